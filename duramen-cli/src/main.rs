@@ -1,0 +1,2 @@
+//! The duramen command.
+fn main() {}

@@ -1,0 +1,1 @@
+//! Crash simulator for the engine.

@@ -1,0 +1,182 @@
+//! Everything that can go wrong, as one enum whose messages are sentences.
+//!
+//! Owns: the error type. "Not found" is never an error: it is `None`.
+
+use std::io;
+use std::path::PathBuf;
+
+use crate::ids::Pgno;
+
+/// Result with this crate's [`Error`].
+pub type Result<T, E = Error> = std::result::Result<T, E>;
+
+/// What went wrong, where, and what to do about it.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum Error {
+    /// A page's content cannot be right: damaged media, a foreign writer, or a truncated copy.
+    #[error("page {page} is damaged: {what}; run `duramen check`, and restore from a backup or a dump")]
+    Corrupt {
+        /// The page.
+        page: Pgno,
+        /// What is wrong with it.
+        what: &'static str,
+    },
+    /// The operating system refused or failed.
+    #[error("cannot {op}: {source}")]
+    Io {
+        /// What was attempted.
+        op: &'static str,
+        /// The system's answer.
+        source: io::Error,
+    },
+    /// As [`Error::Io`], about a named file.
+    #[error("cannot {op} {}: {source}", path.display())]
+    File {
+        /// What was attempted.
+        op: &'static str,
+        /// The file.
+        path: PathBuf,
+        /// The system's answer.
+        source: io::Error,
+    },
+    /// The file is not a Duramen database.
+    #[error("{} is not a Duramen database: {what}", path.display())]
+    NotADatabase {
+        /// The file.
+        path: PathBuf,
+        /// What it is instead, as far as can be told.
+        what: &'static str,
+    },
+    /// The file was made by a newer version.
+    #[error("{} has format version {found} (features {features:#x}), this program reads up to {supported}: use a newer one", path.display())]
+    TooNew {
+        /// The file.
+        path: PathBuf,
+        /// Its format version.
+        found: u32,
+        /// The highest version that this program reads.
+        supported: u32,
+        /// Feature bits that this program does not know and may not ignore.
+        features: u32,
+    },
+    /// The file is shorter than its newest commit says.
+    #[error("{} is truncated: {found} bytes, its newest commit needs {needed}; restore it from a backup", path.display())]
+    Truncated {
+        /// The file.
+        path: PathBuf,
+        /// Bytes there.
+        found: u64,
+        /// Bytes that should be there.
+        needed: u64,
+    },
+    /// No table of this name.
+    #[error("there is no table {name:?}")]
+    NoSuchTable {
+        /// Its name, lossily as text.
+        name: String,
+    },
+    /// A table of this name exists already.
+    #[error("a table {name:?} exists already")]
+    TableExists {
+        /// Its name, lossily as text.
+        name: String,
+    },
+    /// The table was created with other options.
+    #[error("table {name:?} has {found}, not {wanted}")]
+    TableOptions {
+        /// Its name, lossily as text.
+        name: String,
+        /// What it was created with.
+        found: String,
+        /// What was asked for.
+        wanted: String,
+    },
+    /// The operation does not suit the kind of table (duplicates asked of a table without, for instance).
+    #[error("this table does not allow that: {what}")]
+    Incompatible {
+        /// What does not fit.
+        what: &'static str,
+    },
+    /// A key of a length that the table cannot hold.
+    #[error("a key of {bytes} bytes: this table takes {min} to {max}")]
+    KeyLength {
+        /// Its length.
+        bytes: usize,
+        /// Shortest allowed.
+        min: usize,
+        /// Longest allowed.
+        max: usize,
+    },
+    /// A value (or duplicate) of a length that the table cannot hold.
+    #[error("a value of {bytes} bytes: this table takes {min} to {max}")]
+    ValueLength {
+        /// Its length.
+        bytes: usize,
+        /// Shortest allowed.
+        min: usize,
+        /// Longest allowed.
+        max: usize,
+    },
+    /// `append` was given a key (or duplicate) that does not sort after the last one. Nothing was written.
+    #[error("append out of order: the key must sort after the last one in the table")]
+    AppendOrder,
+    /// The database was opened read-only.
+    #[error("the database is open read-only")]
+    ReadOnly,
+    /// Another writer is active, and the caller asked not to wait (longer).
+    #[error("another write transaction is active")]
+    Busy,
+    /// The handle was inherited by a forked child; open the database anew there.
+    #[error("this handle was opened before fork(): open the database again in the child")]
+    Forked,
+    /// An earlier flush failed, so nothing written since can be trusted to be on disk.
+    #[error(
+        "an earlier write or flush failed ({what}): close the database and open it again, which returns to the last durable commit"
+    )]
+    Poisoned {
+        /// The failure.
+        what: String,
+    },
+    /// A transaction failed half-way through an operation; it can only be aborted.
+    #[error("an earlier operation of this transaction failed: it can only be aborted")]
+    TxnFailed,
+    /// The handle does not belong to this transaction, or its table was dropped.
+    #[error("this table handle is not valid in this transaction")]
+    BadTable,
+    /// The database has an option that does not suit this call.
+    #[error("{what}")]
+    Usage {
+        /// What is wrong and what to do.
+        what: &'static str,
+    },
+}
+
+impl Error {
+    /// Wraps an [`io::Error`] with what was attempted.
+    pub(crate) fn io(op: &'static str) -> impl FnOnce(io::Error) -> Error {
+        move |source| Error::Io { op, source }
+    }
+
+    /// True if the disk (or quota) is full.
+    pub fn is_disk_full(&self) -> bool {
+        match self {
+            Error::Io { source, .. } | Error::File { source, .. } => {
+                matches!(source.kind(), io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded)
+            }
+            _ => false,
+        }
+    }
+}
+
+/// A page that cannot be right; whoever knows its number turns it into [`Error::Corrupt`].
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Damage(pub &'static str);
+
+impl Damage {
+    /// Names the page.
+    #[cold]
+    pub(crate) fn at(self, page: Pgno) -> Error {
+        Error::Corrupt { page, what: self.0 }
+    }
+}

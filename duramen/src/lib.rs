@@ -1,0 +1,11 @@
+//! Duramen: a memory-mapped, copy-on-write, multi-version B+tree database.
+
+mod error;
+mod ids;
+mod medium;
+mod order;
+
+pub use error::{Error, Result};
+pub use ids::{Extent, Pgno, Txnid};
+pub use medium::Medium;
+pub use order::{Comparator, Order};

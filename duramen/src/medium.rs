@@ -1,0 +1,23 @@
+//! What the engine asks of a disk.
+//!
+//! Owns: the [`Medium`] trait. Must not know: pages, transactions.
+//!
+//! Reading goes through the memory map; a medium is only written to. The crash simulator and the fault tests stand
+//! their own medium between the engine and the file.
+
+use std::io;
+
+/// The writing half of a data file. All methods may be called from any thread; writes come from one writer at a time.
+pub trait Medium: Send + Sync {
+    /// Writes all of `parts`, one after the other, from `offset` on. The file grows if it must.
+    fn write_at(&self, offset: u64, parts: &[io::IoSlice<'_>]) -> io::Result<()>;
+
+    /// Makes every write that returned before this call survive a power cut, and the file's length with it.
+    fn flush(&self) -> io::Result<()>;
+
+    /// The file's length in bytes.
+    fn len(&self) -> io::Result<u64>;
+
+    /// Cuts off or extends the file.
+    fn set_len(&self, bytes: u64) -> io::Result<()>;
+}

@@ -1,0 +1,206 @@
+//! Key orders, and the byte strings ("views") under which the built-in ones are plain bytewise order.
+//!
+//! Owns: comparison, heads, separators. Must not know: pages.
+//!
+//! Every order but a custom one has a *view*: a byte string for each key such that comparing views byte by byte
+//! gives the table's order. Heads, common prefixes and short separators are taken from views, so that the search
+//! inside branch pages is the same for all of them.
+
+use std::cmp::Ordering;
+use std::fmt;
+use std::sync::Arc;
+
+/// A comparison function given by the user: a total order, the same in every process that opens the table.
+pub type Comparator = Arc<dyn Fn(&[u8], &[u8]) -> Ordering + Send + Sync>;
+
+/// How the keys (or the duplicates) of a table sort.
+#[derive(Clone, Default)]
+#[non_exhaustive]
+pub enum Order {
+    /// Byte by byte, shorter first.
+    #[default]
+    Bytes,
+    /// Byte by byte from the last byte to the first, shorter first.
+    Reversed,
+    /// Unsigned integers of 4 or 8 bytes in the machine's byte order.
+    Native,
+    /// As the function says.
+    Custom(Comparator),
+}
+
+impl fmt::Debug for Order {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.name())
+    }
+}
+
+impl Order {
+    /// The order's name, as statistics show it.
+    pub fn name(&self) -> &'static str {
+        match self {
+            Order::Bytes => "bytes",
+            Order::Reversed => "reversed",
+            Order::Native => "native integers",
+            Order::Custom(_) => "custom",
+        }
+    }
+
+    /// The number under which a file stores the order.
+    pub(crate) fn code(&self) -> u8 {
+        match self {
+            Order::Bytes => 0,
+            Order::Reversed => 1,
+            Order::Native => 2,
+            Order::Custom(_) => 3,
+        }
+    }
+
+    /// Compares two keys.
+    #[inline]
+    pub fn cmp(&self, a: &[u8], b: &[u8]) -> Ordering {
+        match self {
+            Order::Bytes => a.cmp(b),
+            Order::Reversed => a.iter().rev().cmp(b.iter().rev()),
+            Order::Native => native(a).cmp(&native(b)),
+            Order::Custom(f) => f(a, b),
+        }
+    }
+
+    /// Whether keys have views (see the module's head), so that heads and short separators can be used.
+    #[inline]
+    pub(crate) fn has_views(&self) -> bool {
+        !matches!(self, Order::Custom(_))
+    }
+
+    /// Appends the key's view to `out`. For a custom order: the key itself.
+    pub(crate) fn view_into(&self, key: &[u8], out: &mut Vec<u8>) {
+        match self {
+            Order::Bytes | Order::Custom(_) => out.extend_from_slice(key),
+            Order::Reversed => out.extend(key.iter().rev()),
+            Order::Native if key.len() == 4 => out.extend_from_slice(&(native(key) as u32).to_be_bytes()),
+            Order::Native => out.extend_from_slice(&native(key).to_be_bytes()),
+        }
+    }
+
+    /// The 4 bytes of the key's view after its first `skip`, as a big-endian number, zero-padded.
+    #[inline]
+    pub(crate) fn head(&self, key: &[u8], skip: usize) -> u32 {
+        match self {
+            Order::Bytes => head_of(key, skip),
+            Order::Native => {
+                let n = native(key);
+                let view = if key.len() == 4 { n << 32 } else { n };
+                if skip >= 8 { 0 } else { ((view << (skip * 8)) >> 32) as u32 }
+            }
+            Order::Reversed => {
+                let rest = &key[..key.len().saturating_sub(skip)];
+                let mut head = [0; 4];
+                for (to, from) in head.iter_mut().zip(rest.iter().rev()) {
+                    *to = *from;
+                }
+                u32::from_be_bytes(head)
+            }
+            Order::Custom(_) => 0,
+        }
+    }
+
+    /// How many bytes the views of two keys share at their start.
+    pub(crate) fn common_prefix(&self, a: &[u8], b: &[u8]) -> usize {
+        match self {
+            Order::Bytes => common(a.iter(), b.iter()),
+            Order::Reversed => common(a.iter().rev(), b.iter().rev()),
+            Order::Native if a.len() == b.len() => {
+                let (x, y) = (native(a), native(b));
+                let same = ((x ^ y).leading_zeros() / 8) as usize;
+                if a.len() == 4 { same.saturating_sub(4) } else { same }
+            }
+            _ => 0,
+        }
+    }
+}
+
+/// The number in a native integer key; lengths other than 4 and 8 are refused before they get here, except in a
+/// damaged file, where any answer will do.
+#[inline]
+fn native(key: &[u8]) -> u64 {
+    if let Ok(bytes) = <[u8; 8]>::try_from(key) {
+        u64::from_ne_bytes(bytes)
+    } else if let Ok(bytes) = <[u8; 4]>::try_from(key) {
+        u64::from(u32::from_ne_bytes(bytes))
+    } else {
+        0
+    }
+}
+
+fn common<'a>(a: impl Iterator<Item = &'a u8>, b: impl Iterator<Item = &'a u8>) -> usize {
+    a.zip(b).take_while(|(x, y)| x == y).count()
+}
+
+/// The 4 bytes of `view` after its first `skip`, as a big-endian number, zero-padded.
+#[inline]
+pub(crate) fn head_of(view: &[u8], skip: usize) -> u32 {
+    let rest = view.get(skip..).unwrap_or(&[]);
+    if let Some(four) = rest.first_chunk::<4>() {
+        return u32::from_be_bytes(*four);
+    }
+    let mut head = [0; 4];
+    head[..rest.len()].copy_from_slice(rest);
+    u32::from_be_bytes(head)
+}
+
+/// A key being searched for: its bytes and its view, computed once for the whole descent.
+pub(crate) struct Needle<'a> {
+    /// The key as given.
+    pub key: &'a [u8],
+    view: View<'a>,
+}
+
+enum View<'a> {
+    Same(&'a [u8]),
+    Short([u8; 8], usize),
+    Long(Vec<u8>),
+}
+
+impl<'a> Needle<'a> {
+    /// A needle for a table of this order.
+    #[inline]
+    pub(crate) fn new(key: &'a [u8], order: &Order) -> Needle<'a> {
+        let view = match order {
+            Order::Bytes | Order::Custom(_) => View::Same(key),
+            Order::Native if key.len() == 4 => {
+                let mut bytes = [0; 8];
+                bytes[..4].copy_from_slice(&(native(key) as u32).to_be_bytes());
+                View::Short(bytes, 4)
+            }
+            Order::Native => View::Short(native(key).to_be_bytes(), 8),
+            Order::Reversed => View::Long(key.iter().rev().copied().collect()),
+        };
+        Needle { key, view }
+    }
+
+    /// The key's view.
+    #[inline]
+    pub(crate) fn view(&self) -> &[u8] {
+        match &self.view {
+            View::Same(key) => key,
+            View::Short(bytes, len) => &bytes[..*len],
+            View::Long(bytes) => bytes,
+        }
+    }
+
+    /// The head of the view after `skip` bytes.
+    #[inline]
+    pub(crate) fn head(&self, skip: usize) -> u32 {
+        head_of(self.view(), skip)
+    }
+}
+
+/// The shortest view `s` with `left < s <= right`, to stand between two neighbouring keys in a branch page.
+/// For a custom order it is the right key itself.
+pub(crate) fn separator(order: &Order, left: &[u8], right: &[u8], out: &mut Vec<u8>) {
+    out.clear();
+    order.view_into(right, out);
+    if order.has_views() {
+        out.truncate(order.common_prefix(left, right) + 1);
+    }
+}
