@@ -1,0 +1,291 @@
+//! Which pages may be taken.
+//!
+//! A page that commit `death` freed and that commit `birth` wrote is visible to snapshot `s` if and only if
+//! `birth <= s < death`. It is *retired* while a live snapshot, or the durable commit that we may have to fall back to,
+//! lies in that range; afterwards it is *free*. A long reader therefore holds only the pages that it can see.
+//!
+//! Owns: the free and the retired extents, the choice among the free ones ([`Fit`]), and their form on disk ([`log`]).
+//! Must not know: files, pages' contents, who the readers are.
+//!
+//! Invariants: no page is free twice, retired twice, or both; extents are never empty and end at or below
+//! [`Pgno::LIMIT`]. [`Space::add_free`] and [`Space::retire`] refuse what would break this, because a damaged tree that
+//! refers to a page twice also frees it twice.
+
+mod extents;
+pub(crate) mod log;
+#[cfg(test)]
+mod model;
+mod retired;
+
+use crate::error::Damage;
+use crate::ids::{Extent, Pgno, Txnid};
+use extents::Extents;
+use retired::Retired;
+
+/// Where to put pages when several free extents would do.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Fit {
+    /// In the smallest extent that holds all of them, else in the longest ones: few runs, and long extents stay long.
+    Tight,
+    /// In the lowest extent that holds all of them, else as [`Fit::Lowest`]: the file's end empties, runs stay whole.
+    Low,
+    /// In the lowest free pages, however scattered: what is moved never moves up.
+    Lowest,
+}
+
+/// The free and the retired pages of a file.
+#[derive(Debug, Default)]
+pub(crate) struct Space {
+    free: Extents,
+    retired: Retired,
+}
+
+impl Space {
+    /// Nothing free, nothing retired.
+    pub(crate) fn new() -> Space {
+        Space::default()
+    }
+
+    /// Makes pages takeable at once. Damage, and no change, if one of them is free or retired already.
+    pub(crate) fn add_free(&mut self, extent: Extent) -> Result<(), Damage> {
+        self.check_vacant(extent)?;
+        self.free.add(extent);
+        Ok(())
+    }
+
+    /// Notes pages that commit `birth` wrote and commit `death` freed. They stay retired until the next
+    /// [`Space::release`] at least. Damage, and no change, if one of them is free or retired already.
+    pub(crate) fn retire(&mut self, extent: Extent, birth: Txnid, death: Txnid) -> Result<(), Damage> {
+        if birth > death {
+            return Err(Damage("a page was freed before it was written"));
+        }
+        self.check_vacant(extent)?;
+        self.retired.add(extent, birth, death);
+        Ok(())
+    }
+
+    /// Frees the retired pages that no snapshot in `live` (ascending, no repetitions) can see.
+    ///
+    /// Costs time for the live snapshots, for what it frees, and for each commit whose blocking snapshot is gone; not
+    /// for what stays retired.
+    pub(crate) fn release(&mut self, live: &[Txnid]) {
+        debug_assert!(live.is_sorted_by(|a, b| a < b));
+        let Space { free, retired } = self;
+        retired.release(live, |extent| free.add(extent));
+    }
+
+    /// Takes one run of exactly `pages` pages (at least one) from the smallest extent that holds it.
+    pub(crate) fn take(&mut self, pages: u64) -> Option<Extent> {
+        let from = self.free.smallest(pages)?;
+        Some(self.free.take_from(from, pages))
+    }
+
+    /// As [`Space::take`], from the lowest extent that holds it.
+    pub(crate) fn take_low(&mut self, pages: u64) -> Option<Extent> {
+        let from = self.free.lowest(pages)?;
+        Some(self.free.take_from(from, pages))
+    }
+
+    /// Takes up to `pages` pages, fewer only if no more are free; in ascending order, as few extents as `fit` allows.
+    pub(crate) fn take_up_to(&mut self, pages: u64, fit: Fit) -> Vec<Extent> {
+        let mut taken = Vec::new();
+        let mut wanted = pages;
+        while wanted > 0
+            && let Some(from) = self.choose(wanted, fit, taken.is_empty())
+        {
+            let part = self.free.take_from(from, wanted.min(from.pages));
+            wanted -= part.pages;
+            taken.push(part);
+        }
+        taken.sort_unstable();
+        taken
+    }
+
+    fn choose(&self, wanted: u64, fit: Fit, undivided: bool) -> Option<Extent> {
+        match fit {
+            Fit::Tight => self.free.smallest(wanted).or_else(|| self.free.longest()),
+            Fit::Low if undivided => self.free.lowest(wanted).or_else(|| self.free.first()),
+            Fit::Low | Fit::Lowest => self.free.first(),
+        }
+    }
+
+    /// If free pages end at `end`, forgets them and returns where they start, otherwise returns `end`.
+    pub(crate) fn trim_end(&mut self, end: Pgno) -> Pgno {
+        let below = end.0.checked_sub(1).and_then(|last| self.free.containing(Pgno(last)));
+        match below {
+            Some(extent) if extent.end() == end => {
+                self.free.remove(extent);
+                extent.start
+            }
+            _ => end,
+        }
+    }
+
+    /// How many pages can be taken.
+    pub(crate) fn free_pages(&self) -> u64 {
+        self.free.pages()
+    }
+
+    /// How many pages are retired.
+    pub(crate) fn retired_pages(&self) -> u64 {
+        self.retired.pages()
+    }
+
+    /// The length in pages of the longest free extent, 0 if there is none.
+    pub(crate) fn longest(&self) -> u64 {
+        self.free.longest().map_or(0, |extent| extent.pages)
+    }
+
+    /// The free extents, ascending; two of them never touch.
+    pub(crate) fn extents(&self) -> impl ExactSizeIterator<Item = Extent> + '_ {
+        self.free.iter()
+    }
+
+    /// The retired extents with birth and death, ascending by address.
+    pub(crate) fn retired(&self) -> impl ExactSizeIterator<Item = (Extent, Txnid, Txnid)> + '_ {
+        self.retired.iter()
+    }
+
+    /// How many retired pages `snapshot` can see, alone or with others. Takes time for all that died after it.
+    pub(crate) fn blocked_by(&self, snapshot: Txnid) -> u64 {
+        self.retired.visible_to(snapshot)
+    }
+
+    /// Damage unless every free and retired page lies in `first .. end`. For state that came from a file.
+    pub(crate) fn check_within(&self, first: Pgno, end: Pgno) -> Result<(), Damage> {
+        let within = |extent: Extent| first <= extent.start && extent.end() <= end;
+        let ends = [self.free.first(), self.free.last(), self.retired.first(), self.retired.last()];
+        if ends.into_iter().flatten().all(within) { Ok(()) } else { Err(Damage("a free page outside the file")) }
+    }
+
+    /// Takes pages wherever they are, free or retired, or some here and some there. Damage if one is in neither place;
+    /// those before it are then gone.
+    fn take_anywhere(&mut self, extent: Extent) -> Result<(), Damage> {
+        let mut at = extent.start;
+        while at < extent.end() {
+            let free = self.free.containing(at);
+            let whole = free.or_else(|| self.retired.containing(at));
+            let whole = whole.ok_or(Damage("a page was taken that was neither free nor retired"))?;
+            let end = whole.end().min(extent.end());
+            let part = Extent::new(at, end.0 - at.0);
+            if self.free.containing(at).is_some() {
+                self.free.remove(part)
+            } else {
+                self.retired.remove(part)
+            }
+            at = end;
+        }
+        Ok(())
+    }
+
+    /// Forgets all pages from `end` on.
+    fn truncate(&mut self, end: Pgno) {
+        self.free.truncate(end);
+        self.retired.truncate(end);
+    }
+
+    fn check_vacant(&self, extent: Extent) -> Result<(), Damage> {
+        let end = extent.start.0.checked_add(extent.pages);
+        if extent.pages == 0 || end.is_none_or(|end| end > Pgno::LIMIT) {
+            return Err(Damage("an extent beyond the highest page number"));
+        }
+        if self.free.overlaps(extent) || self.retired.overlaps(extent) {
+            return Err(Damage("a page was freed twice"));
+        }
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn extent(start: u64, pages: u64) -> Extent {
+        Extent::new(Pgno(start), pages)
+    }
+
+    fn space(free: &[(u64, u64)]) -> Space {
+        let mut space = Space::new();
+        for &(start, pages) in free {
+            space.add_free(extent(start, pages)).unwrap();
+        }
+        space
+    }
+
+    #[test]
+    fn a_page_stays_retired_exactly_while_a_live_snapshot_sees_it() {
+        let mut space = Space::new();
+        space.retire(extent(10, 2), Txnid(3), Txnid(7)).unwrap();
+        for snapshot in [3, 6] {
+            space.release(&[Txnid(2), Txnid(snapshot), Txnid(7)]);
+            assert_eq!((space.free_pages(), space.retired_pages()), (0, 2));
+            assert_eq!(space.blocked_by(Txnid(snapshot)), 2);
+        }
+        assert_eq!((space.blocked_by(Txnid(2)), space.blocked_by(Txnid(7))), (0, 0));
+        space.release(&[Txnid(2), Txnid(7)]);
+        assert_eq!((space.free_pages(), space.retired_pages()), (2, 0));
+    }
+
+    #[test]
+    fn tight_fit_takes_the_smallest_hole_that_holds_all_and_else_the_longest_ones() {
+        let holes = [(10, 3), (20, 8), (40, 5), (50, 5)];
+        assert_eq!(space(&holes).take_up_to(4, Fit::Tight), [extent(40, 4)]);
+        assert_eq!(space(&holes).take_up_to(11, Fit::Tight), [extent(10, 3), extent(20, 8)]);
+        assert_eq!(space(&holes).take_up_to(14, Fit::Tight), [extent(10, 1), extent(20, 8), extent(40, 5)]);
+        assert_eq!(space(&holes).take_up_to(99, Fit::Tight).iter().map(|e| e.pages).sum::<u64>(), 21);
+        assert_eq!(space(&holes).take_up_to(0, Fit::Tight), []);
+    }
+
+    #[test]
+    fn low_fit_prefers_the_lowest_whole_run_and_lowest_takes_the_lowest_pages() {
+        let holes = [(10, 3), (20, 8), (40, 5)];
+        assert_eq!(space(&holes).take_up_to(4, Fit::Low), [extent(20, 4)]);
+        assert_eq!(space(&holes).take_up_to(4, Fit::Lowest), [extent(10, 3), extent(20, 1)]);
+        assert_eq!(space(&holes).take_up_to(12, Fit::Low), [extent(10, 3), extent(20, 8), extent(40, 1)]);
+        assert_eq!(space(&holes).take_low(5), Some(extent(20, 5)));
+        assert_eq!(space(&holes).take(5), Some(extent(40, 5)));
+        assert_eq!(space(&holes).take(9), None);
+    }
+
+    #[test]
+    fn what_is_free_or_retired_cannot_be_freed_again() {
+        let mut space = space(&[(10, 4)]);
+        space.retire(extent(20, 4), Txnid(1), Txnid(2)).unwrap();
+        for (start, pages) in [(9, 2), (13, 1), (5, 20), (19, 2), (22, 9)] {
+            assert!(space.add_free(extent(start, pages)).is_err());
+            assert!(space.retire(extent(start, pages), Txnid(1), Txnid(2)).is_err());
+        }
+        assert_eq!((space.free_pages(), space.retired_pages()), (4, 4));
+    }
+
+    #[test]
+    fn impossible_extents_and_lifetimes_are_refused() {
+        let mut space = Space::new();
+        for (start, pages) in [(Pgno::LIMIT, 1), (1, u64::MAX), (u64::MAX, 2)] {
+            assert!(space.add_free(Extent { start: Pgno(start), pages }).is_err());
+        }
+        assert!(space.add_free(Extent { start: Pgno(1), pages: 0 }).is_err());
+        assert!(space.retire(extent(1, 1), Txnid(3), Txnid(2)).is_err());
+        space.add_free(extent(0, Pgno::LIMIT)).unwrap();
+        assert_eq!(space.take_low(u64::MAX), None);
+        assert_eq!(space.take_low(Pgno::LIMIT), Some(extent(0, Pgno::LIMIT)));
+    }
+
+    #[test]
+    fn the_end_is_trimmed_only_where_it_is_free() {
+        let mut space = space(&[(10, 2), (18, 2)]);
+        assert_eq!(space.trim_end(Pgno(21)), Pgno(21));
+        assert_eq!(space.trim_end(Pgno(20)), Pgno(18));
+        assert_eq!(space.trim_end(Pgno(18)), Pgno(18));
+        assert_eq!(space.free_pages(), 2);
+    }
+
+    #[test]
+    fn pages_outside_the_file_are_found() {
+        let mut space = space(&[(10, 2)]);
+        space.retire(extent(20, 2), Txnid(1), Txnid(2)).unwrap();
+        assert!(space.check_within(Pgno(10), Pgno(22)).is_ok());
+        assert!(space.check_within(Pgno(11), Pgno(22)).is_err());
+        assert!(space.check_within(Pgno(10), Pgno(21)).is_err());
+    }
+}

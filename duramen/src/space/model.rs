@@ -1,0 +1,375 @@
+//! [`Space`] against a model that knows what each single page is.
+
+use proptest::prelude::*;
+
+use super::log::{Delta, apply, decode_base, encode_base};
+use super::{Fit, Space};
+use crate::ids::{Extent, Pgno, Txnid};
+
+/// Pages in the model: few, so that operations meet.
+const PAGES: u64 = 160;
+/// Transactions in the model.
+const TXNS: u64 = 12;
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Page {
+    Used,
+    Free,
+    Retired { birth: Txnid, death: Txnid },
+}
+
+#[derive(Debug, Clone)]
+struct Model {
+    pages: Vec<Page>,
+}
+
+impl Model {
+    fn new() -> Model {
+        Model { pages: vec![Page::Used; PAGES as usize] }
+    }
+
+    fn slots(&mut self, extent: Extent) -> &mut [Page] {
+        &mut self.pages[extent.start.0 as usize..extent.end().0 as usize]
+    }
+
+    /// Changes used pages to `to`; false, and no change, if one is not in use.
+    fn give(&mut self, extent: Extent, to: Page) -> bool {
+        let slots = self.slots(extent);
+        let vacant = slots.iter().all(|page| *page == Page::Used);
+        if vacant {
+            slots.fill(to);
+        }
+        vacant
+    }
+
+    /// Uses pages; false, and no change, if one was in use.
+    fn take_anywhere(&mut self, extent: Extent) -> bool {
+        let slots = self.slots(extent);
+        let takeable = slots.iter().all(|page| *page != Page::Used);
+        if takeable {
+            slots.fill(Page::Used);
+        }
+        takeable
+    }
+
+    fn release(&mut self, live: &[Txnid]) {
+        for page in &mut self.pages {
+            if let Page::Retired { birth, death } = *page
+                && !live.iter().any(|snapshot| birth <= *snapshot && *snapshot < death)
+            {
+                *page = Page::Free;
+            }
+        }
+    }
+
+    /// The maximal runs of pages that are `same`.
+    fn runs(&self, same: impl Fn(Page) -> bool) -> Vec<Extent> {
+        let mut runs: Vec<Extent> = Vec::new();
+        for at in (0..PAGES).filter(|at| same(self.pages[*at as usize])) {
+            match runs.last_mut() {
+                Some(run) if run.end().0 == at => run.pages += 1,
+                _ => runs.push(Extent::new(Pgno(at), 1)),
+            }
+        }
+        runs
+    }
+
+    fn free(&self) -> Vec<Extent> {
+        self.runs(|page| page == Page::Free)
+    }
+
+    fn take(&mut self, wanted: u64, fit: Fit) -> Option<Extent> {
+        let fitting = self.free().into_iter().filter(|run| run.pages >= wanted);
+        let from = match fit {
+            Fit::Tight => fitting.min_by_key(|run| (run.pages, run.start)),
+            Fit::Low | Fit::Lowest => fitting.min(),
+        }?;
+        let part = Extent::new(from.start, wanted);
+        self.slots(part).fill(Page::Used);
+        Some(part)
+    }
+
+    fn take_up_to(&mut self, mut wanted: u64, fit: Fit) -> Vec<Extent> {
+        let mut taken = Vec::new();
+        while wanted > 0 {
+            let whole = fit == Fit::Tight || (fit == Fit::Low && taken.is_empty());
+            if whole && let Some(part) = self.take(wanted, fit) {
+                taken.push(part);
+                break;
+            }
+            let free = self.free();
+            let longest = free.iter().min_by_key(|run| (PAGES - run.pages, run.start));
+            let Some(from) = (if fit == Fit::Tight { longest } else { free.first() }) else { break };
+            let part = Extent::new(from.start, from.pages.min(wanted));
+            self.slots(part).fill(Page::Used);
+            wanted -= part.pages;
+            taken.push(part);
+        }
+        taken.sort();
+        taken
+    }
+
+    fn trim_end(&mut self, end: u64) -> u64 {
+        let last = self.free().into_iter().rfind(|run| run.end().0 == end);
+        if let Some(run) = last {
+            self.slots(run).fill(Page::Used);
+        }
+        last.map_or(end, |run| run.start.0)
+    }
+
+    fn forget_from(&mut self, end: u64) {
+        self.pages[end as usize..].fill(Page::Used);
+    }
+
+    fn blocked_by(&self, snapshot: Txnid) -> u64 {
+        let sees =
+            |page: &&Page| matches!(page, Page::Retired { birth, death } if *birth <= snapshot && snapshot < *death);
+        self.pages.iter().filter(sees).count() as u64
+    }
+
+    /// Holds `space` against the model in all that can be asked of it.
+    fn check(&self, space: &Space) -> Result<(), TestCaseError> {
+        prop_assert_eq!(space.extents().collect::<Vec<_>>(), self.free());
+        let mut pages = vec![Page::Used; PAGES as usize];
+        for extent in space.extents() {
+            pages[extent.start.0 as usize..extent.end().0 as usize].fill(Page::Free);
+        }
+        for (extent, birth, death) in space.retired() {
+            pages[extent.start.0 as usize..extent.end().0 as usize].fill(Page::Retired { birth, death });
+        }
+        prop_assert_eq!(&pages, &self.pages);
+        let retired = self.pages.iter().filter(|page| matches!(page, Page::Retired { .. })).count() as u64;
+        prop_assert_eq!(space.retired_pages(), retired);
+        prop_assert_eq!(space.free_pages(), self.free().iter().map(|run| run.pages).sum::<u64>());
+        prop_assert_eq!(space.longest(), self.free().iter().map(|run| run.pages).max().unwrap_or(0));
+        for snapshot in (0..TXNS).map(Txnid) {
+            prop_assert_eq!(space.blocked_by(snapshot), self.blocked_by(snapshot));
+        }
+        Ok(())
+    }
+}
+
+#[derive(Debug, Clone)]
+enum Op {
+    AddFree(Extent),
+    Retire(Extent, Txnid, Txnid),
+    Release(Vec<Txnid>),
+    Take(u64),
+    TakeLow(u64),
+    TakeUpTo(u64, Fit),
+    TrimEnd(u64),
+    Replay(Delta),
+    Reopen,
+}
+
+fn extent() -> impl Strategy<Value = Extent> {
+    (0..PAGES, prop_oneof![3 => 1u64..6, 1 => 1..PAGES])
+        .prop_map(|(start, pages)| Extent::new(Pgno(start), pages.min(PAGES - start)))
+}
+
+fn lifetime() -> impl Strategy<Value = (Txnid, Txnid)> {
+    (0..TXNS, 0..TXNS).prop_map(|(a, b)| (Txnid(a.min(b)), Txnid(a.max(b))))
+}
+
+fn snapshots() -> impl Strategy<Value = Vec<Txnid>> {
+    prop::collection::btree_set((0..TXNS).prop_map(Txnid), 0..4).prop_map(|live| live.into_iter().collect())
+}
+
+fn fit() -> impl Strategy<Value = Fit> {
+    prop_oneof![Just(Fit::Tight), Just(Fit::Low), Just(Fit::Lowest)]
+}
+
+/// One extent in each list, which may or may not suit the space.
+fn delta() -> impl Strategy<Value = Delta> {
+    let end = prop_oneof![4 => Just(PAGES), 1 => PAGES / 2..PAGES];
+    (lifetime(), end, extent(), extent(), extent(), any::<[bool; 3]>()).prop_map(
+        |((birth, txnid), end, taken, retired, added, [take, retire, add])| Delta {
+            txnid,
+            end,
+            taken: take.then_some(taken).into_iter().collect(),
+            retired: retire.then_some((retired, birth)).into_iter().collect(),
+            added: add.then_some(added).into_iter().collect(),
+        },
+    )
+}
+
+fn op() -> impl Strategy<Value = Op> {
+    prop_oneof![
+        4 => extent().prop_map(Op::AddFree),
+        8 => (extent(), lifetime()).prop_map(|(extent, (birth, death))| Op::Retire(extent, birth, death)),
+        3 => snapshots().prop_map(Op::Release),
+        2 => (1u64..12).prop_map(Op::Take),
+        1 => (1u64..12).prop_map(Op::TakeLow),
+        3 => (0u64..30, fit()).prop_map(|(pages, fit)| Op::TakeUpTo(pages, fit)),
+        1 => (0..=PAGES).prop_map(Op::TrimEnd),
+        3 => delta().prop_map(Op::Replay),
+        1 => Just(Op::Reopen),
+    ]
+}
+
+/// Through the base's bytes and back.
+fn reopened(space: &Space) -> Space {
+    let mut bytes = Vec::new();
+    encode_base(space, &mut bytes);
+    let mut input = &bytes[..];
+    let again = decode_base(&mut input).expect("what was encoded can be decoded");
+    assert!(input.is_empty());
+    again
+}
+
+/// Applies `delta`, through its bytes, to both. A refused one may leave a part of it behind, so it is tried on a copy.
+fn replay(space: &mut Space, model: &mut Model, delta: &Delta) -> Result<(), TestCaseError> {
+    let mut bytes = Vec::new();
+    delta.encode(&mut bytes);
+    prop_assert_eq!(&Delta::decode(&mut &bytes[..]).expect("what was encoded can be decoded"), delta);
+    let mut next = model.clone();
+    let death = delta.txnid;
+    let suits = delta.taken.iter().all(|taken| taken.end().0 <= delta.end && next.take_anywhere(*taken))
+        && delta.retired.iter().all(|&(extent, birth)| next.give(extent, Page::Retired { birth, death }))
+        && delta.added.iter().all(|&extent| next.give(extent, Page::Free));
+    if suits {
+        next.forget_from(delta.end);
+        *model = next;
+        prop_assert_eq!(apply(space, delta), Ok(()));
+    } else {
+        prop_assert!(apply(&mut reopened(space), delta).is_err());
+    }
+    Ok(())
+}
+
+fn step(space: &mut Space, model: &mut Model, op: &Op) -> Result<(), TestCaseError> {
+    match *op {
+        Op::AddFree(extent) => prop_assert_eq!(space.add_free(extent).is_ok(), model.give(extent, Page::Free)),
+        Op::Retire(extent, birth, death) => {
+            let retired = Page::Retired { birth, death };
+            prop_assert_eq!(space.retire(extent, birth, death).is_ok(), model.give(extent, retired));
+        }
+        Op::Release(ref live) => {
+            space.release(live);
+            model.release(live);
+        }
+        Op::Take(pages) => prop_assert_eq!(space.take(pages), model.take(pages, Fit::Tight)),
+        Op::TakeLow(pages) => prop_assert_eq!(space.take_low(pages), model.take(pages, Fit::Low)),
+        Op::TakeUpTo(pages, fit) => prop_assert_eq!(space.take_up_to(pages, fit), model.take_up_to(pages, fit)),
+        Op::TrimEnd(end) => prop_assert_eq!(space.trim_end(Pgno(end)).0, model.trim_end(end)),
+        Op::Replay(ref delta) => replay(space, model, delta)?,
+        Op::Reopen => *space = reopened(space),
+    }
+    Ok(())
+}
+
+/// What one commit of the replay test does.
+#[derive(Debug, Clone)]
+struct Commit {
+    wanted: u64,
+    grow: u64,
+    free: Vec<usize>,
+    readers_gone: Vec<bool>,
+    reader_begins: bool,
+}
+
+fn commit() -> impl Strategy<Value = Commit> {
+    let free = prop::collection::vec(any::<prop::sample::Index>().prop_map(|index| index.index(1 << 20)), 0..8);
+    (1u64..10, 0u64..4, free, any::<[bool; 6]>(), any::<bool>()).prop_map(
+        |(wanted, grow, free, gone, reader_begins)| Commit {
+            wanted,
+            grow,
+            free,
+            readers_gone: gone.to_vec(),
+            reader_begins,
+        },
+    )
+}
+
+/// A writer in small: pages in use with their births, readers, and a log.
+#[derive(Default)]
+struct Writer {
+    space: Space,
+    end: u64,
+    used: Vec<(Pgno, Txnid)>,
+    live: Vec<Txnid>,
+}
+
+impl Writer {
+    fn commit(&mut self, txnid: Txnid, plan: &Commit) -> Delta {
+        let mut gone = plan.readers_gone.iter().cycle();
+        self.live.retain(|_| !gone.next().expect("it cycles"));
+        // The commit before is what a crash falls back to.
+        let fallback = Txnid(txnid.0 - 1);
+        let live: Vec<Txnid> = self.live.iter().copied().filter(|s| *s < fallback).chain([fallback]).collect();
+        self.space.release(&live);
+        let taken = self.space.take_up_to(plan.wanted, Fit::Tight);
+        let found: u64 = taken.iter().map(|extent| extent.pages).sum();
+        let appended = (0..plan.wanted - found).map(|i| Extent::new(Pgno(self.end + i), 1));
+        let written: Vec<Extent> = taken.iter().copied().chain(appended).collect();
+        self.end += plan.wanted - found;
+        let added = self.grow(plan.grow);
+        let retired = self.retire(txnid, &plan.free);
+        for extent in written {
+            self.used.extend((extent.start.0..extent.end().0).map(|page| (Pgno(page), txnid)));
+        }
+        self.end = self.space.trim_end(Pgno(self.end)).0;
+        if plan.reader_begins {
+            self.live.push(txnid);
+        }
+        Delta { txnid, end: self.end, taken, retired, added }
+    }
+
+    fn grow(&mut self, pages: u64) -> Vec<Extent> {
+        let slack = (pages > 0).then(|| Extent::new(Pgno(self.end), pages));
+        self.end += pages;
+        slack.into_iter().inspect(|slack| self.space.add_free(*slack).expect("it is new")).collect()
+    }
+
+    fn retire(&mut self, death: Txnid, picks: &[usize]) -> Vec<(Extent, Txnid)> {
+        let mut retired = Vec::new();
+        for pick in picks {
+            if self.used.is_empty() {
+                break;
+            }
+            let (page, birth) = self.used.swap_remove(pick % self.used.len());
+            self.space.retire(Extent::new(page, 1), birth, death).expect("it was in use");
+            retired.push((Extent::new(page, 1), birth));
+        }
+        retired
+    }
+}
+
+proptest! {
+    #[test]
+    fn every_operation_agrees_with_a_vector_of_pages(ops in prop::collection::vec(op(), 0..60)) {
+        let (mut space, mut model) = (Space::new(), Model::new());
+        for op in &ops {
+            step(&mut space, &mut model, op)?;
+            model.check(&space)?;
+        }
+    }
+
+    #[test]
+    fn a_base_and_the_deltas_after_it_give_the_writers_space(
+        commits in prop::collection::vec(commit(), 1..60),
+        base_at in any::<prop::sample::Index>(),
+    ) {
+        let base_at = base_at.index(commits.len());
+        let mut writer = Writer::default();
+        let mut replayed = Space::new();
+        for (i, plan) in commits.iter().enumerate() {
+            if i == base_at {
+                replayed = reopened(&writer.space);
+            }
+            let mut bytes = Vec::new();
+            writer.commit(Txnid(i as u64 + 1), plan).encode(&mut bytes);
+            if i >= base_at {
+                let delta = Delta::decode(&mut &bytes[..]).expect("what was encoded can be decoded");
+                prop_assert_eq!(apply(&mut replayed, &delta), Ok(()));
+            }
+        }
+        writer.space.release(&writer.live);
+        replayed.release(&writer.live);
+        prop_assert_eq!(replayed.extents().collect::<Vec<_>>(), writer.space.extents().collect::<Vec<_>>());
+        let free = writer.space.free_pages() + writer.space.retired_pages();
+        prop_assert_eq!(free + writer.used.len() as u64, writer.end);
+        prop_assert!(replayed.check_within(Pgno(0), Pgno(writer.end)).is_ok());
+        prop_assert_eq!(replayed.retired_pages(), writer.space.retired_pages());
+    }
+}
