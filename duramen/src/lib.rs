@@ -1,6 +1,7 @@
 //! Duramen: a memory-mapped, copy-on-write, multi-version B+tree database.
 
 mod error;
+mod format;
 mod ids;
 mod medium;
 mod order;

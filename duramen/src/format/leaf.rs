@@ -1,0 +1,394 @@
+//! Leaf pages: whole keys with their values, found through heads.
+//!
+//! Owns: the layout of a leaf and of its cells; reading and validating them. Editing is in `leaf/edit.rs`. Must not
+//! know: what a value means beyond its kind, other pages.
+//!
+//! ```text
+//! 0       40                40+4n           40+6n                 end-heap            end
+//! | header | heads u32 x n    | slots u16 x n   | gap ...            | heap: cells        |
+//! ```
+//! A slot is the offset of a cell in the page. A cell begins at an even offset:
+//!
+//! | bytes | field |
+//! |---|---|
+//! | 0..4 | key length (14 bits), kind's upper bits (2), value length (15), kind's lowest bit (1), from the lowest bit on |
+//! | 4.. | the key, whole; a zero byte if its length is odd |
+//! | .. | the value; a zero byte if its length is odd |
+//!
+//! A *head* is the 4 bytes of the key's view after the page's common prefix, as a number. Keys with equal heads are
+//! told apart by their cells, so a search reads the header, the heads, one slot and, mostly, one cell. The prefix is
+//! only a length: its bytes are those of any key. Tables with a custom order have no views: their heads are zero.
+
+use std::cmp::Ordering;
+
+use crate::error::Damage;
+use crate::order::{Needle, Order};
+
+use super::heads::{self, Head};
+use super::overflow::STUB;
+use super::page::{self, HEADER, Kind, NO_ENTRY, PAGE_MAX, SHORT, TOO_MANY};
+
+mod edit;
+#[cfg(test)]
+mod tests;
+
+pub(crate) use edit::LeafMut;
+
+/// Bytes of the record of a tree, as cells of kind [`CellKind::SubTree`] and [`CellKind::Table`] hold it.
+pub(crate) const TREE_RECORD: usize = 48;
+
+/// Bytes of an entry outside the heap: a head and a slot.
+const ENTRY: usize = 6;
+/// Bytes before a cell's key.
+const CELL_HEAD: usize = 4;
+/// Longest key that 14 bits can tell.
+const KEY_LIMIT: usize = (1 << 14) - 1;
+
+/// What a cell's value is.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[repr(u8)]
+pub(crate) enum CellKind {
+    /// The value itself.
+    Plain = 0,
+    /// A [`Stub`](super::overflow::Stub): the value lies in pages of its own.
+    Overflow = 1,
+    /// The duplicates of the key, inline.
+    SubPage = 2,
+    /// The record of a tree of duplicates.
+    SubTree = 3,
+    /// The record of a named table; in the catalog only.
+    Table = 4,
+}
+
+impl CellKind {
+    #[inline]
+    fn from_code(code: u32) -> Option<CellKind> {
+        match code {
+            0 => Some(CellKind::Plain),
+            1 => Some(CellKind::Overflow),
+            2 => Some(CellKind::SubPage),
+            3 => Some(CellKind::SubTree),
+            4 => Some(CellKind::Table),
+            _ => None,
+        }
+    }
+
+    /// Whether values of this kind may have this length.
+    fn takes(self, vlen: usize) -> bool {
+        match self {
+            CellKind::Plain | CellKind::SubPage => true,
+            CellKind::Overflow => vlen == STUB,
+            CellKind::SubTree | CellKind::Table => vlen == TREE_RECORD,
+        }
+    }
+}
+
+/// A key with its value.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) struct Cell<'a> {
+    /// The key, whole.
+    pub key: &'a [u8],
+    /// The value, or what stands for it.
+    pub value: &'a [u8],
+    /// Which of the two.
+    pub kind: CellKind,
+}
+
+/// Longest key that tables in pages of this size take.
+pub(crate) fn key_max(page_size: usize) -> usize {
+    (page_size / 4).min(KEY_LIMIT)
+}
+
+/// What a cell with its head and slot takes of a page's [`Leaf::free_space`].
+#[inline]
+pub(crate) fn cell_bytes(klen: usize, vlen: usize) -> usize {
+    heap_bytes(klen, vlen) + ENTRY
+}
+
+/// Largest [`cell_bytes`] allowed, so that each leaf has room for two; larger values go to pages of their own.
+#[inline]
+pub(crate) fn max_inline(page_size: usize) -> usize {
+    (page_size - HEADER) / 2
+}
+
+/// What a cell takes of the heap.
+#[inline]
+fn heap_bytes(klen: usize, vlen: usize) -> usize {
+    CELL_HEAD + even(klen) + even(vlen)
+}
+
+#[inline]
+fn even(n: usize) -> usize {
+    n + (n & 1)
+}
+
+/// The first 4 bytes of a cell, taken apart: key length, value length, code of the kind.
+#[inline]
+fn lengths(word: u32) -> (usize, usize, u32) {
+    ((word & 0x3FFF) as usize, (word >> 16 & 0x7FFF) as usize, (word >> 14 & 3) << 1 | word >> 31)
+}
+
+/// The first 4 bytes of a cell.
+fn word_of(klen: usize, vlen: usize, kind: CellKind) -> u32 {
+    let code = kind as u32;
+    klen as u32 | (code >> 1) << 14 | (vlen as u32) << 16 | (code & 1) << 31
+}
+
+/// A leaf, for reading.
+#[derive(Clone, Copy)]
+pub(crate) struct Leaf<'a> {
+    bytes: &'a [u8],
+    heads: &'a [Head],
+    slots: &'a [[u8; 2]],
+    prefix: usize,
+}
+
+impl<'a> Leaf<'a> {
+    /// Checks the header against the page's length.
+    #[inline]
+    pub(crate) fn open(bytes: &'a [u8]) -> Result<Leaf<'a>, Damage> {
+        if bytes.len() < HEADER {
+            return Err(SHORT);
+        }
+        if page::kind(bytes) != Some(Kind::Leaf) || page::level(bytes) != 1 {
+            return Err(Damage("it is not the leaf that was expected"));
+        }
+        let count = page::count(bytes);
+        if HEADER + ENTRY * count + page::heap(bytes) > bytes.len() {
+            return Err(TOO_MANY);
+        }
+        Ok(Leaf::trusted(bytes, count))
+    }
+
+    /// The leaf in bytes whose header has been checked.
+    #[inline]
+    fn trusted(bytes: &'a [u8], count: usize) -> Leaf<'a> {
+        let slots = HEADER + 4 * count;
+        Leaf {
+            bytes,
+            heads: bytes[HEADER..slots].as_chunks().0,
+            slots: bytes[slots..slots + 2 * count].as_chunks().0,
+            prefix: page::prefix(bytes),
+        }
+    }
+
+    /// How many cells there are.
+    #[inline]
+    pub(crate) fn len(&self) -> usize {
+        self.slots.len()
+    }
+
+    /// How many cells are not plain, so that their values lie (or may lie) elsewhere.
+    #[inline]
+    pub(crate) fn outside(&self) -> usize {
+        page::item(self.bytes)
+    }
+
+    /// Bytes that cells take, in units of [`cell_bytes`].
+    pub(crate) fn used(&self) -> usize {
+        (ENTRY * self.len() + page::heap(self.bytes)).saturating_sub(page::dead(self.bytes))
+    }
+
+    /// Bytes left for more cells, in units of [`cell_bytes`].
+    pub(crate) fn free_space(&self) -> usize {
+        (self.bytes.len() - HEADER).saturating_sub(self.used())
+    }
+
+    /// The key at `i`.
+    #[inline]
+    pub(crate) fn key(&self, i: usize) -> Result<&'a [u8], Damage> {
+        let (rest, word) = self.cell_head(i)?;
+        rest.get(..lengths(word).0).ok_or(CELL_OUTSIDE)
+    }
+
+    /// The cell at `i`.
+    #[inline]
+    pub(crate) fn cell(&self, i: usize) -> Result<Cell<'a>, Damage> {
+        let (rest, word) = self.cell_head(i)?;
+        let (klen, vlen, code) = lengths(word);
+        let (Some(key), Some(value)) = (rest.get(..klen), rest.get(even(klen)..even(klen) + vlen)) else {
+            return Err(CELL_OUTSIDE);
+        };
+        let kind = CellKind::from_code(code).ok_or(Damage("a cell is of an unknown kind"))?;
+        Ok(Cell { key, value, kind })
+    }
+
+    /// A cell's first word, and the bytes from its key to the page's end.
+    #[inline]
+    fn cell_head(&self, i: usize) -> Result<(&'a [u8], u32), Damage> {
+        let slot = self.slots.get(i).ok_or(NO_ENTRY)?;
+        let cell = self.bytes.get(usize::from(u16::from_le_bytes(*slot))..).ok_or(CELL_OUTSIDE)?;
+        let (word, rest) = cell.split_first_chunk().ok_or(CELL_OUTSIDE)?;
+        Ok((rest, u32::from_le_bytes(*word)))
+    }
+
+    /// The cell with exactly this key: the shortest way to it.
+    #[inline]
+    pub(crate) fn get(&self, needle: &Needle<'_>, order: &Order) -> Result<Option<Cell<'a>>, Damage> {
+        if !order.has_views() {
+            let (at, found) = self.find_whole(0, self.len(), needle, order)?;
+            return if found { self.cell(at).map(Some) } else { Ok(None) };
+        }
+        let head = needle.head(self.prefix);
+        let at = heads::lower(self.heads, head);
+        if at == self.len() || heads::at(self.heads, at) != head {
+            return Ok(None);
+        }
+        let cell = self.cell(at)?;
+        if cell.key == needle.key {
+            return Ok(Some(cell));
+        }
+        // A key that shares no prefix with the page is below (or above) all keys, so it needs no case of its own.
+        if order.cmp(cell.key, needle.key) != Ordering::Less {
+            return Ok(None);
+        }
+        let (at, found) = self.find_whole(at + 1, self.end_of_run(at, head), needle, order)?;
+        if found { self.cell(at).map(Some) } else { Ok(None) }
+    }
+
+    /// The first cell whose key is not below the needle, and whether the key equals it.
+    #[inline]
+    pub(crate) fn find(&self, needle: &Needle<'_>, order: &Order) -> Result<(usize, bool), Damage> {
+        if !order.has_views() {
+            return self.find_whole(0, self.len(), needle, order);
+        }
+        let head = needle.head(self.prefix);
+        let at = heads::lower(self.heads, head);
+        let hit = at < self.len() && heads::at(self.heads, at) == head;
+        if self.len() == 0 || !hit && self.prefix == 0 {
+            return Ok((at, false));
+        }
+        let key = self.key(at.min(self.len() - 1))?;
+        let side = order.cmp(key, needle.key);
+        if hit && side == Ordering::Equal {
+            return Ok((at, true));
+        }
+        if self.prefix > 0 && order.common_prefix(key, needle.key) < self.prefix {
+            return Ok((if side == Ordering::Greater { 0 } else { self.len() }, false));
+        }
+        if hit && side == Ordering::Less {
+            return self.find_whole(at + 1, self.end_of_run(at, head), needle, order);
+        }
+        Ok((at, false))
+    }
+
+    /// Where the run of heads that begins at `at` and equals `head` ends.
+    fn end_of_run(&self, at: usize, head: u32) -> usize {
+        at + heads::upper(&self.heads[at..], head)
+    }
+
+    /// As `find`, by the cells of `low..high` alone.
+    fn find_whole(
+        &self,
+        mut low: usize,
+        mut high: usize,
+        needle: &Needle<'_>,
+        order: &Order,
+    ) -> Result<(usize, bool), Damage> {
+        while low < high {
+            let middle = low + (high - low) / 2;
+            match order.cmp(self.key(middle)?, needle.key) {
+                Ordering::Less => low = middle + 1,
+                Ordering::Equal => return Ok((middle, true)),
+                Ordering::Greater => high = middle,
+            }
+        }
+        Ok((low, false))
+    }
+
+    /// Where to split the page so that a new cell (of `new` [`cell_bytes`]) fits at `at`.
+    ///
+    /// The answer `m` counts in the sequence that has the new cell in it: its first `m` cells go left. So the new cell
+    /// goes left if `at < m`, with the old cells `..m - 1`; else it goes right, with the old cells `m..`. Both sides
+    /// get at least one cell, and both fit if the new cell is within [`max_inline`].
+    pub(crate) fn best_split(&self, at: usize, new: usize) -> Result<usize, Damage> {
+        let total = self.used() + new;
+        let (mut left, mut best) = (0, (usize::MAX, 1));
+        for m in 1..=self.len() {
+            left += match (m - 1).cmp(&at) {
+                Ordering::Less => self.bytes_of(m - 1)?,
+                Ordering::Equal => new,
+                Ordering::Greater => self.bytes_of(m - 2)?,
+            };
+            best = best.min((left.max(total.saturating_sub(left)), m));
+        }
+        Ok(best.1)
+    }
+
+    /// The [`cell_bytes`] of the cell at `i`.
+    pub(crate) fn bytes_of(&self, i: usize) -> Result<usize, Damage> {
+        let (_, word) = self.cell_head(i)?;
+        let (klen, vlen, _) = lengths(word);
+        Ok(cell_bytes(klen, vlen))
+    }
+
+    /// The cell at `i`, if it is one that a page of this size may hold.
+    fn sane_cell(&self, i: usize) -> Result<Cell<'a>, Damage> {
+        let cell = self.cell(i)?;
+        let (klen, vlen) = (cell.key.len(), cell.value.len());
+        if klen > key_max(self.bytes.len()) || cell_bytes(klen, vlen) > max_inline(self.bytes.len()) {
+            return Err(Damage("a cell is larger than any may be"));
+        }
+        if !cell.kind.takes(vlen) {
+            return Err(Damage("a cell's value does not have the length of its kind"));
+        }
+        if klen < self.prefix {
+            return Err(Damage("a key is shorter than its page's common prefix"));
+        }
+        Ok(cell)
+    }
+}
+
+const CELL_OUTSIDE: Damage = Damage("a cell lies outside of it");
+
+/// Checks all that [`LeafMut`] relies on: every slot and cell is inside the heap, no two cells overlap, sizes and
+/// counts add up. It does not check what only gives wrong answers: heads and the order of keys.
+pub(crate) fn validate(bytes: &[u8]) -> Result<(), Damage> {
+    let leaf = Leaf::open(bytes)?;
+    if bytes.len() > PAGE_MAX || (bytes.len() | page::heap(bytes)) & 1 != 0 {
+        return Err(Damage("its heap does not begin at an even offset"));
+    }
+    let heap_start = bytes.len() - page::heap(bytes);
+    let mut taken = Taken::new();
+    let (mut used, mut outside) = (0, 0);
+    for i in 0..leaf.len() {
+        let cell = leaf.sane_cell(i)?;
+        let at = usize::from(u16::from_le_bytes(leaf.slots[i]));
+        let size = heap_bytes(cell.key.len(), cell.value.len());
+        if at % 2 != 0 || at < heap_start {
+            return Err(CELL_OUTSIDE);
+        }
+        if !taken.take(at / 2, size / 2) {
+            return Err(Damage("two of its cells overlap"));
+        }
+        used += size;
+        outside += usize::from(cell.kind != CellKind::Plain);
+    }
+    if used + page::dead(bytes) != page::heap(bytes) || outside != leaf.outside() {
+        return Err(Damage("its counts do not agree with its cells"));
+    }
+    Ok(())
+}
+
+/// Which pairs of bytes of a page belong to a cell seen so far. Without this check, writing one cell's value could
+/// change the lengths in another's, after they were checked.
+struct Taken([u64; PAGE_MAX / 128]);
+
+impl Taken {
+    fn new() -> Taken {
+        Taken([0; PAGE_MAX / 128])
+    }
+
+    /// Marks `n` pairs from `start`; false if one of them was taken, or is in no page.
+    fn take(&mut self, start: usize, n: usize) -> bool {
+        let (mut at, end) = (start, start + n);
+        while at < end {
+            let bits = (64 - at % 64).min(end - at);
+            let mask = (u64::MAX >> (64 - bits)) << (at % 64);
+            let Some(word) = self.0.get_mut(at / 64).filter(|word| **word & mask == 0) else { return false };
+            *word |= mask;
+            at += bits;
+        }
+        true
+    }
+}

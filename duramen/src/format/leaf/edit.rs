@@ -1,0 +1,331 @@
+//! Changing a leaf in place: insertion, removal, resizing, moving cells between pages.
+//!
+//! Owns: the heap's bookkeeping, and keeping heads and prefix true. Must not know: when pages split or merge.
+//!
+//! The page has been accepted by `validate` or made by `init`. So all offsets and lengths in it are sound, and every
+//! function here leaves them so; the indexing cannot fail but for a fault of our own.
+
+use std::ops::Range;
+
+use crate::error::Damage;
+use crate::order::Order;
+
+use super::super::heads::Head;
+use super::super::page::{self, HEADER, Kind, TOO_MANY};
+use super::{
+    CELL_HEAD, Cell, CellKind, ENTRY, Leaf, cell_bytes, even, heap_bytes, key_max, max_inline, validate, word_of,
+};
+
+/// Shorter common prefixes are not worth the look at a cell that a miss costs in a page that has one.
+const PREFIX_MIN: usize = 2;
+
+fn worthwhile(prefix: usize) -> usize {
+    if prefix < PREFIX_MIN { 0 } else { prefix }
+}
+
+/// A leaf, for changing.
+pub(crate) struct LeafMut<'a> {
+    bytes: &'a mut [u8],
+}
+
+impl<'a> LeafMut<'a> {
+    /// Edits a page that [`validate`] has accepted.
+    #[inline]
+    pub(crate) fn new(bytes: &'a mut [u8]) -> LeafMut<'a> {
+        debug_assert_eq!(validate(bytes), Ok(()));
+        LeafMut { bytes }
+    }
+
+    /// Makes an empty leaf.
+    pub(crate) fn init(bytes: &'a mut [u8]) -> LeafMut<'a> {
+        page::init(bytes, Kind::Leaf, 1);
+        LeafMut { bytes }
+    }
+
+    /// The page, for reading.
+    #[inline]
+    pub(crate) fn leaf(&self) -> Leaf<'_> {
+        Leaf::trusted(self.bytes, self.len())
+    }
+
+    /// How many cells there are.
+    #[inline]
+    pub(crate) fn len(&self) -> usize {
+        page::count(self.bytes)
+    }
+
+    /// Bytes that cells take, in units of [`cell_bytes`].
+    pub(crate) fn used(&self) -> usize {
+        self.leaf().used()
+    }
+
+    /// Bytes left for more cells, in units of [`cell_bytes`].
+    #[inline]
+    pub(crate) fn free_space(&self) -> usize {
+        self.leaf().free_space()
+    }
+
+    /// Whether a cell of these lengths fits (after compaction, if need be).
+    #[inline]
+    pub(crate) fn fits(&self, klen: usize, vlen: usize) -> bool {
+        cell_bytes(klen, vlen) <= self.free_space()
+    }
+
+    /// Puts a cell at `i`, which must fit and be where the order wants it; returns the value space, to be filled.
+    pub(crate) fn insert(&mut self, i: usize, key: &[u8], vlen: usize, kind: CellKind, order: &Order) -> &mut [u8] {
+        let size = heap_bytes(key.len(), vlen);
+        assert!(i <= self.len() && self.fits(key.len(), vlen), "a cell that does not fit was inserted");
+        debug_assert!(key.len() <= key_max(self.bytes.len()) && size + ENTRY <= max_inline(self.bytes.len()));
+        debug_assert!(kind.takes(vlen));
+        if self.gap() < size + ENTRY {
+            self.compact();
+        }
+        self.shorten_prefix(key, order);
+        let at = self.push(size);
+        self.bytes[at + CELL_HEAD..at + CELL_HEAD + key.len()].copy_from_slice(key);
+        self.open_entry(i, order.head(key, page::prefix(self.bytes)), at);
+        self.count_outside(kind, 1);
+        self.finish_cell(at, key.len(), vlen, kind)
+    }
+
+    /// Gives the cell at `i` a value of another length (and kind); returns the value space, to be filled: the old
+    /// value is not kept. `None`, and no change, if it does not fit.
+    pub(crate) fn resize_value(&mut self, i: usize, vlen: usize, kind: CellKind, order: &Order) -> Option<&mut [u8]> {
+        let (at, cell) = self.cell_at(i);
+        let (klen, old_kind) = (cell.key.len(), cell.kind);
+        let (old, new) = (heap_bytes(klen, cell.value.len()), heap_bytes(klen, vlen));
+        if new > old && new - old > self.free_space() {
+            return None;
+        }
+        if new > old && new > self.gap() {
+            let key = cell.key.to_vec();
+            self.remove(i);
+            return Some(self.insert(i, &key, vlen, kind, order));
+        }
+        let to = if new > old { self.push(new) } else { at };
+        if new > old {
+            self.bytes.copy_within(at + CELL_HEAD..at + CELL_HEAD + klen, to + CELL_HEAD);
+            self.set_slot(i, to);
+            self.add_dead(old);
+        } else {
+            self.add_dead(old - new);
+        }
+        self.count_outside(old_kind, -1);
+        self.count_outside(kind, 1);
+        Some(self.finish_cell(to, klen, vlen, kind))
+    }
+
+    /// The value at `i`, to be overwritten in place.
+    pub(crate) fn value_mut(&mut self, i: usize) -> &mut [u8] {
+        let (at, cell) = self.cell_at(i);
+        let start = at + CELL_HEAD + even(cell.key.len());
+        let vlen = cell.value.len();
+        &mut self.bytes[start..start + vlen]
+    }
+
+    /// Takes away the cell at `i`.
+    pub(crate) fn remove(&mut self, i: usize) {
+        let (at, cell) = self.cell_at(i);
+        let (size, kind) = (heap_bytes(cell.key.len(), cell.value.len()), cell.kind);
+        self.count_outside(kind, -1);
+        self.close_entry(i);
+        if self.len() == 0 {
+            page::set_heap(self.bytes, 0);
+            page::set_dead(self.bytes, 0);
+            page::set_prefix(self.bytes, 0);
+        } else if at == self.heap_start() {
+            page::set_heap(self.bytes, page::heap(self.bytes) - size);
+        } else {
+            self.add_dead(size);
+        }
+    }
+
+    /// Chooses the best prefix, once the page is complete for now: before placement and after a split. Cheap if there
+    /// is nothing to do.
+    pub(crate) fn seal(&mut self, order: &Order) {
+        if self.len() >= 2 && order.has_views() {
+            self.set_prefix(self.best_prefix(order), order);
+        }
+    }
+
+    /// The prefix that tells the keys apart best. There must be a key.
+    fn best_prefix(&self, order: &Order) -> usize {
+        let (_, first) = self.cell_at(0);
+        let (_, last) = self.cell_at(self.len() - 1);
+        worthwhile(order.common_prefix(first.key, last.key))
+    }
+
+    /// Appends cells of another page, which must sort after those here. Damage if they do not fit: between sound pages
+    /// `used`, `bytes_of` and `best_split` have told before.
+    pub(crate) fn copy_range(&mut self, from: &Leaf<'_>, range: Range<usize>, order: &Order) -> Result<(), Damage> {
+        let (mut needed, mut outside) = (ENTRY * range.len(), 0);
+        for i in range.clone() {
+            let cell = from.sane_cell(i)?;
+            needed += heap_bytes(cell.key.len(), cell.value.len());
+            outside += usize::from(cell.kind != CellKind::Plain);
+        }
+        if needed > self.free_space() {
+            return Err(TOO_MANY);
+        }
+        if needed > self.gap() {
+            self.compact();
+        }
+        let first = self.len();
+        self.open_entries(first, range.len());
+        for (i, j) in (first..).zip(range.clone()) {
+            self.copy_cell(i, &from.sane_cell(j)?);
+        }
+        page::set_item(self.bytes, page::item(self.bytes) + outside);
+        self.adopt_heads(first, from, range, order);
+        Ok(())
+    }
+
+    /// After cells of `from` were appended from `first` on: gives them heads.
+    fn adopt_heads(&mut self, first: usize, from: &Leaf<'_>, range: Range<usize>, order: &Order) {
+        if range.is_empty() {
+            return;
+        }
+        if first == 0 {
+            page::set_prefix(self.bytes, from.prefix);
+        }
+        let prefix = page::prefix(self.bytes);
+        if from.prefix == prefix && (first == 0 || prefix == 0) {
+            let heads: &[Head] = &from.heads[range];
+            self.bytes[HEADER + 4 * first..][..4 * heads.len()].copy_from_slice(heads.as_flattened());
+        } else {
+            page::set_prefix(self.bytes, self.best_prefix(order));
+            self.rehead(order);
+        }
+    }
+
+    /// Writes a cell at the top of the heap and points slot `i` to it.
+    fn copy_cell(&mut self, i: usize, cell: &Cell<'_>) {
+        let at = self.push(heap_bytes(cell.key.len(), cell.value.len()));
+        self.bytes[at + CELL_HEAD..at + CELL_HEAD + cell.key.len()].copy_from_slice(cell.key);
+        self.set_slot(i, at);
+        self.finish_cell(at, cell.key.len(), cell.value.len(), cell.kind).copy_from_slice(cell.value);
+    }
+
+    /// Makes the prefix one that `key` shares, too.
+    fn shorten_prefix(&mut self, key: &[u8], order: &Order) {
+        let prefix = page::prefix(self.bytes);
+        if prefix == 0 {
+            return;
+        }
+        let (_, any) = self.cell_at(0);
+        let shared = order.common_prefix(any.key, key);
+        if shared < prefix {
+            self.set_prefix(worthwhile(shared), order);
+        }
+    }
+
+    fn set_prefix(&mut self, prefix: usize, order: &Order) {
+        if prefix != page::prefix(self.bytes) {
+            page::set_prefix(self.bytes, prefix);
+            self.rehead(order);
+        }
+    }
+
+    /// Takes all heads anew from the keys.
+    fn rehead(&mut self, order: &Order) {
+        let prefix = page::prefix(self.bytes);
+        for i in 0..self.len() {
+            let (_, cell) = self.cell_at(i);
+            let head = order.head(cell.key, prefix);
+            page::put32(self.bytes, HEADER + 4 * i, head);
+        }
+    }
+
+    /// Moves all cells to the page's end, in order, without the dead bytes between them.
+    fn compact(&mut self) {
+        let (start, end) = (self.heap_start(), self.bytes.len());
+        let old = self.bytes[start..].to_vec();
+        let mut top = end;
+        for i in 0..self.len() {
+            let at = self.slot(i) - start;
+            let (klen, vlen, _) = super::lengths(page::get32(&old, at));
+            let size = heap_bytes(klen, vlen);
+            top -= size;
+            self.bytes[top..top + size].copy_from_slice(&old[at..at + size]);
+            self.set_slot(i, top);
+        }
+        page::set_heap(self.bytes, end - top);
+        page::set_dead(self.bytes, 0);
+    }
+
+    /// Makes room for `size` bytes at the top of the heap; returns their offset.
+    fn push(&mut self, size: usize) -> usize {
+        page::set_heap(self.bytes, page::heap(self.bytes) + size);
+        self.heap_start()
+    }
+
+    /// Writes the first word and the zero bytes of a cell whose key is in place; returns the value space.
+    fn finish_cell(&mut self, at: usize, klen: usize, vlen: usize, kind: CellKind) -> &mut [u8] {
+        page::put32(self.bytes, at, word_of(klen, vlen, kind));
+        let value = at + CELL_HEAD + even(klen);
+        self.bytes[at + CELL_HEAD + klen..value].fill(0);
+        self.bytes[value + vlen..value + even(vlen)].fill(0);
+        &mut self.bytes[value..value + vlen]
+    }
+
+    /// Inserts a head and a slot at `i`.
+    fn open_entry(&mut self, i: usize, head: u32, slot: usize) {
+        let n = self.len();
+        let slots = HEADER + 4 * n;
+        self.bytes.copy_within(slots + 2 * i..slots + 2 * n, slots + 2 * i + ENTRY);
+        self.bytes.copy_within(slots..slots + 2 * i, slots + 4);
+        self.bytes.copy_within(HEADER + 4 * i..slots, HEADER + 4 * i + 4);
+        page::set_count(self.bytes, n + 1);
+        page::put32(self.bytes, HEADER + 4 * i, head);
+        self.set_slot(i, slot);
+    }
+
+    /// Appends `more` entries whose heads and slots are to be filled.
+    fn open_entries(&mut self, n: usize, more: usize) {
+        self.bytes.copy_within(HEADER + 4 * n..HEADER + ENTRY * n, HEADER + 4 * (n + more));
+        page::set_count(self.bytes, n + more);
+    }
+
+    /// Removes the head and the slot at `i`.
+    fn close_entry(&mut self, i: usize) {
+        let n = self.len();
+        let slots = HEADER + 4 * n;
+        self.bytes.copy_within(HEADER + 4 * (i + 1)..slots, HEADER + 4 * i);
+        self.bytes.copy_within(slots..slots + 2 * i, slots - 4);
+        self.bytes.copy_within(slots + 2 * (i + 1)..slots + 2 * n, slots - 4 + 2 * i);
+        page::set_count(self.bytes, n - 1);
+    }
+
+    fn gap(&self) -> usize {
+        self.heap_start() - HEADER - ENTRY * self.len()
+    }
+
+    fn heap_start(&self) -> usize {
+        self.bytes.len() - page::heap(self.bytes)
+    }
+
+    fn slot(&self, i: usize) -> usize {
+        page::get16(self.bytes, HEADER + 4 * self.len() + 2 * i)
+    }
+
+    fn set_slot(&mut self, i: usize, at: usize) {
+        let slots = HEADER + 4 * self.len();
+        page::put16(self.bytes, slots + 2 * i, at);
+    }
+
+    fn add_dead(&mut self, bytes: usize) {
+        page::set_dead(self.bytes, page::dead(self.bytes) + bytes);
+    }
+
+    fn count_outside(&mut self, kind: CellKind, change: isize) {
+        if kind != CellKind::Plain {
+            page::set_item(self.bytes, page::item(self.bytes).saturating_add_signed(change));
+        }
+    }
+
+    /// Offset and content of the cell at `i`.
+    fn cell_at(&self, i: usize) -> (usize, Cell<'_>) {
+        let leaf = self.leaf();
+        (self.slot(i), leaf.cell(i).expect("the page was validated before it was edited"))
+    }
+}

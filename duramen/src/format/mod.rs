@@ -1,0 +1,26 @@
+//! The pages as they lie on disk, and all work inside one page.
+//!
+//! Owns: byte layouts of branch, leaf, packed and overflow pages; search, insertion, removal and splitting within a
+//! page; validation. Must not know: where a page's bytes come from, transactions, trees of pages.
+//!
+//! Invariants: everything is little-endian. Readers (`Leaf`, `Branch`, `Packed`) accept arbitrary bytes: `open` checks
+//! the header once, each later access is bounds-checked, and what cannot be right is [`Damage`](crate::error::Damage)
+//! or a wrong answer, never a panic. Editors (`LeafMut`, `BranchMut`, `PackedMut`) work on pages that `validate` has
+//! accepted or `init` has made, keep them so, and may assert.
+
+pub(crate) mod branch;
+pub(crate) mod heads;
+pub(crate) mod leaf;
+pub(crate) mod overflow;
+pub(crate) mod packed;
+pub(crate) mod page;
+
+/// How many cases a property test runs: few under Miri, which is slow.
+#[cfg(test)]
+pub(crate) fn cases(native: u32) -> proptest::test_runner::Config {
+    proptest::test_runner::Config {
+        cases: if cfg!(miri) { 4 } else { native },
+        failure_persistence: None,
+        ..Default::default()
+    }
+}
