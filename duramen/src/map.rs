@@ -1,0 +1,201 @@
+//! The data file as memory.
+//!
+//! Owns: the read-only mapping and its reservation, the record of which pages were already verified. Must not know:
+//! what is in the pages, snapshots.
+//!
+//! The base never moves: the reservation is far larger than the file, so the file grows into it. Touching a byte of the
+//! reservation beyond the end of the *file* kills the process (SIGBUS), so whoever asks for bytes knows from a
+//! verified meta page, and a look at the file's length, that they are there.
+//!
+//! # Safety
+//! Bytes handed out belong to pages of a snapshot that the caller holds; no writer of this program changes those while
+//! it is held (copy-on-write). The bytes of [`Verified`] are only ever accessed as atomics.
+#![allow(unsafe_code)]
+
+use std::fs::File;
+use std::sync::atomic::{AtomicU8, Ordering};
+
+use rustix::mm::Advice;
+
+use crate::error::{Error, Result};
+use crate::ids::{Pgno, Txnid};
+use crate::os::region::{Access, Region};
+
+/// What is reserved where address space is plentiful.
+const RESERVED_BYTES: u64 = 1 << 40;
+
+/// Room to grow that is given up last.
+const HEADROOM_BYTES: u64 = 64 << 20;
+
+/// Units in which reservations are rounded up: at least a page of any machine, at least a page of any database.
+const ROUND_BYTES: u64 = 64 << 10;
+
+/// A read-only mapping of the data file.
+pub(crate) struct Map {
+    region: Region,
+    page_size: usize,
+}
+
+impl Map {
+    /// Maps `file`, which is `file_bytes` long, with as much room to grow as can be had.
+    pub(crate) fn new(file: &File, page_size: usize, file_bytes: u64) -> Result<Map> {
+        let needed = file_bytes.max(1).next_multiple_of(ROUND_BYTES);
+        let roomy = needed.saturating_add(HEADROOM_BYTES);
+        let wanted = RESERVED_BYTES.max(needed.saturating_mul(4));
+        let map = |bytes| Region::of_file(file, bytes, Access::Read);
+        let region = Region::largest(address_bytes(wanted), address_bytes(roomy), map)
+            .or_else(|_| map(address_bytes(needed)))
+            .map_err(|e| Error::Io { op: "map the data file", source: e.into() })?;
+        Ok(Map { region, page_size })
+    }
+
+    /// The address of the file's first byte.
+    #[inline]
+    pub(crate) fn base(&self) -> *const u8 {
+        self.region.base()
+    }
+
+    /// How far the file may grow under this map.
+    #[inline]
+    pub(crate) fn reserved_bytes(&self) -> u64 {
+        self.region.bytes() as u64
+    }
+
+    /// How many pages the reservation holds.
+    pub(crate) fn reserved_pages(&self) -> u64 {
+        (self.region.bytes() / self.page_size) as u64
+    }
+
+    /// The `len` bytes at `offset`, if they lie in the reservation. The caller knows that the file is that long, and
+    /// that the bytes are of a snapshot that it holds.
+    #[inline]
+    pub(crate) fn bytes(&self, offset: u64, len: usize) -> Option<&[u8]> {
+        let start = usize::try_from(offset).ok()?;
+        if start.checked_add(len)? > self.region.bytes() {
+            return None;
+        }
+        // SAFETY: the range is inside the mapping, which lives as long as `self`; see the head for its content.
+        Some(unsafe { std::slice::from_raw_parts(self.base().add(start), len) })
+    }
+
+    /// Tells the kernel not to read around a page that is asked for.
+    pub(crate) fn advise_random(&self) -> Result<()> {
+        self.region.advise(Advice::Random).map_err(|e| Error::Io { op: "advise on the map", source: e.into() })
+    }
+}
+
+/// A mapping's size as an address-sized number: as much as fits.
+fn address_bytes(bytes: u64) -> usize {
+    usize::try_from(bytes).unwrap_or(usize::MAX / 4 * 2).min(isize::MAX as usize & !(ROUND_BYTES as usize - 1))
+}
+
+/// Asks the processor to fetch the cache line at `at`. Any address will do.
+#[inline(always)]
+pub(crate) fn prefetch(at: *const u8) {
+    #[cfg(target_arch = "x86_64")]
+    // SAFETY: a prefetch reads nothing as far as the program can tell and never faults.
+    unsafe {
+        std::arch::x86_64::_mm_prefetch::<{ std::arch::x86_64::_MM_HINT_T0 }>(at.cast());
+    }
+    #[cfg(not(target_arch = "x86_64"))]
+    let _ = at;
+}
+
+/// Which pages' checksums were found right, and for which birth: one byte for each page of the reservation.
+///
+/// A page number is reused by later transactions, so the byte holds a *tag* of the birth that was verified. It is a
+/// memory of work done, not a proof: one birth in 255 shares its tag with the one before it.
+pub(crate) struct Verified {
+    tags: Option<Region>,
+}
+
+impl Verified {
+    /// A record for `pages` pages, or for the first of them where memory is refused; costs memory only for pages seen.
+    pub(crate) fn new(pages: u64) -> Verified {
+        Verified { tags: Region::largest(address_bytes(pages.max(1)), 1 << 16, Region::anonymous).ok() }
+    }
+
+    /// Whether the page was verified under this tag.
+    #[inline]
+    pub(crate) fn is(&self, page: Pgno, tag: u8) -> bool {
+        self.tag(page).is_some_and(|known| known.load(Ordering::Relaxed) == tag)
+    }
+
+    /// Notes that the page was verified under this tag; forgotten at once if the page is beyond the record.
+    #[inline]
+    pub(crate) fn set(&self, page: Pgno, tag: u8) {
+        if let Some(known) = self.tag(page) {
+            known.store(tag, Ordering::Relaxed);
+        }
+    }
+
+    #[inline]
+    fn tag(&self, page: Pgno) -> Option<&AtomicU8> {
+        let tags = self.tags.as_ref()?;
+        let at = usize::try_from(page.0).ok().filter(|&at| at < tags.bytes())?;
+        // SAFETY: inside the mapping, zeroed at first, and only ever accessed as an atomic byte.
+        Some(unsafe { AtomicU8::from_ptr(tags.base().add(at)) })
+    }
+}
+
+/// The tag under which a page of this birth is noted as verified. Never 0, which stands for "not verified".
+#[inline]
+pub(crate) fn tag_of(birth: Txnid) -> u8 {
+    ((birth.0.wrapping_mul(0x9E37_79B9_7F4A_7C15) >> 56) as u8).max(1)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::os::unix::fs::FileExt;
+
+    #[test]
+    fn a_file_grows_under_its_map() {
+        let file = tempfile::tempfile().unwrap();
+        let map = Map::new(&file, 4096, 0).unwrap();
+        let base = map.base();
+        file.write_all_at(b"late", 3 << 20).unwrap();
+        assert_eq!(map.bytes(3 << 20, 4).unwrap(), b"late");
+        assert_eq!(map.base(), base);
+        map.advise_random().unwrap();
+    }
+
+    #[test]
+    fn the_reservation_is_far_larger_than_the_file_and_bounds_what_is_handed_out() {
+        let file = tempfile::tempfile().unwrap();
+        let map = Map::new(&file, 4096, 5).unwrap();
+        let reserved = map.reserved_bytes();
+        assert!(reserved >= HEADROOM_BYTES, "{reserved}");
+        assert_eq!(map.reserved_pages(), reserved / 4096);
+        assert!(map.bytes(reserved, 1).is_none());
+        assert!(map.bytes(reserved - 1, 2).is_none());
+        assert!(map.bytes(u64::MAX, 2).is_none());
+        assert!(map.bytes(1, usize::MAX).is_none());
+    }
+
+    #[test]
+    fn pages_are_verified_under_the_tag_of_their_birth_only() {
+        let verified = Verified::new(1 << 28);
+        let (page, tag) = (Pgno(123_456_789), tag_of(Txnid(7)));
+        assert!(!verified.is(page, tag));
+        verified.set(page, tag);
+        assert!(verified.is(page, tag));
+        assert!(!verified.is(page, tag_of(Txnid(8))));
+        verified.set(Pgno(u64::MAX), tag);
+        assert!(!verified.is(Pgno(u64::MAX), tag));
+    }
+
+    #[test]
+    fn tags_are_never_zero_and_neighbours_differ() {
+        for birth in 0..10_000 {
+            assert_ne!(tag_of(Txnid(birth)), 0);
+            assert_ne!(tag_of(Txnid(birth)), tag_of(Txnid(birth + 1)));
+        }
+    }
+
+    #[test]
+    fn prefetching_any_address_is_harmless() {
+        prefetch(std::ptr::null());
+        prefetch(std::ptr::dangling());
+    }
+}

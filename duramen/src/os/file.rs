@@ -1,0 +1,225 @@
+//! The data file and the lock file as files: opening, writing, flushing.
+//!
+//! Owns: [`FileMedium`], how files are opened and created. Must not know: what is in them.
+
+use std::fs::{File, OpenOptions, Permissions};
+use std::io::{self, ErrorKind, IoSlice};
+use std::os::unix::fs::{MetadataExt, OpenOptionsExt, PermissionsExt};
+use std::path::Path;
+use std::sync::Arc;
+
+use crate::error::{Error, Result};
+use crate::medium::Medium;
+
+/// Most pieces that the kernel takes in one call.
+const PARTS_MAX: usize = 1024;
+
+/// Wraps an [`io::Error`] with what was attempted on which file.
+pub(crate) fn failed(op: &'static str, path: &Path) -> impl FnOnce(io::Error) -> Error {
+    move |source| Error::File { op, path: path.to_path_buf(), source }
+}
+
+/// Opens the data file; `mode` counts only where it is created. All descriptors close on `exec`.
+pub(crate) fn open_data(path: &Path, read_only: bool, create: bool, mode: u32) -> Result<File> {
+    let mut options = OpenOptions::new();
+    options.read(true).write(!read_only).create(create && !read_only).mode(mode);
+    // A named pipe would keep a plain open waiting for its other end; regular files do not mind.
+    options.custom_flags(libc::O_NONBLOCK | libc::O_NOCTTY);
+    let not_a_database = |what| Error::NotADatabase { path: path.to_path_buf(), what };
+    let file = options.open(path).map_err(|e| match e.kind() {
+        ErrorKind::IsADirectory => not_a_database("it is a directory"),
+        _ => failed("open", path)(e),
+    })?;
+    let kind = file.metadata().map_err(failed("inspect", path))?.file_type();
+    if kind.is_dir() {
+        return Err(not_a_database("it is a directory"));
+    }
+    if !kind.is_file() {
+        return Err(not_a_database("it is not a regular file"));
+    }
+    Ok(file)
+}
+
+/// Opens the lock file, creating it with exactly `mode` (whatever the umask) where there is none.
+pub(crate) fn open_lock(path: &Path, mode: u32) -> Result<File> {
+    let mut options = OpenOptions::new();
+    options.read(true).write(true).custom_flags(libc::O_NONBLOCK | libc::O_NOCTTY);
+    loop {
+        match options.open(path) {
+            Err(e) if e.kind() == ErrorKind::NotFound => {}
+            answer => return answer.map_err(failed("open", path)),
+        }
+        match options.clone().create_new(true).mode(mode).open(path) {
+            Err(e) if e.kind() == ErrorKind::AlreadyExists => {}
+            Err(e) => return Err(failed("create", path)(e)),
+            Ok(file) => {
+                file.set_permissions(Permissions::from_mode(mode)).map_err(failed("set the mode of", path))?;
+                return Ok(file);
+            }
+        }
+    }
+}
+
+/// Whether `path` still names the open file: it may have been removed or replaced since.
+pub(crate) fn is_still_at(file: &File, path: &Path) -> Result<bool> {
+    let open = file.metadata().map_err(failed("inspect", path))?;
+    match std::fs::metadata(path) {
+        Ok(named) => Ok(named.dev() == open.dev() && named.ino() == open.ino()),
+        Err(e) if e.kind() == ErrorKind::NotFound => Ok(false),
+        Err(e) => Err(failed("inspect", path)(e)),
+    }
+}
+
+/// Makes a file's name survive a power cut: to be called once after creating it.
+pub(crate) fn sync_directory_of(path: &Path) -> Result<()> {
+    let directory = match path.parent() {
+        Some(parent) if !parent.as_os_str().is_empty() => parent,
+        _ => Path::new("."),
+    };
+    File::open(directory).and_then(|d| d.sync_all()).map_err(failed("flush the directory", directory))
+}
+
+/// A [`Medium`] that is a file.
+pub(crate) struct FileMedium {
+    file: Arc<File>,
+}
+
+impl FileMedium {
+    /// A medium over a file open for writing.
+    pub(crate) fn new(file: Arc<File>) -> FileMedium {
+        FileMedium { file }
+    }
+}
+
+impl Medium for FileMedium {
+    fn write_at(&self, offset: u64, parts: &[IoSlice<'_>]) -> io::Result<()> {
+        let mut left: Vec<IoSlice<'_>> = parts.iter().copied().filter(|part| !part.is_empty()).collect();
+        write_fully(&mut left, offset, |parts, at| rustix::io::pwritev(&*self.file, parts, at))
+    }
+
+    fn flush(&self) -> io::Result<()> {
+        Ok(rustix::io::retry_on_intr(|| rustix::fs::fdatasync(&*self.file))?)
+    }
+
+    fn len(&self) -> io::Result<u64> {
+        Ok(self.file.metadata()?.len())
+    }
+
+    fn set_len(&self, bytes: u64) -> io::Result<()> {
+        self.file.set_len(bytes)
+    }
+}
+
+/// Calls `write` until nothing is left: the kernel may take fewer pieces, or only a part of one.
+fn write_fully(
+    mut left: &mut [IoSlice<'_>],
+    mut offset: u64,
+    mut write: impl FnMut(&[IoSlice<'_>], u64) -> rustix::io::Result<usize>,
+) -> io::Result<()> {
+    while !left.is_empty() {
+        let now = &left[..left.len().min(PARTS_MAX)];
+        let written = rustix::io::retry_on_intr(|| write(now, offset))?;
+        if written == 0 {
+            return Err(ErrorKind::WriteZero.into());
+        }
+        IoSlice::advance_slices(&mut left, written);
+        offset += written as u64;
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+    use rustix::io::Errno;
+
+    #[test]
+    fn a_medium_writes_all_parts_and_tells_its_length() {
+        let temporary = tempfile::NamedTempFile::new().unwrap();
+        let medium = FileMedium::new(Arc::new(temporary.reopen().unwrap()));
+        let parts: Vec<[u8; 3]> = (0..3000u32).map(|i| [i as u8, (i >> 8) as u8, 9]).collect();
+        let slices: Vec<IoSlice<'_>> = parts.iter().map(|p| IoSlice::new(p)).collect();
+        medium.write_at(100, &slices).unwrap();
+        medium.flush().unwrap();
+        assert_eq!(medium.len().unwrap(), 9100);
+        assert_eq!(std::fs::read(temporary.path()).unwrap()[100..], parts.concat());
+        medium.set_len(50).unwrap();
+        assert_eq!(medium.len().unwrap(), 50);
+    }
+
+    #[test]
+    fn a_directory_is_refused_with_a_clear_error() {
+        let directory = tempfile::tempdir().unwrap();
+        for read_only in [false, true] {
+            let error = open_data(directory.path(), read_only, true, 0o600).unwrap_err();
+            assert!(error.to_string().contains("it is a directory"), "{error}");
+        }
+    }
+
+    #[test]
+    fn a_named_pipe_is_refused_without_waiting() {
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join("pipe");
+        rustix::fs::mknodat(rustix::fs::CWD, &path, rustix::fs::FileType::Fifo, 0o600.into(), 0).unwrap();
+        let error = open_data(&path, true, false, 0o600).unwrap_err();
+        assert!(error.to_string().contains("not a regular file"), "{error}");
+    }
+
+    #[test]
+    fn a_missing_file_is_named_in_the_error_unless_it_may_be_created() {
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join("data");
+        let error = open_data(&path, false, false, 0o600).unwrap_err();
+        assert!(error.to_string().contains("data"), "{error}");
+        assert!(open_data(&path, true, true, 0o600).is_err(), "read-only never creates");
+        let file = open_data(&path, false, true, 0o600).unwrap();
+        sync_directory_of(&path).unwrap();
+        assert_eq!(file.metadata().unwrap().permissions().mode() & 0o777, 0o600);
+    }
+
+    #[test]
+    fn a_lock_file_gets_its_mode_and_a_replaced_one_is_noticed() {
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join("data-lock");
+        let file = open_lock(&path, 0o666).unwrap();
+        assert_eq!(file.metadata().unwrap().permissions().mode() & 0o777, 0o666);
+        assert!(is_still_at(&file, &path).unwrap());
+        std::fs::remove_file(&path).unwrap();
+        assert!(!is_still_at(&file, &path).unwrap());
+        let _other = open_lock(&path, 0o666).unwrap();
+        assert!(!is_still_at(&file, &path).unwrap());
+    }
+
+    proptest! {
+        #[test]
+        fn short_and_interrupted_writes_lose_nothing(
+            parts in prop::collection::vec(prop::collection::vec(any::<u8>(), 1..20), 1..10),
+            steps in prop::collection::vec(0usize..12, 1..8),
+        ) {
+            let mut slices: Vec<IoSlice<'_>> = parts.iter().map(|p| IoSlice::new(p)).collect();
+            let mut disk = Vec::new();
+            let mut turn = steps.iter().cycle();
+            let limit = if steps.iter().all(|&s| s == 0) { 5 } else { 0 };
+            write_fully(&mut slices, 7, |parts, at| {
+                assert_eq!(at as usize, 7 + disk.len());
+                match limit.max(*turn.next().unwrap()) {
+                    0 => Err(Errno::INTR),
+                    most => {
+                        let all: Vec<u8> = parts.iter().flat_map(|p| p.to_vec()).collect();
+                        let taken = most.min(all.len());
+                        disk.extend_from_slice(&all[..taken]);
+                        Ok(taken)
+                    }
+                }
+            }).unwrap();
+            prop_assert_eq!(disk, parts.concat());
+        }
+    }
+
+    #[test]
+    fn a_write_that_takes_nothing_is_an_error() {
+        let mut slices = [IoSlice::new(b"x")];
+        assert_eq!(write_fully(&mut slices, 0, |_, _| Ok(0)).unwrap_err().kind(), ErrorKind::WriteZero);
+    }
+}

@@ -1,0 +1,179 @@
+//! Byte-range locks that belong to an open file ("open file description locks").
+//!
+//! Owns: taking, testing and dropping them. Must not know: what the bytes stand for.
+//!
+//! Unlike the older POSIX locks they do not vanish when some other handle of the process on the same file is closed,
+//! and two handles of one process exclude each other. They end with the last descriptor of the open file: with the
+//! process, however it dies. A forked child shares its parent's open files and so keeps their locks alive until it
+//! closes them (or runs another program). Threads using one handle are *not* excluded from each other, and a lock taken
+//! twice through one handle is dropped by the first unlock.
+//!
+//! # Safety
+//! `fcntl` is given a live descriptor and a pointer to a `flock` on the stack, which it does not keep.
+#![allow(unsafe_code)]
+
+use std::fs::File;
+use std::io;
+use std::ops::{Deref, Range};
+use std::os::fd::AsRawFd;
+
+use crate::error::{Error, Result};
+use crate::os::fork::ForkGuard;
+
+/// An open file whose locks end when it is dropped, even if a forked child goes on having it open.
+pub(crate) struct LockFile {
+    file: File,
+    guard: ForkGuard,
+}
+
+impl LockFile {
+    /// To be made before the first lock is taken.
+    pub(crate) fn new(file: File) -> LockFile {
+        LockFile { file, guard: ForkGuard::new() }
+    }
+}
+
+impl Deref for LockFile {
+    type Target = File;
+
+    #[inline]
+    fn deref(&self) -> &File {
+        &self.file
+    }
+}
+
+impl Drop for LockFile {
+    fn drop(&mut self) {
+        if !self.guard.forked() {
+            // Were it to fail, closing would still drop them once no child has the file open.
+            let _ = unlock(&self.file, 0..i64::MAX as u64);
+        }
+    }
+}
+
+/// Whether a lock excludes all others or only exclusive ones.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Kind {
+    /// Excludes all others. Needs a descriptor open for writing.
+    Exclusive,
+    /// Excludes exclusive ones. Needs a descriptor open for reading.
+    Shared,
+}
+
+/// Takes the lock, or changes the kind of one held, if nobody is in the way. What was held stays held on `false`.
+pub(crate) fn try_lock(file: &File, range: Range<u64>, kind: Kind) -> Result<bool> {
+    match apply(file, libc::F_OFD_SETLK, &mut request(range, kind)) {
+        Ok(()) => Ok(true),
+        Err(e) if matches!(e.raw_os_error(), Some(libc::EAGAIN | libc::EACCES)) => Ok(false),
+        Err(e) => Err(Error::io("lock a range of the file")(e)),
+    }
+}
+
+/// Takes the lock, waiting for as long as it takes.
+pub(crate) fn lock(file: &File, range: Range<u64>, kind: Kind) -> Result<()> {
+    apply(file, libc::F_OFD_SETLKW, &mut request(range, kind)).map_err(Error::io("wait for a lock of the file"))
+}
+
+/// Drops whatever this open file holds in the range.
+pub(crate) fn unlock(file: &File, range: Range<u64>) -> Result<()> {
+    let mut request = request(range, Kind::Shared);
+    request.l_type = libc::F_UNLCK as libc::c_short;
+    apply(file, libc::F_OFD_SETLK, &mut request).map_err(Error::io("unlock a range of the file"))
+}
+
+/// Whether another open file holds any lock in the range.
+pub(crate) fn is_locked_by_other(file: &File, range: Range<u64>) -> Result<bool> {
+    Ok(conflict(file, range)?.is_some())
+}
+
+/// Some range, within `range`, on which another open file holds a lock; not necessarily the first.
+pub(crate) fn conflict(file: &File, range: Range<u64>) -> Result<Option<Range<u64>>> {
+    let mut answer = request(range.clone(), Kind::Exclusive);
+    apply(file, libc::F_OFD_GETLK, &mut answer).map_err(Error::io("test a lock of the file"))?;
+    if i32::from(answer.l_type) == libc::F_UNLCK {
+        return Ok(None);
+    }
+    let start = answer.l_start as u64;
+    let end = if answer.l_len == 0 { u64::MAX } else { start.saturating_add(answer.l_len as u64) };
+    Ok(Some(start.max(range.start)..end.min(range.end)))
+}
+
+fn request(range: Range<u64>, kind: Kind) -> libc::flock {
+    debug_assert!(range.start < range.end && range.end <= i64::MAX as u64);
+    // SAFETY: `flock` is made of integers, for which zero is a value. `l_pid` has to be zero.
+    let mut request: libc::flock = unsafe { std::mem::zeroed() };
+    request.l_type = match kind {
+        Kind::Exclusive => libc::F_WRLCK,
+        Kind::Shared => libc::F_RDLCK,
+    } as libc::c_short;
+    request.l_whence = libc::SEEK_SET as libc::c_short;
+    request.l_start = range.start as libc::off_t;
+    request.l_len = (range.end - range.start) as libc::off_t;
+    request
+}
+
+fn apply(file: &File, command: libc::c_int, request: &mut libc::flock) -> io::Result<()> {
+    loop {
+        // SAFETY: the descriptor is borrowed from a live `File`, and `request` outlives the call.
+        if unsafe { libc::fcntl(file.as_raw_fd(), command, std::ptr::from_mut(request)) } == 0 {
+            return Ok(());
+        }
+        let e = io::Error::last_os_error();
+        if e.kind() != io::ErrorKind::Interrupted {
+            return Err(e);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn two_handles() -> (LockFile, LockFile) {
+        let first = tempfile::NamedTempFile::new().unwrap();
+        let second = first.reopen().unwrap();
+        (LockFile::new(first.into_file()), LockFile::new(second))
+    }
+
+    #[test]
+    fn two_handles_of_one_process_exclude_each_other() {
+        let (a, b) = two_handles();
+        let far = (1 << 61)..(1 << 61) + 1;
+        assert!(try_lock(&a, far.clone(), Kind::Exclusive).unwrap());
+        assert!(!try_lock(&b, far.clone(), Kind::Shared).unwrap());
+        assert!(is_locked_by_other(&b, far.clone()).unwrap());
+        assert!(!is_locked_by_other(&a, far.clone()).unwrap());
+        unlock(&a, far.clone()).unwrap();
+        assert!(try_lock(&b, far, Kind::Exclusive).unwrap());
+    }
+
+    #[test]
+    fn a_refused_upgrade_keeps_the_shared_lock() {
+        let (a, b) = two_handles();
+        assert!(try_lock(&a, 7..8, Kind::Shared).unwrap() && try_lock(&b, 7..8, Kind::Shared).unwrap());
+        assert!(!try_lock(&a, 7..8, Kind::Exclusive).unwrap());
+        assert!(is_locked_by_other(&b, 7..8).unwrap());
+        drop(b);
+        assert!(try_lock(&a, 7..8, Kind::Exclusive).unwrap());
+    }
+
+    #[test]
+    fn closing_one_handle_leaves_the_locks_of_another() {
+        let (a, b) = two_handles();
+        let path = format!("/proc/self/fd/{}", a.as_raw_fd());
+        lock(&a, 0..1, Kind::Exclusive).unwrap();
+        drop(LockFile::new(File::open(path).unwrap()));
+        assert!(is_locked_by_other(&b, 0..1).unwrap());
+        drop(a);
+        assert!(!is_locked_by_other(&b, 0..1).unwrap());
+    }
+
+    #[test]
+    fn a_conflict_is_clipped_to_the_range_asked_for() {
+        let (a, b) = two_handles();
+        lock(&a, 10..20, Kind::Shared).unwrap();
+        assert_eq!(conflict(&b, 0..100).unwrap(), Some(10..20));
+        assert_eq!(conflict(&b, 15..17).unwrap(), Some(15..17));
+        assert_eq!(conflict(&b, 20..100).unwrap(), None);
+    }
+}

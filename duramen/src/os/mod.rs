@@ -1,0 +1,28 @@
+//! What the engine asks of the operating system (Linux), behind safe functions.
+//!
+//! Owns: files, locks, mappings, fork detection, the coarse clock. Must not know: pages, transactions, the reader
+//! protocol.
+
+pub(crate) mod file;
+pub(crate) mod fork;
+pub(crate) mod lock;
+pub(crate) mod region;
+pub(crate) mod shm;
+
+/// Milliseconds since 1970, as of the kernel's last tick: a few nanoseconds to read, off by up to ten milliseconds.
+#[inline]
+pub(crate) fn coarse_unix_ms() -> u64 {
+    let now = rustix::time::clock_gettime(rustix::time::ClockId::RealtimeCoarse);
+    (now.tv_sec as u64).wrapping_mul(1000).wrapping_add(now.tv_nsec as u64 / 1_000_000)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::{SystemTime, UNIX_EPOCH};
+
+    #[test]
+    fn the_coarse_clock_tells_unix_time() {
+        let fine = SystemTime::now().duration_since(UNIX_EPOCH).unwrap().as_millis() as u64;
+        assert!(super::coarse_unix_ms().abs_diff(fine) < 1000);
+    }
+}

@@ -1,0 +1,135 @@
+//! Ranges of mapped memory.
+//!
+//! Owns: mapping, halving where address space is short, unmapping. Must not know: what lies in the memory.
+//!
+//! # Safety
+//! A [`Region`] owns its range: nobody else maps or unmaps it, and it goes with the value. It hands out addresses only;
+//! whoever turns one into a reference vouches for what lies there.
+#![allow(unsafe_code)]
+
+use std::fs::File;
+use std::ptr::{NonNull, null_mut};
+
+use rustix::io::Errno;
+use rustix::mm::{self, Advice, MapFlags, ProtFlags};
+
+/// A mapping, unmapped on drop.
+pub(crate) struct Region {
+    base: NonNull<u8>,
+    bytes: usize,
+}
+
+// SAFETY: an address range is the same in every thread; access to its bytes is the users' affair.
+unsafe impl Send for Region {}
+// SAFETY: as above.
+unsafe impl Sync for Region {}
+
+/// Whether a mapping through which the program may write.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Access {
+    /// Reading only.
+    Read,
+    /// Reading and writing.
+    Write,
+}
+
+impl Region {
+    /// Maps `bytes` of `file` from its start, shared; they may reach far beyond its end.
+    pub(crate) fn of_file(file: &File, bytes: usize, access: Access) -> rustix::io::Result<Region> {
+        let protection = match access {
+            Access::Read => ProtFlags::READ,
+            Access::Write => ProtFlags::READ | ProtFlags::WRITE,
+        };
+        // SAFETY: the kernel chooses the address, so no memory in use is touched.
+        let base = unsafe { mm::mmap(null_mut(), bytes, protection, MapFlags::SHARED | MapFlags::NORESERVE, file, 0) }?;
+        Region::own(base.cast(), bytes)
+    }
+
+    /// Maps `bytes` of zeros that cost memory only where they are touched.
+    pub(crate) fn anonymous(bytes: usize) -> rustix::io::Result<Region> {
+        let flags = MapFlags::PRIVATE | MapFlags::NORESERVE;
+        // SAFETY: the kernel chooses the address, so no memory in use is touched.
+        let base = unsafe { mm::mmap_anonymous(null_mut(), bytes, ProtFlags::READ | ProtFlags::WRITE, flags) }?;
+        Region::own(base.cast(), bytes)
+    }
+
+    /// The largest mapping that `map` grants, starting with `wanted` bytes and halving down to `least`.
+    pub(crate) fn largest(
+        wanted: usize,
+        least: usize,
+        map: impl Fn(usize) -> rustix::io::Result<Region>,
+    ) -> rustix::io::Result<Region> {
+        let mut bytes = wanted.max(least);
+        loop {
+            match map(bytes) {
+                Err(e) if too_large(e) && bytes > least => bytes = page_floor(bytes / 2).max(least),
+                answer => return answer,
+            }
+        }
+    }
+
+    fn own(base: *mut u8, bytes: usize) -> rustix::io::Result<Region> {
+        Ok(Region { base: NonNull::new(base).ok_or(Errno::NOMEM)?, bytes })
+    }
+
+    /// The first byte's address.
+    #[inline]
+    pub(crate) fn base(&self) -> *mut u8 {
+        self.base.as_ptr()
+    }
+
+    /// The range's length.
+    #[inline]
+    pub(crate) fn bytes(&self) -> usize {
+        self.bytes
+    }
+
+    /// Tells the kernel what to expect of the whole range.
+    pub(crate) fn advise(&self, advice: Advice) -> rustix::io::Result<()> {
+        // SAFETY: the range is ours and mapped. The kinds of advice in use here change no byte that anyone relies on.
+        unsafe { mm::madvise(self.base().cast(), self.bytes, advice) }
+    }
+
+    /// Keeps the mapping for the rest of the process's life.
+    pub(crate) fn leak(self) -> NonNull<u8> {
+        let base = self.base;
+        std::mem::forget(self);
+        base
+    }
+}
+
+impl Drop for Region {
+    fn drop(&mut self) {
+        // SAFETY: the range is ours, and every reference into it borrows from this value.
+        // A failure would leak address space; there is nobody to tell.
+        let _ = unsafe { mm::munmap(self.base().cast(), self.bytes) };
+    }
+}
+
+/// Whether a smaller mapping may be granted: address space, the file system's largest file, locked memory.
+fn too_large(e: Errno) -> bool {
+    matches!(e, Errno::NOMEM | Errno::OVERFLOW | Errno::AGAIN)
+}
+
+fn page_floor(bytes: usize) -> usize {
+    bytes & !0xFFFF
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_refused_size_is_halved_down_to_the_least() {
+        let asked = std::cell::RefCell::new(Vec::new());
+        let region = Region::largest(1 << 30, 3 << 20, |bytes| {
+            asked.borrow_mut().push(bytes);
+            if bytes > 4 << 20 { Err(Errno::NOMEM) } else { Region::anonymous(bytes) }
+        })
+        .unwrap();
+        assert_eq!(region.bytes(), 4 << 20);
+        assert_eq!(asked.borrow().len(), 9);
+        assert!(Region::largest(1 << 30, 1 << 20, |_| Err(Errno::NOMEM)).is_err());
+        assert!(Region::largest(1 << 30, 1 << 20, |_| Err(Errno::ACCESS)).is_err());
+    }
+}

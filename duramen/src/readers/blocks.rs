@@ -1,0 +1,162 @@
+//! Which blocks of reader slots a handle owns; taking another; clearing those of the dead.
+//!
+//! Owns: the blocks' locks. Must not know: snapshots.
+//!
+//! Invariant: a block's lock is taken or dropped only under the mutex, and a block enters the list only while its lock
+//! is held. The list can be read without the mutex.
+
+use std::collections::BTreeSet;
+use std::fs::File;
+use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
+
+use super::{BLOCK_LOCKS, GROWTH, byte, protocol};
+use crate::error::Result;
+use crate::os::lock::{self, Kind};
+use crate::os::shm::Memory;
+
+/// Chunk `k` has room for `2^k` blocks, so that the list grows without moving.
+const CHUNKS: usize = 26;
+
+/// The blocks owned by one handle.
+pub(super) struct Blocks {
+    own: Mutex<BTreeSet<u32>>,
+    /// The same in the order in which they were taken.
+    chunks: [OnceLock<Box<[AtomicU32]>>; CHUNKS],
+    count: AtomicU32,
+}
+
+impl Blocks {
+    pub(super) fn new() -> Blocks {
+        Blocks { own: Mutex::default(), chunks: [const { OnceLock::new() }; CHUNKS], count: AtomicU32::new(0) }
+    }
+
+    /// How many there are.
+    pub(super) fn count(&self) -> u32 {
+        self.count.load(Ordering::Acquire)
+    }
+
+    /// The number of the `at`-th block taken, `at < count()`.
+    pub(super) fn get(&self, at: u32) -> u32 {
+        let (chunk, offset) = place(at);
+        self.chunks[chunk].get().map_or(0, |chunk| chunk[offset].load(Ordering::Relaxed))
+    }
+
+    /// Takes one more block, unless another thread has done so since there were `seen`: one whose owner is gone, or a
+    /// new one.
+    pub(super) fn take_another(&self, memory: &Memory, seen: u32) -> Result<()> {
+        let mut own = self.lock();
+        if self.count() != seen {
+            return Ok(());
+        }
+        let number = match memory.file() {
+            Some(file) => match adopt(memory, file, &own)? {
+                Some(number) => number,
+                None => append(memory, file)?,
+            },
+            None => {
+                let number = memory.append_block()?;
+                memory.count_block(number);
+                number
+            }
+        };
+        clear(memory, number);
+        for slot in memory.block(number).into_iter().flatten() {
+            slot.pid.store(u64::from(std::process::id()), Ordering::Relaxed);
+        }
+        own.insert(number);
+        let (chunk, offset) = place(seen);
+        let chunk = self.chunks[chunk].get_or_init(|| (0..1usize << chunk).map(|_| AtomicU32::new(0)).collect());
+        chunk[offset].store(number, Ordering::Relaxed);
+        self.count.store(seen + 1, Ordering::Release);
+        Ok(())
+    }
+
+    /// Clears a block if its owner is gone. Returns how many slots were in use.
+    ///
+    /// Testing the lock first and then clearing would not do: someone may adopt the block in between. And where the
+    /// kernel gives no answer, its owner counts as alive.
+    pub(super) fn clear_if_dead(&self, memory: &Memory, number: u32) -> usize {
+        let own = self.lock();
+        let Some(file) = memory.file() else { return 0 };
+        let range = byte(BLOCK_LOCKS + u64::from(number));
+        if own.contains(&number) || !lock::try_lock(file, range.clone(), Kind::Exclusive).unwrap_or(false) {
+            return 0;
+        }
+        let cleared = clear(memory, number);
+        // Were it to fail, the block would stay with this handle, unused, until that closes.
+        let _ = lock::unlock(file, range);
+        cleared
+    }
+
+    /// Clears all of the handle's own slots, at its end.
+    pub(super) fn clear_own(&self, memory: &Memory) {
+        for &number in self.lock().iter() {
+            clear(memory, number);
+        }
+    }
+
+    fn lock(&self) -> MutexGuard<'_, BTreeSet<u32>> {
+        self.own.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// Locks the first block that has no owner.
+fn adopt(memory: &Memory, file: &File, own: &BTreeSet<u32>) -> Result<Option<u32>> {
+    for number in (0..memory.blocks()?).filter(|number| !own.contains(number)) {
+        if lock::try_lock(file, byte(BLOCK_LOCKS + u64::from(number)), Kind::Exclusive)? {
+            return Ok(Some(number));
+        }
+    }
+    Ok(None)
+}
+
+/// Makes and locks a block. It is locked before anyone can see it.
+fn append(memory: &Memory, file: &File) -> Result<u32> {
+    lock::lock(file, GROWTH, Kind::Exclusive)?;
+    let appended = memory.append_block().and_then(|number| {
+        lock::lock(file, byte(BLOCK_LOCKS + u64::from(number)), Kind::Exclusive)?;
+        memory.count_block(number);
+        Ok(number)
+    });
+    lock::unlock(file, GROWTH)?;
+    appended
+}
+
+fn clear(memory: &Memory, number: u32) -> usize {
+    let slots = memory.block(number).into_iter().flatten();
+    let used = slots.filter(|slot| protocol::scan(&slot.mark).is_some());
+    used.map(|slot| protocol::release(&slot.mark)).count()
+}
+
+/// Chunk, and offset in it, of the `at`-th block.
+fn place(at: u32) -> (usize, usize) {
+    let chunk = (at + 1).ilog2();
+    (chunk as usize, (at + 1 - (1 << chunk)) as usize)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_list_has_a_place_for_every_block_and_no_place_twice() {
+        let mut expected = (0..8usize).flat_map(|chunk| (0..1usize << chunk).map(move |offset| (chunk, offset)));
+        for at in 0..255 {
+            assert_eq!(Some(place(at)), expected.next());
+        }
+        assert!(place(u32::MAX / 64 - 1).0 < CHUNKS);
+    }
+
+    #[test]
+    fn blocks_are_listed_in_the_order_in_which_they_were_taken() {
+        let memory = Memory::private().unwrap();
+        let blocks = Blocks::new();
+        for seen in 0..20 {
+            blocks.take_another(&memory, seen).unwrap();
+            blocks.take_another(&memory, seen).unwrap();
+            assert_eq!(blocks.count(), seen + 1);
+        }
+        assert_eq!((0..20).map(|at| blocks.get(at)).collect::<Vec<_>>(), (0..20).collect::<Vec<_>>());
+    }
+}

@@ -1,0 +1,403 @@
+//! What the processes that have a database open share: who reads which snapshot, who writes, what is newest.
+//!
+//! Owns: [`Shared`], one opened handle's part in that. Must not know: pages, meta pages, tables, what the words of a
+//! [`Published`] mean.
+//!
+//! The state lives in `NAME-lock` and holds nothing that a crash may lose. Who is alive is told by the kernel: a handle
+//! holds locks on bytes of the lock file (far beyond its end), which go when it does, however it dies.
+//! - `OPENER`: held by every handle, shared. The first opener holds it exclusively while it recovers, so the others wait.
+//! - `WRITER`: held by the writer. - `GROWTH`: held while a block is appended.
+//! - one byte for each block of reader slots, held by the handle that owns the block.
+//!
+//! Invariants: a slot is written only by the owner of its block, or by whoever holds the dead owner's lock instead. All
+//! locks but the writer's are taken and dropped under the mutex of [`blocks::Blocks`], since threads of one handle do
+//! not exclude each other by them.
+//!
+//! The lock file must not be removed or replaced while the database is open anywhere: those who open it then would not
+//! know of those who have it open, nor be kept from writing at the same time. A child made by `fork` keeps the locks
+//! of its parent's handles alive until it drops the handles, exits or runs another program.
+
+mod blocks;
+pub(crate) mod protocol;
+mod turn;
+mod unregistered;
+
+#[cfg(test)]
+mod process_tests;
+#[cfg(test)]
+mod tests;
+
+use std::cell::Cell;
+use std::ops::Range;
+use std::path::Path;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use crate::error::{Error, Result};
+use crate::ids::Txnid;
+use crate::os::fork::ForkGuard;
+use crate::os::lock::{self, Kind, LockFile};
+use crate::os::shm::{BLOCK_SLOTS, Memory, RECORD_WORDS, Slot};
+use crate::os::{coarse_unix_ms, file};
+
+use blocks::Blocks;
+pub(crate) use turn::{Inherited, Wait};
+use turn::{Pause, Turn};
+#[allow(unused_imports, reason = "as for the whole module, in lib.rs")]
+pub(crate) use unregistered::{UnregisteredReader, unregistered};
+
+const MAGIC: u64 = u64::from_le_bytes(*b"duramenL");
+const VERSION: u64 = 1;
+
+/// The lock of block 0; the others follow.
+const BLOCK_LOCKS: u64 = 1 << 40;
+const OPENER: Range<u64> = byte(1 << 41);
+const WRITER: Range<u64> = byte((1 << 41) + 1);
+const GROWTH: Range<u64> = byte((1 << 41) + 2);
+
+/// Fruitless attempts to copy the newest record after which something must be wrong with the lock file.
+const ATTEMPTS_MAX: u32 = 1000;
+
+const fn byte(at: u64) -> Range<u64> {
+    at..at + 1
+}
+
+/// Whether a handle is the first to have the database open.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Role {
+    /// Nobody else has it open: recover, publish, then call [`Shared::opened`].
+    First,
+    /// Others have it open; the state is theirs.
+    Joined,
+}
+
+/// What a reader needs to know of a commit, in words that the engine gives a meaning.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) struct Published {
+    /// The commit.
+    pub txnid: Txnid,
+    /// What was said of it.
+    pub words: [u64; RECORD_WORDS],
+}
+
+/// A reader's place in the table, to be given back by [`Shared::end_read`] of the same handle, on any thread.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) struct ReadSlot(u32);
+
+/// One running read transaction, for display.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) struct ReaderInfo {
+    /// Its process, by the number that the process knows itself by.
+    pub pid: u64,
+    /// The snapshot it reads.
+    pub txnid: Txnid,
+    /// When it began, in milliseconds since 1970.
+    pub since: u64,
+}
+
+/// One opened handle's view of the shared state.
+pub(crate) struct Shared {
+    memory: Memory,
+    blocks: Blocks,
+    turn: Turn,
+    guard: ForkGuard,
+    /// Tells this handle from all others of the process, in the threads' hints.
+    id: u64,
+}
+
+/// Where a thread found its last slot, so that it looks there first.
+#[derive(Clone, Copy)]
+struct Hint {
+    handle: u64,
+    /// The slot among all of the file's.
+    slot: u32,
+    /// The slot among those of the handle's own blocks.
+    position: u32,
+}
+
+thread_local! {
+    static HINT: Cell<Hint> = const { Cell::new(Hint { handle: 0, slot: 0, position: 0 }) };
+}
+
+impl Shared {
+    /// Opens or makes the lock file; a new one gets this mode. Waits while another handle recovers.
+    ///
+    /// What a crash left in the file, or anything else in it, is of no account: the first opener makes it anew.
+    pub(crate) fn open(path: &Path, mode: u32) -> Result<(Shared, Role)> {
+        let mut pause = Pause::new();
+        loop {
+            let lock_file = LockFile::new(file::open_lock(path, mode)?);
+            if let Some((memory, role)) = admit(lock_file, path)? {
+                return Ok((Shared::new(memory), role));
+            }
+            pause.wait();
+        }
+    }
+
+    /// State that is shared by the users of this handle only: for media without a lock file. The role is `First`.
+    pub(crate) fn private() -> Result<Shared> {
+        Memory::private().map(Shared::new)
+    }
+
+    fn new(memory: Memory) -> Shared {
+        static HANDLES: AtomicU64 = AtomicU64::new(1);
+        let id = HANDLES.fetch_add(1, Ordering::Relaxed);
+        Shared { memory, blocks: Blocks::new(), turn: Turn::new(), guard: ForkGuard::new(), id }
+    }
+
+    /// Lets the others in: the first opener's recovered state is published.
+    pub(crate) fn opened(&self) -> Result<()> {
+        self.check()?;
+        self.memory.header().ready.store(1, Ordering::Release);
+        match self.memory.file() {
+            Some(file) => lock::lock(file, OPENER, Kind::Shared),
+            None => Ok(()),
+        }
+    }
+
+    /// Whether nobody else has the database open; nobody can join any more if so. To be asked when closing: those who
+    /// come next start with a recovery, after this handle is gone. When two close at once it may be neither's answer.
+    pub(crate) fn last_one(&self) -> Result<bool> {
+        self.check()?;
+        let alone = match self.memory.file() {
+            Some(file) => lock::try_lock(file, OPENER, Kind::Exclusive)?,
+            None => true,
+        };
+        if alone {
+            self.memory.header().ready.store(0, Ordering::Release);
+        }
+        Ok(alone)
+    }
+
+    /// [`Error::Forked`] in a child of the process that opened the handle.
+    #[inline]
+    pub(crate) fn check(&self) -> Result<()> {
+        self.guard.check()
+    }
+
+    /// Makes a commit the newest. The writer alone calls this, in the order of txnids.
+    pub(crate) fn publish(&self, published: &Published) -> Result<()> {
+        self.check()?;
+        self.memory.record(published.txnid.0).write(published.txnid, &published.words);
+        protocol::publish(&self.memory.header().newest.word, published.txnid);
+        Ok(())
+    }
+
+    /// The commit published last.
+    #[inline]
+    pub(crate) fn newest(&self) -> Txnid {
+        Txnid(self.memory.header().newest.word.load(Ordering::SeqCst))
+    }
+
+    /// The newest commit known to survive a power cut.
+    pub(crate) fn durable(&self) -> Txnid {
+        Txnid(self.memory.header().durable.word.load(Ordering::Acquire))
+    }
+
+    /// Notes that commits up to this one survive a power cut; never goes back.
+    pub(crate) fn set_durable(&self, txnid: Txnid) -> Result<()> {
+        self.check()?;
+        self.memory.header().durable.word.fetch_max(txnid.0, Ordering::AcqRel);
+        Ok(())
+    }
+
+    /// What was published with a txnid, if that was among the last few dozen.
+    pub(crate) fn record(&self, txnid: Txnid) -> Option<Published> {
+        if txnid > self.newest() {
+            return None;
+        }
+        self.memory.record(txnid.0).read(txnid).map(|words| Published { txnid, words })
+    }
+
+    /// Takes hold of the newest snapshot.
+    #[inline]
+    pub(crate) fn begin_read(&self) -> Result<(ReadSlot, Published)> {
+        self.check()?;
+        let (number, slot, claimed) = match self.claim_hinted() {
+            Some(claim) => claim,
+            None => self.claim_any()?,
+        };
+        slot.since.store(coarse_unix_ms(), Ordering::Relaxed);
+        match self.settle(slot, claimed) {
+            Some(published) => Ok((ReadSlot(number), published)),
+            None => {
+                protocol::release(&slot.mark);
+                Err(Error::Usage {
+                    what: "the lock file holds no record of the newest commit: close the database everywhere, then open it again",
+                })
+            }
+        }
+    }
+
+    /// Gives a snapshot back.
+    #[inline]
+    pub(crate) fn end_read(&self, slot: ReadSlot) {
+        if !self.guard.forked()
+            && let Some(slot) = self.memory.slot(slot.0)
+        {
+            protocol::release(&slot.mark);
+        }
+    }
+
+    #[inline]
+    fn claim_hinted(&self) -> Option<(u32, &Slot, Txnid)> {
+        let hint = HINT.get();
+        if hint.handle != self.id {
+            return None;
+        }
+        self.claim(hint.slot)
+    }
+
+    #[inline]
+    fn claim(&self, number: u32) -> Option<(u32, &Slot, Txnid)> {
+        let slot = self.memory.slot(number)?;
+        protocol::claim(&slot.mark, &self.memory.header().newest.word).map(|claimed| (number, slot, claimed))
+    }
+
+    /// Looks through all slots of the own blocks, from the thread's last one on; takes another block if all are taken.
+    #[cold]
+    fn claim_any(&self) -> Result<(u32, &Slot, Txnid)> {
+        let hint = HINT.get();
+        let from = if hint.handle == self.id { hint.position } else { 0 };
+        loop {
+            let owned = self.blocks.count();
+            let slots = owned * BLOCK_SLOTS;
+            for position in (from..slots).chain(0..from.min(slots)) {
+                let number = self.blocks.get(position / BLOCK_SLOTS) * BLOCK_SLOTS + position % BLOCK_SLOTS;
+                if let Some(claim) = self.claim(number) {
+                    HINT.set(Hint { handle: self.id, slot: number, position });
+                    return Ok(claim);
+                }
+            }
+            self.blocks.take_another(&self.memory, owned)?;
+        }
+    }
+
+    /// Holds the newest snapshot whose record can be copied whole: the ring may wrap around between the two.
+    #[inline]
+    fn settle(&self, slot: &Slot, claimed: Txnid) -> Option<Published> {
+        let newest = &self.memory.header().newest.word;
+        let mut held = claimed;
+        for _ in 0..ATTEMPTS_MAX {
+            held = protocol::settle(&slot.mark, newest, held);
+            if let Some(words) = self.memory.record(held.0).read(held) {
+                return Some(Published { txnid: held, words });
+            }
+        }
+        None
+    }
+
+    /// Fills `out` with the snapshots that anyone holds, ascending, each once. Every reader of a snapshot older than
+    /// what was newest before the call is in it. Readers that died are cleared away.
+    pub(crate) fn live(&self, out: &mut Vec<Txnid>) -> Result<()> {
+        self.check()?;
+        out.clear();
+        // Holding the newest keeps nothing from being reused, so it is not worth asking the kernel about.
+        let newest = self.newest();
+        for number in 0..self.memory.blocks()? {
+            let before = out.len();
+            out.extend(self.slots(number).iter().filter_map(|slot| protocol::scan(&slot.mark)));
+            if out[before..].iter().any(|&held| held != newest) && self.blocks.clear_if_dead(&self.memory, number) > 0 {
+                out.truncate(before);
+            }
+        }
+        out.sort_unstable();
+        out.dedup();
+        Ok(())
+    }
+
+    /// All running read transactions.
+    pub(crate) fn readers(&self) -> Result<Vec<ReaderInfo>> {
+        self.clear_dead()?;
+        let mut readers = Vec::new();
+        for number in 0..self.memory.blocks()? {
+            readers.extend(self.slots(number).iter().filter_map(info));
+        }
+        Ok(readers)
+    }
+
+    /// Frees the slots of readers that died, and counts them.
+    pub(crate) fn clear_dead(&self) -> Result<usize> {
+        self.check()?;
+        let mut cleared = 0;
+        for number in 0..self.memory.blocks()? {
+            if self.slots(number).iter().any(|slot| protocol::scan(&slot.mark).is_some()) {
+                cleared += self.blocks.clear_if_dead(&self.memory, number);
+            }
+        }
+        Ok(cleared)
+    }
+
+    fn slots(&self, block: u32) -> &[Slot] {
+        self.memory.block(block).map_or(&[], |slots| slots)
+    }
+
+    /// Becomes the writer, among all threads and processes; [`Error::Busy`] if that takes longer than allowed. Tells
+    /// whether the writer before died without [`Shared::unlock_writer`].
+    pub(crate) fn lock_writer(&self, wait: Wait) -> Result<Inherited> {
+        self.check()?;
+        self.turn.take(wait, |wait| match self.memory.file() {
+            Some(file) => turn::lock_within(file, WRITER, wait),
+            None => Ok(()),
+        })?;
+        match self.memory.header().writing.word.swap(1, Ordering::AcqRel) {
+            0 => Ok(Inherited::Clean),
+            _ => Ok(Inherited::Died),
+        }
+    }
+
+    /// Lets the next writer in. Only to be called by the writer, on any thread; nothing happens in a forked child.
+    pub(crate) fn unlock_writer(&self) {
+        if self.guard.forked() {
+            return;
+        }
+        self.memory.header().writing.word.store(0, Ordering::Release);
+        self.turn.give(|| {
+            // A failure leaves the lock with this handle, which then is the only one to write until it closes.
+            if let Some(Err(error)) = self.memory.file().map(|file| lock::unlock(file, WRITER)) {
+                tracing::error!(%error, "the writer's lock could not be dropped");
+            }
+        });
+    }
+}
+
+impl Drop for Shared {
+    fn drop(&mut self) {
+        // The locks go after this, with the file.
+        if !self.guard.forked() {
+            self.blocks.clear_own(&self.memory);
+        }
+    }
+}
+
+/// Takes the opener's lock and looks at the state. Nothing if the file is to be opened anew: it was removed meanwhile,
+/// or its first opener went away before it was done.
+fn admit(lock_file: LockFile, path: &Path) -> Result<Option<(Memory, Role)>> {
+    let first = lock::try_lock(&lock_file, OPENER, Kind::Exclusive)?;
+    if !first {
+        lock::lock(&lock_file, OPENER, Kind::Shared)?;
+    }
+    if !file::is_still_at(&lock_file, path)? {
+        return Ok(None);
+    }
+    if first {
+        let memory = Memory::create(lock_file)?;
+        memory.header().version.store(VERSION, Ordering::Relaxed);
+        memory.header().magic.store(MAGIC, Ordering::Release);
+        return Ok(Some((memory, Role::First)));
+    }
+    let Some(memory) = Memory::join(lock_file)? else { return Ok(None) };
+    let header = memory.header();
+    if header.magic.load(Ordering::Acquire) != MAGIC || header.ready.load(Ordering::Acquire) != 1 {
+        return Ok(None);
+    }
+    if header.version.load(Ordering::Relaxed) != VERSION {
+        return Err(Error::Usage { what: "a program of another version has the database open: close it there first" });
+    }
+    Ok(Some((memory, Role::Joined)))
+}
+
+fn info(slot: &Slot) -> Option<ReaderInfo> {
+    let txnid = protocol::scan(&slot.mark)?;
+    let (pid, since) = (slot.pid.load(Ordering::Relaxed), slot.since.load(Ordering::Relaxed));
+    Some(ReaderInfo { pid, txnid, since })
+}

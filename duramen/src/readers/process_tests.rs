@@ -1,0 +1,319 @@
+//! The shared state between processes: this test program runs itself as a child, or forks.
+
+use std::io::{BufRead, BufReader, Read, Write};
+use std::process::{Child, Command, Stdio};
+use std::time::Duration;
+
+use super::tests::{Place, commit, live};
+use super::*;
+use crate::os::fork::in_forked_child;
+
+const TASK: &str = "DURAMEN_TEST_TASK";
+const LOCK_FILE: &str = "DURAMEN_TEST_LOCK_FILE";
+const ENTRY: &str = "readers::process_tests::what_a_child_process_does";
+
+/// A child at its task, killed when dropped.
+struct Worker(Child, BufReader<std::process::ChildStdout>);
+
+impl Worker {
+    fn start(task: &str, place: &Place) -> Worker {
+        let mut child = Command::new(std::env::current_exe().unwrap())
+            .args(["--exact", ENTRY, "--nocapture", "--test-threads=1"])
+            .env(TASK, task)
+            .env(LOCK_FILE, place.path())
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .spawn()
+            .unwrap();
+        let output = BufReader::new(child.stdout.take().unwrap());
+        Worker(child, output)
+    }
+
+    /// Waits until the child says that it got there.
+    fn expect(&mut self, word: &str) {
+        for line in self.1.by_ref().lines() {
+            if line.unwrap().ends_with(&format!("@{word}")) {
+                return;
+            }
+        }
+        panic!("the child ended before it said {word:?}");
+    }
+
+    fn go_on(&mut self) {
+        writeln!(self.0.stdin.as_mut().unwrap()).unwrap();
+    }
+
+    fn kill(mut self) {
+        self.0.kill().unwrap();
+        self.0.wait().unwrap();
+    }
+}
+
+impl Drop for Worker {
+    fn drop(&mut self) {
+        let _ = self.0.kill();
+        let _ = self.0.wait();
+    }
+}
+
+fn say(word: &str) {
+    println!("@{word}");
+}
+
+/// Returns at the parent's word; never, if the parent kills this process first.
+fn wait_for_parent() {
+    std::io::stdin().lines().next();
+}
+
+/// Not a test unless one of those below runs it in a child.
+#[test]
+fn what_a_child_process_does() {
+    let Some(task) = std::env::var_os(TASK) else { return };
+    let path = std::env::var_os(LOCK_FILE).unwrap();
+    let (shared, role) = Shared::open(Path::new(&path), 0o600).unwrap();
+    match task.to_str().unwrap() {
+        "read" => {
+            let slots: Vec<_> = (0..100).map(|_| shared.begin_read().unwrap()).collect();
+            say("reading");
+            wait_for_parent();
+            drop(slots);
+        }
+        "write" => {
+            shared.lock_writer(Wait::Forever).unwrap();
+            say("writing");
+            wait_for_parent();
+            shared.unlock_writer();
+            say("written");
+            wait_for_parent();
+        }
+        "recover" => {
+            assert_eq!(role, Role::First);
+            say("recovering");
+            wait_for_parent();
+            shared.publish(&commit(7)).unwrap();
+            shared.opened().unwrap();
+            say("recovered");
+            wait_for_parent();
+        }
+        "churn" => {
+            say("churning");
+            loop {
+                let (slot, published) = shared.begin_read().unwrap();
+                assert_eq!(published, commit(published.txnid.0));
+                shared.end_read(slot);
+            }
+        }
+        other => panic!("no task {other:?}"),
+    }
+}
+
+#[test]
+fn a_reader_that_was_killed_is_cleared_by_the_next_scan() {
+    let place = Place::new();
+    let shared = place.first(1);
+    let mut reader = Worker::start("read", &place);
+    reader.expect("reading");
+    shared.publish(&commit(2)).unwrap();
+    assert_eq!(live(&shared), [1]);
+    assert_eq!(shared.clear_dead().unwrap(), 0, "it lives");
+    assert_eq!(shared.readers().unwrap().len(), 100);
+    assert_eq!(shared.readers().unwrap()[0].pid, u64::from(reader.0.id()));
+    reader.kill();
+    assert_eq!(live(&shared), []);
+    assert_eq!(shared.readers().unwrap(), []);
+}
+
+#[test]
+fn readers_that_were_killed_on_the_newest_snapshot_are_counted_when_cleared() {
+    let place = Place::new();
+    let shared = place.first(1);
+    let mut reader = Worker::start("read", &place);
+    reader.expect("reading");
+    reader.kill();
+    assert_eq!(live(&shared), [1], "holding the newest costs nothing, so nobody asked");
+    assert_eq!(shared.clear_dead().unwrap(), 100);
+    assert_eq!(live(&shared), []);
+}
+
+#[test]
+fn the_block_of_a_killed_reader_is_taken_over_without_its_readers() {
+    let place = Place::new();
+    let shared = place.first(1);
+    let mut reader = Worker::start("read", &place);
+    reader.expect("reading");
+    reader.kill();
+    shared.publish(&commit(2)).unwrap();
+    let (slot, _) = shared.begin_read().unwrap();
+    assert_eq!(slot, ReadSlot(0));
+    assert_eq!(live(&shared), [2]);
+}
+
+#[test]
+fn a_writer_that_was_killed_leaves_its_lock_and_a_warning() {
+    let place = Place::new();
+    let shared = place.first(1);
+    let mut writer = Worker::start("write", &place);
+    writer.expect("writing");
+    assert!(matches!(shared.lock_writer(Wait::For(Duration::from_millis(20))), Err(Error::Busy)));
+    std::thread::scope(|scope| {
+        let waiting = scope.spawn(|| shared.lock_writer(Wait::Forever));
+        writer.kill();
+        assert_eq!(waiting.join().unwrap().unwrap(), Inherited::Died);
+    });
+    shared.unlock_writer();
+    assert_eq!(shared.lock_writer(Wait::No).unwrap(), Inherited::Clean);
+}
+
+#[test]
+fn a_writer_that_ends_in_order_leaves_no_warning() {
+    let place = Place::new();
+    let shared = place.first(1);
+    let mut writer = Worker::start("write", &place);
+    writer.expect("writing");
+    writer.go_on();
+    writer.expect("written");
+    assert_eq!(shared.lock_writer(Wait::No).unwrap(), Inherited::Clean);
+}
+
+#[test]
+fn whoever_opens_second_waits_for_the_firsts_recovery() {
+    let place = Place::new();
+    let mut first = Worker::start("recover", &place);
+    first.expect("recovering");
+    std::thread::scope(|scope| {
+        let second = scope.spawn(|| place.open());
+        std::thread::sleep(Duration::from_millis(50));
+        assert!(!second.is_finished());
+        first.go_on();
+        let (shared, role) = second.join().unwrap();
+        assert_eq!((role, shared.newest()), (Role::Joined, Txnid(7)));
+        assert_eq!(shared.begin_read().unwrap().1, commit(7));
+        first.expect("recovered");
+        assert!(!shared.last_one().unwrap());
+    });
+}
+
+#[test]
+fn if_the_first_dies_in_its_recovery_exactly_one_of_the_others_is_first() {
+    let place = Place::new();
+    let mut first = Worker::start("recover", &place);
+    first.expect("recovering");
+    std::thread::scope(|scope| {
+        let open = || {
+            let (shared, role) = place.open();
+            if role == Role::First {
+                shared.publish(&commit(9)).unwrap();
+                shared.opened().unwrap();
+            }
+            (shared, role)
+        };
+        let others = [(); 3].map(|()| scope.spawn(open));
+        std::thread::sleep(Duration::from_millis(30));
+        first.kill();
+        let opened = others.map(|other| other.join().unwrap());
+        assert_eq!(opened.iter().filter(|(_, role)| *role == Role::First).count(), 1);
+        assert!(opened.iter().all(|(shared, _)| shared.newest() == Txnid(9)));
+    });
+}
+
+#[test]
+fn what_a_crash_left_behind_is_forgotten_by_the_first_opener() {
+    let place = Place::new();
+    let mut only = Worker::start("recover", &place);
+    only.expect("recovering");
+    only.go_on();
+    only.expect("recovered");
+    only.kill();
+    let (shared, role) = place.open();
+    assert_eq!((role, shared.newest(), shared.readers().unwrap().len()), (Role::First, Txnid(0), 0));
+}
+
+#[test]
+fn processes_read_whole_records_while_one_publishes_and_are_cleared_when_killed() {
+    let place = Place::new();
+    let shared = place.first(1);
+    let workers = [(); 2].map(|()| {
+        let mut worker = Worker::start("churn", &place);
+        worker.expect("churning");
+        worker
+    });
+    for txnid in 2..50_000 {
+        shared.publish(&commit(txnid)).unwrap();
+        if txnid % 64 == 0 {
+            live(&shared);
+        }
+    }
+    workers.into_iter().for_each(|mut worker| {
+        assert!(worker.0.try_wait().unwrap().is_none(), "a reader found a torn record");
+        worker.kill();
+    });
+    shared.publish(&commit(50_000)).unwrap();
+    assert_eq!(live(&shared), []);
+}
+
+#[test]
+fn in_a_forked_child_every_entry_says_so_and_nothing_of_the_parents_changes() {
+    let place = Place::new();
+    let shared = place.first(1);
+    let (slot, _) = shared.begin_read().unwrap();
+    shared.lock_writer(Wait::No).unwrap();
+    // Owned by the child's copy of this value as well: dropping it there must leave the parent's part alone.
+    let mut handle = Some(shared);
+    assert!(in_forked_child(|| {
+        let shared = handle.take().unwrap();
+        let refused = [
+            shared.begin_read().err(),
+            shared.lock_writer(Wait::No).err(),
+            shared.publish(&commit(2)).err(),
+            shared.set_durable(Txnid(2)).err(),
+            shared.live(&mut Vec::new()).err(),
+            shared.readers().err(),
+            shared.clear_dead().err(),
+            shared.opened().err(),
+            shared.last_one().err(),
+        ];
+        shared.end_read(slot);
+        shared.unlock_writer();
+        drop(shared);
+        refused.iter().all(|error| matches!(error, Some(Error::Forked)))
+    }));
+    let shared = handle.unwrap();
+    assert_eq!(live(&shared), [1]);
+    let other = place.joined();
+    assert!(matches!(other.lock_writer(Wait::No), Err(Error::Busy)));
+    assert_eq!(other.clear_dead().unwrap(), 0);
+    shared.unlock_writer();
+    assert_eq!(other.lock_writer(Wait::No).unwrap(), Inherited::Clean);
+}
+
+#[test]
+fn a_forked_child_does_not_keep_the_locks_of_a_handle_that_its_parent_closes() {
+    let place = Place::new();
+    let shared = place.first(1);
+    std::thread::scope(|scope| {
+        let child = scope.spawn(|| {
+            in_forked_child(|| {
+                std::thread::sleep(Duration::from_millis(400));
+                true
+            })
+        });
+        std::thread::sleep(Duration::from_millis(100));
+        drop(shared);
+        let (_next, role) = place.open();
+        assert_eq!((role, child.is_finished()), (Role::First, false));
+    });
+}
+
+#[test]
+fn a_forked_child_may_open_the_database_anew() {
+    let place = Place::new();
+    let shared = place.first(1);
+    assert!(in_forked_child(|| {
+        let own = place.joined();
+        let (slot, published) = own.begin_read().unwrap();
+        let seen = live(&own);
+        own.end_read(slot);
+        published == commit(1) && seen == [1] && shared.check().is_err()
+    }));
+    assert_eq!(live(&shared), []);
+}

@@ -1,0 +1,406 @@
+//! The shared state within one process: threads, handles, a model.
+
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+use std::sync::atomic::AtomicBool;
+use std::time::{Duration, Instant};
+
+use proptest::prelude::*;
+
+use super::*;
+
+/// A directory with room for a lock file.
+pub(super) struct Place {
+    directory: tempfile::TempDir,
+}
+
+impl Place {
+    pub(super) fn new() -> Place {
+        Place { directory: tempfile::tempdir().unwrap() }
+    }
+
+    pub(super) fn path(&self) -> PathBuf {
+        self.directory.path().join("data-lock")
+    }
+
+    pub(super) fn open(&self) -> (Shared, Role) {
+        Shared::open(&self.path(), 0o600).unwrap()
+    }
+
+    /// The first handle, with a commit published and the others let in.
+    pub(super) fn first(&self, txnid: u64) -> Shared {
+        let (shared, role) = self.open();
+        assert_eq!(role, Role::First);
+        shared.publish(&commit(txnid)).unwrap();
+        shared.opened().unwrap();
+        shared
+    }
+
+    pub(super) fn joined(&self) -> Shared {
+        let (shared, role) = self.open();
+        assert_eq!(role, Role::Joined);
+        shared
+    }
+}
+
+pub(super) fn commit(txnid: u64) -> Published {
+    let mut words = [0; RECORD_WORDS];
+    for (at, word) in words.iter_mut().enumerate() {
+        *word = txnid.wrapping_mul(1_000_003) + at as u64;
+    }
+    Published { txnid: Txnid(txnid), words }
+}
+
+pub(super) fn live(shared: &Shared) -> Vec<u64> {
+    let mut out = vec![Txnid(999)];
+    shared.live(&mut out).unwrap();
+    out.iter().map(|txnid| txnid.0).collect()
+}
+
+#[test]
+fn a_handle_is_used_by_all_threads_at_once() {
+    fn shared_by_threads<T: Send + Sync>() {}
+    shared_by_threads::<Shared>();
+    shared_by_threads::<UnregisteredReader>();
+    shared_by_threads::<crate::map::Map>();
+    shared_by_threads::<crate::map::Verified>();
+}
+
+#[test]
+fn a_reader_holds_the_newest_commit_until_it_ends() {
+    for shared in [Place::new().first(4), private(4)] {
+        let (slot, published) = shared.begin_read().unwrap();
+        assert_eq!(published, commit(4));
+        shared.publish(&commit(5)).unwrap();
+        assert_eq!(live(&shared), [4]);
+        let (later, published) = shared.begin_read().unwrap();
+        assert_eq!(published, commit(5));
+        assert_eq!(live(&shared), [4, 5]);
+        shared.end_read(slot);
+        assert_eq!(live(&shared), [5]);
+        shared.end_read(later);
+        assert_eq!(live(&shared), []);
+    }
+}
+
+fn private(txnid: u64) -> Shared {
+    let shared = Shared::private().unwrap();
+    shared.publish(&commit(txnid)).unwrap();
+    shared.opened().unwrap();
+    shared
+}
+
+#[test]
+fn a_read_may_end_on_another_thread() {
+    let shared = private(1);
+    let (slot, _) = shared.begin_read().unwrap();
+    std::thread::scope(|scope| scope.spawn(|| shared.end_read(slot)).join().unwrap());
+    assert_eq!(live(&shared), []);
+}
+
+#[test]
+fn one_thread_beginning_and_ending_reads_stays_in_one_slot() {
+    let shared = private(1);
+    let (first, _) = shared.begin_read().unwrap();
+    shared.end_read(first);
+    for _ in 0..10 {
+        let (slot, _) = shared.begin_read().unwrap();
+        assert_eq!(slot, first);
+        shared.end_read(slot);
+    }
+}
+
+#[test]
+fn reading_before_anything_is_published_is_an_error() {
+    let shared = Shared::private().unwrap();
+    assert!(matches!(shared.begin_read(), Err(Error::Usage { .. })));
+    assert_eq!(live(&shared), []);
+}
+
+#[test]
+fn readers_are_unlimited_and_their_blocks_are_taken_over_by_the_next_handle() {
+    let place = Place::new();
+    let keeper = place.first(3);
+    let many = place.joined();
+    let slots: Vec<ReadSlot> = (0..1000).map(|_| many.begin_read().unwrap().0).collect();
+    assert_eq!(keeper.readers().unwrap().len(), 1000);
+    keeper.publish(&commit(4)).unwrap();
+    assert_eq!(live(&keeper), [3]);
+    for slot in &slots {
+        many.end_read(*slot);
+    }
+    assert_eq!(live(&keeper), []);
+    drop(many);
+    let bytes = std::fs::metadata(place.path()).unwrap().len();
+    let next = place.joined();
+    for _ in 0..1000 {
+        next.begin_read().unwrap();
+    }
+    assert_eq!(std::fs::metadata(place.path()).unwrap().len(), bytes);
+    assert_eq!(live(&keeper), [4]);
+    drop(next);
+    assert_eq!(live(&keeper), [], "a closing handle takes its readers with it");
+}
+
+#[test]
+fn readers_are_listed_with_process_and_time() {
+    let shared = private(8);
+    let _slot = shared.begin_read().unwrap();
+    let readers = shared.readers().unwrap();
+    assert_eq!(readers.len(), 1);
+    assert_eq!((readers[0].pid, readers[0].txnid), (u64::from(std::process::id()), Txnid(8)));
+    assert!(readers[0].since.abs_diff(coarse_unix_ms()) < 5000);
+}
+
+#[test]
+fn old_records_are_forgotten_and_future_ones_unknown() {
+    let shared = private(1);
+    for txnid in 2..=100 {
+        shared.publish(&commit(txnid)).unwrap();
+    }
+    assert_eq!(shared.record(Txnid(100)), Some(commit(100)));
+    assert_eq!(shared.record(Txnid(37)), Some(commit(37)));
+    assert_eq!(shared.record(Txnid(36)), None);
+    assert_eq!(shared.record(Txnid(101)), None);
+    assert_eq!(shared.record(Txnid(0)), None);
+}
+
+#[test]
+fn the_durable_commit_never_goes_back() {
+    let shared = private(9);
+    shared.set_durable(Txnid(7)).unwrap();
+    shared.set_durable(Txnid(6)).unwrap();
+    assert_eq!((shared.newest(), shared.durable()), (Txnid(9), Txnid(7)));
+}
+
+#[test]
+fn two_handles_of_one_process_share_readers_and_exclude_writers() {
+    let place = Place::new();
+    let (a, b) = (place.first(2), place.joined());
+    assert_eq!(b.newest(), Txnid(2));
+    let (slot, _) = b.begin_read().unwrap();
+    a.publish(&commit(3)).unwrap();
+    assert_eq!((live(&a), live(&b)), (vec![2], vec![2]));
+    a.lock_writer(Wait::Forever).unwrap();
+    assert!(matches!(b.lock_writer(Wait::No), Err(Error::Busy)));
+    a.unlock_writer();
+    assert_eq!(b.lock_writer(Wait::No).unwrap(), Inherited::Clean);
+    b.unlock_writer();
+    b.end_read(slot);
+    assert!(!a.last_one().unwrap());
+    drop(b);
+    assert!(a.last_one().unwrap());
+}
+
+#[test]
+fn after_the_last_one_has_closed_the_next_is_first_again() {
+    let place = Place::new();
+    let shared = place.first(5);
+    assert!(shared.last_one().unwrap());
+    let opener = std::thread::spawn({
+        let path = place.path();
+        move || Shared::open(&path, 0o600).unwrap()
+    });
+    std::thread::sleep(Duration::from_millis(30));
+    assert!(!opener.is_finished(), "whoever opens waits for the one that closes");
+    drop(shared);
+    let (next, role) = opener.join().unwrap();
+    assert_eq!((role, next.newest()), (Role::First, Txnid(0)));
+}
+
+#[test]
+fn waiting_for_the_writer_ends_in_time_between_threads_and_between_handles() {
+    let place = Place::new();
+    let (a, b) = (place.first(1), place.joined());
+    a.lock_writer(Wait::No).unwrap();
+    for waiting in [&a, &b] {
+        assert!(matches!(waiting.lock_writer(Wait::No), Err(Error::Busy)));
+        let started = Instant::now();
+        let limit = Duration::from_millis(50);
+        assert!(matches!(waiting.lock_writer(Wait::For(limit)), Err(Error::Busy)));
+        assert!(started.elapsed() >= limit && started.elapsed() < limit * 40, "{:?}", started.elapsed());
+    }
+    std::thread::scope(|scope| {
+        let forever = scope.spawn(|| b.lock_writer(Wait::Forever).unwrap());
+        let limited = scope.spawn(|| a.lock_writer(Wait::For(Duration::from_secs(60))).unwrap());
+        std::thread::sleep(Duration::from_millis(20));
+        a.unlock_writer();
+        // Each gives it back for the other; which one is first does not matter.
+        while !(forever.is_finished() && limited.is_finished()) {
+            if forever.is_finished() {
+                b.unlock_writer();
+                break;
+            }
+            if limited.is_finished() {
+                a.unlock_writer();
+                break;
+            }
+            std::thread::yield_now();
+        }
+        assert_eq!((forever.join().unwrap(), limited.join().unwrap()), (Inherited::Clean, Inherited::Clean));
+    });
+}
+
+#[test]
+fn an_absurdly_long_wait_is_no_overflow() {
+    let shared = private(1);
+    assert_eq!(shared.lock_writer(Wait::For(Duration::MAX)).unwrap(), Inherited::Clean);
+    shared.unlock_writer();
+}
+
+#[test]
+fn whatever_is_in_a_lock_file_the_first_opener_makes_it_anew() {
+    let mut other_version = vec![0; 20_000];
+    other_version[..8].copy_from_slice(&MAGIC.to_le_bytes());
+    other_version[8..24].copy_from_slice(&[9; 16]);
+    let big = 4 << 20;
+    for content in [vec![], b"x".to_vec(), vec![0xFF; 16_384], vec![0xA5; 100_000], other_version, vec![1; big]] {
+        let place = Place::new();
+        std::fs::write(place.path(), &content).unwrap();
+        let shared = place.first(6);
+        assert_eq!(shared.begin_read().unwrap().1, commit(6));
+        assert_eq!(live(&shared), [6]);
+        assert_eq!((shared.readers().unwrap().len(), shared.durable()), (1, Txnid(0)));
+        assert_eq!(shared.lock_writer(Wait::No).unwrap(), Inherited::Clean);
+        assert!(std::fs::metadata(place.path()).unwrap().len() < 100_000);
+    }
+}
+
+#[test]
+fn a_program_of_another_version_that_has_it_open_is_named_as_the_reason() {
+    let place = Place::new();
+    let shared = place.first(1);
+    shared.memory.header().version.store(VERSION + 1, Ordering::Relaxed);
+    let error = Shared::open(&place.path(), 0o600).err().unwrap();
+    assert!(error.to_string().contains("another version"), "{error}");
+}
+
+#[test]
+fn a_lock_file_that_cannot_be_made_is_named_in_the_error() {
+    let place = Place::new();
+    let error = Shared::open(&place.path().join("below"), 0o600).err().unwrap();
+    assert!(error.to_string().contains("data-lock/below"), "{error}");
+}
+
+#[test]
+fn hostile_words_in_the_lock_file_end_in_errors() {
+    let place = Place::new();
+    let shared = place.first(1);
+    shared.memory.header().newest.word.store(u64::MAX, Ordering::Relaxed);
+    assert!(shared.begin_read().is_err());
+    shared.memory.header().blocks.word.store(u64::MAX, Ordering::Relaxed);
+    assert!(shared.live(&mut Vec::new()).is_err());
+    assert!(shared.readers().is_err());
+    assert!(shared.clear_dead().is_err());
+}
+
+/// Readers on many threads and two handles, and one writer which notes each snapshot that nobody holds as reused.
+#[test]
+fn no_reader_ever_holds_a_snapshot_that_a_scan_missed() {
+    const COMMITS: u64 = 20_000;
+    let place = Place::new();
+    let (a, b) = (place.first(0), place.joined());
+    let reused: Vec<AtomicBool> = (0..=COMMITS).map(|_| AtomicBool::new(false)).collect();
+    let done = AtomicBool::new(false);
+    std::thread::scope(|scope| {
+        for shared in [&a, &a, &b, &b] {
+            scope.spawn(|| {
+                while !done.load(Ordering::Relaxed) {
+                    let (slot, published) = shared.begin_read().unwrap();
+                    assert_eq!(published, commit(published.txnid.0));
+                    assert!(!reused[published.txnid.0 as usize].load(Ordering::SeqCst));
+                    std::hint::spin_loop();
+                    assert!(!reused[published.txnid.0 as usize].load(Ordering::SeqCst));
+                    shared.end_read(slot);
+                }
+            });
+        }
+        let mut held = Vec::new();
+        let mut kept: Vec<Txnid> = Vec::new();
+        for txnid in 1..=COMMITS {
+            kept.push(Txnid(txnid - 1));
+            a.publish(&commit(txnid)).unwrap();
+            a.live(&mut held).unwrap();
+            kept.retain(|old| {
+                let free = held.binary_search(old).is_err();
+                reused[old.0 as usize].fetch_or(free, Ordering::SeqCst);
+                !free
+            });
+        }
+        done.store(true, Ordering::Relaxed);
+    });
+}
+
+#[derive(Clone, Debug)]
+enum Step {
+    Publish,
+    Begin(bool),
+    End(usize),
+    Reopen,
+}
+
+fn step() -> impl Strategy<Value = Step> {
+    prop_oneof![
+        3 => Just(Step::Publish),
+        8 => any::<bool>().prop_map(Step::Begin),
+        6 => any::<usize>().prop_map(Step::End),
+        1 => Just(Step::Reopen),
+    ]
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(48))]
+    #[test]
+    fn the_table_behaves_like_a_list_of_held_snapshots(steps in prop::collection::vec(step(), 0..300)) {
+        let place = Place::new();
+        let mut newest = 1;
+        let keeper = place.first(newest);
+        let mut second = place.joined();
+        let mut held: Vec<(bool, ReadSlot, u64)> = Vec::new();
+        for step in steps {
+            match step {
+                Step::Publish => {
+                    newest += 1;
+                    keeper.publish(&commit(newest)).unwrap();
+                }
+                Step::Begin(first) => {
+                    let (slot, published) = if first { &keeper } else { &second }.begin_read().unwrap();
+                    prop_assert_eq!(published, commit(newest));
+                    held.push((first, slot, newest));
+                }
+                Step::End(at) if !held.is_empty() => {
+                    let (first, slot, _) = held.swap_remove(at % held.len());
+                    if first { &keeper } else { &second }.end_read(slot);
+                }
+                Step::End(_) => {}
+                Step::Reopen => {
+                    drop(second);
+                    held.retain(|(first, ..)| *first);
+                    second = place.joined();
+                }
+            }
+            let mut model = BTreeMap::<u64, usize>::new();
+            held.iter().for_each(|(_, _, txnid)| *model.entry(*txnid).or_default() += 1);
+            prop_assert_eq!(live(&second), model.keys().copied().collect::<Vec<_>>());
+            prop_assert_eq!(second.readers().unwrap().len(), held.len());
+        }
+    }
+}
+
+/// Not a check but a figure: `cargo test --release -p duramen --lib readers -- --ignored --nocapture`.
+#[test]
+#[ignore = "a measurement"]
+fn what_beginning_and_ending_a_read_costs() {
+    const PAIRS: u32 = 10_000_000;
+    let place = Place::new();
+    let shared = place.first(1);
+    for round in 0..5 {
+        let started = Instant::now();
+        for _ in 0..PAIRS {
+            let (slot, published) = shared.begin_read().unwrap();
+            std::hint::black_box(&published);
+            shared.end_read(slot);
+        }
+        println!("round {round}: {:.1} ns a pair", started.elapsed().as_nanos() as f64 / f64::from(PAIRS));
+    }
+}

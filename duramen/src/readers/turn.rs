@@ -1,0 +1,131 @@
+//! Whose turn it is to write: first among the threads of a handle, then among the handles.
+//!
+//! Owns: waiting, with and without a limit. Must not know: what a writer does.
+
+use std::fs::File;
+use std::ops::Range;
+use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
+
+use crate::error::{Error, Result};
+use crate::os::lock::{self, Kind};
+
+const PAUSE_MIN: Duration = Duration::from_micros(50);
+const PAUSE_MAX: Duration = Duration::from_millis(2);
+
+/// How long to wait for another writer.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Wait {
+    /// As long as it takes.
+    Forever,
+    /// Not at all.
+    No,
+    /// At most this long.
+    For(Duration),
+}
+
+/// In what state the writer before left the shared state.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Inherited {
+    /// It ended its transaction.
+    Clean,
+    /// It died inside its transaction.
+    Died,
+}
+
+/// The turn among the threads of one handle. Not tied to the thread that takes it.
+pub(super) struct Turn {
+    taken: Mutex<bool>,
+    given: Condvar,
+}
+
+impl Turn {
+    pub(super) fn new() -> Turn {
+        Turn { taken: Mutex::new(false), given: Condvar::new() }
+    }
+
+    /// Takes the turn, then `lock`s out the other handles in what is left of the wait. If that fails the turn goes on.
+    pub(super) fn take(&self, wait: Wait, lock: impl FnOnce(Wait) -> Result<()>) -> Result<()> {
+        let deadline = match wait {
+            Wait::For(limit) => Instant::now().checked_add(limit),
+            _ => None,
+        };
+        if !self.take_in_process(wait, deadline) {
+            return Err(Error::Busy);
+        }
+        let left = deadline.map_or(wait, |at| Wait::For(at.saturating_duration_since(Instant::now())));
+        lock(left).inspect_err(|_| self.give(|| ()))
+    }
+
+    fn take_in_process(&self, wait: Wait, deadline: Option<Instant>) -> bool {
+        let mut taken = self.lock();
+        while *taken {
+            if wait == Wait::No {
+                return false;
+            }
+            taken = match deadline {
+                None => self.given.wait(taken).unwrap_or_else(PoisonError::into_inner),
+                Some(at) => {
+                    let left = at.saturating_duration_since(Instant::now());
+                    if left.is_zero() {
+                        return false;
+                    }
+                    self.given.wait_timeout(taken, left).unwrap_or_else(PoisonError::into_inner).0
+                }
+            };
+        }
+        *taken = true;
+        true
+    }
+
+    /// Lets the other handles in by `unlock`, then the other threads.
+    pub(super) fn give(&self, unlock: impl FnOnce()) {
+        let mut taken = self.lock();
+        unlock();
+        *taken = false;
+        drop(taken);
+        self.given.notify_one();
+    }
+
+    fn lock(&self) -> MutexGuard<'_, bool> {
+        self.taken.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// Takes an exclusive lock on a range of the file, or [`Error::Busy`]. The kernel has no wait with a limit, so that
+/// one asks again and again.
+pub(super) fn lock_within(file: &File, range: Range<u64>, wait: Wait) -> Result<()> {
+    let limit = match wait {
+        Wait::Forever => return lock::lock(file, range, Kind::Exclusive),
+        Wait::No => Duration::ZERO,
+        Wait::For(limit) => limit,
+    };
+    let started = Instant::now();
+    let mut pause = Pause::new();
+    while !lock::try_lock(file, range.clone(), Kind::Exclusive)? {
+        let waited = started.elapsed();
+        if waited >= limit {
+            return Err(Error::Busy);
+        }
+        pause.wait_at_most(limit - waited);
+    }
+    Ok(())
+}
+
+/// Pauses between attempts, each longer than the one before.
+pub(super) struct Pause(Duration);
+
+impl Pause {
+    pub(super) fn new() -> Pause {
+        Pause(PAUSE_MIN)
+    }
+
+    pub(super) fn wait(&mut self) {
+        self.wait_at_most(PAUSE_MAX);
+    }
+
+    fn wait_at_most(&mut self, most: Duration) {
+        std::thread::sleep(self.0.min(most));
+        self.0 = (self.0 * 2).min(PAUSE_MAX);
+    }
+}

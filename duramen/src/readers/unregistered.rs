@@ -1,0 +1,182 @@
+//! Readers that may not write the lock file: they hold their snapshots by locks on the data file.
+//!
+//! Owns: those locks. Must not know: how a reader finds its snapshot.
+//!
+//! A shared lock needs no more than a descriptor open for reading. The byte `2^61 + txnid`, far beyond any data, stands
+//! for the snapshot. A reader locks the newest snapshot's byte, then makes sure that it is still the newest; a writer
+//! publishes, then looks who holds locks.
+
+use std::collections::BTreeMap;
+use std::fs::File;
+use std::ops::Range;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use crate::error::{Error, Result};
+use crate::ids::Txnid;
+use crate::os::fork::ForkGuard;
+use crate::os::lock::{self, Kind};
+
+const SNAPSHOTS: u64 = 1 << 61;
+
+/// Most snapshots that one handle may hold. A longer range of locks was not made by this program.
+const HELD_MAX: usize = 1 << 16;
+
+/// One handle's locks. Several transactions may share one, since locks through one open file do not count.
+pub(crate) struct UnregisteredReader {
+    data: Arc<File>,
+    held: Mutex<BTreeMap<Txnid, usize>>,
+    guard: ForkGuard,
+}
+
+impl UnregisteredReader {
+    /// A holder of locks through this open file, which nobody else may use for that.
+    pub(crate) fn new(data: Arc<File>) -> UnregisteredReader {
+        UnregisteredReader { data, held: Mutex::default(), guard: ForkGuard::new() }
+    }
+
+    /// Locks a snapshot. It is held only if it is (still) the newest after this returns.
+    pub(crate) fn hold(&self, txnid: Txnid) -> Result<()> {
+        self.guard.check()?;
+        let mut held = self.lock();
+        if let Some(count) = held.get_mut(&txnid) {
+            *count += 1;
+            return Ok(());
+        }
+        if held.len() >= HELD_MAX {
+            return Err(Error::Usage { what: "too many snapshots are read at once: end some read transactions" });
+        }
+        // Only a writer's lock could be in the way, and none is ever taken there.
+        if !lock::try_lock(&self.data, range_of(txnid)?, Kind::Shared)? {
+            return Err(Error::Usage { what: "another program keeps a lock of its own on the data file" });
+        }
+        held.insert(txnid, 1);
+        Ok(())
+    }
+
+    /// Gives back one hold.
+    pub(crate) fn let_go(&self, txnid: Txnid) {
+        if self.guard.forked() {
+            return;
+        }
+        let mut held = self.lock();
+        let Some(count) = held.get_mut(&txnid) else { return };
+        *count -= 1;
+        if *count == 0 {
+            held.remove(&txnid);
+            if let Ok(range) = range_of(txnid) {
+                // Were it to fail, the snapshot would stay held until the handle closes: more than needed, never less.
+                let _ = lock::unlock(&self.data, range);
+            }
+        }
+    }
+
+    fn lock(&self) -> MutexGuard<'_, BTreeMap<Txnid, usize>> {
+        self.held.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Drop for UnregisteredReader {
+    fn drop(&mut self) {
+        // A forked child may go on having the file open, and the locks would go on with it.
+        if !self.guard.forked() {
+            let _ = lock::unlock(&self.data, SNAPSHOTS..SNAPSHOTS << 1);
+        }
+    }
+}
+
+/// The snapshots up to `newest` that other handles hold by locks on the data file, ascending, each once.
+pub(crate) fn unregistered(data: &File, newest: Txnid) -> Result<Vec<Txnid>> {
+    let mut live = Vec::new();
+    let mut unknown = Vec::from([SNAPSHOTS..range_of(newest)?.end]);
+    // The kernel names some lock in the range, not the first one, and merges neighbouring ones.
+    while let Some(range) = unknown.pop() {
+        if range.is_empty() {
+            continue;
+        }
+        let Some(found) = lock::conflict(data, range.clone())? else { continue };
+        if found.end - found.start > HELD_MAX as u64 {
+            return Err(Error::Usage {
+                what: "another program keeps a lock of its own on the data file: no space can be reused while it does",
+            });
+        }
+        live.extend(found.clone().map(|at| Txnid(at - SNAPSHOTS)));
+        unknown.push(range.start..found.start);
+        unknown.push(found.end..range.end);
+    }
+    live.sort_unstable();
+    live.dedup();
+    Ok(live)
+}
+
+fn range_of(txnid: Txnid) -> Result<Range<u64>> {
+    if txnid.0 >= SNAPSHOTS {
+        return Err(Error::Usage { what: "the transaction number is beyond all bounds" });
+    }
+    Ok(super::byte(SNAPSHOTS + txnid.0))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+    use std::fs::OpenOptions;
+
+    fn read_only(path: &std::path::Path) -> Arc<File> {
+        Arc::new(OpenOptions::new().read(true).open(path).unwrap())
+    }
+
+    fn txnids(numbers: &[u64]) -> Vec<Txnid> {
+        numbers.iter().copied().map(Txnid).collect()
+    }
+
+    #[test]
+    fn a_read_only_handle_holds_snapshots_that_a_writer_sees() {
+        let temporary = tempfile::NamedTempFile::new().unwrap();
+        let reader = UnregisteredReader::new(read_only(temporary.path()));
+        for txnid in [5, 6, 6, 9] {
+            reader.hold(Txnid(txnid)).unwrap();
+        }
+        let seen = || unregistered(temporary.as_file(), Txnid(100)).unwrap();
+        assert_eq!(seen(), txnids(&[5, 6, 9]));
+        reader.let_go(Txnid(6));
+        assert_eq!(seen(), txnids(&[5, 6, 9]), "one of two holders is left");
+        reader.let_go(Txnid(6));
+        reader.let_go(Txnid(6));
+        assert_eq!(seen(), txnids(&[5, 9]));
+        drop(reader);
+        assert_eq!(seen(), []);
+    }
+
+    #[test]
+    fn a_lock_over_everything_is_an_error_and_not_a_hang() {
+        let temporary = tempfile::NamedTempFile::new().unwrap();
+        let other = read_only(temporary.path());
+        assert!(lock::try_lock(&other, SNAPSHOTS..SNAPSHOTS << 1, Kind::Shared).unwrap());
+        assert!(unregistered(temporary.as_file(), Txnid(u64::MAX >> 4)).is_err());
+        assert_eq!(unregistered(temporary.as_file(), Txnid(1)).unwrap(), txnids(&[0, 1]));
+        assert!(unregistered(temporary.as_file(), Txnid(u64::MAX)).is_err());
+    }
+
+    proptest! {
+        #![proptest_config(ProptestConfig::with_cases(64))]
+        #[test]
+        fn the_writer_sees_exactly_what_is_held(holds in prop::collection::vec((0usize..4, 0u64..40, any::<bool>()), 0..60)) {
+            let temporary = tempfile::NamedTempFile::new().unwrap();
+            let readers: Vec<_> = (0..4).map(|_| UnregisteredReader::new(read_only(temporary.path()))).collect();
+            let mut model = BTreeMap::<(Txnid, usize), usize>::new();
+            for (who, txnid, hold) in holds {
+                let count = model.entry((Txnid(txnid), who)).or_default();
+                if hold {
+                    readers[who].hold(Txnid(txnid)).unwrap();
+                    *count += 1;
+                } else {
+                    readers[who].let_go(Txnid(txnid));
+                    *count = count.saturating_sub(1);
+                }
+            }
+            let mut expected: Vec<_> = model.into_iter().filter(|(_, count)| *count > 0).map(|((t, _), _)| t).collect();
+            expected.dedup();
+            prop_assert_eq!(unregistered(temporary.as_file(), Txnid(1000)).unwrap(), expected);
+        }
+    }
+}
