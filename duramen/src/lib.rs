@@ -1,21 +1,52 @@
-//! Duramen: a memory-mapped, copy-on-write, multi-version B+tree database.
+//! Duramen: a memory-mapped, copy-on-write, multi-version B+tree database with nothing to size or tune.
+//!
+//! - Open with a path: the file grows as data comes and shrinks when the space at its end is free.
+//! - Reads take no lock, copy nothing, and never wait for the writer, in any number of threads and processes.
+//! - One writer at a time, with child transactions. A commit that has returned survives a power cut; it costs one flush.
+//! - A long reader holds back only the pages that it can see.
+//! - A damaged file gives an error that names the page, never a crash.
+//!
+//! ```
+//! # let dir = tempfile::tempdir()?;
+//! # let path = dir.path().join("people.dm");
+//! let db = duramen::Database::open(path)?;
+//! db.update(|txn| txn.table("people")?.put(b"bjensen", b"Barbara Jensen"))?;
+//! let snapshot = db.read()?;
+//! let people = snapshot.table("people")?;
+//! assert_eq!(people.get(b"bjensen")?, Some(&b"Barbara Jensen"[..]));
+//! for item in people.range(b"a"..b"c")? {
+//!     let (key, value) = item?;
+//!     println!("{} bytes of key, {} of value", key.len(), value.len());
+//! }
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
 
+mod check;
+mod database;
+mod dirty;
 mod error;
 mod format;
 mod ids;
-#[allow(dead_code, reason = "its callers, the transaction floors, come after it")]
 mod map;
 mod medium;
 mod order;
-#[allow(dead_code, reason = "its callers, the transaction floors, come after it")]
 mod os;
-#[allow(dead_code, reason = "its callers, the transaction floors, come after it")]
+mod pager;
 mod readers;
-#[allow(dead_code, reason = "its callers, the transaction floors, come after it")]
 mod space;
+mod store;
 mod sync;
+mod tree;
+mod txn;
 
+pub use check::CheckReport;
+pub use database::{Database, Options, Reader, Stats};
 pub use error::{Error, Result};
 pub use ids::{Extent, Pgno, Txnid};
 pub use medium::Medium;
 pub use order::{Comparator, Order};
+pub use store::{CommitTimings, Durability, MediumLayer};
+pub use txn::{
+    Cursor, Duplicates, Iter, Keys, Put, Snapshot, Table, TableId, TableMut, TableOptions, TableStats, WriteCursor,
+    WriteTxn,
+};

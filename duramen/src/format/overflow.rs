@@ -37,6 +37,14 @@ pub(crate) fn init(run: &mut [u8], pages: u32, bytes: u32) -> &mut [u8] {
     &mut run[HEADER..HEADER + bytes as usize]
 }
 
+/// Makes a run of the space log instead: the same form, another kind.
+pub(crate) fn init_space(run: &mut [u8], pages: u32, bytes: u32) -> &mut [u8] {
+    page::init(run, Kind::Space, 0);
+    page::set_payload(run, bytes);
+    page::set_run(run, pages);
+    &mut run[HEADER..HEADER + bytes as usize]
+}
+
 /// What a leaf keeps of a value that lies in a run of its own: 8 bytes child pointer, 4 bytes length, 4 reserved.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct Stub {

@@ -280,7 +280,7 @@ pub(crate) fn verify(bytes: &[u8], page: Pgno, file_id: u64) -> Result<(), Damag
 /// entries of a leaf child. A pointer read from a file may say anything: whoever follows it checks page numbers
 /// against the file's length, and refuses a dirty pointer outside a write transaction. `validate` of a branch page
 /// refuses dirty pointers.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub(crate) struct Child(pub u64);
 
 impl Child {
@@ -318,6 +318,12 @@ impl Child {
     #[inline]
     pub(crate) fn dirty_index(self) -> u32 {
         self.0 as u32
+    }
+
+    /// The pointer without what it notes about its page; dirty ones note nothing.
+    #[inline]
+    pub(crate) fn without_count(self) -> Child {
+        if self.is_dirty() { self } else { Child::page(self.pgno(), 0) }
     }
 
     /// Entries of a leaf child, or [`Child::UNCOUNTED`].

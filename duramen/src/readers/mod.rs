@@ -36,7 +36,8 @@ use crate::error::{Error, Result};
 use crate::ids::Txnid;
 use crate::os::fork::ForkGuard;
 use crate::os::lock::{self, Kind, LockFile};
-use crate::os::shm::{BLOCK_SLOTS, Memory, RECORD_WORDS, Slot};
+pub(crate) use crate::os::shm::RECORD_WORDS;
+use crate::os::shm::{BLOCK_SLOTS, Memory, Slot};
 use crate::os::{coarse_unix_ms, file};
 
 use blocks::Blocks;
@@ -166,6 +167,11 @@ impl Shared {
             self.memory.header().ready.store(0, Ordering::Release);
         }
         Ok(alone)
+    }
+
+    /// Whether this is a child of the process that opened the handle.
+    pub(crate) fn is_forked(&self) -> bool {
+        self.guard.forked()
     }
 
     /// [`Error::Forked`] in a child of the process that opened the handle.

@@ -13,6 +13,24 @@
 
 mod extents;
 pub(crate) mod log;
+/// What of `from` is not in `minus`. Neither list may overlap itself; the result ascends.
+pub(crate) fn subtract(from: &[Extent], minus: &[Extent]) -> Vec<Extent> {
+    let mut rest: Vec<Extent> = from.to_vec();
+    for cut in minus {
+        rest = rest.iter().flat_map(|extent| without(*extent, *cut)).flatten().collect();
+    }
+    rest.sort_unstable();
+    rest
+}
+
+/// The parts of an extent before and after a cut.
+fn without(extent: Extent, cut: Extent) -> [Option<Extent>; 2] {
+    let part = |start: Pgno, end: Pgno| (start < end).then(|| Extent::new(start, end.0 - start.0));
+    let before = part(extent.start, extent.end().min(cut.start));
+    let after = part(extent.start.max(cut.end()), extent.end());
+    [before, after]
+}
+
 #[cfg(test)]
 mod model;
 mod retired;

@@ -123,6 +123,14 @@ impl<'a> LeafMut<'a> {
         &mut self.bytes[start..start + vlen]
     }
 
+    /// As [`LeafMut::value_mut`], for as long as the page is borrowed.
+    pub(crate) fn into_value(self, i: usize) -> &'a mut [u8] {
+        let (at, cell) = self.cell_at(i);
+        let start = at + CELL_HEAD + even(cell.key.len());
+        let vlen = cell.value.len();
+        &mut self.bytes[start..start + vlen]
+    }
+
     /// Takes away the cell at `i`.
     pub(crate) fn remove(&mut self, i: usize) {
         let (at, cell) = self.cell_at(i);

@@ -1,0 +1,338 @@
+//! Looking at a whole database: is every page what it should be, and accounted for?
+//!
+//! Owns: the check and the statistics of a snapshot. Must not know: how anything is mended.
+
+use crate::Stats;
+use crate::error::{Error, Result};
+use crate::format::meta::Meta;
+use crate::format::overflow;
+use crate::format::page::{self, Child};
+use crate::ids::{Extent, Pgno};
+use crate::pager::Horizon;
+use crate::readers::Wait;
+use crate::store::Store;
+use crate::store::space_log::{self, Ledger};
+use crate::tree::walk::{Place, Visitor, rises, walk};
+use crate::tree::{AnyLeaf, Pages, Tree, at, open_branch};
+use crate::txn::orders_by_code;
+
+/// What a check found.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct CheckReport {
+    /// Pages looked at: all of the file's.
+    pub pages: u64,
+    /// Branch pages.
+    pub branch_pages: u64,
+    /// Leaf pages.
+    pub leaf_pages: u64,
+    /// Overflow pages.
+    pub overflow_pages: u64,
+    /// Pages that the log of the free space takes.
+    pub space_pages: u64,
+    /// Pages that can be reused.
+    pub free_pages: u64,
+    /// Pages kept for snapshots.
+    pub retired_pages: u64,
+    /// Tables.
+    pub tables: u64,
+    /// Entries in all tables, duplicates counted.
+    pub entries: u64,
+    /// Bytes in branch and leaf pages that hold nothing.
+    pub unused_bytes: u64,
+    /// What is wrong; empty if all is well.
+    pub findings: Vec<String>,
+}
+
+impl CheckReport {
+    /// Whether nothing was found.
+    pub fn is_clean(&self) -> bool {
+        self.findings.is_empty()
+    }
+}
+
+/// The free space as of the newest commit, read anew; under the write lock if that is to be had at once.
+pub(crate) fn ledger(store: &Store) -> Result<Ledger> {
+    Ledger::load(&store.pager, &current_meta(store)?)
+}
+
+/// The newest commit's meta page.
+fn current_meta(store: &Store) -> Result<Meta> {
+    let newest = store.shared.newest();
+    let metas = (0..crate::format::meta::SLOTS).filter_map(|slot| Meta::decode(store.pager.slot(slot)).ok());
+    metas
+        .filter(|meta| meta.txnid == newest)
+        .max_by_key(|meta| meta.sequence)
+        .ok_or(Error::Corrupt { page: Pgno(0), what: "the meta page of the newest commit is not there" })
+}
+
+/// The database in numbers.
+pub(crate) fn stats(store: &Store) -> Result<Stats> {
+    let last_commit = store.last_commit();
+    frozen(store, |store| {
+        let meta = current_meta(store)?;
+        let ledger = Ledger::load(&store.pager, &meta)?;
+        Ok(Stats {
+            page_size: store.pager.page_size,
+            txnid: meta.txnid,
+            durable_txnid: store.shared.durable(),
+            pages: meta.page_count,
+            free_pages: ledger.space.free_pages(),
+            retired_pages: ledger.space.retired_pages(),
+            longest_free_run: ledger.space.longest(),
+            file_bytes: store.medium.len().map_err(Error::io("ask for the length of the data file"))?,
+            committed_ns: meta.committed_ns,
+            last_commit,
+        })
+    })
+}
+
+/// Runs a look at the database while no writer changes it, if it can be written at all.
+fn frozen<R>(store: &Store, look: impl FnOnce(&Store) -> Result<R>) -> Result<R> {
+    match store.begin_write(Wait::Forever) {
+        Ok(writer) => {
+            let result = look(store);
+            store.end_write(writer);
+            result
+        }
+        Err(Error::ReadOnly | Error::Poisoned { .. }) => look(store),
+        Err(error) => Err(error),
+    }
+}
+
+/// See [`crate::Database::check`].
+pub(crate) fn check(store: &Store, progress: impl FnMut(u64, u64)) -> Result<CheckReport> {
+    frozen(store, |store| {
+        let meta = current_meta(store)?;
+        let mut checker = Checker::new(store, &meta, progress);
+        checker.run(&meta);
+        Ok(checker.report)
+    })
+}
+
+struct Checker<'s, F> {
+    store: &'s Store,
+    horizon: Horizon,
+    /// One bit a page: somebody has claimed it.
+    claimed: Vec<u64>,
+    report: CheckReport,
+    /// Counts of the tree being walked and the trees around it: branches, leaves, overflow pages, entries.
+    counts: Vec<[u64; 4]>,
+    trees: Vec<Tree>,
+    seen: u64,
+    progress: F,
+}
+
+/// Findings beyond this many are only counted.
+const FINDINGS_MAX: usize = 100;
+
+impl<'s, F: FnMut(u64, u64)> Checker<'s, F> {
+    fn new(store: &'s Store, meta: &Meta, progress: F) -> Checker<'s, F> {
+        Checker {
+            store,
+            horizon: Horizon { txnid: meta.txnid, page_count: meta.page_count },
+            claimed: vec![0; meta.page_count.div_ceil(64) as usize],
+            report: CheckReport { pages: meta.page_count, ..CheckReport::default() },
+            counts: vec![[0; 4]],
+            trees: vec![meta.catalog],
+            seen: 0,
+            progress,
+        }
+    }
+
+    fn find(&mut self, finding: impl ToString) {
+        if self.report.findings.len() < FINDINGS_MAX {
+            self.report.findings.push(finding.to_string());
+        }
+    }
+
+    fn run(&mut self, meta: &Meta) {
+        let first = self.store.pager.first_page();
+        for page in 0..first {
+            self.claim(Extent::new(Pgno(page), 1), "a meta page");
+        }
+        let pages = Verifying { store: self.store, horizon: self.horizon };
+        if let Err(error) = walk(&pages, &meta.catalog, Place::Catalog, self) {
+            self.find(error);
+        }
+        self.compare(&meta.catalog, "the main table");
+        self.space(meta);
+        self.accounting();
+        (self.progress)(self.report.pages, self.report.pages);
+    }
+
+    /// Notes who has a run of pages; a finding if somebody else has.
+    fn claim(&mut self, extent: Extent, who: &str) {
+        for page in extent.start.0..extent.end().0 {
+            let Some(word) = self.claimed.get_mut((page / 64) as usize) else {
+                return self.find(format!("page {page} ({who}) is outside the file"));
+            };
+            if *word & 1 << (page % 64) != 0 {
+                return self.find(format!("page {page} ({who}) is in use twice"));
+            }
+            *word |= 1 << (page % 64);
+        }
+        self.seen += extent.pages;
+        if self.seen % 1024 < extent.pages {
+            (self.progress)(self.seen.min(self.report.pages), self.report.pages);
+        }
+    }
+
+    fn space(&mut self, meta: &Meta) {
+        let mut runs = Vec::new();
+        let chain = space_log::walk(&self.store.pager, self.horizon, meta.space.head, |extent, _| {
+            self.store.pager.verify_again(extent.start, extent.pages, self.horizon)?;
+            runs.push(extent);
+            Ok(true)
+        });
+        for extent in runs {
+            self.report.space_pages += extent.pages;
+            self.claim(extent, "the log of the free space");
+        }
+        match chain.and_then(|()| Ledger::load(&self.store.pager, meta)) {
+            Err(error) => self.find(error),
+            Ok(ledger) => {
+                self.report.free_pages = ledger.space.free_pages();
+                self.report.retired_pages = ledger.space.retired_pages();
+                for extent in ledger.space.extents() {
+                    self.claim(extent, "free");
+                }
+                for (extent, ..) in ledger.space.retired() {
+                    self.claim(extent, "retired");
+                }
+            }
+        }
+    }
+
+    fn accounting(&mut self) {
+        let claimed: u64 = self.claimed.iter().map(|word| u64::from(word.count_ones())).sum();
+        if claimed < self.report.pages && self.report.is_clean() {
+            let lost = (0..self.report.pages).find(|page| self.claimed[(page / 64) as usize] & 1 << (page % 64) == 0);
+            let lost = lost.unwrap_or(0);
+            let count = self.report.pages - claimed;
+            self.find(format!("{count} pages are neither in use nor free, page {lost} the first"));
+        }
+    }
+
+    /// Compares what a tree's record says with what was counted.
+    fn compare(&mut self, tree: &Tree, what: &str) {
+        let counted = self.counts.last().copied().unwrap_or_default();
+        let said = [tree.branches, tree.leaves, tree.overflows, tree.entries];
+        for ((counted, said), name) in
+            counted.into_iter().zip(said).zip(["branch pages", "leaf pages", "overflow pages", "entries"])
+        {
+            if counted != said {
+                self.find(format!("{what} has {counted} {name}, its record says {said}"));
+            }
+        }
+    }
+
+    fn count(&mut self, i: usize, n: u64) {
+        if let Some(counts) = self.counts.last_mut() {
+            counts[i] += n;
+        }
+    }
+
+    fn check_leaf(&mut self, child: Child, leaf: &AnyLeaf<'_>) -> Result<()> {
+        let tree = self.trees.last().copied().unwrap_or_else(|| Tree::new(&crate::Order::Bytes));
+        if let Some(order) = orders_by_code(tree.order) {
+            rises(child, leaf, &order)?;
+        }
+        let AnyLeaf::Cells(cells) = leaf else {
+            self.count(3, leaf.len() as u64);
+            return Ok(());
+        };
+        for i in 0..cells.len() {
+            let cell = at(child, cells.cell(i))?;
+            let entries = crate::tree::duplicates::count(child, &tree, cell.kind, cell.value)?;
+            self.count(3, entries);
+        }
+        self.report.unused_bytes += cells.free_space() as u64;
+        Ok(())
+    }
+}
+
+impl<F: FnMut(u64, u64)> Visitor for Checker<'_, F> {
+    fn page(&mut self, child: Child, level: u8) -> Result<bool> {
+        let pages = Verifying { store: self.store, horizon: self.horizon };
+        let before = self.report.findings.len();
+        self.claim(Extent::new(child.pgno(), 1), "a page of a tree");
+        if self.report.findings.len() > before {
+            return Ok(false);
+        }
+        if let Err(error) = pages.page(child) {
+            self.find(error);
+            return Ok(false);
+        }
+        if level > 1 {
+            self.report.branch_pages += 1;
+            self.count(0, 1);
+            self.report.unused_bytes += open_branch(&pages, child, level)?.free_space() as u64;
+        } else {
+            self.report.leaf_pages += 1;
+            self.count(1, 1);
+        }
+        Ok(true)
+    }
+
+    fn run(&mut self, run: Child, bytes: u32) -> Result<()> {
+        let pages = overflow::pages_for(bytes as usize, self.store.pager.page_size) as u64;
+        self.report.overflow_pages += pages;
+        self.count(2, pages);
+        self.claim(Extent::new(run.pgno(), pages), "a large value");
+        if let Err(error) = self.store.pager.verify_again(run.pgno(), pages, self.horizon) {
+            self.find(error);
+        }
+        Ok(())
+    }
+
+    fn leaf(&mut self, child: Child, leaf: &AnyLeaf<'_>) -> Result<()> {
+        if let Err(error) = self.check_leaf(child, leaf) {
+            self.find(error);
+        }
+        Ok(())
+    }
+
+    fn tree(&mut self, name: Option<&[u8]>, tree: &Tree, begins: bool) -> Result<()> {
+        if begins {
+            self.counts.push([0; 4]);
+            self.trees.push(*tree);
+            return Ok(());
+        }
+        let what = match name {
+            Some(name) => format!("table {:?}", String::from_utf8_lossy(name)),
+            None => "a tree of duplicates".to_string(),
+        };
+        self.compare(tree, &what);
+        self.counts.pop();
+        self.trees.pop();
+        if name.is_some() {
+            self.report.tables += 1;
+            self.report.entries += tree.entries;
+        }
+        Ok(())
+    }
+}
+
+/// Pages whose checksums are verified whenever they are asked for.
+struct Verifying<'s> {
+    store: &'s Store,
+    horizon: Horizon,
+}
+
+impl Pages for Verifying<'_> {
+    fn page_size(&self) -> usize {
+        self.store.pager.page_size
+    }
+
+    fn page(&self, child: Child) -> Result<&[u8]> {
+        if child.is_dirty() {
+            return Err(crate::tree::damaged(child, "a pointer that only a writer's memory may hold"));
+        }
+        self.store.pager.verify_again(child.pgno(), 1, self.horizon)
+    }
+
+    fn run(&self, child: Child, bytes: u32) -> Result<&[u8]> {
+        let run = self.store.pager.run(child.pgno(), page::Kind::Overflow, Some(bytes), self.horizon)?;
+        at(child, overflow::open(run))
+    }
+}

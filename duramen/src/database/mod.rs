@@ -1,0 +1,202 @@
+//! A database: opening one, beginning transactions, asking about it.
+
+mod options;
+
+use std::path::Path;
+use std::sync::Arc;
+use std::time::Duration;
+
+use crate::check::{self, CheckReport};
+use crate::error::{Error, Result};
+use crate::ids::Txnid;
+use crate::readers::Wait;
+use crate::store::{CommitTimings, Durability, Store};
+use crate::txn::{Snapshot, WriteTxn};
+
+pub use options::Options;
+
+/// An open database. Clones share it; it closes when the last clone and the last transaction are gone.
+///
+/// ```
+/// # let dir = tempfile::tempdir()?;
+/// # let path = dir.path().join("people.dm");
+/// let db = duramen::Database::open(path)?;
+/// db.update(|txn| txn.table("people")?.put(b"bjensen", b"Barbara Jensen"))?;
+/// let snapshot = db.read()?;
+/// assert_eq!(snapshot.table("people")?.get(b"bjensen")?, Some(&b"Barbara Jensen"[..]));
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+#[derive(Clone)]
+pub struct Database {
+    store: Arc<Store>,
+}
+
+impl std::fmt::Debug for Database {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "Database({})", self.store.path.display())
+    }
+}
+
+/// A running read transaction, of whatever process.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Reader {
+    /// Its process.
+    pub pid: u64,
+    /// The snapshot that it reads.
+    pub txnid: Txnid,
+    /// When it began, in milliseconds since 1970.
+    pub since_ms: u64,
+    /// Freed pages that the file must keep because this snapshot sees them.
+    pub pages_held: u64,
+}
+
+/// The database in numbers.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Stats {
+    /// Bytes in a page.
+    pub page_size: usize,
+    /// Newest commit.
+    pub txnid: Txnid,
+    /// Newest commit known to survive a power cut.
+    pub durable_txnid: Txnid,
+    /// Pages of the file, meta pages included.
+    pub pages: u64,
+    /// Pages that can be reused now.
+    pub free_pages: u64,
+    /// Pages that are no longer reachable but may still be seen by a snapshot.
+    pub retired_pages: u64,
+    /// Length of the longest run of free pages.
+    pub longest_free_run: u64,
+    /// Bytes of the data file.
+    pub file_bytes: u64,
+    /// Wall clock of the newest commit, in nanoseconds since 1970; 0 if there was none.
+    pub committed_ns: u64,
+    /// Where the time of this handle's last commit went.
+    pub last_commit: CommitTimings,
+}
+
+impl Database {
+    /// Opens a database, creating the file if there is none. Nothing needs to be sized or tuned; see [`Options`] for
+    /// what can be chosen.
+    pub fn open(path: impl AsRef<Path>) -> Result<Database> {
+        Options::new().open(path)
+    }
+
+    /// Options to open a database with.
+    pub fn options() -> Options {
+        Options::new()
+    }
+
+    /// Begins reading the newest state. Takes no lock and never waits.
+    #[inline]
+    pub fn read(&self) -> Result<Snapshot<'_>> {
+        Snapshot::begin(crate::txn::Held::Borrowed(&self.store))
+    }
+
+    /// As [`Database::read`], but the snapshot keeps the database open by itself.
+    pub fn read_owned(&self) -> Result<Snapshot<'static>> {
+        Snapshot::begin(crate::txn::Held::Shared(self.store.clone()))
+    }
+
+    /// Runs a closure in a write transaction and commits it if the closure returns `Ok`. Waits for other writers as
+    /// the options say.
+    ///
+    /// # Errors
+    /// Whatever the closure returns, or the commit. Nothing remains of the transaction then.
+    pub fn update<R>(&self, change: impl FnOnce(&mut WriteTxn<'_>) -> Result<R>) -> Result<R> {
+        let mut txn = self.begin_write()?;
+        let value = change(&mut txn)?;
+        txn.commit()?;
+        Ok(value)
+    }
+
+    /// Begins the one write transaction. Waits for other writers as the options say.
+    pub fn begin_write(&self) -> Result<WriteTxn<'static>> {
+        WriteTxn::begin(&self.store, self.store.settings.wait, self.store.settings.durability)
+    }
+
+    /// Begins the write transaction if there is no other; [`Error::Busy`] otherwise.
+    pub fn try_begin_write(&self) -> Result<WriteTxn<'static>> {
+        WriteTxn::begin(&self.store, Wait::No, self.store.settings.durability)
+    }
+
+    /// Begins the write transaction after waiting at most this long for others; [`Error::Busy`] after that.
+    pub fn begin_write_within(&self, limit: Duration) -> Result<WriteTxn<'static>> {
+        WriteTxn::begin(&self.store, Wait::For(limit), self.store.settings.durability)
+    }
+
+    /// Makes everything that is committed survive a power cut. With [`Durability::Durable`] it does already.
+    ///
+    /// With [`Durability::Relaxed`] this also happens by itself: when a commit finds that 128 MiB of new pages or five
+    /// seconds have gathered since the last time, and when the last user closes the database.
+    pub fn checkpoint(&self) -> Result<()> {
+        self.store.checkpoint(self.store.settings.wait)
+    }
+
+    /// The file's path as it was given.
+    pub fn path(&self) -> &Path {
+        &self.store.path
+    }
+
+    /// Whether commits wait for the disk unless told otherwise.
+    pub fn durability(&self) -> Durability {
+        self.store.settings.durability
+    }
+
+    /// Longest key, and longest duplicate, that its tables hold.
+    pub fn key_bytes_max(&self) -> usize {
+        crate::format::leaf::key_max(self.store.pager.page_size)
+    }
+
+    /// The database in numbers.
+    pub fn stats(&self) -> Result<Stats> {
+        check::stats(&self.store)
+    }
+
+    /// Who reads, in all processes, oldest snapshot first.
+    pub fn readers(&self) -> Result<Vec<Reader>> {
+        let ledger = check::ledger(&self.store)?;
+        let mut readers: Vec<Reader> = self
+            .store
+            .shared
+            .readers()?
+            .into_iter()
+            .map(|r| Reader {
+                pid: r.pid,
+                txnid: r.txnid,
+                since_ms: r.since,
+                pages_held: ledger.space.blocked_by(r.txnid),
+            })
+            .collect();
+        readers.sort_by_key(|reader| reader.txnid);
+        Ok(readers)
+    }
+
+    /// Clears what dead processes left in the reader table, and returns how many readers that were. Writers do it by
+    /// themselves.
+    pub fn clear_dead_readers(&self) -> Result<usize> {
+        self.store.shared.clear_dead()
+    }
+
+    /// Verifies every page of the newest snapshot, and that each page of the file is exactly one of reachable, free,
+    /// retired or meta. `progress` is called with (pages seen, pages in all) now and then.
+    ///
+    /// # Errors
+    /// Only what keeps the check from running; findings are in the report.
+    pub fn check(&self, progress: impl FnMut(u64, u64)) -> Result<CheckReport> {
+        check::check(&self.store, progress)
+    }
+
+    /// Closes the database and reports what a drop would only log.
+    ///
+    /// # Errors
+    /// [`Error::Usage`] if clones or transactions still use it; or what the last checkpoint met.
+    pub fn close(self) -> Result<()> {
+        match Arc::try_unwrap(self.store) {
+            Ok(store) => store.close(),
+            Err(_) => {
+                Err(Error::Usage { what: "the database is still in use: drop its clones and transactions first" })
+            }
+        }
+    }
+}

@@ -1,0 +1,132 @@
+//! What can be chosen when a database is opened. Nothing has to be.
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::Duration;
+
+use super::Database;
+use crate::error::{Error, Result};
+use crate::readers::Wait;
+use crate::store::{Durability, MediumLayer, Settings, Store};
+
+/// Options for opening a database; the defaults suit nearly everybody.
+///
+/// ```
+/// # let dir = tempfile::tempdir()?;
+/// use duramen::{Database, Durability};
+/// let db = Database::options().durability(Durability::Relaxed).open(dir.path().join("cache.dm"))?;
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+#[derive(Clone)]
+#[must_use]
+pub struct Options {
+    settings: Settings,
+}
+
+impl Default for Options {
+    fn default() -> Options {
+        Options::new()
+    }
+}
+
+impl Options {
+    /// The defaults: durable commits, created if missing, pages of 4 KiB, writers wait for each other.
+    pub fn new() -> Options {
+        Options {
+            settings: Settings {
+                read_only: false,
+                create: true,
+                page_size: 4096,
+                durability: Durability::Durable,
+                lock_file: true,
+                lock_path: None,
+                wait: Wait::Forever,
+                mode: 0o644,
+                memory_bytes: 256 << 20,
+                medium: None,
+            },
+        }
+    }
+
+    /// Opens for reading only: nothing is created, and writing is refused. Works on read-only files and media.
+    pub fn read_only(mut self, read_only: bool) -> Options {
+        self.settings.read_only = read_only;
+        self
+    }
+
+    /// Whether a missing file is created (it is by default).
+    pub fn create(mut self, create: bool) -> Options {
+        self.settings.create = create;
+        self
+    }
+
+    /// Page size of a file that is created: a power of two from 4096 to 65536 bytes. An existing file keeps its own.
+    pub fn page_size(mut self, bytes: usize) -> Options {
+        self.settings.page_size = bytes;
+        self
+    }
+
+    /// Whether commits wait for the disk.
+    pub fn durability(mut self, durability: Durability) -> Options {
+        self.settings.durability = durability;
+        self
+    }
+
+    /// How long a write transaction waits for another to end: `None` as long as it takes (the default), zero not at
+    /// all.
+    pub fn write_wait(mut self, limit: Option<Duration>) -> Options {
+        self.settings.wait = match limit {
+            None => Wait::Forever,
+            Some(Duration::ZERO) => Wait::No,
+            Some(limit) => Wait::For(limit),
+        };
+        self
+    }
+
+    /// Permission bits of files that are created (the process's umask takes from them).
+    pub fn mode(mut self, mode: u32) -> Options {
+        self.settings.mode = mode;
+        self
+    }
+
+    /// Memory that a write transaction may fill with changed pages before it writes some of them early.
+    pub fn memory_budget(mut self, bytes: usize) -> Options {
+        self.settings.memory_bytes = bytes;
+        self
+    }
+
+    /// Path of the lock file, if it shall not be the data file's with `-lock` appended. All who open the database
+    /// must name the same.
+    pub fn lock_path(mut self, path: impl Into<PathBuf>) -> Options {
+        self.settings.lock_path = Some(path.into());
+        self
+    }
+
+    /// Uses no lock file.
+    ///
+    /// The caller then sees to it that nobody else has the database open while one writes: not even to read.
+    pub fn without_lock_file(mut self) -> Options {
+        self.settings.lock_file = false;
+        self
+    }
+
+    /// Puts a medium of the caller's between the engine and the file: for simulators and fault tests.
+    #[doc(hidden)]
+    pub fn medium(mut self, layer: MediumLayer) -> Options {
+        self.settings.medium = Some(layer);
+        self
+    }
+
+    /// Opens the database.
+    ///
+    /// # Errors
+    /// [`Error::File`] if the system refuses; [`Error::NotADatabase`], [`Error::TooNew`], [`Error::Truncated`],
+    /// [`Error::Corrupt`] for files that cannot be used, each saying why.
+    pub fn open(self, path: impl AsRef<Path>) -> Result<Database> {
+        let bytes = self.settings.page_size;
+        if !bytes.is_power_of_two() || !(4096..=65536).contains(&bytes) {
+            return Err(Error::Usage { what: "a page size must be a power of two from 4096 to 65536 bytes" });
+        }
+        Ok(Database { store: Arc::new(Store::open(path.as_ref(), self.settings)?) })
+    }
+}

@@ -1,0 +1,387 @@
+//! A writer's copied pages: memory until the commit gives them a place in the file.
+//!
+//! Owns: the arena, nesting levels, what is to be retired. Must not know: keys, files, free space.
+//!
+//! A dirty page has no page number; its parent points at it by its index in the arena. Each page belongs to the
+//! nesting level that made it: a child transaction never changes a page of a level below, it copies it again, so that
+//! aborting it is forgetting its pages. Level 0 is the transaction itself.
+
+use crate::format::page::Child;
+use crate::ids::{Extent, Txnid};
+
+/// Bytes allocated at once for the arena.
+const CHUNK_BYTES: usize = 1 << 20;
+/// Chunks kept for the next transaction (64 MiB).
+const KEPT_CHUNKS: usize = 64;
+/// Level of an arena page that is not in use.
+const FREE: u16 = u16::MAX;
+
+/// Pages of memory by index.
+struct Arena {
+    page_size: usize,
+    chunks: Vec<Box<[u8]>>,
+    /// The level that owns each page handed out so far.
+    levels: Vec<u16>,
+    free: Vec<u32>,
+}
+
+impl Arena {
+    fn per_chunk(&self) -> usize {
+        CHUNK_BYTES / self.page_size
+    }
+
+    fn create(&mut self, level: u16) -> u32 {
+        if let Some(index) = self.free.pop() {
+            self.levels[index as usize] = level;
+            return index;
+        }
+        let index = self.levels.len();
+        if index == self.chunks.len() * self.per_chunk() {
+            self.chunks.push(vec![0; CHUNK_BYTES].into_boxed_slice());
+        }
+        self.levels.push(level);
+        u32::try_from(index).expect("fewer than 2^32 dirty pages")
+    }
+
+    fn release(&mut self, index: u32) {
+        self.levels[index as usize] = FREE;
+        self.free.push(index);
+    }
+
+    #[inline]
+    fn place(&self, index: u32) -> (usize, usize) {
+        let per_chunk = self.per_chunk();
+        (index as usize / per_chunk, index as usize % per_chunk * self.page_size)
+    }
+
+    #[inline]
+    fn page(&self, index: u32) -> &[u8] {
+        let (chunk, offset) = self.place(index);
+        &self.chunks[chunk][offset..offset + self.page_size]
+    }
+
+    #[inline]
+    fn page_mut(&mut self, index: u32) -> &mut [u8] {
+        let (chunk, offset) = self.place(index);
+        &mut self.chunks[chunk][offset..offset + self.page_size]
+    }
+
+    fn used(&self) -> usize {
+        self.levels.len() - self.free.len()
+    }
+
+    fn reset(&mut self) {
+        self.levels.clear();
+        self.free.clear();
+        self.chunks.truncate(KEPT_CHUNKS);
+    }
+}
+
+/// A dirty run of overflow pages: whole pages, header included.
+struct Run {
+    bytes: Vec<u8>,
+    level: u16,
+}
+
+/// Pages of the file that the transaction no longer reaches.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Retired {
+    pub extent: Extent,
+    pub birth: Txnid,
+    /// Their checksum, if the page was read: what the proof of the last commits counted for them.
+    pub checksum: Option<u64>,
+}
+
+/// What one nesting level has done, so that it can be undone or handed down.
+#[derive(Default)]
+struct Level {
+    created: Vec<u32>,
+    superseded: Vec<u32>,
+    runs_created: Vec<u32>,
+    runs_superseded: Vec<u32>,
+    retired_before: usize,
+}
+
+/// All that a write transaction has changed and not yet placed.
+pub(crate) struct Dirty {
+    arena: Arena,
+    runs: Vec<Option<Run>>,
+    runs_free: Vec<u32>,
+    run_pages: u64,
+    /// Levels above 0.
+    levels: Vec<Level>,
+    pub retired: Vec<Retired>,
+}
+
+impl Dirty {
+    pub(crate) fn new(page_size: usize) -> Dirty {
+        Dirty {
+            arena: Arena { page_size, chunks: Vec::new(), levels: Vec::new(), free: Vec::new() },
+            runs: Vec::new(),
+            runs_free: Vec::new(),
+            run_pages: 0,
+            levels: Vec::new(),
+            retired: Vec::new(),
+        }
+    }
+
+    pub(crate) fn page_size(&self) -> usize {
+        self.arena.page_size
+    }
+
+    /// Nesting level at work.
+    #[inline]
+    pub(crate) fn level(&self) -> usize {
+        self.levels.len()
+    }
+
+    fn level_tag(&self) -> u16 {
+        self.levels.len() as u16
+    }
+
+    /// Forgets everything; keeps memory for the next transaction.
+    pub(crate) fn reset(&mut self) {
+        self.arena.reset();
+        self.runs.clear();
+        self.runs_free.clear();
+        self.run_pages = 0;
+        self.levels.clear();
+        self.retired.clear();
+    }
+
+    /// Whether anything is dirty or retired.
+    pub(crate) fn is_empty(&self) -> bool {
+        self.arena.used() == 0 && self.run_pages == 0 && self.retired.is_empty()
+    }
+
+    /// Dirty pages, those of runs included. At level 0 all of them are reachable.
+    pub(crate) fn pages(&self) -> u64 {
+        self.arena.used() as u64 + self.run_pages
+    }
+
+    /// Dirty pages without those of runs.
+    pub(crate) fn single_pages(&self) -> u64 {
+        self.arena.used() as u64
+    }
+
+    /// Whether this page was made at the level at work.
+    #[inline]
+    pub(crate) fn is_own(&self, child: Child) -> bool {
+        child.is_dirty() && self.arena.levels.get(child.dirty_index() as usize) == Some(&self.level_tag())
+    }
+
+    /// The page, or nothing if there is no such dirty page (a damaged file can name any).
+    #[inline]
+    pub(crate) fn page(&self, index: u32) -> Option<&[u8]> {
+        match self.arena.levels.get(index as usize) {
+            Some(&level) if level != FREE => Some(self.arena.page(index)),
+            _ => None,
+        }
+    }
+
+    #[inline]
+    pub(crate) fn page_mut(&mut self, child: Child) -> &mut [u8] {
+        debug_assert!(self.is_own(child));
+        self.arena.page_mut(child.dirty_index())
+    }
+
+    /// A new page of zeros.
+    pub(crate) fn create(&mut self) -> Child {
+        let child = self.create_unset();
+        self.arena.page_mut(child.dirty_index()).fill(0);
+        child
+    }
+
+    /// A new page with any content.
+    fn create_unset(&mut self) -> Child {
+        let index = self.arena.create(self.level_tag());
+        if let Some(level) = self.levels.last_mut() {
+            level.created.push(index);
+        }
+        Child::dirty(index)
+    }
+
+    /// A new page with this content.
+    pub(crate) fn create_from(&mut self, bytes: &[u8]) -> Child {
+        let child = self.create_unset();
+        self.arena.page_mut(child.dirty_index()).copy_from_slice(bytes);
+        child
+    }
+
+    /// Copies a dirty page of a lower level to this one.
+    pub(crate) fn copy_up(&mut self, child: Child) -> Child {
+        let copy = self.create_unset();
+        let (from_chunk, from) = self.arena.place(child.dirty_index());
+        let (to_chunk, to) = self.arena.place(copy.dirty_index());
+        let size = self.arena.page_size;
+        if from_chunk == to_chunk {
+            self.arena.chunks[from_chunk].copy_within(from..from + size, to);
+        } else {
+            let [a, b] = self.arena.chunks.get_disjoint_mut([from_chunk, to_chunk]).expect("two chunks of the arena");
+            b[to..to + size].copy_from_slice(&a[from..from + size]);
+        }
+        self.free(child);
+        copy
+    }
+
+    /// Forgets a dirty page (if it belongs to a lower level: once this level is committed).
+    pub(crate) fn free(&mut self, child: Child) {
+        let index = child.dirty_index();
+        if self.is_own(child) {
+            self.arena.release(index);
+        } else if let Some(level) = self.levels.last_mut() {
+            level.superseded.push(index);
+        }
+    }
+
+    /// A new run of `pages` pages of zeros.
+    pub(crate) fn create_run(&mut self, pages: u64) -> Child {
+        let run = Run { bytes: vec![0; pages as usize * self.arena.page_size], level: self.level_tag() };
+        self.run_pages += pages;
+        let index = match self.runs_free.pop() {
+            Some(index) => {
+                self.runs[index as usize] = Some(run);
+                index
+            }
+            None => {
+                self.runs.push(Some(run));
+                (self.runs.len() - 1) as u32
+            }
+        };
+        if let Some(level) = self.levels.last_mut() {
+            level.runs_created.push(index);
+        }
+        Child::dirty(index)
+    }
+
+    pub(crate) fn run(&self, index: u32) -> Option<&[u8]> {
+        self.runs.get(index as usize)?.as_ref().map(|run| &run.bytes[..])
+    }
+
+    pub(crate) fn run_mut(&mut self, child: Child) -> &mut [u8] {
+        let run = self.runs[child.dirty_index() as usize].as_mut().expect("a run of this transaction");
+        &mut run.bytes
+    }
+
+    /// Forgets a dirty run.
+    pub(crate) fn free_run(&mut self, index: u32) {
+        let own = self.runs.get(index as usize).and_then(Option::as_ref).is_some_and(|r| r.level == self.level_tag());
+        if own {
+            self.release_run(index);
+        } else if let Some(level) = self.levels.last_mut() {
+            level.runs_superseded.push(index);
+        }
+    }
+
+    fn release_run(&mut self, index: u32) {
+        if let Some(run) = self.runs[index as usize].take() {
+            self.run_pages -= (run.bytes.len() / self.arena.page_size) as u64;
+            self.runs_free.push(index);
+        }
+    }
+
+    /// Takes a dirty run out, to be written.
+    pub(crate) fn take_run(&mut self, index: u32) -> Option<Vec<u8>> {
+        let run = self.runs.get_mut(index as usize)?.take()?;
+        self.run_pages -= (run.bytes.len() / self.arena.page_size) as u64;
+        self.runs_free.push(index);
+        Some(run.bytes)
+    }
+
+    /// Begins a nesting level.
+    pub(crate) fn nest(&mut self) {
+        self.levels.push(Level { retired_before: self.retired.len(), ..Level::default() });
+    }
+
+    /// Ends the level at work and forgets what it did.
+    pub(crate) fn abort_level(&mut self) {
+        let tag = self.level_tag();
+        let Some(level) = self.levels.pop() else { return };
+        for index in level.created {
+            if self.arena.levels[index as usize] == tag {
+                self.arena.release(index);
+            }
+        }
+        for index in level.runs_created {
+            if self.runs[index as usize].as_ref().is_some_and(|run| run.level == tag) {
+                self.release_run(index);
+            }
+        }
+        self.retired.truncate(level.retired_before);
+    }
+
+    /// Ends the level at work and hands what it did to the one below.
+    pub(crate) fn commit_level(&mut self) {
+        let tag = self.level_tag();
+        let Some(level) = self.levels.pop() else { return };
+        let below = self.level_tag();
+        let created: Vec<u32> =
+            level.created.into_iter().filter(|&index| self.arena.levels[index as usize] == tag).collect();
+        for &index in &created {
+            self.arena.levels[index as usize] = below;
+        }
+        let runs: Vec<u32> = level.runs_created.into_iter().filter(|&i| self.run_level(i) == Some(tag)).collect();
+        for &index in &runs {
+            if let Some(run) = &mut self.runs[index as usize] {
+                run.level = below;
+            }
+        }
+        if let Some(parent) = self.levels.last_mut() {
+            parent.created.extend(created);
+            parent.runs_created.extend(runs);
+        }
+        for index in level.superseded {
+            self.free(Child::dirty(index));
+        }
+        for index in level.runs_superseded {
+            self.free_run(index);
+        }
+    }
+
+    fn run_level(&self, index: u32) -> Option<u16> {
+        self.runs[index as usize].as_ref().map(|run| run.level)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_aborted_level_leaves_nothing_and_a_committed_one_everything() {
+        let mut dirty = Dirty::new(4096);
+        let a = dirty.create();
+        dirty.page_mut(a)[0] = 1;
+        dirty.nest();
+        assert!(!dirty.is_own(a));
+        let b = dirty.copy_up(a);
+        dirty.page_mut(b)[0] = 2;
+        dirty.create_run(3);
+        dirty.abort_level();
+        assert_eq!((dirty.pages(), dirty.page(a.dirty_index()).unwrap()[0]), (1, 1));
+
+        dirty.nest();
+        let c = dirty.copy_up(a);
+        dirty.page_mut(c)[0] = 3;
+        dirty.nest();
+        let d = dirty.copy_up(c);
+        dirty.page_mut(d)[0] = 4;
+        dirty.commit_level();
+        dirty.commit_level();
+        assert!(dirty.is_own(d));
+        assert_eq!((dirty.pages(), dirty.page(d.dirty_index()).unwrap()[0]), (1, 4));
+    }
+
+    #[test]
+    fn a_page_made_and_freed_in_a_child_can_be_made_again_there() {
+        let mut dirty = Dirty::new(4096);
+        dirty.nest();
+        let a = dirty.create();
+        dirty.free(a);
+        let b = dirty.create();
+        assert_eq!(a, b);
+        dirty.commit_level();
+        assert!(dirty.is_own(b));
+        assert_eq!(dirty.pages(), 1);
+    }
+}

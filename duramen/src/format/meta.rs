@@ -1,0 +1,212 @@
+//! The meta page: what names a snapshot on disk, proves it, and carries the newest changes of the free space.
+//!
+//! Owns: the meta page's layout. Works on slices; must not know where they come from.
+//!
+//! Four slots of 4096 bytes stand at the file's start whatever the page size. A commit writes one slot; the slots of
+//! the current and of the last durable snapshot are never the one written. The highest `sequence` among the slots
+//! whose checksum is right is the newest commit; whether all of its pages reached the disk is told by its *proof*:
+//! the wrapping sum of the checksums of all its pages that were born after snapshot `proof_base`, and their number.
+
+use xxhash_rust::xxh3::xxh3_64_with_seed;
+
+use crate::error::Damage;
+use crate::ids::{Pgno, Txnid};
+use crate::tree::record::{self, Tree};
+
+/// Bytes of a meta slot.
+pub(crate) const SLOT_BYTES: usize = 4096;
+/// Slots in a file.
+pub(crate) const SLOTS: usize = 4;
+/// Bytes at the start of the file that the slots take.
+pub(crate) const HEAD_BYTES: u64 = (SLOT_BYTES * SLOTS) as u64;
+/// First bytes of every slot.
+pub(crate) const MAGIC: [u8; 8] = *b"DURAMEN\x1a";
+/// Version of the file format that this code writes, and the highest that it reads.
+pub(crate) const VERSION: u32 = 1;
+/// Where the tail of the space log begins in a slot.
+const TAIL: usize = 256;
+const CHECKSUM: usize = SLOT_BYTES - 8;
+/// Most bytes of space log that a slot takes.
+pub(crate) const TAIL_MAX: usize = CHECKSUM - TAIL;
+
+/// A meta page's content.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct Meta {
+    pub page_size: u32,
+    /// Random number of this file: the seed of all its checksums.
+    pub file_id: u64,
+    /// Rises with each meta page written.
+    pub sequence: u64,
+    pub txnid: Txnid,
+    /// Length of the used part of the file, in pages.
+    pub page_count: u64,
+    pub catalog: Tree,
+    /// See the module's head. Equal to `txnid`: nothing needs to be proven.
+    pub proof_base: Txnid,
+    pub proof_sum: u64,
+    pub proof_pages: u64,
+    pub space: SpaceRoot,
+    /// Wall clock of the commit, in nanoseconds since 1970.
+    pub committed_ns: u64,
+    /// The newest records of the space log.
+    pub tail: Vec<u8>,
+}
+
+/// Where the log of the free space is: a chain of runs, newest first, down to a run that holds all of it.
+#[derive(Clone, Copy, Debug, PartialEq, Default)]
+pub(crate) struct SpaceRoot {
+    /// First page of the newest run of the chain; 0 = none.
+    pub head: Pgno,
+    /// Pages in the chain.
+    pub chain_pages: u64,
+    /// Pages of the run at its end, which holds all.
+    pub base_pages: u64,
+    /// Pages free or retired, for statistics.
+    pub free_pages: u64,
+}
+
+/// Why a slot holds no usable meta page.
+#[derive(Debug, PartialEq)]
+pub(crate) enum Unusable {
+    /// Not a Duramen file's.
+    Foreign,
+    /// Newer than this program: its version and the feature bits that it must not ignore.
+    Newer(u32, u32),
+    /// Torn or damaged.
+    Damaged(Damage),
+}
+
+impl Meta {
+    /// First ordinary page of a file with this page size.
+    pub(crate) fn first_page(page_size: usize) -> u64 {
+        HEAD_BYTES.div_ceil(page_size as u64)
+    }
+
+    pub(crate) fn encode(&self) -> Box<[u8; SLOT_BYTES]> {
+        let mut out = Box::new([0; SLOT_BYTES]);
+        out[..8].copy_from_slice(&MAGIC);
+        out[8..12].copy_from_slice(&VERSION.to_le_bytes());
+        out[12..16].copy_from_slice(&self.page_size.to_le_bytes());
+        // 16..28: feature bits (may be ignored, may be read, must be refused); none is in use.
+        let words = [
+            (32, self.file_id),
+            (40, self.sequence),
+            (48, self.txnid.0),
+            (56, self.page_count),
+            (128, self.proof_base.0),
+            (136, self.proof_sum),
+            (144, self.proof_pages),
+            (152, self.space.head.0),
+            (160, self.space.chain_pages),
+            (168, self.space.base_pages),
+            (176, self.space.free_pages),
+            (184, self.committed_ns),
+            (192, self.tail.len() as u64),
+        ];
+        for (at, word) in words {
+            out[at..at + 8].copy_from_slice(&word.to_le_bytes());
+        }
+        out[64..64 + record::BYTES].copy_from_slice(&self.catalog.encode());
+        out[TAIL..TAIL + self.tail.len()].copy_from_slice(&self.tail);
+        let sum = xxh3_64_with_seed(&out[..CHECKSUM], self.file_id);
+        out[CHECKSUM..].copy_from_slice(&sum.to_le_bytes());
+        out
+    }
+
+    pub(crate) fn decode(slot: &[u8]) -> Result<Meta, Unusable> {
+        let Some(slot) = slot.first_chunk::<SLOT_BYTES>() else {
+            return Err(Unusable::Damaged(Damage("a meta page cut short")));
+        };
+        if slot[..8] != MAGIC {
+            return Err(Unusable::Foreign);
+        }
+        let word = |at: usize| u64::from_le_bytes(slot[at..at + 8].try_into().expect("eight bytes"));
+        let short = |at: usize| u32::from_le_bytes(slot[at..at + 4].try_into().expect("four bytes"));
+        if short(8) != VERSION || short(24) != 0 {
+            return Err(Unusable::Newer(short(8), short(24)));
+        }
+        let damaged = |what| Unusable::Damaged(Damage(what));
+        if xxh3_64_with_seed(&slot[..CHECKSUM], word(32)) != word(CHECKSUM) {
+            return Err(damaged("a meta page with a wrong checksum"));
+        }
+        let page_size = short(12);
+        if !(4096..=65536).contains(&page_size) || !page_size.is_power_of_two() {
+            return Err(damaged("a meta page with an impossible page size"));
+        }
+        let tail = usize::try_from(word(192)).ok().filter(|&bytes| bytes <= TAIL_MAX);
+        let tail = tail.ok_or_else(|| damaged("a meta page with an impossible tail"))?;
+        if word(56) < Meta::first_page(page_size as usize) || word(56) > Pgno::LIMIT {
+            return Err(damaged("a meta page with an impossible file length"));
+        }
+        Ok(Meta {
+            page_size,
+            file_id: word(32),
+            sequence: word(40),
+            txnid: Txnid(word(48)),
+            page_count: word(56),
+            catalog: Tree::decode(&slot[64..64 + record::BYTES]).map_err(Unusable::Damaged)?,
+            proof_base: Txnid(word(128)),
+            proof_sum: word(136),
+            proof_pages: word(144),
+            space: SpaceRoot {
+                head: Pgno(word(152)),
+                chain_pages: word(160),
+                base_pages: word(168),
+                free_pages: word(176),
+            },
+            committed_ns: word(184),
+            tail: slot[TAIL..TAIL + tail].to_vec(),
+        })
+    }
+
+    /// Whether the commit needs no proof.
+    pub(crate) fn is_proven(&self) -> bool {
+        self.proof_base == self.txnid
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::order::Order;
+
+    fn meta() -> Meta {
+        Meta {
+            page_size: 8192,
+            file_id: 0x1234_5678_9abc_def0,
+            sequence: 7,
+            txnid: Txnid(6),
+            page_count: 99,
+            catalog: Tree::new(&Order::Bytes),
+            proof_base: Txnid(5),
+            proof_sum: 11,
+            proof_pages: 3,
+            space: SpaceRoot { head: Pgno(12), chain_pages: 2, base_pages: 1, free_pages: 40 },
+            committed_ns: 1,
+            tail: vec![1, 2, 3],
+        }
+    }
+
+    #[test]
+    fn a_meta_page_reads_back_as_it_was_written() {
+        assert_eq!(Meta::decode(&meta().encode()[..]), Ok(meta()));
+    }
+
+    #[test]
+    fn every_flipped_bit_is_noticed() {
+        let good = meta().encode();
+        for bit in 0..SLOT_BYTES * 8 {
+            let mut bad = good.clone();
+            bad[bit / 8] ^= 1 << (bit % 8);
+            assert!(Meta::decode(&bad[..]).is_err(), "bit {bit}");
+        }
+    }
+
+    #[test]
+    fn a_newer_version_is_told_from_damage() {
+        let mut newer = meta().encode();
+        newer[8] = 2;
+        assert_eq!(Meta::decode(&newer[..]), Err(Unusable::Newer(2, 0)));
+        assert_eq!(Meta::decode(&[0; SLOT_BYTES]), Err(Unusable::Foreign));
+    }
+}

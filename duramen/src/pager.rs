@@ -1,0 +1,141 @@
+//! Pages of the file by number, checked before anyone looks inside.
+//!
+//! Owns: the map of the data file, and the memory of which pages were verified. Must not know: trees, transactions.
+//!
+//! A page is verified (checksum, page number) when this process meets it first, and again when it was rewritten
+//! since: one byte a page remembers a hash of the birth that was verified. So damage is reported instead of read,
+//! at the price of one byte looked up on the hot path.
+
+use crate::error::{Damage, Error, Result};
+use crate::format::page::{self, Kind};
+use crate::format::{meta, overflow};
+use crate::ids::{Pgno, Txnid};
+use crate::map::{Map, Verified, prefetch, tag_of};
+
+/// What a reader may see: pages below `page_count` born no later than `txnid`.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Horizon {
+    pub txnid: Txnid,
+    pub page_count: u64,
+}
+
+/// The mapped file.
+pub(crate) struct Pager {
+    map: Map,
+    verified: Verified,
+    pub file_id: u64,
+    pub page_size: usize,
+    shift: u32,
+    first_page: u64,
+}
+
+impl Pager {
+    pub(crate) fn new(map: Map, file_id: u64, page_size: usize) -> Result<Pager> {
+        let shift = page_size.trailing_zeros();
+        let verified = Verified::new(map.reserved_bytes() >> shift);
+        let first_page = meta::Meta::first_page(page_size);
+        Ok(Pager { map, verified, file_id, page_size, shift, first_page })
+    }
+
+    /// First page after the meta slots.
+    pub(crate) fn first_page(&self) -> u64 {
+        self.first_page
+    }
+
+    /// The bytes of a meta slot; the file is at least as long as the slots.
+    pub(crate) fn slot(&self, slot: usize) -> &[u8] {
+        self.map.bytes((slot * meta::SLOT_BYTES) as u64, meta::SLOT_BYTES).unwrap_or(&[])
+    }
+
+    #[inline]
+    fn raw(&self, pgno: Pgno, pages: u64, horizon: Horizon) -> Result<&[u8]> {
+        if pgno.0 < self.first_page || pgno.0 >= horizon.page_count || pages > horizon.page_count - pgno.0 {
+            return Err(out_of_file(pgno));
+        }
+        self.map.bytes(pgno.0 << self.shift, (pages << self.shift) as usize).ok_or_else(out_of_reach)
+    }
+
+    /// A page that may be seen at this horizon.
+    #[inline]
+    pub(crate) fn page(&self, pgno: Pgno, horizon: Horizon) -> Result<&[u8]> {
+        let bytes = self.raw(pgno, 1, horizon)?;
+        let birth = page::birth(bytes);
+        if birth > horizon.txnid || page::pgno(bytes) != pgno || !self.verified.is(pgno, tag_of(birth)) {
+            self.verify(pgno, bytes, horizon)?;
+        }
+        Ok(bytes)
+    }
+
+    /// A page's bytes as they are, unverified.
+    pub(crate) fn header(&self, pgno: Pgno, horizon: Horizon) -> Result<&[u8]> {
+        self.raw(pgno, 1, horizon)
+    }
+
+    /// Fetches what a search of the page reads first.
+    #[inline]
+    pub(crate) fn prefetch(&self, pgno: Pgno, horizon: Horizon) {
+        if let Ok(bytes) = self.raw(pgno, 1, horizon) {
+            for line in 0..5 {
+                prefetch(bytes[line * 64..].as_ptr());
+            }
+        }
+    }
+
+    #[cold]
+    fn verify(&self, pgno: Pgno, bytes: &[u8], horizon: Horizon) -> Result<()> {
+        page::verify(bytes, pgno, self.file_id).map_err(|d| d.at(pgno))?;
+        let birth = page::birth(bytes);
+        if birth > horizon.txnid {
+            return Err(Damage("a page written after the snapshot that holds it").at(pgno));
+        }
+        self.verified.set(pgno, tag_of(birth));
+        Ok(())
+    }
+
+    /// A whole run of overflow or space pages, header first, whose payload is `bytes` long if that is given.
+    pub(crate) fn run(&self, pgno: Pgno, kind: Kind, bytes: Option<u32>, horizon: Horizon) -> Result<&[u8]> {
+        let first = self.raw(pgno, 1, horizon)?;
+        let len = page::payload(first);
+        let damaged = |what| Err(Damage(what).at(pgno));
+        if page::kind(first) != Some(kind) {
+            return damaged("not the kind of page that the pointer to it says");
+        }
+        if bytes.is_some_and(|bytes| bytes != len) {
+            return damaged("a value of another length than its key says");
+        }
+        let pages = overflow::pages_for(len as usize, self.page_size) as u64;
+        if u64::from(page::run(first)) != pages {
+            return damaged("a run of pages of the wrong length");
+        }
+        let run = self.raw(pgno, pages, horizon)?;
+        let birth = page::birth(first);
+        if birth > horizon.txnid || page::pgno(first) != pgno || !self.verified.is(pgno, tag_of(birth)) {
+            self.verify(pgno, run, horizon)?;
+        }
+        Ok(run)
+    }
+
+    /// Says that this writer wrote the page itself.
+    pub(crate) fn trust(&self, pgno: Pgno, birth: Txnid) {
+        self.verified.set(pgno, tag_of(birth));
+    }
+
+    /// Verifies a page or run again, whatever is remembered of it; its bytes.
+    pub(crate) fn verify_again(&self, pgno: Pgno, pages: u64, horizon: Horizon) -> Result<&[u8]> {
+        let bytes = self.raw(pgno, pages, horizon)?;
+        self.verify(pgno, bytes, horizon)?;
+        Ok(bytes)
+    }
+}
+
+#[cold]
+fn out_of_file(pgno: Pgno) -> Error {
+    Damage("a pointer to a page outside the file").at(pgno)
+}
+
+#[cold]
+fn out_of_reach() -> Error {
+    Error::Usage {
+        what: "the file is larger than the address space reserved for it: close the database and open it again",
+    }
+}

@@ -1,0 +1,557 @@
+//! An open database: the data file, its map, and the state shared with other processes.
+//!
+//! Owns: opening (creation, recovery, joining), closing, checkpoints, the poison after a failed flush. Must not know:
+//! keys, tables.
+
+pub(crate) mod recover;
+pub(crate) mod space_log;
+
+use std::fs::File;
+use std::os::unix::fs::FileExt;
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
+use std::time::{Duration, Instant};
+
+use crate::dirty::Dirty;
+use crate::error::{Error, Result};
+use crate::format::meta::{HEAD_BYTES, Meta, SLOT_BYTES, SLOTS, SpaceRoot};
+use crate::ids::Txnid;
+use crate::map::Map;
+use crate::medium::Medium;
+use crate::order::Order;
+use crate::os::file::{self, FileMedium};
+use crate::pager::{Horizon, Pager};
+use crate::readers::{Inherited, Published, RECORD_WORDS, ReadSlot, Role, Shared, Wait};
+use crate::store::recover::Chosen;
+use crate::store::space_log::Ledger;
+use crate::tree::Tree;
+use crate::tree::record;
+
+/// Whether a commit waits for the disk.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub enum Durability {
+    /// A commit that has returned survives a power cut.
+    #[default]
+    Durable,
+    /// A power cut may take the newest commits with it, back to the last checkpoint; nothing else is lost, nothing is
+    /// damaged, and the end of the process (even by `kill -9`) loses nothing. Checkpoints happen by themselves (see
+    /// [`crate::Database::checkpoint`]).
+    Relaxed,
+}
+
+/// Stands a medium of the caller's between the engine and the file.
+pub type MediumLayer = Arc<dyn Fn(Arc<dyn Medium>) -> Arc<dyn Medium> + Send + Sync>;
+
+/// How to open a database.
+#[derive(Clone)]
+pub(crate) struct Settings {
+    pub read_only: bool,
+    pub create: bool,
+    pub page_size: usize,
+    pub durability: Durability,
+    pub lock_file: bool,
+    pub lock_path: Option<PathBuf>,
+    pub wait: Wait,
+    pub mode: u32,
+    pub memory_bytes: usize,
+    pub medium: Option<MediumLayer>,
+}
+
+/// Relaxed commits are flushed when this much may be lost,
+const CHECKPOINT_BYTES: u64 = 128 << 20;
+/// or at the first commit this long after the last checkpoint.
+const CHECKPOINT_AFTER: Duration = Duration::from_secs(5);
+
+/// See the module's head.
+pub(crate) struct Store {
+    pub path: PathBuf,
+    pub settings: Settings,
+    pub pager: Pager,
+    pub shared: Shared,
+    pub medium: Arc<dyn Medium>,
+    file: Arc<File>,
+    /// What only the writer touches, kept from one write transaction to the next.
+    writer: Mutex<Option<Box<Writer>>>,
+    poison: OnceLock<String>,
+    /// Newest snapshot for which the file was found long enough.
+    length_checked: AtomicU64,
+}
+
+/// A writer's memory.
+pub(crate) struct Writer {
+    pub meta: Meta,
+    pub slot: usize,
+    /// The slot of the durable commit, which must stay until another is durable.
+    pub durable_slot: usize,
+    pub ledger: Option<Ledger>,
+    pub dirty: Dirty,
+    pub checkpointed: Instant,
+    /// The file is longer than a commit says that has not been made durable yet.
+    pub shrunk: bool,
+    pub last_commit: CommitTimings,
+}
+
+/// Where the time of the last commit went, in microseconds, and how much it wrote.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct CommitTimings {
+    /// Choosing pages, placing, checksums.
+    pub place_us: u64,
+    /// Handing the pages to the operating system.
+    pub write_us: u64,
+    /// Waiting for the disk.
+    pub flush_us: u64,
+    /// Pages written, meta page included.
+    pub pages: u64,
+    /// Separate runs that they were written as.
+    pub runs: u64,
+}
+
+impl Store {
+    pub(crate) fn open(path: &Path, settings: Settings) -> Result<Store> {
+        let file = Arc::new(file::open_data(path, settings.read_only, settings.create, settings.mode)?);
+        let (shared, role) = open_shared(path, &settings)?;
+        let mut medium: Arc<dyn Medium> = Arc::new(FileMedium::new(file.clone()));
+        if let Some(layer) = &settings.medium {
+            medium = layer(medium);
+        }
+        let recovered = match role {
+            Role::First => recover(path, &settings, &file, &*medium)?,
+            Role::Joined => join(path, &file, &shared)?,
+        };
+        if role == Role::First {
+            shared.publish(&published(&recovered.chosen.meta, recovered.chosen.slot, recovered.chosen.slot))?;
+            shared.set_durable(recovered.chosen.meta.txnid)?;
+            shared.opened()?;
+        }
+        let writer = Writer {
+            slot: recovered.chosen.slot,
+            durable_slot: recovered.chosen.slot,
+            dirty: Dirty::new(recovered.pager.page_size),
+            meta: recovered.chosen.meta,
+            ledger: None,
+            checkpointed: Instant::now(),
+            shrunk: false,
+            last_commit: CommitTimings::default(),
+        };
+        tracing::debug!(path = %path.display(), txnid = writer.meta.txnid.0, ?role, "opened");
+        Ok(Store {
+            path: path.to_path_buf(),
+            settings,
+            pager: recovered.pager,
+            shared,
+            medium,
+            file,
+            writer: Mutex::new(Some(Box::new(writer))),
+            poison: OnceLock::new(),
+            length_checked: AtomicU64::new(u64::MAX),
+        })
+    }
+
+    pub(crate) fn last_commit(&self) -> CommitTimings {
+        self.lock_memory().as_ref().map(|writer| writer.last_commit).unwrap_or_default()
+    }
+
+    /// Begins reading: the newest snapshot, registered so that its pages stay.
+    #[inline]
+    pub(crate) fn begin_read(&self) -> Result<(ReadSlot, Published)> {
+        loop {
+            let (token, newest) = self.shared.begin_read()?;
+            if self.length_checked.load(Ordering::Relaxed) == newest.txnid.0 {
+                return Ok((token, newest));
+            }
+            match self.check_length(&newest) {
+                Ok(()) => return Ok((token, newest)),
+                Err(error) => {
+                    self.shared.end_read(token);
+                    // A newer commit may have cut off the end that this snapshot did not use.
+                    if self.shared.newest() == newest.txnid {
+                        return Err(error);
+                    }
+                }
+            }
+        }
+    }
+
+    /// The file must be as long as the snapshot says: reading past its end would be a signal, not an error.
+    #[cold]
+    fn check_length(&self, published: &Published) -> Result<()> {
+        let needed = Unpacked::of(published).page_count * self.pager.page_size as u64;
+        let found = self.file.metadata().map_err(Error::io("ask for the length of the data file"))?.len();
+        if found < needed {
+            return Err(Error::Truncated { path: self.path.clone(), found, needed });
+        }
+        self.length_checked.store(published.txnid.0, Ordering::Relaxed);
+        Ok(())
+    }
+
+    /// Takes the write lock and the writer's memory, brought up to the newest commit.
+    pub(crate) fn begin_write(&self, wait: Wait) -> Result<Box<Writer>> {
+        if self.settings.read_only {
+            return Err(Error::ReadOnly);
+        }
+        self.check_poison()?;
+        let inherited = self.shared.lock_writer(wait)?;
+        match self.prepare_writer(inherited) {
+            Ok(writer) => Ok(writer),
+            Err(error) => {
+                self.shared.unlock_writer();
+                Err(error)
+            }
+        }
+    }
+
+    fn prepare_writer(&self, inherited: Inherited) -> Result<Box<Writer>> {
+        self.check_poison()?;
+        if inherited == Inherited::Died {
+            self.settle()?;
+        }
+        let mut writer = self.lock_memory().take().ok_or(Error::Busy)?;
+        if let Err(error) = self.refresh(&mut writer) {
+            *self.lock_memory() = Some(writer);
+            return Err(error);
+        }
+        Ok(writer)
+    }
+
+    fn lock_memory(&self) -> std::sync::MutexGuard<'_, Option<Box<Writer>>> {
+        self.writer.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Brings the writer's memory up to what other processes have committed.
+    fn refresh(&self, writer: &mut Writer) -> Result<()> {
+        let newest = self.shared.newest();
+        if newest != writer.meta.txnid {
+            let record = self.shared.record(newest).ok_or(Error::BadTable)?;
+            let slots = Unpacked::of(&record);
+            let meta = Meta::decode(self.pager.slot(slots.slot));
+            writer.meta = meta.ok().filter(|meta| meta.txnid == newest).ok_or(Error::Corrupt {
+                page: crate::ids::Pgno(0),
+                what: "the meta page of the newest commit is not there",
+            })?;
+            writer.slot = slots.slot;
+            writer.durable_slot = slots.durable_slot;
+        }
+        self.check_length(&published(&writer.meta, writer.slot, writer.durable_slot))
+    }
+
+    /// The free space as of the writer's commit, read when it is first needed.
+    pub(crate) fn ledger<'w>(&self, writer: &'w mut Writer) -> Result<&'w mut Ledger> {
+        match &mut writer.ledger {
+            Some(ledger) => {
+                if let Err(error) = ledger.catch_up(&self.pager, &writer.meta) {
+                    writer.ledger = None;
+                    return Err(error);
+                }
+            }
+            None => writer.ledger = Some(Ledger::load(&self.pager, &writer.meta)?),
+        }
+        writer.ledger.as_mut().ok_or(Error::BadTable)
+    }
+
+    /// Gives back what `begin_write` gave.
+    pub(crate) fn end_write(&self, writer: Box<Writer>) {
+        if self.shared.is_forked() {
+            return;
+        }
+        *self.lock_memory() = Some(writer);
+        self.shared.unlock_writer();
+    }
+
+    /// A writer died inside its transaction: finish its commit if that is whole on disk, else go on without it.
+    fn settle(&self) -> Result<()> {
+        let file_bytes = self.medium.len().map_err(Error::io("ask for the length of the data file"))?;
+        let mut head = vec![0; HEAD_BYTES as usize];
+        self.file.read_exact_at(&mut head, 0).map_err(Error::io("read the meta pages"))?;
+        let newest = self.shared.newest();
+        let durable = self.shared.record(newest).map_or(0, |record| Unpacked::of(&record).durable_slot);
+        let mut usable = recover::decode_slots(&head, &self.path)?;
+        usable.retain(|(_, meta)| meta.txnid >= newest);
+        tracing::warn!(path = %self.path.display(), "a writer died inside its transaction; settling what it left");
+        let Ok(chosen) = recover::choose(&self.pager, file_bytes, usable, &self.path) else {
+            return Ok(());
+        };
+        if chosen.meta.txnid > newest {
+            self.flush("finish a dead writer's commit")?;
+            self.shared.publish(&published(&chosen.meta, chosen.slot, chosen.slot))?;
+            self.shared.set_durable(chosen.meta.txnid)?;
+        } else if chosen.meta.txnid == newest {
+            self.shared.publish(&published(&chosen.meta, chosen.slot, durable))?;
+        }
+        Ok(())
+    }
+
+    fn check_poison(&self) -> Result<()> {
+        match self.poison.get() {
+            Some(what) => Err(Error::Poisoned { what: what.clone() }),
+            None => Ok(()),
+        }
+    }
+
+    /// After a failed flush (or meta page write) nobody knows what is on disk: no more writing through this handle.
+    pub(crate) fn poison(&self, op: &'static str, error: std::io::Error) -> Error {
+        let what = format!("{op}: {error}");
+        tracing::error!(path = %self.path.display(), what, "the database handle is poisoned");
+        let _ = self.poison.set(what);
+        Error::Io { op, source: error }
+    }
+
+    pub(crate) fn flush(&self, op: &'static str) -> Result<()> {
+        self.medium.flush().map_err(|error| self.poison(op, error))
+    }
+
+    /// Makes all that is committed durable. Returns at once if it is.
+    pub(crate) fn checkpoint(&self, wait: Wait) -> Result<()> {
+        let mut writer = self.begin_write(wait)?;
+        let result = self.checkpoint_locked(&mut writer);
+        self.end_write(writer);
+        result
+    }
+
+    fn checkpoint_locked(&self, writer: &mut Writer) -> Result<()> {
+        if self.shared.durable() == writer.meta.txnid {
+            return Ok(());
+        }
+        self.flush("flush a checkpoint")?;
+        self.became_durable(writer)
+    }
+
+    /// The writer's commit has been flushed.
+    pub(crate) fn became_durable(&self, writer: &mut Writer) -> Result<()> {
+        writer.durable_slot = writer.slot;
+        writer.checkpointed = Instant::now();
+        self.shared.set_durable(writer.meta.txnid)?;
+        self.shared.publish(&published(&writer.meta, writer.slot, writer.slot))
+    }
+
+    /// Whether a relaxed commit should be flushed after all.
+    pub(crate) fn checkpoint_is_due(&self, writer: &Writer, pages: u64) -> bool {
+        pages * self.pager.page_size as u64 > CHECKPOINT_BYTES || writer.checkpointed.elapsed() > CHECKPOINT_AFTER
+    }
+
+    /// What a closing database does: everything durable, and a meta page that needs no proof, if nobody else has it
+    /// open.
+    pub(crate) fn close(&self) -> Result<()> {
+        if self.settings.read_only || self.shared.is_forked() || self.poison.get().is_some() {
+            return Ok(());
+        }
+        let last = self.shared.last_one()?;
+        let mut writer = self.begin_write(Wait::For(Duration::from_secs(1)))?;
+        let mut result = self.checkpoint_locked(&mut writer);
+        if result.is_ok() && last && !writer.meta.is_proven() {
+            result = self.write_proven_meta(&mut writer);
+        }
+        self.end_write(writer);
+        result
+    }
+
+    /// Writes the newest commit's meta page once more, saying that it needs no proof.
+    fn write_proven_meta(&self, writer: &mut Writer) -> Result<()> {
+        let mut meta = writer.meta.clone();
+        meta.sequence += 1;
+        meta.proof_base = meta.txnid;
+        (meta.proof_sum, meta.proof_pages) = (0, 0);
+        let slot = free_slot(writer.slot, writer.durable_slot);
+        write_meta(&*self.medium, &meta, slot).map_err(|e| self.poison("write the meta page", e))?;
+        self.flush("flush the meta page")?;
+        writer.meta = meta;
+        writer.slot = slot;
+        self.became_durable(writer)
+    }
+}
+
+impl Drop for Store {
+    fn drop(&mut self) {
+        if let Err(error) = self.close() {
+            tracing::warn!(path = %self.path.display(), %error, "closing left the last checkpoint to the next opening");
+        }
+    }
+}
+
+/// The slot that the next commit writes: never the current one nor the durable one. The same question always has the
+/// same answer, so that what a failed commit left in a slot is overwritten by the next.
+pub(crate) fn free_slot(current: usize, durable: usize) -> usize {
+    (0..SLOTS).find(|&slot| slot != current && slot != durable).expect("more slots than two")
+}
+
+pub(crate) fn write_meta(medium: &dyn Medium, meta: &Meta, slot: usize) -> std::io::Result<()> {
+    let bytes = meta.encode();
+    medium.write_at((slot * SLOT_BYTES) as u64, &[std::io::IoSlice::new(&bytes[..])])
+}
+
+fn open_shared(path: &Path, settings: &Settings) -> Result<(Shared, Role)> {
+    if !settings.lock_file {
+        return Ok((Shared::private()?, Role::First));
+    }
+    let lock_path = settings.lock_path.clone().unwrap_or_else(|| lock_path(path));
+    match Shared::open(&lock_path, settings.mode) {
+        // Nobody can write to read-only media, so nobody needs to be told that we read.
+        Err(Error::File { source, .. }) if settings.read_only && is_read_only(&source) => {
+            Ok((Shared::private()?, Role::First))
+        }
+        other => other,
+    }
+}
+
+fn is_read_only(error: &std::io::Error) -> bool {
+    matches!(error.kind(), std::io::ErrorKind::ReadOnlyFilesystem | std::io::ErrorKind::PermissionDenied)
+}
+
+/// `NAME-lock` beside `NAME`.
+fn lock_path(path: &Path) -> PathBuf {
+    let mut name = path.as_os_str().to_owned();
+    name.push("-lock");
+    name.into()
+}
+
+struct Recovered {
+    pager: Pager,
+    chosen: Chosen,
+}
+
+/// Opens as the only one: creates what is not there, and finds the newest commit that is whole.
+fn recover(path: &Path, settings: &Settings, file: &Arc<File>, medium: &dyn Medium) -> Result<Recovered> {
+    let mut head = read_head(file)?;
+    let mut file_bytes = medium.len().map_err(Error::io("ask for the length of the data file"))?;
+    let usable = match recover::decode_slots(&head, path) {
+        Err(_) if !settings.read_only && settings.create && recover::is_unborn(&head, file_bytes) => {
+            create(path, settings, medium)?;
+            head = read_head(file)?;
+            file_bytes = HEAD_BYTES.max(file_bytes);
+            recover::decode_slots(&head, path)?
+        }
+        other => other?,
+    };
+    let pager = pager_for(file, file_bytes, &usable[0].1)?;
+    let mut chosen = recover::choose(&pager, file_bytes, usable, path)?;
+    if !settings.read_only {
+        secure(&mut chosen, medium)?;
+    }
+    Ok(Recovered { pager, chosen })
+}
+
+/// Makes sure that what was chosen is on disk, and that what was rejected is not found again.
+fn secure(chosen: &mut Chosen, medium: &dyn Medium) -> Result<()> {
+    if let Some((slot, sequence)) = chosen.rejected {
+        chosen.meta.sequence = sequence + 1;
+        chosen.meta.proof_base = chosen.meta.txnid;
+        (chosen.meta.proof_sum, chosen.meta.proof_pages) = (0, 0);
+        write_meta(medium, &chosen.meta, slot).map_err(Error::io("write the meta page"))?;
+        chosen.slot = slot;
+        chosen.durable = false;
+    }
+    if !chosen.durable {
+        medium.flush().map_err(Error::io("flush the recovered commit"))?;
+        chosen.durable = true;
+    }
+    Ok(())
+}
+
+/// Opens beside others: the newest commit is in shared memory.
+fn join(path: &Path, file: &Arc<File>, shared: &Shared) -> Result<Recovered> {
+    let newest = shared.newest();
+    let head = read_head(file)?;
+    let file_bytes = file.metadata().map_err(Error::io("ask for the length of the data file"))?.len();
+    let usable = recover::decode_slots(&head, path)?;
+    let pager = pager_for(file, file_bytes, &usable[0].1)?;
+    // The slots may change under our eyes; a writer looks its slot up again when it begins.
+    let (slot, meta) = usable.iter().find(|(_, meta)| meta.txnid == newest).unwrap_or(&usable[0]).clone();
+    Ok(Recovered { pager, chosen: Chosen { slot, meta, durable: true, rejected: None } })
+}
+
+fn read_head(file: &File) -> Result<Vec<u8>> {
+    let mut head = vec![0; HEAD_BYTES as usize];
+    let mut filled = 0;
+    while filled < head.len() {
+        match file.read_at(&mut head[filled..], filled as u64).map_err(Error::io("read the meta pages"))? {
+            0 => break,
+            n => filled += n,
+        }
+    }
+    head.truncate(filled);
+    Ok(head)
+}
+
+fn pager_for(file: &Arc<File>, file_bytes: u64, meta: &Meta) -> Result<Pager> {
+    let page_size = meta.page_size as usize;
+    Pager::new(Map::new(file, page_size, file_bytes)?, meta.file_id, page_size)
+}
+
+/// Writes the meta pages of an empty database: one in each slot, so that a blank slot always means an interrupted
+/// creation.
+fn create(path: &Path, settings: &Settings, medium: &dyn Medium) -> Result<()> {
+    let mut id = [0; 8];
+    getrandom(&mut id)?;
+    let mut meta = Meta {
+        page_size: u32::try_from(settings.page_size).map_err(|_| Error::Usage { what: "a page size beyond 64 KiB" })?,
+        file_id: u64::from_le_bytes(id),
+        sequence: 0,
+        txnid: Txnid(0),
+        page_count: Meta::first_page(settings.page_size),
+        catalog: Tree::new(&Order::Bytes),
+        proof_base: Txnid(0),
+        proof_sum: 0,
+        proof_pages: 0,
+        space: SpaceRoot::default(),
+        committed_ns: 0,
+        tail: Vec::new(),
+    };
+    for slot in 0..SLOTS {
+        meta.sequence = slot as u64;
+        write_meta(medium, &meta, slot).map_err(Error::io("write the first meta pages"))?;
+    }
+    let bytes = meta.page_count * settings.page_size as u64;
+    if bytes > HEAD_BYTES {
+        medium.set_len(bytes).map_err(Error::io("set the length of the data file"))?;
+    }
+    medium.flush().map_err(Error::io("flush the first meta pages"))?;
+    file::sync_directory_of(path)
+}
+
+fn getrandom(bytes: &mut [u8]) -> Result<()> {
+    let wanted = bytes.len();
+    match rustix::rand::getrandom(bytes, rustix::rand::GetRandomFlags::empty()) {
+        Ok(n) if n == wanted => Ok(()),
+        Ok(_) => Err(Error::Usage { what: "the system gave too few random bytes" }),
+        Err(error) => Err(Error::Io { op: "get random bytes", source: error.into() }),
+    }
+}
+
+/// What the words of a published record mean.
+pub(crate) struct Unpacked {
+    pub catalog: Tree,
+    pub page_count: u64,
+    pub slot: usize,
+    pub durable_slot: usize,
+}
+
+impl Unpacked {
+    #[inline]
+    pub(crate) fn of(record: &Published) -> Unpacked {
+        let mut bytes = [0; record::BYTES];
+        for (to, word) in bytes.chunks_exact_mut(8).zip(record.words) {
+            to.copy_from_slice(&word.to_le_bytes());
+        }
+        Unpacked {
+            catalog: Tree::decode(&bytes).unwrap_or_else(|_| Tree::new(&Order::Bytes)),
+            page_count: record.words[6],
+            slot: (record.words[7] & 0xff) as usize % SLOTS,
+            durable_slot: (record.words[7] >> 8) as usize % SLOTS,
+        }
+    }
+
+    pub(crate) fn horizon(&self, txnid: Txnid) -> Horizon {
+        Horizon { txnid, page_count: self.page_count }
+    }
+}
+
+/// The record that tells readers of a commit.
+pub(crate) fn published(meta: &Meta, slot: usize, durable_slot: usize) -> Published {
+    let mut words = [0; RECORD_WORDS];
+    for (word, bytes) in words.iter_mut().zip(meta.catalog.encode().chunks_exact(8)) {
+        *word = u64::from_le_bytes(bytes.try_into().expect("eight bytes"));
+    }
+    words[6] = meta.page_count;
+    words[7] = slot as u64 | (durable_slot as u64) << 8;
+    Published { txnid: meta.txnid, words }
+}

@@ -1,0 +1,167 @@
+//! The free space on disk: a log whose newest records stand in the meta page.
+//!
+//! Owns: the chain of log runs, and bringing a writer's [`Space`] up to a commit. Must not know: how pages are chosen.
+//!
+//! A commit adds one delta. Deltas gather in the meta page's tail; when that is full they move to a run of pages that
+//! points to the run before. When the chain has grown longer than what it describes, a run with all of the free space
+//! (the *base*) starts it anew. So a commit's cost does not depend on how much is free.
+//!
+//! Payload of a run: previous run (u64, 0 = none), lowest txnid of its deltas (u64, 0 = a base), then the records.
+
+use crate::error::{Damage, Result};
+use crate::format::meta::Meta;
+use crate::format::overflow;
+use crate::format::page::{self, HEADER, Kind};
+use crate::ids::{Extent, Pgno, Txnid};
+use crate::pager::{Horizon, Pager};
+use crate::space::Space;
+use crate::space::log::{Delta, apply, decode_base};
+
+/// Bytes before the records in a run's payload.
+const LINK_BYTES: usize = 16;
+
+/// Builds the payload of a run. `first` is the lowest txnid of its deltas, or 0 for a base.
+pub(crate) fn payload(prev: Pgno, first: Txnid, records: &[u8]) -> Vec<u8> {
+    let mut out = Vec::with_capacity(LINK_BYTES + records.len());
+    out.extend_from_slice(&prev.0.to_le_bytes());
+    out.extend_from_slice(&first.0.to_le_bytes());
+    out.extend_from_slice(records);
+    out
+}
+
+/// Pages of a run whose records are this long.
+pub(crate) fn run_pages(records_bytes: usize, page_size: usize) -> u64 {
+    overflow::pages_for(LINK_BYTES + records_bytes, page_size) as u64
+}
+
+struct Run<'p> {
+    extent: Extent,
+    birth: Txnid,
+    prev: Pgno,
+    first: Txnid,
+    records: &'p [u8],
+}
+
+fn read_run(pager: &Pager, horizon: Horizon, at: Pgno) -> Result<Run<'_>> {
+    let bytes = pager.run(at, Kind::Space, None, horizon)?;
+    let payload = &bytes[HEADER..HEADER + page::payload(bytes) as usize];
+    let word = |i: usize| payload.get(i * 8..i * 8 + 8).map(|b| u64::from_le_bytes(b.try_into().expect("eight bytes")));
+    let (Some(prev), Some(first)) = (word(0), word(1)) else {
+        return Err(Damage("a run of the space log without a link").at(at));
+    };
+    Ok(Run {
+        extent: Extent::new(at, (bytes.len() / pager.page_size) as u64),
+        birth: page::birth(bytes),
+        prev: Pgno(prev),
+        first: Txnid(first),
+        records: &payload[LINK_BYTES..],
+    })
+}
+
+/// Visits the runs of the chain, newest first, until the visitor says false.
+pub(crate) fn walk(
+    pager: &Pager,
+    horizon: Horizon,
+    head: Pgno,
+    mut visit: impl FnMut(Extent, Txnid) -> Result<bool>,
+) -> Result<()> {
+    let mut at = head;
+    let mut last_birth = Txnid(u64::MAX);
+    while at.0 != 0 {
+        let run = read_run(pager, horizon, at)?;
+        if run.birth >= last_birth {
+            return Err(Damage("a chain of the space log that goes round").at(at));
+        }
+        last_birth = run.birth;
+        if !visit(run.extent, run.birth)? {
+            break;
+        }
+        at = run.prev;
+    }
+    Ok(())
+}
+
+/// What a writer knows of the free space, and of the log that says so.
+pub(crate) struct Ledger {
+    pub space: Space,
+    /// The commit that it describes.
+    pub txnid: Txnid,
+    /// The runs of the log and their births, oldest first.
+    pub chain: Vec<(Extent, Txnid)>,
+}
+
+impl Ledger {
+    /// Reads the free space of a commit.
+    pub(crate) fn load(pager: &Pager, meta: &Meta) -> Result<Ledger> {
+        let horizon = Horizon { txnid: meta.txnid, page_count: meta.page_count };
+        let mut ledger = Ledger { space: Space::new(), txnid: Txnid(0), chain: Vec::new() };
+        let mut runs = Vec::new();
+        walk(pager, horizon, meta.space.head, |extent, birth| {
+            runs.push((extent, birth));
+            Ok(true)
+        })?;
+        for &(extent, birth) in runs.iter().rev() {
+            let run = read_run(pager, horizon, extent.start)?;
+            if run.first.0 == 0 {
+                let mut records = run.records;
+                ledger.space = decode_base(&mut records).map_err(|d| d.at(extent.start))?;
+            } else {
+                ledger.replay(run.records).map_err(|d| d.at(extent.start))?;
+            }
+            ledger.chain.push((extent, birth));
+        }
+        ledger.replay(&meta.tail).map_err(|d| d.at(Pgno(0)))?;
+        ledger.finish(pager, meta)?;
+        Ok(ledger)
+    }
+
+    /// Brings the ledger from an older commit to this one by reading only what is new; reads all if it must.
+    pub(crate) fn catch_up(&mut self, pager: &Pager, meta: &Meta) -> Result<()> {
+        if self.txnid == meta.txnid {
+            return Ok(());
+        }
+        let horizon = Horizon { txnid: meta.txnid, page_count: meta.page_count };
+        let known = self.chain.last().map_or(0, |(extent, _)| extent.start.0);
+        let mut fresh = Vec::new();
+        let mut joined = meta.space.head.0 == known;
+        if !joined {
+            walk(pager, horizon, meta.space.head, |extent, birth| {
+                joined = self.chain.last() == Some(&(extent, birth));
+                if !joined {
+                    fresh.push((extent, birth));
+                }
+                Ok(!joined)
+            })?;
+        }
+        if !joined {
+            *self = Ledger::load(pager, meta)?;
+            return Ok(());
+        }
+        for &(extent, birth) in fresh.iter().rev() {
+            let run = read_run(pager, horizon, extent.start)?;
+            self.replay(run.records).map_err(|d| d.at(extent.start))?;
+            self.chain.push((extent, birth));
+        }
+        self.replay(&meta.tail).map_err(|d| d.at(Pgno(0)))?;
+        self.finish(pager, meta)
+    }
+
+    fn finish(&mut self, pager: &Pager, meta: &Meta) -> Result<()> {
+        self.txnid = meta.txnid;
+        let first = Pgno(pager.first_page());
+        self.space.check_within(first, Pgno(meta.page_count)).map_err(|d| d.at(Pgno(0)))
+    }
+
+    /// Applies the deltas that are newer than the ledger.
+    fn replay(&mut self, records: &[u8]) -> Result<(), Damage> {
+        let mut rest = records;
+        while !rest.is_empty() {
+            let delta = Delta::decode(&mut rest)?;
+            if delta.txnid > self.txnid {
+                apply(&mut self.space, &delta)?;
+                self.txnid = delta.txnid;
+            }
+        }
+        Ok(())
+    }
+}

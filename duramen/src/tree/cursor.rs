@@ -1,0 +1,426 @@
+//! A position in a table: a key, and one of its values where there are several.
+//!
+//! Owns: every movement of a cursor. Must not know: transactions (whoever holds a position across changes of the
+//! table seeks it anew).
+//!
+//! A position is *unset*, *on* an entry, or in the *gap* before the entry that `next` will give.
+
+use super::duplicates::{Duplicates, Orders, SubPage, item_of};
+use super::{AnyLeaf, Pages, Path, Tree, at, damaged, open_cells, value};
+use crate::error::{Error, Result};
+use crate::format::leaf::Cell;
+use crate::order::Needle;
+
+/// A key and a value, in place.
+pub(crate) type Pair<'a> = (&'a [u8], &'a [u8]);
+
+/// The tree that a position moves in.
+#[derive(Clone, Copy)]
+pub(crate) struct Trunk<'t> {
+    pub tree: &'t Tree,
+    pub orders: &'t Orders,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+enum State {
+    #[default]
+    Unset,
+    On,
+    Gap,
+}
+
+/// Where among the values of its key a position stands.
+#[derive(Clone, Debug, Default)]
+enum Inner {
+    /// The key has one value.
+    #[default]
+    One,
+    /// Index in a sub-page (or its length: the gap after the last).
+    Sub(usize),
+    /// In a tree of duplicates: `Position::inner_path`.
+    Tree(Tree),
+}
+
+/// See the module's head.
+#[derive(Clone, Default)]
+pub(crate) struct Position {
+    state: State,
+    path: Path,
+    inner: Inner,
+    inner_path: Path,
+}
+
+/// Which end of a set of duplicates to enter at.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum End {
+    First,
+    Last,
+}
+
+impl Position {
+    pub(crate) fn is_on(&self) -> bool {
+        self.state == State::On
+    }
+
+    pub(crate) fn is_unset(&self) -> bool {
+        self.state == State::Unset
+    }
+
+    pub(crate) fn unset(&mut self) {
+        self.state = State::Unset;
+        self.path.clear();
+    }
+
+    pub(crate) fn path_mut(&mut self) -> &mut Path {
+        &mut self.path
+    }
+
+    fn cell<'p, P: Pages>(&self, pages: &'p P) -> Result<Cell<'p>> {
+        let step = self.path.leaf();
+        at(step.page, open_cells(pages, step.page)?.cell(step.index))
+    }
+
+    /// The entry that the position is on.
+    pub(crate) fn current<'p, P: Pages>(&self, pages: &'p P, t: Trunk<'_>) -> Result<Option<Pair<'p>>> {
+        if self.state != State::On {
+            return Ok(None);
+        }
+        let cell = self.cell(pages)?;
+        let leaf = self.path.leaf().page;
+        let value = match &self.inner {
+            Inner::One => value::load(pages, leaf, &cell)?,
+            Inner::Sub(i) => at(leaf, SubPage::open(cell.value, item_of(t.tree)).and_then(|sub| sub.get(*i)))?,
+            Inner::Tree(_) => self.inner_path.key(pages)?,
+        };
+        Ok(Some((cell.key, value)))
+    }
+
+    /// The entry at the position, or the one after the gap it is in, without moving from either.
+    pub(crate) fn at_or_after<'p, P: Pages>(&mut self, pages: &'p P, t: Trunk<'_>) -> Result<Option<Pair<'p>>> {
+        if self.state == State::Gap { self.next(pages, t) } else { self.current(pages, t) }
+    }
+
+    /// Stands on the key at the path, at one end of its values.
+    fn enter<P: Pages>(&mut self, pages: &P, t: Trunk<'_>, end: End) -> Result<()> {
+        self.state = State::On;
+        self.inner = Inner::One;
+        if !t.tree.has_duplicates() {
+            return Ok(());
+        }
+        let cell = self.cell(pages)?;
+        self.inner = match Duplicates::open(self.path.leaf().page, t.tree, &cell)? {
+            Duplicates::One(_) => Inner::One,
+            Duplicates::Sub(sub) => Inner::Sub(if end == End::First { 0 } else { sub.len() - 1 }),
+            Duplicates::Tree(tree) => {
+                let found = match end {
+                    End::First => self.inner_path.first(pages, &tree)?,
+                    End::Last => self.inner_path.last(pages, &tree)?,
+                };
+                if !found {
+                    return Err(damaged(self.path.leaf().page, "an empty tree of duplicates"));
+                }
+                Inner::Tree(tree)
+            }
+        };
+        Ok(())
+    }
+
+    fn enter_if<'p, P: Pages>(
+        &mut self,
+        there: bool,
+        pages: &'p P,
+        t: Trunk<'_>,
+        end: End,
+    ) -> Result<Option<Pair<'p>>> {
+        if !there {
+            return Ok(None);
+        }
+        self.enter(pages, t, end)?;
+        self.current(pages, t)
+    }
+
+    /// First entry of the table.
+    pub(crate) fn first<'p, P: Pages>(&mut self, pages: &'p P, t: Trunk<'_>) -> Result<Option<Pair<'p>>> {
+        self.unset();
+        let there = self.path.first(pages, t.tree)?;
+        self.enter_if(there, pages, t, End::First)
+    }
+
+    /// Last entry of the table.
+    pub(crate) fn last<'p, P: Pages>(&mut self, pages: &'p P, t: Trunk<'_>) -> Result<Option<Pair<'p>>> {
+        self.unset();
+        let there = self.path.last(pages, t.tree)?;
+        self.enter_if(there, pages, t, End::Last)
+    }
+
+    /// Next entry: the next value of the key, else the first of the next key. The first one if unset. At the end the
+    /// position stays where it is.
+    pub(crate) fn next<'p, P: Pages>(&mut self, pages: &'p P, t: Trunk<'_>) -> Result<Option<Pair<'p>>> {
+        if self.state == State::Unset {
+            return self.first(pages, t);
+        }
+        if self.step_inner(pages, t, false)? {
+            return self.current(pages, t);
+        }
+        self.next_key(pages, t)
+    }
+
+    /// Previous entry: the value before, else the last of the key before. The last one if unset. At the start the
+    /// position stays where it is.
+    pub(crate) fn prev<'p, P: Pages>(&mut self, pages: &'p P, t: Trunk<'_>) -> Result<Option<Pair<'p>>> {
+        if self.state == State::Unset {
+            return self.last(pages, t);
+        }
+        if self.step_inner(pages, t, true)? {
+            return self.current(pages, t);
+        }
+        self.prev_key(pages, t)
+    }
+
+    /// First value of the next key.
+    pub(crate) fn next_key<'p, P: Pages>(&mut self, pages: &'p P, t: Trunk<'_>) -> Result<Option<Pair<'p>>> {
+        let there = match self.state {
+            State::Unset => return self.first(pages, t),
+            State::Gap if matches!(self.inner, Inner::One) => self.path.settle(pages, &t.orders.key)?,
+            State::On | State::Gap => self.path.next(pages, &t.orders.key)?,
+        };
+        self.enter_if(there, pages, t, End::First)
+    }
+
+    /// Last value of the key before.
+    pub(crate) fn prev_key<'p, P: Pages>(&mut self, pages: &'p P, t: Trunk<'_>) -> Result<Option<Pair<'p>>> {
+        if self.state == State::Unset {
+            return self.last(pages, t);
+        }
+        let there = self.path.prev(pages, &t.orders.key)?;
+        self.enter_if(there, pages, t, End::Last)
+    }
+
+    /// Next value of the same key, if there is one.
+    pub(crate) fn next_duplicate<'p, P: Pages>(&mut self, pages: &'p P, t: Trunk<'_>) -> Result<Option<Pair<'p>>> {
+        if self.step_inner(pages, t, false)? { self.current(pages, t) } else { Ok(None) }
+    }
+
+    /// Previous value of the same key, if there is one.
+    pub(crate) fn prev_duplicate<'p, P: Pages>(&mut self, pages: &'p P, t: Trunk<'_>) -> Result<Option<Pair<'p>>> {
+        if self.step_inner(pages, t, true)? { self.current(pages, t) } else { Ok(None) }
+    }
+
+    /// Moves among the values of the key; false (and no move) if there is no further one.
+    fn step_inner<P: Pages>(&mut self, pages: &P, t: Trunk<'_>, back: bool) -> Result<bool> {
+        let from_gap = match self.state {
+            State::Unset => return Ok(false),
+            State::Gap => true,
+            State::On => false,
+        };
+        let moved = match &self.inner {
+            Inner::One => false,
+            Inner::Sub(i) => {
+                let leaf = self.path.leaf().page;
+                let len = at(leaf, SubPage::open(self.cell(pages)?.value, item_of(t.tree)))?.len();
+                let to = if back { i.wrapping_sub(1) } else { i + usize::from(!from_gap) };
+                if to < len {
+                    self.inner = Inner::Sub(to);
+                }
+                to < len
+            }
+            Inner::Tree(_) if back => self.inner_path.prev(pages, &t.orders.duplicate)?,
+            Inner::Tree(_) if from_gap => self.inner_path.settle(pages, &t.orders.duplicate)?,
+            Inner::Tree(_) => self.inner_path.next(pages, &t.orders.duplicate)?,
+        };
+        if moved {
+            self.state = State::On;
+        }
+        Ok(moved)
+    }
+
+    /// First value of the key.
+    pub(crate) fn first_duplicate<'p, P: Pages>(&mut self, pages: &'p P, t: Trunk<'_>) -> Result<Option<Pair<'p>>> {
+        let on = self.is_on();
+        self.enter_if(on, pages, t, End::First)
+    }
+
+    /// Last value of the key.
+    pub(crate) fn last_duplicate<'p, P: Pages>(&mut self, pages: &'p P, t: Trunk<'_>) -> Result<Option<Pair<'p>>> {
+        let on = self.is_on();
+        self.enter_if(on, pages, t, End::Last)
+    }
+
+    /// The key, at its first value. If it is not there: nothing, and the position is the gap where it would be.
+    pub(crate) fn seek<'p, P: Pages>(&mut self, pages: &'p P, t: Trunk<'_>, key: &[u8]) -> Result<Option<Pair<'p>>> {
+        let found = self.path.seek(pages, t.tree, &t.orders.key, &Needle::new(key, &t.orders.key))?;
+        if !found {
+            self.state = if self.path.is_empty() { State::Unset } else { State::Gap };
+            self.inner = Inner::One;
+            return Ok(None);
+        }
+        self.enter_if(true, pages, t, End::First)
+    }
+
+    /// The first entry whose key is not below this one.
+    pub(crate) fn seek_at_or_after<'p, P: Pages>(
+        &mut self,
+        pages: &'p P,
+        t: Trunk<'_>,
+        key: &[u8],
+    ) -> Result<Option<Pair<'p>>> {
+        if let Some(pair) = self.seek(pages, t, key)? {
+            return Ok(Some(pair));
+        }
+        let there = self.path.settle(pages, &t.orders.key)?;
+        self.enter_if(there, pages, t, End::First)
+    }
+
+    /// The entry with this key and the first value not below this one: `(pair, is it exactly the value)`. If there is
+    /// none: the gap where it would be.
+    pub(crate) fn seek_pair<'p, P: Pages>(
+        &mut self,
+        pages: &'p P,
+        t: Trunk<'_>,
+        key: &[u8],
+        value: &[u8],
+    ) -> Result<Option<(Pair<'p>, bool)>> {
+        if self.seek(pages, t, key)?.is_none() {
+            return Ok(None);
+        }
+        let cell = self.cell(pages)?;
+        let leaf = self.path.leaf().page;
+        let order = &t.orders.duplicate;
+        let (there, exact) = if !t.tree.has_duplicates() {
+            let cmp = order.cmp(value::load(pages, leaf, &cell)?, value);
+            (cmp.is_ge(), cmp.is_eq())
+        } else {
+            match Duplicates::open(leaf, t.tree, &cell)? {
+                Duplicates::One(one) => (order.cmp(one, value).is_ge(), order.cmp(one, value).is_eq()),
+                Duplicates::Sub(sub) => {
+                    let (i, exact) = at(leaf, sub.find(value, order))?;
+                    self.inner = Inner::Sub(i);
+                    (i < sub.len(), exact)
+                }
+                Duplicates::Tree(tree) => {
+                    let exact = self.inner_path.seek(pages, &tree, order, &Needle::new(value, order))?;
+                    (self.inner_path.settle(pages, order)?, exact)
+                }
+            }
+        };
+        if !there {
+            self.leave_behind(pages, t)?;
+            return Ok(None);
+        }
+        let pair = self.current(pages, t)?.ok_or(Error::BadTable)?;
+        Ok(Some((pair, exact)))
+    }
+
+    /// As [`Position::seek_pair`], only if the value is exactly this one.
+    pub(crate) fn seek_exact_pair<'p, P: Pages>(
+        &mut self,
+        pages: &'p P,
+        t: Trunk<'_>,
+        key: &[u8],
+        value: &[u8],
+    ) -> Result<Option<Pair<'p>>> {
+        match self.seek_pair(pages, t, key, value)? {
+            Some((pair, true)) => Ok(Some(pair)),
+            Some((_, false)) => {
+                self.state = State::Gap;
+                Ok(None)
+            }
+            None => Ok(None),
+        }
+    }
+
+    /// As [`Position::seek_pair`], exact or not.
+    pub(crate) fn seek_pair_at_or_after<'p, P: Pages>(
+        &mut self,
+        pages: &'p P,
+        t: Trunk<'_>,
+        key: &[u8],
+        value: &[u8],
+    ) -> Result<Option<Pair<'p>>> {
+        Ok(self.seek_pair(pages, t, key, value)?.map(|(pair, _)| pair))
+    }
+
+    /// The next page of fixed-size values.
+    pub(crate) fn next_multiple<'p, P: Pages>(&mut self, pages: &'p P, t: Trunk<'_>) -> Result<Option<Pair<'p>>> {
+        if self.next_duplicate(pages, t)?.is_none() {
+            return Ok(None);
+        }
+        self.multiple(pages, t)
+    }
+
+    /// Stands in the gap after all values of the key.
+    fn leave_behind<P: Pages>(&mut self, pages: &P, t: Trunk<'_>) -> Result<()> {
+        self.enter(pages, t, End::Last)?;
+        if matches!(self.inner, Inner::One) {
+            self.path.leaf_mut().index += 1;
+        } else if let Inner::Sub(i) = &mut self.inner {
+            *i += 1;
+        } else {
+            self.inner_path.leaf_mut().index += 1;
+        }
+        self.state = State::Gap;
+        Ok(())
+    }
+
+    /// Stands where this entry is, or in the gap where it was.
+    pub(crate) fn restore<P: Pages>(&mut self, pages: &P, t: Trunk<'_>, key: &[u8], value: &[u8]) -> Result<()> {
+        if !t.tree.has_duplicates() {
+            self.seek(pages, t, key)?;
+        } else if let Some((_, exact)) = self.seek_pair(pages, t, key, value)?
+            && !exact
+        {
+            self.state = State::Gap;
+        }
+        Ok(())
+    }
+
+    /// How many values the key has.
+    pub(crate) fn count<P: Pages>(&self, pages: &P, t: Trunk<'_>) -> Result<u64> {
+        let cell = self.cell(pages)?;
+        if !t.tree.has_duplicates() {
+            return Ok(1);
+        }
+        Ok(Duplicates::open(self.path.leaf().page, t.tree, &cell)?.count())
+    }
+
+    /// The fixed-size values from this one to the end of its page, side by side; the position is then on the last of
+    /// them.
+    pub(crate) fn multiple<'p, P: Pages>(&mut self, pages: &'p P, t: Trunk<'_>) -> Result<Option<Pair<'p>>> {
+        let Some((key, value)) = self.current(pages, t)? else {
+            return Ok(None);
+        };
+        let values = match &mut self.inner {
+            Inner::One => value,
+            Inner::Sub(i) => {
+                let step = self.path.leaf();
+                let cell = at(step.page, open_cells(pages, step.page)?.cell(step.index))?;
+                let sub = at(step.page, SubPage::open(cell.value, item_of(t.tree)))?;
+                let from = std::mem::replace(i, sub.len() - 1);
+                sub.packed(from..sub.len())
+            }
+            Inner::Tree(_) => {
+                let step = self.inner_path.leaf();
+                let AnyLeaf::Packed(page) = self.inner_path.open_leaf(pages)? else {
+                    return Err(damaged(step.page, "fixed-size duplicates that are not packed"));
+                };
+                self.inner_path.leaf_mut().index = page.len() - 1;
+                at(step.page, page.keys(step.index..page.len()))?
+            }
+        };
+        Ok(Some((key, values)))
+    }
+
+    /// As [`Position::multiple`], for the page before: its values up to the last before this one's page.
+    pub(crate) fn multiple_before<'p, P: Pages>(&mut self, pages: &'p P, t: Trunk<'_>) -> Result<Option<Pair<'p>>> {
+        if !self.is_on() || !matches!(self.inner, Inner::Tree(_)) {
+            return Ok(None);
+        }
+        if !self.inner_path.prev_leaf(pages, &t.orders.duplicate)? {
+            return Ok(None);
+        }
+        self.inner_path.leaf_mut().index = 0;
+        let pair = self.multiple(pages, t)?;
+        self.inner_path.leaf_mut().index = 0;
+        Ok(pair)
+    }
+}

@@ -1,0 +1,331 @@
+//! Several sorted values for one key.
+//!
+//! Owns: the three forms that a key's duplicates take, and the passage from one to the next. Must not know: cursors.
+//!
+//! One value stands in the cell like any other. A few stand in a *sub-page* inside the cell: fixed-size ones side by
+//! side; others as a count, the end of each, and the bytes. When that no longer fits half a page they move to a tree
+//! of their own, whose record is the cell's value: its keys are the duplicates, packed if they have a fixed size.
+
+use std::ops::Range;
+
+use super::insert::{Entry, insert, resize, touch_path};
+use super::record::{self, Tree};
+use super::{PagesMut, Path, at, damaged, open_cells, range, remove};
+use crate::error::{Damage, Result};
+use crate::format::leaf::{Cell, CellKind, LeafMut};
+use crate::format::page::Child;
+use crate::order::{Needle, Order};
+use crate::tree::value::is_large;
+
+/// The two orders of a table.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Orders {
+    pub key: Order,
+    pub duplicate: Order,
+}
+
+/// A sub-page: a few sorted values in one cell.
+#[derive(Clone, Copy)]
+pub(crate) struct SubPage<'a> {
+    bytes: &'a [u8],
+    /// Size of each value, 0 if they vary.
+    item: usize,
+    len: usize,
+}
+
+impl<'a> SubPage<'a> {
+    pub(crate) fn open(bytes: &'a [u8], item: usize) -> Result<SubPage<'a>, Damage> {
+        const WRONG: Damage = Damage("a sub-page of duplicates with a wrong length");
+        if item > 0 {
+            let len = bytes.len() / item;
+            return if len * item == bytes.len() && len > 0 { Ok(SubPage { bytes, item, len }) } else { Err(WRONG) };
+        }
+        let len = usize::from(u16::from_le_bytes(*bytes.first_chunk::<2>().ok_or(WRONG)?));
+        if len == 0 || bytes.len() < 2 + 2 * len {
+            return Err(WRONG);
+        }
+        Ok(SubPage { bytes, item, len })
+    }
+
+    pub(crate) fn len(&self) -> usize {
+        self.len
+    }
+
+    fn end(&self, i: usize) -> usize {
+        usize::from(u16::from_le_bytes([self.bytes[2 + 2 * i], self.bytes[3 + 2 * i]]))
+    }
+
+    pub(crate) fn get(&self, i: usize) -> Result<&'a [u8], Damage> {
+        const OUTSIDE: Damage = Damage("a duplicate outside its sub-page");
+        if i >= self.len {
+            return Err(OUTSIDE);
+        }
+        if self.item > 0 {
+            return Ok(&self.bytes[i * self.item..(i + 1) * self.item]);
+        }
+        let body = &self.bytes[2 + 2 * self.len..];
+        let start = if i == 0 { 0 } else { self.end(i - 1) };
+        body.get(start..self.end(i)).ok_or(OUTSIDE)
+    }
+
+    /// Fixed-size values side by side.
+    pub(crate) fn packed(&self, range: Range<usize>) -> &'a [u8] {
+        &self.bytes[range.start * self.item..range.end * self.item]
+    }
+
+    /// Index of the first value not below `value`, and whether it is equal.
+    pub(crate) fn find(&self, value: &[u8], order: &Order) -> Result<(usize, bool), Damage> {
+        let (mut low, mut high) = (0, self.len);
+        while low < high {
+            let middle = (low + high) / 2;
+            match order.cmp(self.get(middle)?, value) {
+                std::cmp::Ordering::Less => low = middle + 1,
+                std::cmp::Ordering::Equal => return Ok((middle, true)),
+                std::cmp::Ordering::Greater => high = middle,
+            }
+        }
+        Ok((low, false))
+    }
+
+    fn values(&self) -> Result<Vec<&'a [u8]>, Damage> {
+        (0..self.len).map(|i| self.get(i)).collect()
+    }
+}
+
+fn encode(values: &[&[u8]], item: usize) -> Vec<u8> {
+    if item > 0 {
+        return values.concat();
+    }
+    let mut out = Vec::with_capacity(2 + values.iter().map(|v| v.len() + 2).sum::<usize>());
+    out.extend_from_slice(&(values.len() as u16).to_le_bytes());
+    let mut end = 0u16;
+    for value in values {
+        end += value.len() as u16;
+        out.extend_from_slice(&end.to_le_bytes());
+    }
+    values.iter().for_each(|value| out.extend_from_slice(value));
+    out
+}
+
+/// The values of one key, in whichever form they stand.
+pub(crate) enum Duplicates<'a> {
+    One(&'a [u8]),
+    Sub(SubPage<'a>),
+    Tree(Tree),
+}
+
+impl<'a> Duplicates<'a> {
+    /// Those of a cell in leaf `leaf` of `table`.
+    pub(crate) fn open(leaf: Child, table: &Tree, cell: &Cell<'a>) -> Result<Duplicates<'a>> {
+        Ok(match cell.kind {
+            CellKind::SubPage => Duplicates::Sub(at(leaf, SubPage::open(cell.value, item_of(table)))?),
+            CellKind::SubTree => Duplicates::Tree(at(leaf, Tree::decode(cell.value))?),
+            CellKind::Plain | CellKind::Table => Duplicates::One(cell.value),
+            CellKind::Overflow => return Err(damaged(leaf, "a large value in a table of duplicates")),
+        })
+    }
+
+    pub(crate) fn count(&self) -> u64 {
+        match self {
+            Duplicates::One(_) => 1,
+            Duplicates::Sub(sub) => sub.len() as u64,
+            Duplicates::Tree(tree) => tree.entries,
+        }
+    }
+}
+
+/// Size of the table's fixed-size duplicates, 0 if they vary.
+pub(crate) fn item_of(table: &Tree) -> usize {
+    if table.has_fixed() { usize::from(table.item) } else { 0 }
+}
+
+/// How many entries a cell stands for.
+pub(crate) fn count(leaf: Child, table: &Tree, kind: CellKind, body: &[u8]) -> Result<u64> {
+    match kind {
+        CellKind::SubPage => Ok(at(leaf, SubPage::open(body, item_of(table)))?.len() as u64),
+        CellKind::SubTree => Ok(at(leaf, Tree::decode(body))?.entries),
+        CellKind::Plain | CellKind::Overflow | CellKind::Table => Ok(1),
+    }
+}
+
+/// Releases the tree of duplicates of a cell that is about to go, if it has one.
+pub(crate) fn release<P: PagesMut>(pages: &mut P, leaf: Child, kind: CellKind, body: &[u8]) -> Result<()> {
+    if kind == CellKind::SubTree {
+        let mut tree = at(leaf, Tree::decode(body))?;
+        range::drop_tree(pages, &mut tree, &Order::Bytes)?;
+    }
+    Ok(())
+}
+
+/// Adds a value to the key that the path stands on. False, and nothing changed, if the key has it already.
+/// The caller keeps the count of entries.
+pub(crate) fn add<P: PagesMut>(
+    pages: &mut P,
+    table: &mut Tree,
+    orders: &Orders,
+    path: &mut Path,
+    key: &[u8],
+    value: &[u8],
+) -> Result<bool> {
+    let step = path.leaf();
+    let cell = at(step.page, open_cells(pages, step.page)?.cell(step.index))?;
+    let (values, i) = match Duplicates::open(step.page, table, &cell)? {
+        Duplicates::Tree(tree) => return add_to_tree(pages, table, orders, path, tree, value),
+        Duplicates::One(one) => match orders.duplicate.cmp(one, value) {
+            std::cmp::Ordering::Equal => return Ok(false),
+            less_or_greater => (vec![one], usize::from(less_or_greater.is_lt())),
+        },
+        Duplicates::Sub(sub) => match at(step.page, sub.find(value, &orders.duplicate))? {
+            (_, true) => return Ok(false),
+            (i, false) => (at(step.page, sub.values())?, i),
+        },
+    };
+    let mut values = values;
+    values.insert(i, value);
+    let body = encode(&values, item_of(table));
+    if is_large(pages.page_size(), key.len(), body.len()) {
+        let values: Vec<Vec<u8>> = values.into_iter().map(<[u8]>::to_vec).collect();
+        move_to_tree(pages, table, orders, path, key, &values)?;
+    } else {
+        store(pages, table, orders, path, key, CellKind::SubPage, &body)?;
+    }
+    Ok(true)
+}
+
+fn store<P: PagesMut>(
+    pages: &mut P,
+    table: &mut Tree,
+    orders: &Orders,
+    path: &mut Path,
+    key: &[u8],
+    kind: CellKind,
+    body: &[u8],
+) -> Result<()> {
+    let entry = Entry { key, value_bytes: body.len(), kind };
+    resize(pages, table, &orders.key, path, entry)?.copy_from_slice(body);
+    Ok(())
+}
+
+fn move_to_tree<P: PagesMut>(
+    pages: &mut P,
+    table: &mut Tree,
+    orders: &Orders,
+    path: &mut Path,
+    key: &[u8],
+    values: &[Vec<u8>],
+) -> Result<()> {
+    let mut tree = Tree::new(&orders.duplicate);
+    if table.has_fixed() {
+        tree.flags = record::PACKED;
+        tree.item = table.item;
+    }
+    let mut end = Path::default();
+    for value in values {
+        if end.is_empty() {
+            end.last(pages, &tree)?;
+        }
+        if !end.is_empty() {
+            end.leaf_mut().index += 1;
+        }
+        insert_value(pages, &mut tree, &orders.duplicate, &mut end, value)?;
+    }
+    store(pages, table, orders, path, key, CellKind::SubTree, &tree.encode())
+}
+
+fn insert_value<P: PagesMut>(
+    pages: &mut P,
+    tree: &mut Tree,
+    order: &Order,
+    path: &mut Path,
+    value: &[u8],
+) -> Result<()> {
+    insert(pages, tree, order, path, Entry { key: value, value_bytes: 0, kind: CellKind::Plain })?;
+    tree.entries += 1;
+    Ok(())
+}
+
+fn add_to_tree<P: PagesMut>(
+    pages: &mut P,
+    table: &mut Tree,
+    orders: &Orders,
+    path: &mut Path,
+    mut tree: Tree,
+    value: &[u8],
+) -> Result<bool> {
+    let mut place = Path::default();
+    if place.seek(pages, &tree, &orders.duplicate, &Needle::new(value, &orders.duplicate))? {
+        return Ok(false);
+    }
+    touch_path(pages, table, path)?;
+    insert_value(pages, &mut tree, &orders.duplicate, &mut place, value)?;
+    write_record(pages, path, &tree);
+    Ok(true)
+}
+
+/// Writes the changed record of a tree of duplicates into its cell; the path has been touched.
+fn write_record<P: PagesMut>(pages: &mut P, path: &Path, tree: &Tree) {
+    let step = path.leaf();
+    LeafMut::new(pages.page_mut(step.page)).value_mut(step.index).copy_from_slice(&tree.encode());
+}
+
+/// Removes one value of the key that the path stands on (and the key with its last one). False if it has no such
+/// value. The path may then be empty. The caller keeps the count of entries.
+pub(crate) fn remove_one<P: PagesMut>(
+    pages: &mut P,
+    table: &mut Tree,
+    orders: &Orders,
+    path: &mut Path,
+    key: &[u8],
+    value: &[u8],
+) -> Result<bool> {
+    let step = path.leaf();
+    let cell = at(step.page, open_cells(pages, step.page)?.cell(step.index))?;
+    match Duplicates::open(step.page, table, &cell)? {
+        Duplicates::One(one) => {
+            if orders.duplicate.cmp(one, value).is_ne() {
+                return Ok(false);
+            }
+            remove(pages, table, &orders.key, path)?;
+        }
+        Duplicates::Sub(sub) => {
+            let (i, found) = at(step.page, sub.find(value, &orders.duplicate))?;
+            if !found {
+                return Ok(false);
+            }
+            let mut values = at(step.page, sub.values())?;
+            values.remove(i);
+            let (kind, body) = match values.as_slice() {
+                [] => return remove(pages, table, &orders.key, path).map(|()| true),
+                [one] => (CellKind::Plain, one.to_vec()),
+                several => (CellKind::SubPage, encode(several, item_of(table))),
+            };
+            store(pages, table, orders, path, key, kind, &body)?;
+        }
+        Duplicates::Tree(tree) => return remove_from_tree(pages, table, orders, path, tree, value),
+    }
+    Ok(true)
+}
+
+fn remove_from_tree<P: PagesMut>(
+    pages: &mut P,
+    table: &mut Tree,
+    orders: &Orders,
+    path: &mut Path,
+    mut tree: Tree,
+    value: &[u8],
+) -> Result<bool> {
+    let mut place = Path::default();
+    if !place.seek(pages, &tree, &orders.duplicate, &Needle::new(value, &orders.duplicate))? {
+        return Ok(false);
+    }
+    touch_path(pages, table, path)?;
+    remove(pages, &mut tree, &orders.duplicate, &mut place)?;
+    tree.entries =
+        tree.entries.checked_sub(1).ok_or_else(|| damaged(path.leaf().page, "more duplicates than counted"))?;
+    if tree.is_empty() {
+        remove(pages, table, &orders.key, path)?;
+    } else {
+        write_record(pages, path, &tree);
+    }
+    Ok(true)
+}

@@ -1,0 +1,169 @@
+//! The B+tree: everything that happens inside one tree of pages.
+//!
+//! Owns: search, movement, insertion, deletion, large values, duplicates. Sees the world only through [`Pages`] and
+//! [`PagesMut`]; must not know files, locks, durability or where a page's bytes come from.
+//!
+//! Invariants: the parent of a dirty page is dirty, so the path to a dirty leaf can be written without a look at
+//! its branches; every leaf of a tree is at level 1, and a branch's children are one level below it (a damaged file
+//! can therefore not send a descent round in circles); the keys of a tree rise strictly from leaf to leaf (so nor
+//! can a walk along the leaves go round).
+
+pub(crate) mod cursor;
+mod delete;
+pub(crate) mod duplicates;
+pub(crate) mod insert;
+pub(crate) mod path;
+pub(crate) mod range;
+pub(crate) mod record;
+mod search;
+pub(crate) mod value;
+pub(crate) mod walk;
+
+pub(crate) use delete::remove;
+pub(crate) use insert::{insert, resize};
+pub(crate) use path::Path;
+pub(crate) use record::Tree;
+pub(crate) use search::get;
+
+use crate::error::{Damage, Error, Result};
+use crate::format::branch::Branch;
+use crate::format::leaf::Leaf;
+use crate::format::packed::Packed;
+use crate::format::page::{self, Child, Kind};
+use crate::ids::{Pgno, Txnid};
+use crate::order::{Needle, Order};
+
+/// Deepest tree that is followed. With two children a branch it would hold 2^31 leaves; real ones have hundreds.
+pub(crate) const DEPTH_MAX: usize = 32;
+
+/// Read access to pages by child pointer.
+pub(crate) trait Pages {
+    /// Bytes in a page.
+    fn page_size(&self) -> usize;
+
+    /// A page's bytes, after its header was found to be that page's.
+    fn page(&self, child: Child) -> Result<&[u8]>;
+
+    /// The payload of a run of overflow pages, which must be `bytes` long.
+    fn run(&self, child: Child, bytes: u32) -> Result<&[u8]>;
+
+    /// Asks the processor to fetch what a search of this page will read first.
+    #[inline]
+    fn prefetch(&self, _child: Child) {}
+}
+
+/// Write access to pages: what is changed is first copied.
+pub(crate) trait PagesMut: Pages {
+    /// Whether the page can be changed in place (made or copied at this transaction's own nesting level).
+    fn is_own(&self, child: Child) -> bool;
+
+    /// Makes the page changeable by copying it unless it is that already; returns where it is now.
+    fn touch(&mut self, child: Child) -> Result<Child>;
+
+    /// The bytes of a page that is changeable.
+    fn page_mut(&mut self, child: Child) -> &mut [u8];
+
+    /// A new changeable page, zeroed.
+    fn create(&mut self) -> Child;
+
+    /// Says that the page is no longer reachable.
+    fn free(&mut self, child: Child) -> Result<()>;
+
+    /// As [`PagesMut::free`] for a page that need not be read: it was born no later than `born_by`.
+    fn free_unread(&mut self, child: Child, born_by: Option<Txnid>) -> Result<()>;
+
+    /// A new changeable run of pages for a value of `bytes`.
+    fn create_run(&mut self, bytes: u32) -> Result<Child>;
+
+    /// The payload of a changeable run.
+    fn run_mut(&mut self, run: Child) -> &mut [u8];
+
+    /// Says that the run is no longer reachable.
+    fn free_run(&mut self, run: Child, bytes: u32) -> Result<()>;
+}
+
+/// The number to blame in an error about this page: dirty pages have none yet.
+pub(crate) fn blame(child: Child) -> Pgno {
+    if child.is_dirty() { Pgno(0) } else { child.pgno() }
+}
+
+/// Turns damage found in the page into an error that names it.
+#[inline]
+pub(crate) fn at<T>(child: Child, result: Result<T, Damage>) -> Result<T> {
+    match result {
+        Ok(value) => Ok(value),
+        Err(damage) => Err(damage.at(blame(child))),
+    }
+}
+
+/// An error naming the page.
+#[cold]
+pub(crate) fn damaged(child: Child, what: &'static str) -> Error {
+    Damage(what).at(blame(child))
+}
+
+/// Opens a branch page that must be at `level`.
+#[inline]
+pub(crate) fn open_branch<P: Pages + ?Sized>(pages: &P, child: Child, level: u8) -> Result<Branch<'_>> {
+    let bytes = pages.page(child)?;
+    if page::level(bytes) != level {
+        return Err(damaged(child, "a branch page at the wrong level"));
+    }
+    at(child, Branch::open(bytes))
+}
+
+/// A page at level 1 of either kind.
+#[derive(Clone, Copy)]
+pub(crate) enum AnyLeaf<'a> {
+    /// Keys and values.
+    Cells(Leaf<'a>),
+    /// Fixed-size duplicates without values.
+    Packed(Packed<'a>),
+}
+
+impl<'a> AnyLeaf<'a> {
+    #[inline]
+    pub(crate) fn open(bytes: &'a [u8]) -> Result<AnyLeaf<'a>, Damage> {
+        match page::kind(bytes) {
+            Some(Kind::Leaf) => Leaf::open(bytes).map(AnyLeaf::Cells),
+            Some(Kind::Packed) => Packed::open(bytes).map(AnyLeaf::Packed),
+            _ => Err(Damage("neither kind of leaf where a leaf should be")),
+        }
+    }
+
+    #[inline]
+    pub(crate) fn len(&self) -> usize {
+        match self {
+            AnyLeaf::Cells(leaf) => leaf.len(),
+            AnyLeaf::Packed(leaf) => leaf.len(),
+        }
+    }
+
+    #[inline]
+    pub(crate) fn key(&self, i: usize) -> Result<&'a [u8], Damage> {
+        match self {
+            AnyLeaf::Cells(leaf) => leaf.key(i),
+            AnyLeaf::Packed(leaf) => leaf.key(i),
+        }
+    }
+
+    #[inline]
+    pub(crate) fn find(&self, needle: &Needle<'_>, order: &Order) -> Result<(usize, bool), Damage> {
+        match self {
+            AnyLeaf::Cells(leaf) => leaf.find(needle, order),
+            AnyLeaf::Packed(leaf) => leaf.find(needle, order),
+        }
+    }
+}
+
+/// Opens a page at level 1.
+#[inline]
+pub(crate) fn open_leaf<P: Pages + ?Sized>(pages: &P, child: Child) -> Result<AnyLeaf<'_>> {
+    at(child, AnyLeaf::open(pages.page(child)?))
+}
+
+/// Opens a page at level 1 that must hold keys and values.
+#[inline]
+pub(crate) fn open_cells<P: Pages + ?Sized>(pages: &P, child: Child) -> Result<Leaf<'_>> {
+    at(child, Leaf::open(pages.page(child)?))
+}

@@ -1,0 +1,244 @@
+//! A way from the root of a tree to one entry, and the steps from there to its neighbours.
+//!
+//! Owns: descents and movement along the leaves. Must not know: duplicates, values.
+//!
+//! A path is valid as long as the pages on it are: for the life of a snapshot, or until the next change in a write
+//! transaction. Its last index may be one past the leaf's end after a seek or a removal (a *gap*): `settle` moves
+//! such a path to the next entry.
+
+use super::{AnyLeaf, DEPTH_MAX, Pages, Tree, at, damaged, open_branch, open_leaf};
+use crate::error::Result;
+use crate::format::page::Child;
+use crate::order::{Needle, Order};
+
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Step {
+    pub page: Child,
+    pub index: usize,
+}
+
+/// The pages from the root (first) to a leaf (last), with the index taken in each. Empty: no position.
+#[derive(Clone, Debug)]
+pub(crate) struct Path {
+    steps: [Step; DEPTH_MAX],
+    len: usize,
+}
+
+impl Default for Path {
+    fn default() -> Path {
+        Path { steps: [Step::default(); DEPTH_MAX], len: 0 }
+    }
+}
+
+impl Path {
+    pub(crate) fn is_empty(&self) -> bool {
+        self.len == 0
+    }
+
+    pub(crate) fn clear(&mut self) {
+        self.len = 0;
+    }
+
+    /// The steps, root first.
+    pub(crate) fn steps(&self) -> &[Step] {
+        &self.steps[..self.len]
+    }
+
+    pub(crate) fn steps_mut(&mut self) -> &mut [Step] {
+        &mut self.steps[..self.len]
+    }
+
+    /// The step in the leaf. The path must not be empty.
+    #[inline]
+    pub(crate) fn leaf(&self) -> Step {
+        self.steps[self.len - 1]
+    }
+
+    #[inline]
+    pub(crate) fn leaf_mut(&mut self) -> &mut Step {
+        &mut self.steps[self.len - 1]
+    }
+
+    pub(crate) fn push(&mut self, page: Child, index: usize) -> Result<()> {
+        if self.len == DEPTH_MAX {
+            return Err(damaged(page, "a tree deeper than any tree can be"));
+        }
+        self.steps[self.len] = Step { page, index };
+        self.len += 1;
+        Ok(())
+    }
+
+    pub(crate) fn insert_root(&mut self, page: Child, index: usize) -> Result<()> {
+        self.push(Child::default(), 0)?;
+        self.steps.copy_within(0..self.len - 1, 1);
+        self.steps[0] = Step { page, index };
+        Ok(())
+    }
+
+    pub(crate) fn remove_root(&mut self) {
+        self.steps.copy_within(1..self.len, 0);
+        self.len -= 1;
+    }
+
+    /// Whether every branch step takes its page's last child.
+    pub(crate) fn is_rightmost<P: Pages + ?Sized>(&self, pages: &P) -> Result<bool> {
+        for (i, step) in self.steps[..self.len - 1].iter().enumerate() {
+            let branch = open_branch(pages, step.page, (self.len - i) as u8)?;
+            if step.index + 1 != branch.len() {
+                return Ok(false);
+            }
+        }
+        Ok(true)
+    }
+
+    /// Goes to the needle's place: the first entry not below it, or the gap at the end of the leaf that would hold
+    /// it. True if the entry there is the needle.
+    pub(crate) fn seek<P: Pages + ?Sized>(
+        &mut self,
+        pages: &P,
+        tree: &Tree,
+        order: &Order,
+        needle: &Needle<'_>,
+    ) -> Result<bool> {
+        self.clear();
+        if tree.is_empty() {
+            return Ok(false);
+        }
+        let mut child = tree.root;
+        for level in (2..=tree.depth).rev() {
+            let branch = open_branch(pages, child, level)?;
+            let i = at(child, branch.search(needle, order))?;
+            self.push(child, i)?;
+            child = at(child, branch.child(i))?;
+            pages.prefetch(child);
+        }
+        let (i, found) = at(child, open_leaf(pages, child)?.find(needle, order))?;
+        self.push(child, i)?;
+        Ok(found)
+    }
+
+    /// Goes to the first entry; false if the tree is empty.
+    pub(crate) fn first<P: Pages + ?Sized>(&mut self, pages: &P, tree: &Tree) -> Result<bool> {
+        self.clear();
+        if tree.is_empty() {
+            return Ok(false);
+        }
+        self.descend(pages, tree.root, tree.depth, false)
+    }
+
+    /// Goes to the last entry; false if the tree is empty.
+    pub(crate) fn last<P: Pages + ?Sized>(&mut self, pages: &P, tree: &Tree) -> Result<bool> {
+        self.clear();
+        if tree.is_empty() {
+            return Ok(false);
+        }
+        self.descend(pages, tree.root, tree.depth, true)
+    }
+
+    /// Appends the way down from `child` at `level` to its first or last entry.
+    fn descend<P: Pages + ?Sized>(&mut self, pages: &P, child: Child, level: u8, last: bool) -> Result<bool> {
+        let mut child = child;
+        for level in (2..=level).rev() {
+            let branch = open_branch(pages, child, level)?;
+            let i = if last { branch.len() - 1 } else { 0 };
+            self.push(child, i)?;
+            child = at(child, branch.child(i))?;
+        }
+        let leaf = open_leaf(pages, child)?;
+        if leaf.len() == 0 {
+            return Err(damaged(child, "an empty leaf"));
+        }
+        self.push(child, if last { leaf.len() - 1 } else { 0 })?;
+        Ok(true)
+    }
+
+    /// Moves a path that stands in a gap to the entry after it; false (and no position) if there is none.
+    pub(crate) fn settle<P: Pages + ?Sized>(&mut self, pages: &P, order: &Order) -> Result<bool> {
+        if self.is_empty() {
+            return Ok(false);
+        }
+        let leaf = self.leaf();
+        if leaf.index < open_leaf(pages, leaf.page)?.len() {
+            return Ok(true);
+        }
+        self.next_leaf(pages, order)
+    }
+
+    /// Goes to the next entry; false if there is none, and the path stays where it was.
+    #[inline]
+    pub(crate) fn next<P: Pages + ?Sized>(&mut self, pages: &P, order: &Order) -> Result<bool> {
+        let step = self.leaf();
+        if step.index + 1 < open_leaf(pages, step.page)?.len() {
+            self.leaf_mut().index += 1;
+            return Ok(true);
+        }
+        self.next_leaf(pages, order)
+    }
+
+    /// Goes to the previous entry; false if there is none, and the path stays where it was.
+    #[inline]
+    pub(crate) fn prev<P: Pages + ?Sized>(&mut self, pages: &P, order: &Order) -> Result<bool> {
+        if self.leaf().index > 0 {
+            self.leaf_mut().index -= 1;
+            return Ok(true);
+        }
+        self.prev_leaf(pages, order)
+    }
+
+    /// Goes to the first entry of the next leaf.
+    pub(crate) fn next_leaf<P: Pages + ?Sized>(&mut self, pages: &P, order: &Order) -> Result<bool> {
+        self.sideways(pages, order, false)
+    }
+
+    /// Goes to the last entry of the leaf before.
+    pub(crate) fn prev_leaf<P: Pages + ?Sized>(&mut self, pages: &P, order: &Order) -> Result<bool> {
+        self.sideways(pages, order, true)
+    }
+
+    fn sideways<P: Pages + ?Sized>(&mut self, pages: &P, order: &Order, back: bool) -> Result<bool> {
+        let depth = self.len;
+        let from = self.leaf().page;
+        for i in (0..depth - 1).rev() {
+            let level = (depth - i) as u8;
+            let step = self.steps[i];
+            let branch = open_branch(pages, step.page, level)?;
+            let to = if back { step.index.wrapping_sub(1) } else { step.index + 1 };
+            if to < branch.len() {
+                self.steps[i].index = to;
+                self.len = i + 1;
+                let child = at(step.page, branch.child(to))?;
+                self.descend(pages, child, level - 1, back)?;
+                self.check_rising(pages, order, from, back)?;
+                return Ok(true);
+            }
+        }
+        Ok(false)
+    }
+
+    /// The keys must go on rising (falling) across a leaf's border: what keeps a walk over a damaged file finite.
+    fn check_rising<P: Pages + ?Sized>(&self, pages: &P, order: &Order, from: Child, back: bool) -> Result<()> {
+        let to = self.leaf();
+        let old = open_leaf(pages, from)?;
+        let new = open_leaf(pages, to.page)?;
+        if old.len() == 0 {
+            return Ok(());
+        }
+        let edge = at(from, old.key(if back { 0 } else { old.len() - 1 }))?;
+        let key = at(to.page, new.key(to.index))?;
+        let (low, high) = if back { (key, edge) } else { (edge, key) };
+        if order.cmp(low, high).is_lt() { Ok(()) } else { Err(damaged(to.page, "keys out of order between leaves")) }
+    }
+
+    /// The leaf that the path ends in.
+    #[inline]
+    pub(crate) fn open_leaf<'p, P: Pages + ?Sized>(&self, pages: &'p P) -> Result<AnyLeaf<'p>> {
+        open_leaf(pages, self.leaf().page)
+    }
+
+    /// The key at the path.
+    #[inline]
+    pub(crate) fn key<'p, P: Pages + ?Sized>(&self, pages: &'p P) -> Result<&'p [u8]> {
+        let step = self.leaf();
+        at(step.page, open_leaf(pages, step.page)?.key(step.index))
+    }
+}

@@ -1,0 +1,372 @@
+//! Tables by name: their options, and their records in the main table.
+//!
+//! Owns: creating, opening, renaming, dropping tables; the form in which options are stored. Must not know: commits.
+
+use super::work::Work;
+use crate::error::{Error, Result};
+use crate::format::leaf::{Cell, CellKind, LeafMut, key_max};
+use crate::format::page::Child;
+use crate::order::{Comparator, Needle, Order};
+use crate::tree::duplicates::Orders;
+use crate::tree::insert::Entry;
+use crate::tree::record::{self, DUPLICATES, FIXED, Tree};
+use crate::tree::{Pages, PagesMut, Path, at, insert, open_cells, path, range, remove, resize};
+
+/// What a table that holds several values for a key does with them.
+#[derive(Clone, Debug, Default)]
+pub struct Duplicates {
+    order: Order,
+    fixed: bool,
+}
+
+impl Duplicates {
+    /// Sorted bytewise.
+    pub fn sorted() -> Duplicates {
+        Duplicates::default()
+    }
+
+    /// Sorted from the last byte to the first.
+    pub fn reversed() -> Duplicates {
+        Duplicates { order: Order::Reversed, fixed: false }
+    }
+
+    /// Unsigned integers of 4 or 8 bytes in the machine's order; all of one size.
+    pub fn integers() -> Duplicates {
+        Duplicates { order: Order::Native, fixed: true }
+    }
+
+    /// Sorted as the function says.
+    pub fn compared(by: Comparator) -> Duplicates {
+        Duplicates { order: Order::Custom(by), fixed: false }
+    }
+
+    /// The same order, for values that all have one size: they are stored side by side. The first value stored
+    /// decides the size.
+    pub fn fixed_size(self) -> Duplicates {
+        Duplicates { fixed: true, ..self }
+    }
+}
+
+/// What is fixed when a table is created.
+///
+/// ```
+/// use duramen::{Duplicates, Order, TableOptions};
+/// let by_number = TableOptions::new().order(Order::Native);
+/// let index = TableOptions::new().duplicates(Duplicates::sorted());
+/// ```
+#[derive(Clone, Debug, Default)]
+pub struct TableOptions {
+    order: Order,
+    duplicates: Option<Duplicates>,
+    user: u16,
+}
+
+impl TableOptions {
+    /// Keys sorted bytewise, one value for each.
+    pub fn new() -> TableOptions {
+        TableOptions::default()
+    }
+
+    /// How keys sort. A custom order must be given again whenever the table is opened.
+    pub fn order(self, order: Order) -> TableOptions {
+        TableOptions { order, ..self }
+    }
+
+    /// Several sorted values for a key.
+    pub fn duplicates(self, duplicates: Duplicates) -> TableOptions {
+        TableOptions { duplicates: Some(duplicates), ..self }
+    }
+
+    /// Sixteen bits of the caller's own, kept with the table.
+    pub fn user_bits(self, user: u16) -> TableOptions {
+        TableOptions { user, ..self }
+    }
+
+    pub(super) fn tree(&self) -> Tree {
+        let mut tree = Tree { user: self.user, ..Tree::new(&self.order) };
+        if let Some(duplicates) = &self.duplicates {
+            tree.duplicate_order = duplicates.order.code();
+            tree.flags = DUPLICATES | if duplicates.fixed { FIXED } else { 0 };
+        }
+        tree
+    }
+
+    pub(super) fn orders(&self) -> Orders {
+        let duplicate = self.duplicates.as_ref().map(|d| d.order.clone()).unwrap_or_default();
+        Orders { key: self.order.clone(), duplicate }
+    }
+}
+
+/// A sentence part about a table's options.
+pub(super) fn describe(tree: &Tree) -> String {
+    let order = |code| ["bytewise", "reversed", "native integer", "custom"][usize::from(code) % 4];
+    let mut text = format!("{} keys", order(tree.order));
+    if tree.has_duplicates() {
+        text += &format!(" and {} duplicates", order(tree.duplicate_order));
+        if tree.has_fixed() {
+            text += " of one size";
+        }
+    } else {
+        text += " without duplicates";
+    }
+    text
+}
+
+fn show(name: &[u8]) -> String {
+    String::from_utf8_lossy(name).into_owned()
+}
+
+/// The orders of a stored table, checked against what was asked for, if anything was.
+pub(super) fn orders_of(name: &[u8], tree: &Tree, options: Option<&TableOptions>) -> Result<Orders> {
+    let wrong = |wanted: String| Error::TableOptions { name: show(name), found: describe(tree), wanted };
+    if let Some(options) = options {
+        let wanted = options.tree();
+        let shape = |t: &Tree| (t.order, t.duplicate_order, t.flags);
+        if shape(&wanted) != shape(tree) {
+            return Err(wrong(describe(&wanted)));
+        }
+        return Ok(options.orders());
+    }
+    let built_in = |code| {
+        orders_by_code(code).ok_or_else(|| {
+            wrong("an order without its comparison function (give it in the table's options)".to_string())
+        })
+    };
+    Ok(Orders { key: built_in(tree.order)?, duplicate: built_in(tree.duplicate_order)? })
+}
+
+/// The built-in order of this number; none for custom ones.
+pub(crate) fn orders_by_code(code: u8) -> Option<Order> {
+    match code {
+        0 => Some(Order::Bytes),
+        1 => Some(Order::Reversed),
+        2 => Some(Order::Native),
+        _ => None,
+    }
+}
+
+/// The record of a table in the main table; `None` if there is none of this name.
+pub(super) fn find<P: Pages>(pages: &P, main: &Tree, orders: &Orders, name: &[u8]) -> Result<Option<Tree>> {
+    if main.order == 2 && !matches!(name.len(), 4 | 8) {
+        return Ok(None);
+    }
+    let mut path = Path::default();
+    if !path.seek(pages, main, &orders.key, &Needle::new(name, &orders.key))? {
+        return Ok(None);
+    }
+    let step = path.leaf();
+    record_of(step.page, &at(step.page, open_cells(pages, step.page)?.cell(step.index))?).map(Some)
+}
+
+fn record_of(leaf: Child, cell: &Cell<'_>) -> Result<Tree> {
+    if cell.kind != CellKind::Table {
+        return Err(Error::Incompatible { what: "the main table has an ordinary entry of this name" });
+    }
+    at(leaf, Tree::decode(cell.value))
+}
+
+/// Opens a table for writing: its index among the transaction's tables. `create`: make it if it is not there.
+pub(super) fn open(
+    work: &mut Work,
+    name: &[u8],
+    options: Option<&TableOptions>,
+    create: bool,
+) -> Result<Option<usize>> {
+    work.check()?;
+    if let Some(i) = work.tables.iter().skip(1).position(|t| t.name == name && !t.dropped) {
+        let i = i + 1;
+        if options.is_some() {
+            work.tables[i].orders = orders_of(name, &work.tables[i].tree, options)?;
+        }
+        return Ok(Some(i));
+    }
+    let dropped = work.tables.iter().any(|t| t.name == name && t.dropped);
+    let main = &work.tables[0];
+    let saved = if dropped { None } else { find(work, &main.tree, &main.orders, name)? };
+    let (tree, orders) = match saved {
+        Some(tree) => (tree, orders_of(name, &tree, options)?),
+        None if create => {
+            check_name(work, name)?;
+            let options = options.cloned().unwrap_or_default();
+            (options.tree(), options.orders())
+        }
+        None => return Ok(None),
+    };
+    Ok(Some(work.add_table(name, tree, orders, saved)))
+}
+
+fn check_name(work: &Work, name: &[u8]) -> Result<()> {
+    let max = key_max(work.page_size());
+    if name.is_empty() || name.len() > max {
+        return Err(Error::KeyLength { bytes: name.len(), min: 1, max });
+    }
+    let main = &work.tables[0].tree;
+    if main.has_duplicates() || main.order != 0 {
+        return Err(Error::Incompatible { what: "the main table has duplicates or another order than bytewise" });
+    }
+    Ok(())
+}
+
+/// Drops a table and releases its pages.
+pub(super) fn drop_table(work: &mut Work, i: usize) -> Result<()> {
+    clear(work, i)?;
+    work.tables[i].dropped = true;
+    // The name is free for a new table from now on.
+    remove_record(work, i)
+}
+
+/// Empties a table and releases its pages; how many entries it had.
+pub(super) fn clear(work: &mut Work, i: usize) -> Result<u64> {
+    let mut tree = work.tables[i].tree;
+    if i == 0 {
+        drop_named(work)?;
+    }
+    let order = work.tables[i].orders.key.clone();
+    let entries = range::drop_tree(work, &mut tree, &order)?;
+    work.tables[i].tree = tree;
+    work.tables[i].end = None;
+    work.epoch += 1;
+    Ok(entries)
+}
+
+/// Releases every named table, as emptying the main table means.
+fn drop_named(work: &mut Work) -> Result<()> {
+    for name in names(work)? {
+        if let Some(i) = open_any(work, &name)? {
+            drop_table(work, i)?;
+        }
+    }
+    Ok(())
+}
+
+/// Opens a table of whatever order, for a use that compares no keys.
+fn open_any(work: &mut Work, name: &[u8]) -> Result<Option<usize>> {
+    match open(work, name, None, false) {
+        Err(Error::TableOptions { .. }) => {
+            let main = &work.tables[0];
+            let saved = find(work, &main.tree, &main.orders, name)?;
+            let tree = saved.ok_or(Error::BadTable)?;
+            Ok(Some(work.add_table(name, tree, Orders::default(), saved)))
+        }
+        other => other,
+    }
+}
+
+/// Opens a table to drop it, custom order or not.
+pub(super) fn open_to_drop(work: &mut Work, name: &[u8]) -> Result<Option<usize>> {
+    work.check()?;
+    open_any(work, name)
+}
+
+/// Names of all tables, those of this transaction included, sorted.
+pub(super) fn names(work: &Work) -> Result<Vec<Vec<u8>>> {
+    let main = &work.tables[0];
+    let mut found = stored_names(work, &main.tree, &main.orders)?;
+    found.retain(|name| !work.tables.iter().any(|t| t.dropped && &t.name == name));
+    found.extend(work.tables.iter().skip(1).filter(|t| !t.dropped).map(|t| t.name.clone()));
+    found.sort_unstable();
+    found.dedup();
+    Ok(found)
+}
+
+/// Names of the tables in a main table.
+pub(super) fn stored_names<P: Pages>(pages: &P, main: &Tree, orders: &Orders) -> Result<Vec<Vec<u8>>> {
+    let mut names = Vec::new();
+    let mut path = Path::default();
+    let mut there = path.first(pages, main)?;
+    while there {
+        let step: path::Step = path.leaf();
+        let cell = at(step.page, open_cells(pages, step.page)?.cell(step.index))?;
+        if cell.kind == CellKind::Table {
+            names.push(cell.key.to_vec());
+        }
+        there = path.next(pages, &orders.key)?;
+    }
+    Ok(names)
+}
+
+/// Gives a table another name. False if there is no such table.
+pub(super) fn rename(work: &mut Work, from: &[u8], to: &[u8]) -> Result<bool> {
+    let Some(i) = open_to_drop(work, from)? else {
+        return Ok(false);
+    };
+    if open_any(work, to)?.is_some() {
+        return Err(Error::TableExists { name: show(to) });
+    }
+    check_name(work, to)?;
+    remove_record(work, i)?;
+    work.tables[i].name = to.to_vec();
+    Ok(true)
+}
+
+fn remove_record(work: &mut Work, i: usize) -> Result<()> {
+    if work.tables[i].saved.take().is_none() {
+        return Ok(());
+    }
+    let name = work.tables[i].name.clone();
+    with_main(work, |work, tree, orders| {
+        let mut path = Path::default();
+        if path.seek(work, tree, &orders.key, &Needle::new(&name, &orders.key))? {
+            remove(work, tree, &orders.key, &mut path)?;
+            tree.entries = tree.entries.saturating_sub(1);
+        }
+        Ok(())
+    })
+}
+
+fn with_main<R>(work: &mut Work, f: impl FnOnce(&mut Work, &mut Tree, &Orders) -> Result<R>) -> Result<R> {
+    let mut tree = work.tables[0].tree;
+    let orders = work.tables[0].orders.clone();
+    let result = f(work, &mut tree, &orders);
+    work.tables[0].tree = tree;
+    work.tables[0].end = None;
+    work.epoch += 1;
+    result
+}
+
+/// Writes the records of all changed tables into the main table, roots not yet placed.
+pub(super) fn save(work: &mut Work) -> Result<()> {
+    for i in 1..work.tables.len() {
+        let table = &work.tables[i];
+        if !table.dropped && table.saved != Some(table.tree) {
+            save_record(work, i)?;
+        }
+    }
+    Ok(())
+}
+
+fn save_record(work: &mut Work, i: usize) -> Result<()> {
+    let (name, tree) = (work.tables[i].name.clone(), work.tables[i].tree);
+    with_main(work, |work, main, orders| {
+        let mut path = Path::default();
+        let found = path.seek(work, main, &orders.key, &Needle::new(&name, &orders.key))?;
+        let entry = Entry { key: &name, value_bytes: record::BYTES, kind: CellKind::Table };
+        let space = if found {
+            let step = path.leaf();
+            record_of(step.page, &at(step.page, open_cells(work, step.page)?.cell(step.index))?)?;
+            resize(work, main, &orders.key, &mut path, entry)?
+        } else {
+            main.entries += 1;
+            insert(work, main, &orders.key, &mut path, entry)?
+        };
+        space.copy_from_slice(&tree.encode());
+        Ok(())
+    })?;
+    work.tables[i].saved = Some(tree);
+    Ok(())
+}
+
+/// Writes a placed table's record over the one that `save` left: the main table's pages are dirty already.
+pub(super) fn update_record(work: &mut Work, i: usize) -> Result<()> {
+    let name = work.tables[i].name.clone();
+    let tree = work.tables[i].tree;
+    let main = work.tables[0].tree;
+    let orders = work.tables[0].orders.clone();
+    let mut path = Path::default();
+    if !path.seek(work, &main, &orders.key, &Needle::new(&name, &orders.key))? {
+        return Err(Error::BadTable);
+    }
+    let step = path.leaf();
+    LeafMut::new(work.page_mut(step.page)).value_mut(step.index).copy_from_slice(&tree.encode());
+    Ok(())
+}

@@ -1,0 +1,320 @@
+//! The commit, in the order of docs/durability.md.
+//!
+//! Owns: the steps and their order. Must not know: keys.
+
+use std::time::{Instant, SystemTime};
+
+use super::place::{Placer, allocate, release};
+use super::work::Work;
+use crate::error::{Error, Result};
+use crate::format::meta::{Meta, SpaceRoot, TAIL_MAX};
+use crate::format::overflow;
+use crate::format::page;
+use crate::ids::{Extent, Pgno, Txnid};
+use crate::space::log::{Delta, encode_base};
+use crate::store::space_log::{self, payload};
+use crate::store::{CommitTimings, Durability, free_slot, published, write_meta};
+use crate::tree::duplicates::Orders;
+use crate::tree::{Pages, Tree};
+
+/// A durable commit of more pages than this is flushed before its meta page is written, so that opening after a power
+/// cut never has more than this to prove.
+const PROOF_PAGES_MAX: u64 = 4096;
+/// A chain of the space log may be this many pages long before it is begun anew, plus twice its base.
+const CHAIN_PAGES_MIN: u64 = 16;
+
+/// Makes what the transaction did the newest snapshot. On an error nothing of it remains.
+pub(crate) fn commit(work: &mut Work) -> Result<()> {
+    let result = work.check().and_then(|()| steps(work));
+    if result.is_err()
+        && let Some(writer) = work.writer.as_deref_mut()
+    {
+        // The free space was changed in memory for a commit that did not happen.
+        writer.ledger = None;
+    }
+    result
+}
+
+fn steps(work: &mut Work) -> Result<()> {
+    // 1. The tables' records go to the catalog: from here on the shape of every tree is final.
+    super::catalog::save(work)?;
+    if work.dirty.is_empty() && work.placed.extents.is_empty() {
+        return Ok(());
+    }
+    let started = Instant::now();
+    // 2. Dirty pages get their places in the file, and their checksums.
+    release(work)?;
+    let mut placer = Placer::new(work, work.dirty.single_pages())?;
+    let catalog = place_trees(work, &mut placer)?;
+    // 3. What this commit took and freed goes into the log of the free space.
+    let (space, tail) = log_space(work, &mut placer)?;
+    let mut meta = next_meta(work, catalog, space, tail)?;
+    let placed = Instant::now();
+    // 4. The pages are written, and after them the meta page that names them.
+    let (pages, runs) = placer.write(work)?;
+    let flush = needs_flush(work, &meta)?;
+    if flush && meta.proof_pages > PROOF_PAGES_MAX {
+        work.store.flush("flush the commit's pages")?;
+        meta.proof_base = meta.txnid;
+        (meta.proof_sum, meta.proof_pages) = (0, 0);
+    }
+    let written = Instant::now();
+    let (slot, durable_slot) = {
+        let writer = work.writer_mut()?;
+        (free_slot(writer.slot, writer.durable_slot), writer.durable_slot)
+    };
+    write_meta(&*work.store.medium, &meta, slot).map_err(|e| work.store.poison("write the meta page", e))?;
+    // 5. One flush makes both survive a power cut: the meta page proves by its sum that its pages are there.
+    if flush {
+        work.store.flush("flush the commit")?;
+    }
+    let timings = CommitTimings {
+        place_us: (placed - started).as_micros() as u64,
+        write_us: (written - placed).as_micros() as u64,
+        flush_us: written.elapsed().as_micros() as u64,
+        pages: pages + 1,
+        runs: runs + 1,
+    };
+    // 6. Only now may readers see it.
+    publish(work, meta, slot, durable_slot, flush, timings)
+}
+
+fn place_trees(work: &mut Work, placer: &mut Placer) -> Result<Tree> {
+    for i in 1..work.tables.len() {
+        let table = work.tables[i].clone();
+        if table.dropped || !table.tree.root.is_dirty() || table.tree.is_empty() {
+            continue;
+        }
+        work.tables[i].tree.root = placer.tree(work, &table.tree, &table.orders)?;
+        super::catalog::update_record(work, i)?;
+    }
+    let main = work.tables[0].clone();
+    let orders: &Orders = &main.orders;
+    let root = placer.tree(work, &work.tables[0].tree.clone(), orders)?;
+    work.tables[0].tree.root = root;
+    Ok(work.tables[0].tree)
+}
+
+/// Records the commit's changes of the free space: in the meta page while there is room, else in a run of pages.
+fn log_space(work: &mut Work, placer: &mut Placer) -> Result<(SpaceRoot, Vec<u8>)> {
+    let txnid = work.txnid;
+    let (loose, retired) = split_retired(work);
+    let store = work.store.clone();
+    let writer = work.writer_mut()?;
+    let (mut root, mut records, old_end) = (writer.meta.space, writer.meta.tail.clone(), writer.meta.page_count);
+    let ledger = store.ledger(writer)?;
+    for &(extent, birth) in &retired {
+        ledger.space.retire(extent, birth, txnid).map_err(|d| d.at(extent.start))?;
+    }
+    for &extent in &loose {
+        ledger.space.add_free(extent).map_err(|d| d.at(extent.start))?;
+    }
+    let delta = Delta { txnid, end: 0, taken: Vec::new(), retired, added: loose };
+    let first = first_txnid(&records, txnid);
+    let old_records = records.len();
+    delta_into(work, &delta, old_end, &mut records)?;
+    if records.len() > TAIL_MAX {
+        // The run's own pages lengthen the record a little.
+        let pages = space_log::run_pages(records.len() + 64, work.page_size());
+        if root.chain_pages + pages > CHAIN_PAGES_MIN + 2 * root.base_pages {
+            root = new_base(work, placer)?;
+            records.clear();
+        } else {
+            let extent = contiguous(work, pages)?;
+            records.truncate(old_records);
+            trim(work)?;
+            delta_into(work, &delta, old_end, &mut records)?;
+            placer.add_run(work, space_run(work, extent, &payload(root.head, first, &records)), extent);
+            chain_mut(work)?.push((extent, txnid));
+            root = SpaceRoot { head: extent.start, chain_pages: root.chain_pages + pages, ..root };
+            records.clear();
+        }
+    } else {
+        trim(work)?;
+        records.truncate(old_records);
+        delta_into(work, &delta, old_end, &mut records)?;
+    }
+    let ledger = store.ledger(work.writer_mut()?)?;
+    root.free_pages = ledger.space.free_pages() + ledger.space.retired_pages();
+    Ok((root, records))
+}
+
+/// Lowest txnid whose delta is in the tail, or this commit's if the tail is empty.
+fn first_txnid(tail: &[u8], txnid: Txnid) -> Txnid {
+    let mut rest = tail;
+    Delta::decode(&mut rest).map_or(txnid, |delta| delta.txnid)
+}
+
+/// Fills in what the transaction took and what the file grew by, and appends the record.
+fn delta_into(work: &Work, delta: &Delta, old_end: u64, out: &mut Vec<u8>) -> Result<()> {
+    let mut placed = work.placed.extents.clone();
+    placed.sort_unstable();
+    let mut delta = delta.clone();
+    delta.end = work.horizon.page_count;
+    delta.taken = placed.iter().filter_map(|&extent| below(extent, old_end)).collect();
+    // What the file grew by and nobody took is free.
+    let mut next = old_end;
+    for extent in placed.iter().filter(|extent| extent.end().0 > old_end) {
+        if extent.start.0 > next {
+            delta.added.push(Extent::new(Pgno(next), extent.start.0 - next));
+        }
+        next = extent.end().0;
+    }
+    if next < delta.end {
+        delta.added.push(Extent::new(Pgno(next), delta.end - next));
+    }
+    delta.encode(out);
+    Ok(())
+}
+
+/// The part of an extent below a page number.
+fn below(extent: Extent, end: u64) -> Option<Extent> {
+    let pages = extent.pages.min(end.saturating_sub(extent.start.0));
+    (pages > 0).then(|| Extent::new(extent.start, pages))
+}
+
+/// Splits what the transaction freed: its own early placements are free at once, the rest is visible to others.
+fn split_retired(work: &mut Work) -> (Vec<Extent>, Vec<(Extent, Txnid)>) {
+    let mut loose = Vec::new();
+    let mut retired = Vec::new();
+    for freed in &work.dirty.retired {
+        if freed.birth == work.txnid {
+            loose.push(freed.extent);
+        } else {
+            retired.push((freed.extent, freed.birth));
+        }
+    }
+    (loose, retired)
+}
+
+/// Writes all of the free space into one run that begins the chain anew.
+fn new_base(work: &mut Work, placer: &mut Placer) -> Result<SpaceRoot> {
+    let (txnid, store) = (work.txnid, work.store.clone());
+    let old = std::mem::take(chain_mut(work)?);
+    let ledger = store.ledger(work.writer_mut()?)?;
+    for &(extent, birth) in &old {
+        ledger.space.retire(extent, birth, txnid).map_err(|d| d.at(extent.start))?;
+    }
+    let mut records = Vec::new();
+    encode_base(&ledger.space, &mut records);
+    // Taking the run's own pages cuts a free extent in two at most, trimming the end removes one.
+    let pages = space_log::run_pages(records.len() + 64, work.page_size());
+    let extent = contiguous(work, pages)?;
+    trim(work)?;
+    records.clear();
+    let ledger = store.ledger(work.writer_mut()?)?;
+    encode_base(&ledger.space, &mut records);
+    placer.add_run(work, space_run(work, extent, &payload(Pgno(0), Txnid(0), &records)), extent);
+    let base = work.base;
+    for (extent, birth) in old {
+        // Runs of the chain count in the proof like every other page.
+        if birth > base {
+            let header = work.store.pager.header(extent.start, work.horizon)?;
+            work.placed.sum = work.placed.sum.wrapping_sub(page::checksum(header));
+            work.placed.pages = work.placed.pages.wrapping_sub(extent.pages);
+        }
+    }
+    chain_mut(work)?.push((extent, txnid));
+    Ok(SpaceRoot { head: extent.start, chain_pages: pages, base_pages: pages, free_pages: 0 })
+}
+
+fn chain_mut(work: &mut Work) -> Result<&mut Vec<(Extent, Txnid)>> {
+    let store = work.store.clone();
+    Ok(&mut store.ledger(work.writer_mut()?)?.chain)
+}
+
+fn contiguous(work: &mut Work, pages: u64) -> Result<Extent> {
+    Ok(allocate(work, pages, true)?[0])
+}
+
+/// The bytes of a run of the space log.
+fn space_run(work: &Work, extent: Extent, payload: &[u8]) -> Vec<u8> {
+    let mut run = vec![0; extent.pages as usize * work.page_size()];
+    overflow::init_space(&mut run, extent.pages as u32, payload.len() as u32).copy_from_slice(payload);
+    run
+}
+
+/// Gives back the free end of the file if it is worth it: an eighth of the file, and 64 pages at least.
+fn trim(work: &mut Work) -> Result<()> {
+    let store = work.store.clone();
+    let end = work.horizon.page_count;
+    let ledger = store.ledger(work.writer_mut()?)?;
+    let cut = ledger.space.trim_end(Pgno(end)).0;
+    if cut == end {
+        return Ok(());
+    }
+    if end - cut < 64.max(end / 8) {
+        return ledger.space.add_free(Extent::new(Pgno(cut), end - cut)).map_err(|d| d.at(Pgno(cut)));
+    }
+    work.horizon.page_count = cut;
+    Ok(())
+}
+
+fn needs_flush(work: &mut Work, meta: &Meta) -> Result<bool> {
+    let durability = work.durability;
+    let store = work.store.clone();
+    let writer = work.writer_mut()?;
+    Ok(durability == Durability::Durable || store.checkpoint_is_due(writer, meta.proof_pages))
+}
+
+fn next_meta(work: &mut Work, catalog: Tree, space: SpaceRoot, tail: Vec<u8>) -> Result<Meta> {
+    let base = work.base;
+    let (sum, pages) = (work.placed.sum, work.placed.pages);
+    let (mut gone_sum, mut gone_pages) = (0u64, 0u64);
+    for freed in work.dirty.retired.iter().filter(|freed| freed.birth > base) {
+        gone_sum = gone_sum.wrapping_add(freed.checksum.unwrap_or(0));
+        gone_pages += freed.extent.pages;
+    }
+    let (txnid, page_count) = (work.txnid, work.horizon.page_count);
+    let last = &work.writer_mut()?.meta;
+    // While no checkpoint came between, what the commits since the last one wrote is still to be proven.
+    let (old_sum, old_pages) = if base == last.txnid { (0, 0) } else { (last.proof_sum, last.proof_pages) };
+    let now = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).map_or(0, |d| d.as_nanos() as u64);
+    Ok(Meta {
+        sequence: last.sequence + 1,
+        txnid,
+        page_count,
+        catalog,
+        proof_base: base,
+        proof_sum: old_sum.wrapping_add(sum).wrapping_sub(gone_sum),
+        proof_pages: old_pages.wrapping_add(pages).wrapping_sub(gone_pages),
+        space,
+        committed_ns: now,
+        tail,
+        page_size: last.page_size,
+        file_id: last.file_id,
+    })
+}
+
+fn publish(
+    work: &mut Work,
+    meta: Meta,
+    slot: usize,
+    durable_slot: usize,
+    durable: bool,
+    timings: CommitTimings,
+) -> Result<()> {
+    let store = work.store.clone();
+    let txnid = meta.txnid;
+    let bytes = meta.page_count * u64::from(meta.page_size);
+    let writer = work.writer_mut()?;
+    writer.shrunk |= meta.page_count < writer.meta.page_count;
+    writer.meta = meta;
+    writer.slot = slot;
+    writer.last_commit = timings;
+    if let Some(ledger) = &mut writer.ledger {
+        ledger.txnid = txnid;
+    }
+    if durable {
+        store.became_durable(writer)?;
+    } else {
+        store.shared.publish(&published(&writer.meta, slot, durable_slot))?;
+    }
+    // Nothing has been lost: the pages are the file's now.
+    work.placed.extents.clear();
+    if durable && std::mem::take(&mut work.writer_mut()?.shrunk) {
+        store.medium.set_len(bytes).map_err(Error::io("cut off the free end of the data file"))?;
+    }
+    tracing::trace!(txnid = txnid.0, pages = timings.pages, flush_us = timings.flush_us, "committed");
+    Ok(())
+}

@@ -1,0 +1,247 @@
+//! Cursors: every movement that a position in a table can make.
+
+use super::table::{Source, Table, on};
+use super::work::Work;
+use super::write::{TableId, WriteTxn};
+use crate::error::{Error, Result};
+use crate::tree::cursor::{Pair, Position, Trunk};
+
+/// A position in a table for reading.
+///
+/// A new cursor stands nowhere: `next` is then `first`, `prev` is `last`. A movement that finds nothing returns
+/// `None`; after one at either end of the table the cursor stays where it was.
+pub struct Cursor<'t> {
+    table: Table<'t>,
+    position: Position,
+}
+
+/// Gives a cursor one method for each movement of a position.
+macro_rules! movements {
+    ($($(#[$doc:meta])* $name:ident($($argument:ident),*) => $inner:ident;)*) => {
+        impl<'t> Cursor<'t> {
+            $($(#[$doc])*
+            pub fn $name(&mut self, $($argument: impl AsRef<[u8]>),*) -> Result<Option<Pair<'t>>> {
+                let trunk = Trunk { tree: &self.table.tree, orders: &self.table.orders };
+                on!(self.table.source, pages => self.position.$inner(pages, trunk, $($argument.as_ref()),*))
+            })*
+        }
+
+        impl WriteCursor {
+            $($(#[$doc])*
+            pub fn $name<'x>(&mut self, txn: &'x WriteTxn<'_>, $($argument: impl AsRef<[u8]>),*) -> Result<Option<Pair<'x>>> {
+                self.moved(txn.work(), |position, work, trunk| position.$inner(work, trunk, $($argument.as_ref()),*))
+            })*
+        }
+    };
+}
+
+movements! {
+    /// To the first entry.
+    first() => first;
+    /// To the last entry.
+    last() => last;
+    /// To the next entry: the key's next value, else the first of the next key.
+    next() => next;
+    /// To the entry before: the key's value before, else the last of the key before.
+    prev() => prev;
+    /// To the first value of the next key.
+    next_key() => next_key;
+    /// To the last value of the key before.
+    prev_key() => prev_key;
+    /// To the next value of the same key.
+    next_duplicate() => next_duplicate;
+    /// To the value before of the same key.
+    prev_duplicate() => prev_duplicate;
+    /// To the first value of the same key.
+    first_duplicate() => first_duplicate;
+    /// To the last value of the same key.
+    last_duplicate() => last_duplicate;
+    /// To this key (its first value).
+    seek(key) => seek;
+    /// To the first entry whose key is this one or after it.
+    seek_at_or_after(key) => seek_at_or_after;
+    /// To this key with this very value.
+    seek_pair(key, value) => seek_exact_pair;
+    /// To this key with the first value that is this one or after it.
+    seek_pair_at_or_after(key, value) => seek_pair_at_or_after;
+    /// The entry that the cursor stands on.
+    current() => current;
+    /// The key, and its fixed-size values from the current one to the end of their page, side by side. The cursor is
+    /// then on the last of them.
+    multiple() => multiple;
+    /// As `multiple`, for the next page of the key's values.
+    next_multiple() => next_multiple;
+    /// As `multiple`, for the page before; the cursor is then on the first of them.
+    prev_multiple() => multiple_before;
+}
+
+impl<'t> Cursor<'t> {
+    pub(super) fn new(table: Table<'t>, position: Position) -> Cursor<'t> {
+        Cursor { table, position }
+    }
+
+    /// How many values the key has that the cursor stands on.
+    pub fn count(&self) -> Result<u64> {
+        if !self.position.is_on() {
+            return Err(Error::Usage { what: "a cursor that stands on no entry was asked for a count" });
+        }
+        on!(self.table.source, pages => self.position.count(pages, self.table.trunk()))
+    }
+}
+
+/// A position in a table of a write transaction. It borrows nothing: the transaction is given to each call, so that
+/// any number of cursors may be used between changes. After changes by others it stands on the same entry, or, if
+/// that is gone, in the gap where it was: `next` then gives the entry after it.
+#[derive(Clone)]
+pub struct WriteCursor {
+    table: TableId,
+    position: Position,
+    epoch: u64,
+    /// The entry it stands on, to find it again after a change.
+    key: Vec<u8>,
+    value: Vec<u8>,
+    placed: bool,
+}
+
+impl WriteCursor {
+    pub(super) fn new(table: TableId) -> WriteCursor {
+        let (key, value) = (Vec::new(), Vec::new());
+        WriteCursor { table, position: Position::default(), epoch: 0, key, value, placed: false }
+    }
+
+    /// The table that it is a cursor of.
+    pub fn table(&self) -> TableId {
+        self.table
+    }
+
+    /// How many values the key has that the cursor stands on.
+    pub fn count(&mut self, txn: &WriteTxn<'_>) -> Result<u64> {
+        let work = txn.work();
+        self.sync(work)?;
+        if !self.position.is_on() {
+            return Err(Error::Usage { what: "a cursor that stands on no entry was asked for a count" });
+        }
+        self.position.count(work, self.trunk(work)?)
+    }
+
+    /// Stores an entry as [`super::TableMut::put`] does and stands on it.
+    pub fn put(&mut self, txn: &mut WriteTxn<'_>, key: impl AsRef<[u8]>, value: impl AsRef<[u8]>) -> Result<()> {
+        let (key, value) = (key.as_ref(), value.as_ref());
+        txn.table_by_id(self.table)?.put(key, value)?;
+        self.stand_on(key, value);
+        Ok(())
+    }
+
+    /// Stands on this entry, which has just been stored.
+    pub fn stand_on(&mut self, key: &[u8], value: &[u8]) {
+        self.remember(key, value);
+        self.epoch = 0;
+    }
+
+    /// Gives the entry that the cursor stands on another value. In a table with duplicates the new one must sort at
+    /// the same place: anything else is [`Error::Incompatible`].
+    pub fn replace(&mut self, txn: &mut WriteTxn<'_>, value: impl AsRef<[u8]>) -> Result<()> {
+        let value = value.as_ref();
+        self.on_entry(txn)?;
+        let key = self.key.clone();
+        if txn.work().table(self.table)?.tree.has_duplicates() {
+            let order = txn.work().table(self.table)?.orders.duplicate.clone();
+            if order.cmp(&self.value, value).is_ne() {
+                return Err(Error::Incompatible {
+                    what: "a duplicate can only be replaced by one that sorts the same",
+                });
+            }
+            if self.value != value {
+                let mut table = txn.table_by_id(self.table)?;
+                table.delete_duplicate(&key, &self.value)?;
+                table.put(&key, value)?;
+            }
+        } else {
+            txn.table_by_id(self.table)?.put(&key, value)?;
+        }
+        self.stand_on(&key, value);
+        Ok(())
+    }
+
+    /// Removes the entry that the cursor stands on. `next` then gives the one after it.
+    pub fn delete(&mut self, txn: &mut WriteTxn<'_>) -> Result<()> {
+        self.on_entry(txn)?;
+        let duplicates = txn.work().table(self.table)?.tree.has_duplicates();
+        let mut table = txn.table_by_id(self.table)?;
+        if duplicates {
+            table.delete_duplicate(&self.key, &self.value)?;
+        } else {
+            table.delete(&self.key)?;
+        }
+        Ok(())
+    }
+
+    /// Removes the key that the cursor stands on with all its values.
+    pub fn delete_key(&mut self, txn: &mut WriteTxn<'_>) -> Result<()> {
+        self.on_entry(txn)?;
+        txn.table_by_id(self.table)?.delete(&self.key)?;
+        // Whatever value it stood on, the gap is where the key was.
+        self.value.clear();
+        Ok(())
+    }
+
+    fn on_entry(&mut self, txn: &WriteTxn<'_>) -> Result<()> {
+        self.sync(txn.work())?;
+        if self.position.is_on() {
+            return Ok(());
+        }
+        Err(Error::Usage { what: "a cursor that stands on no entry was asked to change it" })
+    }
+
+    fn trunk<'w>(&self, work: &'w Work) -> Result<Trunk<'w>> {
+        let table = work.table(self.table)?;
+        Ok(Trunk { tree: &table.tree, orders: &table.orders })
+    }
+
+    /// Finds its place again if anything has changed since it was found.
+    fn sync(&mut self, work: &Work) -> Result<()> {
+        if self.epoch == work.epoch {
+            return Ok(());
+        }
+        let trunk = self.trunk(work)?;
+        if self.placed {
+            self.position.restore(work, trunk, &self.key, &self.value)?;
+        } else {
+            self.position.unset();
+        }
+        self.epoch = work.epoch;
+        Ok(())
+    }
+
+    fn moved<'x>(
+        &mut self,
+        work: &'x Work,
+        step: impl FnOnce(&mut Position, &'x Work, Trunk<'_>) -> Result<Option<Pair<'x>>>,
+    ) -> Result<Option<Pair<'x>>> {
+        work.check()?;
+        self.sync(work)?;
+        let trunk = self.trunk(work)?;
+        let was_in_gap = !self.position.is_on();
+        let found = step(&mut self.position, work, trunk)?;
+        if self.position.is_on() {
+            if let Some((key, value)) = self.position.current(work, trunk)? {
+                self.remember(key, value);
+            }
+        } else if !was_in_gap {
+            // In a gap after a search for what is not there: after a change it stands nowhere.
+            self.placed = false;
+        }
+        Ok(found)
+    }
+
+    fn remember(&mut self, key: &[u8], value: &[u8]) {
+        self.key.clear();
+        self.key.extend_from_slice(key);
+        self.value.clear();
+        // Only short values can be duplicates; a long one need not be remembered to find the key again.
+        if value.len() <= 1 << 14 {
+            self.value.extend_from_slice(value);
+        }
+        self.placed = true;
+    }
+}

@@ -1,0 +1,397 @@
+//! Iterators over a table, from either end.
+//!
+//! Owns: ranges, and where two ends meet. Must not know: how pages change.
+//!
+//! A table without duplicates is walked leaf by leaf: inside a leaf a step is an index. A table with them is walked
+//! by two cursors.
+
+use std::ops::{Bound, RangeBounds};
+
+use super::table::{Source, Table, on};
+use crate::error::Result;
+use crate::format::leaf::Leaf;
+use crate::format::page::Child;
+use crate::order::{Needle, Order};
+use crate::tree::cursor::{Pair, Position, Trunk};
+use crate::tree::duplicates::Orders;
+use crate::tree::{Path, Tree, at, open_cells, value};
+
+/// Entries of a table in order; see [`Table::iter`] and [`Table::range`].
+pub struct Iter<'t>(Kind<'t>);
+
+/// Keys of a table in order; see [`Table::keys`].
+pub struct Keys<'t>(KeyKind<'t>);
+
+enum Kind<'t> {
+    Plain(Box<Leaves<'t>>),
+    Pairs(Box<Pairs<'t>>),
+    Empty,
+}
+
+enum KeyKind<'t> {
+    Plain(Box<Leaves<'t>>),
+    Pairs(Box<(Table<'t>, Position, bool)>),
+}
+
+/// A bound in a form that both kinds start from.
+type Edge = Bound<Vec<u8>>;
+
+impl<'t> Iter<'t> {
+    pub(super) fn new(table: &Table<'t>, _all: std::ops::RangeFull) -> Iter<'t> {
+        Iter::between(table, Bound::Unbounded, Bound::Unbounded).unwrap_or(Iter(Kind::Empty))
+    }
+
+    pub(super) fn ranged<K: AsRef<[u8]>>(table: &Table<'t>, range: &impl RangeBounds<K>) -> Result<Iter<'t>> {
+        let owned = |bound: Bound<&K>| bound.map(|key| key.as_ref().to_vec());
+        let (low, high) = (owned(range.start_bound()), owned(range.end_bound()));
+        if let (Bound::Included(a) | Bound::Excluded(a), Bound::Included(b) | Bound::Excluded(b)) = (&low, &high)
+            && table.orders.key.cmp(a, b).is_gt()
+        {
+            return Ok(Iter(Kind::Empty));
+        }
+        Iter::between(table, low, high)
+    }
+
+    pub(super) fn prefixed(table: &Table<'t>, prefix: &[u8]) -> Result<Iter<'t>> {
+        let mut end = prefix.to_vec();
+        while end.last() == Some(&u8::MAX) {
+            end.pop();
+        }
+        let high = match end.last_mut() {
+            Some(last) => {
+                *last += 1;
+                Bound::Excluded(end)
+            }
+            None => Bound::Unbounded,
+        };
+        Iter::between(table, Bound::Included(prefix.to_vec()), high)
+    }
+
+    pub(super) fn of_key(table: &Table<'t>, key: &[u8]) -> Result<Iter<'t>> {
+        Iter::between(table, Bound::Included(key.to_vec()), Bound::Included(key.to_vec()))
+    }
+
+    fn between(table: &Table<'t>, low: Edge, high: Edge) -> Result<Iter<'t>> {
+        if table.tree.is_empty() {
+            return Ok(Iter(Kind::Empty));
+        }
+        Ok(Iter(if table.tree.has_duplicates() {
+            Kind::Pairs(Box::new(Pairs::new(table, low, high)))
+        } else {
+            Kind::Plain(Box::new(Leaves::new(table, &low, &high)?))
+        }))
+    }
+}
+
+impl<'t> Iterator for Iter<'t> {
+    type Item = Result<Pair<'t>>;
+
+    #[inline]
+    fn next(&mut self) -> Option<Self::Item> {
+        match &mut self.0 {
+            Kind::Plain(leaves) => leaves.next_pair(),
+            Kind::Pairs(pairs) => pairs.step(false),
+            Kind::Empty => None,
+        }
+    }
+}
+
+impl DoubleEndedIterator for Iter<'_> {
+    #[inline]
+    fn next_back(&mut self) -> Option<Self::Item> {
+        match &mut self.0 {
+            Kind::Plain(leaves) => leaves.next_pair_back(),
+            Kind::Pairs(pairs) => pairs.step(true),
+            Kind::Empty => None,
+        }
+    }
+}
+
+impl<'t> Keys<'t> {
+    pub(super) fn new(table: &Table<'t>) -> Keys<'t> {
+        if !table.tree.has_duplicates()
+            && !table.tree.is_empty()
+            && let Ok(leaves) = Leaves::new(table, &Bound::Unbounded, &Bound::Unbounded)
+        {
+            return Keys(KeyKind::Plain(Box::new(leaves)));
+        }
+        let table = Table { source: table.source, tree: table.tree, orders: table.orders.clone() };
+        Keys(KeyKind::Pairs(Box::new((table, Position::default(), false))))
+    }
+}
+
+impl<'t> Iterator for Keys<'t> {
+    type Item = Result<&'t [u8]>;
+
+    #[inline]
+    fn next(&mut self) -> Option<Self::Item> {
+        match &mut self.0 {
+            KeyKind::Plain(leaves) => leaves.next_key(),
+            KeyKind::Pairs(parts) => {
+                let (table, position, done) = &mut **parts;
+                if *done {
+                    return None;
+                }
+                let trunk = Trunk { tree: &table.tree, orders: &table.orders };
+                let next = on!(table.source, pages => position.next_key(pages, trunk)).transpose();
+                *done = !matches!(next, Some(Ok(_)));
+                next.map(|pair| pair.map(|(key, _)| key))
+            }
+        }
+    }
+}
+
+/// One end of a walk along leaves: items before `index` (of the front) or from it on (of the back) are done.
+struct End<'t> {
+    path: Path,
+    page: Child,
+    leaf: Leaf<'t>,
+    index: usize,
+}
+
+/// A walk along the leaves of a table without duplicates.
+struct Leaves<'t> {
+    source: Source<'t>,
+    tree: Tree,
+    order: Order,
+    front: Option<End<'t>>,
+    back: Option<End<'t>>,
+    done: bool,
+}
+
+impl<'t> Leaves<'t> {
+    fn new(table: &Table<'t>, low: &Edge, high: &Edge) -> Result<Leaves<'t>> {
+        let order = table.orders.key.clone();
+        let mut leaves = Leaves { source: table.source, tree: table.tree, order, front: None, back: None, done: false };
+        leaves.front = match low {
+            Bound::Unbounded => None,
+            Bound::Included(key) => Some(leaves.end_at(key, false)?),
+            Bound::Excluded(key) => Some(leaves.end_at(key, true)?),
+        };
+        leaves.back = match high {
+            Bound::Unbounded => None,
+            Bound::Included(key) => Some(leaves.end_at(key, true)?),
+            Bound::Excluded(key) => Some(leaves.end_at(key, false)?),
+        };
+        Ok(leaves)
+    }
+
+    /// An end before a key's place, or after it.
+    fn end_at(&self, key: &[u8], after: bool) -> Result<End<'t>> {
+        let mut path = Path::default();
+        let needle = Needle::new(key, &self.order);
+        let found = on!(self.source, pages => path.seek(pages, &self.tree, &self.order, &needle))?;
+        let mut end = self.end_from(path)?;
+        end.index += usize::from(found && after);
+        Ok(end)
+    }
+
+    fn end_from(&self, path: Path) -> Result<End<'t>> {
+        let step = path.leaf();
+        let leaf = on!(self.source, pages => open_cells(pages, step.page))?;
+        Ok(End { path, page: step.page, leaf, index: step.index })
+    }
+
+    fn outermost(&self, last: bool) -> Result<End<'t>> {
+        let mut path = Path::default();
+        if last {
+            on!(self.source, pages => path.last(pages, &self.tree))?;
+        } else {
+            on!(self.source, pages => path.first(pages, &self.tree))?;
+        }
+        let mut end = self.end_from(path)?;
+        end.index += usize::from(last);
+        Ok(end)
+    }
+
+    fn finish<T>(&mut self, result: Result<Option<T>>) -> Option<Result<T>> {
+        let item = result.transpose();
+        self.done |= !matches!(item, Some(Ok(_)));
+        item
+    }
+
+    #[inline]
+    fn next_pair(&mut self) -> Option<Result<Pair<'t>>> {
+        match self.advance() {
+            Ok(Some((page, leaf, i))) => {
+                let item = at(page, leaf.cell(i))
+                    .and_then(|cell| Ok((cell.key, on!(self.source, pages => value::load(pages, page, &cell))?)));
+                Some(item)
+            }
+            Ok(None) => self.finish(Ok(None)),
+            Err(error) => self.finish(Err(error)),
+        }
+    }
+
+    #[inline]
+    fn next_key(&mut self) -> Option<Result<&'t [u8]>> {
+        match self.advance() {
+            Ok(Some((page, leaf, i))) => Some(at(page, leaf.key(i))),
+            Ok(None) => self.finish(Ok(None)),
+            Err(error) => self.finish(Err(error)),
+        }
+    }
+
+    #[inline]
+    fn next_pair_back(&mut self) -> Option<Result<Pair<'t>>> {
+        match self.retreat() {
+            Ok(Some((page, leaf, i))) => {
+                let item = at(page, leaf.cell(i))
+                    .and_then(|cell| Ok((cell.key, on!(self.source, pages => value::load(pages, page, &cell))?)));
+                Some(item)
+            }
+            Ok(None) => self.finish(Ok(None)),
+            Err(error) => self.finish(Err(error)),
+        }
+    }
+
+    /// The next place from the front: leaf and index.
+    #[inline]
+    fn advance(&mut self) -> Result<Option<(Child, Leaf<'t>, usize)>> {
+        if self.done {
+            return Ok(None);
+        }
+        loop {
+            let Some(front) = &mut self.front else {
+                self.front = Some(self.outermost(false)?);
+                continue;
+            };
+            let stop = self.back.as_ref().filter(|back| back.page == front.page).map(|back| back.index);
+            if front.index < stop.unwrap_or(front.leaf.len()) {
+                front.index += 1;
+                return Ok(Some((front.page, front.leaf, front.index - 1)));
+            }
+            if stop.is_some() || !on!(self.source, pages => front.path.next_leaf(pages, &self.order))? {
+                self.done = true;
+                return Ok(None);
+            }
+            let step = front.path.leaf();
+            front.page = step.page;
+            front.leaf = on!(self.source, pages => open_cells(pages, step.page))?;
+            front.index = 0;
+        }
+    }
+
+    /// The next place from the back.
+    #[inline]
+    fn retreat(&mut self) -> Result<Option<(Child, Leaf<'t>, usize)>> {
+        if self.done {
+            return Ok(None);
+        }
+        loop {
+            let Some(back) = &mut self.back else {
+                self.back = Some(self.outermost(true)?);
+                continue;
+            };
+            let stop = self.front.as_ref().filter(|front| front.page == back.page).map(|front| front.index);
+            if back.index > stop.unwrap_or(0) {
+                back.index -= 1;
+                return Ok(Some((back.page, back.leaf, back.index)));
+            }
+            if stop.is_some() || !on!(self.source, pages => back.path.prev_leaf(pages, &self.order))? {
+                self.done = true;
+                return Ok(None);
+            }
+            let step = back.path.leaf();
+            back.page = step.page;
+            back.leaf = on!(self.source, pages => open_cells(pages, step.page))?;
+            back.index = back.leaf.len();
+        }
+    }
+}
+
+/// A walk along the entries of a table with duplicates.
+struct Pairs<'t> {
+    source: Source<'t>,
+    tree: Tree,
+    orders: Orders,
+    low: Edge,
+    high: Edge,
+    front: Position,
+    back: Position,
+    /// What each end gave last, to see them meet.
+    last: [Option<Pair<'t>>; 2],
+    done: bool,
+}
+
+impl<'t> Pairs<'t> {
+    fn new(table: &Table<'t>, low: Edge, high: Edge) -> Pairs<'t> {
+        Pairs {
+            source: table.source,
+            tree: table.tree,
+            orders: table.orders.clone(),
+            low,
+            high,
+            front: Position::default(),
+            back: Position::default(),
+            last: [None, None],
+            done: false,
+        }
+    }
+
+    fn step(&mut self, back: bool) -> Option<Result<Pair<'t>>> {
+        if self.done {
+            return None;
+        }
+        let item = match self.candidate(back) {
+            Ok(Some(pair)) if self.is_inside(pair, back) => {
+                self.last[usize::from(back)] = Some(pair);
+                return Some(Ok(pair));
+            }
+            Ok(_) => None,
+            Err(error) => Some(Err(error)),
+        };
+        self.done = true;
+        item
+    }
+
+    fn candidate(&mut self, back: bool) -> Result<Option<Pair<'t>>> {
+        let trunk = Trunk { tree: &self.tree, orders: &self.orders };
+        let begun = self.last[usize::from(back)].is_some();
+        on!(self.source, pages => match (back, begun) {
+            (false, true) => self.front.next(pages, trunk),
+            (true, true) => self.back.prev(pages, trunk),
+            (false, false) => match &self.low {
+                Bound::Unbounded => self.front.first(pages, trunk),
+                Bound::Included(key) => self.front.seek_at_or_after(pages, trunk, key),
+                Bound::Excluded(key) => match self.front.seek_at_or_after(pages, trunk, key)? {
+                    Some((found, _)) if self.orders.key.cmp(found, key).is_eq() => self.front.next_key(pages, trunk),
+                    other => Ok(other),
+                },
+            },
+            (true, false) => match &self.high {
+                Bound::Unbounded => self.back.last(pages, trunk),
+                Bound::Included(key) | Bound::Excluded(key) => {
+                    let included = matches!(self.high, Bound::Included(_));
+                    match self.back.seek_at_or_after(pages, trunk, key)? {
+                        None => self.back.last(pages, trunk),
+                        Some((found, _)) if included && self.orders.key.cmp(found, key).is_eq() => {
+                            self.back.last_duplicate(pages, trunk)
+                        }
+                        Some(_) => self.back.prev_key(pages, trunk),
+                    }
+                }
+            },
+        })
+    }
+
+    /// Whether an entry lies within the bounds and has not been given from the other end.
+    fn is_inside(&self, (key, value): Pair<'t>, back: bool) -> bool {
+        let cmp = |other: &[u8]| self.orders.key.cmp(key, other);
+        let above = match &self.low {
+            Bound::Unbounded => true,
+            Bound::Included(low) => cmp(low).is_ge(),
+            Bound::Excluded(low) => cmp(low).is_gt(),
+        };
+        let below = match &self.high {
+            Bound::Unbounded => true,
+            Bound::Included(high) => cmp(high).is_le(),
+            Bound::Excluded(high) => cmp(high).is_lt(),
+        };
+        let met = self.last[usize::from(!back)].is_some_and(|(other_key, other_value)| {
+            let order = cmp(other_key).then_with(|| self.orders.duplicate.cmp(value, other_value));
+            if back { order.is_le() } else { order.is_ge() }
+        });
+        above && below && !met
+    }
+}

@@ -1,0 +1,27 @@
+//! Transactions: reading a snapshot, writing the next one.
+//!
+//! Owns: what users hold ([`Snapshot`], [`WriteTxn`], tables, cursors, iterators). Must not know: how a database is
+//! opened.
+
+mod catalog;
+mod commit;
+mod cursor;
+mod iter;
+mod place;
+mod snapshot;
+mod table;
+mod table_mut;
+mod update;
+pub(crate) mod work;
+mod write;
+
+pub(crate) use catalog::orders_by_code;
+pub use catalog::{Duplicates, TableOptions};
+pub use cursor::{Cursor, WriteCursor};
+pub use iter::{Iter, Keys};
+pub(crate) use snapshot::Held;
+pub use snapshot::Snapshot;
+pub use table::{Table, TableStats};
+pub use table_mut::TableMut;
+pub use update::Put;
+pub use write::{TableId, WriteTxn};

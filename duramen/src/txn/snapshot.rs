@@ -1,0 +1,181 @@
+//! A read transaction: one immutable state of the database.
+
+use std::sync::Arc;
+
+use super::catalog::{self, TableOptions};
+use super::table::{Source, Table};
+use crate::error::{Error, Result};
+use crate::format::overflow;
+use crate::format::page::{Child, Kind};
+use crate::ids::Txnid;
+use crate::pager::Horizon;
+use crate::readers::ReadSlot;
+use crate::store::{Store, Unpacked};
+use crate::tree::duplicates::Orders;
+use crate::tree::{Pages, Tree, at, damaged};
+
+/// A read transaction: the database as the newest commit left it when the transaction began, for as long as it lives.
+///
+/// Beginning one takes no lock and allocates nothing; reading copies nothing: keys and values are slices of the
+/// mapped file. It is [`Send`], and any number may live in one thread. While it lives, the pages that it can see are
+/// not reused, and no others are held back. Keep one for as long as it is useful; [`Snapshot::reset`] lets go of the
+/// state and keeps the object.
+pub struct Snapshot<'db> {
+    store: Held<'db>,
+    slot: Option<ReadSlot>,
+    horizon: Horizon,
+    main: Tree,
+}
+
+/// A snapshot borrows its database or shares it.
+pub(crate) enum Held<'db> {
+    Borrowed(&'db Store),
+    Shared(Arc<Store>),
+}
+
+impl std::ops::Deref for Held<'_> {
+    type Target = Store;
+
+    #[inline]
+    fn deref(&self) -> &Store {
+        match self {
+            Held::Borrowed(store) => store,
+            Held::Shared(store) => store,
+        }
+    }
+}
+
+impl std::fmt::Debug for Snapshot<'_> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "Snapshot({})", self.horizon.txnid)
+    }
+}
+
+impl<'db> Snapshot<'db> {
+    #[inline]
+    pub(crate) fn begin(store: Held<'db>) -> Result<Snapshot<'db>> {
+        let (slot, newest) = store.begin_read()?;
+        let state = Unpacked::of(&newest);
+        Ok(Snapshot { store, slot: Some(slot), horizon: state.horizon(newest.txnid), main: state.catalog })
+    }
+
+    /// Number of the commit that it shows; 0 in a database without any.
+    pub fn txnid(&self) -> Txnid {
+        self.horizon.txnid
+    }
+
+    /// Opens a table. [`Error::NoSuchTable`] if there is none of this name.
+    pub fn table(&self, name: impl AsRef<[u8]>) -> Result<Table<'_>> {
+        let name = name.as_ref();
+        self.find_table(name, None)?
+            .ok_or_else(|| Error::NoSuchTable { name: String::from_utf8_lossy(name).into_owned() })
+    }
+
+    /// Opens a table whose options must be these (the way to give a custom order its function).
+    pub fn table_with(&self, name: impl AsRef<[u8]>, options: &TableOptions) -> Result<Table<'_>> {
+        let name = name.as_ref();
+        self.find_table(name, Some(options))?
+            .ok_or_else(|| Error::NoSuchTable { name: String::from_utf8_lossy(name).into_owned() })
+    }
+
+    /// Opens a table if it is there.
+    pub fn find_table(&self, name: impl AsRef<[u8]>, options: Option<&TableOptions>) -> Result<Option<Table<'_>>> {
+        self.check()?;
+        let name = name.as_ref();
+        let orders = catalog::orders_of(b"", &self.main, None)?;
+        let Some(tree) = catalog::find(self, &self.main, &orders, name)? else {
+            return Ok(None);
+        };
+        let orders = catalog::orders_of(name, &tree, options)?;
+        Ok(Some(Table::new(Source::Snapshot(self), tree, orders)))
+    }
+
+    /// The main table: it has no name and holds the records of all others under theirs. Ordinary entries may stand
+    /// beside them.
+    pub fn main_table(&self) -> Result<Table<'_>> {
+        self.check()?;
+        let orders = catalog::orders_of(b"", &self.main, None)?;
+        Ok(Table::new(Source::Snapshot(self), self.main, orders))
+    }
+
+    /// As [`Snapshot::main_table`], with the functions of its custom orders.
+    pub fn main_table_with(&self, options: &TableOptions) -> Result<Table<'_>> {
+        self.check()?;
+        Ok(Table::new(Source::Snapshot(self), self.main, options.orders()))
+    }
+
+    /// Names of all tables, sorted bytewise.
+    pub fn table_names(&self) -> Result<Vec<Vec<u8>>> {
+        self.check()?;
+        catalog::stored_names(self, &self.main, &Orders::default())
+    }
+
+    /// Lets go of the state, so that its pages can be reused. Every use but [`Snapshot::renew`] is then an error.
+    pub fn reset(&mut self) {
+        if let Some(slot) = self.slot.take() {
+            self.store.shared.end_read(slot);
+        }
+    }
+
+    /// Takes the newest state instead of the one held (or let go of).
+    pub fn renew(&mut self) -> Result<()> {
+        self.reset();
+        let (slot, newest) = self.store.begin_read()?;
+        let state = Unpacked::of(&newest);
+        self.slot = Some(slot);
+        self.horizon = state.horizon(newest.txnid);
+        self.main = state.catalog;
+        Ok(())
+    }
+
+    #[inline]
+    fn check(&self) -> Result<()> {
+        if self.slot.is_some() { Ok(()) } else { Err(Error::Usage { what: "a snapshot was used after `reset`" }) }
+    }
+
+    pub(crate) fn store(&self) -> &Store {
+        &self.store
+    }
+
+    pub(crate) fn horizon(&self) -> Horizon {
+        self.horizon
+    }
+
+    pub(crate) fn main_tree(&self) -> &Tree {
+        &self.main
+    }
+}
+
+impl Drop for Snapshot<'_> {
+    #[inline]
+    fn drop(&mut self) {
+        self.reset();
+    }
+}
+
+impl Pages for Snapshot<'_> {
+    fn page_size(&self) -> usize {
+        self.store.pager.page_size
+    }
+
+    #[inline]
+    fn page(&self, child: Child) -> Result<&[u8]> {
+        if child.is_dirty() {
+            return Err(damaged(child, "a pointer that only a writer's memory may hold"));
+        }
+        self.store.pager.page(child.pgno(), self.horizon)
+    }
+
+    fn run(&self, child: Child, bytes: u32) -> Result<&[u8]> {
+        if child.is_dirty() {
+            return Err(damaged(child, "a pointer that only a writer's memory may hold"));
+        }
+        let run = self.store.pager.run(child.pgno(), Kind::Overflow, Some(bytes), self.horizon)?;
+        at(child, overflow::open(run))
+    }
+
+    #[inline]
+    fn prefetch(&self, child: Child) {
+        self.store.pager.prefetch(child.pgno(), self.horizon);
+    }
+}

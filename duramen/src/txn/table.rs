@@ -1,0 +1,190 @@
+//! A table, for reading: in a snapshot, or in a write transaction as it stands.
+
+use std::ops::RangeBounds;
+
+use super::cursor::Cursor;
+use super::iter::{Iter, Keys};
+use super::snapshot::Snapshot;
+use super::work::Work;
+use crate::error::Result;
+use crate::format::page::Child;
+use crate::order::Needle;
+use crate::tree::cursor::{Position, Trunk};
+use crate::tree::duplicates::Orders;
+use crate::tree::{Pages, Tree, get, value};
+
+/// Where a table's pages come from.
+#[derive(Clone, Copy)]
+pub(crate) enum Source<'t> {
+    Snapshot(&'t Snapshot<'t>),
+    Work(&'t Work),
+}
+
+/// Runs an expression over the source's own type, so that the hot paths are compiled for each.
+macro_rules! on {
+    ($source:expr, $pages:ident => $body:expr) => {
+        match $source {
+            Source::Snapshot($pages) => $body,
+            Source::Work($pages) => $body,
+        }
+    };
+}
+pub(crate) use on;
+
+/// A table, for reading. Keys and values that it returns live as long as the transaction is borrowed.
+pub struct Table<'t> {
+    pub(super) source: Source<'t>,
+    pub(super) tree: Tree,
+    pub(super) orders: Orders,
+}
+
+/// What a table consists of. Pages of the trees of duplicates in it are not counted.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct TableStats {
+    /// Entries, each duplicate counted.
+    pub entries: u64,
+    /// Levels of the tree; a single leaf is 1, an empty table 0.
+    pub depth: u32,
+    /// Branch pages.
+    pub branch_pages: u64,
+    /// Leaf pages.
+    pub leaf_pages: u64,
+    /// Overflow pages.
+    pub overflow_pages: u64,
+    /// Bytes in a page.
+    pub page_size: usize,
+    /// Key order by name.
+    pub order: &'static str,
+    /// Order of the duplicates by name, if the table has them.
+    pub duplicates: Option<&'static str>,
+    /// Whether all duplicates have one size.
+    pub fixed_size: bool,
+    /// Size of fixed-size duplicates; 0 before the first.
+    pub item_bytes: u16,
+    /// The sixteen bits given at creation.
+    pub user_bits: u16,
+}
+
+pub(super) fn stats_of(tree: &Tree, page_size: usize) -> TableStats {
+    let name = |code: u8| ["bytes", "reversed", "native", "custom"][usize::from(code) % 4];
+    TableStats {
+        entries: tree.entries,
+        depth: u32::from(tree.depth),
+        branch_pages: tree.branches,
+        leaf_pages: tree.leaves,
+        overflow_pages: tree.overflows,
+        page_size,
+        order: name(tree.order),
+        duplicates: tree.has_duplicates().then(|| name(tree.duplicate_order)),
+        fixed_size: tree.has_fixed(),
+        item_bytes: tree.item,
+        user_bits: tree.user,
+    }
+}
+
+impl<'t> Table<'t> {
+    pub(super) fn new(source: Source<'t>, tree: Tree, orders: Orders) -> Table<'t> {
+        Table { source, tree, orders }
+    }
+
+    pub(super) fn trunk(&self) -> Trunk<'_> {
+        Trunk { tree: &self.tree, orders: &self.orders }
+    }
+
+    /// The value of a key, in place; the first one if it has several.
+    #[inline]
+    pub fn get(&self, key: impl AsRef<[u8]>) -> Result<Option<&'t [u8]>> {
+        on!(self.source, pages => get_in(pages, &self.tree, &self.orders, key.as_ref()))
+    }
+
+    /// Whether the key is there.
+    pub fn contains_key(&self, key: impl AsRef<[u8]>) -> Result<bool> {
+        let needle = Needle::new(key.as_ref(), &self.orders.key);
+        on!(self.source, pages => Ok(get(pages, &self.tree, &self.orders.key, &needle)?.is_some()))
+    }
+
+    /// Whether the key has this value (among others, in a table with duplicates).
+    pub fn contains(&self, key: impl AsRef<[u8]>, value: impl AsRef<[u8]>) -> Result<bool> {
+        Ok(self.cursor().seek_pair(key, value)?.is_some())
+    }
+
+    /// Entries in the table, each duplicate counted. O(1).
+    pub fn len(&self) -> u64 {
+        self.tree.entries
+    }
+
+    /// Whether there is no entry.
+    pub fn is_empty(&self) -> bool {
+        self.tree.entries == 0
+    }
+
+    /// The first entry.
+    pub fn first(&self) -> Result<Option<(&'t [u8], &'t [u8])>> {
+        self.cursor().first()
+    }
+
+    /// The last entry.
+    pub fn last(&self) -> Result<Option<(&'t [u8], &'t [u8])>> {
+        self.cursor().last()
+    }
+
+    /// All entries in order, from either end.
+    pub fn iter(&self) -> Iter<'t> {
+        Iter::new(self, ..)
+    }
+
+    /// The entries whose keys lie in a range, in order, from either end. An inverted range is empty.
+    ///
+    /// ```
+    /// # let dir = tempfile::tempdir()?;
+    /// # let db = duramen::Database::open(dir.path().join("people.dm"))?;
+    /// # db.update(|txn| txn.table("people")?.put(b"bjensen", b"Barbara"))?;
+    /// let snapshot = db.read()?;
+    /// for item in snapshot.table("people")?.range(b"a"..b"c")? {
+    ///     let (key, value) = item?;
+    ///     assert_eq!((key, value), (&b"bjensen"[..], &b"Barbara"[..]));
+    /// }
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn range<K: AsRef<[u8]>>(&self, range: impl RangeBounds<K>) -> Result<Iter<'t>> {
+        Iter::ranged(self, &range)
+    }
+
+    /// The entries whose keys begin with these bytes, in order (of a bytewise table).
+    pub fn prefix(&self, prefix: impl AsRef<[u8]>) -> Result<Iter<'t>> {
+        Iter::prefixed(self, prefix.as_ref())
+    }
+
+    /// All keys in order, values not looked at; a key with several values comes once.
+    pub fn keys(&self) -> Keys<'t> {
+        Keys::new(self)
+    }
+
+    /// The values of one key, in order.
+    pub fn values_of(&self, key: impl AsRef<[u8]>) -> Result<Iter<'t>> {
+        Iter::of_key(self, key.as_ref())
+    }
+
+    /// A cursor that stands nowhere yet.
+    pub fn cursor(&self) -> Cursor<'t> {
+        Cursor::new(Table { source: self.source, tree: self.tree, orders: self.orders.clone() }, Position::default())
+    }
+
+    /// What the table consists of.
+    pub fn stats(&self) -> TableStats {
+        stats_of(&self.tree, on!(self.source, pages => pages.page_size()))
+    }
+}
+
+#[inline]
+fn get_in<'t, P: Pages>(pages: &'t P, tree: &Tree, orders: &Orders, key: &[u8]) -> Result<Option<&'t [u8]>> {
+    let needle = Needle::new(key, &orders.key);
+    let Some(cell) = get(pages, tree, &orders.key, &needle)? else {
+        return Ok(None);
+    };
+    if !tree.has_duplicates() {
+        return value::load(pages, Child::default(), &cell).map(Some);
+    }
+    let mut position = Position::default();
+    Ok(position.seek(pages, Trunk { tree, orders }, key)?.map(|(_, value)| value))
+}

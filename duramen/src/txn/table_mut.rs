@@ -1,0 +1,159 @@
+//! A table of a write transaction.
+
+use std::ops::RangeBounds;
+
+use super::table::{Source, Table, TableStats, stats_of};
+use super::update::{self, Mode, Put, Value};
+use super::work::Work;
+use super::write::TableId;
+use super::{Iter, catalog};
+use crate::error::{Error, Result};
+use crate::tree::Pages;
+
+/// A table of a write transaction, for reading and writing. It borrows the transaction: to have several at hand, keep
+/// their [`TableId`]s.
+pub struct TableMut<'t> {
+    work: &'t mut Work,
+    id: TableId,
+}
+
+impl<'t> TableMut<'t> {
+    pub(super) fn new(work: &'t mut Work, id: TableId) -> TableMut<'t> {
+        TableMut { work, id }
+    }
+
+    fn index(&self) -> usize {
+        self.id.index as usize
+    }
+
+    /// The handle by which the transaction knows the table.
+    pub fn id(&self) -> TableId {
+        self.id
+    }
+
+    /// The table as it stands, with everything that a table offers for reading.
+    pub fn view(&self) -> Table<'_> {
+        let table = &self.work.tables[self.index()];
+        Table::new(Source::Work(self.work), table.tree, table.orders.clone())
+    }
+
+    /// The value of a key; the first one if it has several.
+    pub fn get(&self, key: impl AsRef<[u8]>) -> Result<Option<&[u8]>> {
+        self.work.check()?;
+        self.view().get(key)
+    }
+
+    /// Entries in the table, each duplicate counted. O(1).
+    pub fn len(&self) -> u64 {
+        self.work.tables[self.index()].tree.entries
+    }
+
+    /// Whether there is no entry.
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    /// All entries in order, from either end.
+    pub fn iter(&self) -> Iter<'_> {
+        self.view().iter()
+    }
+
+    /// The entries whose keys lie in a range.
+    pub fn range<K: AsRef<[u8]>>(&self, range: impl RangeBounds<K>) -> Result<Iter<'_>> {
+        self.view().range(range)
+    }
+
+    /// What the table consists of.
+    pub fn stats(&self) -> TableStats {
+        stats_of(&self.work.tables[self.index()].tree, self.work.page_size())
+    }
+
+    fn store(&mut self, key: &[u8], value: &[u8], mode: Mode) -> Result<Put> {
+        update::put(self.work, self.index(), key, Value::Bytes(value), mode)
+    }
+
+    /// Stores an entry: over the key's value if it has one, beside its others in a table with duplicates.
+    pub fn put(&mut self, key: impl AsRef<[u8]>, value: impl AsRef<[u8]>) -> Result<()> {
+        self.store(key.as_ref(), value.as_ref(), Mode::Set).map(drop)
+    }
+
+    /// As [`TableMut::put`]; says whether a duplicate was there already ([`Put::Exists`]).
+    pub fn put_duplicate(&mut self, key: impl AsRef<[u8]>, value: impl AsRef<[u8]>) -> Result<Put> {
+        self.store(key.as_ref(), value.as_ref(), Mode::Set)
+    }
+
+    /// Stores an entry if the key is not there yet.
+    pub fn insert(&mut self, key: impl AsRef<[u8]>, value: impl AsRef<[u8]>) -> Result<Put> {
+        self.store(key.as_ref(), value.as_ref(), Mode::Insert)
+    }
+
+    /// Stores an entry and returns the value that the key had.
+    pub fn replace(&mut self, key: impl AsRef<[u8]>, value: impl AsRef<[u8]>) -> Result<Option<Vec<u8>>> {
+        let (key, value) = (key.as_ref(), value.as_ref());
+        let old = self.get(key)?.map(<[u8]>::to_vec);
+        self.put(key, value)?;
+        Ok(old)
+    }
+
+    /// Changes a key's value from `old` to `new` (`None`: no such key) if `old` is what it is now. Returns whether it
+    /// was.
+    pub fn compare_and_swap(&mut self, key: impl AsRef<[u8]>, old: Option<&[u8]>, new: Option<&[u8]>) -> Result<bool> {
+        let key = key.as_ref();
+        if self.work.tables[self.index()].tree.has_duplicates() {
+            return Err(Error::Incompatible { what: "a key with several values cannot be compared and swapped" });
+        }
+        if self.get(key)? != old {
+            return Ok(false);
+        }
+        match new {
+            Some(new) => self.put(key, new)?,
+            None => drop(self.delete(key)?),
+        }
+        Ok(true)
+    }
+
+    /// Stores an entry whose key sorts after all others; [`Error::AppendOrder`] if it does not. Loading in order this
+    /// way fills pages to the end.
+    pub fn append(&mut self, key: impl AsRef<[u8]>, value: impl AsRef<[u8]>) -> Result<()> {
+        self.store(key.as_ref(), value.as_ref(), Mode::Append).map(drop)
+    }
+
+    /// As [`TableMut::append`], but the key may also be the last one, with a value that sorts after its others.
+    pub fn append_duplicate(&mut self, key: impl AsRef<[u8]>, value: impl AsRef<[u8]>) -> Result<()> {
+        self.store(key.as_ref(), value.as_ref(), Mode::AppendDuplicate).map(drop)
+    }
+
+    /// Stores an entry whose value, `bytes` long and zeroed, is returned to be filled in.
+    pub fn reserve(&mut self, key: impl AsRef<[u8]>, bytes: usize) -> Result<&mut [u8]> {
+        let key = key.as_ref();
+        if self.work.tables[self.index()].tree.has_duplicates() {
+            return Err(Error::Incompatible { what: "a value with duplicates cannot be filled in later" });
+        }
+        update::put(self.work, self.id.index as usize, key, Value::Room(bytes), Mode::Set)?;
+        update::room(self.work, self.id.index as usize, key)
+    }
+
+    /// Removes a key with all its values. Returns whether it was there.
+    pub fn delete(&mut self, key: impl AsRef<[u8]>) -> Result<bool> {
+        update::delete(self.work, self.index(), key.as_ref())
+    }
+
+    /// Removes one value of a key. Returns whether it was there.
+    pub fn delete_duplicate(&mut self, key: impl AsRef<[u8]>, value: impl AsRef<[u8]>) -> Result<bool> {
+        update::delete_duplicate(self.work, self.index(), key.as_ref(), value.as_ref())
+    }
+
+    /// Removes all keys in a range and returns how many entries that were. Whole subtrees go without their leaves
+    /// being read.
+    pub fn delete_range<K: AsRef<[u8]>>(&mut self, range: impl RangeBounds<K>) -> Result<u64> {
+        let (low, high) = (range.start_bound().map(|k| k.as_ref()), range.end_bound().map(|k| k.as_ref()));
+        update::delete_range(self.work, self.index(), low, high)
+    }
+
+    /// Removes all entries and returns how many they were. (Of the main table: all tables too.)
+    pub fn clear(&mut self) -> Result<u64> {
+        self.work.check()?;
+        let i = self.index();
+        catalog::clear(self.work, i).inspect_err(|_| self.work.failed = true)
+    }
+}

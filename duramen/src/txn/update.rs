@@ -1,0 +1,383 @@
+//! Changing the entries of a table: one function an operation.
+//!
+//! Owns: what each operation means, the checks before anything is changed. Must not know: how users name tables.
+
+use std::ops::Bound;
+
+use super::place::spill_if_large;
+use super::work::{OpenTable, Work};
+use crate::error::{Error, Result};
+use crate::format::leaf::{CellKind, LeafMut, key_max};
+use crate::format::overflow::{STUB, Stub, pages_for};
+use crate::order::{Needle, Order};
+use crate::tree::duplicates::{self, Orders, item_of};
+use crate::tree::insert::{Entry, touch_path};
+use crate::tree::range::{self, Edge};
+use crate::tree::{Pages, PagesMut, Path, Tree, at, insert, open_cells, remove, resize, value};
+
+/// What a conditional write did.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Put {
+    /// The entry was stored.
+    Stored,
+    /// It was there already, and nothing was changed.
+    Exists,
+}
+
+/// When to store.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) enum Mode {
+    /// Always.
+    Set,
+    /// Only if the key is not there.
+    Insert,
+    /// Only if it sorts after every key of the table.
+    Append,
+    /// Only if it sorts after every key, or is the last key and the value sorts after its last.
+    AppendDuplicate,
+}
+
+/// A value to store: bytes, or room for so many.
+#[derive(Clone, Copy)]
+pub(super) enum Value<'v> {
+    Bytes(&'v [u8]),
+    Room(usize),
+}
+
+impl Value<'_> {
+    fn len(&self) -> usize {
+        match self {
+            Value::Bytes(bytes) => bytes.len(),
+            Value::Room(bytes) => *bytes,
+        }
+    }
+
+    fn write(&self, space: &mut [u8]) {
+        match self {
+            Value::Bytes(bytes) => space.copy_from_slice(bytes),
+            Value::Room(_) => space.fill(0),
+        }
+    }
+}
+
+/// Refuses keys that the table cannot hold.
+pub(super) fn check_key(page_size: usize, table: &OpenTable, key: &[u8]) -> Result<()> {
+    let max = key_max(page_size);
+    if matches!(table.orders.key, Order::Native) {
+        return if matches!(key.len(), 4 | 8) {
+            Ok(())
+        } else {
+            Err(Error::KeyLength { bytes: key.len(), min: 4, max: 8 })
+        };
+    }
+    if key.len() > max { Err(Error::KeyLength { bytes: key.len(), min: 0, max }) } else { Ok(()) }
+}
+
+fn check_value(page_size: usize, table: &OpenTable, bytes: usize) -> Result<()> {
+    let wrong = |min, max| Err(Error::ValueLength { bytes, min, max });
+    if !table.tree.has_duplicates() {
+        let max = u32::MAX as usize;
+        return if bytes > max { wrong(0, max) } else { Ok(()) };
+    }
+    let item = item_of(&table.tree);
+    if item > 0 && bytes != item {
+        return wrong(item, item);
+    }
+    if table.tree.has_fixed() && bytes == 0 {
+        return wrong(1, key_max(page_size));
+    }
+    if matches!(table.orders.duplicate, Order::Native) && !matches!(bytes, 4 | 8) {
+        return wrong(4, 8);
+    }
+    let max = key_max(page_size);
+    if bytes > max { wrong(0, max) } else { Ok(()) }
+}
+
+/// Runs a change on a copy of the table's record and puts the record back. An error leaves a transaction that can
+/// only be aborted, because pages may have been changed half-way.
+fn change<R>(work: &mut Work, i: usize, f: impl FnOnce(&mut Work, &mut Tree, &Orders) -> Result<R>) -> Result<R> {
+    let mut tree = work.tables[i].tree;
+    let orders = std::mem::take(&mut work.tables[i].orders);
+    work.epoch += 1;
+    let result = f(work, &mut tree, &orders);
+    work.tables[i].tree = tree;
+    work.tables[i].orders = orders;
+    work.failed |= result.is_err();
+    result
+}
+
+/// Stores an entry.
+pub(super) fn put(work: &mut Work, i: usize, key: &[u8], value: Value<'_>, mode: Mode) -> Result<Put> {
+    work.check()?;
+    let page_size = work.page_size();
+    let table = &mut work.tables[i];
+    check_key(page_size, table, key)?;
+    check_value(page_size, table, value.len())?;
+    if table.tree.has_fixed() && table.tree.item == 0 {
+        table.tree.item = value.len() as u16;
+    }
+    spill_if_large(work)?;
+    let (mut path, found) = match at_end(work, i, key)? {
+        Some(path) => (path, false),
+        None => {
+            let table = &work.tables[i];
+            let mut path = Path::default();
+            let needle = Needle::new(key, &table.orders.key);
+            let found = path.seek(work, &table.tree, &table.orders.key, &needle)?;
+            (Box::new(path), found)
+        }
+    };
+    if let Some(outcome) = refuse(work, i, &path, found, key, &value, mode)? {
+        return outcome;
+    }
+    let is_last = is_at_end(work, i, &path, found)?;
+    let put = change(work, i, |work, tree, orders| store(work, tree, orders, &mut path, found, key, &value))?;
+    if is_last && !found {
+        let epoch = work.epoch;
+        work.tables[i].end = Some((path, epoch));
+    }
+    Ok(put)
+}
+
+/// The gap after the last entry, if the way there is known and the key sorts behind it.
+fn at_end(work: &mut Work, i: usize, key: &[u8]) -> Result<Option<Box<Path>>> {
+    let epoch = work.epoch;
+    let Some((mut path, known)) = work.tables[i].end.take() else {
+        return Ok(None);
+    };
+    if known != epoch || work.tables[i].orders.key.cmp(path.key(work)?, key).is_ge() {
+        return Ok(None);
+    }
+    path.leaf_mut().index += 1;
+    Ok(Some(path))
+}
+
+/// Whether the path stands behind all entries of the table.
+fn is_at_end(work: &Work, i: usize, path: &Path, found: bool) -> Result<bool> {
+    if found || path.is_empty() || work.tables[i].tree.has_duplicates() {
+        return Ok(false);
+    }
+    Ok(path.leaf().index == path.open_leaf(work)?.len() && path.is_rightmost(work)?)
+}
+
+/// What a mode says against storing, before anything is changed.
+fn refuse(
+    work: &Work,
+    i: usize,
+    path: &Path,
+    found: bool,
+    key: &[u8],
+    value: &Value<'_>,
+    mode: Mode,
+) -> Result<Option<Result<Put>>> {
+    let table = &work.tables[i];
+    match mode {
+        Mode::Set => Ok(None),
+        Mode::Insert => Ok(found.then_some(Ok(Put::Exists))),
+        Mode::Append | Mode::AppendDuplicate => {
+            let mut last = crate::tree::cursor::Position::default();
+            let trunk = crate::tree::cursor::Trunk { tree: &table.tree, orders: &table.orders };
+            if !found
+                && !path.is_empty()
+                && path.leaf().index == path.open_leaf(work)?.len()
+                && path.is_rightmost(work)?
+            {
+                return Ok(None);
+            }
+            let Some((last_key, last_value)) = last.last(work, trunk)? else { return Ok(None) };
+            let in_order = match (table.orders.key.cmp(last_key, key), value) {
+                (std::cmp::Ordering::Less, _) => true,
+                (std::cmp::Ordering::Equal, Value::Bytes(bytes)) if mode == Mode::AppendDuplicate => {
+                    table.tree.has_duplicates() && table.orders.duplicate.cmp(last_value, bytes).is_lt()
+                }
+                _ => false,
+            };
+            Ok((!in_order).then_some(Err(Error::AppendOrder)))
+        }
+    }
+}
+
+fn store(
+    work: &mut Work,
+    tree: &mut Tree,
+    orders: &Orders,
+    path: &mut Path,
+    found: bool,
+    key: &[u8],
+    value: &Value<'_>,
+) -> Result<Put> {
+    if !found {
+        put_new(work, tree, orders, path, key, value)?;
+        tree.entries += 1;
+        return Ok(Put::Stored);
+    }
+    if !tree.has_duplicates() {
+        put_over(work, tree, orders, path, key, value)?;
+        return Ok(Put::Stored);
+    }
+    let Value::Bytes(bytes) = value else {
+        return Err(Error::Incompatible { what: "a value with duplicates cannot be filled in later" });
+    };
+    if !duplicates::add(work, tree, orders, path, key, bytes)? {
+        return Ok(Put::Exists);
+    }
+    tree.entries += 1;
+    Ok(Put::Stored)
+}
+
+fn put_new(
+    work: &mut Work,
+    tree: &mut Tree,
+    orders: &Orders,
+    path: &mut Path,
+    key: &[u8],
+    value: &Value<'_>,
+) -> Result<()> {
+    if value::is_large(work.page_size(), key.len(), value.len()) {
+        let stub = put_run(work, tree, value)?;
+        let entry = Entry { key, value_bytes: STUB, kind: CellKind::Overflow };
+        stub.write(insert(work, tree, &orders.key, path, entry)?);
+        return Ok(());
+    }
+    let entry = Entry { key, value_bytes: value.len(), kind: CellKind::Plain };
+    value.write(insert(work, tree, &orders.key, path, entry)?);
+    Ok(())
+}
+
+/// Stores a value in a new run of overflow pages.
+fn put_run(work: &mut Work, tree: &mut Tree, value: &Value<'_>) -> Result<Stub> {
+    let bytes = value.len() as u32;
+    let child = work.create_run(bytes)?;
+    if let Value::Bytes(bytes) = value {
+        work.run_mut(child).copy_from_slice(bytes);
+    }
+    tree.overflows += pages_for(bytes as usize, work.page_size()) as u64;
+    Ok(Stub { child, bytes })
+}
+
+fn put_over(
+    work: &mut Work,
+    tree: &mut Tree,
+    orders: &Orders,
+    path: &mut Path,
+    key: &[u8],
+    value: &Value<'_>,
+) -> Result<()> {
+    let step = path.leaf();
+    let cell = at(step.page, open_cells(work, step.page)?.cell(step.index))?;
+    let (kind, old_bytes) = (cell.kind, cell.value.len());
+    let large = value::is_large(work.page_size(), key.len(), value.len());
+    match kind {
+        CellKind::Table => return Err(Error::Incompatible { what: "a table has this name" }),
+        CellKind::Plain if !large && old_bytes == value.len() => {
+            touch_path(work, tree, path)?;
+            let step = path.leaf();
+            value.write(LeafMut::new(work.page_mut(step.page)).into_value(step.index));
+            return Ok(());
+        }
+        CellKind::Overflow => {
+            let stub = cell.value.to_vec();
+            value::release(work, tree, step.page, kind, &stub)?;
+        }
+        _ => {}
+    }
+    if large {
+        let stub = put_run(work, tree, value)?;
+        let entry = Entry { key, value_bytes: STUB, kind: CellKind::Overflow };
+        stub.write(resize(work, tree, &orders.key, path, entry)?);
+    } else {
+        let entry = Entry { key, value_bytes: value.len(), kind: CellKind::Plain };
+        value.write(resize(work, tree, &orders.key, path, entry)?);
+    }
+    Ok(())
+}
+
+/// The space of a value that has just been stored, to be filled in.
+pub(super) fn room<'w>(work: &'w mut Work, i: usize, key: &[u8]) -> Result<&'w mut [u8]> {
+    let table = &work.tables[i];
+    let mut path = Path::default();
+    if !path.seek(work, &table.tree, &table.orders.key, &Needle::new(key, &table.orders.key))? {
+        return Err(Error::BadTable);
+    }
+    let step = path.leaf();
+    let cell = at(step.page, open_cells(work, step.page)?.cell(step.index))?;
+    if cell.kind == CellKind::Overflow {
+        let stub = at(step.page, Stub::read(cell.value))?;
+        return Ok(work.run_mut(stub.child));
+    }
+    Ok(LeafMut::new(work.page_mut(step.page)).into_value(step.index))
+}
+
+/// Finds a key to remove it; `None` if it is not there.
+fn find(work: &mut Work, i: usize, key: &[u8]) -> Result<Option<Path>> {
+    work.check()?;
+    spill_if_large(work)?;
+    let table = &work.tables[i];
+    if check_key(work.page_size(), table, key).is_err() {
+        return Ok(None);
+    }
+    let mut path = Path::default();
+    let found = path.seek(work, &table.tree, &table.orders.key, &Needle::new(key, &table.orders.key))?;
+    Ok(found.then_some(path))
+}
+
+/// Removes a key with all its values; false if it is not there.
+pub(super) fn delete(work: &mut Work, i: usize, key: &[u8]) -> Result<bool> {
+    let Some(mut path) = find(work, i, key)? else {
+        return Ok(false);
+    };
+    let step = path.leaf();
+    let cell = at(step.page, open_cells(work, step.page)?.cell(step.index))?;
+    if cell.kind == CellKind::Table {
+        return Err(Error::Incompatible { what: "a table has this name" });
+    }
+    let (kind, body) = (cell.kind, if cell.kind == CellKind::Plain { Vec::new() } else { cell.value.to_vec() });
+    change(work, i, |work, tree, orders| {
+        let entries = if kind == CellKind::Plain { 1 } else { duplicates::count(step.page, tree, kind, &body)? };
+        value::release(work, tree, step.page, kind, &body)?;
+        duplicates::release(work, step.page, kind, &body)?;
+        remove(work, tree, &orders.key, &mut path)?;
+        tree.entries = tree.entries.saturating_sub(entries);
+        Ok(true)
+    })
+}
+
+/// Removes one value of a key; false if it is not there.
+pub(super) fn delete_duplicate(work: &mut Work, i: usize, key: &[u8], value: &[u8]) -> Result<bool> {
+    let Some(mut path) = find(work, i, key)? else {
+        return Ok(false);
+    };
+    if !work.tables[i].tree.has_duplicates() {
+        return Err(Error::Incompatible { what: "it holds one value for a key, none to choose from" });
+    }
+    if check_value(work.page_size(), &work.tables[i], value.len()).is_err() {
+        return Ok(false);
+    }
+    change(work, i, |work, tree, orders| {
+        let removed = duplicates::remove_one(work, tree, orders, &mut path, key, value)?;
+        tree.entries = tree.entries.saturating_sub(u64::from(removed));
+        Ok(removed)
+    })
+}
+
+/// Removes the keys in a range; how many entries that were.
+pub(super) fn delete_range(work: &mut Work, i: usize, low: Bound<&[u8]>, high: Bound<&[u8]>) -> Result<u64> {
+    work.check()?;
+    spill_if_large(work)?;
+    if i == 0 {
+        return Err(Error::Incompatible { what: "the main table holds the records of others" });
+    }
+    if let (Bound::Included(a) | Bound::Excluded(a), Bound::Included(b) | Bound::Excluded(b)) = (low, high)
+        && work.tables[i].orders.key.cmp(a, b).is_gt()
+    {
+        return Ok(0);
+    }
+    change(work, i, |work, tree, orders| {
+        let edge = |bound: Bound<_>, after_included: bool| match bound {
+            Bound::Unbounded => None,
+            Bound::Included(key) => Some(Edge { needle: Needle::new(key, &orders.key), after: after_included }),
+            Bound::Excluded(key) => Some(Edge { needle: Needle::new(key, &orders.key), after: !after_included }),
+        };
+        range::delete_range(work, tree, &orders.key, edge(low, false).as_ref(), edge(high, true).as_ref())
+    })
+}

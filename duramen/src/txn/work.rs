@@ -1,0 +1,287 @@
+//! What a write transaction works on: the pages it has copied, the tables it has opened, its nesting levels.
+//!
+//! Owns: [`PagesMut`] over the dirty pages and the file; savepoints. Must not know: how a commit reaches the disk.
+
+use std::sync::Arc;
+
+use super::write::TableId;
+use crate::dirty::{Dirty, Retired};
+use crate::error::{Error, Result};
+use crate::format::page::{self, Child, HEADER, Kind};
+use crate::format::{branch, leaf, overflow, packed};
+use crate::ids::{Extent, Txnid};
+use crate::pager::Horizon;
+use crate::store::{Durability, Store, Writer};
+use crate::tree::duplicates::Orders;
+use crate::tree::{Pages, PagesMut, Path, Tree, at, damaged};
+
+/// A table that the transaction has opened.
+#[derive(Clone)]
+pub(crate) struct OpenTable {
+    /// Told apart from others that had the same index by this.
+    pub serial: u32,
+    /// Empty for the main table.
+    pub name: Vec<u8>,
+    pub tree: Tree,
+    pub orders: Orders,
+    /// What the catalog says of it; `None` if it is new there.
+    pub saved: Option<Tree>,
+    pub dropped: bool,
+    /// The way to the last entry, while nothing else has changed since epoch `.1`.
+    pub end: Option<(Box<Path>, u64)>,
+}
+
+/// See the module's head.
+pub(crate) struct Work {
+    pub store: Arc<Store>,
+    /// Gone once the transaction has ended.
+    pub writer: Option<Box<Writer>>,
+    pub dirty: Dirty,
+    pub txnid: Txnid,
+    /// The last durable commit, up to which nothing needs to be proven.
+    pub base: Txnid,
+    /// Pages below it exist; grows as pages are placed.
+    pub horizon: Horizon,
+    /// The main table first.
+    pub tables: Vec<OpenTable>,
+    saved: Vec<Saved>,
+    serials: u32,
+    /// Pages that have their place already.
+    pub placed: Placed,
+    /// Rises with every change: positions from before it must be sought anew.
+    pub epoch: u64,
+    /// An operation failed half-way.
+    pub failed: bool,
+    pub durability: Durability,
+}
+
+/// What was given a place in the file.
+#[derive(Default)]
+pub(crate) struct Placed {
+    pub extents: Vec<Extent>,
+    /// What the proof of the commit counts for it.
+    pub sum: u64,
+    pub pages: u64,
+}
+
+/// What a nesting level goes back to.
+struct Saved {
+    tables: Vec<OpenTable>,
+    failed: bool,
+}
+
+impl Work {
+    pub(crate) fn new(store: Arc<Store>, mut writer: Box<Writer>, durability: Durability) -> Work {
+        let dirty = std::mem::replace(&mut writer.dirty, Dirty::new(store.pager.page_size));
+        let txnid = writer.meta.txnid.next();
+        let main = OpenTable {
+            serial: 0,
+            name: Vec::new(),
+            tree: writer.meta.catalog,
+            orders: Orders::default(),
+            saved: Some(writer.meta.catalog),
+            dropped: false,
+            end: None,
+        };
+        Work {
+            base: store.shared.durable(),
+            horizon: Horizon { txnid, page_count: writer.meta.page_count },
+            txnid,
+            dirty,
+            tables: vec![main],
+            saved: Vec::new(),
+            serials: 0,
+            placed: Placed::default(),
+            epoch: 1,
+            failed: false,
+            durability,
+            writer: Some(writer),
+            store,
+        }
+    }
+
+    /// Ends the transaction: forgets what is dirty and gives the write lock back.
+    pub(crate) fn end(&mut self) {
+        let Some(mut writer) = self.writer.take() else { return };
+        self.dirty.reset();
+        writer.dirty = std::mem::replace(&mut self.dirty, Dirty::new(self.store.pager.page_size));
+        if !self.placed.extents.is_empty() {
+            // Pages were taken for what is now forgotten; the log on disk knows nothing of that.
+            writer.ledger = None;
+        }
+        self.store.end_write(writer);
+    }
+
+    pub(crate) fn writer_mut(&mut self) -> Result<&mut Writer> {
+        self.writer.as_deref_mut().ok_or(Error::BadTable)
+    }
+
+    /// Refuses work on a transaction that can only be aborted.
+    #[inline]
+    pub(crate) fn check(&self) -> Result<()> {
+        if self.failed { Err(Error::TxnFailed) } else { Ok(()) }
+    }
+
+    /// A table by its handle.
+    pub(crate) fn table(&self, id: TableId) -> Result<&OpenTable> {
+        let table = self.tables.get(id.index as usize).filter(|table| !table.dropped);
+        table.filter(|table| id.txnid == self.txnid && id.serial == table.serial).ok_or(Error::BadTable)
+    }
+
+    /// Adds a table that was found or is to be made; its index.
+    pub(crate) fn add_table(&mut self, name: &[u8], tree: Tree, orders: Orders, saved: Option<Tree>) -> usize {
+        self.serials += 1;
+        let (name, serial) = (name.to_vec(), self.serials);
+        self.tables.push(OpenTable { serial, name, tree, orders, saved, dropped: false, end: None });
+        self.tables.len() - 1
+    }
+
+    /// Begins a nesting level.
+    pub(crate) fn nest(&mut self) {
+        self.dirty.nest();
+        self.saved.push(Saved { tables: self.tables.clone(), failed: self.failed });
+    }
+
+    /// Ends the innermost nesting level, keeping or forgetting what it did.
+    pub(crate) fn unnest(&mut self, keep: bool) {
+        let Some(saved) = self.saved.pop() else { return };
+        if keep {
+            self.dirty.commit_level();
+        } else {
+            self.dirty.abort_level();
+            self.tables = saved.tables;
+            self.failed = saved.failed;
+        }
+        self.epoch += 1;
+    }
+
+    fn retire(&mut self, pages: u64, child: Child, header: (Txnid, u64)) {
+        let extent = Extent::new(child.pgno(), pages);
+        self.dirty.retired.push(Retired { extent, birth: header.0, checksum: Some(header.1) });
+    }
+}
+
+impl Drop for Work {
+    fn drop(&mut self) {
+        self.end();
+    }
+}
+
+/// The full check that a page gets before it is changed: afterwards nothing in it can surprise.
+fn validate(bytes: &[u8]) -> std::result::Result<(), crate::error::Damage> {
+    match page::kind(bytes) {
+        Some(Kind::Branch) => branch::validate(bytes),
+        Some(Kind::Leaf) => leaf::validate(bytes),
+        Some(Kind::Packed) => packed::validate(bytes),
+        _ => Err(crate::error::Damage("not a page of a tree")),
+    }
+}
+
+impl Pages for Work {
+    fn page_size(&self) -> usize {
+        self.store.pager.page_size
+    }
+
+    #[inline]
+    fn page(&self, child: Child) -> Result<&[u8]> {
+        if child.is_dirty() {
+            return self.dirty.page(child.dirty_index()).ok_or_else(|| damaged(child, "a pointer to no page"));
+        }
+        self.store.pager.page(child.pgno(), self.horizon)
+    }
+
+    fn run(&self, child: Child, bytes: u32) -> Result<&[u8]> {
+        let run = if child.is_dirty() {
+            self.dirty.run(child.dirty_index()).ok_or_else(|| damaged(child, "a pointer to no run"))?
+        } else {
+            self.store.pager.run(child.pgno(), Kind::Overflow, Some(bytes), self.horizon)?
+        };
+        at(child, overflow::open(run))
+    }
+
+    #[inline]
+    fn prefetch(&self, child: Child) {
+        if !child.is_dirty() {
+            self.store.pager.prefetch(child.pgno(), self.horizon);
+        }
+    }
+}
+
+impl PagesMut for Work {
+    #[inline]
+    fn is_own(&self, child: Child) -> bool {
+        self.dirty.is_own(child)
+    }
+
+    fn touch(&mut self, child: Child) -> Result<Child> {
+        if self.dirty.is_own(child) {
+            return Ok(child);
+        }
+        if child.is_dirty() {
+            return Ok(self.dirty.copy_up(child));
+        }
+        let bytes = self.store.pager.page(child.pgno(), self.horizon)?;
+        at(child, validate(bytes))?;
+        let copy = self.dirty.create_from(bytes);
+        let header = (page::birth(bytes), page::checksum(bytes));
+        self.retire(1, child, header);
+        Ok(copy)
+    }
+
+    #[inline]
+    fn page_mut(&mut self, child: Child) -> &mut [u8] {
+        self.dirty.page_mut(child)
+    }
+
+    fn create(&mut self) -> Child {
+        self.dirty.create()
+    }
+
+    fn free(&mut self, child: Child) -> Result<()> {
+        if child.is_dirty() {
+            self.dirty.free(child);
+            return Ok(());
+        }
+        let bytes = self.store.pager.page(child.pgno(), self.horizon)?;
+        let header = (page::birth(bytes), page::checksum(bytes));
+        self.retire(1, child, header);
+        Ok(())
+    }
+
+    fn free_unread(&mut self, child: Child, born_by: Option<Txnid>) -> Result<()> {
+        if child.is_dirty() || born_by.is_none_or(|birth| birth > self.base) {
+            return self.free(child);
+        }
+        let extent = Extent::new(child.pgno(), 1);
+        self.dirty.retired.push(Retired { extent, birth: Txnid(0), checksum: None });
+        Ok(())
+    }
+
+    fn create_run(&mut self, bytes: u32) -> Result<Child> {
+        let pages = overflow::pages_for(bytes as usize, self.page_size());
+        let run = self.dirty.create_run(pages as u64);
+        overflow::init(self.dirty.run_mut(run), pages as u32, bytes);
+        Ok(run)
+    }
+
+    fn run_mut(&mut self, run: Child) -> &mut [u8] {
+        let run = self.dirty.run_mut(run);
+        let bytes = page::payload(run) as usize;
+        &mut run[HEADER..HEADER + bytes]
+    }
+
+    fn free_run(&mut self, run: Child, bytes: u32) -> Result<()> {
+        if run.is_dirty() {
+            self.dirty.free_run(run.dirty_index());
+            return Ok(());
+        }
+        let pages = overflow::pages_for(bytes as usize, self.page_size()) as u64;
+        let header = self.store.pager.header(run.pgno(), self.horizon)?;
+        if page::kind(header) != Some(Kind::Overflow) || u64::from(page::run(header)) != pages {
+            return Err(damaged(run, "not the run of overflow pages that its key says"));
+        }
+        let header = (page::birth(header), page::checksum(header));
+        self.retire(pages, run, header);
+        Ok(())
+    }
+}

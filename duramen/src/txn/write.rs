@@ -1,0 +1,231 @@
+//! Write transactions, and child transactions in them.
+
+use std::sync::Arc;
+
+use super::catalog::{self, TableOptions};
+use super::cursor::WriteCursor;
+use super::table::{Source, Table};
+use super::table_mut::TableMut;
+use super::work::Work;
+use super::{commit, update};
+use crate::error::{Error, Result};
+use crate::ids::Txnid;
+use crate::readers::Wait;
+use crate::store::{Durability, Store};
+
+/// A table of one write transaction (its children included), by number. Costs nothing to keep and to copy.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct TableId {
+    pub(crate) index: u32,
+    /// Tells apart tables that had the same index in a child that was aborted.
+    pub(crate) serial: u32,
+    pub(crate) txnid: Txnid,
+}
+
+/// The one write transaction: sees its own changes, and nobody else does before it commits. Dropping it aborts it.
+pub struct WriteTxn<'p> {
+    work: Handle<'p>,
+    /// The nesting level that it is; deeper ones are its own.
+    level: usize,
+}
+
+enum Handle<'p> {
+    Own(Box<Work>),
+    Parent(&'p mut Work),
+}
+
+impl std::fmt::Debug for WriteTxn<'_> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "WriteTxn({})", self.work().txnid)
+    }
+}
+
+impl WriteTxn<'static> {
+    pub(crate) fn begin(store: &Arc<Store>, wait: Wait, durability: Durability) -> Result<WriteTxn<'static>> {
+        let writer = store.begin_write(wait)?;
+        Ok(WriteTxn { work: Handle::Own(Box::new(Work::new(store.clone(), writer, durability))), level: 0 })
+    }
+}
+
+impl<'p> WriteTxn<'p> {
+    pub(super) fn work(&self) -> &Work {
+        match &self.work {
+            Handle::Own(work) => work,
+            Handle::Parent(work) => work,
+        }
+    }
+
+    fn work_mut(&mut self) -> &mut Work {
+        match &mut self.work {
+            Handle::Own(work) => work,
+            Handle::Parent(work) => work,
+        }
+    }
+
+    /// Number of the commit that this will be.
+    pub fn txnid(&self) -> Txnid {
+        self.work().txnid
+    }
+
+    /// Whether this transaction's commit waits for the disk; the database's setting unless told otherwise.
+    pub fn set_durability(&mut self, durability: Durability) {
+        self.work_mut().durability = durability;
+    }
+
+    fn id(&self, index: usize) -> TableId {
+        let work = self.work();
+        TableId { index: index as u32, serial: work.tables[index].serial, txnid: work.txnid }
+    }
+
+    /// Opens a table, creating it (bytewise order, no duplicates) if it is not there.
+    pub fn table(&mut self, name: impl AsRef<[u8]>) -> Result<TableMut<'_>> {
+        let id = self.open_table(name, None)?;
+        Ok(TableMut::new(self.work_mut(), id))
+    }
+
+    /// Opens a table with these options, creating it if it is not there. [`Error::TableOptions`] if it has others.
+    pub fn table_with(&mut self, name: impl AsRef<[u8]>, options: &TableOptions) -> Result<TableMut<'_>> {
+        let id = self.open_table(name, Some(options))?;
+        Ok(TableMut::new(self.work_mut(), id))
+    }
+
+    /// As [`WriteTxn::table_with`] (or [`WriteTxn::table`]), but returns a handle that borrows nothing.
+    pub fn open_table(&mut self, name: impl AsRef<[u8]>, options: Option<&TableOptions>) -> Result<TableId> {
+        let opened = catalog::open(self.work_mut(), name.as_ref(), options, true)?;
+        Ok(self.id(opened.ok_or(Error::BadTable)?))
+    }
+
+    /// A handle to a table if it is there.
+    pub fn find_table(&mut self, name: impl AsRef<[u8]>, options: Option<&TableOptions>) -> Result<Option<TableId>> {
+        Ok(catalog::open(self.work_mut(), name.as_ref(), options, false)?.map(|i| self.id(i)))
+    }
+
+    /// A handle to the main table, which has no name and holds the records of all others under theirs.
+    pub fn main_table(&self) -> TableId {
+        self.id(0)
+    }
+
+    /// Gives the main table other options. Only while it is empty.
+    pub fn set_main_options(&mut self, options: &TableOptions) -> Result<()> {
+        let work = self.work_mut();
+        work.check()?;
+        if !work.tables[0].tree.is_empty() || work.tables.len() > 1 {
+            work.tables[0].orders = catalog::orders_of(b"", &work.tables[0].tree, Some(options))?;
+            return Ok(());
+        }
+        work.tables[0].tree = options.tree();
+        work.tables[0].orders = options.orders();
+        Ok(())
+    }
+
+    /// A table by its handle.
+    pub fn table_by_id(&mut self, id: TableId) -> Result<TableMut<'_>> {
+        self.work().table(id)?;
+        Ok(TableMut::new(self.work_mut(), id))
+    }
+
+    /// A table by its handle, for reading as it stands.
+    pub fn view(&self, id: TableId) -> Result<Table<'_>> {
+        let table = self.work().table(id)?;
+        Ok(Table::new(Source::Work(self.work()), table.tree, table.orders.clone()))
+    }
+
+    /// The value of a key of a table.
+    pub fn get(&self, id: TableId, key: impl AsRef<[u8]>) -> Result<Option<&[u8]>> {
+        self.view(id)?.get(key)
+    }
+
+    /// Stores an entry in a table.
+    pub fn put(&mut self, id: TableId, key: impl AsRef<[u8]>, value: impl AsRef<[u8]>) -> Result<()> {
+        self.work().table(id)?;
+        let value = update::Value::Bytes(value.as_ref());
+        update::put(self.work_mut(), id.index as usize, key.as_ref(), value, update::Mode::Set).map(drop)
+    }
+
+    /// A cursor on a table.
+    pub fn cursor(&self, id: TableId) -> Result<WriteCursor> {
+        self.work().table(id)?;
+        Ok(WriteCursor::new(id))
+    }
+
+    /// Names of all tables, sorted bytewise.
+    pub fn table_names(&self) -> Result<Vec<Vec<u8>>> {
+        catalog::names(self.work())
+    }
+
+    /// Removes a table with all its entries. Returns whether it was there.
+    pub fn drop_table(&mut self, name: impl AsRef<[u8]>) -> Result<bool> {
+        let work = self.work_mut();
+        let Some(i) = catalog::open_to_drop(work, name.as_ref())? else {
+            return Ok(false);
+        };
+        catalog::drop_table(work, i).inspect_err(|_| work.failed = true)?;
+        Ok(true)
+    }
+
+    /// Gives a table another name. Returns whether there is such a table.
+    pub fn rename_table(&mut self, from: impl AsRef<[u8]>, to: impl AsRef<[u8]>) -> Result<bool> {
+        catalog::rename(self.work_mut(), from.as_ref(), to.as_ref())
+    }
+
+    /// Begins a child transaction: its changes become this one's when it commits, or never were. To any depth.
+    pub fn child(&mut self) -> Result<WriteTxn<'_>> {
+        let work = self.work_mut();
+        work.check()?;
+        work.nest();
+        let level = work.dirty.level();
+        Ok(WriteTxn { work: Handle::Parent(work), level })
+    }
+
+    /// Makes the transaction's changes the newest state (a child's: its parent's). With
+    /// [`Durability::Durable`] they survive a power cut once this has returned. On an error nothing of them remains.
+    pub fn commit(mut self) -> Result<()> {
+        let keep = self.level + usize::from(self.level == 0);
+        while self.work().dirty.level() >= keep {
+            self.commit_nested()?;
+        }
+        match &mut self.work {
+            Handle::Own(work) => {
+                let result = commit::commit(work);
+                work.end();
+                result
+            }
+            Handle::Parent(_) => Ok(()),
+        }
+    }
+
+    /// Forgets the transaction's changes, as dropping it does.
+    pub fn abort(self) {}
+
+    /// Begins a nesting level of this same object, for callers that cannot hold a borrow; see [`WriteTxn::child`].
+    pub fn begin_nested(&mut self) -> Result<()> {
+        self.work().check()?;
+        self.work_mut().nest();
+        Ok(())
+    }
+
+    /// Ends the innermost level begun by [`WriteTxn::begin_nested`], keeping what it did.
+    pub fn commit_nested(&mut self) -> Result<()> {
+        let failed = self.work().failed;
+        self.work_mut().unnest(!failed);
+        if failed { Err(Error::TxnFailed) } else { Ok(()) }
+    }
+
+    /// Ends the innermost level begun by [`WriteTxn::begin_nested`], forgetting what it did.
+    pub fn abort_nested(&mut self) {
+        self.work_mut().unnest(false);
+    }
+}
+
+impl Drop for WriteTxn<'_> {
+    fn drop(&mut self) {
+        match &mut self.work {
+            Handle::Own(work) => work.end(),
+            Handle::Parent(work) => {
+                while work.dirty.level() >= self.level {
+                    work.unnest(false);
+                }
+            }
+        }
+    }
+}
