@@ -1,0 +1,115 @@
+//! What a store has to offer to be measured, and the list of those that do.
+//!
+//! Each store gets the settings that suit it best for the promise asked of it; `README.md` lists them. Bodies are closures because some
+//! stores borrow their tables from their transactions.
+
+use crate::work::{self, Job, Measurement};
+use anyhow::{Result, bail};
+use std::path::Path;
+
+/// What a commit promises.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub enum Durability {
+    /// On the disk, flushed, when it returns.
+    Durable,
+    /// Survives the end of the process; a crash of the machine may take it back.
+    Relaxed,
+}
+
+/// A store with one table of records, open.
+pub trait Store: Sized + Sync {
+    type Reader<'a>: Reader
+    where
+        Self: 'a;
+    type Writer<'a>: Writer
+    where
+        Self: 'a;
+
+    /// The version of the engine.
+    fn version() -> String;
+
+    /// Opens the store in a directory that exists, and creates it on first use.
+    fn open(dir: &Path, durability: Durability) -> Result<Self>;
+
+    /// One read transaction (or snapshot) around `body`.
+    fn read<R>(&self, body: impl FnOnce(&mut Self::Reader<'_>) -> Result<R>) -> Result<R>;
+
+    /// One write transaction (or batch) around `body`, committed with the durability of `open`.
+    fn write(&self, body: impl FnOnce(&mut Self::Writer<'_>) -> Result<()>) -> Result<()>;
+}
+
+/// A read transaction. Bytes are lent where the store can lend them.
+pub trait Reader {
+    fn get<R>(&mut self, key: &[u8], found: impl FnOnce(&[u8]) -> R) -> Result<Option<R>>;
+
+    /// Visits all records in order.
+    fn forward(&mut self, visit: impl FnMut(&[u8], &[u8])) -> Result<()>;
+
+    /// Visits all records, last first.
+    fn backward(&mut self, visit: impl FnMut(&[u8], &[u8])) -> Result<()>;
+
+    /// Visits at most `limit` records in order, from the first at or after `from`.
+    fn range(&mut self, from: &[u8], limit: usize, visit: impl FnMut(&[u8], &[u8])) -> Result<()>;
+
+    /// Visits all keys in order; for stores that can leave the values alone.
+    fn keys(&mut self, mut visit: impl FnMut(&[u8])) -> Result<()> {
+        self.forward(|key, _| visit(key))
+    }
+}
+
+/// A write transaction.
+pub trait Writer {
+    fn put(&mut self, key: &[u8], value: &[u8]) -> Result<()>;
+
+    /// Puts a key that is greater than all others.
+    fn append(&mut self, key: &[u8], value: &[u8]) -> Result<()> {
+        self.put(key, value)
+    }
+
+    fn delete(&mut self, key: &[u8]) -> Result<()>;
+}
+
+/// Declares the stores: cargo feature (also the name), module, type.
+macro_rules! stores {
+    ($($name:literal $module:ident $store:ident;)*) => {
+        $(#[cfg(feature = $name)] mod $module;)*
+
+        /// The names of the stores in this build, the base of all ratios first.
+        pub const NAMES: &[&str] = &[$(#[cfg(feature = $name)] $name,)*];
+
+        /// The version of the named store.
+        pub fn version(name: &str) -> String {
+            match name {
+                $(#[cfg(feature = $name)] $name => $module::$store::version(),)*
+                _ => "not in this build".into(),
+            }
+        }
+
+        /// Runs a job on its store.
+        pub fn run(job: &Job) -> Result<Vec<Measurement>> {
+            match job.store.as_str() {
+                $(#[cfg(feature = $name)] $name => work::run::<$module::$store>(job),)*
+                other => bail!("no store {other} in this build; it has {}", NAMES.join(", ")),
+            }
+        }
+    };
+}
+
+stores! {
+    "lmdb" lmdb Lmdb;
+    "mdbx" mdbx Mdbx;
+    "redb" redb Redb;
+    "sqlite" sqlite Sqlite;
+    "fjall" fjall Fjall;
+    "leveldb" leveldb LevelDb;
+    "duramen" duramen Duramen;
+}
+
+/// The version of a crate that this build uses, from its lock file.
+#[cfg(any(feature = "redb", feature = "fjall", feature = "duramen"))]
+fn locked_version(name: &str) -> String {
+    let entry = format!("name = \"{name}\"\nversion = \"");
+    let lock = include_str!("../../Cargo.lock");
+    let version = lock.split_once(&entry).and_then(|(_, rest)| rest.split('"').next());
+    version.unwrap_or("unknown").into()
+}
