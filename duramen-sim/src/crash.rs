@@ -4,6 +4,7 @@
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
+use crate::disk::Event;
 use crate::judge::{Depth, Judge};
 use crate::platter::{Image, Platter};
 use crate::workload::{Life, Profile};
@@ -100,13 +101,19 @@ pub fn judge(life: &Life, profile: &Profile, images: u64, rng: &mut fastrand::Rn
             let allowed = platter.allowed().clone();
             let state = judge
                 .judge(&platter.bytes(&image), &allowed, depth, rng)
-                .map_err(|finding| format!("power cut after event {i} of {}: {finding}", events.len()))?;
+                .map_err(|finding| format!("power cut after event {i} of {}: {finding}\n{}", events.len(), story(&events[..=i])))?;
             tally.newest += u64::from(state == *allowed.range().end());
             tally.oldest += u64::from(state == *allowed.range().start());
         }
     }
     tally.images = judge.images;
     Ok(tally)
+}
+
+/// The newest of some events, as lines.
+fn story(events: &[Event]) -> String {
+    let first = events.len().saturating_sub(60);
+    events.iter().enumerate().skip(first).map(|(i, event)| format!("    {i:4} {event}\n")).collect()
 }
 
 /// The images of one moment: all if they are few, else some.

@@ -29,6 +29,18 @@ pub enum Event {
     Mark(Mark),
 }
 
+impl std::fmt::Display for Event {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Event::Write(offset, bytes) => write!(f, "{} bytes written at {offset:#x}", bytes.len()),
+            Event::SetLen(bytes) => write!(f, "length set to {bytes:#x}"),
+            Event::Flush => write!(f, "flushed"),
+            Event::FlushFailed => write!(f, "flush failed"),
+            Event::Mark(mark) => write!(f, "{mark:?}"),
+        }
+    }
+}
+
 /// What a workload says about its states, by their numbers. A crash may leave the states from the last durable one to
 /// the last begun one, without the void ones.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

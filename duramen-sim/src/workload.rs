@@ -155,12 +155,13 @@ impl Life {
 
     /// Finds out which state the database was opened with, and whether that is certain from now on.
     fn recognize(&mut self) -> Verdict<()> {
-        let db = self.db()?;
-        let snapshot = db.read().map_err(|e| format!("reading after opening: {e}"))?;
-        let found = model::digests(&snapshot)?;
-        let stats = db.stats().map_err(|e| format!("statistics after opening: {e}"))?;
-        let is_durable = stats.durable_txnid == snapshot.txnid();
-        drop(snapshot);
+        let found = self.look();
+        if self.disk.is_dead() {
+            // What dies while it opens has seen nothing.
+            self.db = None;
+            return Ok(());
+        }
+        let (found, is_durable) = found?;
         let mut candidates = std::mem::take(&mut self.in_doubt);
         candidates.push(self.newest);
         let Some(&state) = candidates.iter().rev().find(|&&state| found == *self.states[state]) else {
@@ -176,6 +177,13 @@ impl Life {
         Ok(())
     }
 
+    /// The state that the database shows, and whether it says that this survives a power cut.
+    fn look(&self) -> Verdict<(Digests, bool)> {
+        let snapshot = self.db()?.read().map_err(|e| format!("reading after opening: {e}"))?;
+        let stats = self.db()?.stats().map_err(|e| format!("statistics after opening: {e}"))?;
+        Ok((model::digests(&snapshot)?, stats.durable_txnid == snapshot.txnid()))
+    }
+
     fn became_durable(&mut self) {
         self.durable = self.newest;
         self.disk.mark(Mark::Durable(self.newest));
@@ -187,38 +195,34 @@ impl Life {
             return Ok(self.open()?.is_err());
         }
         match self.rng.u32(..100) {
-            0..66 => self.transaction(),
-            66..74 => self.park(),
-            74..80 => self.unpark().map(|()| false),
-            80..88 => self.checkpoint(),
-            88..94 => self.close(),
-            94..97 => {
-                self.disk.fail_after(self.rng.u64(..12), Fault::Kill);
-                let outcome = self.transaction();
-                self.die()?;
-                outcome.map(|_| false)
-            }
-            _ => self.abandon(),
+            0..62 => self.transaction(),
+            62..70 => self.park(),
+            70..76 => self.unpark().map(|()| false),
+            76..84 => self.checkpoint(),
+            84..90 => self.close(),
+            _ => self.killed(),
         }
     }
 
-    /// A process that is killed between two transactions.
-    fn abandon(&mut self) -> Verdict<bool> {
-        self.disk.fail_after(0, Fault::Kill);
-        self.die()?;
-        Ok(false)
-    }
-
-    /// The process ends without closing.
-    fn die(&mut self) -> Verdict<()> {
-        if !self.disk.is_dead() {
-            // The fault was not met in time: it is now.
+    /// The process is killed: in a transaction, while closing, or while opening again.
+    fn killed(&mut self) -> Verdict<bool> {
+        self.disk.fail_after(self.rng.u64(..10), Fault::Kill);
+        if self.rng.bool() {
+            self.transaction()?;
+        }
+        if self.rng.u32(..4) == 0 {
+            // At once, if it was not yet.
             self.disk.fail_after(0, Fault::Kill);
         }
         self.parked.clear();
         self.db = None;
+        if self.rng.bool() {
+            let _ = self.open()?;
+        }
+        self.parked.clear();
+        self.db = None;
         self.disk.heal();
-        Ok(())
+        Ok(false)
     }
 
     /// A whole transaction: begun, filled, committed or not.
@@ -261,11 +265,14 @@ impl Life {
         self.models.push(after);
         let state = self.states.len() - 1;
         self.disk.mark(Mark::Begun(state));
+        let txnid = txn.txnid();
         if let Err(error) = txn.commit() {
             return self.failed(error, Some(state));
         }
         self.newest = state;
-        if is_durable {
+        // A transaction that changed nothing makes nothing durable.
+        let newest = self.db()?.read().map_err(|e| format!("reading after a commit: {e}"))?.txnid();
+        if is_durable && newest == txnid {
             self.became_durable();
         }
         self.whole("after a commit")?;

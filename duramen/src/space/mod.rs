@@ -13,24 +13,6 @@
 
 mod extents;
 pub(crate) mod log;
-/// What of `from` is not in `minus`. Neither list may overlap itself; the result ascends.
-pub(crate) fn subtract(from: &[Extent], minus: &[Extent]) -> Vec<Extent> {
-    let mut rest: Vec<Extent> = from.to_vec();
-    for cut in minus {
-        rest = rest.iter().flat_map(|extent| without(*extent, *cut)).flatten().collect();
-    }
-    rest.sort_unstable();
-    rest
-}
-
-/// The parts of an extent before and after a cut.
-fn without(extent: Extent, cut: Extent) -> [Option<Extent>; 2] {
-    let part = |start: Pgno, end: Pgno| (start < end).then(|| Extent::new(start, end.0 - start.0));
-    let before = part(extent.start, extent.end().min(cut.start));
-    let after = part(extent.start.max(cut.end()), extent.end());
-    [before, after]
-}
-
 #[cfg(test)]
 mod model;
 mod retired;
@@ -39,6 +21,33 @@ use crate::error::Damage;
 use crate::ids::{Extent, Pgno, Txnid};
 use extents::Extents;
 use retired::Retired;
+
+/// What of `from` is not in `minus`. Neither list may overlap itself; the result ascends.
+pub(crate) fn subtract(from: &[Extent], minus: &[Extent]) -> Vec<Extent> {
+    let (mut from, mut minus) = (from.to_vec(), minus.to_vec());
+    from.sort_unstable();
+    minus.sort_unstable();
+    let mut rest = Vec::with_capacity(from.len());
+    let mut cuts = minus.into_iter().peekable();
+    let mut keep = |start: Pgno, end: Pgno| {
+        if start < end {
+            rest.push(Extent::new(start, end.0 - start.0));
+        }
+    };
+    for extent in from {
+        let mut start = extent.start;
+        while let Some(&cut) = cuts.peek().filter(|cut| cut.start < extent.end()) {
+            keep(start, cut.start.min(extent.end()));
+            start = start.max(cut.end());
+            if cut.end() > extent.end() {
+                break;
+            }
+            cuts.next();
+        }
+        keep(start, extent.end());
+    }
+    rest
+}
 
 /// Where to put pages when several free extents would do.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -263,6 +272,17 @@ mod tests {
         assert_eq!(space(&holes).take_low(5), Some(extent(20, 5)));
         assert_eq!(space(&holes).take(5), Some(extent(40, 5)));
         assert_eq!(space(&holes).take(9), None);
+    }
+
+    #[test]
+    fn subtracting_leaves_what_no_cut_covers() {
+        let from = [extent(20, 5), extent(0, 10), extent(30, 5)];
+        let minus = [extent(31, 1), extent(3, 2), extent(8, 14), extent(24, 3), extent(33, 9)];
+        let rest = [extent(0, 3), extent(5, 3), extent(22, 2), extent(30, 1), extent(32, 1)];
+        assert_eq!(subtract(&from, &minus), rest);
+        assert_eq!(subtract(&from, &[]), [extent(0, 10), extent(20, 5), extent(30, 5)]);
+        assert_eq!(subtract(&from, &from), []);
+        assert_eq!(subtract(&[], &minus), []);
     }
 
     #[test]

@@ -15,7 +15,7 @@ use std::time::{Duration, Instant};
 
 use crate::dirty::Dirty;
 use crate::error::{Error, Result};
-use crate::format::meta::{HEAD_BYTES, Meta, SLOT_BYTES, SLOTS, SpaceRoot};
+use crate::format::meta::{self, HEAD_BYTES, Meta, SLOT_BYTES, SLOTS, SpaceRoot};
 use crate::ids::Txnid;
 use crate::map::Map;
 use crate::medium::Medium;
@@ -176,7 +176,7 @@ impl Store {
     /// The file must be as long as the snapshot says: reading past its end would be a signal, not an error.
     #[cold]
     fn check_length(&self, published: &Published) -> Result<()> {
-        let needed = Unpacked::of(published).page_count * self.pager.page_size as u64;
+        let needed = meta::bytes_needed(Unpacked::of(published).page_count, self.pager.page_size);
         let found = self.file.metadata().map_err(Error::io("ask for the length of the data file"))?.len();
         if found < needed {
             return Err(Error::Truncated { path: self.path.clone(), found, needed });
@@ -413,15 +413,14 @@ struct Recovered {
 fn recover(path: &Path, settings: &Settings, file: &Arc<File>, medium: &dyn Medium) -> Result<Recovered> {
     let mut head = read_head(file)?;
     let mut file_bytes = medium.len().map_err(Error::io("ask for the length of the data file"))?;
-    let usable = match recover::decode_slots(&head, path) {
-        Err(_) if !settings.read_only && settings.create && recover::is_unborn(&head, file_bytes) => {
-            create(path, settings, medium)?;
-            head = read_head(file)?;
-            file_bytes = HEAD_BYTES.max(file_bytes);
-            recover::decode_slots(&head, path)?
-        }
-        other => other?,
-    };
+    let mut usable = recover::decode_slots(&head, path);
+    if !settings.read_only && settings.create && recover::is_unborn(&head, file_bytes, &usable) {
+        create(path, settings, medium)?;
+        head = read_head(file)?;
+        file_bytes = HEAD_BYTES.max(file_bytes);
+        usable = recover::decode_slots(&head, path);
+    }
+    let usable = usable?;
     let pager = pager_for(file, file_bytes, &usable[0].1)?;
     let mut chosen = recover::choose(&pager, file_bytes, usable, path)?;
     if !settings.read_only {
@@ -499,10 +498,6 @@ fn create(path: &Path, settings: &Settings, medium: &dyn Medium) -> Result<()> {
     for slot in 0..SLOTS {
         meta.sequence = slot as u64;
         write_meta(medium, &meta, slot).map_err(Error::io("write the first meta pages"))?;
-    }
-    let bytes = meta.page_count * settings.page_size as u64;
-    if bytes > HEAD_BYTES {
-        medium.set_len(bytes).map_err(Error::io("set the length of the data file"))?;
     }
     medium.flush().map_err(Error::io("flush the first meta pages"))?;
     file::sync_directory_of(path)

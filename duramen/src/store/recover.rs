@@ -5,7 +5,7 @@
 use std::path::Path;
 
 use crate::error::{Error, Result};
-use crate::format::meta::{MAGIC, Meta, SLOT_BYTES, SLOTS, Unusable, VERSION};
+use crate::format::meta::{self, HEAD_BYTES, MAGIC, Meta, SLOT_BYTES, SLOTS, Unusable, VERSION};
 use crate::format::page::{self, Child, Kind};
 use crate::ids::{Pgno, Txnid};
 use crate::pager::{Horizon, Pager};
@@ -39,10 +39,14 @@ pub(crate) fn decode_slots(head: &[u8], path: &Path) -> Result<Vec<(usize, Meta)
     Ok(usable)
 }
 
-/// Whether a file without a usable slot is one whose creation was interrupted: nothing but blank sectors and pieces
-/// of meta pages, no longer than the slots. It cannot have held a commit, which would have left three slots alone.
-pub(crate) fn is_unborn(head: &[u8], file_bytes: u64) -> bool {
-    file_bytes <= crate::format::meta::HEAD_BYTES
+/// Whether the creation of the file was interrupted: it has no usable slot, nothing but blank sectors and pieces of
+/// meta pages, and is no longer than the slots (a file that held a commit has three slots which that left alone); or
+/// it has usable ones but ends before the last of them, and none knows of a commit.
+pub(crate) fn is_unborn(head: &[u8], file_bytes: u64, usable: &Result<Vec<(usize, Meta)>>) -> bool {
+    if let Ok(usable) = usable {
+        return file_bytes < HEAD_BYTES && usable.iter().all(|(_, meta)| meta.txnid == Txnid(0));
+    }
+    file_bytes <= HEAD_BYTES
         && (0..SLOTS).all(|slot| {
             let bytes = head.get(slot * SLOT_BYTES..).unwrap_or(&[]);
             let bytes = &bytes[..bytes.len().min(SLOT_BYTES)];
@@ -101,7 +105,7 @@ fn check_length(meta: &Meta, found: u64, path: &Path) -> Result<()> {
 }
 
 fn needed_bytes(meta: &Meta) -> u64 {
-    meta.page_count * u64::from(meta.page_size)
+    meta::bytes_needed(meta.page_count, meta.page_size as usize)
 }
 
 /// Verifies every page that the commit wrote and compares the sum of their checksums with the meta page's.

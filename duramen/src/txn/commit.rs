@@ -4,7 +4,7 @@
 
 use std::time::{Instant, SystemTime};
 
-use super::place::{Placer, allocate, release};
+use super::place::{Placer, allocate, give_back, release};
 use super::work::Work;
 use crate::error::{Error, Result};
 use crate::format::meta::{Meta, SpaceRoot, TAIL_MAX};
@@ -52,6 +52,7 @@ fn steps(work: &mut Work) -> Result<()> {
     let placed = Instant::now();
     // 4. The pages are written, and after them the meta page that names them.
     let (pages, runs) = placer.write(work)?;
+    lengthen(work)?;
     let flush = needs_flush(work, &meta)?;
     if flush && meta.proof_pages > PROOF_PAGES_MAX {
         work.store.flush("flush the commit's pages")?;
@@ -99,6 +100,8 @@ fn place_trees(work: &mut Work, placer: &mut Placer) -> Result<Tree> {
 fn log_space(work: &mut Work, placer: &mut Placer) -> Result<(SpaceRoot, Vec<u8>)> {
     let txnid = work.txnid;
     let (loose, retired) = split_retired(work);
+    // What was placed early and freed again is as if it had never been taken.
+    give_back(work, &loose)?;
     let store = work.store.clone();
     let writer = work.writer_mut()?;
     let (mut root, mut records, old_end) = (writer.meta.space, writer.meta.tail.clone(), writer.meta.page_count);
@@ -106,10 +109,7 @@ fn log_space(work: &mut Work, placer: &mut Placer) -> Result<(SpaceRoot, Vec<u8>
     for &(extent, birth) in &retired {
         ledger.space.retire(extent, birth, txnid).map_err(|d| d.at(extent.start))?;
     }
-    for &extent in &loose {
-        ledger.space.add_free(extent).map_err(|d| d.at(extent.start))?;
-    }
-    let delta = Delta { txnid, end: 0, taken: Vec::new(), retired, added: loose };
+    let delta = Delta { txnid, end: 0, taken: Vec::new(), retired, added: Vec::new() };
     let first = first_txnid(&records, txnid);
     let old_records = records.len();
     delta_into(work, &delta, old_end, &mut records)?;
@@ -247,6 +247,19 @@ fn trim(work: &mut Work) -> Result<()> {
         return ledger.space.add_free(Extent::new(Pgno(cut), end - cut)).map_err(|d| d.at(Pgno(cut)));
     }
     work.horizon.page_count = cut;
+    Ok(())
+}
+
+/// The file must be as long as its commit says, even where its end is free and was never written.
+fn lengthen(work: &mut Work) -> Result<()> {
+    let bytes = work.horizon.page_count * work.page_size() as u64;
+    if work.horizon.page_count <= work.writer_mut()?.meta.page_count {
+        return Ok(());
+    }
+    let medium = &work.store.medium;
+    if medium.len().map_err(Error::io("ask for the length of the data file"))? < bytes {
+        medium.set_len(bytes).map_err(Error::io("lengthen the data file"))?;
+    }
     Ok(())
 }
 

@@ -114,10 +114,13 @@ impl Placer {
         if !work.is_own(child) {
             return Ok(child);
         }
-        if level > 1 {
-            self.children(work, child, level, orders)?;
+        let all_placed = if level > 1 {
+            self.children(work, child, level, orders)?
         } else {
-            self.outside(work, child, orders)?;
+            self.outside(work, child, orders)?
+        };
+        if !all_placed {
+            return Ok(child);
         }
         let count16 = put_in_order(work, child, level, &orders.key)?;
         let pgno = self.next();
@@ -128,29 +131,38 @@ impl Placer {
         Ok(Child::page(pgno, count16))
     }
 
-    fn children(&mut self, work: &mut Work, child: Child, level: u8, orders: &Orders) -> Result<()> {
+    /// Places what a branch page of this nesting level points at. False if something stays in memory, because a level
+    /// below has it: the branch page must then stay too.
+    fn children(&mut self, work: &mut Work, child: Child, level: u8, orders: &Orders) -> Result<bool> {
+        let mut all_placed = true;
         for i in 0..open_branch(work, child, level)?.len() {
             let old = at(child, open_branch(work, child, level)?.child(i))?;
             if old.is_dirty() {
                 let new = self.page(work, old, level - 1, orders)?;
                 BranchMut::new(work.page_mut(child)).set_child(i, new);
+                all_placed &= !new.is_dirty();
             }
         }
-        Ok(())
+        Ok(all_placed)
     }
 
-    /// Places what a leaf's cells hold outside of it.
-    fn outside(&mut self, work: &mut Work, child: Child, orders: &Orders) -> Result<()> {
-        let AnyLeaf::Cells(leaf) = open_leaf(work, child)? else { return Ok(()) };
+    /// Places what a leaf's cells hold outside of it. False if something stays in memory, as for branch pages.
+    fn outside(&mut self, work: &mut Work, child: Child, orders: &Orders) -> Result<bool> {
+        let AnyLeaf::Cells(leaf) = open_leaf(work, child)? else { return Ok(true) };
         if leaf.outside() == 0 {
-            return Ok(());
+            return Ok(true);
         }
+        let mut all_placed = true;
         for i in 0..leaf.len() {
             let cell = at(child, open_cells(work, child)?.cell(i))?;
             let moved: Vec<u8> = match cell.kind {
                 CellKind::Overflow => {
                     let stub = at(child, Stub::read(cell.value))?;
                     if !stub.child.is_dirty() {
+                        continue;
+                    }
+                    if !work.dirty.is_own_run(stub.child.dirty_index()) {
+                        all_placed = false;
                         continue;
                     }
                     stub_bytes(Stub { child: self.run(work, stub)?, ..stub })
@@ -161,13 +173,15 @@ impl Placer {
                         continue;
                     }
                     let inner = Orders { key: orders.duplicate.clone(), duplicate: Order::Bytes };
-                    Tree { root: self.tree(work, &tree, &inner)?, ..tree }.encode().into()
+                    let root = self.tree(work, &tree, &inner)?;
+                    all_placed &= !root.is_dirty();
+                    Tree { root, ..tree }.encode().into()
                 }
                 CellKind::Plain | CellKind::SubPage | CellKind::Table => continue,
             };
             LeafMut::new(work.page_mut(child)).value_mut(i).copy_from_slice(&moved);
         }
-        Ok(())
+        Ok(all_placed)
     }
 
     fn run(&mut self, work: &mut Work, stub: Stub) -> Result<Child> {
@@ -290,7 +304,7 @@ fn spill(work: &mut Work) -> Result<()> {
 }
 
 /// Returns pages that were taken and not used.
-fn give_back(work: &mut Work, extents: &[Extent]) -> Result<()> {
+pub(super) fn give_back(work: &mut Work, extents: &[Extent]) -> Result<()> {
     work.placed.extents = crate::space::subtract(&work.placed.extents, extents);
     let store = work.store.clone();
     let space = &mut store.ledger(work.writer_mut()?)?.space;

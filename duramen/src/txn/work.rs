@@ -56,7 +56,7 @@ pub(crate) struct Work {
 }
 
 /// What was given a place in the file.
-#[derive(Default)]
+#[derive(Clone, Default)]
 pub(crate) struct Placed {
     pub extents: Vec<Extent>,
     /// What the proof of the commit counts for it.
@@ -67,6 +67,7 @@ pub(crate) struct Placed {
 /// What a nesting level goes back to.
 struct Saved {
     tables: Vec<OpenTable>,
+    placed: Placed,
     failed: bool,
 }
 
@@ -105,7 +106,7 @@ impl Work {
         let Some(mut writer) = self.writer.take() else { return };
         self.dirty.reset();
         writer.dirty = std::mem::replace(&mut self.dirty, Dirty::new(self.store.pager.page_size));
-        if !self.placed.extents.is_empty() {
+        if !self.placed.extents.is_empty() || self.horizon.page_count != writer.meta.page_count {
             // Pages were taken for what is now forgotten; the log on disk knows nothing of that.
             writer.ledger = None;
         }
@@ -139,7 +140,7 @@ impl Work {
     /// Begins a nesting level.
     pub(crate) fn nest(&mut self) {
         self.dirty.nest();
-        self.saved.push(Saved { tables: self.tables.clone(), failed: self.failed });
+        self.saved.push(Saved { tables: self.tables.clone(), placed: self.placed.clone(), failed: self.failed });
     }
 
     /// Ends the innermost nesting level, keeping or forgetting what it did.
@@ -150,9 +151,19 @@ impl Work {
         } else {
             self.dirty.abort_level();
             self.tables = saved.tables;
-            self.failed = saved.failed;
+            self.failed = saved.failed | self.unplace(saved.placed).is_err();
         }
         self.epoch += 1;
+    }
+
+    /// Goes back to what had been placed before: pages placed since are free again.
+    fn unplace(&mut self, before: Placed) -> Result<()> {
+        let since = crate::space::subtract(&self.placed.extents, &before.extents);
+        if !since.is_empty() {
+            super::place::give_back(self, &since)?;
+        }
+        self.placed = before;
+        Ok(())
     }
 
     fn retire(&mut self, pages: u64, child: Child, header: (Txnid, u64)) {
