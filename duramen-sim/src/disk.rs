@@ -226,7 +226,7 @@ impl Recorder {
 
 impl Medium for Recorder {
     fn write_at(&self, offset: u64, parts: &[IoSlice<'_>]) -> io::Result<()> {
-        let bytes: Vec<u8> = parts.iter().flat_map(|part| part.iter().copied()).collect();
+        let bytes = parts.iter().map(|part| &part[..]).collect::<Vec<_>>().concat();
         let mut state = self.disk.lock();
         let call = if offset < META_BYTES { Call::Meta } else { Call::Pages };
         let was_dead = state.dead;

@@ -157,7 +157,8 @@ impl Platter {
     /// How many different images there are, at most.
     pub fn count(&self) -> u128 {
         let lengths = self.lengths().len() as u128;
-        self.pending.values().fold(lengths, |n, versions| n.saturating_mul(versions.len() as u128 + 1))
+        let few = |n: u128, versions: &Vec<Version>| n.checked_mul(versions.len() as u128 + 1);
+        self.pending.values().try_fold(lengths, few).unwrap_or(u128::MAX)
     }
 
     fn lengths(&self) -> Vec<u64> {

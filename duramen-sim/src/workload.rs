@@ -45,6 +45,8 @@ pub struct Profile {
     pub large_bytes: usize,
     /// Changes in a hundred that only add: the others may take away.
     pub growth: u32,
+    /// Whether processes are killed.
+    pub kills: bool,
 }
 
 impl Profile {
@@ -60,6 +62,7 @@ impl Profile {
             changes: [3, 20, 100, 300][rng.usize(..4)],
             large_bytes: [9000, 30_000, 90_000][rng.usize(..3)],
             growth: rng.u32(30..90),
+            kills: rng.bool(),
         }
     }
 
@@ -74,6 +77,7 @@ impl Profile {
             changes: 20,
             large_bytes: 30_000,
             growth: 90,
+            kills: true,
         }
     }
 }
@@ -155,7 +159,11 @@ impl Life {
 
     /// Finds out which state the database was opened with, and whether that is certain from now on.
     fn recognize(&mut self) -> Verdict<()> {
-        let found = self.look();
+        let mut found = self.look();
+        if found.is_err() && !self.disk.met().is_empty() {
+            self.disk.heal();
+            found = self.look();
+        }
         if self.disk.is_dead() {
             // What dies while it opens has seen nothing.
             self.db = None;
@@ -191,8 +199,11 @@ impl Life {
 
     /// Does one random thing. True once a fault was met (the operation has then failed as it must).
     pub fn step(&mut self) -> Verdict<bool> {
+        if self.db.is_none() && self.open()?.is_err() {
+            return Ok(true);
+        }
         if self.db.is_none() {
-            return Ok(self.open()?.is_err());
+            return Ok(false);
         }
         match self.rng.u32(..100) {
             0..62 => self.transaction(),
@@ -200,7 +211,8 @@ impl Life {
             70..76 => self.unpark().map(|()| false),
             76..84 => self.checkpoint(),
             84..90 => self.close(),
-            _ => self.killed(),
+            _ if self.profile.kills => self.killed(),
+            _ => self.transaction(),
         }
     }
 
@@ -270,6 +282,7 @@ impl Life {
             return self.failed(error, Some(state));
         }
         self.newest = state;
+        self.swallowed()?;
         // A transaction that changed nothing makes nothing durable.
         let newest = self.db()?.read().map_err(|e| format!("reading after a commit: {e}"))?.txnid();
         if is_durable && newest == txnid {
@@ -302,6 +315,14 @@ impl Life {
             self.again();
         }
         Ok(true)
+    }
+
+    /// An operation went well: the only failure that it may keep to itself is that the file could not be made shorter.
+    fn swallowed(&mut self) -> Verdict<()> {
+        if let Some(call) = self.disk.met().into_iter().find(|&call| call != Call::SetLen) {
+            return Err(format!("a failed call {call:?} was not reported"));
+        }
+        Ok(())
     }
 
     /// The current state is possible from now on, whatever was begun and failed since.
@@ -386,20 +407,22 @@ impl Life {
             }
             Err(error) if self.disk.met().is_empty() => Err(format!("closing: {error}")),
             Err(_) => {
+                self.in_doubt.extend(self.durable..=self.newest);
                 self.disk.heal();
                 Ok(true)
             }
         }
     }
 
-    /// Does all of the profile's steps, and closes. Only kills are met.
+    /// Does all of the profile's steps, closes, opens once more and closes. Kills and one fault may be met.
     pub fn live(&mut self) -> Verdict<()> {
         for _ in 0..self.profile.steps {
             self.step()?;
         }
-        if self.db.is_none() && let Err(error) = self.open()? {
-            return Err(format!("opening: {error}"));
-        }
+        self.close()?;
+        self.disk.heal();
+        self.open()?.map_err(|error| format!("opening: {error}"))?;
+        self.whole("at last")?;
         self.close().map(drop)
     }
 }

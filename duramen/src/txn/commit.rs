@@ -325,8 +325,13 @@ fn publish(
     }
     // Nothing has been lost: the pages are the file's now.
     work.placed.extents.clear();
-    if durable && std::mem::take(&mut work.writer_mut()?.shrunk) {
-        store.medium.set_len(bytes).map_err(Error::io("cut off the free end of the data file"))?;
+    if durable
+        && std::mem::take(&mut work.writer_mut()?.shrunk)
+        && let Err(error) = store.medium.set_len(bytes)
+    {
+        // The commit stands all the same; the next durable one tries again.
+        tracing::warn!(%error, "the free end of the data file could not be cut off");
+        work.writer_mut()?.shrunk = true;
     }
     tracing::trace!(txnid = txnid.0, pages = timings.pages, flush_us = timings.flush_us, "committed");
     Ok(())
