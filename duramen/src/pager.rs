@@ -10,7 +10,8 @@ use crate::error::{Damage, Error, Result};
 use crate::format::page::{self, Kind};
 use crate::format::{meta, overflow};
 use crate::ids::{Pgno, Txnid};
-use crate::map::{Map, Verified, prefetch, tag_of};
+use crate::map::{Map, Verified, tag_of};
+use crate::prefetch::{LINE, prefetch};
 
 /// What a reader may see: pages below `page_count` born no later than `txnid`.
 #[derive(Clone, Copy, Debug)]
@@ -18,6 +19,10 @@ pub(crate) struct Horizon {
     pub txnid: Txnid,
     pub page_count: u64,
 }
+
+/// Cache lines at a page's start that a search reads without waiting for one to choose the next: in a leaf of records
+/// of some hundred bytes that is the header, all heads and all slots.
+const SEARCHED_LINES: usize = 5;
 
 /// The mapped file.
 pub(crate) struct Pager {
@@ -75,8 +80,8 @@ impl Pager {
     #[inline]
     pub(crate) fn prefetch(&self, pgno: Pgno, horizon: Horizon) {
         if let Ok(bytes) = self.raw(pgno, 1, horizon) {
-            for line in 0..5 {
-                prefetch(bytes[line * 64..].as_ptr());
+            for line in 0..SEARCHED_LINES {
+                prefetch(bytes, line * LINE);
             }
         }
     }
