@@ -109,7 +109,7 @@ pub(crate) fn damaged(child: Child, what: &'static str) -> Error {
 }
 
 /// Opens a branch page that must be at `level`.
-#[inline]
+#[inline(always)]
 pub(crate) fn open_branch<P: Pages + ?Sized>(pages: &P, child: Child, level: u8) -> Result<Branch<'_>> {
     let bytes = pages.page(child)?;
     if page::level(bytes) != level {
