@@ -117,24 +117,21 @@ pub(super) fn put(work: &mut Work, i: usize, key: &[u8], value: Value<'_>, mode:
         table.tree.item = value.len() as u16;
     }
     spill_if_large(work)?;
-    let (mut path, found) = match at_end(work, i, key)? {
-        Some(path) => (path, false),
-        None => {
-            let table = &work.tables[i];
-            let mut path = Path::default();
-            let needle = Needle::new(key, &table.orders.key);
-            let found = path.seek(work, &table.tree, &table.orders.key, &needle)?;
-            (Box::new(path), found)
-        }
-    };
-    if let Some(outcome) = refuse(work, i, &path, found, key, &value, mode)? {
+    if let Some(mut path) = at_end(work, i, key)? {
+        let put = change(work, i, |work, tree, orders| store(work, tree, orders, &mut path, false, key, &value))?;
+        work.tables[i].end = Some((path, work.epoch));
+        return Ok(put);
+    }
+    let table = &work.tables[i];
+    let mut path = Path::default();
+    let found = path.seek(work, &table.tree, &table.orders.key, &Needle::new(key, &table.orders.key))?;
+    let is_last = is_at_end(work, i, &path, found)?;
+    if let Some(outcome) = refuse(work, i, is_last, found, key, &value, mode)? {
         return outcome;
     }
-    let is_last = is_at_end(work, i, &path, found)?;
     let put = change(work, i, |work, tree, orders| store(work, tree, orders, &mut path, found, key, &value))?;
-    if is_last && !found {
-        let epoch = work.epoch;
-        work.tables[i].end = Some((path, epoch));
+    if is_last {
+        work.tables[i].end = Some((Box::new(path), work.epoch));
     }
     Ok(put)
 }
@@ -164,7 +161,7 @@ fn is_at_end(work: &Work, i: usize, path: &Path, found: bool) -> Result<bool> {
 fn refuse(
     work: &Work,
     i: usize,
-    path: &Path,
+    is_last: bool,
     found: bool,
     key: &[u8],
     value: &Value<'_>,
@@ -174,16 +171,10 @@ fn refuse(
     match mode {
         Mode::Set => Ok(None),
         Mode::Insert => Ok(found.then_some(Ok(Put::Exists))),
+        Mode::Append | Mode::AppendDuplicate if is_last => Ok(None),
         Mode::Append | Mode::AppendDuplicate => {
             let mut last = crate::tree::cursor::Position::default();
             let trunk = crate::tree::cursor::Trunk { tree: &table.tree, orders: &table.orders };
-            if !found
-                && !path.is_empty()
-                && path.leaf().index == path.open_leaf(work)?.len()
-                && path.is_rightmost(work)?
-            {
-                return Ok(None);
-            }
             let Some((last_key, last_value)) = last.last(work, trunk)? else { return Ok(None) };
             let in_order = match (table.orders.key.cmp(last_key, key), value) {
                 (std::cmp::Ordering::Less, _) => true,
