@@ -21,7 +21,7 @@ use crate::tree::duplicates::Orders;
 use crate::tree::{AnyLeaf, Pages, PagesMut, Tree, at, open_branch, open_cells, open_leaf};
 
 /// Most pages handed to one write call.
-const PARTS_MAX: usize = 512;
+const PARTS_MAX: usize = 4;
 
 /// Takes pages for the transaction: from the free space, then at the file's end.
 pub(super) fn allocate(work: &mut Work, pages: u64, contiguous: bool) -> Result<Vec<Extent>> {
