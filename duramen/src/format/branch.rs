@@ -123,6 +123,12 @@ impl<'a> Branch<'a> {
         self.children.get(i).map(|bytes| Child(u64::from_le_bytes(*bytes))).ok_or(NO_ENTRY)
     }
 
+    /// The children that are in the writer's arena, and their indexes.
+    pub(crate) fn dirty_children(&self) -> impl Iterator<Item = (usize, Child)> + 'a {
+        let children = self.children.iter().map(|bytes| Child(u64::from_le_bytes(*bytes)));
+        children.enumerate().filter(|(_, child)| child.is_dirty())
+    }
+
     /// Which child covers the needle.
     #[inline(always)]
     pub(crate) fn search(&self, needle: &Needle<'_>, order: &Order) -> Result<usize, Damage> {

@@ -56,6 +56,9 @@ pub(crate) enum Fit {
 pub(crate) struct Space {
     free: Extents,
     retired: Retired,
+    /// What the last commits retired and no release has looked at: most of it is free by then, so it is not worth an
+    /// index before.
+    pending: Vec<(Txnid, Vec<(Extent, Txnid)>)>,
 }
 
 impl Space {
@@ -82,13 +85,56 @@ impl Space {
         Ok(())
     }
 
+    /// As [`Space::retire`] for all that a commit freed, with births. Damage if a page is free, retired or given twice.
+    pub(crate) fn retire_all(&mut self, mut cohort: Vec<(Extent, Txnid)>, death: Txnid) -> Result<(), Damage> {
+        self.settle();
+        cohort.sort_unstable();
+        if cohort.windows(2).any(|pair| pair[0].0.end() > pair[1].0.start) {
+            return Err(Damage("a page was freed twice"));
+        }
+        for &(extent, birth) in &cohort {
+            if birth > death {
+                return Err(Damage("a page was freed before it was written"));
+            }
+            self.check_vacant(extent)?;
+        }
+        self.pending.push((death, cohort));
+        Ok(())
+    }
+
+    /// Brings what [`Space::retire_all`] left aside to its place among the retired.
+    pub(crate) fn settle(&mut self) {
+        for (death, cohort) in std::mem::take(&mut self.pending) {
+            cohort.into_iter().for_each(|(extent, birth)| self.retired.add(extent, birth, death));
+        }
+    }
+
+    /// Frees what the last commits retired, but for what the newest snapshot before them sees.
+    fn release_pending(&mut self, live: &[Txnid]) {
+        for (death, cohort) in std::mem::take(&mut self.pending) {
+            let blocker = live[..live.partition_point(|snapshot| *snapshot < death)].last().copied();
+            let mut free: Vec<Extent> = Vec::with_capacity(cohort.len());
+            for (extent, birth) in cohort {
+                if blocker.is_some_and(|snapshot| birth <= snapshot) {
+                    self.retired.add(extent, birth, death);
+                } else if let Some(last) = free.last_mut().filter(|last| last.end() == extent.start) {
+                    last.pages += extent.pages;
+                } else {
+                    free.push(extent);
+                }
+            }
+            free.into_iter().for_each(|extent| self.free.add(extent));
+        }
+    }
+
     /// Frees the retired pages that no snapshot in `live` (ascending, no repetitions) can see.
     ///
     /// Costs time for the live snapshots, for what it frees, and for each commit whose blocking snapshot is gone; not
     /// for what stays retired.
     pub(crate) fn release(&mut self, live: &[Txnid]) {
         debug_assert!(live.is_sorted_by(|a, b| a < b));
-        let Space { free, retired } = self;
+        self.release_pending(live);
+        let Space { free, retired, .. } = self;
         retired.release(live, |extent| free.add(extent));
     }
 
@@ -146,7 +192,8 @@ impl Space {
 
     /// How many pages are retired.
     pub(crate) fn retired_pages(&self) -> u64 {
-        self.retired.pages()
+        let pending = self.pending.iter().flat_map(|(_, cohort)| cohort);
+        self.retired.pages() + pending.map(|(extent, _)| extent.pages).sum::<u64>()
     }
 
     /// The length in pages of the longest free extent, 0 if there is none.
@@ -179,6 +226,7 @@ impl Space {
     /// Takes pages wherever they are, free or retired, or some here and some there. Damage if one is in neither place;
     /// those before it are then gone.
     fn take_anywhere(&mut self, extent: Extent) -> Result<(), Damage> {
+        self.settle();
         let mut at = extent.start;
         while at < extent.end() {
             let free = self.free.containing(at);
@@ -198,6 +246,7 @@ impl Space {
 
     /// Forgets all pages from `end` on.
     fn truncate(&mut self, end: Pgno) {
+        self.settle();
         self.free.truncate(end);
         self.retired.truncate(end);
     }

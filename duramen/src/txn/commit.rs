@@ -103,12 +103,10 @@ fn log_space(work: &mut Work, placer: &mut Placer) -> Result<(SpaceRoot, Vec<u8>
     let writer = work.writer_mut()?;
     let (mut root, mut records, old_end) = (writer.meta.space, writer.meta.tail.clone(), writer.meta.page_count);
     let ledger = store.ledger(writer)?;
-    for &(extent, birth) in &retired {
-        ledger.space.retire(extent, birth, txnid).map_err(|d| d.at(extent.start))?;
-    }
     for &extent in &loose {
         ledger.space.add_free(extent).map_err(|d| d.at(extent.start))?;
     }
+    ledger.space.retire_all(retired.clone(), txnid).map_err(|d| d.at(Pgno(0)))?;
     let delta = Delta { txnid, end: 0, taken: Vec::new(), retired, added: loose };
     let first = first_txnid(&records, txnid);
     let old_records = records.len();
@@ -196,6 +194,7 @@ fn new_base(work: &mut Work, placer: &mut Placer) -> Result<SpaceRoot> {
         ledger.space.retire(extent, birth, txnid).map_err(|d| d.at(extent.start))?;
     }
     let mut records = Vec::new();
+    ledger.space.settle();
     encode_base(&ledger.space, &mut records);
     // Taking the run's own pages cuts a free extent in two at most, trimming the end removes one.
     let pages = space_log::run_pages(records.len() + 64, work.page_size());

@@ -129,12 +129,11 @@ impl Placer {
     }
 
     fn children(&mut self, work: &mut Work, child: Child, level: u8, orders: &Orders) -> Result<()> {
-        for i in 0..open_branch(work, child, level)?.len() {
-            let old = at(child, open_branch(work, child, level)?.child(i))?;
-            if old.is_dirty() {
-                let new = self.page(work, old, level - 1, orders)?;
-                BranchMut::new(work.page_mut(child)).set_child(i, new);
-            }
+        let branch = open_branch(work, child, level)?;
+        let dirty: Vec<(usize, Child)> = branch.dirty_children().collect();
+        for (i, old) in dirty {
+            let new = self.page(work, old, level - 1, orders)?;
+            BranchMut::new(work.page_mut(child)).set_child(i, new);
         }
         Ok(())
     }
