@@ -62,7 +62,7 @@ struct Outcome {
 pub fn run(args: &Args) -> Result<()> {
     let limit = Duration::try_from_secs_f64(args.seconds)
         .map_err(|error| Failure::Usage(format!("--seconds {}: {error}", args.seconds)))?;
-    interrupt::listen()?;
+    interrupt::listen("the temporary directory is removed")?;
     let prefixed = tempfile::Builder::new().prefix("duramen-bench-").tempdir_in(&args.dir);
     let dir = prefixed
         .map_err(|error| Failure::Failed(format!("cannot make a directory in {}: {error}", args.dir.display())))?;
@@ -98,7 +98,7 @@ struct Bench<'a> {
 impl Bench<'_> {
     fn step(&self, progress: &mut Progress, done: u64) -> Result<()> {
         progress.at(done, String::new);
-        interrupt::check("the temporary directory is removed")
+        interrupt::check()
     }
 
     fn load(&self) -> Result<Outcome> {

@@ -3,12 +3,12 @@
 use std::io::Write;
 use std::path::PathBuf;
 
-use duramen::{CheckReport, Database, Error};
+use duramen::{CheckReport, Database};
 use serde_json::json;
 
 use crate::failure::{Failure, Result};
 use crate::open;
-use crate::output::Output;
+use crate::output::{Output, remark};
 use crate::progress::{Progress, Unit};
 use crate::units;
 
@@ -37,8 +37,11 @@ pub struct Args {
 
 /// Runs `duramen check`.
 pub fn run(args: &Args) -> Result<()> {
-    let db = open_locked(args)?;
+    let (db, locked) = open::to_check(&args.file)?;
     let report = report(&db)?;
+    if !locked && !report.is_clean() {
+        remark("writers could not be kept out (no permission to write): what was found may be their work under way");
+    }
     let mut out = Output::stdout();
     if args.json {
         out.json(&to_json(&report))?;
@@ -47,14 +50,6 @@ pub fn run(args: &Args) -> Result<()> {
     }
     out.finish()?;
     if report.is_clean() { Ok(()) } else { Err(Failure::Findings) }
-}
-
-/// Opens so that writers can be kept out; where nothing can be written, so that nothing needs to be.
-fn open_locked(args: &Args) -> Result<Database> {
-    match Database::options().create(false).open(&args.file) {
-        Err(Error::File { .. } | Error::Io { .. }) => open::to_read(&args.file),
-        other => Ok(other?),
-    }
 }
 
 /// Checks a database and shows how far that is.

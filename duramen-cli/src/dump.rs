@@ -102,7 +102,7 @@ struct Dump<'s> {
 impl Dump<'_> {
     /// Writes it beside the file and then puts it in its place.
     fn write_file(&self, path: &Path) -> Result<()> {
-        interrupt::listen()?;
+        interrupt::listen("nothing was dumped")?;
         let mut name = path.as_os_str().to_owned();
         name.push(".partial");
         let partial = PathBuf::from(name);
@@ -124,7 +124,7 @@ impl Dump<'_> {
             Failure::Closed => Failure::Failed(format!("cannot write {}: nobody reads it", path.display())),
             other => other,
         };
-        self.write(&mut out, || interrupt::check("nothing was dumped")).map_err(named)?;
+        self.write(&mut out, interrupt::check).map_err(named)?;
         let file = out.into_inner().map_err(|error| failed("write", path, error.error()))?;
         file.sync_all().map_err(|error| failed("flush", path, &error))
     }

@@ -77,7 +77,7 @@ pub fn run(args: &Args) -> Result<()> {
         options = options.page_size(bytes);
     }
     let db = options.open(&args.path)?;
-    interrupt::listen()?;
+    interrupt::listen(NOTHING)?;
     let begun = Instant::now();
     let reader = if args.text { Reader::bare(input) } else { Reader::new(input) };
     let mut load = Load {
@@ -95,6 +95,7 @@ pub fn run(args: &Args) -> Result<()> {
     load.sections()?;
     let Load { txn, entries, tables, skipped, progress, .. } = load;
     if let Some(txn) = txn {
+        interrupt::set_consequence(UNKNOWN);
         txn.commit()?;
     }
     drop(progress);
@@ -145,6 +146,11 @@ struct Load<'a> {
     /// Entries that are committed already.
     committed: u64,
 }
+
+const NOTHING: &str = "nothing was loaded";
+
+/// Of a commit that is not finished: the file itself is whole either way.
+const UNKNOWN: &str = "it was being committed: look whether it is there";
 
 /// Entries between two looks at the clock and at Ctrl-C.
 const STEP: u64 = 256;
@@ -231,14 +237,16 @@ impl Load<'_> {
     fn step(&mut self) -> Result<()> {
         let entries = self.entries;
         self.progress.at(self.reader.bytes(), || units::plural(entries, "entry"));
-        interrupt::check(&self.remains())
+        interrupt::check()
     }
 
     fn commit(&mut self) -> Result<()> {
         if let Some(txn) = self.txn.take() {
+            interrupt::set_consequence(UNKNOWN);
             txn.commit()?;
         }
         self.committed = self.entries;
+        interrupt::set_consequence(&self.remains());
         self.txn = Some(open::begin(self.db, self.args.wait)?);
         Ok(())
     }
@@ -250,7 +258,7 @@ impl Load<'_> {
     /// What stays of the load when it fails now.
     fn remains(&self) -> String {
         match self.committed {
-            0 => "nothing was loaded".to_string(),
+            0 => NOTHING.to_string(),
             n => format!("the first {} were loaded and committed", units::plural(n, "entry")),
         }
     }

@@ -19,7 +19,7 @@ Examples:
 
 /// Arguments of `duramen ls`.
 #[derive(clap::Args)]
-#[command(after_help = EXAMPLES)]
+#[command(about = "List the tables", after_help = EXAMPLES)]
 pub struct Args {
     /// The database
     file: PathBuf,
