@@ -65,7 +65,8 @@ pub fn workload(seed: u64, images: u64) -> Result<Tally, Finding> {
         let images = if is_big { images.div_ceil(10) } else { images };
         live_and_judge(profile, images, &mut rng)
     };
-    let outcome = catch_unwind(AssertUnwindSafe(run)).unwrap_or_else(|panic| Err(format!("a panic: {}", said(&*panic))));
+    let outcome =
+        catch_unwind(AssertUnwindSafe(run)).unwrap_or_else(|panic| Err(format!("a panic: {}", said(&*panic))));
     outcome.map_err(|what| Finding { seed, what })
 }
 
@@ -99,9 +100,9 @@ pub fn judge(life: &Life, profile: &Profile, images: u64, rng: &mut fastrand::Rn
         for image in choose(&platter, share, rng) {
             let depth = depth(rng);
             let allowed = platter.allowed().clone();
-            let state = judge
-                .judge(&platter.bytes(&image), &allowed, depth, rng)
-                .map_err(|finding| format!("power cut after event {i} of {}: {finding}\n{}", events.len(), story(&events[..=i])))?;
+            let state = judge.judge(&platter.bytes(&image), &allowed, depth, rng).map_err(|finding| {
+                format!("power cut after event {i} of {}: {finding}\n{}", events.len(), story(&events[..=i]))
+            })?;
             tally.newest += u64::from(state == *allowed.range().end());
             tally.oldest += u64::from(state == *allowed.range().start());
         }

@@ -149,7 +149,10 @@ impl Judge {
     ) -> Result<(), String> {
         let mut platter = Platter::new(disk.start(), allowed);
         let events = disk.events();
-        let deeper = Depth { write: depth.write, again: (if depth.again.1 > 0 { 1 } else { 0 }, depth.again.1.saturating_sub(1)) };
+        let deeper = Depth {
+            write: depth.write,
+            again: (if depth.again.1 > 0 { 1 } else { 0 }, depth.again.1.saturating_sub(1)),
+        };
         let chance = f64::from(depth.again.0) / events.len().max(1) as f64;
         for (i, event) in events.iter().enumerate() {
             if !platter.apply(event) || rng.f64() >= chance {

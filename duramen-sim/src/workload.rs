@@ -139,7 +139,8 @@ impl Life {
     /// # Errors
     /// The outer one is a finding; the inner one is what a fault led to.
     pub fn open(&mut self) -> Verdict<Result<(), Error>> {
-        let durability = if self.profile.commits == Commits::Relaxed { Durability::Relaxed } else { Durability::Durable };
+        let durability =
+            if self.profile.commits == Commits::Relaxed { Durability::Relaxed } else { Durability::Durable };
         let options = Database::options()
             .page_size(self.profile.page_size)
             .memory_budget(self.profile.memory_bytes)

@@ -19,6 +19,8 @@ const FREE: u16 = u16::MAX;
 /// Pages of memory by index.
 struct Arena {
     page_size: usize,
+    /// Pages in a chunk, as a power of two.
+    chunk_shift: u32,
     chunks: Vec<Box<[u8]>>,
     /// The level that owns each page handed out so far.
     levels: Vec<u16>,
@@ -26,17 +28,13 @@ struct Arena {
 }
 
 impl Arena {
-    fn per_chunk(&self) -> usize {
-        CHUNK_BYTES / self.page_size
-    }
-
     fn create(&mut self, level: u16) -> u32 {
         if let Some(index) = self.free.pop() {
             self.levels[index as usize] = level;
             return index;
         }
         let index = self.levels.len();
-        if index == self.chunks.len() * self.per_chunk() {
+        if index == self.chunks.len() << self.chunk_shift {
             self.chunks.push(vec![0; CHUNK_BYTES].into_boxed_slice());
         }
         self.levels.push(level);
@@ -50,8 +48,8 @@ impl Arena {
 
     #[inline]
     fn place(&self, index: u32) -> (usize, usize) {
-        let per_chunk = self.per_chunk();
-        (index as usize / per_chunk, index as usize % per_chunk * self.page_size)
+        let within = index as usize & ((1 << self.chunk_shift) - 1);
+        (index as usize >> self.chunk_shift, within * self.page_size)
     }
 
     #[inline]
@@ -116,17 +114,19 @@ pub(crate) struct Dirty {
 impl Dirty {
     pub(crate) fn new(page_size: usize) -> Dirty {
         Dirty {
-            arena: Arena { page_size, chunks: Vec::new(), levels: Vec::new(), free: Vec::new() },
+            arena: Arena {
+                page_size,
+                chunk_shift: (CHUNK_BYTES / page_size).trailing_zeros(),
+                chunks: Vec::new(),
+                levels: Vec::new(),
+                free: Vec::new(),
+            },
             runs: Vec::new(),
             runs_free: Vec::new(),
             run_pages: 0,
             levels: Vec::new(),
             retired: Vec::new(),
         }
-    }
-
-    pub(crate) fn page_size(&self) -> usize {
-        self.arena.page_size
     }
 
     /// Nesting level at work.

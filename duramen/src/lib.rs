@@ -32,6 +32,7 @@ mod medium;
 mod order;
 mod os;
 mod pager;
+mod prefetch;
 mod readers;
 mod space;
 mod store;

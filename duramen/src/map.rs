@@ -89,18 +89,6 @@ fn address_bytes(bytes: u64) -> usize {
     usize::try_from(bytes).unwrap_or(usize::MAX / 4 * 2).min(isize::MAX as usize & !(ROUND_BYTES as usize - 1))
 }
 
-/// Asks the processor to fetch the cache line at `at`. Any address will do.
-#[inline(always)]
-pub(crate) fn prefetch(at: *const u8) {
-    #[cfg(target_arch = "x86_64")]
-    // SAFETY: a prefetch reads nothing as far as the program can tell and never faults.
-    unsafe {
-        std::arch::x86_64::_mm_prefetch::<{ std::arch::x86_64::_MM_HINT_T0 }>(at.cast());
-    }
-    #[cfg(not(target_arch = "x86_64"))]
-    let _ = at;
-}
-
 /// Which pages' checksums were found right, and for which birth: one byte for each page of the reservation.
 ///
 /// A page number is reused by later transactions, so the byte holds a *tag* of the birth that was verified. It is a
@@ -191,11 +179,5 @@ mod tests {
             assert_ne!(tag_of(Txnid(birth)), 0);
             assert_ne!(tag_of(Txnid(birth)), tag_of(Txnid(birth + 1)));
         }
-    }
-
-    #[test]
-    fn prefetching_any_address_is_harmless() {
-        prefetch(std::ptr::null());
-        prefetch(std::ptr::dangling());
     }
 }

@@ -9,8 +9,9 @@
 use crate::error::{Damage, Error, Result};
 use crate::format::page::{self, Kind};
 use crate::format::{meta, overflow};
-use crate::ids::{Pgno, Txnid};
-use crate::map::{Map, Verified, prefetch, tag_of};
+use crate::ids::{Extent, Pgno, Txnid};
+use crate::map::{Map, Verified, tag_of};
+use crate::prefetch::{LINE, prefetch};
 
 /// What a reader may see: pages below `page_count` born no later than `txnid`.
 #[derive(Clone, Copy, Debug)]
@@ -18,6 +19,10 @@ pub(crate) struct Horizon {
     pub txnid: Txnid,
     pub page_count: u64,
 }
+
+/// Cache lines at a page's start that a search reads without waiting for one to choose the next: in a leaf of records
+/// of some hundred bytes that is the header, all heads and all slots.
+const SEARCHED_LINES: usize = 5;
 
 /// The mapped file.
 pub(crate) struct Pager {
@@ -66,6 +71,11 @@ impl Pager {
         Ok(bytes)
     }
 
+    /// The bytes of some pages as they are, unverified.
+    pub(crate) fn bytes(&self, extent: Extent, horizon: Horizon) -> Result<&[u8]> {
+        self.raw(extent.start, extent.pages, horizon)
+    }
+
     /// A page's bytes as they are, unverified.
     pub(crate) fn header(&self, pgno: Pgno, horizon: Horizon) -> Result<&[u8]> {
         self.raw(pgno, 1, horizon)
@@ -75,8 +85,8 @@ impl Pager {
     #[inline]
     pub(crate) fn prefetch(&self, pgno: Pgno, horizon: Horizon) {
         if let Ok(bytes) = self.raw(pgno, 1, horizon) {
-            for line in 0..5 {
-                prefetch(bytes[line * 64..].as_ptr());
+            for line in 0..SEARCHED_LINES {
+                prefetch(bytes, line * LINE);
             }
         }
     }
@@ -103,8 +113,9 @@ impl Pager {
         if bytes.is_some_and(|bytes| bytes != len) {
             return damaged("a value of another length than its key says");
         }
-        let pages = overflow::pages_for(len as usize, self.page_size) as u64;
-        if u64::from(page::run(first)) != pages {
+        let (needed, pages) = (overflow::pages_for(len as usize, self.page_size) as u64, u64::from(page::run(first)));
+        // A run of the space log is taken before its length is known to the byte.
+        if pages < needed || pages > needed && kind != Kind::Space {
             return damaged("a run of pages of the wrong length");
         }
         let run = self.raw(pgno, pages, horizon)?;

@@ -69,7 +69,7 @@ impl Reader for DuramenReader<'_> {
     }
 
     fn range(&mut self, from: &[u8], limit: usize, mut visit: impl FnMut(&[u8], &[u8])) -> Result<()> {
-        for item in self.0.range(from..).take(limit) {
+        for item in self.0.range(from..)?.take(limit) {
             let (key, value) = item?;
             visit(key, value);
         }

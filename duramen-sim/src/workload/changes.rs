@@ -105,7 +105,11 @@ fn in_table(
     let table = model.tables.entry(name.clone()).or_insert_with(made);
     let mut stored = txn.table_with(&name, &table.kind.options())?;
     let only_adds = rng.u32(..100) < profile.growth;
-    if only_adds { add(&mut stored, table, rng, profile)? } else { take_away(&mut stored, table, rng, profile)? }
+    if only_adds {
+        add(&mut stored, table, rng, profile)?
+    } else {
+        take_away(&mut stored, table, rng, profile)?
+    }
     same("len", stored.len(), table.len())
 }
 

@@ -72,7 +72,7 @@ pub(crate) struct Branch<'a> {
 
 impl<'a> Branch<'a> {
     /// Checks the header against the page's length.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn open(bytes: &'a [u8]) -> Result<Branch<'a>, Damage> {
         if bytes.len() < HEADER {
             return Err(SHORT);
@@ -91,7 +91,7 @@ impl<'a> Branch<'a> {
     }
 
     /// The branch in bytes whose header has been checked.
-    #[inline]
+    #[inline(always)]
     fn trusted(bytes: &'a [u8], count: usize, prefix: usize) -> Branch<'a> {
         let heads = HEADER + padded(prefix);
         let children = heads + 4 * count;
@@ -123,8 +123,14 @@ impl<'a> Branch<'a> {
         self.children.get(i).map(|bytes| Child(u64::from_le_bytes(*bytes))).ok_or(NO_ENTRY)
     }
 
+    /// The children that are in the writer's arena, and their indexes.
+    pub(crate) fn dirty_children(&self) -> impl Iterator<Item = (usize, Child)> + 'a {
+        let children = self.children.iter().map(|bytes| Child(u64::from_le_bytes(*bytes)));
+        children.enumerate().filter(|(_, child)| child.is_dirty())
+    }
+
     /// Which child covers the needle.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn search(&self, needle: &Needle<'_>, order: &Order) -> Result<usize, Damage> {
         if !order.has_views() {
             let above = |tail: Option<&[u8]>| order.cmp(tail.unwrap_or(&[]), needle.key) == Ordering::Greater;

@@ -79,16 +79,18 @@ fn wiped_word() -> Option<&'static AtomicU64> {
     Some(unsafe { region.leak().cast::<AtomicU64>().as_ref() })
 }
 
-/// Runs `f` in a forked child and returns whether it answered true.
+/// Runs `f` in a forked child and returns whether it answered true. A child that hangs (a panic there may want a lock
+/// that a thread of its parent held) is ended by an alarm.
 #[cfg(test)]
 pub(crate) fn in_forked_child(f: impl FnOnce() -> bool) -> bool {
     // SAFETY: the child runs `f` on the one thread it has and leaves without running anything of its parent's.
     unsafe {
         match libc::fork() {
-            0 => libc::_exit(match std::panic::catch_unwind(std::panic::AssertUnwindSafe(f)) {
-                Ok(true) => 0,
-                _ => 1,
-            }),
+            0 => {
+                libc::alarm(20);
+                let answer = std::panic::catch_unwind(std::panic::AssertUnwindSafe(f));
+                libc::_exit(if matches!(answer, Ok(true)) { 0 } else { 1 })
+            }
             child => {
                 assert!(child > 0, "fork failed");
                 let mut status = 0;

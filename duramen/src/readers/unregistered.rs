@@ -87,7 +87,8 @@ impl Drop for UnregisteredReader {
 /// The snapshots up to `newest` that other handles hold by locks on the data file, ascending, each once.
 pub(crate) fn unregistered(data: &File, newest: Txnid) -> Result<Vec<Txnid>> {
     let mut live = Vec::new();
-    let mut unknown = Vec::from([SNAPSHOTS..range_of(newest)?.end]);
+    #[expect(clippy::single_range_in_vec_init, reason = "a list of ranges is what is meant")]
+    let mut unknown = vec![SNAPSHOTS..range_of(newest)?.end];
     // The kernel names some lock in the range, not the first one, and merges neighbouring ones.
     while let Some(range) = unknown.pop() {
         if range.is_empty() {

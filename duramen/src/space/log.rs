@@ -117,7 +117,7 @@ pub(crate) fn decode_base(input: &mut &[u8]) -> Result<Space, Damage> {
     if retired.iter().any(|&(extent, _, _)| free.overlaps(extent)) {
         return Err(Damage("a page is both free and retired"));
     }
-    Ok(Space { free, retired: Retired::from_sorted(&retired) })
+    Ok(Space { free, retired: Retired::from_sorted(&retired), pending: Vec::new() })
 }
 
 fn sorted<T: Ord + Copy>(list: &[T]) -> Vec<T> {

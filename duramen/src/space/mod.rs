@@ -13,6 +13,24 @@
 
 mod extents;
 pub(crate) mod log;
+/// What of `from` is not in `minus`. Neither list may overlap itself; the result ascends.
+pub(crate) fn subtract(from: &[Extent], minus: &[Extent]) -> Vec<Extent> {
+    let mut rest: Vec<Extent> = from.to_vec();
+    for cut in minus {
+        rest = rest.iter().flat_map(|extent| without(*extent, *cut)).flatten().collect();
+    }
+    rest.sort_unstable();
+    rest
+}
+
+/// The parts of an extent before and after a cut.
+fn without(extent: Extent, cut: Extent) -> [Option<Extent>; 2] {
+    let part = |start: Pgno, end: Pgno| (start < end).then(|| Extent::new(start, end.0 - start.0));
+    let before = part(extent.start, extent.end().min(cut.start));
+    let after = part(extent.start.max(cut.end()), extent.end());
+    [before, after]
+}
+
 #[cfg(test)]
 mod model;
 mod retired;
@@ -21,33 +39,6 @@ use crate::error::Damage;
 use crate::ids::{Extent, Pgno, Txnid};
 use extents::Extents;
 use retired::Retired;
-
-/// What of `from` is not in `minus`. Neither list may overlap itself; the result ascends.
-pub(crate) fn subtract(from: &[Extent], minus: &[Extent]) -> Vec<Extent> {
-    let (mut from, mut minus) = (from.to_vec(), minus.to_vec());
-    from.sort_unstable();
-    minus.sort_unstable();
-    let mut rest = Vec::with_capacity(from.len());
-    let mut cuts = minus.into_iter().peekable();
-    let mut keep = |start: Pgno, end: Pgno| {
-        if start < end {
-            rest.push(Extent::new(start, end.0 - start.0));
-        }
-    };
-    for extent in from {
-        let mut start = extent.start;
-        while let Some(&cut) = cuts.peek().filter(|cut| cut.start < extent.end()) {
-            keep(start, cut.start.min(extent.end()));
-            start = start.max(cut.end());
-            if cut.end() > extent.end() {
-                break;
-            }
-            cuts.next();
-        }
-        keep(start, extent.end());
-    }
-    rest
-}
 
 /// Where to put pages when several free extents would do.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -65,6 +56,9 @@ pub(crate) enum Fit {
 pub(crate) struct Space {
     free: Extents,
     retired: Retired,
+    /// What the last commits retired and no release has looked at: most of it is free by then, so it is not worth an
+    /// index before.
+    pending: Vec<(Txnid, Vec<(Extent, Txnid)>)>,
 }
 
 impl Space {
@@ -91,13 +85,56 @@ impl Space {
         Ok(())
     }
 
+    /// As [`Space::retire`] for all that a commit freed, with births. Damage if a page is free, retired or given twice.
+    pub(crate) fn retire_all(&mut self, mut cohort: Vec<(Extent, Txnid)>, death: Txnid) -> Result<(), Damage> {
+        self.settle();
+        cohort.sort_unstable();
+        if cohort.windows(2).any(|pair| pair[0].0.end() > pair[1].0.start) {
+            return Err(Damage("a page was freed twice"));
+        }
+        for &(extent, birth) in &cohort {
+            if birth > death {
+                return Err(Damage("a page was freed before it was written"));
+            }
+            self.check_vacant(extent)?;
+        }
+        self.pending.push((death, cohort));
+        Ok(())
+    }
+
+    /// Brings what [`Space::retire_all`] left aside to its place among the retired.
+    pub(crate) fn settle(&mut self) {
+        for (death, cohort) in std::mem::take(&mut self.pending) {
+            cohort.into_iter().for_each(|(extent, birth)| self.retired.add(extent, birth, death));
+        }
+    }
+
+    /// Frees what the last commits retired, but for what the newest snapshot before them sees.
+    fn release_pending(&mut self, live: &[Txnid]) {
+        for (death, cohort) in std::mem::take(&mut self.pending) {
+            let blocker = live[..live.partition_point(|snapshot| *snapshot < death)].last().copied();
+            let mut free: Vec<Extent> = Vec::with_capacity(cohort.len());
+            for (extent, birth) in cohort {
+                if blocker.is_some_and(|snapshot| birth <= snapshot) {
+                    self.retired.add(extent, birth, death);
+                } else if let Some(last) = free.last_mut().filter(|last| last.end() == extent.start) {
+                    last.pages += extent.pages;
+                } else {
+                    free.push(extent);
+                }
+            }
+            free.into_iter().for_each(|extent| self.free.add(extent));
+        }
+    }
+
     /// Frees the retired pages that no snapshot in `live` (ascending, no repetitions) can see.
     ///
     /// Costs time for the live snapshots, for what it frees, and for each commit whose blocking snapshot is gone; not
     /// for what stays retired.
     pub(crate) fn release(&mut self, live: &[Txnid]) {
         debug_assert!(live.is_sorted_by(|a, b| a < b));
-        let Space { free, retired } = self;
+        self.release_pending(live);
+        let Space { free, retired, .. } = self;
         retired.release(live, |extent| free.add(extent));
     }
 
@@ -155,7 +192,8 @@ impl Space {
 
     /// How many pages are retired.
     pub(crate) fn retired_pages(&self) -> u64 {
-        self.retired.pages()
+        let pending = self.pending.iter().flat_map(|(_, cohort)| cohort);
+        self.retired.pages() + pending.map(|(extent, _)| extent.pages).sum::<u64>()
     }
 
     /// The length in pages of the longest free extent, 0 if there is none.
@@ -188,6 +226,7 @@ impl Space {
     /// Takes pages wherever they are, free or retired, or some here and some there. Damage if one is in neither place;
     /// those before it are then gone.
     fn take_anywhere(&mut self, extent: Extent) -> Result<(), Damage> {
+        self.settle();
         let mut at = extent.start;
         while at < extent.end() {
             let free = self.free.containing(at);
@@ -207,6 +246,7 @@ impl Space {
 
     /// Forgets all pages from `end` on.
     fn truncate(&mut self, end: Pgno) {
+        self.settle();
         self.free.truncate(end);
         self.retired.truncate(end);
     }
@@ -272,17 +312,6 @@ mod tests {
         assert_eq!(space(&holes).take_low(5), Some(extent(20, 5)));
         assert_eq!(space(&holes).take(5), Some(extent(40, 5)));
         assert_eq!(space(&holes).take(9), None);
-    }
-
-    #[test]
-    fn subtracting_leaves_what_no_cut_covers() {
-        let from = [extent(20, 5), extent(0, 10), extent(30, 5)];
-        let minus = [extent(31, 1), extent(3, 2), extent(8, 14), extent(24, 3), extent(33, 9)];
-        let rest = [extent(0, 3), extent(5, 3), extent(22, 2), extent(30, 1), extent(32, 1)];
-        assert_eq!(subtract(&from, &minus), rest);
-        assert_eq!(subtract(&from, &[]), [extent(0, 10), extent(20, 5), extent(30, 5)]);
-        assert_eq!(subtract(&from, &from), []);
-        assert_eq!(subtract(&[], &minus), []);
     }
 
     #[test]

@@ -221,16 +221,16 @@ impl Store {
     /// Brings the writer's memory up to what other processes have committed.
     fn refresh(&self, writer: &mut Writer) -> Result<()> {
         let newest = self.shared.newest();
-        if newest != writer.meta.txnid {
-            let record = self.shared.record(newest).ok_or(Error::BadTable)?;
-            let slots = Unpacked::of(&record);
+        // Somebody else may have made a commit durable that is no news otherwise.
+        let slots = Unpacked::of(&self.shared.record(newest).ok_or(Error::BadTable)?);
+        writer.durable_slot = slots.durable_slot;
+        if newest != writer.meta.txnid || slots.slot != writer.slot {
             let meta = Meta::decode(self.pager.slot(slots.slot));
             writer.meta = meta.ok().filter(|meta| meta.txnid == newest).ok_or(Error::Corrupt {
                 page: crate::ids::Pgno(0),
                 what: "the meta page of the newest commit is not there",
             })?;
             writer.slot = slots.slot;
-            writer.durable_slot = slots.durable_slot;
         }
         self.check_length(&published(&writer.meta, writer.slot, writer.durable_slot))
     }
@@ -276,6 +276,8 @@ impl Store {
             self.shared.publish(&published(&chosen.meta, chosen.slot, chosen.slot))?;
             self.shared.set_durable(chosen.meta.txnid)?;
         } else if chosen.meta.txnid == newest {
+            // It may have died between making the commit durable and saying where that is.
+            let durable = if self.shared.durable() == newest { chosen.slot } else { durable };
             self.shared.publish(&published(&chosen.meta, chosen.slot, durable))?;
         }
         Ok(())
@@ -349,11 +351,8 @@ impl Store {
     fn write_proven_meta(&self, writer: &mut Writer) -> Result<()> {
         let mut meta = writer.meta.clone();
         meta.sequence += 1;
-        meta.proof_base = meta.txnid;
-        (meta.proof_sum, meta.proof_pages) = (0, 0);
         let slot = free_slot(writer.slot, writer.durable_slot);
-        write_meta(&*self.medium, &meta, slot).map_err(|e| self.poison("write the meta page", e))?;
-        self.flush("flush the meta page")?;
+        write_proven(&*self.medium, &mut meta, slot).map_err(|e| self.poison("write the meta page", e))?;
         writer.meta = meta;
         writer.slot = slot;
         self.became_durable(writer)
@@ -377,6 +376,23 @@ pub(crate) fn free_slot(current: usize, durable: usize) -> usize {
 pub(crate) fn write_meta(medium: &dyn Medium, meta: &Meta, slot: usize) -> std::io::Result<()> {
     let bytes = meta.encode();
     medium.write_at((slot * SLOT_BYTES) as u64, &[std::io::IoSlice::new(&bytes[..])])
+}
+
+/// Writes a meta page that says that its commit, flushed before, needs no proof, and flushes it.
+pub(crate) fn write_proven(medium: &dyn Medium, meta: &mut Meta, slot: usize) -> std::io::Result<()> {
+    meta.proof_base = meta.txnid;
+    (meta.proof_sum, meta.proof_pages) = (0, 0);
+    write_meta(medium, meta, slot)?;
+    medium.flush().inspect_err(|_| blank(medium, slot))
+}
+
+/// Takes back a meta page that needs no proof and whose flush failed: the page cache has it, the disk may never, and
+/// the next to open would trust it.
+pub(crate) fn blank(medium: &dyn Medium, slot: usize) {
+    let zeros = [0; SLOT_BYTES];
+    if let Err(error) = medium.write_at((slot * SLOT_BYTES) as u64, &[std::io::IoSlice::new(&zeros)]) {
+        tracing::error!(%error, "a meta page that was not flushed could not be taken back");
+    }
 }
 
 fn open_shared(path: &Path, settings: &Settings) -> Result<(Shared, Role)> {
@@ -417,33 +433,16 @@ fn recover(path: &Path, settings: &Settings, file: &Arc<File>, medium: &dyn Medi
     if !settings.read_only && settings.create && recover::is_unborn(&head, file_bytes, &usable) {
         create(path, settings, medium)?;
         head = read_head(file)?;
-        file_bytes = HEAD_BYTES.max(file_bytes);
+        file_bytes = medium.len().map_err(Error::io("ask for the length of the data file"))?;
         usable = recover::decode_slots(&head, path);
     }
     let usable = usable?;
     let pager = pager_for(file, file_bytes, &usable[0].1)?;
     let mut chosen = recover::choose(&pager, file_bytes, usable, path)?;
     if !settings.read_only {
-        secure(&mut chosen, medium)?;
+        recover::secure(&mut chosen, &pager, medium)?;
     }
     Ok(Recovered { pager, chosen })
-}
-
-/// Makes sure that what was chosen is on disk, and that what was rejected is not found again.
-fn secure(chosen: &mut Chosen, medium: &dyn Medium) -> Result<()> {
-    if let Some((slot, sequence)) = chosen.rejected {
-        chosen.meta.sequence = sequence + 1;
-        chosen.meta.proof_base = chosen.meta.txnid;
-        (chosen.meta.proof_sum, chosen.meta.proof_pages) = (0, 0);
-        write_meta(medium, &chosen.meta, slot).map_err(Error::io("write the meta page"))?;
-        chosen.slot = slot;
-        chosen.durable = false;
-    }
-    if !chosen.durable {
-        medium.flush().map_err(Error::io("flush the recovered commit"))?;
-        chosen.durable = true;
-    }
-    Ok(())
 }
 
 /// Opens beside others: the newest commit is in shared memory.
@@ -455,7 +454,7 @@ fn join(path: &Path, file: &Arc<File>, shared: &Shared) -> Result<Recovered> {
     let pager = pager_for(file, file_bytes, &usable[0].1)?;
     // The slots may change under our eyes; a writer looks its slot up again when it begins.
     let (slot, meta) = usable.iter().find(|(_, meta)| meta.txnid == newest).unwrap_or(&usable[0]).clone();
-    Ok(Recovered { pager, chosen: Chosen { slot, meta, durable: true, rejected: None } })
+    Ok(Recovered { pager, chosen: Chosen { slot, meta, unflushed: Vec::new(), rejected: None } })
 }
 
 fn read_head(file: &File) -> Result<Vec<u8>> {
@@ -499,7 +498,11 @@ fn create(path: &Path, settings: &Settings, medium: &dyn Medium) -> Result<()> {
         meta.sequence = slot as u64;
         write_meta(medium, &meta, slot).map_err(Error::io("write the first meta pages"))?;
     }
-    medium.flush().map_err(Error::io("flush the first meta pages"))?;
+    medium.flush().map_err(|error| {
+        // What the page cache has may never reach the disk: nobody shall find it.
+        let _ = medium.set_len(0);
+        Error::Io { op: "flush the first meta pages", source: error }
+    })?;
     file::sync_directory_of(path)
 }
 

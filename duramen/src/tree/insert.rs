@@ -123,9 +123,7 @@ fn add<'p>(page: &'p mut [u8], tree: &Tree, i: usize, order: &Order, entry: &Ent
         PackedMut::new(page).insert(i, entry.key);
         return &mut [];
     }
-    let mut cells = LeafMut::new(page);
-    cells.insert(i, entry.key, entry.value_bytes, entry.kind, order);
-    cells.into_value(i)
+    LeafMut::new(page).insert_last(i, entry.key, entry.value_bytes, entry.kind, order)
 }
 
 fn value_mut<'p>(page: &'p mut [u8], tree: &Tree, i: usize) -> &'p mut [u8] {

@@ -50,6 +50,12 @@ pub(crate) trait Pages {
     /// Asks the processor to fetch what a search of this page will read first.
     #[inline]
     fn prefetch(&self, _child: Child) {}
+
+    /// The bytes of a page that will be wanted soon, to be fetched but not yet looked at.
+    #[inline]
+    fn upcoming(&self, _child: Child) -> Option<&[u8]> {
+        None
+    }
 }
 
 /// Write access to pages: what is changed is first copied.
@@ -103,7 +109,7 @@ pub(crate) fn damaged(child: Child, what: &'static str) -> Error {
 }
 
 /// Opens a branch page that must be at `level`.
-#[inline]
+#[inline(always)]
 pub(crate) fn open_branch<P: Pages + ?Sized>(pages: &P, child: Child, level: u8) -> Result<Branch<'_>> {
     let bytes = pages.page(child)?;
     if page::level(bytes) != level {

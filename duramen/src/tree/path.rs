@@ -229,6 +229,14 @@ impl Path {
         if order.cmp(low, high).is_lt() { Ok(()) } else { Err(damaged(to.page, "keys out of order between leaves")) }
     }
 
+    /// The leaf beside the path's, if both have the same parent: what a walk will want next.
+    pub(crate) fn upcoming<'p, P: Pages + ?Sized>(&self, pages: &'p P, back: bool) -> Option<&'p [u8]> {
+        let parent = *self.steps().len().checked_sub(2).and_then(|i| self.steps.get(i))?;
+        let beside = if back { parent.index.checked_sub(1)? } else { parent.index + 1 };
+        let child = open_branch(pages, parent.page, 2).ok()?.child(beside).ok()?;
+        pages.upcoming(child)
+    }
+
     /// The leaf that the path ends in.
     #[inline]
     pub(crate) fn open_leaf<'p, P: Pages + ?Sized>(&self, pages: &'p P) -> Result<AnyLeaf<'p>> {

@@ -10,7 +10,7 @@ use crate::order::{Comparator, Needle, Order};
 use crate::tree::duplicates::Orders;
 use crate::tree::insert::Entry;
 use crate::tree::record::{self, DUPLICATES, FIXED, Tree};
-use crate::tree::{Pages, PagesMut, Path, at, insert, open_cells, path, range, remove, resize};
+use crate::tree::{Pages, PagesMut, Path, at, get, insert, open_cells, path, range, remove, resize};
 
 /// What a table that holds several values for a key does with them.
 #[derive(Clone, Debug, Default)]
@@ -150,12 +150,8 @@ pub(super) fn find<P: Pages>(pages: &P, main: &Tree, orders: &Orders, name: &[u8
     if main.order == 2 && !matches!(name.len(), 4 | 8) {
         return Ok(None);
     }
-    let mut path = Path::default();
-    if !path.seek(pages, main, &orders.key, &Needle::new(name, &orders.key))? {
-        return Ok(None);
-    }
-    let step = path.leaf();
-    record_of(step.page, &at(step.page, open_cells(pages, step.page)?.cell(step.index))?).map(Some)
+    let cell = get(pages, main, &orders.key, &Needle::new(name, &orders.key))?;
+    cell.map(|cell| record_of(Child::default(), &cell)).transpose()
 }
 
 fn record_of(leaf: Child, cell: &Cell<'_>) -> Result<Tree> {

@@ -13,7 +13,7 @@ use crate::format::page;
 use crate::ids::{Extent, Pgno, Txnid};
 use crate::space::log::{Delta, encode_base};
 use crate::store::space_log::{self, payload};
-use crate::store::{CommitTimings, Durability, free_slot, published, write_meta};
+use crate::store::{CommitTimings, Durability, blank, free_slot, published, write_meta};
 use crate::tree::duplicates::Orders;
 use crate::tree::{Pages, Tree};
 
@@ -52,7 +52,6 @@ fn steps(work: &mut Work) -> Result<()> {
     let placed = Instant::now();
     // 4. The pages are written, and after them the meta page that names them.
     let (pages, runs) = placer.write(work)?;
-    lengthen(work)?;
     let flush = needs_flush(work, &meta)?;
     if flush && meta.proof_pages > PROOF_PAGES_MAX {
         work.store.flush("flush the commit's pages")?;
@@ -67,7 +66,12 @@ fn steps(work: &mut Work) -> Result<()> {
     write_meta(&*work.store.medium, &meta, slot).map_err(|e| work.store.poison("write the meta page", e))?;
     // 5. One flush makes both survive a power cut: the meta page proves by its sum that its pages are there.
     if flush {
-        work.store.flush("flush the commit")?;
+        let flushed = work.store.flush("flush the commit");
+        flushed.inspect_err(|_| {
+            if meta.is_proven() {
+                blank(&*work.store.medium, slot)
+            }
+        })?;
     }
     let timings = CommitTimings {
         place_us: (placed - started).as_micros() as u64,
@@ -106,9 +110,7 @@ fn log_space(work: &mut Work, placer: &mut Placer) -> Result<(SpaceRoot, Vec<u8>
     let writer = work.writer_mut()?;
     let (mut root, mut records, old_end) = (writer.meta.space, writer.meta.tail.clone(), writer.meta.page_count);
     let ledger = store.ledger(writer)?;
-    for &(extent, birth) in &retired {
-        ledger.space.retire(extent, birth, txnid).map_err(|d| d.at(extent.start))?;
-    }
+    ledger.space.retire_all(retired.clone(), txnid).map_err(|d| d.at(Pgno(0)))?;
     let delta = Delta { txnid, end: 0, taken: Vec::new(), retired, added: Vec::new() };
     let first = first_txnid(&records, txnid);
     let old_records = records.len();
@@ -151,7 +153,8 @@ fn delta_into(work: &Work, delta: &Delta, old_end: u64, out: &mut Vec<u8>) -> Re
     placed.sort_unstable();
     let mut delta = delta.clone();
     delta.end = work.horizon.page_count;
-    delta.taken = placed.iter().filter_map(|&extent| below(extent, old_end)).collect();
+    // What is cut off at the end was perhaps taken before, and freed again: neither matters any more.
+    delta.taken = placed.iter().filter_map(|&extent| below(extent, old_end.min(delta.end))).collect();
     // What the file grew by and nobody took is free.
     let mut next = old_end;
     for extent in placed.iter().filter(|extent| extent.end().0 > old_end) {
@@ -163,6 +166,7 @@ fn delta_into(work: &Work, delta: &Delta, old_end: u64, out: &mut Vec<u8>) -> Re
     if next < delta.end {
         delta.added.push(Extent::new(Pgno(next), delta.end - next));
     }
+    delta.added = delta.added.iter().filter_map(|&extent| below(extent, delta.end)).collect();
     delta.encode(out);
     Ok(())
 }
@@ -196,6 +200,7 @@ fn new_base(work: &mut Work, placer: &mut Placer) -> Result<SpaceRoot> {
         ledger.space.retire(extent, birth, txnid).map_err(|d| d.at(extent.start))?;
     }
     let mut records = Vec::new();
+    ledger.space.settle();
     encode_base(&ledger.space, &mut records);
     // Taking the run's own pages cuts a free extent in two at most, trimming the end removes one.
     let pages = space_log::run_pages(records.len() + 64, work.page_size());
@@ -247,19 +252,6 @@ fn trim(work: &mut Work) -> Result<()> {
         return ledger.space.add_free(Extent::new(Pgno(cut), end - cut)).map_err(|d| d.at(Pgno(cut)));
     }
     work.horizon.page_count = cut;
-    Ok(())
-}
-
-/// The file must be as long as its commit says, even where its end is free and was never written.
-fn lengthen(work: &mut Work) -> Result<()> {
-    let bytes = work.horizon.page_count * work.page_size() as u64;
-    if work.horizon.page_count <= work.writer_mut()?.meta.page_count {
-        return Ok(());
-    }
-    let medium = &work.store.medium;
-    if medium.len().map_err(Error::io("ask for the length of the data file"))? < bytes {
-        medium.set_len(bytes).map_err(Error::io("lengthen the data file"))?;
-    }
     Ok(())
 }
 

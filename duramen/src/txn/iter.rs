@@ -12,6 +12,7 @@ use crate::error::Result;
 use crate::format::leaf::Leaf;
 use crate::format::page::Child;
 use crate::order::{Needle, Order};
+use crate::prefetch::{LINE, prefetch};
 use crate::tree::cursor::{Pair, Position, Trunk};
 use crate::tree::duplicates::Orders;
 use crate::tree::{Path, Tree, at, open_cells, value};
@@ -147,6 +148,27 @@ struct End<'t> {
     page: Child,
     leaf: Leaf<'t>,
     index: usize,
+    /// The leaf that comes next, and how much of it has been fetched.
+    upcoming: Option<&'t [u8]>,
+    fetched: usize,
+}
+
+/// Cache lines of the next leaf that are fetched with each entry given: a leaf of records of some hundred bytes is all
+/// there when its turn comes.
+const LINES_AHEAD: usize = 3;
+
+impl End<'_> {
+    #[inline]
+    fn fetch_ahead(&mut self) {
+        if let Some(bytes) = self.upcoming
+            && self.fetched < bytes.len()
+        {
+            for line in 0..LINES_AHEAD {
+                prefetch(bytes, self.fetched + line * LINE);
+            }
+            self.fetched += LINES_AHEAD * LINE;
+        }
+    }
 }
 
 /// A walk along the leaves of a table without duplicates.
@@ -189,7 +211,7 @@ impl<'t> Leaves<'t> {
     fn end_from(&self, path: Path) -> Result<End<'t>> {
         let step = path.leaf();
         let leaf = on!(self.source, pages => open_cells(pages, step.page))?;
-        Ok(End { path, page: step.page, leaf, index: step.index })
+        Ok(End { path, page: step.page, leaf, index: step.index, upcoming: None, fetched: 0 })
     }
 
     fn outermost(&self, last: bool) -> Result<End<'t>> {
@@ -259,6 +281,7 @@ impl<'t> Leaves<'t> {
             let stop = self.back.as_ref().filter(|back| back.page == front.page).map(|back| back.index);
             if front.index < stop.unwrap_or(front.leaf.len()) {
                 front.index += 1;
+                front.fetch_ahead();
                 return Ok(Some((front.page, front.leaf, front.index - 1)));
             }
             if stop.is_some() || !on!(self.source, pages => front.path.next_leaf(pages, &self.order))? {
@@ -269,6 +292,8 @@ impl<'t> Leaves<'t> {
             front.page = step.page;
             front.leaf = on!(self.source, pages => open_cells(pages, step.page))?;
             front.index = 0;
+            front.upcoming = on!(self.source, pages => front.path.upcoming(pages, false));
+            front.fetched = 0;
         }
     }
 
@@ -286,6 +311,7 @@ impl<'t> Leaves<'t> {
             let stop = self.front.as_ref().filter(|front| front.page == back.page).map(|front| front.index);
             if back.index > stop.unwrap_or(0) {
                 back.index -= 1;
+                back.fetch_ahead();
                 return Ok(Some((back.page, back.leaf, back.index)));
             }
             if stop.is_some() || !on!(self.source, pages => back.path.prev_leaf(pages, &self.order))? {
@@ -296,6 +322,8 @@ impl<'t> Leaves<'t> {
             back.page = step.page;
             back.leaf = on!(self.source, pages => open_cells(pages, step.page))?;
             back.index = back.leaf.len();
+            back.upcoming = on!(self.source, pages => back.path.upcoming(pages, true));
+            back.fetched = 0;
         }
     }
 }

@@ -178,4 +178,9 @@ impl Pages for Snapshot<'_> {
     fn prefetch(&self, child: Child) {
         self.store.pager.prefetch(child.pgno(), self.horizon);
     }
+
+    #[inline]
+    fn upcoming(&self, child: Child) -> Option<&[u8]> {
+        self.store.pager.header(child.pgno(), self.horizon).ok()
+    }
 }

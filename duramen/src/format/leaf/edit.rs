@@ -73,6 +73,25 @@ impl<'a> LeafMut<'a> {
 
     /// Puts a cell at `i`, which must fit and be where the order wants it; returns the value space, to be filled.
     pub(crate) fn insert(&mut self, i: usize, key: &[u8], vlen: usize, kind: CellKind, order: &Order) -> &mut [u8] {
+        let value = self.add(i, key, vlen, kind, order);
+        &mut self.bytes[value]
+    }
+
+    /// As [`LeafMut::insert`], for as long as the page is borrowed.
+    pub(crate) fn insert_last(
+        mut self,
+        i: usize,
+        key: &[u8],
+        vlen: usize,
+        kind: CellKind,
+        order: &Order,
+    ) -> &'a mut [u8] {
+        let value = self.add(i, key, vlen, kind, order);
+        &mut self.bytes[value]
+    }
+
+    /// Puts a cell at `i`; where its value is.
+    fn add(&mut self, i: usize, key: &[u8], vlen: usize, kind: CellKind, order: &Order) -> Range<usize> {
         let size = heap_bytes(key.len(), vlen);
         assert!(i <= self.len() && self.fits(key.len(), vlen), "a cell that does not fit was inserted");
         debug_assert!(key.len() <= key_max(self.bytes.len()) && size + ENTRY <= max_inline(self.bytes.len()));
@@ -112,7 +131,8 @@ impl<'a> LeafMut<'a> {
         }
         self.count_outside(old_kind, -1);
         self.count_outside(kind, 1);
-        Some(self.finish_cell(to, klen, vlen, kind))
+        let value = self.finish_cell(to, klen, vlen, kind);
+        Some(&mut self.bytes[value])
     }
 
     /// The value at `i`, to be overwritten in place.
@@ -211,7 +231,8 @@ impl<'a> LeafMut<'a> {
         let at = self.push(heap_bytes(cell.key.len(), cell.value.len()));
         self.bytes[at + CELL_HEAD..at + CELL_HEAD + cell.key.len()].copy_from_slice(cell.key);
         self.set_slot(i, at);
-        self.finish_cell(at, cell.key.len(), cell.value.len(), cell.kind).copy_from_slice(cell.value);
+        let value = self.finish_cell(at, cell.key.len(), cell.value.len(), cell.kind);
+        self.bytes[value].copy_from_slice(cell.value);
     }
 
     /// Makes the prefix one that `key` shares, too.
@@ -268,12 +289,16 @@ impl<'a> LeafMut<'a> {
     }
 
     /// Writes the first word and the zero bytes of a cell whose key is in place; returns the value space.
-    fn finish_cell(&mut self, at: usize, klen: usize, vlen: usize, kind: CellKind) -> &mut [u8] {
+    fn finish_cell(&mut self, at: usize, klen: usize, vlen: usize, kind: CellKind) -> Range<usize> {
         page::put32(self.bytes, at, word_of(klen, vlen, kind));
         let value = at + CELL_HEAD + even(klen);
-        self.bytes[at + CELL_HEAD + klen..value].fill(0);
-        self.bytes[value + vlen..value + even(vlen)].fill(0);
-        &mut self.bytes[value..value + vlen]
+        // The one byte that rounds an odd length up.
+        for (start, len) in [(at + CELL_HEAD, klen), (value, vlen)] {
+            if len & 1 != 0 {
+                self.bytes[start + len] = 0;
+            }
+        }
+        value..value + vlen
     }
 
     /// Inserts a head and a slot at `i`.
