@@ -22,7 +22,7 @@ use crate::medium::Medium;
 use crate::order::Order;
 use crate::os::file::{self, FileMedium};
 use crate::pager::{Horizon, Pager};
-use crate::readers::{Inherited, Published, RECORD_WORDS, ReadSlot, Role, Shared, Wait};
+use crate::readers::{Inherited, Published, RECORD_WORDS, ReadSlot, Role, Shared, UnregisteredReader, Wait};
 use crate::store::recover::Chosen;
 use crate::store::space_log::Ledger;
 use crate::tree::Tree;
@@ -76,6 +76,8 @@ pub(crate) struct Store {
     poison: OnceLock<String>,
     /// Newest snapshot for which the file was found long enough.
     length_checked: AtomicU64,
+    /// What keeps the snapshot of a reader who may not write the lock file.
+    _held: Option<UnregisteredReader>,
 }
 
 /// A writer's memory.
@@ -110,13 +112,14 @@ pub struct CommitTimings {
 impl Store {
     pub(crate) fn open(path: &Path, settings: Settings) -> Result<Store> {
         let file = Arc::new(file::open_data(path, settings.read_only, settings.create, settings.mode)?);
-        let (shared, role) = open_shared(path, &settings)?;
+        let (shared, role, registered) = open_shared(path, &settings)?;
         let mut medium: Arc<dyn Medium> = Arc::new(FileMedium::new(file.clone()));
         if let Some(layer) = &settings.medium {
             medium = layer(medium);
         }
         let recovered = match role {
-            Role::First => recover(path, &settings, &file, &*medium)?,
+            Role::First if registered => recover(path, &settings, &file, &*medium)?,
+            Role::First => hold_newest(path, &settings, &file, &*medium)?,
             Role::Joined => join(path, &file, &shared)?,
         };
         if role == Role::First {
@@ -145,7 +148,12 @@ impl Store {
             writer: Mutex::new(Some(Box::new(writer))),
             poison: OnceLock::new(),
             length_checked: AtomicU64::new(u64::MAX),
+            _held: recovered.held,
         })
+    }
+
+    pub(crate) fn file(&self) -> &File {
+        &self.file
     }
 
     pub(crate) fn last_commit(&self) -> CommitTimings {
@@ -381,17 +389,18 @@ pub(crate) fn write_meta(medium: &dyn Medium, meta: &Meta, slot: usize) -> std::
     medium.write_at((slot * SLOT_BYTES) as u64, &[std::io::IoSlice::new(&bytes[..])])
 }
 
-fn open_shared(path: &Path, settings: &Settings) -> Result<(Shared, Role)> {
+/// The shared state, the part in it, and whether readers of this handle are known to others by it.
+fn open_shared(path: &Path, settings: &Settings) -> Result<(Shared, Role, bool)> {
     if !settings.lock_file {
-        return Ok((Shared::private()?, Role::First));
+        return Ok((Shared::private()?, Role::First, true));
     }
     let lock_path = settings.lock_path.clone().unwrap_or_else(|| lock_path(path));
     match Shared::open(&lock_path, settings.mode) {
-        // Nobody can write to read-only media, so nobody needs to be told that we read.
+        // On read-only media, or without the permission to write the lock file: see `hold_newest`.
         Err(Error::File { source, .. }) if settings.read_only && is_read_only(&source) => {
-            Ok((Shared::private()?, Role::First))
+            Ok((Shared::private()?, Role::First, false))
         }
-        other => other,
+        other => other.map(|(shared, role)| (shared, role, true)),
     }
 }
 
@@ -409,6 +418,24 @@ fn lock_path(path: &Path) -> PathBuf {
 struct Recovered {
     pager: Pager,
     chosen: Chosen,
+    held: Option<UnregisteredReader>,
+}
+
+/// Opens for reading without a part in the lock file: the newest commit is held by a lock on the data file, and all
+/// snapshots of this handle are of that commit.
+fn hold_newest(path: &Path, settings: &Settings, file: &Arc<File>, medium: &dyn Medium) -> Result<Recovered> {
+    let reader = UnregisteredReader::new(file.clone());
+    loop {
+        let mut recovered = recover(path, settings, file, medium)?;
+        let txnid = recovered.chosen.meta.txnid;
+        reader.hold(txnid)?;
+        // A writer that committed in between may not have seen the lock.
+        if recover(path, settings, file, medium)?.chosen.meta.txnid == txnid {
+            recovered.held = Some(reader);
+            return Ok(recovered);
+        }
+        reader.let_go(txnid);
+    }
 }
 
 /// Opens as the only one: creates what is not there, and finds the newest commit that is whole.
@@ -429,7 +456,7 @@ fn recover(path: &Path, settings: &Settings, file: &Arc<File>, medium: &dyn Medi
     if !settings.read_only {
         secure(&mut chosen, medium)?;
     }
-    Ok(Recovered { pager, chosen })
+    Ok(Recovered { pager, chosen, held: None })
 }
 
 /// Makes sure that what was chosen is on disk, and that what was rejected is not found again.
@@ -458,7 +485,8 @@ fn join(path: &Path, file: &Arc<File>, shared: &Shared) -> Result<Recovered> {
     let pager = pager_for(file, file_bytes, &usable[0].1)?;
     // The slots may change under our eyes; a writer looks its slot up again when it begins.
     let (slot, meta) = usable.iter().find(|(_, meta)| meta.txnid == newest).unwrap_or(&usable[0]).clone();
-    Ok(Recovered { pager, chosen: Chosen { slot, meta, durable: true, rejected: None } })
+    let chosen = Chosen { slot, meta, durable: true, rejected: None };
+    Ok(Recovered { pager, chosen, held: None })
 }
 
 fn read_head(file: &File) -> Result<Vec<u8>> {
