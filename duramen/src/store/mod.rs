@@ -15,7 +15,7 @@ use std::time::{Duration, Instant};
 
 use crate::dirty::Dirty;
 use crate::error::{Error, Result};
-use crate::format::meta::{HEAD_BYTES, Meta, SLOT_BYTES, SLOTS, SpaceRoot};
+use crate::format::meta::{self, HEAD_BYTES, Meta, SLOT_BYTES, SLOTS, SpaceRoot};
 use crate::ids::Txnid;
 use crate::map::Map;
 use crate::medium::Medium;
@@ -184,7 +184,7 @@ impl Store {
     /// The file must be as long as the snapshot says: reading past its end would be a signal, not an error.
     #[cold]
     fn check_length(&self, published: &Published) -> Result<()> {
-        let needed = Unpacked::of(published).page_count * self.pager.page_size as u64;
+        let needed = meta::bytes_needed(Unpacked::of(published).page_count, self.pager.page_size);
         let found = self.file.metadata().map_err(Error::io("ask for the length of the data file"))?.len();
         if found < needed {
             return Err(Error::Truncated { path: self.path.clone(), found, needed });
@@ -359,11 +359,8 @@ impl Store {
     fn write_proven_meta(&self, writer: &mut Writer) -> Result<()> {
         let mut meta = writer.meta.clone();
         meta.sequence += 1;
-        meta.proof_base = meta.txnid;
-        (meta.proof_sum, meta.proof_pages) = (0, 0);
         let slot = free_slot(writer.slot, writer.durable_slot);
-        write_meta(&*self.medium, &meta, slot).map_err(|e| self.poison("write the meta page", e))?;
-        self.flush("flush the meta page")?;
+        write_proven(&*self.medium, &mut meta, slot).map_err(|e| self.poison("write the meta page", e))?;
         writer.meta = meta;
         writer.slot = slot;
         self.became_durable(writer)
@@ -387,6 +384,23 @@ pub(crate) fn free_slot(current: usize, durable: usize) -> usize {
 pub(crate) fn write_meta(medium: &dyn Medium, meta: &Meta, slot: usize) -> std::io::Result<()> {
     let bytes = meta.encode();
     medium.write_at((slot * SLOT_BYTES) as u64, &[std::io::IoSlice::new(&bytes[..])])
+}
+
+/// Writes a meta page that says that its commit, flushed before, needs no proof, and flushes it.
+pub(crate) fn write_proven(medium: &dyn Medium, meta: &mut Meta, slot: usize) -> std::io::Result<()> {
+    meta.proof_base = meta.txnid;
+    (meta.proof_sum, meta.proof_pages) = (0, 0);
+    write_meta(medium, meta, slot)?;
+    medium.flush().inspect_err(|_| blank(medium, slot))
+}
+
+/// Takes back a meta page that needs no proof and whose flush failed: the page cache has it, the disk may never, and
+/// the next to open would trust it.
+pub(crate) fn blank(medium: &dyn Medium, slot: usize) {
+    let zeros = [0; SLOT_BYTES];
+    if let Err(error) = medium.write_at((slot * SLOT_BYTES) as u64, &[std::io::IoSlice::new(&zeros)]) {
+        tracing::error!(%error, "a meta page that was not flushed could not be taken back");
+    }
 }
 
 /// The shared state, the part in it, and whether readers of this handle are known to others by it.
@@ -442,38 +456,20 @@ fn hold_newest(path: &Path, settings: &Settings, file: &Arc<File>, medium: &dyn 
 fn recover(path: &Path, settings: &Settings, file: &Arc<File>, medium: &dyn Medium) -> Result<Recovered> {
     let mut head = read_head(file)?;
     let mut file_bytes = medium.len().map_err(Error::io("ask for the length of the data file"))?;
-    let usable = match recover::decode_slots(&head, path) {
-        Err(_) if !settings.read_only && settings.create && recover::is_unborn(&head, file_bytes) => {
-            create(path, settings, medium)?;
-            head = read_head(file)?;
-            file_bytes = medium.len().map_err(Error::io("ask for the length of the data file"))?;
-            recover::decode_slots(&head, path)?
-        }
-        other => other?,
-    };
+    let mut usable = recover::decode_slots(&head, path);
+    if !settings.read_only && settings.create && recover::is_unborn(&head, file_bytes, &usable) {
+        create(path, settings, medium)?;
+        head = read_head(file)?;
+        file_bytes = medium.len().map_err(Error::io("ask for the length of the data file"))?;
+        usable = recover::decode_slots(&head, path);
+    }
+    let usable = usable?;
     let pager = pager_for(file, file_bytes, &usable[0].1)?;
     let mut chosen = recover::choose(&pager, file_bytes, usable, path)?;
     if !settings.read_only {
-        secure(&mut chosen, medium)?;
+        recover::secure(&mut chosen, &pager, medium)?;
     }
     Ok(Recovered { pager, chosen, held: None })
-}
-
-/// Makes sure that what was chosen is on disk, and that what was rejected is not found again.
-fn secure(chosen: &mut Chosen, medium: &dyn Medium) -> Result<()> {
-    if let Some((slot, sequence)) = chosen.rejected {
-        chosen.meta.sequence = sequence + 1;
-        chosen.meta.proof_base = chosen.meta.txnid;
-        (chosen.meta.proof_sum, chosen.meta.proof_pages) = (0, 0);
-        write_meta(medium, &chosen.meta, slot).map_err(Error::io("write the meta page"))?;
-        chosen.slot = slot;
-        chosen.durable = false;
-    }
-    if !chosen.durable {
-        medium.flush().map_err(Error::io("flush the recovered commit"))?;
-        chosen.durable = true;
-    }
-    Ok(())
 }
 
 /// Opens beside others: the newest commit is in shared memory.
@@ -485,7 +481,7 @@ fn join(path: &Path, file: &Arc<File>, shared: &Shared) -> Result<Recovered> {
     let pager = pager_for(file, file_bytes, &usable[0].1)?;
     // The slots may change under our eyes; a writer looks its slot up again when it begins.
     let (slot, meta) = usable.iter().find(|(_, meta)| meta.txnid == newest).unwrap_or(&usable[0]).clone();
-    let chosen = Chosen { slot, meta, durable: true, rejected: None };
+    let chosen = Chosen { slot, meta, unflushed: Vec::new(), rejected: None };
     Ok(Recovered { pager, chosen, held: None })
 }
 
@@ -530,11 +526,11 @@ fn create(path: &Path, settings: &Settings, medium: &dyn Medium) -> Result<()> {
         meta.sequence = slot as u64;
         write_meta(medium, &meta, slot).map_err(Error::io("write the first meta pages"))?;
     }
-    let bytes = meta.page_count * settings.page_size as u64;
-    if bytes > HEAD_BYTES {
-        medium.set_len(bytes).map_err(Error::io("set the length of the data file"))?;
-    }
-    medium.flush().map_err(Error::io("flush the first meta pages"))?;
+    medium.flush().map_err(|error| {
+        // What the page cache has may never reach the disk: nobody shall find it.
+        let _ = medium.set_len(0);
+        Error::Io { op: "flush the first meta pages", source: error }
+    })?;
     file::sync_directory_of(path)
 }
 

@@ -304,7 +304,7 @@ fn spill(work: &mut Work) -> Result<()> {
 }
 
 /// Returns pages that were taken and not used.
-fn give_back(work: &mut Work, extents: &[Extent]) -> Result<()> {
+pub(super) fn give_back(work: &mut Work, extents: &[Extent]) -> Result<()> {
     work.placed.extents = crate::space::subtract(&work.placed.extents, extents);
     add_free(work, extents)
 }
