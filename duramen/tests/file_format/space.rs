@@ -20,7 +20,9 @@ pub enum Idle {
 pub struct Space {
     pub idle: BTreeMap<u64, Idle>,
     pub txnid: u64,
-    pub bases: u64,
+    /// Pages of all runs of the log, and of those that are bases.
+    pub chain_pages: u64,
+    pub base_pages: u64,
     pub deltas: u64,
 }
 
@@ -31,13 +33,16 @@ impl Space {
         let mut at = file.meta("space head");
         while at != 0 {
             let payload = file.run(at, "space run");
+            let pages = file.seen[&at].pages;
             at = run.number(&payload, "previous");
-            chain.push(payload);
+            chain.push((payload, pages));
         }
         let mut space = Space::default();
-        for payload in chain.iter().rev() {
+        for (payload, pages) in chain.iter().rev() {
             let mut records = run.bytes(payload, "records");
+            space.chain_pages += pages;
             if run.number(payload, "first txnid") == 0 {
+                space.base_pages += pages;
                 space.base(&mut records);
                 assert!(records.is_empty());
             } else {
@@ -102,7 +107,6 @@ impl Space {
                 other => panic!("a base has no {other:?}"),
             }
         }
-        self.bases += 1;
     }
 }
 
