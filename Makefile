@@ -1,0 +1,27 @@
+# Two commands for a fresh machine: `make demo` shows what Duramen does, `make test` proves it.
+# Both install what they need first (Rust by rustup, Debian packages by apt-get).
+
+CARGO_TARGET_DIR ?= target
+export CARGO_TARGET_DIR
+export PATH := $(PATH):$(HOME)/.cargo/bin
+
+.PHONY: help demo test setup
+
+help:
+	@echo "make demo   load Debian's package index, query it, check it"
+	@echo "make test   format, lints, all tests"
+
+demo:
+	@scripts/setup
+	cargo build --release -p duramen-cli
+	cargo build --release -p duramen --example package_index
+	@scripts/demo "$(CARGO_TARGET_DIR)/release" "$(CARGO_TARGET_DIR)/demo"
+
+# mdb_dump and mdb_load: the text format is tested against LMDB's own tools.
+setup:
+	@scripts/setup mdb_dump=lmdb-utils
+
+test: setup
+	cargo fmt --all --check
+	cargo clippy --workspace --all-targets -- -D warnings
+	cargo test --workspace

@@ -1,0 +1,195 @@
+//! `duramen dump`: tables as text, in the format of mdb_dump.
+
+use std::ffi::OsString;
+use std::fs::File;
+use std::io::{BufWriter, Write};
+use std::os::unix::ffi::OsStrExt;
+use std::path::{Path, PathBuf};
+
+use duramen::Snapshot;
+
+use crate::dump_text::{Format, Header, write_end, write_entry, write_header};
+use crate::failure::{Failure, Result};
+use crate::open::{self, Records};
+use crate::output::{Output, remark};
+use crate::progress::{Progress, Unit};
+use crate::{interrupt, units};
+
+const ABOUT: &str = "\
+Write tables as text, in the format of LMDB's mdb_dump.
+
+Writes one consistent state of the database, whatever is written meanwhile. Without -a or -s that is \
+everything: the main table's own entries, if it has any, then every table by name. The format is that of \
+LMDB's mdb_dump: `duramen load` and LMDB's mdb_load read it. (LMDB takes keys of 1 to 511 bytes.)";
+
+const EXAMPLES: &str = "\
+Examples:
+  duramen dump people.dm | gzip > people.dump.gz
+  duramen dump people.dm -f people.dump
+  duramen dump people.dm -s people -p | less
+  duramen dump people.dm | mdb_load lmdb-dir";
+
+/// Arguments of `duramen dump`.
+#[derive(clap::Args)]
+#[command(about = "Write tables as text, in the format of LMDB's mdb_dump", long_about = ABOUT, after_help = EXAMPLES)]
+pub struct Args {
+    /// The database
+    #[arg(value_name = "FILE")]
+    path: PathBuf,
+    /// All tables with a name, and nothing of the main table, as mdb_dump -a does
+    #[arg(long, short, conflicts_with = "table")]
+    all: bool,
+    /// Only this table ('' is the main table)
+    #[arg(long, short = 's', value_name = "NAME")]
+    table: Option<OsString>,
+    /// Printable characters as they are, instead of hexadecimal digits only
+    #[arg(long, short)]
+    print: bool,
+    /// Write to this file, which appears when it is complete, instead of standard output
+    #[arg(long, short, value_name = "OUTPUT")]
+    file: Option<PathBuf>,
+}
+
+/// Runs `duramen dump`.
+pub fn run(args: &Args) -> Result<()> {
+    let db = open::to_read(&args.path)?;
+    let map_bytes = lmdb_map_bytes(open::unless_overtaken(|| db.stats())?.file_bytes);
+    let snapshot = db.read()?;
+    let format = if args.print { Format::Print } else { Format::ByteValue };
+    let dump = Dump { snapshot: &snapshot, names: names(&snapshot, args)?, format, map_bytes };
+    match &args.file {
+        None => {
+            let mut out = Output::stdout();
+            dump.write(&mut out, || Ok(()))?;
+            out.finish()
+        }
+        Some(path) => dump.write_file(path),
+    }
+}
+
+/// Room for LMDB to store the same: its pages are not as full, and its free ones not as few. In large steps, so that
+/// the same content is nearly always the same dump.
+fn lmdb_map_bytes(file_bytes: u64) -> u64 {
+    file_bytes.saturating_mul(4).checked_next_power_of_two().unwrap_or(1 << 63).max(1 << 30)
+}
+
+/// The tables to dump; an empty name is the main table.
+fn names(snapshot: &Snapshot<'_>, args: &Args) -> Result<Vec<Vec<u8>>> {
+    if let Some(name) = &args.table {
+        return Ok(vec![name.as_bytes().to_vec()]);
+    }
+    let mut names = snapshot.table_names()?;
+    if args.all && names.is_empty() {
+        return Err(Failure::NotFound(
+            "there is no table with a name; without -a the main table is dumped".to_string(),
+        ));
+    }
+    let main = open::table_to_walk(snapshot, b"")?;
+    if !args.all && (names.is_empty() || main.len() > names.len() as u64) {
+        // First: mdb_load takes a section without a name for the table of the section before it.
+        names.insert(0, Vec::new());
+    }
+    Ok(names)
+}
+
+struct Dump<'s> {
+    snapshot: &'s Snapshot<'s>,
+    names: Vec<Vec<u8>>,
+    format: Format,
+    map_bytes: u64,
+}
+
+impl Dump<'_> {
+    /// Writes it beside the file and then puts it in its place.
+    fn write_file(&self, path: &Path) -> Result<()> {
+        interrupt::listen("nothing was dumped")?;
+        let mut name = path.as_os_str().to_owned();
+        name.push(".partial");
+        let partial = PathBuf::from(name);
+        let written = self.write_partial(&partial).and_then(|()| {
+            let renamed = std::fs::rename(&partial, path);
+            renamed.map_err(|error| failed("rename", &partial, &error))
+        });
+        if written.is_err() {
+            // The error that is told is the one that matters.
+            let _ = std::fs::remove_file(&partial);
+        }
+        written
+    }
+
+    fn write_partial(&self, path: &Path) -> Result<()> {
+        let file = File::create(path).map_err(|error| failed("create", path, &error))?;
+        let mut out = BufWriter::with_capacity(1 << 16, file);
+        let named = |failure| match failure {
+            Failure::Closed => Failure::Failed(format!("cannot write {}: nobody reads it", path.display())),
+            other => other,
+        };
+        self.write(&mut out, interrupt::check).map_err(named)?;
+        let file = out.into_inner().map_err(|error| failed("write", path, error.error()))?;
+        file.sync_all().map_err(|error| failed("flush", path, &error))
+    }
+
+    fn write(&self, out: &mut impl Write, may_go_on: impl Fn() -> Result<()>) -> Result<()> {
+        let mut total = 0;
+        for name in &self.names {
+            total += open::table_to_walk(self.snapshot, name)?.len();
+        }
+        let mut progress = Progress::new("dump", Unit::Things("entries"), Some(total));
+        let mut done = 0;
+        for name in &self.names {
+            self.write_table(out, name, |n| {
+                done += n;
+                progress.at(done, || String::from_utf8_lossy(name).into_owned());
+                may_go_on()
+            })?;
+        }
+        Ok(())
+    }
+
+    fn write_table(&self, out: &mut impl Write, name: &[u8], mut step: impl FnMut(u64) -> Result<()>) -> Result<()> {
+        check_name(name)?;
+        let table = open::table_to_walk(self.snapshot, name)?;
+        let stats = table.stats();
+        if stats.order == "custom" || stats.duplicates == Some("custom") {
+            let name = String::from_utf8_lossy(name);
+            remark(&format!(
+                "table {name:?} has an order of its own, which the format has no word for: it loads bytewise"
+            ));
+        }
+        write_header(out, &Header::of(&stats, name, self.format, self.map_bytes))?;
+        let records = Records::of(self.snapshot, name)?;
+        let mut line = Vec::new();
+        let mut since = 0;
+        for item in table.iter() {
+            let (key, value) = item?;
+            if !records.hide(key) {
+                write_entry(out, self.format, key, value, &mut line)?;
+            }
+            since += 1;
+            if since == STEP {
+                step(STEP)?;
+                since = 0;
+            }
+        }
+        step(since)?;
+        Ok(write_end(out)?)
+    }
+}
+
+/// Entries between two looks at the clock.
+const STEP: u64 = 1024;
+
+/// Names that the format cannot tell.
+fn check_name(name: &[u8]) -> Result<()> {
+    if !name.contains(&b'\n') && !name.contains(&0) {
+        return Ok(());
+    }
+    let shown = units::escaped(name);
+    Err(Failure::Failed(format!(
+        "table {shown} has a line break or NUL in its name, which the format cannot hold: rename it"
+    )))
+}
+
+fn failed(op: &str, path: &Path, error: &std::io::Error) -> Failure {
+    Failure::Failed(format!("cannot {op} {}: {error}", path.display()))
+}

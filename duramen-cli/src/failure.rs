@@ -1,0 +1,77 @@
+//! Why a command ends otherwise than well, and the exit code that stands for it.
+//!
+//! Owns: the exit codes that `duramen --help` documents.
+
+use std::io;
+
+/// Result of a command.
+pub type Result<T, E = Failure> = std::result::Result<T, E>;
+
+/// Why a command ends otherwise than well.
+#[derive(Debug)]
+pub enum Failure {
+    /// What was asked for is not there.
+    NotFound(String),
+    /// A check found something; it has been printed.
+    Findings,
+    /// It did not work.
+    Failed(String),
+    /// The command line asks for something that makes no sense.
+    Usage(String),
+    /// The user pressed Ctrl-C; what that means for the work under way.
+    Interrupted(String),
+    /// Whoever read the output went away.
+    Closed,
+}
+
+impl Failure {
+    /// What to tell the user, if anything.
+    pub fn message(&self) -> Option<&str> {
+        match self {
+            Failure::NotFound(text) | Failure::Failed(text) | Failure::Usage(text) | Failure::Interrupted(text) => {
+                Some(text)
+            }
+            Failure::Findings | Failure::Closed => None,
+        }
+    }
+
+    /// See `duramen --help`.
+    pub fn exit_code(&self) -> u8 {
+        match self {
+            Failure::NotFound(_) | Failure::Findings | Failure::Failed(_) => 1,
+            Failure::Usage(_) => 2,
+            Failure::Interrupted(_) => 130,
+            Failure::Closed => 141,
+        }
+    }
+}
+
+impl From<duramen::Error> for Failure {
+    fn from(error: duramen::Error) -> Failure {
+        match error {
+            duramen::Error::NoSuchTable { .. } => {
+                Failure::NotFound(format!("{error} (`duramen ls` lists those that are there)"))
+            }
+            duramen::Error::Busy => {
+                Failure::Failed(format!("{error}: wait longer with --wait, or without it for ever"))
+            }
+            _ => Failure::Failed(error.to_string()),
+        }
+    }
+}
+
+/// For what is written to standard output: errors of other files are named where they happen.
+impl From<io::Error> for Failure {
+    fn from(error: io::Error) -> Failure {
+        match error.kind() {
+            io::ErrorKind::BrokenPipe => Failure::Closed,
+            _ => Failure::Failed(format!("cannot write the output: {error}")),
+        }
+    }
+}
+
+impl From<serde_json::Error> for Failure {
+    fn from(error: serde_json::Error) -> Failure {
+        io::Error::from(error).into()
+    }
+}

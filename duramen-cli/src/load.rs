@@ -1,0 +1,277 @@
+//! `duramen load`: what `duramen dump` or mdb_dump wrote, into tables.
+
+use std::ffi::OsString;
+use std::fs::File;
+use std::io::{self, BufRead, BufReader};
+use std::os::unix::ffi::OsStrExt;
+use std::path::PathBuf;
+use std::time::Instant;
+
+use duramen::{Database, Error, Put, TableId, WriteTxn};
+use serde_json::json;
+
+use crate::dump_text::{BadInput, Header, Reader};
+use crate::failure::{Failure, Result};
+use crate::open::{self, WaitArgs};
+use crate::output::{Output, remark};
+use crate::progress::{Progress, Unit, is_quiet};
+use crate::shape::ShapeArgs;
+use crate::{interrupt, units};
+
+const ABOUT: &str = "\
+Load what `duramen dump` or LMDB's mdb_dump wrote.
+
+Reads the text format of LMDB's mdb_dump, in one section or many: each goes to the table that it names, or \
+to the main table if it names none. Tables that are not there are created, of the kind that the section \
+says. An entry replaces what its key has, or goes beside its other values in a table with duplicates.
+
+All is loaded in one transaction: everything, or nothing if something is wrong or Ctrl-C is pressed. An \
+error names the line. (With --commit-every what was committed before the error stays.)";
+
+const EXAMPLES: &str = "\
+Examples:
+  mdb_dump -a lmdb-dir | duramen load new.dm
+  duramen load new.dm people.dump
+  mdb_dump lmdb-dir | duramen load new.dm -s people         LMDB's main database into a table
+  zcat people.dump.gz | duramen load new.dm
+  printf 'key one\\nvalue one\\n' | duramen load new.dm -T -s people";
+
+/// Arguments of `duramen load`.
+#[derive(clap::Args)]
+#[command(about = "Load what `duramen dump` or LMDB's mdb_dump wrote", long_about = ABOUT, after_help = EXAMPLES)]
+pub struct Args {
+    /// The database; it is created if it is not there
+    #[arg(value_name = "FILE")]
+    path: PathBuf,
+    /// The dump; standard input if it is `-` or missing
+    input: Option<PathBuf>,
+    /// Load the one section into this table, whatever it names
+    #[arg(long, short = 's', value_name = "NAME")]
+    table: Option<OsString>,
+    /// The input is plain lines, a key and its value in turn, `\` escaped as in `mdb_dump -p`
+    #[arg(long, short = 'T')]
+    text: bool,
+    /// Leave entries alone whose keys are there already
+    #[arg(long, short = 'N')]
+    no_overwrite: bool,
+    /// Commit after every so many entries, instead of once at the end
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
+    commit_every: Option<u64>,
+    /// Page size of a database that is created: 4096 to 65536
+    #[arg(long, value_name = "BYTES")]
+    page_size: Option<usize>,
+    #[command(flatten)]
+    wait: WaitArgs,
+    #[command(flatten)]
+    shape: ShapeArgs,
+    /// Print the outcome as JSON
+    #[arg(long)]
+    json: bool,
+}
+
+/// Runs `duramen load`.
+pub fn run(args: &Args) -> Result<()> {
+    let (name, input, bytes) = open_input(args)?;
+    let mut options = Database::options();
+    if let Some(bytes) = args.page_size {
+        options = options.page_size(bytes);
+    }
+    let db = options.open(&args.path)?;
+    interrupt::listen(NOTHING)?;
+    let begun = Instant::now();
+    let reader = if args.text { Reader::bare(input) } else { Reader::new(input) };
+    let mut load = Load {
+        args,
+        name,
+        txn: Some(open::begin(&db, args.wait)?),
+        db: &db,
+        reader,
+        progress: Progress::new("load", Unit::Bytes, bytes),
+        entries: 0,
+        tables: 0,
+        skipped: 0,
+        committed: 0,
+    };
+    load.sections()?;
+    let Load { txn, entries, tables, skipped, progress, .. } = load;
+    if let Some(txn) = txn {
+        interrupt::set_consequence(UNKNOWN);
+        txn.commit()?;
+    }
+    drop(progress);
+    db.close()?;
+    let time = begun.elapsed();
+    if args.json {
+        let mut out = Output::stdout();
+        out.json(&json!({ "entries": entries, "tables": tables, "skipped": skipped, "seconds": time.as_secs_f64() }))?;
+        return out.finish();
+    }
+    if !is_quiet() {
+        let (tables, rate) = (units::plural(tables, "table"), units::rate(entries, time));
+        remark(&format!("loaded {} into {tables}, {rate}", units::plural(entries, "entry")));
+        if skipped > 0 {
+            remark(&format!("left {} alone that had their keys there already", units::plural(skipped, "entry")));
+        }
+    }
+    Ok(())
+}
+
+type Input = Box<dyn BufRead>;
+
+/// The input, its name, and its length if it is a file.
+fn open_input(args: &Args) -> Result<(String, Input, Option<u64>)> {
+    let Some(path) = args.input.as_ref().filter(|path| path.as_os_str() != "-") else {
+        return Ok(("standard input".to_string(), Box::new(io::stdin().lock()), None));
+    };
+    let failed = |error| Failure::Failed(format!("cannot open {}: {error}", path.display()));
+    let file = File::open(path).map_err(failed)?;
+    let metadata = file.metadata().map_err(failed)?;
+    let bytes = metadata.is_file().then_some(metadata.len());
+    Ok((path.display().to_string(), Box::new(BufReader::with_capacity(1 << 16, file)), bytes))
+}
+
+/// A load under way.
+struct Load<'a> {
+    args: &'a Args,
+    /// The input's name.
+    name: String,
+    db: &'a Database,
+    /// Missing only between two commits.
+    txn: Option<WriteTxn<'static>>,
+    reader: Reader<Input>,
+    progress: Progress,
+    entries: u64,
+    tables: u64,
+    skipped: u64,
+    /// Entries that are committed already.
+    committed: u64,
+}
+
+const NOTHING: &str = "nothing was loaded";
+
+/// Of a commit that is not finished: the file itself is whole either way.
+const UNKNOWN: &str = "it was being committed: look whether it is there";
+
+/// Entries between two looks at the clock and at Ctrl-C.
+const STEP: u64 = 256;
+
+impl Load<'_> {
+    fn sections(&mut self) -> Result<()> {
+        if self.args.text {
+            let target = self.args.table.as_ref().map(|name| name.as_bytes().to_vec());
+            return self.section(target.as_deref(), None);
+        }
+        while let Some(header) = self.reader.next_header().map_err(|bad| self.bad(&bad))? {
+            let target = self.target(&header)?;
+            self.section(target.as_deref(), Some(&header))?;
+        }
+        if self.tables == 0 {
+            return Err(Failure::Failed(format!("{}: there is nothing in it", self.name)));
+        }
+        Ok(())
+    }
+
+    /// The table that a section goes to; `None` is the main table.
+    fn target(&self, header: &Header) -> Result<Option<Vec<u8>>> {
+        for name in self.reader.ignored() {
+            remark(&self.at(&format!("the header says {name}, which means nothing here")));
+        }
+        let Some(name) = &self.args.table else {
+            return Ok(header.database.clone());
+        };
+        if self.tables > 0 {
+            return Err(self.wrong("this is a second section, and -s takes one only: load without -s"));
+        }
+        Ok(Some(name.as_bytes().to_vec()))
+    }
+
+    fn section(&mut self, name: Option<&[u8]>, header: Option<&Header>) -> Result<()> {
+        let mut id = self.open_table(name, header)?;
+        self.tables += 1;
+        let (mut key, mut value) = (Vec::new(), Vec::new());
+        while self.reader.next_entry(&mut key, &mut value).map_err(|bad| self.bad(&bad))? {
+            self.store(id, &key, &value)?;
+            if self.entries.is_multiple_of(STEP) {
+                self.step()?;
+            }
+            if self.args.commit_every.is_some_and(|every| self.entries.is_multiple_of(every)) {
+                self.commit()?;
+                id = self.open_table(name, header)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// The table of a section, of the kind that its header says, or the arguments if there is none.
+    fn open_table(&mut self, name: Option<&[u8]>, header: Option<&Header>) -> Result<TableId> {
+        let options = header.map(Header::options).or_else(|| self.args.shape.options());
+        let txn = self.txn();
+        let opened = match (name.unwrap_or_default(), &options) {
+            (b"", None) => Ok(txn.main_table()),
+            (b"", Some(options)) => txn.set_main_options(options).map(|()| txn.main_table()),
+            (name, options) => txn.open_table(name, options.as_ref()),
+        };
+        opened.map_err(|error| match error {
+            Error::TableOptions { .. } => self.wrong(&format!("{error}: load into another table with -s")),
+            error => self.wrong(&error.to_string()),
+        })
+    }
+
+    fn store(&mut self, id: TableId, key: &[u8], value: &[u8]) -> Result<()> {
+        let stored = if self.args.no_overwrite {
+            self.txn().table_by_id(id).and_then(|mut table| table.insert(key, value))
+        } else {
+            self.txn().put(id, key, value).map(|()| Put::Stored)
+        };
+        match stored {
+            Ok(Put::Stored) => self.entries += 1,
+            Ok(Put::Exists) => self.skipped += 1,
+            Err(error @ (Error::KeyLength { .. } | Error::ValueLength { .. })) => {
+                return Err(self.wrong(&format!("{error} (a database with a larger --page-size takes longer ones)")));
+            }
+            Err(error) => return Err(self.wrong(&error.to_string())),
+        }
+        Ok(())
+    }
+
+    fn step(&mut self) -> Result<()> {
+        let entries = self.entries;
+        self.progress.at(self.reader.bytes(), || units::plural(entries, "entry"));
+        interrupt::check()
+    }
+
+    fn commit(&mut self) -> Result<()> {
+        if let Some(txn) = self.txn.take() {
+            interrupt::set_consequence(UNKNOWN);
+            txn.commit()?;
+        }
+        self.committed = self.entries;
+        interrupt::set_consequence(&self.remains());
+        self.txn = Some(open::begin(self.db, self.args.wait)?);
+        Ok(())
+    }
+
+    fn txn(&mut self) -> &mut WriteTxn<'static> {
+        self.txn.as_mut().expect("a transaction from one commit to the next")
+    }
+
+    /// What stays of the load when it fails now.
+    fn remains(&self) -> String {
+        match self.committed {
+            0 => NOTHING.to_string(),
+            n => format!("the first {} were loaded and committed", units::plural(n, "entry")),
+        }
+    }
+
+    fn at(&self, what: &str) -> String {
+        format!("{}:{}: {what}", self.name, self.reader.line_number())
+    }
+
+    fn wrong(&self, what: &str) -> Failure {
+        Failure::Failed(format!("{}; {}", self.at(what), self.remains()))
+    }
+
+    fn bad(&self, bad: &BadInput) -> Failure {
+        Failure::Failed(format!("{}:{}: {}; {}", self.name, bad.line, bad.what, self.remains()))
+    }
+}

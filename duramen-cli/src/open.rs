@@ -1,0 +1,137 @@
+//! Opening databases, tables and write transactions the way a command needs them.
+
+use std::collections::HashSet;
+use std::path::Path;
+use std::sync::Arc;
+use std::time::Duration;
+
+use duramen::{Database, Duplicates, Error, Order, Snapshot, Table, TableOptions, WriteTxn};
+
+use crate::failure::{Failure, Result};
+use crate::output::remark;
+use crate::progress::is_quiet;
+
+/// How long a command waits for other writers.
+#[derive(clap::Args, Clone, Copy)]
+pub struct WaitArgs {
+    /// Wait at most this long for other writers (default: as long as it takes)
+    #[arg(long, value_name = "SECONDS", value_parser = seconds)]
+    wait: Option<Duration>,
+}
+
+fn seconds(text: &str) -> Result<Duration, String> {
+    let seconds: f64 = text.parse().map_err(|_| "not a number of seconds".to_string())?;
+    Duration::try_from_secs_f64(seconds).map_err(|error| error.to_string())
+}
+
+/// Opens a database that exists, to read.
+pub fn to_read(path: &Path) -> Result<Database> {
+    Ok(Database::options().read_only(true).open(path)?)
+}
+
+/// Opens a database to change it.
+pub fn to_write(path: &Path, create: bool) -> Result<Database> {
+    Ok(Database::options().create(create).open(path)?)
+}
+
+/// Opens a database to look at every page of it, while writers are kept out; where this process may not write, to look
+/// at it all the same. The second value is whether writers are kept out.
+pub fn to_check(path: &Path) -> Result<(Database, bool)> {
+    match to_write(path, false) {
+        Ok(db) => {
+            // The engine waits for the lock without a word.
+            drop(begin(&db, WaitArgs { wait: None })?);
+            Ok((db, true))
+        }
+        Err(failure) => Ok((to_read(path).map_err(|_| failure)?, false)),
+    }
+}
+
+/// Begins a write transaction; tells the user if that means waiting.
+pub fn begin(db: &Database, args: WaitArgs) -> Result<WriteTxn<'static>> {
+    match db.try_begin_write() {
+        Err(Error::Busy) => {}
+        other => return Ok(other?),
+    }
+    if !is_quiet() && args.wait != Some(Duration::ZERO) {
+        remark("another writer is at work; waiting for it");
+    }
+    Ok(match args.wait {
+        None => db.begin_write()?,
+        Some(limit) => db.begin_write_within(limit)?,
+    })
+}
+
+/// Opens a table to look up keys; `''` is the main table.
+pub fn table<'s>(snapshot: &'s Snapshot<'_>, name: &[u8]) -> Result<Table<'s>> {
+    Ok(if name.is_empty() { snapshot.main_table()? } else { snapshot.table(name)? })
+}
+
+/// Opens a table to walk through it, whatever its order: nothing compares its keys then, so that a custom order can do
+/// without its function.
+pub fn table_to_walk<'s>(snapshot: &'s Snapshot<'_>, name: &[u8]) -> Result<Table<'s>> {
+    if name.is_empty() {
+        return Ok(snapshot.main_table_with(&TableOptions::new())?);
+    }
+    let Err(error) = snapshot.table(name) else {
+        return Ok(snapshot.table(name)?);
+    };
+    if matches!(error, Error::TableOptions { .. }) {
+        for options in custom_options() {
+            if let Ok(table) = snapshot.table_with(name, &options) {
+                return Ok(table);
+            }
+        }
+    }
+    Err(error.into())
+}
+
+/// All options with a custom order in them.
+fn custom_options() -> Vec<TableOptions> {
+    let custom = || Order::Custom(Arc::new(|a: &[u8], b: &[u8]| a.cmp(b)));
+    let mut duplicates = vec![None];
+    for kind in [Duplicates::sorted(), Duplicates::reversed(), Duplicates::compared(Arc::new(|a, b| a.cmp(b)))] {
+        duplicates.extend([Some(kind.clone()), Some(kind.fixed_size())]);
+    }
+    duplicates.push(Some(Duplicates::integers()));
+    let orders = [custom(), Order::Bytes, Order::Reversed, Order::Native];
+    let pairs = orders.iter().flat_map(|order| duplicates.iter().map(move |kind| (order.clone(), kind.clone())));
+    pairs
+        .map(|(order, kind)| {
+            let options = TableOptions::new().order(order);
+            kind.map_or(options.clone(), |kind| options.duplicates(kind))
+        })
+        .collect()
+}
+
+/// The keys of the main table under which it holds the records of other tables: no entries of the user's.
+pub struct Records(HashSet<Vec<u8>>);
+
+impl Records {
+    /// Those in the table of this name: none but in the main table.
+    pub fn of(snapshot: &Snapshot<'_>, name: &[u8]) -> Result<Records> {
+        Ok(Records(if name.is_empty() { snapshot.table_names()?.into_iter().collect() } else { HashSet::new() }))
+    }
+
+    /// Whether a key is one of them.
+    pub fn hide(&self, key: &[u8]) -> bool {
+        !self.0.is_empty() && self.0.contains(key)
+    }
+
+    /// How many they are.
+    pub fn len(&self) -> u64 {
+        self.0.len() as u64
+    }
+}
+
+/// What the engine says about free space without a lock can be overtaken by a writer; then it is worth asking again.
+pub fn unless_overtaken<R>(mut ask: impl FnMut() -> duramen::Result<R>) -> Result<R> {
+    let mut attempts = 0;
+    loop {
+        match ask() {
+            Err(Error::Corrupt { .. }) if attempts < 10 => attempts += 1,
+            Err(error) => return Err(Failure::from(error)),
+            Ok(answer) => return Ok(answer),
+        }
+    }
+}

@@ -1,0 +1,67 @@
+//! The command line: every command by name, and the page of help that `duramen --help` prints.
+//!
+//! Owns: the list of commands and the text around it. Each command's own arguments stand in its own file.
+
+use clap::{Parser, Subcommand};
+
+const EXAMPLES: &str = "\
+Examples:
+  duramen put people.dm people bjensen 'Barbara Jensen'   store an entry (creates file and table)
+  duramen get people.dm people bjensen                    print its value
+  duramen scan people.dm people --prefix bj --limit 10    print the first ten that begin with bj
+  duramen ls people.dm                                    list the tables
+  duramen stat people.dm                                  pages, space, readers, tables
+  duramen check people.dm                                 verify every page
+
+  mdb_dump -a old-lmdb-dir | duramen load new.dm          LMDB to Duramen
+  duramen dump -a new.dm | mdb_load lmdb-dir              and back
+
+  duramen scan --json people.dm people | jq .value        one JSON object a line
+
+Exit codes:
+    0  done, found, clean
+    1  not found, findings, or failed (the message says which)
+    2  wrong usage
+  130  interrupted (Ctrl-C)
+  141  whoever read the output went away (as `| head` does)
+
+The table named '' is the main table: it holds the records of all others, and rarely entries of its own.";
+
+/// Look into Duramen databases, fill them, check them, and move them from and to LMDB.
+#[derive(Parser)]
+#[command(name = "duramen", version, after_help = EXAMPLES, max_term_width = 110, subcommand_required = true, arg_required_else_help = true)]
+pub struct Cli {
+    /// Show no progress
+    #[arg(long, short, global = true)]
+    pub quiet: bool,
+    /// What to do.
+    #[command(subcommand)]
+    pub command: Command,
+}
+
+/// The commands; what each is for stands with its arguments.
+#[derive(Subcommand)]
+pub enum Command {
+    Stat(crate::stat::Args),
+    Ls(crate::ls::Args),
+    Get(crate::get::Args),
+    Put(crate::put::Args),
+    Del(crate::del::Args),
+    Scan(crate::scan::Args),
+    Check(crate::check::Args),
+    Readers(crate::readers::Args),
+    Dump(crate::dump::Args),
+    Load(crate::load::Args),
+    Bench(crate::bench::Args),
+    Completions(crate::completions::Args),
+}
+
+#[cfg(test)]
+mod tests {
+    use clap::CommandFactory;
+
+    #[test]
+    fn the_command_line_is_consistent() {
+        super::Cli::command().debug_assert();
+    }
+}

@@ -1,0 +1,52 @@
+//! Standard output: buffered, and as JSON where that was asked for.
+//!
+//! Errors come back as values: a reader that goes away (`| head`) ends the command without a word.
+
+use std::io::{self, BufWriter, StdoutLock, Write};
+
+use serde::Serialize;
+
+use crate::failure::Result;
+
+/// Standard output, to be flushed at the end with [`Output::finish`].
+pub struct Output(BufWriter<StdoutLock<'static>>);
+
+impl Output {
+    /// Takes standard output.
+    pub fn stdout() -> Output {
+        Output(BufWriter::with_capacity(1 << 16, io::stdout().lock()))
+    }
+
+    /// Writes a value as JSON over several lines.
+    pub fn json(&mut self, value: &impl Serialize) -> Result<()> {
+        serde_json::to_writer_pretty(&mut self.0, value)?;
+        Ok(self.0.write_all(b"\n")?)
+    }
+
+    /// Writes a value as JSON on one line.
+    pub fn json_line(&mut self, value: &impl Serialize) -> Result<()> {
+        serde_json::to_writer(&mut self.0, value)?;
+        Ok(self.0.write_all(b"\n")?)
+    }
+
+    /// Hands what is left to the system.
+    pub fn finish(mut self) -> Result<()> {
+        Ok(self.0.flush()?)
+    }
+}
+
+impl Write for Output {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        self.0.write(bytes)
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        self.0.flush()
+    }
+}
+
+/// A remark on standard error, for people.
+pub fn remark(text: &str) {
+    // A lost remark is no reason to fail.
+    let _ = writeln!(io::stderr(), "duramen: {text}");
+}

@@ -1,0 +1,112 @@
+//! Progress of long work on standard error: a bar on a terminal, elsewhere a line now and then, nothing if quiet.
+
+use std::io::{self, IsTerminal};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::{Duration, Instant};
+
+use indicatif::{ProgressBar, ProgressStyle};
+
+use crate::output::remark;
+use crate::units;
+
+static QUIET: AtomicBool = AtomicBool::new(false);
+
+/// Between two plain lines.
+const LINE_EVERY: Duration = Duration::from_secs(5);
+
+/// Whether to show nothing at all.
+pub fn set_quiet(quiet: bool) {
+    QUIET.store(quiet, Ordering::Relaxed);
+}
+
+/// Whether nothing is to be shown.
+pub fn is_quiet() -> bool {
+    QUIET.load(Ordering::Relaxed)
+}
+
+/// What the steps are.
+#[derive(Clone, Copy)]
+pub enum Unit {
+    /// Bytes of a file.
+    Bytes,
+    /// Things with this name in the plural.
+    Things(&'static str),
+}
+
+/// The progress of one piece of work. What it shows goes away when it is dropped.
+pub struct Progress {
+    work: &'static str,
+    unit: Unit,
+    total: Option<u64>,
+    bar: Option<ProgressBar>,
+    next_line: Instant,
+}
+
+impl Progress {
+    /// Work that has just begun; `total` is `None` if nobody knows.
+    pub fn new(work: &'static str, unit: Unit, total: Option<u64>) -> Progress {
+        let bar = (!is_quiet() && io::stderr().is_terminal()).then(|| bar(work, unit, total));
+        Progress { work, unit, total, bar, next_line: Instant::now() + LINE_EVERY }
+    }
+
+    /// Says how far the work is; `note` is called only if something is shown.
+    pub fn at(&mut self, position: u64, note: impl FnOnce() -> String) {
+        if let Some(bar) = &self.bar {
+            bar.set_position(position);
+            bar.set_message(note());
+        } else if !is_quiet() && Instant::now() >= self.next_line {
+            self.next_line = Instant::now() + LINE_EVERY;
+            remark(&self.line(position, &note()));
+        }
+    }
+
+    fn line(&self, position: u64, note: &str) -> String {
+        let amount = |n| match self.unit {
+            Unit::Bytes => units::size(n),
+            Unit::Things(name) => format!("{} {name}", units::count(n)),
+        };
+        let mut line = format!("{}: {}", self.work, amount(position));
+        if let Some(total) = self.total {
+            line += &format!(" of {} ({})", amount(total), units::percent(position as f64, total as f64));
+        }
+        if !note.is_empty() {
+            line += &format!(", {note}");
+        }
+        line
+    }
+}
+
+impl Drop for Progress {
+    fn drop(&mut self) {
+        if let Some(bar) = &self.bar {
+            bar.finish_and_clear();
+        }
+    }
+}
+
+fn bar(work: &'static str, unit: Unit, total: Option<u64>) -> ProgressBar {
+    let template = match (unit, total) {
+        (Unit::Bytes, Some(_)) => "{prefix} {bar:30} {bytes} of {total_bytes}, {msg} (about {eta} left)",
+        (Unit::Bytes, None) => "{prefix} {spinner} {bytes}, {msg}",
+        (Unit::Things(_), Some(_)) => "{prefix} {bar:30} {human_pos} of {human_len} {msg} (about {eta} left)",
+        (Unit::Things(_), None) => "{prefix} {spinner} {human_pos} {msg}",
+    };
+    let style = ProgressStyle::with_template(template).unwrap_or_else(|_| ProgressStyle::default_bar());
+    let bar = total.map_or_else(ProgressBar::new_spinner, ProgressBar::new);
+    bar.with_style(style).with_prefix(work)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_plain_line_says_what_how_far_and_of_how_much() {
+        let progress = |unit, total| Progress { work: "load", unit, total, bar: None, next_line: Instant::now() };
+        assert_eq!(
+            progress(Unit::Bytes, Some(4096)).line(1024, "7 entries"),
+            "load: 1.0 KiB of 4.0 KiB (25%), 7 entries"
+        );
+        assert_eq!(progress(Unit::Things("pages"), None).line(1024, ""), "load: 1,024 pages");
+    }
+}

@@ -1,0 +1,122 @@
+//! What every command has in common: exit codes, messages, and how it takes interruptions.
+
+use std::io::{BufRead, BufReader, Read, Write};
+use std::process::{Command, Stdio};
+
+use duramen::Database;
+
+use super::Bench;
+
+const COMMANDS: [&str; 12] =
+    ["stat", "ls", "get", "put", "del", "scan", "check", "readers", "dump", "load", "bench", "completions"];
+
+#[test]
+fn every_command_has_help_with_examples() {
+    let b = Bench::new();
+    let help = b.ok(&["--help"]);
+    assert!(help.contains("Exit codes:"), "{help}");
+    for command in COMMANDS {
+        assert!(help.contains(&format!("\n  {command} ")), "{command} is not in the list");
+        let help = b.ok(&[command, "--help"]);
+        assert!(help.contains("Examples:\n  ") && help.contains(&format!("duramen {command}")), "{help}");
+        assert!(!help.contains("Arguments of"), "{help}");
+    }
+}
+
+#[test]
+fn wrong_usage_exits_with_2() {
+    let b = Bench::new();
+    assert_eq!(b.run(&[]).code, Some(2));
+    b.run(&["nonsense"]).fails(2, "unrecognized subcommand");
+    b.run(&["get", "x.dm"]).fails(2, "required");
+    b.run(&["bench", "--seconds=-1"]).fails(2, "--seconds");
+}
+
+#[test]
+fn a_file_that_is_not_there_or_not_ours_is_named() {
+    let b = Bench::new();
+    for args in [&["stat", "no.dm"][..], &["ls", "no.dm"], &["check", "no.dm"], &["dump", "no.dm"]] {
+        b.run(args).fails(1, "cannot open no.dm: No such file");
+    }
+    b.run(&["del", "no.dm", "t", "k"]).fails(1, "cannot open no.dm: No such file");
+    assert!(!b.path("no.dm").exists());
+    std::fs::write(b.path("text.dm"), "hello ".repeat(10_000)).unwrap();
+    b.run(&["stat", "text.dm"]).fails(1, "text.dm is not a Duramen database");
+    b.run(&["put", "text.dm", "t", "k", "v"]).fails(1, "text.dm is not a Duramen database");
+    b.run(&["get", ".", "t", "k"]).fails(1, "it is a directory");
+}
+
+#[test]
+fn another_writer_is_waited_for_only_as_long_as_asked() {
+    let b = Bench::new();
+    let db = Database::open(b.path("x.dm")).unwrap();
+    let txn = db.begin_write().unwrap();
+    b.run(&["put", "x.dm", "t", "k", "v", "--wait", "0"]).fails(1, "another write transaction is active");
+    b.run(&["put", "x.dm", "t", "k", "v", "--wait", "0.05"]).fails(1, "waiting for it");
+    b.run(&["put", "x.dm", "t", "k", "v", "--wait", "soon"]).fails(2, "not a number of seconds");
+    // Those who only look do not wait.
+    b.ok(&["ls", "x.dm"]);
+    b.ok(&["stat", "x.dm"]);
+    b.ok(&["readers", "x.dm"]);
+    let mut waiting = b.command(&["put", "x.dm", "t", "k", "v"]).stderr(Stdio::piped()).spawn().unwrap();
+    let mut line = String::new();
+    BufReader::new(waiting.stderr.take().unwrap()).read_line(&mut line).unwrap();
+    assert!(line.contains("another writer is at work"), "{line}");
+    drop(txn);
+    assert!(waiting.wait().unwrap().success());
+    assert_eq!(b.ok(&["get", "x.dm", "t", "k"]), "v\n");
+}
+
+/// A table that is larger than any pipe holds.
+fn large(b: &Bench) {
+    let db = Database::open(b.path("x.dm")).unwrap();
+    db.update(|txn| {
+        let mut table = txn.table("t")?;
+        (0..50_000u32).try_for_each(|n| table.put(n.to_be_bytes(), [7; 100]))
+    })
+    .unwrap();
+}
+
+#[test]
+fn a_reader_that_goes_away_ends_the_command_without_a_word() {
+    let b = Bench::new();
+    large(&b);
+    for args in [&["scan", "x.dm", "t"][..], &["scan", "x.dm", "t", "--json"], &["dump", "x.dm"]] {
+        let mut child = b.command(args).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+        let mut first = [0; 10];
+        child.stdout.take().unwrap().read_exact(&mut first).unwrap();
+        let output = child.wait_with_output().unwrap();
+        assert_eq!(output.status.code(), Some(141), "{args:?}");
+        assert_eq!(String::from_utf8_lossy(&output.stderr), "", "{args:?}");
+    }
+}
+
+#[test]
+fn ctrl_c_in_a_load_leaves_the_database_as_it_was() {
+    let b = Bench::new();
+    let mut child = b.command(&["load", "x.dm"]).stdin(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+    let mut input = child.stdin.take().unwrap();
+    input.write_all(b"VERSION=3\ndatabase=t\nwhat=1\nHEADER=END\n 61\n 62\n").unwrap();
+    let mut messages = BufReader::new(child.stderr.take().unwrap());
+    let mut line = String::new();
+    // By now it listens: it has read the header.
+    messages.read_line(&mut line).unwrap();
+    assert!(line.contains("standard input:4: the header says what"), "{line}");
+    let sent = Command::new("kill").args(["-INT", &child.id().to_string()]).status().unwrap();
+    assert!(sent.success());
+    assert_eq!(child.wait().unwrap().code(), Some(130));
+    messages.read_to_string(&mut line).unwrap();
+    assert!(line.contains("interrupted: nothing was loaded"), "{line}");
+    drop(input);
+    assert_eq!(b.ok(&["ls", "x.dm", "--json"]), "[]\n");
+}
+
+#[test]
+fn nothing_is_said_if_quiet() {
+    let b = Bench::new();
+    let dump = b"VERSION=3\nHEADER=END\n 61\n 62\nDATA=END\n";
+    let run = b.fed(&["load", "x.dm", "--quiet"], dump);
+    assert_eq!((run.code, run.stderr.as_str()), (Some(0), ""));
+    let run = b.fed(&["load", "x.dm"], dump);
+    assert!(run.stderr.starts_with("duramen: loaded 1 entry into 1 table, "), "{run:?}");
+}

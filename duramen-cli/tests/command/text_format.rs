@@ -1,0 +1,130 @@
+//! `dump` and `load` without LMDB: round trips, and what is said about bad input.
+
+use duramen::{Database, TableOptions};
+
+use super::Bench;
+
+fn dump(entries: &str) -> Vec<u8> {
+    format!("VERSION=3\nformat=print\ndatabase=t\ntype=btree\nHEADER=END\n{entries}DATA=END\n").into_bytes()
+}
+
+#[test]
+fn a_dump_has_every_table_and_loads_into_the_same() {
+    let b = Bench::new();
+    b.ok(&["put", "x.dm", "plain", "key", "value"]);
+    b.ok(&["put", "x.dm", "empty-value", "key", ""]);
+    b.ok(&["put", "x.dm", "numbers", "7", "8", "--order", "integers", "--duplicates", "integers"]);
+    b.ok(&["put", "x.dm", "", "own", "entry"]);
+    let text = b.ok(&["dump", "x.dm"]);
+    assert_eq!(text.matches("VERSION=3").count(), 4, "{text}");
+    b.fed(&["load", "y.dm"], text.as_bytes()).ok();
+    assert_eq!(b.ok(&["dump", "y.dm"]), text);
+    assert_eq!(b.ok(&["dump", "y.dm", "-a"]), b.ok(&["dump", "x.dm", "--all"]));
+    assert_eq!(b.ok(&["dump", "y.dm", "-s", "plain", "-p"]).lines().nth(8), Some(" key"));
+    assert!(!b.ok(&["dump", "y.dm", "-s", ""]).contains("database="));
+}
+
+#[test]
+fn an_empty_database_dumps_its_empty_main_table() {
+    let b = Bench::new();
+    drop(Database::open(b.path("x.dm")).unwrap());
+    let text = b.ok(&["dump", "x.dm"]);
+    assert!(text.ends_with("HEADER=END\nDATA=END\n") && !text.contains("database="), "{text}");
+    b.run(&["dump", "x.dm", "-a"]).fails(1, "there is no table with a name");
+    b.run(&["dump", "x.dm", "-s", "t"]).fails(1, "there is no table \"t\"");
+}
+
+#[test]
+fn a_dump_into_a_file_appears_when_it_is_complete() {
+    let b = Bench::new();
+    b.ok(&["put", "x.dm", "t", "k", "v"]);
+    b.ok(&["dump", "x.dm", "-f", "x.dump"]);
+    assert_eq!(std::fs::read_to_string(b.path("x.dump")).unwrap(), b.ok(&["dump", "x.dm"]));
+    assert!(!b.path("x.dump.partial").exists());
+    b.ok(&["load", "y.dm", "x.dump"]);
+    assert_eq!(b.ok(&["get", "y.dm", "t", "k"]), "v\n");
+    b.run(&["dump", "x.dm", "-f", "no/such/place"]).fails(1, "cannot create no/such/place.partial");
+}
+
+#[test]
+fn user_bits_come_back_from_a_dump() {
+    let b = Bench::new();
+    let db = Database::open(b.path("x.dm")).unwrap();
+    db.update(|txn| txn.table_with("t", &TableOptions::new().user_bits(77))?.put(b"k", b"v")).unwrap();
+    let text = b.ok(&["dump", "x.dm"]);
+    b.fed(&["load", "y.dm"], text.as_bytes()).ok();
+    let loaded = Database::open(b.path("y.dm")).unwrap();
+    assert_eq!(loaded.read().unwrap().table("t").unwrap().stats().user_bits, 77);
+}
+
+#[test]
+fn bad_input_is_named_by_file_and_line_and_loads_nothing() {
+    let b = Bench::new();
+    let cases = [
+        (" a\n 1\n b\\zz\n 2\n", "x.dump:8: a backslash without"),
+        (" a\n 1\nb\n 2\n", "x.dump:8: a line of data begins with a blank"),
+        (" a\n 1\n b\n", "x.dump:9: the last key has no value"),
+        (&format!(" a\n 1\n {}\n 2\n", "k".repeat(5000)), "x.dump:9: a key of 5000 bytes"),
+    ];
+    for (entries, message) in cases {
+        std::fs::write(b.path("x.dump"), dump(entries)).unwrap();
+        let run = b.run(&["load", "x.dm", "x.dump"]);
+        assert!(run.stderr.contains("; nothing was loaded"), "{run:?}");
+        run.fails(1, message);
+        assert_eq!(b.ok(&["ls", "x.dm", "--json"]), "[]\n");
+    }
+    b.fed(&["load", "x.dm"], b"").fails(1, "standard input: there is nothing in it");
+    b.fed(&["load", "x.dm"], b"key,value\n").fails(1, "standard input:1: this is no dump");
+    b.fed(&["load", "x.dm"], &dump("")[..60]).fails(1, "the input ends");
+    b.run(&["load", "x.dm", "missing"]).fails(1, "cannot open missing");
+}
+
+#[test]
+fn a_section_for_a_table_of_another_kind_is_refused() {
+    let b = Bench::new();
+    b.fed(&["load", "x.dm"], &dump(" a\n 1\n")).ok();
+    let other = String::from_utf8(dump(" a\n 2\n")).unwrap().replace("type", "dupsort=1\ntype");
+    b.fed(&["load", "x.dm"], other.as_bytes()).fails(1, "standard input:6: table \"t\" has bytewise keys without");
+    b.fed(&["load", "x.dm", "-s", "u"], other.as_bytes()).ok();
+    assert_eq!(b.ok(&["get", "x.dm", "u", "a"]), "2\n");
+}
+
+#[test]
+fn existing_entries_are_replaced_or_left_alone() {
+    let b = Bench::new();
+    b.fed(&["load", "x.dm"], &dump(" a\n 1\n b\n 1\n")).ok();
+    b.fed(&["load", "x.dm"], &dump(" b\n 2\n")).ok();
+    assert_eq!(b.ok(&["scan", "x.dm", "t"]), "a\t1\nb\t2\n");
+    let run = b.fed(&["load", "x.dm", "-N", "--json"], &dump(" a\n 3\n c\n 3\n"));
+    let outcome: serde_json::Value = serde_json::from_str(&run.ok()).unwrap();
+    assert_eq!((&outcome["entries"], &outcome["skipped"]), (&1.into(), &1.into()));
+    assert_eq!(b.ok(&["scan", "x.dm", "t"]), "a\t1\nb\t2\nc\t3\n");
+}
+
+#[test]
+fn one_section_can_go_to_another_table_but_not_two() {
+    let b = Bench::new();
+    b.fed(&["load", "x.dm", "-s", "u"], &dump(" a\n 1\n")).ok();
+    assert_eq!(b.ok(&["get", "x.dm", "u", "a"]), "1\n");
+    let two = [dump(" a\n 1\n"), dump(" a\n 2\n")].concat();
+    b.fed(&["load", "x.dm", "-s", "v"], &two).fails(1, "a second section");
+    b.fed(&["load", "x.dm"], &two).ok();
+    assert_eq!(b.ok(&["get", "x.dm", "t", "a"]), "2\n");
+}
+
+#[test]
+fn plain_lines_load_as_keys_and_values() {
+    let b = Bench::new();
+    b.fed(&["load", "x.dm", "-T", "-s", "t"], b"key one\nvalue\\0a\nkey two\n\\\\\n").ok();
+    assert_eq!(b.ok(&["scan", "x.dm", "t"]), "key one\tvalue\\0a\nkey two\t\\5c\n");
+    b.fed(&["load", "x.dm", "-T", "-s", "t"], b"key\n").fails(1, "standard input:1: the last key has no value");
+}
+
+#[test]
+fn commits_on_the_way_stay_when_a_later_line_is_bad() {
+    let b = Bench::new();
+    let text = dump(" a\n 1\n b\n 2\n c\n 3\n bad\\\n");
+    b.fed(&["load", "x.dm", "--commit-every", "2"], &text)
+        .fails(1, "standard input:12: a backslash without two hexadecimal digits");
+    assert_eq!(b.ok(&["scan", "x.dm", "t"]), "a\t1\nb\t2\n");
+}
