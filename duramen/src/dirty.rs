@@ -263,10 +263,14 @@ impl Dirty {
         &mut run.bytes
     }
 
+    /// Whether this run was made at the level at work.
+    pub(crate) fn is_own_run(&self, index: u32) -> bool {
+        self.runs.get(index as usize).and_then(Option::as_ref).is_some_and(|run| run.level == self.level_tag())
+    }
+
     /// Forgets a dirty run.
     pub(crate) fn free_run(&mut self, index: u32) {
-        let own = self.runs.get(index as usize).and_then(Option::as_ref).is_some_and(|r| r.level == self.level_tag());
-        if own {
+        if self.is_own_run(index) {
             self.release_run(index);
         } else if let Some(level) = self.levels.last_mut() {
             level.runs_superseded.push(index);

@@ -22,7 +22,7 @@ pub enum Order {
     Bytes,
     /// Byte by byte from the last byte to the first, shorter first.
     Reversed,
-    /// Unsigned integers of 4 or 8 bytes in the machine's byte order.
+    /// Unsigned integers in the machine's byte order: of 4 bytes or of 8, all keys of a table the same.
     Native,
     /// As the function says.
     Custom(Comparator),
@@ -61,7 +61,8 @@ impl Order {
         match self {
             Order::Bytes => a.cmp(b),
             Order::Reversed => a.iter().rev().cmp(b.iter().rev()),
-            Order::Native => native(a).cmp(&native(b)),
+            // Integers of different sizes never stand in one table, and must never seem the same to a search.
+            Order::Native => native(a).cmp(&native(b)).then(a.len().cmp(&b.len())),
             Order::Custom(f) => f(a, b),
         }
     }

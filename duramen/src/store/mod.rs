@@ -221,16 +221,16 @@ impl Store {
     /// Brings the writer's memory up to what other processes have committed.
     fn refresh(&self, writer: &mut Writer) -> Result<()> {
         let newest = self.shared.newest();
-        if newest != writer.meta.txnid {
-            let record = self.shared.record(newest).ok_or(Error::BadTable)?;
-            let slots = Unpacked::of(&record);
+        // Somebody else may have made a commit durable that is no news otherwise.
+        let slots = Unpacked::of(&self.shared.record(newest).ok_or(Error::BadTable)?);
+        writer.durable_slot = slots.durable_slot;
+        if newest != writer.meta.txnid || slots.slot != writer.slot {
             let meta = Meta::decode(self.pager.slot(slots.slot));
             writer.meta = meta.ok().filter(|meta| meta.txnid == newest).ok_or(Error::Corrupt {
                 page: crate::ids::Pgno(0),
                 what: "the meta page of the newest commit is not there",
             })?;
             writer.slot = slots.slot;
-            writer.durable_slot = slots.durable_slot;
         }
         self.check_length(&published(&writer.meta, writer.slot, writer.durable_slot))
     }
@@ -276,6 +276,8 @@ impl Store {
             self.shared.publish(&published(&chosen.meta, chosen.slot, chosen.slot))?;
             self.shared.set_durable(chosen.meta.txnid)?;
         } else if chosen.meta.txnid == newest {
+            // It may have died between making the commit durable and saying where that is.
+            let durable = if self.shared.durable() == newest { chosen.slot } else { durable };
             self.shared.publish(&published(&chosen.meta, chosen.slot, durable))?;
         }
         Ok(())
@@ -417,7 +419,7 @@ fn recover(path: &Path, settings: &Settings, file: &Arc<File>, medium: &dyn Medi
         Err(_) if !settings.read_only && settings.create && recover::is_unborn(&head, file_bytes) => {
             create(path, settings, medium)?;
             head = read_head(file)?;
-            file_bytes = HEAD_BYTES.max(file_bytes);
+            file_bytes = medium.len().map_err(Error::io("ask for the length of the data file"))?;
             recover::decode_slots(&head, path)?
         }
         other => other?,

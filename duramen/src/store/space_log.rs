@@ -121,18 +121,16 @@ impl Ledger {
             return Ok(());
         }
         let horizon = Horizon { txnid: meta.txnid, page_count: meta.page_count };
-        let known = self.chain.last().map_or(0, |(extent, _)| extent.start.0);
         let mut fresh = Vec::new();
-        let mut joined = meta.space.head.0 == known;
-        if !joined {
-            walk(pager, horizon, meta.space.head, |extent, birth| {
-                joined = self.chain.last() == Some(&(extent, birth));
-                if !joined {
-                    fresh.push((extent, birth));
-                }
-                Ok(!joined)
-            })?;
-        }
+        // A chain begun anew may have put another run where the known one was: its birth tells.
+        let mut joined = meta.space.head.0 == 0 && self.chain.is_empty();
+        walk(pager, horizon, meta.space.head, |extent, birth| {
+            joined = self.chain.last() == Some(&(extent, birth));
+            if !joined {
+                fresh.push((extent, birth));
+            }
+            Ok(!joined)
+        })?;
         if !joined {
             *self = Ledger::load(pager, meta)?;
             return Ok(());

@@ -35,7 +35,8 @@ enum Inner {
     /// The key has one value.
     #[default]
     One,
-    /// Index in a sub-page (or its length: the gap after the last).
+    /// Index in a sub-page (or its length: the gap after the last). In a gap also among the values of a key that has
+    /// but one: 0 before it, 1 after it.
     Sub(usize),
     /// In a tree of duplicates: `Position::inner_path`.
     Tree(Tree),
@@ -192,6 +193,9 @@ impl Position {
         if self.state == State::Unset {
             return self.last(pages, t);
         }
+        if self.path.is_empty() {
+            return Ok(None);
+        }
         let there = self.path.prev(pages, &t.orders.key)?;
         self.enter_if(there, pages, t, End::Last)
     }
@@ -216,11 +220,14 @@ impl Position {
         let moved = match &self.inner {
             Inner::One => false,
             Inner::Sub(i) => {
-                let leaf = self.path.leaf().page;
-                let len = at(leaf, SubPage::open(self.cell(pages)?.value, item_of(t.tree)))?.len();
                 let to = if back { i.wrapping_sub(1) } else { i + usize::from(!from_gap) };
+                let (len, inner) = match Duplicates::open(self.path.leaf().page, t.tree, &self.cell(pages)?)? {
+                    Duplicates::One(_) => (1, Inner::One),
+                    Duplicates::Sub(sub) => (sub.len(), Inner::Sub(to)),
+                    Duplicates::Tree(_) => return Err(damaged(self.path.leaf().page, "duplicates in two forms")),
+                };
                 if to < len {
-                    self.inner = Inner::Sub(to);
+                    self.inner = inner;
                 }
                 to < len
             }
@@ -250,7 +257,7 @@ impl Position {
     pub(crate) fn seek<'p, P: Pages>(&mut self, pages: &'p P, t: Trunk<'_>, key: &[u8]) -> Result<Option<Pair<'p>>> {
         let found = self.path.seek(pages, t.tree, &t.orders.key, &Needle::new(key, &t.orders.key))?;
         if !found {
-            self.state = if self.path.is_empty() { State::Unset } else { State::Gap };
+            self.state = State::Gap;
             self.inner = Inner::One;
             return Ok(None);
         }
@@ -322,7 +329,7 @@ impl Position {
         match self.seek_pair(pages, t, key, value)? {
             Some((pair, true)) => Ok(Some(pair)),
             Some((_, false)) => {
-                self.state = State::Gap;
+                self.step_before(t);
                 Ok(None)
             }
             None => Ok(None),
@@ -342,6 +349,7 @@ impl Position {
 
     /// The next page of fixed-size values.
     pub(crate) fn next_multiple<'p, P: Pages>(&mut self, pages: &'p P, t: Trunk<'_>) -> Result<Option<Pair<'p>>> {
+        must_be_fixed(t)?;
         if self.next_duplicate(pages, t)?.is_none() {
             return Ok(None);
         }
@@ -351,25 +359,43 @@ impl Position {
     /// Stands in the gap after all values of the key.
     fn leave_behind<P: Pages>(&mut self, pages: &P, t: Trunk<'_>) -> Result<()> {
         self.enter(pages, t, End::Last)?;
-        if matches!(self.inner, Inner::One) {
-            self.path.leaf_mut().index += 1;
-        } else if let Inner::Sub(i) = &mut self.inner {
-            *i += 1;
-        } else {
-            self.inner_path.leaf_mut().index += 1;
+        match &mut self.inner {
+            Inner::One if t.tree.has_duplicates() => self.inner = Inner::Sub(1),
+            Inner::One => self.path.leaf_mut().index += 1,
+            Inner::Sub(i) => *i += 1,
+            Inner::Tree(_) => self.inner_path.leaf_mut().index += 1,
         }
         self.state = State::Gap;
         Ok(())
     }
 
-    /// Stands where this entry is, or in the gap where it was.
-    pub(crate) fn restore<P: Pages>(&mut self, pages: &P, t: Trunk<'_>, key: &[u8], value: &[u8]) -> Result<()> {
-        if !t.tree.has_duplicates() {
-            self.seek(pages, t, key)?;
-        } else if let Some((_, exact)) = self.seek_pair(pages, t, key, value)?
-            && !exact
-        {
-            self.state = State::Gap;
+    /// Stands in the gap before the value that it is on.
+    fn step_before(&mut self, t: Trunk<'_>) {
+        if t.tree.has_duplicates() && matches!(self.inner, Inner::One) {
+            self.inner = Inner::Sub(0);
+        }
+        self.state = State::Gap;
+    }
+
+    /// Stands where this entry is, or in the gap where it was. No value: in the gap before those of the key.
+    pub(crate) fn restore<P: Pages>(
+        &mut self,
+        pages: &P,
+        t: Trunk<'_>,
+        key: &[u8],
+        value: Option<&[u8]>,
+    ) -> Result<()> {
+        match value {
+            Some(value) if t.tree.has_duplicates() => {
+                if let Some((_, false)) = self.seek_pair(pages, t, key, value)? {
+                    self.step_before(t);
+                }
+            }
+            _ => {
+                if self.seek(pages, t, key)?.is_some() && t.tree.has_duplicates() {
+                    self.step_before(t);
+                }
+            }
         }
         Ok(())
     }
@@ -386,6 +412,7 @@ impl Position {
     /// The fixed-size values from this one to the end of its page, side by side; the position is then on the last of
     /// them.
     pub(crate) fn multiple<'p, P: Pages>(&mut self, pages: &'p P, t: Trunk<'_>) -> Result<Option<Pair<'p>>> {
+        must_be_fixed(t)?;
         let Some((key, value)) = self.current(pages, t)? else {
             return Ok(None);
         };
@@ -412,6 +439,7 @@ impl Position {
 
     /// As [`Position::multiple`], for the page before: its values up to the last before this one's page.
     pub(crate) fn multiple_before<'p, P: Pages>(&mut self, pages: &'p P, t: Trunk<'_>) -> Result<Option<Pair<'p>>> {
+        must_be_fixed(t)?;
         if !self.is_on() || !matches!(self.inner, Inner::Tree(_)) {
             return Ok(None);
         }
@@ -423,4 +451,12 @@ impl Position {
         self.inner_path.leaf_mut().index = 0;
         Ok(pair)
     }
+}
+
+/// Only values of one size stand side by side.
+fn must_be_fixed(t: Trunk<'_>) -> Result<()> {
+    if t.tree.has_fixed() {
+        return Ok(());
+    }
+    Err(Error::Incompatible { what: "it has no fixed-size duplicates to return several of" })
 }

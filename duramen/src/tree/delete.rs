@@ -11,7 +11,7 @@ use crate::error::Result;
 use crate::format::branch::BranchMut;
 use crate::format::leaf::LeafMut;
 use crate::format::packed::PackedMut;
-use crate::format::page::{Child, HEADER};
+use crate::format::page::{self, Child, HEADER};
 use crate::order::Order;
 
 /// Removes the entry at the path. The path then stands in the gap where the entry was, or, if pages were joined, is
@@ -96,9 +96,7 @@ fn after_child_left<P: PagesMut>(
 ) -> Result<()> {
     let step = path.steps()[i];
     let level = tree.depth - i as u8;
-    let branch = open_branch(pages, step.page, level)?;
-    let (len, used) = (branch.len(), branch.used());
-    if len == 0 {
+    if page::count(pages.page(step.page)?) == 0 {
         pages.free(step.page)?;
         uncount_branch(tree, step.page)?;
         return remove_child(pages, tree, order, path, i);
@@ -106,6 +104,7 @@ fn after_child_left<P: PagesMut>(
     if i == 0 {
         return collapse_root(pages, tree);
     }
+    let used = open_branch(pages, step.page, level)?.used();
     if used < pages.page_size() / 4 && merge_branch(pages, tree, order, path, i)? {
         return after_child_left(pages, tree, order, path, i - 1);
     }

@@ -5,6 +5,7 @@
 //! One value stands in the cell like any other. A few stand in a *sub-page* inside the cell: fixed-size ones side by
 //! side; others as a count, the end of each, and the bytes. When that no longer fits half a page they move to a tree
 //! of their own, whose record is the cell's value: its keys are the duplicates, packed if they have a fixed size.
+//! So does a single value that is too long to stand beside its key.
 
 use std::ops::Range;
 
@@ -214,6 +215,27 @@ fn move_to_tree<P: PagesMut>(
     key: &[u8],
     values: &[Vec<u8>],
 ) -> Result<()> {
+    let tree = new_tree(pages, table, orders, values)?;
+    store(pages, table, orders, path, key, CellKind::SubTree, &tree.encode())
+}
+
+/// Stores a new key whose only value is too long to stand beside it. The caller keeps the count of entries.
+pub(crate) fn plant<P: PagesMut>(
+    pages: &mut P,
+    table: &mut Tree,
+    orders: &Orders,
+    path: &mut Path,
+    key: &[u8],
+    value: &[u8],
+) -> Result<()> {
+    let tree = new_tree(pages, table, orders, &[value.to_vec()])?;
+    let entry = Entry { key, value_bytes: record::BYTES, kind: CellKind::SubTree };
+    insert(pages, table, &orders.key, path, entry)?.copy_from_slice(&tree.encode());
+    Ok(())
+}
+
+/// A tree of these values.
+fn new_tree<P: PagesMut>(pages: &mut P, table: &Tree, orders: &Orders, values: &[Vec<u8>]) -> Result<Tree> {
     let mut tree = Tree::new(&orders.duplicate);
     if table.has_fixed() {
         tree.flags = record::PACKED;
@@ -229,7 +251,7 @@ fn move_to_tree<P: PagesMut>(
         }
         insert_value(pages, &mut tree, &orders.duplicate, &mut end, value)?;
     }
-    store(pages, table, orders, path, key, CellKind::SubTree, &tree.encode())
+    Ok(tree)
 }
 
 fn insert_value<P: PagesMut>(

@@ -149,7 +149,8 @@ fn delta_into(work: &Work, delta: &Delta, old_end: u64, out: &mut Vec<u8>) -> Re
     placed.sort_unstable();
     let mut delta = delta.clone();
     delta.end = work.horizon.page_count;
-    delta.taken = placed.iter().filter_map(|&extent| below(extent, old_end)).collect();
+    // What is cut off at the end was perhaps taken before, and freed again: neither matters any more.
+    delta.taken = placed.iter().filter_map(|&extent| below(extent, old_end.min(delta.end))).collect();
     // What the file grew by and nobody took is free.
     let mut next = old_end;
     for extent in placed.iter().filter(|extent| extent.end().0 > old_end) {
@@ -161,6 +162,7 @@ fn delta_into(work: &Work, delta: &Delta, old_end: u64, out: &mut Vec<u8>) -> Re
     if next < delta.end {
         delta.added.push(Extent::new(Pgno(next), delta.end - next));
     }
+    delta.added = delta.added.iter().filter_map(|&extent| below(extent, delta.end)).collect();
     delta.encode(out);
     Ok(())
 }

@@ -29,7 +29,8 @@ macro_rules! movements {
         impl WriteCursor {
             $($(#[$doc])*
             pub fn $name<'x>(&mut self, txn: &'x WriteTxn<'_>, $($argument: impl AsRef<[u8]>),*) -> Result<Option<Pair<'x>>> {
-                self.moved(txn.work(), |position, work, trunk| position.$inner(work, trunk, $($argument.as_ref()),*))
+                let sought: &[&[u8]] = &[$($argument.as_ref()),*];
+                self.moved(txn.work(), sought, |position, work, trunk| position.$inner(work, trunk, $($argument.as_ref()),*))
             })*
         }
     };
@@ -91,7 +92,8 @@ impl<'t> Cursor<'t> {
 
 /// A position in a table of a write transaction. It borrows nothing: the transaction is given to each call, so that
 /// any number of cursors may be used between changes. After changes by others it stands on the same entry, or, if
-/// that is gone, in the gap where it was: `next` then gives the entry after it.
+/// that is gone, in the gap where it was: `next` then gives the entry after it. After a search for what is not there
+/// it stands in the gap where that would be.
 #[derive(Clone)]
 pub struct WriteCursor {
     table: TableId,
@@ -100,13 +102,15 @@ pub struct WriteCursor {
     /// The entry it stands on, to find it again after a change.
     key: Vec<u8>,
     value: Vec<u8>,
+    /// `value` is not known: it stands before all those of the key.
+    before_values: bool,
     placed: bool,
 }
 
 impl WriteCursor {
     pub(super) fn new(table: TableId) -> WriteCursor {
         let (key, value) = (Vec::new(), Vec::new());
-        WriteCursor { table, position: Position::default(), epoch: 0, key, value, placed: false }
+        WriteCursor { table, position: Position::default(), epoch: 0, key, value, before_values: false, placed: false }
     }
 
     /// The table that it is a cursor of.
@@ -181,7 +185,7 @@ impl WriteCursor {
         self.on_entry(txn)?;
         txn.table_by_id(self.table)?.delete(&self.key)?;
         // Whatever value it stood on, the gap is where the key was.
-        self.value.clear();
+        self.before_values = true;
         Ok(())
     }
 
@@ -205,7 +209,8 @@ impl WriteCursor {
         }
         let trunk = self.trunk(work)?;
         if self.placed {
-            self.position.restore(work, trunk, &self.key, &self.value)?;
+            let value = (!self.before_values).then_some(&self.value[..]);
+            self.position.restore(work, trunk, &self.key, value)?;
         } else {
             self.position.unset();
         }
@@ -213,22 +218,25 @@ impl WriteCursor {
         Ok(())
     }
 
+    /// Makes a movement; `sought` is the key, or key and value, that it looks for, if it looks for any.
     fn moved<'x>(
         &mut self,
         work: &'x Work,
+        sought: &[&[u8]],
         step: impl FnOnce(&mut Position, &'x Work, Trunk<'_>) -> Result<Option<Pair<'x>>>,
     ) -> Result<Option<Pair<'x>>> {
         work.check()?;
         self.sync(work)?;
         let trunk = self.trunk(work)?;
-        let was_in_gap = !self.position.is_on();
         let found = step(&mut self.position, work, trunk)?;
         if self.position.is_on() {
             if let Some((key, value)) = self.position.current(work, trunk)? {
                 self.remember(key, value);
             }
-        } else if !was_in_gap {
-            // In a gap after a search for what is not there: after a change it stands nowhere.
+        } else if let Some(key) = sought.first() {
+            self.remember(key, sought.get(1).copied().unwrap_or_default());
+            self.before_values = sought.len() == 1;
+        } else if self.position.is_unset() {
             self.placed = false;
         }
         Ok(found)
@@ -242,6 +250,7 @@ impl WriteCursor {
         if value.len() <= 1 << 14 {
             self.value.extend_from_slice(value);
         }
+        self.before_values = false;
         self.placed = true;
     }
 }

@@ -21,7 +21,7 @@ use crate::tree::duplicates::Orders;
 use crate::tree::{AnyLeaf, Pages, PagesMut, Tree, at, open_branch, open_cells, open_leaf};
 
 /// Most pages handed to one write call.
-const PARTS_MAX: usize = 512;
+const PARTS_MAX: usize = 4;
 
 /// Takes pages for the transaction: from the free space, then at the file's end.
 pub(super) fn allocate(work: &mut Work, pages: u64, contiguous: bool) -> Result<Vec<Extent>> {
@@ -114,10 +114,10 @@ impl Placer {
         if !work.is_own(child) {
             return Ok(child);
         }
-        if level > 1 {
-            self.children(work, child, level, orders)?;
-        } else {
-            self.outside(work, child, orders)?;
+        let whole =
+            if level > 1 { self.children(work, child, level, orders)? } else { self.outside(work, child, orders)? };
+        if !whole {
+            return Ok(child);
         }
         let count16 = put_in_order(work, child, level, &orders.key)?;
         let pgno = self.next();
@@ -128,28 +128,37 @@ impl Placer {
         Ok(Child::page(pgno, count16))
     }
 
-    fn children(&mut self, work: &mut Work, child: Child, level: u8, orders: &Orders) -> Result<()> {
+    /// Places what hangs on a branch. False if some of it belongs to a lower nesting level: then it has no place yet,
+    /// so that neither can have the branch.
+    fn children(&mut self, work: &mut Work, child: Child, level: u8, orders: &Orders) -> Result<bool> {
+        let mut whole = true;
         let branch = open_branch(work, child, level)?;
         let dirty: Vec<(usize, Child)> = branch.dirty_children().collect();
         for (i, old) in dirty {
             let new = self.page(work, old, level - 1, orders)?;
             BranchMut::new(work.page_mut(child)).set_child(i, new);
+            whole &= !new.is_dirty();
         }
-        Ok(())
+        Ok(whole)
     }
 
-    /// Places what a leaf's cells hold outside of it.
-    fn outside(&mut self, work: &mut Work, child: Child, orders: &Orders) -> Result<()> {
-        let AnyLeaf::Cells(leaf) = open_leaf(work, child)? else { return Ok(()) };
+    /// Places what a leaf's cells hold outside of it; false as for [`Placer::children`].
+    fn outside(&mut self, work: &mut Work, child: Child, orders: &Orders) -> Result<bool> {
+        let AnyLeaf::Cells(leaf) = open_leaf(work, child)? else { return Ok(true) };
         if leaf.outside() == 0 {
-            return Ok(());
+            return Ok(true);
         }
+        let mut whole = true;
         for i in 0..leaf.len() {
             let cell = at(child, open_cells(work, child)?.cell(i))?;
             let moved: Vec<u8> = match cell.kind {
                 CellKind::Overflow => {
                     let stub = at(child, Stub::read(cell.value))?;
                     if !stub.child.is_dirty() {
+                        continue;
+                    }
+                    if !work.dirty.is_own_run(stub.child.dirty_index()) {
+                        whole = false;
                         continue;
                     }
                     stub_bytes(Stub { child: self.run(work, stub)?, ..stub })
@@ -160,13 +169,15 @@ impl Placer {
                         continue;
                     }
                     let inner = Orders { key: orders.duplicate.clone(), duplicate: Order::Bytes };
-                    Tree { root: self.tree(work, &tree, &inner)?, ..tree }.encode().into()
+                    let root = self.tree(work, &tree, &inner)?;
+                    whole &= !root.is_dirty();
+                    Tree { root, ..tree }.encode().into()
                 }
                 CellKind::Plain | CellKind::SubPage | CellKind::Table => continue,
             };
             LeafMut::new(work.page_mut(child)).value_mut(i).copy_from_slice(&moved);
         }
-        Ok(())
+        Ok(whole)
     }
 
     fn run(&mut self, work: &mut Work, stub: Stub) -> Result<Child> {
@@ -251,14 +262,16 @@ fn noted(entries: usize) -> u16 {
     u16::try_from(entries).unwrap_or(Child::UNCOUNTED)
 }
 
-/// Writes pages early when the transaction has outgrown its memory: all of the nesting level at work but the roots
-/// and what hangs directly on none.
+/// Writes pages early when the transaction has outgrown its memory: all of the nesting level at work but the roots,
+/// and pages that refer to what a lower level has changed.
 pub(crate) fn spill_if_large(work: &mut Work) -> Result<()> {
     let budget = work.store.settings.memory_bytes as u64 / work.page_size() as u64;
-    if work.dirty.pages() <= budget.max(64) {
+    if work.dirty.pages() <= budget.max(64) + work.unspilled {
         return Ok(());
     }
     let result = spill(work);
+    // What could not be written now cannot be a moment later: without this every operation would try again.
+    work.unspilled = work.dirty.pages();
     work.epoch += 1;
     work.failed |= result.is_err();
     result
@@ -291,10 +304,23 @@ fn spill(work: &mut Work) -> Result<()> {
 /// Returns pages that were taken and not used.
 fn give_back(work: &mut Work, extents: &[Extent]) -> Result<()> {
     work.placed.extents = crate::space::subtract(&work.placed.extents, extents);
+    add_free(work, extents)
+}
+
+/// Makes pages takeable that this transaction took and nobody refers to.
+pub(super) fn add_free(work: &mut Work, extents: &[Extent]) -> Result<()> {
     let store = work.store.clone();
-    let space = &mut store.ledger(work.writer_mut()?)?.space;
+    let (writer, end) = (work.writer.as_deref_mut().ok_or(Error::BadTable)?, Pgno(work.horizon.page_count));
+    let old_end = Pgno(writer.meta.page_count);
+    let space = &mut store.ledger(writer)?.space;
     for &extent in extents {
         space.add_free(extent).map_err(|d| d.at(extent.start))?;
     }
+    // The file may not be that long yet: what it was to grow by is taken back.
+    let cut = space.trim_end(end);
+    if cut < old_end {
+        space.add_free(Extent::new(cut, old_end.0 - cut.0)).map_err(|d| d.at(cut))?;
+    }
+    work.horizon.page_count = cut.max(old_end).0;
     Ok(())
 }

@@ -52,6 +52,13 @@ impl Value<'_> {
         }
     }
 
+    fn bytes(&self) -> Result<&[u8]> {
+        match self {
+            Value::Bytes(bytes) => Ok(bytes),
+            Value::Room(_) => Err(Error::Incompatible { what: "a value with duplicates cannot be filled in later" }),
+        }
+    }
+
     fn write(&self, space: &mut [u8]) {
         match self {
             Value::Bytes(bytes) => space.copy_from_slice(bytes),
@@ -71,6 +78,15 @@ pub(super) fn check_key(page_size: usize, table: &OpenTable, key: &[u8]) -> Resu
         };
     }
     if key.len() > max { Err(Error::KeyLength { bytes: key.len(), min: 0, max }) } else { Ok(()) }
+}
+
+/// Refuses an integer key of another size than those in the table.
+fn check_size(work: &Work, i: usize, path: &Path, key: &[u8]) -> Result<()> {
+    if path.is_empty() || !matches!(work.tables[i].orders.key, Order::Native) {
+        return Ok(());
+    }
+    let size = at(path.leaf().page, path.open_leaf(work)?.key(0))?.len();
+    if key.len() == size { Ok(()) } else { Err(Error::KeyLength { bytes: key.len(), min: size, max: size }) }
 }
 
 fn check_value(page_size: usize, table: &OpenTable, bytes: usize) -> Result<()> {
@@ -118,6 +134,7 @@ pub(super) fn put(work: &mut Work, i: usize, key: &[u8], value: Value<'_>, mode:
     }
     spill_if_large(work)?;
     if let Some(mut path) = at_end(work, i, key)? {
+        check_size(work, i, &path, key)?;
         let put = change(work, i, |work, tree, orders| store(work, tree, orders, &mut path, false, key, &value))?;
         work.tables[i].end = Some((path, work.epoch));
         return Ok(put);
@@ -125,8 +142,9 @@ pub(super) fn put(work: &mut Work, i: usize, key: &[u8], value: Value<'_>, mode:
     let table = &work.tables[i];
     let mut path = Path::default();
     let found = path.seek(work, &table.tree, &table.orders.key, &Needle::new(key, &table.orders.key))?;
+    check_size(work, i, &path, key)?;
     let is_last = is_at_end(work, i, &path, found)?;
-    if let Some(outcome) = refuse(work, i, is_last, found, key, &value, mode)? {
+    if let Some(outcome) = refuse(work, i, (&path, is_last), found, key, &value, mode)? {
         return outcome;
     }
     let put = change(work, i, |work, tree, orders| store(work, tree, orders, &mut path, found, key, &value))?;
@@ -157,11 +175,17 @@ fn is_at_end(work: &Work, i: usize, path: &Path, found: bool) -> Result<bool> {
     Ok(path.leaf().index == path.open_leaf(work)?.len() && path.is_rightmost(work)?)
 }
 
+/// Whether the path stands on the record of a table.
+fn is_table(work: &Work, path: &Path) -> Result<bool> {
+    let step = path.leaf();
+    Ok(at(step.page, open_cells(work, step.page)?.cell(step.index))?.kind == CellKind::Table)
+}
+
 /// What a mode says against storing, before anything is changed.
 fn refuse(
     work: &Work,
     i: usize,
-    is_last: bool,
+    (path, is_last): (&Path, bool),
     found: bool,
     key: &[u8],
     value: &Value<'_>,
@@ -169,6 +193,9 @@ fn refuse(
 ) -> Result<Option<Result<Put>>> {
     let table = &work.tables[i];
     match mode {
+        Mode::Set if found && i == 0 && is_table(work, path)? => {
+            Err(Error::Incompatible { what: "a table has this name" })
+        }
         Mode::Set => Ok(None),
         Mode::Insert => Ok(found.then_some(Ok(Put::Exists))),
         Mode::Append | Mode::AppendDuplicate if is_last => Ok(None),
@@ -206,10 +233,7 @@ fn store(
         put_over(work, tree, orders, path, key, value)?;
         return Ok(Put::Stored);
     }
-    let Value::Bytes(bytes) = value else {
-        return Err(Error::Incompatible { what: "a value with duplicates cannot be filled in later" });
-    };
-    if !duplicates::add(work, tree, orders, path, key, bytes)? {
+    if !duplicates::add(work, tree, orders, path, key, value.bytes()?)? {
         return Ok(Put::Exists);
     }
     tree.entries += 1;
@@ -225,6 +249,9 @@ fn put_new(
     value: &Value<'_>,
 ) -> Result<()> {
     if value::is_large(work.page_size(), key.len(), value.len()) {
+        if tree.has_duplicates() {
+            return duplicates::plant(work, tree, orders, path, key, value.bytes()?);
+        }
         let stub = put_run(work, tree, value)?;
         let entry = Entry { key, value_bytes: STUB, kind: CellKind::Overflow };
         stub.write(insert(work, tree, &orders.key, path, entry)?);
@@ -335,12 +362,12 @@ pub(super) fn delete(work: &mut Work, i: usize, key: &[u8]) -> Result<bool> {
 
 /// Removes one value of a key; false if it is not there.
 pub(super) fn delete_duplicate(work: &mut Work, i: usize, key: &[u8], value: &[u8]) -> Result<bool> {
-    let Some(mut path) = find(work, i, key)? else {
-        return Ok(false);
-    };
     if !work.tables[i].tree.has_duplicates() {
         return Err(Error::Incompatible { what: "it holds one value for a key, none to choose from" });
     }
+    let Some(mut path) = find(work, i, key)? else {
+        return Ok(false);
+    };
     if check_value(work.page_size(), &work.tables[i], value.len()).is_err() {
         return Ok(false);
     }

@@ -3,7 +3,9 @@
 //! Owns: [`PagesMut`] over the dirty pages and the file; savepoints. Must not know: how a commit reaches the disk.
 
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 
+use super::place;
 use super::write::TableId;
 use crate::dirty::{Dirty, Retired};
 use crate::error::{Error, Result};
@@ -18,8 +20,8 @@ use crate::tree::{Pages, PagesMut, Path, Tree, at, damaged};
 /// A table that the transaction has opened.
 #[derive(Clone)]
 pub(crate) struct OpenTable {
-    /// Told apart from others that had the same index by this.
-    pub serial: u32,
+    /// Tells it apart from others that had the same index, here or in another transaction.
+    pub serial: u64,
     /// Empty for the main table.
     pub name: Vec<u8>,
     pub tree: Tree,
@@ -45,9 +47,10 @@ pub(crate) struct Work {
     /// The main table first.
     pub tables: Vec<OpenTable>,
     saved: Vec<Saved>,
-    serials: u32,
-    /// Pages that have their place already.
+    /// Pages of the nesting level at work that have their place already.
     pub placed: Placed,
+    /// Dirty pages that the last early writing had to leave in memory.
+    pub unspilled: u64,
     /// Rises with every change: positions from before it must be sought anew.
     pub epoch: u64,
     /// An operation failed half-way.
@@ -64,10 +67,25 @@ pub(crate) struct Placed {
     pub pages: u64,
 }
 
-/// What a nesting level goes back to.
+impl Placed {
+    fn add(&mut self, other: Placed) {
+        self.extents.extend(other.extents);
+        self.sum = self.sum.wrapping_add(other.sum);
+        self.pages += other.pages;
+    }
+}
+
+/// What a nesting level goes back to, or adds to.
 struct Saved {
     tables: Vec<OpenTable>,
+    placed: Placed,
     failed: bool,
+}
+
+/// A number for a table that no other has in this process.
+fn next_serial() -> u64 {
+    static SERIALS: AtomicU64 = AtomicU64::new(1);
+    SERIALS.fetch_add(1, Ordering::Relaxed)
 }
 
 impl Work {
@@ -75,7 +93,7 @@ impl Work {
         let dirty = std::mem::replace(&mut writer.dirty, Dirty::new(store.pager.page_size));
         let txnid = writer.meta.txnid.next();
         let main = OpenTable {
-            serial: 0,
+            serial: next_serial(),
             name: Vec::new(),
             tree: writer.meta.catalog,
             orders: Orders::default(),
@@ -90,8 +108,8 @@ impl Work {
             dirty,
             tables: vec![main],
             saved: Vec::new(),
-            serials: 0,
             placed: Placed::default(),
+            unspilled: 0,
             epoch: 1,
             failed: false,
             durability,
@@ -105,7 +123,10 @@ impl Work {
         let Some(mut writer) = self.writer.take() else { return };
         self.dirty.reset();
         writer.dirty = std::mem::replace(&mut self.dirty, Dirty::new(self.store.pager.page_size));
-        if !self.placed.extents.is_empty() {
+        let placed = [&self.placed].into_iter().chain(self.saved.iter().map(|saved| &saved.placed));
+        if placed.into_iter().any(|placed| !placed.extents.is_empty())
+            || self.horizon.page_count != writer.meta.page_count
+        {
             // Pages were taken for what is now forgotten; the log on disk knows nothing of that.
             writer.ledger = None;
         }
@@ -125,13 +146,12 @@ impl Work {
     /// A table by its handle.
     pub(crate) fn table(&self, id: TableId) -> Result<&OpenTable> {
         let table = self.tables.get(id.index as usize).filter(|table| !table.dropped);
-        table.filter(|table| id.txnid == self.txnid && id.serial == table.serial).ok_or(Error::BadTable)
+        table.filter(|table| id.serial == table.serial).ok_or(Error::BadTable)
     }
 
     /// Adds a table that was found or is to be made; its index.
     pub(crate) fn add_table(&mut self, name: &[u8], tree: Tree, orders: Orders, saved: Option<Tree>) -> usize {
-        self.serials += 1;
-        let (name, serial) = (name.to_vec(), self.serials);
+        let (name, serial) = (name.to_vec(), next_serial());
         self.tables.push(OpenTable { serial, name, tree, orders, saved, dropped: false, end: None });
         self.tables.len() - 1
     }
@@ -139,19 +159,24 @@ impl Work {
     /// Begins a nesting level.
     pub(crate) fn nest(&mut self) {
         self.dirty.nest();
-        self.saved.push(Saved { tables: self.tables.clone(), failed: self.failed });
+        let placed = std::mem::take(&mut self.placed);
+        self.saved.push(Saved { tables: self.tables.clone(), placed, failed: self.failed });
     }
 
     /// Ends the innermost nesting level, keeping or forgetting what it did.
     pub(crate) fn unnest(&mut self, keep: bool) {
         let Some(saved) = self.saved.pop() else { return };
+        let placed = std::mem::replace(&mut self.placed, saved.placed);
         if keep {
             self.dirty.commit_level();
+            self.placed.add(placed);
         } else {
             self.dirty.abort_level();
             self.tables = saved.tables;
-            self.failed = saved.failed;
+            // Nothing refers to what the level wrote early.
+            self.failed = saved.failed || place::add_free(self, &placed.extents).is_err();
         }
+        self.unspilled = self.unspilled.min(self.dirty.pages());
         self.epoch += 1;
     }
 

@@ -17,9 +17,8 @@ use crate::store::{Durability, Store};
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct TableId {
     pub(crate) index: u32,
-    /// Tells apart tables that had the same index in a child that was aborted.
-    pub(crate) serial: u32,
-    pub(crate) txnid: Txnid,
+    /// No other table of any transaction of this process has the same.
+    pub(crate) serial: u64,
 }
 
 /// The one write transaction: sees its own changes, and nobody else does before it commits. Dropping it aborts it.
@@ -74,7 +73,7 @@ impl<'p> WriteTxn<'p> {
 
     fn id(&self, index: usize) -> TableId {
         let work = self.work();
-        TableId { index: index as u32, serial: work.tables[index].serial, txnid: work.txnid }
+        TableId { index: index as u32, serial: work.tables[index].serial }
     }
 
     /// Opens a table, creating it (bytewise order, no duplicates) if it is not there.
@@ -182,7 +181,7 @@ impl<'p> WriteTxn<'p> {
     pub fn commit(mut self) -> Result<()> {
         let keep = self.level + usize::from(self.level == 0);
         while self.work().dirty.level() >= keep {
-            self.commit_nested()?;
+            self.commit_level()?;
         }
         match &mut self.work {
             Handle::Own(work) => {
@@ -204,16 +203,31 @@ impl<'p> WriteTxn<'p> {
         Ok(())
     }
 
-    /// Ends the innermost level begun by [`WriteTxn::begin_nested`], keeping what it did.
+    /// Ends the innermost level begun by [`WriteTxn::begin_nested`], keeping what it did. If an operation failed
+    /// half-way there, nothing of the level is kept, and that is an error. So is a level that was never begun.
     pub fn commit_nested(&mut self) -> Result<()> {
+        self.check_nested()?;
+        self.commit_level()
+    }
+
+    /// Ends the innermost level begun by [`WriteTxn::begin_nested`], forgetting what it did. An error if none was.
+    pub fn abort_nested(&mut self) -> Result<()> {
+        self.check_nested()?;
+        self.work_mut().unnest(false);
+        Ok(())
+    }
+
+    fn check_nested(&self) -> Result<()> {
+        if self.work().dirty.level() > self.level {
+            return Ok(());
+        }
+        Err(Error::Usage { what: "a nesting level was ended that `begin_nested` had not begun" })
+    }
+
+    fn commit_level(&mut self) -> Result<()> {
         let failed = self.work().failed;
         self.work_mut().unnest(!failed);
         if failed { Err(Error::TxnFailed) } else { Ok(()) }
-    }
-
-    /// Ends the innermost level begun by [`WriteTxn::begin_nested`], forgetting what it did.
-    pub fn abort_nested(&mut self) {
-        self.work_mut().unnest(false);
     }
 }
 
