@@ -124,7 +124,14 @@ impl Store {
         };
         if role == Role::First {
             shared.publish(&published(&recovered.chosen.meta, recovered.chosen.slot, recovered.chosen.slot))?;
-            shared.set_durable(recovered.chosen.meta.txnid)?;
+            let meta = &recovered.chosen.meta;
+            if settings.read_only {
+                // What was found can be neither flushed nor, if something newer was rejected, made the newest on disk.
+                shared.set_durable(meta.proof_base)?;
+                shared.leave_unsettled()?;
+            } else {
+                shared.set_durable(meta.txnid)?;
+            }
             shared.opened()?;
         }
         let writer = Writer {
@@ -203,7 +210,10 @@ impl Store {
         match self.prepare_writer(inherited) {
             Ok(writer) => Ok(writer),
             Err(error) => {
-                self.shared.unlock_writer();
+                match inherited {
+                    Inherited::Clean => self.shared.unlock_writer(),
+                    Inherited::Unsettled => self.shared.unlock_unsettled(),
+                }
                 Err(error)
             }
         }
@@ -211,7 +221,7 @@ impl Store {
 
     fn prepare_writer(&self, inherited: Inherited) -> Result<Box<Writer>> {
         self.check_poison()?;
-        if inherited == Inherited::Died {
+        if inherited == Inherited::Unsettled {
             self.settle()?;
         }
         let mut writer = self.lock_memory().take().ok_or(Error::Busy)?;
@@ -266,29 +276,24 @@ impl Store {
         self.shared.unlock_writer();
     }
 
-    /// A writer died inside its transaction: finish its commit if that is whole on disk, else go on without it.
+    /// A writer died inside its transaction, or who opened first could only read: the newest commit that is whole on
+    /// disk is made durable, and what is not whole can no longer be found.
     fn settle(&self) -> Result<()> {
         let file_bytes = self.medium.len().map_err(Error::io("ask for the length of the data file"))?;
         let mut head = vec![0; HEAD_BYTES as usize];
         self.file.read_exact_at(&mut head, 0).map_err(Error::io("read the meta pages"))?;
         let newest = self.shared.newest();
-        let durable = self.shared.record(newest).map_or(0, |record| Unpacked::of(&record).durable_slot);
         let mut usable = recover::decode_slots(&head, &self.path)?;
         usable.retain(|(_, meta)| meta.txnid >= newest);
-        tracing::warn!(path = %self.path.display(), "a writer died inside its transaction; settling what it left");
-        let Ok(chosen) = recover::choose(&self.pager, file_bytes, usable, &self.path) else {
+        tracing::info!(path = %self.path.display(), "settling what was left by a dead writer, or found by a reader");
+        let Ok(mut chosen) = recover::choose(&self.pager, file_bytes, usable, &self.path) else {
             return Ok(());
         };
-        if chosen.meta.txnid > newest {
-            self.flush("finish a dead writer's commit")?;
-            self.shared.publish(&published(&chosen.meta, chosen.slot, chosen.slot))?;
-            self.shared.set_durable(chosen.meta.txnid)?;
-        } else if chosen.meta.txnid == newest {
-            // It may have died between making the commit durable and saying where that is.
-            let durable = if self.shared.durable() == newest { chosen.slot } else { durable };
-            self.shared.publish(&published(&chosen.meta, chosen.slot, durable))?;
-        }
-        Ok(())
+        recover::secure(&mut chosen, &self.pager, &*self.medium).inspect_err(|error| {
+            let _ = self.poison.set(error.to_string());
+        })?;
+        self.shared.publish(&published(&chosen.meta, chosen.slot, chosen.slot))?;
+        self.shared.set_durable(chosen.meta.txnid)
     }
 
     fn check_poison(&self) -> Result<()> {
