@@ -35,8 +35,7 @@ pub(crate) struct Map {
 
 impl Map {
     /// Maps `file`, which is `file_bytes` long, with as much room to grow as can be had.
-    pub(crate) fn new(file: &File, page_size: usize, file_bytes: u64) -> Result<Map> {
-        debug_assert!(page_size as u64 <= ROUND_BYTES);
+    pub(crate) fn new(file: &File, file_bytes: u64) -> Result<Map> {
         let needed = file_bytes.max(1).next_multiple_of(ROUND_BYTES);
         let roomy = needed.saturating_add(HEADROOM_BYTES);
         let wanted = RESERVED_BYTES.max(needed.saturating_mul(4));
@@ -128,7 +127,7 @@ mod tests {
     #[test]
     fn a_file_grows_under_its_map() {
         let file = tempfile::tempfile().unwrap();
-        let map = Map::new(&file, 4096, 0).unwrap();
+        let map = Map::new(&file, 0).unwrap();
         let base = map.base();
         file.write_all_at(b"late", 3 << 20).unwrap();
         assert_eq!(map.bytes(3 << 20, 4).unwrap(), b"late");
@@ -138,7 +137,7 @@ mod tests {
     #[test]
     fn the_reservation_is_far_larger_than_the_file_and_bounds_what_is_handed_out() {
         let file = tempfile::tempfile().unwrap();
-        let map = Map::new(&file, 4096, 5).unwrap();
+        let map = Map::new(&file, 5).unwrap();
         let reserved = map.reserved_bytes();
         assert!(reserved >= HEADROOM_BYTES, "{reserved}");
         assert!(map.bytes(reserved, 1).is_none());
