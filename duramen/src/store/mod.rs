@@ -505,7 +505,7 @@ fn read_head(file: &File) -> Result<Vec<u8>> {
 
 fn pager_for(file: &Arc<File>, file_bytes: u64, meta: &Meta) -> Result<Pager> {
     let page_size = meta.page_size as usize;
-    Pager::new(Map::new(file, page_size, file_bytes)?, meta.file_id, page_size)
+    Pager::new(Map::new(file, file_bytes)?, meta.file_id, page_size)
 }
 
 /// Writes the meta pages of an empty database: one in each slot, so that a blank slot always means an interrupted

@@ -6,7 +6,7 @@ use std::time::{Instant, SystemTime};
 
 use super::place::{Placer, allocate, give_back, release};
 use super::work::Work;
-use crate::error::{Error, Result};
+use crate::error::Result;
 use crate::format::meta::{Meta, SpaceRoot, TAIL_MAX};
 use crate::format::overflow;
 use crate::format::page;

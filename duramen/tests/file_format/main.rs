@@ -20,7 +20,10 @@ type Result<T = (), E = Box<dyn std::error::Error>> = std::result::Result<T, E>;
 type Contents = Vec<(Vec<u8>, Vec<Vec<u8>>)>;
 
 /// Table names, their options, and what is put into them.
-fn tables() -> Vec<(&'static str, TableOptions, Vec<(Vec<u8>, Vec<u8>)>)> {
+/// A table's name, options and entries.
+type Example = (&'static str, TableOptions, Vec<(Vec<u8>, Vec<u8>)>);
+
+fn tables() -> Vec<Example> {
     let several = |kind| TableOptions::new().duplicates(kind);
     let name = |i: u32| format!("person-{:05}", i.wrapping_mul(7919) % 20_000).into_bytes();
     let hashed = |i: u32| (u64::from(i) << 32 | 7).wrapping_mul(0x9E37_79B9_7F4A_7C15).to_be_bytes();

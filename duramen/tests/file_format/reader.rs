@@ -38,7 +38,7 @@ pub struct File {
 impl File {
     pub fn new(bytes: Vec<u8>) -> File {
         let meta = &FORMAT.meta;
-        let slots = (0..4).map(|slot| &bytes[slot * 4096..(slot + 1) * 4096]).filter(|slot| is_valid(&meta, slot));
+        let slots = (0..4).map(|slot| &bytes[slot * 4096..(slot + 1) * 4096]).filter(|slot| is_valid(meta, slot));
         let slot = slots.max_by_key(|slot| meta.number(slot, "sequence")).expect("a valid slot").to_vec();
         File { bytes: bytes.into(), slot, seen: BTreeMap::new(), kinds: BTreeMap::new() }
     }
