@@ -12,6 +12,9 @@ use crate::disk::{Disk, Mark};
 use crate::model::{self, Digests, Kind, TableModel};
 use crate::platter::{Allowed, Platter};
 
+/// Entries of a table.
+type Pairs = Vec<(Vec<u8>, Vec<u8>)>;
+
 /// The table that the judge writes to see whether the database can be written to.
 const TABLE: &[u8] = b"written by the judge";
 
@@ -103,7 +106,7 @@ impl Judge {
     }
 
     /// The state after the judge's own commit, and what it writes: enough to fill what free space there is.
-    fn written(&mut self, before: &Digests) -> (usize, Vec<(Vec<u8>, Vec<u8>)>) {
+    fn written(&mut self, before: &Digests) -> (usize, Pairs) {
         let mut table = TableModel::new(Kind::Plain);
         let entries: Vec<(Vec<u8>, Vec<u8>)> =
             (0..60u8).map(|i| (vec![i; 9], vec![i ^ 0xa5; [30, 700, 9000][usize::from(i) % 3]])).collect();

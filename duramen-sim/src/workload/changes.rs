@@ -219,7 +219,7 @@ fn key(kind: Kind, rng: &mut fastrand::Rng, profile: &Profile) -> Vec<u8> {
         _ => {
             // Some keys are long, with all their difference at the end or at the start.
             let filler = [0, 0, 0, 5, 40, 300][(number % 6) as usize];
-            let mut key = if number % 2 == 0 { vec![b'x'; filler] } else { Vec::new() };
+            let mut key = if number.is_multiple_of(2) { vec![b'x'; filler] } else { Vec::new() };
             key.extend_from_slice(format!("{number:04}").as_bytes());
             key.resize(filler + 4, b'y');
             key

@@ -59,7 +59,7 @@ pub(crate) struct Header {
     pub newest: Line,
     /// The newest txnid that survives a power cut.
     pub durable: Line,
-    /// 1 while a writer is between taking and dropping its lock.
+    /// 1 while a writer is between taking and dropping its lock, and while there is something for the next to settle.
     pub writing: Line,
     /// How many blocks there are.
     pub blocks: Line,

@@ -338,7 +338,7 @@ impl Shared {
     }
 
     /// Becomes the writer, among all threads and processes; [`Error::Busy`] if that takes longer than allowed. Tells
-    /// whether the writer before died without [`Shared::unlock_writer`].
+    /// whether the writer before died without [`Shared::unlock_writer`], or left something to settle.
     pub(crate) fn lock_writer(&self, wait: Wait) -> Result<Inherited> {
         self.check()?;
         self.turn.take(wait, |wait| match self.memory.file() {
@@ -347,8 +347,15 @@ impl Shared {
         })?;
         match self.memory.header().writing.word.swap(1, Ordering::AcqRel) {
             0 => Ok(Inherited::Clean),
-            _ => Ok(Inherited::Died),
+            _ => Ok(Inherited::Unsettled),
         }
+    }
+
+    /// Has the first writer find [`Inherited::Unsettled`]. For a first opener that may not write.
+    pub(crate) fn leave_unsettled(&self) -> Result<()> {
+        self.check()?;
+        self.memory.header().writing.word.store(1, Ordering::Release);
+        Ok(())
     }
 
     /// Lets the next writer in. Only to be called by the writer, on any thread; nothing happens in a forked child.
@@ -357,6 +364,14 @@ impl Shared {
             return;
         }
         self.memory.header().writing.word.store(0, Ordering::Release);
+        self.unlock_unsettled();
+    }
+
+    /// Lets the next writer in, which then finds [`Inherited::Unsettled`] as this one did.
+    pub(crate) fn unlock_unsettled(&self) {
+        if self.guard.forked() {
+            return;
+        }
         self.turn.give(|| {
             // A failure leaves the lock with this handle, which then is the only one to write until it closes.
             if let Some(Err(error)) = self.memory.file().map(|file| lock::unlock(file, WRITER)) {

@@ -158,7 +158,7 @@ fn a_writer_that_was_killed_leaves_its_lock_and_a_warning() {
     std::thread::scope(|scope| {
         let waiting = scope.spawn(|| shared.lock_writer(Wait::Forever));
         writer.kill();
-        assert_eq!(waiting.join().unwrap().unwrap(), Inherited::Died);
+        assert_eq!(waiting.join().unwrap().unwrap(), Inherited::Unsettled);
     });
     shared.unlock_writer();
     assert_eq!(shared.lock_writer(Wait::No).unwrap(), Inherited::Clean);

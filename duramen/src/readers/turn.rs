@@ -29,8 +29,8 @@ pub(crate) enum Wait {
 pub(crate) enum Inherited {
     /// It ended its transaction.
     Clean,
-    /// It died inside its transaction.
-    Died,
+    /// It died inside its transaction, or said that something is left to settle.
+    Unsettled,
 }
 
 /// The turn among the threads of one handle. Not tied to the thread that takes it.

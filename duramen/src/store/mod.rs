@@ -22,7 +22,7 @@ use crate::medium::Medium;
 use crate::order::Order;
 use crate::os::file::{self, FileMedium};
 use crate::pager::{Horizon, Pager};
-use crate::readers::{Inherited, Published, RECORD_WORDS, ReadSlot, Role, Shared, Wait};
+use crate::readers::{Inherited, Published, RECORD_WORDS, ReadSlot, Role, Shared, UnregisteredReader, Wait};
 use crate::store::recover::Chosen;
 use crate::store::space_log::Ledger;
 use crate::tree::Tree;
@@ -76,6 +76,8 @@ pub(crate) struct Store {
     poison: OnceLock<String>,
     /// Newest snapshot for which the file was found long enough.
     length_checked: AtomicU64,
+    /// What keeps the snapshot of a reader who may not write the lock file.
+    _held: Option<UnregisteredReader>,
 }
 
 /// A writer's memory.
@@ -110,18 +112,26 @@ pub struct CommitTimings {
 impl Store {
     pub(crate) fn open(path: &Path, settings: Settings) -> Result<Store> {
         let file = Arc::new(file::open_data(path, settings.read_only, settings.create, settings.mode)?);
-        let (shared, role) = open_shared(path, &settings)?;
+        let (shared, role, registered) = open_shared(path, &settings)?;
         let mut medium: Arc<dyn Medium> = Arc::new(FileMedium::new(file.clone()));
         if let Some(layer) = &settings.medium {
             medium = layer(medium);
         }
         let recovered = match role {
-            Role::First => recover(path, &settings, &file, &*medium)?,
+            Role::First if registered => recover(path, &settings, &file, &*medium)?,
+            Role::First => hold_newest(path, &settings, &file, &*medium)?,
             Role::Joined => join(path, &file, &shared)?,
         };
         if role == Role::First {
             shared.publish(&published(&recovered.chosen.meta, recovered.chosen.slot, recovered.chosen.slot))?;
-            shared.set_durable(recovered.chosen.meta.txnid)?;
+            let meta = &recovered.chosen.meta;
+            if settings.read_only {
+                // What was found can be neither flushed nor, if something newer was rejected, made the newest on disk.
+                shared.set_durable(meta.proof_base)?;
+                shared.leave_unsettled()?;
+            } else {
+                shared.set_durable(meta.txnid)?;
+            }
             shared.opened()?;
         }
         let writer = Writer {
@@ -145,7 +155,12 @@ impl Store {
             writer: Mutex::new(Some(Box::new(writer))),
             poison: OnceLock::new(),
             length_checked: AtomicU64::new(u64::MAX),
+            _held: recovered.held,
         })
+    }
+
+    pub(crate) fn file(&self) -> &File {
+        &self.file
     }
 
     pub(crate) fn last_commit(&self) -> CommitTimings {
@@ -195,7 +210,10 @@ impl Store {
         match self.prepare_writer(inherited) {
             Ok(writer) => Ok(writer),
             Err(error) => {
-                self.shared.unlock_writer();
+                match inherited {
+                    Inherited::Clean => self.shared.unlock_writer(),
+                    Inherited::Unsettled => self.shared.unlock_unsettled(),
+                }
                 Err(error)
             }
         }
@@ -203,7 +221,7 @@ impl Store {
 
     fn prepare_writer(&self, inherited: Inherited) -> Result<Box<Writer>> {
         self.check_poison()?;
-        if inherited == Inherited::Died {
+        if inherited == Inherited::Unsettled {
             self.settle()?;
         }
         let mut writer = self.lock_memory().take().ok_or(Error::Busy)?;
@@ -258,29 +276,24 @@ impl Store {
         self.shared.unlock_writer();
     }
 
-    /// A writer died inside its transaction: finish its commit if that is whole on disk, else go on without it.
+    /// A writer died inside its transaction, or who opened first could only read: the newest commit that is whole on
+    /// disk is made durable, and what is not whole can no longer be found.
     fn settle(&self) -> Result<()> {
         let file_bytes = self.medium.len().map_err(Error::io("ask for the length of the data file"))?;
         let mut head = vec![0; HEAD_BYTES as usize];
         self.file.read_exact_at(&mut head, 0).map_err(Error::io("read the meta pages"))?;
         let newest = self.shared.newest();
-        let durable = self.shared.record(newest).map_or(0, |record| Unpacked::of(&record).durable_slot);
         let mut usable = recover::decode_slots(&head, &self.path)?;
         usable.retain(|(_, meta)| meta.txnid >= newest);
-        tracing::warn!(path = %self.path.display(), "a writer died inside its transaction; settling what it left");
-        let Ok(chosen) = recover::choose(&self.pager, file_bytes, usable, &self.path) else {
+        tracing::info!(path = %self.path.display(), "settling what was left by a dead writer, or found by a reader");
+        let Ok(mut chosen) = recover::choose(&self.pager, file_bytes, usable, &self.path) else {
             return Ok(());
         };
-        if chosen.meta.txnid > newest {
-            self.flush("finish a dead writer's commit")?;
-            self.shared.publish(&published(&chosen.meta, chosen.slot, chosen.slot))?;
-            self.shared.set_durable(chosen.meta.txnid)?;
-        } else if chosen.meta.txnid == newest {
-            // It may have died between making the commit durable and saying where that is.
-            let durable = if self.shared.durable() == newest { chosen.slot } else { durable };
-            self.shared.publish(&published(&chosen.meta, chosen.slot, durable))?;
-        }
-        Ok(())
+        recover::secure(&mut chosen, &self.pager, &*self.medium).inspect_err(|error| {
+            let _ = self.poison.set(error.to_string());
+        })?;
+        self.shared.publish(&published(&chosen.meta, chosen.slot, chosen.slot))?;
+        self.shared.set_durable(chosen.meta.txnid)
     }
 
     fn check_poison(&self) -> Result<()> {
@@ -395,17 +408,18 @@ pub(crate) fn blank(medium: &dyn Medium, slot: usize) {
     }
 }
 
-fn open_shared(path: &Path, settings: &Settings) -> Result<(Shared, Role)> {
+/// The shared state, the part in it, and whether readers of this handle are known to others by it.
+fn open_shared(path: &Path, settings: &Settings) -> Result<(Shared, Role, bool)> {
     if !settings.lock_file {
-        return Ok((Shared::private()?, Role::First));
+        return Ok((Shared::private()?, Role::First, true));
     }
     let lock_path = settings.lock_path.clone().unwrap_or_else(|| lock_path(path));
     match Shared::open(&lock_path, settings.mode) {
-        // Nobody can write to read-only media, so nobody needs to be told that we read.
+        // On read-only media, or without the permission to write the lock file: see `hold_newest`.
         Err(Error::File { source, .. }) if settings.read_only && is_read_only(&source) => {
-            Ok((Shared::private()?, Role::First))
+            Ok((Shared::private()?, Role::First, false))
         }
-        other => other,
+        other => other.map(|(shared, role)| (shared, role, true)),
     }
 }
 
@@ -423,6 +437,24 @@ fn lock_path(path: &Path) -> PathBuf {
 struct Recovered {
     pager: Pager,
     chosen: Chosen,
+    held: Option<UnregisteredReader>,
+}
+
+/// Opens for reading without a part in the lock file: the newest commit is held by a lock on the data file, and all
+/// snapshots of this handle are of that commit.
+fn hold_newest(path: &Path, settings: &Settings, file: &Arc<File>, medium: &dyn Medium) -> Result<Recovered> {
+    let reader = UnregisteredReader::new(file.clone());
+    loop {
+        let mut recovered = recover(path, settings, file, medium)?;
+        let txnid = recovered.chosen.meta.txnid;
+        reader.hold(txnid)?;
+        // A writer that committed in between may not have seen the lock.
+        if recover(path, settings, file, medium)?.chosen.meta.txnid == txnid {
+            recovered.held = Some(reader);
+            return Ok(recovered);
+        }
+        reader.let_go(txnid);
+    }
 }
 
 /// Opens as the only one: creates what is not there, and finds the newest commit that is whole.
@@ -442,7 +474,7 @@ fn recover(path: &Path, settings: &Settings, file: &Arc<File>, medium: &dyn Medi
     if !settings.read_only {
         recover::secure(&mut chosen, &pager, medium)?;
     }
-    Ok(Recovered { pager, chosen })
+    Ok(Recovered { pager, chosen, held: None })
 }
 
 /// Opens beside others: the newest commit is in shared memory.
@@ -454,7 +486,8 @@ fn join(path: &Path, file: &Arc<File>, shared: &Shared) -> Result<Recovered> {
     let pager = pager_for(file, file_bytes, &usable[0].1)?;
     // The slots may change under our eyes; a writer looks its slot up again when it begins.
     let (slot, meta) = usable.iter().find(|(_, meta)| meta.txnid == newest).unwrap_or(&usable[0]).clone();
-    Ok(Recovered { pager, chosen: Chosen { slot, meta, unflushed: Vec::new(), rejected: None } })
+    let chosen = Chosen { slot, meta, unflushed: Vec::new(), rejected: None };
+    Ok(Recovered { pager, chosen, held: None })
 }
 
 fn read_head(file: &File) -> Result<Vec<u8>> {
@@ -472,7 +505,7 @@ fn read_head(file: &File) -> Result<Vec<u8>> {
 
 fn pager_for(file: &Arc<File>, file_bytes: u64, meta: &Meta) -> Result<Pager> {
     let page_size = meta.page_size as usize;
-    Pager::new(Map::new(file, page_size, file_bytes)?, meta.file_id, page_size)
+    Pager::new(Map::new(file, file_bytes)?, meta.file_id, page_size)
 }
 
 /// Writes the meta pages of an empty database: one in each slot, so that a blank slot always means an interrupted

@@ -1,0 +1,73 @@
+//! What is found after a power cut that follows an unlucky order of openings, checkpoints and commits.
+//!
+//! A power cut is played by copying the files and blanking, in the copy, pages that no flush has covered yet.
+
+use std::path::{Path, PathBuf};
+
+use duramen::{Database, Durability, Txnid};
+
+type Result<T = (), E = Box<dyn std::error::Error>> = std::result::Result<T, E>;
+
+fn put(db: &Database, value: &[u8], durability: Durability) -> Result<Txnid> {
+    let mut txn = db.begin_write()?;
+    txn.set_durability(durability);
+    txn.table("t")?.put(b"key", value)?;
+    let txnid = txn.txnid();
+    txn.commit()?;
+    Ok(txnid)
+}
+
+fn value(db: &Database) -> Result<Vec<u8>> {
+    Ok(db.read()?.table("t")?.get(b"key")?.unwrap_or_default().to_vec())
+}
+
+/// A copy of the data file in which the pages of one commit are blank.
+fn cut(path: &Path, lost: Txnid) -> Result<PathBuf> {
+    let mut bytes = std::fs::read(path)?;
+    for page in bytes.chunks_mut(4096).skip(4).filter(|page| page[16..24] == lost.0.to_le_bytes()) {
+        page.fill(0);
+    }
+    let copy = path.with_extension("cut");
+    std::fs::write(&copy, bytes)?;
+    Ok(copy)
+}
+
+#[test]
+fn a_checkpoint_by_another_handle_keeps_its_meta_page_while_relaxed_commits_go_on() -> Result {
+    let dir = tempfile::tempdir()?;
+    let path = dir.path().join("shared.dm");
+    let writer = Database::open(&path)?;
+    put(&writer, b"old", Durability::Durable)?;
+    for round in 0..4 {
+        put(&writer, b"checkpointed", Durability::Relaxed)?;
+        Database::open(&path)?.checkpoint()?;
+        for later in 0..4 {
+            let lost = put(&writer, b"lost", Durability::Relaxed)?;
+            let after = Database::open(cut(&path, lost)?)?;
+            assert_eq!(value(&after)?, b"checkpointed", "round {round}, commit {later} after the checkpoint");
+        }
+    }
+    Ok(())
+}
+
+#[test]
+fn a_writer_beside_a_reader_who_opened_first_after_a_power_cut_loses_nothing() -> Result {
+    let dir = tempfile::tempdir()?;
+    let path = dir.path().join("whole.dm");
+    let before = Database::open(&path)?;
+    put(&before, b"durable", Durability::Durable)?;
+    for _ in 0..2 {
+        put(&before, b"relaxed", Durability::Relaxed)?;
+    }
+    let lost = put(&before, b"lost", Durability::Relaxed)?;
+    let path = cut(&path, lost)?;
+
+    let reader = Database::options().read_only(true).open(&path)?;
+    assert_eq!(value(&reader)?, b"durable");
+    let writer = Database::open(&path)?;
+    put(&writer, b"after", Durability::Durable)?;
+    assert_eq!((value(&writer)?, value(&reader)?), (b"after".to_vec(), b"after".to_vec()));
+    drop((writer, reader));
+    assert_eq!(value(&Database::open(&path)?)?, b"after");
+    Ok(())
+}
