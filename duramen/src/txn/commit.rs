@@ -4,7 +4,7 @@
 
 use std::time::{Instant, SystemTime};
 
-use super::place::{Placer, allocate, release};
+use super::place::{Placer, allocate, give_back, release};
 use super::work::Work;
 use crate::error::{Error, Result};
 use crate::format::meta::{Meta, SpaceRoot, TAIL_MAX};
@@ -98,7 +98,7 @@ fn place_trees(work: &mut Work, placer: &mut Placer) -> Result<Tree> {
 /// Records the commit's changes of the free space: in the meta page while there is room, else in a run of pages.
 fn log_space(work: &mut Work, placer: &mut Placer) -> Result<(SpaceRoot, Vec<u8>)> {
     let txnid = work.txnid;
-    let (loose, retired) = split_retired(work);
+    let retired = retire(work)?;
     let store = work.store.clone();
     let writer = work.writer_mut()?;
     let (mut root, mut records, old_end) = (writer.meta.space, writer.meta.tail.clone(), writer.meta.page_count);
@@ -106,10 +106,7 @@ fn log_space(work: &mut Work, placer: &mut Placer) -> Result<(SpaceRoot, Vec<u8>
     for &(extent, birth) in &retired {
         ledger.space.retire(extent, birth, txnid).map_err(|d| d.at(extent.start))?;
     }
-    for &extent in &loose {
-        ledger.space.add_free(extent).map_err(|d| d.at(extent.start))?;
-    }
-    let delta = Delta { txnid, end: 0, taken: Vec::new(), retired, added: loose };
+    let delta = Delta { txnid, end: 0, taken: Vec::new(), retired, added: Vec::new() };
     let first = first_txnid(&records, txnid);
     let old_records = records.len();
     delta_into(work, &delta, old_end, &mut records)?;
@@ -175,18 +172,15 @@ fn below(extent: Extent, end: u64) -> Option<Extent> {
     (pages > 0).then(|| Extent::new(extent.start, pages))
 }
 
-/// Splits what the transaction freed: its own early placements are free at once, the rest is visible to others.
-fn split_retired(work: &mut Work) -> (Vec<Extent>, Vec<(Extent, Txnid)>) {
-    let mut loose = Vec::new();
-    let mut retired = Vec::new();
-    for freed in &work.dirty.retired {
-        if freed.birth == work.txnid {
-            loose.push(freed.extent);
-        } else {
-            retired.push((freed.extent, freed.birth));
-        }
-    }
-    (loose, retired)
+/// What the transaction freed that others may see. Its own early placements it gives back as if it had never taken
+/// them.
+fn retire(work: &mut Work) -> Result<Vec<(Extent, Txnid)>> {
+    let txnid = work.txnid;
+    let freed = work.dirty.retired.iter();
+    let loose: Vec<Extent> = freed.clone().filter(|freed| freed.birth == txnid).map(|freed| freed.extent).collect();
+    let retired = freed.filter(|freed| freed.birth != txnid).map(|freed| (freed.extent, freed.birth)).collect();
+    give_back(work, &loose)?;
+    Ok(retired)
 }
 
 /// Writes all of the free space into one run that begins the chain anew.
@@ -300,7 +294,7 @@ fn publish(
     let txnid = meta.txnid;
     let bytes = meta.page_count * u64::from(meta.page_size);
     let writer = work.writer_mut()?;
-    writer.shrunk |= meta.page_count < writer.meta.page_count;
+    writer.too_long |= meta.page_count < writer.meta.page_count;
     writer.meta = meta;
     writer.slot = slot;
     writer.last_commit = timings;
@@ -314,7 +308,7 @@ fn publish(
     }
     // Nothing has been lost: the pages are the file's now.
     work.placed.extents.clear();
-    if durable && std::mem::take(&mut work.writer_mut()?.shrunk) {
+    if durable && std::mem::take(&mut work.writer_mut()?.too_long) {
         store.medium.set_len(bytes).map_err(Error::io("cut off the free end of the data file"))?;
     }
     tracing::trace!(txnid = txnid.0, pages = timings.pages, flush_us = timings.flush_us, "committed");
