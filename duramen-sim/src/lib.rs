@@ -1,1 +1,29 @@
-//! Crash simulator for the engine.
+//! What a power cut, a failing disk and a hostile file may do to a database, and whether it is whole afterwards.
+//!
+//! - [`disk`]: a medium that records every call to the disk, and fails or dies at a chosen one.
+//! - [`platter`]: what a power cut may leave of a recorded history.
+//! - [`model`]: the content that a database ought to have.
+//! - [`workload`]: seeded random work on a database and its model.
+//! - [`judge`]: whether an image opens, is whole, holds the state of some commit, and can be written to.
+//! - [`crash`]: all of them together: a workload, its images, the verdicts.
+//! - [`hostile`]: damaged files, with and without checksums that hide the damage.
+//!
+//! Everything is decided by seeds: a failure names its own, and runs again.
+
+pub mod crash;
+pub mod disk;
+pub mod hostile;
+pub mod judge;
+pub mod model;
+pub mod platter;
+pub mod workload;
+
+/// A directory that is as fast as this machine has one, removed when dropped.
+///
+/// # Panics
+/// If no temporary directory can be made.
+pub fn scratch() -> tempfile::TempDir {
+    let memory = std::path::Path::new("/dev/shm");
+    let made = if memory.is_dir() { tempfile::tempdir_in(memory) } else { tempfile::tempdir() };
+    made.expect("a temporary directory")
+}

@@ -9,9 +9,9 @@ use crate::format::overflow;
 use crate::format::page::{self, Child};
 use crate::ids::{Extent, Pgno};
 use crate::pager::Horizon;
-use crate::readers::Wait;
-use crate::store::Store;
+use crate::readers::ReadSlot;
 use crate::store::space_log::{self, Ledger};
+use crate::store::{Store, Unpacked};
 use crate::tree::walk::{Place, Visitor, rises, walk};
 use crate::tree::{AnyLeaf, Pages, Tree, at, open_branch};
 use crate::txn::orders_by_code;
@@ -50,63 +50,77 @@ impl CheckReport {
     }
 }
 
-/// The free space as of the newest commit, read anew; under the write lock if that is to be had at once.
-pub(crate) fn ledger(store: &Store) -> Result<Ledger> {
-    Ledger::load(&store.pager, &current_meta(store)?)
+/// The newest commit, held so that its pages stay while one looks at them. Nobody is kept from writing.
+struct Held<'s> {
+    store: &'s Store,
+    slot: ReadSlot,
+    meta: Meta,
 }
 
-/// The newest commit's meta page.
-fn current_meta(store: &Store) -> Result<Meta> {
-    let newest = store.shared.newest();
-    let metas = (0..crate::format::meta::SLOTS).filter_map(|slot| Meta::decode(store.pager.slot(slot)).ok());
-    metas
-        .filter(|meta| meta.txnid == newest)
-        .max_by_key(|meta| meta.sequence)
-        .ok_or(Error::Corrupt { page: Pgno(0), what: "the meta page of the newest commit is not there" })
+impl Held<'_> {
+    fn newest(store: &Store) -> Result<Held<'_>> {
+        loop {
+            let (slot, newest) = store.begin_read()?;
+            let meta = Meta::decode(store.pager.slot(Unpacked::of(&newest).slot));
+            if let Some(meta) = meta.ok().filter(|meta| meta.txnid == newest.txnid) {
+                return Ok(Held { store, slot, meta });
+            }
+            store.shared.end_read(slot);
+            // Commits made meanwhile may have written over its meta page.
+            if store.shared.newest() == newest.txnid {
+                return Err(Error::Corrupt { page: Pgno(0), what: "the meta page of the newest commit is not there" });
+            }
+        }
+    }
+
+    /// The free space as of the commit, and as the readers of now allow.
+    fn ledger(&self) -> Result<Ledger> {
+        let mut ledger = Ledger::load(&self.store.pager, &self.meta)?;
+        let mut live = Vec::new();
+        self.store.shared.live(&mut live)?;
+        live.push(self.store.shared.durable());
+        live.sort_unstable();
+        live.dedup();
+        ledger.space.release(&live);
+        Ok(ledger)
+    }
+}
+
+impl Drop for Held<'_> {
+    fn drop(&mut self) {
+        self.store.shared.end_read(self.slot);
+    }
+}
+
+/// The free space as of the newest commit.
+pub(crate) fn ledger(store: &Store) -> Result<Ledger> {
+    Held::newest(store)?.ledger()
 }
 
 /// The database in numbers.
 pub(crate) fn stats(store: &Store) -> Result<Stats> {
-    let last_commit = store.last_commit();
-    frozen(store, |store| {
-        let meta = current_meta(store)?;
-        let ledger = Ledger::load(&store.pager, &meta)?;
-        Ok(Stats {
-            page_size: store.pager.page_size,
-            txnid: meta.txnid,
-            durable_txnid: store.shared.durable(),
-            pages: meta.page_count,
-            free_pages: ledger.space.free_pages(),
-            retired_pages: ledger.space.retired_pages(),
-            longest_free_run: ledger.space.longest(),
-            file_bytes: store.medium.len().map_err(Error::io("ask for the length of the data file"))?,
-            committed_ns: meta.committed_ns,
-            last_commit,
-        })
+    let held = Held::newest(store)?;
+    let space = held.ledger()?.space;
+    Ok(Stats {
+        page_size: store.pager.page_size,
+        txnid: held.meta.txnid,
+        durable_txnid: store.shared.durable(),
+        pages: held.meta.page_count,
+        free_pages: space.free_pages(),
+        retired_pages: space.retired_pages(),
+        longest_free_run: space.longest(),
+        file_bytes: store.medium.len().map_err(Error::io("ask for the length of the data file"))?,
+        committed_ns: held.meta.committed_ns,
+        last_commit: store.last_commit(),
     })
-}
-
-/// Runs a look at the database while no writer changes it, if it can be written at all.
-fn frozen<R>(store: &Store, look: impl FnOnce(&Store) -> Result<R>) -> Result<R> {
-    match store.begin_write(Wait::Forever) {
-        Ok(writer) => {
-            let result = look(store);
-            store.end_write(writer);
-            result
-        }
-        Err(Error::ReadOnly | Error::Poisoned { .. }) => look(store),
-        Err(error) => Err(error),
-    }
 }
 
 /// See [`crate::Database::check`].
 pub(crate) fn check(store: &Store, progress: impl FnMut(u64, u64)) -> Result<CheckReport> {
-    frozen(store, |store| {
-        let meta = current_meta(store)?;
-        let mut checker = Checker::new(store, &meta, progress);
-        checker.run(&meta);
-        Ok(checker.report)
-    })
+    let held = Held::newest(store)?;
+    let mut checker = Checker::new(store, &held.meta, progress);
+    checker.run(&held);
+    Ok(checker.report)
 }
 
 struct Checker<'s, F> {
@@ -145,7 +159,8 @@ impl<'s, F: FnMut(u64, u64)> Checker<'s, F> {
         }
     }
 
-    fn run(&mut self, meta: &Meta) {
+    fn run(&mut self, held: &Held<'_>) {
+        let meta = &held.meta;
         let first = self.store.pager.first_page();
         for page in 0..first {
             self.claim(Extent::new(Pgno(page), 1), "a meta page");
@@ -155,7 +170,7 @@ impl<'s, F: FnMut(u64, u64)> Checker<'s, F> {
             self.find(error);
         }
         self.compare(&meta.catalog, "the main table");
-        self.space(meta);
+        self.space(held);
         self.accounting();
         (self.progress)(self.report.pages, self.report.pages);
     }
@@ -177,9 +192,9 @@ impl<'s, F: FnMut(u64, u64)> Checker<'s, F> {
         }
     }
 
-    fn space(&mut self, meta: &Meta) {
+    fn space(&mut self, held: &Held<'_>) {
         let mut runs = Vec::new();
-        let chain = space_log::walk(&self.store.pager, self.horizon, meta.space.head, |extent, _| {
+        let chain = space_log::walk(&self.store.pager, self.horizon, held.meta.space.head, |extent, _| {
             self.store.pager.verify_again(extent.start, extent.pages, self.horizon)?;
             runs.push(extent);
             Ok(true)
@@ -188,7 +203,7 @@ impl<'s, F: FnMut(u64, u64)> Checker<'s, F> {
             self.report.space_pages += extent.pages;
             self.claim(extent, "the log of the free space");
         }
-        match chain.and_then(|()| Ledger::load(&self.store.pager, meta)) {
+        match chain.and_then(|()| held.ledger()) {
             Err(error) => self.find(error),
             Ok(ledger) => {
                 self.report.free_pages = ledger.space.free_pages();

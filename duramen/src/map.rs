@@ -15,8 +15,6 @@
 use std::fs::File;
 use std::sync::atomic::{AtomicU8, Ordering};
 
-use rustix::mm::Advice;
-
 use crate::error::{Error, Result};
 use crate::ids::{Pgno, Txnid};
 use crate::os::region::{Access, Region};
@@ -33,12 +31,11 @@ const ROUND_BYTES: u64 = 64 << 10;
 /// A read-only mapping of the data file.
 pub(crate) struct Map {
     region: Region,
-    page_size: usize,
 }
 
 impl Map {
     /// Maps `file`, which is `file_bytes` long, with as much room to grow as can be had.
-    pub(crate) fn new(file: &File, page_size: usize, file_bytes: u64) -> Result<Map> {
+    pub(crate) fn new(file: &File, file_bytes: u64) -> Result<Map> {
         let needed = file_bytes.max(1).next_multiple_of(ROUND_BYTES);
         let roomy = needed.saturating_add(HEADROOM_BYTES);
         let wanted = RESERVED_BYTES.max(needed.saturating_mul(4));
@@ -46,7 +43,7 @@ impl Map {
         let region = Region::largest(address_bytes(wanted), address_bytes(roomy), map)
             .or_else(|_| map(address_bytes(needed)))
             .map_err(|e| Error::Io { op: "map the data file", source: e.into() })?;
-        Ok(Map { region, page_size })
+        Ok(Map { region })
     }
 
     /// The address of the file's first byte.
@@ -61,11 +58,6 @@ impl Map {
         self.region.bytes() as u64
     }
 
-    /// How many pages the reservation holds.
-    pub(crate) fn reserved_pages(&self) -> u64 {
-        (self.region.bytes() / self.page_size) as u64
-    }
-
     /// The `len` bytes at `offset`, if they lie in the reservation. The caller knows that the file is that long, and
     /// that the bytes are of a snapshot that it holds.
     #[inline]
@@ -76,11 +68,6 @@ impl Map {
         }
         // SAFETY: the range is inside the mapping, which lives as long as `self`; see the head for its content.
         Some(unsafe { std::slice::from_raw_parts(self.base().add(start), len) })
-    }
-
-    /// Tells the kernel not to read around a page that is asked for.
-    pub(crate) fn advise_random(&self) -> Result<()> {
-        self.region.advise(Advice::Random).map_err(|e| Error::Io { op: "advise on the map", source: e.into() })
     }
 }
 
@@ -140,21 +127,19 @@ mod tests {
     #[test]
     fn a_file_grows_under_its_map() {
         let file = tempfile::tempfile().unwrap();
-        let map = Map::new(&file, 4096, 0).unwrap();
+        let map = Map::new(&file, 0).unwrap();
         let base = map.base();
         file.write_all_at(b"late", 3 << 20).unwrap();
         assert_eq!(map.bytes(3 << 20, 4).unwrap(), b"late");
         assert_eq!(map.base(), base);
-        map.advise_random().unwrap();
     }
 
     #[test]
     fn the_reservation_is_far_larger_than_the_file_and_bounds_what_is_handed_out() {
         let file = tempfile::tempfile().unwrap();
-        let map = Map::new(&file, 4096, 5).unwrap();
+        let map = Map::new(&file, 5).unwrap();
         let reserved = map.reserved_bytes();
         assert!(reserved >= HEADROOM_BYTES, "{reserved}");
-        assert_eq!(map.reserved_pages(), reserved / 4096);
         assert!(map.bytes(reserved, 1).is_none());
         assert!(map.bytes(reserved - 1, 2).is_none());
         assert!(map.bytes(u64::MAX, 2).is_none());

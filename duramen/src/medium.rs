@@ -8,6 +8,7 @@
 use std::io;
 
 /// The writing half of a data file. All methods may be called from any thread; writes come from one writer at a time.
+#[allow(clippy::len_without_is_empty, reason = "it is a file's length, and nobody asks whether that is 0")]
 pub trait Medium: Send + Sync {
     /// Writes all of `parts`, one after the other, from `offset` on. The file grows if it must.
     fn write_at(&self, offset: u64, parts: &[io::IoSlice<'_>]) -> io::Result<()>;

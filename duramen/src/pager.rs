@@ -9,7 +9,7 @@
 use crate::error::{Damage, Error, Result};
 use crate::format::page::{self, Kind};
 use crate::format::{meta, overflow};
-use crate::ids::{Pgno, Txnid};
+use crate::ids::{Extent, Pgno, Txnid};
 use crate::map::{Map, Verified, tag_of};
 use crate::prefetch::{LINE, prefetch};
 
@@ -69,6 +69,11 @@ impl Pager {
             self.verify(pgno, bytes, horizon)?;
         }
         Ok(bytes)
+    }
+
+    /// The bytes of some pages as they are, unverified.
+    pub(crate) fn bytes(&self, extent: Extent, horizon: Horizon) -> Result<&[u8]> {
+        self.raw(extent.start, extent.pages, horizon)
     }
 
     /// A page's bytes as they are, unverified.

@@ -35,7 +35,7 @@ mod edit;
 #[cfg(test)]
 mod tests;
 
-pub(crate) use edit::{BranchMut, split};
+pub(crate) use edit::BranchMut;
 
 /// Bytes of an entry outside the heap: a head, a child, a tail.
 const ENTRY: usize = 14;
@@ -109,12 +109,6 @@ impl<'a> Branch<'a> {
     #[inline]
     pub(crate) fn len(&self) -> usize {
         self.children.len()
-    }
-
-    /// The page's level: its children's plus one.
-    #[inline]
-    pub(crate) fn level(&self) -> u8 {
-        page::level(self.bytes)
     }
 
     /// The child at `i`.
@@ -213,33 +207,6 @@ impl<'a> Branch<'a> {
     /// Bytes left for more entries (whose size depends on the prefix: see [`BranchMut::insert`]).
     pub(crate) fn free_space(&self) -> usize {
         (self.bytes.len() - HEADER).saturating_sub(self.used())
-    }
-
-    /// Where to split the page so that a new entry, as [`BranchMut::insert`] takes it, fits: [`split`] does all of it.
-    ///
-    /// The answer `m` counts in the sequence that has the new entry in it: its first `m` entries go left, the
-    /// separator of the next goes up to the parent. Both sides get at least one entry.
-    pub(crate) fn best_split(&self, at: usize, separator: &[u8]) -> Result<usize, Damage> {
-        let Some(remainder) = separator.strip_prefix(self.prefix) else {
-            // It would make all its neighbours longer, so it is the one that goes up. It stands at an end.
-            return Ok(at.clamp(1, self.len()));
-        };
-        let new = ENTRY + tail_bytes(remainder, self.whole());
-        let total = self.used() + new - padded(self.prefix.len()).min(self.used());
-        let (mut left, mut best) = (0, (usize::MAX, 1));
-        for m in 1..=self.len() {
-            left += match (m - 1).cmp(&at) {
-                Ordering::Less => self.bytes_of(m - 1)?,
-                Ordering::Equal => new,
-                Ordering::Greater => self.bytes_of(m - 2)?,
-            };
-            best = best.min((left.max(total.saturating_sub(left)), m));
-        }
-        Ok(best.1)
-    }
-
-    fn bytes_of(&self, i: usize) -> Result<usize, Damage> {
-        Ok(ENTRY + self.tail(i)?.map_or(0, |remainder| 2 + remainder.len()))
     }
 
     /// Whether separators are whole keys, not views.

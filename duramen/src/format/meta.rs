@@ -29,6 +29,12 @@ const CHECKSUM: usize = SLOT_BYTES - 8;
 /// Most bytes of space log that a slot takes.
 pub(crate) const TAIL_MAX: usize = CHECKSUM - TAIL;
 
+/// How long a file with this many pages must be. Where there is none but those of the slots, only the slots count:
+/// a page may be larger than all of them.
+pub(crate) fn bytes_needed(page_count: u64, page_size: usize) -> u64 {
+    if page_count <= Meta::first_page(page_size) { HEAD_BYTES } else { page_count * page_size as u64 }
+}
+
 /// A meta page's content.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Meta {

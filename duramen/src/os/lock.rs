@@ -81,11 +81,6 @@ pub(crate) fn unlock(file: &File, range: Range<u64>) -> Result<()> {
     apply(file, libc::F_OFD_SETLK, &mut request).map_err(Error::io("unlock a range of the file"))
 }
 
-/// Whether another open file holds any lock in the range.
-pub(crate) fn is_locked_by_other(file: &File, range: Range<u64>) -> Result<bool> {
-    Ok(conflict(file, range)?.is_some())
-}
-
 /// Some range, within `range`, on which another open file holds a lock; not necessarily the first.
 pub(crate) fn conflict(file: &File, range: Range<u64>) -> Result<Option<Range<u64>>> {
     let mut answer = request(range.clone(), Kind::Exclusive);
@@ -141,8 +136,8 @@ mod tests {
         let far = (1 << 61)..(1 << 61) + 1;
         assert!(try_lock(&a, far.clone(), Kind::Exclusive).unwrap());
         assert!(!try_lock(&b, far.clone(), Kind::Shared).unwrap());
-        assert!(is_locked_by_other(&b, far.clone()).unwrap());
-        assert!(!is_locked_by_other(&a, far.clone()).unwrap());
+        assert_eq!(conflict(&b, far.clone()).unwrap(), Some(far.clone()));
+        assert_eq!(conflict(&a, far.clone()).unwrap(), None);
         unlock(&a, far.clone()).unwrap();
         assert!(try_lock(&b, far, Kind::Exclusive).unwrap());
     }
@@ -152,7 +147,7 @@ mod tests {
         let (a, b) = two_handles();
         assert!(try_lock(&a, 7..8, Kind::Shared).unwrap() && try_lock(&b, 7..8, Kind::Shared).unwrap());
         assert!(!try_lock(&a, 7..8, Kind::Exclusive).unwrap());
-        assert!(is_locked_by_other(&b, 7..8).unwrap());
+        assert_eq!(conflict(&b, 7..8).unwrap(), Some(7..8));
         drop(b);
         assert!(try_lock(&a, 7..8, Kind::Exclusive).unwrap());
     }
@@ -163,9 +158,9 @@ mod tests {
         let path = format!("/proc/self/fd/{}", a.as_raw_fd());
         lock(&a, 0..1, Kind::Exclusive).unwrap();
         drop(LockFile::new(File::open(path).unwrap()));
-        assert!(is_locked_by_other(&b, 0..1).unwrap());
+        assert_eq!(conflict(&b, 0..1).unwrap(), Some(0..1));
         drop(a);
-        assert!(!is_locked_by_other(&b, 0..1).unwrap());
+        assert_eq!(conflict(&b, 0..1).unwrap(), None);
     }
 
     #[test]

@@ -13,24 +13,6 @@
 
 mod extents;
 pub(crate) mod log;
-/// What of `from` is not in `minus`. Neither list may overlap itself; the result ascends.
-pub(crate) fn subtract(from: &[Extent], minus: &[Extent]) -> Vec<Extent> {
-    let mut rest: Vec<Extent> = from.to_vec();
-    for cut in minus {
-        rest = rest.iter().flat_map(|extent| without(*extent, *cut)).flatten().collect();
-    }
-    rest.sort_unstable();
-    rest
-}
-
-/// The parts of an extent before and after a cut.
-fn without(extent: Extent, cut: Extent) -> [Option<Extent>; 2] {
-    let part = |start: Pgno, end: Pgno| (start < end).then(|| Extent::new(start, end.0 - start.0));
-    let before = part(extent.start, extent.end().min(cut.start));
-    let after = part(extent.start.max(cut.end()), extent.end());
-    [before, after]
-}
-
 #[cfg(test)]
 mod model;
 mod retired;
@@ -45,10 +27,8 @@ use retired::Retired;
 pub(crate) enum Fit {
     /// In the smallest extent that holds all of them, else in the longest ones: few runs, and long extents stay long.
     Tight,
-    /// In the lowest extent that holds all of them, else as [`Fit::Lowest`]: the file's end empties, runs stay whole.
+    /// In the lowest extent that holds all of them, else in the lowest pages: the file's end empties, runs stay whole.
     Low,
-    /// In the lowest free pages, however scattered: what is moved never moves up.
-    Lowest,
 }
 
 /// The free and the retired pages of a file.
@@ -57,7 +37,7 @@ pub(crate) struct Space {
     free: Extents,
     retired: Retired,
     /// What the last commits retired and no release has looked at: most of it is free by then, so it is not worth an
-    /// index before.
+    /// index before. Each commit's ascends.
     pending: Vec<(Txnid, Vec<(Extent, Txnid)>)>,
 }
 
@@ -89,14 +69,14 @@ impl Space {
     pub(crate) fn retire_all(&mut self, mut cohort: Vec<(Extent, Txnid)>, death: Txnid) -> Result<(), Damage> {
         self.settle();
         cohort.sort_unstable();
-        if cohort.windows(2).any(|pair| pair[0].0.end() > pair[1].0.start) {
-            return Err(Damage("a page was freed twice"));
-        }
         for &(extent, birth) in &cohort {
             if birth > death {
                 return Err(Damage("a page was freed before it was written"));
             }
             self.check_vacant(extent)?;
+        }
+        if cohort.windows(2).any(|pair| pair[0].0.end() > pair[1].0.start) {
+            return Err(Damage("a page was freed twice"));
         }
         self.pending.push((death, cohort));
         Ok(())
@@ -144,12 +124,6 @@ impl Space {
         Some(self.free.take_from(from, pages))
     }
 
-    /// As [`Space::take`], from the lowest extent that holds it.
-    pub(crate) fn take_low(&mut self, pages: u64) -> Option<Extent> {
-        let from = self.free.lowest(pages)?;
-        Some(self.free.take_from(from, pages))
-    }
-
     /// Takes up to `pages` pages, fewer only if no more are free; in ascending order, as few extents as `fit` allows.
     pub(crate) fn take_up_to(&mut self, pages: u64, fit: Fit) -> Vec<Extent> {
         let mut taken = Vec::new();
@@ -169,7 +143,7 @@ impl Space {
         match fit {
             Fit::Tight => self.free.smallest(wanted).or_else(|| self.free.longest()),
             Fit::Low if undivided => self.free.lowest(wanted).or_else(|| self.free.first()),
-            Fit::Low | Fit::Lowest => self.free.first(),
+            Fit::Low => self.free.first(),
         }
     }
 
@@ -206,14 +180,16 @@ impl Space {
         self.free.iter()
     }
 
-    /// The retired extents with birth and death, ascending by address.
+    /// The retired extents with birth and death, ascending by address; all of them only after [`Space::settle`].
     pub(crate) fn retired(&self) -> impl ExactSizeIterator<Item = (Extent, Txnid, Txnid)> + '_ {
         self.retired.iter()
     }
 
     /// How many retired pages `snapshot` can see, alone or with others. Takes time for all that died after it.
     pub(crate) fn blocked_by(&self, snapshot: Txnid) -> u64 {
-        self.retired.visible_to(snapshot)
+        let pending = self.pending.iter().filter(|(death, _)| snapshot < *death).flat_map(|(_, cohort)| cohort);
+        let seen = pending.filter(|(_, birth)| *birth <= snapshot);
+        self.retired.visible_to(snapshot) + seen.map(|(extent, _)| extent.pages).sum::<u64>()
     }
 
     /// Damage unless every free and retired page lies in `first .. end`. For state that came from a file.
@@ -251,16 +227,42 @@ impl Space {
         self.retired.truncate(end);
     }
 
+    /// True if a page of `extent` is among what [`Space::retire_all`] left aside.
+    fn is_pending(&self, extent: Extent) -> bool {
+        self.pending.iter().any(|(_, cohort)| {
+            let below = cohort.partition_point(|(other, _)| other.start < extent.end());
+            cohort[..below].last().is_some_and(|(other, _)| other.end() > extent.start)
+        })
+    }
+
     fn check_vacant(&self, extent: Extent) -> Result<(), Damage> {
         let end = extent.start.0.checked_add(extent.pages);
         if extent.pages == 0 || end.is_none_or(|end| end > Pgno::LIMIT) {
             return Err(Damage("an extent beyond the highest page number"));
         }
-        if self.free.overlaps(extent) || self.retired.overlaps(extent) {
+        if self.free.overlaps(extent) || self.retired.overlaps(extent) || self.is_pending(extent) {
             return Err(Damage("a page was freed twice"));
         }
         Ok(())
     }
+}
+
+/// What of `from` is not in `minus`. Neither list may overlap itself; the result ascends.
+pub(crate) fn subtract(from: &[Extent], minus: &[Extent]) -> Vec<Extent> {
+    let mut rest: Vec<Extent> = from.to_vec();
+    for cut in minus {
+        rest = rest.iter().flat_map(|extent| without(*extent, *cut)).flatten().collect();
+    }
+    rest.sort_unstable();
+    rest
+}
+
+/// The parts of an extent before and after a cut.
+fn without(extent: Extent, cut: Extent) -> [Option<Extent>; 2] {
+    let part = |start: Pgno, end: Pgno| (start < end).then(|| Extent::new(start, end.0 - start.0));
+    let before = part(extent.start, extent.end().min(cut.start));
+    let after = part(extent.start.max(cut.end()), extent.end());
+    [before, after]
 }
 
 #[cfg(test)]
@@ -304,12 +306,10 @@ mod tests {
     }
 
     #[test]
-    fn low_fit_prefers_the_lowest_whole_run_and_lowest_takes_the_lowest_pages() {
+    fn low_fit_takes_the_lowest_hole_that_holds_all_and_else_the_lowest_pages() {
         let holes = [(10, 3), (20, 8), (40, 5)];
         assert_eq!(space(&holes).take_up_to(4, Fit::Low), [extent(20, 4)]);
-        assert_eq!(space(&holes).take_up_to(4, Fit::Lowest), [extent(10, 3), extent(20, 1)]);
         assert_eq!(space(&holes).take_up_to(12, Fit::Low), [extent(10, 3), extent(20, 8), extent(40, 1)]);
-        assert_eq!(space(&holes).take_low(5), Some(extent(20, 5)));
         assert_eq!(space(&holes).take(5), Some(extent(40, 5)));
         assert_eq!(space(&holes).take(9), None);
     }
@@ -333,9 +333,12 @@ mod tests {
         }
         assert!(space.add_free(Extent { start: Pgno(1), pages: 0 }).is_err());
         assert!(space.retire(extent(1, 1), Txnid(3), Txnid(2)).is_err());
+        assert!(space.retire_all(vec![(extent(1, 1), Txnid(3))], Txnid(2)).is_err());
+        let beyond = Extent { start: Pgno(u64::MAX), pages: 2 };
+        assert!(space.retire_all(vec![(beyond, Txnid(1)), (extent(1, 1), Txnid(1))], Txnid(2)).is_err());
         space.add_free(extent(0, Pgno::LIMIT)).unwrap();
-        assert_eq!(space.take_low(u64::MAX), None);
-        assert_eq!(space.take_low(Pgno::LIMIT), Some(extent(0, Pgno::LIMIT)));
+        assert_eq!(space.take(u64::MAX), None);
+        assert_eq!(space.take(Pgno::LIMIT), Some(extent(0, Pgno::LIMIT)));
     }
 
     #[test]

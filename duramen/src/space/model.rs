@@ -42,6 +42,19 @@ impl Model {
         vacant
     }
 
+    /// Retires used pages; false, and no change, if one is not in use, or is there twice, or was freed before it was
+    /// written.
+    fn retire_all(&mut self, cohort: &[(Extent, Txnid)], death: Txnid) -> bool {
+        let mut next = self.clone();
+        let suits =
+            |&(extent, birth): &(Extent, Txnid)| birth <= death && next.give(extent, Page::Retired { birth, death });
+        let all = cohort.iter().all(suits);
+        if all {
+            *self = next;
+        }
+        all
+    }
+
     /// Uses pages; false, and no change, if one was in use.
     fn take_anywhere(&mut self, extent: Extent) -> bool {
         let slots = self.slots(extent);
@@ -82,7 +95,7 @@ impl Model {
         let fitting = self.free().into_iter().filter(|run| run.pages >= wanted);
         let from = match fit {
             Fit::Tight => fitting.min_by_key(|run| (run.pages, run.start)),
-            Fit::Low | Fit::Lowest => fitting.min(),
+            Fit::Low => fitting.min(),
         }?;
         let part = Extent::new(from.start, wanted);
         self.slots(part).fill(Page::Used);
@@ -134,7 +147,9 @@ impl Model {
         for extent in space.extents() {
             pages[extent.start.0 as usize..extent.end().0 as usize].fill(Page::Free);
         }
-        for (extent, birth, death) in space.retired() {
+        let pending =
+            space.pending.iter().flat_map(|(death, cohort)| cohort.iter().map(|&(e, birth)| (e, birth, *death)));
+        for (extent, birth, death) in space.retired().chain(pending) {
             pages[extent.start.0 as usize..extent.end().0 as usize].fill(Page::Retired { birth, death });
         }
         prop_assert_eq!(&pages, &self.pages);
@@ -153,9 +168,10 @@ impl Model {
 enum Op {
     AddFree(Extent),
     Retire(Extent, Txnid, Txnid),
+    RetireAll(Vec<(Extent, Txnid)>, Txnid),
+    Settle,
     Release(Vec<Txnid>),
     Take(u64),
-    TakeLow(u64),
     TakeUpTo(u64, Fit),
     TrimEnd(u64),
     Replay(Delta),
@@ -176,7 +192,14 @@ fn snapshots() -> impl Strategy<Value = Vec<Txnid>> {
 }
 
 fn fit() -> impl Strategy<Value = Fit> {
-    prop_oneof![Just(Fit::Tight), Just(Fit::Low), Just(Fit::Lowest)]
+    prop_oneof![Just(Fit::Tight), Just(Fit::Low)]
+}
+
+/// What a commit frees: mostly disjoint extents, in any order, with births that are mostly not after its own number.
+fn cohort() -> impl Strategy<Value = (Vec<(Extent, Txnid)>, Txnid)> {
+    let death = prop_oneof![1 => 0..TXNS, 4 => Just(TXNS - 1)].prop_map(Txnid);
+    let small = (0..PAGES - 4, 1u64..4).prop_map(|(start, pages)| Extent::new(Pgno(start), pages));
+    (prop::collection::vec((small, (0..TXNS).prop_map(Txnid)), 0..5), death)
 }
 
 /// One extent in each list, which may or may not suit the space.
@@ -197,9 +220,10 @@ fn op() -> impl Strategy<Value = Op> {
     prop_oneof![
         4 => extent().prop_map(Op::AddFree),
         8 => (extent(), lifetime()).prop_map(|(extent, (birth, death))| Op::Retire(extent, birth, death)),
+        4 => cohort().prop_map(|(cohort, death)| Op::RetireAll(cohort, death)),
+        1 => Just(Op::Settle),
         3 => snapshots().prop_map(Op::Release),
         2 => (1u64..12).prop_map(Op::Take),
-        1 => (1u64..12).prop_map(Op::TakeLow),
         3 => (0u64..30, fit()).prop_map(|(pages, fit)| Op::TakeUpTo(pages, fit)),
         1 => (0..=PAGES).prop_map(Op::TrimEnd),
         3 => delta().prop_map(Op::Replay),
@@ -232,6 +256,7 @@ fn replay(space: &mut Space, model: &mut Model, delta: &Delta) -> Result<(), Tes
         *model = next;
         prop_assert_eq!(apply(space, delta), Ok(()));
     } else {
+        space.settle();
         prop_assert!(apply(&mut reopened(space), delta).is_err());
     }
     Ok(())
@@ -244,16 +269,22 @@ fn step(space: &mut Space, model: &mut Model, op: &Op) -> Result<(), TestCaseErr
             let retired = Page::Retired { birth, death };
             prop_assert_eq!(space.retire(extent, birth, death).is_ok(), model.give(extent, retired));
         }
+        Op::RetireAll(ref cohort, death) => {
+            prop_assert_eq!(space.retire_all(cohort.clone(), death).is_ok(), model.retire_all(cohort, death));
+        }
+        Op::Settle => space.settle(),
         Op::Release(ref live) => {
             space.release(live);
             model.release(live);
         }
         Op::Take(pages) => prop_assert_eq!(space.take(pages), model.take(pages, Fit::Tight)),
-        Op::TakeLow(pages) => prop_assert_eq!(space.take_low(pages), model.take(pages, Fit::Low)),
         Op::TakeUpTo(pages, fit) => prop_assert_eq!(space.take_up_to(pages, fit), model.take_up_to(pages, fit)),
         Op::TrimEnd(end) => prop_assert_eq!(space.trim_end(Pgno(end)).0, model.trim_end(end)),
         Op::Replay(ref delta) => replay(space, model, delta)?,
-        Op::Reopen => *space = reopened(space),
+        Op::Reopen => {
+            space.settle();
+            *space = reopened(space);
+        }
     }
     Ok(())
 }

@@ -15,14 +15,14 @@ use std::time::{Duration, Instant};
 
 use crate::dirty::Dirty;
 use crate::error::{Error, Result};
-use crate::format::meta::{HEAD_BYTES, Meta, SLOT_BYTES, SLOTS, SpaceRoot};
+use crate::format::meta::{self, HEAD_BYTES, Meta, SLOT_BYTES, SLOTS, SpaceRoot};
 use crate::ids::Txnid;
 use crate::map::Map;
 use crate::medium::Medium;
 use crate::order::Order;
 use crate::os::file::{self, FileMedium};
 use crate::pager::{Horizon, Pager};
-use crate::readers::{Inherited, Published, RECORD_WORDS, ReadSlot, Role, Shared, Wait};
+use crate::readers::{Inherited, Published, RECORD_WORDS, ReadSlot, Role, Shared, UnregisteredReader, Wait};
 use crate::store::recover::Chosen;
 use crate::store::space_log::Ledger;
 use crate::tree::Tree;
@@ -76,6 +76,8 @@ pub(crate) struct Store {
     poison: OnceLock<String>,
     /// Newest snapshot for which the file was found long enough.
     length_checked: AtomicU64,
+    /// What keeps the snapshot of a reader who may not write the lock file.
+    _held: Option<UnregisteredReader>,
 }
 
 /// A writer's memory.
@@ -110,13 +112,14 @@ pub struct CommitTimings {
 impl Store {
     pub(crate) fn open(path: &Path, settings: Settings) -> Result<Store> {
         let file = Arc::new(file::open_data(path, settings.read_only, settings.create, settings.mode)?);
-        let (shared, role) = open_shared(path, &settings)?;
+        let (shared, role, registered) = open_shared(path, &settings)?;
         let mut medium: Arc<dyn Medium> = Arc::new(FileMedium::new(file.clone()));
         if let Some(layer) = &settings.medium {
             medium = layer(medium);
         }
         let recovered = match role {
-            Role::First => recover(path, &settings, &file, &*medium)?,
+            Role::First if registered => recover(path, &settings, &file, &*medium)?,
+            Role::First => hold_newest(path, &settings, &file, &*medium)?,
             Role::Joined => join(path, &file, &shared)?,
         };
         if role == Role::First {
@@ -145,7 +148,12 @@ impl Store {
             writer: Mutex::new(Some(Box::new(writer))),
             poison: OnceLock::new(),
             length_checked: AtomicU64::new(u64::MAX),
+            _held: recovered.held,
         })
+    }
+
+    pub(crate) fn file(&self) -> &File {
+        &self.file
     }
 
     pub(crate) fn last_commit(&self) -> CommitTimings {
@@ -176,7 +184,7 @@ impl Store {
     /// The file must be as long as the snapshot says: reading past its end would be a signal, not an error.
     #[cold]
     fn check_length(&self, published: &Published) -> Result<()> {
-        let needed = Unpacked::of(published).page_count * self.pager.page_size as u64;
+        let needed = meta::bytes_needed(Unpacked::of(published).page_count, self.pager.page_size);
         let found = self.file.metadata().map_err(Error::io("ask for the length of the data file"))?.len();
         if found < needed {
             return Err(Error::Truncated { path: self.path.clone(), found, needed });
@@ -351,11 +359,8 @@ impl Store {
     fn write_proven_meta(&self, writer: &mut Writer) -> Result<()> {
         let mut meta = writer.meta.clone();
         meta.sequence += 1;
-        meta.proof_base = meta.txnid;
-        (meta.proof_sum, meta.proof_pages) = (0, 0);
         let slot = free_slot(writer.slot, writer.durable_slot);
-        write_meta(&*self.medium, &meta, slot).map_err(|e| self.poison("write the meta page", e))?;
-        self.flush("flush the meta page")?;
+        write_proven(&*self.medium, &mut meta, slot).map_err(|e| self.poison("write the meta page", e))?;
         writer.meta = meta;
         writer.slot = slot;
         self.became_durable(writer)
@@ -381,17 +386,35 @@ pub(crate) fn write_meta(medium: &dyn Medium, meta: &Meta, slot: usize) -> std::
     medium.write_at((slot * SLOT_BYTES) as u64, &[std::io::IoSlice::new(&bytes[..])])
 }
 
-fn open_shared(path: &Path, settings: &Settings) -> Result<(Shared, Role)> {
+/// Writes a meta page that says that its commit, flushed before, needs no proof, and flushes it.
+pub(crate) fn write_proven(medium: &dyn Medium, meta: &mut Meta, slot: usize) -> std::io::Result<()> {
+    meta.proof_base = meta.txnid;
+    (meta.proof_sum, meta.proof_pages) = (0, 0);
+    write_meta(medium, meta, slot)?;
+    medium.flush().inspect_err(|_| blank(medium, slot))
+}
+
+/// Takes back a meta page that needs no proof and whose flush failed: the page cache has it, the disk may never, and
+/// the next to open would trust it.
+pub(crate) fn blank(medium: &dyn Medium, slot: usize) {
+    let zeros = [0; SLOT_BYTES];
+    if let Err(error) = medium.write_at((slot * SLOT_BYTES) as u64, &[std::io::IoSlice::new(&zeros)]) {
+        tracing::error!(%error, "a meta page that was not flushed could not be taken back");
+    }
+}
+
+/// The shared state, the part in it, and whether readers of this handle are known to others by it.
+fn open_shared(path: &Path, settings: &Settings) -> Result<(Shared, Role, bool)> {
     if !settings.lock_file {
-        return Ok((Shared::private()?, Role::First));
+        return Ok((Shared::private()?, Role::First, true));
     }
     let lock_path = settings.lock_path.clone().unwrap_or_else(|| lock_path(path));
     match Shared::open(&lock_path, settings.mode) {
-        // Nobody can write to read-only media, so nobody needs to be told that we read.
+        // On read-only media, or without the permission to write the lock file: see `hold_newest`.
         Err(Error::File { source, .. }) if settings.read_only && is_read_only(&source) => {
-            Ok((Shared::private()?, Role::First))
+            Ok((Shared::private()?, Role::First, false))
         }
-        other => other,
+        other => other.map(|(shared, role)| (shared, role, true)),
     }
 }
 
@@ -409,44 +432,44 @@ fn lock_path(path: &Path) -> PathBuf {
 struct Recovered {
     pager: Pager,
     chosen: Chosen,
+    held: Option<UnregisteredReader>,
+}
+
+/// Opens for reading without a part in the lock file: the newest commit is held by a lock on the data file, and all
+/// snapshots of this handle are of that commit.
+fn hold_newest(path: &Path, settings: &Settings, file: &Arc<File>, medium: &dyn Medium) -> Result<Recovered> {
+    let reader = UnregisteredReader::new(file.clone());
+    loop {
+        let mut recovered = recover(path, settings, file, medium)?;
+        let txnid = recovered.chosen.meta.txnid;
+        reader.hold(txnid)?;
+        // A writer that committed in between may not have seen the lock.
+        if recover(path, settings, file, medium)?.chosen.meta.txnid == txnid {
+            recovered.held = Some(reader);
+            return Ok(recovered);
+        }
+        reader.let_go(txnid);
+    }
 }
 
 /// Opens as the only one: creates what is not there, and finds the newest commit that is whole.
 fn recover(path: &Path, settings: &Settings, file: &Arc<File>, medium: &dyn Medium) -> Result<Recovered> {
     let mut head = read_head(file)?;
     let mut file_bytes = medium.len().map_err(Error::io("ask for the length of the data file"))?;
-    let usable = match recover::decode_slots(&head, path) {
-        Err(_) if !settings.read_only && settings.create && recover::is_unborn(&head, file_bytes) => {
-            create(path, settings, medium)?;
-            head = read_head(file)?;
-            file_bytes = medium.len().map_err(Error::io("ask for the length of the data file"))?;
-            recover::decode_slots(&head, path)?
-        }
-        other => other?,
-    };
+    let mut usable = recover::decode_slots(&head, path);
+    if !settings.read_only && settings.create && recover::is_unborn(&head, file_bytes, &usable) {
+        create(path, settings, medium)?;
+        head = read_head(file)?;
+        file_bytes = medium.len().map_err(Error::io("ask for the length of the data file"))?;
+        usable = recover::decode_slots(&head, path);
+    }
+    let usable = usable?;
     let pager = pager_for(file, file_bytes, &usable[0].1)?;
     let mut chosen = recover::choose(&pager, file_bytes, usable, path)?;
     if !settings.read_only {
-        secure(&mut chosen, medium)?;
+        recover::secure(&mut chosen, &pager, medium)?;
     }
-    Ok(Recovered { pager, chosen })
-}
-
-/// Makes sure that what was chosen is on disk, and that what was rejected is not found again.
-fn secure(chosen: &mut Chosen, medium: &dyn Medium) -> Result<()> {
-    if let Some((slot, sequence)) = chosen.rejected {
-        chosen.meta.sequence = sequence + 1;
-        chosen.meta.proof_base = chosen.meta.txnid;
-        (chosen.meta.proof_sum, chosen.meta.proof_pages) = (0, 0);
-        write_meta(medium, &chosen.meta, slot).map_err(Error::io("write the meta page"))?;
-        chosen.slot = slot;
-        chosen.durable = false;
-    }
-    if !chosen.durable {
-        medium.flush().map_err(Error::io("flush the recovered commit"))?;
-        chosen.durable = true;
-    }
-    Ok(())
+    Ok(Recovered { pager, chosen, held: None })
 }
 
 /// Opens beside others: the newest commit is in shared memory.
@@ -458,7 +481,8 @@ fn join(path: &Path, file: &Arc<File>, shared: &Shared) -> Result<Recovered> {
     let pager = pager_for(file, file_bytes, &usable[0].1)?;
     // The slots may change under our eyes; a writer looks its slot up again when it begins.
     let (slot, meta) = usable.iter().find(|(_, meta)| meta.txnid == newest).unwrap_or(&usable[0]).clone();
-    Ok(Recovered { pager, chosen: Chosen { slot, meta, durable: true, rejected: None } })
+    let chosen = Chosen { slot, meta, unflushed: Vec::new(), rejected: None };
+    Ok(Recovered { pager, chosen, held: None })
 }
 
 fn read_head(file: &File) -> Result<Vec<u8>> {
@@ -476,7 +500,7 @@ fn read_head(file: &File) -> Result<Vec<u8>> {
 
 fn pager_for(file: &Arc<File>, file_bytes: u64, meta: &Meta) -> Result<Pager> {
     let page_size = meta.page_size as usize;
-    Pager::new(Map::new(file, page_size, file_bytes)?, meta.file_id, page_size)
+    Pager::new(Map::new(file, file_bytes)?, meta.file_id, page_size)
 }
 
 /// Writes the meta pages of an empty database: one in each slot, so that a blank slot always means an interrupted
@@ -502,11 +526,11 @@ fn create(path: &Path, settings: &Settings, medium: &dyn Medium) -> Result<()> {
         meta.sequence = slot as u64;
         write_meta(medium, &meta, slot).map_err(Error::io("write the first meta pages"))?;
     }
-    let bytes = meta.page_count * settings.page_size as u64;
-    if bytes > HEAD_BYTES {
-        medium.set_len(bytes).map_err(Error::io("set the length of the data file"))?;
-    }
-    medium.flush().map_err(Error::io("flush the first meta pages"))?;
+    medium.flush().map_err(|error| {
+        // What the page cache has may never reach the disk: nobody shall find it.
+        let _ = medium.set_len(0);
+        Error::Io { op: "flush the first meta pages", source: error }
+    })?;
     file::sync_directory_of(path)
 }
 

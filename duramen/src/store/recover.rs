@@ -1,13 +1,14 @@
 //! Choosing the snapshot to open with: the newest commit that the disk can prove.
 //!
-//! Owns: the choice among the meta slots, the proof. Must not know: how a commit is written.
+//! Owns: the choice among the meta slots, the proof, making certain what was chosen. Must not know: how a commit is written.
 
 use std::path::Path;
 
 use crate::error::{Error, Result};
-use crate::format::meta::{MAGIC, Meta, SLOT_BYTES, SLOTS, Unusable, VERSION};
+use crate::format::meta::{self, HEAD_BYTES, MAGIC, Meta, SLOT_BYTES, SLOTS, Unusable, VERSION};
 use crate::format::page::{self, Child, Kind};
-use crate::ids::{Pgno, Txnid};
+use crate::ids::{Extent, Pgno, Txnid};
+use crate::medium::Medium;
 use crate::pager::{Horizon, Pager};
 use crate::store::space_log;
 use crate::tree::walk::{Place, Visitor, walk};
@@ -39,10 +40,14 @@ pub(crate) fn decode_slots(head: &[u8], path: &Path) -> Result<Vec<(usize, Meta)
     Ok(usable)
 }
 
-/// Whether a file without a usable slot is one whose creation was interrupted: nothing but blank sectors and pieces
-/// of meta pages, no longer than the slots. It cannot have held a commit, which would have left three slots alone.
-pub(crate) fn is_unborn(head: &[u8], file_bytes: u64) -> bool {
-    file_bytes <= crate::format::meta::HEAD_BYTES
+/// Whether the creation of the file was interrupted: it has no usable slot, nothing but blank sectors and pieces of
+/// meta pages, and is no longer than the slots (a file that held a commit has three slots which that left alone); or
+/// it has usable ones but ends before the last of them, and none knows of a commit.
+pub(crate) fn is_unborn(head: &[u8], file_bytes: u64, usable: &Result<Vec<(usize, Meta)>>) -> bool {
+    if let Ok(usable) = usable {
+        return file_bytes < HEAD_BYTES && usable.iter().all(|(_, meta)| meta.txnid == Txnid(0));
+    }
+    file_bytes <= HEAD_BYTES
         && (0..SLOTS).all(|slot| {
             let bytes = head.get(slot * SLOT_BYTES..).unwrap_or(&[]);
             let bytes = &bytes[..bytes.len().min(SLOT_BYTES)];
@@ -69,8 +74,8 @@ fn what_it_is(head: &[u8]) -> &'static str {
 pub(crate) struct Chosen {
     pub slot: usize,
     pub meta: Meta,
-    /// It is certain that the commit has been flushed.
-    pub durable: bool,
+    /// Its pages that were written since the last flush that is known of.
+    pub unflushed: Vec<Extent>,
     /// A newer commit did not reach the disk whole; its slot and sequence number.
     pub rejected: Option<(usize, u64)>,
 }
@@ -81,10 +86,10 @@ pub(crate) fn choose(pager: &Pager, file_bytes: u64, usable: Vec<(usize, Meta)>,
     let (slot, meta) = candidates.next().expect("at least one usable slot");
     if meta.is_proven() {
         check_length(&meta, file_bytes, path)?;
-        return Ok(Chosen { slot, meta, durable: true, rejected: None });
+        return Ok(Chosen { slot, meta, unflushed: Vec::new(), rejected: None });
     }
     let failed = match prove(pager, &meta, file_bytes) {
-        Ok(()) => return Ok(Chosen { slot, meta, durable: false, rejected: None }),
+        Ok(unflushed) => return Ok(Chosen { slot, meta, unflushed, rejected: None }),
         Err(error) => error,
     };
     tracing::info!(txnid = meta.txnid.0, reason = %failed, "the newest commit did not reach the disk whole");
@@ -92,7 +97,43 @@ pub(crate) fn choose(pager: &Pager, file_bytes: u64, usable: Vec<(usize, Meta)>,
     let base = meta.proof_base;
     let (slot, meta) = candidates.find(|(_, older)| older.txnid == base).ok_or(failed)?;
     check_length(&meta, file_bytes, path)?;
-    Ok(Chosen { slot, meta, durable: true, rejected })
+    Ok(Chosen { slot, meta, unflushed: Vec::new(), rejected })
+}
+
+/// Makes sure that what was chosen is on disk, and that what was rejected is not found again.
+///
+/// The commit was proven by the page cache, which does not tell whether a flush of it once failed, so that the disk
+/// may never get it: it is written again.
+pub(crate) fn secure(chosen: &mut Chosen, pager: &Pager, medium: &dyn Medium) -> Result<()> {
+    if let Some((slot, sequence)) = chosen.rejected {
+        chosen.meta.sequence = sequence + 1;
+        chosen.slot = slot;
+        return super::write_proven(medium, &mut chosen.meta, slot).map_err(Error::io("write the meta page"));
+    }
+    if !chosen.meta.is_proven() {
+        write_again(chosen, pager, medium).map_err(Error::io("write the recovered commit"))?;
+        super::write_meta(medium, &chosen.meta, chosen.slot).map_err(Error::io("write the meta page"))?;
+    }
+    medium.flush().map_err(Error::io("flush the recovered commit"))
+}
+
+/// Most pages written at once.
+const PIECE: u64 = 256;
+
+fn write_again(chosen: &mut Chosen, pager: &Pager, medium: &dyn Medium) -> std::io::Result<()> {
+    let horizon = Horizon { txnid: chosen.meta.txnid, page_count: chosen.meta.page_count };
+    let mut pages = std::mem::take(&mut chosen.unflushed);
+    pages.sort_unstable();
+    for run in pages.chunk_by(|a, b| a.end() == b.start) {
+        let (mut at, end) = (run[0].start, run[run.len() - 1].end());
+        while at < end {
+            let piece = Extent::new(at, PIECE.min(end.0 - at.0));
+            let bytes = pager.bytes(piece, horizon).map_err(std::io::Error::other)?.to_vec();
+            medium.write_at(at.0 * pager.page_size as u64, &[std::io::IoSlice::new(&bytes)])?;
+            at = piece.end();
+        }
+    }
+    Ok(())
 }
 
 fn check_length(meta: &Meta, found: u64, path: &Path) -> Result<()> {
@@ -101,16 +142,16 @@ fn check_length(meta: &Meta, found: u64, path: &Path) -> Result<()> {
 }
 
 fn needed_bytes(meta: &Meta) -> u64 {
-    meta.page_count * u64::from(meta.page_size)
+    meta::bytes_needed(meta.page_count, meta.page_size as usize)
 }
 
-/// Verifies every page that the commit wrote and compares the sum of their checksums with the meta page's.
-fn prove(pager: &Pager, meta: &Meta, file_bytes: u64) -> Result<()> {
+/// Verifies every page that the commit wrote and compares the sum of their checksums with the meta page's. Those pages.
+fn prove(pager: &Pager, meta: &Meta, file_bytes: u64) -> Result<Vec<Extent>> {
     if file_bytes < needed_bytes(meta) {
         return Err(crate::error::Damage("the file ends before the commit's pages").at(Pgno(file_bytes >> 12)));
     }
     let horizon = Horizon { txnid: meta.txnid, page_count: meta.page_count };
-    let mut prover = Prover { pager, horizon, base: meta.proof_base, sum: 0, pages: 0 };
+    let mut prover = Prover { pager, horizon, base: meta.proof_base, sum: 0, pages: 0, found: Vec::new() };
     prove_trees(&mut prover, &meta.catalog)?;
     space_log::walk(pager, horizon, meta.space.head, |extent, _| {
         let bytes = pager.verify_again(extent.start, extent.pages, horizon)?;
@@ -119,7 +160,7 @@ fn prove(pager: &Pager, meta: &Meta, file_bytes: u64) -> Result<()> {
     if prover.sum != meta.proof_sum || prover.pages != meta.proof_pages {
         return Err(crate::error::Damage("a commit whose pages are not all there").at(Pgno(0)));
     }
-    Ok(())
+    Ok(prover.found)
 }
 
 fn prove_trees(prover: &mut Prover<'_>, catalog: &Tree) -> Result<()> {
@@ -134,6 +175,7 @@ struct Prover<'p> {
     base: Txnid,
     sum: u64,
     pages: u64,
+    found: Vec<Extent>,
 }
 
 impl Prover<'_> {
@@ -144,6 +186,7 @@ impl Prover<'_> {
         }
         self.sum = self.sum.wrapping_add(page::checksum(bytes));
         self.pages += pages;
+        self.found.push(Extent::new(page::pgno(bytes), pages));
         true
     }
 }

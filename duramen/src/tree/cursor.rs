@@ -39,7 +39,7 @@ enum Inner {
     /// but one: 0 before it, 1 after it.
     Sub(usize),
     /// In a tree of duplicates: `Position::inner_path`.
-    Tree(Tree),
+    Tree,
 }
 
 /// See the module's head.
@@ -72,10 +72,6 @@ impl Position {
         self.path.clear();
     }
 
-    pub(crate) fn path_mut(&mut self) -> &mut Path {
-        &mut self.path
-    }
-
     fn cell<'p, P: Pages>(&self, pages: &'p P) -> Result<Cell<'p>> {
         let step = self.path.leaf();
         at(step.page, open_cells(pages, step.page)?.cell(step.index))
@@ -91,14 +87,9 @@ impl Position {
         let value = match &self.inner {
             Inner::One => value::load(pages, leaf, &cell)?,
             Inner::Sub(i) => at(leaf, SubPage::open(cell.value, item_of(t.tree)).and_then(|sub| sub.get(*i)))?,
-            Inner::Tree(_) => self.inner_path.key(pages)?,
+            Inner::Tree => self.inner_path.key(pages)?,
         };
         Ok(Some((cell.key, value)))
-    }
-
-    /// The entry at the position, or the one after the gap it is in, without moving from either.
-    pub(crate) fn at_or_after<'p, P: Pages>(&mut self, pages: &'p P, t: Trunk<'_>) -> Result<Option<Pair<'p>>> {
-        if self.state == State::Gap { self.next(pages, t) } else { self.current(pages, t) }
     }
 
     /// Stands on the key at the path, at one end of its values.
@@ -120,7 +111,7 @@ impl Position {
                 if !found {
                     return Err(damaged(self.path.leaf().page, "an empty tree of duplicates"));
                 }
-                Inner::Tree(tree)
+                Inner::Tree
             }
         };
         Ok(())
@@ -231,9 +222,9 @@ impl Position {
                 }
                 to < len
             }
-            Inner::Tree(_) if back => self.inner_path.prev(pages, &t.orders.duplicate)?,
-            Inner::Tree(_) if from_gap => self.inner_path.settle(pages, &t.orders.duplicate)?,
-            Inner::Tree(_) => self.inner_path.next(pages, &t.orders.duplicate)?,
+            Inner::Tree if back => self.inner_path.prev(pages, &t.orders.duplicate)?,
+            Inner::Tree if from_gap => self.inner_path.settle(pages, &t.orders.duplicate)?,
+            Inner::Tree => self.inner_path.next(pages, &t.orders.duplicate)?,
         };
         if moved {
             self.state = State::On;
@@ -363,7 +354,7 @@ impl Position {
             Inner::One if t.tree.has_duplicates() => self.inner = Inner::Sub(1),
             Inner::One => self.path.leaf_mut().index += 1,
             Inner::Sub(i) => *i += 1,
-            Inner::Tree(_) => self.inner_path.leaf_mut().index += 1,
+            Inner::Tree => self.inner_path.leaf_mut().index += 1,
         }
         self.state = State::Gap;
         Ok(())
@@ -425,7 +416,7 @@ impl Position {
                 let from = std::mem::replace(i, sub.len() - 1);
                 sub.packed(from..sub.len())
             }
-            Inner::Tree(_) => {
+            Inner::Tree => {
                 let step = self.inner_path.leaf();
                 let AnyLeaf::Packed(page) = self.inner_path.open_leaf(pages)? else {
                     return Err(damaged(step.page, "fixed-size duplicates that are not packed"));
@@ -440,7 +431,7 @@ impl Position {
     /// As [`Position::multiple`], for the page before: its values up to the last before this one's page.
     pub(crate) fn multiple_before<'p, P: Pages>(&mut self, pages: &'p P, t: Trunk<'_>) -> Result<Option<Pair<'p>>> {
         must_be_fixed(t)?;
-        if !self.is_on() || !matches!(self.inner, Inner::Tree(_)) {
+        if !self.is_on() || !matches!(self.inner, Inner::Tree) {
             return Ok(None);
         }
         if !self.inner_path.prev_leaf(pages, &t.orders.duplicate)? {

@@ -37,8 +37,7 @@ pub(crate) struct SubPage<'a> {
 impl<'a> SubPage<'a> {
     pub(crate) fn open(bytes: &'a [u8], item: usize) -> Result<SubPage<'a>, Damage> {
         const WRONG: Damage = Damage("a sub-page of duplicates with a wrong length");
-        if item > 0 {
-            let len = bytes.len() / item;
+        if let Some(len) = bytes.len().checked_div(item) {
             return if len * item == bytes.len() && len > 0 { Ok(SubPage { bytes, item, len }) } else { Err(WRONG) };
         }
         let len = usize::from(u16::from_le_bytes(*bytes.first_chunk::<2>().ok_or(WRONG)?));

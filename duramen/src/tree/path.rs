@@ -75,11 +75,6 @@ impl Path {
         Ok(())
     }
 
-    pub(crate) fn remove_root(&mut self) {
-        self.steps.copy_within(1..self.len, 0);
-        self.len -= 1;
-    }
-
     /// Whether every branch step takes its page's last child.
     pub(crate) fn is_rightmost<P: Pages + ?Sized>(&self, pages: &P) -> Result<bool> {
         for (i, step) in self.steps[..self.len - 1].iter().enumerate() {

@@ -4,16 +4,16 @@
 
 use std::time::{Instant, SystemTime};
 
-use super::place::{Placer, allocate, release};
+use super::place::{Placer, allocate, give_back, release};
 use super::work::Work;
-use crate::error::{Error, Result};
+use crate::error::Result;
 use crate::format::meta::{Meta, SpaceRoot, TAIL_MAX};
 use crate::format::overflow;
 use crate::format::page;
 use crate::ids::{Extent, Pgno, Txnid};
 use crate::space::log::{Delta, encode_base};
 use crate::store::space_log::{self, payload};
-use crate::store::{CommitTimings, Durability, free_slot, published, write_meta};
+use crate::store::{CommitTimings, Durability, blank, free_slot, published, write_meta};
 use crate::tree::duplicates::Orders;
 use crate::tree::{Pages, Tree};
 
@@ -66,7 +66,12 @@ fn steps(work: &mut Work) -> Result<()> {
     write_meta(&*work.store.medium, &meta, slot).map_err(|e| work.store.poison("write the meta page", e))?;
     // 5. One flush makes both survive a power cut: the meta page proves by its sum that its pages are there.
     if flush {
-        work.store.flush("flush the commit")?;
+        let flushed = work.store.flush("flush the commit");
+        flushed.inspect_err(|_| {
+            if meta.is_proven() {
+                blank(&*work.store.medium, slot)
+            }
+        })?;
     }
     let timings = CommitTimings {
         place_us: (placed - started).as_micros() as u64,
@@ -99,15 +104,14 @@ fn place_trees(work: &mut Work, placer: &mut Placer) -> Result<Tree> {
 fn log_space(work: &mut Work, placer: &mut Placer) -> Result<(SpaceRoot, Vec<u8>)> {
     let txnid = work.txnid;
     let (loose, retired) = split_retired(work);
+    // What was placed early and freed again is as if it had never been taken.
+    give_back(work, &loose)?;
     let store = work.store.clone();
     let writer = work.writer_mut()?;
     let (mut root, mut records, old_end) = (writer.meta.space, writer.meta.tail.clone(), writer.meta.page_count);
     let ledger = store.ledger(writer)?;
-    for &extent in &loose {
-        ledger.space.add_free(extent).map_err(|d| d.at(extent.start))?;
-    }
     ledger.space.retire_all(retired.clone(), txnid).map_err(|d| d.at(Pgno(0)))?;
-    let delta = Delta { txnid, end: 0, taken: Vec::new(), retired, added: loose };
+    let delta = Delta { txnid, end: 0, taken: Vec::new(), retired, added: Vec::new() };
     let first = first_txnid(&records, txnid);
     let old_records = records.len();
     delta_into(work, &delta, old_end, &mut records)?;
@@ -313,8 +317,13 @@ fn publish(
     }
     // Nothing has been lost: the pages are the file's now.
     work.placed.extents.clear();
-    if durable && std::mem::take(&mut work.writer_mut()?.shrunk) {
-        store.medium.set_len(bytes).map_err(Error::io("cut off the free end of the data file"))?;
+    if durable
+        && std::mem::take(&mut work.writer_mut()?.shrunk)
+        && let Err(error) = store.medium.set_len(bytes)
+    {
+        // The commit stands all the same; the next durable one tries again.
+        tracing::warn!(%error, "the free end of the data file could not be cut off");
+        work.writer_mut()?.shrunk = true;
     }
     tracing::trace!(txnid = txnid.0, pages = timings.pages, flush_us = timings.flush_us, "committed");
     Ok(())

@@ -18,6 +18,7 @@ pub struct Cursor<'t> {
 /// Gives a cursor one method for each movement of a position.
 macro_rules! movements {
     ($($(#[$doc:meta])* $name:ident($($argument:ident),*) => $inner:ident;)*) => {
+        #[allow(clippy::should_implement_trait, reason = "a cursor goes both ways, so it is no iterator")]
         impl<'t> Cursor<'t> {
             $($(#[$doc])*
             pub fn $name(&mut self, $($argument: impl AsRef<[u8]>),*) -> Result<Option<Pair<'t>>> {

@@ -16,6 +16,7 @@ use crate::format::overflow::{STUB, Stub};
 use crate::format::page::{self, Child};
 use crate::ids::{Extent, Pgno};
 use crate::order::Order;
+use crate::readers::unregistered;
 use crate::space::{Fit, Space};
 use crate::tree::duplicates::Orders;
 use crate::tree::{AnyLeaf, Pages, PagesMut, Tree, at, open_branch, open_cells, open_leaf};
@@ -70,6 +71,7 @@ pub(super) fn release(work: &mut Work) -> Result<()> {
     let store = work.store.clone();
     let mut live = Vec::new();
     store.shared.live(&mut live)?;
+    live.extend(unregistered(store.file(), store.shared.newest())?);
     live.push(work.base);
     live.sort_unstable();
     live.dedup();
@@ -302,7 +304,7 @@ fn spill(work: &mut Work) -> Result<()> {
 }
 
 /// Returns pages that were taken and not used.
-fn give_back(work: &mut Work, extents: &[Extent]) -> Result<()> {
+pub(super) fn give_back(work: &mut Work, extents: &[Extent]) -> Result<()> {
     work.placed.extents = crate::space::subtract(&work.placed.extents, extents);
     add_free(work, extents)
 }

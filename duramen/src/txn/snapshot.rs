@@ -132,18 +132,6 @@ impl<'db> Snapshot<'db> {
     fn check(&self) -> Result<()> {
         if self.slot.is_some() { Ok(()) } else { Err(Error::Usage { what: "a snapshot was used after `reset`" }) }
     }
-
-    pub(crate) fn store(&self) -> &Store {
-        &self.store
-    }
-
-    pub(crate) fn horizon(&self) -> Horizon {
-        self.horizon
-    }
-
-    pub(crate) fn main_tree(&self) -> &Tree {
-        &self.main
-    }
 }
 
 impl Drop for Snapshot<'_> {

@@ -9,6 +9,8 @@ mod kinds;
 mod known;
 mod operations;
 mod reference;
+#[path = "../roles/mod.rs"]
+mod roles;
 mod run;
 
 use duramen::Durability;

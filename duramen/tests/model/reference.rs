@@ -130,10 +130,6 @@ impl Table {
         (rank.0 == from.0).then_some(&pair.1)
     }
 
-    pub fn contains(&self, key: &[u8], value: &[u8]) -> bool {
-        self.entries.get(&self.rank(key, value)).is_some_and(|pair| *pair.1 == *value)
-    }
-
     /// Stores an entry; whether it is a new one.
     pub fn put(&mut self, key: &[u8], value: &[u8]) -> bool {
         let rank = self.rank(key, value);

@@ -4,9 +4,8 @@
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
 
-use duramen::{Database, Durability, Error, Medium, Options, Snapshot, WriteCursor, WriteTxn};
+use duramen::{Database, Durability, Error, Options, Snapshot, WriteCursor, WriteTxn};
 use proptest::prelude::*;
 use proptest::test_runner::TestCaseError;
 
@@ -14,6 +13,7 @@ use crate::act;
 use crate::compare::compare;
 use crate::operations::Step;
 use crate::reference::{Place, Table};
+use crate::roles::hasty;
 
 pub type Outcome<T = ()> = Result<T, TestCaseError>;
 /// All tables by name.
@@ -63,33 +63,12 @@ struct Run {
     parked: Vec<(Snapshot<'static>, Tables)>,
 }
 
-/// A medium that does not wait for the disk: these tests are about what is stored, and cut no power.
-struct Hasty(Arc<dyn Medium>);
-
-impl Medium for Hasty {
-    fn write_at(&self, offset: u64, parts: &[std::io::IoSlice<'_>]) -> std::io::Result<()> {
-        self.0.write_at(offset, parts)
-    }
-
-    fn flush(&self) -> std::io::Result<()> {
-        Ok(())
-    }
-
-    fn len(&self) -> std::io::Result<u64> {
-        self.0.len()
-    }
-
-    fn set_len(&self, bytes: u64) -> std::io::Result<()> {
-        self.0.set_len(bytes)
-    }
-}
-
 fn open(setup: Setup, path: &Path) -> duramen::Result<Database> {
     Options::new()
         .page_size(setup.page_size)
         .memory_budget(setup.memory_budget)
         .durability(setup.durability)
-        .medium(Arc::new(|medium| Arc::new(Hasty(medium))))
+        .medium(hasty())
         .open(path)
 }
 

@@ -12,8 +12,8 @@ use std::ops::Range;
 use crate::error::Damage;
 use crate::order::head_of;
 
-use super::super::page::{self, Child, HEADER, Kind, TOO_MANY};
-use super::{Branch, ENTRY, TOO_LONG, fits_in_head, key_max, padded, tail_bytes};
+use super::super::page::{self, Child, HEADER, Kind};
+use super::{Branch, ENTRY, fits_in_head, key_max, padded, tail_bytes};
 
 /// Shorter common prefixes are not worth their place. (Random keys share less: their pages need no look at a prefix.)
 const PREFIX_MIN: usize = 3;
@@ -86,21 +86,6 @@ impl<'a> BranchMut<'a> {
         }
     }
 
-    /// Replaces the separator at `i` (not 0). False, and no change, if it does not fit.
-    pub(crate) fn set_separator(&mut self, i: usize, separator: &[u8]) -> bool {
-        assert!(i > 0 && i < self.len() && separator.len() <= key_max(self.bytes.len()));
-        if let Some(needed) = self.room_for(i, separator).filter(|&room| room <= self.gap()) {
-            self.drop_tail(i);
-            self.write_separator(i, separator, needed);
-            return true;
-        }
-        let mut draft = Draft::default();
-        draft.copy_own(&self.branch(), 0..i);
-        draft.push(separator, self.own_child(i));
-        draft.copy_own(&self.branch(), i + 1..self.len());
-        self.write(&draft)
-    }
-
     /// Replaces all entries. The first one's separator is ignored. False, and no change, if they do not fit.
     pub(crate) fn build<S: AsRef<[u8]>>(&mut self, entries: impl IntoIterator<Item = (S, Child)>) -> bool {
         let mut draft = Draft::default();
@@ -108,24 +93,6 @@ impl<'a> BranchMut<'a> {
             draft.push(separator.as_ref(), child);
         }
         self.write(&draft)
-    }
-
-    /// Appends entries of another page, which must sort after those here. `first` is the separator of the first of
-    /// them (ignored in an empty page): entry 0 of another page has none of its own, its parent has. False, and no
-    /// change, if they do not fit.
-    pub(crate) fn copy_range(&mut self, from: &Branch<'_>, range: Range<usize>, first: &[u8]) -> Result<bool, Damage> {
-        if range.is_empty() {
-            return Ok(true);
-        }
-        let mut draft = Draft::default();
-        draft.copy_own(&self.branch(), 0..self.len());
-        draft.push(first, from.child(range.start)?);
-        draft.copy(from, range.start + 1..range.end)?;
-        draft.prefix_before = draft.prefix_before.max(from.prefix.len());
-        if draft.longest_separator() > key_max(self.bytes.len()) {
-            return Err(TOO_LONG);
-        }
-        Ok(self.write(&draft))
     }
 
     /// Chooses a longer prefix if that pays, once the page is complete for now: before placement. Cheap if there is
@@ -215,10 +182,6 @@ impl<'a> BranchMut<'a> {
         page::set_count(self.bytes, n - 1);
     }
 
-    fn own_child(&self, i: usize) -> Child {
-        Child(page::get64(self.bytes, self.children() + 8 * i))
-    }
-
     fn heads(&self) -> usize {
         HEADER + padded(page::prefix(self.bytes))
     }
@@ -238,25 +201,6 @@ impl<'a> BranchMut<'a> {
     fn whole(&self) -> bool {
         page::item(self.bytes) != 0
     }
-}
-
-/// Distributes the entries of a full page and a new one, given as to [`BranchMut::insert`], to two empty pages;
-/// returns the separator that goes between them.
-pub(crate) fn split(
-    from: &Branch<'_>,
-    at: usize,
-    separator: &[u8],
-    child: Child,
-    left: &mut BranchMut<'_>,
-    right: &mut BranchMut<'_>,
-) -> Result<Vec<u8>, Damage> {
-    let m = from.best_split(at, separator)?;
-    let mut draft = Draft::with(from, at, separator, child)?;
-    let (up, rest) = draft.split_off(m);
-    if draft.longest_separator().max(rest.longest_separator()) > key_max(from.bytes.len()) {
-        return Err(TOO_LONG);
-    }
-    if left.write(&draft) && right.write(&rest) { Ok(up) } else { Err(TOO_MANY) }
 }
 
 fn write_tail(bytes: &mut [u8], at: usize, remainder: &[u8]) {
@@ -295,16 +239,6 @@ impl Draft {
         Ok(draft)
     }
 
-    /// Keeps the first `m` entries; returns the separator after them, and the rest.
-    fn split_off(&mut self, m: usize) -> (Vec<u8>, Draft) {
-        let start = self.entries.get(m).map_or(self.bytes.len(), |entry| entry.0);
-        let kept = self.entries[..m].last().map_or(0, |entry| entry.0);
-        let mut entries = self.entries.split_off(m);
-        entries.iter_mut().for_each(|entry| entry.0 -= start);
-        let rest = Draft { bytes: self.bytes.split_off(start), entries, prefix_before: self.prefix_before };
-        (self.bytes.split_off(kept), rest)
-    }
-
     fn copy(&mut self, from: &Branch<'_>, range: Range<usize>) -> Result<(), Damage> {
         self.prefix_before = self.prefix_before.max(from.prefix.len());
         self.entries.reserve(range.len());
@@ -325,10 +259,6 @@ impl Draft {
     /// The separators, without the first.
     fn separators(&self) -> impl Iterator<Item = &[u8]> {
         self.entries.windows(2).map(|pair| &self.bytes[pair[0].0..pair[1].0])
-    }
-
-    fn longest_separator(&self) -> usize {
-        self.separators().map(<[u8]>::len).max().unwrap_or(0)
     }
 
     fn common_prefix(&self) -> usize {

@@ -36,10 +36,8 @@ enum Op {
     Insert(Vec<u8>),
     InsertFirst(Vec<u8>),
     Remove(usize),
-    SetSeparator(usize, Vec<u8>),
     SetChild(usize),
     Seal,
-    SplitAndMerge(usize),
 }
 
 fn ops() -> impl Strategy<Value = Vec<Op>> {
@@ -47,10 +45,8 @@ fn ops() -> impl Strategy<Value = Vec<Op>> {
         12 => view().prop_map(Op::Insert),
         2 => view().prop_map(Op::InsertFirst),
         4 => any::<usize>().prop_map(Op::Remove),
-        2 => (any::<usize>(), view()).prop_map(|(i, view)| Op::SetSeparator(i, view)),
         1 => any::<usize>().prop_map(Op::SetChild),
         1 => Just(Op::Seal),
-        1 => any::<usize>().prop_map(Op::SplitAndMerge),
     ];
     prop::collection::vec(op, 1..if cfg!(miri) { 20 } else { 150 })
 }
@@ -104,12 +100,6 @@ impl Pair {
         Child::page(Pgno(self.next), 5)
     }
 
-    /// True if separator `i` may be `view` without upsetting the order.
-    fn suits(&self, i: usize, view: &[u8]) -> bool {
-        let below = |a: &[u8], b: &[u8]| self.order.cmp(a, b) == Ordering::Less;
-        (i <= 1 || below(&self.model[i - 1].0, view)) && self.model.get(i + 1).is_none_or(|(s, _)| below(view, s))
-    }
-
     fn apply(&mut self, op: &Op) {
         let n = self.model.len();
         match op {
@@ -128,19 +118,12 @@ impl Pair {
                 self.model.remove(i % n);
                 self.model.first_mut().into_iter().for_each(|first| first.0.clear());
             }
-            Op::SetSeparator(i, view) if n > 1 => {
-                let i = 1 + i % (n - 1);
-                if self.suits(i, view) && BranchMut::new(&mut self.bytes).set_separator(i, view) {
-                    self.model[i].0 = view.clone();
-                }
-            }
             Op::SetChild(i) if n > 0 => {
                 let child = self.child();
                 BranchMut::new(&mut self.bytes).set_child(i % n, child);
                 self.model[i % n].1 = child;
             }
             Op::Seal => BranchMut::new(&mut self.bytes).seal(),
-            Op::SplitAndMerge(at) if n > 1 => self.split_and_merge(1 + at % (n - 1)),
             _ => {}
         }
     }
@@ -156,35 +139,7 @@ impl Pair {
             self.model.insert(i, (if i == 0 { Vec::new() } else { view.to_vec() }, child));
         } else {
             assert_eq!(self.bytes, before, "a refused insertion changes nothing");
-            self.check_split(i, view, child);
         }
-    }
-
-    /// What does not fit must fit after a split.
-    fn check_split(&self, i: usize, view: &[u8], child: Child) {
-        let (mut left, mut right) = (empty(&self.order), empty(&self.order));
-        let from = Branch::open(&self.bytes).unwrap();
-        let (l, r) = (&mut BranchMut::new(&mut left), &mut BranchMut::new(&mut right));
-        let up = split(&from, i, view, child, l, r).unwrap();
-        let mut low = self.model.clone();
-        low.insert(i, (view.to_vec(), child));
-        let mut high = low.split_off(l.len());
-        assert_eq!(std::mem::take(&mut high[0].0), up);
-        check(&left, &low, &[view.to_vec()], &self.order);
-        check(&right, &high, &[view.to_vec()], &self.order);
-    }
-
-    fn split_and_merge(&mut self, at: usize) {
-        let (mut left, mut right) = (empty(&self.order), empty(&self.order));
-        let from = Branch::open(&self.bytes).unwrap();
-        let mut l = BranchMut::new(&mut left);
-        assert_eq!(l.copy_range(&from, 0..at, b"ignored"), Ok(true));
-        assert_eq!(BranchMut::new(&mut right).copy_range(&from, at..from.len(), b"ignored"), Ok(true));
-        let mut between = Vec::new();
-        from.separator(at, &mut between).unwrap();
-        let right = Branch::open(&right).unwrap();
-        assert_eq!(l.copy_range(&right, 0..right.len(), &between), Ok(true));
-        self.bytes = left;
     }
 }
 
@@ -249,20 +204,13 @@ fn read_everything(bytes: &[u8], order: &Order) {
     let Ok(branch) = Branch::open(bytes) else { return };
     let mut out = Vec::new();
     for i in 0..=branch.len() {
-        let _ = (branch.child(i), branch.separator(i, &mut out), branch.best_split(i, b"common/"));
+        let _ = (branch.child(i), branch.separator(i, &mut out));
     }
-    let _ = (branch.used(), branch.free_space(), branch.level());
+    let _ = (branch.used(), branch.free_space());
     for key in [&b""[..], b"common/ab", b"\0\0\0\0\0\0\0\0", b"\xFF\xFF\xFF\xFF\xFF\xFF\xFF\xFF"] {
         if let Ok(i) = branch.search(&Needle::new(key, order), order) {
             assert!(i < branch.len());
         }
-    }
-    let mut copies = [empty(order), empty(order)];
-    let [a, b] = &mut copies;
-    let (left, right) = (&mut BranchMut::new(a), &mut BranchMut::new(b));
-    let child = Child::page(Pgno(1), 0);
-    if split(&branch, branch.len() / 2, b"common", child, left, right).is_ok() && validate(bytes).is_ok() {
-        copies.iter().for_each(|copy| validate(copy).unwrap());
     }
 }
 
@@ -278,9 +226,6 @@ fn edit_if_valid(bytes: &mut [u8], ops: &[Op]) {
                 page.insert(view.len() % (n + 1), view, Child(3));
             }
             Op::Remove(i) => page.remove(i % n),
-            Op::SetSeparator(i, view) if n > 1 => {
-                page.set_separator(1 + i % (n - 1), view);
-            }
             Op::SetChild(i) => page.set_child(i % n, Child(4)),
             _ => page.seal(),
         }

@@ -54,11 +54,6 @@ impl<'a> LeafMut<'a> {
         page::count(self.bytes)
     }
 
-    /// Bytes that cells take, in units of [`cell_bytes`].
-    pub(crate) fn used(&self) -> usize {
-        self.leaf().used()
-    }
-
     /// Bytes left for more cells, in units of [`cell_bytes`].
     #[inline]
     pub(crate) fn free_space(&self) -> usize {

@@ -1,0 +1,137 @@
+//! Power cuts: a workload, the images that a cut may leave at any time of it, and the verdict on each.
+//!
+//! Owns: which images are looked at. Must not know: how they are judged.
+
+use std::panic::{AssertUnwindSafe, catch_unwind};
+
+use crate::disk::Event;
+use crate::judge::{Depth, Judge};
+use crate::platter::{Image, Platter};
+use crate::workload::{Life, Profile};
+
+/// Where there are no more images than this, all of them are judged.
+const ALL_OF: u128 = 16;
+
+/// What a workload's crash images were like.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Tally {
+    /// Workloads.
+    pub workloads: u64,
+    /// Images, those of recoveries included.
+    pub images: u64,
+    /// Images that held the newest state possible.
+    pub newest: u64,
+    /// Images that held the oldest.
+    pub oldest: u64,
+}
+
+impl Tally {
+    /// Adds another.
+    pub fn add(&mut self, other: Tally) {
+        self.workloads += other.workloads;
+        self.images += other.images;
+        self.newest += other.newest;
+        self.oldest += other.oldest;
+    }
+}
+
+/// A finding: what is wrong, and the seed that shows it again.
+#[derive(Clone, Debug)]
+pub struct Finding {
+    /// Seed of the workload.
+    pub seed: u64,
+    /// What is wrong.
+    pub what: String,
+}
+
+impl std::fmt::Display for Finding {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "{}\n  replay: cargo xtask crash --workload {}", self.what, self.seed)
+    }
+}
+
+/// Every how many workloads a big one comes.
+const BIG: u64 = 150;
+
+/// Lives one workload through, and judges about as many of its images as wanted.
+///
+/// # Errors
+/// The first finding.
+pub fn workload(seed: u64, images: u64) -> Result<Tally, Finding> {
+    let run = || {
+        let mut rng = fastrand::Rng::with_seed(seed);
+        let is_big = seed.is_multiple_of(BIG);
+        let profile = if is_big { Profile::big(&mut rng) } else { Profile::small(&mut rng) };
+        let images = if is_big { images.div_ceil(10) } else { images };
+        live_and_judge(profile, images, &mut rng)
+    };
+    let outcome =
+        catch_unwind(AssertUnwindSafe(run)).unwrap_or_else(|panic| Err(format!("a panic: {}", said(&*panic))));
+    outcome.map_err(|what| Finding { seed, what })
+}
+
+/// What a panic said.
+pub fn said(panic: &(dyn std::any::Any + Send)) -> String {
+    let text = panic.downcast_ref::<&str>().map(ToString::to_string);
+    text.or_else(|| panic.downcast_ref::<String>().cloned()).unwrap_or_else(|| "of an unknown kind".into())
+}
+
+fn live_and_judge(profile: Profile, images: u64, rng: &mut fastrand::Rng) -> Result<Tally, String> {
+    let about = format!("{profile:?}");
+    let mut life = Life::begin(profile.clone(), rng.u64(..));
+    life.live().map_err(|finding| format!("{about}\n  before any power cut: {finding}"))?;
+    judge(&life, &profile, images, rng).map_err(|finding| format!("{about}\n  {finding}"))
+}
+
+/// Judges about as many images of a life as wanted.
+///
+/// # Errors
+/// What is wrong with one of them, and after which event the power was cut.
+pub fn judge(life: &Life, profile: &Profile, images: u64, rng: &mut fastrand::Rng) -> Result<Tally, String> {
+    let events = life.disk.events();
+    let mut judge = Judge::new(life.states.clone(), profile.page_size);
+    let mut platter = Platter::new(life.disk.start(), Default::default());
+    let mut tally = Tally { workloads: 1, ..Tally::default() };
+    let share = images as f64 / events.len().max(1) as f64;
+    for (i, event) in events.iter().enumerate() {
+        if !platter.apply(event) {
+            continue;
+        }
+        for image in choose(&platter, share, rng) {
+            let depth = depth(rng);
+            let allowed = platter.allowed().clone();
+            let state = judge.judge(&platter.bytes(&image), &allowed, depth, rng).map_err(|finding| {
+                format!("power cut after event {i} of {}: {finding}\n{}", events.len(), story(&events[..=i]))
+            })?;
+            tally.newest += u64::from(state == *allowed.range().end());
+            tally.oldest += u64::from(state == *allowed.range().start());
+        }
+    }
+    tally.images = judge.images;
+    Ok(tally)
+}
+
+/// The newest of some events, as lines.
+fn story(events: &[Event]) -> String {
+    let first = events.len().saturating_sub(60);
+    events.iter().enumerate().skip(first).map(|(i, event)| format!("    {i:4} {event}\n")).collect()
+}
+
+/// The images of one moment: all if they are few, else some.
+fn choose(platter: &Platter, share: f64, rng: &mut fastrand::Rng) -> Vec<Image> {
+    let count = platter.count();
+    if count <= ALL_OF {
+        let every = (0..count).map(|n| platter.nth(n));
+        return every.filter(|_| count == 1 && rng.f64() < share || rng.f64() < share * 2.0).collect();
+    }
+    let some = share.floor() as usize + usize::from(rng.f64() < share.fract());
+    (0..some).map(|_| platter.random(rng)).collect()
+}
+
+fn depth(rng: &mut fastrand::Rng) -> Depth {
+    match rng.u32(..8) {
+        0 => Depth { write: true, again: (3, 1) },
+        1..4 => Depth { write: true, again: (0, 0) },
+        _ => Depth { write: false, again: (0, 0) },
+    }
+}

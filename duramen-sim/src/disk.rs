@@ -1,0 +1,286 @@
+//! A disk that remembers what was asked of it, and may fail.
+//!
+//! Owns: the record of calls ([`Disk`]), the medium that makes it ([`Recorder`]), faults. Must not know: what a crash
+//! leaves of them, what is in the pages.
+//!
+//! Calls pass through to the real file, which plays the part of the page cache: a process that dies and comes again
+//! finds there what was written. What a power cut leaves is told by the record alone.
+
+use std::io::{self, ErrorKind, IoSlice};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use duramen::{Medium, MediumLayer};
+
+/// Bytes that a disk writes whole or not at all.
+pub const SECTOR: usize = 512;
+
+/// One thing that happened, in order.
+#[derive(Clone, Debug)]
+pub enum Event {
+    /// Bytes written at an offset, all sectors whole.
+    Write(u64, Arc<[u8]>),
+    /// The file was cut off or extended.
+    SetLen(u64),
+    /// A flush completed.
+    Flush,
+    /// A flush failed: what was not flushed before may never be.
+    FlushFailed,
+    /// What the workload says about its states.
+    Mark(Mark),
+}
+
+impl std::fmt::Display for Event {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Event::Write(offset, bytes) => write!(f, "{} bytes written at {offset:#x}", bytes.len()),
+            Event::SetLen(bytes) => write!(f, "length set to {bytes:#x}"),
+            Event::Flush => write!(f, "flushed"),
+            Event::FlushFailed => write!(f, "flush failed"),
+            Event::Mark(mark) => write!(f, "{mark:?}"),
+        }
+    }
+}
+
+/// What a workload says about its states, by their numbers. A crash may leave the states from the last durable one to
+/// the last begun one, without the void ones.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Mark {
+    /// A commit was begun that would lead to this state.
+    Begun(usize),
+    /// This state was acknowledged as durable.
+    Durable(usize),
+    /// The commit that would have led to this state failed before its meta page was written.
+    Void(usize),
+}
+
+/// How a call fails.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Fault {
+    /// The process dies: this call is done in part, all later ones are not made.
+    Kill,
+    /// This call fails once; of a write nothing was done.
+    Error,
+    /// A write is done in part (some sectors of its beginning), then fails once.
+    Partly,
+    /// The disk is full from this call on: writes and extensions beyond the file's end fail.
+    Full,
+}
+
+/// What kind of call a fault met.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Call {
+    /// A write of pages.
+    Pages,
+    /// A write of meta pages.
+    Meta,
+    /// A flush.
+    Flush,
+    /// A change of the file's length.
+    SetLen,
+    /// A question for the file's length.
+    Len,
+}
+
+/// Bytes at the start of the file that hold the meta pages.
+pub const META_BYTES: u64 = 16384;
+
+#[derive(Default)]
+struct State {
+    events: Vec<Event>,
+    calls: u64,
+    fault: Option<(u64, Fault)>,
+    met: Vec<Call>,
+    dead: bool,
+    full: bool,
+}
+
+/// The record of a file's life, over all its openings.
+#[derive(Default)]
+pub struct Disk {
+    start: Vec<u8>,
+    state: Mutex<State>,
+}
+
+impl Disk {
+    /// A disk without the file.
+    pub fn new() -> Arc<Disk> {
+        Arc::default()
+    }
+
+    /// A disk on which the file has this content, all of it flushed.
+    pub fn holding(start: Vec<u8>) -> Arc<Disk> {
+        Arc::new(Disk { start, state: Mutex::default() })
+    }
+
+    /// What the file held at first.
+    pub fn start(&self) -> &[u8] {
+        &self.start
+    }
+
+    fn lock(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// The layer to open a database with.
+    pub fn layer(self: &Arc<Disk>) -> MediumLayer {
+        let disk = self.clone();
+        Arc::new(move |inner| Arc::new(Recorder { disk: disk.clone(), inner }))
+    }
+
+    /// All that has happened so far.
+    pub fn events(&self) -> Vec<Event> {
+        self.lock().events.clone()
+    }
+
+    /// How much has happened so far.
+    pub fn len(&self) -> usize {
+        self.lock().events.len()
+    }
+
+    /// Whether nothing has happened yet.
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    /// Notes what the workload knows. A dead process says nothing.
+    pub fn mark(&self, mark: Mark) {
+        let mut state = self.lock();
+        if !state.dead {
+            state.events.push(Event::Mark(mark));
+        }
+    }
+
+    /// Calls made so far.
+    pub fn calls(&self) -> u64 {
+        self.lock().calls
+    }
+
+    /// The `n`th call from now on (0 is the next) fails.
+    pub fn fail_after(&self, n: u64, fault: Fault) {
+        let mut state = self.lock();
+        state.fault = Some((state.calls + n, fault));
+    }
+
+    /// Takes back a fault that has not been met, and a full or dead disk.
+    pub fn heal(&self) {
+        let mut state = self.lock();
+        (state.fault, state.dead, state.full) = (None, false, false);
+        state.met.clear();
+    }
+
+    /// The calls that have failed since the last [`Disk::heal`].
+    pub fn met(&self) -> Vec<Call> {
+        self.lock().met.clone()
+    }
+
+    /// Whether the process was killed.
+    pub fn is_dead(&self) -> bool {
+        self.lock().dead
+    }
+}
+
+impl State {
+    /// Whether this call fails, and how.
+    fn meet(&mut self, call: Call) -> Option<Fault> {
+        if self.dead {
+            return Some(Fault::Kill);
+        }
+        let number = self.calls;
+        self.calls += 1;
+        let (at, fault) = self.fault?;
+        if number != at {
+            return None;
+        }
+        self.fault = None;
+        match fault {
+            Fault::Kill => self.dead = true,
+            Fault::Full => {
+                self.full = true;
+                return None;
+            }
+            _ => {}
+        }
+        self.met.push(call);
+        Some(fault)
+    }
+}
+
+fn failed() -> io::Error {
+    io::Error::from_raw_os_error(5)
+}
+
+/// See [`Disk::layer`].
+struct Recorder {
+    disk: Arc<Disk>,
+    inner: Arc<dyn Medium>,
+}
+
+impl Recorder {
+    fn write(&self, state: &mut State, offset: u64, bytes: &[u8]) -> io::Result<()> {
+        assert!(offset.is_multiple_of(SECTOR as u64) && bytes.len().is_multiple_of(SECTOR), "a write of whole sectors");
+        self.inner.write_at(offset, &[IoSlice::new(bytes)])?;
+        state.events.push(Event::Write(offset, bytes.into()));
+        Ok(())
+    }
+}
+
+impl Medium for Recorder {
+    fn write_at(&self, offset: u64, parts: &[IoSlice<'_>]) -> io::Result<()> {
+        let bytes = parts.iter().map(|part| &part[..]).collect::<Vec<_>>().concat();
+        let mut state = self.disk.lock();
+        let call = if offset < META_BYTES { Call::Meta } else { Call::Pages };
+        let was_dead = state.dead;
+        match state.meet(call) {
+            Some(Fault::Partly | Fault::Kill) if !was_dead => {
+                let half = bytes.len() / SECTOR / 2 * SECTOR;
+                self.write(&mut state, offset, &bytes[..half])?;
+                Err(failed())
+            }
+            Some(_) => Err(failed()),
+            None if state.full && offset + bytes.len() as u64 > self.inner.len()? => {
+                // A full disk takes what still fits.
+                let room = self.inner.len()?.saturating_sub(offset) as usize;
+                self.write(&mut state, offset, &bytes[..room / SECTOR * SECTOR])?;
+                state.met.push(call);
+                Err(ErrorKind::StorageFull.into())
+            }
+            None => self.write(&mut state, offset, &bytes),
+        }
+    }
+
+    fn flush(&self) -> io::Result<()> {
+        let mut state = self.disk.lock();
+        match state.meet(Call::Flush) {
+            Some(Fault::Kill) => Err(failed()),
+            Some(_) => {
+                state.events.push(Event::FlushFailed);
+                Err(failed())
+            }
+            None => {
+                state.events.push(Event::Flush);
+                Ok(())
+            }
+        }
+    }
+
+    fn len(&self) -> io::Result<u64> {
+        match self.disk.lock().meet(Call::Len) {
+            Some(_) => Err(failed()),
+            None => self.inner.len(),
+        }
+    }
+
+    fn set_len(&self, bytes: u64) -> io::Result<()> {
+        let mut state = self.disk.lock();
+        if state.meet(Call::SetLen).is_some() {
+            return Err(failed());
+        }
+        if state.full && bytes > self.inner.len()? {
+            state.met.push(Call::SetLen);
+            return Err(ErrorKind::StorageFull.into());
+        }
+        self.inner.set_len(bytes)?;
+        state.events.push(Event::SetLen(bytes));
+        Ok(())
+    }
+}

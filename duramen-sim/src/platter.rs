@@ -1,0 +1,343 @@
+//! What a power cut may leave of a file.
+//!
+//! Owns: which versions each sector may have ([`Platter`]), the choice among them ([`Image`]). Must not know: what is
+//! in the sectors.
+//!
+//! The rule: what was written before the last completed flush is there. Of what came after, each sector has any of the
+//! contents that it had since, independently of all others (so writes are lost, reordered and torn), and the file has
+//! any of the lengths that it had since; sectors of a length that came without its data are zeros. After a failed
+//! flush, what it should have flushed stays uncertain until it is written again and flushed.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::ops::RangeInclusive;
+use std::sync::Arc;
+
+use crate::disk::{Event, META_BYTES, Mark, SECTOR};
+
+/// A content that a sector was given.
+#[derive(Clone)]
+struct Version {
+    /// The number of the write that gave it.
+    write: u32,
+    /// Bytes and the offset in them; none for zeros.
+    bytes: Option<(Arc<[u8]>, usize)>,
+    /// A flush of it failed.
+    doubtful: bool,
+}
+
+/// Which states an image may hold.
+#[derive(Clone, Debug, Default)]
+pub struct Allowed {
+    lowest: usize,
+    highest: usize,
+    void: BTreeSet<usize>,
+}
+
+impl Allowed {
+    /// The states by number, newest first.
+    pub fn states(&self) -> impl Iterator<Item = usize> + '_ {
+        (self.lowest..=self.highest).rev().filter(|state| !self.void.contains(state))
+    }
+
+    /// Only one state.
+    pub fn only(state: usize) -> Allowed {
+        Allowed { lowest: state, highest: state, void: BTreeSet::new() }
+    }
+
+    /// The numbers as a range, for messages.
+    pub fn range(&self) -> RangeInclusive<usize> {
+        self.lowest..=self.highest
+    }
+
+    /// Follows the workload's notes.
+    pub fn mark(&mut self, mark: Mark) {
+        match mark {
+            Mark::Begun(state) => self.highest = self.highest.max(state),
+            Mark::Durable(state) => {
+                self.lowest = self.lowest.max(state);
+                self.highest = self.highest.max(state);
+            }
+            Mark::Void(state) => {
+                self.void.insert(state);
+            }
+        }
+    }
+}
+
+/// The file's certain content, and what is uncertain.
+#[derive(Clone, Default)]
+pub struct Platter {
+    flushed: Vec<u8>,
+    pending: BTreeMap<u64, Vec<Version>>,
+    /// Lengths since the last flush, after the flushed one, and whether a flush of it failed.
+    lengths: Vec<(u64, bool)>,
+    writes: u32,
+    allowed: Allowed,
+}
+
+/// Choices: for each uncertain sector the version (0 is what was flushed), and the file's length.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Image {
+    versions: Vec<u32>,
+    length: u64,
+}
+
+impl Platter {
+    /// A file of this content, all flushed, that may hold these states.
+    pub fn new(content: &[u8], allowed: Allowed) -> Platter {
+        Platter { flushed: content.to_vec(), allowed, ..Platter::default() }
+    }
+
+    /// Which states a crash may leave now.
+    pub fn allowed(&self) -> &Allowed {
+        &self.allowed
+    }
+
+    fn length(&self) -> u64 {
+        self.lengths.last().map_or(self.flushed.len() as u64, |&(length, _)| length)
+    }
+
+    /// Lets one event happen. Whether it changed what a crash may leave.
+    pub fn apply(&mut self, event: &Event) -> bool {
+        match event {
+            Event::Write(offset, bytes) => self.write(*offset, bytes),
+            Event::SetLen(bytes) => self.set_len(*bytes),
+            Event::Flush => self.flush(),
+            Event::FlushFailed => self.doubt(),
+            Event::Mark(mark) => {
+                self.allowed.mark(*mark);
+                return false;
+            }
+        }
+        true
+    }
+
+    fn write(&mut self, offset: u64, bytes: &Arc<[u8]>) {
+        self.writes += 1;
+        for at in (0..bytes.len()).step_by(SECTOR) {
+            let version = Version { write: self.writes, bytes: Some((bytes.clone(), at)), doubtful: false };
+            self.pending.entry((offset + at as u64) / SECTOR as u64).or_default().push(version);
+        }
+        let end = offset + bytes.len() as u64;
+        if end > self.length() {
+            self.lengths.push((end, false));
+        }
+    }
+
+    fn set_len(&mut self, bytes: u64) {
+        self.writes += 1;
+        // What was cut off must read as zeros should the file grow again.
+        for sector in bytes.div_ceil(SECTOR as u64)..self.length().div_ceil(SECTOR as u64) {
+            let version = Version { write: self.writes, bytes: None, doubtful: false };
+            self.pending.entry(sector).or_default().push(version);
+        }
+        self.lengths.push((bytes, false));
+    }
+
+    fn flush(&mut self) {
+        if let Some(&(length, false)) = self.lengths.last() {
+            self.flushed.resize(length as usize, 0);
+            self.lengths.clear();
+        }
+        let flushed = &mut self.flushed;
+        self.pending.retain(|&sector, versions| {
+            let last = versions.last().expect("no sector without versions");
+            if !last.doubtful {
+                put(flushed, sector, last);
+            }
+            last.doubtful
+        });
+    }
+
+    fn doubt(&mut self) {
+        self.pending.values_mut().flatten().for_each(|version| version.doubtful = true);
+        self.lengths.iter_mut().for_each(|(_, doubtful)| *doubtful = true);
+    }
+
+    /// How many different images there are, at most.
+    pub fn count(&self) -> u128 {
+        let lengths = self.lengths().len() as u128;
+        let few = |n: u128, versions: &Vec<Version>| n.checked_mul(versions.len() as u128 + 1);
+        self.pending.values().try_fold(lengths, few).unwrap_or(u128::MAX)
+    }
+
+    fn lengths(&self) -> Vec<u64> {
+        let mut lengths: Vec<u64> = self.lengths.iter().map(|&(length, _)| length).collect();
+        lengths.push(self.flushed.len() as u64);
+        lengths.sort_unstable();
+        lengths.dedup();
+        lengths
+    }
+
+    /// The image of this number, below [`Platter::count`].
+    pub fn nth(&self, mut number: u128) -> Image {
+        let mut digit = |base: usize| {
+            let digit = number % base as u128;
+            number /= base as u128;
+            digit as usize
+        };
+        let lengths = self.lengths();
+        let length = lengths[digit(lengths.len())];
+        Image { versions: self.pending.values().map(|versions| digit(versions.len() + 1) as u32).collect(), length }
+    }
+
+    /// Any image; each kind of loss is given its share.
+    pub fn random(&self, rng: &mut fastrand::Rng) -> Image {
+        let lengths = self.lengths();
+        let length = if rng.bool() { self.length() } else { lengths[rng.usize(..lengths.len())] };
+        Image { versions: self.lose(rng), length }
+    }
+
+    fn lose(&self, rng: &mut fastrand::Rng) -> Vec<u32> {
+        match rng.u32(..7) {
+            0 => self.scatter(rng, |_, p| p),
+            // The meta pages made it, what they name did not all.
+            1 => self.scatter(rng, |sector, p| if sector * (SECTOR as u64) < META_BYTES { 1.0 } else { p }),
+            2 => self.keep_writes(|_, keep| keep, rng),
+            3 => {
+                // All up to some write.
+                let last = rng.u32(self.writes.saturating_sub(20)..=self.writes);
+                self.keep_writes(move |write, _| write <= last, rng)
+            }
+            4 => self.torn(rng),
+            5 => self.all_but_one(rng),
+            _ => {
+                // All but one write.
+                let lost = rng.u32(self.writes.saturating_sub(8)..=self.writes);
+                self.keep_writes(move |write, _| write != lost, rng)
+            }
+        }
+    }
+
+    /// Each sector for itself: with some probability its newest content, else any.
+    fn scatter(&self, rng: &mut fastrand::Rng, bias: impl Fn(u64, f64) -> f64) -> Vec<u32> {
+        let p = [0.02, 0.1, 0.5, 0.9, 0.98][rng.usize(..5)];
+        let choose = |(&sector, versions): (&u64, &Vec<Version>)| {
+            let newest = versions.len() as u32;
+            if rng.f64() < bias(sector, p) { newest } else { rng.u32(0..newest) }
+        };
+        self.pending.iter().map(choose).collect()
+    }
+
+    /// Each write is kept or lost as a whole.
+    fn keep_writes(&self, keep: impl Fn(u32, bool) -> bool, rng: &mut fastrand::Rng) -> Vec<u32> {
+        let tosses: Vec<bool> = (0..=self.writes - self.first_write()).map(|_| rng.bool()).collect();
+        let first = self.first_write();
+        let kept = |version: &Version| keep(version.write, tosses[(version.write - first) as usize]);
+        self.pending.values().map(|v| v.iter().rposition(kept).map_or(0, |i| i as u32 + 1)).collect()
+    }
+
+    /// One write is torn, the later ones are lost.
+    fn torn(&self, rng: &mut fastrand::Rng) -> Vec<u32> {
+        let torn = rng.u32(self.first_write()..=self.writes);
+        let mut lasts = Vec::with_capacity(self.pending.len());
+        for versions in self.pending.values() {
+            let limit = if rng.bool() { torn } else { torn.saturating_sub(1) };
+            lasts.push(versions.iter().rposition(|v| v.write <= limit).map_or(0, |i| i as u32 + 1));
+        }
+        lasts
+    }
+
+    fn all_but_one(&self, rng: &mut fastrand::Rng) -> Vec<u32> {
+        let mut versions: Vec<u32> = self.pending.values().map(|versions| versions.len() as u32).collect();
+        if !versions.is_empty() {
+            let lost = rng.usize(..versions.len());
+            versions[lost] = rng.u32(0..versions[lost]);
+        }
+        versions
+    }
+
+    fn first_write(&self) -> u32 {
+        self.pending.values().flatten().map(|version| version.write).min().unwrap_or(self.writes)
+    }
+
+    /// The bytes of an image.
+    pub fn bytes(&self, image: &Image) -> Vec<u8> {
+        let mut bytes = self.flushed.clone();
+        bytes.resize(bytes.len().max(image.length as usize), 0);
+        for ((&sector, versions), &choice) in self.pending.iter().zip(&image.versions) {
+            if let Some(version) = choice.checked_sub(1).and_then(|i| versions.get(i as usize)) {
+                put(&mut bytes, sector, version);
+            }
+        }
+        bytes.truncate(image.length as usize);
+        bytes
+    }
+}
+
+/// Gives a sector its content, as far as the file is long.
+fn put(file: &mut [u8], sector: u64, version: &Version) {
+    let at = sector as usize * SECTOR;
+    let Some(room) = file.get_mut(at..) else { return };
+    let bytes = SECTOR.min(room.len());
+    let room = &mut room[..bytes];
+    match &version.bytes {
+        Some((data, from)) => room.copy_from_slice(&data[*from..*from + bytes]),
+        None => room.fill(0),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn write(offset: u64, byte: u8, sectors: usize) -> Event {
+        Event::Write(offset, vec![byte; sectors * SECTOR].into())
+    }
+
+    fn all(platter: &Platter) -> BTreeSet<Vec<u8>> {
+        (0..platter.count()).map(|n| platter.bytes(&platter.nth(n))).collect()
+    }
+
+    #[test]
+    fn what_was_flushed_is_certain() {
+        let mut platter = Platter::new(&[], Allowed::default());
+        platter.apply(&write(0, 1, 2));
+        platter.apply(&Event::Flush);
+        assert_eq!(all(&platter), BTreeSet::from([vec![1; 1024]]));
+    }
+
+    #[test]
+    fn a_write_of_two_sectors_may_be_lost_torn_or_there() {
+        let mut platter = Platter::new(&[0; 1024], Allowed::default());
+        platter.apply(&write(0, 1, 2));
+        let mix = |a, b| [[a; 512], [b; 512]].concat();
+        assert_eq!(all(&platter), BTreeSet::from([mix(0, 0), mix(0, 1), mix(1, 0), mix(1, 1)]));
+    }
+
+    #[test]
+    fn a_longer_file_may_have_its_length_or_its_data_or_both_or_neither() {
+        let mut platter = Platter::new(&[], Allowed::default());
+        platter.apply(&write(0, 1, 1));
+        assert_eq!(all(&platter), BTreeSet::from([vec![], vec![0; 512], vec![1; 512]]));
+    }
+
+    #[test]
+    fn a_file_cut_off_and_grown_again_has_old_bytes_zeros_or_new_ones() {
+        let mut platter = Platter::new(&[1; 512], Allowed::default());
+        platter.apply(&Event::SetLen(0));
+        platter.apply(&write(0, 2, 1));
+        assert_eq!(all(&platter), BTreeSet::from([vec![], vec![0; 512], vec![1; 512], vec![2; 512]]));
+    }
+
+    #[test]
+    fn what_a_failed_flush_left_stays_uncertain_until_written_and_flushed_again() {
+        let mut platter = Platter::new(&[0; 1024], Allowed::default());
+        for event in [write(0, 1, 2), Event::FlushFailed, write(512, 2, 1), Event::Flush] {
+            platter.apply(&event);
+        }
+        let mix = |a, b| [[a; 512], [b; 512]].concat();
+        assert_eq!(all(&platter), BTreeSet::from([mix(0, 2), mix(1, 2)]));
+    }
+
+    #[test]
+    fn random_images_are_images_and_reach_all_of_a_few() {
+        let mut platter = Platter::new(&[0; 1024], Allowed::default());
+        for event in [write(0, 1, 2), write(512, 2, 2)] {
+            platter.apply(&event);
+        }
+        let mut rng = fastrand::Rng::with_seed(1);
+        let seen: BTreeSet<Vec<u8>> = (0..5000).map(|_| platter.bytes(&platter.random(&mut rng))).collect();
+        assert_eq!(seen, all(&platter));
+    }
+}

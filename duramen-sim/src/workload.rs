@@ -1,0 +1,429 @@
+//! Seeded random work, done on a database and on its model.
+//!
+//! Owns: which operations there are and how often ([`Profile`]), the life of a database over many transactions,
+//! closings and kills ([`Life`]). Must not know: what a crash leaves.
+
+mod changes;
+
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use duramen::{Database, Durability, Error, Snapshot};
+
+use crate::disk::{Call, Disk, Fault, Mark};
+use crate::model::{self, Digests, Model};
+
+pub use changes::change;
+
+/// How a workload's commits reach the disk.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Commits {
+    /// All are durable.
+    Durable,
+    /// None is; checkpoints come now and then.
+    Relaxed,
+    /// Each transaction chooses.
+    Mixed,
+}
+
+/// What a workload is like.
+#[derive(Clone, Debug)]
+pub struct Profile {
+    /// Page size of the file.
+    pub page_size: usize,
+    /// How commits reach the disk.
+    pub commits: Commits,
+    /// Memory budget of a transaction.
+    pub memory_bytes: usize,
+    /// Different keys for each table.
+    pub keys: u64,
+    /// Transactions, and other steps between them.
+    pub steps: u32,
+    /// Changes in a transaction, at most.
+    pub changes: u32,
+    /// Longest large value.
+    pub large_bytes: usize,
+    /// Changes in a hundred that only add: the others may take away.
+    pub growth: u32,
+    /// Whether processes are killed.
+    pub kills: bool,
+}
+
+impl Profile {
+    /// A small database with much going on, different for each seed.
+    pub fn small(rng: &mut fastrand::Rng) -> Profile {
+        let page_size = [4096, 4096, 4096, 16384][rng.usize(..4)];
+        Profile {
+            page_size,
+            commits: [Commits::Durable, Commits::Relaxed, Commits::Mixed][rng.usize(..3)],
+            memory_bytes: [1, 128 << 10, 512 << 10, 64 << 20][rng.usize(..4)],
+            keys: [20, 100, 400, 1000][rng.usize(..4)],
+            steps: rng.u32(4..16),
+            changes: [3, 20, 100, 300][rng.usize(..4)],
+            large_bytes: [9000, 30_000, 90_000][rng.usize(..3)],
+            growth: rng.u32(30..90),
+            kills: rng.bool(),
+        }
+    }
+
+    /// Transactions of more pages than a single flush proves.
+    pub fn big(rng: &mut fastrand::Rng) -> Profile {
+        Profile {
+            page_size: 4096,
+            commits: [Commits::Durable, Commits::Mixed][rng.usize(..2)],
+            memory_bytes: [1, 1 << 30][rng.usize(..2)],
+            keys: 2000,
+            steps: 3,
+            changes: 20,
+            large_bytes: 30_000,
+            growth: 90,
+            kills: true,
+        }
+    }
+}
+
+/// A database from its creation on, over all its openings.
+pub struct Life {
+    /// What happens to the file.
+    pub disk: Arc<Disk>,
+    /// Every state that a commit led or would have led to.
+    pub states: Vec<Arc<Digests>>,
+    models: Vec<Model>,
+    profile: Profile,
+    rng: fastrand::Rng,
+    directory: tempfile::TempDir,
+    db: Option<Database>,
+    parked: Vec<(Snapshot<'static>, usize)>,
+    /// The state that readers see.
+    newest: usize,
+    /// The newest state known to survive a power cut.
+    durable: usize,
+    /// States that a process which comes again may find, beside the newest.
+    in_doubt: Vec<usize>,
+}
+
+/// What a life met that must not be.
+pub type Verdict<T> = Result<T, String>;
+
+impl Life {
+    /// Begins with no file.
+    pub fn begin(profile: Profile, seed: u64) -> Life {
+        let disk = Disk::new();
+        disk.mark(Mark::Begun(0));
+        Life {
+            disk,
+            states: vec![Arc::default()],
+            profile,
+            rng: fastrand::Rng::with_seed(seed),
+            directory: crate::scratch(),
+            models: vec![Model::default()],
+            db: None,
+            parked: Vec::new(),
+            newest: 0,
+            durable: 0,
+            in_doubt: Vec::new(),
+        }
+    }
+
+    fn path(&self) -> PathBuf {
+        self.directory.path().join("life.dm")
+    }
+
+    /// The database, open.
+    pub fn db(&self) -> Verdict<&Database> {
+        self.db.as_ref().ok_or_else(|| "the database is not open".to_string())
+    }
+
+    /// Opens the database and finds out which state it has.
+    ///
+    /// # Errors
+    /// The outer one is a finding; the inner one is what a fault led to.
+    pub fn open(&mut self) -> Verdict<Result<(), Error>> {
+        let durability =
+            if self.profile.commits == Commits::Relaxed { Durability::Relaxed } else { Durability::Durable };
+        let options = Database::options()
+            .page_size(self.profile.page_size)
+            .memory_budget(self.profile.memory_bytes)
+            .durability(durability)
+            .without_lock_file()
+            .medium(self.disk.layer());
+        match options.open(self.path()) {
+            Ok(db) => self.db = Some(db),
+            Err(error) => {
+                self.disk.heal();
+                return Ok(Err(error));
+            }
+        }
+        self.recognize()?;
+        Ok(Ok(()))
+    }
+
+    /// Finds out which state the database was opened with, and whether that is certain from now on.
+    fn recognize(&mut self) -> Verdict<()> {
+        let mut found = self.look();
+        if found.is_err() && !self.disk.met().is_empty() {
+            self.disk.heal();
+            found = self.look();
+        }
+        if self.disk.is_dead() {
+            // What dies while it opens has seen nothing.
+            self.db = None;
+            return Ok(());
+        }
+        let (found, is_durable) = found?;
+        let mut candidates = std::mem::take(&mut self.in_doubt);
+        candidates.push(self.newest);
+        let Some(&state) = candidates.iter().rev().find(|&&state| found == *self.states[state]) else {
+            let difference = model::difference(&found, &self.states[self.newest]);
+            return Err(format!("opened again, in none of the states {candidates:?}: {difference}"));
+        };
+        self.newest = state;
+        // From here on no other state is possible, even those numbered between.
+        self.again();
+        if is_durable {
+            self.became_durable();
+        }
+        Ok(())
+    }
+
+    /// The state that the database shows, and whether it says that this survives a power cut.
+    fn look(&self) -> Verdict<(Digests, bool)> {
+        let snapshot = self.db()?.read().map_err(|e| format!("reading after opening: {e}"))?;
+        let stats = self.db()?.stats().map_err(|e| format!("statistics after opening: {e}"))?;
+        Ok((model::digests(&snapshot)?, stats.durable_txnid == snapshot.txnid()))
+    }
+
+    fn became_durable(&mut self) {
+        self.durable = self.newest;
+        self.disk.mark(Mark::Durable(self.newest));
+    }
+
+    /// Does one random thing. True once a fault was met (the operation has then failed as it must).
+    pub fn step(&mut self) -> Verdict<bool> {
+        if self.db.is_none() && self.open()?.is_err() {
+            return Ok(true);
+        }
+        if self.db.is_none() {
+            return Ok(false);
+        }
+        match self.rng.u32(..100) {
+            0..62 => self.transaction(),
+            62..70 => self.park(),
+            70..76 => self.unpark().map(|()| false),
+            76..84 => self.checkpoint(),
+            84..90 => self.close(),
+            _ if self.profile.kills => self.killed(),
+            _ => self.transaction(),
+        }
+    }
+
+    /// The process is killed: in a transaction, while closing, or while opening again.
+    fn killed(&mut self) -> Verdict<bool> {
+        self.disk.fail_after(self.rng.u64(..10), Fault::Kill);
+        if self.rng.bool() {
+            self.transaction()?;
+        }
+        if self.rng.u32(..4) == 0 {
+            // At once, if it was not yet.
+            self.disk.fail_after(0, Fault::Kill);
+        }
+        self.parked.clear();
+        self.db = None;
+        if self.rng.bool() {
+            let _ = self.open()?;
+        }
+        self.parked.clear();
+        self.db = None;
+        self.disk.heal();
+        Ok(false)
+    }
+
+    /// A whole transaction: begun, filled, committed or not.
+    pub fn transaction(&mut self) -> Verdict<bool> {
+        let mut after = self.models[self.newest].clone();
+        let durability = self.choose_durability();
+        let db = self.db()?.clone();
+        let mut txn = match db.begin_write() {
+            Ok(txn) => txn,
+            Err(error) => return self.failed(error, None),
+        };
+        if let Some(durability) = durability {
+            txn.set_durability(durability);
+        }
+        let changes = self.rng.u32(..=self.profile.changes);
+        for _ in 0..changes {
+            if let Err(error) = change(&mut txn, &mut after, &mut self.rng, &self.profile, 0)? {
+                drop(txn);
+                return self.failed(error, None);
+            }
+        }
+        if self.rng.u32(..12) == 0 {
+            drop(txn);
+            return Ok(false);
+        }
+        let is_durable = durability.unwrap_or(db.durability()) == Durability::Durable;
+        self.commit(txn, after, is_durable)
+    }
+
+    fn choose_durability(&mut self) -> Option<Durability> {
+        match self.profile.commits {
+            Commits::Mixed if self.rng.bool() => Some(Durability::Relaxed),
+            _ => None,
+        }
+    }
+
+    /// Commits a transaction that leads to this model.
+    pub fn commit(&mut self, txn: duramen::WriteTxn<'_>, after: Model, is_durable: bool) -> Verdict<bool> {
+        self.states.push(Arc::new(after.digests()));
+        self.models.push(after);
+        let state = self.states.len() - 1;
+        self.disk.mark(Mark::Begun(state));
+        let txnid = txn.txnid();
+        if let Err(error) = txn.commit() {
+            return self.failed(error, Some(state));
+        }
+        self.newest = state;
+        self.swallowed()?;
+        // A transaction that changed nothing makes nothing durable.
+        let newest = self.db()?.read().map_err(|e| format!("reading after a commit: {e}"))?.txnid();
+        if is_durable && newest == txnid {
+            self.became_durable();
+        }
+        self.whole("after a commit")?;
+        Ok(false)
+    }
+
+    /// An operation failed: was a fault in the way, and is all as it was?
+    fn failed(&mut self, error: Error, attempt: Option<usize>) -> Verdict<bool> {
+        if self.disk.is_dead() {
+            self.in_doubt.extend(attempt);
+            return Ok(true);
+        }
+        let Some(&call) = self.disk.met().first() else {
+            return Err(format!("an operation failed without a fault: {error}"));
+        };
+        let unsure = matches!(call, Call::Meta | Call::Flush);
+        self.expect_poison(unsure, call)?;
+        self.whole("after a failed operation")?;
+        if unsure {
+            // What of the commits since the last durable one reached the disk, nobody knows.
+            self.in_doubt.extend(self.durable..=self.newest);
+            self.in_doubt.extend(attempt);
+            self.parked.clear();
+            self.db = None;
+        } else {
+            attempt.inspect(|&state| self.disk.mark(Mark::Void(state)));
+            self.again();
+        }
+        Ok(true)
+    }
+
+    /// An operation went well: the only failure that it may keep to itself is that the file could not be made shorter.
+    fn swallowed(&mut self) -> Verdict<()> {
+        if let Some(call) = self.disk.met().into_iter().find(|&call| call != Call::SetLen) {
+            return Err(format!("a failed call {call:?} was not reported"));
+        }
+        Ok(())
+    }
+
+    /// The current state is possible from now on, whatever was begun and failed since.
+    fn again(&mut self) {
+        self.states.push(self.states[self.newest].clone());
+        self.models.push(self.models[self.newest].clone());
+        let was_durable = self.durable == self.newest;
+        self.newest = self.states.len() - 1;
+        self.disk.mark(Mark::Begun(self.newest));
+        if was_durable {
+            self.became_durable();
+        }
+    }
+
+    /// Only a meta page whose write failed, or a flush that did, leaves a handle that does not write any more.
+    fn expect_poison(&self, expected: bool, call: Call) -> Verdict<()> {
+        self.disk.heal();
+        let poisoned = match self.db()?.begin_write() {
+            Ok(_) => false,
+            Err(Error::Poisoned { .. }) => true,
+            Err(error) => return Err(format!("beginning to write after a failure: {error}")),
+        };
+        if poisoned != expected {
+            return Err(format!("after a failed call {call:?} the handle is poisoned: {poisoned}"));
+        }
+        Ok(())
+    }
+
+    /// What readers see is the newest state, and every page is accounted for.
+    fn whole(&self, when: &str) -> Verdict<()> {
+        let snapshot = self.db()?.read().map_err(|e| format!("{when}, reading: {e}"))?;
+        let found = model::digests(&snapshot).map_err(|e| format!("{when}, {e}"))?;
+        if found != *self.states[self.newest] {
+            return Err(format!("{when}: {}", model::difference(&found, &self.states[self.newest])));
+        }
+        let report = self.db()?.check(|_, _| {}).map_err(|e| format!("{when}, checking: {e}"))?;
+        match report.findings.first() {
+            Some(finding) => Err(format!("{when}, the check finds: {finding}")),
+            None => Ok(()),
+        }
+    }
+
+    fn park(&mut self) -> Verdict<bool> {
+        let snapshot = self.db()?.read_owned().map_err(|e| format!("beginning to read: {e}"))?;
+        self.parked.push((snapshot, self.newest));
+        Ok(false)
+    }
+
+    /// Ends a reader, having looked whether its state is still what it was.
+    fn unpark(&mut self) -> Verdict<()> {
+        if self.parked.is_empty() {
+            return Ok(());
+        }
+        let (snapshot, state) = self.parked.swap_remove(self.rng.usize(..self.parked.len()));
+        let found = model::digests(&snapshot).map_err(|e| format!("a parked reader: {e}"))?;
+        if found != *self.states[state] {
+            return Err(format!("a parked reader's state changed: {}", model::difference(&found, &self.states[state])));
+        }
+        Ok(())
+    }
+
+    fn checkpoint(&mut self) -> Verdict<bool> {
+        match self.db()?.checkpoint() {
+            Ok(()) => {
+                self.became_durable();
+                Ok(false)
+            }
+            Err(error) => self.failed(error, None),
+        }
+    }
+
+    /// Ends all readers and closes the database.
+    pub fn close(&mut self) -> Verdict<bool> {
+        while !self.parked.is_empty() {
+            self.unpark()?;
+        }
+        let Some(db) = self.db.take() else { return Ok(false) };
+        match db.close() {
+            Ok(()) => {
+                self.became_durable();
+                Ok(false)
+            }
+            Err(error) if self.disk.met().is_empty() => Err(format!("closing: {error}")),
+            Err(_) => {
+                self.in_doubt.extend(self.durable..=self.newest);
+                self.disk.heal();
+                Ok(true)
+            }
+        }
+    }
+
+    /// Does all of the profile's steps, closes, opens once more and closes. Kills and one fault may be met.
+    pub fn live(&mut self) -> Verdict<()> {
+        for _ in 0..self.profile.steps {
+            self.step()?;
+        }
+        self.close()?;
+        self.disk.heal();
+        self.open()?.map_err(|error| format!("opening: {error}"))?;
+        self.whole("at last")?;
+        self.close().map(drop)
+    }
+}

@@ -1,0 +1,64 @@
+//! A disk that fails at the n-th call, for every n of a workload: the operation says so, nothing half-done is to be
+//! seen, and the database is whole, in the same handle and after opening again, power cuts included.
+
+use duramen_sim::crash;
+use duramen_sim::disk::Fault;
+use duramen_sim::workload::{Commits, Life, Profile};
+
+fn profile(commits: Commits) -> Profile {
+    Profile {
+        page_size: 4096,
+        commits,
+        memory_bytes: 1,
+        keys: 100,
+        steps: 9,
+        changes: 30,
+        large_bytes: 30_000,
+        growth: 60,
+        kills: false,
+    }
+}
+
+/// Lives one life with a fault at its `n`th call; how many calls there were.
+fn live(seed: u64, commits: Commits, n: u64, fault: Fault) -> u64 {
+    let profile = profile(commits);
+    let mut life = Life::begin(profile.clone(), seed);
+    life.disk.fail_after(n, fault);
+    let mut rng = fastrand::Rng::with_seed(seed ^ n);
+    let outcome = life.live().and_then(|()| crash::judge(&life, &profile, 12, &mut rng));
+    if let Err(finding) = outcome {
+        panic!("seed {seed}, {commits:?}, {fault:?} at call {n}: {finding}");
+    }
+    life.disk.calls()
+}
+
+fn every_call_fails_once(fault: Fault) {
+    for commits in [Commits::Durable, Commits::Relaxed, Commits::Mixed] {
+        for seed in 1..4 {
+            let calls = live(seed, commits, u64::MAX / 2, fault);
+            (0..calls).for_each(|n| {
+                live(seed, commits, n, fault);
+            });
+        }
+    }
+}
+
+#[test]
+fn an_error_at_any_call_leaves_the_database_whole() {
+    every_call_fails_once(Fault::Error);
+}
+
+#[test]
+fn a_write_done_in_part_leaves_the_database_whole() {
+    every_call_fails_once(Fault::Partly);
+}
+
+#[test]
+fn a_disk_that_is_full_from_any_call_on_leaves_the_database_whole() {
+    every_call_fails_once(Fault::Full);
+}
+
+#[test]
+fn a_process_killed_at_any_call_leaves_the_database_whole() {
+    every_call_fails_once(Fault::Kill);
+}

@@ -1,0 +1,143 @@
+//! The space log, read as docs/file-format.md says, page by page.
+//!
+//! Owns: the chain, deltas and bases. Must not know: trees.
+
+use std::collections::BTreeMap;
+
+use crate::reader::File;
+use crate::tables::FORMAT;
+
+/// What a page that nobody reaches is.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub enum Idle {
+    Free,
+    /// Birth and death.
+    Retired(u64, u64),
+}
+
+/// All free and retired pages, and what the log consisted of.
+#[derive(Default)]
+pub struct Space {
+    pub idle: BTreeMap<u64, Idle>,
+    pub txnid: u64,
+    /// Pages of all runs of the log, and of those that are bases.
+    pub chain_pages: u64,
+    pub base_pages: u64,
+    pub deltas: u64,
+}
+
+impl Space {
+    pub fn read(file: &mut File) -> Space {
+        let (meta, run) = (&FORMAT.meta, &FORMAT.space_run);
+        let mut chain = Vec::new();
+        let mut at = file.meta("space head");
+        while at != 0 {
+            let payload = file.run(at, "space run");
+            let pages = file.seen[&at].pages;
+            at = run.number(&payload, "previous");
+            chain.push((payload, pages));
+        }
+        let mut space = Space::default();
+        for (payload, pages) in chain.iter().rev() {
+            let mut records = run.bytes(payload, "records");
+            space.chain_pages += pages;
+            if run.number(payload, "first txnid") == 0 {
+                space.base_pages += pages;
+                space.base(&mut records);
+                assert!(records.is_empty());
+            } else {
+                assert_eq!(run.number(payload, "first txnid"), number(&mut &records[..]));
+                space.replay(records);
+            }
+        }
+        let tail = &meta.bytes(&file.slot, "tail")[..file.meta("tail bytes") as usize];
+        space.replay(tail);
+        space
+    }
+
+    fn replay(&mut self, mut records: &[u8]) {
+        while !records.is_empty() {
+            self.delta(&mut records);
+        }
+    }
+
+    fn delta(&mut self, input: &mut &[u8]) {
+        let (mut txnid, mut end) = (0, 0);
+        let mut lists = BTreeMap::new();
+        for row in FORMAT.delta.rows() {
+            match (row.cells[1].as_str(), row.cells[2].as_str()) {
+                ("txnid", "number") => txnid = number(input),
+                ("end", "number") => end = number(input),
+                (list, form) => {
+                    let numbers = usize::from(form == "list of extents, each with a number");
+                    assert!(numbers == 1 || form == "list of extents", "a delta has no {form:?}");
+                    lists.insert(list.to_string(), extents(input, numbers));
+                }
+            }
+        }
+        if txnid <= self.txnid {
+            return;
+        }
+        self.deltas += 1;
+        self.txnid = txnid;
+        for page in pages(&lists["taken"]) {
+            assert!(self.idle.remove(&page.0).is_some(), "page {} was taken but not free", page.0);
+        }
+        for (page, numbers) in pages(&lists["retired"]) {
+            assert!(self.idle.insert(page, Idle::Retired(txnid - numbers[0], txnid)).is_none());
+        }
+        for page in pages(&lists["added"]) {
+            assert!(self.idle.insert(page.0, Idle::Free).is_none());
+        }
+        self.idle.retain(|page, _| *page < end);
+    }
+
+    fn base(&mut self, input: &mut &[u8]) {
+        let mut newest = 0;
+        for row in FORMAT.base.rows() {
+            match row.cells[1].as_str() {
+                "newest death" => newest = number(input),
+                "free" => self.idle.extend(pages(&extents(input, 0)).map(|(page, _)| (page, Idle::Free))),
+                "retired" => {
+                    for (page, numbers) in pages(&extents(input, 2)) {
+                        let death = newest - numbers[0];
+                        self.idle.insert(page, Idle::Retired(death - numbers[1], death));
+                    }
+                }
+                other => panic!("a base has no {other:?}"),
+            }
+        }
+    }
+}
+
+/// Start, length, and the numbers that go with it.
+type Extents = Vec<(u64, u64, Vec<u64>)>;
+
+fn extents(input: &mut &[u8], numbers: usize) -> Extents {
+    let mut end = 0;
+    let mut extents = Extents::new();
+    for _ in 0..number(input) {
+        let start = end + number(input);
+        let pages = number(input);
+        extents.push((start, pages, (0..numbers).map(|_| number(input)).collect()));
+        end = start + pages;
+    }
+    extents
+}
+
+fn pages(extents: &Extents) -> impl Iterator<Item = (u64, &[u64])> {
+    extents.iter().flat_map(|(start, pages, numbers)| (*start..start + pages).map(|page| (page, &numbers[..])))
+}
+
+fn number(input: &mut &[u8]) -> u64 {
+    let mut number = 0;
+    for shift in (0..64).step_by(7) {
+        let byte = input[0];
+        *input = &input[1..];
+        number |= u64::from(byte & 0x7f) << shift;
+        if byte < 0x80 {
+            break;
+        }
+    }
+    number
+}

@@ -1,0 +1,272 @@
+//! Snapshots: what readers see while others write, and what they cost.
+
+mod roles;
+
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use duramen::{Database, Durability, Error, Options, Result, Snapshot};
+use roles::{Random, hasty, ledger};
+use tempfile::TempDir;
+
+fn scratch(durability: Durability) -> (TempDir, Database) {
+    let dir = tempfile::tempdir().unwrap();
+    let db = Options::new().durability(durability).open(dir.path().join("snapshots.dm")).unwrap();
+    (dir, db)
+}
+
+fn assert_clean(db: &Database) {
+    assert_eq!(db.check(|_, _| {}).unwrap().findings, Vec::<String>::new());
+}
+
+/// Sets a flag when it goes out of scope, even by a panic.
+struct Signal<'f>(&'f AtomicBool);
+
+impl Drop for Signal<'_> {
+    fn drop(&mut self) {
+        self.0.store(true, Ordering::Release);
+    }
+}
+
+/// Reads whole snapshots again and again until the writer is done; how many they were.
+fn read_on(db: &Database, done: &AtomicBool) -> u64 {
+    let (mut snapshots, mut newest) = (0, 0);
+    while !done.load(Ordering::Acquire) || snapshots == 0 {
+        let snapshot = db.read().unwrap();
+        assert!(snapshot.txnid().0 >= newest, "time runs forwards");
+        newest = snapshot.txnid().0;
+        let sum = ledger::prove(&snapshot);
+        for _ in 0..3 {
+            assert_eq!(ledger::prove(&snapshot), sum, "a snapshot changed under its reader");
+        }
+        snapshots += 1;
+    }
+    snapshots
+}
+
+fn readers_beside_a_writer(durability: Durability, commits: u64) {
+    let mut random = Random::new();
+    let (_dir, db) = scratch(durability);
+    let done = AtomicBool::new(false);
+    std::thread::scope(|scope| {
+        for _ in 0..3 {
+            scope.spawn(|| read_on(&db, &done));
+        }
+        let _signal = Signal(&done);
+        for _ in 0..commits {
+            db.update(|txn| ledger::change(txn, &mut random, "writer", 60)).unwrap();
+        }
+    });
+    assert_eq!(ledger::commits_of(&db.read().unwrap(), "writer"), commits);
+    assert_clean(&db);
+}
+
+#[test]
+fn snapshots_stay_as_they_are_beside_durable_commits() {
+    readers_beside_a_writer(Durability::Durable, 250);
+}
+
+#[test]
+fn snapshots_stay_as_they_are_beside_relaxed_commits() {
+    readers_beside_a_writer(Durability::Relaxed, 2000);
+}
+
+#[test]
+fn readers_can_be_listed_while_others_write() -> Result<()> {
+    let mut random = Random::new();
+    let (_dir, db) = scratch(Durability::Relaxed);
+    let done = AtomicBool::new(false);
+    std::thread::scope(|scope| {
+        scope.spawn(|| {
+            let _snapshot = db.read().unwrap();
+            while !done.load(Ordering::Acquire) {
+                assert!(!db.readers().unwrap().is_empty());
+            }
+        });
+        let _signal = Signal(&done);
+        (0..3000).try_for_each(|_| db.update(|txn| ledger::change(txn, &mut random, "writer", 5)).map(drop))
+    })
+}
+
+/// Commits random updates to a table of 20,000 entries, and says how long the file then is.
+fn updated(db: &Database, random: &mut Random, commits: u64) -> Result<u64> {
+    for _ in 0..commits {
+        let mut txn = db.begin_write()?;
+        let data = txn.open_table("data", None)?;
+        for _ in 0..4 {
+            txn.put(data, random.below(20_000).to_be_bytes(), [random.next() as u8; 100])?;
+        }
+        txn.commit()?;
+    }
+    Ok(db.stats()?.file_bytes)
+}
+
+/// A table of 20,000 entries, made durable without waiting for the disk.
+fn filled() -> Result<(TempDir, Database)> {
+    let dir = tempfile::tempdir().unwrap();
+    let db = Options::new().medium(hasty()).open(dir.path().join("filled.dm"))?;
+    db.update(|txn| (0..20_000u64).try_for_each(|i| txn.table("data")?.append(i.to_be_bytes(), [0; 100])))?;
+    Ok((dir, db))
+}
+
+#[test]
+fn a_parked_reader_costs_only_the_pages_that_it_sees() -> Result<()> {
+    let mut random = Random::new();
+    let (_dir, alone) = filled()?;
+    let without = updated(&alone, &mut random, 10_000)?;
+    let (_dir, db) = filled()?;
+    let parked = db.read()?;
+    let (entries, seen) = (parked.table("data")?.iter().count(), db.stats()?.pages);
+    let with = updated(&db, &mut random, 10_000)?;
+    assert_eq!(parked.table("data")?.iter().count(), entries);
+    let held = db.readers()?[0].pages_held;
+    assert!(0 < held && held <= seen, "{held} pages held, {seen} seen");
+    // All of what it sees was rewritten since, so that the file holds it twice: no more.
+    let bound = without + seen * 4096;
+    assert!(with * 10 < bound * 13, "{with} bytes with a reader, {without} without, which sees {seen} pages");
+    drop(parked);
+    updated(&db, &mut random, 2)?;
+    assert!(db.stats()?.retired_pages < 100);
+    assert_clean(&db);
+    Ok(())
+}
+
+#[test]
+fn several_parked_readers_hold_each_what_it_sees() -> Result<()> {
+    let mut random = Random::new();
+    let (_dir, db) = filled()?;
+    let seen = db.stats()?.pages;
+    let mut parked = Vec::new();
+    for _ in 0..4 {
+        parked.push(db.read()?);
+        updated(&db, &mut random, 700)?;
+    }
+    let stats = db.stats()?;
+    assert!(stats.retired_pages <= 4 * seen + 64, "{stats:?}");
+    for reader in db.readers()? {
+        assert!(reader.pages_held <= stats.retired_pages);
+        assert_eq!(reader.pid, u64::from(std::process::id()));
+    }
+    // The one in the middle goes: what only it saw is free, and the others see what they saw.
+    parked.remove(1);
+    updated(&db, &mut random, 2)?;
+    assert!(db.stats()?.retired_pages < stats.retired_pages);
+    assert!(parked.iter().all(|snapshot| snapshot.table("data").unwrap().iter().count() == 20_000));
+    assert_clean(&db);
+    Ok(())
+}
+
+#[test]
+fn the_file_shrinks_when_most_of_it_is_deleted() -> Result<()> {
+    let (_dir, db) = filled()?;
+    let full = db.stats()?.file_bytes;
+    db.update(|txn| txn.table("data")?.delete_range(100u64.to_be_bytes()..))?;
+    // What was just deleted is free for the commits after.
+    for _ in 0..3 {
+        db.update(|txn| (0..100u64).try_for_each(|i| txn.table("data")?.put(i.to_be_bytes(), [1; 100])))?;
+    }
+    let stats = db.stats()?;
+    assert!(stats.file_bytes * 10 < full, "{} bytes of {full}: {stats:?}", stats.file_bytes);
+    assert_eq!(stats.file_bytes, stats.pages * stats.page_size as u64);
+    assert_clean(&db);
+    Ok(())
+}
+
+#[test]
+fn a_reader_keeps_its_pages_while_the_file_shrinks() -> Result<()> {
+    let (_dir, db) = filled()?;
+    let parked = db.read()?;
+    for i in 0..5u64 {
+        db.update(|txn| txn.table("data")?.delete_range((i * 4000).to_be_bytes()..(i * 4000 + 3990).to_be_bytes()))?;
+        assert_eq!(parked.table("data")?.iter().count(), 20_000);
+    }
+    assert_clean(&db);
+    Ok(())
+}
+
+#[test]
+fn a_snapshot_shows_the_newest_commit_before_it_and_none_after() -> Result<()> {
+    let (_dir, db) = scratch(Durability::Durable);
+    let empty = db.read()?;
+    assert_eq!((empty.txnid().0, empty.table_names()?), (0, Vec::new()));
+    assert!(matches!(empty.table("t"), Err(Error::NoSuchTable { name }) if name == "t"));
+    assert!(empty.find_table("t", None)?.is_none());
+    db.update(|txn| txn.table("t")?.put("key", "one"))?;
+    let one = db.read()?;
+    db.update(|txn| txn.table("t")?.put("key", "two"))?;
+    assert_eq!(one.table("t")?.get("key")?, Some(&b"one"[..]));
+    assert_eq!(db.read()?.table("t")?.get("key")?, Some(&b"two"[..]));
+    assert_eq!(empty.table_names()?, Vec::<Vec<u8>>::new());
+    Ok(())
+}
+
+#[test]
+fn reset_lets_go_of_the_state_and_renew_takes_the_newest() -> Result<()> {
+    let (_dir, db) = scratch(Durability::Durable);
+    db.update(|txn| txn.table("t")?.put("key", "one"))?;
+    let mut snapshot = db.read()?;
+    db.update(|txn| txn.table("t")?.put("key", "two"))?;
+    snapshot.reset();
+    assert_eq!(db.readers()?, Vec::new());
+    assert!(matches!(snapshot.table("t"), Err(Error::Usage { .. })));
+    assert!(matches!(snapshot.table_names(), Err(Error::Usage { .. })));
+    assert!(matches!(snapshot.main_table(), Err(Error::Usage { .. })));
+    snapshot.renew()?;
+    assert_eq!(snapshot.table("t")?.get("key")?, Some(&b"two"[..]));
+    snapshot.renew()?;
+    assert_eq!(db.readers()?.len(), 1);
+    Ok(())
+}
+
+#[test]
+fn snapshots_go_from_thread_to_thread() -> Result<()> {
+    let (_dir, db) = scratch(Durability::Durable);
+    db.update(|txn| txn.table("t")?.put("key", "value"))?;
+    let snapshot = db.read_owned()?;
+    // The snapshot keeps the database open by itself.
+    assert!(matches!(db.close(), Err(Error::Usage { .. })));
+    let snapshot = std::thread::spawn(move || {
+        assert_eq!(snapshot.table("t").unwrap().get("key").unwrap(), Some(&b"value"[..]));
+        snapshot
+    });
+    let snapshot = snapshot.join().unwrap();
+    assert_eq!(snapshot.table("t")?.len(), 1);
+    Ok(())
+}
+
+#[test]
+fn a_thread_may_hold_any_number_of_snapshots() -> Result<()> {
+    let (_dir, db) = scratch(Durability::Relaxed);
+    let mut held: Vec<Snapshot<'_>> = Vec::new();
+    for i in 0..1000u64 {
+        db.update(|txn| txn.table("t")?.put("count", i.to_be_bytes()))?;
+        held.push(db.read()?);
+    }
+    assert_eq!(db.readers()?.len(), 1000);
+    for (i, snapshot) in held.iter().enumerate() {
+        assert_eq!(snapshot.table("t")?.get("count")?, Some(&(i as u64).to_be_bytes()[..]));
+    }
+    held.clear();
+    assert_eq!(db.readers()?, Vec::new());
+    assert_clean(&db);
+    Ok(())
+}
+
+#[test]
+fn writers_in_threads_take_turns() -> Result<()> {
+    let (_dir, db) = scratch(Durability::Relaxed);
+    std::thread::scope(|scope| {
+        for thread in 0..4 {
+            let db = db.clone();
+            scope.spawn(move || {
+                let (mut random, name) = (Random::new(), format!("writer {thread}"));
+                for _ in 0..200 {
+                    db.update(|txn| ledger::change(txn, &mut random, &name, 10)).unwrap();
+                }
+            });
+        }
+    });
+    let snapshot = db.read()?;
+    ledger::prove(&snapshot);
+    assert!((0..4).all(|thread| ledger::commits_of(&snapshot, &format!("writer {thread}")) == 200));
+    Ok(())
+}

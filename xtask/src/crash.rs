@@ -1,0 +1,81 @@
+//! `cargo xtask crash`: workloads and their crash images, as many as asked for.
+
+use std::process::ExitCode;
+use std::time::Instant;
+
+use duramen_sim::crash::{self, Tally};
+use indicatif::{ProgressBar, ProgressStyle};
+
+#[derive(clap::Args)]
+pub struct Arguments {
+    /// Images to judge in all
+    #[arg(long, default_value_t = 100_000)]
+    images: u64,
+    /// Seed of the first workload; the others follow
+    #[arg(long, default_value_t = 1)]
+    seed: u64,
+    /// Images of one workload, about
+    #[arg(long, default_value_t = 250)]
+    each: u64,
+    /// Judge this workload only (what a finding names)
+    #[arg(long)]
+    workload: Option<u64>,
+    /// Go on after a finding, up to this many
+    #[arg(long, default_value_t = 1)]
+    findings: u32,
+}
+
+pub fn run(arguments: &Arguments) -> ExitCode {
+    if let Some(seed) = arguments.workload {
+        return one(seed, arguments.each);
+    }
+    let bar = ProgressBar::new(arguments.images);
+    bar.set_style(style());
+    let (mut tally, mut findings, started) = (Tally::default(), 0, Instant::now());
+    let mut seed = arguments.seed;
+    while tally.images < arguments.images && findings < arguments.findings {
+        bar.set_message(format!("workload {seed}"));
+        match crash::workload(seed, arguments.each) {
+            Ok(more) => tally.add(more),
+            Err(finding) => {
+                findings += 1;
+                bar.suspend(|| eprintln!("FINDING in workload {finding}"));
+            }
+        }
+        bar.set_position(tally.images);
+        seed += 1;
+    }
+    bar.finish_and_clear();
+    say(tally, findings, started);
+    ExitCode::from(u8::from(findings > 0))
+}
+
+fn one(seed: u64, each: u64) -> ExitCode {
+    let started = Instant::now();
+    match crash::workload(seed, each) {
+        Ok(tally) => {
+            say(tally, 0, started);
+            ExitCode::SUCCESS
+        }
+        Err(finding) => {
+            eprintln!("FINDING in workload {finding}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+fn say(tally: Tally, findings: u32, started: Instant) {
+    println!(
+        "{} images of {} workloads in {:.1?}: {} held the newest state possible, {} the oldest; {findings} findings",
+        tally.images,
+        tally.workloads,
+        started.elapsed(),
+        tally.newest,
+        tally.oldest,
+    );
+}
+
+fn style() -> ProgressStyle {
+    let template = "{bar:30} {human_pos}/{human_len} images, {per_sec}, {eta} left, {msg}";
+    ProgressStyle::with_template(template).unwrap_or_else(|_| ProgressStyle::default_bar())
+}
