@@ -132,7 +132,7 @@ fn delete_range(table: &mut TableMut<'_>, args: &Args) -> Result<u64> {
     }
     let low = from.as_deref().map_or(Bound::Unbounded, Bound::Included);
     let high = to.as_deref().map_or(Bound::Unbounded, Bound::Excluded);
-    Ok(table.delete_range::<&[u8]>((low, high))?)
+    Ok(table.delete_range((low, high))?)
 }
 
 /// The first byte string after all that begin so; none if they go on to the end.

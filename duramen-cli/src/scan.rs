@@ -106,7 +106,7 @@ fn entries<'t>(table: &Table<'t>, args: &Args, meaning: Meaning) -> Result<Entri
         None => {
             let low = from.map_or(Bound::Unbounded, Bound::Included);
             let high = to.map_or(Bound::Unbounded, Bound::Excluded);
-            table.range::<Vec<u8>>((low, high))?
+            table.range((low, high))?
         }
     };
     Ok(if args.reverse { Box::new(iter.rev()) } else { Box::new(iter) })

@@ -48,6 +48,6 @@ pub use medium::Medium;
 pub use order::{Comparator, Order};
 pub use store::{CommitTimings, Durability, MediumLayer};
 pub use txn::{
-    Cursor, Duplicates, Iter, Keys, Put, Snapshot, Table, TableId, TableMut, TableOptions, TableStats, WriteCursor,
-    WriteTxn,
+    Cursor, Duplicates, Iter, KeyRange, Keys, Put, Snapshot, Table, TableId, TableMut, TableOptions, TableStats,
+    WriteCursor, WriteTxn,
 };

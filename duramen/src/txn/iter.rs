@@ -5,8 +5,9 @@
 //! A table without duplicates is walked leaf by leaf: inside a leaf a step is an index. A table with them is walked
 //! by two cursors.
 
-use std::ops::{Bound, RangeBounds};
+use std::ops::Bound;
 
+use super::key_range::KeyRange;
 use super::table::{Source, Table, on};
 use crate::error::Result;
 use crate::format::leaf::Leaf;
@@ -42,9 +43,9 @@ impl<'t> Iter<'t> {
         Iter::between(table, Bound::Unbounded, Bound::Unbounded).unwrap_or(Iter(Kind::Empty))
     }
 
-    pub(super) fn ranged<K: AsRef<[u8]>>(table: &Table<'t>, range: &impl RangeBounds<K>) -> Result<Iter<'t>> {
-        let owned = |bound: Bound<&K>| bound.map(|key| key.as_ref().to_vec());
-        let (low, high) = (owned(range.start_bound()), owned(range.end_bound()));
+    pub(super) fn ranged(table: &Table<'t>, range: &impl KeyRange) -> Result<Iter<'t>> {
+        let (low, high) = range.bounds();
+        let (low, high) = (low.map(<[u8]>::to_vec), high.map(<[u8]>::to_vec));
         if let (Bound::Included(a) | Bound::Excluded(a), Bound::Included(b) | Bound::Excluded(b)) = (&low, &high)
             && table.orders.key.cmp(a, b).is_gt()
         {

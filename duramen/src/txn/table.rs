@@ -1,9 +1,8 @@
 //! A table, for reading: in a snapshot, or in a write transaction as it stands.
 
-use std::ops::RangeBounds;
-
 use super::cursor::Cursor;
 use super::iter::{Iter, Keys};
+use super::key_range::KeyRange;
 use super::snapshot::Snapshot;
 use super::work::Work;
 use crate::error::Result;
@@ -146,7 +145,7 @@ impl<'t> Table<'t> {
     /// }
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
-    pub fn range<K: AsRef<[u8]>>(&self, range: impl RangeBounds<K>) -> Result<Iter<'t>> {
+    pub fn range(&self, range: impl KeyRange) -> Result<Iter<'t>> {
         Iter::ranged(self, &range)
     }
 

@@ -1,7 +1,6 @@
 //! A table of a write transaction.
 
-use std::ops::RangeBounds;
-
+use super::key_range::KeyRange;
 use super::table::{Source, Table, TableStats, stats_of};
 use super::update::{self, Mode, Put, Value};
 use super::work::Work;
@@ -59,7 +58,7 @@ impl<'t> TableMut<'t> {
     }
 
     /// The entries whose keys lie in a range.
-    pub fn range<K: AsRef<[u8]>>(&self, range: impl RangeBounds<K>) -> Result<Iter<'_>> {
+    pub fn range(&self, range: impl KeyRange) -> Result<Iter<'_>> {
         self.view().range(range)
     }
 
@@ -145,8 +144,8 @@ impl<'t> TableMut<'t> {
 
     /// Removes all keys in a range and returns how many entries that were. Whole subtrees go without their leaves
     /// being read.
-    pub fn delete_range<K: AsRef<[u8]>>(&mut self, range: impl RangeBounds<K>) -> Result<u64> {
-        let (low, high) = (range.start_bound().map(|k| k.as_ref()), range.end_bound().map(|k| k.as_ref()));
+    pub fn delete_range(&mut self, range: impl KeyRange) -> Result<u64> {
+        let (low, high) = range.bounds();
         update::delete_range(self.work, self.index(), low, high)
     }
 

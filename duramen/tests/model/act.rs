@@ -244,7 +244,7 @@ impl Both<'_, '_> {
 
     fn delete_range(&mut self, low: Edge, high: Edge) -> Outcome {
         let (low, high) = (self.bound(low), self.bound(high));
-        let deleted = self.txn.table_by_id(self.id)?.delete_range::<Vec<u8>>(bounds(&low, &high))?;
+        let deleted = self.txn.table_by_id(self.id)?.delete_range(bounds(&low, &high))?;
         prop_assert_eq!(deleted, self.table.delete_range(slice(&low), slice(&high)));
         Ok(())
     }

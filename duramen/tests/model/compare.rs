@@ -117,7 +117,7 @@ pub fn range(
     bits: u64,
 ) -> Outcome {
     let expected = table.between(low.as_ref().map(|k| &k[..]), high.as_ref().map(|k| &k[..]));
-    iterate(found.range::<Vec<u8>>((low, high))?, expected, bits)
+    iterate(found.range((low, high))?, expected, bits)
 }
 
 /// Walks a reader's cursor about.
