@@ -6,6 +6,7 @@
 
 use std::error::Error;
 
+/// The example; `tests/examples.rs` runs it too.
 pub fn main() -> Result<(), Box<dyn Error>> {
     let dir = tempfile::tempdir()?;
     let path = dir.path().join("people.dm");

@@ -8,6 +8,7 @@ use std::error::Error;
 
 use duramen::{Database, Duplicates, Put, TableOptions};
 
+/// The example; `tests/examples.rs` runs it too.
 pub fn main() -> Result<(), Box<dyn Error>> {
     let dir = tempfile::tempdir()?;
     let db = Database::open(dir.path().join("index.dm"))?;

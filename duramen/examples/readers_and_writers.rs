@@ -11,6 +11,7 @@ use duramen::{Database, Durability};
 
 const ACCOUNTS: u64 = 100;
 
+/// The example; `tests/examples.rs` runs it too.
 pub fn main() -> Result<(), Box<dyn Error>> {
     let dir = tempfile::tempdir()?;
     // Relaxed commits do not wait for the disk. A power cut may take the newest ones, back to the last checkpoint.

@@ -44,7 +44,8 @@ impl<'t> Iter<'t> {
     }
 
     pub(super) fn ranged(table: &Table<'t>, range: &impl KeyRange) -> Result<Iter<'t>> {
-        let (low, high) = (range.low().map(<[u8]>::to_vec), range.high().map(<[u8]>::to_vec));
+        let (low, high) = range.bounds();
+        let (low, high) = (low.map(<[u8]>::to_vec), high.map(<[u8]>::to_vec));
         if let (Bound::Included(a) | Bound::Excluded(a), Bound::Included(b) | Bound::Excluded(b)) = (&low, &high)
             && table.orders.key.cmp(a, b).is_gt()
         {

@@ -144,7 +144,8 @@ impl<'t> TableMut<'t> {
     /// Removes all keys in a range and returns how many entries that were. Whole subtrees go without their leaves
     /// being read.
     pub fn delete_range(&mut self, range: impl KeyRange) -> Result<u64> {
-        update::delete_range(self.work, self.index(), range.low(), range.high())
+        let (low, high) = range.bounds();
+        update::delete_range(self.work, self.index(), low, high)
     }
 
     /// Removes all entries and returns how many they were. (Of the main table: all tables too.)
