@@ -48,7 +48,9 @@ fn a_judge_finds_a_lost_commit_a_torn_page_and_a_wrong_state() {
     let mut life = Life::begin(profile.clone(), 3);
     life.live().unwrap();
     let mut platter = Platter::new(&[], Default::default());
-    life.disk.events().iter().for_each(|event| drop(platter.apply(event)));
+    life.disk.events().iter().for_each(|event| {
+        platter.apply(event);
+    });
     let image = platter.bytes(&platter.nth(0));
     let mut judge = Judge::new(life.states.clone(), profile.page_size);
     let depth = Depth { write: false, again: (0, 0) };
