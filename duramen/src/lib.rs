@@ -29,6 +29,8 @@ mod format;
 mod ids;
 mod map;
 mod medium;
+#[cfg(doctest)]
+mod misuse;
 mod order;
 mod os;
 mod pager;

@@ -119,13 +119,18 @@ impl Meta {
         out
     }
 
+    /// Whether a piece of a slot says that there was no commit yet.
+    pub(crate) fn is_first(slot: &[u8]) -> bool {
+        slot.starts_with(&MAGIC) && slot.get(48..56) == Some(&[0; 8])
+    }
+
     pub(crate) fn decode(slot: &[u8]) -> Result<Meta, Unusable> {
+        if !slot.starts_with(&MAGIC) {
+            return Err(Unusable::Foreign);
+        }
         let Some(slot) = slot.first_chunk::<SLOT_BYTES>() else {
             return Err(Unusable::Damaged(Damage("a meta page cut short")));
         };
-        if slot[..8] != MAGIC {
-            return Err(Unusable::Foreign);
-        }
         let word = |at: usize| u64::from_le_bytes(slot[at..at + 8].try_into().expect("eight bytes"));
         let short = |at: usize| u32::from_le_bytes(slot[at..at + 4].try_into().expect("four bytes"));
         if short(8) != VERSION || short(24) != 0 {

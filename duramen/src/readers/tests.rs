@@ -386,21 +386,3 @@ proptest! {
         }
     }
 }
-
-/// Not a check but a figure: `cargo test --release -p duramen --lib readers -- --ignored --nocapture`.
-#[test]
-#[ignore = "a measurement"]
-fn what_beginning_and_ending_a_read_costs() {
-    const PAIRS: u32 = 10_000_000;
-    let place = Place::new();
-    let shared = place.first(1);
-    for round in 0..5 {
-        let started = Instant::now();
-        for _ in 0..PAIRS {
-            let (slot, published) = shared.begin_read().unwrap();
-            std::hint::black_box(&published);
-            shared.end_read(slot);
-        }
-        println!("round {round}: {:.1} ns a pair", started.elapsed().as_nanos() as f64 / f64::from(PAIRS));
-    }
-}

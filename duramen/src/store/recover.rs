@@ -5,7 +5,7 @@
 use std::path::Path;
 
 use crate::error::{Error, Result};
-use crate::format::meta::{self, HEAD_BYTES, MAGIC, Meta, SLOT_BYTES, SLOTS, Unusable, VERSION};
+use crate::format::meta::{self, HEAD_BYTES, Meta, SLOT_BYTES, SLOTS, Unusable, VERSION};
 use crate::format::page::{self, Child, Kind};
 use crate::ids::{Extent, Pgno, Txnid};
 use crate::medium::Medium;
@@ -52,7 +52,7 @@ pub(crate) fn is_unborn(head: &[u8], file_bytes: u64, usable: &Result<Vec<(usize
             let bytes = head.get(slot * SLOT_BYTES..).unwrap_or(&[]);
             let bytes = &bytes[..bytes.len().min(SLOT_BYTES)];
             let blank = bytes.iter().take(512).all(|&b| b == 0);
-            blank || (bytes.starts_with(&MAGIC) && matches!(Meta::decode(bytes), Err(Unusable::Damaged(_))))
+            blank || (Meta::is_first(bytes) && matches!(Meta::decode(bytes), Err(Unusable::Damaged(_))))
         })
 }
 
@@ -61,6 +61,8 @@ fn what_it_is(head: &[u8]) -> &'static str {
     const LMDB_MAGIC: [u8; 4] = 0xBEEF_C0DEu32.to_le_bytes();
     if head.get(16..20) == Some(&LMDB_MAGIC) || head.get(24..28) == Some(&LMDB_MAGIC) {
         "it is an LMDB file; convert it with `mdb_dump -a FILE | duramen load NEW`"
+    } else if head.is_empty() {
+        "it is empty"
     } else if head.starts_with(b"SQLite format 3") {
         "it is an SQLite file"
     } else if head.iter().all(|&b| b == 0) {

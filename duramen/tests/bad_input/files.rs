@@ -1,0 +1,205 @@
+//! Files that are not a database, or no longer a whole one.
+
+use std::fs;
+use std::os::unix::fs::FileExt;
+
+use duramen::{Database, Error, Options, Result};
+
+use crate::{assert_clean, closed, scratch};
+
+/// Opens a file with this content, which must fail; the error, and that the file is as it was.
+fn open_bytes(bytes: &[u8]) -> Error {
+    let (_dir, path) = scratch();
+    fs::write(&path, bytes).unwrap();
+    let error = Database::open(&path).expect_err("no database");
+    assert!(fs::read(&path).unwrap() == bytes, "the file was changed");
+    assert!(error.to_string().contains(&path), "{error}");
+    error
+}
+
+fn overwrite(path: &str, at: u64, bytes: &[u8]) {
+    fs::OpenOptions::new().write(true).open(path).unwrap().write_all_at(bytes, at).unwrap();
+}
+
+fn cut(path: &str, bytes: u64) {
+    fs::OpenOptions::new().write(true).open(path).unwrap().set_len(bytes).unwrap();
+}
+
+#[test]
+fn another_programs_file_is_not_a_database_and_stays_as_it_is() {
+    for bytes in [&b"x"[..], b"Dear diary,", &[0xA5; 100_000], "text\n".repeat(5000).as_bytes()] {
+        assert!(matches!(open_bytes(bytes), Error::NotADatabase { .. }));
+    }
+}
+
+#[test]
+fn an_lmdb_file_is_known_as_one_and_the_way_out_is_told() {
+    // The magic number stands behind the page header, which is 16 bytes long, or 24 in newer versions.
+    for at in [16, 24] {
+        let mut file = vec![0; 40_960];
+        file[at..at + 4].copy_from_slice(&0xBEEF_C0DEu32.to_le_bytes());
+        file[at + 4] = 1;
+        let error = open_bytes(&file);
+        assert!(matches!(error, Error::NotADatabase { .. }));
+        let text = error.to_string();
+        assert!(text.contains("LMDB") && text.contains("mdb_dump") && text.contains("duramen load"), "{text}");
+    }
+}
+
+#[test]
+fn an_sqlite_file_is_known_as_one() {
+    let mut file = vec![0; 8192];
+    file[..16].copy_from_slice(b"SQLite format 3\0");
+    assert!(open_bytes(&file).to_string().contains("SQLite"));
+}
+
+#[test]
+fn an_empty_file_becomes_a_database() -> Result<()> {
+    let (_dir, path) = scratch();
+    fs::write(&path, b"").unwrap();
+    let db = Database::open(&path)?;
+    db.update(|txn| txn.table("t")?.put("key", "value"))?;
+    assert_clean(&db);
+    Ok(())
+}
+
+#[test]
+fn an_empty_file_stays_empty_if_nothing_may_be_created() {
+    let (_dir, path) = scratch();
+    fs::write(&path, b"").unwrap();
+    for options in [Options::new().create(false), Options::new().read_only(true)] {
+        assert!(matches!(options.open(&path), Err(Error::NotADatabase { .. })));
+        assert_eq!(fs::metadata(&path).unwrap().len(), 0);
+    }
+}
+
+#[test]
+fn a_missing_file_is_created_only_if_it_may_be() {
+    let (_dir, path) = scratch();
+    for options in [Options::new().create(false), Options::new().read_only(true)] {
+        let error = options.open(&path).expect_err("no file");
+        assert!(matches!(&error, Error::File { source, .. } if source.kind() == std::io::ErrorKind::NotFound));
+        assert!(error.to_string().contains(&path), "{error}");
+        assert!(!fs::exists(&path).unwrap() && !fs::exists(format!("{path}-lock")).unwrap());
+    }
+}
+
+#[test]
+fn a_directory_is_not_a_database() {
+    let (dir, _) = scratch();
+    for options in [Options::new(), Options::new().read_only(true)] {
+        let error = options.open(dir.path()).expect_err("a directory");
+        assert!(error.to_string().contains("directory"), "{error}");
+        assert_eq!(fs::read_dir(dir.path()).unwrap().count(), 0, "something was left in it");
+    }
+}
+
+#[test]
+fn a_missing_directory_is_named() {
+    let (dir, _) = scratch();
+    let path = dir.path().join("missing/people.dm");
+    let error = Database::open(&path).expect_err("no such directory");
+    assert!(matches!(&error, Error::File { source, .. } if source.kind() == std::io::ErrorKind::NotFound));
+    assert!(error.to_string().contains("missing/people.dm"), "{error}");
+}
+
+#[test]
+fn a_newer_version_is_refused_with_its_number() -> Result<()> {
+    let (_dir, path) = closed()?;
+    for slot in 0..4 {
+        overwrite(&path, slot * 4096 + 8, &9u32.to_le_bytes());
+    }
+    let error = Database::open(&path).expect_err("a newer version");
+    assert!(matches!(error, Error::TooNew { found: 9, supported: 1, .. }));
+    assert!(error.to_string().contains("newer"), "{error}");
+    Ok(())
+}
+
+#[test]
+fn features_that_must_not_be_ignored_are_refused() -> Result<()> {
+    let (_dir, path) = closed()?;
+    for slot in 0..4 {
+        overwrite(&path, slot * 4096 + 24, &0x40u32.to_le_bytes());
+    }
+    let error = Database::open(&path).expect_err("an unknown feature");
+    assert!(matches!(error, Error::TooNew { features: 0x40, .. }));
+    Ok(())
+}
+
+#[test]
+fn a_truncated_file_is_never_read_past_its_end() -> Result<()> {
+    let (_dir, path) = closed()?;
+    let whole = fs::read(&path).unwrap();
+    for length in (0..whole.len() as u64).step_by(2048).skip(1) {
+        fs::write(&path, &whole).unwrap();
+        cut(&path, length);
+        let error = Database::open(&path).map(drop).expect_err("a truncated file");
+        let told = matches!(error, Error::Truncated { found, .. } if found == length);
+        // With its meta pages cut off it is not even that.
+        let unknown = length < 16384 && matches!(error, Error::Corrupt { .. } | Error::NotADatabase { .. });
+        assert!(told || unknown, "{length} of {} bytes: {error}", whole.len());
+        assert_eq!(fs::metadata(&path).unwrap().len(), length, "the file was changed");
+    }
+    Ok(())
+}
+
+#[test]
+fn a_file_truncated_under_an_open_handle_is_noticed_by_the_next_reader() -> Result<()> {
+    let (_dir, path) = closed()?;
+    let db = Database::open(&path)?;
+    cut(&path, 20_000);
+    assert!(matches!(db.read().map(drop), Err(Error::Truncated { found: 20_000, .. })));
+    assert!(matches!(db.begin_write().map(drop), Err(Error::Truncated { found: 20_000, .. })));
+    Ok(())
+}
+
+#[test]
+fn one_damaged_meta_page_is_survived() -> Result<()> {
+    for slot in 0..4 {
+        let (_dir, path) = closed()?;
+        overwrite(&path, slot * 4096 + 60, &[0xFF; 8]);
+        // The newest commit's meta page may be the damaged one: then an older commit is all there is.
+        let opened = Database::open(&path);
+        match opened {
+            Ok(db) => assert!(db.read()?.table("t")?.len() >= 800),
+            Err(error) => assert!(matches!(error, Error::Corrupt { .. }), "{error}"),
+        }
+    }
+    Ok(())
+}
+
+#[test]
+fn four_damaged_meta_pages_are_not() -> Result<()> {
+    let (_dir, path) = closed()?;
+    for slot in 0..4 {
+        overwrite(&path, slot * 4096 + 60, &[0xFF; 8]);
+    }
+    let error = Database::open(&path).expect_err("no meta page is left");
+    assert!(matches!(error, Error::Corrupt { .. }), "{error}");
+    Ok(())
+}
+
+#[test]
+fn a_damaged_page_is_named_when_it_is_read_and_by_the_check() -> Result<()> {
+    let (_dir, path) = closed()?;
+    let pages = fs::metadata(&path).unwrap().len() / 4096;
+    let mut named = 0;
+    for page in 4..pages {
+        let (_dir, path) = closed()?;
+        overwrite(&path, page * 4096 + 200, &[0xEE; 16]);
+        let Ok(db) = Database::open(&path) else { continue };
+        let snapshot = db.read()?;
+        let read = snapshot.table("t").and_then(|table| table.iter().try_for_each(|item| item.map(drop)));
+        if let Err(error) = read {
+            assert!(matches!(error, Error::Corrupt { page: named, .. } if named.0 == page), "{error}");
+            let findings = db.check(|_, _| {})?.findings;
+            assert!(
+                findings.iter().any(|finding| finding.contains(&format!("page {page} is damaged"))),
+                "{findings:?}"
+            );
+            named += 1;
+        }
+    }
+    assert!(named > 10, "{named} of {pages} pages were in use");
+    Ok(())
+}

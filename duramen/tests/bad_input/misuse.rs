@@ -1,0 +1,353 @@
+//! What a program may ask for that cannot be: a typed error, and the transaction goes on where it can.
+
+use duramen::{Database, Duplicates, Error, Options, Order, Put, Result, TableOptions};
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use tempfile::TempDir;
+
+use crate::{assert_clean, scratch};
+
+fn open() -> (TempDir, Database) {
+    let (dir, path) = scratch();
+    (dir, Database::open(path).unwrap())
+}
+
+fn is_bad_table<T>(result: Result<T>) -> bool {
+    matches!(result, Err(Error::BadTable))
+}
+
+fn is_incompatible<T>(result: Result<T>) -> bool {
+    matches!(result, Err(Error::Incompatible { .. }))
+}
+
+fn is_usage<T>(result: Result<T>) -> bool {
+    matches!(result, Err(Error::Usage { .. }))
+}
+
+#[test]
+fn impossible_page_sizes_are_refused() {
+    let (_dir, path) = scratch();
+    for bytes in [0, 1, 2048, 4095, 5000, 12288, 131_072, usize::MAX] {
+        assert!(is_usage(Options::new().page_size(bytes).open(&path)), "{bytes}");
+    }
+    assert!(!std::fs::exists(&path).unwrap());
+}
+
+#[test]
+fn an_existing_file_keeps_its_page_size() -> Result<()> {
+    let (_dir, path) = scratch();
+    Options::new().page_size(8192).open(&path)?.update(|txn| txn.table("t")?.put("key", "value"))?;
+    let db = Options::new().page_size(32768).open(&path)?;
+    assert_eq!(db.stats()?.page_size, 8192);
+    Ok(())
+}
+
+#[test]
+fn keys_that_are_too_long_are_refused_and_the_longest_are_not() -> Result<()> {
+    for (page_size, max) in [(4096, 1024), (16384, 4096), (65536, 16383)] {
+        let (_dir, path) = scratch();
+        let db = Options::new().page_size(page_size).open(&path)?;
+        assert_eq!(db.key_bytes_max(), max);
+        let mut txn = db.begin_write()?;
+        let mut table = txn.table("t")?;
+        let too_long = vec![b'k'; max + 1];
+        let refused = table.put(&too_long, "value");
+        assert!(matches!(refused, Err(Error::KeyLength { bytes, max: most, .. }) if bytes == max + 1 && most == max));
+        assert!(table.insert(&too_long, "").is_err() && table.append(&too_long, "").is_err());
+        assert!(table.reserve(&too_long, 1).is_err() && table.replace(&too_long, "").is_err());
+        // Asking for such a key is no mistake: it is not there.
+        assert_eq!(table.get(&too_long)?, None);
+        assert!(!table.delete(&too_long)?);
+        assert_eq!(table.delete_range(&too_long[..]..)?, 0);
+        table.put(&too_long[1..], "value")?;
+        assert_eq!(table.get(&too_long[1..])?, Some(&b"value"[..]));
+        txn.commit()?;
+        assert_clean(&db);
+    }
+    Ok(())
+}
+
+#[test]
+fn duplicates_that_are_too_long_are_refused() -> Result<()> {
+    let (_dir, db) = open();
+    db.update(|txn| {
+        let mut table = txn.table_with("t", &TableOptions::new().duplicates(Duplicates::sorted()))?;
+        let too_long = [b'v'; 1025];
+        assert!(matches!(table.put("key", too_long), Err(Error::ValueLength { bytes: 1025, max: 1024, .. })));
+        assert!(!table.delete_duplicate("key", too_long)?);
+        table.put("key", &too_long[1..])?;
+        assert!(!table.view().contains("key", too_long)?);
+        Ok(())
+    })
+}
+
+#[test]
+fn fixed_size_duplicates_have_the_size_of_the_first() -> Result<()> {
+    let (_dir, db) = open();
+    let options = TableOptions::new().duplicates(Duplicates::sorted().fixed_size());
+    db.update(|txn| {
+        let mut table = txn.table_with("t", &options)?;
+        assert!(matches!(table.put("key", ""), Err(Error::ValueLength { bytes: 0, min: 1, .. })));
+        table.put("key", "four")?;
+        assert!(matches!(table.put("key", "three"), Err(Error::ValueLength { bytes: 5, min: 4, max: 4 })));
+        Ok(())
+    })?;
+    db.update(|txn| {
+        let mut table = txn.table_with("t", &options)?;
+        assert!(matches!(table.put("other", "three"), Err(Error::ValueLength { bytes: 5, min: 4, max: 4 })));
+        assert_eq!(table.stats().item_bytes, 4);
+        Ok(())
+    })
+}
+
+#[test]
+fn integers_have_four_or_eight_bytes() -> Result<()> {
+    let (_dir, db) = open();
+    db.update(|txn| {
+        let mut keys = txn.table_with("keys", &TableOptions::new().order(Order::Native))?;
+        for bytes in [0, 1, 3, 5, 7, 9, 1000] {
+            assert!(matches!(keys.put(vec![1; bytes], ""), Err(Error::KeyLength { min: 4, max: 8, .. })));
+            assert_eq!(keys.get(vec![1; bytes])?, None);
+            assert_eq!(keys.range(vec![1; bytes]..)?.count(), 0);
+        }
+        let mut values = txn.table_with("values", &TableOptions::new().duplicates(Duplicates::integers()))?;
+        for bytes in [1, 3, 5, 7, 9, 1000] {
+            assert!(matches!(values.put("key", vec![1; bytes]), Err(Error::ValueLength { min: 4, max: 8, .. })));
+        }
+        Ok(())
+    })
+}
+
+#[test]
+fn a_refused_operation_changes_nothing_and_the_transaction_goes_on() -> Result<()> {
+    let (_dir, db) = open();
+    let mut txn = db.begin_write()?;
+    let mut table = txn.table("t")?;
+    table.put("b", "value")?;
+    assert!(table.put([0; 2000], "").is_err());
+    assert!(matches!(table.append("a", "value"), Err(Error::AppendOrder)));
+    assert!(matches!(table.append("b", "value"), Err(Error::AppendOrder)));
+    assert!(is_incompatible(table.delete_duplicate("b", "value")));
+    assert_eq!(table.insert("b", "other")?, Put::Exists);
+    assert!(!table.compare_and_swap("b", None, Some(b"other"))?);
+    txn.commit()?;
+    let snapshot = db.read()?;
+    assert_eq!(snapshot.table("t")?.get("b")?, Some(&b"value"[..]));
+    assert_eq!(snapshot.table("t")?.len(), 1);
+    assert_clean(&db);
+    Ok(())
+}
+
+#[test]
+fn a_table_opened_with_other_options_says_what_it_has() -> Result<()> {
+    let (_dir, db) = open();
+    let sorted = TableOptions::new().duplicates(Duplicates::sorted());
+    let others = [
+        TableOptions::new(),
+        sorted.clone().order(Order::Reversed),
+        TableOptions::new().duplicates(Duplicates::reversed()),
+        TableOptions::new().duplicates(Duplicates::sorted().fixed_size()),
+    ];
+    db.update(|txn| txn.table_with("t", &sorted)?.put("key", "value"))?;
+    for other in &others {
+        let error = db.update(|txn| txn.table_with("t", other).map(drop)).expect_err("other options");
+        assert!(matches!(&error, Error::TableOptions { name, .. } if name == "t"), "{error}");
+        assert!(error.to_string().contains("bytewise duplicates"), "{error}");
+        assert!(db.read()?.table_with("t", other).is_err());
+    }
+    // Without options it is opened as what it is.
+    assert_eq!(db.read()?.table("t")?.stats().duplicates, Some("bytes"));
+    Ok(())
+}
+
+#[test]
+fn a_custom_order_must_bring_its_function() -> Result<()> {
+    let (_dir, db) = open();
+    let options = TableOptions::new().order(Order::Custom(std::sync::Arc::new(|a, b| b.cmp(a))));
+    db.update(|txn| txn.table_with("t", &options)?.put("key", "value"))?;
+    let error = db.read()?.table("t").map(drop).expect_err("no function");
+    assert!(error.to_string().contains("comparison function"), "{error}");
+    assert!(db.update(|txn| txn.table("t").map(drop)).is_err());
+    assert_eq!(db.read()?.table_with("t", &options)?.len(), 1);
+    // It can be dropped without.
+    db.update(|txn| txn.drop_table("t").map(|dropped| assert!(dropped)))?;
+    assert_clean(&db);
+    Ok(())
+}
+
+#[test]
+fn a_handle_is_of_no_use_after_its_table_was_dropped() -> Result<()> {
+    let (_dir, db) = open();
+    let mut txn = db.begin_write()?;
+    let id = txn.open_table("t", None)?;
+    txn.put(id, "key", "value")?;
+    let mut cursor = txn.cursor(id)?;
+    cursor.first(&txn)?;
+    assert!(txn.drop_table("t")?);
+    assert!(is_bad_table(txn.put(id, "key", "value")));
+    assert!(is_bad_table(txn.get(id, "key")));
+    assert!(is_bad_table(txn.view(id)) && is_bad_table(txn.cursor(id)));
+    assert!(is_bad_table(txn.table_by_id(id)));
+    assert!(is_bad_table(cursor.current(&txn)));
+    assert!(is_bad_table(cursor.clone().delete(&mut txn)));
+    // A new table of the name is another table.
+    txn.table("t")?.put("key", "new")?;
+    assert!(is_bad_table(txn.get(id, "key")) && is_bad_table(cursor.next(&txn)));
+    txn.commit()
+}
+
+#[test]
+fn a_handle_is_of_no_use_in_another_transaction() -> Result<()> {
+    let (_dir, db) = open();
+    let (_other_dir, other_db) = open();
+    let mut txn = db.begin_write()?;
+    let id = txn.open_table("t", None)?;
+    txn.put(id, "key", "value")?;
+    let mut cursor = txn.cursor(id)?;
+    cursor.first(&txn)?;
+    let main = txn.main_table();
+    // The next transaction has the same number, and its first table the same place.
+    txn.abort();
+    for mut txn in [db.begin_write()?, other_db.begin_write()?] {
+        txn.open_table("other", None)?;
+        assert!(is_bad_table(txn.get(id, "key")) && is_bad_table(txn.put(id, "key", "value")));
+        assert!(is_bad_table(txn.table_by_id(main)));
+        assert!(is_bad_table(cursor.current(&txn)) && is_bad_table(cursor.next(&txn)));
+        assert!(is_bad_table(cursor.put(&mut txn, "key", "value")));
+    }
+    Ok(())
+}
+
+#[test]
+fn a_handle_made_in_a_child_that_was_aborted_is_of_no_use() -> Result<()> {
+    let (_dir, db) = open();
+    let mut txn = db.begin_write()?;
+    let mut child = txn.child()?;
+    let id = child.open_table("t", None)?;
+    child.put(id, "key", "value")?;
+    child.abort();
+    assert!(is_bad_table(txn.get(id, "key")));
+    txn.table("u")?.put("key", "other")?;
+    assert!(is_bad_table(txn.get(id, "key")));
+    let mut child = txn.child()?;
+    let id = child.open_table("t", None)?;
+    child.put(id, "key", "value")?;
+    child.commit()?;
+    assert_eq!(txn.get(id, "key")?, Some(&b"value"[..]));
+    Ok(())
+}
+
+#[test]
+fn nesting_levels_that_were_not_begun_cannot_be_ended() -> Result<()> {
+    let (_dir, db) = open();
+    let mut txn = db.begin_write()?;
+    txn.table("t")?.put("key", "value")?;
+    assert!(is_usage(txn.commit_nested()) && is_usage(txn.abort_nested()));
+    let mut child = txn.child()?;
+    child.table("t")?.put("child", "value")?;
+    // A child's own level is not one of those.
+    assert!(is_usage(child.commit_nested()) && is_usage(child.abort_nested()));
+    child.begin_nested()?;
+    child.table("t")?.put("grandchild", "value")?;
+    child.abort_nested()?;
+    assert!(is_usage(child.abort_nested()));
+    child.abort();
+    assert_eq!(txn.table("t")?.len(), 1);
+    txn.begin_nested()?;
+    txn.begin_nested()?;
+    txn.table("t")?.put("nested", "value")?;
+    // What was not ended is kept by the commit of the whole.
+    txn.commit()?;
+    assert_eq!(db.read()?.table("t")?.len(), 2);
+    Ok(())
+}
+
+#[test]
+fn the_main_table_guards_the_records_of_the_others() -> Result<()> {
+    let (_dir, db) = open();
+    db.update(|txn| txn.table("t")?.put("key", "value"))?;
+    let mut txn = db.begin_write()?;
+    let main = txn.main_table();
+    assert!(is_incompatible(txn.put(main, "t", "not a table")));
+    assert!(is_incompatible(txn.table_by_id(main)?.delete("t")));
+    assert!(is_incompatible(txn.table_by_id(main)?.delete_range::<&[u8]>(..)));
+    txn.put(main, "ordinary", "value")?;
+    assert!(is_incompatible(txn.table("ordinary").map(drop)));
+    txn.commit()?;
+    let snapshot = db.read()?;
+    assert_eq!(snapshot.table_names()?, [b"t"]);
+    assert_eq!(snapshot.main_table()?.get("ordinary")?, Some(&b"value"[..]));
+    assert!(is_incompatible(snapshot.table("ordinary").map(drop)));
+    assert_clean(&db);
+    Ok(())
+}
+
+#[test]
+fn table_names_have_the_lengths_of_keys() -> Result<()> {
+    let (_dir, db) = open();
+    let mut txn = db.begin_write()?;
+    assert!(matches!(txn.table("").map(drop), Err(Error::KeyLength { bytes: 0, min: 1, .. })));
+    assert!(matches!(txn.table([b'n'; 1025]).map(drop), Err(Error::KeyLength { bytes: 1025, .. })));
+    txn.table([b'n'; 1024])?.put("key", "value")?;
+    assert!(matches!(txn.rename_table([b'n'; 1024], ""), Err(Error::KeyLength { .. })));
+    assert!(!txn.rename_table("missing", "other")?);
+    assert!(!txn.drop_table("missing")?);
+    txn.commit()?;
+    assert_eq!(db.read()?.table([b'n'; 1024])?.len(), 1);
+    Ok(())
+}
+
+#[test]
+fn renaming_onto_a_table_is_refused() -> Result<()> {
+    let (_dir, db) = open();
+    let mut txn = db.begin_write()?;
+    txn.table("a")?.put("key", "a")?;
+    txn.table("b")?.put("key", "b")?;
+    for to in ["b", "a"] {
+        assert!(matches!(txn.rename_table("a", to), Err(Error::TableExists { name }) if name == to));
+    }
+    txn.commit()?;
+    assert_eq!(db.read()?.table("a")?.get("key")?, Some(&b"a"[..]));
+    Ok(())
+}
+
+#[test]
+fn statistics_and_checks_can_be_asked_for_in_the_middle_of_a_write() -> Result<()> {
+    let (_dir, db) = open();
+    db.update(|txn| txn.table("t")?.put("key", "value"))?;
+    let mut txn = db.begin_write()?;
+    txn.table("t")?.put("more", "value")?;
+    assert_eq!(db.stats()?.txnid.0, 1);
+    assert_clean(&db);
+    assert_eq!(db.readers()?, Vec::new());
+    txn.commit()
+}
+
+#[test]
+fn inverted_and_empty_ranges_are_empty() -> Result<()> {
+    let (_dir, db) = open();
+    db.update(|txn| {
+        let mut table = txn.table("t")?;
+        ["a", "b", "c"].iter().try_for_each(|key| table.put(key, ""))?;
+        assert_eq!(table.range("c".."a")?.count(), 0);
+        assert_eq!(table.range("b".."b")?.count(), 0);
+        assert_eq!(table.delete_range("c".."a")?, 0);
+        assert_eq!(table.delete_range("b".."b")?, 0);
+        assert_eq!(table.delete_range("b"..="b")?, 1);
+        Ok(())
+    })
+}
+
+#[test]
+fn a_closure_that_fails_leaves_nothing() -> Result<()> {
+    let (_dir, db) = open();
+    let failed: Result<()> = db.update(|txn| {
+        txn.table("t")?.put("key", "value")?;
+        Err(Error::ReadOnly)
+    });
+    assert!(matches!(failed, Err(Error::ReadOnly)));
+    assert_eq!(db.read()?.table_names()?, Vec::<Vec<u8>>::new());
+    let panicking = || db.update::<()>(|_| panic!("the caller's own fault"));
+    assert!(catch_unwind(AssertUnwindSafe(panicking)).is_err());
+    db.try_begin_write()?;
+    Ok(())
+}

@@ -1,0 +1,182 @@
+//! Files, directories and media that may not be written, or not even read.
+//!
+//! # Safety
+//! `setuid` and `mount` change the process they are called in, so that is one of its own (see `roles`). They touch no
+//! memory of ours.
+#![allow(unsafe_code)]
+
+use std::fs::{self, Permissions};
+use std::os::unix::fs::PermissionsExt;
+use std::path::Path;
+
+use duramen::{Database, Error, Options, Result};
+
+use crate::roles::{self, start};
+use crate::{closed, scratch};
+
+fn chmod(path: impl AsRef<Path>, mode: u32) {
+    fs::set_permissions(path, Permissions::from_mode(mode)).unwrap();
+}
+
+/// Gives up the rights of root, for which nothing is forbidden; false if this is not root.
+fn become_nobody() {
+    // SAFETY: see the module's head.
+    if unsafe { libc::geteuid() } == 0 {
+        // SAFETY: as above.
+        let changed = unsafe {
+            libc::setgroups(0, std::ptr::null()) == 0 && libc::setgid(65534) == 0 && libc::setuid(65534) == 0
+        };
+        assert!(changed);
+    }
+}
+
+fn is_denied<T>(result: Result<T>) -> bool {
+    match result {
+        Err(Error::File { source, path, .. }) => {
+            assert!(path.is_absolute());
+            source.kind() == std::io::ErrorKind::PermissionDenied
+        }
+        _ => false,
+    }
+}
+
+fn assert_readable(db: &Database) -> Result<()> {
+    assert_eq!(db.read()?.table("t")?.len(), 1000);
+    assert_eq!(db.check(|_, _| {})?.findings, Vec::<String>::new());
+    assert_eq!(db.stats()?.page_size, 4096);
+    assert!(matches!(db.begin_write(), Err(Error::ReadOnly)));
+    assert!(matches!(db.update(|_| Ok(())), Err(Error::ReadOnly)));
+    Ok(())
+}
+
+/// Role: what somebody without rights may do.
+#[test]
+fn role_nobody() -> Result<()> {
+    let Some(arguments) = roles::arguments("permissions::role_nobody") else { return Ok(()) };
+    let [path, what] = &arguments[..] else { panic!("{arguments:?}") };
+    become_nobody();
+    let read_only = || Options::new().read_only(true).open(path);
+    match what.as_str() {
+        "nothing" => assert!(is_denied(Database::open(path)) && is_denied(read_only())),
+        "read" => {
+            assert!(is_denied(Database::open(path)));
+            assert_readable(&read_only()?)?;
+        }
+        "no entry" => assert!(is_denied(Database::open(path)) && is_denied(read_only())),
+        "create" => assert!(is_denied(Database::open(path))),
+        _ => panic!("{what}"),
+    }
+    roles::say("all well");
+    Ok(())
+}
+
+fn as_nobody(path: &str, what: &str) {
+    let mut role = start("permissions::role_nobody", &[path, what]);
+    role.expect("all well");
+    role.finish();
+}
+
+#[test]
+fn a_file_that_may_not_be_read_is_named() -> Result<()> {
+    let (dir, path) = closed()?;
+    chmod(dir.path(), 0o755);
+    chmod(&path, 0o600);
+    as_nobody(&path, "nothing");
+    Ok(())
+}
+
+#[test]
+fn a_file_that_may_only_be_read_opens_for_reading() -> Result<()> {
+    // With the lock file of somebody else, which may not be written either, and without any.
+    for lock_file in [true, false] {
+        let (dir, path) = closed()?;
+        chmod(dir.path(), 0o755);
+        chmod(&path, 0o644);
+        if !lock_file {
+            fs::remove_file(format!("{path}-lock")).unwrap();
+        }
+        as_nobody(&path, "read");
+    }
+    Ok(())
+}
+
+#[test]
+fn a_directory_that_may_not_be_entered_is_told() -> Result<()> {
+    let (dir, path) = closed()?;
+    chmod(dir.path(), 0o700);
+    as_nobody(&path, "no entry");
+    Ok(())
+}
+
+#[test]
+fn a_directory_that_may_not_be_written_takes_no_new_database() {
+    let (dir, path) = scratch();
+    chmod(dir.path(), 0o755);
+    as_nobody(&path, "create");
+    assert_eq!(fs::read_dir(dir.path()).unwrap().count(), 0);
+}
+
+#[test]
+fn a_new_file_has_the_permissions_that_were_asked_for() -> Result<()> {
+    let (_dir, path) = scratch();
+    Options::new().mode(0o600).open(&path)?;
+    for file in [path.clone(), format!("{path}-lock")] {
+        assert_eq!(fs::metadata(&file).unwrap().permissions().mode() & 0o777, 0o600, "{file}");
+    }
+    Ok(())
+}
+
+#[test]
+fn opened_for_reading_only_nothing_is_written() -> Result<()> {
+    let (_dir, path) = closed()?;
+    let before = fs::read(&path).unwrap();
+    let db = Options::new().read_only(true).open(&path)?;
+    assert_readable(&db)?;
+    assert!(matches!(db.checkpoint(), Err(Error::ReadOnly)));
+    db.close()?;
+    assert!(fs::read(&path).unwrap() == before);
+    Ok(())
+}
+
+/// Role: reads a database on a filesystem that is mounted read-only, in a namespace of its own.
+#[test]
+fn role_read_only_medium() -> Result<()> {
+    let Some(arguments) = roles::arguments("permissions::role_read_only_medium") else { return Ok(()) };
+    let [dir, path] = &arguments[..] else { panic!("{arguments:?}") };
+    let target = std::ffi::CString::new(dir.as_str()).unwrap();
+    let none = std::ptr::null();
+    // SAFETY: see the module's head; the strings end with a zero.
+    let mounted = unsafe {
+        libc::unshare(libc::CLONE_NEWNS) == 0
+            && libc::mount(none, c"/".as_ptr(), none, libc::MS_REC | libc::MS_PRIVATE, none.cast()) == 0
+            && libc::mount(target.as_ptr(), target.as_ptr(), none, libc::MS_BIND, none.cast()) == 0
+            && libc::mount(none, target.as_ptr(), none, libc::MS_BIND | libc::MS_REMOUNT | libc::MS_RDONLY, none.cast())
+                == 0
+    };
+    if !mounted {
+        roles::say("may not mount");
+        return Ok(());
+    }
+    let refused = Database::open(path).expect_err("a read-only medium");
+    assert!(refused.to_string().contains(path), "{refused}");
+    let db = Options::new().read_only(true).open(path)?;
+    assert_readable(&db)?;
+    roles::say("all well");
+    Ok(())
+}
+
+#[test]
+fn a_read_only_medium_opens_for_reading() -> Result<()> {
+    for lock_file in [true, false] {
+        let (dir, path) = closed()?;
+        if !lock_file {
+            fs::remove_file(format!("{path}-lock")).unwrap();
+        }
+        let mut role = start("permissions::role_read_only_medium", &[dir.path().to_str().unwrap(), &path]);
+        let said = role.next().unwrap();
+        // Only root may mount, and not in every container.
+        assert!(said == "all well" || said == "may not mount", "{said}");
+        role.finish();
+    }
+    Ok(())
+}
