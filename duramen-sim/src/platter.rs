@@ -6,7 +6,7 @@
 //! The rule: what was written before the last completed flush is there. Of what came after, each sector has any of the
 //! contents that it had since, independently of all others (so writes are lost, reordered and torn), and the file has
 //! any of the lengths that it had since; sectors of a length that came without its data are zeros. After a failed
-//! flush, what it should have flushed stays uncertain until it is written again and flushed.
+//! flush, the sectors that it should have flushed stay uncertain until they are written again and flushed.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::RangeInclusive;
@@ -69,8 +69,8 @@ impl Allowed {
 pub struct Platter {
     flushed: Vec<u8>,
     pending: BTreeMap<u64, Vec<Version>>,
-    /// Lengths since the last flush, after the flushed one, and whether a flush of it failed.
-    lengths: Vec<(u64, bool)>,
+    /// Lengths since the last flush, after the flushed one.
+    lengths: Vec<u64>,
     writes: u32,
     allowed: Allowed,
 }
@@ -94,7 +94,7 @@ impl Platter {
     }
 
     fn length(&self) -> u64 {
-        self.lengths.last().map_or(self.flushed.len() as u64, |&(length, _)| length)
+        self.lengths.last().copied().unwrap_or(self.flushed.len() as u64)
     }
 
     /// Lets one event happen. Whether it changed what a crash may leave.
@@ -120,7 +120,7 @@ impl Platter {
         }
         let end = offset + bytes.len() as u64;
         if end > self.length() {
-            self.lengths.push((end, false));
+            self.lengths.push(end);
         }
     }
 
@@ -131,14 +131,12 @@ impl Platter {
             let version = Version { write: self.writes, bytes: None, doubtful: false };
             self.pending.entry(sector).or_default().push(version);
         }
-        self.lengths.push((bytes, false));
+        self.lengths.push(bytes);
     }
 
     fn flush(&mut self) {
-        if let Some(&(length, false)) = self.lengths.last() {
-            self.flushed.resize(length as usize, 0);
-            self.lengths.clear();
-        }
+        self.flushed.resize(self.length() as usize, 0);
+        self.lengths.clear();
         let flushed = &mut self.flushed;
         self.pending.retain(|&sector, versions| {
             let last = versions.last().expect("no sector without versions");
@@ -151,7 +149,6 @@ impl Platter {
 
     fn doubt(&mut self) {
         self.pending.values_mut().flatten().for_each(|version| version.doubtful = true);
-        self.lengths.iter_mut().for_each(|(_, doubtful)| *doubtful = true);
     }
 
     /// How many different images there are, at most.
@@ -162,7 +159,7 @@ impl Platter {
     }
 
     fn lengths(&self) -> Vec<u64> {
-        let mut lengths: Vec<u64> = self.lengths.iter().map(|&(length, _)| length).collect();
+        let mut lengths = self.lengths.clone();
         lengths.push(self.flushed.len() as u64);
         lengths.sort_unstable();
         lengths.dedup();

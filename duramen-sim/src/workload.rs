@@ -45,6 +45,8 @@ pub struct Profile {
     pub large_bytes: usize,
     /// Changes in a hundred that only add: the others may take away.
     pub growth: u32,
+    /// Values of a page that some transactions store beside their changes.
+    pub bulk: u32,
     /// Whether processes are killed.
     pub kills: bool,
 }
@@ -62,6 +64,7 @@ impl Profile {
             changes: [3, 20, 100, 300][rng.usize(..4)],
             large_bytes: [9000, 30_000, 90_000][rng.usize(..3)],
             growth: rng.u32(30..90),
+            bulk: 0,
             kills: rng.bool(),
         }
     }
@@ -73,10 +76,11 @@ impl Profile {
             commits: [Commits::Durable, Commits::Mixed][rng.usize(..2)],
             memory_bytes: [1, 1 << 30][rng.usize(..2)],
             keys: 2000,
-            steps: 3,
+            steps: 5,
             changes: 20,
             large_bytes: 30_000,
             growth: 90,
+            bulk: 5000,
             kills: true,
         }
     }
@@ -257,6 +261,13 @@ impl Life {
                 return self.failed(error, None);
             }
         }
+        if self.profile.bulk > 0
+            && self.rng.bool()
+            && let Err(error) = changes::bulk(&mut txn, &mut after, &mut self.rng, &self.profile)
+        {
+            drop(txn);
+            return self.failed(error, None);
+        }
         if self.rng.u32(..12) == 0 {
             drop(txn);
             return Ok(false);
@@ -419,6 +430,11 @@ impl Life {
     pub fn live(&mut self) -> Verdict<()> {
         for _ in 0..self.profile.steps {
             self.step()?;
+            if self.disk.is_dead() {
+                self.parked.clear();
+                self.db = None;
+                self.disk.heal();
+            }
         }
         self.close()?;
         self.disk.heal();

@@ -15,6 +15,7 @@ fn profile(commits: Commits) -> Profile {
         changes: 30,
         large_bytes: 30_000,
         growth: 60,
+        bulk: 0,
         kills: false,
     }
 }

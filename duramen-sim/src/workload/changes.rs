@@ -32,6 +32,25 @@ pub fn change(
     }
 }
 
+/// Stores many values of a page each.
+pub fn bulk(
+    txn: &mut WriteTxn<'_>,
+    model: &mut Model,
+    rng: &mut fastrand::Rng,
+    profile: &Profile,
+) -> Result<(), Error> {
+    let name = b"bulk";
+    let table = model.tables.entry(name.to_vec()).or_insert_with(|| TableModel::new(Kind::Large));
+    let mut stored = txn.table_with(name, &table.kind.options())?;
+    let first = rng.u32(..profile.bulk);
+    for i in 0..profile.bulk {
+        let (key, value) = ((first + i).to_be_bytes(), [i as u8; 4000]);
+        stored.put(key, value)?;
+        table.put(&key, &value);
+    }
+    Ok(())
+}
+
 /// Why a change was not made as it should.
 enum Trouble {
     Engine(Error),

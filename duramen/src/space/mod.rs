@@ -249,20 +249,26 @@ impl Space {
 
 /// What of `from` is not in `minus`. Neither list may overlap itself; the result ascends.
 pub(crate) fn subtract(from: &[Extent], minus: &[Extent]) -> Vec<Extent> {
-    let mut rest: Vec<Extent> = from.to_vec();
-    for cut in minus {
-        rest = rest.iter().flat_map(|extent| without(*extent, *cut)).flatten().collect();
+    let (mut from, mut minus) = (from.to_vec(), minus.to_vec());
+    from.sort_unstable();
+    minus.sort_unstable();
+    let mut rest = Vec::with_capacity(from.len());
+    let mut between = |start: Pgno, end: Pgno| {
+        if start < end {
+            rest.push(Extent::new(start, end.0 - start.0));
+        }
+    };
+    let mut passed = 0;
+    for extent in from {
+        passed += minus[passed..].iter().take_while(|cut| cut.end() <= extent.start).count();
+        let mut start = extent.start;
+        for cut in minus[passed..].iter().take_while(|cut| cut.start < extent.end()) {
+            between(start, cut.start);
+            start = cut.end();
+        }
+        between(start, extent.end());
     }
-    rest.sort_unstable();
     rest
-}
-
-/// The parts of an extent before and after a cut.
-fn without(extent: Extent, cut: Extent) -> [Option<Extent>; 2] {
-    let part = |start: Pgno, end: Pgno| (start < end).then(|| Extent::new(start, end.0 - start.0));
-    let before = part(extent.start, extent.end().min(cut.start));
-    let after = part(extent.start.max(cut.end()), extent.end());
-    [before, after]
 }
 
 #[cfg(test)]
@@ -348,6 +354,15 @@ mod tests {
         assert_eq!(space.trim_end(Pgno(20)), Pgno(18));
         assert_eq!(space.trim_end(Pgno(18)), Pgno(18));
         assert_eq!(space.free_pages(), 2);
+    }
+
+    #[test]
+    fn lists_of_extents_are_subtracted_page_by_page() {
+        let from = [extent(20, 5), extent(0, 4), extent(4, 6), extent(30, 1)];
+        let minus = [extent(22, 1), extent(2, 4), extent(8, 13), extent(24, 9)];
+        assert_eq!(subtract(&from, &minus), [extent(0, 2), extent(6, 2), extent(21, 1), extent(23, 1)]);
+        assert_eq!(subtract(&from, &from), []);
+        assert_eq!(subtract(&[extent(1, 2)], &[]), [extent(1, 2)]);
     }
 
     #[test]

@@ -89,8 +89,8 @@ pub(crate) struct Writer {
     pub ledger: Option<Ledger>,
     pub dirty: Dirty,
     pub checkpointed: Instant,
-    /// The file is longer than a commit says that has not been made durable yet.
-    pub shrunk: bool,
+    /// The file may be longer than the newest commit says: it is cut off by the next that is made durable.
+    pub too_long: bool,
     pub last_commit: CommitTimings,
 }
 
@@ -134,6 +134,8 @@ impl Store {
             }
             shared.opened()?;
         }
+        let needed = recovered.chosen.meta.page_count * recovered.pager.page_size as u64;
+        let found = file.metadata().map_err(Error::io("ask for the length of the data file"))?.len();
         let writer = Writer {
             slot: recovered.chosen.slot,
             durable_slot: recovered.chosen.slot,
@@ -141,7 +143,7 @@ impl Store {
             meta: recovered.chosen.meta,
             ledger: None,
             checkpointed: Instant::now(),
-            shrunk: false,
+            too_long: found > needed,
             last_commit: CommitTimings::default(),
         };
         tracing::debug!(path = %path.display(), txnid = writer.meta.txnid.0, ?role, "opened");

@@ -103,9 +103,7 @@ fn place_trees(work: &mut Work, placer: &mut Placer) -> Result<Tree> {
 /// Records the commit's changes of the free space: in the meta page while there is room, else in a run of pages.
 fn log_space(work: &mut Work, placer: &mut Placer) -> Result<(SpaceRoot, Vec<u8>)> {
     let txnid = work.txnid;
-    let (loose, retired) = split_retired(work);
-    // What was placed early and freed again is as if it had never been taken.
-    give_back(work, &loose)?;
+    let retired = retire(work)?;
     let store = work.store.clone();
     let writer = work.writer_mut()?;
     let (mut root, mut records, old_end) = (writer.meta.space, writer.meta.tail.clone(), writer.meta.page_count);
@@ -177,18 +175,15 @@ fn below(extent: Extent, end: u64) -> Option<Extent> {
     (pages > 0).then(|| Extent::new(extent.start, pages))
 }
 
-/// Splits what the transaction freed: its own early placements are free at once, the rest is visible to others.
-fn split_retired(work: &mut Work) -> (Vec<Extent>, Vec<(Extent, Txnid)>) {
-    let mut loose = Vec::new();
-    let mut retired = Vec::new();
-    for freed in &work.dirty.retired {
-        if freed.birth == work.txnid {
-            loose.push(freed.extent);
-        } else {
-            retired.push((freed.extent, freed.birth));
-        }
-    }
-    (loose, retired)
+/// What the transaction freed that others may see. Its own early placements it gives back as if it had never taken
+/// them.
+fn retire(work: &mut Work) -> Result<Vec<(Extent, Txnid)>> {
+    let txnid = work.txnid;
+    let freed = work.dirty.retired.iter();
+    let loose: Vec<Extent> = freed.clone().filter(|freed| freed.birth == txnid).map(|freed| freed.extent).collect();
+    let retired = freed.filter(|freed| freed.birth != txnid).map(|freed| (freed.extent, freed.birth)).collect();
+    give_back(work, &loose)?;
+    Ok(retired)
 }
 
 /// Writes all of the free space into one run that begins the chain anew.
@@ -303,7 +298,7 @@ fn publish(
     let txnid = meta.txnid;
     let bytes = meta.page_count * u64::from(meta.page_size);
     let writer = work.writer_mut()?;
-    writer.shrunk |= meta.page_count < writer.meta.page_count;
+    writer.too_long |= meta.page_count < writer.meta.page_count;
     writer.meta = meta;
     writer.slot = slot;
     writer.last_commit = timings;
@@ -318,12 +313,12 @@ fn publish(
     // Nothing has been lost: the pages are the file's now.
     work.placed.extents.clear();
     if durable
-        && std::mem::take(&mut work.writer_mut()?.shrunk)
+        && std::mem::take(&mut work.writer_mut()?.too_long)
         && let Err(error) = store.medium.set_len(bytes)
     {
         // The commit stands all the same; the next durable one tries again.
         tracing::warn!(%error, "the free end of the data file could not be cut off");
-        work.writer_mut()?.shrunk = true;
+        work.writer_mut()?.too_long = true;
     }
     tracing::trace!(txnid = txnid.0, pages = timings.pages, flush_us = timings.flush_us, "committed");
     Ok(())

@@ -318,11 +318,12 @@ pub(super) fn add_free(work: &mut Work, extents: &[Extent]) -> Result<()> {
     for &extent in extents {
         space.add_free(extent).map_err(|d| d.at(extent.start))?;
     }
-    // The file may not be that long yet: what it was to grow by is taken back.
+    // The file may not be that long yet, or be so for nothing: what it was to grow by is taken back.
     let cut = space.trim_end(end);
     if cut < old_end {
         space.add_free(Extent::new(cut, old_end.0 - cut.0)).map_err(|d| d.at(cut))?;
     }
+    writer.too_long |= cut < end;
     work.horizon.page_count = cut.max(old_end).0;
     Ok(())
 }

@@ -1,11 +1,10 @@
 //! A table of a write transaction.
 
-use super::key_range::KeyRange;
 use super::table::{Source, Table, TableStats, stats_of};
 use super::update::{self, Mode, Put, Value};
 use super::work::Work;
 use super::write::TableId;
-use super::{Iter, catalog};
+use super::{Iter, KeyRange, catalog};
 use crate::error::{Error, Result};
 use crate::tree::Pages;
 

@@ -129,6 +129,7 @@ impl Work {
         {
             // Pages were taken for what is now forgotten; the log on disk knows nothing of that.
             writer.ledger = None;
+            writer.too_long |= self.horizon.page_count > writer.meta.page_count;
         }
         self.store.end_write(writer);
     }

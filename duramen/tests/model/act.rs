@@ -391,7 +391,7 @@ impl Both<'_, '_> {
         deleted?;
         if whole_key {
             self.table.delete(&key);
-            *place = Place::At((self.table.kind.key_rank(&key), Vec::new()));
+            *place = Place::At((self.table.kind.key_rank(&key), None));
         } else {
             self.table.delete_duplicate(&key, &value);
         }

@@ -116,11 +116,11 @@ impl Kind {
         self.keys.rank(key)
     }
 
-    /// The rank of a value among those of its key; all the same where a key has one.
-    pub fn value_rank(self, value: &[u8]) -> Vec<u8> {
+    /// The rank of a value among those of its key; none where a key has one.
+    pub fn value_rank(self, value: &[u8]) -> Option<Vec<u8>> {
         match self.values {
-            Values::One => Vec::new(),
-            Values::Many(sorting) | Values::Fixed(sorting, _) => sorting.rank(value),
+            Values::One => None,
+            Values::Many(sorting) | Values::Fixed(sorting, _) => Some(sorting.rank(value)),
         }
     }
 }

@@ -91,6 +91,9 @@ fn an_aborted_transaction_forgets_what_it_wrote_early() -> Result<()> {
     txn.abort();
     db.update(|txn| (0..10).try_for_each(|i| txn.table("t")?.put(long_key(i), "")))?;
     assert_clean(&db);
+    // Nor is the file longer for it.
+    let stats = db.stats()?;
+    assert!(stats.file_bytes == stats.pages * 4096 && stats.pages < 50, "{stats:?}");
     Ok(())
 }
 

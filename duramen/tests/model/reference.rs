@@ -11,8 +11,8 @@ use std::rc::Rc;
 
 use crate::kinds::Kind;
 
-/// Where an entry sorts: rank of its key, rank of its value.
-pub type Rank = (Vec<u8>, Vec<u8>);
+/// Where an entry sorts: rank of its key, rank of its value. Without the latter: before all values of the key.
+pub type Rank = (Vec<u8>, Option<Vec<u8>>);
 /// A key and a value.
 pub type Pair = (Rc<[u8]>, Rc<[u8]>);
 
@@ -125,7 +125,7 @@ impl Table {
 
     /// The value of a key, the first one if it has several.
     pub fn get(&self, key: &[u8]) -> Option<&[u8]> {
-        let from = (self.kind.key_rank(key), Vec::new());
+        let from = (self.kind.key_rank(key), None);
         let (rank, pair) = self.entries.range(from.clone()..).next()?;
         (rank.0 == from.0).then_some(&pair.1)
     }
@@ -186,8 +186,8 @@ impl Table {
 
     /// Where a movement that needs no target leads.
     fn step(&self, rank: &Rank, movement: Movement) -> Option<&Rank> {
-        let first = (rank.0.clone(), Vec::new());
-        let last = (rank.0.clone(), above_all());
+        let first = (rank.0.clone(), None);
+        let last = (rank.0.clone(), Some(above_all()));
         let same_key = |found: &&Rank| found.0 == rank.0;
         match movement {
             Movement::Next => self.after(rank),
@@ -211,7 +211,7 @@ impl Table {
             (Movement::First, _) => self.entries.keys().next(),
             (Movement::Last, _) => self.entries.keys().next_back(),
             (Movement::Seek | Movement::SeekAtOrAfter, _) => {
-                let from = (self.kind.key_rank(key), Vec::new());
+                let from = (self.kind.key_rank(key), None);
                 *place = Place::At(from.clone());
                 self.from(&from).filter(|found| movement == Movement::SeekAtOrAfter || found.0 == from.0)
             }

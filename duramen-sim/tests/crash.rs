@@ -1,0 +1,71 @@
+//! Power cuts at any moment of seeded workloads. `cargo xtask crash` judges as many more as one likes.
+
+use duramen_sim::crash::{self, Tally};
+use duramen_sim::disk::Mark;
+use duramen_sim::judge::{Depth, Judge};
+use duramen_sim::platter::Platter;
+use duramen_sim::workload::{Commits, Life, Profile};
+
+fn judge_workloads(seeds: std::ops::Range<u64>, images: u64) {
+    let mut tally = Tally::default();
+    for seed in seeds {
+        match crash::workload(seed, images) {
+            Ok(more) => tally.add(more),
+            Err(finding) => panic!("workload {finding}"),
+        }
+    }
+    assert!(tally.newest > 0 && tally.oldest > 0, "the power was cut early and late: {tally:?}");
+}
+
+#[test]
+fn after_a_power_cut_a_database_has_the_state_of_a_commit_and_none_before_the_last_durable_one() {
+    judge_workloads(1..90, 24);
+}
+
+#[test]
+fn a_transaction_of_more_pages_than_one_flush_proves_is_there_or_not_there() {
+    // Multiples of 150 are big.
+    judge_workloads(150..151, 150);
+}
+
+#[test]
+fn a_creation_may_be_cut_off_anywhere() {
+    for page_size in [4096, 8192, 16384, 32768, 65536] {
+        let mut rng = fastrand::Rng::with_seed(page_size as u64);
+        let profile =
+            Profile { page_size, steps: 0, commits: Commits::Durable, kills: false, ..Profile::small(&mut rng) };
+        let mut life = Life::begin(profile.clone(), 1);
+        life.live().unwrap();
+        let tally = crash::judge(&life, &profile, 200, &mut rng).unwrap_or_else(|finding| panic!("{finding}"));
+        assert!(tally.images > 100, "{tally:?}");
+    }
+}
+
+#[test]
+fn a_judge_finds_a_lost_commit_a_torn_page_and_a_wrong_state() {
+    let mut rng = fastrand::Rng::with_seed(7);
+    let profile = Profile { commits: Commits::Durable, kills: false, steps: 12, ..Profile::small(&mut rng) };
+    let mut life = Life::begin(profile.clone(), 3);
+    life.live().unwrap();
+    let mut platter = Platter::new(&[], Default::default());
+    life.disk.events().iter().for_each(|event| drop(platter.apply(event)));
+    let image = platter.bytes(&platter.nth(0));
+    let mut judge = Judge::new(life.states.clone(), profile.page_size);
+    let depth = Depth { write: false, again: (0, 0) };
+    let newest = life.states.len() - 1;
+    let allowed = platter.allowed().clone();
+    assert_eq!(judge.judge(&image, &allowed, depth, &mut rng), Ok(newest));
+
+    let mut more = allowed.clone();
+    more.mark(Mark::Durable(0));
+    judge.judge(&image, &duramen_sim::platter::Allowed::only(0), depth, &mut rng).unwrap_err();
+
+    let torn: Vec<String> = (32..image.len() / 512)
+        .filter_map(|sector| {
+            let mut image = image.clone();
+            image[sector * 512..sector * 512 + 512].fill(0);
+            judge.judge(&image, &allowed, depth, &mut rng).err()
+        })
+        .collect();
+    assert!(!torn.is_empty(), "not one sector of the file matters");
+}

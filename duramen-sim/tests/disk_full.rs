@@ -1,0 +1,150 @@
+//! A real disk that is full: a tmpfs and an ext4 of a few megabytes. Where mounting is not permitted, a limit on the
+//! size of files stands for it.
+
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use duramen::{Database, Durability, Error};
+use duramen_sim::disk::{Disk, Fault};
+
+/// A small filesystem, unmounted when dropped.
+struct Mount {
+    directory: tempfile::TempDir,
+}
+
+impl Mount {
+    fn point(&self) -> PathBuf {
+        self.directory.path().join("mount")
+    }
+
+    fn new(mount: impl FnOnce(&Path, &Path) -> bool) -> Option<Mount> {
+        let made = Mount { directory: tempfile::tempdir().unwrap() };
+        std::fs::create_dir(made.point()).unwrap();
+        let image = made.directory.path().join("image");
+        mount(&image, &made.point()).then_some(made)
+    }
+
+    fn tmpfs() -> Option<Mount> {
+        Mount::new(|_, point| run("mount", &["-t", "tmpfs", "-o", "size=4m", "tmpfs", text(point)]))
+    }
+
+    fn ext4() -> Option<Mount> {
+        Mount::new(|image, point| {
+            std::fs::File::create(image).unwrap().set_len(8 << 20).unwrap();
+            run("mkfs.ext4", &["-q", "-O", "^has_journal", text(image)])
+                && run("mount", &["-o", "loop", text(image), text(point)])
+        })
+    }
+}
+
+impl Drop for Mount {
+    fn drop(&mut self) {
+        run("umount", &["-l", text(&self.point())]);
+    }
+}
+
+fn text(path: &Path) -> &str {
+    path.to_str().expect("a temporary directory of plain letters")
+}
+
+fn run(command: &str, arguments: &[&str]) -> bool {
+    Command::new(command).args(arguments).output().is_ok_and(|output| output.status.success())
+}
+
+fn key(i: u32) -> [u8; 4] {
+    i.wrapping_mul(0x9E37_79B9).to_be_bytes()
+}
+
+/// Stores batches until one fails; the batches that are there.
+fn fill(db: &Database, first: u32) -> (u32, Error) {
+    for batch in first.. {
+        let stored = db.update(|txn| {
+            let mut table = txn.table("t")?;
+            (0..50).try_for_each(|i| table.put(key(batch * 50 + i), vec![batch as u8; 700]))
+        });
+        if let Err(error) = stored {
+            return (batch, error);
+        }
+        assert!(batch < 100_000, "the disk does not fill");
+    }
+    unreachable!("the loop has no end")
+}
+
+fn assert_whole(db: &Database, batches: u32, when: &str) {
+    let report = db.check(|_, _| {}).unwrap();
+    assert_eq!(report.findings, Vec::<String>::new(), "{when}");
+    let snapshot = db.read().unwrap();
+    let table = snapshot.table("t").unwrap();
+    assert_eq!(table.len(), u64::from(batches) * 50, "{when}");
+    for i in 0..batches * 50 {
+        assert_eq!(table.get(key(i)).unwrap(), Some(&[(i / 50) as u8; 700][..]), "{when}: entry {i}");
+    }
+}
+
+/// Fills the disk, makes room by deleting, goes on.
+fn fill_delete_go_on(options: duramen::Options, path: &Path) {
+    let db = options.clone().open(path).unwrap();
+    let (batches, error) = fill(&db, 0);
+    assert!(error.is_disk_full(), "{error}");
+    assert!(batches > 10, "only {batches} batches fit");
+    assert_whole(&db, batches, "on the full disk");
+    let again = fill(&db, batches).1;
+    assert!(again.is_disk_full(), "the handle is as good as before: {again}");
+
+    // What is deleted must be written too: a little at a time while there is hardly any room.
+    let mut left = batches;
+    while left > batches / 2 {
+        left -= 1;
+        let deleted = db.update(|txn| {
+            let mut table = txn.table("t")?;
+            (0..50).try_for_each(|i| table.delete(key(left * 50 + i)).map(drop))
+        });
+        deleted.unwrap_or_else(|error| panic!("deleting from the full disk, batch {left} of {batches}: {error}"));
+    }
+    assert_whole(&db, left, "after deleting half");
+    let (more, error) = fill(&db, left);
+    assert!(error.is_disk_full(), "{error}");
+    assert!(more >= left + batches / 4, "{more} batches after deleting {left} of {batches}");
+    assert_whole(&db, more, "full again");
+    drop(db);
+    let db = options.open(path).unwrap();
+    assert_whole(&db, more, "after opening again");
+}
+
+fn on_a_small_filesystem(name: &str, mount: Option<Mount>) {
+    let Some(mount) = mount else {
+        eprintln!("NOT TESTED on {name}: mounting is not permitted here (the simulated full disk is tested)");
+        return;
+    };
+    for durability in [Durability::Durable, Durability::Relaxed] {
+        let path = mount.point().join("full.dm");
+        fill_delete_go_on(Database::options().durability(durability), &path);
+        std::fs::remove_file(&path).unwrap();
+    }
+}
+
+#[test]
+fn on_a_full_tmpfs_the_transaction_fails_and_the_database_goes_on() {
+    on_a_small_filesystem("tmpfs", Mount::tmpfs());
+}
+
+#[test]
+fn on_a_full_ext4_the_transaction_fails_and_the_database_goes_on() {
+    on_a_small_filesystem("ext4", Mount::ext4());
+}
+
+#[test]
+fn on_a_simulated_full_disk_a_transaction_that_was_written_early_fails_and_the_database_goes_on() {
+    let directory = duramen_sim::scratch();
+    let disk = Disk::new();
+    let options = Database::options().memory_budget(1).medium(disk.layer());
+    let db = options.open(directory.path().join("full.dm")).unwrap();
+    db.update(|txn| (0..50).try_for_each(|i| txn.table("t")?.put(key(i), [0; 700]))).unwrap();
+    disk.fail_after(0, Fault::Full);
+    let error = db.update(|txn| (0..5000).try_for_each(|i| txn.table("t")?.put(key(i), [9; 700]))).unwrap_err();
+    assert!(error.is_disk_full(), "{error}");
+    assert_whole(&db, 1, "on the full disk");
+    disk.heal();
+    assert!(db.update(|txn| txn.table("t")?.delete(key(7))).unwrap());
+    assert!(db.check(|_, _| {}).unwrap().is_clean());
+}

@@ -1,0 +1,83 @@
+//! What a child made by `fork` may do with what it inherited: nothing, and it is told so.
+//!
+//! # Safety
+//! `fork` is called in a process that runs no other test, from the only thread that holds locks of the allocator or
+//! of the standard library; the child leaves by `_exit`. A child that hung would make
+//! `a_forked_child_is_told_to_open_anew` hang.
+#![allow(unsafe_code)]
+
+use duramen::{Database, Error, Result};
+
+use crate::roles::{self, start};
+use crate::{assert_clean, scratch};
+
+/// Runs a closure in a forked child; whether all was well there.
+fn in_fork(body: impl FnOnce()) -> bool {
+    // SAFETY: see the module's head.
+    let pid = unsafe { libc::fork() };
+    assert!(pid >= 0);
+    if pid == 0 {
+        let well = std::panic::catch_unwind(std::panic::AssertUnwindSafe(body)).is_ok();
+        // SAFETY: ends this process; nothing of it is used afterwards.
+        unsafe { libc::_exit(if well { 0 } else { 1 }) }
+    }
+    let mut status = 0;
+    // SAFETY: waits for the child made above, with a place for its status.
+    assert_eq!(unsafe { libc::waitpid(pid, &mut status, 0) }, pid);
+    status == 0
+}
+
+fn is_forked<T>(result: Result<T>) -> bool {
+    matches!(result, Err(Error::Forked))
+}
+
+/// Role: forks with a database open, a snapshot and a write transaction under way.
+#[test]
+fn role_forking() -> Result<()> {
+    let Some(arguments) = roles::arguments("forked::role_forking") else { return Ok(()) };
+    let path = &arguments[0];
+    let db = Database::open(path)?;
+    db.update(|txn| txn.table("t")?.put("key", "value"))?;
+    let mut kept = db.read()?;
+    let snapshot = db.read_owned()?;
+    let mut txn = db.begin_write()?;
+    txn.table("t")?.put("more", "value")?;
+
+    let (mut moved, clone) = (Some((snapshot, txn)), db.clone());
+    assert!(in_fork(|| {
+        assert!(is_forked(db.read()));
+        assert!(is_forked(db.begin_write()));
+        assert!(is_forked(db.try_begin_write()));
+        assert!(is_forked(db.update(|_| Ok(()))));
+        assert!(is_forked(db.checkpoint()));
+        assert!(is_forked(db.stats()));
+        assert!(is_forked(db.check(|_, _| {})));
+        assert!(is_forked(db.readers()));
+        assert!(is_forked(db.clear_dead_readers()));
+        assert!(is_forked(kept.renew()));
+        let (snapshot, txn) = moved.take().unwrap();
+        assert!(is_forked(txn.commit()));
+        // What the child drops belongs to the parent.
+        drop((snapshot, clone));
+        let anew = Database::open(path).unwrap();
+        assert_eq!(anew.read().unwrap().table("t").unwrap().len(), 1);
+        assert!(matches!(anew.try_begin_write(), Err(Error::Busy)), "the parent writes");
+    }));
+
+    let (snapshot, txn) = moved.take().unwrap();
+    assert_eq!(snapshot.table("t")?.len(), 1);
+    assert_eq!(db.readers()?.len(), 2, "the child cleared the parent's readers");
+    txn.commit()?;
+    assert_eq!(db.read()?.table("t")?.len(), 2);
+    assert_clean(&db);
+    roles::say("all well");
+    Ok(())
+}
+
+#[test]
+fn a_forked_child_is_told_to_open_anew() {
+    let (_dir, path) = scratch();
+    let mut role = start("forked::role_forking", &[&path]);
+    role.expect("all well");
+    role.finish();
+}

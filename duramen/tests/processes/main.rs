@@ -1,0 +1,272 @@
+//! Several processes on one database, some of which die.
+
+mod forked;
+mod handles;
+#[path = "../roles/mod.rs"]
+mod roles;
+
+use duramen::{Database, Durability, Options, Result};
+use roles::{Random, Role, ledger, start};
+use tempfile::TempDir;
+
+pub fn scratch() -> (TempDir, String) {
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join("processes.dm").to_str().unwrap().to_string();
+    (dir, path)
+}
+
+pub fn assert_clean(db: &Database) {
+    assert_eq!(db.check(|_, _| {}).unwrap().findings, Vec::<String>::new());
+}
+
+fn durability(name: &str) -> Durability {
+    if name == "durable" { Durability::Durable } else { Durability::Relaxed }
+}
+
+/// Role: commits changes for ever, and says the number of each commit once it has returned. Some are large enough to
+/// be written early, some have child transactions that are aborted.
+#[test]
+fn role_writer() -> Result<()> {
+    let Some(arguments) = roles::arguments("role_writer") else { return Ok(()) };
+    let [path, name, seed, kind] = &arguments[..] else { panic!("{arguments:?}") };
+    let mut random = Random::from(seed.parse().unwrap());
+    let db = Options::new().durability(durability(kind)).memory_budget(1).open(path)?;
+    loop {
+        let mut txn = db.begin_write()?;
+        if random.below(4) == 0 {
+            let mut child = txn.child()?;
+            ledger::change(&mut child, &mut random, name, 1000)?;
+        }
+        let most = if random.below(8) == 0 { 3000 } else { 30 };
+        let count = ledger::change(&mut txn, &mut random, name, most)?;
+        txn.commit()?;
+        roles::say(count);
+    }
+}
+
+/// Role: reads whole snapshots for ever.
+#[test]
+fn role_reader() -> Result<()> {
+    let Some(arguments) = roles::arguments("role_reader") else { return Ok(()) };
+    let db = Database::open(&arguments[0])?;
+    loop {
+        let snapshot = db.read()?;
+        let sum = ledger::prove(&snapshot);
+        assert_eq!(ledger::prove(&snapshot), sum);
+        roles::say(snapshot.txnid());
+    }
+}
+
+/// Role: holds a snapshot, and proves it again whenever it is told to.
+#[test]
+fn role_parked() -> Result<()> {
+    let Some(arguments) = roles::arguments("role_parked") else { return Ok(()) };
+    let db = Database::open(&arguments[0])?;
+    let snapshot = db.read()?;
+    let sum = ledger::prove(&snapshot);
+    roles::say("parked");
+    while roles::wait_for_word() {
+        assert_eq!(ledger::prove(&snapshot), sum);
+        roles::say("the same");
+    }
+    Ok(())
+}
+
+/// Role: changes much in a transaction that it does not end.
+#[test]
+fn role_unfinished() -> Result<()> {
+    let Some(arguments) = roles::arguments("role_unfinished") else { return Ok(()) };
+    let db = Options::new().memory_budget(1).open(&arguments[0])?;
+    let mut txn = db.begin_write()?;
+    let mut random = Random::from(7);
+    ledger::change(&mut txn, &mut random, "unfinished", 3000)?;
+    roles::say("in the middle");
+    roles::wait_for_word();
+    Ok(())
+}
+
+struct Writer {
+    role: Role,
+    name: String,
+    acknowledged: u64,
+}
+
+impl Writer {
+    /// Starts one that goes on where an earlier one of this name was killed.
+    fn start(path: &str, name: &str, random: &mut Random, kind: &str, acknowledged: u64) -> Writer {
+        let role = start("role_writer", &[path, name, &random.next().to_string(), kind]);
+        Writer { role, name: name.to_string(), acknowledged }
+    }
+
+    fn hear(&mut self, commits: u64) {
+        for _ in 0..commits {
+            self.acknowledged = self.role.next().expect("an acknowledgement").parse().unwrap();
+        }
+    }
+
+    /// Kills it; its name and the last commit that it said had returned.
+    fn kill(self) -> (String, u64) {
+        let last = self.role.kill().last().map_or(self.acknowledged, |last| last.parse().unwrap());
+        (self.name, last)
+    }
+}
+
+/// All that was acknowledged is there, and at most the one commit that was under way beside it. How many they are.
+fn assert_kept(db: &Database, (name, acknowledged): &(String, u64)) -> u64 {
+    let snapshot = db.read().unwrap();
+    ledger::prove(&snapshot);
+    let found = ledger::commits_of(&snapshot, name);
+    assert!((*acknowledged..=acknowledged + 1).contains(&found), "{name}: {found} of {acknowledged} commits");
+    assert_clean(db);
+    found
+}
+
+fn kill_the_only_process(kind: &str, rounds: u64) -> Result<()> {
+    let mut random = Random::new();
+    let (_dir, path) = scratch();
+    let mut made = 0;
+    for _ in 0..rounds {
+        let mut writer = Writer::start(&path, "writer", &mut random, kind, made);
+        let commits = random.below(12);
+        writer.hear(commits);
+        let killed = writer.kill();
+        let db = Database::open(&path)?;
+        made = assert_kept(&db, &killed);
+        // Half of the time the next writer finds the file as the dead one left it, else closed.
+        if random.below(2) == 0 {
+            std::mem::forget(db);
+        }
+    }
+    Ok(())
+}
+
+#[test]
+fn durable_commits_outlive_a_kill_of_the_only_process() -> Result<()> {
+    kill_the_only_process("durable", 12)
+}
+
+#[test]
+fn relaxed_commits_outlive_a_kill_of_the_only_process() -> Result<()> {
+    kill_the_only_process("relaxed", 12)
+}
+
+#[test]
+fn writers_and_readers_go_on_when_any_of_them_is_killed() -> Result<()> {
+    let mut random = Random::new();
+    let (_dir, path) = scratch();
+    let db = Database::open(&path)?;
+    let kinds = ["durable", "relaxed"];
+    let mut writers: Vec<Writer> =
+        (0..2).map(|i| Writer::start(&path, &format!("writer {i}"), &mut random, kinds[i], 0)).collect();
+    let mut readers: Vec<Role> = (0..2).map(|_| start("role_reader", &[&path])).collect();
+    for round in 2..14 {
+        for writer in &mut writers {
+            let commits = random.below(6);
+            writer.hear(commits);
+        }
+        readers[0].next().expect("a snapshot");
+        let victim = random.below(2) as usize;
+        let name = format!("writer {round}");
+        let kind = kinds[random.below(2) as usize];
+        let started = Writer::start(&path, &name, &mut random, kind, 0);
+        let killed = std::mem::replace(&mut writers[victim], started).kill();
+        assert_kept(&db, &killed);
+        if random.below(2) == 0 {
+            readers.remove(0).kill();
+            readers.push(start("role_reader", &[&path]));
+        }
+        db.update(|txn| ledger::change(txn, &mut random, "parent", 20))?;
+    }
+    let killed: Vec<_> = writers.into_iter().map(Writer::kill).collect();
+    readers.into_iter().for_each(|reader| drop(reader.kill()));
+    killed.iter().for_each(|killed| _ = assert_kept(&db, killed));
+    db.update(|txn| ledger::change(txn, &mut random, "parent", 20))?;
+    assert_eq!(db.readers()?, Vec::new());
+    Ok(())
+}
+
+#[test]
+fn a_reader_in_another_process_keeps_what_it_sees() -> Result<()> {
+    let mut random = Random::new();
+    let (_dir, path) = scratch();
+    let db = Options::new().durability(Durability::Relaxed).open(&path)?;
+    db.update(|txn| ledger::change(txn, &mut random, "parent", 3000))?;
+    let mut parked = start("role_parked", &[&path]);
+    parked.expect("parked");
+    for _ in 0..5 {
+        for _ in 0..200 {
+            db.update(|txn| ledger::change(txn, &mut random, "parent", 40))?;
+        }
+        parked.go_on();
+        parked.expect("the same");
+    }
+    let readers = db.readers()?;
+    assert_eq!(readers.iter().map(|reader| reader.pid).collect::<Vec<_>>(), [parked.pid()]);
+    assert!(readers[0].pages_held > 0);
+    Ok(())
+}
+
+#[test]
+fn what_a_dead_reader_held_is_free_without_being_asked_for() -> Result<()> {
+    let mut random = Random::new();
+    let (_dir, path) = scratch();
+    let db = Database::open(&path)?;
+    db.update(|txn| ledger::change(txn, &mut random, "parent", 3000))?;
+    let mut parked = start("role_parked", &[&path]);
+    parked.expect("parked");
+    for _ in 0..10 {
+        db.update(|txn| ledger::change(txn, &mut random, "parent", 100))?;
+    }
+    let held = db.stats()?;
+    parked.kill();
+    db.update(|txn| ledger::change(txn, &mut random, "parent", 1))?;
+    let freed = db.stats()?;
+    assert!(freed.retired_pages < held.retired_pages / 4, "{held:?}, then {freed:?}");
+    assert_eq!((db.readers()?, db.clear_dead_readers()?), (Vec::new(), 0));
+    Ok(())
+}
+
+#[test]
+fn dead_readers_can_be_cleared_by_hand() -> Result<()> {
+    let (_dir, path) = scratch();
+    let db = Database::open(&path)?;
+    let mut parked = start("role_parked", &[&path]);
+    parked.expect("parked");
+    assert_eq!(db.clear_dead_readers()?, 0);
+    parked.kill();
+    assert_eq!(db.clear_dead_readers()?, 1);
+    Ok(())
+}
+
+#[test]
+fn a_writer_that_dies_inside_its_transaction_leaves_nothing_and_blocks_nobody() -> Result<()> {
+    let mut random = Random::new();
+    let (_dir, path) = scratch();
+    let db = Options::new().durability(Durability::Relaxed).open(&path)?;
+    db.update(|txn| ledger::change(txn, &mut random, "parent", 1000))?;
+    for _ in 0..3 {
+        let before = ledger::prove(&db.read()?);
+        let mut unfinished = start("role_unfinished", &[&path]);
+        unfinished.expect("in the middle");
+        assert!(matches!(db.try_begin_write(), Err(duramen::Error::Busy)));
+        unfinished.kill();
+        assert_eq!(ledger::prove(&db.read()?), before);
+        db.update(|txn| ledger::change(txn, &mut random, "parent", 30))?;
+        assert_clean(&db);
+    }
+    assert_eq!(ledger::commits_of(&db.read()?, "unfinished"), 0);
+    Ok(())
+}
+
+#[test]
+fn a_transaction_that_its_process_leaves_behind_is_aborted() -> Result<()> {
+    let (_dir, path) = scratch();
+    let mut unfinished = start("role_unfinished", &[&path]);
+    unfinished.expect("in the middle");
+    unfinished.go_on();
+    unfinished.finish();
+    let db = Database::open(&path)?;
+    assert_eq!(db.read()?.table_names()?, Vec::<Vec<u8>>::new());
+    assert_clean(&db);
+    Ok(())
+}
