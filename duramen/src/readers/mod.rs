@@ -43,7 +43,6 @@ use crate::os::{coarse_unix_ms, file};
 use blocks::Blocks;
 pub(crate) use turn::{Inherited, Wait};
 use turn::{Pause, Turn};
-#[allow(unused_imports, reason = "as for the whole module, in lib.rs")]
 pub(crate) use unregistered::{UnregisteredReader, unregistered};
 
 const MAGIC: u64 = u64::from_le_bytes(*b"duramenL");

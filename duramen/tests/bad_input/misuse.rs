@@ -269,7 +269,7 @@ fn the_main_table_guards_the_records_of_the_others() -> Result<()> {
     let main = txn.main_table();
     assert!(is_incompatible(txn.put(main, "t", "not a table")));
     assert!(is_incompatible(txn.table_by_id(main)?.delete("t")));
-    assert!(is_incompatible(txn.table_by_id(main)?.delete_range::<&[u8]>(..)));
+    assert!(is_incompatible(txn.table_by_id(main)?.delete_range(..)));
     txn.put(main, "ordinary", "value")?;
     assert!(is_incompatible(txn.table("ordinary").map(drop)));
     txn.commit()?;

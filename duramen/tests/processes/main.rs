@@ -9,13 +9,13 @@ use duramen::{Database, Durability, Options, Result};
 use roles::{Random, Role, ledger, start};
 use tempfile::TempDir;
 
-pub fn scratch() -> (TempDir, String) {
+fn scratch() -> (TempDir, String) {
     let dir = tempfile::tempdir().unwrap();
     let path = dir.path().join("processes.dm").to_str().unwrap().to_string();
     (dir, path)
 }
 
-pub fn assert_clean(db: &Database) {
+fn assert_clean(db: &Database) {
     assert_eq!(db.check(|_, _| {}).unwrap().findings, Vec::<String>::new());
 }
 

@@ -4,7 +4,7 @@
 //! Must not know: what a role does.
 
 // Each test binary uses a part of it.
-#![allow(dead_code)]
+#![allow(dead_code, unused_imports)]
 
 mod hasty;
 pub mod ledger;
