@@ -127,7 +127,11 @@ impl Shared {
         loop {
             let lock_file = LockFile::new(file::open_lock(path, mode)?);
             if let Some((memory, role)) = admit(lock_file, path)? {
-                return Ok((Shared::new(memory), role));
+                let shared = Shared::new(memory);
+                // While there is room for it: on a disk that is full later, nobody could begin to read. Where there is
+                // none now, reading says so.
+                let _ = shared.blocks.take_another(&shared.memory, 0);
+                return Ok((shared, role));
             }
             pause.wait();
         }

@@ -9,7 +9,7 @@ pub(crate) mod space_log;
 use std::fs::File;
 use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use std::time::{Duration, Instant};
 
@@ -74,6 +74,8 @@ pub(crate) struct Store {
     /// What only the writer touches, kept from one write transaction to the next.
     writer: Mutex<Option<Box<Writer>>>,
     poison: OnceLock<String>,
+    /// The disk was full once: since then, small holes are filled before the file grows.
+    pub crowded: AtomicBool,
     /// Newest snapshot for which the file was found long enough.
     length_checked: AtomicU64,
     /// What keeps the snapshot of a reader who may not write the lock file.
@@ -156,6 +158,7 @@ impl Store {
             file,
             writer: Mutex::new(Some(Box::new(writer))),
             poison: OnceLock::new(),
+            crowded: AtomicBool::new(false),
             length_checked: AtomicU64::new(u64::MAX),
             _held: recovered.held,
         })
@@ -296,6 +299,16 @@ impl Store {
         })?;
         self.shared.publish(&published(&chosen.meta, chosen.slot, chosen.slot))?;
         self.shared.set_durable(chosen.meta.txnid)
+    }
+
+    /// Cuts off what a transaction that came to nothing had lengthened the file by.
+    pub(crate) fn shorten(&self, bytes: u64) {
+        // After a failed meta page or flush nobody knows whether it came to nothing.
+        if self.poison.get().is_none()
+            && let Err(error) = self.medium.set_len(bytes)
+        {
+            tracing::warn!(%error, "the end of the data file that no commit uses could not be cut off");
+        }
     }
 
     fn check_poison(&self) -> Result<()> {

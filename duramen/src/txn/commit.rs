@@ -312,6 +312,7 @@ fn publish(
     }
     // Nothing has been lost: the pages are the file's now.
     work.placed.extents.clear();
+    work.bytes_before = None;
     if durable
         && std::mem::take(&mut work.writer_mut()?.too_long)
         && let Err(error) = store.medium.set_len(bytes)

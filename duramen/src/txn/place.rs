@@ -7,6 +7,7 @@
 
 use std::collections::VecDeque;
 use std::io::IoSlice;
+use std::sync::atomic::Ordering;
 
 use super::work::Work;
 use crate::error::{Damage, Error, Result};
@@ -32,12 +33,16 @@ pub(super) fn allocate(work: &mut Work, pages: u64, contiguous: bool) -> Result<
     let mut extents = if contiguous {
         ledger.space.take(pages).into_iter().collect()
     } else {
-        take(&mut ledger.space, pages, page_count)
+        take(&mut ledger.space, pages, page_count, store.crowded.load(Ordering::Relaxed))
     };
     let found: u64 = extents.iter().map(|e| e.pages).sum();
     if found < pages {
         if page_count + (pages - found) > Pgno::LIMIT {
             return Err(Error::Usage { what: "the file would be larger than the format can address" });
+        }
+        if work.bytes_before.is_none() {
+            let bytes = store.medium.len().map_err(Error::io("ask for the length of the data file"))?;
+            work.bytes_before = Some(bytes);
         }
         extents.push(Extent::new(Pgno(page_count), pages - found));
         work.horizon.page_count += pages - found;
@@ -54,13 +59,13 @@ const SLACK: u64 = 8;
 const SMALL_COMMIT: u64 = 16;
 
 /// Chooses free pages for a commit.
-fn take(space: &mut Space, pages: u64, page_count: u64) -> Vec<Extent> {
+fn take(space: &mut Space, pages: u64, page_count: u64, crowded: bool) -> Vec<Extent> {
     let free = space.free_pages();
     if free > page_count / 2 {
         // Much of the file is free: fill it from the start, so that its end can be cut off.
         return space.take_up_to(pages, Fit::Low);
     }
-    if pages > SMALL_COMMIT && space.longest() < pages && free < page_count / SLACK {
+    if !crowded && pages > SMALL_COMMIT && space.longest() < pages && free < page_count / SLACK {
         return Vec::new();
     }
     space.take_up_to(pages, Fit::Tight)
@@ -224,7 +229,10 @@ impl Placer {
             runs += 1;
             for some in run.chunks(PARTS_MAX) {
                 let slices: Vec<IoSlice<'_>> = some.iter().map(|(_, bytes)| IoSlice::new(bytes)).collect();
-                work.store.medium.write_at(some[0].0.0 * size, &slices).map_err(Error::io("write to the data file"))?;
+                let written = work.store.medium.write_at(some[0].0.0 * size, &slices);
+                written.map_err(Error::io("write to the data file")).inspect_err(|error| {
+                    work.store.crowded.fetch_or(error.is_disk_full(), Ordering::Relaxed);
+                })?;
             }
         }
         Ok((bytes as u64 / size, runs))

@@ -51,6 +51,8 @@ pub(crate) struct Work {
     pub placed: Placed,
     /// Dirty pages that the last early writing had to leave in memory.
     pub unspilled: u64,
+    /// The file's length before this transaction first lengthened it.
+    pub bytes_before: Option<u64>,
     /// Rises with every change: positions from before it must be sought anew.
     pub epoch: u64,
     /// An operation failed half-way.
@@ -109,6 +111,7 @@ impl Work {
             tables: vec![main],
             saved: Vec::new(),
             placed: Placed::default(),
+            bytes_before: None,
             unspilled: 0,
             epoch: 1,
             failed: false,
@@ -130,6 +133,9 @@ impl Work {
             // Pages were taken for what is now forgotten; the log on disk knows nothing of that.
             writer.ledger = None;
             writer.too_long |= self.horizon.page_count > writer.meta.page_count;
+        }
+        if let Some(bytes) = self.bytes_before.take() {
+            self.store.shorten(bytes);
         }
         self.store.end_write(writer);
     }
