@@ -17,20 +17,8 @@ const RESEAL: u8 = 1;
 const RENUMBER: u8 = 2;
 
 /// Fields of a page's header: offset and bytes.
-const PAGE_FIELDS: [(usize, usize); 12] = [
-    (8, 8),
-    (16, 8),
-    (24, 1),
-    (25, 1),
-    (26, 2),
-    (28, 2),
-    (30, 2),
-    (28, 4),
-    (32, 2),
-    (34, 2),
-    (36, 4),
-    (24, 2),
-];
+const PAGE_FIELDS: [(usize, usize); 12] =
+    [(8, 8), (16, 8), (24, 1), (25, 1), (26, 2), (28, 2), (30, 2), (28, 4), (32, 2), (34, 2), (36, 4), (24, 2)];
 
 /// Fields of a meta page.
 const META_FIELDS: [(usize, usize); 24] = [

@@ -2,7 +2,7 @@
 //!
 //! Owns: what is in them: every kind of page, cell and tree, in as few pages as will do.
 
-use duramen::{Database, Durability, Duplicates, Order, TableOptions, WriteTxn};
+use duramen::{Database, Duplicates, Durability, Order, TableOptions, WriteTxn};
 
 /// The seed files, always the same but for their ids.
 pub fn all() -> Vec<Vec<u8>> {
