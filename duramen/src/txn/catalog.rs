@@ -213,10 +213,10 @@ pub(super) fn drop_table(work: &mut Work, i: usize) -> Result<()> {
 
 /// Empties a table and releases its pages; how many entries it had.
 pub(super) fn clear(work: &mut Work, i: usize) -> Result<u64> {
-    let mut tree = work.tables[i].tree;
     if i == 0 {
         drop_named(work)?;
     }
+    let mut tree = work.tables[i].tree;
     let order = work.tables[i].orders.key.clone();
     let entries = range::drop_tree(work, &mut tree, &order)?;
     work.tables[i].tree = tree;

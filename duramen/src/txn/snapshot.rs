@@ -101,7 +101,8 @@ impl<'db> Snapshot<'db> {
     /// As [`Snapshot::main_table`], with the functions of its custom orders.
     pub fn main_table_with(&self, options: &TableOptions) -> Result<Table<'_>> {
         self.check()?;
-        Ok(Table::new(Source::Snapshot(self), self.main, options.orders()))
+        let orders = catalog::orders_of(b"", &self.main, Some(options))?;
+        Ok(Table::new(Source::Snapshot(self), self.main, orders))
     }
 
     /// Names of all tables, sorted bytewise.
