@@ -7,7 +7,7 @@ use std::ops::Bound;
 use duramen::{Error, Put, TableId, WriteTxn};
 use proptest::prelude::*;
 
-use crate::compare::{self, go, is_lost, moved, same};
+use crate::compare::{self, Several, go, go_several, is_lost, moved, same, several};
 use crate::kinds::{KeySpec, ValueSpec};
 use crate::operations::{Act, Edge, Pick, Touch};
 use crate::reference::{Movement, Place, Table};
@@ -349,6 +349,9 @@ impl Both<'_, '_> {
                 (Ok(count), Some((key, _))) => prop_assert_eq!(count, self.table.values_of(&key).len() as u64),
                 (counted, here) => prop_assert!(counted.is_err() && here.is_none(), "{:?}", counted),
             },
+            Touch::Several(which) => {
+                several(go_several!(cursor, which, self.txn), self.table, place, which)?;
+            }
             Touch::Clone => {}
         }
         Ok(())

@@ -5,8 +5,9 @@
 use std::collections::VecDeque;
 use std::ops::Bound;
 
-use duramen::{Cursor, Iter, Snapshot};
+use duramen::{Error, Iter, Snapshot};
 use proptest::prelude::*;
+use proptest::test_runner::TestCaseError;
 
 use crate::kinds::Values;
 use crate::reference::{Movement, Pair, Place, Table};
@@ -131,7 +132,9 @@ pub fn walk(found: &duramen::Table<'_>, table: &Table, moves: &[(Movement, Vec<u
             cursor.first()?;
             table.go(&mut place, Movement::First, key, value);
         }
-        several(&mut cursor, table, &mut place)?;
+        let which = [Several::Here, Several::Next, Several::Before][value.len() % 3];
+        several(go_several!(cursor, which), table, &mut place, which)?;
+        same(cursor.current()?, table.at(&place))?;
     }
     Ok(())
 }
@@ -163,22 +166,64 @@ pub fn is_lost(table: &Table, place: &Place, movement: Movement, found: bool) ->
     table.kind.values == Values::One && by_pair && !found && table.at(place).is_some()
 }
 
-/// Fixed-size values side by side: those from the current one to the end of whatever page they are in.
-fn several(cursor: &mut Cursor<'_>, table: &Table, place: &mut Place) -> Outcome {
+/// Which fixed-size values are asked for, side by side.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Several {
+    /// From the current one to the end of its page.
+    Here,
+    /// From the next one to the end of its page.
+    Next,
+    /// The page before.
+    Before,
+}
+
+/// Calls a cursor's method for several values at once.
+macro_rules! go_several {
+    ($cursor:expr, $which:expr $(, $txn:expr)?) => {
+        match $which {
+            Several::Here => $cursor.multiple($($txn)?),
+            Several::Next => $cursor.next_multiple($($txn)?),
+            Several::Before => $cursor.prev_multiple($($txn)?),
+        }
+    };
+}
+pub(crate) use go_several;
+
+/// Compares several values at once, where it is up to the engine how many they are.
+pub fn several(found: duramen::Result<Found<'_>>, table: &Table, place: &mut Place, which: Several) -> Outcome {
     let Values::Fixed(..) = table.kind.values else {
-        prop_assert!(cursor.multiple().is_err());
+        let refused = matches!(found, Err(Error::Incompatible { .. }));
+        prop_assert!(refused, "{:?}", found);
         return Ok(());
     };
-    let Some((key, here)) = table.at(place).cloned() else {
-        prop_assert!(cursor.multiple()?.is_none());
+    let here = table.at(place).cloned();
+    let next = table.go(&mut place.clone(), Movement::NextDuplicate, &[], &[]);
+    let Some((key, packed)) = found? else {
+        let none = match which {
+            Several::Here => here.is_none(),
+            Several::Next => next.is_none(),
+            // Few values stand in no page of their own.
+            Several::Before => true,
+        };
+        prop_assert!(none, "no values {which:?}");
         return Ok(());
     };
-    let values: Vec<Pair> = table.values_of(&key);
-    let from = values.iter().position(|(_, value)| *value == here).expect("the cursor stands on a value");
-    let (found_key, packed) = cursor.multiple()?.expect("the cursor stands on a value");
-    let count = packed.len() / here.len();
-    let expected: Vec<u8> = values[from..from + count].iter().flat_map(|(_, value)| value.to_vec()).collect();
-    prop_assert!(count > 0 && found_key == &*key && packed == expected);
-    *place = Place::At(table.rank(&key, &values[from + count - 1].1));
-    same(cursor.current()?, table.at(place))
+    let values: Vec<Pair> = table.values_of(key);
+    let bytes = values[0].1.len();
+    let first = packed.get(..bytes).unwrap_or_default();
+    let from = values.iter().position(|(_, value)| **value == *first);
+    let Some(from) = from else { return Err(TestCaseError::fail("no value of the key")) };
+    let these = &values[from..(from + packed.len() / bytes).min(values.len())];
+    prop_assert!(these.iter().flat_map(|(_, value)| value.iter()).eq(packed), "not the values side by side");
+    let begins_right = match which {
+        Several::Here => here == these.first().cloned(),
+        Several::Next => next == these.first().cloned(),
+        Several::Before => {
+            here.is_some_and(|here| table.rank(&here.0, &here.1) > table.rank(key, &these[these.len() - 1].1))
+        }
+    };
+    prop_assert!(begins_right, "{which:?} begins elsewhere");
+    let stands_on = if which == Several::Before { 0 } else { these.len() - 1 };
+    *place = Place::At(table.rank(key, &these[stands_on].1));
+    Ok(())
 }

@@ -12,6 +12,7 @@ mod reference;
 #[path = "../roles/mod.rs"]
 mod roles;
 mod run;
+mod special;
 
 use duramen::Durability;
 use operations::{Flavour, Step, steps};

@@ -5,6 +5,7 @@
 use proptest::collection::vec;
 use proptest::prelude::*;
 
+use crate::compare::Several;
 use crate::kinds::{KeySpec, Kind, SORTINGS, VALUES, ValueSpec};
 use crate::reference::{MOVEMENTS, Movement};
 
@@ -65,6 +66,7 @@ pub enum Touch {
     Delete,
     DeleteKey,
     Count,
+    Several(Several),
     /// Another cursor at the same place.
     Clone,
 }
@@ -88,6 +90,9 @@ pub enum Step {
     },
     Commit,
     Abort,
+    /// Whether this transaction waits for the disk.
+    Durable(bool),
+    Checkpoint,
     Reopen,
     /// Keeps a snapshot, to be looked at again later.
     Park,
@@ -138,6 +143,7 @@ fn touch() -> impl Strategy<Value = Touch> {
         3 => Just(Touch::Delete),
         1 => Just(Touch::DeleteKey),
         1 => Just(Touch::Count),
+        2 => prop_oneof![Just(Several::Here), Just(Several::Next), Just(Several::Before)].prop_map(Touch::Several),
         1 => Just(Touch::Clone),
     ]
 }
@@ -214,6 +220,8 @@ fn step(flavour: Flavour) -> impl Strategy<Value = Step> {
         commits => prop_oneof![
             6 => Just(Step::Commit),
             2 => Just(Step::Abort),
+            2 => any::<bool>().prop_map(Step::Durable),
+            1 => Just(Step::Checkpoint),
             1 => Just(Step::Reopen),
             1 => Just(Step::Park),
         ],

@@ -106,6 +106,10 @@ impl Run {
                 steps.next();
                 return self.park();
             }
+            Some(Step::Checkpoint) => {
+                steps.next();
+                return Ok(self.db().checkpoint()?);
+            }
             _ => {}
         }
         let mut txn = self.db().begin_write()?;
@@ -157,8 +161,10 @@ fn level(
     let mut before: Vec<Tables> = Vec::new();
     while let Some(step) = steps.next() {
         match step {
-            Step::Commit | Step::Reopen | Step::Park => return Ok(End::Commit),
+            Step::Commit | Step::Checkpoint | Step::Reopen | Step::Park => return Ok(End::Commit),
             Step::Abort => return Ok(End::Abort),
+            Step::Durable(true) => txn.set_durability(Durability::Durable),
+            Step::Durable(false) => txn.set_durability(Durability::Relaxed),
             Step::Child { .. } if depth + before.len() == DEPTH_MAX => {}
             Step::Child { in_place: true } => {
                 txn.begin_nested()?;
@@ -232,7 +238,7 @@ fn table_step(txn: &mut WriteTxn<'_>, session: &mut Session, step: &Step) -> Out
             let Some(name) = tables.keys().cycle().nth(usize::from(*table)).cloned() else { return Ok(()) };
             act::act(txn, session, &name, act)?;
         }
-        Step::Child { .. } | Step::EndChild { .. } | Step::Commit | Step::Abort | Step::Reopen | Step::Park => {}
+        step => unreachable!("{step:?} is no step on tables"),
     }
     Ok(())
 }

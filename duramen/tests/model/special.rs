@@ -1,0 +1,228 @@
+//! Tables that random runs do not draw.
+
+use std::sync::Arc;
+
+use duramen::{Comparator, Database, Duplicates, Error, Order, Put, Result, TableOptions};
+use tempfile::TempDir;
+
+fn scratch() -> (TempDir, Database) {
+    let dir = tempfile::tempdir().unwrap();
+    let db = Database::open(dir.path().join("special.dm")).unwrap();
+    (dir, db)
+}
+
+fn assert_clean(db: &Database) {
+    assert_eq!(db.check(|_, _| {}).unwrap().findings, Vec::<String>::new());
+}
+
+/// Letters sort the same whether large or small.
+fn ignoring_case() -> Comparator {
+    Arc::new(|a, b| a.to_ascii_lowercase().cmp(&b.to_ascii_lowercase()))
+}
+
+#[test]
+fn keys_that_compare_equal_are_one_key() -> Result<()> {
+    let (_dir, db) = scratch();
+    let options = TableOptions::new().order(Order::Custom(ignoring_case()));
+    let mut txn = db.begin_write()?;
+    let mut table = txn.table_with("t", &options)?;
+    for i in 100..600 {
+        table.put(format!("Key {i}"), "one")?;
+    }
+    for i in 100..600 {
+        assert_eq!(table.insert(format!("KEY {i}"), "two")?, Put::Exists);
+        // Longer than before, so that pages split meanwhile.
+        table.put(format!("key {i}"), [b'3'; 300])?;
+    }
+    assert_eq!(table.len(), 500);
+    assert_eq!(table.get("kEy 177")?, Some(&[b'3'; 300][..]));
+    assert!(table.delete("KEY 177")?);
+    assert!(matches!(table.append("key 599", ""), Err(Error::AppendOrder)));
+    assert_eq!(table.delete_range("KEY 200".."key 300")?, 100);
+    txn.commit()?;
+    assert_clean(&db);
+    let snapshot = db.read()?;
+    assert_eq!(snapshot.table_with("t", &options)?.iter().count(), 399);
+    Ok(())
+}
+
+#[test]
+fn duplicates_that_compare_equal_are_one_until_replaced() -> Result<()> {
+    let (_dir, db) = scratch();
+    let options = TableOptions::new().duplicates(Duplicates::compared(ignoring_case()));
+    for values in [1, 5, 2000] {
+        let mut txn = db.begin_write()?;
+        let id = txn.open_table("t", Some(&options))?;
+        for i in 0..values {
+            let mut table = txn.table_by_id(id)?;
+            assert_eq!(table.put_duplicate("key", format!("Value {i}"))?, Put::Stored);
+            assert_eq!(table.put_duplicate("key", format!("VALUE {i}"))?, Put::Exists);
+        }
+        let mut cursor = txn.cursor(id)?;
+        let found = cursor.seek_pair(&txn, "key", "vaLUE 0")?;
+        assert_eq!(found, Some((&b"key"[..], &b"Value 0"[..])));
+        cursor.replace(&mut txn, "value 0")?;
+        assert_eq!(cursor.current(&txn)?, Some((&b"key"[..], &b"value 0"[..])));
+        assert!(matches!(cursor.replace(&mut txn, "other"), Err(Error::Incompatible { .. })));
+        assert_eq!(txn.view(id)?.len(), values);
+        for i in 0..values {
+            assert!(txn.table_by_id(id)?.delete_duplicate("key", format!("VALUE {i}"))?);
+        }
+        assert!(txn.view(id)?.is_empty());
+        txn.commit()?;
+        assert_clean(&db);
+    }
+    Ok(())
+}
+
+#[test]
+fn the_main_table_may_be_of_another_kind_while_it_stands_alone() -> Result<()> {
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join("main.dm");
+    let options = TableOptions::new().order(Order::Reversed).duplicates(Duplicates::integers());
+    let db = Database::open(&path)?;
+    let mut txn = db.begin_write()?;
+    txn.set_main_options(&options)?;
+    let main = txn.main_table();
+    for i in 0..5000u64 {
+        txn.put(main, [(i % 7) as u8, 1], (i * 3).to_ne_bytes())?;
+    }
+    assert!(matches!(txn.table("named").map(drop), Err(Error::Incompatible { .. })));
+    txn.commit()?;
+    assert_clean(&db);
+    db.close()?;
+    let db = Database::open(&path)?;
+    let snapshot = db.read()?;
+    assert!(matches!(snapshot.main_table_with(&TableOptions::new()).map(drop), Err(Error::TableOptions { .. })));
+    let main = snapshot.main_table_with(&options)?;
+    assert_eq!((main.len(), main.values_of([3, 1])?.count()), (5000, 714));
+    let mut txn = db.begin_write()?;
+    assert!(matches!(txn.set_main_options(&TableOptions::new()), Err(Error::TableOptions { .. })));
+    let id = txn.main_table();
+    assert_eq!(txn.table_by_id(id)?.clear()?, 5000);
+    txn.set_main_options(&TableOptions::new())?;
+    txn.table("named")?.put("key", "value")?;
+    txn.commit()?;
+    assert_clean(&db);
+    Ok(())
+}
+
+#[test]
+fn clearing_the_main_table_drops_all_others() -> Result<()> {
+    let (_dir, db) = scratch();
+    let custom = TableOptions::new().order(Order::Custom(ignoring_case()));
+    db.update(|txn| {
+        (0..300u16).try_for_each(|i| txn.table(i.to_be_bytes())?.put("key", [7; 5000]))?;
+        txn.table_with("custom", &custom)?.put("key", "value")?;
+        let main = txn.main_table();
+        (0..300u32).try_for_each(|i| txn.put(main, i.to_be_bytes(), "ordinary"))
+    })?;
+    assert_clean(&db);
+    let mut txn = db.begin_write()?;
+    let main = txn.main_table();
+    let kept = txn.open_table([0, 1], None)?;
+    txn.table_by_id(main)?.clear()?;
+    assert!(matches!(txn.get(kept, "key"), Err(Error::BadTable)));
+    assert_eq!((txn.table_names()?, txn.view(main)?.len()), (Vec::new(), 0));
+    txn.commit()?;
+    assert_clean(&db);
+    assert_eq!(db.read()?.main_table()?.len(), 0);
+    Ok(())
+}
+
+#[test]
+fn there_may_be_thousands_of_tables() -> Result<()> {
+    let (_dir, db) = scratch();
+    let name = |i: u32| format!("table {i:05}").into_bytes();
+    db.update(|txn| (0..3000).try_for_each(|i| txn.table(name(i))?.put("key", i.to_be_bytes())))?;
+    assert_clean(&db);
+    assert_eq!(db.read()?.table_names()?, (0..3000).map(name).collect::<Vec<_>>());
+    db.update(|txn| {
+        for i in (0..3000).step_by(2) {
+            assert!(txn.drop_table(name(i))?);
+        }
+        for i in (1..3000).step_by(4) {
+            assert!(txn.rename_table(name(i), name(i + 10_000))?);
+        }
+        assert_eq!(txn.table_names()?.len(), 1500);
+        Ok(())
+    })?;
+    assert_clean(&db);
+    let snapshot = db.read()?;
+    assert_eq!(snapshot.table(name(10_001))?.get("key")?, Some(&1u32.to_be_bytes()[..]));
+    assert_eq!(snapshot.table(name(3))?.get("key")?, Some(&3u32.to_be_bytes()[..]));
+    assert!(matches!(snapshot.table(name(1)), Err(Error::NoSuchTable { .. })));
+    assert_eq!(db.check(|_, _| {})?.tables, 1500);
+    Ok(())
+}
+
+#[test]
+fn a_name_may_change_hands_within_a_transaction() -> Result<()> {
+    let (_dir, db) = scratch();
+    db.update(|txn| {
+        txn.table("a")?.put("key", "a")?;
+        txn.table("b")?.put("key", "b")
+    })?;
+    let mut txn = db.begin_write()?;
+    assert!(txn.drop_table("a")? && !txn.drop_table("a")?);
+    assert!(txn.rename_table("b", "a")?);
+    assert!(txn.find_table("b", None)?.is_none());
+    let mut child = txn.child()?;
+    assert!(child.rename_table("a", "c")?);
+    child.table("a")?.put("key", "new a")?;
+    assert_eq!(child.table_names()?, [b"a", b"c"]);
+    child.abort();
+    assert_eq!(txn.table_names()?, [b"a"]);
+    txn.table("b")?.put("key", "new b")?;
+    txn.commit()?;
+    assert_clean(&db);
+    let snapshot = db.read()?;
+    assert_eq!(snapshot.table("a")?.get("key")?, Some(&b"b"[..]));
+    assert_eq!(snapshot.table("b")?.get("key")?, Some(&b"new b"[..]));
+    Ok(())
+}
+
+#[test]
+fn the_callers_own_bits_stay_with_the_table() -> Result<()> {
+    let (_dir, db) = scratch();
+    db.update(|txn| txn.table_with("t", &TableOptions::new().user_bits(0xBEEF))?.put("key", "value"))?;
+    db.update(|txn| txn.table("t")?.clear().map(drop))?;
+    // They are not compared when the table is opened.
+    let snapshot = db.read()?;
+    assert_eq!(snapshot.table_with("t", &TableOptions::new().user_bits(1))?.stats().user_bits, 0xBEEF);
+    Ok(())
+}
+
+#[test]
+fn an_empty_table_is_a_table() -> Result<()> {
+    let (_dir, db) = scratch();
+    db.update(|txn| txn.table("t").map(drop))?;
+    let snapshot = db.read()?;
+    let table = snapshot.table("t")?;
+    assert_eq!((table.len(), table.stats().depth), (0, 0));
+    assert_eq!((table.first()?, table.last()?, table.get("key")?), (None, None, None));
+    assert_eq!((table.iter().count(), table.keys().count(), table.range("a"..)?.rev().count()), (0, 0, 0));
+    let mut cursor = table.cursor();
+    assert_eq!((cursor.next()?, cursor.prev()?, cursor.seek_at_or_after("a")?), (None, None, None));
+    assert_eq!((cursor.prev()?, cursor.next_key()?, cursor.current()?), (None, None, None));
+    Ok(())
+}
+
+#[test]
+fn values_may_be_long() -> Result<()> {
+    let (_dir, db) = scratch();
+    let long: Vec<u8> = (0..50_000_000u32).map(|i| (i >> 8) as u8 ^ i as u8).collect();
+    db.update(|txn| {
+        txn.table("t")?.put("long", &long)?;
+        txn.table("t")?.reserve("filled in", 3_000_000)?.copy_from_slice(&long[..3_000_000]);
+        Ok(())
+    })?;
+    assert_clean(&db);
+    let snapshot = db.read()?;
+    let table = snapshot.table("t")?;
+    assert!(table.get("long")? == Some(&long[..]) && table.get("filled in")? == Some(&long[..3_000_000]));
+    db.update(|txn| txn.table("t")?.delete("long").map(drop))?;
+    // The snapshot sees it all the same.
+    assert!(table.get("long")? == Some(&long[..]));
+    Ok(())
+}
