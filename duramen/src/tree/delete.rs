@@ -6,7 +6,7 @@
 //! otherwise it is left alone: moving entries between two pages would dirty both and gain neither.
 
 use super::insert::{build, collect, touch_path};
-use super::{AnyLeaf, PagesMut, Path, Tree, at, damaged, open_branch, open_leaf};
+use super::{AnyLeaf, PagesMut, Path, Tree, at, damaged, expect_kind, open_branch, open_leaf};
 use crate::error::Result;
 use crate::format::branch::BranchMut;
 use crate::format::leaf::LeafMut;
@@ -153,6 +153,7 @@ fn merge_leaf<P: PagesMut>(pages: &mut P, tree: &mut Tree, order: &Order, path: 
     let current = path.leaf().page;
     let used = leaf_used(&open_leaf(pages, current)?);
     for (i, other) in neighbours(pages, tree, path, above)? {
+        expect_kind(pages, tree, other)?;
         if used + leaf_used(&open_leaf(pages, other)?) > joined_max(pages.page_size()) {
             continue;
         }

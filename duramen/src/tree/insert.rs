@@ -7,7 +7,7 @@
 
 use std::ops::Range;
 
-use super::{AnyLeaf, PagesMut, Path, Tree, at, damaged, open_branch, open_leaf};
+use super::{AnyLeaf, PagesMut, Path, Tree, at, damaged, expect_kind, open_branch, open_leaf};
 use crate::error::Result;
 use crate::format::branch::{Branch, BranchMut};
 use crate::format::leaf::{CellKind, Leaf, LeafMut, cell_bytes};
@@ -28,6 +28,7 @@ pub(crate) fn touch_path<P: PagesMut>(pages: &mut P, tree: &mut Tree, path: &mut
     if path.is_empty() || pages.is_own(path.leaf().page) {
         return Ok(());
     }
+    expect_kind(pages, tree, path.leaf().page)?;
     touch_steps(pages, tree, path, path.steps().len())
 }
 

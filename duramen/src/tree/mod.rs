@@ -168,6 +168,12 @@ pub(crate) fn open_leaf<P: Pages + ?Sized>(pages: &P, child: Child) -> Result<An
     at(child, AnyLeaf::open(pages.page(child)?))
 }
 
+/// Refuses a leaf of the kind that the tree's are not.
+pub(crate) fn expect_kind<P: Pages + ?Sized>(pages: &P, tree: &Tree, child: Child) -> Result<()> {
+    let packed = matches!(open_leaf(pages, child)?, AnyLeaf::Packed(_));
+    if packed == tree.is_packed() { Ok(()) } else { Err(damaged(child, "the other kind of leaf than its tree has")) }
+}
+
 /// Opens a page at level 1 that must hold keys and values.
 #[inline]
 pub(crate) fn open_cells<P: Pages + ?Sized>(pages: &P, child: Child) -> Result<Leaf<'_>> {

@@ -8,7 +8,7 @@
 use super::delete::{collapse_root, tidy};
 use super::insert::build;
 use super::record::Tree;
-use super::{AnyLeaf, PagesMut, Path, at, blame, damaged, duplicates, open_branch, open_leaf, value};
+use super::{AnyLeaf, PagesMut, Path, at, blame, damaged, duplicates, expect_kind, open_branch, open_leaf, value};
 use crate::error::Result;
 use crate::format::leaf::{Leaf, LeafMut};
 use crate::format::packed::PackedMut;
@@ -96,6 +96,7 @@ impl<P: PagesMut> Pruner<'_, P> {
             self.drop_page(child, 1, None)?;
             return Ok(None);
         }
+        expect_kind(self.pages, self.tree, child)?;
         let child = self.pages.touch(child)?;
         self.removed += self.release_cells(child, from..to)?;
         let page = self.pages.page_mut(child);
