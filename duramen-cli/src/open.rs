@@ -64,26 +64,25 @@ pub fn begin(db: &Database, args: WaitArgs) -> Result<WriteTxn<'static>> {
 
 /// Opens a table to look up keys; `''` is the main table.
 pub fn table<'s>(snapshot: &'s Snapshot<'_>, name: &[u8]) -> Result<Table<'s>> {
-    Ok(if name.is_empty() { snapshot.main_table()? } else { snapshot.table(name)? })
+    Ok(open_table(snapshot, name)?)
+}
+
+fn open_table<'s>(snapshot: &'s Snapshot<'_>, name: &[u8]) -> duramen::Result<Table<'s>> {
+    if name.is_empty() { snapshot.main_table() } else { snapshot.table(name) }
 }
 
 /// Opens a table to walk through it, whatever its order: nothing compares its keys then, so that a custom order can do
 /// without its function.
 pub fn table_to_walk<'s>(snapshot: &'s Snapshot<'_>, name: &[u8]) -> Result<Table<'s>> {
-    if name.is_empty() {
-        return Ok(snapshot.main_table_with(&TableOptions::new())?);
-    }
-    let Err(error) = snapshot.table(name) else {
-        return Ok(snapshot.table(name)?);
+    let refused = match open_table(snapshot, name) {
+        Err(error @ Error::TableOptions { .. }) => error,
+        opened => return Ok(opened?),
     };
-    if matches!(error, Error::TableOptions { .. }) {
-        for options in custom_options() {
-            if let Ok(table) = snapshot.table_with(name, &options) {
-                return Ok(table);
-            }
-        }
-    }
-    Err(error.into())
+    let with = |options: &TableOptions| match name {
+        b"" => snapshot.main_table_with(options),
+        _ => snapshot.table_with(name, options),
+    };
+    Ok(custom_options().iter().find_map(|options| with(options).ok()).ok_or(refused)?)
 }
 
 /// All options with a custom order in them.
