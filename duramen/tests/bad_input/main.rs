@@ -6,7 +6,7 @@ mod permissions;
 #[path = "../roles/mod.rs"]
 mod roles;
 
-use duramen::{Database, Result};
+use duramen::{Database, Options, Result};
 use tempfile::TempDir;
 
 fn scratch() -> (TempDir, String) {
@@ -18,7 +18,7 @@ fn scratch() -> (TempDir, String) {
 /// A database of a few commits, closed.
 fn closed() -> Result<(TempDir, String)> {
     let (dir, path) = scratch();
-    let db = Database::open(&path)?;
+    let db = Options::new().medium(roles::hasty()).open(&path)?;
     for i in 0..5u64 {
         db.update(|txn| (0..200u64).try_for_each(|j| txn.table("t")?.put((i * 200 + j).to_be_bytes(), [7; 50])))?;
     }
