@@ -216,6 +216,8 @@ impl Pages for Work {
 
     #[inline]
     fn page(&self, child: Child) -> Result<&[u8]> {
+        // What failed half-way may have left pointers to pages that were never written.
+        self.check()?;
         if child.is_dirty() {
             return self.dirty.page(child.dirty_index()).ok_or_else(|| damaged(child, "a pointer to no page"));
         }
@@ -223,6 +225,7 @@ impl Pages for Work {
     }
 
     fn run(&self, child: Child, bytes: u32) -> Result<&[u8]> {
+        self.check()?;
         let run = if child.is_dirty() {
             self.dirty.run(child.dirty_index()).ok_or_else(|| damaged(child, "a pointer to no run"))?
         } else {

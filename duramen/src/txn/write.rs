@@ -149,6 +149,7 @@ impl<'p> WriteTxn<'p> {
 
     /// Names of all tables, sorted bytewise.
     pub fn table_names(&self) -> Result<Vec<Vec<u8>>> {
+        self.work().check()?;
         catalog::names(self.work())
     }
 
