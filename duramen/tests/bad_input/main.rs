@@ -1,5 +1,6 @@
 //! What is not a database, what may not be opened, and what may not be asked: each a clear error, and nothing harmed.
 
+mod failures;
 mod files;
 mod misuse;
 mod permissions;

@@ -1,0 +1,131 @@
+//! Transactions whose disk fails them half-way.
+
+use std::io;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use duramen::{Database, Error, Medium, Options, Result, WriteTxn};
+use tempfile::TempDir;
+
+use crate::{assert_clean, scratch};
+
+/// A medium that is full while a switch is on.
+struct Filling {
+    medium: Arc<dyn Medium>,
+    full: Arc<AtomicBool>,
+}
+
+impl Medium for Filling {
+    fn write_at(&self, offset: u64, parts: &[io::IoSlice<'_>]) -> io::Result<()> {
+        if self.full.load(Ordering::SeqCst) {
+            return Err(io::ErrorKind::StorageFull.into());
+        }
+        self.medium.write_at(offset, parts)
+    }
+
+    fn flush(&self) -> io::Result<()> {
+        self.medium.flush()
+    }
+
+    fn len(&self) -> io::Result<u64> {
+        self.medium.len()
+    }
+
+    fn set_len(&self, bytes: u64) -> io::Result<()> {
+        self.medium.set_len(bytes)
+    }
+}
+
+/// A database with 1000 entries whose transactions write early, and the switch that fills its disk.
+fn filling() -> (TempDir, Database, Arc<AtomicBool>) {
+    let (dir, path) = scratch();
+    let full = Arc::new(AtomicBool::new(false));
+    let switch = full.clone();
+    let layer = move |medium| Arc::new(Filling { medium, full: switch.clone() }) as Arc<dyn Medium>;
+    let db = Options::new().memory_budget(1).medium(Arc::new(layer)).open(path).unwrap();
+    db.update(|txn| fill(txn, 1000, 1)).unwrap();
+    (dir, db, full)
+}
+
+fn fill(txn: &mut WriteTxn<'_>, entries: u32, byte: u8) -> Result<()> {
+    (0..entries).try_for_each(|i| txn.table("t")?.put(i.wrapping_mul(0x9E37_79B9).to_be_bytes(), [byte; 500]))
+}
+
+fn is_failed<T>(result: Result<T>) -> bool {
+    matches!(result, Err(Error::TxnFailed))
+}
+
+/// All entries that `fill` stored have this byte.
+fn assert_holds(db: &Database, entries: u64, byte: u8) {
+    let snapshot = db.read().unwrap();
+    let table = snapshot.table("t").unwrap();
+    assert_eq!(table.len(), entries);
+    assert!(table.iter().all(|item| item.unwrap().1 == [byte; 500]));
+    assert_clean(db);
+}
+
+#[test]
+fn a_transaction_that_failed_half_way_can_only_be_aborted() -> Result<()> {
+    let (_dir, db, full) = filling();
+    let mut txn = db.begin_write()?;
+    let id = txn.open_table("t", None)?;
+    let mut cursor = txn.cursor(id)?;
+    cursor.first(&txn)?;
+    full.store(true, Ordering::SeqCst);
+    let error = fill(&mut txn, 5000, 2).expect_err("the disk is full");
+    assert!(error.is_disk_full(), "{error}");
+    full.store(false, Ordering::SeqCst);
+    assert!(is_failed(txn.put(id, "key", "value")) && is_failed(txn.get(id, "key")));
+    assert!(is_failed(txn.table("t").map(drop)) && is_failed(txn.table("u").map(drop)));
+    assert!(is_failed(txn.view(id)?.first()) && is_failed(txn.view(id)?.iter().try_for_each(|item| item.map(drop))));
+    assert!(is_failed(cursor.next(&txn)) && is_failed(cursor.current(&txn)));
+    assert!(is_failed(txn.drop_table("t")) && is_failed(txn.rename_table("t", "u")) && is_failed(txn.table_names()));
+    assert!(is_failed(txn.child().map(drop)) && is_failed(txn.begin_nested()));
+    assert!(is_failed(txn.commit()));
+    assert_holds(&db, 1000, 1);
+    db.update(|txn| fill(txn, 1000, 3))?;
+    assert_holds(&db, 1000, 3);
+    Ok(())
+}
+
+#[test]
+fn a_child_that_failed_leaves_its_parent_whole() -> Result<()> {
+    let (_dir, db, full) = filling();
+    let mut txn = db.begin_write()?;
+    fill(&mut txn, 20, 1)?;
+    for in_place in [false, true] {
+        full.store(true, Ordering::SeqCst);
+        if in_place {
+            txn.begin_nested()?;
+            assert!(fill(&mut txn, 5000, 2).is_err_and(|error| error.is_disk_full()));
+            assert!(is_failed(txn.commit_nested()));
+        } else {
+            let mut child = txn.child()?;
+            assert!(fill(&mut child, 5000, 2).is_err_and(|error| error.is_disk_full()));
+            assert!(is_failed(child.commit()));
+        }
+        full.store(false, Ordering::SeqCst);
+        assert_eq!(txn.table("t")?.len(), 1000);
+    }
+    fill(&mut txn, 2000, 4)?;
+    txn.commit()?;
+    assert_holds(&db, 2000, 4);
+    Ok(())
+}
+
+#[test]
+fn a_commit_that_finds_the_disk_full_leaves_nothing_and_can_be_tried_again() -> Result<()> {
+    let (_dir, db, full) = filling();
+    for byte in 2..5 {
+        full.store(true, Ordering::SeqCst);
+        let mut txn = db.begin_write()?;
+        fill(&mut txn, 10, byte)?;
+        let error = txn.commit().expect_err("the disk is full");
+        assert!(error.is_disk_full(), "{error}");
+        assert_holds(&db, 1000, byte - 1);
+        full.store(false, Ordering::SeqCst);
+        db.update(|txn| fill(txn, 1000, byte))?;
+        assert_holds(&db, 1000, byte);
+    }
+    Ok(())
+}
