@@ -43,40 +43,40 @@ fn explore(cases: u32, setup: Setup, runs: impl Strategy<Value = Vec<Step>>) {
 
 #[test]
 fn every_kind_of_table_is_a_sorted_map() {
-    explore(120, SMALL, steps(Flavour::Tables, 60));
+    explore(400, SMALL, steps(Flavour::Tables, 60));
 }
 
 #[test]
 fn relaxed_commits_store_the_same() {
-    explore(40, Setup { durability: Durability::Relaxed, ..SMALL }, steps(Flavour::Tables, 60));
+    explore(120, Setup { durability: Durability::Relaxed, ..SMALL }, steps(Flavour::Tables, 60));
 }
 
 #[test]
 fn large_pages_hold_the_same() {
-    explore(40, Setup { page_size: 65536, ..SMALL }, steps(Flavour::Tables, 40));
+    explore(120, Setup { page_size: 65536, ..SMALL }, steps(Flavour::Tables, 40));
 }
 
 #[test]
 fn child_transactions_are_all_or_nothing() {
-    explore(120, SMALL, steps(Flavour::Children, 80));
+    explore(400, SMALL, steps(Flavour::Children, 80));
 }
 
 #[test]
 fn cursors_stay_right_through_each_others_writes() {
-    explore(120, SMALL, steps(Flavour::Cursors, 80));
+    explore(400, SMALL, steps(Flavour::Cursors, 80));
 }
 
 #[test]
 fn deep_trees_grow_and_shrink() {
-    explore(60, SMALL, steps(Flavour::Bulk, 40));
+    explore(200, SMALL, steps(Flavour::Bulk, 40));
 }
 
 #[test]
 fn a_transaction_larger_than_its_memory_is_written_early() {
-    explore(60, Setup { memory_budget: 1, ..SMALL }, steps(Flavour::Bulk, 40));
+    explore(200, Setup { memory_budget: 1, ..SMALL }, steps(Flavour::Bulk, 40));
 }
 
 #[test]
 fn child_transactions_larger_than_their_memory_are_all_or_nothing() {
-    explore(60, Setup { memory_budget: 1, ..SMALL }, steps(Flavour::Children, 80));
+    explore(200, Setup { memory_budget: 1, ..SMALL }, steps(Flavour::Children, 80));
 }
