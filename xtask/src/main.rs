@@ -1,6 +1,7 @@
 //! Developer commands: `cargo xtask crash`, `cargo xtask fuzz`.
 
 mod crash;
+mod fuzz;
 
 use std::process::ExitCode;
 
@@ -17,10 +18,13 @@ struct Arguments {
 enum Command {
     /// Cuts the power at many moments of many workloads, and judges what is left
     Crash(crash::Arguments),
+    /// Feeds damaged files to the engine, guided by what they reach in it
+    Fuzz(fuzz::Arguments),
 }
 
 fn main() -> ExitCode {
     match Arguments::parse().command {
         Command::Crash(arguments) => crash::run(&arguments),
+        Command::Fuzz(arguments) => fuzz::run(&arguments),
     }
 }

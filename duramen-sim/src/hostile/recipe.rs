@@ -89,12 +89,27 @@ pub fn random(rng: &mut fastrand::Rng) -> Vec<u8> {
 
 /// The file that a recipe makes of the seeds.
 pub fn cook(recipe: &[u8], seeds: &[Vec<u8>]) -> Vec<u8> {
-    let (&[seed, flags], steps) = recipe.split_first_chunk().unwrap_or((&[0, 0], &[]));
+    let (&[seed, flags], _) = recipe.split_first_chunk().unwrap_or((&[0, 0], &[]));
     let mut file = seeds[usize::from(seed) % seeds.len()].clone();
-    let page_size = seal::identity(&file).map_or(4096, |(page_size, _)| page_size);
-    for step in steps.chunks_exact(STEP).take(STEPS_MAX) {
-        mutate(&mut file, page_size, &Step::read(step));
+    alter(&mut file, recipe);
+    if flags & RESEAL != 0 {
+        seal::reseal(&mut file, flags & RENUMBER != 0);
     }
+    file
+}
+
+/// Does a recipe's steps to a file.
+pub fn alter(file: &mut Vec<u8>, recipe: &[u8]) {
+    let page_size = seal::identity(file).map_or(4096, |(page_size, _)| page_size);
+    for step in recipe.get(2..).unwrap_or(&[]).chunks_exact(STEP).take(STEPS_MAX) {
+        mutate(file, page_size, &Step::read(step));
+    }
+}
+
+/// A file from its bytes and, as the last one, the flags that say what to seal.
+pub fn sealed(data: &[u8]) -> Vec<u8> {
+    let (&flags, file) = data.split_last().unwrap_or((&0, &[]));
+    let mut file = file.to_vec();
     if flags & RESEAL != 0 {
         seal::reseal(&mut file, flags & RENUMBER != 0);
     }
