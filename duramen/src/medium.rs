@@ -6,12 +6,17 @@
 //! their own medium between the engine and the file.
 
 use std::io;
+use std::ops::Range;
 
 /// The writing half of a data file. All methods may be called from any thread; writes come from one writer at a time.
 #[allow(clippy::len_without_is_empty, reason = "it is a file's length, and nobody asks whether that is 0")]
 pub trait Medium: Send + Sync {
     /// Writes all of `parts`, one after the other, from `offset` on. The file grows if it must.
     fn write_at(&self, offset: u64, parts: &[io::IoSlice<'_>]) -> io::Result<()>;
+
+    /// Says that these bytes were written and will be flushed soon, so that the disk may begin. It promises nothing;
+    /// what fails shows in the flush.
+    fn begin_flush(&self, _bytes: Range<u64>) {}
 
     /// Makes every write that returned before this call survive a power cut, and the file's length with it.
     fn flush(&self) -> io::Result<()>;

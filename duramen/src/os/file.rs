@@ -1,9 +1,15 @@
 //! The data file and the lock file as files: opening, writing, flushing.
 //!
 //! Owns: [`FileMedium`], how files are opened and created. Must not know: what is in them.
+//!
+//! # Safety
+//! One system call that rustix does not offer, which takes numbers only: no memory is at stake.
+#![allow(unsafe_code)]
 
 use std::fs::{File, OpenOptions, Permissions};
 use std::io::{self, ErrorKind, IoSlice};
+use std::ops::Range;
+use std::os::fd::AsRawFd;
 use std::os::unix::fs::{MetadataExt, OpenOptionsExt, PermissionsExt};
 use std::path::Path;
 use std::sync::Arc;
@@ -95,6 +101,12 @@ impl Medium for FileMedium {
     fn write_at(&self, offset: u64, parts: &[IoSlice<'_>]) -> io::Result<()> {
         let mut left: Vec<IoSlice<'_>> = parts.iter().copied().filter(|part| !part.is_empty()).collect();
         write_fully(&mut left, offset, |parts, at| rustix::io::pwritev(&*self.file, parts, at))
+    }
+
+    fn begin_flush(&self, bytes: Range<u64>) {
+        let (from, len) = (bytes.start as libc::off64_t, (bytes.end - bytes.start) as libc::off64_t);
+        // SAFETY: see the head. Where it fails the flush does all of the work.
+        unsafe { libc::sync_file_range(self.file.as_raw_fd(), from, len, libc::SYNC_FILE_RANGE_WRITE) };
     }
 
     fn flush(&self) -> io::Result<()> {

@@ -133,7 +133,12 @@ pub(super) fn collapse_root<P: PagesMut>(pages: &mut P, tree: &mut Tree) -> Resu
 }
 
 /// The neighbours of the path's child in its parent (step `above`): index and page, one that is dirty already first.
-fn neighbours<P: PagesMut>(pages: &P, tree: &Tree, path: &Path, above: usize) -> Result<Vec<(usize, Child)>> {
+pub(super) fn neighbours<P: PagesMut>(
+    pages: &P,
+    tree: &Tree,
+    path: &Path,
+    above: usize,
+) -> Result<Vec<(usize, Child)>> {
     let parent = path.steps()[above];
     let branch = open_branch(pages, parent.page, tree.depth - above as u8)?;
     let mut found = Vec::with_capacity(2);

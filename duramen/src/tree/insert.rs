@@ -7,7 +7,7 @@
 
 use std::ops::Range;
 
-use super::{AnyLeaf, PagesMut, Path, Tree, at, damaged, expect_kind, open_branch, open_leaf};
+use super::{AnyLeaf, PagesMut, Path, Tree, at, damaged, expect_kind, open_branch, open_leaf, share};
 use crate::error::Result;
 use crate::format::branch::{Branch, BranchMut};
 use crate::format::leaf::{CellKind, Leaf, LeafMut, cell_bytes};
@@ -68,6 +68,13 @@ pub(crate) fn insert<'p, P: PagesMut>(
     let step = path.leaf();
     if fits(pages.page_mut(step.page), tree, &entry) {
         return Ok(add(pages.page_mut(step.page), tree, step.index, order, &entry));
+    }
+    let appends = path.is_rightmost(pages)? && step.index == open_leaf(pages, step.page)?.len();
+    if !appends && share::with_neighbour(pages, tree, order, path, &entry)? {
+        let step = path.leaf();
+        if fits(pages.page_mut(step.page), tree, &entry) {
+            return Ok(add(pages.page_mut(step.page), tree, step.index, order, &entry));
+        }
     }
     split_leaf(pages, tree, order, path, entry)?;
     let step = path.leaf();

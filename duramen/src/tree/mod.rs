@@ -16,6 +16,7 @@ pub(crate) mod path;
 pub(crate) mod range;
 pub(crate) mod record;
 mod search;
+mod share;
 pub(crate) mod value;
 pub(crate) mod walk;
 

@@ -42,23 +42,22 @@ fn steps(work: &mut Work) -> Result<()> {
         return Ok(());
     }
     let started = Instant::now();
-    // 2. Dirty pages get their places in the file, and their checksums.
+    // 2. Dirty pages get their places in the file and their checksums, and are written.
     release(work)?;
     let mut placer = Placer::new(work, work.dirty.single_pages())?;
     let catalog = place_trees(work, &mut placer)?;
     // 3. What this commit took and freed goes into the log of the free space.
     let (space, tail) = log_space(work, &mut placer)?;
     let mut meta = next_meta(work, catalog, space, tail)?;
+    // 4. The last pages are written, and after them the meta page that names them.
+    placer.write_batch(work)?;
     let placed = Instant::now();
-    // 4. The pages are written, and after them the meta page that names them.
-    let (pages, runs) = placer.write(work)?;
     let flush = needs_flush(work, &meta)?;
     if flush && meta.proof_pages > PROOF_PAGES_MAX {
         work.store.flush("flush the commit's pages")?;
         meta.proof_base = meta.txnid;
         (meta.proof_sum, meta.proof_pages) = (0, 0);
     }
-    let written = Instant::now();
     let (slot, durable_slot) = {
         let writer = work.writer_mut()?;
         (free_slot(writer.slot, writer.durable_slot), writer.durable_slot)
@@ -74,11 +73,11 @@ fn steps(work: &mut Work) -> Result<()> {
         })?;
     }
     let timings = CommitTimings {
-        place_us: (placed - started).as_micros() as u64,
-        write_us: (written - placed).as_micros() as u64,
-        flush_us: written.elapsed().as_micros() as u64,
-        pages: pages + 1,
-        runs: runs + 1,
+        place_us: (placed - started - placer.written.time).as_micros() as u64,
+        write_us: placer.written.time.as_micros() as u64,
+        flush_us: placed.elapsed().as_micros() as u64,
+        pages: placer.written.pages + 1,
+        runs: placer.written.runs + 1,
     };
     // 6. Only now may readers see it.
     publish(work, meta, slot, durable_slot, flush, timings)
@@ -124,7 +123,7 @@ fn log_space(work: &mut Work, placer: &mut Placer) -> Result<(SpaceRoot, Vec<u8>
             records.truncate(old_records);
             trim(work)?;
             delta_into(work, &delta, old_end, &mut records)?;
-            placer.add_run(work, space_run(work, extent, &payload(root.head, first, &records)), extent);
+            placer.add_run(work, space_run(work, extent, &payload(root.head, first, &records)), extent)?;
             chain_mut(work)?.push((extent, txnid));
             root = SpaceRoot { head: extent.start, chain_pages: root.chain_pages + pages, ..root };
             records.clear();
@@ -204,7 +203,7 @@ fn new_base(work: &mut Work, placer: &mut Placer) -> Result<SpaceRoot> {
     records.clear();
     let ledger = store.ledger(work.writer_mut()?)?;
     encode_base(&ledger.space, &mut records);
-    placer.add_run(work, space_run(work, extent, &payload(Pgno(0), Txnid(0), &records)), extent);
+    placer.add_run(work, space_run(work, extent, &payload(Pgno(0), Txnid(0), &records)), extent)?;
     let base = work.base;
     for (extent, birth) in old {
         // Runs of the chain count in the proof like every other page.

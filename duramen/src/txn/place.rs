@@ -3,11 +3,15 @@
 //! Owns: placement, spilling. Must not know: meta pages, the order of a commit's steps.
 //!
 //! Pages are placed in key order, children before their parent, so that what is read together lies together; the
-//! pages of a commit come from as few extents as the free space offers.
+//! pages of a commit come from as few extents as the free space offers. They are written as they are placed, while the
+//! processor still has them at hand, and a large durable commit is on its way to the disk before its last page has a
+//! place: the flush at its end then waits for little.
 
 use std::collections::VecDeque;
 use std::io::IoSlice;
+use std::ops::Range;
 use std::sync::atomic::Ordering;
+use std::time::{Duration, Instant};
 
 use super::work::Work;
 use crate::error::{Damage, Error, Result};
@@ -19,11 +23,15 @@ use crate::ids::{Extent, Pgno};
 use crate::order::Order;
 use crate::readers::unregistered;
 use crate::space::{Fit, Space};
+use crate::store::Durability;
 use crate::tree::duplicates::Orders;
 use crate::tree::{AnyLeaf, Pages, PagesMut, Tree, at, open_branch, open_cells, open_leaf};
 
-/// Most pages handed to one write call.
+/// Most pages handed to one write call: the kernel makes one large folio of a longer piece, and every later small
+/// change of that costs as if it were one of the whole.
 const PARTS_MAX: usize = 4;
+/// After so many pages of a durable commit the disk is asked to begin.
+const EAGER_PAGES: u64 = 64;
 
 /// Takes pages for the transaction: from the free space, then at the file's end.
 pub(super) fn allocate(work: &mut Work, pages: u64, contiguous: bool) -> Result<Vec<Extent>> {
@@ -54,7 +62,7 @@ pub(super) fn allocate(work: &mut Work, pages: u64, contiguous: bool) -> Result<
 
 /// Part of the file that is kept free for the sake of long runs: while less is, a commit that finds no run long enough
 /// lengthens the file rather than filling small holes.
-const SLACK: u64 = 8;
+const SLACK: u64 = 4;
 /// Fewer pages than this are put into small holes at once.
 const SMALL_COMMIT: u64 = 16;
 
@@ -84,18 +92,40 @@ pub(super) fn release(work: &mut Work) -> Result<()> {
     Ok(())
 }
 
-/// Pages that have been given a number, waiting to be written.
+/// Gives pages their numbers and writes them.
 pub(super) struct Placer {
     supply: VecDeque<Extent>,
-    pages: Vec<(Pgno, Child)>,
-    runs: Vec<(Pgno, Vec<u8>)>,
+    /// The last placed pages, one after the other in the file, not written yet.
+    batch: Vec<(Pgno, Child)>,
+    placed: Vec<Child>,
+    /// The pages written that the disk was not asked for yet, if it is to be asked.
+    eager: Option<Range<u64>>,
+    /// Where the last write ended.
+    end: Pgno,
+    pub(super) written: Written,
+}
+
+/// What a [`Placer`] wrote.
+#[derive(Default)]
+pub(super) struct Written {
+    pub pages: u64,
+    /// Pieces that do not touch.
+    pub runs: u64,
+    pub time: Duration,
 }
 
 impl Placer {
     /// A placer that has `pages` single pages to give.
     pub(super) fn new(work: &mut Work, pages: u64) -> Result<Placer> {
         let supply = if pages == 0 { Vec::new() } else { allocate(work, pages, false)? };
-        Ok(Placer { supply: supply.into(), pages: Vec::new(), runs: Vec::new() })
+        Ok(Placer {
+            supply: supply.into(),
+            batch: Vec::with_capacity(PARTS_MAX),
+            placed: Vec::with_capacity(pages as usize),
+            eager: (work.durability == Durability::Durable).then_some(0..0),
+            end: Pgno(0),
+            written: Written::default(),
+        })
     }
 
     fn next(&mut self) -> Pgno {
@@ -107,6 +137,51 @@ impl Placer {
             *first = Extent::new(Pgno(pgno.0 + 1), first.pages - 1);
         }
         pgno
+    }
+
+    /// Takes a sealed page to be written.
+    fn push(&mut self, work: &Work, pgno: Pgno, child: Child) -> Result<()> {
+        let follows = self.batch.last().is_some_and(|(last, _)| last.0 + 1 == pgno.0);
+        if !follows || self.batch.len() == PARTS_MAX {
+            self.write_batch(work)?;
+        }
+        self.batch.push((pgno, child));
+        self.placed.push(child);
+        Ok(())
+    }
+
+    /// Writes what waits. To be called once all is placed.
+    pub(super) fn write_batch(&mut self, work: &Work) -> Result<()> {
+        let Some(&(first, _)) = self.batch.first() else { return Ok(()) };
+        let mut parts = [IoSlice::new(&[]); PARTS_MAX];
+        for (part, &(_, child)) in parts.iter_mut().zip(&self.batch) {
+            *part = IoSlice::new(work.page(child)?);
+        }
+        self.write(work, Extent::new(first, self.batch.len() as u64), &parts[..self.batch.len()])?;
+        self.batch.clear();
+        Ok(())
+    }
+
+    fn write(&mut self, work: &Work, extent: Extent, parts: &[IoSlice<'_>]) -> Result<()> {
+        let started = Instant::now();
+        let (size, store) = (work.page_size() as u64, &work.store);
+        let written = store.medium.write_at(extent.start.0 * size, parts).map_err(Error::io("write to the data file"));
+        written.inspect_err(|error| {
+            store.crowded.fetch_or(error.is_disk_full(), Ordering::Relaxed);
+        })?;
+        self.written.runs += u64::from(extent.start != self.end);
+        self.written.pages += extent.pages;
+        self.end = extent.end();
+        if let Some(eager) = &mut self.eager {
+            let from = if eager.is_empty() { extent.start.0 } else { eager.start.min(extent.start.0) };
+            *eager = from..eager.end.max(extent.end().0);
+            if self.written.pages % EAGER_PAGES < extent.pages {
+                store.medium.begin_flush(eager.start * size..eager.end * size);
+                *eager = 0..0;
+            }
+        }
+        self.written.time += started.elapsed();
+        Ok(())
     }
 
     /// Places a tree of pages; where its root is now.
@@ -131,7 +206,7 @@ impl Placer {
         let (txnid, file_id) = (work.txnid, work.store.pager.file_id);
         let checksum = page::seal(work.page_mut(child), pgno, txnid, file_id);
         self.count(work, pgno, 1, checksum);
-        self.pages.push((pgno, child));
+        self.push(work, pgno, child)?;
         Ok(Child::page(pgno, count16))
     }
 
@@ -188,16 +263,14 @@ impl Placer {
     }
 
     fn run(&mut self, work: &mut Work, stub: Stub) -> Result<Child> {
-        let mut bytes = work
+        let bytes = work
             .dirty
             .take_run(stub.child.dirty_index())
             .ok_or_else(|| Damage("a value that is not there").at(Pgno(0)))?;
         let pages = (bytes.len() / work.page_size()) as u64;
-        let pgno = allocate(work, pages, true)?[0].start;
-        let checksum = page::seal(&mut bytes, pgno, work.txnid, work.store.pager.file_id);
-        self.count(work, pgno, pages, checksum);
-        self.runs.push((pgno, bytes));
-        Ok(Child::page(pgno, Child::UNCOUNTED).without_count())
+        let extent = allocate(work, pages, true)?[0];
+        self.add_run(work, bytes, extent)?;
+        Ok(Child::page(extent.start, Child::UNCOUNTED).without_count())
     }
 
     fn count(&mut self, work: &mut Work, pgno: Pgno, pages: u64, checksum: u64) {
@@ -206,41 +279,16 @@ impl Placer {
         work.store.pager.trust(pgno, work.txnid);
     }
 
-    /// Adds a run that is ready to be written.
-    pub(super) fn add_run(&mut self, work: &mut Work, mut bytes: Vec<u8>, extent: Extent) {
+    /// Seals and writes a run whose place is known.
+    pub(super) fn add_run(&mut self, work: &mut Work, mut bytes: Vec<u8>, extent: Extent) -> Result<()> {
         let checksum = page::seal(&mut bytes, extent.start, work.txnid, work.store.pager.file_id);
         self.count(work, extent.start, extent.pages, checksum);
-        self.runs.push((extent.start, bytes));
-    }
-
-    /// Hands all pages to the medium; how many they were, in how many separate runs.
-    pub(super) fn write(&mut self, work: &Work) -> Result<(u64, u64)> {
-        let size = work.page_size() as u64;
-        let mut parts: Vec<(Pgno, &[u8])> = Vec::with_capacity(self.pages.len() + self.runs.len());
-        for &(pgno, child) in &self.pages {
-            parts.push((pgno, work.page(child)?));
-        }
-        parts.extend(self.runs.iter().map(|(pgno, bytes)| (*pgno, &bytes[..])));
-        parts.sort_unstable_by_key(|(pgno, _)| *pgno);
-        let end = |part: &(Pgno, &[u8])| part.0.0 + part.1.len() as u64 / size;
-        let bytes: usize = parts.iter().map(|(_, bytes)| bytes.len()).sum();
-        let mut runs = 0;
-        for run in parts.chunk_by(|a, b| end(a) == b.0.0) {
-            runs += 1;
-            for some in run.chunks(PARTS_MAX) {
-                let slices: Vec<IoSlice<'_>> = some.iter().map(|(_, bytes)| IoSlice::new(bytes)).collect();
-                let written = work.store.medium.write_at(some[0].0.0 * size, &slices);
-                written.map_err(Error::io("write to the data file")).inspect_err(|error| {
-                    work.store.crowded.fetch_or(error.is_disk_full(), Ordering::Relaxed);
-                })?;
-            }
-        }
-        Ok((bytes as u64 / size, runs))
+        self.write(work, extent, &[IoSlice::new(&bytes)])
     }
 
     /// Forgets the memory of the pages that were written.
     fn forget(self, work: &mut Work) {
-        for (_, child) in self.pages {
+        for child in self.placed {
             work.dirty.free(child);
         }
     }
@@ -303,7 +351,7 @@ fn spill(work: &mut Work) -> Result<()> {
             placer.outside(work, table.tree.root, &table.orders)?;
         }
     }
-    placer.write(work)?;
+    placer.write_batch(work)?;
     let left: Vec<Extent> = placer.supply.drain(..).collect();
     give_back(work, &left)?;
     placer.forget(work);
