@@ -355,12 +355,18 @@ const CELL_OUTSIDE: Damage = Damage("a cell lies outside of it");
 /// Checks all that [`LeafMut`] relies on: every slot and cell is inside the heap, no two cells overlap, sizes and
 /// counts add up. It does not check what only gives wrong answers: heads and the order of keys.
 pub(crate) fn validate(bytes: &[u8]) -> Result<(), Damage> {
+    const USUAL: usize = 4096;
+    if bytes.len() <= USUAL { validate_in::<{ USUAL / 128 }>(bytes) } else { validate_in::<{ PAGE_MAX / 128 }>(bytes) }
+}
+
+/// [`validate`] for pages of at most `128 * WORDS` bytes.
+fn validate_in<const WORDS: usize>(bytes: &[u8]) -> Result<(), Damage> {
     let leaf = Leaf::open(bytes)?;
     if bytes.len() > PAGE_MAX || (bytes.len() | page::heap(bytes)) & 1 != 0 {
         return Err(Damage("its heap does not begin at an even offset"));
     }
     let heap_start = bytes.len() - page::heap(bytes);
-    let mut taken = Taken::new();
+    let mut taken = Taken([0; WORDS]);
     let (mut used, mut outside) = (0, 0);
     for i in 0..leaf.len() {
         let cell = leaf.sane_cell(i)?;
@@ -383,13 +389,9 @@ pub(crate) fn validate(bytes: &[u8]) -> Result<(), Damage> {
 
 /// Which pairs of bytes of a page belong to a cell seen so far. Without this check, writing one cell's value could
 /// change the lengths in another's, after they were checked.
-struct Taken([u64; PAGE_MAX / 128]);
+struct Taken<const WORDS: usize>([u64; WORDS]);
 
-impl Taken {
-    fn new() -> Taken {
-        Taken([0; PAGE_MAX / 128])
-    }
-
+impl<const WORDS: usize> Taken<WORDS> {
     /// Marks `n` pairs from `start`; false if one of them was taken, or is in no page.
     fn take(&mut self, start: usize, n: usize) -> bool {
         let (mut at, end) = (start, start + n);

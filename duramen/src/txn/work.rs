@@ -256,9 +256,14 @@ impl PagesMut for Work {
             return Ok(self.dirty.copy_up(child));
         }
         let bytes = self.store.pager.page(child.pgno(), self.horizon)?;
-        at(child, validate(bytes))?;
         let copy = self.dirty.create_from(bytes);
+        // The copy, which is in the processor's cache, where the page perhaps is not.
+        let bytes = self.dirty.page_mut(copy);
         let header = (page::birth(bytes), page::checksum(bytes));
+        if let Err(damage) = validate(bytes) {
+            self.dirty.free(copy);
+            return at(child, Err(damage));
+        }
         self.retire(1, child, header);
         Ok(copy)
     }
