@@ -35,3 +35,24 @@ fn a_hundred_thousand_entries_survive_closing() -> Result<()> {
     assert!(backwards.iter().eq(keys.iter().rev()));
     Ok(())
 }
+
+#[test]
+fn random_insertions_leave_leaves_more_than_three_quarters_full() -> Result<()> {
+    let dir = tempfile::tempdir().unwrap();
+    let db = Database::open(dir.path().join("fill.dm"))?;
+    let mut payload = 0;
+    let mut txn = db.begin_write()?;
+    let mut table = txn.table("t")?;
+    for i in 0..40_000u64 {
+        let key = i.wrapping_mul(0x9E37_79B9_7F4A_7C15).swap_bytes().wrapping_mul(0xBF58_476D_1CE4_E5B9).to_be_bytes();
+        let value = vec![7; 60 + usize::from(key[1]) % 80];
+        payload += key.len() + value.len() + 10;
+        table.put(key, value)?;
+    }
+    let leaves = table.stats().leaf_pages as usize;
+    txn.commit()?;
+    let fill = payload as f64 / (leaves * 4096) as f64;
+    assert!(fill > 0.75, "{leaves} leaves are {fill:.2} full");
+    assert_eq!(db.check(|_, _| {})?.findings, Vec::<String>::new());
+    Ok(())
+}
