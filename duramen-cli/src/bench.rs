@@ -41,6 +41,9 @@ pub struct Args {
     /// How long each of the works that have no end of their own
     #[arg(long, default_value_t = 2.0, value_name = "SECONDS")]
     seconds: f64,
+    /// Size of the database's pages: a power of two from 4096 to 65536
+    #[arg(long, default_value_t = 4096, value_name = "BYTES")]
+    page_size: usize,
     /// Print JSON
     #[arg(long)]
     json: bool,
@@ -66,13 +69,14 @@ pub fn run(args: &Args) -> Result<()> {
     let prefixed = tempfile::Builder::new().prefix("duramen-bench-").tempdir_in(&args.dir);
     let dir = prefixed
         .map_err(|error| Failure::Failed(format!("cannot make a directory in {}: {error}", args.dir.display())))?;
-    let db = Database::open(dir.path().join("bench.dm"))?;
+    let db = Database::options().page_size(args.page_size).open(dir.path().join("bench.dm"))?;
     let bench = Bench { db: &db, records: args.records, limit };
     let outcomes = [bench.load()?, bench.get()?, bench.scan(false)?, bench.scan(true)?, bench.put()?];
     let file_bytes = db.stats()?.file_bytes;
     let mut out = Output::stdout();
     if args.json {
-        out.json(&outcomes.iter().map(Outcome::to_json).collect::<Vec<_>>())?;
+        let file = json!({ "work": "file", "bytes": file_bytes });
+        out.json(&outcomes.iter().map(Outcome::to_json).chain([file]).collect::<Vec<_>>())?;
     } else {
         let mut table = Columns::new(&["work", ">operations", ">time", ">rate", ">each"]);
         outcomes.iter().for_each(|outcome| table.row(outcome.cells()));

@@ -1,5 +1,6 @@
-//! Developer commands: `cargo xtask crash`, `cargo xtask fuzz`.
+//! Developer commands: `cargo xtask ablation`, `cargo xtask crash`, `cargo xtask fuzz`.
 
+mod ablation;
 mod crash;
 mod fuzz;
 
@@ -8,7 +9,7 @@ use std::process::ExitCode;
 use clap::{Parser, Subcommand};
 
 #[derive(Parser)]
-#[command(name = "cargo xtask", about = "Long runs of what the tests do in short")]
+#[command(name = "cargo xtask", about = "Long runs of what the tests do in short, and measurements of parts")]
 struct Arguments {
     #[command(subcommand)]
     command: Command,
@@ -16,6 +17,8 @@ struct Arguments {
 
 #[derive(Subcommand)]
 enum Command {
+    /// Measures what each idea of the page layout is worth, by taking it away
+    Ablation(ablation::Arguments),
     /// Cuts the power at many moments of many workloads, and judges what is left
     Crash(crash::Arguments),
     /// Feeds damaged files to the engine, guided by what they reach in it
@@ -24,6 +27,7 @@ enum Command {
 
 fn main() -> ExitCode {
     match Arguments::parse().command {
+        Command::Ablation(arguments) => ablation::run(&arguments),
         Command::Crash(arguments) => crash::run(&arguments),
         Command::Fuzz(arguments) => fuzz::run(&arguments),
     }
