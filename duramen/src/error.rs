@@ -138,6 +138,12 @@ pub enum Error {
         /// The failure.
         what: String,
     },
+    /// What was submitted was to be committed together with others, and that failed for all of them.
+    #[error("{source}")]
+    Group {
+        /// Why.
+        source: std::sync::Arc<Error>,
+    },
     /// A transaction failed half-way through an operation; it can only be aborted.
     #[error("an earlier operation of this transaction failed: it can only be aborted")]
     TxnFailed,
@@ -164,6 +170,7 @@ impl Error {
             Error::Io { source, .. } | Error::File { source, .. } => {
                 matches!(source.kind(), io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded)
             }
+            Error::Group { source } => source.is_disk_full(),
             _ => false,
         }
     }

@@ -43,7 +43,7 @@ mod tree;
 mod txn;
 
 pub use check::CheckReport;
-pub use database::{Database, Options, Reader, Stats};
+pub use database::{Database, Options, Reader, Stats, Submitted};
 pub use error::{Error, Result};
 pub use ids::{Extent, Pgno, Txnid};
 pub use medium::Medium;

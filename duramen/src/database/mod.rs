@@ -1,6 +1,7 @@
 //! A database: opening one, beginning transactions, asking about it.
 
 mod options;
+mod submit;
 
 use std::path::Path;
 use std::sync::Arc;
@@ -14,6 +15,7 @@ use crate::store::{CommitTimings, Durability, Store};
 use crate::txn::{Snapshot, WriteTxn};
 
 pub use options::Options;
+pub use submit::Submitted;
 
 /// An open database. Clones share it; it closes when the last clone and the last transaction are gone.
 ///
@@ -29,6 +31,7 @@ pub use options::Options;
 #[derive(Clone)]
 pub struct Database {
     store: Arc<Store>,
+    queue: Arc<submit::Queue>,
 }
 
 impl std::fmt::Debug for Database {

@@ -127,6 +127,6 @@ impl Options {
         if !bytes.is_power_of_two() || !(4096..=65536).contains(&bytes) {
             return Err(Error::Usage { what: "a page size must be a power of two from 4096 to 65536 bytes" });
         }
-        Ok(Database { store: Arc::new(Store::open(path.as_ref(), self.settings)?) })
+        Ok(Database { store: Arc::new(Store::open(path.as_ref(), self.settings)?), queue: Arc::default() })
     }
 }

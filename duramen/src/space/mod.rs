@@ -27,9 +27,13 @@ use retired::Retired;
 pub(crate) enum Fit {
     /// In the smallest extent that holds all of them, else in the longest ones: few runs, and long extents stay long.
     Tight,
-    /// In the lowest extent that holds all of them, else in the lowest pages: the file's end empties, runs stay whole.
+    /// In the lowest extent that holds all of them, else in the lowest that are long enough to be worth a write of their
+    /// own: the file's end empties.
     Low,
 }
+
+/// Runs of fewer pages than this cost a disk about as much each as one of this length.
+const RUN_WORTH: u64 = 8;
 
 /// The free and the retired pages of a file.
 #[derive(Debug, Default)]
@@ -142,8 +146,8 @@ impl Space {
     fn choose(&self, wanted: u64, fit: Fit, undivided: bool) -> Option<Extent> {
         match fit {
             Fit::Tight => self.free.smallest(wanted).or_else(|| self.free.longest()),
-            Fit::Low if undivided => self.free.lowest(wanted).or_else(|| self.free.first()),
-            Fit::Low => self.free.first(),
+            Fit::Low if undivided => self.free.lowest(wanted).or_else(|| self.choose(wanted, fit, false)),
+            Fit::Low => self.free.lowest(wanted.min(RUN_WORTH)).or_else(|| self.free.first()),
         }
     }
 
@@ -312,12 +316,16 @@ mod tests {
     }
 
     #[test]
-    fn low_fit_takes_the_lowest_hole_that_holds_all_and_else_the_lowest_pages() {
-        let holes = [(10, 3), (20, 8), (40, 5)];
+    fn low_fit_takes_the_lowest_hole_that_holds_all_and_else_the_lowest_long_ones() {
+        let holes = [(10, 3), (20, 8), (40, 5), (60, 9)];
         assert_eq!(space(&holes).take_up_to(4, Fit::Low), [extent(20, 4)]);
-        assert_eq!(space(&holes).take_up_to(12, Fit::Low), [extent(10, 3), extent(20, 8), extent(40, 1)]);
+        assert_eq!(space(&holes).take_up_to(12, Fit::Low), [extent(20, 8), extent(40, 4)]);
+        assert_eq!(
+            space(&holes).take_up_to(23, Fit::Low),
+            [extent(10, 3), extent(20, 8), extent(40, 3), extent(60, 9)]
+        );
         assert_eq!(space(&holes).take(5), Some(extent(40, 5)));
-        assert_eq!(space(&holes).take(9), None);
+        assert_eq!(space(&holes).take(10), None);
     }
 
     #[test]

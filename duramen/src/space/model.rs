@@ -3,7 +3,7 @@
 use proptest::prelude::*;
 
 use super::log::{Delta, apply, decode_base, encode_base};
-use super::{Fit, Space};
+use super::{Fit, RUN_WORTH, Space};
 use crate::ids::{Extent, Pgno, Txnid};
 
 /// Pages in the model: few, so that operations meet.
@@ -112,7 +112,8 @@ impl Model {
             }
             let free = self.free();
             let longest = free.iter().min_by_key(|run| (PAGES - run.pages, run.start));
-            let Some(from) = (if fit == Fit::Tight { longest } else { free.first() }) else { break };
+            let low = free.iter().find(|run| run.pages >= wanted.min(RUN_WORTH)).or(free.first());
+            let Some(from) = (if fit == Fit::Tight { longest } else { low }) else { break };
             let part = Extent::new(from.start, from.pages.min(wanted));
             self.slots(part).fill(Page::Used);
             wanted -= part.pages;

@@ -71,6 +71,11 @@ impl<'p> WriteTxn<'p> {
         self.work_mut().durability = durability;
     }
 
+    /// Refuses a transaction that can only be aborted.
+    pub(crate) fn check(&self) -> Result<()> {
+        self.work().check()
+    }
+
     fn id(&self, index: usize) -> TableId {
         let work = self.work();
         TableId { index: index as u32, serial: work.tables[index].serial }

@@ -1,0 +1,368 @@
+//! Group commit: what many threads submit goes into one transaction, and waits for the disk once.
+//!
+//! Owns: the queue, who leads, who is told what. Must not know: how a commit is done.
+//!
+//! There is no thread of ours in the background. Whoever submits while nobody leads leads one group: it runs, in one
+//! transaction, what is in the queue and what comes while it runs, each in a child transaction of its own, commits, and
+//! tells everyone. What was submitted while the disk flushed is the next group, led by the first thread in it. So
+//! nobody serves others for longer than one group, and a lone thread does what [`Database::update`] does. Only futures,
+//! which have no thread to lead with, get one, while there is work.
+
+use std::any::Any;
+use std::collections::VecDeque;
+use std::future::Future;
+use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
+use std::pin::Pin;
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::task::{Context, Poll, Waker};
+use std::time::{Duration, Instant};
+
+use super::Database;
+use crate::error::{Error, Result};
+use crate::txn::WriteTxn;
+
+/// A group takes no more than this, so that its first member does not wait for ever.
+const GROUP_MAX: usize = 1024;
+/// A leader waits this part of the last group's time, at most, for those who were in it: told that they were committed,
+/// they are about to submit again. Without that, groups of one take turns with groups of all others.
+const PATIENCE: u32 = 4;
+
+/// What was submitted to one handle and not begun yet, in order.
+#[derive(Default)]
+pub(super) struct Queue {
+    state: Mutex<State>,
+}
+
+#[derive(Default)]
+struct State {
+    waiting: VecDeque<Entry>,
+    /// Somebody leads, or was told to.
+    led: bool,
+    /// How many the last group were, and how long it took.
+    last: (usize, Duration),
+}
+
+impl Queue {
+    /// Adds an entry; true if its submitter has to lead.
+    fn push(&self, entry: Entry) -> bool {
+        let mut state = lock(&self.state);
+        state.waiting.push_back(entry);
+        !std::mem::replace(&mut state.led, true)
+    }
+
+    /// Waits for as many as the last group were, but not for long.
+    fn gather(&self) {
+        let begun = Instant::now();
+        loop {
+            let state = lock(&self.state);
+            let (members, time) = state.last;
+            if state.waiting.len() >= members || begun.elapsed() > time / PATIENCE {
+                return;
+            }
+            drop(state);
+            std::thread::yield_now();
+        }
+    }
+
+    /// The next entry, and whether it was the only one.
+    fn pop(&self) -> Option<(Entry, bool)> {
+        let mut state = lock(&self.state);
+        let entry = state.waiting.pop_front()?;
+        Some((entry, state.waiting.is_empty()))
+    }
+
+    /// Ends a leadership: who has to lead next, if anybody waits.
+    fn next_leader(&self, last: (usize, Duration)) -> Option<Arc<dyn Ticket>> {
+        let mut state = lock(&self.state);
+        state.last = last;
+        let next = state.waiting.front().map(|entry| entry.ticket.clone());
+        state.led = next.is_some();
+        next
+    }
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// A change, with where to say what became of it.
+struct Entry {
+    /// Runs the change and keeps what it returned; true if its transaction is to be kept.
+    change: Box<dyn FnOnce(&mut WriteTxn<'_>) -> bool + Send>,
+    ticket: Arc<dyn Ticket>,
+}
+
+/// The submitter, as its leader sees it.
+trait Ticket: Send + Sync {
+    /// The change came to nothing for a reason that is not its own.
+    fn fail(&self, error: Error);
+    /// It is decided.
+    fn settle(&self);
+    /// Asks it to lead the next group; false if it has no thread for that.
+    fn lead(&self) -> bool;
+}
+
+/// What became of a change.
+enum Outcome<T> {
+    Done(Result<T>),
+    Panicked(Box<dyn Any + Send>),
+}
+
+enum Phase {
+    Queued,
+    ToLead,
+    Settled,
+}
+
+struct Progress<T> {
+    outcome: Option<Outcome<T>>,
+    phase: Phase,
+    waker: Option<Waker>,
+}
+
+/// Where a submitter waits.
+struct Slot<T> {
+    progress: Mutex<Progress<T>>,
+    woken: Condvar,
+    has_thread: bool,
+}
+
+impl<T: Send> Ticket for Slot<T> {
+    fn fail(&self, error: Error) {
+        let mut progress = lock(&self.progress);
+        if matches!(progress.outcome, None | Some(Outcome::Done(Ok(_)))) {
+            progress.outcome = Some(Outcome::Done(Err(error)));
+        }
+    }
+
+    fn settle(&self) {
+        let mut progress = lock(&self.progress);
+        progress.phase = Phase::Settled;
+        let waker = progress.waker.take();
+        drop(progress);
+        self.woken.notify_one();
+        waker.into_iter().for_each(Waker::wake);
+    }
+
+    fn lead(&self) -> bool {
+        if self.has_thread {
+            lock(&self.progress).phase = Phase::ToLead;
+            self.woken.notify_one();
+        }
+        self.has_thread
+    }
+}
+
+impl<T> Slot<T> {
+    fn new(has_thread: bool) -> Arc<Slot<T>> {
+        let progress = Progress { outcome: None, phase: Phase::Queued, waker: None };
+        Arc::new(Slot { progress: Mutex::new(progress), woken: Condvar::new(), has_thread })
+    }
+
+    /// Waits until it is decided, or until this thread is to lead: true then.
+    fn wait(&self) -> bool {
+        let progress = lock(&self.progress);
+        let queued = |progress: &mut Progress<T>| matches!(progress.phase, Phase::Queued);
+        let progress = self.woken.wait_while(progress, queued).unwrap_or_else(PoisonError::into_inner);
+        matches!(progress.phase, Phase::ToLead)
+    }
+
+    fn take(&self) -> Result<T> {
+        let outcome = lock(&self.progress).outcome.take();
+        match outcome.expect("a settled change has an outcome, taken once") {
+            Outcome::Done(result) => result,
+            Outcome::Panicked(cause) => resume_unwind(cause),
+        }
+    }
+}
+
+/// A change on its way; what [`Database::submit_async`] returns. Dropping it does not take the change back.
+#[must_use = "only awaiting it tells whether the change was committed"]
+pub struct Submitted<T> {
+    slot: Arc<Slot<T>>,
+}
+
+impl<T: Send> Future for Submitted<T> {
+    type Output = Result<T>;
+
+    fn poll(self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Result<T>> {
+        let mut progress = lock(&self.slot.progress);
+        if !matches!(progress.phase, Phase::Settled) {
+            progress.waker = Some(context.waker().clone());
+            return Poll::Pending;
+        }
+        drop(progress);
+        Poll::Ready(self.slot.take())
+    }
+}
+
+impl<T> std::fmt::Debug for Submitted<T> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("Submitted(..)")
+    }
+}
+
+impl Database {
+    /// As [`Database::update`], but together with what other threads submit to this handle at the same time: all of it
+    /// is committed with one flush. The closure runs on the thread of one of them, in a child transaction: if it
+    /// returns an error, or panics, nothing of it remains, and the others are not touched. It must not wait for another
+    /// write transaction of its own.
+    ///
+    /// ```
+    /// # let dir = tempfile::tempdir()?;
+    /// # let db = duramen::Database::open(dir.path().join("people.dm"))?;
+    /// std::thread::scope(|scope| {
+    ///     for n in 0..8u32 {
+    ///         let db = &db;
+    ///         scope.spawn(move || db.submit(move |txn| txn.table("people")?.put(n.to_be_bytes(), b"...")));
+    ///     }
+    /// });
+    /// assert_eq!(db.read()?.table("people")?.len(), 8);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    ///
+    /// # Errors
+    /// Whatever the closure returns. If the commit fails it fails for all in the group, and if those are several each
+    /// gets an [`Error::Group`].
+    pub fn submit<T, F>(&self, change: F) -> Result<T>
+    where
+        T: Send + 'static,
+        F: FnOnce(&mut WriteTxn<'_>) -> Result<T> + Send + 'static,
+    {
+        let slot = Slot::new(true);
+        if self.queue.push(entry(&slot, change)) || slot.wait() {
+            self.lead_group();
+        }
+        slot.take()
+    }
+
+    /// As [`Database::submit`], for any asynchronous runtime. The change is queued at once, awaited or not.
+    pub fn submit_async<T, F>(&self, change: F) -> Submitted<T>
+    where
+        T: Send + 'static,
+        F: FnOnce(&mut WriteTxn<'_>) -> Result<T> + Send + 'static,
+    {
+        let slot = Slot::new(false);
+        if self.queue.push(entry(&slot, change)) {
+            self.lead_elsewhere();
+        }
+        Submitted { slot }
+    }
+
+    /// Leads one group, and lets the next begin.
+    fn lead_group(&self) {
+        let last = self.run_group();
+        if let Some(next) = self.queue.next_leader(last)
+            && !next.lead()
+        {
+            self.lead_elsewhere();
+        }
+    }
+
+    /// Leads groups on a thread of their own until a submitter can lead, or nobody waits.
+    fn lead_elsewhere(&self) {
+        let db = self.clone();
+        let lead = move || {
+            let mut last = db.run_group();
+            while let Some(next) = db.queue.next_leader(last) {
+                if next.lead() {
+                    break;
+                }
+                last = db.run_group();
+            }
+        };
+        let thread = std::thread::Builder::new().name("duramen-group".to_string());
+        if let Err(error) = thread.spawn(lead) {
+            self.refuse_all(error);
+        }
+    }
+
+    /// Without a thread to lead, what waits is told so.
+    fn refuse_all(&self, error: std::io::Error) {
+        let error = Arc::new(Error::Io { op: "start a thread for what was submitted", source: error });
+        while let Some((entry, _)) = self.queue.pop() {
+            entry.ticket.fail(Error::Group { source: error.clone() });
+            entry.ticket.settle();
+        }
+        if let Some(next) = self.queue.next_leader((0, Duration::ZERO))
+            && !next.lead()
+        {
+            self.refuse_all(std::io::ErrorKind::WouldBlock.into());
+        }
+    }
+
+    /// Runs what waits, and commits it; how many that were, and how long it took.
+    fn run_group(&self) -> (usize, Duration) {
+        self.queue.gather();
+        let begun = Instant::now();
+        let mut group = Vec::new();
+        match (self.run_entries(&mut group), &group[..]) {
+            (Ok(()), _) => {}
+            (Err(error), [only]) => only.fail(error),
+            (Err(error), all) => {
+                let source = Arc::new(error);
+                all.iter().for_each(|ticket| ticket.fail(Error::Group { source: source.clone() }));
+            }
+        }
+        group.iter().for_each(|ticket| ticket.settle());
+        (group.len(), begun.elapsed())
+    }
+
+    fn run_entries(&self, group: &mut Vec<Arc<dyn Ticket>>) -> Result<()> {
+        let mut txn = None;
+        while group.len() < GROUP_MAX
+            && let Some((entry, last)) = self.queue.pop()
+        {
+            group.push(entry.ticket.clone());
+            let mut open = match txn.take() {
+                Some(open) => open,
+                None => self.begin_write()?,
+            };
+            if last && group.len() == 1 {
+                txn = run_alone(open, entry);
+            } else {
+                run_in_child(&mut open, entry)?;
+                txn = Some(open);
+            }
+        }
+        txn.map_or(Ok(()), WriteTxn::commit)
+    }
+}
+
+/// Runs a change that is alone so far, without a child transaction; none is left if it came to nothing.
+fn run_alone(mut txn: WriteTxn<'static>, entry: Entry) -> Option<WriteTxn<'static>> {
+    if !(entry.change)(&mut txn) {
+        return None;
+    }
+    // It may have overlooked an error that leaves nothing to be committed.
+    txn.check().map_err(|error| entry.ticket.fail(error)).ok().map(|()| txn)
+}
+
+/// Runs a change so that its failure is its own.
+fn run_in_child(txn: &mut WriteTxn<'_>, entry: Entry) -> Result<()> {
+    let mut child = txn.child()?;
+    if (entry.change)(&mut child)
+        && let Err(error) = child.commit()
+    {
+        entry.ticket.fail(error);
+    }
+    Ok(())
+}
+
+fn entry<T, F>(slot: &Arc<Slot<T>>, change: F) -> Entry
+where
+    T: Send + 'static,
+    F: FnOnce(&mut WriteTxn<'_>) -> Result<T> + Send + 'static,
+{
+    let mine = slot.clone();
+    let change = move |txn: &mut WriteTxn<'_>| {
+        let outcome = match catch_unwind(AssertUnwindSafe(|| change(txn))) {
+            Ok(result) => Outcome::Done(result),
+            Err(cause) => Outcome::Panicked(cause),
+        };
+        let keep = matches!(outcome, Outcome::Done(Ok(_)));
+        lock(&mine.progress).outcome = Some(outcome);
+        keep
+    };
+    Entry { change: Box::new(change), ticket: slot.clone() }
+}

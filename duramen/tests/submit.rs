@@ -1,0 +1,217 @@
+//! Group commit: who submits is told what became of it, and one flush serves all who submit at the same time.
+
+use std::io;
+use std::pin::pin;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Arc, mpsc};
+use std::task::{Context, Poll, Wake, Waker};
+use std::thread::{self, Thread};
+
+use duramen::{Database, Error, Medium, MediumLayer, Result, WriteTxn};
+
+/// Counts flushes, and fails them when told to.
+#[derive(Default)]
+struct Switch {
+    flushes: AtomicU64,
+    broken: AtomicBool,
+}
+
+struct Watched(Arc<dyn Medium>, Arc<Switch>);
+
+impl Medium for Watched {
+    fn write_at(&self, offset: u64, parts: &[io::IoSlice<'_>]) -> io::Result<()> {
+        if self.1.broken.load(Ordering::SeqCst) {
+            return Err(io::ErrorKind::StorageFull.into());
+        }
+        self.0.write_at(offset, parts)
+    }
+
+    fn flush(&self) -> io::Result<()> {
+        self.1.flushes.fetch_add(1, Ordering::SeqCst);
+        self.0.flush()
+    }
+
+    fn len(&self) -> io::Result<u64> {
+        self.0.len()
+    }
+
+    fn set_len(&self, bytes: u64) -> io::Result<()> {
+        self.0.set_len(bytes)
+    }
+}
+
+struct Bench {
+    _dir: tempfile::TempDir,
+    db: Database,
+    switch: Arc<Switch>,
+}
+
+impl Bench {
+    fn new() -> Bench {
+        let dir = tempfile::tempdir().unwrap();
+        let switch = Arc::new(Switch::default());
+        let watched = switch.clone();
+        let layer: MediumLayer = Arc::new(move |below| Arc::new(Watched(below, watched.clone())));
+        let db = Database::options().medium(layer).open(dir.path().join("x.dm")).unwrap();
+        Bench { _dir: dir, db, switch }
+    }
+
+    /// Submits a change that waits inside its transaction until all of `rest` are queued behind it.
+    fn group<R>(
+        &self,
+        first: impl FnOnce(&mut WriteTxn<'_>) -> Result<()> + Send + 'static,
+        rest: impl FnOnce() -> R,
+    ) -> (Result<()>, R) {
+        let (inside, wait_inside) = mpsc::channel();
+        let (go_on, wait_go_on) = mpsc::channel::<()>();
+        thread::scope(|scope| {
+            let leader = scope.spawn(move || {
+                self.db.submit(move |txn| {
+                    inside.send(()).unwrap();
+                    wait_go_on.recv().unwrap();
+                    first(txn)
+                })
+            });
+            wait_inside.recv().unwrap();
+            let rest = rest();
+            go_on.send(()).unwrap();
+            (leader.join().unwrap(), rest)
+        })
+    }
+
+    fn len(&self) -> u64 {
+        self.db.read().unwrap().find_table("t", None).unwrap().map_or(0, |table| table.len())
+    }
+}
+
+fn put(n: u32) -> impl FnOnce(&mut WriteTxn<'_>) -> Result<u32> + Send + 'static {
+    move |txn| txn.table("t")?.put(n.to_be_bytes(), b"value").map(|()| n)
+}
+
+struct Unpark(Thread);
+
+impl Wake for Unpark {
+    fn wake(self: Arc<Self>) {
+        self.0.unpark();
+    }
+}
+
+/// The smallest runtime that there is.
+fn wait_for<F: Future>(future: F) -> F::Output {
+    let waker = Waker::from(Arc::new(Unpark(thread::current())));
+    let mut future = pin!(future);
+    loop {
+        match future.as_mut().poll(&mut Context::from_waker(&waker)) {
+            Poll::Ready(value) => return value,
+            Poll::Pending => thread::park(),
+        }
+    }
+}
+
+#[test]
+fn what_is_submitted_while_a_group_runs_is_committed_with_it_by_one_flush() {
+    let bench = Bench::new();
+    bench.db.submit(put(0)).unwrap();
+    let (commits, flushes) = (bench.db.stats().unwrap().txnid.0, bench.switch.flushes.load(Ordering::SeqCst));
+    let (leader, others) =
+        bench.group(|txn| put(1)(txn).map(drop), || (2..40).map(|n| bench.db.submit_async(put(n))).collect::<Vec<_>>());
+    leader.unwrap();
+    for (n, other) in (2..40).zip(others) {
+        assert_eq!(wait_for(other).unwrap(), n);
+    }
+    assert_eq!(bench.len(), 40);
+    assert_eq!(bench.db.stats().unwrap().txnid.0, commits + 1);
+    assert_eq!(bench.switch.flushes.load(Ordering::SeqCst), flushes + 1);
+}
+
+#[test]
+fn a_change_that_fails_or_panics_takes_nothing_else_with_it() {
+    let bench = Bench::new();
+    let fail = |txn: &mut WriteTxn<'_>| -> Result<u32> {
+        put(100)(txn)?;
+        Err(Error::Usage { what: "no" })
+    };
+    let panic = |txn: &mut WriteTxn<'_>| -> Result<u32> {
+        put(101)(txn)?;
+        panic!("a change that panics")
+    };
+    let (leader, (first, failing, panicking, last)) = bench.group(
+        |txn| {
+            put(102)(txn)?;
+            Err(Error::Usage { what: "the first" })
+        },
+        || {
+            let db = &bench.db;
+            (db.submit_async(put(1)), db.submit_async(fail), db.submit_async(panic), db.submit_async(put(2)))
+        },
+    );
+    assert!(matches!(leader, Err(Error::Usage { what: "the first" })));
+    assert_eq!(wait_for(first).unwrap(), 1);
+    assert!(matches!(wait_for(failing), Err(Error::Usage { what: "no" })));
+    assert!(thread::spawn(move || wait_for(panicking)).join().is_err());
+    assert_eq!(wait_for(last).unwrap(), 2);
+    assert_eq!(bench.len(), 2);
+    assert_eq!(bench.db.check(|_, _| {}).unwrap().findings, Vec::<String>::new());
+}
+
+#[test]
+fn a_commit_that_fails_fails_for_all_of_its_group_and_leaves_nothing() {
+    let bench = Bench::new();
+    bench.db.submit(put(0)).unwrap();
+    let broken = bench.switch.clone();
+    let (leader, other) = bench.group(
+        move |txn| {
+            broken.broken.store(true, Ordering::SeqCst);
+            put(1)(txn).map(drop)
+        },
+        || bench.db.submit_async(put(2)),
+    );
+    for result in [leader, wait_for(other).map(drop)] {
+        let error = result.unwrap_err();
+        assert!(matches!(error, Error::Group { .. }) && error.is_disk_full(), "{error}");
+    }
+    bench.switch.broken.store(false, Ordering::SeqCst);
+    assert_eq!(bench.len(), 1);
+    bench.db.submit(put(3)).unwrap();
+    assert_eq!(bench.len(), 2);
+}
+
+#[test]
+fn an_error_that_a_change_overlooked_is_its_own() {
+    let bench = Bench::new();
+    let overlooks = |txn: &mut WriteTxn<'_>| -> Result<u32> {
+        let mut table = txn.table("t")?;
+        assert!(table.put(vec![0; 5000], b"a key that is too long").is_err());
+        table.put(7u32.to_be_bytes(), b"value").map(|()| 7)
+    };
+    assert_eq!(bench.db.submit(overlooks).unwrap(), 7);
+    assert_eq!(bench.len(), 1);
+}
+
+#[test]
+fn threads_and_futures_take_turns_and_all_are_served() {
+    let bench = Bench::new();
+    thread::scope(|scope| {
+        for thread in 0..8u32 {
+            let db = &bench.db;
+            scope.spawn(move || {
+                for n in 0..100 {
+                    let key = thread * 1000 + n;
+                    let stored = if n % 3 == 0 { wait_for(db.submit_async(put(key))) } else { db.submit(put(key)) };
+                    assert_eq!(stored.unwrap(), key);
+                    assert!(db.read().unwrap().table("t").unwrap().get(key.to_be_bytes()).unwrap().is_some());
+                }
+            });
+        }
+    });
+    assert_eq!(bench.len(), 800);
+}
+
+#[test]
+fn a_future_that_nobody_awaits_is_committed_all_the_same() {
+    let bench = Bench::new();
+    drop(bench.db.submit_async(put(1)));
+    // Behind it in the queue.
+    bench.db.submit(put(2)).unwrap();
+    assert_eq!(bench.len(), 2);
+}
