@@ -13,7 +13,7 @@ use crate::readers::ReadSlot;
 use crate::store::space_log::{self, Ledger};
 use crate::store::{Store, Unpacked};
 use crate::tree::walk::{Place, Visitor, rises, walk};
-use crate::tree::{AnyLeaf, Pages, Tree, at, open_branch};
+use crate::tree::{AnyLeaf, Pages, Tree, at, damaged, open_branch};
 use crate::txn::orders_by_code;
 
 /// What a check found.
@@ -251,6 +251,9 @@ impl<'s, F: FnMut(u64, u64)> Checker<'s, F> {
         let tree = self.trees.last().copied().unwrap_or_else(|| Tree::new(&crate::Order::Bytes));
         if let Some(order) = orders_by_code(tree.order) {
             rises(child, leaf, &order)?;
+        }
+        if !leaf.suits(&tree) {
+            return Err(damaged(child, "another kind of leaf than its tree has"));
         }
         let AnyLeaf::Cells(cells) = leaf else {
             self.count(3, leaf.len() as u64);

@@ -155,7 +155,7 @@ impl Meta {
             sequence: word(40),
             txnid: Txnid(word(48)),
             page_count: word(56),
-            catalog: Tree::decode(&slot[64..64 + record::BYTES]).map_err(Unusable::Damaged)?,
+            catalog: Tree::decode_table(&slot[64..64 + record::BYTES]).map_err(Unusable::Damaged)?,
             proof_base: Txnid(word(128)),
             proof_sum: word(136),
             proof_pages: word(144),

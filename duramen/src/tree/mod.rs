@@ -137,6 +137,14 @@ impl<'a> AnyLeaf<'a> {
         }
     }
 
+    /// Whether it is of the kind that the tree's leaves are, with items of their size.
+    pub(crate) fn suits(&self, tree: &Tree) -> bool {
+        match self {
+            AnyLeaf::Cells(_) => !tree.is_packed(),
+            AnyLeaf::Packed(leaf) => tree.is_packed() && leaf.item_size() == usize::from(tree.item),
+        }
+    }
+
     #[inline]
     pub(crate) fn len(&self) -> usize {
         match self {
@@ -168,10 +176,10 @@ pub(crate) fn open_leaf<P: Pages + ?Sized>(pages: &P, child: Child) -> Result<An
     at(child, AnyLeaf::open(pages.page(child)?))
 }
 
-/// Refuses a leaf of the kind that the tree's are not.
+/// Refuses a leaf of the kind that the tree's are not, or with items of another size.
 pub(crate) fn expect_kind<P: Pages + ?Sized>(pages: &P, tree: &Tree, child: Child) -> Result<()> {
-    let packed = matches!(open_leaf(pages, child)?, AnyLeaf::Packed(_));
-    if packed == tree.is_packed() { Ok(()) } else { Err(damaged(child, "the other kind of leaf than its tree has")) }
+    let suits = open_leaf(pages, child)?.suits(tree);
+    if suits { Ok(()) } else { Err(damaged(child, "another kind of leaf than its tree has")) }
 }
 
 /// Opens a page at level 1 that must hold keys and values.

@@ -121,4 +121,57 @@ impl Tree {
         }
         Ok(tree)
     }
+
+    /// Decodes the record of a table.
+    pub(crate) fn decode_table(bytes: &[u8]) -> Result<Tree, Damage> {
+        let tree = Tree::decode(bytes)?;
+        if tree.is_packed() || tree.has_fixed() && !tree.has_duplicates() {
+            return Err(Damage("a table with the options of a tree of duplicates"));
+        }
+        Ok(tree)
+    }
+
+    /// Decodes the record of the tree of a key's duplicates in `table`.
+    pub(crate) fn decode_duplicates(bytes: &[u8], table: &Tree) -> Result<Tree, Damage> {
+        let tree = Tree::decode(bytes)?;
+        if tree.has_duplicates() || tree.has_fixed() || tree.is_packed() != table.has_fixed() {
+            return Err(Damage("a tree of duplicates with options that its table has not"));
+        }
+        if tree.is_packed() && (tree.item == 0 || tree.item != table.item) {
+            return Err(Damage("a tree of duplicates of another size than its table's"));
+        }
+        Ok(tree)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_table_is_not_packed() {
+        let table = Tree { flags: DUPLICATES | FIXED, item: 8, ..Tree::new(&Order::Bytes) };
+        assert_eq!(Tree::decode_table(&table.encode()), Ok(table));
+        for flags in [PACKED, PACKED | DUPLICATES | FIXED, FIXED] {
+            Tree::decode_table(&Tree { flags, ..table }.encode()).unwrap_err();
+        }
+    }
+
+    #[test]
+    fn a_tree_of_duplicates_suits_its_table() {
+        let table = |flags, item| Tree { flags, item, ..Tree::new(&Order::Bytes) };
+        let (sorted, fixed) = (table(DUPLICATES, 0), table(DUPLICATES | FIXED, 8));
+        let (plain, packed) = (table(0, 0), table(PACKED, 8));
+        assert_eq!(Tree::decode_duplicates(&plain.encode(), &sorted), Ok(plain));
+        assert_eq!(Tree::decode_duplicates(&packed.encode(), &fixed), Ok(packed));
+        for (tree, table) in [(plain, fixed), (packed, sorted), (fixed, fixed), (sorted, sorted)] {
+            Tree::decode_duplicates(&tree.encode(), &table).unwrap_err();
+        }
+        for item in [0, 4, 9] {
+            let other = Tree { item, ..packed };
+            Tree::decode_duplicates(&other.encode(), &fixed).unwrap_err();
+            Tree::decode_duplicates(&packed.encode(), &Tree { item, ..fixed }).unwrap_err();
+        }
+        Tree::decode_duplicates(&Tree { item: 0, ..packed }.encode(), &Tree { item: 0, ..fixed }).unwrap_err();
+    }
 }

@@ -158,7 +158,7 @@ fn record_of(leaf: Child, cell: &Cell<'_>) -> Result<Tree> {
     if cell.kind != CellKind::Table {
         return Err(Error::Incompatible { what: "the main table has an ordinary entry of this name" });
     }
-    at(leaf, Tree::decode(cell.value))
+    at(leaf, Tree::decode_table(cell.value))
 }
 
 /// Opens a table for writing: its index among the transaction's tables. `create`: make it if it is not there.
