@@ -243,7 +243,7 @@ impl<'s, F: FnMut(u64, u64)> Checker<'s, F> {
 
     fn count(&mut self, i: usize, n: u64) {
         if let Some(counts) = self.counts.last_mut() {
-            counts[i] += n;
+            counts[i] = counts[i].saturating_add(n);
         }
     }
 
@@ -325,7 +325,7 @@ impl<F: FnMut(u64, u64)> Visitor for Checker<'_, F> {
         self.trees.pop();
         if name.is_some() {
             self.report.tables += 1;
-            self.report.entries += tree.entries;
+            self.report.entries = self.report.entries.saturating_add(tree.entries);
         }
         Ok(())
     }

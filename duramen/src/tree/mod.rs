@@ -108,6 +108,16 @@ pub(crate) fn damaged(child: Child, what: &'static str) -> Error {
     Damage(what).at(blame(child))
 }
 
+/// A pointer that was found in the page `holder`. A page of the file has none to dirty pages: whoever followed such a
+/// one would change a page of another tree.
+#[inline]
+pub(crate) fn below(holder: Child, child: Child) -> Result<Child> {
+    if child.is_dirty() && !holder.is_dirty() {
+        return Err(damaged(holder, "a pointer to a page that is not in the file"));
+    }
+    Ok(child)
+}
+
 /// Opens a branch page that must be at `level`.
 #[inline(always)]
 pub(crate) fn open_branch<P: Pages + ?Sized>(pages: &P, child: Child, level: u8) -> Result<Branch<'_>> {

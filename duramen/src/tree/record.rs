@@ -5,6 +5,7 @@
 
 use crate::error::Damage;
 use crate::format::page::Child;
+use crate::ids::Pgno;
 use crate::order::Order;
 use crate::tree::DEPTH_MAX;
 
@@ -18,6 +19,9 @@ pub(crate) const FIXED: u8 = 2;
 
 /// A tree of duplicates whose leaves are packed with keys of `item` bytes.
 pub(crate) const PACKED: u8 = 4;
+
+/// More entries than fit in a file.
+const ENTRIES_MAX: u64 = 1 << 62;
 
 /// A tree: where its root is, and exact counts of what it holds.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -119,6 +123,11 @@ impl Tree {
         if tree.order > 3 || tree.duplicate_order > 3 || tree.flags & !(DUPLICATES | FIXED | PACKED) != 0 {
             return Err(Damage("a tree record with unknown options"));
         }
+        // So they can be added to.
+        let pages = tree.branches.max(tree.leaves).max(tree.overflows);
+        if pages > Pgno::LIMIT || tree.entries > ENTRIES_MAX {
+            return Err(Damage("a tree record with impossible counts"));
+        }
         Ok(tree)
     }
 
@@ -147,6 +156,21 @@ impl Tree {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn counts_that_no_file_holds_are_refused() {
+        let tree = Tree::new(&Order::Bytes);
+        Tree::decode(&Tree { entries: ENTRIES_MAX, leaves: Pgno::LIMIT, ..tree }.encode()).unwrap();
+        let bad = [
+            Tree { entries: u64::MAX, ..tree },
+            Tree { branches: u64::MAX, ..tree },
+            Tree { leaves: u64::MAX, ..tree },
+            Tree { overflows: u64::MAX, ..tree },
+        ];
+        for tree in bad {
+            Tree::decode(&tree.encode()).unwrap_err();
+        }
+    }
 
     #[test]
     fn a_table_is_not_packed() {
