@@ -13,7 +13,7 @@ use crate::readers::ReadSlot;
 use crate::store::space_log::{self, Ledger};
 use crate::store::{Store, Unpacked};
 use crate::tree::walk::{Place, Visitor, rises, walk};
-use crate::tree::{AnyLeaf, Pages, Tree, at, open_branch};
+use crate::tree::{AnyLeaf, Pages, Tree, at, damaged, open_branch};
 use crate::txn::orders_by_code;
 
 /// What a check found.
@@ -243,7 +243,7 @@ impl<'s, F: FnMut(u64, u64)> Checker<'s, F> {
 
     fn count(&mut self, i: usize, n: u64) {
         if let Some(counts) = self.counts.last_mut() {
-            counts[i] += n;
+            counts[i] = counts[i].saturating_add(n);
         }
     }
 
@@ -251,6 +251,9 @@ impl<'s, F: FnMut(u64, u64)> Checker<'s, F> {
         let tree = self.trees.last().copied().unwrap_or_else(|| Tree::new(&crate::Order::Bytes));
         if let Some(order) = orders_by_code(tree.order) {
             rises(child, leaf, &order)?;
+        }
+        if !leaf.suits(&tree) {
+            return Err(damaged(child, "another kind of leaf than its tree has"));
         }
         let AnyLeaf::Cells(cells) = leaf else {
             self.count(3, leaf.len() as u64);
@@ -322,7 +325,7 @@ impl<F: FnMut(u64, u64)> Visitor for Checker<'_, F> {
         self.trees.pop();
         if name.is_some() {
             self.report.tables += 1;
-            self.report.entries += tree.entries;
+            self.report.entries = self.report.entries.saturating_add(tree.entries);
         }
         Ok(())
     }

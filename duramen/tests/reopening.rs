@@ -71,3 +71,38 @@ fn a_writer_beside_a_reader_who_opened_first_after_a_power_cut_loses_nothing() -
     assert_eq!(value(&Database::open(&path)?)?, b"after");
     Ok(())
 }
+
+/// A copy of a file whose newest commit needs a proof, as after `kill -9`; the commit's number.
+fn killed(dir: &Path) -> Result<(PathBuf, Txnid)> {
+    let path = dir.join("killed.dm");
+    let db = Database::open(&path)?;
+    put(&db, b"before", Durability::Durable)?;
+    let newest = put(&db, b"newest", Durability::Durable)?;
+    Ok((cut(&path, Txnid(u64::MAX))?, newest))
+}
+
+#[test]
+fn a_writer_that_cannot_settle_what_it_found_says_so_each_time_and_writes_nothing() -> Result {
+    let dir = tempfile::tempdir()?;
+    for lose_meta in [false, true] {
+        let (path, newest) = killed(dir.path())?;
+        // Who opened first could only read, so the first writer settles.
+        let reader = Database::options().read_only(true).open(&path)?;
+        assert_eq!(value(&reader)?, b"newest");
+        let writer = Database::open(&path)?;
+        let mut bytes = std::fs::read(&path)?;
+        let (from, number) = if lose_meta { (0..4, 48..56) } else { (4..usize::MAX, 16..24) };
+        for (_, page) in bytes.chunks_mut(4096).enumerate().filter(|(i, _)| from.contains(i)) {
+            if page[number.clone()] == newest.0.to_le_bytes() {
+                page[100] ^= 1;
+            }
+        }
+        std::fs::write(&path, &bytes)?;
+        for _ in 0..2 {
+            let error = writer.begin_write().err().ok_or("it can be written to")?;
+            assert!(matches!(error, duramen::Error::Corrupt { .. }), "{error}");
+        }
+        assert!(std::fs::read(&path)? == bytes);
+    }
+    Ok(())
+}

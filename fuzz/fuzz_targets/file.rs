@@ -3,13 +3,13 @@
 
 use std::sync::LazyLock;
 
-use duramen_sim::hostile::{Scratch, exercise, recipe};
+use duramen_sim::hostile::{Scratch, recipe, visit_file};
 use libfuzzer_sys::{fuzz_mutator, fuzz_target, fuzzer_mutate};
 
 static SCRATCH: LazyLock<Scratch> = LazyLock::new(Scratch::new);
 
 fuzz_target!(|data: &[u8]| {
-    exercise(&SCRATCH, &recipe::sealed(data));
+    visit_file(&SCRATCH, data);
 });
 
 fuzz_mutator!(|data: &mut [u8], size: usize, max_size: usize, seed: u32| {

@@ -3,12 +3,12 @@
 
 use std::sync::LazyLock;
 
-use duramen_sim::hostile::{Scratch, exercise, recipe, seeds};
+use duramen_sim::hostile::{Scratch, seeds, visit_recipe};
 use libfuzzer_sys::fuzz_target;
 
 static SEEDS: LazyLock<Vec<Vec<u8>>> = LazyLock::new(seeds::all);
 static SCRATCH: LazyLock<Scratch> = LazyLock::new(Scratch::new);
 
 fuzz_target!(|data: &[u8]| {
-    exercise(&SCRATCH, &recipe::cook(data, &SEEDS));
+    visit_recipe(&SCRATCH, &SEEDS, data);
 });

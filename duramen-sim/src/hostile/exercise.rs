@@ -47,38 +47,65 @@ pub fn exercise(scratch: &Scratch, file: &[u8]) -> u32 {
     let path = scratch.put(file);
     let options = Database::options().without_lock_file();
     if let Ok(db) = options.clone().read_only(true).open(&path) {
-        let _ = db.read().map(|snapshot| read(&snapshot));
+        let _ = db.read().map(|snapshot| read(&snapshot, usize::MAX));
     }
     let Ok(db) = options.memory_budget(1).open(&path) else { return 0 };
     let clean = db.check(|_, _| {}).is_ok_and(|report| report.is_clean());
     let _ = (db.stats(), db.readers());
     let Ok(snapshot) = db.read() else { return 1 };
-    let seen = read(&snapshot);
+    let seen = read(&snapshot, usize::MAX);
     let wrote = write(&db, &seen).is_ok();
-    let _ = read(&snapshot);
+    let _ = read(&snapshot, usize::MAX);
     drop(snapshot);
     let _ = db.check(|_, _| {});
     let _ = db.close();
     2 + u32::from(clean) + 2 * u32::from(wrote)
 }
 
+/// Kinds of visits.
+pub const VISITS: u8 = 10;
+
+/// One use of a file out of those that [`exercise`] makes, so that it takes a fraction of a millisecond: what one
+/// execution of the fuzzer does. Says how far it came: 0 if the file does not open.
+pub fn visit(scratch: &Scratch, file: &[u8], kind: u8) -> u32 {
+    let kind = kind % VISITS;
+    let options = Database::options().without_lock_file().memory_budget(1).read_only(kind == 0);
+    let Ok(db) = options.open(scratch.put(file)) else { return 0 };
+    let Ok(snapshot) = db.read() else { return 1 };
+    match kind {
+        0 => drop(read(&snapshot, 3)),
+        1 => {
+            let _ = (db.check(|_, _| {}), db.stats(), db.readers());
+        }
+        _ => {
+            let seen = read(&snapshot, 0);
+            drop(snapshot);
+            let wrote = change_all(&db, &seen, u32::from(kind - 2));
+            let _ = db.read().map(|snapshot| read(&snapshot, 0));
+            return 2 + u32::from(wrote.is_ok());
+        }
+    }
+    2
+}
+
 /// Tables and some of their keys.
 type Seen = Vec<(Vec<u8>, Vec<Vec<u8>>)>;
 
-fn read(snapshot: &Snapshot<'_>) -> Seen {
+/// Reads all tables, and searches for some of their keys.
+fn read(snapshot: &Snapshot<'_>, searches: usize) -> Seen {
     let mut seen = Seen::new();
     let names = snapshot.table_names().unwrap_or_default();
     for name in names.into_iter().take(TABLES_MAX) {
         if let Ok(Some(table)) = snapshot.find_table(&name, None) {
-            let keys = read_table(&table);
+            let keys = read_table(&table, searches);
             seen.push((name, keys));
         }
     }
-    let _ = snapshot.main_table().map(|table| read_table(&table));
+    let _ = snapshot.main_table().map(|table| read_table(&table, searches));
     seen
 }
 
-fn read_table(table: &Table<'_>) -> Vec<Vec<u8>> {
+fn read_table(table: &Table<'_>, searches: usize) -> Vec<Vec<u8>> {
     let _ = table.stats();
     let forwards = table.iter().take(ENTRIES_MAX);
     let mut keys: Vec<Vec<u8>> = forwards.map_while(|item| Some(item.ok()?.0.to_vec())).collect();
@@ -87,7 +114,8 @@ fn read_table(table: &Table<'_>) -> Vec<Vec<u8>> {
     keys.truncate(40);
     let _ = table.keys().take(ENTRIES_MAX).try_for_each(|key| key.map(drop));
     keys.extend([vec![], vec![0; 8], vec![255; 4], b"entry 07".to_vec(), vec![b'0'; 1000]]);
-    for key in &keys {
+    let step = (keys.len() / searches.max(1)).max(1);
+    for key in keys.iter().step_by(step).take(searches) {
         let _ = search(table, key);
     }
     keys
@@ -121,19 +149,27 @@ fn search(table: &Table<'_>, key: &[u8]) -> Result<()> {
 /// Changes of all sorts, in transactions of their own, so that what one runs into does not hide the next.
 fn write(db: &Database, seen: &Seen) -> Result<()> {
     let mut outcome = Ok(());
-    for (name, keys) in seen {
-        for kind in 0..6 {
-            let changed = db.update(|txn| change(txn, name, keys, kind));
-            outcome = outcome.and(changed);
-        }
+    for kind in 0..u32::from(VISITS) - 2 {
+        outcome = outcome.and(change_all(db, seen, kind));
     }
-    let made = db.update(|txn| (0..30u8).try_for_each(|i| txn.table("made")?.put([i; 8], vec![i; 200])));
-    let dropped = db.update(|txn| seen.iter().try_for_each(|(name, _)| txn.drop_table(name).map(drop)));
-    let cleared = db.update(|txn| {
-        let main = txn.main_table();
-        txn.table_by_id(main)?.clear().map(drop)
-    });
-    outcome.and(made).and(dropped).and(cleared)
+    outcome
+}
+
+/// A change of one kind: to each table, or to all together.
+fn change_all(db: &Database, seen: &Seen, kind: u32) -> Result<()> {
+    match kind {
+        0..6 => seen.iter().fold(Ok(()), |outcome: Result<()>, (name, keys)| {
+            outcome.and(db.update(|txn| change(txn, name, keys, kind)))
+        }),
+        6 => {
+            let made = db.update(|txn| (0..30u8).try_for_each(|i| txn.table("made")?.put([i; 8], vec![i; 200])));
+            made.and(db.update(|txn| seen.iter().try_for_each(|(name, _)| txn.drop_table(name).map(drop))))
+        }
+        _ => db.update(|txn| {
+            let main = txn.main_table();
+            txn.table_by_id(main)?.clear().map(drop)
+        }),
+    }
 }
 
 fn change(txn: &mut WriteTxn<'_>, name: &[u8], keys: &[Vec<u8>], kind: u32) -> Result<()> {

@@ -81,6 +81,11 @@ impl Step {
     }
 }
 
+/// The kind of visit that a byte of flags asks for.
+pub fn visit_of(flags: u8) -> u8 {
+    flags >> 2
+}
+
 /// A recipe with random steps.
 pub fn random(rng: &mut fastrand::Rng) -> Vec<u8> {
     let steps = [1, 1, 2, 3, 6, 12][rng.usize(..6)];

@@ -27,7 +27,7 @@ use crate::prefetch::{LINE, prefetch};
 
 use super::heads::{self, Head};
 use super::overflow::STUB;
-use super::page::{self, HEADER, Kind, NO_ENTRY, PAGE_MAX, SHORT, TOO_MANY};
+use super::page::{self, Child, HEADER, Kind, NO_ENTRY, PAGE_MAX, SHORT, TOO_MANY};
 
 mod edit;
 #[cfg(test)]
@@ -352,15 +352,32 @@ impl<'a> Leaf<'a> {
 
 const CELL_OUTSIDE: Damage = Damage("a cell lies outside of it");
 
-/// Checks all that [`LeafMut`] relies on: every slot and cell is inside the heap, no two cells overlap, sizes and
-/// counts add up. It does not check what only gives wrong answers: heads and the order of keys.
+/// Checks a page of the file before it is changed: all that [`LeafMut`] relies on, and that no cell points at a
+/// writer's memory.
 pub(crate) fn validate(bytes: &[u8]) -> Result<(), Damage> {
-    const USUAL: usize = 4096;
-    if bytes.len() <= USUAL { validate_in::<{ USUAL / 128 }>(bytes) } else { validate_in::<{ PAGE_MAX / 128 }>(bytes) }
+    validate_cells(bytes)?;
+    let leaf = Leaf::open(bytes)?;
+    for i in 0..if leaf.outside() > 0 { leaf.len() } else { 0 } {
+        if points_nowhere(&leaf.cell(i)?) {
+            return Err(Damage("a cell with a pointer to a page that is not in the file"));
+        }
+    }
+    Ok(())
 }
 
-/// [`validate`] for pages of at most `128 * WORDS` bytes.
-fn validate_in<const WORDS: usize>(bytes: &[u8]) -> Result<(), Damage> {
+/// Checks all that [`LeafMut`] relies on: every slot and cell is inside the heap, no two cells overlap, sizes and
+/// counts add up. It does not check what only gives wrong answers: heads and the order of keys.
+fn validate_cells(bytes: &[u8]) -> Result<(), Damage> {
+    const USUAL: usize = 4096;
+    if bytes.len() <= USUAL {
+        validate_cells_in::<{ USUAL / 128 }>(bytes)
+    } else {
+        validate_cells_in::<{ PAGE_MAX / 128 }>(bytes)
+    }
+}
+
+/// [`validate_cells`] for pages of at most `128 * WORDS` bytes.
+fn validate_cells_in<const WORDS: usize>(bytes: &[u8]) -> Result<(), Damage> {
     let leaf = Leaf::open(bytes)?;
     if bytes.len() > PAGE_MAX || (bytes.len() | page::heap(bytes)) & 1 != 0 {
         return Err(Damage("its heap does not begin at an even offset"));
@@ -385,6 +402,12 @@ fn validate_in<const WORDS: usize>(bytes: &[u8]) -> Result<(), Damage> {
         return Err(Damage("its counts do not agree with its cells"));
     }
     Ok(())
+}
+
+/// Whether a cell of a page of the file points at a writer's memory. Stubs and tree records begin with the pointer.
+fn points_nowhere(cell: &Cell<'_>) -> bool {
+    let points = matches!(cell.kind, CellKind::Overflow | CellKind::SubTree | CellKind::Table);
+    points && cell.value.first_chunk().is_none_or(|word| Child(u64::from_le_bytes(*word)).is_dirty())
 }
 
 /// Which pairs of bytes of a page belong to a cell seen so far. Without this check, writing one cell's value could

@@ -25,6 +25,8 @@ pub(crate) const MAGIC: [u8; 8] = *b"DURAMEN\x1a";
 pub(crate) const VERSION: u32 = 1;
 /// Where the tail of the space log begins in a slot.
 const TAIL: usize = 256;
+/// Highest sequence and transaction number: there is always a next one.
+const NUMBER_MAX: u64 = 1 << 62;
 const CHECKSUM: usize = SLOT_BYTES - 8;
 /// Most bytes of space log that a slot takes.
 pub(crate) const TAIL_MAX: usize = CHECKSUM - TAIL;
@@ -78,6 +80,8 @@ pub(crate) enum Unusable {
     Foreign,
     /// Newer than this program: its version and the feature bits that it must not ignore.
     Newer(u32, u32),
+    /// As `Newer`, but its checksum is wrong: damaged, or so new that checksums are made in another way.
+    PerhapsNewer(u32, u32),
     /// Torn or damaged.
     Damaged(Damage),
 }
@@ -124,6 +128,17 @@ impl Meta {
         slot.starts_with(&MAGIC) && slot.get(48..56) == Some(&[0; 8])
     }
 
+    /// As [`Meta::decode`], for those who mean to write: some features may only be read by programs that do not know
+    /// them.
+    pub(crate) fn decode_to_write(slot: &[u8]) -> Result<Meta, Unusable> {
+        let meta = Meta::decode(slot)?;
+        match slot[20..24] {
+            [0, 0, 0, 0] => Ok(meta),
+            [a, b, c, d] => Err(Unusable::Newer(VERSION, u32::from_le_bytes([a, b, c, d]))),
+            _ => Err(Unusable::Damaged(Damage("a meta page cut short"))),
+        }
+    }
+
     pub(crate) fn decode(slot: &[u8]) -> Result<Meta, Unusable> {
         if !slot.starts_with(&MAGIC) {
             return Err(Unusable::Foreign);
@@ -133,12 +148,13 @@ impl Meta {
         };
         let word = |at: usize| u64::from_le_bytes(slot[at..at + 8].try_into().expect("eight bytes"));
         let short = |at: usize| u32::from_le_bytes(slot[at..at + 4].try_into().expect("four bytes"));
-        if short(8) != VERSION || short(24) != 0 {
-            return Err(Unusable::Newer(short(8), short(24)));
-        }
         let damaged = |what| Unusable::Damaged(Damage(what));
-        if xxh3_64_with_seed(&slot[..CHECKSUM], word(32)) != word(CHECKSUM) {
-            return Err(damaged("a meta page with a wrong checksum"));
+        let (whole, newer) = (is_whole(slot), short(8) != VERSION || short(24) != 0);
+        match (whole, newer) {
+            (true, true) => return Err(Unusable::Newer(short(8), short(24))),
+            (false, true) => return Err(Unusable::PerhapsNewer(short(8), short(24))),
+            (false, false) => return Err(damaged("a meta page with a wrong checksum")),
+            (true, false) => {}
         }
         let page_size = short(12);
         if !(4096..=65536).contains(&page_size) || !page_size.is_power_of_two() {
@@ -149,13 +165,23 @@ impl Meta {
         if word(56) < Meta::first_page(page_size as usize) || word(56) > Pgno::LIMIT {
             return Err(damaged("a meta page with an impossible file length"));
         }
+        if word(40) > NUMBER_MAX || word(48) > NUMBER_MAX || word(128) > word(48) {
+            return Err(damaged("a meta page with impossible numbers of commits"));
+        }
+        if [144, 160, 168, 176].into_iter().any(|at| word(at) > Pgno::LIMIT) {
+            return Err(damaged("a meta page with impossible counts of pages"));
+        }
+        let catalog = Tree::decode_table(&slot[64..64 + record::BYTES]).map_err(Unusable::Damaged)?;
+        if catalog.root.is_dirty() {
+            return Err(damaged("a meta page whose main table is not in the file"));
+        }
         Ok(Meta {
             page_size,
             file_id: word(32),
             sequence: word(40),
             txnid: Txnid(word(48)),
             page_count: word(56),
-            catalog: Tree::decode(&slot[64..64 + record::BYTES]).map_err(Unusable::Damaged)?,
+            catalog,
             proof_base: Txnid(word(128)),
             proof_sum: word(136),
             proof_pages: word(144),
@@ -174,6 +200,11 @@ impl Meta {
     pub(crate) fn is_proven(&self) -> bool {
         self.proof_base == self.txnid
     }
+}
+
+fn is_whole(slot: &[u8; SLOT_BYTES]) -> bool {
+    let word = |at: usize| u64::from_le_bytes(slot[at..at + 8].try_into().expect("eight bytes"));
+    xxh3_64_with_seed(&slot[..CHECKSUM], word(32)) == word(CHECKSUM)
 }
 
 #[cfg(test)]
@@ -198,6 +229,24 @@ mod tests {
         }
     }
 
+    fn seal(slot: &mut [u8; SLOT_BYTES]) {
+        let sum = xxh3_64_with_seed(&slot[..CHECKSUM], meta().file_id);
+        slot[CHECKSUM..].copy_from_slice(&sum.to_le_bytes());
+    }
+
+    #[test]
+    fn features_say_who_may_do_what() {
+        let with = |at: usize| {
+            let mut slot = meta().encode();
+            slot[at] = 4;
+            seal(&mut slot);
+            (Meta::decode(&slot[..]), Meta::decode_to_write(&slot[..]))
+        };
+        assert_eq!(with(16), (Ok(meta()), Ok(meta())), "may ignore");
+        assert_eq!(with(20), (Ok(meta()), Err(Unusable::Newer(1, 4))), "may read");
+        assert_eq!(with(24), (Err(Unusable::Newer(1, 4)), Err(Unusable::Newer(1, 4))), "must refuse");
+    }
+
     #[test]
     fn a_meta_page_reads_back_as_it_was_written() {
         assert_eq!(Meta::decode(&meta().encode()[..]), Ok(meta()));
@@ -214,9 +263,27 @@ mod tests {
     }
 
     #[test]
+    fn numbers_that_cannot_be_are_refused() {
+        let bad = [
+            Meta { sequence: u64::MAX, ..meta() },
+            Meta { txnid: Txnid(u64::MAX), ..meta() },
+            Meta { proof_base: Txnid(7), ..meta() },
+            Meta { proof_pages: u64::MAX, ..meta() },
+            Meta { space: SpaceRoot { chain_pages: u64::MAX, ..meta().space }, ..meta() },
+            Meta { space: SpaceRoot { base_pages: u64::MAX, ..meta().space }, ..meta() },
+            Meta { space: SpaceRoot { free_pages: u64::MAX, ..meta().space }, ..meta() },
+        ];
+        for meta in bad {
+            assert!(matches!(Meta::decode(&meta.encode()[..]), Err(Unusable::Damaged(_))), "{meta:?}");
+        }
+    }
+
+    #[test]
     fn a_newer_version_is_told_from_damage() {
         let mut newer = meta().encode();
         newer[8] = 2;
+        assert_eq!(Meta::decode(&newer[..]), Err(Unusable::PerhapsNewer(2, 0)));
+        seal(&mut newer);
         assert_eq!(Meta::decode(&newer[..]), Err(Unusable::Newer(2, 0)));
         assert_eq!(Meta::decode(&[0; SLOT_BYTES]), Err(Unusable::Foreign));
     }

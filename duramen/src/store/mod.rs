@@ -1,8 +1,10 @@
 //! An open database: the data file, its map, and the state shared with other processes.
 //!
-//! Owns: opening (creation, recovery, joining), closing, checkpoints, the poison after a failed flush. Must not know:
-//! keys, tables.
+//! Owns: opening (recovery, joining), closing, checkpoints, who is poisoned by a failed flush. Must not know: keys,
+//! tables.
 
+pub(crate) mod create;
+pub(crate) mod poison;
 pub(crate) mod recover;
 pub(crate) mod space_log;
 
@@ -10,12 +12,12 @@ use std::fs::File;
 use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, OnceLock, PoisonError};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use crate::dirty::Dirty;
 use crate::error::{Error, Result};
-use crate::format::meta::{self, HEAD_BYTES, Meta, SLOT_BYTES, SLOTS, SpaceRoot};
+use crate::format::meta::{self, HEAD_BYTES, Meta, SLOT_BYTES, SLOTS};
 use crate::ids::Txnid;
 use crate::map::Map;
 use crate::medium::Medium;
@@ -23,7 +25,8 @@ use crate::order::Order;
 use crate::os::file::{self, FileMedium};
 use crate::pager::{Horizon, Pager};
 use crate::readers::{Inherited, Published, RECORD_WORDS, ReadSlot, Role, Shared, UnregisteredReader, Wait};
-use crate::store::recover::Chosen;
+use crate::store::poison::Poison;
+use crate::store::recover::{Chosen, Purpose};
 use crate::store::space_log::Ledger;
 use crate::tree::Tree;
 use crate::tree::record;
@@ -58,6 +61,12 @@ pub(crate) struct Settings {
     pub medium: Option<MediumLayer>,
 }
 
+impl Settings {
+    fn purpose(&self) -> Purpose {
+        if self.read_only { Purpose::Read } else { Purpose::Write }
+    }
+}
+
 /// Relaxed commits are flushed when this much may be lost,
 const CHECKPOINT_BYTES: u64 = 128 << 20;
 /// or at the first commit this long after the last checkpoint.
@@ -73,7 +82,8 @@ pub(crate) struct Store {
     file: Arc<File>,
     /// What only the writer touches, kept from one write transaction to the next.
     writer: Mutex<Option<Box<Writer>>>,
-    poison: OnceLock<String>,
+    /// Shared by all handles of the file in this process.
+    poison: Arc<Poison>,
     /// The disk was full once: since then, small holes are filled before the file grows.
     pub crowded: AtomicBool,
     /// Newest snapshot for which the file was found long enough.
@@ -114,6 +124,7 @@ pub struct CommitTimings {
 impl Store {
     pub(crate) fn open(path: &Path, settings: Settings) -> Result<Store> {
         let file = Arc::new(file::open_data(path, settings.read_only, settings.create, settings.mode)?);
+        let poison = Poison::of(&file)?;
         let (shared, role, registered) = open_shared(path, &settings)?;
         let mut medium: Arc<dyn Medium> = Arc::new(FileMedium::new(file.clone()));
         if let Some(layer) = &settings.medium {
@@ -122,7 +133,7 @@ impl Store {
         let recovered = match role {
             Role::First if registered => recover(path, &settings, &file, &*medium)?,
             Role::First => hold_newest(path, &settings, &file, &*medium)?,
-            Role::Joined => join(path, &file, &shared)?,
+            Role::Joined => join(path, &settings, &file, &shared)?,
         };
         if role == Role::First {
             shared.publish(&published(&recovered.chosen.meta, recovered.chosen.slot, recovered.chosen.slot))?;
@@ -157,7 +168,7 @@ impl Store {
             medium,
             file,
             writer: Mutex::new(Some(Box::new(writer))),
-            poison: OnceLock::new(),
+            poison,
             crowded: AtomicBool::new(false),
             length_checked: AtomicU64::new(u64::MAX),
             _held: recovered.held,
@@ -210,7 +221,7 @@ impl Store {
         if self.settings.read_only {
             return Err(Error::ReadOnly);
         }
-        self.check_poison()?;
+        self.poison.check()?;
         let inherited = self.shared.lock_writer(wait)?;
         match self.prepare_writer(inherited) {
             Ok(writer) => Ok(writer),
@@ -225,7 +236,7 @@ impl Store {
     }
 
     fn prepare_writer(&self, inherited: Inherited) -> Result<Box<Writer>> {
-        self.check_poison()?;
+        self.poison.check()?;
         if inherited == Inherited::Unsettled {
             self.settle()?;
         }
@@ -248,11 +259,7 @@ impl Store {
         let slots = Unpacked::of(&self.shared.record(newest).ok_or(Error::BadTable)?);
         writer.durable_slot = slots.durable_slot;
         if newest != writer.meta.txnid || slots.slot != writer.slot {
-            let meta = Meta::decode(self.pager.slot(slots.slot));
-            writer.meta = meta.ok().filter(|meta| meta.txnid == newest).ok_or(Error::Corrupt {
-                page: crate::ids::Pgno(0),
-                what: "the meta page of the newest commit is not there",
-            })?;
+            writer.meta = recover::decode_newest(self.pager.slot(slots.slot), newest, &self.path)?;
             writer.slot = slots.slot;
         }
         self.check_length(&published(&writer.meta, writer.slot, writer.durable_slot))
@@ -288,15 +295,12 @@ impl Store {
         let mut head = vec![0; HEAD_BYTES as usize];
         self.file.read_exact_at(&mut head, 0).map_err(Error::io("read the meta pages"))?;
         let newest = self.shared.newest();
-        let mut usable = recover::decode_slots(&head, &self.path)?;
+        let mut usable = recover::decode_slots(&head, &self.path, Purpose::Write)?;
         usable.retain(|(_, meta)| meta.txnid >= newest);
         tracing::info!(path = %self.path.display(), "settling what was left by a dead writer, or found by a reader");
-        let Ok(mut chosen) = recover::choose(&self.pager, file_bytes, usable, &self.path) else {
-            return Ok(());
-        };
-        recover::secure(&mut chosen, &self.pager, &*self.medium).inspect_err(|error| {
-            let _ = self.poison.set(error.to_string());
-        })?;
+        let mut chosen = recover::choose(&self.pager, file_bytes, usable, &self.path)?;
+        recover::secure(&mut chosen, &self.pager, &*self.medium)
+            .inspect_err(|error| self.poison.by(error.to_string()))?;
         self.shared.publish(&published(&chosen.meta, chosen.slot, chosen.slot))?;
         self.shared.set_durable(chosen.meta.txnid)
     }
@@ -304,25 +308,18 @@ impl Store {
     /// Cuts off what a transaction that came to nothing had lengthened the file by.
     pub(crate) fn shorten(&self, bytes: u64) {
         // After a failed meta page or flush nobody knows whether it came to nothing.
-        if self.poison.get().is_none()
+        if !self.poison.is_there()
             && let Err(error) = self.medium.set_len(bytes)
         {
             tracing::warn!(%error, "the end of the data file that no commit uses could not be cut off");
         }
     }
 
-    fn check_poison(&self) -> Result<()> {
-        match self.poison.get() {
-            Some(what) => Err(Error::Poisoned { what: what.clone() }),
-            None => Ok(()),
-        }
-    }
-
-    /// After a failed flush (or meta page write) nobody knows what is on disk: no more writing through this handle.
+    /// After a failed flush (or meta page write) nobody knows what is on disk: no more writing by this process.
     pub(crate) fn poison(&self, op: &'static str, error: std::io::Error) -> Error {
         let what = format!("{op}: {error}");
-        tracing::error!(path = %self.path.display(), what, "the database handle is poisoned");
-        let _ = self.poison.set(what);
+        tracing::error!(path = %self.path.display(), what, "the database is poisoned in this process");
+        self.poison.by(what);
         Error::Io { op, source: error }
     }
 
@@ -362,7 +359,7 @@ impl Store {
     /// What a closing database does: everything durable, and a meta page that needs no proof, if nobody else has it
     /// open.
     pub(crate) fn close(&self) -> Result<()> {
-        if self.settings.read_only || self.shared.is_forked() || self.poison.get().is_some() {
+        if self.settings.read_only || self.shared.is_forked() || self.poison.is_there() {
             return Ok(());
         }
         let last = self.shared.last_one()?;
@@ -476,12 +473,12 @@ fn hold_newest(path: &Path, settings: &Settings, file: &Arc<File>, medium: &dyn 
 fn recover(path: &Path, settings: &Settings, file: &Arc<File>, medium: &dyn Medium) -> Result<Recovered> {
     let mut head = read_head(file)?;
     let mut file_bytes = medium.len().map_err(Error::io("ask for the length of the data file"))?;
-    let mut usable = recover::decode_slots(&head, path);
+    let mut usable = recover::decode_slots(&head, path, settings.purpose());
     if !settings.read_only && settings.create && recover::is_unborn(&head, file_bytes, &usable) {
-        create(path, settings, medium)?;
+        create::create(path, settings, medium)?;
         head = read_head(file)?;
         file_bytes = medium.len().map_err(Error::io("ask for the length of the data file"))?;
-        usable = recover::decode_slots(&head, path);
+        usable = recover::decode_slots(&head, path, settings.purpose());
     }
     let usable = usable?;
     let pager = pager_for(file, file_bytes, &usable[0].1)?;
@@ -493,11 +490,11 @@ fn recover(path: &Path, settings: &Settings, file: &Arc<File>, medium: &dyn Medi
 }
 
 /// Opens beside others: the newest commit is in shared memory.
-fn join(path: &Path, file: &Arc<File>, shared: &Shared) -> Result<Recovered> {
+fn join(path: &Path, settings: &Settings, file: &Arc<File>, shared: &Shared) -> Result<Recovered> {
     let newest = shared.newest();
     let head = read_head(file)?;
     let file_bytes = file.metadata().map_err(Error::io("ask for the length of the data file"))?.len();
-    let usable = recover::decode_slots(&head, path)?;
+    let usable = recover::decode_slots(&head, path, settings.purpose())?;
     let pager = pager_for(file, file_bytes, &usable[0].1)?;
     // The slots may change under our eyes; a writer looks its slot up again when it begins.
     let (slot, meta) = usable.iter().find(|(_, meta)| meta.txnid == newest).unwrap_or(&usable[0]).clone();
@@ -521,46 +518,6 @@ fn read_head(file: &File) -> Result<Vec<u8>> {
 fn pager_for(file: &Arc<File>, file_bytes: u64, meta: &Meta) -> Result<Pager> {
     let page_size = meta.page_size as usize;
     Pager::new(Map::new(file, file_bytes)?, meta.file_id, page_size)
-}
-
-/// Writes the meta pages of an empty database: one in each slot, so that a blank slot always means an interrupted
-/// creation.
-fn create(path: &Path, settings: &Settings, medium: &dyn Medium) -> Result<()> {
-    let mut id = [0; 8];
-    getrandom(&mut id)?;
-    let mut meta = Meta {
-        page_size: u32::try_from(settings.page_size).map_err(|_| Error::Usage { what: "a page size beyond 64 KiB" })?,
-        file_id: u64::from_le_bytes(id),
-        sequence: 0,
-        txnid: Txnid(0),
-        page_count: Meta::first_page(settings.page_size),
-        catalog: Tree::new(&Order::Bytes),
-        proof_base: Txnid(0),
-        proof_sum: 0,
-        proof_pages: 0,
-        space: SpaceRoot::default(),
-        committed_ns: 0,
-        tail: Vec::new(),
-    };
-    for slot in 0..SLOTS {
-        meta.sequence = slot as u64;
-        write_meta(medium, &meta, slot).map_err(Error::io("write the first meta pages"))?;
-    }
-    medium.flush().map_err(|error| {
-        // What the page cache has may never reach the disk: nobody shall find it.
-        let _ = medium.set_len(0);
-        Error::Io { op: "flush the first meta pages", source: error }
-    })?;
-    file::sync_directory_of(path)
-}
-
-fn getrandom(bytes: &mut [u8]) -> Result<()> {
-    let wanted = bytes.len();
-    match rustix::rand::getrandom(bytes, rustix::rand::GetRandomFlags::empty()) {
-        Ok(n) if n == wanted => Ok(()),
-        Ok(_) => Err(Error::Usage { what: "the system gave too few random bytes" }),
-        Err(error) => Err(Error::Io { op: "get random bytes", source: error.into() }),
-    }
 }
 
 /// What the words of a published record mean.

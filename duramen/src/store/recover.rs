@@ -4,7 +4,7 @@
 
 use std::path::Path;
 
-use crate::error::{Error, Result};
+use crate::error::{Damage, Error, Result};
 use crate::format::meta::{self, HEAD_BYTES, Meta, SLOT_BYTES, SLOTS, Unusable, VERSION};
 use crate::format::page::{self, Child, Kind};
 use crate::ids::{Extent, Pgno, Txnid};
@@ -14,27 +14,52 @@ use crate::store::space_log;
 use crate::tree::walk::{Place, Visitor, walk};
 use crate::tree::{Pages, Tree};
 
+/// What a file is opened for: some files may be read but not written.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Purpose {
+    Read,
+    Write,
+}
+
+impl Purpose {
+    fn decode(self, slot: &[u8]) -> std::result::Result<Meta, Unusable> {
+        if self == Purpose::Write { Meta::decode_to_write(slot) } else { Meta::decode(slot) }
+    }
+}
+
+fn too_new(path: &Path, found: u32, features: u32) -> Error {
+    Error::TooNew { path: path.into(), found, supported: VERSION, features }
+}
+
+/// The meta page of the newest commit, for the writer who goes on from it.
+pub(crate) fn decode_newest(slot: &[u8], newest: Txnid, path: &Path) -> Result<Meta> {
+    match Meta::decode_to_write(slot) {
+        Ok(meta) if meta.txnid == newest => Ok(meta),
+        Err(Unusable::Newer(found, features)) => Err(too_new(path, found, features)),
+        _ => Err(NOT_THERE.at(Pgno(0))),
+    }
+}
+
+const NOT_THERE: Damage = Damage("the meta page of the newest commit is not there");
+
 /// The usable meta slots of a file, newest first.
-pub(crate) fn decode_slots(head: &[u8], path: &Path) -> Result<Vec<(usize, Meta)>> {
+pub(crate) fn decode_slots(head: &[u8], path: &Path, to: Purpose) -> Result<Vec<(usize, Meta)>> {
     let mut usable: Vec<(usize, Meta)> = Vec::new();
     let mut worst = None;
     for slot in 0..SLOTS {
         let bytes = head.get(slot * SLOT_BYTES..).unwrap_or(&[]);
-        match Meta::decode(bytes) {
+        match to.decode(bytes) {
             Ok(meta) => usable.push((slot, meta)),
-            Err(Unusable::Newer(found, features)) => {
-                return Err(Error::TooNew { path: path.into(), found, supported: VERSION, features });
-            }
-            Err(Unusable::Damaged(damage)) => worst = Some(damage),
+            Err(Unusable::Newer(found, features)) => return Err(too_new(path, found, features)),
+            Err(Unusable::PerhapsNewer(found, features)) => worst = Some(too_new(path, found, features)),
+            // What may be newer says more than what is damaged.
+            Err(Unusable::Damaged(damage)) => worst = worst.or(Some(damage.at(Pgno(0)))),
             Err(Unusable::Foreign) => {}
         }
     }
     usable.sort_by_key(|(_, meta)| std::cmp::Reverse(meta.sequence));
     let Some((_, newest)) = usable.first().cloned() else {
-        return Err(match worst {
-            Some(damage) => damage.at(Pgno(0)),
-            None => Error::NotADatabase { path: path.into(), what: what_it_is(head) },
-        });
+        return Err(worst.unwrap_or_else(|| Error::NotADatabase { path: path.into(), what: what_it_is(head) }));
     };
     usable.retain(|(_, meta)| meta.file_id == newest.file_id && meta.page_size == newest.page_size);
     Ok(usable)
@@ -85,7 +110,7 @@ pub(crate) struct Chosen {
 /// The newest commit that proves itself, else the durable one that it was built on.
 pub(crate) fn choose(pager: &Pager, file_bytes: u64, usable: Vec<(usize, Meta)>, path: &Path) -> Result<Chosen> {
     let mut candidates = usable.into_iter();
-    let (slot, meta) = candidates.next().expect("at least one usable slot");
+    let (slot, meta) = candidates.next().ok_or_else(|| NOT_THERE.at(Pgno(0)))?;
     if meta.is_proven() {
         check_length(&meta, file_bytes, path)?;
         return Ok(Chosen { slot, meta, unflushed: Vec::new(), rejected: None });
@@ -150,7 +175,7 @@ fn needed_bytes(meta: &Meta) -> u64 {
 /// Verifies every page that the commit wrote and compares the sum of their checksums with the meta page's. Those pages.
 fn prove(pager: &Pager, meta: &Meta, file_bytes: u64) -> Result<Vec<Extent>> {
     if file_bytes < needed_bytes(meta) {
-        return Err(crate::error::Damage("the file ends before the commit's pages").at(Pgno(file_bytes >> 12)));
+        return Err(Damage("the file ends before the commit's pages").at(Pgno(file_bytes >> 12)));
     }
     let horizon = Horizon { txnid: meta.txnid, page_count: meta.page_count };
     let mut prover = Prover { pager, horizon, base: meta.proof_base, sum: 0, pages: 0, found: Vec::new() };
@@ -160,7 +185,7 @@ fn prove(pager: &Pager, meta: &Meta, file_bytes: u64) -> Result<Vec<Extent>> {
         Ok(prover.count(bytes, extent.pages))
     })?;
     if prover.sum != meta.proof_sum || prover.pages != meta.proof_pages {
-        return Err(crate::error::Damage("a commit whose pages are not all there").at(Pgno(0)));
+        return Err(Damage("a commit whose pages are not all there").at(Pgno(0)));
     }
     Ok(prover.found)
 }

@@ -6,7 +6,7 @@
 //! otherwise it is left alone: moving entries between two pages would dirty both and gain neither.
 
 use super::insert::{build, collect, touch_path};
-use super::{AnyLeaf, PagesMut, Path, Tree, at, damaged, expect_kind, open_branch, open_leaf};
+use super::{AnyLeaf, PagesMut, Path, Tree, at, below, damaged, expect_kind, open_branch, open_leaf};
 use crate::error::Result;
 use crate::format::branch::BranchMut;
 use crate::format::leaf::LeafMut;
@@ -123,7 +123,7 @@ pub(super) fn collapse_root<P: PagesMut>(pages: &mut P, tree: &mut Tree) -> Resu
         if root.len() > 1 {
             break;
         }
-        let child = at(tree.root, root.child(0))?.without_count();
+        let child = below(tree.root, at(tree.root, root.child(0))?)?.without_count();
         pages.free(tree.root)?;
         uncount_branch(tree, tree.root)?;
         tree.root = child;

@@ -11,7 +11,7 @@ use std::ops::Range;
 
 use super::insert::{Entry, insert, resize, touch_path};
 use super::record::{self, Tree};
-use super::{PagesMut, Path, at, damaged, open_cells, range, remove};
+use super::{PagesMut, Path, at, below, damaged, open_cells, range, remove};
 use crate::error::{Damage, Result};
 use crate::format::leaf::{Cell, CellKind, LeafMut};
 use crate::format::page::Child;
@@ -119,8 +119,12 @@ impl<'a> Duplicates<'a> {
     pub(crate) fn open(leaf: Child, table: &Tree, cell: &Cell<'a>) -> Result<Duplicates<'a>> {
         Ok(match cell.kind {
             CellKind::SubPage => Duplicates::Sub(at(leaf, SubPage::open(cell.value, item_of(table)))?),
-            CellKind::SubTree => Duplicates::Tree(at(leaf, Tree::decode(cell.value))?),
-            CellKind::Plain | CellKind::Table => Duplicates::One(cell.value),
+            CellKind::SubTree => {
+                let tree = at(leaf, Tree::decode_duplicates(cell.value, table))?;
+                below(leaf, tree.root)?;
+                Duplicates::Tree(tree)
+            }
+            CellKind::Plain | CellKind::Table => Duplicates::One(at(leaf, one(cell.value, item_of(table)))?),
             CellKind::Overflow => return Err(damaged(leaf, "a large value in a table of duplicates")),
         })
     }
@@ -134,6 +138,15 @@ impl<'a> Duplicates<'a> {
     }
 }
 
+/// A single value, which has the size of the table's if they have one.
+fn one(value: &[u8], item: usize) -> Result<&[u8], Damage> {
+    if item > 0 && value.len() != item {
+        Err(Damage("a duplicate of another size than its table's"))
+    } else {
+        Ok(value)
+    }
+}
+
 /// Size of the table's fixed-size duplicates, 0 if they vary.
 pub(crate) fn item_of(table: &Tree) -> usize {
     if table.has_fixed() { usize::from(table.item) } else { 0 }
@@ -143,7 +156,7 @@ pub(crate) fn item_of(table: &Tree) -> usize {
 pub(crate) fn count(leaf: Child, table: &Tree, kind: CellKind, body: &[u8]) -> Result<u64> {
     match kind {
         CellKind::SubPage => Ok(at(leaf, SubPage::open(body, item_of(table)))?.len() as u64),
-        CellKind::SubTree => Ok(at(leaf, Tree::decode(body))?.entries),
+        CellKind::SubTree => Ok(at(leaf, Tree::decode_duplicates(body, table))?.entries),
         CellKind::Plain | CellKind::Overflow | CellKind::Table => Ok(1),
     }
 }
@@ -152,6 +165,7 @@ pub(crate) fn count(leaf: Child, table: &Tree, kind: CellKind, body: &[u8]) -> R
 pub(crate) fn release<P: PagesMut>(pages: &mut P, leaf: Child, kind: CellKind, body: &[u8]) -> Result<()> {
     if kind == CellKind::SubTree {
         let mut tree = at(leaf, Tree::decode(body))?;
+        below(leaf, tree.root)?;
         range::drop_tree(pages, &mut tree, &Order::Bytes)?;
     }
     Ok(())

@@ -109,6 +109,16 @@ pub(crate) fn damaged(child: Child, what: &'static str) -> Error {
     Damage(what).at(blame(child))
 }
 
+/// A pointer that was found in the page `holder`. A page of the file has none to dirty pages: whoever followed such a
+/// one would change a page of another tree.
+#[inline]
+pub(crate) fn below(holder: Child, child: Child) -> Result<Child> {
+    if child.is_dirty() && !holder.is_dirty() {
+        return Err(damaged(holder, "a pointer to a page that is not in the file"));
+    }
+    Ok(child)
+}
+
 /// Opens a branch page that must be at `level`.
 #[inline(always)]
 pub(crate) fn open_branch<P: Pages + ?Sized>(pages: &P, child: Child, level: u8) -> Result<Branch<'_>> {
@@ -135,6 +145,14 @@ impl<'a> AnyLeaf<'a> {
             Some(Kind::Leaf) => Leaf::open(bytes).map(AnyLeaf::Cells),
             Some(Kind::Packed) => Packed::open(bytes).map(AnyLeaf::Packed),
             _ => Err(Damage("neither kind of leaf where a leaf should be")),
+        }
+    }
+
+    /// Whether it is of the kind that the tree's leaves are, with items of their size.
+    pub(crate) fn suits(&self, tree: &Tree) -> bool {
+        match self {
+            AnyLeaf::Cells(_) => !tree.is_packed(),
+            AnyLeaf::Packed(leaf) => tree.is_packed() && leaf.item_size() == usize::from(tree.item),
         }
     }
 
@@ -169,10 +187,10 @@ pub(crate) fn open_leaf<P: Pages + ?Sized>(pages: &P, child: Child) -> Result<An
     at(child, AnyLeaf::open(pages.page(child)?))
 }
 
-/// Refuses a leaf of the kind that the tree's are not.
+/// Refuses a leaf of the kind that the tree's are not, or with items of another size.
 pub(crate) fn expect_kind<P: Pages + ?Sized>(pages: &P, tree: &Tree, child: Child) -> Result<()> {
-    let packed = matches!(open_leaf(pages, child)?, AnyLeaf::Packed(_));
-    if packed == tree.is_packed() { Ok(()) } else { Err(damaged(child, "the other kind of leaf than its tree has")) }
+    let suits = open_leaf(pages, child)?.suits(tree);
+    if suits { Ok(()) } else { Err(damaged(child, "another kind of leaf than its tree has")) }
 }
 
 /// Opens a page at level 1 that must hold keys and values.

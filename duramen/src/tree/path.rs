@@ -6,7 +6,7 @@
 //! transaction. Its last index may be one past the leaf's end after a seek or a removal (a *gap*): `settle` moves
 //! such a path to the next entry.
 
-use super::{AnyLeaf, DEPTH_MAX, Pages, Tree, at, damaged, open_branch, open_leaf};
+use super::{AnyLeaf, DEPTH_MAX, Pages, Tree, at, below, damaged, open_branch, open_leaf};
 use crate::error::Result;
 use crate::format::page::Child;
 use crate::order::{Needle, Order};
@@ -104,7 +104,7 @@ impl Path {
             let branch = open_branch(pages, child, level)?;
             let i = at(child, branch.search(needle, order))?;
             self.push(child, i)?;
-            child = at(child, branch.child(i))?;
+            child = below(child, at(child, branch.child(i))?)?;
             pages.prefetch(child);
         }
         let (i, found) = at(child, open_leaf(pages, child)?.find(needle, order))?;
@@ -137,7 +137,7 @@ impl Path {
             let branch = open_branch(pages, child, level)?;
             let i = if last { branch.len() - 1 } else { 0 };
             self.push(child, i)?;
-            child = at(child, branch.child(i))?;
+            child = below(child, at(child, branch.child(i))?)?;
         }
         let leaf = open_leaf(pages, child)?;
         if leaf.len() == 0 {
@@ -201,7 +201,7 @@ impl Path {
             if to < branch.len() {
                 self.steps[i].index = to;
                 self.len = i + 1;
-                let child = at(step.page, branch.child(to))?;
+                let child = below(step.page, at(step.page, branch.child(to))?)?;
                 self.descend(pages, child, level - 1, back)?;
                 self.check_rising(pages, order, from, back)?;
                 return Ok(true);

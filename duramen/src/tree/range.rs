@@ -8,7 +8,9 @@
 use super::delete::{collapse_root, tidy};
 use super::insert::build;
 use super::record::Tree;
-use super::{AnyLeaf, PagesMut, Path, at, blame, damaged, duplicates, expect_kind, open_branch, open_leaf, value};
+use super::{
+    AnyLeaf, PagesMut, Path, at, below, blame, damaged, duplicates, expect_kind, open_branch, open_leaf, value,
+};
 use crate::error::Result;
 use crate::format::leaf::{Leaf, LeafMut};
 use crate::format::packed::PackedMut;
@@ -174,8 +176,8 @@ impl<P: PagesMut> Pruner<'_, P> {
             let branch = open_branch(self.pages, child, level)?;
             let children: Vec<Child> = (0..branch.len()).map(|i| at(child, branch.child(i))).collect::<Result<_>>()?;
             let born = oldest_below(child, self.pages.page(child)?);
-            for below in children {
-                self.drop_page(below, level - 1, born)?;
+            for page in children {
+                self.drop_page(below(child, page)?, level - 1, born)?;
             }
             return self.free_branch(child, born_by);
         }
@@ -201,7 +203,7 @@ impl<P: PagesMut> Pruner<'_, P> {
         let outside = outside_cells(child, &leaf, range.clone())?;
         let mut entries = (range.len() - outside.len()) as u64;
         for (kind, body) in outside {
-            entries += duplicates::count(child, self.tree, kind, &body)?;
+            entries = entries.saturating_add(duplicates::count(child, self.tree, kind, &body)?);
             value::release(self.pages, self.tree, child, kind, &body)?;
             duplicates::release(self.pages, child, kind, &body)?;
         }

@@ -5,6 +5,7 @@
 
 use crate::error::Damage;
 use crate::format::page::Child;
+use crate::ids::Pgno;
 use crate::order::Order;
 use crate::tree::DEPTH_MAX;
 
@@ -18,6 +19,9 @@ pub(crate) const FIXED: u8 = 2;
 
 /// A tree of duplicates whose leaves are packed with keys of `item` bytes.
 pub(crate) const PACKED: u8 = 4;
+
+/// More entries than fit in a file.
+const ENTRIES_MAX: u64 = 1 << 62;
 
 /// A tree: where its root is, and exact counts of what it holds.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -119,6 +123,79 @@ impl Tree {
         if tree.order > 3 || tree.duplicate_order > 3 || tree.flags & !(DUPLICATES | FIXED | PACKED) != 0 {
             return Err(Damage("a tree record with unknown options"));
         }
+        // So they can be added to.
+        let pages = tree.branches.max(tree.leaves).max(tree.overflows);
+        if pages > Pgno::LIMIT || tree.entries > ENTRIES_MAX {
+            return Err(Damage("a tree record with impossible counts"));
+        }
         Ok(tree)
+    }
+
+    /// Decodes the record of a table.
+    pub(crate) fn decode_table(bytes: &[u8]) -> Result<Tree, Damage> {
+        let tree = Tree::decode(bytes)?;
+        if tree.is_packed() || tree.has_fixed() && !tree.has_duplicates() {
+            return Err(Damage("a table with the options of a tree of duplicates"));
+        }
+        Ok(tree)
+    }
+
+    /// Decodes the record of the tree of a key's duplicates in `table`.
+    pub(crate) fn decode_duplicates(bytes: &[u8], table: &Tree) -> Result<Tree, Damage> {
+        let tree = Tree::decode(bytes)?;
+        if tree.has_duplicates() || tree.has_fixed() || tree.is_packed() != table.has_fixed() {
+            return Err(Damage("a tree of duplicates with options that its table has not"));
+        }
+        if tree.is_packed() && (tree.item == 0 || tree.item != table.item) {
+            return Err(Damage("a tree of duplicates of another size than its table's"));
+        }
+        Ok(tree)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn counts_that_no_file_holds_are_refused() {
+        let tree = Tree::new(&Order::Bytes);
+        Tree::decode(&Tree { entries: ENTRIES_MAX, leaves: Pgno::LIMIT, ..tree }.encode()).unwrap();
+        let bad = [
+            Tree { entries: u64::MAX, ..tree },
+            Tree { branches: u64::MAX, ..tree },
+            Tree { leaves: u64::MAX, ..tree },
+            Tree { overflows: u64::MAX, ..tree },
+        ];
+        for tree in bad {
+            Tree::decode(&tree.encode()).unwrap_err();
+        }
+    }
+
+    #[test]
+    fn a_table_is_not_packed() {
+        let table = Tree { flags: DUPLICATES | FIXED, item: 8, ..Tree::new(&Order::Bytes) };
+        assert_eq!(Tree::decode_table(&table.encode()), Ok(table));
+        for flags in [PACKED, PACKED | DUPLICATES | FIXED, FIXED] {
+            Tree::decode_table(&Tree { flags, ..table }.encode()).unwrap_err();
+        }
+    }
+
+    #[test]
+    fn a_tree_of_duplicates_suits_its_table() {
+        let table = |flags, item| Tree { flags, item, ..Tree::new(&Order::Bytes) };
+        let (sorted, fixed) = (table(DUPLICATES, 0), table(DUPLICATES | FIXED, 8));
+        let (plain, packed) = (table(0, 0), table(PACKED, 8));
+        assert_eq!(Tree::decode_duplicates(&plain.encode(), &sorted), Ok(plain));
+        assert_eq!(Tree::decode_duplicates(&packed.encode(), &fixed), Ok(packed));
+        for (tree, table) in [(plain, fixed), (packed, sorted), (fixed, fixed), (sorted, sorted)] {
+            Tree::decode_duplicates(&tree.encode(), &table).unwrap_err();
+        }
+        for item in [0, 4, 9] {
+            let other = Tree { item, ..packed };
+            Tree::decode_duplicates(&other.encode(), &fixed).unwrap_err();
+            Tree::decode_duplicates(&packed.encode(), &Tree { item, ..fixed }).unwrap_err();
+        }
+        Tree::decode_duplicates(&Tree { item: 0, ..packed }.encode(), &Tree { item: 0, ..fixed }).unwrap_err();
     }
 }

@@ -2,7 +2,7 @@
 //!
 //! Owns: the overflow stub. Must not know: duplicates.
 
-use super::{Pages, PagesMut, Tree, at, damaged};
+use super::{Pages, PagesMut, Tree, at, below, damaged};
 use crate::error::Result;
 use crate::format::leaf::{Cell, CellKind, cell_bytes, max_inline};
 use crate::format::overflow::{self, Stub};
@@ -42,5 +42,5 @@ pub(crate) fn release<P: PagesMut>(
     let run_pages = overflow::pages_for(stub.bytes as usize, pages.page_size()) as u64;
     tree.overflows =
         tree.overflows.checked_sub(run_pages).ok_or_else(|| damaged(leaf, "more overflow pages than counted"))?;
-    pages.free_run(stub.child, stub.bytes)
+    pages.free_run(below(leaf, stub.child)?, stub.bytes)
 }

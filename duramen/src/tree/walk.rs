@@ -77,7 +77,7 @@ fn visit_leaf<P: Pages>(pages: &P, child: Child, place: Place, visitor: &mut dyn
                 visitor.run(stub.child, stub.bytes)?;
                 continue;
             }
-            (CellKind::Table, Place::Catalog) => (Place::Table, at(child, Tree::decode(cell.value))?),
+            (CellKind::Table, Place::Catalog) => (Place::Table, at(child, Tree::decode_table(cell.value))?),
             (CellKind::SubTree, Place::Catalog | Place::Table) => {
                 (Place::Duplicates, at(child, Tree::decode(cell.value))?)
             }

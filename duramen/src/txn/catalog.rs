@@ -10,7 +10,7 @@ use crate::order::{Comparator, Needle, Order};
 use crate::tree::duplicates::Orders;
 use crate::tree::insert::Entry;
 use crate::tree::record::{self, DUPLICATES, FIXED, Tree};
-use crate::tree::{Pages, PagesMut, Path, at, get, insert, open_cells, path, range, remove, resize};
+use crate::tree::{Pages, PagesMut, Path, at, below, get, insert, open_cells, path, range, remove, resize};
 
 /// What a table that holds several values for a key does with them.
 #[derive(Clone, Debug, Default)]
@@ -151,14 +151,21 @@ pub(super) fn find<P: Pages>(pages: &P, main: &Tree, orders: &Orders, name: &[u8
         return Ok(None);
     }
     let cell = get(pages, main, &orders.key, &Needle::new(name, &orders.key))?;
-    cell.map(|cell| record_of(Child::default(), &cell)).transpose()
+    let found = cell.map(|cell| record_of(Child::default(), &cell)).transpose()?;
+    // Tables with dirty pages are known to their transaction and not looked for.
+    found.map(|tree| below(Child::default(), tree.root).map(|_| tree)).transpose()
 }
 
 fn record_of(leaf: Child, cell: &Cell<'_>) -> Result<Tree> {
     if cell.kind != CellKind::Table {
         return Err(Error::Incompatible { what: "the main table has an ordinary entry of this name" });
     }
-    at(leaf, Tree::decode(cell.value))
+    at(leaf, Tree::decode_table(cell.value))
+}
+
+/// Whether this transaction has made a table of this name that the main table does not have yet.
+pub(super) fn is_pending(work: &Work, name: &[u8]) -> bool {
+    work.tables.iter().skip(1).any(|t| !t.dropped && t.saved.is_none() && t.name == name)
 }
 
 /// Opens a table for writing: its index among the transaction's tables. `create`: make it if it is not there.
@@ -176,9 +183,8 @@ pub(super) fn open(
         }
         return Ok(Some(i));
     }
-    let dropped = work.tables.iter().any(|t| t.name == name && t.dropped);
     let main = &work.tables[0];
-    let saved = if dropped { None } else { find(work, &main.tree, &main.orders, name)? };
+    let saved = find(work, &main.tree, &main.orders, name)?;
     let (tree, orders) = match saved {
         Some(tree) => (tree, orders_of(name, &tree, options)?),
         None if create => {

@@ -4,6 +4,7 @@
 
 use std::ops::Bound;
 
+use super::catalog;
 use super::place::spill_if_large;
 use super::work::{OpenTable, Work};
 use crate::error::{Error, Result};
@@ -131,6 +132,9 @@ pub(super) fn put(work: &mut Work, i: usize, key: &[u8], value: Value<'_>, mode:
     check_value(page_size, table, value.len())?;
     if table.tree.has_fixed() && table.tree.item == 0 {
         table.tree.item = value.len() as u16;
+    }
+    if i == 0 && catalog::is_pending(work, key) {
+        return Err(Error::Incompatible { what: "a table has this name" });
     }
     spill_if_large(work)?;
     if let Some(mut path) = at_end(work, i, key)? {

@@ -129,3 +129,46 @@ fn a_commit_that_finds_the_disk_full_leaves_nothing_and_can_be_tried_again() -> 
     }
     Ok(())
 }
+
+/// A medium whose flushes fail.
+struct Unflushed(Arc<dyn Medium>);
+
+impl Medium for Unflushed {
+    fn write_at(&self, offset: u64, parts: &[io::IoSlice<'_>]) -> io::Result<()> {
+        self.0.write_at(offset, parts)
+    }
+
+    fn flush(&self) -> io::Result<()> {
+        Err(io::ErrorKind::Other.into())
+    }
+
+    fn len(&self) -> io::Result<u64> {
+        self.0.len()
+    }
+
+    fn set_len(&self, bytes: u64) -> io::Result<()> {
+        self.0.set_len(bytes)
+    }
+}
+
+#[test]
+fn a_failed_flush_poisons_all_handles_of_the_file_in_the_process() -> Result<()> {
+    let (_dir, path) = scratch();
+    let sound = Database::open(&path)?;
+    sound.update(|txn| fill(txn, 10, 1))?;
+    let layer = |medium| Arc::new(Unflushed(medium)) as Arc<dyn Medium>;
+    let failing = Options::new().medium(Arc::new(layer)).open(&path)?;
+    failing.update(|txn| fill(txn, 10, 2)).expect_err("the flush fails");
+    let later = Database::open(&path)?;
+    for db in [&failing, &sound, &later] {
+        assert!(matches!(db.begin_write(), Err(Error::Poisoned { .. })));
+        assert!(matches!(db.checkpoint(), Err(Error::Poisoned { .. })));
+        assert_holds(db, 10, 1);
+    }
+    drop((failing, sound, later));
+    let db = Database::open(&path)?;
+    assert_eq!(db.read()?.table("t")?.len(), 10);
+    db.update(|txn| fill(txn, 10, 3))?;
+    assert_holds(&db, 10, 3);
+    Ok(())
+}

@@ -126,6 +126,62 @@ fn features_that_must_not_be_ignored_are_refused() -> Result<()> {
     Ok(())
 }
 
+/// Changes a number in meta slots and makes their checksums right.
+fn reseal(path: &str, slots: std::ops::Range<usize>, at: usize, number: u32) {
+    let mut bytes = std::fs::read(path).unwrap();
+    for slot in bytes.chunks_mut(4096).take(slots.end).skip(slots.start) {
+        slot[at..at + 4].copy_from_slice(&number.to_le_bytes());
+        let id = u64::from_le_bytes(slot[32..40].try_into().unwrap());
+        let sum = xxhash_rust::xxh3::xxh3_64_with_seed(&slot[..4088], id);
+        slot[4088..].copy_from_slice(&sum.to_le_bytes());
+    }
+    std::fs::write(path, bytes).unwrap();
+}
+
+#[test]
+fn a_file_with_features_that_may_only_be_read_is_read_but_not_written() -> Result<()> {
+    let (_dir, path) = closed()?;
+    reseal(&path, 0..4, 20, 0x10);
+    let error = Database::open(&path).expect_err("an unknown feature");
+    assert!(matches!(error, Error::TooNew { found: 1, features: 0x10, .. }), "{error}");
+    let reader = Database::options().read_only(true).open(&path)?;
+    assert!(!reader.read()?.table_names()?.is_empty());
+    Database::open(&path).expect_err("beside a reader too");
+    Ok(())
+}
+
+#[test]
+fn features_that_may_be_ignored_are() -> Result<()> {
+    let (_dir, path) = closed()?;
+    reseal(&path, 0..4, 16, 0x10);
+    drop(Database::open(&path)?);
+    Ok(())
+}
+
+#[test]
+fn a_newer_version_in_one_slot_counts_if_the_slot_is_whole() -> Result<()> {
+    for slot in 0..4 {
+        let (_dir, path) = closed()?;
+        reseal(&path, slot..slot + 1, 8, 9);
+        let error = Database::open(&path).expect_err("a newer version");
+        assert!(matches!(error, Error::TooNew { found: 9, .. }), "{error}");
+    }
+    Ok(())
+}
+
+#[test]
+fn a_flipped_bit_in_the_version_of_one_slot_is_damage_and_no_newer_version() -> Result<()> {
+    for slot in 0..4 {
+        for at in [8, 24] {
+            let (_dir, path) = closed()?;
+            overwrite(&path, slot * 4096 + at, &[0x40]);
+            // If it was the newest, the durable commit before it is found.
+            drop(Database::open(&path)?);
+        }
+    }
+    Ok(())
+}
+
 #[test]
 fn a_truncated_file_is_never_read_past_its_end() -> Result<()> {
     let (_dir, path) = closed()?;

@@ -351,3 +351,27 @@ fn a_closure_that_fails_leaves_nothing() -> Result<()> {
     db.try_begin_write()?;
     Ok(())
 }
+
+#[test]
+fn a_table_and_an_entry_of_one_name_are_refused_at_once_whichever_comes_second() -> Result<()> {
+    let (_dir, db) = open();
+    let mut txn = db.begin_write()?;
+    let main = txn.main_table();
+    txn.table("made first")?;
+    assert!(is_incompatible(txn.put(main, "made first", "value")));
+    assert!(is_incompatible(txn.table_by_id(main)?.insert("made first", "value")));
+    txn.put(main, "stored first", "value")?;
+    assert!(is_incompatible(txn.table("stored first")));
+    txn.table("moved")?;
+    assert!(is_incompatible(txn.rename_table("moved", "stored first")));
+    assert!(txn.rename_table("moved", "elsewhere")?);
+    assert!(is_incompatible(txn.put(main, "elsewhere", "value")));
+    txn.put(main, "moved", "the name is free again")?;
+    assert!(txn.drop_table("elsewhere")?);
+    txn.put(main, "elsewhere", "so is this one")?;
+    assert!(is_incompatible(txn.table("elsewhere")));
+    txn.commit()?;
+    assert_eq!(db.read()?.table_names()?, [b"made first".to_vec()]);
+    assert_clean(&db);
+    Ok(())
+}

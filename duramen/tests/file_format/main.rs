@@ -251,16 +251,35 @@ fn a_new_file_has_a_valid_slot_in_all_four_places() -> Result {
     Ok(())
 }
 
+/// A new file with a feature in one of its slots.
+fn with_feature(path: &Path, slot: usize, field: &str) -> Result {
+    let mut bytes = std::fs::read(path)?;
+    let (meta, slot) = (&FORMAT.meta, &mut bytes[slot * 4096..][..4096]);
+    slot[meta.range(field).start] = 4;
+    let (sum, id) = (meta.range("checksum"), meta.number(slot, "file id"));
+    let right = xxhash_rust::xxh3::xxh3_64_with_seed(&slot[..sum.start], id);
+    slot[sum].copy_from_slice(&right.to_le_bytes());
+    Ok(std::fs::write(path, bytes)?)
+}
+
 #[test]
-fn a_file_with_an_unknown_feature_that_must_be_refused_is_refused() -> Result {
+fn unknown_features_are_ignored_read_or_refused_as_their_field_says() -> Result {
     let dir = tempfile::tempdir()?;
-    let path = dir.path().join("newer.dm");
-    drop(Database::options().open(&path)?);
-    let mut bytes = std::fs::read(&path)?;
-    bytes[FORMAT.meta.range("must refuse").start] = 4;
-    std::fs::write(&path, bytes)?;
-    let refused = Database::open(&path).unwrap_err();
-    assert!(matches!(refused, duramen::Error::TooNew { features: 4, .. }), "{refused}");
+    for (field, may_read, may_write) in
+        [("may ignore", true, true), ("may read", true, false), ("must refuse", false, false)]
+    {
+        for slot in 0..4 {
+            let path = dir.path().join("newer.dm");
+            drop(Database::options().open(&path)?);
+            with_feature(&path, slot, field)?;
+            for (read_only, may) in [(true, may_read), (false, may_write)] {
+                let opened = Database::options().read_only(read_only).open(&path);
+                let refused = matches!(&opened, Err(duramen::Error::TooNew { features: 4, .. }));
+                assert!(opened.is_ok() == may && refused != may, "{field}, read-only: {read_only}: {opened:?}");
+            }
+            std::fs::remove_file(&path)?;
+        }
+    }
     Ok(())
 }
 

@@ -13,7 +13,7 @@ use crate::order::Order;
 use super::super::heads::Head;
 use super::super::page::{self, HEADER, Kind, TOO_MANY};
 use super::{
-    CELL_HEAD, Cell, CellKind, ENTRY, Leaf, cell_bytes, even, heap_bytes, key_max, max_inline, validate, word_of,
+    CELL_HEAD, Cell, CellKind, ENTRY, Leaf, cell_bytes, even, heap_bytes, key_max, max_inline, validate_cells, word_of,
 };
 
 /// Shorter common prefixes are not worth the look at a cell that a miss costs in a page that has one.
@@ -29,10 +29,10 @@ pub(crate) struct LeafMut<'a> {
 }
 
 impl<'a> LeafMut<'a> {
-    /// Edits a page that [`validate`] has accepted.
+    /// Edits a page that [`super::validate`] has accepted.
     #[inline]
     pub(crate) fn new(bytes: &'a mut [u8]) -> LeafMut<'a> {
-        debug_assert_eq!(validate(bytes), Ok(()));
+        debug_assert_eq!(validate_cells(bytes), Ok(()));
         LeafMut { bytes }
     }
 

@@ -326,3 +326,17 @@ fn keys_that_share_no_prefix_any_more_are_found_after_an_insert() {
         assert_eq!(page.leaf().find(&Needle::new(key, &Order::Bytes), &Order::Bytes), Ok((i, true)));
     }
 }
+
+#[test]
+fn dirty_pointers_are_refused_in_a_page_from_the_file() {
+    for (kind, len) in [(CellKind::SubTree, TREE_RECORD), (CellKind::Table, TREE_RECORD), (CellKind::Overflow, STUB)] {
+        let mut bytes = vec![0; 4096];
+        let mut page = LeafMut::init(&mut bytes);
+        page.insert(0, b"a", len, kind, &Order::Bytes).fill(0);
+        validate(&bytes).unwrap();
+        let mut page = LeafMut::new(&mut bytes);
+        page.value_mut(0)[..8].copy_from_slice(&Child::dirty(3).0.to_le_bytes());
+        validate_cells(&bytes).unwrap();
+        validate(&bytes).unwrap_err();
+    }
+}

@@ -1,0 +1,54 @@
+//! The creation of an empty database.
+//!
+//! Owns: its meta pages, the file's id. Must not know: how a file is found to need this.
+
+use std::path::Path;
+
+use super::{Settings, write_meta};
+use crate::error::{Error, Result};
+use crate::format::meta::{Meta, SLOTS, SpaceRoot};
+use crate::ids::Txnid;
+use crate::medium::Medium;
+use crate::order::Order;
+use crate::os::file;
+use crate::tree::Tree;
+
+/// Writes the meta pages of an empty database: one in each slot, so that a blank slot always means an interrupted
+/// creation.
+pub(super) fn create(path: &Path, settings: &Settings, medium: &dyn Medium) -> Result<()> {
+    let mut id = [0; 8];
+    getrandom(&mut id)?;
+    let mut meta = Meta {
+        page_size: u32::try_from(settings.page_size).map_err(|_| Error::Usage { what: "a page size beyond 64 KiB" })?,
+        file_id: u64::from_le_bytes(id),
+        sequence: 0,
+        txnid: Txnid(0),
+        page_count: Meta::first_page(settings.page_size),
+        catalog: Tree::new(&Order::Bytes),
+        proof_base: Txnid(0),
+        proof_sum: 0,
+        proof_pages: 0,
+        space: SpaceRoot::default(),
+        committed_ns: 0,
+        tail: Vec::new(),
+    };
+    for slot in 0..SLOTS {
+        meta.sequence = slot as u64;
+        write_meta(medium, &meta, slot).map_err(Error::io("write the first meta pages"))?;
+    }
+    medium.flush().map_err(|error| {
+        // What the page cache has may never reach the disk: nobody shall find it.
+        let _ = medium.set_len(0);
+        Error::Io { op: "flush the first meta pages", source: error }
+    })?;
+    file::sync_directory_of(path)
+}
+
+fn getrandom(bytes: &mut [u8]) -> Result<()> {
+    let wanted = bytes.len();
+    match rustix::rand::getrandom(bytes, rustix::rand::GetRandomFlags::empty()) {
+        Ok(n) if n == wanted => Ok(()),
+        Ok(_) => Err(Error::Usage { what: "the system gave too few random bytes" }),
+        Err(error) => Err(Error::Io { op: "get random bytes", source: error.into() }),
+    }
+}
