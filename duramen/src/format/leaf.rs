@@ -232,6 +232,14 @@ impl<'a> Leaf<'a> {
         }
     }
 
+    /// Fetches the cell that [`Leaf::get`] would look at first.
+    #[inline]
+    pub(crate) fn prefetch(&self, needle: &Needle<'_>, order: &Order) {
+        if order.has_views() {
+            self.prefetch_cell(heads::lower(self.heads, needle.head(self.prefix)));
+        }
+    }
+
     /// The cell with exactly this key: the shortest way to it.
     #[inline]
     pub(crate) fn get(&self, needle: &Needle<'_>, order: &Order) -> Result<Option<Cell<'a>>, Damage> {

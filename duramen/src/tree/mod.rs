@@ -24,7 +24,7 @@ pub(crate) use delete::remove;
 pub(crate) use insert::{insert, resize};
 pub(crate) use path::Path;
 pub(crate) use record::Tree;
-pub(crate) use search::get;
+pub(crate) use search::{get, get_many};
 
 use crate::error::{Damage, Error, Result};
 use crate::format::branch::Branch;

@@ -10,7 +10,7 @@ use crate::format::page::Child;
 use crate::order::Needle;
 use crate::tree::cursor::{Position, Trunk};
 use crate::tree::duplicates::Orders;
-use crate::tree::{Pages, Tree, get, value};
+use crate::tree::{Pages, Tree, get, get_many, value};
 
 /// Where a table's pages come from.
 #[derive(Clone, Copy)]
@@ -96,6 +96,22 @@ impl<'t> Table<'t> {
         on!(self.source, pages => get_in(pages, &self.tree, &self.orders, key.as_ref()))
     }
 
+    /// The values of many keys, in the order of the keys: `None` for those that are not there. Several times faster than
+    /// one [`Table::get`] after the other, because the searches wait for memory together.
+    ///
+    /// ```
+    /// # let dir = tempfile::tempdir()?;
+    /// # let db = duramen::Database::open(dir.path().join("people.dm"))?;
+    /// # db.update(|txn| txn.table("people")?.put(b"bjensen", b"Barbara"))?;
+    /// let snapshot = db.read()?;
+    /// let values = snapshot.table("people")?.get_many(&[b"bjensen", b"nobody_"])?;
+    /// assert_eq!(values, [Some(&b"Barbara"[..]), None]);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn get_many<K: AsRef<[u8]>>(&self, keys: &[K]) -> Result<Vec<Option<&'t [u8]>>> {
+        on!(self.source, pages => get_many_in(pages, &self.tree, &self.orders, keys))
+    }
+
     /// Whether the key is there.
     pub fn contains_key(&self, key: impl AsRef<[u8]>) -> Result<bool> {
         let needle = Needle::new(key.as_ref(), &self.orders.key);
@@ -175,6 +191,25 @@ impl<'t> Table<'t> {
     }
 }
 
+fn get_many_in<'t, P: Pages, K: AsRef<[u8]>>(
+    pages: &'t P,
+    tree: &Tree,
+    orders: &Orders,
+    keys: &[K],
+) -> Result<Vec<Option<&'t [u8]>>> {
+    let needles: Vec<Needle<'_>> = keys.iter().map(|key| Needle::new(key.as_ref(), &orders.key)).collect();
+    let mut values = Vec::with_capacity(keys.len());
+    get_many(pages, tree, &orders.key, &needles, |cell| {
+        values.push(match cell {
+            None => None,
+            Some(cell) if !tree.has_duplicates() => Some(value::load(pages, Child::default(), &cell)?),
+            Some(cell) => first_value(pages, tree, orders, cell.key)?,
+        });
+        Ok(())
+    })?;
+    Ok(values)
+}
+
 #[inline]
 fn get_in<'t, P: Pages>(pages: &'t P, tree: &Tree, orders: &Orders, key: &[u8]) -> Result<Option<&'t [u8]>> {
     let needle = Needle::new(key, &orders.key);
@@ -184,6 +219,11 @@ fn get_in<'t, P: Pages>(pages: &'t P, tree: &Tree, orders: &Orders, key: &[u8]) 
     if !tree.has_duplicates() {
         return value::load(pages, Child::default(), &cell).map(Some);
     }
+    first_value(pages, tree, orders, key)
+}
+
+/// The first value of a key in a table with duplicates.
+fn first_value<'t, P: Pages>(pages: &'t P, tree: &Tree, orders: &Orders, key: &[u8]) -> Result<Option<&'t [u8]>> {
     let mut position = Position::default();
     Ok(position.seek(pages, Trunk { tree, orders }, key)?.map(|(_, value)| value))
 }

@@ -80,6 +80,25 @@ pub fn whole(found: &duramen::Table<'_>, table: &Table) -> Outcome {
         prop_assert!(found.contains_key(key)?);
         prop_assert!(found.contains(key, value)?);
     }
+    many(found, table)
+}
+
+/// All keys at once, every third with a neighbour that is mostly not there.
+fn many(found: &duramen::Table<'_>, table: &Table) -> Outcome {
+    let mut asked: Vec<Vec<u8>> = table.pairs().map(|(key, _)| key.to_vec()).collect();
+    for i in (0..asked.len()).step_by(3) {
+        let mut other = asked[i].clone();
+        if let Some(last) = other.last_mut() {
+            *last ^= 1;
+        }
+        asked.push(other);
+    }
+    let expected: Vec<_> = asked.iter().map(|key| table.get(key)).collect();
+    prop_assert!(
+        found.get_many(&asked)? == expected,
+        "of {} keys asked for at once some have other values",
+        asked.len()
+    );
     Ok(())
 }
 
