@@ -1,7 +1,8 @@
 //! Duramen, with its defaults.
 
 use super::{Durability, Reader, Store, Writer, locked_version};
-use anyhow::Result;
+use crate::data::KEY;
+use anyhow::{Context, Result};
 use duramen::{Database, Table, TableMut};
 use std::path::Path;
 
@@ -45,11 +46,22 @@ impl Store for Duramen {
         body(&mut DuramenWriter(txn.table(TABLE)?))?;
         Ok(txn.commit()?)
     }
+
+    fn put_among_others(&self, key: [u8; KEY], value: Vec<u8>) -> Result<()> {
+        Ok(self.0.submit(move |txn| txn.table(TABLE)?.put(key, value))?)
+    }
 }
 
 impl Reader for DuramenReader<'_> {
     fn get<R>(&mut self, key: &[u8], found: impl FnOnce(&[u8]) -> R) -> Result<Option<R>> {
         Ok(self.0.get(key)?.map(found))
+    }
+
+    fn get_many(&mut self, keys: &[[u8; KEY]], mut found: impl FnMut(&[u8], &[u8])) -> Result<()> {
+        for (key, value) in keys.iter().zip(self.0.get_many(keys)?) {
+            found(key, value.context("a record is missing")?);
+        }
+        Ok(())
     }
 
     fn forward(&mut self, mut visit: impl FnMut(&[u8], &[u8])) -> Result<()> {

@@ -3,8 +3,9 @@
 //! Each store gets the settings that suit it best for the promise asked of it; `README.md` lists them. Bodies are closures because some
 //! stores borrow their tables from their transactions.
 
+use crate::data::KEY;
 use crate::work::{self, Job, Measurement};
-use anyhow::{Result, bail};
+use anyhow::{Context, Result, bail};
 use std::path::Path;
 
 /// What a commit promises.
@@ -36,11 +37,21 @@ pub trait Store: Sized + Sync {
 
     /// One write transaction (or batch) around `body`, committed with the durability of `open`.
     fn write(&self, body: impl FnOnce(&mut Self::Writer<'_>) -> Result<()>) -> Result<()>;
+
+    /// One put that becomes durable together with those of other threads, where the store has a way for that.
+    fn put_among_others(&self, key: [u8; KEY], value: Vec<u8>) -> Result<()> {
+        self.write(|writer| writer.put(&key, &value))
+    }
 }
 
 /// A read transaction. Bytes are lent where the store can lend them.
 pub trait Reader {
     fn get<R>(&mut self, key: &[u8], found: impl FnOnce(&[u8]) -> R) -> Result<Option<R>>;
+
+    /// Looks up many keys, with the store's own way to do so where it has one; all of them must be there.
+    fn get_many(&mut self, keys: &[[u8; KEY]], mut found: impl FnMut(&[u8], &[u8])) -> Result<()> {
+        keys.iter().try_for_each(|key| self.get(key, |value| found(key, value))?.context("a record is missing"))
+    }
 
     /// Visits all records in order.
     fn forward(&mut self, visit: impl FnMut(&[u8], &[u8])) -> Result<()>;

@@ -32,6 +32,8 @@ pub fn run<S: Store>(job: &Job) -> Result<Vec<Measurement>> {
         measure_read("get-txn-two", 2 * count, light, |seed, sum| {
             gets(seed, sum).on_two_threads(|gets| gets.in_one_each(&store))
         })?,
+        measure_read("get-many-16", count / 16 * 16, light, |seed, sum| gets(seed, sum).at_once::<_, 16>(&store))?,
+        measure_read("get-many-64", count / 64 * 64, light, |seed, sum| gets(seed, sum).at_once::<_, 64>(&store))?,
     ])
 }
 
@@ -44,6 +46,18 @@ impl Gets {
     fn in_one_each<S: Store>(self, store: &S) -> Result<u64> {
         let mut random = Random::new(self.seed);
         (0..self.count).try_fold(0, |sum, _| store.read(|reader| self.get(reader, &mut random, sum)))
+    }
+
+    fn at_once<S: Store, const MANY: usize>(self, store: &S) -> Result<u64> {
+        let mut random = Random::new(self.seed);
+        let mut sum = 0;
+        store.read(|reader| {
+            for _ in 0..self.count / MANY as u64 {
+                let keys: [_; MANY] = std::array::from_fn(|_| key(random.below(self.records)));
+                reader.get_many(&keys, |key, value| sum = self.checksum.add(sum, key, value))?;
+            }
+            Ok(sum)
+        })
     }
 
     #[inline]
