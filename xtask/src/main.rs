@@ -1,11 +1,13 @@
-//! Developer commands: `cargo xtask crash`, `cargo xtask fuzz`.
+//! Developer commands: `cargo xtask crash`, `cargo xtask fuzz`, `cargo xtask miri`, `cargo xtask loom`.
 
 mod crash;
 mod fuzz;
+mod interpret;
 
 use std::process::ExitCode;
 
 use clap::{Parser, Subcommand};
+use indicatif::ProgressStyle;
 
 #[derive(Parser)]
 #[command(name = "cargo xtask", about = "Long runs of what the tests do in short")]
@@ -20,11 +22,23 @@ enum Command {
     Crash(crash::Arguments),
     /// Feeds damaged files to the engine, guided by what they reach in it
     Fuzz(fuzz::Arguments),
+    /// Runs the tests of the engine's page code in Miri, which notices undefined behaviour
+    Miri,
+    /// Runs the reader protocol under every interleaving
+    Loom,
 }
 
 fn main() -> ExitCode {
     match Arguments::parse().command {
         Command::Crash(arguments) => crash::run(&arguments),
         Command::Fuzz(arguments) => fuzz::run(&arguments),
+        Command::Miri => interpret::miri(),
+        Command::Loom => interpret::loom(),
     }
+}
+
+/// A progress bar that counts these.
+fn style(what: &str) -> ProgressStyle {
+    let template = format!("{{bar:30}} {{human_pos}}/{{human_len}} {what}, {{per_sec}}, {{eta}} left, {{msg}}");
+    ProgressStyle::with_template(&template).unwrap_or_else(|_| ProgressStyle::default_bar())
 }

@@ -158,9 +158,13 @@ fn write(db: &Database, seen: &Seen) -> Result<()> {
 /// A change of one kind: to each table, or to all together.
 fn change_all(db: &Database, seen: &Seen, kind: u32) -> Result<()> {
     match kind {
-        0..6 => seen.iter().fold(Ok(()), |outcome: Result<()>, (name, keys)| {
-            outcome.and(db.update(|txn| change(txn, name, keys, kind)))
-        }),
+        0..6 => {
+            let mut outcome = Ok(());
+            for (name, keys) in seen {
+                outcome = outcome.and(db.update(|txn| change(txn, name, keys, kind)));
+            }
+            outcome
+        }
         6 => {
             let made = db.update(|txn| (0..30u8).try_for_each(|i| txn.table("made")?.put([i; 8], vec![i; 200])));
             made.and(db.update(|txn| seen.iter().try_for_each(|(name, _)| txn.drop_table(name).map(drop))))
