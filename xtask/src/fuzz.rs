@@ -170,11 +170,14 @@ fn keep(arguments: &Arguments, target: &str) -> Result<(), String> {
     Ok(())
 }
 
-/// Removes the largest files of a directory until the others are small enough together.
+/// Removes the largest files of a directory until the others are small enough together. What once was a finding stays.
 fn prune(directory: &Path) -> std::io::Result<u64> {
     let mut files = Vec::new();
     for entry in std::fs::read_dir(directory)? {
         let entry = entry?;
+        if entry.file_name().to_string_lossy().starts_with("finding") {
+            continue;
+        }
         files.push((entry.metadata()?.len(), entry.path()));
     }
     files.sort();
