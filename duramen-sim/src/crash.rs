@@ -7,7 +7,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use crate::disk::Event;
 use crate::judge::{Depth, Judge};
 use crate::platter::{Image, Platter};
-use crate::workload::{Life, Profile};
+use crate::workload::{Commits, Life, Profile};
 
 /// Where there are no more images than this, all of them are judged.
 const ALL_OF: u128 = 16;
@@ -23,6 +23,8 @@ pub struct Tally {
     pub newest: u64,
     /// Images that held the oldest.
     pub oldest: u64,
+    /// Images of workloads whose commits are all durable, all relaxed, some of each.
+    pub modes: [u64; 3],
 }
 
 impl Tally {
@@ -32,21 +34,22 @@ impl Tally {
         self.images += other.images;
         self.newest += other.newest;
         self.oldest += other.oldest;
+        self.modes.iter_mut().zip(other.modes).for_each(|(sum, more)| *sum += more);
     }
 }
 
-/// A finding: what is wrong, and the seed that shows it again.
+/// A finding: what is wrong, and the call that shows it again.
 #[derive(Clone, Debug)]
 pub struct Finding {
-    /// Seed of the workload.
-    pub seed: u64,
+    /// Arguments of `cargo xtask crash`.
+    pub replay: String,
     /// What is wrong.
     pub what: String,
 }
 
 impl std::fmt::Display for Finding {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        write!(f, "{}\n  replay: cargo xtask crash --workload {}", self.what, self.seed)
+        write!(f, "{}\n  replay: cargo xtask crash {}", self.what, self.replay)
     }
 }
 
@@ -58,16 +61,37 @@ const BIG: u64 = 150;
 /// # Errors
 /// The first finding.
 pub fn workload(seed: u64, images: u64) -> Result<Tally, Finding> {
-    let run = || {
+    caught(format!("--workload {seed} --each {images}"), || {
         let mut rng = fastrand::Rng::with_seed(seed);
         let is_big = seed.is_multiple_of(BIG);
         let profile = if is_big { Profile::big(&mut rng) } else { Profile::small(&mut rng) };
         let images = if is_big { images.div_ceil(10) } else { images };
         live_and_judge(profile, images, &mut rng)
-    };
+    })
+}
+
+/// Creates a database of each page size and closes it, and judges about as many images of each as wanted.
+///
+/// # Errors
+/// The first finding.
+pub fn creations(seed: u64, images: u64) -> Result<Tally, Finding> {
+    let mut tally = Tally::default();
+    for page_size in [4096, 8192, 16384, 32768, 65536] {
+        tally.add(caught(format!("--images 1 --seed {seed} --each {images}"), || {
+            let mut rng = fastrand::Rng::with_seed(seed);
+            let commits = Commits::Durable;
+            let profile = Profile { page_size, steps: 0, commits, kills: false, ..Profile::small(&mut rng) };
+            live_and_judge(profile, images, &mut rng)
+        })?);
+    }
+    Ok(tally)
+}
+
+/// What a run finds, panics included.
+fn caught(replay: String, run: impl FnOnce() -> Result<Tally, String>) -> Result<Tally, Finding> {
     let outcome =
         catch_unwind(AssertUnwindSafe(run)).unwrap_or_else(|panic| Err(format!("a panic: {}", said(&*panic))));
-    outcome.map_err(|what| Finding { seed, what })
+    outcome.map_err(|what| Finding { replay, what })
 }
 
 /// What a panic said.
@@ -108,6 +132,7 @@ pub fn judge(life: &Life, profile: &Profile, images: u64, rng: &mut fastrand::Rn
         }
     }
     tally.images = judge.images;
+    tally.modes[profile.commits as usize] = judge.images;
     Ok(tally)
 }
 

@@ -3,7 +3,9 @@
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
-use duramen_sim::hostile::{Scratch, exercise, recipe, seeds};
+use std::path::Path;
+
+use duramen_sim::hostile::{Scratch, exercise, recipe, seeds, visit_file, visit_recipe};
 
 fn exercise_recipes(seeds_of_recipes: std::ops::Range<u64>) -> u64 {
     let (files, scratch) = (seeds::all(), Scratch::new());
@@ -42,4 +44,27 @@ fn whole_files_open_and_can_be_written_to() {
         assert_eq!(scratch.check(file), Ok(0), "seed file {i}");
         assert_eq!(exercise(&scratch, file), 5, "seed file {i}");
     }
+}
+
+/// Gives the inputs that the fuzzer's runs left for a target (`cargo xtask fuzz --keep`) to what the target does.
+fn replay(target: &str, visit: impl Fn(&[u8]) -> u32) {
+    let kept = Path::new(env!("CARGO_MANIFEST_DIR")).join("../fuzz/corpus").join(target);
+    let (mut inputs, mut opened) = (0, 0);
+    for entry in std::fs::read_dir(&kept).unwrap() {
+        let path = entry.unwrap().path();
+        let input = std::fs::read(&path).unwrap();
+        match catch_unwind(AssertUnwindSafe(|| visit(&input))) {
+            Ok(how_far) => opened += u32::from(how_far > 0),
+            Err(_) => panic!("kept input {}", path.display()),
+        }
+        inputs += 1;
+    }
+    assert!(inputs > 10 && opened > 5, "{opened} of {inputs} kept inputs for {target} open: too few to say anything");
+}
+
+#[test]
+fn what_the_fuzzer_kept_gives_errors_or_answers() {
+    let (files, scratch) = (seeds::all(), Scratch::new());
+    replay("recipe", |input| visit_recipe(&scratch, &files, input));
+    replay("file", |input| visit_file(&scratch, input));
 }

@@ -4,7 +4,7 @@ use std::process::ExitCode;
 use std::time::Instant;
 
 use duramen_sim::crash::{self, Tally};
-use indicatif::{ProgressBar, ProgressStyle};
+use indicatif::ProgressBar;
 
 #[derive(clap::Args)]
 pub struct Arguments {
@@ -14,7 +14,7 @@ pub struct Arguments {
     /// Seed of the first workload; the others follow
     #[arg(long, default_value_t = 1)]
     seed: u64,
-    /// Images of one workload, about
+    /// Images of one workload, and of the creation of a file with each page size, about
     #[arg(long, default_value_t = 250)]
     each: u64,
     /// Judge this workload only (what a finding names)
@@ -30,16 +30,26 @@ pub fn run(arguments: &Arguments) -> ExitCode {
         return one(seed, arguments.each);
     }
     let bar = ProgressBar::new(arguments.images);
-    bar.set_style(style());
+    bar.set_style(crate::style("images"));
     let (mut tally, mut findings, started) = (Tally::default(), 0, Instant::now());
     let mut seed = arguments.seed;
+    match crash::creations(seed, arguments.each) {
+        Ok(created) => {
+            println!("{} images of files being created", created.images);
+            tally.add(created);
+        }
+        Err(finding) => {
+            findings += 1;
+            eprintln!("FINDING in a creation: {finding}");
+        }
+    }
     while tally.images < arguments.images && findings < arguments.findings {
         bar.set_message(format!("workload {seed}"));
         match crash::workload(seed, arguments.each) {
             Ok(more) => tally.add(more),
             Err(finding) => {
                 findings += 1;
-                bar.suspend(|| eprintln!("FINDING in workload {finding}"));
+                bar.suspend(|| eprintln!("FINDING in workload {seed}: {finding}"));
             }
         }
         bar.set_position(tally.images);
@@ -58,7 +68,7 @@ fn one(seed: u64, each: u64) -> ExitCode {
             ExitCode::SUCCESS
         }
         Err(finding) => {
-            eprintln!("FINDING in workload {finding}");
+            eprintln!("FINDING in workload {seed}: {finding}");
             ExitCode::FAILURE
         }
     }
@@ -73,9 +83,6 @@ fn say(tally: Tally, findings: u32, started: Instant) {
         tally.newest,
         tally.oldest,
     );
-}
-
-fn style() -> ProgressStyle {
-    let template = "{bar:30} {human_pos}/{human_len} images, {per_sec}, {eta} left, {msg}";
-    ProgressStyle::with_template(template).unwrap_or_else(|_| ProgressStyle::default_bar())
+    let [durable, relaxed, mixed] = tally.modes;
+    println!("by durability of the commits: {durable} all durable, {relaxed} all relaxed, {mixed} some of each");
 }

@@ -1,12 +1,14 @@
-//! Developer commands: `cargo xtask ablation`, `cargo xtask crash`, `cargo xtask fuzz`.
+//! Developer commands: `cargo xtask ablation`, `crash`, `fuzz`, `loom`, `miri`.
 
 mod ablation;
 mod crash;
 mod fuzz;
+mod interpret;
 
 use std::process::ExitCode;
 
 use clap::{Parser, Subcommand};
+use indicatif::ProgressStyle;
 
 #[derive(Parser)]
 #[command(name = "cargo xtask", about = "Long runs of what the tests do in short, and measurements of parts")]
@@ -23,6 +25,10 @@ enum Command {
     Crash(crash::Arguments),
     /// Feeds damaged files to the engine, guided by what they reach in it
     Fuzz(fuzz::Arguments),
+    /// Runs the tests of the engine's page code in Miri, which notices undefined behaviour
+    Miri,
+    /// Runs the reader protocol under every interleaving
+    Loom,
 }
 
 fn main() -> ExitCode {
@@ -30,5 +36,13 @@ fn main() -> ExitCode {
         Command::Ablation(arguments) => ablation::run(&arguments),
         Command::Crash(arguments) => crash::run(&arguments),
         Command::Fuzz(arguments) => fuzz::run(&arguments),
+        Command::Miri => interpret::miri(),
+        Command::Loom => interpret::loom(),
     }
+}
+
+/// A progress bar that counts these.
+fn style(what: &str) -> ProgressStyle {
+    let template = format!("{{bar:30}} {{human_pos}}/{{human_len}} {what}, {{per_sec}}, {{eta}} left, {{msg}}");
+    ProgressStyle::with_template(&template).unwrap_or_else(|_| ProgressStyle::default_bar())
 }

@@ -159,10 +159,11 @@ fn write(db: &Database, seen: &Seen) -> Result<()> {
 fn change_all(db: &Database, seen: &Seen, kind: u32) -> Result<()> {
     match kind {
         0..6 => {
-            // All of them, also after one that failed.
-            let outcomes: Vec<_> =
-                seen.iter().map(|(name, keys)| db.update(|txn| change(txn, name, keys, kind))).collect();
-            outcomes.into_iter().collect()
+            let mut outcome = Ok(());
+            for (name, keys) in seen {
+                outcome = outcome.and(db.update(|txn| change(txn, name, keys, kind)));
+            }
+            outcome
         }
         6 => {
             let made = db.update(|txn| (0..30u8).try_for_each(|i| txn.table("made")?.put([i; 8], vec![i; 200])));

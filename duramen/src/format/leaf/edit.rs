@@ -236,6 +236,10 @@ impl<'a> LeafMut<'a> {
         if prefix == 0 {
             return;
         }
+        if self.len() == 0 {
+            // Only a page of a damaged file is empty and has a prefix; nothing shares it.
+            return page::set_prefix(self.bytes, 0);
+        }
         let (_, any) = self.cell_at(0);
         let shared = order.common_prefix(any.key, key);
         if shared < prefix {

@@ -340,3 +340,15 @@ fn dirty_pointers_are_refused_in_a_page_from_the_file() {
         validate(&bytes).unwrap_err();
     }
 }
+
+#[test]
+fn an_empty_page_of_a_damaged_file_may_have_a_prefix() {
+    let mut bytes = vec![0; 4096];
+    LeafMut::init(&mut bytes);
+    page::set_prefix(&mut bytes, 7);
+    validate(&bytes).unwrap();
+    LeafMut::new(&mut bytes).insert(0, b"key", 5, CellKind::Plain, &Order::Bytes).fill(1);
+    let leaf = Leaf::open(&bytes).unwrap();
+    let found = leaf.get(&Needle::new(b"key", &Order::Bytes), &Order::Bytes).unwrap();
+    assert_eq!(found.map(|cell| cell.value), Some(&[1; 5][..]));
+}

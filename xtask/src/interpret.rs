@@ -1,0 +1,35 @@
+//! `cargo xtask miri` and `cargo xtask loom`: unit tests of the engine under other machines than the real one.
+
+use std::path::Path;
+use std::process::{Command, ExitCode};
+
+/// Modules whose tests need neither files nor maps: only there Miri can go.
+const MODULES: [&str; 5] = ["format::", "space::", "order::", "dirty::", "tree::"];
+
+pub fn miri() -> ExitCode {
+    let mut command = Command::new("cargo");
+    command.args(["+nightly", "miri", "test", "-p", "duramen", "--lib", "--"]).args(MODULES);
+    run(&mut command, "Miri is not installed: rustup component add miri --toolchain nightly")
+}
+
+pub fn loom() -> ExitCode {
+    let mut command = Command::new("cargo");
+    command.args(["test", "-p", "duramen", "--lib", "--release", "readers"]);
+    command.env("RUSTFLAGS", "--cfg loom");
+    run(&mut command, "cargo cannot be run")
+}
+
+fn run(command: &mut Command, hint: &str) -> ExitCode {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).parent().expect("xtask lies in the workspace");
+    match command.current_dir(root).status() {
+        Ok(status) if status.success() => ExitCode::SUCCESS,
+        Ok(status) => {
+            eprintln!("it ended with {status}; {hint}, if that is why");
+            ExitCode::FAILURE
+        }
+        Err(error) => {
+            eprintln!("cargo cannot be run: {error}");
+            ExitCode::FAILURE
+        }
+    }
+}
