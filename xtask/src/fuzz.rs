@@ -14,8 +14,8 @@ use indicatif::ProgressBar;
 /// Bytes of kept inputs, for each target.
 const KEPT_BYTES_MAX: u64 = 240 << 10;
 
-#[derive(clap::Args)]
-#[command(long_about = "\
+/// What `--help` says.
+pub const HELP: &str = "\
 Feeds damaged files to the engine, guided by what they reach in it (libFuzzer, by cargo-fuzz and the nightly compiler).
 
 Two targets: `recipe` alters whole databases by steps of eight bytes, so that small inputs go far; `file` takes whole \
@@ -28,7 +28,9 @@ hang of ten seconds or two gigabytes of memory is a finding. It is left in fuzz/
   cargo xtask fuzz --targets recipe --keep    a minute of one; what it found goes to fuzz/corpus
   cargo +nightly fuzz run recipe ARTIFACT     one input again
 
-The kept inputs are also run by the tests of duramen-sim.")]
+The kept inputs are also run by the tests of duramen-sim.";
+
+#[derive(clap::Args)]
 pub struct Arguments {
     /// Seconds for each target, at most
     #[arg(long, default_value_t = 60)]

@@ -24,6 +24,7 @@ enum Command {
     /// Cuts the power at many moments of many workloads, and judges what is left
     Crash(crash::Arguments),
     /// Feeds damaged files to the engine, guided by what they reach in it
+    #[command(long_about = fuzz::HELP)]
     Fuzz(fuzz::Arguments),
     /// Runs the tests of the engine's page code in Miri, which notices undefined behaviour
     Miri,
