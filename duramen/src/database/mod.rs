@@ -2,6 +2,7 @@
 
 mod options;
 
+use std::os::fd::{AsFd, BorrowedFd};
 use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
@@ -29,6 +30,13 @@ pub use options::Options;
 #[derive(Clone)]
 pub struct Database {
     store: Arc<Store>,
+}
+
+/// The data file's own descriptor, for questions and hints. Whoever writes through it destroys the database.
+impl AsFd for Database {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        self.store.file().as_fd()
+    }
 }
 
 impl std::fmt::Debug for Database {
@@ -131,6 +139,20 @@ impl Database {
     /// seconds have gathered since the last time, and when the last user closes the database.
     pub fn checkpoint(&self) -> Result<()> {
         self.store.checkpoint(self.store.settings.wait)
+    }
+
+    /// A number of the caller's own, as the newest commit has it: see [`WriteTxn::set_user_number`]. 0 in a new file.
+    pub fn user_number(&self) -> Result<u64> {
+        check::user_number(&self.store)
+    }
+
+    /// Writes the newest commit to `out`, as a database file that needs no other. Nobody is kept from writing
+    /// meanwhile. Nothing is sought: `out` may be a pipe.
+    ///
+    /// # Errors
+    /// [`Error::Io`], from `out` too; [`Error::Corrupt`] if the meta page cannot be found.
+    pub fn copy_to(&self, out: &mut dyn std::io::Write) -> Result<()> {
+        check::copy(&self.store, out)
     }
 
     /// The file's path as it was given.
