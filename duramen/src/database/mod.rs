@@ -165,6 +165,11 @@ impl Database {
         self.store.settings.durability
     }
 
+    /// Bytes in a page of the file.
+    pub fn page_size(&self) -> usize {
+        self.store.pager.page_size
+    }
+
     /// Longest key, and longest duplicate, that its tables hold.
     pub fn key_bytes_max(&self) -> usize {
         crate::format::leaf::key_max(self.store.pager.page_size)
