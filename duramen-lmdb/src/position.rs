@@ -331,9 +331,9 @@ impl State {
             return Err(NOTFOUND);
         }
         let item = self.item(txn)?.ok_or(NOTFOUND)?;
-        if kind.duplicates && (!self.inner.set || self.inner.behind) && self.count(txn)? > 1 {
+        if kind.duplicates && !self.has_value(txn)? {
             self.inner.deleted = false;
-            return Err(if self.inner.set { NOTFOUND } else { EINVAL });
+            return Err(self.no_value());
         }
         self.inner.deleted = false;
         Ok(item.into())
@@ -416,6 +416,7 @@ impl State {
         }
         self.outer.eof = false;
         if self.count(txn)? < 2 {
+            self.inner = Marks { set: true, ..Marks::default() };
             return Ok(self.item(txn)?.ok_or(NOTFOUND)?.into());
         }
         if !self.inner.set {
@@ -506,6 +507,12 @@ impl State {
         }
         self.on();
         Ok(())
+    }
+
+    /// Whether there is a value under the cursor, which is on a key. A key with one value has one, unless the cursor
+    /// was left behind that when others were deleted.
+    pub fn has_value(&mut self, txn: &mut Txn) -> Result<bool> {
+        Ok(if self.inner.set { !self.inner.behind } else { self.count(txn)? < 2 })
     }
 
     /// Why there is no value under the cursor although its key has several.

@@ -343,10 +343,11 @@ pub(crate) unsafe fn cursor_del(cursor: *mut Cursor, how: c_uint) -> Result {
     }
     let dbi = held.dbi;
     let (id, flags) = txn.table(dbi)?;
-    let one_value = flags & db::DUPSORT != 0 && how & flag::NODUPDATA == 0 && held.state.count(txn)? > 1;
-    if one_value && !held.state.is_on_value() {
+    let by_value = flags & db::DUPSORT != 0 && how & flag::NODUPDATA == 0;
+    if by_value && !held.state.has_value(txn)? {
         return Err(held.state.no_value());
     }
+    let one_value = by_value && held.state.count(txn)? > 1;
     let item = held.state.item(txn)?.ok_or(NOTFOUND)?;
     // SAFETY: nothing has been changed since it was found.
     let (key, value) = unsafe { (Key::new(bytes(&item.key)?)?, copy_of(bytes(&item.value)?)) };
@@ -442,7 +443,7 @@ fn put_over(held: &mut Cursor, txn: &mut Txn, table: (TableId, u32), data: &mut 
         put_one(txn, table, &key, data, how)?;
         return held.state.stand_on(&key, &[]);
     }
-    if held.state.count(txn)? > 1 && !held.state.is_on_value() {
+    if !held.state.has_value(txn)? {
         return Err(held.state.no_value());
     }
     // SAFETY: the program's own value.
