@@ -446,7 +446,8 @@ impl State {
             return Err(INCOMPATIBLE);
         }
         let step = self.next(txn, kind, Op::NextDup)?;
-        if !self.inner.set {
+        // It was nowhere, and the first key has one value.
+        if self.count(txn)? < 2 {
             return Err(NOTFOUND);
         }
         let values = walk!(self, txn, whole_multiple).ok_or(NOTFOUND)?;
@@ -532,14 +533,21 @@ impl State {
         let is_empty = next.is_none() && walk!(self, txn, last).is_none();
         self.inner = Marks::default();
         if is_empty {
-            self.outer = Marks { eof: true, deleted: true, ..Marks::default() };
+            self.outer = Marks::default();
         } else if next.is_none() {
             self.outer = Marks { set: true, eof: true, deleted: true, behind: true };
         } else {
             self.outer = Marks { set: true, deleted: true, ..Marks::default() };
-            self.inner = Marks { set: true, deleted: true, ..Marks::default() };
+            let deleted = self.count(txn)? > 1;
+            self.inner = Marks { set: true, deleted, ..Marks::default() };
         }
         Ok(())
+    }
+
+    /// Nothing is left in the table: it stands nowhere.
+    pub fn table_is_empty(&mut self) {
+        self.outer = Marks { set: false, behind: false, ..self.outer };
+        self.inner = Marks::default();
     }
 
     /// The value that it stood on is gone, its key has others: it is on the next value, or behind the last.

@@ -327,6 +327,12 @@ fn delete(txn: &mut Txn, (id, dbi): (TableId, u32), own: *mut Cursor, doomed: &D
         let state = unsafe { &mut (*cursor).state };
         if doomed.whole_key { state.key_is_gone(txn)? } else { state.value_is_gone(txn)? }
     }
+    if txn.writer()?.view(id)?.is_empty() {
+        for cursor in txn.cursors_on(dbi) {
+            // SAFETY: see the module's head.
+            unsafe { &mut (*cursor).state }.table_is_empty();
+        }
+    }
     let fits = txn.check_room(0);
     txn.judge(fits)
 }

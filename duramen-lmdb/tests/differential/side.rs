@@ -253,13 +253,17 @@ impl Side {
         Answer { key: given(&k), data: given(&d), ..Answer::code(code) }
     }
 
-    /// All that is in all tables, in a read transaction of its own.
+    /// All that is in all tables, as the innermost writer sees it, or else a new reader.
     pub fn dump(&self) -> Vec<(usize, Vec<u8>, Vec<u8>)> {
         let mut all = Vec::new();
         // SAFETY: see the head.
         unsafe {
             let mut txn = ptr::null_mut();
-            assert_eq!((self.api.mdb_txn_begin)(self.env, ptr::null_mut(), env::RDONLY, &mut txn), 0);
+            if let Some(&writer) = self.writers.last() {
+                txn = writer;
+            } else {
+                assert_eq!((self.api.mdb_txn_begin)(self.env, ptr::null_mut(), env::RDONLY, &mut txn), 0);
+            }
             for (i, &dbi) in self.tables.iter().enumerate() {
                 let mut cursor = ptr::null_mut();
                 assert_eq!((self.api.mdb_cursor_open)(txn, dbi, &mut cursor), 0);
@@ -269,7 +273,9 @@ impl Side {
                 }
                 (self.api.mdb_cursor_close)(cursor);
             }
-            (self.api.mdb_txn_abort)(txn);
+            if self.writers.is_empty() {
+                (self.api.mdb_txn_abort)(txn);
+            }
         }
         all
     }
