@@ -423,7 +423,7 @@ impl State {
             return Err(EINVAL);
         }
         let item = if first { walk!(self, txn, first_duplicate) } else { walk!(self, txn, last_duplicate) };
-        self.inner = Marks { set: true, eof: !first, deleted: self.inner.deleted, behind: false };
+        self.inner = Marks { set: true, eof: !first, ..Marks::default() };
         Ok(Answer { key: None, value: Some(item.ok_or(NOTFOUND)?.value) })
     }
 
@@ -533,7 +533,7 @@ impl State {
         let is_empty = next.is_none() && walk!(self, txn, last).is_none();
         self.inner = Marks::default();
         if is_empty {
-            self.outer = Marks::default();
+            self.outer = Marks { deleted: true, ..Marks::default() };
         } else if next.is_none() {
             self.outer = Marks { set: true, eof: true, deleted: true, behind: true };
         } else {

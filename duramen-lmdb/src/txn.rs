@@ -216,6 +216,7 @@ impl Txn {
         let env = self.env();
         let found = match env.dbs.find(self, dbi) {
             None => Db::Invalid,
+            Some(_) if self.flags & FINISHED != 0 => return Err(EINVAL),
             Some(_) if self.flags & BLOCKED != 0 => return Err(BAD_TXN),
             Some(slot) if self.is_reader() => self.find_to_read(dbi, &slot)?,
             Some(slot) => self.find_to_write(dbi, &slot)?,

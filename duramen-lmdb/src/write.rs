@@ -330,7 +330,11 @@ fn delete(txn: &mut Txn, (id, dbi): (TableId, u32), own: *mut Cursor, doomed: &D
     if txn.writer()?.view(id)?.is_empty() {
         for cursor in txn.cursors_on(dbi) {
             // SAFETY: see the module's head.
-            unsafe { &mut (*cursor).state }.table_is_empty();
+            let state = unsafe { &mut (*cursor).state };
+            state.table_is_empty();
+            if cursor == own {
+                state.settle_deletion();
+            }
         }
     }
     let fits = txn.check_room(0);

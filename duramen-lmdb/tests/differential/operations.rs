@@ -276,7 +276,8 @@ impl Chooser {
 
     fn movement(&mut self, cursor: usize, known: Known) -> Option<Operation> {
         let op = if known.lost { ABSOLUTE[self.rng.usize(0..7)] } else { self.rng.u32(0..19) };
-        let op = if known.deleted && !self.small { 8 } else { op };
+        // LMDB gives the first of the values that are left twice.
+        let op = if known.deleted && (!self.small || matches!(op, 1 | 7)) { 8 } else { op };
         // What a page's worth of values is hangs on the layout.
         if matches!(op, 5 | 10 | 18) && (!self.small || !known.searched) {
             return None;
@@ -379,8 +380,9 @@ impl Chooser {
                 continue;
             }
             (known.firm, known.deleted) = (false, false);
-            // In tables with duplicates LMDB's other cursors are not always on the entry that they were on.
-            known.lost |= duplicates || !small;
+            // A cursor at the end keeps that mark in LMDB when its entry gives way to another one. And in tables with
+            // duplicates LMDB's other cursors are not always on the entry that they were on.
+            known.lost |= duplicates || !small || known.eof;
         }
     }
 
