@@ -159,7 +159,14 @@ impl State {
 
     /// Makes a movement, and ends what a deletion had left for the step after it.
     #[inline]
-    pub fn go(&mut self, txn: &mut Txn, kind: Kind, op: Op, key: Option<&[u8]>, value: Option<&[u8]>) -> Result<Answer> {
+    pub fn go(
+        &mut self,
+        txn: &mut Txn,
+        kind: Kind,
+        op: Op,
+        key: Option<&[u8]>,
+        value: Option<&[u8]>,
+    ) -> Result<Answer> {
         let answer = self.movement(txn, kind, op, key, value);
         self.outer.deleted = false;
         answer
@@ -377,8 +384,11 @@ impl State {
         }
         self.on();
         if self.count(txn)? < 2 {
-            let found =
-                if exact { walk!(self, txn, seek_pair, key, value) } else { walk!(self, txn, seek_pair_at_or_after, key, value) };
+            let found = if exact {
+                walk!(self, txn, seek_pair, key, value)
+            } else {
+                walk!(self, txn, seek_pair_at_or_after, key, value)
+            };
             if let Some(item) = found {
                 return Ok(Answer { key: None, value: Some(item.value) });
             }

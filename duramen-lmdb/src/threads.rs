@@ -135,8 +135,8 @@ impl Readers {
     /// How many places no transaction is in, although a thread keeps them.
     pub fn idle(&self) -> usize {
         let marks = self.marks.lock().unwrap_or_else(PoisonError::into_inner);
-        let idle = |mark: &&Box<Mark>| mark.taken.load(Ordering::Relaxed) && !mark.busy.load(Ordering::Relaxed);
-        marks.iter().filter(idle).count()
+        let idle = |mark: &&Mark| mark.taken.load(Ordering::Relaxed) && !mark.busy.load(Ordering::Relaxed);
+        marks.iter().map(Box::as_ref).filter(idle).count()
     }
 }
 

@@ -189,13 +189,7 @@ fn put_one(txn: &mut Txn, table: (TableId, u32), key: &[u8], data: &mut MdbVal, 
     Ok(outcome)
 }
 
-pub(crate) unsafe fn put(
-    txn: *mut Txn,
-    dbi: c_uint,
-    key: *const MdbVal,
-    data: *mut MdbVal,
-    how: c_uint,
-) -> Result {
+pub(crate) unsafe fn put(txn: *mut Txn, dbi: c_uint, key: *const MdbVal, data: *mut MdbVal, how: c_uint) -> Result {
     // SAFETY: see the module's head.
     let (txn, data) = unsafe { (txn::of(txn)?, data.as_mut().ok_or(EINVAL)?) };
     if key.is_null() || how & !PUT_FLAGS != 0 {

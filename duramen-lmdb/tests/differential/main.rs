@@ -74,7 +74,11 @@ fn play(seed: u64) {
 fn compare(seed: u64, at: usize, stock: &Side, ours: &Side) {
     let (a, b) = (stock.dump(), ours.dump());
     if let Some(i) = (0..a.len().max(b.len())).find(|&i| a.get(i) != b.get(i)) {
-        panic!("DURAMEN_SEED={seed}: after operation {at}, entry {i} is\n{:?} in stock\n{:?} in ours", a.get(i), b.get(i));
+        panic!(
+            "DURAMEN_SEED={seed}: after operation {at}, entry {i} is\n{:?} in stock\n{:?} in ours",
+            a.get(i),
+            b.get(i)
+        );
     }
 }
 

@@ -102,7 +102,17 @@ impl Chooser {
         let small = rng.u32(0..3) > 0;
         let (keys, values, value_bytes_max) =
             if small { (rng.u64(2..14), rng.u64(1..7), 16) } else { (rng.u64(50..2000), rng.u64(3..400), 5000) };
-        Chooser { rng, keys, values, value_bytes_max, small, level: 0, reading: false, cursors: [None; CURSORS], planned: Vec::new() }
+        Chooser {
+            rng,
+            keys,
+            values,
+            value_bytes_max,
+            small,
+            level: 0,
+            reading: false,
+            cursors: [None; CURSORS],
+            planned: Vec::new(),
+        }
     }
 
     fn number(&mut self, below: u64, size: usize, order: u64) -> Vec<u8> {
@@ -144,7 +154,8 @@ impl Chooser {
             data.extend(std::iter::repeat_n(b'y', long));
             return data;
         }
-        let bytes = if self.rng.u32(0..8) == 0 { self.rng.usize(0..=self.value_bytes_max) } else { self.rng.usize(0..20) };
+        let bytes =
+            if self.rng.u32(0..8) == 0 { self.rng.usize(0..=self.value_bytes_max) } else { self.rng.usize(0..20) };
         (0..bytes).map(|_| self.rng.u8(b'a'..=b'z')).collect()
     }
 
@@ -247,10 +258,8 @@ impl Chooser {
                 let (key, data) = (self.key(known.table), self.data(known.table));
                 Some(Operation::CursorPut { cursor, key, data, flags })
             }
-            20..23 if !known.reads && fixed => {
-                Some(self.multiple(cursor, known.table))
-            }
-            23..33 if !known.reads && (known.firm || known.deleted) => {
+            20..23 if !known.reads && fixed => Some(self.multiple(cursor, known.table)),
+            23..33 if !known.reads && !known.lost && (known.firm || known.deleted) => {
                 let flags = if self.rng.u32(0..4) == 0 { put::NODUPDATA } else { 0 };
                 Some(Operation::CursorDel { cursor, flags })
             }
@@ -276,8 +285,9 @@ impl Chooser {
 
     fn movement(&mut self, cursor: usize, known: Known) -> Option<Operation> {
         let op = if known.lost { ABSOLUTE[self.rng.usize(0..7)] } else { self.rng.u32(0..19) };
-        // LMDB gives the first of the values that are left twice.
-        let op = if known.deleted && (!self.small || matches!(op, 1 | 7)) { 8 } else { op };
+        // LMDB gives the first of the values that are left twice, or the only one as if there were more.
+        let duplicates = TABLES[known.table].1 & db::DUPSORT != 0;
+        let op = if known.deleted && (!self.small || duplicates && !matches!(op, 4 | 11)) { 8 } else { op };
         // What a page's worth of values is hangs on the layout.
         if matches!(op, 5 | 10 | 18) && (!self.small || !known.searched) {
             return None;
@@ -327,12 +337,30 @@ impl Chooser {
             Operation::Drop { table } => self.changed(*table, None),
             Operation::OpenCursor { reads, table, cursor } if code == 0 => {
                 let (table, reads, level) = (*table, *reads, self.level);
-                self.cursors[*cursor] = Some(Known { table, reads, level, lost: false, firm: false, searched: false, deleted: false, dead: false, eof: false });
+                self.cursors[*cursor] = Some(Known {
+                    table,
+                    reads,
+                    level,
+                    lost: false,
+                    firm: false,
+                    searched: false,
+                    deleted: false,
+                    dead: false,
+                    eof: false,
+                });
             }
             Operation::CloseCursor { cursor } => self.cursors[*cursor] = None,
             Operation::RenewCursor { cursor } if code == 0 => {
                 if let Some(known) = &mut self.cursors[*cursor] {
-                    *known = Known { lost: false, firm: false, searched: false, deleted: false, dead: false, eof: false, ..*known };
+                    *known = Known {
+                        lost: false,
+                        firm: false,
+                        searched: false,
+                        deleted: false,
+                        dead: false,
+                        eof: false,
+                        ..*known
+                    };
                 }
             }
             Operation::Move { cursor, op, .. } => self.moved(*cursor, *op, code),
@@ -341,6 +369,9 @@ impl Chooser {
                 self.changed(known.table, Some(*cursor));
                 // A failure in between leaves it somewhere.
                 self.settle(*cursor, code == 0 && !known.eof, code != 0 || known.eof);
+                if let Some(known) = &mut self.cursors[*cursor] {
+                    known.searched = false;
+                }
             }
             Operation::CursorDel { cursor, .. } => {
                 let Some(known) = self.cursors[*cursor] else { return };
@@ -367,6 +398,7 @@ impl Chooser {
     fn settle(&mut self, cursor: usize, firm: bool, lost: bool) {
         if let Some(known) = &mut self.cursors[cursor] {
             (known.firm, known.lost, known.deleted) = (firm, lost, false);
+            known.searched &= firm;
         }
     }
 

@@ -157,9 +157,7 @@ impl Side {
                     let data = data.as_mut().map_or(ptr::null_mut(), ptr::from_mut);
                     Answer::code((self.api.mdb_del)(self.txn(false), self.tables[*table], &mut key, data))
                 }
-                Operation::Drop { table } => {
-                    Answer::code((self.api.mdb_drop)(self.txn(false), self.tables[*table], 0))
-                }
+                Operation::Drop { table } => Answer::code((self.api.mdb_drop)(self.txn(false), self.tables[*table], 0)),
                 Operation::Stat { reads, table } => {
                     let mut stat = MdbStat::default();
                     let code = (self.api.mdb_stat)(self.txn(*reads), self.tables[*table], &mut stat);
@@ -199,13 +197,10 @@ impl Side {
                 }
                 Operation::PutMultiple { cursor, key, data, item } => {
                     let mut key = val(key);
-                    let mut values = [MdbVal { mv_size: *item, ..val(data) }, MdbVal { mv_size: data.len() / item, ..val(&[]) }];
-                    let code = (self.api.mdb_cursor_put)(
-                        self.cursors[*cursor],
-                        &mut key,
-                        values.as_mut_ptr(),
-                        put::MULTIPLE,
-                    );
+                    let mut values =
+                        [MdbVal { mv_size: *item, ..val(data) }, MdbVal { mv_size: data.len() / item, ..val(&[]) }];
+                    let code =
+                        (self.api.mdb_cursor_put)(self.cursors[*cursor], &mut key, values.as_mut_ptr(), put::MULTIPLE);
                     Answer { number: values[1].mv_size, ..Answer::code(code) }
                 }
                 Operation::CursorDel { cursor, flags } => {
@@ -278,21 +273,6 @@ impl Side {
             }
         }
         all
-    }
-
-    /// Number of the newest commit.
-    pub fn last_txnid(&self) -> usize {
-        let mut info = MdbEnvinfo {
-            me_mapaddr: ptr::null_mut(),
-            me_mapsize: 0,
-            me_last_pgno: 0,
-            me_last_txnid: 0,
-            me_maxreaders: 0,
-            me_numreaders: 0,
-        };
-        // SAFETY: see the head.
-        unsafe { (self.api.mdb_env_info)(self.env, &mut info) };
-        info.me_last_txnid
     }
 }
 
