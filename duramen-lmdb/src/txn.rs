@@ -20,7 +20,7 @@ use duramen::{Snapshot, Table, TableId, WriteTxn};
 use crate::abi::{MAIN_DBI, db, env as flag};
 use crate::cursor::{Cursor, State};
 use crate::dbs::{self, Slot};
-use crate::env::{self, Env};
+use crate::env::{self, Env, Open};
 use crate::errors::{BAD_TXN, EACCES, EINVAL, INCOMPATIBLE, NOTFOUND, Result};
 use crate::mapsize::Budget;
 use crate::threads::Place;
@@ -297,19 +297,17 @@ impl Txn {
             None => open.readers.enter()?,
             Some(place) => open.readers.enter_again(place)?,
         };
-        self.place = Some(place);
-        let begun = (|| {
-            let snapshot: Snapshot<'static> = open.db.read()?;
-            env.limit.check_read(&open.db, &snapshot)?;
-            Ok(snapshot)
-        })();
-        match begun {
+        match read(env, open) {
             Ok(snapshot) => self.snapshot = Some(snapshot),
             Err(error) => {
-                open.readers.rest(place);
+                match self.place {
+                    None => open.readers.leave(place, false),
+                    Some(_) => open.readers.rest(place),
+                }
                 return Err(error);
             }
         }
+        self.place = Some(place);
         self.began = env.dbs.now();
         Ok(())
     }
@@ -464,6 +462,12 @@ impl Txn {
             parent.opened.extend(opened);
         }
     }
+}
+
+fn read(env: &Env, open: &'static Open) -> Result<Snapshot<'static>> {
+    let snapshot = open.db.read()?;
+    env.limit.check_read(&open.db, &snapshot)?;
+    Ok(snapshot)
 }
 
 fn copy_of(db: &Db) -> Db {

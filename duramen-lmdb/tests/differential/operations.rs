@@ -287,7 +287,8 @@ impl Chooser {
         let op = if known.lost { ABSOLUTE[self.rng.usize(0..7)] } else { self.rng.u32(0..19) };
         // LMDB gives the first of the values that are left twice, or the only one as if there were more.
         let duplicates = TABLES[known.table].1 & db::DUPSORT != 0;
-        let op = if known.deleted && (!self.small || duplicates && !matches!(op, 4 | 11)) { 8 } else { op };
+        let op =
+            if known.deleted && !known.lost && (!self.small || duplicates && !matches!(op, 4 | 11)) { 8 } else { op };
         // What a page's worth of values is hangs on the layout.
         if matches!(op, 5 | 10 | 18) && (!self.small || !known.searched) {
             return None;
