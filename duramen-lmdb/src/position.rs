@@ -536,14 +536,15 @@ impl State {
         self.outer.deleted = false;
     }
 
-    /// The key that it stood on is gone: it is on the next one, or behind the last.
-    pub fn key_is_gone(&mut self, txn: &mut Txn) -> Result {
+    /// The key that it stood on is gone: it is on the next one, or behind the last. `own`: it has deleted it itself.
+    pub fn key_is_gone(&mut self, txn: &mut Txn, own: bool) -> Result {
         // The engine's cursor is in the gap where the key was.
         let next = walk!(self, txn, next_key);
         let is_empty = next.is_none() && walk!(self, txn, last).is_none();
         self.inner = Marks::default();
         if is_empty {
-            self.outer = Marks { deleted: true, ..Marks::default() };
+            let deleted = !own || self.outer.deleted;
+            self.outer = Marks { deleted, ..Marks::default() };
         } else if next.is_none() {
             self.outer = Marks { set: true, eof: true, deleted: true, behind: true };
         } else {

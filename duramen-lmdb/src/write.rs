@@ -319,16 +319,12 @@ fn delete(txn: &mut Txn, (id, dbi): (TableId, u32), own: *mut Cursor, doomed: &D
     for cursor in concerned {
         // SAFETY: see the module's head.
         let state = unsafe { &mut (*cursor).state };
-        if doomed.whole_key { state.key_is_gone(txn)? } else { state.value_is_gone(txn)? }
+        if doomed.whole_key { state.key_is_gone(txn, cursor == own)? } else { state.value_is_gone(txn)? }
     }
     if txn.writer()?.view(id)?.is_empty() {
         for cursor in txn.cursors_on(dbi) {
             // SAFETY: see the module's head.
-            let state = unsafe { &mut (*cursor).state };
-            state.table_is_empty();
-            if cursor == own {
-                state.settle_deletion();
-            }
+            unsafe { &mut (*cursor).state }.table_is_empty();
         }
     }
     let fits = txn.check_room(0);
