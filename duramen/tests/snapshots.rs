@@ -270,3 +270,43 @@ fn writers_in_threads_take_turns() -> Result<()> {
     assert!((0..4).all(|thread| ledger::commits_of(&snapshot, &format!("writer {thread}")) == 200));
     Ok(())
 }
+
+#[test]
+fn without_a_lock_file_a_transaction_sees_what_another_handle_has_committed() {
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("unlocked.dm");
+    let open = || Database::options().without_lock_file().open(&path).unwrap();
+    let (one, other) = (open(), open());
+    for i in 0..200u32 {
+        let (writer, reader) = if i % 3 == 0 { (&one, &other) } else { (&other, &one) };
+        writer.update(|txn| txn.table("t")?.put(i.to_be_bytes(), vec![i as u8; 300])).unwrap();
+        let snapshot = reader.read().unwrap();
+        assert_eq!(snapshot.txnid().0, u64::from(i) + 1);
+        assert_eq!(snapshot.table("t").unwrap().len(), u64::from(i) + 1);
+    }
+    assert!(one.check(|_, _| {}).unwrap().is_clean());
+}
+
+#[test]
+fn a_copy_shows_the_newest_commit_while_writers_go_on() {
+    let directory = tempfile::tempdir().unwrap();
+    let db = Database::open(directory.path().join("original.dm")).unwrap();
+    let put = |i: u32| {
+        db.update(|txn| {
+            txn.set_user_number(u64::from(i));
+            txn.table("t")?.put((i % 50).to_be_bytes(), vec![i as u8; 5000])
+        })
+    };
+    (0..120).for_each(|i| put(i).unwrap());
+    let mut bytes = Vec::new();
+    db.copy_to(&mut bytes).unwrap();
+    put(120).unwrap();
+    let path = directory.path().join("copy.dm");
+    std::fs::write(&path, bytes).unwrap();
+    let copy = Database::open(path).unwrap();
+    assert!(copy.check(|_, _| {}).unwrap().is_clean());
+    assert_eq!((copy.user_number().unwrap(), db.user_number().unwrap()), (119, 120));
+    assert_eq!(copy.read().unwrap().table("t").unwrap().len(), 50);
+    copy.update(|txn| txn.table("t")?.put(b"more", b"")).unwrap();
+    assert!(copy.check(|_, _| {}).unwrap().is_clean());
+}

@@ -3,6 +3,7 @@
 mod options;
 mod submit;
 
+use std::os::fd::{AsFd, BorrowedFd};
 use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
@@ -32,6 +33,13 @@ pub use submit::Submitted;
 pub struct Database {
     store: Arc<Store>,
     queue: Arc<submit::Queue>,
+}
+
+/// The data file's own descriptor, for questions and hints. Whoever writes through it destroys the database.
+impl AsFd for Database {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        self.store.file().as_fd()
+    }
 }
 
 impl std::fmt::Debug for Database {
@@ -136,6 +144,20 @@ impl Database {
         self.store.checkpoint(self.store.settings.wait)
     }
 
+    /// A number of the caller's own, as the newest commit has it: see [`WriteTxn::set_user_number`]. 0 in a new file.
+    pub fn user_number(&self) -> Result<u64> {
+        check::user_number(&self.store)
+    }
+
+    /// Writes the newest commit to `out`, as a database file that needs no other. Nobody is kept from writing
+    /// meanwhile. Nothing is sought: `out` may be a pipe.
+    ///
+    /// # Errors
+    /// [`Error::Io`], from `out` too; [`Error::Corrupt`] if the meta page cannot be found.
+    pub fn copy_to(&self, out: &mut dyn std::io::Write) -> Result<()> {
+        check::copy(&self.store, out)
+    }
+
     /// The file's path as it was given.
     pub fn path(&self) -> &Path {
         &self.store.path
@@ -144,6 +166,11 @@ impl Database {
     /// Whether commits wait for the disk unless told otherwise.
     pub fn durability(&self) -> Durability {
         self.store.settings.durability
+    }
+
+    /// Bytes in a page of the file.
+    pub fn page_size(&self) -> usize {
+        self.store.pager.page_size
     }
 
     /// Longest key, and longest duplicate, that its tables hold.

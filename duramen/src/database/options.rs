@@ -43,6 +43,7 @@ impl Options {
                 wait: Wait::Forever,
                 mode: 0o644,
                 memory_bytes: 256 << 20,
+                keep_length: false,
                 medium: None,
             },
         }
@@ -102,9 +103,17 @@ impl Options {
         self
     }
 
+    /// Whether the file keeps its length when space at its end becomes free, also length that another program gave it.
+    /// Without this it is cut off.
+    pub fn keep_length(mut self, keep: bool) -> Options {
+        self.settings.keep_length = keep;
+        self
+    }
+
     /// Uses no lock file.
     ///
-    /// The caller then sees to it that nobody else has the database open while one writes: not even to read.
+    /// The caller then sees to it that nobody else reads or writes while one writes: a writer does not know of readers of
+    /// other handles. What they have committed is found when a transaction begins.
     pub fn without_lock_file(mut self) -> Options {
         self.settings.lock_file = false;
         self

@@ -49,6 +49,8 @@ pub(crate) struct Meta {
     /// Length of the used part of the file, in pages.
     pub page_count: u64,
     pub catalog: Tree,
+    /// A number of the caller's own.
+    pub user: u64,
     /// See the module's head. Equal to `txnid`: nothing needs to be proven.
     pub proof_base: Txnid,
     pub proof_sum: u64,
@@ -103,6 +105,7 @@ impl Meta {
             (40, self.sequence),
             (48, self.txnid.0),
             (56, self.page_count),
+            (112, self.user),
             (128, self.proof_base.0),
             (136, self.proof_sum),
             (144, self.proof_pages),
@@ -136,6 +139,16 @@ impl Meta {
             [0, 0, 0, 0] => Ok(meta),
             [a, b, c, d] => Err(Unusable::Newer(VERSION, u32::from_le_bytes([a, b, c, d]))),
             _ => Err(Unusable::Damaged(Damage("a meta page cut short"))),
+        }
+    }
+
+    /// The number of a slot's commit, as far as a look at the number alone can tell.
+    pub(crate) fn txnid_of(slot: &[u8]) -> Txnid {
+        match slot.get(48..56) {
+            Some(bytes) if slot.starts_with(&MAGIC) => {
+                Txnid(u64::from_le_bytes(bytes.try_into().expect("eight bytes")))
+            }
+            _ => Txnid(0),
         }
     }
 
@@ -182,6 +195,7 @@ impl Meta {
             txnid: Txnid(word(48)),
             page_count: word(56),
             catalog,
+            user: word(112),
             proof_base: Txnid(word(128)),
             proof_sum: word(136),
             proof_pages: word(144),
@@ -220,6 +234,7 @@ mod tests {
             txnid: Txnid(6),
             page_count: 99,
             catalog: Tree::new(&Order::Bytes),
+            user: 77,
             proof_base: Txnid(5),
             proof_sum: 11,
             proof_pages: 3,

@@ -107,9 +107,9 @@ impl Drop for Region {
     }
 }
 
-/// Whether a smaller mapping may be granted: address space, the file system's largest file, locked memory.
+/// Whether a smaller mapping may be granted: address space, the file system's largest file, locked memory; `EINVAL` is valgrind's answer.
 fn too_large(e: Errno) -> bool {
-    matches!(e, Errno::NOMEM | Errno::OVERFLOW | Errno::AGAIN)
+    matches!(e, Errno::INVAL | Errno::NOMEM | Errno::OVERFLOW | Errno::AGAIN)
 }
 
 /// What one mapping may take of the address space that the process is allowed.

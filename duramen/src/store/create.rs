@@ -25,6 +25,7 @@ pub(super) fn create(path: &Path, settings: &Settings, medium: &dyn Medium) -> R
         txnid: Txnid(0),
         page_count: Meta::first_page(settings.page_size),
         catalog: Tree::new(&Order::Bytes),
+        user: 0,
         proof_base: Txnid(0),
         proof_sum: 0,
         proof_pages: 0,

@@ -58,6 +58,7 @@ pub(crate) struct Settings {
     pub wait: Wait,
     pub mode: u32,
     pub memory_bytes: usize,
+    pub keep_length: bool,
     pub medium: Option<MediumLayer>,
 }
 
@@ -156,7 +157,7 @@ impl Store {
             meta: recovered.chosen.meta,
             ledger: None,
             checkpointed: Instant::now(),
-            too_long: found > needed,
+            too_long: found > needed && !settings.keep_length,
             last_commit: CommitTimings::default(),
         };
         tracing::debug!(path = %path.display(), txnid = writer.meta.txnid.0, ?role, "opened");
@@ -186,6 +187,9 @@ impl Store {
     /// Begins reading: the newest snapshot, registered so that its pages stay.
     #[inline]
     pub(crate) fn begin_read(&self) -> Result<(ReadSlot, Published)> {
+        if !self.settings.lock_file {
+            self.look_for_commits()?;
+        }
         loop {
             let (token, newest) = self.shared.begin_read()?;
             if self.length_checked.load(Ordering::Relaxed) == newest.txnid.0 {
@@ -216,6 +220,28 @@ impl Store {
         Ok(())
     }
 
+    /// Where there is no lock file nobody tells of commits made through other handles; their meta pages do.
+    #[cold]
+    fn look_for_commits(&self) -> Result<()> {
+        let newer = |slot: &usize| Meta::txnid_of(self.pager.slot(*slot)) > self.shared.newest();
+        if !(0..SLOTS).any(|slot| newer(&slot)) {
+            return Ok(());
+        }
+        let memory = self.lock_memory();
+        if memory.is_none() {
+            // This handle writes: what is new may be its own commit, not yet to be seen.
+            return Ok(());
+        }
+        let whole = |slot| Meta::decode(self.pager.slot(slot)).ok().map(|meta| (slot, meta));
+        let found = (0..SLOTS).filter(newer).filter_map(whole).max_by_key(|(_, meta)| meta.sequence);
+        match found {
+            Some((slot, meta)) if meta.file_id == self.pager.file_id => {
+                self.shared.publish(&published(&meta, slot, slot))
+            }
+            _ => Ok(()),
+        }
+    }
+
     /// Takes the write lock and the writer's memory, brought up to the newest commit.
     pub(crate) fn begin_write(&self, wait: Wait) -> Result<Box<Writer>> {
         if self.settings.read_only {
@@ -239,6 +265,9 @@ impl Store {
         self.poison.check()?;
         if inherited == Inherited::Unsettled {
             self.settle()?;
+        }
+        if !self.settings.lock_file {
+            self.look_for_commits()?;
         }
         let mut writer = self.lock_memory().take().ok_or(Error::Busy)?;
         if let Err(error) = self.refresh(&mut writer) {
@@ -309,6 +338,7 @@ impl Store {
     pub(crate) fn shorten(&self, bytes: u64) {
         // After a failed meta page or flush nobody knows whether it came to nothing.
         if !self.poison.is_there()
+            && !self.settings.keep_length
             && let Err(error) = self.medium.set_len(bytes)
         {
             tracing::warn!(%error, "the end of the data file that no commit uses could not be cut off");

@@ -428,6 +428,19 @@ impl Position {
         Ok(Some((key, values)))
     }
 
+    /// As [`Position::multiple`], from the page's first value on.
+    pub(crate) fn whole_multiple<'p, P: Pages>(&mut self, pages: &'p P, t: Trunk<'_>) -> Result<Option<Pair<'p>>> {
+        must_be_fixed(t)?;
+        if self.is_on() {
+            match &mut self.inner {
+                Inner::One => {}
+                Inner::Sub(i) => *i = 0,
+                Inner::Tree => self.inner_path.leaf_mut().index = 0,
+            }
+        }
+        self.multiple(pages, t)
+    }
+
     /// As [`Position::multiple`], for the page before: its values up to the last before this one's page.
     pub(crate) fn multiple_before<'p, P: Pages>(&mut self, pages: &'p P, t: Trunk<'_>) -> Result<Option<Pair<'p>>> {
         must_be_fixed(t)?;

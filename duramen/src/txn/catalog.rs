@@ -168,6 +168,14 @@ pub(super) fn is_pending(work: &Work, name: &[u8]) -> bool {
     work.tables.iter().skip(1).any(|t| !t.dropped && t.saved.is_none() && t.name == name)
 }
 
+/// The record of a table as the transaction has it; `None` if there is none of this name.
+pub(super) fn record(work: &Work, name: &[u8]) -> Result<Option<Tree>> {
+    if let Some(table) = work.tables.iter().skip(1).find(|t| t.name == name && !t.dropped) {
+        return Ok(Some(table.tree));
+    }
+    find(work, &work.tables[0].tree, &work.tables[0].orders, name)
+}
+
 /// Opens a table for writing: its index among the transaction's tables. `create`: make it if it is not there.
 pub(super) fn open(
     work: &mut Work,
@@ -203,8 +211,8 @@ fn check_name(work: &Work, name: &[u8]) -> Result<()> {
         return Err(Error::KeyLength { bytes: name.len(), min: 1, max });
     }
     let main = &work.tables[0].tree;
-    if main.has_duplicates() || main.order != 0 {
-        return Err(Error::Incompatible { what: "the main table has duplicates or another order than bytewise" });
+    if main.has_duplicates() || main.order > Order::Reversed.code() {
+        return Err(Error::Incompatible { what: "the main table has duplicates, or an order that names do not have" });
     }
     Ok(())
 }

@@ -38,7 +38,7 @@ pub(crate) fn commit(work: &mut Work) -> Result<()> {
 fn steps(work: &mut Work) -> Result<()> {
     // 1. The tables' records go to the catalog: from here on the shape of every tree is final.
     super::catalog::save(work)?;
-    if work.dirty.is_empty() && work.placed.extents.is_empty() {
+    if work.dirty.is_empty() && work.placed.extents.is_empty() && work.tables[0].saved == Some(work.tables[0].tree) {
         return Ok(());
     }
     let started = Instant::now();
@@ -264,7 +264,7 @@ fn next_meta(work: &mut Work, catalog: Tree, space: SpaceRoot, tail: Vec<u8>) ->
         gone_sum = gone_sum.wrapping_add(freed.checksum.unwrap_or(0));
         gone_pages += freed.extent.pages;
     }
-    let (txnid, page_count) = (work.txnid, work.horizon.page_count);
+    let (txnid, page_count, user) = (work.txnid, work.horizon.page_count, work.user);
     let last = &work.writer_mut()?.meta;
     // While no checkpoint came between, what the commits since the last one wrote is still to be proven.
     let (old_sum, old_pages) = if base == last.txnid { (0, 0) } else { (last.proof_sum, last.proof_pages) };
@@ -274,6 +274,7 @@ fn next_meta(work: &mut Work, catalog: Tree, space: SpaceRoot, tail: Vec<u8>) ->
         txnid,
         page_count,
         catalog,
+        user,
         proof_base: base,
         proof_sum: old_sum.wrapping_add(sum).wrapping_sub(gone_sum),
         proof_pages: old_pages.wrapping_add(pages).wrapping_sub(gone_pages),
@@ -314,6 +315,7 @@ fn publish(
     work.bytes_before = None;
     if durable
         && std::mem::take(&mut work.writer_mut()?.too_long)
+        && !store.settings.keep_length
         && let Err(error) = store.medium.set_len(bytes)
     {
         // The commit stands all the same; the next durable one tries again.

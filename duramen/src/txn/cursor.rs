@@ -71,6 +71,8 @@ movements! {
     /// The key, and its fixed-size values from the current one to the end of their page, side by side. The cursor is
     /// then on the last of them.
     multiple() => multiple;
+    /// As `multiple`, with those before the current one on its page too.
+    whole_multiple() => whole_multiple;
     /// As `multiple`, for the next page of the key's values.
     next_multiple() => next_multiple;
     /// As `multiple`, for the page before; the cursor is then on the first of them.

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use super::catalog::{self, TableOptions};
-use super::table::{Source, Table};
+use super::table::{Source, Table, TableStats, stats_of};
 use crate::error::{Error, Result};
 use crate::format::overflow;
 use crate::format::page::{Child, Kind};
@@ -103,6 +103,25 @@ impl<'db> Snapshot<'db> {
         self.check()?;
         let orders = catalog::orders_of(b"", &self.main, Some(options))?;
         Ok(Table::new(Source::Snapshot(self), self.main, orders))
+    }
+
+    /// What a table consists of, whatever its order: also one whose comparison function is not known. `None` if there
+    /// is none of this name.
+    pub fn table_stats(&self, name: impl AsRef<[u8]>) -> Result<Option<TableStats>> {
+        self.check()?;
+        let orders = catalog::orders_of(b"", &self.main, None)?;
+        let tree = catalog::find(self, &self.main, &orders, name.as_ref())?;
+        Ok(tree.map(|tree| stats_of(&tree, self.store.pager.page_size)))
+    }
+
+    /// What the main table consists of.
+    pub fn main_stats(&self) -> TableStats {
+        stats_of(&self.main, self.store.pager.page_size)
+    }
+
+    /// Pages of the file that belong to this commit.
+    pub fn pages(&self) -> u64 {
+        self.horizon.page_count
     }
 
     /// Names of all tables, sorted bytewise.

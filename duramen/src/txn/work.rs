@@ -58,6 +58,8 @@ pub(crate) struct Work {
     /// An operation failed half-way.
     pub failed: bool,
     pub durability: Durability,
+    /// The caller's number, for the next meta page.
+    pub user: u64,
 }
 
 /// What was given a place in the file.
@@ -116,6 +118,7 @@ impl Work {
             epoch: 1,
             failed: false,
             durability,
+            user: writer.meta.user,
             writer: Some(writer),
             store,
         }

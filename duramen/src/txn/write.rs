@@ -4,7 +4,8 @@ use std::sync::Arc;
 
 use super::catalog::{self, TableOptions};
 use super::cursor::WriteCursor;
-use super::table::{Source, Table};
+use super::place::release;
+use super::table::{Source, Table, TableStats, stats_of};
 use super::table_mut::TableMut;
 use super::work::Work;
 use super::{commit, update};
@@ -12,6 +13,7 @@ use crate::error::{Error, Result};
 use crate::ids::Txnid;
 use crate::readers::Wait;
 use crate::store::{Durability, Store};
+use crate::tree::Pages;
 
 /// A table of one write transaction (its children included), by number. Costs nothing to keep and to copy.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -76,6 +78,35 @@ impl<'p> WriteTxn<'p> {
         self.work().check()
     }
 
+    /// The database's number of the caller's own ([`crate::Database::user_number`]) from the next commit on. It
+    /// is stored with what else the transaction changes, and not on its own account.
+    pub fn set_user_number(&mut self, number: u64) {
+        self.work_mut().user = number;
+    }
+
+    /// The database's number of the caller's own, as this transaction has it.
+    pub fn user_number(&self) -> u64 {
+        self.work().user
+    }
+
+    /// Pages of the file as this transaction has it, those included that it has lengthened it by.
+    pub fn pages(&self) -> u64 {
+        self.work().horizon.page_count
+    }
+
+    /// Pages that this transaction has changed or made, and that have no place in the file yet.
+    pub fn pages_unplaced(&self) -> u64 {
+        self.work().dirty.pages()
+    }
+
+    /// Pages of the file that this transaction can use for what it changes, before it makes the file longer.
+    pub fn pages_free(&mut self) -> Result<u64> {
+        let work = self.work_mut();
+        release(work)?;
+        let store = work.store.clone();
+        Ok(store.ledger(work.writer_mut()?)?.space.free_pages())
+    }
+
     fn id(&self, index: usize) -> TableId {
         let work = self.work();
         TableId { index: index as u32, serial: work.tables[index].serial }
@@ -102,6 +133,27 @@ impl<'p> WriteTxn<'p> {
     /// A handle to a table if it is there.
     pub fn find_table(&mut self, name: impl AsRef<[u8]>, options: Option<&TableOptions>) -> Result<Option<TableId>> {
         Ok(catalog::open(self.work_mut(), name.as_ref(), options, false)?.map(|i| self.id(i)))
+    }
+
+    /// What a table consists of, whatever its order: also one whose comparison function is not known. `None` if there
+    /// is none of this name.
+    pub fn table_stats(&self, name: impl AsRef<[u8]>) -> Result<Option<TableStats>> {
+        let work = self.work();
+        work.check()?;
+        Ok(catalog::record(work, name.as_ref())?.map(|tree| stats_of(&tree, work.page_size())))
+    }
+
+    /// What the main table consists of.
+    pub fn main_stats(&self) -> TableStats {
+        stats_of(&self.work().tables[0].tree, self.work().page_size())
+    }
+
+    /// Enters tables made by this transaction in the main table, where a commit would enter them later, so that a walk
+    /// over the main table meets them.
+    pub fn enter_tables(&mut self) -> Result<()> {
+        let work = self.work_mut();
+        work.check()?;
+        catalog::save(work).inspect_err(|_| work.failed = true)
     }
 
     /// A handle to the main table, which has no name and holds the records of all others under theirs.

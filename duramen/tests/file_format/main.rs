@@ -240,7 +240,7 @@ fn a_new_file_has_a_valid_slot_in_all_four_places() -> Result {
     for (i, slot) in bytes.chunks(4096).enumerate() {
         assert_eq!((meta.number(slot, "sequence"), meta.number(slot, "txnid")), (i as u64, 0));
         assert_eq!(meta.number(slot, "version"), 1);
-        for unused in ["may ignore", "may read", "must refuse", "zero 1", "committed ns", "tail bytes"] {
+        for unused in ["may ignore", "may read", "must refuse", "zero 1", "user", "committed ns", "tail bytes"] {
             assert_eq!(meta.number(slot, unused), 0);
         }
         for zeros in ["zero 2", "zero 3", "tail"] {

@@ -1,0 +1,207 @@
+//! Cursors as programs hold them.
+//!
+//! Owns: opening, closing, renewing, and the way of keys and values in and out. Must not know: how one moves.
+//!
+//! # Safety
+//! A cursor is a box, in the list of its transaction while that lives. It is freed by `close`, or, if its write
+//! transaction ended first, by the environment later. Keys and values are as the head of `write` says.
+#![allow(unsafe_code)]
+
+use std::ffi::c_uint;
+use std::ptr;
+
+use crate::abi::{MAIN_DBI, MdbVal, Op, db};
+use crate::env::Env;
+use crate::errors::{BAD_TXN, EINVAL, INCOMPATIBLE, Result};
+pub(crate) use crate::position::State;
+use crate::position::{Answer, Kind};
+use crate::txn::{self, Txn};
+use crate::write::bytes;
+
+/// See the module's head.
+pub struct Cursor {
+    /// Null once the transaction has ended.
+    pub(crate) txn: *mut Txn,
+    pub(crate) dbi: u32,
+    pub(crate) state: State,
+    kind: Kind,
+    env: *const Env,
+    /// Of a write transaction.
+    writes: bool,
+}
+
+/// A cursor and its transaction.
+///
+/// # Safety
+/// As the module's head says; the pointer is a cursor's.
+#[inline]
+pub(crate) unsafe fn of<'c>(cursor: *mut Cursor) -> Result<(&'c mut Cursor, &'c mut Txn)> {
+    // SAFETY: promised by the caller.
+    let cursor = unsafe { cursor.as_mut() }.ok_or(EINVAL)?;
+    // SAFETY: a transaction that ends takes itself out of its cursors.
+    let txn = unsafe { cursor.txn.as_mut() }.ok_or(BAD_TXN)?;
+    Ok((cursor, txn))
+}
+
+fn kind_of(flags: u32) -> Kind {
+    Kind { duplicates: txn::has_duplicates(flags), fixed: flags & db::DUPFIXED != 0 }
+}
+
+pub(crate) unsafe fn open(txn: *mut Txn, dbi: c_uint, out: *mut *mut Cursor) -> Result {
+    // SAFETY: see the module's head; `out` is a place for a pointer.
+    let (held, out) = unsafe { (txn::of(txn)?, out.as_mut().ok_or(EINVAL)?) };
+    let flags = held.db_flags(dbi)?;
+    held.check()?;
+    let writes = !held.is_reader();
+    let cursor = Cursor { txn, dbi, state: State::new(), kind: kind_of(flags), env: held.env(), writes };
+    let cursor = Box::into_raw(Box::new(cursor));
+    held.cursors.push(cursor);
+    *out = cursor;
+    Ok(())
+}
+
+pub(crate) unsafe fn close(cursor: *mut Cursor) {
+    // SAFETY: see the module's head.
+    let Some(held) = (unsafe { cursor.as_mut() }) else { return };
+    // SAFETY: as above.
+    match unsafe { held.txn.as_mut() } {
+        Some(txn) => txn.remove(cursor),
+        // SAFETY: the environment outlives the cursors of its write transactions.
+        None if held.writes && !unsafe { &*held.env }.disown(cursor) => return,
+        None => {}
+    }
+    // SAFETY: nobody else refers to it any more.
+    drop(unsafe { Box::from_raw(cursor) });
+}
+
+pub(crate) unsafe fn renew(txn: *mut Txn, cursor: *mut Cursor) -> Result {
+    // SAFETY: see the module's head.
+    let (held, renewed) = unsafe { (txn::of(txn)?, cursor.as_mut().ok_or(EINVAL)?) };
+    let flags = held.db_flags(renewed.dbi)?;
+    if renewed.writes || !held.is_reader() {
+        return Err(EINVAL);
+    }
+    held.check()?;
+    // SAFETY: as above.
+    if let Some(old) = unsafe { renewed.txn.as_mut() } {
+        old.remove(cursor);
+    }
+    renewed.state.unset();
+    renewed.kind = kind_of(flags);
+    renewed.txn = txn;
+    held.cursors.push(cursor);
+    Ok(())
+}
+
+pub(crate) unsafe fn cursor_txn(cursor: *mut Cursor) -> *mut Txn {
+    // SAFETY: see the module's head.
+    unsafe { cursor.as_ref() }.map_or(ptr::null_mut(), |cursor| cursor.txn)
+}
+
+pub(crate) unsafe fn cursor_dbi(cursor: *mut Cursor) -> c_uint {
+    // SAFETY: see the module's head.
+    unsafe { cursor.as_ref() }.map_or(0, |cursor| cursor.dbi)
+}
+
+/// Whether it stands on the record of a table, in the main one.
+pub(crate) unsafe fn is_table(cursor: *mut Cursor) -> Result<bool> {
+    // SAFETY: see the module's head.
+    let (held, txn) = unsafe { of(cursor)? };
+    txn.check()?;
+    if held.dbi as usize != MAIN_DBI || !held.state.is_on() {
+        return Ok(false);
+    }
+    let Some(item) = held.state.item(txn)? else { return Ok(false) };
+    // SAFETY: nothing has been changed since it was found.
+    let name = unsafe { bytes(&item.key)? };
+    let stats = if txn.is_reader() { txn.snapshot()?.table_stats(name) } else { txn.writer()?.table_stats(name) };
+    Ok(matches!(stats, Ok(Some(_))))
+}
+
+pub(crate) unsafe fn count(cursor: *mut Cursor, out: *mut usize) -> Result {
+    // SAFETY: see the module's head; `out` is a place for a number.
+    let (held, txn) = unsafe { of(cursor)? };
+    // SAFETY: as above.
+    let out = unsafe { out.as_mut() }.ok_or(EINVAL)?;
+    if !held.kind.duplicates {
+        return Err(INCOMPATIBLE);
+    }
+    txn.check()?;
+    *out = held.state.duplicates(txn)? as usize;
+    Ok(())
+}
+
+pub(crate) unsafe fn get(cursor: *mut Cursor, key: *mut MdbVal, data: *mut MdbVal, op: c_uint) -> Result {
+    // SAFETY: see the module's head.
+    let (held, txn) = unsafe { of(cursor)? };
+    txn.check()?;
+    let op = Op::of(op).ok_or(EINVAL)?;
+    held.state.prepare(txn, held.dbi)?;
+    // SAFETY: where a movement looks for something, the program says for what.
+    let sought = unsafe { sought(op, key, data)? };
+    let answer = held.state.go(txn, held.kind, op, sought.0, sought.1)?;
+    // SAFETY: places of the program's for the answer, or null.
+    unsafe { give(answer, key, data) };
+    Ok(())
+}
+
+/// Key and value that a movement looks for.
+type Sought<'s> = (Option<&'s [u8]>, Option<&'s [u8]>);
+
+unsafe fn sought<'s>(op: Op, key: *const MdbVal, data: *const MdbVal) -> Result<Sought<'s>> {
+    Ok(match op {
+        // SAFETY: see the module's head.
+        Op::Set | Op::SetKey | Op::SetRange => (Some(unsafe { bytes(key)? }), None),
+        Op::GetBoth | Op::GetBothRange if data.is_null() => return Err(EINVAL),
+        // SAFETY: as above.
+        Op::GetBoth | Op::GetBothRange => unsafe { (Some(bytes(key)?), Some(bytes(data)?)) },
+        Op::GetMultiple | Op::NextMultiple | Op::PrevMultiple | Op::FirstDup | Op::LastDup if data.is_null() => {
+            return Err(EINVAL);
+        }
+        _ => (None, None),
+    })
+}
+
+#[inline]
+unsafe fn give(answer: Answer, key: *mut MdbVal, data: *mut MdbVal) {
+    // SAFETY: see the module's head.
+    if let (Some(found), Some(key)) = (answer.key, unsafe { key.as_mut() }) {
+        *key = found;
+    }
+    // SAFETY: as above.
+    if let (Some(found), Some(data)) = (answer.value, unsafe { data.as_mut() }) {
+        *data = found;
+    }
+}
+
+/// The first value of a key.
+pub(crate) unsafe fn get_value(txn: *mut Txn, dbi: c_uint, key: *const MdbVal, data: *mut MdbVal) -> Result {
+    // SAFETY: see the module's head.
+    let (txn, data) = unsafe { (txn::of(txn)?, data.as_mut().ok_or(EINVAL)?) };
+    if key.is_null() {
+        return Err(EINVAL);
+    }
+    let found = match txn.db(dbi)? {
+        txn::Db::Read(table, _) => {
+            // SAFETY: as above.
+            let key = unsafe { searchable(key)? };
+            table.get(key)?
+        }
+        txn::Db::Write(id, _) => {
+            let id = *id;
+            txn.check()?;
+            // SAFETY: as above.
+            let key = unsafe { searchable(key)? };
+            txn.writer()?.get(id, key)?
+        }
+        _ => None,
+    };
+    *data = MdbVal::of(found.ok_or(crate::errors::NOTFOUND)?);
+    Ok(())
+}
+
+unsafe fn searchable<'k>(key: *const MdbVal) -> Result<&'k [u8]> {
+    // SAFETY: promised by the caller.
+    let key = unsafe { bytes(key)? };
+    if key.is_empty() { Err(crate::errors::BAD_VALSIZE) } else { Ok(key) }
+}

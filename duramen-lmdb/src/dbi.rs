@@ -1,0 +1,221 @@
+//! Table handles: opening, closing, asking, emptying, dropping.
+//!
+//! Owns: the functions that take a table's name or change what a handle stands for. Must not know: entries.
+//!
+//! # Safety
+//! Pointers are as the heads of `txn` and `env` say; others point at places of the program for one answer.
+#![allow(unsafe_code)]
+
+use std::ffi::{CStr, c_char, c_int, c_uint};
+
+use duramen::TableStats;
+
+use crate::abi::{CORE_DBS, MAIN_DBI, MdbCmp, MdbStat, MdbVal, db};
+use crate::dbs::{self, Slot};
+use crate::env::{self, Env};
+use crate::errors::{BAD_DBI, BAD_VALSIZE, EACCES, EINVAL, INCOMPATIBLE, NOTFOUND, Result};
+use crate::txn::{self, Db, Txn};
+
+/// A table's numbers as LMDB gives them.
+pub(crate) fn numbers(stats: &TableStats) -> MdbStat {
+    MdbStat {
+        ms_psize: stats.page_size as c_uint,
+        ms_depth: stats.depth,
+        ms_branch_pages: stats.branch_pages as usize,
+        ms_leaf_pages: stats.leaf_pages as usize,
+        ms_overflow_pages: stats.overflow_pages as usize,
+        ms_entries: stats.entries as usize,
+    }
+}
+
+pub(crate) unsafe fn open(txn: *mut Txn, name: *const c_char, flags: c_uint, out: *mut c_uint) -> Result {
+    // SAFETY: see the module's head.
+    let (txn, out) = unsafe { (txn::of(txn)?, out.as_mut().ok_or(EINVAL)?) };
+    if flags & !(db::PERSISTENT | db::CREATE) != 0 {
+        return Err(EINVAL);
+    }
+    txn.check()?;
+    if name.is_null() {
+        *out = MAIN_DBI as u32;
+        return open_main(txn, flags & db::PERSISTENT);
+    }
+    // SAFETY: the name is a string.
+    let name = unsafe { CStr::from_ptr(name) }.to_bytes();
+    *out = match txn.env().dbs.by_name(txn, name) {
+        Some(dbi) => dbi,
+        None => open_named(txn, name, flags)?,
+    };
+    Ok(())
+}
+
+fn open_main(txn: &mut Txn, flags: u32) -> Result {
+    txn.env().dbs.change(MAIN_DBI as u32, |slot| slot.flags |= flags);
+    if flags != 0 {
+        txn.remember(MAIN_DBI as u32, Db::Unseen);
+    }
+    txn.db(MAIN_DBI as u32).map(drop)
+}
+
+fn open_named(txn: &mut Txn, name: &[u8], flags: u32) -> Result<u32> {
+    let env = txn.env();
+    let dbi = env.dbs.vacancy(env.max_dbs)?;
+    let main = txn.db_flags(MAIN_DBI as u32)?;
+    if main & (db::DUPSORT | db::INTEGERKEY) != 0 {
+        return Err(if flags & db::CREATE != 0 { INCOMPATIBLE } else { NOTFOUND });
+    }
+    if name.is_empty() {
+        return Err(BAD_VALSIZE);
+    }
+    let stats = if txn.is_reader() { txn.snapshot()?.table_stats(name)? } else { txn.writer()?.table_stats(name)? };
+    let flags = match stats {
+        Some(stats) => dbs::flags_of(&stats),
+        None if flags & db::CREATE == 0 => return Err(NOTFOUND),
+        None if txn.is_reader() => return Err(EACCES),
+        None => {
+            let made = create(txn, name, flags & db::PERSISTENT);
+            txn.judge(made)?;
+            flags & db::PERSISTENT
+        }
+    };
+    env.dbs.add(txn, dbi, name, flags);
+    txn.opened(dbi);
+    Ok(dbi)
+}
+
+fn create(txn: &mut Txn, name: &[u8], flags: u32) -> Result {
+    let slot = Slot { flags, ..Slot::default() };
+    txn.writer()?.open_table(name, Some(&dbs::options_to_make(&slot)))?;
+    txn::enter(txn)?;
+    txn.check_room(0)
+}
+
+pub(crate) unsafe fn close(env: *mut Env, dbi: c_uint) {
+    // SAFETY: see the module's head.
+    if let Ok(env) = unsafe { env::of(env) } {
+        env.dbs.close(dbi);
+    }
+}
+
+pub(crate) unsafe fn flags(txn: *mut Txn, dbi: c_uint, out: *mut c_uint) -> Result {
+    // SAFETY: see the module's head.
+    let (txn, out) = unsafe { (txn::of(txn)?, out.as_mut().ok_or(EINVAL)?) };
+    *out = txn.db_flags(dbi)?;
+    Ok(())
+}
+
+pub(crate) unsafe fn stat(txn: *mut Txn, dbi: c_uint, out: *mut MdbStat) -> Result {
+    // SAFETY: see the module's head.
+    let (txn, out) = unsafe { (txn::of(txn)?, out.as_mut().ok_or(EINVAL)?) };
+    if dbi == 0 {
+        // The list of free pages, which is no table here.
+        txn.check()?;
+        *out = MdbStat { ms_psize: txn.env().opened()?.db.page_size() as c_uint, ..MdbStat::default() };
+        return Ok(());
+    }
+    let id = match txn.db(dbi)? {
+        Db::Read(table, _) => {
+            *out = numbers(&table.stats());
+            return txn.check();
+        }
+        Db::Write(id, _) => *id,
+        _ => return Err(NOTFOUND),
+    };
+    txn.check()?;
+    *out = numbers(&txn.writer()?.view(id)?.stats());
+    Ok(())
+}
+
+pub(crate) unsafe fn drop_table(txn: *mut Txn, dbi: c_uint, del: c_int) -> Result {
+    // SAFETY: see the module's head.
+    let txn = unsafe { txn::of(txn)? };
+    if !(0..=1).contains(&del) {
+        return Err(EINVAL);
+    }
+    if txn.is_reader() {
+        txn.db(dbi)?;
+        return Err(EACCES);
+    }
+    let (id, _) = txn.table(dbi)?;
+    txn.check()?;
+    for cursor in txn.cursors_on(dbi) {
+        // SAFETY: what is in a transaction's list is alive.
+        unsafe { &mut *cursor }.state.unset();
+    }
+    let dropped = if del == 1 && dbi as usize >= CORE_DBS { delete(txn, dbi) } else { clear(txn, dbi, id) };
+    let dropped = dropped.and_then(|()| txn.check_room(0));
+    txn.judge(dropped)
+}
+
+fn clear(txn: &mut Txn, dbi: u32, id: duramen::TableId) -> Result {
+    txn.writer()?.table_by_id(id)?.clear()?;
+    if dbi as usize == MAIN_DBI {
+        txn.forget_named();
+    }
+    Ok(())
+}
+
+fn delete(txn: &mut Txn, dbi: u32) -> Result {
+    let slot = txn.env().dbs.find(txn, dbi).ok_or(BAD_DBI)?;
+    let name = slot.name.ok_or(BAD_DBI)?;
+    txn.writer()?.drop_table(&name)?;
+    txn.remember(dbi, Db::Invalid);
+    txn.env().dbs.close(dbi);
+    Ok(())
+}
+
+/// Which of the two functions is set.
+pub(crate) enum Which {
+    Keys,
+    Duplicates,
+}
+
+pub(crate) unsafe fn set_order(txn: *mut Txn, dbi: c_uint, function: Option<MdbCmp>, which: Which) -> Result {
+    // SAFETY: see the module's head.
+    let txn = unsafe { txn::of(txn)? };
+    txn.db(dbi)?;
+    let order = function.map(dbs::comparator);
+    txn.env().dbs.change(dbi, |slot| match which {
+        Which::Keys => slot.key_order = order,
+        Which::Duplicates => slot.duplicate_order = order,
+    });
+    for cursor in txn.cursors_on(dbi) {
+        // SAFETY: what is in a transaction's list is alive.
+        unsafe { &mut *cursor }.state.unset();
+    }
+    txn.remember(dbi, Db::Unseen);
+    Ok(())
+}
+
+pub(crate) unsafe fn check_handle(txn: *mut Txn, dbi: c_uint) -> Result {
+    // SAFETY: see the module's head.
+    unsafe { txn::of(txn)? }.db(dbi).map(drop)
+}
+
+/// Compares as the table's keys, or duplicates, sort.
+pub(crate) unsafe fn compare(
+    txn: *mut Txn,
+    dbi: c_uint,
+    (a, b): (*const MdbVal, *const MdbVal),
+    which: Which,
+) -> c_int {
+    // SAFETY: see the module's head; both values are the program's.
+    let (txn, a, b) = unsafe { (txn::of(txn), crate::write::bytes(a), crate::write::bytes(b)) };
+    let (Ok(txn), Ok(a), Ok(b)) = (txn, a, b) else { return 0 };
+    order_of(txn, dbi, which).map_or(0, |order| order.cmp(a, b) as c_int)
+}
+
+fn order_of(txn: &mut Txn, dbi: u32, which: Which) -> Result<duramen::Order> {
+    use duramen::Order;
+    let flags = txn.db_flags(dbi)?;
+    let slot = txn.env().dbs.find(txn, dbi).ok_or(EINVAL)?;
+    let (given, reversed, native) = match which {
+        Which::Keys => (slot.key_order, db::REVERSEKEY, db::INTEGERKEY),
+        Which::Duplicates => (slot.duplicate_order, db::REVERSEDUP, db::INTEGERDUP),
+    };
+    Ok(match given {
+        Some(compare) => Order::Custom(compare),
+        None if flags & native != 0 => Order::Native,
+        None if flags & reversed != 0 => Order::Reversed,
+        None => Order::Bytes,
+    })
+}

@@ -1,0 +1,250 @@
+//! Table handles: small numbers that programs keep, and what stands behind them.
+//!
+//! Owns: which number is which table, who may see it, comparison functions. Must not know: how tables are opened.
+//!
+//! A handle opened in a transaction is that transaction's own until it commits; others see it from then on, if they
+//! begin later.
+//!
+//! # Safety
+//! Comparison functions come from the program, which promises that they can be called with any two values of the
+//! table, from any thread.
+#![allow(unsafe_code)]
+
+use std::cmp::Ordering;
+use std::sync::atomic::AtomicU64;
+use std::sync::atomic::Ordering::{Acquire, Release};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use duramen::{Comparator, Duplicates, Order, TableOptions, TableStats};
+
+use crate::abi::{CORE_DBS, MdbCmp, MdbVal, db};
+use crate::errors::{DBS_FULL, Result};
+use crate::txn::Txn;
+
+/// What stands behind a handle.
+#[derive(Clone, Default)]
+pub struct Slot {
+    /// The table's name; empty for the main table, none if the number is free.
+    pub name: Option<Arc<[u8]>>,
+    /// Its persistent flags.
+    pub flags: u32,
+    /// The program's order of keys.
+    pub key_order: Option<Comparator>,
+    /// The program's order of duplicates.
+    pub duplicate_order: Option<Comparator>,
+    /// The transaction that it is private to.
+    pub owner: usize,
+    /// Who begins before this does not see it.
+    pub since: u64,
+}
+
+/// See the module's head.
+pub struct Dbs {
+    inner: Mutex<Inner>,
+    /// Rises whenever handles become everybody's.
+    now: AtomicU64,
+}
+
+struct Inner {
+    slots: Vec<Slot>,
+}
+
+impl Default for Dbs {
+    fn default() -> Dbs {
+        let main = Slot { name: Some(Arc::from(&b""[..])), ..Slot::default() };
+        Dbs { inner: Mutex::new(Inner { slots: vec![Slot::default(), main] }), now: AtomicU64::new(0) }
+    }
+}
+
+impl Dbs {
+    fn lock(&self) -> MutexGuard<'_, Inner> {
+        self.inner.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// The moment, for a transaction that begins.
+    pub fn now(&self) -> u64 {
+        self.now.load(Acquire)
+    }
+
+    /// What stands behind a handle, if the transaction may see it.
+    pub fn find(&self, txn: &Txn, dbi: u32) -> Option<Slot> {
+        let inner = self.lock();
+        let slot = inner.slots.get(dbi as usize)?;
+        is_visible(slot, txn).then(|| slot.clone())
+    }
+
+    /// The handle that a name has already.
+    pub fn by_name(&self, txn: &Txn, name: &[u8]) -> Option<u32> {
+        let inner = self.lock();
+        let mut named = inner.slots.iter().enumerate().skip(CORE_DBS);
+        let found = named.find(|(_, slot)| slot.name.as_deref() == Some(name) && is_visible(slot, txn));
+        found.map(|(dbi, _)| dbi as u32)
+    }
+
+    /// The lowest free number, if there may be another one.
+    pub fn vacancy(&self, max: u32) -> Result<u32> {
+        let inner = self.lock();
+        let free = inner.slots.iter().skip(CORE_DBS).position(|slot| slot.name.is_none());
+        let dbi = free.map_or(inner.slots.len(), |i| i + CORE_DBS);
+        if dbi >= CORE_DBS + max as usize { Err(DBS_FULL) } else { Ok(dbi as u32) }
+    }
+
+    /// Gives a number to a table that the transaction has opened.
+    pub fn add(&self, txn: &Txn, dbi: u32, name: &[u8], flags: u32) {
+        let mut inner = self.lock();
+        let at = dbi as usize;
+        if inner.slots.len() <= at {
+            inner.slots.resize(at + 1, Slot::default());
+        }
+        inner.slots[at] = Slot { name: Some(Arc::from(name)), flags, owner: txn.id(), ..Slot::default() };
+    }
+
+    /// Changes what stands behind a handle.
+    pub fn change(&self, dbi: u32, change: impl FnOnce(&mut Slot)) {
+        if let Some(slot) = self.lock().slots.get_mut(dbi as usize) {
+            change(slot);
+        }
+    }
+
+    /// A transaction's own handles become everybody's, or its parent's.
+    pub fn publish(&self, opened: &[u32], parent: Option<&Txn>) {
+        let mut inner = self.lock();
+        let now = self.now.load(Acquire) + 1;
+        for &dbi in opened {
+            if let Some(slot) = inner.slots.get_mut(dbi as usize).filter(|slot| slot.owner != 0) {
+                slot.owner = parent.map_or(0, Txn::id);
+                slot.since = now;
+            }
+        }
+        self.now.store(now, Release);
+    }
+
+    /// Frees a number.
+    pub fn close(&self, dbi: u32) {
+        if dbi as usize >= CORE_DBS
+            && let Some(slot) = self.lock().slots.get_mut(dbi as usize)
+        {
+            *slot = Slot::default();
+        }
+    }
+
+    /// What stands behind a name, for whoever asks: the main table's is empty.
+    pub fn named(&self, name: &[u8]) -> Option<Slot> {
+        self.lock().slots.iter().find(|slot| slot.name.as_deref() == Some(name)).cloned()
+    }
+}
+
+fn is_visible(slot: &Slot, txn: &Txn) -> bool {
+    slot.name.is_some() && if slot.owner == 0 { slot.since <= txn.began() } else { txn.descends_from(slot.owner) }
+}
+
+/// A program's function as an order of ours.
+pub fn comparator(function: MdbCmp) -> Comparator {
+    Arc::new(move |a, b| {
+        let (a, b) = (MdbVal::of(a), MdbVal::of(b));
+        // SAFETY: see the module's head.
+        unsafe { function(&a, &b) }.cmp(&0)
+    })
+}
+
+/// What LMDB falls back to where a program gives no function for a table that was made with one.
+fn stand_in() -> Comparator {
+    Arc::new(|a: &[u8], b: &[u8]| -> Ordering { a.cmp(b) })
+}
+
+/// Marks user bits that hold all flags, because the engine's own options do not tell them.
+const ALL_FLAGS: u16 = 0x8000;
+
+fn flags_by_options(stats: &TableStats) -> u32 {
+    let mut flags = match stats.order {
+        "native" => db::INTEGERKEY,
+        "reversed" => db::REVERSEKEY,
+        _ => 0,
+    };
+    if let Some(duplicates) = stats.duplicates {
+        flags |= db::DUPSORT | if stats.fixed_size { db::DUPFIXED } else { 0 };
+        flags |= match duplicates {
+            "native" => db::INTEGERDUP,
+            "reversed" => db::REVERSEDUP,
+            _ => 0,
+        };
+    }
+    flags
+}
+
+/// The flags that a table was created with.
+pub fn flags_of(stats: &TableStats) -> u32 {
+    match u32::from(stats.user_bits) {
+        bits if bits & u32::from(ALL_FLAGS) != 0 => bits & db::PERSISTENT,
+        db::INTEGERDUP => flags_by_options(stats) & !db::DUPFIXED,
+        _ => flags_by_options(stats),
+    }
+}
+
+/// The user bits of a table with these flags. Integers that were not said to have a fixed size have a word of their
+/// own, which the `duramen` command knows too.
+fn user_bits(flags: u32) -> u16 {
+    let loose = flags & db::INTEGERDUP != 0 && flags & db::DUPFIXED == 0 && flags & db::DUPSORT != 0;
+    let duplicates = flags & (db::DUPSORT | db::DUPFIXED | db::INTEGERDUP | db::REVERSEDUP);
+    let odd = duplicates != 0 && flags & db::DUPSORT == 0
+        || flags & db::INTEGERDUP != 0 && flags & db::REVERSEDUP != 0
+        || flags & db::INTEGERKEY != 0 && flags & db::REVERSEKEY != 0;
+    match (odd, loose) {
+        (true, _) => ALL_FLAGS | flags as u16,
+        (false, true) => db::INTEGERDUP as u16,
+        (false, false) => 0,
+    }
+}
+
+/// The options of a table to be made with what stands in the slot.
+pub fn options_to_make(slot: &Slot) -> TableOptions {
+    let flags = slot.flags;
+    let order = match &slot.key_order {
+        Some(compare) => Order::Custom(compare.clone()),
+        None if flags & db::REVERSEKEY != 0 => Order::Reversed,
+        None if flags & db::INTEGERKEY != 0 => Order::Native,
+        None => Order::Bytes,
+    };
+    let bits = if slot.key_order.is_some() || slot.duplicate_order.is_some() {
+        ALL_FLAGS | flags as u16
+    } else {
+        user_bits(flags)
+    };
+    let options = TableOptions::new().order(order).user_bits(bits);
+    if flags & db::DUPSORT == 0 {
+        return options;
+    }
+    let duplicates = match &slot.duplicate_order {
+        Some(compare) => Duplicates::compared(compare.clone()),
+        None if flags & db::INTEGERDUP != 0 => Duplicates::integers(),
+        None if flags & db::REVERSEDUP != 0 => Duplicates::reversed(),
+        None => Duplicates::sorted(),
+    };
+    options.duplicates(if flags & db::DUPFIXED != 0 { duplicates.fixed_size() } else { duplicates })
+}
+
+/// The options that open a table as it is, with the slot's functions where it needs any.
+pub fn options_as_made(stats: &TableStats, slot: &Slot) -> TableOptions {
+    let custom = |given: &Option<Comparator>| given.clone().unwrap_or_else(stand_in);
+    let order = match stats.order {
+        "reversed" => Order::Reversed,
+        "native" => Order::Native,
+        "custom" => Order::Custom(custom(&slot.key_order)),
+        _ => Order::Bytes,
+    };
+    let options = TableOptions::new().order(order).user_bits(stats.user_bits);
+    let Some(duplicates) = stats.duplicates else { return options };
+    let duplicates = match duplicates {
+        "reversed" => Duplicates::reversed(),
+        "native" => Duplicates::integers(),
+        "custom" => Duplicates::compared(custom(&slot.duplicate_order)),
+        _ => Duplicates::sorted(),
+    };
+    options.duplicates(if stats.fixed_size { duplicates.fixed_size() } else { duplicates })
+}
+
+/// Whether the table should have been made with the slot's functions, and was not.
+pub fn wants_other_order(stats: &TableStats, slot: &Slot) -> bool {
+    slot.key_order.is_some() && stats.order != "custom"
+        || slot.duplicate_order.is_some() && stats.duplicates.is_some_and(|order| order != "custom")
+}

@@ -1,0 +1,353 @@
+//! The environment: an open database with LMDB's settings around it.
+//!
+//! Owns: opening and closing, flags, limits. Must not know: tables, entries.
+//!
+//! # Safety
+//! An environment is made by `create` and freed by `close`; in between the program hands its pointer to one function
+//! or several, from any thread. What changes while it is open is atomic or behind a mutex; the rest is set before.
+#![allow(unsafe_code)]
+
+use std::ffi::{CStr, CString, OsStr, c_char, c_int, c_uint, c_void};
+use std::io::Write;
+use std::os::fd::{AsFd, AsRawFd};
+use std::os::unix::ffi::OsStrExt;
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicBool, AtomicPtr, AtomicU32, AtomicUsize, Ordering};
+use std::sync::{Mutex, PoisonError};
+
+use duramen::{Database, Durability, Error, Options};
+
+use crate::abi::{MdbAssert, MdbEnvinfo, MdbStat, env as flag};
+use crate::cursor::Cursor;
+use crate::dbs::Dbs;
+use crate::errors::{Code, EACCES, EINVAL, EISDIR, INVALID, Result, VERSION_MISMATCH};
+use crate::mapsize::Limit;
+use crate::threads::Readers;
+
+/// Cursors of ended write transactions that are remembered, in case that the program closes them after all.
+const ORPHANS_MAX: usize = 256;
+
+/// See the module's head.
+pub struct Env {
+    pub(crate) flags: AtomicU32,
+    pub(crate) limit: Limit,
+    pub(crate) dbs: Dbs,
+    pub(crate) max_dbs: u32,
+    max_readers: u32,
+    page_bytes: usize,
+    open: Option<Open>,
+    path: Option<CString>,
+    context: AtomicPtr<c_void>,
+    on_assert: Mutex<Option<MdbAssert>>,
+    /// The write transaction of this process, if there is one: its address.
+    pub(crate) writing: AtomicUsize,
+    orphans: Mutex<Vec<*mut Cursor>>,
+}
+
+/// What there is once it has been opened.
+pub struct Open {
+    pub(crate) db: Database,
+    pub(crate) readers: Readers,
+}
+
+impl Env {
+    pub(crate) fn new() -> Env {
+        Env {
+            flags: AtomicU32::new(0),
+            limit: Limit::default(),
+            dbs: Dbs::default(),
+            max_dbs: 0,
+            max_readers: 126,
+            page_bytes: 4096,
+            open: None,
+            path: None,
+            context: AtomicPtr::default(),
+            on_assert: Mutex::new(None),
+            writing: AtomicUsize::new(0),
+            orphans: Mutex::default(),
+        }
+    }
+
+    pub(crate) fn flags(&self) -> u32 {
+        self.flags.load(Ordering::Relaxed)
+    }
+
+    /// The open database, or the error of those who have not opened it.
+    #[inline]
+    pub(crate) fn opened(&self) -> Result<&Open> {
+        self.open.as_ref().ok_or(EINVAL)
+    }
+
+    /// Whether commits wait for the disk; `more` are flags of a transaction.
+    pub(crate) fn durability(&self, more: u32) -> Durability {
+        let flags = self.flags() | more;
+        let asynchronous = flags & flag::WRITEMAP != 0 && flags & flag::MAPASYNC != 0;
+        if flags & flag::NOSYNC != 0 || asynchronous { Durability::Relaxed } else { Durability::Durable }
+    }
+
+    /// Remembers a cursor whose transaction ended before it was closed.
+    pub(crate) fn adopt(&self, cursor: *mut Cursor) {
+        let mut orphans = self.orphans.lock().unwrap_or_else(PoisonError::into_inner);
+        orphans.push(cursor);
+        if orphans.len() > ORPHANS_MAX {
+            // SAFETY: orphans are boxes that nobody else frees.
+            drop(unsafe { Box::from_raw(orphans.remove(0)) });
+        }
+    }
+
+    /// Gives up a cursor that the program closes now; false if it is unknown.
+    pub(crate) fn disown(&self, cursor: *mut Cursor) -> bool {
+        let mut orphans = self.orphans.lock().unwrap_or_else(PoisonError::into_inner);
+        let found = orphans.iter().position(|&orphan| orphan == cursor);
+        found.map(|i| orphans.swap_remove(i)).is_some()
+    }
+
+    fn open_at(&mut self, path: &CStr, flags: u32, mode: u32) -> Result {
+        if self.open.is_some() || flags & !(flag::CHANGEABLE | flag::CHANGELESS | flag::LATER) != 0 {
+            return Err(EINVAL);
+        }
+        let mut flags = flags | self.flags();
+        if flags & flag::RDONLY != 0 {
+            flags &= !flag::WRITEMAP;
+        }
+        let (data, lock) = files(Path::new(OsStr::from_bytes(path.to_bytes())), flags & flag::NOSUBDIR != 0);
+        if data.is_dir() {
+            return Err(EISDIR);
+        }
+        let mut options = Options::new()
+            .read_only(flags & flag::RDONLY != 0)
+            .mode(mode & 0o777)
+            .lock_path(lock)
+            .page_size(self.page_bytes)
+            .keep_length(flags & flag::WRITEMAP != 0);
+        if flags & flag::NOLOCK != 0 {
+            options = options.without_lock_file();
+        }
+        let db = options.open(&data).map_err(|error| refusal(&data, error))?;
+        let readers = Readers::new(flags & flag::NOTLS == 0, self.max_readers)?;
+        self.limit.begin(&db)?;
+        self.flags.store(flags, Ordering::Relaxed);
+        self.path = Some(path.to_owned());
+        self.open = Some(Open { db, readers });
+        Ok(())
+    }
+}
+
+impl Drop for Env {
+    fn drop(&mut self) {
+        for cursor in self.orphans.get_mut().unwrap_or_else(PoisonError::into_inner).drain(..) {
+            // SAFETY: orphans are boxes that nobody else frees.
+            drop(unsafe { Box::from_raw(cursor) });
+        }
+    }
+}
+
+/// Data file and lock file.
+fn files(path: &Path, is_file: bool) -> (PathBuf, PathBuf) {
+    if !is_file {
+        return (path.join("data.mdb"), path.join("lock.mdb"));
+    }
+    let mut lock = path.as_os_str().to_owned();
+    lock.push("-lock");
+    (path.to_path_buf(), lock.into())
+}
+
+/// The code for a file that does not open. Who brings a file of LMDB's own is told, once, how to convert it.
+fn refusal(data: &Path, error: Error) -> Code {
+    static TOLD: AtomicBool = AtomicBool::new(false);
+    if !matches!(error, Error::NotADatabase { .. }) || !is_of_lmdb(data) {
+        return match error {
+            Error::NotADatabase { .. } => INVALID,
+            other => other.into(),
+        };
+    }
+    if !TOLD.swap(true, Ordering::Relaxed) {
+        let path = data.display();
+        let _ = writeln!(
+            std::io::stderr(),
+            "liblmdb of Duramen: {path} is in LMDB's own format; to convert it, pipe what LMDB's `mdb_dump -a` says of it into Duramen's `mdb_load`"
+        );
+    }
+    VERSION_MISMATCH
+}
+
+/// Whether a file begins as LMDB's do.
+fn is_of_lmdb(data: &Path) -> bool {
+    let mut head = [0; 20];
+    let read = std::fs::File::open(data).and_then(|mut file| std::io::Read::read_exact(&mut file, &mut head));
+    read.is_ok() && head[16..] == 0xBEEF_C0DE_u32.to_ne_bytes()
+}
+
+/// A reference to the environment behind a pointer.
+///
+/// # Safety
+/// As the module's head says.
+pub(crate) unsafe fn of<'e>(env: *const Env) -> Result<&'e Env> {
+    // SAFETY: promised by the caller.
+    unsafe { env.as_ref() }.ok_or(EINVAL)
+}
+
+/// # Safety
+/// As the module's head says; nobody else uses the environment.
+unsafe fn unopened<'e>(env: *mut Env) -> Result<&'e mut Env> {
+    // SAFETY: promised by the caller.
+    let env = unsafe { env.as_mut() }.ok_or(EINVAL)?;
+    if env.open.is_some() { Err(EINVAL) } else { Ok(env) }
+}
+
+pub(crate) unsafe fn create(out: *mut *mut Env) -> Result {
+    // SAFETY: the program gives a place for a pointer.
+    *unsafe { out.as_mut() }.ok_or(EINVAL)? = Box::into_raw(Box::new(Env::new()));
+    Ok(())
+}
+
+pub(crate) unsafe fn open(env: *mut Env, path: *const c_char, flags: c_uint, mode: libc::mode_t) -> Result {
+    // SAFETY: see the module's head; the path is a string.
+    let (env, path) = unsafe { (unopened(env)?, CStr::from_ptr(path)) };
+    env.open_at(path, flags, mode)
+}
+
+pub(crate) unsafe fn close(env: *mut Env) {
+    if !env.is_null() {
+        // SAFETY: see the module's head; the program uses it no more.
+        drop(unsafe { Box::from_raw(env) });
+    }
+}
+
+pub(crate) unsafe fn set_flags(env: *mut Env, which: c_uint, on: c_int) -> Result {
+    // SAFETY: see the module's head.
+    let env = unsafe { of(env)? };
+    if which & !flag::CHANGEABLE != 0 {
+        return Err(EINVAL);
+    }
+    if on != 0 {
+        env.flags.fetch_or(which, Ordering::Relaxed);
+    } else {
+        env.flags.fetch_and(!which, Ordering::Relaxed);
+    }
+    Ok(())
+}
+
+pub(crate) unsafe fn get_flags(env: *mut Env, out: *mut c_uint) -> Result {
+    // SAFETY: see the module's head; `out` is a place for a number.
+    let (env, out) = unsafe { (of(env)?, out.as_mut().ok_or(EINVAL)?) };
+    *out = env.flags() & (flag::CHANGEABLE | flag::CHANGELESS | flag::LATER);
+    Ok(())
+}
+
+pub(crate) unsafe fn get_path(env: *mut Env, out: *mut *const c_char) -> Result {
+    // SAFETY: see the module's head; `out` is a place for a pointer.
+    let (env, out) = unsafe { (of(env)?, out.as_mut().ok_or(EINVAL)?) };
+    *out = env.path.as_ref().map_or(std::ptr::null(), |path| path.as_ptr());
+    Ok(())
+}
+
+pub(crate) unsafe fn get_fd(env: *mut Env, out: *mut c_int) -> Result {
+    // SAFETY: see the module's head; `out` is a place for a number.
+    let (env, out) = unsafe { (of(env)?, out.as_mut().ok_or(EINVAL)?) };
+    *out = env.open.as_ref().map_or(-1, |open| open.db.as_fd().as_raw_fd());
+    Ok(())
+}
+
+pub(crate) unsafe fn set_mapsize(env: *mut Env, bytes: usize) -> Result {
+    // SAFETY: see the module's head.
+    let env = unsafe { of(env)? };
+    match &env.open {
+        None => env.limit.set(bytes),
+        Some(_) if env.writing.load(Ordering::Acquire) != 0 => return Err(EINVAL),
+        Some(open) => env.limit.change(&open.db, bytes)?,
+    }
+    Ok(())
+}
+
+pub(crate) unsafe fn set_maxdbs(env: *mut Env, max: c_uint) -> Result {
+    // SAFETY: see the module's head.
+    unsafe { unopened(env)? }.max_dbs = max;
+    Ok(())
+}
+
+pub(crate) unsafe fn set_maxreaders(env: *mut Env, max: c_uint) -> Result {
+    if max < 1 {
+        return Err(EINVAL);
+    }
+    // SAFETY: see the module's head.
+    unsafe { unopened(env)? }.max_readers = max;
+    Ok(())
+}
+
+/// Bytes in a page of a file that is to be made.
+pub(crate) unsafe fn set_pagesize(env: *mut Env, bytes: c_int) -> Result {
+    // SAFETY: see the module's head.
+    let env = unsafe { unopened(env)? };
+    let bytes = usize::try_from(bytes).map_err(|_| EINVAL)?;
+    if !bytes.is_power_of_two() || !(4096..=65536).contains(&bytes) {
+        return Err(EINVAL);
+    }
+    env.page_bytes = bytes;
+    Ok(())
+}
+
+pub(crate) unsafe fn get_maxreaders(env: *mut Env, out: *mut c_uint) -> Result {
+    // SAFETY: see the module's head; `out` is a place for a number.
+    let (env, out) = unsafe { (of(env)?, out.as_mut().ok_or(EINVAL)?) };
+    *out = env.max_readers;
+    Ok(())
+}
+
+pub(crate) unsafe fn set_userctx(env: *mut Env, context: *mut c_void) -> Result {
+    // SAFETY: see the module's head.
+    unsafe { of(env)? }.context.store(context, Ordering::Release);
+    Ok(())
+}
+
+pub(crate) unsafe fn get_userctx(env: *mut Env) -> *mut c_void {
+    // SAFETY: see the module's head.
+    unsafe { of(env) }.map_or(std::ptr::null_mut(), |env| env.context.load(Ordering::Acquire))
+}
+
+pub(crate) unsafe fn set_assert(env: *mut Env, function: Option<MdbAssert>) -> Result {
+    // SAFETY: see the module's head.
+    *unsafe { of(env)? }.on_assert.lock().unwrap_or_else(PoisonError::into_inner) = function;
+    Ok(())
+}
+
+pub(crate) unsafe fn stat(env: *mut Env, out: *mut MdbStat) -> Result {
+    // SAFETY: see the module's head; `out` is a place for the numbers.
+    let (env, out) = unsafe { (of(env)?, out.as_mut().ok_or(EINVAL)?) };
+    *out = crate::dbi::numbers(&env.opened()?.db.read()?.main_stats());
+    Ok(())
+}
+
+pub(crate) unsafe fn info(env: *mut Env, out: *mut MdbEnvinfo) -> Result {
+    // SAFETY: see the module's head; `out` is a place for the numbers.
+    let (env, out) = unsafe { (of(env)?, out.as_mut().ok_or(EINVAL)?) };
+    let open = env.opened()?;
+    let newest = open.db.read()?;
+    *out = MdbEnvinfo {
+        me_mapaddr: std::ptr::null_mut(),
+        me_mapsize: env.limit.bytes(),
+        me_last_pgno: newest.pages() as usize - 1,
+        me_last_txnid: newest.txnid().0 as usize,
+        me_maxreaders: env.max_readers,
+        me_numreaders: open.readers.peak(),
+    };
+    Ok(())
+}
+
+/// Makes what is committed survive a power cut. Takes no lock: the program may be inside its own write transaction.
+pub(crate) unsafe fn sync(env: *mut Env, force: c_int) -> Result {
+    // SAFETY: see the module's head.
+    let env = unsafe { of(env)? };
+    let open = env.opened()?;
+    if env.flags() & flag::RDONLY != 0 {
+        return Err(EACCES);
+    }
+    if force == 0 && env.flags() & flag::NOSYNC != 0 {
+        return Ok(());
+    }
+    // SAFETY: the descriptor is open as long as the database is.
+    if unsafe { libc::fdatasync(open.db.as_fd().as_raw_fd()) } != 0 {
+        return Err(std::io::Error::last_os_error().into());
+    }
+    Ok(())
+}

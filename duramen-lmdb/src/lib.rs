@@ -1,0 +1,41 @@
+//! LMDB's C interface over Duramen.
+//!
+//! Owns: the words, numbers and habits of that interface. Must not know: the engine's insides; what it needs, the
+//! engine's public API has. The libraries themselves, `liblmdb.so.0` and `liblmdb.so.1`, are two packages beside this one
+//! that export these functions under their names, and nothing else.
+//!
+//! | module | owns |
+//! |---|---|
+//! | `faces` | signatures and the lists of exports |
+//! | `abi`, `errors` | types, constants; codes and texts |
+//! | `env`, `mapsize`, `threads`, `readers`, `copy` | the environment, its limits, who reads, copies |
+//! | `txn` | transactions and nesting |
+//! | `dbs`, `dbi` | table handles; the functions about tables |
+//! | `position`, `cursor`, `write` | movements; cursors; storing and deleting |
+
+pub mod abi;
+mod copy;
+pub mod cursor;
+pub mod dbi;
+mod dbs;
+pub mod env;
+pub mod errors;
+pub mod faces;
+mod mapsize;
+mod position;
+mod readers;
+mod threads;
+pub mod txn;
+mod write;
+
+/// What the libraries' export lists name.
+pub mod names {
+    pub use std::ffi::{c_char, c_int, c_uint, c_void};
+
+    pub use libc::mode_t;
+
+    pub use crate::abi::{MdbAssert, MdbCmp, MdbEnvinfo, MdbMsg, MdbRel, MdbStat, MdbVal};
+    pub use crate::cursor::Cursor;
+    pub use crate::env::Env;
+    pub use crate::txn::Txn;
+}

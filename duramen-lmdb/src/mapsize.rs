@@ -1,0 +1,123 @@
+//! The limit that a program sets on its file: LMDB's map size.
+//!
+//! Owns: how many pages a number of bytes allows, who is told that it is reached. The engine has no such limit; here
+//! it is kept because programs rely on being stopped by it, and on being told when another process has raised it.
+//!
+//! A new file of ours has two meta pages more than LMDB's, so the limit is two pages above what the bytes say. A file
+//! that was not made through this interface has no limit until one is set.
+
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use duramen::{Database, Snapshot, WriteTxn};
+
+use crate::errors::{MAP_FULL, MAP_RESIZED, Result};
+
+/// LMDB's default.
+const DEFAULT_BYTES: usize = 1 << 20;
+/// For files that nobody has set a limit for.
+const UNLIMITED: usize = 1 << 46;
+/// See the module's head.
+const META_PAGES: u64 = 2;
+/// What a commit may add to what is counted before it.
+const COMMIT_PAGES: u64 = 1;
+
+/// See the module's head.
+#[derive(Default)]
+pub struct Limit {
+    bytes: AtomicUsize,
+    page_bytes: AtomicUsize,
+}
+
+/// What a write transaction has found out about the pages that it may use.
+#[derive(Clone, Copy, Default)]
+pub struct Budget {
+    free: u64,
+    unplaced: u64,
+}
+
+impl Limit {
+    /// The limit in bytes.
+    pub fn bytes(&self) -> usize {
+        self.bytes.load(Ordering::Relaxed)
+    }
+
+    /// Sets it, before the database is open.
+    pub fn set(&self, bytes: usize) {
+        self.bytes.store(bytes, Ordering::Relaxed);
+    }
+
+    fn pages(&self) -> u64 {
+        (self.bytes() / self.page_bytes.load(Ordering::Relaxed).max(1)) as u64 + META_PAGES
+    }
+
+    /// The database has been opened: what was not set is taken from the file.
+    pub fn begin(&self, db: &Database) -> Result {
+        self.page_bytes.store(db.page_size(), Ordering::Relaxed);
+        let bytes = self.bytes();
+        let is_new = db.read()?.txnid().0 == 0;
+        if bytes == 0 && is_new {
+            self.set(DEFAULT_BYTES);
+            return Ok(());
+        }
+        self.change(db, bytes)
+    }
+
+    /// Sets it in an open database: 0 is what the file says; never less than is in use.
+    pub fn change(&self, db: &Database, bytes: usize) -> Result {
+        let stored = db.user_number()? as usize;
+        let wanted = match bytes {
+            0 if stored == 0 => UNLIMITED,
+            0 => stored,
+            bytes => bytes,
+        };
+        let used = db.read()?.pages().saturating_sub(META_PAGES) as usize * db.page_size();
+        self.set(wanted.max(used));
+        Ok(())
+    }
+
+    /// Refuses a snapshot that has grown beyond the limit because another process has a higher one.
+    #[inline]
+    pub fn check_read(&self, db: &Database, snapshot: &Snapshot<'_>) -> Result {
+        if snapshot.pages() <= self.pages() { Ok(()) } else { self.compare(db) }
+    }
+
+    /// As [`Limit::check_read`], for a writer.
+    pub fn check_write(&self, txn: &WriteTxn<'_>) -> Result {
+        let raised = txn.pages() > self.pages() && txn.user_number() as usize > self.bytes();
+        if raised { Err(MAP_RESIZED) } else { Ok(()) }
+    }
+
+    #[cold]
+    fn compare(&self, db: &Database) -> Result {
+        if db.user_number()? as usize > self.bytes() { Err(MAP_RESIZED) } else { Ok(()) }
+    }
+
+    /// Whether what the transaction has changed, and `more` pages, still fit.
+    #[inline]
+    pub fn check_room(&self, txn: &mut WriteTxn<'static>, budget: &mut Budget, more: u64) -> Result {
+        let unplaced = txn.pages_unplaced() + more;
+        let wanted = txn.pages() + unplaced + COMMIT_PAGES;
+        if wanted <= self.pages() {
+            return Ok(());
+        }
+        self.check_free(txn, budget, wanted, unplaced)
+    }
+
+    /// Near the limit: what is free counts.
+    #[cold]
+    fn check_free(&self, txn: &mut WriteTxn<'static>, budget: &mut Budget, wanted: u64, unplaced: u64) -> Result {
+        let fits = |free| wanted <= self.pages() + free;
+        // What was written early has used up some of it.
+        if unplaced >= budget.unplaced && fits(budget.free) {
+            budget.unplaced = unplaced;
+            return Ok(());
+        }
+        *budget = Budget { free: txn.pages_free()?, unplaced };
+        if fits(budget.free) { Ok(()) } else { Err(MAP_FULL) }
+    }
+
+    /// The limit that the file is to remember: the highest that was set.
+    pub fn to_store(&self, txn: &WriteTxn<'static>) -> u64 {
+        txn.user_number().max(self.bytes() as u64)
+    }
+}

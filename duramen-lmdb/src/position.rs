@@ -1,0 +1,590 @@
+//! Where a cursor stands, in LMDB's way of thinking, over a cursor of the engine.
+//!
+//! Owns: every movement, and what it answers where there is nothing to move to. Must not know: writing.
+//!
+//! LMDB has two cursors in one: the outer one on a key, the inner one on a value of that key. Each may be unset, at an
+//! end (the last movement found nothing further), or on an entry whose predecessor was deleted under it, which the
+//! next step then gives instead of passing over. Programs see these states by what a movement answers; they are kept
+//! here in two sets of marks beside a position of the engine that stands on the key and value in question.
+//!
+//! # Safety
+//! The engine's cursor of a read transaction refers to the transaction's snapshot: `txn` unsets it before that goes.
+//! Slices that are handed out as pointers stay where they are until the transaction ends or changes something, which
+//! is what the interface promises to programs.
+#![allow(unsafe_code)]
+
+use duramen::WriteCursor;
+
+use crate::abi::{MdbVal, Op, put};
+use crate::errors::{BAD_VALSIZE, Code, EINVAL, INCOMPATIBLE, NOTFOUND, Result};
+use crate::txn::{Db, Txn};
+
+/// An entry, in place.
+#[derive(Clone, Copy)]
+pub struct Item {
+    pub key: MdbVal,
+    pub value: MdbVal,
+}
+
+/// What a movement answers: what it says of key and value may be either, or both.
+#[derive(Clone, Copy, Default)]
+pub struct Answer {
+    pub key: Option<MdbVal>,
+    pub value: Option<MdbVal>,
+}
+
+impl Item {
+    fn of((key, value): (&[u8], &[u8])) -> Item {
+        Item { key: MdbVal::of(key), value: MdbVal::of(value) }
+    }
+}
+
+impl From<Item> for Answer {
+    fn from(item: Item) -> Answer {
+        Answer { key: Some(item.key), value: Some(item.value) }
+    }
+}
+
+/// The engine's cursor.
+enum Walk {
+    None,
+    Read(Box<duramen::Cursor<'static>>),
+    Write(Box<WriteCursor>),
+}
+
+/// One of the two cursors.
+#[derive(Clone, Copy, Default, Debug)]
+struct Marks {
+    /// It stands somewhere.
+    set: bool,
+    /// The last movement found nothing further.
+    eof: bool,
+    /// The entry before was deleted: the next step stays.
+    deleted: bool,
+    /// It stands behind the last entry.
+    behind: bool,
+}
+
+/// See the module's head.
+pub struct State {
+    walk: Walk,
+    outer: Marks,
+    inner: Marks,
+}
+
+/// Makes a movement of the engine's cursor.
+macro_rules! walk {
+    ($self:expr, $txn:expr, $movement:ident $(, $argument:expr)*) => {
+        match &mut $self.walk {
+            Walk::Read(cursor) => cursor.$movement($($argument),*)?.map(Item::of),
+            Walk::Write(cursor) => cursor.$movement($txn.writer()?, $($argument),*)?.map(Item::of),
+            Walk::None => None,
+        }
+    };
+}
+
+impl State {
+    /// Stands nowhere.
+    pub fn new() -> State {
+        State { walk: Walk::None, outer: Marks::default(), inner: Marks::default() }
+    }
+
+    /// Forgets where it stands.
+    pub fn unset(&mut self) {
+        *self = State::new();
+    }
+
+    /// The same position once more; only of a write transaction's cursor.
+    pub fn copy(&self) -> State {
+        let walk = match &self.walk {
+            Walk::Write(cursor) => Walk::Write(cursor.clone()),
+            Walk::None | Walk::Read(_) => Walk::None,
+        };
+        State { walk, outer: self.outer, inner: self.inner }
+    }
+
+    /// Whether it stands on an entry.
+    pub fn is_on(&self) -> bool {
+        self.outer.set && !self.outer.behind
+    }
+
+    /// Whether it stands anywhere.
+    pub fn is_set(&self) -> bool {
+        self.outer.set
+    }
+
+    /// Whether it stands on a value, of the key that it stands on.
+    pub fn is_on_value(&self) -> bool {
+        self.is_on() && self.inner.set && !self.inner.behind
+    }
+
+    /// Gets an engine's cursor if it has none.
+    #[inline]
+    pub fn prepare(&mut self, txn: &mut Txn, dbi: u32) -> Result {
+        if !matches!(self.walk, Walk::None) {
+            return Ok(());
+        }
+        self.walk = match txn.db(dbi)? {
+            Db::Read(table, _) => Walk::Read(Box::new(table.cursor())),
+            Db::Write(id, _) => {
+                let id = *id;
+                Walk::Write(Box::new(txn.writer()?.cursor(id)?))
+            }
+            _ => Walk::None,
+        };
+        Ok(())
+    }
+
+    /// The engine's cursor of a write transaction.
+    pub fn writing(&mut self) -> Result<&mut WriteCursor> {
+        match &mut self.walk {
+            Walk::Write(cursor) => Ok(cursor),
+            Walk::None | Walk::Read(_) => Err(EINVAL),
+        }
+    }
+
+    /// The entry under the engine's cursor.
+    pub fn item(&mut self, txn: &mut Txn) -> Result<Option<Item>> {
+        Ok(walk!(self, txn, current))
+    }
+
+    /// How many values the key has.
+    pub fn count(&mut self, txn: &mut Txn) -> Result<u64> {
+        match &mut self.walk {
+            Walk::Read(cursor) => Ok(cursor.count()?),
+            Walk::Write(cursor) => Ok(cursor.count(txn.writer()?)?),
+            Walk::None => Err(EINVAL),
+        }
+    }
+
+    /// Makes a movement, and ends what a deletion had left for the step after it.
+    #[inline]
+    pub fn go(
+        &mut self,
+        txn: &mut Txn,
+        kind: Kind,
+        op: Op,
+        key: Option<&[u8]>,
+        value: Option<&[u8]>,
+    ) -> Result<Answer> {
+        let answer = self.movement(txn, kind, op, key, value);
+        self.outer.deleted = false;
+        answer
+    }
+
+    fn movement(
+        &mut self,
+        txn: &mut Txn,
+        kind: Kind,
+        op: Op,
+        key: Option<&[u8]>,
+        value: Option<&[u8]>,
+    ) -> Result<Answer> {
+        match op {
+            Op::Next | Op::NextDup | Op::NextNodup => self.next(txn, kind, op),
+            Op::Prev | Op::PrevDup | Op::PrevNodup => self.prev(txn, kind, op),
+            Op::First => self.first(txn),
+            Op::Last => self.last(txn),
+            Op::GetCurrent => self.current(txn, kind),
+            Op::Set | Op::SetKey | Op::SetRange => self.seek(txn, op, key.ok_or(EINVAL)?),
+            Op::GetBoth | Op::GetBothRange => {
+                let value = value.ok_or(EINVAL)?;
+                if !kind.duplicates {
+                    return Err(INCOMPATIBLE);
+                }
+                self.seek_pair(txn, op == Op::GetBoth, key.ok_or(EINVAL)?, value)
+            }
+            Op::FirstDup | Op::LastDup => self.edge(txn, kind, op == Op::FirstDup),
+            Op::GetMultiple => self.multiple(txn, kind),
+            Op::NextMultiple => self.next_multiple(txn, kind),
+            Op::PrevMultiple => self.prev_multiple(txn, kind),
+        }
+    }
+
+    /// On a key, at a value of it.
+    fn on(&mut self) {
+        let deleted = self.outer.deleted;
+        self.outer = Marks { set: true, deleted, ..Marks::default() };
+        self.inner = Marks { set: true, ..Marks::default() };
+    }
+
+    fn first(&mut self, txn: &mut Txn) -> Result<Answer> {
+        self.inner = Marks::default();
+        let item = walk!(self, txn, first).ok_or(NOTFOUND)?;
+        self.on();
+        Ok(item.into())
+    }
+
+    fn last(&mut self, txn: &mut Txn) -> Result<Answer> {
+        self.inner = Marks::default();
+        let item = walk!(self, txn, last).ok_or(NOTFOUND)?;
+        self.on();
+        (self.outer.eof, self.inner.eof) = (true, true);
+        Ok(item.into())
+    }
+
+    fn next(&mut self, txn: &mut Txn, kind: Kind, op: Op) -> Result<Answer> {
+        if self.outer.deleted && op == Op::NextDup {
+            return Err(NOTFOUND);
+        }
+        if !self.outer.set {
+            return self.first(txn);
+        }
+        if self.outer.eof {
+            if self.is_at_last_key(txn)? {
+                return Err(NOTFOUND);
+            }
+            self.outer.eof = false;
+        }
+        if self.outer.behind {
+            self.outer.eof = true;
+            return Err(NOTFOUND);
+        }
+        if kind.duplicates && op != Op::NextNodup {
+            match self.next_value(txn)? {
+                Some(item) => return Ok(item.into()),
+                None if op == Op::NextDup => return Err(NOTFOUND),
+                None => {}
+            }
+        }
+        let item = if self.outer.deleted { walk!(self, txn, first_duplicate) } else { walk!(self, txn, next_key) };
+        match item {
+            Some(item) => {
+                self.on();
+                self.outer.deleted = false;
+                Ok(item.into())
+            }
+            None => {
+                self.outer.eof = true;
+                Err(NOTFOUND)
+            }
+        }
+    }
+
+    /// Whether no key follows.
+    fn is_at_last_key(&mut self, txn: &mut Txn) -> Result<bool> {
+        if self.outer.behind || !matches!(self.walk, Walk::Write(_)) {
+            return Ok(true);
+        }
+        let Some(here) = self.item(txn)? else { return Ok(true) };
+        if walk!(self, txn, next_key).is_none() {
+            return Ok(true);
+        }
+        // SAFETY: nothing has been changed since `here` was found.
+        let (key, value) = unsafe { (bytes(here.key), bytes(here.value)) };
+        walk!(self, txn, seek_pair_at_or_after, key, value);
+        Ok(false)
+    }
+
+    fn next_value(&mut self, txn: &mut Txn) -> Result<Option<Item>> {
+        if !self.inner.set {
+            if self.count(txn)? < 2 {
+                return Ok(None);
+            }
+            self.inner = Marks { set: true, ..Marks::default() };
+            return Ok(walk!(self, txn, first_duplicate));
+        }
+        if self.inner.behind {
+            self.inner.eof = true;
+            return Ok(None);
+        }
+        if self.inner.deleted && !self.inner.eof {
+            self.inner.deleted = false;
+            return self.item(txn);
+        }
+        let item = walk!(self, txn, next_duplicate);
+        self.inner.eof = item.is_none();
+        Ok(item)
+    }
+
+    fn prev(&mut self, txn: &mut Txn, kind: Kind, op: Op) -> Result<Answer> {
+        if !self.outer.set {
+            let found = self.last(txn);
+            self.outer.eof = false;
+            return found;
+        }
+        if kind.duplicates && !self.outer.behind && op != Op::PrevNodup {
+            match self.prev_value(txn)? {
+                Some(item) => {
+                    self.outer.eof = false;
+                    return Ok(item.into());
+                }
+                None if op == Op::PrevDup => return Err(NOTFOUND),
+                None => {}
+            }
+        }
+        (self.outer.eof, self.outer.deleted) = (false, false);
+        let item = if self.outer.behind { walk!(self, txn, last) } else { walk!(self, txn, prev_key) };
+        let item = item.ok_or(NOTFOUND)?;
+        self.on();
+        self.inner.eof = true;
+        Ok(item.into())
+    }
+
+    fn prev_value(&mut self, txn: &mut Txn) -> Result<Option<Item>> {
+        if !self.inner.set && self.count(txn)? < 2 {
+            return Ok(None);
+        }
+        let from_end = !self.inner.set || self.inner.behind;
+        self.inner = Marks { set: true, ..Marks::default() };
+        Ok(if from_end { walk!(self, txn, last_duplicate) } else { walk!(self, txn, prev_duplicate) })
+    }
+
+    fn current(&mut self, txn: &mut Txn, kind: Kind) -> Result<Answer> {
+        if !self.outer.set {
+            return Err(EINVAL);
+        }
+        if self.outer.behind {
+            return Err(NOTFOUND);
+        }
+        let item = self.item(txn)?.ok_or(NOTFOUND)?;
+        if kind.duplicates && !self.has_value(txn)? {
+            self.inner.deleted = false;
+            return Err(self.no_value());
+        }
+        self.inner.deleted = false;
+        Ok(item.into())
+    }
+
+    /// A search for a key that is not there has put the cursor where the key would be.
+    fn settle(&mut self, txn: &mut Txn, key: &[u8]) -> Result {
+        let next = walk!(self, txn, seek_at_or_after, key);
+        let is_empty = next.is_none() && walk!(self, txn, last).is_none();
+        self.inner.set = false;
+        if !is_empty {
+            self.outer = Marks { set: true, behind: next.is_none(), ..self.outer };
+            self.outer.eof = false;
+        }
+        Ok(())
+    }
+
+    fn seek(&mut self, txn: &mut Txn, op: Op, key: &[u8]) -> Result<Answer> {
+        if key.is_empty() {
+            return Err(BAD_VALSIZE);
+        }
+        self.inner = Marks::default();
+        let found =
+            if op == Op::SetRange { walk!(self, txn, seek_at_or_after, key) } else { walk!(self, txn, seek, key) };
+        let Some(item) = found else {
+            self.settle(txn, key)?;
+            return Err(NOTFOUND);
+        };
+        self.on();
+        Ok(Answer { key: (op != Op::Set).then_some(item.key), value: Some(item.value) })
+    }
+
+    fn seek_pair(&mut self, txn: &mut Txn, exact: bool, key: &[u8], value: &[u8]) -> Result<Answer> {
+        if key.is_empty() {
+            return Err(BAD_VALSIZE);
+        }
+        self.inner = Marks::default();
+        if walk!(self, txn, seek, key).is_none() {
+            self.settle(txn, key)?;
+            return Err(NOTFOUND);
+        }
+        self.on();
+        if self.count(txn)? < 2 {
+            let found = if exact {
+                walk!(self, txn, seek_pair, key, value)
+            } else {
+                walk!(self, txn, seek_pair_at_or_after, key, value)
+            };
+            if let Some(item) = found {
+                return Ok(Answer { key: None, value: Some(item.value) });
+            }
+            self.inner.set = false;
+            walk!(self, txn, seek, key);
+            return Err(NOTFOUND);
+        }
+        if value.is_empty() && exact {
+            self.inner.set = false;
+            return Err(BAD_VALSIZE);
+        }
+        let near = walk!(self, txn, seek_pair_at_or_after, key, value);
+        let Some(item) = near else {
+            walk!(self, txn, seek, key);
+            walk!(self, txn, last_duplicate);
+            self.inner.behind = true;
+            return Err(NOTFOUND);
+        };
+        if exact && walk!(self, txn, seek_pair, key, value).is_none() {
+            walk!(self, txn, seek_pair_at_or_after, key, value);
+            return Err(NOTFOUND);
+        }
+        Ok(Answer { key: None, value: Some(item.value) })
+    }
+
+    fn edge(&mut self, txn: &mut Txn, kind: Kind, first: bool) -> Result<Answer> {
+        if !self.outer.set {
+            return Err(EINVAL);
+        }
+        if !kind.duplicates {
+            return Err(INCOMPATIBLE);
+        }
+        if self.outer.behind {
+            return Err(NOTFOUND);
+        }
+        self.outer.eof = false;
+        if self.count(txn)? < 2 {
+            self.inner = Marks { set: true, ..Marks::default() };
+            return Ok(self.item(txn)?.ok_or(NOTFOUND)?.into());
+        }
+        if !self.inner.set {
+            return Err(EINVAL);
+        }
+        let item = if first { walk!(self, txn, first_duplicate) } else { walk!(self, txn, last_duplicate) };
+        self.inner = Marks { set: true, eof: !first, ..Marks::default() };
+        Ok(Answer { key: None, value: Some(item.ok_or(NOTFOUND)?.value) })
+    }
+
+    fn multiple(&mut self, txn: &mut Txn, kind: Kind) -> Result<Answer> {
+        if !self.outer.set {
+            return Err(EINVAL);
+        }
+        if !kind.fixed {
+            return Err(INCOMPATIBLE);
+        }
+        if !self.is_on_value() || self.inner.eof {
+            return Ok(Answer::default());
+        }
+        let values = walk!(self, txn, whole_multiple).ok_or(NOTFOUND)?;
+        Ok(Answer { key: None, value: Some(values.value) })
+    }
+
+    fn next_multiple(&mut self, txn: &mut Txn, kind: Kind) -> Result<Answer> {
+        if !kind.fixed {
+            return Err(INCOMPATIBLE);
+        }
+        let step = self.next(txn, kind, Op::NextDup)?;
+        // It was nowhere, and the first key has one value.
+        if self.count(txn)? < 2 {
+            return Err(NOTFOUND);
+        }
+        let values = walk!(self, txn, whole_multiple).ok_or(NOTFOUND)?;
+        Ok(Answer { key: step.key, value: Some(values.value) })
+    }
+
+    fn prev_multiple(&mut self, txn: &mut Txn, kind: Kind) -> Result<Answer> {
+        if !kind.fixed {
+            return Err(INCOMPATIBLE);
+        }
+        let key = if self.outer.set { None } else { self.last(txn)?.key };
+        if !self.is_on_value() {
+            return Err(NOTFOUND);
+        }
+        let values = walk!(self, txn, prev_multiple).ok_or(NOTFOUND)?;
+        Ok(Answer { key, value: Some(values.value) })
+    }
+
+    /// What `mdb_cursor_count` answers.
+    pub fn duplicates(&mut self, txn: &mut Txn) -> Result<u64> {
+        if !self.outer.set {
+            return Err(EINVAL);
+        }
+        if self.outer.behind {
+            return Err(NOTFOUND);
+        }
+        self.outer.eof = false;
+        let count = self.count(txn)?;
+        if count > 1 && !self.inner.set { Err(EINVAL) } else { Ok(count) }
+    }
+
+    /// Stands on an entry that has just been stored, or found to be there.
+    pub fn stand_on(&mut self, key: &[u8], value: &[u8]) -> Result {
+        self.writing()?.stand_on(key, value);
+        self.outer = Marks::default();
+        self.on();
+        Ok(())
+    }
+
+    /// Stands on a key that was found to be there already.
+    pub fn stand_on_key(&mut self, txn: &mut Txn, key: &[u8]) -> Result {
+        walk!(self, txn, seek, key);
+        self.outer = Marks::default();
+        self.on();
+        Ok(())
+    }
+
+    /// Stands where an entry could not be stored: at the end of all, at the end of the key's values, or on the pair.
+    pub fn stand_where_refused(&mut self, txn: &mut Txn, (key, value): (&[u8], &[u8]), how: u32) -> Result {
+        self.outer = Marks::default();
+        if how & put::APPEND != 0 {
+            walk!(self, txn, last);
+        } else if how & put::APPENDDUP != 0 {
+            walk!(self, txn, seek, key);
+            walk!(self, txn, last_duplicate);
+        } else {
+            walk!(self, txn, seek_pair, key, value);
+        }
+        self.on();
+        Ok(())
+    }
+
+    /// Whether there is a value under the cursor, which is on a key. A key with one value has one, unless the cursor
+    /// was left behind that when others were deleted.
+    pub fn has_value(&mut self, txn: &mut Txn) -> Result<bool> {
+        Ok(if self.inner.set { !self.inner.behind } else { self.count(txn)? < 2 })
+    }
+
+    /// Why there is no value under the cursor although its key has several.
+    pub fn no_value(&self) -> Code {
+        if self.inner.set { NOTFOUND } else { EINVAL }
+    }
+
+    /// Ends what a deletion had left for the step after it.
+    pub fn settle_deletion(&mut self) {
+        self.outer.deleted = false;
+    }
+
+    /// The key that it stood on is gone: it is on the next one, or behind the last. `own`: it has deleted it itself.
+    pub fn key_is_gone(&mut self, txn: &mut Txn, own: bool) -> Result {
+        // The engine's cursor is in the gap where the key was.
+        let next = walk!(self, txn, next_key);
+        let is_empty = next.is_none() && walk!(self, txn, last).is_none();
+        self.inner = Marks::default();
+        if is_empty {
+            let deleted = !own || self.outer.deleted;
+            self.outer = Marks { deleted, ..Marks::default() };
+        } else if next.is_none() {
+            self.outer = Marks { set: true, eof: true, deleted: true, behind: true };
+        } else {
+            self.outer = Marks { set: true, deleted: true, ..Marks::default() };
+            let deleted = self.count(txn)? > 1;
+            self.inner = Marks { set: true, deleted, ..Marks::default() };
+        }
+        Ok(())
+    }
+
+    /// Nothing is left in the table: it stands nowhere.
+    pub fn table_is_empty(&mut self) {
+        self.outer = Marks { set: false, behind: false, ..self.outer };
+        self.inner = Marks::default();
+    }
+
+    /// The value that it stood on is gone, its key has others: it is on the next value, or behind the last.
+    pub fn value_is_gone(&mut self, txn: &mut Txn) -> Result {
+        let next = walk!(self, txn, next_duplicate);
+        self.inner = Marks { set: true, deleted: true, ..Marks::default() };
+        if next.is_none() {
+            walk!(self, txn, prev_duplicate);
+            (self.inner.eof, self.inner.behind) = (true, true);
+        }
+        Ok(())
+    }
+}
+
+/// What a table's flags mean for movements.
+#[derive(Clone, Copy)]
+pub struct Kind {
+    pub duplicates: bool,
+    pub fixed: bool,
+}
+
+/// The bytes behind a value.
+///
+/// # Safety
+/// They are there, and stay as long as the answer is used.
+unsafe fn bytes<'b>(value: MdbVal) -> &'b [u8] {
+    // SAFETY: promised by the caller.
+    unsafe { std::slice::from_raw_parts(value.mv_data.cast_const().cast(), value.mv_size) }
+}

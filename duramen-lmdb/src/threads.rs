@@ -1,0 +1,162 @@
+//! Who may read: one transaction for each thread (unless the environment is without that rule), and as many readers
+//! as were asked for.
+//!
+//! Owns: the key of thread-local storage, one mark for each thread. The engine itself needs neither rule.
+//!
+//! # Safety
+//! A mark belongs to the environment and is freed only after the key is gone; a thread's value is such a mark, or null.
+//! The destructor that a thread runs at its end touches nothing but the mark.
+#![allow(unsafe_code)]
+
+use std::ffi::c_void;
+use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
+use std::sync::{Mutex, PoisonError};
+
+use crate::errors::{BAD_RSLOT, READERS_FULL, Result, TLS_FULL};
+
+/// A thread's mark.
+#[derive(Default)]
+pub struct Mark {
+    /// A thread has it.
+    taken: AtomicBool,
+    /// The thread has a transaction.
+    busy: AtomicBool,
+}
+
+/// See the module's head.
+pub struct Readers {
+    key: Option<libc::pthread_key_t>,
+    /// Boxed: threads hold pointers to them.
+    #[allow(clippy::vec_box, reason = "threads hold pointers to the marks, which must not move")]
+    marks: Mutex<Vec<Box<Mark>>>,
+    /// Transactions that have no mark; those of them that are reset.
+    loose: AtomicU32,
+    resting: AtomicU32,
+    peak: AtomicU32,
+    max: u32,
+}
+
+/// What a transaction holds while it may read.
+#[derive(Clone, Copy)]
+pub enum Place {
+    Marked(*const Mark),
+    Loose,
+}
+
+unsafe extern "C" fn thread_ended(mark: *mut c_void) {
+    // SAFETY: see the module's head; the key's values are marks.
+    let mark = unsafe { &*mark.cast_const().cast::<Mark>() };
+    mark.busy.store(false, Ordering::Release);
+    mark.taken.store(false, Ordering::Release);
+}
+
+impl Readers {
+    /// Readers of one environment.
+    pub fn new(by_thread: bool, max: u32) -> Result<Readers> {
+        let mut key = 0;
+        // SAFETY: the destructor is a function of this library, which outlives the key.
+        if by_thread && unsafe { libc::pthread_key_create(&mut key, Some(thread_ended)) } != 0 {
+            return Err(TLS_FULL);
+        }
+        let (loose, resting, peak) = (AtomicU32::new(0), AtomicU32::new(0), AtomicU32::new(0));
+        Ok(Readers { key: by_thread.then_some(key), marks: Mutex::default(), loose, resting, peak, max })
+    }
+
+    /// A place for a transaction of this thread.
+    pub fn enter(&self) -> Result<Place> {
+        let Some(key) = self.key else {
+            let before = self.loose.fetch_add(1, Ordering::Relaxed);
+            if before >= self.max {
+                self.loose.fetch_sub(1, Ordering::Relaxed);
+                return Err(READERS_FULL);
+            }
+            self.peak.fetch_max(before + 1, Ordering::Relaxed);
+            return Ok(Place::Loose);
+        };
+        // SAFETY: the key lives as long as `self`.
+        let mut mark = unsafe { libc::pthread_getspecific(key) }.cast_const().cast::<Mark>();
+        if mark.is_null() {
+            mark = self.new_mark()?;
+            // SAFETY: as above; the value is a mark of this environment.
+            if unsafe { libc::pthread_setspecific(key, mark.cast()) } != 0 {
+                return Err(READERS_FULL);
+            }
+        }
+        // SAFETY: see the module's head.
+        if unsafe { &*mark }.busy.swap(true, Ordering::AcqRel) {
+            return Err(BAD_RSLOT);
+        }
+        Ok(Place::Marked(mark))
+    }
+
+    fn new_mark(&self) -> Result<*const Mark> {
+        let mut marks = self.marks.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(mark) = marks.iter().find(|mark| !mark.taken.swap(true, Ordering::AcqRel)) {
+            return Ok(&raw const **mark);
+        }
+        if marks.len() as u32 >= self.max {
+            return Err(READERS_FULL);
+        }
+        marks.push(Box::new(Mark { taken: AtomicBool::new(true), busy: AtomicBool::new(false) }));
+        self.peak.fetch_max(marks.len() as u32, Ordering::Relaxed);
+        Ok(&raw const **marks.last().expect("just pushed"))
+    }
+
+    /// Takes again, without waiting for another thread to come, the place of a transaction that was reset.
+    pub fn enter_again(&self, place: Place) -> Result<Place> {
+        match place {
+            Place::Loose => {
+                self.resting.fetch_sub(1, Ordering::Relaxed);
+                Ok(Place::Loose)
+            }
+            Place::Marked(_) => self.enter(),
+        }
+    }
+
+    /// The transaction is reset: its thread may begin another.
+    pub fn rest(&self, place: Place) {
+        match place {
+            Place::Loose => drop(self.resting.fetch_add(1, Ordering::Relaxed)),
+            Place::Marked(mark) => free(mark),
+        }
+    }
+
+    /// The transaction has ended.
+    pub fn leave(&self, place: Place, resting: bool) {
+        match place {
+            Place::Loose => {
+                self.loose.fetch_sub(1, Ordering::Relaxed);
+                self.resting.fetch_sub(u32::from(resting), Ordering::Relaxed);
+            }
+            // A mark that rests may be another transaction's by now.
+            Place::Marked(_) if resting => {}
+            Place::Marked(mark) => free(mark),
+        }
+    }
+
+    /// How many readers there were at most.
+    pub fn peak(&self) -> u32 {
+        self.peak.load(Ordering::Relaxed)
+    }
+
+    /// How many places no transaction is in, although a thread keeps them.
+    pub fn idle(&self) -> usize {
+        let marks = self.marks.lock().unwrap_or_else(PoisonError::into_inner);
+        let idle = |mark: &&Mark| mark.taken.load(Ordering::Relaxed) && !mark.busy.load(Ordering::Relaxed);
+        marks.iter().map(Box::as_ref).filter(idle).count() + self.resting.load(Ordering::Relaxed) as usize
+    }
+}
+
+fn free(mark: *const Mark) {
+    // SAFETY: see the module's head.
+    unsafe { &*mark }.busy.store(false, Ordering::Release);
+}
+
+impl Drop for Readers {
+    fn drop(&mut self) {
+        if let Some(key) = self.key {
+            // SAFETY: the key is this environment's own; its destructor runs for no thread after this.
+            unsafe { libc::pthread_key_delete(key) };
+        }
+    }
+}

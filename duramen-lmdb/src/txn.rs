@@ -1,0 +1,586 @@
+//! Transactions: beginning, ending, resetting, nesting; the tables that one has looked up.
+//!
+//! Owns: what a transaction pointer points at, its list of cursors. Must not know: entries, movements.
+//!
+//! A write transaction and its children are one transaction of the engine with nesting levels; the outermost holds it.
+//!
+//! # Safety
+//! A transaction is a box that never moves: tables and cursors of a read transaction refer to the snapshot in it, and
+//! are dropped before it is. It is freed by `commit` or `abort`. One thread at a time uses it, and what is nested in
+//! it. Its environment outlives it. Cursors are boxes too; each is in the list of its transaction, and leaves it, or is
+//! told, before either goes.
+#![allow(unsafe_code)]
+
+use std::ffi::c_uint;
+use std::ptr;
+use std::sync::atomic::Ordering;
+
+use duramen::{Snapshot, Table, TableId, WriteTxn};
+
+use crate::abi::{MAIN_DBI, db, env as flag};
+use crate::cursor::{Cursor, State};
+use crate::dbs::{self, Slot};
+use crate::env::{self, Env, Open};
+use crate::errors::{BAD_TXN, EACCES, EINVAL, INCOMPATIBLE, NOTFOUND, Result};
+use crate::mapsize::Budget;
+use crate::threads::Place;
+
+/// Bits of a transaction's flags: those of `mdb_txn_begin`, and
+const FINISHED: u32 = 0x01;
+/// an operation failed, the transaction can only be aborted;
+const FAILED: u32 = 0x02;
+/// a child is active.
+const HAS_CHILD: u32 = 0x10;
+const BLOCKED: u32 = FINISHED | FAILED | HAS_CHILD;
+const BEGIN_FLAGS: u32 = flag::NOSYNC | flag::NOMETASYNC | flag::RDONLY;
+
+/// A table that the transaction has looked up.
+pub(crate) enum Db {
+    /// Not looked up yet.
+    Unseen,
+    /// Not this transaction's to use.
+    Invalid,
+    /// Open by its handle, but not there (any more).
+    Missing(u32),
+    Read(Box<Table<'static>>, u32),
+    Write(TableId, u32),
+}
+
+/// See the module's head.
+pub struct Txn {
+    env: *const Env,
+    parent: *mut Txn,
+    child: *mut Txn,
+    flags: u32,
+    /// Moment of the handles at which it began.
+    began: u64,
+    dbs: Vec<Db>,
+    /// Handles opened by it.
+    opened: Vec<u32>,
+    pub(crate) cursors: Vec<*mut Cursor>,
+    /// What the cursors of the parent were when this child began.
+    kept: Vec<(*mut Cursor, State)>,
+    place: Option<Place>,
+    snapshot: Option<Snapshot<'static>>,
+    writer: Option<WriteTxn<'static>>,
+    pub(crate) budget: Budget,
+    /// Room for a copy of a value.
+    pub(crate) scratch: Vec<u8>,
+}
+
+/// The transaction behind a pointer.
+///
+/// # Safety
+/// As the module's head says.
+#[inline]
+pub(crate) unsafe fn of<'t>(txn: *mut Txn) -> Result<&'t mut Txn> {
+    // SAFETY: promised by the caller.
+    unsafe { txn.as_mut() }.ok_or(EINVAL)
+}
+
+impl Txn {
+    fn new(env: &Env, parent: *mut Txn, flags: u32) -> Txn {
+        Txn {
+            env,
+            parent,
+            child: ptr::null_mut(),
+            flags,
+            began: 0,
+            dbs: Vec::new(),
+            opened: Vec::new(),
+            cursors: Vec::new(),
+            kept: Vec::new(),
+            place: None,
+            snapshot: None,
+            writer: None,
+            budget: Budget::default(),
+            scratch: Vec::new(),
+        }
+    }
+
+    pub(crate) fn env(&self) -> &'static Env {
+        // SAFETY: see the module's head; the environment outlives the transaction.
+        unsafe { &*self.env }
+    }
+
+    /// Tells it from others.
+    pub(crate) fn id(&self) -> usize {
+        ptr::from_ref(self).addr()
+    }
+
+    pub(crate) fn began(&self) -> u64 {
+        self.began
+    }
+
+    /// Whether the transaction of this id is this one, or one that it is nested in.
+    pub(crate) fn descends_from(&self, id: usize) -> bool {
+        // SAFETY: see the module's head; parents outlive their children.
+        self.id() == id || unsafe { self.parent.as_ref() }.is_some_and(|parent| parent.descends_from(id))
+    }
+
+    #[inline]
+    pub(crate) fn is_reader(&self) -> bool {
+        self.flags & flag::RDONLY != 0
+    }
+
+    /// Refuses a transaction that cannot work now.
+    #[inline]
+    pub(crate) fn check(&self) -> Result {
+        if self.flags & BLOCKED == 0 { Ok(()) } else { Err(BAD_TXN) }
+    }
+
+    /// Refuses a transaction that cannot write now.
+    #[inline]
+    pub(crate) fn check_writer(&self) -> Result {
+        if self.is_reader() { Err(EACCES) } else { self.check() }
+    }
+
+    /// The engine's transaction.
+    #[inline]
+    pub(crate) fn writer(&mut self) -> Result<&mut WriteTxn<'static>> {
+        let mut txn = self;
+        while !txn.parent.is_null() {
+            // SAFETY: see the module's head; parents outlive their children, which are used in their stead.
+            txn = unsafe { &mut *txn.parent };
+        }
+        txn.writer.as_mut().ok_or(BAD_TXN)
+    }
+
+    pub(crate) fn snapshot(&self) -> Result<&Snapshot<'static>> {
+        self.snapshot.as_ref().ok_or(BAD_TXN)
+    }
+
+    /// An error after which the transaction can only be aborted makes it so.
+    pub(crate) fn judge<T>(&mut self, result: Result<T>) -> Result<T> {
+        if let Err(crate::errors::MAP_FULL | BAD_TXN) = result {
+            self.flags |= FAILED;
+        }
+        result
+    }
+
+    /// Whether `more` pages and what has been changed fit into the map.
+    #[inline]
+    pub(crate) fn check_room(&mut self, more: u64) -> Result {
+        let env = self.env();
+        let mut txn = self;
+        while !txn.parent.is_null() {
+            // SAFETY: as in `writer`.
+            txn = unsafe { &mut *txn.parent };
+        }
+        let writer = txn.writer.as_mut().ok_or(BAD_TXN)?;
+        env.limit.check_room(writer, &mut txn.budget, more)
+    }
+
+    /// A table by its handle, looked up if need be.
+    #[inline]
+    pub(crate) fn db(&mut self, dbi: u32) -> Result<&Db> {
+        let at = dbi as usize;
+        if self.dbs.get(at).is_none_or(|db| matches!(db, Db::Unseen)) {
+            self.look_up(dbi)?;
+        }
+        match &self.dbs[at] {
+            Db::Invalid | Db::Unseen => Err(EINVAL),
+            db => Ok(db),
+        }
+    }
+
+    /// Flags of a table by its handle.
+    pub(crate) fn db_flags(&mut self, dbi: u32) -> Result<u32> {
+        match self.db(dbi)? {
+            Db::Read(_, flags) | Db::Write(_, flags) | Db::Missing(flags) => Ok(*flags),
+            Db::Invalid | Db::Unseen => Err(EINVAL),
+        }
+    }
+
+    /// A table for writing.
+    #[inline]
+    pub(crate) fn table(&mut self, dbi: u32) -> Result<(TableId, u32)> {
+        match self.db(dbi)? {
+            Db::Write(id, flags) => Ok((*id, *flags)),
+            Db::Missing(_) => Err(NOTFOUND),
+            _ => Err(EINVAL),
+        }
+    }
+
+    /// Notes what a handle was found to be.
+    pub(crate) fn remember(&mut self, dbi: u32, db: Db) {
+        let at = dbi as usize;
+        if self.dbs.len() <= at {
+            self.dbs.resize_with(at + 1, || Db::Unseen);
+        }
+        self.dbs[at] = db;
+    }
+
+    #[cold]
+    fn look_up(&mut self, dbi: u32) -> Result {
+        let env = self.env();
+        let found = match env.dbs.find(self, dbi) {
+            None => Db::Invalid,
+            Some(_) if self.flags & FINISHED != 0 => return Err(EINVAL),
+            Some(_) if self.flags & BLOCKED != 0 => return Err(BAD_TXN),
+            Some(slot) if self.is_reader() => self.find_to_read(dbi, &slot)?,
+            Some(slot) => self.find_to_write(dbi, &slot)?,
+        };
+        self.remember(dbi, found);
+        Ok(())
+    }
+
+    fn find_to_read(&self, dbi: u32, slot: &Slot) -> Result<Db> {
+        // SAFETY: the snapshot is in a box that does not move, and tables are dropped before it changes or goes.
+        let snapshot: &'static Snapshot<'static> = unsafe { &*ptr::from_ref(self.snapshot()?) };
+        if dbi as usize == MAIN_DBI {
+            let options = dbs::options_as_made(&snapshot.main_stats(), slot);
+            let table = snapshot.main_table_with(&options)?;
+            let flags = dbs::flags_of(&table.stats()) | if table.is_empty() { slot.flags } else { 0 };
+            return Ok(Db::Read(Box::new(table), flags));
+        }
+        let name = slot.name.as_deref().unwrap_or_default();
+        let Some(stats) = snapshot.table_stats(name)? else { return Ok(Db::Missing(slot.flags)) };
+        if dbs::flags_of(&stats) != slot.flags {
+            return Err(INCOMPATIBLE);
+        }
+        let options = dbs::options_as_made(&stats, slot);
+        let table = snapshot.find_table(name, Some(&options))?;
+        Ok(table.map_or(Db::Missing(slot.flags), |table| Db::Read(Box::new(table), slot.flags)))
+    }
+
+    fn find_to_write(&mut self, dbi: u32, slot: &Slot) -> Result<Db> {
+        let writer = self.writer()?;
+        if dbi as usize == MAIN_DBI {
+            let stats = writer.main_stats();
+            let wanted = Slot { flags: slot.flags | dbs::flags_of(&stats), ..slot.clone() };
+            let differs = wanted.flags != dbs::flags_of(&stats) || dbs::wants_other_order(&stats, slot);
+            if differs && stats.entries == 0 {
+                writer.set_main_options(&dbs::options_to_make(&wanted))?;
+            } else {
+                writer.set_main_options(&dbs::options_as_made(&stats, slot))?;
+            }
+            let flags = dbs::flags_of(&writer.main_stats());
+            return Ok(Db::Write(writer.main_table(), flags));
+        }
+        let name = slot.name.as_deref().unwrap_or_default();
+        let Some(stats) = writer.table_stats(name)? else { return Ok(Db::Missing(slot.flags)) };
+        if dbs::flags_of(&stats) != slot.flags {
+            return Err(INCOMPATIBLE);
+        }
+        if stats.entries == 0 && dbs::wants_other_order(&stats, slot) {
+            writer.drop_table(name)?;
+            let id = writer.open_table(name, Some(&dbs::options_to_make(slot)))?;
+            writer.enter_tables()?;
+            return Ok(Db::Write(id, slot.flags));
+        }
+        let id = writer.find_table(name, Some(&dbs::options_as_made(&stats, slot)))?;
+        Ok(id.map_or(Db::Missing(slot.flags), |id| Db::Write(id, slot.flags)))
+    }
+
+    /// The main table has been emptied: no handle's table is there any more.
+    pub(crate) fn forget_named(&mut self) {
+        self.dbs.truncate(MAIN_DBI + 1);
+    }
+
+    /// A handle opened by this transaction.
+    pub(crate) fn opened(&mut self, dbi: u32) {
+        self.opened.push(dbi);
+        self.remember(dbi, Db::Unseen);
+    }
+
+    /// The cursors on a table, of this transaction and of those that it is nested in.
+    pub(crate) fn cursors_on(&self, dbi: u32) -> impl Iterator<Item = *mut Cursor> + '_ {
+        // SAFETY: see the module's head: what is in the list is alive.
+        self.cursors.iter().copied().filter(move |&cursor| unsafe { &*cursor }.dbi == dbi)
+    }
+
+    fn begin_reading(&mut self) -> Result {
+        let env = self.env();
+        let open = env.opened()?;
+        let place = match self.place {
+            None => open.readers.enter()?,
+            Some(place) => open.readers.enter_again(place)?,
+        };
+        match read(env, open) {
+            Ok(snapshot) => self.snapshot = Some(snapshot),
+            Err(error) => {
+                match self.place {
+                    None => open.readers.leave(place, false),
+                    Some(_) => open.readers.rest(place),
+                }
+                return Err(error);
+            }
+        }
+        self.place = Some(place);
+        self.began = env.dbs.now();
+        Ok(())
+    }
+
+    fn begin_writing(&mut self) -> Result {
+        let env = self.env();
+        let writer = env.opened()?.db.begin_write()?;
+        env.limit.check_write(&writer)?;
+        self.writer = Some(writer);
+        self.began = env.dbs.now();
+        env.writing.store(self.id(), Ordering::Release);
+        Ok(())
+    }
+
+    fn begin_nested(&mut self) -> Result {
+        // SAFETY: see the module's head.
+        let parent = unsafe { &mut *self.parent };
+        parent.writer()?.begin_nested()?;
+        self.began = parent.began;
+        self.dbs = parent.dbs.iter().map(copy_of).collect();
+        for &cursor in &parent.cursors {
+            // SAFETY: see the module's head: what is in the list is alive.
+            let held = unsafe { &mut *cursor };
+            self.kept.push((cursor, held.state.copy()));
+            held.txn = self;
+        }
+        self.cursors.clone_from(&parent.cursors);
+        parent.flags |= HAS_CHILD;
+        parent.child = self;
+        Ok(())
+    }
+
+    /// A cursor has been closed.
+    pub(crate) fn remove(&mut self, cursor: *mut Cursor) {
+        self.cursors.retain(|&other| other != cursor);
+        self.kept.retain(|(other, _)| *other != cursor);
+        // SAFETY: see the module's head.
+        if let Some(parent) = unsafe { self.parent.as_mut() } {
+            parent.remove(cursor);
+        }
+    }
+
+    /// Lets go of everything that refers to the snapshot.
+    fn release(&mut self) {
+        for &cursor in &self.cursors {
+            // SAFETY: see the module's head: what is in the list is alive.
+            unsafe { &mut *cursor }.state.unset();
+        }
+        self.dbs.clear();
+        self.snapshot = None;
+    }
+
+    fn end_reading(&mut self) {
+        self.release();
+        for cursor in self.cursors.drain(..) {
+            // SAFETY: as above.
+            unsafe { &mut *cursor }.txn = ptr::null_mut();
+        }
+        if let (Some(place), Ok(open)) = (self.place.take(), self.env().opened()) {
+            open.readers.leave(place, self.flags & FINISHED != 0);
+        }
+    }
+
+    /// Ends the cursors of a write transaction: those of a child only, if it is one.
+    fn end_cursors(&mut self, keep: bool) {
+        let kept = std::mem::take(&mut self.kept);
+        for cursor in std::mem::take(&mut self.cursors) {
+            if kept.iter().any(|(other, _)| *other == cursor) {
+                continue;
+            }
+            // SAFETY: see the module's head: what is in the list is alive.
+            let ended = unsafe { &mut *cursor };
+            ended.txn = ptr::null_mut();
+            ended.state.unset();
+            self.env().adopt(cursor);
+        }
+        for (cursor, before) in kept {
+            // SAFETY: as above.
+            let cursor = unsafe { &mut *cursor };
+            cursor.txn = self.parent;
+            if !keep {
+                cursor.state = before;
+            }
+        }
+    }
+
+    fn commit_writing(&mut self) -> Result {
+        let env = self.env();
+        let more = self.flags;
+        self.writer()?.enter_tables()?;
+        self.check_room(0)?;
+        let mut writer = self.writer.take().ok_or(BAD_TXN)?;
+        writer.set_durability(env.durability(more));
+        let number = env.limit.to_store(&writer);
+        writer.set_user_number(number);
+        writer.commit()?;
+        Ok(())
+    }
+
+    fn end_writing(&mut self) {
+        self.writer = None;
+        let _ = self.env().writing.compare_exchange(self.id(), 0, Ordering::AcqRel, Ordering::Relaxed);
+    }
+
+    fn end_nested(&mut self, keep: bool) -> Result {
+        // SAFETY: see the module's head.
+        let parent = unsafe { &mut *self.parent };
+        parent.flags &= !HAS_CHILD;
+        parent.child = ptr::null_mut();
+        let ended = if keep { parent.writer()?.commit_nested() } else { parent.writer()?.abort_nested() };
+        if keep && ended.is_ok() {
+            parent.dbs = std::mem::take(&mut self.dbs);
+        }
+        Ok(ended?)
+    }
+
+    /// Ends it, in whatever state it is.
+    fn end(&mut self, keep: bool) -> Result {
+        let env = self.env();
+        if self.is_reader() {
+            self.end_reading();
+            self.end_handles(env, keep);
+            return Ok(());
+        }
+        let keep_it = keep && self.flags & FAILED == 0;
+        let result = match (keep_it, self.parent.is_null()) {
+            (true, true) => self.commit_writing(),
+            (_, false) => self.end_nested(keep_it),
+            (false, true) => Ok(()),
+        };
+        let kept = keep_it && result.is_ok();
+        self.end_cursors(kept);
+        if self.parent.is_null() {
+            self.end_writing();
+        }
+        self.end_handles(env, kept);
+        if keep && !keep_it { Err(BAD_TXN) } else { result }
+    }
+
+    fn end_handles(&mut self, env: &Env, keep: bool) {
+        let opened = std::mem::take(&mut self.opened);
+        if opened.is_empty() {
+            return;
+        }
+        if !keep {
+            return opened.iter().for_each(|&dbi| env.dbs.close(dbi));
+        }
+        // SAFETY: see the module's head.
+        let parent = unsafe { self.parent.as_mut() };
+        env.dbs.publish(&opened, parent.as_deref());
+        if let Some(parent) = parent {
+            parent.opened.extend(opened);
+        }
+    }
+}
+
+fn read(env: &Env, open: &'static Open) -> Result<Snapshot<'static>> {
+    let snapshot = open.db.read()?;
+    env.limit.check_read(&open.db, &snapshot)?;
+    Ok(snapshot)
+}
+
+fn copy_of(db: &Db) -> Db {
+    match db {
+        Db::Write(id, flags) => Db::Write(*id, *flags),
+        Db::Missing(_) | Db::Read(..) | Db::Unseen | Db::Invalid => Db::Unseen,
+    }
+}
+
+pub(crate) unsafe fn begin(env: *mut Env, parent: *mut Txn, flags: c_uint, out: *mut *mut Txn) -> Result {
+    // SAFETY: see the module's head; `out` is a place for a pointer.
+    let (env, out) = unsafe { (env::of(env)?, out.as_mut().ok_or(EINVAL)?) };
+    let flags = flags & BEGIN_FLAGS;
+    if env.flags() & flag::RDONLY & !flags != 0 {
+        return Err(EACCES);
+    }
+    // SAFETY: see the module's head.
+    if let Some(parent) = unsafe { parent.as_ref() } {
+        if parent.is_reader() {
+            return Err(EINVAL);
+        }
+        if (flags & flag::RDONLY) | (env.flags() & flag::WRITEMAP) | (parent.flags & BLOCKED) != 0 {
+            return Err(BAD_TXN);
+        }
+    }
+    let inherited = unsafe { parent.as_ref() }.map_or(0, |parent| parent.flags & BEGIN_FLAGS);
+    let mut txn = Box::new(Txn::new(env, parent, flags | inherited));
+    match (parent.is_null(), flags & flag::RDONLY != 0) {
+        (true, true) => txn.begin_reading()?,
+        (true, false) => txn.begin_writing()?,
+        (false, _) => txn.begin_nested()?,
+    }
+    *out = Box::into_raw(txn);
+    Ok(())
+}
+
+/// Ends a transaction and frees it; its children first.
+unsafe fn end(txn: *mut Txn, keep: bool) -> Result {
+    // SAFETY: see the module's head.
+    let child = unsafe { of(txn)? }.child;
+    let children = if child.is_null() { Ok(()) } else { unsafe { end(child, keep) } };
+    // SAFETY: it came from a box, and the program uses it no more.
+    let mut txn = unsafe { Box::from_raw(txn) };
+    let result = txn.end(keep && children.is_ok());
+    children.and(result)
+}
+
+pub(crate) unsafe fn commit(txn: *mut Txn) -> Result {
+    // SAFETY: see the module's head.
+    let finished = unsafe { of(txn)? }.flags & FINISHED != 0;
+    // SAFETY: as above.
+    let result = unsafe { end(txn, !finished) };
+    if finished { Err(BAD_TXN) } else { result }
+}
+
+pub(crate) unsafe fn abort(txn: *mut Txn) {
+    // SAFETY: see the module's head.
+    let _: Result = unsafe { end(txn, false) };
+}
+
+pub(crate) unsafe fn reset(txn: *mut Txn) {
+    // SAFETY: see the module's head.
+    let Ok(txn) = (unsafe { of(txn) }) else { return };
+    if !txn.is_reader() || txn.flags & FINISHED != 0 {
+        return;
+    }
+    txn.release();
+    txn.flags |= FINISHED;
+    if let (Some(place), Ok(open)) = (txn.place, txn.env().opened()) {
+        open.readers.rest(place);
+    }
+}
+
+pub(crate) unsafe fn renew(txn: *mut Txn) -> Result {
+    // SAFETY: see the module's head.
+    let txn = unsafe { of(txn)? };
+    if !txn.is_reader() || txn.flags & FINISHED == 0 {
+        return Err(EINVAL);
+    }
+    txn.begin_reading()?;
+    txn.flags &= !FINISHED;
+    Ok(())
+}
+
+pub(crate) unsafe fn txn_env(txn: *mut Txn) -> *mut Env {
+    // SAFETY: see the module's head.
+    unsafe { of(txn) }.map_or(ptr::null_mut(), |txn| txn.env.cast_mut())
+}
+
+pub(crate) unsafe fn txn_id(txn: *mut Txn) -> usize {
+    // SAFETY: see the module's head.
+    let Ok(txn) = (unsafe { of(txn) }) else { return 0 };
+    let number = match txn.is_reader() {
+        true => txn.snapshot().map(Snapshot::txnid),
+        false => txn.writer().map(|writer| writer.txnid()),
+    };
+    number.map_or(0, |number| number.0 as usize)
+}
+
+/// The flags that a transaction was begun with, and what has become of it.
+pub(crate) unsafe fn txn_flags(txn: *mut Txn, out: *mut c_uint) -> Result {
+    // SAFETY: see the module's head; `out` is a place for a number.
+    let (txn, out) = unsafe { (of(txn)?, out.as_mut().ok_or(EINVAL)?) };
+    *out = txn.flags;
+    Ok(())
+}
+
+/// Tables that are new in the program's eyes are entered in the main table at once.
+pub(crate) fn enter(txn: &mut Txn) -> Result {
+    Ok(txn.writer()?.enter_tables()?)
+}
+
+/// Whether a table's flags say that a key may have several values.
+pub(crate) fn has_duplicates(flags: u32) -> bool {
+    flags & db::DUPSORT != 0
+}

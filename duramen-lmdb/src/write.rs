@@ -1,0 +1,469 @@
+//! Storing and deleting entries.
+//!
+//! Owns: what the flags of writing mean, and what becomes of the cursors on the table. Must not know: movements.
+//!
+//! # Safety
+//! Keys and values that come in may lie in memory of the transaction itself, handed out by it before: they are copied
+//! first, because storing moves such memory. Pointers to values are the program's, for one call. The cursors in a
+//! transaction's list are alive; none of them is borrowed while another is changed.
+#![allow(unsafe_code)]
+
+use std::ffi::c_uint;
+
+use duramen::{Put, TableId, TableMut};
+
+use crate::abi::{KEY_BYTES_MAX, MdbVal, VALUE_BYTES_MAX, db, put as flag};
+use crate::cursor::{self, Cursor};
+use crate::errors::{BAD_TXN, BAD_VALSIZE, EINVAL, INCOMPATIBLE, KEYEXIST, NOTFOUND, Result};
+use crate::txn::{self, Txn};
+
+/// Flags that `mdb_put` takes.
+const PUT_FLAGS: u32 = flag::NOOVERWRITE | flag::NODUPDATA | flag::RESERVE | flag::APPEND | flag::APPENDDUP;
+
+/// The bytes that a value of the program's names.
+///
+/// # Safety
+/// They are there, and stay as they are, while the answer is used.
+#[inline]
+pub(crate) unsafe fn bytes<'b>(value: *const MdbVal) -> Result<&'b [u8]> {
+    // SAFETY: promised by the caller.
+    let value = unsafe { value.as_ref() }.ok_or(EINVAL)?;
+    if value.mv_size == 0 {
+        return Ok(&[]);
+    }
+    if value.mv_data.is_null() || value.mv_size > isize::MAX as usize {
+        return Err(BAD_VALSIZE);
+    }
+    // SAFETY: promised by the caller.
+    Ok(unsafe { std::slice::from_raw_parts(value.mv_data.cast_const().cast(), value.mv_size) })
+}
+
+/// A copy of a key, which is never long.
+pub(crate) struct Key {
+    bytes: [u8; KEY_BYTES_MAX],
+    len: usize,
+}
+
+impl Key {
+    /// Copies a key; one that no table can hold is refused.
+    pub(crate) fn new(key: &[u8]) -> Result<Key> {
+        if key.is_empty() || key.len() > KEY_BYTES_MAX {
+            return Err(BAD_VALSIZE);
+        }
+        let mut copy = Key { bytes: [0; KEY_BYTES_MAX], len: key.len() };
+        copy.bytes[..key.len()].copy_from_slice(key);
+        Ok(copy)
+    }
+}
+
+impl std::ops::Deref for Key {
+    type Target = [u8];
+
+    fn deref(&self) -> &[u8] {
+        &self.bytes[..self.len]
+    }
+}
+
+/// What is to be stored.
+enum Value<'v> {
+    Bytes(&'v [u8]),
+    /// Room for so many bytes.
+    Room(usize),
+}
+
+/// What storing did.
+enum Outcome {
+    Stored,
+    /// Room was made at this address.
+    Made(MdbVal),
+    /// The key has this value already.
+    Exists(MdbVal),
+    /// It does not sort behind the last, or the pair is there already.
+    Refused,
+}
+
+/// Refuses values that the table cannot hold.
+fn check_value(flags: u32, bytes: usize) -> Result {
+    let max = if flags & db::DUPSORT != 0 { KEY_BYTES_MAX } else { VALUE_BYTES_MAX };
+    if bytes > max { Err(BAD_VALSIZE) } else { Ok(()) }
+}
+
+fn store(txn: &mut Txn, (id, flags): (TableId, u32), key: &[u8], value: &Value<'_>, how: u32) -> Result<Outcome> {
+    let bytes = match value {
+        Value::Bytes(bytes) => bytes.len(),
+        Value::Room(bytes) => *bytes,
+    };
+    txn.check_room((bytes >> 12) as u64)?;
+    let mut table = txn.writer()?.table_by_id(id)?;
+    let outcome = match value {
+        Value::Bytes(bytes) if flags & db::DUPSORT != 0 => store_duplicate(&mut table, key, bytes, how)?,
+        Value::Bytes(bytes) => store_bytes(&mut table, key, bytes, how)?,
+        Value::Room(_) if flags & db::DUPSORT != 0 => return Err(INCOMPATIBLE),
+        Value::Room(bytes) => make_room(&mut table, key, *bytes, how)?,
+    };
+    txn.check_room(0)?;
+    Ok(outcome)
+}
+
+fn store_bytes(table: &mut TableMut<'_>, key: &[u8], value: &[u8], how: u32) -> Result<Outcome> {
+    if how & flag::APPEND != 0 {
+        return append(table, key, value);
+    }
+    if how & flag::NOOVERWRITE == 0 {
+        table.put(key, value)?;
+        return Ok(Outcome::Stored);
+    }
+    match table.insert(key, value)? {
+        Put::Stored => Ok(Outcome::Stored),
+        Put::Exists => existing(table, key),
+    }
+}
+
+fn append(table: &mut TableMut<'_>, key: &[u8], value: &[u8]) -> Result<Outcome> {
+    match table.append(key, value) {
+        Err(duramen::Error::AppendOrder) => Ok(Outcome::Refused),
+        other => Ok(other.map(|()| Outcome::Stored)?),
+    }
+}
+
+fn existing(table: &TableMut<'_>, key: &[u8]) -> Result<Outcome> {
+    Ok(Outcome::Exists(MdbVal::of(table.get(key)?.ok_or(NOTFOUND)?)))
+}
+
+fn store_duplicate(table: &mut TableMut<'_>, key: &[u8], value: &[u8], how: u32) -> Result<Outcome> {
+    if how & flag::APPEND != 0 {
+        return append(table, key, value);
+    }
+    if how & flag::NOOVERWRITE != 0 {
+        return match table.insert(key, value)? {
+            Put::Stored => Ok(Outcome::Stored),
+            Put::Exists => existing(table, key),
+        };
+    }
+    if how & flag::APPENDDUP != 0 && table.view().cursor().seek_pair_at_or_after(key, value)?.is_some() {
+        return Ok(Outcome::Refused);
+    }
+    match table.put_duplicate(key, value)? {
+        Put::Exists if how & flag::NODUPDATA != 0 => Ok(Outcome::Refused),
+        Put::Exists | Put::Stored => Ok(Outcome::Stored),
+    }
+}
+
+fn make_room(table: &mut TableMut<'_>, key: &[u8], bytes: usize, how: u32) -> Result<Outcome> {
+    if how & flag::APPEND != 0 && table.view().cursor().seek_at_or_after(key)?.is_some() {
+        return Ok(Outcome::Refused);
+    }
+    if how & flag::NOOVERWRITE != 0 && table.get(key)?.is_some() {
+        return existing(table, key);
+    }
+    let room = table.reserve(key, bytes)?;
+    Ok(Outcome::Made(MdbVal { mv_size: bytes, mv_data: room.as_mut_ptr().cast() }))
+}
+
+/// Runs a change with a copy of the value, in memory that the transaction keeps for that.
+fn with_copy<R>(txn: &mut Txn, value: &[u8], change: impl FnOnce(&mut Txn, &[u8]) -> R) -> R {
+    let mut copy = std::mem::take(&mut txn.scratch);
+    copy.clear();
+    copy.extend_from_slice(value);
+    let result = change(txn, &copy);
+    if copy.capacity() <= 1 << 20 {
+        txn.scratch = copy;
+    }
+    result
+}
+
+/// Stores one entry as the program asks for it, and answers where it wants an answer.
+fn put_one(txn: &mut Txn, table: (TableId, u32), key: &[u8], data: &mut MdbVal, how: u32) -> Result<Outcome> {
+    check_value(table.1, data.mv_size)?;
+    let result = if how & flag::RESERVE != 0 {
+        store(txn, table, key, &Value::Room(data.mv_size), how)
+    } else {
+        // SAFETY: see the module's head.
+        let value = unsafe { bytes(data) }?;
+        with_copy(txn, value, |txn, value| store(txn, table, key, &Value::Bytes(value), how))
+    };
+    let outcome = txn.judge(result)?;
+    if let Outcome::Made(answer) | Outcome::Exists(answer) = outcome {
+        *data = answer;
+    }
+    Ok(outcome)
+}
+
+pub(crate) unsafe fn put(txn: *mut Txn, dbi: c_uint, key: *const MdbVal, data: *mut MdbVal, how: c_uint) -> Result {
+    // SAFETY: see the module's head.
+    let (txn, data) = unsafe { (txn::of(txn)?, data.as_mut().ok_or(EINVAL)?) };
+    if key.is_null() || how & !PUT_FLAGS != 0 {
+        return Err(EINVAL);
+    }
+    txn.db(dbi)?;
+    txn.check_writer()?;
+    // SAFETY: as above.
+    let key = Key::new(unsafe { bytes(key)? })?;
+    let table = txn.table(dbi)?;
+    match put_one(txn, table, &key, data, how)? {
+        Outcome::Stored | Outcome::Made(_) => Ok(()),
+        Outcome::Exists(_) | Outcome::Refused => Err(KEYEXIST),
+    }
+}
+
+/// Cursors that stand on what is about to be deleted.
+fn standing_on(
+    txn: &mut Txn,
+    dbi: u32,
+    but: *mut Cursor,
+    (key, value): (&[u8], Option<&[u8]>),
+) -> Result<Vec<*mut Cursor>> {
+    let others: Vec<*mut Cursor> = txn.cursors_on(dbi).filter(|&cursor| cursor != but).collect();
+    let mut found = Vec::new();
+    for cursor in others {
+        // SAFETY: see the module's head.
+        let state = unsafe { &mut (*cursor).state };
+        let concerned = if value.is_some() { state.is_on_value() } else { state.is_on() };
+        let Some(item) = (if concerned { state.item(txn)? } else { None }) else { continue };
+        // SAFETY: nothing has been changed since it was found.
+        let (its_key, its_value) = unsafe { (bytes(&item.key)?, bytes(&item.value)?) };
+        if its_key == key && value.is_none_or(|value| its_value == value) {
+            found.push(cursor);
+        }
+    }
+    Ok(found)
+}
+
+/// What is to be deleted: the entry as it is stored, and whether its key goes with it.
+struct Doomed {
+    key: Key,
+    value: Key,
+    whole_key: bool,
+}
+
+pub(crate) unsafe fn del(txn: *mut Txn, dbi: c_uint, key: *const MdbVal, data: *const MdbVal) -> Result {
+    // SAFETY: see the module's head.
+    let txn = unsafe { txn::of(txn)? };
+    if key.is_null() {
+        return Err(EINVAL);
+    }
+    txn.db(dbi)?;
+    txn.check_writer()?;
+    let (id, flags) = txn.table(dbi)?;
+    // SAFETY: as above.
+    let key = unsafe { bytes(key)? };
+    if key.is_empty() {
+        return Err(BAD_VALSIZE);
+    }
+    if key.len() > KEY_BYTES_MAX {
+        return Err(NOTFOUND);
+    }
+    // SAFETY: as above.
+    let value = if flags & db::DUPSORT == 0 || data.is_null() { None } else { Some(unsafe { bytes(data)? }) };
+    let key = Key::new(key)?;
+    if txn.cursors.is_empty() {
+        return del_alone(txn, id, &key, value);
+    }
+    let doomed = doomed(txn, id, &key, value)?;
+    delete(txn, (id, dbi), std::ptr::null_mut(), &doomed)
+}
+
+/// Deletes where no cursor needs to know.
+fn del_alone(txn: &mut Txn, id: TableId, key: &[u8], value: Option<&[u8]>) -> Result {
+    let mut table = txn.writer()?.table_by_id(id)?;
+    let deleted = match value {
+        None => table.delete(key)?,
+        Some(value) if value.len() > KEY_BYTES_MAX => false,
+        Some(value) => {
+            let mut copy = [0; KEY_BYTES_MAX];
+            copy[..value.len()].copy_from_slice(value);
+            table.delete_duplicate(key, &copy[..value.len()])?
+        }
+    };
+    if !deleted {
+        return Err(NOTFOUND);
+    }
+    let fits = txn.check_room(0);
+    txn.judge(fits)
+}
+
+fn doomed(txn: &mut Txn, id: TableId, key: &[u8], value: Option<&[u8]>) -> Result<Doomed> {
+    let view = txn.writer()?.view(id)?;
+    let mut cursor = view.cursor();
+    let found = match value {
+        None => cursor.seek(key)?,
+        Some(value) => cursor.seek_pair(key, value)?,
+    };
+    let (key, stored) = found.ok_or(NOTFOUND)?;
+    let whole_key = value.is_none() || cursor.count()? == 1;
+    Ok(Doomed { key: Key::new(key)?, value: copy_of(if value.is_some() { stored } else { &[] }), whole_key })
+}
+
+/// A copy of a duplicate, or of as much of a value as nobody asks for.
+fn copy_of(value: &[u8]) -> Key {
+    let mut copy = Key { bytes: [0; KEY_BYTES_MAX], len: value.len().min(KEY_BYTES_MAX) };
+    let len = copy.len;
+    copy.bytes[..len].copy_from_slice(&value[..len]);
+    copy
+}
+
+fn delete(txn: &mut Txn, (id, dbi): (TableId, u32), own: *mut Cursor, doomed: &Doomed) -> Result {
+    let value = (!doomed.whole_key).then_some(&doomed.value[..]);
+    let mut concerned = standing_on(txn, dbi, own, (&doomed.key, value))?;
+    if !own.is_null() {
+        concerned.push(own);
+    }
+    let mut table = txn.writer()?.table_by_id(id)?;
+    let deleted = match value {
+        None => table.delete(&*doomed.key)?,
+        Some(value) => table.delete_duplicate(&*doomed.key, value)?,
+    };
+    if !deleted {
+        return Err(NOTFOUND);
+    }
+    for cursor in concerned {
+        // SAFETY: see the module's head.
+        let state = unsafe { &mut (*cursor).state };
+        if doomed.whole_key { state.key_is_gone(txn, cursor == own)? } else { state.value_is_gone(txn)? }
+    }
+    if txn.writer()?.view(id)?.is_empty() {
+        for cursor in txn.cursors_on(dbi) {
+            // SAFETY: see the module's head.
+            unsafe { &mut (*cursor).state }.table_is_empty();
+        }
+    }
+    let fits = txn.check_room(0);
+    txn.judge(fits)
+}
+
+pub(crate) unsafe fn cursor_del(cursor: *mut Cursor, how: c_uint) -> Result {
+    // SAFETY: see the module's head.
+    let (held, txn) = unsafe { cursor::of(cursor)? };
+    txn.check_writer()?;
+    if !held.state.is_set() {
+        return Err(EINVAL);
+    }
+    if !held.state.is_on() {
+        return Err(NOTFOUND);
+    }
+    let dbi = held.dbi;
+    let (id, flags) = txn.table(dbi)?;
+    let by_value = flags & db::DUPSORT != 0 && how & flag::NODUPDATA == 0;
+    if by_value && !held.state.has_value(txn)? {
+        return Err(held.state.no_value());
+    }
+    let one_value = by_value && held.state.count(txn)? > 1;
+    let item = held.state.item(txn)?.ok_or(NOTFOUND)?;
+    // SAFETY: nothing has been changed since it was found.
+    let (key, value) = unsafe { (Key::new(bytes(&item.key)?)?, copy_of(bytes(&item.value)?)) };
+    let doomed = Doomed { key, value, whole_key: !one_value };
+    delete(txn, (id, dbi), cursor, &doomed)
+}
+
+pub(crate) unsafe fn cursor_put(cursor: *mut Cursor, key: *const MdbVal, data: *mut MdbVal, how: c_uint) -> Result {
+    // SAFETY: see the module's head.
+    let (held, txn) = unsafe { cursor::of(cursor)? };
+    if key.is_null() || data.is_null() {
+        return Err(EINVAL);
+    }
+    let table = if txn.is_reader() { None } else { Some(txn.table(held.dbi)?) };
+    let fixed = txn.db_flags(held.dbi)? & db::DUPFIXED != 0;
+    let mut count = 1;
+    if how & flag::MULTIPLE != 0 {
+        // SAFETY: with this flag the program gives two values, the second of which says how many the first holds.
+        let second = unsafe { &mut *data.add(1) };
+        count = std::mem::take(&mut second.mv_size);
+        if !fixed {
+            return Err(INCOMPATIBLE);
+        }
+    }
+    txn.check_writer()?;
+    let table = table.ok_or(BAD_TXN)?;
+    // SAFETY: as above.
+    let (key, data_now) = unsafe { (Key::new(bytes(key)?)?, &mut *data) };
+    check_value(table.1, data_now.mv_size)?;
+    if how & flag::CURRENT != 0 {
+        return put_over(held, txn, table, data_now, how);
+    }
+    held.state.prepare(txn, held.dbi)?;
+    if how & flag::MULTIPLE == 0 {
+        return put_and_stand(held, txn, table, &key, data_now, how);
+    }
+    for done in 0..count {
+        put_and_stand(held, txn, table, &key, data_now, how)?;
+        // SAFETY: the values lie side by side, as many as the program said.
+        unsafe {
+            (*data.add(1)).mv_size = done + 1;
+            if done + 1 < count {
+                data_now.mv_data = data_now.mv_data.cast::<u8>().add(data_now.mv_size).cast();
+            }
+        }
+    }
+    Ok(())
+}
+
+fn put_and_stand(
+    held: &mut Cursor,
+    txn: &mut Txn,
+    table: (TableId, u32),
+    key: &[u8],
+    data: &mut MdbVal,
+    how: u32,
+) -> Result {
+    let given = *data;
+    let outcome = put_one(txn, table, key, data, how)?;
+    held.state.settle_deletion();
+    match outcome {
+        Outcome::Stored => {
+            // SAFETY: the program's own value; if it lay in the transaction's memory it may be another now, of the
+            // same length, which a later search for it would tell.
+            let value = if table.1 & db::DUPSORT != 0 { unsafe { bytes(&given)? } } else { &[] };
+            held.state.stand_on(key, value)
+        }
+        Outcome::Made(_) => held.state.stand_on(key, &[]),
+        Outcome::Exists(_) => held.state.stand_on_key(txn, key).and(Err(KEYEXIST)),
+        Outcome::Refused => {
+            // SAFETY: nothing has been changed.
+            let value = unsafe { bytes(&given)? };
+            held.state.stand_where_refused(txn, (key, value), how)?;
+            Err(KEYEXIST)
+        }
+    }
+}
+
+/// Gives the entry under the cursor another value.
+fn put_over(held: &mut Cursor, txn: &mut Txn, table: (TableId, u32), data: &mut MdbVal, how: u32) -> Result {
+    if !held.state.is_set() {
+        return Err(EINVAL);
+    }
+    if !held.state.is_on() {
+        return Err(NOTFOUND);
+    }
+    let item = held.state.item(txn)?.ok_or(NOTFOUND)?;
+    // SAFETY: nothing has been changed since it was found.
+    let (key, old) = unsafe { (Key::new(bytes(&item.key)?)?, copy_of(bytes(&item.value)?)) };
+    held.state.settle_deletion();
+    if table.1 & db::DUPSORT == 0 {
+        let how = how & flag::RESERVE;
+        put_one(txn, table, &key, data, how)?;
+        return held.state.stand_on(&key, &[]);
+    }
+    if !held.state.has_value(txn)? {
+        return Err(held.state.no_value());
+    }
+    // SAFETY: the program's own value.
+    let new = copy_of(unsafe { bytes(data)? });
+    let others = standing_on(txn, held.dbi, std::ptr::from_mut(held), (&key, Some(&old)))?;
+    let replaced = replace(txn, table.0, &key, (&old, &new));
+    txn.judge(replaced)?;
+    for cursor in others {
+        // SAFETY: see the module's head; the one that the program named is not borrowed here.
+        unsafe { &mut *cursor }.state.stand_on(&key, &new)?;
+    }
+    held.state.stand_on(&key, &new)
+}
+
+fn replace(txn: &mut Txn, id: TableId, key: &[u8], (old, new): (&[u8], &[u8])) -> Result {
+    if old == new {
+        return Ok(());
+    }
+    let mut table = txn.writer()?.table_by_id(id)?;
+    table.delete_duplicate(key, old)?;
+    table.put(key, new)?;
+    txn.check_room(0)
+}

@@ -1,0 +1,280 @@
+/* Environments: opening, flags, limits, files, errors. */
+#include "say.h"
+
+static void texts(void) {
+	for (int code = -30800; code <= -30780; code++) {
+		if (code != -30800) printf("%d %s\n", code, mdb_strerror(code));
+	}
+	printf("%s / %s / %s\n", mdb_strerror(0), mdb_strerror(2), mdb_strerror(22));
+	int a = 0, b = 0, c = 0;
+	mdb_version(&a, &b, &c);
+	printf("%d.%d.%d %d\n", a, b, c, mdb_version(NULL, NULL, NULL) != NULL);
+}
+
+static void before_opening(void) {
+	MDB_env *env;
+	unsigned flags = 7;
+	const char *where = "?";
+	int fd = 7;
+	MUST(mdb_env_create(&env));
+	SAY(mdb_env_get_flags(env, &flags));
+	printf("%x\n", flags);
+	SAY(mdb_env_get_path(env, &where));
+	printf("%d\n", where == NULL);
+	SAY(mdb_env_get_fd(env, &fd));
+	printf("%d\n", fd);
+	SAY(mdb_env_get_maxreaders(env, &flags));
+	printf("%u %d\n", flags, mdb_env_get_maxkeysize(env));
+	SAY(mdb_env_set_maxreaders(env, 0));
+	SAY(mdb_env_set_maxreaders(env, 100000));
+	SAY(mdb_env_get_maxreaders(env, &flags));
+	printf("%u\n", flags);
+	SAY(mdb_env_set_flags(env, MDB_NOSYNC | MDB_NOMETASYNC, 1));
+	SAY(mdb_env_set_flags(env, MDB_NOTLS, 1));
+	SAY(mdb_env_get_flags(env, &flags));
+	printf("%x\n", flags);
+	SAY(mdb_env_set_userctx(env, &flags));
+	printf("%d\n", mdb_env_get_userctx(env) == (void *)&flags);
+	SAY(mdb_env_set_assert(env, NULL));
+	mdb_env_close(env);
+	mdb_env_close(NULL);
+}
+
+static void refusals(void) {
+	MDB_env *env;
+	char other[4200];
+	MUST(mdb_env_create(&env));
+	SAY(mdb_env_open(env, place("nowhere"), 0, 0644));
+	mdb_env_close(env);
+	MUST(mdb_env_create(&env));
+	SAY(mdb_env_open(env, place("nowhere/file"), MDB_NOSUBDIR, 0644));
+	mdb_env_close(env);
+	MUST(mdb_env_create(&env));
+	SAY(mdb_env_open(env, base, MDB_NOSUBDIR, 0644));
+	mdb_env_close(env);
+	MUST(mdb_env_create(&env));
+	SAY(mdb_env_open(env, place("rd"), MDB_NOSUBDIR | MDB_RDONLY, 0644));
+	mdb_env_close(env);
+	int fd = open(place("text"), O_CREAT | O_WRONLY, 0644);
+	char junk[9000];
+	memset(junk, 'x', sizeof junk);
+	if (write(fd, junk, sizeof junk) < 0) perror("write");
+	close(fd);
+	MUST(mdb_env_create(&env));
+	SAY(mdb_env_open(env, place("text"), MDB_NOSUBDIR, 0644));
+	mdb_env_close(env);
+	snprintf(other, sizeof other, "%s/under", place("text"));
+	MUST(mdb_env_create(&env));
+	SAY(mdb_env_open(env, other, 0, 0644));
+	mdb_env_close(env);
+	MUST(mdb_env_create(&env));
+	SAY(mdb_env_open(env, base, 0x8, 0644));
+	mdb_env_close(env);
+}
+
+static void show_files(const char *name) {
+	struct stat st;
+	static const char *const names[] = {"", "/data.mdb", "/lock.mdb", "-lock"};
+	for (int i = 0; i < 4; i++) {
+		char file[5000];
+		snprintf(file, sizeof file, "%s%s", place(name), names[i]);
+		int there = !stat(file, &st);
+		printf("%s%s: %d", name, names[i], there);
+		if (there && S_ISREG(st.st_mode)) printf(" mode %o small %d", st.st_mode & 0777, st.st_size < 40000);
+		printf("\n");
+	}
+}
+
+static void files(void) {
+	umask(022);
+	MDB_env *env = open_env("dir", 0);
+	show_files("dir");
+	unsigned flags;
+	const char *where;
+	int fd;
+	struct stat by_fd, by_name;
+	SAY(mdb_env_get_flags(env, &flags));
+	printf("%x\n", flags);
+	SAY(mdb_env_get_path(env, &where));
+	printf("%d\n", !strcmp(where, place("dir")));
+	SAY(mdb_env_get_fd(env, &fd));
+	fstat(fd, &by_fd);
+	stat(place("dir/data.mdb"), &by_name);
+	printf("same file %d\n", by_fd.st_ino == by_name.st_ino && by_fd.st_dev == by_name.st_dev);
+	SAY(mdb_env_set_maxdbs(env, 3));
+	SAY(mdb_env_set_maxreaders(env, 3));
+	SAY(mdb_env_open(env, place("dir"), 0, 0644));
+	mdb_env_close(env);
+	env = open_env("file", MDB_NOSUBDIR);
+	show_files("file");
+	mdb_env_close(env);
+	env = open_env("alone", MDB_NOSUBDIR | MDB_NOLOCK);
+	show_files("alone");
+	mdb_env_close(env);
+}
+
+static void all_flags(void) {
+	static const unsigned sets[] = {MDB_FIXEDMAP, MDB_NOSYNC, MDB_NOMETASYNC, MDB_WRITEMAP, MDB_WRITEMAP | MDB_MAPASYNC,
+		MDB_NOTLS, MDB_NOLOCK, MDB_NORDAHEAD, MDB_NOMEMINIT, MDB_NOSYNC | MDB_NOTLS | MDB_WRITEMAP | MDB_NOMEMINIT};
+	for (size_t i = 0; i < sizeof sets / sizeof *sets; i++) {
+		MDB_env *env = open_env("flags", sets[i]);
+		unsigned flags = 0;
+		SAY(mdb_env_get_flags(env, &flags));
+		printf("%x\n", flags);
+		MDB_txn *txn = begin(env, 0);
+		SAY(put(txn, table(txn, NULL, 0), "key", "value", 0));
+		SAY(mdb_txn_commit(txn));
+		SAY(mdb_env_sync(env, 0));
+		SAY(mdb_env_sync(env, 1));
+		SAY(mdb_env_set_flags(env, MDB_NOSYNC, 1));
+		SAY(mdb_env_set_flags(env, MDB_NOSYNC, 0));
+		SAY(mdb_env_set_flags(env, MDB_RDONLY, 1));
+		mdb_env_close(env);
+	}
+	MDB_env *env = open_env("flags", MDB_RDONLY | MDB_WRITEMAP);
+	unsigned flags = 0;
+	mdb_env_get_flags(env, &flags);
+	printf("%x\n", flags);
+	MDB_txn *txn = NULL;
+	SAY(mdb_txn_begin(env, NULL, 0, &txn));
+	SAY(mdb_env_sync(env, 1));
+	txn = begin(env, MDB_RDONLY);
+	MDB_dbi dbi = table(txn, NULL, 0);
+	get(txn, dbi, "key");
+	SAY(put(txn, dbi, "key", "v", 0));
+	SAY(del(txn, dbi, "key", NULL));
+	SAY(mdb_drop(txn, dbi, 0));
+	SAY(mdb_dbi_open(txn, "new", MDB_CREATE, &dbi));
+	SAY(mdb_dbi_open(txn, "new", 0, &dbi));
+	mdb_txn_abort(txn);
+	mdb_env_close(env);
+}
+
+static void numbers(void) {
+	MDB_env *env = open_env("numbers", 0);
+	MDB_envinfo info;
+	MDB_stat stat;
+	SAY(mdb_env_info(env, &info));
+	printf("size %zu txn %zu readers %u\n", info.me_mapsize, info.me_last_txnid, info.me_maxreaders);
+	for (int i = 0; i < 3; i++) {
+		MDB_txn *txn = begin(env, 0);
+		printf("id %zu\n", mdb_txn_id(txn));
+		MDB_dbi dbi = table(txn, i ? "named" : NULL, MDB_CREATE);
+		SAY(put(txn, dbi, i == 2 ? "b" : "a", "value", 0));
+		MUST(mdb_txn_commit(txn));
+		MUST(mdb_txn_commit(begin(env, 0)));
+		mdb_env_info(env, &info);
+		txn = begin(env, MDB_RDONLY);
+		printf("last %zu id %zu\n", info.me_last_txnid, mdb_txn_id(txn));
+		mdb_txn_abort(txn);
+		SAY(mdb_env_stat(env, &stat));
+		printf("psize %u depth %u entries %zu leaves %zu\n", stat.ms_psize, stat.ms_depth, stat.ms_entries, stat.ms_leaf_pages);
+	}
+	SAY(mdb_env_info(NULL, &info));
+	SAY(mdb_env_info(env, NULL));
+	SAY(mdb_env_stat(NULL, &stat));
+	SAY(mdb_env_stat(env, NULL));
+	SAY(mdb_env_get_flags(env, NULL));
+	SAY(mdb_env_get_path(env, NULL));
+	SAY(mdb_env_get_fd(env, NULL));
+	SAY(mdb_env_get_fd(NULL, NULL));
+	SAY(mdb_env_get_maxreaders(env, NULL));
+	SAY(mdb_env_set_userctx(NULL, NULL));
+	printf("%d\n", mdb_env_get_userctx(NULL) == NULL);
+	SAY(mdb_reader_check(env, NULL));
+	int dead = 7;
+	SAY(mdb_reader_check(env, &dead));
+	printf("dead %d\n", dead);
+	mdb_env_close(env);
+}
+
+static void sizes(void) {
+	MDB_env *env;
+	MDB_envinfo info;
+	mkdir(place("sizes"), 0777);
+	MUST(mdb_env_create(&env));
+	MUST(mdb_env_open(env, place("sizes"), 0, 0644));
+	mdb_env_info(env, &info);
+	printf("default %zu\n", info.me_mapsize);
+	SAY(mdb_env_set_mapsize(env, 243712));
+	mdb_env_info(env, &info);
+	printf("odd %zu\n", info.me_mapsize);
+	MDB_txn *txn = begin(env, 0);
+	SAY(mdb_env_set_mapsize(env, 1 << 22));
+	SAY(put(txn, table(txn, NULL, 0), "k", "v", 0));
+	MUST(mdb_txn_commit(txn));
+	SAY(mdb_env_set_mapsize(env, 1 << 22));
+	txn = begin(env, 0);
+	SAY(put(txn, table(txn, NULL, 0), "k", "w", 0));
+	MUST(mdb_txn_commit(txn));
+	SAY(mdb_env_set_mapsize(env, 0));
+	mdb_env_info(env, &info);
+	printf("adopted %zu\n", info.me_mapsize);
+	mdb_env_close(env);
+	MUST(mdb_env_create(&env));
+	MUST(mdb_env_open(env, place("sizes"), 0, 0644));
+	mdb_env_info(env, &info);
+	printf("stored %zu\n", info.me_mapsize);
+	mdb_env_close(env);
+}
+
+static void full(void) {
+	MDB_env *env;
+	mkdir(place("full"), 0777);
+	MUST(mdb_env_create(&env));
+	MUST(mdb_env_set_mapsize(env, 256 << 10));
+	MUST(mdb_env_open(env, place("full"), 0, 0644));
+	static char big[2000];
+	int rc = 0, i;
+	MDB_txn *txn = begin(env, 0);
+	MDB_dbi dbi = table(txn, NULL, 0);
+	MDB_val data = of_bytes(big, sizeof big);
+	for (i = 0; !rc && i < 100000; i++) {
+		char name[20];
+		snprintf(name, sizeof name, "%06d", i);
+		MDB_val key = of_text(name);
+		rc = mdb_put(txn, dbi, &key, &data, 0);
+	}
+	printf("full %d plausible %d\n", rc, i > 50 && i < 200);
+	SAY(put(txn, dbi, "more", "x", 0));
+	SAY(mdb_txn_commit(txn));
+	txn = begin(env, MDB_RDONLY);
+	walk(txn, dbi);
+	mdb_txn_abort(txn);
+	SAY(mdb_env_set_mapsize(env, 4 << 20));
+	txn = begin(env, 0);
+	for (i = 0, rc = 0; !rc && i < 300; i++) {
+		char name[20];
+		snprintf(name, sizeof name, "%06d", i);
+		MDB_val key = of_text(name);
+		rc = mdb_put(txn, dbi, &key, &data, 0);
+	}
+	printf("after growing %d %d\n", rc, i);
+	SAY(mdb_txn_commit(txn));
+	mdb_env_close(env);
+	/* Little larger than the file: emptying it must still work. (Postfix adds no more than 10240 bytes, which is enough here;
+	 * LMDB needs more for its list of free pages.) */
+	struct stat st;
+	stat(place("full/data.mdb"), &st);
+	MUST(mdb_env_create(&env));
+	MUST(mdb_env_set_mapsize(env, st.st_size + 102400));
+	MUST(mdb_env_open(env, place("full"), 0, 0644));
+	txn = begin(env, 0);
+	SAY(mdb_drop(txn, table(txn, NULL, 0), 0));
+	SAY(mdb_txn_commit(txn));
+	mdb_env_close(env);
+}
+
+int main(int argc, char **argv) {
+	base = argc > 1 ? argv[1] : ".";
+	setvbuf(stdout, NULL, _IOLBF, 0);
+	texts();
+	before_opening();
+	refusals();
+	files();
+	all_flags();
+	numbers();
+	sizes();
+	full();
+	return 0;
+}

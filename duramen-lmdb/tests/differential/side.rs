@@ -1,0 +1,292 @@
+//! One library with an environment: what an operation does to it, and what it answers.
+//!
+//! # Safety
+//! Pointers come from the library whose functions get them; a cursor is given up with its transaction.
+#![allow(unsafe_code)]
+
+use std::ffi::CString;
+use std::path::Path;
+use std::ptr;
+
+use duramen_lmdb::abi::{db, env, put};
+use duramen_lmdb::names::*;
+
+use crate::api::Api;
+use crate::operations::{Kind, Operation, TABLES};
+
+/// What an operation answered: its code, and bytes.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Answer {
+    pub code: c_int,
+    pub key: Option<Vec<u8>>,
+    pub data: Option<Vec<u8>>,
+    pub number: usize,
+}
+
+impl Answer {
+    fn code(code: c_int) -> Answer {
+        Answer { code, key: None, data: None, number: 0 }
+    }
+
+    fn number(code: c_int, number: usize) -> Answer {
+        Answer { number: if code == 0 { number } else { 0 }, ..Answer::code(code) }
+    }
+}
+
+/// What stands in a value before a call, so that one sees whether the call set it.
+const UNTOUCHED: &[u8] = b"untouched";
+
+fn val(bytes: &[u8]) -> MdbVal {
+    MdbVal::of(bytes)
+}
+
+fn read(value: &MdbVal) -> Vec<u8> {
+    if value.mv_size == 0 {
+        return Vec::new();
+    }
+    // SAFETY: just answered by the library.
+    unsafe { std::slice::from_raw_parts(value.mv_data.cast_const().cast(), value.mv_size) }.to_vec()
+}
+
+pub struct Side {
+    pub api: Api,
+    directory: CString,
+    env: *mut Env,
+    /// Write transactions, innermost last.
+    writers: Vec<*mut Txn>,
+    reader: *mut Txn,
+    tables: Vec<c_uint>,
+    cursors: Vec<*mut Cursor>,
+}
+
+unsafe extern "C" fn backwards(a: *const MdbVal, b: *const MdbVal) -> c_int {
+    // SAFETY: called by a library with two values.
+    let (a, b) = unsafe { (read(&*a), read(&*b)) };
+    b.cmp(&a) as c_int
+}
+
+impl Side {
+    pub fn new(api: Api, directory: &Path, cursors: usize) -> Side {
+        let directory = CString::new(directory.to_str().unwrap()).unwrap();
+        let mut side = Side {
+            api,
+            directory,
+            env: ptr::null_mut(),
+            writers: Vec::new(),
+            reader: ptr::null_mut(),
+            tables: Vec::new(),
+            cursors: vec![ptr::null_mut(); cursors],
+        };
+        side.open();
+        side
+    }
+
+    fn open(&mut self) {
+        // SAFETY: see the head.
+        unsafe {
+            assert_eq!((self.api.mdb_env_create)(&mut self.env), 0);
+            assert_eq!((self.api.mdb_env_set_maxdbs)(self.env, 32), 0);
+            assert_eq!((self.api.mdb_env_set_mapsize)(self.env, 1 << 30), 0);
+            let flags = env::NOTLS | env::NOSYNC;
+            assert_eq!((self.api.mdb_env_open)(self.env, self.directory.as_ptr(), flags, 0o600), 0);
+            let mut txn = ptr::null_mut();
+            assert_eq!((self.api.mdb_txn_begin)(self.env, ptr::null_mut(), 0, &mut txn), 0);
+            self.tables = (0..TABLES.len()).map(|i| self.open_table(txn, i)).collect();
+            assert_eq!((self.api.mdb_txn_commit)(txn), 0);
+        }
+    }
+
+    unsafe fn open_table(&self, txn: *mut Txn, i: usize) -> c_uint {
+        let (name, flags, kind) = TABLES[i];
+        let name = CString::new(name).unwrap();
+        let mut dbi = 0;
+        // SAFETY: see the head.
+        unsafe {
+            let code = (self.api.mdb_dbi_open)(txn, name.as_ptr(), flags | db::CREATE, &mut dbi);
+            assert_eq!(code, 0, "{} opens {name:?}", self.api.name);
+            if kind == Kind::Custom {
+                (self.api.mdb_set_compare)(txn, dbi, Some(backwards));
+                (self.api.mdb_set_dupsort)(txn, dbi, Some(backwards));
+            }
+        }
+        dbi
+    }
+
+    fn txn(&self, reads: bool) -> *mut Txn {
+        if reads { self.reader } else { self.writers.last().copied().unwrap_or(ptr::null_mut()) }
+    }
+
+    /// Closes everything and opens it again.
+    fn reopen(&mut self) {
+        // SAFETY: see the head.
+        unsafe {
+            (self.api.mdb_env_close)(self.env);
+        }
+        self.open();
+    }
+
+    pub fn apply(&mut self, operation: &Operation) -> Answer {
+        // SAFETY: see the head.
+        unsafe {
+            match operation {
+                Operation::BeginWrite => self.begin_write(),
+                Operation::BeginRead => {
+                    Answer::code((self.api.mdb_txn_begin)(self.env, ptr::null_mut(), env::RDONLY, &mut self.reader))
+                }
+                Operation::Commit => Answer::code((self.api.mdb_txn_commit)(self.writers.pop().unwrap())),
+                Operation::Abort => {
+                    (self.api.mdb_txn_abort)(self.writers.pop().unwrap());
+                    Answer::code(0)
+                }
+                Operation::EndRead => {
+                    (self.api.mdb_txn_abort)(std::mem::replace(&mut self.reader, ptr::null_mut()));
+                    Answer::code(0)
+                }
+                Operation::ResetRead => {
+                    (self.api.mdb_txn_reset)(self.reader);
+                    Answer::code((self.api.mdb_txn_renew)(self.reader))
+                }
+                Operation::Reopen => {
+                    self.reopen();
+                    Answer::code(0)
+                }
+                Operation::Put { table, key, data, flags } => self.put(*table, key, data, *flags),
+                Operation::Get { reads, table, key } => self.get(*reads, *table, key),
+                Operation::Del { table, key, data } => {
+                    let (mut key, mut data) = (val(key), data.as_ref().map(|data| val(data)));
+                    let data = data.as_mut().map_or(ptr::null_mut(), ptr::from_mut);
+                    Answer::code((self.api.mdb_del)(self.txn(false), self.tables[*table], &mut key, data))
+                }
+                Operation::Drop { table } => Answer::code((self.api.mdb_drop)(self.txn(false), self.tables[*table], 0)),
+                Operation::Stat { reads, table } => {
+                    let mut stat = MdbStat::default();
+                    let code = (self.api.mdb_stat)(self.txn(*reads), self.tables[*table], &mut stat);
+                    Answer::number(code, stat.ms_entries)
+                }
+                Operation::Flags { reads, table } => {
+                    let mut flags = 0;
+                    let code = (self.api.mdb_dbi_flags)(self.txn(*reads), self.tables[*table], &mut flags);
+                    Answer::number(code, flags as usize)
+                }
+                Operation::Compare { reads, table, a, b } => {
+                    let (txn, dbi) = (self.txn(*reads), self.tables[*table]);
+                    Answer::code((self.api.mdb_cmp)(txn, dbi, &val(a), &val(b)).signum())
+                }
+                Operation::OpenCursor { reads, table, cursor } => {
+                    let (txn, dbi) = (self.txn(*reads), self.tables[*table]);
+                    Answer::code((self.api.mdb_cursor_open)(txn, dbi, &mut self.cursors[*cursor]))
+                }
+                Operation::CloseCursor { cursor } => {
+                    (self.api.mdb_cursor_close)(std::mem::replace(&mut self.cursors[*cursor], ptr::null_mut()));
+                    Answer::code(0)
+                }
+                Operation::RenewCursor { cursor } => {
+                    Answer::code((self.api.mdb_cursor_renew)(self.reader, self.cursors[*cursor]))
+                }
+                Operation::Move { cursor, op, key, data } => self.move_cursor(*cursor, *op, key, data),
+                Operation::Count { cursor } => {
+                    let mut count = 0;
+                    let code = (self.api.mdb_cursor_count)(self.cursors[*cursor], &mut count);
+                    Answer::number(code, count)
+                }
+                Operation::CursorPut { cursor, key, data, flags } => {
+                    let (mut key, mut value) = (val(key), val(data));
+                    let code = (self.api.mdb_cursor_put)(self.cursors[*cursor], &mut key, &mut value, *flags);
+                    let existing = *flags & put::NOOVERWRITE != 0 && code == duramen_lmdb::errors::KEYEXIST.0;
+                    Answer { data: existing.then(|| read(&value)), ..Answer::code(code) }
+                }
+                Operation::PutMultiple { cursor, key, data, item } => {
+                    let mut key = val(key);
+                    let mut values =
+                        [MdbVal { mv_size: *item, ..val(data) }, MdbVal { mv_size: data.len() / item, ..val(&[]) }];
+                    let code =
+                        (self.api.mdb_cursor_put)(self.cursors[*cursor], &mut key, values.as_mut_ptr(), put::MULTIPLE);
+                    Answer { number: values[1].mv_size, ..Answer::code(code) }
+                }
+                Operation::CursorDel { cursor, flags } => {
+                    Answer::code((self.api.mdb_cursor_del)(self.cursors[*cursor], *flags))
+                }
+            }
+        }
+    }
+
+    unsafe fn begin_write(&mut self) -> Answer {
+        let parent = self.txn(false);
+        let mut txn = ptr::null_mut();
+        // SAFETY: see the head.
+        let code = unsafe { (self.api.mdb_txn_begin)(self.env, parent, 0, &mut txn) };
+        if code == 0 {
+            self.writers.push(txn);
+        }
+        Answer::code(code)
+    }
+
+    unsafe fn put(&mut self, table: usize, key: &[u8], data: &[u8], flags: c_uint) -> Answer {
+        let (mut k, mut d) = (val(key), val(data));
+        // SAFETY: see the head.
+        let code = unsafe { (self.api.mdb_put)(self.txn(false), self.tables[table], &mut k, &mut d, flags) };
+        if flags & put::RESERVE != 0 && code == 0 {
+            // SAFETY: room of this length was made.
+            unsafe { ptr::copy_nonoverlapping(data.as_ptr(), d.mv_data.cast(), data.len()) };
+        }
+        let existing = flags & put::NOOVERWRITE != 0 && code == duramen_lmdb::errors::KEYEXIST.0;
+        Answer { data: existing.then(|| read(&d)), ..Answer::code(code) }
+    }
+
+    unsafe fn get(&mut self, reads: bool, table: usize, key: &[u8]) -> Answer {
+        let (mut key, mut data) = (val(key), val(UNTOUCHED));
+        // SAFETY: see the head.
+        let code = unsafe { (self.api.mdb_get)(self.txn(reads), self.tables[table], &mut key, &mut data) };
+        Answer { data: (code == 0).then(|| read(&data)), ..Answer::code(code) }
+    }
+
+    unsafe fn move_cursor(&mut self, cursor: usize, op: c_uint, key: &[u8], data: &[u8]) -> Answer {
+        let (mut k, mut d) = (val(key), val(data));
+        // SAFETY: see the head.
+        let code = unsafe { (self.api.mdb_cursor_get)(self.cursors[cursor], &mut k, &mut d, op) };
+        let given = |value: &MdbVal| (code == 0).then(|| read(value));
+        Answer { key: given(&k), data: given(&d), ..Answer::code(code) }
+    }
+
+    /// All that is in all tables, as the innermost writer sees it, or else a new reader.
+    pub fn dump(&self) -> Vec<(usize, Vec<u8>, Vec<u8>)> {
+        let mut all = Vec::new();
+        // SAFETY: see the head.
+        unsafe {
+            let mut txn = ptr::null_mut();
+            if let Some(&writer) = self.writers.last() {
+                txn = writer;
+            } else {
+                assert_eq!((self.api.mdb_txn_begin)(self.env, ptr::null_mut(), env::RDONLY, &mut txn), 0);
+            }
+            for (i, &dbi) in self.tables.iter().enumerate() {
+                let mut cursor = ptr::null_mut();
+                assert_eq!((self.api.mdb_cursor_open)(txn, dbi, &mut cursor), 0);
+                let (mut key, mut data) = (val(&[]), val(&[]));
+                while (self.api.mdb_cursor_get)(cursor, &mut key, &mut data, 8) == 0 {
+                    all.push((i, read(&key), read(&data)));
+                }
+                (self.api.mdb_cursor_close)(cursor);
+            }
+            if self.writers.is_empty() {
+                (self.api.mdb_txn_abort)(txn);
+            }
+        }
+        all
+    }
+}
+
+impl Drop for Side {
+    fn drop(&mut self) {
+        // SAFETY: see the head; what is left is ended in order.
+        unsafe {
+            while let Some(txn) = self.writers.pop() {
+                (self.api.mdb_txn_abort)(txn);
+            }
+            if !self.reader.is_null() {
+                (self.api.mdb_txn_abort)(self.reader);
+            }
+            (self.api.mdb_env_close)(self.env);
+        }
+    }
+}
