@@ -224,7 +224,8 @@ impl Store {
     #[cold]
     fn look_for_commits(&self) -> Result<()> {
         let newer = |slot: &usize| Meta::txnid_of(self.pager.slot(*slot)) > self.shared.newest();
-        if !(0..SLOTS).any(|slot| newer(&slot)) {
+        // What a failed commit of this process left there is not to be seen.
+        if self.poison.is_there() || !(0..SLOTS).any(|slot| newer(&slot)) {
             return Ok(());
         }
         let memory = self.lock_memory();
