@@ -1,7 +1,8 @@
-//! Developer commands: `cargo xtask ablation`, `crash`, `fuzz`, `loom`, `miri`.
+//! Developer commands: `cargo xtask ablation`, `crash`, `differential`, `fuzz`, `loom`, `miri`.
 
 mod ablation;
 mod crash;
+mod differential;
 mod fuzz;
 mod interpret;
 
@@ -23,6 +24,8 @@ enum Command {
     Ablation(ablation::Arguments),
     /// Cuts the power at many moments of many workloads, and judges what is left
     Crash(crash::Arguments),
+    /// Plays random operations on LMDB's own library and on ours, and compares
+    Differential(differential::Arguments),
     /// Feeds damaged files to the engine, guided by what they reach in it
     #[command(long_about = fuzz::HELP)]
     Fuzz(fuzz::Arguments),
@@ -36,6 +39,7 @@ fn main() -> ExitCode {
     match Arguments::parse().command {
         Command::Ablation(arguments) => ablation::run(&arguments),
         Command::Crash(arguments) => crash::run(&arguments),
+        Command::Differential(arguments) => differential::run(&arguments),
         Command::Fuzz(arguments) => fuzz::run(&arguments),
         Command::Miri => interpret::miri(),
         Command::Loom => interpret::loom(),
