@@ -17,9 +17,9 @@ demo:
 	cargo build --release -p duramen --example package_index
 	@scripts/demo "$(CARGO_TARGET_DIR)/release" "$(CARGO_TARGET_DIR)/demo"
 
-# mdb_dump and mdb_load: the text format is tested against LMDB's own tools.
+# LMDB itself: the text format, the C interface and its tools are tested against it.
 setup:
-	@scripts/setup mdb_dump=lmdb-utils
+	@scripts/setup mdb_dump=lmdb-utils /usr/include/lmdb.h=liblmdb-dev nm=binutils
 
 test: setup
 	cargo fmt --all --check

@@ -145,11 +145,10 @@ pub(crate) unsafe fn get(cursor: *mut Cursor, key: *mut MdbVal, data: *mut MdbVa
     Ok(())
 }
 
-unsafe fn sought<'s>(
-    op: Op,
-    key: *const MdbVal,
-    data: *const MdbVal,
-) -> Result<(Option<&'s [u8]>, Option<&'s [u8]>)> {
+/// Key and value that a movement looks for.
+type Sought<'s> = (Option<&'s [u8]>, Option<&'s [u8]>);
+
+unsafe fn sought<'s>(op: Op, key: *const MdbVal, data: *const MdbVal) -> Result<Sought<'s>> {
     Ok(match op {
         // SAFETY: see the module's head.
         Op::Set | Op::SetKey | Op::SetRange => (Some(unsafe { bytes(key)? }), None),

@@ -11,6 +11,8 @@
 #![allow(unsafe_code)]
 
 use std::cmp::Ordering;
+use std::sync::atomic::AtomicU64;
+use std::sync::atomic::Ordering::{Acquire, Release};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use duramen::{Comparator, Duplicates, Order, TableOptions, TableStats};
@@ -39,18 +41,18 @@ pub struct Slot {
 /// See the module's head.
 pub struct Dbs {
     inner: Mutex<Inner>,
+    /// Rises whenever handles become everybody's.
+    now: AtomicU64,
 }
 
 struct Inner {
     slots: Vec<Slot>,
-    /// Rises whenever handles become everybody's.
-    now: u64,
 }
 
 impl Default for Dbs {
     fn default() -> Dbs {
         let main = Slot { name: Some(Arc::from(&b""[..])), ..Slot::default() };
-        Dbs { inner: Mutex::new(Inner { slots: vec![Slot::default(), main], now: 0 }) }
+        Dbs { inner: Mutex::new(Inner { slots: vec![Slot::default(), main] }), now: AtomicU64::new(0) }
     }
 }
 
@@ -61,7 +63,7 @@ impl Dbs {
 
     /// The moment, for a transaction that begins.
     pub fn now(&self) -> u64 {
-        self.lock().now
+        self.now.load(Acquire)
     }
 
     /// What stands behind a handle, if the transaction may see it.
@@ -107,14 +109,14 @@ impl Dbs {
     /// A transaction's own handles become everybody's, or its parent's.
     pub fn publish(&self, opened: &[u32], parent: Option<&Txn>) {
         let mut inner = self.lock();
-        inner.now += 1;
-        let now = inner.now;
+        let now = self.now.load(Acquire) + 1;
         for &dbi in opened {
             if let Some(slot) = inner.slots.get_mut(dbi as usize).filter(|slot| slot.owner != 0) {
                 slot.owner = parent.map_or(0, Txn::id);
                 slot.since = now;
             }
         }
+        self.now.store(now, Release);
     }
 
     /// Frees a number.

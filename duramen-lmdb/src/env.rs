@@ -351,4 +351,3 @@ pub(crate) unsafe fn sync(env: *mut Env, force: c_int) -> Result {
     }
     Ok(())
 }
-

@@ -159,7 +159,14 @@ impl State {
 
     /// Makes a movement, and ends what a deletion had left for the step after it.
     #[inline]
-    pub fn go(&mut self, txn: &mut Txn, kind: Kind, op: Op, key: Option<&[u8]>, value: Option<&[u8]>) -> Result<Answer> {
+    pub fn go(
+        &mut self,
+        txn: &mut Txn,
+        kind: Kind,
+        op: Op,
+        key: Option<&[u8]>,
+        value: Option<&[u8]>,
+    ) -> Result<Answer> {
         let answer = self.movement(txn, kind, op, key, value);
         self.outer.deleted = false;
         answer
@@ -377,8 +384,11 @@ impl State {
         }
         self.on();
         if self.count(txn)? < 2 {
-            let found =
-                if exact { walk!(self, txn, seek_pair, key, value) } else { walk!(self, txn, seek_pair_at_or_after, key, value) };
+            let found = if exact {
+                walk!(self, txn, seek_pair, key, value)
+            } else {
+                walk!(self, txn, seek_pair_at_or_after, key, value)
+            };
             if let Some(item) = found {
                 return Ok(Answer { key: None, value: Some(item.value) });
             }
@@ -423,7 +433,7 @@ impl State {
             return Err(EINVAL);
         }
         let item = if first { walk!(self, txn, first_duplicate) } else { walk!(self, txn, last_duplicate) };
-        self.inner = Marks { set: true, eof: !first, deleted: self.inner.deleted, behind: false };
+        self.inner = Marks { set: true, eof: !first, ..Marks::default() };
         Ok(Answer { key: None, value: Some(item.ok_or(NOTFOUND)?.value) })
     }
 
@@ -446,7 +456,8 @@ impl State {
             return Err(INCOMPATIBLE);
         }
         let step = self.next(txn, kind, Op::NextDup)?;
-        if !self.inner.set {
+        // It was nowhere, and the first key has one value.
+        if self.count(txn)? < 2 {
             return Err(NOTFOUND);
         }
         let values = walk!(self, txn, whole_multiple).ok_or(NOTFOUND)?;
@@ -525,21 +536,29 @@ impl State {
         self.outer.deleted = false;
     }
 
-    /// The key that it stood on is gone: it is on the next one, or behind the last.
-    pub fn key_is_gone(&mut self, txn: &mut Txn) -> Result {
+    /// The key that it stood on is gone: it is on the next one, or behind the last. `own`: it has deleted it itself.
+    pub fn key_is_gone(&mut self, txn: &mut Txn, own: bool) -> Result {
         // The engine's cursor is in the gap where the key was.
         let next = walk!(self, txn, next_key);
         let is_empty = next.is_none() && walk!(self, txn, last).is_none();
         self.inner = Marks::default();
         if is_empty {
-            self.outer = Marks { eof: true, deleted: true, ..Marks::default() };
+            let deleted = !own || self.outer.deleted;
+            self.outer = Marks { deleted, ..Marks::default() };
         } else if next.is_none() {
             self.outer = Marks { set: true, eof: true, deleted: true, behind: true };
         } else {
             self.outer = Marks { set: true, deleted: true, ..Marks::default() };
-            self.inner = Marks { set: true, deleted: true, ..Marks::default() };
+            let deleted = self.count(txn)? > 1;
+            self.inner = Marks { set: true, deleted, ..Marks::default() };
         }
         Ok(())
+    }
+
+    /// Nothing is left in the table: it stands nowhere.
+    pub fn table_is_empty(&mut self) {
+        self.outer = Marks { set: false, behind: false, ..self.outer };
+        self.inner = Marks::default();
     }
 
     /// The value that it stood on is gone, its key has others: it is on the next value, or behind the last.

@@ -29,8 +29,9 @@ pub struct Readers {
     /// Boxed: threads hold pointers to them.
     #[allow(clippy::vec_box, reason = "threads hold pointers to the marks, which must not move")]
     marks: Mutex<Vec<Box<Mark>>>,
-    /// Transactions that have no mark.
+    /// Transactions that have no mark; those of them that are reset.
     loose: AtomicU32,
+    resting: AtomicU32,
     peak: AtomicU32,
     max: u32,
 }
@@ -57,8 +58,8 @@ impl Readers {
         if by_thread && unsafe { libc::pthread_key_create(&mut key, Some(thread_ended)) } != 0 {
             return Err(TLS_FULL);
         }
-        let (loose, peak) = (AtomicU32::new(0), AtomicU32::new(0));
-        Ok(Readers { key: by_thread.then_some(key), marks: Mutex::default(), loose, peak, max })
+        let (loose, resting, peak) = (AtomicU32::new(0), AtomicU32::new(0), AtomicU32::new(0));
+        Ok(Readers { key: by_thread.then_some(key), marks: Mutex::default(), loose, resting, peak, max })
     }
 
     /// A place for a transaction of this thread.
@@ -104,26 +105,32 @@ impl Readers {
     /// Takes again, without waiting for another thread to come, the place of a transaction that was reset.
     pub fn enter_again(&self, place: Place) -> Result<Place> {
         match place {
-            Place::Loose => Ok(Place::Loose),
+            Place::Loose => {
+                self.resting.fetch_sub(1, Ordering::Relaxed);
+                Ok(Place::Loose)
+            }
             Place::Marked(_) => self.enter(),
         }
     }
 
     /// The transaction is reset: its thread may begin another.
     pub fn rest(&self, place: Place) {
-        if let Place::Marked(mark) = place {
-            // SAFETY: see the module's head.
-            unsafe { &*mark }.busy.store(false, Ordering::Release);
+        match place {
+            Place::Loose => drop(self.resting.fetch_add(1, Ordering::Relaxed)),
+            Place::Marked(mark) => free(mark),
         }
     }
 
     /// The transaction has ended.
     pub fn leave(&self, place: Place, resting: bool) {
         match place {
-            Place::Loose => drop(self.loose.fetch_sub(1, Ordering::Relaxed)),
+            Place::Loose => {
+                self.loose.fetch_sub(1, Ordering::Relaxed);
+                self.resting.fetch_sub(u32::from(resting), Ordering::Relaxed);
+            }
             // A mark that rests may be another transaction's by now.
             Place::Marked(_) if resting => {}
-            Place::Marked(_) => self.rest(place),
+            Place::Marked(mark) => free(mark),
         }
     }
 
@@ -135,9 +142,14 @@ impl Readers {
     /// How many places no transaction is in, although a thread keeps them.
     pub fn idle(&self) -> usize {
         let marks = self.marks.lock().unwrap_or_else(PoisonError::into_inner);
-        let idle = |mark: &&Box<Mark>| mark.taken.load(Ordering::Relaxed) && !mark.busy.load(Ordering::Relaxed);
-        marks.iter().filter(idle).count()
+        let idle = |mark: &&Mark| mark.taken.load(Ordering::Relaxed) && !mark.busy.load(Ordering::Relaxed);
+        marks.iter().map(Box::as_ref).filter(idle).count() + self.resting.load(Ordering::Relaxed) as usize
     }
+}
+
+fn free(mark: *const Mark) {
+    // SAFETY: see the module's head.
+    unsafe { &*mark }.busy.store(false, Ordering::Release);
 }
 
 impl Drop for Readers {

@@ -20,7 +20,7 @@ use duramen::{Snapshot, Table, TableId, WriteTxn};
 use crate::abi::{MAIN_DBI, db, env as flag};
 use crate::cursor::{Cursor, State};
 use crate::dbs::{self, Slot};
-use crate::env::{self, Env};
+use crate::env::{self, Env, Open};
 use crate::errors::{BAD_TXN, EACCES, EINVAL, INCOMPATIBLE, NOTFOUND, Result};
 use crate::mapsize::Budget;
 use crate::threads::Place;
@@ -216,6 +216,7 @@ impl Txn {
         let env = self.env();
         let found = match env.dbs.find(self, dbi) {
             None => Db::Invalid,
+            Some(_) if self.flags & FINISHED != 0 => return Err(EINVAL),
             Some(_) if self.flags & BLOCKED != 0 => return Err(BAD_TXN),
             Some(slot) if self.is_reader() => self.find_to_read(dbi, &slot)?,
             Some(slot) => self.find_to_write(dbi, &slot)?,
@@ -296,19 +297,17 @@ impl Txn {
             None => open.readers.enter()?,
             Some(place) => open.readers.enter_again(place)?,
         };
-        self.place = Some(place);
-        let begun = (|| {
-            let snapshot: Snapshot<'static> = open.db.read()?;
-            env.limit.check_read(&open.db, &snapshot)?;
-            Ok(snapshot)
-        })();
-        match begun {
+        match read(env, open) {
             Ok(snapshot) => self.snapshot = Some(snapshot),
             Err(error) => {
-                open.readers.rest(place);
+                match self.place {
+                    None => open.readers.leave(place, false),
+                    Some(_) => open.readers.rest(place),
+                }
                 return Err(error);
             }
         }
+        self.place = Some(place);
         self.began = env.dbs.now();
         Ok(())
     }
@@ -463,6 +462,12 @@ impl Txn {
             parent.opened.extend(opened);
         }
     }
+}
+
+fn read(env: &Env, open: &'static Open) -> Result<Snapshot<'static>> {
+    let snapshot = open.db.read()?;
+    env.limit.check_read(&open.db, &snapshot)?;
+    Ok(snapshot)
 }
 
 fn copy_of(db: &Db) -> Db {

@@ -189,13 +189,7 @@ fn put_one(txn: &mut Txn, table: (TableId, u32), key: &[u8], data: &mut MdbVal, 
     Ok(outcome)
 }
 
-pub(crate) unsafe fn put(
-    txn: *mut Txn,
-    dbi: c_uint,
-    key: *const MdbVal,
-    data: *mut MdbVal,
-    how: c_uint,
-) -> Result {
+pub(crate) unsafe fn put(txn: *mut Txn, dbi: c_uint, key: *const MdbVal, data: *mut MdbVal, how: c_uint) -> Result {
     // SAFETY: see the module's head.
     let (txn, data) = unsafe { (txn::of(txn)?, data.as_mut().ok_or(EINVAL)?) };
     if key.is_null() || how & !PUT_FLAGS != 0 {
@@ -325,7 +319,13 @@ fn delete(txn: &mut Txn, (id, dbi): (TableId, u32), own: *mut Cursor, doomed: &D
     for cursor in concerned {
         // SAFETY: see the module's head.
         let state = unsafe { &mut (*cursor).state };
-        if doomed.whole_key { state.key_is_gone(txn)? } else { state.value_is_gone(txn)? }
+        if doomed.whole_key { state.key_is_gone(txn, cursor == own)? } else { state.value_is_gone(txn)? }
+    }
+    if txn.writer()?.view(id)?.is_empty() {
+        for cursor in txn.cursors_on(dbi) {
+            // SAFETY: see the module's head.
+            unsafe { &mut (*cursor).state }.table_is_empty();
+        }
     }
     let fits = txn.check_room(0);
     txn.judge(fits)

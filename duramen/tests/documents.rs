@@ -77,7 +77,16 @@ fn every_module_of_the_engine_is_in_the_architecture() {
 #[test]
 fn every_dependency_has_its_reason() {
     let text = std::fs::read_to_string(root().join("CONTRIBUTING.md")).unwrap();
-    for package in ["duramen", "duramen-cli", "duramen-sim", "xtask", "bench"] {
+    for package in [
+        "duramen",
+        "duramen-cli",
+        "duramen-lmdb",
+        "duramen-lmdb/so0",
+        "duramen-lmdb/so1",
+        "duramen-sim",
+        "xtask",
+        "bench",
+    ] {
         let manifest = std::fs::read_to_string(root().join(package).join("Cargo.toml")).unwrap();
         let mut wanted = false;
         for line in manifest.lines() {

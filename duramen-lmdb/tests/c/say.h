@@ -1,5 +1,7 @@
 /* What the test programs share: each call is printed with its return code, so that two libraries can be compared by what
  * the same program prints. */
+#pragma GCC diagnostic ignored "-Wunused-function"
+
 #ifndef SAY_H
 #define SAY_H
 
@@ -118,7 +120,5 @@ static MDB_dbi table(MDB_txn *txn, const char *name, unsigned flags) {
 	MUST(mdb_dbi_open(txn, name, flags, &dbi));
 	return dbi;
 }
-
-#pragma GCC diagnostic ignored "-Wunused-function"
 
 #endif

@@ -45,13 +45,11 @@ api! {
     mdb_env_close: fn(*mut Env) -> ();
     mdb_env_set_mapsize: fn(*mut Env, usize) -> c_int;
     mdb_env_set_maxdbs: fn(*mut Env, c_uint) -> c_int;
-    mdb_env_info: fn(*mut Env, *mut MdbEnvinfo) -> c_int;
     mdb_txn_begin: fn(*mut Env, *mut Txn, c_uint, *mut *mut Txn) -> c_int;
     mdb_txn_commit: fn(*mut Txn) -> c_int;
     mdb_txn_abort: fn(*mut Txn) -> ();
     mdb_txn_reset: fn(*mut Txn) -> ();
     mdb_txn_renew: fn(*mut Txn) -> c_int;
-    mdb_txn_id: fn(*mut Txn) -> usize;
     mdb_dbi_open: fn(*mut Txn, *const c_char, c_uint, *mut c_uint) -> c_int;
     mdb_dbi_flags: fn(*mut Txn, c_uint, *mut c_uint) -> c_int;
     mdb_stat: fn(*mut Txn, c_uint, *mut MdbStat) -> c_int;

@@ -65,8 +65,14 @@ pub struct Known {
     lost: bool,
     /// It stands on an entry: nothing has been changed since it got there.
     firm: bool,
+    /// It got where it is by a search.
+    searched: bool,
+    /// It has deleted an entry: nothing has been changed since.
+    deleted: bool,
     /// Only a renewal helps.
     dead: bool,
+    /// The last movement found nothing further, or went to the last entry.
+    eof: bool,
 }
 
 pub const CURSORS: usize = 6;
@@ -96,7 +102,17 @@ impl Chooser {
         let small = rng.u32(0..3) > 0;
         let (keys, values, value_bytes_max) =
             if small { (rng.u64(2..14), rng.u64(1..7), 16) } else { (rng.u64(50..2000), rng.u64(3..400), 5000) };
-        Chooser { rng, keys, values, value_bytes_max, small, level: 0, reading: false, cursors: [None; CURSORS], planned: Vec::new() }
+        Chooser {
+            rng,
+            keys,
+            values,
+            value_bytes_max,
+            small,
+            level: 0,
+            reading: false,
+            cursors: [None; CURSORS],
+            planned: Vec::new(),
+        }
     }
 
     fn number(&mut self, below: u64, size: usize, order: u64) -> Vec<u8> {
@@ -138,7 +154,8 @@ impl Chooser {
             data.extend(std::iter::repeat_n(b'y', long));
             return data;
         }
-        let bytes = if self.rng.u32(0..8) == 0 { self.rng.usize(0..=self.value_bytes_max) } else { self.rng.usize(0..20) };
+        let bytes =
+            if self.rng.u32(0..8) == 0 { self.rng.usize(0..=self.value_bytes_max) } else { self.rng.usize(0..20) };
         (0..bytes).map(|_| self.rng.u8(b'a'..=b'z')).collect()
     }
 
@@ -234,16 +251,15 @@ impl Chooser {
         let fixed = flags & db::DUPFIXED != 0;
         match self.rng.u32(0..100) {
             0..3 => Some(Operation::CloseCursor { cursor }),
-            3..8 if !known.lost => Some(Operation::Count { cursor }),
+            // What others have stored since LMDB counts one too few.
+            3..8 if known.firm => Some(Operation::Count { cursor }),
             8..20 if !known.reads => {
                 let flags = self.put_flags(known.table) & !put::RESERVE;
                 let (key, data) = (self.key(known.table), self.data(known.table));
                 Some(Operation::CursorPut { cursor, key, data, flags })
             }
-            20..23 if !known.reads && fixed => {
-                Some(self.multiple(cursor, known.table))
-            }
-            23..33 if !known.reads && !known.lost => {
+            20..23 if !known.reads && fixed => Some(self.multiple(cursor, known.table)),
+            23..33 if !known.reads && !known.lost && (known.firm || known.deleted) => {
                 let flags = if self.rng.u32(0..4) == 0 { put::NODUPDATA } else { 0 };
                 Some(Operation::CursorDel { cursor, flags })
             }
@@ -269,8 +285,19 @@ impl Chooser {
 
     fn movement(&mut self, cursor: usize, known: Known) -> Option<Operation> {
         let op = if known.lost { ABSOLUTE[self.rng.usize(0..7)] } else { self.rng.u32(0..19) };
+        // LMDB gives the first of the values that are left twice, or the only one as if there were more.
+        let duplicates = TABLES[known.table].1 & db::DUPSORT != 0;
+        let op =
+            if known.deleted && !known.lost && (!self.small || duplicates && !matches!(op, 4 | 11)) { 8 } else { op };
         // What a page's worth of values is hangs on the layout.
-        if matches!(op, 5 | 10 | 18) && !self.small {
+        if matches!(op, 5 | 10 | 18) && (!self.small || !known.searched) {
+            return None;
+        }
+        // LMDB 0.9.24 steps back from behind the last key of a page with duplicates into memory that is none of its; and
+        // whether a key that is left with one value counts as one with several hangs on its history.
+        let duplicates = TABLES[known.table].1 & db::DUPSORT != 0;
+        let known = if known.deleted && self.small { Known { firm: false, ..known } } else { known };
+        if matches!(op, 10 | 12..=14 | 18) && duplicates && !known.firm {
             return None;
         }
         let sought = matches!(op, 2 | 3 | 15 | 16 | 17);
@@ -284,12 +311,18 @@ impl Chooser {
         match operation {
             Operation::BeginWrite if code == 0 => self.level += 1,
             Operation::Commit | Operation::Abort => {
-                let level = self.level;
+                let (level, small) = (self.level, self.small);
+                let aborted = matches!(operation, Operation::Abort);
                 self.level -= 1;
                 for slot in &mut self.cursors {
                     match slot {
                         Some(known) if !known.reads && known.level == level => *slot = None,
-                        Some(known) if !known.reads => known.firm = false,
+                        Some(known) if !known.reads => {
+                            (known.firm, known.searched, known.deleted, known.eof) = (false, false, false, true);
+                            // It is where it was before the child, perhaps behind the end of a page.
+                            let duplicates = TABLES[known.table].1 & db::DUPSORT != 0;
+                            known.lost |= aborted && (duplicates || !small);
+                        }
                         _ => {}
                     }
                 }
@@ -300,32 +333,58 @@ impl Chooser {
                 self.kill_readers();
             }
             Operation::ResetRead => self.kill_readers(),
-            Operation::Put { table, .. } => self.changed(*table, None, false),
-            Operation::Del { table, .. } => self.changed(*table, None, true),
-            Operation::Drop { table } => self.changed(*table, None, true),
+            Operation::Put { table, .. } => self.changed(*table, None),
+            Operation::Del { table, .. } => self.changed(*table, None),
+            Operation::Drop { table } => self.changed(*table, None),
             Operation::OpenCursor { reads, table, cursor } if code == 0 => {
                 let (table, reads, level) = (*table, *reads, self.level);
-                self.cursors[*cursor] = Some(Known { table, reads, level, lost: false, firm: false, dead: false });
+                self.cursors[*cursor] = Some(Known {
+                    table,
+                    reads,
+                    level,
+                    lost: false,
+                    firm: false,
+                    searched: false,
+                    deleted: false,
+                    dead: false,
+                    eof: false,
+                });
             }
             Operation::CloseCursor { cursor } => self.cursors[*cursor] = None,
             Operation::RenewCursor { cursor } if code == 0 => {
                 if let Some(known) = &mut self.cursors[*cursor] {
-                    *known = Known { lost: false, firm: false, dead: false, ..*known };
+                    *known = Known {
+                        lost: false,
+                        firm: false,
+                        searched: false,
+                        deleted: false,
+                        dead: false,
+                        eof: false,
+                        ..*known
+                    };
                 }
             }
             Operation::Move { cursor, op, .. } => self.moved(*cursor, *op, code),
             Operation::CursorPut { cursor, .. } | Operation::PutMultiple { cursor, .. } => {
                 let Some(known) = self.cursors[*cursor] else { return };
-                self.changed(known.table, Some(*cursor), false);
+                self.changed(known.table, Some(*cursor));
                 // A failure in between leaves it somewhere.
-                self.settle(*cursor, code == 0, code != 0);
+                self.settle(*cursor, code == 0 && !known.eof, code != 0 || known.eof);
+                if let Some(known) = &mut self.cursors[*cursor] {
+                    known.searched = false;
+                }
             }
             Operation::CursorDel { cursor, .. } => {
                 let Some(known) = self.cursors[*cursor] else { return };
                 if code == 0 {
-                    self.changed(known.table, Some(*cursor), true);
+                    self.changed(known.table, Some(*cursor));
                 }
-                self.settle(*cursor, false, false);
+                // Where it came by steps, LMDB mixes up the values of the keys that it has been on.
+                let duplicates = TABLES[known.table].1 & db::DUPSORT != 0;
+                self.settle(*cursor, false, duplicates && !known.searched);
+                if let Some(known) = &mut self.cursors[*cursor] {
+                    (known.deleted, known.searched) = (code == 0, false);
+                }
             }
             _ => {}
         }
@@ -339,12 +398,13 @@ impl Chooser {
 
     fn settle(&mut self, cursor: usize, firm: bool, lost: bool) {
         if let Some(known) = &mut self.cursors[cursor] {
-            (known.firm, known.lost) = (firm, lost);
+            (known.firm, known.lost, known.deleted) = (firm, lost, false);
+            known.searched &= firm;
         }
     }
 
     /// A table has been changed by something else than its other cursors.
-    fn changed(&mut self, table: usize, by: Option<usize>, deleted: bool) {
+    fn changed(&mut self, table: usize, by: Option<usize>) {
         let duplicates = TABLES[table].1 & db::DUPSORT != 0;
         let small = self.small;
         for (i, known) in self.cursors.iter_mut().enumerate() {
@@ -352,17 +412,24 @@ impl Chooser {
             if by == Some(i) {
                 continue;
             }
-            known.firm = false;
-            // Other cursors on a page with duplicates repeat a value after a deletion, where LMDB's page ends.
-            known.lost |= deleted && duplicates || !small;
+            (known.firm, known.deleted) = (false, false);
+            // A cursor at the end keeps that mark in LMDB when its entry gives way to another one. And in tables with
+            // duplicates LMDB's other cursors are not always on the entry that they were on.
+            known.lost |= duplicates || !small || known.eof;
         }
     }
 
     fn moved(&mut self, cursor: usize, op: u32, code: i32) {
         let Some(known) = self.cursors[cursor] else { return };
         let duplicates = TABLES[known.table].1 & db::DUPSORT != 0;
+        // LMDB 0.9.24 forgets to note that the first value of the last key is not the end; later versions do not.
+        let stuck = op == 1 && known.eof;
+        if let Some(known) = &mut self.cursors[cursor] {
+            known.searched = ABSOLUTE.contains(&op) || known.searched && op == 4;
+            known.eof = op == 6 || code != 0 || known.eof && matches!(op, 1 | 4 | 5 | 7);
+        }
         if code == 0 {
-            return self.settle(cursor, true, false);
+            return self.settle(cursor, !stuck, stuck);
         }
         // A search that failed leaves it at a place of the page, which in a table with duplicates may be behind its end.
         let lost = matches!(op, 2 | 3 | 15 | 16 | 17) && (duplicates || !self.small);
@@ -387,11 +454,6 @@ impl Chooser {
             | Operation::CursorDel { cursor, .. } => self.cursors[*cursor].map(|known| known.table),
             _ => None,
         }
-    }
-
-    /// Whether there is something open to end before a dump.
-    pub fn is_idle(&self) -> bool {
-        self.level == 0
     }
 
     /// What a difference in keys or data may be for this movement.

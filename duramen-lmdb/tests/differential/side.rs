@@ -157,9 +157,7 @@ impl Side {
                     let data = data.as_mut().map_or(ptr::null_mut(), ptr::from_mut);
                     Answer::code((self.api.mdb_del)(self.txn(false), self.tables[*table], &mut key, data))
                 }
-                Operation::Drop { table } => {
-                    Answer::code((self.api.mdb_drop)(self.txn(false), self.tables[*table], 0))
-                }
+                Operation::Drop { table } => Answer::code((self.api.mdb_drop)(self.txn(false), self.tables[*table], 0)),
                 Operation::Stat { reads, table } => {
                     let mut stat = MdbStat::default();
                     let code = (self.api.mdb_stat)(self.txn(*reads), self.tables[*table], &mut stat);
@@ -199,13 +197,10 @@ impl Side {
                 }
                 Operation::PutMultiple { cursor, key, data, item } => {
                     let mut key = val(key);
-                    let mut values = [MdbVal { mv_size: *item, ..val(data) }, MdbVal { mv_size: data.len() / item, ..val(&[]) }];
-                    let code = (self.api.mdb_cursor_put)(
-                        self.cursors[*cursor],
-                        &mut key,
-                        values.as_mut_ptr(),
-                        put::MULTIPLE,
-                    );
+                    let mut values =
+                        [MdbVal { mv_size: *item, ..val(data) }, MdbVal { mv_size: data.len() / item, ..val(&[]) }];
+                    let code =
+                        (self.api.mdb_cursor_put)(self.cursors[*cursor], &mut key, values.as_mut_ptr(), put::MULTIPLE);
                     Answer { number: values[1].mv_size, ..Answer::code(code) }
                 }
                 Operation::CursorDel { cursor, flags } => {
@@ -253,13 +248,17 @@ impl Side {
         Answer { key: given(&k), data: given(&d), ..Answer::code(code) }
     }
 
-    /// All that is in all tables, in a read transaction of its own.
+    /// All that is in all tables, as the innermost writer sees it, or else a new reader.
     pub fn dump(&self) -> Vec<(usize, Vec<u8>, Vec<u8>)> {
         let mut all = Vec::new();
         // SAFETY: see the head.
         unsafe {
             let mut txn = ptr::null_mut();
-            assert_eq!((self.api.mdb_txn_begin)(self.env, ptr::null_mut(), env::RDONLY, &mut txn), 0);
+            if let Some(&writer) = self.writers.last() {
+                txn = writer;
+            } else {
+                assert_eq!((self.api.mdb_txn_begin)(self.env, ptr::null_mut(), env::RDONLY, &mut txn), 0);
+            }
             for (i, &dbi) in self.tables.iter().enumerate() {
                 let mut cursor = ptr::null_mut();
                 assert_eq!((self.api.mdb_cursor_open)(txn, dbi, &mut cursor), 0);
@@ -269,24 +268,11 @@ impl Side {
                 }
                 (self.api.mdb_cursor_close)(cursor);
             }
-            (self.api.mdb_txn_abort)(txn);
+            if self.writers.is_empty() {
+                (self.api.mdb_txn_abort)(txn);
+            }
         }
         all
-    }
-
-    /// Number of the newest commit.
-    pub fn last_txnid(&self) -> usize {
-        let mut info = MdbEnvinfo {
-            me_mapaddr: ptr::null_mut(),
-            me_mapsize: 0,
-            me_last_pgno: 0,
-            me_last_txnid: 0,
-            me_maxreaders: 0,
-            me_numreaders: 0,
-        };
-        // SAFETY: see the head.
-        unsafe { (self.api.mdb_env_info)(self.env, &mut info) };
-        info.me_last_txnid
     }
 }
 

@@ -1,0 +1,283 @@
+/* Entries: every flag of writing, every movement, on every kind of table. */
+#include "say.h"
+
+static void plain(MDB_env *env) {
+	MDB_txn *txn = begin(env, 0);
+	MDB_dbi dbi = table(txn, NULL, 0), named = table(txn, "named", MDB_CREATE);
+	unsigned flags = 9;
+	printf("dbi %u %u\n", dbi, named);
+	SAY(mdb_dbi_flags(txn, named, &flags));
+	printf("flags %x\n", flags);
+	SAY(put(txn, dbi, "b", "2", 0));
+	SAY(put(txn, dbi, "a", "1", 0));
+	SAY(put(txn, dbi, "c", "3", MDB_NOOVERWRITE));
+	MDB_val k = of_text("c"), d = of_text("other");
+	SAY(mdb_put(txn, dbi, &k, &d, MDB_NOOVERWRITE));
+	print_value("existing", &d);
+	printf("\n");
+	SAY(put(txn, dbi, "d", "4", MDB_APPEND));
+	SAY(put(txn, dbi, "d", "4", MDB_APPEND));
+	SAY(put(txn, dbi, "bb", "4", MDB_APPEND));
+	SAY(put(txn, dbi, "zz", "", 0));
+	SAY(put(txn, dbi, "", "x", 0));
+	SAY(put(txn, dbi, "x", "x", MDB_CURRENT));
+	SAY(put(txn, dbi, "x", "x", MDB_MULTIPLE));
+	SAY(put(txn, dbi, "x", "x", 0x4000000));
+	SAY(mdb_put(txn, dbi, NULL, &d, 0));
+	SAY(mdb_put(txn, dbi, &k, NULL, 0));
+	SAY(mdb_put(txn, 77, &k, &d, 0));
+	SAY(mdb_get(txn, 77, &k, &d));
+	SAY(mdb_get(txn, dbi, NULL, &d));
+	SAY(mdb_get(txn, dbi, &k, NULL));
+	SAY(mdb_del(txn, 77, &k, NULL));
+	SAY(mdb_del(txn, dbi, NULL, NULL));
+	static char long_key[600];
+	memset(long_key, 'k', sizeof long_key);
+	for (size_t size = 510; size < 514; size++) {
+		k = of_bytes(long_key, size);
+		d = of_text("long");
+		printf("%zu ", size);
+		SAY(mdb_put(txn, dbi, &k, &d, 0));
+		SAY(mdb_get(txn, dbi, &k, &d));
+		SAY(mdb_del(txn, dbi, &k, NULL));
+	}
+	k = of_text("");
+	SAY(mdb_get(txn, dbi, &k, &d));
+	SAY(mdb_del(txn, dbi, &k, NULL));
+	k = of_text("reserved");
+	d.mv_size = 5;
+	d.mv_data = NULL;
+	SAY(mdb_put(txn, dbi, &k, &d, MDB_RESERVE));
+	memcpy(d.mv_data, "12345", 5);
+	get(txn, dbi, "reserved");
+	static char big[70000];
+	memset(big, 'B', sizeof big);
+	k = of_text("big");
+	d = of_bytes(big, sizeof big);
+	SAY(mdb_put(txn, dbi, &k, &d, 0));
+	SAY(mdb_get(txn, dbi, &k, &d));
+	printf("%d\n", d.mv_size == sizeof big && !memcmp(d.mv_data, big, sizeof big));
+	SAY(del(txn, dbi, "a", "ignored"));
+	SAY(del(txn, dbi, "a", NULL));
+	SAY(put(txn, dbi, "named", "x", MDB_NOOVERWRITE));
+	SAY(mdb_dbi_open(txn, "b", 0, &named));
+	SAY(mdb_dbi_open(txn, "nothing", 0, &named));
+	SAY(mdb_dbi_open(txn, "named", 0x1000, &named));
+	get(txn, dbi, "b");
+	MDB_stat stat;
+	SAY(mdb_stat(txn, dbi, &stat));
+	printf("entries %zu\n", stat.ms_entries);
+	MDB_cursor *cursor;
+	MUST(mdb_cursor_open(txn, dbi, &cursor));
+	printf("names:");
+	while (!mdb_cursor_get(cursor, &k, NULL, MDB_NEXT)) print_value("", &k);
+	printf("\n");
+	k = of_text("named");
+	SAY(mdb_cursor_get(cursor, &k, &d, MDB_SET_KEY));
+	printf("record of %zu bytes\n", d.mv_size);
+	SAY(put(txn, dbi, "named", "x", 0));
+	mdb_cursor_close(cursor);
+	MUST(mdb_txn_commit(txn));
+	/* LMDB's transaction is good for nothing after this. */
+	txn = begin(env, 0);
+	SAY(del(txn, dbi, "named", NULL));
+	mdb_txn_abort(txn);
+}
+
+static void movements(MDB_env *env, const char *name, unsigned flags) {
+	printf("== %s\n", name);
+	MDB_txn *txn = begin(env, 0);
+	MDB_dbi dbi = table(txn, name, flags | MDB_CREATE);
+	MDB_cursor *cursor;
+	size_t count;
+	MUST(mdb_cursor_open(txn, dbi, &cursor));
+	printf("%d %d\n", mdb_cursor_txn(cursor) == txn, mdb_cursor_dbi(cursor) == dbi);
+	for (int op = MDB_FIRST; op <= MDB_SET_RANGE + 2; op++) move(cursor, op, "k", "v");
+	SAY(mdb_cursor_count(cursor, &count));
+	SAY(mdb_cursor_del(cursor, 0));
+	for (int i = 0; i < 5; i++) {
+		for (int j = 0; j < (flags & MDB_DUPSORT ? 4 : 1); j++) {
+			char key[8] = "key0", data[8] = "val0";
+			key[3] += i;
+			data[3] += j;
+			MUST(put(txn, dbi, key, data, 0));
+		}
+	}
+	move(cursor, MDB_FIRST, NULL, NULL);
+	SAY(mdb_cursor_count(cursor, &count));
+	move(cursor, MDB_NEXT, NULL, NULL);
+	move(cursor, MDB_NEXT_NODUP, NULL, NULL);
+	move(cursor, MDB_NEXT_DUP, NULL, NULL);
+	move(cursor, MDB_PREV_DUP, NULL, NULL);
+	move(cursor, MDB_PREV_NODUP, NULL, NULL);
+	move(cursor, MDB_PREV, NULL, NULL);
+	move(cursor, MDB_LAST, NULL, NULL);
+	move(cursor, MDB_NEXT, NULL, NULL);
+	move(cursor, MDB_GET_CURRENT, NULL, NULL);
+	move(cursor, MDB_SET, "key2", NULL);
+	move(cursor, MDB_LAST_DUP, NULL, NULL);
+	move(cursor, MDB_FIRST_DUP, NULL, NULL);
+	move(cursor, MDB_SET_KEY, "key3", NULL);
+	move(cursor, MDB_SET_RANGE, "key3x", NULL);
+	move(cursor, MDB_SET_RANGE, "kez", NULL);
+	move(cursor, MDB_SET, "", NULL);
+	move(cursor, MDB_GET_BOTH, "key1", "val2");
+	move(cursor, MDB_GET_BOTH, "key1", "val9");
+	move(cursor, MDB_GET_BOTH_RANGE, "key1", "val11");
+	move(cursor, MDB_GET_BOTH_RANGE, "key1", "val9");
+	MDB_val k = of_text("key1"), d = of_text("val0");
+	SAY(mdb_cursor_get(cursor, NULL, &d, MDB_SET));
+	SAY(mdb_cursor_get(cursor, &k, NULL, MDB_GET_BOTH));
+	SAY(mdb_cursor_get(cursor, &k, &d, 99));
+	SAY(mdb_cursor_get(NULL, &k, &d, MDB_FIRST));
+	/* Deleting, and what comes next. */
+	move(cursor, MDB_SET_KEY, "key1", NULL);
+	SAY(mdb_cursor_del(cursor, 0));
+	move(cursor, MDB_GET_CURRENT, NULL, NULL);
+	move(cursor, MDB_NEXT, NULL, NULL);
+	SAY(mdb_cursor_del(cursor, 0));
+	move(cursor, MDB_NEXT, NULL, NULL);
+	SAY(mdb_cursor_del(cursor, MDB_NODUPDATA));
+	move(cursor, MDB_NEXT_NODUP, NULL, NULL);
+	move(cursor, MDB_LAST, NULL, NULL);
+	SAY(mdb_cursor_del(cursor, MDB_NODUPDATA));
+	move(cursor, MDB_GET_CURRENT, NULL, NULL);
+	move(cursor, MDB_NEXT, NULL, NULL);
+	SAY(mdb_cursor_del(cursor, 0));
+	walk(txn, dbi);
+	/* Storing through it. */
+	move(cursor, MDB_FIRST, NULL, NULL);
+	k = of_text("key0");
+	d = of_text("val0");
+	SAY(mdb_cursor_put(cursor, &k, &d, MDB_CURRENT));
+	SAY(mdb_cursor_put(cursor, &k, &d, MDB_NODUPDATA));
+	d = of_text("val5");
+	SAY(mdb_cursor_put(cursor, &k, &d, MDB_NOOVERWRITE));
+	print_value("existing", &d);
+	printf("\n");
+	d = of_text("val5");
+	SAY(mdb_cursor_put(cursor, &k, &d, 0));
+	move(cursor, MDB_GET_CURRENT, NULL, NULL);
+	d = of_text("val4");
+	SAY(mdb_cursor_put(cursor, &k, &d, MDB_APPENDDUP));
+	k = of_text("kex");
+	SAY(mdb_cursor_put(cursor, &k, &d, MDB_APPEND));
+	move(cursor, MDB_GET_CURRENT, NULL, NULL);
+	SAY(mdb_cursor_put(cursor, NULL, &d, 0));
+	MDB_val many[2] = {of_text("aaaabbbbcccc"), {3, NULL}};
+	many[0].mv_size = 4;
+	k = of_text("many");
+	SAY(mdb_cursor_put(cursor, &k, many, MDB_MULTIPLE));
+	printf("stored %zu\n", many[1].mv_size);
+	walk(txn, dbi);
+	SAY(del(txn, dbi, "key0", "val5"));
+	SAY(del(txn, dbi, "key0", "val77"));
+	SAY(del(txn, dbi, "key0", NULL));
+	walk(txn, dbi);
+	SAY(mdb_drop(txn, dbi, 0));
+	move(cursor, MDB_GET_CURRENT, NULL, NULL);
+	move(cursor, MDB_NEXT, NULL, NULL);
+	walk(txn, dbi);
+	SAY(mdb_drop(txn, dbi, 2));
+	mdb_cursor_close(cursor);
+	MUST(mdb_txn_commit(txn));
+}
+
+static int backwards(const MDB_val *a, const MDB_val *b) {
+	size_t shorter = a->mv_size < b->mv_size ? a->mv_size : b->mv_size;
+	int order = memcmp(b->mv_data, a->mv_data, shorter);
+	return order ? order : (int)b->mv_size - (int)a->mv_size;
+}
+
+static void orders(MDB_env *env) {
+	MDB_txn *txn = begin(env, 0);
+	MDB_dbi custom = table(txn, "custom", MDB_CREATE | MDB_DUPSORT), back = table(txn, "back", MDB_CREATE | MDB_REVERSEKEY);
+	SAY(mdb_set_compare(txn, custom, backwards));
+	SAY(mdb_set_dupsort(txn, custom, backwards));
+	SAY(mdb_set_compare(txn, 99, backwards));
+	SAY(mdb_set_relfunc(txn, custom, NULL));
+	SAY(mdb_set_relctx(txn, custom, NULL));
+	for (int i = 0; i < 6; i++) {
+		char key[] = "k0", data[] = "0v";
+		key[1] += i % 3;
+		data[0] += i;
+		SAY(put(txn, custom, key, data, 0));
+		SAY(put(txn, back, i % 2 ? "ab" : "ba", data, 0));
+	}
+	walk(txn, custom);
+	walk(txn, back);
+	MDB_val a = of_text("a"), b = of_text("b");
+	printf("%d %d %d\n", mdb_cmp(txn, custom, &a, &b) > 0, mdb_dcmp(txn, custom, &a, &b) > 0, mdb_cmp(txn, back, &a, &b) < 0);
+	MUST(mdb_txn_commit(txn));
+	txn = begin(env, MDB_RDONLY);
+	walk(txn, custom);
+	get(txn, custom, "k1");
+	MDB_cursor *cursor;
+	MUST(mdb_cursor_open(txn, custom, &cursor));
+	move(cursor, MDB_SET_RANGE, "k11", NULL);
+	mdb_cursor_close(cursor);
+	mdb_txn_abort(txn);
+	txn = begin(env, 0);
+	MDB_dbi ints = table(txn, "ints", MDB_CREATE | MDB_INTEGERKEY | MDB_DUPSORT | MDB_DUPFIXED | MDB_INTEGERDUP);
+	for (unsigned i = 0; i < 600; i += 100) {
+		unsigned key = (i * 7) % 600, data = i;
+		MDB_val k = of_bytes(&key, sizeof key), d = of_bytes(&data, sizeof data);
+		SAY(mdb_put(txn, ints, &k, &d, 0));
+		data += 300;
+		SAY(mdb_put(txn, ints, &k, &d, MDB_NODUPDATA));
+		SAY(mdb_put(txn, ints, &k, &d, MDB_NODUPDATA));
+	}
+	walk(txn, ints);
+	MUST(mdb_txn_commit(txn));
+}
+
+/* The main table with flags of its own. */
+static void main_with_flags(void) {
+	MDB_env *env = open_env("main", 0);
+	MDB_txn *txn = begin(env, 0);
+	MDB_dbi dbi = table(txn, NULL, MDB_DUPSORT | MDB_CREATE), other;
+	unsigned flags;
+	SAY(put(txn, dbi, "a", "2", 0));
+	SAY(put(txn, dbi, "a", "1", 0));
+	SAY(mdb_dbi_open(txn, "named", MDB_CREATE, &other));
+	SAY(mdb_dbi_open(txn, "named", 0, &other));
+	MUST(mdb_txn_commit(txn));
+	mdb_env_close(env);
+	env = open_env("main", 0);
+	txn = begin(env, MDB_RDONLY);
+	dbi = table(txn, NULL, 0);
+	SAY(mdb_dbi_flags(txn, dbi, &flags));
+	printf("%x\n", flags);
+	walk(txn, dbi);
+	mdb_txn_abort(txn);
+	mdb_env_close(env);
+	env = open_env("empty", 0);
+	txn = begin(env, 0);
+	dbi = table(txn, NULL, MDB_INTEGERKEY | MDB_CREATE);
+	MUST(mdb_txn_commit(txn));
+	mdb_env_close(env);
+	env = open_env("empty", 0);
+	txn = begin(env, MDB_RDONLY);
+	dbi = table(txn, NULL, 0);
+	SAY(mdb_dbi_flags(txn, dbi, &flags));
+	printf("%x\n", flags);
+	mdb_txn_abort(txn);
+	mdb_env_close(env);
+}
+
+int main(int argc, char **argv) {
+	base = argc > 1 ? argv[1] : ".";
+	setvbuf(stdout, NULL, _IOLBF, 0);
+	MDB_env *env = open_env("entries", 0);
+	plain(env);
+	movements(env, "one value", 0);
+	movements(env, "many values", MDB_DUPSORT);
+	movements(env, "fixed size", MDB_DUPSORT | MDB_DUPFIXED);
+	movements(env, "reversed", MDB_REVERSEKEY | MDB_DUPSORT | MDB_REVERSEDUP);
+	mdb_env_close(env);
+	env = open_env("orders", 0);
+	orders(env);
+	mdb_env_close(env);
+	main_with_flags();
+	return 0;
+}

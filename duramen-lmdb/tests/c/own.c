@@ -1,0 +1,253 @@
+/* What this library promises where LMDB does not, or where the two cannot be compared. Prints nothing but failures. */
+#include "say.h"
+#include <dlfcn.h>
+#include <pthread.h>
+#include <sys/wait.h>
+
+#define IS(call, wanted)                                                                        \
+	do {                                                                                        \
+		int is_rc = (call);                                                                     \
+		if (is_rc != (wanted)) {                                                                \
+			printf("%s:%d %d, not %d\n", __func__, __LINE__, is_rc, wanted);                    \
+			failures++;                                                                         \
+		}                                                                                       \
+	} while (0)
+
+static int failures;
+
+/* The host may lengthen the file inside a write transaction; the length stays in a write-mapped environment. */
+static void lengthening(void) {
+	MDB_env *env = open_env("long", MDB_WRITEMAP | MDB_MAPASYNC | MDB_NOTLS);
+	MDB_txn *txn = begin(env, 0);
+	MDB_dbi dbi = table(txn, NULL, 0);
+	struct stat st;
+	int fd;
+	IS(put(txn, dbi, "a", "1", 0), 0);
+	IS(mdb_env_get_fd(env, &fd), 0);
+	IS(posix_fallocate(fd, 0, 16 << 20), 0);
+	IS(mdb_txn_commit(txn), 0);
+	txn = begin(env, 0);
+	IS(put(txn, dbi, "b", "2", 0), 0);
+	mdb_txn_abort(txn);
+	fstat(fd, &st);
+	IS(st.st_size >= 16 << 20, 1);
+	IS(mdb_env_sync(env, 1), 0);
+	mdb_env_close(env);
+	stat(place("long/data.mdb"), &st);
+	IS(st.st_size >= 16 << 20, 1);
+	env = open_env("long", 0);
+	txn = begin(env, MDB_RDONLY);
+	MDB_val k = of_text("a"), d;
+	IS(mdb_get(txn, table(txn, NULL, 0), &k, &d), 0);
+	mdb_txn_abort(txn);
+	mdb_env_close(env);
+}
+
+/* Postfix gives an environment 10240 bytes more than the file has, and must be able to empty it then. */
+static void emptying(void) {
+	MDB_env *env = open_env("postfix", MDB_NOSUBDIR | MDB_NOLOCK);
+	MDB_txn *txn = begin(env, 0);
+	static char value[2000];
+	for (int i = 0; i < 500; i++) {
+		MDB_val k = of_bytes(&i, sizeof i), d = of_bytes(value, sizeof value);
+		IS(mdb_put(txn, 1, &k, &d, 0), 0);
+	}
+	IS(mdb_txn_commit(txn), 0);
+	mdb_env_close(env);
+	struct stat st;
+	stat(place("postfix"), &st);
+	MUST(mdb_env_create(&env));
+	IS(mdb_env_set_mapsize(env, st.st_size + 10240), 0);
+	IS(mdb_env_open(env, place("postfix"), MDB_NOSUBDIR | MDB_NOLOCK, 0644), 0);
+	txn = begin(env, 0);
+	IS(mdb_drop(txn, 1, 0), 0);
+	IS(mdb_txn_commit(txn), 0);
+	mdb_env_close(env);
+}
+
+/* Without a lock file, a transaction still sees what other processes have committed. */
+static void unlocked(void) {
+	MDB_env *env = open_env("unlocked", MDB_NOSUBDIR | MDB_NOLOCK), *own;
+	MDB_txn *txn = begin(env, MDB_RDONLY);
+	MDB_dbi dbi = table(txn, NULL, 0);
+	mdb_txn_abort(txn);
+	for (int i = 0; i < 20; i++) {
+		MDB_val k = of_bytes(&i, sizeof i), d = of_text("value");
+		fflush(stdout);
+		pid_t child = fork();
+		if (!child) {
+			own = open_env("unlocked", MDB_NOSUBDIR | MDB_NOLOCK);
+			txn = begin(own, 0);
+			int rc = mdb_put(txn, table(txn, NULL, 0), &k, &d, 0);
+			rc = rc ? rc : mdb_txn_commit(txn);
+			mdb_env_close(own);
+			_exit(rc != 0);
+		}
+		int status = 1;
+		waitpid(child, &status, 0);
+		IS(status, 0);
+		txn = begin(env, MDB_RDONLY);
+		IS(mdb_get(txn, dbi, &k, &d), 0);
+		mdb_txn_abort(txn);
+	}
+	mdb_env_close(env);
+}
+
+/* Another process has raised the limit, and used it: this one is told, and takes the limit over. */
+static void resized(void) {
+	MDB_env *env;
+	mkdir(place("resized"), 0777);
+	MUST(mdb_env_create(&env));
+	MUST(mdb_env_set_mapsize(env, 128 << 10));
+	MUST(mdb_env_open(env, place("resized"), 0, 0644));
+	fflush(stdout);
+	pid_t child = fork();
+	if (!child) {
+		MDB_env *own = open_env("resized", 0);
+		static char value[4000];
+		MDB_txn *txn = begin(own, 0);
+		for (int i = 0; i < 200; i++) {
+			MDB_val k = of_bytes(&i, sizeof i), d = of_bytes(value, sizeof value);
+			MUST(mdb_put(txn, 1, &k, &d, 0));
+		}
+		MUST(mdb_txn_commit(txn));
+		mdb_env_close(own);
+		_exit(0);
+	}
+	waitpid(child, NULL, 0);
+	MDB_txn *txn;
+	IS(mdb_txn_begin(env, NULL, MDB_RDONLY, &txn), MDB_MAP_RESIZED);
+	IS(mdb_txn_begin(env, NULL, 0, &txn), MDB_MAP_RESIZED);
+	IS(mdb_env_set_mapsize(env, 0), 0);
+	MDB_envinfo info;
+	mdb_env_info(env, &info);
+	IS(info.me_mapsize == 64 << 20, 1);
+	IS(mdb_txn_begin(env, NULL, MDB_RDONLY, &txn), 0);
+	mdb_txn_abort(txn);
+	mdb_env_close(env);
+}
+
+/* Keys and values that the transaction itself has handed out may be handed back to it. */
+static void handed_back(void) {
+	MDB_env *env = open_env("back", 0);
+	MDB_txn *txn = begin(env, 0);
+	MDB_dbi dbi = table(txn, NULL, 0), other = table(txn, "other", MDB_CREATE);
+	static char big[50000];
+	memset(big, 'x', sizeof big);
+	MDB_val k = of_text("big"), d = of_bytes(big, sizeof big), k2 = of_text("copy");
+	IS(mdb_put(txn, dbi, &k, &d, 0), 0);
+	IS(mdb_get(txn, dbi, &k, &d), 0);
+	IS(mdb_put(txn, dbi, &k, &d, 0), 0);
+	IS(mdb_get(txn, dbi, &k, &d), 0);
+	IS(mdb_put(txn, dbi, &k2, &d, 0), 0);
+	IS(mdb_put(txn, other, &k2, &d, 0), 0);
+	IS(mdb_get(txn, dbi, &k, &d), 0);
+	IS(d.mv_size == sizeof big && !memcmp(d.mv_data, big, sizeof big), 1);
+	for (int i = 0; i < 300; i++) {
+		char key[16];
+		snprintf(key, sizeof key, "k%05d", i);
+		IS(put(txn, other, key, key, 0), 0);
+	}
+	MDB_cursor *cursor;
+	IS(mdb_cursor_open(txn, other, &cursor), 0);
+	while (!mdb_cursor_get(cursor, &k, &d, MDB_FIRST)) IS(mdb_del(txn, other, &k, &d), 0);
+	mdb_txn_abort(txn);
+	/* Its transaction has ended, and it is closed all the same. */
+	mdb_cursor_close(cursor);
+	mdb_env_close(env);
+}
+
+static void *read_for_a_while(void *env) {
+	for (int i = 0; i < 200; i++) {
+		MDB_txn *txn;
+		MDB_val k, d;
+		MDB_cursor *cursor;
+		if (mdb_txn_begin(env, NULL, MDB_RDONLY, &txn)) abort();
+		if (mdb_cursor_open(txn, 1, &cursor)) abort();
+		int rc, count = 0;
+		while (!(rc = mdb_cursor_get(cursor, &k, &d, MDB_NEXT))) count++;
+		if (rc != MDB_NOTFOUND || count % 10) abort();
+		mdb_cursor_close(cursor);
+		mdb_txn_abort(txn);
+	}
+	return NULL;
+}
+
+static void threads(void) {
+	MDB_env *env = open_env("threads", MDB_NOSYNC);
+	pthread_t readers[4];
+	for (int i = 0; i < 4; i++) pthread_create(&readers[i], NULL, read_for_a_while, env);
+	for (int i = 0; i < 100; i++) {
+		MDB_txn *txn = begin(env, 0);
+		for (int j = 0; j < 10; j++) {
+			int key = i * 10 + j;
+			MDB_val k = of_bytes(&key, sizeof key), d = of_text("value");
+			MUST(mdb_put(txn, 1, &k, &d, 0));
+		}
+		MUST(mdb_txn_commit(txn));
+	}
+	for (int i = 0; i < 4; i++) pthread_join(readers[i], NULL);
+	mdb_env_close(env);
+}
+
+/* Loaded and unloaded again, with threads that have read ending before and after. */
+static void loading(void) {
+	for (int i = 0; i < 5; i++) {
+		void *library = dlopen("liblmdb.so.0", RTLD_NOW | RTLD_LOCAL);
+		IS(library != NULL, 1);
+		if (library) IS(dlsym(library, "mdb_env_create") != NULL, 1);
+		if (library) IS(dlclose(library), 0);
+	}
+}
+
+static void arguments(void) {
+	MDB_txn *txn;
+	MDB_val v;
+	IS(mdb_env_create(NULL), EINVAL);
+	IS(mdb_txn_begin(NULL, NULL, 0, &txn), EINVAL);
+	IS(mdb_get(NULL, 1, &v, &v), EINVAL);
+	IS(mdb_put(NULL, 1, &v, &v, 0), EINVAL);
+	IS(mdb_del(NULL, 1, &v, &v), EINVAL);
+	IS(mdb_drop(NULL, 1, 0), EINVAL);
+	IS(mdb_cursor_del(NULL, 0), EINVAL);
+	IS(mdb_cursor_put(NULL, &v, &v, 0), EINVAL);
+	mdb_cursor_close(NULL);
+	mdb_txn_reset(NULL);
+	mdb_dbi_close(NULL, 1);
+	MDB_env *env;
+	MUST(mdb_env_create(&env));
+	IS(mdb_txn_begin(env, NULL, 0, &txn), EINVAL);
+	IS(mdb_env_sync(env, 1), EINVAL);
+	IS(mdb_env_copyfd(env, 1), EINVAL);
+	mdb_env_close(env);
+	env = open_env("arguments", 0);
+	IS(mdb_env_copyfd(env, -1), EBADF);
+	int ends[2];
+	if (pipe(ends)) abort();
+	close(ends[0]);
+	IS(mdb_env_copyfd(env, ends[1]), EPIPE);
+	close(ends[1]);
+	txn = begin(env, 0);
+	v.mv_size = (size_t)-1;
+	v.mv_data = NULL;
+	MDB_val k = of_text("k");
+	IS(mdb_put(txn, 1, &v, &k, 0), MDB_BAD_VALSIZE);
+	IS(mdb_put(txn, 1, &k, &v, 0), MDB_BAD_VALSIZE);
+	IS(mdb_put(txn, 1, &k, &v, MDB_RESERVE), MDB_BAD_VALSIZE);
+	mdb_txn_abort(txn);
+	mdb_env_close(env);
+}
+
+int main(int argc, char **argv) {
+	base = argc > 1 ? argv[1] : ".";
+	setvbuf(stdout, NULL, _IOLBF, 0);
+	lengthening();
+	emptying();
+	unlocked();
+	resized();
+	handed_back();
+	threads();
+	loading();
+	arguments();
+	return failures != 0;
+}

@@ -1,0 +1,236 @@
+/* Transactions: nesting, resetting, handles, readers, copies. */
+#include "say.h"
+#include <pthread.h>
+#include <sys/wait.h>
+
+static void nesting(void) {
+	MDB_env *env = open_env("nesting", 0);
+	MDB_txn *parent = begin(env, 0), *child, *other;
+	MDB_dbi dbi = table(parent, "t", MDB_CREATE), made;
+	MDB_cursor *cursor;
+	SAY(put(parent, dbi, "a", "parent", 0));
+	SAY(put(parent, dbi, "b", "parent", 0));
+	MUST(mdb_cursor_open(parent, dbi, &cursor));
+	move(cursor, MDB_SET_KEY, "a", NULL);
+	SAY(mdb_txn_begin(env, parent, 0, &child));
+	printf("id %d\n", mdb_txn_id(child) == mdb_txn_id(parent));
+	SAY(put(parent, dbi, "c", "x", 0));
+	SAY(mdb_txn_begin(env, parent, 0, &other));
+	printf("%d\n", mdb_cursor_txn(cursor) == child);
+	SAY(mdb_cursor_del(cursor, 0));
+	move(cursor, MDB_GET_CURRENT, NULL, NULL);
+	SAY(mdb_dbi_open(child, "made", MDB_CREATE, &made));
+	SAY(put(child, made, "k", "v", 0));
+	mdb_txn_abort(child);
+	printf("%d\n", mdb_cursor_txn(cursor) == parent);
+	move(cursor, MDB_GET_CURRENT, NULL, NULL);
+	SAY(put(parent, made, "k", "v", 0));
+	SAY(mdb_txn_begin(env, parent, 0, &child));
+	SAY(put(child, dbi, "a", "child", 0));
+	SAY(mdb_txn_begin(env, child, 0, &other));
+	SAY(put(other, dbi, "d", "grandchild", 0));
+	SAY(mdb_txn_commit(other));
+	SAY(mdb_txn_commit(child));
+	move(cursor, MDB_GET_CURRENT, NULL, NULL);
+	SAY(mdb_txn_begin(env, parent, MDB_RDONLY, &child));
+	walk(parent, dbi);
+	/* Committing a parent commits its child. */
+	SAY(mdb_txn_begin(env, parent, 0, &child));
+	SAY(put(child, dbi, "e", "with its parent", 0));
+	SAY(mdb_txn_commit(parent));
+	parent = begin(env, MDB_RDONLY);
+	walk(parent, dbi);
+	SAY(mdb_txn_begin(env, parent, 0, &child));
+	mdb_txn_abort(parent);
+	SAY(mdb_txn_commit(NULL));
+	mdb_txn_abort(NULL);
+	mdb_env_close(env);
+	env = open_env("nesting", MDB_WRITEMAP);
+	parent = begin(env, 0);
+	SAY(mdb_txn_begin(env, parent, 0, &child));
+	mdb_txn_abort(parent);
+	mdb_env_close(env);
+}
+
+static void resetting(void) {
+	MDB_env *env = open_env("resetting", 0);
+	MDB_txn *txn = begin(env, 0), *reader;
+	MDB_dbi dbi = table(txn, NULL, 0);
+	MDB_cursor *cursor, *held;
+	SAY(put(txn, dbi, "k", "1", 0));
+	SAY(mdb_txn_renew(txn));
+	mdb_txn_reset(txn);
+	MUST(mdb_cursor_open(txn, dbi, &held));
+	SAY(mdb_cursor_renew(txn, held));
+	SAY(mdb_txn_commit(txn));
+	reader = begin(env, MDB_RDONLY);
+	SAY(mdb_txn_begin(env, NULL, MDB_RDONLY, &txn));
+	MUST(mdb_cursor_open(reader, dbi, &cursor));
+	move(cursor, MDB_FIRST, NULL, NULL);
+	SAY(mdb_txn_renew(reader));
+	txn = begin(env, 0);
+	SAY(put(txn, dbi, "k", "2", 0));
+	SAY(mdb_txn_commit(txn));
+	get(reader, dbi, "k");
+	mdb_txn_reset(reader);
+	get(reader, dbi, "k");
+	move(cursor, MDB_FIRST, NULL, NULL);
+	SAY(mdb_cursor_renew(reader, cursor));
+	SAY(mdb_txn_begin(env, NULL, MDB_RDONLY, &txn));
+	SAY(mdb_txn_renew(reader));
+	mdb_txn_abort(txn);
+	SAY(mdb_txn_renew(reader));
+	SAY(mdb_cursor_renew(reader, cursor));
+	move(cursor, MDB_FIRST, NULL, NULL);
+	SAY(mdb_txn_commit(reader));
+	reader = begin(env, MDB_RDONLY);
+	SAY(mdb_cursor_renew(reader, cursor));
+	move(cursor, MDB_LAST, NULL, NULL);
+	mdb_txn_abort(reader);
+	mdb_cursor_close(cursor);
+	mdb_env_close(env);
+}
+
+static void handles(void) {
+	MDB_env *env = open_env("handles", 0);
+	MDB_txn *txn = begin(env, 0), *old;
+	MDB_dbi a, b, c;
+	unsigned flags;
+	SAY(mdb_dbi_open(txn, "a", MDB_CREATE | MDB_DUPSORT, &a));
+	SAY(mdb_dbi_open(txn, "a", MDB_CREATE, &b));
+	printf("%u %u\n", a, b);
+	SAY(mdb_dbi_open(txn, "b", MDB_CREATE, &b));
+	printf("%u\n", b);
+	SAY(put(txn, a, "k", "v", 0));
+	mdb_txn_abort(txn);
+	old = begin(env, MDB_RDONLY);
+	SAY(mdb_dbi_open(old, "a", 0, &a));
+	mdb_txn_abort(old);
+	txn = begin(env, 0);
+	SAY(mdb_dbi_open(txn, "b", MDB_CREATE, &b));
+	printf("%u\n", b);
+	for (int i = 0; i < 9; i++) {
+		char name[] = "t0";
+		name[1] += i;
+		SAY(mdb_dbi_open(txn, name, MDB_CREATE, &c));
+	}
+	SAY(mdb_txn_commit(txn));
+	mdb_dbi_close(env, b);
+	txn = begin(env, MDB_RDONLY);
+	SAY(mdb_dbi_flags(txn, b, &flags));
+	SAY(mdb_dbi_open(txn, "t3", 0, &c));
+	printf("%u\n", c);
+	SAY(mdb_dbi_open(txn, "b", MDB_DUPSORT, &b));
+	printf("%u\n", b);
+	SAY(mdb_dbi_flags(txn, b, &flags));
+	printf("%x\n", flags);
+	SAY(mdb_txn_commit(txn));
+	txn = begin(env, 0);
+	SAY(put(txn, b, "k", "v", 0));
+	SAY(mdb_drop(txn, b, 1));
+	SAY(put(txn, b, "k", "v", 0));
+	SAY(mdb_dbi_flags(txn, b, &flags));
+	SAY(mdb_dbi_open(txn, "b", 0, &b));
+	SAY(mdb_drop(txn, 1, 1));
+	SAY(mdb_txn_commit(txn));
+	txn = begin(env, MDB_RDONLY);
+	walk(txn, 1);
+	get(txn, c, "k");
+	SAY(mdb_drop(txn, c, 0));
+	mdb_txn_abort(txn);
+	mdb_env_close(env);
+}
+
+static int print_line(const char *line, void *context) {
+	++*(int *)context;
+	return line[0] == '(' ? printf("%s", line) : 1;
+}
+
+static void *read_in_thread(void *env) {
+	MDB_txn *txn;
+	SAY(mdb_txn_begin(env, NULL, MDB_RDONLY, &txn));
+	mdb_txn_abort(txn);
+	return NULL;
+}
+
+static void readers(void) {
+	MDB_env *env = open_env("readers", 0);
+	int lines = 0;
+	pthread_t thread;
+	printf("%d\n", mdb_reader_list(env, print_line, &lines) >= 0);
+	MDB_txn *txn = begin(env, MDB_RDONLY);
+	printf("%d lines %d\n", mdb_reader_list(env, print_line, &lines) >= 0, lines);
+	pthread_create(&thread, NULL, read_in_thread, env);
+	pthread_join(thread, NULL);
+	mdb_txn_abort(txn);
+	mdb_env_close(env);
+	env = open_env("readers", MDB_NOTLS);
+	MDB_txn *many[3];
+	for (int i = 0; i < 3; i++) SAY(mdb_txn_begin(env, NULL, MDB_RDONLY, &many[i]));
+	for (int i = 0; i < 3; i++) mdb_txn_abort(many[i]);
+	mdb_env_close(env);
+	/* A process that dies leaves nothing that others would have to wait for. */
+	env = open_env("readers", 0);
+	fflush(stdout);
+	pid_t child = fork();
+	if (!child) {
+		MDB_env *own = open_env("readers", 0);
+		begin(own, MDB_RDONLY);
+		put(begin(own, 0), 1, "lost", "lost", 0);
+		_exit(0);
+	}
+	waitpid(child, NULL, 0);
+	txn = begin(env, 0);
+	MDB_dbi dbi = table(txn, NULL, 0);
+	get(txn, dbi, "lost");
+	SAY(put(txn, dbi, "kept", "kept", 0));
+	SAY(mdb_txn_commit(txn));
+	mdb_env_close(env);
+}
+
+static void copies(void) {
+	MDB_env *env = open_env("original", 0);
+	MDB_txn *txn = begin(env, 0);
+	MDB_dbi dbi = table(txn, NULL, 0), dup = table(txn, "dup", MDB_CREATE | MDB_DUPSORT);
+	for (int i = 0; i < 100; i++) {
+		char key[20];
+		snprintf(key, sizeof key, "k%03d", i);
+		MUST(put(txn, dbi, key, "value", 0));
+		MUST(put(txn, dup, i % 2 ? "odd" : "even", key, 0));
+	}
+	MUST(mdb_txn_commit(txn));
+	static const char *const names[] = {"copy", "compact", "piped"};
+	for (int i = 0; i < 3; i++) {
+		mkdir(place(names[i]), 0777);
+		if (i == 2) {
+			int fd = open(place("piped/data.mdb"), O_CREAT | O_WRONLY, 0644);
+			SAY(mdb_env_copyfd2(env, fd, MDB_CP_COMPACT));
+			close(fd);
+		} else {
+			SAY(mdb_env_copy2(env, place(names[i]), i ? MDB_CP_COMPACT : 0));
+			SAY(mdb_env_copy(env, place(names[i])));
+		}
+		MDB_env *copy = open_env(names[i], 0);
+		txn = begin(copy, MDB_RDONLY);
+		MDB_stat stat;
+		mdb_stat(txn, table(txn, NULL, 0), &stat);
+		printf("%s %zu", names[i], stat.ms_entries);
+		mdb_stat(txn, table(txn, "dup", 0), &stat);
+		printf(" %zu\n", stat.ms_entries);
+		mdb_txn_abort(txn);
+		mdb_env_close(copy);
+	}
+	SAY(mdb_env_copy(env, place("nowhere")));
+	mdb_env_close(env);
+}
+
+int main(int argc, char **argv) {
+	base = argc > 1 ? argv[1] : ".";
+	setvbuf(stdout, NULL, _IOLBF, 0);
+	nesting();
+	resetting();
+	handles();
+	readers();
+	copies();
+	return 0;
+}
