@@ -143,3 +143,10 @@ pub fn assert_clean(file: &Path) {
     assert!(checked.out.starts_with("clean"), "{}: {checked:?}", file.display());
     assert_eq!(checked.code, Some(0), "{}: {checked:?}", file.display());
 }
+
+/// A directory of a test's own, in memory if there is such a place: nothing here is about the disk.
+pub fn place() -> tempfile::TempDir {
+    let memory = Path::new("/dev/shm");
+    let place = if memory.is_dir() { tempfile::tempdir_in(memory) } else { tempfile::tempdir() };
+    place.expect("a directory can be made")
+}

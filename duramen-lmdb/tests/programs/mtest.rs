@@ -33,15 +33,19 @@ fn source(work: &Path) -> PathBuf {
     work.join("vendor").join(CRATE).join("lmdb/libraries/liblmdb")
 }
 
-/// Addresses are nowhere twice the same.
-fn without_addresses(text: &str) -> String {
-    let words = text.split_inclusive([' ', '\n']);
-    words.map(|word| if word.starts_with("0x") { "ADDRESS " } else { word }).collect()
+/// The lines, without what may differ: addresses, and how many duplicates lie in a page, which `mtest4` prints the first
+/// of.
+fn lines(text: &str) -> Vec<String> {
+    let word = |word: &'static str| move |w: &str| if w.starts_with("0x") { word.to_string() } else { w.to_string() };
+    let plain = |line: &str| line.split(' ').map(word("ADDRESS")).collect::<Vec<_>>().join(" ");
+    let deleted = text.lines().position(|line| line.starts_with("Deleted ")).unwrap_or(0);
+    let is_batch = |(i, line): &(usize, &str)| *i < deleted && line.starts_with("key: 001, data: 0");
+    text.lines().enumerate().filter(|line| !is_batch(line)).map(|(_, line)| plain(line)).collect()
 }
 
 #[test]
 fn lmdbs_test_programs_say_the_same() {
-    let work = tempfile::tempdir().unwrap();
+    let work = library::place();
     let source = source(work.path());
     fs::write(work.path().join("more.c"), MORE).unwrap();
     for name in PROGRAMS {
@@ -60,8 +64,9 @@ fn lmdbs_test_programs_say_the_same() {
             if library == Library::Ours {
                 library::assert_clean(&place.join("testdb/data.mdb"));
             }
-            (said.code, without_addresses(&said.out), without_addresses(&said.err))
+            (said.code, lines(&said.out), lines(&said.err))
         });
-        assert_eq!(stock, ours, "{name}");
+        let differs = stock.1.iter().zip(&ours.1).find(|(a, b)| a != b);
+        assert!(stock == ours, "{name}: {:?} {:?}: {differs:?} {:?} {:?}", stock.0, ours.0, stock.2, ours.2);
     }
 }

@@ -57,7 +57,7 @@ impl<'p> PowerDns<'p> {
 #[test]
 fn pdns_server_answers_from_what_pdnsutil_stores() {
     let [stock, ours] = BOTH.map(|library| {
-        let place = tempfile::tempdir().unwrap();
+        let place = library::place();
         let pdns = PowerDns::new(library, place.path());
         pdns.util(&["load-zone", "example", &place.path().join("zone").display().to_string()]).well();
         pdns.util(&["secure-zone", "example"]).well();
@@ -65,12 +65,12 @@ fn pdns_server_answers_from_what_pdnsutil_stores() {
         if library == Library::Ours {
             library::assert_mapped(server.process());
         }
-        for i in 0..20 {
+        for i in 0..12 {
             pdns.util(&["add-record", "example", &format!("n{i}"), "A", &format!("192.0.2.{i}")]).well();
         }
         pdns.util(&["delete-rrset", "example", "n3", "A"]).well();
         pdns.util(&["replace-rrset", "example", "n4", "A", "192.0.2.200"]).well();
-        let names = ["www.example", "n0.example", "n3.example", "n4.example", "n19.example"];
+        let names = ["www.example", "n0.example", "n3.example", "n4.example", "n11.example"];
         let before = names.map(|name| pdns.addresses(name));
         server.kill();
 

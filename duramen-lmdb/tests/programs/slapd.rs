@@ -123,7 +123,7 @@ fn answers(slapd: &Slapd<'_>) -> Vec<Vec<String>> {
 #[test]
 fn slapd_loads_searches_changes_and_dumps() {
     let [stock, ours] = BOTH.map(|library| {
-        let place = tempfile::tempdir().unwrap();
+        let place = library::place();
         let slapd = Slapd::new(library, place.path());
         slapd.tool("slapadd", &["-l", &slapd.path("people.ldif")]).well();
         let server = slapd.start();

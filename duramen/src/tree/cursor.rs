@@ -11,6 +11,9 @@ use crate::error::{Error, Result};
 use crate::format::leaf::Cell;
 use crate::order::Needle;
 
+/// How far ahead of a walking cursor cells are fetched: their order in memory is that of their insertion.
+const CELLS_AHEAD: usize = 6;
+
 /// A key and a value, in place.
 pub(crate) type Pair<'a> = (&'a [u8], &'a [u8]);
 
@@ -127,8 +130,25 @@ impl Position {
         if !there {
             return Ok(None);
         }
+        if !t.tree.has_duplicates() {
+            return self.enter_single(pages, end).map(Some);
+        }
         self.enter(pages, t, end)?;
         self.current(pages, t)
+    }
+
+    /// Stands on the key at the path, in a table without duplicates. Who walks will come to the cells beyond it.
+    #[inline]
+    fn enter_single<'p, P: Pages>(&mut self, pages: &'p P, end: End) -> Result<Pair<'p>> {
+        (self.state, self.inner) = (State::On, Inner::One);
+        let step = self.path.leaf();
+        let cells = open_cells(pages, step.page)?;
+        match end {
+            End::First => cells.prefetch_cell(step.index + CELLS_AHEAD),
+            End::Last => cells.prefetch_cell(step.index.saturating_sub(CELLS_AHEAD)),
+        }
+        let cell = at(step.page, cells.cell(step.index))?;
+        Ok((cell.key, value::load(pages, step.page, &cell)?))
     }
 
     /// First entry of the table.
