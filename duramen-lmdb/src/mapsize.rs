@@ -46,7 +46,8 @@ impl Limit {
         self.bytes.store(bytes, Ordering::Relaxed);
     }
 
-    fn pages(&self) -> u64 {
+    /// The limit in the engine's pages.
+    pub fn pages(&self) -> u64 {
         (self.bytes() / self.page_bytes.load(Ordering::Relaxed).max(1)) as u64 + META_PAGES
     }
 

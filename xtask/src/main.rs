@@ -1,7 +1,8 @@
-//! Developer commands: `cargo xtask crash`, `cargo xtask fuzz`.
+//! Developer commands: `cargo xtask crash`, `cargo xtask fuzz`, `cargo xtask suites`.
 
 mod crash;
 mod fuzz;
+mod suites;
 
 use std::process::ExitCode;
 
@@ -20,11 +21,14 @@ enum Command {
     Crash(crash::Arguments),
     /// Feeds damaged files to the engine, guided by what they reach in it
     Fuzz(fuzz::Arguments),
+    /// Runs the test suites of LMDB's wrappers in other languages on our liblmdb
+    Suites(suites::Arguments),
 }
 
 fn main() -> ExitCode {
     match Arguments::parse().command {
         Command::Crash(arguments) => crash::run(&arguments),
         Command::Fuzz(arguments) => fuzz::run(&arguments),
+        Command::Suites(arguments) => suites::run(&arguments),
     }
 }

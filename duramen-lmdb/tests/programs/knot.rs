@@ -8,13 +8,15 @@ use crate::library::{self, BOTH, Library, Way};
 use crate::server::{Server, free_port};
 use crate::{dns, library::Said};
 
-const ZONE: &str = "@ 3600 SOA ns hostmaster 1 3600 600 86400 300\n@ 3600 NS ns\nns 3600 A 127.0.0.1\nwww 3600 A 192.0.2.1\n";
+const ZONE: &str =
+    "@ 3600 SOA ns hostmaster 1 3600 600 86400 300\n@ 3600 NS ns\nns 3600 A 127.0.0.1\nwww 3600 A 192.0.2.1\n";
 /// Changes to each zone, one journal entry each.
 const CHANGES: u8 = 8;
 
 fn configuration(place: &Path, port: u16) -> String {
     let place = place.display();
-    let common = "storage: {place}/zones\n    zonefile-sync: -1\n    zonefile-load: difference\n    journal-content: all\n";
+    let common =
+        "storage: {place}/zones\n    zonefile-sync: -1\n    zonefile-load: difference\n    journal-content: all\n";
     let common = common.replace("{place}", &place.to_string());
     format!(
         "server:\n    rundir: {place}/run\n    listen: 127.0.0.1@{port}\n\

@@ -53,7 +53,13 @@ fn lmdbs_test_programs_say_the_same() {
         let include = Path::new(env!("CARGO_MANIFEST_DIR")).join("include");
         let mut compile = Command::new("cc");
         compile.args(["-w", "-Wl,--wrap=time", "-o"]).arg(&program).arg(source.join(format!("{name}.c")));
-        compile.arg(work.path().join("more.c")).arg("-I").arg(include).arg("-L").arg(library::directory()).arg("-llmdb");
+        compile
+            .arg(work.path().join("more.c"))
+            .arg("-I")
+            .arg(include)
+            .arg("-L")
+            .arg(library::directory())
+            .arg("-llmdb");
         said(&mut compile).well();
 
         let [stock, ours] = BOTH.map(|library| {

@@ -82,7 +82,8 @@ fn a_postmap_that_is_killed_leaves_what_it_had_committed() {
     let after = postmap(Library::Ours, at, &["-s"]).well();
     let (more, old): (Vec<&str>, Vec<&str>) = after.lines().partition(|line| line.starts_with("more"));
     assert!(old == before.lines().collect::<Vec<_>>(), "entries that were there have changed");
-    let mut numbers: Vec<usize> = more.iter().map(|line| line.split_whitespace().last().unwrap().parse().unwrap()).collect();
+    let mut numbers: Vec<usize> =
+        more.iter().map(|line| line.split_whitespace().last().unwrap().parse().unwrap()).collect();
     numbers.sort_unstable();
     assert!(numbers.iter().copied().eq(0..more.len()) && !more.is_empty(), "not the first of what it read");
 

@@ -78,7 +78,8 @@ fn pdns_server_answers_from_what_pdnsutil_stores() {
         assert_eq!(names.map(|name| pdns.addresses(name)), before);
         pdns.util(&["set-meta", "example", "X-COLOUR", "red", "blue"]).well();
         server.stop();
-        let listed = [&["list-zone", "example"][..], &["get-meta", "example"], &["list-all-zones"], &["check-zone", "example"]];
+        let listed =
+            [&["list-zone", "example"][..], &["get-meta", "example"], &["list-all-zones"], &["check-zone", "example"]];
         let listed = listed.map(|arguments| pdns.util(arguments).well());
         if library == Library::Ours {
             for name in ["pdns.lmdb", "pdns.lmdb-0", "pdns.lmdb-1"].map(|name| place.path().join("db").join(name)) {

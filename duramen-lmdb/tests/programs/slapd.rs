@@ -94,9 +94,11 @@ impl<'p> Slapd<'p> {
     }
 
     fn search(&self, filter: &str) -> Vec<String> {
-        let found = self.client("ldapsearch", &["-LLL", "-o", "ldif-wrap=no", "-b", "dc=example", filter, "cn", "mail"]);
+        let found =
+            self.client("ldapsearch", &["-LLL", "-o", "ldif-wrap=no", "-b", "dc=example", filter, "cn", "mail"]);
         let found = found.well();
-        let mut entries: Vec<String> = found.split("\n\n").map(str::to_string).filter(|entry| !entry.is_empty()).collect();
+        let mut entries: Vec<String> =
+            found.split("\n\n").map(str::to_string).filter(|entry| !entry.is_empty()).collect();
         entries.sort();
         entries
     }
