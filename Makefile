@@ -17,9 +17,11 @@ demo:
 	cargo build --release -p duramen --example package_index
 	@scripts/demo "$(CARGO_TARGET_DIR)/release" "$(CARGO_TARGET_DIR)/demo"
 
-# LMDB itself: the text format, the C interface and its tools are tested against it.
+# LMDB itself: the text format, the C interface and its tools are tested against it. Programs built for it.
 setup:
-	@scripts/setup mdb_dump=lmdb-utils /usr/include/lmdb.h=liblmdb-dev nm=binutils
+	@scripts/setup mdb_dump=lmdb-utils /usr/include/lmdb.h=liblmdb-dev nm=binutils \
+		postmap=postfix /usr/lib/postfix/postfix-lmdb.so=postfix-lmdb knotd=knot slapd=slapd ldapsearch=ldap-utils \
+		pdns_server=pdns-server /usr/share/doc/pdns-backend-lmdb/copyright=pdns-backend-lmdb
 
 test: setup
 	cargo fmt --all --check

@@ -21,7 +21,7 @@ use crate::abi::{MdbAssert, MdbEnvinfo, MdbStat, env as flag};
 use crate::cursor::Cursor;
 use crate::dbs::Dbs;
 use crate::errors::{Code, EACCES, EINVAL, EISDIR, INVALID, Result, VERSION_MISMATCH};
-use crate::mapsize::Limit;
+use crate::mapsize::{Limit, META_PAGES};
 use crate::threads::Readers;
 
 /// Cursors of ended write transactions that are remembered, in case that the program closes them after all.
@@ -326,7 +326,8 @@ pub(crate) unsafe fn info(env: *mut Env, out: *mut MdbEnvinfo) -> Result {
     *out = MdbEnvinfo {
         me_mapaddr: std::ptr::null_mut(),
         me_mapsize: env.limit.bytes(),
-        me_last_pgno: newest.pages() as usize - 1,
+        // Counted as the limit counts, which leaves out some of the first pages.
+        me_last_pgno: newest.pages().saturating_sub(META_PAGES + 1) as usize,
         me_last_txnid: newest.txnid().0 as usize,
         me_maxreaders: env.max_readers,
         me_numreaders: open.readers.peak(),

@@ -17,7 +17,7 @@ const DEFAULT_BYTES: usize = 1 << 20;
 /// For files that nobody has set a limit for.
 const UNLIMITED: usize = 1 << 46;
 /// See the module's head.
-const META_PAGES: u64 = 2;
+pub(crate) const META_PAGES: u64 = 2;
 /// What a commit may add to what is counted before it.
 const COMMIT_PAGES: u64 = 1;
 
@@ -46,26 +46,25 @@ impl Limit {
         self.bytes.store(bytes, Ordering::Relaxed);
     }
 
-    fn pages(&self) -> u64 {
+    /// The limit in the engine's pages.
+    pub fn pages(&self) -> u64 {
         (self.bytes() / self.page_bytes.load(Ordering::Relaxed).max(1)) as u64 + META_PAGES
     }
 
     /// The database has been opened: what was not set is taken from the file.
     pub fn begin(&self, db: &Database) -> Result {
         self.page_bytes.store(db.page_size(), Ordering::Relaxed);
-        let bytes = self.bytes();
-        let is_new = db.read()?.txnid().0 == 0;
-        if bytes == 0 && is_new {
-            self.set(DEFAULT_BYTES);
-            return Ok(());
-        }
-        self.change(db, bytes)
+        self.change(db, self.bytes())
     }
 
     /// Sets it in an open database: 0 is what the file says; never less than is in use.
     pub fn change(&self, db: &Database, bytes: usize) -> Result {
         let stored = db.user_number()? as usize;
+        let is_new = db.read()?.txnid().0 == 0;
         let wanted = match bytes {
+            // Nothing is stored before the first commit.
+            0 if is_new && self.bytes() != 0 => self.bytes(),
+            0 if is_new => DEFAULT_BYTES,
             0 if stored == 0 => UNLIMITED,
             0 => stored,
             bytes => bytes,

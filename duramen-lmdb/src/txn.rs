@@ -314,8 +314,9 @@ impl Txn {
 
     fn begin_writing(&mut self) -> Result {
         let env = self.env();
-        let writer = env.opened()?.db.begin_write()?;
+        let mut writer = env.opened()?.db.begin_write()?;
         env.limit.check_write(&writer)?;
+        writer.set_pages_wanted(env.limit.pages());
         self.writer = Some(writer);
         self.began = env.dbs.now();
         env.writing.store(self.id(), Ordering::Release);

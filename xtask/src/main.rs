@@ -1,10 +1,11 @@
-//! Developer commands: `cargo xtask ablation`, `crash`, `differential`, `fuzz`, `loom`, `miri`.
+//! Developer commands: `cargo xtask ablation`, `crash`, `differential`, `fuzz`, `loom`, `miri`, `suites`.
 
 mod ablation;
 mod crash;
 mod differential;
 mod fuzz;
 mod interpret;
+mod suites;
 
 use std::process::ExitCode;
 
@@ -33,6 +34,8 @@ enum Command {
     Miri,
     /// Runs the reader protocol under every interleaving
     Loom,
+    /// Runs the test suites of LMDB's wrappers in other languages on our liblmdb
+    Suites(suites::Arguments),
 }
 
 fn main() -> ExitCode {
@@ -43,6 +46,7 @@ fn main() -> ExitCode {
         Command::Fuzz(arguments) => fuzz::run(&arguments),
         Command::Miri => interpret::miri(),
         Command::Loom => interpret::loom(),
+        Command::Suites(arguments) => suites::run(&arguments),
     }
 }
 

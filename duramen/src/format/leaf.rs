@@ -225,7 +225,7 @@ impl<'a> Leaf<'a> {
 
     /// Fetches the whole of a cell of common size: who finds it will look at the value next.
     #[inline]
-    fn prefetch_cell(&self, i: usize) {
+    pub(crate) fn prefetch_cell(&self, i: usize) {
         let at = self.slots.get(i).map_or(0, |slot| usize::from(u16::from_le_bytes(*slot)));
         for line in 0..3 {
             prefetch(self.bytes, at + line * LINE);

@@ -6,10 +6,14 @@
 //! A position is *unset*, *on* an entry, or in the *gap* before the entry that `next` will give.
 
 use super::duplicates::{Duplicates, Orders, SubPage, item_of};
+use super::path::Step;
 use super::{AnyLeaf, Pages, Path, Tree, at, damaged, open_cells, value};
 use crate::error::{Error, Result};
-use crate::format::leaf::Cell;
+use crate::format::leaf::{Cell, Leaf};
 use crate::order::Needle;
+
+/// How far ahead of a walking cursor cells are fetched: their order in memory is that of their insertion.
+const CELLS_AHEAD: usize = 6;
 
 /// A key and a value, in place.
 pub(crate) type Pair<'a> = (&'a [u8], &'a [u8]);
@@ -27,6 +31,17 @@ enum State {
     Unset,
     On,
     Gap,
+}
+
+/// The pair at a step. Who walks will come to the cells beyond it.
+#[inline]
+fn pair_at<'p, P: Pages>(pages: &'p P, step: Step, cells: &Leaf<'p>, end: End) -> Result<Pair<'p>> {
+    match end {
+        End::First => cells.prefetch_cell(step.index + CELLS_AHEAD),
+        End::Last => cells.prefetch_cell(step.index.saturating_sub(CELLS_AHEAD)),
+    }
+    let cell = at(step.page, cells.cell(step.index))?;
+    Ok((cell.key, value::load(pages, step.page, &cell)?))
 }
 
 /// Where among the values of its key a position stands.
@@ -127,8 +142,43 @@ impl Position {
         if !there {
             return Ok(None);
         }
+        if !t.tree.has_duplicates() {
+            return self.enter_single(pages, end).map(Some);
+        }
         self.enter(pages, t, end)?;
         self.current(pages, t)
+    }
+
+    /// Stands on the key at the path, in a table without duplicates.
+    fn enter_single<'p, P: Pages>(&mut self, pages: &'p P, end: End) -> Result<Pair<'p>> {
+        (self.state, self.inner) = (State::On, Inner::One);
+        let step = self.path.leaf();
+        pair_at(pages, step, &open_cells(pages, step.page)?, end)
+    }
+
+    /// To the neighbour in a table without duplicates, which is mostly in the same leaf.
+    #[inline]
+    fn step_single<'p, P: Pages>(&mut self, pages: &'p P, t: Trunk<'_>, end: End) -> Result<Option<Pair<'p>>> {
+        let step = self.path.leaf_mut();
+        let cells = open_cells(pages, step.page)?;
+        let (to, there) = match end {
+            End::First => (step.index + 1, step.index + 1 < cells.len()),
+            End::Last => (step.index.wrapping_sub(1), step.index > 0),
+        };
+        if there {
+            step.index = to;
+            return pair_at(pages, *step, &cells, end).map(Some);
+        }
+        let there = match end {
+            End::First => self.path.next(pages, &t.orders.key)?,
+            End::Last => self.path.prev(pages, &t.orders.key)?,
+        };
+        if !there {
+            return Ok(None);
+        }
+        let pair = self.enter_single(pages, end)?;
+        self.path.prefetch_beside(pages, end == End::Last);
+        Ok(Some(pair))
     }
 
     /// First entry of the table.
@@ -173,6 +223,7 @@ impl Position {
     pub(crate) fn next_key<'p, P: Pages>(&mut self, pages: &'p P, t: Trunk<'_>) -> Result<Option<Pair<'p>>> {
         let there = match self.state {
             State::Unset => return self.first(pages, t),
+            State::On if !t.tree.has_duplicates() => return self.step_single(pages, t, End::First),
             State::Gap if matches!(self.inner, Inner::One) => self.path.settle(pages, &t.orders.key)?,
             State::On | State::Gap => self.path.next(pages, &t.orders.key)?,
         };
@@ -186,6 +237,9 @@ impl Position {
         }
         if self.path.is_empty() {
             return Ok(None);
+        }
+        if self.state == State::On && !t.tree.has_duplicates() {
+            return self.step_single(pages, t, End::Last);
         }
         let there = self.path.prev(pages, &t.orders.key)?;
         self.enter_if(there, pages, t, End::Last)

@@ -37,11 +37,13 @@ const EAGER_PAGES: u64 = 64;
 pub(super) fn allocate(work: &mut Work, pages: u64, contiguous: bool) -> Result<Vec<Extent>> {
     let store = work.store.clone();
     let page_count = work.horizon.page_count;
+    let pages_wanted = work.pages_wanted;
     let ledger = store.ledger(work.writer_mut()?)?;
     let mut extents = if contiguous {
         ledger.space.take(pages).into_iter().collect()
     } else {
-        take(&mut ledger.space, pages, page_count, store.crowded.load(Ordering::Relaxed))
+        let crowded = store.crowded.load(Ordering::Relaxed) || page_count + pages > pages_wanted;
+        take(&mut ledger.space, pages, page_count, crowded)
     };
     let found: u64 = extents.iter().map(|e| e.pages).sum();
     if found < pages {

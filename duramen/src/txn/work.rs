@@ -53,6 +53,8 @@ pub(crate) struct Work {
     pub unspilled: u64,
     /// The file's length before this transaction first lengthened it.
     pub bytes_before: Option<u64>,
+    /// Beyond so many pages small holes are filled before the file is made longer.
+    pub pages_wanted: u64,
     /// Rises with every change: positions from before it must be sought anew.
     pub epoch: u64,
     /// An operation failed half-way.
@@ -114,6 +116,7 @@ impl Work {
             saved: Vec::new(),
             placed: Placed::default(),
             bytes_before: None,
+            pages_wanted: u64::MAX,
             unspilled: 0,
             epoch: 1,
             failed: false,

@@ -99,6 +99,12 @@ impl<'p> WriteTxn<'p> {
         self.work().dirty.pages()
     }
 
+    /// Fills every hole before the file has more pages than this. Otherwise some small holes are left for the sake of
+    /// long runs. It is no limit.
+    pub fn set_pages_wanted(&mut self, pages: u64) {
+        self.work_mut().pages_wanted = pages;
+    }
+
     /// Pages of the file that this transaction can use for what it changes, before it makes the file longer.
     pub fn pages_free(&mut self) -> Result<u64> {
         let work = self.work_mut();
