@@ -1,6 +1,7 @@
-//! Developer commands: `cargo xtask crash`, `cargo xtask fuzz`, `cargo xtask suites`.
+//! Developer commands: `cargo xtask crash`, `cargo xtask differential`, `cargo xtask fuzz`, `cargo xtask suites`.
 
 mod crash;
+mod differential;
 mod fuzz;
 mod suites;
 
@@ -19,6 +20,8 @@ struct Arguments {
 enum Command {
     /// Cuts the power at many moments of many workloads, and judges what is left
     Crash(crash::Arguments),
+    /// Plays random operations on LMDB's own library and on ours, and compares
+    Differential(differential::Arguments),
     /// Feeds damaged files to the engine, guided by what they reach in it
     Fuzz(fuzz::Arguments),
     /// Runs the test suites of LMDB's wrappers in other languages on our liblmdb
@@ -28,6 +31,7 @@ enum Command {
 fn main() -> ExitCode {
     match Arguments::parse().command {
         Command::Crash(arguments) => crash::run(&arguments),
+        Command::Differential(arguments) => differential::run(&arguments),
         Command::Fuzz(arguments) => fuzz::run(&arguments),
         Command::Suites(arguments) => suites::run(&arguments),
     }

@@ -15,7 +15,7 @@ use side::{Answer, Side};
 
 /// Operations in a world.
 const OPERATIONS: usize = 4000;
-const CASES: u64 = 60;
+const CASES: u64 = 120;
 
 fn number(variable: &str) -> Option<u64> {
     std::env::var(variable).ok()?.parse().ok()

@@ -311,7 +311,7 @@ impl Chooser {
         match operation {
             Operation::BeginWrite if code == 0 => self.level += 1,
             Operation::Commit | Operation::Abort => {
-                let (level, small) = (self.level, self.small);
+                let level = self.level;
                 let aborted = matches!(operation, Operation::Abort);
                 self.level -= 1;
                 for slot in &mut self.cursors {
@@ -319,9 +319,8 @@ impl Chooser {
                         Some(known) if !known.reads && known.level == level => *slot = None,
                         Some(known) if !known.reads => {
                             (known.firm, known.searched, known.deleted, known.eof) = (false, false, false, true);
-                            // It is where it was before the child, perhaps behind the end of a page.
-                            let duplicates = TABLES[known.table].1 & db::DUPSORT != 0;
-                            known.lost |= aborted && (duplicates || !small);
+                            // It is where it was before the child: perhaps behind the end of a page.
+                            known.lost |= aborted;
                         }
                         _ => {}
                     }
