@@ -55,7 +55,7 @@ pub enum Operation {
 }
 
 /// What is known of a cursor.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Known {
     pub table: usize,
     pub reads: bool,
@@ -337,30 +337,13 @@ impl Chooser {
             Operation::Drop { table } => self.changed(*table, None),
             Operation::OpenCursor { reads, table, cursor } if code == 0 => {
                 let (table, reads, level) = (*table, *reads, self.level);
-                self.cursors[*cursor] = Some(Known {
-                    table,
-                    reads,
-                    level,
-                    lost: false,
-                    firm: false,
-                    searched: false,
-                    deleted: false,
-                    dead: false,
-                    eof: false,
-                });
+                self.cursors[*cursor] = Some(Known { table, reads, level, ..Known::default() });
             }
             Operation::CloseCursor { cursor } => self.cursors[*cursor] = None,
             Operation::RenewCursor { cursor } if code == 0 => {
                 if let Some(known) = &mut self.cursors[*cursor] {
-                    *known = Known {
-                        lost: false,
-                        firm: false,
-                        searched: false,
-                        deleted: false,
-                        dead: false,
-                        eof: false,
-                        ..*known
-                    };
+                    let Known { table, reads, level, .. } = *known;
+                    *known = Known { table, reads, level, ..Known::default() };
                 }
             }
             Operation::Move { cursor, op, .. } => self.moved(*cursor, *op, code),

@@ -95,8 +95,7 @@ impl<'a> BranchMut<'a> {
         self.write(&draft)
     }
 
-    /// Chooses a longer prefix if that pays, once the page is complete for now: before placement. Cheap if there is
-    /// nothing to do.
+    /// Chooses a longer prefix if that pays: before placement, not after each change. Cheap if there is nothing to do.
     pub(crate) fn seal(&mut self) {
         let branch = self.branch();
         if branch.len() < 3 || branch.whole() {

@@ -163,8 +163,8 @@ impl<'a> LeafMut<'a> {
         }
     }
 
-    /// Chooses the best prefix, once the page is complete for now: before placement and after a split. Cheap if there
-    /// is nothing to do.
+    /// Chooses the best prefix: before placement and after a split, not after each change. Cheap if there is nothing
+    /// to do.
     pub(crate) fn seal(&mut self, order: &Order) {
         if self.len() >= 2 && order.has_views() {
             self.set_prefix(self.best_prefix(order), order);
