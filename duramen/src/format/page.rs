@@ -17,7 +17,7 @@
 //! | 34..36 | item: size of a packed item; a leaf's cells that are not plain; 1 for a branch with whole keys as separators |
 //! | 36..40 | run: pages in an overflow or space run |
 
-use xxhash_rust::xxh3::xxh3_64_with_seed;
+use twox_hash::XxHash3_64;
 
 use crate::error::Damage;
 use crate::ids::{Pgno, Txnid};
@@ -242,7 +242,7 @@ fn sealed_end(bytes: &[u8]) -> Option<usize> {
 /// counts as the slice's.
 pub(crate) fn checksum_of(bytes: &[u8], file_id: u64) -> u64 {
     let end = sealed_end(bytes).unwrap_or(bytes.len());
-    xxh3_64_with_seed(&bytes[PGNO..end], file_id)
+    XxHash3_64::oneshot_with_seed(file_id, &bytes[PGNO..end])
 }
 
 /// Fills in number, birth and checksum of a page that is about to be written; returns the checksum.
