@@ -144,12 +144,12 @@ impl Meta {
 
     /// The number of a slot's commit, as far as a look at the number alone can tell.
     pub(crate) fn txnid_of(slot: &[u8]) -> Txnid {
-        match slot.get(48..56) {
-            Some(bytes) if slot.starts_with(&MAGIC) => {
-                Txnid(u64::from_le_bytes(bytes.try_into().expect("eight bytes")))
-            }
-            _ => Txnid(0),
-        }
+        if slot.starts_with(&MAGIC) { Txnid(word(slot, 48)) } else { Txnid(0) }
+    }
+
+    /// When a slot's commit was made, of a slot that is known to be whole.
+    pub(crate) fn committed_ns_of(slot: &[u8]) -> u64 {
+        word(slot, 184)
     }
 
     pub(crate) fn decode(slot: &[u8]) -> Result<Meta, Unusable> {
@@ -216,9 +216,13 @@ impl Meta {
     }
 }
 
+/// The word at an offset; 0 behind the end.
+fn word(slot: &[u8], at: usize) -> u64 {
+    slot.get(at..at + 8).map_or(0, |bytes| u64::from_le_bytes(bytes.try_into().expect("eight bytes")))
+}
+
 fn is_whole(slot: &[u8; SLOT_BYTES]) -> bool {
-    let word = |at: usize| u64::from_le_bytes(slot[at..at + 8].try_into().expect("eight bytes"));
-    xxh3_64_with_seed(&slot[..CHECKSUM], word(32)) == word(CHECKSUM)
+    xxh3_64_with_seed(&slot[..CHECKSUM], word(slot, 32)) == word(slot, CHECKSUM)
 }
 
 #[cfg(test)]

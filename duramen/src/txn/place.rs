@@ -118,14 +118,14 @@ pub(super) struct Written {
 }
 
 impl Placer {
-    /// A placer that has `pages` single pages to give.
-    pub(super) fn new(work: &mut Work, pages: u64) -> Result<Placer> {
+    /// A placer that has `pages` single pages to give. Those of a commit that goes into the log are not flushed soon.
+    pub(super) fn new(work: &mut Work, pages: u64, logged: bool) -> Result<Placer> {
         let supply = if pages == 0 { Vec::new() } else { allocate(work, pages, false)? };
         Ok(Placer {
             supply: supply.into(),
             batch: Vec::with_capacity(PARTS_MAX),
             placed: Vec::with_capacity(pages as usize),
-            eager: (work.durability == Durability::Durable).then_some(0..0),
+            eager: (work.durability == Durability::Durable && !logged).then_some(0..0),
             end: Pgno(0),
             written: Written::default(),
         })
@@ -342,7 +342,7 @@ fn spill(work: &mut Work) -> Result<()> {
     release(work)?;
     let before = work.dirty.pages();
     // An upper bound: pages of lower levels and roots stay. What is left over goes back.
-    let mut placer = Placer::new(work, work.dirty.single_pages())?;
+    let mut placer = Placer::new(work, work.dirty.single_pages(), work.ops.is_complete())?;
     for i in 0..work.tables.len() {
         let table = work.tables[i].clone();
         if table.dropped || table.tree.is_empty() || !work.is_own(table.tree.root) {

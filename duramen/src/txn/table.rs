@@ -211,7 +211,7 @@ fn get_many_in<'t, P: Pages, K: AsRef<[u8]>>(
 }
 
 #[inline]
-fn get_in<'t, P: Pages>(pages: &'t P, tree: &Tree, orders: &Orders, key: &[u8]) -> Result<Option<&'t [u8]>> {
+pub(super) fn get_in<'t, P: Pages>(pages: &'t P, tree: &Tree, orders: &Orders, key: &[u8]) -> Result<Option<&'t [u8]>> {
     let needle = Needle::new(key, &orders.key);
     let Some(cell) = get(pages, tree, &orders.key, &needle)? else {
         return Ok(None);

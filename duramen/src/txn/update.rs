@@ -5,6 +5,7 @@
 use std::ops::Bound;
 
 use super::catalog;
+use super::ops;
 use super::place::spill_if_large;
 use super::work::{OpenTable, Work};
 use crate::error::{Error, Result};
@@ -125,6 +126,14 @@ fn change<R>(work: &mut Work, i: usize, f: impl FnOnce(&mut Work, &mut Tree, &Or
 
 /// Stores an entry.
 pub(super) fn put(work: &mut Work, i: usize, key: &[u8], value: Value<'_>, mode: Mode) -> Result<Put> {
+    let put = put_entry(work, i, key, value, mode)?;
+    if put == Put::Stored {
+        ops::put(work, i, key, &value);
+    }
+    Ok(put)
+}
+
+fn put_entry(work: &mut Work, i: usize, key: &[u8], value: Value<'_>, mode: Mode) -> Result<Put> {
     work.check()?;
     let page_size = work.page_size();
     let table = &mut work.tables[i];
@@ -354,6 +363,7 @@ pub(super) fn delete(work: &mut Work, i: usize, key: &[u8]) -> Result<bool> {
         return Err(Error::Incompatible { what: "a table has this name" });
     }
     let (kind, body) = (cell.kind, if cell.kind == CellKind::Plain { Vec::new() } else { cell.value.to_vec() });
+    ops::delete(work, i, key);
     change(work, i, |work, tree, orders| {
         let entries = if kind == CellKind::Plain { 1 } else { duplicates::count(step.page, tree, kind, &body)? };
         value::release(work, tree, step.page, kind, &body)?;
@@ -375,6 +385,7 @@ pub(super) fn delete_duplicate(work: &mut Work, i: usize, key: &[u8], value: &[u
     if check_value(work.page_size(), &work.tables[i], value.len()).is_err() {
         return Ok(false);
     }
+    ops::delete_duplicate(work, i, key, value);
     change(work, i, |work, tree, orders| {
         let removed = duplicates::remove_one(work, tree, orders, &mut path, key, value)?;
         tree.entries = tree.entries.saturating_sub(u64::from(removed));
@@ -394,6 +405,7 @@ pub(super) fn delete_range(work: &mut Work, i: usize, low: Bound<&[u8]>, high: B
     {
         return Ok(0);
     }
+    ops::delete_range(work, i, low, high);
     change(work, i, |work, tree, orders| {
         let edge = |bound: Bound<_>, after_included: bool| match bound {
             Bound::Unbounded => None,

@@ -56,7 +56,7 @@ impl<'p> WriteTxn<'p> {
         }
     }
 
-    fn work_mut(&mut self) -> &mut Work {
+    pub(super) fn work_mut(&mut self) -> &mut Work {
         match &mut self.work {
             Handle::Own(work) => work,
             Handle::Parent(work) => work,
@@ -175,6 +175,7 @@ impl<'p> WriteTxn<'p> {
             work.tables[0].orders = catalog::orders_of(b"", &work.tables[0].tree, Some(options))?;
             return Ok(());
         }
+        work.ops.stop();
         work.tables[0].tree = options.tree();
         work.tables[0].orders = options.orders();
         Ok(())
