@@ -48,6 +48,7 @@ impl Options {
                 log: true,
                 medium: None,
                 log_medium: None,
+                log_at_once: None,
             },
         }
     }
@@ -126,6 +127,13 @@ impl Options {
     /// of others holds is done again all the same.
     pub fn without_log(mut self) -> Options {
         self.settings.log = false;
+        self
+    }
+
+    /// Makes a log of this length for the first commit: for simulators, which do not live long.
+    #[doc(hidden)]
+    pub fn log_at_once(mut self, bytes: u64) -> Options {
+        self.settings.log_at_once = Some(bytes);
         self
     }
 

@@ -83,6 +83,11 @@ struct LogFile {
 }
 
 impl Log {
+    /// No log is open. `at_once`: one is made for the first commit.
+    pub(crate) fn new(at_once: bool) -> Log {
+        Log { worth: if at_once { ENOUGH } else { 0 }, ..Log::default() }
+    }
+
     /// The data file has been flushed.
     pub(crate) fn restart(&mut self) {
         self.asked = 0;
@@ -158,7 +163,7 @@ impl Store {
         if let Some(layer) = &self.settings.log_medium {
             medium = layer(medium);
         }
-        let bytes = found.max(FIRST_BYTES) / UNIT as u64 * UNIT as u64;
+        let bytes = found.max(self.settings.log_at_once.unwrap_or(FIRST_BYTES)) / UNIT as u64 * UNIT as u64;
         if found < bytes {
             fill(&*medium, found / UNIT as u64 * UNIT as u64, bytes).map_err(file::failed("make", &path))?;
             file::sync_directory_of(&path)?;
@@ -177,7 +182,7 @@ impl Store {
     /// Has the disk begin with what a later flush of the data file must find there.
     pub(crate) fn ask_ahead(&self, writer: &mut Writer) {
         let pages = writer.meta.proof_pages;
-        if pages >= writer.log.asked + STEP_PAGES {
+        if pages >= writer.log.asked.saturating_add(STEP_PAGES) {
             writer.log.asked = pages;
             self.medium.begin_flush(0..writer.meta.page_count * self.pager.page_size as u64);
         }

@@ -64,6 +64,8 @@ pub(crate) struct Settings {
     pub log: bool,
     pub medium: Option<MediumLayer>,
     pub log_medium: Option<MediumLayer>,
+    /// Length of a log that is made for the first commit.
+    pub log_at_once: Option<u64>,
 }
 
 impl Settings {
@@ -89,7 +91,7 @@ pub(crate) struct Store {
     writer: Mutex<Option<Box<Writer>>>,
     /// Shared by all handles of the file in this process.
     poison: Arc<Poison>,
-    /// The disk was full once: since then, small holes are filled before the file grows.
+    /// The disk was full once: since then, small holes are filled and the data file is flushed before it grows.
     pub crowded: AtomicBool,
     /// Newest snapshot for which the file was found long enough.
     length_checked: AtomicU64,
@@ -180,7 +182,7 @@ impl Store {
             meta: recovered.chosen.meta,
             ledger: None,
             mark: Mark::START,
-            log: Log::default(),
+            log: Log::new(settings.log_at_once.is_some()),
             checkpointed: Instant::now(),
             too_long: found > needed && !settings.keep_length,
             last_commit: CommitTimings::default(),
@@ -418,7 +420,7 @@ impl Store {
     }
 
     /// Makes the data file durable by itself.
-    fn flush_data(&self, writer: &mut Writer) -> Result<()> {
+    pub(crate) fn flush_data(&self, writer: &mut Writer) -> Result<()> {
         if self.shared.durable() == writer.meta.txnid {
             return Ok(());
         }
@@ -447,7 +449,7 @@ impl Store {
 
     /// Whether so many pages of the data file wait to be flushed that it should be done now.
     pub(crate) fn checkpoint_is_due(&self, pages: u64) -> bool {
-        pages * self.pager.page_size as u64 > CHECKPOINT_BYTES
+        pages > CHECKPOINT_BYTES / self.pager.page_size as u64
     }
 
     /// Whether the last flush of the data file is so long ago that a relaxed commit should be flushed.

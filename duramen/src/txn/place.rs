@@ -36,6 +36,9 @@ const EAGER_PAGES: u64 = 64;
 /// Takes pages for the transaction: from the free space, then at the file's end.
 pub(super) fn allocate(work: &mut Work, pages: u64, contiguous: bool) -> Result<Vec<Extent>> {
     let store = work.store.clone();
+    if store.crowded.load(Ordering::Relaxed) {
+        free_by_flushing(work, pages, contiguous)?;
+    }
     let page_count = work.horizon.page_count;
     let pages_wanted = work.pages_wanted;
     let ledger = store.ledger(work.writer_mut()?)?;
@@ -60,6 +63,22 @@ pub(super) fn allocate(work: &mut Work, pages: u64, contiguous: bool) -> Result<
     work.placed.extents.extend(&extents);
     extents.sort_by_key(|e| e.start);
     Ok(extents)
+}
+
+/// On a full disk: frees the pages that are kept only until the data file has been flushed, if there are not enough.
+fn free_by_flushing(work: &mut Work, pages: u64, contiguous: bool) -> Result<()> {
+    let store = work.store.clone();
+    let base = work.base;
+    let writer = work.writer_mut()?;
+    let newest = writer.meta.txnid;
+    let space = &store.ledger(writer)?.space;
+    let enough = if contiguous { space.longest() >= pages } else { space.free_pages() >= pages };
+    if enough || base == newest {
+        return Ok(());
+    }
+    store.flush_data(writer)?;
+    work.base = newest;
+    release(work)
 }
 
 /// Part of the file that is kept free for the sake of long runs: while less is, a commit that finds no run long enough
