@@ -26,7 +26,7 @@ const GROWTH_BYTES: u64 = 4 << 20;
 /// up to this length, so that doing again what is in it takes no longer than a second.
 const BYTES_MAX: u64 = 32 << 20;
 /// Records beyond this size flush the data file instead.
-pub(crate) const RECORD_MAX: usize = 8 << 20;
+pub(crate) const RECORD_MAX: usize = 1 << 20;
 /// What a durable commit says for a log: as much as so many relaxed ones, which gain nothing by it, say against.
 const DURABLE_WEIGHT: u32 = 16;
 /// A handle makes a log after four durable commits: who commits once or twice needs none.

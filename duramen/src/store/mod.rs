@@ -10,6 +10,7 @@ pub(crate) mod recover;
 pub(crate) mod space_log;
 
 use std::fs::File;
+use std::ops::RangeInclusive;
 use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -74,9 +75,10 @@ impl Settings {
     }
 }
 
-/// Relaxed commits are flushed when this much may be lost,
-const CHECKPOINT_BYTES: u64 = 128 << 20;
-/// or at the first commit this long after the last checkpoint.
+/// The data file is flushed when a quarter of it is new, since the pages that were replaced are kept until then: for
+/// the first of these at least, for the second always;
+const CHECKPOINT_BYTES: RangeInclusive<u64> = 16 << 20..=128 << 20;
+/// relaxed commits also at the first commit this long after the last checkpoint.
 const CHECKPOINT_AFTER: Duration = Duration::from_secs(5);
 
 /// See the module's head.
@@ -407,19 +409,14 @@ impl Store {
         self.medium.flush().map_err(|error| self.poison(op, error))
     }
 
-    /// Makes all that is committed durable. Returns at once if it is.
+    /// Makes the data file durable with all that is committed. Returns at once if it is.
     pub(crate) fn checkpoint(&self, wait: Wait) -> Result<()> {
         let mut writer = self.begin_write(wait)?;
-        let result = self.make_durable(&mut writer);
+        let result = self.flush_data(&mut writer);
         self.end_write(writer);
         result
     }
 
-    fn make_durable(&self, writer: &mut Writer) -> Result<()> {
-        if self.flush_log(writer)? { Ok(()) } else { self.flush_data(writer) }
-    }
-
-    /// Makes the data file durable by itself.
     pub(crate) fn flush_data(&self, writer: &mut Writer) -> Result<()> {
         if self.shared.durable() == writer.meta.txnid {
             return Ok(());
@@ -447,9 +444,10 @@ impl Store {
         }
     }
 
-    /// Whether so many pages of the data file wait to be flushed that it should be done now.
-    pub(crate) fn checkpoint_is_due(&self, pages: u64) -> bool {
-        pages > CHECKPOINT_BYTES / self.pager.page_size as u64
+    /// Whether so many pages, of so many in the data file, wait to be flushed that it should be done now.
+    pub(crate) fn checkpoint_is_due(&self, pages: u64, of: u64) -> bool {
+        let page_size = self.pager.page_size as u64;
+        pages > (of / 4).clamp(CHECKPOINT_BYTES.start() / page_size, CHECKPOINT_BYTES.end() / page_size)
     }
 
     /// Whether the last flush of the data file is so long ago that a relaxed commit should be flushed.
@@ -468,9 +466,14 @@ impl Store {
         }
         let last = self.shared.last_one()?;
         let mut writer = self.begin_write(Wait::For(Duration::from_secs(1)))?;
-        let result = if last { self.close_last(&mut writer) } else { self.make_durable(&mut writer) };
+        let result = if last { self.close_last(&mut writer) } else { self.close_another(&mut writer) };
         self.end_write(writer);
         result
+    }
+
+    /// Others go on: what is in the log may stay there.
+    fn close_another(&self, writer: &mut Writer) -> Result<()> {
+        if self.flush_log(writer)? { Ok(()) } else { self.flush_data(writer) }
     }
 
     fn close_last(&self, writer: &mut Writer) -> Result<()> {
