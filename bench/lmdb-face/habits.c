@@ -4,7 +4,7 @@
 
 #include "bench.h"
 
-enum { DUPLICATES = 10, TABLES = 100, LARGE = 20000, BATCH = 1000 };
+enum { DUPLICATES = 10, TABLES = 100, LARGE = 20000, BATCH = 1000, ROUNDS = 5 };
 
 static MDB_dbi table(MDB_env *env, const char *name, unsigned flags) {
 	MDB_txn *txn = begin(env, 0);
@@ -95,18 +95,20 @@ static void read_index(MDB_env *env, MDB_dbi dbi) {
 	}
 	say("index: get_both", began, index_keys);
 	began = now(), count = 0;
-	for (int rc = mdb_cursor_get(cursor, &k, &v, MDB_FIRST); !rc; rc = mdb_cursor_get(cursor, &k, &v, MDB_NEXT)) {
-		touch(&v);
-		count++;
-	}
+	for (int rc, round = 0; round < ROUNDS; round++)
+		for (rc = mdb_cursor_get(cursor, &k, &v, MDB_FIRST); !rc; rc = mdb_cursor_get(cursor, &k, &v, MDB_NEXT)) {
+			touch(&v);
+			count++;
+		}
 	say("index: scan", began, count);
 	began = now(), count = 0;
-	for (int rc = mdb_cursor_get(cursor, &k, &v, MDB_LAST); !rc; rc = mdb_cursor_get(cursor, &k, &v, MDB_PREV_NODUP)) {
-		size_t values;
-		MUST(mdb_cursor_count(cursor, &values));
-		sum += values;
-		count++;
-	}
+	for (int rc, round = 0; round < ROUNDS; round++)
+		for (rc = mdb_cursor_get(cursor, &k, &v, MDB_LAST); !rc; rc = mdb_cursor_get(cursor, &k, &v, MDB_PREV_NODUP)) {
+			size_t values;
+			MUST(mdb_cursor_count(cursor, &values));
+			sum += values;
+			count++;
+		}
 	say("index: prev_nodup, count", began, count);
 	mdb_cursor_close(cursor);
 	mdb_txn_abort(txn);
@@ -118,12 +120,13 @@ static void read_multiple(MDB_env *env, MDB_dbi dbi) {
 	MDB_val k, v;
 	uint64_t count = 0;
 	double began = now();
-	for (int rc = mdb_cursor_get(cursor, &k, &v, MDB_FIRST); !rc; rc = mdb_cursor_get(cursor, &k, &v, MDB_NEXT_NODUP))
-		for (int more = mdb_cursor_get(cursor, &k, &v, MDB_GET_MULTIPLE); !more;
-		     more = mdb_cursor_get(cursor, &k, &v, MDB_NEXT_MULTIPLE)) {
-			touch(&v);
-			count += v.mv_size / KEY;
-		}
+	for (int rc, round = 0; round < ROUNDS; round++)
+		for (rc = mdb_cursor_get(cursor, &k, &v, MDB_FIRST); !rc; rc = mdb_cursor_get(cursor, &k, &v, MDB_NEXT_NODUP))
+			for (int more = mdb_cursor_get(cursor, &k, &v, MDB_GET_MULTIPLE); !more;
+			     more = mdb_cursor_get(cursor, &k, &v, MDB_NEXT_MULTIPLE)) {
+				touch(&v);
+				count += v.mv_size / KEY;
+			}
 	say("fixed index: get_multiple", began, count);
 	mdb_cursor_close(cursor);
 	mdb_txn_abort(txn);
@@ -260,7 +263,7 @@ static void stats(MDB_env *env, MDB_dbi dbi) {
 
 /* Many tables: each transaction reads one entry of each, or writes one into each of ten. */
 static void many_tables(MDB_env *env) {
-	enum { ROUNDS = 5000, WRITTEN = 10 };
+	enum { TIMES = 5000, WRITTEN = 10 };
 	MDB_dbi tables[TABLES];
 	char name[16];
 	uint64_t key = 1, value;
@@ -270,7 +273,7 @@ static void many_tables(MDB_env *env) {
 		tables[t] = table(env, name, 0);
 	}
 	double began = now();
-	for (uint64_t i = 0; i < ROUNDS; i++) {
+	for (uint64_t i = 0; i < TIMES; i++) {
 		MDB_txn *txn = begin(env, 0);
 		for (int t = 0; t < WRITTEN; t++) {
 			value = i, v = (MDB_val){sizeof value, &value};
@@ -278,22 +281,32 @@ static void many_tables(MDB_env *env) {
 		}
 		MUST(mdb_txn_commit(txn));
 	}
-	say("puts into 10 of 100 tables a transaction", began, ROUNDS * WRITTEN);
+	say("puts into 10 of 100 tables a transaction", began, TIMES * WRITTEN);
 	began = now();
-	for (int i = 0; i < ROUNDS; i++) {
+	for (int i = 0; i < TIMES; i++) {
 		MDB_txn *txn = begin(env, MDB_RDONLY);
 		for (int t = 0; t < TABLES; t++)
 			if (!mdb_get(txn, tables[t], &k, &v)) touch(&v);
 		mdb_txn_abort(txn);
 	}
-	say("gets from 100 tables a transaction", began, (uint64_t)ROUNDS * TABLES);
+	say("gets from 100 tables a transaction", began, (uint64_t)TIMES * TABLES);
 	began = now();
-	for (int i = 0; i < ROUNDS * 10; i++) {
+	for (int i = 0; i < TIMES * 10; i++) {
 		MDB_txn *txn = begin(env, MDB_RDONLY);
 		if (!mdb_get(txn, tables[i % TABLES], &k, &v)) touch(&v);
 		mdb_txn_abort(txn);
 	}
-	say("begin, get from one of 100 tables, abort", began, ROUNDS * 10);
+	say("begin, get from one of 100 tables, abort", began, TIMES * 10);
+	began = now();
+	for (int i = 0; i < TIMES * 10; i++) {
+		MDB_txn *txn = begin(env, MDB_RDONLY);
+		MDB_dbi dbi;
+		snprintf(name, sizeof name, "table %d", i % TABLES);
+		MUST(mdb_dbi_open(txn, name, 0, &dbi));
+		if (!mdb_get(txn, dbi, &k, &v)) touch(&v);
+		mdb_txn_abort(txn);
+	}
+	say("begin, dbi_open of an open table, get, abort", began, TIMES * 10);
 }
 
 static void nested(MDB_env *env, MDB_dbi dbi) {
