@@ -56,7 +56,7 @@ impl<'p> WriteTxn<'p> {
         }
     }
 
-    fn work_mut(&mut self) -> &mut Work {
+    pub(super) fn work_mut(&mut self) -> &mut Work {
         match &mut self.work {
             Handle::Own(work) => work,
             Handle::Parent(work) => work,
