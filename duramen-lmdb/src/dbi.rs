@@ -49,8 +49,8 @@ pub(crate) unsafe fn open(txn: *mut Txn, name: *const c_char, flags: c_uint, out
 }
 
 fn open_main(txn: &mut Txn, flags: u32) -> Result {
-    txn.env().dbs.change(MAIN_DBI as u32, |slot| slot.flags |= flags);
     if flags != 0 {
+        txn.env().dbs.change(MAIN_DBI as u32, |slot| slot.flags |= flags);
         txn.remember(MAIN_DBI as u32, Db::Unseen);
     }
     txn.db(MAIN_DBI as u32).map(drop)

@@ -43,6 +43,8 @@ pub struct Dbs {
     inner: Mutex<Inner>,
     /// Rises whenever handles become everybody's.
     now: AtomicU64,
+    /// Rises with every change of a handle.
+    changes: AtomicU64,
 }
 
 struct Inner {
@@ -52,13 +54,29 @@ struct Inner {
 impl Default for Dbs {
     fn default() -> Dbs {
         let main = Slot { name: Some(Arc::from(&b""[..])), ..Slot::default() };
-        Dbs { inner: Mutex::new(Inner { slots: vec![Slot::default(), main] }), now: AtomicU64::new(0) }
+        Dbs {
+            inner: Mutex::new(Inner { slots: vec![Slot::default(), main] }),
+            now: AtomicU64::new(0),
+            changes: AtomicU64::new(1),
+        }
     }
 }
 
 impl Dbs {
     fn lock(&self) -> MutexGuard<'_, Inner> {
         self.inner.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// For who changes handles.
+    fn lock_to_change(&self) -> MutexGuard<'_, Inner> {
+        let inner = self.lock();
+        self.changes.fetch_add(1, Release);
+        inner
+    }
+
+    /// The state of all handles: what was found out at another number may be wrong.
+    pub fn changes(&self) -> u64 {
+        self.changes.load(Acquire)
     }
 
     /// The moment, for a transaction that begins.
@@ -91,7 +109,7 @@ impl Dbs {
 
     /// Gives a number to a table that the transaction has opened.
     pub fn add(&self, txn: &Txn, dbi: u32, name: &[u8], flags: u32) {
-        let mut inner = self.lock();
+        let mut inner = self.lock_to_change();
         let at = dbi as usize;
         if inner.slots.len() <= at {
             inner.slots.resize(at + 1, Slot::default());
@@ -101,14 +119,14 @@ impl Dbs {
 
     /// Changes what stands behind a handle.
     pub fn change(&self, dbi: u32, change: impl FnOnce(&mut Slot)) {
-        if let Some(slot) = self.lock().slots.get_mut(dbi as usize) {
+        if let Some(slot) = self.lock_to_change().slots.get_mut(dbi as usize) {
             change(slot);
         }
     }
 
     /// A transaction's own handles become everybody's, or its parent's.
     pub fn publish(&self, opened: &[u32], parent: Option<&Txn>) {
-        let mut inner = self.lock();
+        let mut inner = self.lock_to_change();
         let now = self.now.load(Acquire) + 1;
         for &dbi in opened {
             if let Some(slot) = inner.slots.get_mut(dbi as usize).filter(|slot| slot.owner != 0) {
@@ -122,7 +140,7 @@ impl Dbs {
     /// Frees a number.
     pub fn close(&self, dbi: u32) {
         if dbi as usize >= CORE_DBS
-            && let Some(slot) = self.lock().slots.get_mut(dbi as usize)
+            && let Some(slot) = self.lock_to_change().slots.get_mut(dbi as usize)
         {
             *slot = Slot::default();
         }

@@ -13,10 +13,13 @@
 //! is what the interface promises to programs.
 #![allow(unsafe_code)]
 
+mod search;
+mod stride;
+
 use duramen::WriteCursor;
 
 use crate::abi::{MdbVal, Op, put};
-use crate::errors::{BAD_VALSIZE, Code, EINVAL, INCOMPATIBLE, NOTFOUND, Result};
+use crate::errors::{Code, EINVAL, INCOMPATIBLE, NOTFOUND, Result};
 use crate::txn::{Db, Txn};
 
 /// An entry, in place.
@@ -53,7 +56,7 @@ enum Walk {
 }
 
 /// One of the two cursors.
-#[derive(Clone, Copy, Default, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
 struct Marks {
     /// It stands somewhere.
     set: bool,
@@ -82,6 +85,7 @@ macro_rules! walk {
         }
     };
 }
+use walk;
 
 impl State {
     /// Stands nowhere.
@@ -346,74 +350,6 @@ impl State {
         Ok(item.into())
     }
 
-    /// A search for a key that is not there has put the cursor where the key would be.
-    fn settle(&mut self, txn: &mut Txn, key: &[u8]) -> Result {
-        let next = walk!(self, txn, seek_at_or_after, key);
-        let is_empty = next.is_none() && walk!(self, txn, last).is_none();
-        self.inner.set = false;
-        if !is_empty {
-            self.outer = Marks { set: true, behind: next.is_none(), ..self.outer };
-            self.outer.eof = false;
-        }
-        Ok(())
-    }
-
-    fn seek(&mut self, txn: &mut Txn, op: Op, key: &[u8]) -> Result<Answer> {
-        if key.is_empty() {
-            return Err(BAD_VALSIZE);
-        }
-        self.inner = Marks::default();
-        let found =
-            if op == Op::SetRange { walk!(self, txn, seek_at_or_after, key) } else { walk!(self, txn, seek, key) };
-        let Some(item) = found else {
-            self.settle(txn, key)?;
-            return Err(NOTFOUND);
-        };
-        self.on();
-        Ok(Answer { key: (op != Op::Set).then_some(item.key), value: Some(item.value) })
-    }
-
-    fn seek_pair(&mut self, txn: &mut Txn, exact: bool, key: &[u8], value: &[u8]) -> Result<Answer> {
-        if key.is_empty() {
-            return Err(BAD_VALSIZE);
-        }
-        self.inner = Marks::default();
-        if walk!(self, txn, seek, key).is_none() {
-            self.settle(txn, key)?;
-            return Err(NOTFOUND);
-        }
-        self.on();
-        if self.count(txn)? < 2 {
-            let found = if exact {
-                walk!(self, txn, seek_pair, key, value)
-            } else {
-                walk!(self, txn, seek_pair_at_or_after, key, value)
-            };
-            if let Some(item) = found {
-                return Ok(Answer { key: None, value: Some(item.value) });
-            }
-            self.inner.set = false;
-            walk!(self, txn, seek, key);
-            return Err(NOTFOUND);
-        }
-        if value.is_empty() && exact {
-            self.inner.set = false;
-            return Err(BAD_VALSIZE);
-        }
-        let near = walk!(self, txn, seek_pair_at_or_after, key, value);
-        let Some(item) = near else {
-            walk!(self, txn, seek, key);
-            walk!(self, txn, last_duplicate);
-            self.inner.behind = true;
-            return Err(NOTFOUND);
-        };
-        if exact && walk!(self, txn, seek_pair, key, value).is_none() {
-            walk!(self, txn, seek_pair_at_or_after, key, value);
-            return Err(NOTFOUND);
-        }
-        Ok(Answer { key: None, value: Some(item.value) })
-    }
-
     fn edge(&mut self, txn: &mut Txn, kind: Kind, first: bool) -> Result<Answer> {
         if !self.outer.set {
             return Err(EINVAL);
@@ -492,9 +428,14 @@ impl State {
     /// Stands on an entry that has just been stored, or found to be there.
     pub fn stand_on(&mut self, key: &[u8], value: &[u8]) -> Result {
         self.writing()?.stand_on(key, value);
+        self.stand();
+        Ok(())
+    }
+
+    /// Stands on the entry that the engine's cursor is on, as after storing it.
+    pub fn stand(&mut self) {
         self.outer = Marks::default();
         self.on();
-        Ok(())
     }
 
     /// Stands on a key that was found to be there already.

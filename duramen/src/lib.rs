@@ -50,6 +50,6 @@ pub use medium::Medium;
 pub use order::{Comparator, Order};
 pub use store::{CommitTimings, Durability, MediumLayer};
 pub use txn::{
-    Cursor, Duplicates, Iter, KeyRange, Keys, Put, Snapshot, Table, TableId, TableMut, TableOptions, TableStats,
-    WriteCursor, WriteTxn,
+    Cursor, DetachedTable, Duplicates, Iter, KeyRange, Keys, Put, Snapshot, Table, TableId, TableMut, TableOptions,
+    TableStats, WriteCursor, WriteTxn,
 };

@@ -446,3 +446,38 @@ proptest! {
         }
     }
 }
+
+#[test]
+fn what_a_cursor_changed_is_done_again() -> Result {
+    let logged = Logged::new()?;
+    let sets = TableOptions::new().duplicates(Duplicates::sorted());
+    logged.db.update(|txn| {
+        for i in 0..200u8 {
+            txn.table("plain")?.put([i], b"value")?;
+            txn.table_with("sets", &sets)?.put([i % 7], [i])?;
+        }
+        Ok(())
+    })?;
+    logged.db.update(|txn| {
+        for name in ["plain", "sets"] {
+            let id = txn.find_table(name, None)?.ok_or(Error::BadTable)?;
+            let mut cursor = txn.cursor(id)?;
+            let mut there = cursor.first(txn)?.is_some();
+            for turn in 0.. {
+                if !there {
+                    break;
+                }
+                match turn % 4 {
+                    0 => cursor.delete(txn)?,
+                    1 if name == "plain" => cursor.replace(txn, b"other")?,
+                    2 if name == "plain" => cursor.replace(txn, [turn as u8; 3000])?,
+                    3 if turn % 40 == 3 => cursor.delete_key(txn)?,
+                    _ => {}
+                }
+                there = cursor.next(txn)?.is_some();
+            }
+        }
+        Ok(())
+    })?;
+    assert_survives(&logged)
+}

@@ -12,6 +12,7 @@ pub(crate) mod cursor;
 mod delete;
 pub(crate) mod duplicates;
 pub(crate) mod insert;
+pub(crate) mod near;
 pub(crate) mod path;
 pub(crate) mod range;
 pub(crate) mod record;

@@ -354,9 +354,14 @@ fn find(work: &mut Work, i: usize, key: &[u8]) -> Result<Option<Path>> {
 
 /// Removes a key with all its values; false if it is not there.
 pub(super) fn delete(work: &mut Work, i: usize, key: &[u8]) -> Result<bool> {
-    let Some(mut path) = find(work, i, key)? else {
-        return Ok(false);
-    };
+    match find(work, i, key)? {
+        Some(mut path) => delete_at(work, i, &mut path, key).map(|()| true),
+        None => Ok(false),
+    }
+}
+
+/// Removes the key at the path with all its values. The path then stands in the gap, or nowhere.
+pub(super) fn delete_at(work: &mut Work, i: usize, path: &mut Path, key: &[u8]) -> Result<()> {
     let step = path.leaf();
     let cell = at(step.page, open_cells(work, step.page)?.cell(step.index))?;
     if cell.kind == CellKind::Table {
@@ -368,10 +373,19 @@ pub(super) fn delete(work: &mut Work, i: usize, key: &[u8]) -> Result<bool> {
         let entries = if kind == CellKind::Plain { 1 } else { duplicates::count(step.page, tree, kind, &body)? };
         value::release(work, tree, step.page, kind, &body)?;
         duplicates::release(work, step.page, kind, &body)?;
-        remove(work, tree, &orders.key, &mut path)?;
+        remove(work, tree, &orders.key, path)?;
         tree.entries = tree.entries.saturating_sub(entries);
-        Ok(true)
+        Ok(())
     })
+}
+
+/// Gives the key at the path, in a table without duplicates, another value. The path stays on it.
+pub(super) fn put_at(work: &mut Work, i: usize, path: &mut Path, key: &[u8], value: &[u8]) -> Result<()> {
+    check_value(work.page_size(), &work.tables[i], value.len())?;
+    let value = Value::Bytes(value);
+    refuse(work, i, (path, false), true, key, &value, Mode::Set)?;
+    ops::put(work, i, key, &value);
+    change(work, i, |work, tree, orders| put_over(work, tree, orders, path, key, &value))
 }
 
 /// Removes one value of a key; false if it is not there.
