@@ -173,10 +173,18 @@ pub(crate) unsafe fn set_order(txn: *mut Txn, dbi: c_uint, function: Option<MdbC
     // SAFETY: see the module's head.
     let txn = unsafe { txn::of(txn)? };
     txn.db(dbi)?;
-    let order = function.map(dbs::comparator);
+    let slot = txn.env().dbs.find(txn, dbi).ok_or(EINVAL)?;
+    let before = match which {
+        Which::Keys => slot.key_order,
+        Which::Duplicates => slot.duplicate_order,
+    };
+    // Some programs set it before each of their calls, with cursors open.
+    if before.map(|function| function as usize) == function.map(|function| function as usize) {
+        return Ok(());
+    }
     txn.env().dbs.change(dbi, |slot| match which {
-        Which::Keys => slot.key_order = order,
-        Which::Duplicates => slot.duplicate_order = order,
+        Which::Keys => slot.key_order = function,
+        Which::Duplicates => slot.duplicate_order = function,
     });
     for cursor in txn.cursors_on(dbi) {
         // SAFETY: what is in a transaction's list is alive.
@@ -213,7 +221,7 @@ fn order_of(txn: &mut Txn, dbi: u32, which: Which) -> Result<duramen::Order> {
         Which::Duplicates => (slot.duplicate_order, db::REVERSEDUP, db::INTEGERDUP),
     };
     Ok(match given {
-        Some(compare) => Order::Custom(compare),
+        Some(function) => Order::Custom(dbs::comparator(function)),
         None if flags & native != 0 => Order::Native,
         None if flags & reversed != 0 => Order::Reversed,
         None => Order::Bytes,

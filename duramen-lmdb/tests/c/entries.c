@@ -206,6 +206,15 @@ static void orders(MDB_env *env) {
 	}
 	walk(txn, custom);
 	walk(txn, back);
+	/* Perl's binding sets the function anew before each call. */
+	MDB_cursor *stepping;
+	MUST(mdb_cursor_open(txn, custom, &stepping));
+	int steps = 0;
+	do {
+		SAY(mdb_set_compare(txn, custom, backwards));
+		SAY(mdb_set_dupsort(txn, custom, backwards));
+	} while (!move(stepping, MDB_NEXT, NULL, NULL) && ++steps < 10);
+	mdb_cursor_close(stepping);
 	MDB_val a = of_text("a"), b = of_text("b");
 	printf("%d %d %d\n", mdb_cmp(txn, custom, &a, &b) > 0, mdb_dcmp(txn, custom, &a, &b) > 0, mdb_cmp(txn, back, &a, &b) < 0);
 	MUST(mdb_txn_commit(txn));
