@@ -19,6 +19,7 @@ use duramen::{Comparator, Duplicates, Order, TableOptions, TableStats};
 
 use crate::abi::{CORE_DBS, MdbCmp, MdbVal, db};
 use crate::errors::{DBS_FULL, Result};
+use crate::integers;
 use crate::txn::Txn;
 
 /// What stands behind a handle.
@@ -226,6 +227,7 @@ pub fn options_to_make(slot: &Slot) -> TableOptions {
 /// The options that open a table as it is, with the slot's functions where it needs any.
 pub fn options_as_made(stats: &TableStats, slot: &Slot) -> TableOptions {
     let custom = |given: Option<MdbCmp>| given.map_or_else(stand_in, comparator);
+    let of_integers = integers::order_of(flags_of(stats));
     let order = match stats.order {
         "reversed" => Order::Reversed,
         "native" => Order::Native,
@@ -237,7 +239,7 @@ pub fn options_as_made(stats: &TableStats, slot: &Slot) -> TableOptions {
     let duplicates = match duplicates {
         "reversed" => Duplicates::reversed(),
         "native" => Duplicates::integers(),
-        "custom" => Duplicates::compared(custom(slot.duplicate_order)),
+        "custom" => Duplicates::compared(custom(slot.duplicate_order.or(of_integers))),
         _ => Duplicates::sorted(),
     };
     options.duplicates(if stats.fixed_size { duplicates.fixed_size() } else { duplicates })
