@@ -40,7 +40,7 @@ Call it by one of these names, by way of a link to it:
   mdb_drop   empty a table, or delete it
 or say which one: mdb_tools stat [OPTION]... PATH
 
-Options and output are those of LMDB's tools: see their manual pages.
+Options and output are those of LMDB's tools: see mdb_tools(1).
 ";
 
 /// A tool takes the command line, the name that it goes by first.
