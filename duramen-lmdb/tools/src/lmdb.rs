@@ -12,7 +12,7 @@ use std::ffi::{CStr, c_char, c_int, c_uint, c_void};
 use std::marker::PhantomData;
 
 use duramen::Database;
-use duramen_lmdb::abi::{MdbEnvinfo, MdbStat, MdbVal};
+use duramen_lmdb::abi::{MdbCmp, MdbEnvinfo, MdbStat, MdbVal};
 use duramen_lmdb::errors::NOTFOUND;
 use duramen_lmdb::{cursor, env, faces, txn};
 
@@ -23,6 +23,9 @@ pub type Answer<T = ()> = Result<T, Code>;
 
 /// The number of a table's handle.
 pub type Dbi = c_uint;
+
+/// The main table's.
+pub const MAIN_DBI: Dbi = duramen_lmdb::abi::MAIN_DBI as Dbi;
 
 fn answer(code: c_int) -> Answer {
     if code == 0 { Ok(()) } else { Err(Code(code)) }
@@ -195,6 +198,18 @@ impl Txn<'_> {
         answer(unsafe { faces::mdb_drop(self.raw, dbi, c_int::from(delete)) })
     }
 
+    /// Gives the table's keys an order.
+    pub fn set_compare(&self, dbi: Dbi, order: MdbCmp) -> Answer {
+        // SAFETY: see the module's head.
+        answer(unsafe { faces::mdb_set_compare(self.raw, dbi, Some(order)) })
+    }
+
+    /// Gives the values of each key an order.
+    pub fn set_dupsort(&self, dbi: Dbi, order: MdbCmp) -> Answer {
+        // SAFETY: see the module's head.
+        answer(unsafe { faces::mdb_set_dupsort(self.raw, dbi, Some(order)) })
+    }
+
     /// A cursor that stands nowhere.
     pub fn cursor(&self, dbi: Dbi) -> Answer<Cursor<'_>> {
         let mut raw = std::ptr::null_mut();
@@ -261,9 +276,11 @@ impl Drop for Cursor<'_> {
     }
 }
 
+/// The bytes of a value.
+///
 /// # Safety
-/// The value is valid for as long as the slice is used.
-unsafe fn bytes<'a>(value: &MdbVal) -> &'a [u8] {
+/// They are there for as long as the slice is used.
+pub unsafe fn bytes<'a>(value: &MdbVal) -> &'a [u8] {
     if value.mv_size == 0 {
         return &[];
     }

@@ -10,13 +10,13 @@ use std::io::{self, BufRead, BufReader, Write};
 use std::os::unix::ffi::OsStrExt;
 
 use duramen_dump::{BadInput, Header, Line, Part, Problem, Reader};
-use duramen_lmdb::abi::{db, env as flag, put};
-use duramen_lmdb::errors::KEYEXIST;
+use duramen_lmdb::abi::{db, env as flag};
 
 use crate::dump::reopening;
 use crate::failure::{Failed, Failure, Result};
-use crate::lmdb::{Cursor, Env, Txn, describe};
+use crate::lmdb::{Dbi, Env, Txn, describe};
 use crate::options::{Options, Syntax, parse};
+use crate::storing::{Stored, Storing};
 
 const SYNTAX: Syntax =
     Syntax { letters: c"af:m:ns:NQTVw:", synopsis: "[-V] [-a] [-f input] [-n] [-s name] [-N] [-Q] [-T] dbpath" };
@@ -29,7 +29,7 @@ pub fn run(words: &[CString]) -> Result {
     let Some(options) = parse(words, &SYNTAX)? else { return Ok(()) };
     let input = input(&options)?;
     let reader = if options.has(b'T') { Reader::bare(input) } else { Reader::new(input) };
-    let mut load = Load { options: &options, reader };
+    let mut load = Load { options: &options, reader, key: Vec::new(), value: Vec::new() };
     // The first header has limits that must be known before the environment is opened.
     let first = load.next_section()?;
     let env = Env::create(2).or_failed("mdb_env_create")?;
@@ -62,6 +62,9 @@ struct Section {
 struct Load<'a> {
     options: &'a Options<'a>,
     reader: Reader<Box<dyn BufRead>>,
+    /// The entry that was read last.
+    key: Vec<u8>,
+    value: Vec<u8>,
 }
 
 impl Load<'_> {
@@ -107,11 +110,10 @@ impl Load<'_> {
     fn section(&mut self, env: &Env, section: &Section) -> Result {
         let mut txn = env.begin(0).or_failed("mdb_txn_begin")?;
         let table = txn.open(section.name.as_deref(), section.flags | db::CREATE).or_failed("mdb_open")?;
-        let mut entries = Entries { flags: self.put_flags(section), ..Entries::default() };
+        let has_duplicates = section.flags & db::DUPSORT != 0;
+        let mut storing = Storing::new(self.options.has(b'N'), self.options.has(b'a'), has_duplicates);
         loop {
-            let mut cursor = txn.cursor(table).or_failed("mdb_cursor_open")?;
-            let batch = self.batch(&mut cursor, &mut entries)?;
-            drop(cursor);
+            let batch = self.batch((&txn, table), &mut storing)?;
             self.commit(txn)?;
             match batch {
                 Batch::Full => {}
@@ -125,11 +127,12 @@ impl Load<'_> {
     }
 
     /// Stores entries until a commit is due.
-    fn batch(&mut self, cursor: &mut Cursor<'_>, entries: &mut Entries) -> Result<Batch> {
+    fn batch(&mut self, (txn, table): (&Txn<'_>, Dbi), storing: &mut Storing) -> Result<Batch> {
+        let mut cursor = txn.cursor(table).or_failed("mdb_cursor_open")?;
         let mut stored = 0;
         while stored < BATCH {
-            match self.reader.next_entry(&mut entries.key, &mut entries.value) {
-                Ok(true) => stored += usize::from(self.store(cursor, entries)?),
+            match self.reader.next_entry(&mut self.key, &mut self.value) {
+                Ok(true) => {}
                 Ok(false) => return Ok(Batch::Last),
                 Err(BadInput { problem: Problem::NoEnd, part: Part::Key, .. }) => {
                     self.warn("the input ends without DATA=END: was it cut off?");
@@ -138,29 +141,20 @@ impl Load<'_> {
                 Err(bad) if bad.part == Part::Key => return Ok(Batch::Broken(self.bad(&bad))),
                 Err(bad) => return Err(self.no_value(&bad)),
             }
-        }
-        Ok(Batch::Full)
-    }
-
-    /// Stores an entry; false if it is left out because its key is there already.
-    fn store(&self, cursor: &mut Cursor<'_>, entries: &mut Entries) -> Result<bool> {
-        let flags = entries.next_flags();
-        match cursor.put(&entries.key, &entries.value, flags) {
-            Ok(()) => Ok(true),
-            Err(KEYEXIST) if self.options.has(b'N') => Ok(false),
-            Err(code) => {
-                let what = format!("mdb_cursor_put failed, error {} {}", code.0, describe(code));
-                Err(self.at(what))
+            match storing.store((txn, table), &mut cursor, (&self.key, &self.value)) {
+                Ok(Stored::Before) => {}
+                Ok(Stored::Now) => stored += 1,
+                Ok(Stored::InAnotherOrder) => {
+                    self.warn("not in the table's order, so it gets one that programs must give their function for");
+                    stored += 1;
+                }
+                Err(code) => {
+                    let what = format!("mdb_cursor_put failed, error {} {}", code.0, describe(code));
+                    return Err(self.at(what));
+                }
             }
         }
-    }
-
-    fn put_flags(&self, section: &Section) -> PutFlags {
-        PutFlags {
-            always: if self.options.has(b'N') { put::NOOVERWRITE | put::NODUPDATA } else { 0 },
-            appends: self.options.has(b'a'),
-            has_duplicates: section.flags & db::DUPSORT != 0,
-        }
+        Ok(Batch::Full)
     }
 
     fn commit(&self, txn: Txn<'_>) -> Result {
@@ -204,37 +198,6 @@ enum Batch {
     Last,
     /// A key could not be read: none of the entries before it is the worse for that.
     Broken(Failure),
-}
-
-/// The entry that is being stored, and what it takes to tell how.
-#[derive(Default)]
-struct Entries {
-    flags: PutFlags,
-    key: Vec<u8>,
-    value: Vec<u8>,
-    key_before: Vec<u8>,
-}
-
-/// How entries of a section are stored.
-#[derive(Default)]
-struct PutFlags {
-    always: u32,
-    appends: bool,
-    has_duplicates: bool,
-}
-
-impl Entries {
-    fn next_flags(&mut self) -> u32 {
-        let flags = &self.flags;
-        if !flags.appends {
-            return flags.always;
-        }
-        if flags.has_duplicates && self.key == self.key_before {
-            return flags.always | put::APPENDDUP;
-        }
-        self.key_before.clone_from(&self.key);
-        flags.always | put::APPEND
-    }
 }
 
 /// Whether LMDB's tool knows a line's name; it passes over the others and says so. What only Duramen's dumps have is not

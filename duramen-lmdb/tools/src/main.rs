@@ -7,11 +7,14 @@
 //! | module | owns |
 //! |---|---|
 //! | `stat`, `copy`, `dump`, `load`, `drop` | a tool each: its options, what it prints |
+//! | `storing` | how `load` stores entries |
+//! | `append` | the order of entries that come in one of a program's own |
 //! | `tables` | which tables there are |
 //! | `options` | reading a command line as LMDB's tools do |
 //! | `failure` | what goes wrong, and how it is said |
 //! | `lmdb` | the C interface as safe types |
 
+mod append;
 mod copy;
 mod drop;
 mod dump;
@@ -20,6 +23,7 @@ mod lmdb;
 mod load;
 mod options;
 mod stat;
+mod storing;
 mod tables;
 
 use std::ffi::CString;

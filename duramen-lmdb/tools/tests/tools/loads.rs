@@ -1,6 +1,11 @@
 //! `mdb_load`: its options, and what it says about bad input.
 
-use crate::peer::{Peer, assert_same, header, section};
+use std::sync::Arc;
+
+use duramen::{Order, TableOptions};
+use duramen_dump::{Format, Header};
+
+use crate::peer::{Entries, Peer, assert_same, header, section};
 
 const HEAD: &str = "VERSION=3\nformat=print\ntype=btree\nHEADER=END\n";
 
@@ -115,7 +120,7 @@ fn a_name_on_the_command_line_is_for_sections_without_one() {
 fn a_section_without_a_name_or_in_another_format_is_taken_for_what_it_is() {
     let ours = Peer::ours(&["env"]);
     let entries = vec![(b"k".to_vec(), b"v".to_vec())];
-    let first = duramen_dump::Header { format: duramen_dump::Format::Print, ..header(Some("t")) };
+    let first = Header { format: Format::Print, ..header(Some("t")) };
     ours.fed("mdb_load env", &[section(&first, &entries), section(&header(None), &entries)].concat()).well();
     assert!(content(&ours).starts_with(" k\n v\n t\n"), "{}", content(&ours));
     let named = ours.run("mdb_dump -p -s t env").text();
@@ -125,12 +130,63 @@ fn a_section_without_a_name_or_in_another_format_is_taken_for_what_it_is() {
 #[test]
 fn later_options_append_in_order_and_load_quickly() {
     let ours = Peer::ours(&["env"]);
-    let header = duramen_dump::Header { duplicates: true, ..header(Some("t")) };
+    let header = Header { duplicates: true, ..header(Some("t")) };
     let entries = (0..500u32).map(|n| (vec![(n / 50) as u8 + 1], n.to_be_bytes().to_vec())).collect();
     let text = section(&header, &entries);
-    ours.fed("mdb_load -a -Q env", &text).well();
+    assert_eq!(ours.fed("mdb_load -a -Q env", &text).err, noise(&text));
     assert!(ours.run("mdb_dump -s t env").well().ends_with(&text[text.len() - 5000..]));
-    let failed = ours.fed("mdb_load -a env", &text);
-    assert_eq!(failed.code, Some(1));
-    assert!(failed.err.contains("mdb_cursor_put failed, error -30799 MDB_KEYEXIST"), "{}", failed.err);
+}
+
+/// What is said about the words in a header that LMDB's tool does not know.
+fn noise(text: &[u8]) -> String {
+    let lines = std::str::from_utf8(text).unwrap().lines().enumerate();
+    let unknown = lines.filter_map(|(n, line)| line.split_once('=').map(|(name, _)| (n + 1, name)));
+    let unknown = unknown.filter(|(_, name)| ["duplicates", "db_pagesize"].contains(name));
+    unknown.map(|(n, name)| format!("mdb_load: line {n}: unrecognized keyword ignored: {name}\n")).collect()
+}
+
+/// The order of a program that LMDB's tools know nothing of.
+fn descending() -> Order {
+    Order::Custom(Arc::new(|a: &[u8], b: &[u8]| b.cmp(a)))
+}
+
+#[test]
+fn entries_in_the_order_of_a_program_are_appended_as_they_come_and_the_program_finds_them() {
+    let ours = Peer::ours(&["env"]);
+    let entries: Entries = (0..2500u32).rev().map(|n| (n.to_be_bytes().to_vec(), vec![b'v'; 30])).collect();
+    let text = section(&header(Some("t")), &entries);
+    let said = ours.fed("mdb_load -a env", &text);
+    assert_eq!(said.code, Some(0), "{}", said.err);
+    assert_eq!(said.err.matches("not in the table's order").count(), 1, "{}", said.err);
+    assert!(ours.run("mdb_dump -s t env").well() == text);
+
+    let db = duramen::Database::open(ours.path("env/data.mdb")).unwrap();
+    let snapshot = db.read().unwrap();
+    let table = snapshot.table_with("t", &TableOptions::new().order(descending()).user_bits(0x8000)).unwrap();
+    assert!(entries.iter().all(|(key, value)| table.get(key).unwrap() == Some(value.as_slice())));
+}
+
+#[test]
+fn values_in_the_order_of_a_program_are_appended_as_they_come() {
+    let ours = Peer::ours(&["env"]);
+    let header = Header { duplicates: true, ..header(Some("t")) };
+    let value = |n: u32| (300 - n % 300).to_be_bytes().to_vec();
+    let entries: Entries = (0..1500u32).map(|n| ((n / 300).to_be_bytes().to_vec(), value(n))).collect();
+    let text = section(&header, &entries);
+    ours.fed("mdb_load -a env", &text).well();
+    assert!(ours.run("mdb_dump -s t env").well() == text);
+}
+
+#[test]
+fn what_comes_twice_is_not_appended_and_a_main_table_with_others_in_it_keeps_its_order() {
+    let ours = Peer::ours(&["env"]);
+    ours.fed("mdb_load -T env", b"k\nv\n").well();
+    ours.fed("mdb_load -T -s t env", b"k\nv\n").well();
+    for (words, input) in [("mdb_load -a -T -s t env", "k\nagain\n"), ("mdb_load -a -T env", "a\nv\n")] {
+        let failed = ours.fed(words, input.as_bytes());
+        assert_eq!(failed.code, Some(1), "{words}");
+        assert!(failed.err.contains("line 2: mdb_cursor_put failed, error -30799 MDB_KEYEXIST"), "{}", failed.err);
+    }
+    assert_eq!(ours.run("mdb_dump -l env").text(), "t\n");
+    assert!(ours.run("mdb_dump -p -s t env").text().ends_with("\n k\n v\nDATA=END\n"));
 }
