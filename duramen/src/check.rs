@@ -390,6 +390,10 @@ impl Pages for Verifying<'_> {
         self.store.pager.page_size
     }
 
+    fn page_count(&self) -> u64 {
+        self.horizon.page_count
+    }
+
     fn page(&self, child: Child) -> Result<&[u8]> {
         if child.is_dirty() {
             return Err(crate::tree::damaged(child, "a pointer that only a writer's memory may hold"));

@@ -1,19 +1,9 @@
 /* What this library promises where LMDB does not, or where the two cannot be compared. Prints nothing but failures. */
-#include "say.h"
+#include "is.h"
 #include <dlfcn.h>
 #include <pthread.h>
 #include <sys/wait.h>
 
-#define IS(call, wanted)                                                                        \
-	do {                                                                                        \
-		int is_rc = (call);                                                                     \
-		if (is_rc != (wanted)) {                                                                \
-			printf("%s:%d %d, not %d\n", __func__, __LINE__, is_rc, wanted);                    \
-			failures++;                                                                         \
-		}                                                                                       \
-	} while (0)
-
-static int failures;
 
 /* The host may lengthen the file inside a write transaction; the length stays in a write-mapped environment. */
 static void lengthening(void) {

@@ -43,6 +43,9 @@ pub(crate) trait Pages {
     /// Bytes in a page.
     fn page_size(&self) -> usize;
 
+    /// The most pages that there can be.
+    fn page_count(&self) -> u64;
+
     /// A page's bytes, after its header was found to be that page's.
     fn page(&self, child: Child) -> Result<&[u8]>;
 

@@ -236,6 +236,10 @@ impl Pages for Work {
         self.store.pager.page_size
     }
 
+    fn page_count(&self) -> u64 {
+        self.horizon.page_count + self.dirty.pages()
+    }
+
     #[inline]
     fn page(&self, child: Child) -> Result<&[u8]> {
         // What failed half-way may have left pointers to pages that were never written.
