@@ -150,6 +150,23 @@ pub enum Error {
     /// `append` was given a key (or duplicate) that does not sort after the last one. Nothing was written.
     #[error("append out of order: the key must sort after the last one in the table")]
     AppendOrder,
+    /// A record of a bulk load cannot be stored. It was left out, and the load can go on without it.
+    #[error("record {record}: {source}")]
+    Record {
+        /// Which one, counted from 1.
+        record: u64,
+        /// What is wrong with it.
+        source: Box<Error>,
+    },
+    /// A bulk load that was to refuse this was given a key (or a key with the same value) twice.
+    #[error("the key {key:?} comes more than once")]
+    Repeated {
+        /// The key, lossily as text.
+        key: String,
+    },
+    /// The function that is told of a bulk load's progress asked for its end.
+    #[error("the bulk load was stopped")]
+    Stopped,
     /// The database was opened read-only.
     #[error("the database is open read-only")]
     ReadOnly,

@@ -3,6 +3,7 @@
 //! Owns: what users hold ([`Snapshot`], [`WriteTxn`], tables, cursors, iterators). Must not know: how a database is
 //! opened.
 
+mod bulk;
 mod catalog;
 mod commit;
 mod cursor;
@@ -19,6 +20,7 @@ mod update;
 pub(crate) mod work;
 mod write;
 
+pub use bulk::{BulkLoad, BulkOptions, BulkProgress};
 pub(crate) use catalog::orders_by_code;
 pub use catalog::{Duplicates, TableOptions};
 pub use cursor::{Cursor, WriteCursor};

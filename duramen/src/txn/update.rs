@@ -91,7 +91,8 @@ fn check_size(work: &Work, i: usize, path: &Path, key: &[u8]) -> Result<()> {
     if key.len() == size { Ok(()) } else { Err(Error::KeyLength { bytes: key.len(), min: size, max: size }) }
 }
 
-fn check_value(page_size: usize, table: &OpenTable, bytes: usize) -> Result<()> {
+/// Refuses values that the table cannot hold.
+pub(super) fn check_value(page_size: usize, table: &OpenTable, bytes: usize) -> Result<()> {
     let wrong = |min, max| Err(Error::ValueLength { bytes, min, max });
     if !table.tree.has_duplicates() {
         let max = u32::MAX as usize;
