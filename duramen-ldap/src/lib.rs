@@ -5,6 +5,7 @@
 //! | [`ber`] | elements, lists, where a message ends in a stream | 4511 section 5.1 |
 //! | [`message`] | requests and responses | 4511 |
 //! | [`filter`] | filters and their string form | 4511, 4515, 4526 |
+//! | [`dn`] | distinguished names | 4514 |
 //!
 //! What is decoded borrows from the bytes it came from. A list (of attributes, values, controls) is checked when its
 //! message is decoded, and walked in place afterwards: decoding allocates nothing.
@@ -26,6 +27,7 @@
 #![forbid(unsafe_code)]
 
 pub mod ber;
+pub mod dn;
 mod error;
 pub mod filter;
 mod hex;
