@@ -5,6 +5,8 @@
 //! | [`ber`] | elements, lists, where a message ends in a stream | 4511 section 5.1 |
 //! | [`message`] | requests and responses | 4511 |
 //! | [`filter`] | filters and their string form | 4511, 4515, 4526 |
+//! | [`control`], [`extended`], [`oid`] | values of controls and extended operations, their numbers | 2696, 2891, 3062, 3296, 3672, 3876, 3909, 4370, 4527, 4528, 4532 |
+//! | [`authz`] | authorization identities | 4513 |
 //! | [`dn`] | distinguished names | 4514 |
 //!
 //! What is decoded borrows from the bytes it came from. A list (of attributes, values, controls) is checked when its
@@ -26,11 +28,17 @@
 //! ```
 #![forbid(unsafe_code)]
 
+pub mod authz;
 pub mod ber;
+pub mod control;
 pub mod dn;
 mod error;
+pub mod extended;
 pub mod filter;
 mod hex;
 pub mod message;
+pub mod oid;
+mod payload;
 
 pub use error::{DecodeError, TextError};
+pub use payload::Payload;

@@ -115,14 +115,14 @@ pub struct SearchEntry<'a> {
 }
 
 impl<'a> SearchEntry<'a> {
-    pub(super) fn read(mut content: Reader<'a>) -> Result<Self, DecodeError> {
+    pub(crate) fn read(mut content: Reader<'a>) -> Result<Self, DecodeError> {
         let name = content.text(tag::OCTETS, "the name of an entry")?;
         let attributes = List::decode(content.sequence("a list of attributes")?)?;
         content.ignore_rest()?;
         Ok(SearchEntry { name, attributes })
     }
 
-    pub(super) fn write(&self, writer: &mut Writer<'_>) {
+    pub(crate) fn write(&self, writer: &mut Writer<'_>) {
         writer.constructed(op::SEARCH_ENTRY, |w| {
             w.text(self.name);
             w.octets(tag::SEQUENCE, self.attributes.encoded());
