@@ -8,6 +8,8 @@
 //! | [`control`], [`extended`], [`oid`] | values of controls and extended operations, their numbers | 2696, 2891, 3062, 3296, 3672, 3876, 3909, 4370, 4527, 4528, 4532 |
 //! | [`authz`] | authorization identities | 4513 |
 //! | [`dn`] | distinguished names | 4514 |
+//! | [`schema`] | descriptions, schema files, the standards' schema | 4512, 4519, 4524, 2798, 2307 |
+//! | [`ldif`] | entries and changes as text | 2849 |
 //!
 //! What is decoded borrows from the bytes it came from. A list (of attributes, values, controls) is checked when its
 //! message is decoded, and walked in place afterwards: decoding allocates nothing.
@@ -36,9 +38,11 @@ mod error;
 pub mod extended;
 pub mod filter;
 mod hex;
+pub mod ldif;
 pub mod message;
 pub mod oid;
 mod payload;
+pub mod schema;
 
 pub use error::{DecodeError, TextError};
 pub use payload::Payload;
