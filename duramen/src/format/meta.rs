@@ -7,7 +7,7 @@
 //! whose checksum is right is the newest commit; whether all of its pages reached the disk is told by its *proof*:
 //! the wrapping sum of the checksums of all its pages that were born after snapshot `proof_base`, and their number.
 
-use xxhash_rust::xxh3::xxh3_64_with_seed;
+use twox_hash::XxHash3_64;
 
 use crate::error::Damage;
 use crate::ids::{Pgno, Txnid};
@@ -121,7 +121,7 @@ impl Meta {
         }
         out[64..64 + record::BYTES].copy_from_slice(&self.catalog.encode());
         out[TAIL..TAIL + self.tail.len()].copy_from_slice(&self.tail);
-        let sum = xxh3_64_with_seed(&out[..CHECKSUM], self.file_id);
+        let sum = XxHash3_64::oneshot_with_seed(self.file_id, &out[..CHECKSUM]);
         out[CHECKSUM..].copy_from_slice(&sum.to_le_bytes());
         out
     }
@@ -222,7 +222,7 @@ fn word(slot: &[u8], at: usize) -> u64 {
 }
 
 fn is_whole(slot: &[u8; SLOT_BYTES]) -> bool {
-    xxh3_64_with_seed(&slot[..CHECKSUM], word(slot, 32)) == word(slot, CHECKSUM)
+    XxHash3_64::oneshot_with_seed(word(slot, 32), &slot[..CHECKSUM]) == word(slot, CHECKSUM)
 }
 
 #[cfg(test)]
@@ -249,7 +249,7 @@ mod tests {
     }
 
     fn seal(slot: &mut [u8; SLOT_BYTES]) {
-        let sum = xxh3_64_with_seed(&slot[..CHECKSUM], meta().file_id);
+        let sum = XxHash3_64::oneshot_with_seed(meta().file_id, &slot[..CHECKSUM]);
         slot[CHECKSUM..].copy_from_slice(&sum.to_le_bytes());
     }
 

@@ -343,7 +343,15 @@ impl Store {
             writer.meta = recover::decode_newest(self.pager.slot(slots.slot), newest, &self.path)?;
             writer.slot = slots.slot;
         }
+        if self.length_checked.load(Ordering::Relaxed) == newest.0 {
+            return Ok(());
+        }
         self.check_length(&published(&writer.meta, writer.slot, writer.durable_slot, writer.mark))
+    }
+
+    /// Says that this handle's writer wrote all that the commit can reach.
+    pub(crate) fn length_is_known(&self, txnid: Txnid) {
+        self.length_checked.store(txnid.0, Ordering::Relaxed);
     }
 
     /// The free space as of the writer's commit, read when it is first needed.

@@ -348,6 +348,7 @@ fn publish(
     writer.meta = meta;
     writer.slot = slot;
     writer.last_commit = timings;
+    store.length_is_known(txnid);
     if let Some(ledger) = &mut writer.ledger {
         ledger.txnid = txnid;
     }
