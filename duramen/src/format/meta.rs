@@ -155,12 +155,12 @@ impl Meta {
 
     /// The number of a slot's commit, as far as a look at the number alone can tell.
     pub(crate) fn txnid_of(slot: &[u8]) -> Txnid {
-        match slot.get(48..56) {
-            Some(bytes) if slot.starts_with(&MAGIC) => {
-                Txnid(u64::from_le_bytes(bytes.try_into().expect("eight bytes")))
-            }
-            _ => Txnid(0),
-        }
+        if slot.starts_with(&MAGIC) { Txnid(word(slot, 48)) } else { Txnid(0) }
+    }
+
+    /// When a slot's commit was made, of a slot that is known to be whole.
+    pub(crate) fn committed_ns_of(slot: &[u8]) -> u64 {
+        word(slot, 184)
     }
 
     pub(crate) fn decode(slot: &[u8]) -> Result<Meta, Unusable> {
@@ -249,8 +249,9 @@ fn tail_checksum(slot: &[u8]) -> Option<u64> {
     Some(XxHash3_64::oneshot_with_seed(word(slot, 32), slot.get(TAIL..TAIL + bytes)?))
 }
 
+/// The word at an offset; 0 behind the end.
 fn word(slot: &[u8], at: usize) -> u64 {
-    u64::from_le_bytes(slot[at..at + 8].try_into().expect("eight bytes"))
+    slot.get(at..at + 8).map_or(0, |bytes| u64::from_le_bytes(bytes.try_into().expect("eight bytes")))
 }
 
 #[cfg(test)]

@@ -36,6 +36,9 @@ const EAGER_PAGES: u64 = 64;
 /// Takes pages for the transaction: from the free space, then at the file's end.
 pub(super) fn allocate(work: &mut Work, pages: u64, contiguous: bool) -> Result<Vec<Extent>> {
     let store = work.store.clone();
+    if store.crowded.load(Ordering::Relaxed) {
+        free_by_flushing(work, pages, contiguous)?;
+    }
     let page_count = work.horizon.page_count;
     let pages_wanted = work.pages_wanted;
     let space = space_for(work, pages)?;
@@ -56,6 +59,9 @@ pub(super) fn allocate(work: &mut Work, pages: u64, contiguous: bool) -> Result<
 
 /// Takes a page for a small commit.
 fn allocate_one(work: &mut Work, lane: Lane) -> Result<Pgno> {
+    if work.store.crowded.load(Ordering::Relaxed) {
+        free_by_flushing(work, 1, false)?;
+    }
     let page_count = work.horizon.page_count;
     let space = space_for(work, 1)?;
     let page = match space.take_one(lane, fit(space, page_count)) {
@@ -93,6 +99,22 @@ fn lengthen(work: &mut Work, pages: u64) -> Result<Extent> {
     Ok(Extent::new(start, pages))
 }
 
+/// On a full disk: frees the pages that are kept only until the data file has been flushed, if there are not enough.
+fn free_by_flushing(work: &mut Work, pages: u64, contiguous: bool) -> Result<()> {
+    let store = work.store.clone();
+    let base = work.base;
+    let writer = work.writer_mut()?;
+    let newest = writer.meta.txnid;
+    let space = &store.ledger(writer)?.space;
+    let enough = if contiguous { space.longest() >= pages } else { space.free_pages() >= pages };
+    if enough || base == newest {
+        return Ok(());
+    }
+    store.flush_data(writer)?;
+    work.base = newest;
+    release(work)
+}
+
 /// Part of the file that is kept free for the sake of long runs: while less is, a commit that finds no run long enough
 /// lengthens the file rather than filling small holes. Under random updates of a file that a quarter is free of, a run
 /// is 2.5 pages long on average, 1.4 with an eighth, 3.5 with a third; a disk is asked once for each run.
@@ -119,15 +141,16 @@ fn fit(space: &Space, page_count: u64) -> Fit {
     if space.free_pages() > page_count / 2 { Fit::Low } else { Fit::Tight }
 }
 
-/// Whether the commit at work is one of those whose price is that of its steps, not that of its pages.
-fn is_small(work: &Work) -> bool {
-    work.durability == Durability::Relaxed && work.dirty.pages() <= SMALL_COMMIT
+/// Whether the commit at work is one of those whose price is that of its steps, not that of its pages, which are flushed
+/// with those of many others.
+fn is_small(work: &Work, logged: bool) -> bool {
+    (logged || work.durability == Durability::Relaxed) && work.dirty.pages() <= SMALL_COMMIT
 }
 
 /// As [`release`], but for small commits only once for several of them.
-pub(super) fn release_in_time(work: &mut Work) -> Result<()> {
+pub(super) fn release_in_time(work: &mut Work, logged: bool) -> Result<()> {
     let store = work.store.clone();
-    if is_small(work) && !store.ledger(work.writer_mut()?)?.space.is_release_due() {
+    if is_small(work, logged) && !store.ledger(work.writer_mut()?)?.space.is_release_due() {
         return Ok(());
     }
     release(work)
@@ -175,30 +198,31 @@ pub(super) struct Written {
 }
 
 impl Placer {
-    /// A placer for all dirty pages, of which a commit leaves none.
-    pub(super) fn for_commit(work: &mut Work) -> Result<Placer> {
+    /// A placer for all dirty pages, of which a commit leaves none. Those of one that goes into the log are not flushed
+    /// soon.
+    pub(super) fn for_commit(work: &mut Work, logged: bool) -> Result<Placer> {
         let pages = work.dirty.single_pages();
-        if is_small(work) {
-            return Ok(Placer::new(work, None, pages));
+        if is_small(work, logged) {
+            return Ok(Placer::new(work, None, pages, logged));
         }
-        Placer::for_spill(work)
+        Placer::for_spill(work, logged)
     }
 
     /// A placer for at most all dirty pages.
-    fn for_spill(work: &mut Work) -> Result<Placer> {
+    fn for_spill(work: &mut Work, logged: bool) -> Result<Placer> {
         let pages = work.dirty.single_pages();
         let supply = if pages == 0 { Vec::new() } else { allocate(work, pages, false)? };
-        Ok(Placer::new(work, Some(supply.into()), pages))
+        Ok(Placer::new(work, Some(supply.into()), pages, logged))
     }
 
-    fn new(work: &Work, supply: Option<VecDeque<Extent>>, pages: u64) -> Placer {
+    fn new(work: &Work, supply: Option<VecDeque<Extent>>, pages: u64, logged: bool) -> Placer {
         Placer {
             supply,
             batch: Vec::with_capacity(PARTS_MAX),
             placed: Vec::with_capacity(pages as usize),
             kept: Vec::new(),
             keeps: pages <= KEEPING_COMMIT,
-            eager: (work.durability == Durability::Durable).then_some(0..0),
+            eager: (work.durability == Durability::Durable && !logged).then_some(0..0),
             end: Pgno(0),
             written: Written::default(),
         }
@@ -422,7 +446,7 @@ fn spill(work: &mut Work) -> Result<()> {
     release(work)?;
     let before = work.dirty.pages();
     // An upper bound: pages of lower levels and roots stay. What is left over goes back.
-    let mut placer = Placer::for_spill(work)?;
+    let mut placer = Placer::for_spill(work, work.ops.is_complete())?;
     for i in 0..work.tables.len() {
         let table = work.tables[i].clone();
         if table.dropped || table.tree.is_empty() || !work.is_own(table.tree.root) {
