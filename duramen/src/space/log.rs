@@ -119,7 +119,7 @@ pub(crate) fn decode_base(input: &mut &[u8]) -> Result<Space, Damage> {
     if retired.iter().any(|&(extent, _, _)| free.overlaps(extent)) {
         return Err(Damage("a page is both free and retired"));
     }
-    Ok(Space { free, retired: Retired::from_sorted(&retired), ..Space::default() })
+    Ok(Space { free, retired: Retired::from_sorted(&retired), fresh: true, ..Space::default() })
 }
 
 fn sorted<T: Ord + Copy>(list: &[T]) -> Cow<'_, [T]> {

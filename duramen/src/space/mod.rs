@@ -44,8 +44,9 @@ const RUN_WORTH: u64 = 8;
 const LANE_PAGES: u64 = 32;
 /// Pages by which a file may grow at least before it is indexed anew.
 const INDEX_ROOM: u64 = 1 << 20;
-/// So many commits may retire pages before it is worth finding out which of them are free.
-const PENDING_MAX: usize = 8;
+/// So many extents may be retired before it is worth finding out which of them are free: what eight commits of one
+/// entry each retire.
+const PENDING_MAX: usize = 32;
 
 /// The free and the retired pages of a file.
 #[derive(Debug, Default)]
@@ -57,6 +58,8 @@ pub(crate) struct Space {
     /// What the last commits retired and no release has looked at: most of it is free by then, so it is not worth an
     /// index before. Each commit's ascends.
     pending: Vec<(Txnid, Vec<(Extent, Txnid)>)>,
+    /// Something was retired since the last release that is not pending.
+    fresh: bool,
     /// A bit for each page that is free or retired, once [`Space::index`] was asked for it.
     vacant: Option<Bits>,
 }
@@ -84,6 +87,7 @@ impl Space {
         self.check_vacant(extent)?;
         self.mark_vacant(extent);
         self.retired.add(extent, birth, death);
+        self.fresh = true;
         Ok(())
     }
 
@@ -108,6 +112,7 @@ impl Space {
     /// commits to its place among the free.
     pub(crate) fn settle(&mut self) {
         self.gather();
+        self.fresh |= !self.pending.is_empty();
         for (death, cohort) in std::mem::take(&mut self.pending) {
             cohort.into_iter().for_each(|(extent, birth)| self.retired.add(extent, birth, death));
         }
@@ -119,12 +124,12 @@ impl Space {
 
     /// Whether the last commits retired so much that a [`Space::release`] is worth its price.
     pub(crate) fn is_release_due(&self) -> bool {
-        self.pending.len() >= PENDING_MAX
+        self.fresh || self.pending.iter().map(|(_, cohort)| cohort.len()).sum::<usize>() >= PENDING_MAX
     }
 
     /// Whether a [`Space::release`] has anything to look at that came since the last.
-    pub(crate) fn has_pending(&self) -> bool {
-        !self.pending.is_empty()
+    pub(crate) fn has_unreleased(&self) -> bool {
+        self.fresh || !self.pending.is_empty()
     }
 
     /// Frees what the last commits retired, but for what the newest snapshot before them sees.
@@ -164,6 +169,7 @@ impl Space {
     pub(crate) fn release(&mut self, live: &[Txnid]) {
         debug_assert!(live.is_sorted_by(|a, b| a < b));
         self.release_pending(live);
+        self.fresh = false;
         let Space { free, retired, .. } = self;
         retired.release(live, |extent| free.add(extent));
     }

@@ -79,7 +79,7 @@ fn allocate_one(work: &mut Work, lane: Lane) -> Result<Pgno> {
 fn space_for(work: &mut Work, pages: u64) -> Result<&mut Space> {
     let store = work.store.clone();
     let space = &store.ledger(work.writer_mut()?)?.space;
-    if space.free_pages() < pages && space.has_pending() {
+    if space.free_pages() < pages && space.has_unreleased() {
         release(work)?;
     }
     Ok(&mut store.ledger(work.writer_mut()?)?.space)
@@ -147,10 +147,11 @@ fn is_small(work: &Work, logged: bool) -> bool {
     (logged || work.durability == Durability::Relaxed) && work.dirty.pages() <= SMALL_COMMIT
 }
 
-/// As [`release`], but for small commits only once for several of them.
+/// As [`release`], but for small commits only once for several of them, unless the disk was full.
 pub(super) fn release_in_time(work: &mut Work, logged: bool) -> Result<()> {
     let store = work.store.clone();
-    if is_small(work, logged) && !store.ledger(work.writer_mut()?)?.space.is_release_due() {
+    let crowded = store.crowded.load(Ordering::Relaxed);
+    if !crowded && is_small(work, logged) && !store.ledger(work.writer_mut()?)?.space.is_release_due() {
         return Ok(());
     }
     release(work)
