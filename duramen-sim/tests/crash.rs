@@ -5,7 +5,7 @@ use duramen_sim::crash::{self, Tally};
 use duramen_sim::disk::Mark;
 use duramen_sim::judge::{Depth, Judge};
 use duramen_sim::model::{Kind, Model, TableModel};
-use duramen_sim::platter::Platter;
+use duramen_sim::platter::Platters;
 use duramen_sim::workload::{Commits, Life, Profile};
 
 fn judge_workloads(seeds: std::ops::Range<u64>, images: u64) {
@@ -42,25 +42,25 @@ fn a_judge_finds_a_lost_commit_a_torn_page_and_a_wrong_state() {
     let profile = Profile { commits: Commits::Durable, kills: false, steps: 12, ..Profile::small(&mut rng) };
     let mut life = Life::begin(profile.clone(), 3);
     life.live().unwrap();
-    let mut platter = Platter::new(&[], Default::default());
+    let mut platters = Platters::new(&Default::default(), Default::default());
     life.disk.events().iter().for_each(|event| {
-        platter.apply(event);
+        platters.apply(event);
     });
-    let image = platter.bytes(&platter.nth(0));
+    let image = platters.files(&platters.nth(0));
     let mut judge = Judge::new(life.states.clone(), profile.page_size);
     let depth = Depth { write: false, again: (0, 0) };
     let newest = life.states.len() - 1;
-    let allowed = platter.allowed().clone();
+    let allowed = platters.allowed().clone();
     assert_eq!(judge.judge(&image, &allowed, depth, &mut rng), Ok(newest));
 
     let mut more = allowed.clone();
     more.mark(Mark::Durable(0));
     judge.judge(&image, &duramen_sim::platter::Allowed::only(0), depth, &mut rng).unwrap_err();
 
-    let torn: Vec<String> = (32..image.len() / 512)
+    let torn: Vec<String> = (32..image.data.len() / 512)
         .filter_map(|sector| {
             let mut image = image.clone();
-            image[sector * 512..sector * 512 + 512].fill(0);
+            image.data[sector * 512..sector * 512 + 512].fill(0);
             judge.judge(&image, &allowed, depth, &mut rng).err()
         })
         .collect();

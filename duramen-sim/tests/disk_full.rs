@@ -174,7 +174,7 @@ fn a_load_that_fills_the_disk_fails_and_leaves_nothing() {
 fn on_a_simulated_full_disk_a_transaction_that_was_written_early_fails_and_the_database_goes_on() {
     let directory = duramen_sim::scratch();
     let disk = Disk::new();
-    let options = Database::options().memory_budget(1).medium(disk.layer());
+    let options = disk.under(Database::options().memory_budget(1));
     let db = options.open(directory.path().join("full.dm")).unwrap();
     db.update(|txn| (0..50).try_for_each(|i| txn.table("t")?.put(key(i), [0; 700]))).unwrap();
     disk.fail_after(0, Fault::Full);

@@ -159,10 +159,12 @@ impl Database {
         BulkLoad::begin(self.begin_write()?, name.as_ref(), options)
     }
 
-    /// Makes everything that is committed survive a power cut. With [`Durability::Durable`] it does already.
+    /// Makes everything that is committed survive a power cut, in the data file itself. With [`Durability::Durable`] it
+    /// does survive already, if need be by what is in the log; pages that were kept until now can be reused.
     ///
-    /// With [`Durability::Relaxed`] this also happens by itself: when a commit finds that 128 MiB of new pages or five
-    /// seconds have gathered since the last time, and when the last user closes the database.
+    /// This also happens by itself: when a commit finds that a quarter of the data file is new since the last time (at
+    /// least 16 MiB, at most 128), with [`Durability::Relaxed`] after five seconds too, and when the last user closes the
+    /// database.
     pub fn checkpoint(&self) -> Result<()> {
         self.store.checkpoint(self.store.settings.wait)
     }

@@ -17,7 +17,9 @@
 //! | 34..36 | item: size of a packed item; a leaf's cells that are not plain; 1 for a branch with whole keys as separators |
 //! | 36..40 | run: pages in an overflow or space run |
 
-use xxhash_rust::xxh3::{Xxh3, xxh3_64_with_seed};
+use std::hash::Hasher;
+
+use twox_hash::XxHash3_64;
 
 use crate::error::Damage;
 use crate::ids::{Pgno, Txnid};
@@ -242,7 +244,7 @@ fn sealed_end(bytes: &[u8]) -> Option<usize> {
 /// counts as the slice's.
 pub(crate) fn checksum_of(bytes: &[u8], file_id: u64) -> u64 {
     let end = sealed_end(bytes).unwrap_or(bytes.len());
-    xxh3_64_with_seed(&bytes[PGNO..end], file_id)
+    XxHash3_64::oneshot_with_seed(file_id, &bytes[PGNO..end])
 }
 
 /// Fills in number, birth and checksum of a page that is about to be written; returns the checksum.
@@ -258,11 +260,11 @@ pub(crate) fn seal(bytes: &mut [u8], pgno: Pgno, birth: Txnid, file_id: u64) -> 
 pub(crate) fn seal_apart(header: &mut [u8], payload: &[u8], pgno: Pgno, birth: Txnid, file_id: u64) -> u64 {
     put64(header, PGNO, pgno.0);
     put64(header, BIRTH, birth.0);
-    let mut hash = Xxh3::with_seed(file_id);
-    hash.update(&header[PGNO..HEADER]);
-    hash.update(payload);
-    put64(header, CHECKSUM, hash.digest());
-    hash.digest()
+    let mut hash = XxHash3_64::with_seed(file_id);
+    hash.write(&header[PGNO..HEADER]);
+    hash.write(payload);
+    put64(header, CHECKSUM, hash.finish());
+    hash.finish()
 }
 
 /// Proves that these are the bytes that were sealed as page `page` of this file. Runs are given whole.

@@ -176,6 +176,7 @@ impl<'p> WriteTxn<'p> {
             work.tables[0].orders = catalog::orders_of(b"", &work.tables[0].tree, Some(options))?;
             return Ok(());
         }
+        work.ops.stop();
         work.tables[0].tree = options.tree();
         work.tables[0].orders = options.orders();
         Ok(())

@@ -61,6 +61,8 @@ impl<'t> BulkLoad<'t> {
     pub(crate) fn begin(mut txn: WriteTxn<'t>, name: &[u8], options: BulkOptions) -> Result<BulkLoad<'t>> {
         let index = open_empty(&mut txn, name, &options)?;
         let work = txn.work_mut();
+        // Whole tables are not for the log.
+        work.ops.stop();
         release(work)?;
         let (table, page_size) = (&work.tables[index], work.page_size());
         let duplicates = table.tree.has_duplicates();
