@@ -9,7 +9,10 @@
 //! | [`authz`] | authorization identities | 4513 |
 //! | [`dn`] | distinguished names | 4514 |
 //! | [`schema`] | descriptions, schema files, the standards' schema | 4512, 4519, 4524, 2798, 2307 |
+//! | [`syntax`] | which values are right | 4517, 4523, 4530, 2307 |
+//! | [`matching`] | matching rules, string preparation | 4517, 4518, 4530 |
 //! | [`ldif`] | entries and changes as text | 2849 |
+//! | [`url`] | LDAP URLs | 4516 |
 //!
 //! What is decoded borrows from the bytes it came from. A list (of attributes, values, controls) is checked when its
 //! message is decoded, and walked in place afterwards: decoding allocates nothing.
@@ -39,10 +42,13 @@ pub mod extended;
 pub mod filter;
 mod hex;
 pub mod ldif;
+pub mod matching;
 pub mod message;
 pub mod oid;
 mod payload;
 pub mod schema;
+pub mod syntax;
+pub mod url;
 
 pub use error::{DecodeError, TextError};
 pub use payload::Payload;

@@ -162,4 +162,4 @@ fn item<'a>(tag: u8, content: Reader<'a>, at: &Reader<'a>) -> Result<Node<'a>, D
 }
 
 #[cfg(test)]
-mod tests;
+pub(crate) mod tests;

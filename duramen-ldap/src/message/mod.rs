@@ -56,4 +56,8 @@ pub mod op {
 }
 
 #[cfg(test)]
+mod differential;
+#[cfg(test)]
+mod random;
+#[cfg(test)]
 mod tests;

@@ -70,6 +70,7 @@ fn errors_say_where_and_what() {
     assert_eq!(fails::<DitStructureRule>("( 1.2 FORM x )"), (2, "the number of the rule"));
     assert_eq!(fails::<LdapSyntax>("( 1.2 ) x"), (8, "the end of the description"));
     assert_eq!(fails::<LdapSyntax>("( 01.2 )").0, 2);
+    assert_eq!(fails::<ObjectClass>("( 1.2 MUST ( a $ 'b c' ) )"), (17, "a name or an OID"));
 }
 
 #[test]
