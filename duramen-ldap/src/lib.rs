@@ -3,6 +3,7 @@
 //! | module | what | RFC |
 //! |---|---|---|
 //! | [`ber`] | elements, lists, where a message ends in a stream | 4511 section 5.1 |
+//! | [`attribute`] | attributes and assertions as they stand in messages | 4511 |
 //! | [`message`] | requests and responses | 4511 |
 //! | [`filter`] | filters and their string form | 4511, 4515, 4526 |
 //! | [`control`], [`extended`], [`oid`] | values of controls and extended operations, their numbers | 2696, 2891, 3062, 3296, 3672, 3876, 3909, 4370, 4527, 4528, 4532 |
@@ -33,6 +34,7 @@
 //! ```
 #![forbid(unsafe_code)]
 
+pub mod attribute;
 pub mod authz;
 pub mod ber;
 pub mod control;

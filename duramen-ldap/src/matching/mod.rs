@@ -7,13 +7,10 @@ mod names;
 mod prepare;
 mod rule;
 mod substrings;
-mod time;
 
 pub use names::{Names, WithoutSchema};
 pub use rule::{RULES, Rule, RuleKind};
 pub use substrings::{Place, SubstringsAssertion};
-
-pub(crate) use time::key as time_key;
 
 #[cfg(test)]
 mod tests;

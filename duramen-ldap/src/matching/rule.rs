@@ -1,8 +1,8 @@
 //! The matching rules that are known, and how each normalizes values.
 
+use super::integer;
 use super::names::Names;
 use super::prepare::{Case, prepare, prepare_numeric, prepare_telephone};
-use super::{integer, time};
 use crate::dn::Dn;
 use crate::error::TextError;
 
@@ -166,7 +166,7 @@ impl Rule {
                 out.extend_from_slice(value);
             }
             Form::Integer => integer::key(value, out)?,
-            Form::Time => time::key(value, out)?,
+            Form::Time => crate::syntax::time_key(value, out)?,
             Form::Uuid => out.extend_from_slice(&crate::syntax::parse_uuid(value)?),
             _ => out.extend_from_slice(value),
         }

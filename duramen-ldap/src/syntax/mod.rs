@@ -4,10 +4,12 @@
 
 mod check;
 mod text;
+mod time;
 
 use crate::error::TextError;
 
 pub(crate) use check::{check_bit_string, check_boolean, check_oid, parse_uuid, split_uid};
+pub(crate) use time::key as time_key;
 
 /// A syntax.
 #[derive(Debug)]

@@ -4,13 +4,15 @@ fn check(oid: &str, value: &[u8]) -> Result<(), TextError> {
     Syntax::find(oid).unwrap().check(value)
 }
 
+/// A syntax, values that are right, and values that are wrong and at which byte.
+type Row<'a> = (&'a str, &'a [&'a str], &'a [(&'a str, usize)]);
+
 #[test]
 fn values_are_checked_by_their_syntax_rfc4517_3_3() {
     let long = |number: &str| {
         if number.contains('.') { number.to_string() } else { format!("1.3.6.1.4.1.1466.115.121.1.{number}") }
     };
-    // Syntax, values that are right, values that are wrong and at which byte.
-    let table: &[(&str, &[&str], &[(&str, usize)])] = &[
+    let table: &[Row<'_>] = &[
         ("3", &["( 2.5.4.3 NAME 'cn' SUP name )"], &[("( 2.5.4.3 )", 2)]),
         ("6", &["'0101'B", "''B"], &[("'012'B", 0), ("0101", 0)]),
         ("7", &["TRUE", "FALSE"], &[("true", 0), ("", 0)]),

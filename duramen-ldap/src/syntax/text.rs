@@ -41,7 +41,7 @@ pub(super) fn name_and_uid(value: &[u8]) -> Result<(), TextError> {
 }
 
 pub(super) fn generalized_time(value: &[u8]) -> Result<(), TextError> {
-    crate::matching::time_key(value, &mut Vec::new())
+    super::time::key(value, &mut Vec::new())
 }
 
 /// RFC 4517 section 3.3.34: `YYMMDDhhmm[ss](Z|+hhmm|-hhmm)`. The century is guessed: only the form counts here.
