@@ -44,7 +44,9 @@ install:
 setup:
 	@scripts/setup mdb_dump=lmdb-utils /usr/include/lmdb.h=liblmdb-dev nm=binutils c++=g++ pkg-config=pkg-config \
 		postmap=postfix /usr/lib/postfix/postfix-lmdb.so=postfix-lmdb knotd=knot slapd=slapd ldapsearch=ldap-utils \
-		pdns_server=pdns-server /usr/share/doc/pdns-backend-lmdb/copyright=pdns-backend-lmdb
+		pdns_server=pdns-server /usr/share/doc/pdns-backend-lmdb/copyright=pdns-backend-lmdb \
+		/usr/bin/python3-config=python3-dev /usr/bin/pytest-3=python3-pytest \
+		/usr/lib/python3/dist-packages/pip/__init__.py=python3-pip
 
 test: setup
 	cargo fmt --all --check

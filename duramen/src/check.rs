@@ -107,7 +107,7 @@ pub(crate) fn stats(store: &Store) -> Result<Stats> {
     Ok(Stats {
         page_size: store.pager.page_size,
         txnid: held.meta.txnid,
-        durable_txnid: store.shared.durable(),
+        durable_txnid: store.durable(),
         pages: held.meta.page_count,
         free_pages: space.free_pages(),
         retired_pages: space.retired_pages(),

@@ -8,10 +8,12 @@
 //! can therefore not send a descent round in circles); the keys of a tree rise strictly from leaf to leaf (so nor
 //! can a walk along the leaves go round).
 
+pub(crate) mod build;
 pub(crate) mod cursor;
 mod delete;
 pub(crate) mod duplicates;
 pub(crate) mod insert;
+pub(crate) mod near;
 pub(crate) mod path;
 pub(crate) mod range;
 pub(crate) mod record;

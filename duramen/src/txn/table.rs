@@ -7,6 +7,7 @@ use super::snapshot::Snapshot;
 use super::work::Work;
 use crate::error::Result;
 use crate::format::page::Child;
+use crate::ids::Txnid;
 use crate::order::Needle;
 use crate::tree::cursor::{Position, Trunk};
 use crate::tree::duplicates::Orders;
@@ -35,6 +36,22 @@ pub struct Table<'t> {
     pub(super) source: Source<'t>,
     pub(super) tree: Tree,
     pub(super) orders: Orders,
+}
+
+/// A table as a snapshot had it, without that snapshot: [`Snapshot::attach`] opens it once more in another snapshot of
+/// the same commit, without a search for its name.
+#[derive(Clone, Debug)]
+pub struct DetachedTable {
+    pub(super) commit: Commit,
+    pub(super) tree: Tree,
+    pub(super) orders: Orders,
+}
+
+/// A commit as one handle of a database knows it.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) struct Commit {
+    pub handle: u64,
+    pub txnid: Txnid,
 }
 
 /// What a table consists of. Pages of the trees of duplicates in it are not counted.
@@ -185,6 +202,13 @@ impl<'t> Table<'t> {
         Cursor::new(Table { source: self.source, tree: self.tree, orders: self.orders.clone() }, Position::default())
     }
 
+    /// The table without its snapshot. `None` if it is one of a write transaction, which may change.
+    #[inline]
+    pub fn detached(&self) -> Option<DetachedTable> {
+        let Source::Snapshot(snapshot) = self.source else { return None };
+        Some(DetachedTable { commit: snapshot.commit(), tree: self.tree, orders: self.orders.clone() })
+    }
+
     /// What the table consists of.
     pub fn stats(&self) -> TableStats {
         stats_of(&self.tree, on!(self.source, pages => pages.page_size()))
@@ -211,7 +235,7 @@ fn get_many_in<'t, P: Pages, K: AsRef<[u8]>>(
 }
 
 #[inline]
-fn get_in<'t, P: Pages>(pages: &'t P, tree: &Tree, orders: &Orders, key: &[u8]) -> Result<Option<&'t [u8]>> {
+pub(super) fn get_in<'t, P: Pages>(pages: &'t P, tree: &Tree, orders: &Orders, key: &[u8]) -> Result<Option<&'t [u8]>> {
     let needle = Needle::new(key, &orders.key);
     let Some(cell) = get(pages, tree, &orders.key, &needle)? else {
         return Ok(None);
