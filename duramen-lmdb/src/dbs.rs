@@ -19,6 +19,7 @@ use duramen::{Comparator, Duplicates, Order, TableOptions, TableStats};
 
 use crate::abi::{CORE_DBS, MdbCmp, MdbVal, db};
 use crate::errors::{DBS_FULL, Result};
+use crate::integers;
 use crate::txn::Txn;
 
 /// What stands behind a handle.
@@ -29,9 +30,9 @@ pub struct Slot {
     /// Its persistent flags.
     pub flags: u32,
     /// The program's order of keys.
-    pub key_order: Option<Comparator>,
+    pub key_order: Option<MdbCmp>,
     /// The program's order of duplicates.
-    pub duplicate_order: Option<Comparator>,
+    pub duplicate_order: Option<MdbCmp>,
     /// The transaction that it is private to.
     pub owner: usize,
     /// Who begins before this does not see it.
@@ -218,7 +219,7 @@ fn user_bits(flags: u32) -> u16 {
 pub fn options_to_make(slot: &Slot) -> TableOptions {
     let flags = slot.flags;
     let order = match &slot.key_order {
-        Some(compare) => Order::Custom(compare.clone()),
+        Some(compare) => Order::Custom(comparator(*compare)),
         None if flags & db::REVERSEKEY != 0 => Order::Reversed,
         None if flags & db::INTEGERKEY != 0 => Order::Native,
         None => Order::Bytes,
@@ -233,7 +234,7 @@ pub fn options_to_make(slot: &Slot) -> TableOptions {
         return options;
     }
     let duplicates = match &slot.duplicate_order {
-        Some(compare) => Duplicates::compared(compare.clone()),
+        Some(compare) => Duplicates::compared(comparator(*compare)),
         None if flags & db::INTEGERDUP != 0 => Duplicates::integers(),
         None if flags & db::REVERSEDUP != 0 => Duplicates::reversed(),
         None => Duplicates::sorted(),
@@ -243,11 +244,12 @@ pub fn options_to_make(slot: &Slot) -> TableOptions {
 
 /// The options that open a table as it is, with the slot's functions where it needs any.
 pub fn options_as_made(stats: &TableStats, slot: &Slot) -> TableOptions {
-    let custom = |given: &Option<Comparator>| given.clone().unwrap_or_else(stand_in);
+    let custom = |given: Option<MdbCmp>| given.map_or_else(stand_in, comparator);
+    let of_integers = integers::order_of(flags_of(stats));
     let order = match stats.order {
         "reversed" => Order::Reversed,
         "native" => Order::Native,
-        "custom" => Order::Custom(custom(&slot.key_order)),
+        "custom" => Order::Custom(custom(slot.key_order)),
         _ => Order::Bytes,
     };
     let options = TableOptions::new().order(order).user_bits(stats.user_bits);
@@ -255,7 +257,7 @@ pub fn options_as_made(stats: &TableStats, slot: &Slot) -> TableOptions {
     let duplicates = match duplicates {
         "reversed" => Duplicates::reversed(),
         "native" => Duplicates::integers(),
-        "custom" => Duplicates::compared(custom(&slot.duplicate_order)),
+        "custom" => Duplicates::compared(custom(slot.duplicate_order.or(of_integers))),
         _ => Duplicates::sorted(),
     };
     options.duplicates(if stats.fixed_size { duplicates.fixed_size() } else { duplicates })

@@ -72,6 +72,14 @@ impl Env {
         }
     }
 
+    /// The open database, for those who ask what LMDB's interface has no word for.
+    ///
+    /// # Errors
+    /// `EINVAL`: it has not been opened.
+    pub fn database(&self) -> Result<&Database> {
+        Ok(&self.opened()?.db)
+    }
+
     pub(crate) fn flags(&self) -> u32 {
         self.flags.load(Ordering::Relaxed)
     }

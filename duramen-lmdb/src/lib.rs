@@ -21,6 +21,7 @@ mod dbs;
 pub mod env;
 pub mod errors;
 pub mod faces;
+mod integers;
 mod mapsize;
 mod position;
 mod readers;

@@ -242,17 +242,17 @@ impl Txn {
     }
 
     /// Lets go of everything that refers to the snapshot.
-    fn release(&mut self) {
+    fn release(&mut self, leave: impl Fn(&mut Cursor)) {
         for &cursor in &self.cursors {
             // SAFETY: see the module's head: what is in the list is alive.
-            unsafe { &mut *cursor }.state.unset();
+            leave(unsafe { &mut *cursor });
         }
         self.detach_tables();
         self.snapshot = None;
     }
 
     fn end_reading(&mut self) {
-        self.release();
+        self.release(|cursor| cursor.state.unset());
         for cursor in self.cursors.drain(..) {
             // SAFETY: as above.
             unsafe { &mut *cursor }.txn = ptr::null_mut();
@@ -424,7 +424,7 @@ pub(crate) unsafe fn reset(txn: *mut Txn) {
     if !txn.is_reader() || txn.flags & FINISHED != 0 {
         return;
     }
-    txn.release();
+    txn.release(Cursor::rest);
     txn.flags |= FINISHED;
     if let (Some(place), Ok(open)) = (txn.place, txn.env().opened()) {
         open.readers.rest(place);

@@ -15,6 +15,7 @@ use duramen::{Put, TableId, TableMut};
 
 use crate::abi::{KEY_BYTES_MAX, MdbVal, VALUE_BYTES_MAX, db, put as flag};
 use crate::cursor::{self, Cursor};
+use crate::dbi;
 use crate::errors::{BAD_TXN, BAD_VALSIZE, Code, EINVAL, INCOMPATIBLE, KEYEXIST, NOTFOUND, Result};
 use crate::txn::{self, Txn};
 
@@ -151,8 +152,19 @@ fn store_duplicate(table: &mut TableMut<'_>, key: &[u8], value: &[u8], how: u32)
     }
     match table.put_duplicate(key, value)? {
         Put::Exists if how & flag::NODUPDATA != 0 => Ok(Outcome::Refused),
-        Put::Exists | Put::Stored => Ok(Outcome::Stored),
+        Put::Exists => respell(table, key, value),
+        Put::Stored => Ok(Outcome::Stored),
     }
+}
+
+/// The program's function calls a value equal to this one: this one takes its place.
+fn respell(table: &mut TableMut<'_>, key: &[u8], value: &[u8]) -> Result<Outcome> {
+    let held = table.view().cursor().seek_pair(key, value)?.is_some_and(|(_, held)| held == value);
+    if !held {
+        table.delete_duplicate(key, value)?;
+        table.put(key, value)?;
+    }
+    Ok(Outcome::Stored)
 }
 
 fn make_room(table: &mut TableMut<'_>, key: &[u8], bytes: usize, how: u32) -> Result<Outcome> {
@@ -206,6 +218,7 @@ pub(crate) unsafe fn put(txn: *mut Txn, dbi: c_uint, key: *const MdbVal, data: *
     // SAFETY: as above.
     let key = Key::new(unsafe { bytes(key)? })?;
     let table = txn.table(dbi)?;
+    let table = dbi::made_for(txn, dbi, table, data.mv_size)?;
     match put_one(txn, table, &key, data, how)? {
         Outcome::Stored | Outcome::Made(_) => Ok(()),
         Outcome::Exists(_) | Outcome::Refused => Err(KEYEXIST),
@@ -406,6 +419,7 @@ pub(crate) unsafe fn cursor_put(cursor: *mut Cursor, key: *const MdbVal, data: *
     // SAFETY: as above.
     let (key, data_now) = unsafe { (Key::new(bytes(key)?)?, &mut *data) };
     check_value(table.1, data_now.mv_size)?;
+    let table = dbi::made_for(txn, held.dbi, table, data_now.mv_size)?;
     if how & flag::CURRENT != 0 {
         return put_over(held, txn, table, data_now, how);
     }

@@ -1,6 +1,7 @@
 //! The workloads: one file for each group. A group runs in a process of its own, for one store, once.
 
 mod big;
+mod bulk;
 mod delete;
 mod get;
 mod load;
@@ -26,7 +27,7 @@ use std::time::Instant;
 
 /// Groups of workloads, in the order in which they run.
 pub const GROUPS: &[&str] =
-    &["load", "get", "scan", "put", "update", "steady", "delete", "big", "parked", "open", "memory"];
+    &["load", "bulk", "get", "scan", "put", "update", "steady", "delete", "big", "parked", "open", "memory"];
 
 /// Loads the file that the other groups start from, for runs without the group `load`.
 pub const PREPARE: &str = "prepare";
@@ -70,6 +71,7 @@ pub fn run<S: Store>(job: &Job) -> Result<Vec<Measurement>> {
     fs::create_dir_all(&job.dir)?;
     match job.group.as_str() {
         "load" => load::run::<S>(job),
+        "bulk" => bulk::run::<S>(job),
         PREPARE => load::prepare::<S>(job),
         "get" => get::run::<S>(job),
         "scan" => scan::run::<S>(job),

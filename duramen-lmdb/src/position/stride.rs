@@ -20,7 +20,7 @@ macro_rules! step {
                 Ok(writer) => cursor.$movement(writer),
                 Err(code) => return Some(Err(code)),
             },
-            Walk::None => return None,
+            Walk::None | Walk::Rest(_) => return None,
         }
     };
 }

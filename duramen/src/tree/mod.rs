@@ -8,6 +8,7 @@
 //! can therefore not send a descent round in circles); the keys of a tree rise strictly from leaf to leaf (so nor
 //! can a walk along the leaves go round).
 
+pub(crate) mod build;
 pub(crate) mod cursor;
 mod delete;
 pub(crate) mod duplicates;
@@ -42,6 +43,9 @@ pub(crate) const DEPTH_MAX: usize = 32;
 pub(crate) trait Pages {
     /// Bytes in a page.
     fn page_size(&self) -> usize;
+
+    /// The most pages that there can be.
+    fn page_count(&self) -> u64;
 
     /// A page's bytes, after its header was found to be that page's.
     fn page(&self, child: Child) -> Result<&[u8]>;

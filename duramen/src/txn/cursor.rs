@@ -304,7 +304,7 @@ impl WriteCursor {
     pub fn delete_key(&mut self, txn: &mut WriteTxn<'_>) -> Result<()> {
         self.on_entry(txn)?;
         let work = txn.work_mut();
-        update::delete_at(work, self.table.index as usize, self.position.path_mut())?;
+        update::delete_at(work, self.table.index as usize, self.position.path_mut(), &self.key)?;
         // Whatever value it stood on, the gap is where the key was.
         self.before_values = true;
         if self.position.key_is_gone() {

@@ -193,6 +193,10 @@ impl Pages for Snapshot<'_> {
         self.store.pager.page_size
     }
 
+    fn page_count(&self) -> u64 {
+        self.horizon.page_count
+    }
+
     #[inline]
     fn page(&self, child: Child) -> Result<&[u8]> {
         if child.is_dirty() {
