@@ -61,6 +61,15 @@ pub(super) struct Word {
     pub at: usize,
 }
 
+impl Word {
+    /// That it is one word: what is printed without quotes has to be.
+    fn checked(self) -> Result<Word, TextError> {
+        let one =
+            !self.text.is_empty() && self.text.bytes().all(|byte| byte.is_ascii_graphic() && !b"()$'".contains(&byte));
+        if one { Ok(self) } else { Err(TextError::new(self.at, "a name or an OID")) }
+    }
+}
+
 const FLAGS: [&str; 7] =
     ["OBSOLETE", "SINGLE-VALUE", "COLLECTIVE", "NO-USER-MODIFICATION", "ABSTRACT", "STRUCTURAL", "AUXILIARY"];
 
@@ -193,9 +202,15 @@ impl Fields {
         self.take(keyword).is_some()
     }
 
-    /// A field's values; none if it is not there.
-    pub fn words(&mut self, keyword: &str) -> Vec<String> {
+    /// A field's values, which may be any text; none if it is not there.
+    pub fn strings(&mut self, keyword: &str) -> Vec<String> {
         self.take(keyword).map_or_else(Vec::new, |field| field.values.into_iter().map(|word| word.text).collect())
+    }
+
+    /// A field's values, each a name or a number.
+    pub fn words(&mut self, keyword: &str) -> Result<Vec<String>, TextError> {
+        let values = self.take(keyword).map_or_else(Vec::new, |field| field.values);
+        values.into_iter().map(|word| word.checked().map(|word| word.text)).collect()
     }
 
     /// A field's only value.
@@ -207,14 +222,14 @@ impl Fields {
         }
     }
 
-    /// As [`Fields::word`], without its place.
-    pub fn text(&mut self, keyword: &str) -> Result<Option<String>, TextError> {
-        Ok(self.word(keyword)?.map(|word| word.text))
+    /// A field's only value, which is a name or a number.
+    pub fn name(&mut self, keyword: &str) -> Result<Option<String>, TextError> {
+        self.word(keyword)?.map(|word| word.checked().map(|word| word.text)).transpose()
     }
 
     /// As [`Fields::word`], of what has to be there.
     pub fn required(&mut self, keyword: &str, expected: &'static str) -> Result<Word, TextError> {
-        self.word(keyword)?.ok_or(TextError::new(self.end.saturating_sub(1), expected))
+        self.word(keyword)?.ok_or(TextError::new(self.end.saturating_sub(1), expected))?.checked()
     }
 
     /// The extensions, which have to be all that is left.

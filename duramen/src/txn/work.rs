@@ -114,7 +114,7 @@ impl Work {
             end: None,
             noted: false,
         };
-        let logs = store.may_log(&writer);
+        let ops = if store.may_log(&writer) { Ops::new(writer.log.take_memory()) } else { Ops::none() };
         Work {
             base: store.shared.durable(),
             horizon: Horizon { txnid, page_count: writer.meta.page_count },
@@ -129,7 +129,7 @@ impl Work {
             epoch: 1,
             failed: false,
             durability,
-            ops: Ops::new(logs),
+            ops,
             user: writer.meta.user,
             writer: Some(writer),
             store,
