@@ -84,8 +84,18 @@ impl Pager {
     /// Fetches what a search of the page reads first.
     #[inline]
     pub(crate) fn prefetch(&self, pgno: Pgno, horizon: Horizon) {
+        self.prefetch_lines(pgno, horizon, SEARCHED_LINES);
+    }
+
+    /// Fetches the whole page.
+    pub(crate) fn prefetch_whole(&self, pgno: Pgno, horizon: Horizon) {
+        self.prefetch_lines(pgno, horizon, self.page_size / LINE);
+    }
+
+    #[inline]
+    fn prefetch_lines(&self, pgno: Pgno, horizon: Horizon, lines: usize) {
         if let Ok(bytes) = self.raw(pgno, 1, horizon) {
-            for line in 0..SEARCHED_LINES {
+            for line in 0..lines {
                 prefetch(bytes, line * LINE);
             }
         }

@@ -57,6 +57,12 @@ pub(crate) trait Pages {
     #[inline]
     fn prefetch(&self, _child: Child) {}
 
+    /// Asks the processor to fetch the page that a walk will come to next.
+    #[inline]
+    fn prefetch_next(&self, child: Child) {
+        self.prefetch(child);
+    }
+
     /// The bytes of a page that will be wanted soon, to be fetched but not yet looked at.
     #[inline]
     fn upcoming(&self, _child: Child) -> Option<&[u8]> {

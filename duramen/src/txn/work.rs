@@ -172,8 +172,10 @@ impl Work {
 
     /// A table by its handle.
     pub(crate) fn table(&self, id: TableId) -> Result<&OpenTable> {
-        let table = self.tables.get(id.index as usize).filter(|table| !table.dropped);
-        table.filter(|table| id.serial == table.serial).ok_or(Error::BadTable)
+        match self.tables.get(id.index as usize) {
+            Some(table) if !table.dropped && id.serial == table.serial => Ok(table),
+            _ => Err(Error::BadTable),
+        }
     }
 
     /// Adds a table that was found or is to be made; its index.
@@ -264,6 +266,14 @@ impl Pages for Work {
     fn prefetch(&self, child: Child) {
         if !child.is_dirty() {
             self.store.pager.prefetch(child.pgno(), self.horizon);
+        }
+    }
+
+    /// The whole of it: nothing fetches more of it on the way, as a reading cursor does.
+    #[inline]
+    fn prefetch_next(&self, child: Child) {
+        if !child.is_dirty() {
+            self.store.pager.prefetch_whole(child.pgno(), self.horizon);
         }
     }
 }
