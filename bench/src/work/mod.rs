@@ -1,6 +1,7 @@
 //! The workloads: one file for each group. A group runs in a process of its own, for one store, once.
 
 mod big;
+mod cold;
 mod delete;
 mod get;
 mod load;
@@ -26,7 +27,7 @@ use std::time::Instant;
 
 /// Groups of workloads, in the order in which they run.
 pub const GROUPS: &[&str] =
-    &["load", "get", "scan", "put", "update", "steady", "delete", "big", "parked", "open", "memory"];
+    &["load", "get", "scan", "put", "update", "steady", "delete", "big", "parked", "open", "memory", "cold"];
 
 /// Loads the file that the other groups start from, for runs without the group `load`.
 pub const PREPARE: &str = "prepare";
@@ -83,6 +84,7 @@ pub fn run<S: Store>(job: &Job) -> Result<Vec<Measurement>> {
         open::PROBE => open::probe::<S>(job),
         open::VICTIM => open::victim::<S>(job),
         "memory" => memory::run::<S>(job),
+        "cold" => cold::run::<S>(job),
         other => bail!("no group {other}; there are {}", GROUPS.join(", ")),
     }
 }

@@ -6,7 +6,9 @@
 //! transaction. Its last index may be one past the leaf's end after a seek or a removal (a *gap*): `settle` moves
 //! such a path to the next entry.
 
+use super::ahead::Ahead;
 use super::{AnyLeaf, DEPTH_MAX, Pages, Tree, at, below, damaged, open_branch, open_leaf};
+use crate::advice::Advice;
 use crate::error::Result;
 use crate::format::page::Child;
 use crate::order::{Needle, Order};
@@ -22,11 +24,13 @@ pub(crate) struct Step {
 pub(crate) struct Path {
     steps: [Step; DEPTH_MAX],
     len: usize,
+    /// What is to be asked for ahead of a walk; nothing where memory holds the file.
+    ahead: Option<Box<Ahead>>,
 }
 
 impl Default for Path {
     fn default() -> Path {
-        Path { steps: [Step::default(); DEPTH_MAX], len: 0 }
+        Path { steps: [Step::default(); DEPTH_MAX], len: 0, ahead: None }
     }
 }
 
@@ -203,11 +207,21 @@ impl Path {
                 self.len = i + 1;
                 let child = below(step.page, at(step.page, branch.child(to))?)?;
                 self.descend(pages, child, level - 1, back)?;
+                if let Some(advice) = pages.scarce() {
+                    self.look_ahead(pages, advice, from, back);
+                }
                 self.check_rising(pages, order, from, back)?;
                 return Ok(true);
             }
         }
         Ok(false)
+    }
+
+    /// Asks for leaves that a walk will come to.
+    #[cold]
+    fn look_ahead<P: Pages + ?Sized>(&mut self, pages: &P, advice: &Advice, from: Child, back: bool) {
+        let steps = &self.steps[..self.len];
+        self.ahead.get_or_insert_default().step(pages, advice, from, steps, back);
     }
 
     /// The keys must go on rising (falling) across a leaf's border: what keeps a walk over a damaged file finite.

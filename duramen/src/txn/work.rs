@@ -7,6 +7,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use super::place;
 use super::write::TableId;
+use crate::advice::Advice;
 use crate::dirty::{Dirty, Retired};
 use crate::error::{Error, Result};
 use crate::format::page::{self, Child, HEADER, Kind};
@@ -245,6 +246,11 @@ impl Pages for Work {
         if !child.is_dirty() {
             self.store.pager.prefetch(child.pgno(), self.horizon);
         }
+    }
+
+    #[inline]
+    fn scarce(&self) -> Option<&Advice> {
+        self.store.pager.scarce()
     }
 }
 
