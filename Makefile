@@ -1,15 +1,27 @@
-# Two commands for a fresh machine: `make demo` shows what Duramen does, `make test` proves it.
-# Both install what they need first (Rust by rustup, Debian packages by apt-get).
+# Two commands for a fresh machine: `make demo` shows what Duramen does, `make test` proves it. And `make install`.
+# All install what they need first (Rust by rustup, Debian packages by apt-get).
 
 CARGO_TARGET_DIR ?= target
 export CARGO_TARGET_DIR
 export PATH := $(PATH):$(HOME)/.cargo/bin
 
-.PHONY: help demo test setup
+# Where `make install` puts things: see scripts/install. The profiles that are built, and the directories of these.
+PREFIX ?= /usr/local
+BINDIR ?= $(PREFIX)/bin
+LIBDIR ?= $(PREFIX)/lib
+INCLUDEDIR ?= $(PREFIX)/include
+LIBRARY_PROFILE ?= shared
+PROGRAM_PROFILE ?= release
+LIBRARIES = $(CARGO_TARGET_DIR)/$(LIBRARY_PROFILE:dev=debug)
+PROGRAMS = $(CARGO_TARGET_DIR)/$(PROGRAM_PROFILE:dev=debug)
+
+.PHONY: help demo build install test setup
 
 help:
 	@echo "make demo   load Debian's package index, query it, check it"
 	@echo "make test   format, lints, all tests"
+	@echo "make build; sudo make install [PREFIX=/usr/local] [DESTDIR=] [LIBDIR=...]"
+	@echo "            the command duramen, LMDB's libraries and LMDB's tools"
 
 demo:
 	@scripts/setup
@@ -17,11 +29,24 @@ demo:
 	cargo build --release -p duramen --example package_index
 	@scripts/demo "$(CARGO_TARGET_DIR)/release" "$(CARGO_TARGET_DIR)/demo"
 
+build:
+	@scripts/setup
+	cargo build --profile $(LIBRARY_PROFILE) -p duramen-liblmdb0 -p duramen-liblmdb1
+	cargo build --profile $(PROGRAM_PROFILE) -p duramen-cli -p duramen-lmdb-tools
+
+# By sudo only what the user has built: root needs no Rust for it, and nothing of root's is left in the user's directories.
+install:
+	@[ -n "$$SUDO_USER" ] || $(MAKE) --no-print-directory build
+	@DESTDIR="$(DESTDIR)" PREFIX="$(PREFIX)" BINDIR="$(BINDIR)" LIBDIR="$(LIBDIR)" INCLUDEDIR="$(INCLUDEDIR)" \
+		scripts/install "$(LIBRARIES)" "$(PROGRAMS)"
+
 # LMDB itself: the text format, the C interface and its tools are tested against it. Programs built for it.
 setup:
-	@scripts/setup mdb_dump=lmdb-utils /usr/include/lmdb.h=liblmdb-dev nm=binutils \
+	@scripts/setup mdb_dump=lmdb-utils /usr/include/lmdb.h=liblmdb-dev nm=binutils c++=g++ pkg-config=pkg-config \
 		postmap=postfix /usr/lib/postfix/postfix-lmdb.so=postfix-lmdb knotd=knot slapd=slapd ldapsearch=ldap-utils \
-		pdns_server=pdns-server /usr/share/doc/pdns-backend-lmdb/copyright=pdns-backend-lmdb
+		pdns_server=pdns-server /usr/share/doc/pdns-backend-lmdb/copyright=pdns-backend-lmdb \
+		/usr/bin/python3-config=python3-dev /usr/bin/pytest-3=python3-pytest \
+		/usr/lib/python3/dist-packages/pip/__init__.py=python3-pip
 
 test: setup
 	cargo fmt --all --check

@@ -1,78 +1,17 @@
 /* The same work on whichever liblmdb.so.0 the loader finds.
  *
- *   bench DIRECTORY N
+ *   bench DIRECTORY N [habits]
  *
- * Prints one line for each kind of work: its name, a tab, operations in a second. Keys are 16 bytes, made from their
+ * One table of N records (here), or the habits of programs (habits.c); both if not told otherwise. Prints one line for each kind of work: its name, a tab, operations in a second. Keys are 16 bytes, made from their
  * numbers; values 100. Contents are added up, so that every value is touched. */
-#include <lmdb.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-#include <sys/stat.h>
 #include <sys/wait.h>
-#include <time.h>
 #include <unistd.h>
 
-enum { KEY = 16, VALUE = 100, PROCESSES = 16 };
+#include "bench.h"
 
-#define MUST(call)                                                                               \
-	do {                                                                                         \
-		int must = (call);                                                                       \
-		if (must) {                                                                              \
-			fprintf(stderr, "%s:%d %s: %s\n", __FILE__, __LINE__, #call, mdb_strerror(must));    \
-			exit(1);                                                                             \
-		}                                                                                        \
-	} while (0)
+enum { PROCESSES = 16 };
 
-static uint64_t mixed(uint64_t n) {
-	n += 0x9e3779b97f4a7c15u;
-	n = (n ^ (n >> 30)) * 0xbf58476d1ce4e5b9u;
-	n = (n ^ (n >> 27)) * 0x94d049bb133111ebu;
-	return n ^ (n >> 31);
-}
-
-static double now(void) {
-	struct timespec t;
-	clock_gettime(CLOCK_MONOTONIC, &t);
-	return t.tv_sec + t.tv_nsec / 1e9;
-}
-
-static volatile uint64_t sum;
-
-static void touch(MDB_val *value) {
-	const unsigned char *bytes = value->mv_data;
-	sum += bytes[0] + bytes[value->mv_size - 1];
-}
-
-static void make_key(unsigned char key[KEY], uint64_t n) {
-	uint64_t words[2] = {mixed(n), mixed(~n)};
-	memcpy(key, words, KEY);
-}
-
-static void say(const char *name, double began, uint64_t count) {
-	printf("%s\t%.0f\n", name, count / (now() - began));
-	fflush(stdout);
-}
-
-static MDB_env *open_env(const char *path, unsigned flags) {
-	MDB_env *env;
-	MUST(mdb_env_create(&env));
-	MUST(mdb_env_set_mapsize(env, (size_t)8 << 30));
-	MUST(mdb_env_open(env, path, flags, 0600));
-	return env;
-}
-
-static void put(MDB_txn *txn, MDB_dbi dbi, uint64_t n, uint64_t version) {
-	unsigned char key[KEY], value[VALUE];
-	make_key(key, n);
-	for (size_t i = 0; i < VALUE; i += 4) {
-		uint32_t word = (uint32_t)mixed(n * 31 + version + i);
-		memcpy(value + i, &word, 4);
-	}
-	MDB_val k = {KEY, key}, v = {VALUE, value};
-	MUST(mdb_put(txn, dbi, &k, &v, 0));
-}
+volatile uint64_t sum;
 
 static MDB_dbi main_db(MDB_env *env) {
 	MDB_txn *txn;
@@ -193,10 +132,8 @@ static void processes(const char *path, uint64_t n) {
 	say("16 processes, each a durable put", began, total);
 }
 
-int main(int argc, char **argv) {
-	if (argc != 3) return 2;
-	uint64_t n = strtoull(argv[2], NULL, 10);
-	MDB_env *env = open_env(argv[1], MDB_NOSYNC);
+static void one_table(const char *path, uint64_t n) {
+	MDB_env *env = open_env(path, MDB_NOSYNC);
 	MDB_dbi dbi = main_db(env);
 	load(env, dbi, n);
 	MUST(mdb_env_sync(env, 1));
@@ -207,11 +144,18 @@ int main(int argc, char **argv) {
 	MUST(mdb_env_sync(env, 1));
 	mdb_env_close(env);
 
-	env = open_env(argv[1], 0);
+	env = open_env(path, 0);
 	dbi = main_db(env);
 	puts_for(env, dbi, n, 1, "durable put");
 	puts_for(env, dbi, n, 100, "100 puts a durable transaction");
 	mdb_env_close(env);
-	processes(argv[1], n);
+	processes(path, n);
+}
+
+int main(int argc, char **argv) {
+	if (argc < 3 || argc > 4 || (argc == 4 && strcmp(argv[3], "habits"))) return 2;
+	uint64_t n = strtoull(argv[2], NULL, 10);
+	if (argc == 3) one_table(argv[1], n);
+	habits(argv[1], n);
 	return 0;
 }

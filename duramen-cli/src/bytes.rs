@@ -8,6 +8,7 @@ use std::io::{self, Write};
 use std::os::unix::ffi::OsStrExt;
 
 use clap::ValueEnum;
+use duramen_dump::nibble;
 use serde_json::{Map, Value};
 
 use crate::failure::{Failure, Result};
@@ -79,11 +80,6 @@ pub fn parse_hex(text: &[u8]) -> Result<Vec<u8>> {
         let text = String::from_utf8_lossy(text);
         Failure::Usage(format!("{text:?} is not hexadecimal: two digits a byte, as in 00ff"))
     })
-}
-
-/// The value of a hexadecimal digit.
-pub fn nibble(digit: u8) -> Option<u8> {
-    (digit as char).to_digit(16).map(|n| n as u8)
 }
 
 /// Two hexadecimal digits a byte.

@@ -7,8 +7,8 @@ use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
 use duramen::Snapshot;
+use duramen_dump::{Format, Header, write_end, write_entry, write_header};
 
-use crate::dump_text::{Format, Header, write_end, write_entry, write_header};
 use crate::failure::{Failure, Result};
 use crate::open::{self, Records};
 use crate::output::{Output, remark};

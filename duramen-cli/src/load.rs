@@ -8,9 +8,9 @@ use std::path::PathBuf;
 use std::time::Instant;
 
 use duramen::{Database, Error, Put, TableId, WriteTxn};
+use duramen_dump::{BadInput, Header, Reader};
 use serde_json::json;
 
-use crate::dump_text::{BadInput, Header, Reader};
 use crate::failure::{Failure, Result};
 use crate::open::{self, WaitArgs};
 use crate::output::{Output, remark};
@@ -173,8 +173,11 @@ impl Load<'_> {
 
     /// The table that a section goes to; `None` is the main table.
     fn target(&self, header: &Header) -> Result<Option<Vec<u8>>> {
-        for name in self.reader.ignored() {
-            remark(&self.at(&format!("the header says {name}, which means nothing here")));
+        for line in self.reader.header_lines().iter().filter(|line| !line.is_known) {
+            remark(&format!("{}:{}: the header says {}, which means nothing here", self.name, line.number, line.name));
+        }
+        if let Some(what) = header.contradiction() {
+            return Err(self.wrong(&format!("in the header that ends here {what}; correct it")));
         }
         let Some(name) = &self.args.table else {
             return Ok(header.database.clone());
@@ -272,6 +275,6 @@ impl Load<'_> {
     }
 
     fn bad(&self, bad: &BadInput) -> Failure {
-        Failure::Failed(format!("{}:{}: {}; {}", self.name, bad.line, bad.what, self.remains()))
+        Failure::Failed(format!("{}:{}: {bad}; {}", self.name, bad.line, self.remains()))
     }
 }

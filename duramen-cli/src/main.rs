@@ -9,7 +9,6 @@ mod columns;
 mod completions;
 mod del;
 mod dump;
-mod dump_text;
 mod failure;
 mod get;
 mod interrupt;

@@ -30,6 +30,13 @@ pub struct Cursor {
     writes: bool,
 }
 
+impl Cursor {
+    /// Its transaction is reset.
+    pub(crate) fn rest(&mut self) {
+        self.state.rest(self.kind);
+    }
+}
+
 /// A cursor and its transaction.
 ///
 /// # Safety
@@ -108,6 +115,7 @@ pub(crate) unsafe fn is_table(cursor: *mut Cursor) -> Result<bool> {
     // SAFETY: see the module's head.
     let (held, txn) = unsafe { of(cursor)? };
     txn.check()?;
+    held.state.prepare(txn, held.dbi)?;
     if held.dbi as usize != MAIN_DBI || !held.state.is_on() {
         return Ok(false);
     }
@@ -127,6 +135,7 @@ pub(crate) unsafe fn count(cursor: *mut Cursor, out: *mut usize) -> Result {
         return Err(INCOMPATIBLE);
     }
     txn.check()?;
+    held.state.prepare(txn, held.dbi)?;
     *out = held.state.duplicates(txn)? as usize;
     Ok(())
 }
@@ -136,6 +145,11 @@ pub(crate) unsafe fn get(cursor: *mut Cursor, key: *mut MdbVal, data: *mut MdbVa
     let (held, txn) = unsafe { of(cursor)? };
     txn.check()?;
     let op = Op::of(op).ok_or(EINVAL)?;
+    if let Some(item) = held.state.stride(held.kind, op) {
+        // SAFETY: places of the program's for the answer, or null.
+        unsafe { give(item?.into(), key, data) };
+        return Ok(());
+    }
     held.state.prepare(txn, held.dbi)?;
     // SAFETY: where a movement looks for something, the program says for what.
     let sought = unsafe { sought(op, key, data)? };

@@ -8,12 +8,13 @@
 
 use std::ffi::{CStr, c_char, c_int, c_uint};
 
-use duramen::TableStats;
+use duramen::{TableId, TableStats};
 
 use crate::abi::{CORE_DBS, MAIN_DBI, MdbCmp, MdbStat, MdbVal, db};
 use crate::dbs::{self, Slot};
 use crate::env::{self, Env};
 use crate::errors::{BAD_DBI, BAD_VALSIZE, EACCES, EINVAL, INCOMPATIBLE, NOTFOUND, Result};
+use crate::integers;
 use crate::txn::{self, Db, Txn};
 
 /// A table's numbers as LMDB gives them.
@@ -49,8 +50,8 @@ pub(crate) unsafe fn open(txn: *mut Txn, name: *const c_char, flags: c_uint, out
 }
 
 fn open_main(txn: &mut Txn, flags: u32) -> Result {
-    txn.env().dbs.change(MAIN_DBI as u32, |slot| slot.flags |= flags);
     if flags != 0 {
+        txn.env().dbs.change(MAIN_DBI as u32, |slot| slot.flags |= flags);
         txn.remember(MAIN_DBI as u32, Db::Unseen);
     }
     txn.db(MAIN_DBI as u32).map(drop)
@@ -173,17 +174,40 @@ pub(crate) unsafe fn set_order(txn: *mut Txn, dbi: c_uint, function: Option<MdbC
     // SAFETY: see the module's head.
     let txn = unsafe { txn::of(txn)? };
     txn.db(dbi)?;
-    let order = function.map(dbs::comparator);
+    let slot = txn.env().dbs.find(txn, dbi).ok_or(EINVAL)?;
+    let before = match which {
+        Which::Keys => slot.key_order,
+        Which::Duplicates => slot.duplicate_order,
+    };
+    // Some programs set it before each of their calls, with cursors open.
+    if before.map(|function| function as usize) != function.map(|function| function as usize) {
+        change_order(txn, dbi, function, which);
+    }
+    Ok(())
+}
+
+fn change_order(txn: &mut Txn, dbi: u32, function: Option<MdbCmp>, which: Which) {
     txn.env().dbs.change(dbi, |slot| match which {
-        Which::Keys => slot.key_order = order,
-        Which::Duplicates => slot.duplicate_order = order,
+        Which::Keys => slot.key_order = function,
+        Which::Duplicates => slot.duplicate_order = function,
     });
     for cursor in txn.cursors_on(dbi) {
         // SAFETY: what is in a transaction's list is alive.
         unsafe { &mut *cursor }.state.unset();
     }
     txn.remember(dbi, Db::Unseen);
-    Ok(())
+}
+
+/// The table, ready for values of this length. The engine's integers have 4 or 8 bytes, LMDB's have any number: for
+/// others an empty table is made anew, with LMDB's order as if it were the program's.
+pub(crate) fn made_for(txn: &mut Txn, dbi: u32, table: (TableId, u32), bytes: usize) -> Result<(TableId, u32)> {
+    let order = integers::order_of(table.1);
+    let slot = if order.is_none() || matches!(bytes, 4 | 8) { None } else { txn.env().dbs.find(txn, dbi) };
+    if slot.is_some_and(|slot| slot.duplicate_order.is_none()) {
+        change_order(txn, dbi, order, Which::Duplicates);
+        return txn.table(dbi);
+    }
+    Ok(table)
 }
 
 pub(crate) unsafe fn check_handle(txn: *mut Txn, dbi: c_uint) -> Result {
@@ -213,7 +237,7 @@ fn order_of(txn: &mut Txn, dbi: u32, which: Which) -> Result<duramen::Order> {
         Which::Duplicates => (slot.duplicate_order, db::REVERSEDUP, db::INTEGERDUP),
     };
     Ok(match given {
-        Some(compare) => Order::Custom(compare),
+        Some(function) => Order::Custom(dbs::comparator(function)),
         None if flags & native != 0 => Order::Native,
         None if flags & reversed != 0 => Order::Reversed,
         None => Order::Bytes,

@@ -19,6 +19,7 @@ use duramen::{Comparator, Duplicates, Order, TableOptions, TableStats};
 
 use crate::abi::{CORE_DBS, MdbCmp, MdbVal, db};
 use crate::errors::{DBS_FULL, Result};
+use crate::integers;
 use crate::txn::Txn;
 
 /// What stands behind a handle.
@@ -29,9 +30,9 @@ pub struct Slot {
     /// Its persistent flags.
     pub flags: u32,
     /// The program's order of keys.
-    pub key_order: Option<Comparator>,
+    pub key_order: Option<MdbCmp>,
     /// The program's order of duplicates.
-    pub duplicate_order: Option<Comparator>,
+    pub duplicate_order: Option<MdbCmp>,
     /// The transaction that it is private to.
     pub owner: usize,
     /// Who begins before this does not see it.
@@ -43,6 +44,8 @@ pub struct Dbs {
     inner: Mutex<Inner>,
     /// Rises whenever handles become everybody's.
     now: AtomicU64,
+    /// Rises with every change of a handle.
+    changes: AtomicU64,
 }
 
 struct Inner {
@@ -52,13 +55,29 @@ struct Inner {
 impl Default for Dbs {
     fn default() -> Dbs {
         let main = Slot { name: Some(Arc::from(&b""[..])), ..Slot::default() };
-        Dbs { inner: Mutex::new(Inner { slots: vec![Slot::default(), main] }), now: AtomicU64::new(0) }
+        Dbs {
+            inner: Mutex::new(Inner { slots: vec![Slot::default(), main] }),
+            now: AtomicU64::new(0),
+            changes: AtomicU64::new(1),
+        }
     }
 }
 
 impl Dbs {
     fn lock(&self) -> MutexGuard<'_, Inner> {
         self.inner.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// For who changes handles.
+    fn lock_to_change(&self) -> MutexGuard<'_, Inner> {
+        let inner = self.lock();
+        self.changes.fetch_add(1, Release);
+        inner
+    }
+
+    /// The state of all handles: what was found out at another number may be wrong.
+    pub fn changes(&self) -> u64 {
+        self.changes.load(Acquire)
     }
 
     /// The moment, for a transaction that begins.
@@ -91,7 +110,7 @@ impl Dbs {
 
     /// Gives a number to a table that the transaction has opened.
     pub fn add(&self, txn: &Txn, dbi: u32, name: &[u8], flags: u32) {
-        let mut inner = self.lock();
+        let mut inner = self.lock_to_change();
         let at = dbi as usize;
         if inner.slots.len() <= at {
             inner.slots.resize(at + 1, Slot::default());
@@ -101,14 +120,14 @@ impl Dbs {
 
     /// Changes what stands behind a handle.
     pub fn change(&self, dbi: u32, change: impl FnOnce(&mut Slot)) {
-        if let Some(slot) = self.lock().slots.get_mut(dbi as usize) {
+        if let Some(slot) = self.lock_to_change().slots.get_mut(dbi as usize) {
             change(slot);
         }
     }
 
     /// A transaction's own handles become everybody's, or its parent's.
     pub fn publish(&self, opened: &[u32], parent: Option<&Txn>) {
-        let mut inner = self.lock();
+        let mut inner = self.lock_to_change();
         let now = self.now.load(Acquire) + 1;
         for &dbi in opened {
             if let Some(slot) = inner.slots.get_mut(dbi as usize).filter(|slot| slot.owner != 0) {
@@ -122,7 +141,7 @@ impl Dbs {
     /// Frees a number.
     pub fn close(&self, dbi: u32) {
         if dbi as usize >= CORE_DBS
-            && let Some(slot) = self.lock().slots.get_mut(dbi as usize)
+            && let Some(slot) = self.lock_to_change().slots.get_mut(dbi as usize)
         {
             *slot = Slot::default();
         }
@@ -200,7 +219,7 @@ fn user_bits(flags: u32) -> u16 {
 pub fn options_to_make(slot: &Slot) -> TableOptions {
     let flags = slot.flags;
     let order = match &slot.key_order {
-        Some(compare) => Order::Custom(compare.clone()),
+        Some(compare) => Order::Custom(comparator(*compare)),
         None if flags & db::REVERSEKEY != 0 => Order::Reversed,
         None if flags & db::INTEGERKEY != 0 => Order::Native,
         None => Order::Bytes,
@@ -215,7 +234,7 @@ pub fn options_to_make(slot: &Slot) -> TableOptions {
         return options;
     }
     let duplicates = match &slot.duplicate_order {
-        Some(compare) => Duplicates::compared(compare.clone()),
+        Some(compare) => Duplicates::compared(comparator(*compare)),
         None if flags & db::INTEGERDUP != 0 => Duplicates::integers(),
         None if flags & db::REVERSEDUP != 0 => Duplicates::reversed(),
         None => Duplicates::sorted(),
@@ -225,11 +244,12 @@ pub fn options_to_make(slot: &Slot) -> TableOptions {
 
 /// The options that open a table as it is, with the slot's functions where it needs any.
 pub fn options_as_made(stats: &TableStats, slot: &Slot) -> TableOptions {
-    let custom = |given: &Option<Comparator>| given.clone().unwrap_or_else(stand_in);
+    let custom = |given: Option<MdbCmp>| given.map_or_else(stand_in, comparator);
+    let of_integers = integers::order_of(flags_of(stats));
     let order = match stats.order {
         "reversed" => Order::Reversed,
         "native" => Order::Native,
-        "custom" => Order::Custom(custom(&slot.key_order)),
+        "custom" => Order::Custom(custom(slot.key_order)),
         _ => Order::Bytes,
     };
     let options = TableOptions::new().order(order).user_bits(stats.user_bits);
@@ -237,7 +257,7 @@ pub fn options_as_made(stats: &TableStats, slot: &Slot) -> TableOptions {
     let duplicates = match duplicates {
         "reversed" => Duplicates::reversed(),
         "native" => Duplicates::integers(),
-        "custom" => Duplicates::compared(custom(&slot.duplicate_order)),
+        "custom" => Duplicates::compared(custom(slot.duplicate_order.or(of_integers))),
         _ => Duplicates::sorted(),
     };
     options.duplicates(if stats.fixed_size { duplicates.fixed_size() } else { duplicates })

@@ -22,7 +22,9 @@ use crate::cursor::Cursor;
 use crate::dbs::Dbs;
 use crate::errors::{Code, EACCES, EINVAL, EISDIR, INVALID, Result, VERSION_MISMATCH};
 use crate::mapsize::{Limit, META_PAGES};
+use crate::spares::Spares;
 use crate::threads::Readers;
+use crate::txn::Txn;
 
 /// Cursors of ended write transactions that are remembered, in case that the program closes them after all.
 const ORPHANS_MAX: usize = 256;
@@ -42,6 +44,7 @@ pub struct Env {
     /// The write transaction of this process, if there is one: its address.
     pub(crate) writing: AtomicUsize,
     orphans: Mutex<Vec<*mut Cursor>>,
+    pub(crate) spares: Spares<Txn>,
 }
 
 /// What there is once it has been opened.
@@ -65,7 +68,16 @@ impl Env {
             on_assert: Mutex::new(None),
             writing: AtomicUsize::new(0),
             orphans: Mutex::default(),
+            spares: Spares::default(),
         }
+    }
+
+    /// The open database, for those who ask what LMDB's interface has no word for.
+    ///
+    /// # Errors
+    /// `EINVAL`: it has not been opened.
+    pub fn database(&self) -> Result<&Database> {
+        Ok(&self.opened()?.db)
     }
 
     pub(crate) fn flags(&self) -> u32 {

@@ -145,6 +145,10 @@ pub unsafe extern "C" fn mdb_reader_list(e: *mut Env, function: Option<MdbMsg>, 
     unsafe { readers::list(e, function, context) }
 }
 
+/// The versions of LMDB that stand for the two interfaces.
+pub const VERSION_0_9: [c_int; 3] = [0, 9, 24];
+pub const VERSION_1_0: [c_int; 3] = [1, 0, 2];
+
 /// What a library says that it is: the version that it stands in for, unless `DURAMEN_LMDB_VERSION` names another one
 /// for a program that insists on it.
 pub unsafe fn version(own: [c_int; 3], places: [*mut c_int; 3]) -> *mut c_char {

@@ -9,7 +9,7 @@
 //! | `faces` | signatures and the lists of exports |
 //! | `abi`, `errors` | types, constants; codes and texts |
 //! | `env`, `mapsize`, `threads`, `readers`, `copy` | the environment, its limits, who reads, copies |
-//! | `txn` | transactions and nesting |
+//! | `txn`, `spares` | transactions and nesting; read transactions for use once more |
 //! | `dbs`, `dbi` | table handles; the functions about tables |
 //! | `position`, `cursor`, `write` | movements; cursors; storing and deleting |
 
@@ -21,9 +21,11 @@ mod dbs;
 pub mod env;
 pub mod errors;
 pub mod faces;
+mod integers;
 mod mapsize;
 mod position;
 mod readers;
+mod spares;
 mod threads;
 pub mod txn;
 mod write;

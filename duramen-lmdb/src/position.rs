@@ -13,10 +13,13 @@
 //! is what the interface promises to programs.
 #![allow(unsafe_code)]
 
+mod search;
+mod stride;
+
 use duramen::WriteCursor;
 
 use crate::abi::{MdbVal, Op, put};
-use crate::errors::{BAD_VALSIZE, Code, EINVAL, INCOMPATIBLE, NOTFOUND, Result};
+use crate::errors::{Code, EINVAL, INCOMPATIBLE, NOTFOUND, Result};
 use crate::txn::{Db, Txn};
 
 /// An entry, in place.
@@ -48,12 +51,19 @@ impl From<Item> for Answer {
 /// The engine's cursor.
 enum Walk {
     None,
+    Rest(Box<Rest>),
     Read(Box<duramen::Cursor<'static>>),
     Write(Box<WriteCursor>),
 }
 
+/// What a cursor of a transaction that was reset stood on. The value counts only where a key may have several.
+struct Rest {
+    key: Vec<u8>,
+    value: Option<Vec<u8>>,
+}
+
 /// One of the two cursors.
-#[derive(Clone, Copy, Default, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
 struct Marks {
     /// It stands somewhere.
     set: bool,
@@ -78,10 +88,11 @@ macro_rules! walk {
         match &mut $self.walk {
             Walk::Read(cursor) => cursor.$movement($($argument),*)?.map(Item::of),
             Walk::Write(cursor) => cursor.$movement($txn.writer()?, $($argument),*)?.map(Item::of),
-            Walk::None => None,
+            Walk::None | Walk::Rest(_) => None,
         }
     };
 }
+use walk;
 
 impl State {
     /// Stands nowhere.
@@ -98,7 +109,7 @@ impl State {
     pub fn copy(&self) -> State {
         let walk = match &self.walk {
             Walk::Write(cursor) => Walk::Write(cursor.clone()),
-            Walk::None | Walk::Read(_) => Walk::None,
+            Walk::None | Walk::Rest(_) | Walk::Read(_) => Walk::None,
         };
         State { walk, outer: self.outer, inner: self.inner }
     }
@@ -121,10 +132,11 @@ impl State {
     /// Gets an engine's cursor if it has none.
     #[inline]
     pub fn prepare(&mut self, txn: &mut Txn, dbi: u32) -> Result {
-        if !matches!(self.walk, Walk::None) {
-            return Ok(());
-        }
-        self.walk = match txn.db(dbi)? {
+        if matches!(self.walk, Walk::Read(_) | Walk::Write(_)) { Ok(()) } else { self.begin(txn, dbi) }
+    }
+
+    fn begin(&mut self, txn: &mut Txn, dbi: u32) -> Result {
+        let walk = match txn.db(dbi)? {
             Db::Read(table, _) => Walk::Read(Box::new(table.cursor())),
             Db::Write(id, _) => {
                 let id = *id;
@@ -132,6 +144,43 @@ impl State {
             }
             _ => Walk::None,
         };
+        match std::mem::replace(&mut self.walk, walk) {
+            Walk::Rest(rest) => self.stand_again(txn, &rest),
+            _ => Ok(()),
+        }
+    }
+
+    /// The transaction is reset. Programs go on from where they stood once it is renewed, whatever the manual says.
+    pub fn rest(&mut self, kind: Kind) {
+        let Walk::Read(cursor) = &mut self.walk else { return };
+        let rest = cursor.current().ok().flatten().map(|(key, value)| {
+            let value = kind.duplicates.then(|| value.to_vec());
+            Box::new(Rest { key: key.to_vec(), value })
+        });
+        match rest {
+            Some(rest) if self.is_on() => self.walk = Walk::Rest(rest),
+            _ if self.outer.behind => self.walk = Walk::None,
+            _ => self.unset(),
+        }
+    }
+
+    /// Stands where it rested: on the same entry, or on the place where that was.
+    fn stand_again(&mut self, txn: &mut Txn, rest: &Rest) -> Result {
+        let near = walk!(self, txn, seek_at_or_after, &rest.key);
+        // SAFETY: nothing can be changed in a snapshot.
+        if near.is_none_or(|item| unsafe { bytes(item.key) } != rest.key) {
+            return self.stand_at_gap(txn, near.is_none());
+        }
+        let Some(value) = &rest.value else { return Ok(()) };
+        if walk!(self, txn, seek_pair, &rest.key, value).is_some() {
+            return Ok(());
+        }
+        self.inner = Marks { set: true, deleted: true, ..Marks::default() };
+        if walk!(self, txn, seek_pair_at_or_after, &rest.key, value).is_none() {
+            walk!(self, txn, seek, &rest.key);
+            walk!(self, txn, last_duplicate);
+            (self.inner.eof, self.inner.behind) = (true, true);
+        }
         Ok(())
     }
 
@@ -139,7 +188,7 @@ impl State {
     pub fn writing(&mut self) -> Result<&mut WriteCursor> {
         match &mut self.walk {
             Walk::Write(cursor) => Ok(cursor),
-            Walk::None | Walk::Read(_) => Err(EINVAL),
+            Walk::None | Walk::Rest(_) | Walk::Read(_) => Err(EINVAL),
         }
     }
 
@@ -153,7 +202,7 @@ impl State {
         match &mut self.walk {
             Walk::Read(cursor) => Ok(cursor.count()?),
             Walk::Write(cursor) => Ok(cursor.count(txn.writer()?)?),
-            Walk::None => Err(EINVAL),
+            Walk::None | Walk::Rest(_) => Err(EINVAL),
         }
     }
 
@@ -346,74 +395,6 @@ impl State {
         Ok(item.into())
     }
 
-    /// A search for a key that is not there has put the cursor where the key would be.
-    fn settle(&mut self, txn: &mut Txn, key: &[u8]) -> Result {
-        let next = walk!(self, txn, seek_at_or_after, key);
-        let is_empty = next.is_none() && walk!(self, txn, last).is_none();
-        self.inner.set = false;
-        if !is_empty {
-            self.outer = Marks { set: true, behind: next.is_none(), ..self.outer };
-            self.outer.eof = false;
-        }
-        Ok(())
-    }
-
-    fn seek(&mut self, txn: &mut Txn, op: Op, key: &[u8]) -> Result<Answer> {
-        if key.is_empty() {
-            return Err(BAD_VALSIZE);
-        }
-        self.inner = Marks::default();
-        let found =
-            if op == Op::SetRange { walk!(self, txn, seek_at_or_after, key) } else { walk!(self, txn, seek, key) };
-        let Some(item) = found else {
-            self.settle(txn, key)?;
-            return Err(NOTFOUND);
-        };
-        self.on();
-        Ok(Answer { key: (op != Op::Set).then_some(item.key), value: Some(item.value) })
-    }
-
-    fn seek_pair(&mut self, txn: &mut Txn, exact: bool, key: &[u8], value: &[u8]) -> Result<Answer> {
-        if key.is_empty() {
-            return Err(BAD_VALSIZE);
-        }
-        self.inner = Marks::default();
-        if walk!(self, txn, seek, key).is_none() {
-            self.settle(txn, key)?;
-            return Err(NOTFOUND);
-        }
-        self.on();
-        if self.count(txn)? < 2 {
-            let found = if exact {
-                walk!(self, txn, seek_pair, key, value)
-            } else {
-                walk!(self, txn, seek_pair_at_or_after, key, value)
-            };
-            if let Some(item) = found {
-                return Ok(Answer { key: None, value: Some(item.value) });
-            }
-            self.inner.set = false;
-            walk!(self, txn, seek, key);
-            return Err(NOTFOUND);
-        }
-        if value.is_empty() && exact {
-            self.inner.set = false;
-            return Err(BAD_VALSIZE);
-        }
-        let near = walk!(self, txn, seek_pair_at_or_after, key, value);
-        let Some(item) = near else {
-            walk!(self, txn, seek, key);
-            walk!(self, txn, last_duplicate);
-            self.inner.behind = true;
-            return Err(NOTFOUND);
-        };
-        if exact && walk!(self, txn, seek_pair, key, value).is_none() {
-            walk!(self, txn, seek_pair_at_or_after, key, value);
-            return Err(NOTFOUND);
-        }
-        Ok(Answer { key: None, value: Some(item.value) })
-    }
-
     fn edge(&mut self, txn: &mut Txn, kind: Kind, first: bool) -> Result<Answer> {
         if !self.outer.set {
             return Err(EINVAL);
@@ -492,9 +473,14 @@ impl State {
     /// Stands on an entry that has just been stored, or found to be there.
     pub fn stand_on(&mut self, key: &[u8], value: &[u8]) -> Result {
         self.writing()?.stand_on(key, value);
+        self.stand();
+        Ok(())
+    }
+
+    /// Stands on the entry that the engine's cursor is on, as after storing it.
+    pub fn stand(&mut self) {
         self.outer = Marks::default();
         self.on();
-        Ok(())
     }
 
     /// Stands on a key that was found to be there already.
@@ -539,13 +525,18 @@ impl State {
     /// The key that it stood on is gone: it is on the next one, or behind the last. `own`: it has deleted it itself.
     pub fn key_is_gone(&mut self, txn: &mut Txn, own: bool) -> Result {
         // The engine's cursor is in the gap where the key was.
-        let next = walk!(self, txn, next_key);
-        let is_empty = next.is_none() && walk!(self, txn, last).is_none();
+        let at_end = walk!(self, txn, next_key).is_none();
+        self.outer.deleted |= !own;
+        self.stand_at_gap(txn, at_end)
+    }
+
+    /// Stands where a key was: the engine's cursor is on the one after it, or `at_end`.
+    fn stand_at_gap(&mut self, txn: &mut Txn, at_end: bool) -> Result {
+        let is_empty = at_end && walk!(self, txn, last).is_none();
         self.inner = Marks::default();
         if is_empty {
-            let deleted = !own || self.outer.deleted;
-            self.outer = Marks { deleted, ..Marks::default() };
-        } else if next.is_none() {
+            self.outer = Marks { deleted: self.outer.deleted, ..Marks::default() };
+        } else if at_end {
             self.outer = Marks { set: true, eof: true, deleted: true, behind: true };
         } else {
             self.outer = Marks { set: true, deleted: true, ..Marks::default() };

@@ -1,4 +1,4 @@
-//! Transactions: beginning, ending, resetting, nesting; the tables that one has looked up.
+//! Transactions: beginning, ending, resetting, nesting. The tables that one has looked up are in `txn/tables.rs`.
 //!
 //! Owns: what a transaction pointer points at, its list of cursors. Must not know: entries, movements.
 //!
@@ -11,19 +11,21 @@
 //! told, before either goes.
 #![allow(unsafe_code)]
 
+mod tables;
+
 use std::ffi::c_uint;
 use std::ptr;
 use std::sync::atomic::Ordering;
 
-use duramen::{Snapshot, Table, TableId, WriteTxn};
+use duramen::{Snapshot, WriteTxn};
 
-use crate::abi::{MAIN_DBI, db, env as flag};
+use crate::abi::{db, env as flag};
 use crate::cursor::{Cursor, State};
-use crate::dbs::{self, Slot};
 use crate::env::{self, Env, Open};
-use crate::errors::{BAD_TXN, EACCES, EINVAL, INCOMPATIBLE, NOTFOUND, Result};
+use crate::errors::{BAD_TXN, EACCES, EINVAL, Result};
 use crate::mapsize::Budget;
 use crate::threads::Place;
+pub(crate) use tables::Db;
 
 /// Bits of a transaction's flags: those of `mdb_txn_begin`, and
 const FINISHED: u32 = 0x01;
@@ -34,18 +36,6 @@ const HAS_CHILD: u32 = 0x10;
 const BLOCKED: u32 = FINISHED | FAILED | HAS_CHILD;
 const BEGIN_FLAGS: u32 = flag::NOSYNC | flag::NOMETASYNC | flag::RDONLY;
 
-/// A table that the transaction has looked up.
-pub(crate) enum Db {
-    /// Not looked up yet.
-    Unseen,
-    /// Not this transaction's to use.
-    Invalid,
-    /// Open by its handle, but not there (any more).
-    Missing(u32),
-    Read(Box<Table<'static>>, u32),
-    Write(TableId, u32),
-}
-
 /// See the module's head.
 pub struct Txn {
     env: *const Env,
@@ -55,6 +45,8 @@ pub struct Txn {
     /// Moment of the handles at which it began.
     began: u64,
     dbs: Vec<Db>,
+    /// State of the handles at which `dbs` were found.
+    dbs_as_of: u64,
     /// Handles opened by it.
     opened: Vec<u32>,
     pub(crate) cursors: Vec<*mut Cursor>,
@@ -87,6 +79,7 @@ impl Txn {
             flags,
             began: 0,
             dbs: Vec::new(),
+            dbs_as_of: 0,
             opened: Vec::new(),
             cursors: Vec::new(),
             kept: Vec::new(),
@@ -171,113 +164,6 @@ impl Txn {
         env.limit.check_room(writer, &mut txn.budget, more)
     }
 
-    /// A table by its handle, looked up if need be.
-    #[inline]
-    pub(crate) fn db(&mut self, dbi: u32) -> Result<&Db> {
-        let at = dbi as usize;
-        if self.dbs.get(at).is_none_or(|db| matches!(db, Db::Unseen)) {
-            self.look_up(dbi)?;
-        }
-        match &self.dbs[at] {
-            Db::Invalid | Db::Unseen => Err(EINVAL),
-            db => Ok(db),
-        }
-    }
-
-    /// Flags of a table by its handle.
-    pub(crate) fn db_flags(&mut self, dbi: u32) -> Result<u32> {
-        match self.db(dbi)? {
-            Db::Read(_, flags) | Db::Write(_, flags) | Db::Missing(flags) => Ok(*flags),
-            Db::Invalid | Db::Unseen => Err(EINVAL),
-        }
-    }
-
-    /// A table for writing.
-    #[inline]
-    pub(crate) fn table(&mut self, dbi: u32) -> Result<(TableId, u32)> {
-        match self.db(dbi)? {
-            Db::Write(id, flags) => Ok((*id, *flags)),
-            Db::Missing(_) => Err(NOTFOUND),
-            _ => Err(EINVAL),
-        }
-    }
-
-    /// Notes what a handle was found to be.
-    pub(crate) fn remember(&mut self, dbi: u32, db: Db) {
-        let at = dbi as usize;
-        if self.dbs.len() <= at {
-            self.dbs.resize_with(at + 1, || Db::Unseen);
-        }
-        self.dbs[at] = db;
-    }
-
-    #[cold]
-    fn look_up(&mut self, dbi: u32) -> Result {
-        let env = self.env();
-        let found = match env.dbs.find(self, dbi) {
-            None => Db::Invalid,
-            Some(_) if self.flags & FINISHED != 0 => return Err(EINVAL),
-            Some(_) if self.flags & BLOCKED != 0 => return Err(BAD_TXN),
-            Some(slot) if self.is_reader() => self.find_to_read(dbi, &slot)?,
-            Some(slot) => self.find_to_write(dbi, &slot)?,
-        };
-        self.remember(dbi, found);
-        Ok(())
-    }
-
-    fn find_to_read(&self, dbi: u32, slot: &Slot) -> Result<Db> {
-        // SAFETY: the snapshot is in a box that does not move, and tables are dropped before it changes or goes.
-        let snapshot: &'static Snapshot<'static> = unsafe { &*ptr::from_ref(self.snapshot()?) };
-        if dbi as usize == MAIN_DBI {
-            let options = dbs::options_as_made(&snapshot.main_stats(), slot);
-            let table = snapshot.main_table_with(&options)?;
-            let flags = dbs::flags_of(&table.stats()) | if table.is_empty() { slot.flags } else { 0 };
-            return Ok(Db::Read(Box::new(table), flags));
-        }
-        let name = slot.name.as_deref().unwrap_or_default();
-        let Some(stats) = snapshot.table_stats(name)? else { return Ok(Db::Missing(slot.flags)) };
-        if dbs::flags_of(&stats) != slot.flags {
-            return Err(INCOMPATIBLE);
-        }
-        let options = dbs::options_as_made(&stats, slot);
-        let table = snapshot.find_table(name, Some(&options))?;
-        Ok(table.map_or(Db::Missing(slot.flags), |table| Db::Read(Box::new(table), slot.flags)))
-    }
-
-    fn find_to_write(&mut self, dbi: u32, slot: &Slot) -> Result<Db> {
-        let writer = self.writer()?;
-        if dbi as usize == MAIN_DBI {
-            let stats = writer.main_stats();
-            let wanted = Slot { flags: slot.flags | dbs::flags_of(&stats), ..slot.clone() };
-            let differs = wanted.flags != dbs::flags_of(&stats) || dbs::wants_other_order(&stats, slot);
-            if differs && stats.entries == 0 {
-                writer.set_main_options(&dbs::options_to_make(&wanted))?;
-            } else {
-                writer.set_main_options(&dbs::options_as_made(&stats, slot))?;
-            }
-            let flags = dbs::flags_of(&writer.main_stats());
-            return Ok(Db::Write(writer.main_table(), flags));
-        }
-        let name = slot.name.as_deref().unwrap_or_default();
-        let Some(stats) = writer.table_stats(name)? else { return Ok(Db::Missing(slot.flags)) };
-        if dbs::flags_of(&stats) != slot.flags {
-            return Err(INCOMPATIBLE);
-        }
-        if stats.entries == 0 && dbs::wants_other_order(&stats, slot) {
-            writer.drop_table(name)?;
-            let id = writer.open_table(name, Some(&dbs::options_to_make(slot)))?;
-            writer.enter_tables()?;
-            return Ok(Db::Write(id, slot.flags));
-        }
-        let id = writer.find_table(name, Some(&dbs::options_as_made(&stats, slot)))?;
-        Ok(id.map_or(Db::Missing(slot.flags), |id| Db::Write(id, slot.flags)))
-    }
-
-    /// The main table has been emptied: no handle's table is there any more.
-    pub(crate) fn forget_named(&mut self) {
-        self.dbs.truncate(MAIN_DBI + 1);
-    }
-
     /// A handle opened by this transaction.
     pub(crate) fn opened(&mut self, dbi: u32) {
         self.opened.push(dbi);
@@ -297,6 +183,7 @@ impl Txn {
             None => open.readers.enter()?,
             Some(place) => open.readers.enter_again(place)?,
         };
+        self.check_tables();
         match read(env, open) {
             Ok(snapshot) => self.snapshot = Some(snapshot),
             Err(error) => {
@@ -328,7 +215,7 @@ impl Txn {
         let parent = unsafe { &mut *self.parent };
         parent.writer()?.begin_nested()?;
         self.began = parent.began;
-        self.dbs = parent.dbs.iter().map(copy_of).collect();
+        self.dbs = parent.dbs.iter().map(tables::copy_of).collect();
         for &cursor in &parent.cursors {
             // SAFETY: see the module's head: what is in the list is alive.
             let held = unsafe { &mut *cursor };
@@ -352,17 +239,17 @@ impl Txn {
     }
 
     /// Lets go of everything that refers to the snapshot.
-    fn release(&mut self) {
+    fn release(&mut self, leave: impl Fn(&mut Cursor)) {
         for &cursor in &self.cursors {
             // SAFETY: see the module's head: what is in the list is alive.
-            unsafe { &mut *cursor }.state.unset();
+            leave(unsafe { &mut *cursor });
         }
-        self.dbs.clear();
+        self.detach_tables();
         self.snapshot = None;
     }
 
     fn end_reading(&mut self) {
-        self.release();
+        self.release(|cursor| cursor.state.unset());
         for cursor in self.cursors.drain(..) {
             // SAFETY: as above.
             unsafe { &mut *cursor }.txn = ptr::null_mut();
@@ -471,13 +358,6 @@ fn read(env: &Env, open: &'static Open) -> Result<Snapshot<'static>> {
     Ok(snapshot)
 }
 
-fn copy_of(db: &Db) -> Db {
-    match db {
-        Db::Write(id, flags) => Db::Write(*id, *flags),
-        Db::Missing(_) | Db::Read(..) | Db::Unseen | Db::Invalid => Db::Unseen,
-    }
-}
-
 pub(crate) unsafe fn begin(env: *mut Env, parent: *mut Txn, flags: c_uint, out: *mut *mut Txn) -> Result {
     // SAFETY: see the module's head; `out` is a place for a pointer.
     let (env, out) = unsafe { (env::of(env)?, out.as_mut().ok_or(EINVAL)?) };
@@ -495,7 +375,9 @@ pub(crate) unsafe fn begin(env: *mut Env, parent: *mut Txn, flags: c_uint, out: 
         }
     }
     let inherited = unsafe { parent.as_ref() }.map_or(0, |parent| parent.flags & BEGIN_FLAGS);
-    let mut txn = Box::new(Txn::new(env, parent, flags | inherited));
+    let spare = if flags & flag::RDONLY != 0 { env.spares.take() } else { None };
+    let mut txn = spare.unwrap_or_else(|| Box::new(Txn::new(env, parent, 0)));
+    txn.flags = flags | inherited;
     match (parent.is_null(), flags & flag::RDONLY != 0) {
         (true, true) => txn.begin_reading()?,
         (true, false) => txn.begin_writing()?,
@@ -513,6 +395,10 @@ unsafe fn end(txn: *mut Txn, keep: bool) -> Result {
     // SAFETY: it came from a box, and the program uses it no more.
     let mut txn = unsafe { Box::from_raw(txn) };
     let result = txn.end(keep && children.is_ok());
+    if txn.is_reader() {
+        let env = txn.env();
+        env.spares.keep(txn);
+    }
     children.and(result)
 }
 
@@ -535,7 +421,7 @@ pub(crate) unsafe fn reset(txn: *mut Txn) {
     if !txn.is_reader() || txn.flags & FINISHED != 0 {
         return;
     }
-    txn.release();
+    txn.release(Cursor::rest);
     txn.flags |= FINISHED;
     if let (Some(place), Ok(open)) = (txn.place, txn.env().opened()) {
         open.readers.rest(place);

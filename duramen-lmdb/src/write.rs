@@ -9,11 +9,13 @@
 #![allow(unsafe_code)]
 
 use std::ffi::c_uint;
+use std::mem::MaybeUninit;
 
 use duramen::{Put, TableId, TableMut};
 
 use crate::abi::{KEY_BYTES_MAX, MdbVal, VALUE_BYTES_MAX, db, put as flag};
 use crate::cursor::{self, Cursor};
+use crate::dbi;
 use crate::errors::{BAD_TXN, BAD_VALSIZE, EINVAL, INCOMPATIBLE, KEYEXIST, NOTFOUND, Result};
 use crate::txn::{self, Txn};
 
@@ -40,19 +42,23 @@ pub(crate) unsafe fn bytes<'b>(value: *const MdbVal) -> Result<&'b [u8]> {
 
 /// A copy of a key, which is never long.
 pub(crate) struct Key {
-    bytes: [u8; KEY_BYTES_MAX],
+    /// The first `len` are initialised.
+    bytes: [MaybeUninit<u8>; KEY_BYTES_MAX],
     len: usize,
 }
 
 impl Key {
     /// Copies a key; one that no table can hold is refused.
     pub(crate) fn new(key: &[u8]) -> Result<Key> {
-        if key.is_empty() || key.len() > KEY_BYTES_MAX {
-            return Err(BAD_VALSIZE);
-        }
-        let mut copy = Key { bytes: [0; KEY_BYTES_MAX], len: key.len() };
-        copy.bytes[..key.len()].copy_from_slice(key);
-        Ok(copy)
+        if key.is_empty() || key.len() > KEY_BYTES_MAX { Err(BAD_VALSIZE) } else { Ok(Key::of(key)) }
+    }
+
+    /// Copies a duplicate, or as much of a value as nobody asks for.
+    fn of(bytes: &[u8]) -> Key {
+        let len = bytes.len().min(KEY_BYTES_MAX);
+        let mut copy = Key { bytes: [const { MaybeUninit::uninit() }; KEY_BYTES_MAX], len };
+        copy.bytes[..len].write_copy_of_slice(&bytes[..len]);
+        copy
     }
 }
 
@@ -60,7 +66,8 @@ impl std::ops::Deref for Key {
     type Target = [u8];
 
     fn deref(&self) -> &[u8] {
-        &self.bytes[..self.len]
+        // SAFETY: they are initialised.
+        unsafe { self.bytes[..self.len].assume_init_ref() }
     }
 }
 
@@ -145,8 +152,19 @@ fn store_duplicate(table: &mut TableMut<'_>, key: &[u8], value: &[u8], how: u32)
     }
     match table.put_duplicate(key, value)? {
         Put::Exists if how & flag::NODUPDATA != 0 => Ok(Outcome::Refused),
-        Put::Exists | Put::Stored => Ok(Outcome::Stored),
+        Put::Exists => respell(table, key, value),
+        Put::Stored => Ok(Outcome::Stored),
     }
+}
+
+/// The program's function calls a value equal to this one: this one takes its place.
+fn respell(table: &mut TableMut<'_>, key: &[u8], value: &[u8]) -> Result<Outcome> {
+    let held = table.view().cursor().seek_pair(key, value)?.is_some_and(|(_, held)| held == value);
+    if !held {
+        table.delete_duplicate(key, value)?;
+        table.put(key, value)?;
+    }
+    Ok(Outcome::Stored)
 }
 
 fn make_room(table: &mut TableMut<'_>, key: &[u8], bytes: usize, how: u32) -> Result<Outcome> {
@@ -200,6 +218,7 @@ pub(crate) unsafe fn put(txn: *mut Txn, dbi: c_uint, key: *const MdbVal, data: *
     // SAFETY: as above.
     let key = Key::new(unsafe { bytes(key)? })?;
     let table = txn.table(dbi)?;
+    let table = dbi::made_for(txn, dbi, table, data.mv_size)?;
     match put_one(txn, table, &key, data, how)? {
         Outcome::Stored | Outcome::Made(_) => Ok(()),
         Outcome::Exists(_) | Outcome::Refused => Err(KEYEXIST),
@@ -269,11 +288,7 @@ fn del_alone(txn: &mut Txn, id: TableId, key: &[u8], value: Option<&[u8]>) -> Re
     let deleted = match value {
         None => table.delete(key)?,
         Some(value) if value.len() > KEY_BYTES_MAX => false,
-        Some(value) => {
-            let mut copy = [0; KEY_BYTES_MAX];
-            copy[..value.len()].copy_from_slice(value);
-            table.delete_duplicate(key, &copy[..value.len()])?
-        }
+        Some(value) => table.delete_duplicate(key, &*Key::of(value))?,
     };
     if !deleted {
         return Err(NOTFOUND);
@@ -291,15 +306,7 @@ fn doomed(txn: &mut Txn, id: TableId, key: &[u8], value: Option<&[u8]>) -> Resul
     };
     let (key, stored) = found.ok_or(NOTFOUND)?;
     let whole_key = value.is_none() || cursor.count()? == 1;
-    Ok(Doomed { key: Key::new(key)?, value: copy_of(if value.is_some() { stored } else { &[] }), whole_key })
-}
-
-/// A copy of a duplicate, or of as much of a value as nobody asks for.
-fn copy_of(value: &[u8]) -> Key {
-    let mut copy = Key { bytes: [0; KEY_BYTES_MAX], len: value.len().min(KEY_BYTES_MAX) };
-    let len = copy.len;
-    copy.bytes[..len].copy_from_slice(&value[..len]);
-    copy
+    Ok(Doomed { key: Key::new(key)?, value: Key::of(if value.is_some() { stored } else { &[] }), whole_key })
 }
 
 fn delete(txn: &mut Txn, (id, dbi): (TableId, u32), own: *mut Cursor, doomed: &Doomed) -> Result {
@@ -321,6 +328,30 @@ fn delete(txn: &mut Txn, (id, dbi): (TableId, u32), own: *mut Cursor, doomed: &D
         let state = unsafe { &mut (*cursor).state };
         if doomed.whole_key { state.key_is_gone(txn, cursor == own)? } else { state.value_is_gone(txn)? }
     }
+    after_deletion(txn, (id, dbi))
+}
+
+/// Deletes the key that a cursor stands on, by the cursor's own way to it.
+fn delete_under(held: &mut Cursor, txn: &mut Txn, id: TableId, key: &MdbVal) -> Result {
+    let (own, dbi) = (std::ptr::from_mut(held), held.dbi);
+    let is_alone = txn.cursors_on(dbi).all(|cursor| cursor == own);
+    let others = if is_alone {
+        Vec::new()
+    } else {
+        // SAFETY: nothing has been changed since it was found.
+        let key = Key::new(unsafe { bytes(key)? })?;
+        standing_on(txn, dbi, own, (&key, None))?
+    };
+    held.state.writing()?.delete_key(txn.writer()?)?;
+    for cursor in others {
+        // SAFETY: see the module's head.
+        unsafe { &mut (*cursor).state }.key_is_gone(txn, false)?;
+    }
+    held.state.key_is_gone(txn, true)?;
+    after_deletion(txn, (id, dbi))
+}
+
+fn after_deletion(txn: &mut Txn, (id, dbi): (TableId, u32)) -> Result {
     if txn.writer()?.view(id)?.is_empty() {
         for cursor in txn.cursors_on(dbi) {
             // SAFETY: see the module's head.
@@ -349,10 +380,12 @@ pub(crate) unsafe fn cursor_del(cursor: *mut Cursor, how: c_uint) -> Result {
     }
     let one_value = by_value && held.state.count(txn)? > 1;
     let item = held.state.item(txn)?.ok_or(NOTFOUND)?;
+    if !one_value {
+        return delete_under(held, txn, id, &item.key);
+    }
     // SAFETY: nothing has been changed since it was found.
-    let (key, value) = unsafe { (Key::new(bytes(&item.key)?)?, copy_of(bytes(&item.value)?)) };
-    let doomed = Doomed { key, value, whole_key: !one_value };
-    delete(txn, (id, dbi), cursor, &doomed)
+    let (key, value) = unsafe { (Key::new(bytes(&item.key)?)?, Key::of(bytes(&item.value)?)) };
+    delete(txn, (id, dbi), cursor, &Doomed { key, value, whole_key: false })
 }
 
 pub(crate) unsafe fn cursor_put(cursor: *mut Cursor, key: *const MdbVal, data: *mut MdbVal, how: c_uint) -> Result {
@@ -377,6 +410,7 @@ pub(crate) unsafe fn cursor_put(cursor: *mut Cursor, key: *const MdbVal, data: *
     // SAFETY: as above.
     let (key, data_now) = unsafe { (Key::new(bytes(key)?)?, &mut *data) };
     check_value(table.1, data_now.mv_size)?;
+    let table = dbi::made_for(txn, held.dbi, table, data_now.mv_size)?;
     if how & flag::CURRENT != 0 {
         return put_over(held, txn, table, data_now, how);
     }
@@ -435,19 +469,24 @@ fn put_over(held: &mut Cursor, txn: &mut Txn, table: (TableId, u32), data: &mut 
         return Err(NOTFOUND);
     }
     let item = held.state.item(txn)?.ok_or(NOTFOUND)?;
-    // SAFETY: nothing has been changed since it was found.
-    let (key, old) = unsafe { (Key::new(bytes(&item.key)?)?, copy_of(bytes(&item.value)?)) };
     held.state.settle_deletion();
+    if table.1 & db::DUPSORT == 0 && how & flag::RESERVE == 0 {
+        // SAFETY: see the module's head.
+        let value = unsafe { bytes(data)? };
+        let replaced = with_copy(txn, value, |txn, value| replace_under(held, txn, value));
+        return txn.judge(replaced);
+    }
+    // SAFETY: nothing has been changed since it was found.
+    let (key, old) = unsafe { (Key::new(bytes(&item.key)?)?, Key::of(bytes(&item.value)?)) };
     if table.1 & db::DUPSORT == 0 {
-        let how = how & flag::RESERVE;
-        put_one(txn, table, &key, data, how)?;
+        put_one(txn, table, &key, data, how & flag::RESERVE)?;
         return held.state.stand_on(&key, &[]);
     }
     if !held.state.has_value(txn)? {
         return Err(held.state.no_value());
     }
     // SAFETY: the program's own value.
-    let new = copy_of(unsafe { bytes(data)? });
+    let new = Key::of(unsafe { bytes(data)? });
     let others = standing_on(txn, held.dbi, std::ptr::from_mut(held), (&key, Some(&old)))?;
     let replaced = replace(txn, table.0, &key, (&old, &new));
     txn.judge(replaced)?;
@@ -456,6 +495,14 @@ fn put_over(held: &mut Cursor, txn: &mut Txn, table: (TableId, u32), data: &mut 
         unsafe { &mut *cursor }.state.stand_on(&key, &new)?;
     }
     held.state.stand_on(&key, &new)
+}
+
+/// Gives the key that a cursor stands on another value, by the cursor's own way to it.
+fn replace_under(held: &mut Cursor, txn: &mut Txn, value: &[u8]) -> Result {
+    txn.check_room((value.len() >> 12) as u64)?;
+    held.state.writing()?.replace(txn.writer()?, value)?;
+    held.state.stand();
+    txn.check_room(0)
 }
 
 fn replace(txn: &mut Txn, id: TableId, key: &[u8], (old, new): (&[u8], &[u8])) -> Result {

@@ -6,7 +6,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 
 use crate::disk::Event;
 use crate::judge::{Depth, Judge};
-use crate::platter::{Image, Platter};
+use crate::platter::{Cut, Platters};
 use crate::workload::{Commits, Life, Profile};
 
 /// Where there are no more images than this, all of them are judged.
@@ -114,17 +114,17 @@ fn live_and_judge(profile: Profile, images: u64, rng: &mut fastrand::Rng) -> Res
 pub fn judge(life: &Life, profile: &Profile, images: u64, rng: &mut fastrand::Rng) -> Result<Tally, String> {
     let events = life.disk.events();
     let mut judge = Judge::new(life.states.clone(), profile.page_size);
-    let mut platter = Platter::new(life.disk.start(), Default::default());
+    let mut platters = Platters::new(life.disk.start(), Default::default());
     let mut tally = Tally { workloads: 1, ..Tally::default() };
     let share = images as f64 / events.len().max(1) as f64;
     for (i, event) in events.iter().enumerate() {
-        if !platter.apply(event) {
+        if !platters.apply(event) {
             continue;
         }
-        for image in choose(&platter, share, rng) {
+        for cut in choose(&platters, share, rng) {
             let depth = depth(rng);
-            let allowed = platter.allowed().clone();
-            let state = judge.judge(&platter.bytes(&image), &allowed, depth, rng).map_err(|finding| {
+            let allowed = platters.allowed().clone();
+            let state = judge.judge(&platters.files(&cut), &allowed, depth, rng).map_err(|finding| {
                 format!("power cut after event {i} of {}: {finding}\n{}", events.len(), story(&events[..=i]))
             })?;
             tally.newest += u64::from(state == *allowed.range().end());
@@ -143,14 +143,14 @@ fn story(events: &[Event]) -> String {
 }
 
 /// The images of one moment: all if they are few, else some.
-fn choose(platter: &Platter, share: f64, rng: &mut fastrand::Rng) -> Vec<Image> {
-    let count = platter.count();
+fn choose(platters: &Platters, share: f64, rng: &mut fastrand::Rng) -> Vec<Cut> {
+    let count = platters.count();
     if count <= ALL_OF {
-        let every = (0..count).map(|n| platter.nth(n));
+        let every = (0..count).map(|n| platters.nth(n));
         return every.filter(|_| count == 1 && rng.f64() < share || rng.f64() < share * 2.0).collect();
     }
     let some = share.floor() as usize + usize::from(rng.f64() < share.fract());
-    (0..some).map(|_| platter.random(rng)).collect()
+    (0..some).map(|_| platters.random(rng)).collect()
 }
 
 fn depth(rng: &mut fastrand::Rng) -> Depth {

@@ -1,4 +1,4 @@
-//! A disk that remembers what was asked of it, and may fail.
+//! A disk that remembers what was asked of it, and may fail: a data file and its log.
 //!
 //! Owns: the record of calls ([`Disk`]), the medium that makes it ([`Recorder`]), faults. Must not know: what a crash
 //! leaves of them, what is in the pages.
@@ -9,34 +9,56 @@
 use std::io::{self, ErrorKind, IoSlice};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use duramen::{Medium, MediumLayer};
+use duramen::{Medium, MediumLayer, Options};
 
 /// Bytes that a disk writes whole or not at all.
 pub const SECTOR: usize = 512;
 
+/// The files of a database.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Which {
+    /// The data file.
+    Data,
+    /// Its log.
+    Log,
+}
+
 /// One thing that happened, in order.
 #[derive(Clone, Debug)]
 pub enum Event {
+    /// Something was done to a file.
+    On(Which, Deed),
+    /// What the workload says about its states.
+    Mark(Mark),
+}
+
+/// What was done to a file.
+#[derive(Clone, Debug)]
+pub enum Deed {
+    /// It was made, where there was none.
+    Made,
     /// Bytes written at an offset, all sectors whole.
     Write(u64, Arc<[u8]>),
-    /// The file was cut off or extended.
+    /// It was cut off or extended.
     SetLen(u64),
     /// A flush completed.
     Flush,
     /// A flush failed: what was not flushed before may never be.
     FlushFailed,
-    /// What the workload says about its states.
-    Mark(Mark),
 }
 
 impl std::fmt::Display for Event {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        match self {
-            Event::Write(offset, bytes) => write!(f, "{} bytes written at {offset:#x}", bytes.len()),
-            Event::SetLen(bytes) => write!(f, "length set to {bytes:#x}"),
-            Event::Flush => write!(f, "flushed"),
-            Event::FlushFailed => write!(f, "flush failed"),
-            Event::Mark(mark) => write!(f, "{mark:?}"),
+        let (file, deed) = match self {
+            Event::On(file, deed) => (file, deed),
+            Event::Mark(mark) => return write!(f, "{mark:?}"),
+        };
+        match deed {
+            Deed::Made => write!(f, "{file:?}: made"),
+            Deed::Write(offset, bytes) => write!(f, "{file:?}: {} bytes written at {offset:#x}", bytes.len()),
+            Deed::SetLen(bytes) => write!(f, "{file:?}: length set to {bytes:#x}"),
+            Deed::Flush => write!(f, "{file:?}: flushed"),
+            Deed::FlushFailed => write!(f, "{file:?}: flush failed"),
         }
     }
 }
@@ -75,6 +97,10 @@ pub enum Call {
     Meta,
     /// A flush.
     Flush,
+    /// A write or flush of zeros that makes the log, or makes it longer: there is no need to succeed.
+    Preparation,
+    /// A write of records to the log.
+    Record,
     /// A change of the file's length.
     SetLen,
     /// A question for the file's length.
@@ -92,28 +118,39 @@ struct State {
     met: Vec<Call>,
     dead: bool,
     full: bool,
+    /// What was last written to the log was zeros.
+    preparing: bool,
 }
 
-/// The record of a file's life, over all its openings.
+/// What a database's files hold; the log is empty where there is none.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Files {
+    /// The data file.
+    pub data: Vec<u8>,
+    /// Its log.
+    pub log: Vec<u8>,
+}
+
+/// The record of a database's life, over all its openings.
 #[derive(Default)]
 pub struct Disk {
-    start: Vec<u8>,
+    start: Files,
     state: Mutex<State>,
 }
 
 impl Disk {
-    /// A disk without the file.
+    /// A disk without the files.
     pub fn new() -> Arc<Disk> {
         Arc::default()
     }
 
-    /// A disk on which the file has this content, all of it flushed.
-    pub fn holding(start: Vec<u8>) -> Arc<Disk> {
+    /// A disk on which the files have this content, all of it flushed.
+    pub fn holding(start: Files) -> Arc<Disk> {
         Arc::new(Disk { start, state: Mutex::default() })
     }
 
-    /// What the file held at first.
-    pub fn start(&self) -> &[u8] {
+    /// What the files held at first.
+    pub fn start(&self) -> &Files {
         &self.start
     }
 
@@ -121,10 +158,19 @@ impl Disk {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// The layer to open a database with.
-    pub fn layer(self: &Arc<Disk>) -> MediumLayer {
+    /// Options with which a database lives on this disk.
+    pub fn under(self: &Arc<Disk>, options: Options) -> Options {
+        options.medium(self.layer(Which::Data)).log_medium(self.layer(Which::Log))
+    }
+
+    fn layer(self: &Arc<Disk>, file: Which) -> MediumLayer {
         let disk = self.clone();
-        Arc::new(move |inner| Arc::new(Recorder { disk: disk.clone(), inner }))
+        Arc::new(move |inner| {
+            if file == Which::Log && inner.len().is_ok_and(|bytes| bytes == 0) {
+                disk.lock().events.push(Event::On(file, Deed::Made));
+            }
+            Arc::new(Recorder { disk: disk.clone(), file, inner })
+        })
     }
 
     /// All that has happened so far.
@@ -212,6 +258,7 @@ fn failed() -> io::Error {
 /// See [`Disk::layer`].
 struct Recorder {
     disk: Arc<Disk>,
+    file: Which,
     inner: Arc<dyn Medium>,
 }
 
@@ -219,8 +266,12 @@ impl Recorder {
     fn write(&self, state: &mut State, offset: u64, bytes: &[u8]) -> io::Result<()> {
         assert!(offset.is_multiple_of(SECTOR as u64) && bytes.len().is_multiple_of(SECTOR), "a write of whole sectors");
         self.inner.write_at(offset, &[IoSlice::new(bytes)])?;
-        state.events.push(Event::Write(offset, bytes.into()));
+        self.did(state, Deed::Write(offset, bytes.into()));
         Ok(())
+    }
+
+    fn did(&self, state: &mut State, deed: Deed) {
+        state.events.push(Event::On(self.file, deed));
     }
 }
 
@@ -228,7 +279,14 @@ impl Medium for Recorder {
     fn write_at(&self, offset: u64, parts: &[IoSlice<'_>]) -> io::Result<()> {
         let bytes = parts.iter().map(|part| &part[..]).collect::<Vec<_>>().concat();
         let mut state = self.disk.lock();
-        let call = if offset < META_BYTES { Call::Meta } else { Call::Pages };
+        let call = match self.file {
+            Which::Data if offset < META_BYTES => Call::Meta,
+            Which::Data => Call::Pages,
+            Which::Log => {
+                state.preparing = bytes.iter().all(|&byte| byte == 0);
+                if state.preparing { Call::Preparation } else { Call::Record }
+            }
+        };
         let was_dead = state.dead;
         match state.meet(call) {
             Some(Fault::Partly | Fault::Kill) if !was_dead => {
@@ -250,14 +308,15 @@ impl Medium for Recorder {
 
     fn flush(&self) -> io::Result<()> {
         let mut state = self.disk.lock();
-        match state.meet(Call::Flush) {
+        let call = if self.file == Which::Log && state.preparing { Call::Preparation } else { Call::Flush };
+        match state.meet(call) {
             Some(Fault::Kill) => Err(failed()),
             Some(_) => {
-                state.events.push(Event::FlushFailed);
+                self.did(&mut state, Deed::FlushFailed);
                 Err(failed())
             }
             None => {
-                state.events.push(Event::Flush);
+                self.did(&mut state, Deed::Flush);
                 Ok(())
             }
         }
@@ -280,7 +339,7 @@ impl Medium for Recorder {
             return Err(ErrorKind::StorageFull.into());
         }
         self.inner.set_len(bytes)?;
-        state.events.push(Event::SetLen(bytes));
+        self.did(&mut state, Deed::SetLen(bytes));
         Ok(())
     }
 }

@@ -3,14 +3,15 @@
 //!
 //! Owns: those questions. Must not know: how an image came to be.
 
+use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use duramen::{Database, Durability};
 
-use crate::disk::{Disk, Mark};
+use crate::disk::{Disk, Files, Mark, SECTOR};
 use crate::model::{self, Digests, Kind, TableModel};
-use crate::platter::{Allowed, Platter};
+use crate::platter::{Allowed, Platters};
 
 /// Entries of a table.
 type Pairs = Vec<(Vec<u8>, Vec<u8>)>;
@@ -52,7 +53,7 @@ impl Judge {
     /// What is wrong with it.
     pub fn judge(
         &mut self,
-        image: &[u8],
+        image: &Files,
         allowed: &Allowed,
         depth: Depth,
         rng: &mut fastrand::Rng,
@@ -60,8 +61,8 @@ impl Judge {
         self.images += 1;
         let path = self.path();
         let _ = std::fs::remove_file(path.with_extension("dm-lock"));
-        std::fs::write(&path, image).map_err(|e| format!("the image cannot be written: {e}"))?;
-        let disk = Disk::holding(if depth.again.0 > 0 { image.to_vec() } else { Vec::new() });
+        write(&path, image).map_err(|e| format!("the image cannot be written: {e}"))?;
+        let disk = Disk::holding(if depth.again.0 > 0 { image.clone() } else { Files::default() });
         let (state, judged) = self.recover(&path, &disk, allowed, depth)?;
         if depth.again.0 > 0 {
             self.again(&disk, allowed.clone(), state, judged, depth, rng)?;
@@ -71,7 +72,7 @@ impl Judge {
 
     fn open(&self, path: &Path, disk: &Arc<Disk>) -> Result<Database, String> {
         let options = Database::options().page_size(self.page_size).durability(Durability::Durable);
-        options.medium(disk.layer()).open(path).map_err(|e| format!("it does not open: {e}"))
+        disk.under(options).open(path).map_err(|e| format!("it does not open: {e}"))
     }
 
     /// Opens an image, recognizes its state, writes to it. The state that it had, and the one that it was given.
@@ -150,7 +151,7 @@ impl Judge {
         depth: Depth,
         rng: &mut fastrand::Rng,
     ) -> Result<(), String> {
-        let mut platter = Platter::new(disk.start(), allowed);
+        let mut platters = Platters::new(disk.start(), allowed);
         let events = disk.events();
         let deeper = Depth {
             write: depth.write,
@@ -158,16 +159,26 @@ impl Judge {
         };
         let chance = f64::from(depth.again.0) / events.len().max(1) as f64;
         for (i, event) in events.iter().enumerate() {
-            if !platter.apply(event) || rng.f64() >= chance {
+            if !platters.apply(event) || rng.f64() >= chance {
                 continue;
             }
-            let image = platter.random(rng);
-            let bytes = platter.bytes(&image);
-            self.judge(&bytes, &platter.allowed().clone(), deeper, rng).map_err(|finding| {
+            let image = platters.files(&platters.random(rng));
+            self.judge(&image, &platters.allowed().clone(), deeper, rng).map_err(|finding| {
                 format!("recovered to state {state} (then {after:?}), and again after its event {i}: {finding}")
             })?;
         }
         Ok(())
+    }
+}
+
+/// Puts an image where it can be opened.
+fn write(path: &Path, image: &Files) -> std::io::Result<()> {
+    std::fs::write(path, &image.data)?;
+    let log = path.with_extension("dm-log");
+    // Whole sectors of zeros at the end say no more than nothing, and take time.
+    match image.log.iter().rposition(|&byte| byte != 0) {
+        Some(last) => std::fs::write(log, &image.log[..(last + 1).next_multiple_of(SECTOR).min(image.log.len())]),
+        None => std::fs::remove_file(log).or_else(|e| if e.kind() == ErrorKind::NotFound { Ok(()) } else { Err(e) }),
     }
 }
 

@@ -1,6 +1,7 @@
 //! What a power cut may leave of a file.
 //!
-//! Owns: which versions each sector may have ([`Platter`]), the choice among them ([`Image`]). Must not know: what is
+//! Owns: which versions each sector of a file may have ([`Platter`]), the choice among them ([`Image`]), both files
+//! together ([`Platters`]). Must not know: what is
 //! in the sectors.
 //!
 //! The rule: what was written before the last completed flush is there. Of what came after, each sector has any of the
@@ -12,7 +13,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::ops::RangeInclusive;
 use std::sync::Arc;
 
-use crate::disk::{Event, META_BYTES, Mark, SECTOR};
+use crate::disk::{Deed, Event, Files, META_BYTES, Mark, SECTOR, Which};
 
 /// A content that a sector was given.
 #[derive(Clone)]
@@ -72,7 +73,6 @@ pub struct Platter {
     /// Lengths since the last flush, after the flushed one.
     lengths: Vec<u64>,
     writes: u32,
-    allowed: Allowed,
 }
 
 /// Choices: for each uncertain sector the version (0 is what was flushed), and the file's length.
@@ -83,33 +83,24 @@ pub struct Image {
 }
 
 impl Platter {
-    /// A file of this content, all flushed, that may hold these states.
-    pub fn new(content: &[u8], allowed: Allowed) -> Platter {
-        Platter { flushed: content.to_vec(), allowed, ..Platter::default() }
-    }
-
-    /// Which states a crash may leave now.
-    pub fn allowed(&self) -> &Allowed {
-        &self.allowed
+    /// A file of this content, all flushed.
+    pub fn new(content: &[u8]) -> Platter {
+        Platter { flushed: content.to_vec(), ..Platter::default() }
     }
 
     fn length(&self) -> u64 {
         self.lengths.last().copied().unwrap_or(self.flushed.len() as u64)
     }
 
-    /// Lets one event happen. Whether it changed what a crash may leave.
-    pub fn apply(&mut self, event: &Event) -> bool {
-        match event {
-            Event::Write(offset, bytes) => self.write(*offset, bytes),
-            Event::SetLen(bytes) => self.set_len(*bytes),
-            Event::Flush => self.flush(),
-            Event::FlushFailed => self.doubt(),
-            Event::Mark(mark) => {
-                self.allowed.mark(*mark);
-                return false;
-            }
+    /// Lets one thing happen.
+    pub fn apply(&mut self, deed: &Deed) {
+        match deed {
+            Deed::Made => *self = Platter::default(),
+            Deed::Write(offset, bytes) => self.write(*offset, bytes),
+            Deed::SetLen(bytes) => self.set_len(*bytes),
+            Deed::Flush => self.flush(),
+            Deed::FlushFailed => self.doubt(),
         }
-        true
     }
 
     fn write(&mut self, offset: u64, bytes: &Arc<[u8]>) {
@@ -244,6 +235,11 @@ impl Platter {
         versions
     }
 
+    /// Nothing is lost.
+    fn newest(&self) -> Image {
+        Image { versions: self.pending.values().map(|versions| versions.len() as u32).collect(), length: self.length() }
+    }
+
     fn first_write(&self) -> u32 {
         self.pending.values().flatten().map(|version| version.write).min().unwrap_or(self.writes)
     }
@@ -259,6 +255,84 @@ impl Platter {
         }
         bytes.truncate(image.length as usize);
         bytes
+    }
+}
+
+/// A data file and its log, and which states they may hold.
+#[derive(Clone, Default)]
+pub struct Platters {
+    data: Platter,
+    log: Platter,
+    /// The log that there was before this one was made: until this one is flushed, its name may still lead to that.
+    old_log: Option<Vec<u8>>,
+    allowed: Allowed,
+}
+
+/// Choices for both files.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Cut {
+    data: Image,
+    log: Image,
+    old_log: bool,
+}
+
+impl Platters {
+    /// Files of this content, all flushed, that may hold these states.
+    pub fn new(content: &Files, allowed: Allowed) -> Platters {
+        let (data, log) = (Platter::new(&content.data), Platter::new(&content.log));
+        Platters { data, log, old_log: None, allowed }
+    }
+
+    /// Which states a crash may leave now.
+    pub fn allowed(&self) -> &Allowed {
+        &self.allowed
+    }
+
+    /// Lets one event happen. Whether it changed what a crash may leave.
+    pub fn apply(&mut self, event: &Event) -> bool {
+        match event {
+            Event::On(Which::Data, deed) => self.data.apply(deed),
+            Event::On(Which::Log, deed) => {
+                match deed {
+                    Deed::Made => self.old_log = Some(self.log.bytes(&self.log.newest())),
+                    Deed::Flush => self.old_log = None,
+                    _ => {}
+                }
+                self.log.apply(deed);
+            }
+            Event::Mark(mark) => {
+                self.allowed.mark(*mark);
+                return false;
+            }
+        }
+        true
+    }
+
+    /// How many different cuts there are, at most.
+    pub fn count(&self) -> u128 {
+        let logs = self.log.count().saturating_mul(1 + u128::from(self.old_log.is_some()));
+        self.data.count().saturating_mul(logs)
+    }
+
+    /// The cut of this number, below [`Platters::count`].
+    pub fn nth(&self, number: u128) -> Cut {
+        let (of_data, of_log) = (self.data.count(), self.log.count());
+        let rest = number / of_data;
+        Cut { data: self.data.nth(number % of_data), log: self.log.nth(rest % of_log), old_log: rest >= of_log }
+    }
+
+    /// Any cut; each kind of loss is given its share.
+    pub fn random(&self, rng: &mut fastrand::Rng) -> Cut {
+        Cut { data: self.data.random(rng), log: self.log.random(rng), old_log: rng.bool() }
+    }
+
+    /// What the files hold after a cut.
+    pub fn files(&self, cut: &Cut) -> Files {
+        let log = match &self.old_log {
+            Some(old) if cut.old_log => old.clone(),
+            _ => self.log.bytes(&cut.log),
+        };
+        Files { data: self.data.bytes(&cut.data), log }
     }
 }
 
@@ -278,8 +352,8 @@ fn put(file: &mut [u8], sector: u64, version: &Version) {
 mod tests {
     use super::*;
 
-    fn write(offset: u64, byte: u8, sectors: usize) -> Event {
-        Event::Write(offset, vec![byte; sectors * SECTOR].into())
+    fn write(offset: u64, byte: u8, sectors: usize) -> Deed {
+        Deed::Write(offset, vec![byte; sectors * SECTOR].into())
     }
 
     fn all(platter: &Platter) -> BTreeSet<Vec<u8>> {
@@ -288,15 +362,15 @@ mod tests {
 
     #[test]
     fn what_was_flushed_is_certain() {
-        let mut platter = Platter::new(&[], Allowed::default());
+        let mut platter = Platter::new(&[]);
         platter.apply(&write(0, 1, 2));
-        platter.apply(&Event::Flush);
+        platter.apply(&Deed::Flush);
         assert_eq!(all(&platter), BTreeSet::from([vec![1; 1024]]));
     }
 
     #[test]
     fn a_write_of_two_sectors_may_be_lost_torn_or_there() {
-        let mut platter = Platter::new(&[0; 1024], Allowed::default());
+        let mut platter = Platter::new(&[0; 1024]);
         platter.apply(&write(0, 1, 2));
         let mix = |a, b| [[a; 512], [b; 512]].concat();
         assert_eq!(all(&platter), BTreeSet::from([mix(0, 0), mix(0, 1), mix(1, 0), mix(1, 1)]));
@@ -304,24 +378,24 @@ mod tests {
 
     #[test]
     fn a_longer_file_may_have_its_length_or_its_data_or_both_or_neither() {
-        let mut platter = Platter::new(&[], Allowed::default());
+        let mut platter = Platter::new(&[]);
         platter.apply(&write(0, 1, 1));
         assert_eq!(all(&platter), BTreeSet::from([vec![], vec![0; 512], vec![1; 512]]));
     }
 
     #[test]
     fn a_file_cut_off_and_grown_again_has_old_bytes_zeros_or_new_ones() {
-        let mut platter = Platter::new(&[1; 512], Allowed::default());
-        platter.apply(&Event::SetLen(0));
+        let mut platter = Platter::new(&[1; 512]);
+        platter.apply(&Deed::SetLen(0));
         platter.apply(&write(0, 2, 1));
         assert_eq!(all(&platter), BTreeSet::from([vec![], vec![0; 512], vec![1; 512], vec![2; 512]]));
     }
 
     #[test]
     fn what_a_failed_flush_left_stays_uncertain_until_written_and_flushed_again() {
-        let mut platter = Platter::new(&[0; 1024], Allowed::default());
-        for event in [write(0, 1, 2), Event::FlushFailed, write(512, 2, 1), Event::Flush] {
-            platter.apply(&event);
+        let mut platter = Platter::new(&[0; 1024]);
+        for deed in [write(0, 1, 2), Deed::FlushFailed, write(512, 2, 1), Deed::Flush] {
+            platter.apply(&deed);
         }
         let mix = |a, b| [[a; 512], [b; 512]].concat();
         assert_eq!(all(&platter), BTreeSet::from([mix(0, 2), mix(1, 2)]));
@@ -329,9 +403,9 @@ mod tests {
 
     #[test]
     fn random_images_are_images_and_reach_all_of_a_few() {
-        let mut platter = Platter::new(&[0; 1024], Allowed::default());
-        for event in [write(0, 1, 2), write(512, 2, 2)] {
-            platter.apply(&event);
+        let mut platter = Platter::new(&[0; 1024]);
+        for deed in [write(0, 1, 2), write(512, 2, 2)] {
+            platter.apply(&deed);
         }
         let mut rng = fastrand::Rng::with_seed(1);
         let seen: BTreeSet<Vec<u8>> = (0..5000).map(|_| platter.bytes(&platter.random(&mut rng))).collect();

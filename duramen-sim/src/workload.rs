@@ -49,6 +49,8 @@ pub struct Profile {
     pub bulk: u32,
     /// Whether processes are killed.
     pub kills: bool,
+    /// Length of the log that there is from the first commit on, if any.
+    pub log: Option<u64>,
 }
 
 impl Profile {
@@ -66,6 +68,7 @@ impl Profile {
             growth: rng.u32(30..90),
             bulk: 0,
             kills: rng.bool(),
+            log: [None, Some(4096), Some(16 << 10), Some(256 << 10)][rng.usize(..4)],
         }
     }
 
@@ -82,6 +85,7 @@ impl Profile {
             growth: 90,
             bulk: 5000,
             kills: true,
+            log: [None, Some(256 << 10)][rng.usize(..2)],
         }
     }
 }
@@ -148,10 +152,12 @@ impl Life {
         let options = Database::options()
             .page_size(self.profile.page_size)
             .memory_budget(self.profile.memory_bytes)
-            .durability(durability)
-            .without_lock_file()
-            .medium(self.disk.layer());
-        match options.open(self.path()) {
+            .durability(durability);
+        let options = match self.profile.log {
+            Some(bytes) => options.log_at_once(bytes),
+            None => options.without_lock_file(),
+        };
+        match self.disk.under(options).open(self.path()) {
             Ok(db) => self.db = Some(db),
             Err(error) => {
                 self.disk.heal();
@@ -313,7 +319,7 @@ impl Life {
         let Some(&call) = self.disk.met().first() else {
             return Err(format!("an operation failed without a fault: {error}"));
         };
-        let unsure = matches!(call, Call::Meta | Call::Flush);
+        let unsure = matches!(call, Call::Meta | Call::Flush | Call::Record);
         self.expect_poison(unsure, call)?;
         self.whole("after a failed operation")?;
         if unsure {
@@ -329,9 +335,10 @@ impl Life {
         Ok(true)
     }
 
-    /// An operation went well: the only failure that it may keep to itself is that the file could not be made shorter.
+    /// An operation went well: the only failures that it may keep to itself are that the file could not be made shorter, and that
+    /// there is no log.
     fn swallowed(&mut self) -> Verdict<()> {
-        if let Some(call) = self.disk.met().into_iter().find(|&call| call != Call::SetLen) {
+        if let Some(call) = self.disk.met().into_iter().find(|call| !matches!(call, Call::SetLen | Call::Preparation)) {
             return Err(format!("a failed call {call:?} was not reported"));
         }
         Ok(())

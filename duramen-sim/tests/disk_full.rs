@@ -4,7 +4,7 @@
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use duramen::{Database, Durability, Error};
+use duramen::{BulkOptions, Database, Durability, Error};
 use duramen_sim::disk::{Disk, Fault};
 
 /// A small filesystem, unmounted when dropped.
@@ -134,11 +134,47 @@ fn on_a_full_ext4_the_transaction_fails_and_the_database_goes_on() {
     on_a_small_filesystem("ext4", Mount::ext4());
 }
 
+/// Loads as much as fits, and more; in all orders.
+fn load_until_full(point: &Path) {
+    let db = Database::open(point.join("load.dm")).unwrap();
+    let batches = 2;
+    db.update(|txn| (0..100).try_for_each(|i| txn.table("t")?.put(key(i), [(i / 50) as u8; 700]))).unwrap();
+    let bytes = std::fs::metadata(db.path()).unwrap().len();
+    for (records, sorted) in [(50_000u32, true), (50_000, false), (1000, false), (1000, true)] {
+        // A small budget: the temporary file is beside the database, on the full disk.
+        let options = BulkOptions::new().sorted(sorted).memory_budget(1);
+        let mut load = db.bulk_load(if sorted { "sorted" } else { "any" }, options).unwrap();
+        let number = |i: u32| (if sorted { i } else { i.wrapping_mul(0x9E37_79B9) }).to_be_bytes();
+        let pushed = (0..records).try_for_each(|i| load.push(number(i), [7; 300]));
+        match pushed.and_then(|()| load.finish()) {
+            Err(error) if records > 1000 => {
+                assert!(error.is_disk_full(), "{error}");
+                assert_eq!(std::fs::metadata(db.path()).unwrap().len(), bytes, "the file is as long as before");
+            }
+            loaded => assert_eq!(loaded.unwrap(), u64::from(records)),
+        }
+        assert_whole(&db, batches, "after loading on a small disk");
+    }
+    let mut names: Vec<_> = std::fs::read_dir(point).unwrap().map(|entry| entry.unwrap().file_name()).collect();
+    names.retain(|name| name != "lost+found");
+    assert_eq!(names.len(), 2, "{names:?}");
+}
+
+#[test]
+fn a_load_that_fills_the_disk_fails_and_leaves_nothing() {
+    for (name, mount) in [("tmpfs", Mount::tmpfs()), ("ext4", Mount::ext4())] {
+        match mount {
+            Some(mount) => load_until_full(&mount.point()),
+            None => eprintln!("NOT TESTED on {name}: mounting is not permitted here"),
+        }
+    }
+}
+
 #[test]
 fn on_a_simulated_full_disk_a_transaction_that_was_written_early_fails_and_the_database_goes_on() {
     let directory = duramen_sim::scratch();
     let disk = Disk::new();
-    let options = Database::options().memory_budget(1).medium(disk.layer());
+    let options = disk.under(Database::options().memory_budget(1));
     let db = options.open(directory.path().join("full.dm")).unwrap();
     db.update(|txn| (0..50).try_for_each(|i| txn.table("t")?.put(key(i), [0; 700]))).unwrap();
     disk.fail_after(0, Fault::Full);

@@ -5,7 +5,7 @@ use duramen_sim::crash;
 use duramen_sim::disk::Fault;
 use duramen_sim::workload::{Commits, Life, Profile};
 
-fn profile(commits: Commits) -> Profile {
+fn profile(commits: Commits, log: Option<u64>) -> Profile {
     Profile {
         page_size: 4096,
         commits,
@@ -17,12 +17,13 @@ fn profile(commits: Commits) -> Profile {
         growth: 60,
         bulk: 0,
         kills: false,
+        log,
     }
 }
 
 /// Lives one life with a fault at its `n`th call; how many calls there were.
-fn live(seed: u64, commits: Commits, n: u64, fault: Fault) -> u64 {
-    let profile = profile(commits);
+fn live(seed: u64, profile: Profile, n: u64, fault: Fault) -> u64 {
+    let commits = profile.commits;
     let mut life = Life::begin(profile.clone(), seed);
     life.disk.fail_after(n, fault);
     let mut rng = fastrand::Rng::with_seed(seed ^ n);
@@ -35,10 +36,10 @@ fn live(seed: u64, commits: Commits, n: u64, fault: Fault) -> u64 {
 
 fn every_call_fails_once(fault: Fault) {
     for commits in [Commits::Durable, Commits::Relaxed, Commits::Mixed] {
-        for seed in 1..4 {
-            let calls = live(seed, commits, u64::MAX / 2, fault);
+        for (seed, log) in [(1, None), (2, None), (3, Some(4096)), (4, Some(256 << 10))] {
+            let calls = live(seed, profile(commits, log), u64::MAX / 2, fault);
             (0..calls).for_each(|n| {
-                live(seed, commits, n, fault);
+                live(seed, profile(commits, log), n, fault);
             });
         }
     }

@@ -108,7 +108,7 @@ pub(crate) fn stats(store: &Store) -> Result<Stats> {
     Ok(Stats {
         page_size: store.pager.page_size,
         txnid: held.meta.txnid,
-        durable_txnid: store.shared.durable(),
+        durable_txnid: store.durable(),
         pages: held.meta.page_count,
         free_pages: space.free_pages(),
         retired_pages: space.retired_pages(),
@@ -389,6 +389,10 @@ struct Verifying<'s> {
 impl Pages for Verifying<'_> {
     fn page_size(&self) -> usize {
         self.store.pager.page_size
+    }
+
+    fn page_count(&self) -> u64 {
+        self.horizon.page_count
     }
 
     fn page(&self, child: Child) -> Result<&[u8]> {

@@ -5,7 +5,7 @@
 use std::io;
 use std::path::PathBuf;
 
-use crate::ids::Pgno;
+use crate::ids::{Pgno, Txnid};
 
 /// Result with this crate's [`Error`].
 pub type Result<T, E = Error> = std::result::Result<T, E>;
@@ -70,6 +70,35 @@ pub enum Error {
         /// Bytes that should be there.
         needed: u64,
     },
+    /// A power cut left commits in the log that the data file does not have yet, and this handle may not write them.
+    #[error("{} holds commits that a power cut kept from the database: open it once for writing (`duramen check` does)", path.display())]
+    Unreplayed {
+        /// The log.
+        path: PathBuf,
+    },
+    /// The log beside the data file goes on from a commit that the data file does not have.
+    #[error(
+        "{} goes on from commit {base} to {last}, but the newest commit of the database is {found}: \
+         if the database was restored from a copy, remove the log", path.display()
+    )]
+    ForeignLog {
+        /// The log.
+        path: PathBuf,
+        /// Newest commit of the data file.
+        found: Txnid,
+        /// Commit that the log begins after.
+        base: Txnid,
+        /// Last commit in the log.
+        last: Txnid,
+    },
+    /// A record of the log cannot be done again.
+    #[error("{} cannot be done again ({what}); keep it, and restore the database from a backup or a dump", path.display())]
+    DamagedLog {
+        /// The log.
+        path: PathBuf,
+        /// What is wrong with it.
+        what: String,
+    },
     /// No table of this name.
     #[error("there is no table {name:?}")]
     NoSuchTable {
@@ -121,6 +150,23 @@ pub enum Error {
     /// `append` was given a key (or duplicate) that does not sort after the last one. Nothing was written.
     #[error("append out of order: the key must sort after the last one in the table")]
     AppendOrder,
+    /// A record of a bulk load cannot be stored. It was left out, and the load can go on without it.
+    #[error("record {record}: {source}")]
+    Record {
+        /// Which one, counted from 1.
+        record: u64,
+        /// What is wrong with it.
+        source: Box<Error>,
+    },
+    /// A bulk load that was to refuse this was given a key (or a key with the same value) twice.
+    #[error("the key {key:?} comes more than once")]
+    Repeated {
+        /// The key, lossily as text.
+        key: String,
+    },
+    /// The function that is told of a bulk load's progress asked for its end.
+    #[error("the bulk load was stopped")]
+    Stopped,
     /// The database was opened read-only.
     #[error("the database is open read-only")]
     ReadOnly,

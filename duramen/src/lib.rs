@@ -37,6 +37,7 @@ mod os;
 mod pager;
 mod prefetch;
 mod readers;
+mod sort;
 mod space;
 mod store;
 mod sync;
@@ -51,6 +52,6 @@ pub use medium::Medium;
 pub use order::{Comparator, Order};
 pub use store::{CommitTimings, Durability, MediumLayer};
 pub use txn::{
-    Cursor, Duplicates, Iter, KeyRange, Keys, Put, Snapshot, Table, TableId, TableMut, TableOptions, TableStats,
-    WriteCursor, WriteTxn,
+    BulkLoad, BulkOptions, BulkProgress, Cursor, DetachedTable, Duplicates, Iter, KeyRange, Keys, Put, Snapshot, Table,
+    TableId, TableMut, TableOptions, TableStats, WriteCursor, WriteTxn,
 };

@@ -14,6 +14,11 @@ pub trait Medium: Send + Sync {
     /// Writes all of `parts`, one after the other, from `offset` on. The file grows if it must.
     fn write_at(&self, offset: u64, parts: &[io::IoSlice<'_>]) -> io::Result<()>;
 
+    /// As [`Medium::write_at`], for many whole pages that nobody is about to read: past the page cache, where that can be.
+    fn write_past_cache(&self, offset: u64, bytes: &[u8]) -> io::Result<()> {
+        self.write_at(offset, &[io::IoSlice::new(bytes)])
+    }
+
     /// Says that these bytes were written and will be flushed soon, so that the disk may begin. It promises nothing;
     /// what fails shows in the flush.
     fn begin_flush(&self, _bytes: Range<u64>) {}

@@ -105,6 +105,15 @@ impl Order {
         }
     }
 
+    /// As [`Order::head`], of 8 bytes.
+    #[inline]
+    pub(crate) fn start(&self, key: &[u8], skip: usize) -> u64 {
+        if let (Order::Bytes, Some(eight)) = (self, key.get(skip..).and_then(<[u8]>::first_chunk)) {
+            return u64::from_be_bytes(*eight);
+        }
+        u64::from(self.head(key, skip)) << 32 | u64::from(self.head(key, skip.saturating_add(4)))
+    }
+
     /// How many bytes the views of two keys share at their start.
     pub(crate) fn common_prefix(&self, a: &[u8], b: &[u8]) -> usize {
         match self {

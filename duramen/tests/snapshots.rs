@@ -310,3 +310,28 @@ fn a_copy_shows_the_newest_commit_while_writers_go_on() {
     copy.update(|txn| txn.table("t")?.put(b"more", b"")).unwrap();
     assert!(copy.check(|_, _| {}).unwrap().is_clean());
 }
+
+#[test]
+fn a_detached_table_is_opened_again_in_snapshots_of_its_commit_only() {
+    let (_dir, db) = scratch(Durability::Relaxed);
+    db.update(|txn| txn.table("people")?.put("bjensen", "Barbara")).unwrap();
+    let mut snapshot = db.read().unwrap();
+    let detached = snapshot.table("people").unwrap().detached().unwrap();
+    let again = db.read().unwrap();
+    let value = again.attach(&detached).unwrap().get("bjensen").unwrap();
+    assert_eq!(value, Some(&b"Barbara"[..]));
+
+    let (_other_dir, other) = scratch(Durability::Relaxed);
+    other.update(|txn| txn.table("people")?.put("bjensen", "Björn")).unwrap();
+    let stranger = other.read().unwrap();
+    assert_eq!(stranger.txnid(), snapshot.txnid());
+    assert!(stranger.attach(&detached).is_none(), "another database's table");
+
+    db.update(|txn| txn.table("people")?.put("bjensen", "Björn")).unwrap();
+    assert!(again.attach(&detached).is_some(), "the older snapshot is what it was");
+    assert!(db.read().unwrap().attach(&detached).is_none(), "the table has changed since");
+    snapshot.reset();
+    assert!(snapshot.attach(&detached).is_none(), "there is no snapshot");
+    let txn = db.begin_write().unwrap();
+    assert!(txn.view(txn.main_table()).unwrap().detached().is_none(), "a table that may change");
+}

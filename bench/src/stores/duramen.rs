@@ -1,9 +1,9 @@
 //! Duramen, with its defaults.
 
-use super::{Access, Durability, Reader, Store, Writer, locked_version};
-use crate::data::KEY;
+use super::{Access, Durability, Input, Reader, Store, Writer, locked_version};
+use crate::data::{KEY, LOADED, VALUE, Values};
 use anyhow::{Context, Result};
-use duramen::{Database, Table, TableMut};
+use duramen::{BulkOptions, Database, Table, TableMut};
 use std::path::Path;
 
 const TABLE: &str = "records";
@@ -49,6 +49,14 @@ impl Store for Duramen {
         let mut txn = self.0.begin_write()?;
         body(&mut DuramenWriter(txn.table(TABLE)?))?;
         Ok(txn.commit()?)
+    }
+
+    fn load(&self, input: Input, records: &[([u8; KEY], u64)]) -> Result<()> {
+        let mut values = Values::new(VALUE);
+        let mut load = self.0.bulk_load(TABLE, BulkOptions::new().sorted(input == Input::Sorted))?;
+        records.iter().try_for_each(|(key, i)| load.push(key, values.get(*i, LOADED)))?;
+        load.finish()?;
+        Ok(())
     }
 
     fn put_among_others(&self, key: [u8; KEY], value: Vec<u8>) -> Result<()> {

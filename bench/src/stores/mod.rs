@@ -3,7 +3,7 @@
 //! Each store gets the settings that suit it best for the promise asked of it; `README.md` lists them. Bodies are closures because some
 //! stores borrow their tables from their transactions.
 
-use crate::data::KEY;
+use crate::data::{KEY, LOADED, VALUE, Values};
 use crate::work::{self, Job, Measurement};
 use anyhow::{Context, Result, bail};
 use std::path::Path;
@@ -24,6 +24,26 @@ pub enum Access {
     Random,
     /// All records in order.
     Ordered,
+}
+
+/// In which order records are loaded.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub enum Input {
+    Sorted,
+    Unsorted,
+}
+
+/// Records appended in a transaction.
+const APPENDED: usize = 100_000;
+/// Puts in a transaction of the random load.
+pub const BATCH: usize = 10_000;
+
+/// Appends records, which are sorted, 100,000 a transaction.
+pub fn append<S: Store>(store: &S, records: &[([u8; KEY], u64)]) -> Result<()> {
+    let mut values = Values::new(VALUE);
+    records.chunks(APPENDED).try_for_each(|batch| {
+        store.write(|writer| batch.iter().try_for_each(|(key, i)| writer.append(key, values.get(*i, LOADED))))
+    })
 }
 
 /// A store with one table of records, open.
@@ -52,6 +72,18 @@ pub trait Store: Sized + Sync {
 
     /// One write transaction (or batch) around `body`, committed with the durability of `open`.
     fn write(&self, body: impl FnOnce(&mut Self::Writer<'_>) -> Result<()>) -> Result<()>;
+
+    /// Loads records, keys and numbers, into the empty store; all are durable afterwards. Stores without a way of their own
+    /// to load in bulk are given transactions.
+    fn load(&self, input: Input, records: &[([u8; KEY], u64)]) -> Result<()> {
+        if input == Input::Sorted {
+            return append(self, records);
+        }
+        let mut values = Values::new(VALUE);
+        records.chunks(BATCH).try_for_each(|batch| {
+            self.write(|writer| batch.iter().try_for_each(|(key, i)| writer.put(key, values.get(*i, LOADED))))
+        })
+    }
 
     /// One put that becomes durable together with those of other threads, where the store has a way for that.
     fn put_among_others(&self, key: [u8; KEY], value: Vec<u8>) -> Result<()> {

@@ -1,6 +1,7 @@
 //! Deletes all records in random order, then inserts them all again.
 
-use super::load::{BATCH, insert};
+use super::load::insert;
+use crate::stores::BATCH;
 use super::{Job, Measurement, contents, rate};
 use crate::data::{key, shuffled};
 use crate::stores::{Durability, Store, Writer};

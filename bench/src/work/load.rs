@@ -2,16 +2,12 @@
 
 use super::{Job, Measurement, contents, empty, mebibytes, rate};
 use crate::data::{LOADED, VALUE, Values, key};
-use crate::stores::{Durability, Store, Writer};
+use crate::stores::{BATCH, Durability, Store, Writer, append};
 use crate::system;
 use anyhow::Result;
 use std::fs;
 use std::path::Path;
 use std::time::Instant;
-
-const APPENDED: usize = 100_000;
-/// Puts in a transaction of the random load.
-pub const BATCH: usize = 10_000;
 
 pub fn run<S: Store>(job: &Job) -> Result<Vec<Measurement>> {
     let mut rows = sorted::<S>(job)?;
@@ -37,11 +33,8 @@ pub fn append_all<S: Store>(job: &Job, dir: &Path) -> Result<(S, f64)> {
     let mut records: Vec<_> = (0..job.n).map(|i| (key(i), i)).collect();
     records.sort_unstable();
     let store = S::open(dir, Durability::Durable)?;
-    let mut values = Values::new(VALUE);
     let start = Instant::now();
-    for batch in records.chunks(APPENDED) {
-        store.write(|writer| batch.iter().try_for_each(|(key, i)| writer.append(key, values.get(*i, LOADED))))?;
-    }
+    append(&store, &records)?;
     Ok((store, rate(job.n, start)))
 }
 

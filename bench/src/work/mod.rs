@@ -1,6 +1,7 @@
 //! The workloads: one file for each group. A group runs in a process of its own, for one store, once.
 
 mod big;
+mod bulk;
 mod cold;
 mod delete;
 mod get;
@@ -27,7 +28,7 @@ use std::time::Instant;
 
 /// Groups of workloads, in the order in which they run.
 pub const GROUPS: &[&str] =
-    &["load", "get", "scan", "put", "update", "steady", "delete", "big", "parked", "open", "memory", "cold"];
+    &["load", "bulk", "get", "scan", "put", "update", "steady", "delete", "big", "parked", "open", "memory", "cold"];
 
 /// Loads the file that the other groups start from, for runs without the group `load`.
 pub const PREPARE: &str = "prepare";
@@ -71,6 +72,7 @@ pub fn run<S: Store>(job: &Job) -> Result<Vec<Measurement>> {
     fs::create_dir_all(&job.dir)?;
     match job.group.as_str() {
         "load" => load::run::<S>(job),
+        "bulk" => bulk::run::<S>(job),
         PREPARE => load::prepare::<S>(job),
         "get" => get::run::<S>(job),
         "scan" => scan::run::<S>(job),

@@ -35,6 +35,10 @@ const fn row(id: &'static str, title: &'static str, unit: Unit, wanted: &'static
 pub const ROWS: &[Row] = &[
     row("load-sorted", "load sorted, appended, 100,000 a transaction", Unit::Rate, "1.2x to 2x"),
     row("load-random", "load in random order, 10,000 a transaction", Unit::Rate, "2x to 4x"),
+    row("bulk-sorted", "bulk load, sorted", Unit::Rate, "1.5x to 3x"),
+    row("bulk-unsorted", "bulk load, in random order", Unit::Rate, "10x to 20x"),
+    row("size-bulk-sorted", "file after the sorted bulk load", Unit::MiB, ""),
+    row("size-bulk-unsorted", "file after the bulk load in random order", Unit::MiB, ""),
     row("size-sorted", "file after the sorted load", Unit::MiB, ""),
     row("size-random", "file after the random load", Unit::MiB, "0.85x to 0.6x"),
     row("get", "random get, one thread", Unit::Rate, "2x to 3x"),

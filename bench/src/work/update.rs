@@ -1,6 +1,6 @@
 //! Random updates, many a durable transaction: on a file that was just loaded, and in the steady state after it was updated several times over.
 
-use super::load::BATCH;
+use crate::stores::BATCH;
 use super::{Job, Measurement, Updates, mebibytes};
 use crate::stores::{Durability, Store};
 use crate::system;

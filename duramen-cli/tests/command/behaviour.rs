@@ -101,7 +101,7 @@ fn ctrl_c_in_a_load_leaves_the_database_as_it_was() {
     let mut line = String::new();
     // By now it listens: it has read the header.
     messages.read_line(&mut line).unwrap();
-    assert!(line.contains("standard input:4: the header says what"), "{line}");
+    assert!(line.contains("standard input:3: the header says what"), "{line}");
     let sent = Command::new("kill").args(["-INT", &child.id().to_string()]).status().unwrap();
     assert!(sent.success());
     assert_eq!(child.wait().unwrap().code(), Some(130));

@@ -75,6 +75,8 @@ fn bad_input_is_named_by_file_and_line_and_loads_nothing() {
     }
     b.fed(&["load", "x.dm"], b"").fails(1, "standard input: there is nothing in it");
     b.fed(&["load", "x.dm"], b"key,value\n").fails(1, "standard input:1: this is no dump");
+    b.fed(&["load", "x.dm"], b"VERSION=3\ndupfixed=1\nHEADER=END\nDATA=END\n")
+        .fails(1, "standard input:3: in the header that ends here dupfixed=1");
     b.fed(&["load", "x.dm"], &dump("")[..60]).fails(1, "the input ends");
     b.run(&["load", "x.dm", "missing"]).fails(1, "cannot open missing");
 }

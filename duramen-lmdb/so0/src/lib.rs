@@ -15,5 +15,5 @@ duramen_lmdb::export_0_9!();
 #[unsafe(no_mangle)]
 unsafe extern "C" fn mdb_version(major: *mut c_int, minor: *mut c_int, patch: *mut c_int) -> *mut c_char {
     // SAFETY: handed on as it came.
-    unsafe { duramen_lmdb::faces::version([0, 9, 24], [major, minor, patch]) }
+    unsafe { duramen_lmdb::faces::version(duramen_lmdb::faces::VERSION_0_9, [major, minor, patch]) }
 }

@@ -16,5 +16,5 @@ duramen_lmdb::export_1_0!();
 #[unsafe(no_mangle)]
 unsafe extern "C" fn mdb_version(major: *mut c_int, minor: *mut c_int, patch: *mut c_int) -> *mut c_char {
     // SAFETY: handed on as it came.
-    unsafe { duramen_lmdb::faces::version([1, 0, 2], [major, minor, patch]) }
+    unsafe { duramen_lmdb::faces::version(duramen_lmdb::faces::VERSION_1_0, [major, minor, patch]) }
 }

@@ -1,5 +1,6 @@
 /* Entries: every flag of writing, every movement, on every kind of table. */
 #include "say.h"
+#include <strings.h>
 
 static void plain(MDB_env *env) {
 	MDB_txn *txn = begin(env, 0);
@@ -206,6 +207,15 @@ static void orders(MDB_env *env) {
 	}
 	walk(txn, custom);
 	walk(txn, back);
+	/* Perl's binding sets the function anew before each call. */
+	MDB_cursor *stepping;
+	MUST(mdb_cursor_open(txn, custom, &stepping));
+	int steps = 0;
+	do {
+		SAY(mdb_set_compare(txn, custom, backwards));
+		SAY(mdb_set_dupsort(txn, custom, backwards));
+	} while (!move(stepping, MDB_NEXT, NULL, NULL) && ++steps < 10);
+	mdb_cursor_close(stepping);
 	MDB_val a = of_text("a"), b = of_text("b");
 	printf("%d %d %d\n", mdb_cmp(txn, custom, &a, &b) > 0, mdb_dcmp(txn, custom, &a, &b) > 0, mdb_cmp(txn, back, &a, &b) < 0);
 	MUST(mdb_txn_commit(txn));
@@ -229,6 +239,69 @@ static void orders(MDB_env *env) {
 	}
 	walk(txn, ints);
 	MUST(mdb_txn_commit(txn));
+}
+
+static int without_case(const MDB_val *a, const MDB_val *b) {
+	size_t shorter = a->mv_size < b->mv_size ? a->mv_size : b->mv_size;
+	int order = strncasecmp(a->mv_data, b->mv_data, shorter);
+	return order ? order : (int)a->mv_size - (int)b->mv_size;
+}
+
+/* Values that sort as equal, but are not, take each other's place: with the program's function, and with integers of
+ * which only the first bytes count. */
+static void respelled(MDB_env *env, const char *name, unsigned flags) {
+	printf("== %s\n", name);
+	static struct value {
+		unsigned number;
+		char text[8];
+	} values[] = {{1, "aaaaaaa"}, {1, "bbbbbbb"}, {2, "ccccccc"}, {2, "CCCCCCC"}, {1, "AAAAAAA"}, {7, "ggggggg"}, {2, "CCCCCCC"}};
+	MDB_txn *txn = begin(env, 0);
+	MDB_dbi dbi = table(txn, name, flags | MDB_CREATE | MDB_DUPSORT);
+	MDB_val k = of_text("k"), d;
+	MDB_cursor *cursor;
+	if (!(flags & MDB_INTEGERDUP)) MUST(mdb_set_dupsort(txn, dbi, without_case));
+	for (size_t i = 0; i < sizeof values / sizeof *values; i++) {
+		d = of_bytes(&values[i], sizeof *values);
+		SAY(mdb_put(txn, dbi, &k, &d, 0));
+		walk(txn, dbi);
+	}
+	d = of_bytes(&values[1], sizeof *values);
+	SAY(mdb_put(txn, dbi, &k, &d, MDB_NODUPDATA));
+	MUST(mdb_cursor_open(txn, dbi, &cursor));
+	SAY(mdb_cursor_get(cursor, &k, &d, MDB_GET_BOTH));
+	print_value("data", &d);
+	d = of_bytes(&values[2], sizeof *values);
+	k = of_text("other");
+	SAY(mdb_cursor_put(cursor, &k, &d, 0));
+	move(cursor, MDB_GET_CURRENT, NULL, NULL);
+	mdb_cursor_close(cursor);
+	walk(txn, dbi);
+	MUST(mdb_txn_commit(txn));
+}
+
+static void all_respelled(void) {
+	MDB_env *env = open_env("respelled", 0);
+	respelled(env, "any size", 0);
+	respelled(env, "fixed size", MDB_DUPFIXED);
+	respelled(env, "integers", MDB_INTEGERDUP);
+	respelled(env, "fixed integers", MDB_INTEGERDUP | MDB_DUPFIXED);
+	mdb_env_close(env);
+	env = open_env("respelled", 0);
+	static const char *const names[] = {"integers", "fixed integers"};
+	for (int i = 0; i < 2; i++) {
+		MDB_txn *txn = begin(env, 0);
+		MDB_dbi dbi = table(txn, names[i], 0);
+		unsigned numbers[3] = {5, 1, 1}, flags;
+		MDB_val k = of_text("k"), d = of_bytes(numbers, sizeof numbers);
+		SAY(mdb_dbi_flags(txn, dbi, &flags));
+		printf("%x\n", flags);
+		SAY(mdb_put(txn, dbi, &k, &d, 0));
+		walk(txn, dbi);
+		SAY(mdb_del(txn, dbi, &k, &d));
+		walk(txn, dbi);
+		MUST(mdb_txn_commit(txn));
+	}
+	mdb_env_close(env);
 }
 
 /* The main table with flags of its own. */
@@ -278,6 +351,7 @@ int main(int argc, char **argv) {
 	env = open_env("orders", 0);
 	orders(env);
 	mdb_env_close(env);
+	all_respelled();
 	main_with_flags();
 	return 0;
 }

@@ -1,19 +1,9 @@
 /* What this library promises where LMDB does not, or where the two cannot be compared. Prints nothing but failures. */
-#include "say.h"
+#include "is.h"
 #include <dlfcn.h>
 #include <pthread.h>
 #include <sys/wait.h>
 
-#define IS(call, wanted)                                                                        \
-	do {                                                                                        \
-		int is_rc = (call);                                                                     \
-		if (is_rc != (wanted)) {                                                                \
-			printf("%s:%d %d, not %d\n", __func__, __LINE__, is_rc, wanted);                    \
-			failures++;                                                                         \
-		}                                                                                       \
-	} while (0)
-
-static int failures;
 
 /* The host may lengthen the file inside a write transaction; the length stays in a write-mapped environment. */
 static void lengthening(void) {
@@ -157,6 +147,55 @@ static void handed_back(void) {
 	mdb_env_close(env);
 }
 
+/* A cursor that rested while entries came and went goes on from the place where it stood. */
+static void rested(void) {
+	MDB_env *env = open_env("rested", MDB_NOTLS);
+	MDB_txn *txn = begin(env, 0), *reader;
+	MDB_dbi dbi = table(txn, "t", MDB_CREATE | MDB_DUPSORT);
+	for (int i = 0; i < 9; i++) {
+		char key[] = "k0", data[] = "v0";
+		key[1] += i / 3;
+		data[1] += i % 3;
+		IS(put(txn, dbi, key, data, 0), 0);
+	}
+	IS(mdb_txn_commit(txn), 0);
+	/* What it stood on, what was deleted meanwhile (a value, or a key with all its values), and what comes next. */
+	static const char *const cases[][6] = {
+		{"k1", "v1", "k1", "v1", "k1", "v2"}, {"k1", "v2", "k1", "v2", "k2", "v0"}, {"k0", "v1", "k0", NULL, "k1", "v0"},
+		{"k1", "v0", "k0", NULL, "k1", "v1"}, {"k2", "v0", "k2", NULL, NULL, NULL},
+	};
+	for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+		MDB_cursor *cursor;
+		const char *const *now = cases[i];
+		MDB_val k = of_text(now[0]), d = of_text(now[1]);
+		reader = begin(env, MDB_RDONLY);
+		IS(mdb_cursor_open(reader, dbi, &cursor), 0);
+		IS(mdb_cursor_get(cursor, &k, &d, MDB_GET_BOTH), 0);
+		mdb_txn_reset(reader);
+		MDB_env *other = open_env("rested", MDB_NOTLS);
+		txn = begin(other, 0);
+		IS(del(txn, table(txn, "t", 0), now[2], now[3]), 0);
+		IS(mdb_txn_commit(txn), 0);
+		IS(mdb_txn_renew(reader), 0);
+		IS(mdb_cursor_get(cursor, &k, &d, MDB_NEXT), now[4] ? 0 : MDB_NOTFOUND);
+		if (now[4]) IS(k.mv_size == 2 && d.mv_size == 2 && !memcmp(k.mv_data, now[4], 2) && !memcmp(d.mv_data, now[5], 2), 1);
+		mdb_cursor_close(cursor);
+		mdb_txn_abort(reader);
+		/* As before. */
+		txn = begin(other, 0);
+		for (int j = 0; j < 9; j++) {
+			char key[] = "k0", data[] = "v0";
+			key[1] += j / 3;
+			data[1] += j % 3;
+			int rc = put(txn, table(txn, "t", 0), key, data, MDB_NODUPDATA);
+			IS(rc == 0 || rc == MDB_KEYEXIST, 1);
+		}
+		IS(mdb_txn_commit(txn), 0);
+		mdb_env_close(other);
+	}
+	mdb_env_close(env);
+}
+
 static void *read_for_a_while(void *env) {
 	for (int i = 0; i < 200; i++) {
 		MDB_txn *txn;
@@ -246,6 +285,7 @@ int main(int argc, char **argv) {
 	unlocked();
 	resized();
 	handed_back();
+	rested();
 	threads();
 	loading();
 	arguments();

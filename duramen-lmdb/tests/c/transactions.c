@@ -91,6 +91,59 @@ static void resetting(void) {
 	mdb_env_close(env);
 }
 
+/* Not what the manual allows, but what programs do: the cursor goes on where it stood, without being renewed. */
+static void going_on(void) {
+	MDB_env *env = open_env("going on", MDB_NOTLS);
+	MDB_txn *txn = begin(env, 0), *reader;
+	MDB_dbi dbi = table(txn, "plain", MDB_CREATE), dup = table(txn, "dup", MDB_CREATE | MDB_DUPSORT);
+	MDB_cursor *cursor, *values;
+	MDB_val k, d;
+	size_t count;
+	for (int i = 0; i < 400; i++) {
+		char key[8];
+		snprintf(key, sizeof key, "k%03d", i);
+		MUST(put(txn, dbi, key, "value", 0));
+		MUST(put(txn, dup, i < 200 ? "low" : "up", key, 0));
+	}
+	MUST(mdb_txn_commit(txn));
+	reader = begin(env, MDB_RDONLY);
+	MUST(mdb_cursor_open(reader, dbi, &cursor));
+	MUST(mdb_cursor_open(reader, dup, &values));
+	mdb_txn_reset(reader);
+	for (int i = 0; i < 402; i++) {
+		MUST(mdb_txn_renew(reader));
+		int rc = mdb_cursor_get(cursor, &k, &d, i ? MDB_NEXT : MDB_FIRST);
+		printf("%d", rc);
+		if (!rc) print_value("", &k);
+		rc = mdb_cursor_get(values, &k, &d, MDB_NEXT);
+		printf(" %d", rc);
+		if (!rc) print_value("", &d);
+		printf("\n");
+		mdb_txn_reset(reader);
+		if (i % 3 == 0) {
+			MUST(mdb_txn_renew(reader));
+			mdb_txn_reset(reader);
+		}
+	}
+	MUST(mdb_txn_renew(reader));
+	move(cursor, MDB_SET, "k100", NULL);
+	move(values, MDB_GET_BOTH, "up", "k300");
+	mdb_txn_reset(reader);
+	MUST(mdb_txn_renew(reader));
+	SAY(mdb_cursor_count(values, &count));
+	printf("%zu\n", count);
+	move(cursor, MDB_GET_CURRENT, NULL, NULL);
+	move(values, MDB_GET_CURRENT, NULL, NULL);
+	mdb_txn_reset(reader);
+	MUST(mdb_txn_renew(reader));
+	move(cursor, MDB_PREV, NULL, NULL);
+	move(values, MDB_PREV, NULL, NULL);
+	mdb_cursor_close(cursor);
+	mdb_cursor_close(values);
+	mdb_txn_abort(reader);
+	mdb_env_close(env);
+}
+
 static void handles(void) {
 	MDB_env *env = open_env("handles", 0);
 	MDB_txn *txn = begin(env, 0), *old;
@@ -229,6 +282,7 @@ int main(int argc, char **argv) {
 	setvbuf(stdout, NULL, _IOLBF, 0);
 	nesting();
 	resetting();
+	going_on();
 	handles();
 	readers();
 	copies();

@@ -13,5 +13,6 @@ mod library;
 mod mtest;
 mod postfix;
 mod powerdns;
+mod python;
 mod server;
 mod slapd;

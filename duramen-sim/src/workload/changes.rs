@@ -1,6 +1,6 @@
 //! One random change of a write transaction, and of the model with it.
 
-use duramen::{Error, Put, TableMut, WriteTxn};
+use duramen::{BulkOptions, Error, Put, TableMut, WriteTxn};
 
 use super::{Profile, Verdict};
 use crate::model::{Kind, Model, TableModel};
@@ -23,6 +23,7 @@ pub fn change(
         0..3 if depth < DEPTH_MAX => child(txn, model, rng, profile, depth),
         3 => drop_table(txn, model, rng),
         4 => rename_table(txn, model, rng),
+        5 | 6 => load_table(txn, model, rng, profile),
         _ => in_table(txn, model, rng, profile),
     };
     match outcome {
@@ -32,7 +33,7 @@ pub fn change(
     }
 }
 
-/// Stores many values of a page each.
+/// Stores many values of a page each, loaded as a whole where that can be.
 pub fn bulk(
     txn: &mut WriteTxn<'_>,
     model: &mut Model,
@@ -41,11 +42,17 @@ pub fn bulk(
 ) -> Result<(), Error> {
     let name = b"bulk";
     let table = model.tables.entry(name.to_vec()).or_insert_with(|| TableModel::new(Kind::Large));
-    let mut stored = txn.table_with(name, &table.kind.options())?;
-    let first = rng.u32(..profile.bulk);
-    for i in 0..profile.bulk {
-        let (key, value) = ((first + i).to_be_bytes(), [i as u8; 4000]);
-        stored.put(key, value)?;
+    let (first, is_load) = (rng.u32(..profile.bulk), table.is_empty() && rng.bool());
+    let records = (first..first + profile.bulk).map(|i| (i.to_be_bytes(), [i as u8; 4000]));
+    if is_load {
+        let mut load = txn.bulk_load(name, BulkOptions::new().sorted(rng.bool()).keep_cached(rng.bool()))?;
+        records.clone().try_for_each(|(key, value)| load.push(key, value))?;
+        load.finish()?;
+    } else {
+        let mut stored = txn.table_with(name, &table.kind.options())?;
+        records.clone().try_for_each(|(key, value)| stored.put(key, value))?;
+    }
+    for (key, value) in records {
         table.put(&key, &value);
     }
     Ok(())
@@ -111,6 +118,30 @@ fn rename_table(txn: &mut WriteTxn<'_>, model: &mut Model, rng: &mut fastrand::R
     same("rename_table", renamed, table.is_some())?;
     model.tables.extend(table.map(|table| (to, table)));
     Ok(())
+}
+
+/// Loads a table as a whole, which is refused unless it is empty.
+fn load_table(
+    txn: &mut WriteTxn<'_>,
+    model: &mut Model,
+    rng: &mut fastrand::Rng,
+    profile: &Profile,
+) -> Result<(), Trouble> {
+    let name = name(rng);
+    let made = || TableModel::new(Kind::ALL[rng.usize(..Kind::ALL.len())]);
+    let table = model.tables.entry(name.clone()).or_insert_with(made);
+    let options = BulkOptions::new().table(table.kind.options()).keep_cached(rng.bool());
+    let mut load = match txn.bulk_load(&name, options.memory_budget(profile.memory_bytes)) {
+        Err(Error::Incompatible { .. }) => return same("a load of a table with entries", table.is_empty(), false),
+        begun => begun?,
+    };
+    same("a load of an empty table", table.is_empty(), true)?;
+    for _ in 0..rng.u32(..=2 * profile.changes) {
+        let (key, value) = (key(table.kind, rng, profile), value(table.kind, rng, profile));
+        load.push(&key, &value)?;
+        table.put(&key, &value);
+    }
+    same("a load", load.finish()?, table.len())
 }
 
 fn in_table(

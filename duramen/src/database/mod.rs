@@ -13,7 +13,7 @@ use crate::error::{Error, Result};
 use crate::ids::Txnid;
 use crate::readers::Wait;
 use crate::store::{CommitTimings, Durability, Store};
-use crate::txn::{Snapshot, WriteTxn};
+use crate::txn::{BulkLoad, BulkOptions, Snapshot, WriteTxn};
 
 pub use options::Options;
 pub use submit::Submitted;
@@ -136,10 +136,35 @@ impl Database {
         WriteTxn::begin(&self.store, Wait::For(limit), self.store.settings.durability)
     }
 
-    /// Makes everything that is committed survive a power cut. With [`Durability::Durable`] it does already.
+    /// Begins to load a table as a whole, from records in any order, and to commit that: far faster than putting them one
+    /// by one. The table is made if it is not there, and must be empty if it is. `""`: the main table.
     ///
-    /// With [`Durability::Relaxed`] this also happens by itself: when a commit finds that 128 MiB of new pages or five
-    /// seconds have gathered since the last time, and when the last user closes the database.
+    /// All or nothing: the records are there when [`BulkLoad::finish`] has returned. Waits for other writers as the
+    /// options of the database say.
+    ///
+    /// ```
+    /// # let dir = tempfile::tempdir()?;
+    /// # let db = duramen::Database::open(dir.path().join("squares.dm"))?;
+    /// let mut load = db.bulk_load("squares", duramen::BulkOptions::new())?;
+    /// for i in (0..1000u32).rev() {
+    ///     load.push(i.to_be_bytes(), (i * i).to_string())?;
+    /// }
+    /// assert_eq!(load.finish()?, 1000);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    ///
+    /// # Errors
+    /// As [`WriteTxn::bulk_load`] and [`Database::begin_write`].
+    pub fn bulk_load(&self, name: impl AsRef<[u8]>, options: BulkOptions) -> Result<BulkLoad<'static>> {
+        BulkLoad::begin(self.begin_write()?, name.as_ref(), options)
+    }
+
+    /// Makes everything that is committed survive a power cut, in the data file itself. With [`Durability::Durable`] it
+    /// does survive already, if need be by what is in the log; pages that were kept until now can be reused.
+    ///
+    /// This also happens by itself: when a commit finds that a quarter of the data file is new since the last time (at
+    /// least 16 MiB, at most 128), with [`Durability::Relaxed`] after five seconds too, and when the last user closes the
+    /// database.
     pub fn checkpoint(&self) -> Result<()> {
         self.store.checkpoint(self.store.settings.wait)
     }

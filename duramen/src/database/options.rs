@@ -8,6 +8,7 @@ use super::Database;
 use crate::error::{Error, Result};
 use crate::readers::Wait;
 use crate::store::{Durability, MediumLayer, Settings, Store};
+use crate::txn::replay;
 
 /// Options for opening a database; the defaults suit nearly everybody.
 ///
@@ -45,7 +46,10 @@ impl Options {
                 memory_bytes: 256 << 20,
                 keep_length: false,
                 file_memory: None,
+                log: true,
                 medium: None,
+                log_medium: None,
+                log_at_once: None,
             },
         }
     }
@@ -129,6 +133,27 @@ impl Options {
         self
     }
 
+    /// Makes no log: each durable commit flushes the data file. Small ones take several times as long then. What a log
+    /// of others holds is done again all the same.
+    pub fn without_log(mut self) -> Options {
+        self.settings.log = false;
+        self
+    }
+
+    /// Makes a log of this length for the first commit: for simulators, which do not live long.
+    #[doc(hidden)]
+    pub fn log_at_once(mut self, bytes: u64) -> Options {
+        self.settings.log_at_once = Some(bytes);
+        self
+    }
+
+    /// Puts a medium of the caller's between the engine and the log: for simulators and fault tests.
+    #[doc(hidden)]
+    pub fn log_medium(mut self, layer: MediumLayer) -> Options {
+        self.settings.log_medium = Some(layer);
+        self
+    }
+
     /// Puts a medium of the caller's between the engine and the file: for simulators and fault tests.
     #[doc(hidden)]
     pub fn medium(mut self, layer: MediumLayer) -> Options {
@@ -140,12 +165,35 @@ impl Options {
     ///
     /// # Errors
     /// [`Error::File`] if the system refuses; [`Error::NotADatabase`], [`Error::TooNew`], [`Error::Truncated`],
-    /// [`Error::Corrupt`] for files that cannot be used, each saying why.
+    /// [`Error::Corrupt`], [`Error::ForeignLog`], [`Error::DamagedLog`] for files that cannot be used, each saying why;
+    /// [`Error::Unreplayed`] if a power cut left a log, and it may not be written to the data file.
     pub fn open(self, path: impl AsRef<Path>) -> Result<Database> {
         let bytes = self.settings.page_size;
         if !bytes.is_power_of_two() || !(4096..=65536).contains(&bytes) {
             return Err(Error::Usage { what: "a page size must be a power of two from 4096 to 65536 bytes" });
         }
-        Ok(Database { store: Arc::new(Store::open(path.as_ref(), self.settings)?), queue: Arc::default() })
+        let path = path.as_ref();
+        let store = match open(path, &self.settings) {
+            Err(unreplayed @ Error::Unreplayed { .. }) => {
+                // Whoever may write does so once; then there is nothing left to do again.
+                let settings = Settings { read_only: false, create: false, ..self.settings.clone() };
+                drop(open(path, &settings).map_err(|error| if is_refused(&error) { unreplayed } else { error })?);
+                open(path, &self.settings)?
+            }
+            other => other?,
+        };
+        Ok(Database { store, queue: Arc::default() })
     }
+}
+
+fn open(path: &Path, settings: &Settings) -> Result<Arc<Store>> {
+    let store = Arc::new(Store::open(path, settings.clone())?);
+    replay::run(&store)?;
+    Ok(store)
+}
+
+/// Whether the system does not let this process write the file.
+fn is_refused(error: &Error) -> bool {
+    use std::io::ErrorKind::{PermissionDenied, ReadOnlyFilesystem};
+    matches!(error, Error::File { source, .. } if matches!(source.kind(), PermissionDenied | ReadOnlyFilesystem))
 }

@@ -29,10 +29,12 @@ use super::heads::{self, Head};
 use super::overflow::STUB;
 use super::page::{self, Child, HEADER, Kind, NO_ENTRY, PAGE_MAX, SHORT, TOO_MANY};
 
+mod build;
 mod edit;
 #[cfg(test)]
 mod tests;
 
+pub(crate) use build::LeafBuilder;
 pub(crate) use edit::LeafMut;
 
 /// Bytes of the record of a tree, as cells of kind [`CellKind::SubTree`] and [`CellKind::Table`] hold it.

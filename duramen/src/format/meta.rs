@@ -7,7 +7,7 @@
 //! whose checksum is right is the newest commit; whether all of its pages reached the disk is told by its *proof*:
 //! the wrapping sum of the checksums of all its pages that were born after snapshot `proof_base`, and their number.
 
-use xxhash_rust::xxh3::xxh3_64_with_seed;
+use twox_hash::XxHash3_64;
 
 use crate::error::Damage;
 use crate::ids::{Pgno, Txnid};
@@ -121,7 +121,7 @@ impl Meta {
         }
         out[64..64 + record::BYTES].copy_from_slice(&self.catalog.encode());
         out[TAIL..TAIL + self.tail.len()].copy_from_slice(&self.tail);
-        let sum = xxh3_64_with_seed(&out[..CHECKSUM], self.file_id);
+        let sum = XxHash3_64::oneshot_with_seed(self.file_id, &out[..CHECKSUM]);
         out[CHECKSUM..].copy_from_slice(&sum.to_le_bytes());
         out
     }
@@ -144,12 +144,12 @@ impl Meta {
 
     /// The number of a slot's commit, as far as a look at the number alone can tell.
     pub(crate) fn txnid_of(slot: &[u8]) -> Txnid {
-        match slot.get(48..56) {
-            Some(bytes) if slot.starts_with(&MAGIC) => {
-                Txnid(u64::from_le_bytes(bytes.try_into().expect("eight bytes")))
-            }
-            _ => Txnid(0),
-        }
+        if slot.starts_with(&MAGIC) { Txnid(word(slot, 48)) } else { Txnid(0) }
+    }
+
+    /// When a slot's commit was made, of a slot that is known to be whole.
+    pub(crate) fn committed_ns_of(slot: &[u8]) -> u64 {
+        word(slot, 184)
     }
 
     pub(crate) fn decode(slot: &[u8]) -> Result<Meta, Unusable> {
@@ -216,9 +216,13 @@ impl Meta {
     }
 }
 
+/// The word at an offset; 0 behind the end.
+fn word(slot: &[u8], at: usize) -> u64 {
+    slot.get(at..at + 8).map_or(0, |bytes| u64::from_le_bytes(bytes.try_into().expect("eight bytes")))
+}
+
 fn is_whole(slot: &[u8; SLOT_BYTES]) -> bool {
-    let word = |at: usize| u64::from_le_bytes(slot[at..at + 8].try_into().expect("eight bytes"));
-    xxh3_64_with_seed(&slot[..CHECKSUM], word(32)) == word(CHECKSUM)
+    XxHash3_64::oneshot_with_seed(word(slot, 32), &slot[..CHECKSUM]) == word(slot, CHECKSUM)
 }
 
 #[cfg(test)]
@@ -245,7 +249,7 @@ mod tests {
     }
 
     fn seal(slot: &mut [u8; SLOT_BYTES]) {
-        let sum = xxh3_64_with_seed(&slot[..CHECKSUM], meta().file_id);
+        let sum = XxHash3_64::oneshot_with_seed(meta().file_id, &slot[..CHECKSUM]);
         slot[CHECKSUM..].copy_from_slice(&sum.to_le_bytes());
     }
 

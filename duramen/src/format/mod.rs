@@ -11,6 +11,7 @@
 pub(crate) mod branch;
 pub(crate) mod heads;
 pub(crate) mod leaf;
+pub(crate) mod log;
 pub(crate) mod meta;
 pub(crate) mod overflow;
 pub(crate) mod packed;

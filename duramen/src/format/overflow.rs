@@ -31,10 +31,15 @@ pub(crate) fn open(run: &[u8]) -> Result<&[u8], Damage> {
 
 /// Makes an empty run of `pages` for a value of `bytes`; returns the space to fill.
 pub(crate) fn init(run: &mut [u8], pages: u32, bytes: u32) -> &mut [u8] {
-    page::init(run, Kind::Overflow, 0);
-    page::set_payload(run, bytes);
-    page::set_run(run, pages);
+    init_header(run, pages, bytes);
     &mut run[HEADER..HEADER + bytes as usize]
+}
+
+/// The header alone, of a run whose payload is put together elsewhere.
+pub(crate) fn init_header(header: &mut [u8], pages: u32, bytes: u32) {
+    page::init(header, Kind::Overflow, 0);
+    page::set_payload(header, bytes);
+    page::set_run(header, pages);
 }
 
 /// Makes a run of the space log instead: the same form, another kind.

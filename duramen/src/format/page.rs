@@ -17,7 +17,9 @@
 //! | 34..36 | item: size of a packed item; a leaf's cells that are not plain; 1 for a branch with whole keys as separators |
 //! | 36..40 | run: pages in an overflow or space run |
 
-use xxhash_rust::xxh3::xxh3_64_with_seed;
+use std::hash::Hasher;
+
+use twox_hash::XxHash3_64;
 
 use crate::error::Damage;
 use crate::ids::{Pgno, Txnid};
@@ -242,7 +244,7 @@ fn sealed_end(bytes: &[u8]) -> Option<usize> {
 /// counts as the slice's.
 pub(crate) fn checksum_of(bytes: &[u8], file_id: u64) -> u64 {
     let end = sealed_end(bytes).unwrap_or(bytes.len());
-    xxh3_64_with_seed(&bytes[PGNO..end], file_id)
+    XxHash3_64::oneshot_with_seed(file_id, &bytes[PGNO..end])
 }
 
 /// Fills in number, birth and checksum of a page that is about to be written; returns the checksum.
@@ -252,6 +254,17 @@ pub(crate) fn seal(bytes: &mut [u8], pgno: Pgno, birth: Txnid, file_id: u64) -> 
     let checksum = checksum_of(bytes, file_id);
     put64(bytes, CHECKSUM, checksum);
     checksum
+}
+
+/// As [`seal`] for a run whose payload is elsewhere: `header` is what stands before it.
+pub(crate) fn seal_apart(header: &mut [u8], payload: &[u8], pgno: Pgno, birth: Txnid, file_id: u64) -> u64 {
+    put64(header, PGNO, pgno.0);
+    put64(header, BIRTH, birth.0);
+    let mut hash = XxHash3_64::with_seed(file_id);
+    hash.write(&header[PGNO..HEADER]);
+    hash.write(payload);
+    put64(header, CHECKSUM, hash.finish());
+    hash.finish()
 }
 
 /// Proves that these are the bytes that were sealed as page `page` of this file. Runs are given whole.
@@ -365,6 +378,21 @@ mod tests {
         assert!(verify(&bytes, Pgno(4), 0).is_err());
         set_payload(&mut bytes, u32::MAX);
         assert!(verify(&bytes, Pgno(4), 0).is_err(), "a payload beyond the run");
+    }
+
+    #[test]
+    fn a_run_is_sealed_in_pieces_as_it_is_whole() {
+        for len in [0, 1, 200, 1000, 9000] {
+            let mut run = vec![0; HEADER + len];
+            init(&mut run, Kind::Overflow, 0);
+            set_payload(&mut run, len as u32);
+            run[HEADER..].iter_mut().enumerate().for_each(|(i, byte)| *byte = i as u8);
+            let mut pieces = run.clone();
+            let (header, payload) = pieces.split_at_mut(HEADER);
+            let sum = seal_apart(header, payload, Pgno(7), Txnid(5), 99);
+            assert_eq!(sum, seal(&mut run, Pgno(7), Txnid(5), 99));
+            assert_eq!(pieces, run);
+        }
     }
 
     #[test]

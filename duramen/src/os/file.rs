@@ -12,10 +12,11 @@ use std::ops::Range;
 use std::os::fd::AsRawFd;
 use std::os::unix::fs::{MetadataExt, OpenOptionsExt, PermissionsExt};
 use std::path::Path;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 use crate::error::{Error, Result};
 use crate::medium::Medium;
+use crate::os::direct::DirectFile;
 
 /// Most pieces that the kernel takes in one call.
 const PARTS_MAX: usize = 1024;
@@ -88,12 +89,14 @@ pub(crate) fn sync_directory_of(path: &Path) -> Result<()> {
 /// A [`Medium`] that is a file.
 pub(crate) struct FileMedium {
     file: Arc<File>,
+    /// The same file for writes past the page cache, opened for the first of them; none if that cannot be.
+    direct: OnceLock<Option<DirectFile>>,
 }
 
 impl FileMedium {
     /// A medium over a file open for writing.
     pub(crate) fn new(file: Arc<File>) -> FileMedium {
-        FileMedium { file }
+        FileMedium { file, direct: OnceLock::new() }
     }
 }
 
@@ -101,6 +104,13 @@ impl Medium for FileMedium {
     fn write_at(&self, offset: u64, parts: &[IoSlice<'_>]) -> io::Result<()> {
         let mut left: Vec<IoSlice<'_>> = parts.iter().copied().filter(|part| !part.is_empty()).collect();
         write_fully(&mut left, offset, |parts, at| rustix::io::pwritev(&*self.file, parts, at))
+    }
+
+    fn write_past_cache(&self, offset: u64, bytes: &[u8]) -> io::Result<()> {
+        match self.direct.get_or_init(|| DirectFile::reopen(&self.file)) {
+            Some(direct) => direct.write_at(offset, bytes),
+            None => self.write_at(offset, &[IoSlice::new(bytes)]),
+        }
     }
 
     fn begin_flush(&self, bytes: Range<u64>) {

@@ -101,7 +101,8 @@ impl Memory {
     /// The state in `file`, made anew: all zeros.
     pub(crate) fn create(file: LockFile) -> Result<Memory> {
         let failed = Error::io("make the lock file anew");
-        file.set_len(0).and_then(|()| file.write_all_at(&[0; BLOCKS_OFFSET], 0)).map_err(failed)?;
+        // Not cut off to nothing: ext4 then begins to write the file when it is closed, and who opens it next waits.
+        file.set_len(BLOCKS_OFFSET as u64).and_then(|()| file.write_all_at(&[0; BLOCKS_OFFSET], 0)).map_err(failed)?;
         Memory::map(file)
     }
 

@@ -61,8 +61,9 @@ impl Blocks {
             }
         };
         clear(memory, number);
+        let pid = u64::from(std::process::id());
         for slot in memory.block(number).into_iter().flatten() {
-            slot.pid.store(u64::from(std::process::id()), Ordering::Relaxed);
+            slot.pid.store(pid, Ordering::Relaxed);
         }
         own.insert(number);
         let (chunk, offset) = place(seen);

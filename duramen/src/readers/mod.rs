@@ -100,7 +100,6 @@ pub(crate) struct Shared {
     blocks: Blocks,
     turn: Turn,
     guard: ForkGuard,
-    /// Tells this handle from all others of the process, in the threads' hints.
     id: u64,
 }
 
@@ -146,6 +145,12 @@ impl Shared {
         static HANDLES: AtomicU64 = AtomicU64::new(1);
         let id = HANDLES.fetch_add(1, Ordering::Relaxed);
         Shared { memory, blocks: Blocks::new(), turn: Turn::new(), guard: ForkGuard::new(), id }
+    }
+
+    /// Tells this handle from all others of the process.
+    #[inline]
+    pub(crate) fn id(&self) -> u64 {
+        self.id
     }
 
     /// Lets the others in: the first opener's recovered state is published.

@@ -35,13 +35,20 @@ pub(crate) enum Inherited {
 
 /// The turn among the threads of one handle. Not tied to the thread that takes it.
 pub(super) struct Turn {
-    taken: Mutex<bool>,
+    state: Mutex<State>,
     given: Condvar,
+}
+
+#[derive(Default)]
+struct State {
+    taken: bool,
+    /// Threads that wait, so that the kernel is not asked to wake nobody.
+    waiting: u32,
 }
 
 impl Turn {
     pub(super) fn new() -> Turn {
-        Turn { taken: Mutex::new(false), given: Condvar::new() }
+        Turn { state: Mutex::default(), given: Condvar::new() }
     }
 
     /// Takes the turn, then `lock`s out the other handles in what is left of the wait. If that fails the turn goes on.
@@ -58,37 +65,37 @@ impl Turn {
     }
 
     fn take_in_process(&self, wait: Wait, deadline: Option<Instant>) -> bool {
-        let mut taken = self.lock();
-        while *taken {
-            if wait == Wait::No {
+        let mut state = self.lock();
+        while state.taken {
+            let left = deadline.map(|at| at.saturating_duration_since(Instant::now()));
+            if wait == Wait::No || left.is_some_and(|left| left.is_zero()) {
                 return false;
             }
-            taken = match deadline {
-                None => self.given.wait(taken).unwrap_or_else(PoisonError::into_inner),
-                Some(at) => {
-                    let left = at.saturating_duration_since(Instant::now());
-                    if left.is_zero() {
-                        return false;
-                    }
-                    self.given.wait_timeout(taken, left).unwrap_or_else(PoisonError::into_inner).0
-                }
+            state.waiting += 1;
+            state = match left {
+                None => self.given.wait(state).unwrap_or_else(PoisonError::into_inner),
+                Some(left) => self.given.wait_timeout(state, left).unwrap_or_else(PoisonError::into_inner).0,
             };
+            state.waiting -= 1;
         }
-        *taken = true;
+        state.taken = true;
         true
     }
 
     /// Lets the other handles in by `unlock`, then the other threads.
     pub(super) fn give(&self, unlock: impl FnOnce()) {
-        let mut taken = self.lock();
+        let mut state = self.lock();
         unlock();
-        *taken = false;
-        drop(taken);
-        self.given.notify_one();
+        state.taken = false;
+        let somebody_waits = state.waiting > 0;
+        drop(state);
+        if somebody_waits {
+            self.given.notify_one();
+        }
     }
 
-    fn lock(&self) -> MutexGuard<'_, bool> {
-        self.taken.lock().unwrap_or_else(PoisonError::into_inner)
+    fn lock(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 

@@ -4,11 +4,13 @@
 //! tables.
 
 pub(crate) mod create;
+pub(crate) mod log;
 pub(crate) mod poison;
 pub(crate) mod recover;
 pub(crate) mod space_log;
 
 use std::fs::File;
+use std::ops::RangeInclusive;
 use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -26,6 +28,7 @@ use crate::order::Order;
 use crate::os::file::{self, FileMedium};
 use crate::pager::{Horizon, Pager};
 use crate::readers::{Inherited, Published, RECORD_WORDS, ReadSlot, Role, Shared, UnregisteredReader, Wait};
+use crate::store::log::{Found, Log, Mark};
 use crate::store::poison::Poison;
 use crate::store::recover::{Chosen, Purpose};
 use crate::store::space_log::Ledger;
@@ -61,7 +64,11 @@ pub(crate) struct Settings {
     pub memory_bytes: usize,
     pub keep_length: bool,
     pub file_memory: Option<u64>,
+    pub log: bool,
     pub medium: Option<MediumLayer>,
+    pub log_medium: Option<MediumLayer>,
+    /// Length of a log that is made for the first commit.
+    pub log_at_once: Option<u64>,
 }
 
 impl Settings {
@@ -70,9 +77,10 @@ impl Settings {
     }
 }
 
-/// Relaxed commits are flushed when this much may be lost,
-const CHECKPOINT_BYTES: u64 = 128 << 20;
-/// or at the first commit this long after the last checkpoint.
+/// The data file is flushed when a quarter of it is new, since the pages that were replaced are kept until then: for
+/// the first of these at least, for the second always;
+const CHECKPOINT_BYTES: RangeInclusive<u64> = 16 << 20..=128 << 20;
+/// relaxed commits also at the first commit this long after the last checkpoint.
 const CHECKPOINT_AFTER: Duration = Duration::from_secs(5);
 
 /// See the module's head.
@@ -87,10 +95,12 @@ pub(crate) struct Store {
     writer: Mutex<Option<Box<Writer>>>,
     /// Shared by all handles of the file in this process.
     poison: Arc<Poison>,
-    /// The disk was full once: since then, small holes are filled before the file grows.
+    /// The disk was full once: since then, small holes are filled and the data file is flushed before it grows.
     pub crowded: AtomicBool,
     /// Newest snapshot for which the file was found long enough.
     length_checked: AtomicU64,
+    /// What the log holds and the data file does not, until that is done again. Nobody else is let in before.
+    pending: Mutex<Option<Found>>,
     /// What keeps the snapshot of a reader who may not write the lock file.
     _held: Option<UnregisteredReader>,
 }
@@ -103,6 +113,9 @@ pub(crate) struct Writer {
     pub durable_slot: usize,
     pub ledger: Option<Ledger>,
     pub dirty: Dirty,
+    /// Where the log stands after the newest commit.
+    pub mark: Mark,
+    pub log: Log,
     pub checkpointed: Instant,
     /// The file may be longer than the newest commit says: it is cut off by the next that is made durable.
     pub too_long: bool,
@@ -138,8 +151,17 @@ impl Store {
             Role::First => hold_newest(path, &settings, &file, &*medium)?,
             Role::Joined => join(path, &settings, &file, &shared)?,
         };
+        let pending = match role {
+            Role::First => log::find(path, &recovered.chosen.meta)?,
+            Role::Joined => None,
+        };
+        if pending.is_some() && settings.read_only {
+            return Err(Error::Unreplayed { path: log::log_path(path) });
+        }
         if role == Role::First {
-            shared.publish(&published(&recovered.chosen.meta, recovered.chosen.slot, recovered.chosen.slot))?;
+            let (meta, slot) = (&recovered.chosen.meta, recovered.chosen.slot);
+            let mark = if settings.read_only { Mark::Broken } else { Mark::START };
+            shared.publish(&published(meta, slot, slot, mark))?;
             let meta = &recovered.chosen.meta;
             if settings.read_only {
                 // What was found can be neither flushed nor, if something newer was rejected, made the newest on disk.
@@ -148,7 +170,12 @@ impl Store {
             } else {
                 shared.set_durable(meta.txnid)?;
             }
-            shared.opened()?;
+            if pending.is_none() {
+                if !settings.read_only {
+                    log::remove(path, &settings);
+                }
+                shared.opened()?;
+            }
         }
         let needed = recovered.chosen.meta.page_count * recovered.pager.page_size as u64;
         let found = file.metadata().map_err(Error::io("ask for the length of the data file"))?.len();
@@ -158,6 +185,8 @@ impl Store {
             dirty: Dirty::new(recovered.pager.page_size),
             meta: recovered.chosen.meta,
             ledger: None,
+            mark: Mark::START,
+            log: Log::new(settings.log_at_once.is_some()),
             checkpointed: Instant::now(),
             too_long: found > needed && !settings.keep_length,
             last_commit: CommitTimings::default(),
@@ -174,8 +203,29 @@ impl Store {
             poison,
             crowded: AtomicBool::new(false),
             length_checked: AtomicU64::new(u64::MAX),
+            pending: Mutex::new(pending),
             _held: recovered.held,
         })
+    }
+
+    /// What the log holds and the data file does not. It is this caller's to do again; then [`Store::caught_up`].
+    pub(crate) fn take_pending(&self) -> Option<Found> {
+        self.lock_pending().take()
+    }
+
+    /// Takes back what could not be done again: it stays for the next to open.
+    pub(crate) fn keep_pending(&self, found: Found) {
+        *self.lock_pending() = Some(found);
+    }
+
+    fn lock_pending(&self) -> std::sync::MutexGuard<'_, Option<Found>> {
+        self.pending.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Lets the others in: the data file has what the log held.
+    pub(crate) fn caught_up(&self) -> Result<()> {
+        log::remove(&self.path, &self.settings);
+        self.shared.opened()
     }
 
     pub(crate) fn file(&self) -> &File {
@@ -240,7 +290,7 @@ impl Store {
         let found = (0..SLOTS).filter(newer).filter_map(whole).max_by_key(|(_, meta)| meta.sequence);
         match found {
             Some((slot, meta)) if meta.file_id == self.pager.file_id => {
-                self.shared.publish(&published(&meta, slot, slot))
+                self.shared.publish(&published(&meta, slot, slot, Mark::Broken))
             }
             _ => Ok(()),
         }
@@ -291,11 +341,20 @@ impl Store {
         // Somebody else may have made a commit durable that is no news otherwise.
         let slots = Unpacked::of(&self.shared.record(newest).ok_or(Error::BadTable)?);
         writer.durable_slot = slots.durable_slot;
+        writer.mark = slots.mark;
         if newest != writer.meta.txnid || slots.slot != writer.slot {
             writer.meta = recover::decode_newest(self.pager.slot(slots.slot), newest, &self.path)?;
             writer.slot = slots.slot;
         }
-        self.check_length(&published(&writer.meta, writer.slot, writer.durable_slot))
+        if self.length_checked.load(Ordering::Relaxed) == newest.0 {
+            return Ok(());
+        }
+        self.check_length(&published(&writer.meta, writer.slot, writer.durable_slot, writer.mark))
+    }
+
+    /// Says that this handle's writer wrote all that the commit can reach.
+    pub(crate) fn length_is_known(&self, txnid: Txnid) {
+        self.length_checked.store(txnid.0, Ordering::Relaxed);
     }
 
     /// The free space as of the writer's commit, read when it is first needed.
@@ -334,7 +393,7 @@ impl Store {
         let mut chosen = recover::choose(&self.pager, file_bytes, usable, &self.path)?;
         recover::secure(&mut chosen, &self.pager, &*self.medium)
             .inspect_err(|error| self.poison.by(error.to_string()))?;
-        self.shared.publish(&published(&chosen.meta, chosen.slot, chosen.slot))?;
+        self.shared.publish(&published_durable(&chosen.meta, chosen.slot))?;
         self.shared.set_durable(chosen.meta.txnid)
     }
 
@@ -361,15 +420,15 @@ impl Store {
         self.medium.flush().map_err(|error| self.poison(op, error))
     }
 
-    /// Makes all that is committed durable. Returns at once if it is.
+    /// Makes the data file durable with all that is committed. Returns at once if it is.
     pub(crate) fn checkpoint(&self, wait: Wait) -> Result<()> {
         let mut writer = self.begin_write(wait)?;
-        let result = self.checkpoint_locked(&mut writer);
+        let result = self.flush_data(&mut writer);
         self.end_write(writer);
         result
     }
 
-    fn checkpoint_locked(&self, writer: &mut Writer) -> Result<()> {
+    pub(crate) fn flush_data(&self, writer: &mut Writer) -> Result<()> {
         if self.shared.durable() == writer.meta.txnid {
             return Ok(());
         }
@@ -381,13 +440,30 @@ impl Store {
     pub(crate) fn became_durable(&self, writer: &mut Writer) -> Result<()> {
         writer.durable_slot = writer.slot;
         writer.checkpointed = Instant::now();
+        writer.mark = Mark::START;
+        writer.log.restart();
         self.shared.set_durable(writer.meta.txnid)?;
-        self.shared.publish(&published(&writer.meta, writer.slot, writer.slot))
+        self.shared.publish(&published_durable(&writer.meta, writer.slot))
     }
 
-    /// Whether a relaxed commit should be flushed after all.
-    pub(crate) fn checkpoint_is_due(&self, writer: &Writer, pages: u64) -> bool {
-        pages * self.pager.page_size as u64 > CHECKPOINT_BYTES || writer.checkpointed.elapsed() > CHECKPOINT_AFTER
+    /// The newest commit that survives a power cut: of the data file, or of data file and log.
+    pub(crate) fn durable(&self) -> Txnid {
+        let newest = self.shared.newest();
+        match self.shared.record(newest).map(|record| Unpacked::of(&record).mark) {
+            Some(Mark::At { flushed: true, .. }) => newest,
+            _ => self.shared.durable(),
+        }
+    }
+
+    /// Whether so many pages, of so many in the data file, wait to be flushed that it should be done now.
+    pub(crate) fn checkpoint_is_due(&self, pages: u64, of: u64) -> bool {
+        let page_size = self.pager.page_size as u64;
+        pages > (of / 4).clamp(CHECKPOINT_BYTES.start() / page_size, CHECKPOINT_BYTES.end() / page_size)
+    }
+
+    /// Whether the last flush of the data file is so long ago that a relaxed commit should be flushed.
+    pub(crate) fn checkpoint_is_late(&self, writer: &Writer) -> bool {
+        writer.checkpointed.elapsed() > CHECKPOINT_AFTER
     }
 
     /// What a closing database does: everything durable, and a meta page that needs no proof, if nobody else has it
@@ -396,14 +472,28 @@ impl Store {
         if self.settings.read_only || self.shared.is_forked() || self.poison.is_there() {
             return Ok(());
         }
+        if self.lock_pending().is_some() {
+            return Ok(());
+        }
         let last = self.shared.last_one()?;
         let mut writer = self.begin_write(Wait::For(Duration::from_secs(1)))?;
-        let mut result = self.checkpoint_locked(&mut writer);
-        if result.is_ok() && last && !writer.meta.is_proven() {
-            result = self.write_proven_meta(&mut writer);
-        }
+        let result = if last { self.close_last(&mut writer) } else { self.close_another(&mut writer) };
         self.end_write(writer);
         result
+    }
+
+    /// Others go on: what is in the log may stay there.
+    fn close_another(&self, writer: &mut Writer) -> Result<()> {
+        if self.flush_log(writer)? { Ok(()) } else { self.flush_data(writer) }
+    }
+
+    fn close_last(&self, writer: &mut Writer) -> Result<()> {
+        self.flush_data(writer)?;
+        if !writer.meta.is_proven() {
+            self.write_proven_meta(writer)?;
+        }
+        log::remove(&self.path, &self.settings);
+        Ok(())
     }
 
     /// Writes the newest commit's meta page once more, saying that it needs no proof.
@@ -563,6 +653,7 @@ pub(crate) struct Unpacked {
     pub page_count: u64,
     pub slot: usize,
     pub durable_slot: usize,
+    pub mark: Mark,
 }
 
 impl Unpacked {
@@ -576,7 +667,8 @@ impl Unpacked {
             catalog: Tree::decode(&bytes).unwrap_or_else(|_| Tree::new(&Order::Bytes)),
             page_count: record.words[6],
             slot: (record.words[7] & 0xff) as usize % SLOTS,
-            durable_slot: (record.words[7] >> 8) as usize % SLOTS,
+            durable_slot: (record.words[7] >> 8 & 0xff) as usize % SLOTS,
+            mark: Mark::unpack(record.words[7] >> 16),
         }
     }
 
@@ -586,12 +678,17 @@ impl Unpacked {
 }
 
 /// The record that tells readers of a commit.
-pub(crate) fn published(meta: &Meta, slot: usize, durable_slot: usize) -> Published {
+pub(crate) fn published(meta: &Meta, slot: usize, durable_slot: usize, mark: Mark) -> Published {
     let mut words = [0; RECORD_WORDS];
     for (word, bytes) in words.iter_mut().zip(meta.catalog.encode().chunks_exact(8)) {
         *word = u64::from_le_bytes(bytes.try_into().expect("eight bytes"));
     }
     words[6] = meta.page_count;
-    words[7] = slot as u64 | (durable_slot as u64) << 8;
+    words[7] = slot as u64 | (durable_slot as u64) << 8 | mark.pack() << 16;
     Published { txnid: meta.txnid, words }
+}
+
+/// As [`published`], of a commit that the data file has been flushed with.
+pub(crate) fn published_durable(meta: &Meta, slot: usize) -> Published {
+    published(meta, slot, slot, Mark::START)
 }

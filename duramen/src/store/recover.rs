@@ -250,6 +250,10 @@ impl Pages for Unverified<'_> {
         self.pager.page_size
     }
 
+    fn page_count(&self) -> u64 {
+        self.horizon.page_count
+    }
+
     fn page(&self, child: Child) -> Result<&[u8]> {
         self.pager.header(child.pgno(), self.horizon)
     }

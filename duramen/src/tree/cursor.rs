@@ -10,10 +10,11 @@ use super::path::Step;
 use super::{AnyLeaf, Pages, Path, Tree, at, damaged, open_cells, value};
 use crate::error::{Error, Result};
 use crate::format::leaf::{Cell, Leaf};
+use crate::format::page::Child;
 use crate::order::Needle;
 
 /// How far ahead of a walking cursor cells are fetched: their order in memory is that of their insertion.
-const CELLS_AHEAD: usize = 6;
+pub(super) const CELLS_AHEAD: usize = 6;
 
 /// A key and a value, in place.
 pub(crate) type Pair<'a> = (&'a [u8], &'a [u8]);
@@ -46,7 +47,7 @@ fn pair_at<'p, P: Pages>(pages: &'p P, step: Step, cells: &Leaf<'p>, end: End) -
 
 /// Where among the values of its key a position stands.
 #[derive(Clone, Debug, Default)]
-enum Inner {
+pub(super) enum Inner {
     /// The key has one value.
     #[default]
     One,
@@ -61,9 +62,9 @@ enum Inner {
 #[derive(Clone, Default)]
 pub(crate) struct Position {
     state: State,
-    path: Path,
-    inner: Inner,
-    inner_path: Path,
+    pub(super) path: Path,
+    pub(super) inner: Inner,
+    pub(super) inner_path: Path,
 }
 
 /// Which end of a set of duplicates to enter at.
@@ -76,6 +77,22 @@ enum End {
 impl Position {
     pub(crate) fn is_on(&self) -> bool {
         self.state == State::On
+    }
+
+    /// The way to the key that the position is on, for who changes the entry there.
+    pub(crate) fn path_mut(&mut self) -> &mut Path {
+        &mut self.path
+    }
+
+    /// The key has been removed by its path: the position is in the gap where it was. False if that is not known.
+    pub(crate) fn key_is_gone(&mut self) -> bool {
+        (self.state, self.inner) = (State::Gap, Inner::One);
+        !self.path.is_empty()
+    }
+
+    /// The leaf that the position is in.
+    pub(crate) fn page(&self) -> Child {
+        self.path.leaf().page
     }
 
     pub(crate) fn is_unset(&self) -> bool {
@@ -298,15 +315,17 @@ impl Position {
         self.enter_if(on, pages, t, End::Last)
     }
 
+    /// Goes to a key, its values not looked at. If it is not there the position is the gap where it would be.
+    fn find_key<P: Pages>(&mut self, pages: &P, t: Trunk<'_>, key: &[u8]) -> Result<bool> {
+        let found = self.path.seek(pages, t.tree, &t.orders.key, &Needle::new(key, &t.orders.key))?;
+        (self.state, self.inner) = (if found { State::On } else { State::Gap }, Inner::One);
+        Ok(found)
+    }
+
     /// The key, at its first value. If it is not there: nothing, and the position is the gap where it would be.
     pub(crate) fn seek<'p, P: Pages>(&mut self, pages: &'p P, t: Trunk<'_>, key: &[u8]) -> Result<Option<Pair<'p>>> {
-        let found = self.path.seek(pages, t.tree, &t.orders.key, &Needle::new(key, &t.orders.key))?;
-        if !found {
-            self.state = State::Gap;
-            self.inner = Inner::One;
-            return Ok(None);
-        }
-        self.enter_if(true, pages, t, End::First)
+        let found = self.find_key(pages, t, key)?;
+        self.enter_if(found, pages, t, End::First)
     }
 
     /// The first entry whose key is not below this one.
@@ -332,7 +351,7 @@ impl Position {
         key: &[u8],
         value: &[u8],
     ) -> Result<Option<(Pair<'p>, bool)>> {
-        if self.seek(pages, t, key)?.is_none() {
+        if !self.find_key(pages, t, key)? {
             return Ok(None);
         }
         let cell = self.cell(pages)?;
@@ -350,6 +369,7 @@ impl Position {
                     (i < sub.len(), exact)
                 }
                 Duplicates::Tree(tree) => {
+                    self.inner = Inner::Tree;
                     let exact = self.inner_path.seek(pages, &tree, order, &Needle::new(value, order))?;
                     (self.inner_path.settle(pages, order)?, exact)
                 }
@@ -447,10 +467,10 @@ impl Position {
 
     /// How many values the key has.
     pub(crate) fn count<P: Pages>(&self, pages: &P, t: Trunk<'_>) -> Result<u64> {
-        let cell = self.cell(pages)?;
         if !t.tree.has_duplicates() {
             return Ok(1);
         }
+        let cell = self.cell(pages)?;
         Ok(Duplicates::open(self.path.leaf().page, t.tree, &cell)?.count())
     }
 

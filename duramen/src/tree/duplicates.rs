@@ -92,7 +92,8 @@ impl<'a> SubPage<'a> {
     }
 }
 
-fn encode(values: &[&[u8]], item: usize) -> Vec<u8> {
+/// A sub-page of these values.
+pub(super) fn encode(values: &[&[u8]], item: usize) -> Vec<u8> {
     if item > 0 {
         return values.concat();
     }

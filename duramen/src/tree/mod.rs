@@ -9,10 +9,12 @@
 //! can a walk along the leaves go round).
 
 mod ahead;
+pub(crate) mod build;
 pub(crate) mod cursor;
 mod delete;
 pub(crate) mod duplicates;
 pub(crate) mod insert;
+pub(crate) mod near;
 pub(crate) mod path;
 pub(crate) mod range;
 pub(crate) mod record;
@@ -43,6 +45,9 @@ pub(crate) const DEPTH_MAX: usize = 32;
 pub(crate) trait Pages {
     /// Bytes in a page.
     fn page_size(&self) -> usize;
+
+    /// The most pages that there can be.
+    fn page_count(&self) -> u64;
 
     /// A page's bytes, after its header was found to be that page's.
     fn page(&self, child: Child) -> Result<&[u8]>;

@@ -24,13 +24,15 @@ pub(crate) struct Step {
 pub(crate) struct Path {
     steps: [Step; DEPTH_MAX],
     len: usize,
+    /// Leaves between this one and the one that the path first led to; below zero if it has gone back.
+    leaves_passed: i64,
     /// What is to be asked for ahead of a walk; nothing where memory holds the file.
     ahead: Option<Box<Ahead>>,
 }
 
 impl Default for Path {
     fn default() -> Path {
-        Path { steps: [Step::default(); DEPTH_MAX], len: 0, ahead: None }
+        Path { steps: [Step::default(); DEPTH_MAX], len: 0, leaves_passed: 0, ahead: None }
     }
 }
 
@@ -41,6 +43,7 @@ impl Path {
 
     pub(crate) fn clear(&mut self) {
         self.len = 0;
+        self.leaves_passed = 0;
     }
 
     /// The steps, root first.
@@ -207,10 +210,11 @@ impl Path {
                 self.len = i + 1;
                 let child = below(step.page, at(step.page, branch.child(to))?)?;
                 self.descend(pages, child, level - 1, back)?;
+                self.leaves_passed += if back { -1 } else { 1 };
                 if let Some(advice) = pages.scarce() {
                     self.look_ahead(pages, advice, from, back);
                 }
-                self.check_rising(pages, order, from, back)?;
+                self.check_progress(pages, order, from, back)?;
                 return Ok(true);
             }
         }
@@ -224,8 +228,17 @@ impl Path {
         self.ahead.get_or_insert_default().step(pages, advice, from, steps, back);
     }
 
-    /// The keys must go on rising (falling) across a leaf's border: what keeps a walk over a damaged file finite.
-    fn check_rising<P: Pages + ?Sized>(&self, pages: &P, order: &Order, from: Child, back: bool) -> Result<()> {
+    /// What keeps a walk over a damaged file short: the keys must go on rising (falling) across a leaf's border. In a program's
+    /// own order, whose function need not be given for a walk, there must be no more leaves than pages.
+    fn check_progress<P: Pages + ?Sized>(&self, pages: &P, order: &Order, from: Child, back: bool) -> Result<()> {
+        if matches!(order, Order::Custom(_)) {
+            let is_possible = self.leaves_passed.unsigned_abs() <= pages.page_count();
+            return if is_possible {
+                Ok(())
+            } else {
+                Err(damaged(self.leaf().page, "a leaf that comes again and again"))
+            };
+        }
         let to = self.leaf();
         let old = open_leaf(pages, from)?;
         let new = open_leaf(pages, to.page)?;

@@ -2,6 +2,7 @@
 //!
 //! Owns: creating, opening, renaming, dropping tables; the form in which options are stored. Must not know: commits.
 
+use super::ops;
 use super::work::Work;
 use crate::error::{Error, Result};
 use crate::format::leaf::{Cell, CellKind, LeafMut, key_max};
@@ -80,6 +81,16 @@ impl TableOptions {
     /// Sixteen bits of the caller's own, kept with the table.
     pub fn user_bits(self, user: u16) -> TableOptions {
         TableOptions { user, ..self }
+    }
+
+    /// The options of a table by what is stored of it; nothing if its orders are not built in.
+    pub(super) fn of(order: u8, flags: u8, duplicate_order: u8, user: u16) -> Option<TableOptions> {
+        let fixed = flags & FIXED != 0;
+        let duplicates = match flags & DUPLICATES {
+            0 => None,
+            _ => Some(Duplicates { order: orders_by_code(duplicate_order)?, fixed }),
+        };
+        Some(TableOptions { order: orders_by_code(order)?, duplicates, user })
     }
 
     pub(super) fn tree(&self) -> Tree {
@@ -202,7 +213,11 @@ pub(super) fn open(
         }
         None => return Ok(None),
     };
-    Ok(Some(work.add_table(name, tree, orders, saved)))
+    let i = work.add_table(name, tree, orders, saved);
+    if saved.is_none() {
+        ops::created(work, i);
+    }
+    Ok(Some(i))
 }
 
 fn check_name(work: &Work, name: &[u8]) -> Result<()> {
@@ -219,7 +234,8 @@ fn check_name(work: &Work, name: &[u8]) -> Result<()> {
 
 /// Drops a table and releases its pages.
 pub(super) fn drop_table(work: &mut Work, i: usize) -> Result<()> {
-    clear(work, i)?;
+    empty(work, i)?;
+    ops::drop_table(work, i);
     work.tables[i].dropped = true;
     // The name is free for a new table from now on.
     remove_record(work, i)
@@ -230,6 +246,11 @@ pub(super) fn clear(work: &mut Work, i: usize) -> Result<u64> {
     if i == 0 {
         drop_named(work)?;
     }
+    ops::clear(work, i);
+    empty(work, i)
+}
+
+fn empty(work: &mut Work, i: usize) -> Result<u64> {
     let mut tree = work.tables[i].tree;
     let order = work.tables[i].orders.key.clone();
     let entries = range::drop_tree(work, &mut tree, &order)?;
@@ -304,6 +325,7 @@ pub(super) fn rename(work: &mut Work, from: &[u8], to: &[u8]) -> Result<bool> {
         return Err(Error::TableExists { name: show(to) });
     }
     check_name(work, to)?;
+    ops::rename(work, i, to);
     remove_record(work, i)?;
     work.tables[i].name = to.to_vec();
     Ok(true)

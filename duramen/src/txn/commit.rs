@@ -4,14 +4,17 @@
 
 use std::time::{Instant, SystemTime};
 
+use super::ops;
 use super::place::{Placer, allocate, give_back, release};
 use super::work::Work;
 use crate::error::Result;
+use crate::format::log::{self, Header, UNIT};
 use crate::format::meta::{Meta, SpaceRoot, TAIL_MAX};
 use crate::format::overflow;
 use crate::format::page;
 use crate::ids::{Extent, Pgno, Txnid};
 use crate::space::log::{Delta, encode_base};
+use crate::store::log::Mark;
 use crate::store::space_log::{self, payload};
 use crate::store::{CommitTimings, Durability, blank, free_slot, published, write_meta};
 use crate::tree::duplicates::Orders;
@@ -42,9 +45,10 @@ fn steps(work: &mut Work) -> Result<()> {
         return Ok(());
     }
     let started = Instant::now();
+    let record = ops::take(work)?;
     // 2. Dirty pages get their places in the file and their checksums, and are written.
     release(work)?;
-    let mut placer = Placer::new(work, work.dirty.single_pages())?;
+    let mut placer = Placer::new(work, work.dirty.single_pages(), record.is_some())?;
     let catalog = place_trees(work, &mut placer)?;
     // 3. What this commit took and freed goes into the log of the free space.
     let (space, tail) = log_space(work, &mut placer)?;
@@ -52,7 +56,8 @@ fn steps(work: &mut Work) -> Result<()> {
     // 4. The last pages are written, and after them the meta page that names them.
     placer.write_batch(work)?;
     let placed = Instant::now();
-    let flush = needs_flush(work, &meta)?;
+    let way = choose_way(work, &meta, record.as_ref().map(Vec::len))?;
+    let flush = way == Way::Flush;
     if flush && meta.proof_pages > PROOF_PAGES_MAX {
         work.store.flush("flush the commit's pages")?;
         meta.proof_base = meta.txnid;
@@ -72,6 +77,11 @@ fn steps(work: &mut Work) -> Result<()> {
             }
         })?;
     }
+    let mark = match (way, record) {
+        (Way::Flush, _) => Mark::START,
+        (Way::Log { at, flush }, Some(record)) => write_record(work, &meta, record, at, flush)?,
+        _ => Mark::Broken,
+    };
     let timings = CommitTimings {
         place_us: (placed - started - placer.written.time).as_micros() as u64,
         write_us: placer.written.time.as_micros() as u64,
@@ -80,7 +90,48 @@ fn steps(work: &mut Work) -> Result<()> {
         runs: placer.written.runs + 1,
     };
     // 6. Only now may readers see it.
-    publish(work, meta, slot, durable_slot, flush, timings)
+    publish(work, meta, (slot, durable_slot), mark, flush, timings)
+}
+
+/// How a commit reaches the disk.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Way {
+    /// The data file is flushed.
+    Flush,
+    /// A record of it goes into the log at this offset, which is flushed or will be with the next one.
+    Log { at: u64, flush: bool },
+    /// Some time later.
+    Later,
+}
+
+fn choose_way(work: &mut Work, meta: &Meta, record: Option<usize>) -> Result<Way> {
+    let (durable, store) = (work.durability == Durability::Durable, work.store.clone());
+    let writer = work.writer_mut()?;
+    if store.checkpoint_is_due(meta.proof_pages, meta.page_count) {
+        return Ok(Way::Flush);
+    }
+    let logged = record.and_then(|bytes| store.log_room(writer, bytes.next_multiple_of(UNIT)));
+    Ok(match logged {
+        Some(at) => Way::Log { at, flush: durable },
+        None if durable || store.checkpoint_is_late(writer) => Way::Flush,
+        None => Way::Later,
+    })
+}
+
+/// Writes the commit's operations into the log; where the log stands then.
+fn write_record(work: &mut Work, meta: &Meta, mut record: Vec<u8>, at: u64, flush: bool) -> Result<Mark> {
+    let store = work.store.clone();
+    let writer = work.writer_mut()?;
+    let header = Header {
+        txnid: meta.txnid,
+        base: meta.proof_base,
+        base_ns: Meta::committed_ns_of(store.pager.slot(writer.durable_slot)),
+        committed_ns: meta.committed_ns,
+        user: meta.user,
+    };
+    log::seal(&mut record, &header, meta.file_id, writer.meta.committed_ns);
+    store.write_record(writer, at, &record, flush)?;
+    Ok(Mark::At { end: at + record.len() as u64, flushed: flush })
 }
 
 fn place_trees(work: &mut Work, placer: &mut Placer) -> Result<Tree> {
@@ -249,13 +300,6 @@ fn trim(work: &mut Work) -> Result<()> {
     Ok(())
 }
 
-fn needs_flush(work: &mut Work, meta: &Meta) -> Result<bool> {
-    let durability = work.durability;
-    let store = work.store.clone();
-    let writer = work.writer_mut()?;
-    Ok(durability == Durability::Durable || store.checkpoint_is_due(writer, meta.proof_pages))
-}
-
 fn next_meta(work: &mut Work, catalog: Tree, space: SpaceRoot, tail: Vec<u8>) -> Result<Meta> {
     let base = work.base;
     let (sum, pages) = (work.placed.sum, work.placed.pages);
@@ -289,26 +333,33 @@ fn next_meta(work: &mut Work, catalog: Tree, space: SpaceRoot, tail: Vec<u8>) ->
 fn publish(
     work: &mut Work,
     meta: Meta,
-    slot: usize,
-    durable_slot: usize,
+    (slot, durable_slot): (usize, usize),
+    mark: Mark,
     durable: bool,
     timings: CommitTimings,
 ) -> Result<()> {
     let store = work.store.clone();
     let txnid = meta.txnid;
     let bytes = meta.page_count * u64::from(meta.page_size);
+    let durability = work.durability;
     let writer = work.writer_mut()?;
+    writer.log.weigh(durability);
     writer.too_long |= meta.page_count < writer.meta.page_count;
     writer.meta = meta;
     writer.slot = slot;
     writer.last_commit = timings;
+    store.length_is_known(txnid);
     if let Some(ledger) = &mut writer.ledger {
         ledger.txnid = txnid;
     }
     if durable {
         store.became_durable(writer)?;
     } else {
-        store.shared.publish(&published(&writer.meta, slot, durable_slot))?;
+        writer.mark = mark;
+        store.shared.publish(&published(&writer.meta, slot, durable_slot, mark))?;
+        if mark != Mark::Broken {
+            store.ask_ahead(writer);
+        }
     }
     // Nothing has been lost: the pages are the file's now.
     work.placed.extents.clear();

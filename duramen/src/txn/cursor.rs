@@ -1,10 +1,15 @@
 //! Cursors: every movement that a position in a table can make.
 
+use super::place::spill_if_large;
 use super::table::{Source, Table, on};
+use super::update;
 use super::work::Work;
 use super::write::{TableId, WriteTxn};
 use crate::error::{Error, Result};
+use crate::format::leaf::{Cell, CellKind};
 use crate::tree::cursor::{Pair, Position, Trunk};
+use crate::tree::near::Near;
+use crate::tree::{Pages, value};
 
 /// A position in a table for reading.
 ///
@@ -13,21 +18,65 @@ use crate::tree::cursor::{Pair, Position, Trunk};
 pub struct Cursor<'t> {
     table: Table<'t>,
     position: Position,
+    /// The leaf that it is in, while it walks: other movements forget it.
+    near: Option<Near<'t>>,
 }
 
-/// Gives a cursor one method for each movement of a position.
+/// A movement to a neighbour.
+#[derive(Clone, Copy)]
+enum Step {
+    Entry,
+    Key,
+    Duplicate,
+}
+
+impl Step {
+    fn go<'p, P: Pages>(
+        self,
+        position: &mut Position,
+        pages: &'p P,
+        trunk: Trunk<'_>,
+        back: bool,
+    ) -> Result<Option<Pair<'p>>> {
+        match (self, back) {
+            (Step::Entry, false) => position.next(pages, trunk),
+            (Step::Entry, true) => position.prev(pages, trunk),
+            (Step::Key, false) => position.next_key(pages, trunk),
+            (Step::Key, true) => position.prev_key(pages, trunk),
+            (Step::Duplicate, false) => position.next_duplicate(pages, trunk),
+            (Step::Duplicate, true) => position.prev_duplicate(pages, trunk),
+        }
+    }
+}
+
+/// Gives a cursor one method for each movement of a position: steps to neighbours, and all others.
 macro_rules! movements {
-    ($($(#[$doc:meta])* $name:ident($($argument:ident),*) => $inner:ident;)*) => {
+    (
+        steps { $($(#[$step_doc:meta])* $step:ident => ($kind:expr, $back:expr);)* }
+        others { $($(#[$doc:meta])* $name:ident($($argument:ident),*) => $inner:ident;)* }
+    ) => {
         #[allow(clippy::should_implement_trait, reason = "a cursor goes both ways, so it is no iterator")]
         impl<'t> Cursor<'t> {
+            $($(#[$step_doc])*
+            #[inline]
+            pub fn $step(&mut self) -> Result<Option<Pair<'t>>> {
+                self.step($kind, $back)
+            })*
+
             $($(#[$doc])*
             pub fn $name(&mut self, $($argument: impl AsRef<[u8]>),*) -> Result<Option<Pair<'t>>> {
-                let trunk = Trunk { tree: &self.table.tree, orders: &self.table.orders };
+                self.near = None;
+                let trunk = self.table.trunk();
                 on!(self.table.source, pages => self.position.$inner(pages, trunk, $($argument.as_ref()),*))
             })*
         }
 
         impl WriteCursor {
+            $($(#[$step_doc])*
+            pub fn $step<'x>(&mut self, txn: &'x WriteTxn<'_>) -> Result<Option<Pair<'x>>> {
+                self.moved(txn.work(), &[], |position, work, trunk| position.$step(work, trunk))
+            })*
+
             $($(#[$doc])*
             pub fn $name<'x>(&mut self, txn: &'x WriteTxn<'_>, $($argument: impl AsRef<[u8]>),*) -> Result<Option<Pair<'x>>> {
                 let sought: &[&[u8]] = &[$($argument.as_ref()),*];
@@ -38,50 +87,106 @@ macro_rules! movements {
 }
 
 movements! {
-    /// To the first entry.
-    first() => first;
-    /// To the last entry.
-    last() => last;
-    /// To the next entry: the key's next value, else the first of the next key.
-    next() => next;
-    /// To the entry before: the key's value before, else the last of the key before.
-    prev() => prev;
-    /// To the first value of the next key.
-    next_key() => next_key;
-    /// To the last value of the key before.
-    prev_key() => prev_key;
-    /// To the next value of the same key.
-    next_duplicate() => next_duplicate;
-    /// To the value before of the same key.
-    prev_duplicate() => prev_duplicate;
-    /// To the first value of the same key.
-    first_duplicate() => first_duplicate;
-    /// To the last value of the same key.
-    last_duplicate() => last_duplicate;
-    /// To this key (its first value).
-    seek(key) => seek;
-    /// To the first entry whose key is this one or after it.
-    seek_at_or_after(key) => seek_at_or_after;
-    /// To this key with this very value.
-    seek_pair(key, value) => seek_exact_pair;
-    /// To this key with the first value that is this one or after it.
-    seek_pair_at_or_after(key, value) => seek_pair_at_or_after;
-    /// The entry that the cursor stands on.
-    current() => current;
-    /// The key, and its fixed-size values from the current one to the end of their page, side by side. The cursor is
-    /// then on the last of them.
-    multiple() => multiple;
-    /// As `multiple`, with those before the current one on its page too.
-    whole_multiple() => whole_multiple;
-    /// As `multiple`, for the next page of the key's values.
-    next_multiple() => next_multiple;
-    /// As `multiple`, for the page before; the cursor is then on the first of them.
-    prev_multiple() => multiple_before;
+    steps {
+        /// To the next entry: the key's next value, else the first of the next key.
+        next => (Step::Entry, false);
+        /// To the entry before: the key's value before, else the last of the key before.
+        prev => (Step::Entry, true);
+        /// To the first value of the next key.
+        next_key => (Step::Key, false);
+        /// To the last value of the key before.
+        prev_key => (Step::Key, true);
+        /// To the next value of the same key.
+        next_duplicate => (Step::Duplicate, false);
+        /// To the value before of the same key.
+        prev_duplicate => (Step::Duplicate, true);
+    }
+    others {
+        /// To the first entry.
+        first() => first;
+        /// To the last entry.
+        last() => last;
+        /// To the first value of the same key.
+        first_duplicate() => first_duplicate;
+        /// To the last value of the same key.
+        last_duplicate() => last_duplicate;
+        /// To this key (its first value).
+        seek(key) => seek;
+        /// To the first entry whose key is this one or after it.
+        seek_at_or_after(key) => seek_at_or_after;
+        /// To this key with this very value.
+        seek_pair(key, value) => seek_exact_pair;
+        /// To this key with the first value that is this one or after it.
+        seek_pair_at_or_after(key, value) => seek_pair_at_or_after;
+        /// The entry that the cursor stands on.
+        current() => current;
+        /// The key, and its fixed-size values from the current one to the end of their page, side by side. The cursor is
+        /// then on the last of them.
+        multiple() => multiple;
+        /// As `multiple`, with those before the current one on its page too.
+        whole_multiple() => whole_multiple;
+        /// As `multiple`, for the next page of the key's values.
+        next_multiple() => next_multiple;
+        /// As `multiple`, for the page before; the cursor is then on the first of them.
+        prev_multiple() => multiple_before;
+    }
 }
 
 impl<'t> Cursor<'t> {
     pub(super) fn new(table: Table<'t>, position: Position) -> Cursor<'t> {
-        Cursor { table, position }
+        Cursor { table, position, near: None }
+    }
+
+    #[inline]
+    fn step(&mut self, step: Step, back: bool) -> Result<Option<Pair<'t>>> {
+        match self.step_near(step, back) {
+            Some(cell) if cell.kind != CellKind::Overflow => Ok(Some((cell.key, cell.value))),
+            Some(cell) => self.load(&cell),
+            None => self.step_far(step, back),
+        }
+    }
+
+    #[inline]
+    fn step_near(&mut self, step: Step, back: bool) -> Option<Cell<'t>> {
+        let near = self.near.as_mut()?;
+        match step {
+            Step::Entry => near.step(&mut self.position, back),
+            Step::Key => near.step_key(&mut self.position, back),
+            Step::Duplicate => near.step_value(&mut self.position, back),
+        }
+    }
+
+    /// The entry of a cell whose value lies elsewhere.
+    #[inline(never)]
+    fn load(&self, cell: &Cell<'t>) -> Result<Option<Pair<'t>>> {
+        let value = on!(self.table.source, pages => value::load(pages, self.position.page(), cell))?;
+        Ok(Some((cell.key, value)))
+    }
+
+    /// A step that leads out of the leaf, or nowhere, or the first one in it.
+    #[inline(never)]
+    fn step_far(&mut self, step: Step, back: bool) -> Result<Option<Pair<'t>>> {
+        if matches!(step, Step::Duplicate)
+            && self.near.as_ref().is_some_and(|near| near.is_last_value(&self.position, back))
+        {
+            return Ok(None);
+        }
+        if self.near.is_none() && self.position.is_on() {
+            let trunk = self.table.trunk();
+            self.near = on!(self.table.source, pages => Near::open(pages, &self.position, trunk, None));
+            if let Some(cell) = self.step_near(step, back) {
+                return self.load(&cell);
+            }
+        }
+        self.near = None;
+        let trunk = self.table.trunk();
+        on!(self.table.source, pages => {
+            let found = step.go(&mut self.position, pages, trunk, back)?;
+            if found.is_some() {
+                self.near = Near::open(pages, &self.position, trunk, Some(back));
+            }
+            Ok(found)
+        })
     }
 
     /// How many values the key has that the cursor stands on.
@@ -150,50 +255,55 @@ impl WriteCursor {
     pub fn replace(&mut self, txn: &mut WriteTxn<'_>, value: impl AsRef<[u8]>) -> Result<()> {
         let value = value.as_ref();
         self.on_entry(txn)?;
-        let key = self.key.clone();
-        if txn.work().table(self.table)?.tree.has_duplicates() {
-            let order = txn.work().table(self.table)?.orders.duplicate.clone();
-            if order.cmp(&self.value, value).is_ne() {
-                return Err(Error::Incompatible {
-                    what: "a duplicate can only be replaced by one that sorts the same",
-                });
-            }
-            if self.value != value {
-                let mut table = txn.table_by_id(self.table)?;
-                table.delete_duplicate(&key, &self.value)?;
-                table.put(&key, value)?;
-            }
-        } else {
-            txn.table_by_id(self.table)?.put(&key, value)?;
+        let work = txn.work_mut();
+        if !work.table(self.table)?.tree.has_duplicates() {
+            let path = self.position.path_mut();
+            update::put_at(work, self.table.index as usize, path, &self.key, value)?;
+            self.epoch = work.epoch;
+            return Ok(());
         }
-        self.stand_on(&key, value);
+        let order = work.table(self.table)?.orders.duplicate.clone();
+        if order.cmp(&self.value, value).is_ne() {
+            return Err(Error::Incompatible { what: "a duplicate can only be replaced by one that sorts the same" });
+        }
+        if self.value != value {
+            let mut table = txn.table_by_id(self.table)?;
+            table.delete_duplicate(&self.key, &self.value)?;
+            table.put(&self.key, value)?;
+            self.value.clear();
+            self.value.extend_from_slice(value);
+        }
         Ok(())
     }
 
     /// Removes the entry that the cursor stands on. `next` then gives the one after it.
     pub fn delete(&mut self, txn: &mut WriteTxn<'_>) -> Result<()> {
-        self.on_entry(txn)?;
-        let duplicates = txn.work().table(self.table)?.tree.has_duplicates();
-        let mut table = txn.table_by_id(self.table)?;
-        if duplicates {
-            table.delete_duplicate(&self.key, &self.value)?;
-        } else {
-            table.delete(&self.key)?;
+        if !txn.work().table(self.table)?.tree.has_duplicates() {
+            return self.delete_key(txn);
         }
-        Ok(())
+        self.on_entry(txn)?;
+        txn.table_by_id(self.table)?.delete_duplicate(&self.key, &self.value).map(drop)
     }
 
     /// Removes the key that the cursor stands on with all its values.
     pub fn delete_key(&mut self, txn: &mut WriteTxn<'_>) -> Result<()> {
         self.on_entry(txn)?;
-        txn.table_by_id(self.table)?.delete(&self.key)?;
+        let work = txn.work_mut();
+        update::delete_at(work, self.table.index as usize, self.position.path_mut(), &self.key)?;
         // Whatever value it stood on, the gap is where the key was.
         self.before_values = true;
+        if self.position.key_is_gone() {
+            self.epoch = work.epoch;
+        }
         Ok(())
     }
 
-    fn on_entry(&mut self, txn: &WriteTxn<'_>) -> Result<()> {
-        self.sync(txn.work())?;
+    /// Sees to it that the entry which the cursor stands on can be changed by the way to it.
+    fn on_entry(&mut self, txn: &mut WriteTxn<'_>) -> Result<()> {
+        let work = txn.work_mut();
+        work.check()?;
+        spill_if_large(work)?;
+        self.sync(work)?;
         if self.position.is_on() {
             return Ok(());
         }
@@ -233,8 +343,11 @@ impl WriteCursor {
         let trunk = self.trunk(work)?;
         let found = step(&mut self.position, work, trunk)?;
         if self.position.is_on() {
-            if let Some((key, value)) = self.position.current(work, trunk)? {
-                self.remember(key, value);
+            let several = trunk.tree.has_fixed();
+            // What is found may be several values at once.
+            let entry = if found.is_none() || several { self.position.current(work, trunk)? } else { found };
+            if let Some((key, value)) = entry {
+                self.remember(key, if trunk.tree.has_duplicates() { value } else { &[] });
             }
         } else if let Some(key) = sought.first() {
             self.remember(key, sought.get(1).copied().unwrap_or_default());

@@ -7,15 +7,16 @@
 
 use std::ops::Bound;
 
+use super::cursor::Cursor;
 use super::key_range::KeyRange;
 use super::table::{Source, Table, on};
 use crate::error::Result;
 use crate::format::leaf::Leaf;
 use crate::format::page::Child;
 use crate::order::{Needle, Order};
-use crate::prefetch::{LINE, prefetch};
-use crate::tree::cursor::{Pair, Position, Trunk};
+use crate::tree::cursor::Pair;
 use crate::tree::duplicates::Orders;
+use crate::tree::near::Ahead;
 use crate::tree::{Path, Tree, at, open_cells, value};
 
 /// Entries of a table in order; see [`Table::iter`] and [`Table::range`].
@@ -32,7 +33,7 @@ enum Kind<'t> {
 
 enum KeyKind<'t> {
     Plain(Box<Leaves<'t>>),
-    Pairs(Box<(Table<'t>, Position, bool)>),
+    Pairs(Box<(Cursor<'t>, bool)>),
 }
 
 /// A bound in a form that both kinds start from.
@@ -117,8 +118,7 @@ impl<'t> Keys<'t> {
         {
             return Keys(KeyKind::Plain(Box::new(leaves)));
         }
-        let table = Table { source: table.source, tree: table.tree, orders: table.orders.clone() };
-        Keys(KeyKind::Pairs(Box::new((table, Position::default(), false))))
+        Keys(KeyKind::Pairs(Box::new((table.cursor(), false))))
     }
 }
 
@@ -130,12 +130,11 @@ impl<'t> Iterator for Keys<'t> {
         match &mut self.0 {
             KeyKind::Plain(leaves) => leaves.next_key(),
             KeyKind::Pairs(parts) => {
-                let (table, position, done) = &mut **parts;
+                let (cursor, done) = &mut **parts;
                 if *done {
                     return None;
                 }
-                let trunk = Trunk { tree: &table.tree, orders: &table.orders };
-                let next = on!(table.source, pages => position.next_key(pages, trunk)).transpose();
+                let next = cursor.next_key().transpose();
                 *done = !matches!(next, Some(Ok(_)));
                 next.map(|pair| pair.map(|(key, _)| key))
             }
@@ -149,27 +148,7 @@ struct End<'t> {
     page: Child,
     leaf: Leaf<'t>,
     index: usize,
-    /// The leaf that comes next, and how much of it has been fetched.
-    upcoming: Option<&'t [u8]>,
-    fetched: usize,
-}
-
-/// Cache lines of the next leaf that are fetched with each entry given: a leaf of records of some hundred bytes is all
-/// there when its turn comes.
-const LINES_AHEAD: usize = 3;
-
-impl End<'_> {
-    #[inline]
-    fn fetch_ahead(&mut self) {
-        if let Some(bytes) = self.upcoming
-            && self.fetched < bytes.len()
-        {
-            for line in 0..LINES_AHEAD {
-                prefetch(bytes, self.fetched + line * LINE);
-            }
-            self.fetched += LINES_AHEAD * LINE;
-        }
-    }
+    ahead: Ahead<'t>,
 }
 
 /// A walk along the leaves of a table without duplicates.
@@ -212,7 +191,7 @@ impl<'t> Leaves<'t> {
     fn end_from(&self, path: Path) -> Result<End<'t>> {
         let step = path.leaf();
         let leaf = on!(self.source, pages => open_cells(pages, step.page))?;
-        Ok(End { path, page: step.page, leaf, index: step.index, upcoming: None, fetched: 0 })
+        Ok(End { path, page: step.page, leaf, index: step.index, ahead: Ahead::default() })
     }
 
     fn outermost(&self, last: bool) -> Result<End<'t>> {
@@ -282,7 +261,7 @@ impl<'t> Leaves<'t> {
             let stop = self.back.as_ref().filter(|back| back.page == front.page).map(|back| back.index);
             if front.index < stop.unwrap_or(front.leaf.len()) {
                 front.index += 1;
-                front.fetch_ahead();
+                front.ahead.fetch();
                 return Ok(Some((front.page, front.leaf, front.index - 1)));
             }
             if stop.is_some() || !on!(self.source, pages => front.path.next_leaf(pages, &self.order))? {
@@ -293,8 +272,7 @@ impl<'t> Leaves<'t> {
             front.page = step.page;
             front.leaf = on!(self.source, pages => open_cells(pages, step.page))?;
             front.index = 0;
-            front.upcoming = on!(self.source, pages => front.path.upcoming(pages, false));
-            front.fetched = 0;
+            front.ahead = on!(self.source, pages => Ahead::of(&front.path, pages, false));
         }
     }
 
@@ -312,7 +290,7 @@ impl<'t> Leaves<'t> {
             let stop = self.front.as_ref().filter(|front| front.page == back.page).map(|front| front.index);
             if back.index > stop.unwrap_or(0) {
                 back.index -= 1;
-                back.fetch_ahead();
+                back.ahead.fetch();
                 return Ok(Some((back.page, back.leaf, back.index)));
             }
             if stop.is_some() || !on!(self.source, pages => back.path.prev_leaf(pages, &self.order))? {
@@ -323,21 +301,18 @@ impl<'t> Leaves<'t> {
             back.page = step.page;
             back.leaf = on!(self.source, pages => open_cells(pages, step.page))?;
             back.index = back.leaf.len();
-            back.upcoming = on!(self.source, pages => back.path.upcoming(pages, true));
-            back.fetched = 0;
+            back.ahead = on!(self.source, pages => Ahead::of(&back.path, pages, true));
         }
     }
 }
 
 /// A walk along the entries of a table with duplicates.
 struct Pairs<'t> {
-    source: Source<'t>,
-    tree: Tree,
     orders: Orders,
     low: Edge,
     high: Edge,
-    front: Position,
-    back: Position,
+    front: Cursor<'t>,
+    back: Cursor<'t>,
     /// What each end gave last, to see them meet.
     last: [Option<Pair<'t>>; 2],
     done: bool,
@@ -346,13 +321,11 @@ struct Pairs<'t> {
 impl<'t> Pairs<'t> {
     fn new(table: &Table<'t>, low: Edge, high: Edge) -> Pairs<'t> {
         Pairs {
-            source: table.source,
-            tree: table.tree,
             orders: table.orders.clone(),
             low,
             high,
-            front: Position::default(),
-            back: Position::default(),
+            front: table.cursor(),
+            back: table.cursor(),
             last: [None, None],
             done: false,
         }
@@ -375,33 +348,32 @@ impl<'t> Pairs<'t> {
     }
 
     fn candidate(&mut self, back: bool) -> Result<Option<Pair<'t>>> {
-        let trunk = Trunk { tree: &self.tree, orders: &self.orders };
         let begun = self.last[usize::from(back)].is_some();
-        on!(self.source, pages => match (back, begun) {
-            (false, true) => self.front.next(pages, trunk),
-            (true, true) => self.back.prev(pages, trunk),
+        match (back, begun) {
+            (false, true) => self.front.next(),
+            (true, true) => self.back.prev(),
             (false, false) => match &self.low {
-                Bound::Unbounded => self.front.first(pages, trunk),
-                Bound::Included(key) => self.front.seek_at_or_after(pages, trunk, key),
-                Bound::Excluded(key) => match self.front.seek_at_or_after(pages, trunk, key)? {
-                    Some((found, _)) if self.orders.key.cmp(found, key).is_eq() => self.front.next_key(pages, trunk),
+                Bound::Unbounded => self.front.first(),
+                Bound::Included(key) => self.front.seek_at_or_after(key),
+                Bound::Excluded(key) => match self.front.seek_at_or_after(key)? {
+                    Some((found, _)) if self.orders.key.cmp(found, key).is_eq() => self.front.next_key(),
                     other => Ok(other),
                 },
             },
             (true, false) => match &self.high {
-                Bound::Unbounded => self.back.last(pages, trunk),
+                Bound::Unbounded => self.back.last(),
                 Bound::Included(key) | Bound::Excluded(key) => {
                     let included = matches!(self.high, Bound::Included(_));
-                    match self.back.seek_at_or_after(pages, trunk, key)? {
-                        None => self.back.last(pages, trunk),
+                    match self.back.seek_at_or_after(key)? {
+                        None => self.back.last(),
                         Some((found, _)) if included && self.orders.key.cmp(found, key).is_eq() => {
-                            self.back.last_duplicate(pages, trunk)
+                            self.back.last_duplicate()
                         }
-                        Some(_) => self.back.prev_key(pages, trunk),
+                        Some(_) => self.back.prev_key(),
                     }
                 }
             },
-        })
+        }
     }
 
     /// Whether an entry lies within the bounds and has not been given from the other end.

@@ -3,12 +3,16 @@
 //! Owns: what users hold ([`Snapshot`], [`WriteTxn`], tables, cursors, iterators). Must not know: how a database is
 //! opened.
 
+mod bulk;
 mod catalog;
 mod commit;
 mod cursor;
 mod iter;
 mod key_range;
+mod memo;
+mod ops;
 mod place;
+pub(crate) mod replay;
 mod snapshot;
 mod table;
 mod table_mut;
@@ -16,6 +20,7 @@ mod update;
 pub(crate) mod work;
 mod write;
 
+pub use bulk::{BulkLoad, BulkOptions, BulkProgress};
 pub(crate) use catalog::orders_by_code;
 pub use catalog::{Duplicates, TableOptions};
 pub use cursor::{Cursor, WriteCursor};
@@ -23,7 +28,7 @@ pub use iter::{Iter, Keys};
 pub use key_range::KeyRange;
 pub(crate) use snapshot::Held;
 pub use snapshot::Snapshot;
-pub use table::{Table, TableStats};
+pub use table::{DetachedTable, Table, TableStats};
 pub use table_mut::TableMut;
 pub use update::Put;
 pub use write::{TableId, WriteTxn};

@@ -36,6 +36,9 @@ const EAGER_PAGES: u64 = 64;
 /// Takes pages for the transaction: from the free space, then at the file's end.
 pub(super) fn allocate(work: &mut Work, pages: u64, contiguous: bool) -> Result<Vec<Extent>> {
     let store = work.store.clone();
+    if store.crowded.load(Ordering::Relaxed) {
+        free_by_flushing(work, pages, contiguous)?;
+    }
     let page_count = work.horizon.page_count;
     let pages_wanted = work.pages_wanted;
     let ledger = store.ledger(work.writer_mut()?)?;
@@ -60,6 +63,22 @@ pub(super) fn allocate(work: &mut Work, pages: u64, contiguous: bool) -> Result<
     work.placed.extents.extend(&extents);
     extents.sort_by_key(|e| e.start);
     Ok(extents)
+}
+
+/// On a full disk: frees the pages that are kept only until the data file has been flushed, if there are not enough.
+fn free_by_flushing(work: &mut Work, pages: u64, contiguous: bool) -> Result<()> {
+    let store = work.store.clone();
+    let base = work.base;
+    let writer = work.writer_mut()?;
+    let newest = writer.meta.txnid;
+    let space = &store.ledger(writer)?.space;
+    let enough = if contiguous { space.longest() >= pages } else { space.free_pages() >= pages };
+    if enough || base == newest {
+        return Ok(());
+    }
+    store.flush_data(writer)?;
+    work.base = newest;
+    release(work)
 }
 
 /// Part of the file that is kept free for the sake of long runs: while less is, a commit that finds no run long enough
@@ -118,14 +137,14 @@ pub(super) struct Written {
 }
 
 impl Placer {
-    /// A placer that has `pages` single pages to give.
-    pub(super) fn new(work: &mut Work, pages: u64) -> Result<Placer> {
+    /// A placer that has `pages` single pages to give. Those of a commit that goes into the log are not flushed soon.
+    pub(super) fn new(work: &mut Work, pages: u64, logged: bool) -> Result<Placer> {
         let supply = if pages == 0 { Vec::new() } else { allocate(work, pages, false)? };
         Ok(Placer {
             supply: supply.into(),
             batch: Vec::with_capacity(PARTS_MAX),
             placed: Vec::with_capacity(pages as usize),
-            eager: (work.durability == Durability::Durable).then_some(0..0),
+            eager: (work.durability == Durability::Durable && !logged).then_some(0..0),
             end: Pgno(0),
             written: Written::default(),
         })
@@ -342,7 +361,7 @@ fn spill(work: &mut Work) -> Result<()> {
     release(work)?;
     let before = work.dirty.pages();
     // An upper bound: pages of lower levels and roots stay. What is left over goes back.
-    let mut placer = Placer::new(work, work.dirty.single_pages())?;
+    let mut placer = Placer::new(work, work.dirty.single_pages(), work.ops.is_complete())?;
     for i in 0..work.tables.len() {
         let table = work.tables[i].clone();
         if table.dropped || table.tree.is_empty() || !work.is_own(table.tree.root) {

@@ -3,7 +3,8 @@
 use std::sync::Arc;
 
 use super::catalog::{self, TableOptions};
-use super::table::{Source, Table, TableStats, stats_of};
+use super::memo;
+use super::table::{Commit, DetachedTable, Source, Table, TableStats, stats_of};
 use crate::advice::Advice;
 use crate::error::{Error, Result};
 use crate::format::overflow;
@@ -83,12 +84,40 @@ impl<'db> Snapshot<'db> {
     pub fn find_table(&self, name: impl AsRef<[u8]>, options: Option<&TableOptions>) -> Result<Option<Table<'_>>> {
         self.check()?;
         let name = name.as_ref();
-        let orders = catalog::orders_of(b"", &self.main, None)?;
-        let Some(tree) = catalog::find(self, &self.main, &orders, name)? else {
-            return Ok(None);
-        };
+        let Some(tree) = self.find_tree(name)? else { return Ok(None) };
         let orders = catalog::orders_of(name, &tree, options)?;
         Ok(Some(Table::new(Source::Snapshot(self), tree, orders)))
+    }
+
+    #[inline]
+    fn find_tree(&self, name: &[u8]) -> Result<Option<Tree>> {
+        match memo::recall(self.commit(), name) {
+            Some(tree) => Ok(Some(tree)),
+            None => self.search_tree(name),
+        }
+    }
+
+    #[inline(never)]
+    fn search_tree(&self, name: &[u8]) -> Result<Option<Tree>> {
+        let orders = catalog::orders_of(b"", &self.main, None)?;
+        let found = catalog::find(self, &self.main, &orders, name)?;
+        if let Some(tree) = found {
+            memo::remember(self.commit(), name, tree);
+        }
+        Ok(found)
+    }
+
+    /// Opens a table that a snapshot of the same commit has had open. `None` if this one is of another commit, or of
+    /// another handle of the database.
+    #[inline]
+    pub fn attach(&self, table: &DetachedTable) -> Option<Table<'_>> {
+        let is_same = self.slot.is_some() && table.commit == self.commit();
+        is_same.then(|| Table::new(Source::Snapshot(self), table.tree, table.orders.clone()))
+    }
+
+    #[inline]
+    pub(super) fn commit(&self) -> Commit {
+        Commit { handle: self.store.shared.id(), txnid: self.horizon.txnid }
     }
 
     /// The main table: it has no name and holds the records of all others under theirs. Ordinary entries may stand
@@ -110,9 +139,7 @@ impl<'db> Snapshot<'db> {
     /// is none of this name.
     pub fn table_stats(&self, name: impl AsRef<[u8]>) -> Result<Option<TableStats>> {
         self.check()?;
-        let orders = catalog::orders_of(b"", &self.main, None)?;
-        let tree = catalog::find(self, &self.main, &orders, name.as_ref())?;
-        Ok(tree.map(|tree| stats_of(&tree, self.store.pager.page_size)))
+        Ok(self.find_tree(name.as_ref())?.map(|tree| stats_of(&tree, self.store.pager.page_size)))
     }
 
     /// What the main table consists of.
@@ -165,6 +192,10 @@ impl Drop for Snapshot<'_> {
 impl Pages for Snapshot<'_> {
     fn page_size(&self) -> usize {
         self.store.pager.page_size
+    }
+
+    fn page_count(&self) -> u64 {
+        self.horizon.page_count
     }
 
     #[inline]

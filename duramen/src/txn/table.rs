@@ -7,6 +7,7 @@ use super::snapshot::Snapshot;
 use super::work::Work;
 use crate::error::Result;
 use crate::format::page::Child;
+use crate::ids::Txnid;
 use crate::order::Needle;
 use crate::tree::cursor::{Position, Trunk};
 use crate::tree::duplicates::Orders;
@@ -35,6 +36,22 @@ pub struct Table<'t> {
     pub(super) source: Source<'t>,
     pub(super) tree: Tree,
     pub(super) orders: Orders,
+}
+
+/// A table as a snapshot had it, without that snapshot: [`Snapshot::attach`] opens it once more in another snapshot of
+/// the same commit, without a search for its name.
+#[derive(Clone, Debug)]
+pub struct DetachedTable {
+    pub(super) commit: Commit,
+    pub(super) tree: Tree,
+    pub(super) orders: Orders,
+}
+
+/// A commit as one handle of a database knows it.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) struct Commit {
+    pub handle: u64,
+    pub txnid: Txnid,
 }
 
 /// What a table consists of. Pages of the trees of duplicates in it are not counted.
@@ -185,6 +202,13 @@ impl<'t> Table<'t> {
         Cursor::new(Table { source: self.source, tree: self.tree, orders: self.orders.clone() }, Position::default())
     }
 
+    /// The table without its snapshot. `None` if it is one of a write transaction, which may change.
+    #[inline]
+    pub fn detached(&self) -> Option<DetachedTable> {
+        let Source::Snapshot(snapshot) = self.source else { return None };
+        Some(DetachedTable { commit: snapshot.commit(), tree: self.tree, orders: self.orders.clone() })
+    }
+
     /// What the table consists of.
     pub fn stats(&self) -> TableStats {
         stats_of(&self.tree, on!(self.source, pages => pages.page_size()))
@@ -211,7 +235,7 @@ fn get_many_in<'t, P: Pages, K: AsRef<[u8]>>(
 }
 
 #[inline]
-fn get_in<'t, P: Pages>(pages: &'t P, tree: &Tree, orders: &Orders, key: &[u8]) -> Result<Option<&'t [u8]>> {
+pub(super) fn get_in<'t, P: Pages>(pages: &'t P, tree: &Tree, orders: &Orders, key: &[u8]) -> Result<Option<&'t [u8]>> {
     let needle = Needle::new(key, &orders.key);
     let Some(cell) = get(pages, tree, &orders.key, &needle)? else {
         return Ok(None);
@@ -226,4 +250,74 @@ fn get_in<'t, P: Pages>(pages: &'t P, tree: &Tree, orders: &Orders, key: &[u8]) 
 fn first_value<'t, P: Pages>(pages: &'t P, tree: &Tree, orders: &Orders, key: &[u8]) -> Result<Option<&'t [u8]>> {
     let mut position = Position::default();
     Ok(position.seek(pages, Trunk { tree, orders }, key)?.map(|(_, value)| value))
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use super::*;
+    use crate::error::Error;
+    use crate::format::page::Child;
+    use crate::order::Order;
+    use crate::tree::path::Path;
+    use crate::{Database, TableOptions};
+
+    /// A snapshot that is said to have few pages.
+    struct Few<'s>(&'s Snapshot<'s>, u64);
+
+    impl Pages for Few<'_> {
+        fn page_size(&self) -> usize {
+            self.0.page_size()
+        }
+
+        fn page_count(&self) -> u64 {
+            self.1
+        }
+
+        fn page(&self, child: Child) -> Result<&[u8]> {
+            self.0.page(child)
+        }
+
+        fn run(&self, child: Child, bytes: u32) -> Result<&[u8]> {
+            self.0.run(child, bytes)
+        }
+    }
+
+    /// Leaves that a walk meets from one end to the other.
+    fn walk(pages: &Few<'_>, tree: &Tree, order: &Order, back: bool) -> Result<u64> {
+        let mut path = Path::default();
+        if back {
+            path.last(pages, tree)?
+        } else {
+            path.first(pages, tree)?
+        };
+        let mut leaves = 1;
+        while if back { path.prev_leaf(pages, order)? } else { path.next_leaf(pages, order)? } {
+            leaves += 1;
+        }
+        Ok(leaves)
+    }
+
+    #[test]
+    fn a_walk_in_a_programs_order_needs_no_function_and_meets_no_more_leaves_than_there_are_pages() {
+        let directory = tempfile::tempdir().unwrap();
+        let db = Database::open(directory.path().join("db")).unwrap();
+        let descending = TableOptions::new().order(Order::Custom(Arc::new(|a: &[u8], b: &[u8]| b.cmp(a))));
+        db.update(|txn| {
+            let mut table = txn.table_with("t", &descending)?;
+            (1000..4000).try_for_each(|n| table.put(n.to_string(), [b'v'; 50]))
+        })
+        .unwrap();
+        let snapshot = db.read().unwrap();
+        let table = snapshot.table_with("t", &descending).unwrap();
+        let leaves = table.stats().leaf_pages;
+        assert!(leaves > 20);
+        let any = Order::Custom(Arc::new(|a: &[u8], b: &[u8]| a.cmp(b)));
+        for back in [false, true] {
+            assert_eq!(walk(&Few(&snapshot, leaves), &table.tree, &any, back).unwrap(), leaves);
+            let walked = walk(&Few(&snapshot, leaves / 2), &table.tree, &any, back);
+            assert!(matches!(walked, Err(Error::Corrupt { .. })), "{walked:?}");
+        }
+    }
 }

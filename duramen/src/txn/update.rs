@@ -5,6 +5,7 @@
 use std::ops::Bound;
 
 use super::catalog;
+use super::ops;
 use super::place::spill_if_large;
 use super::work::{OpenTable, Work};
 use crate::error::{Error, Result};
@@ -90,7 +91,8 @@ fn check_size(work: &Work, i: usize, path: &Path, key: &[u8]) -> Result<()> {
     if key.len() == size { Ok(()) } else { Err(Error::KeyLength { bytes: key.len(), min: size, max: size }) }
 }
 
-fn check_value(page_size: usize, table: &OpenTable, bytes: usize) -> Result<()> {
+/// Refuses values that the table cannot hold.
+pub(super) fn check_value(page_size: usize, table: &OpenTable, bytes: usize) -> Result<()> {
     let wrong = |min, max| Err(Error::ValueLength { bytes, min, max });
     if !table.tree.has_duplicates() {
         let max = u32::MAX as usize;
@@ -125,6 +127,14 @@ fn change<R>(work: &mut Work, i: usize, f: impl FnOnce(&mut Work, &mut Tree, &Or
 
 /// Stores an entry.
 pub(super) fn put(work: &mut Work, i: usize, key: &[u8], value: Value<'_>, mode: Mode) -> Result<Put> {
+    let put = put_entry(work, i, key, value, mode)?;
+    if put == Put::Stored {
+        ops::put(work, i, key, &value);
+    }
+    Ok(put)
+}
+
+fn put_entry(work: &mut Work, i: usize, key: &[u8], value: Value<'_>, mode: Mode) -> Result<Put> {
     work.check()?;
     let page_size = work.page_size();
     let table = &mut work.tables[i];
@@ -345,23 +355,38 @@ fn find(work: &mut Work, i: usize, key: &[u8]) -> Result<Option<Path>> {
 
 /// Removes a key with all its values; false if it is not there.
 pub(super) fn delete(work: &mut Work, i: usize, key: &[u8]) -> Result<bool> {
-    let Some(mut path) = find(work, i, key)? else {
-        return Ok(false);
-    };
+    match find(work, i, key)? {
+        Some(mut path) => delete_at(work, i, &mut path, key).map(|()| true),
+        None => Ok(false),
+    }
+}
+
+/// Removes the key at the path with all its values. The path then stands in the gap, or nowhere.
+pub(super) fn delete_at(work: &mut Work, i: usize, path: &mut Path, key: &[u8]) -> Result<()> {
     let step = path.leaf();
     let cell = at(step.page, open_cells(work, step.page)?.cell(step.index))?;
     if cell.kind == CellKind::Table {
         return Err(Error::Incompatible { what: "a table has this name" });
     }
     let (kind, body) = (cell.kind, if cell.kind == CellKind::Plain { Vec::new() } else { cell.value.to_vec() });
+    ops::delete(work, i, key);
     change(work, i, |work, tree, orders| {
         let entries = if kind == CellKind::Plain { 1 } else { duplicates::count(step.page, tree, kind, &body)? };
         value::release(work, tree, step.page, kind, &body)?;
         duplicates::release(work, step.page, kind, &body)?;
-        remove(work, tree, &orders.key, &mut path)?;
+        remove(work, tree, &orders.key, path)?;
         tree.entries = tree.entries.saturating_sub(entries);
-        Ok(true)
+        Ok(())
     })
+}
+
+/// Gives the key at the path, in a table without duplicates, another value. The path stays on it.
+pub(super) fn put_at(work: &mut Work, i: usize, path: &mut Path, key: &[u8], value: &[u8]) -> Result<()> {
+    check_value(work.page_size(), &work.tables[i], value.len())?;
+    let value = Value::Bytes(value);
+    refuse(work, i, (path, false), true, key, &value, Mode::Set)?;
+    ops::put(work, i, key, &value);
+    change(work, i, |work, tree, orders| put_over(work, tree, orders, path, key, &value))
 }
 
 /// Removes one value of a key; false if it is not there.
@@ -375,6 +400,7 @@ pub(super) fn delete_duplicate(work: &mut Work, i: usize, key: &[u8], value: &[u
     if check_value(work.page_size(), &work.tables[i], value.len()).is_err() {
         return Ok(false);
     }
+    ops::delete_duplicate(work, i, key, value);
     change(work, i, |work, tree, orders| {
         let removed = duplicates::remove_one(work, tree, orders, &mut path, key, value)?;
         tree.entries = tree.entries.saturating_sub(u64::from(removed));
@@ -394,6 +420,7 @@ pub(super) fn delete_range(work: &mut Work, i: usize, low: Bound<&[u8]>, high: B
     {
         return Ok(0);
     }
+    ops::delete_range(work, i, low, high);
     change(work, i, |work, tree, orders| {
         let edge = |bound: Bound<_>, after_included: bool| match bound {
             Bound::Unbounded => None,

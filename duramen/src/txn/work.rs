@@ -5,6 +5,7 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
+use super::ops::{Ops, OpsMark};
 use super::place;
 use super::write::TableId;
 use crate::advice::Advice;
@@ -32,6 +33,8 @@ pub(crate) struct OpenTable {
     pub dropped: bool,
     /// The way to the last entry, while nothing else has changed since epoch `.1`.
     pub end: Option<(Box<Path>, u64)>,
+    /// The list of operations says which table it is.
+    pub noted: bool,
 }
 
 /// See the module's head.
@@ -63,6 +66,8 @@ pub(crate) struct Work {
     pub durability: Durability,
     /// The caller's number, for the next meta page.
     pub user: u64,
+    /// What was done, for the log.
+    pub ops: Ops,
 }
 
 /// What was given a place in the file.
@@ -87,6 +92,7 @@ struct Saved {
     tables: Vec<OpenTable>,
     placed: Placed,
     failed: bool,
+    ops: OpsMark,
 }
 
 /// A number for a table that no other has in this process.
@@ -107,7 +113,9 @@ impl Work {
             saved: Some(writer.meta.catalog),
             dropped: false,
             end: None,
+            noted: false,
         };
+        let logs = store.may_log(&writer);
         Work {
             base: store.shared.durable(),
             horizon: Horizon { txnid, page_count: writer.meta.page_count },
@@ -122,6 +130,7 @@ impl Work {
             epoch: 1,
             failed: false,
             durability,
+            ops: Ops::new(logs),
             user: writer.meta.user,
             writer: Some(writer),
             store,
@@ -147,6 +156,11 @@ impl Work {
         self.store.end_write(writer);
     }
 
+    /// Takes a number that is not the next one: those before it are in the log.
+    pub(super) fn become_txn(&mut self, txnid: Txnid) {
+        (self.txnid, self.horizon.txnid) = (txnid, txnid);
+    }
+
     pub(crate) fn writer_mut(&mut self) -> Result<&mut Writer> {
         self.writer.as_deref_mut().ok_or(Error::BadTable)
     }
@@ -166,7 +180,7 @@ impl Work {
     /// Adds a table that was found or is to be made; its index.
     pub(crate) fn add_table(&mut self, name: &[u8], tree: Tree, orders: Orders, saved: Option<Tree>) -> usize {
         let (name, serial) = (name.to_vec(), next_serial());
-        self.tables.push(OpenTable { serial, name, tree, orders, saved, dropped: false, end: None });
+        self.tables.push(OpenTable { serial, name, tree, orders, saved, dropped: false, end: None, noted: false });
         self.tables.len() - 1
     }
 
@@ -174,7 +188,8 @@ impl Work {
     pub(crate) fn nest(&mut self) {
         self.dirty.nest();
         let placed = std::mem::take(&mut self.placed);
-        self.saved.push(Saved { tables: self.tables.clone(), placed, failed: self.failed });
+        let (tables, ops) = (self.tables.clone(), self.ops.mark());
+        self.saved.push(Saved { tables, placed, failed: self.failed, ops });
     }
 
     /// Ends the innermost nesting level, keeping or forgetting what it did.
@@ -187,6 +202,7 @@ impl Work {
         } else {
             self.dirty.abort_level();
             self.tables = saved.tables;
+            self.ops.back_to(&saved.ops);
             // Nothing refers to what the level wrote early.
             self.failed = saved.failed || place::add_free(self, &placed.extents).is_err();
         }
@@ -219,6 +235,10 @@ fn validate(bytes: &[u8]) -> std::result::Result<(), crate::error::Damage> {
 impl Pages for Work {
     fn page_size(&self) -> usize {
         self.store.pager.page_size
+    }
+
+    fn page_count(&self) -> u64 {
+        self.horizon.page_count + self.dirty.pages()
     }
 
     #[inline]

@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use super::bulk::{BulkLoad, BulkOptions};
 use super::catalog::{self, TableOptions};
 use super::cursor::WriteCursor;
 use super::place::release;
@@ -56,7 +57,7 @@ impl<'p> WriteTxn<'p> {
         }
     }
 
-    fn work_mut(&mut self) -> &mut Work {
+    pub(super) fn work_mut(&mut self) -> &mut Work {
         match &mut self.work {
             Handle::Own(work) => work,
             Handle::Parent(work) => work,
@@ -175,6 +176,7 @@ impl<'p> WriteTxn<'p> {
             work.tables[0].orders = catalog::orders_of(b"", &work.tables[0].tree, Some(options))?;
             return Ok(());
         }
+        work.ops.stop();
         work.tables[0].tree = options.tree();
         work.tables[0].orders = options.orders();
         Ok(())
@@ -229,6 +231,17 @@ impl<'p> WriteTxn<'p> {
     /// Gives a table another name. Returns whether there is such a table.
     pub fn rename_table(&mut self, from: impl AsRef<[u8]>, to: impl AsRef<[u8]>) -> Result<bool> {
         catalog::rename(self.work_mut(), from.as_ref(), to.as_ref())
+    }
+
+    /// Begins to load a table as a whole, from records in any order: far faster than putting them one by one. The table
+    /// is made if it is not there, and must be empty if it is. `""`: the main table.
+    ///
+    /// It becomes this transaction's with [`BulkLoad::finish`]; until then it is a child transaction of it.
+    ///
+    /// # Errors
+    /// [`Error::Incompatible`] if the table has entries; [`Error::TableOptions`] if it has other options.
+    pub fn bulk_load(&mut self, name: impl AsRef<[u8]>, options: BulkOptions) -> Result<BulkLoad<'_>> {
+        BulkLoad::begin(self.child()?, name.as_ref(), options)
     }
 
     /// Begins a child transaction: its changes become this one's when it commits, or never were. To any depth.

@@ -105,6 +105,7 @@ fn the_tables_cover_every_byte_once() {
     FORMAT.tree.assert_covers(48);
     FORMAT.stub.assert_covers(16);
     FORMAT.ring_record.assert_covers(128);
+    FORMAT.log_record.assert_covers(usize::MAX);
     FORMAT.reader_slot.assert_covers(64);
     FORMAT.child.assert_covers(64);
     FORMAT.cell_word.assert_covers(32);
@@ -307,11 +308,61 @@ fn the_lock_file_shows_the_newest_commit_and_its_readers() -> Result {
     assert_eq!(layout.number(record, "page count"), file.meta("page count"));
     let slot = layout.number(record, "meta slots") as usize & 0xff;
     assert_eq!(file.bytes[slot * 4096..][..4096], file.slot);
-    assert_eq!(layout.number(record, "meta slots") as usize >> 8, slot);
+    let slots = layout.number(record, "meta slots") as usize;
+    assert_eq!((slots >> 8 & 0xff, slots >> 16), (slot, 3), "flushed, nothing in the log");
     let (slots, layout) = (header.bytes(&lock, "slots"), &FORMAT.reader_slot);
     let readers: Vec<_> = slots.chunks(64).filter(|slot| layout.number(slot, "mark") == txnid + 1).collect();
     assert_eq!(readers.len(), 1);
     assert_eq!(layout.number(readers[0], "pid"), u64::from(std::process::id()));
     assert_eq!(layout.number(readers[0], "since"), db.readers()?[0].since_ms);
+    Ok(())
+}
+
+#[test]
+fn the_log_holds_what_each_commit_did_since_the_data_file_was_flushed() -> Result {
+    let dir = tempfile::tempdir()?;
+    let path = dir.path().join("logged.dm");
+    let db = Database::options().log_at_once(64 << 10).open(&path)?;
+    let base = read(&path);
+    db.update(|txn| {
+        txn.set_user_number(5);
+        txn.table("t")?.put(b"key", [7; 600])
+    })?;
+    db.update(|txn| txn.table("t")?.delete(b"key").map(drop))?;
+    let log = std::fs::read(dir.path().join("logged.dm-log"))?;
+    let layout = &FORMAT.log_record;
+    let code = |name| FORMAT.operations.code_of(name) as u8;
+    let part = |bytes: &[u8]| [&(bytes.len() as u32).to_le_bytes(), bytes].concat();
+    let table = |operation| [&[code(operation)], &1u32.to_le_bytes()[..]].concat();
+    let created = [table("create"), part(b"t"), vec![0; 5]].concat();
+    let put = [table("put"), part(b"key"), part(&[7; 600])].concat();
+    let deleted = [table("open"), part(b"t"), table("delete"), part(b"key")].concat();
+    let (mut at, mut previous_ns) = (0, base.meta("committed ns"));
+    for (txnid, operations) in [(1, [created, put].concat()), (2, deleted)] {
+        let record = &log[at..];
+        assert_eq!(layout.bytes(record, "magic"), b"DLog");
+        for (field, value) in [
+            ("payload", operations.len() as u64),
+            ("txnid", txnid),
+            ("base", 0),
+            ("base ns", 0),
+            ("user", 5),
+            ("spare", 0),
+        ] {
+            assert_eq!(layout.number(record, field), value, "{field}");
+        }
+        assert_eq!(layout.bytes(record, "operations")[..operations.len()], operations);
+        let seed = xxhash_rust::xxh3::xxh3_64_with_seed(&previous_ns.to_le_bytes(), base.meta("file id"));
+        let end = 64 + operations.len();
+        assert_eq!(layout.number(record, "checksum"), xxhash_rust::xxh3::xxh3_64_with_seed(&record[8..end], seed));
+        previous_ns = layout.number(record, "committed ns");
+        let units = end.div_ceil(512);
+        assert!(record[end..units * 512].iter().all(|&byte| byte == 0));
+        at += units * 512;
+    }
+    assert_eq!(previous_ns, read(&path).meta("committed ns"));
+    let lock = std::fs::read(dir.path().join("logged.dm-lock"))?;
+    let record = &FORMAT.lock_file.bytes(&lock, "ring")[2 * 128..][..128];
+    assert_eq!(FORMAT.ring_record.number(record, "meta slots") >> 16, (at as u64 / 512 + 1) << 1 | 1);
     Ok(())
 }

@@ -28,6 +28,8 @@ pub struct Format {
     pub space_run: Table,
     pub delta: Table,
     pub base: Table,
+    pub log_record: Table,
+    pub operations: Table,
     pub lock_file: Table,
     pub ring_record: Table,
     pub reader_slot: Table,
@@ -53,6 +55,8 @@ pub static FORMAT: LazyLock<Format> = LazyLock::new(|| Format {
     space_run: Table::of("Space run payload", "bytes"),
     delta: Table::of("Delta", "order"),
     base: Table::of("Base", "order"),
+    log_record: Table::of("Log record", "bytes"),
+    operations: Table::of("Operation", "code"),
     lock_file: Table::of("Lock file", "bytes"),
     ring_record: Table::of("Ring record", "bytes"),
     reader_slot: Table::of("Reader slot", "bytes"),
@@ -121,6 +125,12 @@ impl Table {
     pub fn name_of(&self, code: u64) -> &str {
         let row = self.rows.iter().find(|row| row.from as u64 == code);
         &row.unwrap_or_else(|| panic!("{} has no code {code}", self.name)).cells[1]
+    }
+
+    /// The code that has this name in the second column.
+    pub fn code_of(&self, name: &str) -> usize {
+        let row = self.rows.iter().find(|row| row.cells[1] == name);
+        row.unwrap_or_else(|| panic!("{}: no {name:?}", self.name)).from
     }
 
     /// Where a part of a page begins: the second column is a sum of terms like `40`, `p`, `4n`, `page size - heap`.

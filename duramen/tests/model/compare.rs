@@ -145,11 +145,17 @@ pub fn walk(found: &duramen::Table<'_>, table: &Table, moves: &[(Movement, Vec<u
     let mut cursor = found.cursor();
     let mut place = Place::Unset;
     for (movement, key, value) in moves {
-        let pair = go!(cursor, movement, key, value)?;
-        moved(pair, table, &mut place, *movement, key, value)?;
-        if is_lost(table, &place, *movement, pair.is_some()) {
-            cursor.first()?;
-            table.go(&mut place, Movement::First, key, value);
+        // Several times, so that steps follow steps.
+        for _ in 0..=key.len() % 4 {
+            let pair = go!(cursor, movement, key, value)?;
+            moved(pair, table, &mut place, *movement, key, value)?;
+            if is_lost(table, &place, *movement, pair.is_some()) {
+                cursor.first()?;
+                table.go(&mut place, Movement::First, key, value);
+            }
+        }
+        if key.len() % 3 == 0 {
+            continue;
         }
         let which = [Several::Here, Several::Next, Several::Before][value.len() % 3];
         several(go_several!(cursor, which), table, &mut place, which)?;

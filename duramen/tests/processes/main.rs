@@ -220,6 +220,7 @@ fn what_a_dead_reader_held_is_free_without_being_asked_for() -> Result<()> {
     let held = db.stats()?;
     parked.kill();
     db.update(|txn| ledger::change(txn, &mut random, "parent", 1))?;
+    db.checkpoint()?;
     let freed = db.stats()?;
     assert!(freed.retired_pages < held.retired_pages / 4, "{held:?}, then {freed:?}");
     assert_eq!((db.readers()?, db.clear_dead_readers()?), (Vec::new(), 0));

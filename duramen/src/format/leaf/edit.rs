@@ -19,7 +19,7 @@ use super::{
 /// Shorter common prefixes are not worth the look at a cell that a miss costs in a page that has one.
 const PREFIX_MIN: usize = 2;
 
-fn worthwhile(prefix: usize) -> usize {
+pub(super) fn worthwhile(prefix: usize) -> usize {
     if prefix < PREFIX_MIN { 0 } else { prefix }
 }
 

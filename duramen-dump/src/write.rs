@@ -5,12 +5,9 @@
 
 use std::io::{self, Write};
 
-use super::{Format, Header};
+use crate::{Format, Header};
 
 const DIGITS: &[u8; 16] = b"0123456789abcdef";
-
-/// Readers that LMDB has room for unless told otherwise. We have no such limit; mdb_load wants a number.
-const MAX_READERS: u32 = 126;
 
 /// Writes a section's header.
 pub fn write_header(out: &mut impl Write, header: &Header) -> io::Result<()> {
@@ -21,7 +18,7 @@ pub fn write_header(out: &mut impl Write, header: &Header) -> io::Result<()> {
         out.write_all(name)?;
         out.write_all(b"\n")?;
     }
-    write!(out, "type=btree\nmapsize={}\nmaxreaders={MAX_READERS}\n", header.map_bytes)?;
+    write!(out, "type=btree\nmapsize={}\nmaxreaders={}\n", header.map_bytes, header.max_readers)?;
     let flags = [
         (header.duplicates, "duplicates"),
         (header.reverse_key, "reversekey"),

@@ -7,12 +7,16 @@
 //! byte, in `format=print` printable ASCII with `\` and two digits for everything else. A section without `database=`
 //! is of the main table.
 
+mod decode;
 mod header;
+mod problem;
 mod read;
 mod write;
 
+pub use decode::nibble;
 pub use header::Header;
-pub use read::{BadInput, Reader};
+pub use problem::{BadInput, Part, Problem};
+pub use read::{Line, Reader};
 pub use write::{write_end, write_entry, write_header};
 
 /// How an entry's bytes are written.

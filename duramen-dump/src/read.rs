@@ -2,19 +2,21 @@
 
 use std::io::BufRead;
 
-use super::{Format, Header};
-use crate::bytes::nibble;
-
-/// Something in the input that cannot be read.
-#[derive(Debug, PartialEq, Eq)]
-pub struct BadInput {
-    /// The line, counted from 1.
-    pub line: u64,
-    /// What is wrong, and what to do.
-    pub what: String,
-}
+use crate::problem::{BadInput, Part, Problem};
+use crate::{Format, Header, decode};
 
 type Result<T> = std::result::Result<T, BadInput>;
+
+/// A line of a header.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Line {
+    /// Counted from 1.
+    pub number: u64,
+    /// What stands before the `=`.
+    pub name: String,
+    /// Whether that means something to us.
+    pub is_known: bool,
+}
 
 /// Reads sections.
 pub struct Reader<R> {
@@ -22,10 +24,11 @@ pub struct Reader<R> {
     /// Entries are pairs of lines without a blank before them, and there are no headers (`mdb_load -T`).
     bare: bool,
     format: Format,
+    part: Part,
     line: Vec<u8>,
     line_number: u64,
     bytes: u64,
-    ignored: Vec<String>,
+    header_lines: Vec<Line>,
 }
 
 impl<R: BufRead> Reader<R> {
@@ -35,10 +38,11 @@ impl<R: BufRead> Reader<R> {
             input,
             bare: false,
             format: Format::ByteValue,
+            part: Part::Header,
             line: Vec::new(),
             line_number: 0,
             bytes: 0,
-            ignored: Vec::new(),
+            header_lines: Vec::new(),
         }
     }
 
@@ -57,13 +61,13 @@ impl<R: BufRead> Reader<R> {
         self.bytes
     }
 
-    /// Names in the last header that mean nothing to us.
-    pub fn ignored(&self) -> &[String] {
-        &self.ignored
+    /// The lines of the last header, or of as much of it as could be read.
+    pub fn header_lines(&self) -> &[Line] {
+        &self.header_lines
     }
 
-    fn bad<T>(&self, what: impl Into<String>) -> Result<T> {
-        Err(BadInput { line: self.line_number, what: what.into() })
+    fn bad<T>(&self, problem: Problem) -> Result<T> {
+        Err(BadInput { line: self.line_number, part: self.part, problem })
     }
 
     /// Reads a line, without its line break; false at the end of the input.
@@ -72,7 +76,7 @@ impl<R: BufRead> Reader<R> {
         self.line_number += 1;
         let read = match self.input.read_until(b'\n', &mut self.line) {
             Ok(read) => read,
-            Err(error) => return self.bad(format!("cannot read on: {error}")),
+            Err(error) => return self.bad(Problem::Unreadable(error)),
         };
         self.bytes += read as u64;
         if read == 0 {
@@ -82,14 +86,16 @@ impl<R: BufRead> Reader<R> {
         if self.line.last() == Some(&b'\n') {
             self.line.pop();
         } else if !self.bare {
-            return self.bad("the input ends within this line: it was cut off; dump again");
+            return self.bad(Problem::LineCutOff);
         }
         Ok(true)
     }
 
-    /// The next section's header; `None` at the end of the input.
+    /// The next section's header; `None` at the end of the input. What it says may contradict itself: see
+    /// [`Header::contradiction`].
     pub fn next_header(&mut self) -> Result<Option<Header>> {
-        self.ignored.clear();
+        self.header_lines.clear();
+        self.part = Part::Header;
         loop {
             if !self.next_line()? {
                 return Ok(None);
@@ -98,29 +104,17 @@ impl<R: BufRead> Reader<R> {
                 break;
             }
         }
-        if !self.line.starts_with(b"VERSION=") {
-            return self.bad(
-                "this is no dump, which begins with VERSION=3; make one with `mdb_dump -a` or `duramen dump` \
-                 (for plain lines of keys and values there is --text)",
-            );
+        if !self.line.contains(&b'=') {
+            return self.bad(Problem::NoDump);
         }
         let mut header = Header::default();
-        loop {
+        while self.line.strip_suffix(b"\r").unwrap_or(&self.line) != b"HEADER=END" {
             let line = std::mem::take(&mut self.line);
-            let is_end = line == b"HEADER=END";
-            if !is_end {
-                self.header_line(&line, &mut header)?;
-            }
+            self.header_line(&line, &mut header)?;
             self.line = line;
-            if is_end {
-                break;
-            }
             if !self.next_line()? {
-                return self.bad("the input ends within a header: it was cut off; dump again");
+                return self.bad(Problem::HeaderCutOff);
             }
-        }
-        if let Some(what) = header.contradiction() {
-            return self.bad(format!("in the header that ends here {what}; correct it"));
         }
         self.format = header.format;
         Ok(Some(header))
@@ -129,53 +123,27 @@ impl<R: BufRead> Reader<R> {
     fn header_line(&mut self, line: &[u8], header: &mut Header) -> Result<()> {
         let line = line.strip_suffix(b"\r").unwrap_or(line);
         let Some(equals) = line.iter().position(|&byte| byte == b'=') else {
-            return self.bad("a header's line is NAME=VALUE, and HEADER=END its last");
+            return self.bad(Problem::NoName);
         };
         let name = String::from_utf8_lossy(&line[..equals]).into_owned();
-        let value = &line[equals + 1..];
-        let text = String::from_utf8_lossy(value).into_owned();
-        let flag = text != "0";
-        match name.as_str() {
-            "VERSION" if matches!(text.as_str(), "1" | "2" | "3") => {}
-            "VERSION" => return self.bad(format!("VERSION={text} is not supported: only up to 3 is")),
-            "format" => header.format = self.format_named(&text)?,
-            "type" if text == "btree" => {}
-            "type" => return self.bad(format!("type={text} is not supported: only btree is")),
-            "database" => header.database = Some(value.to_vec()),
-            "mapsize" => header.map_bytes = self.number(&name, &text)?,
-            "db_pagesize" => header.page_size = self.number(&name, &text)?,
-            "user_bits" => header.user_bits = self.number(&name, &text)?,
-            "mapaddr" | "maxreaders" => {}
-            "duplicates" | "dupsort" => header.duplicates |= flag,
-            "dupfixed" => header.dup_fixed = flag,
-            "integerkey" => header.integer_key = flag,
-            "integerdup" => header.integer_dup = flag,
-            "reversekey" => header.reverse_key = flag,
-            "reversedup" => header.reverse_dup = flag,
-            _ => self.ignored.push(name),
+        match header.set(&name, &line[equals + 1..]) {
+            Err(problem) => self.bad(problem),
+            Ok(is_known) => {
+                self.header_lines.push(Line { number: self.line_number, name, is_known });
+                Ok(())
+            }
         }
-        Ok(())
-    }
-
-    fn format_named(&self, text: &str) -> Result<Format> {
-        match text {
-            "print" => Ok(Format::Print),
-            "bytevalue" => Ok(Format::ByteValue),
-            _ => self.bad(format!("format={text} is not supported: only bytevalue and print are")),
-        }
-    }
-
-    fn number<N: std::str::FromStr>(&self, name: &str, text: &str) -> Result<N> {
-        text.parse().or_else(|_| self.bad(format!("{name}={text} is no number that makes sense here")))
     }
 
     /// Reads an entry; false at the section's end.
     pub fn next_entry(&mut self, key: &mut Vec<u8>, value: &mut Vec<u8>) -> Result<bool> {
+        self.part = Part::Key;
         if !self.data_line(key)? {
             return Ok(false);
         }
+        self.part = Part::Value;
         if !self.data_line(value)? {
-            return self.bad("the last key has no value: a line is missing; dump again");
+            return self.bad(Problem::NoValue);
         }
         Ok(true)
     }
@@ -184,79 +152,32 @@ impl<R: BufRead> Reader<R> {
     fn data_line(&mut self, out: &mut Vec<u8>) -> Result<bool> {
         let there = self.next_line()?;
         let line = std::mem::take(&mut self.line);
-        let result = self.decode(there, &line, out);
+        let decoded = self.decode(there, &line, out);
         self.line = line;
-        result
+        decoded.or_else(|problem| self.bad(problem))
     }
 
-    fn decode(&self, there: bool, line: &[u8], out: &mut Vec<u8>) -> Result<bool> {
+    fn decode(&self, there: bool, line: &[u8], out: &mut Vec<u8>) -> std::result::Result<bool, Problem> {
         out.clear();
         let data = match (self.bare, there) {
             (true, false) => return Ok(false),
             (true, true) => line,
-            (false, false) => return self.bad("the input ends before DATA=END: it was cut off; dump again"),
+            (false, false) => return Err(Problem::NoEnd),
             (false, true) if line.strip_suffix(b"\r").unwrap_or(line) == b"DATA=END" => return Ok(false),
-            (false, true) => match line.strip_prefix(b" ") {
-                Some(data) => data,
-                None => return self.bad("a line of data begins with a blank, and DATA=END ends them"),
-            },
+            (false, true) => line.strip_prefix(b" ").ok_or(Problem::NoBlank)?,
         };
         match self.format {
-            Format::ByteValue => self.decode_hex(data, out)?,
-            Format::Print => self.decode_print(data, out)?,
+            Format::ByteValue => decode::hex(data, out)?,
+            Format::Print => decode::print(data, out)?,
         }
         Ok(true)
-    }
-
-    fn decode_hex(&self, data: &[u8], out: &mut Vec<u8>) -> Result<()> {
-        if !data.len().is_multiple_of(2) {
-            return self.bad("an odd number of hexadecimal digits: the line was cut off or changed; dump again");
-        }
-        out.reserve(data.len() / 2);
-        for (i, pair) in data.chunks_exact(2).enumerate() {
-            match (nibble(pair[0]), nibble(pair[1])) {
-                (Some(high), Some(low)) => out.push(high << 4 | low),
-                _ => {
-                    let pair = pair.escape_ascii();
-                    return self.bad(format!(
-                        "`{pair}` in column {} is not hexadecimal (does the header say format=bytevalue for \
-                         what is format=print?)",
-                        2 * i + 2
-                    ));
-                }
-            }
-        }
-        Ok(())
-    }
-
-    fn decode_print(&self, data: &[u8], out: &mut Vec<u8>) -> Result<()> {
-        let mut rest = data;
-        while let Some(at) = rest.iter().position(|&byte| byte == b'\\') {
-            out.extend_from_slice(&rest[..at]);
-            rest = &rest[at + 1..];
-            let code = match rest {
-                [b'\\', ..] => Some((b'\\', 1)),
-                [high, low, ..] => nibble(*high).zip(nibble(*low)).map(|(high, low)| (high << 4 | low, 2)),
-                _ => None,
-            };
-            let Some((byte, used)) = code else {
-                return self.bad(
-                    "a backslash without two hexadecimal digits after it: `mdb_dump -p` before LMDB 0.9.25 writes \
-                     backslashes so that they cannot be told apart; dump without -p",
-                );
-            };
-            out.push(byte);
-            rest = &rest[used..];
-        }
-        out.extend_from_slice(rest);
-        Ok(())
     }
 }
 
 #[cfg(test)]
 mod tests {
-    use super::super::{write_end, write_entry, write_header};
     use super::*;
+    use crate::{write_end, write_entry, write_header};
 
     type Entries = Vec<(Vec<u8>, Vec<u8>)>;
 
@@ -275,7 +196,7 @@ mod tests {
 
     fn complaint(input: &str) -> String {
         let bad = read_all(input.as_bytes()).unwrap_err();
-        format!("{}: {}", bad.line, bad.what)
+        format!("{}: {bad}", bad.line)
     }
 
     #[test]
@@ -286,7 +207,13 @@ mod tests {
             (vec![0], b"DATA=END".to_vec()),
         ];
         for format in [Format::ByteValue, Format::Print] {
-            let header = Header { format, database: Some(b"x y".to_vec()), page_size: 4096, ..Header::default() };
+            let header = Header {
+                format,
+                database: Some(b"x y".to_vec()),
+                page_size: 4096,
+                max_readers: 126,
+                ..Header::default()
+            };
             let mut text = Vec::new();
             for _ in 0..2 {
                 write_header(&mut text, &header).unwrap();
@@ -307,9 +234,6 @@ mod tests {
         assert!(complaint("VERSION=4\n").starts_with("1: VERSION=4 is not supported"));
         assert!(complaint("VERSION=3\ntype=hash\n").starts_with("2: type=hash"));
         assert!(complaint("VERSION=3\nx\n").starts_with("2: a header's line is NAME=VALUE"));
-        assert!(
-            complaint("VERSION=3\ndupfixed=1\nHEADER=END\n").starts_with("3: in the header that ends here dupfixed")
-        );
         assert!(complaint("VERSION=3\n").starts_with("1: the input ends within a header"));
         assert!(complaint(&format!("{head} 0\n")).starts_with("3: an odd number"));
         assert!(complaint(&format!("{head} 0g\n")).starts_with("3: `0g` in column 2 is not hexadecimal"));
@@ -321,10 +245,20 @@ mod tests {
     }
 
     #[test]
+    fn a_header_may_leave_out_what_it_does_not_need_to_say() {
+        let sections = read_all(b"format=print\r\nHEADER=END\r\n k\n v\nDATA=END\r\n").unwrap();
+        assert_eq!(sections[0].0, Header { format: Format::Print, ..Header::default() });
+        assert_eq!(sections[0].1, [(b"k".to_vec(), b"v".to_vec())]);
+    }
+
+    #[test]
     fn unknown_names_in_a_header_are_kept_to_be_told() {
         let mut reader = Reader::new(&b"VERSION=3\nh_nelem=7\nHEADER=END\nDATA=END\n"[..]);
         assert!(reader.next_header().unwrap().is_some());
-        assert_eq!(reader.ignored(), ["h_nelem"]);
+        let lines = reader.header_lines();
+        assert_eq!(lines.len(), 2);
+        assert!(lines[0].is_known);
+        assert_eq!(lines[1], Line { number: 2, name: "h_nelem".to_string(), is_known: false });
     }
 
     #[test]

@@ -1,0 +1,18 @@
+//! Values of controls.
+//!
+//! Owns: what stands in them. Must not know: what a server does with them.
+
+mod matched_values;
+mod paged;
+mod read_entry;
+mod request;
+mod sort;
+
+pub use matched_values::MatchedValues;
+pub use paged::PagedResults;
+pub use read_entry::{ReadEntryRequest, ReadEntryResponse};
+pub use request::RequestControl;
+pub use sort::{SortKey, SortKeys, SortResponse};
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,123 @@
+use super::*;
+use crate::authz::AuthzId;
+use crate::ber::List;
+use crate::filter::FilterBuf;
+use crate::message::{Attribute, Control, ResultCode, SearchEntry};
+use crate::oid::control as oid;
+use crate::payload::Payload;
+
+fn encoded<'a>(payload: &impl Payload<'a>) -> Vec<u8> {
+    let mut out = Vec::new();
+    payload.encode(&mut out);
+    out
+}
+
+fn decoded<'a>(oid: &'a str, value: impl Into<Option<&'a [u8]>>) -> Result<RequestControl<'a>, crate::DecodeError> {
+    RequestControl::decode(&Control { oid, critical: true, value: value.into() })
+}
+
+#[test]
+fn pages_come_back_rfc2696_2() {
+    let page = PagedResults { size: 500, cookie: b"abc" };
+    let value = encoded(&page);
+    assert_eq!(value, b"\x30\x09\x02\x02\x01\xF4\x04\x03abc");
+    assert_eq!(decoded(oid::PAGED_RESULTS, &value[..]), Ok(RequestControl::PagedResults(page)));
+    assert!(decoded(oid::PAGED_RESULTS, None).is_err(), "a value is needed");
+    assert!(decoded(oid::PAGED_RESULTS, &b"\x30\x05\x02\x01\xFF\x04\x00"[..]).is_err(), "no negative size");
+}
+
+#[test]
+fn sort_keys_come_back_rfc2891_1_1() {
+    let mut buffer = Vec::new();
+    let keys = [
+        SortKey { description: "sn", rule: None, reverse: false },
+        SortKey { description: "cn", rule: Some("caseExactOrderingMatch"), reverse: true },
+    ];
+    let keys = SortKeys(List::build(&mut buffer, keys));
+    let value = encoded(&keys);
+    assert!(value.starts_with(b"\x30\x27\x30\x04\x04\x02sn\x30\x1F\x04\x02cn\x80\x16case"), "{value:x?}");
+    assert!(value.ends_with(b"\x81\x01\xFF"));
+    assert_eq!(decoded(oid::SORT_REQUEST, &value[..]), Ok(RequestControl::Sort(keys)));
+    assert!(decoded(oid::SORT_REQUEST, &b"\x30\x00"[..]).is_err());
+}
+
+#[test]
+fn a_sort_result_comes_back_rfc2891_1_2() {
+    let response = SortResponse { code: ResultCode::NO_SUCH_ATTRIBUTE, description: Some("x") };
+    let value = encoded(&response);
+    assert_eq!(value, b"\x30\x06\x0A\x01\x10\x80\x01x");
+    assert_eq!(SortResponse::decode(&value).unwrap(), response);
+}
+
+#[test]
+fn an_assertion_is_a_filter_rfc4528_3() {
+    let filter = FilterBuf::parse("(a=b)").unwrap();
+    let value = filter.as_filter().encoded();
+    assert_eq!(decoded(oid::ASSERTION, value), Ok(RequestControl::Assertion(filter.as_filter())));
+    assert!(decoded(oid::ASSERTION, &b"\x30\x00"[..]).is_err());
+}
+
+#[test]
+fn entries_are_read_before_and_after_rfc4527_3() {
+    let mut buffer = Vec::new();
+    let request = ReadEntryRequest(List::build(&mut buffer, ["cn", "+"]));
+    let value = encoded(&request);
+    assert_eq!(decoded(oid::PRE_READ, &value[..]), Ok(RequestControl::PreRead(request)));
+    assert_eq!(decoded(oid::POST_READ, &value[..]), Ok(RequestControl::PostRead(request)));
+
+    let (mut values, mut attributes) = (Vec::new(), Vec::new());
+    let attribute = Attribute { description: "cn", values: List::build(&mut values, [&b"x"[..]]) };
+    let entry = SearchEntry { name: "cn=x", attributes: List::build(&mut attributes, [attribute]) };
+    let mut value = encoded(&ReadEntryResponse(entry));
+    assert_eq!(value[0], 0x64);
+    assert_eq!(ReadEntryResponse::decode(&value).unwrap().0, entry);
+    value[0] = 0x30;
+    assert_eq!(ReadEntryResponse::decode(&value).unwrap().0, entry);
+}
+
+#[test]
+fn matched_values_are_simple_filters_rfc3876_2() {
+    let values = |texts: &[&str]| {
+        let filters: Vec<_> = texts.iter().map(|text| FilterBuf::parse(text).unwrap()).collect();
+        let mut buffer = Vec::new();
+        encoded(&MatchedValues(List::build(&mut buffer, filters.iter().map(FilterBuf::as_filter))))
+    };
+    let value = values(&["(a=b)", "(a=*)", "(a:1.2.3:=c)"]);
+    let RequestControl::MatchedValues(filters) = decoded(oid::MATCHED_VALUES, &value[..]).unwrap() else { panic!() };
+    assert_eq!(filters.0.iter().map(|f| f.to_string()).collect::<String>(), "(a=b)(a=*)(a:1.2.3:=c)");
+    for refused in [&[][..], &["(a=b)", "(!(a=b))"], &["(a:dn:=b)"]] {
+        assert!(decoded(oid::MATCHED_VALUES, &values(refused)[..]).is_err(), "{refused:?}");
+    }
+}
+
+#[test]
+fn identities_have_three_forms_rfc4513_5_2_1_8() {
+    for (text, id) in [("", AuthzId::Anonymous), ("dn:cn=x", AuthzId::Dn("cn=x")), ("u:x:y", AuthzId::User("x:y"))] {
+        let control = decoded(oid::PROXIED_AUTHORIZATION, text.as_bytes());
+        assert_eq!(control, Ok(RequestControl::ProxiedAuthorization(id)));
+        assert_eq!(id.to_string(), text);
+    }
+    assert!(AuthzId::decode(b"cn=x").is_err() && AuthzId::decode(b"u:\xFF").is_err());
+}
+
+#[test]
+fn subentries_are_a_boolean_rfc3672_3() {
+    assert_eq!(decoded(oid::SUBENTRIES, &b"\x01\x01\xFF"[..]), Ok(RequestControl::Subentries(true)));
+    assert!(decoded(oid::SUBENTRIES, &b"\x01\x01\xFF\x00"[..]).is_err());
+}
+
+#[test]
+fn controls_without_a_value_have_none_rfc3296_3() {
+    for (oid, control) in [
+        (oid::MANAGE_DSA_IT, RequestControl::ManageDsaIt),
+        (oid::TREE_DELETE, RequestControl::TreeDelete),
+        (oid::PERMISSIVE_MODIFY, RequestControl::PermissiveModify),
+        (oid::RELAX, RequestControl::Relax),
+        (oid::DONT_USE_COPY, RequestControl::DontUseCopy),
+    ] {
+        assert_eq!(decoded(oid, None), Ok(control));
+        assert_eq!(decoded(oid, &b""[..]), Ok(control));
+        assert!(decoded(oid, &b"x"[..]).is_err());
+    }
+    assert_eq!(decoded("1.2.3", &b"x"[..]), Ok(RequestControl::Unknown));
+}

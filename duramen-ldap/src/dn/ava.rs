@@ -1,0 +1,106 @@
+//! RDNs and the pairs of type and value that they are made of.
+
+use std::borrow::Cow;
+use std::fmt;
+
+use super::{check, escaped, value};
+use crate::error::TextError;
+
+/// A relative distinguished name: one type and value, rarely more.
+#[derive(Debug, Clone, Copy)]
+pub struct Rdn<'a> {
+    text: &'a str,
+    start: usize,
+}
+
+/// A type and a value.
+#[derive(Debug, Clone, Copy)]
+pub struct Ava<'a> {
+    /// The attribute type: a name or an OID.
+    pub attribute: &'a str,
+    raw: &'a str,
+    start: usize,
+}
+
+impl<'a> Rdn<'a> {
+    /// Takes text that was checked, and where it begins in its name.
+    pub(super) fn new(text: &'a str, start: usize) -> Rdn<'a> {
+        Rdn { text, start }
+    }
+
+    /// Checks an RDN that stands alone, as in a modify DN request.
+    pub fn parse(text: &'a str) -> Result<Rdn<'a>, TextError> {
+        check::rdn(text)?;
+        Ok(Rdn { text, start: 0 })
+    }
+
+    /// The text, without spaces around it.
+    pub fn as_str(&self) -> &'a str {
+        trim(self.text)
+    }
+
+    /// Its pairs, in the order in which they are written.
+    pub fn avas(&self) -> Avas<'a> {
+        Avas { rest: Some(self.text), start: self.start }
+    }
+}
+
+impl fmt::Display for Rdn<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.as_str())
+    }
+}
+
+impl<'a> Ava<'a> {
+    /// The value; borrowed if nothing in it was escaped.
+    pub fn value(&self) -> Cow<'a, [u8]> {
+        value::read(self.raw)
+    }
+
+    /// Where it begins in its name, in bytes.
+    pub fn offset(&self) -> usize {
+        self.start
+    }
+}
+
+/// The pairs of an RDN.
+#[derive(Debug, Clone)]
+pub struct Avas<'a> {
+    rest: Option<&'a str>,
+    start: usize,
+}
+
+impl<'a> Iterator for Avas<'a> {
+    type Item = Ava<'a>;
+
+    fn next(&mut self) -> Option<Ava<'a>> {
+        let (text, behind) = split_first(self.rest?, |byte| byte == b'+');
+        let start = self.start;
+        self.rest = behind;
+        self.start += text.len() + 1;
+        let (attribute, raw) = text.split_once('=').unwrap_or((text, ""));
+        Some(Ava { attribute: attribute.trim_matches(' '), raw: trim(raw), start })
+    }
+}
+
+/// What stands before the first separator that is not escaped, and what stands behind it.
+pub(super) fn split_first(text: &str, separator: impl Fn(u8) -> bool) -> (&str, Option<&str>) {
+    let bytes = text.as_bytes();
+    let mut at = 0;
+    while at < bytes.len() {
+        match bytes[at] {
+            b'\\' => at += 2,
+            byte if separator(byte) => return (&text[..at], Some(&text[at + 1..])),
+            _ => at += 1,
+        }
+    }
+    (text, None)
+}
+
+/// Without spaces around it, but with an escaped one at its end.
+fn trim(text: &str) -> &str {
+    let text = text.trim_start_matches(' ');
+    let trimmed = text.trim_end_matches(' ');
+    let kept = trimmed.len() < text.len() && escaped(text.as_bytes(), trimmed.len());
+    &text[..trimmed.len() + usize::from(kept)]
+}

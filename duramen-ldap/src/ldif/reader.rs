@@ -1,0 +1,181 @@
+//! Records out of a stream of lines.
+
+use std::io::{self, BufRead};
+
+use super::record::{Record, parse};
+
+/// Why LDIF cannot be read on.
+#[derive(Debug, thiserror::Error)]
+pub enum LdifError {
+    /// What stands there is not LDIF.
+    #[error("{file}, line {line}: expected {expected}")]
+    Malformed {
+        /// The file's name, as it was given.
+        file: String,
+        /// The line, counted from 1.
+        line: u64,
+        /// What should be there.
+        expected: &'static str,
+    },
+    /// A value could not be fetched from its URL.
+    #[error("{file}, line {line}: cannot read {url}: {source}")]
+    Url {
+        /// The file's name, as it was given.
+        file: String,
+        /// The line, counted from 1.
+        line: u64,
+        /// The URL.
+        url: String,
+        /// Why.
+        source: io::Error,
+    },
+    /// The input failed.
+    #[error("{file}, line {line}: {source}")]
+    Io {
+        /// The file's name, as it was given.
+        file: String,
+        /// The line after the last that was read.
+        line: u64,
+        /// The system's answer.
+        source: io::Error,
+    },
+}
+
+/// What went wrong within a record; the reader adds the file's name.
+pub(super) enum Fault {
+    Expected(u64, &'static str),
+    Url(u64, String, io::Error),
+}
+
+/// Fetches the value that a URL stands for.
+pub(super) type Fetch = Box<dyn FnMut(&str) -> io::Result<Vec<u8>> + Send>;
+
+/// A line without its folds.
+#[derive(Clone, Copy)]
+pub(super) struct Line {
+    pub start: usize,
+    pub end: usize,
+    pub number: u64,
+}
+
+/// Reads records one after the other.
+pub struct LdifReader<R> {
+    input: R,
+    file: String,
+    line: u64,
+    text: Vec<u8>,
+    lines: Vec<Line>,
+    fetch: Fetch,
+    begun: bool,
+}
+
+impl<R: BufRead> LdifReader<R> {
+    /// Reads from `input`; `file` is its name, for errors. URLs are not followed.
+    pub fn new(file: impl Into<String>, input: R) -> LdifReader<R> {
+        let refuse = |_: &str| Err(io::Error::new(io::ErrorKind::Unsupported, "values from URLs are not allowed here"));
+        let (text, lines) = (Vec::new(), Vec::new());
+        LdifReader { input, file: file.into(), line: 0, text, lines, fetch: Box::new(refuse), begun: false }
+    }
+
+    /// Has values of URLs (`attribute:< file:///path`) fetched by `fetch`.
+    pub fn with_urls(mut self, fetch: impl FnMut(&str) -> io::Result<Vec<u8>> + Send + 'static) -> LdifReader<R> {
+        self.fetch = Box::new(fetch);
+        self
+    }
+
+    /// The next record; `None` at the end. After an error of the first two kinds, the record after it can be read.
+    pub fn next_record(&mut self) -> Result<Option<Record<'_>>, LdifError> {
+        loop {
+            self.fill()?;
+            let mut lines = &self.lines[..];
+            if !self.begun && !lines.is_empty() {
+                self.begun = true;
+                lines = without_version(&self.text, lines).map_err(|(line, expected)| LdifError::Malformed {
+                    file: self.file.clone(),
+                    line,
+                    expected,
+                })?;
+            }
+            if self.lines.is_empty() {
+                return Ok(None);
+            }
+            if lines.is_empty() {
+                continue;
+            }
+            let file = &self.file;
+            return parse(&self.text, lines, &mut self.fetch).map(Some).map_err(|fault| match fault {
+                Fault::Expected(line, expected) => LdifError::Malformed { file: file.clone(), line, expected },
+                Fault::Url(line, url, source) => LdifError::Url { file: file.clone(), line, url, source },
+            });
+        }
+    }
+
+    /// The number of the last line that was read.
+    pub fn line(&self) -> u64 {
+        self.line
+    }
+
+    /// Reads the lines of one record, without folds, comments, and empty lines before it. None at the end.
+    fn fill(&mut self) -> Result<(), LdifError> {
+        self.text.clear();
+        self.lines.clear();
+        let mut in_comment = false;
+        loop {
+            let start = self.text.len();
+            let read = self.input.read_until(b'\n', &mut self.text);
+            let fail = |source| LdifError::Io { file: self.file.clone(), line: self.line + 1, source };
+            if read.map_err(fail)? == 0 {
+                return Ok(());
+            }
+            self.line += 1;
+            trim_newline(&mut self.text, start);
+            match self.text.get(start) {
+                None if self.lines.is_empty() => in_comment = false,
+                None => return Ok(()),
+                Some(b'#') => {
+                    self.text.truncate(start);
+                    in_comment = true;
+                }
+                Some(b' ') if in_comment => self.text.truncate(start),
+                Some(b' ') => self.unfold(start)?,
+                Some(_) => {
+                    in_comment = false;
+                    self.lines.push(Line { start, end: self.text.len(), number: self.line });
+                }
+            }
+        }
+    }
+
+    /// Joins the last line, which begins at `start`, with the one before.
+    fn unfold(&mut self, start: usize) -> Result<(), LdifError> {
+        let Some(last) = self.lines.last_mut() else {
+            let expected = "the beginning of a record, not a continued line";
+            return Err(LdifError::Malformed { file: self.file.clone(), line: self.line, expected });
+        };
+        self.text.remove(start);
+        last.end = self.text.len();
+        Ok(())
+    }
+}
+
+fn trim_newline(text: &mut Vec<u8>, start: usize) {
+    if text.len() > start && text.ends_with(b"\n") {
+        text.pop();
+        if text.len() > start && text.ends_with(b"\r") {
+            text.pop();
+        }
+    }
+}
+
+/// The first record's lines without `version: 1`.
+fn without_version<'l>(text: &[u8], lines: &'l [Line]) -> Result<&'l [Line], (u64, &'static str)> {
+    let first = lines[0];
+    let line = &text[first.start..first.end];
+    match line.split_at_checked(8) {
+        Some((keyword, version)) if keyword.eq_ignore_ascii_case(b"version:") => {
+            let right = version.trim_ascii() == b"1";
+            if right { Ok(&lines[1..]) } else { Err((first.number, "version 1 of LDIF")) }
+        }
+        _ => Ok(lines),
+    }
+}

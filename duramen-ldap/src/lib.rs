@@ -1,0 +1,48 @@
+//! LDAPv3's wire format and vocabulary. Pure: nothing here opens a file or a socket, and nothing keeps state.
+//!
+//! | module | what | RFC |
+//! |---|---|---|
+//! | [`ber`] | elements, lists, where a message ends in a stream | 4511 section 5.1 |
+//! | [`message`] | requests and responses | 4511 |
+//! | [`filter`] | filters and their string form | 4511, 4515, 4526 |
+//! | [`control`], [`extended`], [`oid`] | values of controls and extended operations, their numbers | 2696, 2891, 3062, 3296, 3672, 3876, 3909, 4370, 4527, 4528, 4532 |
+//! | [`authz`] | authorization identities | 4513 |
+//! | [`dn`] | distinguished names | 4514 |
+//! | [`schema`] | descriptions, schema files, the standards' schema | 4512, 4519, 4524, 2798, 2307 |
+//! | [`ldif`] | entries and changes as text | 2849 |
+//!
+//! What is decoded borrows from the bytes it came from. A list (of attributes, values, controls) is checked when its
+//! message is decoded, and walked in place afterwards: decoding allocates nothing.
+//!
+//! ```
+//! use duramen_ldap::ber::{Frame, frame};
+//! use duramen_ldap::message::{Envelope, Message, Request, Response, LdapResult, ResultCode};
+//!
+//! let received = [0x30, 0x0C, 0x02, 0x01, 0x01, 0x60, 0x07, 0x02, 0x01, 0x03, 0x04, 0x00, 0x80, 0x00];
+//! let Frame::Complete(length) = frame(&received, 1 << 20)? else { panic!("more bytes are needed") };
+//! let envelope = Envelope::decode(&received[..length])?;        // fails: the session has to end
+//! let Request::Bind(bind) = envelope.request()? else { panic!() }; // fails: answer protocolError
+//! assert_eq!((bind.version, bind.name), (3, ""));
+//!
+//! let mut buffer = Vec::new();
+//! Message::new(envelope.id, Response::Bind(LdapResult::new(ResultCode::SUCCESS).into())).encode(&mut buffer);
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
+#![forbid(unsafe_code)]
+
+pub mod authz;
+pub mod ber;
+pub mod control;
+pub mod dn;
+mod error;
+pub mod extended;
+pub mod filter;
+mod hex;
+pub mod ldif;
+pub mod message;
+pub mod oid;
+mod payload;
+pub mod schema;
+
+pub use error::{DecodeError, TextError};
+pub use payload::Payload;

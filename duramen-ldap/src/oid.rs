@@ -1,0 +1,61 @@
+//! Numbers of controls, extended operations and features.
+
+/// Controls of requests; responses use the same number unless there is another.
+pub mod control {
+    /// Paged results (RFC 2696).
+    pub const PAGED_RESULTS: &str = "1.2.840.113556.1.4.319";
+    /// Server-side sorting, request (RFC 2891).
+    pub const SORT_REQUEST: &str = "1.2.840.113556.1.4.473";
+    /// Server-side sorting, response (RFC 2891).
+    pub const SORT_RESPONSE: &str = "1.2.840.113556.1.4.474";
+    /// Assertion (RFC 4528).
+    pub const ASSERTION: &str = "1.3.6.1.1.12";
+    /// Pre-read (RFC 4527).
+    pub const PRE_READ: &str = "1.3.6.1.1.13.1";
+    /// Post-read (RFC 4527).
+    pub const POST_READ: &str = "1.3.6.1.1.13.2";
+    /// ManageDsaIT (RFC 3296).
+    pub const MANAGE_DSA_IT: &str = "2.16.840.1.113730.3.4.2";
+    /// Proxied authorization, version 2 (RFC 4370).
+    pub const PROXIED_AUTHORIZATION: &str = "2.16.840.1.113730.3.4.18";
+    /// Matched values (RFC 3876).
+    pub const MATCHED_VALUES: &str = "1.2.826.0.1.3344810.2.3";
+    /// Subentries (RFC 3672).
+    pub const SUBENTRIES: &str = "1.3.6.1.4.1.4203.1.10.1";
+    /// Tree delete.
+    pub const TREE_DELETE: &str = "1.2.840.113556.1.4.805";
+    /// Permissive modify.
+    pub const PERMISSIVE_MODIFY: &str = "1.2.840.113556.1.4.1413";
+    /// Relax rules.
+    pub const RELAX: &str = "1.3.6.1.4.1.4203.666.5.12";
+    /// Don't use copy (RFC 6171).
+    pub const DONT_USE_COPY: &str = "1.3.6.1.1.22";
+}
+
+/// Extended operations.
+pub mod extended {
+    /// StartTLS (RFC 4511 section 4.14).
+    pub const START_TLS: &str = "1.3.6.1.4.1.1466.20037";
+    /// Who am I? (RFC 4532)
+    pub const WHO_AM_I: &str = "1.3.6.1.4.1.4203.1.11.3";
+    /// Password modify (RFC 3062).
+    pub const PASSWORD_MODIFY: &str = "1.3.6.1.4.1.4203.1.11.1";
+    /// Cancel (RFC 3909).
+    pub const CANCEL: &str = "1.3.6.1.1.8";
+}
+
+/// Features, as the root DSE lists them.
+pub mod feature {
+    /// All operational attributes by `+` (RFC 3673).
+    pub const ALL_OPERATIONAL_ATTRIBUTES: &str = "1.3.6.1.4.1.4203.1.5.1";
+    /// Attributes of an object class by `@class` (RFC 4529).
+    pub const OBJECT_CLASS_ATTRIBUTES: &str = "1.3.6.1.4.1.4203.1.5.2";
+    /// Empty AND and OR in filters (RFC 4526).
+    pub const TRUE_FALSE_FILTERS: &str = "1.3.6.1.4.1.4203.1.5.3";
+    /// Language tags (RFC 3866).
+    pub const LANGUAGE_TAGS: &str = "1.3.6.1.4.1.4203.1.5.4";
+    /// Language ranges (RFC 3866).
+    pub const LANGUAGE_RANGES: &str = "1.3.6.1.4.1.4203.1.5.5";
+    /// Modify-increment (RFC 4525).
+    pub const MODIFY_INCREMENT: &str = "1.3.6.1.1.14";
+}

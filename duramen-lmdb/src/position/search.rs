@@ -1,0 +1,80 @@
+//! Searches for keys and pairs, and where one that finds nothing leaves the cursor.
+//!
+//! Owns: the movements that are given something to look for. Must not know: steps.
+
+use super::{Answer, Marks, State, Walk, walk};
+use crate::abi::Op;
+use crate::errors::{BAD_VALSIZE, NOTFOUND, Result};
+use crate::position::Item;
+use crate::txn::Txn;
+
+impl State {
+    /// A search for a key that is not there has put the cursor where the key would be.
+    fn settle(&mut self, txn: &mut Txn, key: &[u8]) -> Result {
+        let next = walk!(self, txn, seek_at_or_after, key);
+        let is_empty = next.is_none() && walk!(self, txn, last).is_none();
+        self.inner.set = false;
+        if !is_empty {
+            self.outer = Marks { set: true, behind: next.is_none(), ..self.outer };
+            self.outer.eof = false;
+        }
+        Ok(())
+    }
+
+    pub(super) fn seek(&mut self, txn: &mut Txn, op: Op, key: &[u8]) -> Result<Answer> {
+        if key.is_empty() {
+            return Err(BAD_VALSIZE);
+        }
+        self.inner = Marks::default();
+        let found =
+            if op == Op::SetRange { walk!(self, txn, seek_at_or_after, key) } else { walk!(self, txn, seek, key) };
+        let Some(item) = found else {
+            self.settle(txn, key)?;
+            return Err(NOTFOUND);
+        };
+        self.on();
+        Ok(Answer { key: (op != Op::Set).then_some(item.key), value: Some(item.value) })
+    }
+
+    pub(super) fn seek_pair(&mut self, txn: &mut Txn, exact: bool, key: &[u8], value: &[u8]) -> Result<Answer> {
+        if key.is_empty() {
+            return Err(BAD_VALSIZE);
+        }
+        self.inner = Marks::default();
+        let found = if exact {
+            walk!(self, txn, seek_pair, key, value)
+        } else {
+            walk!(self, txn, seek_pair_at_or_after, key, value)
+        };
+        match found {
+            Some(item) if !exact || !value.is_empty() || self.count(txn)? < 2 => {
+                self.on();
+                Ok(Answer { key: None, value: Some(item.value) })
+            }
+            _ => self.miss_pair(txn, exact, key, value),
+        }
+    }
+
+    /// Stands where a search for a pair leaves a cursor that finds none.
+    fn miss_pair(&mut self, txn: &mut Txn, exact: bool, key: &[u8], value: &[u8]) -> Result<Answer> {
+        if walk!(self, txn, seek, key).is_none() {
+            self.settle(txn, key)?;
+            return Err(NOTFOUND);
+        }
+        self.on();
+        if self.count(txn)? < 2 {
+            self.inner.set = false;
+            return Err(NOTFOUND);
+        }
+        if value.is_empty() && exact {
+            self.inner.set = false;
+            return Err(BAD_VALSIZE);
+        }
+        if walk!(self, txn, seek_pair_at_or_after, key, value).is_none() {
+            walk!(self, txn, seek, key);
+            walk!(self, txn, last_duplicate);
+            self.inner.behind = true;
+        }
+        Err(NOTFOUND)
+    }
+}

@@ -1,0 +1,220 @@
+//! The tables that a transaction has looked up, by their handles.
+//!
+//! Owns: how a handle becomes a table of the engine, once in a transaction. Must not know: entries, how transactions
+//! begin and end.
+//!
+//! # Safety
+//! Tables of a read transaction refer to the snapshot in it: as the head of `txn` says, they are dropped before it is.
+#![allow(unsafe_code)]
+
+use std::ptr;
+
+use duramen::{DetachedTable, Snapshot, Table, TableId, WriteTxn};
+
+use super::{BLOCKED, FINISHED, Txn};
+use crate::abi::MAIN_DBI;
+use crate::dbs::{self, Slot};
+use crate::errors::{BAD_TXN, EINVAL, INCOMPATIBLE, NOTFOUND, Result};
+
+/// A table that the transaction has looked up.
+pub(crate) enum Db {
+    /// Not looked up yet.
+    Unseen,
+    /// Not this transaction's to use.
+    Invalid,
+    /// Open by its handle, but not there (any more).
+    Missing(u32),
+    Read(Table<'static>, u32),
+    /// As the transaction had it when it read before; good for the same commit.
+    Known(DetachedTable, u32),
+    Write(TableId, u32),
+}
+
+impl Txn {
+    /// A table by its handle, looked up if need be.
+    #[inline]
+    pub(crate) fn db(&mut self, dbi: u32) -> Result<&Db> {
+        let at = dbi as usize;
+        if !matches!(self.dbs.get(at), Some(Db::Read(..) | Db::Write(..))) {
+            self.find(dbi)?;
+        }
+        Ok(&self.dbs[at])
+    }
+
+    /// Sees to it that a handle which may be used has been looked up.
+    #[inline(never)]
+    fn find(&mut self, dbi: u32) -> Result {
+        match self.dbs.get(dbi as usize) {
+            None | Some(Db::Unseen) => self.look_up(dbi)?,
+            Some(Db::Known(..)) => self.look_again(dbi)?,
+            _ => {}
+        }
+        match &self.dbs[dbi as usize] {
+            Db::Invalid | Db::Unseen | Db::Known(..) => Err(EINVAL),
+            _ => Ok(()),
+        }
+    }
+
+    /// Flags of a table by its handle.
+    pub(crate) fn db_flags(&mut self, dbi: u32) -> Result<u32> {
+        match self.db(dbi)? {
+            Db::Read(_, flags) | Db::Write(_, flags) | Db::Missing(flags) => Ok(*flags),
+            Db::Invalid | Db::Unseen | Db::Known(..) => Err(EINVAL),
+        }
+    }
+
+    /// A table for writing.
+    #[inline]
+    pub(crate) fn table(&mut self, dbi: u32) -> Result<(TableId, u32)> {
+        match self.db(dbi)? {
+            Db::Write(id, flags) => Ok((*id, *flags)),
+            Db::Missing(_) => Err(NOTFOUND),
+            _ => Err(EINVAL),
+        }
+    }
+
+    /// Notes what a handle was found to be.
+    pub(crate) fn remember(&mut self, dbi: u32, db: Db) {
+        let at = dbi as usize;
+        if self.dbs.len() <= at {
+            self.dbs.resize_with(at + 1, || Db::Unseen);
+        }
+        self.dbs[at] = db;
+    }
+
+    #[cold]
+    fn look_up(&mut self, dbi: u32) -> Result {
+        let env = self.env();
+        let found = match env.dbs.find(self, dbi) {
+            None => Db::Invalid,
+            Some(_) if self.flags & FINISHED != 0 => return Err(EINVAL),
+            Some(_) if self.flags & BLOCKED != 0 => return Err(BAD_TXN),
+            Some(slot) if self.is_reader() => self.find_to_read(dbi, &slot)?,
+            Some(slot) => self.find_to_write(dbi, &slot)?,
+        };
+        self.remember(dbi, found);
+        Ok(())
+    }
+
+    /// A table that was found before: without a search, if there has been no commit since.
+    fn look_again(&mut self, dbi: u32) -> Result {
+        if self.flags & BLOCKED != 0 {
+            return Err(if self.flags & FINISHED != 0 { EINVAL } else { BAD_TXN });
+        }
+        let snapshot = self.snapshot_for_tables()?;
+        let db = &mut self.dbs[dbi as usize];
+        if let Db::Known(table, flags) = db
+            && let Some(table) = snapshot.attach(table)
+        {
+            *db = Db::Read(table, *flags);
+            return Ok(());
+        }
+        self.look_up(dbi)
+    }
+
+    fn snapshot_for_tables(&self) -> Result<&'static Snapshot<'static>> {
+        // SAFETY: the snapshot is in a box that does not move, and tables are dropped before it changes or goes.
+        Ok(unsafe { &*ptr::from_ref(self.snapshot()?) })
+    }
+
+    fn find_to_read(&self, dbi: u32, slot: &Slot) -> Result<Db> {
+        let snapshot = self.snapshot_for_tables()?;
+        if dbi as usize == MAIN_DBI {
+            let options = dbs::options_as_made(&snapshot.main_stats(), slot);
+            let table = snapshot.main_table_with(&options)?;
+            let flags = dbs::flags_of(&table.stats()) | if table.is_empty() { slot.flags } else { 0 };
+            return Ok(Db::Read(table, flags));
+        }
+        let name = slot.name.as_deref().unwrap_or_default();
+        let table = match snapshot.find_table(name, None) {
+            // Its order is a function of the program's.
+            Err(duramen::Error::TableOptions { .. }) => {
+                let Some(stats) = snapshot.table_stats(name)? else { return Ok(Db::Missing(slot.flags)) };
+                snapshot.find_table(name, Some(&dbs::options_as_made(&stats, slot)))?
+            }
+            found => found?,
+        };
+        match table {
+            None => Ok(Db::Missing(slot.flags)),
+            Some(table) if dbs::flags_of(&table.stats()) != slot.flags => Err(INCOMPATIBLE),
+            Some(table) => Ok(Db::Read(table, slot.flags)),
+        }
+    }
+
+    fn find_to_write(&mut self, dbi: u32, slot: &Slot) -> Result<Db> {
+        let writer = self.writer()?;
+        if dbi as usize == MAIN_DBI {
+            let stats = writer.main_stats();
+            let wanted = Slot { flags: slot.flags | dbs::flags_of(&stats), ..slot.clone() };
+            let differs = wanted.flags != dbs::flags_of(&stats) || dbs::wants_other_order(&stats, slot);
+            if differs && stats.entries == 0 {
+                writer.set_main_options(&dbs::options_to_make(&wanted))?;
+            } else {
+                writer.set_main_options(&dbs::options_as_made(&stats, slot))?;
+            }
+            let flags = dbs::flags_of(&writer.main_stats());
+            return Ok(Db::Write(writer.main_table(), flags));
+        }
+        let name = slot.name.as_deref().unwrap_or_default();
+        let Some(id) = find_named(writer, name, slot)? else { return Ok(Db::Missing(slot.flags)) };
+        if dbs::flags_of(&writer.view(id)?.stats()) != slot.flags {
+            return Err(INCOMPATIBLE);
+        }
+        Ok(Db::Write(id, slot.flags))
+    }
+
+    /// A transaction that begins reading forgets what it knows of tables if any handle has changed since.
+    pub(super) fn check_tables(&mut self) {
+        let as_of = self.env().dbs.changes();
+        if self.dbs_as_of != as_of {
+            self.dbs.clear();
+            self.dbs_as_of = as_of;
+        }
+    }
+
+    /// Lets go of the snapshot that the tables are of.
+    pub(super) fn detach_tables(&mut self) {
+        for db in &mut self.dbs {
+            match db {
+                Db::Unseen | Db::Known(..) => {}
+                Db::Read(table, flags) => *db = table.detached().map_or(Db::Unseen, |table| Db::Known(table, *flags)),
+                _ => *db = Db::Unseen,
+            }
+        }
+    }
+
+    /// The main table has been emptied: no handle's table is there any more.
+    pub(crate) fn forget_named(&mut self) {
+        self.dbs.truncate(MAIN_DBI + 1);
+    }
+}
+
+/// A table with the slot's functions. One that should have had them when it was made is made anew while it is empty.
+fn find_named(writer: &mut WriteTxn<'static>, name: &[u8], slot: &Slot) -> Result<Option<TableId>> {
+    if slot.key_order.is_none() && slot.duplicate_order.is_none() {
+        match writer.find_table(name, None) {
+            // It was made with a function that the program has not given.
+            Err(duramen::Error::TableOptions { .. }) => {}
+            found => return Ok(found?),
+        }
+    }
+    let Some(stats) = writer.table_stats(name)? else { return Ok(None) };
+    if dbs::flags_of(&stats) != slot.flags {
+        return Err(INCOMPATIBLE);
+    }
+    if stats.entries == 0 && dbs::wants_other_order(&stats, slot) {
+        writer.drop_table(name)?;
+        let id = writer.open_table(name, Some(&dbs::options_to_make(slot)))?;
+        writer.enter_tables()?;
+        return Ok(Some(id));
+    }
+    Ok(writer.find_table(name, Some(&dbs::options_as_made(&stats, slot)))?)
+}
+
+/// What a nested transaction begins with.
+pub(super) fn copy_of(db: &Db) -> Db {
+    match db {
+        Db::Write(id, flags) => Db::Write(*id, *flags),
+        Db::Missing(_) | Db::Read(..) | Db::Known(..) | Db::Unseen | Db::Invalid => Db::Unseen,
+    }
+}

@@ -1,0 +1,73 @@
+/* What LMDB 1.0 has beyond 0.9: there, or refused. Prints nothing but failures. */
+#include "is.h"
+
+static int encrypt(const MDB_val *src, MDB_val *dst, const MDB_val *key, int encdec)
+{
+	(void)src, (void)dst, (void)key, (void)encdec;
+	return 1;
+}
+
+static void sum(const MDB_val *src, MDB_val *dst, const MDB_val *key)
+{
+	(void)src, (void)dst, (void)key;
+}
+
+static void refused(MDB_env *env, MDB_txn *txn)
+{
+	MDB_val key = { 3, "key" };
+	IS(mdb_env_set_encrypt(env, encrypt, &key, 16), ENOTSUP);
+	IS(mdb_env_set_checksum(env, sum, 8), ENOTSUP);
+	IS(mdb_env_rollback(env, 1), ENOTSUP);
+	IS(mdb_env_incr_dump(env, "nowhere", 1), ENOTSUP);
+	IS(mdb_env_incr_dumpfd(env, 1, 1), ENOTSUP);
+	IS(mdb_env_incr_loadfd(env, 0), ENOTSUP);
+	IS(mdb_txn_prepare(txn), ENOTSUP);
+}
+
+int main(int argc, char **argv)
+{
+	MDB_env *env;
+	MDB_txn *txn;
+	MDB_dbi main_table, table;
+	MDB_cursor *cursor;
+	MDB_stat stat;
+	MDB_val key = { 5, "plain" }, data = { 5, "value" };
+	unsigned int flags = 0;
+	int major, minor, patch;
+
+	base = argc > 1 ? argv[1] : ".";
+	mdb_version(&major, &minor, &patch);
+	IS(MDB_VERINT(major, minor, patch), MDB_VERSION_FULL);
+	IS(mdb_env_create(&env), 0);
+	IS(mdb_env_set_pagesize(env, 1000), EINVAL);
+	IS(mdb_env_set_pagesize(env, 8192), 0);
+	IS(mdb_env_set_maxdbs(env, 1), 0);
+	IS(mdb_env_open(env, base, MDB_ENCRYPT, 0644), EINVAL);
+	IS(mdb_env_open(env, base, MDB_REMAP_CHUNKS, 0644), 0);
+	IS(mdb_env_stat(env, &stat), 0);
+	IS(stat.ms_psize, 8192);
+
+	IS(mdb_txn_begin(env, NULL, 0, &txn), 0);
+	IS(mdb_txn_env(txn) == env, 1);
+	IS(mdb_txn_flags(txn, &flags), 0);
+	IS(flags & MDB_RDONLY, 0);
+	IS(mdb_open(txn, NULL, 0, &main_table), 0);
+	IS(mdb_put(txn, main_table, &key, &data, 0), 0);
+	IS(mdb_open(txn, "table", MDB_CREATE, &table), 0);
+	refused(env, txn);
+	IS(mdb_txn_commit(txn), 0);
+
+	IS(mdb_txn_begin(env, NULL, MDB_RDONLY, &txn), 0);
+	IS(mdb_txn_flags(txn, &flags), 0);
+	IS(flags & MDB_RDONLY, MDB_RDONLY);
+	IS(mdb_cursor_open(txn, main_table, &cursor), 0);
+	IS(mdb_cursor_get(cursor, &key, &data, MDB_FIRST), 0);
+	IS(mdb_cursor_is_db(cursor), 0);
+	IS(mdb_cursor_get(cursor, &key, &data, MDB_NEXT), 0);
+	IS(mdb_cursor_is_db(cursor), 1);
+	mdb_cursor_close(cursor);
+	mdb_txn_abort(txn);
+	mdb_close(env, table);
+	mdb_env_close(env);
+	return failures != 0;
+}

@@ -1,0 +1,157 @@
+//! `make install`, into a directory: what is there afterwards, and that programs compile with it and run.
+
+use std::collections::BTreeSet;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use crate::Result;
+use crate::built::{compiler, root, run, source, target, text};
+
+/// A directory into which everything is installed, and the prefix within.
+struct Place {
+    directory: tempfile::TempDir,
+}
+
+const PREFIX: &str = "/opt/duramen";
+const LIBDIR: &str = "/opt/duramen/lib/x86_64-linux-gnu";
+
+impl Place {
+    fn installed() -> Result<Place> {
+        let directory = tempfile::tempdir()?;
+        let (target, profile) = target();
+        let mut make = Command::new("make");
+        make.args(["--no-print-directory", "install"]).current_dir(root());
+        make.arg(format!("DESTDIR={}", directory.path().display()));
+        make.args([format!("PREFIX={PREFIX}"), format!("LIBDIR={LIBDIR}")]);
+        make.args([format!("LIBRARY_PROFILE={profile}"), format!("PROGRAM_PROFILE={profile}")]);
+        // The variables of the make and the cargo that run these tests are not for that one.
+        for name in ["MAKEFLAGS", "BINDIR", "INCLUDEDIR", "SUDO_USER"] {
+            make.env_remove(name);
+        }
+        make.env("CARGO_TARGET_DIR", target.parent().unwrap());
+        run(&mut make);
+        Ok(Place { directory })
+    }
+
+    fn path(&self, installed: &str) -> PathBuf {
+        self.directory.path().join(installed.trim_start_matches('/'))
+    }
+
+    fn library(&self, name: &str) -> PathBuf {
+        self.path(LIBDIR).join(name)
+    }
+
+    /// What pkg-config says of a package that is installed here.
+    fn flags(&self, options: &[&str], package: &str) -> Vec<String> {
+        let output = run(Command::new("pkg-config")
+            .args(options)
+            .arg(package)
+            .env("PKG_CONFIG_LIBDIR", self.library("pkgconfig"))
+            .env("PKG_CONFIG_SYSROOT_DIR", self.directory.path()));
+        text(&output).split_whitespace().map(str::to_string).collect()
+    }
+
+    fn compile(&self, program: &str, flags: &[String], more: &[&str]) -> PathBuf {
+        let output = self.directory.path().join(format!("{program}{}", more.concat()));
+        run(compiler().args(more).arg(source(program)).arg("-o").arg(&output).args(flags));
+        output
+    }
+}
+
+fn environment(place: &Place, name: &str) -> Result<PathBuf> {
+    let path = place.directory.path().join(name);
+    std::fs::create_dir(&path)?;
+    Ok(path)
+}
+
+/// Files and links below a directory, by their paths from there.
+fn files(directory: &Path, prefix: &str, found: &mut BTreeSet<String>) -> Result {
+    for entry in std::fs::read_dir(directory)? {
+        let entry = entry?;
+        let name = format!("{prefix}{}", entry.file_name().display());
+        if entry.file_type()?.is_dir() {
+            files(&entry.path(), &format!("{name}/"), found)?;
+        } else {
+            found.insert(name);
+        }
+    }
+    Ok(())
+}
+
+#[test]
+fn what_is_installed_is_complete_and_programs_compile_with_it_and_run() -> Result {
+    let place = Place::installed()?;
+    everything_is_in_its_place(&place)?;
+    sonames_are_those_of_the_links(&place)?;
+    programs_compile_and_run(&place)?;
+    the_tools_and_the_command_run(&place)
+}
+
+fn everything_is_in_its_place(place: &Place) -> Result {
+    let mut found = BTreeSet::new();
+    files(&place.path(PREFIX), "", &mut found)?;
+    let wanted = [
+        "bin/duramen",
+        "bin/mdb_copy",
+        "bin/mdb_drop",
+        "bin/mdb_dump",
+        "bin/mdb_load",
+        "bin/mdb_stat",
+        "bin/mdb_tools",
+        "include/lmdb.h",
+        "lib/x86_64-linux-gnu/liblmdb.a",
+        "lib/x86_64-linux-gnu/liblmdb.so",
+        "lib/x86_64-linux-gnu/liblmdb.so.0",
+        "lib/x86_64-linux-gnu/liblmdb.so.0.0.0",
+        "lib/x86_64-linux-gnu/liblmdb.so.1",
+        "lib/x86_64-linux-gnu/liblmdb.so.1.0.0",
+        "lib/x86_64-linux-gnu/pkgconfig/lmdb.pc",
+        "lib/x86_64-linux-gnu/pkgconfig/lmdb1.pc",
+        "share/man/man1/mdb_copy.1",
+        "share/man/man1/mdb_drop.1",
+        "share/man/man1/mdb_dump.1",
+        "share/man/man1/mdb_load.1",
+        "share/man/man1/mdb_stat.1",
+        "share/man/man1/mdb_tools.1",
+    ];
+    assert_eq!(found.iter().map(String::as_str).collect::<Vec<_>>(), wanted);
+    Ok(())
+}
+
+fn sonames_are_those_of_the_links(place: &Place) -> Result {
+    for (link, soname) in
+        [("liblmdb.so", "liblmdb.so.0"), ("liblmdb.so.0", "liblmdb.so.0"), ("liblmdb.so.1", "liblmdb.so.1")]
+    {
+        let dynamic = text(&run(Command::new("readelf").args(["-d", "--wide"]).arg(place.library(link))));
+        assert!(dynamic.contains(&format!("Library soname: [{soname}]")), "{link}: {dynamic}");
+    }
+    Ok(())
+}
+
+fn programs_compile_and_run(place: &Place) -> Result {
+    let shared = place.compile("transactions", &place.flags(&["--cflags", "--libs"], "lmdb"), &[]);
+    run(Command::new(shared).arg(environment(place, "shared.d")?).env("LD_LIBRARY_PATH", place.path(LIBDIR)));
+    let flags = place.flags(&["--static", "--cflags", "--libs"], "lmdb");
+    // What it is linked with is inside: it finds no library.
+    let within = place.compile("transactions", &flags, &["-static"]);
+    run(Command::new(within).arg(environment(place, "static.d")?));
+    let later = place.compile("later", &place.flags(&["--cflags", "--libs"], "lmdb1"), &[]);
+    run(Command::new(later).arg(environment(place, "later.d")?).env("LD_LIBRARY_PATH", place.path(LIBDIR)));
+    assert_eq!(place.flags(&["--modversion"], "lmdb"), ["0.9.24"]);
+    assert_eq!(place.flags(&["--modversion"], "lmdb1"), ["1.0.2"]);
+    Ok(())
+}
+
+fn the_tools_and_the_command_run(place: &Place) -> Result {
+    let program = |name: &str| Command::new(place.path(PREFIX).join("bin").join(name));
+    for tool in ["stat", "copy", "dump", "load", "drop"] {
+        let version = text(&run(program(&format!("mdb_{tool}")).arg("-V")));
+        assert!(version.starts_with("LMDB 0.9.24: (Duramen "), "{version}");
+    }
+    assert!(text(&run(program("duramen").arg("--version"))).starts_with("duramen "));
+    let environment = environment(place, "tools.d")?;
+    run(program("mdb_load").arg("-T").arg(&environment));
+    let said = text(&run(program("mdb_stat").arg(&environment)));
+    assert!(said.starts_with("Status of Main DB\n"), "{said}");
+    Ok(())
+}

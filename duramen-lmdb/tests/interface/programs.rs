@@ -1,0 +1,92 @@
+//! The programs in `tests/c`, compiled once, run on LMDB's own library and on this one: they print the same.
+
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use crate::Result;
+use crate::built::{compiler, libraries, root, run, source, text};
+
+/// Compiles a program, against LMDB's own library: any liblmdb.so.0 will do when it runs.
+fn compile(name: &str, directory: &Path) -> PathBuf {
+    let own = Path::new(env!("CARGO_MANIFEST_DIR"));
+    let program = directory.join(name);
+    run(compiler()
+        .arg("-I")
+        .arg(own.join("include"))
+        .arg("-o")
+        .arg(&program)
+        .arg(source(name))
+        .args(["-llmdb", "-lpthread"]));
+    program
+}
+
+fn assert_same(name: &str) -> Result {
+    let directory = tempfile::tempdir()?;
+    let program = compile(name, directory.path());
+    let place = |name: &str| {
+        let path = directory.path().join(name);
+        std::fs::create_dir(&path).unwrap();
+        path
+    };
+    let stock = text(&run(Command::new(&program).arg(place("stock.d"))));
+    let ours = text(&run(Command::new(&program).arg(place("ours.d")).env("LD_LIBRARY_PATH", libraries())));
+    assert!(stock.lines().count() > 50);
+    for (i, (stock, ours)) in stock.lines().zip(ours.lines()).enumerate() {
+        assert_eq!(stock, ours, "line {}", i + 1);
+    }
+    assert_eq!(stock.lines().count(), ours.lines().count());
+    Ok(())
+}
+
+#[test]
+fn environments_answer_as_lmdbs_do() -> Result {
+    assert_same("environment")
+}
+
+#[test]
+fn entries_and_cursors_answer_as_lmdbs_do() -> Result {
+    assert_same("entries")
+}
+
+#[test]
+fn transactions_answer_as_lmdbs_do() -> Result {
+    assert_same("transactions")
+}
+
+#[test]
+fn what_lmdb_one_has_beyond_is_there_or_refused() -> Result {
+    let directory = tempfile::tempdir()?;
+    let program = directory.path().join("later");
+    run(compiler()
+        .arg("-DMDB_INTERFACE=1")
+        .arg("-I")
+        .arg(root().join("duramen-lmdb/include"))
+        .arg("-o")
+        .arg(&program)
+        .arg(source("later"))
+        .arg("-L")
+        .arg(libraries())
+        .arg("-l:liblmdb.so.1"));
+    run(Command::new(&program).arg(directory.path()).env("LD_LIBRARY_PATH", libraries()));
+    Ok(())
+}
+
+#[test]
+fn what_is_promised_beyond_lmdb_is_kept() -> Result {
+    let directory = tempfile::tempdir()?;
+    let program = compile("own", directory.path());
+    run(Command::new(&program).arg(directory.path()).env("LD_LIBRARY_PATH", libraries()));
+    Ok(())
+}
+
+#[test]
+fn a_file_of_lmdb_is_refused_with_a_hint() -> Result {
+    let directory = tempfile::tempdir()?;
+    let program = compile("environment", directory.path());
+    run(Command::new(&program).arg(directory.path()));
+    let again = Command::new(&program).arg(directory.path()).env("LD_LIBRARY_PATH", libraries()).output()?;
+    let (said, hint) = (text(&again), String::from_utf8_lossy(&again.stderr).into_owned());
+    assert!(said.contains("MDB_VERSION_MISMATCH"), "{said}");
+    assert_eq!(hint.matches("mdb_dump").count(), 1, "{hint}");
+    Ok(())
+}

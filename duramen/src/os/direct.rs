@@ -1,0 +1,178 @@
+//! Large reads and writes past the page cache, where the filesystem can do that.
+//!
+//! Owns: aligned memory ([`Block`]), files opened for direct I/O ([`DirectFile`]), temporary files without a name.
+//! Must not know: what is written.
+//!
+//! Direct I/O costs a tenth of the processor time of a write through the page cache and does not drive other data out of
+//! memory. Some filesystems refuse it, some when the file is opened and some only at the first transfer: then the file
+//! goes on as an ordinary one.
+
+use std::fs::{File, OpenOptions};
+use std::io::{self, ErrorKind};
+use std::ops::{Deref, DerefMut};
+use std::os::fd::AsRawFd;
+use std::os::unix::fs::{FileExt, OpenOptionsExt};
+use std::path::Path;
+
+use rustix::fs::{OFlags, fcntl_getfl, fcntl_setfl};
+use rustix::io::Errno;
+
+use super::file::failed;
+use crate::error::Result;
+
+/// Addresses, offsets and lengths of direct transfers are multiples of this.
+pub(crate) const ALIGNMENT: usize = 4096;
+
+/// Memory at an address that suits direct I/O.
+pub(crate) struct Block {
+    memory: Vec<u8>,
+    start: usize,
+    len: usize,
+}
+
+impl Block {
+    /// `len` zeroes.
+    pub(crate) fn new(len: usize) -> Block {
+        let memory = vec![0; len + ALIGNMENT];
+        let start = memory.as_ptr().align_offset(ALIGNMENT).min(ALIGNMENT);
+        Block { memory, start, len }
+    }
+}
+
+impl Deref for Block {
+    type Target = [u8];
+
+    fn deref(&self) -> &[u8] {
+        &self.memory[self.start..self.start + self.len]
+    }
+}
+
+impl DerefMut for Block {
+    fn deref_mut(&mut self) -> &mut [u8] {
+        &mut self.memory[self.start..self.start + self.len]
+    }
+}
+
+/// A file that is read and written past the page cache until the filesystem refuses that.
+pub(crate) struct DirectFile(File);
+
+impl DirectFile {
+    /// Opens an open file once more, for writing; nothing if it cannot be opened for direct I/O.
+    pub(crate) fn reopen(file: &File) -> Option<DirectFile> {
+        // The descriptor, not the name: another file may have that by now.
+        let path = format!("/proc/self/fd/{}", file.as_raw_fd());
+        OpenOptions::new().write(true).custom_flags(libc::O_DIRECT).open(path).ok().map(DirectFile)
+    }
+
+    /// A new file in a directory that has no name there and goes away with the process.
+    pub(crate) fn temporary(directory: &Path) -> Result<DirectFile> {
+        let open = |flags| {
+            OpenOptions::new().read(true).write(true).mode(0o600).custom_flags(libc::O_TMPFILE | flags).open(directory)
+        };
+        let file = match open(libc::O_DIRECT).or_else(|_| open(0)) {
+            Ok(file) => file,
+            Err(error) if refuses_nameless(&error) => named_and_removed(directory)?,
+            Err(error) => return Err(failed("create a temporary file in", directory)(error)),
+        };
+        Ok(DirectFile(file))
+    }
+
+    /// Writes all of `bytes` at `offset`, all three aligned.
+    pub(crate) fn write_at(&self, offset: u64, bytes: &[u8]) -> io::Result<()> {
+        self.or_through_the_cache(|file| file.write_all_at(bytes, offset))
+    }
+
+    /// Fills `bytes` from `offset`, all three aligned.
+    pub(crate) fn read_at(&self, offset: u64, bytes: &mut [u8]) -> io::Result<()> {
+        self.or_through_the_cache(|file| file.read_exact_at(bytes, offset))
+    }
+
+    fn or_through_the_cache(&self, mut transfer: impl FnMut(&File) -> io::Result<()>) -> io::Result<()> {
+        match transfer(&self.0) {
+            Err(error) if error.raw_os_error() == Some(libc::EINVAL) && self.leave_direct() => transfer(&self.0),
+            outcome => outcome,
+        }
+    }
+
+    /// Makes it an ordinary file; false if it is one already.
+    fn leave_direct(&self) -> bool {
+        match fcntl_getfl(&self.0) {
+            Ok(flags) if flags.contains(OFlags::DIRECT) => fcntl_setfl(&self.0, flags - OFlags::DIRECT).is_ok(),
+            _ => false,
+        }
+    }
+}
+
+/// Whether a filesystem (or an old kernel) has no files without names.
+fn refuses_nameless(error: &io::Error) -> bool {
+    let refusals = [Errno::OPNOTSUPP, Errno::ISDIR, Errno::INVAL, Errno::NOSYS, Errno::NOENT];
+    refusals.iter().any(|errno| error.raw_os_error() == Some(errno.raw_os_error()))
+}
+
+/// A file under a name that nobody uses, removed at once.
+fn named_and_removed(directory: &Path) -> Result<File> {
+    for n in 0u32.. {
+        let path = directory.join(format!(".duramen-{}-{n}", std::process::id()));
+        match OpenOptions::new().read(true).write(true).create_new(true).mode(0o600).open(&path) {
+            Ok(file) => {
+                std::fs::remove_file(&path).map_err(failed("remove", &path))?;
+                return Ok(file);
+            }
+            Err(error) if error.kind() == ErrorKind::AlreadyExists => {}
+            Err(error) => return Err(failed("create", &path)(error)),
+        }
+    }
+    unreachable!("four billion files of this process in one directory")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn write_and_read(file: &DirectFile) {
+        let mut block = Block::new(2 * ALIGNMENT);
+        block.fill(7);
+        file.write_at(ALIGNMENT as u64, &block).unwrap();
+        let mut back = Block::new(2 * ALIGNMENT);
+        file.read_at(ALIGNMENT as u64, &mut back).unwrap();
+        assert!(*back == *block);
+        assert_eq!(file.read_at(9 * ALIGNMENT as u64, &mut back).unwrap_err().kind(), ErrorKind::UnexpectedEof);
+    }
+
+    #[test]
+    fn a_temporary_file_leaves_no_name() {
+        let directory = tempfile::tempdir().unwrap();
+        write_and_read(&DirectFile::temporary(directory.path()).unwrap());
+        write_and_read(&DirectFile(named_and_removed(directory.path()).unwrap()));
+        assert_eq!(std::fs::read_dir(directory.path()).unwrap().count(), 0);
+        let missing = directory.path().join("missing");
+        let error = DirectFile::temporary(&missing).err().unwrap();
+        assert!(error.to_string().contains("missing"), "{error}");
+    }
+
+    #[test]
+    fn a_transfer_that_cannot_be_direct_goes_through_the_cache() {
+        let directory = tempfile::tempdir().unwrap();
+        let file = DirectFile::temporary(directory.path()).unwrap();
+        // Neither the length nor the address suits a direct transfer.
+        let bytes = [9; 100];
+        file.write_at(3, &bytes[1..]).unwrap();
+        let mut back = [0; 99];
+        file.read_at(3, &mut back).unwrap();
+        assert_eq!(back, bytes[1..]);
+        assert!(!file.leave_direct());
+    }
+
+    #[test]
+    fn a_file_opened_again_is_the_same() {
+        let file = tempfile::tempfile().unwrap();
+        let mut block = Block::new(ALIGNMENT);
+        block.fill(3);
+        if let Some(direct) = DirectFile::reopen(&file) {
+            direct.write_at(0, &block).unwrap();
+            let mut back = vec![0; ALIGNMENT];
+            file.read_exact_at(&mut back, 0).unwrap();
+            assert_eq!(back, *block);
+        }
+    }
+}

@@ -1,0 +1,302 @@
+//! The log: a file beside the data file that makes small commits durable by one small write.
+//!
+//! Owns: the file (its creation, growth, removal), where the next record goes, which records an opening must do again.
+//! Must not know: what operations mean.
+//!
+//! A commit in the log has its pages in the page cache like a relaxed one; its record alone is flushed. When the log is
+//! full, or too much of the data file waits to be flushed, a commit flushes the data file instead, and the log begins anew at its start.
+
+use std::fs::{File, OpenOptions, Permissions};
+use std::io::{self, ErrorKind, IoSlice};
+use std::os::unix::fs::{MetadataExt, OpenOptionsExt, PermissionsExt, chown};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use super::{Durability, Settings, Store, Writer, published};
+use crate::error::{Error, Result};
+use crate::format::log::{Record, UNIT, chain};
+use crate::format::meta::Meta;
+use crate::medium::Medium;
+use crate::os::file::{self, FileMedium};
+
+/// Length of a new log.
+const FIRST_BYTES: u64 = 1 << 20;
+/// A log that was full is this much longer in its next round,
+const GROWTH_BYTES: u64 = 4 << 20;
+/// up to this length, so that doing again what is in it takes no longer than a second.
+const BYTES_MAX: u64 = 32 << 20;
+/// Records beyond this size flush the data file instead.
+pub(crate) const RECORD_MAX: usize = 1 << 20;
+/// What a durable commit says for a log: as much as so many relaxed ones, which gain nothing by it, say against.
+const DURABLE_WEIGHT: u32 = 16;
+/// A handle makes a log after four durable commits: who commits once or twice needs none.
+const ENOUGH: u32 = 4 * DURABLE_WEIGHT;
+/// The disk is asked to write so many pages at a time, so that the flush of the data file finds little to wait for.
+const STEP_PAGES: u64 = 256;
+
+/// Where the log stands after a commit. All writers know, since it is published with the commit.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Mark {
+    /// Some commit since the last flush of the data file is not in the log.
+    Broken,
+    /// All are, in its first `end` bytes.
+    At { end: u64, flushed: bool },
+}
+
+impl Mark {
+    /// The data file has been flushed.
+    pub(crate) const START: Mark = Mark::At { end: 0, flushed: true };
+
+    /// As a number of 48 bits.
+    pub(crate) fn pack(self) -> u64 {
+        match self {
+            Mark::Broken => 0,
+            Mark::At { end, flushed } => (end / UNIT as u64 + 1) << 1 | u64::from(flushed),
+        }
+    }
+
+    pub(crate) fn unpack(packed: u64) -> Mark {
+        match packed >> 1 {
+            0 => Mark::Broken,
+            units => Mark::At { end: (units - 1) * UNIT as u64, flushed: packed & 1 == 1 },
+        }
+    }
+}
+
+/// A writer's access to the log.
+#[derive(Default)]
+pub(crate) struct Log {
+    file: Option<LogFile>,
+    /// It could not be made or opened: this handle does without.
+    refused: bool,
+    /// It was full.
+    full: bool,
+    /// How much speaks for a log: see [`ENOUGH`].
+    worth: u32,
+    /// Pages of the data file that the disk has been asked to write.
+    asked: u64,
+}
+
+struct LogFile {
+    medium: Arc<dyn Medium>,
+    bytes: u64,
+}
+
+impl Log {
+    /// No log is open. `at_once`: one is made for the first commit.
+    pub(crate) fn new(at_once: bool) -> Log {
+        Log { worth: if at_once { ENOUGH } else { 0 }, ..Log::default() }
+    }
+
+    /// The data file has been flushed.
+    pub(crate) fn restart(&mut self) {
+        self.asked = 0;
+    }
+
+    /// A commit of this durability was made.
+    pub(crate) fn weigh(&mut self, durability: Durability) {
+        self.worth = match durability {
+            Durability::Durable => (self.worth + DURABLE_WEIGHT).min(2 * ENOUGH),
+            Durability::Relaxed => self.worth.saturating_sub(1),
+        };
+    }
+
+    fn file(&self) -> Result<&LogFile> {
+        self.file.as_ref().ok_or(Error::Usage { what: "the log is not open" })
+    }
+}
+
+/// `NAME-log` beside `NAME`.
+pub(crate) fn log_path(path: &Path) -> PathBuf {
+    let mut name = path.as_os_str().to_owned();
+    name.push("-log");
+    name.into()
+}
+
+impl Store {
+    /// Whether commits of this handle may go through the log.
+    pub(crate) fn may_log(&self, writer: &Writer) -> bool {
+        let Mark::At { end, .. } = writer.mark else { return false };
+        let enough = end > 0 || writer.log.worth >= ENOUGH;
+        self.settings.log && self.settings.lock_file && !writer.log.refused && enough
+    }
+
+    /// Where a record of this length goes; nothing if there is no room for it.
+    pub(crate) fn log_room(&self, writer: &mut Writer, bytes: usize) -> Option<u64> {
+        let Mark::At { end, .. } = writer.mark else { return None };
+        if bytes > RECORD_MAX || !self.may_log(writer) {
+            return None;
+        }
+        self.open_log(&mut writer.log, end)?;
+        let log = &mut writer.log;
+        let fits = end + bytes as u64 <= log.file.as_ref()?.bytes;
+        log.full |= !fits;
+        fits.then_some(end)
+    }
+
+    /// Opens or makes the file, and lengthens it where its last round was too short.
+    fn open_log(&self, log: &mut Log, end: u64) -> Option<()> {
+        if log.file.is_none() {
+            log.file = self
+                .make_log()
+                .inspect_err(|error| {
+                    tracing::info!(path = %self.path.display(), %error, "no log: small commits flush the data file");
+                })
+                .ok();
+            log.refused = log.file.is_none();
+        }
+        let file = log.file.as_mut()?;
+        if end == 0 && std::mem::take(&mut log.full) && file.bytes < BYTES_MAX {
+            let bytes = (file.bytes + GROWTH_BYTES.min(file.bytes)).min(BYTES_MAX);
+            // Where there is no room for it, it stays as it is.
+            let _ = fill(&*file.medium, file.bytes, bytes).map(|()| file.bytes = bytes);
+        }
+        Some(())
+    }
+
+    fn make_log(&self) -> Result<LogFile> {
+        let path = log_path(&self.path);
+        let data = self.file().metadata().map_err(file::failed("inspect", &self.path))?;
+        let file = open_or_create(&path, &data).map_err(file::failed("open", &path))?;
+        let found = file.metadata().map_err(file::failed("inspect", &path))?.len();
+        let mut medium: Arc<dyn Medium> = Arc::new(FileMedium::new(Arc::new(file)));
+        if let Some(layer) = &self.settings.log_medium {
+            medium = layer(medium);
+        }
+        let bytes = found.max(self.settings.log_at_once.unwrap_or(FIRST_BYTES)) / UNIT as u64 * UNIT as u64;
+        if found < bytes {
+            fill(&*medium, found / UNIT as u64 * UNIT as u64, bytes).map_err(file::failed("make", &path))?;
+            file::sync_directory_of(&path)?;
+        }
+        Ok(LogFile { medium, bytes })
+    }
+
+    /// Writes a record, and waits for the disk if asked to.
+    pub(crate) fn write_record(&self, writer: &Writer, at: u64, record: &[u8], flush: bool) -> Result<()> {
+        let medium = &writer.log.file()?.medium;
+        let written = medium.write_at(at, &[IoSlice::new(record)]);
+        let written = written.and_then(|()| if flush { medium.flush() } else { Ok(()) });
+        written.map_err(|error| self.poison("write the log", error))
+    }
+
+    /// Has the disk begin with what a later flush of the data file must find there.
+    pub(crate) fn ask_ahead(&self, writer: &mut Writer) {
+        let pages = writer.meta.proof_pages;
+        if pages >= writer.log.asked.saturating_add(STEP_PAGES) {
+            writer.log.asked = pages;
+            self.medium.begin_flush(0..writer.meta.page_count * self.pager.page_size as u64);
+        }
+    }
+
+    /// Makes durable what is in the log. False if that is not all that has been committed.
+    pub(crate) fn flush_log(&self, writer: &mut Writer) -> Result<bool> {
+        let Mark::At { end, flushed } = writer.mark else { return Ok(false) };
+        if !flushed {
+            if self.open_log(&mut writer.log, end).is_none() {
+                return Ok(false);
+            }
+            let medium = &writer.log.file()?.medium;
+            medium.flush().map_err(|error| self.poison("flush the log", error))?;
+            writer.mark = Mark::At { end, flushed: true };
+            self.shared.publish(&published(&writer.meta, writer.slot, writer.durable_slot, writer.mark))?;
+        }
+        Ok(true)
+    }
+}
+
+/// Opens the log, or makes one that the same users may read and write as the data file.
+fn open_or_create(path: &Path, data: &std::fs::Metadata) -> io::Result<File> {
+    let mut options = OpenOptions::new();
+    options.read(true).write(true).custom_flags(libc::O_NONBLOCK | libc::O_NOCTTY | libc::O_NOFOLLOW);
+    match options.open(path) {
+        Err(error) if error.kind() == ErrorKind::NotFound => {}
+        answer => return answer,
+    }
+    let file = options.create_new(true).mode(0o600).open(path)?;
+    // Only root can give files away; where that is refused the file is its maker's.
+    let _ = chown(path, Some(data.uid()), Some(data.gid()));
+    file.set_permissions(Permissions::from_mode(data.mode() & 0o777))?;
+    Ok(file)
+}
+
+/// Writes zeros, so that later writes find blocks that the filesystem has nothing more to note about.
+fn fill(medium: &dyn Medium, from: u64, to: u64) -> io::Result<()> {
+    let zeros = vec![0; 1 << 18];
+    let mut at = from;
+    while at < to {
+        let bytes = zeros.len().min((to - at) as usize);
+        medium.write_at(at, &[IoSlice::new(&zeros[..bytes])])?;
+        at += bytes as u64;
+    }
+    medium.flush()
+}
+
+/// The log as an opening found it.
+pub(crate) struct Found {
+    bytes: Vec<u8>,
+    file_id: u64,
+    /// Records that the data file has already.
+    done: usize,
+}
+
+impl Found {
+    /// What is to be done again, in order.
+    pub(crate) fn records(&self) -> Vec<Record<'_>> {
+        chain(&self.bytes, self.file_id).split_off(self.done)
+    }
+}
+
+/// Reads the log that lies beside a data file whose newest whole commit is this. Nothing if it holds nothing newer.
+pub(crate) fn find(path: &Path, newest: &Meta) -> Result<Option<Found>> {
+    let path = log_path(path);
+    let bytes = match std::fs::read(&path) {
+        Ok(bytes) => bytes,
+        Err(error) if error.kind() == ErrorKind::NotFound => return Ok(None),
+        Err(error) => return Err(file::failed("read", &path)(error)),
+    };
+    let records = chain(&bytes, newest.file_id);
+    let (Some(first), Some(last)) = (records.first(), records.last()) else { return Ok(None) };
+    if last.header.txnid <= newest.txnid {
+        return Ok(None);
+    }
+    let (base, base_ns) = (first.header.base, first.header.base_ns);
+    let done = newest.txnid.0.checked_sub(base.0).map(|done| done as usize);
+    let made = match done {
+        Some(0) => Some(base_ns),
+        Some(done) => Some(records[done - 1].header.committed_ns),
+        None => None,
+    };
+    match done {
+        Some(done) if made == Some(newest.committed_ns) => Ok(Some(Found { bytes, file_id: newest.file_id, done })),
+        _ => Err(Error::ForeignLog { path, found: newest.txnid, base, last: last.header.txnid }),
+    }
+}
+
+/// Removes the log, where there is one. It holds nothing that the data file lacks.
+pub(crate) fn remove(path: &Path, settings: &Settings) {
+    let path = log_path(path);
+    if settings.lock_file
+        && let Err(error) = std::fs::remove_file(&path)
+        && error.kind() != ErrorKind::NotFound
+    {
+        tracing::debug!(path = %path.display(), %error, "an old log stays");
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn marks_come_back_as_they_were() {
+        for mark in [
+            Mark::Broken,
+            Mark::START,
+            Mark::At { end: 512, flushed: false },
+            Mark::At { end: 32 << 20, flushed: true },
+        ] {
+            assert_eq!(Mark::unpack(mark.pack()), mark);
+            assert!(mark.pack() < 1 << 48);
+        }
+    }
+}

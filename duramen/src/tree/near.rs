@@ -1,0 +1,160 @@
+//! The leaf that a position is in, kept open: most steps of a walk are then an index.
+//!
+//! Owns: steps inside a leaf and among the values of a key, and what is fetched of the next leaf meanwhile. Must not
+//! know: how one goes from leaf to leaf.
+//!
+//! Only for pages that stay as they are: of a snapshot, or while a write transaction is borrowed. A step that cannot be
+//! made here answers `None` and moves nothing. The position's own movements then make it, or say what is wrong.
+
+use super::cursor::{CELLS_AHEAD, Inner, Position, Trunk};
+use super::duplicates::{SubPage, item_of};
+use super::{AnyLeaf, Pages, Path, open_cells};
+use crate::format::leaf::{Cell, CellKind, Leaf};
+use crate::prefetch::{LINE, prefetch};
+
+/// The leaf that comes next, fetched little by little while the one before it is walked.
+#[derive(Clone, Copy, Default)]
+pub(crate) struct Ahead<'p> {
+    bytes: &'p [u8],
+    fetched: usize,
+}
+
+/// Cache lines that are fetched with each entry given: a leaf of records of some hundred bytes is all there when its
+/// turn comes.
+const LINES_AHEAD: usize = 3;
+
+impl<'p> Ahead<'p> {
+    /// The leaf beside the path's.
+    pub(crate) fn of<P: Pages>(path: &Path, pages: &'p P, back: bool) -> Ahead<'p> {
+        Ahead { bytes: path.upcoming(pages, back).unwrap_or_default(), fetched: 0 }
+    }
+
+    /// Fetches some more of it.
+    #[inline]
+    pub(crate) fn fetch(&mut self) {
+        if self.fetched < self.bytes.len() {
+            for line in 0..LINES_AHEAD {
+                prefetch(self.bytes, self.fetched + line * LINE);
+            }
+            self.fetched += LINES_AHEAD * LINE;
+        }
+    }
+}
+
+/// Where the values of the key lie.
+#[derive(Clone, Copy)]
+enum Values<'p> {
+    One,
+    Sub(SubPage<'p>),
+    /// The leaf of the key's tree of duplicates that the position is in.
+    Leaf(AnyLeaf<'p>),
+}
+
+/// See the module's head. It is of one position, and says nothing any more once that was moved by anything else.
+pub(crate) struct Near<'p> {
+    leaf: Leaf<'p>,
+    key: &'p [u8],
+    values: Values<'p>,
+    /// Whether the table has duplicates, and their size if they have one.
+    duplicates: bool,
+    item: usize,
+    ahead: Ahead<'p>,
+}
+
+impl<'p> Near<'p> {
+    /// What is around a position that is on an entry. `walking`: in that direction it will go on to the next leaf.
+    pub(crate) fn open<P: Pages>(
+        pages: &'p P,
+        position: &Position,
+        t: Trunk<'_>,
+        walking: Option<bool>,
+    ) -> Option<Near<'p>> {
+        let step = position.path.leaf();
+        let leaf = open_cells(pages, step.page).ok()?;
+        let cell = leaf.cell(step.index).ok()?;
+        let item = item_of(t.tree);
+        let values = match &position.inner {
+            Inner::One => Values::One,
+            Inner::Sub(_) => Values::Sub(SubPage::open(cell.value, item).ok()?),
+            Inner::Tree => Values::Leaf(position.inner_path.open_leaf(pages).ok()?),
+        };
+        let ahead = walking.map(|back| Ahead::of(&position.path, pages, back)).unwrap_or_default();
+        Some(Near { leaf, key: cell.key, values, duplicates: t.tree.has_duplicates(), item, ahead })
+    }
+
+    /// Whether the position is on the last value of the key, or, backwards, on the first.
+    #[inline]
+    pub(crate) fn is_last_value(&self, position: &Position, back: bool) -> bool {
+        match (&self.values, &position.inner) {
+            (Values::One, _) => true,
+            (Values::Sub(sub), Inner::Sub(i)) => *i == if back { 0 } else { sub.len() - 1 },
+            _ => false,
+        }
+    }
+
+    /// Next value of the key, else the first of the next key; backwards likewise.
+    #[inline]
+    pub(crate) fn step(&mut self, position: &mut Position, back: bool) -> Option<Cell<'p>> {
+        match self.step_value(position, back) {
+            None if self.is_last_value(position, back) => self.step_key(position, back),
+            found => found,
+        }
+    }
+
+    /// First value of the next key; backwards the last of the key before.
+    #[inline]
+    pub(crate) fn step_key(&mut self, position: &mut Position, back: bool) -> Option<Cell<'p>> {
+        let to = beside(position.path.leaf().index, back)?;
+        self.leaf.prefetch_cell(if back { to.saturating_sub(CELLS_AHEAD) } else { to + CELLS_AHEAD });
+        let mut cell = self.leaf.cell(to).ok()?;
+        if self.duplicates {
+            cell = self.enter_values(position, cell, back)?;
+        }
+        self.key = cell.key;
+        position.path.leaf_mut().index = to;
+        self.ahead.fetch();
+        Some(cell)
+    }
+
+    /// Next value of the key, or the one before.
+    #[inline]
+    pub(crate) fn step_value(&self, position: &mut Position, back: bool) -> Option<Cell<'p>> {
+        let (i, to, value) = match (&self.values, &mut position.inner) {
+            (Values::Sub(sub), Inner::Sub(i)) => {
+                let to = beside(*i, back)?;
+                (i, to, sub.get(to).ok()?)
+            }
+            (Values::Leaf(leaf), Inner::Tree) => {
+                let i = &mut position.inner_path.leaf_mut().index;
+                let to = beside(*i, back)?;
+                (i, to, leaf.key(to).ok()?)
+            }
+            _ => return None,
+        };
+        *i = to;
+        Some(Cell { key: self.key, value, kind: CellKind::Plain })
+    }
+
+    /// One end of a cell's values, if they are in the cell.
+    fn enter_values(&mut self, position: &mut Position, cell: Cell<'p>, last: bool) -> Option<Cell<'p>> {
+        match cell.kind {
+            CellKind::Plain if self.item == 0 || cell.value.len() == self.item => {
+                (position.inner, self.values) = (Inner::One, Values::One);
+                Some(cell)
+            }
+            CellKind::SubPage => {
+                let sub = SubPage::open(cell.value, self.item).ok()?;
+                let i = if last { sub.len() - 1 } else { 0 };
+                let value = sub.get(i).ok()?;
+                (position.inner, self.values) = (Inner::Sub(i), Values::Sub(sub));
+                Some(Cell { value, kind: CellKind::Plain, ..cell })
+            }
+            _ => None,
+        }
+    }
+}
+
+#[inline]
+fn beside(i: usize, back: bool) -> Option<usize> {
+    if back { i.checked_sub(1) } else { Some(i + 1) }
+}

@@ -1,0 +1,483 @@
+//! The log: what a power cut takes from the data file, opening finds in it and does again.
+//!
+//! A power cut is played by going back to an earlier copy of the data file, beside the log as it is now.
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+
+use duramen::{Database, Duplicates, Durability, Error, Options, Order, TableOptions, WriteTxn};
+use proptest::prelude::*;
+
+type Result<T = (), E = Box<dyn std::error::Error>> = std::result::Result<T, E>;
+
+fn log_of(path: &Path) -> PathBuf {
+    let mut name = path.as_os_str().to_owned();
+    name.push("-log");
+    name.into()
+}
+
+/// A database whose next small durable commits go into its log, and the data file as it was flushed last.
+struct Logged {
+    dir: tempfile::TempDir,
+    db: Database,
+    base: Vec<u8>,
+}
+
+impl Logged {
+    fn new() -> Result<Logged> {
+        Logged::with(Database::options())
+    }
+
+    fn with(options: Options) -> Result<Logged> {
+        let dir = tempfile::tempdir()?;
+        let path = dir.path().join("it.dm");
+        let db = options.open(&path)?;
+        // Who commits once or twice needs no log.
+        for i in 0..4u8 {
+            db.update(|txn| txn.table("warm")?.put([i], b"up"))?;
+            assert!(!log_of(&path).exists());
+        }
+        let base = std::fs::read(&path)?;
+        Ok(Logged { dir, db, base })
+    }
+
+    /// The files as a power cut may leave them, elsewhere.
+    fn cut(&self) -> Result<(tempfile::TempDir, PathBuf)> {
+        let dir = tempfile::tempdir()?;
+        let path = dir.path().join("cut.dm");
+        std::fs::write(&path, &self.base)?;
+        std::fs::copy(log_of(self.db.path()), log_of(&path))?;
+        Ok((dir, path))
+    }
+}
+
+type Contents = BTreeMap<Vec<u8>, Vec<(Vec<u8>, Vec<u8>)>>;
+
+fn contents(db: &Database) -> Result<Contents> {
+    let snapshot = db.read()?;
+    let mut tables = BTreeMap::new();
+    for name in snapshot.table_names()? {
+        let table = snapshot.table(&name)?;
+        let entries: duramen::Result<Vec<_>> =
+            table.iter().map(|entry| entry.map(|(key, value)| (key.to_vec(), value.to_vec()))).collect();
+        let entries = entries?;
+        assert_eq!(entries.len() as u64, table.len());
+        tables.insert(name, entries);
+    }
+    Ok(tables)
+}
+
+fn check(db: &Database) -> Result {
+    let report = db.check(|_, _| {})?;
+    assert!(report.findings.is_empty(), "{:?}", report.findings);
+    Ok(())
+}
+
+/// What the database holds is found again in what a power cut leaves of it.
+fn assert_survives(logged: &Logged) -> Result {
+    let (_dir, path) = logged.cut()?;
+    let after = Database::open(&path)?;
+    assert_eq!(contents(&after)?, contents(&logged.db)?);
+    assert_eq!(after.user_number()?, logged.db.user_number()?);
+    assert_eq!(after.stats()?.txnid, logged.db.stats()?.txnid);
+    check(&after)?;
+    assert!(!log_of(&path).exists(), "what was done again is in the data file");
+    drop(after);
+    assert_eq!(contents(&Database::open(&path)?)?, contents(&logged.db)?);
+    Ok(())
+}
+
+#[test]
+fn small_durable_commits_are_found_again_in_the_log() -> Result {
+    let logged = Logged::new()?;
+    for i in 0..100u32 {
+        logged.db.update(|txn| txn.table("people")?.put(i.to_be_bytes(), format!("number {i}")))?;
+        if i % 10 == 0 {
+            assert_survives(&logged)?;
+        }
+    }
+    let stats = logged.db.stats()?;
+    assert_eq!(stats.durable_txnid, stats.txnid);
+    assert_survives(&logged)
+}
+
+#[test]
+fn every_operation_is_done_again() -> Result {
+    let logged = Logged::new()?;
+    let db = &logged.db;
+    let numbers = TableOptions::new().order(Order::Native).user_bits(7);
+    let sets = TableOptions::new().duplicates(Duplicates::sorted());
+    let pairs = TableOptions::new().order(Order::Reversed).duplicates(Duplicates::integers());
+    db.update(|txn| {
+        txn.set_user_number(11);
+        for i in 0..50u32 {
+            txn.table_with("numbers", &numbers)?.put(i.to_ne_bytes(), [b'x'; 100])?;
+            txn.table_with("sets", &sets)?.put([i as u8 % 5], i.to_be_bytes())?;
+            txn.table_with("pairs", &pairs)?.put([1, i as u8 % 3], u64::from(i).to_ne_bytes())?;
+            txn.table("plain")?.put(i.to_be_bytes(), vec![i as u8; i as usize * 300])?;
+        }
+        txn.table("gone")?.put(b"a", b"b")?;
+        txn.table("old name")?.put(b"a", b"b")?;
+        txn.table("emptied")?.put(b"a", b"b")?;
+        Ok(())
+    })?;
+    assert_survives(&logged)?;
+    db.update(|txn| {
+        txn.table("plain")?.reserve(b"filled in later", 3)?.copy_from_slice(b"yes");
+        txn.table("plain")?.reserve(b"not there after all", 3)?;
+        txn.table("plain")?.delete(b"not there after all")?;
+        txn.table("plain")?.reserve(b"large", 10_000)?.fill(7);
+        txn.table("plain")?.delete_range(10u32.to_be_bytes()..20u32.to_be_bytes())?;
+        txn.table("numbers")?.delete(5u32.to_ne_bytes())?;
+        txn.table("sets")?.delete_duplicate([1], 6u32.to_be_bytes())?;
+        txn.table("sets")?.delete([2])?;
+        txn.table("emptied")?.clear()?;
+        txn.drop_table("gone")?;
+        txn.rename_table("old name", "new name")?;
+        txn.table("old name")?.put(b"another", b"table")?;
+        txn.set_user_number(12);
+        Ok(())
+    })?;
+    assert_survives(&logged)?;
+    let (_dir, path) = logged.cut()?;
+    let after = Database::open(&path)?;
+    let snapshot = after.read()?;
+    assert_eq!(snapshot.table("plain")?.get(b"filled in later")?, Some(&b"yes"[..]));
+    assert_eq!(snapshot.table("numbers")?.stats(), logged.db.read()?.table("numbers")?.stats());
+    Ok(())
+}
+
+#[test]
+fn what_a_child_transaction_gave_up_is_not_done_again() -> Result {
+    let logged = Logged::new()?;
+    logged.db.update(|txn| {
+        txn.table("t")?.put(b"parent", b"1")?;
+        {
+            let mut child = txn.child()?;
+            child.table("made by a child")?.put(b"a", b"b")?;
+            child.table("t")?.put(b"parent", b"2")?;
+            child.table("t")?.reserve(b"room", 5)?.fill(1);
+        }
+        txn.table("made by a child")?.put(b"c", b"d")?;
+        let mut child = txn.child()?;
+        child.table("t")?.put(b"child", b"3")?;
+        child.commit()
+    })?;
+    assert_survives(&logged)
+}
+
+#[test]
+fn a_torn_record_is_no_commit() -> Result {
+    let logged = Logged::new()?;
+    let mut states = vec![contents(&logged.db)?];
+    for i in 0..3u8 {
+        logged.db.update(|txn| txn.table("t")?.put([i], vec![i + 1; 700]))?;
+        states.push(contents(&logged.db)?);
+    }
+    for sector in 0..6 {
+        let (_dir, path) = logged.cut()?;
+        let mut log = std::fs::read(log_of(&path))?;
+        log[sector * 512..][..512].fill(0);
+        std::fs::write(log_of(&path), log)?;
+        assert_eq!(contents(&Database::open(&path)?)?, states[sector / 2], "sector {sector}");
+    }
+    Ok(())
+}
+
+#[test]
+fn commits_after_a_power_cut_are_not_mixed_up_with_those_before() -> Result {
+    let logged = Logged::new()?;
+    for i in 0..5u8 {
+        logged.db.update(|txn| txn.table("t")?.put([i], b"first life"))?;
+    }
+    let (_dir, path) = logged.cut()?;
+    // The first record is torn, so that none counts; those behind it are whole.
+    let mut log = std::fs::read(log_of(&path))?;
+    log[100] ^= 1;
+    std::fs::write(log_of(&path), &log)?;
+    let db = Database::open(&path)?;
+    for i in 0..4u8 {
+        db.update(|txn| txn.table("t")?.put([i], b"second life"))?;
+    }
+    let base = std::fs::read(&path)?;
+    // As if removing the old log had not reached the disk.
+    std::fs::write(log_of(&path), &log)?;
+    db.update(|txn| txn.table("t")?.put([9], b"second life"))?;
+    let expected = contents(&db)?;
+    let cut = path.with_file_name("again.dm");
+    std::fs::write(&cut, base)?;
+    std::fs::copy(log_of(&path), log_of(&cut))?;
+    assert_eq!(contents(&Database::open(&cut)?)?, expected);
+    Ok(())
+}
+
+#[test]
+fn a_closed_database_is_one_file_and_its_data_file_alone_a_database() -> Result {
+    let logged = Logged::new()?;
+    logged.db.update(|txn| txn.table("t")?.put(b"a", b"b"))?;
+    let path = logged.db.path().to_path_buf();
+    assert!(log_of(&path).exists());
+    let expected = contents(&logged.db)?;
+    let copy = path.with_file_name("copy.dm");
+    std::fs::write(&copy, &logged.base)?;
+    assert_eq!(contents(&Database::open(&copy)?)?.len(), 1, "the state of the last flush");
+    let Logged { dir, db, .. } = logged;
+    db.close()?;
+    assert!(!log_of(&path).exists());
+    assert_eq!(contents(&Database::open(&path)?)?, expected);
+    drop(dir);
+    Ok(())
+}
+
+#[test]
+fn the_log_is_bounded_and_begins_anew() -> Result {
+    let logged = Logged::new()?;
+    let mut longest = 0;
+    for i in 0..300u32 {
+        logged.db.update(|txn| txn.table("t")?.put((i % 7).to_be_bytes(), vec![i as u8; 300_000]))?;
+        longest = longest.max(std::fs::metadata(log_of(logged.db.path()))?.len());
+    }
+    assert!((1 << 20..=32 << 20).contains(&longest), "{longest}");
+    check(&logged.db)?;
+    let expected = contents(&logged.db)?;
+    let path = logged.db.path().to_path_buf();
+    drop(logged.db);
+    assert_eq!(contents(&Database::open(&path)?)?, expected);
+    Ok(())
+}
+
+#[test]
+fn relaxed_commits_between_durable_ones_are_in_the_log_too() -> Result {
+    let logged = Logged::new()?;
+    let put = |i: u8, durability| -> Result {
+        let mut txn = logged.db.begin_write()?;
+        txn.set_durability(durability);
+        txn.table("t")?.put([i], b"value")?;
+        Ok(txn.commit()?)
+    };
+    for i in 0..30 {
+        put(i, if i % 3 == 0 { Durability::Durable } else { Durability::Relaxed })?;
+    }
+    let stats = logged.db.stats()?;
+    assert!(stats.durable_txnid < stats.txnid, "two relaxed ones came last");
+    logged.db.checkpoint()?;
+    assert_eq!(logged.db.stats()?.durable_txnid, stats.txnid);
+    assert_survives(&logged)
+}
+
+#[test]
+fn several_handles_share_the_log() -> Result {
+    let logged = Logged::new()?;
+    let other = Database::open(logged.db.path())?;
+    for i in 0..40u8 {
+        let db = if i % 3 == 1 { &other } else { &logged.db };
+        db.update(|txn| txn.table("t")?.put([i], b"value"))?;
+    }
+    drop(other);
+    logged.db.update(|txn| txn.table("t")?.put(b"last", b"value"))?;
+    assert_survives(&logged)
+}
+
+#[test]
+fn a_custom_order_is_not_for_the_log() -> Result {
+    let logged = Logged::new()?;
+    let by_length = TableOptions::new()
+        .order(Order::Custom(std::sync::Arc::new(|a: &[u8], b: &[u8]| a.len().cmp(&b.len()).then(a.cmp(b)))));
+    logged.db.update(|txn| txn.table("t")?.put(b"in", b"the log"))?;
+    logged.db.update(|txn| txn.table_with("by length", &by_length)?.put(b"a key", b"value"))?;
+    // The data file as it is now has been flushed with that commit.
+    let path = logged.dir.path().join("alone.dm");
+    std::fs::copy(logged.db.path(), &path)?;
+    let alone = Database::open(&path)?;
+    let snapshot = alone.read()?;
+    assert_eq!(snapshot.table_with("by length", &by_length)?.get(b"a key")?, Some(&b"value"[..]));
+    assert_eq!(alone.stats()?.txnid, logged.db.stats()?.txnid);
+    Ok(())
+}
+
+#[test]
+fn a_log_that_does_not_belong_to_the_data_file_is_refused_and_kept() -> Result {
+    let logged = Logged::new()?;
+    let old = std::fs::read(logged.db.path())?;
+    for _ in 0..3 {
+        logged.db.update(|txn| txn.table("t")?.put(b"large", vec![1; 9 << 20]))?;
+    }
+    logged.db.update(|txn| txn.table("t")?.put(b"a", b"b"))?;
+    let (_dir, path) = logged.cut()?;
+    std::fs::write(&path, old)?;
+    let error = Database::open(&path).unwrap_err();
+    assert!(matches!(error, Error::ForeignLog { .. }), "{error}");
+    assert!(log_of(&path).exists());
+    std::fs::remove_file(log_of(&path))?;
+    Database::open(&path)?;
+    Ok(())
+}
+
+#[test]
+fn who_opens_to_read_gets_what_is_in_the_log() -> Result {
+    let logged = Logged::new()?;
+    logged.db.update(|txn| txn.table("t")?.put(b"a", b"b"))?;
+    let (_dir, path) = logged.cut()?;
+    let reader = Database::options().read_only(true).open(&path)?;
+    assert_eq!(contents(&reader)?, contents(&logged.db)?);
+    Ok(())
+}
+
+#[test]
+fn without_a_log_every_commit_flushes_the_data_file() -> Result {
+    let logged = Logged::with(Database::options().without_log())?;
+    for i in 0..20u8 {
+        logged.db.update(|txn| txn.table("t")?.put([i], b"value"))?;
+    }
+    assert!(!log_of(logged.db.path()).exists());
+    Ok(())
+}
+
+/// One operation of a random transaction.
+#[derive(Clone, Debug)]
+enum Step {
+    Put(u8, u8, u16),
+    Reserve(u8, u8, u16),
+    Delete(u8, u8),
+    DeleteDuplicate(u8, u8),
+    DeleteRange(u8, u8, u8),
+    Clear(u8),
+    Drop(u8),
+    Rename(u8, u8),
+    Child,
+    EndChild(bool),
+}
+
+fn step() -> impl Strategy<Value = Step> {
+    let table = 0..4u8;
+    prop_oneof![
+        12 => (table.clone(), any::<u8>(), 0..900u16).prop_map(|(t, k, v)| Step::Put(t, k, v)),
+        2 => (table.clone(), any::<u8>(), 0..9000u16).prop_map(|(t, k, v)| Step::Reserve(t, k, v)),
+        4 => (table.clone(), any::<u8>()).prop_map(|(t, k)| Step::Delete(t, k)),
+        2 => (table.clone(), any::<u8>()).prop_map(|(t, k)| Step::DeleteDuplicate(t, k)),
+        1 => (table.clone(), any::<u8>(), any::<u8>()).prop_map(|(t, a, b)| Step::DeleteRange(t, a, b)),
+        1 => table.clone().prop_map(Step::Clear),
+        1 => table.clone().prop_map(Step::Drop),
+        1 => (table.clone(), table).prop_map(|(a, b)| Step::Rename(a, b)),
+        1 => Just(Step::Child),
+        2 => any::<bool>().prop_map(Step::EndChild),
+    ]
+}
+
+/// Tables 0 and 1 have duplicates when they are made; by renaming they go anywhere.
+fn options(table: u8) -> TableOptions {
+    if table < 2 { TableOptions::new().duplicates(Duplicates::sorted()) } else { TableOptions::new() }
+}
+
+fn apply(txn: &mut WriteTxn<'_>, step: &Step, depth: &mut usize) -> duramen::Result<()> {
+    let mut open = |table: &u8| -> duramen::Result<duramen::TableId> {
+        match txn.find_table([b't', *table], None)? {
+            Some(id) => Ok(id),
+            None => txn.open_table([b't', *table], Some(&options(*table))),
+        }
+    };
+    match step {
+        Step::Put(t, k, v) => {
+            let id = open(t)?;
+            // Duplicates have a largest length.
+            txn.table_by_id(id)?.put([*k % 32], vec![*k; *v as usize])?;
+        }
+        Step::Reserve(t, k, v) => {
+            let id = open(t)?;
+            match txn.table_by_id(id)?.reserve([*k % 32], *v as usize) {
+                Ok(room) => room.fill(*k),
+                Err(Error::Incompatible { .. }) => {}
+                Err(error) => return Err(error),
+            }
+        }
+        Step::Delete(t, k) => {
+            let id = open(t)?;
+            txn.table_by_id(id)?.delete([*k % 32])?;
+        }
+        Step::DeleteDuplicate(t, k) => {
+            let id = open(t)?;
+            let value = txn.get(id, [*k % 32])?.map(<[u8]>::to_vec).unwrap_or_default();
+            match txn.table_by_id(id)?.delete_duplicate([*k % 32], value) {
+                Ok(_) | Err(Error::Incompatible { .. }) => {}
+                Err(error) => return Err(error),
+            }
+        }
+        Step::DeleteRange(t, a, b) => {
+            let id = open(t)?;
+            txn.table_by_id(id)?.delete_range([a.min(b) % 32]..[a.max(b) % 32])?;
+        }
+        Step::Clear(t) => {
+            let id = open(t)?;
+            txn.table_by_id(id)?.clear()?;
+        }
+        Step::Drop(t) => drop(txn.drop_table([b't', *t])?),
+        Step::Rename(a, b) => match txn.rename_table([b't', *a], [b't', *b]) {
+            Ok(_) | Err(Error::TableExists { .. }) => {}
+            Err(error) => return Err(error),
+        },
+        Step::Child => {
+            txn.begin_nested()?;
+            *depth += 1;
+        }
+        Step::EndChild(keep) if *depth > 0 => {
+            *depth -= 1;
+            if *keep { txn.commit_nested()? } else { txn.abort_nested()? }
+        }
+        Step::EndChild(_) => {}
+    }
+    Ok(())
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 48, failure_persistence: None, ..Default::default() })]
+    #[test]
+    fn whatever_was_committed_is_done_again(
+        transactions in prop::collection::vec(prop::collection::vec(step(), 1..25), 1..12),
+    ) {
+        let logged = Logged::new().unwrap();
+        for steps in &transactions {
+            logged.db.update(|txn| {
+                let mut depth = 0;
+                steps.iter().try_for_each(|step| apply(txn, step, &mut depth))
+            }).unwrap();
+        }
+        if log_of(logged.db.path()).exists() {
+            assert_survives(&logged).unwrap();
+        }
+    }
+}
+
+#[test]
+fn what_a_cursor_changed_is_done_again() -> Result {
+    let logged = Logged::new()?;
+    let sets = TableOptions::new().duplicates(Duplicates::sorted());
+    logged.db.update(|txn| {
+        for i in 0..200u8 {
+            txn.table("plain")?.put([i], b"value")?;
+            txn.table_with("sets", &sets)?.put([i % 7], [i])?;
+        }
+        Ok(())
+    })?;
+    logged.db.update(|txn| {
+        for name in ["plain", "sets"] {
+            let id = txn.find_table(name, None)?.ok_or(Error::BadTable)?;
+            let mut cursor = txn.cursor(id)?;
+            let mut there = cursor.first(txn)?.is_some();
+            for turn in 0.. {
+                if !there {
+                    break;
+                }
+                match turn % 4 {
+                    0 => cursor.delete(txn)?,
+                    1 if name == "plain" => cursor.replace(txn, b"other")?,
+                    2 if name == "plain" => cursor.replace(txn, [turn as u8; 3000])?,
+                    3 if turn % 40 == 3 => cursor.delete_key(txn)?,
+                    _ => {}
+                }
+                there = cursor.next(txn)?.is_some();
+            }
+        }
+        Ok(())
+    })?;
+    assert_survives(&logged)
+}
