@@ -26,8 +26,9 @@ use crate::os::memory;
 /// Files shorter than this are taken to fit.
 const SMALL_BYTES: u64 = 64 << 20;
 
-/// A walk asks for so much at a time: enough to keep a disk busy, little of any memory.
-const WINDOW_BYTES: u64 = 1 << 20;
+/// A walk asks for so much at a time at least, enough to keep a disk busy, and at most; between them it is a small part
+/// of the memory.
+const WINDOW_BYTES: (u64, u64) = (1 << 20, 4 << 20);
 
 /// Asked for at most, unless memory is known to be larger: what is read ahead must still be there when it is touched.
 const ASKED_BYTES: u64 = 8 << 20;
@@ -52,6 +53,7 @@ pub(crate) struct Advice {
     /// The length of the file at which to look again.
     look_at: AtomicU64,
     asked_max: AtomicU64,
+    window: AtomicU64,
     pages: Patience,
     runs: Patience,
     passed: AtomicU64,
@@ -67,6 +69,7 @@ impl Advice {
             tight: AtomicBool::new(false),
             look_at: AtomicU64::new(if memory.is_some() { 0 } else { SMALL_BYTES }),
             asked_max: AtomicU64::new(ASKED_BYTES),
+            window: AtomicU64::new(WINDOW_BYTES.0),
             pages: Patience::new(),
             runs: Patience::new(),
             passed: AtomicU64::new(0),
@@ -87,6 +90,7 @@ impl Advice {
         let tight = bytes > memory / 2;
         self.look_at.store(bytes.saturating_add(bytes / 4).max(1), Ordering::Relaxed);
         self.asked_max.store(ASKED_BYTES.max(memory / 16), Ordering::Relaxed);
+        self.window.store((memory / 32).clamp(WINDOW_BYTES.0, WINDOW_BYTES.1), Ordering::Relaxed);
         self.tight.store(tight, Ordering::Relaxed);
         tracing::debug!(file_bytes = bytes, memory, tight, "memory for the file");
         tight
@@ -112,7 +116,7 @@ impl Advice {
 
     /// Pages that a walk asks for at a time.
     pub(crate) fn window_pages(&self) -> u64 {
-        (WINDOW_BYTES >> self.page_shift).max(16)
+        (self.window.load(Ordering::Relaxed) >> self.page_shift).max(16)
     }
 
     /// Asks for single pages that will be touched soon, in any order; empties the list.
@@ -211,6 +215,15 @@ mod tests {
         assert!(!advice.is_tight());
         assert_eq!(advice.file_has(626 << 20), Some(true));
         assert!(advice.is_tight());
+    }
+
+    #[test]
+    fn a_walk_asks_for_a_small_part_of_the_memory_at_a_time() {
+        for (memory, pages) in [(0, 256), (64 << 20, 512), (1 << 40, 1024)] {
+            let advice = advice(memory);
+            assert!(advice.file_has(u64::MAX).is_some());
+            assert_eq!(advice.window_pages(), pages);
+        }
     }
 
     #[test]

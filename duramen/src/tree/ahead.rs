@@ -167,8 +167,10 @@ impl Scout {
         let mut index = above.index;
         for _ in 0..2 + 2 * leaves / last.len().max(1) as u64 {
             index = self.beside(index);
-            let Some(child) = above_branch.child(index).ok().filter(|_| index < above_branch.len()) else { return };
-            wanted.extend(page_of(child));
+            if index >= above_branch.len() {
+                return;
+            }
+            wanted.extend(above_branch.child(index).ok().and_then(page_of));
         }
     }
 }
