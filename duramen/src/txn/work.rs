@@ -8,6 +8,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use super::ops::{Ops, OpsMark};
 use super::place;
 use super::write::TableId;
+use crate::advice::Advice;
 use crate::dirty::{Dirty, Retired};
 use crate::error::{Error, Result};
 use crate::format::page::{self, Child, HEADER, Kind};
@@ -275,6 +276,11 @@ impl Pages for Work {
         if !child.is_dirty() {
             self.store.pager.prefetch_whole(child.pgno(), self.horizon);
         }
+    }
+
+    #[inline]
+    fn scarce(&self) -> Option<&Advice> {
+        self.store.pager.scarce()
     }
 }
 
