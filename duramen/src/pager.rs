@@ -165,9 +165,14 @@ impl Pager {
         }
     }
 
-    /// Says that this writer wrote the page itself.
+    /// Says that nothing in the page can surprise: this writer wrote it itself, or has looked at all of it.
     pub(crate) fn trust(&self, pgno: Pgno, birth: Txnid) {
-        self.verified.set(pgno, tag_of(birth));
+        self.verified.set_valid(pgno, tag_of(birth));
+    }
+
+    /// Whether that was said of the page.
+    pub(crate) fn is_valid(&self, pgno: Pgno, birth: Txnid) -> bool {
+        self.verified.is_valid(pgno, tag_of(birth))
     }
 
     /// Verifies a page or run again, whatever is remembered of it; its bytes.

@@ -298,14 +298,22 @@ impl PagesMut for Work {
             return Ok(self.dirty.copy_up(child));
         }
         let bytes = self.store.pager.page(child.pgno(), self.horizon)?;
-        let copy = self.dirty.create_from(bytes);
-        // The copy, which is in the processor's cache, where the page perhaps is not.
-        let bytes = self.dirty.page_mut(copy);
         let header = (page::birth(bytes), page::checksum(bytes));
-        if let Err(damage) = validate(bytes) {
+        if let Some(copy) = self.dirty.take_kept(bytes) {
+            self.retire(1, child, header);
+            return Ok(copy);
+        }
+        let copy = self.dirty.create_from(bytes);
+        if self.store.pager.is_valid(child.pgno(), header.0) {
+            self.retire(1, child, header);
+            return Ok(copy);
+        }
+        // The copy, which is in the processor's cache, where the page perhaps is not.
+        if let Err(damage) = validate(self.dirty.page_mut(copy)) {
             self.dirty.free(copy);
             return at(child, Err(damage));
         }
+        self.store.pager.trust(child.pgno(), header.0);
         self.retire(1, child, header);
         Ok(copy)
     }
