@@ -132,7 +132,7 @@ pub(crate) fn copy(store: &Store, out: &mut dyn Write) -> Result<()> {
         // Whoever has the copy has all of it: nothing needs to be proven.
         let mut meta = Meta { sequence: slot as u64, proof_base: held.meta.txnid, ..held.meta.clone() };
         (meta.proof_sum, meta.proof_pages) = (0, 0);
-        out.write_all(&meta.encode()[..]).map_err(failed)?;
+        out.write_all(&meta.encode_whole()).map_err(failed)?;
     }
     let end = bytes_needed(held.meta.page_count, store.pager.page_size);
     let mut buffer = vec![0; COPY_BYTES];

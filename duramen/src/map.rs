@@ -87,7 +87,8 @@ fn address_bytes(bytes: u64) -> usize {
 /// Which pages' checksums were found right, and for which birth: one byte for each page of the reservation.
 ///
 /// A page number is reused by later transactions, so the byte holds a *tag* of the birth that was verified. It is a
-/// memory of work done, not a proof: one birth in 255 shares its tag with the one before it.
+/// memory of work done, not a proof: one birth in 127 shares its tag with the one before it. The byte's lowest bit says
+/// that not only the checksum was found right but also what it is about: see `validate` in the formats.
 pub(crate) struct Verified {
     tags: Option<Region>,
 }
@@ -101,7 +102,17 @@ impl Verified {
     /// Whether the page was verified under this tag.
     #[inline]
     pub(crate) fn is(&self, page: Pgno, tag: u8) -> bool {
-        self.tag(page).is_some_and(|known| known.load(Ordering::Relaxed) == tag)
+        self.tag(page).is_some_and(|known| known.load(Ordering::Relaxed) & !VALID == tag)
+    }
+
+    /// Whether all of the page was looked at under this tag.
+    pub(crate) fn is_valid(&self, page: Pgno, tag: u8) -> bool {
+        self.tag(page).is_some_and(|known| known.load(Ordering::Relaxed) == tag | VALID)
+    }
+
+    /// Notes that all of the page was looked at under this tag.
+    pub(crate) fn set_valid(&self, page: Pgno, tag: u8) {
+        self.set(page, tag | VALID);
     }
 
     /// Whether the page was verified under some tag.
@@ -126,10 +137,13 @@ impl Verified {
     }
 }
 
+/// The bit beside a tag.
+const VALID: u8 = 1;
+
 /// The tag under which a page of this birth is noted as verified. Never 0, which stands for "not verified".
 #[inline]
 pub(crate) fn tag_of(birth: Txnid) -> u8 {
-    ((birth.0.wrapping_mul(0x9E37_79B9_7F4A_7C15) >> 56) as u8).max(1)
+    ((birth.0.wrapping_mul(0x9E37_79B9_7F4A_7C15) >> 56) as u8 & !VALID).max(VALID << 1)
 }
 
 #[cfg(test)]
@@ -167,6 +181,10 @@ mod tests {
         verified.set(page, tag);
         assert!(verified.is(page, tag) && verified.is_any(page));
         assert!(!verified.is(page, tag_of(Txnid(8))));
+        assert!(!verified.is_valid(page, tag));
+        verified.set_valid(page, tag);
+        assert!(verified.is(page, tag) && verified.is_valid(page, tag));
+        assert!(!verified.is_valid(page, tag_of(Txnid(8))));
         verified.set(Pgno(u64::MAX), tag);
         assert!(!verified.is(Pgno(u64::MAX), tag));
     }

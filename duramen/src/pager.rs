@@ -100,8 +100,18 @@ impl Pager {
     /// Fetches what a search of the page reads first.
     #[inline]
     pub(crate) fn prefetch(&self, pgno: Pgno, horizon: Horizon) {
+        self.prefetch_lines(pgno, horizon, SEARCHED_LINES);
+    }
+
+    /// Fetches the whole page.
+    pub(crate) fn prefetch_whole(&self, pgno: Pgno, horizon: Horizon) {
+        self.prefetch_lines(pgno, horizon, self.page_size / LINE);
+    }
+
+    #[inline]
+    fn prefetch_lines(&self, pgno: Pgno, horizon: Horizon, lines: usize) {
         if let Ok(bytes) = self.raw(pgno, 1, horizon) {
-            for line in 0..SEARCHED_LINES {
+            for line in 0..lines {
                 prefetch(bytes, line * LINE);
             }
         }
@@ -155,9 +165,14 @@ impl Pager {
         }
     }
 
-    /// Says that this writer wrote the page itself.
+    /// Says that nothing in the page can surprise: this writer wrote it itself, or has looked at all of it.
     pub(crate) fn trust(&self, pgno: Pgno, birth: Txnid) {
-        self.verified.set(pgno, tag_of(birth));
+        self.verified.set_valid(pgno, tag_of(birth));
+    }
+
+    /// Whether that was said of the page.
+    pub(crate) fn is_valid(&self, pgno: Pgno, birth: Txnid) -> bool {
+        self.verified.is_valid(pgno, tag_of(birth))
     }
 
     /// Verifies a page or run again, whatever is remembered of it; its bytes.

@@ -524,7 +524,7 @@ pub(crate) fn free_slot(current: usize, durable: usize) -> usize {
 
 pub(crate) fn write_meta(medium: &dyn Medium, meta: &Meta, slot: usize) -> std::io::Result<()> {
     let bytes = meta.encode();
-    medium.write_at((slot * SLOT_BYTES) as u64, &[std::io::IoSlice::new(&bytes[..])])
+    medium.write_at((slot * SLOT_BYTES) as u64, &[std::io::IoSlice::new(&bytes)])
 }
 
 /// Writes a meta page that says that its commit, flushed before, needs no proof, and flushes it.

@@ -59,6 +59,12 @@ pub(crate) trait Pages {
     #[inline]
     fn prefetch(&self, _child: Child) {}
 
+    /// Asks the processor to fetch the page that a walk will come to next.
+    #[inline]
+    fn prefetch_next(&self, child: Child) {
+        self.prefetch(child);
+    }
+
     /// The means to ask for pages ahead, where memory is too small for the file.
     #[inline]
     fn scarce(&self) -> Option<&Advice> {

@@ -251,12 +251,12 @@ impl Path {
         if order.cmp(low, high).is_lt() { Ok(()) } else { Err(damaged(to.page, "keys out of order between leaves")) }
     }
 
-    /// Fetches the head of the leaf beside the path's.
+    /// Fetches the leaf beside the path's.
     pub(crate) fn prefetch_beside<P: Pages + ?Sized>(&self, pages: &P, back: bool) {
         let Some(parent) = self.len.checked_sub(2).map(|i| self.steps[i]) else { return };
         let beside = if back { parent.index.wrapping_sub(1) } else { parent.index + 1 };
         if let Ok(Ok(child)) = open_branch(pages, parent.page, 2).map(|branch| branch.child(beside)) {
-            pages.prefetch(child);
+            pages.prefetch_next(child);
         }
     }
 
