@@ -3,7 +3,8 @@
 //! Owns: a handful of works, each timed once. For comparisons with other stores there is `bench/` in the sources.
 
 use std::io::Write;
-use std::path::PathBuf;
+use std::os::unix::fs::FileExt;
+use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 use duramen::{Database, Durability};
@@ -18,14 +19,16 @@ use crate::{interrupt, units};
 const ABOUT: &str = "\
 Measure this machine with a database in a temporary directory.
 
-Keys are 16 random bytes, values 100 bytes. The database is in a temporary directory that is removed at the \
-end; give one on the disk that you want to know about. `durable put` is one transaction for each entry, and \
-waits for the disk.";
+The database is in a temporary directory that is removed at the end; give one on the disk that you want to know \
+about. The puts change random records of it, and tell what each durability costs: relaxed, durable, durable with a \
+hundred to a transaction, durable with sixteen threads whose transactions are grouped. The last line is what the \
+disk can do at best: a page written over and flushed, again and again.";
 
 const EXAMPLES: &str = "\
 Examples:
   duramen bench
   duramen bench /var/lib --records 10000000
+  duramen bench --key-bytes 40 --value-bytes 2000
   duramen bench --json | jq '.[] | select(.work == \"durable put\") | .per_second'";
 
 /// Arguments of `duramen bench`.
@@ -38,6 +41,12 @@ pub struct Args {
     /// How many records
     #[arg(long, default_value_t = 200_000, value_name = "N", value_parser = clap::value_parser!(u64).range(1..=1 << 32))]
     records: u64,
+    /// Size of each key; its bytes are random
+    #[arg(long, default_value_t = 16, value_name = "BYTES", value_parser = clap::value_parser!(u16).range(8..=1024))]
+    key_bytes: u16,
+    /// Size of each value
+    #[arg(long, default_value_t = 100, value_name = "BYTES", value_parser = clap::value_parser!(u32).range(..=1 << 24))]
+    value_bytes: u32,
     /// How long each of the works that have no end of their own
     #[arg(long, default_value_t = 2.0, value_name = "SECONDS")]
     seconds: f64,
@@ -50,9 +59,12 @@ pub struct Args {
 }
 
 const TABLE: &str = "records";
-const VALUE_BYTES: usize = 100;
 /// Entries in a transaction of the load.
 const BATCH: u64 = 10_000;
+/// Entries in a transaction of the puts that are several at once.
+const SEVERAL: u64 = 100;
+/// Threads that put at the same time.
+const THREADS: u64 = 16;
 
 /// What one work did.
 struct Outcome {
@@ -70,8 +82,19 @@ pub fn run(args: &Args) -> Result<()> {
     let dir = prefixed
         .map_err(|error| Failure::Failed(format!("cannot make a directory in {}: {error}", args.dir.display())))?;
     let db = Database::options().page_size(args.page_size).open(dir.path().join("bench.dm"))?;
-    let bench = Bench { db: &db, records: args.records, limit };
-    let outcomes = [bench.load()?, bench.get()?, bench.scan(false)?, bench.scan(true)?, bench.put()?];
+    let shape = Shape { key_bytes: args.key_bytes.into(), value_bytes: args.value_bytes as usize };
+    let bench = Bench { db: &db, records: args.records, shape, limit };
+    let outcomes = [
+        bench.load()?,
+        bench.get()?,
+        bench.scan(false)?,
+        bench.scan(true)?,
+        bench.put("relaxed put", Durability::Relaxed, 1)?,
+        bench.put("durable put", Durability::Durable, 1)?,
+        bench.put("durable put, 100 a transaction", Durability::Durable, SEVERAL)?,
+        bench.put_grouped()?,
+        bench.disk(dir.path())?,
+    ];
     let file_bytes = db.stats()?.file_bytes;
     let mut out = Output::stdout();
     if args.json {
@@ -86,16 +109,30 @@ pub fn run(args: &Args) -> Result<()> {
     out.finish()
 }
 
-/// The key of the n-th record: random, and the same in each run.
-fn key(n: u64) -> [u8; 16] {
-    let mut bytes = [0; 16];
-    fastrand::Rng::with_seed(n).fill(&mut bytes);
-    bytes
+/// What records look like.
+#[derive(Clone, Copy)]
+struct Shape {
+    key_bytes: usize,
+    value_bytes: usize,
+}
+
+impl Shape {
+    /// The key of the n-th record: random, and the same in each run.
+    fn key(self, n: u64) -> Vec<u8> {
+        let mut bytes = vec![0; self.key_bytes];
+        fastrand::Rng::with_seed(n).fill(&mut bytes);
+        bytes
+    }
+
+    fn value(self, n: u64) -> Vec<u8> {
+        vec![n as u8; self.value_bytes]
+    }
 }
 
 struct Bench<'a> {
     db: &'a Database,
     records: u64,
+    shape: Shape,
     limit: Duration,
 }
 
@@ -115,7 +152,7 @@ impl Bench<'_> {
             txn.set_durability(Durability::Relaxed);
             let mut table = txn.table(TABLE)?;
             for n in done..end {
-                table.put(key(n), [n as u8; VALUE_BYTES])?;
+                table.put(self.shape.key(n), self.shape.value(n))?;
             }
             txn.commit()?;
             done = end;
@@ -135,7 +172,10 @@ impl Bench<'_> {
         while begun.elapsed() < self.limit {
             for _ in 0..1000 {
                 let n = rng.u64(..self.records);
-                if table.get(key(n))? != Some(&[n as u8; VALUE_BYTES]) {
+                let value = table.get(self.shape.key(n))?;
+                if !value
+                    .is_some_and(|value| value.len() == self.shape.value_bytes && value.iter().all(|&b| b == n as u8))
+                {
                     return Err(Failure::Failed(format!("record {n} did not come back as it was stored")));
                 }
             }
@@ -161,22 +201,71 @@ impl Bench<'_> {
             self.step(&mut progress, done)?;
         }
         let time = begun.elapsed();
-        if bytes as u64 != done * (16 + VALUE_BYTES as u64) {
+        if bytes as u64 != done * (self.shape.key_bytes + self.shape.value_bytes) as u64 {
             return Err(Failure::Failed("a scan did not see the bytes that were stored".to_string()));
         }
         Ok(Outcome { work: if backwards { "scan backwards" } else { "scan" }, operations: done, time })
     }
 
-    fn put(&self) -> Result<Outcome> {
+    /// Changes random records, so many in each transaction.
+    fn put(&self, work: &'static str, durability: Durability, each: u64) -> Result<Outcome> {
         let mut progress = Progress::new("put", Unit::Things("records"), None);
+        let mut rng = fastrand::Rng::with_seed(each);
         let begun = Instant::now();
         let mut done = 0;
         while begun.elapsed() < self.limit {
-            self.db.update(|txn| txn.table(TABLE)?.put(key(self.records + done), [0; VALUE_BYTES]))?;
-            done += 1;
+            let mut txn = self.db.begin_write()?;
+            txn.set_durability(durability);
+            let mut table = txn.table(TABLE)?;
+            for _ in 0..each {
+                let n = rng.u64(..self.records);
+                table.put(self.shape.key(n), self.shape.value(n))?;
+            }
+            txn.commit()?;
+            done += each;
             self.step(&mut progress, done)?;
         }
-        Ok(Outcome { work: "durable put", operations: done, time: begun.elapsed() })
+        Ok(Outcome { work, operations: done, time: begun.elapsed() })
+    }
+
+    /// Changes random records from several threads, a transaction for each: those that come together share a flush.
+    fn put_grouped(&self) -> Result<Outcome> {
+        let begun = Instant::now();
+        let counts: Vec<Result<u64>> = std::thread::scope(|scope| {
+            let threads: Vec<_> = (0..THREADS).map(|seed| scope.spawn(move || self.submit(seed, begun))).collect();
+            threads.into_iter().map(|thread| thread.join().expect("a thread that does not panic")).collect()
+        });
+        let operations = counts.into_iter().sum::<Result<u64>>()?;
+        Ok(Outcome { work: "durable put, 16 threads", operations, time: begun.elapsed() })
+    }
+
+    fn submit(&self, seed: u64, begun: Instant) -> Result<u64> {
+        let mut rng = fastrand::Rng::with_seed(seed);
+        let mut done = 0;
+        while begun.elapsed() < self.limit {
+            let n = rng.u64(..self.records);
+            let (key, value) = (self.shape.key(n), self.shape.value(n));
+            self.db.submit(move |txn| txn.table(TABLE)?.put(key, value))?;
+            done += 1;
+            interrupt::check()?;
+        }
+        Ok(done)
+    }
+
+    /// What the disk can do at best.
+    fn disk(&self, dir: &Path) -> Result<Outcome> {
+        let failed = |error: std::io::Error| Failure::Failed(format!("cannot write to the disk itself: {error}"));
+        let file = std::fs::File::create(dir.join("disk")).map_err(failed)?;
+        let page = [1; 4096];
+        file.write_all_at(&page, 0).and_then(|()| file.sync_all()).map_err(failed)?;
+        let begun = Instant::now();
+        let mut done = 0;
+        while begun.elapsed() < self.limit {
+            file.write_all_at(&page, 0).and_then(|()| file.sync_data()).map_err(failed)?;
+            done += 1;
+            interrupt::check()?;
+        }
+        Ok(Outcome { work: "the disk: write over and flush 4 KiB", operations: done, time: begun.elapsed() })
     }
 }
 

@@ -60,6 +60,13 @@ impl Progress {
         }
     }
 
+    /// Shows nothing any more.
+    pub fn end(&mut self) {
+        if let Some(bar) = self.bar.take() {
+            bar.finish_and_clear();
+        }
+    }
+
     fn line(&self, position: u64, note: &str) -> String {
         let amount = |n| match self.unit {
             Unit::Bytes => units::size(n),
@@ -78,9 +85,7 @@ impl Progress {
 
 impl Drop for Progress {
     fn drop(&mut self) {
-        if let Some(bar) = &self.bar {
-            bar.finish_and_clear();
-        }
+        self.end();
     }
 }
 

@@ -3,13 +3,17 @@
 //! | module | what | RFC |
 //! |---|---|---|
 //! | [`ber`] | elements, lists, where a message ends in a stream | 4511 section 5.1 |
+//! | [`attribute`] | attributes and assertions as they stand in messages | 4511 |
 //! | [`message`] | requests and responses | 4511 |
 //! | [`filter`] | filters and their string form | 4511, 4515, 4526 |
 //! | [`control`], [`extended`], [`oid`] | values of controls and extended operations, their numbers | 2696, 2891, 3062, 3296, 3672, 3876, 3909, 4370, 4527, 4528, 4532 |
 //! | [`authz`] | authorization identities | 4513 |
 //! | [`dn`] | distinguished names | 4514 |
 //! | [`schema`] | descriptions, schema files, the standards' schema | 4512, 4519, 4524, 2798, 2307 |
+//! | [`syntax`] | which values are right | 4517, 4523, 4530, 2307 |
+//! | [`matching`] | matching rules, string preparation | 4517, 4518, 4530 |
 //! | [`ldif`] | entries and changes as text | 2849 |
+//! | [`url`] | LDAP URLs | 4516 |
 //!
 //! What is decoded borrows from the bytes it came from. A list (of attributes, values, controls) is checked when its
 //! message is decoded, and walked in place afterwards: decoding allocates nothing.
@@ -30,6 +34,7 @@
 //! ```
 #![forbid(unsafe_code)]
 
+pub mod attribute;
 pub mod authz;
 pub mod ber;
 pub mod control;
@@ -39,10 +44,13 @@ pub mod extended;
 pub mod filter;
 mod hex;
 pub mod ldif;
+pub mod matching;
 pub mod message;
 pub mod oid;
 mod payload;
 pub mod schema;
+pub mod syntax;
+pub mod url;
 
 pub use error::{DecodeError, TextError};
 pub use payload::Payload;

@@ -6,6 +6,7 @@ use std::io::Write;
 use std::os::unix::fs::FileExt;
 
 use crate::Stats;
+use crate::advice::Advice;
 use crate::error::{Error, Result};
 use crate::format::meta::{HEAD_BYTES, Meta, SLOTS, bytes_needed};
 use crate::format::overflow;
@@ -404,5 +405,9 @@ impl Pages for Verifying<'_> {
     fn run(&self, child: Child, bytes: u32) -> Result<&[u8]> {
         let run = self.store.pager.run(child.pgno(), page::Kind::Overflow, Some(bytes), self.horizon)?;
         at(child, overflow::open(run))
+    }
+
+    fn scarce(&self) -> Option<&Advice> {
+        self.store.pager.scarce()
     }
 }

@@ -15,6 +15,8 @@
 use std::fs::File;
 use std::sync::atomic::{AtomicU8, Ordering};
 
+use rustix::mm::Advice;
+
 use crate::error::{Error, Result};
 use crate::ids::{Pgno, Txnid};
 use crate::os::region::{Access, Region};
@@ -44,6 +46,12 @@ impl Map {
             .or_else(|_| map(address_bytes(needed)))
             .map_err(|e| Error::Io { op: "map the data file", source: e.into() })?;
         Ok(Map { region })
+    }
+
+    /// Tells the kernel whether to read around pages that are missing (it does unless told), or those alone.
+    pub(crate) fn expect_random(&self, random: bool) {
+        // Whoever is refused has the kernel's guess instead.
+        let _ = self.region.advise(if random { Advice::Random } else { Advice::Normal });
     }
 
     /// The address of the file's first byte.
@@ -107,6 +115,11 @@ impl Verified {
         self.set(page, tag | VALID);
     }
 
+    /// Whether the page was verified under some tag.
+    pub(crate) fn is_any(&self, page: Pgno) -> bool {
+        self.tag(page).is_some_and(|known| known.load(Ordering::Relaxed) != 0)
+    }
+
     /// Notes that the page was verified under this tag; forgotten at once if the page is beyond the record.
     #[inline]
     pub(crate) fn set(&self, page: Pgno, tag: u8) {
@@ -164,9 +177,9 @@ mod tests {
     fn pages_are_verified_under_the_tag_of_their_birth_only() {
         let verified = Verified::new(1 << 28);
         let (page, tag) = (Pgno(123_456_789), tag_of(Txnid(7)));
-        assert!(!verified.is(page, tag));
+        assert!(!verified.is(page, tag) && !verified.is_any(page));
         verified.set(page, tag);
-        assert!(verified.is(page, tag));
+        assert!(verified.is(page, tag) && verified.is_any(page));
         assert!(!verified.is(page, tag_of(Txnid(8))));
         assert!(!verified.is_valid(page, tag));
         verified.set_valid(page, tag);

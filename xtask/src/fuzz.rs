@@ -18,7 +18,7 @@ const KEPT_BYTES_MAX: u64 = 240 << 10;
 pub const HELP: &str = "\
 Feeds damaged files to the engine, guided by what they reach in it (libFuzzer, by cargo-fuzz and the nightly compiler).
 
-Two targets: `recipe` alters whole databases by steps of eight bytes, so that small inputs go far; `file` takes whole \
+Two targets for files: `recipe` alters whole databases by steps of eight bytes, so that small inputs go far; `file` takes whole \
 files. Either gives the result right checksums again if the input says so. Each execution opens one file and uses it in \
 one of ten ways: reads it, checks it, or reads and changes it. An error or any answer will do; a panic, a signal, a \
 hang of ten seconds or two gigabytes of memory is a finding. It is left in fuzz/artifacts and stops the run.
@@ -28,7 +28,12 @@ hang of ten seconds or two gigabytes of memory is a finding. It is left in fuzz/
   cargo xtask fuzz --targets recipe --keep    a minute of one; what it found goes to fuzz/corpus
   cargo +nightly fuzz run recipe ARTIFACT     one input again
 
-The kept inputs are also run by the tests of duramen-sim.";
+Five targets for LDAP: `message`, `filter`, `dn`, `ldif` and `schema` give their input to a parser of duramen-ldap. What is \
+accepted has to come back from what it is written as.
+
+  cargo xtask fuzz --targets message,filter,dn,ldif,schema
+
+The kept inputs are also run by the tests of duramen-sim and duramen-ldap.";
 
 #[derive(clap::Args)]
 pub struct Arguments {
@@ -38,7 +43,7 @@ pub struct Arguments {
     /// Executions of each target; the seconds do not count then
     #[arg(long)]
     runs: Option<u64>,
-    /// The targets: small recipes of mutations, and whole files
+    /// The targets: small recipes of mutations and whole files; for LDAP see above
     #[arg(long, value_delimiter = ',', default_values_t = ["recipe".to_string(), "file".to_string()])]
     targets: Vec<String>,
     /// Sanitizer: `none` is twice as fast, `address` also notices wrong accesses that do not crash

@@ -113,11 +113,27 @@ fn bench_measures_every_work_and_leaves_nothing_behind() {
     let b = Bench::new();
     let outcomes = json(&b.ok(&["bench", "--records", "500", "--seconds", "0.01", "--json"]));
     let works: Vec<_> = outcomes.as_array().unwrap().iter().map(|o| o["work"].as_str().unwrap()).collect();
-    assert_eq!(works, ["load, random order", "random get", "scan", "scan backwards", "durable put", "file"]);
-    assert!(outcomes.as_array().unwrap()[..5].iter().all(|o| o["operations"].as_u64().unwrap() > 0));
-    let bytes = |o: &serde_json::Value| o[5]["bytes"].as_u64().unwrap();
-    let larger = json(&b.ok(&["bench", "--records", "500", "--seconds", "0.01", "--page-size", "65536", "--json"]));
-    assert!(bytes(&larger) > bytes(&outcomes));
+    assert_eq!(
+        works,
+        [
+            "load, random order",
+            "random get",
+            "scan",
+            "scan backwards",
+            "relaxed put",
+            "durable put",
+            "durable put, 100 a transaction",
+            "durable put, 16 threads",
+            "the disk: write over and flush 4 KiB",
+            "file",
+        ]
+    );
+    assert!(outcomes.as_array().unwrap()[..9].iter().all(|o| o["operations"].as_u64().unwrap() > 0));
+    let bytes = |o: &serde_json::Value| o[9]["bytes"].as_u64().unwrap();
+    for larger in [["--page-size", "65536"], ["--value-bytes", "900"], ["--key-bytes", "500"]] {
+        let arguments = [&["bench", "--records", "500", "--seconds", "0.01", "--json"], &larger[..]].concat();
+        assert!(bytes(&json(&b.ok(&arguments))) > bytes(&outcomes), "{larger:?}");
+    }
     assert_eq!(std::fs::read_dir(b.dir.path()).unwrap().count(), 0);
     assert!(b.ok(&["bench", "--records", "500", "--seconds", "0.01"]).contains("500 records"));
 }

@@ -130,3 +130,43 @@ fn commits_on_the_way_stay_when_a_later_line_is_bad() {
         .fails(1, "standard input:12: a backslash without two hexadecimal digits");
     assert_eq!(b.ok(&["scan", "x.dm", "t"]), "a\t1\nb\t2\n");
 }
+
+#[test]
+fn a_bulk_load_is_the_same_as_any_other_and_wants_empty_tables() {
+    let b = Bench::new();
+    b.ok(&["put", "x.dm", "plain", "key", "value"]);
+    b.ok(&["put", "x.dm", "numbers", "7", "8", "--order", "integers", "--duplicates", "integers"]);
+    b.ok(&["put", "x.dm", "", "own", "entry"]);
+    let text = b.ok(&["dump", "x.dm"]);
+    b.fed(&["load", "--bulk", "y.dm"], text.as_bytes()).ok();
+    assert_eq!(b.ok(&["dump", "y.dm"]), text);
+    let again = b.fed(&["load", "y.dm", "--bulk"], text.as_bytes());
+    again.fails(1, "it has entries, and only an empty table can be loaded as a whole: load without --bulk");
+    b.run(&["load", "y.dm", "--bulk", "--no-overwrite"]).fails(2, "cannot be used with");
+
+    let lines: String = (0..20_000u32).map(|i| format!("{:08x}\n{i}\n", i.wrapping_mul(0x9E37_79B9))).collect();
+    for options in [&["--memory", "1"][..], &["--memory", "1", "--temp-dir", "."]] {
+        let file = format!("{}.dm", options.len());
+        let args = [&["load", &file, "-T", "-s", "t", "--bulk", "--json"][..], options].concat();
+        let told: serde_json::Value = serde_json::from_str(&b.fed(&args, lines.as_bytes()).ok()).unwrap();
+        assert_eq!((&told["entries"], &told["tables"]), (&20_000.into(), &1.into()));
+        assert_eq!(b.ok(&["get", &file, "t", "9e3779b9"]), "1\n");
+        b.ok(&["check", &file]);
+    }
+}
+
+#[test]
+fn a_bulk_load_that_goes_wrong_names_the_line_and_leaves_nothing() {
+    let b = Bench::new();
+    b.ok(&["put", "x.dm", "t", "k", "v"]);
+    let before = std::fs::read(b.path("x.dm")).unwrap();
+    let long = format!("a\n1\n{}\n2\n", "b".repeat(2000));
+    let load = |args: &[&str], input: &[u8]| b.fed(&[&["load", "x.dm", "-T", "--bulk"], args].concat(), input);
+    load(&["-s", "new"], long.as_bytes()).fails(1, "standard input:4: a key of 2000 bytes");
+    load(&["-s", "new"], b"a\n1\nb\n").fails(1, "the last key has no value");
+    load(&["-s", "t"], b"a\n1\n").fails(1, "it has entries");
+    let gone: String = (0..40_000u32).map(|i| format!("{i}\n{:>40}\n", i)).collect();
+    load(&["-s", "new", "--memory", "1", "--temp-dir", "no-such"], gone.as_bytes()).fails(1, "no-such");
+    assert_eq!(b.ok(&["ls", "x.dm", "--json"]).matches("\"name\"").count(), 1);
+    assert_eq!(std::fs::read(b.path("x.dm")).unwrap(), before);
+}

@@ -12,9 +12,9 @@ mod print;
 pub use item::{Extensible, Substring, Substrings};
 pub use parse::FilterBuf;
 
+use crate::attribute::Assertion;
 use crate::ber::{Element, List, Reader, Writer, tag};
 use crate::error::DecodeError;
-use crate::message::Assertion;
 
 /// Filters are not nested deeper than this: `(!(a=b))` has depth 2.
 pub const DEPTH_MAX: usize = 64;
@@ -162,4 +162,4 @@ fn item<'a>(tag: u8, content: Reader<'a>, at: &Reader<'a>) -> Result<Node<'a>, D
 }
 
 #[cfg(test)]
-mod tests;
+pub(crate) mod tests;

@@ -10,9 +10,9 @@ use super::{
     AND, APPROX, DEPTH_MAX, EQUALITY, EXTENSIBLE, Extensible, Filter, GREATER_OR_EQUAL, LESS_OR_EQUAL, NOT, Node, OR,
     PRESENT, SUBSTRINGS, Substring,
 };
+use crate::attribute::Assertion;
 use crate::ber::{Element, Writer};
 use crate::error::TextError;
-use crate::message::Assertion;
 
 /// A filter that owns its encoding.
 #[derive(Clone, PartialEq, Eq)]

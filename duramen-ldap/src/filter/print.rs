@@ -3,9 +3,9 @@
 use std::fmt;
 
 use super::{Extensible, Filter, Node, Substring, Substrings};
+use crate::attribute::Assertion;
 use crate::ber::List;
 use crate::hex::write_escaped;
-use crate::message::Assertion;
 
 impl fmt::Display for Filter<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {

@@ -41,6 +41,8 @@ pub enum LdifError {
     },
 }
 
+const BYTE_ORDER_MARK: &[u8] = "\u{FEFF}".as_bytes();
+
 /// What went wrong within a record; the reader adds the file's name.
 pub(super) enum Fault {
     Expected(u64, &'static str),
@@ -128,6 +130,10 @@ impl<R: BufRead> LdifReader<R> {
                 return Ok(());
             }
             self.line += 1;
+            // Some editors put a mark in front of a file.
+            if self.line == 1 && self.text.starts_with(BYTE_ORDER_MARK) {
+                self.text.drain(..BYTE_ORDER_MARK.len());
+            }
             trim_newline(&mut self.text, start);
             match self.text.get(start) {
                 None if self.lines.is_empty() => in_comment = false,

@@ -31,6 +31,7 @@ fn lines_are_unfolded_and_comments_left_out_rfc2849_notes_2_and_5() {
     let text = "version: 1\r\n\r\n# a comment\r\n  that goes on\r\ndn: cn=a,\r\n dc=b\r\n# within\r\n folded\r\ncn: a\r\n b\r\n  c\r\n\r\n\r\n\r\ndn: dc=b";
     assert_eq!(again(text).unwrap(), "dn: cn=a,dc=b\ncn: ab c\n\ndn: dc=b\n\n");
     assert_eq!(again("version: 1\ndn: dc=b\n").unwrap(), "dn: dc=b\n\n");
+    assert_eq!(again("\u{FEFF}version: 1\ndn: dc=b\n").unwrap(), "dn: dc=b\n\n");
     assert_eq!(again("").unwrap(), "");
     assert_eq!(again("# nothing\n\n").unwrap(), "");
 }

@@ -7,7 +7,6 @@
 //! without an [`Envelope`] the session ends with a notice of disconnection; with one, its operation is answered with
 //! protocolError.
 
-mod attribute;
 mod bind;
 mod control;
 mod envelope;
@@ -18,7 +17,7 @@ mod result;
 mod search;
 mod update;
 
-pub use attribute::{Assertion, Attribute};
+pub use crate::attribute::{Assertion, Attribute};
 pub use bind::{Authentication, BindRequest, BindResponse};
 pub use control::Control;
 pub use envelope::{Envelope, Message, MessageId, Operation};
@@ -55,5 +54,9 @@ pub mod op {
     pub const INTERMEDIATE_RESPONSE: u8 = 0x79;
 }
 
+#[cfg(test)]
+mod differential;
+#[cfg(test)]
+mod random;
 #[cfg(test)]
 mod tests;

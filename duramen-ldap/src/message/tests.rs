@@ -1,5 +1,8 @@
+use proptest::prelude::*;
+
+use super::random::any_messages;
 use super::*;
-use crate::ber::{Element, List};
+use crate::ber::{Element, Frame, List, frame};
 use crate::filter::FilterBuf;
 
 fn request(bytes: &[u8]) -> Message<'_, Request<'_>> {
@@ -178,4 +181,25 @@ fn a_change_may_increment_rfc4525() {
     assert_eq!(bytes[4], 3);
     bytes[4] = 4;
     assert!(Change::read(&mut crate::ber::Reader::new(&bytes)).is_err());
+}
+
+proptest! {
+    #[test]
+    fn what_is_encoded_comes_back_and_is_encoded_the_same(request in any_messages(true), response in any_messages(false)) {
+        prop_assert_eq!(encoded(&Message::<Request<'_>>::decode(&request).unwrap()), &request[..]);
+        prop_assert_eq!(encoded(&Message::<Response<'_>>::decode(&response).unwrap()), &response[..]);
+        prop_assert_eq!(frame(&request, 1 << 20).unwrap(), Frame::Complete(request.len()));
+    }
+
+    /// A byte changed, or the end cut off: an answer, never a panic, and a place in the message.
+    #[test]
+    fn damaged_messages_give_errors_with_a_place(request in any_messages(true), at: prop::sample::Index, byte: u8, cut: bool) {
+        let mut request = request;
+        let at = at.index(request.len());
+        if cut { request.truncate(at) } else { request[at] = byte }
+        if let Err(error) = Message::<Request<'_>>::decode(&request) {
+            prop_assert!(error.offset <= request.len());
+        }
+        let _ = Message::<Response<'_>>::decode(&request);
+    }
 }

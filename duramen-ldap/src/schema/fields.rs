@@ -8,6 +8,7 @@ use std::collections::HashMap;
 
 use crate::error::TextError;
 use crate::hex;
+use crate::oid::is_numeric;
 
 /// Names for the beginnings of OIDs, as `objectIdentifier` defines them in schema files.
 #[derive(Debug, Clone, Default)]
@@ -25,21 +26,14 @@ impl Macros {
 
     /// The OID that a word stands for.
     pub fn expand<'w>(&self, word: &'w str) -> Option<Cow<'w, str>> {
-        if is_oid(word) {
+        if is_numeric(word) {
             return Some(Cow::Borrowed(word));
         }
         let (name, rest) = word.split_once(':').map_or((word, None), |(name, rest)| (name, Some(rest)));
         let base = self.oids.get(&name.to_ascii_lowercase())?;
         let oid = rest.map_or_else(|| base.clone(), |rest| format!("{base}.{rest}"));
-        is_oid(&oid).then_some(Cow::Owned(oid))
+        is_numeric(&oid).then_some(Cow::Owned(oid))
     }
-}
-
-/// Whether a word is a dotted OID, or one number of it.
-pub(super) fn is_oid(word: &str) -> bool {
-    let number =
-        |arc: &str| !arc.is_empty() && arc.bytes().all(|b| b.is_ascii_digit()) && (arc == "0" || !arc.starts_with('0'));
-    word.split('.').all(number)
 }
 
 /// A description taken apart.
@@ -59,6 +53,15 @@ struct Field {
 pub(super) struct Word {
     pub text: String,
     pub at: usize,
+}
+
+impl Word {
+    /// That it is one word: what is printed without quotes has to be.
+    fn checked(self) -> Result<Word, TextError> {
+        let one =
+            !self.text.is_empty() && self.text.bytes().all(|byte| byte.is_ascii_graphic() && !b"()$'".contains(&byte));
+        if one { Ok(self) } else { Err(TextError::new(self.at, "a name or an OID")) }
+    }
 }
 
 const FLAGS: [&str; 7] =
@@ -193,9 +196,15 @@ impl Fields {
         self.take(keyword).is_some()
     }
 
-    /// A field's values; none if it is not there.
-    pub fn words(&mut self, keyword: &str) -> Vec<String> {
+    /// A field's values, which may be any text; none if it is not there.
+    pub fn strings(&mut self, keyword: &str) -> Vec<String> {
         self.take(keyword).map_or_else(Vec::new, |field| field.values.into_iter().map(|word| word.text).collect())
+    }
+
+    /// A field's values, each a name or a number.
+    pub fn words(&mut self, keyword: &str) -> Result<Vec<String>, TextError> {
+        let values = self.take(keyword).map_or_else(Vec::new, |field| field.values);
+        values.into_iter().map(|word| word.checked().map(|word| word.text)).collect()
     }
 
     /// A field's only value.
@@ -207,14 +216,14 @@ impl Fields {
         }
     }
 
-    /// As [`Fields::word`], without its place.
-    pub fn text(&mut self, keyword: &str) -> Result<Option<String>, TextError> {
-        Ok(self.word(keyword)?.map(|word| word.text))
+    /// A field's only value, which is a name or a number.
+    pub fn name(&mut self, keyword: &str) -> Result<Option<String>, TextError> {
+        self.word(keyword)?.map(|word| word.checked().map(|word| word.text)).transpose()
     }
 
     /// As [`Fields::word`], of what has to be there.
     pub fn required(&mut self, keyword: &str, expected: &'static str) -> Result<Word, TextError> {
-        self.word(keyword)?.ok_or(TextError::new(self.end.saturating_sub(1), expected))
+        self.word(keyword)?.ok_or(TextError::new(self.end.saturating_sub(1), expected))?.checked()
     }
 
     /// The extensions, which have to be all that is left.

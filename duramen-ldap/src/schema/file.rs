@@ -59,6 +59,7 @@ pub struct Schema {
 impl Schema {
     /// Adds the descriptions of a file of either kind: a `.schema` file, or LDIF. `file` is its name, for errors.
     pub fn load(&mut self, file: &str, text: &str) -> Result<(), SchemaError> {
+        let text = text.strip_prefix('\u{FEFF}').unwrap_or(text);
         let mut lines = text.lines().map(str::trim_end).filter(|line| !line.is_empty() && !line.starts_with('#'));
         let first = lines.next().unwrap_or_default().to_ascii_lowercase();
         if first.starts_with("dn:") || first.starts_with("version:") {

@@ -1,8 +1,9 @@
 //! Descriptions from their text.
 
 use super::description::*;
-use super::fields::{Fields, Macros, Word, is_oid};
+use super::fields::{Fields, Macros, Word};
 use crate::error::TextError;
+use crate::oid::is_numeric;
 
 /// What descriptions of all kinds can do. They are printed by `Display`.
 pub trait Description: Sized + std::fmt::Display {
@@ -24,8 +25,8 @@ fn definition(mut fields: Fields, macros: &Macros, expected: &'static str) -> Re
     let oid = macros.expand(&number.text).ok_or(TextError::new(number.at, "an OID, or a defined name of one"))?;
     Ok(Definition {
         oid: oid.into_owned(),
-        names: fields.words("NAME"),
-        description: fields.text("DESC")?,
+        names: fields.strings("NAME"),
+        description: fields.word("DESC")?.map(|word| word.text),
         obsolete: fields.flag("OBSOLETE"),
         extensions: fields.extensions(expected)?,
     })
@@ -105,10 +106,10 @@ impl Description for AttributeType {
         let (syntax, length_max) = syntax(fields.word("SYNTAX")?, macros)?;
         let number = fields.number.at;
         let attribute = AttributeType {
-            superior: fields.text("SUP")?,
-            equality: fields.text("EQUALITY")?,
-            ordering: fields.text("ORDERING")?,
-            substrings: fields.text("SUBSTR")?,
+            superior: fields.name("SUP")?,
+            equality: fields.name("EQUALITY")?,
+            ordering: fields.name("ORDERING")?,
+            substrings: fields.name("SUBSTR")?,
             syntax,
             length_max,
             single_value: fields.flag("SINGLE-VALUE"),
@@ -130,10 +131,10 @@ impl Description for AttributeType {
 }
 
 description!(ObjectClass, "a keyword that object classes have", |fields, macros| {
-    superiors: fields.words("SUP"),
+    superiors: fields.words("SUP")?,
     kind: kind(&mut fields)?,
-    must: fields.words("MUST"),
-    may: fields.words("MAY"),
+    must: fields.words("MUST")?,
+    may: fields.words("MAY")?,
 });
 
 fn kind(fields: &mut Fields) -> Result<ClassKind, TextError> {
@@ -155,31 +156,31 @@ description!(MatchingRule, "a keyword that matching rules have", |fields, macros
 
 description!(MatchingRuleUse, "a keyword that uses of matching rules have", |fields, macros| {
     applies: {
-        fields.words("APPLIES")
+        fields.words("APPLIES")?
     },
 });
 
 description!(LdapSyntax, "a keyword that syntaxes have", |fields, macros| {});
 
 description!(DitContentRule, "a keyword that DIT content rules have", |fields, macros| {
-    auxiliary: fields.words("AUX"),
-    must: fields.words("MUST"),
-    may: fields.words("MAY"),
-    not: fields.words("NOT"),
+    auxiliary: fields.words("AUX")?,
+    must: fields.words("MUST")?,
+    may: fields.words("MAY")?,
+    not: fields.words("NOT")?,
 });
 
 description!(NameForm, "a keyword that name forms have", |fields, macros| {
     class: fields.required("OC", "OC in the name form")?.text,
-    must: fields.words("MUST"),
-    may: fields.words("MAY"),
+    must: fields.words("MUST")?,
+    may: fields.words("MAY")?,
 });
 
 description!(DitStructureRule, "a keyword that DIT structure rules have", |fields, macros| {
     form: {
-        if fields.number.text.contains('.') || !is_oid(&fields.number.text) {
+        if fields.number.text.contains('.') || !is_numeric(&fields.number.text) {
             return Err(TextError::new(fields.number.at, "the number of the rule"));
         }
         fields.required("FORM", "FORM in the DIT structure rule")?.text
     },
-    superiors: fields.words("SUP"),
+    superiors: fields.words("SUP")?,
 });

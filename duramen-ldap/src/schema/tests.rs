@@ -70,6 +70,7 @@ fn errors_say_where_and_what() {
     assert_eq!(fails::<DitStructureRule>("( 1.2 FORM x )"), (2, "the number of the rule"));
     assert_eq!(fails::<LdapSyntax>("( 1.2 ) x"), (8, "the end of the description"));
     assert_eq!(fails::<LdapSyntax>("( 01.2 )").0, 2);
+    assert_eq!(fails::<ObjectClass>("( 1.2 MUST ( a $ 'b c' ) )"), (17, "a name or an OID"));
 }
 
 #[test]
@@ -84,7 +85,7 @@ fn schema_files_have_macros_comments_and_continued_lines() {
     assert_eq!(attributes[1], ("( 1.2.3.1 NAME 'b' SYNTAX 1.2.3.5{9} )".to_string(), 14));
     assert_eq!(schema.object_classes[0].item.definition.oid, "1.2.3.2.1");
     assert_eq!(schema.syntaxes.len(), 1);
-    schema.load("y", "attributetype ( Base:8 NAME 'd' SUP name )").unwrap();
+    schema.load("y", "\u{FEFF}attributetype ( Base:8 NAME 'd' SUP name )").unwrap();
     assert_eq!(&*schema.attribute_types[2].file, "y");
 }
 

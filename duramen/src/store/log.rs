@@ -31,6 +31,8 @@ pub(crate) const RECORD_MAX: usize = 1 << 20;
 const DURABLE_WEIGHT: u32 = 16;
 /// A handle makes a log after four durable commits: who commits once or twice needs none.
 const ENOUGH: u32 = 4 * DURABLE_WEIGHT;
+/// Memory kept from one record to the next.
+const MEMORY_MAX: usize = 64 << 10;
 /// The disk is asked to write so many pages at a time, so that the flush of the data file finds little to wait for.
 const STEP_PAGES: u64 = 256;
 
@@ -75,6 +77,8 @@ pub(crate) struct Log {
     worth: u32,
     /// Pages of the data file that the disk has been asked to write.
     asked: u64,
+    /// Memory for the next record.
+    memory: Vec<u8>,
 }
 
 struct LogFile {
@@ -99,6 +103,18 @@ impl Log {
             Durability::Durable => (self.worth + DURABLE_WEIGHT).min(2 * ENOUGH),
             Durability::Relaxed => self.worth.saturating_sub(1),
         };
+    }
+
+    /// Memory for a record; it need not be given back.
+    pub(crate) fn take_memory(&mut self) -> Vec<u8> {
+        std::mem::take(&mut self.memory)
+    }
+
+    /// Gives back a record's memory for the next one, unless it is much.
+    pub(crate) fn give_memory(&mut self, memory: Vec<u8>) {
+        if memory.capacity() <= MEMORY_MAX {
+            self.memory = memory;
+        }
     }
 
     fn file(&self) -> Result<&LogFile> {

@@ -132,7 +132,9 @@ fn write_record(work: &mut Work, meta: &Meta, mut record: Vec<u8>, at: u64, flus
     };
     log::seal(&mut record, &header, meta.file_id, writer.meta.committed_ns);
     store.write_record(writer, at, &record, flush)?;
-    Ok(Mark::At { end: at + record.len() as u64, flushed: flush })
+    let end = at + record.len() as u64;
+    writer.log.give_memory(record);
+    Ok(Mark::At { end, flushed: flush })
 }
 
 fn place_trees(work: &mut Work, placer: &mut Placer) -> Result<Tree> {
@@ -355,6 +357,7 @@ fn publish(
     } else {
         writer.mark = mark;
         store.shared.publish(&published(&writer.meta, slot, durable_slot, mark))?;
+        // Who does not wait for the disk is not kept waiting by it either.
         if mark != Mark::Broken {
             store.ask_ahead(writer);
         }

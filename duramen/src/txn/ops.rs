@@ -41,9 +41,16 @@ pub(crate) struct Ops {
 pub(super) struct OpsMark(usize);
 
 impl Ops {
-    /// Notes what is done, or does not.
-    pub(super) fn new(noting: bool) -> Ops {
-        Ops { bytes: if noting { vec![0; HEADER] } else { Vec::new() }, rooms: Vec::new() }
+    /// Notes what is done, in memory that was used for that before.
+    pub(super) fn new(mut bytes: Vec<u8>) -> Ops {
+        bytes.clear();
+        bytes.resize(HEADER, 0);
+        Ops { bytes, rooms: Vec::new() }
+    }
+
+    /// Notes nothing.
+    pub(super) fn none() -> Ops {
+        Ops { bytes: Vec::new(), rooms: Vec::new() }
     }
 
     /// Whether everything done is noted.
@@ -53,7 +60,7 @@ impl Ops {
 
     /// From here on nothing is noted: the commit will flush the data file.
     pub(super) fn stop(&mut self) {
-        *self = Ops::new(false);
+        *self = Ops::none();
     }
 
     pub(super) fn mark(&self) -> OpsMark {
@@ -181,7 +188,7 @@ pub(super) fn rename(work: &mut Work, i: usize, to: &[u8]) {
 
 /// The finished list, with room for a record's header before it; nothing if not all is in it.
 pub(super) fn take(work: &mut Work) -> Result<Option<Vec<u8>>> {
-    let ops = std::mem::replace(&mut work.ops, Ops::new(false));
+    let ops = std::mem::replace(&mut work.ops, Ops::none());
     if !ops.is_complete() || ops.rooms.is_empty() {
         return Ok(Some(ops.bytes).filter(|bytes| !bytes.is_empty()));
     }

@@ -8,6 +8,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use super::ops::{Ops, OpsMark};
 use super::place;
 use super::write::TableId;
+use crate::advice::Advice;
 use crate::dirty::{Dirty, Retired};
 use crate::error::{Error, Result};
 use crate::format::page::{self, Child, HEADER, Kind};
@@ -114,7 +115,7 @@ impl Work {
             end: None,
             noted: false,
         };
-        let logs = store.may_log(&writer);
+        let ops = if store.may_log(&writer) { Ops::new(writer.log.take_memory()) } else { Ops::none() };
         Work {
             base: store.shared.durable(),
             horizon: Horizon { txnid, page_count: writer.meta.page_count },
@@ -129,7 +130,7 @@ impl Work {
             epoch: 1,
             failed: false,
             durability,
-            ops: Ops::new(logs),
+            ops,
             user: writer.meta.user,
             writer: Some(writer),
             store,
@@ -172,8 +173,10 @@ impl Work {
 
     /// A table by its handle.
     pub(crate) fn table(&self, id: TableId) -> Result<&OpenTable> {
-        let table = self.tables.get(id.index as usize).filter(|table| !table.dropped);
-        table.filter(|table| id.serial == table.serial).ok_or(Error::BadTable)
+        match self.tables.get(id.index as usize) {
+            Some(table) if !table.dropped && id.serial == table.serial => Ok(table),
+            _ => Err(Error::BadTable),
+        }
     }
 
     /// Adds a table that was found or is to be made; its index.
@@ -265,6 +268,19 @@ impl Pages for Work {
         if !child.is_dirty() {
             self.store.pager.prefetch(child.pgno(), self.horizon);
         }
+    }
+
+    /// The whole of it: nothing fetches more of it on the way, as a reading cursor does.
+    #[inline]
+    fn prefetch_next(&self, child: Child) {
+        if !child.is_dirty() {
+            self.store.pager.prefetch_whole(child.pgno(), self.horizon);
+        }
+    }
+
+    #[inline]
+    fn scarce(&self) -> Option<&Advice> {
+        self.store.pager.scarce()
     }
 }
 

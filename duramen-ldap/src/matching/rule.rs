@@ -1,0 +1,244 @@
+//! The matching rules that are known, and how each normalizes values.
+
+use super::integer;
+use super::names::Names;
+use super::prepare::{Case, prepare, prepare_numeric, prepare_telephone};
+use crate::dn::Dn;
+use crate::error::TextError;
+
+/// A matching rule.
+#[derive(Debug)]
+pub struct Rule {
+    /// Its number.
+    pub oid: &'static str,
+    /// Its name.
+    pub name: &'static str,
+    /// What it decides.
+    pub kind: RuleKind,
+    /// The syntax of what is asserted: an OID.
+    pub syntax: &'static str,
+    pub(super) form: Form,
+}
+
+/// What a rule decides.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum RuleKind {
+    /// Whether values are equal: their normalized forms are the same bytes.
+    Equality,
+    /// Which value is less: its normalized form is, byte by byte.
+    Ordering,
+    /// Whether pieces stand in a value: see [`super::SubstringsAssertion`].
+    Substrings,
+    /// Whether all bits that the assertion has are set in the value.
+    BitAnd,
+    /// Whether one of the bits that the assertion has is set in the value.
+    BitOr,
+}
+
+/// How values are normalized.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Form {
+    Text(Case),
+    Ia5(Case),
+    List(Case),
+    Numeric,
+    Telephone,
+    Octets,
+    BitString,
+    Boolean,
+    Integer,
+    Time,
+    Uuid,
+    Oid,
+    Dn,
+    NameAndUid,
+    FirstOid,
+    FirstInteger,
+}
+
+const BITS: &str = "1.3.6.1.4.1.1466.115.121.1.6";
+const BOOLEAN: &str = "1.3.6.1.4.1.1466.115.121.1.7";
+const DN: &str = "1.3.6.1.4.1.1466.115.121.1.12";
+const TEXT: &str = "1.3.6.1.4.1.1466.115.121.1.15";
+const TIME: &str = "1.3.6.1.4.1.1466.115.121.1.24";
+const IA5: &str = "1.3.6.1.4.1.1466.115.121.1.26";
+const INTEGER: &str = "1.3.6.1.4.1.1466.115.121.1.27";
+const NAME_AND_UID: &str = "1.3.6.1.4.1.1466.115.121.1.34";
+const NUMERIC: &str = "1.3.6.1.4.1.1466.115.121.1.36";
+const OID: &str = "1.3.6.1.4.1.1466.115.121.1.38";
+const OCTETS: &str = "1.3.6.1.4.1.1466.115.121.1.40";
+const POSTAL: &str = "1.3.6.1.4.1.1466.115.121.1.41";
+const TELEPHONE: &str = "1.3.6.1.4.1.1466.115.121.1.50";
+const PIECES: &str = "1.3.6.1.4.1.1466.115.121.1.58";
+const UUID: &str = "1.3.6.1.1.16.1";
+const CSN: &str = "1.3.6.1.4.1.4203.666.11.2.1";
+
+const fn rule(oid: &'static str, name: &'static str, kind: RuleKind, form: Form, syntax: &'static str) -> Rule {
+    Rule { oid, name, kind, syntax, form }
+}
+
+use Case::{Exact, Ignore};
+use RuleKind::{BitAnd, BitOr, Equality, Ordering, Substrings};
+
+/// All rules that are known, in the order of their numbers.
+pub static RULES: [Rule; 37] = [
+    rule("1.2.840.113556.1.4.803", "integerBitAndMatch", BitAnd, Form::Integer, INTEGER),
+    rule("1.2.840.113556.1.4.804", "integerBitOrMatch", BitOr, Form::Integer, INTEGER),
+    rule("1.3.6.1.1.16.2", "UUIDMatch", Equality, Form::Uuid, UUID),
+    rule("1.3.6.1.1.16.3", "UUIDOrderingMatch", Ordering, Form::Uuid, UUID),
+    rule("1.3.6.1.4.1.1466.109.114.1", "caseExactIA5Match", Equality, Form::Ia5(Exact), IA5),
+    rule("1.3.6.1.4.1.1466.109.114.2", "caseIgnoreIA5Match", Equality, Form::Ia5(Ignore), IA5),
+    rule("1.3.6.1.4.1.1466.109.114.3", "caseIgnoreIA5SubstringsMatch", Substrings, Form::Text(Ignore), PIECES),
+    rule("1.3.6.1.4.1.4203.1.2.1", "caseExactIA5SubstringsMatch", Substrings, Form::Text(Exact), PIECES),
+    rule("1.3.6.1.4.1.4203.666.11.2.2", "CSNMatch", Equality, Form::Octets, CSN),
+    rule("1.3.6.1.4.1.4203.666.11.2.3", "CSNOrderingMatch", Ordering, Form::Octets, CSN),
+    rule("2.5.13.0", "objectIdentifierMatch", Equality, Form::Oid, OID),
+    rule("2.5.13.1", "distinguishedNameMatch", Equality, Form::Dn, DN),
+    rule("2.5.13.2", "caseIgnoreMatch", Equality, Form::Text(Ignore), TEXT),
+    rule("2.5.13.3", "caseIgnoreOrderingMatch", Ordering, Form::Text(Ignore), TEXT),
+    rule("2.5.13.4", "caseIgnoreSubstringsMatch", Substrings, Form::Text(Ignore), PIECES),
+    rule("2.5.13.5", "caseExactMatch", Equality, Form::Text(Exact), TEXT),
+    rule("2.5.13.6", "caseExactOrderingMatch", Ordering, Form::Text(Exact), TEXT),
+    rule("2.5.13.7", "caseExactSubstringsMatch", Substrings, Form::Text(Exact), PIECES),
+    rule("2.5.13.8", "numericStringMatch", Equality, Form::Numeric, NUMERIC),
+    rule("2.5.13.9", "numericStringOrderingMatch", Ordering, Form::Numeric, NUMERIC),
+    rule("2.5.13.10", "numericStringSubstringsMatch", Substrings, Form::Numeric, PIECES),
+    rule("2.5.13.11", "caseIgnoreListMatch", Equality, Form::List(Ignore), POSTAL),
+    rule("2.5.13.12", "caseIgnoreListSubstringsMatch", Substrings, Form::List(Ignore), PIECES),
+    rule("2.5.13.13", "booleanMatch", Equality, Form::Boolean, BOOLEAN),
+    rule("2.5.13.14", "integerMatch", Equality, Form::Integer, INTEGER),
+    rule("2.5.13.15", "integerOrderingMatch", Ordering, Form::Integer, INTEGER),
+    rule("2.5.13.16", "bitStringMatch", Equality, Form::BitString, BITS),
+    rule("2.5.13.17", "octetStringMatch", Equality, Form::Octets, OCTETS),
+    rule("2.5.13.18", "octetStringOrderingMatch", Ordering, Form::Octets, OCTETS),
+    rule("2.5.13.19", "octetStringSubstringsMatch", Substrings, Form::Octets, OCTETS),
+    rule("2.5.13.20", "telephoneNumberMatch", Equality, Form::Telephone, TELEPHONE),
+    rule("2.5.13.21", "telephoneNumberSubstringsMatch", Substrings, Form::Telephone, PIECES),
+    rule("2.5.13.23", "uniqueMemberMatch", Equality, Form::NameAndUid, NAME_AND_UID),
+    rule("2.5.13.27", "generalizedTimeMatch", Equality, Form::Time, TIME),
+    rule("2.5.13.28", "generalizedTimeOrderingMatch", Ordering, Form::Time, TIME),
+    rule("2.5.13.29", "integerFirstComponentMatch", Equality, Form::FirstInteger, INTEGER),
+    rule("2.5.13.30", "objectIdentifierFirstComponentMatch", Equality, Form::FirstOid, OID),
+];
+
+impl Rule {
+    /// The rule of this name, in any case, or number.
+    pub fn find(word: &str) -> Option<&'static Rule> {
+        RULES.iter().find(|rule| rule.name.eq_ignore_ascii_case(word) || rule.oid == word)
+    }
+
+    /// Appends the normalized form of an attribute's value. Values are equal under the rule if and only if their
+    /// forms are; under an ordering rule, or the equality rule that belongs to one, forms sort as values do.
+    pub fn normalize(&self, value: &[u8], names: &dyn Names, out: &mut Vec<u8>) -> Result<(), TextError> {
+        match self.form {
+            Form::FirstOid => oid(first_component(value)?, names, out),
+            Form::FirstInteger => integer::key(first_component(value)?, out),
+            _ => self.normalize_assertion(value, names, out),
+        }
+    }
+
+    /// Appends the normalized form of what a filter or compare asserts.
+    pub fn normalize_assertion(&self, value: &[u8], names: &dyn Names, out: &mut Vec<u8>) -> Result<(), TextError> {
+        match self.form {
+            Form::Oid | Form::FirstOid => oid(value, names, out)?,
+            Form::Dn => dn(text(value)?, names, out)?,
+            Form::NameAndUid => name_and_uid(text(value)?, names, out)?,
+            Form::FirstInteger => integer::key(value, out)?,
+            _ => self.normalize_piece(value, out)?,
+        }
+        Ok(())
+    }
+
+    /// As [`Rule::normalize`], of forms that need not ask about names.
+    pub(super) fn normalize_piece(&self, value: &[u8], out: &mut Vec<u8>) -> Result<(), TextError> {
+        match self.form {
+            Form::Text(case) => prepare(text(value)?, case, out),
+            Form::Ia5(case) => prepare(ascii(value)?, case, out),
+            Form::List(case) => list(text(value)?, case, out),
+            Form::Numeric => prepare_numeric(text(value)?, out),
+            Form::Telephone => prepare_telephone(text(value)?, out),
+            Form::Boolean => {
+                crate::syntax::check_boolean(value)?;
+                out.extend_from_slice(value);
+            }
+            Form::BitString => {
+                crate::syntax::check_bit_string(value)?;
+                out.extend_from_slice(value);
+            }
+            Form::Integer => integer::key(value, out)?,
+            Form::Time => crate::syntax::time_key(value, out)?,
+            Form::Uuid => out.extend_from_slice(&crate::syntax::parse_uuid(value)?),
+            _ => out.extend_from_slice(value),
+        }
+        Ok(())
+    }
+
+    /// Whether a value has bits of an assertion, under [`RuleKind::BitAnd`] and [`RuleKind::BitOr`]. `None` of other
+    /// rules, and of what is no integer of 64 bits.
+    pub fn bits_match(&self, value: &[u8], assertion: &[u8]) -> Option<bool> {
+        let number = |bytes| std::str::from_utf8(bytes).ok()?.parse::<i64>().ok();
+        let (value, mask) = (number(value)?, number(assertion)?);
+        match self.kind {
+            BitAnd => Some(value & mask == mask),
+            BitOr => Some(value & mask != 0),
+            _ => None,
+        }
+    }
+}
+
+fn text(value: &[u8]) -> Result<&str, TextError> {
+    std::str::from_utf8(value).map_err(|error| TextError::new(error.valid_up_to(), "UTF-8"))
+}
+
+fn ascii(value: &[u8]) -> Result<&str, TextError> {
+    match value.iter().position(|byte| !byte.is_ascii()) {
+        Some(at) => Err(TextError::new(at, "a character of ASCII")),
+        None => text(value),
+    }
+}
+
+/// Lines between dollar signs, each prepared by itself.
+fn list(value: &str, case: Case, out: &mut Vec<u8>) {
+    for (n, line) in value.split('$').enumerate() {
+        if n > 0 {
+            out.push(b'$');
+        }
+        prepare(line, case, out);
+    }
+}
+
+fn dn(value: &str, names: &dyn Names, out: &mut Vec<u8>) -> Result<(), TextError> {
+    let mut normalized = String::with_capacity(value.len());
+    Dn::parse(value)?.normalize(names, &mut normalized)?;
+    out.extend_from_slice(normalized.as_bytes());
+    Ok(())
+}
+
+/// A name, and `#` and a bit string or nothing (RFC 4517 section 3.3.21).
+fn name_and_uid(value: &str, names: &dyn Names, out: &mut Vec<u8>) -> Result<(), TextError> {
+    let (name, uid) = crate::syntax::split_uid(value);
+    dn(name, names, out)?;
+    if let Some(uid) = uid {
+        out.push(b'#');
+        out.extend_from_slice(uid.as_bytes());
+    }
+    Ok(())
+}
+
+/// A number, or a name: the number of what the name means, or the name in lower case.
+fn oid(value: &[u8], names: &dyn Names, out: &mut Vec<u8>) -> Result<(), TextError> {
+    crate::syntax::check_oid(value)?;
+    let word = text(value)?.trim_matches(' ');
+    match names.oid(word) {
+        Some(oid) => out.extend_from_slice(oid.as_bytes()),
+        None => out.extend_from_slice(word.to_ascii_lowercase().as_bytes()),
+    }
+    Ok(())
+}
+
+/// The number that a description begins with.
+fn first_component(value: &[u8]) -> Result<&[u8], TextError> {
+    let inner = value.trim_ascii_start().strip_prefix(b"(").ok_or(TextError::new(0, "'('"))?.trim_ascii_start();
+    let end = inner.iter().position(|&byte| byte == b' ' || byte == b')').unwrap_or(inner.len());
+    Ok(&inner[..end])
+}

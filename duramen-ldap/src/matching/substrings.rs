@@ -1,0 +1,134 @@
+//! Substrings assertions, made ready for being held against many values.
+
+use super::prepare::{transcode, widen};
+use super::rule::{Form, Rule};
+use crate::ber::List;
+use crate::error::TextError;
+use crate::filter::Substring;
+
+/// A substrings assertion in normalized form. It is held against values in their normalized form.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct SubstringsAssertion {
+    initial: Option<Vec<u8>>,
+    any: Vec<Vec<u8>>,
+    last: Option<Vec<u8>>,
+    /// Whether spaces at the ends of pieces matter, so that values have to be widened (RFC 4518 section 2.6.1).
+    wide: bool,
+}
+
+impl SubstringsAssertion {
+    /// Normalizes the pieces of a filter by a substrings rule.
+    pub fn new(rule: &Rule, pieces: List<'_, Substring<'_>>) -> Result<SubstringsAssertion, TextError> {
+        let mut narrow = SubstringsAssertion { initial: None, any: Vec::new(), last: None, wide: false };
+        let mut raw = Vec::new();
+        for piece in pieces {
+            let bytes = match piece {
+                Substring::Initial(bytes) | Substring::Any(bytes) | Substring::Final(bytes) => bytes,
+            };
+            let (text, edges) = normalize(rule, bytes)?;
+            // Spaces at the ends of the whole value never count; within it they do.
+            narrow.wide |= edges;
+            raw.push((piece, text));
+        }
+        let wide = narrow.wide;
+        for (piece, text) in raw {
+            let text = if wide { widened(text, &piece) } else { text };
+            match piece {
+                Substring::Initial(_) => narrow.initial = Some(text),
+                Substring::Any(_) => narrow.any.push(text),
+                Substring::Final(_) => narrow.last = Some(text),
+            }
+        }
+        Ok(narrow)
+    }
+
+    /// Whether a value matches, given in the normalized form of the attribute's equality or substrings rule.
+    pub fn matches(&self, normalized: &[u8]) -> bool {
+        if !self.wide {
+            return self.matches_form(normalized);
+        }
+        let mut value = Vec::with_capacity(normalized.len() + 8);
+        widen(normalized, &mut value);
+        self.matches_form(&value)
+    }
+
+    fn matches_form(&self, mut rest: &[u8]) -> bool {
+        let strip = |rest, piece: &Option<Vec<u8>>, strip: fn(&[u8], &[u8]) -> Option<usize>| match piece {
+            None => Some(0),
+            Some(piece) => strip(rest, piece),
+        };
+        let Some(skipped) = strip(rest, &self.initial, |v, p| v.starts_with(p).then_some(p.len())) else {
+            return false;
+        };
+        rest = &rest[skipped..];
+        let Some(kept) = strip(rest, &self.last, |v, p| v.ends_with(p).then_some(p.len())) else { return false };
+        rest = &rest[..rest.len() - kept];
+        self.any.iter().all(|piece| match memchr::memmem::find(rest, piece) {
+            Some(at) => {
+                rest = &rest[at + piece.len()..];
+                true
+            }
+            None => false,
+        })
+    }
+
+    /// The pieces, without spaces around them: each occurs in the normalized form of every value that matches. For
+    /// finding candidates in an index. The first of each pair says where: at the beginning, anywhere, at the end.
+    pub fn fragments(&self) -> impl Iterator<Item = (Place, Vec<u8>)> + '_ {
+        let initial = self.initial.iter().map(|piece| (Place::Start, piece));
+        let any = self.any.iter().map(|piece| (Place::Anywhere, piece));
+        let last = self.last.iter().map(|piece| (Place::End, piece));
+        initial.chain(any).chain(last).map(|(place, piece)| {
+            if !self.wide {
+                return (place, piece.clone());
+            }
+            let mut fragment = piece.trim_ascii().to_vec();
+            fragment.dedup_by(|a, b| *a == b' ' && *b == b' ');
+            (place, fragment)
+        })
+    }
+}
+
+/// Where in a value a fragment stands.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Place {
+    /// At the beginning.
+    Start,
+    /// Anywhere.
+    Anywhere,
+    /// At the end.
+    End,
+}
+
+/// A piece's text with its spaces, and whether there are any at its ends.
+fn normalize(rule: &Rule, bytes: &[u8]) -> Result<(Vec<u8>, bool), TextError> {
+    let mut out = Vec::new();
+    let Form::Text(case) = rule.form else {
+        rule.normalize_piece(bytes, &mut out)?;
+        return Ok((out, false));
+    };
+    let text = std::str::from_utf8(bytes).map_err(|error| TextError::new(error.valid_up_to(), "UTF-8"))?;
+    transcode(text, case, &mut out);
+    // One space for each run, at the ends too.
+    out.dedup_by(|a, b| *a == b' ' && *b == b' ');
+    let edges = out.first() == Some(&b' ') || out.last() == Some(&b' ');
+    Ok((out, edges))
+}
+
+/// RFC 4518 section 2.6.1: two spaces for each run within a piece, one at its ends; also one where the value's own
+/// end is asserted.
+fn widened(text: Vec<u8>, piece: &Substring<'_>) -> Vec<u8> {
+    if text == b" " {
+        return text;
+    }
+    let (front, back) = (text.first() == Some(&b' '), text.last() == Some(&b' '));
+    let mut out = Vec::with_capacity(text.len() + 4);
+    widen(text.trim_ascii(), &mut out);
+    if !back && !matches!(piece, Substring::Final(_)) {
+        out.pop();
+    }
+    if !front && !matches!(piece, Substring::Initial(_)) {
+        out.remove(0);
+    }
+    out
+}

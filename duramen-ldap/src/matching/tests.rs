@@ -1,0 +1,319 @@
+use std::cmp::Ordering;
+
+use proptest::prelude::*;
+
+use super::*;
+use crate::ber::List;
+use crate::error::TextError;
+use crate::filter::Substring;
+use crate::schema::{Builtin, Schema};
+use crate::syntax::Syntax;
+
+fn normal(rule: &str, value: impl AsRef<[u8]>) -> Result<Vec<u8>, TextError> {
+    let mut out = Vec::new();
+    Rule::find(rule).unwrap().normalize(value.as_ref(), &WithoutSchema, &mut out)?;
+    Ok(out)
+}
+
+fn key(rule: &str, value: impl AsRef<[u8]>) -> Vec<u8> {
+    let value = value.as_ref();
+    normal(rule, value).unwrap_or_else(|error| panic!("{rule} {:?}: {error}", String::from_utf8_lossy(value)))
+}
+
+fn equal(rule: &str, a: &str, b: &str) -> bool {
+    key(rule, a) == key(rule, b)
+}
+
+fn assertion(rule: &str, pieces: &[Substring<'_>]) -> SubstringsAssertion {
+    let mut buffer = Vec::new();
+    let pieces = List::build(&mut buffer, pieces.iter().copied());
+    SubstringsAssertion::new(Rule::find(rule).unwrap(), pieces).unwrap()
+}
+
+use Substring::{Any, Final, Initial};
+
+#[test]
+fn case_and_runs_of_spaces_do_not_matter_rfc4518_2() {
+    for (a, b) in [
+        ("Foo  Bar", " foo bar "),
+        ("STRASSE", "straße"),
+        ("\u{212B}ngström", "Ångström"),
+        ("Ａ１", "a1"),
+        ("a\tb", "a b"),
+        ("a\u{A0}\u{2003}b", "a b"),
+        ("co\u{AD}op", "coop"),
+        ("e\u{301}", "É"),
+        ("\u{FB01}", "FI"),
+        ("", "   "),
+    ] {
+        assert!(equal("caseIgnoreMatch", a, b), "{a:?} {b:?}");
+    }
+    assert!(!equal("caseIgnoreMatch", "ab", "a b"));
+    assert!(!equal("numericStringMatch", "1 \u{301}", "1\u{301}"), "a space with a mark on it is none");
+    assert!(!equal("caseExactMatch", "Foo", "foo"));
+    assert!(equal("caseExactMatch", "Foo\u{3000}é", " Foo e\u{301}"));
+    assert_eq!(normal("caseIgnoreMatch", b"a\xFF").unwrap_err().offset, 1);
+    assert_eq!(normal("caseIgnoreIA5Match", "aé").unwrap_err().offset, 1);
+}
+
+#[test]
+fn numbers_and_telephone_numbers_lose_what_is_only_for_the_eye_rfc4518_2_6() {
+    assert_eq!(key("numericStringMatch", " 1 2  3"), b"123");
+    assert_eq!(key("telephoneNumberMatch", "+49 (0)89-1\u{2010}2 X"), b"+49(0)8912x");
+}
+
+#[test]
+fn integers_sort_as_integers_rfc4517_4_2_20() {
+    let long = "9".repeat(200);
+    let longer = format!("1{}", "0".repeat(200));
+    let texts = [
+        format!("-{longer}"),
+        format!("-{long}"),
+        "-10".into(),
+        "-9".into(),
+        "-1".into(),
+        "0".into(),
+        "1".into(),
+        "9".into(),
+        "10".into(),
+        "11".into(),
+        "100".into(),
+        long,
+        longer,
+    ];
+    let keys: Vec<_> = texts.iter().map(|text| key("integerOrderingMatch", text)).collect();
+    assert!(keys.is_sorted_by(|a, b| a < b));
+    assert_eq!(key("integerMatch", "-0"), key("integerMatch", "000"));
+    assert!(
+        normal("integerMatch", "").is_err()
+            && normal("integerMatch", "-").is_err()
+            && normal("integerMatch", "1 ").is_err()
+    );
+}
+
+#[test]
+fn times_are_equal_in_all_zones_and_forms_rfc4517_3_3_13() {
+    for (text, form) in [
+        ("20260101120000Z", "20260101120000"),
+        ("20260101120000.500Z", "20260101120000.5"),
+        ("20260101120000,0Z", "20260101120000"),
+        ("2026010112Z", "20260101120000"),
+        ("2026010112.25Z", "20260101121500"),
+        ("2026010112.0001Z", "20260101120000.36"),
+        ("202601011200.5Z", "20260101120030"),
+        ("20260101003000+0100", "20251231233000"),
+        ("20251231233000-01", "20260101003000"),
+        ("20240228233000-0100", "20240229003000"),
+        ("20000301003000+0100", "20000229233000"),
+        ("19000301003000+0100", "19000228233000"),
+        ("20161231235960Z", "20161231235960"),
+        ("00000101000000Z", "00000101000000"),
+        ("99991231235959Z", "99991231235959"),
+    ] {
+        assert_eq!(String::from_utf8(key("generalizedTimeMatch", text)).unwrap(), form, "{text}");
+    }
+    for (text, offset) in [
+        ("20260229000000Z", 6),
+        ("2026010124Z", 8),
+        ("20260101120000", 14),
+        ("20260101120000.Z", 15),
+        ("20260101120000Zx", 15),
+        ("20260101120000+25", 15),
+        ("00000101000000+0100", 0),
+        ("99991231235959-0100", 0),
+        ("2026", 4),
+    ] {
+        assert_eq!(normal("generalizedTimeMatch", text).unwrap_err().offset, offset, "{text}");
+    }
+}
+
+#[test]
+fn names_oids_and_first_components_rfc4517_4_2() {
+    assert!(equal("distinguishedNameMatch", "CN=A  b, DC=X", "cn=a B,dc=x"));
+    assert!(equal("uniqueMemberMatch", "CN=A#'01'B", "cn=a#'01'B"));
+    assert!(!equal("uniqueMemberMatch", "CN=A#'01'B", "cn=a"));
+    assert!(equal("objectIdentifierMatch", "PERSON", "person"));
+    assert!(equal("UUIDMatch", "597AE2F6-16a6-1027-98f4-d28b5365dc14", "597ae2f6-16a6-1027-98f4-d28b5365dc14"));
+    let rule = Rule::find("objectIdentifierFirstComponentMatch").unwrap();
+    let mut asserted = Vec::new();
+    rule.normalize_assertion(b"2.5.4.3", &WithoutSchema, &mut asserted).unwrap();
+    assert_eq!(asserted, key(rule.name, "( 2.5.4.3 NAME 'cn' SUP name )"));
+    let rule = Rule::find("2.5.13.29").unwrap();
+    let mut asserted = Vec::new();
+    rule.normalize_assertion(b"2", &WithoutSchema, &mut asserted).unwrap();
+    assert_eq!(asserted, key(rule.name, "(2 FORM x )"));
+    assert!(equal("caseIgnoreListMatch", "1 Main St.$ Anytown", "1  MAIN ST. $anytown"));
+    assert!(!equal("caseIgnoreListMatch", "a$b", "ab"));
+    assert!(normal("booleanMatch", "true").is_err() && equal("booleanMatch", "TRUE", "TRUE"));
+    assert!(normal("bitStringMatch", "01").is_err() && !equal("bitStringMatch", "'01'B", "'010'B"));
+}
+
+struct OneName;
+
+impl crate::dn::NamingRules for OneName {
+    fn normalize<'s>(
+        &'s self,
+        attribute: &'s str,
+        value: &[u8],
+        out: &mut Vec<u8>,
+    ) -> Result<std::borrow::Cow<'s, str>, &'static str> {
+        WithoutSchema.normalize(attribute, value, out).map(|name| name.into_owned().into())
+    }
+}
+
+impl Names for OneName {
+    fn oid(&self, name: &str) -> Option<&str> {
+        name.eq_ignore_ascii_case("cn").then_some("2.5.4.3")
+    }
+}
+
+#[test]
+fn a_name_and_its_number_are_the_same_rfc4517_4_2_26() {
+    let mut out = Vec::new();
+    Rule::find("objectIdentifierMatch").unwrap().normalize(b"CN", &OneName, &mut out).unwrap();
+    assert_eq!(out, b"2.5.4.3");
+}
+
+#[test]
+fn bits_are_matched_by_all_or_by_one() {
+    let matches =
+        |rule, value: &str, mask: &str| Rule::find(rule).unwrap().bits_match(value.as_bytes(), mask.as_bytes());
+    assert_eq!(matches("1.2.840.113556.1.4.803", "7", "5"), Some(true));
+    assert_eq!(matches("1.2.840.113556.1.4.803", "6", "5"), Some(false));
+    assert_eq!(matches("1.2.840.113556.1.4.804", "6", "5"), Some(true));
+    assert_eq!(matches("1.2.840.113556.1.4.804", "x", "5"), None);
+    assert_eq!(matches("integerMatch", "6", "5"), None);
+}
+
+#[test]
+fn substrings_stand_in_order_and_do_not_overlap_rfc4517_2_1() {
+    let value = key("caseIgnoreMatch", "Babs Jensen");
+    let matches = |pieces: &[Substring<'_>]| assertion("caseIgnoreSubstringsMatch", pieces).matches(&value);
+    assert!(matches(&[Initial(b"BABS"), Any(b"en"), Final(b"en")]));
+    assert!(!matches(&[Any(b"jens"), Any(b"ens")]));
+    assert!(!matches(&[Initial(b"babs jen"), Final(b"jensen")]));
+    assert!(matches(&[Any(b"s  j")]) && matches(&[Any(b"s "), Any(b" j")]) && matches(&[Final(b"jensen ")]));
+    assert!(!matches(&[Any(b" abs")]) && !matches(&[Initial(b"jensen")]));
+    let telephone = assertion("telephoneNumberSubstringsMatch", &[Any(b"1-2 3")]);
+    assert!(telephone.matches(&key("telephoneNumberMatch", "(0)12-34")));
+}
+
+#[test]
+fn every_rule_and_syntax_of_the_built_in_schema_is_known() {
+    // To match certificates one has to look into them; qualities and presentation addresses are of the world of X.500.
+    let unknown_rules = ["presentationAddressMatch", "protocolInformationMatch"];
+    let unknown_syntaxes = ["13", "19", "42", "43"].map(|number| format!("1.3.6.1.4.1.1466.115.121.1.{number}"));
+    let mut schema = Schema::default();
+    for part in [Builtin::Core, Builtin::Cosine, Builtin::InetOrgPerson, Builtin::NisBis] {
+        schema.load_builtin(part);
+    }
+    for attribute in schema.attribute_types.iter().map(|located| &located.item) {
+        for rule in [&attribute.equality, &attribute.ordering, &attribute.substrings].into_iter().flatten() {
+            let known =
+                Rule::find(rule).is_some() || rule.starts_with("certificate") || unknown_rules.contains(&&rule[..]);
+            assert!(known, "{attribute}");
+        }
+        if let Some(syntax) = &attribute.syntax {
+            assert!(Syntax::find(syntax).is_some() || unknown_syntaxes.contains(syntax), "{attribute}");
+        }
+    }
+    let mut oids: Vec<_> = RULES.iter().map(|rule| rule.oid).collect();
+    oids.dedup();
+    assert_eq!(oids.len(), RULES.len());
+}
+
+/// RFC 4518 section 2.6.1, word for word.
+fn spaced(text: &str, lead: bool, trail: bool) -> String {
+    let words: Vec<_> = text.split(' ').filter(|word| !word.is_empty()).collect();
+    if words.is_empty() {
+        return if lead && trail { "  ".into() } else { " ".into() };
+    }
+    let lead = lead || text.starts_with(' ');
+    let trail = trail || text.ends_with(' ');
+    format!("{}{}{}", if lead { " " } else { "" }, words.join("  "), if trail { " " } else { "" })
+}
+
+/// Whether a value matches, by trying.
+fn by_the_book(value: &str, initial: Option<&str>, any: &[String], last: Option<&str>) -> bool {
+    let value = spaced(value, true, true);
+    let mut rest = value.as_str();
+    if let Some(initial) = initial {
+        let initial = if initial.trim().is_empty() { " ".to_string() } else { spaced(initial, true, false) };
+        let Some(behind) = rest.strip_prefix(&initial) else { return false };
+        rest = behind;
+    }
+    if let Some(last) = last {
+        let last = if last.trim().is_empty() { " ".to_string() } else { spaced(last, false, true) };
+        let Some(before) = rest.strip_suffix(&last) else { return false };
+        rest = before;
+    }
+    for piece in any {
+        let Some((_, behind)) = rest.split_once(&spaced(piece, false, false)) else { return false };
+        rest = behind;
+    }
+    true
+}
+
+proptest! {
+    #[test]
+    fn substrings_match_by_the_book(
+        value in "[ab ]{1,10}",
+        initial in prop::option::of("[ab ]{1,3}"),
+        any in prop::collection::vec("[ab ]{1,3}", 0..3),
+        last in prop::option::of("[ab ]{1,3}"),
+    ) {
+        prop_assume!(!value.trim().is_empty());
+        let pieces = initial.iter().map(|p| Initial(p.as_bytes())).chain(any.iter().map(|p| Any(p.as_bytes())))
+            .chain(last.iter().map(|p| Final(p.as_bytes())));
+        let pieces: Vec<_> = pieces.collect();
+        prop_assume!(!pieces.is_empty());
+        let assertion = assertion("caseIgnoreSubstringsMatch", &pieces);
+        let value_key = key("caseIgnoreMatch", &value);
+        let matches = assertion.matches(&value_key);
+        prop_assert_eq!(matches, by_the_book(&value, initial.as_deref(), &any, last.as_deref()));
+        if matches {
+            for (place, fragment) in assertion.fragments() {
+                prop_assert!(match place {
+                    Place::Start => value_key.starts_with(&fragment),
+                    Place::Anywhere => memchr::memmem::find(&value_key, &fragment).is_some(),
+                    Place::End => value_key.ends_with(&fragment),
+                }, "{fragment:?}");
+            }
+        }
+    }
+
+    #[test]
+    fn integer_keys_sort_as_integers(a: i64, b: i64, scale in 0..3u32) {
+        let (a, b) = (i128::from(a) << (scale * 30), i128::from(b) << (scale * 30));
+        prop_assert_eq!(key("integerMatch", a.to_string()).cmp(&key("integerMatch", b.to_string())), a.cmp(&b));
+    }
+
+    #[test]
+    fn normalizing_twice_changes_nothing(text in "[ -~\tàßÅİıΣςﬁＡ½\u{301}\u{3000}\u{1E9E}\u{1CCD6}]{0,16}") {
+        for rule in ["caseIgnoreMatch", "caseExactMatch", "numericStringMatch", "telephoneNumberMatch", "caseIgnoreListMatch"] {
+            let once = key(rule, &text);
+            prop_assert_eq!(key(rule, &once), once, "{}", rule);
+        }
+    }
+
+    #[test]
+    fn times_sort_by_what_they_mean(seconds in 0u32..86_400, other in 0u32..86_400, zone in -12i32..=12) {
+        let at = |seconds: u32| format!("20260615{:02}{:02}{:02}", seconds / 3600, seconds / 60 % 60, seconds % 60);
+        let (a, b) = (key("generalizedTimeMatch", at(seconds) + "Z"), key("generalizedTimeMatch", format!("{}{zone:+03}", at(other))));
+        let ahead = i64::from(zone) * 3600;
+        prop_assert_eq!(a.cmp(&b), i64::from(seconds).cmp(&(i64::from(other) - ahead)));
+        prop_assert_eq!(a.cmp(&a), Ordering::Equal);
+    }
+
+    #[test]
+    fn no_value_makes_a_rule_or_syntax_panic(value in prop_oneof![prop::collection::vec(any::<u8>(), 0..20), "[ -~é]{0,20}".prop_map(String::into_bytes)]) {
+        for rule in &RULES {
+            let mut out = Vec::new();
+            let _ = rule.normalize(&value, &WithoutSchema, &mut out);
+            let _ = rule.normalize_assertion(&value, &WithoutSchema, &mut out);
+        }
+        for syntax in &crate::syntax::SYNTAXES {
+            let _ = syntax.check(&value);
+        }
+    }
+}

@@ -1,0 +1,133 @@
+//! What the fuzz targets do with their input; the inputs that were kept are visited by a test too.
+//!
+//! Anything may be refused. What is accepted has to come back from what it is written as.
+
+use duramen_ldap::ber::frame;
+use duramen_ldap::control::RequestControl;
+use duramen_ldap::dn::{Dn, write_ava};
+use duramen_ldap::filter::{Filter, FilterBuf};
+use duramen_ldap::ldif::{Body, LdifReader, Record};
+use duramen_ldap::matching::WithoutSchema;
+use duramen_ldap::message::{Message, Request, Response};
+use duramen_ldap::schema::{
+    AttributeType, Description, DitContentRule, DitStructureRule, LdapSyntax, MatchingRule, MatchingRuleUse, NameForm,
+    ObjectClass, Schema,
+};
+
+/// Bytes of a client or a server. Returns whether they are a message.
+pub fn message(data: &[u8]) -> bool {
+    let _ = frame(data, 1 << 16);
+    let mut out = Vec::new();
+    if let Ok(request) = Message::<Request<'_>>::decode(data) {
+        let controls = request.controls.iter().filter(|control| RequestControl::decode(control).is_ok()).count();
+        assert!(format!("{request:?}").len() > controls);
+        request.encode(&mut out);
+        assert_eq!(Message::<Request<'_>>::decode(&out).unwrap(), request);
+        return true;
+    }
+    if let Ok(response) = Message::<Response<'_>>::decode(data) {
+        assert!(!format!("{response:?}").is_empty());
+        response.encode(&mut out);
+        assert_eq!(Message::<Response<'_>>::decode(&out).unwrap(), response);
+        return true;
+    }
+    false
+}
+
+/// A filter, as an encoding or as text. Returns whether it is one.
+pub fn filter(data: &[u8]) -> bool {
+    if let Ok(filter) = Filter::decode(data) {
+        assert!(!filter.to_string().is_empty());
+        return true;
+    }
+    let Some(filter) = text(data).and_then(|text| FilterBuf::parse(text).ok()) else { return false };
+    assert_eq!(Filter::decode(filter.as_filter().encoded()), Ok(filter.as_filter()));
+    assert_eq!(FilterBuf::parse(&filter.to_string()).unwrap(), filter);
+    true
+}
+
+/// A name. Returns whether it is one.
+pub fn dn(data: &[u8]) -> bool {
+    let Some(dn) = text(data).and_then(|text| Dn::parse(text).ok()) else { return false };
+    let mut down: Vec<_> = dn.rdns().rev().map(|rdn| rdn.to_string()).collect();
+    down.reverse();
+    assert_eq!(dn.rdns().map(|rdn| rdn.to_string()).collect::<Vec<_>>(), down);
+    let mut again = String::new();
+    for (n, rdn) in dn.rdns().enumerate() {
+        for (m, ava) in rdn.avas().enumerate() {
+            again.push_str(if m > 0 {
+                "+"
+            } else if n > 0 {
+                ","
+            } else {
+                ""
+            });
+            write_ava(&mut again, ava.attribute, &ava.value()).unwrap();
+        }
+    }
+    assert_eq!(pairs(Dn::parse(&again).unwrap()), pairs(dn));
+    let mut normalized = String::new();
+    dn.normalize(&WithoutSchema, &mut normalized).unwrap();
+    assert_eq!(Dn::parse(&normalized).unwrap().depth(), dn.depth());
+    true
+}
+
+fn pairs(dn: Dn<'_>) -> Vec<Vec<(String, Vec<u8>)>> {
+    dn.rdns().map(|rdn| rdn.avas().map(|ava| (ava.attribute.to_string(), ava.value().into_owned())).collect()).collect()
+}
+
+/// LDIF. Returns whether it has a record.
+pub fn ldif(data: &[u8]) -> bool {
+    let mut reader = LdifReader::new("x", data);
+    let mut records = 0;
+    loop {
+        match reader.next_record() {
+            Ok(None) => return records > 0,
+            Err(_) => {}
+            Ok(Some(record)) => {
+                records += 1;
+                let mut out = Vec::new();
+                record.write(&mut out);
+                let mut again = LdifReader::new("x", &out[..]);
+                let again = again.next_record().unwrap().unwrap();
+                assert_eq!(without_lines(again), without_lines(record));
+            }
+        }
+    }
+}
+
+fn without_lines(mut record: Record<'_>) -> Record<'_> {
+    record.line = 0;
+    if let Body::Entry(pairs) | Body::Add(pairs) = &mut record.body {
+        pairs.iter_mut().for_each(|pair| pair.line = 0);
+    }
+    record
+}
+
+/// A description, or a file of them. Returns whether it is one.
+pub fn schema(data: &[u8]) -> bool {
+    let Some(text) = text(data) else { return false };
+    let mut schema = Schema::default();
+    let loaded = schema.load("x", text).is_ok() && !schema.attribute_types.is_empty();
+    let descriptions = [
+        comes_back::<AttributeType>(text),
+        comes_back::<ObjectClass>(text),
+        comes_back::<MatchingRule>(text),
+        comes_back::<MatchingRuleUse>(text),
+        comes_back::<LdapSyntax>(text),
+        comes_back::<DitContentRule>(text),
+        comes_back::<NameForm>(text),
+        comes_back::<DitStructureRule>(text),
+    ];
+    loaded || descriptions.contains(&true)
+}
+
+fn comes_back<T: Description + PartialEq + std::fmt::Debug>(text: &str) -> bool {
+    let Ok(description) = T::parse(text) else { return false };
+    assert_eq!(T::parse(&description.to_string()).unwrap(), description);
+    true
+}
+
+fn text(data: &[u8]) -> Option<&str> {
+    std::str::from_utf8(data).ok()
+}
