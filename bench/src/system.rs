@@ -123,6 +123,70 @@ fn seek(file: &File, at: u64, whence: i32) -> Result<Option<u64>> {
     }
 }
 
+/// All files below `dir`.
+fn files(dir: &Path) -> Result<Vec<PathBuf>> {
+    let mut found = Vec::new();
+    for entry in fs::read_dir(dir)? {
+        let path = entry?.path();
+        if path.is_dir() { found.extend(files(&path)?) } else { found.push(path) }
+    }
+    Ok(found)
+}
+
+/// Reads all files below `dir`, so that they are in memory.
+pub fn read_all(dir: &Path) -> Result<()> {
+    for path in files(dir)? {
+        std::io::copy(&mut File::open(path)?, &mut std::io::sink())?;
+    }
+    Ok(())
+}
+
+/// Drops all files below `dir` from memory.
+pub fn evict(dir: &Path) -> Result<()> {
+    for path in files(dir)? {
+        let file = File::open(path)?;
+        file.sync_all()?;
+        // SAFETY: the descriptor is open as long as `file` lives, and no memory is passed.
+        unsafe { libc::posix_fadvise(file.as_raw_fd(), 0, 0, libc::POSIX_FADV_DONTNEED) };
+    }
+    Ok(())
+}
+
+/// A control group around this process that limits its memory, files that it reads included.
+pub struct MemoryLimit {
+    group: PathBuf,
+    parent: PathBuf,
+}
+
+impl MemoryLimit {
+    /// A limit of so many bytes, but no less than 32 MiB; none where no control group can be made.
+    pub fn new(bytes: u64) -> Option<Self> {
+        let groups = fs::read_to_string("/proc/self/cgroup").ok()?;
+        groups.lines().find_map(|line| {
+            let (controllers, group) = line.split_once(':')?.1.split_once(':')?;
+            let (root, file) = match controllers {
+                "" => ("/sys/fs/cgroup", "memory.max"),
+                "memory" => ("/sys/fs/cgroup/memory", "memory.limit_in_bytes"),
+                _ => return None,
+            };
+            let parent = Path::new(root).join(group.trim_start_matches('/'));
+            let limit = Self { group: parent.join(format!("duramen-bench-{}", std::process::id())), parent };
+            fs::create_dir(&limit.group).ok()?;
+            fs::write(limit.group.join(file), bytes.max(32 << 20).to_string()).ok()?;
+            fs::write(limit.group.join("cgroup.procs"), "0").ok()?;
+            Some(limit)
+        })
+    }
+}
+
+impl Drop for MemoryLimit {
+    fn drop(&mut self) {
+        // What cannot be undone goes with the machine.
+        let _ = fs::write(self.parent.join("cgroup.procs"), "0");
+        let _ = fs::remove_dir(&self.group);
+    }
+}
+
 /// Writes back what the last child left dirty, so that the next one does not pay for it.
 pub fn settle() {
     // SAFETY: takes no arguments and cannot fail.

@@ -1,4 +1,21 @@
-//! Numbers of controls, extended operations and features.
+//! Numbers of controls, extended operations and features; what numbers and names look like.
+
+use crate::error::TextError;
+
+/// That a word is a name or a dotted OID (RFC 4512 section 1.4). Underscores are taken too, which some schemas have.
+pub(crate) fn check(word: &str) -> Result<(), TextError> {
+    let name = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'_');
+    let is_name = word.as_bytes().first().is_some_and(u8::is_ascii_alphabetic) && word.bytes().all(name);
+    if is_name || is_numeric(word) { Ok(()) } else { Err(TextError::new(0, "a name or a dotted OID")) }
+}
+
+/// Whether a word is a dotted OID, or one number of it.
+pub(crate) fn is_numeric(word: &str) -> bool {
+    let number = |arc: &str| {
+        !arc.is_empty() && arc.bytes().all(|byte| byte.is_ascii_digit()) && (arc == "0" || !arc.starts_with('0'))
+    };
+    word.split('.').all(number)
+}
 
 /// Controls of requests; responses use the same number unless there is another.
 pub mod control {

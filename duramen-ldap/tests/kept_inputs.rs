@@ -5,8 +5,10 @@ use std::path::Path;
 
 mod visits;
 
-/// Changed inputs, for each input kept.
-const CHANGED: u64 = 200;
+/// Changed inputs, for each input kept; `DURAMEN_CASES` asks for more.
+fn changes() -> u64 {
+    std::env::var("DURAMEN_CASES").ok().and_then(|number| number.parse().ok()).unwrap_or(200)
+}
 
 /// Visits all inputs kept for a target, and changed ones made from a seed.
 fn replay(target: &str, visit: fn(&[u8]) -> bool) {
@@ -18,7 +20,7 @@ fn replay(target: &str, visit: fn(&[u8]) -> bool) {
     for (path, input) in paths.iter().zip(&inputs) {
         let visited = catch_unwind(|| visit(input));
         accepted += u32::from(visited.unwrap_or_else(|_| panic!("kept input {}", path.display())));
-        for seed in 0..CHANGED {
+        for seed in 0..changes() {
             let changed = change(input, &inputs, seed);
             assert!(
                 catch_unwind(|| visit(&changed)).is_ok(),

@@ -78,7 +78,7 @@ typedef void(MDB_assert_func)(MDB_env *env, const char *msg);
 #define MDB_MAPASYNC 0x100000    /* with MDB_WRITEMAP: as MDB_NOSYNC */
 #define MDB_NOTLS 0x200000       /* a thread may have several read transactions, and hand them on */
 #define MDB_NOLOCK 0x400000      /* no lock file: the program keeps writers from others */
-#define MDB_NORDAHEAD 0x800000   /* accepted */
+#define MDB_NORDAHEAD 0x800000   /* single pages are read, and what is known to come next */
 #define MDB_NOMEMINIT 0x1000000  /* accepted; reserved room is zeroed all the same */
 #define MDB_PREVSNAPSHOT 0x2000000  /* refused */
 #define MDB_REMAP_CHUNKS 0x4000000  /* accepted */

@@ -145,7 +145,7 @@ pub(crate) unsafe fn get(cursor: *mut Cursor, key: *mut MdbVal, data: *mut MdbVa
     let (held, txn) = unsafe { of(cursor)? };
     txn.check()?;
     let op = Op::of(op).ok_or(EINVAL)?;
-    if let Some(item) = held.state.stride(held.kind, op) {
+    if let Some(item) = held.state.stride(txn, held.kind, op) {
         // SAFETY: places of the program's for the answer, or null.
         unsafe { give(item?.into(), key, data) };
         return Ok(());

@@ -135,6 +135,9 @@ impl Env {
         if flags & flag::NOLOCK != 0 {
             options = options.without_lock_file();
         }
+        if flags & flag::NORDAHEAD != 0 {
+            options = options.file_memory(0);
+        }
         let db = options.open(&data).map_err(|error| refusal(&data, error))?;
         let readers = Readers::new(flags & flag::NOTLS == 0, self.max_readers)?;
         self.limit.begin(&db)?;

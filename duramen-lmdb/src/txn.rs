@@ -45,6 +45,8 @@ pub struct Txn {
     /// Moment of the handles at which it began.
     began: u64,
     dbs: Vec<Db>,
+    /// Those that a read transaction has looked up since it began.
+    looked_up: Vec<u32>,
     /// State of the handles at which `dbs` were found.
     dbs_as_of: u64,
     /// Handles opened by it.
@@ -79,6 +81,7 @@ impl Txn {
             flags,
             began: 0,
             dbs: Vec::new(),
+            looked_up: Vec::new(),
             dbs_as_of: 0,
             opened: Vec::new(),
             cursors: Vec::new(),

@@ -16,7 +16,7 @@ use duramen::{Put, TableId, TableMut};
 use crate::abi::{KEY_BYTES_MAX, MdbVal, VALUE_BYTES_MAX, db, put as flag};
 use crate::cursor::{self, Cursor};
 use crate::dbi;
-use crate::errors::{BAD_TXN, BAD_VALSIZE, EINVAL, INCOMPATIBLE, KEYEXIST, NOTFOUND, Result};
+use crate::errors::{BAD_TXN, BAD_VALSIZE, Code, EINVAL, INCOMPATIBLE, KEYEXIST, NOTFOUND, Result};
 use crate::txn::{self, Txn};
 
 /// Flags that `mdb_put` takes.
@@ -332,23 +332,32 @@ fn delete(txn: &mut Txn, (id, dbi): (TableId, u32), own: *mut Cursor, doomed: &D
 }
 
 /// Deletes the key that a cursor stands on, by the cursor's own way to it.
-fn delete_under(held: &mut Cursor, txn: &mut Txn, id: TableId, key: &MdbVal) -> Result {
+fn delete_under(held: &mut Cursor, txn: &mut Txn, id: TableId) -> Result {
     let (own, dbi) = (std::ptr::from_mut(held), held.dbi);
     let is_alone = txn.cursors_on(dbi).all(|cursor| cursor == own);
     let others = if is_alone {
         Vec::new()
     } else {
+        let item = held.state.item(txn)?.ok_or(NOTFOUND)?;
         // SAFETY: nothing has been changed since it was found.
-        let key = Key::new(unsafe { bytes(key)? })?;
+        let key = Key::new(unsafe { bytes(&item.key)? })?;
         standing_on(txn, dbi, own, (&key, None))?
     };
-    held.state.writing()?.delete_key(txn.writer()?)?;
+    held.state.writing()?.delete_key(txn.writer()?).map_err(unless_gone)?;
     for cursor in others {
         // SAFETY: see the module's head.
         unsafe { &mut (*cursor).state }.key_is_gone(txn, false)?;
     }
     held.state.key_is_gone(txn, true)?;
     after_deletion(txn, (id, dbi))
+}
+
+/// The code for a change that the engine refuses. Its cursor stands on nothing if the entry went without its knowledge.
+fn unless_gone(error: duramen::Error) -> Code {
+    match error {
+        duramen::Error::Usage { .. } => NOTFOUND,
+        other => other.into(),
+    }
 }
 
 fn after_deletion(txn: &mut Txn, (id, dbi): (TableId, u32)) -> Result {
@@ -379,10 +388,10 @@ pub(crate) unsafe fn cursor_del(cursor: *mut Cursor, how: c_uint) -> Result {
         return Err(held.state.no_value());
     }
     let one_value = by_value && held.state.count(txn)? > 1;
-    let item = held.state.item(txn)?.ok_or(NOTFOUND)?;
     if !one_value {
-        return delete_under(held, txn, id, &item.key);
+        return delete_under(held, txn, id);
     }
+    let item = held.state.item(txn)?.ok_or(NOTFOUND)?;
     // SAFETY: nothing has been changed since it was found.
     let (key, value) = unsafe { (Key::new(bytes(&item.key)?)?, Key::of(bytes(&item.value)?)) };
     delete(txn, (id, dbi), cursor, &Doomed { key, value, whole_key: false })
@@ -468,14 +477,15 @@ fn put_over(held: &mut Cursor, txn: &mut Txn, table: (TableId, u32), data: &mut 
     if !held.state.is_on() {
         return Err(NOTFOUND);
     }
-    let item = held.state.item(txn)?.ok_or(NOTFOUND)?;
-    held.state.settle_deletion();
     if table.1 & db::DUPSORT == 0 && how & flag::RESERVE == 0 {
+        held.state.settle_deletion();
         // SAFETY: see the module's head.
         let value = unsafe { bytes(data)? };
         let replaced = with_copy(txn, value, |txn, value| replace_under(held, txn, value));
         return txn.judge(replaced);
     }
+    let item = held.state.item(txn)?.ok_or(NOTFOUND)?;
+    held.state.settle_deletion();
     // SAFETY: nothing has been changed since it was found.
     let (key, old) = unsafe { (Key::new(bytes(&item.key)?)?, Key::of(bytes(&item.value)?)) };
     if table.1 & db::DUPSORT == 0 {
@@ -500,7 +510,7 @@ fn put_over(held: &mut Cursor, txn: &mut Txn, table: (TableId, u32), data: &mut 
 /// Gives the key that a cursor stands on another value, by the cursor's own way to it.
 fn replace_under(held: &mut Cursor, txn: &mut Txn, value: &[u8]) -> Result {
     txn.check_room((value.len() >> 12) as u64)?;
-    held.state.writing()?.replace(txn.writer()?, value)?;
+    held.state.writing()?.replace(txn.writer()?, value).map_err(unless_gone)?;
     held.state.stand();
     txn.check_room(0)
 }

@@ -6,6 +6,7 @@ use std::io::Write;
 use std::os::unix::fs::FileExt;
 
 use crate::Stats;
+use crate::advice::Advice;
 use crate::error::{Error, Result};
 use crate::format::meta::{HEAD_BYTES, Meta, SLOTS, bytes_needed};
 use crate::format::overflow;
@@ -131,7 +132,7 @@ pub(crate) fn copy(store: &Store, out: &mut dyn Write) -> Result<()> {
         // Whoever has the copy has all of it: nothing needs to be proven.
         let mut meta = Meta { sequence: slot as u64, proof_base: held.meta.txnid, ..held.meta.clone() };
         (meta.proof_sum, meta.proof_pages) = (0, 0);
-        out.write_all(&meta.encode()[..]).map_err(failed)?;
+        out.write_all(&meta.encode_whole()).map_err(failed)?;
     }
     let end = bytes_needed(held.meta.page_count, store.pager.page_size);
     let mut buffer = vec![0; COPY_BYTES];
@@ -404,5 +405,9 @@ impl Pages for Verifying<'_> {
     fn run(&self, child: Child, bytes: u32) -> Result<&[u8]> {
         let run = self.store.pager.run(child.pgno(), page::Kind::Overflow, Some(bytes), self.horizon)?;
         at(child, overflow::open(run))
+    }
+
+    fn scarce(&self) -> Option<&Advice> {
+        self.store.pager.scarce()
     }
 }

@@ -1,20 +1,30 @@
 //! A writer's copied pages: memory until the commit gives them a place in the file.
 //!
-//! Owns: the arena, nesting levels, what is to be retired. Must not know: keys, files, free space.
+//! Owns: the arena, nesting levels, what is to be retired, copies kept for the next transaction. Must not know: keys,
+//! files, free space.
 //!
 //! A dirty page has no page number; its parent points at it by its index in the arena. Each page belongs to the
 //! nesting level that made it: a child transaction never changes a page of a level below, it copies it again, so that
 //! aborting it is forgetting its pages. Level 0 is the transaction itself.
+//!
+//! Pages that were given their place, and will probably be changed soon again, are *kept*: their copies here are what
+//! stands in the file, so that who wants to change them need neither copy nor check them.
 
-use crate::format::page::Child;
+use crate::format::page::{self, Child};
 use crate::ids::{Extent, Txnid};
 
 /// Bytes allocated at once for the arena.
 const CHUNK_BYTES: usize = 1 << 20;
 /// Chunks kept for the next transaction (64 MiB).
 const KEPT_CHUNKS: usize = 64;
+/// Most bytes of pages kept. What small commits touch is to fit into the processor's cache.
+const KEPT_BYTES: usize = 2 << 20;
 /// Level of an arena page that is not in use.
 const FREE: u16 = u16::MAX;
+/// Level of an arena page that is kept.
+const KEPT: u16 = FREE - 1;
+/// What tells one version of a page from all others: checksum, page number, birth.
+const IDENTITY: usize = 24;
 
 /// Pages of memory by index.
 struct Arena {
@@ -25,6 +35,9 @@ struct Arena {
     /// The level that owns each page handed out so far.
     levels: Vec<u16>,
     free: Vec<u32>,
+    /// Where the kept page is whose number has these lowest bits. Empty before the first is kept.
+    kept: Box<[Option<u32>]>,
+    kept_pages: usize,
 }
 
 impl Arena {
@@ -65,10 +78,51 @@ impl Arena {
     }
 
     fn used(&self) -> usize {
-        self.levels.len() - self.free.len()
+        self.levels.len() - self.free.len() - self.kept_pages
     }
 
+    fn kept_place(&self, page: &[u8]) -> usize {
+        page::pgno(page).0 as usize % (KEPT_BYTES / self.page_size)
+    }
+
+    fn keep(&mut self, index: u32) {
+        if self.kept.is_empty() {
+            self.kept = vec![None; KEPT_BYTES / self.page_size].into();
+        }
+        let place = self.kept_place(self.page(index));
+        self.levels[index as usize] = KEPT;
+        match self.kept[place].replace(index) {
+            Some(other) => self.release(other),
+            None => self.kept_pages += 1,
+        }
+    }
+
+    /// The kept page that is this one, no longer kept but at this level.
+    fn take_kept(&mut self, page: &[u8], level: u16) -> Option<u32> {
+        let place = self.kept_place(page);
+        let kept = self.kept.get(place).copied().flatten();
+        let index = kept.filter(|&index| self.page(index)[..IDENTITY] == page[..IDENTITY])?;
+        self.kept[place] = None;
+        self.kept_pages -= 1;
+        self.levels[index as usize] = level;
+        Some(index)
+    }
+
+    /// Takes back what is in use; what is kept stays, unless so much was in use that it would be lost in it.
     fn reset(&mut self) {
+        if self.levels.len() <= 2 * self.kept.len() {
+            for index in 0..self.levels.len() {
+                if self.used() == 0 {
+                    break;
+                }
+                if self.levels[index] < KEPT {
+                    self.release(index as u32);
+                }
+            }
+            return;
+        }
+        self.kept.fill(None);
+        self.kept_pages = 0;
         self.levels.clear();
         self.free.clear();
         self.chunks.truncate(KEPT_CHUNKS);
@@ -120,6 +174,8 @@ impl Dirty {
                 chunks: Vec::new(),
                 levels: Vec::new(),
                 free: Vec::new(),
+                kept: Box::default(),
+                kept_pages: 0,
             },
             runs: Vec::new(),
             runs_free: Vec::new(),
@@ -174,7 +230,7 @@ impl Dirty {
     #[inline]
     pub(crate) fn page(&self, index: u32) -> Option<&[u8]> {
         match self.arena.levels.get(index as usize) {
-            Some(&level) if level != FREE => Some(self.arena.page(index)),
+            Some(&level) if level < KEPT => Some(self.arena.page(index)),
             _ => None,
         }
     }
@@ -206,6 +262,20 @@ impl Dirty {
         let child = self.create_unset();
         self.arena.page_mut(child.dirty_index()).copy_from_slice(bytes);
         child
+    }
+
+    /// Keeps placed pages of level 0 for the next transaction.
+    pub(crate) fn keep(&mut self, placed: &[Child]) {
+        placed.iter().for_each(|child| self.arena.keep(child.dirty_index()));
+    }
+
+    /// A page with the content of this page of the file, if it was kept.
+    pub(crate) fn take_kept(&mut self, page: &[u8]) -> Option<Child> {
+        let index = self.arena.take_kept(page, self.level_tag())?;
+        if let Some(level) = self.levels.last_mut() {
+            level.created.push(index);
+        }
+        Some(Child::dirty(index))
     }
 
     /// Copies a dirty page of a lower level to this one.
@@ -350,6 +420,7 @@ impl Dirty {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::ids::Pgno;
 
     #[test]
     fn an_aborted_level_leaves_nothing_and_a_committed_one_everything() {
@@ -374,6 +445,28 @@ mod tests {
         dirty.commit_level();
         assert!(dirty.is_own(d));
         assert_eq!((dirty.pages(), dirty.page(d.dirty_index()).unwrap()[0]), (1, 4));
+    }
+
+    #[test]
+    fn a_kept_page_is_taken_again_only_as_it_stands_in_the_file() {
+        let mut dirty = Dirty::new(4096);
+        let placed = dirty.create();
+        page::init(dirty.page_mut(placed), page::Kind::Leaf, 1);
+        page::seal(dirty.page_mut(placed), Pgno(9), Txnid(1), 7);
+        let in_file = dirty.page_mut(placed).to_vec();
+        dirty.keep(&[placed]);
+        dirty.reset();
+        assert!(dirty.is_empty() && dirty.page(placed.dirty_index()).is_none());
+
+        let mut rewritten = in_file.clone();
+        page::seal(&mut rewritten, Pgno(9), Txnid(2), 7);
+        assert_eq!(dirty.take_kept(&rewritten), None);
+        let taken = dirty.take_kept(&in_file).expect("it was kept");
+        assert_eq!((dirty.pages(), &*dirty.page_mut(taken)), (1, &in_file[..]));
+        assert_eq!(dirty.take_kept(&in_file), None, "it may have been changed");
+
+        dirty.reset();
+        assert_eq!(dirty.take_kept(&in_file), None, "an aborted transaction keeps nothing");
     }
 
     #[test]

@@ -15,6 +15,8 @@
 use std::fs::File;
 use std::sync::atomic::{AtomicU8, Ordering};
 
+use rustix::mm::Advice;
+
 use crate::error::{Error, Result};
 use crate::ids::{Pgno, Txnid};
 use crate::os::region::{Access, Region};
@@ -44,6 +46,12 @@ impl Map {
             .or_else(|_| map(address_bytes(needed)))
             .map_err(|e| Error::Io { op: "map the data file", source: e.into() })?;
         Ok(Map { region })
+    }
+
+    /// Tells the kernel whether to read around pages that are missing (it does unless told), or those alone.
+    pub(crate) fn expect_random(&self, random: bool) {
+        // Whoever is refused has the kernel's guess instead.
+        let _ = self.region.advise(if random { Advice::Random } else { Advice::Normal });
     }
 
     /// The address of the file's first byte.
@@ -79,7 +87,8 @@ fn address_bytes(bytes: u64) -> usize {
 /// Which pages' checksums were found right, and for which birth: one byte for each page of the reservation.
 ///
 /// A page number is reused by later transactions, so the byte holds a *tag* of the birth that was verified. It is a
-/// memory of work done, not a proof: one birth in 255 shares its tag with the one before it.
+/// memory of work done, not a proof: one birth in 127 shares its tag with the one before it. The byte's lowest bit says
+/// that not only the checksum was found right but also what it is about: see `validate` in the formats.
 pub(crate) struct Verified {
     tags: Option<Region>,
 }
@@ -93,7 +102,22 @@ impl Verified {
     /// Whether the page was verified under this tag.
     #[inline]
     pub(crate) fn is(&self, page: Pgno, tag: u8) -> bool {
-        self.tag(page).is_some_and(|known| known.load(Ordering::Relaxed) == tag)
+        self.tag(page).is_some_and(|known| known.load(Ordering::Relaxed) & !VALID == tag)
+    }
+
+    /// Whether all of the page was looked at under this tag.
+    pub(crate) fn is_valid(&self, page: Pgno, tag: u8) -> bool {
+        self.tag(page).is_some_and(|known| known.load(Ordering::Relaxed) == tag | VALID)
+    }
+
+    /// Notes that all of the page was looked at under this tag.
+    pub(crate) fn set_valid(&self, page: Pgno, tag: u8) {
+        self.set(page, tag | VALID);
+    }
+
+    /// Whether the page was verified under some tag.
+    pub(crate) fn is_any(&self, page: Pgno) -> bool {
+        self.tag(page).is_some_and(|known| known.load(Ordering::Relaxed) != 0)
     }
 
     /// Notes that the page was verified under this tag; forgotten at once if the page is beyond the record.
@@ -113,10 +137,13 @@ impl Verified {
     }
 }
 
+/// The bit beside a tag.
+const VALID: u8 = 1;
+
 /// The tag under which a page of this birth is noted as verified. Never 0, which stands for "not verified".
 #[inline]
 pub(crate) fn tag_of(birth: Txnid) -> u8 {
-    ((birth.0.wrapping_mul(0x9E37_79B9_7F4A_7C15) >> 56) as u8).max(1)
+    ((birth.0.wrapping_mul(0x9E37_79B9_7F4A_7C15) >> 56) as u8 & !VALID).max(VALID << 1)
 }
 
 #[cfg(test)]
@@ -150,10 +177,14 @@ mod tests {
     fn pages_are_verified_under_the_tag_of_their_birth_only() {
         let verified = Verified::new(1 << 28);
         let (page, tag) = (Pgno(123_456_789), tag_of(Txnid(7)));
-        assert!(!verified.is(page, tag));
+        assert!(!verified.is(page, tag) && !verified.is_any(page));
         verified.set(page, tag);
-        assert!(verified.is(page, tag));
+        assert!(verified.is(page, tag) && verified.is_any(page));
         assert!(!verified.is(page, tag_of(Txnid(8))));
+        assert!(!verified.is_valid(page, tag));
+        verified.set_valid(page, tag);
+        assert!(verified.is(page, tag) && verified.is_valid(page, tag));
+        assert!(!verified.is_valid(page, tag_of(Txnid(8))));
         verified.set(Pgno(u64::MAX), tag);
         assert!(!verified.is(Pgno(u64::MAX), tag));
     }

@@ -1,11 +1,13 @@
 //! Pages of the file by number, checked before anyone looks inside.
 //!
-//! Owns: the map of the data file, and the memory of which pages were verified. Must not know: trees, transactions.
+//! Owns: the map of the data file, the memory of which pages were verified, and the advice on reading them ahead. Must
+//! not know: trees, transactions.
 //!
 //! A page is verified (checksum, page number) when this process meets it first, and again when it was rewritten
 //! since: one byte a page remembers a hash of the birth that was verified. So damage is reported instead of read,
 //! at the price of one byte looked up on the hot path.
 
+use crate::advice::Advice;
 use crate::error::{Damage, Error, Result};
 use crate::format::page::{self, Kind};
 use crate::format::{meta, overflow};
@@ -28,6 +30,7 @@ const SEARCHED_LINES: usize = 5;
 pub(crate) struct Pager {
     map: Map,
     verified: Verified,
+    advice: Advice,
     pub file_id: u64,
     pub page_size: usize,
     shift: u32,
@@ -35,11 +38,24 @@ pub(crate) struct Pager {
 }
 
 impl Pager {
-    pub(crate) fn new(map: Map, file_id: u64, page_size: usize) -> Result<Pager> {
+    pub(crate) fn new(map: Map, advice: Advice, file_id: u64, page_size: usize) -> Result<Pager> {
         let shift = page_size.trailing_zeros();
         let verified = Verified::new(map.reserved_bytes() >> shift);
         let first_page = meta::Meta::first_page(page_size);
-        Ok(Pager { map, verified, file_id, page_size, shift, first_page })
+        Ok(Pager { map, verified, advice, file_id, page_size, shift, first_page })
+    }
+
+    /// Says how long the file is now, and reads it as memory allows.
+    pub(crate) fn file_has(&self, bytes: u64) {
+        if let Some(tight) = self.advice.file_has(bytes) {
+            self.map.expect_random(tight);
+        }
+    }
+
+    /// The means to ask for pages ahead, where memory is too small for the file.
+    #[inline]
+    pub(crate) fn scarce(&self) -> Option<&Advice> {
+        self.advice.is_tight().then_some(&self.advice)
     }
 
     /// First page after the meta slots.
@@ -84,8 +100,18 @@ impl Pager {
     /// Fetches what a search of the page reads first.
     #[inline]
     pub(crate) fn prefetch(&self, pgno: Pgno, horizon: Horizon) {
+        self.prefetch_lines(pgno, horizon, SEARCHED_LINES);
+    }
+
+    /// Fetches the whole page.
+    pub(crate) fn prefetch_whole(&self, pgno: Pgno, horizon: Horizon) {
+        self.prefetch_lines(pgno, horizon, self.page_size / LINE);
+    }
+
+    #[inline]
+    fn prefetch_lines(&self, pgno: Pgno, horizon: Horizon, lines: usize) {
         if let Ok(bytes) = self.raw(pgno, 1, horizon) {
-            for line in 0..SEARCHED_LINES {
+            for line in 0..lines {
                 prefetch(bytes, line * LINE);
             }
         }
@@ -105,6 +131,9 @@ impl Pager {
     /// A whole run of overflow or space pages, header first, whose payload is `bytes` long if that is given.
     pub(crate) fn run(&self, pgno: Pgno, kind: Kind, bytes: Option<u32>, horizon: Horizon) -> Result<&[u8]> {
         let first = self.raw(pgno, 1, horizon)?;
+        if let Some(bytes) = bytes {
+            self.ask_for_run(Extent::new(pgno, overflow::pages_for(bytes as usize, self.page_size) as u64));
+        }
         let len = page::payload(first);
         let damaged = |what| Err(Damage(what).at(pgno));
         if page::kind(first) != Some(kind) {
@@ -126,14 +155,30 @@ impl Pager {
         Ok(run)
     }
 
-    /// Says that this writer wrote the page itself.
+    /// Asks for a run of several pages whose bytes will all be read, where that may be worth it.
+    fn ask_for_run(&self, run: Extent) {
+        if run.pages > 1
+            && let Some(advice) = self.scarce()
+            && (advice.runs_pay() || !self.verified.is_any(run.start) || advice.watch(run.pages).is_some())
+        {
+            advice.ask_runs(&mut vec![run]);
+        }
+    }
+
+    /// Says that nothing in the page can surprise: this writer wrote it itself, or has looked at all of it.
     pub(crate) fn trust(&self, pgno: Pgno, birth: Txnid) {
-        self.verified.set(pgno, tag_of(birth));
+        self.verified.set_valid(pgno, tag_of(birth));
+    }
+
+    /// Whether that was said of the page.
+    pub(crate) fn is_valid(&self, pgno: Pgno, birth: Txnid) -> bool {
+        self.verified.is_valid(pgno, tag_of(birth))
     }
 
     /// Verifies a page or run again, whatever is remembered of it; its bytes.
     pub(crate) fn verify_again(&self, pgno: Pgno, pages: u64, horizon: Horizon) -> Result<&[u8]> {
         let bytes = self.raw(pgno, pages, horizon)?;
+        self.ask_for_run(Extent::new(pgno, pages));
         self.verify(pgno, bytes, horizon)?;
         Ok(bytes)
     }

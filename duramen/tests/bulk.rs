@@ -98,7 +98,7 @@ fn names(directory: &Path) -> Vec<String> {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: std::env::var("DURAMEN_CASES").ok().and_then(|n| n.parse().ok()).unwrap_or(48), failure_persistence: None, ..Default::default() })]
+    #![proptest_config(ProptestConfig { cases: std::env::var("DURAMEN_CASES").ok().and_then(|n| n.parse().ok()).unwrap_or(32), failure_persistence: None, ..Default::default() })]
 
     #[test]
     fn a_loaded_table_holds_what_putting_its_records_would_have_left(
@@ -338,6 +338,27 @@ fn a_repeated_key_is_an_error_if_it_is_to_be() {
     assert_eq!(load.push(b"a", b"2").unwrap_err().to_string(), "record 2: the key \"a\" comes more than once");
     load.finish().unwrap();
     assert_eq!(db.read().unwrap().table("sorted").unwrap().get(b"a").unwrap(), Some(&b"1"[..]));
+    assert_sound(&db);
+}
+
+#[test]
+fn values_of_many_blocks_are_stored_whole_and_lie_beside_small_ones() {
+    let (_directory, db) = fresh();
+    let value = |i: u64| -> Vec<u8> {
+        let bytes = [50, (3 << 20) + 5, (1 << 20) - 40, 5000][i as usize % 4];
+        (0..bytes as u64).map(|n| (n.wrapping_mul(i + 1) >> 3) as u8).collect()
+    };
+    for (name, sorted) in [("any", false), ("sorted", true)] {
+        let mut load = db.bulk_load(name, BulkOptions::new().sorted(sorted).memory_budget(1)).unwrap();
+        for i in 0..40u64 {
+            let i = if sorted { i } else { i * 7 % 40 };
+            load.push(i.to_be_bytes(), value(i)).unwrap();
+        }
+        assert_eq!(load.finish().unwrap(), 40);
+        let snapshot = db.read().unwrap();
+        let table = snapshot.table(name).unwrap();
+        (0..40).for_each(|i| assert!(table.get(u64::to_be_bytes(i)).unwrap() == Some(&value(i)), "value {i}"));
+    }
     assert_sound(&db);
 }
 

@@ -109,6 +109,22 @@ fn filled() -> Result<(TempDir, Database)> {
 }
 
 #[test]
+fn small_relaxed_commits_write_over_the_pages_that_the_last_ones_freed() -> Result<()> {
+    let (_dir, db) = scratch(Durability::Relaxed);
+    let put = |number: u32| db.update(|txn| txn.table("data")?.put((number % 3).to_be_bytes(), [7; 100]));
+    put(0)?;
+    db.checkpoint()?;
+    let before = db.stats()?.pages;
+    for number in 0..2_000 {
+        put(number)?;
+    }
+    let grown = db.stats()?.pages - before;
+    assert!(grown < 64, "{grown} pages more");
+    assert_clean(&db);
+    Ok(())
+}
+
+#[test]
 fn a_parked_reader_costs_only_the_pages_that_it_sees() -> Result<()> {
     let mut random = Random::new();
     let (_dir, alone) = filled()?;

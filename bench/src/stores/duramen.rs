@@ -1,6 +1,6 @@
 //! Duramen, with its defaults.
 
-use super::{Durability, Input, Reader, Store, Writer, locked_version};
+use super::{Access, Durability, Input, Reader, Store, Writer, locked_version};
 use crate::data::{KEY, LOADED, VALUE, Values};
 use anyhow::{Context, Result};
 use duramen::{BulkOptions, Database, Table, TableMut};
@@ -34,6 +34,10 @@ impl Store for Duramen {
             store.write(|_| Ok(()))?;
         }
         Ok(store)
+    }
+
+    fn open_cold(dir: &Path, _access: Access) -> Result<Option<Self>> {
+        Self::open(dir, Durability::Durable).map(Some)
     }
 
     fn read<R>(&self, body: impl FnOnce(&mut DuramenReader<'_>) -> Result<R>) -> Result<R> {

@@ -1,6 +1,6 @@
 //! LMDB through heed. One unnamed table, which spares LMDB a page for each commit.
 
-use super::{Durability, Reader, Store, Writer};
+use super::{Access, Durability, Reader, Store, Writer};
 use anyhow::{Context, Result};
 use heed::types::{Bytes, DecodeIgnore};
 use heed::{Database, Env, EnvFlags, EnvOpenOptions, PutFlags, RoTxn, RwTxn, WithTls};
@@ -34,19 +34,11 @@ impl Store for Lmdb {
     }
 
     fn open(dir: &Path, durability: Durability) -> Result<Self> {
-        let mut options = EnvOpenOptions::new();
-        options.map_size(64 << 30);
-        if durability == Durability::Relaxed {
-            // SAFETY: the benchmark does not outlive a crash of the machine.
-            unsafe { options.flags(EnvFlags::NO_SYNC) };
-        }
-        // SAFETY: nothing else opens or changes the files of this process's directory.
-        let env = unsafe { options.open(dir)? };
-        let txn = env.read_txn()?;
-        let existing = env.open_database(&txn, None)?;
-        drop(txn);
-        let table = existing.context("the unnamed table always exists")?;
-        Ok(Self { env, table })
+        open(dir, if durability == Durability::Relaxed { EnvFlags::NO_SYNC } else { EnvFlags::empty() })
+    }
+
+    fn open_cold(dir: &Path, access: Access) -> Result<Option<Self>> {
+        open(dir, if access == Access::Random { EnvFlags::NO_READ_AHEAD } else { EnvFlags::empty() }).map(Some)
     }
 
     fn read<R>(&self, body: impl FnOnce(&mut LmdbReader<'_>) -> Result<R>) -> Result<R> {
@@ -58,6 +50,20 @@ impl Store for Lmdb {
         body(&mut writer)?;
         Ok(writer.txn.commit()?)
     }
+}
+
+fn open(dir: &Path, flags: EnvFlags) -> Result<Lmdb> {
+    let mut options = EnvOpenOptions::new();
+    options.map_size(64 << 30);
+    // SAFETY: the flags say how the file is flushed and read; the benchmark does not outlive a crash of the machine.
+    unsafe { options.flags(flags) };
+    // SAFETY: nothing else opens or changes the files of this process's directory.
+    let env = unsafe { options.open(dir)? };
+    let txn = env.read_txn()?;
+    let existing = env.open_database(&txn, None)?;
+    drop(txn);
+    let table = existing.context("the unnamed table always exists")?;
+    Ok(Lmdb { env, table })
 }
 
 impl Reader for LmdbReader<'_> {

@@ -1,6 +1,6 @@
 //! libmdbx through its C interface: no safe wrapper stands between it and the measurement. One unnamed table, as for LMDB.
 
-use super::{Durability, Reader, Store, Writer};
+use super::{Access, Durability, Reader, Store, Writer};
 use anyhow::{Result, anyhow};
 use signet_mdbx_sys::*;
 use std::ffi::{CStr, CString};
@@ -75,26 +75,11 @@ impl Store for Mdbx {
     }
 
     fn open(dir: &Path, durability: Durability) -> Result<Self> {
-        let flags = match durability {
-            Durability::Durable => MDBX_ENV_DEFAULTS,
-            Durability::Relaxed => MDBX_UTTERLY_NOSYNC,
-        };
-        let path = CString::new(dir.as_os_str().as_bytes())?;
-        let mut store = Self { env: null_mut(), table: 0 };
-        // SAFETY: plain calls in the order that libmdbx wants; `store` closes the environment if one fails.
-        unsafe {
-            check(mdbx_env_create(&mut store.env))?;
-            check(mdbx_env_set_geometry(store.env, -1, -1, 64 << 30, -1, -1, 4096))?;
-            check(mdbx_env_open(store.env, path.as_ptr(), flags, 0o644))?;
-        }
-        let mut txn = store.begin(MDBX_TXN_READWRITE)?;
-        let mut table = 0;
-        // SAFETY: the transaction is live; a null name means the unnamed table.
-        check(unsafe { mdbx_dbi_open(txn.txn, null(), MDBX_DB_DEFAULTS, &mut table) })?;
-        txn.commit()?;
-        drop(txn);
-        store.table = table;
-        Ok(store)
+        open(dir, if durability == Durability::Relaxed { MDBX_UTTERLY_NOSYNC } else { MDBX_ENV_DEFAULTS })
+    }
+
+    fn open_cold(dir: &Path, access: Access) -> Result<Option<Self>> {
+        open(dir, if access == Access::Random { MDBX_NORDAHEAD } else { MDBX_ENV_DEFAULTS }).map(Some)
     }
 
     fn read<R>(&self, body: impl FnOnce(&mut MdbxTxn<'_>) -> Result<R>) -> Result<R> {
@@ -106,6 +91,25 @@ impl Store for Mdbx {
         body(&mut txn)?;
         txn.commit()
     }
+}
+
+fn open(dir: &Path, flags: MDBX_env_flags_t) -> Result<Mdbx> {
+    let path = CString::new(dir.as_os_str().as_bytes())?;
+    let mut store = Mdbx { env: null_mut(), table: 0 };
+    // SAFETY: plain calls in the order that libmdbx wants; `store` closes the environment if one fails.
+    unsafe {
+        check(mdbx_env_create(&mut store.env))?;
+        check(mdbx_env_set_geometry(store.env, -1, -1, 64 << 30, -1, -1, 4096))?;
+        check(mdbx_env_open(store.env, path.as_ptr(), flags, 0o644))?;
+    }
+    let mut txn = store.begin(MDBX_TXN_READWRITE)?;
+    let mut table = 0;
+    // SAFETY: the transaction is live; a null name means the unnamed table.
+    check(unsafe { mdbx_dbi_open(txn.txn, null(), MDBX_DB_DEFAULTS, &mut table) })?;
+    txn.commit()?;
+    drop(txn);
+    store.table = table;
+    Ok(store)
 }
 
 impl MdbxTxn<'_> {

@@ -17,6 +17,15 @@ pub enum Durability {
     Relaxed,
 }
 
+/// What a file that is not in memory is read for.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub enum Access {
+    /// Records here and there.
+    Random,
+    /// All records in order.
+    Ordered,
+}
+
 /// In which order records are loaded.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub enum Input {
@@ -51,6 +60,12 @@ pub trait Store: Sized + Sync {
 
     /// Opens the store in a directory that exists, and creates it on first use.
     fn open(dir: &Path, durability: Durability) -> Result<Self>;
+
+    /// Opens the loaded store for reading with little memory, set as suits the access best; none if its own cache is made to
+    /// hold everything.
+    fn open_cold(_dir: &Path, _access: Access) -> Result<Option<Self>> {
+        Ok(None)
+    }
 
     /// One read transaction (or snapshot) around `body`.
     fn read<R>(&self, body: impl FnOnce(&mut Self::Reader<'_>) -> Result<R>) -> Result<R>;

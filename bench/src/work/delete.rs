@@ -1,9 +1,9 @@
 //! Deletes all records in random order, then inserts them all again.
 
 use super::load::insert;
-use crate::stores::BATCH;
 use super::{Job, Measurement, contents, rate};
 use crate::data::{key, shuffled};
+use crate::stores::BATCH;
 use crate::stores::{Durability, Store, Writer};
 use anyhow::Result;
 use std::time::Instant;

@@ -22,15 +22,20 @@ pub fn prepare<S: Store>(job: &Job) -> Result<Vec<Measurement>> {
 
 fn sorted<S: Store>(job: &Job) -> Result<Vec<Measurement>> {
     let dir = job.empty_scratch()?;
-    let mut records: Vec<_> = (0..job.n).map(|i| (key(i), i)).collect();
-    records.sort_unstable();
-    let store = S::open(&dir, Durability::Durable)?;
-    let start = Instant::now();
-    append(&store, &records)?;
-    let rate = rate(job.n, start);
+    let (store, rate) = append_all::<S>(job, &dir)?;
     let rows = finish(store, job, &dir, "sorted", rate)?;
     fs::remove_dir_all(&dir)?;
     Ok(rows)
+}
+
+/// A store in an empty directory with all records, appended in order; and the rate of that.
+pub fn append_all<S: Store>(job: &Job, dir: &Path) -> Result<(S, f64)> {
+    let mut records: Vec<_> = (0..job.n).map(|i| (key(i), i)).collect();
+    records.sort_unstable();
+    let store = S::open(dir, Durability::Durable)?;
+    let start = Instant::now();
+    append(&store, &records)?;
+    Ok((store, rate(job.n, start)))
 }
 
 fn random<S: Store>(job: &Job) -> Result<Vec<Measurement>> {

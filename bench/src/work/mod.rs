@@ -2,6 +2,7 @@
 
 mod big;
 mod bulk;
+mod cold;
 mod delete;
 mod get;
 mod load;
@@ -27,7 +28,7 @@ use std::time::Instant;
 
 /// Groups of workloads, in the order in which they run.
 pub const GROUPS: &[&str] =
-    &["load", "bulk", "get", "scan", "put", "update", "steady", "delete", "big", "parked", "open", "memory"];
+    &["load", "bulk", "get", "scan", "put", "update", "steady", "delete", "big", "parked", "open", "memory", "cold"];
 
 /// Loads the file that the other groups start from, for runs without the group `load`.
 pub const PREPARE: &str = "prepare";
@@ -85,6 +86,7 @@ pub fn run<S: Store>(job: &Job) -> Result<Vec<Measurement>> {
         open::PROBE => open::probe::<S>(job),
         open::VICTIM => open::victim::<S>(job),
         "memory" => memory::run::<S>(job),
+        "cold" => cold::run::<S>(job),
         other => bail!("no group {other}; there are {}", GROUPS.join(", ")),
     }
 }

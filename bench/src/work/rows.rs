@@ -85,4 +85,10 @@ pub const ROWS: &[Row] = &[
     row("open-clean", "open and get one record", Unit::Millis, "10 to 1"),
     row("open-killed", "open and get one record after kill -9 of a writer", Unit::Millis, "10 to 1"),
     row("memory", "anonymous memory while all is read", Unit::MiB, "4 to 1"),
+    row("first-scan", "first scan of a file in memory by a new handle", Unit::Rate, "1x to 5x"),
+    row("cold-get", "random get, the file 4 times as large as memory", Unit::Rate, "1x"),
+    row("cold-get-many", "- 64 at once", Unit::Rate, "3x to 5x"),
+    row("cold-scan", "- full scan of the randomly loaded file", Unit::Rate, "1.5x to 2x"),
+    row("cold-scan-backward", "- the same backwards", Unit::Rate, "1.5x to 2x"),
+    row("cold-scan-sorted", "- full scan of the file loaded in order", Unit::Rate, "1x to 1.5x"),
 ];

@@ -24,7 +24,7 @@ pub fn run<S: Store>(job: &Job) -> Result<Vec<Measurement>> {
     ])
 }
 
-fn backward(reader: &mut impl Reader, count: u64, checksum: Checksum) -> Result<u64> {
+pub fn backward(reader: &mut impl Reader, count: u64, checksum: Checksum) -> Result<u64> {
     let (mut seen, mut sum) = (0, 0);
     reader.backward(|key, value| {
         seen += 1;

@@ -1,7 +1,7 @@
 //! Random updates, many a durable transaction: on a file that was just loaded, and in the steady state after it was updated several times over.
 
-use crate::stores::BATCH;
 use super::{Job, Measurement, Updates, mebibytes};
+use crate::stores::BATCH;
 use crate::stores::{Durability, Store};
 use crate::system;
 use anyhow::Result;

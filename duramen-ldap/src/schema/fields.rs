@@ -8,6 +8,7 @@ use std::collections::HashMap;
 
 use crate::error::TextError;
 use crate::hex;
+use crate::oid::is_numeric;
 
 /// Names for the beginnings of OIDs, as `objectIdentifier` defines them in schema files.
 #[derive(Debug, Clone, Default)]
@@ -25,21 +26,14 @@ impl Macros {
 
     /// The OID that a word stands for.
     pub fn expand<'w>(&self, word: &'w str) -> Option<Cow<'w, str>> {
-        if is_oid(word) {
+        if is_numeric(word) {
             return Some(Cow::Borrowed(word));
         }
         let (name, rest) = word.split_once(':').map_or((word, None), |(name, rest)| (name, Some(rest)));
         let base = self.oids.get(&name.to_ascii_lowercase())?;
         let oid = rest.map_or_else(|| base.clone(), |rest| format!("{base}.{rest}"));
-        is_oid(&oid).then_some(Cow::Owned(oid))
+        is_numeric(&oid).then_some(Cow::Owned(oid))
     }
-}
-
-/// Whether a word is a dotted OID, or one number of it.
-pub(super) fn is_oid(word: &str) -> bool {
-    let number =
-        |arc: &str| !arc.is_empty() && arc.bytes().all(|b| b.is_ascii_digit()) && (arc == "0" || !arc.starts_with('0'));
-    word.split('.').all(number)
 }
 
 /// A description taken apart.

@@ -1,8 +1,9 @@
 //! Descriptions from their text.
 
 use super::description::*;
-use super::fields::{Fields, Macros, Word, is_oid};
+use super::fields::{Fields, Macros, Word};
 use crate::error::TextError;
+use crate::oid::is_numeric;
 
 /// What descriptions of all kinds can do. They are printed by `Display`.
 pub trait Description: Sized + std::fmt::Display {
@@ -176,7 +177,7 @@ description!(NameForm, "a keyword that name forms have", |fields, macros| {
 
 description!(DitStructureRule, "a keyword that DIT structure rules have", |fields, macros| {
     form: {
-        if fields.number.text.contains('.') || !is_oid(&fields.number.text) {
+        if fields.number.text.contains('.') || !is_numeric(&fields.number.text) {
             return Err(TextError::new(fields.number.at, "the number of the rule"));
         }
         fields.required("FORM", "FORM in the DIT structure rule")?.text

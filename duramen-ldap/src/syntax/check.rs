@@ -87,17 +87,10 @@ pub(crate) fn check_bit_string(value: &[u8]) -> Result<(), TextError> {
     }
 }
 
-/// RFC 4512 section 1.4: a name or a dotted number. Underscores are taken too, and spaces around it.
+/// RFC 4517 section 3.3.26; spaces around it are taken.
 pub(crate) fn check_oid(value: &[u8]) -> Result<(), TextError> {
     let offset = value.len() - value.trim_ascii_start().len();
-    let word = value.trim_ascii();
-    let first = word.first().copied().unwrap_or(0);
-    let is_name = first.is_ascii_alphabetic()
-        && word.iter().all(|byte| byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'_' | b';' | b'.'));
-    let number =
-        |arc: &[u8]| !arc.is_empty() && arc.iter().all(u8::is_ascii_digit) && (arc[0] != b'0' || arc.len() == 1);
-    let is_number = first.is_ascii_digit() && word.split(|&byte| byte == b'.').all(number);
-    if is_name || is_number { Ok(()) } else { fail(offset, "a name or a dotted OID") }
+    crate::oid::check(text(value)?.trim_ascii()).map_err(|error| error.after(offset))
 }
 
 /// RFC 4530 section 2.1.

@@ -1,4 +1,4 @@
-//! Steps of a reading cursor that stands on an entry as any other: what scans consist of.
+//! Steps of a cursor that stands on an entry as any other: what scans consist of.
 //!
 //! Owns: the same answers and marks as the movements in `position` give, found in fewer steps. Must not know: marks
 //! that deletions leave.
@@ -6,31 +6,47 @@
 use super::{Item, Kind, Marks, State, Walk};
 use crate::abi::Op;
 use crate::errors::{NOTFOUND, Result};
+use crate::txn::Txn;
 
 /// Of a cursor that stands on a key, or on a value of it, and nothing else is to be said.
 const ON: Marks = Marks { set: true, eof: false, deleted: false, behind: false };
 
+/// Makes a step of the engine's cursor.
+macro_rules! step {
+    ($walk:expr, $txn:expr, $movement:ident) => {
+        match $walk {
+            Walk::Read(cursor) => cursor.$movement(),
+            Walk::Write(cursor) => match $txn.writer() {
+                Ok(writer) => cursor.$movement(writer),
+                Err(code) => return Some(Err(code)),
+            },
+            Walk::None | Walk::Rest(_) => return None,
+        }
+    };
+}
+
 impl State {
     /// Makes a step to a neighbour, if it is one of those that this module is for.
     #[inline]
-    pub fn stride(&mut self, kind: Kind, op: Op) -> Option<Result<Item>> {
-        let Walk::Read(cursor) = &mut self.walk else { return None };
+    pub fn stride(&mut self, txn: &mut Txn, kind: Kind, op: Op) -> Option<Result<Item>> {
         // Whether it came to the value from behind does not matter here.
         let plain = self.outer == ON && (!kind.duplicates || Marks { eof: false, ..self.inner } == ON);
         if !plain {
             return None;
         }
-        let (found, at_end) = match op {
-            Op::Next if kind.duplicates => (cursor.next(), (true, true)),
-            Op::Next | Op::NextNodup => (cursor.next_key(), (true, self.inner.eof)),
-            Op::NextDup if kind.duplicates => (cursor.next_duplicate(), (false, true)),
-            Op::Prev if !kind.duplicates => return Some(self.stride_back()),
-            Op::PrevNodup => return Some(self.stride_back()),
+        let walk = &mut self.walk;
+        // What is found; the marks `eof` if that is nothing; whether it comes to a value from behind.
+        let (found, at_end, back) = match op {
+            Op::Next if kind.duplicates => (step!(walk, txn, next), (true, true), false),
+            Op::Next | Op::NextNodup => (step!(walk, txn, next_key), (true, self.inner.eof), false),
+            Op::NextDup if kind.duplicates => (step!(walk, txn, next_duplicate), (false, true), false),
+            Op::Prev if kind.duplicates => return None,
+            Op::Prev | Op::PrevNodup => (step!(walk, txn, prev_key), (false, self.inner.eof), true),
             _ => return None,
         };
         Some(match found {
             Ok(Some(pair)) => {
-                self.inner = ON;
+                self.inner = Marks { eof: back, ..ON };
                 Ok(Item::of(pair))
             }
             Ok(None) => {
@@ -39,13 +55,5 @@ impl State {
             }
             Err(error) => Err(error.into()),
         })
-    }
-
-    #[inline]
-    fn stride_back(&mut self) -> Result<Item> {
-        let Walk::Read(cursor) = &mut self.walk else { return Err(NOTFOUND) };
-        let pair = cursor.prev_key()?.ok_or(NOTFOUND)?;
-        self.inner = Marks { eof: true, ..ON };
-        Ok(Item::of(pair))
     }
 }

@@ -44,10 +44,15 @@ impl Txn {
     /// Sees to it that a handle which may be used has been looked up.
     #[inline(never)]
     fn find(&mut self, dbi: u32) -> Result {
-        match self.dbs.get(dbi as usize) {
-            None | Some(Db::Unseen) => self.look_up(dbi)?,
-            Some(Db::Known(..)) => self.look_again(dbi)?,
-            _ => {}
+        let db = self.dbs.get(dbi as usize);
+        let (is_known, is_unseen) = (matches!(db, Some(Db::Known(..))), matches!(db, None | Some(Db::Unseen)));
+        if (is_known || is_unseen) && self.is_reader() {
+            self.looked_up.push(dbi);
+        }
+        if is_known {
+            self.look_again(dbi)?;
+        } else if is_unseen {
+            self.look_up(dbi)?;
         }
         match &self.dbs[dbi as usize] {
             Db::Invalid | Db::Unseen | Db::Known(..) => Err(EINVAL),
@@ -174,13 +179,14 @@ impl Txn {
 
     /// Lets go of the snapshot that the tables are of.
     pub(super) fn detach_tables(&mut self) {
-        for db in &mut self.dbs {
-            match db {
-                Db::Unseen | Db::Known(..) => {}
-                Db::Read(table, flags) => *db = table.detached().map_or(Db::Unseen, |table| Db::Known(table, *flags)),
-                _ => *db = Db::Unseen,
-            }
+        for dbi in self.looked_up.drain(..) {
+            let Some(db) = self.dbs.get_mut(dbi as usize) else { continue };
+            *db = match db {
+                Db::Read(table, flags) => table.detached().map_or(Db::Unseen, |table| Db::Known(table, *flags)),
+                _ => Db::Unseen,
+            };
         }
+        debug_assert!(!self.dbs.iter().any(|db| matches!(db, Db::Read(..))));
     }
 
     /// The main table has been emptied: no handle's table is there any more.

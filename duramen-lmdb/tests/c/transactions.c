@@ -199,6 +199,50 @@ static int print_line(const char *line, void *context) {
 	return line[0] == '(' ? printf("%s", line) : 1;
 }
 
+static void change(MDB_env *env, MDB_dbi dbi, const char *data) {
+	MDB_txn *txn = begin(env, 0);
+	SAY(data ? put(txn, dbi, "k", data, 0) : mdb_drop(txn, dbi, 0));
+	MUST(mdb_txn_commit(txn));
+}
+
+/* What a transaction has found out about tables does not hold for the next. */
+static void tables_again(void) {
+	MDB_env *env = open_env("again", 0);
+	MDB_txn *txn = begin(env, 0);
+	MDB_dbi first = table(txn, "first", MDB_CREATE), second = table(txn, "second", MDB_CREATE);
+	SAY(put(txn, first, "k", "of the first", 0));
+	SAY(put(txn, second, "k", "of the second", 0));
+	MUST(mdb_txn_commit(txn));
+	txn = begin(env, MDB_RDONLY);
+	get(txn, first, "k");
+	get(txn, second, "k");
+	mdb_txn_abort(txn);
+	mdb_dbi_close(env, first);
+	mdb_dbi_close(env, second);
+	/* The first one's number is the second one's now. */
+	txn = begin(env, MDB_RDONLY);
+	MDB_dbi again = table(txn, "second", 0);
+	printf("%d\n", again == first);
+	get(txn, again, "k");
+	MUST(mdb_txn_commit(txn));
+	change(env, again, "changed");
+	txn = begin(env, MDB_RDONLY);
+	get(txn, again, "k");
+	mdb_txn_reset(txn);
+	SAY(mdb_txn_renew(txn));
+	get(txn, again, "k");
+	mdb_txn_reset(txn);
+	change(env, again, "changed once more");
+	SAY(mdb_txn_renew(txn));
+	get(txn, again, "k");
+	mdb_txn_reset(txn);
+	change(env, again, NULL);
+	SAY(mdb_txn_renew(txn));
+	get(txn, again, "k");
+	mdb_txn_abort(txn);
+	mdb_env_close(env);
+}
+
 static void *read_in_thread(void *env) {
 	MDB_txn *txn;
 	SAY(mdb_txn_begin(env, NULL, MDB_RDONLY, &txn));
@@ -284,6 +328,7 @@ int main(int argc, char **argv) {
 	resetting();
 	going_on();
 	handles();
+	tables_again();
 	readers();
 	copies();
 	return 0;

@@ -5,6 +5,7 @@ use std::process::Command;
 
 use crate::Result;
 use crate::built::{compiler, libraries, root, run, source, text};
+use crate::header::{functions, ours};
 
 /// Compiles a program, against LMDB's own library: any liblmdb.so.0 will do when it runs.
 fn compile(name: &str, directory: &Path) -> PathBuf {
@@ -88,5 +89,18 @@ fn a_file_of_lmdb_is_refused_with_a_hint() -> Result {
     let (said, hint) = (text(&again), String::from_utf8_lossy(&again.stderr).into_owned());
     assert!(said.contains("MDB_VERSION_MISMATCH"), "{said}");
     assert_eq!(hint.matches("mdb_dump").count(), 1, "{hint}");
+    Ok(())
+}
+
+/// So that each has been called the way that the header declares it, with arguments and answers of use.
+#[test]
+fn every_function_is_called_by_one_of_the_programs() -> Result {
+    let mut text = String::new();
+    for entry in std::fs::read_dir(root().join("duramen-lmdb/tests/c"))? {
+        text += &std::fs::read_to_string(entry?.path())?;
+    }
+    let functions = functions(&ours(1));
+    let missing: Vec<_> = functions.iter().filter(|name| !text.contains(&format!("{name}("))).collect();
+    assert!(missing.is_empty() && functions.len() == 66, "{missing:?}");
     Ok(())
 }

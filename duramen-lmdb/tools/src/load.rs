@@ -1,7 +1,7 @@
 //! `mdb_load`: what `mdb_dump` wrote, or pairs of lines, into tables.
 //!
-//! Commits after every hundred entries, as LMDB's tool does, so that what stays of a load that fails is the same; but
-//! waits for the disk once, at the end.
+//! Commits once a section, and waits for the disk once, at the end. LMDB's tool commits after every hundred entries: here
+//! that would leave so many pages free that a table could outgrow the limit which the dump has for it.
 
 use std::ffi::{CStr, CString, OsStr};
 use std::fmt::Display;
@@ -21,15 +21,12 @@ use crate::storing::{Stored, Storing};
 const SYNTAX: Syntax =
     Syntax { letters: c"af:m:ns:NQTVw:", synopsis: "[-V] [-a] [-f input] [-n] [-s name] [-N] [-Q] [-T] dbpath" };
 
-/// Entries in a commit.
-const BATCH: usize = 100;
-
 /// Runs `mdb_load`.
 pub fn run(words: &[CString]) -> Result {
     let Some(options) = parse(words, &SYNTAX)? else { return Ok(()) };
     let input = input(&options)?;
     let reader = if options.has(b'T') { Reader::bare(input) } else { Reader::new(input) };
-    let mut load = Load { options: &options, reader, key: Vec::new(), value: Vec::new() };
+    let mut load = Load { options: &options, reader };
     // The first header has limits that must be known before the environment is opened.
     let first = load.next_section()?;
     let env = Env::create(2).or_failed("mdb_env_create")?;
@@ -62,9 +59,6 @@ struct Section {
 struct Load<'a> {
     options: &'a Options<'a>,
     reader: Reader<Box<dyn BufRead>>,
-    /// The entry that was read last.
-    key: Vec<u8>,
-    value: Vec<u8>,
 }
 
 impl Load<'_> {
@@ -108,45 +102,38 @@ impl Load<'_> {
     }
 
     fn section(&mut self, env: &Env, section: &Section) -> Result {
-        let mut txn = env.begin(0).or_failed("mdb_txn_begin")?;
+        let txn = env.begin(0).or_failed("mdb_txn_begin")?;
         let table = txn.open(section.name.as_deref(), section.flags | db::CREATE).or_failed("mdb_open")?;
         let has_duplicates = section.flags & db::DUPSORT != 0;
         let mut storing = Storing::new(self.options.has(b'N'), self.options.has(b'a'), has_duplicates);
-        loop {
-            let batch = self.batch((&txn, table), &mut storing)?;
-            self.commit(txn)?;
-            match batch {
-                Batch::Full => {}
-                Batch::Last => break,
-                Batch::Broken(failure) => return Err(failure),
-            }
-            txn = env.begin(0).or_failed("mdb_txn_begin")?;
-        }
+        let end = self.entries((&txn, table), &mut storing)?;
+        self.commit(txn)?;
         env.close_table(table);
-        Ok(())
+        match end {
+            End::Regular => Ok(()),
+            End::BadKey(failure) => Err(failure),
+        }
     }
 
-    /// Stores entries until a commit is due.
-    fn batch(&mut self, (txn, table): (&Txn<'_>, Dbi), storing: &mut Storing) -> Result<Batch> {
+    /// Stores a section's entries.
+    fn entries(&mut self, (txn, table): (&Txn<'_>, Dbi), storing: &mut Storing) -> Result<End> {
         let mut cursor = txn.cursor(table).or_failed("mdb_cursor_open")?;
-        let mut stored = 0;
-        while stored < BATCH {
-            match self.reader.next_entry(&mut self.key, &mut self.value) {
+        let (mut key, mut value) = (Vec::new(), Vec::new());
+        loop {
+            match self.reader.next_entry(&mut key, &mut value) {
                 Ok(true) => {}
-                Ok(false) => return Ok(Batch::Last),
+                Ok(false) => return Ok(End::Regular),
                 Err(BadInput { problem: Problem::NoEnd, part: Part::Key, .. }) => {
                     self.warn("the input ends without DATA=END: was it cut off?");
-                    return Ok(Batch::Last);
+                    return Ok(End::Regular);
                 }
-                Err(bad) if bad.part == Part::Key => return Ok(Batch::Broken(self.bad(&bad))),
+                Err(bad) if bad.part == Part::Key => return Ok(End::BadKey(self.bad(&bad))),
                 Err(bad) => return Err(self.no_value(&bad)),
             }
-            match storing.store((txn, table), &mut cursor, (&self.key, &self.value)) {
-                Ok(Stored::Before) => {}
-                Ok(Stored::Now) => stored += 1,
+            match storing.store((txn, table), &mut cursor, (&key, &value)) {
+                Ok(Stored::Now | Stored::Before) => {}
                 Ok(Stored::InAnotherOrder) => {
                     self.warn("not in the table's order, so it gets one that programs must give their function for");
-                    stored += 1;
                 }
                 Err(code) => {
                     let what = format!("mdb_cursor_put failed, error {} {}", code.0, describe(code));
@@ -154,7 +141,6 @@ impl Load<'_> {
                 }
             }
         }
-        Ok(Batch::Full)
     }
 
     fn commit(&self, txn: Txn<'_>) -> Result {
@@ -190,14 +176,11 @@ impl Load<'_> {
     }
 }
 
-/// How a batch ended.
-enum Batch {
-    /// There may be more.
-    Full,
-    /// There are no more.
-    Last,
-    /// A key could not be read: none of the entries before it is the worse for that.
-    Broken(Failure),
+/// How a section ended.
+enum End {
+    Regular,
+    /// With a key that cannot be read: none of the entries before it is the worse for that.
+    BadKey(Failure),
 }
 
 /// Whether LMDB's tool knows a line's name; it passes over the others and says so. What only Duramen's dumps have is not

@@ -7,7 +7,10 @@ use xxhash_rust::xxh3::xxh3_64_with_seed;
 
 const SLOT: usize = 4096;
 const SLOTS: usize = 4;
-const SLOT_SUM: usize = SLOT - 8;
+const SLOT_TAIL_BYTES: usize = 192;
+const SLOT_TAIL_SUM: usize = 240;
+const SLOT_SUM: usize = 248;
+const SLOT_TAIL: usize = 256;
 const MAGIC: &[u8] = b"DURAMEN\x1a";
 const HEADER: usize = 40;
 
@@ -31,8 +34,12 @@ pub fn identity(file: &[u8]) -> Option<(usize, u64)> {
 /// Gives every meta page and page of a file the checksum that it should have; with `renumber` also its own number.
 pub fn reseal(file: &mut [u8], renumber: bool) {
     for slot in file.chunks_exact_mut(SLOT).take(SLOTS).filter(|slot| slot.starts_with(MAGIC)) {
-        let sum = xxh3_64_with_seed(&slot[..SLOT_SUM], word(slot, 32));
-        slot[SLOT_SUM..].copy_from_slice(&sum.to_le_bytes());
+        let id = word(slot, 32);
+        let tail_bytes = word(slot, SLOT_TAIL_BYTES).min((SLOT - SLOT_TAIL) as u64) as usize;
+        let tail = xxh3_64_with_seed(&slot[SLOT_TAIL..][..tail_bytes], id);
+        slot[SLOT_TAIL_SUM..SLOT_SUM].copy_from_slice(&tail.to_le_bytes());
+        let head = xxh3_64_with_seed(&slot[..SLOT_SUM], id);
+        slot[SLOT_SUM..SLOT_TAIL].copy_from_slice(&head.to_le_bytes());
     }
     let Some((page_size, id)) = identity(file) else { return };
     let pages = file.len() / page_size;

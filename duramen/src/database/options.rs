@@ -45,6 +45,7 @@ impl Options {
                 mode: 0o644,
                 memory_bytes: 256 << 20,
                 keep_length: false,
+                file_memory: None,
                 log: true,
                 medium: None,
                 log_medium: None,
@@ -97,6 +98,15 @@ impl Options {
     /// Memory that a write transaction may fill with changed pages before it writes some of them early.
     pub fn memory_budget(mut self, bytes: usize) -> Options {
         self.settings.memory_bytes = bytes;
+        self
+    }
+
+    /// Bytes of memory that the operating system can spend on the data file, if that is known better than by looking at
+    /// what the machine has available and what the process's control group allows. Nothing is reserved: it says how the
+    /// file is best read. One of more than half of it is read page by page, ahead where it is known what comes next;
+    /// any other in the large pieces that the operating system chooses. So 0 turns the latter off.
+    pub fn file_memory(mut self, bytes: u64) -> Options {
+        self.settings.file_memory = Some(bytes);
         self
     }
 

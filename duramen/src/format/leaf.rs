@@ -343,6 +343,14 @@ impl<'a> Leaf<'a> {
         Ok(cell_bytes(klen, vlen))
     }
 
+    /// The cell at `i` as it lies in the page.
+    fn raw_cell(&self, i: usize) -> Result<&'a [u8], Damage> {
+        let (rest, word) = self.cell_head(i)?;
+        let (klen, vlen, _) = lengths(word);
+        let at = self.bytes.len() - rest.len() - CELL_HEAD;
+        self.bytes.get(at..at + heap_bytes(klen, vlen)).ok_or(CELL_OUTSIDE)
+    }
+
     /// The cell at `i`, if it is one that a page of this size may hold.
     fn sane_cell(&self, i: usize) -> Result<Cell<'a>, Damage> {
         let cell = self.cell(i)?;

@@ -27,9 +27,13 @@ pub(crate) const VERSION: u32 = 1;
 const TAIL: usize = 256;
 /// Highest sequence and transaction number: there is always a next one.
 const NUMBER_MAX: u64 = 1 << 62;
-const CHECKSUM: usize = SLOT_BYTES - 8;
+/// Where the tail's checksum is, and the head's behind it, which covers that too.
+const TAIL_CHECKSUM: usize = TAIL - 16;
+const CHECKSUM: usize = TAIL - 8;
 /// Most bytes of space log that a slot takes.
-pub(crate) const TAIL_MAX: usize = CHECKSUM - TAIL;
+pub(crate) const TAIL_MAX: usize = SLOT_BYTES - TAIL;
+/// A slot is written in whole pieces of this size, as far as it is used.
+const SECTOR_BYTES: usize = 512;
 
 /// How long a file with this many pages must be. Where there is none but those of the slots, only the slots count:
 /// a page may be larger than all of them.
@@ -94,8 +98,9 @@ impl Meta {
         HEAD_BYTES.div_ceil(page_size as u64)
     }
 
-    pub(crate) fn encode(&self) -> Box<[u8; SLOT_BYTES]> {
-        let mut out = Box::new([0; SLOT_BYTES]);
+    /// What a slot begins with: as many sectors as are used. What is behind them is of no account.
+    pub(crate) fn encode(&self) -> Vec<u8> {
+        let mut out = vec![0; (TAIL + self.tail.len()).next_multiple_of(SECTOR_BYTES)];
         out[..8].copy_from_slice(&MAGIC);
         out[8..12].copy_from_slice(&VERSION.to_le_bytes());
         out[12..16].copy_from_slice(&self.page_size.to_le_bytes());
@@ -121,8 +126,14 @@ impl Meta {
         }
         out[64..64 + record::BYTES].copy_from_slice(&self.catalog.encode());
         out[TAIL..TAIL + self.tail.len()].copy_from_slice(&self.tail);
-        let sum = XxHash3_64::oneshot_with_seed(self.file_id, &out[..CHECKSUM]);
-        out[CHECKSUM..].copy_from_slice(&sum.to_le_bytes());
+        seal(&mut out);
+        out
+    }
+
+    /// A whole slot, for a file that is new.
+    pub(crate) fn encode_whole(&self) -> Vec<u8> {
+        let mut out = self.encode();
+        out.resize(SLOT_BYTES, 0);
         out
     }
 
@@ -159,7 +170,7 @@ impl Meta {
         let Some(slot) = slot.first_chunk::<SLOT_BYTES>() else {
             return Err(Unusable::Damaged(Damage("a meta page cut short")));
         };
-        let word = |at: usize| u64::from_le_bytes(slot[at..at + 8].try_into().expect("eight bytes"));
+        let word = |at: usize| word(slot, at);
         let short = |at: usize| u32::from_le_bytes(slot[at..at + 4].try_into().expect("four bytes"));
         let damaged = |what| Unusable::Damaged(Damage(what));
         let (whole, newer) = (is_whole(slot), short(8) != VERSION || short(24) != 0);
@@ -216,13 +227,31 @@ impl Meta {
     }
 }
 
-/// The word at an offset; 0 behind the end.
-fn word(slot: &[u8], at: usize) -> u64 {
-    slot.get(at..at + 8).map_or(0, |bytes| u64::from_le_bytes(bytes.try_into().expect("eight bytes")))
+/// Gives the used part of a slot the checksums that it should have.
+fn seal(slot: &mut [u8]) {
+    let tail = tail_checksum(slot).unwrap_or(0);
+    slot[TAIL_CHECKSUM..CHECKSUM].copy_from_slice(&tail.to_le_bytes());
+    let head = head_checksum(slot);
+    slot[CHECKSUM..TAIL].copy_from_slice(&head.to_le_bytes());
 }
 
 fn is_whole(slot: &[u8; SLOT_BYTES]) -> bool {
-    XxHash3_64::oneshot_with_seed(word(slot, 32), &slot[..CHECKSUM]) == word(slot, CHECKSUM)
+    head_checksum(slot) == word(slot, CHECKSUM) && tail_checksum(slot) == Some(word(slot, TAIL_CHECKSUM))
+}
+
+fn head_checksum(slot: &[u8]) -> u64 {
+    XxHash3_64::oneshot_with_seed(word(slot, 32), &slot[..CHECKSUM])
+}
+
+/// Nothing if the tail is longer than there is room for.
+fn tail_checksum(slot: &[u8]) -> Option<u64> {
+    let bytes = usize::try_from(word(slot, 192)).ok().filter(|&bytes| bytes <= TAIL_MAX)?;
+    Some(XxHash3_64::oneshot_with_seed(word(slot, 32), slot.get(TAIL..TAIL + bytes)?))
+}
+
+/// The word at an offset; 0 behind the end.
+fn word(slot: &[u8], at: usize) -> u64 {
+    slot.get(at..at + 8).map_or(0, |bytes| u64::from_le_bytes(bytes.try_into().expect("eight bytes")))
 }
 
 #[cfg(test)]
@@ -248,15 +277,16 @@ mod tests {
         }
     }
 
-    fn seal(slot: &mut [u8; SLOT_BYTES]) {
-        let sum = XxHash3_64::oneshot_with_seed(meta().file_id, &slot[..CHECKSUM]);
-        slot[CHECKSUM..].copy_from_slice(&sum.to_le_bytes());
+    fn slot(meta: &Meta) -> Vec<u8> {
+        let mut slot = meta.encode();
+        slot.resize(SLOT_BYTES, 0x55);
+        slot
     }
 
     #[test]
     fn features_say_who_may_do_what() {
         let with = |at: usize| {
-            let mut slot = meta().encode();
+            let mut slot = slot(&meta());
             slot[at] = 4;
             seal(&mut slot);
             (Meta::decode(&slot[..]), Meta::decode_to_write(&slot[..]))
@@ -268,12 +298,16 @@ mod tests {
 
     #[test]
     fn a_meta_page_reads_back_as_it_was_written() {
-        assert_eq!(Meta::decode(&meta().encode()[..]), Ok(meta()));
+        for tail in [0, 3, 256, 257, TAIL_MAX] {
+            let meta = Meta { tail: vec![7; tail], ..meta() };
+            assert_eq!(Meta::decode(&slot(&meta)), Ok(meta));
+        }
     }
 
     #[test]
     fn every_flipped_bit_is_noticed() {
-        let good = meta().encode();
+        let meta = Meta { tail: (0..TAIL_MAX).map(|i| i as u8).collect(), ..meta() };
+        let good = slot(&meta);
         // Miri takes a tenth of a second for each.
         let step = if cfg!(miri) { 997 } else { 1 };
         for bit in (0..SLOT_BYTES * 8).step_by(step) {
@@ -295,13 +329,13 @@ mod tests {
             Meta { space: SpaceRoot { free_pages: u64::MAX, ..meta().space }, ..meta() },
         ];
         for meta in bad {
-            assert!(matches!(Meta::decode(&meta.encode()[..]), Err(Unusable::Damaged(_))), "{meta:?}");
+            assert!(matches!(Meta::decode(&slot(&meta)), Err(Unusable::Damaged(_))), "{meta:?}");
         }
     }
 
     #[test]
     fn a_newer_version_is_told_from_damage() {
-        let mut newer = meta().encode();
+        let mut newer = slot(&meta());
         newer[8] = 2;
         assert_eq!(Meta::decode(&newer[..]), Err(Unusable::PerhapsNewer(2, 0)));
         seal(&mut newer);

@@ -3,7 +3,7 @@
 //! Owns: aligned memory ([`Block`]), files opened for direct I/O ([`DirectFile`]), temporary files without a name.
 //! Must not know: what is written.
 //!
-//! Direct I/O costs a tenth of the processor time of a write through the page cache and does not drive other data out of
+//! Direct I/O costs a fifth of the processor time of a write through the page cache and does not drive other data out of
 //! memory. Some filesystems refuse it, some when the file is opened and some only at the first transfer: then the file
 //! goes on as an ordinary one.
 

@@ -102,8 +102,17 @@ impl FileMedium {
 
 impl Medium for FileMedium {
     fn write_at(&self, offset: u64, parts: &[IoSlice<'_>]) -> io::Result<()> {
+        let write = |parts: &[IoSlice<'_>], at| rustix::io::pwritev(&*self.file, parts, at);
+        // Mostly the kernel takes all at once, and nothing needs to be noted of what is left.
+        let bytes: usize = parts.iter().map(|part| part.len()).sum();
+        let written = if parts.len() <= PARTS_MAX { rustix::io::retry_on_intr(|| write(parts, offset))? } else { 0 };
+        if written == bytes {
+            return Ok(());
+        }
         let mut left: Vec<IoSlice<'_>> = parts.iter().copied().filter(|part| !part.is_empty()).collect();
-        write_fully(&mut left, offset, |parts, at| rustix::io::pwritev(&*self.file, parts, at))
+        let mut left = &mut left[..];
+        IoSlice::advance_slices(&mut left, written);
+        write_fully(left, offset + written as u64, write)
     }
 
     fn write_past_cache(&self, offset: u64, bytes: &[u8]) -> io::Result<()> {

@@ -1,12 +1,13 @@
 //! What the engine asks of the operating system (Linux), behind safe functions.
 //!
-//! Owns: files, locks, mappings, fork detection, the coarse clock. Must not know: pages, transactions, the reader
-//! protocol.
+//! Owns: files, locks, mappings, fork detection, what is said of memory, the coarse clock. Must not know: pages,
+//! transactions, the reader protocol.
 
 pub(crate) mod direct;
 pub(crate) mod file;
 pub(crate) mod fork;
 pub(crate) mod lock;
+pub(crate) mod memory;
 pub(crate) mod region;
 pub(crate) mod shm;
 

@@ -14,6 +14,8 @@
 //!
 //! Decoding trusts nothing: odd bytes are [`Damage`], and memory is taken in proportion to the bytes that are there.
 
+use std::borrow::Cow;
+
 use super::{Extents, Retired, Space};
 use crate::error::Damage;
 use crate::ids::{Extent, Pgno, Txnid};
@@ -39,15 +41,15 @@ impl Delta {
     pub(crate) fn encode(&self, out: &mut Vec<u8>) {
         put(out, self.txnid.0);
         put(out, self.end);
-        put_extents(out, sorted(&self.taken).into_iter());
+        put_extents(out, sorted(&self.taken).iter().copied());
         let retired = sorted(&self.retired);
         put(out, retired.len() as u64);
         let mut places = Places::default();
-        for (extent, birth) in retired {
+        for &(extent, birth) in retired.iter() {
             places.put(out, extent);
             put(out, self.txnid.0 - birth.0);
         }
-        put_extents(out, sorted(&self.added).into_iter());
+        put_extents(out, sorted(&self.added).iter().copied());
     }
 
     /// Reads one delta and moves `input` behind it. The lists ascend.
@@ -117,13 +119,16 @@ pub(crate) fn decode_base(input: &mut &[u8]) -> Result<Space, Damage> {
     if retired.iter().any(|&(extent, _, _)| free.overlaps(extent)) {
         return Err(Damage("a page is both free and retired"));
     }
-    Ok(Space { free, retired: Retired::from_sorted(&retired), pending: Vec::new() })
+    Ok(Space { free, retired: Retired::from_sorted(&retired), ..Space::default() })
 }
 
-fn sorted<T: Ord + Copy>(list: &[T]) -> Vec<T> {
+fn sorted<T: Ord + Copy>(list: &[T]) -> Cow<'_, [T]> {
+    if list.is_sorted() {
+        return Cow::Borrowed(list);
+    }
     let mut list = list.to_vec();
     list.sort_unstable();
-    list
+    Cow::Owned(list)
 }
 
 fn put(out: &mut Vec<u8>, mut number: u64) {

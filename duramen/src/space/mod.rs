@@ -11,7 +11,9 @@
 //! [`Pgno::LIMIT`]. [`Space::add_free`] and [`Space::retire`] refuse what would break this, because a damaged tree that
 //! refers to a page twice also frees it twice.
 
+mod bits;
 mod extents;
+mod lanes;
 pub(crate) mod log;
 #[cfg(test)]
 mod model;
@@ -19,7 +21,10 @@ mod retired;
 
 use crate::error::Damage;
 use crate::ids::{Extent, Pgno, Txnid};
+use bits::Bits;
 use extents::Extents;
+pub(crate) use lanes::Lane;
+use lanes::Lanes;
 use retired::Retired;
 
 /// Where to put pages when several free extents would do.
@@ -35,14 +40,25 @@ pub(crate) enum Fit {
 /// Runs of fewer pages than this cost a disk about as much each as one of this length.
 const RUN_WORTH: u64 = 8;
 
+/// Pages set aside at once for small commits.
+const LANE_PAGES: u64 = 32;
+/// Pages by which a file may grow at least before it is indexed anew.
+const INDEX_ROOM: u64 = 1 << 20;
+/// So many commits may retire pages before it is worth finding out which of them are free.
+const PENDING_MAX: usize = 8;
+
 /// The free and the retired pages of a file.
 #[derive(Debug, Default)]
 pub(crate) struct Space {
     free: Extents,
+    /// Free pages too, but in `free` only after [`Space::settle`].
+    lanes: Lanes,
     retired: Retired,
     /// What the last commits retired and no release has looked at: most of it is free by then, so it is not worth an
     /// index before. Each commit's ascends.
     pending: Vec<(Txnid, Vec<(Extent, Txnid)>)>,
+    /// A bit for each page that is free or retired, once [`Space::index`] was asked for it.
+    vacant: Option<Bits>,
 }
 
 impl Space {
@@ -54,6 +70,7 @@ impl Space {
     /// Makes pages takeable at once. Damage, and no change, if one of them is free or retired already.
     pub(crate) fn add_free(&mut self, extent: Extent) -> Result<(), Damage> {
         self.check_vacant(extent)?;
+        self.mark_vacant(extent);
         self.free.add(extent);
         Ok(())
     }
@@ -65,13 +82,13 @@ impl Space {
             return Err(Damage("a page was freed before it was written"));
         }
         self.check_vacant(extent)?;
+        self.mark_vacant(extent);
         self.retired.add(extent, birth, death);
         Ok(())
     }
 
     /// As [`Space::retire`] for all that a commit freed, with births. Damage if a page is free, retired or given twice.
     pub(crate) fn retire_all(&mut self, mut cohort: Vec<(Extent, Txnid)>, death: Txnid) -> Result<(), Damage> {
-        self.settle();
         cohort.sort_unstable();
         for &(extent, birth) in &cohort {
             if birth > death {
@@ -82,32 +99,61 @@ impl Space {
         if cohort.windows(2).any(|pair| pair[0].0.end() > pair[1].0.start) {
             return Err(Damage("a page was freed twice"));
         }
+        cohort.iter().for_each(|(extent, _)| self.mark_vacant(*extent));
         self.pending.push((death, cohort));
         Ok(())
     }
 
-    /// Brings what [`Space::retire_all`] left aside to its place among the retired.
+    /// Brings what [`Space::retire_all`] left aside to its place among the retired, and what was set aside for small
+    /// commits to its place among the free.
     pub(crate) fn settle(&mut self) {
+        self.gather();
         for (death, cohort) in std::mem::take(&mut self.pending) {
             cohort.into_iter().for_each(|(extent, birth)| self.retired.add(extent, birth, death));
         }
     }
 
+    fn gather(&mut self) {
+        self.lanes.drain().for_each(|extent| self.free.add(extent));
+    }
+
+    /// Whether the last commits retired so much that a [`Space::release`] is worth its price.
+    pub(crate) fn is_release_due(&self) -> bool {
+        self.pending.len() >= PENDING_MAX
+    }
+
+    /// Whether a [`Space::release`] has anything to look at that came since the last.
+    pub(crate) fn has_pending(&self) -> bool {
+        !self.pending.is_empty()
+    }
+
     /// Frees what the last commits retired, but for what the newest snapshot before them sees.
     fn release_pending(&mut self, live: &[Txnid]) {
+        let mut free: Vec<Extent> = Vec::new();
         for (death, cohort) in std::mem::take(&mut self.pending) {
             let blocker = live[..live.partition_point(|snapshot| *snapshot < death)].last().copied();
-            let mut free: Vec<Extent> = Vec::with_capacity(cohort.len());
             for (extent, birth) in cohort {
                 if blocker.is_some_and(|snapshot| birth <= snapshot) {
                     self.retired.add(extent, birth, death);
-                } else if let Some(last) = free.last_mut().filter(|last| last.end() == extent.start) {
-                    last.pages += extent.pages;
                 } else {
                     free.push(extent);
                 }
             }
-            free.into_iter().for_each(|extent| self.free.add(extent));
+        }
+        free.sort_unstable();
+        let joined = free.chunk_by(|a, b| a.end() == b.start).map(|run| {
+            let (first, last) = (run[0], run[run.len() - 1]);
+            Extent::new(first.start, last.end().0 - first.start.0)
+        });
+        let joined: Vec<Extent> = joined.collect();
+        if joined.len() > lanes::EXTENTS_MAX {
+            return joined.into_iter().for_each(|extent| self.free.add(extent));
+        }
+        // What was freed just now is the best to be written next: the processor still has it.
+        let longest = joined.iter().max_by_key(|extent| extent.pages).copied();
+        for extent in joined {
+            let lane = if Some(extent) == longest { Lane::Fleeting } else { Lane::Lasting };
+            self.lanes.push(lane, extent).into_iter().for_each(|extent| self.free.add(extent));
         }
     }
 
@@ -122,20 +168,40 @@ impl Space {
         retired.release(live, |extent| free.add(extent));
     }
 
+    /// Takes a page for a small commit: one of those set aside for such a use, if need be after setting some aside. So
+    /// pages taken for the same use mostly follow each other.
+    pub(crate) fn take_one(&mut self, lane: Lane, fit: Fit) -> Option<Pgno> {
+        if self.lanes.is_empty(lane)
+            && let Some(from) = self.choose(LANE_PAGES, fit, true)
+        {
+            let set_aside = self.free.take_from(from, LANE_PAGES.min(from.pages));
+            self.lanes.push(lane, set_aside);
+        }
+        let other = if lane == Lane::Lasting { Lane::Fleeting } else { Lane::Lasting };
+        let page = self.lanes.pop(lane).or_else(|| self.lanes.pop(other))?;
+        self.mark_used(Extent::new(page, 1));
+        Some(page)
+    }
+
     /// Takes one run of exactly `pages` pages (at least one) from the smallest extent that holds it.
     pub(crate) fn take(&mut self, pages: u64) -> Option<Extent> {
+        self.gather();
         let from = self.free.smallest(pages)?;
-        Some(self.free.take_from(from, pages))
+        let taken = self.free.take_from(from, pages);
+        self.mark_used(taken);
+        Some(taken)
     }
 
     /// Takes up to `pages` pages, fewer only if no more are free; in ascending order, as few extents as `fit` allows.
     pub(crate) fn take_up_to(&mut self, pages: u64, fit: Fit) -> Vec<Extent> {
+        self.gather();
         let mut taken = Vec::new();
         let mut wanted = pages;
         while wanted > 0
             && let Some(from) = self.choose(wanted, fit, taken.is_empty())
         {
             let part = self.free.take_from(from, wanted.min(from.pages));
+            self.mark_used(part);
             wanted -= part.pages;
             taken.push(part);
         }
@@ -151,12 +217,31 @@ impl Space {
         }
     }
 
+    /// How many free pages end at `end`.
+    pub(crate) fn free_at_end(&self, end: Pgno) -> u64 {
+        if let (Some(bits), Some(last)) = (&self.vacant, end.0.checked_sub(1))
+            && !bits.any(Extent::new(Pgno(last), 1))
+        {
+            return 0;
+        }
+        let mut start = end;
+        while let Some(last) = start.0.checked_sub(1).map(Pgno)
+            && let Some(extent) = self.free.containing(last).or_else(|| self.lanes.containing(last))
+            && extent.end() == start
+        {
+            start = extent.start;
+        }
+        end.0 - start.0
+    }
+
     /// If free pages end at `end`, forgets them and returns where they start, otherwise returns `end`.
     pub(crate) fn trim_end(&mut self, end: Pgno) -> Pgno {
+        self.gather();
         let below = end.0.checked_sub(1).and_then(|last| self.free.containing(Pgno(last)));
         match below {
             Some(extent) if extent.end() == end => {
                 self.free.remove(extent);
+                self.mark_used(extent);
                 extent.start
             }
             _ => end,
@@ -165,7 +250,7 @@ impl Space {
 
     /// How many pages can be taken.
     pub(crate) fn free_pages(&self) -> u64 {
-        self.free.pages()
+        self.free.pages() + self.lanes.pages()
     }
 
     /// How many pages are retired.
@@ -174,12 +259,12 @@ impl Space {
         self.retired.pages() + pending.map(|(extent, _)| extent.pages).sum::<u64>()
     }
 
-    /// The length in pages of the longest free extent, 0 if there is none.
+    /// The length in pages of the longest free extent, 0 if there is none. What is set aside does not count.
     pub(crate) fn longest(&self) -> u64 {
         self.free.longest().map_or(0, |extent| extent.pages)
     }
 
-    /// The free extents, ascending; two of them never touch.
+    /// The free extents, ascending; two of them never touch. All of them only after [`Space::settle`].
     pub(crate) fn extents(&self) -> impl ExactSizeIterator<Item = Extent> + '_ {
         self.free.iter()
     }
@@ -200,7 +285,11 @@ impl Space {
     pub(crate) fn check_within(&self, first: Pgno, end: Pgno) -> Result<(), Damage> {
         let within = |extent: Extent| first <= extent.start && extent.end() <= end;
         let ends = [self.free.first(), self.free.last(), self.retired.first(), self.retired.last()];
-        if ends.into_iter().flatten().all(within) { Ok(()) } else { Err(Damage("a free page outside the file")) }
+        if ends.into_iter().flatten().chain(self.lanes.iter()).all(within) {
+            Ok(())
+        } else {
+            Err(Damage("a free page outside the file"))
+        }
     }
 
     /// Takes pages wherever they are, free or retired, or some here and some there. Damage if one is in neither place;
@@ -219,6 +308,7 @@ impl Space {
             } else {
                 self.retired.remove(part)
             }
+            self.mark_used(part);
             at = end;
         }
         Ok(())
@@ -229,6 +319,9 @@ impl Space {
         self.settle();
         self.free.truncate(end);
         self.retired.truncate(end);
+        if end.0 < Pgno::LIMIT {
+            self.mark_used(Extent::new(end, Pgno::LIMIT - end.0));
+        }
     }
 
     /// True if a page of `extent` is among what [`Space::retire_all`] left aside.
@@ -244,10 +337,45 @@ impl Space {
         if extent.pages == 0 || end.is_none_or(|end| end > Pgno::LIMIT) {
             return Err(Damage("an extent beyond the highest page number"));
         }
-        if self.free.overlaps(extent) || self.retired.overlaps(extent) || self.is_pending(extent) {
+        let known = self.vacant.as_ref().filter(|bits| bits.reach(extent)).map(|bits| bits.any(extent));
+        if known.unwrap_or_else(|| self.overlaps(extent)) {
             return Err(Damage("a page was freed twice"));
         }
         Ok(())
+    }
+
+    fn overlaps(&self, extent: Extent) -> bool {
+        self.free.overlaps(extent)
+            || self.lanes.overlaps(extent)
+            || self.retired.overlaps(extent)
+            || self.is_pending(extent)
+    }
+
+    /// Notes of each page whether it is free or retired, so that this need not be looked for any more. For a file of so
+    /// many pages, inside of which all is.
+    pub(crate) fn index(&mut self, pages: u64) {
+        if self.vacant.is_some() {
+            return;
+        }
+        let mut bits = Bits::new((2 * pages).saturating_add(INDEX_ROOM));
+        let retired = self.retired.iter().map(|(extent, _, _)| extent);
+        let pending = self.pending.iter().flat_map(|(_, cohort)| cohort).map(|(extent, _)| *extent);
+        self.free.iter().chain(self.lanes.iter()).chain(retired).chain(pending).for_each(|extent| bits.set(extent));
+        self.vacant = Some(bits);
+    }
+
+    fn mark_vacant(&mut self, extent: Extent) {
+        match &mut self.vacant {
+            Some(bits) if bits.reach(extent) => bits.set(extent),
+            // A file that grew so much, or a pointer out of the file: without the bits nothing is missing but time.
+            _ => self.vacant = None,
+        }
+    }
+
+    fn mark_used(&mut self, extent: Extent) {
+        if let Some(bits) = &mut self.vacant {
+            bits.clear(extent);
+        }
     }
 }
 

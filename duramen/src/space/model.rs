@@ -3,7 +3,7 @@
 use proptest::prelude::*;
 
 use super::log::{Delta, apply, decode_base, encode_base};
-use super::{Fit, RUN_WORTH, Space};
+use super::{Fit, Lane, RUN_WORTH, Space};
 use crate::ids::{Extent, Pgno, Txnid};
 
 /// Pages in the model: few, so that operations meet.
@@ -63,6 +63,11 @@ impl Model {
             slots.fill(Page::Used);
         }
         takeable
+    }
+
+    /// Uses a page; false if it was not free.
+    fn take_free(&mut self, page: Pgno) -> bool {
+        std::mem::replace(&mut self.pages[page.0 as usize], Page::Used) == Page::Free
     }
 
     fn release(&mut self, live: &[Txnid]) {
@@ -143,9 +148,8 @@ impl Model {
 
     /// Holds `space` against the model in all that can be asked of it.
     fn check(&self, space: &Space) -> Result<(), TestCaseError> {
-        prop_assert_eq!(space.extents().collect::<Vec<_>>(), self.free());
         let mut pages = vec![Page::Used; PAGES as usize];
-        for extent in space.extents() {
+        for extent in space.extents().chain(space.lanes.iter()) {
             pages[extent.start.0 as usize..extent.end().0 as usize].fill(Page::Free);
         }
         let pending =
@@ -157,7 +161,10 @@ impl Model {
         let retired = self.pages.iter().filter(|page| matches!(page, Page::Retired { .. })).count() as u64;
         prop_assert_eq!(space.retired_pages(), retired);
         prop_assert_eq!(space.free_pages(), self.free().iter().map(|run| run.pages).sum::<u64>());
-        prop_assert_eq!(space.longest(), self.free().iter().map(|run| run.pages).max().unwrap_or(0));
+        if space.lanes.pages() == 0 {
+            prop_assert_eq!(space.extents().collect::<Vec<_>>(), self.free());
+            prop_assert_eq!(space.longest(), self.free().iter().map(|run| run.pages).max().unwrap_or(0));
+        }
         for snapshot in (0..TXNS).map(Txnid) {
             prop_assert_eq!(space.blocked_by(snapshot), self.blocked_by(snapshot));
         }
@@ -171,7 +178,9 @@ enum Op {
     Retire(Extent, Txnid, Txnid),
     RetireAll(Vec<(Extent, Txnid)>, Txnid),
     Settle,
+    Index,
     Release(Vec<Txnid>),
+    TakeOne(Lane, Fit),
     Take(u64),
     TakeUpTo(u64, Fit),
     TrimEnd(u64),
@@ -223,7 +232,9 @@ fn op() -> impl Strategy<Value = Op> {
         8 => (extent(), lifetime()).prop_map(|(extent, (birth, death))| Op::Retire(extent, birth, death)),
         4 => cohort().prop_map(|(cohort, death)| Op::RetireAll(cohort, death)),
         1 => Just(Op::Settle),
+        2 => Just(Op::Index),
         3 => snapshots().prop_map(Op::Release),
+        6 => (prop_oneof![Just(Lane::Lasting), Just(Lane::Fleeting)], fit()).prop_map(|(lane, fit)| Op::TakeOne(lane, fit)),
         2 => (1u64..12).prop_map(Op::Take),
         3 => (0u64..30, fit()).prop_map(|(pages, fit)| Op::TakeUpTo(pages, fit)),
         1 => (0..=PAGES).prop_map(Op::TrimEnd),
@@ -274,13 +285,22 @@ fn step(space: &mut Space, model: &mut Model, op: &Op) -> Result<(), TestCaseErr
             prop_assert_eq!(space.retire_all(cohort.clone(), death).is_ok(), model.retire_all(cohort, death));
         }
         Op::Settle => space.settle(),
+        Op::Index => space.index(PAGES),
         Op::Release(ref live) => {
             space.release(live);
             model.release(live);
         }
+        Op::TakeOne(lane, fit) => match space.take_one(lane, fit) {
+            Some(page) => prop_assert!(model.take_free(page), "{page:?} was not free"),
+            None => prop_assert_eq!(model.free(), []),
+        },
         Op::Take(pages) => prop_assert_eq!(space.take(pages), model.take(pages, Fit::Tight)),
         Op::TakeUpTo(pages, fit) => prop_assert_eq!(space.take_up_to(pages, fit), model.take_up_to(pages, fit)),
-        Op::TrimEnd(end) => prop_assert_eq!(space.trim_end(Pgno(end)).0, model.trim_end(end)),
+        Op::TrimEnd(end) => {
+            let cut = model.trim_end(end);
+            prop_assert_eq!(space.free_at_end(Pgno(end)), end - cut);
+            prop_assert_eq!(space.trim_end(Pgno(end)).0, cut);
+        }
         Op::Replay(ref delta) => replay(space, model, delta)?,
         Op::Reopen => {
             space.settle();

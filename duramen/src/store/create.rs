@@ -2,11 +2,12 @@
 //!
 //! Owns: its meta pages, the file's id. Must not know: how a file is found to need this.
 
+use std::io::IoSlice;
 use std::path::Path;
 
-use super::{Settings, write_meta};
+use super::Settings;
 use crate::error::{Error, Result};
-use crate::format::meta::{Meta, SLOTS, SpaceRoot};
+use crate::format::meta::{Meta, SLOT_BYTES, SLOTS, SpaceRoot};
 use crate::ids::Txnid;
 use crate::medium::Medium;
 use crate::order::Order;
@@ -35,7 +36,9 @@ pub(super) fn create(path: &Path, settings: &Settings, medium: &dyn Medium) -> R
     };
     for slot in 0..SLOTS {
         meta.sequence = slot as u64;
-        write_meta(medium, &meta, slot).map_err(Error::io("write the first meta pages"))?;
+        let bytes = meta.encode_whole();
+        let written = medium.write_at((slot * SLOT_BYTES) as u64, &[IoSlice::new(&bytes)]);
+        written.map_err(Error::io("write the first meta pages"))?;
     }
     medium.flush().map_err(|error| {
         // What the page cache has may never reach the disk: nobody shall find it.

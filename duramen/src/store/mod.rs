@@ -17,6 +17,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
+use crate::advice::Advice;
 use crate::dirty::Dirty;
 use crate::error::{Error, Result};
 use crate::format::meta::{self, HEAD_BYTES, Meta, SLOT_BYTES, SLOTS};
@@ -62,6 +63,7 @@ pub(crate) struct Settings {
     pub mode: u32,
     pub memory_bytes: usize,
     pub keep_length: bool,
+    pub file_memory: Option<u64>,
     pub log: bool,
     pub medium: Option<MediumLayer>,
     pub log_medium: Option<MediumLayer>,
@@ -266,6 +268,7 @@ impl Store {
         if found < needed {
             return Err(Error::Truncated { path: self.path.clone(), found, needed });
         }
+        self.pager.file_has(found);
         self.length_checked.store(published.txnid.0, Ordering::Relaxed);
         Ok(())
     }
@@ -521,7 +524,7 @@ pub(crate) fn free_slot(current: usize, durable: usize) -> usize {
 
 pub(crate) fn write_meta(medium: &dyn Medium, meta: &Meta, slot: usize) -> std::io::Result<()> {
     let bytes = meta.encode();
-    medium.write_at((slot * SLOT_BYTES) as u64, &[std::io::IoSlice::new(&bytes[..])])
+    medium.write_at((slot * SLOT_BYTES) as u64, &[std::io::IoSlice::new(&bytes)])
 }
 
 /// Writes a meta page that says that its commit, flushed before, needs no proof, and flushes it.
@@ -602,7 +605,7 @@ fn recover(path: &Path, settings: &Settings, file: &Arc<File>, medium: &dyn Medi
         usable = recover::decode_slots(&head, path, settings.purpose());
     }
     let usable = usable?;
-    let pager = pager_for(file, file_bytes, &usable[0].1)?;
+    let pager = pager_for(file, file_bytes, &usable[0].1, settings)?;
     let mut chosen = recover::choose(&pager, file_bytes, usable, path)?;
     if !settings.read_only {
         recover::secure(&mut chosen, &pager, medium)?;
@@ -616,7 +619,7 @@ fn join(path: &Path, settings: &Settings, file: &Arc<File>, shared: &Shared) -> 
     let head = read_head(file)?;
     let file_bytes = file.metadata().map_err(Error::io("ask for the length of the data file"))?.len();
     let usable = recover::decode_slots(&head, path, settings.purpose())?;
-    let pager = pager_for(file, file_bytes, &usable[0].1)?;
+    let pager = pager_for(file, file_bytes, &usable[0].1, settings)?;
     // The slots may change under our eyes; a writer looks its slot up again when it begins.
     let (slot, meta) = usable.iter().find(|(_, meta)| meta.txnid == newest).unwrap_or(&usable[0]).clone();
     let chosen = Chosen { slot, meta, unflushed: Vec::new(), rejected: None };
@@ -636,9 +639,12 @@ fn read_head(file: &File) -> Result<Vec<u8>> {
     Ok(head)
 }
 
-fn pager_for(file: &Arc<File>, file_bytes: u64, meta: &Meta) -> Result<Pager> {
+fn pager_for(file: &Arc<File>, file_bytes: u64, meta: &Meta, settings: &Settings) -> Result<Pager> {
     let page_size = meta.page_size as usize;
-    Pager::new(Map::new(file, file_bytes)?, meta.file_id, page_size)
+    let advice = Advice::new(file.clone(), page_size, settings.file_memory);
+    let pager = Pager::new(Map::new(file, file_bytes)?, advice, meta.file_id, page_size)?;
+    pager.file_has(file_bytes);
+    Ok(pager)
 }
 
 /// What the words of a published record mean.

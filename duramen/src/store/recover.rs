@@ -49,7 +49,10 @@ pub(crate) fn decode_slots(head: &[u8], path: &Path, to: Purpose) -> Result<Vec<
     for slot in 0..SLOTS {
         let bytes = head.get(slot * SLOT_BYTES..).unwrap_or(&[]);
         match to.decode(bytes) {
-            Ok(meta) => usable.push((slot, meta)),
+            Ok(meta) => {
+                let newer = |(_, other): &(usize, Meta)| other.sequence >= meta.sequence;
+                usable.insert(usable.partition_point(newer), (slot, meta));
+            }
             Err(Unusable::Newer(found, features)) => return Err(too_new(path, found, features)),
             Err(Unusable::PerhapsNewer(found, features)) => worst = Some(too_new(path, found, features)),
             // What may be newer says more than what is damaged.
@@ -57,7 +60,6 @@ pub(crate) fn decode_slots(head: &[u8], path: &Path, to: Purpose) -> Result<Vec<
             Err(Unusable::Foreign) => {}
         }
     }
-    usable.sort_by_key(|(_, meta)| std::cmp::Reverse(meta.sequence));
     let Some((_, newest)) = usable.first().cloned() else {
         return Err(worst.unwrap_or_else(|| Error::NotADatabase { path: path.into(), what: what_it_is(head) }));
     };

@@ -147,7 +147,9 @@ impl Ledger {
     fn finish(&mut self, pager: &Pager, meta: &Meta) -> Result<()> {
         self.txnid = meta.txnid;
         let first = Pgno(pager.first_page());
-        self.space.check_within(first, Pgno(meta.page_count)).map_err(|d| d.at(Pgno(0)))
+        self.space.check_within(first, Pgno(meta.page_count)).map_err(|d| d.at(Pgno(0)))?;
+        self.space.index(meta.page_count);
+        Ok(())
     }
 
     /// Applies the deltas that are newer than the ledger.

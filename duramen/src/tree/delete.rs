@@ -147,7 +147,12 @@ pub(super) fn neighbours<P: PagesMut>(
             found.push((i, at(parent.page, branch.child(i))?));
         }
     }
-    found.sort_by_key(|(_, child)| !pages.is_own(*child));
+    if let [(_, left), (_, right)] = found[..]
+        && !pages.is_own(left)
+        && pages.is_own(right)
+    {
+        found.swap(0, 1);
+    }
     Ok(found)
 }
 

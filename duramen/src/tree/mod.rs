@@ -8,6 +8,7 @@
 //! can therefore not send a descent round in circles); the keys of a tree rise strictly from leaf to leaf (so nor
 //! can a walk along the leaves go round).
 
+mod ahead;
 pub(crate) mod build;
 pub(crate) mod cursor;
 mod delete;
@@ -28,6 +29,7 @@ pub(crate) use path::Path;
 pub(crate) use record::Tree;
 pub(crate) use search::{get, get_many};
 
+use crate::advice::Advice;
 use crate::error::{Damage, Error, Result};
 use crate::format::branch::Branch;
 use crate::format::leaf::Leaf;
@@ -56,6 +58,18 @@ pub(crate) trait Pages {
     /// Asks the processor to fetch what a search of this page will read first.
     #[inline]
     fn prefetch(&self, _child: Child) {}
+
+    /// Asks the processor to fetch the page that a walk will come to next.
+    #[inline]
+    fn prefetch_next(&self, child: Child) {
+        self.prefetch(child);
+    }
+
+    /// The means to ask for pages ahead, where memory is too small for the file.
+    #[inline]
+    fn scarce(&self) -> Option<&Advice> {
+        None
+    }
 
     /// The bytes of a page that will be wanted soon, to be fetched but not yet looked at.
     #[inline]

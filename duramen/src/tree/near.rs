@@ -93,7 +93,7 @@ impl<'p> Near<'p> {
     }
 
     /// Next value of the key, else the first of the next key; backwards likewise.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn step(&mut self, position: &mut Position, back: bool) -> Option<Cell<'p>> {
         match self.step_value(position, back) {
             None if self.is_last_value(position, back) => self.step_key(position, back),
@@ -102,7 +102,7 @@ impl<'p> Near<'p> {
     }
 
     /// First value of the next key; backwards the last of the key before.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn step_key(&mut self, position: &mut Position, back: bool) -> Option<Cell<'p>> {
         let to = beside(position.path.leaf().index, back)?;
         self.leaf.prefetch_cell(if back { to.saturating_sub(CELLS_AHEAD) } else { to + CELLS_AHEAD });
@@ -117,7 +117,7 @@ impl<'p> Near<'p> {
     }
 
     /// Next value of the key, or the one before.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn step_value(&self, position: &mut Position, back: bool) -> Option<Cell<'p>> {
         let (i, to, value) = match (&self.values, &mut position.inner) {
             (Values::Sub(sub), Inner::Sub(i)) => {

@@ -6,7 +6,9 @@
 //! transaction. Its last index may be one past the leaf's end after a seek or a removal (a *gap*): `settle` moves
 //! such a path to the next entry.
 
+use super::ahead::Ahead;
 use super::{AnyLeaf, DEPTH_MAX, Pages, Tree, at, below, damaged, open_branch, open_leaf};
+use crate::advice::Advice;
 use crate::error::Result;
 use crate::format::page::Child;
 use crate::order::{Needle, Order};
@@ -24,11 +26,13 @@ pub(crate) struct Path {
     len: usize,
     /// Leaves between this one and the one that the path first led to; below zero if it has gone back.
     leaves_passed: i64,
+    /// What is to be asked for ahead of a walk; nothing where memory holds the file.
+    ahead: Option<Box<Ahead>>,
 }
 
 impl Default for Path {
     fn default() -> Path {
-        Path { steps: [Step::default(); DEPTH_MAX], len: 0, leaves_passed: 0 }
+        Path { steps: [Step::default(); DEPTH_MAX], len: 0, leaves_passed: 0, ahead: None }
     }
 }
 
@@ -207,11 +211,21 @@ impl Path {
                 let child = below(step.page, at(step.page, branch.child(to))?)?;
                 self.descend(pages, child, level - 1, back)?;
                 self.leaves_passed += if back { -1 } else { 1 };
+                if let Some(advice) = pages.scarce() {
+                    self.look_ahead(pages, advice, from, back);
+                }
                 self.check_progress(pages, order, from, back)?;
                 return Ok(true);
             }
         }
         Ok(false)
+    }
+
+    /// Asks for leaves that a walk will come to.
+    #[cold]
+    fn look_ahead<P: Pages + ?Sized>(&mut self, pages: &P, advice: &Advice, from: Child, back: bool) {
+        let steps = &self.steps[..self.len];
+        self.ahead.get_or_insert_default().step(pages, advice, from, steps, back);
     }
 
     /// What keeps a walk over a damaged file short: the keys must go on rising (falling) across a leaf's border. In a program's
@@ -237,12 +251,12 @@ impl Path {
         if order.cmp(low, high).is_lt() { Ok(()) } else { Err(damaged(to.page, "keys out of order between leaves")) }
     }
 
-    /// Fetches the head of the leaf beside the path's.
+    /// Fetches the leaf beside the path's.
     pub(crate) fn prefetch_beside<P: Pages + ?Sized>(&self, pages: &P, back: bool) {
         let Some(parent) = self.len.checked_sub(2).map(|i| self.steps[i]) else { return };
         let beside = if back { parent.index.wrapping_sub(1) } else { parent.index + 1 };
         if let Ok(Ok(child)) = open_branch(pages, parent.page, 2).map(|branch| branch.child(beside)) {
-            pages.prefetch(child);
+            pages.prefetch_next(child);
         }
     }
 

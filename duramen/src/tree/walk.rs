@@ -2,7 +2,7 @@
 //!
 //! Owns: the walk. Must not know: what it is for (proofs, checks, statistics).
 
-use super::{AnyLeaf, Pages, Tree, at, damaged, open_branch, open_leaf};
+use super::{AnyLeaf, Pages, Tree, ahead, at, damaged, open_branch, open_leaf};
 use crate::error::Result;
 use crate::format::leaf::CellKind;
 use crate::format::overflow::Stub;
@@ -37,14 +37,14 @@ pub(crate) enum Place {
 }
 
 /// Visits every page of the tree in key order, parents first.
-pub(crate) fn walk<P: Pages>(pages: &P, tree: &Tree, place: Place, visitor: &mut dyn Visitor) -> Result<()> {
+pub(crate) fn walk(pages: &dyn Pages, tree: &Tree, place: Place, visitor: &mut dyn Visitor) -> Result<()> {
     if tree.is_empty() {
         return Ok(());
     }
     visit(pages, tree.root, tree.depth, place, visitor)
 }
 
-fn visit<P: Pages>(pages: &P, child: Child, level: u8, place: Place, visitor: &mut dyn Visitor) -> Result<()> {
+fn visit(pages: &dyn Pages, child: Child, level: u8, place: Place, visitor: &mut dyn Visitor) -> Result<()> {
     if !visitor.page(child, level)? {
         return Ok(());
     }
@@ -53,12 +53,15 @@ fn visit<P: Pages>(pages: &P, child: Child, level: u8, place: Place, visitor: &m
     }
     let branch = open_branch(pages, child, level)?;
     for i in 0..branch.len() {
+        if let Some(advice) = pages.scarce() {
+            ahead::ask_for_children(advice, &branch, i);
+        }
         visit(pages, at(child, branch.child(i))?, level - 1, place, visitor)?;
     }
     Ok(())
 }
 
-fn visit_leaf<P: Pages>(pages: &P, child: Child, place: Place, visitor: &mut dyn Visitor) -> Result<()> {
+fn visit_leaf(pages: &dyn Pages, child: Child, place: Place, visitor: &mut dyn Visitor) -> Result<()> {
     let leaf = open_leaf(pages, child)?;
     visitor.leaf(child, &leaf)?;
     let AnyLeaf::Cells(cells) = leaf else {

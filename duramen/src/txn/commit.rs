@@ -5,7 +5,7 @@
 use std::time::{Instant, SystemTime};
 
 use super::ops;
-use super::place::{Placer, allocate, give_back, release};
+use super::place::{Placer, allocate, give_back, release_in_time};
 use super::work::Work;
 use crate::error::Result;
 use crate::format::log::{self, Header, UNIT};
@@ -17,7 +17,6 @@ use crate::space::log::{Delta, encode_base};
 use crate::store::log::Mark;
 use crate::store::space_log::{self, payload};
 use crate::store::{CommitTimings, Durability, blank, free_slot, published, write_meta};
-use crate::tree::duplicates::Orders;
 use crate::tree::{Pages, Tree};
 
 /// A durable commit of more pages than this is flushed before its meta page is written, so that opening after a power
@@ -47,8 +46,8 @@ fn steps(work: &mut Work) -> Result<()> {
     let started = Instant::now();
     let record = ops::take(work)?;
     // 2. Dirty pages get their places in the file and their checksums, and are written.
-    release(work)?;
-    let mut placer = Placer::new(work, work.dirty.single_pages(), record.is_some())?;
+    release_in_time(work, record.is_some())?;
+    let mut placer = Placer::for_commit(work, record.is_some())?;
     let catalog = place_trees(work, &mut placer)?;
     // 3. What this commit took and freed goes into the log of the free space.
     let (space, tail) = log_space(work, &mut placer)?;
@@ -90,7 +89,9 @@ fn steps(work: &mut Work) -> Result<()> {
         runs: placer.written.runs + 1,
     };
     // 6. Only now may readers see it.
-    publish(work, meta, (slot, durable_slot), mark, flush, timings)
+    publish(work, meta, (slot, durable_slot), mark, flush, timings)?;
+    work.dirty.keep(&placer.kept);
+    Ok(())
 }
 
 /// How a commit reaches the disk.
@@ -138,17 +139,16 @@ fn write_record(work: &mut Work, meta: &Meta, mut record: Vec<u8>, at: u64, flus
 
 fn place_trees(work: &mut Work, placer: &mut Placer) -> Result<Tree> {
     for i in 1..work.tables.len() {
-        let table = work.tables[i].clone();
+        let table = &work.tables[i];
         if table.dropped || !table.tree.root.is_dirty() || table.tree.is_empty() {
             continue;
         }
-        work.tables[i].tree.root = placer.tree(work, &table.tree, &table.orders)?;
+        let (tree, orders) = (table.tree, table.orders.clone());
+        work.tables[i].tree.root = placer.tree(work, &tree, &orders)?;
         super::catalog::update_record(work, i)?;
     }
-    let main = work.tables[0].clone();
-    let orders: &Orders = &main.orders;
-    let root = placer.tree(work, &work.tables[0].tree.clone(), orders)?;
-    work.tables[0].tree.root = root;
+    let (tree, orders) = (work.tables[0].tree, work.tables[0].orders.clone());
+    work.tables[0].tree.root = placer.tree(work, &tree, &orders)?;
     Ok(work.tables[0].tree)
 }
 
@@ -161,10 +161,9 @@ fn log_space(work: &mut Work, placer: &mut Placer) -> Result<(SpaceRoot, Vec<u8>
     let (mut root, mut records, old_end) = (writer.meta.space, writer.meta.tail.clone(), writer.meta.page_count);
     let ledger = store.ledger(writer)?;
     ledger.space.retire_all(retired.clone(), txnid).map_err(|d| d.at(Pgno(0)))?;
-    let delta = Delta { txnid, end: 0, taken: Vec::new(), retired, added: Vec::new() };
-    let first = first_txnid(&records, txnid);
+    trim(work)?;
     let old_records = records.len();
-    delta_into(work, &delta, old_end, &mut records)?;
+    delta_into(work, &retired, old_end, &mut records);
     if records.len() > TAIL_MAX {
         // The run's own pages lengthen the record a little.
         let pages = space_log::run_pages(records.len() + 64, work.page_size());
@@ -174,17 +173,14 @@ fn log_space(work: &mut Work, placer: &mut Placer) -> Result<(SpaceRoot, Vec<u8>
         } else {
             let extent = contiguous(work, pages)?;
             records.truncate(old_records);
+            let first = first_txnid(&records, txnid);
             trim(work)?;
-            delta_into(work, &delta, old_end, &mut records)?;
+            delta_into(work, &retired, old_end, &mut records);
             placer.add_run(work, space_run(work, extent, &payload(root.head, first, &records)), extent)?;
             chain_mut(work)?.push((extent, txnid));
             root = SpaceRoot { head: extent.start, chain_pages: root.chain_pages + pages, ..root };
             records.clear();
         }
-    } else {
-        trim(work)?;
-        records.truncate(old_records);
-        delta_into(work, &delta, old_end, &mut records)?;
     }
     let ledger = store.ledger(work.writer_mut()?)?;
     root.free_pages = ledger.space.free_pages() + ledger.space.retired_pages();
@@ -197,14 +193,14 @@ fn first_txnid(tail: &[u8], txnid: Txnid) -> Txnid {
     Delta::decode(&mut rest).map_or(txnid, |delta| delta.txnid)
 }
 
-/// Fills in what the transaction took and what the file grew by, and appends the record.
-fn delta_into(work: &Work, delta: &Delta, old_end: u64, out: &mut Vec<u8>) -> Result<()> {
+/// Appends the record of what the transaction took, what the file grew by, and what was retired.
+fn delta_into(work: &Work, retired: &[(Extent, Txnid)], old_end: u64, out: &mut Vec<u8>) {
     let mut placed = work.placed.extents.clone();
     placed.sort_unstable();
-    let mut delta = delta.clone();
-    delta.end = work.horizon.page_count;
+    let (txnid, end) = (work.txnid, work.horizon.page_count);
+    let mut delta = Delta { txnid, end, taken: Vec::new(), retired: retired.to_vec(), added: Vec::new() };
     // What is cut off at the end was perhaps taken before, and freed again: neither matters any more.
-    delta.taken = placed.iter().filter_map(|&extent| below(extent, old_end.min(delta.end))).collect();
+    delta.taken = placed.iter().filter_map(|&extent| below(extent, old_end.min(end))).collect();
     // What the file grew by and nobody took is free.
     let mut next = old_end;
     for extent in placed.iter().filter(|extent| extent.end().0 > old_end) {
@@ -216,9 +212,13 @@ fn delta_into(work: &Work, delta: &Delta, old_end: u64, out: &mut Vec<u8>) -> Re
     if next < delta.end {
         delta.added.push(Extent::new(Pgno(next), delta.end - next));
     }
-    delta.added = delta.added.iter().filter_map(|&extent| below(extent, delta.end)).collect();
+    delta.added.retain_mut(|extent| {
+        below(*extent, end).is_some_and(|part| {
+            *extent = part;
+            true
+        })
+    });
     delta.encode(out);
-    Ok(())
 }
 
 /// The part of an extent below a page number.
@@ -234,7 +234,9 @@ fn retire(work: &mut Work) -> Result<Vec<(Extent, Txnid)>> {
     let freed = work.dirty.retired.iter();
     let loose: Vec<Extent> = freed.clone().filter(|freed| freed.birth == txnid).map(|freed| freed.extent).collect();
     let retired = freed.filter(|freed| freed.birth != txnid).map(|freed| (freed.extent, freed.birth)).collect();
-    give_back(work, &loose)?;
+    if !loose.is_empty() {
+        give_back(work, &loose)?;
+    }
     Ok(retired)
 }
 
@@ -255,6 +257,7 @@ fn new_base(work: &mut Work, placer: &mut Placer) -> Result<SpaceRoot> {
     trim(work)?;
     records.clear();
     let ledger = store.ledger(work.writer_mut()?)?;
+    ledger.space.settle();
     encode_base(&ledger.space, &mut records);
     placer.add_run(work, space_run(work, extent, &payload(Pgno(0), Txnid(0), &records)), extent)?;
     let base = work.base;
@@ -291,14 +294,9 @@ fn trim(work: &mut Work) -> Result<()> {
     let store = work.store.clone();
     let end = work.horizon.page_count;
     let ledger = store.ledger(work.writer_mut()?)?;
-    let cut = ledger.space.trim_end(Pgno(end)).0;
-    if cut == end {
-        return Ok(());
+    if ledger.space.free_at_end(Pgno(end)) >= 64.max(end / 8) {
+        work.horizon.page_count = ledger.space.trim_end(Pgno(end)).0;
     }
-    if end - cut < 64.max(end / 8) {
-        return ledger.space.add_free(Extent::new(Pgno(cut), end - cut)).map_err(|d| d.at(Pgno(cut)));
-    }
-    work.horizon.page_count = cut;
     Ok(())
 }
 

@@ -49,10 +49,12 @@ impl Step {
     }
 }
 
-/// Gives a cursor one method for each movement of a position: steps to neighbours, and all others.
+/// Gives a cursor one method for each movement of a position: steps to neighbours, looks that leave it among the values
+/// of its leaf, and all others.
 macro_rules! movements {
     (
         steps { $($(#[$step_doc:meta])* $step:ident => ($kind:expr, $back:expr);)* }
+        looks { $($(#[$look_doc:meta])* $look:ident;)* }
         others { $($(#[$doc:meta])* $name:ident($($argument:ident),*) => $inner:ident;)* }
     ) => {
         #[allow(clippy::should_implement_trait, reason = "a cursor goes both ways, so it is no iterator")]
@@ -61,6 +63,12 @@ macro_rules! movements {
             #[inline]
             pub fn $step(&mut self) -> Result<Option<Pair<'t>>> {
                 self.step($kind, $back)
+            })*
+
+            $($(#[$look_doc])*
+            pub fn $look(&mut self) -> Result<Option<Pair<'t>>> {
+                let trunk = self.table.trunk();
+                on!(self.table.source, pages => self.position.$look(pages, trunk))
             })*
 
             $($(#[$doc])*
@@ -75,6 +83,11 @@ macro_rules! movements {
             $($(#[$step_doc])*
             pub fn $step<'x>(&mut self, txn: &'x WriteTxn<'_>) -> Result<Option<Pair<'x>>> {
                 self.moved(txn.work(), &[], |position, work, trunk| position.$step(work, trunk))
+            })*
+
+            $($(#[$look_doc])*
+            pub fn $look<'x>(&mut self, txn: &'x WriteTxn<'_>) -> Result<Option<Pair<'x>>> {
+                self.moved(txn.work(), &[], |position, work, trunk| position.$look(work, trunk))
             })*
 
             $($(#[$doc])*
@@ -101,6 +114,15 @@ movements! {
         /// To the value before of the same key.
         prev_duplicate => (Step::Duplicate, true);
     }
+    looks {
+        /// The entry that the cursor stands on.
+        current;
+        /// The key, and its fixed-size values from the current one to the end of their page, side by side. The cursor is
+        /// then on the last of them.
+        multiple;
+        /// As `multiple`, with those before the current one on its page too.
+        whole_multiple;
+    }
     others {
         /// To the first entry.
         first() => first;
@@ -118,13 +140,6 @@ movements! {
         seek_pair(key, value) => seek_exact_pair;
         /// To this key with the first value that is this one or after it.
         seek_pair_at_or_after(key, value) => seek_pair_at_or_after;
-        /// The entry that the cursor stands on.
-        current() => current;
-        /// The key, and its fixed-size values from the current one to the end of their page, side by side. The cursor is
-        /// then on the last of them.
-        multiple() => multiple;
-        /// As `multiple`, with those before the current one on its page too.
-        whole_multiple() => whole_multiple;
         /// As `multiple`, for the next page of the key's values.
         next_multiple() => next_multiple;
         /// As `multiple`, for the page before; the cursor is then on the first of them.

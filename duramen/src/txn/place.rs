@@ -22,7 +22,7 @@ use crate::format::page::{self, Child};
 use crate::ids::{Extent, Pgno};
 use crate::order::Order;
 use crate::readers::unregistered;
-use crate::space::{Fit, Space};
+use crate::space::{Fit, Lane, Space};
 use crate::store::Durability;
 use crate::tree::duplicates::Orders;
 use crate::tree::{AnyLeaf, Pages, PagesMut, Tree, at, open_branch, open_cells, open_leaf};
@@ -41,28 +41,62 @@ pub(super) fn allocate(work: &mut Work, pages: u64, contiguous: bool) -> Result<
     }
     let page_count = work.horizon.page_count;
     let pages_wanted = work.pages_wanted;
-    let ledger = store.ledger(work.writer_mut()?)?;
+    let space = space_for(work, pages)?;
     let mut extents = if contiguous {
-        ledger.space.take(pages).into_iter().collect()
+        space.take(pages).into_iter().collect()
     } else {
         let crowded = store.crowded.load(Ordering::Relaxed) || page_count + pages > pages_wanted;
-        take(&mut ledger.space, pages, page_count, crowded)
+        take(space, pages, page_count, crowded)
     };
     let found: u64 = extents.iter().map(|e| e.pages).sum();
     if found < pages {
-        if page_count + (pages - found) > Pgno::LIMIT {
-            return Err(Error::Usage { what: "the file would be larger than the format can address" });
-        }
-        if work.bytes_before.is_none() {
-            let bytes = store.medium.len().map_err(Error::io("ask for the length of the data file"))?;
-            work.bytes_before = Some(bytes);
-        }
-        extents.push(Extent::new(Pgno(page_count), pages - found));
-        work.horizon.page_count += pages - found;
+        extents.push(lengthen(work, pages - found)?);
     }
     work.placed.extents.extend(&extents);
     extents.sort_by_key(|e| e.start);
     Ok(extents)
+}
+
+/// Takes a page for a small commit.
+fn allocate_one(work: &mut Work, lane: Lane) -> Result<Pgno> {
+    if work.store.crowded.load(Ordering::Relaxed) {
+        free_by_flushing(work, 1, false)?;
+    }
+    let page_count = work.horizon.page_count;
+    let space = space_for(work, 1)?;
+    let page = match space.take_one(lane, fit(space, page_count)) {
+        Some(page) => page,
+        None => lengthen(work, 1)?.start,
+    };
+    match work.placed.extents.last_mut().filter(|last| last.end() == page) {
+        Some(last) => last.pages += 1,
+        None => work.placed.extents.push(Extent::new(page, 1)),
+    }
+    Ok(page)
+}
+
+/// The free space, after a look at what the last commits retired if less than so many pages are known to be free.
+fn space_for(work: &mut Work, pages: u64) -> Result<&mut Space> {
+    let store = work.store.clone();
+    let space = &store.ledger(work.writer_mut()?)?.space;
+    if space.free_pages() < pages && space.has_pending() {
+        release(work)?;
+    }
+    Ok(&mut store.ledger(work.writer_mut()?)?.space)
+}
+
+/// Takes pages at the file's end.
+fn lengthen(work: &mut Work, pages: u64) -> Result<Extent> {
+    let start = Pgno(work.horizon.page_count);
+    if start.0 + pages > Pgno::LIMIT {
+        return Err(Error::Usage { what: "the file would be larger than the format can address" });
+    }
+    if work.bytes_before.is_none() {
+        let bytes = work.store.medium.len().map_err(Error::io("ask for the length of the data file"))?;
+        work.bytes_before = Some(bytes);
+    }
+    work.horizon.page_count += pages;
+    Ok(Extent::new(start, pages))
 }
 
 /// On a full disk: frees the pages that are kept only until the data file has been flushed, if there are not enough.
@@ -87,18 +121,39 @@ fn free_by_flushing(work: &mut Work, pages: u64, contiguous: bool) -> Result<()>
 const SLACK: u64 = 4;
 /// Fewer pages than this are put into small holes at once.
 const SMALL_COMMIT: u64 = 16;
+/// Commits of more pages than this keep none of them for the next.
+const KEEPING_COMMIT: u64 = 64;
+/// A page no older than so many commits is expected not to become much older.
+const FLEETING_COMMITS: u64 = 64;
 
 /// Chooses free pages for a commit.
 fn take(space: &mut Space, pages: u64, page_count: u64, crowded: bool) -> Vec<Extent> {
-    let free = space.free_pages();
-    if free > page_count / 2 {
-        // Much of the file is free: fill it from the start, so that its end can be cut off.
-        return space.take_up_to(pages, Fit::Low);
-    }
-    if !crowded && pages > SMALL_COMMIT && space.longest() < pages && free < page_count / SLACK {
+    let (free, fit) = (space.free_pages(), fit(space, page_count));
+    let small = pages <= SMALL_COMMIT || fit == Fit::Low;
+    if !crowded && !small && space.longest() < pages && free < page_count / SLACK {
         return Vec::new();
     }
-    space.take_up_to(pages, Fit::Tight)
+    space.take_up_to(pages, fit)
+}
+
+/// Where much of the file is free it is filled from the start, so that its end can be cut off.
+fn fit(space: &Space, page_count: u64) -> Fit {
+    if space.free_pages() > page_count / 2 { Fit::Low } else { Fit::Tight }
+}
+
+/// Whether the commit at work is one of those whose price is that of its steps, not that of its pages, which are flushed
+/// with those of many others.
+fn is_small(work: &Work, logged: bool) -> bool {
+    (logged || work.durability == Durability::Relaxed) && work.dirty.pages() <= SMALL_COMMIT
+}
+
+/// As [`release`], but for small commits only once for several of them.
+pub(super) fn release_in_time(work: &mut Work, logged: bool) -> Result<()> {
+    let store = work.store.clone();
+    if is_small(work, logged) && !store.ledger(work.writer_mut()?)?.space.is_release_due() {
+        return Ok(());
+    }
+    release(work)
 }
 
 /// Lets the free space know who is reading.
@@ -108,6 +163,8 @@ pub(super) fn release(work: &mut Work) -> Result<()> {
     store.shared.live(&mut live)?;
     live.extend(unregistered(store.file(), store.shared.newest())?);
     live.push(work.base);
+    // The commit that this one builds on stays whole until this one is there: what is freed now may have been noted.
+    live.push(work.writer_mut()?.meta.txnid);
     live.sort_unstable();
     live.dedup();
     store.ledger(work.writer_mut()?)?.space.release(&live);
@@ -116,10 +173,14 @@ pub(super) fn release(work: &mut Work) -> Result<()> {
 
 /// Gives pages their numbers and writes them.
 pub(super) struct Placer {
-    supply: VecDeque<Extent>,
+    /// Pages taken for all that is to be placed; nothing if each is taken when its turn comes.
+    supply: Option<VecDeque<Extent>>,
     /// The last placed pages, one after the other in the file, not written yet.
     batch: Vec<(Pgno, Child)>,
     placed: Vec<Child>,
+    /// Those of them that the next commits will probably change again.
+    pub(super) kept: Vec<Child>,
+    keeps: bool,
     /// The pages written that the disk was not asked for yet, if it is to be asked.
     eager: Option<Range<u64>>,
     /// Where the last write ended.
@@ -137,28 +198,47 @@ pub(super) struct Written {
 }
 
 impl Placer {
-    /// A placer that has `pages` single pages to give. Those of a commit that goes into the log are not flushed soon.
-    pub(super) fn new(work: &mut Work, pages: u64, logged: bool) -> Result<Placer> {
+    /// A placer for all dirty pages, of which a commit leaves none. Those of one that goes into the log are not flushed
+    /// soon.
+    pub(super) fn for_commit(work: &mut Work, logged: bool) -> Result<Placer> {
+        let pages = work.dirty.single_pages();
+        if is_small(work, logged) {
+            return Ok(Placer::new(work, None, pages, logged));
+        }
+        Placer::for_spill(work, logged)
+    }
+
+    /// A placer for at most all dirty pages.
+    fn for_spill(work: &mut Work, logged: bool) -> Result<Placer> {
+        let pages = work.dirty.single_pages();
         let supply = if pages == 0 { Vec::new() } else { allocate(work, pages, false)? };
-        Ok(Placer {
-            supply: supply.into(),
+        Ok(Placer::new(work, Some(supply.into()), pages, logged))
+    }
+
+    fn new(work: &Work, supply: Option<VecDeque<Extent>>, pages: u64, logged: bool) -> Placer {
+        Placer {
+            supply,
             batch: Vec::with_capacity(PARTS_MAX),
             placed: Vec::with_capacity(pages as usize),
+            kept: Vec::new(),
+            keeps: pages <= KEEPING_COMMIT,
             eager: (work.durability == Durability::Durable && !logged).then_some(0..0),
             end: Pgno(0),
             written: Written::default(),
-        })
+        }
     }
 
-    fn next(&mut self) -> Pgno {
-        let first = self.supply.front_mut().expect("as many pages as were counted");
+    /// A number for a page.
+    fn next(&mut self, work: &mut Work, lane: Lane) -> Result<Pgno> {
+        let Some(supply) = &mut self.supply else { return allocate_one(work, lane) };
+        let first = supply.front_mut().expect("as many pages as were counted");
         let pgno = first.start;
         if first.pages == 1 {
-            self.supply.pop_front();
+            supply.pop_front();
         } else {
             *first = Extent::new(Pgno(pgno.0 + 1), first.pages - 1);
         }
-        pgno
+        Ok(pgno)
     }
 
     /// Takes a sealed page to be written.
@@ -224,7 +304,12 @@ impl Placer {
             return Ok(child);
         }
         let count16 = put_in_order(work, child, level, &orders.key)?;
-        let pgno = self.next();
+        // A copy still has the birth of what it was copied from; a page just made has none.
+        let fleeting = page::birth(work.page(child)?).0 + FLEETING_COMMITS > work.txnid.0;
+        let pgno = self.next(work, if fleeting { Lane::Fleeting } else { Lane::Lasting })?;
+        if self.keeps && (fleeting || level > 1) {
+            self.kept.push(child);
+        }
         let (txnid, file_id) = (work.txnid, work.store.pager.file_id);
         let checksum = page::seal(work.page_mut(child), pgno, txnid, file_id);
         self.count(work, pgno, 1, checksum);
@@ -361,7 +446,7 @@ fn spill(work: &mut Work) -> Result<()> {
     release(work)?;
     let before = work.dirty.pages();
     // An upper bound: pages of lower levels and roots stay. What is left over goes back.
-    let mut placer = Placer::new(work, work.dirty.single_pages(), work.ops.is_complete())?;
+    let mut placer = Placer::for_spill(work, work.ops.is_complete())?;
     for i in 0..work.tables.len() {
         let table = work.tables[i].clone();
         if table.dropped || table.tree.is_empty() || !work.is_own(table.tree.root) {
@@ -374,7 +459,7 @@ fn spill(work: &mut Work) -> Result<()> {
         }
     }
     placer.write_batch(work)?;
-    let left: Vec<Extent> = placer.supply.drain(..).collect();
+    let left: Vec<Extent> = placer.supply.take().into_iter().flatten().collect();
     give_back(work, &left)?;
     placer.forget(work);
     tracing::debug!(pages = before - work.dirty.pages(), "spilled");

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use super::catalog::{self, TableOptions};
 use super::memo;
 use super::table::{Commit, DetachedTable, Source, Table, TableStats, stats_of};
+use crate::advice::Advice;
 use crate::error::{Error, Result};
 use crate::format::overflow;
 use crate::format::page::{Child, Kind};
@@ -216,6 +217,11 @@ impl Pages for Snapshot<'_> {
     #[inline]
     fn prefetch(&self, child: Child) {
         self.store.pager.prefetch(child.pgno(), self.horizon);
+    }
+
+    #[inline]
+    fn scarce(&self) -> Option<&Advice> {
+        self.store.pager.scarce()
     }
 
     #[inline]

@@ -8,6 +8,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use super::ops::{Ops, OpsMark};
 use super::place;
 use super::write::TableId;
+use crate::advice::Advice;
 use crate::dirty::{Dirty, Retired};
 use crate::error::{Error, Result};
 use crate::format::page::{self, Child, HEADER, Kind};
@@ -172,8 +173,10 @@ impl Work {
 
     /// A table by its handle.
     pub(crate) fn table(&self, id: TableId) -> Result<&OpenTable> {
-        let table = self.tables.get(id.index as usize).filter(|table| !table.dropped);
-        table.filter(|table| id.serial == table.serial).ok_or(Error::BadTable)
+        match self.tables.get(id.index as usize) {
+            Some(table) if !table.dropped && id.serial == table.serial => Ok(table),
+            _ => Err(Error::BadTable),
+        }
     }
 
     /// Adds a table that was found or is to be made; its index.
@@ -266,6 +269,19 @@ impl Pages for Work {
             self.store.pager.prefetch(child.pgno(), self.horizon);
         }
     }
+
+    /// The whole of it: nothing fetches more of it on the way, as a reading cursor does.
+    #[inline]
+    fn prefetch_next(&self, child: Child) {
+        if !child.is_dirty() {
+            self.store.pager.prefetch_whole(child.pgno(), self.horizon);
+        }
+    }
+
+    #[inline]
+    fn scarce(&self) -> Option<&Advice> {
+        self.store.pager.scarce()
+    }
 }
 
 impl PagesMut for Work {
@@ -282,14 +298,22 @@ impl PagesMut for Work {
             return Ok(self.dirty.copy_up(child));
         }
         let bytes = self.store.pager.page(child.pgno(), self.horizon)?;
-        let copy = self.dirty.create_from(bytes);
-        // The copy, which is in the processor's cache, where the page perhaps is not.
-        let bytes = self.dirty.page_mut(copy);
         let header = (page::birth(bytes), page::checksum(bytes));
-        if let Err(damage) = validate(bytes) {
+        if let Some(copy) = self.dirty.take_kept(bytes) {
+            self.retire(1, child, header);
+            return Ok(copy);
+        }
+        let copy = self.dirty.create_from(bytes);
+        if self.store.pager.is_valid(child.pgno(), header.0) {
+            self.retire(1, child, header);
+            return Ok(copy);
+        }
+        // The copy, which is in the processor's cache, where the page perhaps is not.
+        if let Err(damage) = validate(self.dirty.page_mut(copy)) {
             self.dirty.free(copy);
             return at(child, Err(damage));
         }
+        self.store.pager.trust(child.pgno(), header.0);
         self.retire(1, child, header);
         Ok(copy)
     }

@@ -132,8 +132,8 @@ fn reseal(path: &str, slots: std::ops::Range<usize>, at: usize, number: u32) {
     for slot in bytes.chunks_mut(4096).take(slots.end).skip(slots.start) {
         slot[at..at + 4].copy_from_slice(&number.to_le_bytes());
         let id = u64::from_le_bytes(slot[32..40].try_into().unwrap());
-        let sum = xxhash_rust::xxh3::xxh3_64_with_seed(&slot[..4088], id);
-        slot[4088..].copy_from_slice(&sum.to_le_bytes());
+        let sum = xxhash_rust::xxh3::xxh3_64_with_seed(&slot[..248], id);
+        slot[248..256].copy_from_slice(&sum.to_le_bytes());
     }
     std::fs::write(path, bytes).unwrap();
 }

@@ -220,8 +220,11 @@ impl File {
 
 fn is_valid(meta: &Table, slot: &[u8]) -> bool {
     let sealed = &slot[..meta.range("checksum").start];
-    let checksum = xxh3_64_with_seed(sealed, meta.number(slot, "file id"));
-    meta.bytes(slot, "magic") == b"DURAMEN\x1a" && meta.number(slot, "checksum") == checksum
+    let tail = &meta.bytes(slot, "tail")[..meta.number(slot, "tail bytes") as usize];
+    let sum = |bytes: &[u8]| xxh3_64_with_seed(bytes, meta.number(slot, "file id"));
+    meta.bytes(slot, "magic") == b"DURAMEN\x1a"
+        && meta.number(slot, "checksum") == sum(sealed)
+        && meta.number(slot, "tail checksum") == sum(tail)
 }
 
 /// What the formulas of the tables of parts are about.

@@ -20,7 +20,8 @@ use proptest::prelude::*;
 use proptest::test_runner::{Config, RngAlgorithm, TestRng, TestRunner};
 use run::{Setup, run};
 
-const SMALL: Setup = Setup { page_size: 4096, memory_budget: 256 << 20, durability: Durability::Durable };
+const SMALL: Setup =
+    Setup { page_size: 4096, memory_budget: 256 << 20, file_memory: 1 << 30, durability: Durability::Durable };
 
 fn number(variable: &str) -> Option<u64> {
     std::env::var(variable).ok().map(|text| text.parse().expect("a number"))
@@ -54,6 +55,11 @@ fn relaxed_commits_store_the_same() {
 #[test]
 fn large_pages_hold_the_same() {
     explore(120, Setup { page_size: 65536, ..SMALL }, steps(Flavour::Tables, 40));
+}
+
+#[test]
+fn with_little_memory_for_the_file_everything_is_the_same() {
+    explore(120, Setup { file_memory: 0, ..SMALL }, steps(Flavour::Bulk, 40));
 }
 
 #[test]

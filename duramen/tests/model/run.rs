@@ -24,6 +24,7 @@ pub type Tables = BTreeMap<Vec<u8>, Table>;
 pub struct Setup {
     pub page_size: usize,
     pub memory_budget: usize,
+    pub file_memory: u64,
     pub durability: Durability,
 }
 
@@ -67,6 +68,7 @@ fn open(setup: Setup, path: &Path) -> duramen::Result<Database> {
     Options::new()
         .page_size(setup.page_size)
         .memory_budget(setup.memory_budget)
+        .file_memory(setup.file_memory)
         .durability(setup.durability)
         .medium(hasty())
         .open(path)

@@ -48,13 +48,37 @@ fn bad_headers_are_refused_with_the_same_words() {
 }
 
 #[test]
-fn a_bad_value_is_refused_with_the_same_words_and_the_entries_since_the_last_commit_are_not_there() {
-    let many: String = (0..250).map(|n| format!(" {n:03}\n value\n")).collect();
-    for data in [" a\n b\n c\nd\n", " a\n b\n c\n", " a\n b\n c\n d", &format!("{many} a\nb\n"), " a\n b\\zz\n"] {
+fn a_bad_value_is_refused_with_the_same_words_and_what_came_before_is_not_there() {
+    for data in [" a\n b\n c\nd\n", " a\n b\n c\n", " a\n b\n c\n d", " a\n b\\zz\n"] {
         assert_eq!(codes("mdb_load env", &format!("{HEAD}{data}")), [Some(1); 2], "{data:?}");
     }
     assert_eq!(codes("mdb_load env", "type=btree\nHEADER=END\n 61\n 6\n"), [Some(1); 2]);
     assert_eq!(codes("mdb_load env", "type=btree\nHEADER=END\n 61\n 6g\n"), [Some(1); 2]);
+}
+
+/// LMDB's tool commits after every hundred entries, and leaves those.
+#[test]
+fn a_section_is_loaded_as_a_whole_or_not_at_all() {
+    let many: String = (0..250).map(|n| format!(" {n:03}\n value\n")).collect();
+    let ours = Peer::ours(&["env"]);
+    let failed = ours.fed("mdb_load env", format!("{HEAD}{many} a\nb\n").as_bytes());
+    assert_eq!(failed.code, Some(1));
+    assert!(failed.err.contains("line 506: failed to read key value"), "{}", failed.err);
+    assert_eq!(content(&ours), "DATA=END\n");
+}
+
+/// Of an environment that is nearly full, that is: with the limit that it has.
+#[test]
+fn a_table_that_lmdb_has_room_for_is_loaded_within_the_same_limit() {
+    let mut rng = fastrand::Rng::with_seed(11);
+    let entries: Entries = (0..20_000).map(|_| (rng.u64(..).to_be_bytes().to_vec(), vec![b'v'; 60])).collect();
+    let peers = Peer::both(&["env"]);
+    let text = section(&header(None), &entries);
+    peers[0].fed("mdb_load env", &text).well();
+    let used = std::fs::metadata(peers[0].path("env/data.mdb")).unwrap().len();
+    let tight = section(&Header { map_bytes: used, ..header(None) }, &entries);
+    peers[1].fed("mdb_load env", &tight).well();
+    assert!(peers[1].run("mdb_dump env").well().len() > 20_000 * 100);
 }
 
 #[test]

@@ -196,7 +196,7 @@ impl<'a> LeafMut<'a> {
         let first = self.len();
         self.open_entries(first, range.len());
         for (i, j) in (first..).zip(range.clone()) {
-            self.copy_cell(i, &from.sane_cell(j)?);
+            self.copy_cell(i, from.raw_cell(j)?);
         }
         page::set_item(self.bytes, page::item(self.bytes) + outside);
         self.adopt_heads(first, from, range, order);
@@ -222,12 +222,10 @@ impl<'a> LeafMut<'a> {
     }
 
     /// Writes a cell at the top of the heap and points slot `i` to it.
-    fn copy_cell(&mut self, i: usize, cell: &Cell<'_>) {
-        let at = self.push(heap_bytes(cell.key.len(), cell.value.len()));
-        self.bytes[at + CELL_HEAD..at + CELL_HEAD + cell.key.len()].copy_from_slice(cell.key);
+    fn copy_cell(&mut self, i: usize, cell: &[u8]) {
+        let at = self.push(cell.len());
+        self.bytes[at..at + cell.len()].copy_from_slice(cell);
         self.set_slot(i, at);
-        let value = self.finish_cell(at, cell.key.len(), cell.value.len(), cell.kind);
-        self.bytes[value].copy_from_slice(cell.value);
     }
 
     /// Makes the prefix one that `key` shares, too.

@@ -1,0 +1,104 @@
+//! What the operating system says of memory: how much of it the process may fill with a file's pages, and how often a
+//! thread had to wait for the disk.
+//!
+//! Owns: reading `/proc` and the control groups, the thread's counters. Must not know: what the answers are used for.
+//!
+//! # Safety
+//! One system call that rustix does not offer; it fills a structure of this function's own.
+#![allow(unsafe_code)]
+
+use std::fs;
+use std::path::Path;
+
+/// Bytes in a block of `ru_inblock`.
+const BLOCK_BYTES: u64 = 512;
+
+/// What a fault that waited for the disk reads at least.
+const FAULT_BYTES: u64 = 4096;
+
+/// Bytes of files that fit into memory beside all that is in use now: what the machine has available, or less where a
+/// control group says so. `u64::MAX` if nothing can be found out.
+pub(crate) fn for_files() -> u64 {
+    let available = fs::read_to_string("/proc/meminfo").ok().and_then(|text| available_of(&text));
+    let groups = fs::read_to_string("/proc/self/cgroup").unwrap_or_default();
+    limits(&groups).chain(available).min().unwrap_or(u64::MAX)
+}
+
+/// The line `MemAvailable` of `/proc/meminfo`, in bytes.
+fn available_of(meminfo: &str) -> Option<u64> {
+    let line = meminfo.lines().find_map(|line| line.strip_prefix("MemAvailable:"))?;
+    line.split_whitespace().next()?.parse::<u64>().ok()?.checked_mul(1024)
+}
+
+/// The limits of the process's control groups and of those around them, as far as they can be read.
+fn limits(groups: &str) -> impl Iterator<Item = u64> {
+    groups.lines().filter_map(group_of).flat_map(|(root, file, group)| {
+        let group = Path::new(group.trim_start_matches('/'));
+        group.ancestors().filter_map(move |group| {
+            let text = fs::read_to_string(Path::new(root).join(group).join(file)).ok()?;
+            text.trim().parse().ok()
+        })
+    })
+}
+
+/// Where the limit of one line of `/proc/self/cgroup` is found: the hierarchy, the file, the group's path.
+fn group_of(line: &str) -> Option<(&'static str, &'static str, &str)> {
+    let mut parts = line.splitn(3, ':').skip(1);
+    let (controllers, group) = (parts.next()?, parts.next()?);
+    if controllers.is_empty() {
+        return Some(("/sys/fs/cgroup", "memory.max", group));
+    }
+    let limited = controllers.split(',').any(|controller| controller == "memory");
+    limited.then_some(("/sys/fs/cgroup/memory", "memory.limit_in_bytes", group))
+}
+
+/// About how many bytes this thread has had read from disks so far, by asking or by touching: whether it grows tells
+/// whether something was not in memory.
+pub(crate) fn bytes_read() -> u64 {
+    let mut usage = std::mem::MaybeUninit::<libc::rusage>::zeroed();
+    // SAFETY: the structure is as large as the call fills it, and zeros are a value of it.
+    let usage = unsafe {
+        libc::getrusage(libc::RUSAGE_THREAD, usage.as_mut_ptr());
+        usage.assume_init()
+    };
+    // Some filesystems count no blocks; faults that waited for a page are counted everywhere.
+    let blocks = (usage.ru_inblock as u64).wrapping_mul(BLOCK_BYTES);
+    blocks.wrapping_add((usage.ru_majflt as u64).wrapping_mul(FAULT_BYTES))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_memory_for_files_is_no_more_than_the_machine_has() {
+        let text = fs::read_to_string("/proc/meminfo").unwrap();
+        let total = text.lines().find_map(|line| line.strip_prefix("MemTotal:")).unwrap();
+        let total: u64 = total.split_whitespace().next().unwrap().parse().unwrap();
+        assert!((1..=total * 1024).contains(&for_files()), "{}", for_files());
+    }
+
+    #[test]
+    fn a_line_of_meminfo_is_in_kibibytes() {
+        assert_eq!(available_of("MemTotal: 7 kB\nMemAvailable:    3 kB\n"), Some(3072));
+        assert_eq!(available_of("MemTotal: 7 kB\nMemAvailable: many kB\n"), None);
+        assert_eq!(available_of(""), None);
+    }
+
+    #[test]
+    fn groups_of_both_versions_are_looked_up_where_their_limits_are() {
+        assert_eq!(group_of("0::/user/db"), Some(("/sys/fs/cgroup", "memory.max", "/user/db")));
+        let old = ("/sys/fs/cgroup/memory", "memory.limit_in_bytes", "/a:b");
+        assert_eq!(group_of("4:hugetlb,memory:/a:b"), Some(old));
+        assert_eq!(group_of("1:cpu:/"), None);
+        assert_eq!(group_of("nonsense"), None);
+        assert_eq!(limits("nonsense\n9:name=systemd:/").count(), 0);
+    }
+
+    #[test]
+    fn what_a_thread_has_read_never_shrinks() {
+        let before = bytes_read();
+        let _ = fs::read("/proc/self/exe");
+        assert!(bytes_read() >= before);
+    }
+}
