@@ -55,7 +55,8 @@ fn every_path_in_the_documents_exists() {
                 && code.chars().all(|c| c.is_alphanumeric() || "/._-".contains(c))
         };
         for path in text.split('`').skip(1).step_by(2).filter(is_path) {
-            let found = ["", "duramen/src", "duramen-ldap/src"].iter().any(|base| root().join(base).join(path).exists());
+            let found =
+                ["", "duramen/src", "duramen-ldap/src"].iter().any(|base| root().join(base).join(path).exists());
             assert!(found, "{} names {path:?}", document.display());
             paths += 1;
         }
