@@ -1,5 +1,6 @@
 /* Environments: opening, flags, limits, files, errors. */
 #include "say.h"
+#include <sys/wait.h>
 
 static void texts(void) {
 	for (int code = -30800; code <= -30780; code++) {
@@ -265,6 +266,76 @@ static void full(void) {
 	mdb_env_close(env);
 }
 
+static void store_one(MDB_env *env, const char *key) {
+	MDB_txn *txn = begin(env, 0);
+	SAY(put(txn, table(txn, NULL, 0), key, "value", 0));
+	SAY(mdb_txn_commit(txn));
+	SAY(mdb_env_sync(env, 1));
+}
+
+/* What is done to files and processes from outside: directories left, lock files lost, empty files, great limits. */
+static void strangers(void) {
+	char here[4096];
+	MDB_env *env;
+	MUST(getcwd(here, sizeof here) == NULL);
+	mkdir(place("left"), 0777);
+	MUST(chdir(base));
+	MUST(mdb_env_create(&env));
+	SAY(mdb_env_set_mapsize(env, (size_t)1 << 40));
+	SAY(mdb_env_open(env, "left", 0, 0600));
+	MUST(chdir("/"));
+	store_one(env, "a");
+	mdb_env_close(env);
+	MUST(chdir(here));
+	for (int i = 0; i < 3; i++) {
+		if (i == 0) MUST(unlink(place("left/lock.mdb")));
+		if (i == 1) MUST(truncate(place("left/lock.mdb"), 0));
+		if (i == 2) close(open(place("left/INFO.mdb"), O_CREAT | O_WRONLY, 0600));
+		env = open_env("left", 0);
+		store_one(env, i ? "c" : "b");
+		MDB_txn *txn = begin(env, MDB_RDONLY);
+		walk(txn, table(txn, NULL, 0));
+		mdb_txn_abort(txn);
+		mdb_env_close(env);
+	}
+	close(open(place("void"), O_CREAT | O_WRONLY, 0600));
+	env = open_env("void", MDB_NOSUBDIR);
+	store_one(env, "a");
+	mdb_env_close(env);
+}
+
+/* A user who may only read: the directory, or the files too. */
+static void reading_only(void) {
+	MDB_env *env = open_env("shown", 0);
+	store_one(env, "a");
+	mdb_env_close(env);
+	chmod(base, 0755);
+	chmod(place("shown"), 0555);
+	fflush(stdout);
+	pid_t child = fork();
+	if (!child) {
+		/* The directories above may be closed to it. */
+		MUST(chdir(base));
+		base = ".";
+		if (getuid() == 0) MUST(setuid(65534));
+		MUST(mdb_env_create(&env));
+		SAY(mdb_env_open(env, place("shown"), 0, 0644));
+		mdb_env_close(env);
+		MUST(mdb_env_create(&env));
+		SAY(mdb_env_open(env, place("shown"), MDB_RDONLY | MDB_NOLOCK, 0644));
+		MDB_txn *txn = begin(env, MDB_RDONLY);
+		walk(txn, table(txn, NULL, 0));
+		mdb_txn_abort(txn);
+		mdb_env_close(env);
+		fflush(stdout);
+		_exit(0);
+	}
+	int status = 1;
+	waitpid(child, &status, 0);
+	printf("%d\n", status);
+	chmod(place("shown"), 0755);
+}
+
 int main(int argc, char **argv) {
 	base = argc > 1 ? argv[1] : ".";
 	setvbuf(stdout, NULL, _IOLBF, 0);
@@ -276,5 +347,7 @@ int main(int argc, char **argv) {
 	numbers();
 	sizes();
 	full();
+	strangers();
+	reading_only();
 	return 0;
 }
