@@ -19,27 +19,24 @@ pub struct SubstringsAssertion {
 impl SubstringsAssertion {
     /// Normalizes the pieces of a filter by a substrings rule.
     pub fn new(rule: &Rule, pieces: List<'_, Substring<'_>>) -> Result<SubstringsAssertion, TextError> {
-        let mut narrow = SubstringsAssertion { initial: None, any: Vec::new(), last: None, wide: false };
-        let mut raw = Vec::new();
+        let mut normalized = Vec::new();
+        let mut wide = false;
         for piece in pieces {
-            let bytes = match piece {
-                Substring::Initial(bytes) | Substring::Any(bytes) | Substring::Final(bytes) => bytes,
-            };
+            let (Substring::Initial(bytes) | Substring::Any(bytes) | Substring::Final(bytes)) = piece;
             let (text, edges) = normalize(rule, bytes)?;
-            // Spaces at the ends of the whole value never count; within it they do.
-            narrow.wide |= edges;
-            raw.push((piece, text));
+            wide |= edges;
+            normalized.push((piece, text));
         }
-        let wide = narrow.wide;
-        for (piece, text) in raw {
+        let mut assertion = SubstringsAssertion { initial: None, any: Vec::new(), last: None, wide };
+        for (piece, text) in normalized {
             let text = if wide { widened(text, &piece) } else { text };
             match piece {
-                Substring::Initial(_) => narrow.initial = Some(text),
-                Substring::Any(_) => narrow.any.push(text),
-                Substring::Final(_) => narrow.last = Some(text),
+                Substring::Initial(_) => assertion.initial = Some(text),
+                Substring::Any(_) => assertion.any.push(text),
+                Substring::Final(_) => assertion.last = Some(text),
             }
         }
-        Ok(narrow)
+        Ok(assertion)
     }
 
     /// Whether a value matches, given in the normalized form of the attribute's equality or substrings rule.
