@@ -230,10 +230,13 @@ impl Space {
         {
             return 0;
         }
+        let extent_of = |page| self.free.containing(page).or_else(|| self.lanes.containing(page));
+        if extent_of(end).is_some() {
+            return 0;
+        }
         let mut start = end;
         while let Some(last) = start.0.checked_sub(1).map(Pgno)
-            && let Some(extent) = self.free.containing(last).or_else(|| self.lanes.containing(last))
-            && extent.end() == start
+            && let Some(extent) = extent_of(last)
         {
             start = extent.start;
         }
