@@ -34,7 +34,7 @@ const ENOUGH: u32 = 4 * DURABLE_WEIGHT;
 /// Memory kept from one record to the next.
 const MEMORY_MAX: usize = 64 << 10;
 /// The disk is asked to write so many pages at a time, so that the flush of the data file finds little to wait for.
-const STEP_PAGES: u64 = 256;
+const STEP_PAGES: u64 = 64;
 
 /// Where the log stands after a commit. All writers know, since it is published with the commit.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -235,9 +235,10 @@ fn open_or_create(path: &Path, data: &std::fs::Metadata) -> io::Result<File> {
     Ok(file)
 }
 
-/// Writes zeros, so that later writes find blocks that the filesystem has nothing more to note about.
+/// Writes zeros, so that later writes find blocks that the filesystem has nothing more to note about. In small pieces:
+/// of larger ones the kernel makes large folios, and goes through all of one for each record that is written to it.
 fn fill(medium: &dyn Medium, from: u64, to: u64) -> io::Result<()> {
-    let zeros = vec![0; 1 << 18];
+    let zeros = [0; 4096];
     let mut at = from;
     while at < to {
         let bytes = zeros.len().min((to - at) as usize);
