@@ -16,7 +16,7 @@ fn log_of(path: &Path) -> PathBuf {
     name.into()
 }
 
-/// A database whose next small durable commits go into its log, and the data file as it was flushed last.
+/// A database whose durable commits go into its log, and the data file as it was flushed last.
 struct Logged {
     dir: tempfile::TempDir,
     db: Database,
@@ -25,18 +25,10 @@ struct Logged {
 
 impl Logged {
     fn new() -> Result<Logged> {
-        Logged::with(Database::options())
-    }
-
-    fn with(options: Options) -> Result<Logged> {
         let dir = tempfile::tempdir()?;
         let path = dir.path().join("it.dm");
-        let db = options.open(&path)?;
-        // Who commits once or twice needs no log.
-        for i in 0..4u8 {
-            db.update(|txn| txn.table("warm")?.put([i], b"up"))?;
-            assert!(!log_of(&path).exists());
-        }
+        Database::open(&path)?.update(|txn| txn.table("flushed")?.put(b"before", b"the log"))?;
+        let db = Database::options().log_at_once(1 << 20).open(&path)?;
         let base = std::fs::read(&path)?;
         Ok(Logged { dir, db, base })
     }
@@ -323,13 +315,23 @@ fn who_opens_to_read_gets_what_is_in_the_log() -> Result {
     Ok(())
 }
 
-#[test]
-fn without_a_log_every_commit_flushes_the_data_file() -> Result {
-    let logged = Logged::with(Database::options().without_log())?;
-    for i in 0..20u8 {
-        logged.db.update(|txn| txn.table("t")?.put([i], b"value"))?;
+/// Whether there is a log after so many commits of a value of so many bytes each.
+fn has_log(options: Options, commits: u8, bytes: usize) -> Result<bool> {
+    let dir = tempfile::tempdir()?;
+    let db = options.open(dir.path().join("it.dm"))?;
+    for i in 0..commits {
+        db.update(|txn| txn.table("t")?.put([i], vec![i; bytes]))?;
     }
-    assert!(!log_of(logged.db.path()).exists());
+    Ok(log_of(db.path()).exists())
+}
+
+#[test]
+fn there_is_a_log_where_it_pays() -> Result {
+    assert!(!has_log(Database::options(), 4, 100)?, "who commits once or twice needs none");
+    assert!(has_log(Database::options(), 5, 100)?);
+    assert!(!has_log(Database::options(), 20, 100_000)?, "large values would be written twice");
+    assert!(!has_log(Database::options().without_log(), 20, 100)?);
+    assert!(!has_log(Database::options().durability(Durability::Relaxed), 200, 100)?);
     Ok(())
 }
 

@@ -140,7 +140,8 @@ impl Options {
         self
     }
 
-    /// Makes a log of this length for the first commit: for simulators, which do not live long.
+    /// Makes a log of this length for the first commit, and uses it whether or not it pays: for simulators, which do not
+    /// live long.
     #[doc(hidden)]
     pub fn log_at_once(mut self, bytes: u64) -> Options {
         self.settings.log_at_once = Some(bytes);

@@ -44,7 +44,7 @@ fn steps(work: &mut Work) -> Result<()> {
         return Ok(());
     }
     let started = Instant::now();
-    let record = ops::take(work)?;
+    let record = ops::take(work)?.filter(|record| pays(work, record.len()));
     // 2. Dirty pages get their places in the file and their checksums, and are written.
     release_in_time(work, record.is_some())?;
     let mut placer = Placer::for_commit(work, record.is_some())?;
@@ -135,6 +135,13 @@ fn write_record(work: &mut Work, meta: &Meta, mut record: Vec<u8>, at: u64, flus
     let end = at + record.len() as u64;
     writer.log.give_memory(record);
     Ok(Mark::At { end, flushed: flush })
+}
+
+/// Whether a record of this length in the log saves more than it costs: what is in it is written twice.
+fn pays(work: &Work, bytes: usize) -> bool {
+    const SAVES: usize = 4;
+    let little = bytes.next_multiple_of(UNIT) * SAVES <= work.dirty.pages() as usize * work.page_size();
+    little || work.store.settings.log_at_once.is_some()
 }
 
 fn place_trees(work: &mut Work, placer: &mut Placer) -> Result<Tree> {
