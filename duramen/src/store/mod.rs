@@ -78,9 +78,10 @@ impl Settings {
 }
 
 /// The data file is flushed when a quarter of it is new, since the pages that were replaced are kept until then: for
-/// the first of these at least, for the second always;
+/// the first of these at least, for the second always. Relaxed commits, which nobody wants to wait for, are flushed for
+/// the second only,
 const CHECKPOINT_BYTES: RangeInclusive<u64> = 16 << 20..=128 << 20;
-/// relaxed commits also at the first commit this long after the last checkpoint.
+/// and at the first commit this long after the last checkpoint.
 const CHECKPOINT_AFTER: Duration = Duration::from_secs(5);
 
 /// See the module's head.
@@ -455,10 +456,13 @@ impl Store {
         }
     }
 
-    /// Whether so many pages, of so many in the data file, wait to be flushed that it should be done now.
-    pub(crate) fn checkpoint_is_due(&self, pages: u64, of: u64) -> bool {
-        let page_size = self.pager.page_size as u64;
-        pages > (of / 4).clamp(CHECKPOINT_BYTES.start() / page_size, CHECKPOINT_BYTES.end() / page_size)
+    /// Whether so many pages, of so many in the data file, wait to be flushed that a commit should do it.
+    pub(crate) fn checkpoint_is_due(&self, pages: u64, of: u64, durability: Durability) -> bool {
+        let [least, most] = [CHECKPOINT_BYTES.start(), CHECKPOINT_BYTES.end()].map(|b| b / self.pager.page_size as u64);
+        match durability {
+            Durability::Durable => pages > (of / 4).clamp(least, most),
+            Durability::Relaxed => pages > most,
+        }
     }
 
     /// Whether the last flush of the data file is so long ago that a relaxed commit should be flushed.

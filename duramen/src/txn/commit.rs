@@ -106,9 +106,10 @@ enum Way {
 }
 
 fn choose_way(work: &mut Work, meta: &Meta, record: Option<usize>) -> Result<Way> {
-    let (durable, store) = (work.durability == Durability::Durable, work.store.clone());
+    let (durability, store) = (work.durability, work.store.clone());
+    let durable = durability == Durability::Durable;
     let writer = work.writer_mut()?;
-    if store.checkpoint_is_due(meta.proof_pages, meta.page_count) {
+    if store.checkpoint_is_due(meta.proof_pages, meta.page_count, durability) {
         return Ok(Way::Flush);
     }
     let logged = record.and_then(|bytes| store.log_room(writer, bytes.next_multiple_of(UNIT)));
