@@ -315,6 +315,24 @@ fn who_opens_to_read_gets_what_is_in_the_log() -> Result {
     Ok(())
 }
 
+#[test]
+fn a_database_opened_by_a_link_has_its_log_beside_the_file() -> Result {
+    let (dir, links) = (tempfile::tempdir()?, tempfile::tempdir()?);
+    let (path, link) = (dir.path().join("it.dm"), links.path().join("link.dm"));
+    Database::open(&path)?.close()?;
+    std::os::unix::fs::symlink(&path, &link)?;
+    let base = std::fs::read(&path)?;
+    let db = Database::options().log_at_once(1 << 20).open(&link)?;
+    db.update(|txn| txn.table("t")?.put(b"a", b"b"))?;
+    let log = std::fs::read(log_of(&path))?;
+    assert!(!log_of(&link).exists());
+    drop(db);
+    std::fs::write(&path, base)?;
+    std::fs::write(log_of(&path), log)?;
+    assert_eq!(Database::open(&path)?.read()?.table("t")?.get(b"a")?, Some(&b"b"[..]));
+    Ok(())
+}
+
 /// Whether there is a log after so many commits of a value of so many bytes each.
 fn has_log(options: Options, commits: u8, bytes: usize) -> Result<bool> {
     let dir = tempfile::tempdir()?;

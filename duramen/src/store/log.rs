@@ -6,10 +6,8 @@
 //! A commit in the log has its pages in the page cache like a relaxed one; its record alone is flushed. When the log is
 //! full, or too much of the data file waits to be flushed, a commit flushes the data file instead, and the log begins anew at its start.
 
-use std::fs::{File, OpenOptions, Permissions};
-use std::io::{self, ErrorKind, IoSlice};
-use std::os::unix::fs::{MetadataExt, OpenOptionsExt, PermissionsExt, chown};
-use std::path::{Path, PathBuf};
+use std::io::{self, IoSlice};
+use std::path::Path;
 use std::sync::Arc;
 
 use super::{Durability, Settings, Store, Writer, published};
@@ -17,6 +15,7 @@ use crate::error::{Error, Result};
 use crate::format::log::{Record, UNIT, chain};
 use crate::format::meta::Meta;
 use crate::medium::Medium;
+use crate::os::beside::Beside;
 use crate::os::file::{self, FileMedium};
 
 /// Length of a new log.
@@ -122,11 +121,9 @@ impl Log {
     }
 }
 
-/// `NAME-log` beside `NAME`.
-pub(crate) fn log_path(path: &Path) -> PathBuf {
-    let mut name = path.as_os_str().to_owned();
-    name.push("-log");
-    name.into()
+/// Where the log is: `NAME-log` beside `NAME`.
+pub(crate) fn place(data: &Path) -> Result<Beside> {
+    Beside::new(data, "-log").map_err(file::failed("find the directory of", data))
 }
 
 impl Store {
@@ -171,18 +168,18 @@ impl Store {
     }
 
     fn make_log(&self) -> Result<LogFile> {
-        let path = log_path(&self.path);
+        let (place, path) = (&self.log_place, &self.log_place.path);
         let data = self.file().metadata().map_err(file::failed("inspect", &self.path))?;
-        let file = open_or_create(&path, &data).map_err(file::failed("open", &path))?;
-        let found = file.metadata().map_err(file::failed("inspect", &path))?.len();
+        let file = place.open_or_create(&data).map_err(file::failed("open", path))?;
+        let found = file.metadata().map_err(file::failed("inspect", path))?.len();
         let mut medium: Arc<dyn Medium> = Arc::new(FileMedium::new(Arc::new(file)));
         if let Some(layer) = &self.settings.log_medium {
             medium = layer(medium);
         }
         let bytes = found.max(self.settings.log_at_once.unwrap_or(FIRST_BYTES)) / UNIT as u64 * UNIT as u64;
         if found < bytes {
-            fill(&*medium, found / UNIT as u64 * UNIT as u64, bytes).map_err(file::failed("make", &path))?;
-            file::sync_directory_of(&path)?;
+            let filled = fill(&*medium, found / UNIT as u64 * UNIT as u64, bytes);
+            filled.and_then(|()| place.sync_name()).map_err(file::failed("make", path))?;
         }
         Ok(LogFile { medium, bytes })
     }
@@ -220,21 +217,6 @@ impl Store {
     }
 }
 
-/// Opens the log, or makes one that the same users may read and write as the data file.
-fn open_or_create(path: &Path, data: &std::fs::Metadata) -> io::Result<File> {
-    let mut options = OpenOptions::new();
-    options.read(true).write(true).custom_flags(libc::O_NONBLOCK | libc::O_NOCTTY | libc::O_NOFOLLOW);
-    match options.open(path) {
-        Err(error) if error.kind() == ErrorKind::NotFound => {}
-        answer => return answer,
-    }
-    let file = options.create_new(true).mode(0o600).open(path)?;
-    // Only root can give files away; where that is refused the file is its maker's.
-    let _ = chown(path, Some(data.uid()), Some(data.gid()));
-    file.set_permissions(Permissions::from_mode(data.mode() & 0o777))?;
-    Ok(file)
-}
-
 /// Writes zeros, so that later writes find blocks that the filesystem has nothing more to note about. In small pieces:
 /// of larger ones the kernel makes large folios, and goes through all of one for each record that is written to it.
 fn fill(medium: &dyn Medium, from: u64, to: u64) -> io::Result<()> {
@@ -264,13 +246,8 @@ impl Found {
 }
 
 /// Reads the log that lies beside a data file whose newest whole commit is this. Nothing if it holds nothing newer.
-pub(crate) fn find(path: &Path, newest: &Meta) -> Result<Option<Found>> {
-    let path = log_path(path);
-    let bytes = match std::fs::read(&path) {
-        Ok(bytes) => bytes,
-        Err(error) if error.kind() == ErrorKind::NotFound => return Ok(None),
-        Err(error) => return Err(file::failed("read", &path)(error)),
-    };
+pub(crate) fn find(place: &Beside, newest: &Meta) -> Result<Option<Found>> {
+    let bytes = place.read().map_err(file::failed("read", &place.path))?;
     let records = chain(&bytes, newest.file_id);
     let (Some(first), Some(last)) = (records.first(), records.last()) else { return Ok(None) };
     if last.header.txnid <= newest.txnid {
@@ -285,18 +262,19 @@ pub(crate) fn find(path: &Path, newest: &Meta) -> Result<Option<Found>> {
     };
     match done {
         Some(done) if made == Some(newest.committed_ns) => Ok(Some(Found { bytes, file_id: newest.file_id, done })),
-        _ => Err(Error::ForeignLog { path, found: newest.txnid, base, last: last.header.txnid }),
+        _ => {
+            let (path, last) = (place.path.clone(), last.header.txnid);
+            Err(Error::ForeignLog { path, found: newest.txnid, base, last })
+        }
     }
 }
 
 /// Removes the log, where there is one. It holds nothing that the data file lacks.
-pub(crate) fn remove(path: &Path, settings: &Settings) {
-    let path = log_path(path);
+pub(crate) fn remove(place: &Beside, settings: &Settings) {
     if settings.lock_file
-        && let Err(error) = std::fs::remove_file(&path)
-        && error.kind() != ErrorKind::NotFound
+        && let Err(error) = place.remove()
     {
-        tracing::debug!(path = %path.display(), %error, "an old log stays");
+        tracing::debug!(path = %place.path.display(), %error, "an old log stays");
     }
 }
 

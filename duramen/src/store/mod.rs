@@ -25,6 +25,7 @@ use crate::ids::Txnid;
 use crate::map::Map;
 use crate::medium::Medium;
 use crate::order::Order;
+use crate::os::beside::Beside;
 use crate::os::file::{self, FileMedium};
 use crate::pager::{Horizon, Pager};
 use crate::readers::{Inherited, Published, RECORD_WORDS, ReadSlot, Role, Shared, UnregisteredReader, Wait};
@@ -92,6 +93,8 @@ pub(crate) struct Store {
     pub shared: Shared,
     pub medium: Arc<dyn Medium>,
     file: Arc<File>,
+    /// Where the log is, or would be.
+    pub log_place: Beside,
     /// What only the writer touches, kept from one write transaction to the next.
     writer: Mutex<Option<Box<Writer>>>,
     /// Shared by all handles of the file in this process.
@@ -152,12 +155,13 @@ impl Store {
             Role::First => hold_newest(path, &settings, &file, &*medium)?,
             Role::Joined => join(path, &settings, &file, &shared)?,
         };
+        let log_place = log::place(path)?;
         let pending = match role {
-            Role::First => log::find(path, &recovered.chosen.meta)?,
+            Role::First => log::find(&log_place, &recovered.chosen.meta)?,
             Role::Joined => None,
         };
         if pending.is_some() && settings.read_only {
-            return Err(Error::Unreplayed { path: log::log_path(path) });
+            return Err(Error::Unreplayed { path: log_place.path });
         }
         if role == Role::First {
             let (meta, slot) = (&recovered.chosen.meta, recovered.chosen.slot);
@@ -173,7 +177,7 @@ impl Store {
             }
             if pending.is_none() {
                 if !settings.read_only {
-                    log::remove(path, &settings);
+                    log::remove(&log_place, &settings);
                 }
                 shared.opened()?;
             }
@@ -205,6 +209,7 @@ impl Store {
             crowded: AtomicBool::new(false),
             length_checked: AtomicU64::new(u64::MAX),
             pending: Mutex::new(pending),
+            log_place,
             _held: recovered.held,
         })
     }
@@ -225,7 +230,7 @@ impl Store {
 
     /// Lets the others in: the data file has what the log held.
     pub(crate) fn caught_up(&self) -> Result<()> {
-        log::remove(&self.path, &self.settings);
+        log::remove(&self.log_place, &self.settings);
         self.shared.opened()
     }
 
@@ -496,7 +501,7 @@ impl Store {
         if !writer.meta.is_proven() {
             self.write_proven_meta(writer)?;
         }
-        log::remove(&self.path, &self.settings);
+        log::remove(&self.log_place, &self.settings);
         Ok(())
     }
 

@@ -9,7 +9,7 @@ use super::ops;
 use super::write::WriteTxn;
 use crate::error::{Error, Result};
 use crate::readers::Wait;
-use crate::store::log::{Found, log_path};
+use crate::store::log::Found;
 use crate::store::{Durability, Store};
 
 /// Brings a database up to its log before anybody else is let in. Returns at once where there is nothing to do.
@@ -39,7 +39,7 @@ fn redo(store: &Arc<Store>, found: &Found) -> Result<()> {
     work.user = last.user;
     for record in &records {
         ops::replay(work, record.operations)
-            .map_err(|failure| Error::DamagedLog { path: log_path(&store.path), what: failure.to_string() })?;
+            .map_err(|failure| Error::DamagedLog { path: store.log_place.path.clone(), what: failure.to_string() })?;
     }
     txn.commit()
 }

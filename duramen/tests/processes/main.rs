@@ -72,6 +72,37 @@ fn role_parked() -> Result<()> {
     Ok(())
 }
 
+/// Role: opens by a relative path, goes elsewhere, and commits there.
+#[test]
+fn role_wanderer() -> Result<()> {
+    let Some(arguments) = roles::arguments("role_wanderer") else { return Ok(()) };
+    std::env::set_current_dir(&arguments[0]).expect("the directory of the database");
+    let db = Database::open("wanderer.dm")?;
+    std::env::set_current_dir(&arguments[1]).expect("another directory");
+    for i in 0..10u8 {
+        db.update(|txn| txn.table("t")?.put([i], b"value"))?;
+    }
+    roles::say("committed");
+    roles::wait_for_word();
+    Ok(())
+}
+
+#[test]
+fn the_log_is_where_the_database_is_wherever_the_process_goes() -> Result<()> {
+    let (home, elsewhere) = (tempfile::tempdir().expect("a directory"), tempfile::tempdir().expect("a directory"));
+    let text = |dir: &tempfile::TempDir| dir.path().to_str().expect("plain letters").to_string();
+    let mut wanderer = start("role_wanderer", &[&text(&home), &text(&elsewhere)]);
+    wanderer.expect("committed");
+    assert!(home.path().join("wanderer.dm-log").exists());
+    assert_eq!(std::fs::read_dir(elsewhere.path()).expect("a directory").count(), 0);
+    wanderer.go_on();
+    wanderer.finish();
+    assert!(!home.path().join("wanderer.dm-log").exists(), "it closed the database");
+    let db = Database::open(home.path().join("wanderer.dm"))?;
+    assert_eq!(db.read()?.table("t")?.len(), 10);
+    Ok(())
+}
+
 /// Role: changes much in a transaction that it does not end.
 #[test]
 fn role_unfinished() -> Result<()> {

@@ -1,0 +1,81 @@
+//! A file that stands beside the data file, wherever the process goes.
+//!
+//! Owns: finding that place again ([`Beside`]), making, reading and removing the file. Must not know: what is in it.
+//!
+//! The directory is held open from when the data file was opened: a process that changes its directory or its root later,
+//! as many servers do, would find another file by the same name, or none. Symbolic links to the data file are followed
+//! first, so that it does not matter by which name it was opened.
+
+use std::ffi::{OsStr, OsString};
+use std::fs::{File, Metadata, Permissions};
+use std::io::{self, ErrorKind, Read};
+use std::os::fd::OwnedFd;
+use std::os::unix::fs::{MetadataExt, PermissionsExt, fchown};
+use std::path::{Path, PathBuf};
+
+use rustix::fs::{AtFlags, Mode, OFlags, openat, unlinkat};
+
+/// A name in a directory.
+pub(crate) struct Beside {
+    directory: OwnedFd,
+    name: OsString,
+    /// For messages: what the name meant at first.
+    pub path: PathBuf,
+}
+
+impl Beside {
+    /// The place of the file whose name is the data file's with `suffix` appended.
+    pub(crate) fn new(data: &Path, suffix: &str) -> io::Result<Beside> {
+        let data = data.canonicalize()?;
+        let directory =
+            rustix::fs::open(data.parent().unwrap_or(&data), OFlags::PATH | OFlags::CLOEXEC, Mode::empty())?;
+        let mut name = data.file_name().unwrap_or(OsStr::new("")).to_owned();
+        name.push(suffix);
+        Ok(Beside { directory, path: data.with_file_name(&name), name })
+    }
+
+    fn open(&self, flags: OFlags, mode: Mode) -> io::Result<File> {
+        // A named pipe would keep a plain open waiting; what a link leads to is not the database's.
+        let always = OFlags::CLOEXEC | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::NOCTTY;
+        Ok(openat(&self.directory, &self.name, flags | always, mode)?.into())
+    }
+
+    /// Opens the file, or makes one that the same users may read and write as the data file.
+    pub(crate) fn open_or_create(&self, data: &Metadata) -> io::Result<File> {
+        match self.open(OFlags::RDWR, Mode::empty()) {
+            Err(error) if error.kind() == ErrorKind::NotFound => {}
+            answer => return answer,
+        }
+        let file = self.open(OFlags::RDWR | OFlags::CREATE | OFlags::EXCL, Mode::RUSR | Mode::WUSR)?;
+        // Only root can give files away; where that is refused the file is its maker's.
+        let _ = fchown(&file, Some(data.uid()), Some(data.gid()));
+        file.set_permissions(Permissions::from_mode(data.mode() & 0o777))?;
+        Ok(file)
+    }
+
+    /// Makes the file's name survive a power cut.
+    pub(crate) fn sync_name(&self) -> io::Result<()> {
+        let directory =
+            openat(&self.directory, ".", OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC, Mode::empty())?;
+        Ok(rustix::fs::fsync(directory)?)
+    }
+
+    /// All bytes of the file; none if it is not there.
+    pub(crate) fn read(&self) -> io::Result<Vec<u8>> {
+        let mut bytes = Vec::new();
+        match self.open(OFlags::RDONLY, Mode::empty()) {
+            Ok(mut file) => file.read_to_end(&mut bytes)?,
+            Err(error) if error.kind() == ErrorKind::NotFound => 0,
+            Err(error) => return Err(error),
+        };
+        Ok(bytes)
+    }
+
+    /// Removes the file, if it is there.
+    pub(crate) fn remove(&self) -> io::Result<()> {
+        match unlinkat(&self.directory, &self.name, AtFlags::empty()) {
+            Ok(()) | Err(rustix::io::Errno::NOENT) => Ok(()),
+            Err(error) => Err(error.into()),
+        }
+    }
+}
