@@ -94,7 +94,7 @@ fn note(work: &mut Work, operation: u8, i: usize, bytes: usize) -> Option<&mut O
     if !work.ops.is_complete() {
         return None;
     }
-    if work.ops.bytes.len() + bytes > RECORD_MAX {
+    if is_too_much(work, work.ops.bytes.len() + bytes) {
         work.ops.stop();
         return None;
     }
@@ -107,6 +107,14 @@ fn note(work: &mut Work, operation: u8, i: usize, bytes: usize) -> Option<&mut O
     work.ops.bytes.push(operation);
     work.ops.bytes.extend((i as u32).to_le_bytes());
     Some(&mut work.ops)
+}
+
+/// Whether a list of this length is not worth going on with: it will be too long, or has become so much of what its pages
+/// are that a record of it would save nothing.
+fn is_too_much(work: &Work, bytes: usize) -> bool {
+    const SOME: usize = 64 << 10;
+    let large = bytes > SOME && bytes > work.dirty.pages() as usize * work.store.pager.page_size / 2;
+    bytes > RECORD_MAX || large && work.store.settings.log_at_once.is_none()
 }
 
 /// Says which table a number stands for.
