@@ -6,6 +6,7 @@
 pub(crate) mod create;
 pub(crate) mod log;
 pub(crate) mod poison;
+mod published;
 pub(crate) mod recover;
 pub(crate) mod space_log;
 
@@ -24,17 +25,15 @@ use crate::format::meta::{self, HEAD_BYTES, Meta, SLOT_BYTES, SLOTS};
 use crate::ids::Txnid;
 use crate::map::Map;
 use crate::medium::Medium;
-use crate::order::Order;
 use crate::os::beside::Beside;
 use crate::os::file::{self, FileMedium};
-use crate::pager::{Horizon, Pager};
-use crate::readers::{Inherited, Published, RECORD_WORDS, ReadSlot, Role, Shared, UnregisteredReader, Wait};
+use crate::pager::Pager;
+use crate::readers::{Inherited, Published, ReadSlot, Role, Shared, UnregisteredReader, Wait};
 use crate::store::log::{Found, Log, Mark};
 use crate::store::poison::Poison;
+pub(crate) use crate::store::published::{Unpacked, published, published_durable};
 use crate::store::recover::{Chosen, Purpose};
 use crate::store::space_log::Ledger;
-use crate::tree::Tree;
-use crate::tree::record;
 
 /// Whether a commit waits for the disk.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
@@ -654,50 +653,4 @@ fn pager_for(file: &Arc<File>, file_bytes: u64, meta: &Meta, settings: &Settings
     let pager = Pager::new(Map::new(file, file_bytes)?, advice, meta.file_id, page_size)?;
     pager.file_has(file_bytes);
     Ok(pager)
-}
-
-/// What the words of a published record mean.
-pub(crate) struct Unpacked {
-    pub catalog: Tree,
-    pub page_count: u64,
-    pub slot: usize,
-    pub durable_slot: usize,
-    pub mark: Mark,
-}
-
-impl Unpacked {
-    #[inline]
-    pub(crate) fn of(record: &Published) -> Unpacked {
-        let mut bytes = [0; record::BYTES];
-        for (to, word) in bytes.chunks_exact_mut(8).zip(record.words) {
-            to.copy_from_slice(&word.to_le_bytes());
-        }
-        Unpacked {
-            catalog: Tree::decode(&bytes).unwrap_or_else(|_| Tree::new(&Order::Bytes)),
-            page_count: record.words[6],
-            slot: (record.words[7] & 0xff) as usize % SLOTS,
-            durable_slot: (record.words[7] >> 8 & 0xff) as usize % SLOTS,
-            mark: Mark::unpack(record.words[7] >> 16),
-        }
-    }
-
-    pub(crate) fn horizon(&self, txnid: Txnid) -> Horizon {
-        Horizon { txnid, page_count: self.page_count }
-    }
-}
-
-/// The record that tells readers of a commit.
-pub(crate) fn published(meta: &Meta, slot: usize, durable_slot: usize, mark: Mark) -> Published {
-    let mut words = [0; RECORD_WORDS];
-    for (word, bytes) in words.iter_mut().zip(meta.catalog.encode().chunks_exact(8)) {
-        *word = u64::from_le_bytes(bytes.try_into().expect("eight bytes"));
-    }
-    words[6] = meta.page_count;
-    words[7] = slot as u64 | (durable_slot as u64) << 8 | mark.pack() << 16;
-    Published { txnid: meta.txnid, words }
-}
-
-/// As [`published`], of a commit that the data file has been flushed with.
-pub(crate) fn published_durable(meta: &Meta, slot: usize) -> Published {
-    published(meta, slot, slot, Mark::START)
 }
