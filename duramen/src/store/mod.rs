@@ -433,6 +433,21 @@ impl Store {
         result
     }
 
+    /// As [`Store::checkpoint`], but without waiting for a writer: beside one, the data file is flushed and no more.
+    pub(crate) fn sync(&self) -> Result<()> {
+        if self.settings.read_only {
+            return Err(Error::ReadOnly);
+        }
+        self.poison.check()?;
+        if self.durable() == self.shared.newest() {
+            return Ok(());
+        }
+        match self.checkpoint(Wait::No) {
+            Err(Error::Busy) => self.flush("flush the data file"),
+            done => done,
+        }
+    }
+
     pub(crate) fn flush_data(&self, writer: &mut Writer) -> Result<()> {
         if self.shared.durable() == writer.meta.txnid {
             return Ok(());
