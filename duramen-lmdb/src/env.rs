@@ -212,7 +212,8 @@ unsafe fn unopened<'e>(env: *mut Env) -> Result<&'e mut Env> {
 
 pub(crate) unsafe fn create(out: *mut *mut Env) -> Result {
     // SAFETY: the program gives a place for a pointer.
-    *unsafe { out.as_mut() }.ok_or(EINVAL)? = Box::into_raw(Box::new(Env::new()));
+    let out = unsafe { out.as_mut() }.ok_or(EINVAL)?;
+    *out = Box::into_raw(Box::new(Env::new()));
     Ok(())
 }
 

@@ -1,11 +1,11 @@
-/* The library as programs load and unload it that are not linked with it. */
+/* The library as programs load and unload it that are not linked with it. Usage: loading DIRECTORY [ROUNDS] */
 #include <dlfcn.h>
 #include <lmdb.h>
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 
-enum { ROUNDS = 1500, THREADS = 3 };
+enum { ROUNDS = 1500, THREAD_ROUNDS = 6, THREADS = 3 };
 
 #define FUNCTION(name) __typeof__(name) *name##_ = (__typeof__(name) *)dlsym(library, #name)
 
@@ -54,8 +54,8 @@ static void store_in(void *library, MDB_env *env, int round) {
 }
 
 /* More often than a process can have keys of thread-local storage. */
-static void again_and_again(void) {
-	for (int round = 0; round < ROUNDS; round++) {
+static void again_and_again(int rounds) {
+	for (int round = 0; round < rounds; round++) {
 		void *library = dlopen("liblmdb.so.0", RTLD_NOW | RTLD_LOCAL);
 		if (!library) abort();
 		FUNCTION(mdb_env_close);
@@ -64,12 +64,12 @@ static void again_and_again(void) {
 		mdb_env_close_(env);
 		dlclose(library);
 	}
-	printf("loaded %d times\n", ROUNDS);
+	printf("loaded %d times\n", rounds);
 }
 
 /* Threads that have read end after the library is gone. */
 static void threads_outlive_it(void) {
-	for (int round = 0; round < 20; round++) {
+	for (int round = 0; round < THREAD_ROUNDS; round++) {
 		pthread_barrier_t read, unloaded;
 		pthread_t threads[THREADS];
 		pthread_barrier_init(&read, NULL, THREADS + 1);
@@ -116,7 +116,7 @@ static void not_captured(void) {
 int main(int argc, char **argv) {
 	base = argc > 1 ? argv[1] : ".";
 	setvbuf(stdout, NULL, _IOLBF, 0);
-	again_and_again();
+	again_and_again(argc > 2 ? atoi(argv[2]) : ROUNDS);
 	threads_outlive_it();
 	not_captured();
 	return 0;

@@ -168,7 +168,7 @@ static void die_reading(void) {
 }
 
 static void die_writing(void) {
-	MDB_env *own = open_env("dead", MDB_NOTLS);
+	MDB_env *own = open_env("dead", 0);
 	MDB_txn *txn = begin(own, 0);
 	for (int i = 0; i < 1000; i++) MUST(put(txn, table(txn, NULL, 0), "lost", "lost", 0));
 }

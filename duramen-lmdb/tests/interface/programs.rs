@@ -8,7 +8,7 @@ use crate::built::{compiler, libraries, root, run, source, text};
 use crate::header::{functions, ours};
 
 /// Compiles a program, against LMDB's own library: any liblmdb.so.0 will do when it runs.
-fn compile(name: &str, directory: &Path) -> PathBuf {
+pub fn compile(name: &str, directory: &Path) -> PathBuf {
     let own = Path::new(env!("CARGO_MANIFEST_DIR"));
     let program = directory.join(name);
     run(compiler()

@@ -469,10 +469,8 @@ impl Store {
     /// The newest commit that survives a power cut: of the data file, or of data file and log.
     pub(crate) fn durable(&self) -> Txnid {
         let newest = self.shared.newest();
-        match self.shared.record(newest).map(|record| Unpacked::of(&record).mark) {
-            Some(Mark::At { flushed: true, .. }) => newest,
-            _ => self.shared.durable(),
-        }
+        let is_flushed = self.shared.record(newest).is_some_and(|record| published::is_flushed(&record));
+        if is_flushed { newest } else { self.shared.durable() }
     }
 
     /// Whether so many pages, of so many in the data file, wait to be flushed that a commit should do it.
