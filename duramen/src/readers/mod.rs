@@ -54,11 +54,9 @@ pub(crate) use unregistered::{UnregisteredReader, unregistered};
 const MAGIC: u64 = u64::from_le_bytes(*b"duramenL");
 const VERSION: u64 = 2;
 
-/// Values of the header's `doubt`: none; the data file is being flushed; that failed, or something else did after
-/// which nobody knows what is on disk.
-const NO_DOUBT: u64 = 0;
-const FLUSHING: u64 = 1;
-const FAILED: u64 = 2;
+/// The header's `doubt` counts the flushes of the data file that are under way; this is added to it after a failure that
+/// leaves unknown what is on disk.
+const FAILED: u64 = 1 << 32;
 
 /// The lock of block 0; the others follow.
 const BLOCK_LOCKS: u64 = 1 << 40;
@@ -337,29 +335,30 @@ impl Shared {
         Ok(())
     }
 
-    /// The writer is about to flush the data file. If it dies before [`Shared::flushed`] nobody knows how that ended.
+    /// The data file is about to be flushed. If the process dies before [`Shared::flushed`] nobody knows how that ended.
     pub(crate) fn flushing(&self) {
-        let _ = self.doubt().compare_exchange(NO_DOUBT, FLUSHING, Ordering::AcqRel, Ordering::Relaxed);
+        self.doubt().fetch_add(1, Ordering::AcqRel);
     }
 
-    /// It succeeded.
+    /// A flush succeeded.
     pub(crate) fn flushed(&self) {
-        let _ = self.doubt().compare_exchange(FLUSHING, NO_DOUBT, Ordering::AcqRel, Ordering::Relaxed);
+        let under_way = |doubt: u64| (doubt % FAILED > 0).then(|| doubt - 1);
+        let _ = self.doubt().fetch_update(Ordering::AcqRel, Ordering::Relaxed, under_way);
     }
 
     /// What is in the page cache may never reach the disk.
     pub(crate) fn failed(&self) {
-        self.doubt().store(FAILED, Ordering::Release);
+        self.doubt().fetch_or(FAILED, Ordering::AcqRel);
     }
 
     /// Whether that is so, as the writer sees it.
     pub(crate) fn in_doubt(&self) -> bool {
-        self.doubt().load(Ordering::Acquire) != NO_DOUBT
+        self.doubt().load(Ordering::Acquire) != 0
     }
 
     /// All that could be doubted has been written again, and flushed.
     pub(crate) fn out_of_doubt(&self) {
-        self.doubt().store(NO_DOUBT, Ordering::Release);
+        self.doubt().store(0, Ordering::Release);
     }
 
     fn doubt(&self) -> &AtomicU64 {
@@ -499,7 +498,7 @@ fn is_left_by_the_dead(memory: &Memory, identity: Option<Identity>, holds: &dyn 
     let newest = Txnid(header.newest.word.load(Ordering::SeqCst));
     identity == Some(found)
         && is_ready(memory).is_ok_and(|ready| ready)
-        && header.doubt.word.load(Ordering::Acquire) == NO_DOUBT
+        && header.doubt.word.load(Ordering::Acquire) == 0
         && memory.record(newest.0).read(newest).is_some_and(|words| holds(&Published { txnid: newest, words }))
 }
 
