@@ -43,6 +43,7 @@ install:
 # LMDB itself: the text format, the C interface and its tools are tested against it. Programs built for it.
 setup:
 	@scripts/setup mdb_dump=lmdb-utils /usr/include/lmdb.h=liblmdb-dev nm=binutils c++=g++ pkg-config=pkg-config \
+		valgrind=valgrind abidiff=abigail-tools \
 		postmap=postfix /usr/lib/postfix/postfix-lmdb.so=postfix-lmdb knotd=knot slapd=slapd ldapsearch=ldap-utils \
 		pdns_server=pdns-server /usr/share/doc/pdns-backend-lmdb/copyright=pdns-backend-lmdb \
 		/usr/bin/python3-config=python3-dev /usr/bin/pytest-3=python3-pytest \

@@ -454,6 +454,21 @@ impl Store {
         result
     }
 
+    /// As [`Store::checkpoint`], but without waiting for a writer: beside one, the data file is flushed and no more.
+    pub(crate) fn sync(&self) -> Result<()> {
+        if self.settings.read_only {
+            return Err(Error::ReadOnly);
+        }
+        self.poison.check()?;
+        if self.durable() == self.shared.newest() {
+            return Ok(());
+        }
+        match self.checkpoint(Wait::No) {
+            Err(Error::Busy) => self.flush("flush the data file"),
+            done => done,
+        }
+    }
+
     pub(crate) fn flush_data(&self, writer: &mut Writer) -> Result<()> {
         if self.shared.durable() == writer.meta.txnid {
             return Ok(());
@@ -475,10 +490,8 @@ impl Store {
     /// The newest commit that survives a power cut: of the data file, or of data file and log.
     pub(crate) fn durable(&self) -> Txnid {
         let newest = self.shared.newest();
-        match self.shared.record(newest).map(|record| Unpacked::of(&record).mark) {
-            Some(Mark::At { flushed: true, .. }) => newest,
-            _ => self.shared.durable(),
-        }
+        let is_flushed = self.shared.record(newest).is_some_and(|record| published::is_flushed(&record));
+        if is_flushed { newest } else { self.shared.durable() }
     }
 
     /// Whether so many pages, of so many in the data file, wait to be flushed that a commit should do it.
