@@ -5,8 +5,8 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
+use super::allocate;
 use super::ops::{Ops, OpsMark};
-use super::place;
 use super::write::TableId;
 use crate::advice::Advice;
 use crate::dirty::{Dirty, Retired};
@@ -206,7 +206,7 @@ impl Work {
             self.tables = saved.tables;
             self.ops.back_to(&saved.ops);
             // Nothing refers to what the level wrote early.
-            self.failed = saved.failed || place::add_free(self, &placed.extents).is_err();
+            self.failed = saved.failed || allocate::add_free(self, &placed.extents).is_err();
         }
         self.unspilled = self.unspilled.min(self.dirty.pages());
         self.epoch += 1;
