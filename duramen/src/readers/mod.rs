@@ -343,8 +343,8 @@ impl Shared {
 
     /// A flush succeeded.
     pub(crate) fn flushed(&self) {
-        let under_way = |doubt: u64| (doubt % FAILED > 0).then(|| doubt - 1);
-        let _ = self.doubt().fetch_update(Ordering::AcqRel, Ordering::Relaxed, under_way);
+        let one_less = |doubt: u64| (!doubt.is_multiple_of(FAILED)).then(|| doubt - 1);
+        let _ = self.doubt().fetch_update(Ordering::AcqRel, Ordering::Relaxed, one_less);
     }
 
     /// What is in the page cache may never reach the disk.
