@@ -1,0 +1,4 @@
+//! An LDAP directory on the storage engine.
+#![forbid(unsafe_code)]
+
+pub mod password;
