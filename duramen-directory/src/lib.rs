@@ -17,6 +17,7 @@ pub mod access;
 mod config;
 mod directory;
 mod failure;
+pub mod password;
 mod requester;
 pub mod schema;
 mod search;
