@@ -119,14 +119,8 @@ impl Figures {
         let of_kinds = self.kinds.iter().flat_map(|of_kind| {
             [&of_kind.begun, &of_kind.succeeded, &of_kind.failed, &of_kind.micros].into_iter().chain(&of_kind.histogram)
         });
-        let others = [
-            &self.connections,
-            &self.connected,
-            &self.entries,
-            &self.references,
-            &self.bytes_in,
-            &self.bytes_out,
-        ];
+        let others =
+            [&self.connections, &self.connected, &self.entries, &self.references, &self.bytes_in, &self.bytes_out];
         of_kinds.chain(others)
     }
 }

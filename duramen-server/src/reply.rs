@@ -2,9 +2,7 @@
 
 use duramen_directory::Failure;
 use duramen_ldap::ber::List;
-use duramen_ldap::message::{
-    BindResponse, ExtendedResponse, LdapResult, Message, MessageId, Response, ResultCode, op,
-};
+use duramen_ldap::message::{BindResponse, ExtendedResponse, LdapResult, Message, MessageId, Response, ResultCode, op};
 
 /// What an operation came to.
 #[derive(Debug, Default)]

@@ -1,6 +1,6 @@
 //! What all threads share: the directory, the settings in force, figures, the bound on costly work.
 
-use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering::Relaxed};
+use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering::Relaxed};
 use std::sync::{Arc, PoisonError, RwLock};
 use std::time::SystemTime;
 
@@ -29,6 +29,8 @@ pub struct Server {
     /// A stored password that none fits, as costly as those that are made: checked where there is no entry, so that
     /// the time tells nothing.
     pub decoy: Vec<u8>,
+    /// Whether the password that was checked last was costly: then the decoy is checked where there is no entry.
+    pub costly: AtomicBool,
     /// The user who runs the server.
     pub user: u32,
     numbers: AtomicU64,
@@ -41,6 +43,8 @@ pub struct Settings {
     pub limits: Limits,
     /// What is logged.
     pub log: Log,
+    /// How new passwords are kept.
+    pub password_scheme: password::Scheme,
     /// TLS, if it is offered.
     pub tls: Option<TlsAcceptor>,
 }
@@ -49,7 +53,12 @@ impl Settings {
     /// From a configuration: reads certificates.
     pub fn new(config: &Config) -> Result<Settings, Fault> {
         let tls = config.tls.as_ref().map(tls::load).transpose()?.map(TlsAcceptor::from);
-        Ok(Settings { limits: config.limits.clone(), log: config.log.clone(), tls })
+        Ok(Settings {
+            limits: config.limits.clone(),
+            log: config.log.clone(),
+            password_scheme: config.password_scheme,
+            tls,
+        })
     }
 }
 
@@ -66,6 +75,7 @@ impl Server {
             started: SystemTime::now(),
             secret: decoy.clone(),
             decoy,
+            costly: AtomicBool::new(true),
             user: rustix::process::geteuid().as_raw(),
             numbers: AtomicU64::new(1000),
             settings: RwLock::new(Arc::new(settings)),

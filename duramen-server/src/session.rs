@@ -20,9 +20,13 @@ pub struct Session {
     /// What TLS says.
     pub secured: Option<Secured>,
     /// A SCRAM exchange that waits for the client's proof, and whom it is about.
-    pub scram: Option<(scram::Exchange, Requester)>,
+    pub scram: Option<Begun>,
     peer: Arc<Peer>,
 }
+
+/// A SCRAM exchange that waits for the client's proof, and who the session is if that is right; `None` if nobody may
+/// be.
+pub type Begun = (scram::Exchange, Option<Requester>);
 
 /// A process at the other end of a local socket.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -53,6 +53,7 @@ pub(super) struct Directory {
     pub schema: Vec<Spanned<PathBuf>>,
     pub nis: Nis,
     pub durability: Durability,
+    pub password_scheme: Option<Spanned<String>>,
     pub referrals: Vec<Spanned<String>>,
 }
 

@@ -33,6 +33,8 @@ pub struct Config {
     pub limits: Limits,
     /// What is written to the log.
     pub log: Log,
+    /// How new passwords are kept.
+    pub password_scheme: duramen_directory::password::Scheme,
     /// Where `/metrics` and `/healthz` are served, if at all.
     pub http: Option<SocketAddr>,
 }

@@ -5,8 +5,9 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use duramen::Durability;
+use duramen_directory::password::Scheme;
 use duramen_directory::{Administrator, Config as Directory, Index, IndexKinds, Limits as SearchLimits, SchemaFile};
-use duramen_ldap::{dn::Dn, url::Url};
+use duramen_ldap::{dn::Dn, url::LdapUrl};
 use toml::Spanned;
 
 use super::file::{self, File, IndexKind};
@@ -33,7 +34,11 @@ pub struct Overrides {
 pub fn load(path: Option<&Path>, overrides: &Overrides) -> Result<Config, Vec<Fault>> {
     let Some(path) = path else { return Checker::new(Path::new(""), "").config(File::default(), overrides) };
     let text = std::fs::read_to_string(path).map_err(|error| {
-        vec![Fault::file(path, format!("the configuration cannot be read: {error}"), "check the path and its permissions")]
+        vec![Fault::file(
+            path,
+            format!("the configuration cannot be read: {error}"),
+            "check the path and its permissions",
+        )]
     })?;
     let file = toml::from_str(&text).map_err(|error| {
         let what = error.message().to_string();
@@ -72,8 +77,9 @@ impl<'a> Checker<'a> {
         let log = self.log(&file.log, overrides);
         let http = overrides.http.or(file.http.listen.map(|address| address.0));
         let directory = self.directory(&file, overrides);
+        let password_scheme = self.password_scheme(&file.directory);
         if self.faults.is_empty() {
-            Ok(Config { data, directory, listen, tls, limits, log, http })
+            Ok(Config { data, directory, listen, tls, limits, log, password_scheme, http })
         } else {
             Err(self.faults)
         }
@@ -203,6 +209,14 @@ impl<'a> Checker<'a> {
         }
     }
 
+    fn password_scheme(&mut self, directory: &file::Directory) -> Scheme {
+        let Some(name) = &directory.password_scheme else { return Scheme::Argon2 };
+        name.get_ref().parse::<Scheme>().unwrap_or_else(|error| {
+            self.at(name.span(), error.to_string(), "ARGON2 is the default");
+            Scheme::Argon2
+        })
+    }
+
     fn access(&mut self, access: &file::Access) -> Option<SchemaFile> {
         match (&access.rules, &access.file) {
             (Some(rules), None) => {
@@ -220,7 +234,7 @@ impl<'a> Checker<'a> {
 
     fn referrals(&mut self, urls: &[Spanned<String>]) -> Vec<String> {
         for url in urls {
-            if let Err(error) = Url::parse(url.get_ref()) {
+            if let Err(error) = LdapUrl::parse(url.get_ref()) {
                 let what = format!("{:?} is no LDAP URL: {error}", url.get_ref());
                 self.at(url.span(), what, "write one like ldap://ldap.example.com/");
             }
