@@ -20,7 +20,7 @@ pub struct Session {
     /// What TLS says.
     pub secured: Option<Secured>,
     /// A SCRAM exchange that waits for the client's proof, and whom it is about.
-    pub scram: Option<Begun>,
+    pub scram: Option<Box<Begun>>,
     peer: Arc<Peer>,
 }
 

@@ -21,7 +21,7 @@ pub(crate) struct Bound {
     /// Who the session is; anonymous if nobody.
     pub(super) requester: Option<Requester>,
     /// A SCRAM exchange that waits for the client's proof.
-    pub(super) exchange: Option<Begun>,
+    pub(super) exchange: Option<Box<Begun>>,
 }
 
 /// A bind that is decided, or how it will be.

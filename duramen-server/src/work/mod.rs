@@ -225,7 +225,7 @@ impl Work {
     /// Writes the answer of an operation that is over.
     fn finish(&mut self, op: Op, reply: &Reply, out: &mut Vec<u8>) {
         reply.write(op.id, op.tag, out);
-        self.finished(op, reply, None, || String::new());
+        self.finished(op, reply, None, String::new);
     }
 
     /// Counts and logs an operation that is over and answered. `entries` is for searches.

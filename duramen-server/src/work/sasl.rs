@@ -15,12 +15,12 @@ pub const MECHANISMS: [&str; 3] = ["EXTERNAL", "PLAIN", "SCRAM-SHA-256"];
 
 impl Work {
     /// A step of a mechanism: `said` by the client; `exchange` is what the step before left.
-    pub(super) fn sasl(&self, mechanism: &str, said: &[u8], exchange: Option<Begun>) -> Binding {
+    pub(super) fn sasl(&self, mechanism: &str, said: &[u8], exchange: Option<Box<Begun>>) -> Binding {
         let is = |name: &str| mechanism.eq_ignore_ascii_case(name);
         let binding = match exchange {
             _ if is("EXTERNAL") => self.sasl_external(said),
             _ if is("PLAIN") => self.sasl_plain(said),
-            Some(exchange) if is("SCRAM-SHA-256") => Ok(scram_end(exchange, said)),
+            Some(exchange) if is("SCRAM-SHA-256") => Ok(scram_end(*exchange, said)),
             None if is("SCRAM-SHA-256") => self.scram_begin(said),
             _ => Ok(not_supported(&format!("the mechanisms here are {}", MECHANISMS.join(", "))).into()),
         };
@@ -89,7 +89,7 @@ impl Work {
             let (exchange, message) = first.challenge(credentials, &scram::nonce()?);
             let reply = Reply::code(ResultCode::SASL_BIND_IN_PROGRESS);
             let reply = Reply { value: Some(message.into_bytes()), ..reply };
-            Some(Bound { reply, requester: None, exchange: Some((exchange, requester)) })
+            Some(Bound { reply, requester: None, exchange: Some(Box::new((exchange, requester))) })
         });
         Ok(Binding::Later(Box::pin(async { work.await.flatten().unwrap_or_else(|| busy().into()) })))
     }
