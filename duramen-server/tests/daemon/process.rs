@@ -150,21 +150,24 @@ impl Drop for Daemon {
     }
 }
 
-/// Makes a root, a server's certificate for 127.0.0.1 and localhost, and a client's for the administrator.
+/// Makes a root, a server's certificate for 127.0.0.1 and localhost, and a client's for `cn=a client`.
 pub fn certificates(dir: &Path) {
     use rcgen::{BasicConstraints, CertificateParams, DistinguishedName, DnType, IsCa, Issuer, KeyPair};
     let key = KeyPair::generate().unwrap();
+    let named = |name: &str| {
+        let mut named = DistinguishedName::new();
+        named.push(DnType::CommonName, name);
+        named
+    };
     let mut root = CertificateParams::new(Vec::new()).unwrap();
+    root.distinguished_name = named("root of a test");
     root.is_ca = IsCa::Ca(BasicConstraints::Unconstrained);
     fs::write(dir.join("root.pem"), root.self_signed(&key).unwrap().pem()).unwrap();
     let issuer = Issuer::new(root, key);
-    let server = CertificateParams::new(vec!["localhost".into(), "127.0.0.1".into()]).unwrap();
+    let mut server = CertificateParams::new(vec!["localhost".into(), "127.0.0.1".into()]).unwrap();
+    server.distinguished_name = named("localhost");
     let mut client = CertificateParams::new(Vec::new()).unwrap();
-    let mut name = DistinguishedName::new();
-    name.push(DnType::CustomDnType(vec![0, 9, 2342, 19_200_300, 100, 1, 25]), "com");
-    name.push(DnType::CustomDnType(vec![0, 9, 2342, 19_200_300, 100, 1, 25]), "example");
-    name.push(DnType::CommonName, "admin");
-    client.distinguished_name = name;
+    client.distinguished_name = named("a client");
     for (who, parameters) in [("server", server), ("client", client)] {
         let key = KeyPair::generate().unwrap();
         fs::write(dir.join(format!("{who}.pem")), parameters.signed_by(&key, &issuer).unwrap().pem()).unwrap();

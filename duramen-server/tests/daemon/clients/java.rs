@@ -20,16 +20,26 @@ fn fetched(work: &Path) -> PathBuf {
     work.join("unboundid-ldapsdk-7.0.3.jar")
 }
 
+/// The root certificate as Java wants it.
+fn trusted(daemon: &Daemon) -> PathBuf {
+    let path = daemon.path("trusted.p12");
+    let mut import = Command::new("keytool");
+    import.args(["-importcert", "-noprompt", "-alias", "root", "-storetype", "PKCS12", "-storepass", "changeit", "-file"]);
+    said(import.arg(daemon.path("root.pem")).arg("-keystore").arg(&path), 0);
+    path
+}
+
 #[test]
 fn the_tools_of_unboundid_live_through_their_cycle() {
     let daemon = &Daemon::with_tls();
     let archive = fetched(daemon.dir.path());
+    let trusted = trusted(daemon);
     let port = daemon.ldap.port().to_string();
     let tool = |name: &str, args: &[&str]| {
         let mut command = Command::new("java");
         command.arg("-jar").arg(&archive).arg(name);
         command.args(["--hostname", "localhost", "--port", &port, "--useStartTLS", "--trustStorePath"]);
-        command.arg(daemon.path("root.pem")).args(["--trustStoreFormat", "PEM"]);
+        command.arg(&trusted).args(["--trustStoreFormat", "PKCS12", "--trustStorePassword", "changeit"]);
         command.args(["--bindDN", ADMINISTRATOR.0, "--bindPassword", ADMINISTRATOR.1]).args(args);
         said(&mut command, 0)
     };

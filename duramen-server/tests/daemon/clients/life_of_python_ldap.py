@@ -22,7 +22,7 @@ assert connection.whoami_s() == f"dn:{administrator}"
 # Schema discovery.
 dse = connection.read_rootdse_s(attrlist=["*", "+"])
 assert dse["namingContexts"] == [base.encode()], dse
-schema = ldap.schema.SubSchema(connection.read_subschemasubentry_s(connection.search_subschemasubentry_s(base)))
+schema = ldap.schema.SubSchema(connection.read_subschemasubentry_s(connection.search_subschemasubentry_s()))
 assert schema.get_obj(ldap.schema.ObjectClass, "inetOrgPerson").sup == ("organizationalPerson",)
 assert schema.get_obj(ldap.schema.AttributeType, "uidNumber").single_value
 assert schema.get_inheritedattr(ldap.schema.AttributeType, "cn", "syntax") == "1.3.6.1.4.1.1466.115.121.1.15"

@@ -28,7 +28,7 @@ fn said(command: &mut Command, code: i32) -> String {
 
 /// Gives a client's program what it needs to know: URL, file of the root certificate, administrator, password.
 fn told(command: &mut Command, daemon: &Daemon) -> String {
-    let url = format!("ldap://localhost:{}", daemon.ldap.port());
+    let url = format!("ldap://127.0.0.1:{}", daemon.ldap.port());
     let (name, password) = ADMINISTRATOR;
     command.arg(url).arg(daemon.path("root.pem")).args([name, password]);
     said(command, 0)

@@ -20,7 +20,7 @@ func must(err error) {
 	}
 }
 
-func check(right bool, said ...any) {
+func check(right bool, said ...interface{}) {
 	if !right {
 		log.Fatal(said...)
 	}
@@ -65,7 +65,7 @@ func main() {
 	}
 	add(base, map[string][]string{"objectClass": {"dcObject", "organization"}, "dc": {"example"}, "o": {"Example"}})
 	add(person, map[string][]string{"objectClass": {"inetOrgPerson"}, "uid": {"bjensen"}, "cn": {"Babs"}, "sn": {"Jensen"}})
-	for n := range 25 {
+	for n := 0; n < 25; n++ {
 		uid := fmt.Sprintf("u%d", n)
 		add("uid="+uid+","+base, map[string][]string{"objectClass": {"inetOrgPerson"}, "uid": {uid}, "cn": {"Müller"}, "sn": {"M"}})
 	}
