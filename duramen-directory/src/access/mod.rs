@@ -63,22 +63,33 @@ impl Rules {
     }
 
     /// What the rules come to for one requester.
-    pub fn plan<'r>(&'r self, requester: &'r Requester, schema: &'r Schema) -> Plan<'r> {
-        Plan { requester, password: schema.known().user_password }
+    pub fn plan(&self, requester: &Requester, schema: &Schema) -> Plan {
+        Plan { is_administrator: requester.is_administrator, password: schema.known().user_password }
     }
 }
 
 /// What the rules come to for one requester.
-pub struct Plan<'r> {
-    requester: &'r Requester,
+#[derive(Debug)]
+pub struct Plan {
+    is_administrator: bool,
     password: AttributeId,
 }
 
-impl Plan<'_> {
+impl Plan {
     /// The answer for all entries, if it is the same for all. `None` as attribute: the entry itself.
     pub fn everywhere(&self, attribute: Option<AttributeId>, level: Level) -> Option<bool> {
         let most = if attribute == Some(self.password) { Level::Auth } else { Level::Read };
-        Some(self.requester.is_administrator || level <= most)
+        Some(self.is_administrator || level <= most)
+    }
+
+    /// The answer for everything of all entries, if it is the same for all.
+    pub fn everywhere_everything(&self, level: Level) -> Option<bool> {
+        (self.is_administrator || level <= Level::Auth).then_some(true)
+    }
+
+    /// Whether the answer may be another one for each value of an attribute.
+    pub fn is_by_value(&self, _attribute: AttributeId) -> bool {
+        false
     }
 
     /// The answer for one entry.
