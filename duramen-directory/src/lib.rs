@@ -14,15 +14,31 @@
 #![forbid(unsafe_code)]
 
 pub mod access;
+mod assertion;
+mod base;
+mod check;
+mod clock;
+mod compare;
 mod config;
+mod controls;
 mod directory;
+mod entry;
 mod failure;
+mod filter;
+mod index;
+mod large;
+mod meta;
+mod names;
 pub mod password;
+mod reindex;
 mod requester;
 pub mod schema;
 mod search;
 mod sink;
+mod state;
+mod tables;
 mod update;
+mod view;
 
 pub use config::{Administrator, Config, Index, IndexKinds, Limits, SchemaFile};
 pub use directory::{Credentials, Directory, Monitor, MonitorEntry, OpenError};

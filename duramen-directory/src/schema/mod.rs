@@ -73,6 +73,16 @@ impl Attribute {
     }
 }
 
+impl Attribute {
+    /// Whether normalized forms by the equality rule sort as the ordering rule says: so that an index of equality
+    /// serves ranges.
+    pub(crate) fn sorts_in_index(&self) -> bool {
+        let stem = |rule: Option<&'static Rule>| rule.map(|rule| rule.name.trim_end_matches("Match").to_string());
+        let ordering = stem(self.ordering).map(|name| name.trim_end_matches("Ordering").to_string());
+        ordering.is_some() && ordering == stem(self.equality)
+    }
+}
+
 /// Attribute types and classes, bound to each other.
 #[derive(Debug)]
 pub struct Schema {
@@ -135,6 +145,12 @@ impl Schema {
     /// The object class of a number.
     pub fn class(&self, id: ClassId) -> &Class {
         &self.classes[usize::from(id.0)]
+    }
+
+    /// All names, in lower case, and numbers of a class and of the classes that are kinds of it.
+    pub(crate) fn names_of_kinds(&self, id: ClassId) -> Vec<String> {
+        let names = self.class_names.iter().filter(|(_, found)| self.class(**found).is_a(id));
+        names.map(|(name, _)| name.clone()).collect()
     }
 
     /// Attribute types that the program itself knows.
