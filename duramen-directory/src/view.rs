@@ -46,7 +46,7 @@ impl<'v, 'e> View<'v, 'e> {
         };
         match self.scene.plan.everywhere(attribute, level) {
             Some(answer) => answer,
-            None => self.scene.plan.allows(self, self.scene, what, level),
+            None => self.scene.plan.allows(self, &Members::of(self.scene), what, level),
         }
     }
 
@@ -158,13 +158,23 @@ impl Source for View<'_, '_> {
     }
 }
 
-impl Groups for Scene<'_> {
+/// Groups as access rules ask about them, before there is a plan.
+pub(crate) struct Members<'v> {
+    pub state: &'v State,
+    pub tables: Tables<'v>,
+}
+
+impl Groups for Members<'_> {
     fn has_member(&self, group: &str, attribute: AttributeId, member: &str) -> bool {
         self.find_member(group, attribute, member).unwrap_or(false)
     }
 }
 
-impl Scene<'_> {
+impl<'v> Members<'v> {
+    pub fn of(scene: &Scene<'v>) -> Members<'v> {
+        Members { state: scene.state, tables: scene.tables }
+    }
+
     fn find_member(&self, group: &str, attribute: AttributeId, member: &str) -> Result<bool> {
         let Some(id) = names::find_entry(&self.tables.name()?, &self.state.suffixes, group)? else { return Ok(false) };
         let entry = names::entry(&self.tables.entry()?, id)?;
