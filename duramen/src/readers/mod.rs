@@ -131,12 +131,13 @@ impl Shared {
     /// Opens or makes the lock file; a new one gets this mode. Waits while another handle recovers.
     ///
     /// What a crash left in the file, or anything else in it, is of no account, unless it is the state of a data file
-    /// of this identity, and `holds` confirms that this holds what was published last.
+    /// of this identity, and `holds` confirms that this holds what was published last; it is also told whether a writer
+    /// died in its transaction.
     pub(crate) fn open(
         path: &Path,
         mode: u32,
         identity: Option<Identity>,
-        holds: &dyn Fn(&Published) -> bool,
+        holds: &dyn Fn(&Published, bool) -> bool,
     ) -> Result<(Shared, Role)> {
         let mut pause = Pause::new();
         loop {
@@ -342,8 +343,8 @@ impl Shared {
 
     /// A flush succeeded.
     pub(crate) fn flushed(&self) {
-        let under_way = |doubt: u64| (doubt % FAILED > 0).then(|| doubt - 1);
-        let _ = self.doubt().fetch_update(Ordering::AcqRel, Ordering::Relaxed, under_way);
+        let one_less = |doubt: u64| (!doubt.is_multiple_of(FAILED)).then(|| doubt - 1);
+        let _ = self.doubt().fetch_update(Ordering::AcqRel, Ordering::Relaxed, one_less);
     }
 
     /// What is in the page cache may never reach the disk.
@@ -451,7 +452,7 @@ fn admit(
     lock_file: LockFile,
     path: &Path,
     identity: Option<Identity>,
-    holds: &dyn Fn(&Published) -> bool,
+    holds: &dyn Fn(&Published, bool) -> bool,
 ) -> Result<Option<(Memory, Role)>> {
     let first = lock::try_lock(&lock_file, OPENER, Kind::Exclusive)?;
     if !first {
@@ -492,14 +493,17 @@ fn is_ready(memory: &Memory) -> Result<bool> {
 }
 
 /// Whether a state that nobody has a part in any more can be gone on with: see the module's head.
-fn is_left_by_the_dead(memory: &Memory, identity: Option<Identity>, holds: &dyn Fn(&Published) -> bool) -> bool {
+fn is_left_by_the_dead(memory: &Memory, identity: Option<Identity>, holds: &dyn Fn(&Published, bool) -> bool) -> bool {
     let header = memory.header();
     let found = header.identity.each_ref().map(|word| word.load(Ordering::Relaxed));
     let newest = Txnid(header.newest.word.load(Ordering::SeqCst));
     identity == Some(found)
         && is_ready(memory).is_ok_and(|ready| ready)
         && header.doubt.word.load(Ordering::Acquire) == 0
-        && memory.record(newest.0).read(newest).is_some_and(|words| holds(&Published { txnid: newest, words }))
+        && memory.record(newest.0).read(newest).is_some_and(|words| {
+            let unsettled = header.writing.word.load(Ordering::Acquire) != 0;
+            holds(&Published { txnid: newest, words }, unsettled)
+        })
 }
 
 fn info(slot: &Slot) -> Option<ReaderInfo> {

@@ -73,7 +73,7 @@ fn wait_for_parent() {
 fn what_a_child_process_does() {
     let Some(task) = std::env::var_os(TASK) else { return };
     let path = std::env::var_os(LOCK_FILE).unwrap();
-    let (shared, role) = Shared::open(Path::new(&path), 0o600, Some(OURS), &|_| false).unwrap();
+    let (shared, role) = Shared::open(Path::new(&path), 0o600, Some(OURS), &|_, _| false).unwrap();
     match task.to_str().unwrap() {
         "read" => {
             let slots: Vec<_> = (0..100).map(|_| shared.begin_read().unwrap()).collect();

@@ -606,7 +606,9 @@ fn open_shared(path: &Path, settings: &Settings, file: &File) -> Result<(Shared,
         return Ok((Shared::private()?, Role::First, true));
     }
     let lock_path = settings.lock_path.clone().unwrap_or_else(|| lock_path(path));
-    let holds = |newest: &Published| read_head(file).is_ok_and(|head| recover::is_as_published(&head, newest));
+    let holds = |newest: &Published, unsettled| {
+        read_head(file).is_ok_and(|head| recover::is_as_published(&head, newest, unsettled))
+    };
     match Shared::open(&lock_path, settings.mode, identity::of(file), &holds) {
         // On read-only media, or without the permission to write the lock file: see `hold_newest`.
         Err(Error::File { source, .. }) if settings.read_only && is_read_only(&source) => {

@@ -69,16 +69,16 @@ pub(crate) fn decode_slots(head: &[u8], path: &Path, to: Purpose) -> Result<Vec<
     Ok(usable)
 }
 
-/// Whether a file that begins like this holds the commit that was published last, and nothing newer but the one that a
-/// writer may have died in.
-pub(crate) fn is_as_published(head: &[u8], newest: &Published) -> bool {
+/// Whether a file that begins like this holds the commit that was published last, and nothing newer but, if a writer
+/// died in its transaction, the commit of that one.
+pub(crate) fn is_as_published(head: &[u8], newest: &Published, unsettled: bool) -> bool {
     let known = Unpacked::of(newest);
     let slots = || (0..SLOTS).filter_map(|slot| Some((slot, Meta::decode(head.get(slot * SLOT_BYTES..)?).ok()?)));
     let Some((_, found)) = slots().find(|(slot, _)| *slot == known.slot) else { return false };
     let same = published(&found, known.slot, known.durable_slot, known.mark) == *newest;
     let older = |meta: &Meta| meta.sequence < found.sequence;
     let next = |meta: &Meta| meta.sequence == found.sequence + 1 && meta.txnid.0 == found.txnid.0 + 1;
-    same && slots().all(|(slot, meta)| slot == known.slot || older(&meta) || next(&meta))
+    same && slots().all(|(slot, meta)| slot == known.slot || older(&meta) || unsettled && next(&meta))
 }
 
 /// Whether the creation of the file was interrupted: it has no usable slot, nothing but blank sectors and pieces of

@@ -207,6 +207,22 @@ fn a_file_that_was_put_back_after_a_kill_is_opened_as_what_it_is() -> Result<()>
 }
 
 #[test]
+fn what_was_written_without_the_lock_file_after_a_kill_is_kept() -> Result<()> {
+    let (_dir, path) = scratch();
+    let mut parked = start("role_parked", &[&path]);
+    parked.next();
+    parked.kill();
+    let db = Options::new().without_lock_file().open(&path)?;
+    db.update(|txn| txn.table("late")?.put(b"key", b"value"))?;
+    // As if it had been killed too.
+    std::mem::forget(db);
+    let db = Database::open(&path)?;
+    assert_eq!(db.read()?.table("late")?.get(b"key")?, Some(&b"value"[..]));
+    assert_clean(&db);
+    Ok(())
+}
+
+#[test]
 fn opening_after_a_kill_leaves_the_file_as_it_is() -> Result<()> {
     let mut random = Random::new();
     let (_dir, path) = scratch();

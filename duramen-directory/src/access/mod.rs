@@ -1,0 +1,178 @@
+//! Who may see and do what: OpenLDAP's access rules.
+//!
+//! Owns: the rules' language, what they come to for a requester, why. Must not know: which privileges an operation
+//! needs, how entries are stored; it sees them through [`Target`].
+//!
+//! The rest of the crate asks through [`Rules`], [`Plan`] and [`Target`] only.
+//!
+//! | module | owns |
+//! |---|---|
+//! | `level` | levels, privileges |
+//! | `words`, `parse` | the language |
+//! | `rule` | what a rule is about |
+//! | `name`, `template`, `condition`, `peer` | patterns of names, text with parts of what was selected, filters, where connections come from |
+//! | `who` | whether somebody is the one whom a clause is about |
+//! | `plan` | what holds for all entries |
+//! | `walk` | what holds for one |
+//! | `explain` | and why |
+
+mod condition;
+mod explain;
+mod level;
+mod name;
+mod parse;
+mod peer;
+mod plan;
+mod rule;
+mod template;
+mod walk;
+mod who;
+mod words;
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+pub use explain::{Explanation, Step};
+pub use level::{Level, Privileges};
+pub use parse::RuleError;
+pub use plan::Plan;
+
+use crate::requester::Requester;
+use crate::schema::{AttributeId, Schema};
+use rule::Rule;
+
+/// What of an entry is asked about.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum What<'a> {
+    /// The entry itself: that it is there, adding, deleting, renaming it.
+    Entry,
+    /// Entries directly below it being added or deleted.
+    Children,
+    /// An attribute; a value of it, or all of them.
+    Attribute(AttributeId, Option<&'a [u8]>),
+}
+
+/// An entry as rules see it.
+pub trait Target {
+    /// Its normalized name.
+    fn name(&self) -> &str;
+    /// Calls `each` with every value of an attribute, until it returns false.
+    fn values(&self, attribute: AttributeId, each: &mut dyn FnMut(&[u8]) -> bool);
+}
+
+/// What rules ask about other entries.
+pub trait Groups {
+    /// Whether the entry `group` (a normalized name) has this value of an attribute; `member` is a normalized name.
+    fn has_member(&self, group: &str, attribute: AttributeId, member: &str) -> bool;
+}
+
+/// What holds without any configuration: nobody reads passwords, whoever binds is authenticated by them, and everybody
+/// may change the own one; everybody reads all else; only the administrator writes.
+pub const STANDARD: &str = "\
+access to attrs=userPassword
+    by self =xw
+    by anonymous auth
+    by * none
+access to *
+    by * read
+";
+
+/// Rules, made ready for one schema.
+#[derive(Debug)]
+pub struct Rules {
+    /// Where they come from, for messages.
+    source: String,
+    schema: Arc<Schema>,
+    rules: Vec<Rule>,
+    /// Of each rule, which of all clauses is its first.
+    first_clauses: Vec<usize>,
+    /// Numbers of the rules that attributes of a class are about.
+    classes: Vec<Vec<usize>>,
+    /// Of each class, whether values have to be asked about one by one.
+    by_value: Vec<bool>,
+    /// The class of each attribute by its number; of those beyond the end, `other_class`.
+    attribute_classes: Vec<u16>,
+    entry_class: usize,
+    children_class: usize,
+    other_class: usize,
+}
+
+impl Rules {
+    /// [`STANDARD`].
+    pub fn standard(schema: &Arc<Schema>) -> Arc<Rules> {
+        let rules = Rules::parse("the standard access rules", STANDARD, schema);
+        Arc::new(rules.expect("the standard rules name only what is built in"))
+    }
+
+    /// Rules from their text; `source` says in messages where it comes from. Text without any rule grants nothing.
+    pub fn parse(source: &str, text: &str, schema: &Arc<Schema>) -> Result<Rules, RuleError> {
+        Ok(Rules::classify(source, parse::rules(source, text, schema)?, schema))
+    }
+
+    /// What the rules come to for one requester.
+    pub fn plan(self: &Arc<Rules>, requester: &Requester, groups: &dyn Groups) -> Plan {
+        Plan::new(self.clone(), requester, groups)
+    }
+
+    /// Finds out which attributes are treated alike.
+    fn classify(source: &str, rules: Vec<Rule>, schema: &Arc<Schema>) -> Rules {
+        let mut numbers = BTreeMap::new();
+        let mut class = |what: Option<What<'_>>| {
+            let selects = |rule: &Rule| what.map_or(rule.attributes.is_none(), |what| rule.selects_part(what));
+            let selected: Vec<usize> = (0..rules.len()).filter(|&n| selects(&rules[n])).collect();
+            let next = numbers.len();
+            *numbers.entry(selected).or_insert(next)
+        };
+        let (entry_class, children_class) = (class(Some(What::Entry)), class(Some(What::Children)));
+        let other_class = class(None);
+        let mut attribute_classes = Vec::new();
+        for attribute in schema.attributes() {
+            let number = usize::from(attribute.id.number());
+            if attribute_classes.len() <= number {
+                attribute_classes.resize(number + 1, other_class as u16);
+            }
+            attribute_classes[number] = class(Some(What::Attribute(attribute.id, None))) as u16;
+        }
+        let mut classes = vec![Vec::new(); numbers.len()];
+        numbers.into_iter().for_each(|(selected, n)| classes[n] = selected);
+        let of_value = |rule: &Rule| rule.value.is_some() || rule.clauses.iter().any(|clause| clause.own_value);
+        let by_value = classes.iter().map(|class| class.iter().any(|&n| of_value(&rules[n]))).collect();
+        let first_clauses = rules
+            .iter()
+            .scan(0, |next, rule| {
+                let first = *next;
+                *next += rule.clauses.len();
+                Some(first)
+            })
+            .collect();
+        Rules {
+            source: source.to_owned(),
+            schema: schema.clone(),
+            rules,
+            first_clauses,
+            classes,
+            by_value,
+            attribute_classes,
+            entry_class,
+            children_class,
+            other_class,
+        }
+    }
+
+    fn class(&self, what: What<'_>) -> usize {
+        match what {
+            What::Entry => self.entry_class,
+            What::Children => self.children_class,
+            What::Attribute(attribute, _) => self.class_of(attribute),
+        }
+    }
+
+    #[inline]
+    fn class_of(&self, attribute: AttributeId) -> usize {
+        let class = self.attribute_classes.get(usize::from(attribute.number()));
+        class.map_or(self.other_class, |class| usize::from(*class))
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,37 @@
+//! The assertion control (RFC 4528).
+
+use std::cell::RefCell;
+
+use duramen_ldap::filter::Filter;
+use duramen_ldap::message::ResultCode;
+
+use crate::failure::{Failure, Result};
+use crate::filter::{Compiler, Evaluation};
+use crate::view::View;
+
+/// Whether an entry is as the requester says.
+pub(crate) fn holds(view: &View<'_, '_>, filter: Filter<'_>) -> Result<Option<bool>> {
+    let scene = view.scene;
+    let test = Compiler { schema: &scene.state.schema, plan: scene.plan }.compile(filter);
+    let scratch = RefCell::default();
+    let evaluation = Evaluation {
+        schema: &scene.state.schema,
+        tables: scene.tables,
+        id: view.id,
+        entry: view.entry,
+        derived: view,
+        scratch: &scratch,
+    };
+    evaluation.matches(&test)
+}
+
+/// That an entry is as the control says.
+///
+/// # Errors
+/// assertionFailed.
+pub(crate) fn check(view: &View<'_, '_>, filter: Filter<'_>) -> Result<()> {
+    match holds(view, filter)? {
+        Some(true) => Ok(()),
+        _ => Err(Failure::new(ResultCode::ASSERTION_FAILED, format!("{} is not as asserted", view.name))),
+    }
+}

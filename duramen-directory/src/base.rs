@@ -1,0 +1,112 @@
+//! From a name in a request to an entry: aliases and referrals on the way (RFC 4511 sections 4.1.10 and 4.5.1.3).
+
+use duramen_ldap::dn::Dn;
+use duramen_ldap::message::{ResultCode, Scope};
+
+use crate::access::{Level, What};
+use crate::entry::mark;
+use crate::failure::{Failure, Result};
+use crate::names::{self, Found, no_such_object};
+use crate::schema::Schema;
+use crate::search::continued;
+use crate::tables::Id;
+use crate::view::{Scene, View};
+
+/// How a name is followed.
+#[derive(Clone, Copy)]
+pub(crate) struct Follow {
+    /// Aliases are followed.
+    pub aliases: bool,
+    /// Referral objects are ordinary entries.
+    pub manage: bool,
+    /// The scope of a search, for referrals.
+    pub scope: Option<Scope>,
+}
+
+/// Aliases lead to aliases at most so often.
+const ALIASES_MAX: usize = 32;
+
+/// Finds the entry of a name.
+///
+/// # Errors
+/// noSuchObject with the deepest entry above that may be known of, referral, aliasProblem and so on.
+pub(crate) fn find(scene: &Scene<'_>, name: &str, follow: Follow) -> Result<Id> {
+    let schema = &scene.state.schema;
+    let mut normalized = names::normalize(schema, name)?;
+    let table = scene.tables.name()?;
+    let stop = if follow.manage { 0 } else { mark::REFERRAL } | if follow.aliases { mark::ALIAS } else { 0 };
+    for _ in 0..ALIASES_MAX {
+        match names::find(&table, &scene.state.suffixes, &normalized, stop)? {
+            Found::Entry(id) => return Ok(id),
+            Found::Elsewhere => return Err(elsewhere(scene, name)),
+            Found::Nothing { above } => return Err(missing(scene, name, above)?),
+            Found::Through { id, marks, remaining } if marks & mark::REFERRAL != 0 => {
+                return Err(referral(scene, name, id, remaining, follow.scope)?);
+            }
+            Found::Through { id, remaining, .. } => normalized = through_alias(scene, id, &normalized, remaining)?,
+        }
+    }
+    Err(Failure::new(ResultCode::ALIAS_PROBLEM, format!("the aliases in {name:?} lead round and round")))
+}
+
+/// A name of another directory.
+fn elsewhere(scene: &Scene<'_>, name: &str) -> Failure {
+    match scene.state.referrals.as_slice() {
+        [] => no_such_object(String::new(), name),
+        urls => Failure::referral("", urls),
+    }
+}
+
+fn missing(scene: &Scene<'_>, name: &str, above: Id) -> Result<Failure> {
+    let entries = scene.tables.entry()?;
+    let mut id = above;
+    // Nobody learns by matchedDN of what is not to be known of.
+    while id != 0 {
+        let text = names::name_of(&entries, id)?;
+        let entry = names::entry(&entries, id)?;
+        if View::new(scene, id, entry, &text).allows(What::Entry, Level::Disclose) {
+            return Ok(no_such_object(text, name));
+        }
+        id = entry.parent;
+    }
+    Ok(no_such_object(String::new(), name))
+}
+
+/// The first RDNs of a name, without the comma behind them.
+fn first_rdns(name: &str, count: usize) -> Result<&str> {
+    let Ok(mut rest) = Dn::parse(name) else { return Ok("") };
+    for _ in 0..count {
+        rest = rest.parent().unwrap_or(Dn::ROOT);
+    }
+    let end = name.len() - rest.as_str().len();
+    Ok(name[..end].trim_end_matches([',', ';', ' ']))
+}
+
+fn referral(scene: &Scene<'_>, name: &str, id: Id, remaining: usize, scope: Option<Scope>) -> Result<Failure> {
+    let entries = scene.tables.entry()?;
+    let (entry, above) = (names::entry(&entries, id)?, names::name_of(&entries, id)?);
+    let below = first_rdns(name, remaining)?;
+    let urls = continued(&scene.state.schema, &entry, &above, below, scope.filter(|_| remaining == 0));
+    Ok(Failure::referral(above, &urls))
+}
+
+/// The target of an alias (RFC 4512 section 2.6), normalized.
+pub(crate) fn alias_target(scene: &Scene<'_>, id: Id) -> Result<String> {
+    let schema: &Schema = &scene.state.schema;
+    let entry = names::entry(&scene.tables.entry()?, id)?;
+    let value = entry.of_type(schema.known().aliased_object_name).flat_map(|found| found.values()).next();
+    let target = value.and_then(|value| std::str::from_utf8(value).ok());
+    let target = target.ok_or_else(|| Failure::new(ResultCode::ALIAS_PROBLEM, "an alias has no aliasedObjectName"))?;
+    names::normalize(schema, target)
+}
+
+fn through_alias(scene: &Scene<'_>, id: Id, name: &str, remaining: usize) -> Result<String> {
+    let target = alias_target(scene, id)?;
+    let found = names::find_entry(&scene.tables.name()?, &scene.state.suffixes, &target)?;
+    if found.is_none() {
+        let diagnostic = format!("the alias leads to {target:?}, and there is no such entry");
+        return Err(Failure::new(ResultCode::ALIAS_PROBLEM, diagnostic));
+    }
+    let below = first_rdns(name, remaining)?;
+    Ok(if below.is_empty() { target } else { format!("{below},{target}") })
+}

@@ -1,0 +1,167 @@
+//! Whether the tables of a directory fit together.
+//!
+//! Owns: what is looked at. Must not know: how anything is mended.
+
+use crate::directory::Inner;
+use crate::entry::Entry;
+use crate::failure::Result;
+use crate::index::{CONTAINER_BITS, Extractor, Set, count, high_of, is_container};
+use crate::large;
+use crate::names;
+use crate::reindex::{Postings, collect};
+use crate::schema::AttributeId;
+use crate::state::State;
+use crate::tables::{Id, Tables, read_id};
+
+/// Problems that are told; then the rest is only counted.
+const TOLD: u64 = 100;
+
+struct Checker<'c> {
+    state: &'c State,
+    tables: Tables<'c>,
+    problem: &'c mut dyn FnMut(String),
+    problems: u64,
+    /// Ids that the index should have, all keys counted.
+    postings: u64,
+}
+
+impl Inner {
+    pub(crate) fn check(&self, problem: &mut dyn FnMut(String), progress: &mut dyn FnMut(u64, u64)) -> Result<()> {
+        let state = self.state();
+        let snapshot = self.db.read()?;
+        let tables = Tables::Snapshot(&snapshot);
+        let mut checker = Checker { state: &state, tables, problem, problems: 0, postings: 0 };
+        let entries = tables.entry()?;
+        let mut extractor = Extractor::new(&state.schema, &state.ready);
+        for (n, item) in (1..).zip(entries.iter()) {
+            let (key, bytes) = item?;
+            match (read_id(key), Entry::parse(bytes)) {
+                (Some(id), Some(entry)) => checker.entry(id, &entry, bytes, &mut extractor)?,
+                (id, _) => checker.say(format!("entry {}: it cannot be read", id.unwrap_or(0))),
+            }
+            if n % 1000 == 0 {
+                progress(n, entries.len());
+            }
+        }
+        checker.names()?;
+        checker.index()?;
+        if checker.problems > TOLD {
+            let more = checker.problems - TOLD;
+            (checker.problem)(format!("and {more} more"));
+        }
+        Ok(())
+    }
+}
+
+impl Checker<'_> {
+    fn say(&mut self, text: String) {
+        self.problems += 1;
+        if self.problems <= TOLD {
+            (self.problem)(text);
+        }
+    }
+
+    fn entry(&mut self, id: Id, entry: &Entry<'_>, bytes: &[u8], extractor: &mut Extractor<'_>) -> Result<()> {
+        let names = self.tables.name()?;
+        let normalized = if entry.parent == 0 {
+            names::normalize(&self.state.schema, entry.rdn())
+        } else {
+            names::normalized_rdn(&self.state.schema, entry.rdn())
+        };
+        let found = match normalized {
+            Ok(rdn) => names.get(names::child_key(entry.parent, &rdn))?.and_then(read_id),
+            Err(_) => None,
+        };
+        if found != Some(id) {
+            self.say(format!("entry {id} ({}): its name leads to {found:?}", entry.rdn()));
+        }
+        if entry.parent != 0 && self.tables.entry()?.get(entry.parent.to_be_bytes())?.is_none() {
+            self.say(format!("entry {id} ({}): there is no entry {}, its parent", entry.rdn(), entry.parent));
+        }
+        for stored in entry.large() {
+            let counted = large::values(&self.tables.value()?, id, stored.id)?.count();
+            if counted != stored.count as usize {
+                let name = &stored.description;
+                self.say(format!("entry {id}: {name} has {counted} values and should have {}", stored.count));
+            }
+        }
+        self.keys(id, bytes, extractor)
+    }
+
+    /// That the index has an entry under every key it should.
+    fn keys(&mut self, id: Id, bytes: &[u8], extractor: &mut Extractor<'_>) -> Result<()> {
+        let mut postings = Postings::new();
+        collect(extractor, &self.tables, id, bytes, &mut postings)?;
+        let index = self.tables.index()?;
+        for key in postings.keys() {
+            let container = index.get(key)?.filter(|bytes| is_container(bytes));
+            let has = container.is_some_and(|bytes| Set::of_container(id >> CONTAINER_BITS, bytes).contains(id));
+            if !has {
+                self.say(format!("entry {id}: the index lacks it under {:02x?}", &key[..key.len().min(24)]));
+            }
+        }
+        self.postings += postings.len() as u64;
+        Ok(())
+    }
+
+    /// That every name leads to an entry, and that numbers of children are right.
+    fn names(&mut self) -> Result<()> {
+        let (names, entries) = (self.tables.name()?, self.tables.entry()?);
+        let mut parent: Option<(Id, u32, u32)> = None;
+        let mut seen = 0;
+        for item in names.iter() {
+            let (key, value) = item?;
+            let (Some(of), Some(number)) = (read_id(key), read_id(value)) else {
+                self.say("table `name`: a record is too short".to_string());
+                continue;
+            };
+            if key.len() == 4 {
+                self.children(parent.replace((of, number, 0)));
+                continue;
+            }
+            seen += 1;
+            match &mut parent {
+                Some((id, _, children)) if *id == of => *children += 1,
+                _ if of == 0 => {}
+                _ => self.say(format!("entry {of} has entries below it, and no number of them")),
+            }
+            if entries.get(number.to_be_bytes())?.is_none() {
+                self.say(format!("table `name`: a name below entry {of} leads to {number}, which is not there"));
+            }
+        }
+        self.children(parent);
+        if seen != entries.len() {
+            self.say(format!("there are {seen} names and {} entries", entries.len()));
+        }
+        Ok(())
+    }
+
+    fn children(&mut self, parent: Option<(Id, u32, u32)>) {
+        if let Some((id, said, counted)) = parent
+            && said != counted
+        {
+            self.say(format!("entry {id}: {said} entries should be below it, and {counted} are"));
+        }
+    }
+
+    /// That the index has nothing else.
+    fn index(&mut self) -> Result<()> {
+        let mut counted = 0;
+        for item in self.tables.index()?.iter() {
+            let (key, bytes) = item?;
+            let Some(&[high, low, kind]) = key.first_chunk::<3>() else { continue };
+            if !is_container(bytes) || high_of(key).is_none() {
+                self.say(format!("index: what is under {:02x?} is no set of ids", &key[..key.len().min(24)]));
+            } else if self.state.ready.has_kind(AttributeId(u16::from_be_bytes([high, low])), kind) {
+                counted += count(bytes);
+            }
+        }
+        if counted > self.postings {
+            self.say(format!(
+                "the indices have {} ids too many: run `duramen directory reindex --all`",
+                counted - self.postings
+            ));
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,85 @@
+//! Times and change numbers as operational attributes have them.
+
+use std::sync::Mutex;
+use std::time::{SystemTime, UNIX_EPOCH};
+
+/// Gives times that never go backwards and never come twice, whatever the system's clock does.
+#[derive(Debug)]
+pub(crate) struct Clock {
+    last: Mutex<u64>,
+}
+
+/// A moment, in microseconds since 1970.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Moment(pub u64);
+
+impl Clock {
+    /// Goes on after a moment, in nanoseconds since 1970: that of the last commit.
+    pub fn after(nanoseconds: u64) -> Clock {
+        Clock { last: Mutex::new(nanoseconds / 1000) }
+    }
+
+    pub fn now(&self) -> Moment {
+        let now = SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |since| since.as_micros() as u64);
+        let mut last = self.last.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
+        *last = now.max(*last + 1);
+        Moment(*last)
+    }
+}
+
+impl Moment {
+    /// Year, month, day, hour, minute, second.
+    fn civil(self) -> (u64, u64, u64, u64, u64, u64) {
+        let seconds = self.0 / 1_000_000;
+        let (days, of_day) = (seconds / 86_400, seconds % 86_400);
+        // Years that begin in March have their leap day last; eras of 400 years have as many days each.
+        let shifted = days + 719_468;
+        let (era, of_era) = (shifted / 146_097, shifted % 146_097);
+        let year_of_era = (of_era - of_era / 1_460 + of_era / 36_524 - of_era / 146_096) / 365;
+        let of_year = of_era - (365 * year_of_era + year_of_era / 4 - year_of_era / 100);
+        let shifted_month = (5 * of_year + 2) / 153;
+        let day = of_year - (153 * shifted_month + 2) / 5 + 1;
+        let month = if shifted_month < 10 { shifted_month + 3 } else { shifted_month - 9 };
+        let year = year_of_era + era * 400 + u64::from(month <= 2);
+        (year, month, day, of_day / 3600, of_day / 60 % 60, of_day % 60)
+    }
+
+    /// GeneralizedTime in whole seconds (RFC 4517 section 3.3.13).
+    pub fn timestamp(self) -> String {
+        let (year, month, day, hour, minute, second) = self.civil();
+        format!("{year:04}{month:02}{day:02}{hour:02}{minute:02}{second:02}Z")
+    }
+
+    /// A change sequence number, as `entryCSN` has them.
+    pub fn csn(self) -> String {
+        let (year, month, day, hour, minute, second) = self.civil();
+        let fraction = self.0 % 1_000_000;
+        format!("{year:04}{month:02}{day:02}{hour:02}{minute:02}{second:02}.{fraction:06}Z#000000#000#000000")
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn times_are_written_as_generalized_time_rfc4517_3_3_13() {
+        for (seconds, text) in [
+            (0, "19700101000000Z"),
+            (951_782_399, "20000228235959Z"),
+            (951_782_400, "20000229000000Z"),
+            (1_735_689_599, "20241231235959Z"),
+            (4_107_542_400, "21000301000000Z"),
+        ] {
+            assert_eq!(Moment(seconds * 1_000_000).timestamp(), text);
+        }
+        assert_eq!(Moment(1_000_000).csn(), "19700101000001.000000Z#000000#000#000000");
+    }
+
+    #[test]
+    fn a_clock_that_is_behind_goes_on_after_the_last_moment() {
+        let clock = Clock::after(u64::from(u32::MAX) * 1_000_000_000);
+        let (first, second) = (clock.now(), clock.now());
+        assert!(second.0 == first.0 + 1 && first.0 > u64::from(u32::MAX) * 1_000_000);
+    }
+}

@@ -1,0 +1,147 @@
+//! Compare (RFC 4511 section 4.10), and what somebody can be authenticated by.
+
+use std::sync::Arc;
+
+use duramen_ldap::ber::List;
+use duramen_ldap::message::{CompareRequest, Control, ResultCode};
+
+use crate::access::{Level, What};
+use crate::base::{self, Follow};
+use crate::controls::{Controls, Of};
+use crate::directory::{Credentials, Inner};
+use crate::failure::{Failure, Result};
+use crate::filter::{Derived, each_value};
+use crate::large;
+use crate::names;
+use crate::requester::Requester;
+use crate::schema::AttributeId;
+use crate::search::Source;
+use crate::tables::Tables;
+use crate::update::{Described, describe, form};
+use crate::view::{Members, Scene, View};
+
+impl Inner {
+    pub(crate) fn compare(
+        self: &Arc<Inner>,
+        requester: &Requester,
+        request: &CompareRequest<'_>,
+        controls: List<'_, Control<'_>>,
+    ) -> Result<bool> {
+        let controls = Controls::parse(controls, Of::Compare)?;
+        let state = self.state();
+        let proxied = self.proxied(&state, requester, &controls)?;
+        let requester = proxied.as_ref().unwrap_or(requester);
+        let snapshot = self.db.read()?;
+        let tables = Tables::Snapshot(&snapshot);
+        let plan = state.rules.plan(requester, &Members { state: &state, tables });
+        let scene = Scene { state: &state, tables, plan: &plan };
+        let follow = Follow { aliases: false, manage: controls.manage_dsa_it, scope: None };
+        let id = base::find(&scene, request.name, follow)?;
+        let entries = scene.tables.entry()?;
+        let (entry, name) = (names::entry(&entries, id)?, names::name_of(&entries, id)?);
+        let view = View::new(&scene, id, entry, &name);
+        if let Some(filter) = controls.assertion {
+            crate::assertion::check(&view, filter)?;
+        }
+        let described = describe(&state.schema, request.assertion.description)?;
+        let attribute = described.attribute.id;
+        if !view.allows(What::Attribute(attribute, Some(request.assertion.value)), Level::Compare) {
+            if !view.allows(What::Entry, Level::Disclose) {
+                return Err(names::no_such_object(String::new(), request.name));
+            }
+            let text = format!("the access rules do not let you compare {}", described.attribute.name);
+            return Err(Failure::new(ResultCode::INSUFFICIENT_ACCESS_RIGHTS, text));
+        }
+        value_is_there(&view, &described, request.assertion.value)
+    }
+
+    /// What somebody can be authenticated by.
+    pub(crate) fn credentials(&self, requester: &Requester, name: &str) -> Result<Credentials> {
+        let state = self.state();
+        let normalized = names::normalize(&state.schema, name)?;
+        let administrator = state.administrator.as_ref().filter(|it| it.normalized == normalized);
+        let mut credentials = Credentials {
+            is_administrator: administrator.is_some(),
+            stored: administrator.and_then(|it| it.password.clone()).map(String::into_bytes).into_iter().collect(),
+            name: normalized,
+        };
+        let snapshot = self.db.read()?;
+        let tables = Tables::Snapshot(&snapshot);
+        let plan = state.rules.plan(requester, &Members { state: &state, tables });
+        let scene = Scene { state: &state, tables, plan: &plan };
+        let Some(id) = names::find_entry(&scene.tables.name()?, &state.suffixes, &credentials.name)? else {
+            return Ok(credentials);
+        };
+        let entry = names::entry(&scene.tables.entry()?, id)?;
+        let view = View::new(&scene, id, entry, name);
+        let password: AttributeId = state.schema.known().user_password;
+        if view.allows(What::Attribute(password, None), Level::Auth) {
+            each_value(&scene.tables, id, &entry, password, |value| {
+                credentials.stored.push(value.to_vec());
+                Ok(())
+            })?;
+        }
+        Ok(credentials)
+    }
+}
+
+/// Whether the entry has the attribute with this value.
+///
+/// # Errors
+/// noSuchAttribute, inappropriateMatching, invalidAttributeSyntax.
+fn value_is_there(view: &View<'_, '_>, described: &Described<'_>, value: &[u8]) -> Result<bool> {
+    let schema = &view.scene.state.schema;
+    let attribute = described.attribute;
+    let Some(rule) = attribute.equality else {
+        let text = format!("{} has no rule by which values are equal", attribute.name);
+        return Err(Failure::new(ResultCode::INAPPROPRIATE_MATCHING, text));
+    };
+    let mut asserted = Vec::new();
+    if let Err(error) = rule.normalize_assertion(value, schema.as_ref(), &mut asserted) {
+        let text = format!("{}: the asserted value is not one: {error}", attribute.name);
+        return Err(Failure::new(ResultCode::INVALID_ATTRIBUTE_SYNTAX, text));
+    }
+    let known = schema.known();
+    if attribute.id == known.member_of {
+        return view.is_member_of(&String::from_utf8_lossy(&asserted));
+    }
+    let (mut any, mut found) = (false, false);
+    for large in view.entry.large().filter(|large| attribute.family.contains(&large.id)) {
+        any = true;
+        found = found || view.scene.tables.value()?.contains_key(large::key(view.id, large.id, &asserted))?;
+    }
+    let mut look = |value: &[u8]| {
+        any = true;
+        found = found || form(schema, Some(rule), value) == asserted;
+    };
+    if known.is_derived(attribute.id) {
+        view.derived(attribute.id, &mut look)?;
+    }
+    for &id in &attribute.family {
+        for stored in view.entry.of_type(id) {
+            let options: Vec<&str> = stored.decode().description.split(';').skip(1).collect();
+            let fits =
+                described.options.iter().all(|wanted| options.iter().any(|own| own.eq_ignore_ascii_case(wanted)));
+            if fits {
+                stored.values().iter().for_each(&mut look);
+            }
+        }
+    }
+    if attribute.id == known.object_class && !found {
+        found = class_is_there(view, value);
+    }
+    if any { Ok(found) } else { Err(no_attribute(&attribute.name)) }
+}
+
+fn no_attribute(name: &str) -> Failure {
+    Failure::new(ResultCode::NO_SUCH_ATTRIBUTE, format!("the entry has no attribute {name}"))
+}
+
+/// Whether the entry has a class that is a kind of the asserted one.
+fn class_is_there(view: &View<'_, '_>, value: &[u8]) -> bool {
+    let schema = &view.scene.state.schema;
+    let find = |value: &[u8]| std::str::from_utf8(value).ok().and_then(|name| schema.find_class(name));
+    let Some(wanted) = find(value) else { return false };
+    let classes = view.entry.of_type(schema.known().object_class).flat_map(|stored| stored.values());
+    classes.filter_map(find).any(|class| class.is_a(wanted.id))
+}

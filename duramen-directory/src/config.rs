@@ -1,0 +1,79 @@
+//! What can be chosen about a directory. Nothing but the suffixes has to be, and those only in a new one.
+
+use std::time::Duration;
+
+use duramen::Durability;
+
+/// What can be chosen.
+#[derive(Clone, Debug, Default)]
+pub struct Config {
+    /// Names under which there is data. None: those that the directory has had so far.
+    pub suffixes: Vec<String>,
+    /// Schema beyond what is built in. The directory keeps it, so that tools need not be told of it again.
+    pub schema: Vec<SchemaFile>,
+    /// "2307bis" instead of RFC 2307 for users and groups of Unix.
+    pub nis_bis: bool,
+    /// Indices. `None`: those that the directory has; in a new one [`Index::defaults`].
+    pub indices: Option<Vec<Index>>,
+    /// Access rules, as text: a name for messages, and `access to ...` statements. `None`: the safe default.
+    pub access: Option<SchemaFile>,
+    /// Who may do everything.
+    pub administrator: Option<Administrator>,
+    /// How long searches may take and what they may return.
+    pub limits: Limits,
+    /// Whether updates wait for the disk.
+    pub durability: Durability,
+    /// Opens for reading only.
+    pub read_only: bool,
+    /// URLs of servers that know about names that are not here.
+    pub referrals: Vec<String>,
+}
+
+/// A text and the file it comes from.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct SchemaFile {
+    /// The file's name, for messages.
+    pub name: String,
+    /// What is in it.
+    pub text: String,
+}
+
+/// An index.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Index {
+    /// Name or OID of the attribute type.
+    pub attribute: String,
+    /// What it serves.
+    pub kinds: IndexKinds,
+}
+
+/// What an index serves. Equality serves `>=` and `<=` too where the attribute has an order.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
+pub struct IndexKinds {
+    /// `(a=*)`
+    pub presence: bool,
+    /// `(a=value)`, `(a>=value)`, `(a<=value)`, `(a=initial*)`
+    pub equality: bool,
+    /// `(a=*any*)` of three bytes and more
+    pub substring: bool,
+}
+
+/// Who may do everything, whether there is an entry for it or not.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Administrator {
+    /// Its name.
+    pub name: String,
+    /// Its password as it would be stored in `userPassword`; without one, that of its entry.
+    pub password: Option<String>,
+}
+
+/// Limits of a search by anybody but the administrator.
+#[derive(Clone, Debug, PartialEq, Eq, Default)]
+pub struct Limits {
+    /// Entries that a search returns; 0 is no limit.
+    pub entries: u32,
+    /// How long it runs; `None` is no limit.
+    pub time: Option<Duration>,
+    /// Entries that a search without a fitting index looks at; 0 is no limit.
+    pub examined: u32,
+}

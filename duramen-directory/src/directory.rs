@@ -1,0 +1,300 @@
+//! A directory: opening it, and the doors to what it does.
+
+use std::path::Path;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, PoisonError, RwLock};
+
+use duramen::Database;
+use duramen_ldap::authz::AuthzId;
+use duramen_ldap::ber::List;
+use duramen_ldap::message::{
+    Change, ChangeKind, CompareRequest, Control, ModifyRequest, Request, ResultCode, SearchRequest,
+};
+
+use crate::clock::Clock;
+use crate::config::Config;
+use crate::controls::Controls;
+use crate::failure::{Failure, Result};
+use crate::names;
+use crate::requester::{Method, Requester};
+use crate::schema::Schema;
+use crate::search::Search;
+use crate::state::{self, State};
+use crate::update::{UpdateFuture, Updated};
+
+/// The database's file in the folder of a directory.
+const FILE: &str = "directory.dm";
+
+/// An open directory. Clones share it. It can be used from any number of threads, and by several processes.
+#[derive(Clone)]
+pub struct Directory {
+    pub(crate) inner: Arc<Inner>,
+}
+
+impl std::fmt::Debug for Directory {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "Directory({})", self.inner.db.path().display())
+    }
+}
+
+/// What clones of a directory share.
+pub(crate) struct Inner {
+    pub db: Database,
+    /// One of its own for each opened directory of the process.
+    pub number: u64,
+    pub clock: Clock,
+    read_only: bool,
+    config: RwLock<Config>,
+    state: RwLock<Arc<State>>,
+    root_dse: RwLock<RootDse>,
+    monitor: RwLock<Option<Monitor>>,
+}
+
+/// Attributes of the root DSE that the server gives.
+type RootDse = Arc<Vec<(String, Vec<String>)>>;
+
+static OPENED: AtomicU64 = AtomicU64::new(0);
+
+impl Inner {
+    pub fn state(&self) -> Arc<State> {
+        self.state.read().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    /// Takes what is kept about the directory, and the configuration, into use anew.
+    pub fn reload(&self) -> Result<(), OpenError> {
+        let config = self.config.read().unwrap_or_else(PoisonError::into_inner).clone();
+        let state = state::load(&self.db, &config)?;
+        *self.state.write().unwrap_or_else(PoisonError::into_inner) = Arc::new(state);
+        Ok(())
+    }
+
+    pub fn is_read_only(&self) -> bool {
+        self.read_only
+    }
+
+    pub fn root_dse(&self) -> RootDse {
+        self.root_dse.read().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    pub fn monitor(&self) -> Option<Monitor> {
+        self.monitor.read().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    /// Whom the proxied authorization control makes of a requester (RFC 4370): only the administrator may be others.
+    pub fn proxied(&self, state: &State, requester: &Requester, controls: &Controls<'_>) -> Result<Option<Requester>> {
+        let Some(identity) = controls.proxied else { return Ok(None) };
+        if !requester.is_administrator {
+            let text = "only the administrator may act for others";
+            return Err(Failure::new(ResultCode::AUTHORIZATION_DENIED, text));
+        }
+        let name = match identity {
+            AuthzId::Anonymous => String::new(),
+            AuthzId::Dn(name) => names::normalize(&state.schema, name)?,
+            AuthzId::User(_) => {
+                let text = "an identity of the form u: is not known here: use dn: and a name";
+                return Err(Failure::new(ResultCode::AUTHORIZATION_DENIED, text));
+            }
+        };
+        let is_administrator = state.administrator.as_ref().is_some_and(|it| it.normalized == name);
+        let method = if name.is_empty() { Method::Anonymous } else { requester.method };
+        Ok(Some(Requester { name: name.into(), method, is_administrator, ..requester.clone() }))
+    }
+}
+
+/// Why a directory cannot be opened.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum OpenError {
+    /// The database cannot.
+    #[error(transparent)]
+    Database(#[from] duramen::Error),
+    /// The schema is not one.
+    #[error("{0}")]
+    Schema(String),
+    /// The access rules are none.
+    #[error("{0}")]
+    Access(String),
+    /// Something else that was chosen makes no sense.
+    #[error("{what}: {why}")]
+    Config {
+        /// The setting.
+        what: String,
+        /// What is wrong with it.
+        why: String,
+    },
+}
+
+impl Directory {
+    /// Opens the directory whose data is in the folder `path`, or makes a new one there.
+    pub fn open(path: impl AsRef<Path>, config: Config) -> Result<Directory, OpenError> {
+        let folder = path.as_ref();
+        if !config.read_only {
+            std::fs::create_dir_all(folder).map_err(|error| OpenError::Config {
+                what: format!("data directory {}", folder.display()),
+                why: format!("it cannot be made: {error}"),
+            })?;
+        }
+        let options = Database::options().durability(config.durability).mode(0o600);
+        let options = options.read_only(config.read_only).create(!config.read_only);
+        let db = options.open(folder.join(FILE))?;
+        let state = state::load(&db, &config)?;
+        let inner = Inner {
+            number: OPENED.fetch_add(1, Ordering::Relaxed),
+            clock: Clock::after(db.stats()?.committed_ns),
+            read_only: config.read_only,
+            state: RwLock::new(Arc::new(state)),
+            config: RwLock::new(config),
+            root_dse: RwLock::default(),
+            monitor: RwLock::default(),
+            db,
+        };
+        Ok(Directory { inner: Arc::new(inner) })
+    }
+
+    /// Takes another configuration into use, as at a reload. Searches under way go on with the old one.
+    ///
+    /// Durability and reading only stay as they were when the directory was opened.
+    pub fn reconfigure(&self, config: Config) -> Result<(), OpenError> {
+        let config = Config { read_only: self.inner.read_only, ..config };
+        let before = std::mem::replace(&mut *self.inner.config.write().unwrap_or_else(PoisonError::into_inner), config);
+        self.inner.reload().inspect_err(|_| {
+            *self.inner.config.write().unwrap_or_else(PoisonError::into_inner) = before;
+        })
+    }
+
+    /// The schema in use.
+    pub fn schema(&self) -> Arc<Schema> {
+        self.inner.state().schema.clone()
+    }
+
+    /// The database below.
+    pub fn database(&self) -> &Database {
+        &self.inner.db
+    }
+
+    /// Suffixes, as they were written.
+    pub fn suffixes(&self) -> Vec<String> {
+        self.inner.state().suffixes.iter().map(|suffix| suffix.text.clone()).collect()
+    }
+
+    /// A name in the form in which equal ones are the same bytes.
+    ///
+    /// # Errors
+    /// invalidDNSyntax.
+    pub fn normalize(&self, name: &str) -> Result<String> {
+        names::normalize(&self.inner.state().schema, name)
+    }
+
+    /// Begins a search. `controls` are those of the request; one that is not known here and critical is refused.
+    pub fn search(
+        &self,
+        requester: &Requester,
+        request: &SearchRequest<'_>,
+        controls: List<'_, Control<'_>>,
+    ) -> Result<Search> {
+        self.inner.search(requester, request, controls, false)
+    }
+
+    /// Whether an entry has a value.
+    pub fn compare(
+        &self,
+        requester: &Requester,
+        request: &CompareRequest<'_>,
+        controls: List<'_, Control<'_>>,
+    ) -> Result<bool> {
+        self.inner.compare(requester, request, controls)
+    }
+
+    /// Adds, deletes, modifies or renames, and waits until it is durable. Updates of many threads share a flush.
+    pub fn update(
+        &self,
+        requester: &Requester,
+        request: &Request<'_>,
+        controls: List<'_, Control<'_>>,
+    ) -> Result<Updated> {
+        self.inner.update(requester, request, controls)
+    }
+
+    /// As [`Directory::update`], for any asynchronous runtime. The update is queued at once, awaited or not.
+    pub fn update_async(
+        &self,
+        requester: &Requester,
+        request: &Request<'_>,
+        controls: List<'_, Control<'_>>,
+    ) -> UpdateFuture {
+        self.inner.update_async(requester, request, controls)
+    }
+
+    /// What somebody who says to be `name` can be authenticated by: the normalized name and the stored values of
+    /// `userPassword`, none if there is no such entry or it has none or `requester` may not be authenticated by it.
+    /// The administrator's own password comes first.
+    pub fn credentials(&self, requester: &Requester, name: &str) -> Result<Credentials> {
+        self.inner.credentials(requester, name)
+    }
+
+    /// Sets `userPassword` of an entry to one stored form: what a password modify operation does once it has made that
+    /// form. The requester has to be allowed to write it.
+    pub fn set_password(&self, requester: &Requester, name: &str, stored: &[u8]) -> UpdateFuture {
+        let (mut values, mut changes) = (Vec::new(), Vec::new());
+        let values = List::build(&mut values, [stored]);
+        let attribute = duramen_ldap::attribute::Attribute { description: "userPassword", values };
+        let changes = List::build(&mut changes, [Change { kind: ChangeKind::Replace, attribute }]);
+        self.update_async(requester, &Request::Modify(ModifyRequest { name, changes }), List::default())
+    }
+
+    /// Completes the indices that the configuration asks for, while searches and updates go on, and takes away what is
+    /// left of those that it does not ask for any more. `progress` is called with (entries done, entries in all) and
+    /// ends the work by returning false; what was done until then is done again next time.
+    pub fn reindex(&self, progress: &mut dyn FnMut(u64, u64) -> bool) -> Result<()> {
+        self.inner.reindex(progress)
+    }
+
+    /// Names of attributes whose indices are asked for and not complete: [`Directory::reindex`] completes them.
+    pub fn incomplete_indices(&self) -> Vec<String> {
+        let state = self.inner.state();
+        state.wanted.iter().map(|(id, _)| state.schema.attribute(*id).name.clone()).collect()
+    }
+
+    /// Looks at every entry, name, value and index, and at whether they fit together. What does not is told to
+    /// `problem`, in a sentence each. `progress` is called with (entries done, entries in all).
+    pub fn check(&self, problem: &mut dyn FnMut(String), progress: &mut dyn FnMut(u64, u64)) -> Result<()> {
+        self.inner.check(problem, progress)
+    }
+
+    /// Gives what `cn=monitor` shows below it: called once a search looks there. Each: a name below `cn=monitor` in its
+    /// RDN form (`cn=Connections`), and attributes with values.
+    pub fn set_monitor(&self, monitor: Monitor) {
+        *self.inner.monitor.write().unwrap_or_else(PoisonError::into_inner) = Some(monitor);
+    }
+
+    /// Gives what the root DSE says about the server (RFC 4512 section 5.1): `supportedExtension`,
+    /// `supportedSASLMechanisms`, `altServer`, `vendorName`... The directory adds what it knows itself: naming
+    /// contexts, controls, features, the subschema subentry.
+    pub fn set_root_dse(&self, attributes: Vec<(String, Vec<String>)>) {
+        *self.inner.root_dse.write().unwrap_or_else(PoisonError::into_inner) = Arc::new(attributes);
+    }
+}
+
+/// Gives entries below `cn=monitor`: RDN, and attributes with values.
+pub type Monitor = Arc<dyn Fn() -> Vec<MonitorEntry> + Send + Sync>;
+
+/// An entry below `cn=monitor`: its RDN, and attributes with values.
+pub type MonitorEntry = (String, Vec<(String, Vec<String>)>);
+
+/// What somebody can be authenticated by.
+#[derive(Clone, Default, PartialEq, Eq)]
+pub struct Credentials {
+    /// Normalized name.
+    pub name: String,
+    /// Stored passwords, in the form of RFC 2307.
+    pub stored: Vec<Vec<u8>>,
+    /// Whether it is the administrator's name.
+    pub is_administrator: bool,
+}
+
+impl std::fmt::Debug for Credentials {
+    // Hashes do not belong in logs.
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "Credentials({}, {} stored)", self.name, self.stored.len())
+    }
+}

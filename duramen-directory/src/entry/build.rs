@@ -1,0 +1,81 @@
+//! Putting an entry together.
+
+use duramen_ldap::ber::{Writer, tag};
+
+use super::{HAS_OPTIONS, HEAD, mark};
+use crate::schema::AttributeId;
+use crate::tables::Id;
+
+/// An attribute whose values are in table `value`. It has no options.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct LargeAttribute {
+    pub id: AttributeId,
+    /// How many values it has.
+    pub count: u32,
+    /// Bytes of the values' encodings.
+    pub bytes: u32,
+    pub description: String,
+}
+
+/// Puts an entry together: attributes in the order in which they are to be, user attributes first.
+#[derive(Default)]
+pub(crate) struct Builder {
+    numbers: Vec<u16>,
+    ends: Vec<u32>,
+    user_count: usize,
+    attributes: Vec<u8>,
+    large: Vec<LargeAttribute>,
+}
+
+impl Builder {
+    /// Adds an attribute; user attributes have to come before operational ones.
+    pub fn attribute<V: AsRef<[u8]>>(
+        &mut self,
+        id: AttributeId,
+        is_operational: bool,
+        description: &str,
+        values: impl IntoIterator<Item = V>,
+    ) {
+        Writer::new(&mut self.attributes).sequence(|w| {
+            w.text(description);
+            w.constructed(tag::SET, |w| values.into_iter().for_each(|value| w.octets(tag::OCTETS, value.as_ref())));
+        });
+        let options = if description.contains(';') { HAS_OPTIONS } else { 0 };
+        self.numbers.push(id.0 | options);
+        self.ends.push(u32::try_from(self.attributes.len()).unwrap_or(u32::MAX));
+        if !is_operational {
+            self.user_count = self.numbers.len();
+        }
+    }
+
+    /// Adds an attribute whose values are in table `value`.
+    pub fn large(&mut self, attribute: LargeAttribute) {
+        self.large.push(attribute);
+    }
+
+    /// The entry's bytes.
+    pub fn finish(self, parent: Id, rdn: &str, marks: u8) -> Vec<u8> {
+        let wide = self.attributes.len() > usize::from(u16::MAX);
+        let directory = self.numbers.len() * if wide { 6 } else { 4 };
+        let mut out = Vec::with_capacity(HEAD + directory + rdn.len() + self.attributes.len());
+        out.extend_from_slice(&[marks | if wide { mark::WIDE } else { 0 }, self.large.len() as u8]);
+        for number in [self.numbers.len(), self.user_count, rdn.len()] {
+            out.extend_from_slice(&(number as u16).to_le_bytes());
+        }
+        out.extend_from_slice(&parent.to_le_bytes());
+        self.numbers.iter().for_each(|number| out.extend_from_slice(&number.to_le_bytes()));
+        for end in &self.ends {
+            out.extend_from_slice(&end.to_le_bytes()[..if wide { 4 } else { 2 }]);
+        }
+        out.extend_from_slice(rdn.as_bytes());
+        out.extend_from_slice(&self.attributes);
+        for large in &self.large {
+            out.extend_from_slice(&large.id.0.to_le_bytes());
+            out.extend_from_slice(&large.count.to_le_bytes());
+            out.extend_from_slice(&large.bytes.to_le_bytes());
+            out.push(large.description.len() as u8);
+            out.extend_from_slice(large.description.as_bytes());
+        }
+        out
+    }
+}

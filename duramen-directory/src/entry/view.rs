@@ -1,0 +1,161 @@
+//! Reading an entry where it lies.
+
+use duramen_ldap::attribute::Attribute;
+use duramen_ldap::ber::{Element, List, Reader};
+
+use super::{HAS_OPTIONS, HEAD, LargeAttribute, NUMBER, mark};
+use crate::schema::AttributeId;
+use crate::tables::Id;
+
+/// An entry in the map. Nothing is decoded until it is asked for.
+#[derive(Clone, Copy)]
+pub(crate) struct Entry<'a> {
+    pub parent: Id,
+    marks: u8,
+    large_count: u8,
+    user_count: usize,
+    numbers: &'a [u8],
+    ends: &'a [u8],
+    rdn: &'a str,
+    attributes: &'a [u8],
+    large: &'a [u8],
+}
+
+/// An attribute of an entry, still encoded.
+#[derive(Clone, Copy)]
+pub(crate) struct StoredAttribute<'a> {
+    pub id: AttributeId,
+    pub has_options: bool,
+    pub encoded: &'a [u8],
+}
+
+impl<'a> StoredAttribute<'a> {
+    /// Its description and values.
+    pub fn decode(&self) -> Attribute<'a> {
+        Attribute::read(&mut Reader::new(self.encoded)).unwrap_or_default()
+    }
+
+    /// Its values.
+    #[inline]
+    pub fn values(&self) -> List<'a, &'a [u8]> {
+        self.decode().values
+    }
+}
+
+fn u16_at(bytes: &[u8], at: usize) -> Option<usize> {
+    Some(usize::from(u16::from_le_bytes(bytes.get(at..at + 2)?.try_into().ok()?)))
+}
+
+fn u32_at(bytes: &[u8], at: usize) -> Option<u32> {
+    Some(u32::from_le_bytes(bytes.get(at..at + 4)?.try_into().ok()?))
+}
+
+impl<'a> Entry<'a> {
+    /// Takes the parts of a stored entry; `None` if it cannot be one.
+    #[inline]
+    pub fn parse(bytes: &'a [u8]) -> Option<Entry<'a>> {
+        let (&[marks, large_count, ..], rest) = bytes.split_at_checked(HEAD)? else { return None };
+        let count = u16_at(bytes, 2)?;
+        let user_count = u16_at(bytes, 4)?;
+        let rdn_len = u16_at(bytes, 6)?;
+        let parent = u32_at(bytes, 8)?;
+        let width = if marks & mark::WIDE == 0 { 2 } else { 4 };
+        let (numbers, rest) = rest.split_at_checked(2 * count)?;
+        let (ends, rest) = rest.split_at_checked(width * count)?;
+        let (rdn, rest) = rest.split_at_checked(rdn_len)?;
+        let rdn = std::str::from_utf8(rdn).ok()?;
+        let mut entry =
+            Entry { parent, marks, large_count, user_count, numbers, ends, rdn, attributes: rest, large: &[] };
+        let end = if count == 0 { 0 } else { entry.end(count - 1) };
+        (entry.attributes, entry.large) = rest.split_at_checked(end)?;
+        Some(entry)
+    }
+
+    /// The parent of a stored entry, without looking at the rest.
+    #[inline]
+    pub fn parent_of(bytes: &[u8]) -> Option<Id> {
+        u32_at(bytes, 8)
+    }
+
+    #[inline]
+    fn end(&self, n: usize) -> usize {
+        if self.marks & mark::WIDE == 0 {
+            u16_at(self.ends, 2 * n).unwrap_or(0)
+        } else {
+            u32_at(self.ends, 4 * n).unwrap_or(0) as usize
+        }
+    }
+
+    /// Its RDN as it was written; of a suffix its whole name.
+    pub fn rdn(&self) -> &'a str {
+        self.rdn
+    }
+
+    /// Some of [`mark`].
+    pub fn marks(&self) -> u8 {
+        self.marks & !mark::WIDE
+    }
+
+    /// How many attributes are stored in it.
+    pub fn len(&self) -> usize {
+        self.numbers.len() / 2
+    }
+
+    /// The encodings of all user attributes that are stored in it, in one piece.
+    #[inline]
+    pub fn user_attributes(&self) -> &'a [u8] {
+        let end = if self.user_count == 0 { 0 } else { self.end(self.user_count - 1) };
+        self.attributes.get(..end).unwrap_or_default()
+    }
+
+    /// The encodings of all attributes that are stored in it, in one piece.
+    pub fn all_attributes(&self) -> &'a [u8] {
+        self.attributes
+    }
+
+    #[inline]
+    fn attribute(&self, n: usize) -> StoredAttribute<'a> {
+        let number = u16_at(self.numbers, 2 * n).unwrap_or(0) as u16;
+        let start = if n == 0 { 0 } else { self.end(n - 1) };
+        StoredAttribute {
+            id: AttributeId(number & NUMBER),
+            has_options: number & HAS_OPTIONS != 0,
+            encoded: self.attributes.get(start..self.end(n)).unwrap_or_default(),
+        }
+    }
+
+    /// Its attributes in their order.
+    pub fn attributes(&self) -> impl Iterator<Item = StoredAttribute<'a>> + Clone + use<'a> {
+        let entry = *self;
+        (0..self.len()).map(move |n| entry.attribute(n))
+    }
+
+    /// Its attributes of one type, with whatever options.
+    #[inline]
+    pub fn of_type(&self, id: AttributeId) -> impl Iterator<Item = StoredAttribute<'a>> + use<'a> {
+        let entry = *self;
+        let number = id.0.to_le_bytes();
+        let numbered = self.numbers.as_chunks::<2>().0.iter().enumerate();
+        let of_type = numbered.filter(move |(_, [low, high])| [*low, high & (NUMBER >> 8) as u8] == number);
+        of_type.map(move |(n, _)| entry.attribute(n))
+    }
+
+    /// Whether it has values in table `value`.
+    #[inline]
+    pub fn has_large(&self) -> bool {
+        self.large_count > 0
+    }
+
+    /// Its attributes whose values are in table `value`.
+    pub fn large(&self) -> impl Iterator<Item = LargeAttribute> + use<'a> {
+        let mut rest = self.large;
+        (0..self.large_count).map_while(move |_| {
+            let number = u16_at(rest, 0)? as u16;
+            let (count, bytes) = (u32_at(rest, 2)?, u32_at(rest, 6)?);
+            let end = 11 + usize::from(*rest.get(10)?);
+            let description = std::str::from_utf8(rest.get(11..end)?).ok()?.to_string();
+            rest = &rest[end..];
+            Some(LargeAttribute { id: AttributeId(number), count, bytes, description })
+        })
+    }
+}

@@ -1,0 +1,84 @@
+//! Why an operation fails, as an LDAP result. The one place where other errors get their result codes.
+
+use duramen_ldap::ber::{List, Writer};
+use duramen_ldap::message::{LdapResult, ResultCode};
+use duramen_ldap::{DecodeError, TextError};
+
+/// Result with a [`Failure`].
+pub type Result<T, E = Failure> = std::result::Result<T, E>;
+
+/// Why an operation fails: what a client is told.
+#[derive(Clone, Debug, PartialEq, Eq, Default)]
+pub struct Failure {
+    /// The result code.
+    pub code: ResultCode,
+    /// The nearest entry that exists and may be known of, where `code` is about a name.
+    pub matched_dn: String,
+    /// What is wrong, where, and what to do about it.
+    pub diagnostic: String,
+    /// Encoded URLs of other servers, as [`List::encoded`] has them; empty if none are.
+    pub referral: Vec<u8>,
+}
+
+impl Failure {
+    /// A failure that says this.
+    pub fn new(code: ResultCode, diagnostic: impl Into<String>) -> Failure {
+        Failure { code, diagnostic: diagnostic.into(), ..Failure::default() }
+    }
+
+    /// A referral to other servers.
+    pub fn referral(matched_dn: impl Into<String>, urls: &[String]) -> Failure {
+        let mut referral = Vec::new();
+        let mut writer = Writer::new(&mut referral);
+        urls.iter().for_each(|url| writer.text(url));
+        Failure { code: ResultCode::REFERRAL, matched_dn: matched_dn.into(), diagnostic: String::new(), referral }
+    }
+
+    /// What goes into the response.
+    pub fn as_result(&self) -> LdapResult<'_> {
+        LdapResult {
+            code: self.code,
+            matched_dn: &self.matched_dn,
+            diagnostic: &self.diagnostic,
+            referral: List::trusted(&self.referral),
+        }
+    }
+}
+
+impl std::fmt::Display for Failure {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "{}", self.code)?;
+        if !self.diagnostic.is_empty() {
+            write!(f, ": {}", self.diagnostic)?;
+        }
+        if !self.matched_dn.is_empty() {
+            write!(f, " (nearest entry: {})", self.matched_dn)?;
+        }
+        Ok(())
+    }
+}
+
+impl std::error::Error for Failure {}
+
+/// What a client can do nothing about. The engine's own words are for it all the same: they name no data.
+impl From<duramen::Error> for Failure {
+    fn from(error: duramen::Error) -> Failure {
+        let code = match &error {
+            duramen::Error::Busy => ResultCode::BUSY,
+            duramen::Error::Io { .. } | duramen::Error::File { .. } => ResultCode::UNAVAILABLE,
+            _ => ResultCode::OTHER,
+        };
+        Failure::new(code, format!("the database: {error}"))
+    }
+}
+
+impl From<DecodeError> for Failure {
+    fn from(error: DecodeError) -> Failure {
+        Failure::new(error.result_code(), error.to_string())
+    }
+}
+
+/// An error in a name.
+pub(crate) fn bad_name(name: &str, error: TextError) -> Failure {
+    Failure::new(ResultCode::INVALID_DN_SYNTAX, format!("the name {name:?} is not one: {error}"))
+}

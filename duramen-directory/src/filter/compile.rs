@@ -1,0 +1,241 @@
+//! From a filter to a test.
+
+use duramen_ldap::attribute::{Assertion, AttributeDescription};
+use duramen_ldap::filter::{Extensible, Filter, Node, Substrings};
+use duramen_ldap::matching::{Rule, RuleKind, SubstringsAssertion};
+use smallvec::SmallVec;
+
+use super::{Quick, Subject, Test};
+use crate::access::{Level, Plan};
+use crate::schema::{Attribute, AttributeId, Schema};
+
+/// Binds filters to the schema, for one requester. What is not known there, or not to be searched by the requester,
+/// is undefined (RFC 4511 section 4.5.1.7).
+pub(crate) struct Compiler<'c> {
+    pub schema: &'c Schema,
+    pub plan: &'c Plan,
+}
+
+impl Compiler<'_> {
+    pub fn compile(&self, filter: Filter<'_>) -> Test {
+        match filter.node() {
+            Node::And(list) => self.and(list.iter().map(|part| self.compile(part))),
+            Node::Or(list) => self.or(list.iter().map(|part| self.compile(part))),
+            Node::Not(part) => match self.compile(part) {
+                Test::True => Test::False,
+                Test::False => Test::True,
+                Test::Undefined => Test::Undefined,
+                test => Test::Not(Box::new(test)),
+            },
+            Node::Present(description) => self.present(description),
+            Node::Equality(assertion) | Node::Approx(assertion) => self.equality(assertion),
+            Node::GreaterOrEqual(assertion) => self.ordering(assertion, true),
+            Node::LessOrEqual(assertion) => self.ordering(assertion, false),
+            Node::Substrings(substrings) => self.substrings(substrings),
+            Node::Extensible(extensible) => self.extensible(extensible),
+            _ => Test::Undefined,
+        }
+    }
+
+    fn and(&self, parts: impl Iterator<Item = Test>) -> Test {
+        let mut kept: Vec<Test> = parts.filter(|part| !matches!(part, Test::True)).collect();
+        match kept.len() {
+            0 => Test::True,
+            1 => kept.swap_remove(0),
+            _ if kept.iter().any(|part| matches!(part, Test::False)) => Test::False,
+            _ => Test::And(kept),
+        }
+    }
+
+    fn or(&self, parts: impl Iterator<Item = Test>) -> Test {
+        let mut kept: Vec<Test> = parts.filter(|part| !matches!(part, Test::False)).collect();
+        match kept.len() {
+            0 => Test::False,
+            1 => kept.swap_remove(0),
+            _ if kept.iter().any(|part| matches!(part, Test::True)) => Test::True,
+            _ => Test::Or(kept),
+        }
+    }
+
+    /// The attributes that a description means; `None` if there are none that the requester may search.
+    fn subject(&self, description: &str) -> Option<(&Attribute, Subject)> {
+        let parsed = AttributeDescription::parse(description).ok()?;
+        let attribute = self.schema.find(parsed.kind)?;
+        let mut options: Vec<String> = parsed.options().map(str::to_ascii_lowercase).collect();
+        options.sort_unstable();
+        options.dedup();
+        let (types, checked) = self.searchable(attribute.family.iter().copied());
+        (!types.is_empty()).then_some((attribute, Subject { types, options, checked }))
+    }
+
+    /// Those types that may be searched, and whether that depends on the entry.
+    fn searchable(&self, types: impl Iterator<Item = AttributeId>) -> (SmallVec<[AttributeId; 2]>, bool) {
+        let mut checked = false;
+        let allowed = types.filter(|id| match self.plan.everywhere(Some(*id), Level::Search) {
+            Some(allowed) => allowed,
+            None => {
+                checked = true;
+                true
+            }
+        });
+        (allowed.collect(), checked)
+    }
+
+    fn present(&self, description: &str) -> Test {
+        match self.subject(description) {
+            None => Test::Undefined,
+            Some((attribute, subject)) => {
+                let known = self.schema.known();
+                let always = attribute.id == known.object_class
+                    || (known.is_derived(attribute.id) && attribute.id != known.member_of);
+                if always && !subject.checked && subject.options.is_empty() {
+                    Test::True
+                } else {
+                    Test::Present(subject)
+                }
+            }
+        }
+    }
+
+    fn equality(&self, assertion: Assertion<'_>) -> Test {
+        let Some((attribute, subject)) = self.subject(assertion.description) else { return Test::Undefined };
+        self.equal(attribute, subject, attribute.equality, assertion.value)
+    }
+
+    fn equal(&self, attribute: &Attribute, subject: Subject, rule: Option<&'static Rule>, value: &[u8]) -> Test {
+        let known = self.schema.known();
+        if attribute.id == known.object_class {
+            return self.class(subject, value);
+        }
+        let Some(rule) = rule else { return Test::Undefined };
+        let mut normalized = Vec::new();
+        if rule.normalize_assertion(value, self.schema, &mut normalized).is_err() {
+            return Test::Undefined;
+        }
+        if known.is_derived(attribute.id) {
+            return self.derived(attribute.id, normalized, value);
+        }
+        Test::Equal { subject, rule, quick: Quick::of(rule), normalized }
+    }
+
+    fn derived(&self, id: AttributeId, normalized: Vec<u8>, value: &[u8]) -> Test {
+        let known = self.schema.known();
+        let text = String::from_utf8_lossy(&normalized).into_owned();
+        if id == known.entry_dn {
+            Test::Name(text)
+        } else if id == known.member_of {
+            Test::MemberOf(text)
+        } else if id == known.has_subordinates {
+            Test::HasSubordinates(text == "TRUE")
+        } else if id == known.subschema_subentry {
+            if text == "cn=subschema" { Test::True } else { Test::False }
+        } else {
+            let number = std::str::from_utf8(value).ok().and_then(|digits| digits.parse().ok());
+            number.map_or(Test::False, Test::NumSubordinates)
+        }
+    }
+
+    fn class(&self, subject: Subject, value: &[u8]) -> Test {
+        let Some(class) = std::str::from_utf8(value).ok().and_then(|name| self.schema.find_class(name)) else {
+            return Test::Undefined;
+        };
+        if class.name == "top" && !subject.checked {
+            return Test::True;
+        }
+        Test::Class { subject, oid: class.oid.clone(), names: self.schema.names_of_kinds(class.id) }
+    }
+
+    fn ordering(&self, assertion: Assertion<'_>, at_least: bool) -> Test {
+        let Some((attribute, subject)) = self.subject(assertion.description) else { return Test::Undefined };
+        let Some(rule) = attribute.ordering else { return Test::Undefined };
+        let mut normalized = Vec::new();
+        if rule.normalize_assertion(assertion.value, self.schema, &mut normalized).is_err() {
+            return Test::Undefined;
+        }
+        if at_least { Test::AtLeast { subject, rule, normalized } } else { Test::AtMost { subject, rule, normalized } }
+    }
+
+    fn substrings(&self, substrings: Substrings<'_>) -> Test {
+        let Some((attribute, subject)) = self.subject(substrings.description) else { return Test::Undefined };
+        let Some(rule) = attribute.substrings else { return Test::Undefined };
+        match SubstringsAssertion::new(rule, substrings.pieces) {
+            Ok(assertion) => Test::Substrings { subject, rule, assertion },
+            Err(_) => Test::Undefined,
+        }
+    }
+
+    fn extensible(&self, extensible: Extensible<'_>) -> Test {
+        let rule = match extensible.rule.map(Rule::find) {
+            Some(None) => return Test::Undefined,
+            Some(found) => found,
+            None => None,
+        };
+        let (rule, subject) = match (extensible.description, rule) {
+            (Some(description), rule) => {
+                let Some((attribute, subject)) = self.subject(description) else { return Test::Undefined };
+                if rule.is_none() && !extensible.dn_attributes {
+                    return self.equal(attribute, subject, attribute.equality, extensible.value);
+                }
+                let Some(rule) = rule.or(attribute.equality) else { return Test::Undefined };
+                if !applies(rule, attribute) {
+                    return Test::Undefined;
+                }
+                (rule, subject)
+            }
+            (None, Some(rule)) => {
+                let fitting = self.schema.attributes().filter(|attribute| applies(rule, attribute));
+                let (types, checked) = self.searchable(fitting.map(|attribute| attribute.id));
+                (rule, Subject { types, options: Vec::new(), checked })
+            }
+            (None, None) => return Test::Undefined,
+        };
+        self.by_rule(rule, subject, extensible)
+    }
+
+    fn by_rule(&self, rule: &'static Rule, subject: Subject, extensible: Extensible<'_>) -> Test {
+        let mut normalized = Vec::new();
+        if rule.normalize_assertion(extensible.value, self.schema, &mut normalized).is_err() {
+            return Test::Undefined;
+        }
+        let types = extensible.description.map(|_| subject.types.clone());
+        let test = match rule.kind {
+            RuleKind::Equality => Test::Equal { subject, rule, quick: Quick::of(rule), normalized: normalized.clone() },
+            RuleKind::BitAnd | RuleKind::BitOr => Test::Bits { subject, rule, value: extensible.value.to_vec() },
+            // RFC 4517 section 4.2: true if the value is less than what is asserted.
+            RuleKind::Ordering => Test::And(vec![
+                Test::AtMost { subject: subject.clone(), rule, normalized: normalized.clone() },
+                Test::Not(Box::new(Test::Equal { subject, rule, quick: Quick::Other, normalized: normalized.clone() })),
+            ]),
+            RuleKind::Substrings => return self.pieces(rule, subject, extensible.value),
+        };
+        if !extensible.dn_attributes {
+            return test;
+        }
+        Test::WithName { test: Box::new(test), types, rule, normalized }
+    }
+
+    /// The assertion of a substrings rule as text: pieces between asterisks (RFC 4517 section 3.3.30).
+    fn pieces(&self, rule: &'static Rule, subject: Subject, value: &[u8]) -> Test {
+        let Ok(text) = std::str::from_utf8(value) else { return Test::Undefined };
+        let filter = duramen_ldap::filter::FilterBuf::parse(&format!("(x={text})"));
+        let Ok(filter) = filter else { return Test::Undefined };
+        let Node::Substrings(substrings) = filter.as_filter().node() else { return Test::Undefined };
+        match SubstringsAssertion::new(rule, substrings.pieces) {
+            Ok(assertion) => Test::Substrings { subject, rule, assertion },
+            Err(_) => Test::Undefined,
+        }
+    }
+}
+
+/// Whether a rule can be used with an attribute: it is one of its own, or is about values of its syntax.
+fn applies(rule: &'static Rule, attribute: &Attribute) -> bool {
+    let own = [attribute.equality, attribute.ordering, attribute.substrings];
+    let is_own = own.iter().flatten().any(|known| std::ptr::eq(*known, rule));
+    let text = |oid: &str| {
+        const TEXTS: [&str; 5] = ["15", "26", "36", "44", "50"];
+        oid.strip_prefix("1.3.6.1.4.1.1466.115.121.1.").is_some_and(|number| TEXTS.contains(&number) || number == "58")
+    };
+    let same_syntax =
+        attribute.syntax.is_some_and(|syntax| syntax.oid == rule.syntax || (text(syntax.oid) && text(rule.syntax)));
+    is_own || same_syntax
+}

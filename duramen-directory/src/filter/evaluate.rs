@@ -1,0 +1,231 @@
+//! Holding a test against an entry.
+
+use std::cell::RefCell;
+
+use duramen_ldap::matching::Rule;
+use smallvec::SmallVec;
+
+use super::{Subject, Test};
+use crate::entry::Entry;
+use crate::failure::Result;
+use crate::large;
+use crate::schema::{AttributeId, Schema};
+use crate::tables::{Id, Tables};
+
+/// True, false or undefined.
+pub(crate) type Matched = Option<bool>;
+
+/// What a test asks of an entry that is not stored in it.
+pub(crate) trait Derived {
+    /// Whether the requester may search values of an attribute of the entry.
+    fn may_search(&self, id: AttributeId, value: Option<&[u8]>) -> bool;
+    /// Its normalized name.
+    fn normalized_name(&self) -> Result<String>;
+    /// Entries directly below it.
+    fn child_count(&self) -> Result<u32>;
+    /// Whether it is a member of a group.
+    fn is_member_of(&self, group: &str) -> Result<bool>;
+    /// Whether it is a member of any.
+    fn has_groups(&self) -> Result<bool>;
+}
+
+/// An entry that tests are held against.
+pub(crate) struct Evaluation<'e, 't> {
+    pub schema: &'e Schema,
+    pub tables: Tables<'t>,
+    pub id: Id,
+    pub entry: Entry<'e>,
+    pub derived: &'e dyn Derived,
+    pub scratch: &'e RefCell<Vec<u8>>,
+}
+
+impl Evaluation<'_, '_> {
+    /// RFC 4511 section 4.5.1.7: AND is false if one part is, OR is true if one is, else undefined if one is.
+    pub fn matches(&self, test: &Test) -> Result<Matched> {
+        Ok(match test {
+            Test::True => Some(true),
+            Test::False => Some(false),
+            Test::Undefined => None,
+            Test::And(parts) => return self.all(parts, false),
+            Test::Or(parts) => return self.all(parts, true),
+            Test::Not(part) => self.matches(part)?.map(|matched| !matched),
+            Test::Present(subject) => return self.present(subject),
+            Test::Equal { subject, rule, quick, normalized } => {
+                if self.large_has(subject, normalized)? {
+                    return Ok(Some(true));
+                }
+                let mut scratch = self.scratch.borrow_mut();
+                return self.any(subject, |value| quick.equal(rule, self.schema, value, normalized, &mut scratch));
+            }
+            Test::AtLeast { subject, rule, normalized } => {
+                return self.any_normalized(subject, rule, |value| value >= normalized.as_slice());
+            }
+            Test::AtMost { subject, rule, normalized } => {
+                return self.any_normalized(subject, rule, |value| value <= normalized.as_slice());
+            }
+            Test::Substrings { subject, rule, assertion } => {
+                return self.any_normalized(subject, rule, |value| assertion.matches(value));
+            }
+            Test::Class { subject, names, .. } => {
+                let is_one = |value: &[u8]| names.iter().any(|name| name.as_bytes().eq_ignore_ascii_case(value));
+                return self.any(subject, is_one);
+            }
+            Test::Bits { subject, rule, value: mask } => {
+                return self.any(subject, |value| rule.bits_match(value, mask) == Some(true));
+            }
+            Test::WithName { test, types, rule, normalized } => {
+                if self.matches(test)? == Some(true) || self.name_has(types.as_ref(), rule, normalized)? {
+                    Some(true)
+                } else {
+                    Some(false)
+                }
+            }
+            Test::Name(name) => Some(self.derived.normalized_name()? == *name),
+            Test::MemberOf(group) => Some(self.derived.is_member_of(group)?),
+            Test::HasSubordinates(wanted) => Some((self.derived.child_count()? > 0) == *wanted),
+            Test::NumSubordinates(wanted) => Some(self.derived.child_count()? == *wanted),
+        })
+    }
+
+    /// AND, or OR if `decisive` is true: whether one part is decisive.
+    fn all(&self, parts: &[Test], decisive: bool) -> Result<Matched> {
+        let mut undefined = false;
+        for part in parts {
+            match self.matches(part)? {
+                Some(matched) if matched == decisive => return Ok(Some(decisive)),
+                Some(_) => {}
+                None => undefined = true,
+            }
+        }
+        Ok(if undefined { None } else { Some(!decisive) })
+    }
+
+    fn present(&self, subject: &Subject) -> Result<Matched> {
+        let known = self.schema.known();
+        for &id in &subject.types {
+            if subject.checked && !self.derived.may_search(id, None) {
+                continue;
+            }
+            let stored = self.entry.of_type(id).any(|attribute| fits(&attribute, &subject.options));
+            let outside = self.entry.has_large() && self.entry.large().any(|large| large.id == id);
+            let derived = known.is_derived(id) && (id != known.member_of || self.derived.has_groups()?);
+            if stored || outside || derived {
+                return Ok(Some(true));
+            }
+        }
+        Ok(Some(false))
+    }
+
+    /// Whether a value that is stored in the entry passes. Without any value the item is false.
+    fn any(&self, subject: &Subject, mut passes: impl FnMut(&[u8]) -> bool) -> Result<Matched> {
+        for &id in &subject.types {
+            for attribute in self.entry.of_type(id) {
+                if !fits(&attribute, &subject.options) {
+                    continue;
+                }
+                for value in attribute.values() {
+                    if passes(value) && (!subject.checked || self.derived.may_search(id, Some(value))) {
+                        return Ok(Some(true));
+                    }
+                }
+            }
+        }
+        Ok(Some(false))
+    }
+
+    fn any_normalized(&self, subject: &Subject, rule: &Rule, mut passes: impl FnMut(&[u8]) -> bool) -> Result<Matched> {
+        let mut scratch = self.scratch.borrow_mut();
+        let mut test = |value: &[u8]| {
+            scratch.clear();
+            rule.normalize(value, self.schema, &mut scratch).is_ok() && passes(&scratch)
+        };
+        if self.any(subject, &mut test)? == Some(true) {
+            return Ok(Some(true));
+        }
+        if self.entry.has_large() {
+            let table = self.tables.value()?;
+            for large in self.entry.large().filter(|large| subject.types.contains(&large.id)) {
+                for value in large::values(&table, self.id, large.id)? {
+                    if test(value?) {
+                        return Ok(Some(true));
+                    }
+                }
+            }
+        }
+        Ok(Some(false))
+    }
+
+    /// Whether a value outside the entry is equal to a normalized one: one search.
+    fn large_has(&self, subject: &Subject, normalized: &[u8]) -> Result<bool> {
+        if !self.entry.has_large() {
+            return Ok(false);
+        }
+        let table = self.tables.value()?;
+        for large in self.entry.large().filter(|large| subject.types.contains(&large.id)) {
+            if table.contains_key(large::key(self.id, large.id, normalized))? {
+                return Ok(true);
+            }
+        }
+        Ok(false)
+    }
+
+    fn name_has(&self, types: Option<&SmallVec<[AttributeId; 2]>>, rule: &Rule, normalized: &[u8]) -> Result<bool> {
+        let name = self.derived.normalized_name()?;
+        let Ok(name) = duramen_ldap::dn::Dn::parse(&name) else { return Ok(false) };
+        let mut form = Vec::new();
+        Ok(name.rdns().flat_map(|rdn| rdn.avas()).any(|ava| {
+            let Some(attribute) = self.schema.find(ava.attribute) else { return false };
+            form.clear();
+            types.is_none_or(|types| types.contains(&attribute.id))
+                && rule.normalize(&ava.value(), self.schema, &mut form).is_ok()
+                && form == normalized
+        }))
+    }
+}
+
+/// Whether an attribute has all the options that a filter names.
+fn fits(attribute: &crate::entry::StoredAttribute<'_>, options: &[String]) -> bool {
+    if options.is_empty() {
+        return true;
+    }
+    let description = attribute.decode().description;
+    options.iter().all(|option| description.split(';').skip(1).any(|own| own.eq_ignore_ascii_case(option)))
+}
+
+/// Whether one value matches an item of a matched values filter (RFC 3876 section 3): the item's own type is looked at
+/// by the caller.
+pub(crate) fn value_matches(
+    test: &Test,
+    schema: &Schema,
+    id: AttributeId,
+    value: &[u8],
+    scratch: &mut Vec<u8>,
+) -> bool {
+    let normalized = |rule: &Rule, scratch: &mut Vec<u8>| {
+        scratch.clear();
+        rule.normalize(value, schema, scratch).is_ok()
+    };
+    match test {
+        Test::True => true,
+        Test::Present(subject) => subject.types.contains(&id),
+        Test::Equal { subject, rule, quick, normalized } => {
+            subject.types.contains(&id) && quick.equal(rule, schema, value, normalized, scratch)
+        }
+        Test::AtLeast { subject, rule, normalized: least } => {
+            subject.types.contains(&id) && normalized(rule, scratch) && *scratch >= *least
+        }
+        Test::AtMost { subject, rule, normalized: most } => {
+            subject.types.contains(&id) && normalized(rule, scratch) && *scratch <= *most
+        }
+        Test::Substrings { subject, rule, assertion } => {
+            subject.types.contains(&id) && normalized(rule, scratch) && assertion.matches(scratch)
+        }
+        Test::Class { subject, names, .. } => {
+            subject.types.contains(&id) && names.iter().any(|name| name.as_bytes().eq_ignore_ascii_case(value))
+        }
+        Test::Bits { subject, rule, value: mask } => {
+            subject.types.contains(&id) && rule.bits_match(value, mask) == Some(true)
+        }
+        _ => false,
+    }
+}

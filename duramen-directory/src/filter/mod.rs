@@ -1,0 +1,84 @@
+//! Filters bound to the schema (RFC 4511 section 4.5.1.7): compiled once for a search, then held against entries.
+//!
+//! Owns: three-valued logic, what each kind of item means. Must not know: how candidates are found, names of entries.
+
+mod compile;
+mod evaluate;
+mod plan;
+mod value;
+
+use duramen_ldap::matching::{Rule, SubstringsAssertion};
+use smallvec::SmallVec;
+
+use crate::schema::AttributeId;
+
+pub(crate) use compile::Compiler;
+pub(crate) use evaluate::{Derived, Evaluation, value_matches};
+pub(crate) use plan::{Candidates, Planner, each_value, member_types};
+pub(crate) use value::Quick;
+
+/// The attributes that an item is about: types, and options that they have to have at least (RFC 4512 section 2.5.2).
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct Subject {
+    pub types: SmallVec<[AttributeId; 2]>,
+    pub options: Vec<String>,
+    /// Whether access has to be looked at for each entry.
+    pub checked: bool,
+}
+
+/// A filter bound to the schema.
+#[derive(Clone, Debug)]
+pub(crate) enum Test {
+    And(Vec<Test>),
+    Or(Vec<Test>),
+    Not(Box<Test>),
+    True,
+    False,
+    Undefined,
+    Present(Subject),
+    Equal {
+        subject: Subject,
+        rule: &'static Rule,
+        quick: Quick,
+        normalized: Vec<u8>,
+    },
+    AtLeast {
+        subject: Subject,
+        rule: &'static Rule,
+        normalized: Vec<u8>,
+    },
+    AtMost {
+        subject: Subject,
+        rule: &'static Rule,
+        normalized: Vec<u8>,
+    },
+    Substrings {
+        subject: Subject,
+        rule: &'static Rule,
+        assertion: SubstringsAssertion,
+    },
+    /// A class or a kind of it: all names of all of them, in lower case.
+    Class {
+        subject: Subject,
+        oid: String,
+        names: Vec<String>,
+    },
+    Bits {
+        subject: Subject,
+        rule: &'static Rule,
+        value: Vec<u8>,
+    },
+    /// Values of the name count too (RFC 4511 section 4.5.1.7.7).
+    WithName {
+        test: Box<Test>,
+        types: Option<SmallVec<[AttributeId; 2]>>,
+        rule: &'static Rule,
+        normalized: Vec<u8>,
+    },
+    /// `entryDN`: the entry of this normalized name.
+    Name(String),
+    /// `memberOf`: a member of the group of this normalized name.
+    MemberOf(String),
+    HasSubordinates(bool),
+    NumSubordinates(u32),
+}

@@ -1,0 +1,338 @@
+//! Which entries can match a test, by the indices.
+//!
+//! Owns: the order in which the parts of a test are looked at, and when to stop. Invariant: every entry that matches is
+//! among the candidates; if the answer is exact, every candidate matches.
+
+use std::cell::RefCell;
+
+use duramen::Table;
+use duramen_ldap::matching::{Place, Rule, SubstringsAssertion};
+
+use super::{Subject, Test};
+use crate::entry::Entry;
+use crate::failure::Result;
+use crate::index::{self, Indices, Set, bits};
+use crate::large;
+use crate::names::{self, Suffix};
+use crate::schema::{Attribute, AttributeId, Schema};
+use crate::tables::{Id, Tables};
+
+/// What a test leaves: a set of entries, or all.
+#[derive(Clone, Debug)]
+pub(crate) struct Candidates {
+    /// `None` is all entries.
+    pub set: Option<Set>,
+    /// Whether all of them match, so that the test need not be held against them.
+    pub exact: bool,
+}
+
+impl Candidates {
+    const ALL: Candidates = Candidates { set: None, exact: false };
+
+    fn exact(set: Set) -> Candidates {
+        Candidates { set: Some(set), exact: true }
+    }
+
+    fn count(&self) -> u64 {
+        self.set.as_ref().map_or(u64::MAX, Set::len)
+    }
+}
+
+/// So few candidates are sooner looked at than narrowed down.
+const FEW: u64 = 24;
+/// So many keys of a range are walked at least before all entries are looked at instead.
+const KEYS_MIN: u64 = 2_000;
+/// Sets of so many trigrams are intersected at most.
+const TRIGRAMS: usize = 12;
+
+/// Finds candidates in one snapshot.
+pub(crate) struct Planner<'p> {
+    pub schema: &'p Schema,
+    pub indices: &'p Indices,
+    pub suffixes: &'p [Suffix],
+    pub tables: Tables<'p>,
+    pub index: Table<'p>,
+    /// Entries in all.
+    pub total: u64,
+    /// What was done, if somebody wants to know.
+    pub notes: Option<RefCell<Vec<String>>>,
+}
+
+impl Planner<'_> {
+    fn note(&self, text: impl FnOnce() -> String) {
+        if let Some(notes) = &self.notes {
+            notes.borrow_mut().push(text());
+        }
+    }
+
+    fn name(&self, id: AttributeId) -> &str {
+        self.schema.get(id).map_or("?", |attribute| &attribute.name)
+    }
+
+    /// The candidates of a test.
+    pub fn candidates(&self, test: &Test) -> Result<Candidates> {
+        match test {
+            Test::True => Ok(Candidates { set: None, exact: true }),
+            Test::False | Test::Undefined => Ok(Candidates::exact(Set::empty())),
+            Test::And(parts) => self.and(parts),
+            Test::Or(parts) => self.or(parts),
+            Test::Present(subject) => {
+                self.each(subject, bits::PRESENCE, "presence", |id| index::present(&self.index, id).map(Some))
+            }
+            Test::Equal { subject, rule, normalized, .. } if self.all_have(subject, |own| own.equality, rule) => {
+                self.each(subject, bits::EQUALITY, "equality", |id| index::equal(&self.index, id, normalized).map(Some))
+            }
+            Test::Class { subject, oid, .. } => self.each(subject, bits::EQUALITY, "equality", |id| {
+                index::equal(&self.index, id, oid.as_bytes()).map(Some)
+            }),
+            Test::AtLeast { subject, rule, normalized, .. } if self.sort(subject, rule) => {
+                self.range(subject, Some(normalized), None)
+            }
+            Test::AtMost { subject, rule, normalized, .. } if self.sort(subject, rule) => {
+                self.range(subject, None, Some(normalized))
+            }
+            Test::Substrings { subject, rule, assertion } if self.all_have(subject, |own| own.substrings, rule) => {
+                self.substrings(subject, assertion)
+            }
+            Test::Name(name) => {
+                let found = names::find_entry(&self.tables.name()?, self.suffixes, name)?;
+                self.note(|| "entryDN: the entry of that name".to_string());
+                Ok(Candidates::exact(found.map_or_else(Set::empty, Set::one)))
+            }
+            Test::MemberOf(group) => self.members(group),
+            _ => Ok(Candidates::ALL),
+        }
+    }
+
+    /// Whether a rule is that of all types, by which their index was made.
+    fn all_have(&self, subject: &Subject, own: fn(&Attribute) -> Option<&'static Rule>, rule: &'static Rule) -> bool {
+        let found = |id: &AttributeId| self.schema.get(*id).and_then(own);
+        subject.types.iter().all(|id| found(id).is_some_and(|found| std::ptr::eq(found, rule)))
+    }
+
+    /// Whether the indices of equality of all types sort as a rule does.
+    fn sort(&self, subject: &Subject, rule: &'static Rule) -> bool {
+        let sorts = |id: &AttributeId| self.schema.get(*id).is_some_and(Attribute::sorts_in_index);
+        subject.types.iter().all(sorts) && self.all_have(subject, |own| own.ordering, rule)
+    }
+
+    /// The candidates of one type after the other, together.
+    fn each(
+        &self,
+        subject: &Subject,
+        kind: u8,
+        what: &str,
+        find: impl Fn(AttributeId) -> Result<Option<Set>>,
+    ) -> Result<Candidates> {
+        let mut union: Option<Set> = None;
+        for &id in &subject.types {
+            if self.indices.get(id) & kind == 0 {
+                self.note(|| format!("{}: no index of {what}, so all {} entries", self.name(id), self.total));
+                return Ok(Candidates::ALL);
+            }
+            let Some(set) = find(id)? else {
+                self.note(|| format!("{}: too many keys in the index of {what}", self.name(id)));
+                return Ok(Candidates::ALL);
+            };
+            self.note(|| format!("{}: index of {what}, {} candidates", self.name(id), set.len()));
+            union = Some(match union {
+                None => set,
+                Some(before) => unite(before, set),
+            });
+        }
+        Ok(Candidates {
+            set: Some(union.unwrap_or_else(Set::empty)),
+            exact: !subject.checked && subject.options.is_empty(),
+        })
+    }
+
+    fn keys_max(&self) -> u64 {
+        KEYS_MIN.max(self.total / 8)
+    }
+
+    fn range(&self, subject: &Subject, from: Option<&Vec<u8>>, to: Option<&Vec<u8>>) -> Result<Candidates> {
+        let (from, to) = (from.map(Vec::as_slice), to.map(Vec::as_slice));
+        self.each(subject, bits::EQUALITY, "equality (a range)", |id| {
+            index::range(&self.index, id, from, to, self.keys_max())
+        })
+    }
+
+    /// The cheapest part first; the others only while there are many candidates.
+    fn and(&self, parts: &[Test]) -> Result<Candidates> {
+        let mut best = Candidates { set: None, exact: true };
+        let ranges = self.ranges(parts)?;
+        let mut skipped = ranges.is_some();
+        if let Some(range) = ranges {
+            best = range;
+        }
+        let mut order: Vec<&Test> = parts.iter().collect();
+        order.sort_by_key(|part| rank(part));
+        for part in order {
+            if best.set.is_some() && best.count() <= FEW || skipped && rank(part) >= RANGE {
+                skipped = true;
+                best.exact = false;
+                continue;
+            }
+            let found = self.candidates(part)?;
+            best.exact &= found.exact;
+            best.set = match (best.set, found.set) {
+                (None, other) | (other, None) => other,
+                (Some(a), Some(b)) => Some(index::intersect(a, b)),
+            };
+        }
+        if skipped {
+            best.exact = false;
+        }
+        Ok(best)
+    }
+
+    /// `>=` and `<=` of one attribute with one value as one walk.
+    fn ranges(&self, parts: &[Test]) -> Result<Option<Candidates>> {
+        for part in parts {
+            let Test::AtLeast { subject, rule, normalized: from } = part else { continue };
+            let [id] = subject.types[..] else { continue };
+            let is_single = self.schema.get(id).is_some_and(|attribute| attribute.single_value);
+            if !is_single || !subject.options.is_empty() || !self.sort(subject, rule) {
+                continue;
+            }
+            let upper = parts.iter().find_map(|other| match other {
+                Test::AtMost { subject: same, normalized: to, .. } if same == subject => Some(to),
+                _ => None,
+            });
+            if let Some(to) = upper {
+                let found = self.range(subject, Some(from), Some(to))?;
+                return Ok(found.set.is_some().then_some(found));
+            }
+        }
+        Ok(None)
+    }
+
+    fn or(&self, parts: &[Test]) -> Result<Candidates> {
+        let mut union = Candidates::exact(Set::empty());
+        for part in parts {
+            let found = self.candidates(part)?;
+            union.exact &= found.exact;
+            let (Some(before), Some(set)) = (union.set.take(), found.set) else {
+                return Ok(Candidates { set: None, exact: found.exact && matches!(part, Test::True) });
+            };
+            union.set = Some(unite(before, set));
+        }
+        Ok(union)
+    }
+
+    fn substrings(&self, subject: &Subject, assertion: &SubstringsAssertion) -> Result<Candidates> {
+        let fragments: Vec<(Place, Vec<u8>)> = assertion.fragments().collect();
+        let mut found = self.each(subject, bits::SUBSTRING, "substrings", |id| self.trigrams(id, &fragments))?;
+        if found.set.is_none()
+            && let Some((_, beginning)) =
+                fragments.iter().find(|(place, text)| *place == Place::Start && !text.is_empty())
+        {
+            found = self.each(subject, bits::EQUALITY, "equality (a beginning)", |id| {
+                index::starting(&self.index, id, beginning, self.keys_max())
+            })?;
+        }
+        found.exact = false;
+        Ok(found)
+    }
+
+    /// Entries that have all trigrams of some fragments; `None` if no fragment is long enough.
+    fn trigrams(&self, id: AttributeId, fragments: &[(Place, Vec<u8>)]) -> Result<Option<Set>> {
+        let mut wanted: Vec<Vec<u8>> = Vec::new();
+        for (place, text) in fragments {
+            let mut marked = text.clone();
+            match place {
+                Place::Start => marked.insert(0, 1),
+                Place::End => marked.push(2),
+                Place::Anywhere => {}
+            }
+            wanted.extend(marked.windows(3).map(<[u8]>::to_vec));
+        }
+        wanted.sort_unstable();
+        wanted.dedup();
+        let step = wanted.len().div_ceil(TRIGRAMS).max(1);
+        let mut best: Option<Set> = None;
+        for three in wanted.iter().step_by(step) {
+            let set = index::trigram(&self.index, id, three)?;
+            let set = match best.take() {
+                None => set,
+                Some(before) => index::intersect(before, set),
+            };
+            if set.len() <= FEW {
+                return Ok(Some(set));
+            }
+            best = Some(set);
+        }
+        Ok(best)
+    }
+
+    /// The entries that a group's members name.
+    fn members(&self, group: &str) -> Result<Candidates> {
+        let (names, entries) = (self.tables.name()?, self.tables.entry()?);
+        let Some(id) = names::find_entry(&names, self.suffixes, group)? else {
+            return Ok(Candidates::exact(Set::empty()));
+        };
+        let entry = names::entry(&entries, id)?;
+        let mut found = roaring::RoaringBitmap::new();
+        for kind in member_types(self.schema) {
+            each_value(&self.tables, id, &entry, kind, |value| {
+                if let Some(member) =
+                    std::str::from_utf8(value).ok().and_then(|name| names::normalize(self.schema, name).ok())
+                    && let Some(id) = names::find_entry(&names, self.suffixes, &member)?
+                {
+                    found.insert(id);
+                }
+                Ok(())
+            })?;
+        }
+        self.note(|| format!("memberOf: members of the group, {} candidates", found.len()));
+        Ok(Candidates::exact(Set::Many(found)))
+    }
+}
+
+/// Attributes that make a group's members.
+pub(crate) fn member_types(schema: &Schema) -> [AttributeId; 2] {
+    [schema.known().member, schema.known().unique_member]
+}
+
+/// Calls `each` with all values of an attribute, wherever they are.
+pub(crate) fn each_value(
+    tables: &Tables<'_>,
+    id: Id,
+    entry: &Entry<'_>,
+    kind: AttributeId,
+    mut each: impl FnMut(&[u8]) -> Result<()>,
+) -> Result<()> {
+    for value in entry.of_type(kind).flat_map(|attribute| attribute.values()) {
+        each(value)?;
+    }
+    if entry.large().any(|large| large.id == kind) {
+        for value in large::values(&tables.value()?, id, kind)? {
+            each(value?)?;
+        }
+    }
+    Ok(())
+}
+
+fn unite(a: Set, b: Set) -> Set {
+    match (a, b) {
+        (Set::Few(few), other) | (other, Set::Few(few)) if few.is_empty() => other,
+        (a, b) => Set::Many(a.into_bitmap() | b.into_bitmap()),
+    }
+}
+
+const RANGE: u8 = 3;
+
+/// How much it costs to find the candidates of a test, and how many there may be: what is least comes first.
+fn rank(test: &Test) -> u8 {
+    match test {
+        Test::False | Test::Undefined | Test::Name(_) => 0,
+        Test::Equal { .. } => 1,
+        Test::MemberOf(_) => 2,
+        Test::AtLeast { .. } | Test::AtMost { .. } => RANGE,
+        Test::Substrings { .. } => 4,
+        Test::Or(_) | Test::And(_) => 5,
+        Test::Class { .. } => 6,
+        Test::Present(_) => 7,
+        _ => 8,
+    }
+}

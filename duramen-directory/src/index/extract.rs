@@ -1,0 +1,97 @@
+//! Which keys an entry has in table `index`.
+
+use std::collections::BTreeSet;
+
+use duramen_ldap::matching::Rule;
+
+use super::key::{Kind, key};
+use super::{Indices, bits};
+use crate::entry::Entry;
+use crate::schema::{AttributeId, Schema};
+
+/// Keys without ids.
+pub(crate) type KeySet = BTreeSet<Vec<u8>>;
+
+/// Finds the keys of entries.
+pub(crate) struct Extractor<'s> {
+    schema: &'s Schema,
+    indices: &'s Indices,
+    scratch: Vec<u8>,
+    key: Vec<u8>,
+}
+
+impl<'s> Extractor<'s> {
+    pub fn new(schema: &'s Schema, indices: &'s Indices) -> Extractor<'s> {
+        Extractor { schema, indices, scratch: Vec::new(), key: Vec::new() }
+    }
+
+    /// Calls `each` with the keys of an entry's attributes that `wanted` chooses; some may come twice. Values that are
+    /// in table `value` have to be added by [`Extractor::value`].
+    pub fn entry(&mut self, entry: &Entry<'_>, wanted: impl Fn(AttributeId) -> bool, each: &mut dyn FnMut(&[u8])) {
+        for attribute in entry.attributes() {
+            if self.indices.get(attribute.id) != 0 && wanted(attribute.id) {
+                self.presence(attribute.id, each);
+                attribute.values().iter().for_each(|value| self.value(attribute.id, value, each));
+            }
+        }
+        for large in entry.large().filter(|large| wanted(large.id)) {
+            self.presence(large.id, each);
+        }
+    }
+
+    fn presence(&mut self, id: AttributeId, each: &mut dyn FnMut(&[u8])) {
+        if self.indices.get(id) & bits::PRESENCE != 0 {
+            self.emit(id, Kind::Presence, b"", each);
+        }
+    }
+
+    fn emit(&mut self, id: AttributeId, kind: Kind, value: &[u8], each: &mut dyn FnMut(&[u8])) {
+        self.key.clear();
+        key(&mut self.key, id, kind, value);
+        each(&self.key);
+    }
+
+    /// Calls `each` with the keys of one value.
+    pub fn value(&mut self, id: AttributeId, value: &[u8], each: &mut dyn FnMut(&[u8])) {
+        let kinds = self.indices.get(id);
+        let Some(attribute) = self.schema.get(id) else { return };
+        if kinds & bits::EQUALITY != 0 {
+            if id == self.schema.known().object_class {
+                self.class(id, value, each);
+            } else if self.normalize(attribute.equality, value) {
+                let normalized = std::mem::take(&mut self.scratch);
+                self.emit(id, Kind::Equality, &normalized, each);
+                self.scratch = normalized;
+            }
+        }
+        if kinds & bits::SUBSTRING != 0 && self.normalize(attribute.substrings, value) {
+            let mut marked = std::mem::take(&mut self.scratch);
+            marked.insert(0, 1);
+            marked.push(2);
+            marked.windows(3).for_each(|three| self.emit(id, Kind::Trigram, three, each));
+            self.scratch = marked;
+        }
+    }
+
+    /// Calls `each` with the key of a value by its normalized form: attributes with values outside have no other keys
+    /// than those of equality.
+    pub fn normalized(&mut self, id: AttributeId, normalized: &[u8], each: &mut dyn FnMut(&[u8])) {
+        if self.indices.get(id) & bits::EQUALITY != 0 {
+            self.emit(id, Kind::Equality, normalized, each);
+        }
+    }
+
+    /// A class stands for all that it is a kind of.
+    fn class(&mut self, id: AttributeId, value: &[u8], each: &mut dyn FnMut(&[u8])) {
+        let found = std::str::from_utf8(value).ok().and_then(|name| self.schema.find_class(name));
+        for &above in found.map(|class| class.lineage.as_slice()).unwrap_or_default() {
+            let schema = self.schema;
+            self.emit(id, Kind::Equality, schema.class(above).oid.as_bytes(), each);
+        }
+    }
+
+    fn normalize(&mut self, rule: Option<&Rule>, value: &[u8]) -> bool {
+        self.scratch.clear();
+        rule.is_some_and(|rule| rule.normalize(value, self.schema, &mut self.scratch).is_ok())
+    }
+}

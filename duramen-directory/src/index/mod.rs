@@ -1,0 +1,100 @@
+//! Indices: which entries have a value.
+//!
+//! Owns: the keys of table `index`, containers of ids, what an entry has keys for. Must not know: filters.
+//!
+//! A key is the attribute's number (2 bytes), a kind (1), the normalized value with each byte 0 as 0 255, a byte 0, and
+//! the upper bits of ids (3). Keys of one attribute and kind sort as their values do, so ranges and beginnings are
+//! walks. A long value is cut, and a hash of it stands for the rest.
+
+mod container;
+mod extract;
+mod key;
+mod read;
+
+pub(crate) use container::{CONTAINER_BITS, LOW, count, encode, is_container, union, with, without};
+pub(crate) use extract::{Extractor, KeySet};
+pub(crate) use key::{Kind, high_of, kind_prefix, put_high};
+pub(crate) use read::{Set, equal, intersect, present, range, starting, trigram};
+
+use crate::config::{Index, IndexKinds};
+use crate::schema::AttributeId;
+
+/// Kinds of indices as bits, by attribute number.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Indices {
+    by_number: Vec<u8>,
+}
+
+pub(crate) mod bits {
+    pub const PRESENCE: u8 = 1;
+    pub const EQUALITY: u8 = 2;
+    pub const SUBSTRING: u8 = 4;
+}
+
+impl IndexKinds {
+    pub(crate) fn to_bits(self) -> u8 {
+        let bit = |set, bit| if set { bit } else { 0 };
+        bit(self.presence, bits::PRESENCE) | bit(self.equality, bits::EQUALITY) | bit(self.substring, bits::SUBSTRING)
+    }
+}
+
+impl Index {
+    /// What a new directory has: equality of what people are found and authenticated by, of members of groups, of
+    /// numbers of Unix users and groups and of identifiers of entries; substrings of what people are looked up by.
+    pub fn defaults() -> Vec<Index> {
+        const EQUALITY: [&str; 16] = [
+            "objectClass",
+            "ou",
+            "o",
+            "dc",
+            "member",
+            "uniqueMember",
+            "memberUid",
+            "uidNumber",
+            "gidNumber",
+            "entryUUID",
+            "entryCSN",
+            "telephoneNumber",
+            "employeeNumber",
+            "manager",
+            "owner",
+            "aliasedObjectName",
+        ];
+        const SUBSTRING: [&str; 5] = ["uid", "cn", "sn", "givenName", "mail"];
+        let index = |substring| {
+            move |attribute: &str| Index {
+                attribute: attribute.to_string(),
+                kinds: IndexKinds { presence: true, equality: true, substring },
+            }
+        };
+        EQUALITY.into_iter().map(index(false)).chain(SUBSTRING.into_iter().map(index(true))).collect()
+    }
+}
+
+impl Indices {
+    pub fn get(&self, id: AttributeId) -> u8 {
+        self.by_number.get(usize::from(id.0)).copied().unwrap_or(0)
+    }
+
+    pub fn set(&mut self, id: AttributeId, kinds: u8) {
+        let place = usize::from(id.0);
+        if self.by_number.len() <= place {
+            self.by_number.resize(place + 1, 0);
+        }
+        self.by_number[place] = kinds;
+    }
+
+    /// Whether keys of a kind, as it stands in them, are kept for an attribute.
+    pub fn has_kind(&self, id: AttributeId, kind: u8) -> bool {
+        let bit = match kind {
+            1 => bits::PRESENCE,
+            2 => bits::EQUALITY,
+            3 => bits::SUBSTRING,
+            _ => 0,
+        };
+        self.get(id) & bit != 0
+    }
+}
+
+#[cfg(test)]
+mod tests;

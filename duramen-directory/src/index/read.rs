@@ -1,0 +1,206 @@
+//! Sets of ids out of table `index`.
+
+use duramen::Table;
+use roaring::RoaringBitmap;
+use smallvec::SmallVec;
+
+use super::container::{CONTAINER_BITS, add_to, single};
+use super::key::{Kind, high_of, key, put_high, value_key};
+use crate::failure::Result;
+use crate::schema::AttributeId;
+use crate::tables::{Id, damaged};
+
+/// Ids, ascending.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) enum Set {
+    Few(SmallVec<[Id; 4]>),
+    Many(RoaringBitmap),
+}
+
+impl Set {
+    pub fn empty() -> Set {
+        Set::Few(SmallVec::new())
+    }
+
+    pub fn one(id: Id) -> Set {
+        Set::Few(SmallVec::from_slice(&[id]))
+    }
+
+    /// The ids of one container.
+    pub fn of_container(high: u32, bytes: &[u8]) -> Set {
+        let mut set = RoaringBitmap::new();
+        add_to(&mut set, high, bytes);
+        Set::Many(set)
+    }
+
+    pub fn len(&self) -> u64 {
+        match self {
+            Set::Few(ids) => ids.len() as u64,
+            Set::Many(ids) => ids.len(),
+        }
+    }
+
+    pub fn into_bitmap(self) -> RoaringBitmap {
+        match self {
+            Set::Few(ids) => ids.into_iter().collect(),
+            Set::Many(ids) => ids,
+        }
+    }
+
+    pub fn contains(&self, id: Id) -> bool {
+        match self {
+            Set::Few(ids) => ids.contains(&id),
+            Set::Many(ids) => ids.contains(id),
+        }
+    }
+
+    /// The least id that is `from` or greater.
+    pub fn next_from(&self, from: Id) -> Option<Id> {
+        match self {
+            Set::Few(ids) => ids.iter().copied().find(|id| *id >= from),
+            Set::Many(ids) => ids.range(from..).next(),
+        }
+    }
+}
+
+/// What is in both.
+pub(crate) fn intersect(a: Set, b: Set) -> Set {
+    match (a, b) {
+        (Set::Many(a), Set::Many(b)) => Set::Many(a & b),
+        (Set::Few(mut few), other) | (other, Set::Few(mut few)) => {
+            few.retain(|id| other.contains(*id));
+            Set::Few(few)
+        }
+    }
+}
+
+/// Collects containers: one id stays one id.
+#[derive(Default)]
+struct Collector {
+    first: Option<Id>,
+    set: Option<RoaringBitmap>,
+    keys: u64,
+}
+
+impl Collector {
+    fn add(&mut self, key: &[u8], container: &[u8]) -> Result<()> {
+        let high = high_of(key).ok_or_else(|| damaged("a key of an index"))?;
+        self.keys += 1;
+        match (self.first, &mut self.set, single(high, container)) {
+            (None, None, Some(id)) => self.first = Some(id),
+            (_, Some(set), _) => add_to(set, high, container),
+            (first, none, _) => {
+                let mut set: RoaringBitmap = first.into_iter().collect();
+                add_to(&mut set, high, container);
+                *none = Some(set);
+            }
+        }
+        Ok(())
+    }
+
+    fn finish(self) -> Set {
+        match (self.set, self.first) {
+            (Some(set), _) => Set::Many(set),
+            (None, Some(id)) => Set::one(id),
+            (None, None) => Set::empty(),
+        }
+    }
+}
+
+/// The entries of one key.
+fn of_key(index: &Table<'_>, prefix: &[u8]) -> Result<Set> {
+    let mut collector = Collector::default();
+    for item in index.prefix(prefix)? {
+        let (key, container) = item?;
+        // Behind the 0 that ends a value there is either the id or, in a longer value, 255.
+        if key.len() != prefix.len() + 3 {
+            break;
+        }
+        collector.add(key, container)?;
+    }
+    Ok(collector.finish())
+}
+
+/// Entries with a value, given in normalized form.
+pub(crate) fn equal(index: &Table<'_>, attribute: AttributeId, value: &[u8]) -> Result<Set> {
+    let mut prefix = SmallKey::default();
+    key(&mut prefix.0, attribute, Kind::Equality, value);
+    of_key(index, &prefix.0)
+}
+
+/// A key that is built once and thrown away.
+#[derive(Default)]
+struct SmallKey(Vec<u8>);
+
+/// Entries with an attribute.
+pub(crate) fn present(index: &Table<'_>, attribute: AttributeId) -> Result<Set> {
+    let mut prefix = SmallKey::default();
+    key(&mut prefix.0, attribute, Kind::Presence, b"");
+    of_key(index, &prefix.0)
+}
+
+/// Entries with a value that has three bytes in it.
+pub(crate) fn trigram(index: &Table<'_>, attribute: AttributeId, three: &[u8]) -> Result<Set> {
+    let mut prefix = SmallKey::default();
+    key(&mut prefix.0, attribute, Kind::Trigram, three);
+    of_key(index, &prefix.0)
+}
+
+/// One end of a range of values in normalized form.
+pub(crate) type RangeEnd<'v> = Option<&'v [u8]>;
+
+/// Entries with a value of a range, ends included; `None` if more keys than `keys_max` are in it.
+pub(crate) fn range(
+    index: &Table<'_>,
+    attribute: AttributeId,
+    from: RangeEnd<'_>,
+    to: RangeEnd<'_>,
+    keys_max: u64,
+) -> Result<Option<Set>> {
+    let (mut start, mut end) = (Vec::new(), Vec::new());
+    match from {
+        Some(value) => key(&mut start, attribute, Kind::Equality, value),
+        None => value_key(&mut start, attribute, Kind::Equality, b""),
+    }
+    match to {
+        Some(value) => {
+            key(&mut end, attribute, Kind::Equality, value);
+            put_high(&mut end, Id::MAX >> CONTAINER_BITS);
+        }
+        None => {
+            value_key(&mut end, attribute, Kind::Equality, b"");
+            // The kind behind all values of this one.
+            if let Some(last) = end.last_mut() {
+                *last += 1;
+            }
+        }
+    }
+    if start > end {
+        return Ok(Some(Set::empty()));
+    }
+    collect(index.range(start..=end)?, keys_max)
+}
+
+/// Entries with a value that begins so; `None` if more keys than `keys_max` do.
+pub(crate) fn starting(
+    index: &Table<'_>,
+    attribute: AttributeId,
+    beginning: &[u8],
+    keys_max: u64,
+) -> Result<Option<Set>> {
+    let mut prefix = Vec::new();
+    value_key(&mut prefix, attribute, Kind::Equality, beginning);
+    collect(index.prefix(prefix)?, keys_max)
+}
+
+fn collect(items: duramen::Iter<'_>, keys_max: u64) -> Result<Option<Set>> {
+    let mut collector = Collector::default();
+    for item in items {
+        let (key, container) = item?;
+        collector.add(key, container)?;
+        if collector.keys > keys_max {
+            return Ok(None);
+        }
+    }
+    Ok(Some(collector.finish()))
+}

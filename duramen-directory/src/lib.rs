@@ -1,0 +1,49 @@
+//! An LDAP directory on Duramen: schema, entries, names, indices, search, update, access.
+//!
+//! Knows no sockets, no runtime and no message envelopes: requests come decoded from `duramen_ldap::message`, entries
+//! leave through a [`Sink`], and every failure is a [`Failure`] with the code of its LDAP result.
+//!
+//! ```
+//! use duramen_directory::{Config, Directory};
+//! # let dir = tempfile::tempdir()?;
+//! let config = Config { suffixes: vec!["dc=example,dc=com".into()], ..Config::default() };
+//! let directory = Directory::open(dir.path(), config)?;
+//! assert_eq!(directory.normalize("DC=Example, dc=com")?, "dc=example,dc=com");
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
+#![forbid(unsafe_code)]
+
+pub mod access;
+mod assertion;
+mod base;
+mod check;
+mod clock;
+mod compare;
+mod config;
+mod controls;
+mod directory;
+mod entry;
+mod failure;
+mod filter;
+mod index;
+mod large;
+mod meta;
+mod names;
+pub mod password;
+mod reindex;
+mod requester;
+pub mod schema;
+mod search;
+mod sink;
+mod state;
+mod tables;
+mod update;
+mod view;
+
+pub use config::{Administrator, Config, Index, IndexKinds, Limits, SchemaFile};
+pub use directory::{Credentials, Directory, Monitor, MonitorEntry, OpenError};
+pub use failure::{Failure, Result};
+pub use requester::{Method, Peer, Requester};
+pub use search::{Done, Progress, Search};
+pub use sink::{Collected, Entries, Sink};
+pub use update::{UpdateFuture, Updated};

@@ -1,0 +1,57 @@
+//! What a directory keeps about itself: table `meta`.
+//!
+//! | key | value |
+//! |---|---|
+//! | `format` | 1 |
+//! | `suffixes` | names, one a line |
+//! | `nis` | `nis` or `rfc2307bis` |
+//! | `schema/` and a name | text of a schema file |
+//! | `number/` and an OID | the number of an attribute type |
+//! | `index/` and an OID | kinds that are complete, kinds that are being built |
+//! | `import` | an import that has not ended |
+
+use duramen::{Table, WriteTxn};
+
+use crate::config::SchemaFile;
+use crate::tables::META;
+
+pub(crate) const FORMAT: &str = "format";
+pub(crate) const FORMAT_VERSION: &[u8] = b"1";
+pub(crate) const SUFFIXES: &str = "suffixes";
+pub(crate) const NIS: &str = "nis";
+pub(crate) const SCHEMA: &str = "schema/";
+pub(crate) const NUMBER: &str = "number/";
+pub(crate) const INDEX: &str = "index/";
+pub(crate) const IMPORT: &str = "import";
+
+/// Text under a key.
+pub(crate) fn text(meta: &Table<'_>, key: &str) -> duramen::Result<Option<String>> {
+    Ok(meta.get(key)?.map(|value| String::from_utf8_lossy(value).into_owned()))
+}
+
+/// What is kept under keys that begin so: the rest of each key, and the value.
+pub(crate) fn all(meta: &Table<'_>, prefix: &str) -> duramen::Result<Vec<(String, Vec<u8>)>> {
+    let mut found = Vec::new();
+    for item in meta.prefix(prefix)? {
+        let (key, value) = item?;
+        found.push((String::from_utf8_lossy(&key[prefix.len()..]).into_owned(), value.to_vec()));
+    }
+    Ok(found)
+}
+
+/// The schema files that are kept.
+pub(crate) fn schema_files(meta: &Table<'_>) -> duramen::Result<Vec<SchemaFile>> {
+    let files = all(meta, SCHEMA)?.into_iter();
+    Ok(files.map(|(name, text)| SchemaFile { name, text: String::from_utf8_lossy(&text).into_owned() }).collect())
+}
+
+/// Keeps something, if it is not kept already.
+pub(crate) fn put(txn: &mut WriteTxn<'_>, key: &str, value: &[u8]) -> duramen::Result<()> {
+    let mut meta = txn.table(META)?;
+    if meta.get(key)? == Some(value) { Ok(()) } else { meta.put(key, value) }
+}
+
+/// Forgets something.
+pub(crate) fn remove(txn: &mut WriteTxn<'_>, key: &str) -> duramen::Result<()> {
+    txn.table(META)?.delete(key).map(drop)
+}

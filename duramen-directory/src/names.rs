@@ -1,0 +1,252 @@
+//! The tree of names: table `name`.
+//!
+//! Owns: finding an entry by its name, the name of an entry, who is below whom. Must not know: attributes.
+//!
+//! A name is followed from its suffix down, RDN by RDN, so renaming a subtree is renaming its top. What was found is
+//! remembered by thread and commit: bases of searches and names of parents come again and again.
+
+use std::cell::RefCell;
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use duramen::{Table, Txnid};
+use duramen_ldap::dn::{Dn, Rdn};
+use sha2::{Digest, Sha256};
+
+use crate::entry::Entry;
+use crate::failure::{Failure, Result, bad_name};
+use crate::schema::Schema;
+use crate::tables::{Id, Tables, damaged, id_of};
+
+/// Longest normalized RDN in a key; of a longer one a hash stands at the end.
+const RDN_MAX: usize = 400;
+
+/// The key of the entry with this normalized RDN below a parent.
+pub(crate) fn child_key(parent: Id, rdn: &str) -> Vec<u8> {
+    let mut key = Vec::with_capacity(4 + rdn.len().min(RDN_MAX));
+    key.extend_from_slice(&parent.to_be_bytes());
+    if rdn.len() <= RDN_MAX {
+        key.extend_from_slice(rdn.as_bytes());
+    } else {
+        key.extend_from_slice(&rdn.as_bytes()[..RDN_MAX - 32]);
+        key.extend_from_slice(&Sha256::digest(rdn));
+    }
+    key
+}
+
+/// The value of that key.
+pub(crate) fn child_value(id: Id, marks: u8) -> [u8; 5] {
+    let [a, b, c, d] = id.to_be_bytes();
+    [a, b, c, d, marks]
+}
+
+/// A suffix: its name as it was written, and normalized.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Suffix {
+    pub text: String,
+    pub normalized: String,
+}
+
+/// Where a name leads.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Found {
+    /// To this entry.
+    Entry(Id),
+    /// To an entry with this mark (alias or referral) that is above it; and how many RDNs of the name remain below.
+    Through { id: Id, marks: u8, remaining: usize },
+    /// To nothing; the deepest entry above that is there, 0 if there is none.
+    Nothing { above: Id },
+    /// To no suffix of this directory.
+    Elsewhere,
+}
+
+/// A normalized name.
+pub(crate) fn normalize(schema: &Schema, name: &str) -> Result<String> {
+    let mut normalized = String::with_capacity(name.len());
+    let parsed = Dn::parse(name).map_err(|error| bad_name(name, error))?;
+    parsed.normalize(schema, &mut normalized).map_err(|error| bad_name(name, error))?;
+    Ok(normalized)
+}
+
+/// What stands before a suffix in a normalized name; `None` if the name is not below it.
+pub(crate) fn below_suffix<'n>(name: &'n str, suffix: &str) -> Option<&'n str> {
+    let front = name.strip_suffix(suffix)?;
+    if front.is_empty() {
+        return Some("");
+    }
+    let front = front.strip_suffix(',')?;
+    let escapes = front.bytes().rev().take_while(|byte| *byte == b'\\').count();
+    (escapes % 2 == 0).then_some(front)
+}
+
+/// The suffix that a normalized name is of.
+pub(crate) fn suffix_of<'s>(suffixes: &'s [Suffix], name: &str) -> Option<&'s Suffix> {
+    let fitting = suffixes.iter().filter(|suffix| below_suffix(name, &suffix.normalized).is_some());
+    fitting.max_by_key(|suffix| suffix.normalized.len())
+}
+
+/// The key of the entry of a normalized RDN in table `name`, as it is found.
+fn child(names: &Table<'_>, parent: Id, rdn: &str) -> Result<Option<(Id, u8)>> {
+    let Some(value) = names.get(child_key(parent, rdn))? else { return Ok(None) };
+    Ok(Some((id_of(value, "table `name`")?, value.get(4).copied().unwrap_or(0))))
+}
+
+/// Follows a normalized name. Stops above it at entries with one of `stop`'s marks.
+pub(crate) fn find(names: &Table<'_>, suffixes: &[Suffix], name: &str, stop: u8) -> Result<Found> {
+    let Some(suffix) = suffix_of(suffixes, name) else { return Ok(Found::Elsewhere) };
+    let front = below_suffix(name, &suffix.normalized).unwrap_or_default();
+    let Some((mut id, mut marks)) = child(names, 0, &suffix.normalized)? else {
+        return Ok(Found::Nothing { above: 0 });
+    };
+    let Ok(relative) = Dn::parse(front) else { return Ok(Found::Nothing { above: id }) };
+    let mut remaining = relative.depth();
+    for rdn in relative.rdns().rev() {
+        if marks & stop != 0 {
+            return Ok(Found::Through { id, marks, remaining });
+        }
+        match child(names, id, rdn.as_str())? {
+            Some(found) => (id, marks) = found,
+            None => return Ok(Found::Nothing { above: id }),
+        }
+        remaining -= 1;
+    }
+    Ok(if marks & stop != 0 { Found::Through { id, marks, remaining: 0 } } else { Found::Entry(id) })
+}
+
+/// The entry of a normalized name, whatever it and those above it are.
+pub(crate) fn find_entry(names: &Table<'_>, suffixes: &[Suffix], name: &str) -> Result<Option<Id>> {
+    Ok(match find(names, suffixes, name, 0)? {
+        Found::Entry(id) => Some(id),
+        _ => None,
+    })
+}
+
+/// How many entries are directly below one.
+pub(crate) fn child_count(names: &Table<'_>, id: Id) -> Result<u32> {
+    Ok(match names.get(id.to_be_bytes())? {
+        Some(value) => id_of(value, "table `name`")?,
+        None => 0,
+    })
+}
+
+/// Calls `each` with the ids and marks of the entries directly below one, until it returns false.
+pub(crate) fn children(names: &Table<'_>, id: Id, mut each: impl FnMut(Id, u8) -> bool) -> Result<()> {
+    for item in names.prefix(id.to_be_bytes())? {
+        let (key, value) = item?;
+        if key.len() > 4 && !each(id_of(value, "table `name`")?, value.get(4).copied().unwrap_or(0)) {
+            break;
+        }
+    }
+    Ok(())
+}
+
+/// The bytes of an entry that a table says is there.
+pub(crate) fn entry_bytes<'t>(entries: &Table<'t>, id: Id) -> Result<&'t [u8]> {
+    entries.get(id.to_be_bytes())?.ok_or_else(|| damaged(format_args!("entry {id}")))
+}
+
+/// An entry that a table says is there.
+pub(crate) fn entry<'t>(entries: &Table<'t>, id: Id) -> Result<Entry<'t>> {
+    Entry::parse(entry_bytes(entries, id)?).ok_or_else(|| damaged(format_args!("entry {id}")))
+}
+
+/// Names are never deeper; more is a circle.
+const DEPTH_MAX: usize = 10_000;
+
+/// The name of an entry, as it was written.
+pub(crate) fn name_of(entries: &Table<'_>, mut id: Id) -> Result<String> {
+    let mut name = String::new();
+    for _ in 0..DEPTH_MAX {
+        if id == 0 {
+            return Ok(name);
+        }
+        let found = entry(entries, id)?;
+        if !name.is_empty() {
+            name.push(',');
+        }
+        name.push_str(found.rdn());
+        id = found.parent;
+    }
+    Err(damaged(format_args!("the name of entry {id}")))
+}
+
+/// Whether an entry is `top` or below it.
+pub(crate) fn is_within(entries: &Table<'_>, mut id: Id, top: Id) -> Result<bool> {
+    for _ in 0..DEPTH_MAX {
+        if id == top {
+            return Ok(true);
+        }
+        if id == 0 {
+            return Ok(false);
+        }
+        id = Entry::parent_of(entry_bytes(entries, id)?).ok_or_else(|| damaged(format_args!("entry {id}")))?;
+    }
+    Err(damaged(format_args!("the name of entry {id}")))
+}
+
+/// The normalized RDN of an entry.
+pub(crate) fn normalized_rdn(schema: &Schema, rdn: &str) -> Result<String> {
+    let mut normalized = String::with_capacity(rdn.len());
+    let parsed = Rdn::parse(rdn).map_err(|error| bad_name(rdn, error))?;
+    parsed.normalize(schema, &mut normalized).map_err(|error| bad_name(rdn, error))?;
+    Ok(normalized)
+}
+
+/// One state of one directory.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Commit {
+    pub directory: u64,
+    pub txnid: Txnid,
+}
+
+/// Names that a thread remembers; then it begins anew.
+const REMEMBERED: usize = 4096;
+
+#[derive(Default)]
+struct Memory {
+    commit: Option<Commit>,
+    names: HashMap<Id, Arc<str>>,
+    bases: HashMap<String, Id>,
+}
+
+thread_local! {
+    static MEMORY: RefCell<Memory> = RefCell::default();
+}
+
+impl Memory {
+    fn at(&mut self, commit: Commit) -> &mut Memory {
+        let full = self.names.len() + self.bases.len() > REMEMBERED;
+        if self.commit != Some(commit) || full {
+            self.names.clear();
+            self.bases.clear();
+            self.commit = Some(commit);
+        }
+        self
+    }
+}
+
+/// As [`name_of`], for parents: remembered.
+pub(crate) fn remembered_name(tables: &Tables<'_>, commit: Commit, id: Id) -> Result<Arc<str>> {
+    if let Some(name) = MEMORY.with_borrow_mut(|memory| memory.at(commit).names.get(&id).cloned()) {
+        return Ok(name);
+    }
+    let name: Arc<str> = name_of(&tables.entry()?, id)?.into();
+    MEMORY.with_borrow_mut(|memory| memory.at(commit).names.insert(id, name.clone()));
+    Ok(name)
+}
+
+/// The entry that a name, exactly as it is written here, was found to lead to.
+pub(crate) fn remembered_base(commit: Commit, name: &str) -> Option<Id> {
+    MEMORY.with_borrow_mut(|memory| memory.at(commit).bases.get(name).copied())
+}
+
+/// Remembers to which entry a name leads.
+pub(crate) fn remember_base(commit: Commit, name: &str, id: Id) {
+    MEMORY.with_borrow_mut(|memory| memory.at(commit).bases.insert(name.to_string(), id));
+}
+
+/// The failure of an operation about a name that is not there.
+pub(crate) fn no_such_object(matched_dn: String, name: &str) -> Failure {
+    let code = duramen_ldap::message::ResultCode::NO_SUCH_OBJECT;
+    Failure { matched_dn, ..Failure::new(code, format!("there is no entry {name:?}")) }
+}

@@ -1,0 +1,165 @@
+//! Building indices while the directory is in use.
+//!
+//! Owns: the order of the steps. From the moment when an index is asked for, updates keep it; what is older is added
+//! piece by piece, in transactions that share commits with updates; then searches use it. Whoever stops in between
+//! leaves an index that is not complete and is begun anew.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use duramen::{Error, WriteTxn};
+use duramen_ldap::message::ResultCode;
+
+use crate::directory::Inner;
+use crate::failure::{Failure, Result};
+use crate::filter::each_value;
+use crate::index::{CONTAINER_BITS, Extractor, Indices, Kind, LOW, bits, encode, kind_prefix, put_high, union};
+use crate::schema::AttributeId;
+use crate::state::{self, State};
+use crate::tables::{Id, Ids, Tables, read_id};
+
+/// Entries of one piece.
+const PIECE: usize = 500;
+
+/// Lower bits of ids by key.
+pub(crate) type Postings = BTreeMap<Vec<u8>, Vec<u16>>;
+
+const KINDS: [(Kind, u8); 3] =
+    [(Kind::Presence, bits::PRESENCE), (Kind::Equality, bits::EQUALITY), (Kind::Trigram, bits::SUBSTRING)];
+
+impl Inner {
+    pub(crate) fn reindex(self: &Arc<Inner>, progress: &mut dyn FnMut(u64, u64) -> bool) -> Result<()> {
+        let state = self.state();
+        self.drop_leftovers(&state)?;
+        if state.wanted.is_empty() {
+            return Ok(());
+        }
+        let mut missing = Indices::default();
+        state.wanted.iter().for_each(|(id, kinds)| missing.set(*id, *kinds));
+        let missing = Arc::new(missing);
+        let wanted = state.wanted.clone();
+        self.db.submit(move |txn| clear(txn, &wanted))?;
+        let total = self.db.read()?.table(crate::tables::ENTRY)?.len();
+        let (mut from, mut done) = (Some(0), 0);
+        while let Some(id) = from {
+            let (state, missing) = (state.clone(), missing.clone());
+            let (next, count) = self.db.submit(move |txn| piece(txn, &state, &missing, id))?;
+            from = next;
+            done += count;
+            if !progress(done, total) {
+                let text = "stopped: the indices that were being built are not complete";
+                return Err(Failure::new(ResultCode::CANCELED, text));
+            }
+        }
+        let finished = state.clone();
+        self.db.submit(move |txn| complete(txn, &finished))?;
+        self.reload().map_err(|error| Failure::new(ResultCode::OTHER, error.to_string()))
+    }
+
+    /// Deletes keys of indices that are not kept.
+    fn drop_leftovers(&self, state: &State) -> Result<()> {
+        let snapshot = self.db.read()?;
+        let table = snapshot.table(crate::tables::INDEX)?;
+        let mut left = Vec::new();
+        let mut from = vec![0u8];
+        while let Some(item) = table.range(&from[..]..)?.next() {
+            let (key, _) = item?;
+            let Some(&[high, low, kind]) = key.first_chunk::<3>() else { break };
+            let id = AttributeId(u16::from_be_bytes([high, low]));
+            if !state.kept.has_kind(id, kind) {
+                left.push([high, low, kind]);
+            }
+            from = vec![high, low, kind.saturating_add(1)];
+        }
+        drop(snapshot);
+        for prefix in left {
+            self.db.submit(move |txn| delete_prefix(txn, prefix))?;
+        }
+        Ok(())
+    }
+}
+
+fn delete_prefix(txn: &mut WriteTxn<'_>, prefix: [u8; 3]) -> duramen::Result<()> {
+    let mut end = prefix;
+    end[2] += 1;
+    txn.table(crate::tables::INDEX)?.delete_range(prefix..end).map(drop)
+}
+
+/// Takes away what is there of kinds that are to be built.
+fn clear(txn: &mut WriteTxn<'_>, wanted: &[(AttributeId, u8)]) -> duramen::Result<()> {
+    for (id, kinds) in wanted {
+        for (kind, bit) in KINDS {
+            if kinds & bit != 0 {
+                delete_prefix(txn, kind_prefix(*id, kind))?;
+            }
+        }
+    }
+    Ok(())
+}
+
+/// Adds the keys of one entry: to those of its container.
+pub(crate) fn collect(
+    extractor: &mut Extractor<'_>,
+    tables: &Tables<'_>,
+    id: Id,
+    bytes: &[u8],
+    postings: &mut Postings,
+) -> Result<()> {
+    let entry = crate::entry::Entry::parse(bytes).ok_or_else(|| crate::tables::damaged(format_args!("entry {id}")))?;
+    let low = (id & LOW) as u16;
+    let mut add = |key: &[u8]| {
+        let mut key = key.to_vec();
+        put_high(&mut key, id >> CONTAINER_BITS);
+        let lows = postings.entry(key).or_default();
+        if lows.last() != Some(&low) {
+            lows.push(low);
+        }
+    };
+    extractor.entry(&entry, |_| true, &mut add);
+    for large in entry.large() {
+        each_value(tables, id, &entry, large.id, |value| {
+            extractor.value(large.id, value, &mut add);
+            Ok(())
+        })?;
+    }
+    Ok(())
+}
+
+/// Adds the keys of some entries; where the next piece begins, and how many entries these were.
+fn piece(txn: &mut WriteTxn<'_>, state: &State, missing: &Indices, from: Id) -> duramen::Result<(Option<Id>, u64)> {
+    let ids = Ids::open(txn)?;
+    let mut postings = Postings::new();
+    let (mut next, mut count) = (None, 0);
+    {
+        let tables = Tables::Txn(txn, ids);
+        let mut extractor = Extractor::new(&state.schema, missing);
+        for item in tables.entry()?.range(from.to_be_bytes()..)? {
+            let (key, bytes) = item?;
+            let damaged = Error::Usage { what: "an entry is damaged: run `duramen directory check`" };
+            let Some(id) = read_id(key) else { return Err(damaged) };
+            if count as usize == PIECE {
+                next = Some(id);
+                break;
+            }
+            collect(&mut extractor, &tables, id, bytes, &mut postings).map_err(|_| damaged)?;
+            count += 1;
+        }
+    }
+    for (key, lows) in postings {
+        let merged = match txn.get(ids.index, &key)? {
+            Some(bytes) => union(bytes, &lows),
+            None => encode(&lows),
+        };
+        txn.put(ids.index, &key, merged)?;
+    }
+    Ok((next, count))
+}
+
+/// Says that the indices are complete.
+fn complete(txn: &mut WriteTxn<'_>, state: &State) -> duramen::Result<()> {
+    for (id, kinds) in &state.wanted {
+        let ready = state.ready.get(*id) | kinds;
+        state::write_index(txn, &state.schema, *id, ready, ready)?;
+    }
+    Ok(())
+}

@@ -1,0 +1,224 @@
+//! Binding descriptions to each other and to numbers.
+
+use std::collections::HashMap;
+
+use duramen_ldap::matching::{RULES, Rule};
+use duramen_ldap::schema::{self as text, AttributeType, Definition, Located, ObjectClass};
+use duramen_ldap::syntax::Syntax;
+
+use super::{Attribute, AttributeId, Class, ClassId, Descriptions, Schema, WellKnown};
+
+/// Why descriptions do not make a schema.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum BindError {
+    /// A description names something that is not there, or says what cannot be.
+    #[error("{file}, line {line}: {name}: {what}")]
+    Description {
+        /// The file's name.
+        file: String,
+        /// The line where the description begins, counted from 1.
+        line: u32,
+        /// What is described.
+        name: String,
+        /// What is wrong with it.
+        what: String,
+    },
+    /// The program itself needs this attribute type.
+    #[error("the schema has no attribute type {0}")]
+    Missing(&'static str),
+    /// There are too many attribute types.
+    #[error("there are more than {} attribute types", AttributeId::END - 1)]
+    TooMany,
+}
+
+fn error<T>(of: &Located<T>, definition: &Definition, what: String) -> BindError {
+    BindError::Description { file: of.file.to_string(), line: of.line, name: definition.name().to_string(), what }
+}
+
+/// A superior's place in a list of descriptions, behind which its own superiors stand.
+fn order<T>(
+    items: &[Located<T>],
+    definition: impl Fn(&T) -> &Definition,
+    superiors: impl Fn(&T) -> Vec<String>,
+) -> Result<Vec<usize>, BindError> {
+    let mut places: HashMap<String, usize> = HashMap::new();
+    for (place, of) in items.iter().enumerate() {
+        let definition = definition(&of.item);
+        for word in definition.names.iter().chain([&definition.oid]) {
+            places.insert(word.to_ascii_lowercase(), place);
+        }
+    }
+    let mut done = vec![0u8; items.len()];
+    let mut sorted = Vec::with_capacity(items.len());
+    // Each is taken twice from the stack: on its way to its superiors, and when they are done.
+    let mut stack: Vec<usize> = (0..items.len()).rev().collect();
+    while let Some(place) = stack.pop() {
+        let of = &items[place];
+        if done[place] == 2 {
+            continue;
+        }
+        if done[place] == 1 {
+            done[place] = 2;
+            sorted.push(place);
+            continue;
+        }
+        done[place] = 1;
+        stack.push(place);
+        for superior in superiors(&of.item) {
+            let Some(&above) = places.get(&superior.to_ascii_lowercase()) else {
+                let what = format!("its superior {superior} is not defined: load the file that has it first");
+                return Err(error(of, definition(&of.item), what));
+            };
+            match done[above] {
+                0 => stack.push(above),
+                1 => {
+                    let what = format!("its superior {superior} is a kind of it");
+                    return Err(error(of, definition(&of.item), what));
+                }
+                _ => {}
+            }
+        }
+    }
+    Ok(sorted)
+}
+
+impl Schema {
+    /// Binds descriptions. `number` gives each attribute type, by its OID, the number that it has for ever.
+    pub(crate) fn bind(source: text::Schema, mut number: impl FnMut(&str) -> Option<u16>) -> Result<Schema, BindError> {
+        let mut binder = Binder::default();
+        let types = order(&source.attribute_types, |a| &a.definition, |a| a.superior.iter().cloned().collect())?;
+        for place in types {
+            let of = &source.attribute_types[place];
+            let id = number(&of.item.definition.oid).filter(|&id| id < AttributeId::END).ok_or(BindError::TooMany)?;
+            binder.attribute(of, AttributeId(id))?;
+        }
+        for place in order(&source.object_classes, |c| &c.definition, |c| c.superiors.clone())? {
+            binder.class(&source.object_classes[place])?;
+        }
+        for rule in &RULES {
+            binder.oids.insert(rule.name.to_ascii_lowercase(), rule.oid.to_string());
+        }
+        let known = WellKnown::find(|name| binder.attribute_names.get(&name.to_ascii_lowercase()).copied());
+        let mut schema = Schema {
+            known: known.map_err(BindError::Missing)?,
+            attributes: binder.attributes,
+            attribute_names: binder.attribute_names,
+            classes: binder.classes,
+            class_names: binder.class_names,
+            oids: binder.oids,
+            descriptions: Descriptions::default(),
+        };
+        schema.descriptions = Descriptions::new(&schema, &source);
+        Ok(schema)
+    }
+}
+
+#[derive(Default)]
+struct Binder {
+    attributes: Vec<Option<Attribute>>,
+    attribute_names: HashMap<String, AttributeId>,
+    classes: Vec<Class>,
+    class_names: HashMap<String, ClassId>,
+    oids: HashMap<String, String>,
+}
+
+impl Binder {
+    fn names(&mut self, definition: &Definition, mut each: impl FnMut(&mut Binder, String)) {
+        for word in definition.names.iter().chain([&definition.oid]) {
+            let lower = word.to_ascii_lowercase();
+            self.oids.insert(lower.clone(), definition.oid.clone());
+            each(self, lower);
+        }
+    }
+
+    fn attribute(&mut self, of: &Located<AttributeType>, id: AttributeId) -> Result<(), BindError> {
+        let item = &of.item;
+        let above = item.superior.as_ref().map(|word| self.attribute_names[&word.to_ascii_lowercase()]);
+        let above_type = above.and_then(|id| self.attributes[usize::from(id.0)].as_ref());
+        let syntax = match &item.syntax {
+            Some(oid) => Syntax::find(oid),
+            None if above_type.is_none() => {
+                return Err(error(of, &item.definition, "it has neither SYNTAX nor SUP".to_string()));
+            }
+            None => above_type.and_then(|above| above.syntax),
+        };
+        let own = |word: Option<&String>, inherited: fn(&Attribute) -> Option<&'static Rule>| match word {
+            Some(word) => Rule::find(word),
+            None => above_type.and_then(inherited),
+        };
+        let attribute = Attribute {
+            id,
+            oid: item.definition.oid.clone(),
+            name: item.definition.name().to_string(),
+            key: item.definition.name().to_ascii_lowercase(),
+            superior: above,
+            family: vec![id],
+            syntax,
+            equality: own(item.equality.as_ref(), |above| above.equality),
+            ordering: own(item.ordering.as_ref(), |above| above.ordering),
+            substrings: own(item.substrings.as_ref(), |above| above.substrings),
+            single_value: item.single_value,
+            no_user_modification: item.no_user_modification,
+            usage: item.usage,
+        };
+        let mut ancestor = above;
+        while let Some(id_above) = ancestor {
+            let found = self.attributes[usize::from(id_above.0)].as_mut().expect("superiors are bound first");
+            found.family.push(id);
+            ancestor = found.superior;
+        }
+        let place = usize::from(id.0);
+        if self.attributes.len() <= place {
+            self.attributes.resize_with(place + 1, || None);
+        }
+        self.attributes[place] = Some(attribute);
+        self.names(&item.definition, |binder, lower| {
+            binder.attribute_names.insert(lower, id);
+        });
+        Ok(())
+    }
+
+    fn class(&mut self, of: &Located<ObjectClass>) -> Result<(), BindError> {
+        let item = &of.item;
+        let id = ClassId(u16::try_from(self.classes.len()).map_err(|_| BindError::TooMany)?);
+        let (mut must, mut may) = (self.list(of, &item.must)?, self.list(of, &item.may)?);
+        let mut lineage = vec![id];
+        for superior in &item.superiors {
+            let above = &self.classes[usize::from(self.class_names[&superior.to_ascii_lowercase()].0)];
+            must.extend(&above.must);
+            may.extend(&above.may);
+            lineage.extend(&above.lineage);
+        }
+        for list in [&mut must, &mut may] {
+            list.sort_unstable();
+            list.dedup();
+        }
+        lineage.sort_unstable();
+        lineage.dedup();
+        let class = Class {
+            id,
+            oid: item.definition.oid.clone(),
+            name: item.definition.name().to_string(),
+            kind: item.kind,
+            lineage,
+            must,
+            may,
+            is_extensible: item.definition.is("extensibleObject"),
+        };
+        self.classes.push(class);
+        self.names(&item.definition, |binder, lower| {
+            binder.class_names.insert(lower, id);
+        });
+        Ok(())
+    }
+
+    fn list(&self, of: &Located<ObjectClass>, words: &[String]) -> Result<Vec<AttributeId>, BindError> {
+        let find = |word: &String| {
+            self.attribute_names.get(&word.to_ascii_lowercase()).copied().ok_or_else(|| {
+                let what = format!("its attribute type {word} is not defined: load the file that has it first");
+                error(of, &of.item.definition, what)
+            })
+        };
+        words.iter().map(find).collect()
+    }
+}

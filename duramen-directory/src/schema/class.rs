@@ -1,0 +1,44 @@
+//! Object classes.
+
+use duramen_ldap::schema::ClassKind;
+
+use super::{AttributeId, Schema};
+
+/// An object class of one opened schema.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct ClassId(pub(super) u16);
+
+/// An object class.
+#[derive(Debug)]
+pub struct Class {
+    /// Its place in the schema.
+    pub id: ClassId,
+    /// Its OID.
+    pub oid: String,
+    /// Its first name, or the OID.
+    pub name: String,
+    /// Its kind.
+    pub kind: ClassKind,
+    /// The class and all that it is a kind of.
+    pub lineage: Vec<ClassId>,
+    /// Attributes that entries have to have, inherited ones too.
+    pub must: Vec<AttributeId>,
+    /// Attributes that they may have, inherited ones too.
+    pub may: Vec<AttributeId>,
+    /// Whether entries may have any user attribute (RFC 4512 section 4.3).
+    pub is_extensible: bool,
+}
+
+impl Class {
+    /// Whether it is the other one or a kind of it.
+    pub fn is_a(&self, other: ClassId) -> bool {
+        self.lineage.contains(&other)
+    }
+
+    /// Whether it allows an attribute.
+    pub fn allows(&self, schema: &Schema, id: AttributeId) -> bool {
+        self.must.contains(&id)
+            || self.may.contains(&id)
+            || (self.is_extensible && !schema.attribute(id).is_operational())
+    }
+}

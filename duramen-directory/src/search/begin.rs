@@ -1,0 +1,376 @@
+//! The beginning of a search: who asks, where it begins, which entries come into question.
+
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use duramen_ldap::ber::List;
+use duramen_ldap::message::{Control, Deref, ResultCode, Scope, SearchRequest};
+
+use super::page::Page;
+use super::scope::Area;
+use super::select::{Selection, Visibility};
+use super::sort::Order;
+use super::special;
+use super::{Job, Options, Search};
+use crate::access::{Level, What};
+use crate::base::{self, Follow};
+use crate::controls::{Controls, Of};
+use crate::directory::Inner;
+use crate::entry::mark;
+use crate::failure::{Failure, Result};
+use crate::filter::{Candidates, Compiler, Planner, Test};
+use crate::index::{self, Set, bits};
+use crate::names::{self, Commit};
+use crate::requester::Requester;
+use crate::state::State;
+use crate::tables::{Id, Tables};
+use crate::view::{Members, Scene, View};
+
+impl Inner {
+    /// Begins a search. `explain`: notes how candidates are found.
+    pub(crate) fn search(
+        self: &Arc<Inner>,
+        requester: &Requester,
+        request: &SearchRequest<'_>,
+        controls: List<'_, Control<'_>>,
+        explain: bool,
+    ) -> Result<Search> {
+        let controls = Controls::parse(controls, Of::Search)?;
+        let state = self.state();
+        let proxied = self.proxied(&state, requester, &controls)?;
+        let requester = proxied.as_ref().unwrap_or(requester);
+        let snapshot = self.db.read_owned()?;
+        let tables = Tables::Snapshot(&snapshot);
+        let plan = state.rules.plan(requester, &Members { state: &state, tables });
+        let commit = Commit { directory: self.number, txnid: snapshot.txnid() };
+        let begun = Beginning {
+            inner: self,
+            state: &state,
+            scene: Scene { state: &state, tables, plan: &plan },
+            commit,
+            request,
+            controls: &controls,
+            explain,
+        };
+        let found = begun.find(requester)?;
+        let visibility = Visibility::new(&plan);
+        let selection = begun.selection();
+        let mut search = Search {
+            plan,
+            snapshot,
+            commit,
+            job: found.job,
+            test: found.test,
+            exact: found.exact,
+            selection,
+            visibility,
+            areas: found.areas,
+            options: found.options,
+            page: None,
+            sort_response: None,
+            next: 0,
+            given: 0,
+            examined: 0,
+            parent: None,
+            references: Vec::new(),
+            notes: found.notes,
+            state: state.clone(),
+        };
+        search.sort(&state, &controls)?;
+        search.page(request, &controls)?;
+        Ok(search)
+    }
+}
+
+/// What a search begins with.
+struct Found {
+    job: Job,
+    test: Test,
+    exact: bool,
+    areas: Vec<Area>,
+    options: Options,
+    notes: Vec<String>,
+}
+
+struct Beginning<'b> {
+    inner: &'b Inner,
+    state: &'b State,
+    scene: Scene<'b>,
+    commit: Commit,
+    request: &'b SearchRequest<'b>,
+    controls: &'b Controls<'b>,
+    explain: bool,
+}
+
+impl Beginning<'_> {
+    fn find(&self, requester: &Requester) -> Result<Found> {
+        let test = self.compiler().compile(self.request.filter);
+        let options = self.options(requester);
+        if let Some(entries) = self.special()? {
+            let (areas, notes) = (Vec::new(), Vec::new());
+            return Ok(Found { job: Job::Special(entries), test, exact: false, areas, options, notes });
+        }
+        let base = self.base()?;
+        self.check_base(base)?;
+        self.check_assertion(base)?;
+        let areas = self.areas(base)?;
+        let (job, exact, notes) = self.job(&test, &areas, &options)?;
+        Ok(Found { job, test, exact, areas, options, notes })
+    }
+
+    fn compiler(&self) -> Compiler<'_> {
+        Compiler { schema: &self.state.schema, plan: self.scene.plan }
+    }
+
+    fn selection(&self) -> Selection {
+        let selection = Selection::new(&self.state.schema, self.request.attributes, self.request.types_only);
+        match &self.controls.matched_values {
+            None => selection,
+            Some(filters) => {
+                let compiler = self.compiler();
+                selection.with_matched_values(filters.0.iter().map(|filter| compiler.compile(filter)).collect())
+            }
+        }
+    }
+
+    fn options(&self, requester: &Requester) -> Options {
+        let (limits, request) = (&self.state.limits, self.request);
+        let is_limited = !requester.is_administrator;
+        let least = |asked: u32, most: u32| match (asked, most) {
+            (0, 0) => u32::MAX,
+            (0, one) | (one, 0) => one,
+            (asked, most) => asked.min(most),
+        };
+        let entries_max = least(request.size_limit, if is_limited { limits.entries } else { 0 });
+        let asked = (request.time_limit > 0).then(|| Duration::from_secs(u64::from(request.time_limit)));
+        let time = asked.into_iter().chain(limits.time.filter(|_| is_limited)).min();
+        Options {
+            scope: request.scope,
+            manage: self.controls.manage_dsa_it,
+            follows_aliases: matches!(request.deref, Deref::InSearching | Deref::Always),
+            subentries: self.controls.subentries,
+            entries_max,
+            deadline: time.map(|time| Instant::now() + time),
+            examined_max: if is_limited && limits.examined > 0 { u64::from(limits.examined) } else { u64::MAX },
+            entry_checked: self.scene.plan.everywhere(None, Level::Read) != Some(true),
+        }
+    }
+
+    fn special(&self) -> Result<Option<Vec<special::Special>>> {
+        let name = self.request.base;
+        // No name of an ordinary base is as short, or begins so.
+        let may_be = name.len() <= 3 || name.as_bytes()[..2].eq_ignore_ascii_case(b"cn") || name.starts_with("2.5");
+        if !may_be {
+            return Ok(None);
+        }
+        let normalized = names::normalize(&self.state.schema, name)?;
+        let monitored = Some(()).filter(|()| normalized.ends_with("cn=monitor")).is_some();
+        let found = special::find(self.inner, self.state, &normalized, self.request.scope);
+        if found.is_none() && (normalized.is_empty() || monitored) {
+            return Err(names::no_such_object(String::new(), name));
+        }
+        Ok(found)
+    }
+
+    fn base(&self) -> Result<Id> {
+        let name = self.request.base;
+        if let Some(id) = names::remembered_base(self.commit, name) {
+            return Ok(id);
+        }
+        let aliases = matches!(self.request.deref, Deref::FindingBase | Deref::Always);
+        let follow = Follow { aliases, manage: self.controls.manage_dsa_it, scope: Some(self.request.scope) };
+        let id = base::find(&self.scene, name, follow)?;
+        let entry = names::entry(&self.scene.tables.entry()?, id)?;
+        // What is remembered has to be right whatever the next request says of aliases and referrals.
+        let plain = entry.marks() & (mark::ALIAS | mark::REFERRAL) == 0;
+        if plain && !self.has_marked()? {
+            names::remember_base(self.commit, name, id);
+        }
+        Ok(id)
+    }
+
+    /// Whether there are aliases or referral objects at all.
+    fn has_marked(&self) -> Result<bool> {
+        Ok(self.of_class("alias")?.is_none_or(|set| set.len() > 0)
+            || self.of_class("referral")?.is_none_or(|set| set.len() > 0))
+    }
+
+    /// Entries of a class; `None` if there is no index to tell.
+    fn of_class(&self, class: &str) -> Result<Option<Set>> {
+        let schema = &self.state.schema;
+        let id = schema.known().object_class;
+        if self.state.ready.get(id) & bits::EQUALITY == 0 {
+            return Ok(None);
+        }
+        let Some(class) = schema.find_class(class) else { return Ok(Some(Set::empty())) };
+        index::equal(&self.scene.tables.index()?, id, class.oid.as_bytes()).map(Some)
+    }
+
+    /// As [`Beginning::of_class`], remembered while nothing changes that there are none.
+    fn marked(&self, class: &str) -> Result<Option<Set>> {
+        if names::remembered_base(self.commit, class).is_some() {
+            return Ok(Some(Set::empty()));
+        }
+        let found = self.of_class(class)?;
+        if found.as_ref().is_some_and(|set| set.len() == 0) {
+            names::remember_base(self.commit, class, 0);
+        }
+        Ok(found)
+    }
+
+    /// Nobody learns that a base is there that is not to be known of.
+    fn check_base(&self, id: Id) -> Result<()> {
+        if self.scene.plan.everywhere(None, Level::Search) == Some(true) {
+            return Ok(());
+        }
+        let entries = self.scene.tables.entry()?;
+        let (entry, name) = (names::entry(&entries, id)?, names::name_of(&entries, id)?);
+        let view = View::new(&self.scene, id, entry, &name);
+        if view.allows(What::Entry, Level::Search) {
+            return Ok(());
+        }
+        if view.allows(What::Entry, Level::Disclose) {
+            let diagnostic = "the base of the search may not be searched";
+            return Err(Failure::new(ResultCode::INSUFFICIENT_ACCESS_RIGHTS, diagnostic));
+        }
+        Err(names::no_such_object(String::new(), self.request.base))
+    }
+
+    /// RFC 4528 section 3: the assertion is about the base.
+    fn check_assertion(&self, id: Id) -> Result<()> {
+        let Some(filter) = self.controls.assertion else { return Ok(()) };
+        let entries = self.scene.tables.entry()?;
+        let (entry, name) = (names::entry(&entries, id)?, names::name_of(&entries, id)?);
+        crate::assertion::check(&View::new(&self.scene, id, entry, &name), filter)
+    }
+
+    fn areas(&self, base: Id) -> Result<Vec<Area>> {
+        let scope = self.request.scope;
+        let whole = self.state.suffixes.len() == 1 && self.is_suffix(base)?;
+        let mut areas = vec![Area::new(base, scope, whole)];
+        if !matches!(self.request.deref, Deref::InSearching | Deref::Always) || scope == Scope::Base {
+            return Ok(areas);
+        }
+        let aliases = match self.marked("alias")? {
+            Some(set) => set,
+            None => {
+                let diagnostic =
+                    "aliases can only be followed with an index of objectClass: `duramen directory reindex`";
+                return Err(Failure::new(ResultCode::UNWILLING_TO_PERFORM, diagnostic));
+            }
+        };
+        self.through_aliases(&aliases, &mut areas)?;
+        Ok(areas)
+    }
+
+    /// Adds what the aliases lead to that are in what is searched (RFC 4511 section 4.5.1.3).
+    fn through_aliases(&self, aliases: &Set, areas: &mut Vec<Area>) -> Result<()> {
+        let (entries, names_table) = (self.scene.tables.entry()?, self.scene.tables.name()?);
+        let mut done = 0;
+        let mut followed = std::collections::HashSet::new();
+        while done < areas.len() {
+            let mut next = aliases.next_from(0);
+            while let Some(id) = next {
+                next = id.checked_add(1).and_then(|from| aliases.next_from(from));
+                let parent = names::entry(&entries, id)?.parent;
+                if areas[done].has(&entries, id, parent)? && followed.insert(id) {
+                    let target = base::alias_target(&self.scene, id)?;
+                    let Some(target) = names::find_entry(&names_table, &self.state.suffixes, &target)? else {
+                        continue;
+                    };
+                    let scope = if self.request.scope == Scope::One { Scope::Base } else { Scope::Subtree };
+                    if areas.iter().all(|area| area.base != target || area.scope != scope) {
+                        areas.push(Area::new(target, scope, false));
+                    }
+                }
+            }
+            done += 1;
+        }
+        Ok(())
+    }
+
+    fn is_suffix(&self, id: Id) -> Result<bool> {
+        Ok(names::entry(&self.scene.tables.entry()?, id)?.parent == 0)
+    }
+
+    /// What is walked: the candidates of the filter, what is in scope, or all.
+    fn job(&self, test: &Test, areas: &[Area], options: &Options) -> Result<(Job, bool, Vec<String>)> {
+        if let [Area { base, scope: Scope::Base, .. }] = areas {
+            return Ok((Job::Ids(Set::one(*base)), matches!(test, Test::True), vec!["the base".to_string()]));
+        }
+        let total = self.scene.tables.entry()?.len();
+        let planner = Planner {
+            schema: &self.state.schema,
+            indices: &self.state.ready,
+            suffixes: &self.state.suffixes,
+            tables: self.scene.tables,
+            index: self.scene.tables.index()?,
+            total,
+            notes: self.explain.then(Default::default),
+        };
+        let Candidates { set, mut exact } = planner.candidates(test)?;
+        let mut notes = planner.notes.map(std::cell::RefCell::into_inner).unwrap_or_default();
+        let set = match set {
+            None => None,
+            Some(set) if options.manage => Some(set),
+            // Referral objects are given as references, whatever the filter says.
+            Some(set) => match self.marked("referral")? {
+                Some(referrals) if referrals.len() == 0 => Some(set),
+                Some(referrals) => {
+                    exact = false;
+                    Some(Set::Many(set.into_bitmap() | referrals.into_bitmap()))
+                }
+                None => None,
+            },
+        };
+        if let Some(set) = set {
+            return Ok((Job::Ids(set), exact, notes));
+        }
+        let mut members: Option<Set> = Some(Set::empty());
+        for area in areas {
+            members = match (members, area.members(&self.scene.tables.name()?, total)?) {
+                (Some(before), Some(more)) => Some(Set::Many(before.into_bitmap() | more.into_bitmap())),
+                _ => None,
+            };
+        }
+        if self.explain {
+            notes.push(match &members {
+                Some(set) => format!("{} entries in scope are walked", set.len()),
+                None => format!("all {total} entries are walked"),
+            });
+        }
+        Ok((members.map_or(Job::All, Job::Ids), exact, notes))
+    }
+}
+
+impl Search {
+    fn sort(&mut self, state: &Arc<State>, controls: &Controls<'_>) -> Result<()> {
+        let Some(keys) = controls.sort else { return Ok(()) };
+        match Order::new(&state.schema, keys) {
+            Ok(order) => {
+                self.sort_response = Some((ResultCode::SUCCESS, String::new()));
+                self.collect(state, &order)
+            }
+            Err((code, description)) if controls.sort_is_critical => {
+                let diagnostic = format!("entries cannot be sorted by {description}: {code}");
+                Err(Failure::new(ResultCode::UNAVAILABLE_CRITICAL_EXTENSION, diagnostic))
+            }
+            Err(response) => {
+                self.sort_response = Some(response);
+                Ok(())
+            }
+        }
+    }
+
+    fn page(&mut self, request: &SearchRequest<'_>, controls: &Controls<'_>) -> Result<()> {
+        let Some(page) = controls.page else { return Ok(()) };
+        // RFC 2696 section 3: a page of nothing with a cookie ends a paged search.
+        if page.size == 0 && !page.cookie.is_empty() {
+            self.job = Job::Ids(Set::empty());
+        }
+        let page = Page::parse(page.size, page.cookie, request)?;
+        self.next = page.from;
+        self.page = Some(page);
+        Ok(())
+    }
+}

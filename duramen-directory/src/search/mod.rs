@@ -1,0 +1,484 @@
+//! Searching (RFC 4511 section 4.5): plan, candidates, filter, selection.
+//!
+//! Owns: the run of a search from its beginning to its end, with pauses. Must not know: how any of its parts works.
+//!
+//! A search owns its snapshot. Between two calls of [`Search::run`] it keeps only the id to go on from.
+
+mod begin;
+mod page;
+mod reference;
+mod scope;
+mod select;
+mod sort;
+mod special;
+
+use std::cell::RefCell;
+use std::sync::Arc;
+use std::time::Instant;
+
+use duramen::{Snapshot, Table};
+use duramen_ldap::ber::{List, Writer};
+use duramen_ldap::control::{PagedResults, SortResponse};
+use duramen_ldap::message::{Control, ResultCode};
+use duramen_ldap::oid::control as oid;
+use duramen_ldap::{Payload, message::Scope};
+
+use crate::access::{Level, Plan, What};
+use crate::entry::{Entry, mark};
+use crate::failure::{Failure, Result};
+use crate::filter::{Evaluation, Test};
+use crate::index::Set;
+use crate::names::{self, Commit};
+use crate::sink::{Entries, Sink};
+use crate::state::State;
+use crate::tables::{Id, Tables, damaged, read_id};
+use crate::view::{Scene, View};
+
+pub(crate) use reference::continued;
+pub(crate) use select::{Picker, Selection, Source, Visibility};
+
+use page::Page;
+use scope::Area;
+use sort::{Order, SortValue};
+use special::Special;
+
+/// A search under way. It owns its snapshot: drop it when the client is gone, or does not read for long.
+pub struct Search {
+    state: Arc<State>,
+    snapshot: Snapshot<'static>,
+    commit: Commit,
+    plan: Plan,
+    job: Job,
+    test: Test,
+    /// Whether candidates need not be tested.
+    exact: bool,
+    selection: Selection,
+    visibility: Visibility,
+    areas: Vec<Area>,
+    options: Options,
+    page: Option<Page>,
+    sort_response: Option<(ResultCode, String)>,
+    /// The id, or the place in the order, to go on from.
+    next: u32,
+    given: u32,
+    examined: u64,
+    parent: Option<(Id, Arc<str>)>,
+    /// References that were met while entries were sorted, encoded.
+    references: Vec<Vec<u8>>,
+    notes: Vec<String>,
+}
+
+/// What is walked.
+#[derive(Debug)]
+enum Job {
+    /// Made up entries.
+    Special(Vec<Special>),
+    /// All entries.
+    All,
+    /// These.
+    Ids(Set),
+    /// These, in this order.
+    Sorted(Vec<Id>),
+}
+
+/// What does not change while a search runs.
+#[derive(Debug)]
+struct Options {
+    scope: Scope,
+    manage: bool,
+    /// Aliases are not entries to be returned.
+    follows_aliases: bool,
+    /// Subentries only, other entries only, or all.
+    subentries: Option<bool>,
+    /// Entries to be given at most.
+    entries_max: u32,
+    deadline: Option<Instant>,
+    examined_max: u64,
+    /// Whether each entry has to be asked whether it may be seen.
+    entry_checked: bool,
+}
+
+/// How far a search is.
+#[derive(Debug)]
+pub enum Progress {
+    /// The sink is full: call [`Search::run`] again when it has room.
+    Paused,
+    /// It is over.
+    Done(Done),
+}
+
+/// How a search ended.
+#[derive(Debug, Default)]
+pub struct Done {
+    /// What went wrong; what was found before that was given out. `None` is success.
+    pub failure: Option<Failure>,
+    /// Controls of the response, encoded as [`List::encoded`] has them.
+    pub controls: Vec<u8>,
+    /// Entries that were given out.
+    pub entries: u64,
+}
+
+/// What becomes of a search at an entry.
+enum Step {
+    /// It goes on with the next one.
+    Next,
+    /// The page is full, and here is the first entry of the next one.
+    PageEnd,
+}
+
+/// How many entries are looked at between two looks at the clock.
+const BETWEEN_LOOKS: u64 = 128;
+
+impl Search {
+    /// Goes on until the search is done or the sink is full.
+    pub fn run(&mut self, sink: &mut dyn Sink) -> Progress {
+        let state = self.state.clone();
+        let job = std::mem::replace(&mut self.job, Job::Ids(Set::empty()));
+        let outcome = self.walk(&state, &job, sink);
+        self.job = job;
+        match outcome {
+            Ok(None) => Progress::Paused,
+            Ok(Some(more)) => Progress::Done(self.done(None, more)),
+            Err(failure) => Progress::Done(self.done(Some(failure), false)),
+        }
+    }
+
+    /// Finds all entries there are, and puts them in order.
+    fn collect(&mut self, state: &State, order: &Order) -> Result<()> {
+        if matches!(self.job, Job::Special(_)) {
+            return Ok(());
+        }
+        let job = std::mem::replace(&mut self.job, Job::Ids(Set::empty()));
+        let mut references = Entries::default();
+        let mut run = Run::new(self, state)?;
+        run.to_sort = Some(ToSort { order, found: Vec::new() });
+        match &job {
+            Job::All => run.all(&mut references)?,
+            Job::Ids(set) => run.ids(set, &mut references)?,
+            Job::Special(_) | Job::Sorted(_) => None,
+        };
+        let found = run.to_sort.map(|to_sort| to_sort.found).unwrap_or_default();
+        self.job = Job::Sorted(order.sort(found));
+        self.references = references.references.iter().map(|urls| encode_urls(urls)).collect();
+        (self.exact, self.next) = (true, 0);
+        Ok(())
+    }
+
+    /// How the search is done, in a line: for a log of slow operations.
+    pub fn plan(&self) -> String {
+        let walk = match &self.job {
+            Job::Special(_) => "entries that are made up".to_string(),
+            Job::All => "all entries".to_string(),
+            Job::Ids(set) => format!("{} candidates", set.len()),
+            Job::Sorted(ids) => format!("{} sorted entries", ids.len()),
+        };
+        let test = if self.exact { "no test needed" } else { "each tested" };
+        let notes = if self.notes.is_empty() { String::new() } else { format!("{}; ", self.notes.join("; ")) };
+        format!("{notes}{walk}, {test}, {} looked at, {} given", self.examined, self.given)
+    }
+
+    /// `None` if the sink is full; else whether there is another page.
+    fn walk(&mut self, state: &State, job: &Job, sink: &mut dyn Sink) -> Result<Option<bool>> {
+        // Snapshot and plan are lent to everything below, which changes other fields only.
+        for encoded in std::mem::take(&mut self.references) {
+            sink.reference(List::trusted(&encoded));
+        }
+        let mut run = Run::new(self, state)?;
+        match job {
+            Job::Special(entries) => run.special(entries, sink),
+            Job::All => run.all(sink),
+            Job::Ids(set) => run.ids(set, sink),
+            Job::Sorted(ids) => run.sorted(ids, sink),
+        }
+    }
+
+    /// The end: response controls.
+    fn done(&mut self, failure: Option<Failure>, more: bool) -> Done {
+        let mut controls = Vec::new();
+        let mut add = |oid: &str, value: &[u8]| {
+            duramen_ldap::ber::Element::write(
+                &Control { oid, critical: false, value: Some(value) },
+                &mut Writer::new(&mut controls),
+            );
+        };
+        if let Some((code, description)) = &self.sort_response {
+            let mut value = Vec::new();
+            let description = (*code != ResultCode::SUCCESS).then_some(description.as_str());
+            SortResponse { code: *code, description }.encode(&mut value);
+            add(oid::SORT_RESPONSE, &value);
+        }
+        if let Some(page) = &self.page {
+            let cookie = if more { page.cookie(self.next, self.given) } else { Vec::new() };
+            let mut value = Vec::new();
+            PagedResults { size: 0, cookie: &cookie }.encode(&mut value);
+            add(oid::PAGED_RESULTS, &value);
+        }
+        Done { failure, controls, entries: u64::from(self.given) }
+    }
+}
+
+/// One call of [`Search::run`].
+struct Run<'r> {
+    scene: Scene<'r>,
+    entries: Table<'r>,
+    commit: Commit,
+    test: &'r Test,
+    exact: bool,
+    selection: &'r Selection,
+    visibility: &'r Visibility,
+    areas: &'r [Area],
+    options: &'r Options,
+    page: Option<Page>,
+    next: &'r mut u32,
+    given: &'r mut u32,
+    examined: &'r mut u64,
+    parent: &'r mut Option<(Id, Arc<str>)>,
+    name: String,
+    scratch: RefCell<Vec<u8>>,
+    picked: Vec<u8>,
+    /// Where entries go that are to be sorted before they are given out.
+    to_sort: Option<ToSort<'r>>,
+}
+
+/// Entries that are to be sorted.
+struct ToSort<'r> {
+    order: &'r Order,
+    found: Vec<(SortValue, Id)>,
+}
+
+impl<'r> Run<'r> {
+    fn new(search: &'r mut Search, state: &'r State) -> Result<Run<'r>> {
+        let tables = Tables::Snapshot(&search.snapshot);
+        Ok(Run {
+            scene: Scene { state, tables, plan: &search.plan },
+            entries: tables.entry()?,
+            commit: search.commit,
+            test: &search.test,
+            exact: search.exact,
+            selection: &search.selection,
+            visibility: &search.visibility,
+            areas: &search.areas,
+            options: &search.options,
+            page: search.page,
+            next: &mut search.next,
+            given: &mut search.given,
+            examined: &mut search.examined,
+            parent: &mut search.parent,
+            name: String::new(),
+            scratch: RefCell::default(),
+            picked: Vec::new(),
+            to_sort: None,
+        })
+    }
+
+    fn special(&mut self, entries: &[Special], sink: &mut dyn Sink) -> Result<Option<bool>> {
+        while let Some(special) = entries.get(*self.next as usize) {
+            if sink.is_full() {
+                return Ok(None);
+            }
+            let entry = Entry::parse(&special.bytes).ok_or_else(|| damaged(&special.name))?;
+            let view = View::new(&self.scene, 0, entry, &special.name);
+            if self.matches(&view)? && view.allows(What::Entry, Level::Read) {
+                if self.is_page_full() {
+                    return Ok(Some(true));
+                }
+                give(&self.scene, self.selection, self.visibility, &view, &mut self.picked, sink)?;
+                *self.given += 1;
+            }
+            *self.next += 1;
+        }
+        Ok(Some(false))
+    }
+
+    fn all(&mut self, sink: &mut dyn Sink) -> Result<Option<bool>> {
+        let entries = self.entries.range(self.next.to_be_bytes()..)?;
+        for item in entries {
+            let (key, bytes) = item?;
+            let id = read_id(key).ok_or_else(|| damaged("a key of table `entry`"))?;
+            *self.next = id;
+            if sink.is_full() {
+                return Ok(None);
+            }
+            if let Step::PageEnd = self.visit(id, bytes, sink)? {
+                return Ok(Some(true));
+            }
+        }
+        Ok(Some(false))
+    }
+
+    fn ids(&mut self, set: &Set, sink: &mut dyn Sink) -> Result<Option<bool>> {
+        while let Some(id) = set.next_from(*self.next) {
+            *self.next = id;
+            if sink.is_full() {
+                return Ok(None);
+            }
+            if let Step::PageEnd = self.visit_id(id, sink)? {
+                return Ok(Some(true));
+            }
+            let Some(next) = id.checked_add(1) else { break };
+            *self.next = next;
+        }
+        Ok(Some(false))
+    }
+
+    fn sorted(&mut self, ids: &[Id], sink: &mut dyn Sink) -> Result<Option<bool>> {
+        while let Some(&id) = ids.get(*self.next as usize) {
+            if sink.is_full() {
+                return Ok(None);
+            }
+            if let Step::PageEnd = self.visit_id(id, sink)? {
+                return Ok(Some(true));
+            }
+            *self.next += 1;
+        }
+        Ok(Some(false))
+    }
+
+    /// An id of an index; the entry is there, or it is not an entry any more that the walk comes to.
+    fn visit_id(&mut self, id: Id, sink: &mut dyn Sink) -> Result<Step> {
+        match self.entries.get(id.to_be_bytes())? {
+            Some(bytes) => self.visit(id, bytes, sink),
+            None => Err(damaged(format_args!("an index, which has entry {id},"))),
+        }
+    }
+
+    fn is_page_full(&self) -> bool {
+        self.page.is_some_and(|page| *self.given >= page.size)
+    }
+
+    fn visit(&mut self, id: Id, bytes: &[u8], sink: &mut dyn Sink) -> Result<Step> {
+        self.count()?;
+        let entry = Entry::parse(bytes).ok_or_else(|| damaged(format_args!("entry {id}")))?;
+        if !self.is_in_scope(id, entry.parent)? {
+            return Ok(Step::Next);
+        }
+        let marks = entry.marks();
+        if marks != 0 && self.is_marked(id, &entry, marks, sink)? {
+            return Ok(Step::Next);
+        }
+        if marks & mark::SUBENTRY == 0 && self.options.subentries == Some(true) {
+            return Ok(Step::Next);
+        }
+        self.set_name(id, &entry)?;
+        let (name, scene) = (std::mem::take(&mut self.name), self.scene);
+        let step = self.judge(&View::new(&scene, id, entry, &name), sink);
+        self.name = name;
+        step
+    }
+
+    /// Holds the test against an entry, and gives it out.
+    fn judge(&mut self, view: &View<'_, '_>, sink: &mut dyn Sink) -> Result<Step> {
+        if !self.exact && !self.matches(view)? {
+            return Ok(Step::Next);
+        }
+        if self.options.entry_checked && !view.allows(What::Entry, Level::Read) {
+            return Ok(Step::Next);
+        }
+        if let Some(to_sort) = &mut self.to_sort {
+            let value = to_sort.order.value(&self.scene.state.schema, &view.entry);
+            to_sort.found.push((value, view.id));
+            return Ok(Step::Next);
+        }
+        if self.is_page_full() {
+            return Ok(Step::PageEnd);
+        }
+        let before = self.page.map_or(0, |page| page.before);
+        if before.saturating_add(*self.given) >= self.options.entries_max {
+            let diagnostic = format!("there are more than {} entries", self.options.entries_max);
+            return Err(Failure::new(ResultCode::SIZE_LIMIT_EXCEEDED, diagnostic));
+        }
+        give(&self.scene, self.selection, self.visibility, view, &mut self.picked, sink)?;
+        *self.given += 1;
+        Ok(Step::Next)
+    }
+
+    fn matches(&self, view: &View<'_, '_>) -> Result<bool> {
+        let evaluation = Evaluation {
+            schema: &self.scene.state.schema,
+            tables: self.scene.tables,
+            id: view.id,
+            entry: view.entry,
+            derived: view,
+            scratch: &self.scratch,
+        };
+        Ok(evaluation.matches(self.test)? == Some(true))
+    }
+
+    fn count(&mut self) -> Result<()> {
+        *self.examined += 1;
+        if *self.examined > self.options.examined_max {
+            let diagnostic = format!("more than {} entries would have to be looked at", self.options.examined_max);
+            return Err(Failure::new(ResultCode::ADMIN_LIMIT_EXCEEDED, diagnostic));
+        }
+        if self.examined.is_multiple_of(BETWEEN_LOOKS) && self.options.deadline.is_some_and(|end| Instant::now() > end)
+        {
+            return Err(Failure::new(ResultCode::TIME_LIMIT_EXCEEDED, "the search takes longer than it may"));
+        }
+        Ok(())
+    }
+
+    #[inline]
+    fn is_in_scope(&self, id: Id, parent: Id) -> Result<bool> {
+        for area in self.areas {
+            if area.has(&self.entries, id, parent)? {
+                return Ok(true);
+            }
+        }
+        Ok(false)
+    }
+
+    /// Whether an entry is not returned for what it is: a referral, an alias, a subentry.
+    fn is_marked(&mut self, id: Id, entry: &Entry<'_>, marks: u8, sink: &mut dyn Sink) -> Result<bool> {
+        if marks & mark::REFERRAL != 0 && !self.options.manage {
+            self.set_name(id, entry)?;
+            let scope = Some(self.options.scope);
+            let urls = continued(&self.scene.state.schema, entry, &self.name, "", scope);
+            sink.reference(List::trusted(&encode_urls(&urls)));
+            return Ok(true);
+        }
+        let is_hidden = match self.options.subentries {
+            // RFC 3672 section 3: without the control, they are seen as the base only.
+            None => marks & mark::SUBENTRY != 0 && self.options.scope != Scope::Base,
+            Some(wanted) => (marks & mark::SUBENTRY != 0) != wanted,
+        };
+        Ok(is_hidden || (marks & mark::ALIAS != 0 && self.options.follows_aliases))
+    }
+
+    fn set_name(&mut self, id: Id, entry: &Entry<'_>) -> Result<()> {
+        self.name.clear();
+        self.name.push_str(entry.rdn());
+        if entry.parent == 0 {
+            return Ok(());
+        }
+        if self.parent.as_ref().is_none_or(|(parent, _)| *parent != entry.parent) {
+            let name = names::remembered_name(&self.scene.tables, self.commit, entry.parent)?;
+            *self.parent = Some((entry.parent, name));
+        }
+        let (_, name) = self.parent.as_ref().ok_or_else(|| damaged(format_args!("entry {id}")))?;
+        self.name.push(',');
+        self.name.push_str(name);
+        Ok(())
+    }
+}
+
+fn encode_urls(urls: &[String]) -> Vec<u8> {
+    let mut encoded = Vec::new();
+    let mut writer = Writer::new(&mut encoded);
+    urls.iter().for_each(|url| writer.text(url));
+    encoded
+}
+
+/// Gives an entry to a sink.
+fn give(
+    scene: &Scene<'_>,
+    selection: &Selection,
+    visibility: &Visibility,
+    view: &View<'_, '_>,
+    picked: &mut Vec<u8>,
+    sink: &mut dyn Sink,
+) -> Result<()> {
+    let picker = Picker { schema: &scene.state.schema, plan: scene.plan, selection, visibility };
+    let pieces = picker.pick(&view.entry, view, picked)?;
+    sink.entry(view.name, &pieces, List::default());
+    Ok(())
+}

@@ -1,0 +1,294 @@
+//! Which attributes of an entry are returned (RFC 4511 section 4.5.1.8), and putting them together.
+//!
+//! Owns: the selection, what the requester may see of it. Invariant: an entry that is asked for whole, and may be seen
+//! whole, is not touched.
+
+use std::cell::RefCell;
+
+use duramen_ldap::attribute::AttributeDescription;
+use duramen_ldap::ber::{List, Writer, tag};
+use smallvec::SmallVec;
+
+use crate::access::{Level, Plan};
+use crate::entry::{Entry, StoredAttribute};
+use crate::failure::Result;
+use crate::filter::Test;
+use crate::schema::{AttributeId, Schema};
+
+/// What is asked for of entries.
+#[derive(Debug, Default)]
+pub(crate) struct Selection {
+    user: bool,
+    operational: bool,
+    named: Vec<(AttributeId, Vec<String>)>,
+    types_only: bool,
+    /// Values have to match one of these (RFC 3876).
+    matched_values: Option<Vec<Test>>,
+}
+
+impl Selection {
+    /// From what a request lists; nothing is all user attributes.
+    pub fn new(schema: &Schema, list: List<'_, &str>, types_only: bool) -> Selection {
+        let mut selection = Selection { types_only, user: list.is_empty(), ..Selection::default() };
+        for word in list {
+            match word {
+                "*" => selection.user = true,
+                "+" => selection.operational = true,
+                "1.1" => {}
+                _ => selection.name(schema, word),
+            }
+        }
+        selection
+    }
+
+    /// Only values that match one of these are returned.
+    pub fn with_matched_values(mut self, tests: Vec<Test>) -> Selection {
+        self.matched_values = Some(tests);
+        self
+    }
+
+    fn name(&mut self, schema: &Schema, word: &str) {
+        if let Some(class) = word.strip_prefix('@').and_then(|name| schema.find_class(name)) {
+            let listed = class.must.iter().chain(&class.may);
+            self.named.extend(listed.flat_map(|id| &schema.attribute(*id).family).map(|id| (*id, Vec::new())));
+        } else if let Ok(description) = AttributeDescription::parse(word)
+            && let Some(attribute) = schema.find(description.kind)
+        {
+            let options: Vec<String> = description.options().map(str::to_ascii_lowercase).collect();
+            self.named.extend(attribute.family.iter().map(|id| (*id, options.clone())));
+        }
+    }
+
+    /// Whether it is all user attributes as they are.
+    fn is_plain(&self) -> bool {
+        self.user && !self.operational && self.named.is_empty() && !self.types_only && self.matched_values.is_none()
+    }
+
+    fn wants(&self, attribute: &StoredAttribute<'_>, is_user: bool) -> bool {
+        if if is_user { self.user } else { self.operational } {
+            return true;
+        }
+        self.named.iter().any(|(id, options)| {
+            *id == attribute.id && (options.is_empty() || has_options(attribute.decode().description, options))
+        })
+    }
+
+    /// Whether a type without options is wanted.
+    fn wants_type(&self, id: AttributeId, is_user: bool) -> bool {
+        (if is_user { self.user } else { self.operational })
+            || self.named.iter().any(|(named, options)| *named == id && options.is_empty())
+    }
+
+    /// Whether attributes that are made when an entry is read can be wanted at all.
+    fn may_want_derived(&self) -> bool {
+        self.operational || !self.named.is_empty()
+    }
+}
+
+fn has_options(description: &str, options: &[String]) -> bool {
+    options.iter().all(|option| {
+        let is_range = option.starts_with("lang-") && option.ends_with('-');
+        description.split(';').skip(1).any(|own| {
+            // RFC 3866 section 3.2: a language range stands for its tag and all that begin with it.
+            let begins = |with: &str| own.get(..with.len()).is_some_and(|front| front.eq_ignore_ascii_case(with));
+            own.eq_ignore_ascii_case(option)
+                || (is_range && (begins(option) || own.eq_ignore_ascii_case(&option[..option.len() - 1])))
+        })
+    })
+}
+
+/// What a requester may see, by attribute type, found out once for a search.
+pub(crate) struct Visibility {
+    everything: bool,
+    verdicts: RefCell<Vec<u8>>,
+}
+
+const UNKNOWN: u8 = 0;
+const VISIBLE: u8 = 1;
+const HIDDEN: u8 = 2;
+const DEPENDS: u8 = 3;
+
+impl Visibility {
+    pub fn new(plan: &Plan) -> Visibility {
+        let everything = plan.everywhere_everything(Level::Read) == Some(true);
+        Visibility { everything, verdicts: RefCell::default() }
+    }
+
+    fn verdict(&self, plan: &Plan, id: AttributeId) -> u8 {
+        let place = usize::from(id.number());
+        let mut verdicts = self.verdicts.borrow_mut();
+        if verdicts.len() <= place {
+            verdicts.resize(place + 64, UNKNOWN);
+        }
+        if verdicts[place] == UNKNOWN {
+            verdicts[place] = match plan.everywhere(Some(id), Level::Read) {
+                Some(true) if !plan.is_by_value(id) => VISIBLE,
+                Some(false) => HIDDEN,
+                _ => DEPENDS,
+            };
+        }
+        verdicts[place]
+    }
+}
+
+/// What cannot be read off the stored entry.
+pub(crate) trait Source {
+    /// Whether the requester may read an attribute, or a value of it, of this entry.
+    fn may_read(&self, id: AttributeId, value: Option<&[u8]>) -> bool;
+    /// Calls `each` with the values of an attribute that is made when the entry is read.
+    fn derived(&self, id: AttributeId, each: &mut dyn FnMut(&[u8])) -> Result<()>;
+    /// Calls `each` with the values of an attribute that are in table `value`.
+    fn large(&self, id: AttributeId, each: &mut dyn FnMut(&[u8])) -> Result<()>;
+}
+
+/// Encoded attributes that follow each other.
+pub(crate) type Pieces<'p> = SmallVec<[&'p [u8]; 8]>;
+
+/// Puts together what is selected of one entry.
+pub(crate) struct Picker<'p> {
+    pub schema: &'p Schema,
+    pub plan: &'p Plan,
+    pub selection: &'p Selection,
+    pub visibility: &'p Visibility,
+}
+
+impl Picker<'_> {
+    /// The encoded attributes; those that cannot stay where they are are put into `scratch`.
+    pub fn pick<'p>(&self, entry: &Entry<'p>, source: &dyn Source, scratch: &'p mut Vec<u8>) -> Result<Pieces<'p>> {
+        if self.selection.is_plain() && self.visibility.everything && !entry.has_large() {
+            return Ok(SmallVec::from_slice(&[entry.user_attributes()]));
+        }
+        scratch.clear();
+        let mut pieces = Pieces::new();
+        let user_end = entry.user_attributes().len();
+        let (mut at, mut run) = (0, 0..0);
+        let as_they_are = !self.selection.types_only && self.selection.matched_values.is_none();
+        for attribute in entry.attributes() {
+            let start = at;
+            at += attribute.encoded.len();
+            if !self.selection.wants(&attribute, at <= user_end) {
+                continue;
+            }
+            match self.verdict(attribute.id) {
+                HIDDEN => {}
+                VISIBLE if as_they_are => {
+                    if run.end != start {
+                        pieces.extend(entry.all_attributes().get(run.clone()).filter(|piece| !piece.is_empty()));
+                        run = start..at;
+                    } else {
+                        run.end = at;
+                    }
+                }
+                verdict => self.rewrite(&attribute, verdict, source, scratch),
+            }
+        }
+        pieces.extend(entry.all_attributes().get(run).filter(|piece| !piece.is_empty()));
+        self.large(entry, source, scratch)?;
+        if self.selection.may_want_derived() {
+            self.derived(source, scratch)?;
+        }
+        if !scratch.is_empty() {
+            pieces.push(scratch);
+        }
+        Ok(pieces)
+    }
+
+    fn verdict(&self, id: AttributeId) -> u8 {
+        if self.visibility.everything { VISIBLE } else { self.visibility.verdict(self.plan, id) }
+    }
+
+    fn keeps(&self, id: AttributeId, value: &[u8], form: &mut Vec<u8>) -> bool {
+        let Some(tests) = &self.selection.matched_values else { return true };
+        tests.iter().any(|test| crate::filter::value_matches(test, self.schema, id, value, form))
+    }
+
+    /// Appends what is to be seen of an attribute.
+    fn rewrite(&self, attribute: &StoredAttribute<'_>, verdict: u8, source: &dyn Source, out: &mut Vec<u8>) {
+        let id = attribute.id;
+        if verdict == DEPENDS && !source.may_read(id, None) && !self.plan.is_by_value(id) {
+            return;
+        }
+        let by_value = verdict == DEPENDS && self.plan.is_by_value(id);
+        let decoded = attribute.decode();
+        let mut form = Vec::new();
+        let values = decoded
+            .values
+            .iter()
+            .filter(|value| (!by_value || source.may_read(id, Some(value))) && self.keeps(id, value, &mut form));
+        self.write(decoded.description, values, out);
+    }
+
+    fn write<'v>(&self, description: &str, values: impl Iterator<Item = &'v [u8]>, out: &mut Vec<u8>) {
+        let mut values = values.peekable();
+        if values.peek().is_none() {
+            return;
+        }
+        Writer::new(out).sequence(|w| {
+            w.text(description);
+            w.constructed(tag::SET, |w| {
+                if !self.selection.types_only {
+                    values.for_each(|value| w.octets(tag::OCTETS, value));
+                }
+            });
+        });
+    }
+
+    fn large(&self, entry: &Entry<'_>, source: &dyn Source, out: &mut Vec<u8>) -> Result<()> {
+        if !entry.has_large() {
+            return Ok(());
+        }
+        for large in entry.large() {
+            if self.selection.wants_type(large.id, true) {
+                self.collect(large.id, &large.description, source, |each| source.large(large.id, each), out)?;
+            }
+        }
+        Ok(())
+    }
+
+    fn derived(&self, source: &dyn Source, out: &mut Vec<u8>) -> Result<()> {
+        let known = self.schema.known();
+        let all =
+            [known.entry_dn, known.subschema_subentry, known.has_subordinates, known.num_subordinates, known.member_of];
+        for id in all.into_iter().filter(|id| self.selection.wants_type(*id, false)) {
+            let name = &self.schema.attribute(id).name;
+            self.collect(id, name, source, |each| source.derived(id, each), out)?;
+        }
+        Ok(())
+    }
+
+    /// Appends an attribute of values that `find` gives one by one.
+    fn collect(
+        &self,
+        id: AttributeId,
+        description: &str,
+        source: &dyn Source,
+        find: impl FnOnce(&mut dyn FnMut(&[u8])) -> Result<()>,
+        out: &mut Vec<u8>,
+    ) -> Result<()> {
+        let verdict = self.verdict(id);
+        let by_value = verdict == DEPENDS && self.plan.is_by_value(id);
+        if verdict == HIDDEN || (verdict == DEPENDS && !by_value && !source.may_read(id, None)) {
+            return Ok(());
+        }
+        let start = out.len();
+        let (mut count, mut form) = (0u32, Vec::new());
+        let mut found = Ok(());
+        Writer::new(out).sequence(|w| {
+            w.text(description);
+            w.constructed(tag::SET, |w| {
+                found = find(&mut |value| {
+                    if (!by_value || source.may_read(id, Some(value))) && self.keeps(id, value, &mut form) {
+                        count += 1;
+                        if !self.selection.types_only {
+                            w.octets(tag::OCTETS, value);
+                        }
+                    }
+                });
+            });
+        });
+        if count == 0 {
+            out.truncate(start);
+        }
+        found
+    }
+}

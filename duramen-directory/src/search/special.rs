@@ -1,0 +1,120 @@
+//! Entries that are made up: the root DSE (RFC 4512 section 5.1), the subschema subentry (section 4.2), `cn=monitor`.
+
+use duramen_ldap::message::Scope;
+use duramen_ldap::oid::feature;
+
+use crate::controls::SUPPORTED;
+use crate::directory::Inner;
+use crate::entry::Builder;
+use crate::names;
+use crate::schema::Schema;
+use crate::state::State;
+
+/// A made up entry: its name, and its bytes as if it was stored.
+#[derive(Debug)]
+pub(crate) struct Special {
+    pub name: String,
+    pub bytes: Vec<u8>,
+}
+
+/// Attributes with values.
+type Attributes = Vec<(String, Vec<String>)>;
+
+const SUBSCHEMA: &str = "cn=subschema";
+const MONITOR: &str = "cn=monitor";
+
+/// The made up entries in the scope of a base; `None` if the base is none of them.
+pub(crate) fn find(inner: &Inner, state: &State, base: &str, scope: Scope) -> Option<Vec<Special>> {
+    if base.is_empty() {
+        return (scope == Scope::Base).then(|| vec![build(&state.schema, "", root_dse(inner, state))]);
+    }
+    if base == SUBSCHEMA {
+        let entries = if matches!(scope, Scope::Base | Scope::Subtree) { vec![subschema(state)] } else { vec![] };
+        return Some(entries);
+    }
+    if base == MONITOR || base.ends_with(",cn=monitor") {
+        return monitor(inner, state, base, scope);
+    }
+    None
+}
+
+fn texts<'s>(values: impl IntoIterator<Item = &'s str>) -> Vec<String> {
+    values.into_iter().map(str::to_string).collect()
+}
+
+fn root_dse(inner: &Inner, state: &State) -> Attributes {
+    let mut attributes: Attributes = vec![
+        ("objectClass".into(), texts(["top"])),
+        ("namingContexts".into(), state.suffixes.iter().map(|suffix| suffix.text.clone()).collect()),
+        ("subschemaSubentry".into(), texts(["cn=Subschema"])),
+        ("supportedLDAPVersion".into(), texts(["3"])),
+        ("supportedControl".into(), texts(SUPPORTED)),
+        (
+            "supportedFeatures".into(),
+            texts([
+                feature::MODIFY_INCREMENT,
+                feature::ALL_OPERATIONAL_ATTRIBUTES,
+                feature::OBJECT_CLASS_ATTRIBUTES,
+                feature::TRUE_FALSE_FILTERS,
+                feature::LANGUAGE_TAGS,
+                feature::LANGUAGE_RANGES,
+            ]),
+        ),
+    ];
+    attributes.extend(inner.root_dse().iter().cloned());
+    attributes
+}
+
+fn subschema(state: &State) -> Special {
+    let mut attributes: Attributes = vec![
+        ("objectClass".into(), texts(["top", "subentry", "subschema", "extensibleObject"])),
+        ("cn".into(), texts(["Subschema"])),
+        ("structuralObjectClass".into(), texts(["subentry"])),
+    ];
+    let described = state.schema.subschema().iter();
+    attributes.extend(described.map(|(name, values)| (name.to_string(), values.clone())));
+    build(&state.schema, "cn=Subschema", attributes)
+}
+
+fn monitor(inner: &Inner, state: &State, base: &str, scope: Scope) -> Option<Vec<Special>> {
+    let monitor = inner.monitor()?;
+    let top: Attributes =
+        vec![("objectClass".into(), texts(["top", "extensibleObject"])), ("cn".into(), texts(["Monitor"]))];
+    let mut entries = vec![("cn=Monitor".to_string(), top)];
+    for (rdn, mut attributes) in monitor() {
+        attributes.insert(0, ("objectClass".into(), texts(["top", "extensibleObject"])));
+        entries.push((format!("{rdn},cn=Monitor"), attributes));
+    }
+    let named = entries.into_iter().filter_map(|(name, attributes)| {
+        let normalized = names::normalize(&state.schema, &name).ok()?;
+        Some((normalized, name, attributes))
+    });
+    let named: Vec<_> = named.collect();
+    named.iter().find(|(normalized, ..)| normalized == base)?;
+    let within = |normalized: &str| {
+        let is_base = normalized == base;
+        let front = names::below_suffix(normalized, base).filter(|front| !front.is_empty());
+        match scope {
+            Scope::Base => is_base,
+            Scope::One => front.is_some_and(|front| !front.contains(',')),
+            Scope::Subtree => is_base || front.is_some(),
+            _ => front.is_some(),
+        }
+    };
+    let chosen = named.into_iter().filter(|(normalized, ..)| within(normalized));
+    Some(chosen.map(|(_, name, attributes)| build(&state.schema, &name, attributes)).collect())
+}
+
+/// Puts an entry together; attributes that the schema does not have are left out.
+fn build(schema: &Schema, name: &str, attributes: Attributes) -> Special {
+    let mut builder = Builder::default();
+    for operational in [false, true] {
+        for (description, values) in attributes.iter().filter(|(_, values)| !values.is_empty()) {
+            let Some(attribute) = schema.find(description) else { continue };
+            if attribute.is_operational() == operational && !schema.known().is_derived(attribute.id) {
+                builder.attribute(attribute.id, operational, &attribute.name, values);
+            }
+        }
+    }
+    Special { name: name.to_string(), bytes: builder.finish(0, name, 0) }
+}

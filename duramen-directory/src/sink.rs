@@ -1,0 +1,43 @@
+//! Where a search's answers go.
+
+use duramen_ldap::ber::List;
+use duramen_ldap::message::Control;
+
+/// Takes what a search finds. The server's appends messages to a connection's buffer
+/// (`duramen_ldap::message::write_search_entry`), so that an entry asked for whole is one copy from the map.
+pub trait Sink {
+    /// An entry: its name, and its attributes encoded, in one piece or several that follow each other.
+    fn entry(&mut self, name: &str, attributes: &[&[u8]], controls: List<'_, Control<'_>>);
+
+    /// Other servers to be asked.
+    fn reference(&mut self, urls: List<'_, &str>);
+
+    /// Whether the search has to pause: what there is has to be sent first.
+    fn is_full(&self) -> bool;
+}
+
+/// An entry that was collected: its name, and its attributes encoded.
+pub type Collected = (String, Vec<u8>);
+
+/// A sink that keeps everything, for tools and tests.
+#[derive(Debug, Default)]
+pub struct Entries {
+    /// Entries in the order in which they were found.
+    pub entries: Vec<Collected>,
+    /// References in the order in which they were found: the URLs of each.
+    pub references: Vec<Vec<String>>,
+}
+
+impl Sink for Entries {
+    fn entry(&mut self, name: &str, attributes: &[&[u8]], _: List<'_, Control<'_>>) {
+        self.entries.push((name.to_string(), attributes.concat()));
+    }
+
+    fn reference(&mut self, urls: List<'_, &str>) {
+        self.references.push(urls.iter().map(str::to_string).collect());
+    }
+
+    fn is_full(&self) -> bool {
+        false
+    }
+}

@@ -1,0 +1,295 @@
+//! What is made of a configuration and of what a directory keeps about itself, when it is opened or reconfigured.
+//!
+//! Owns: [`State`]. Must not know: entries.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use duramen::{Database, Table, WriteTxn};
+use duramen_ldap::schema::{self as text, Builtin};
+
+use crate::access::Rules;
+use crate::config::{Config, Index, Limits, SchemaFile};
+use crate::directory::OpenError;
+use crate::index::Indices;
+use crate::meta;
+use crate::names::{self, Suffix};
+use crate::schema::{AttributeId, Schema};
+use crate::tables::{ALL, META};
+
+/// What holds until the next reconfiguration.
+#[derive(Debug)]
+pub(crate) struct State {
+    pub schema: Arc<Schema>,
+    pub suffixes: Vec<Suffix>,
+    /// Indices that are complete: searches use them.
+    pub ready: Indices,
+    /// Indices that updates keep: complete ones, and those that are being built.
+    pub kept: Indices,
+    /// Indices that were asked for and are not complete.
+    pub wanted: Vec<(AttributeId, u8)>,
+    pub rules: Arc<Rules>,
+    pub administrator: Option<AdministratorState>,
+    pub limits: Limits,
+    pub referrals: Vec<String>,
+}
+
+#[derive(Debug)]
+pub(crate) struct AdministratorState {
+    pub normalized: String,
+    pub password: Option<String>,
+}
+
+/// What a directory keeps about itself.
+#[derive(Default)]
+struct Kept {
+    format: Option<String>,
+    suffixes: Option<String>,
+    nis: Option<String>,
+    files: Vec<SchemaFile>,
+    numbers: HashMap<String, u16>,
+    indices: Vec<(String, Vec<u8>)>,
+    import: bool,
+}
+
+impl Kept {
+    fn read(meta: &Table<'_>) -> duramen::Result<Kept> {
+        let number = |bytes: &[u8]| Some(u16::from_be_bytes(bytes.try_into().ok()?));
+        let numbers = meta::all(meta, meta::NUMBER)?;
+        Ok(Kept {
+            format: meta::text(meta, meta::FORMAT)?,
+            suffixes: meta::text(meta, meta::SUFFIXES)?,
+            nis: meta::text(meta, meta::NIS)?,
+            files: meta::schema_files(meta)?,
+            numbers: numbers.into_iter().filter_map(|(oid, bytes)| Some((oid, number(&bytes)?))).collect(),
+            indices: meta::all(meta, meta::INDEX)?,
+            import: meta.contains_key(meta::IMPORT)?,
+        })
+    }
+}
+
+/// Reads what is kept, brings it to what the configuration says, and makes a state of both.
+pub(crate) fn load(db: &Database, config: &Config) -> Result<State, OpenError> {
+    if config.read_only {
+        let snapshot = db.read()?;
+        let kept = Kept::read(&snapshot.table(META)?)?;
+        return Merged::new(kept, config)?.state(config);
+    }
+    let mut txn = db.begin_write()?;
+    for name in ALL {
+        txn.table(name)?;
+    }
+    let id = txn.open_table(META, None)?;
+    let kept = Kept::read(&txn.view(id)?)?;
+    let merged = Merged::new(kept, config)?;
+    merged.write(&mut txn)?;
+    txn.commit()?;
+    merged.state(config)
+}
+
+/// What was kept and what was asked for, together.
+struct Merged {
+    suffixes: String,
+    nis_bis: bool,
+    files: Vec<SchemaFile>,
+    numbers: HashMap<String, u16>,
+    schema: Schema,
+    /// Complete kinds, and kinds wanted, by attribute.
+    indices: Vec<(AttributeId, u8, u8)>,
+}
+
+fn config_error(what: impl Into<String>, why: impl ToString) -> OpenError {
+    OpenError::Config { what: what.into(), why: why.to_string() }
+}
+
+impl Merged {
+    fn new(kept: Kept, config: &Config) -> Result<Merged, OpenError> {
+        if let Some(format) = kept.format.as_deref().filter(|format| format.as_bytes() != meta::FORMAT_VERSION) {
+            return Err(config_error("data directory", format!("it has format {format}: use a newer program")));
+        }
+        if kept.import {
+            let why = "an import into it did not end: remove the folder, and import again";
+            return Err(config_error("data directory", why));
+        }
+        let is_new = kept.format.is_none();
+        let suffixes = match (config.suffixes.is_empty(), kept.suffixes) {
+            (true, None) => {
+                return Err(config_error("suffixes", "a new directory needs one: --suffix dc=example,dc=com"));
+            }
+            (true, Some(kept)) => kept,
+            (false, _) => config.suffixes.join("\n"),
+        };
+        let nis_bis = if is_new { config.nis_bis } else { config.nis_bis || kept.nis.as_deref() == Some("rfc2307bis") };
+        let mut files = kept.files;
+        for file in &config.schema {
+            files.retain(|kept| kept.name != file.name);
+            files.push(file.clone());
+        }
+        let (schema, numbers) = bind(nis_bis, &files, kept.numbers)?;
+        let indices = indices(&schema, config, &kept.indices, is_new)?;
+        Ok(Merged { suffixes, nis_bis, files, numbers, schema, indices })
+    }
+
+    fn write(&self, txn: &mut WriteTxn<'_>) -> duramen::Result<()> {
+        meta::put(txn, meta::FORMAT, meta::FORMAT_VERSION)?;
+        meta::put(txn, meta::SUFFIXES, self.suffixes.as_bytes())?;
+        meta::put(txn, meta::NIS, if self.nis_bis { b"rfc2307bis" } else { b"nis" })?;
+        for file in &self.files {
+            meta::put(txn, &format!("{}{}", meta::SCHEMA, file.name), file.text.as_bytes())?;
+        }
+        for (oid, number) in &self.numbers {
+            meta::put(txn, &format!("{}{oid}", meta::NUMBER), &number.to_be_bytes())?;
+        }
+        for &(id, ready, wanted) in &self.indices {
+            write_index(txn, &self.schema, id, ready, wanted)?;
+        }
+        Ok(())
+    }
+
+    fn state(self, config: &Config) -> Result<State, OpenError> {
+        let schema = self.schema;
+        let suffix = |text: &str| match names::normalize(&schema, text) {
+            Ok(normalized) => Ok(Suffix { text: text.to_string(), normalized }),
+            Err(failure) => Err(config_error(format!("suffix {text:?}"), failure.diagnostic)),
+        };
+        let suffixes = self.suffixes.lines().map(suffix).collect::<Result<Vec<_>, _>>()?;
+        let (mut ready, mut kept, mut wanted) = (Indices::default(), Indices::default(), Vec::new());
+        for &(id, complete, asked) in &self.indices {
+            ready.set(id, complete);
+            kept.set(id, asked);
+            if asked & !complete != 0 {
+                wanted.push((id, asked & !complete));
+            }
+        }
+        let administrator = match &config.administrator {
+            None => None,
+            Some(chosen) => match names::normalize(&schema, &chosen.name) {
+                Ok(normalized) => Some(AdministratorState { normalized, password: chosen.password.clone() }),
+                Err(failure) => return Err(config_error("administrator", failure.diagnostic)),
+            },
+        };
+        let (limits, referrals) = (config.limits.clone(), config.referrals.clone());
+        let schema = Arc::new(schema);
+        let rules = match &config.access {
+            None => Rules::standard(&schema),
+            Some(file) => {
+                let parsed = Rules::parse(&file.name, &file.text, &schema);
+                Arc::new(parsed.map_err(|error| OpenError::Access(error.to_string()))?)
+            }
+        };
+        Ok(State { schema, suffixes, ready, kept, wanted, rules, administrator, limits, referrals })
+    }
+}
+
+/// Keeps which kinds of an attribute's index are complete, and which are asked for.
+pub(crate) fn write_index(
+    txn: &mut WriteTxn<'_>,
+    schema: &Schema,
+    id: AttributeId,
+    ready: u8,
+    wanted: u8,
+) -> duramen::Result<()> {
+    let key = format!("{}{}", meta::INDEX, schema.attribute(id).oid);
+    if ready | wanted == 0 { meta::remove(txn, &key) } else { meta::put(txn, &key, &[ready, wanted]) }
+}
+
+/// Binds the schema that is built in and the files; numbers of types that are new follow those that are there.
+fn bind(
+    nis_bis: bool,
+    files: &[SchemaFile],
+    mut numbers: HashMap<String, u16>,
+) -> Result<(Schema, HashMap<String, u16>), OpenError> {
+    let mut source = text::Schema::default();
+    let nis = if nis_bis { Builtin::NisBis } else { Builtin::Nis };
+    for part in [Builtin::Core, Builtin::Cosine, Builtin::InetOrgPerson, nis] {
+        source.load_builtin(part);
+    }
+    for file in files {
+        source.load(&file.name, &file.text).map_err(|error| OpenError::Schema(error.to_string()))?;
+    }
+    without_repetitions(&mut source);
+    let mut next = numbers.values().max().map_or(1, |last| last + 1);
+    let number = |oid: &str| match numbers.get(oid) {
+        Some(&number) => Some(number),
+        None => {
+            let number = next;
+            next += 1;
+            numbers.insert(oid.to_string(), number);
+            Some(number)
+        }
+    };
+    let schema = Schema::bind(source, number).map_err(|error| OpenError::Schema(error.to_string()))?;
+    Ok((schema, numbers))
+}
+
+/// Files often have what is built in too: of descriptions with one OID the last one counts.
+fn without_repetitions(source: &mut text::Schema) {
+    fn last<T>(list: &mut Vec<text::Located<T>>, oid: impl Fn(&T) -> &str) {
+        let mut seen = std::collections::HashSet::new();
+        let mut kept: Vec<bool> = list.iter().rev().map(|of| seen.insert(oid(&of.item).to_string())).collect();
+        kept.reverse();
+        let mut keep = kept.into_iter();
+        list.retain(|_| keep.next().unwrap_or(true));
+    }
+    last(&mut source.attribute_types, |item| &item.definition.oid);
+    last(&mut source.object_classes, |item| &item.definition.oid);
+}
+
+/// Which kinds are complete and which are asked for, by attribute.
+fn indices(
+    schema: &Schema,
+    config: &Config,
+    kept: &[(String, Vec<u8>)],
+    is_new: bool,
+) -> Result<Vec<(AttributeId, u8, u8)>, OpenError> {
+    let mut all: Vec<(AttributeId, u8, u8)> = Vec::new();
+    for (oid, kinds) in kept {
+        let (Some(attribute), [ready, wanted]) = (schema.find(oid), kinds.as_slice()) else { continue };
+        all.push((attribute.id, *ready, *wanted));
+    }
+    let asked = match (&config.indices, is_new) {
+        (Some(asked), _) => asked.clone(),
+        (None, true) => Index::defaults(),
+        (None, false) => return Ok(all),
+    };
+    // What is not asked for any more goes, complete or not.
+    all.iter_mut().for_each(|(_, _, wanted)| *wanted = 0);
+    for index in &asked {
+        let Some(attribute) = schema.find(&index.attribute) else {
+            return Err(config_error(format!("index of {}", index.attribute), "the schema has no such attribute type"));
+        };
+        let kinds = fitting(attribute, index.kinds.to_bits());
+        match all.iter_mut().find(|(id, ..)| *id == attribute.id) {
+            Some((_, ready, wanted)) => {
+                *wanted |= kinds;
+                *ready |= if is_new { kinds } else { 0 };
+            }
+            // A new directory is empty, so all its indices are complete.
+            None => all.push((attribute.id, if is_new { kinds } else { 0 }, kinds)),
+        }
+    }
+    always(schema, &mut all, is_new);
+    // An index that updates do not keep any more is not complete any more.
+    all.iter_mut().for_each(|(_, ready, wanted)| *ready &= *wanted);
+    Ok(all)
+}
+
+/// Classes are always indexed: a search has to know of referral objects and aliases.
+fn always(schema: &Schema, all: &mut Vec<(AttributeId, u8, u8)>, is_new: bool) {
+    let (id, kinds) = (schema.known().object_class, crate::index::bits::EQUALITY);
+    match all.iter_mut().find(|(found, ..)| *found == id) {
+        Some((_, ready, wanted)) => {
+            *wanted |= kinds;
+            *ready |= if is_new { kinds } else { 0 };
+        }
+        None => all.push((id, if is_new { kinds } else { 0 }, kinds)),
+    }
+}
+
+/// Kinds that an attribute can have by its rules.
+fn fitting(attribute: &crate::schema::Attribute, kinds: u8) -> u8 {
+    use crate::index::bits;
+    let without = |is_missing: bool, bit: u8| if is_missing { !bit } else { u8::MAX };
+    let no_substrings = attribute.substrings.is_none() || crate::large::may_be(attribute);
+    kinds & without(attribute.equality.is_none(), bits::EQUALITY) & without(no_substrings, bits::SUBSTRING)
+}

@@ -1,0 +1,94 @@
+//! The tables of a directory, as they are in a snapshot or in a write transaction.
+//!
+//! Owns: their names and what a key is made of in each. Must not know: what entries mean.
+//!
+//! | table | key | value |
+//! |---|---|---|
+//! | `entry` | id | the entry: see [`crate::entry`] |
+//! | `name` | id of the parent, normalized RDN | id, marks |
+//! | `name` | id | how many entries are directly below |
+//! | `index` | attribute, kind, normalized value, 0, upper bits of ids | the lower bits: see [`crate::index`] |
+//! | `value` | id, attribute, hash of the normalized value | a value of an attribute with many |
+//! | `meta` | see [`crate::meta`] | |
+//!
+//! Numbers in keys have their highest byte first, so that keys sort as they do.
+
+use duramen::{Snapshot, Table, TableId, WriteTxn};
+
+use crate::failure::{Failure, Result};
+
+/// Number of an entry; 0 is above all suffixes and is no entry.
+pub(crate) type Id = u32;
+
+pub(crate) const ENTRY: &str = "entry";
+pub(crate) const NAME: &str = "name";
+pub(crate) const INDEX: &str = "index";
+pub(crate) const VALUE: &str = "value";
+pub(crate) const META: &str = "meta";
+pub(crate) const ALL: [&str; 5] = [ENTRY, NAME, INDEX, VALUE, META];
+
+/// The tables of a write transaction.
+#[derive(Clone, Copy)]
+pub(crate) struct Ids {
+    pub entry: TableId,
+    pub name: TableId,
+    pub index: TableId,
+    pub value: TableId,
+}
+
+impl Ids {
+    pub fn open(txn: &mut WriteTxn<'_>) -> duramen::Result<Ids> {
+        let mut open = |name| txn.open_table(name, None);
+        Ok(Ids { entry: open(ENTRY)?, name: open(NAME)?, index: open(INDEX)?, value: open(VALUE)? })
+    }
+}
+
+/// Where tables are read.
+#[derive(Clone, Copy)]
+pub(crate) enum Tables<'t> {
+    Snapshot(&'t Snapshot<'t>),
+    Txn(&'t WriteTxn<'t>, Ids),
+}
+
+impl<'t> Tables<'t> {
+    pub fn entry(&self) -> duramen::Result<Table<'t>> {
+        self.open(ENTRY, |ids| ids.entry)
+    }
+
+    pub fn name(&self) -> duramen::Result<Table<'t>> {
+        self.open(NAME, |ids| ids.name)
+    }
+
+    pub fn index(&self) -> duramen::Result<Table<'t>> {
+        self.open(INDEX, |ids| ids.index)
+    }
+
+    pub fn value(&self) -> duramen::Result<Table<'t>> {
+        self.open(VALUE, |ids| ids.value)
+    }
+
+    fn open(&self, name: &str, id: fn(&Ids) -> TableId) -> duramen::Result<Table<'t>> {
+        match self {
+            Tables::Snapshot(snapshot) => snapshot.table(name),
+            Tables::Txn(txn, ids) => txn.view(id(ids)),
+        }
+    }
+}
+
+/// What is stored cannot be read.
+pub(crate) fn damaged(what: impl std::fmt::Display) -> Failure {
+    Failure::new(
+        duramen_ldap::message::ResultCode::OTHER,
+        format!("{what} is damaged: run `duramen directory check`, and restore from a backup or an export"),
+    )
+}
+
+/// A number from the beginning of bytes of a table.
+pub(crate) fn read_id(bytes: &[u8]) -> Option<Id> {
+    Some(Id::from_be_bytes(bytes.get(..4)?.try_into().ok()?))
+}
+
+/// As [`read_id`], where there has to be one.
+pub(crate) fn id_of(bytes: &[u8], of: &str) -> Result<Id> {
+    read_id(bytes).ok_or_else(|| damaged(of))
+}

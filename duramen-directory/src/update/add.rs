@@ -1,0 +1,167 @@
+//! Add (RFC 4511 section 4.7).
+
+use duramen_ldap::dn::Dn;
+use duramen_ldap::message::{AddRequest, ResultCode};
+
+use super::batch::Batch;
+use super::check;
+use super::context::Context;
+use super::draft::{Draft, DraftAttribute, describe};
+use super::naming;
+use crate::access::{Level, What};
+use crate::base::{self, Follow};
+use crate::entry::{Entry, mark};
+use crate::failure::{Failure, Result, bad_name};
+use crate::names::{self, child_key};
+use crate::schema::{Attribute, AttributeId, Schema};
+use crate::tables::{Id, damaged, read_id};
+use crate::view::View;
+
+/// Where an entry is to be.
+pub(crate) struct Place {
+    pub parent: Id,
+    /// Key in table `name`.
+    pub key: Vec<u8>,
+    /// RDN as it was written; of a suffix the whole name.
+    pub rdn: String,
+}
+
+/// Decides what an add does.
+pub(crate) fn prepare(context: &Context<'_>, request: &AddRequest<'_>) -> Result<Batch> {
+    let schema = context.schema();
+    let place = place(context, request.name)?;
+    let mut draft = draft(context, request)?;
+    naming::complete(schema, &mut draft, naming::first_rdn(&place.rdn))?;
+    draft.attributes.iter().try_for_each(|attribute| check::values(schema, attribute))?;
+    let structural = check::entry(schema, &draft, context.is_relaxed())?;
+    operational(context, &mut draft, &schema.class(structural).name);
+    let id = next_id(context)?;
+    store(context, draft, id, &place, request.name)
+}
+
+/// Finds out that there is no such entry, and what is above.
+pub(crate) fn place(context: &Context<'_>, name: &str) -> Result<Place> {
+    let scene = &context.scene;
+    let parsed = Dn::parse(name).map_err(|error| bad_name(name, error))?;
+    let normalized = names::normalize(context.schema(), name)?;
+    let table = scene.tables.name()?;
+    if let Some(suffix) = scene.state.suffixes.iter().find(|suffix| suffix.normalized == normalized) {
+        if names::find_entry(&table, &scene.state.suffixes, &normalized)?.is_some() {
+            return Err(exists(name));
+        }
+        let key = child_key(0, &suffix.normalized);
+        return Ok(Place { parent: 0, key, rdn: name.to_string() });
+    }
+    let (Some(rdn), Some(above)) = (parsed.rdn(), parsed.parent()) else {
+        return Err(Failure::new(ResultCode::UNWILLING_TO_PERFORM, "the root DSE is not to be added"));
+    };
+    let follow = Follow { aliases: false, manage: context.controls.manage_dsa_it, scope: None };
+    let parent = base::find(scene, above.as_str(), follow)?;
+    let normalized_rdn = names::normalized_rdn(context.schema(), rdn.as_str())?;
+    let key = child_key(parent, &normalized_rdn);
+    if table.contains_key(&key)? {
+        return Err(exists(name));
+    }
+    may_have_children(context, parent)?;
+    Ok(Place { parent, key, rdn: rdn.as_str().to_string() })
+}
+
+fn exists(name: &str) -> Failure {
+    Failure::new(ResultCode::ENTRY_ALREADY_EXISTS, format!("there is an entry {name:?} already"))
+}
+
+/// That the requester may add or take entries below one, and that it can have any.
+pub(crate) fn may_have_children(context: &Context<'_>, parent: Id) -> Result<()> {
+    if parent == 0 {
+        return Ok(());
+    }
+    let entries = context.scene.tables.entry()?;
+    let (entry, name) = (names::entry(&entries, parent)?, names::name_of(&entries, parent)?);
+    context.require(&View::new(&context.scene, parent, entry, &name), What::Children, Level::Write)?;
+    if entry.marks() & mark::ALIAS != 0 {
+        let text = format!("{name} is an alias: nothing can be below it (RFC 4512 2.6)");
+        return Err(Failure::new(ResultCode::ALIAS_PROBLEM, text));
+    }
+    Ok(())
+}
+
+/// The attributes of the request. Operational ones are taken from those who may, with the relax control.
+fn draft(context: &Context<'_>, request: &AddRequest<'_>) -> Result<Draft> {
+    let mut draft = Draft::default();
+    for attribute in request.attributes {
+        let described = describe(context.schema(), attribute.description)?;
+        let known = context.schema().known();
+        if !context.is_relaxed() {
+            check::modifiable(described.attribute)?;
+        } else if known.is_derived(described.attribute.id) {
+            continue;
+        }
+        let values = attribute.values.iter().map(<[u8]>::to_vec);
+        match draft.find(described.attribute.id, &described.options) {
+            Some(before) => before.values.extend(values),
+            None => draft.attributes.push(DraftAttribute {
+                id: described.attribute.id,
+                description: described.description,
+                options: described.options,
+                values: values.collect(),
+            }),
+        }
+    }
+    Ok(draft)
+}
+
+/// Sets what the directory itself says of a new entry, where it is not said already.
+pub(crate) fn operational(context: &Context<'_>, draft: &mut Draft, structural: &str) {
+    let (schema, known) = (context.schema(), context.schema().known());
+    let who = context.requester_name();
+    let when = context.now.timestamp();
+    let values: [(AttributeId, &dyn Fn() -> String); 7] = [
+        (known.structural_object_class, &|| structural.to_string()),
+        (known.entry_uuid, &|| uuid::Uuid::new_v4().to_string()),
+        (known.creators_name, &|| who.clone()),
+        (known.create_timestamp, &|| when.clone()),
+        (known.entry_csn, &|| context.now.csn()),
+        (known.modifiers_name, &|| who.clone()),
+        (known.modify_timestamp, &|| when.clone()),
+    ];
+    set_missing(schema, draft, &values);
+}
+
+fn set_missing(schema: &Schema, draft: &mut Draft, values: &[(AttributeId, &dyn Fn() -> String)]) {
+    for (id, value) in values {
+        if !draft.has(*id) {
+            let attribute: &Attribute = schema.attribute(*id);
+            draft.set(attribute, vec![value().into_bytes()]);
+        }
+    }
+}
+
+fn next_id(context: &Context<'_>) -> Result<Id> {
+    let last = context.scene.tables.entry()?.last()?;
+    let last = last.map_or(Some(0), |(key, _)| read_id(key)).ok_or_else(|| damaged("table `entry`"))?;
+    last.checked_add(1).ok_or_else(|| Failure::new(ResultCode::UNWILLING_TO_PERFORM, "there are no more ids"))
+}
+
+fn store(context: &Context<'_>, mut draft: Draft, id: Id, place: &Place, name: &str) -> Result<Batch> {
+    let schema = context.schema();
+    draft.move_out(schema, id);
+    let bytes = draft.build(schema, place.parent, &place.rdn);
+    let entry = Entry::parse(&bytes).ok_or_else(|| damaged("the new entry"))?;
+    let view = View::new(&context.scene, id, entry, name);
+    context.require(&view, What::Entry, Level::Write)?;
+    let mut types: Vec<AttributeId> = draft.attributes.iter().map(|attribute| attribute.id).collect();
+    types.extend(draft.large.iter().map(|large| large.stored.id));
+    for id in types.into_iter().filter(|id| !schema.attribute(*id).is_operational()) {
+        context.require(&view, What::Attribute(id, None), Level::Write)?;
+    }
+    context.check_assertion(&view)?;
+    context.post_read(id, &bytes, name)?;
+    let mut keys = context.keys(&entry, |_| true);
+    let mut batch = Batch::default();
+    super::large_changes(context, &draft, &mut Default::default(), &mut keys, &mut batch);
+    batch.index(id, &Default::default(), &keys);
+    batch.put_name(place.key.clone(), id, entry.marks());
+    batch.add_children(place.parent, 1);
+    batch.put_entry(id, bytes);
+    Ok(batch)
+}

@@ -1,0 +1,115 @@
+//! What an update does to the tables, decided before the first of them is touched.
+//!
+//! Owns: writing. Invariant: nothing here can fail for a reason of the client's, so an update is whole or nothing.
+
+use std::collections::BTreeMap;
+
+use duramen::{Error, Result, WriteTxn};
+
+use crate::index::{CONTAINER_BITS, KeySet, LOW, encode, put_high, with, without};
+use crate::large;
+use crate::names::child_value;
+use crate::tables::{Id, Ids, read_id};
+
+/// Changes of the tables.
+#[derive(Default)]
+pub(crate) struct Batch {
+    entries: Vec<(Id, Option<Vec<u8>>)>,
+    names: Vec<(Vec<u8>, Option<[u8; 5]>)>,
+    /// By how much numbers of children change.
+    counts: BTreeMap<Id, i64>,
+    index: Vec<(Vec<u8>, Id, bool)>,
+    values: Vec<(Vec<u8>, Option<Vec<u8>>)>,
+    /// Entries all of whose values in table `value` go.
+    cleared: Vec<Id>,
+}
+
+impl Batch {
+    pub fn put_entry(&mut self, id: Id, bytes: Vec<u8>) {
+        self.entries.push((id, Some(bytes)));
+    }
+
+    pub fn delete_entry(&mut self, id: Id) {
+        self.entries.push((id, None));
+        self.cleared.push(id);
+    }
+
+    /// A name leads to an entry from now on.
+    pub fn put_name(&mut self, key: Vec<u8>, id: Id, marks: u8) {
+        self.names.push((key, Some(child_value(id, marks))));
+    }
+
+    pub fn delete_name(&mut self, key: Vec<u8>) {
+        self.names.push((key, None));
+    }
+
+    pub fn add_children(&mut self, parent: Id, more: i64) {
+        if parent != 0 {
+            *self.counts.entry(parent).or_default() += more;
+        }
+    }
+
+    /// Keys that an entry had and has in the index; only what differs is written.
+    pub fn index(&mut self, id: Id, old: &KeySet, new: &KeySet) {
+        let mut change = |key: &Vec<u8>, add| {
+            let mut key = key.clone();
+            put_high(&mut key, id >> CONTAINER_BITS);
+            self.index.push((key, id, add));
+        };
+        old.difference(new).for_each(|key| change(key, false));
+        new.difference(old).for_each(|key| change(key, true));
+    }
+
+    /// A value of an attribute with many, or its end.
+    pub fn value(&mut self, key: Vec<u8>, value: Option<Vec<u8>>) {
+        self.values.push((key, value));
+    }
+
+    /// Writes it all.
+    pub fn apply(self, txn: &mut WriteTxn<'_>, ids: Ids) -> Result<()> {
+        for (id, bytes) in self.entries {
+            write(txn, ids.entry, &id.to_be_bytes(), bytes.as_deref())?;
+        }
+        for id in self.cleared {
+            txn.table_by_id(ids.value)?.delete_range(large::of_entry(id))?;
+        }
+        for (key, value) in self.names {
+            write(txn, ids.name, &key, value.as_ref().map(|value| &value[..]))?;
+        }
+        for (parent, more) in self.counts {
+            let key = parent.to_be_bytes();
+            let before = txn.get(ids.name, key)?.and_then(read_id).unwrap_or(0);
+            let now = u32::try_from(i64::from(before) + more).unwrap_or(0);
+            let value = now.to_be_bytes();
+            write(txn, ids.name, &key, (now > 0).then_some(&value[..]))?;
+        }
+        for (key, id, add) in self.index {
+            change_container(txn, ids, &key, id, add)?;
+        }
+        for (key, value) in self.values {
+            write(txn, ids.value, &key, value.as_deref())?;
+        }
+        Ok(())
+    }
+}
+
+fn write(txn: &mut WriteTxn<'_>, table: duramen::TableId, key: &[u8], value: Option<&[u8]>) -> Result<()> {
+    match value {
+        Some(value) => txn.put(table, key, value),
+        None => txn.table_by_id(table)?.delete(key).map(drop),
+    }
+}
+
+fn change_container(txn: &mut WriteTxn<'_>, ids: Ids, key: &[u8], id: Id, add: bool) -> Result<()> {
+    let low = u16::try_from(id & LOW).map_err(|_| Error::Usage { what: "the lower bits of an id are 16 at most" })?;
+    let changed = match (txn.get(ids.index, key)?, add) {
+        (None, true) => Some(encode(&[low])),
+        (None, false) => None,
+        (Some(bytes), true) => with(bytes, low),
+        (Some(bytes), false) => without(bytes, low),
+    };
+    match changed {
+        None => Ok(()),
+        Some(bytes) => write(txn, ids.index, key, (!bytes.is_empty()).then_some(&bytes[..])),
+    }
+}

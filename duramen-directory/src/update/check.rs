@@ -1,0 +1,160 @@
+//! The rules that entries obey (RFC 4512 sections 2 to 4), each failure naming attribute, value and rule.
+
+use duramen_ldap::message::ResultCode;
+use duramen_ldap::schema::ClassKind;
+
+use super::draft::{Draft, DraftAttribute, form};
+use crate::failure::{Failure, Result};
+use crate::schema::{Attribute, AttributeId, Class, ClassId, Schema};
+
+fn violation(code: ResultCode, text: String) -> Failure {
+    Failure::new(code, text)
+}
+
+/// The classes of a draft, without those that they are kinds of.
+pub(crate) fn classes<'s>(schema: &'s Schema, draft: &Draft) -> Result<Vec<&'s Class>> {
+    let mut found = Vec::new();
+    for (n, value) in draft.values(schema.known().object_class).enumerate() {
+        let class = std::str::from_utf8(value).ok().and_then(|name| schema.find_class(name));
+        found.push(class.ok_or_else(|| {
+            let name = String::from_utf8_lossy(value);
+            violation(
+                ResultCode::INVALID_ATTRIBUTE_SYNTAX,
+                format!("objectClass, value {}: the schema has no object class {name:?}", n + 1),
+            )
+        })?);
+    }
+    Ok(found)
+}
+
+/// The structural class (RFC 4512 section 2.4.2): the one that all others are above of.
+pub(crate) fn structural<'s>(schema: &'s Schema, classes: &[&'s Class]) -> Result<&'s Class> {
+    let fail = |text| Err(violation(ResultCode::OBJECT_CLASS_VIOLATION, text));
+    if classes.is_empty() {
+        return fail("the entry has no objectClass".to_string());
+    }
+    let mut lowest: Option<&Class> = None;
+    for class in classes.iter().filter(|class| class.kind == ClassKind::Structural) {
+        lowest = match lowest {
+            Some(before) if before.is_a(class.id) => Some(before),
+            Some(before) if !class.is_a(before.id) => {
+                let text = "neither is a kind of the other, and an entry has one structural class (RFC 4512 2.4.2)";
+                return fail(format!("objectClass: {} and {}: {text}", before.name, class.name));
+            }
+            _ => Some(class),
+        };
+    }
+    let Some(lowest) = lowest else {
+        let names: Vec<&str> = classes.iter().map(|class| class.name.as_str()).collect();
+        return fail(format!("objectClass: none of {} is structural (RFC 4512 2.4.2)", names.join(", ")));
+    };
+    for class in classes.iter().filter(|class| class.kind == ClassKind::Abstract) {
+        let is_used = |other: &&&Class| other.kind != ClassKind::Abstract && other.is_a(class.id);
+        if class.name != "top" && classes.iter().find(is_used).is_none() {
+            return fail(format!("objectClass: {} is abstract, and no other class is a kind of it", class.name));
+        }
+    }
+    Ok(schema.class(lowest.id))
+}
+
+/// All that a whole entry has to obey. `relaxed`: whatever its classes require and allow.
+pub(crate) fn entry(schema: &Schema, draft: &Draft, relaxed: bool) -> Result<ClassId> {
+    let classes = classes(schema, draft)?;
+    let structural = structural(schema, &classes)?;
+    if !relaxed {
+        required(schema, draft, &classes)?;
+        let types = draft.attributes.iter().map(|attribute| attribute.id);
+        for id in types.chain(draft.kept_large().map(|large| large.stored.id)) {
+            allowed(schema, &classes, id)?;
+        }
+    }
+    Ok(structural.id)
+}
+
+fn required(schema: &Schema, draft: &Draft, classes: &[&Class]) -> Result<()> {
+    for class in classes {
+        if let Some(missing) = class.must.iter().find(|id| !has_kind(schema, draft, **id)) {
+            let name = &schema.attribute(*missing).name;
+            return Err(violation(
+                ResultCode::OBJECT_CLASS_VIOLATION,
+                format!("object class {} requires attribute {name} (RFC 4512 2.4.1)", class.name),
+            ));
+        }
+    }
+    Ok(())
+}
+
+/// Whether a draft has a type or a kind of it.
+fn has_kind(schema: &Schema, draft: &Draft, id: AttributeId) -> bool {
+    draft.has(id) || schema.attribute(id).family.iter().any(|kind| draft.has(*kind))
+}
+
+/// That classes allow an attribute: operational ones need no leave.
+fn allowed(schema: &Schema, classes: &[&Class], id: AttributeId) -> Result<()> {
+    let attribute = schema.attribute(id);
+    let mut kind = Some(id);
+    while let Some(above) = kind {
+        if classes.iter().any(|class| class.allows(schema, above)) {
+            return Ok(());
+        }
+        kind = schema.attribute(above).superior;
+    }
+    if attribute.is_operational() {
+        return Ok(());
+    }
+    let names: Vec<&str> = classes.iter().map(|class| class.name.as_str()).collect();
+    let text =
+        format!("{}: none of the object classes {} allows it (RFC 4512 2.4.1)", attribute.name, names.join(", "));
+    Err(violation(ResultCode::OBJECT_CLASS_VIOLATION, text))
+}
+
+/// That a user may change an attribute.
+pub(crate) fn modifiable(attribute: &Attribute) -> Result<()> {
+    if !attribute.no_user_modification {
+        return Ok(());
+    }
+    let text = format!("{}: NO-USER-MODIFICATION, the directory sets it itself", attribute.name);
+    Err(violation(ResultCode::CONSTRAINT_VIOLATION, text))
+}
+
+/// That a value is of the attribute's syntax.
+pub(crate) fn value(attribute: &Attribute, description: &str, n: usize, value: &[u8]) -> Result<()> {
+    let Some(syntax) = attribute.syntax else { return Ok(()) };
+    syntax.check(value).map_err(|error| {
+        let text = format!("{description}, value {n}: it is not of the syntax {:?}: {error}", syntax.name);
+        violation(ResultCode::INVALID_ATTRIBUTE_SYNTAX, text)
+    })
+}
+
+/// That an attribute has values of its syntax, one only if that is all it may have, and none twice.
+pub(crate) fn values(schema: &Schema, attribute: &DraftAttribute) -> Result<()> {
+    let kind = schema.attribute(attribute.id);
+    for (n, bytes) in (1..).zip(&attribute.values) {
+        value(kind, &attribute.description, n, bytes)?;
+    }
+    single(kind, attribute.values.len())?;
+    if attribute.values.len() > 1 {
+        distinct(schema, kind, attribute)?;
+    }
+    Ok(())
+}
+
+/// That an attribute with one value has one.
+pub(crate) fn single(kind: &Attribute, count: usize) -> Result<()> {
+    if !kind.single_value || count <= 1 {
+        return Ok(());
+    }
+    let text = format!("{}: SINGLE-VALUE, and it would have {count} values", kind.name);
+    Err(violation(ResultCode::CONSTRAINT_VIOLATION, text))
+}
+
+fn distinct(schema: &Schema, kind: &Attribute, attribute: &DraftAttribute) -> Result<()> {
+    let mut seen = std::collections::HashMap::with_capacity(attribute.values.len());
+    for (n, value) in (1..).zip(&attribute.values) {
+        if let Some(first) = seen.insert(form(schema, kind.equality, value), n) {
+            let text = format!("{}, value {n}: it is the same as value {first}", attribute.description);
+            return Err(violation(ResultCode::ATTRIBUTE_OR_VALUE_EXISTS, text));
+        }
+    }
+    Ok(())
+}

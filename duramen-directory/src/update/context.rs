@@ -1,0 +1,130 @@
+//! What every kind of update needs: who asks, the state of the tables, the time.
+
+use duramen_ldap::attribute::Attribute;
+use duramen_ldap::ber::{Element, List, Writer};
+use duramen_ldap::control::{ReadEntryRequest, ReadEntryResponse};
+use duramen_ldap::message::{Control, ResultCode, SearchEntry};
+use duramen_ldap::{Payload, oid::control as oid};
+
+use super::draft::Draft;
+use crate::access::{Level, What};
+use crate::base::{self, Follow};
+use crate::clock::Moment;
+use crate::controls::Controls;
+use crate::entry::Entry;
+use crate::failure::{Failure, Result};
+use crate::index::{Extractor, KeySet};
+use crate::names;
+use crate::requester::Requester;
+use crate::schema::{AttributeId, Schema};
+use crate::search::{Picker, Selection, Visibility};
+use crate::tables::{Id, damaged};
+use crate::view::{Scene, View};
+
+/// What an update is made in.
+pub(crate) struct Context<'c> {
+    pub scene: Scene<'c>,
+    pub requester: &'c Requester,
+    pub controls: &'c Controls<'c>,
+    pub now: Moment,
+    /// Encoded controls of the response.
+    pub response: std::cell::RefCell<Vec<u8>>,
+}
+
+impl<'c> Context<'c> {
+    pub fn schema(&self) -> &'c Schema {
+        &self.scene.state.schema
+    }
+
+    /// The entry of a name that is to be changed.
+    pub fn find(&self, name: &str) -> Result<Id> {
+        let follow = Follow { aliases: false, manage: self.controls.manage_dsa_it, scope: None };
+        base::find(&self.scene, name, follow)
+    }
+
+    /// Whether rules of the schema may be broken: the control is there, and the requester may.
+    pub fn is_relaxed(&self) -> bool {
+        self.controls.relax && self.requester.is_administrator
+    }
+
+    /// That the requester may do something with an entry.
+    ///
+    /// # Errors
+    /// insufficientAccessRights; noSuchObject if it is not to be known of.
+    pub fn require(&self, view: &View<'_, '_>, what: What<'_>, level: Level) -> Result<()> {
+        if view.allows(what, level) {
+            return Ok(());
+        }
+        if !view.allows(What::Entry, Level::Disclose) {
+            return Err(names::no_such_object(String::new(), view.name));
+        }
+        let of = match what {
+            What::Entry => "the entry".to_string(),
+            What::Children => "what is below the entry".to_string(),
+            What::Attribute(id, _) => format!("attribute {}", self.schema().attribute(id).name),
+        };
+        let text =
+            format!("the access rules do not let you {} {of}", if level >= Level::Write { "change" } else { "use" });
+        Err(Failure::new(ResultCode::INSUFFICIENT_ACCESS_RIGHTS, text))
+    }
+
+    /// That the entry is as the assertion control says.
+    pub fn check_assertion(&self, view: &View<'_, '_>) -> Result<()> {
+        self.controls.assertion.map_or(Ok(()), |filter| crate::assertion::check(view, filter))
+    }
+
+    /// The keys of an entry's attributes of some types in the index.
+    pub fn keys(&self, entry: &Entry<'_>, wanted: impl Fn(AttributeId) -> bool) -> KeySet {
+        let mut keys = KeySet::new();
+        let mut extractor = Extractor::new(self.schema(), &self.scene.state.kept);
+        extractor.entry(entry, wanted, &mut |key| {
+            keys.insert(key.to_vec());
+        });
+        keys
+    }
+
+    /// Sets who changed an entry, and when.
+    pub fn stamp(&self, draft: &mut Draft) {
+        let (schema, known) = (self.schema(), self.schema().known());
+        let mut set = |id, value: Vec<u8>| draft.set(schema.attribute(id), vec![value]);
+        set(known.entry_csn, self.now.csn().into_bytes());
+        set(known.modifiers_name, self.requester_name().into_bytes());
+        set(known.modify_timestamp, self.now.timestamp().into_bytes());
+    }
+
+    /// The name that changes are written down under.
+    pub fn requester_name(&self) -> String {
+        match (&self.scene.state.administrator, self.requester.name.is_empty()) {
+            (Some(administrator), true) if self.requester.is_administrator => administrator.normalized.clone(),
+            _ => self.requester.name.to_string(),
+        }
+    }
+
+    /// Adds the pre-read control of the response, if it was asked for.
+    pub fn pre_read(&self, view: &View<'_, '_>) -> Result<()> {
+        self.controls.pre_read.map_or(Ok(()), |request| self.read(oid::PRE_READ, request, view))
+    }
+
+    /// Adds the post-read control of the response, if it was asked for. Derived attributes are as before the update.
+    pub fn post_read(&self, id: Id, bytes: &[u8], name: &str) -> Result<()> {
+        let Some(request) = self.controls.post_read else { return Ok(()) };
+        let entry = Entry::parse(bytes).ok_or_else(|| damaged("the changed entry"))?;
+        self.read(oid::POST_READ, request, &View::new(&self.scene, id, entry, name))
+    }
+
+    fn read(&self, oid: &str, request: ReadEntryRequest<'_>, view: &View<'_, '_>) -> Result<()> {
+        self.require(view, What::Entry, Level::Read)?;
+        let selection = Selection::new(self.schema(), request.0, false);
+        let visibility = Visibility::new(self.scene.plan);
+        let picker =
+            Picker { schema: self.schema(), plan: self.scene.plan, selection: &selection, visibility: &visibility };
+        let mut scratch = Vec::new();
+        let picked = picker.pick(&view.entry, view, &mut scratch)?.concat();
+        let attributes: List<'_, Attribute<'_>> = List::trusted(&picked);
+        let mut value = Vec::new();
+        ReadEntryResponse(SearchEntry { name: view.name, attributes }).encode(&mut value);
+        let mut response = self.response.borrow_mut();
+        Control { oid, critical: false, value: Some(&value) }.write(&mut Writer::new(&mut response));
+        Ok(())
+    }
+}

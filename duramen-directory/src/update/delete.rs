@@ -1,0 +1,102 @@
+//! Delete (RFC 4511 section 4.8), of a leaf or, by the tree delete control, of all below too.
+
+use duramen_ldap::message::ResultCode;
+
+use super::add::may_have_children;
+use super::batch::Batch;
+use super::context::Context;
+use crate::access::{Level, What};
+use crate::entry::Entry;
+use crate::failure::{Failure, Result};
+use crate::filter::each_value;
+use crate::index::Extractor;
+use crate::names::{self, child_key};
+use crate::tables::Id;
+use crate::view::View;
+
+/// Entries that one tree delete takes at most: it is one transaction.
+const TREE_MAX: usize = 100_000;
+
+/// Decides what a delete does.
+pub(crate) fn prepare(context: &Context<'_>, name: &str) -> Result<Batch> {
+    let id = context.find(name)?;
+    let entries = context.scene.tables.entry()?;
+    let (entry, written) = (names::entry(&entries, id)?, names::name_of(&entries, id)?);
+    let view = View::new(&context.scene, id, entry, &written);
+    context.require(&view, What::Entry, Level::Write)?;
+    may_have_children(context, entry.parent)?;
+    context.check_assertion(&view)?;
+    let children = names::child_count(&context.scene.tables.name()?, id)?;
+    if children > 0 && !context.controls.tree_delete {
+        let text =
+            format!("{written} has {children} entries below it: delete them first, or use the tree delete control");
+        return Err(Failure::new(ResultCode::NOT_ALLOWED_ON_NON_LEAF, text));
+    }
+    context.pre_read(&view)?;
+    let mut batch = Batch::default();
+    batch.add_children(entry.parent, -1);
+    for id in subtree(context, id)? {
+        one(context, id, &mut batch)?;
+    }
+    Ok(batch)
+}
+
+/// An entry and all below it.
+fn subtree(context: &Context<'_>, top: Id) -> Result<Vec<Id>> {
+    let table = context.scene.tables.name()?;
+    let (mut found, mut done) = (vec![top], 0);
+    while let Some(&id) = found.get(done) {
+        done += 1;
+        names::children(&table, id, |child, _| {
+            found.push(child);
+            found.len() <= TREE_MAX
+        })?;
+        if found.len() > TREE_MAX {
+            let text =
+                format!("more than {TREE_MAX} entries would be deleted at once: delete parts of the subtree first");
+            return Err(Failure::new(ResultCode::ADMIN_LIMIT_EXCEEDED, text));
+        }
+    }
+    Ok(found)
+}
+
+fn one(context: &Context<'_>, id: Id, batch: &mut Batch) -> Result<()> {
+    let entries = context.scene.tables.entry()?;
+    let entry = names::entry(&entries, id)?;
+    if context.scene.plan.everywhere(None, Level::Write) != Some(true) {
+        let name = names::name_of(&entries, id)?;
+        context.require(&View::new(&context.scene, id, entry, &name), What::Entry, Level::Write)?;
+    }
+    batch.index(id, &keys(context, id, &entry)?, &Default::default());
+    batch.delete_name(name_key(context, &entry)?);
+    let children = i64::from(names::child_count(&context.scene.tables.name()?, id)?);
+    batch.add_children(id, -children);
+    batch.delete_entry(id);
+    Ok(())
+}
+
+/// All keys of an entry in the index, those of values that are outside too.
+fn keys(context: &Context<'_>, id: Id, entry: &Entry<'_>) -> Result<crate::index::KeySet> {
+    let mut keys = context.keys(entry, |_| true);
+    let mut extractor = Extractor::new(context.schema(), &context.scene.state.kept);
+    for large in entry.large() {
+        each_value(&context.scene.tables, id, entry, large.id, |value| {
+            extractor.value(large.id, value, &mut |key| {
+                keys.insert(key.to_vec());
+            });
+            Ok(())
+        })?;
+    }
+    Ok(keys)
+}
+
+/// The key of an entry in table `name`.
+pub(crate) fn name_key(context: &Context<'_>, entry: &Entry<'_>) -> Result<Vec<u8>> {
+    let schema = context.schema();
+    let normalized = if entry.parent == 0 {
+        names::normalize(schema, entry.rdn())?
+    } else {
+        names::normalized_rdn(schema, entry.rdn())?
+    };
+    Ok(child_key(entry.parent, &normalized))
+}

@@ -1,0 +1,175 @@
+//! Changing entries.
+//!
+//! Owns: the way of an update: request, decision, batch, commit. An update is decided before the first table is
+//! touched; what fails for a reason of the client's leaves nothing behind. Those of many threads share a commit.
+
+mod add;
+mod batch;
+mod check;
+mod context;
+mod delete;
+mod draft;
+mod modify;
+mod naming;
+mod rename;
+
+use std::cell::RefCell;
+use std::future::Future;
+use std::pin::Pin;
+use std::sync::Arc;
+use std::task::{Context as TaskContext, Poll};
+
+use duramen::{Submitted, WriteTxn};
+use duramen_ldap::ber::List;
+use duramen_ldap::message::{Control, Message, Request, ResultCode};
+
+use crate::controls::{Controls, Of};
+use crate::directory::Inner;
+use crate::failure::{Failure, Result};
+use crate::index::{Extractor, KeySet};
+use crate::requester::Requester;
+use crate::tables::{Ids, Tables};
+use crate::view::{Members, Scene};
+
+use batch::Batch;
+use context::Context;
+use draft::Draft;
+
+pub(crate) use draft::{Described, describe, form};
+
+/// An update that was made.
+#[derive(Debug, Default, PartialEq, Eq)]
+pub struct Updated {
+    /// Controls of the response, encoded as [`List::encoded`] has them.
+    pub controls: Vec<u8>,
+}
+
+/// An update on its way: what [`crate::Directory::update_async`] returns. Dropping it does not take the update back.
+#[must_use = "only awaiting it tells whether the update was made"]
+#[derive(Debug)]
+pub struct UpdateFuture(State);
+
+#[derive(Debug)]
+enum State {
+    /// It came to nothing before it was queued.
+    Refused(Option<Failure>),
+    Submitted(Submitted<Result<Updated>>),
+}
+
+impl Future for UpdateFuture {
+    type Output = Result<Updated>;
+
+    fn poll(mut self: Pin<&mut Self>, context: &mut TaskContext<'_>) -> Poll<Result<Updated>> {
+        match &mut self.0 {
+            State::Refused(failure) => Poll::Ready(Err(failure.take().unwrap_or_default())),
+            State::Submitted(submitted) => {
+                Pin::new(submitted).poll(context).map(|done| done.map_err(Failure::from).flatten())
+            }
+        }
+    }
+}
+
+/// A request that outlives the message it came in.
+struct Owned {
+    inner: Arc<Inner>,
+    requester: Requester,
+    message: Vec<u8>,
+}
+
+impl Inner {
+    fn own(
+        self: &Arc<Inner>,
+        requester: &Requester,
+        request: &Request<'_>,
+        controls: List<'_, Control<'_>>,
+    ) -> Result<Owned> {
+        if self.is_read_only() {
+            return Err(Failure::new(ResultCode::UNWILLING_TO_PERFORM, "the directory is open for reading only"));
+        }
+        let mut message = Vec::new();
+        Message { id: 1, operation: *request, controls }.encode(&mut message);
+        Ok(Owned { inner: self.clone(), requester: requester.clone(), message })
+    }
+
+    pub(crate) fn update(
+        self: &Arc<Inner>,
+        requester: &Requester,
+        request: &Request<'_>,
+        controls: List<'_, Control<'_>>,
+    ) -> Result<Updated> {
+        let owned = self.own(requester, request, controls)?;
+        self.db.submit(move |txn| owned.run(txn))?
+    }
+
+    pub(crate) fn update_async(
+        self: &Arc<Inner>,
+        requester: &Requester,
+        request: &Request<'_>,
+        controls: List<'_, Control<'_>>,
+    ) -> UpdateFuture {
+        match self.own(requester, request, controls) {
+            Ok(owned) => UpdateFuture(State::Submitted(self.db.submit_async(move |txn| owned.run(txn)))),
+            Err(failure) => UpdateFuture(State::Refused(Some(failure))),
+        }
+    }
+}
+
+impl Owned {
+    fn run(&self, txn: &mut WriteTxn<'_>) -> duramen::Result<Result<Updated>> {
+        let ids = Ids::open(txn)?;
+        let decided = self.decide(txn, ids);
+        match decided {
+            Ok((batch, updated)) => {
+                batch.apply(txn, ids)?;
+                Ok(Ok(updated))
+            }
+            Err(failure) => Ok(Err(failure)),
+        }
+    }
+
+    fn decide(&self, txn: &WriteTxn<'_>, ids: Ids) -> Result<(Batch, Updated)> {
+        let message = Message::<Request<'_>>::decode(&self.message)?;
+        let of = match message.operation {
+            Request::Add(_) => Of::Add,
+            Request::Delete(_) => Of::Delete,
+            Request::Modify(_) => Of::Modify,
+            Request::ModifyDn(_) => Of::ModifyDn,
+            _ => return Err(Failure::new(ResultCode::PROTOCOL_ERROR, "this operation is no update")),
+        };
+        let controls = Controls::parse(message.controls, of)?;
+        let state = self.inner.state();
+        let proxied = self.inner.proxied(&state, &self.requester, &controls)?;
+        let requester = proxied.as_ref().unwrap_or(&self.requester);
+        let tables = Tables::Txn(txn, ids);
+        let plan = state.rules.plan(requester, &Members { state: &state, tables });
+        let context = Context {
+            scene: Scene { state: &state, tables, plan: &plan },
+            requester,
+            controls: &controls,
+            now: self.inner.clock.now(),
+            response: RefCell::default(),
+        };
+        let batch = match &message.operation {
+            Request::Add(request) => add::prepare(&context, request)?,
+            Request::Delete(name) => delete::prepare(&context, name)?,
+            Request::Modify(request) => modify::prepare(&context, request)?,
+            Request::ModifyDn(request) => rename::prepare(&context, request)?,
+            _ => Batch::default(),
+        };
+        Ok((batch, Updated { controls: context.response.into_inner() }))
+    }
+}
+
+/// Puts what changes of values outside into a batch, and their keys to those of before and after.
+fn large_changes(context: &Context<'_>, draft: &Draft, old: &mut KeySet, new: &mut KeySet, batch: &mut Batch) {
+    let mut extractor = Extractor::new(context.schema(), &context.scene.state.kept);
+    for large in &draft.large {
+        for (key, (value, normalized)) in &large.changes {
+            let keys = if value.is_some() { &mut *new } else { &mut *old };
+            extractor.normalized(large.stored.id, normalized, &mut |key| {
+                keys.insert(key.to_vec());
+            });
+            batch.value(key.clone(), value.clone());
+        }
+    }
+}

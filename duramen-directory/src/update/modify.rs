@@ -1,0 +1,279 @@
+//! Modify (RFC 4511 section 4.6, RFC 4525): changes in their order, judged at their end.
+
+use std::collections::BTreeSet;
+
+use duramen_ldap::message::{Change, ChangeKind, ModifyRequest, ResultCode};
+
+use super::batch::Batch;
+use super::check;
+use super::context::Context;
+use super::delete::name_key;
+use super::draft::{Described, Draft, DraftAttribute, describe, form};
+use super::naming;
+use crate::access::{Level, What};
+use crate::entry::Entry;
+use crate::failure::{Failure, Result};
+use crate::large;
+use crate::names;
+use crate::schema::AttributeId;
+use crate::tables::{Id, damaged};
+use crate::view::View;
+
+/// Decides what a modify does.
+pub(crate) fn prepare(context: &Context<'_>, request: &ModifyRequest<'_>) -> Result<Batch> {
+    let id = context.find(request.name)?;
+    let entries = context.scene.tables.entry()?;
+    let (entry, name) = (names::entry(&entries, id)?, names::name_of(&entries, id)?);
+    let view = View::new(&context.scene, id, entry, &name);
+    context.check_assertion(&view)?;
+    let mut modifier = Modifier { context, id, draft: Draft::of(&entry), touched: BTreeSet::new() };
+    for change in request.changes {
+        modifier.change(&view, &change)?;
+    }
+    context.pre_read(&view)?;
+    modifier.judge(&entry)?;
+    modifier.finish(&entry, &name)
+}
+
+/// An entry that is being changed.
+struct Modifier<'m, 'c> {
+    context: &'m Context<'c>,
+    id: Id,
+    draft: Draft,
+    /// Types that were changed.
+    touched: BTreeSet<AttributeId>,
+}
+
+fn fail<T>(code: ResultCode, text: String) -> Result<T> {
+    Err(Failure::new(code, text))
+}
+
+impl Modifier<'_, '_> {
+    fn change(&mut self, view: &View<'_, '_>, change: &Change<'_>) -> Result<()> {
+        let context = self.context;
+        let described = describe(context.schema(), change.attribute.description)?;
+        let known = context.schema().known();
+        if known.is_derived(described.attribute.id) || !context.is_relaxed() {
+            check::modifiable(described.attribute)?;
+        }
+        let id = described.attribute.id;
+        if change.attribute.values.is_empty() || change.kind == ChangeKind::Increment {
+            context.require(view, What::Attribute(id, None), Level::Write)?;
+        }
+        for value in change.attribute.values {
+            context.require(view, What::Attribute(id, Some(value)), Level::Write)?;
+        }
+        self.touched.insert(id);
+        for (n, value) in (1..).zip(change.attribute.values) {
+            if change.kind != ChangeKind::Delete {
+                check::value(described.attribute, &described.description, n, value)?;
+            }
+        }
+        let values = change.attribute.values.iter().map(<[u8]>::to_vec).collect::<Vec<_>>();
+        match change.kind {
+            ChangeKind::Add if values.is_empty() => {
+                fail(ResultCode::PROTOCOL_ERROR, format!("{}: there is no value to add", described.description))
+            }
+            ChangeKind::Add => self.add(&described, values),
+            ChangeKind::Delete if values.is_empty() => self.delete_all(&described, true),
+            ChangeKind::Delete => self.delete(&described, &values),
+            ChangeKind::Replace => {
+                self.delete_all(&described, false)?;
+                if values.is_empty() { Ok(()) } else { self.add(&described, values) }
+            }
+            ChangeKind::Increment => self.increment(&described, &values),
+            _ => fail(ResultCode::PROTOCOL_ERROR, "a kind of change that is not known".to_string()),
+        }
+    }
+
+    /// The place of the attribute among those with values outside.
+    fn large(&self, described: &Described<'_>) -> Option<usize> {
+        if !described.options.is_empty() {
+            return None;
+        }
+        self.draft.large.iter().position(|large| large.stored.id == described.attribute.id)
+    }
+
+    fn add(&mut self, described: &Described<'_>, values: Vec<Vec<u8>>) -> Result<()> {
+        let (schema, rule) = (self.context.schema(), described.attribute.equality);
+        let large = self.large(described);
+        // Forms of what is there are found out once; a single value is rather looked for.
+        let present = self.draft.find(described.attribute.id, &described.options);
+        let mut forms: std::collections::HashSet<Vec<u8>> = present
+            .map(|found| found.values.iter().map(|value| form(schema, rule, value)).collect())
+            .unwrap_or_default();
+        for (n, value) in (1..).zip(values) {
+            let normalized = form(schema, rule, &value);
+            let is_new = match large {
+                Some(at) => self.add_large(at, &value, &normalized)?,
+                None => forms.insert(normalized),
+            };
+            if is_new && large.is_none() {
+                self.push(described, value);
+            } else if !is_new && !self.context.controls.permissive {
+                let text = format!("{}, value {n}: it is there already", described.description);
+                return fail(ResultCode::ATTRIBUTE_OR_VALUE_EXISTS, text);
+            }
+        }
+        Ok(())
+    }
+
+    fn add_large(&mut self, at: usize, value: &[u8], normalized: &[u8]) -> Result<bool> {
+        let large = &mut self.draft.large[at];
+        let key = large::key(self.id, large.stored.id, normalized);
+        if large.has(&self.context.scene.tables, &key)? {
+            return Ok(false);
+        }
+        large.put(key, value.to_vec(), normalized.to_vec());
+        Ok(true)
+    }
+
+    fn push(&mut self, described: &Described<'_>, value: Vec<u8>) {
+        match self.draft.find(described.attribute.id, &described.options) {
+            Some(found) => found.values.push(value),
+            None => self.draft.attributes.push(DraftAttribute {
+                id: described.attribute.id,
+                description: described.description.clone(),
+                options: described.options.clone(),
+                values: vec![value],
+            }),
+        }
+    }
+
+    /// Without a value that is missing it is an error only if `strict`, and not if the control says so.
+    fn delete_all(&mut self, described: &Described<'_>, strict: bool) -> Result<()> {
+        if let Some(at) = self.large(described) {
+            return self.delete_all_large(at);
+        }
+        let before = self.draft.attributes.len();
+        let is_it = |found: &DraftAttribute| found.id == described.attribute.id && found.options == described.options;
+        self.draft.attributes.retain(|found| !is_it(found));
+        if strict && before == self.draft.attributes.len() && !self.context.controls.permissive {
+            let text = format!("{}: the entry has no such attribute", described.description);
+            return fail(ResultCode::NO_SUCH_ATTRIBUTE, text);
+        }
+        Ok(())
+    }
+
+    fn delete_all_large(&mut self, at: usize) -> Result<()> {
+        let schema = self.context.schema();
+        let id = self.draft.large[at].stored.id;
+        let rule = schema.attribute(id).equality;
+        for value in large::values(&self.context.scene.tables.value()?, self.id, id)? {
+            let value = value?;
+            let normalized = form(schema, rule, value);
+            let key = large::key(self.id, id, &normalized);
+            self.draft.large[at].changes.insert(key, (None, normalized));
+        }
+        let large = &mut self.draft.large[at];
+        large.changes.values_mut().for_each(|(value, _)| *value = None);
+        (large.stored.count, large.stored.bytes) = (0, 0);
+        Ok(())
+    }
+
+    fn delete(&mut self, described: &Described<'_>, values: &[Vec<u8>]) -> Result<()> {
+        let (schema, rule) = (self.context.schema(), described.attribute.equality);
+        for (n, value) in (1..).zip(values) {
+            let normalized = form(schema, rule, value);
+            let was_there = match self.large(described) {
+                Some(at) => self.delete_large(at, &normalized)?,
+                None => self.delete_one(described, &normalized),
+            };
+            if !was_there && !self.context.controls.permissive {
+                let text = format!("{}, value {n}: the entry has no such value", described.description);
+                return fail(ResultCode::NO_SUCH_ATTRIBUTE, text);
+            }
+        }
+        Ok(())
+    }
+
+    fn delete_one(&mut self, described: &Described<'_>, normalized: &[u8]) -> bool {
+        let (schema, rule) = (self.context.schema(), described.attribute.equality);
+        let Some(found) = self.draft.find(described.attribute.id, &described.options) else { return false };
+        let Some(at) = found.values.iter().position(|value| form(schema, rule, value) == normalized) else {
+            return false;
+        };
+        found.values.remove(at);
+        if found.values.is_empty() {
+            self.draft.attributes.retain(|attribute| !attribute.values.is_empty());
+        }
+        true
+    }
+
+    fn delete_large(&mut self, at: usize, normalized: &[u8]) -> Result<bool> {
+        let large = &mut self.draft.large[at];
+        let key = large::key(self.id, large.stored.id, normalized);
+        let value = match large.changes.get(&key) {
+            Some((value, _)) => value.clone(),
+            None => self.context.scene.tables.value()?.get(&key)?.map(<[u8]>::to_vec),
+        };
+        let Some(value) = value else { return Ok(false) };
+        large.take(key, &value, normalized.to_vec());
+        Ok(true)
+    }
+
+    /// RFC 4525 section 1: the values are numbers, and the amount is one value.
+    fn increment(&mut self, described: &Described<'_>, values: &[Vec<u8>]) -> Result<()> {
+        let name = &described.description;
+        let number = |bytes: &[u8]| std::str::from_utf8(bytes).ok()?.parse::<i128>().ok();
+        let [amount] = values else {
+            return fail(ResultCode::PROTOCOL_ERROR, format!("{name}: an increment has one value"));
+        };
+        let is_integer = described.attribute.syntax.is_some_and(|syntax| syntax.name == "INTEGER");
+        let Some(amount) = number(amount).filter(|_| is_integer) else {
+            return fail(ResultCode::CONSTRAINT_VIOLATION, format!("{name}: only integers can be incremented"));
+        };
+        let Some(found) = self.draft.find(described.attribute.id, &described.options) else {
+            return fail(ResultCode::NO_SUCH_ATTRIBUTE, format!("{name}: the entry has no such attribute"));
+        };
+        for value in &mut found.values {
+            let Some(sum) = number(value).and_then(|before| before.checked_add(amount)) else {
+                return fail(ResultCode::CONSTRAINT_VIOLATION, format!("{name}: the number becomes too great"));
+            };
+            *value = sum.to_string().into_bytes();
+        }
+        Ok(())
+    }
+
+    /// The rules that the entry has to obey at the end.
+    fn judge(&mut self, before: &Entry<'_>) -> Result<()> {
+        let schema = self.context.schema();
+        for attribute in self.draft.attributes.iter().filter(|attribute| self.touched.contains(&attribute.id)) {
+            check::single(schema.attribute(attribute.id), attribute.values.len())?;
+        }
+        let structural = schema.class(check::entry(schema, &self.draft, self.context.is_relaxed())?);
+        let known = schema.known();
+        let old = before.of_type(known.structural_object_class).flat_map(|found| found.values()).next();
+        let is_same = old.is_none_or(|old| structural.name.as_bytes().eq_ignore_ascii_case(old));
+        if !is_same && !self.context.is_relaxed() {
+            let old = String::from_utf8_lossy(old.unwrap_or_default()).into_owned();
+            let text = format!("objectClass: the structural class cannot change from {old} to {}", structural.name);
+            return fail(ResultCode::OBJECT_CLASS_MODS_PROHIBITED, text);
+        }
+        self.draft.set(schema.attribute(known.structural_object_class), vec![structural.name.clone().into_bytes()]);
+        naming::holds(schema, &self.draft, naming::first_rdn(before.rdn()))
+    }
+
+    fn finish(mut self, before: &Entry<'_>, name: &str) -> Result<Batch> {
+        let context = self.context;
+        context.stamp(&mut self.draft);
+        let known = context.schema().known();
+        self.touched.extend([known.entry_csn, known.modifiers_name, known.modify_timestamp]);
+        self.touched.insert(known.structural_object_class);
+        self.draft.move_out(context.schema(), self.id);
+        let mut batch = Batch::default();
+        let bytes = self.draft.build(context.schema(), before.parent, before.rdn());
+        let entry = Entry::parse(&bytes).ok_or_else(|| damaged("the changed entry"))?;
+        let touched = &self.touched;
+        let mut old = context.keys(before, |id| touched.contains(&id));
+        let mut new = context.keys(&entry, |id| touched.contains(&id));
+        super::large_changes(context, &self.draft, &mut old, &mut new, &mut batch);
+        batch.index(self.id, &old, &new);
+        if entry.marks() != before.marks() {
+            batch.put_name(name_key(context, before)?, self.id, entry.marks());
+        }
+        context.post_read(self.id, &bytes, name)?;
+        batch.put_entry(self.id, bytes);
+        Ok(batch)
+    }
+}

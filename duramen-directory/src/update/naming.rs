@@ -1,0 +1,61 @@
+//! RDNs and the values they consist of (RFC 4512 section 2.3.1).
+
+use duramen_ldap::dn::Rdn;
+use duramen_ldap::message::ResultCode;
+
+use super::check;
+use super::draft::{Draft, form};
+use crate::failure::{Failure, Result, bad_name};
+use crate::schema::{Attribute, Schema};
+
+/// The pairs of an RDN, bound to the schema.
+pub(crate) fn pairs<'s>(schema: &'s Schema, rdn: &str) -> Result<Vec<(&'s Attribute, Vec<u8>)>> {
+    let parsed = Rdn::parse(rdn).map_err(|error| bad_name(rdn, error))?;
+    let mut pairs = Vec::new();
+    for ava in parsed.avas() {
+        let Some(attribute) = schema.find(ava.attribute) else {
+            let text = format!("{}: the schema has no such attribute type, and {rdn:?} has it", ava.attribute);
+            return Err(Failure::new(ResultCode::INVALID_DN_SYNTAX, text));
+        };
+        pairs.push((attribute, ava.value().into_owned()));
+    }
+    Ok(pairs)
+}
+
+/// The RDN of a suffix's whole name, or an RDN as it is.
+pub(crate) fn first_rdn(text: &str) -> &str {
+    duramen_ldap::dn::Dn::parse(text).ok().and_then(|name| name.rdn()).map_or(text, |rdn| rdn.as_str())
+}
+
+/// Adds what of an RDN is not in the entry (RFC 4511 section 4.7).
+pub(crate) fn complete(schema: &Schema, draft: &mut Draft, rdn: &str) -> Result<()> {
+    for (attribute, value) in pairs(schema, rdn)? {
+        let wanted = form(schema, attribute.equality, &value);
+        if draft.values(attribute.id).all(|found| form(schema, attribute.equality, found) != wanted) {
+            check::value(attribute, &attribute.name, 1, &value)?;
+            let count = draft.values(attribute.id).count() + 1;
+            if attribute.single_value && count > 1 {
+                let text =
+                    format!("{}: SINGLE-VALUE, and its value is not the one in the name {rdn:?}", attribute.name);
+                return Err(Failure::new(ResultCode::NAMING_VIOLATION, text));
+            }
+            draft.push(attribute, value);
+        }
+    }
+    Ok(())
+}
+
+/// That an entry has the values of its RDN.
+pub(crate) fn holds(schema: &Schema, draft: &Draft, rdn: &str) -> Result<()> {
+    for (attribute, value) in pairs(schema, rdn)? {
+        let wanted = form(schema, attribute.equality, &value);
+        let is_there = draft.values(attribute.id).any(|found| form(schema, attribute.equality, found) == wanted);
+        // Very many values are outside; none of them goes without `LargeDraft` knowing, and names are not among many.
+        if !is_there && !draft.large.iter().any(|large| large.stored.id == attribute.id) {
+            let text =
+                format!("{}: the name {rdn:?} has this value, so it stays: rename the entry instead", attribute.name);
+            return Err(Failure::new(ResultCode::NOT_ALLOWED_ON_RDN, text));
+        }
+    }
+    Ok(())
+}

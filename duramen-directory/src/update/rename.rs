@@ -1,0 +1,116 @@
+//! Modify DN (RFC 4511 section 4.9): a leaf or a subtree, to a new name and perhaps a new parent. It is one key that
+//! changes, whatever is below.
+
+use duramen_ldap::dn::Rdn;
+use duramen_ldap::message::{ModifyDnRequest, ResultCode};
+
+use super::add::may_have_children;
+use super::batch::Batch;
+use super::check;
+use super::context::Context;
+use super::delete::name_key;
+use super::draft::{Draft, form};
+use super::naming;
+use crate::access::{Level, What};
+use crate::entry::Entry;
+use crate::failure::{Failure, Result, bad_name};
+use crate::names::{self, child_key};
+use crate::schema::Schema;
+use crate::tables::{Id, damaged, id_of};
+use crate::view::View;
+
+fn fail<T>(code: ResultCode, text: String) -> Result<T> {
+    Err(Failure::new(code, text))
+}
+
+/// Decides what a modify DN does.
+pub(crate) fn prepare(context: &Context<'_>, request: &ModifyDnRequest<'_>) -> Result<Batch> {
+    let id = context.find(request.name)?;
+    let entries = context.scene.tables.entry()?;
+    let (entry, name) = (names::entry(&entries, id)?, names::name_of(&entries, id)?);
+    if entry.parent == 0 {
+        return fail(ResultCode::UNWILLING_TO_PERFORM, format!("{name} is a suffix: it cannot be renamed"));
+    }
+    let view = View::new(&context.scene, id, entry, &name);
+    context.require(&view, What::Entry, Level::Write)?;
+    context.check_assertion(&view)?;
+    may_have_children(context, entry.parent)?;
+    let rdn = Rdn::parse(request.new_rdn).map_err(|error| bad_name(request.new_rdn, error))?;
+    let parent = new_parent(context, id, &entry, request.new_superior)?;
+    let key = child_key(parent, &names::normalized_rdn(context.schema(), rdn.as_str())?);
+    if let Some(found) = context.scene.tables.name()?.get(&key)?
+        && id_of(found, "table `name`")? != id
+    {
+        return fail(
+            ResultCode::ENTRY_ALREADY_EXISTS,
+            format!("there is an entry of the new name {:?} already", rdn.as_str()),
+        );
+    }
+    context.pre_read(&view)?;
+    let draft = renamed(context, &view, rdn.as_str(), request.delete_old_rdn)?;
+    let bytes = draft.build(context.schema(), parent, rdn.as_str());
+    let changed = Entry::parse(&bytes).ok_or_else(|| damaged("the renamed entry"))?;
+    let new_name = format!("{},{}", rdn.as_str(), names::name_of(&entries, parent)?);
+    context.post_read(id, &bytes, &new_name)?;
+    let mut batch = Batch::default();
+    batch.index(id, &context.keys(&entry, |_| true), &context.keys(&changed, |_| true));
+    batch.delete_name(name_key(context, &entry)?);
+    batch.put_name(key, id, changed.marks());
+    batch.add_children(entry.parent, -1);
+    batch.add_children(parent, 1);
+    batch.put_entry(id, bytes);
+    Ok(batch)
+}
+
+fn new_parent(context: &Context<'_>, id: Id, entry: &Entry<'_>, new_superior: Option<&str>) -> Result<Id> {
+    let Some(name) = new_superior else { return Ok(entry.parent) };
+    let parent = context.find(name)?;
+    if names::is_within(&context.scene.tables.entry()?, parent, id)? {
+        return fail(ResultCode::UNWILLING_TO_PERFORM, format!("{name:?} is the entry itself or below it"));
+    }
+    if parent != entry.parent {
+        may_have_children(context, parent)?;
+    }
+    Ok(parent)
+}
+
+/// The entry with the values of its new name, and without those of the old one if that is asked for.
+fn renamed(context: &Context<'_>, view: &View<'_, '_>, rdn: &str, delete_old: bool) -> Result<Draft> {
+    let schema = context.schema();
+    let mut draft = Draft::of(&view.entry);
+    let new = naming::pairs(schema, rdn)?;
+    for (attribute, value) in &new {
+        check::modifiable(attribute)?;
+        context.require(view, What::Attribute(attribute.id, Some(value)), Level::Write)?;
+    }
+    if delete_old {
+        remove_old(context, view, &mut draft, &new)?;
+    }
+    naming::complete(schema, &mut draft, rdn)?;
+    check::entry(schema, &draft, context.is_relaxed())?;
+    context.stamp(&mut draft);
+    Ok(draft)
+}
+
+fn remove_old(
+    context: &Context<'_>,
+    view: &View<'_, '_>,
+    draft: &mut Draft,
+    new: &[(&crate::schema::Attribute, Vec<u8>)],
+) -> Result<()> {
+    let schema: &Schema = context.schema();
+    for (attribute, value) in naming::pairs(schema, view.entry.rdn())? {
+        let old = form(schema, attribute.equality, &value);
+        let is_kept =
+            new.iter().any(|(kept, value)| kept.id == attribute.id && form(schema, kept.equality, value) == old);
+        if is_kept {
+            continue;
+        }
+        context.require(view, What::Attribute(attribute.id, Some(&value)), Level::Write)?;
+        if let Some(found) = draft.find(attribute.id, &[]) {
+            found.values.retain(|value| form(schema, attribute.equality, value) != old);
+        }
+        draft.attributes.retain(|attribute| !attribute.values.is_empty());
+    }
+    Ok(())
+}

@@ -1,0 +1,193 @@
+//! An entry in its surroundings: what filters, selections and access rules ask about it that is not stored in it.
+//!
+//! Owns: derived attributes. Must not know: how the entry was found.
+
+use std::cell::OnceCell;
+
+use crate::access::{Groups, Level, Plan, Target, What};
+use crate::entry::Entry;
+use crate::failure::Result;
+use crate::filter::{Derived, each_value, member_types};
+use crate::index;
+use crate::names;
+use crate::schema::AttributeId;
+use crate::search::Source;
+use crate::state::State;
+use crate::tables::{Id, Tables};
+
+/// What entries are seen in: a state of the directory, and who looks.
+#[derive(Clone, Copy)]
+pub(crate) struct Scene<'v> {
+    pub state: &'v State,
+    pub tables: Tables<'v>,
+    pub plan: &'v Plan,
+}
+
+/// An entry that is seen in a scene. Entries that are made up have the id 0, and a name of their own.
+pub(crate) struct View<'v, 'e> {
+    pub scene: &'v Scene<'v>,
+    pub id: Id,
+    pub entry: Entry<'e>,
+    /// Its name as it is written.
+    pub name: &'e str,
+    normalized: OnceCell<String>,
+}
+
+impl<'v, 'e> View<'v, 'e> {
+    pub fn new(scene: &'v Scene<'v>, id: Id, entry: Entry<'e>, name: &'e str) -> View<'v, 'e> {
+        View { scene, id, entry, name, normalized: OnceCell::new() }
+    }
+
+    /// Whether the requester may do this with it.
+    pub fn allows(&self, what: What<'_>, level: Level) -> bool {
+        let attribute = match what {
+            What::Attribute(id, _) => Some(id),
+            What::Entry | What::Children => None,
+        };
+        match self.scene.plan.everywhere(attribute, level) {
+            Some(answer) => answer,
+            None => self.scene.plan.allows(self, &Members::of(self.scene), what, level),
+        }
+    }
+
+    fn normalized(&self) -> &str {
+        self.normalized.get_or_init(|| names::normalize(&self.scene.state.schema, self.name).unwrap_or_default())
+    }
+
+    /// Groups that the entry is a member of.
+    fn groups(&self, mut each: impl FnMut(Id) -> Result<()>) -> Result<()> {
+        let index = self.scene.tables.index()?;
+        for kind in member_types(&self.scene.state.schema) {
+            if self.scene.state.ready.get(kind) & index::bits::EQUALITY == 0 {
+                continue;
+            }
+            let groups = index::equal(&index, kind, self.normalized().as_bytes())?;
+            let mut next = groups.next_from(0);
+            while let Some(id) = next {
+                each(id)?;
+                next = id.checked_add(1).and_then(|from| groups.next_from(from));
+            }
+        }
+        Ok(())
+    }
+}
+
+impl Target for View<'_, '_> {
+    fn name(&self) -> &str {
+        self.normalized()
+    }
+
+    fn values(&self, attribute: AttributeId, each: &mut dyn FnMut(&[u8]) -> bool) {
+        let mut more = true;
+        // A value that cannot be read is one that no rule can be about.
+        let _ = each_value(&self.scene.tables, self.id, &self.entry, attribute, |value| {
+            more = more && each(value);
+            Ok(())
+        });
+    }
+}
+
+impl Derived for View<'_, '_> {
+    fn may_search(&self, id: AttributeId, value: Option<&[u8]>) -> bool {
+        self.allows(What::Attribute(id, value), Level::Search)
+    }
+
+    fn normalized_name(&self) -> Result<String> {
+        Ok(self.normalized().to_string())
+    }
+
+    fn child_count(&self) -> Result<u32> {
+        if self.id == 0 {
+            return Ok(0);
+        }
+        names::child_count(&self.scene.tables.name()?, self.id)
+    }
+
+    fn is_member_of(&self, group: &str) -> Result<bool> {
+        let Some(wanted) = names::find_entry(&self.scene.tables.name()?, &self.scene.state.suffixes, group)? else {
+            return Ok(false);
+        };
+        let mut is_member = false;
+        self.groups(|id| {
+            is_member |= id == wanted;
+            Ok(())
+        })?;
+        Ok(is_member)
+    }
+
+    fn has_groups(&self) -> Result<bool> {
+        let mut some = false;
+        self.groups(|_| {
+            some = true;
+            Ok(())
+        })?;
+        Ok(some)
+    }
+}
+
+impl Source for View<'_, '_> {
+    fn may_read(&self, id: AttributeId, value: Option<&[u8]>) -> bool {
+        self.allows(What::Attribute(id, value), Level::Read)
+    }
+
+    fn derived(&self, id: AttributeId, each: &mut dyn FnMut(&[u8])) -> Result<()> {
+        let known = self.scene.state.schema.known();
+        if id == known.entry_dn {
+            each(self.name.as_bytes());
+        } else if id == known.subschema_subentry {
+            each(b"cn=Subschema");
+        } else if id == known.has_subordinates {
+            each(if self.child_count()? > 0 { b"TRUE" } else { b"FALSE" });
+        } else if id == known.num_subordinates {
+            each(self.child_count()?.to_string().as_bytes());
+        } else if id == known.member_of && self.id != 0 {
+            let entries = self.scene.tables.entry()?;
+            self.groups(|group| {
+                each(names::name_of(&entries, group)?.as_bytes());
+                Ok(())
+            })?;
+        }
+        Ok(())
+    }
+
+    fn large(&self, id: AttributeId, each: &mut dyn FnMut(&[u8])) -> Result<()> {
+        for value in crate::large::values(&self.scene.tables.value()?, self.id, id)? {
+            each(value?);
+        }
+        Ok(())
+    }
+}
+
+/// Groups as access rules ask about them, before there is a plan.
+pub(crate) struct Members<'v> {
+    pub state: &'v State,
+    pub tables: Tables<'v>,
+}
+
+impl Groups for Members<'_> {
+    fn has_member(&self, group: &str, attribute: AttributeId, member: &str) -> bool {
+        self.find_member(group, attribute, member).unwrap_or(false)
+    }
+}
+
+impl<'v> Members<'v> {
+    pub fn of(scene: &Scene<'v>) -> Members<'v> {
+        Members { state: scene.state, tables: scene.tables }
+    }
+
+    fn find_member(&self, group: &str, attribute: AttributeId, member: &str) -> Result<bool> {
+        let Some(id) = names::find_entry(&self.tables.name()?, &self.state.suffixes, group)? else { return Ok(false) };
+        let entry = names::entry(&self.tables.entry()?, id)?;
+        if entry.large().any(|large| large.id == attribute) {
+            let key = crate::large::key(id, attribute, member.as_bytes());
+            return Ok(self.tables.value()?.contains_key(key)?);
+        }
+        let schema = self.state.schema.as_ref();
+        let Some(rule) = schema.attribute(attribute).equality else { return Ok(false) };
+        let mut form = Vec::new();
+        Ok(entry.of_type(attribute).flat_map(|found| found.values()).any(|value| {
+            form.clear();
+            rule.normalize(value, schema, &mut form).is_ok() && form == member.as_bytes()
+        }))
+    }
+}

@@ -1,0 +1,72 @@
+//! Groups with very many members: their values are outside the entry.
+
+use duramen_ldap::message::ChangeKind::{Add, Delete, Replace};
+use duramen_ldap::message::ResultCode;
+
+use crate::helpers::*;
+
+const GROUP: &str = "cn=many,ou=Groups,dc=example,dc=com";
+
+fn member(n: usize) -> String {
+    format!("uid=user{n},ou=People,dc=example,dc=com")
+}
+
+fn with_group(members: usize) -> Sample {
+    let sample = Sample::people();
+    let names: Vec<String> = (0..members).map(member).collect();
+    let values: Vec<&[u8]> = names.iter().map(|name| name.as_bytes()).collect();
+    sample.add(GROUP, &[("objectClass", vec![b"groupOfNames"]), ("member", values)]).unwrap();
+    sample
+}
+
+#[test]
+fn a_large_group_is_as_a_small_one() {
+    for count in [3, 255, 257, 1000] {
+        let sample = with_group(count);
+        assert_eq!(sample.read(GROUP, &[]).values("member").len(), count);
+        let one = member(1).to_uppercase();
+        assert_eq!(sample.found(&format!("(member={one})")), [GROUP], "{count}");
+        assert_eq!(sample.compare(GROUP, "member", &one), Ok(true));
+        assert_eq!(sample.compare(GROUP, "member", "cn=nobody"), Ok(false));
+        assert_eq!(code(sample.modify(GROUP, &[(Add, "member", &[&one])])), ResultCode::ATTRIBUTE_OR_VALUE_EXISTS);
+        assert_eq!(code(sample.modify(GROUP, &[(Delete, "member", &["cn=x"])])), ResultCode::NO_SUCH_ATTRIBUTE);
+        sample.modify(GROUP, &[(Delete, "member", &[&one]), (Add, "member", &["cn=new"])]).unwrap();
+        assert_eq!(sample.found(&format!("(member={one})")).len(), 0);
+        assert_eq!(sample.found("(member=cn=new)"), [GROUP]);
+        assert_eq!(sample.found("(&(cn=many)(member=*))"), [GROUP]);
+        assert_eq!(sample.read(GROUP, &["member"]).values("member").len(), count);
+        assert_eq!(code(sample.modify(GROUP, &[(Delete, "member", &[])])), ResultCode::OBJECT_CLASS_VIOLATION);
+        sample.modify(GROUP, &[(Replace, "member", &["cn=last"])]).unwrap();
+        assert_eq!(sample.read(GROUP, &[]).values("member"), ["cn=last"]);
+        assert_eq!(sample.found("(member=cn=new)").len(), 0);
+        sample.delete(GROUP, &[]).unwrap();
+        assert_eq!(sample.found("(member=cn=last)").len(), 0);
+        assert_eq!(sample.found("(cn=many)").len(), 0);
+    }
+}
+
+#[test]
+fn a_change_within_a_change_counts_rfc4511_4_6() {
+    let sample = with_group(300);
+    let two = member(2);
+    sample.modify(GROUP, &[(Delete, "member", &[&two]), (Add, "member", &[&two])]).unwrap();
+    assert_eq!(sample.read(GROUP, &[]).values("member").len(), 300);
+    assert_eq!(sample.found(&format!("(member={two})")), [GROUP]);
+    let twice = sample.modify(GROUP, &[(Delete, "member", &[&two]), (Delete, "member", &[&two])]);
+    assert_eq!(code(twice), ResultCode::NO_SUCH_ATTRIBUTE);
+    assert_eq!(sample.read(GROUP, &[]).values("member").len(), 300);
+}
+
+#[test]
+fn members_know_their_groups_and_nobody_else_does() {
+    let sample = with_group(400);
+    let jensen = "uid=bjensen,ou=People,dc=example,dc=com";
+    sample.modify(GROUP, &[(Add, "member", &[jensen])]).unwrap();
+    let mut groups: Vec<String> =
+        sample.read(jensen, &["memberOf"]).values("memberOf").into_iter().map(str::to_string).collect();
+    groups.sort();
+    assert_eq!(groups, ["cn=admins,ou=Groups,dc=example,dc=com", GROUP]);
+    assert_eq!(sample.found(&format!("(memberOf={GROUP})")), [jensen]);
+    sample.delete(GROUP, &[]).unwrap();
+    assert_eq!(sample.read(jensen, &["memberOf"]).values("memberOf").len(), 1);
+}

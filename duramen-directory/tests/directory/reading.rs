@@ -1,0 +1,139 @@
+//! What of an entry is returned.
+
+use duramen_directory::{Config, Peer, Requester};
+use duramen_ldap::message::{ResultCode, Scope};
+
+use crate::helpers::*;
+
+const JENSEN: &str = "uid=bjensen,ou=People,dc=example,dc=com";
+
+fn described(given: &Given) -> Vec<&str> {
+    given.entries[0].1.iter().map(|(name, _)| name.as_str()).collect()
+}
+
+#[test]
+fn without_a_selection_all_user_attributes_are_returned_rfc4511_4_5_1_8() {
+    let sample = Sample::people();
+    let given = sample.read("UID=BJensen , ou=people,DC=example,dc=com", &[]);
+    assert_eq!(given.names(), [JENSEN]);
+    let all = ["objectClass", "uid", "cn", "cn;lang-de", "sn", "mail", "telephoneNumber"];
+    assert_eq!(described(&given), all);
+    assert_eq!(described(&sample.read(JENSEN, &["*"])), all);
+    assert_eq!(given.values("cn"), ["Barbara Jensen"]);
+}
+
+#[test]
+fn a_selection_is_types_with_their_kinds_and_options_rfc4512_2_5() {
+    let sample = Sample::people();
+    let pick = |attributes: &[&str]| described(&sample.read(JENSEN, attributes)).join(" ");
+    assert_eq!(pick(&["CN"]), "cn cn;lang-de");
+    assert_eq!(pick(&["cn;lang-de"]), "cn;lang-de");
+    assert_eq!(pick(&["cn;lang-"]), "cn;lang-de");
+    assert_eq!(pick(&["cn;lang-de-"]), "cn;lang-de");
+    assert_eq!(pick(&["cn;lang-d-"]), "");
+    assert_eq!(pick(&["2.5.4.4", "nothing", "mail"]), "sn mail");
+    assert_eq!(pick(&["name"]), "cn cn;lang-de sn");
+    assert_eq!(pick(&["1.1"]), "");
+    assert_eq!(pick(&["1.1", "sn"]), "sn");
+    assert_eq!(pick(&["@person"]), "objectClass cn cn;lang-de sn telephoneNumber");
+}
+
+#[test]
+fn operational_attributes_are_returned_when_they_are_asked_for_rfc3673() {
+    let sample = Sample::people();
+    let given = sample.read(JENSEN, &["+"]);
+    for name in ["entryUUID", "entryCSN", "createTimestamp", "modifyTimestamp", "creatorsName", "modifiersName"] {
+        assert_eq!(given.values(name).len(), 1, "{name}");
+    }
+    assert_eq!(given.values("structuralObjectClass"), ["inetOrgPerson"]);
+    assert_eq!(given.values("entryDN"), [JENSEN]);
+    assert_eq!(given.values("subschemaSubentry"), ["cn=Subschema"]);
+    assert_eq!(given.values("hasSubordinates"), ["FALSE"]);
+    assert_eq!(given.values("memberOf"), ["cn=admins,ou=Groups,dc=example,dc=com"]);
+    assert!(given.values("cn").is_empty());
+    let given = sample.read("ou=People,dc=example,dc=com", &["hasSubordinates", "numSubordinates", "ou"]);
+    assert_eq!(described(&given), ["ou", "hasSubordinates", "numSubordinates"]);
+    assert_eq!((given.values("hasSubordinates"), given.values("numSubordinates")), (vec!["TRUE"], vec!["2"]));
+}
+
+#[test]
+fn types_only_returns_no_values_rfc4511_4_5_1_6() {
+    let sample = Sample::people();
+    let ask = Ask { scope: Scope::Base, types_only: true, attributes: &["sn", "entryDN"], ..Ask::default() };
+    let given = sample.search(JENSEN, "(sn=*)", &ask).unwrap();
+    assert_eq!(given.entries[0].1, [("sn".to_string(), vec![]), ("entryDN".to_string(), vec![])]);
+}
+
+#[test]
+fn the_root_dse_says_what_there_is_rfc4512_5_1() {
+    let sample = Sample::people();
+    sample.directory.set_root_dse(vec![("supportedSASLMechanisms".into(), vec!["EXTERNAL".into()])]);
+    let given = sample.read("", &["+", "*"]);
+    assert_eq!(given.names(), [""]);
+    assert_eq!(given.values("namingContexts"), [BASE]);
+    assert_eq!(given.values("subschemaSubentry"), ["cn=Subschema"]);
+    assert_eq!(given.values("supportedLDAPVersion"), ["3"]);
+    assert_eq!(given.values("supportedSASLMechanisms"), ["EXTERNAL"]);
+    assert!(given.values("supportedControl").contains(&"1.2.840.113556.1.4.319"));
+    let ask = Ask { scope: Scope::Subtree, ..Ask::default() };
+    assert_eq!(code(sample.search("", "(objectClass=*)", &ask)), ResultCode::NO_SUCH_OBJECT);
+}
+
+#[test]
+fn the_subschema_subentry_describes_the_schema_rfc4512_4_2() {
+    let sample = Sample::people();
+    let given = sample.read("cn=subschema", &["objectClasses", "attributeTypes", "matchingRules", "ldapSyntaxes"]);
+    assert!(given.values("objectClasses").iter().any(|text| text.contains("'inetOrgPerson'")));
+    assert!(given.values("attributeTypes").len() > 100);
+    assert!(!given.values("matchingRules").is_empty() && !given.values("ldapSyntaxes").is_empty());
+    let ask = Ask { scope: Scope::Base, ..Ask::default() };
+    assert_eq!(sample.search("cn=Subschema", "(objectClass=subschema)", &ask).unwrap().names(), ["cn=Subschema"]);
+    assert_eq!(sample.search("cn=Subschema", "(objectClass=person)", &ask).unwrap().names().len(), 0);
+}
+
+#[test]
+fn the_monitor_shows_what_the_server_gives() {
+    let sample = Sample::people();
+    sample.directory.set_monitor(std::sync::Arc::new(|| {
+        vec![("cn=Connections".to_string(), vec![("description".to_string(), vec!["7".to_string()])])]
+    }));
+    let given = sample.search("cn=monitor", "(description=*)", &Ask::default()).unwrap();
+    assert_eq!(given.names(), ["cn=Connections,cn=Monitor"]);
+    assert_eq!(given.values("description"), ["7"]);
+}
+
+#[test]
+fn passwords_are_not_shown_to_others() {
+    let sample = Sample::people();
+    sample.modify(JENSEN, &[(duramen_ldap::message::ChangeKind::Add, "userPassword", &["secret"])]).unwrap();
+    let peer = std::sync::Arc::new(Peer::Internal);
+    let anonymous = Requester::anonymous(peer, 0);
+    let ask = Ask { scope: Scope::Base, requester: anonymous.clone(), ..Ask::default() };
+    let given = sample.search(JENSEN, "(objectClass=*)", &ask).unwrap();
+    assert_eq!((given.values("sn"), given.values("userPassword").len()), (vec!["Jensen"], 0));
+    let given = sample.search(JENSEN, "(userPassword=secret)", &ask).unwrap();
+    assert_eq!(given.names().len(), 0, "nor to be guessed by filters");
+    let credentials = sample.directory.credentials(&anonymous, "uid=BJENSEN,ou=people,dc=example,dc=com").unwrap();
+    assert_eq!(credentials.stored, [b"secret"]);
+    assert_eq!(credentials.name, "uid=bjensen,ou=people,dc=example,dc=com");
+    assert!(!format!("{credentials:?}").contains("secret"));
+}
+
+#[test]
+fn a_directory_that_was_closed_is_opened_as_it_was() {
+    let sample = Sample::people();
+    let before = sample.read(JENSEN, &["*", "+"]).entries;
+    let Sample { directory, folder } = sample;
+    drop(directory);
+    let directory = duramen_directory::Directory::open(folder.path(), Config::default()).unwrap();
+    let sample = Sample { directory, folder };
+    assert_eq!(sample.read(JENSEN, &["*", "+"]).entries, before);
+    assert_eq!(sample.directory.suffixes(), [BASE]);
+}
+
+#[test]
+fn a_new_directory_needs_a_suffix() {
+    let folder = tempfile::tempdir().unwrap();
+    let error = duramen_directory::Directory::open(folder.path(), Config::default()).unwrap_err();
+    assert!(error.to_string().contains("--suffix"), "{error}");
+}

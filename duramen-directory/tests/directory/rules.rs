@@ -1,0 +1,72 @@
+//! The schema, enforced: each message names the attribute, the value and the rule.
+
+use duramen_ldap::message::ChangeKind::{Add, Delete, Replace};
+use duramen_ldap::message::ResultCode;
+
+use crate::helpers::*;
+
+const JENSEN: &str = "uid=bjensen,ou=People,dc=example,dc=com";
+
+fn refused(attributes: &[(&str, Vec<&[u8]>)]) -> (ResultCode, String) {
+    let failure = Sample::people().add("cn=x,dc=example,dc=com", attributes).unwrap_err();
+    (failure.code, failure.diagnostic)
+}
+
+#[test]
+fn entries_have_one_structural_class_and_what_it_requires_rfc4512_2_4() {
+    let (code, text) = refused(&[("cn", vec![b"x"])]);
+    assert_eq!((code, text.as_str()), (ResultCode::OBJECT_CLASS_VIOLATION, "the entry has no objectClass"));
+    let (code, text) = refused(&[("objectClass", vec![b"posixAccount"])]);
+    assert_eq!(code, ResultCode::OBJECT_CLASS_VIOLATION);
+    assert!(text.contains("none of posixAccount is structural"), "{text}");
+    let (code, text) = refused(&[("objectClass", vec![b"person", b"device"]), ("sn", vec![b"x"])]);
+    assert_eq!(code, ResultCode::OBJECT_CLASS_VIOLATION);
+    assert!(text.contains("person and device"), "{text}");
+    let (code, text) = refused(&[("objectClass", vec![b"person"])]);
+    assert_eq!(code, ResultCode::OBJECT_CLASS_VIOLATION);
+    assert!(text.contains("person requires attribute sn"), "{text}");
+    let (code, text) = refused(&[("objectClass", vec![b"person"]), ("sn", vec![b"x"]), ("mail", vec![b"x"])]);
+    assert_eq!(code, ResultCode::OBJECT_CLASS_VIOLATION);
+    assert!(text.contains("mail: none of the object classes person allows it"), "{text}");
+    let (code, text) = refused(&[("objectClass", vec![b"person", b"nonsense"]), ("sn", vec![b"x"])]);
+    assert_eq!(code, ResultCode::INVALID_ATTRIBUTE_SYNTAX);
+    assert!(text.contains("objectClass, value 2") && text.contains("nonsense"), "{text}");
+}
+
+#[test]
+fn values_are_of_their_syntax_and_as_many_as_may_be_rfc4512_2_5() {
+    let person = |more: (&'static str, Vec<&'static [u8]>)| {
+        refused(&[("objectClass", vec![b"inetOrgPerson"]), ("sn", vec![b"x"]), more])
+    };
+    let (code, text) = person(("manager", vec![b"cn=a", b"not a name"]));
+    assert_eq!(code, ResultCode::INVALID_ATTRIBUTE_SYNTAX);
+    assert!(text.contains("manager, value 2") && text.contains("\"DN\""), "{text}");
+    let (code, text) = person(("preferredLanguage", vec![b"de", b"en"]));
+    assert_eq!(code, ResultCode::CONSTRAINT_VIOLATION);
+    assert!(text.contains("preferredLanguage: SINGLE-VALUE"), "{text}");
+    let (code, text) = person(("mail", vec![b"a@b", b"c@d", b"A@B"]));
+    assert_eq!(code, ResultCode::ATTRIBUTE_OR_VALUE_EXISTS);
+    assert!(text.contains("mail, value 3: it is the same as value 1"), "{text}");
+    let (code, text) = person(("entryUUID", vec![b"597ae2f6-16a6-1027-98f4-d28b5365dc14"]));
+    assert_eq!(code, ResultCode::CONSTRAINT_VIOLATION);
+    assert!(text.contains("NO-USER-MODIFICATION"), "{text}");
+    let (code, text) = person(("nonsense", vec![b"x"]));
+    assert_eq!(code, ResultCode::UNDEFINED_ATTRIBUTE_TYPE);
+    assert!(text.contains("nonsense"), "{text}");
+}
+
+#[test]
+fn a_changed_entry_obeys_the_same_rules_rfc4511_4_6() {
+    let sample = Sample::people();
+    let modify = |changes: &[(_, &str, &[&str])]| code(sample.modify(JENSEN, changes));
+    assert_eq!(modify(&[(Delete, "sn", &[])]), ResultCode::OBJECT_CLASS_VIOLATION);
+    assert_eq!(modify(&[(Add, "uidNumber", &["1"])]), ResultCode::OBJECT_CLASS_VIOLATION);
+    assert_eq!(modify(&[(Add, "manager", &["nonsense"])]), ResultCode::INVALID_ATTRIBUTE_SYNTAX);
+    assert_eq!(modify(&[(Add, "preferredLanguage", &["a", "b"])]), ResultCode::CONSTRAINT_VIOLATION);
+    assert_eq!(modify(&[(Replace, "entryUUID", &["x"])]), ResultCode::CONSTRAINT_VIOLATION);
+    assert_eq!(modify(&[(Replace, "objectClass", &["person"])]), ResultCode::OBJECT_CLASS_VIOLATION);
+    let changes: &[(_, &str, &[&str])] =
+        &[(Replace, "objectClass", &["person"]), (Delete, "mail", &[]), (Delete, "uid", &[])];
+    assert_eq!(modify(changes), ResultCode::OBJECT_CLASS_MODS_PROHIBITED);
+    sample.modify(JENSEN, &[(Add, "objectClass", &["extensibleObject"]), (Add, "uidNumber", &["1"])]).unwrap();
+}

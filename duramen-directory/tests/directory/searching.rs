@@ -1,0 +1,342 @@
+//! What a search finds.
+
+use duramen_directory::{Config, Index, IndexKinds};
+use duramen_ldap::Payload;
+use duramen_ldap::ber::List;
+use duramen_ldap::control::{MatchedValues, PagedResults, SortKey, SortKeys, SortResponse};
+use duramen_ldap::filter::FilterBuf;
+use duramen_ldap::message::{Control, Deref, ResultCode, Scope};
+use duramen_ldap::oid::control as oid;
+
+use crate::helpers::*;
+
+const JENSEN: &str = "uid=bjensen,ou=People,dc=example,dc=com";
+const SMITH: &str = "uid=jsmith,ou=People,dc=example,dc=com";
+
+/// The same entries under all kinds of indices, and none.
+fn samples() -> Vec<Sample> {
+    let all = IndexKinds { presence: true, equality: true, substring: true };
+    let every = ["cn", "sn", "uid", "mail", "uidNumber", "objectClass", "telephoneNumber", "member", "givenName"];
+    let every = every.map(|attribute| Index { attribute: attribute.to_string(), kinds: all }).to_vec();
+    [None, Some(Vec::new()), Some(every)]
+        .into_iter()
+        .map(|indices| {
+            let sample = Sample::with(Config { indices, ..Config::default() });
+            sample.load(PEOPLE);
+            sample
+        })
+        .collect()
+}
+
+#[test]
+fn filters_find_the_same_with_and_without_indices_rfc4511_4_5_1_7() {
+    let both = &[JENSEN, SMITH][..];
+    let cases: &[(&str, &[&str])] = &[
+        ("(uid=BJENSEN)", &[JENSEN]),
+        ("(cn=barbara  jensen)", &[JENSEN]),
+        ("(name=smith)", &[SMITH]),
+        ("(cn;lang-de=barbara von jensen)", &[JENSEN]),
+        ("(cn;lang-de=barbara jensen)", &[]),
+        ("(objectClass=person)", both),
+        ("(objectClass=inetOrgPerson)", both),
+        ("(&(objectClass=person)(uidNumber>=1000)(uidNumber<=1009))", &[SMITH]),
+        ("(uidNumber>=1001)", &[]),
+        ("(uidNumber>=999)", &[SMITH]),
+        ("(uidNumber<=2000)", &[SMITH]),
+        ("(uidNumber<=5)", &[]),
+        ("(sn=*)", both),
+        ("(&(sn=*)(!(mail=*)))", &[SMITH]),
+        ("(|(sn=jensen)(givenName=john))", both),
+        ("(sn=jen*)", &[JENSEN]),
+        ("(sn=j*)", &[JENSEN]),
+        ("(cn=*ith)", &[SMITH]),
+        ("(cn=*bara*jen*)", &[JENSEN]),
+        ("(cn=* j*)", both),
+        ("(cn=*e*e*)", &[JENSEN]),
+        ("(cn=jo*h)", &[SMITH]),
+        ("(telephoneNumber=+14085551862)", &[JENSEN]),
+        ("(telephoneNumber=*555-18*)", &[JENSEN]),
+        ("(cn~=John Smith)", &[SMITH]),
+        ("(uid:=jsmith)", &[SMITH]),
+        ("(cn:caseExactMatch:=John Smith)", &[SMITH]),
+        ("(cn:caseExactMatch:=john smith)", &[]),
+        ("(uidNumber:1.2.840.113556.1.4.803:=8)", &[SMITH]),
+        ("(uidNumber:1.2.840.113556.1.4.803:=7)", &[]),
+        ("(:caseIgnoreMatch:=smith)", &[SMITH]),
+        ("(&(ou:dn:=people)(objectClass=person))", both),
+        ("(entryDN=UID=jsmith,OU=people,dc=example,dc=com)", &[SMITH]),
+        ("(memberOf=cn=admins,ou=groups,dc=example,dc=com)", &[JENSEN]),
+        ("(&(hasSubordinates=FALSE)(objectClass=person))", both),
+        (
+            "(&)",
+            &[
+                "dc=example,dc=com",
+                "ou=People,dc=example,dc=com",
+                JENSEN,
+                SMITH,
+                "ou=Groups,dc=example,dc=com",
+                "cn=admins,ou=Groups,dc=example,dc=com",
+            ],
+        ),
+        ("(|)", &[]),
+        ("(unknown=x)", &[]),
+        ("(!(unknown=x))", &[]),
+        ("(|(unknown=x)(sn=smith))", &[SMITH]),
+        ("(&(!(unknown=x))(sn=smith))", &[]),
+        ("(uidNumber=text)", &[]),
+        ("(!(uidNumber=text))", &[]),
+        ("(objectClass=nosuchclass)", &[]),
+    ];
+    for (n, sample) in samples().iter().enumerate() {
+        for (filter, names) in cases {
+            // Without an index of members nobody knows groups.
+            if n == 1 && filter.contains("memberOf") {
+                continue;
+            }
+            assert_eq!(sample.found(filter), *names, "{filter}, indices {n}");
+        }
+    }
+}
+
+#[test]
+fn a_scope_is_the_base_what_is_below_or_all_rfc4511_4_5_1_2() {
+    let sample = Sample::people();
+    let names = |base: &str, scope| {
+        let given = sample.search(base, "(objectClass=*)", &Ask { scope, ..Ask::default() }).unwrap();
+        given.entries.into_iter().map(|(name, _)| name).collect::<Vec<_>>()
+    };
+    let people = "ou=People,dc=example,dc=com";
+    assert_eq!(names(people, Scope::Base), [people]);
+    assert_eq!(names(people, Scope::One), [JENSEN, SMITH]);
+    assert_eq!(names(people, Scope::Subtree), [people, JENSEN, SMITH]);
+    assert_eq!(names(people, Scope::Subordinates), [JENSEN, SMITH]);
+    assert_eq!(names(BASE, Scope::One), [people, "ou=Groups,dc=example,dc=com"]);
+    assert_eq!(names(BASE, Scope::Subtree).len(), 6);
+    let given = sample.search(people, "(uid=jsmith)", &Ask { scope: Scope::Base, ..Ask::default() }).unwrap();
+    assert_eq!(given.names().len(), 0);
+}
+
+#[test]
+fn a_base_that_is_not_there_is_told_with_what_is_above_rfc4511_4_1_9() {
+    let sample = Sample::people();
+    let failure = sample.search("cn=x,uid=nobody,ou=people,dc=example,dc=com", "(a=b)", &Ask::default()).err().unwrap();
+    assert_eq!(
+        (failure.code, failure.matched_dn.as_str()),
+        (ResultCode::NO_SUCH_OBJECT, "ou=People,dc=example,dc=com")
+    );
+    assert_eq!(code(sample.search("dc=elsewhere", "(a=b)", &Ask::default()).map(|_| ())), ResultCode::NO_SUCH_OBJECT);
+    assert_eq!(
+        code(sample.search("dc=example,,", "(a=b)", &Ask::default()).map(|_| ())),
+        ResultCode::INVALID_DN_SYNTAX
+    );
+    let sample = Sample::with(Config { referrals: vec!["ldap://other".into()], ..Config::default() });
+    let failure = sample.search("dc=elsewhere", "(a=b)", &Ask::default()).err().unwrap();
+    assert_eq!(failure.code, ResultCode::REFERRAL);
+    assert_eq!(failure.as_result().referral.iter().collect::<Vec<_>>(), ["ldap://other"]);
+}
+
+#[test]
+fn what_is_beyond_the_size_limit_is_told_rfc4511_4_5_1_4() {
+    let sample = Sample::people();
+    let given = sample.search(BASE, "(objectClass=*)", &Ask { size_limit: 2, ..Ask::default() }).unwrap();
+    assert_eq!((given.names().len(), given.code()), (2, ResultCode::SIZE_LIMIT_EXCEEDED));
+    let given = sample.search(BASE, "(objectClass=*)", &Ask { size_limit: 6, ..Ask::default() }).unwrap();
+    assert_eq!((given.names().len(), given.code()), (6, ResultCode::SUCCESS));
+}
+
+fn controls(given: &Given) -> Vec<(String, Vec<u8>)> {
+    let list: List<'_, Control<'_>> = List::trusted(&given.controls);
+    list.iter().map(|control| (control.oid.to_string(), control.value.unwrap_or_default().to_vec())).collect()
+}
+
+fn page_of(
+    sample: &Sample,
+    filter: &str,
+    size: u32,
+    cookie: &[u8],
+    more: Option<Control<'_>>,
+) -> Result<(Vec<String>, Vec<u8>), duramen_directory::Failure> {
+    let mut value = Vec::new();
+    PagedResults { size, cookie }.encode(&mut value);
+    let page = Control { oid: oid::PAGED_RESULTS, critical: true, value: Some(&value) };
+    let ask = Ask { controls: more.into_iter().chain([page]).collect(), ..Ask::default() };
+    let given = sample.search(BASE, filter, &ask)?;
+    let (_, value) = controls(&given).into_iter().find(|(oid, _)| oid == oid::PAGED_RESULTS).unwrap();
+    let cookie = PagedResults::decode(&value).unwrap().cookie.to_vec();
+    Ok((given.entries.into_iter().map(|(name, _)| name).collect(), cookie))
+}
+
+#[test]
+fn pages_together_are_the_whole_and_the_last_has_no_cookie_rfc2696_3() {
+    let sample = Sample::people();
+    for size in 1..8 {
+        let (mut all, mut cookie) = (Vec::new(), Vec::new());
+        loop {
+            // A page of another search in between changes nothing.
+            page_of(&sample, "(sn=*)", 1, b"", None).unwrap();
+            let (names, next) = page_of(&sample, "(objectClass=*)", size, &cookie, None).unwrap();
+            assert!(names.len() == size as usize || next.is_empty());
+            all.extend(names);
+            cookie = next;
+            if cookie.is_empty() {
+                break;
+            }
+        }
+        assert_eq!(all, sample.found("(objectClass=*)"), "pages of {size}");
+    }
+    let (_, cookie) = page_of(&sample, "(objectClass=*)", 2, b"", None).unwrap();
+    assert_eq!(code(page_of(&sample, "(sn=*)", 2, &cookie, None)), ResultCode::UNWILLING_TO_PERFORM);
+    assert_eq!(code(page_of(&sample, "(sn=*)", 2, b"junk", None)), ResultCode::UNWILLING_TO_PERFORM);
+    assert_eq!(page_of(&sample, "(objectClass=*)", 0, &cookie, None).unwrap(), (vec![], vec![]));
+}
+
+fn sorted_by(value: &mut Vec<u8>, description: &str, reverse: bool) {
+    let mut buffer = Vec::new();
+    SortKeys(List::build(&mut buffer, [SortKey { description, rule: None, reverse }])).encode(value);
+}
+
+#[test]
+fn entries_are_sorted_by_any_attribute_missing_values_last_rfc2891_2() {
+    let sample = Sample::people();
+    let sort = |description: &str, reverse, critical| {
+        let mut value = Vec::new();
+        sorted_by(&mut value, description, reverse);
+        let ask =
+            Ask { controls: vec![Control { oid: oid::SORT_REQUEST, critical, value: Some(&value) }], ..Ask::default() };
+        sample.search(BASE, "(objectClass=*)", &ask)
+    };
+    let given = sort("sn", false, true).unwrap();
+    assert_eq!(given.names()[..2], [JENSEN, SMITH]);
+    assert_eq!(given.names().len(), 6);
+    let response = controls(&given).remove(0);
+    assert_eq!(response.0, oid::SORT_RESPONSE);
+    assert_eq!(SortResponse::decode(&response.1).unwrap().code, ResultCode::SUCCESS);
+    assert_eq!(sort("sn", true, true).unwrap().names()[4..], [SMITH, JENSEN]);
+    assert_eq!(code(sort("nothing", false, true).map(|_| ())), ResultCode::UNAVAILABLE_CRITICAL_EXTENSION);
+    let given = sort("nothing", false, false).unwrap();
+    let response = controls(&given).remove(0);
+    assert_eq!(SortResponse::decode(&response.1).unwrap().code, ResultCode::NO_SUCH_ATTRIBUTE);
+    assert_eq!(given.names().len(), 6);
+}
+
+#[test]
+fn sorted_entries_come_in_pages_too() {
+    let sample = Sample::people();
+    let mut value = Vec::new();
+    sorted_by(&mut value, "cn", false);
+    let sort = Control { oid: oid::SORT_REQUEST, critical: true, value: Some(&value) };
+    let (first, cookie) = page_of(&sample, "(cn=*)", 2, b"", Some(sort)).unwrap();
+    assert_eq!(first, ["cn=admins,ou=Groups,dc=example,dc=com", JENSEN]);
+    let (second, cookie) = page_of(&sample, "(cn=*)", 2, &cookie, Some(sort)).unwrap();
+    assert_eq!((second, cookie.len()), (vec![SMITH.to_string()], 0));
+}
+
+#[test]
+fn only_values_that_match_are_returned_rfc3876_3() {
+    let sample = Sample::people();
+    let filter = FilterBuf::parse("(objectClass=posix*)").unwrap();
+    let filter2 = FilterBuf::parse("(sn=sm*)").unwrap();
+    let (mut buffer, mut value) = (Vec::new(), Vec::new());
+    MatchedValues(List::build(&mut buffer, [filter2.as_filter(), filter.as_filter()])).encode(&mut value);
+    let ask = Ask {
+        scope: Scope::Base,
+        controls: vec![Control { oid: oid::MATCHED_VALUES, critical: true, value: Some(&value) }],
+        ..Ask::default()
+    };
+    let given = sample.search(SMITH, "(sn=*)", &ask).unwrap();
+    assert_eq!(given.entries[0].1, [("sn".to_string(), vec!["Smith".to_string()])]);
+}
+
+#[test]
+fn a_critical_control_that_is_not_known_is_refused_rfc4511_4_1_11() {
+    let sample = Sample::people();
+    let with = |control| sample.search(BASE, "(sn=*)", &Ask { controls: vec![control], ..Ask::default() }).map(|_| ());
+    assert_eq!(code(with(control("1.2.3.4"))), ResultCode::UNAVAILABLE_CRITICAL_EXTENSION);
+    assert_eq!(code(with(control(oid::TREE_DELETE))), ResultCode::UNAVAILABLE_CRITICAL_EXTENSION);
+    with(Control { critical: false, ..control("1.2.3.4") }).unwrap();
+    assert_eq!(code(with(Control { value: Some(b"junk"), ..control(oid::PAGED_RESULTS) })), ResultCode::PROTOCOL_ERROR);
+}
+
+fn with_alias_and_referral() -> Sample {
+    let sample = Sample::people();
+    sample.load(
+        "
+dn: cn=boss,dc=example,dc=com
+objectClass: alias
+objectClass: extensibleObject
+cn: boss
+aliasedObjectName: uid=bjensen,ou=People,dc=example,dc=com
+
+dn: ou=Everybody,dc=example,dc=com
+objectClass: alias
+objectClass: extensibleObject
+ou: Everybody
+aliasedObjectName: ou=People,dc=example,dc=com
+",
+    );
+    let attributes: &[(&str, Vec<&[u8]>)] = &[
+        ("objectClass", vec![b"referral", b"extensibleObject"]),
+        ("ou", vec![b"Abroad"]),
+        ("ref", vec![b"ldap://abroad.example/ou=There,dc=abroad label"]),
+    ];
+    sample.add("ou=Abroad,dc=example,dc=com", attributes).unwrap();
+    sample
+}
+
+#[test]
+fn aliases_are_followed_as_asked_for_rfc4511_4_5_1_3() {
+    let sample = with_alias_and_referral();
+    let find = |base: &str, filter: &str, deref, scope| {
+        let ask = Ask { deref, scope, ..Ask::default() };
+        sample
+            .search(base, filter, &ask)
+            .map(|given| given.entries.into_iter().map(|(name, _)| name).collect::<Vec<_>>())
+    };
+    let boss = "cn=boss,dc=example,dc=com";
+    assert_eq!(find(boss, "(sn=*)", Deref::FindingBase, Scope::Base).unwrap(), [JENSEN]);
+    assert_eq!(find(boss, "(objectClass=*)", Deref::Never, Scope::Base).unwrap(), [boss]);
+    let below = "uid=jsmith,ou=Everybody,dc=example,dc=com";
+    assert_eq!(find(below, "(sn=*)", Deref::Always, Scope::Base).unwrap(), [SMITH]);
+    assert_eq!(code(find(below, "(sn=*)", Deref::Never, Scope::Base)), ResultCode::NO_SUCH_OBJECT);
+    assert_eq!(find(BASE, "(sn=*)", Deref::InSearching, Scope::One).unwrap(), [JENSEN]);
+    assert_eq!(find(BASE, "(objectClass=alias)", Deref::Always, Scope::Subtree).unwrap().len(), 0);
+    assert_eq!(find(BASE, "(objectClass=alias)", Deref::Never, Scope::Subtree).unwrap().len(), 2);
+}
+
+#[test]
+fn referral_objects_lead_elsewhere_rfc3296_5() {
+    let sample = with_alias_and_referral();
+    let given = sample.search(BASE, "(sn=smith)", &Ask::default()).unwrap();
+    assert_eq!(given.names(), [SMITH]);
+    assert_eq!(given.references, [["ldap://abroad.example/ou=There,dc=abroad??sub"]]);
+    let failure = sample.search("cn=x,ou=Abroad,dc=example,dc=com", "(a=b)", &Ask::default()).err().unwrap();
+    assert_eq!((failure.code, failure.matched_dn.as_str()), (ResultCode::REFERRAL, "ou=Abroad,dc=example,dc=com"));
+    let urls: Vec<&str> = failure.as_result().referral.iter().collect();
+    assert_eq!(urls, ["ldap://abroad.example/cn=x,ou=There,dc=abroad"]);
+    let ask = Ask { controls: vec![control(oid::MANAGE_DSA_IT)], ..Ask::default() };
+    let given = sample.search(BASE, "(objectClass=referral)", &ask).unwrap();
+    assert_eq!((given.names(), given.references.len()), (vec!["ou=Abroad,dc=example,dc=com"], 0));
+    sample.delete("ou=Abroad,dc=example,dc=com", &[control(oid::MANAGE_DSA_IT)]).unwrap();
+}
+
+#[test]
+fn subentries_are_seen_when_they_are_asked_for_rfc3672_3() {
+    let sample = Sample::people();
+    sample.load("\ndn: cn=sub,dc=example,dc=com\nobjectClass: subentry\ncn: sub\nsubtreeSpecification: {}\n");
+    assert_eq!(sample.found("(cn=sub)").len(), 0);
+    assert_eq!(sample.read("cn=sub,dc=example,dc=com", &[]).names().len(), 1);
+    let ask = |value| Ask {
+        controls: vec![Control { oid: oid::SUBENTRIES, critical: true, value: Some(value) }],
+        ..Ask::default()
+    };
+    let given = sample.search(BASE, "(objectClass=*)", &ask(b"\x01\x01\xFF")).unwrap();
+    assert_eq!(given.names(), ["cn=sub,dc=example,dc=com"]);
+    assert_eq!(sample.search(BASE, "(objectClass=*)", &ask(b"\x01\x01\x00")).unwrap().names().len(), 6);
+}
+
+#[test]
+fn a_plan_says_which_index_was_used() {
+    let sample = Sample::people();
+    let plan = sample.search(BASE, "(uid=jsmith)", &Ask::default()).unwrap().plan;
+    assert_eq!(plan, "1 candidates, no test needed, 1 looked at, 1 given");
+}

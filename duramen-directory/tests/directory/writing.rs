@@ -1,0 +1,284 @@
+//! Adding, deleting, modifying, renaming.
+
+use duramen_directory::Requester;
+use duramen_ldap::Payload;
+use duramen_ldap::ber::List;
+use duramen_ldap::control::{ReadEntryRequest, ReadEntryResponse};
+use duramen_ldap::filter::FilterBuf;
+use duramen_ldap::message::ChangeKind::{Add, Delete, Increment, Replace};
+use duramen_ldap::message::{Control, ResultCode};
+use duramen_ldap::oid::control as oid;
+
+use crate::helpers::*;
+
+const JENSEN: &str = "uid=bjensen,ou=People,dc=example,dc=com";
+const SMITH: &str = "uid=jsmith,ou=People,dc=example,dc=com";
+
+#[test]
+fn an_entry_is_added_below_one_that_is_there_rfc4511_4_7() {
+    let sample = Sample::people();
+    let attributes: &[(&str, Vec<&[u8]>)] = &[("objectClass", vec![b"person"]), ("SN", vec![b"New"])];
+    sample.add("cn=New One,ou=people,dc=example,dc=com", attributes).unwrap();
+    let given = sample.read("cn=new one,ou=People,dc=example,dc=com", &["*"]);
+    assert_eq!(given.names(), ["cn=New One,ou=People,dc=example,dc=com"]);
+    assert_eq!((given.values("sn"), given.values("cn")), (vec!["New"], vec!["New One"]), "the name's values are added");
+    let again = sample.add("CN=new one,ou=People,dc=example,dc=com", attributes);
+    assert_eq!(code(again), ResultCode::ENTRY_ALREADY_EXISTS);
+    let failure = sample.add("cn=x,ou=nowhere,dc=example,dc=com", attributes).unwrap_err();
+    assert_eq!((failure.code, failure.matched_dn.as_str()), (ResultCode::NO_SUCH_OBJECT, BASE));
+}
+
+#[test]
+fn only_leaves_are_deleted_unless_the_control_says_so_rfc4511_4_8() {
+    let sample = Sample::people();
+    let people = "ou=People,dc=example,dc=com";
+    assert_eq!(code(sample.delete(people, &[])), ResultCode::NOT_ALLOWED_ON_NON_LEAF);
+    sample.delete(SMITH, &[]).unwrap();
+    assert_eq!(sample.found("(uid=jsmith)").len(), 0);
+    assert_eq!(code(sample.delete(SMITH, &[])), ResultCode::NO_SUCH_OBJECT);
+    assert_eq!(sample.read(people, &["numSubordinates"]).values("numSubordinates"), ["1"]);
+    sample.delete(people, &[control(oid::TREE_DELETE)]).unwrap();
+    assert_eq!(sample.found("(objectClass=*)").len(), 3);
+    assert_eq!(sample.found("(|(uid=*)(sn=jensen)(cn=*bara*))").len(), 0);
+    assert_eq!(sample.read(BASE, &["numSubordinates"]).values("numSubordinates"), ["1"]);
+}
+
+#[test]
+fn changes_are_made_in_order_all_or_none_rfc4511_4_6() {
+    let sample = Sample::people();
+    // sn is required: without it the entry would be wrong in between.
+    sample.modify(JENSEN, &[(Delete, "sn", &[]), (Add, "sn", &["Smith", "Miller"])]).unwrap();
+    assert_eq!(sample.read(JENSEN, &[]).values("sn"), ["Smith", "Miller"]);
+    assert_eq!(sample.found("(sn=jensen)").len(), 0);
+    assert_eq!(sample.found("(sn=smith)"), [JENSEN, SMITH]);
+    let failed = sample.modify(JENSEN, &[(Replace, "mail", &["new@example.com"]), (Delete, "sn", &["Nobody"])]);
+    assert_eq!(code(failed), ResultCode::NO_SUCH_ATTRIBUTE);
+    assert_eq!(sample.read(JENSEN, &[]).values("mail"), ["bjensen@example.com"]);
+    assert_eq!(sample.found("(mail=new@example.com)").len(), 0);
+}
+
+#[test]
+fn each_kind_of_change_does_what_it_says_rfc4511_4_6() {
+    let sample = Sample::people();
+    let mail = |sample: &Sample| sample.read(JENSEN, &["mail"]).values("mail").join(" ");
+    assert_eq!(
+        code(sample.modify(JENSEN, &[(Add, "mail", &["BJensen@example.com"])])),
+        ResultCode::ATTRIBUTE_OR_VALUE_EXISTS
+    );
+    assert_eq!(code(sample.modify(JENSEN, &[(Add, "mail", &["a@b", "A@B"])])), ResultCode::ATTRIBUTE_OR_VALUE_EXISTS);
+    assert_eq!(code(sample.modify(JENSEN, &[(Add, "mail", &[])])), ResultCode::PROTOCOL_ERROR);
+    sample.modify(JENSEN, &[(Add, "mail", &["a@b"])]).unwrap();
+    assert_eq!(mail(&sample), "bjensen@example.com a@b");
+    sample.modify(JENSEN, &[(Delete, "mail", &["BJENSEN@example.com"])]).unwrap();
+    assert_eq!(mail(&sample), "a@b");
+    sample.modify(JENSEN, &[(Replace, "mail", &["c@d"]), (Replace, "description", &[])]).unwrap();
+    assert_eq!(mail(&sample), "c@d");
+    sample.modify(JENSEN, &[(Delete, "mail", &[])]).unwrap();
+    assert_eq!(mail(&sample), "");
+    assert_eq!(code(sample.modify(JENSEN, &[(Delete, "mail", &[])])), ResultCode::NO_SUCH_ATTRIBUTE);
+    sample.modify(JENSEN, &[(Add, "cn;lang-fr", &["Barbe"])]).unwrap();
+    sample.modify(JENSEN, &[(Delete, "cn;lang-de", &[])]).unwrap();
+    assert_eq!(sample.read(JENSEN, &["cn"]).entries[0].1.len(), 2);
+}
+
+#[test]
+fn integers_are_incremented_rfc4525() {
+    let sample = Sample::people();
+    sample.modify(SMITH, &[(Increment, "uidNumber", &["5"])]).unwrap();
+    sample.modify(SMITH, &[(Increment, "uidNumber", &["-10"])]).unwrap();
+    assert_eq!(sample.read(SMITH, &[]).values("uidNumber"), ["995"]);
+    assert_eq!(sample.found("(uidNumber=995)"), [SMITH]);
+    assert_eq!(code(sample.modify(SMITH, &[(Increment, "sn", &["1"])])), ResultCode::CONSTRAINT_VIOLATION);
+    assert_eq!(code(sample.modify(JENSEN, &[(Increment, "uidNumber", &["1"])])), ResultCode::NO_SUCH_ATTRIBUTE);
+}
+
+#[test]
+fn the_permissive_control_forgives_what_is_there_and_what_is_not() {
+    let sample = Sample::people();
+    let permissive = [control(oid::PERMISSIVE_MODIFY)];
+    let change: &[(_, &str, &[&str])] =
+        &[(Add, "mail", &["bjensen@example.com", "new@b"]), (Delete, "description", &["x"])];
+    sample.modify_as(&Requester::internal(), JENSEN, change, &permissive).unwrap();
+    assert_eq!(sample.read(JENSEN, &[]).values("mail"), ["bjensen@example.com", "new@b"]);
+}
+
+#[test]
+fn who_changed_an_entry_and_when_is_written_down_rfc4512_3_4() {
+    let sample = Sample::people();
+    let before = sample.read(JENSEN, &["+"]);
+    let requester = Requester { name: SMITH.to_lowercase().into(), ..Requester::internal() };
+    sample.modify_as(&requester, JENSEN, &[(Replace, "mail", &["x@y"])], &[]).unwrap();
+    let after = sample.read(JENSEN, &["+"]);
+    assert_eq!(after.values("modifiersName"), [SMITH.to_lowercase()]);
+    assert!(after.values("entryCSN") > before.values("entryCSN"));
+    for same in ["entryUUID", "createTimestamp", "creatorsName"] {
+        assert_eq!(after.values(same), before.values(same), "{same}");
+    }
+}
+
+#[test]
+fn an_entry_is_renamed_with_or_without_its_old_value_rfc4511_4_9() {
+    let sample = Sample::people();
+    sample.rename(JENSEN, "uid=barbara", false, None).unwrap();
+    let barbara = "uid=barbara,ou=People,dc=example,dc=com";
+    assert_eq!(sample.read(barbara, &[]).values("uid"), ["bjensen", "barbara"]);
+    sample.rename(barbara, "cn=Barbara Jensen", true, None).unwrap();
+    let by_cn = "cn=Barbara Jensen,ou=People,dc=example,dc=com";
+    assert_eq!(sample.read(by_cn, &[]).values("uid"), ["bjensen"]);
+    assert_eq!(sample.found("(uid=barbara)").len(), 0);
+    assert_eq!(
+        code(sample.rename(by_cn, "uid=jsmith", false, None).map(|_| ())),
+        ResultCode::SUCCESS.max(ResultCode::ENTRY_ALREADY_EXISTS)
+    );
+    sample.rename(by_cn, "CN=barbara jensen", false, None).unwrap();
+    assert_eq!(sample.found("(sn=jensen)"), ["CN=barbara jensen,ou=People,dc=example,dc=com"]);
+}
+
+#[test]
+fn a_subtree_moves_with_its_top_rfc4511_4_9() {
+    let sample = Sample::people();
+    sample.rename("ou=People,dc=example,dc=com", "ou=Staff", true, Some("ou=Groups,dc=example,dc=com")).unwrap();
+    let moved = "uid=jsmith,ou=Staff,ou=Groups,dc=example,dc=com";
+    assert_eq!(sample.found("(sn=smith)"), [moved]);
+    assert_eq!(sample.read(moved, &["entryDN"]).values("entryDN"), [moved]);
+    assert_eq!(code(sample.search(SMITH, "(a=b)", &Ask::default()).map(|_| ())), ResultCode::NO_SUCH_OBJECT);
+    assert_eq!(sample.read("ou=Groups,dc=example,dc=com", &["numSubordinates"]).values("numSubordinates"), ["2"]);
+    assert_eq!(sample.read(BASE, &["numSubordinates"]).values("numSubordinates"), ["1"]);
+    let circle =
+        sample.rename("ou=Groups,dc=example,dc=com", "ou=Groups", true, Some("ou=Staff,ou=Groups,dc=example,dc=com"));
+    assert_eq!(code(circle), ResultCode::UNWILLING_TO_PERFORM);
+    assert_eq!(code(sample.rename(BASE, "dc=other", true, None)), ResultCode::UNWILLING_TO_PERFORM);
+    let nowhere = sample.rename(moved, "uid=x", true, Some("ou=nowhere,dc=example,dc=com"));
+    assert_eq!(code(nowhere), ResultCode::NO_SUCH_OBJECT);
+}
+
+#[test]
+fn values_of_the_name_stay_rfc4511_4_6() {
+    let sample = Sample::people();
+    assert_eq!(code(sample.modify(JENSEN, &[(Delete, "uid", &[])])), ResultCode::NOT_ALLOWED_ON_RDN);
+    assert_eq!(code(sample.modify(JENSEN, &[(Replace, "uid", &["other"])])), ResultCode::NOT_ALLOWED_ON_RDN);
+    sample.modify(JENSEN, &[(Replace, "uid", &["BJensen", "other"])]).unwrap();
+}
+
+#[test]
+fn compare_says_whether_a_value_is_there_rfc4511_4_10() {
+    let sample = Sample::people();
+    assert_eq!(sample.compare(JENSEN, "cn", "BARBARA  jensen"), Ok(true));
+    assert_eq!(sample.compare(JENSEN, "cn", "somebody"), Ok(false));
+    assert_eq!(sample.compare(JENSEN, "name", "jensen"), Ok(true));
+    assert_eq!(sample.compare(JENSEN, "objectClass", "person"), Ok(true));
+    assert_eq!(sample.compare(JENSEN, "memberOf", "cn=ADMINS,ou=groups,dc=example,dc=com"), Ok(true));
+    assert_eq!(sample.compare(JENSEN, "hasSubordinates", "FALSE"), Ok(true));
+    assert_eq!(code(sample.compare(JENSEN, "description", "x")), ResultCode::NO_SUCH_ATTRIBUTE);
+    assert_eq!(code(sample.compare(JENSEN, "nonsense", "x")), ResultCode::UNDEFINED_ATTRIBUTE_TYPE);
+    assert_eq!(code(sample.compare(SMITH, "uidNumber", "x")), ResultCode::INVALID_ATTRIBUTE_SYNTAX);
+    assert_eq!(code(sample.compare("uid=x,dc=example,dc=com", "cn", "x")), ResultCode::NO_SUCH_OBJECT);
+}
+
+#[test]
+fn an_update_is_made_only_if_the_assertion_holds_rfc4528_3() {
+    let sample = Sample::people();
+    let change: &[(_, &str, &[&str])] = &[(Replace, "mail", &["x@y"])];
+    for (filter, holds) in [("(sn=smith)", false), ("(sn=jensen)", true), ("(unknown=x)", false)] {
+        let filter = FilterBuf::parse(filter).unwrap();
+        let value = filter.as_filter().encoded();
+        let controls = [Control { oid: oid::ASSERTION, critical: true, value: Some(value) }];
+        let outcome = sample.modify_as(&Requester::internal(), JENSEN, change, &controls);
+        assert_eq!(outcome.err().map(|failure| failure.code), (!holds).then_some(ResultCode::ASSERTION_FAILED));
+    }
+}
+
+#[test]
+fn an_entry_is_read_before_and_after_its_change_rfc4527_3() {
+    let sample = Sample::people();
+    let (mut buffer, mut value) = (Vec::new(), Vec::new());
+    ReadEntryRequest(List::build(&mut buffer, ["mail"])).encode(&mut value);
+    let controls =
+        [oid::PRE_READ, oid::POST_READ].map(|oid| Control { oid, critical: true, value: Some(value.as_slice()) });
+    let updated = sample.modify_as(&Requester::internal(), JENSEN, &[(Replace, "mail", &["x@y"])], &controls).unwrap();
+    let list: List<'_, Control<'_>> = List::trusted(&updated.controls);
+    let read: Vec<_> = list
+        .iter()
+        .map(|control| {
+            let entry = ReadEntryResponse::decode(control.value.unwrap()).unwrap().0;
+            let mail = entry.attributes.iter().next().unwrap().values.iter().next().unwrap();
+            (control.oid, entry.name, mail)
+        })
+        .collect();
+    assert_eq!(read, [(oid::PRE_READ, JENSEN, &b"bjensen@example.com"[..]), (oid::POST_READ, JENSEN, &b"x@y"[..])]);
+}
+
+#[test]
+fn updates_of_many_threads_are_all_made() {
+    let sample = Sample::people();
+    std::thread::scope(|scope| {
+        for thread in 0..4 {
+            let sample = &sample;
+            scope.spawn(move || {
+                for n in 0..25 {
+                    let mail = format!("{thread}-{n}@example.com");
+                    sample.modify(JENSEN, &[(Add, "mail", &[&mail])]).unwrap();
+                }
+            });
+        }
+    });
+    assert_eq!(sample.read(JENSEN, &["mail"]).values("mail").len(), 101);
+}
+
+/// What [`duramen_directory::Directory::check`] finds.
+fn problems(sample: &Sample) -> Vec<String> {
+    let mut found = Vec::new();
+    sample.directory.check(&mut |problem| found.push(problem), &mut |_, _| {}).unwrap();
+    found
+}
+
+#[test]
+fn the_tables_fit_together_after_whatever_happened() {
+    let sample = Sample::people();
+    let many: Vec<String> = (0..400).map(|n| format!("cn=member{n}")).collect();
+    let many: Vec<&str> = many.iter().map(String::as_str).collect();
+    let group = "cn=admins,ou=Groups,dc=example,dc=com";
+    sample.modify(group, &[(Add, "member", &many)]).unwrap();
+    sample.modify(group, &[(Delete, "member", &many[3..50])]).unwrap();
+    sample.rename("ou=People,dc=example,dc=com", "ou=Staff", true, Some("ou=Groups,dc=example,dc=com")).unwrap();
+    sample.modify("uid=jsmith,ou=Staff,ou=Groups,dc=example,dc=com", &[(Replace, "cn", &["J"])]).unwrap();
+    sample.delete("uid=bjensen,ou=Staff,ou=Groups,dc=example,dc=com", &[]).unwrap();
+    assert_eq!(problems(&sample), Vec::<String>::new());
+    let id = sample.directory.database().read().unwrap().table("entry").unwrap().last().unwrap().unwrap().0.to_vec();
+    sample.directory.database().update(|txn| txn.table("entry")?.delete(id)).unwrap();
+    assert!(problems(&sample).len() > 1);
+}
+
+#[test]
+fn an_index_is_built_and_dropped_while_the_directory_is_used() {
+    use duramen_directory::{Config, Index, IndexKinds};
+    let sample = Sample::people();
+    let index = |attribute: &str| Index {
+        attribute: attribute.to_string(),
+        kinds: IndexKinds { presence: true, equality: true, substring: true },
+    };
+    let config = Config { indices: Some(vec![index("telephoneNumber"), index("sn")]), ..Config::default() };
+    sample.directory.reconfigure(config).unwrap();
+    assert_eq!(sample.directory.incomplete_indices(), ["telephoneNumber"]);
+    assert_eq!(sample.found("(telephoneNumber=*1862)"), [JENSEN]);
+    sample.modify(SMITH, &[(Add, "telephoneNumber", &["+1 999 1862"])]).unwrap();
+    assert_eq!(sample.found("(telephoneNumber=*1862)"), [JENSEN, SMITH]);
+    let mut told = 0;
+    sample
+        .directory
+        .reindex(&mut |done, total| {
+            told += 1;
+            done <= total
+        })
+        .unwrap();
+    assert!(told > 0 && sample.directory.incomplete_indices().is_empty());
+    let given = sample.search(BASE, "(telephoneNumber=*1862)", &Ask::default()).unwrap();
+    assert_eq!(
+        (given.names(), given.plan.as_str()),
+        (vec![JENSEN, SMITH], "2 candidates, each tested, 2 looked at, 2 given")
+    );
+    assert_eq!(sample.found("(uid=jsmith)"), [SMITH], "without its index");
+    assert_eq!(problems(&sample), Vec::<String>::new());
+    let keys = sample.directory.database().read().unwrap().table("index").unwrap().len();
+    assert!(keys < 60, "only two attributes are left: {keys}");
+}
