@@ -18,7 +18,7 @@ use crate::schema::AttributeId;
 use crate::search::Source;
 use crate::tables::Tables;
 use crate::update::{Described, describe, form};
-use crate::view::{Scene, View};
+use crate::view::{Lookup, Scene, View};
 
 impl Inner {
     pub(crate) fn compare(
@@ -31,9 +31,10 @@ impl Inner {
         let state = self.state();
         let proxied = self.proxied(&state, requester, &controls)?;
         let requester = proxied.as_ref().unwrap_or(requester);
-        let plan = state.rules.plan(requester, &state.schema);
         let snapshot = self.db.read()?;
-        let scene = Scene { state: &state, tables: Tables::Snapshot(&snapshot), plan: &plan };
+        let tables = Tables::Snapshot(&snapshot);
+        let plan = state.rules.plan(requester, &Lookup { state: &state, tables });
+        let scene = Scene { state: &state, tables, plan: &plan };
         let follow = Follow { aliases: false, manage: controls.manage_dsa_it, scope: None };
         let id = base::find(&scene, request.name, follow)?;
         let entries = scene.tables.entry()?;
@@ -65,8 +66,9 @@ impl Inner {
             name: normalized,
         };
         let snapshot = self.db.read()?;
-        let plan = state.rules.plan(requester, &state.schema);
-        let scene = Scene { state: &state, tables: Tables::Snapshot(&snapshot), plan: &plan };
+        let tables = Tables::Snapshot(&snapshot);
+        let plan = state.rules.plan(requester, &Lookup { state: &state, tables });
+        let scene = Scene { state: &state, tables, plan: &plan };
         let Some(id) = names::find_entry(&scene.tables.name()?, &state.suffixes, &credentials.name)? else {
             return Ok(credentials);
         };

@@ -29,6 +29,7 @@ mod index;
 mod large;
 mod meta;
 mod names;
+pub mod password;
 mod reindex;
 mod requester;
 pub mod schema;

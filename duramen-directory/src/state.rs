@@ -28,7 +28,7 @@ pub(crate) struct State {
     pub kept: Indices,
     /// Indices that were asked for and are not complete.
     pub wanted: Vec<(AttributeId, u8)>,
-    pub rules: Rules,
+    pub rules: Arc<Rules>,
     pub administrator: Option<AdministratorState>,
     pub limits: Limits,
     pub referrals: Vec<String>,
@@ -168,9 +168,15 @@ impl Merged {
                 Err(failure) => return Err(config_error("administrator", failure.diagnostic)),
             },
         };
-        let rules = Rules::standard(&schema);
         let (limits, referrals) = (config.limits.clone(), config.referrals.clone());
         let schema = Arc::new(schema);
+        let rules = match &config.access {
+            None => Rules::standard(&schema),
+            Some(file) => {
+                let rules = Rules::parse(&file.name, &file.text, &schema);
+                Arc::new(rules.map_err(|error| OpenError::Access(error.to_string()))?)
+            }
+        };
         Ok(State { schema, suffixes, ready, kept, wanted, rules, administrator, limits, referrals })
     }
 }

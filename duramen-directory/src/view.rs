@@ -46,7 +46,10 @@ impl<'v, 'e> View<'v, 'e> {
         };
         match self.scene.plan.everywhere(attribute, level) {
             Some(answer) => answer,
-            None => self.scene.plan.allows(self, self.scene, what, level),
+            None => {
+                let lookup = Lookup { state: self.scene.state, tables: self.scene.tables };
+                self.scene.plan.allows(self, &lookup, what, level)
+            }
         }
     }
 
@@ -158,13 +161,20 @@ impl Source for View<'_, '_> {
     }
 }
 
-impl Groups for Scene<'_> {
+/// What is looked up in tables when a plan is made, and for rules that ask about other entries.
+#[derive(Clone, Copy)]
+pub(crate) struct Lookup<'v> {
+    pub state: &'v State,
+    pub tables: Tables<'v>,
+}
+
+impl Groups for Lookup<'_> {
     fn has_member(&self, group: &str, attribute: AttributeId, member: &str) -> bool {
         self.find_member(group, attribute, member).unwrap_or(false)
     }
 }
 
-impl Scene<'_> {
+impl Lookup<'_> {
     fn find_member(&self, group: &str, attribute: AttributeId, member: &str) -> Result<bool> {
         let Some(id) = names::find_entry(&self.tables.name()?, &self.state.suffixes, group)? else { return Ok(false) };
         let entry = names::entry(&self.tables.entry()?, id)?;

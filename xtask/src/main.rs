@@ -1,6 +1,7 @@
-//! Developer commands: `cargo xtask ablation`, `crash`, `differential`, `fuzz`, `loom`, `miri`, `suites`.
+//! Developer commands: `cargo xtask ablation`, `bench`, `crash`, `differential`, `fuzz`, `loom`, `miri`, `suites`.
 
 mod ablation;
+mod bench;
 mod crash;
 mod differential;
 mod fuzz;
@@ -23,6 +24,8 @@ struct Arguments {
 enum Command {
     /// Measures what each idea of the page layout is worth, by taking it away
     Ablation(ablation::Arguments),
+    /// Compares with other programs
+    Bench(bench::Arguments),
     /// Cuts the power at many moments of many workloads, and judges what is left
     Crash(crash::Arguments),
     /// Plays random operations on LMDB's own library and on ours, and compares
@@ -41,6 +44,7 @@ enum Command {
 fn main() -> ExitCode {
     match Arguments::parse().command {
         Command::Ablation(arguments) => ablation::run(&arguments),
+        Command::Bench(arguments) => bench::run(&arguments),
         Command::Crash(arguments) => crash::run(&arguments),
         Command::Differential(arguments) => differential::run(&arguments),
         Command::Fuzz(arguments) => fuzz::run(&arguments),

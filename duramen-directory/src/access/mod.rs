@@ -1,30 +1,45 @@
-//! Who may see and do what.
+//! Who may see and do what: OpenLDAP's access rules.
+//!
+//! Owns: the rules' language, what they come to for a requester, why. Must not know: which privileges an operation
+//! needs, how entries are stored; it sees them through [`Target`].
 //!
 //! The rest of the crate asks through [`Rules`], [`Plan`] and [`Target`] only.
+//!
+//! | module | owns |
+//! |---|---|
+//! | `level` | levels, privileges |
+//! | `words`, `parse` | the language |
+//! | `rule` | what a rule is about |
+//! | `name`, `template`, `condition`, `peer` | patterns of names, text with parts of what was selected, filters, where connections come from |
+//! | `who` | whether somebody is the one whom a clause is about |
+//! | `plan` | what holds for all entries |
+//! | `walk` | what holds for one |
+//! | `explain` | and why |
+
+mod condition;
+mod explain;
+mod level;
+mod name;
+mod parse;
+mod peer;
+mod plan;
+mod rule;
+mod template;
+mod walk;
+mod who;
+mod words;
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+pub use explain::{Explanation, Step};
+pub use level::{Level, Privileges};
+pub use parse::RuleError;
+pub use plan::Plan;
 
 use crate::requester::Requester;
 use crate::schema::{AttributeId, Schema};
-
-/// How much somebody may do with something; each includes those before it.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub enum Level {
-    /// Nothing.
-    None,
-    /// Learn of its being there, in errors.
-    Disclose,
-    /// Be authenticated by it.
-    Auth,
-    /// Compare.
-    Compare,
-    /// Use it in filters.
-    Search,
-    /// See it.
-    Read,
-    /// Change it.
-    Write,
-    /// Change what only the directory itself changes.
-    Manage,
-}
+use rule::Rule;
 
 /// What of an entry is asked about.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -51,53 +66,113 @@ pub trait Groups {
     fn has_member(&self, group: &str, attribute: AttributeId, member: &str) -> bool;
 }
 
-/// Rules.
-#[derive(Debug, Default)]
-pub struct Rules;
+/// What holds without any configuration: nobody reads passwords, whoever binds is authenticated by them, and everybody
+/// may change the own one; everybody reads all else; only the administrator writes.
+pub const STANDARD: &str = "\
+access to attrs=userPassword
+    by self =xw
+    by anonymous auth
+    by * none
+access to *
+    by * read
+";
+
+/// Rules, made ready for one schema.
+#[derive(Debug)]
+pub struct Rules {
+    /// Where they come from, for messages.
+    source: String,
+    schema: Arc<Schema>,
+    rules: Vec<Rule>,
+    /// Of each rule, which of all clauses is its first.
+    first_clauses: Vec<usize>,
+    /// Numbers of the rules that attributes of a class are about.
+    classes: Vec<Vec<usize>>,
+    /// Of each class, whether values have to be asked about one by one.
+    by_value: Vec<bool>,
+    /// The class of each attribute by its number; of those beyond the end, `other_class`.
+    attribute_classes: Vec<u16>,
+    entry_class: usize,
+    children_class: usize,
+    other_class: usize,
+}
 
 impl Rules {
-    /// What holds without any configuration: everybody reads all but passwords, everybody may be authenticated by them,
-    /// and only the administrator writes.
-    pub fn standard(_schema: &Schema) -> Rules {
-        Rules
+    /// [`STANDARD`].
+    pub fn standard(schema: &Arc<Schema>) -> Arc<Rules> {
+        let rules = Rules::parse("the standard access rules", STANDARD, schema);
+        Arc::new(rules.expect("the standard rules name only what is built in"))
+    }
+
+    /// Rules from their text; `source` says in messages where it comes from. Text without any rule grants nothing.
+    pub fn parse(source: &str, text: &str, schema: &Arc<Schema>) -> Result<Rules, RuleError> {
+        Ok(Rules::classify(source, parse::rules(source, text, schema)?, schema))
     }
 
     /// What the rules come to for one requester.
-    pub fn plan(&self, requester: &Requester, schema: &Schema) -> Plan {
-        Plan { is_administrator: requester.is_administrator, password: schema.known().user_password }
-    }
-}
-
-/// What the rules come to for one requester.
-#[derive(Debug)]
-pub struct Plan {
-    is_administrator: bool,
-    password: AttributeId,
-}
-
-impl Plan {
-    /// The answer for all entries, if it is the same for all. `None` as attribute: the entry itself.
-    pub fn everywhere(&self, attribute: Option<AttributeId>, level: Level) -> Option<bool> {
-        let most = if attribute == Some(self.password) { Level::Auth } else { Level::Read };
-        Some(self.is_administrator || level <= most)
+    pub fn plan(self: &Arc<Rules>, requester: &Requester, groups: &dyn Groups) -> Plan {
+        Plan::new(self.clone(), requester, groups)
     }
 
-    /// The answer for everything of all entries, if it is the same for all.
-    pub fn everywhere_everything(&self, level: Level) -> Option<bool> {
-        (self.is_administrator || level <= Level::Auth).then_some(true)
-    }
-
-    /// Whether the answer may be another one for each value of an attribute.
-    pub fn is_by_value(&self, _attribute: AttributeId) -> bool {
-        false
-    }
-
-    /// The answer for one entry.
-    pub fn allows(&self, _target: &dyn Target, _groups: &dyn Groups, what: What<'_>, level: Level) -> bool {
-        let attribute = match what {
-            What::Attribute(id, _) => Some(id),
-            What::Entry | What::Children => None,
+    /// Finds out which attributes are treated alike.
+    fn classify(source: &str, rules: Vec<Rule>, schema: &Arc<Schema>) -> Rules {
+        let mut numbers = BTreeMap::new();
+        let mut class = |what: Option<What<'_>>| {
+            let selects = |rule: &Rule| what.map_or(rule.attributes.is_none(), |what| rule.selects_part(what));
+            let selected: Vec<usize> = (0..rules.len()).filter(|&n| selects(&rules[n])).collect();
+            let next = numbers.len();
+            *numbers.entry(selected).or_insert(next)
         };
-        self.everywhere(attribute, level).unwrap_or(false)
+        let (entry_class, children_class) = (class(Some(What::Entry)), class(Some(What::Children)));
+        let other_class = class(None);
+        let mut attribute_classes = Vec::new();
+        for attribute in schema.attributes() {
+            let number = usize::from(attribute.id.number());
+            if attribute_classes.len() <= number {
+                attribute_classes.resize(number + 1, other_class as u16);
+            }
+            attribute_classes[number] = class(Some(What::Attribute(attribute.id, None))) as u16;
+        }
+        let mut classes = vec![Vec::new(); numbers.len()];
+        numbers.into_iter().for_each(|(selected, n)| classes[n] = selected);
+        let of_value = |rule: &Rule| rule.value.is_some() || rule.clauses.iter().any(|clause| clause.own_value);
+        let by_value = classes.iter().map(|class| class.iter().any(|&n| of_value(&rules[n]))).collect();
+        let first_clauses = rules
+            .iter()
+            .scan(0, |next, rule| {
+                let first = *next;
+                *next += rule.clauses.len();
+                Some(first)
+            })
+            .collect();
+        Rules {
+            source: source.to_owned(),
+            schema: schema.clone(),
+            rules,
+            first_clauses,
+            classes,
+            by_value,
+            attribute_classes,
+            entry_class,
+            children_class,
+            other_class,
+        }
+    }
+
+    fn class(&self, what: What<'_>) -> usize {
+        match what {
+            What::Entry => self.entry_class,
+            What::Children => self.children_class,
+            What::Attribute(attribute, _) => self.class_of(attribute),
+        }
+    }
+
+    #[inline]
+    fn class_of(&self, attribute: AttributeId) -> usize {
+        let class = self.attribute_classes.get(usize::from(attribute.number()));
+        class.map_or(self.other_class, |class| usize::from(*class))
     }
 }
+
+#[cfg(test)]
+mod tests;

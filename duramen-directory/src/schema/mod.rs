@@ -187,4 +187,4 @@ impl Names for Schema {
 }
 
 #[cfg(test)]
-mod tests;
+pub(crate) mod tests;

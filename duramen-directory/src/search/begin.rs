@@ -24,7 +24,7 @@ use crate::names::{self, Commit};
 use crate::requester::Requester;
 use crate::state::State;
 use crate::tables::{Id, Tables};
-use crate::view::{Scene, View};
+use crate::view::{Lookup, Scene, View};
 
 impl Inner {
     /// Begins a search. `explain`: notes how candidates are found.
@@ -39,8 +39,8 @@ impl Inner {
         let state = self.state();
         let proxied = self.proxied(&state, requester, &controls)?;
         let requester = proxied.as_ref().unwrap_or(requester);
-        let plan = state.rules.plan(requester, &state.schema);
         let snapshot = self.db.read_owned()?;
+        let plan = state.rules.plan(requester, &Lookup { state: &state, tables: Tables::Snapshot(&snapshot) });
         let commit = Commit { directory: self.number, txnid: snapshot.txnid() };
         let begun = Beginning {
             inner: self,

@@ -29,7 +29,7 @@ use crate::failure::{Failure, Result};
 use crate::index::{Extractor, KeySet};
 use crate::requester::Requester;
 use crate::tables::{Ids, Tables};
-use crate::view::Scene;
+use crate::view::{Lookup, Scene};
 
 use batch::Batch;
 use context::Context;
@@ -140,9 +140,10 @@ impl Owned {
         let state = self.inner.state();
         let proxied = self.inner.proxied(&state, &self.requester, &controls)?;
         let requester = proxied.as_ref().unwrap_or(&self.requester);
-        let plan = state.rules.plan(requester, &state.schema);
+        let tables = Tables::Txn(txn, ids);
+        let plan = state.rules.plan(requester, &Lookup { state: &state, tables });
         let context = Context {
-            scene: Scene { state: &state, tables: Tables::Txn(txn, ids), plan: &plan },
+            scene: Scene { state: &state, tables, plan: &plan },
             requester,
             controls: &controls,
             now: self.inner.clock.now(),

@@ -1,0 +1,117 @@
+//! Patterns of names. Names are normalized, so that they are compared byte by byte.
+
+use regex::Regex;
+
+use super::template::{Parts, Template};
+
+/// Which names stand in which relation to a base.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Span {
+    /// The base itself and everything below.
+    Subtree,
+    /// Everything below the base.
+    Children,
+    /// What is so many levels below the base: 0 is the base itself.
+    Level(usize),
+}
+
+/// A pattern of names.
+#[derive(Debug)]
+pub(super) enum NamePattern {
+    Any,
+    Near { base: String, span: Span },
+    NearExpanded { base: Template, span: Span },
+    Regex(Regex),
+    RegexExpanded(Template),
+}
+
+impl NamePattern {
+    /// Whether it is the same pattern whatever a rule selected.
+    pub fn is_fixed(&self) -> bool {
+        !matches!(self, NamePattern::NearExpanded { .. } | NamePattern::RegexExpanded(_))
+    }
+
+    /// Whether it can be about nobody, whose name is empty. Nobody is below no name, not even the root's.
+    pub fn takes_nobody(&self) -> bool {
+        matches!(self, NamePattern::Any | NamePattern::Regex(_) | NamePattern::RegexExpanded(_))
+    }
+
+    /// Whether a name fits; `parts` are of what the rule selected.
+    pub fn matches(&self, name: &str, parts: &Parts) -> bool {
+        match self {
+            NamePattern::Any => true,
+            NamePattern::Near { base, span } => is_near(name, base, *span),
+            NamePattern::NearExpanded { base, span } => is_near(name, &base.expand(parts, str::to_owned), *span),
+            NamePattern::Regex(regex) => regex.is_match(name),
+            NamePattern::RegexExpanded(template) => {
+                // What is put in is a name's text, not part of the expression.
+                compile(&template.expand(parts, regex::escape)).is_ok_and(|regex| regex.is_match(name))
+            }
+        }
+    }
+
+    /// The parts of a name that fits: the whole; then the base, or what stood in parentheses. `None` if it does not.
+    pub fn parts(&self, name: &str) -> Option<Vec<String>> {
+        match self {
+            NamePattern::Any => Some(vec![name.to_owned()]),
+            NamePattern::Near { base, span } => is_near(name, base, *span).then(|| vec![name.to_owned(), base.clone()]),
+            NamePattern::Regex(regex) => captures(regex, name),
+            NamePattern::NearExpanded { .. } | NamePattern::RegexExpanded(_) => None,
+        }
+    }
+}
+
+/// A regular expression as rules have them: in any case.
+pub(super) fn compile(text: &str) -> Result<Regex, regex::Error> {
+    regex::RegexBuilder::new(text).case_insensitive(true).size_limit(1 << 20).build()
+}
+
+/// The whole that an expression found, and what stood in its parentheses.
+pub(super) fn captures(regex: &Regex, text: &str) -> Option<Vec<String>> {
+    let found = regex.captures(text)?;
+    Some(found.iter().map(|part| part.map_or(String::new(), |part| part.as_str().to_owned())).collect())
+}
+
+/// Whether a name stands in this relation to a base.
+pub(super) fn is_near(name: &str, base: &str, span: Span) -> bool {
+    let Some(above) = name.strip_suffix(base) else { return false };
+    let levels = match above {
+        "" => Some(0),
+        // Everything is below the root, and the root's own text has no separator in front.
+        _ if base.is_empty() => None,
+        _ => match above.strip_suffix(',') {
+            Some(rdns) if !ends_escaped(rdns) => None,
+            _ => return false,
+        },
+    };
+    match span {
+        Span::Subtree => true,
+        Span::Children => levels.is_none(),
+        Span::Level(wanted) => wanted == levels.unwrap_or_else(|| depth(above.trim_end_matches(','))),
+    }
+}
+
+/// The name so many levels up. `None` above the root.
+pub(super) fn ancestor(name: &str, levels: usize) -> Option<&str> {
+    (0..levels).try_fold(name, |name, _| match (name, separators(name).next()) {
+        ("", _) => None,
+        (_, Some(at)) => Some(&name[at + 1..]),
+        (_, None) => Some(""),
+    })
+}
+
+/// How many RDNs a text that is not empty has.
+fn depth(name: &str) -> usize {
+    separators(name).count() + 1
+}
+
+/// Where separators stand that are not escaped.
+fn separators(name: &str) -> impl Iterator<Item = usize> {
+    let commas = name.match_indices(',').map(|(at, _)| at);
+    commas.filter(|&at| !ends_escaped(&name[..at]))
+}
+
+/// Whether the character behind this text is escaped.
+fn ends_escaped(text: &str) -> bool {
+    text.bytes().rev().take_while(|&byte| byte == b'\\').count() % 2 == 1
+}

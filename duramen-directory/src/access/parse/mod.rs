@@ -1,0 +1,221 @@
+//! The rules' language, from words to rules.
+//!
+//! `access to <what> [by <who> <access> <control>]...`, one after the other. Words that OpenLDAP writes around them in
+//! its configuration entries (`olcAccess: {0}to ...`) are passed over.
+
+mod names;
+mod what;
+mod who;
+
+use super::level::{Change, Privileges};
+use super::rule::{Clause, Control, Rule};
+use super::words::{Place, Word, words};
+use crate::schema::Schema;
+
+/// What is wrong with access rules, where, and what to do about it.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("{source_name}, line {line}, column {column}: {problem}")]
+pub struct RuleError {
+    /// Where the rules come from.
+    pub source_name: String,
+    /// Counted from 1.
+    pub line: usize,
+    /// In characters, counted from 1.
+    pub column: usize,
+    /// What is wrong, and what to do about it.
+    pub problem: String,
+}
+
+/// A problem and its place.
+type Wrong = (Place, String);
+
+/// The rules of a text.
+pub(super) fn rules(source: &str, text: &str, schema: &Schema) -> Result<Vec<Rule>, RuleError> {
+    parse(text, schema).map_err(|(place, problem)| RuleError {
+        source_name: source.to_owned(),
+        line: place.line,
+        column: place.column,
+        problem,
+    })
+}
+
+fn parse(text: &str, schema: &Schema) -> Result<Vec<Rule>, Wrong> {
+    let words =
+        words(text).map_err(|place| (place, "this quote is never closed: put another '\"' behind it".to_owned()))?;
+    let mut parser = Parser { text, words: &words, at: 0, schema };
+    let mut rules = Vec::new();
+    while let Some(word) = parser.peek() {
+        let start = parser.at;
+        parser.introduction(word)?;
+        rules.push(parser.rule(start)?);
+    }
+    Ok(rules)
+}
+
+/// A place in the words of a text.
+struct Parser<'a> {
+    text: &'a str,
+    words: &'a [Word],
+    at: usize,
+    schema: &'a Schema,
+}
+
+/// Whether a word begins a rule: `access`, `olcAccess:`, `to`, `{0}to`.
+fn begins_rule(word: &str) -> bool {
+    is(word, "access") || is(word, "olcAccess:") || ends_number(word)
+}
+
+/// Whether a word is `to`, perhaps behind a number in braces.
+fn ends_number(word: &str) -> bool {
+    let behind = word.strip_prefix('{').and_then(|rest| rest.split_once('}'));
+    match behind {
+        Some((digits, rest)) => digits.bytes().all(|digit| digit.is_ascii_digit()) && is(rest, "to"),
+        None => is(word, "to"),
+    }
+}
+
+fn is(word: &str, keyword: &str) -> bool {
+    word.eq_ignore_ascii_case(keyword)
+}
+
+impl<'a> Parser<'a> {
+    fn peek(&self) -> Option<&'a Word> {
+        self.words.get(self.at)
+    }
+
+    /// The next word, unless it begins another part of a rule.
+    fn next_of_part(&mut self) -> Option<&'a Word> {
+        let word = self.peek().filter(|word| !is(&word.text, "by") && !begins_rule(&word.text))?;
+        self.at += 1;
+        Some(word)
+    }
+
+    /// The text from one word to the one before the next.
+    fn text_since(&self, start: usize) -> String {
+        let range = self.words[start].bytes.start..self.words[self.at.max(start + 1) - 1].bytes.end;
+        self.text[range].split_whitespace().collect::<Vec<_>>().join(" ")
+    }
+
+    /// `access to`
+    fn introduction(&mut self, word: &Word) -> Result<(), Wrong> {
+        if is(&word.text, "access") || is(&word.text, "olcAccess:") {
+            self.at += 1;
+        }
+        match self.peek() {
+            Some(word) if ends_number(&word.text) => {
+                self.at += 1;
+                Ok(())
+            }
+            Some(other) => {
+                Err((other.place, format!("expected 'access to' and what the rule is about, not '{}'", other.text)))
+            }
+            None => Err((word.place, "expected 'to' and what the rule is about behind 'access'".to_owned())),
+        }
+    }
+
+    fn rule(&mut self, start: usize) -> Result<Rule, Wrong> {
+        let place = self.words[start].place;
+        let mut about = what::About::default();
+        let first = self.at;
+        while let Some(word) = self.next_of_part() {
+            about.take(word, self.schema)?;
+        }
+        if self.at == first {
+            return Err((place, "the rule does not say what it is about: write '*' for everything".to_owned()));
+        }
+        let text = self.text_since(start);
+        let about = about.finish(place, self.schema)?;
+        let mut clauses = Vec::new();
+        while self.peek().is_some_and(|word| is(&word.text, "by")) {
+            clauses.push(self.clause()?);
+        }
+        if clauses.is_empty() {
+            return Err((place, format!("'{text}' grants nothing to anybody: write 'by', who, and a level behind it")));
+        }
+        let needs_parts = clauses.iter().any(|clause| clause.who.iter().any(who::refers));
+        let what::Finished { names, filter, attributes, value } = about;
+        Ok(Rule { place, text, names, filter, attributes, value, clauses, needs_parts })
+    }
+
+    /// `by <who> <access> <control>`
+    fn clause(&mut self) -> Result<Clause, Wrong> {
+        let start = self.at;
+        let place = self.words[start].place;
+        self.at += 1;
+        let mut found = Vec::new();
+        let mut word = self.next_of_part();
+        while let Some(next) = word {
+            let Some(condition) = who::parse(next, self.schema)? else { break };
+            found.push(condition);
+            word = self.next_of_part();
+        }
+        if found.is_empty() {
+            let problem = match word {
+                None => "'by' has nobody behind it: write '*' for everybody".to_owned(),
+                Some(word) => format!("'{}' is nobody: {}", word.text, who::EXPECTED),
+            };
+            return Err((word.map_or(place, |word| word.place), problem));
+        }
+        let (own_value, change) = match word.filter(|word| control(&word.text).is_none()) {
+            None => (false, Change::Add(Privileges::NONE)),
+            Some(access) => {
+                word = self.next_of_part();
+                self::access(access)?
+            }
+        };
+        let control = match word {
+            None => Control::Stop,
+            Some(word) => control(&word.text).ok_or_else(|| {
+                (word.place, format!("'{}' is no control: expected stop, continue or break", word.text))
+            })?,
+        };
+        if let Some(word) = self.next_of_part() {
+            let problem = format!("expected 'by' or another rule, 'access to', not '{}'", word.text);
+            return Err((word.place, problem));
+        }
+        Ok(Clause { place, text: self.text_since(start), who: found, own_value, change, control })
+    }
+}
+
+/// What is granted, and whether only on values that are the requester's own name.
+fn access(word: &Word) -> Result<(bool, Change), Wrong> {
+    if let Some(change) = Change::parse(&word.text) {
+        return Ok((false, change));
+    }
+    let own = word.text.get(..4).filter(|prefix| is(prefix, "self")).and_then(|_| Change::parse(&word.text[4..]));
+    own.map(|change| (true, change)).ok_or_else(|| {
+        let problem = format!(
+            "'{}' is neither somebody nor a level: expected none, disclose, auth, compare, search, read, add, delete, \
+             write or manage, or letters of dxcsrazwm behind =, + or -; for whom, {}",
+            word.text,
+            who::EXPECTED
+        );
+        (word.place, problem)
+    })
+}
+
+fn control(word: &str) -> Option<Control> {
+    let controls = [("stop", Control::Stop), ("continue", Control::Continue), ("break", Control::Break)];
+    controls.into_iter().find(|(name, _)| is(word, name)).map(|(_, control)| control)
+}
+
+/// A word `key.style=value` taken apart; the style may be missing.
+struct Keyed<'a> {
+    key: &'a str,
+    style: String,
+    /// Modifiers behind the style, separated by commas.
+    modifiers: Vec<String>,
+    value: &'a str,
+}
+
+/// Takes a word apart. `None` without an equals sign, or with one in front, as privileges have it.
+fn keyed(text: &str) -> Option<Keyed<'_>> {
+    let (left, value) = text.split_once('=')?;
+    if !left.bytes().next()?.is_ascii_alphabetic() {
+        return None;
+    }
+    let (key, style) = left.split_once('.').unwrap_or((left, ""));
+    let mut words = style.split(',').map(str::to_ascii_lowercase);
+    let style = words.next().unwrap_or_default();
+    Some(Keyed { key, style, modifiers: words.collect(), value })
+}

@@ -1,0 +1,158 @@
+//! What rules come to for one requester: most questions are answered for all entries at once.
+//!
+//! Attributes that the same rules are about are of one class. For each class, the rules are run through once without
+//! an entry: where a clause or a rule depends on the entry, both ways are followed. What is granted at the end of all
+//! ways is granted for every entry; what is granted at the end of none, for none.
+
+use std::sync::Arc;
+
+use smallvec::SmallVec;
+
+use super::level::Privileges;
+use super::rule::{Clause, Control, Rule};
+use super::who::Answer;
+use super::{Groups, Level, Rules, Target, What};
+use crate::requester::Requester;
+use crate::schema::AttributeId;
+
+/// What is granted at the end of every way, and at the end of some way.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+struct Bounds {
+    always: Privileges,
+    sometimes: Privileges,
+}
+
+impl Bounds {
+    const NONE: Bounds = Bounds { always: Privileges::NONE, sometimes: Privileges::NONE };
+
+    fn after(self, clause: &Clause) -> Bounds {
+        Bounds { always: clause.change.apply(self.always), sometimes: clause.change.apply(self.sometimes) }
+    }
+
+    /// Of ways that end here or there.
+    fn join(self, other: Bounds) -> Bounds {
+        Bounds { always: self.always.and(other.always), sometimes: self.sometimes.or(other.sometimes) }
+    }
+}
+
+fn join(one: Option<Bounds>, other: Option<Bounds>) -> Option<Bounds> {
+    match (one, other) {
+        (Some(one), Some(other)) => Some(one.join(other)),
+        (one, other) => one.or(other),
+    }
+}
+
+/// What the rules come to for one requester. Good for as long as the groups that it belongs to stay as they are.
+#[derive(Debug, Clone)]
+pub struct Plan {
+    pub(super) rules: Arc<Rules>,
+    pub(super) requester: Requester,
+    /// Of each clause, in the order of the rules.
+    pub(super) answers: SmallVec<[Answer; 16]>,
+    /// Of each class of attributes.
+    bounds: SmallVec<[Bounds; 8]>,
+}
+
+impl Plan {
+    pub(super) fn new(rules: Arc<Rules>, requester: &Requester, groups: &dyn Groups) -> Plan {
+        let (mut answers, mut bounds) = (SmallVec::new(), SmallVec::new());
+        if !requester.is_administrator {
+            rules.rules.iter().for_each(|rule| settle(rule, requester, groups, &mut answers));
+            bounds.extend(rules.classes.iter().map(|class| {
+                let rules = class.iter().map(|&n| (&rules.rules[n], &answers[rules.first_clauses[n]..]));
+                run_through(rules)
+            }));
+        }
+        Plan { rules, requester: requester.clone(), answers, bounds }
+    }
+
+    /// The answer for all entries, if it is the same for all. `None` as attribute: the entry itself.
+    #[inline]
+    pub fn everywhere(&self, attribute: Option<AttributeId>, level: Level) -> Option<bool> {
+        if self.requester.is_administrator {
+            return Some(true);
+        }
+        let class = attribute.map_or(self.rules.entry_class, |attribute| self.rules.class_of(attribute));
+        self.settled(class, level)
+    }
+
+    /// As [`Plan::everywhere`], of all attributes that there are, and of entries themselves.
+    pub fn everywhere_everything(&self, level: Level) -> Option<bool> {
+        if self.requester.is_administrator {
+            return Some(true);
+        }
+        let first = self.settled(0, level)?;
+        let same = (1..self.bounds.len()).all(|class| self.settled(class, level) == Some(first));
+        same.then_some(first)
+    }
+
+    fn settled(&self, class: usize, level: Level) -> Option<bool> {
+        let Bounds { always, sometimes } = self.bounds[class];
+        match (always.allow(level), sometimes.allow(level)) {
+            (true, _) => Some(true),
+            (_, false) => Some(false),
+            _ => None,
+        }
+    }
+
+    /// Whether values of an attribute have to be asked about one by one: some may be allowed and others not.
+    pub fn is_by_value(&self, attribute: AttributeId) -> bool {
+        !self.requester.is_administrator && self.rules.by_value[self.rules.class_of(attribute)]
+    }
+
+    /// The answer for one entry.
+    pub fn allows(&self, target: &dyn Target, groups: &dyn Groups, what: What<'_>, level: Level) -> bool {
+        let class = self.rules.class(what);
+        if self.requester.is_administrator {
+            return true;
+        }
+        self.settled(class, level).unwrap_or_else(|| self.privileges(target, groups, what).allow(level))
+    }
+}
+
+/// Appends the answers of a rule's clauses; what stands behind one that always ends the rule is never asked.
+fn settle(rule: &Rule, requester: &Requester, groups: &dyn Groups, answers: &mut SmallVec<[Answer; 16]>) {
+    let mut ended = false;
+    for clause in &rule.clauses {
+        let answer = if ended { Answer::No } else { clause.settle(requester, groups) };
+        ended |= answer == Answer::Yes && clause.control != Control::Continue;
+        answers.push(answer);
+    }
+}
+
+/// Follows all ways through rules; each comes with the answers of its clauses, and those of later ones.
+fn run_through<'r>(rules: impl Iterator<Item = (&'r Rule, &'r [Answer])>) -> Bounds {
+    let (mut ended, mut before) = (None, Bounds::NONE);
+    for (rule, answers) in rules {
+        let (stopped, broke) = run_through_clauses(rule.clauses.iter().zip(answers), before);
+        ended = join(ended, stopped);
+        let passed = (!rule.is_certain()).then_some(before);
+        match join(broke, passed) {
+            Some(bounds) => before = bounds,
+            None => return ended.unwrap_or(Bounds::NONE),
+        }
+    }
+    join(ended, Some(Bounds::NONE)).unwrap_or(Bounds::NONE)
+}
+
+/// What is granted where ways stop in a rule, and where they go on behind it.
+fn run_through_clauses<'r>(
+    clauses: impl Iterator<Item = (&'r Clause, &'r Answer)>,
+    before: Bounds,
+) -> (Option<Bounds>, Option<Bounds>) {
+    let (mut stopped, mut broke, mut here) = (None, None, before);
+    for (clause, answer) in clauses.filter(|(_, answer)| **answer != Answer::No) {
+        let after = here.after(clause);
+        let certain = *answer == Answer::Yes;
+        match clause.control {
+            Control::Stop => stopped = join(stopped, Some(after)),
+            Control::Break => broke = join(broke, Some(after)),
+            Control::Continue => here = if certain { after } else { here.join(after) },
+        }
+        if certain && clause.control != Control::Continue {
+            return (stopped, broke);
+        }
+    }
+    // Behind the last clause stands "by * none".
+    (join(stopped, Some(Bounds::NONE)), broke)
+}

@@ -1,0 +1,87 @@
+//! Text into which parts of the name and the value that a rule selected are put: `$1`, `${1}`, `${d1}`, `${v1}`, and
+//! `$$` for a dollar sign.
+
+/// Parts of what a rule selected: the whole, and what stood in the pattern's parentheses.
+#[derive(Debug, Clone, Default)]
+pub(super) struct Parts {
+    /// Of the entry's name.
+    pub name: Vec<String>,
+    /// Of the value.
+    pub value: Vec<String>,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+enum Piece {
+    Text(String),
+    Name(usize),
+    Value(usize),
+}
+
+/// Text with places for parts.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Template {
+    pieces: Vec<Piece>,
+}
+
+impl Template {
+    /// Text without places.
+    pub fn literal(text: String) -> Template {
+        Template { pieces: vec![Piece::Text(text)] }
+    }
+
+    /// Takes text apart. A dollar sign that begins no place stands for itself.
+    pub fn parse(text: &str) -> Template {
+        let mut pieces = Vec::new();
+        let mut rest = text;
+        let mut literal = String::new();
+        while let Some(at) = rest.find('$') {
+            literal.push_str(&rest[..at]);
+            rest = &rest[at + 1..];
+            if let Some(behind) = rest.strip_prefix('$') {
+                literal.push('$');
+                rest = behind;
+            } else if let Some((piece, behind)) = place(rest) {
+                pieces.push(Piece::Text(std::mem::take(&mut literal)));
+                pieces.push(piece);
+                rest = behind;
+            } else {
+                literal.push('$');
+            }
+        }
+        literal.push_str(rest);
+        pieces.push(Piece::Text(literal));
+        pieces.retain(|piece| *piece != Piece::Text(String::new()));
+        Template { pieces }
+    }
+
+    /// Whether there are places for parts.
+    pub fn has_places(&self) -> bool {
+        self.pieces.iter().any(|piece| !matches!(piece, Piece::Text(_)))
+    }
+
+    /// The text with its parts, each as `insert` makes it. A part that does not exist is empty.
+    pub fn expand(&self, parts: &Parts, insert: impl Fn(&str) -> String) -> String {
+        let part = |parts: &[String], n: usize| parts.get(n).map_or(String::new(), |part| insert(part));
+        let texts = self.pieces.iter().map(|piece| match piece {
+            Piece::Text(text) => text.clone(),
+            Piece::Name(n) => part(&parts.name, *n),
+            Piece::Value(n) => part(&parts.value, *n),
+        });
+        texts.collect()
+    }
+}
+
+/// The place that text behind a dollar sign names, and what stands behind it.
+fn place(text: &str) -> Option<(Piece, &str)> {
+    let Some(inner) = text.strip_prefix('{') else {
+        let digit = text.chars().next()?.to_digit(10)?;
+        return Some((Piece::Name(digit as usize), &text[1..]));
+    };
+    let (inner, behind) = inner.split_once('}')?;
+    let (of_value, digits) = match inner.strip_prefix('v') {
+        Some(digits) => (true, digits),
+        None => (false, inner.strip_prefix('d').unwrap_or(inner)),
+    };
+    let n = digits.parse().ok()?;
+    Some((if of_value { Piece::Value(n) } else { Piece::Name(n) }, behind))
+}

@@ -1,0 +1,141 @@
+//! The rules' text: what is taken, and what is said about the rest.
+
+use super::super::Rules;
+use super::super::level::{Level, Privileges};
+use super::super::template::{Parts, Template};
+use super::world::SCHEMA;
+
+fn error(text: &str) -> String {
+    Rules::parse("duramend.toml", text, &SCHEMA).map(|_| ()).expect_err(text).to_string()
+}
+
+#[test]
+fn openldaps_own_ways_to_write_rules_are_taken() {
+    for text in [
+        "access to * by * read",
+        "to * by self write by * none",
+        "olcAccess: {0}to attrs=userPassword by self write\nolcAccess: {1}to * by * read",
+        "{0}to * by * read\n{1}to * by * none",
+        "# a comment\n  # another\naccess to dn.exact=\"\" by * read # not a comment",
+        "access to dn=\"*\" attr=cn,SN,2.5.4.20 by dn=\"*\" =rscxd by realanonymous +0 break",
+        "ACCESS TO attrs=entry,children,@person,!account BY USERS READ STOP",
+        "access to * by dn.regex=\"^uid=[^,]+, dc=com$$\" write by dn=\"\" read by users",
+        "access to *\n\tby dn.one=\"ou=x,dc=y\" by dn.level{2}=\"dc=y\" selfread continue",
+        "access to attrs=member val/distinguishedNameMatch=\"cn=x\" by group.expand=\"$0\" write",
+    ] {
+        let parsed = Rules::parse("rules", text, &SCHEMA);
+        if text.ends_with("not a comment") {
+            assert!(parsed.is_err());
+        } else {
+            parsed.unwrap_or_else(|error| panic!("{error}"));
+        }
+    }
+}
+
+#[test]
+fn an_error_names_line_column_and_cure() {
+    for (text, expected) in [
+        ("acess to *", "line 1, column 1: expected 'access to' and what the rule is about, not 'acess'"),
+        ("access", "line 1, column 1: expected 'to' and what the rule is about behind 'access'"),
+        ("access to by * read", "line 1, column 1: the rule does not say what it is about: write '*' for everything"),
+        (
+            "access to *\n",
+            "line 1, column 1: 'access to *' grants nothing to anybody: write 'by', who, and a level behind it",
+        ),
+        ("access to * by", "line 1, column 13: 'by' has nobody behind it: write '*' for everybody"),
+        (
+            "access to *\n  by read",
+            "line 2, column 6: 'read' is nobody: expected *, anonymous, users, self, dn=, dnattr=, group=, peername= or ssf=, some with a style",
+        ),
+        (
+            "access to * by users raed",
+            "line 1, column 22: 'raed' is neither somebody nor a level: expected none, disclose, auth, compare, search, read, add, delete, write or manage, or letters of dxcsrazwm behind =, + or -; for whom, expected *, anonymous, users, self, dn=, dnattr=, group=, peername= or ssf=, some with a style",
+        ),
+        ("access to * by users read now", "line 1, column 27: 'now' is no control: expected stop, continue or break"),
+        (
+            "access to * by users read stop it",
+            "line 1, column 32: expected 'by' or another rule, 'access to', not 'it'",
+        ),
+        (
+            "access to attrs=foo by * read",
+            "line 1, column 11: the schema has no attribute type 'foo': correct it, or load the schema that has it",
+        ),
+        (
+            "access to attrs=@foo by * read",
+            "line 1, column 11: the schema has no object class 'foo': correct it, or load the schema that has it",
+        ),
+        ("access to dn.sub=\"dc=a,b\" by * read", "line 1, column 11: 'dc=a,b' is not a name: at byte 6: expected '='"),
+        (
+            "access to dn.regex=\"(\" by * read",
+            "line 1, column 11: '(' is not a regular expression: error: unclosed group",
+        ),
+        (
+            "access to \"dn.regex=x by * read",
+            "line 1, column 11: this quote is never closed: put another '\"' behind it",
+        ),
+        (
+            "access to filter=(cn=) attrs=cn,sn val=x by * read",
+            "line 1, column 36: a value needs the one attribute that it is of: write attrs=NAME in front of it",
+        ),
+        ("access to filter=((cn=x) by * read", "line 1, column 11: the filter: at byte 1: expected "),
+        ("access to filter=(foo=x) by * read", "line 1, column 11: the schema has no attribute type 'foo'"),
+        ("access to * by set=\"this\" read", "line 1, column 16: 'set' is not supported: expected "),
+        ("access to * by peername.ip=10 read", "line 1, column 16: '10' is not an address: expected 10.1.2.3, "),
+        (
+            "access to * by group/person=cn=x read",
+            "line 1, column 16: the class person does not allow member: name one that groups of this class have",
+        ),
+        ("access to * by dnattr=cn read", "line 1, column 16: values of cn are not names, which 'dnattr' needs"),
+        (
+            "access to * by ssf=high read",
+            "line 1, column 16: 'high' is no strength: expected a number of bits, such as 128",
+        ),
+        ("access to * attrs=cn attrs=sn by * read", "line 1, column 22: 'attrs' stands here twice"),
+    ] {
+        let error = error(text);
+        let found = error.strip_prefix("duramend.toml, ").unwrap();
+        assert!(found.starts_with(expected), "{text}\n  {found}\n  {expected}");
+    }
+}
+
+#[test]
+fn privileges_are_levels_and_letters() {
+    assert_eq!(Privileges::of(Level::Write).to_string(), "write (=wrscxd)");
+    assert_eq!(Privileges::of(Level::Add).to_string(), "add (=arscxd)");
+    assert_eq!(Privileges::from_letters("zr").unwrap().to_string(), "none (=zr)");
+    assert_eq!(Privileges::NONE.to_string(), "none (=0)");
+    assert_eq!(Privileges::from_letters("q"), None);
+    for level in [Level::Disclose, Level::Auth, Level::Compare, Level::Search, Level::Read, Level::Write, Level::Manage]
+    {
+        assert_eq!(Level::find(level.name()), Some(level));
+        assert!(Privileges::of(level).allow(level) && Privileges::ALL.allow(level) && !Privileges::NONE.allow(level));
+    }
+    assert!(!Privileges::of(Level::Add).allow(Level::Write) && !Privileges::of(Level::Add).allow(Level::Delete));
+    assert!(Privileges::NONE.allow(Level::None));
+}
+
+#[test]
+fn dollar_signs_are_places_for_parts() {
+    let parts = Parts { name: vec!["all".into(), "one".into()], value: vec!["v".into(), "w".into()] };
+    for (text, expanded) in [
+        ("$0-$1", "all-one"),
+        ("${1}${d0}${v1}", "oneallw"),
+        ("$9|", "|"),
+        ("a$$1$", "a$1$"),
+        ("${x}$", "${x}$"),
+        ("ü$1ü", "üoneü"),
+    ] {
+        assert_eq!(Template::parse(text).expand(&parts, str::to_owned), expanded, "{text}");
+    }
+}
+
+proptest::proptest! {
+    #[test]
+    fn no_text_makes_parsing_panic(words in proptest::collection::vec(proptest::sample::select(vec![
+        "access", "to", "by", "*", "self", "users", "dn.regex=", "dn.exact,expand=$1", "\"", "\\", "{0}to", "attrs=cn",
+        "val=", "filter=(", "=w", "+", "-x", "selfwrite", "self", "group/", "group//=x", "peername.ip={", "ssf=", "stop",
+        "$", "ü", "\n", "#", "dn.level{", "dn.level{1}=dc=x", "self.level{-1}", "olcAccess:", "attrs=@", "attrs=,",
+    ]), 0..12), joint in proptest::sample::select(vec!["", " "])) {
+        let _ = Rules::parse("rules", &words.join(joint), &SCHEMA);
+    }
+}

@@ -1,0 +1,148 @@
+//! Random rules are held against OpenLDAP's `slapacl`, which answers for the same entries.
+
+use std::path::Path;
+use std::process::Command;
+
+use proptest::prelude::*;
+use proptest::test_runner::{Config, TestRunner};
+
+use super::super::Privileges;
+use super::world::{ENTRIES, World, ldif};
+use super::{ALICE, BOB, CAROL};
+
+/// Rules are random, entries and requesters too; as many as this are tried in a test.
+const CASES: u32 = 60;
+
+const WHAT: [&str; 16] = [
+    "*",
+    "dn.subtree=\"ou=people,dc=example,dc=com\"",
+    "dn.children=\"ou=people,dc=example,dc=com\"",
+    "dn.one=\"ou=people,dc=example,dc=com\"",
+    "dn.base=\"uid=bob,ou=people,dc=example,dc=com\"",
+    "dn.regex=\"^uid=([^,]+),ou=people,dc=example,dc=com$\"",
+    "dn.regex=\"(.+,)?uid=([^,]+),(ou=.*)$\"",
+    "attrs=cn,mail",
+    "attrs=entry,children,userPassword",
+    "attrs=name",
+    "attrs=@person",
+    "attrs=!person",
+    "filter=\"(employeeType=boss)\"",
+    "filter=\"(!(manager=*))\" attrs=cn,sn,entry",
+    "attrs=mail val.regex=\"example.com$\"",
+    "attrs=manager val.one=\"ou=people,dc=example,dc=com\"",
+];
+
+const WHO: [&str; 17] = [
+    "*",
+    "anonymous",
+    "users",
+    "self",
+    "dn.exact=\"uid=alice,ou=people,dc=example,dc=com\"",
+    "dn.subtree=\"ou=people,dc=example,dc=com\"",
+    "dn.one=\"dc=example,dc=com\"",
+    "dn.regex=\"^uid=[ab][^,]*,ou=people,dc=example,dc=com$$\"",
+    "dn.regex=\"^uid=$1,\"",
+    "dn.exact,expand=\"uid=$2,ou=people,dc=example,dc=com\"",
+    "dnattr=manager",
+    "group=\"cn=team,ou=groups,dc=example,dc=com\"",
+    "group/groupOfUniqueNames/uniqueMember=\"cn=unique,ou=groups,dc=example,dc=com\"",
+    "peername.ip=192.0.2.0%255.255.255.0",
+    "ssf=64",
+    "self.level{-1}",
+    "users ssf=32",
+];
+
+const ACCESS: [&str; 13] =
+    ["none", "disclose", "auth", "compare", "search", "read", "write", "manage", "=xw", "+rs", "-r", "+0", "selfwrite"];
+
+const ASKED: [&str; 10] = [
+    "entry",
+    "children",
+    "cn",
+    "sn",
+    "mail",
+    "userPassword",
+    "manager",
+    "mail:x@example.com",
+    "mail:x@example.org",
+    "manager:uid=alice,ou=people,dc=example,dc=com",
+];
+
+/// What stands behind the last rule anyway. `slapacl` shows what was granted before it if it is not written out, though
+/// the server grants nothing.
+const END: &str = "access to * by * none\n";
+
+/// Random rules.
+pub fn rules() -> impl Strategy<Value = String> {
+    let control = prop::sample::select(vec!["", "", "", " stop", " continue", " break"]);
+    let clause = (prop::sample::select(WHO.to_vec()), prop::sample::select(ACCESS.to_vec()), control)
+        .prop_map(|(who, access, control)| format!("    by {who} {access}{control}\n"));
+    let rule = (prop::sample::select(WHAT.to_vec()), prop::collection::vec(clause, 1..4))
+        .prop_map(|(what, clauses)| format!("access to {what}\n{}", clauses.concat()));
+    prop::collection::vec(rule, 1..4).prop_map(|rules| rules.concat())
+}
+
+fn configuration(directory: &Path, rules: &str) -> String {
+    let schemas = ["core", "cosine", "inetorgperson"].map(|name| format!("include /etc/ldap/schema/{name}.schema\n"));
+    format!(
+        "{}modulepath /usr/lib/ldap\nmoduleload back_mdb\ndatabase mdb\nsuffix dc=example,dc=com\ndirectory {}\n{rules}",
+        schemas.concat(),
+        directory.display()
+    )
+}
+
+/// What `slapacl` says, in the order of the questions.
+fn ask(configuration: &Path, who: &str, entry: &str) -> Vec<Privileges> {
+    let mut command = Command::new("/usr/sbin/slapacl");
+    command.arg("-f").arg(configuration).args(["-o", "peername=IP=192.0.2.1:5000", "-o", "ssf=32"]);
+    command.args(["-D", who, "-b", entry]).args(ASKED);
+    let output = command.output().expect("slapacl of Debian's package slapd runs");
+    let said = String::from_utf8_lossy(&output.stdout).into_owned() + &String::from_utf8_lossy(&output.stderr);
+    let masks = said.lines().filter(|line| !line.starts_with("authcDN")).filter_map(|line| {
+        let letters = line.rsplit_once('=')?.1.trim_end_matches(')');
+        Privileges::from_letters(letters)
+    });
+    let masks: Vec<_> = masks.collect();
+    assert_eq!(masks.len(), ASKED.len(), "{said}\n{}", std::fs::read_to_string(configuration).unwrap());
+    masks
+}
+
+#[test]
+fn random_rules_grant_what_they_grant_in_openldap() {
+    let directory = tempfile::tempdir().unwrap();
+    let (conf, data) = (directory.path().join("slapd.conf"), directory.path().join("data"));
+    std::fs::create_dir(&data).unwrap();
+    std::fs::write(&conf, configuration(&data, "")).unwrap();
+    std::fs::write(directory.path().join("data.ldif"), ldif()).unwrap();
+    let mut load = Command::new("/usr/sbin/slapadd");
+    load.arg("-f").arg(&conf).args(["-s", "-b", "dc=example,dc=com", "-l"]).arg(directory.path().join("data.ldif"));
+    assert!(load.output().unwrap().status.success());
+    let mut runner = TestRunner::new(Config { cases: cases(), failure_persistence: None, ..Config::default() });
+    let entry = prop::sample::select(ENTRIES.iter().map(|(name, _)| *name).collect::<Vec<_>>());
+    let who = prop::sample::select(vec!["", ALICE, BOB, CAROL, "cn=x,uid=carol,ou=people,dc=example,dc=com"]);
+    let tried = runner.run(&(rules(), who, entry), |(rules, who, entry)| {
+        std::fs::write(&conf, configuration(&data, &(rules.clone() + END))).unwrap();
+        let mut world = World::new(&rules);
+        world.from("192.0.2.1:5000", 32);
+        for (asked, theirs) in ASKED.iter().zip(ask(&conf, who, entry)) {
+            let ours = world.granted(who, entry, asked);
+            prop_assert_eq!(
+                ours,
+                theirs,
+                "{} of {} for {:?}\n{}{}",
+                asked,
+                entry,
+                who,
+                rules,
+                world.explain(who, entry, asked)
+            );
+        }
+        Ok(())
+    });
+    tried.unwrap_or_else(|failure| panic!("{failure}"));
+}
+
+/// As many as usual, or as `DURAMEN_CASES` says.
+fn cases() -> u32 {
+    std::env::var("DURAMEN_CASES").ok().and_then(|cases| cases.parse().ok()).unwrap_or(CASES)
+}

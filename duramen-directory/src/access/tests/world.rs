@@ -1,0 +1,164 @@
+//! A small directory in memory, and the questions that tests ask about it.
+
+use std::sync::{Arc, LazyLock};
+
+use super::super::*;
+use crate::requester::{Method, Peer};
+use crate::schema::tests::built_in;
+
+/// Entries: name, attributes and values.
+pub const ENTRIES: &[(&str, &[(&str, &[&str])])] = &[
+    ("dc=example,dc=com", &[("objectClass", &["dcObject", "organization"]), ("dc", &["example"]), ("o", &["Example"])]),
+    ("ou=people,dc=example,dc=com", &[("objectClass", &["organizationalUnit"]), ("ou", &["people"])]),
+    ("ou=groups,dc=example,dc=com", &[("objectClass", &["organizationalUnit"]), ("ou", &["groups"])]),
+    (
+        "uid=alice,ou=people,dc=example,dc=com",
+        &[
+            ("objectClass", &["inetOrgPerson"]),
+            ("uid", &["alice"]),
+            ("cn", &["Alice A"]),
+            ("sn", &["A"]),
+            ("mail", &["alice@example.com", "a@example.org"]),
+            ("employeeType", &["boss"]),
+            ("userPassword", &["secret"]),
+        ],
+    ),
+    (
+        "uid=bob,ou=people,dc=example,dc=com",
+        &[
+            ("objectClass", &["inetOrgPerson"]),
+            ("uid", &["bob"]),
+            ("cn", &["Bob B", "Robert B"]),
+            ("sn", &["B"]),
+            ("mail", &["bob@example.com"]),
+            ("manager", &["uid=alice,ou=people,dc=example,dc=com"]),
+            ("userPassword", &["secret"]),
+        ],
+    ),
+    (
+        "uid=carol,ou=people,dc=example,dc=com",
+        &[
+            ("objectClass", &["inetOrgPerson"]),
+            ("uid", &["carol"]),
+            ("cn", &["Carol C"]),
+            ("sn", &["C"]),
+            ("employeeType", &["clerk"]),
+            ("manager", &["uid=bob,ou=people,dc=example,dc=com", "uid=carol,ou=people,dc=example,dc=com"]),
+        ],
+    ),
+    (
+        "cn=x,uid=carol,ou=people,dc=example,dc=com",
+        &[("objectClass", &["organizationalRole"]), ("cn", &["x"]), ("description", &["below carol"])],
+    ),
+    (
+        "cn=team,ou=groups,dc=example,dc=com",
+        &[
+            ("objectClass", &["groupOfNames"]),
+            ("cn", &["team"]),
+            ("member", &["uid=alice,ou=people,dc=example,dc=com", "cn=other"]),
+        ],
+    ),
+    (
+        "cn=unique,ou=groups,dc=example,dc=com",
+        &[
+            ("objectClass", &["groupOfUniqueNames"]),
+            ("cn", &["unique"]),
+            ("uniqueMember", &["uid=carol,ou=people,dc=example,dc=com"]),
+        ],
+    ),
+];
+
+/// The same as LDIF.
+pub fn ldif() -> String {
+    let mut text = String::new();
+    for (name, attributes) in ENTRIES {
+        text += &format!("dn: {name}\n");
+        for (attribute, values) in *attributes {
+            values.iter().for_each(|value| text += &format!("{attribute}: {value}\n"));
+        }
+        text.push('\n');
+    }
+    text
+}
+
+pub static SCHEMA: LazyLock<Arc<Schema>> = LazyLock::new(|| Arc::new(built_in("").unwrap()));
+
+/// Rules, the entries, and where requesters come from.
+pub struct World {
+    pub rules: Arc<Rules>,
+    peer: Arc<Peer>,
+    ssf: u32,
+}
+
+struct Entry<'a>(&'a str);
+
+fn values(entry: &str, attribute: AttributeId) -> impl Iterator<Item = &'static str> {
+    let attributes = ENTRIES.iter().find(|(name, _)| *name == entry).map_or(&[][..], |(_, attributes)| attributes);
+    let named = attributes.iter().filter(move |(name, _)| SCHEMA.find(name).unwrap().id == attribute);
+    named.flat_map(|(_, values)| values.iter().copied())
+}
+
+impl Target for Entry<'_> {
+    fn name(&self) -> &str {
+        self.0
+    }
+
+    fn values(&self, attribute: AttributeId, each: &mut dyn FnMut(&[u8]) -> bool) {
+        let _ = values(self.0, attribute).all(|value| each(value.as_bytes()));
+    }
+}
+
+impl Groups for World {
+    fn has_member(&self, group: &str, attribute: AttributeId, member: &str) -> bool {
+        values(group, attribute).any(|value| value == member)
+    }
+}
+
+impl World {
+    pub fn new(rules: &str) -> World {
+        let rules = Rules::parse("rules", rules, &SCHEMA).unwrap_or_else(|error| panic!("{error}\n{rules}"));
+        let mut world = World { rules: Arc::new(rules), peer: Arc::new(Peer::Internal), ssf: 0 };
+        world.from("192.0.2.1:5000", 0);
+        world
+    }
+
+    pub fn from(&mut self, address: &str, ssf: u32) {
+        self.peer = Arc::new(Peer::Network(address.parse().unwrap()));
+        self.ssf = ssf;
+    }
+
+    pub fn attribute(&self, name: &str) -> AttributeId {
+        SCHEMA.find(name).unwrap_or_else(|| panic!("{name}")).id
+    }
+
+    fn requester(&self, who: &str) -> Requester {
+        let (name, peer) = (Arc::from(who), self.peer.clone());
+        Requester { name, method: Method::Password, peer, ssf: self.ssf, is_administrator: false }
+    }
+
+    pub fn plan(&self, who: &str) -> Plan {
+        self.rules.plan(&self.requester(who), self)
+    }
+
+    /// `entry`, `children`, or an attribute with `:value` behind it or not.
+    pub fn what<'a>(&self, text: &'a str) -> What<'a> {
+        match text.split_once(':') {
+            _ if text == "entry" => What::Entry,
+            _ if text == "children" => What::Children,
+            Some((name, value)) => What::Attribute(self.attribute(name), Some(value.as_bytes())),
+            None => What::Attribute(self.attribute(text), None),
+        }
+    }
+
+    pub fn granted(&self, who: &str, entry: &str, what: &str) -> Privileges {
+        self.plan(who).privileges(&Entry(entry), self, self.what(what))
+    }
+
+    pub fn allows(&self, who: &str, entry: &str, what: What<'_>, level: Level) -> bool {
+        self.plan(who).allows(&Entry(entry), self, what, level)
+    }
+
+    pub fn explain(&self, who: &str, entry: &str, what: &str) -> Explanation {
+        self.rules.explain(&self.requester(who), &Entry(entry), self, self.what(what))
+    }
+}

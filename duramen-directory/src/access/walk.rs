@@ -1,0 +1,98 @@
+//! Running through rules with an entry at hand.
+
+use super::level::Privileges;
+use super::plan::Plan;
+use super::rule::{Clause, Control, Passed, Rule};
+use super::template::Parts;
+use super::who::{Answer, Asked};
+use super::{Groups, Target, What};
+
+/// Is told what happens. Nobody listens but those who want it explained.
+pub(super) trait Observer {
+    fn rule_passed(&mut self, _rule: &Rule, _why: Passed) {}
+    fn rule_selects(&mut self, _rule: &Rule) {}
+    fn clause_passed(&mut self, _clause: &Clause, _asked: &Asked<'_>, _parts: &Parts) {}
+    fn clause_applies(&mut self, _clause: &Clause, _after: Privileges) {}
+    fn nothing_applied(&mut self, _rule: &Rule) {}
+    fn no_rule_left(&mut self) {}
+}
+
+/// Listens to nothing.
+pub(super) struct Nobody;
+
+impl Observer for Nobody {}
+
+/// How a rule ended.
+enum Ended {
+    Stopped(Privileges),
+    Broke(Privileges),
+}
+
+impl Plan {
+    /// What is granted.
+    pub(super) fn privileges(&self, target: &dyn Target, groups: &dyn Groups, what: What<'_>) -> Privileges {
+        let rules = &self.rules.classes[self.rules.class(what)];
+        self.walk(rules.iter().copied(), target, groups, what, &mut Nobody)
+    }
+
+    /// Runs through the rules of these numbers.
+    pub(super) fn walk(
+        &self,
+        numbers: impl Iterator<Item = usize>,
+        target: &dyn Target,
+        groups: &dyn Groups,
+        what: What<'_>,
+        observer: &mut impl Observer,
+    ) -> Privileges {
+        let asked = Asked { requester: &self.requester, target, groups, what, schema: &self.rules.schema };
+        let mut granted = Privileges::NONE;
+        for n in numbers {
+            let rule = &self.rules.rules[n];
+            let selected = if rule.selects_part(what) { rule.select(&asked) } else { Err(Passed::Attribute) };
+            match selected {
+                Err(why) => observer.rule_passed(rule, why),
+                Ok(parts) => {
+                    observer.rule_selects(rule);
+                    let answers = &self.answers[self.rules.first_clauses[n]..];
+                    match self.walk_clauses(rule, answers, granted, &asked, &parts, observer) {
+                        Ended::Stopped(granted) => return granted,
+                        Ended::Broke(so_far) => granted = so_far,
+                    }
+                }
+            }
+        }
+        observer.no_rule_left();
+        Privileges::NONE
+    }
+
+    fn walk_clauses(
+        &self,
+        rule: &Rule,
+        answers: &[Answer],
+        mut granted: Privileges,
+        asked: &Asked<'_>,
+        parts: &Parts,
+        observer: &mut impl Observer,
+    ) -> Ended {
+        for (clause, answer) in rule.clauses.iter().zip(answers) {
+            let applies = match answer {
+                Answer::Yes => true,
+                Answer::No => false,
+                Answer::Depends => clause.applies(asked, parts),
+            };
+            if !applies {
+                observer.clause_passed(clause, asked, parts);
+                continue;
+            }
+            granted = clause.change.apply(granted);
+            observer.clause_applies(clause, granted);
+            match clause.control {
+                Control::Stop => return Ended::Stopped(granted),
+                Control::Break => return Ended::Broke(granted),
+                Control::Continue => {}
+            }
+        }
+        observer.nothing_applied(rule);
+        Ended::Stopped(Privileges::NONE)
+    }
+}

@@ -1,0 +1,126 @@
+//! Whether somebody is the one whom a clause is about.
+
+use super::name::ancestor;
+use super::rule::{Clause, Who, normalized_name};
+use super::template::Parts;
+use super::{Groups, Target, What};
+use crate::requester::Requester;
+use crate::schema::Schema;
+
+/// An answer that may depend on the entry.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Answer {
+    No,
+    Yes,
+    Depends,
+}
+
+/// What is asked: of which entry, and what of it.
+pub(super) struct Asked<'a> {
+    pub requester: &'a Requester,
+    pub target: &'a dyn Target,
+    pub groups: &'a dyn Groups,
+    pub what: What<'a>,
+    pub schema: &'a Schema,
+}
+
+impl Clause {
+    /// Whether it applies to a requester, as far as that does not depend on the entry.
+    pub fn settle(&self, requester: &Requester, groups: &dyn Groups) -> Answer {
+        let nobody = requester.name.is_empty();
+        let mut settled = if self.own_value { Answer::Depends } else { Answer::Yes };
+        if self.own_value && nobody {
+            return Answer::No;
+        }
+        for who in &self.who {
+            match who.settle(requester, groups) {
+                Answer::No => return Answer::No,
+                Answer::Yes => {}
+                Answer::Depends => settled = Answer::Depends,
+            }
+        }
+        settled
+    }
+
+    /// Whether it applies.
+    pub fn applies(&self, asked: &Asked<'_>, parts: &Parts) -> bool {
+        self.obstacle(asked, parts).is_none() && (!self.own_value || is_own_value(asked))
+    }
+
+    /// The first condition that does not hold. `None`: the value is not the requester's own name.
+    pub fn obstacle(&self, asked: &Asked<'_>, parts: &Parts) -> Option<&Who> {
+        // Whoever may add only the own name need not be named there yet: "dnattr=member selfwrite" lets people join.
+        let mut counting = self.who.iter().filter(|who| !(self.own_value && matches!(who, Who::NamedIn(_))));
+        counting.find(|who| !who.holds(asked, parts))
+    }
+}
+
+/// Whether the value is the requester's name.
+fn is_own_value(asked: &Asked<'_>) -> bool {
+    let What::Attribute(attribute, Some(value)) = asked.what else { return false };
+    !asked.requester.name.is_empty() && names(value, attribute, asked)
+}
+
+/// Whether a value is the requester's name, by the attribute's equality rule.
+fn names(value: &[u8], attribute: crate::schema::AttributeId, asked: &Asked<'_>) -> bool {
+    match asked.schema.attribute(attribute).equality.map(|rule| rule.name) {
+        Some("distinguishedNameMatch") => {
+            normalized_name(value, asked.schema).as_deref() == Some(&asked.requester.name)
+        }
+        Some("uniqueMemberMatch") => {
+            let name = std::str::from_utf8(value).map_or("", |text| text.split("#'").next().unwrap_or(text));
+            normalized_name(name.as_bytes(), asked.schema).as_deref() == Some(&asked.requester.name)
+        }
+        _ => false,
+    }
+}
+
+impl Who {
+    fn settle(&self, requester: &Requester, groups: &dyn Groups) -> Answer {
+        let nobody = requester.name.is_empty();
+        let known = match self {
+            Who::Itself(_) | Who::NamedIn(_) | Who::Group { .. } if nobody => false,
+            Who::Itself(_) | Who::NamedIn(_) => return Answer::Depends,
+            Who::Name(pattern) if !pattern.is_fixed() => return Answer::Depends,
+            Who::Group { name, .. } if name.has_places() => return Answer::Depends,
+            _ => self.holds_everywhere(requester, groups, &Parts::default()),
+        };
+        if known { Answer::Yes } else { Answer::No }
+    }
+
+    fn holds(&self, asked: &Asked<'_>, parts: &Parts) -> bool {
+        let (me, entry) = (&*asked.requester.name, asked.target.name());
+        match self {
+            Who::Itself(levels) if !me.is_empty() => {
+                let up = levels.unsigned_abs() as usize;
+                if *levels < 0 { ancestor(entry, up) == Some(me) } else { ancestor(me, up) == Some(entry) }
+            }
+            Who::NamedIn(attribute) if !me.is_empty() => {
+                let mut found = false;
+                asked.target.values(*attribute, &mut |value| {
+                    found = names(value, *attribute, asked);
+                    !found
+                });
+                found
+            }
+            _ => self.holds_everywhere(asked.requester, asked.groups, parts),
+        }
+    }
+
+    /// Of conditions that the entry itself has no part in.
+    fn holds_everywhere(&self, requester: &Requester, groups: &dyn Groups, parts: &Parts) -> bool {
+        let me = &*requester.name;
+        match self {
+            Who::Everybody => true,
+            Who::Anonymous => me.is_empty(),
+            Who::Users => !me.is_empty(),
+            Who::Itself(_) | Who::NamedIn(_) => false,
+            Who::Name(pattern) => (!me.is_empty() || pattern.takes_nobody()) && pattern.matches(me, parts),
+            Who::Group { name, attribute } => {
+                !me.is_empty() && groups.has_member(&name.expand(parts, str::to_owned), *attribute, me)
+            }
+            Who::Peer(pattern) => pattern.matches(&requester.peer),
+            Who::Strength(bits) => requester.ssf >= *bits,
+        }
+    }
+}

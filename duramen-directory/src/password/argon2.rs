@@ -1,0 +1,24 @@
+//! Argon2 (RFC 9106) in the PHC string form, which is what OpenLDAP's module keeps behind `{ARGON2}`.
+
+use argon2::password_hash::phc::PasswordHash;
+use argon2::{Argon2, Params, PasswordHasher, PasswordVerifier};
+
+/// More memory than this, in KiB, is taken for no password.
+const MEMORY_MAX: u32 = 256 << 10;
+/// More memory times passes than this, in KiB, is computed for no password: some seconds.
+const WORK_MAX: u64 = 4 << 20;
+
+pub(super) fn verify(text: &str, password: &[u8]) -> bool {
+    let Ok(hash) = PasswordHash::new(text) else { return false };
+    let Ok(params) = Params::try_from(&hash) else { return false };
+    let work = u64::from(params.m_cost()) * u64::from(params.t_cost());
+    if params.m_cost() > MEMORY_MAX || work > WORK_MAX {
+        return false;
+    }
+    Argon2::default().verify_password(password, &hash).is_ok()
+}
+
+/// Argon2id of 19 MiB and two passes. `None` if the password is too long for it.
+pub(super) fn make(password: &[u8], salt: &[u8]) -> Option<String> {
+    Some(Argon2::default().hash_password_with_salt(password, salt).ok()?.to_string())
+}
