@@ -15,24 +15,31 @@ PROGRAM_PROFILE ?= release
 LIBRARIES = $(CARGO_TARGET_DIR)/$(LIBRARY_PROFILE:dev=debug)
 PROGRAMS = $(CARGO_TARGET_DIR)/$(PROGRAM_PROFILE:dev=debug)
 
-.PHONY: help demo build install test setup
+.PHONY: help demo demo-engine build install test setup
 
 help:
-	@echo "make demo   load Debian's package index, query it, check it"
+	@echo "make demo   a directory of 10,000 people, served and asked over LDAP"
+	@echo "make demo-engine   the storage engine alone: Debian's package index loaded, queried, checked"
 	@echo "make test   format, lints, all tests"
 	@echo "make build; sudo make install [PREFIX=/usr/local] [DESTDIR=] [LIBDIR=...]"
-	@echo "            the command duramen, LMDB's libraries and LMDB's tools"
+	@echo "            the commands duramen and duramend, LMDB's libraries and LMDB's tools"
 
 demo:
+	@scripts/setup ldapsearch=ldap-utils
+	cargo build --release -p duramen-cli -p duramen-server
+	cargo build --release -p duramen-server --example sample_directory
+	@scripts/demo "$(CARGO_TARGET_DIR)/release" "$(CARGO_TARGET_DIR)/demo"
+
+demo-engine:
 	@scripts/setup
 	cargo build --release -p duramen-cli
 	cargo build --release -p duramen --example package_index
-	@scripts/demo "$(CARGO_TARGET_DIR)/release" "$(CARGO_TARGET_DIR)/demo"
+	@scripts/demo-engine "$(CARGO_TARGET_DIR)/release" "$(CARGO_TARGET_DIR)/demo-engine"
 
 build:
 	@scripts/setup
 	cargo build --profile $(LIBRARY_PROFILE) -p duramen-liblmdb0 -p duramen-liblmdb1
-	cargo build --profile $(PROGRAM_PROFILE) -p duramen-cli -p duramen-lmdb-tools
+	cargo build --profile $(PROGRAM_PROFILE) -p duramen-cli -p duramen-server -p duramen-lmdb-tools
 
 # By sudo only what the user has built: root needs no Rust for it, and nothing of root's is left in the user's directories.
 install:
@@ -41,12 +48,17 @@ install:
 		scripts/install "$(LIBRARIES)" "$(PROGRAMS)"
 
 # LMDB itself: the text format, the C interface and its tools are tested against it. Programs built for it.
+# Clients of the directory server, and what the tests fetch others with.
 setup:
 	@scripts/setup mdb_dump=lmdb-utils /usr/include/lmdb.h=liblmdb-dev nm=binutils c++=g++ pkg-config=pkg-config \
+		valgrind=valgrind abidiff=abigail-tools \
 		postmap=postfix /usr/lib/postfix/postfix-lmdb.so=postfix-lmdb knotd=knot slapd=slapd ldapsearch=ldap-utils \
 		pdns_server=pdns-server /usr/share/doc/pdns-backend-lmdb/copyright=pdns-backend-lmdb \
 		/usr/bin/python3-config=python3-dev /usr/bin/pytest-3=python3-pytest \
-		/usr/lib/python3/dist-packages/pip/__init__.py=python3-pip
+		/usr/lib/python3/dist-packages/pip/__init__.py=python3-pip \
+		/usr/lib/python3/dist-packages/ldap/__init__.py=python3-ldap \
+		/usr/lib/python3/dist-packages/ldap3/__init__.py=python3-ldap3 \
+		go=golang-go node=nodejs npm=npm java=default-jre-headless mvn=maven
 
 test: setup
 	cargo fmt --all --check

@@ -66,6 +66,7 @@ pub fn report(db: &Database) -> Result<CheckReport> {
 pub fn to_json(report: &CheckReport) -> serde_json::Value {
     json!({
         "clean": report.is_clean(), "findings": report.findings, "tables": report.tables, "entries": report.entries,
+        "main_entries": report.main_entries,
         "pages": report.pages, "branch_pages": report.branch_pages, "leaf_pages": report.leaf_pages,
         "overflow_pages": report.overflow_pages, "space_pages": report.space_pages,
         "free_pages": report.free_pages, "retired_pages": report.retired_pages, "unused_bytes": report.unused_bytes,
@@ -76,12 +77,14 @@ fn write(out: &mut Output, report: &CheckReport) -> Result<()> {
     for finding in &report.findings {
         writeln!(out, "{finding}")?;
     }
-    let looked = format!(
-        "{} in {}, {}",
-        units::plural(report.entries, "entry"),
-        units::plural(report.tables, "table"),
-        units::plural(report.pages, "page")
-    );
+    let tables = units::plural(report.tables, "table");
+    let place = match (report.main_entries, report.tables) {
+        (0, _) => tables,
+        (_, 0) => "the main table".to_string(),
+        _ => format!("the main table and {tables}"),
+    };
+    let looked =
+        format!("{} in {place}, {}", units::plural(report.entries, "entry"), units::plural(report.pages, "page"));
     if report.is_clean() {
         writeln!(out, "clean: {looked}")?;
     } else {

@@ -18,7 +18,7 @@ use crate::schema::AttributeId;
 use crate::search::Source;
 use crate::tables::Tables;
 use crate::update::{Described, describe, form};
-use crate::view::{Lookup, Scene, View};
+use crate::view::{Members, Scene, View};
 
 impl Inner {
     pub(crate) fn compare(
@@ -33,7 +33,7 @@ impl Inner {
         let requester = proxied.as_ref().unwrap_or(requester);
         let snapshot = self.db.read()?;
         let tables = Tables::Snapshot(&snapshot);
-        let plan = state.rules.plan(requester, &Lookup { state: &state, tables });
+        let plan = state.rules.plan(requester, &Members { state: &state, tables });
         let scene = Scene { state: &state, tables, plan: &plan };
         let follow = Follow { aliases: false, manage: controls.manage_dsa_it, scope: None };
         let id = base::find(&scene, request.name, follow)?;
@@ -67,7 +67,7 @@ impl Inner {
         };
         let snapshot = self.db.read()?;
         let tables = Tables::Snapshot(&snapshot);
-        let plan = state.rules.plan(requester, &Lookup { state: &state, tables });
+        let plan = state.rules.plan(requester, &Members { state: &state, tables });
         let scene = Scene { state: &state, tables, plan: &plan };
         let Some(id) = names::find_entry(&scene.tables.name()?, &state.suffixes, &credentials.name)? else {
             return Ok(credentials);

@@ -173,8 +173,8 @@ impl Merged {
         let rules = match &config.access {
             None => Rules::standard(&schema),
             Some(file) => {
-                let rules = Rules::parse(&file.name, &file.text, &schema);
-                Arc::new(rules.map_err(|error| OpenError::Access(error.to_string()))?)
+                let parsed = Rules::parse(&file.name, &file.text, &schema);
+                Arc::new(parsed.map_err(|error| OpenError::Access(error.to_string()))?)
             }
         };
         Ok(State { schema, suffixes, ready, kept, wanted, rules, administrator, limits, referrals })

@@ -46,10 +46,7 @@ impl<'v, 'e> View<'v, 'e> {
         };
         match self.scene.plan.everywhere(attribute, level) {
             Some(answer) => answer,
-            None => {
-                let lookup = Lookup { state: self.scene.state, tables: self.scene.tables };
-                self.scene.plan.allows(self, &lookup, what, level)
-            }
+            None => self.scene.plan.allows(self, &Members::of(self.scene), what, level),
         }
     }
 
@@ -161,20 +158,23 @@ impl Source for View<'_, '_> {
     }
 }
 
-/// What is looked up in tables when a plan is made, and for rules that ask about other entries.
-#[derive(Clone, Copy)]
-pub(crate) struct Lookup<'v> {
+/// Groups as access rules ask about them, before there is a plan.
+pub(crate) struct Members<'v> {
     pub state: &'v State,
     pub tables: Tables<'v>,
 }
 
-impl Groups for Lookup<'_> {
+impl Groups for Members<'_> {
     fn has_member(&self, group: &str, attribute: AttributeId, member: &str) -> bool {
         self.find_member(group, attribute, member).unwrap_or(false)
     }
 }
 
-impl Lookup<'_> {
+impl<'v> Members<'v> {
+    pub fn of(scene: &Scene<'v>) -> Members<'v> {
+        Members { state: scene.state, tables: scene.tables }
+    }
+
     fn find_member(&self, group: &str, attribute: AttributeId, member: &str) -> Result<bool> {
         let Some(id) = names::find_entry(&self.tables.name()?, &self.state.suffixes, group)? else { return Ok(false) };
         let entry = names::entry(&self.tables.entry()?, id)?;

@@ -59,6 +59,10 @@ pub type MdbMsg = unsafe extern "C" fn(*const c_char, *mut c_void) -> c_int;
 pub type MdbAssert = unsafe extern "C" fn(*mut crate::env::Env, *const c_char);
 /// Would move position-dependent values; never called, by LMDB neither.
 pub type MdbRel = unsafe extern "C" fn(*mut MdbVal, *mut c_void, *mut c_void, *mut c_void);
+/// Would encrypt or decrypt a page; never called.
+pub type MdbEnc = unsafe extern "C" fn(*const MdbVal, *mut MdbVal, *const MdbVal, c_int) -> c_int;
+/// Would sum up a page; never called.
+pub type MdbSum = unsafe extern "C" fn(*const MdbVal, *mut MdbVal, *const MdbVal);
 
 /// Flags of an environment.
 pub mod env {

@@ -212,7 +212,8 @@ unsafe fn unopened<'e>(env: *mut Env) -> Result<&'e mut Env> {
 
 pub(crate) unsafe fn create(out: *mut *mut Env) -> Result {
     // SAFETY: the program gives a place for a pointer.
-    *unsafe { out.as_mut() }.ok_or(EINVAL)? = Box::into_raw(Box::new(Env::new()));
+    let out = unsafe { out.as_mut() }.ok_or(EINVAL)?;
+    *out = Box::into_raw(Box::new(Env::new()));
     Ok(())
 }
 
@@ -350,7 +351,7 @@ pub(crate) unsafe fn info(env: *mut Env, out: *mut MdbEnvinfo) -> Result {
     Ok(())
 }
 
-/// Makes what is committed survive a power cut. Takes no lock: the program may be inside its own write transaction.
+/// Makes what is committed survive a power cut. Waits for nobody: the program may be inside its own write transaction.
 pub(crate) unsafe fn sync(env: *mut Env, force: c_int) -> Result {
     // SAFETY: see the module's head.
     let env = unsafe { of(env)? };
@@ -361,9 +362,5 @@ pub(crate) unsafe fn sync(env: *mut Env, force: c_int) -> Result {
     if force == 0 && env.flags() & flag::NOSYNC != 0 {
         return Ok(());
     }
-    // SAFETY: the descriptor is open as long as the database is.
-    if unsafe { libc::fdatasync(open.db.as_fd().as_raw_fd()) } != 0 {
-        return Err(std::io::Error::last_os_error().into());
-    }
-    Ok(())
+    Ok(open.db.sync()?)
 }

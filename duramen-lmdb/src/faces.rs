@@ -10,7 +10,7 @@
 use std::ffi::{CString, c_char, c_int, c_uint, c_void};
 use std::sync::OnceLock;
 
-use crate::abi::{KEY_BYTES_MAX, MdbAssert, MdbCmp, MdbEnvinfo, MdbMsg, MdbRel, MdbStat, MdbVal};
+use crate::abi::{KEY_BYTES_MAX, MdbAssert, MdbCmp, MdbEnc, MdbEnvinfo, MdbMsg, MdbRel, MdbStat, MdbSum, MdbVal};
 use crate::cursor::Cursor;
 use crate::dbi::Which;
 use crate::env::Env;
@@ -178,8 +178,8 @@ fn parse(text: &str) -> Option<[c_int; 3]> {
 // that nobody relies on them.
 
 faces! {
-    mdb_env_set_encrypt(_env: *mut Env, _function: *mut c_void, _key: *const MdbVal, _size: c_uint) => Err(ENOTSUP);
-    mdb_env_set_checksum(_env: *mut Env, _function: *mut c_void, _size: c_uint) => Err(ENOTSUP);
+    mdb_env_set_encrypt(_env: *mut Env, _function: Option<MdbEnc>, _key: *const MdbVal, _size: c_uint) => Err(ENOTSUP);
+    mdb_env_set_checksum(_env: *mut Env, _function: Option<MdbSum>, _size: c_uint) => Err(ENOTSUP);
     mdb_env_set_pagesize(e: *mut Env, bytes: c_int) => env::set_pagesize(e, bytes);
     mdb_env_rollback(_env: *mut Env, _txnid: usize) => Err(ENOTSUP);
     mdb_env_incr_dump(_env: *mut Env, _path: *const c_char, _txnid: usize) => Err(ENOTSUP);
@@ -275,8 +275,8 @@ macro_rules! export {
 macro_rules! export_1_0 {
     () => {
         $crate::export! {
-            mdb_env_set_encrypt(env: *mut Env, function: *mut c_void, key: *const MdbVal, size: c_uint) -> c_int;
-            mdb_env_set_checksum(env: *mut Env, function: *mut c_void, size: c_uint) -> c_int;
+            mdb_env_set_encrypt(env: *mut Env, function: Option<MdbEnc>, key: *const MdbVal, size: c_uint) -> c_int;
+            mdb_env_set_checksum(env: *mut Env, function: Option<MdbSum>, size: c_uint) -> c_int;
             mdb_env_set_pagesize(env: *mut Env, bytes: c_int) -> c_int;
             mdb_env_rollback(env: *mut Env, txnid: usize) -> c_int;
             mdb_env_incr_dump(env: *mut Env, path: *const c_char, txnid: usize) -> c_int;

@@ -36,7 +36,7 @@ pub mod names {
 
     pub use libc::mode_t;
 
-    pub use crate::abi::{MdbAssert, MdbCmp, MdbEnvinfo, MdbMsg, MdbRel, MdbStat, MdbVal};
+    pub use crate::abi::{MdbAssert, MdbCmp, MdbEnc, MdbEnvinfo, MdbMsg, MdbRel, MdbStat, MdbSum, MdbVal};
     pub use crate::cursor::Cursor;
     pub use crate::env::Env;
     pub use crate::txn::Txn;

@@ -39,8 +39,10 @@ pub struct CheckReport {
     pub retired_pages: u64,
     /// Tables.
     pub tables: u64,
-    /// Entries in all tables, duplicates counted.
+    /// Entries in all tables, duplicates counted, and in the main table.
     pub entries: u64,
+    /// Those that the main table holds itself.
+    pub main_entries: u64,
     /// Bytes in branch and leaf pages that hold nothing.
     pub unused_bytes: u64,
     /// What is wrong; empty if all is well.
@@ -219,6 +221,8 @@ impl<'s, F: FnMut(u64, u64)> Checker<'s, F> {
             self.find(error);
         }
         self.compare(&meta.catalog, "the main table");
+        self.report.main_entries = meta.catalog.entries.saturating_sub(self.report.tables);
+        self.report.entries = self.report.entries.saturating_add(self.report.main_entries);
         self.space(held);
         self.accounting();
         (self.progress)(self.report.pages, self.report.pages);

@@ -51,6 +51,31 @@ fn a_checkpoint_by_another_handle_keeps_its_meta_page_while_relaxed_commits_go_o
 }
 
 #[test]
+fn what_was_synced_stays_while_relaxed_commits_go_on() -> Result {
+    let dir = tempfile::tempdir()?;
+    let path = dir.path().join("synced.dm");
+    let db = Database::options().durability(Durability::Relaxed).open(&path)?;
+    for round in 0..4 {
+        put(&db, b"synced", Durability::Relaxed)?;
+        db.sync()?;
+        assert_eq!(db.stats()?.durable_txnid, db.stats()?.txnid);
+        for later in 0..4 {
+            let lost = put(&db, b"lost", Durability::Relaxed)?;
+            let after = Database::open(cut(&path, lost)?)?;
+            assert_eq!(value(&after)?, b"synced", "round {round}, commit {later} after it");
+        }
+    }
+    // Within a write transaction it does what can be done.
+    let committed = put(&db, b"synced", Durability::Relaxed)?;
+    let mut txn = db.begin_write()?;
+    txn.table("t")?.put(b"key", b"not committed")?;
+    db.sync()?;
+    assert_eq!(db.stats()?.txnid, committed);
+    txn.commit()?;
+    Ok(())
+}
+
+#[test]
 fn a_writer_beside_a_reader_who_opened_first_after_a_power_cut_loses_nothing() -> Result {
     let dir = tempfile::tempdir()?;
     let path = dir.path().join("whole.dm");

@@ -56,3 +56,18 @@ fn random_insertions_leave_leaves_more_than_three_quarters_full() -> Result<()> 
     assert_eq!(db.check(|_, _| {})?.findings, Vec::<String>::new());
     Ok(())
 }
+
+#[test]
+fn a_check_counts_entries_of_the_main_table_and_of_the_others() -> Result<()> {
+    let dir = tempfile::tempdir().unwrap();
+    let db = Database::open(dir.path().join("main.dm"))?;
+    db.update(|txn| {
+        let main = txn.main_table();
+        txn.put(main, b"one", b"1")?;
+        txn.put(main, b"two", b"2")?;
+        txn.table("t")?.put(b"three", b"3")
+    })?;
+    let report = db.check(|_, _| {})?;
+    assert_eq!((report.entries, report.main_entries, report.tables), (3, 2, 1));
+    Ok(())
+}

@@ -152,6 +152,9 @@ fn watch(target: &str, command: &mut Command, runs: Option<u64>) -> Result<(), S
     if child.wait().map_err(cannot)?.success() {
         return Ok(());
     }
+    if last.iter().any(|line| line.contains("run interrupted")) {
+        return Err(format!("interrupted; the target {target} had no finding until then"));
+    }
     let mut out = std::io::stderr().lock();
     last.iter().for_each(|line| drop(writeln!(out, "{line}")));
     Err(format!("the target {target} has a finding; run it again: cargo +nightly fuzz run {target} ARTIFACT"))

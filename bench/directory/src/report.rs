@@ -31,10 +31,10 @@ impl Line {
     /// What is wrong with it, if anything: answers that are not the same, results that are no success.
     pub fn faults(&self) -> Vec<String> {
         let mut faults = Vec::new();
-        if let [(a, first), (b, second)] = &self.measures[..] {
-            if first.answers != second.answers {
-                faults.push(format!("{a} and {b} answered differently: {:?}, {:?}", first.answers, second.answers));
-            }
+        if let [(a, first), (b, second)] = &self.measures[..]
+            && first.answers != second.answers
+        {
+            faults.push(format!("{a} and {b} answered differently: {:?}, {:?}", first.answers, second.answers));
         }
         // Success, compareFalse, compareTrue.
         let odd = |measure: &Measure| measure.codes.keys().any(|code| ![0, 5, 6].contains(code));

@@ -23,6 +23,9 @@ pub enum Per {
     Entry,
 }
 
+/// Makes a row's work, for so many people.
+pub type Make = fn(u64) -> Box<dyn Work>;
+
 /// A row.
 pub struct Row {
     pub name: &'static str,
@@ -36,14 +39,14 @@ pub struct Row {
     pub as_administrator: bool,
     /// At most as many operations as the row before it did: its work undoes that of the row before.
     pub undoes: bool,
-    pub work: fn(people: u64) -> Box<dyn Work>,
+    pub work: Make,
     /// Searches at the same time, on as many connections, and what their row is called.
-    pub beside: Option<(&'static str, fn(people: u64) -> Box<dyn Work>)>,
+    pub beside: Option<(&'static str, Make)>,
 }
 
 const MANY: u64 = u64::MAX;
 
-const fn read(name: &'static str, connections: usize, outstanding: u64, work: fn(u64) -> Box<dyn Work>) -> Row {
+const fn read(name: &'static str, connections: usize, outstanding: u64, work: Make) -> Row {
     let (mode, per) = (Mode::Durable, Per::Operation);
     Row {
         name,
@@ -65,13 +68,7 @@ const fn scan(name: &'static str, connections: usize) -> Row {
     Row { per: Per::Entry, operations, compared: 1, ..read(name, connections, 1, scans) }
 }
 
-const fn update(
-    name: &'static str,
-    mode: Mode,
-    connections: usize,
-    outstanding: u64,
-    work: fn(u64) -> Box<dyn Work>,
-) -> Row {
+const fn update(name: &'static str, mode: Mode, connections: usize, outstanding: u64, work: Make) -> Row {
     Row { mode, as_administrator: true, compared: 0, ..read(name, connections, outstanding, work) }
 }
 

@@ -24,7 +24,7 @@ use crate::names::{self, Commit};
 use crate::requester::Requester;
 use crate::state::State;
 use crate::tables::{Id, Tables};
-use crate::view::{Lookup, Scene, View};
+use crate::view::{Members, Scene, View};
 
 impl Inner {
     /// Begins a search. `explain`: notes how candidates are found.
@@ -40,12 +40,13 @@ impl Inner {
         let proxied = self.proxied(&state, requester, &controls)?;
         let requester = proxied.as_ref().unwrap_or(requester);
         let snapshot = self.db.read_owned()?;
-        let plan = state.rules.plan(requester, &Lookup { state: &state, tables: Tables::Snapshot(&snapshot) });
+        let tables = Tables::Snapshot(&snapshot);
+        let plan = state.rules.plan(requester, &Members { state: &state, tables });
         let commit = Commit { directory: self.number, txnid: snapshot.txnid() };
         let begun = Beginning {
             inner: self,
             state: &state,
-            scene: Scene { state: &state, tables: Tables::Snapshot(&snapshot), plan: &plan },
+            scene: Scene { state: &state, tables, plan: &plan },
             commit,
             request,
             controls: &controls,

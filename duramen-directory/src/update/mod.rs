@@ -29,7 +29,7 @@ use crate::failure::{Failure, Result};
 use crate::index::{Extractor, KeySet};
 use crate::requester::Requester;
 use crate::tables::{Ids, Tables};
-use crate::view::{Lookup, Scene};
+use crate::view::{Members, Scene};
 
 use batch::Batch;
 use context::Context;
@@ -141,7 +141,7 @@ impl Owned {
         let proxied = self.inner.proxied(&state, &self.requester, &controls)?;
         let requester = proxied.as_ref().unwrap_or(&self.requester);
         let tables = Tables::Txn(txn, ids);
-        let plan = state.rules.plan(requester, &Lookup { state: &state, tables });
+        let plan = state.rules.plan(requester, &Members { state: &state, tables });
         let context = Context {
             scene: Scene { state: &state, tables, plan: &plan },
             requester,

@@ -1,6 +1,5 @@
 /* What this library promises where LMDB does not, or where the two cannot be compared. Prints nothing but failures. */
 #include "is.h"
-#include <dlfcn.h>
 #include <pthread.h>
 #include <sys/wait.h>
 
@@ -229,16 +228,6 @@ static void threads(void) {
 	mdb_env_close(env);
 }
 
-/* Loaded and unloaded again, with threads that have read ending before and after. */
-static void loading(void) {
-	for (int i = 0; i < 5; i++) {
-		void *library = dlopen("liblmdb.so.0", RTLD_NOW | RTLD_LOCAL);
-		IS(library != NULL, 1);
-		if (library) IS(dlsym(library, "mdb_env_create") != NULL, 1);
-		if (library) IS(dlclose(library), 0);
-	}
-}
-
 static void arguments(void) {
 	MDB_txn *txn;
 	MDB_val v;
@@ -287,7 +276,6 @@ int main(int argc, char **argv) {
 	handed_back();
 	rested();
 	threads();
-	loading();
 	arguments();
 	return failures != 0;
 }

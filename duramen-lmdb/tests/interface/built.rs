@@ -48,14 +48,22 @@ pub fn target() -> (PathBuf, &'static str) {
     (target, profile)
 }
 
+/// Builds the libraries; where cargo leaves them.
+pub fn build(profile: &str) -> PathBuf {
+    let (target, _) = target();
+    let parent = target.parent().expect("a directory for each profile");
+    let mut build = Command::new(env!("CARGO"));
+    build.args(["build", "--quiet", "--profile", profile, "-p", "duramen-liblmdb0", "-p", "duramen-liblmdb1"]);
+    run(build.current_dir(root()).env("CARGO_TARGET_DIR", parent));
+    parent.join(if profile == "dev" { "debug" } else { profile })
+}
+
 /// A directory in which the libraries stand under their sonames.
 pub fn libraries() -> &'static Path {
     static MADE: OnceLock<PathBuf> = OnceLock::new();
     MADE.get_or_init(|| {
         let (target, profile) = target();
-        let mut build = Command::new(env!("CARGO"));
-        build.args(["build", "--quiet", "--profile", profile, "-p", "duramen-liblmdb0", "-p", "duramen-liblmdb1"]);
-        run(build.current_dir(root()).env("CARGO_TARGET_DIR", target.parent().unwrap()));
+        build(profile);
         let place = target.join("lmdb");
         std::fs::create_dir_all(&place).unwrap();
         for number in 0..2 {

@@ -16,7 +16,7 @@ fn exports(library: &Path) -> Vec<String> {
 }
 
 /// LMDB's own library, where the loader finds it.
-fn stock() -> std::path::PathBuf {
+pub fn stock() -> std::path::PathBuf {
     let output = run(Command::new("cc").arg("-print-file-name=liblmdb.so.0"));
     text(&output).trim().into()
 }

@@ -35,12 +35,12 @@ impl Header {
         compiler
     }
 
-    fn preprocessed(&self, option: &str) -> String {
+    pub fn preprocessed(&self, option: &str) -> String {
         text(&run(self.compiler().args(["-E", "-P", option, "/dev/null"])))
     }
 
     /// Its own declarations, one in each string, without what it includes.
-    fn declarations(&self) -> Vec<String> {
+    pub fn declarations(&self) -> Vec<String> {
         let all = self.preprocessed("-P");
         let flat = all.split_whitespace().collect::<Vec<_>>().join(" ");
         let statements = flat.split(';').map(|statement| format!("{};", statement.trim()));
@@ -73,7 +73,7 @@ fn is_of_lmdb(name: &str) -> bool {
 }
 
 /// The function that a declaration is of; none if it declares something else.
-fn function(declaration: &str) -> Option<&str> {
+pub fn function(declaration: &str) -> Option<&str> {
     if declaration.starts_with("typedef") || !declaration.ends_with(");") {
         return None;
     }

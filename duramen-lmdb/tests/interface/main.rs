@@ -3,11 +3,13 @@
 //!
 //! LMDB's own library and header are Debian's (0.9.24): `make setup` installs them.
 
+mod abi;
 mod built;
 mod document;
 mod exports;
 mod header;
 mod install;
+mod memcheck;
 mod programs;
 
 type Result<T = (), E = Box<dyn std::error::Error>> = std::result::Result<T, E>;

@@ -169,6 +169,13 @@ impl Database {
         self.store.checkpoint(self.store.settings.wait)
     }
 
+    /// As [`Database::checkpoint`], but never waits for a writer, who may be the caller. While there is one, what is
+    /// committed is flushed all the same, but relaxed commits are kept only until the next two of them: a power cut in
+    /// their midst may go back to the last checkpoint.
+    pub fn sync(&self) -> Result<()> {
+        self.store.sync()
+    }
+
     /// A number of the caller's own, as the newest commit has it: see [`WriteTxn::set_user_number`]. 0 in a new file.
     pub fn user_number(&self) -> Result<u64> {
         check::user_number(&self.store)

@@ -6,11 +6,11 @@
 //! One system call that rustix does not offer, which takes numbers only: no memory is at stake.
 #![allow(unsafe_code)]
 
-use std::fs::{File, OpenOptions, Permissions};
+use std::fs::{File, OpenOptions};
 use std::io::{self, ErrorKind, IoSlice};
 use std::ops::Range;
 use std::os::fd::AsRawFd;
-use std::os::unix::fs::{MetadataExt, OpenOptionsExt, PermissionsExt};
+use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
 use std::path::Path;
 use std::sync::{Arc, OnceLock};
 
@@ -47,7 +47,8 @@ pub(crate) fn open_data(path: &Path, read_only: bool, create: bool, mode: u32) -
     Ok(file)
 }
 
-/// Opens the lock file, creating it with exactly `mode` (whatever the umask) where there is none.
+/// Opens the lock file, creating it where there is none: with `mode`, from which the umask takes as it does from the
+/// data file's.
 pub(crate) fn open_lock(path: &Path, mode: u32) -> Result<File> {
     let mut options = OpenOptions::new();
     options.read(true).write(true).custom_flags(libc::O_NONBLOCK | libc::O_NOCTTY);
@@ -58,11 +59,7 @@ pub(crate) fn open_lock(path: &Path, mode: u32) -> Result<File> {
         }
         match options.clone().create_new(true).mode(mode).open(path) {
             Err(e) if e.kind() == ErrorKind::AlreadyExists => {}
-            Err(e) => return Err(failed("create", path)(e)),
-            Ok(file) => {
-                file.set_permissions(Permissions::from_mode(mode)).map_err(failed("set the mode of", path))?;
-                return Ok(file);
-            }
+            answer => return answer.map_err(failed("create", path)),
         }
     }
 }
@@ -164,6 +161,7 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
     use rustix::io::Errno;
+    use std::os::unix::fs::PermissionsExt;
 
     #[test]
     fn a_medium_writes_all_parts_and_tells_its_length() {
@@ -213,12 +211,12 @@ mod tests {
     fn a_lock_file_gets_its_mode_and_a_replaced_one_is_noticed() {
         let directory = tempfile::tempdir().unwrap();
         let path = directory.path().join("data-lock");
-        let file = open_lock(&path, 0o666).unwrap();
-        assert_eq!(file.metadata().unwrap().permissions().mode() & 0o777, 0o666);
+        let file = open_lock(&path, 0o600).unwrap();
+        assert_eq!(file.metadata().unwrap().permissions().mode() & 0o777, 0o600);
         assert!(is_still_at(&file, &path).unwrap());
         std::fs::remove_file(&path).unwrap();
         assert!(!is_still_at(&file, &path).unwrap());
-        let _other = open_lock(&path, 0o666).unwrap();
+        let _other = open_lock(&path, 0o600).unwrap();
         assert!(!is_still_at(&file, &path).unwrap());
     }
 

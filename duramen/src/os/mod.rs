@@ -7,6 +7,7 @@ pub(crate) mod beside;
 pub(crate) mod direct;
 pub(crate) mod file;
 pub(crate) mod fork;
+pub(crate) mod identity;
 pub(crate) mod lock;
 pub(crate) mod memory;
 pub(crate) mod region;

@@ -63,6 +63,10 @@ pub(crate) struct Header {
     pub writing: Line,
     /// How many blocks there are.
     pub blocks: Line,
+    /// Whether what the page cache has of the data file may never reach the disk: see `readers`.
+    pub doubt: Line,
+    /// Which data file the state is of.
+    pub identity: [AtomicU64; 6],
 }
 
 /// One reader's place.
@@ -98,12 +102,18 @@ pub(crate) struct Memory {
 }
 
 impl Memory {
-    /// The state in `file`, made anew: all zeros.
-    pub(crate) fn create(file: LockFile) -> Result<Memory> {
-        let failed = Error::io("make the lock file anew");
-        // Not cut off to nothing: ext4 then begins to write the file when it is closed, and who opens it next waits.
-        file.set_len(BLOCKS_OFFSET as u64).and_then(|()| file.write_all_at(&[0; BLOCKS_OFFSET], 0)).map_err(failed)?;
-        Memory::map(file)
+    /// The state in `file` if the caller wants to keep it, else made anew: all zeros. Whether it was kept.
+    pub(crate) fn take_over(file: LockFile, keep: impl FnOnce(&Memory) -> bool) -> Result<(Memory, bool)> {
+        let whole = file_bytes(&file)? >= BLOCKS_OFFSET as u64;
+        if !whole {
+            write_zeros(&file)?;
+        }
+        let memory = Memory::map(file)?;
+        let kept = whole && keep(&memory);
+        if whole && !kept {
+            memory.file().map_or(Ok(()), write_zeros)?;
+        }
+        Ok((memory, kept))
     }
 
     /// The state in `file` as others made it, unless the file is too short to hold any.
@@ -137,7 +147,7 @@ impl Memory {
     /// The header.
     #[inline]
     pub(crate) fn header(&self) -> &Header {
-        // SAFETY: every region is larger than the header, and `create` and `join` saw to the file's length.
+        // SAFETY: every region is larger than the header, and `take_over` and `join` saw to the file's length.
         unsafe { &*self.region.base().cast::<Header>() }
     }
 
@@ -205,6 +215,12 @@ impl Memory {
     }
 }
 
+fn write_zeros(file: &File) -> Result<()> {
+    let failed = Error::io("make the lock file anew");
+    // Not cut off to nothing: ext4 then begins to write the file when it is closed, and who opens it next waits.
+    file.set_len(BLOCKS_OFFSET as u64).and_then(|()| file.write_all_at(&[0; BLOCKS_OFFSET], 0)).map_err(failed)
+}
+
 fn file_bytes(file: &File) -> Result<u64> {
     file.metadata().map(|m| m.len()).map_err(Error::io("inspect the lock file"))
 }
@@ -225,7 +241,7 @@ mod tests {
     #[test]
     fn a_block_is_seen_by_another_mapping_once_it_is_counted() {
         let temporary = tempfile::NamedTempFile::new().unwrap();
-        let ours = Memory::create(reopen(&temporary)).unwrap();
+        let ours = Memory::take_over(reopen(&temporary), |_| true).unwrap().0;
         let theirs = Memory::join(reopen(&temporary)).unwrap().unwrap();
         let number = ours.append_block().unwrap();
         assert_eq!((number, ours.blocks().unwrap(), theirs.blocks().unwrap()), (0, 0, 0));
@@ -241,7 +257,7 @@ mod tests {
     #[test]
     fn a_count_of_blocks_beyond_the_files_end_is_an_error() {
         let temporary = tempfile::NamedTempFile::new().unwrap();
-        let memory = Memory::create(reopen(&temporary)).unwrap();
+        let memory = Memory::take_over(reopen(&temporary), |_| true).unwrap().0;
         for absurd in [1, u64::from(u32::MAX), u64::MAX] {
             memory.header().blocks.word.store(absurd, Ordering::Relaxed);
             assert!(matches!(memory.blocks(), Err(Error::Usage { .. })));

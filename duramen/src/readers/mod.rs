@@ -13,6 +13,11 @@
 //! locks but the writer's are taken and dropped under the mutex of [`blocks::Blocks`], since threads of one handle do
 //! not exclude each other by them.
 //!
+//! Where all processes died without closing the database, whoever opens it next goes on with their state, as if one of
+//! them were still there: if it is the same file of the same boot and mount, so that the page cache has whatever they
+//! wrote; if what they published last is what the file holds; and if no flush failed, or was under way. Else the first
+//! opener makes the state anew.
+//!
 //! The lock file must not be removed or replaced while the database is open anywhere: those who open it then would not
 //! know of those who have it open, nor be kept from writing at the same time. A child made by `fork` keeps the locks
 //! of its parent's handles alive until it drops the handles, exits or runs another program.
@@ -35,6 +40,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use crate::error::{Error, Result};
 use crate::ids::Txnid;
 use crate::os::fork::ForkGuard;
+use crate::os::identity::Identity;
 use crate::os::lock::{self, Kind, LockFile};
 pub(crate) use crate::os::shm::RECORD_WORDS;
 use crate::os::shm::{BLOCK_SLOTS, Memory, Slot};
@@ -46,7 +52,11 @@ use turn::{Pause, Turn};
 pub(crate) use unregistered::{UnregisteredReader, unregistered};
 
 const MAGIC: u64 = u64::from_le_bytes(*b"duramenL");
-const VERSION: u64 = 1;
+const VERSION: u64 = 2;
+
+/// The header's `doubt` counts the flushes of the data file that are under way; this is added to it after a failure that
+/// leaves unknown what is on disk.
+const FAILED: u64 = 1 << 32;
 
 /// The lock of block 0; the others follow.
 const BLOCK_LOCKS: u64 = 1 << 40;
@@ -66,7 +76,7 @@ const fn byte(at: u64) -> Range<u64> {
 pub(crate) enum Role {
     /// Nobody else has it open: recover, publish, then call [`Shared::opened`].
     First,
-    /// Others have it open; the state is theirs.
+    /// Others have it open, or had until they died; the state is theirs.
     Joined,
 }
 
@@ -120,12 +130,19 @@ thread_local! {
 impl Shared {
     /// Opens or makes the lock file; a new one gets this mode. Waits while another handle recovers.
     ///
-    /// What a crash left in the file, or anything else in it, is of no account: the first opener makes it anew.
-    pub(crate) fn open(path: &Path, mode: u32) -> Result<(Shared, Role)> {
+    /// What a crash left in the file, or anything else in it, is of no account, unless it is the state of a data file
+    /// of this identity, and `holds` confirms that this holds what was published last; it is also told whether a writer
+    /// died in its transaction.
+    pub(crate) fn open(
+        path: &Path,
+        mode: u32,
+        identity: Option<Identity>,
+        holds: &dyn Fn(&Published, bool) -> bool,
+    ) -> Result<(Shared, Role)> {
         let mut pause = Pause::new();
         loop {
             let lock_file = LockFile::new(file::open_lock(path, mode)?);
-            if let Some((memory, role)) = admit(lock_file, path)? {
+            if let Some((memory, role)) = admit(lock_file, path, identity, holds)? {
                 let shared = Shared::new(memory);
                 // While there is room for it: on a disk that is full later, nobody could begin to read. Where there is
                 // none now, reading says so.
@@ -319,6 +336,36 @@ impl Shared {
         Ok(())
     }
 
+    /// The data file is about to be flushed. If the process dies before [`Shared::flushed`] nobody knows how that ended.
+    pub(crate) fn flushing(&self) {
+        self.doubt().fetch_add(1, Ordering::AcqRel);
+    }
+
+    /// A flush succeeded.
+    pub(crate) fn flushed(&self) {
+        let one_less = |doubt: u64| (!doubt.is_multiple_of(FAILED)).then(|| doubt - 1);
+        let _ = self.doubt().fetch_update(Ordering::AcqRel, Ordering::Relaxed, one_less);
+    }
+
+    /// What is in the page cache may never reach the disk.
+    pub(crate) fn failed(&self) {
+        self.doubt().fetch_or(FAILED, Ordering::AcqRel);
+    }
+
+    /// Whether that is so, as the writer sees it.
+    pub(crate) fn in_doubt(&self) -> bool {
+        self.doubt().load(Ordering::Acquire) != 0
+    }
+
+    /// All that could be doubted has been written again, and flushed.
+    pub(crate) fn out_of_doubt(&self) {
+        self.doubt().store(0, Ordering::Release);
+    }
+
+    fn doubt(&self) -> &AtomicU64 {
+        &self.memory.header().doubt.word
+    }
+
     /// All running read transactions.
     pub(crate) fn readers(&self) -> Result<Vec<ReaderInfo>> {
         self.clear_dead()?;
@@ -359,9 +406,10 @@ impl Shared {
         }
     }
 
-    /// Has the first writer find [`Inherited::Unsettled`]. For a first opener that may not write.
+    /// Has the first writer find [`Inherited::Unsettled`] and be in doubt. For a first opener that may not write.
     pub(crate) fn leave_unsettled(&self) -> Result<()> {
         self.check()?;
+        self.failed();
         self.memory.header().writing.word.store(1, Ordering::Release);
         Ok(())
     }
@@ -400,7 +448,12 @@ impl Drop for Shared {
 
 /// Takes the opener's lock and looks at the state. Nothing if the file is to be opened anew: it was removed meanwhile,
 /// or its first opener went away before it was done.
-fn admit(lock_file: LockFile, path: &Path) -> Result<Option<(Memory, Role)>> {
+fn admit(
+    lock_file: LockFile,
+    path: &Path,
+    identity: Option<Identity>,
+    holds: &dyn Fn(&Published, bool) -> bool,
+) -> Result<Option<(Memory, Role)>> {
     let first = lock::try_lock(&lock_file, OPENER, Kind::Exclusive)?;
     if !first {
         lock::lock(&lock_file, OPENER, Kind::Shared)?;
@@ -408,21 +461,49 @@ fn admit(lock_file: LockFile, path: &Path) -> Result<Option<(Memory, Role)>> {
     if !file::is_still_at(&lock_file, path)? {
         return Ok(None);
     }
-    if first {
-        let memory = Memory::create(lock_file)?;
-        memory.header().version.store(VERSION, Ordering::Relaxed);
-        memory.header().magic.store(MAGIC, Ordering::Release);
-        return Ok(Some((memory, Role::First)));
+    if !first {
+        let Some(memory) = Memory::join(lock_file)? else { return Ok(None) };
+        return Ok(is_ready(&memory)?.then_some((memory, Role::Joined)));
     }
-    let Some(memory) = Memory::join(lock_file)? else { return Ok(None) };
+    let (memory, kept) = Memory::take_over(lock_file, |memory| is_left_by_the_dead(memory, identity, holds))?;
+    if kept {
+        tracing::info!(path = %path.display(), "going on with what processes left that died");
+        memory.file().map_or(Ok(()), |file| lock::lock(file, OPENER, Kind::Shared))?;
+        return Ok(Some((memory, Role::Joined)));
+    }
+    let header = memory.header();
+    for (to, word) in header.identity.iter().zip(identity.unwrap_or_default()) {
+        to.store(word, Ordering::Relaxed);
+    }
+    header.version.store(VERSION, Ordering::Relaxed);
+    header.magic.store(MAGIC, Ordering::Release);
+    Ok(Some((memory, Role::First)))
+}
+
+/// Whether there is a state that one can join.
+fn is_ready(memory: &Memory) -> Result<bool> {
     let header = memory.header();
     if header.magic.load(Ordering::Acquire) != MAGIC || header.ready.load(Ordering::Acquire) != 1 {
-        return Ok(None);
+        return Ok(false);
     }
     if header.version.load(Ordering::Relaxed) != VERSION {
         return Err(Error::Usage { what: "a program of another version has the database open: close it there first" });
     }
-    Ok(Some((memory, Role::Joined)))
+    Ok(true)
+}
+
+/// Whether a state that nobody has a part in any more can be gone on with: see the module's head.
+fn is_left_by_the_dead(memory: &Memory, identity: Option<Identity>, holds: &dyn Fn(&Published, bool) -> bool) -> bool {
+    let header = memory.header();
+    let found = header.identity.each_ref().map(|word| word.load(Ordering::Relaxed));
+    let newest = Txnid(header.newest.word.load(Ordering::SeqCst));
+    identity == Some(found)
+        && is_ready(memory).is_ok_and(|ready| ready)
+        && header.doubt.word.load(Ordering::Acquire) == 0
+        && memory.record(newest.0).read(newest).is_some_and(|words| {
+            let unsettled = header.writing.word.load(Ordering::Acquire) != 0;
+            holds(&Published { txnid: newest, words }, unsettled)
+        })
 }
 
 fn info(slot: &Slot) -> Option<ReaderInfo> {

@@ -12,6 +12,9 @@ const TASK: &str = "DURAMEN_TEST_TASK";
 const LOCK_FILE: &str = "DURAMEN_TEST_LOCK_FILE";
 const ENTRY: &str = "readers::process_tests::what_a_child_process_does";
 
+/// What the children take their data file for.
+const OURS: Identity = [1, 2, 3, 4, 5, 6];
+
 /// A child at its task, killed when dropped.
 struct Worker(Child, BufReader<std::process::ChildStdout>);
 
@@ -70,7 +73,7 @@ fn wait_for_parent() {
 fn what_a_child_process_does() {
     let Some(task) = std::env::var_os(TASK) else { return };
     let path = std::env::var_os(LOCK_FILE).unwrap();
-    let (shared, role) = Shared::open(Path::new(&path), 0o600).unwrap();
+    let (shared, role) = Shared::open(Path::new(&path), 0o600, Some(OURS), &|_, _| false).unwrap();
     match task.to_str().unwrap() {
         "read" => {
             let slots: Vec<_> = (0..100).map(|_| shared.begin_read().unwrap()).collect();
@@ -95,6 +98,25 @@ fn what_a_child_process_does() {
             say("recovered");
             wait_for_parent();
         }
+        "work" => {
+            shared.publish(&commit(7)).unwrap();
+            shared.set_durable(Txnid(5)).unwrap();
+            shared.opened().unwrap();
+            let _reading = shared.begin_read().unwrap();
+            shared.publish(&commit(8)).unwrap();
+            say("working");
+            wait_for_parent();
+            shared.lock_writer(Wait::No).unwrap();
+            shared.flushing();
+            say("flushing");
+            wait_for_parent();
+            shared.flushed();
+            say("flushed");
+            wait_for_parent();
+            shared.failed();
+            say("failed");
+            wait_for_parent();
+        }
         "churn" => {
             say("churning");
             loop {
@@ -104,6 +126,49 @@ fn what_a_child_process_does() {
             }
         }
         other => panic!("no task {other:?}"),
+    }
+}
+
+/// A place whose only process was killed when it had said this.
+fn killed_when(word: &str) -> Place {
+    let place = Place::new();
+    let mut worker = Worker::start("work", &place);
+    for said in ["working", "flushing", "flushed", "failed"] {
+        worker.expect(said);
+        if said == word {
+            break;
+        }
+        worker.go_on();
+    }
+    worker.kill();
+    place
+}
+
+#[test]
+fn what_the_dead_left_is_gone_on_with() {
+    let place = killed_when("working");
+    let (shared, role) = place.inherit(OURS, 8);
+    assert_eq!((role, shared.newest(), shared.durable()), (Role::Joined, Txnid(8), Txnid(5)));
+    assert_eq!(place.joined().newest(), Txnid(8), "others are let in");
+    assert_eq!(live(&shared), [], "the dead hold nothing");
+    assert_eq!(shared.lock_writer(Wait::No).unwrap(), Inherited::Clean);
+}
+
+#[test]
+fn who_died_while_writing_leaves_that_to_be_settled() {
+    let place = killed_when("flushed");
+    let (shared, role) = place.inherit(OURS, 8);
+    assert_eq!((role, shared.in_doubt()), (Role::Joined, false));
+    assert_eq!(shared.lock_writer(Wait::No).unwrap(), Inherited::Unsettled);
+}
+
+#[test]
+fn nothing_is_gone_on_with_that_may_be_another_files_or_not_reach_the_disk() {
+    for (word, identity, holds) in
+        [("working", [1, 2, 3, 4, 5, 7], 8), ("working", OURS, 7), ("flushing", OURS, 8), ("failed", OURS, 8)]
+    {
+        let (shared, role) = killed_when(word).inherit(identity, holds);
+        assert_eq!((role, shared.newest(), shared.in_doubt()), (Role::First, Txnid(0), false), "{word}");
     }
 }
 

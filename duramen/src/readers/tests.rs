@@ -24,7 +24,12 @@ impl Place {
     }
 
     pub(super) fn open(&self) -> (Shared, Role) {
-        Shared::open(&self.path(), 0o600).unwrap()
+        Shared::open(&self.path(), 0o600, None, &|_, _| false).unwrap()
+    }
+
+    /// As one who may go on with what the dead left: a data file of this identity that holds this commit.
+    pub(super) fn inherit(&self, identity: Identity, holds: u64) -> (Shared, Role) {
+        Shared::open(&self.path(), 0o600, Some(identity), &|newest, _| *newest == commit(holds)).unwrap()
     }
 
     /// The first handle, with a commit published and the others let in.
@@ -199,7 +204,7 @@ fn after_the_last_one_has_closed_the_next_is_first_again() {
     assert!(shared.last_one().unwrap());
     let opener = std::thread::spawn({
         let path = place.path();
-        move || Shared::open(&path, 0o600).unwrap()
+        move || Shared::open(&path, 0o600, None, &|_, _| false).unwrap()
     });
     std::thread::sleep(Duration::from_millis(30));
     assert!(!opener.is_finished(), "whoever opens waits for the one that closes");
@@ -271,14 +276,14 @@ fn a_program_of_another_version_that_has_it_open_is_named_as_the_reason() {
     let place = Place::new();
     let shared = place.first(1);
     shared.memory.header().version.store(VERSION + 1, Ordering::Relaxed);
-    let error = Shared::open(&place.path(), 0o600).err().unwrap();
+    let error = Shared::open(&place.path(), 0o600, None, &|_, _| false).err().unwrap();
     assert!(error.to_string().contains("another version"), "{error}");
 }
 
 #[test]
 fn a_lock_file_that_cannot_be_made_is_named_in_the_error() {
     let place = Place::new();
-    let error = Shared::open(&place.path().join("below"), 0o600).err().unwrap();
+    let error = Shared::open(&place.path().join("below"), 0o600, None, &|_, _| false).err().unwrap();
     assert!(error.to_string().contains("data-lock/below"), "{error}");
 }
 

@@ -56,6 +56,11 @@ impl Mark {
         }
     }
 
+    /// Whether all commits up to this one survive a power cut.
+    pub(crate) fn is_flushed(packed: u64) -> bool {
+        packed & 1 == 1
+    }
+
     pub(crate) fn unpack(packed: u64) -> Mark {
         match packed >> 1 {
             0 => Mark::Broken,
@@ -292,6 +297,7 @@ mod tests {
         ] {
             assert_eq!(Mark::unpack(mark.pack()), mark);
             assert!(mark.pack() < 1 << 48);
+            assert_eq!(Mark::is_flushed(mark.pack()), matches!(mark, Mark::At { flushed: true, .. }));
         }
     }
 }

@@ -22,11 +22,12 @@ use crate::advice::Advice;
 use crate::dirty::Dirty;
 use crate::error::{Error, Result};
 use crate::format::meta::{self, HEAD_BYTES, Meta, SLOT_BYTES, SLOTS};
-use crate::ids::Txnid;
+use crate::ids::{Pgno, Txnid};
 use crate::map::Map;
 use crate::medium::Medium;
 use crate::os::beside::Beside;
 use crate::os::file::{self, FileMedium};
+use crate::os::identity;
 use crate::pager::Pager;
 use crate::readers::{Inherited, Published, ReadSlot, Role, Shared, UnregisteredReader, Wait};
 use crate::store::log::{Found, Log, Mark};
@@ -144,7 +145,7 @@ impl Store {
     pub(crate) fn open(path: &Path, settings: Settings) -> Result<Store> {
         let file = Arc::new(file::open_data(path, settings.read_only, settings.create, settings.mode)?);
         let poison = Poison::of(&file)?;
-        let (shared, role, registered) = open_shared(path, &settings)?;
+        let (shared, role, registered) = open_shared(path, &settings, &file)?;
         let mut medium: Arc<dyn Medium> = Arc::new(FileMedium::new(file.clone()));
         if let Some(layer) = &settings.medium {
             medium = layer(medium);
@@ -322,13 +323,15 @@ impl Store {
 
     fn prepare_writer(&self, inherited: Inherited) -> Result<Box<Writer>> {
         self.poison.check()?;
-        if inherited == Inherited::Unsettled {
+        if inherited == Inherited::Unsettled || self.shared.in_doubt() {
             self.settle()?;
         }
         if !self.settings.lock_file {
             self.look_for_commits()?;
         }
         let mut writer = self.lock_memory().take().ok_or(Error::Busy)?;
+        // A dead writer may have made the file longer for a commit that nobody will see.
+        writer.too_long |= inherited == Inherited::Unsettled;
         if let Err(error) = self.refresh(&mut writer) {
             *self.lock_memory() = Some(writer);
             return Err(error);
@@ -385,21 +388,35 @@ impl Store {
         self.shared.unlock_writer();
     }
 
-    /// A writer died inside its transaction, or who opened first could only read: the newest commit that is whole on
-    /// disk is made durable, and what is not whole can no longer be found.
+    /// A writer died inside its transaction, or who opened first could only read: the newest commit that is whole is
+    /// made durable, and what is not whole can no longer be found.
     fn settle(&self) -> Result<()> {
+        tracing::info!(path = %self.path.display(), "settling what was left by a dead writer, or found by a reader");
         let file_bytes = self.medium.len().map_err(Error::io("ask for the length of the data file"))?;
-        let mut head = vec![0; HEAD_BYTES as usize];
-        self.file.read_exact_at(&mut head, 0).map_err(Error::io("read the meta pages"))?;
+        let head = read_head(&self.file)?;
         let newest = self.shared.newest();
         let mut usable = recover::decode_slots(&head, &self.path, Purpose::Write)?;
         usable.retain(|(_, meta)| meta.txnid >= newest);
-        tracing::info!(path = %self.path.display(), "settling what was left by a dead writer, or found by a reader");
-        let mut chosen = recover::choose(&self.pager, file_bytes, usable, &self.path)?;
-        recover::secure(&mut chosen, &self.pager, &*self.medium)
-            .inspect_err(|error| self.poison.by(error.to_string()))?;
-        self.shared.publish(&published_durable(&chosen.meta, chosen.slot))?;
-        self.shared.set_durable(chosen.meta.txnid)
+        let Some((slot, meta)) = usable.first().cloned() else { return Err(recover::NOT_THERE.at(Pgno(0))) };
+        if self.shared.in_doubt() {
+            let mut chosen = recover::choose(&self.pager, file_bytes, usable, &self.path)?;
+            recover::secure(&mut chosen, &self.pager, &*self.medium)
+                .inspect_err(|error| self.poison.by(error.to_string()))?;
+            self.shared.out_of_doubt();
+            return self.adopt(&chosen.meta, chosen.slot);
+        }
+        // Its meta page was written after all of its pages, and the page cache keeps what it was given.
+        if meta.txnid > newest {
+            self.flush("flush the commit of a dead writer")?;
+            return self.adopt(&meta, slot);
+        }
+        Ok(())
+    }
+
+    /// Makes a commit the newest that another writer made, and that is durable.
+    fn adopt(&self, meta: &Meta, slot: usize) -> Result<()> {
+        self.shared.publish(&published_durable(meta, slot))?;
+        self.shared.set_durable(meta.txnid)
     }
 
     /// Cuts off what a transaction that came to nothing had lengthened the file by.
@@ -417,12 +434,16 @@ impl Store {
     pub(crate) fn poison(&self, op: &'static str, error: std::io::Error) -> Error {
         let what = format!("{op}: {error}");
         tracing::error!(path = %self.path.display(), what, "the database is poisoned in this process");
+        self.shared.failed();
         self.poison.by(what);
         Error::Io { op, source: error }
     }
 
     pub(crate) fn flush(&self, op: &'static str) -> Result<()> {
-        self.medium.flush().map_err(|error| self.poison(op, error))
+        self.shared.flushing();
+        self.medium.flush().map_err(|error| self.poison(op, error))?;
+        self.shared.flushed();
+        Ok(())
     }
 
     /// Makes the data file durable with all that is committed. Returns at once if it is.
@@ -431,6 +452,21 @@ impl Store {
         let result = self.flush_data(&mut writer);
         self.end_write(writer);
         result
+    }
+
+    /// As [`Store::checkpoint`], but without waiting for a writer: beside one, the data file is flushed and no more.
+    pub(crate) fn sync(&self) -> Result<()> {
+        if self.settings.read_only {
+            return Err(Error::ReadOnly);
+        }
+        self.poison.check()?;
+        if self.durable() == self.shared.newest() {
+            return Ok(());
+        }
+        match self.checkpoint(Wait::No) {
+            Err(Error::Busy) => self.flush("flush the data file"),
+            done => done,
+        }
     }
 
     pub(crate) fn flush_data(&self, writer: &mut Writer) -> Result<()> {
@@ -454,10 +490,8 @@ impl Store {
     /// The newest commit that survives a power cut: of the data file, or of data file and log.
     pub(crate) fn durable(&self) -> Txnid {
         let newest = self.shared.newest();
-        match self.shared.record(newest).map(|record| Unpacked::of(&record).mark) {
-            Some(Mark::At { flushed: true, .. }) => newest,
-            _ => self.shared.durable(),
-        }
+        let is_flushed = self.shared.record(newest).is_some_and(|record| published::is_flushed(&record));
+        if is_flushed { newest } else { self.shared.durable() }
     }
 
     /// Whether so many pages, of so many in the data file, wait to be flushed that a commit should do it.
@@ -553,12 +587,15 @@ pub(crate) fn blank(medium: &dyn Medium, slot: usize) {
 }
 
 /// The shared state, the part in it, and whether readers of this handle are known to others by it.
-fn open_shared(path: &Path, settings: &Settings) -> Result<(Shared, Role, bool)> {
+fn open_shared(path: &Path, settings: &Settings, file: &File) -> Result<(Shared, Role, bool)> {
     if !settings.lock_file {
         return Ok((Shared::private()?, Role::First, true));
     }
     let lock_path = settings.lock_path.clone().unwrap_or_else(|| lock_path(path));
-    match Shared::open(&lock_path, settings.mode) {
+    let holds = |newest: &Published, unsettled| {
+        read_head(file).is_ok_and(|head| recover::is_as_published(&head, newest, unsettled))
+    };
+    match Shared::open(&lock_path, settings.mode, identity::of(file), &holds) {
         // On read-only media, or without the permission to write the lock file: see `hold_newest`.
         Err(Error::File { source, .. }) if settings.read_only && is_read_only(&source) => {
             Ok((Shared::private()?, Role::First, false))

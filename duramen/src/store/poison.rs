@@ -56,6 +56,17 @@ impl Poison {
     }
 }
 
+/// The last handle of a file has gone: it is forgotten. A library that is unloaded leaves nothing behind.
+impl Drop for Poison {
+    fn drop(&mut self) {
+        let mut open = OPEN.lock().unwrap_or_else(PoisonError::into_inner);
+        open.retain(|(_, poison)| poison.strong_count() > 0);
+        if open.is_empty() {
+            open.shrink_to_fit();
+        }
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -40,6 +40,11 @@ impl Unpacked {
     }
 }
 
+/// Whether the commit that the record tells of survives a power cut by what is in the log.
+pub(crate) fn is_flushed(record: &Published) -> bool {
+    Mark::is_flushed(record.words[7] >> 16)
+}
+
 /// The record that tells readers of a commit.
 pub(crate) fn published(meta: &Meta, slot: usize, durable_slot: usize, mark: Mark) -> Published {
     let mut words = [0; RECORD_WORDS];

@@ -10,6 +10,8 @@ use crate::format::page::{self, Child, Kind};
 use crate::ids::{Extent, Pgno, Txnid};
 use crate::medium::Medium;
 use crate::pager::{Horizon, Pager};
+use crate::readers::Published;
+use crate::store::published::{Unpacked, published};
 use crate::store::space_log;
 use crate::tree::walk::{Place, Visitor, walk};
 use crate::tree::{Pages, Tree};
@@ -40,7 +42,7 @@ pub(crate) fn decode_newest(slot: &[u8], newest: Txnid, path: &Path) -> Result<M
     }
 }
 
-const NOT_THERE: Damage = Damage("the meta page of the newest commit is not there");
+pub(super) const NOT_THERE: Damage = Damage("the meta page of the newest commit is not there");
 
 /// The usable meta slots of a file, newest first.
 pub(crate) fn decode_slots(head: &[u8], path: &Path, to: Purpose) -> Result<Vec<(usize, Meta)>> {
@@ -65,6 +67,18 @@ pub(crate) fn decode_slots(head: &[u8], path: &Path, to: Purpose) -> Result<Vec<
     };
     usable.retain(|(_, meta)| meta.file_id == newest.file_id && meta.page_size == newest.page_size);
     Ok(usable)
+}
+
+/// Whether a file that begins like this holds the commit that was published last, and nothing newer but, if a writer
+/// died in its transaction, the commit of that one.
+pub(crate) fn is_as_published(head: &[u8], newest: &Published, unsettled: bool) -> bool {
+    let known = Unpacked::of(newest);
+    let slots = || (0..SLOTS).filter_map(|slot| Some((slot, Meta::decode(head.get(slot * SLOT_BYTES..)?).ok()?)));
+    let Some((_, found)) = slots().find(|(slot, _)| *slot == known.slot) else { return false };
+    let same = published(&found, known.slot, known.durable_slot, known.mark) == *newest;
+    let older = |meta: &Meta| meta.sequence < found.sequence;
+    let next = |meta: &Meta| meta.sequence == found.sequence + 1 && meta.txnid.0 == found.txnid.0 + 1;
+    same && slots().all(|(slot, meta)| slot == known.slot || older(&meta) || unsettled && next(&meta))
 }
 
 /// Whether the creation of the file was interrupted: it has no usable slot, nothing but blank sectors and pieces of

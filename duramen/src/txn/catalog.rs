@@ -176,12 +176,12 @@ fn record_of(leaf: Child, cell: &Cell<'_>) -> Result<Tree> {
 
 /// Whether this transaction has made a table of this name that the main table does not have yet.
 pub(super) fn is_pending(work: &Work, name: &[u8]) -> bool {
-    work.tables.iter().skip(1).any(|t| !t.dropped && t.saved.is_none() && t.name == name)
+    work.tables.iter().skip(1).any(|t| !t.dropped && t.saved.is_none() && *t.name == *name)
 }
 
 /// The record of a table as the transaction has it; `None` if there is none of this name.
 pub(super) fn record(work: &Work, name: &[u8]) -> Result<Option<Tree>> {
-    if let Some(table) = work.tables.iter().skip(1).find(|t| t.name == name && !t.dropped) {
+    if let Some(table) = work.tables.iter().skip(1).find(|t| *t.name == *name && !t.dropped) {
         return Ok(Some(table.tree));
     }
     find(work, &work.tables[0].tree, &work.tables[0].orders, name)
@@ -195,7 +195,7 @@ pub(super) fn open(
     create: bool,
 ) -> Result<Option<usize>> {
     work.check()?;
-    if let Some(i) = work.tables.iter().skip(1).position(|t| t.name == name && !t.dropped) {
+    if let Some(i) = work.tables.iter().skip(1).position(|t| *t.name == *name && !t.dropped) {
         let i = i + 1;
         if options.is_some() {
             work.tables[i].orders = orders_of(name, &work.tables[i].tree, options)?;
@@ -293,8 +293,8 @@ pub(super) fn open_to_drop(work: &mut Work, name: &[u8]) -> Result<Option<usize>
 pub(super) fn names(work: &Work) -> Result<Vec<Vec<u8>>> {
     let main = &work.tables[0];
     let mut found = stored_names(work, &main.tree, &main.orders)?;
-    found.retain(|name| !work.tables.iter().any(|t| t.dropped && &t.name == name));
-    found.extend(work.tables.iter().skip(1).filter(|t| !t.dropped).map(|t| t.name.clone()));
+    found.retain(|name| !work.tables.iter().any(|t| t.dropped && *t.name == **name));
+    found.extend(work.tables.iter().skip(1).filter(|t| !t.dropped).map(|t| t.name.to_vec()));
     found.sort_unstable();
     found.dedup();
     Ok(found)
@@ -327,7 +327,7 @@ pub(super) fn rename(work: &mut Work, from: &[u8], to: &[u8]) -> Result<bool> {
     check_name(work, to)?;
     ops::rename(work, i, to);
     remove_record(work, i)?;
-    work.tables[i].name = to.to_vec();
+    work.tables[i].name = to.into();
     Ok(true)
 }
 

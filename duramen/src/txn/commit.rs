@@ -4,8 +4,9 @@
 
 use std::time::{Instant, SystemTime};
 
+use super::allocate::{allocate, give_back, release_in_time};
 use super::ops;
-use super::place::{Placer, allocate, give_back, release_in_time};
+use super::place::Placer;
 use super::work::Work;
 use crate::error::Result;
 use crate::format::log::{self, Header, UNIT};

@@ -3,6 +3,7 @@
 //! Owns: what users hold ([`Snapshot`], [`WriteTxn`], tables, cursors, iterators). Must not know: how a database is
 //! opened.
 
+mod allocate;
 mod bulk;
 mod catalog;
 mod commit;

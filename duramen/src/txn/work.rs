@@ -5,8 +5,8 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
+use super::allocate;
 use super::ops::{Ops, OpsMark};
-use super::place;
 use super::write::TableId;
 use crate::advice::Advice;
 use crate::dirty::{Dirty, Retired};
@@ -25,7 +25,7 @@ pub(crate) struct OpenTable {
     /// Tells it apart from others that had the same index, here or in another transaction.
     pub serial: u64,
     /// Empty for the main table.
-    pub name: Vec<u8>,
+    pub name: Arc<[u8]>,
     pub tree: Tree,
     pub orders: Orders,
     /// What the catalog says of it; `None` if it is new there.
@@ -107,7 +107,7 @@ impl Work {
         let txnid = writer.meta.txnid.next();
         let main = OpenTable {
             serial: next_serial(),
-            name: Vec::new(),
+            name: Arc::default(),
             tree: writer.meta.catalog,
             orders: Orders::default(),
             saved: Some(writer.meta.catalog),
@@ -181,7 +181,7 @@ impl Work {
 
     /// Adds a table that was found or is to be made; its index.
     pub(crate) fn add_table(&mut self, name: &[u8], tree: Tree, orders: Orders, saved: Option<Tree>) -> usize {
-        let (name, serial) = (name.to_vec(), next_serial());
+        let (name, serial) = (name.into(), next_serial());
         self.tables.push(OpenTable { serial, name, tree, orders, saved, dropped: false, end: None, noted: false });
         self.tables.len() - 1
     }
@@ -206,7 +206,7 @@ impl Work {
             self.tables = saved.tables;
             self.ops.back_to(&saved.ops);
             // Nothing refers to what the level wrote early.
-            self.failed = saved.failed || place::add_free(self, &placed.extents).is_err();
+            self.failed = saved.failed || allocate::add_free(self, &placed.extents).is_err();
         }
         self.unspilled = self.unspilled.min(self.dirty.pages());
         self.epoch += 1;

@@ -2,10 +2,10 @@
 
 use std::sync::Arc;
 
+use super::allocate::release;
 use super::bulk::{BulkLoad, BulkOptions};
 use super::catalog::{self, TableOptions};
 use super::cursor::WriteCursor;
-use super::place::release;
 use super::table::{Source, Table, TableStats, stats_of};
 use super::table_mut::TableMut;
 use super::work::Work;

@@ -295,11 +295,20 @@ fn the_lock_file_shows_the_newest_commit_and_its_readers() -> Result {
     let header = &FORMAT.lock_file;
     assert_eq!(header.bytes(&lock, "magic"), b"duramenL");
     let txnid = reader.txnid().0;
-    for (field, value) in
-        [("version", 1), ("ready", 1), ("newest", txnid), ("durable", txnid), ("writing", 0), ("blocks", 1)]
-    {
+    for (field, value) in [
+        ("version", 2),
+        ("ready", 1),
+        ("newest", txnid),
+        ("durable", txnid),
+        ("writing", 0),
+        ("blocks", 1),
+        ("doubt", 0),
+    ] {
         assert_eq!(header.number(&lock, field), value, "{field}");
     }
+    let inode = header.number(&lock, "inode");
+    let inode_found = std::os::unix::fs::MetadataExt::ino(&std::fs::metadata(&path)?);
+    assert!(inode == inode_found || inode == 0, "0 where the system does not tell which mount it is");
     let file = read(&path);
     let (ring, layout) = (header.bytes(&lock, "ring"), &FORMAT.ring_record);
     let record = &ring[(txnid % 64) as usize * 128..][..128];

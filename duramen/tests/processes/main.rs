@@ -181,6 +181,63 @@ fn relaxed_commits_outlive_a_kill_of_the_only_process() -> Result<()> {
     kill_the_only_process("relaxed", 12)
 }
 
+/// Whoever opens a file whose processes died may go on with what they left. But what lies there now need not be what
+/// they wrote.
+#[test]
+fn a_file_that_was_put_back_after_a_kill_is_opened_as_what_it_is() -> Result<()> {
+    let mut random = Random::new();
+    let (_dir, path) = scratch();
+    drop(Database::open(&path)?);
+    let mut writer = Writer::start(&path, "writer", &mut random, "relaxed", 0);
+    writer.hear(3);
+    let made = assert_kept(&Database::open(&path)?, &writer.kill());
+    let early = std::fs::read(&path).unwrap();
+    let mut writer = Writer::start(&path, "writer", &mut random, "relaxed", made);
+    writer.hear(40);
+    let killed = writer.kill();
+    let late = std::fs::read(&path).unwrap();
+    // Into the same file, as a program does that copies over what is there.
+    std::fs::write(&path, &early).unwrap();
+    let db = Database::open(&path)?;
+    assert_eq!(assert_kept(&db, &("writer".to_string(), made)), made);
+    drop(db);
+    std::fs::write(&path, &late).unwrap();
+    assert_kept(&Database::open(&path)?, &killed);
+    Ok(())
+}
+
+#[test]
+fn what_was_written_without_the_lock_file_after_a_kill_is_kept() -> Result<()> {
+    let (_dir, path) = scratch();
+    let mut parked = start("role_parked", &[&path]);
+    parked.next();
+    parked.kill();
+    let db = Options::new().without_lock_file().open(&path)?;
+    db.update(|txn| txn.table("late")?.put(b"key", b"value"))?;
+    // As if it had been killed too.
+    std::mem::forget(db);
+    let db = Database::open(&path)?;
+    assert_eq!(db.read()?.table("late")?.get(b"key")?, Some(&b"value"[..]));
+    assert_clean(&db);
+    Ok(())
+}
+
+#[test]
+fn opening_after_a_kill_leaves_the_file_as_it_is() -> Result<()> {
+    let mut random = Random::new();
+    let (_dir, path) = scratch();
+    drop(Database::open(&path)?);
+    let mut writer = Writer::start(&path, "writer", &mut random, "relaxed", 0);
+    writer.hear(20);
+    let killed = writer.kill();
+    let modified = || std::fs::metadata(&path).unwrap().modified().unwrap();
+    let before = modified();
+    let db = Database::open(&path)?;
+    assert_eq!(modified(), before);
+    assert_kept(&db, &killed);
+    Ok(())
+}
+
 #[test]
 fn writers_and_readers_go_on_when_any_of_them_is_killed() -> Result<()> {
     let mut random = Random::new();

@@ -55,10 +55,16 @@ impl Credentials {
         let seed = hmac(secret, user.as_bytes());
         Credentials {
             iterations: ITERATIONS,
-            salt: seed[..PRETENDED_SALT_BYTES].to_vec(),
+            salt: Credentials::salt_for(secret, user),
             stored_key: hmac(&seed, b"no client has this key"),
             server_key: hmac(&seed, b"no server has this key"),
         }
+    }
+
+    /// The salt that [`Credentials::pretend`] gives a user: for credentials derived anew from clear text, so that they
+    /// cannot be told from pretended ones.
+    pub fn salt_for(secret: &[u8], user: &str) -> Vec<u8> {
+        hmac(secret, user.as_bytes())[..PRETENDED_SALT_BYTES].to_vec()
     }
 
     /// Whether they are of this password.

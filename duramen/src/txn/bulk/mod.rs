@@ -14,8 +14,8 @@ use std::path::Path;
 
 pub use options::{BulkOptions, BulkProgress};
 
+use super::allocate::release;
 use super::catalog;
-use super::place::release;
 use super::update::{check_key, check_value};
 use super::work::Work;
 use super::write::WriteTxn;

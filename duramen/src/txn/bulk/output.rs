@@ -15,7 +15,7 @@ use crate::ids::{Extent, Pgno};
 use crate::os::direct::Block;
 use crate::tree::Pages;
 use crate::tree::build::Sink;
-use crate::txn::place::{allocate, give_back};
+use crate::txn::allocate::{allocate, give_back};
 use crate::txn::work::Work;
 
 /// Pages taken at once: at first, and at most. What is left over in the end goes back.

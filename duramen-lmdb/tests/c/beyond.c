@@ -1,0 +1,163 @@
+/* What programs do to themselves that LMDB does not bear: jumping out of a change, closing in a forked child what the parent
+ * uses. And what `exec` hands on. Prints nothing but failures. */
+#include "falling.h"
+#include "is.h"
+#include <dirent.h>
+#include <sys/wait.h>
+
+static void jumping_out_of_changes(void) {
+	MDB_env *env = open_env("jumping", 0);
+	MDB_dbi dbi = ordered(env);
+	for (int kind = PUT; kind < KINDS; kind++)
+		for (int comparisons = 0; comparisons < 5; comparisons++) {
+			MDB_txn *txn = begin(env, 0);
+			IS(put(txn, dbi, "k", "in the same transaction", 0), 0);
+			IS(jumps_from(txn, dbi, kind, comparisons), 1);
+			mdb_txn_abort(txn);
+		}
+	MDB_txn *txn = begin(env, 0);
+	MDB_stat stat;
+	IS(mdb_stat(txn, dbi, &stat), 0);
+	IS(stat.ms_entries, 500);
+	IS(put(txn, dbi, "k50", "one more", 0), 0);
+	IS(mdb_txn_commit(txn), 0);
+	mdb_env_close(env);
+}
+
+static void change_much(const char *name) {
+	MDB_env *own = open_env(name, 0);
+	for (int i = 0; i < 100; i++) {
+		MDB_txn *txn = begin(own, 0);
+		MUST(put(txn, table(txn, NULL, 0), i % 2 ? "key" : "other", i % 3 ? "of the child" : "of the child, longer", 0));
+		MUST(mdb_txn_commit(txn));
+	}
+	mdb_env_close(own);
+}
+
+static void work_and_wait(void (*work)(const char *), const char *name) {
+	fflush(stdout);
+	pid_t child = fork();
+	if (!child) {
+		work(name);
+		exit(failures != 0);
+	}
+	int status = 1;
+	waitpid(child, &status, 0);
+	IS(status, 0);
+}
+
+static MDB_env *env;
+static MDB_txn *reader, *writer;
+
+/* All that a child can do with what it has inherited, and must not. */
+static void use_what_is_inherited(const char *how) {
+	MDB_txn *txn;
+	MDB_val k = of_text("key"), d = of_text("of the child");
+	if (strstr(how, "begin")) {
+		IS(mdb_txn_begin(env, NULL, 0, &txn) != 0, 1);
+		IS(mdb_txn_begin(env, NULL, MDB_RDONLY, &txn) != 0, 1);
+		if (writer) IS(mdb_put(writer, 1, &k, &d, 0) != 0 || mdb_txn_commit(writer) != 0, 1);
+	}
+	if (strstr(how, "abort")) {
+		mdb_txn_abort(reader);
+		if (writer) mdb_txn_abort(writer);
+	}
+	if (strstr(how, "close")) mdb_env_close(env);
+}
+
+static void forked_children(void) {
+	static const char *const ways[] = {"exit", "abort", "close", "abort, close", "begin", "begin, close"};
+	for (size_t i = 0; i < 2 * sizeof ways / sizeof *ways; i++) {
+		const char *way = ways[i / 2];
+		MDB_val k = of_text("key"), held;
+		env = open_env("forked", MDB_NOTLS);
+		MDB_txn *txn = begin(env, 0);
+		IS(put(txn, table(txn, NULL, 0), "key", "of the parent", 0), 0);
+		IS(mdb_txn_commit(txn), 0);
+		reader = begin(env, MDB_RDONLY);
+		IS(mdb_get(reader, 1, &k, &held), 0);
+		writer = i % 2 ? begin(env, 0) : NULL;
+		if (writer) IS(put(writer, 1, "key", "of the parent again", 0), 0);
+		work_and_wait(use_what_is_inherited, way);
+		if (writer) {
+			IS(put(writer, 1, "another key", "of the parent", 0), 0);
+			IS(mdb_txn_commit(writer), 0);
+		}
+		/* The reader is still known to everybody: what it sees is not written over. */
+		work_and_wait(change_much, "forked");
+		IS(held.mv_size == 13 && !memcmp(held.mv_data, "of the parent", 13), 1);
+		mdb_txn_abort(reader);
+		txn = begin(env, MDB_RDONLY);
+		IS(mdb_get(txn, 1, &k, &held), 0);
+		IS(held.mv_size > 12 && !memcmp(held.mv_data, "of the child", 12), 1);
+		mdb_txn_abort(txn);
+		mdb_env_close(env);
+	}
+}
+
+/* A program that is started by another has none of its descriptors. */
+static void descriptors(void) {
+	env = open_env("descriptors", 0);
+	change_much("descriptors");
+	MDB_txn *txn = begin(env, MDB_RDONLY);
+	DIR *all = opendir("/proc/self/fd");
+	int of_ours = 0;
+	for (struct dirent *one; (one = readdir(all));) {
+		char link[64], target[4096];
+		snprintf(link, sizeof link, "/proc/self/fd/%.20s", one->d_name);
+		ssize_t length = readlink(link, target, sizeof target - 1);
+		target[length > 0 ? length : 0] = 0;
+		if (!strstr(target, "descriptors")) continue;
+		of_ours++;
+		IS(fcntl(atoi(one->d_name), F_GETFD) & FD_CLOEXEC, FD_CLOEXEC);
+	}
+	IS(of_ours >= 2, 1);
+	closedir(all);
+	mdb_txn_abort(txn);
+	mdb_env_close(env);
+}
+
+/* A writer waits for this process's, although that has closed other descriptors of the same files meanwhile. */
+static void store_one(const char *name) {
+	MDB_env *own = open_env(name, 0);
+	MDB_txn *txn = begin(own, 0);
+	IS(put(txn, table(txn, NULL, 0), "b", "of the child", 0), 0);
+	IS(mdb_txn_commit(txn), 0);
+	mdb_env_close(own);
+}
+
+static void exclusion(void) {
+	env = open_env("exclusion", 0);
+	MDB_txn *txn = begin(env, 0);
+	MDB_dbi dbi = table(txn, NULL, 0);
+	for (int i = 0; i < 2; i++) close(open(place(i ? "exclusion/data.mdb" : "exclusion/lock.mdb"), O_RDWR));
+	fflush(stdout);
+	pid_t child = fork();
+	if (!child) {
+		store_one("exclusion");
+		_exit(failures != 0);
+	}
+	/* Time enough to go wrong. */
+	usleep(50000);
+	IS(put(txn, dbi, "a", "of the parent", 0), 0);
+	IS(mdb_txn_commit(txn), 0);
+	int status = 1;
+	waitpid(child, &status, 0);
+	IS(status, 0);
+	txn = begin(env, MDB_RDONLY);
+	MDB_stat stat;
+	IS(mdb_stat(txn, dbi, &stat), 0);
+	IS(stat.ms_entries, 2);
+	mdb_txn_abort(txn);
+	mdb_env_close(env);
+}
+
+int main(int argc, char **argv) {
+	base = argc > 1 ? argv[1] : ".";
+	setvbuf(stdout, NULL, _IOLBF, 0);
+	jumping_out_of_changes();
+	forked_children();
+	descriptors();
+	exclusion();
+	return failures != 0;
+}

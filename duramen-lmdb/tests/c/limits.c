@@ -1,0 +1,283 @@
+/* Limits and lengths: what fits into a map, how much of it is asked for, how many readers, how long keys are, where values lie. */
+#include "say.h"
+#include <sys/wait.h>
+
+enum { ENTRIES = 400 };
+
+static MDB_env *open_with(const char *name, size_t mapsize, unsigned flags) {
+	MDB_env *env;
+	mkdir(place(name), 0777);
+	MUST(mdb_env_create(&env));
+	MUST(mdb_env_set_maxdbs(env, 8));
+	if (mapsize) MUST(mdb_env_set_mapsize(env, mapsize));
+	MUST(mdb_env_open(env, place(name), flags, 0644));
+	return env;
+}
+
+static size_t file_bytes(const char *name) {
+	char file[5000];
+	struct stat st;
+	snprintf(file, sizeof file, "%s/data.mdb", place(name));
+	MUST(stat(file, &st));
+	return st.st_size;
+}
+
+static int put_number(MDB_txn *txn, MDB_dbi dbi, int i, size_t size, unsigned flags) {
+	static char value[70000];
+	char key[16];
+	snprintf(key, sizeof key, "%06d", i);
+	MDB_val k = of_text(key), d = of_bytes(value, size);
+	return mdb_put(txn, dbi, &k, &d, flags);
+}
+
+static size_t entries(MDB_txn *txn, MDB_dbi dbi) {
+	MDB_stat stat;
+	MUST(mdb_stat(txn, dbi, &stat));
+	return stat.ms_entries;
+}
+
+/* Every page is needed twice as long as somebody reads what was there before: deleting finds no room for its copies. */
+static void full_by_deleting(void) {
+	MDB_env *env = open_with("deleting", 8 << 20, MDB_NOTLS);
+	MDB_txn *txn = begin(env, 0), *reader;
+	MDB_dbi dbi = table(txn, NULL, 0);
+	MDB_cursor *cursor;
+	MDB_val k;
+	for (int i = 0; i < ENTRIES; i++) MUST(put_number(txn, dbi, i, 1500, 0));
+	MUST(mdb_txn_commit(txn));
+	mdb_env_close(env);
+	for (int by_cursor = 0; by_cursor < 2; by_cursor++) {
+		env = open_with("deleting", file_bytes("deleting") + 65536, MDB_NOTLS);
+		reader = begin(env, MDB_RDONLY);
+		txn = begin(env, 0);
+		dbi = table(txn, NULL, 0);
+		MUST(mdb_cursor_open(txn, dbi, &cursor));
+		int rc = 0, i = 2 * by_cursor;
+		for (; !rc && i < ENTRIES; i += 2) {
+			char key[16];
+			snprintf(key, sizeof key, "%06d", i);
+			k = of_text(key);
+			if (by_cursor) MUST(mdb_cursor_get(cursor, &k, NULL, MDB_SET));
+			rc = by_cursor ? mdb_cursor_del(cursor, 0) : mdb_del(txn, dbi, &k, NULL);
+		}
+		printf("deleting: %d plausible %d\n", rc, i > 4 && i < ENTRIES);
+		SAY(put(txn, dbi, "more", "x", 0));
+		SAY(del(txn, dbi, "000001", NULL));
+		mdb_cursor_close(cursor);
+		SAY(mdb_txn_commit(txn));
+		txn = begin(env, 0);
+		printf("left %zu\n", entries(txn, dbi));
+		mdb_txn_abort(txn);
+		mdb_txn_abort(reader);
+		SAY(mdb_env_set_mapsize(env, 8 << 20));
+		txn = begin(env, 0);
+		SAY(del(txn, dbi, by_cursor ? "000001" : "000000", NULL));
+		SAY(mdb_txn_commit(txn));
+		mdb_env_close(env);
+	}
+}
+
+/* A named table made and filled in one transaction that does not fit, at whatever call that shows. */
+static void nothing_remains(void) {
+	MDB_env *env = open_with("remains", 20 * 4096, 0);
+	for (int round = 0; round < 3; round++) {
+		MDB_txn *txn = begin(env, 0);
+		MDB_dbi dbi = table(txn, "t", MDB_CREATE);
+		int rc = 0;
+		for (int i = 0; !rc && i < 100; i++) rc = put_number(txn, dbi, i, 2000, 0);
+		rc = rc ? (mdb_txn_abort(txn), rc) : mdb_txn_commit(txn);
+		printf("round %d: %d\n", round, rc);
+		txn = begin(env, MDB_RDONLY);
+		SAY(mdb_dbi_open(txn, "t", 0, &dbi));
+		printf("entries in main %zu\n", entries(txn, table(txn, NULL, 0)));
+		mdb_txn_abort(txn);
+		if (round == 1) SAY(mdb_env_set_mapsize(env, 4 << 20));
+	}
+	mdb_env_close(env);
+}
+
+static void sizes_asked_for(void) {
+	MDB_envinfo info;
+	MDB_env *env = open_with("default", 0, 0);
+	int fits[2];
+	for (int i = 0; i < 2; i++) {
+		MDB_txn *txn = begin(env, 0);
+		MDB_dbi dbi = table(txn, NULL, 0);
+		int rc = 0, most = i ? 1500 : 300;
+		for (int j = 0; !rc && j < most; j++) rc = put_number(txn, dbi, j, 1000, 0);
+		fits[i] = rc ? rc : mdb_txn_commit(txn);
+		if (rc) mdb_txn_abort(txn);
+	}
+	printf("300 entries %d, 1500 entries %d\n", fits[0], fits[1]);
+	mdb_env_close(env);
+	/* Too little is as much as is in use; the file's own length is enough; rounded up for readers. */
+	size_t length = file_bytes("default");
+	size_t asked[] = {10, 1000000, 140000, length, (length + 9999) / 10000 * 10000};
+	for (int i = 0; i < 10; i++) {
+		env = open_with("default", asked[i / 2], i % 2 ? MDB_RDONLY : 0);
+		MUST(mdb_env_info(env, &info));
+		MDB_txn *txn = begin(env, MDB_RDONLY);
+		printf("asked %d: enough %d entries %zu\n", i, info.me_mapsize >= (info.me_last_pgno + 1) * 4096, entries(txn, table(txn, NULL, 0)));
+		mdb_txn_abort(txn);
+		if (i % 2 == 0) {
+			txn = begin(env, 0);
+			int rc = mdb_drop(txn, table(txn, NULL, 0), 0), ended = mdb_txn_commit(txn);
+			printf("emptied: %d\n", rc ? rc : ended);
+		}
+		mdb_env_close(env);
+	}
+	/* Larger, used, smaller again, in one open environment. */
+	env = open_with("default", 0, 0);
+	SAY(mdb_env_set_mapsize(env, 16 << 20));
+	SAY(mdb_env_set_mapsize(env, 4096));
+	MUST(mdb_env_info(env, &info));
+	printf("not less than is used %d\n", info.me_mapsize > 300 * 1000 && info.me_mapsize < 2 << 20);
+	mdb_env_close(env);
+}
+
+/* What makeblastdb reckons with: pages in use, from the numbers, hold what was stored, and grow with it. */
+static void arithmetic(void) {
+	MDB_env *env = open_with("numbers", 64 << 20, 0);
+	size_t before = 0;
+	for (int round = 1; round <= 4; round++) {
+		MDB_txn *txn = begin(env, 0);
+		MDB_dbi dbi = table(txn, "t", MDB_CREATE);
+		for (int i = 0; i < 200; i++) MUST(put_number(txn, dbi, round * 1000 + i, i % 10 ? 500 : 20000, 0));
+		MUST(mdb_txn_commit(txn));
+		MDB_envinfo info;
+		MDB_stat stat;
+		MUST(mdb_env_info(env, &info));
+		txn = begin(env, MDB_RDONLY);
+		MUST(mdb_stat(txn, dbi, &stat));
+		mdb_txn_abort(txn);
+		size_t used = (info.me_last_pgno + 1) * stat.ms_psize, stored = round * (180 * 500 + 20 * 20000);
+		size_t pages = stat.ms_branch_pages + stat.ms_leaf_pages + stat.ms_overflow_pages;
+		printf("entries %zu: %d %d %d %d\n", stat.ms_entries, used > stored, used < 3 * stored, used > before,
+			pages * stat.ms_psize > stored && pages <= info.me_last_pgno);
+		before = used;
+	}
+	mdb_env_close(env);
+}
+
+/* Names and modes of the files. */
+static void modes(void) {
+	static const unsigned modes[] = {0600, 0640, 0660, 0666, 0664};
+	for (int mask = 0; mask < 2; mask++) {
+		umask(mask ? 027 : 0);
+		for (size_t i = 0; i < sizeof modes / sizeof *modes; i++) {
+			static const char *const names[] = {"data.mdb", "lock.mdb"};
+			char name[32], file[5000];
+			snprintf(name, sizeof name, "mode%d%zu", mask, i);
+			mkdir(place(name), 0777);
+			MDB_env *env;
+			MUST(mdb_env_create(&env));
+			MUST(mdb_env_open(env, place(name), 0, modes[i]));
+			for (int j = 0; j < 2; j++) {
+				struct stat st;
+				snprintf(file, sizeof file, "%s/%s", place(name), names[j]);
+				MUST(stat(file, &st));
+				printf("%s %o: %o\n", names[j], modes[i], st.st_mode & 0777);
+			}
+			mdb_env_close(env);
+		}
+	}
+	umask(022);
+}
+
+/* As many readers as were asked for, and no more. */
+static void many_readers(void) {
+	enum { READERS = 1162 };
+	static MDB_txn *txns[READERS + 1];
+	MDB_env *env;
+	unsigned max;
+	mkdir(place("readers"), 0777);
+	MUST(mdb_env_create(&env));
+	MUST(mdb_env_set_maxreaders(env, READERS));
+	MUST(mdb_env_open(env, place("readers"), MDB_NOTLS, 0644));
+	SAY(mdb_env_get_maxreaders(env, &max));
+	printf("%u\n", max);
+	int i = 0, rc = 0;
+	while (i <= READERS && !(rc = mdb_txn_begin(env, NULL, MDB_RDONLY, &txns[i]))) i++;
+	printf("%d readers, then %d\n", i, rc);
+	while (i--) mdb_txn_abort(txns[i]);
+	mdb_env_close(env);
+}
+
+static void lengths(void) {
+	MDB_env *env = open_with("lengths", 64 << 20, 0);
+	MDB_txn *txn = begin(env, 0);
+	MDB_dbi dup = table(txn, "dup", MDB_CREATE | MDB_DUPSORT);
+	static char bytes[600];
+	printf("%d\n", mdb_env_get_maxkeysize(NULL));
+	for (size_t size = 509; size < 514; size++) {
+		MDB_val k = of_text("k"), d = of_bytes(bytes, size);
+		SAY(mdb_put(txn, dup, &k, &d, 0));
+		SAY(mdb_get(txn, dup, &d, &k));
+	}
+	MDB_val k = of_text("none"), d = of_text("");
+	SAY(mdb_put(txn, dup, &k, &d, 0));
+	SAY(mdb_put(txn, dup, &k, &d, MDB_NODUPDATA));
+	SAY(mdb_get(txn, dup, &k, &d));
+	printf("%zu\n", d.mv_size);
+	mdb_txn_abort(txn);
+	mdb_env_close(env);
+}
+
+/* Programs read numbers, and structures that begin with one, where they lie. */
+static void lie_evenly(MDB_txn *txn, MDB_dbi dbi, const char *what, unsigned keys) {
+	MDB_cursor *cursor;
+	MDB_val k, d;
+	unsigned long odd_keys = 0, odd_values = 0, odd_large = 0, count = 0;
+	MUST(mdb_cursor_open(txn, dbi, &cursor));
+	while (!mdb_cursor_get(cursor, &k, &d, MDB_NEXT)) {
+		count++;
+		odd_keys += keys && (size_t)k.mv_data % 2;
+		odd_values += (size_t)d.mv_data % 2;
+		odd_large += d.mv_size > 5000 && (size_t)d.mv_data % 8;
+	}
+	mdb_cursor_close(cursor);
+	printf("%s: %lu entries, odd %lu %lu %lu\n", what, count, odd_keys, odd_values, odd_large);
+}
+
+static void alignment(void) {
+	MDB_env *env = open_with("alignment", 64 << 20, 0);
+	for (int commit = 0; commit < 2; commit++) {
+		MDB_txn *txn = begin(env, 0);
+		MDB_dbi plain = table(txn, "plain", MDB_CREATE), ints = table(txn, "ints", MDB_CREATE | MDB_INTEGERKEY);
+		MDB_dbi fixed = table(txn, "fixed", MDB_CREATE | MDB_DUPSORT | MDB_DUPFIXED | MDB_INTEGERDUP);
+		MDB_dbi few = table(txn, "few", MDB_CREATE | MDB_DUPSORT | MDB_DUPFIXED | MDB_INTEGERDUP);
+		for (int i = 0; i < 3000; i++) {
+			unsigned long number = i;
+			unsigned owner = i % 7, member = i;
+			MUST(put_number(txn, plain, i, i % 50 ? i % 97 : 6000 + i, 0));
+			MDB_val k = of_bytes(&number, sizeof number), d = of_bytes("padding padding padding", i % 23);
+			MUST(mdb_put(txn, ints, &k, &d, 0));
+			k = of_bytes("even keys", 2 + owner / 3 * 2), d = of_bytes(&member, sizeof member);
+			MUST(mdb_put(txn, fixed, &k, &d, 0));
+			k = of_bytes(&member, 4);
+			MUST(mdb_put(txn, few, &k, &d, 0));
+			if (i % 3) d.mv_data = &owner;
+			MUST(mdb_put(txn, few, &k, &d, 0));
+		}
+		lie_evenly(txn, plain, "plain", 0);
+		lie_evenly(txn, ints, "integer keys", 1);
+		lie_evenly(txn, fixed, "many integers a key", 0);
+		lie_evenly(txn, few, "few integers a key", 0);
+		MUST(mdb_txn_commit(txn));
+	}
+	mdb_env_close(env);
+}
+
+int main(int argc, char **argv) {
+	base = argc > 1 ? argv[1] : ".";
+	setvbuf(stdout, NULL, _IOLBF, 0);
+	full_by_deleting();
+	nothing_remains();
+	sizes_asked_for();
+	arithmetic();
+	modes();
+	many_readers();
+	lengths();
+	alignment();
+	return 0;
+}

@@ -1,0 +1,266 @@
+/* What programs do around an environment: fork, fall out of callbacks, drop privileges, change their root, move, copy and
+ * remove its files, die. */
+#include "falling.h"
+#include "say.h"
+#include <pthread.h>
+#include <sys/wait.h>
+
+static void store(MDB_env *env, const char *key, const char *data) {
+	MDB_txn *txn = begin(env, 0);
+	MUST(put(txn, table(txn, NULL, 0), key, data, 0));
+	MUST(mdb_txn_commit(txn));
+}
+
+/* So many that no library can put off what it does rarely. */
+static void store_many(MDB_env *env, const char *prefix) {
+	for (int i = 0; i < 40; i++) {
+		char key[32];
+		snprintf(key, sizeof key, "%s%02d", prefix, i);
+		store(env, key, prefix);
+	}
+}
+
+static void show(MDB_env *env) {
+	MDB_txn *txn = begin(env, MDB_RDONLY);
+	MDB_stat stat;
+	MUST(mdb_stat(txn, table(txn, NULL, 0), &stat));
+	printf("%zu entries\n", stat.ms_entries);
+	mdb_txn_abort(txn);
+}
+
+static void show_at(const char *name, unsigned flags) {
+	MDB_env *env = open_env(name, flags);
+	show(env);
+	mdb_env_close(env);
+}
+
+/* Runs `work` in a process of its own, which ends without closing anything. */
+static void in_child(void (*work)(void)) {
+	fflush(stdout);
+	pid_t child = fork();
+	if (!child) {
+		work();
+		fflush(stdout);
+		_exit(0);
+	}
+	int status = 1;
+	waitpid(child, &status, 0);
+	printf("child %d\n", status);
+}
+
+/* The directory that was opened is renamed, another is put in its place, and where the user may, the root is changed. */
+static void rooted_elsewhere(void) {
+	MDB_env *env = open_env("rooted", MDB_NOTLS);
+	char before[4096];
+	strcpy(before, place("rooted"));
+	MUST(rename(before, place("moved")));
+	mkdir(before, 0755);
+	mkdir(place("root"), 0755);
+	if (!getuid()) MUST(chroot(place("root")));
+	MUST(chdir("/"));
+	store_many(env, "a");
+	MDB_txn *reader = begin(env, MDB_RDONLY);
+	store_many(env, "b");
+	int dead;
+	SAY(mdb_env_sync(env, 1));
+	SAY(mdb_reader_check(env, &dead));
+	SAY(mdb_env_set_mapsize(env, 128 << 20));
+	mdb_txn_abort(reader);
+	show(env);
+	mdb_env_close(env);
+}
+
+/* A server that was started by root goes on as nobody in particular. */
+static void without_privileges(void) {
+	MDB_env *env = open_env("privileged", MDB_NOTLS);
+	store(env, "by", "root");
+	if (!getuid()) MUST(setuid(65534));
+	store_many(env, "a");
+	MDB_txn *reader = begin(env, MDB_RDONLY);
+	store_many(env, "b");
+	mdb_txn_abort(reader);
+	show(env);
+	mdb_env_close(env);
+}
+
+static int jump_from_line(const char *line, void *context) {
+	(void)line, (void)context;
+	longjmp(out, 1);
+}
+
+/* Programs leave callbacks by longjmp. (LMDB survives that while it reads; for writing see beyond.c.) */
+static void falling_out(void) {
+	MDB_env *env = open_env("falling", MDB_NOTLS);
+	MDB_dbi dbi = ordered(env);
+	static const int reading[] = {GET, SEEK, SEEK_PAIR};
+	for (int i = 0; i < 9; i++) {
+		MDB_txn *txn = begin(env, MDB_RDONLY);
+		printf("%d: jumped %d\n", i, jumps_from(txn, dbi, reading[i / 3], i % 3));
+		mdb_txn_abort(txn);
+	}
+	MDB_txn *volatile txn = begin(env, MDB_RDONLY);
+	for (volatile int i = 0; i < 3; i++)
+		if (!setjmp(out)) {
+			mdb_reader_list(env, jump_from_line, NULL);
+			printf("no line\n");
+		}
+	mdb_txn_abort(txn);
+	txn = begin(env, 0);
+	SAY(put(txn, dbi, "k50", "one more", 0));
+	SAY(mdb_txn_commit(txn));
+	mdb_env_close(env);
+}
+
+static void copy_file(const char *from, const char *to) {
+	char source[5000], target[5000];
+	static char bytes[1 << 16];
+	strcpy(source, place(from));
+	strcpy(target, place(to));
+	FILE *in = fopen(source, "r"), *made = fopen(target, "w");
+	for (size_t n; (n = fread(bytes, 1, sizeof bytes, in));) fwrite(bytes, 1, n, made);
+	fclose(in);
+	fclose(made);
+}
+
+static void die_with_much(void) {
+	MDB_env *env = open_env("files", 0);
+	store_many(env, "dying");
+}
+
+static void die_with_another(void) {
+	MDB_env *env = open_env("other", MDB_NOSUBDIR);
+	store_many(env, "other");
+}
+
+/* Files are copied while they are open, removed, renamed over others, whose beginnings and ends nobody announces. */
+static void files(void) {
+	MDB_env *env = open_env("files", 0);
+	store_many(env, "a");
+	copy_file("files/data.mdb", "copied");
+	show_at("copied", MDB_NOSUBDIR);
+	mdb_env_close(env);
+	in_child(die_with_much);
+	copy_file("files/data.mdb", "copied again");
+	show_at("copied again", MDB_NOSUBDIR);
+	in_child(die_with_much);
+	MUST(unlink(place("files/data.mdb")));
+	MUST(unlink(place("files/lock.mdb")));
+	show_at("files", 0);
+	in_child(die_with_much);
+	show_at("files", 0);
+	in_child(die_with_another);
+	char from[5000];
+	strcpy(from, place("files/data.mdb"));
+	MUST(rename(from, place("other")));
+	show_at("other", MDB_NOSUBDIR);
+	show_at("other", MDB_NOSUBDIR | MDB_NOLOCK);
+	strcpy(from, place("other"));
+	MUST(rename(from, place("another")));
+	show_at("another", MDB_NOSUBDIR);
+}
+
+static MDB_env *shared;
+
+static void die_reading(void) {
+	MDB_env *own = open_env("dead", MDB_NOTLS);
+	begin(own, MDB_RDONLY);
+	begin(own, MDB_RDONLY);
+}
+
+static void die_writing(void) {
+	MDB_env *own = open_env("dead", 0);
+	MDB_txn *txn = begin(own, 0);
+	for (int i = 0; i < 1000; i++) MUST(put(txn, table(txn, NULL, 0), "lost", "lost", 0));
+}
+
+/* Others see who has died; nobody waits for them. */
+static void the_dead(void) {
+	int dead = 0;
+	shared = open_env("dead", MDB_NOTLS);
+	store(shared, "a", "1");
+	in_child(die_reading);
+	SAY(mdb_reader_check(shared, &dead));
+	printf("dead %d\n", dead);
+	SAY(mdb_reader_check(shared, &dead));
+	printf("dead %d\n", dead);
+	in_child(die_writing);
+	store(shared, "b", "2");
+	show(shared);
+	mdb_env_close(shared);
+}
+
+static void *write_much(void *env) {
+	store_many(env, "while copying");
+	return NULL;
+}
+
+static void *drain(void *ends) {
+	char bytes[4096];
+	int out = open(place("drained"), O_CREAT | O_WRONLY | O_TRUNC, 0600);
+	for (ssize_t n; (n = read(*(int *)ends, bytes, sizeof bytes)) > 0;)
+		if (write(out, bytes, n) != n) abort();
+	close(out);
+	return NULL;
+}
+
+/* Copies through a pipe while somebody writes are databases, with all that was there before. */
+static void copies(void) {
+	MDB_env *env = open_env("copied from", 0);
+	store_many(env, "a");
+	for (unsigned flags = 0; flags <= MDB_CP_COMPACT; flags++) {
+		pthread_t writer, reader;
+		int ends[2];
+		MUST(pipe(ends));
+		pthread_create(&reader, NULL, drain, ends);
+		pthread_create(&writer, NULL, write_much, env);
+		SAY(mdb_env_copyfd2(env, ends[1], flags));
+		close(ends[1]);
+		pthread_join(writer, NULL);
+		pthread_join(reader, NULL);
+		close(ends[0]);
+		MDB_env *copy = open_env("drained", MDB_NOSUBDIR);
+		MDB_txn *txn = begin(copy, MDB_RDONLY);
+		get(txn, table(txn, NULL, 0), "a39");
+		mdb_txn_abort(txn);
+		store(copy, "more", "more");
+		mdb_env_close(copy);
+	}
+	mdb_env_close(env);
+}
+
+/* What a reader was handed stays as it was. */
+static void pointers(void) {
+	MDB_env *env = open_env("pointers", MDB_NOTLS);
+	store_many(env, "same");
+	MDB_txn *reader = begin(env, MDB_RDONLY);
+	MDB_val k = of_text("same07"), d;
+	MUST(mdb_get(reader, table(reader, NULL, 0), &k, &d));
+	for (int i = 0; i < 100; i++) store(env, i % 2 ? "same07" : "same08", i % 3 ? "other" : "longer than before");
+	print_value("held", &d);
+	printf("\n");
+	mdb_txn_abort(reader);
+	/* And in turns by processes that map the file for writing and that do not. */
+	mdb_env_close(env);
+	for (int i = 0; i < 6; i++) {
+		env = open_env("pointers", i % 2 ? MDB_WRITEMAP | MDB_NOSYNC : MDB_NOMETASYNC);
+		store_many(env, i % 2 ? "mapped" : "written");
+		show(env);
+		mdb_env_close(env);
+	}
+}
+
+int main(int argc, char **argv) {
+	base = argc > 1 ? argv[1] : ".";
+	setvbuf(stdout, NULL, _IOLBF, 0);
+	chmod(base, 0755);
+	in_child(rooted_elsewhere);
+	show_at("moved", 0);
+	in_child(without_privileges);
+	show_at("privileged", 0);
+	falling_out();
+	files();
+	the_dead();
+	copies();
+	pointers();
+	return 0;
+}

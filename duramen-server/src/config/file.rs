@@ -1,0 +1,154 @@
+//! The file as it is written. A name that is not here is an error.
+
+use std::net::SocketAddr;
+use std::path::PathBuf;
+
+use serde::{Deserialize, Deserializer, de};
+use toml::Spanned;
+
+#[derive(Deserialize, Default)]
+#[serde(deny_unknown_fields, default)]
+pub(super) struct File {
+    pub data: Option<PathBuf>,
+    pub suffixes: Vec<Spanned<String>>,
+    pub listen: Option<Listen>,
+    pub tls: Option<Tls>,
+    pub administrator: Option<Administrator>,
+    pub directory: Directory,
+    pub index: Option<Vec<Index>>,
+    pub access: Access,
+    pub limits: Limits,
+    pub log: Log,
+    pub http: Http,
+}
+
+#[derive(Deserialize, Default)]
+#[serde(deny_unknown_fields, default)]
+pub(super) struct Listen {
+    pub ldap: Vec<Address>,
+    pub ldaps: Vec<Spanned<Address>>,
+    pub ldapi: Option<PathBuf>,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct Tls {
+    pub certificate: Spanned<PathBuf>,
+    pub key: Spanned<PathBuf>,
+    pub client_roots: Option<Spanned<PathBuf>>,
+    #[serde(default)]
+    pub client_required: Option<Spanned<bool>>,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct Administrator {
+    pub name: Spanned<String>,
+    pub password: Option<Spanned<String>>,
+}
+
+#[derive(Deserialize, Default)]
+#[serde(deny_unknown_fields, default)]
+pub(super) struct Directory {
+    pub schema: Vec<Spanned<PathBuf>>,
+    pub nis: Nis,
+    pub durability: Durability,
+    pub password_scheme: Option<Spanned<String>>,
+    pub referrals: Vec<Spanned<String>>,
+}
+
+#[derive(Deserialize, Default, PartialEq, Eq)]
+pub(super) enum Nis {
+    #[default]
+    #[serde(rename = "2307")]
+    Rfc2307,
+    #[serde(rename = "2307bis")]
+    Rfc2307Bis,
+}
+
+#[derive(Deserialize, Default)]
+#[serde(rename_all = "lowercase")]
+pub(super) enum Durability {
+    #[default]
+    Durable,
+    Relaxed,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct Index {
+    pub attribute: Spanned<String>,
+    pub kinds: Vec<IndexKind>,
+}
+
+#[derive(Deserialize, Clone, Copy, PartialEq, Eq)]
+#[serde(rename_all = "lowercase")]
+pub(super) enum IndexKind {
+    Presence,
+    Equality,
+    Substring,
+}
+
+#[derive(Deserialize, Default)]
+#[serde(deny_unknown_fields, default)]
+pub(super) struct Access {
+    pub rules: Option<Spanned<String>>,
+    pub file: Option<Spanned<PathBuf>>,
+}
+
+#[derive(Deserialize, Default)]
+#[serde(deny_unknown_fields, default)]
+pub(super) struct Limits {
+    pub entries: Option<u32>,
+    pub search_seconds: Option<u64>,
+    pub examined: Option<u32>,
+    pub connections: Option<Spanned<usize>>,
+    pub message_bytes: Option<Spanned<usize>>,
+    pub message_bytes_anonymous: Option<Spanned<usize>>,
+    pub pending: Option<Spanned<usize>>,
+    pub idle_seconds: Option<u64>,
+    pub handshake_seconds: Option<u64>,
+    pub write_seconds: Option<u64>,
+    pub stop_seconds: Option<u64>,
+    pub password_checks: Option<Spanned<usize>>,
+    pub threads: Option<Spanned<usize>>,
+}
+
+#[derive(Deserialize, Default)]
+#[serde(deny_unknown_fields, default)]
+pub(super) struct Log {
+    pub level: Option<Spanned<String>>,
+    pub format: LogFormat,
+    pub stats: bool,
+    pub slow_ms: Option<u64>,
+}
+
+/// How lines of the log look.
+#[derive(Deserialize, Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[serde(rename_all = "lowercase")]
+pub enum LogFormat {
+    /// For people.
+    #[default]
+    Text,
+    /// An object a line.
+    Json,
+}
+
+#[derive(Deserialize, Default)]
+#[serde(deny_unknown_fields, default)]
+pub(super) struct Http {
+    pub listen: Option<Address>,
+}
+
+/// An address with a port.
+#[derive(Clone, Copy)]
+pub(super) struct Address(pub SocketAddr);
+
+impl<'de> Deserialize<'de> for Address {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Address, D::Error> {
+        let text = String::deserialize(deserializer)?;
+        text.parse().map(Address).map_err(|_| {
+            de::Error::custom(format!("{text:?} is no address with a port; write one like 127.0.0.1:389 or [::]:389"))
+        })
+    }
+}

@@ -1,0 +1,300 @@
+//! From the file and the command line to a [`Config`]. All faults are gathered, not only the first.
+
+use std::ops::Range;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use duramen::Durability;
+use duramen_directory::password::Scheme;
+use duramen_directory::{Administrator, Config as Directory, Index, IndexKinds, Limits as SearchLimits, SchemaFile};
+use duramen_ldap::{dn::Dn, url::LdapUrl};
+use toml::Spanned;
+
+use super::file::{self, File, IndexKind};
+use super::{Config, Fault, Limits, Listen, Log, Tls};
+
+/// What the command line says; it goes before the file.
+#[derive(Clone, Debug, Default)]
+pub struct Overrides {
+    /// The data directory.
+    pub data: Option<PathBuf>,
+    /// Suffixes.
+    pub suffixes: Vec<String>,
+    /// Where to listen, in place of what the file says.
+    pub listen: Option<Listen>,
+    /// The administrator.
+    pub administrator: Option<Administrator>,
+    /// Where `/metrics` is served.
+    pub http: Option<std::net::SocketAddr>,
+    /// Whether every operation is logged.
+    pub stats: bool,
+}
+
+/// Reads `path`, if there is one, and checks everything that can be checked without opening the data directory.
+pub fn load(path: Option<&Path>, overrides: &Overrides) -> Result<Config, Vec<Fault>> {
+    let Some(path) = path else { return Checker::new(Path::new(""), "").config(File::default(), overrides) };
+    let text = std::fs::read_to_string(path).map_err(|error| {
+        vec![Fault::file(
+            path,
+            format!("the configuration cannot be read: {error}"),
+            "check the path and its permissions",
+        )]
+    })?;
+    let file = toml::from_str(&text).map_err(|error| {
+        let what = error.message().to_string();
+        let cure = "the sample duramend.toml shows every setting";
+        vec![match error.span() {
+            Some(span) => Fault::at(path, &text, span, what, cure),
+            None => Fault::file(path, what, cure),
+        }]
+    })?;
+    Checker::new(path, &text).config(file, overrides)
+}
+
+struct Checker<'a> {
+    path: &'a Path,
+    text: &'a str,
+    faults: Vec<Fault>,
+}
+
+impl<'a> Checker<'a> {
+    fn new(path: &'a Path, text: &'a str) -> Checker<'a> {
+        Checker { path, text, faults: Vec::new() }
+    }
+
+    fn config(mut self, file: File, overrides: &Overrides) -> Result<Config, Vec<Fault>> {
+        let data = overrides.data.clone().or(file.data.as_ref().map(|data| self.beside(data)));
+        let data = data.unwrap_or_else(|| {
+            self.faults.push(Fault::command(
+                "no data directory is named",
+                "give --data DIRECTORY, or write data = \"/var/lib/duramend\" in the configuration",
+            ));
+            PathBuf::new()
+        });
+        let tls = file.tls.as_ref().map(|tls| self.tls(tls));
+        let listen = self.listen(&file, overrides, &data);
+        let limits = self.limits(&file.limits);
+        let log = self.log(&file.log, overrides);
+        let http = overrides.http.or(file.http.listen.map(|address| address.0));
+        let directory = self.directory(&file, overrides);
+        let password_scheme = self.password_scheme(&file.directory);
+        if self.faults.is_empty() {
+            Ok(Config { data, directory, listen, tls, limits, log, password_scheme, http })
+        } else {
+            Err(self.faults)
+        }
+    }
+
+    fn listen(&mut self, file: &File, overrides: &Overrides, data: &Path) -> Listen {
+        if let Some(listen) = &overrides.listen {
+            return listen.clone();
+        }
+        let Some(listen) = &file.listen else {
+            let loopback = std::net::SocketAddr::from(([127, 0, 0, 1], 1389));
+            return Listen { ldap: vec![loopback], ldaps: Vec::new(), ldapi: Some(data.join("ldapi")) };
+        };
+        if let (Some(address), None) = (listen.ldaps.first(), &file.tls) {
+            self.at(address.span(), "ldaps needs a certificate", "add a section [tls] with certificate and key");
+        }
+        Listen {
+            ldap: listen.ldap.iter().map(|address| address.0).collect(),
+            ldaps: listen.ldaps.iter().map(|address| address.get_ref().0).collect(),
+            ldapi: listen.ldapi.as_ref().map(|path| self.beside(path)),
+        }
+    }
+
+    fn tls(&mut self, tls: &file::Tls) -> Tls {
+        if let (Some(required), None) = (&tls.client_required, &tls.client_roots)
+            && *required.get_ref()
+        {
+            let cure = "name the file of the roots that sign clients' certificates";
+            self.at(required.span(), "client_required needs client_roots", cure);
+        }
+        Tls {
+            certificate: self.readable(&tls.certificate, "the certificate"),
+            key: self.readable(&tls.key, "the key"),
+            client_roots: tls.client_roots.as_ref().map(|path| self.readable(path, "the file of roots")),
+            client_required: tls.client_required.as_ref().is_some_and(|required| *required.get_ref()),
+        }
+    }
+
+    fn limits(&mut self, limits: &file::Limits) -> Limits {
+        let defaults = Limits::default();
+        let seconds = |given: Option<u64>, default| given.map_or(default, Duration::from_secs);
+        Limits {
+            connections: self.at_least(&limits.connections, 1, defaults.connections),
+            message_bytes: self.at_least(&limits.message_bytes, 4096, defaults.message_bytes),
+            message_bytes_anonymous: self.at_least(
+                &limits.message_bytes_anonymous,
+                4096,
+                defaults.message_bytes_anonymous,
+            ),
+            pending: self.at_least(&limits.pending, 1, defaults.pending),
+            idle: seconds(limits.idle_seconds, defaults.idle),
+            handshake: seconds(limits.handshake_seconds, defaults.handshake),
+            write: seconds(limits.write_seconds, defaults.write),
+            stop: seconds(limits.stop_seconds, defaults.stop),
+            password_checks: self.at_least(&limits.password_checks, 1, defaults.password_checks),
+            threads: self.at_least(&limits.threads, 1, defaults.threads),
+        }
+    }
+
+    fn log(&mut self, log: &file::Log, overrides: &Overrides) -> Log {
+        let defaults = Log::default();
+        if let Some(level) = &log.level
+            && let Err(error) = level.get_ref().parse::<tracing_subscriber::filter::Targets>()
+        {
+            let cure = "write error, warn, info, debug or trace, or a list such as info,duramend=debug";
+            self.at(level.span(), format!("{:?} is no level of the log: {error}", level.get_ref()), cure);
+        }
+        let slow = match log.slow_ms {
+            None => defaults.slow,
+            Some(0) => None,
+            Some(limit) => Some(Duration::from_millis(limit)),
+        };
+        Log {
+            level: log.level.as_ref().map_or(defaults.level, |level| level.get_ref().clone()),
+            format: log.format,
+            stats: log.stats || overrides.stats,
+            slow,
+        }
+    }
+
+    fn directory(&mut self, file: &File, overrides: &Overrides) -> Directory {
+        let suffixes = if overrides.suffixes.is_empty() { self.suffixes(file) } else { self.given_suffixes(overrides) };
+        let administrator = match &overrides.administrator {
+            Some(administrator) => Some(administrator.clone()),
+            None => file.administrator.as_ref().map(|administrator| self.administrator(administrator)),
+        };
+        let schema = file.directory.schema.iter().map(|path| self.contents(path, "the schema")).collect();
+        Directory {
+            suffixes,
+            schema,
+            nis_bis: file.directory.nis == file::Nis::Rfc2307Bis,
+            indices: file.index.as_ref().map(|indices| indices.iter().map(index).collect()),
+            access: self.access(&file.access),
+            administrator,
+            limits: SearchLimits {
+                entries: file.limits.entries.unwrap_or_default(),
+                time: file.limits.search_seconds.filter(|&seconds| seconds > 0).map(Duration::from_secs),
+                examined: file.limits.examined.unwrap_or_default(),
+            },
+            durability: match file.directory.durability {
+                file::Durability::Durable => Durability::Durable,
+                file::Durability::Relaxed => Durability::Relaxed,
+            },
+            referrals: self.referrals(&file.directory.referrals),
+            ..Directory::default()
+        }
+    }
+
+    fn suffixes(&mut self, file: &File) -> Vec<String> {
+        file.suffixes.iter().map(|suffix| self.name(suffix)).collect()
+    }
+
+    fn given_suffixes(&mut self, overrides: &Overrides) -> Vec<String> {
+        for suffix in &overrides.suffixes {
+            if let Err(error) = Dn::parse(suffix) {
+                let what = format!("--suffix {suffix:?} is no name: {error}");
+                self.faults.push(Fault::command(what, "write one like dc=example,dc=com"));
+            }
+        }
+        overrides.suffixes.clone()
+    }
+
+    fn administrator(&mut self, administrator: &file::Administrator) -> Administrator {
+        Administrator {
+            name: self.name(&administrator.name),
+            password: administrator.password.as_ref().map(|password| password.get_ref().clone()),
+        }
+    }
+
+    fn password_scheme(&mut self, directory: &file::Directory) -> Scheme {
+        let Some(name) = &directory.password_scheme else { return Scheme::Argon2 };
+        name.get_ref().parse::<Scheme>().unwrap_or_else(|error| {
+            self.at(name.span(), error.to_string(), "ARGON2 is the default");
+            Scheme::Argon2
+        })
+    }
+
+    fn access(&mut self, access: &file::Access) -> Option<SchemaFile> {
+        match (&access.rules, &access.file) {
+            (Some(rules), None) => {
+                let name = format!("{}: access.rules", self.path.display());
+                Some(SchemaFile { name, text: rules.get_ref().clone() })
+            }
+            (None, Some(path)) => Some(self.contents(path, "the file of access rules")),
+            (None, None) => None,
+            (Some(_), Some(path)) => {
+                self.at(path.span(), "there are access rules here and in a file", "leave one of them away");
+                None
+            }
+        }
+    }
+
+    fn referrals(&mut self, urls: &[Spanned<String>]) -> Vec<String> {
+        for url in urls {
+            if let Err(error) = LdapUrl::parse(url.get_ref()) {
+                let what = format!("{:?} is no LDAP URL: {error}", url.get_ref());
+                self.at(url.span(), what, "write one like ldap://ldap.example.com/");
+            }
+        }
+        urls.iter().map(|url| url.get_ref().clone()).collect()
+    }
+
+    fn name(&mut self, name: &Spanned<String>) -> String {
+        if let Err(error) = Dn::parse(name.get_ref()) {
+            let what = format!("{:?} is no name: {error}", name.get_ref());
+            self.at(name.span(), what, "write one like dc=example,dc=com");
+        }
+        name.get_ref().clone()
+    }
+
+    fn at_least(&mut self, given: &Option<Spanned<usize>>, least: usize, default: usize) -> usize {
+        let Some(given) = given else { return default };
+        if *given.get_ref() < least {
+            self.at(given.span(), format!("{} is too little", given.get_ref()), format!("write {least} or more"));
+        }
+        *given.get_ref()
+    }
+
+    fn readable(&mut self, path: &Spanned<PathBuf>, what: &str) -> PathBuf {
+        let full = self.beside(path.get_ref());
+        if let Err(error) = std::fs::File::open(&full) {
+            self.unreadable(path.span(), &full, what, &error);
+        }
+        full
+    }
+
+    fn contents(&mut self, path: &Spanned<PathBuf>, what: &str) -> SchemaFile {
+        let full = self.beside(path.get_ref());
+        let text = std::fs::read_to_string(&full).unwrap_or_else(|error| {
+            self.unreadable(path.span(), &full, what, &error);
+            String::new()
+        });
+        SchemaFile { name: full.display().to_string(), text }
+    }
+
+    fn unreadable(&mut self, span: Range<usize>, path: &Path, what: &str, error: &std::io::Error) {
+        let what = format!("{what} {} cannot be read: {error}", path.display());
+        self.at(span, what, "check the path, and that the user who runs duramend may read it");
+    }
+
+    fn beside(&self, path: &Path) -> PathBuf {
+        self.path.parent().unwrap_or(Path::new("")).join(path)
+    }
+
+    fn at(&mut self, span: Range<usize>, what: impl Into<String>, cure: impl Into<String>) {
+        self.faults.push(Fault::at(self.path, self.text, span, what, cure));
+    }
+}
+
+fn index(index: &file::Index) -> Index {
+    let has = |kind| index.kinds.contains(&kind);
+    let kinds = IndexKinds {
+        presence: has(IndexKind::Presence),
+        equality: has(IndexKind::Equality),
+        substring: has(IndexKind::Substring),
+    };
+    Index { attribute: index.attribute.get_ref().clone(), kinds }
+}

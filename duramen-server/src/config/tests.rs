@@ -1,0 +1,136 @@
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use super::*;
+
+/// The configuration that `text` gives in a file of a directory of its own.
+fn loaded(text: &str) -> Result<Config, Vec<Fault>> {
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join("duramend.toml");
+    std::fs::write(&path, text).unwrap();
+    load(Some(&path), &Overrides::default())
+}
+
+/// What is said of the only fault of `text`: line, column, and the rest.
+fn fault(text: &str) -> (usize, usize, String) {
+    let faults = loaded(text).unwrap_err();
+    assert_eq!(faults.len(), 1, "{faults:?}");
+    let (line, column) = faults[0].place.expect("a place in the file");
+    (line, column, format!("{}; {}", faults[0].what, faults[0].cure))
+}
+
+#[test]
+fn without_a_file_the_data_directory_is_all_that_is_needed() {
+    let overrides =
+        Overrides { data: Some("/data".into()), suffixes: vec!["dc=example,dc=com".into()], ..Overrides::default() };
+    let config = load(None, &overrides).unwrap();
+    assert_eq!(config.listen.ldap, ["127.0.0.1:1389".parse().unwrap()]);
+    assert_eq!(config.listen.ldapi, Some(PathBuf::from("/data/ldapi")));
+    assert_eq!((config.directory.suffixes, config.tls, config.http), (overrides.suffixes, None, None));
+    let faults = load(None, &Overrides::default()).unwrap_err();
+    assert!(faults[0].to_string().contains("give --data DIRECTORY"), "{}", faults[0]);
+}
+
+#[test]
+fn the_sample_is_right_and_what_it_shows_as_default_is_the_default() {
+    let sample = include_str!("../../duramend.toml");
+    let plain = loaded(sample).unwrap();
+    // What stands behind `# ` and looks like a setting, other than what has no default.
+    let given = |line: &str| line.starts_with("# ") && line.contains(" = ") && !line.contains("= \"\"\"");
+    let optional = ["certificate", "key", "client_", "name", "password =", "attribute", "kinds", "file", "listen"];
+    let skipped = |line: &str| optional.iter().any(|name| line[2..].starts_with(name));
+    let shown: Vec<_> = sample
+        .lines()
+        .map(|line| if given(line) && !skipped(line) { line[2..].to_string() } else { line.to_string() })
+        .collect();
+    assert_ne!(shown.join("\n"), sample.trim_end());
+    let shown = loaded(&shown.join("\n")).unwrap();
+    let cores = std::thread::available_parallelism().map_or(1, usize::from);
+    let limits = Limits { password_checks: cores, threads: cores, ..shown.limits };
+    assert_eq!((limits, shown.log), (plain.limits.clone(), plain.log.clone()));
+    assert_eq!((plain.limits, plain.log), (Limits::default(), Log::default()));
+    assert_eq!(format!("{:?}", shown.directory), format!("{:?}", plain.directory));
+}
+
+#[test]
+fn an_unknown_setting_is_named_with_its_line_and_those_there_are() {
+    let (line, column, what) = fault("data = \"/d\"\n[limits]\nentires = 5\n");
+    assert_eq!((line, column), (3, 1));
+    assert!(what.contains("unknown field `entires`") && what.contains("`entries`"), "{what}");
+}
+
+#[test]
+fn faults_of_values_have_their_place_and_a_cure() {
+    let cases = [
+        ("data = \"/d\"\nsuffixes = [\"dc=a\", \"nonsense\"]\n", (2, 21), "write one like dc=example,dc=com"),
+        ("data = \"/d\"\n[listen]\nldap = [\"here\"]\n", (3, 8), "write one like 127.0.0.1:389"),
+        ("data = \"/d\"\n[listen]\nldaps = [\"[::1]:636\"]\n", (3, 10), "add a section [tls]"),
+        ("data = \"/d\"\n[limits]\npending = 0\n", (3, 11), "write 1 or more"),
+        ("data = \"/d\"\n[log]\nlevel = \"loud!\"\n", (3, 9), "write error, warn, info, debug or trace"),
+        ("data = \"/d\"\n[directory]\nreferrals = [\"http://a\"]\n", (3, 14), "write one like ldap://"),
+        ("data = \"/d\"\n[directory]\npassword_scheme = \"ROT13\"\n", (3, 19), "ARGON2 is the default"),
+        ("data = \"/d\"\n[directory]\nschema = [\"absent.schema\"]\n", (3, 11), "check the path"),
+        ("data = \"/d\"\n[access]\nrules = \"\"\nfile = \"duramend.toml\"\n", (4, 8), "leave one of them away"),
+        ("data = \"/d\"\n[administrator]\nname = \"admin\"\n", (3, 8), "write one like dc=example,dc=com"),
+    ];
+    for (text, place, cure) in cases {
+        let (line, column, what) = fault(text);
+        assert!((line, column) == place && what.contains(cure), "{text}: {line}:{column}: {what}");
+    }
+}
+
+#[test]
+fn all_faults_are_told_at_once() {
+    let text = "suffixes = [\"a\", \"b\"]\n[limits]\npending = 0\n";
+    assert_eq!(loaded(text).unwrap_err().len(), 4);
+}
+
+#[test]
+fn paths_are_relative_to_the_files_directory() {
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join("duramend.toml");
+    let (certificate, key) = (dir.path().join("a.pem"), dir.path().join("a.key"));
+    std::fs::write(&certificate, "").unwrap();
+    std::fs::write(&key, "").unwrap();
+    let text = "data = \"d\"\n[listen]\nldapi = \"s\"\n[tls]\ncertificate = \"a.pem\"\nkey = \"a.key\"\n";
+    std::fs::write(&path, text).unwrap();
+    let config = load(Some(&path), &Overrides::default()).unwrap();
+    assert_eq!((config.data, config.listen.ldapi), (dir.path().join("d"), Some(dir.path().join("s"))));
+    let tls = config.tls.unwrap();
+    assert_eq!((&tls.certificate, &tls.key), (&certificate, &key));
+    let fault = crate::tls::load(&tls).unwrap_err();
+    assert_eq!(fault.file.as_deref(), Some(certificate.as_path()));
+    assert!(fault.to_string().contains("there is no certificate in it"), "{fault}");
+}
+
+#[test]
+fn the_command_line_goes_before_the_file() {
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join("duramend.toml");
+    std::fs::write(&path, "data = \"d\"\nsuffixes = [\"dc=a\"]\n[log]\nslow_ms = 0\n").unwrap();
+    let listen = Listen { ldap: vec!["[::1]:0".parse().unwrap()], ..Listen::default() };
+    let overrides = Overrides {
+        data: Some("/e".into()),
+        suffixes: vec!["dc=b".into()],
+        listen: Some(listen.clone()),
+        stats: true,
+        ..Overrides::default()
+    };
+    let config = load(Some(&path), &overrides).unwrap();
+    assert_eq!((config.data.as_path(), &config.listen), (Path::new("/e"), &listen));
+    assert_eq!((config.directory.suffixes, config.log.stats, config.log.slow), (vec!["dc=b".to_string()], true, None));
+}
+
+#[test]
+fn a_file_that_is_not_there_is_a_fault_with_its_name() {
+    let faults = load(Some(Path::new("/absent/duramend.toml")), &Overrides::default()).unwrap_err();
+    assert!(faults[0].to_string().starts_with("/absent/duramend.toml: the configuration cannot be read"));
+}
+
+#[test]
+fn zero_seconds_switch_a_limit_off() {
+    let config = loaded("data = \"d\"\n[limits]\nidle_seconds = 0\nsearch_seconds = 0\nwrite_seconds = 5\n").unwrap();
+    assert_eq!(config.limits.idle, Duration::ZERO);
+    assert_eq!(config.directory.limits.time, None);
+    assert_eq!(config.limits.write, Duration::from_secs(5));
+}

@@ -1,0 +1,292 @@
+//! One connection: bytes in, bytes out.
+//!
+//! Owns: the socket, what was received and not taken yet, what was not sent yet, when a client has been silent for too
+//! long. Must not know: what messages mean.
+//!
+//! A turn takes all whole messages that are there, sends the answers of all of them with one write, and reads again.
+//! Nothing more is taken while there is much to send, or much under way: the client's own sending stops then.
+
+use std::future::poll_fn;
+use std::io;
+use std::mem;
+use std::pin::Pin;
+use std::rc::Rc;
+use std::task::{Context, Poll};
+use std::time::Duration;
+
+use duramen_ldap::ber::{Frame, frame};
+use duramen_ldap::message::{LdapResult, ResultCode, notice_of_disconnection};
+use tokio::io::{AsyncRead, AsyncWrite, AsyncWriteExt, ReadBuf};
+
+use crate::buffer::{Input, Output};
+use crate::figures::add;
+use crate::stream::Stream;
+use crate::thread::{Thread, Watch};
+use crate::tls::secured;
+use crate::work::{OUTPUT_FULL_BYTES, Taken, Work};
+
+/// A connection.
+pub struct Connection {
+    thread: Rc<Thread>,
+    watch: Rc<Watch>,
+    stream: Stream,
+    input: Input,
+    output: Output,
+    work: Work,
+    /// What has to happen when all was sent.
+    then: Then,
+    /// The next message waits until nothing is under way.
+    held: bool,
+    /// TLS has bytes that the socket has not taken.
+    flushing: bool,
+    /// The client sends nothing more.
+    ended: bool,
+}
+
+/// What has to happen when all was sent.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Then {
+    GoOn,
+    StartTls,
+    /// The session is over: this is why.
+    End(&'static str),
+}
+
+/// Why a connection ended, for the log.
+type End = &'static str;
+
+impl Connection {
+    /// Of a thread, over a stream.
+    pub fn new(thread: Rc<Thread>, watch: Rc<Watch>, stream: Stream, work: Work) -> Connection {
+        let (input, output) = Default::default();
+        let (held, flushing, ended) = (false, false, false);
+        Connection { thread, watch, stream, input, output, work, then: Then::GoOn, held, flushing, ended }
+    }
+
+    /// Serves the connection until it ends. `tls_first`: TLS comes before anything else.
+    pub async fn serve(mut self, tls_first: bool) {
+        let end = match tls_first {
+            true => match self.start_tls().await {
+                Ok(()) => self.go_on().await,
+                Err(end) => end,
+            },
+            false => self.go_on().await,
+        };
+        // Not left to the socket's being closed: TLS says that nothing was cut off.
+        let _ = tokio::time::timeout(Duration::from_secs(1), self.stream.shutdown()).await;
+        self.work.log.closed(end);
+    }
+
+    async fn go_on(&mut self) -> End {
+        loop {
+            self.take_messages();
+            if self.work.is_searching() && self.output.is_empty() {
+                self.output.acquire(&self.thread.pool);
+                self.work.go_on(&mut self.output.bytes);
+            }
+            let turned = poll_fn(|cx| self.turn(cx)).await;
+            let more = match turned {
+                Ok(()) if self.then == Then::StartTls && self.output.is_empty() => self.start_tls().await,
+                other => other,
+            };
+            if let Err(end) = more {
+                return end;
+            }
+            if self.work.is_searching() {
+                tokio::task::yield_now().await;
+            }
+        }
+    }
+
+    /// Takes the messages that are there.
+    fn take_messages(&mut self) {
+        self.output.acquire(&self.thread.pool);
+        self.held = false;
+        while self.takes_messages() {
+            let length = match frame(self.input.waiting(), self.work.message_bytes_max()) {
+                Ok(Frame::Complete(length)) => length,
+                Ok(Frame::Needs(_)) => break,
+                Err(error) => return self.disconnect(ResultCode::PROTOCOL_ERROR, &error.to_string(), "bad message"),
+            };
+            match self.work.take(&self.input.waiting()[..length], &mut self.output.bytes) {
+                Taken::Wait => {
+                    self.held = true;
+                    break;
+                }
+                Taken::Done => self.input.consume(length),
+                Taken::Unbind => {
+                    self.then = Then::End("unbind");
+                    return;
+                }
+                Taken::StartTls => {
+                    self.input.consume(length);
+                    return self.expect_tls();
+                }
+                Taken::Broken(why) => return self.disconnect(ResultCode::PROTOCOL_ERROR, &why, "bad message"),
+            }
+        }
+        self.input.release(&self.thread.pool);
+    }
+
+    fn takes_messages(&self) -> bool {
+        self.then == Then::GoOn
+            && !self.input.is_empty()
+            && !self.work.is_full()
+            && self.output.unsent_bytes() < OUTPUT_FULL_BYTES
+            && !self.thread.is_stopping()
+    }
+
+    /// What follows StartTLS has to wait for its answer: anything else was slipped in by somebody between.
+    fn expect_tls(&mut self) {
+        if self.input.is_empty() {
+            self.then = Then::StartTls;
+        } else {
+            let why = "bytes followed StartTLS before its answer";
+            self.disconnect(ResultCode::PROTOCOL_ERROR, why, "bad message");
+        }
+    }
+
+    /// Says why, and ends the session once that is sent (RFC 4511 section 4.4.1).
+    fn disconnect(&mut self, code: ResultCode, why: &str, end: End) {
+        self.output.acquire(&self.thread.pool);
+        notice_of_disconnection(LdapResult::with_diagnostic(code, why)).encode(&mut self.output.bytes);
+        self.then = Then::End(end);
+    }
+
+    /// Goes on with whatever can: ready when something has changed.
+    fn turn(&mut self, cx: &mut Context<'_>) -> Poll<Result<(), End>> {
+        self.output.acquire(&self.thread.pool);
+        if !matches!(self.then, Then::End(_)) {
+            self.work.poll(cx, &mut self.output.bytes);
+            if self.thread.is_stopping() && self.work.is_quiet() {
+                self.disconnect(ResultCode::UNAVAILABLE, "the server is shutting down", "shutdown");
+            }
+        }
+        self.send(cx)?;
+        let has_room = self.output.is_empty();
+        self.output.release(&self.thread.pool);
+        match self.then {
+            Then::End(end) if has_room => return Poll::Ready(Err(end)),
+            Then::StartTls if has_room => return Poll::Ready(Ok(())),
+            _ => {}
+        }
+        if self.takes_messages() && self.has_message() && (!self.held || self.work.is_quiet()) {
+            return Poll::Ready(Ok(()));
+        }
+        match self.receive(cx) {
+            Poll::Ready(result) => Poll::Ready(result),
+            Poll::Pending if has_room && self.work.is_searching() => Poll::Ready(Ok(())),
+            Poll::Pending => self.idle(cx),
+        }
+    }
+
+    /// Whether a whole message, or nonsense, waits to be taken.
+    fn has_message(&self) -> bool {
+        !matches!(frame(self.input.waiting(), self.work.message_bytes_max()), Ok(Frame::Needs(_)))
+    }
+
+    /// Sends what there is, as far as the socket takes it.
+    fn send(&mut self, cx: &mut Context<'_>) -> Result<(), End> {
+        while !self.output.is_empty() {
+            match Pin::new(&mut self.stream).poll_write(cx, self.output.unsent()) {
+                Poll::Ready(Ok(0)) => return Err("connection failed"),
+                Poll::Ready(Ok(count)) => {
+                    add(&self.thread.figures.bytes_out, count as u64);
+                    self.output.advance(count);
+                    self.watch.active(&self.thread);
+                    self.flushing = matches!(self.stream, Stream::Tls(_));
+                }
+                Poll::Ready(Err(error)) => return Err(describe(&error)),
+                Poll::Pending => break,
+            }
+        }
+        if self.flushing {
+            match Pin::new(&mut self.stream).poll_flush(cx) {
+                Poll::Ready(Ok(())) => self.flushing = false,
+                Poll::Ready(Err(error)) => return Err(describe(&error)),
+                Poll::Pending => {}
+            }
+        }
+        Ok(())
+    }
+
+    fn receive(&mut self, cx: &mut Context<'_>) -> Poll<Result<(), End>> {
+        // What waits and is not taken now is enough; the client's sending stops by itself.
+        let much = self.output.unsent_bytes() >= OUTPUT_FULL_BYTES || self.work.is_full() || self.held;
+        if self.then != Then::GoOn || much || self.thread.is_stopping() {
+            return Poll::Pending;
+        }
+        if self.ended {
+            let done = self.work.is_quiet() && self.output.is_empty();
+            return if done { Poll::Ready(Err("connection lost")) } else { Poll::Pending };
+        }
+        let mut into = ReadBuf::new(self.input.room(&self.thread.pool));
+        let result = Pin::new(&mut self.stream).poll_read(cx, &mut into);
+        let count = into.filled().len();
+        match result {
+            Poll::Pending => {
+                self.input.release(&self.thread.pool);
+                Poll::Pending
+            }
+            Poll::Ready(Err(error)) => Poll::Ready(Err(describe(&error))),
+            Poll::Ready(Ok(())) if count == 0 => {
+                self.ended = true;
+                self.input.release(&self.thread.pool);
+                Poll::Ready(Ok(()))
+            }
+            Poll::Ready(Ok(())) => {
+                self.input.filled(count);
+                add(&self.thread.figures.bytes_in, count as u64);
+                self.watch.active(&self.thread);
+                Poll::Ready(Ok(()))
+            }
+        }
+    }
+
+    /// Nothing can go on: has that been so for too long?
+    fn idle(&mut self, cx: &mut Context<'_>) -> Poll<Result<(), End>> {
+        let limits = &self.work.settings().limits;
+        let (limit, end) = match self.output.is_empty() {
+            false => (limits.write, "the client takes nothing"),
+            true if self.work.is_quiet() => (limits.idle, "idle for too long"),
+            true => (Duration::ZERO, ""),
+        };
+        if !limit.is_zero() && self.watch.silent_for(&self.thread) >= limit {
+            if !self.output.is_empty() {
+                return Poll::Ready(Err(end));
+            }
+            self.disconnect(ResultCode::UNAVAILABLE, end, end);
+            return Poll::Ready(Ok(()));
+        }
+        self.watch.park(cx.waker());
+        Poll::Pending
+    }
+
+    async fn start_tls(&mut self) -> Result<(), End> {
+        let settings = self.work.settings().clone();
+        let (Some(acceptor), Stream::Plain(_)) = (&settings.tls, &self.stream) else { return Err("no TLS") };
+        let Stream::Plain(plain) = mem::replace(&mut self.stream, Stream::Gone) else { return Err("no TLS") };
+        let handshake = acceptor.accept(plain);
+        let tls = match tokio::time::timeout(settings.limits.handshake, handshake).await {
+            Ok(Ok(tls)) => tls,
+            Ok(Err(error)) => {
+                tracing::debug!("a TLS handshake failed: {error}");
+                return Err("TLS handshake failed");
+            }
+            Err(_) => return Err("TLS handshake took too long"),
+        };
+        let secured = secured(tls.get_ref().1);
+        self.work.log.tls(secured.ssf, secured.subject.as_deref());
+        self.work.session.secure(secured);
+        self.stream = Stream::Tls(Box::new(tls));
+        self.then = Then::GoOn;
+        Ok(())
+    }
+}
+
+fn describe(error: &io::Error) -> End {
+    match error.kind() {
+        io::ErrorKind::ConnectionReset | io::ErrorKind::BrokenPipe | io::ErrorKind::UnexpectedEof => "connection lost",
+        _ => "connection failed",
+    }
+}

@@ -1,0 +1,34 @@
+//! `duramend`: an LDAP directory server whose answers come straight out of the map.
+//!
+//! Owns: sockets, TLS, sessions, SASL, dispatch, figures, the log, the configuration. Must not know: pages, tables, how
+//! a search finds what it finds.
+//!
+//! | module | owns |
+//! |---|---|
+//! | [`config`] | the configuration and its faults |
+//! | [`serve`] | the daemon's life, from configuration to stop |
+//! | [`listen`] | listening sockets |
+//! | [`thread`] | threads that serve connections |
+//! | [`connection`] | bytes in, bytes out |
+//! | [`work`] | operations of a connection |
+//! | [`session`], [`tls`], [`stream`], [`buffer`], [`reply`] | what they stand on |
+//! | [`figures`], [`monitor`], [`http`], [`log`], [`notify`] | what the daemon tells of itself |
+
+pub mod buffer;
+pub mod config;
+pub mod connection;
+pub mod failure;
+pub mod figures;
+pub mod http;
+pub mod listen;
+pub mod log;
+pub mod monitor;
+pub mod notify;
+pub mod reply;
+pub mod serve;
+pub mod server;
+pub mod session;
+pub mod stream;
+pub mod thread;
+pub mod tls;
+pub mod work;

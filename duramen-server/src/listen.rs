@@ -1,0 +1,167 @@
+//! Listening: sockets of all kinds, and handing what they accept to the threads.
+
+use std::io;
+use std::net::SocketAddr;
+use std::os::unix::fs::{FileTypeExt, PermissionsExt};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::atomic::Ordering::Relaxed;
+use std::time::Duration;
+
+use duramen_directory::Peer;
+use tokio::net::{TcpListener, TcpSocket, TcpStream, UnixListener, UnixStream};
+
+use crate::config::Listen;
+use crate::server::Server;
+use crate::session::{Process, local_text};
+use crate::thread::{Accepted, Handle, Socket};
+
+/// Connections that the kernel keeps for us until they are accepted.
+const BACKLOG: u32 = 4096;
+/// How long accepting rests where it fails for want of something that others may free.
+const REST: Duration = Duration::from_millis(50);
+
+/// Why an address cannot be listened at.
+#[derive(Debug, thiserror::Error)]
+#[error("cannot listen at {address}: {source}; {cure}")]
+pub struct ListenError {
+    /// The address, or the path.
+    pub address: String,
+    /// What went wrong.
+    pub source: io::Error,
+    /// What to do about it.
+    pub cure: &'static str,
+}
+
+/// A socket that listens.
+pub enum Listener {
+    /// TCP; true: within TLS.
+    Tcp(TcpListener, SocketAddr, bool),
+    /// A local socket, whose file goes away with it.
+    Unix(UnixListener, PathBuf),
+}
+
+/// Listens at all addresses.
+pub fn listen(config: &Listen) -> Result<Vec<Listener>, ListenError> {
+    let mut listeners = Vec::new();
+    for (addresses, tls) in [(&config.ldap, false), (&config.ldaps, true)] {
+        for &address in addresses {
+            let listener = tcp(address).map_err(|source| error(address.to_string(), source))?;
+            let address = listener.local_addr().unwrap_or(address);
+            listeners.push(Listener::Tcp(listener, address, tls));
+        }
+    }
+    if let Some(path) = &config.ldapi {
+        let listener = unix(path).map_err(|source| error(path.display().to_string(), source))?;
+        listeners.push(Listener::Unix(listener, path.clone()));
+    }
+    Ok(listeners)
+}
+
+/// A listener at one address.
+pub fn tcp(address: SocketAddr) -> io::Result<TcpListener> {
+    let socket = if address.is_ipv4() { TcpSocket::new_v4()? } else { TcpSocket::new_v6()? };
+    socket.set_reuseaddr(true)?;
+    socket.bind(address)?;
+    socket.listen(BACKLOG)
+}
+
+/// A local socket that everybody may connect to: who does is known. One that a dead server left is replaced.
+fn unix(path: &Path) -> io::Result<UnixListener> {
+    let is_socket = std::fs::symlink_metadata(path).is_ok_and(|found| found.file_type().is_socket());
+    if is_socket && std::os::unix::net::UnixStream::connect(path).is_err() {
+        std::fs::remove_file(path)?;
+    }
+    let listener = UnixListener::bind(path)?;
+    std::fs::set_permissions(path, std::fs::Permissions::from_mode(0o777))?;
+    Ok(listener)
+}
+
+pub(crate) fn error(address: String, source: io::Error) -> ListenError {
+    let cure = match source.kind() {
+        io::ErrorKind::AddrInUse => "another program listens there: stop it, or choose another address",
+        io::ErrorKind::PermissionDenied => {
+            "choose a port from 1024 up and a directory that this user may write, \
+             or let systemd give the capability CAP_NET_BIND_SERVICE"
+        }
+        io::ErrorKind::AddrNotAvailable => "this machine has no such address: choose one that `ip address` shows",
+        io::ErrorKind::NotFound => "make the directory of the socket first",
+        _ => "choose another address",
+    };
+    ListenError { address, source, cure }
+}
+
+impl Listener {
+    /// Where it listens, for people.
+    pub fn url(&self) -> String {
+        match self {
+            Listener::Tcp(_, address, false) => format!("ldap://{address}"),
+            Listener::Tcp(_, address, true) => format!("ldaps://{address}"),
+            Listener::Unix(_, path) => format!("ldapi://{}", path.display().to_string().replace('/', "%2F")),
+        }
+    }
+
+    /// Accepts for ever.
+    pub async fn accept_all(&self, server: &Server, threads: &[Handle]) {
+        let at: Arc<str> = Arc::from(match self {
+            Listener::Tcp(_, address, _) => format!("IP={address}"),
+            Listener::Unix(_, path) => local_text(path),
+        });
+        loop {
+            match self.accept(&at).await {
+                Ok(accepted) => admit(server, threads, accepted),
+                Err(error) => {
+                    tracing::warn!("a connection could not be accepted: {error}");
+                    tokio::time::sleep(REST).await;
+                }
+            }
+        }
+    }
+
+    async fn accept(&self, at: &Arc<str>) -> io::Result<Accepted> {
+        let at = at.clone();
+        match self {
+            Listener::Tcp(listener, _, tls) => {
+                let (stream, address) = listener.accept().await?;
+                let socket = prepared(stream)?;
+                Ok(Accepted { socket, peer: Peer::Network(address), local: None, at, tls: *tls })
+            }
+            Listener::Unix(listener, path) => {
+                let (stream, _) = listener.accept().await?;
+                let local = process(&stream)?;
+                let socket = Socket::Unix(stream.into_std()?);
+                Ok(Accepted { socket, peer: Peer::Local(path.clone()), local: Some(local), at, tls: false })
+            }
+        }
+    }
+}
+
+fn prepared(stream: TcpStream) -> io::Result<Socket> {
+    stream.set_nodelay(true)?;
+    Ok(Socket::Tcp(stream.into_std()?))
+}
+
+fn process(stream: &UnixStream) -> io::Result<Process> {
+    let credentials = stream.peer_cred()?;
+    Ok(Process { user: credentials.uid(), group: credentials.gid() })
+}
+
+/// Gives a connection to the thread that has the fewest, unless there are too many in all.
+fn admit(server: &Server, threads: &[Handle], accepted: Accepted) {
+    if server.connected.load(Relaxed) >= server.settings().limits.connections {
+        tracing::warn!("a connection is turned away: there are as many as limits.connections allows");
+        return;
+    }
+    server.connected.fetch_add(1, Relaxed);
+    if let Some(thread) = threads.iter().min_by_key(|thread| thread.load.load(Relaxed)) {
+        thread.give(accepted);
+    }
+}
+
+impl Drop for Listener {
+    fn drop(&mut self) {
+        if let Listener::Unix(_, path) = self {
+            let _ = std::fs::remove_file(path);
+        }
+    }
+}

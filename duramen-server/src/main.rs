@@ -1,0 +1,106 @@
+//! The command `duramend`: arguments, and what is said of failures.
+
+use std::net::SocketAddr;
+use std::path::PathBuf;
+use std::process::ExitCode;
+
+use clap::{Args, Parser, Subcommand};
+use duramen_directory::Administrator;
+use duramen_server::config::{Fault, Listen, Overrides};
+use duramen_server::failure::ServeError;
+use duramen_server::serve::{Start, check, serve};
+
+/// An LDAP directory server.
+///
+/// Without a configuration, `duramend serve --data DIRECTORY --suffix dc=example,dc=com` serves at 127.0.0.1:1389 and
+/// at the local socket DIRECTORY/ldapi, over which the user who runs it is the administrator.
+#[derive(Parser)]
+#[command(version)]
+struct Command {
+    #[command(subcommand)]
+    action: Action,
+}
+
+#[derive(Subcommand)]
+enum Action {
+    /// Serve until a signal says to stop; SIGHUP reads the configuration again.
+    Serve(Options),
+    /// Check a configuration, and say all that is wrong with it.
+    CheckConfig(Options),
+}
+
+#[derive(Args)]
+struct Options {
+    /// The configuration: see the sample duramend.toml.
+    #[arg(short, long, value_name = "FILE")]
+    config: Option<PathBuf>,
+    /// Where the data is; made if it is not there.
+    #[arg(short, long, value_name = "DIRECTORY")]
+    data: Option<PathBuf>,
+    /// A name below which there is data, such as dc=example,dc=com. Needed once: the data directory keeps it.
+    #[arg(short, long, value_name = "NAME")]
+    suffix: Vec<String>,
+    /// Where to listen for LDAP, in place of what the configuration says; may be given several times.
+    #[arg(short, long, value_name = "ADDRESS:PORT")]
+    listen: Vec<SocketAddr>,
+    /// Path of the local socket; without --listen, DIRECTORY/ldapi.
+    #[arg(long, value_name = "PATH", requires = "listen")]
+    ldapi: Option<PathBuf>,
+    /// Name of the administrator, who may do everything.
+    #[arg(long, value_name = "NAME", requires = "password_file")]
+    administrator: Option<String>,
+    /// File whose first line is the administrator's password, or a hash of it.
+    #[arg(long, value_name = "FILE", requires = "administrator")]
+    password_file: Option<PathBuf>,
+    /// Where to serve /metrics and /healthz by HTTP.
+    #[arg(long, value_name = "ADDRESS:PORT")]
+    http: Option<SocketAddr>,
+    /// Log every connection and operation.
+    #[arg(long)]
+    stats: bool,
+}
+
+fn main() -> ExitCode {
+    let result = match Command::parse().action {
+        Action::Serve(options) => options.start().and_then(|start| serve(&start)),
+        Action::CheckConfig(options) => options.start().and_then(|start| check(&start)).map(|config| {
+            println!("The configuration is right. Data: {}", config.data.display());
+        }),
+    };
+    match result {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            eprintln!("duramend: {error}");
+            error.exit_code()
+        }
+    }
+}
+
+impl Options {
+    fn start(self) -> Result<Start, ServeError> {
+        let administrator = match (self.administrator, self.password_file) {
+            (Some(name), Some(path)) => Some(Administrator { name, password: Some(first_line(&path)?) }),
+            _ => None,
+        };
+        let listen = Listen { ldap: self.listen, ldaps: Vec::new(), ldapi: self.ldapi };
+        let overrides = Overrides {
+            data: self.data,
+            suffixes: self.suffix,
+            listen: (!listen.ldap.is_empty()).then_some(listen),
+            administrator,
+            http: self.http,
+            stats: self.stats,
+        };
+        Ok(Start { config: self.config, overrides })
+    }
+}
+
+fn first_line(path: &std::path::Path) -> Result<String, Fault> {
+    let cure = "write the administrator's password into the first line of a file that this user may read";
+    let text = std::fs::read_to_string(path)
+        .map_err(|error| Fault::file(path, format!("the password cannot be read: {error}"), cure))?;
+    match text.lines().next() {
+        Some(line) if !line.is_empty() => Ok(line.to_string()),
+        _ => Err(Fault::file(path, "the file has no password in it", cure)),
+    }
+}

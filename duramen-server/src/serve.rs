@@ -1,0 +1,173 @@
+//! The daemon's life: configuration, listening, opening, serving, reloading, stopping.
+
+use std::fs::{File, TryLockError};
+use std::io::{Read, Seek, Write};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use duramen_directory::Directory;
+use tokio::signal::unix::{Signal, SignalKind, signal};
+use tokio::task::LocalSet;
+
+use crate::config::{self, Config, Overrides};
+use crate::failure::ServeError;
+use crate::listen::{Listener, listen};
+use crate::log::Logging;
+use crate::server::{Server, Settings};
+use crate::thread::Handle;
+use crate::{http, monitor, notify};
+
+/// What the daemon is started with.
+#[derive(Clone, Debug, Default)]
+pub struct Start {
+    /// The configuration file.
+    pub config: Option<PathBuf>,
+    /// What the command line says.
+    pub overrides: Overrides,
+}
+
+/// Checks a configuration, certificates included. Opens nothing.
+pub fn check(start: &Start) -> Result<Config, ServeError> {
+    let config = config::load(start.config.as_deref(), &start.overrides)?;
+    Settings::new(&config)?;
+    Ok(config)
+}
+
+/// Serves until a signal says to stop.
+pub fn serve(start: &Start) -> Result<(), ServeError> {
+    let config = config::load(start.config.as_deref(), &start.overrides)?;
+    let settings = Settings::new(&config)?;
+    let logging = Logging::start(&config.log).map_err(ServeError::System)?;
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().map_err(system("a runtime"))?;
+    runtime.block_on(LocalSet::new().run_until(run(start, config, settings, logging)))
+}
+
+async fn run(start: &Start, config: Config, settings: Settings, logging: Logging) -> Result<(), ServeError> {
+    let _lock = lock(&config.data)?;
+    let listeners = listen(&config.listen)?;
+    let page = http::listen(config.http)?;
+    let directory = open(&config)?;
+    let server = Arc::new(Server::new(directory, settings).map_err(|error| ServeError::System(error.to_string()))?);
+    monitor::introduce(&server);
+    let threads = (0..server.figures.len())
+        .map(|number| Handle::start(server.clone(), number))
+        .collect::<Result<Vec<_>, _>>()
+        .map_err(system("a thread"))?;
+    let mut signals = Signals::new().map_err(system("signals"))?;
+    for listener in &listeners {
+        tracing::info!("listening at {}", listener.url());
+    }
+    notify::ready();
+    tokio::select! {
+        () = accept_all(&listeners, &server, &threads) => {}
+        () = http::serve(page, server.clone()) => {}
+        () = signals.obey(|| reload(start, &server, &logging)) => {}
+    }
+    tracing::info!("stopping");
+    notify::stopping();
+    drop(listeners);
+    for thread in threads {
+        thread.stop();
+    }
+    server.directory.database().checkpoint().map_err(|error| ServeError::System(error.to_string()))?;
+    tracing::info!("stopped");
+    Ok(())
+}
+
+async fn accept_all(listeners: &[Listener], server: &Server, threads: &[Handle]) {
+    let accepting = listeners.iter().map(|listener| Box::pin(listener.accept_all(server, threads)));
+    let mut accepting: Vec<_> = accepting.collect();
+    std::future::poll_fn(|cx| {
+        for one in &mut accepting {
+            let _ = one.as_mut().poll(cx);
+        }
+        std::task::Poll::Pending
+    })
+    .await
+}
+
+fn open(config: &Config) -> Result<Directory, ServeError> {
+    Directory::open(&config.data, config.directory.clone())
+        .map_err(|source| ServeError::Directory { path: config.data.clone(), source })
+}
+
+/// Takes another configuration into use, unless it has faults: then all stays as it was.
+fn reload(start: &Start, server: &Server, logging: &Logging) {
+    let attempt = || -> Result<(), ServeError> {
+        let config = config::load(start.config.as_deref(), &start.overrides)?;
+        let settings = Settings::new(&config)?;
+        let failed = |source| ServeError::Directory { path: config.data.clone(), source };
+        server.directory.reconfigure(config.directory.clone()).map_err(failed)?;
+        logging.change(&config.log).map_err(ServeError::System)?;
+        server.change_settings(settings);
+        Ok(())
+    };
+    notify::reloading();
+    match attempt() {
+        Ok(()) => tracing::info!("reloaded: listeners, threads, data and durability stay as they were at the start"),
+        Err(error) => tracing::error!("not reloaded, all stays as it was: {error}"),
+    }
+    notify::ready();
+}
+
+struct Signals {
+    hangup: Signal,
+    terminate: Signal,
+    interrupt: Signal,
+}
+
+impl Signals {
+    fn new() -> std::io::Result<Signals> {
+        Ok(Signals {
+            hangup: signal(SignalKind::hangup())?,
+            terminate: signal(SignalKind::terminate())?,
+            interrupt: signal(SignalKind::interrupt())?,
+        })
+    }
+
+    /// Returns when it is time to stop.
+    async fn obey(&mut self, reload: impl Fn()) {
+        loop {
+            tokio::select! {
+                _ = self.terminate.recv() => return,
+                _ = self.interrupt.recv() => return,
+                _ = self.hangup.recv() => reload(),
+            }
+        }
+    }
+}
+
+/// Takes the data directory for this process, and makes it if it is not there. Tools may open it all the same: only a
+/// second server may not.
+fn lock(data: &Path) -> Result<File, ServeError> {
+    let path = data.join("duramend.lock");
+    let open = || -> std::io::Result<File> {
+        std::fs::create_dir_all(data)?;
+        File::options().read(true).write(true).create(true).truncate(false).open(&path)
+    };
+    let fail = |source| ServeError::Directory {
+        path: data.to_path_buf(),
+        source: duramen::Error::File { op: "open", path: path.clone(), source }.into(),
+    };
+    let mut file = open().map_err(fail)?;
+    match file.try_lock() {
+        Ok(()) => {}
+        Err(TryLockError::WouldBlock) => {
+            let mut process = String::new();
+            let _ = file.read_to_string(&mut process);
+            return Err(ServeError::InUse { path: data.to_path_buf(), process: process.trim().to_string() });
+        }
+        Err(TryLockError::Error(source)) => return Err(fail(source)),
+    }
+    let note = |file: &mut File| -> std::io::Result<()> {
+        file.set_len(0)?;
+        file.rewind()?;
+        writeln!(file, "{}", std::process::id())
+    };
+    note(&mut file).map_err(fail)?;
+    Ok(file)
+}
+
+fn system(what: &'static str) -> impl Fn(std::io::Error) -> ServeError {
+    move |error| ServeError::System(format!("the system gives no {what}: {error}"))
+}

@@ -1,0 +1,99 @@
+//! What all threads share: the directory, the settings in force, figures, the bound on costly work.
+
+use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering::Relaxed};
+use std::sync::{Arc, PoisonError, RwLock};
+use std::time::SystemTime;
+
+use duramen_directory::{Directory, password};
+use tokio::sync::Semaphore;
+use tokio_rustls::TlsAcceptor;
+
+use crate::config::{Config, Fault, Limits, Log};
+use crate::figures::Figures;
+use crate::tls;
+
+/// What all threads share.
+pub struct Server {
+    /// The directory.
+    pub directory: Directory,
+    /// Figures of each thread.
+    pub figures: Vec<Arc<Figures>>,
+    /// Connections there are.
+    pub connected: AtomicUsize,
+    /// Permits for costly password checks.
+    pub checks: Arc<Semaphore>,
+    /// When it started.
+    pub started: SystemTime,
+    /// What SCRAM makes pretended credentials of.
+    pub secret: Vec<u8>,
+    /// A stored password that none fits, as costly as those that are made: checked where there is no entry, so that
+    /// the time tells nothing.
+    pub decoy: Vec<u8>,
+    /// Whether the password that was checked last was costly: then the decoy is checked where there is no entry.
+    pub costly: AtomicBool,
+    /// The user who runs the server.
+    pub user: u32,
+    numbers: AtomicU64,
+    settings: RwLock<Arc<Settings>>,
+}
+
+/// Settings in force. A connection keeps those it began with.
+pub struct Settings {
+    /// Limits of connections.
+    pub limits: Limits,
+    /// What is logged.
+    pub log: Log,
+    /// How new passwords are kept.
+    pub password_scheme: password::Scheme,
+    /// TLS, if it is offered.
+    pub tls: Option<TlsAcceptor>,
+}
+
+impl Settings {
+    /// From a configuration: reads certificates.
+    pub fn new(config: &Config) -> Result<Settings, Fault> {
+        let tls = config.tls.as_ref().map(tls::load).transpose()?.map(TlsAcceptor::from);
+        Ok(Settings {
+            limits: config.limits.clone(),
+            log: config.log.clone(),
+            password_scheme: config.password_scheme,
+            tls,
+        })
+    }
+}
+
+impl Server {
+    /// Around an open directory.
+    pub fn new(directory: Directory, settings: Settings) -> Result<Server, password::HashError> {
+        let limits = &settings.limits;
+        let decoy = password::hash(password::Scheme::Argon2, b"a password that is compared and never right")?;
+        Ok(Server {
+            directory,
+            figures: (0..limits.threads).map(|_| Arc::default()).collect(),
+            connected: AtomicUsize::new(0),
+            checks: Arc::new(Semaphore::new(limits.password_checks)),
+            started: SystemTime::now(),
+            secret: decoy.clone(),
+            decoy,
+            costly: AtomicBool::new(true),
+            user: rustix::process::geteuid().as_raw(),
+            numbers: AtomicU64::new(1000),
+            settings: RwLock::new(Arc::new(settings)),
+        })
+    }
+
+    /// The settings in force.
+    pub fn settings(&self) -> Arc<Settings> {
+        self.settings.read().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    /// Puts other settings in force, for connections to come.
+    pub fn change_settings(&self, settings: Settings) {
+        *self.settings.write().unwrap_or_else(PoisonError::into_inner) = Arc::new(settings);
+    }
+
+    /// A number for a connection.
+    pub fn next_number(&self) -> u64 {
+        self.numbers.fetch_add(1, Relaxed)
+    }
+}

@@ -1,0 +1,89 @@
+//! Who a connection is: the requester, and what the transport knows.
+
+use std::path::Path;
+use std::sync::Arc;
+
+use duramen_directory::password::scram;
+use duramen_directory::{Method, Peer, Requester};
+
+use crate::tls::Secured;
+
+/// Strength of a local socket, as other servers count it.
+const LOCAL_SSF: u32 = 71;
+
+/// A connection's state of authentication.
+pub struct Session {
+    /// Who asks now.
+    pub requester: Requester,
+    /// The process at the other end of a local socket.
+    pub local: Option<Process>,
+    /// What TLS says.
+    pub secured: Option<Secured>,
+    /// A SCRAM exchange that waits for the client's proof, and whom it is about.
+    pub scram: Option<Box<Begun>>,
+    peer: Arc<Peer>,
+}
+
+/// A SCRAM exchange that waits for the client's proof, and who the session is if that is right; `None` if nobody may
+/// be.
+pub type Begun = (scram::Exchange, Option<Requester>);
+
+/// A process at the other end of a local socket.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Process {
+    /// Its user.
+    pub user: u32,
+    /// Its group.
+    pub group: u32,
+}
+
+impl Process {
+    /// The name of its user, as other servers have it.
+    pub fn name(&self) -> String {
+        format!("gidNumber={}+uidNumber={},cn=peercred,cn=external,cn=auth", self.group, self.user)
+    }
+}
+
+impl Session {
+    /// A session that begins.
+    pub fn new(peer: Peer, local: Option<Process>) -> Session {
+        let peer = Arc::new(peer);
+        let ssf = if local.is_some() { LOCAL_SSF } else { 0 };
+        Session { requester: Requester::anonymous(peer.clone(), ssf), local, secured: None, scram: None, peer }
+    }
+
+    /// Takes note of TLS.
+    pub fn secure(&mut self, secured: Secured) {
+        self.requester.ssf = secured.ssf;
+        self.secured = Some(secured);
+    }
+
+    /// Nobody, over this connection.
+    pub fn anonymous(&self) -> Requester {
+        Requester::anonymous(self.peer.clone(), self.requester.ssf)
+    }
+
+    /// Somebody, over this connection.
+    pub fn somebody(&self, name: &str, method: Method, is_administrator: bool) -> Requester {
+        Requester { name: Arc::from(name), method, is_administrator, ..self.anonymous() }
+    }
+
+    /// Whether anybody between the client and here could read what they say.
+    pub fn is_confidential(&self) -> bool {
+        self.requester.ssf > 0
+    }
+
+    /// Where the connection comes from, as the log has it.
+    pub fn peer_text(&self) -> String {
+        match &*self.peer {
+            Peer::Network(address) => format!("IP={address}"),
+            Peer::Local(path) => local_text(path),
+            Peer::Internal => "internal".into(),
+        }
+    }
+}
+
+/// A local socket, as the log has it.
+pub fn local_text(path: &Path) -> String {
+    format!("PATH={}", path.display())
+}

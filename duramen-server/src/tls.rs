@@ -1,0 +1,129 @@
+//! TLS: certificates from files, who a client's certificate speaks for, how strong a connection is.
+
+use std::path::Path;
+use std::sync::Arc;
+
+use duramen_ldap::dn::write_value;
+use rustls::pki_types::pem::PemObject;
+use rustls::pki_types::{CertificateDer, PrivateKeyDer};
+use rustls::server::WebPkiClientVerifier;
+use rustls::{RootCertStore, ServerConfig, ServerConnection};
+use x509_parser::prelude::{FromDer, X509Certificate};
+
+use crate::config::{Fault, Tls};
+
+/// Reads certificate, key and roots.
+pub fn load(tls: &Tls) -> Result<Arc<ServerConfig>, Fault> {
+    let chain = certificates(&tls.certificate)?;
+    let key = PrivateKeyDer::from_pem_file(&tls.key).map_err(|error| {
+        let cure = "it has to be a key in PEM, not encrypted";
+        Fault::file(&tls.key, format!("no private key can be read here: {error}"), cure)
+    })?;
+    let builder = ServerConfig::builder_with_provider(Arc::new(rustls::crypto::ring::default_provider()))
+        .with_safe_default_protocol_versions()
+        .map_err(|error| Fault::command(format!("TLS cannot be used: {error}"), ""))?;
+    let builder = match &tls.client_roots {
+        None => builder.with_no_client_auth(),
+        Some(path) => builder.with_client_cert_verifier(verifier(path, tls.client_required)?),
+    };
+    let config = builder.with_single_cert(chain, key).map_err(|error| {
+        let what = format!("certificate and key {} cannot be used: {error}", tls.key.display());
+        Fault::file(&tls.certificate, what, "the key has to be that of the first certificate in the file")
+    })?;
+    Ok(Arc::new(config))
+}
+
+fn certificates(path: &Path) -> Result<Vec<CertificateDer<'static>>, Fault> {
+    let fail = |what: String| Fault::file(path, what, "it has to hold certificates in PEM");
+    let certificates = CertificateDer::pem_file_iter(path)
+        .and_then(Iterator::collect::<Result<Vec<_>, _>>)
+        .map_err(|error| fail(format!("no certificate can be read here: {error}")))?;
+    if certificates.is_empty() { Err(fail("there is no certificate in it".into())) } else { Ok(certificates) }
+}
+
+fn verifier(path: &Path, required: bool) -> Result<Arc<dyn rustls::server::danger::ClientCertVerifier>, Fault> {
+    let fail = |what: String| Fault::file(path, what, "it has to hold the roots of clients' certificates in PEM");
+    let mut roots = RootCertStore::empty();
+    for certificate in certificates(path)? {
+        roots.add(certificate).map_err(|error| fail(format!("a certificate in it is no root: {error}")))?;
+    }
+    let provider = Arc::new(rustls::crypto::ring::default_provider());
+    let builder = WebPkiClientVerifier::builder_with_provider(Arc::new(roots), provider);
+    let builder = if required { builder } else { builder.allow_unauthenticated() };
+    builder.build().map_err(|error| fail(format!("clients cannot be verified by it: {error}")))
+}
+
+/// What TLS says of a connection.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Secured {
+    /// Strength of the cipher in bits.
+    pub ssf: u32,
+    /// Subject of the client's certificate, as a name.
+    pub subject: Option<String>,
+}
+
+/// What TLS says of `connection`, whose handshake is done.
+pub fn secured(connection: &ServerConnection) -> Secured {
+    let suite = connection.negotiated_cipher_suite().map(|suite| format!("{:?}", suite.suite()));
+    let ssf = if suite.is_some_and(|suite| suite.contains("128")) { 128 } else { 256 };
+    let subject = connection.peer_certificates().and_then(<[_]>::first).and_then(|certificate| subject(certificate));
+    Secured { ssf, subject }
+}
+
+/// The subject of a certificate as RFC 4514 writes names: last RDN first.
+fn subject(certificate: &[u8]) -> Option<String> {
+    let (_, certificate) = X509Certificate::from_der(certificate).ok()?;
+    let mut name = String::new();
+    let rdns: Vec<_> = certificate.subject().iter_rdn().collect();
+    for rdn in rdns.iter().rev() {
+        for (at, attribute) in rdn.iter().enumerate() {
+            if !name.is_empty() {
+                name.push(if at == 0 { ',' } else { '+' });
+            }
+            name.push_str(&attribute_name(&attribute.attr_type().to_id_string()));
+            name.push('=');
+            write_value(&mut name, attribute.attr_value().data).ok()?;
+        }
+    }
+    (!name.is_empty()).then_some(name)
+}
+
+/// The name of an attribute type in RFC 4514 and 4519; its OID if it has none there.
+fn attribute_name(oid: &str) -> String {
+    let name = match oid {
+        "2.5.4.3" => "cn",
+        "2.5.4.4" => "sn",
+        "2.5.4.5" => "serialNumber",
+        "2.5.4.6" => "c",
+        "2.5.4.7" => "l",
+        "2.5.4.8" => "st",
+        "2.5.4.9" => "street",
+        "2.5.4.10" => "o",
+        "2.5.4.11" => "ou",
+        "2.5.4.12" => "title",
+        "2.5.4.42" => "givenName",
+        "0.9.2342.19200300.100.1.1" => "uid",
+        "0.9.2342.19200300.100.1.25" => "dc",
+        "1.2.840.113549.1.9.1" => "email",
+        other => other,
+    };
+    name.to_string()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_subject_of_a_certificate_is_a_name_with_the_last_rdn_first_rfc4514_2_1() {
+        let mut parameters = rcgen::CertificateParams::new(Vec::new()).unwrap();
+        let name = &mut parameters.distinguished_name;
+        *name = rcgen::DistinguishedName::new();
+        name.push(rcgen::DnType::OrganizationName, "Example, Inc.");
+        name.push(rcgen::DnType::CommonName, "bjensen");
+        let key = rcgen::KeyPair::generate().unwrap();
+        let certificate = parameters.self_signed(&key).unwrap();
+        assert_eq!(subject(certificate.der()).unwrap(), "cn=bjensen,o=Example\\, Inc.");
+        assert_eq!(subject(b"no certificate"), None);
+    }
+}

@@ -1,0 +1,192 @@
+//! Bind: simple passwords, and where they are checked (RFC 4513).
+//!
+//! The session is anonymous from the moment a bind begins until it succeeds. What a client is told of a failure is the
+//! same for a wrong password and for a name that is not there, and takes as long.
+
+use std::sync::Arc;
+use std::sync::atomic::Ordering::Relaxed;
+
+use duramen_directory::{Failure, Method, Requester, password};
+use duramen_ldap::message::{Authentication, BindRequest, ResultCode};
+
+use super::{Boxed, Controls, Op, Waiting, Work, refuse_critical};
+use crate::reply::Reply;
+use crate::server::Server;
+use crate::session::Begun;
+
+/// What a bind came to.
+#[derive(Default)]
+pub(crate) struct Bound {
+    pub(super) reply: Reply,
+    /// Who the session is; anonymous if nobody.
+    pub(super) requester: Option<Requester>,
+    /// A SCRAM exchange that waits for the client's proof.
+    pub(super) exchange: Option<Box<Begun>>,
+}
+
+/// A bind that is decided, or how it will be.
+pub(super) enum Binding {
+    /// Decided.
+    Now(Bound),
+    /// By a password.
+    Check(Check),
+    /// By something that takes its time.
+    Later(Boxed<Bound>),
+}
+
+/// A password to be checked, and who the session is if it is right.
+pub(super) struct Check {
+    pub(super) stored: Vec<Vec<u8>>,
+    pub(super) given: Vec<u8>,
+    pub(super) requester: Requester,
+}
+
+impl Work {
+    pub(super) fn bind(&mut self, op: Op, request: &BindRequest<'_>, controls: Controls<'_>, out: &mut Vec<u8>) {
+        let exchange = self.session.scram.take();
+        self.session.requester = self.session.anonymous();
+        let binding = match (request.authentication, refuse_critical(controls)) {
+            (_, Some(refused)) => refused.into(),
+            _ if request.version != 3 => only_version_3(request.version).into(),
+            (Authentication::Simple(given), None) => self.simple(request.name, given),
+            (Authentication::Sasl { mechanism, credentials }, None) => {
+                self.sasl(mechanism, credentials.unwrap_or_default(), exchange)
+            }
+            (_, None) => not_supported("this way to authenticate is not known here").into(),
+        };
+        match binding {
+            Binding::Now(bound) => self.bound(op, bound, out),
+            Binding::Check(check) => self.check(op, check, out),
+            Binding::Later(future) => self.wait(op, Waiting::Bind(future)),
+        }
+    }
+
+    fn simple(&self, name: &str, given: &[u8]) -> Binding {
+        match (name.is_empty(), given.is_empty()) {
+            (true, true) => Reply::default().into(),
+            (true, false) => invalid_credentials().into(),
+            (false, true) => {
+                let diagnostic = "a name without a password is no authentication (RFC 4513 section 5.1.2); \
+                    send the password, or no name to be anonymous";
+                Reply::new(ResultCode::UNWILLING_TO_PERFORM, diagnostic).into()
+            }
+            (false, false) => self.by_password(name, given),
+        }
+    }
+
+    /// Binds as the entry of this name, if `given` is its password.
+    pub(super) fn by_password(&self, name: &str, given: &[u8]) -> Binding {
+        match self.server.directory.credentials(&self.session.anonymous(), name) {
+            Ok(credentials) => {
+                let who = self.session.somebody(&credentials.name, Method::Password, credentials.is_administrator);
+                Binding::Check(Check { stored: credentials.stored, given: given.to_vec(), requester: who })
+            }
+            Err(failure) => hidden(failure).into(),
+        }
+    }
+
+    /// Checks a password: here if that is cheap, else on a thread that nobody waits for.
+    fn check(&mut self, op: Op, check: Check, out: &mut Vec<u8>) {
+        match check.at_once(&self.server) {
+            Some(right) => self.bound(op, check.bound(right), out),
+            None => {
+                let work = on_spare_thread(self.server.clone(), move |server| {
+                    let right = check.at_leisure(server);
+                    check.bound(right)
+                });
+                self.wait(op, Waiting::Bind(Box::pin(async { work.await.unwrap_or_else(|| busy().into()) })));
+            }
+        }
+    }
+
+    /// Ends a bind.
+    pub(super) fn bound(&mut self, op: Op, bound: Bound, out: &mut Vec<u8>) {
+        self.session.scram = bound.exchange;
+        if let Some(requester) = bound.requester {
+            self.log.bound(op.number, &requester);
+            self.session.requester = requester;
+        }
+        self.finish(op, &bound.reply, out);
+    }
+}
+
+impl Check {
+    /// Whether the password is right, if that can be said cheaply.
+    fn at_once(&self, server: &Server) -> Option<bool> {
+        let is_costly = |stored: &Vec<u8>| password::is_costly(stored);
+        if self.stored.iter().any(|stored| !is_costly(stored) && password::verify(stored, &self.given)) {
+            server.costly.store(false, Relaxed);
+            return Some(true);
+        }
+        let wait = if self.stored.is_empty() { server.costly.load(Relaxed) } else { self.stored.iter().any(is_costly) };
+        (!wait).then_some(false)
+    }
+
+    /// Whether the password is right, whatever that takes.
+    fn at_leisure(&self, server: &Server) -> bool {
+        if self.stored.is_empty() {
+            password::verify(&server.decoy, &self.given);
+            return false;
+        }
+        server.costly.store(true, Relaxed);
+        self.stored.iter().any(|stored| password::verify(stored, &self.given))
+    }
+
+    fn bound(self, right: bool) -> Bound {
+        if right { Bound { requester: Some(self.requester), ..Bound::default() } } else { invalid_credentials().into() }
+    }
+}
+
+/// Runs costly work on a thread of its own, as soon as there is a permit. `None` if it could not be run.
+pub(super) async fn on_spare_thread<T: Send + 'static>(
+    server: Arc<Server>,
+    work: impl FnOnce(&Server) -> T + Send + 'static,
+) -> Option<T> {
+    let permit = server.checks.clone().acquire_owned().await.ok()?;
+    let run = move || {
+        let result = work(&server);
+        drop(permit);
+        result
+    };
+    tokio::task::spawn_blocking(run).await.ok()
+}
+
+/// What a wrong password is told, and a name that is not there.
+pub(super) fn invalid_credentials() -> Reply {
+    Reply::code(ResultCode::INVALID_CREDENTIALS)
+}
+
+/// What cannot be carried out for a reason that is the server's.
+pub(super) fn busy() -> Reply {
+    Reply::new(ResultCode::BUSY, "the server could not carry this out now; try again later")
+}
+
+pub(super) fn not_supported(diagnostic: &str) -> Reply {
+    Reply::new(ResultCode::AUTH_METHOD_NOT_SUPPORTED, diagnostic)
+}
+
+/// A failure of a bind without what it tells of the directory's entries.
+pub(super) fn hidden(failure: Failure) -> Reply {
+    match failure.code {
+        ResultCode::NO_SUCH_OBJECT | ResultCode::INSUFFICIENT_ACCESS_RIGHTS | ResultCode::NO_SUCH_ATTRIBUTE => {
+            invalid_credentials()
+        }
+        _ => failure.into(),
+    }
+}
+
+fn only_version_3(version: u32) -> Reply {
+    Reply::new(ResultCode::PROTOCOL_ERROR, format!("LDAP version {version} is not spoken here; use version 3"))
+}
+
+impl From<Reply> for Bound {
+    fn from(reply: Reply) -> Bound {
+        Bound { reply, ..Bound::default() }
+    }
+}
+
+impl From<Reply> for Binding {
+    fn from(reply: Reply) -> Binding {
+        Binding::Now(reply.into())
+    }
+}

@@ -1,0 +1,168 @@
+//! Extended operations: StartTLS (RFC 4511 section 4.14), Who am I? (RFC 4532), password modify (RFC 3062), cancel
+//! (RFC 3909).
+
+use duramen_directory::{Failure, password};
+use duramen_ldap::Payload;
+use duramen_ldap::authz::AuthzId;
+use duramen_ldap::extended::{CancelRequest, PasswordModifyRequest, PasswordModifyResponse};
+use duramen_ldap::message::{ExtendedRequest, ResultCode};
+use duramen_ldap::oid;
+
+use super::bind::{busy, on_spare_thread};
+use super::{Controls, Op, Taken, Waiting, Work, refuse_critical};
+use crate::reply::Reply;
+
+/// Extended operations, as the root DSE lists them.
+pub const OPERATIONS: [&str; 4] =
+    [oid::extended::START_TLS, oid::extended::PASSWORD_MODIFY, oid::extended::WHO_AM_I, oid::extended::CANCEL];
+
+impl Work {
+    pub(super) fn extended(
+        &mut self,
+        op: Op,
+        request: &ExtendedRequest<'_>,
+        controls: Controls<'_>,
+        out: &mut Vec<u8>,
+    ) -> Taken {
+        if let Some(refused) = refuse_critical(controls) {
+            self.finish(op, &refused, out);
+            return Taken::Done;
+        }
+        let reply = match request.name {
+            oid::extended::START_TLS => match self.start_tls(request) {
+                Ok(reply) => {
+                    self.finish(op, &reply, out);
+                    return Taken::StartTls;
+                }
+                Err(failure) => Some(failure.into()),
+            },
+            oid::extended::WHO_AM_I => Some(self.who_am_i(request)),
+            oid::extended::PASSWORD_MODIFY => self.password_modify(op, request).unwrap_or_else(|f| Some(f.into())),
+            oid::extended::CANCEL => Some(self.cancel(request, out)),
+            name => {
+                let diagnostic = format!("the extended operation {name} is not known here");
+                Some(Reply::new(ResultCode::PROTOCOL_ERROR, diagnostic))
+            }
+        };
+        if let Some(reply) = reply {
+            self.finish(op, &reply, out);
+        }
+        Taken::Done
+    }
+
+    fn start_tls(&self, request: &ExtendedRequest<'_>) -> Result<Reply, Failure> {
+        let refuse = |code, diagnostic: &str| Err(Failure::new(code, diagnostic));
+        if request.value.is_some() {
+            return refuse(ResultCode::PROTOCOL_ERROR, "StartTLS has no value (RFC 4511 section 4.14.1)");
+        }
+        if self.session.secured.is_some() {
+            return refuse(ResultCode::OPERATIONS_ERROR, "this connection has TLS already");
+        }
+        if self.settings.tls.is_none() {
+            let diagnostic = "TLS is not offered: the server's configuration has no certificate";
+            return refuse(ResultCode::PROTOCOL_ERROR, diagnostic);
+        }
+        Ok(Reply { name: Some(oid::extended::START_TLS), ..Reply::default() })
+    }
+
+    fn who_am_i(&self, request: &ExtendedRequest<'_>) -> Reply {
+        if request.value.is_some() {
+            return Reply::new(ResultCode::PROTOCOL_ERROR, "Who am I? has no value (RFC 4532 section 2.1)");
+        }
+        let name = &self.session.requester.name;
+        let who = if name.is_empty() { AuthzId::Anonymous } else { AuthzId::Dn(name) };
+        Reply { value: Some(who.to_string().into_bytes()), ..Reply::default() }
+    }
+
+    /// Cancels a search; what it waits for is answered too. Anything else cannot be taken back.
+    fn cancel(&mut self, request: &ExtendedRequest<'_>, out: &mut Vec<u8>) -> Reply {
+        let id = match CancelRequest::decode(request.value.unwrap_or_default()) {
+            Ok(request) => request.id,
+            Err(error) => return Failure::from(error).into(),
+        };
+        if let Some(at) = self.searches.iter().position(|running| running.op.id == id) {
+            if let Some(running) = self.searches.remove(at) {
+                self.finish(running.op, &Reply::code(ResultCode::CANCELED), out);
+            }
+            return Reply::default();
+        }
+        if self.pending.iter().any(|pending| pending.op.id == id) {
+            return Reply::new(ResultCode::CANNOT_CANCEL, "only searches can be cancelled; this operation goes on");
+        }
+        Reply::new(ResultCode::NO_SUCH_OPERATION, format!("no operation with the number {id} is under way"))
+    }
+
+    /// Sets a password. Its hash is made on a thread of its own.
+    fn password_modify(&mut self, op: Op, request: &ExtendedRequest<'_>) -> Result<Option<Reply>, Failure> {
+        let change = match request.value {
+            Some(value) => PasswordModifyRequest::decode(value)?,
+            None => PasswordModifyRequest::default(),
+        };
+        let name = self.whose_password(&change)?;
+        let stored = match change.old_password {
+            Some(_) => Some(self.server.directory.credentials(&self.session.anonymous(), &name)?.stored),
+            None => None,
+        };
+        let old = change.old_password.unwrap_or_default().to_vec();
+        let generated = if change.new_password.is_none() { password::scram::nonce() } else { None };
+        let new = match (change.new_password, &generated) {
+            (Some(new), _) => new.to_vec(),
+            (None, Some(generated)) => generated.clone().into_bytes(),
+            (None, None) => return Ok(Some(busy())),
+        };
+        let (server, requester) = (self.server.clone(), self.session.requester.clone());
+        let scheme = self.settings.password_scheme;
+        let hashed = on_spare_thread(self.server.clone(), move |_| {
+            let is_right = stored.is_none_or(|stored| stored.iter().any(|stored| password::verify(stored, &old)));
+            if is_right { hash(scheme, &new) } else { Err(wrong_old_password()) }
+        });
+        let future = async move {
+            let stored = match hashed.await {
+                Some(Ok(stored)) => stored,
+                Some(Err(failure)) => return failure.into(),
+                None => return busy(),
+            };
+            match server.directory.set_password(&requester, &name, &stored).await {
+                Ok(_) => Reply { value: generated.map(generated_value), ..Reply::default() },
+                Err(failure) => failure.into(),
+            }
+        };
+        self.wait(op, Waiting::Other(Box::pin(future)));
+        Ok(None)
+    }
+
+    /// Name of the entry whose password is to be changed.
+    fn whose_password(&self, change: &PasswordModifyRequest<'_>) -> Result<String, Failure> {
+        let who = &self.session.requester;
+        let Some(user) = change.user.filter(|user| !user.is_empty()) else {
+            if who.name.is_empty() {
+                let diagnostic = "nobody is bound, and the request does not say whose password to change";
+                return Err(Failure::new(ResultCode::UNWILLING_TO_PERFORM, diagnostic));
+            }
+            return Ok(who.name.to_string());
+        };
+        let text = std::str::from_utf8(user)
+            .map_err(|_| Failure::new(ResultCode::PROTOCOL_ERROR, "userIdentity is not UTF-8"))?;
+        if let Ok(name) = self.server.directory.normalize(text) {
+            return Ok(name);
+        }
+        self.name_of_user(text)?.ok_or_else(|| {
+            let diagnostic = format!("no entry, or more than one, belongs to the user {text:?}; give the entry's name");
+            Failure::new(ResultCode::NO_SUCH_OBJECT, diagnostic)
+        })
+    }
+}
+
+fn hash(scheme: password::Scheme, new: &[u8]) -> Result<Vec<u8>, Failure> {
+    password::hash(scheme, new).map_err(|error| Failure::new(ResultCode::UNWILLING_TO_PERFORM, error.to_string()))
+}
+
+fn wrong_old_password() -> Failure {
+    Failure::new(ResultCode::UNWILLING_TO_PERFORM, "the old password is not right")
+}
+
+fn generated_value(generated: String) -> Vec<u8> {
+    let mut value = Vec::new();
+    PasswordModifyResponse { generated: Some(generated.as_bytes()) }.encode(&mut value);
+    value
+}

@@ -1,0 +1,178 @@
+//! What is logged of a connection, in the format that OpenLDAP calls `stats`, and of operations that take long.
+
+use std::fmt::Write;
+use std::time::Duration;
+
+use duramen_directory::{Failure, Method, Requester};
+use duramen_ldap::message::{Authentication, Request, SearchRequest, op};
+use duramen_ldap::oid;
+use tracing::{info, warn};
+
+use crate::figures::Kind;
+
+/// Logs of one connection.
+pub struct ConnectionLog {
+    number: u64,
+    on: bool,
+}
+
+impl ConnectionLog {
+    /// Of the connection with this number; `on` says whether every operation is logged.
+    pub fn new(number: u64, on: bool) -> ConnectionLog {
+        ConnectionLog { number, on }
+    }
+
+    /// Whether every operation is logged.
+    pub fn is_on(&self) -> bool {
+        self.on
+    }
+
+    /// The connection begins.
+    pub fn accept(&self, from: &str, at: &str) {
+        if self.on {
+            info!(target: "stats", "conn={} ACCEPT from {from} ({at})", self.number);
+        }
+    }
+
+    /// TLS is established.
+    pub fn tls(&self, ssf: u32, subject: Option<&str>) {
+        if self.on {
+            let subject = subject.unwrap_or("");
+            info!(target: "stats", "conn={} TLS established tls_ssf={ssf} ssf={ssf} subject=\"{subject}\"", self.number);
+        }
+    }
+
+    /// The connection ends.
+    pub fn closed(&self, why: &str) {
+        if self.on {
+            info!(target: "stats", "conn={} closed ({why})", self.number);
+        }
+    }
+
+    /// An operation begins.
+    pub(super) fn request(&self, operation: u64, request: &Request<'_>, ssf: u32) {
+        let text = describe(request, ssf);
+        for line in text.lines() {
+            info!(target: "stats", "conn={} op={operation} {line}", self.number);
+        }
+    }
+
+    /// Somebody is bound.
+    pub(super) fn bound(&self, operation: u64, who: &Requester) {
+        if self.on {
+            let mechanism = match who.method {
+                Method::External => "EXTERNAL",
+                Method::Scram => "SCRAM-SHA-256",
+                _ => "SIMPLE",
+            };
+            let (number, dn, ssf) = (self.number, Quoted(&who.name), who.ssf);
+            info!(target: "stats", "conn={number} op={operation} BIND dn={dn} mech={mechanism} bind_ssf=0 ssf={ssf}");
+        }
+    }
+
+    /// An operation ends.
+    pub(super) fn result(&self, operation: u64, tag: u8, result: &Failure, took: Duration, entries: Option<u64>) {
+        let (number, error) = (self.number, result.code.0);
+        let (took, text) = (took.as_secs_f64(), Quoted(&result.diagnostic).bare());
+        match (entries, response_tag(tag)) {
+            (Some(entries), tag) => info!(target: "stats",
+                "conn={number} op={operation} SEARCH RESULT tag={tag} err={error} qtime=0.000000 etime={took:.6} nentries={entries} text={text}"),
+            (None, tag) => info!(target: "stats",
+                "conn={number} op={operation} RESULT tag={tag} err={error} qtime=0.000000 etime={took:.6} text={text}"),
+        }
+    }
+
+    /// An operation took long.
+    pub(super) fn slow(&self, operation: u64, kind: Kind, took: Duration, who: &str, plan: &str) {
+        let ms = took.as_millis() as u64;
+        warn!(target: "slow", conn = self.number, op = operation, kind = ?kind, ms, who, plan, "slow operation");
+    }
+}
+
+fn response_tag(request: u8) -> u8 {
+    match request {
+        op::SEARCH_REQUEST => op::SEARCH_DONE,
+        op::DELETE_REQUEST => op::DELETE_RESPONSE,
+        other => other + 1,
+    }
+}
+
+/// A request as OpenLDAP's log has it, in one line or two; no passwords in it.
+fn describe(request: &Request<'_>, ssf: u32) -> String {
+    match request {
+        Request::Bind(bind) => {
+            let method = match bind.authentication {
+                Authentication::Simple(_) => 128,
+                _ => 163,
+            };
+            format!("BIND dn={} method={method} ssf={ssf}", Quoted(bind.name))
+        }
+        Request::Unbind => "UNBIND".into(),
+        Request::Search(search) => describe_search(search),
+        Request::Modify(modify) => {
+            let attributes = modify.changes.iter().map(|change| change.attribute.description);
+            format!("MOD dn={}\nMOD attr={}", Quoted(modify.name), joined(attributes))
+        }
+        Request::Add(add) => format!("ADD dn={}", Quoted(add.name)),
+        Request::Delete(name) => format!("DEL dn={}", Quoted(name)),
+        Request::ModifyDn(rename) => format!("MODRDN dn={}", Quoted(rename.name)),
+        Request::Compare(compare) => {
+            format!("CMP dn={} attr={}", Quoted(compare.name), Quoted(compare.assertion.description))
+        }
+        Request::Abandon(id) => format!("ABANDON msg={id}"),
+        Request::Extended(extended) => {
+            let what = match extended.name {
+                oid::extended::START_TLS => "\nSTARTTLS",
+                oid::extended::WHO_AM_I => "\nWHOAMI",
+                oid::extended::PASSWORD_MODIFY => "\nPASSMOD",
+                oid::extended::CANCEL => "\nCANCEL",
+                _ => "",
+            };
+            format!("EXT oid={}{what}", Quoted(extended.name).bare())
+        }
+        _ => "UNKNOWN".into(),
+    }
+}
+
+fn describe_search(search: &SearchRequest<'_>) -> String {
+    let (base, filter) = (Quoted(search.base), search.filter.to_string());
+    let (scope, deref) = (search.scope as u32, search.deref as u32);
+    let mut text = format!("SRCH base={base} scope={scope} deref={deref} filter={}", Quoted(&filter));
+    if !search.attributes.is_empty() {
+        let _ = write!(text, "\nSRCH attr={}", joined(search.attributes.iter()));
+    }
+    text
+}
+
+fn joined<'a>(words: impl Iterator<Item = &'a str>) -> String {
+    words.map(|word| Quoted(word).bare()).collect::<Vec<_>>().join(" ")
+}
+
+/// Text of a client in quotation marks, with nothing in it that ends the line or the quotation.
+struct Quoted<'a>(&'a str);
+
+impl Quoted<'_> {
+    fn bare(&self) -> String {
+        self.0.chars().flat_map(|c| if c.is_control() { c.escape_default().collect() } else { vec![c] }).collect()
+    }
+}
+
+impl std::fmt::Display for Quoted<'_> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "\"{}\"", self.bare().replace('"', "\\22"))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use duramen_ldap::message::BindRequest;
+
+    use super::*;
+
+    #[test]
+    fn no_password_and_no_line_end_of_a_clients_comes_into_the_log() {
+        let authentication = Authentication::Simple(b"secret");
+        let bind = Request::Bind(BindRequest { version: 3, name: "cn=a\nconn=1 op=0 \"", authentication });
+        assert_eq!(describe(&bind, 0), r#"BIND dn="cn=a\nconn=1 op=0 \22" method=128 ssf=0"#);
+    }
+}

@@ -1,0 +1,290 @@
+//! The operations of one connection: what came in is taken apart, carried out and answered into a buffer.
+//!
+//! Owns: which operations are under way, their order, who the session is. Must not know: sockets.
+//!
+//! Reads are carried out at once on the thread that received them. A search that has more to say than fits waits in
+//! `searches` until there is room; an update or a costly password waits in `pending` for its future. Whatever changes
+//! the session (bind, StartTLS) begins when nothing else is under way, and nothing begins before it is done (RFC 4511
+//! sections 4.2.1 and 4.14.1).
+
+mod bind;
+mod extended;
+mod log;
+mod sasl;
+mod search;
+mod users;
+
+use std::collections::VecDeque;
+use std::future::Future;
+use std::pin::Pin;
+use std::sync::Arc;
+use std::task::{Context, Poll};
+use std::time::Instant;
+
+use duramen_directory::{Failure, UpdateFuture};
+use duramen_ldap::ber::List;
+use duramen_ldap::message::{CompareRequest, Control, Envelope, MessageId, Request, ResultCode, op};
+use duramen_ldap::oid;
+
+pub use log::ConnectionLog;
+pub use search::OUTPUT_FULL_BYTES;
+
+use crate::figures::{Figures, Kind};
+use crate::reply::{Reply, is_success};
+use crate::server::{Server, Settings};
+use crate::session::Session;
+use bind::Bound;
+use search::Running;
+
+pub use extended::OPERATIONS;
+pub use sasl::MECHANISMS;
+
+/// The operations of a connection.
+pub struct Work {
+    /// Who the connection is.
+    pub session: Session,
+    /// What is logged of it.
+    pub log: ConnectionLog,
+    server: Arc<Server>,
+    settings: Arc<Settings>,
+    figures: Arc<Figures>,
+    searches: VecDeque<Running>,
+    pending: Vec<Pending>,
+    operations: u64,
+}
+
+/// What became of a message.
+#[derive(Debug)]
+pub enum Taken {
+    /// It was answered, or is under way.
+    Done,
+    /// It has to wait until nothing else is under way: not taken.
+    Wait,
+    /// Its answer ends the plain text: TLS follows.
+    StartTls,
+    /// The client is done.
+    Unbind,
+    /// The session cannot go on.
+    Broken(String),
+}
+
+/// An operation.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Op {
+    /// Number of its message.
+    id: MessageId,
+    /// Tag of its request.
+    tag: u8,
+    kind: Kind,
+    /// Its number in the connection, for the log.
+    number: u64,
+    began: Instant,
+}
+
+/// An operation that waits for a future.
+struct Pending {
+    op: Op,
+    future: Waiting,
+    /// Given up by the client: not answered.
+    silent: bool,
+}
+
+enum Waiting {
+    Update(UpdateFuture),
+    /// What changes the session, too: who it is afterwards.
+    Bind(Boxed<Bound>),
+    Other(Boxed<Reply>),
+}
+
+type Boxed<T> = Pin<Box<dyn Future<Output = T>>>;
+
+impl Work {
+    /// Of a connection that begins.
+    pub fn new(server: Arc<Server>, figures: Arc<Figures>, session: Session, log: ConnectionLog) -> Work {
+        let settings = server.settings();
+        let (searches, pending) = (VecDeque::new(), Vec::new());
+        Work { session, log, server, settings, figures, searches, pending, operations: 0 }
+    }
+
+    /// The settings that the connection began with.
+    pub fn settings(&self) -> &Arc<Settings> {
+        &self.settings
+    }
+
+    /// How long a message may be.
+    pub fn message_bytes_max(&self) -> usize {
+        let limits = &self.settings.limits;
+        if self.session.requester.is_anonymous() { limits.message_bytes_anonymous } else { limits.message_bytes }
+    }
+
+    /// Whether nothing is under way.
+    pub fn is_quiet(&self) -> bool {
+        self.searches.is_empty() && self.pending.is_empty()
+    }
+
+    /// Whether a search waits for room.
+    pub fn is_searching(&self) -> bool {
+        !self.searches.is_empty()
+    }
+
+    /// Whether no message can be taken now: too much is under way, or something that has to be done alone.
+    pub fn is_full(&self) -> bool {
+        self.searches.len() + self.pending.len() >= self.settings.limits.pending
+            || matches!(self.pending.first(), Some(Pending { future: Waiting::Bind(_), .. }))
+    }
+
+    /// Takes a whole message.
+    pub fn take(&mut self, message: &[u8], out: &mut Vec<u8>) -> Taken {
+        let envelope = match Envelope::decode(message) {
+            Ok(envelope) => envelope,
+            Err(error) => return Taken::Broken(error.to_string()),
+        };
+        let Some(kind) = kind(envelope.tag) else {
+            return Taken::Broken("a response came from the client; it has to send requests".into());
+        };
+        if kind == Kind::Bind && !self.is_quiet() {
+            return Taken::Wait;
+        }
+        let request = envelope.request();
+        if matches!(&request, Ok(Request::Extended(request)) if request.name == oid::extended::START_TLS)
+            && !self.is_quiet()
+        {
+            return Taken::Wait;
+        }
+        let op = Op { id: envelope.id, tag: envelope.tag, kind, number: self.operations, began: Instant::now() };
+        self.operations += 1;
+        self.figures.begin(kind);
+        match (request, envelope.controls()) {
+            (Ok(request), Ok(controls)) => self.carry_out(op, &request, controls, out),
+            (Err(error), _) | (_, Err(error)) => {
+                self.finish(op, &Reply::from(Failure::from(error)), out);
+                Taken::Done
+            }
+        }
+    }
+
+    fn carry_out(&mut self, op: Op, request: &Request<'_>, controls: Controls<'_>, out: &mut Vec<u8>) -> Taken {
+        if self.log.is_on() {
+            self.log.request(op.number, request, self.session.requester.ssf);
+        }
+        match request {
+            Request::Search(search) => self.search(op, search, controls, out),
+            Request::Compare(compare) => self.compare(op, compare, controls, out),
+            Request::Bind(bind) => self.bind(op, bind, controls, out),
+            Request::Unbind => return Taken::Unbind,
+            Request::Abandon(id) => self.abandon(*id),
+            Request::Extended(extended) => return self.extended(op, extended, controls, out),
+            Request::Add(_) | Request::Delete(_) | Request::Modify(_) | Request::ModifyDn(_) => {
+                let directory = &self.server.directory;
+                let future = directory.update_async(&self.session.requester, request, controls);
+                self.wait(op, Waiting::Update(future));
+            }
+            _ => self.finish(op, &Reply::new(ResultCode::PROTOCOL_ERROR, "this request is not known here"), out),
+        }
+        Taken::Done
+    }
+
+    fn compare(&mut self, op: Op, request: &CompareRequest<'_>, controls: Controls<'_>, out: &mut Vec<u8>) {
+        let reply = match self.server.directory.compare(&self.session.requester, request, controls) {
+            Ok(true) => Reply::code(ResultCode::COMPARE_TRUE),
+            Ok(false) => Reply::code(ResultCode::COMPARE_FALSE),
+            Err(failure) => failure.into(),
+        };
+        self.finish(op, &reply, out);
+    }
+
+    /// Gives up an operation: a search ends without a word, anything else goes on without one (RFC 4511 section 4.11).
+    fn abandon(&mut self, id: MessageId) {
+        self.searches.retain(|running| running.op.id != id);
+        for pending in self.pending.iter_mut().filter(|pending| pending.op.id == id) {
+            pending.silent = true;
+        }
+    }
+
+    fn wait(&mut self, op: Op, future: Waiting) {
+        self.pending.push(Pending { op, future, silent: false });
+    }
+
+    /// Looks after what waits for a future; answers what is done.
+    pub fn poll(&mut self, cx: &mut Context<'_>, out: &mut Vec<u8>) {
+        let mut at = 0;
+        while at < self.pending.len() {
+            let Poll::Ready(outcome) = self.pending[at].future.poll(cx) else {
+                at += 1;
+                continue;
+            };
+            let Pending { op, silent, .. } = self.pending.remove(at);
+            match outcome {
+                Outcome::Bound(bound) => self.bound(op, bound, out),
+                Outcome::Replied(_) if silent => {}
+                Outcome::Replied(reply) => self.finish(op, &reply, out),
+            }
+        }
+    }
+
+    /// Writes the answer of an operation that is over.
+    fn finish(&mut self, op: Op, reply: &Reply, out: &mut Vec<u8>) {
+        reply.write(op.id, op.tag, out);
+        self.finished(op, reply, None, String::new);
+    }
+
+    /// Counts and logs an operation that is over and answered. `entries` is for searches.
+    fn finished(&self, op: Op, reply: &Reply, entries: Option<u64>, describe: impl FnOnce() -> String) {
+        let took = op.began.elapsed();
+        self.figures.end(op.kind, is_success(reply.result.code), took);
+        if self.log.is_on() {
+            self.log.result(op.number, op.tag, &reply.result, took, entries);
+        }
+        if self.settings.log.slow.is_some_and(|limit| took >= limit) {
+            self.log.slow(op.number, op.kind, took, &self.session.requester.name, &describe());
+        }
+    }
+}
+
+/// Controls of a request.
+type Controls<'a> = List<'a, Control<'a>>;
+
+/// What came of a future.
+enum Outcome {
+    Replied(Reply),
+    Bound(Bound),
+}
+
+impl Waiting {
+    fn poll(&mut self, cx: &mut Context<'_>) -> Poll<Outcome> {
+        match self {
+            Waiting::Update(update) => Pin::new(update).poll(cx).map(|done| {
+                Outcome::Replied(match done {
+                    Ok(updated) => Reply { controls: updated.controls, ..Reply::default() },
+                    Err(failure) => failure.into(),
+                })
+            }),
+            Waiting::Bind(bind) => bind.as_mut().poll(cx).map(Outcome::Bound),
+            Waiting::Other(other) => other.as_mut().poll(cx).map(Outcome::Replied),
+        }
+    }
+}
+
+/// What kind of request has this tag; `None` for responses.
+fn kind(tag: u8) -> Option<Kind> {
+    Some(match tag {
+        op::SEARCH_REQUEST => Kind::Search,
+        op::BIND_REQUEST => Kind::Bind,
+        op::UNBIND_REQUEST => Kind::Unbind,
+        op::MODIFY_REQUEST => Kind::Modify,
+        op::ADD_REQUEST => Kind::Add,
+        op::DELETE_REQUEST => Kind::Delete,
+        op::MODIFY_DN_REQUEST => Kind::ModifyDn,
+        op::COMPARE_REQUEST => Kind::Compare,
+        op::ABANDON_REQUEST => Kind::Abandon,
+        op::EXTENDED_REQUEST => Kind::Extended,
+        _ => return None,
+    })
+}
+
+/// Refuses the first critical control: for operations that take none.
+fn refuse_critical(controls: Controls<'_>) -> Option<Reply> {
+    let control = controls.iter().find(|control| control.critical)?;
+    let diagnostic = format!("the control {} is critical, and this operation does not know it", control.oid);
+    Some(Reply::new(ResultCode::UNAVAILABLE_CRITICAL_EXTENSION, diagnostic))
+}

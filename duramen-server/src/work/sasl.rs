@@ -1,0 +1,119 @@
+//! SASL: EXTERNAL (RFC 4422), PLAIN (RFC 4616), SCRAM-SHA-256 (RFC 7677).
+
+use duramen_directory::password::scram::{self, ClientFirst, Credentials, ScramError};
+use duramen_directory::password::{Plain, Scheme};
+use duramen_directory::{Failure, Method};
+use duramen_ldap::message::ResultCode;
+
+use super::Work;
+use super::bind::{Binding, Bound, Check, busy, hidden, invalid_credentials, not_supported, on_spare_thread};
+use crate::reply::Reply;
+use crate::session::Begun;
+
+/// Mechanisms, as the root DSE lists them.
+pub const MECHANISMS: [&str; 3] = ["EXTERNAL", "PLAIN", "SCRAM-SHA-256"];
+
+impl Work {
+    /// A step of a mechanism: `said` by the client; `exchange` is what the step before left.
+    pub(super) fn sasl(&self, mechanism: &str, said: &[u8], exchange: Option<Box<Begun>>) -> Binding {
+        let is = |name: &str| mechanism.eq_ignore_ascii_case(name);
+        let binding = match exchange {
+            _ if is("EXTERNAL") => self.sasl_external(said),
+            _ if is("PLAIN") => self.sasl_plain(said),
+            Some(exchange) if is("SCRAM-SHA-256") => Ok(scram_end(*exchange, said)),
+            None if is("SCRAM-SHA-256") => self.scram_begin(said),
+            _ => Ok(not_supported(&format!("the mechanisms here are {}", MECHANISMS.join(", "))).into()),
+        };
+        binding.unwrap_or_else(|failure| hidden(failure).into())
+    }
+
+    fn sasl_external(&self, said: &[u8]) -> Result<Binding, Failure> {
+        let subject = self.session.secured.as_ref().and_then(|secured| secured.subject.as_deref());
+        let who = match (subject, self.session.local) {
+            (Some(subject), _) => self.external(subject)?,
+            (None, Some(process)) => {
+                let is_own = process.user == self.server.user || process.user == 0;
+                let name = self.server.directory.normalize(&process.name())?;
+                self.session.somebody(&name, Method::External, is_own)
+            }
+            (None, None) => {
+                let diagnostic =
+                    "EXTERNAL needs a local socket (ldapi) or a client's certificate (RFC 4513 section 5.2.3)";
+                return Ok(Reply::new(ResultCode::INAPPROPRIATE_AUTHENTICATION, diagnostic).into());
+            }
+        };
+        let Ok(authorization) = std::str::from_utf8(said) else { return Ok(invalid_credentials().into()) };
+        let requester = self.authorized(who, authorization)?;
+        let reply = if requester.is_some() { Reply::default() } else { invalid_credentials() };
+        Ok(Binding::Now(Bound { reply, requester, exchange: None }))
+    }
+
+    fn sasl_plain(&self, said: &[u8]) -> Result<Binding, Failure> {
+        let Some(plain) = Plain::parse(said) else {
+            let diagnostic =
+                "PLAIN: expected whom to act as or nothing, a user and a password, zero bytes between them";
+            return Ok(Reply::new(ResultCode::PROTOCOL_ERROR, diagnostic).into());
+        };
+        let mut check = Check {
+            stored: Vec::new(),
+            given: plain.password.as_bytes().to_vec(),
+            requester: self.session.anonymous(),
+        };
+        if let Some(name) = self.name_of_user(plain.user)? {
+            let credentials = self.server.directory.credentials(&self.session.anonymous(), &name)?;
+            let who = self.session.somebody(&credentials.name, Method::Password, credentials.is_administrator);
+            if let Some(requester) = self.authorized(who, plain.authorization)? {
+                (check.stored, check.requester) = (credentials.stored, requester);
+            }
+        }
+        Ok(Binding::Check(check))
+    }
+
+    /// The client's first message: answered by a challenge, for those who do not exist too.
+    fn scram_begin(&self, said: &[u8]) -> Result<Binding, Failure> {
+        let first = match ClientFirst::parse(said) {
+            Ok(first) => first,
+            Err(error) => return Ok(Reply::new(ResultCode::PROTOCOL_ERROR, error.to_string()).into()),
+        };
+        let (mut requester, mut stored) = (None, Vec::new());
+        if let Some(name) = self.name_of_user(&first.user)? {
+            let credentials = self.server.directory.credentials(&self.session.anonymous(), &name)?;
+            let who = self.session.somebody(&credentials.name, Method::Scram, credentials.is_administrator);
+            (requester, stored) = (self.authorized(who, &first.authorization)?, credentials.stored);
+        }
+        let said = said.to_vec();
+        let work = on_spare_thread(self.server.clone(), move |server| {
+            let first = ClientFirst::parse(&said).ok()?;
+            let known = stored.iter().find_map(|stored| scram_credentials(stored, &server.secret, &first.user));
+            let credentials = known.unwrap_or_else(|| Credentials::pretend(&server.secret, &first.user));
+            let (exchange, message) = first.challenge(credentials, &scram::nonce()?);
+            let reply = Reply::code(ResultCode::SASL_BIND_IN_PROGRESS);
+            let reply = Reply { value: Some(message.into_bytes()), ..reply };
+            Some(Bound { reply, requester: None, exchange: Some(Box::new((exchange, requester))) })
+        });
+        Ok(Binding::Later(Box::pin(async { work.await.flatten().unwrap_or_else(|| busy().into()) })))
+    }
+}
+
+/// What SCRAM needs to know of a stored password: the scheme of that name has it, clear text gives it.
+fn scram_credentials(stored: &[u8], secret: &[u8], user: &str) -> Option<Credentials> {
+    match Scheme::split(stored)? {
+        (Scheme::ScramSha256, text) => Credentials::parse(std::str::from_utf8(text).ok()?),
+        (Scheme::Clear, password) => {
+            Some(Credentials::derive(password, &Credentials::salt_for(secret, user), scram::ITERATIONS))
+        }
+        _ => None,
+    }
+}
+
+/// The client's proof.
+fn scram_end((exchange, requester): Begun, said: &[u8]) -> Binding {
+    match (exchange.finish(said), requester) {
+        (Ok(message), Some(requester)) => {
+            let reply = Reply { value: Some(message.into_bytes()), ..Reply::default() };
+            Binding::Now(Bound { reply, requester: Some(requester), exchange: None })
+        }
+        (Ok(_), None) | (Err(ScramError::InvalidProof), _) => invalid_credentials().into(),
+        (Err(error), _) => Reply::new(ResultCode::PROTOCOL_ERROR, error.to_string()).into(),
+    }
+}

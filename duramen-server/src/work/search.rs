@@ -1,0 +1,96 @@
+//! Searches: run at once as far as there is room, and again when there is.
+
+use std::cell::Cell;
+use std::time::{Duration, Instant};
+
+use duramen_directory::{Done, Progress, Search, Sink};
+use duramen_ldap::ber::List;
+use duramen_ldap::message::{Control, Message, Response, SearchRequest, write_search_entry};
+
+use super::{Controls, Op, Work};
+use crate::figures::add;
+use crate::reply::Reply;
+
+/// A search pauses when the connection has this much to send.
+pub const OUTPUT_FULL_BYTES: usize = 256 << 10;
+/// A search pauses after this time, so that others of the thread have theirs.
+const SLICE: Duration = Duration::from_millis(2);
+/// The clock is looked at once in so many questions.
+const QUESTIONS_PER_LOOK: u32 = 64;
+
+/// A search under way.
+pub(super) struct Running {
+    pub(super) op: Op,
+    search: Search,
+    entries: u64,
+}
+
+impl Work {
+    pub(super) fn search(&mut self, op: Op, request: &SearchRequest<'_>, controls: Controls<'_>, out: &mut Vec<u8>) {
+        match self.server.directory.search(&self.session.requester, request, controls) {
+            Ok(search) => self.run(Running { op, search, entries: 0 }, op.began, out),
+            Err(failure) => self.finish(op, &failure.into(), out),
+        }
+    }
+
+    /// Lets the searches that wait go on in turn, while there is room.
+    pub fn go_on(&mut self, out: &mut Vec<u8>) {
+        let now = Instant::now();
+        for _ in 0..self.searches.len() {
+            if out.len() >= OUTPUT_FULL_BYTES || now.elapsed() >= SLICE {
+                return;
+            }
+            if let Some(running) = self.searches.pop_front() {
+                self.run(running, now, out);
+            }
+        }
+    }
+
+    fn run(&mut self, mut running: Running, since: Instant, out: &mut Vec<u8>) {
+        let mut answers = Answers { out, id: running.op.id, entries: 0, references: 0, since, questions: Cell::new(0) };
+        let progress = running.search.run(&mut answers);
+        running.entries += answers.entries;
+        add(&self.figures.entries, answers.entries);
+        add(&self.figures.references, answers.references);
+        match progress {
+            Progress::Paused => self.searches.push_back(running),
+            Progress::Done(done) => self.done(&running, done, out),
+        }
+    }
+
+    fn done(&self, running: &Running, done: Done, out: &mut Vec<u8>) {
+        let reply = Reply { result: done.failure.unwrap_or_default(), controls: done.controls, ..Reply::default() };
+        let operation = Response::SearchDone(reply.result.as_result());
+        Message { id: running.op.id, operation, controls: List::trusted(&reply.controls) }.encode(out);
+        self.finished(running.op, &reply, Some(running.entries), || running.search.plan());
+    }
+}
+
+/// Writes what a search finds into a connection's buffer.
+struct Answers<'o> {
+    out: &'o mut Vec<u8>,
+    id: u32,
+    entries: u64,
+    references: u64,
+    since: Instant,
+    questions: Cell<u32>,
+}
+
+impl Sink for Answers<'_> {
+    fn entry(&mut self, name: &str, attributes: &[&[u8]], controls: List<'_, Control<'_>>) {
+        self.entries += 1;
+        write_search_entry(self.out, self.id, name, attributes.iter().copied(), controls);
+    }
+
+    fn reference(&mut self, urls: List<'_, &str>) {
+        self.references += 1;
+        Message::new(self.id, Response::SearchReference(List::trusted(urls.encoded()))).encode(self.out);
+    }
+
+    fn is_full(&self) -> bool {
+        let questions = self.questions.get() + 1;
+        self.questions.set(questions);
+        self.out.len() >= OUTPUT_FULL_BYTES
+            || (questions.is_multiple_of(QUESTIONS_PER_LOOK) && self.since.elapsed() >= SLICE)
+    }
+}

@@ -1,0 +1,131 @@
+//! Who a session is (RFC 4513).
+
+use duramen_ldap::message::{
+    Authentication, BindRequest, Control, ExtendedRequest, Message, Request, Response, ResultCode, Scope,
+};
+use duramen_ldap::oid;
+
+use crate::client::{Client, person};
+use crate::process::{ADMINISTRATOR, Daemon};
+
+/// What Who am I? says.
+fn who(client: &mut Client) -> String {
+    client.send(Request::Extended(ExtendedRequest { name: oid::extended::WHO_AM_I, value: None }));
+    let bytes = client.message().unwrap();
+    let Response::Extended(response) = Message::<Response<'_>>::decode(&bytes).unwrap().operation else { panic!() };
+    String::from_utf8(response.value.unwrap_or_default().to_vec()).unwrap()
+}
+
+#[test]
+fn a_session_is_anonymous_after_a_bind_that_failed_rfc4513_4() {
+    let daemon = Daemon::plain();
+    let mut client = Client::administrator(&daemon);
+    assert_eq!(who(&mut client), format!("dn:{}", ADMINISTRATOR.0));
+    assert_eq!(client.bind(ADMINISTRATOR.0, "wrong").code, ResultCode::INVALID_CREDENTIALS);
+    assert_eq!(who(&mut client), "");
+}
+
+#[test]
+fn nobody_is_authenticated_by_an_empty_password_rfc4513_5_1_2() {
+    let daemon = Daemon::plain();
+    let mut client = Client::administrator(&daemon);
+    let answer = client.bind(ADMINISTRATOR.0, "");
+    assert_eq!(answer.code, ResultCode::UNWILLING_TO_PERFORM);
+    assert!(answer.diagnostic.contains("send the password"), "{answer:?}");
+    assert_eq!(who(&mut client), "");
+    assert_eq!(client.bind("", "").code, ResultCode::SUCCESS);
+    assert_eq!(client.bind("", "password").code, ResultCode::INVALID_CREDENTIALS);
+}
+
+#[test]
+fn a_wrong_password_and_a_name_that_is_not_there_are_answered_alike_rfc4513_6_3_1() {
+    let daemon = Daemon::plain();
+    let mut client = Client::administrator(&daemon);
+    client.populate(1);
+    let wrong = client.bind(&person(0), "wrong");
+    let absent = client.bind(&person(1), "wrong");
+    let elsewhere = client.bind("cn=x,dc=elsewhere", "wrong");
+    assert_eq!(wrong.code, ResultCode::INVALID_CREDENTIALS);
+    assert_eq!((&wrong, &wrong), (&absent, &elsewhere));
+    assert_eq!(client.bind(&person(0), "secret-0").code, ResultCode::SUCCESS);
+    assert_eq!(who(&mut client), format!("dn:{}", person(0)));
+    assert_eq!(client.bind("no name", "wrong").code, ResultCode::INVALID_DN_SYNTAX);
+}
+
+#[test]
+fn version_2_is_refused_rfc4511_4_2() {
+    let daemon = Daemon::plain();
+    let authentication = Authentication::Simple(b"");
+    let answer = Client::new(&daemon).ask(Request::Bind(BindRequest { version: 2, name: "", authentication }));
+    assert_eq!(answer.code, ResultCode::PROTOCOL_ERROR);
+    assert!(answer.diagnostic.contains("use version 3"), "{answer:?}");
+}
+
+#[test]
+fn an_unknown_mechanism_is_told_those_there_are_rfc4513_5_2_1_6() {
+    let daemon = Daemon::plain();
+    let authentication = Authentication::Sasl { mechanism: "KERBEROS_V4", credentials: None };
+    let answer = Client::new(&daemon).ask(Request::Bind(BindRequest { version: 3, name: "", authentication }));
+    assert_eq!(answer.code, ResultCode::AUTH_METHOD_NOT_SUPPORTED);
+    assert!(answer.diagnostic.contains("EXTERNAL, PLAIN, SCRAM-SHA-256"), "{answer:?}");
+}
+
+#[test]
+fn external_needs_something_that_proves_a_name_rfc4513_5_2_3() {
+    let daemon = Daemon::plain();
+    let authentication = Authentication::Sasl { mechanism: "EXTERNAL", credentials: None };
+    let answer = Client::new(&daemon).ask(Request::Bind(BindRequest { version: 3, name: "", authentication }));
+    assert_eq!(answer.code, ResultCode::INAPPROPRIATE_AUTHENTICATION);
+}
+
+#[test]
+fn plain_finds_people_by_their_uid_and_refuses_to_act_as_others_rfc4616_2() {
+    let daemon = Daemon::plain();
+    let mut client = Client::administrator(&daemon);
+    client.populate(2);
+    let mut plain = |said: &[u8]| {
+        let authentication = Authentication::Sasl { mechanism: "PLAIN", credentials: Some(said) };
+        let code = client.ask(Request::Bind(BindRequest { version: 3, name: "", authentication })).code;
+        (code, who(&mut client))
+    };
+    let bound = (ResultCode::SUCCESS, format!("dn:{}", person(1)));
+    let refused = (ResultCode::INVALID_CREDENTIALS, String::new());
+    assert_eq!(plain(b"\0u1\0secret-1"), bound);
+    assert_eq!(plain(b"u:u1\0u1\0secret-1"), bound);
+    assert_eq!(plain(format!("\0dn:{}\0secret-1", person(1)).as_bytes()), bound);
+    assert_eq!(plain(b"\0u1\0secret-0"), refused);
+    assert_eq!(plain(b"\0nobody\0secret-0"), refused);
+    assert_eq!(plain(b"u:u0\0u1\0secret-1"), refused);
+    assert_eq!(
+        plain(format!("u:u0\0dn:{}\0{}", ADMINISTRATOR.0, ADMINISTRATOR.1).as_bytes()).1,
+        format!("dn:{}", person(0))
+    );
+    assert_eq!(plain(b"nonsense").0, ResultCode::PROTOCOL_ERROR);
+}
+
+#[test]
+fn an_unknown_critical_control_is_refused_by_every_operation_rfc4511_4_1_11() {
+    let daemon = Daemon::plain();
+    let mut client = Client::administrator(&daemon);
+    client.populate(1);
+    let filter = duramen_ldap::filter::FilterBuf::parse("(objectClass=*)").unwrap();
+    let authentication = Authentication::Simple(b"");
+    let name = person(0);
+    let requests = [
+        Request::Bind(BindRequest { version: 3, name: "", authentication }),
+        crate::client::search("dc=example,dc=com", Scope::Subtree, &filter),
+        Request::Delete(&name),
+        Request::Extended(ExtendedRequest { name: oid::extended::WHO_AM_I, value: None }),
+    ];
+    for request in requests {
+        for (critical, code) in [(true, ResultCode::UNAVAILABLE_CRITICAL_EXTENSION), (false, ResultCode::SUCCESS)] {
+            if !critical && matches!(request, Request::Delete(_)) {
+                continue;
+            }
+            let bytes = client.with_controls(request, &[Control { oid: "1.2.3.4", critical, value: None }]);
+            std::io::Write::write_all(&mut client.stream, &bytes).unwrap();
+            let answer = client.answer().1;
+            assert_eq!(answer.code, code, "{request:?} {answer:?}");
+        }
+    }
+}

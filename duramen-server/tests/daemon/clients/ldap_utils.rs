@@ -1,0 +1,132 @@
+//! Debian's ldap-utils, every tool.
+
+use std::fs;
+use std::process::Command;
+
+use super::said;
+use crate::process::{ADMINISTRATOR, Daemon};
+
+const TOP: &str = "dn: dc=example,dc=com\nobjectClass: dcObject\nobjectClass: organization\ndc: example\no: Example\n\n\
+    dn: ou=people,dc=example,dc=com\nobjectClass: organizationalUnit\nou: people\n\n";
+const PERSON: &str = "uid=bjensen,ou=people,dc=example,dc=com";
+
+/// A tool of ldap-utils, bound as the administrator over StartTLS.
+fn tool(daemon: &Daemon, name: &str, args: &[&str]) -> Command {
+    let mut command = anonymous(daemon, name);
+    command.args(["-x", "-ZZ", "-D", ADMINISTRATOR.0, "-w", ADMINISTRATOR.1]).args(args);
+    command
+}
+
+fn anonymous(daemon: &Daemon, name: &str) -> Command {
+    let mut command = Command::new(name);
+    command.env("LDAPTLS_CACERT", daemon.path("root.pem"));
+    command.args(["-H", &format!("ldap://127.0.0.1:{}", daemon.ldap.port())]);
+    command
+}
+
+fn populate(daemon: &Daemon) {
+    let people: String = (0..25)
+        .map(|n| {
+            format!(
+                "dn: uid=u{n},ou=people,dc=example,dc=com\nobjectClass: inetOrgPerson\nuid: u{n}\ncn: U {n}\nsn: U\n\n"
+            )
+        })
+        .collect();
+    let person =
+        format!("dn: {PERSON}\nobjectClass: inetOrgPerson\nuid: bjensen\ncn: Babs\nsn: Jensen\nuserPassword: first\n");
+    let path = daemon.path("top.ldif");
+    fs::write(&path, format!("{TOP}{people}{person}")).unwrap();
+    said(tool(daemon, "ldapadd", &["-f"]).arg(&path), 0);
+}
+
+#[test]
+fn every_tool_of_ldap_utils_does_its_work_over_starttls() {
+    let daemon = &Daemon::with_tls();
+    populate(daemon);
+    let search =
+        |args: &[&str]| said(&mut tool(daemon, "ldapsearch", &[&["-LLL", "-o", "ldif-wrap=no"], args].concat()), 0);
+
+    let found = search(&["-b", "dc=example,dc=com", "(sn=jensen)", "cn", "uid"]);
+    assert_eq!(found, format!("dn: {PERSON}\nuid: bjensen\ncn: Babs\n\n"));
+    let paged = search(&["-b", "dc=example,dc=com", "-E", "pr=10/noprompt", "(uid=u*)", "1.1"]);
+    assert_eq!(paged.matches("dn: uid=u").count(), 25, "{paged}");
+    let sorted = search(&["-b", "dc=example,dc=com", "-E", "sss=-uid", "(uid=u1*)", "uid"]);
+    let uids: Vec<_> = sorted.lines().filter_map(|line| line.strip_prefix("uid: ")).collect();
+    assert_eq!(uids, ["u19", "u18", "u17", "u16", "u15", "u14", "u13", "u12", "u11", "u10", "u1"]);
+
+    let change = daemon.path("change.ldif");
+    fs::write(
+        &change,
+        format!(
+            "dn: {PERSON}\nchangetype: modify\nreplace: cn\ncn: Barbara Jensen\n-\nadd: mail\nmail: b@example.com\n"
+        ),
+    )
+    .unwrap();
+    said(tool(daemon, "ldapmodify", &["-f"]).arg(&change), 0);
+    assert!(search(&["-b", PERSON, "-s", "base", "(mail=B@EXAMPLE.COM)", "cn"]).contains("cn: Barbara Jensen"));
+
+    said(&mut tool(daemon, "ldapcompare", &[PERSON, "cn:barbara  jensen"]), 6);
+    said(&mut tool(daemon, "ldapcompare", &[PERSON, "cn:somebody else"]), 5);
+    said(&mut tool(daemon, "ldappasswd", &["-a", "first", "-s", "second", PERSON]), 0);
+    let mut own = anonymous(daemon, "ldapwhoami");
+    assert_eq!(said(own.args(["-x", "-D", PERSON, "-w", "second"]), 0), format!("dn:{PERSON}\n"));
+    let mut wrong = anonymous(daemon, "ldapwhoami");
+    said(wrong.args(["-x", "-D", PERSON, "-w", "first"]), 49);
+    let generated = said(&mut tool(daemon, "ldappasswd", &[PERSON]), 0);
+    let generated = generated.strip_prefix("New password: ").expect("a password").trim();
+    said(anonymous(daemon, "ldapwhoami").args(["-x", "-D", PERSON, "-w", generated]), 0);
+
+    assert!(said(&mut tool(daemon, "ldapexop", &["whoami"]), 0).contains(&format!("dn:{}", ADMINISTRATOR.0)));
+    said(&mut tool(daemon, "ldapmodrdn", &["-r", PERSON, "uid=babs"]), 0);
+    assert!(search(&["-b", "dc=example,dc=com", "(uid=babs)", "1.1"]).contains("dn: uid=babs,ou=people"));
+    said(&mut tool(daemon, "ldapdelete", &["uid=babs,ou=people,dc=example,dc=com"]), 0);
+    said(&mut tool(daemon, "ldapdelete", &["-r", "ou=people,dc=example,dc=com"]), 0);
+    assert_eq!(search(&["-b", "dc=example,dc=com", "-s", "sub", "(ou=people)", "1.1"]), "");
+}
+
+#[test]
+fn the_root_dse_and_the_schema_are_found_as_tools_look_for_them() {
+    let daemon = &Daemon::with_tls();
+    let dse = said(anonymous(daemon, "ldapsearch").args(["-x", "-LLL", "-s", "base", "-b", "", "+"]), 0);
+    for line in [
+        "namingContexts: dc=example,dc=com",
+        "subschemaSubentry: cn=Subschema",
+        "supportedLDAPVersion: 3",
+        "supportedExtension: 1.3.6.1.4.1.1466.20037",
+        "supportedControl: 1.2.840.113556.1.4.319",
+        "supportedSASLMechanisms: SCRAM-SHA-256",
+    ] {
+        assert!(dse.lines().any(|found| found == line), "no {line:?} in\n{dse}");
+    }
+    let schema = said(
+        anonymous(daemon, "ldapsearch")
+            .args(["-x", "-LLL", "-o", "ldif-wrap=no", "-s", "base", "-b", "cn=Subschema"])
+            .args(["(objectClass=subschema)", "attributeTypes", "objectClasses"]),
+        0,
+    );
+    assert!(schema.contains("NAME 'inetOrgPerson'") && schema.contains("NAME 'memberOf'"), "{schema}");
+}
+
+#[test]
+fn who_runs_the_daemon_is_the_administrator_over_the_local_socket() {
+    let daemon = Daemon::plain();
+    let mut command = Command::new("ldapwhoami");
+    let who = said(command.args(["-Q", "-Y", "EXTERNAL", "-H", &daemon.local_url()]), 0);
+    assert!(who.starts_with("dn:") && who.to_lowercase().contains("cn=peercred,cn=external,cn=auth"), "{who}");
+    let path = daemon.path("top.ldif");
+    fs::write(&path, TOP).unwrap();
+    said(Command::new("ldapadd").args(["-Q", "-Y", "EXTERNAL", "-H", &daemon.local_url(), "-f"]).arg(&path), 0);
+}
+
+#[test]
+fn a_clients_certificate_says_who_it_is_rfc4513_5_2_3() {
+    let daemon = &Daemon::with_tls();
+    let mut command = anonymous(daemon, "ldapwhoami");
+    command.env("LDAPTLS_CERT", daemon.path("client.pem")).env("LDAPTLS_KEY", daemon.path("client.key"));
+    let who = said(command.args(["-Q", "-ZZ", "-Y", "EXTERNAL"]), 0);
+    assert_eq!(who, "dn:cn=a client\n");
+    let mut within = Command::new("ldapwhoami");
+    within.env("LDAPTLS_CACERT", daemon.path("root.pem"));
+    let port = daemon.ldaps.unwrap().port();
+    said(within.args(["-x", "-H", &format!("ldaps://127.0.0.1:{port}")]), 0);
+}

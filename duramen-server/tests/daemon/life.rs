@@ -1,0 +1,137 @@
+//! Starting, what goes wrong then, reloading, stopping.
+
+use std::fs;
+use std::io::{Read, Write};
+use std::net::{TcpListener, TcpStream};
+
+use duramen_ldap::message::{Message, Response, ResultCode, Scope};
+
+use crate::client::{Client, person};
+use crate::process::{Daemon, PLAIN, configuration, run};
+
+#[test]
+fn a_data_directory_and_a_suffix_are_all_that_serving_needs() {
+    let dir = tempfile::tempdir().unwrap();
+    let data = dir.path().join("data");
+    let (code, said) = run(&["check-config", "--data", data.to_str().unwrap(), "--suffix", "dc=example,dc=com"]);
+    assert!(code == Some(0) && said.contains("The configuration is right"), "{said}");
+    assert!(!data.exists(), "checking opens nothing");
+}
+
+#[test]
+fn a_wrong_configuration_is_refused_with_line_and_cure_and_its_exit_code() {
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join("duramend.toml");
+    fs::write(&path, "data = \"d\"\nsuffixes = [\"nonsense\"]\n").unwrap();
+    for action in ["check-config", "serve"] {
+        let (code, said) = run(&[action, "--config", path.to_str().unwrap()]);
+        assert_eq!(code, Some(78), "{said}");
+        assert!(said.contains("duramend.toml:2:13: \"nonsense\" is no name"), "{said}");
+    }
+}
+
+#[test]
+fn a_port_that_is_taken_is_named_and_has_its_exit_code() {
+    let taken = TcpListener::bind("127.0.0.1:0").unwrap();
+    let address = taken.local_addr().unwrap().to_string();
+    let dir = tempfile::tempdir().unwrap();
+    let data = dir.path().to_str().unwrap();
+    let (code, said) = run(&["serve", "--data", data, "--suffix", "dc=example,dc=com", "--listen", &address]);
+    assert_eq!(code, Some(69), "{said}");
+    assert!(said.contains(&address) && said.contains("another program listens there"), "{said}");
+}
+
+#[test]
+fn a_second_daemon_on_the_same_data_is_refused_with_the_firsts_number() {
+    let daemon = Daemon::plain();
+    let data = daemon.path("data");
+    let (code, said) = run(&["serve", "--data", data.to_str().unwrap(), "--listen", "127.0.0.1:0"]);
+    assert_eq!(code, Some(75), "{said}");
+    assert!(said.contains("is in use by process"), "{said}");
+}
+
+#[test]
+fn an_unreadable_certificate_is_named() {
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join("duramend.toml");
+    fs::write(dir.path().join("server.pem"), "no certificate").unwrap();
+    fs::write(dir.path().join("server.key"), "no key").unwrap();
+    let tls = "[tls]\ncertificate = \"server.pem\"\nkey = \"server.key\"\n";
+    fs::write(&path, configuration(tls)).unwrap();
+    let (code, said) = run(&["check-config", "--config", path.to_str().unwrap()]);
+    assert!(code == Some(78) && said.contains("server.pem: there is no certificate in it"), "{said}");
+}
+
+#[test]
+fn a_signal_stops_it_with_a_notice_to_clients_and_all_data_kept_rfc4511_4_4_1() {
+    let mut daemon = Daemon::plain();
+    let mut client = Client::administrator(&daemon);
+    client.populate(3);
+    daemon.signal("TERM");
+    let bytes = client.message().expect("a notice of disconnection");
+    let notice = Message::<Response<'_>>::decode(&bytes).unwrap();
+    assert_eq!(notice.operation.result().map(|result| result.code), Some(ResultCode::UNAVAILABLE));
+    assert_eq!(client.message(), None);
+    assert!(daemon.ended().success(), "{}", daemon.log());
+    assert!(!daemon.path("ldapi").exists(), "the local socket goes away");
+    let again = Daemon::start(daemon.kill(), PLAIN);
+    let found = Client::administrator(&again).search("dc=example,dc=com", Scope::Subtree, "(uid=*)");
+    assert_eq!(found.names.len(), 3);
+}
+
+#[test]
+fn a_reload_takes_good_configurations_into_use_and_leaves_bad_ones_alone() {
+    let mut daemon = Daemon::plain();
+    Client::administrator(&daemon).populate(1);
+    let anonymous = |daemon: &Daemon| Client::new(daemon).search(&person(0), Scope::Base, "(uid=u0)").names.len();
+    assert_eq!(anonymous(&daemon), 1);
+    let path = daemon.path("duramend.toml");
+    fs::write(&path, configuration(&format!("{PLAIN}[access]\nrules = \"access to * by * nonsense\"\n"))).unwrap();
+    daemon.signal("HUP");
+    daemon.wait_for("not reloaded");
+    assert_eq!(anonymous(&daemon), 1);
+    let rules = "access to attrs=userPassword by anonymous auth by * none\naccess to * by users read by * none";
+    fs::write(&path, configuration(&format!("{PLAIN}[access]\nrules = \"\"\"\n{rules}\n\"\"\"\n"))).unwrap();
+    daemon.signal("HUP");
+    daemon.wait_for("reloaded: ");
+    assert_eq!(anonymous(&daemon), 0);
+}
+
+#[test]
+fn figures_and_health_are_served_by_http_if_asked_for() {
+    let port = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
+    let mut daemon = Daemon::start(tempfile::tempdir().unwrap(), &format!("{PLAIN}[http]\nlisten = \"{port}\"\n"));
+    daemon.wait_for("figures at http://");
+    assert_eq!(Client::new(&daemon).search("", Scope::Base, "(objectClass=*)").code, ResultCode::SUCCESS);
+    let get = |path: &str| {
+        let mut stream = TcpStream::connect(port).unwrap();
+        write!(stream, "GET {path} HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n").unwrap();
+        let mut answer = String::new();
+        stream.read_to_string(&mut answer).unwrap();
+        answer
+    };
+    assert!(get("/healthz").starts_with("HTTP/1.1 200"));
+    let metrics = get("/metrics");
+    let counted = "duramend_operations_total{operation=\"search\",result=\"success\"} 1";
+    assert!(metrics.lines().any(|line| line == counted), "{metrics}");
+    assert!(get("/else").starts_with("HTTP/1.1 404"));
+}
+
+#[test]
+fn the_log_has_openldaps_stats_lines_if_asked_for() {
+    let mut daemon = Daemon::start(tempfile::tempdir().unwrap(), &format!("{PLAIN}[log]\nstats = true\n"));
+    let mut client = Client::administrator(&daemon);
+    client.search("", Scope::Base, "(objectClass=*)");
+    drop(client);
+    daemon.wait_for("closed");
+    let log = daemon.log();
+    for line in [
+        "conn=1000 ACCEPT from IP=127.0.0.1:",
+        "conn=1000 op=0 BIND dn=\"cn=admin,dc=example,dc=com\" method=128",
+        "conn=1000 op=0 RESULT tag=97 err=0 ",
+        "conn=1000 op=1 SRCH base=\"\" scope=0 deref=0 filter=\"(objectClass=*)\"",
+        "conn=1000 op=1 SEARCH RESULT tag=101 err=0 ",
+    ] {
+        assert!(log.contains(line), "no {line:?} in:\n{log}");
+    }
+}

@@ -1,0 +1,118 @@
+//! Many requests at once, in pieces, given up.
+
+use std::io::Write;
+
+use duramen_ldap::Payload;
+use duramen_ldap::extended::CancelRequest;
+use duramen_ldap::filter::FilterBuf;
+use duramen_ldap::message::{Authentication, BindRequest, ExtendedRequest, Request, ResultCode, Scope};
+use duramen_ldap::oid;
+
+use crate::client::{Client, person, search};
+use crate::process::Daemon;
+
+#[test]
+fn a_thousand_requests_sent_at_once_are_all_answered() {
+    let daemon = Daemon::plain();
+    let mut client = Client::administrator(&daemon);
+    client.populate(10);
+    let filters: Vec<_> = (0..10).map(|n| FilterBuf::parse(&format!("(uid=u{n})")).unwrap()).collect();
+    let mut bytes = Vec::new();
+    let mut expected = Vec::new();
+    for n in 0..1000 {
+        bytes.extend(client.encoded(search("dc=example,dc=com", Scope::Subtree, &filters[n % 10])));
+        expected.push(person(n % 10));
+    }
+    client.stream.write_all(&bytes).unwrap();
+    for name in expected {
+        let (_, answer) = client.answer();
+        assert_eq!((answer.code, answer.names), (ResultCode::SUCCESS, vec![name]));
+    }
+}
+
+#[test]
+fn requests_that_come_a_byte_at_a_time_are_answered() {
+    let daemon = Daemon::plain();
+    let mut client = Client::new(&daemon);
+    client.stream.set_nodelay(true).unwrap();
+    let filter = FilterBuf::parse("(objectClass=*)").unwrap();
+    for _ in 0..3 {
+        for byte in client.encoded(search("", Scope::Base, &filter)) {
+            client.stream.write_all(&[byte]).unwrap();
+        }
+        let (_, answer) = client.answer();
+        assert_eq!((answer.code, answer.names.len()), (ResultCode::SUCCESS, 1));
+    }
+}
+
+#[test]
+fn a_client_that_sends_no_more_gets_the_answers_that_are_due() {
+    let daemon = Daemon::plain();
+    let mut client = Client::administrator(&daemon);
+    client.populate(1);
+    for n in 0..20 {
+        client.send_replace(&person(0), "description", &n.to_string());
+    }
+    client.stream.shutdown(std::net::Shutdown::Write).unwrap();
+    for _ in 0..20 {
+        assert_eq!(client.answer().1.code, ResultCode::SUCCESS);
+    }
+    assert_eq!(client.message(), None);
+}
+
+#[test]
+fn a_bind_waits_for_what_is_under_way_and_holds_what_follows_rfc4511_4_2_1() {
+    let daemon = Daemon::plain();
+    let mut client = Client::administrator(&daemon);
+    client.populate(1);
+    let name = person(0);
+    let authentication = Authentication::Simple(b"");
+    let written = client.send_replace(&name, "description", "before");
+    let bound = client.send(Request::Bind(BindRequest { version: 3, name: "", authentication }));
+    let refused = client.send_replace(&name, "description", "after");
+    let answers = [client.answer(), client.answer(), client.answer()].map(|(id, answer)| (id, answer.code));
+    let expected = [
+        (written, ResultCode::SUCCESS),
+        (bound, ResultCode::SUCCESS),
+        (refused, ResultCode::INSUFFICIENT_ACCESS_RIGHTS),
+    ];
+    assert_eq!(answers, expected);
+}
+
+#[test]
+fn a_search_whose_client_does_not_read_waits_and_can_be_abandoned_or_cancelled_rfc4511_4_11_rfc3909() {
+    let daemon = Daemon::plain();
+    let mut client = Client::administrator(&daemon);
+    client.populate(1);
+    let filler = "x".repeat(200_000);
+    for n in 1..100 {
+        client.add_person(n);
+        assert_eq!(client.replace(&person(n), "description", &filler).code, ResultCode::SUCCESS);
+    }
+    let filter = FilterBuf::parse("(objectClass=*)").unwrap();
+    let mut other = Client::new(&daemon);
+    let cancelled = client.send(search("dc=example,dc=com", Scope::Subtree, &filter));
+    assert_eq!(other.search(&person(3), Scope::Base, "(uid=u3)").names.len(), 1, "others are served meanwhile");
+    let mut value = Vec::new();
+    CancelRequest { id: cancelled }.encode(&mut value);
+    let cancel = client.send(Request::Extended(ExtendedRequest { name: oid::extended::CANCEL, value: Some(&value) }));
+    let (id, answer) = client.answer();
+    assert_eq!((id, answer.code), (cancelled, ResultCode::CANCELED));
+    assert!(answer.names.len() < 100, "it was not cancelled early enough to show anything");
+    assert_eq!(
+        client.answer(),
+        (cancel, crate::client::Answer { code: ResultCode::SUCCESS, diagnostic: String::new(), names: vec![] })
+    );
+    let abandoned = client.send(search("dc=example,dc=com", Scope::Subtree, &filter));
+    client.send(Request::Abandon(abandoned));
+    let (id, answer) = {
+        client.send(search("", Scope::Base, &filter));
+        client.answer()
+    };
+    assert_ne!(id, abandoned, "{answer:?}");
+    let name = oid::extended::CANCEL;
+    assert_eq!(
+        client.ask(Request::Extended(ExtendedRequest { name, value: Some(&value) })).code,
+        ResultCode::NO_SUCH_OPERATION
+    );
+}

@@ -1,0 +1,173 @@
+//! Which pages of the file a transaction gets.
+//!
+//! Owns: the choice between the free space and the file's end, how much is kept free for long runs, what is given back.
+//! Must not know: what the pages are for.
+
+use std::sync::atomic::Ordering;
+
+use super::work::Work;
+use crate::error::{Error, Result};
+use crate::ids::{Extent, Pgno};
+use crate::readers::unregistered;
+use crate::space::{Fit, Lane, Space};
+use crate::store::Durability;
+
+/// Part of the file that is kept free for the sake of long runs: while less is, a commit that finds no run long enough
+/// lengthens the file rather than filling small holes. Under random updates of a file that a quarter is free of, a run
+/// is 2.5 pages long on average, 1.4 with an eighth, 3.5 with a third; a disk is asked once for each run.
+const SLACK: u64 = 4;
+/// Fewer pages than this are put into small holes at once.
+const SMALL_COMMIT: u64 = 16;
+
+/// Takes pages for the transaction: from the free space, then at the file's end.
+pub(super) fn allocate(work: &mut Work, pages: u64, contiguous: bool) -> Result<Vec<Extent>> {
+    let store = work.store.clone();
+    if store.crowded.load(Ordering::Relaxed) {
+        free_by_flushing(work, pages, contiguous)?;
+    }
+    let page_count = work.horizon.page_count;
+    let pages_wanted = work.pages_wanted;
+    let space = space_for(work, pages)?;
+    let mut extents = if contiguous {
+        space.take(pages).into_iter().collect()
+    } else {
+        let crowded = store.crowded.load(Ordering::Relaxed) || page_count + pages > pages_wanted;
+        take(space, pages, page_count, crowded)
+    };
+    let found: u64 = extents.iter().map(|e| e.pages).sum();
+    if found < pages {
+        extents.push(lengthen(work, pages - found)?);
+    }
+    work.placed.extents.extend(&extents);
+    extents.sort_by_key(|e| e.start);
+    Ok(extents)
+}
+
+/// Takes a page for a small commit.
+pub(super) fn allocate_one(work: &mut Work, lane: Lane) -> Result<Pgno> {
+    if work.store.crowded.load(Ordering::Relaxed) {
+        free_by_flushing(work, 1, false)?;
+    }
+    let page_count = work.horizon.page_count;
+    let space = space_for(work, 1)?;
+    let page = match space.take_one(lane, fit(space, page_count)) {
+        Some(page) => page,
+        None => lengthen(work, 1)?.start,
+    };
+    match work.placed.extents.last_mut().filter(|last| last.end() == page) {
+        Some(last) => last.pages += 1,
+        None => work.placed.extents.push(Extent::new(page, 1)),
+    }
+    Ok(page)
+}
+
+/// The free space, after a look at what the last commits retired if less than so many pages are known to be free.
+fn space_for(work: &mut Work, pages: u64) -> Result<&mut Space> {
+    let store = work.store.clone();
+    let space = &store.ledger(work.writer_mut()?)?.space;
+    if space.free_pages() < pages && space.has_unreleased() {
+        release(work)?;
+    }
+    Ok(&mut store.ledger(work.writer_mut()?)?.space)
+}
+
+/// Takes pages at the file's end.
+fn lengthen(work: &mut Work, pages: u64) -> Result<Extent> {
+    let start = Pgno(work.horizon.page_count);
+    if start.0 + pages > Pgno::LIMIT {
+        return Err(Error::Usage { what: "the file would be larger than the format can address" });
+    }
+    if work.bytes_before.is_none() {
+        let bytes = work.store.medium.len().map_err(Error::io("ask for the length of the data file"))?;
+        work.bytes_before = Some(bytes);
+    }
+    work.horizon.page_count += pages;
+    Ok(Extent::new(start, pages))
+}
+
+/// On a full disk: frees the pages that are kept only until the data file has been flushed, if there are not enough.
+fn free_by_flushing(work: &mut Work, pages: u64, contiguous: bool) -> Result<()> {
+    let store = work.store.clone();
+    let base = work.base;
+    let writer = work.writer_mut()?;
+    let newest = writer.meta.txnid;
+    let space = &store.ledger(writer)?.space;
+    let enough = if contiguous { space.longest() >= pages } else { space.free_pages() >= pages };
+    if enough || base == newest {
+        return Ok(());
+    }
+    store.flush_data(writer)?;
+    work.base = newest;
+    release(work)
+}
+
+/// Chooses free pages for a commit.
+fn take(space: &mut Space, pages: u64, page_count: u64, crowded: bool) -> Vec<Extent> {
+    let (free, fit) = (space.free_pages(), fit(space, page_count));
+    let small = pages <= SMALL_COMMIT || fit == Fit::Low;
+    if !crowded && !small && space.longest() < pages && free < page_count / SLACK {
+        return Vec::new();
+    }
+    space.take_up_to(pages, fit)
+}
+
+/// Where much of the file is free it is filled from the start, so that its end can be cut off.
+fn fit(space: &Space, page_count: u64) -> Fit {
+    if space.free_pages() > page_count / 2 { Fit::Low } else { Fit::Tight }
+}
+
+/// Whether the commit at work is one of those whose price is that of its steps, not that of its pages, which are flushed
+/// with those of many others.
+pub(super) fn is_small(work: &Work, logged: bool) -> bool {
+    (logged || work.durability == Durability::Relaxed) && work.dirty.pages() <= SMALL_COMMIT
+}
+
+/// As [`release`], but for small commits only once for several of them, unless the disk was full.
+pub(super) fn release_in_time(work: &mut Work, logged: bool) -> Result<()> {
+    let store = work.store.clone();
+    let crowded = store.crowded.load(Ordering::Relaxed);
+    if !crowded && is_small(work, logged) && !store.ledger(work.writer_mut()?)?.space.is_release_due() {
+        return Ok(());
+    }
+    release(work)
+}
+
+/// Lets the free space know who is reading.
+pub(super) fn release(work: &mut Work) -> Result<()> {
+    let store = work.store.clone();
+    let mut live = Vec::new();
+    store.shared.live(&mut live)?;
+    live.extend(unregistered(store.file(), store.shared.newest())?);
+    live.push(work.base);
+    // The commit that this one builds on stays whole until this one is there: what is freed now may have been noted.
+    live.push(work.writer_mut()?.meta.txnid);
+    live.sort_unstable();
+    live.dedup();
+    store.ledger(work.writer_mut()?)?.space.release(&live);
+    Ok(())
+}
+
+/// Returns pages that were taken and not used.
+pub(super) fn give_back(work: &mut Work, extents: &[Extent]) -> Result<()> {
+    work.placed.extents = crate::space::subtract(&work.placed.extents, extents);
+    add_free(work, extents)
+}
+
+/// Makes pages takeable that this transaction took and nobody refers to.
+pub(super) fn add_free(work: &mut Work, extents: &[Extent]) -> Result<()> {
+    let store = work.store.clone();
+    let (writer, end) = (work.writer.as_deref_mut().ok_or(Error::BadTable)?, Pgno(work.horizon.page_count));
+    let old_end = Pgno(writer.meta.page_count);
+    let space = &mut store.ledger(writer)?.space;
+    for &extent in extents {
+        space.add_free(extent).map_err(|d| d.at(extent.start))?;
+    }
+    // The file may not be that long yet, or be so for nothing: what it was to grow by is taken back.
+    let cut = space.trim_end(end);
+    if cut < old_end {
+        space.add_free(Extent::new(cut, old_end.0 - cut.0)).map_err(|d| d.at(cut))?;
+    }
+    writer.too_long |= cut < end;
+    work.horizon.page_count = cut.max(old_end).0;
+    Ok(())
+}
