@@ -62,7 +62,7 @@ pub(crate) fn place(context: &Context<'_>, name: &str) -> Result<Place> {
     if table.contains_key(&key)? {
         return Err(exists(name));
     }
-    may_have_children(context, parent)?;
+    may_change_children(context, parent, Level::Add)?;
     Ok(Place { parent, key, rdn: rdn.as_str().to_string() })
 }
 
@@ -70,14 +70,14 @@ fn exists(name: &str) -> Failure {
     Failure::new(ResultCode::ENTRY_ALREADY_EXISTS, format!("there is an entry {name:?} already"))
 }
 
-/// That the requester may add or take entries below one, and that it can have any.
-pub(crate) fn may_have_children(context: &Context<'_>, parent: Id) -> Result<()> {
+/// That the requester may add or take entries below one (`level` says which), and that it can have any.
+pub(crate) fn may_change_children(context: &Context<'_>, parent: Id, level: Level) -> Result<()> {
     if parent == 0 {
         return Ok(());
     }
     let entries = context.scene.tables.entry()?;
     let (entry, name) = (names::entry(&entries, parent)?, names::name_of(&entries, parent)?);
-    context.require(&View::new(&context.scene, parent, entry, &name), What::Children, Level::Write)?;
+    context.require(&View::new(&context.scene, parent, entry, &name), What::Children, level)?;
     if entry.marks() & mark::ALIAS != 0 {
         let text = format!("{name} is an alias: nothing can be below it (RFC 4512 2.6)");
         return Err(Failure::new(ResultCode::ALIAS_PROBLEM, text));
@@ -148,12 +148,7 @@ fn store(context: &Context<'_>, mut draft: Draft, id: Id, place: &Place, name: &
     let bytes = draft.build(schema, place.parent, &place.rdn);
     let entry = Entry::parse(&bytes).ok_or_else(|| damaged("the new entry"))?;
     let view = View::new(&context.scene, id, entry, name);
-    context.require(&view, What::Entry, Level::Write)?;
-    let mut types: Vec<AttributeId> = draft.attributes.iter().map(|attribute| attribute.id).collect();
-    types.extend(draft.large.iter().map(|large| large.stored.id));
-    for id in types.into_iter().filter(|id| !schema.attribute(*id).is_operational()) {
-        context.require(&view, What::Attribute(id, None), Level::Write)?;
-    }
+    context.require(&view, What::Entry, Level::Add)?;
     context.check_assertion(&view)?;
     context.post_read(id, &bytes, name)?;
     let mut keys = context.keys(&entry, |_| true);

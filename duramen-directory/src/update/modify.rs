@@ -57,11 +57,16 @@ impl Modifier<'_, '_> {
             check::modifiable(described.attribute)?;
         }
         let id = described.attribute.id;
-        if change.attribute.values.is_empty() || change.kind == ChangeKind::Increment {
-            context.require(view, What::Attribute(id, None), Level::Write)?;
+        let level = match change.kind {
+            ChangeKind::Add => Level::Add,
+            ChangeKind::Delete => Level::Delete,
+            _ => Level::Write,
+        };
+        if change.attribute.values.is_empty() || level == Level::Write {
+            context.require(view, What::Attribute(id, None), level)?;
         }
         for value in change.attribute.values {
-            context.require(view, What::Attribute(id, Some(value)), Level::Write)?;
+            context.require(view, What::Attribute(id, Some(value)), level)?;
         }
         self.touched.insert(id);
         for (n, value) in (1..).zip(change.attribute.values) {

@@ -24,7 +24,8 @@ fn fetched(work: &Path) -> PathBuf {
 fn trusted(daemon: &Daemon) -> PathBuf {
     let path = daemon.path("trusted.p12");
     let mut import = Command::new("keytool");
-    import.args(["-importcert", "-noprompt", "-alias", "root", "-storetype", "PKCS12", "-storepass", "changeit", "-file"]);
+    import.args(["-importcert", "-noprompt", "-alias", "root", "-storetype", "PKCS12"]);
+    import.args(["-storepass", "changeit", "-file"]);
     said(import.arg(daemon.path("root.pem")).arg("-keystore").arg(&path), 0);
     path
 }
