@@ -2,6 +2,7 @@
 //!
 //! Owns: the exit code, and what is said when something fails. Must not know: what a command does.
 
+mod acl;
 mod bench;
 mod bytes;
 mod check;
@@ -47,6 +48,7 @@ fn main() -> ExitCode {
         Command::Readers(args) => readers::run(args),
         Command::Dump(args) => dump::run(args),
         Command::Load(args) => load::run(args),
+        Command::Acl(args) => acl::run(args),
         Command::Directory(args) => directory::run(args),
         Command::Bench(args) => bench::run(args),
         Command::Completions(args) => completions::run(args),

@@ -97,6 +97,13 @@ fn value_is_there(view: &View<'_, '_>, described: &Described<'_>, value: &[u8]) 
         return Err(Failure::new(ResultCode::INAPPROPRIATE_MATCHING, text));
     };
     let mut asserted = Vec::new();
+    let unknown_class = attribute.id == schema.known().object_class
+        && std::str::from_utf8(value).ok().and_then(|name| schema.find_class(name)).is_none();
+    if unknown_class || !attribute.can_be(rule, value) {
+        // Undefined, which compare has no word for (RFC 4511 section 4.10).
+        let text = format!("{}: the asserted value cannot be one of it", attribute.name);
+        return Err(Failure::new(ResultCode::INVALID_ATTRIBUTE_SYNTAX, text));
+    }
     if let Err(error) = rule.normalize_assertion(value, schema.as_ref(), &mut asserted) {
         let text = format!("{}: the asserted value is not one: {error}", attribute.name);
         return Err(Failure::new(ResultCode::INVALID_ATTRIBUTE_SYNTAX, text));

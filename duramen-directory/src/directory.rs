@@ -11,6 +11,7 @@ use duramen_ldap::message::{
     Change, ChangeKind, CompareRequest, Control, ModifyRequest, Request, ResultCode, SearchRequest,
 };
 
+use crate::access;
 use crate::clock::Clock;
 use crate::config::Config;
 use crate::controls::Controls;
@@ -242,6 +243,18 @@ impl Directory {
         let attribute = duramen_ldap::attribute::Attribute { description: "userPassword", values };
         let changes = List::build(&mut changes, [Change { kind: ChangeKind::Replace, attribute }]);
         self.update_async(requester, &Request::Modify(ModifyRequest { name, changes }), List::default())
+    }
+
+    /// What `requester` may do with an attribute of an entry, or a value of it, and which line of the access rules decides
+    /// it. In place of an attribute's name, `entry` is the entry itself, and `children` what is directly below it.
+    pub fn explain_access(
+        &self,
+        requester: &Requester,
+        name: &str,
+        attribute: &str,
+        value: Option<&[u8]>,
+    ) -> Result<access::Explanation> {
+        self.inner.explain_access(requester, name, attribute, value)
     }
 
     /// Completes the indices that the configuration asks for, while searches and updates go on, and takes away what is

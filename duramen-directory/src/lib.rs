@@ -28,6 +28,7 @@ mod failure;
 mod filter;
 mod import;
 mod index;
+mod inquiry;
 mod large;
 mod meta;
 mod names;

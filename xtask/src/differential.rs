@@ -1,15 +1,27 @@
-//! `cargo xtask differential`: the comparison of both LMDB libraries, at length.
+//! `cargo xtask differential`: the comparison of both LMDB libraries, or of slapd and duramend, at length.
 //!
 //! Owns: how many worlds are played. What happens in them is the test's affair.
 
 use std::process::{Command, ExitCode};
 
-/// Operations in one world of the test.
-const OPERATIONS: u64 = 4000;
+/// A test that plays worlds.
+struct Test {
+    package: &'static str,
+    /// Operations in one world.
+    operations: u64,
+    /// The variable with the seed of the first world.
+    seed: &'static str,
+}
+
+const LIBRARIES: Test = Test { package: "duramen-lmdb", operations: 4000, seed: "DURAMEN_FIRST" };
+const DIRECTORIES: Test = Test { package: "duramen-server", operations: 400, seed: "DURAMEN_SEED" };
 
 #[derive(clap::Args)]
 pub struct Arguments {
-    /// How many operations to play, in worlds of 4000
+    /// Sends requests to slapd and to duramend, instead of calling LMDB's library and ours
+    #[arg(long)]
+    directory: bool,
+    /// How many operations to play, in worlds of 4000, or of 400 requests
     #[arg(long, default_value_t = 1_000_000)]
     operations: u64,
     /// Seed of the first world
@@ -19,11 +31,12 @@ pub struct Arguments {
 
 /// Runs the test with as many worlds as were asked for.
 pub fn run(arguments: &Arguments) -> ExitCode {
+    let test = if arguments.directory { DIRECTORIES } else { LIBRARIES };
     let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
     let status = Command::new(cargo)
-        .args(["test", "--release", "-p", "duramen-lmdb", "--test", "differential"])
-        .env("DURAMEN_FIRST", arguments.seed.to_string())
-        .env("DURAMEN_CASES", arguments.operations.div_ceil(OPERATIONS).to_string())
+        .args(["test", "--release", "-p", test.package, "--test", "differential"])
+        .env(test.seed, arguments.seed.to_string())
+        .env("DURAMEN_CASES", arguments.operations.div_ceil(test.operations).to_string())
         .status();
     match status {
         Ok(status) if status.success() => ExitCode::SUCCESS,

@@ -30,7 +30,7 @@ enum Command {
     Bench(bench::Arguments),
     /// Cuts the power at many moments of many workloads, and judges what is left
     Crash(crash::Arguments),
-    /// Plays random operations on LMDB's own library and on ours, and compares
+    /// Plays random operations on LMDB's own library and on ours, or on slapd and duramend, and compares
     Differential(differential::Arguments),
     /// Feeds damaged files to the engine, guided by what they reach in it
     #[command(long_about = fuzz::HELP)]

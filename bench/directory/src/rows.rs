@@ -82,6 +82,7 @@ pub const ROWS: [Row; 37] = [
     read("equality-1x1", 1, 1, equality),
     read("equality-4x1", 4, 1, equality),
     read("equality-4x16", 4, 16, equality),
+    read("equality-16x1", 16, 1, equality),
     read("absent-4x1", 4, 1, |_| searches(|n| format!("(uid=nobody{n})"))),
     read("base-4x1", 4, 1, base_reads),
     read("compare-4x1", 4, 1, compares),
@@ -126,9 +127,9 @@ pub const ROWS: [Row; 37] = [
     Row { operations: 50_000, ..update("relaxed-add-4x16", Mode::Relaxed, 4, 16, |people| adds(people, 1 << 30)) },
     Row { undoes: true, ..update("relaxed-delete-4x16", Mode::Relaxed, 4, 16, |people| deletes(people, 1 << 30)) },
     Row { beside: Some(("mixed-search-4x1", equality)), ..update("mixed-modify-4x1", Mode::Relaxed, 4, 1, modifies) },
-    read("reads-after-modifies-4x1", 4, 1, equality),
-    scan("scan-after-modifies", 1),
-    read("equality-16x1", 16, 1, equality),
+    // How much was changed before depends on how fast it went, so there is nothing to compare any more.
+    Row { compared: 0, ..read("reads-after-modifies-4x1", 4, 1, equality) },
+    Row { compared: 0, ..scan("scan-after-modifies", 1) },
 ];
 
 fn send(request: Request<'_>, id: MessageId, out: &mut Vec<u8>) {

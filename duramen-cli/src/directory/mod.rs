@@ -6,6 +6,7 @@ mod check;
 mod explain;
 mod export;
 mod import;
+mod passwd;
 mod reindex;
 
 use std::path::{Path, PathBuf};
@@ -38,6 +39,7 @@ enum Command {
     Reindex(reindex::Args),
     Check(check::Args),
     Explain(explain::Args),
+    Passwd(passwd::Args),
 }
 
 /// Which directory.
@@ -99,5 +101,6 @@ pub fn run(args: &Args) -> Result<()> {
         Command::Reindex(args) => reindex::run(args),
         Command::Check(args) => check::run(args),
         Command::Explain(args) => explain::run(args),
+        Command::Passwd(args) => passwd::run(args),
     }
 }

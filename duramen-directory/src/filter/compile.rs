@@ -109,7 +109,7 @@ impl Compiler<'_> {
         }
         let Some(rule) = rule else { return Test::Undefined };
         let mut normalized = Vec::new();
-        if rule.normalize_assertion(value, self.schema, &mut normalized).is_err() {
+        if !attribute.can_be(rule, value) || rule.normalize_assertion(value, self.schema, &mut normalized).is_err() {
             return Test::Undefined;
         }
         if known.is_derived(attribute.id) {
@@ -148,8 +148,8 @@ impl Compiler<'_> {
     fn ordering(&self, assertion: Assertion<'_>, at_least: bool) -> Test {
         let Some((attribute, subject)) = self.subject(assertion.description) else { return Test::Undefined };
         let Some(rule) = attribute.ordering else { return Test::Undefined };
-        let mut normalized = Vec::new();
-        if rule.normalize_assertion(assertion.value, self.schema, &mut normalized).is_err() {
+        let (mut normalized, value) = (Vec::new(), assertion.value);
+        if !attribute.can_be(rule, value) || rule.normalize_assertion(value, self.schema, &mut normalized).is_err() {
             return Test::Undefined;
         }
         if at_least { Test::AtLeast { subject, rule, normalized } } else { Test::AtMost { subject, rule, normalized } }

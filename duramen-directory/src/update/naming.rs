@@ -17,7 +17,12 @@ pub(crate) fn pairs<'s>(schema: &'s Schema, rdn: &str) -> Result<Vec<(&'s Attrib
             let text = format!("{}: the schema has no such attribute type, and {rdn:?} has it", ava.attribute);
             return Err(Failure::new(ResultCode::INVALID_DN_SYNTAX, text));
         };
-        pairs.push((attribute, ava.value().into_owned()));
+        let value = ava.value().into_owned();
+        if let Err(failure) = check::value(attribute, &attribute.name, 1, &value) {
+            let text = format!("the name {rdn:?}: {}", failure.diagnostic);
+            return Err(Failure::new(ResultCode::INVALID_DN_SYNTAX, text));
+        }
+        pairs.push((attribute, value));
     }
     Ok(pairs)
 }
@@ -32,7 +37,6 @@ pub(crate) fn complete(schema: &Schema, draft: &mut Draft, rdn: &str) -> Result<
     for (attribute, value) in pairs(schema, rdn)? {
         let wanted = form(schema, attribute.equality, &value);
         if draft.values(attribute.id).all(|found| form(schema, attribute.equality, found) != wanted) {
-            check::value(attribute, &attribute.name, 1, &value)?;
             let count = draft.values(attribute.id).count() + 1;
             if attribute.single_value && count > 1 {
                 let text =

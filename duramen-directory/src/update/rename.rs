@@ -34,7 +34,8 @@ pub(crate) fn prepare(context: &Context<'_>, request: &ModifyDnRequest<'_>) -> R
     let view = View::new(&context.scene, id, entry, &name);
     context.require(&view, What::Entry, Level::Write)?;
     context.check_assertion(&view)?;
-    may_change_children(context, entry.parent, Level::Delete)?;
+    let leaves = if request.new_superior.is_some() { Level::Delete } else { Level::Write };
+    may_change_children(context, entry.parent, leaves)?;
     let rdn = Rdn::parse(request.new_rdn).map_err(|error| bad_name(request.new_rdn, error))?;
     let parent = new_parent(context, id, &entry, request.new_superior)?;
     let key = child_key(parent, &names::normalized_rdn(context.schema(), rdn.as_str())?);
@@ -101,9 +102,8 @@ fn remove_old(
     let schema: &Schema = context.schema();
     for (attribute, value) in naming::pairs(schema, view.entry.rdn())? {
         let old = form(schema, attribute.equality, &value);
-        let is_kept =
-            new.iter().any(|(kept, value)| kept.id == attribute.id && form(schema, kept.equality, value) == old);
-        if is_kept {
+        // One that is only spelt otherwise is replaced, so that name and attribute read the same.
+        if new.iter().any(|(kept, new)| kept.id == attribute.id && *new == value) {
             continue;
         }
         context.require(view, What::Attribute(attribute.id, Some(&value)), Level::Delete)?;

@@ -352,3 +352,17 @@ fn what_is_no_name_is_no_base_however_often_it_is_asked_for() {
         }
     }
 }
+
+#[test]
+fn a_value_that_is_not_of_the_syntax_is_neither_equal_nor_unequal_rfc4511_4_5_1_7() {
+    let sample = Sample::people();
+    let all = sample.found("(uidNumber=1000)");
+    assert_eq!(all.len(), 1);
+    for filter in ["(uidNumber=01000)", "(!(uidNumber=01000))", "(uidNumber>=01000)", "(sn=)", "(!(sn=))"] {
+        assert_eq!(sample.found(filter), Vec::<String>::new(), "{filter}");
+    }
+    for (description, value) in [("uidNumber", "01000"), ("sn", ""), ("objectClass", "nonsense")] {
+        let compared = code(sample.compare(&all[0], description, value));
+        assert_eq!(compared, ResultCode::INVALID_ATTRIBUTE_SYNTAX, "{description} (RFC 4511 section 4.10)");
+    }
+}

@@ -282,3 +282,19 @@ fn an_index_is_built_and_dropped_while_the_directory_is_used() {
     let keys = sample.directory.database().read().unwrap().table("index").unwrap().len();
     assert!(keys < 60, "only two attributes are left: {keys}");
 }
+
+#[test]
+fn a_name_that_is_spelt_otherwise_spells_the_attribute_so_too_rfc4511_4_9() {
+    let sample = Sample::people();
+    sample.rename("uid=bjensen,ou=People,dc=example,dc=com", "UID=BJensen", true, None).unwrap();
+    let found = sample.search(BASE, "(uid=bjensen)", &Ask::default()).unwrap();
+    assert_eq!(found.names(), ["UID=BJensen,ou=People,dc=example,dc=com"]);
+    assert_eq!(found.values("uid"), ["BJensen"]);
+}
+
+#[test]
+fn a_name_with_a_value_that_its_attribute_cannot_have_is_no_name_rfc4511_a_2() {
+    let sample = Sample::people();
+    let renamed = code(sample.rename("uid=bjensen,ou=People,dc=example,dc=com", "uid=", true, None));
+    assert_eq!(renamed, ResultCode::INVALID_DN_SYNTAX);
+}

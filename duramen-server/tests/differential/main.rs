@@ -24,6 +24,9 @@ const REQUESTS: usize = 400;
 /// So many requests lie between two comparisons of everything.
 const BETWEEN: usize = 50;
 
+/// slapd's result code of its own faults.
+const FAILED: u32 = 80;
+
 fn number(name: &str, usual: u64) -> u64 {
     std::env::var(name).ok().and_then(|text| text.parse().ok()).unwrap_or(usual)
 }
@@ -51,7 +54,12 @@ fn play(seed: u64) -> Vec<String> {
     let mut found = Vec::new();
     for n in 0..REQUESTS {
         let request = random.request();
-        found.extend(compare(seed, n, &request, &theirs.ask(&request), &ours.ask(&request)));
+        let answers = (theirs.ask(&request), ours.ask(&request));
+        if answers.0.code == FAILED {
+            // slapd's own fault, such as "DN index add failed" for a new RDN of two pairs: nothing is the same after it.
+            return found;
+        }
+        found.extend(compare(seed, n, &request, &answers.0, &answers.1));
         if n % BETWEEN == BETWEEN - 1 {
             let everything = world::everything();
             let (theirs, ours) = (theirs.ask(&everything), ours.ask(&everything));
@@ -69,7 +77,7 @@ fn play(seed: u64) -> Vec<String> {
 
 /// What is different in two answers, if anything that was not meant to be is.
 fn compare(seed: u64, n: usize, request: &Request, theirs: &Answer, ours: &Answer) -> Option<String> {
-    if theirs == ours || differences::intended(request, theirs, ours) {
+    if theirs == ours || differences::intended(request, theirs, ours).is_some() {
         return None;
     }
     let mut said = format!(

@@ -22,7 +22,9 @@ impl Server for Duramend {
     }
 
     fn load(&self, ldif: &Path, data: &Path) -> Result<()> {
-        complete(Command::new(&self.tool).args(["directory", "import"]).arg(data).arg(ldif).args(["--suffix", SUFFIX]))
+        complete(
+            Command::new(&self.tool).args(["directory", "import", "--suffix", SUFFIX, "--data"]).arg(data).arg(ldif),
+        )
     }
 
     fn command(&self, data: &Path, mode: Mode, address: SocketAddr) -> Result<Command> {

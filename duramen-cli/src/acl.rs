@@ -1,0 +1,143 @@
+//! `duramen acl`: asking a directory's access rules.
+
+use std::io::Write;
+use std::net::SocketAddr;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use clap::Subcommand;
+use duramen_directory::{Config, Directory, Method, Peer, Requester, SchemaFile};
+
+use crate::failure::{Failure, Result};
+use crate::output::Output;
+
+const EXAMPLES: &str = "\
+Examples:
+  duramen acl explain --config /etc/duramend.toml uid=ann,ou=people,dc=example,dc=com cn=team,dc=example,dc=com member
+  duramen acl explain --data people --rules access.conf anonymous uid=ann,ou=people,dc=example,dc=com userPassword
+  duramen acl explain --config duramend.toml --peer 10.1.2.3:5000 --ssf 256 anonymous dc=example,dc=com entry";
+
+/// Arguments of `duramen acl`.
+#[derive(clap::Args)]
+#[command(about = "Ask the access rules of an LDAP directory")]
+pub struct Args {
+    #[command(subcommand)]
+    command: Command,
+}
+
+/// The commands; what each is for stands with its arguments.
+#[derive(Subcommand)]
+enum Command {
+    Explain(Explain),
+}
+
+/// Arguments of `duramen acl explain`.
+#[derive(clap::Args)]
+#[command(about = "Say what somebody may do with an attribute, and which line of the rules decides it", after_help = EXAMPLES)]
+struct Explain {
+    /// The server's configuration, for its data and its rules
+    #[arg(long, value_name = "FILE", required_unless_present = "data")]
+    config: Option<PathBuf>,
+    /// The folder with the directory's data, in place of the configuration's
+    #[arg(long, value_name = "DIR")]
+    data: Option<PathBuf>,
+    /// A file with access rules, in place of the configuration's
+    #[arg(long, value_name = "FILE")]
+    rules: Option<PathBuf>,
+    /// Where the requester's connection comes from
+    #[arg(long, value_name = "ADDRESS:PORT", default_value = "127.0.0.1:1389")]
+    peer: SocketAddr,
+    /// How many bits protect the connection: 0 without TLS
+    #[arg(long, value_name = "BITS", default_value_t = 0)]
+    ssf: u32,
+    /// A value of the attribute, for rules about single values
+    #[arg(long)]
+    value: Option<String>,
+    /// The requester's name, or `anonymous`
+    who: String,
+    /// The entry
+    dn: String,
+    /// The attribute; `entry` for the entry itself, `children` for adding and deleting below it
+    attribute: String,
+}
+
+/// Runs `duramen acl`.
+pub fn run(args: &Args) -> Result<()> {
+    let Command::Explain(explain) = &args.command;
+    let settings = explain.settings()?;
+    let folder = settings.data;
+    if !folder.join("directory.dm").exists() {
+        return Err(Failure::NotFound(format!("there is no directory in {}", folder.display())));
+    }
+    let config = Config { access: settings.rules, read_only: true, ..Config::default() };
+    let directory = Directory::open(&folder, config)?;
+    let requester = explain.requester(&directory, settings.administrator.as_deref())?;
+    let value = explain.value.as_deref().map(str::as_bytes);
+    let explained = directory.explain_access(&requester, &explain.dn, &explain.attribute, value)?;
+    let mut out = Output::stdout();
+    writeln!(out, "{explained}")?;
+    out.finish()
+}
+
+/// What the command needs of a configuration.
+#[derive(Default)]
+struct Settings {
+    data: PathBuf,
+    rules: Option<SchemaFile>,
+    administrator: Option<String>,
+}
+
+impl Explain {
+    fn settings(&self) -> Result<Settings> {
+        let mut settings = match &self.config {
+            None => Settings::default(),
+            Some(path) => read_settings(path)?,
+        };
+        if let Some(data) = &self.data {
+            settings.data = data.clone();
+        }
+        if let Some(rules) = &self.rules {
+            settings.rules = Some(read(rules)?);
+        }
+        Ok(settings)
+    }
+
+    fn requester(&self, directory: &Directory, administrator: Option<&str>) -> Result<Requester> {
+        let name = match self.who.as_str() {
+            "anonymous" => String::new(),
+            name => directory.normalize(name)?,
+        };
+        let administrator = administrator.map(|name| directory.normalize(name)).transpose()?;
+        Ok(Requester {
+            is_administrator: administrator.as_ref() == Some(&name),
+            method: if name.is_empty() { Method::Anonymous } else { Method::Password },
+            name: name.into(),
+            peer: Arc::new(Peer::Network(self.peer)),
+            ssf: self.ssf,
+        })
+    }
+}
+
+fn read(path: &Path) -> Result<SchemaFile> {
+    let name = path.display().to_string();
+    let text = std::fs::read_to_string(path).map_err(|error| Failure::Failed(format!("{name}: {error}")))?;
+    Ok(SchemaFile { name, text })
+}
+
+/// From the server's configuration. What else is in it is the server's affair.
+fn read_settings(path: &Path) -> Result<Settings> {
+    let file = read(path)?;
+    let table: toml::Table = file.text.parse().map_err(|error| Failure::Failed(format!("{}: {error}", file.name)))?;
+    let text = |section: Option<&str>, key: &str| {
+        let section = section.map_or(Some(&table), |name| table.get(name)?.as_table());
+        section.and_then(|section| section.get(key)?.as_str()).map(str::to_owned)
+    };
+    let beside = |name: String| path.parent().unwrap_or(Path::new("")).join(name);
+    let rules = match (text(Some("access"), "rules"), text(Some("access"), "file")) {
+        (Some(text), _) => Some(SchemaFile { name: format!("access.rules of {}", file.name), text }),
+        (None, Some(name)) => Some(read(&beside(name))?),
+        (None, None) => None,
+    };
+    let data = text(None, "data").map(beside).unwrap_or_default();
+    Ok(Settings { data, rules, administrator: text(Some("administrator"), "name") })
+}

@@ -1,0 +1,91 @@
+//! `duramen directory passwd`: a new password for an entry, or what would be stored for it.
+
+use std::io::{self, BufRead, IsTerminal, Write};
+use std::path::PathBuf;
+
+use duramen_directory::password::{Scheme, hash};
+use duramen_directory::{Config, Directory, Requester};
+use duramen_ldap::ber::List;
+use duramen_ldap::message::{Attribute, Change, ChangeKind, ModifyRequest, Request};
+
+use crate::failure::{Failure, Result};
+use crate::output::Output;
+
+const EXAMPLES: &str = "\
+Examples:
+  duramen directory passwd --data people uid=ann,ou=people,dc=example,dc=com
+  pwgen 20 1 | duramen directory passwd --data people --scheme SSHA512 uid=ann,ou=people,dc=example,dc=com
+  duramen directory passwd                # prints what to write into duramend.toml for the administrator";
+
+/// Arguments of `duramen directory passwd`.
+#[derive(clap::Args)]
+#[command(
+    about = "Set the password of an entry, while the server runs too; without an entry, print its stored form",
+    after_help = EXAMPLES
+)]
+pub struct Args {
+    /// The folder with the directory's data, as the server's --data
+    #[arg(long, value_name = "DIR", requires = "dn")]
+    data: Option<PathBuf>,
+    /// How it is stored: ARGON2, SSHA, SSHA512, CRYPT, PBKDF2-SHA256, SCRAM-SHA-256...
+    #[arg(long, default_value_t)]
+    scheme: Scheme,
+    /// The entry
+    #[arg(requires = "data")]
+    dn: Option<String>,
+}
+
+/// Runs `duramen directory passwd`.
+pub fn run(args: &Args) -> Result<()> {
+    // The entry is looked for before anybody types a password.
+    let target = match (&args.data, &args.dn) {
+        (Some(data), Some(dn)) => {
+            let directory = open(data)?;
+            directory.explain_access(&Requester::internal(), dn, "userPassword", None)?;
+            Some((directory, dn))
+        }
+        _ => None,
+    };
+    let stored = hash(args.scheme, new_password()?.as_bytes()).map_err(|error| Failure::Failed(error.to_string()))?;
+    match target {
+        Some((directory, dn)) => {
+            let (mut values, mut changes) = (Vec::new(), Vec::new());
+            let values = List::build(&mut values, [&stored[..]]);
+            let attribute = Attribute { description: "userPassword", values };
+            let changes = List::build(&mut changes, [Change { kind: ChangeKind::Replace, attribute }]);
+            let request = Request::Modify(ModifyRequest { name: dn, changes });
+            directory.update(&Requester::internal(), &request, List::default())?;
+            Ok(())
+        }
+        None => {
+            let mut out = Output::stdout();
+            out.write_all(&stored)?;
+            writeln!(out)?;
+            out.finish()
+        }
+    }
+}
+
+fn open(data: &PathBuf) -> Result<Directory> {
+    if !data.join("directory.dm").exists() {
+        return Err(Failure::NotFound(format!("there is no directory in {}", data.display())));
+    }
+    Ok(Directory::open(data, Config::default())?)
+}
+
+/// From the terminal, unseen and twice; or the first line of what is piped in.
+fn new_password() -> Result<String> {
+    let failed = |error: io::Error| Failure::Failed(format!("the password cannot be read: {error}"));
+    let stdin = io::stdin();
+    if !stdin.is_terminal() {
+        let mut line = String::new();
+        stdin.lock().read_line(&mut line).map_err(failed)?;
+        return Ok(line.trim_end_matches(['\r', '\n']).to_owned());
+    }
+    let first = rpassword::prompt_password("New password: ").map_err(failed)?;
+    let second = rpassword::prompt_password("Again: ").map_err(failed)?;
+    if first != second {
+        return Err(Failure::Failed("the two are not the same: nothing was changed".to_owned()));
+    }
+    Ok(first)
+}

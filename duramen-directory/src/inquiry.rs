@@ -1,0 +1,48 @@
+//! Asking the access rules about an entry, and why they decide so.
+
+use std::sync::Arc;
+
+use duramen_ldap::message::ResultCode;
+
+use crate::access::{Explanation, What};
+use crate::directory::Inner;
+use crate::failure::{Failure, Result};
+use crate::names;
+use crate::requester::Requester;
+use crate::tables::Tables;
+use crate::view::{Members, Scene, View};
+
+impl Inner {
+    /// What somebody may do with an attribute of an entry: its name, `entry` or `children`.
+    pub fn explain_access(
+        self: &Arc<Inner>,
+        requester: &Requester,
+        name: &str,
+        attribute: &str,
+        value: Option<&[u8]>,
+    ) -> Result<Explanation> {
+        let state = self.state();
+        let snapshot = self.db.read()?;
+        let tables = Tables::Snapshot(&snapshot);
+        let what = match attribute {
+            "entry" => What::Entry,
+            "children" => What::Children,
+            _ => match state.schema.find(attribute) {
+                Some(found) => What::Attribute(found.id, value),
+                None => {
+                    let text = format!("the schema has no attribute type '{attribute}'");
+                    return Err(Failure::new(ResultCode::UNDEFINED_ATTRIBUTE_TYPE, text));
+                }
+            },
+        };
+        let normalized = names::normalize(&state.schema, name)?;
+        let Some(id) = names::find_entry(&tables.name()?, &state.suffixes, &normalized)? else {
+            return Err(names::no_such_object(String::new(), name));
+        };
+        let members = Members { state: &state, tables };
+        let plan = state.rules.plan(requester, &members);
+        let scene = Scene { state: &state, tables, plan: &plan };
+        let view = View::new(&scene, id, names::entry(&tables.entry()?, id)?, name);
+        Ok(state.rules.explain(requester, &view, &members, what))
+    }
+}

@@ -1,0 +1,121 @@
+//! Access rules decide in searches, compares and updates.
+
+use std::sync::Arc;
+
+use duramen_directory::{Config, Failure, Method, Requester, SchemaFile, Updated};
+use duramen_ldap::message::ChangeKind::{Add, Delete, Replace};
+use duramen_ldap::message::ResultCode;
+
+use crate::helpers::*;
+
+const JENSEN: &str = "uid=bjensen,ou=People,dc=example,dc=com";
+const OPEN: &str = "cn=team,ou=People,dc=example,dc=com";
+
+fn with(rules: &str) -> Sample {
+    let access = Some(SchemaFile { name: "access.conf".into(), text: rules.into() });
+    let sample = Sample::with(Config { suffixes: vec![BASE.into()], access, ..Config::default() });
+    sample.load(PEOPLE);
+    let member: Vec<&[u8]> = vec![b"cn=nobody"];
+    sample.add(OPEN, &[("objectClass", vec![b"groupOfNames"]), ("cn", vec![b"team"]), ("member", member)]).unwrap();
+    sample
+}
+
+fn somebody(sample: &Sample, name: &str) -> Requester {
+    let name = Arc::from(sample.directory.normalize(name).unwrap());
+    Requester { name, method: Method::Password, is_administrator: false, ..Requester::internal() }
+}
+
+/// Success, or what went wrong.
+fn ended(result: Result<Updated, Failure>) -> ResultCode {
+    result.map_or_else(|failure| failure.code, |_| ResultCode::SUCCESS)
+}
+
+fn modify(
+    sample: &Sample,
+    who: &Requester,
+    name: &str,
+    changes: &[(duramen_ldap::message::ChangeKind, &str, &[&str])],
+) -> ResultCode {
+    ended(sample.modify_as(who, name, changes, &[]))
+}
+
+#[test]
+fn rules_that_are_wrong_are_refused_with_their_line() {
+    let access = Some(SchemaFile { name: "access.conf".into(), text: "access to *\n  by * raed".into() });
+    let folder = tempfile::tempdir().unwrap();
+    let config = Config { suffixes: vec![BASE.into()], access, ..Config::default() };
+    let error = duramen_directory::Directory::open(folder.path(), config).unwrap_err().to_string();
+    assert!(error.starts_with("access.conf, line 2, column 8: 'raed' is neither somebody nor a level"), "{error}");
+}
+
+#[test]
+fn what_may_not_be_read_is_not_there_and_what_may_not_be_searched_is_undefined() {
+    let sample = with(
+        "access to attrs=mail by self read by * none\naccess to attrs=sn by * read\naccess to attrs=cn by * search\naccess to * by * read",
+    );
+    let ask = |who: &str, filter: &str| {
+        let requester = somebody(&sample, who);
+        sample.search(BASE, filter, &Ask { requester, ..Ask::default() }).unwrap()
+    };
+    assert_eq!(ask(JENSEN, "(uid=bjensen)").values("cn"), Vec::<&str>::new());
+    assert_eq!(ask(JENSEN, "(uid=bjensen)").values("mail").len(), 1, "the own one");
+    assert_eq!(ask("", "(uid=bjensen)").values("mail"), Vec::<&str>::new());
+    assert_eq!(ask("", "(cn=Barbara Jensen)").names(), [JENSEN]);
+    assert_eq!(ask("", "(mail=*)").names(), Vec::<&str>::new());
+    assert_eq!(ask("", "(!(mail=*))").names(), Vec::<&str>::new(), "undefined, not false");
+}
+
+#[test]
+fn one_joins_a_group_and_leaves_it_but_brings_nobody_else() {
+    let sample = with("access to attrs=member by dnattr=member selfwrite by * read\naccess to * by * read");
+    let me = somebody(&sample, JENSEN);
+    assert_eq!(modify(&sample, &me, OPEN, &[(Add, "member", &["cn=other"])]), ResultCode::INSUFFICIENT_ACCESS_RIGHTS);
+    assert_eq!(modify(&sample, &me, OPEN, &[(Add, "member", &[JENSEN])]), ResultCode::SUCCESS);
+    assert_eq!(modify(&sample, &me, OPEN, &[(Replace, "member", &[JENSEN])]), ResultCode::INSUFFICIENT_ACCESS_RIGHTS);
+    assert_eq!(modify(&sample, &me, OPEN, &[(Delete, "member", &[JENSEN])]), ResultCode::SUCCESS);
+}
+
+#[test]
+fn adding_and_deleting_are_allowed_one_by_one() {
+    let sample = with(
+        "access to attrs=description by * add\naccess to attrs=children by * =az\naccess to attrs=entry by users =arscxd by * read\n\
+         access to * by * read",
+    );
+    let me = somebody(&sample, JENSEN);
+    assert_eq!(modify(&sample, &me, JENSEN, &[(Add, "description", &["x"])]), ResultCode::SUCCESS);
+    assert_eq!(
+        modify(&sample, &me, JENSEN, &[(Delete, "description", &["x"])]),
+        ResultCode::INSUFFICIENT_ACCESS_RIGHTS
+    );
+    let attributes: &[(&str, Vec<&[u8]>)] = &[("objectClass", vec![b"person"]), ("cn", vec![b"x"]), ("sn", vec![b"x"])];
+    let name = "cn=x,dc=example,dc=com";
+    assert_eq!(
+        ended(sample.add_as(&somebody(&sample, ""), name, attributes, &[])),
+        ResultCode::INSUFFICIENT_ACCESS_RIGHTS
+    );
+    assert_eq!(ended(sample.add_as(&me, name, attributes, &[])), ResultCode::SUCCESS, "with all its attributes");
+}
+
+#[test]
+fn groups_are_those_of_the_directory() {
+    let sample = with(&format!("access to * by group=\"{OPEN}\" write by * read"));
+    let me = somebody(&sample, JENSEN);
+    assert_eq!(modify(&sample, &me, JENSEN, &[(Add, "description", &["x"])]), ResultCode::INSUFFICIENT_ACCESS_RIGHTS);
+    sample.modify(OPEN, &[(Add, "member", &[JENSEN])]).unwrap();
+    assert_eq!(modify(&sample, &me, JENSEN, &[(Add, "description", &["x"])]), ResultCode::SUCCESS);
+}
+
+#[test]
+fn the_line_that_decides_is_named() {
+    let sample = with("access to attrs=mail\n  by self write\n  by * none\naccess to * by * read");
+    let explain = |who: &str, attribute| {
+        sample.directory.explain_access(&somebody(&sample, who), JENSEN, attribute, None).unwrap().to_string()
+    };
+    assert!(explain(JENSEN, "mail").ends_with("granted: write (=wrscxd), by access.conf, line 2"));
+    assert!(explain("", "mail").ends_with("granted: none (=0), by access.conf, line 3"));
+    assert!(explain("", "entry").ends_with("granted: read (=rscxd), by access.conf, line 4"));
+    let nobody = somebody(&sample, "");
+    let failed = |name, attribute| sample.directory.explain_access(&nobody, name, attribute, None).unwrap_err().code;
+    assert_eq!(failed("cn=x,dc=example,dc=com", "mail"), ResultCode::NO_SUCH_OBJECT);
+    assert_eq!(failed(JENSEN, "nonsense"), ResultCode::UNDEFINED_ATTRIBUTE_TYPE);
+}
