@@ -6,10 +6,11 @@ use duramen_ldap::message::{AddRequest, ResultCode};
 use super::batch::Batch;
 use super::check;
 use super::context::Context;
-use super::draft::{Draft, DraftAttribute, describe};
+use super::draft::{Draft, describe};
 use super::naming;
 use crate::access::{Level, What};
 use crate::base::{self, Follow};
+use crate::clock::Moment;
 use crate::entry::{Entry, mark};
 use crate::failure::{Failure, Result, bad_name};
 use crate::names::{self, child_key};
@@ -34,7 +35,8 @@ pub(crate) fn prepare(context: &Context<'_>, request: &AddRequest<'_>) -> Result
     naming::complete(schema, &mut draft, naming::first_rdn(&place.rdn))?;
     draft.attributes.iter().try_for_each(|attribute| check::values(schema, attribute))?;
     let structural = check::entry(schema, &draft, context.is_relaxed())?;
-    operational(context, &mut draft, &schema.class(structural).name);
+    let who = context.requester_name();
+    operational(schema, &mut draft, &schema.class(structural).name, &who, context.now);
     let id = next_id(context)?;
     store(context, draft, id, &place, request.name)
 }
@@ -96,32 +98,23 @@ fn draft(context: &Context<'_>, request: &AddRequest<'_>) -> Result<Draft> {
         } else if known.is_derived(described.attribute.id) {
             continue;
         }
-        let values = attribute.values.iter().map(<[u8]>::to_vec);
-        match draft.find(described.attribute.id, &described.options) {
-            Some(before) => before.values.extend(values),
-            None => draft.attributes.push(DraftAttribute {
-                id: described.attribute.id,
-                description: described.description,
-                options: described.options,
-                values: values.collect(),
-            }),
-        }
+        let place = draft.place(&described);
+        draft.attributes[place].values.extend(attribute.values.iter().map(<[u8]>::to_vec));
     }
     Ok(draft)
 }
 
 /// Sets what the directory itself says of a new entry, where it is not said already.
-pub(crate) fn operational(context: &Context<'_>, draft: &mut Draft, structural: &str) {
-    let (schema, known) = (context.schema(), context.schema().known());
-    let who = context.requester_name();
-    let when = context.now.timestamp();
+pub(crate) fn operational(schema: &Schema, draft: &mut Draft, structural: &str, who: &str, now: Moment) {
+    let known = schema.known();
+    let when = now.timestamp();
     let values: [(AttributeId, &dyn Fn() -> String); 7] = [
         (known.structural_object_class, &|| structural.to_string()),
         (known.entry_uuid, &|| uuid::Uuid::new_v4().to_string()),
-        (known.creators_name, &|| who.clone()),
+        (known.creators_name, &|| who.to_string()),
         (known.create_timestamp, &|| when.clone()),
-        (known.entry_csn, &|| context.now.csn()),
-        (known.modifiers_name, &|| who.clone()),
+        (known.entry_csn, &|| now.csn()),
+        (known.modifiers_name, &|| who.to_string()),
         (known.modify_timestamp, &|| when.clone()),
     ];
     set_missing(schema, draft, &values);

@@ -114,7 +114,8 @@ impl Modifier<'_, '_> {
                 None => forms.insert(normalized),
             };
             if is_new && large.is_none() {
-                self.push(described, value);
+                let place = self.draft.place(described);
+                self.draft.attributes[place].values.push(value);
             } else if !is_new && !self.context.controls.permissive {
                 let text = format!("{}, value {n}: it is there already", described.description);
                 return fail(ResultCode::ATTRIBUTE_OR_VALUE_EXISTS, text);
@@ -131,18 +132,6 @@ impl Modifier<'_, '_> {
         }
         large.put(key, value.to_vec(), normalized.to_vec());
         Ok(true)
-    }
-
-    fn push(&mut self, described: &Described<'_>, value: Vec<u8>) {
-        match self.draft.find(described.attribute.id, &described.options) {
-            Some(found) => found.values.push(value),
-            None => self.draft.attributes.push(DraftAttribute {
-                id: described.attribute.id,
-                description: described.description.clone(),
-                options: described.options.clone(),
-                values: vec![value],
-            }),
-        }
     }
 
     /// Without a value that is missing it is an error only if `strict`, and not if the control says so.
