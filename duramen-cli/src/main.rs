@@ -8,6 +8,7 @@ mod check;
 mod columns;
 mod completions;
 mod del;
+mod directory;
 mod dump;
 mod failure;
 mod get;
@@ -46,6 +47,7 @@ fn main() -> ExitCode {
         Command::Readers(args) => readers::run(args),
         Command::Dump(args) => dump::run(args),
         Command::Load(args) => load::run(args),
+        Command::Directory(args) => directory::run(args),
         Command::Bench(args) => bench::run(args),
         Command::Completions(args) => completions::run(args),
     };

@@ -52,6 +52,7 @@ pub enum Command {
     Readers(crate::readers::Args),
     Dump(crate::dump::Args),
     Load(crate::load::Args),
+    Directory(crate::directory::Args),
     Bench(crate::bench::Args),
     Completions(crate::completions::Args),
 }

@@ -15,10 +15,12 @@ use crate::clock::Clock;
 use crate::config::Config;
 use crate::controls::Controls;
 use crate::failure::{Failure, Result};
+use crate::import::{ImportError, ImportEvent, ImportOptions, Imported};
 use crate::names;
 use crate::requester::{Method, Requester};
 use crate::schema::Schema;
-use crate::search::Search;
+use crate::search::{Progress, Search};
+use crate::sink::Nowhere;
 use crate::state::{self, State};
 use crate::update::{UpdateFuture, Updated};
 
@@ -249,10 +251,53 @@ impl Directory {
         self.inner.reindex(progress)
     }
 
+    /// Takes all indices for incomplete, from the next [`Directory::reconfigure`] on.
+    pub fn forget_indices(&self) -> Result<()> {
+        self.inner.forget_indices()
+    }
+
     /// Names of attributes whose indices are asked for and not complete: [`Directory::reindex`] completes them.
     pub fn incomplete_indices(&self) -> Vec<String> {
         let state = self.inner.state();
         state.wanted.iter().map(|(id, _)| state.schema.attribute(*id).name.clone()).collect()
+    }
+
+    /// Adds the entries of an LDIF file; `file` is its name, for messages. Into a directory without entries they are
+    /// loaded table by table, all or nothing. Operational attributes are taken as they are, so that what `slapcat` or
+    /// [`Directory::export`] wrote keeps its identifiers and times.
+    ///
+    /// `listener` hears what happens, and ends the import by returning false.
+    pub fn import(
+        &self,
+        file: &str,
+        text: &mut dyn std::io::BufRead,
+        options: ImportOptions,
+        listener: &mut dyn FnMut(ImportEvent<'_>) -> bool,
+    ) -> Result<Imported, ImportError> {
+        self.inner.import(file, text, options, listener)
+    }
+
+    /// Writes an entry and all below it as LDIF that [`Directory::import`] takes; all suffixes if `base` is `None`.
+    /// Searches and updates go on meanwhile. Returns how many entries these were. `progress` is called with (entries
+    /// written, entries in all), and ends the work by returning false.
+    pub fn export(
+        &self,
+        base: Option<&str>,
+        out: &mut dyn std::io::Write,
+        progress: &mut dyn FnMut(u64, u64) -> bool,
+    ) -> Result<u64> {
+        self.inner.export(base, out, progress)
+    }
+
+    /// How a search would find its entries: a line for each step. The search is run, and what it finds is thrown away.
+    pub fn explain(&self, requester: &Requester, request: &SearchRequest<'_>) -> Result<Vec<String>> {
+        let mut search = self.inner.search(requester, request, List::default(), true)?;
+        let ended = search.run(&mut Nowhere);
+        let failed = match ended {
+            Progress::Done(done) => done.failure.map(|failure| failure.to_string()),
+            Progress::Paused => None,
+        };
+        Ok(search.plan().split("; ").map(str::to_string).chain(failed).collect())
     }
 
     /// Looks at every entry, name, value and index, and at whether they fit together. What does not is told to

@@ -6,7 +6,7 @@
 //! | `suffixes` | names, one a line |
 //! | `nis` | `nis` or `rfc2307bis` |
 //! | `schema/` and a name | text of a schema file |
-//! | `number/` and an OID | the number of an attribute type |
+//! | `type/` and an OID | the number of an attribute type (2 bytes), its description |
 //! | `index/` and an OID | kinds that are complete, kinds that are being built |
 //! | `import` | an import that has not ended |
 
@@ -20,7 +20,7 @@ pub(crate) const FORMAT_VERSION: &[u8] = b"1";
 pub(crate) const SUFFIXES: &str = "suffixes";
 pub(crate) const NIS: &str = "nis";
 pub(crate) const SCHEMA: &str = "schema/";
-pub(crate) const NUMBER: &str = "number/";
+pub(crate) const TYPE: &str = "type/";
 pub(crate) const INDEX: &str = "index/";
 pub(crate) const IMPORT: &str = "import";
 

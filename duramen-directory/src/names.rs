@@ -207,6 +207,8 @@ struct Memory {
     commit: Option<Commit>,
     names: HashMap<Id, Arc<str>>,
     bases: HashMap<String, Id>,
+    /// Marks that no entry has.
+    absent: u8,
 }
 
 thread_local! {
@@ -219,6 +221,7 @@ impl Memory {
         if self.commit != Some(commit) || full {
             self.names.clear();
             self.bases.clear();
+            self.absent = 0;
             self.commit = Some(commit);
         }
         self
@@ -238,6 +241,16 @@ pub(crate) fn remembered_name(tables: &Tables<'_>, commit: Commit, id: Id) -> Re
 /// The entry that a name, exactly as it is written here, was found to lead to.
 pub(crate) fn remembered_base(commit: Commit, name: &str) -> Option<Id> {
     MEMORY.with_borrow_mut(|memory| memory.at(commit).bases.get(name).copied())
+}
+
+/// Whether it is remembered that no entry has a mark.
+pub(crate) fn remembered_absent(commit: Commit, mark: u8) -> bool {
+    MEMORY.with_borrow_mut(|memory| memory.at(commit).absent & mark != 0)
+}
+
+/// Remembers that no entry has a mark.
+pub(crate) fn remember_absent(commit: Commit, mark: u8) {
+    MEMORY.with_borrow_mut(|memory| memory.at(commit).absent |= mark);
 }
 
 /// Remembers to which entry a name leads.

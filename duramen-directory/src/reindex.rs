@@ -4,7 +4,7 @@
 //! piece by piece, in transactions that share commits with updates; then searches use it. Whoever stops in between
 //! leaves an index that is not complete and is begun anew.
 
-use std::collections::BTreeMap;
+use std::collections::HashMap;
 use std::sync::Arc;
 
 use duramen::{Error, WriteTxn};
@@ -22,7 +22,7 @@ use crate::tables::{Id, Ids, Tables, read_id};
 const PIECE: usize = 500;
 
 /// Lower bits of ids by key.
-pub(crate) type Postings = BTreeMap<Vec<u8>, Vec<u16>>;
+pub(crate) type Postings = HashMap<Vec<u8>, Vec<u16>>;
 
 const KINDS: [(Kind, u8); 3] =
     [(Kind::Presence, bits::PRESENCE), (Kind::Equality, bits::EQUALITY), (Kind::Trigram, bits::SUBSTRING)];
@@ -54,6 +54,20 @@ impl Inner {
         let finished = state.clone();
         self.db.submit(move |txn| complete(txn, &finished))?;
         self.reload().map_err(|error| Failure::new(ResultCode::OTHER, error.to_string()))
+    }
+
+    pub(crate) fn forget_indices(&self) -> Result<()> {
+        let state = self.state();
+        let forget = move |txn: &mut WriteTxn<'_>| {
+            for attribute in state.schema.attributes() {
+                let kinds = state.kept.get(attribute.id);
+                if kinds != 0 {
+                    state::write_index(txn, &state.schema, attribute.id, 0, kinds)?;
+                }
+            }
+            Ok(())
+        };
+        Ok(self.db.submit(forget)?)
     }
 
     /// Deletes keys of indices that are not kept.
@@ -107,12 +121,15 @@ pub(crate) fn collect(
 ) -> Result<()> {
     let entry = crate::entry::Entry::parse(bytes).ok_or_else(|| crate::tables::damaged(format_args!("entry {id}")))?;
     let low = (id & LOW) as u16;
+    let mut whole = Vec::new();
     let mut add = |key: &[u8]| {
-        let mut key = key.to_vec();
-        put_high(&mut key, id >> CONTAINER_BITS);
-        let lows = postings.entry(key).or_default();
-        if lows.last() != Some(&low) {
-            lows.push(low);
+        whole.clear();
+        whole.extend_from_slice(key);
+        put_high(&mut whole, id >> CONTAINER_BITS);
+        match postings.get_mut(&whole) {
+            Some(lows) if lows.last() == Some(&low) => {}
+            Some(lows) => lows.push(low),
+            None => drop(postings.insert(whole.clone(), vec![low])),
         }
     };
     extractor.entry(&entry, |_| true, &mut add);
@@ -145,6 +162,8 @@ fn piece(txn: &mut WriteTxn<'_>, state: &State, missing: &Indices, from: Id) -> 
             count += 1;
         }
     }
+    let mut postings: Vec<_> = postings.into_iter().collect();
+    postings.sort_unstable();
     for (key, lows) in postings {
         let merged = match txn.get(ids.index, &key)? {
             Some(bytes) => union(bytes, &lows),

@@ -41,3 +41,16 @@ impl Sink for Entries {
         false
     }
 }
+
+/// A sink that keeps nothing.
+pub(crate) struct Nowhere;
+
+impl Sink for Nowhere {
+    fn entry(&mut self, _: &str, _: &[&[u8]], _: List<'_, Control<'_>>) {}
+
+    fn reference(&mut self, _: List<'_, &str>) {}
+
+    fn is_full(&self) -> bool {
+        false
+    }
+}

@@ -40,6 +40,9 @@ pub(crate) struct AdministratorState {
     pub password: Option<String>,
 }
 
+/// Number and description of each attribute type that there ever was, by its OID.
+type Types = HashMap<String, (u16, String)>;
+
 /// What a directory keeps about itself.
 #[derive(Default)]
 struct Kept {
@@ -47,21 +50,24 @@ struct Kept {
     suffixes: Option<String>,
     nis: Option<String>,
     files: Vec<SchemaFile>,
-    numbers: HashMap<String, u16>,
+    types: Types,
     indices: Vec<(String, Vec<u8>)>,
     import: bool,
 }
 
 impl Kept {
     fn read(meta: &Table<'_>) -> duramen::Result<Kept> {
-        let number = |bytes: &[u8]| Some(u16::from_be_bytes(bytes.try_into().ok()?));
-        let numbers = meta::all(meta, meta::NUMBER)?;
+        let known = |bytes: &[u8]| {
+            let (number, description) = bytes.split_first_chunk::<2>()?;
+            Some((u16::from_be_bytes(*number), String::from_utf8_lossy(description).into_owned()))
+        };
+        let types = meta::all(meta, meta::TYPE)?;
         Ok(Kept {
             format: meta::text(meta, meta::FORMAT)?,
             suffixes: meta::text(meta, meta::SUFFIXES)?,
             nis: meta::text(meta, meta::NIS)?,
             files: meta::schema_files(meta)?,
-            numbers: numbers.into_iter().filter_map(|(oid, bytes)| Some((oid, number(&bytes)?))).collect(),
+            types: types.into_iter().filter_map(|(oid, bytes)| Some((oid, known(&bytes)?))).collect(),
             indices: meta::all(meta, meta::INDEX)?,
             import: meta.contains_key(meta::IMPORT)?,
         })
@@ -92,7 +98,7 @@ struct Merged {
     suffixes: String,
     nis_bis: bool,
     files: Vec<SchemaFile>,
-    numbers: HashMap<String, u16>,
+    types: Types,
     schema: Schema,
     /// Complete kinds, and kinds wanted, by attribute.
     indices: Vec<(AttributeId, u8, u8)>,
@@ -125,9 +131,9 @@ impl Merged {
             files.retain(|kept| kept.name != file.name);
             files.push(file.clone());
         }
-        let (schema, numbers) = bind(nis_bis, &files, kept.numbers)?;
+        let (schema, types) = bind(nis_bis, &files, kept.types)?;
         let indices = indices(&schema, config, &kept.indices, is_new)?;
-        Ok(Merged { suffixes, nis_bis, files, numbers, schema, indices })
+        Ok(Merged { suffixes, nis_bis, files, types, schema, indices })
     }
 
     fn write(&self, txn: &mut WriteTxn<'_>) -> duramen::Result<()> {
@@ -137,8 +143,9 @@ impl Merged {
         for file in &self.files {
             meta::put(txn, &format!("{}{}", meta::SCHEMA, file.name), file.text.as_bytes())?;
         }
-        for (oid, number) in &self.numbers {
-            meta::put(txn, &format!("{}{oid}", meta::NUMBER), &number.to_be_bytes())?;
+        for (oid, (number, description)) in &self.types {
+            let value = [&number.to_be_bytes()[..], description.as_bytes()].concat();
+            meta::put(txn, &format!("{}{oid}", meta::TYPE), &value)?;
         }
         for &(id, ready, wanted) in &self.indices {
             write_index(txn, &self.schema, id, ready, wanted)?;
@@ -193,33 +200,38 @@ pub(crate) fn write_index(
     if ready | wanted == 0 { meta::remove(txn, &key) } else { meta::put(txn, &key, &[ready, wanted]) }
 }
 
-/// Binds the schema that is built in and the files; numbers of types that are new follow those that are there.
-fn bind(
-    nis_bis: bool,
-    files: &[SchemaFile],
-    mut numbers: HashMap<String, u16>,
-) -> Result<(Schema, HashMap<String, u16>), OpenError> {
+/// Binds the schema that is built in and the files; numbers of types that are new follow those that are there. Types
+/// that are in neither any more stay as they were, as entries may have them.
+fn bind(nis_bis: bool, files: &[SchemaFile], mut types: Types) -> Result<(Schema, Types), OpenError> {
     let mut source = text::Schema::default();
     let nis = if nis_bis { Builtin::NisBis } else { Builtin::Nis };
     for part in [Builtin::Core, Builtin::Cosine, Builtin::InetOrgPerson, nis] {
         source.load_builtin(part);
     }
+    let load = |source: &mut text::Schema, name: &str, text: &str| {
+        source.load(name, text).map_err(|error| OpenError::Schema(error.to_string()))
+    };
     for file in files {
-        source.load(&file.name, &file.text).map_err(|error| OpenError::Schema(error.to_string()))?;
+        load(&mut source, &file.name, &file.text)?;
     }
     without_repetitions(&mut source);
-    let mut next = numbers.values().max().map_or(1, |last| last + 1);
-    let number = |oid: &str| match numbers.get(oid) {
-        Some(&number) => Some(number),
-        None => {
-            let number = next;
-            next += 1;
-            numbers.insert(oid.to_string(), number);
-            Some(number)
+    for (oid, (_, description)) in &types {
+        if source.attribute_types.iter().all(|of| of.item.definition.oid != *oid) {
+            load(&mut source, "the schema of earlier times", &format!("attributetype {description}"))?;
         }
-    };
+    }
+    let mut next = types.values().map(|(number, _)| number + 1).max().unwrap_or(1);
+    for of in &source.attribute_types {
+        let description = of.item.to_string();
+        let entry = types.entry(of.item.definition.oid.clone()).or_insert_with(|| {
+            next += 1;
+            (next - 1, String::new())
+        });
+        entry.1 = description;
+    }
+    let number = |oid: &str| types.get(oid).map(|(number, _)| *number);
     let schema = Schema::bind(source, number).map_err(|error| OpenError::Schema(error.to_string()))?;
-    Ok((schema, numbers))
+    Ok((schema, types))
 }
 
 /// Files often have what is built in too: of descriptions with one OID the last one counts.

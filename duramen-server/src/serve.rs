@@ -7,7 +7,6 @@ use std::sync::Arc;
 
 use duramen_directory::Directory;
 use tokio::signal::unix::{Signal, SignalKind, signal};
-use tokio::task::LocalSet;
 
 use crate::config::{self, Config, Overrides};
 use crate::failure::ServeError;
@@ -39,7 +38,7 @@ pub fn serve(start: &Start) -> Result<(), ServeError> {
     let settings = Settings::new(&config)?;
     let logging = Logging::start(&config.log).map_err(ServeError::System)?;
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().map_err(system("a runtime"))?;
-    runtime.block_on(LocalSet::new().run_until(run(start, config, settings, logging)))
+    runtime.block_on(run(start, config, settings, logging))
 }
 
 async fn run(start: &Start, config: Config, settings: Settings, logging: Logging) -> Result<(), ServeError> {

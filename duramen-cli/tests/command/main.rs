@@ -1,6 +1,7 @@
 //! The `duramen` command as a user or a script meets it: arguments in; output, messages and exit codes out.
 
 mod behaviour;
+mod directory;
 mod entries;
 mod inspection;
 mod lmdb;

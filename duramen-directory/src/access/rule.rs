@@ -128,10 +128,10 @@ impl Rule {
             let What::Attribute(_, Some(value)) = what else { return Err(Passed::Value) };
             parts.value = pattern.parts(value, schema).ok_or(Passed::Value)?;
         }
-        if let Some(filter) = &self.filter {
-            if filter.matches(target, schema) != Some(true) {
-                return Err(Passed::Filter);
-            }
+        if let Some(filter) = &self.filter
+            && filter.matches(target, schema) != Some(true)
+        {
+            return Err(Passed::Filter);
         }
         Ok(parts)
     }

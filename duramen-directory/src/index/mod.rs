@@ -42,7 +42,7 @@ impl Index {
     /// What a new directory has: equality of what people are found and authenticated by, of members of groups, of
     /// numbers of Unix users and groups and of identifiers of entries; substrings of what people are looked up by.
     pub fn defaults() -> Vec<Index> {
-        const EQUALITY: [&str; 16] = [
+        const EQUALITY: [&str; 15] = [
             "objectClass",
             "ou",
             "o",
@@ -53,7 +53,6 @@ impl Index {
             "uidNumber",
             "gidNumber",
             "entryUUID",
-            "entryCSN",
             "telephoneNumber",
             "employeeNumber",
             "manager",

@@ -183,16 +183,11 @@ impl Beginning<'_> {
         let entry = names::entry(&self.scene.tables.entry()?, id)?;
         // What is remembered has to be right whatever the next request says of aliases and referrals.
         let plain = entry.marks() & (mark::ALIAS | mark::REFERRAL) == 0;
-        if plain && !self.has_marked()? {
+        let none = |set: Option<Set>| set.is_some_and(|set| set.len() == 0);
+        if plain && none(self.marked(mark::ALIAS)?) && none(self.marked(mark::REFERRAL)?) {
             names::remember_base(self.commit, name, id);
         }
         Ok(id)
-    }
-
-    /// Whether there are aliases or referral objects at all.
-    fn has_marked(&self) -> Result<bool> {
-        Ok(self.of_class("alias")?.is_none_or(|set| set.len() > 0)
-            || self.of_class("referral")?.is_none_or(|set| set.len() > 0))
     }
 
     /// Entries of a class; `None` if there is no index to tell.
@@ -206,14 +201,15 @@ impl Beginning<'_> {
         index::equal(&self.scene.tables.index()?, id, class.oid.as_bytes()).map(Some)
     }
 
-    /// As [`Beginning::of_class`], remembered while nothing changes that there are none.
-    fn marked(&self, class: &str) -> Result<Option<Set>> {
-        if names::remembered_base(self.commit, class).is_some() {
+    /// Aliases or referral objects; `None` if there is no index to tell. That there are none is remembered while nothing
+    /// changes.
+    fn marked(&self, mark: u8) -> Result<Option<Set>> {
+        if names::remembered_absent(self.commit, mark) {
             return Ok(Some(Set::empty()));
         }
-        let found = self.of_class(class)?;
+        let found = self.of_class(if mark == mark::ALIAS { "alias" } else { "referral" })?;
         if found.as_ref().is_some_and(|set| set.len() == 0) {
-            names::remember_base(self.commit, class, 0);
+            names::remember_absent(self.commit, mark);
         }
         Ok(found)
     }
@@ -251,7 +247,7 @@ impl Beginning<'_> {
         if !matches!(self.request.deref, Deref::InSearching | Deref::Always) || scope == Scope::Base {
             return Ok(areas);
         }
-        let aliases = match self.marked("alias")? {
+        let aliases = match self.marked(mark::ALIAS)? {
             Some(set) => set,
             None => {
                 let diagnostic =
@@ -314,7 +310,7 @@ impl Beginning<'_> {
             None => None,
             Some(set) if options.manage => Some(set),
             // Referral objects are given as references, whatever the filter says.
-            Some(set) => match self.marked("referral")? {
+            Some(set) => match self.marked(mark::REFERRAL)? {
                 Some(referrals) if referrals.len() == 0 => Some(set),
                 Some(referrals) => {
                     exact = false;

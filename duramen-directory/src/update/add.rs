@@ -6,10 +6,11 @@ use duramen_ldap::message::{AddRequest, ResultCode};
 use super::batch::Batch;
 use super::check;
 use super::context::Context;
-use super::draft::{Draft, DraftAttribute, describe};
+use super::draft::{Draft, describe};
 use super::naming;
 use crate::access::{Level, What};
 use crate::base::{self, Follow};
+use crate::clock::Moment;
 use crate::entry::{Entry, mark};
 use crate::failure::{Failure, Result, bad_name};
 use crate::names::{self, child_key};
@@ -34,7 +35,8 @@ pub(crate) fn prepare(context: &Context<'_>, request: &AddRequest<'_>) -> Result
     naming::complete(schema, &mut draft, naming::first_rdn(&place.rdn))?;
     draft.attributes.iter().try_for_each(|attribute| check::values(schema, attribute))?;
     let structural = check::entry(schema, &draft, context.is_relaxed())?;
-    operational(context, &mut draft, &schema.class(structural).name);
+    let who = context.requester_name();
+    operational(schema, &mut draft, &schema.class(structural).name, &who, context.now);
     let id = next_id(context)?;
     store(context, draft, id, &place, request.name)
 }
@@ -62,7 +64,7 @@ pub(crate) fn place(context: &Context<'_>, name: &str) -> Result<Place> {
     if table.contains_key(&key)? {
         return Err(exists(name));
     }
-    may_have_children(context, parent)?;
+    may_change_children(context, parent, Level::Add)?;
     Ok(Place { parent, key, rdn: rdn.as_str().to_string() })
 }
 
@@ -70,14 +72,14 @@ fn exists(name: &str) -> Failure {
     Failure::new(ResultCode::ENTRY_ALREADY_EXISTS, format!("there is an entry {name:?} already"))
 }
 
-/// That the requester may add or take entries below one, and that it can have any.
-pub(crate) fn may_have_children(context: &Context<'_>, parent: Id) -> Result<()> {
+/// That the requester may add or take entries below one (`level` says which), and that it can have any.
+pub(crate) fn may_change_children(context: &Context<'_>, parent: Id, level: Level) -> Result<()> {
     if parent == 0 {
         return Ok(());
     }
     let entries = context.scene.tables.entry()?;
     let (entry, name) = (names::entry(&entries, parent)?, names::name_of(&entries, parent)?);
-    context.require(&View::new(&context.scene, parent, entry, &name), What::Children, Level::Write)?;
+    context.require(&View::new(&context.scene, parent, entry, &name), What::Children, level)?;
     if entry.marks() & mark::ALIAS != 0 {
         let text = format!("{name} is an alias: nothing can be below it (RFC 4512 2.6)");
         return Err(Failure::new(ResultCode::ALIAS_PROBLEM, text));
@@ -96,32 +98,23 @@ fn draft(context: &Context<'_>, request: &AddRequest<'_>) -> Result<Draft> {
         } else if known.is_derived(described.attribute.id) {
             continue;
         }
-        let values = attribute.values.iter().map(<[u8]>::to_vec);
-        match draft.find(described.attribute.id, &described.options) {
-            Some(before) => before.values.extend(values),
-            None => draft.attributes.push(DraftAttribute {
-                id: described.attribute.id,
-                description: described.description,
-                options: described.options,
-                values: values.collect(),
-            }),
-        }
+        let place = draft.place(&described);
+        draft.attributes[place].values.extend(attribute.values.iter().map(<[u8]>::to_vec));
     }
     Ok(draft)
 }
 
 /// Sets what the directory itself says of a new entry, where it is not said already.
-pub(crate) fn operational(context: &Context<'_>, draft: &mut Draft, structural: &str) {
-    let (schema, known) = (context.schema(), context.schema().known());
-    let who = context.requester_name();
-    let when = context.now.timestamp();
+pub(crate) fn operational(schema: &Schema, draft: &mut Draft, structural: &str, who: &str, now: Moment) {
+    let known = schema.known();
+    let when = now.timestamp();
     let values: [(AttributeId, &dyn Fn() -> String); 7] = [
         (known.structural_object_class, &|| structural.to_string()),
         (known.entry_uuid, &|| uuid::Uuid::new_v4().to_string()),
-        (known.creators_name, &|| who.clone()),
+        (known.creators_name, &|| who.to_string()),
         (known.create_timestamp, &|| when.clone()),
-        (known.entry_csn, &|| context.now.csn()),
-        (known.modifiers_name, &|| who.clone()),
+        (known.entry_csn, &|| now.csn()),
+        (known.modifiers_name, &|| who.to_string()),
         (known.modify_timestamp, &|| when.clone()),
     ];
     set_missing(schema, draft, &values);
@@ -148,12 +141,7 @@ fn store(context: &Context<'_>, mut draft: Draft, id: Id, place: &Place, name: &
     let bytes = draft.build(schema, place.parent, &place.rdn);
     let entry = Entry::parse(&bytes).ok_or_else(|| damaged("the new entry"))?;
     let view = View::new(&context.scene, id, entry, name);
-    context.require(&view, What::Entry, Level::Write)?;
-    let mut types: Vec<AttributeId> = draft.attributes.iter().map(|attribute| attribute.id).collect();
-    types.extend(draft.large.iter().map(|large| large.stored.id));
-    for id in types.into_iter().filter(|id| !schema.attribute(*id).is_operational()) {
-        context.require(&view, What::Attribute(id, None), Level::Write)?;
-    }
+    context.require(&view, What::Entry, Level::Add)?;
     context.check_assertion(&view)?;
     context.post_read(id, &bytes, name)?;
     let mut keys = context.keys(&entry, |_| true);

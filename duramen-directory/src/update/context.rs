@@ -64,7 +64,7 @@ impl<'c> Context<'c> {
             What::Attribute(id, _) => format!("attribute {}", self.schema().attribute(id).name),
         };
         let text =
-            format!("the access rules do not let you {} {of}", if level >= Level::Write { "change" } else { "use" });
+            format!("the access rules do not let you {} {of}", if level >= Level::Add { "change" } else { "use" });
         Err(Failure::new(ResultCode::INSUFFICIENT_ACCESS_RIGHTS, text))
     }
 

@@ -2,7 +2,7 @@
 
 use duramen_ldap::message::ResultCode;
 
-use super::add::may_have_children;
+use super::add::may_change_children;
 use super::batch::Batch;
 use super::context::Context;
 use crate::access::{Level, What};
@@ -23,8 +23,8 @@ pub(crate) fn prepare(context: &Context<'_>, name: &str) -> Result<Batch> {
     let entries = context.scene.tables.entry()?;
     let (entry, written) = (names::entry(&entries, id)?, names::name_of(&entries, id)?);
     let view = View::new(&context.scene, id, entry, &written);
-    context.require(&view, What::Entry, Level::Write)?;
-    may_have_children(context, entry.parent)?;
+    context.require(&view, What::Entry, Level::Delete)?;
+    may_change_children(context, entry.parent, Level::Delete)?;
     context.check_assertion(&view)?;
     let children = names::child_count(&context.scene.tables.name()?, id)?;
     if children > 0 && !context.controls.tree_delete {
@@ -63,9 +63,9 @@ fn subtree(context: &Context<'_>, top: Id) -> Result<Vec<Id>> {
 fn one(context: &Context<'_>, id: Id, batch: &mut Batch) -> Result<()> {
     let entries = context.scene.tables.entry()?;
     let entry = names::entry(&entries, id)?;
-    if context.scene.plan.everywhere(None, Level::Write) != Some(true) {
+    if context.scene.plan.everywhere(None, Level::Delete) != Some(true) {
         let name = names::name_of(&entries, id)?;
-        context.require(&View::new(&context.scene, id, entry, &name), What::Entry, Level::Write)?;
+        context.require(&View::new(&context.scene, id, entry, &name), What::Entry, Level::Delete)?;
     }
     batch.index(id, &keys(context, id, &entry)?, &Default::default());
     batch.delete_name(name_key(context, &entry)?);

@@ -103,6 +103,20 @@ impl Draft {
         self.attributes.iter_mut().find(|attribute| attribute.id == id && attribute.options == options)
     }
 
+    /// The place of the attribute of a type with exactly these options, which is made if there is none.
+    pub fn place(&mut self, described: &Described<'_>) -> usize {
+        let is_it = |found: &DraftAttribute| found.id == described.attribute.id && found.options == described.options;
+        self.attributes.iter().position(is_it).unwrap_or_else(|| {
+            self.attributes.push(DraftAttribute {
+                id: described.attribute.id,
+                description: described.description.clone(),
+                options: described.options.clone(),
+                values: Vec::new(),
+            });
+            self.attributes.len() - 1
+        })
+    }
+
     /// Values of a type, whatever its options; those in table `value` are not among them.
     pub fn values(&self, id: AttributeId) -> impl Iterator<Item = &[u8]> {
         let attributes = self.attributes.iter().filter(move |attribute| attribute.id == id);

@@ -5,12 +5,12 @@
 
 mod add;
 mod batch;
-mod check;
+pub(crate) mod check;
 mod context;
 mod delete;
 mod draft;
 mod modify;
-mod naming;
+pub(crate) mod naming;
 mod rename;
 
 use std::cell::RefCell;
@@ -31,11 +31,11 @@ use crate::requester::Requester;
 use crate::tables::{Ids, Tables};
 use crate::view::{Members, Scene};
 
-use batch::Batch;
 use context::Context;
-use draft::Draft;
 
-pub(crate) use draft::{Described, describe, form};
+pub(crate) use add::operational;
+pub(crate) use batch::Batch;
+pub(crate) use draft::{Described, Draft, describe, form};
 
 /// An update that was made.
 #[derive(Debug, Default, PartialEq, Eq)]

@@ -57,11 +57,16 @@ impl Modifier<'_, '_> {
             check::modifiable(described.attribute)?;
         }
         let id = described.attribute.id;
-        if change.attribute.values.is_empty() || change.kind == ChangeKind::Increment {
-            context.require(view, What::Attribute(id, None), Level::Write)?;
+        let level = match change.kind {
+            ChangeKind::Add => Level::Add,
+            ChangeKind::Delete => Level::Delete,
+            _ => Level::Write,
+        };
+        if change.attribute.values.is_empty() || level == Level::Write {
+            context.require(view, What::Attribute(id, None), level)?;
         }
         for value in change.attribute.values {
-            context.require(view, What::Attribute(id, Some(value)), Level::Write)?;
+            context.require(view, What::Attribute(id, Some(value)), level)?;
         }
         self.touched.insert(id);
         for (n, value) in (1..).zip(change.attribute.values) {
@@ -109,7 +114,8 @@ impl Modifier<'_, '_> {
                 None => forms.insert(normalized),
             };
             if is_new && large.is_none() {
-                self.push(described, value);
+                let place = self.draft.place(described);
+                self.draft.attributes[place].values.push(value);
             } else if !is_new && !self.context.controls.permissive {
                 let text = format!("{}, value {n}: it is there already", described.description);
                 return fail(ResultCode::ATTRIBUTE_OR_VALUE_EXISTS, text);
@@ -126,18 +132,6 @@ impl Modifier<'_, '_> {
         }
         large.put(key, value.to_vec(), normalized.to_vec());
         Ok(true)
-    }
-
-    fn push(&mut self, described: &Described<'_>, value: Vec<u8>) {
-        match self.draft.find(described.attribute.id, &described.options) {
-            Some(found) => found.values.push(value),
-            None => self.draft.attributes.push(DraftAttribute {
-                id: described.attribute.id,
-                description: described.description.clone(),
-                options: described.options.clone(),
-                values: vec![value],
-            }),
-        }
     }
 
     /// Without a value that is missing it is an error only if `strict`, and not if the control says so.

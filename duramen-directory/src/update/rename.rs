@@ -4,7 +4,7 @@
 use duramen_ldap::dn::Rdn;
 use duramen_ldap::message::{ModifyDnRequest, ResultCode};
 
-use super::add::may_have_children;
+use super::add::may_change_children;
 use super::batch::Batch;
 use super::check;
 use super::context::Context;
@@ -34,7 +34,7 @@ pub(crate) fn prepare(context: &Context<'_>, request: &ModifyDnRequest<'_>) -> R
     let view = View::new(&context.scene, id, entry, &name);
     context.require(&view, What::Entry, Level::Write)?;
     context.check_assertion(&view)?;
-    may_have_children(context, entry.parent)?;
+    may_change_children(context, entry.parent, Level::Delete)?;
     let rdn = Rdn::parse(request.new_rdn).map_err(|error| bad_name(request.new_rdn, error))?;
     let parent = new_parent(context, id, &entry, request.new_superior)?;
     let key = child_key(parent, &names::normalized_rdn(context.schema(), rdn.as_str())?);
@@ -69,7 +69,7 @@ fn new_parent(context: &Context<'_>, id: Id, entry: &Entry<'_>, new_superior: Op
         return fail(ResultCode::UNWILLING_TO_PERFORM, format!("{name:?} is the entry itself or below it"));
     }
     if parent != entry.parent {
-        may_have_children(context, parent)?;
+        may_change_children(context, parent, Level::Add)?;
     }
     Ok(parent)
 }
@@ -81,7 +81,7 @@ fn renamed(context: &Context<'_>, view: &View<'_, '_>, rdn: &str, delete_old: bo
     let new = naming::pairs(schema, rdn)?;
     for (attribute, value) in &new {
         check::modifiable(attribute)?;
-        context.require(view, What::Attribute(attribute.id, Some(value)), Level::Write)?;
+        context.require(view, What::Attribute(attribute.id, Some(value)), Level::Add)?;
     }
     if delete_old {
         remove_old(context, view, &mut draft, &new)?;
@@ -106,7 +106,7 @@ fn remove_old(
         if is_kept {
             continue;
         }
-        context.require(view, What::Attribute(attribute.id, Some(&value)), Level::Write)?;
+        context.require(view, What::Attribute(attribute.id, Some(&value)), Level::Delete)?;
         if let Some(found) = draft.find(attribute.id, &[]) {
             found.values.retain(|value| form(schema, attribute.equality, value) != old);
         }

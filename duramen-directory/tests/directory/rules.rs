@@ -70,3 +70,20 @@ fn a_changed_entry_obeys_the_same_rules_rfc4511_4_6() {
     assert_eq!(modify(changes), ResultCode::OBJECT_CLASS_MODS_PROHIBITED);
     sample.modify(JENSEN, &[(Add, "objectClass", &["extensibleObject"]), (Add, "uidNumber", &["1"])]).unwrap();
 }
+
+#[test]
+fn a_type_that_is_gone_from_the_schema_files_stays() {
+    use duramen_directory::{Config, Directory, SchemaFile};
+    let schema = |text: &str| vec![SchemaFile { name: "own.schema".into(), text: text.into() }];
+    let own = "attributetype ( 1.1.1 NAME 'ownA' SUP ownB )\nattributetype ( 1.1.2 NAME 'ownB' SUP name )\n";
+    let sample = Sample::with(Config { schema: schema(own), ..Config::default() });
+    sample.load(PEOPLE);
+    sample.modify(JENSEN, &[(Add, "objectClass", &["extensibleObject"]), (Add, "ownA", &["x"])]).unwrap();
+    let Sample { directory, folder } = sample;
+    drop(directory);
+    let emptied = Config { schema: schema("# nothing"), ..Config::default() };
+    let sample = Sample { directory: Directory::open(folder.path(), emptied).unwrap(), folder };
+    assert_eq!(sample.found("(ownB=X)"), [JENSEN]);
+    sample.modify(JENSEN, &[(Replace, "ownA", &["y"])]).unwrap();
+    assert_eq!(sample.read(JENSEN, &[]).values("ownA"), ["y"]);
+}

@@ -340,3 +340,15 @@ fn a_plan_says_which_index_was_used() {
     let plan = sample.search(BASE, "(uid=jsmith)", &Ask::default()).unwrap().plan;
     assert_eq!(plan, "1 candidates, no test needed, 1 looked at, 1 given");
 }
+
+#[test]
+fn what_is_no_name_is_no_base_however_often_it_is_asked_for() {
+    let sample = Sample::people();
+    for base in ["referral", "alias", "\0"] {
+        for _ in 0..2 {
+            sample.found("(sn=*)");
+            let outcome = sample.search(base, "(sn=*)", &Ask::default()).map(|_| ());
+            assert_eq!(code(outcome), ResultCode::INVALID_DN_SYNTAX, "{base:?}");
+        }
+    }
+}

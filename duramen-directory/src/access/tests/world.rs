@@ -6,8 +6,11 @@ use super::super::*;
 use crate::requester::{Method, Peer};
 use crate::schema::tests::built_in;
 
+/// Attributes and their values.
+type Attributes = &'static [(&'static str, &'static [&'static str])];
+
 /// Entries: name, attributes and values.
-pub const ENTRIES: &[(&str, &[(&str, &[&str])])] = &[
+pub const ENTRIES: &[(&str, Attributes)] = &[
     ("dc=example,dc=com", &[("objectClass", &["dcObject", "organization"]), ("dc", &["example"]), ("o", &["Example"])]),
     ("ou=people,dc=example,dc=com", &[("objectClass", &["organizationalUnit"]), ("ou", &["people"])]),
     ("ou=groups,dc=example,dc=com", &[("objectClass", &["organizationalUnit"]), ("ou", &["groups"])]),

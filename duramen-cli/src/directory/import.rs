@@ -1,0 +1,138 @@
+//! `duramen directory import`: LDIF into a directory.
+
+use std::fs::File;
+use std::io::{self, BufRead, BufReader};
+use std::path::PathBuf;
+use std::time::Instant;
+
+use duramen_directory::{Config, Directory, ImportError, ImportEvent, ImportOptions, Imported, Index, IndexKinds};
+
+use super::{DirectoryArgs, read_schema};
+use crate::failure::{Failure, Result};
+use crate::output::remark;
+use crate::progress::{Progress, Unit, is_quiet};
+use crate::{interrupt, units};
+
+const ABOUT: &str = "\
+Import LDIF into a directory.
+
+Reads entries as ldapadd takes them and as slapcat writes them; operational attributes such as entryUUID are kept. \
+Parents have to come before what is below them. Values and classes are checked by the schema; an error names file \
+and line.
+
+A directory without entries is loaded table by table, all or nothing, which is many times faster than adding entries \
+one by one. Into any other, entries are added in transactions of some hundred: those before an error stay.";
+
+const EXAMPLES: &str = "\
+Examples:
+  duramen directory import --data people --suffix dc=example,dc=com people.ldif
+  slapcat -n 1 | duramen directory import --data people --suffix dc=example,dc=com -
+  duramen directory import --data people --dry-run more.ldif";
+
+/// Arguments of `duramen directory import`.
+#[derive(clap::Args)]
+#[command(about = "Import LDIF", long_about = ABOUT, after_help = EXAMPLES)]
+pub struct Args {
+    #[command(flatten)]
+    directory: DirectoryArgs,
+    /// The LDIF; `-` is standard input
+    #[arg(value_name = "FILE", required = true)]
+    files: Vec<PathBuf>,
+    /// A name under which there is data; needed for a new directory, may be given several times
+    #[arg(long, value_name = "DN")]
+    suffix: Vec<String>,
+    /// A schema file (.schema or LDIF), kept with the data; may be given several times
+    #[arg(long, value_name = "FILE")]
+    schema: Vec<PathBuf>,
+    /// An index of a new directory instead of the usual ones: ATTRIBUTE:pres,eq,sub; may be given several times
+    #[arg(long, value_name = "INDEX", value_parser = parse_index)]
+    index: Vec<Index>,
+    /// "2307bis" instead of RFC 2307 for users and groups of Unix
+    #[arg(long)]
+    rfc2307bis: bool,
+    /// Check everything and write nothing
+    #[arg(long)]
+    dry_run: bool,
+    /// Leave records with problems out, and go on
+    #[arg(long = "continue")]
+    skip_problems: bool,
+}
+
+/// `ATTRIBUTE:pres,eq,sub`
+fn parse_index(text: &str) -> std::result::Result<Index, String> {
+    let (attribute, kinds) = text.split_once(':').ok_or("an index is ATTRIBUTE:KINDS, as in cn:pres,eq,sub")?;
+    let mut found = IndexKinds::default();
+    for kind in kinds.split(',') {
+        match kind {
+            "pres" => found.presence = true,
+            "eq" => found.equality = true,
+            "sub" => found.substring = true,
+            _ => return Err(format!("{kind:?} is no kind of index: pres, eq or sub")),
+        }
+    }
+    Ok(Index { attribute: attribute.to_string(), kinds: found })
+}
+
+/// Runs `duramen directory import`.
+pub fn run(args: &Args) -> Result<()> {
+    // What does not exist is not made by a try.
+    let scratch = (args.dry_run && !args.directory.folder().exists()).then(tempfile::tempdir).transpose()?;
+    let folder = scratch.as_ref().map_or(args.directory.folder(), |folder| folder.path());
+    let config = Config {
+        suffixes: args.suffix.clone(),
+        schema: read_schema(&args.schema)?,
+        nis_bis: args.rfc2307bis,
+        indices: (!args.index.is_empty()).then(|| args.index.clone()),
+        ..Config::default()
+    };
+    let directory = Directory::open(folder, config)?;
+    interrupt::listen("a directory that was empty is empty again; in any other, what was added stays")?;
+    let begun = Instant::now();
+    let mut all = Imported::default();
+    for path in &args.files {
+        let imported = import(args, &directory, path)?;
+        all.entries += imported.entries;
+        all.problems += imported.problems;
+    }
+    if !is_quiet() {
+        let seconds = begun.elapsed().as_secs_f64();
+        let verb = if args.dry_run { "would be imported" } else { "imported" };
+        remark(&format!("{} entries {verb} in {seconds:.1} s", units::count(all.entries)));
+    }
+    match all.problems {
+        0 => Ok(()),
+        problems => Err(Failure::Failed(format!("{} records were left out", units::count(problems)))),
+    }
+}
+
+fn import(args: &Args, directory: &Directory, path: &PathBuf) -> Result<Imported> {
+    let name = path.display().to_string();
+    let (mut text, bytes): (Box<dyn BufRead>, _) = if name == "-" {
+        (Box::new(BufReader::with_capacity(1 << 20, io::stdin())), None)
+    } else {
+        let file = File::open(path).map_err(|error| Failure::Failed(format!("{name}: {error}")))?;
+        let bytes = file.metadata().map(|metadata| metadata.len()).ok();
+        (Box::new(BufReader::with_capacity(1 << 20, file)), bytes)
+    };
+    let options = ImportOptions { dry_run: args.dry_run, skip_problems: args.skip_problems };
+    let mut reading = Progress::new("read", Unit::Bytes, bytes);
+    let mut indexing: Option<Progress> = None;
+    let outcome = directory.import(&name, &mut text, options, &mut |event| {
+        match event {
+            ImportEvent::Problem(problem) => remark(&problem.to_string()),
+            ImportEvent::Read { bytes, entries } => {
+                reading.at(bytes, || format!("{} entries", units::count(entries)));
+            }
+            ImportEvent::Indexed { done, total } => {
+                reading.end();
+                let bar = indexing.get_or_insert_with(|| Progress::new("index", Unit::Things("entries"), Some(total)));
+                bar.at(done, String::new);
+            }
+        }
+        interrupt::check().is_ok()
+    });
+    outcome.map_err(|error| match error {
+        ImportError::Stopped => interrupt::check().err().unwrap_or(Failure::Failed(error.to_string())),
+        other => Failure::Failed(other.to_string()),
+    })
+}

@@ -1,0 +1,103 @@
+//! `duramen directory`: tools for the data of an LDAP directory, whether its server runs or not.
+//!
+//! Owns: the list of these commands, and opening a directory for them. Each command stands in its own file.
+
+mod check;
+mod explain;
+mod export;
+mod import;
+mod reindex;
+
+use std::path::{Path, PathBuf};
+
+use clap::Subcommand;
+use duramen_directory::{Config, Directory, OpenError, SchemaFile};
+
+use crate::failure::{Failure, Result};
+
+const EXAMPLES: &str = "\
+Examples:
+  duramen directory import --data people --suffix dc=example,dc=com people.ldif
+  slapcat | duramen directory import --data people --suffix dc=example,dc=com -
+  duramen directory export --data people > backup.ldif
+  duramen directory explain --data people '(&(objectClass=person)(sn=jen*))'";
+
+/// Arguments of `duramen directory`.
+#[derive(clap::Args)]
+#[command(about = "Import, export, check and reindex an LDAP directory", after_help = EXAMPLES)]
+pub struct Args {
+    #[command(subcommand)]
+    command: Command,
+}
+
+/// The commands; what each is for stands with its arguments.
+#[derive(Subcommand)]
+enum Command {
+    Import(import::Args),
+    Export(export::Args),
+    Reindex(reindex::Args),
+    Check(check::Args),
+    Explain(explain::Args),
+}
+
+/// Which directory.
+#[derive(clap::Args)]
+pub struct DirectoryArgs {
+    /// The folder with the directory's data, as the server's --data
+    #[arg(long, value_name = "DIR")]
+    data: PathBuf,
+}
+
+impl DirectoryArgs {
+    /// Opens a directory that is there.
+    pub fn open(&self, read_only: bool) -> Result<Directory> {
+        if !self.data.join("directory.dm").exists() {
+            let data = self.data.display();
+            return Err(Failure::NotFound(format!(
+                "there is no directory in {data}: `duramen directory import` makes one"
+            )));
+        }
+        Ok(Directory::open(&self.data, Config { read_only, ..Config::default() })?)
+    }
+
+    /// The folder.
+    pub fn folder(&self) -> &Path {
+        &self.data
+    }
+}
+
+/// Schema files as text.
+pub fn read_schema(paths: &[PathBuf]) -> Result<Vec<SchemaFile>> {
+    let read = |path: &PathBuf| {
+        let name = path.display().to_string();
+        let text = std::fs::read_to_string(path).map_err(|error| Failure::Failed(format!("{name}: {error}")))?;
+        Ok(SchemaFile { name, text })
+    };
+    paths.iter().map(read).collect()
+}
+
+impl From<OpenError> for Failure {
+    fn from(error: OpenError) -> Failure {
+        match error {
+            OpenError::Database(error) => error.into(),
+            other => Failure::Failed(other.to_string()),
+        }
+    }
+}
+
+impl From<duramen_directory::Failure> for Failure {
+    fn from(failure: duramen_directory::Failure) -> Failure {
+        Failure::Failed(failure.to_string())
+    }
+}
+
+/// Runs `duramen directory`.
+pub fn run(args: &Args) -> Result<()> {
+    match &args.command {
+        Command::Import(args) => import::run(args),
+        Command::Export(args) => export::run(args),
+        Command::Reindex(args) => reindex::run(args),
+        Command::Check(args) => check::run(args),
+        Command::Explain(args) => explain::run(args),
+    }
+}

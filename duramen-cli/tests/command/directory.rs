@@ -1,0 +1,60 @@
+//! `duramen directory`.
+
+use super::Bench;
+
+const LDIF: &str = "\
+dn: dc=example,dc=com
+objectClass: domain
+dc: example
+
+dn: uid=jsmith,dc=example,dc=com
+objectClass: inetOrgPerson
+uid: jsmith
+cn: John Smith
+sn: Smith
+";
+
+fn with_people() -> Bench {
+    let bench = Bench::new();
+    std::fs::write(bench.path("people.ldif"), LDIF).unwrap();
+    bench.ok(&["directory", "import", "--data", "people", "--suffix", "dc=example,dc=com", "people.ldif"]);
+    bench
+}
+
+#[test]
+fn what_is_imported_is_exported_checked_and_explained() {
+    let bench = with_people();
+    let exported = bench.ok(&["directory", "export", "--data", "people"]);
+    assert!(exported.contains("dn: uid=jsmith,dc=example,dc=com\n") && exported.contains("entryUUID: "), "{exported}");
+    let below = bench.ok(&["directory", "export", "--data", "people", "uid=jsmith,dc=example,dc=com"]);
+    assert!(below.starts_with("dn: uid=jsmith") && exported.ends_with(&below));
+    assert_eq!(bench.ok(&["directory", "check", "--data", "people"]), "everything fits together\n");
+    let explained = bench.ok(&["directory", "explain", "--data", "people", "(sn=smith)"]);
+    assert!(explained.contains("sn: index of equality, 1 candidates"), "{explained}");
+    bench.ok(&["directory", "reindex", "--data", "people", "--all"]);
+    assert_eq!(bench.ok(&["directory", "check", "--data", "people"]), "everything fits together\n");
+
+    let again = bench
+        .fed(&["directory", "import", "--data", "again", "--suffix", "dc=example,dc=com", "-"], exported.as_bytes());
+    again.ok();
+    assert_eq!(bench.ok(&["directory", "export", "--data", "again"]), exported);
+}
+
+#[test]
+fn what_is_wrong_is_named_with_file_and_line() {
+    let bench = with_people();
+    std::fs::write(bench.path("wrong.ldif"), format!("{LDIF}\ndn: uid=x,dc=example,dc=com\nobjectClass: nonsense\n"))
+        .unwrap();
+    let import = |data: &str, more: &[&str], file: &str| {
+        let args = [&["directory", "import", "--data", data], more, &[file]].concat();
+        bench.run(&args)
+    };
+    let suffix = ["--suffix", "dc=example,dc=com"];
+    let message = "wrong.ldif, line 11: uid=x,dc=example,dc=com: objectClass, value 1";
+    import("new", &suffix, "wrong.ldif").fails(1, message);
+    import("nowhere", &[&suffix[..], &["--dry-run"]].concat(), "wrong.ldif").fails(1, message);
+    assert!(!bench.path("nowhere").exists());
+    import("people", &["--continue"], "wrong.ldif").fails(1, "3 records were left out");
+    import("new2", &[], "people.ldif").fails(1, "--suffix");
+    bench.run(&["directory", "export", "--data", "missing"]).fails(1, "there is no directory in missing");
+}

@@ -1,0 +1,164 @@
+//! An import into an empty directory: tables loaded as a whole.
+
+use std::collections::HashMap;
+use std::hash::{BuildHasher, RandomState};
+use std::io::BufRead;
+use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::mpsc::sync_channel;
+
+use duramen::BulkOptions;
+use duramen_ldap::message::ResultCode;
+
+use super::prepare::Prepared;
+use super::{ImportError, ImportEvent, ImportOptions, Imported, Listener, prepared, set_parent};
+use crate::directory::Inner;
+use crate::failure::{Failure, Result};
+use crate::index::{CONTAINER_BITS, Extractor, encode};
+use crate::names::{child_key, child_value};
+use crate::reindex::{Postings, collect};
+use crate::state::State;
+use crate::tables::{ENTRY, INDEX, Id, NAME, Tables, VALUE, read_id};
+
+pub(super) fn run(
+    inner: &Inner,
+    file: &str,
+    text: &mut dyn BufRead,
+    options: ImportOptions,
+    listener: Listener<'_>,
+) -> Result<Imported, ImportError> {
+    let mut tree = Tree::default();
+    let mut entries = inner.db.bulk_load(ENTRY, BulkOptions::new().sorted(true))?;
+    let imported = prepared(inner, file, text, options, listener, &mut |mut entry| {
+        let (id, parent) = tree.place(&entry)?;
+        set_parent(&mut entry.bytes, parent);
+        entries.push(id.to_be_bytes(), &entry.bytes)?;
+        for (mut key, value) in entry.values {
+            key[..4].copy_from_slice(&id.to_be_bytes());
+            tree.values.push((key, value));
+        }
+        Ok(())
+    })?;
+    entries.finish()?;
+    tree.write(inner)?;
+    index(inner, listener)?;
+    Ok(imported)
+}
+
+/// What is known of the entries that were taken.
+#[derive(Default)]
+struct Tree {
+    /// Two hashes of a normalized name, to the id. Half the memory of names.
+    ids: HashMap<u128, Id>,
+    hashers: (RandomState, RandomState),
+    /// Keys and values of table `name`: length of the key, key, value.
+    names: Vec<u8>,
+    /// By id.
+    children: Vec<u32>,
+    values: Vec<(Vec<u8>, Vec<u8>)>,
+}
+
+impl Tree {
+    fn hash(&self, name: &str) -> u128 {
+        u128::from(self.hashers.0.hash_one(name)) << 64 | u128::from(self.hashers.1.hash_one(name))
+    }
+
+    /// Gives an entry its id, and finds its parent's.
+    fn place(&mut self, entry: &Prepared) -> Result<(Id, Id)> {
+        let parent = match entry.parent() {
+            None => 0,
+            Some(name) => *self.ids.get(&self.hash(name)).ok_or_else(|| {
+                let text = format!("{}: its parent does not come before it", entry.name);
+                Failure::new(ResultCode::NO_SUCH_OBJECT, text)
+            })?,
+        };
+        let hash = self.hash(&entry.name);
+        if self.ids.contains_key(&hash) {
+            let text = format!("{}: an entry of this name came before", entry.name);
+            return Err(Failure::new(ResultCode::ENTRY_ALREADY_EXISTS, text));
+        }
+        let id =
+            Id::try_from(self.ids.len() + 1).map_err(|_| Failure::new(ResultCode::OTHER, "there are no more ids"))?;
+        self.ids.insert(hash, id);
+        self.children.resize(id as usize + 1, 0);
+        self.children[parent as usize] += 1;
+        let key = child_key(parent, entry.rdn());
+        self.names.extend_from_slice(&(key.len() as u16).to_le_bytes());
+        self.names.extend_from_slice(&key);
+        self.names.extend_from_slice(&child_value(id, entry.marks));
+        Ok((id, parent))
+    }
+
+    fn write(self, inner: &Inner) -> Result<()> {
+        drop(self.ids);
+        let mut names = inner.db.bulk_load(NAME, BulkOptions::new())?;
+        let mut rest = self.names.as_slice();
+        while let Some((length, behind)) = rest.split_first_chunk::<2>() {
+            let (key, behind) = behind.split_at(usize::from(u16::from_le_bytes(*length)));
+            let (value, behind) = behind.split_at(5);
+            names.push(key, value)?;
+            rest = behind;
+        }
+        for (id, count) in (0u32..).zip(&self.children).filter(|(id, count)| *id != 0 && **count > 0) {
+            names.push(id.to_be_bytes(), count.to_be_bytes())?;
+        }
+        names.finish()?;
+        let mut values = inner.db.bulk_load(VALUE, BulkOptions::new())?;
+        for (key, value) in &self.values {
+            values.push(key, value)?;
+        }
+        values.finish()?;
+        Ok(())
+    }
+}
+
+/// Makes table `index` of the entries that are stored: each thread takes windows of as many ids as a container has.
+fn index(inner: &Inner, listener: Listener<'_>) -> Result<(), ImportError> {
+    let state = inner.state();
+    let total = inner.db.read()?.table(ENTRY)?.len();
+    let last = u32::try_from(total).unwrap_or(Id::MAX) >> CONTAINER_BITS;
+    let mut load = inner.db.bulk_load(INDEX, BulkOptions::new())?;
+    let next = AtomicU32::new(0);
+    let threads = std::thread::available_parallelism().map_or(2, usize::from);
+    std::thread::scope(|scope| {
+        let (send, receive) = sync_channel::<Result<Postings>>(threads);
+        for _ in 0..threads {
+            let (send, state, next) = (send.clone(), &state, &next);
+            scope.spawn(move || {
+                loop {
+                    let high = next.fetch_add(1, Ordering::Relaxed);
+                    if high > last || send.send(window(inner, state, high)).is_err() {
+                        return;
+                    }
+                }
+            });
+        }
+        drop(send);
+        for (n, postings) in (1u64..).zip(&receive) {
+            for (key, lows) in postings? {
+                load.push(key, encode(&lows))?;
+            }
+            let done = total.min(n << CONTAINER_BITS);
+            if !listener(ImportEvent::Indexed { done, total }) {
+                return Err(ImportError::Stopped);
+            }
+        }
+        Ok(())
+    })?;
+    load.finish()?;
+    Ok(())
+}
+
+/// The keys of the entries whose ids have these upper bits.
+fn window(inner: &Inner, state: &State, high: u32) -> Result<Postings> {
+    let snapshot = inner.db.read()?;
+    let tables = Tables::Snapshot(&snapshot);
+    let mut extractor = Extractor::new(&state.schema, &state.kept);
+    let mut postings = Postings::default();
+    let first = high << CONTAINER_BITS;
+    for item in tables.entry()?.range(first.to_be_bytes()..)? {
+        let (key, bytes) = item?;
+        let Some(id) = read_id(key).filter(|id| id >> CONTAINER_BITS == high) else { break };
+        collect(&mut extractor, &tables, id, bytes, &mut postings)?;
+    }
+    Ok(postings)
+}

@@ -1,0 +1,185 @@
+//! Importing LDIF: into an empty directory table by table, each loaded as a whole; into any other entry by entry.
+//!
+//! Owns: the order of the work, and what is left if it fails: nothing of it in a directory that was empty.
+//!
+//! Text is cut into pieces between records. Threads make entries of pieces; the caller's thread puts them in order,
+//! gives them ids, and fills the tables. Indices are made of the entries that are stored, window by window.
+
+mod bulk;
+mod online;
+mod pieces;
+mod prepare;
+
+use std::io::BufRead;
+use std::sync::Arc;
+
+use duramen_ldap::message::ResultCode;
+
+use crate::directory::Inner;
+use crate::failure::{Failure, Result};
+use crate::tables::{ENTRY, INDEX, NAME, VALUE};
+use crate::{meta, tables};
+
+use pieces::Pieces;
+use prepare::Prepared;
+
+/// How to import.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct ImportOptions {
+    /// Everything is checked, and nothing is written.
+    pub dry_run: bool,
+    /// Records with problems are left out instead of ending the import.
+    pub skip_problems: bool,
+}
+
+/// What happens while an import runs.
+#[derive(Debug)]
+pub enum ImportEvent<'e> {
+    /// A record has a problem.
+    Problem(&'e ImportProblem),
+    /// So many bytes of the text are read, and so many entries were taken.
+    Read {
+        /// Bytes.
+        bytes: u64,
+        /// Entries.
+        entries: u64,
+    },
+    /// Indices of so many entries, of so many in all, are made.
+    Indexed {
+        /// Entries done.
+        done: u64,
+        /// Entries in all.
+        total: u64,
+    },
+}
+
+/// What is wrong with a record.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("{file}, line {line}: {what}")]
+pub struct ImportProblem {
+    /// The file's name, as it was given.
+    pub file: String,
+    /// The line where the record, or what is wrong in it, begins; counted from 1.
+    pub line: u64,
+    /// What is wrong.
+    pub what: String,
+}
+
+/// Why an import ended.
+#[derive(Debug, thiserror::Error)]
+pub enum ImportError {
+    /// A record has a problem.
+    #[error(transparent)]
+    Problem(#[from] ImportProblem),
+    /// The text cannot be read.
+    #[error("{file}: {source}")]
+    Io {
+        /// The file's name, as it was given.
+        file: String,
+        /// The system's answer.
+        source: std::io::Error,
+    },
+    /// The directory says no.
+    #[error(transparent)]
+    Directory(#[from] Failure),
+    /// The listener of events said so.
+    #[error("stopped")]
+    Stopped,
+}
+
+impl From<duramen::Error> for ImportError {
+    fn from(error: duramen::Error) -> ImportError {
+        ImportError::Directory(error.into())
+    }
+}
+
+/// What was imported.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Imported {
+    /// Entries that are in the directory now, or would be.
+    pub entries: u64,
+    /// Records that were left out.
+    pub problems: u64,
+}
+
+/// Hears what happens; false ends the import.
+pub(crate) type Listener<'l> = &'l mut dyn FnMut(ImportEvent<'_>) -> bool;
+
+impl Inner {
+    pub(crate) fn import(
+        self: &Arc<Inner>,
+        file: &str,
+        text: &mut dyn BufRead,
+        options: ImportOptions,
+        listener: Listener<'_>,
+    ) -> Result<Imported, ImportError> {
+        if self.is_read_only() && !options.dry_run {
+            let text = "the directory is open for reading only";
+            return Err(Failure::new(ResultCode::UNWILLING_TO_PERFORM, text).into());
+        }
+        let is_empty = self.db.read()?.table(ENTRY)?.is_empty();
+        if !is_empty || options.dry_run {
+            return online::run(self, file, text, options, listener);
+        }
+        self.db.update(|txn| meta::put(txn, meta::IMPORT, b"running"))?;
+        let outcome = bulk::run(self, file, text, options, listener);
+        if outcome.is_err() {
+            self.db.update(|txn| {
+                [ENTRY, NAME, INDEX, VALUE].into_iter().try_for_each(|name| txn.table(name)?.clear().map(drop))
+            })?;
+        }
+        self.db.update(|txn| meta::remove(txn, meta::IMPORT))?;
+        outcome
+    }
+}
+
+/// Reads text and makes entries of it, on as many threads as pay; gives them in the order of the text.
+fn prepared(
+    inner: &Inner,
+    file: &str,
+    text: &mut dyn BufRead,
+    options: ImportOptions,
+    listener: Listener<'_>,
+    take: &mut dyn FnMut(Prepared) -> Result<(), ImportError>,
+) -> Result<Imported, ImportError> {
+    let state = inner.state();
+    let mut imported = Imported::default();
+    let mut told = |problem: ImportProblem, listener: Listener<'_>| {
+        if !options.skip_problems {
+            return Err(ImportError::Problem(problem));
+        }
+        imported.problems += 1;
+        if listener(ImportEvent::Problem(&problem)) { Ok(()) } else { Err(ImportError::Stopped) }
+    };
+    let mut entries = 0;
+    let made = |piece: &pieces::Piece| prepare::piece(&state, &inner.clock, file, piece);
+    Pieces::new(file, text).for_each(made, &mut |bytes, outcomes| {
+        for outcome in outcomes {
+            let outcome = outcome.map_err(ImportError::Problem).and_then(|prepared| {
+                let line = prepared.line;
+                take(prepared).map_err(|error| match error {
+                    ImportError::Directory(failure) if failure.code != ResultCode::OTHER => {
+                        let (file, what) = (file.to_string(), failure.to_string());
+                        ImportError::Problem(ImportProblem { file, line, what })
+                    }
+                    other => other,
+                })
+            });
+            match outcome {
+                Ok(()) => entries += 1,
+                Err(ImportError::Problem(problem)) => told(problem, listener)?,
+                Err(other) => return Err(other),
+            }
+        }
+        if listener(ImportEvent::Read { bytes, entries }) { Ok(()) } else { Err(ImportError::Stopped) }
+    })?;
+    imported.entries = entries;
+    Ok(imported)
+}
+
+/// Where in the stored bytes of an entry the id of its parent stands.
+fn set_parent(bytes: &mut [u8], parent: tables::Id) {
+    if let Some(place) = bytes.get_mut(8..12) {
+        place.copy_from_slice(&parent.to_le_bytes());
+    }
+}

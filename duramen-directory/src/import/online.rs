@@ -1,0 +1,127 @@
+//! An import into a directory that has entries already, and one that is only tried.
+
+use std::collections::HashSet;
+use std::io::BufRead;
+
+use duramen::WriteTxn;
+use duramen_ldap::message::ResultCode;
+
+use super::prepare::Prepared;
+use super::{ImportError, ImportOptions, Imported, Listener, prepared, set_parent};
+use crate::directory::Inner;
+use crate::entry::Entry;
+use crate::failure::{Failure, Result};
+use crate::index::{Extractor, KeySet};
+use crate::names::{self, child_key};
+use crate::state::State;
+use crate::tables::{Id, Ids, Tables, damaged, read_id};
+use crate::update::Batch;
+
+/// Entries of one transaction.
+const TOGETHER: u64 = 500;
+
+pub(super) fn run(
+    inner: &Inner,
+    file: &str,
+    text: &mut dyn BufRead,
+    options: ImportOptions,
+    listener: Listener<'_>,
+) -> Result<Imported, ImportError> {
+    if options.dry_run {
+        return try_out(inner, file, text, options, listener);
+    }
+    let state = inner.state();
+    let mut txn = Some(inner.db.begin_write()?);
+    let mut count = 0;
+    let imported = prepared(inner, file, text, options, listener, &mut |entry| {
+        let open = match &mut txn {
+            Some(open) => open,
+            none => none.insert(inner.db.begin_write()?),
+        };
+        add(open, &state, entry)?;
+        count += 1;
+        if count % TOGETHER == 0
+            && let Some(full) = txn.take()
+        {
+            full.commit()?;
+        }
+        Ok(())
+    });
+    // What came before a problem is kept: it is told where to go on.
+    txn.map_or(Ok(()), WriteTxn::commit)?;
+    imported
+}
+
+/// Adds one entry.
+fn add(txn: &mut WriteTxn<'_>, state: &State, mut entry: Prepared) -> Result<()> {
+    let ids = Ids::open(txn)?;
+    let batch = {
+        let tables = Tables::Txn(txn, ids);
+        let (names, entries) = (tables.name()?, tables.entry()?);
+        let parent = match entry.parent() {
+            None => 0,
+            Some(name) => names::find_entry(&names, &state.suffixes, name)?
+                .ok_or_else(|| names::no_such_object(String::new(), name))?,
+        };
+        let key = child_key(parent, entry.rdn());
+        if names.contains_key(&key)? {
+            let text = format!("there is an entry {:?} already", entry.name);
+            return Err(Failure::new(ResultCode::ENTRY_ALREADY_EXISTS, text));
+        }
+        let last = entries.last()?.map_or(Some(0), |(key, _)| read_id(key));
+        let id: Id = last.and_then(|last| last.checked_add(1)).ok_or_else(|| damaged("table `entry`"))?;
+        set_parent(&mut entry.bytes, parent);
+        let mut batch = Batch::default();
+        let mut keys = KeySet::new();
+        let mut extractor = Extractor::new(&state.schema, &state.kept);
+        let mut keep = |key: &[u8]| {
+            keys.insert(key.to_vec());
+        };
+        let parsed = Entry::parse(&entry.bytes).ok_or_else(|| damaged("the new entry"))?;
+        extractor.entry(&parsed, |_| true, &mut keep);
+        let large: Vec<_> = parsed.large().collect();
+        for (mut key, value) in entry.values {
+            key[..4].copy_from_slice(&id.to_be_bytes());
+            let kind = large.iter().find(|large| key[4..6] == large.id.number().to_be_bytes());
+            if let Some(kind) = kind {
+                extractor.value(kind.id, &value, &mut keep);
+            }
+            batch.value(key, Some(value));
+        }
+        batch.index(id, &KeySet::new(), &keys);
+        batch.put_name(key, id, entry.marks);
+        batch.add_children(parent, 1);
+        batch.put_entry(id, entry.bytes);
+        batch
+    };
+    Ok(batch.apply(txn, ids)?)
+}
+
+/// Checks everything, and writes nothing.
+fn try_out(
+    inner: &Inner,
+    file: &str,
+    text: &mut dyn BufRead,
+    options: ImportOptions,
+    listener: Listener<'_>,
+) -> Result<Imported, ImportError> {
+    let state = inner.state();
+    let snapshot = inner.db.read()?;
+    let table = Tables::Snapshot(&snapshot).name()?;
+    let mut seen: HashSet<String> = HashSet::new();
+    prepared(inner, file, text, options, listener, &mut |entry| {
+        let is_there = |name: &str| Ok::<_, Failure>(names::find_entry(&table, &state.suffixes, name)?.is_some());
+        if seen.contains(&entry.name) || is_there(&entry.name)? {
+            let text = format!("there is an entry {:?} already", entry.name);
+            return Err(Failure::new(ResultCode::ENTRY_ALREADY_EXISTS, text).into());
+        }
+        if let Some(parent) = entry.parent()
+            && !seen.contains(parent)
+            && !is_there(parent)?
+        {
+            return Err(names::no_such_object(String::new(), parent).into());
+        }
+        seen.insert(entry.name);
+        Ok(())
+    })
+}

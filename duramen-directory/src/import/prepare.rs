@@ -1,0 +1,130 @@
+//! From a record to an entry that lacks only its id and that of its parent.
+
+use duramen_ldap::dn::Dn;
+use duramen_ldap::ldif::{Body, LdifError, LdifReader, Pair, Record};
+use duramen_ldap::message::ResultCode;
+
+use super::ImportProblem;
+use super::pieces::Piece;
+use crate::clock::Clock;
+use crate::failure::{Failure, Result, bad_name};
+use crate::names::{self, Suffix};
+use crate::state::State;
+use crate::update::{Draft, check, describe, naming, operational};
+
+/// An entry that lacks only ids.
+pub(super) struct Prepared {
+    /// The line where its record begins.
+    pub line: u64,
+    /// Normalized name, and how many bytes of it are the RDN; all of a suffix.
+    pub name: String,
+    pub rdn_len: usize,
+    /// The entry, with 0 as its parent.
+    pub bytes: Vec<u8>,
+    /// Keys in table `value` with 0 as the entry's id, and values.
+    pub values: Vec<(Vec<u8>, Vec<u8>)>,
+    pub marks: u8,
+}
+
+impl Prepared {
+    /// The normalized RDN; of a suffix the whole name.
+    pub fn rdn(&self) -> &str {
+        &self.name[..self.rdn_len]
+    }
+
+    /// The normalized name of the parent; `None` of a suffix.
+    pub fn parent(&self) -> Option<&str> {
+        self.name.get(self.rdn_len + 1..)
+    }
+}
+
+/// The entries of some records.
+pub(super) fn piece(state: &State, clock: &Clock, file: &str, piece: &Piece) -> Vec<Result<Prepared, ImportProblem>> {
+    let mut reader = LdifReader::new(file, piece.text.as_slice());
+    let mut outcomes = Vec::new();
+    loop {
+        let problem =
+            |line: u64, what: String| ImportProblem { file: file.to_string(), line: line + piece.lines_before, what };
+        match reader.next_record() {
+            Ok(None) => return outcomes,
+            Ok(Some(record)) => {
+                let line = record.line;
+                let prepared = prepare(state, clock, &record);
+                outcomes.push(match prepared {
+                    Ok(prepared) => Ok(Prepared { line: line + piece.lines_before, ..prepared }),
+                    Err(failure) => Err(problem(line, format!("{}: {}", record.dn, failure.diagnostic))),
+                });
+            }
+            Err(LdifError::Malformed { line, expected, .. }) => {
+                outcomes.push(Err(problem(line, format!("expected {expected}"))));
+            }
+            Err(LdifError::Url { line, url, source, .. }) => {
+                outcomes.push(Err(problem(line, format!("cannot read {url}: {source}"))));
+            }
+            // Text in memory cannot fail to be read.
+            Err(LdifError::Io { line, source, .. }) => {
+                outcomes.push(Err(problem(line, source.to_string())));
+                return outcomes;
+            }
+        }
+    }
+}
+
+fn prepare(state: &State, clock: &Clock, record: &Record<'_>) -> Result<Prepared> {
+    let (Body::Entry(pairs) | Body::Add(pairs)) = &record.body else {
+        let text = "this is a change, not an entry: changes are made by ldapmodify";
+        return Err(Failure::new(ResultCode::UNWILLING_TO_PERFORM, text));
+    };
+    let schema = &state.schema;
+    let name = names::normalize(schema, &record.dn)?;
+    let (rdn, rdn_len) = split(&state.suffixes, &record.dn, &name)?;
+    let mut draft = draft(state, pairs)?;
+    naming::complete(schema, &mut draft, naming::first_rdn(rdn))?;
+    draft.attributes.iter().try_for_each(|attribute| check::values(schema, attribute))?;
+    let structural = check::entry(schema, &draft, false)?;
+    operational(schema, &mut draft, &schema.class(structural).name, "", clock.now());
+    draft.move_out(schema, 0);
+    let values = draft.large.iter_mut().flat_map(|large| std::mem::take(&mut large.changes));
+    let values = values.filter_map(|(key, (value, _))| Some((key, value?))).collect();
+    let bytes = draft.build(schema, 0, rdn);
+    Ok(Prepared { line: 0, rdn_len, bytes, values, marks: draft.marks(schema), name })
+}
+
+/// The RDN as it is written, and the length of the normalized one; of a suffix the whole names.
+fn split<'n>(suffixes: &[Suffix], written: &'n str, normalized: &str) -> Result<(&'n str, usize)> {
+    if suffixes.iter().any(|suffix| suffix.normalized == normalized) {
+        return Ok((written, normalized.len()));
+    }
+    if names::suffix_of(suffixes, normalized).is_none() {
+        let text = "the name is below no suffix of this directory: --suffix says what they are";
+        return Err(Failure::new(ResultCode::NO_SUCH_OBJECT, text));
+    }
+    let first = |text: &'n str| Dn::parse(text).ok().and_then(|name| name.rdn()).map(|rdn| rdn.as_str());
+    let rdn = first(written).unwrap_or(written);
+    let parsed = Dn::parse(normalized).map_err(|error| bad_name(normalized, error))?;
+    let parent = parsed.parent().unwrap_or(Dn::ROOT);
+    Ok((rdn, normalized.len() - parent.as_str().len() - 1))
+}
+
+/// The attributes of a record. What the directory derives is left out, what it maintains is taken.
+fn draft(state: &State, pairs: &[Pair<'_>]) -> Result<Draft> {
+    let mut draft = Draft::default();
+    let known = state.schema.known();
+    // Values of one attribute mostly follow each other.
+    let mut last: Option<(&str, usize)> = None;
+    for pair in pairs {
+        let place = match last {
+            Some((description, place)) if description == pair.description => place,
+            _ => {
+                let described = describe(&state.schema, pair.description)?;
+                if known.is_derived(described.attribute.id) {
+                    continue;
+                }
+                draft.place(&described)
+            }
+        };
+        draft.attributes[place].values.push(pair.value.to_vec());
+        last = Some((pair.description, place));
+    }
+    Ok(draft)
+}

@@ -1,0 +1,99 @@
+//! Import and export.
+
+use duramen_directory::{ImportError, ImportEvent, ImportOptions, Imported};
+use duramen_ldap::message::ChangeKind::Add;
+
+use crate::helpers::*;
+
+fn import(sample: &Sample, ldif: &str, options: ImportOptions) -> Result<(Imported, Vec<String>), ImportError> {
+    let mut problems = Vec::new();
+    let imported = sample.directory.import("x.ldif", &mut ldif.as_bytes(), options, &mut |event| {
+        if let ImportEvent::Problem(problem) = event {
+            problems.push(problem.to_string());
+        }
+        true
+    })?;
+    Ok((imported, problems))
+}
+
+fn export(sample: &Sample, base: Option<&str>) -> String {
+    let mut out = Vec::new();
+    sample.directory.export(base, &mut out, &mut |_, _| true).unwrap();
+    String::from_utf8(out).unwrap()
+}
+
+/// People and a large group, as LDIF.
+fn many() -> String {
+    let mut text = format!("version: 1\n{PEOPLE}\n");
+    let mut group = "dn: cn=many,ou=Groups,dc=example,dc=com\nobjectClass: groupOfNames\ncn: many\n".to_string();
+    for n in 0..3000 {
+        let name = format!("uid=u{n},ou=People,dc=example,dc=com");
+        text += &format!("dn: {name}\nobjectClass: inetOrgPerson\ncn: User {n}\nsn: Name {}\nmail: u{n}@x\n\n", n % 10);
+        group += &format!("member: {name}\n");
+    }
+    text + &group
+}
+
+fn problems(sample: &Sample) -> Vec<String> {
+    let mut found = Vec::new();
+    sample.directory.check(&mut |problem| found.push(problem), &mut |_, _| {}).unwrap();
+    found
+}
+
+#[test]
+fn what_is_loaded_table_by_table_is_what_is_added_entry_by_entry() {
+    let bulk = Sample::empty();
+    let (imported, told) = import(&bulk, &many(), ImportOptions::default()).unwrap();
+    assert_eq!((imported, told), (Imported { entries: 3007, problems: 0 }, vec![]));
+    assert_eq!(problems(&bulk), Vec::<String>::new());
+    assert_eq!(bulk.found("(&(sn=name 3)(cn=user 13))"), ["uid=u13,ou=People,dc=example,dc=com"]);
+    assert_eq!(bulk.found("(sn=name 3)").len(), 300);
+    let group = "cn=many,ou=Groups,dc=example,dc=com";
+    assert_eq!(bulk.found("(member=uid=u7,ou=people,dc=example,dc=com)"), [group]);
+    assert_eq!(bulk.read(group, &[]).values("member").len(), 3000);
+    bulk.modify(group, &[(Add, "member", &["cn=x"])]).unwrap();
+
+    let text = export(&bulk, None);
+    let again = Sample::empty();
+    again.load("dn: dc=example,dc=com\nobjectClass: domain\ndc: example\n");
+    let (_, told) = import(&again, &text, ImportOptions { skip_problems: true, dry_run: false }).unwrap();
+    assert_eq!(told.len(), 1, "the suffix is there already: {told:?}");
+    assert_eq!(problems(&again), Vec::<String>::new());
+    let below = Some("ou=People,dc=example,dc=com");
+    assert!(export(&again, below) == export(&bulk, below), "identifiers and times are kept too");
+}
+
+#[test]
+fn an_import_that_fails_names_file_and_line_and_leaves_nothing() {
+    let sample = Sample::empty();
+    let wrong = format!("{PEOPLE}\ndn: uid=x,ou=Nowhere,dc=example,dc=com\nobjectClass: account\n");
+    let error = import(&sample, &wrong, ImportOptions::default()).unwrap_err().to_string();
+    assert!(error.starts_with("x.ldif, line 39: ") && error.contains("parent does not come before"), "{error}");
+    assert_eq!(export(&sample, None), "");
+    for (record, told) in [
+        (
+            "dn: uid=x,dc=example,dc=com\nobjectClass: account\nnonsense: x\n",
+            "line 40: uid=x,dc=example,dc=com: nonsense",
+        ),
+        ("dn: uid=x,dc=example,dc=com\nno colon\n", "line 41: expected"),
+        ("dn: uid=x,dc=elsewhere\nobjectClass: account\n", "below no suffix"),
+        ("dn: uid=x,dc=example,dc=com\nchangetype: delete\n", "this is a change"),
+        ("dn: dc=example,dc=com\nobjectClass: domain\n", "an entry of this name came before"),
+    ] {
+        let error = import(&sample, &format!("\n{PEOPLE}\n{record}"), ImportOptions::default()).unwrap_err();
+        assert!(error.to_string().contains(told), "{error} should say {told}");
+    }
+    let options = ImportOptions { skip_problems: true, dry_run: false };
+    let (imported, told) = import(&sample, &wrong, options).unwrap();
+    assert_eq!((imported, told.len()), (Imported { entries: 6, problems: 1 }, 1));
+    assert_eq!(problems(&sample), Vec::<String>::new());
+}
+
+#[test]
+fn a_try_says_the_same_and_writes_nothing() {
+    let sample = Sample::empty();
+    let options = ImportOptions { dry_run: true, skip_problems: false };
+    assert_eq!(import(&sample, &many(), options).unwrap().0.entries, 3007);
+    assert!(import(&sample, &format!("{PEOPLE}{PEOPLE}"), options).is_err());
+    assert_eq!(export(&sample, None), "");
+}
