@@ -330,7 +330,7 @@ pub(crate) unsafe fn set_assert(env: *mut Env, function: Option<MdbAssert>) -> R
 pub(crate) unsafe fn stat(env: *mut Env, out: *mut MdbStat) -> Result {
     // SAFETY: see the module's head; `out` is a place for the numbers.
     let (env, out) = unsafe { (of(env)?, out.as_mut().ok_or(EINVAL)?) };
-    *out = crate::dbi::numbers(&env.opened()?.db.read()?.main_stats());
+    *out = crate::dbi::numbers(&env.opened()?.db.glance()?.main_stats());
     Ok(())
 }
 
@@ -338,7 +338,7 @@ pub(crate) unsafe fn info(env: *mut Env, out: *mut MdbEnvinfo) -> Result {
     // SAFETY: see the module's head; `out` is a place for the numbers.
     let (env, out) = unsafe { (of(env)?, out.as_mut().ok_or(EINVAL)?) };
     let open = env.opened()?;
-    let newest = open.db.read()?;
+    let newest = open.db.glance()?;
     *out = MdbEnvinfo {
         me_mapaddr: std::ptr::null_mut(),
         me_mapsize: env.limit.bytes(),

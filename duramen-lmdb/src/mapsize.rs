@@ -60,7 +60,8 @@ impl Limit {
     /// Sets it in an open database: 0 is what the file says; never less than is in use.
     pub fn change(&self, db: &Database, bytes: usize) -> Result {
         let stored = db.user_number()? as usize;
-        let is_new = db.read()?.txnid().0 == 0;
+        let newest = db.glance()?;
+        let is_new = newest.txnid().0 == 0;
         let wanted = match bytes {
             // Nothing is stored before the first commit.
             0 if is_new && self.bytes() != 0 => self.bytes(),
@@ -69,7 +70,7 @@ impl Limit {
             0 => stored,
             bytes => bytes,
         };
-        let used = db.read()?.pages().saturating_sub(META_PAGES) as usize * db.page_size();
+        let used = newest.pages().saturating_sub(META_PAGES) as usize * db.page_size();
         self.set(wanted.max(used));
         Ok(())
     }

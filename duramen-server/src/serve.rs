@@ -6,8 +6,8 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use duramen_directory::Directory;
+use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 use tokio::signal::unix::{Signal, SignalKind, signal};
-use tokio::task::LocalSet;
 
 use crate::config::{self, Config, Overrides};
 use crate::failure::ServeError;
@@ -16,6 +16,9 @@ use crate::log::Logging;
 use crate::server::{Server, Settings};
 use crate::thread::Handle;
 use crate::{http, monitor, notify};
+
+/// Files that are no connections: the database's, listeners, the runtime's.
+const OTHER_FILES: u64 = 64;
 
 /// What the daemon is started with.
 #[derive(Clone, Debug, Default)]
@@ -38,8 +41,9 @@ pub fn serve(start: &Start) -> Result<(), ServeError> {
     let config = config::load(start.config.as_deref(), &start.overrides)?;
     let settings = Settings::new(&config)?;
     let logging = Logging::start(&config.log).map_err(ServeError::System)?;
+    allow_files(config.limits.connections);
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().map_err(system("a runtime"))?;
-    runtime.block_on(LocalSet::new().run_until(run(start, config, settings, logging)))
+    runtime.block_on(run(start, config, settings, logging))
 }
 
 async fn run(start: &Start, config: Config, settings: Settings, logging: Logging) -> Result<(), ServeError> {
@@ -166,6 +170,20 @@ fn lock(data: &Path) -> Result<File, ServeError> {
     };
     note(&mut file).map_err(fail)?;
     Ok(file)
+}
+
+/// Lets the process open as many files as the system allows it, since every connection is one.
+fn allow_files(connections: usize) {
+    let Rlimit { current, maximum } = getrlimit(Resource::Nofile);
+    if let Err(error) = setrlimit(Resource::Nofile, Rlimit { current: maximum, maximum }) {
+        tracing::warn!("the limit of open files stays at {}: {error}", current.unwrap_or(u64::MAX));
+    }
+    if let Some(most) = maximum.filter(|&most| most < connections as u64 + OTHER_FILES) {
+        tracing::warn!(
+            "the system lets this process open {most} files, which is too few for {connections} connections; \
+             raise the limit (LimitNOFILE of systemd, `ulimit -Hn` of the shell)"
+        );
+    }
 }
 
 fn system(what: &'static str) -> impl Fn(std::io::Error) -> ServeError {

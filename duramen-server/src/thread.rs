@@ -12,8 +12,8 @@ use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
 use duramen_directory::Peer;
+use tokio::runtime::{Builder, LocalOptions};
 use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
-use tokio::task::LocalSet;
 
 use crate::buffer::Pool;
 use crate::connection::Connection;
@@ -80,13 +80,18 @@ impl Handle {
     pub fn start(server: Arc<Server>, number: usize) -> io::Result<Handle> {
         let (accepted, queue) = unbounded_channel();
         let load = Arc::new(AtomicUsize::new(0));
-        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
         let share = load.clone();
-        let run = move || {
-            let thread = Rc::new(Thread::new(server, number, share));
-            LocalSet::new().block_on(&runtime, thread.run(queue));
+        // The runtime cannot leave its thread, so it is made there.
+        let (begun, begins) = std::sync::mpsc::channel();
+        let run = move || match Builder::new_current_thread().enable_all().build_local(LocalOptions::default()) {
+            Ok(runtime) => {
+                let _ = begun.send(Ok(()));
+                runtime.block_on(Rc::new(Thread::new(server, number, share)).run(queue));
+            }
+            Err(error) => drop(begun.send(Err(error))),
         };
         let join = std::thread::Builder::new().name(format!("io-{number}")).spawn(run)?;
+        begins.recv().unwrap_or_else(|_| Err(io::ErrorKind::BrokenPipe.into()))?;
         Ok(Handle { accepted, load, join })
     }
 

@@ -356,3 +356,19 @@ fn a_detached_table_is_opened_again_in_snapshots_of_its_commit_only() {
     let txn = db.begin_write().unwrap();
     assert!(txn.view(txn.main_table()).unwrap().detached().is_none(), "a table that may change");
 }
+
+#[test]
+fn a_glance_tells_the_newest_commits_numbers_and_holds_nothing() -> Result<()> {
+    let (_directory, db) = scratch(Durability::Relaxed);
+    for round in 0..100u32 {
+        db.update(|txn| txn.table(format!("table {round}"))?.put(b"key", b"value"))?;
+        let (glance, read) = (db.glance()?, db.read()?);
+        assert_eq!((glance.txnid(), glance.pages()), (read.txnid(), read.pages()));
+        assert_eq!(glance.main_stats(), read.main_stats());
+        assert_eq!(glance.main_stats().entries, u64::from(round) + 1);
+        drop(read);
+        assert_eq!(db.readers()?, []);
+        assert!(glance.main_table().is_err() && glance.table("table 0").is_err());
+    }
+    Ok(())
+}

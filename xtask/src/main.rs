@@ -1,4 +1,5 @@
-//! Developer commands: `cargo xtask ablation`, `bench`, `crash`, `differential`, `fuzz`, `loom`, `miri`, `suites`.
+//! Developer commands: `cargo xtask ablation`, `bench`, `crash`, `differential`, `fuzz`, `loom`, `miri`, `sanitizers`,
+//! `suites`.
 
 mod ablation;
 mod bench;
@@ -6,6 +7,7 @@ mod crash;
 mod differential;
 mod fuzz;
 mod interpret;
+mod sanitizers;
 mod suites;
 
 use std::process::ExitCode;
@@ -37,6 +39,8 @@ enum Command {
     Miri,
     /// Runs the reader protocol under every interleaving
     Loom,
+    /// Runs the C programs of the LMDB interface's tests with AddressSanitizer
+    Sanitizers,
     /// Runs the test suites of LMDB's wrappers in other languages on our liblmdb
     Suites(suites::Arguments),
 }
@@ -50,6 +54,7 @@ fn main() -> ExitCode {
         Command::Fuzz(arguments) => fuzz::run(&arguments),
         Command::Miri => interpret::miri(),
         Command::Loom => interpret::loom(),
+        Command::Sanitizers => sanitizers::run(),
         Command::Suites(arguments) => suites::run(&arguments),
     }
 }

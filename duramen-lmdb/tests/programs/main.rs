@@ -7,12 +7,15 @@
 //! What they need, `make setup` installs; a program that is missing fails its test. Servers listen on free ports of the
 //! loopback device, keep everything in temporary directories and are ended by their own process numbers.
 
+mod bind;
 mod dns;
 mod knot;
+mod ldb;
 mod library;
 mod mtest;
 mod postfix;
 mod powerdns;
 mod python;
+mod scripts;
 mod server;
 mod slapd;

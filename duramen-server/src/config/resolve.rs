@@ -133,6 +133,7 @@ impl<'a> Checker<'a> {
             idle: seconds(limits.idle_seconds, defaults.idle),
             handshake: seconds(limits.handshake_seconds, defaults.handshake),
             write: seconds(limits.write_seconds, defaults.write),
+            search: seconds(limits.hold_seconds, defaults.search),
             stop: seconds(limits.stop_seconds, defaults.stop),
             password_checks: self.at_least(&limits.password_checks, 1, defaults.password_checks),
             threads: self.at_least(&limits.threads, 1, defaults.threads),

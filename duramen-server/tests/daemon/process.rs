@@ -107,11 +107,6 @@ impl Daemon {
         self.dir.path().join(name)
     }
 
-    /// Its LDAP URL.
-    pub fn url(&self) -> String {
-        format!("ldap://{}", self.ldap)
-    }
-
     /// The URL of its local socket.
     pub fn local_url(&self) -> String {
         format!("ldapi://{}", self.path("ldapi").display().to_string().replace('/', "%2F"))

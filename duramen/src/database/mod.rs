@@ -109,6 +109,12 @@ impl Database {
         Snapshot::begin(crate::txn::Held::Shared(self.store.clone()))
     }
 
+    /// The newest commit in numbers, without becoming a reader of it: [`Snapshot::txnid`], [`Snapshot::pages`] and
+    /// [`Snapshot::main_stats`] answer; all else is an error, as with a snapshot that was reset.
+    pub fn glance(&self) -> Result<Snapshot<'_>> {
+        Snapshot::glance(crate::txn::Held::Borrowed(&self.store))
+    }
+
     /// Runs a closure in a write transaction and commits it if the closure returns `Ok`. Waits for other writers as
     /// the options say.
     ///

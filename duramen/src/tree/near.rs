@@ -6,7 +6,7 @@
 //! Only for pages that stay as they are: of a snapshot, or while a write transaction is borrowed. A step that cannot be
 //! made here answers `None` and moves nothing. The position's own movements then make it, or say what is wrong.
 
-use super::cursor::{CELLS_AHEAD, Inner, Position, Trunk};
+use super::cursor::{CELLS_AHEAD, Inner, Pair, Position, Trunk};
 use super::duplicates::{SubPage, item_of};
 use super::{AnyLeaf, Pages, Path, open_cells};
 use crate::format::leaf::{Cell, CellKind, Leaf};
@@ -133,6 +133,61 @@ impl<'p> Near<'p> {
         };
         *i = to;
         Some(Cell { key: self.key, value, kind: CellKind::Plain })
+    }
+
+    /// How many values the key has.
+    #[inline]
+    pub(crate) fn count(&self) -> Option<u64> {
+        match &self.values {
+            Values::One => Some(1),
+            Values::Sub(sub) => Some(sub.len() as u64),
+            Values::Leaf(_) => None,
+        }
+    }
+
+    /// Of several values, the one that the position is on.
+    #[inline]
+    pub(crate) fn current(&self, position: &mut Position) -> Option<Pair<'p>> {
+        let value = match (&self.values, &position.inner) {
+            (Values::Sub(sub), Inner::Sub(i)) => sub.get(*i).ok()?,
+            (Values::Leaf(leaf), Inner::Tree) => leaf.key(position.inner_path.leaf().index).ok()?,
+            _ => return None,
+        };
+        Some((self.key, value))
+    }
+
+    /// Of several values of one size, those from the position's on that lie beside it. It is then on the last of them.
+    #[inline]
+    pub(crate) fn multiple(&self, position: &mut Position) -> Option<Pair<'p>> {
+        self.side_by_side(position, false)
+    }
+
+    /// As [`Near::multiple`], with those before it.
+    #[inline]
+    pub(crate) fn whole_multiple(&self, position: &mut Position) -> Option<Pair<'p>> {
+        self.side_by_side(position, true)
+    }
+
+    #[inline]
+    fn side_by_side(&self, position: &mut Position, whole: bool) -> Option<Pair<'p>> {
+        if self.item == 0 {
+            return None;
+        }
+        let from = |i: usize| if whole { 0 } else { i };
+        let (i, last, values) = match (&self.values, &mut position.inner) {
+            (Values::Sub(sub), Inner::Sub(i)) => {
+                let from = from(*i);
+                (i, sub.len() - 1, sub.packed(from..sub.len()))
+            }
+            (Values::Leaf(AnyLeaf::Packed(page)), Inner::Tree) => {
+                let i = &mut position.inner_path.leaf_mut().index;
+                let from = from(*i);
+                (i, page.len().checked_sub(1)?, page.keys(from..page.len()).ok()?)
+            }
+            _ => return None,
+        };
+        *i = last;
+        Some((self.key, values))
     }
 
     /// One end of a cell's values, if they are in the cell.

@@ -66,7 +66,13 @@ macro_rules! movements {
             })*
 
             $($(#[$look_doc])*
+            #[inline]
             pub fn $look(&mut self) -> Result<Option<Pair<'t>>> {
+                if let Some(near) = &self.near
+                    && let Some(pair) = near.$look(&mut self.position)
+                {
+                    return Ok(Some(pair));
+                }
                 let trunk = self.table.trunk();
                 on!(self.table.source, pages => self.position.$look(pages, trunk))
             })*
@@ -208,6 +214,9 @@ impl<'t> Cursor<'t> {
     pub fn count(&self) -> Result<u64> {
         if !self.position.is_on() {
             return Err(Error::Usage { what: "a cursor that stands on no entry was asked for a count" });
+        }
+        if let Some(count) = self.near.as_ref().and_then(Near::count) {
+            return Ok(count);
         }
         on!(self.table.source, pages => self.position.count(pages, self.table.trunk()))
     }

@@ -11,7 +11,7 @@ use crate::format::overflow;
 use crate::format::page::{Child, Kind};
 use crate::ids::Txnid;
 use crate::pager::Horizon;
-use crate::readers::ReadSlot;
+use crate::readers::{Published, ReadSlot};
 use crate::store::{Store, Unpacked};
 use crate::tree::duplicates::Orders;
 use crate::tree::{Pages, Tree, at, damaged};
@@ -57,8 +57,19 @@ impl<'db> Snapshot<'db> {
     #[inline]
     pub(crate) fn begin(store: Held<'db>) -> Result<Snapshot<'db>> {
         let (slot, newest) = store.begin_read()?;
-        let state = Unpacked::of(&newest);
-        Ok(Snapshot { store, slot: Some(slot), horizon: state.horizon(newest.txnid), main: state.catalog })
+        Ok(Snapshot::of(store, Some(slot), &newest))
+    }
+
+    /// Numbers of the newest commit, and no hold on it.
+    pub(crate) fn glance(store: Held<'db>) -> Result<Snapshot<'db>> {
+        let newest = store.glance()?;
+        Ok(Snapshot::of(store, None, &newest))
+    }
+
+    #[inline]
+    fn of(store: Held<'db>, slot: Option<ReadSlot>, shown: &Published) -> Snapshot<'db> {
+        let state = Unpacked::of(shown);
+        Snapshot { store, slot, horizon: state.horizon(shown.txnid), main: state.catalog }
     }
 
     /// Number of the commit that it shows; 0 in a database without any.

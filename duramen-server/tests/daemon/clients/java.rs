@@ -10,7 +10,7 @@ use crate::process::{ADMINISTRATOR, Daemon};
 const ARTIFACT: &str = "com.unboundid:unboundid-ldapsdk:7.0.3";
 const PERSON: &str = "uid=bjensen,dc=example,dc=com";
 const LDIF: &str = "dn: dc=example,dc=com\nobjectClass: dcObject\nobjectClass: organization\ndc: example\no: Example\n\n\
-    dn: uid=bjensen,dc=example,dc=com\nobjectClass: inetOrgPerson\nuid: bjensen\ncn: Babs\nsn: Jensen\n\n";
+    dn: uid=bjensen,dc=example,dc=com\nobjectClass: inetOrgPerson\nuid: bjensen\ncn: Babs\nsn: Jensen\nuserPassword: first\n\n";
 
 /// The SDK's archive, in `work`.
 fn fetched(work: &Path) -> PathBuf {
@@ -24,17 +24,8 @@ fn fetched(work: &Path) -> PathBuf {
 fn trusted(daemon: &Daemon) -> PathBuf {
     let path = daemon.path("trusted.p12");
     let mut import = Command::new("keytool");
-    import.args([
-        "-importcert",
-        "-noprompt",
-        "-alias",
-        "root",
-        "-storetype",
-        "PKCS12",
-        "-storepass",
-        "changeit",
-        "-file",
-    ]);
+    import.args(["-importcert", "-noprompt", "-alias", "root", "-storetype", "PKCS12"]);
+    import.args(["-storepass", "changeit", "-file"]);
     said(import.arg(daemon.path("root.pem")).arg("-keystore").arg(&path), 0);
     path
 }
@@ -45,14 +36,16 @@ fn the_tools_of_unboundid_live_through_their_cycle() {
     let archive = fetched(daemon.dir.path());
     let trusted = trusted(daemon);
     let port = daemon.ldap.port().to_string();
-    let tool = |name: &str, args: &[&str]| {
+    let tool_as = |who: &[&str], name: &str, args: &[&str]| {
         let mut command = Command::new("java");
         command.arg("-jar").arg(&archive).arg(name);
         command.args(["--hostname", "localhost", "--port", &port, "--useStartTLS", "--trustStorePath"]);
         command.arg(&trusted).args(["--trustStoreFormat", "PKCS12", "--trustStorePassword", "changeit"]);
-        command.args(["--bindDN", ADMINISTRATOR.0, "--bindPassword", ADMINISTRATOR.1]).args(args);
+        command.args(who).args(args);
         said(&mut command, 0)
     };
+    let administrator = ["--bindDN", ADMINISTRATOR.0, "--bindPassword", ADMINISTRATOR.1];
+    let tool = |name: &str, args: &[&str]| tool_as(&administrator, name, args);
     let ldif = daemon.path("life.ldif");
     let people: String = (0..25)
         .map(|n| format!("dn: uid=u{n},dc=example,dc=com\nobjectClass: inetOrgPerson\nuid: u{n}\ncn: U {n}\nsn: U\n\n"))
@@ -69,6 +62,12 @@ fn the_tools_of_unboundid_live_through_their_cycle() {
         &["--baseDN", "dc=example,dc=com", "--scope", "sub", "--simplePageSize", "10", "(sn=u)", "1.1"],
     );
     assert_eq!(found.matches("dn: uid=u").count(), 25, "{found}");
+    for mechanism in ["mech=SCRAM-SHA-256", "mech=PLAIN"] {
+        let user = if mechanism.ends_with("PLAIN") { "authID=u:bjensen" } else { "username=bjensen" };
+        let who = ["--saslOption", mechanism, "--saslOption", user, "--bindPassword", "first"];
+        let found = tool_as(&who, "ldapsearch", &["--baseDN", PERSON, "--scope", "base", "(cn=babs)", "1.1"]);
+        assert!(found.contains(&format!("dn: {PERSON}")), "{found}");
+    }
     tool("ldappasswordmodify", &["--userIdentity", &format!("dn:{PERSON}"), "--newPassword", "second"]);
     fs::write(&ldif, changes).unwrap();
     tool("ldapmodify", &["--ldifFile", file]);

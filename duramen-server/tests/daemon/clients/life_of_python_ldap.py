@@ -53,7 +53,7 @@ assert [entry["uid"] for _, entry in entries] == [[f"u{n}".encode()] for n in (2
 
 request = connection.modify_ext(person, [(ldap.MOD_REPLACE, "cn", b"Barbara")], serverctrls=[PostReadControl(True, ["cn"])])
 controls = connection.result3(request)[3]
-assert controls[0].entry == {"cn": ["Barbara"]}, controls[0].entry
+assert controls[0].entry == {"cn": [b"Barbara"]}, controls[0].entry
 assert connection.compare_s(person, "cn", b"barbara")
 assert not connection.compare_s(person, "cn", b"babs")
 connection.passwd_s(person, None, "first")

@@ -1,0 +1,87 @@
+//! Both servers, with the same schema and the same administrator, each with a directory of its own.
+
+use std::net::{Ipv4Addr, SocketAddr, TcpListener, TcpStream};
+use std::process::{Child, Command, Stdio};
+use std::time::{Duration, Instant};
+
+use tempfile::TempDir;
+
+pub const SUFFIX: &str = "dc=example,dc=com";
+pub const ADMINISTRATOR: &str = "cn=admin,dc=example,dc=com";
+pub const PASSWORD: &str = "secret";
+
+/// Longest wait for a server to listen.
+const PATIENCE: Duration = Duration::from_secs(60);
+
+/// A server of either kind; dropping it kills it.
+pub struct Server {
+    child: Child,
+    pub address: SocketAddr,
+    _dir: TempDir,
+}
+
+pub struct Slapd;
+pub struct Duramend;
+
+/// A port that nobody listened at a moment ago.
+fn free_address() -> SocketAddr {
+    TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).unwrap().local_addr().unwrap()
+}
+
+fn start(mut command: Command, address: SocketAddr, dir: TempDir) -> Server {
+    let child = command
+        .stdout(Stdio::null())
+        .stderr(Stdio::null())
+        .spawn()
+        .unwrap_or_else(|error| panic!("{command:?}: {error}"));
+    let mut server = Server { child, address, _dir: dir };
+    let begin = Instant::now();
+    while TcpStream::connect(address).is_err() {
+        let ended = server.child.try_wait().unwrap();
+        assert!(ended.is_none() && begin.elapsed() < PATIENCE, "{command:?} does not listen: {ended:?}");
+        std::thread::sleep(Duration::from_millis(10));
+    }
+    server
+}
+
+impl Slapd {
+    pub fn start() -> Server {
+        let dir = tempfile::tempdir().unwrap();
+        let schemas = ["core", "cosine", "inetorgperson", "nis"];
+        let includes: String = schemas.iter().map(|name| format!("include /etc/ldap/schema/{name}.schema\n")).collect();
+        let text = format!(
+            "{includes}modulepath /usr/lib/ldap\nmoduleload back_mdb\ndatabase mdb\nsuffix {SUFFIX}\n\
+             rootdn {ADMINISTRATOR}\nrootpw {PASSWORD}\ndirectory {}\ndbnosync\nindex objectClass,uid eq\nindex cn,sn eq,sub\n",
+            dir.path().display()
+        );
+        let conf = dir.path().join("slapd.conf");
+        std::fs::write(&conf, text).unwrap();
+        let address = free_address();
+        let mut command = Command::new("/usr/sbin/slapd");
+        command.arg("-f").arg(conf).args(["-d", "0", "-h", &format!("ldap://{address}/")]);
+        start(command, address, dir)
+    }
+}
+
+impl Duramend {
+    pub fn start() -> Server {
+        let (dir, address) = (tempfile::tempdir().unwrap(), free_address());
+        let text = format!(
+            "data = \"data\"\nsuffixes = [\"{SUFFIX}\"]\n\
+             administrator = {{ name = \"{ADMINISTRATOR}\", password = \"{PASSWORD}\" }}\n\
+             [listen]\nldap = [\"{address}\"]\nldapi = \"ldapi\"\n[directory]\ndurability = \"relaxed\"\n"
+        );
+        let path = dir.path().join("duramend.toml");
+        std::fs::write(&path, text).unwrap();
+        let mut command = Command::new(env!("CARGO_BIN_EXE_duramend"));
+        command.arg("serve").arg("--config").arg(path);
+        start(command, address, dir)
+    }
+}
+
+impl Drop for Server {
+    fn drop(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}

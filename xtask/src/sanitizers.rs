@@ -1,0 +1,73 @@
+//! `cargo xtask sanitizers`: the C programs of the LMDB interface's tests with AddressSanitizer, in them and in the library.
+//!
+//! It notices what memcheck, which the tests use, does not: what is never freed, reads beyond a variable on the stack. The
+//! library has to be built by a nightly compiler, which this installs by rustup where there is none.
+
+use std::path::{Path, PathBuf};
+use std::process::{Command, ExitCode};
+
+/// Programs that leave the library by `longjmp`: what it had in its hands is lost then.
+const JUMPING: [&str; 2] = ["beyond", "surroundings"];
+const PROGRAMS: [&str; 8] =
+    ["entries", "environment", "transactions", "limits", "loading", "own", JUMPING[0], JUMPING[1]];
+const TARGET: &str = "x86_64-unknown-linux-gnu";
+
+type Result<T = ()> = std::result::Result<T, String>;
+
+pub fn run() -> ExitCode {
+    let place = match tempfile::tempdir() {
+        Ok(place) => place,
+        Err(error) => return fail(&format!("no temporary directory: {error}")),
+    };
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).parent().expect("xtask lies in the workspace");
+    let all = library(root, place.path()).and_then(|library| {
+        PROGRAMS.iter().try_for_each(|name| {
+            println!("{name}");
+            program(root, place.path(), &library, name)
+        })
+    });
+    all.map_or_else(|error| fail(&error), |()| ExitCode::SUCCESS)
+}
+
+fn fail(why: &str) -> ExitCode {
+    eprintln!("{why}");
+    ExitCode::FAILURE
+}
+
+/// Builds the library with the sanitizer; the directory in which it has its soname.
+fn library(root: &Path, place: &Path) -> Result<PathBuf> {
+    if ended(Command::new("cargo").args(["+nightly", "--version"])).is_err() {
+        ended(Command::new("rustup").args(["toolchain", "install", "nightly", "--profile", "minimal"]))?;
+    }
+    let own = std::env::var_os("CARGO_TARGET_DIR").map_or_else(|| root.join("target"), PathBuf::from);
+    let target = root.join(own).join("sanitizers");
+    let mut cargo = Command::new("cargo");
+    cargo.args(["+nightly", "build", "--quiet", "--target", TARGET, "-p", "duramen-liblmdb0"]).current_dir(root);
+    ended(cargo.env("CARGO_TARGET_DIR", &target).env("RUSTFLAGS", "-Zsanitizer=address"))?;
+    let link = place.join("liblmdb.so.0");
+    let built = target.join(TARGET).join("debug/liblmdb0.so");
+    std::os::unix::fs::symlink(built, link).map_err(|error| error.to_string())?;
+    Ok(place.to_path_buf())
+}
+
+/// Compiles a program and runs it.
+fn program(root: &Path, place: &Path, library: &Path, name: &str) -> Result {
+    let of_tests = root.join("duramen-lmdb");
+    let (binary, work) = (place.join(name), place.join(format!("{name}.d")));
+    std::fs::create_dir(&work).map_err(|error| error.to_string())?;
+    let mut compiler = Command::new("cc");
+    compiler.args(["-std=gnu11", "-g", "-fsanitize=address", "-rdynamic", "-I"]).arg(of_tests.join("include"));
+    compiler.arg(of_tests.join("tests/c").join(name).with_extension("c")).arg("-o").arg(&binary).arg("-lpthread");
+    // One loads the library by itself.
+    ended(compiler.args((name != "loading").then_some("-llmdb")))?;
+    let leaks = u8::from(!JUMPING.contains(&name));
+    let mut run = Command::new(binary);
+    run.arg(work).arg("100").env("LD_LIBRARY_PATH", library).env("ASAN_OPTIONS", format!("detect_leaks={leaks}"));
+    ended(&mut run)
+}
+
+fn ended(command: &mut Command) -> Result {
+    let output = command.output().map_err(|error| format!("{command:?}: {error}"))?;
+    let said = String::from_utf8_lossy(&output.stderr);
+    if output.status.success() { Ok(()) } else { Err(format!("{command:?}: {}\n{said}", output.status)) }
+}
