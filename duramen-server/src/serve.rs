@@ -96,7 +96,7 @@ fn open(config: &Config) -> Result<Directory, ServeError> {
 }
 
 /// Takes another configuration into use, unless it has faults: then all stays as it was.
-fn reload(start: &Start, server: &Server, logging: &Logging) {
+fn reload(start: &Start, server: &Arc<Server>, logging: &Logging) {
     let attempt = || -> Result<(), ServeError> {
         let config = config::load(start.config.as_deref(), &start.overrides)?;
         let settings = Settings::new(&config)?;
@@ -104,6 +104,7 @@ fn reload(start: &Start, server: &Server, logging: &Logging) {
         server.directory.reconfigure(config.directory.clone()).map_err(failed)?;
         logging.change(&config.log).map_err(ServeError::System)?;
         server.change_settings(settings);
+        monitor::introduce(server);
         Ok(())
     };
     notify::reloading();
