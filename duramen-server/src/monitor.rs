@@ -1,7 +1,7 @@
 //! What the server tells about itself: in the root DSE, and below `cn=monitor`.
 
-use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::time::SystemTime;
 
 use duramen_directory::MonitorEntry;
