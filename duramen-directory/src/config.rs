@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use duramen::Durability;
+pub use duramen::Durability;
 
 /// What can be chosen.
 #[derive(Clone, Debug, Default)]

@@ -43,7 +43,7 @@ mod tables;
 mod update;
 mod view;
 
-pub use config::{Administrator, Config, Index, IndexKinds, Limits, SchemaFile};
+pub use config::{Administrator, Config, Durability, Index, IndexKinds, Limits, SchemaFile};
 pub use directory::{Credentials, Directory, Monitor, MonitorEntry, OpenError};
 pub use failure::{Failure, Result};
 pub use import::{ImportError, ImportEvent, ImportOptions, ImportProblem, Imported};

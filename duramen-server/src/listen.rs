@@ -85,6 +85,7 @@ pub(crate) fn error(address: String, source: io::Error) -> ListenError {
              or let systemd give the capability CAP_NET_BIND_SERVICE"
         }
         io::ErrorKind::AddrNotAvailable => "this machine has no such address: choose one that `ip address` shows",
+        io::ErrorKind::InvalidInput => "choose a shorter path: the system takes 107 bytes for a local socket",
         io::ErrorKind::NotFound => "make the directory of the socket first",
         _ => "choose another address",
     };

@@ -1,7 +1,7 @@
 //! What the server tells about itself: in the root DSE, and below `cn=monitor`.
 
+use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
-use std::sync::{Arc, Weak};
 use std::time::SystemTime;
 
 use duramen_directory::MonitorEntry;
@@ -22,14 +22,10 @@ pub fn introduce(server: &Arc<Server>) {
         ("supportedExtension".into(), texts(&extensions.collect::<Vec<_>>())),
         ("supportedSASLMechanisms".into(), texts(&MECHANISMS)),
     ]);
-    let server: Weak<Server> = Arc::downgrade(server);
-    server_entries(server);
-}
-
-fn server_entries(server: Weak<Server>) {
-    let Some(strong) = server.upgrade() else { return };
-    let entries = move || server.upgrade().map(|server| entries(&server)).unwrap_or_default();
-    strong.directory.set_monitor(Arc::new(entries));
+    // The server has the directory, so the directory must not keep the server.
+    let weak = Arc::downgrade(server);
+    let entries = move || weak.upgrade().map(|server| entries(&server)).unwrap_or_default();
+    server.directory.set_monitor(Arc::new(entries));
 }
 
 /// Entries below `cn=monitor`, as OpenLDAP names them where it has them.

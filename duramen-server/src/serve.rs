@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use duramen_directory::Directory;
+use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 use tokio::signal::unix::{Signal, SignalKind, signal};
 
 use crate::config::{self, Config, Overrides};
@@ -15,6 +16,9 @@ use crate::log::Logging;
 use crate::server::{Server, Settings};
 use crate::thread::Handle;
 use crate::{http, monitor, notify};
+
+/// Files that are no connections: the database's, listeners, the runtime's.
+const OTHER_FILES: u64 = 64;
 
 /// What the daemon is started with.
 #[derive(Clone, Debug, Default)]
@@ -37,6 +41,7 @@ pub fn serve(start: &Start) -> Result<(), ServeError> {
     let config = config::load(start.config.as_deref(), &start.overrides)?;
     let settings = Settings::new(&config)?;
     let logging = Logging::start(&config.log).map_err(ServeError::System)?;
+    allow_files(config.limits.connections);
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().map_err(system("a runtime"))?;
     runtime.block_on(run(start, config, settings, logging))
 }
@@ -91,7 +96,7 @@ fn open(config: &Config) -> Result<Directory, ServeError> {
 }
 
 /// Takes another configuration into use, unless it has faults: then all stays as it was.
-fn reload(start: &Start, server: &Server, logging: &Logging) {
+fn reload(start: &Start, server: &Arc<Server>, logging: &Logging) {
     let attempt = || -> Result<(), ServeError> {
         let config = config::load(start.config.as_deref(), &start.overrides)?;
         let settings = Settings::new(&config)?;
@@ -99,6 +104,7 @@ fn reload(start: &Start, server: &Server, logging: &Logging) {
         server.directory.reconfigure(config.directory.clone()).map_err(failed)?;
         logging.change(&config.log).map_err(ServeError::System)?;
         server.change_settings(settings);
+        monitor::introduce(server);
         Ok(())
     };
     notify::reloading();
@@ -165,6 +171,20 @@ fn lock(data: &Path) -> Result<File, ServeError> {
     };
     note(&mut file).map_err(fail)?;
     Ok(file)
+}
+
+/// Lets the process open as many files as the system allows it, since every connection is one.
+fn allow_files(connections: usize) {
+    let Rlimit { current, maximum } = getrlimit(Resource::Nofile);
+    if let Err(error) = setrlimit(Resource::Nofile, Rlimit { current: maximum, maximum }) {
+        tracing::warn!("the limit of open files stays at {}: {error}", current.unwrap_or(u64::MAX));
+    }
+    if let Some(most) = maximum.filter(|&most| most < connections as u64 + OTHER_FILES) {
+        tracing::warn!(
+            "the system lets this process open {most} files, which is too few for {connections} connections; \
+             raise the limit (LimitNOFILE of systemd, `ulimit -Hn` of the shell)"
+        );
+    }
 }
 
 fn system(what: &'static str) -> impl Fn(std::io::Error) -> ServeError {

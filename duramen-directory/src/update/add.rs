@@ -138,7 +138,7 @@ fn next_id(context: &Context<'_>) -> Result<Id> {
 fn store(context: &Context<'_>, mut draft: Draft, id: Id, place: &Place, name: &str) -> Result<Batch> {
     let schema = context.schema();
     draft.move_out(schema, id);
-    let bytes = draft.build(schema, place.parent, &place.rdn);
+    let bytes = draft.build(schema, place.parent, &place.rdn)?;
     let entry = Entry::parse(&bytes).ok_or_else(|| damaged("the new entry"))?;
     let view = View::new(&context.scene, id, entry, name);
     context.require(&view, What::Entry, Level::Add)?;

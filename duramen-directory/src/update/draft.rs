@@ -12,6 +12,11 @@ use crate::large::{self, MANY};
 use crate::schema::{Attribute, AttributeId, Schema};
 use crate::tables::{Id, Tables};
 
+/// Attributes of an entry, descriptions with other options counted apart.
+const ATTRIBUTES_MAX: usize = 10_000;
+/// Bytes of an RDN as it is written.
+const RDN_MAX: usize = 10_000;
+
 /// An attribute in a draft.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct DraftAttribute {
@@ -188,7 +193,15 @@ impl Draft {
     }
 
     /// The entry's bytes.
-    pub fn build(&self, schema: &Schema, parent: Id, rdn: &str) -> Vec<u8> {
+    ///
+    /// # Errors
+    /// adminLimitExceeded, of what has more attributes or longer names than an entry's head has room for.
+    pub fn build(&self, schema: &Schema, parent: Id, rdn: &str) -> Result<Vec<u8>> {
+        let long = self.large.iter().any(|large| large.stored.description.len() > 255);
+        if self.attributes.len() > ATTRIBUTES_MAX || self.large.len() > 255 || rdn.len() > RDN_MAX || long {
+            let text = format!("an entry has {ATTRIBUTES_MAX} attributes and {RDN_MAX} bytes of RDN at most");
+            return Err(Failure::new(ResultCode::ADMIN_LIMIT_EXCEEDED, text));
+        }
         let mut builder = Builder::default();
         for operational in [false, true] {
             for attribute in &self.attributes {
@@ -198,7 +211,7 @@ impl Draft {
             }
         }
         self.kept_large().for_each(|large| builder.large(large.stored.clone()));
-        builder.finish(parent, rdn, self.marks(schema))
+        Ok(builder.finish(parent, rdn, self.marks(schema)))
     }
 }
 
@@ -214,14 +227,14 @@ impl LargeDraft {
     /// Adds a value that is not there.
     pub fn put(&mut self, key: Vec<u8>, value: Vec<u8>, normalized: Vec<u8>) {
         self.stored.count += 1;
-        self.stored.bytes += encoded_len(&value);
+        self.stored.bytes = self.stored.bytes.saturating_add(encoded_len(&value));
         self.changes.insert(key, (Some(value), normalized));
     }
 
     /// Takes a value away that is there.
     pub fn take(&mut self, key: Vec<u8>, value: &[u8], normalized: Vec<u8>) {
-        self.stored.count -= 1;
-        self.stored.bytes -= encoded_len(value);
+        self.stored.count = self.stored.count.saturating_sub(1);
+        self.stored.bytes = self.stored.bytes.saturating_sub(encoded_len(value));
         self.changes.insert(key, (None, normalized));
     }
 }

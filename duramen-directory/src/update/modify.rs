@@ -256,7 +256,7 @@ impl Modifier<'_, '_> {
         self.touched.insert(known.structural_object_class);
         self.draft.move_out(context.schema(), self.id);
         let mut batch = Batch::default();
-        let bytes = self.draft.build(context.schema(), before.parent, before.rdn());
+        let bytes = self.draft.build(context.schema(), before.parent, before.rdn())?;
         let entry = Entry::parse(&bytes).ok_or_else(|| damaged("the changed entry"))?;
         let touched = &self.touched;
         let mut old = context.keys(before, |id| touched.contains(&id));

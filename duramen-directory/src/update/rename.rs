@@ -49,7 +49,7 @@ pub(crate) fn prepare(context: &Context<'_>, request: &ModifyDnRequest<'_>) -> R
     }
     context.pre_read(&view)?;
     let draft = renamed(context, &view, rdn.as_str(), request.delete_old_rdn)?;
-    let bytes = draft.build(context.schema(), parent, rdn.as_str());
+    let bytes = draft.build(context.schema(), parent, rdn.as_str())?;
     let changed = Entry::parse(&bytes).ok_or_else(|| damaged("the renamed entry"))?;
     let new_name = format!("{},{}", rdn.as_str(), names::name_of(&entries, parent)?);
     context.post_read(id, &bytes, &new_name)?;

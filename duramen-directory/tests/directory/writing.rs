@@ -298,3 +298,21 @@ fn a_name_with_a_value_that_its_attribute_cannot_have_is_no_name_rfc4511_a_2() {
     let renamed = code(sample.rename("uid=bjensen,ou=People,dc=example,dc=com", "uid=", true, None));
     assert_eq!(renamed, ResultCode::INVALID_DN_SYNTAX);
 }
+
+#[test]
+fn long_values_and_names_are_as_short_ones_up_to_a_limit() {
+    let sample = Sample::people();
+    let (long, other) = (format!("{}a", "x".repeat(5000)), format!("{}b", "x".repeat(5000)));
+    for value in [&long, &other] {
+        let name = format!("cn={value},{BASE}");
+        sample.add(&name, &[("objectClass", vec![b"person"]), ("sn", vec![value.as_bytes()])]).unwrap();
+        assert_eq!(sample.found(&format!("(sn={})", value.to_uppercase())), [name.clone()]);
+        assert_eq!(sample.read(&name, &["sn"]).values("sn"), [value.as_str()]);
+    }
+    sample.delete(&format!("cn={long},{BASE}"), &[]).unwrap();
+    assert_eq!(sample.found("(sn=xxx*)"), [format!("cn={other},{BASE}")]);
+    let longer = format!("cn={},{BASE}", "x".repeat(11_000));
+    let refused = sample.add(&longer, &[("objectClass", vec![b"person"]), ("sn", vec![b"x"])]);
+    assert_eq!(code(refused), ResultCode::ADMIN_LIMIT_EXCEEDED);
+    assert_eq!(problems(&sample), Vec::<String>::new());
+}

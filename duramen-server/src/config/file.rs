@@ -109,6 +109,7 @@ pub(super) struct Limits {
     pub idle_seconds: Option<u64>,
     pub handshake_seconds: Option<u64>,
     pub write_seconds: Option<u64>,
+    pub hold_seconds: Option<u64>,
     pub stop_seconds: Option<u64>,
     pub password_checks: Option<Spanned<usize>>,
     pub threads: Option<Spanned<usize>>,

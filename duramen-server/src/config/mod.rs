@@ -80,6 +80,8 @@ pub struct Limits {
     pub handshake: Duration,
     /// A client that takes none of what it is sent is dropped after this time.
     pub write: Duration,
+    /// A search whose client takes its answers slowly is ended after this time, and with it what it holds of the past.
+    pub search: Duration,
     /// How long connections may finish when the server stops.
     pub stop: Duration,
     /// Costly password checks at the same time.
@@ -99,6 +101,7 @@ impl Default for Limits {
             idle: Duration::ZERO,
             handshake: Duration::from_secs(30),
             write: Duration::from_secs(60),
+            search: Duration::from_secs(3600),
             stop: Duration::from_secs(10),
             password_checks: cores,
             threads: cores,

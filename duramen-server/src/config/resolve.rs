@@ -13,6 +13,9 @@ use toml::Spanned;
 use super::file::{self, File, IndexKind};
 use super::{Config, Fault, Limits, Listen, Log, Tls};
 
+/// The system takes no longer path for a local socket.
+const SOCKET_PATH_BYTES_MAX: usize = 108;
+
 /// What the command line says; it goes before the file.
 #[derive(Clone, Debug, Default)]
 pub struct Overrides {
@@ -91,7 +94,9 @@ impl<'a> Checker<'a> {
         }
         let Some(listen) = &file.listen else {
             let loopback = std::net::SocketAddr::from(([127, 0, 0, 1], 1389));
-            return Listen { ldap: vec![loopback], ldaps: Vec::new(), ldapi: Some(data.join("ldapi")) };
+            // Nobody asked for it by name, so it is left away where its path would be too long.
+            let ldapi = Some(data.join("ldapi")).filter(|path| path.as_os_str().len() < SOCKET_PATH_BYTES_MAX);
+            return Listen { ldap: vec![loopback], ldaps: Vec::new(), ldapi };
         };
         if let (Some(address), None) = (listen.ldaps.first(), &file.tls) {
             self.at(address.span(), "ldaps needs a certificate", "add a section [tls] with certificate and key");
@@ -133,6 +138,7 @@ impl<'a> Checker<'a> {
             idle: seconds(limits.idle_seconds, defaults.idle),
             handshake: seconds(limits.handshake_seconds, defaults.handshake),
             write: seconds(limits.write_seconds, defaults.write),
+            search: seconds(limits.hold_seconds, defaults.search),
             stop: seconds(limits.stop_seconds, defaults.stop),
             password_checks: self.at_least(&limits.password_checks, 1, defaults.password_checks),
             threads: self.at_least(&limits.threads, 1, defaults.threads),

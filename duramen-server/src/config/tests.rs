@@ -26,7 +26,9 @@ fn without_a_file_the_data_directory_is_all_that_is_needed() {
     let config = load(None, &overrides).unwrap();
     assert_eq!(config.listen.ldap, ["127.0.0.1:1389".parse().unwrap()]);
     assert_eq!(config.listen.ldapi, Some(PathBuf::from("/data/ldapi")));
-    assert_eq!((config.directory.suffixes, config.tls, config.http), (overrides.suffixes, None, None));
+    assert_eq!((&config.directory.suffixes, config.tls, config.http), (&overrides.suffixes, None, None));
+    let deep = Overrides { data: Some("/data".repeat(30).into()), ..overrides };
+    assert_eq!(load(None, &deep).unwrap().listen.ldapi, None, "no local socket has so long a path");
     let faults = load(None, &Overrides::default()).unwrap_err();
     assert!(faults[0].to_string().contains("give --data DIRECTORY"), "{}", faults[0]);
 }

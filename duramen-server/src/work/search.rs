@@ -3,9 +3,9 @@
 use std::cell::Cell;
 use std::time::{Duration, Instant};
 
-use duramen_directory::{Done, Progress, Search, Sink};
+use duramen_directory::{Done, Failure, Progress, Search, Sink};
 use duramen_ldap::ber::List;
-use duramen_ldap::message::{Control, Message, Response, SearchRequest, write_search_entry};
+use duramen_ldap::message::{Control, Message, Response, ResultCode, SearchRequest, write_search_entry};
 
 use super::{Controls, Op, Work};
 use crate::figures::add;
@@ -41,7 +41,12 @@ impl Work {
                 return;
             }
             if let Some(running) = self.searches.pop_front() {
-                self.run(running, now, out);
+                let limit = self.settings.limits.search;
+                if limit.is_zero() || now - running.op.began < limit {
+                    self.run(running, now, out);
+                } else {
+                    self.done(&running, too_slow(limit), out);
+                }
             }
         }
     }
@@ -64,6 +69,16 @@ impl Work {
         Message { id: running.op.id, operation, controls: List::trusted(&reply.controls) }.encode(out);
         self.finished(running.op, &reply, Some(running.entries), || running.search.plan());
     }
+}
+
+/// The end of a search whose client was too slow.
+fn too_slow(limit: Duration) -> Done {
+    let diagnostic = format!(
+        "the client has not taken all answers in {} s (limits.hold_seconds); ask for less, or in pages",
+        limit.as_secs()
+    );
+    let failure = Failure::new(ResultCode::ADMIN_LIMIT_EXCEEDED, diagnostic);
+    Done { failure: Some(failure), ..Done::default() }
 }
 
 /// Writes what a search finds into a connection's buffer.

@@ -3,6 +3,7 @@
 use std::fs;
 use std::io::{Read, Write};
 use std::net::{TcpListener, TcpStream};
+use std::os::unix::net::UnixDatagram;
 
 use duramen_ldap::message::{Message, Response, ResultCode, Scope};
 
@@ -95,6 +96,28 @@ fn a_reload_takes_good_configurations_into_use_and_leaves_bad_ones_alone() {
     daemon.signal("HUP");
     daemon.wait_for("reloaded: ");
     assert_eq!(anonymous(&daemon), 0);
+}
+
+#[test]
+fn systemd_is_told_when_it_serves_reloads_and_stops() {
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join("notify");
+    let socket = UnixDatagram::bind(&path).unwrap();
+    socket.set_read_timeout(Some(std::time::Duration::from_secs(60))).unwrap();
+    let told = || {
+        let mut bytes = [0; 512];
+        let count = socket.recv(&mut bytes).unwrap();
+        String::from_utf8(bytes[..count].to_vec()).unwrap()
+    };
+    let mut daemon = Daemon::start_with(tempfile::tempdir().unwrap(), PLAIN, &[("NOTIFY_SOCKET", &path)]);
+    assert_eq!(told().trim(), "READY=1");
+    daemon.signal("HUP");
+    let reloading = told();
+    assert!(reloading.contains("RELOADING=1") && reloading.contains("MONOTONIC_USEC="), "{reloading}");
+    assert_eq!(told().trim(), "READY=1");
+    daemon.signal("TERM");
+    assert_eq!(told().trim(), "STOPPING=1");
+    assert!(daemon.ended().success());
 }
 
 #[test]

@@ -9,7 +9,7 @@ use duramen_ldap::message::{Authentication, BindRequest, ExtendedRequest, Reques
 use duramen_ldap::oid;
 
 use crate::client::{Client, person, search};
-use crate::process::Daemon;
+use crate::process::{Daemon, PLAIN};
 
 #[test]
 fn a_thousand_requests_sent_at_once_are_all_answered() {
@@ -79,16 +79,35 @@ fn a_bind_waits_for_what_is_under_way_and_holds_what_follows_rfc4511_4_2_1() {
     assert_eq!(answers, expected);
 }
 
-#[test]
-fn a_search_whose_client_does_not_read_waits_and_can_be_abandoned_or_cancelled_rfc4511_4_11_rfc3909() {
-    let daemon = Daemon::plain();
-    let mut client = Client::administrator(&daemon);
+/// Adds entries that are, all together, much longer than what sockets hold.
+fn add_long_entries(client: &mut Client) {
     client.populate(1);
     let filler = "x".repeat(200_000);
     for n in 1..100 {
         client.add_person(n);
         assert_eq!(client.replace(&person(n), "description", &filler).code, ResultCode::SUCCESS);
     }
+}
+
+#[test]
+fn a_search_whose_client_takes_its_answers_too_slowly_is_ended() {
+    let limits = format!("{PLAIN}[limits]\nhold_seconds = 1\n");
+    let daemon = Daemon::start(tempfile::tempdir().unwrap(), &limits);
+    let mut client = Client::administrator(&daemon);
+    add_long_entries(&mut client);
+    let filter = FilterBuf::parse("(objectClass=*)").unwrap();
+    client.send(search("dc=example,dc=com", Scope::Subtree, &filter));
+    std::thread::sleep(std::time::Duration::from_millis(1500));
+    let (_, answer) = client.answer();
+    assert_eq!(answer.code, ResultCode::ADMIN_LIMIT_EXCEEDED);
+    assert!(answer.names.len() < 100 && answer.diagnostic.contains("hold_seconds"), "{}", answer.diagnostic);
+}
+
+#[test]
+fn a_search_whose_client_does_not_read_waits_and_can_be_abandoned_or_cancelled_rfc4511_4_11_rfc3909() {
+    let daemon = Daemon::plain();
+    let mut client = Client::administrator(&daemon);
+    add_long_entries(&mut client);
     let filter = FilterBuf::parse("(objectClass=*)").unwrap();
     let mut other = Client::new(&daemon);
     let cancelled = client.send(search("dc=example,dc=com", Scope::Subtree, &filter));

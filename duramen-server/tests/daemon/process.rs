@@ -67,10 +67,16 @@ impl Daemon {
 
     /// With a configuration in `dir`, and whatever data is there.
     pub fn start(dir: TempDir, more: &str) -> Daemon {
+        Daemon::start_with(dir, more, &[])
+    }
+
+    /// As [`Daemon::start`], with these in its environment.
+    pub fn start_with(dir: TempDir, more: &str, environment: &[(&str, &Path)]) -> Daemon {
         let path = dir.path().join("duramend.toml");
         fs::write(&path, configuration(more)).unwrap();
         let log = File::create(dir.path().join("log")).unwrap();
         let mut command = duramend(&["serve", "--config", path.to_str().unwrap()]);
+        command.envs(environment.iter().copied());
         let child = command.stdout(log.try_clone().unwrap()).stderr(log).spawn().unwrap();
         let mut daemon = Daemon { child, dir, ldap: SocketAddr::from(([0; 4], 0)), ldaps: None };
         // The local socket is the last that it listens at.
