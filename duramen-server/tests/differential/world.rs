@@ -5,8 +5,11 @@ use duramen_ldap::message::Scope;
 use crate::request::{Request, Values};
 use crate::servers::SUFFIX;
 
-/// People, in the order of their numbers: uid, cn, sn, more.
-const PEOPLE: [(&str, &str, &str, &[(&str, &str)]); 8] = [
+/// uid, cn, sn, and more attributes.
+type Person = (&'static str, &'static str, &'static str, &'static [(&'static str, &'static str)]);
+
+/// People, in the order of their numbers.
+const PEOPLE: [Person; 8] = [
     (
         "alice",
         "Alice Smith",
