@@ -98,29 +98,99 @@ fn decode(bytes: &[u8]) -> Vec<u16> {
     lows
 }
 
-/// A container with one number more; `None` if it has it.
+/// The ranges of a container in that form.
+fn read_ranges(bytes: &[u8]) -> Vec<(u16, u16)> {
+    let mut read = Vec::with_capacity(bytes.len() / 4 + 1);
+    ranges(bytes, |first, last| read.push((first, last)));
+    read
+}
+
+/// Ranges in their form, if that is small enough, or in the smallest.
+fn write_ranges(ranges: &[(u16, u16)]) -> Vec<u8> {
+    let count: usize = ranges.iter().map(|(first, last)| usize::from(last - first) + 1).sum();
+    if 1 + 4 * ranges.len() >= BITMAP.min(2 * count) {
+        return encode(&ranges.iter().flat_map(|(first, last)| *first..=*last).collect::<Vec<u16>>());
+    }
+    let mut out = Vec::with_capacity(1 + 4 * ranges.len());
+    out.push(0);
+    for (first, last) in ranges {
+        out.extend_from_slice(&first.to_le_bytes());
+        out.extend_from_slice(&last.to_le_bytes());
+    }
+    out
+}
+
+/// Where in a list a number is, or where it would be.
+fn search(bytes: &[u8], low: u16) -> Result<usize, usize> {
+    bytes.as_chunks::<2>().0.binary_search_by_key(&low, |pair| u16::from_le_bytes(*pair))
+}
+
+/// A container with one number more; `None` if it has it. A list becomes something else only now and then, so that most
+/// changes of one are cheap.
 pub(crate) fn with(bytes: &[u8], low: u16) -> Option<Vec<u8>> {
-    if bytes.len() == BITMAP {
-        let (at, bit) = (usize::from(low >> 3), 1 << (low & 7));
-        return (bytes[at] & bit == 0).then(|| {
+    let (at, bit) = (usize::from(low >> 3), 1 << (low & 7));
+    match bytes.len() {
+        BITMAP => (bytes[at] & bit == 0).then(|| {
             let mut out = bytes.to_vec();
             out[at] |= bit;
             out
-        });
+        }),
+        length if length % 2 == 0 => {
+            let place = search(bytes, low).err()?;
+            let mut out = Vec::with_capacity(length + 2);
+            out.extend_from_slice(&bytes[..2 * place]);
+            out.extend_from_slice(&low.to_le_bytes());
+            out.extend_from_slice(&bytes[2 * place..]);
+            let is_time = (length / 2 + 1).is_power_of_two() || out.len() >= BITMAP;
+            // A list of this length would be taken for bits: its numbers are read here.
+            Some(if is_time { encode(&numbers(&out).collect::<Vec<u16>>()) } else { out })
+        }
+        _ => with_in_ranges(read_ranges(bytes), low),
     }
-    let mut lows = decode(bytes);
-    lows.binary_search(&low).err().map(|at| {
-        lows.insert(at, low);
-        encode(&lows)
-    })
+}
+
+fn with_in_ranges(mut ranges: Vec<(u16, u16)>, low: u16) -> Option<Vec<u8>> {
+    // The first range that ends at the number or behind it.
+    let at = ranges.partition_point(|(_, last)| *last < low);
+    if ranges.get(at).is_some_and(|(first, _)| *first <= low) {
+        return None;
+    }
+    let joins_before = at > 0 && ranges[at - 1].1 + 1 == low;
+    let joins_behind = ranges.get(at).is_some_and(|(first, _)| *first == low + 1);
+    match (joins_before, joins_behind) {
+        (true, true) => {
+            ranges[at - 1].1 = ranges[at].1;
+            ranges.remove(at);
+        }
+        (true, false) => ranges[at - 1].1 = low,
+        (false, true) => ranges[at].0 = low,
+        (false, false) => ranges.insert(at, (low, low)),
+    }
+    Some(write_ranges(&ranges))
 }
 
 /// A container with one number less; `None` if it does not have it. An empty one is not stored.
 pub(crate) fn without(bytes: &[u8], low: u16) -> Option<Vec<u8>> {
-    let mut lows = decode(bytes);
-    let at = lows.binary_search(&low).ok()?;
-    lows.remove(at);
-    Some(if lows.is_empty() { Vec::new() } else { encode(&lows) })
+    match bytes.len() {
+        BITMAP => {
+            let mut lows = decode(bytes);
+            lows.remove(lows.binary_search(&low).ok()?);
+            Some(encode(&lows))
+        }
+        length if length % 2 == 0 => {
+            let place = search(bytes, low).ok()?;
+            Some([&bytes[..2 * place], &bytes[2 * place + 2..]].concat())
+        }
+        _ => {
+            let mut ranges = read_ranges(bytes);
+            let at = ranges.partition_point(|(_, last)| *last < low);
+            let (first, last) = *ranges.get(at).filter(|(first, _)| *first <= low)?;
+            let left = [(first, low.wrapping_sub(1)), (low + 1, last)];
+            let left = left.into_iter().enumerate().filter(|(n, _)| if *n == 0 { low > first } else { low < last });
+            ranges.splice(at..=at, left.map(|(_, range)| range));
+            Some(if ranges.is_empty() { Vec::new() } else { write_ranges(&ranges) })
+        }
+    }
 }
 
 /// A container with more numbers, which ascend.
