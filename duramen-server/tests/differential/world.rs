@@ -5,8 +5,11 @@ use duramen_ldap::message::Scope;
 use crate::request::{Request, Values};
 use crate::servers::SUFFIX;
 
+/// Attributes with a value each.
+type More = &'static [(&'static str, &'static str)];
+
 /// People, in the order of their numbers: uid, cn, sn, more.
-const PEOPLE: [(&str, &str, &str, &[(&str, &str)]); 8] = [
+const PEOPLE: [(&str, &str, &str, More); 8] = [
     (
         "alice",
         "Alice Smith",
