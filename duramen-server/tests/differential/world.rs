@@ -5,11 +5,11 @@ use duramen_ldap::message::Scope;
 use crate::request::{Request, Values};
 use crate::servers::SUFFIX;
 
-/// uid, cn, sn, and more attributes.
-type Person = (&'static str, &'static str, &'static str, &'static [(&'static str, &'static str)]);
+/// Attributes with a value each.
+type More = &'static [(&'static str, &'static str)];
 
-/// People, in the order of their numbers.
-const PEOPLE: [Person; 8] = [
+/// People, in the order of their numbers: uid, cn, sn, more.
+const PEOPLE: [(&str, &str, &str, More); 8] = [
     (
         "alice",
         "Alice Smith",
