@@ -258,7 +258,7 @@ impl Connection {
             self.disconnect(ResultCode::UNAVAILABLE, end, end);
             return Poll::Ready(Ok(()));
         }
-        self.watch.park(cx.waker());
+        self.watch.park(cx.waker(), !limit.is_zero());
         Poll::Pending
     }
 

@@ -47,7 +47,6 @@ fn entries(server: &Server) -> Vec<MonitorEntry> {
         entries.push((
             format!("cn={name} Operations"),
             vec![
-                ("objectClass".into(), vec!["monitorOperation".into()]),
                 ("cn".into(), vec![format!("{name} Operations")]),
                 ("monitorOpInitiated".into(), vec![of_kind.begun.load(Relaxed).to_string()]),
                 ("monitorOpCompleted".into(), vec![done.to_string()]),
@@ -68,10 +67,6 @@ fn counter(rdn: &str, figure: &AtomicU64) -> MonitorEntry {
 
 fn plain(rdn: &str, figure: u64) -> MonitorEntry {
     let name = rdn.trim_start_matches("cn=").to_string();
-    let attributes = vec![
-        ("objectClass".into(), vec!["monitorCounterObject".into()]),
-        ("cn".into(), vec![name]),
-        ("monitorCounter".into(), vec![figure.to_string()]),
-    ];
+    let attributes = vec![("cn".into(), vec![name]), ("monitorCounter".into(), vec![figure.to_string()])];
     (rdn.to_string(), attributes)
 }

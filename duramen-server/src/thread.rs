@@ -72,6 +72,8 @@ pub struct Thread {
 /// When a connection was active last, and how to wake it.
 pub struct Watch {
     active: Cell<Instant>,
+    /// Whether being silent for long has a consequence.
+    limited: Cell<bool>,
     waker: RefCell<Option<Waker>>,
 }
 
@@ -150,7 +152,7 @@ impl Thread {
     fn tick(&self) {
         self.now.set(Instant::now());
         for watch in self.watched.borrow().values() {
-            if watch.silent_for(self) >= TICK {
+            if watch.limited.get() && watch.silent_for(self) >= TICK {
                 watch.wake();
             }
         }
@@ -162,7 +164,8 @@ impl Thread {
 
     async fn serve(self: Rc<Self>, accepted: Accepted) {
         let number = self.server.next_number();
-        let watch = Rc::new(Watch { active: Cell::new(self.now.get()), waker: RefCell::default() });
+        let (active, limited, waker) = (Cell::new(self.now.get()), Cell::default(), RefCell::default());
+        let watch = Rc::new(Watch { active, limited, waker });
         self.watched.borrow_mut().insert(number, watch.clone());
         add(&self.figures.connections, 1);
         match self.clone().connection(number, watch, accepted) {
@@ -198,8 +201,9 @@ impl Watch {
         thread.now.get().saturating_duration_since(self.active.get())
     }
 
-    /// Keeps how to wake the connection.
-    pub fn park(&self, waker: &Waker) {
+    /// Keeps how to wake the connection; `limited`: being silent for long has a consequence.
+    pub fn park(&self, waker: &Waker, limited: bool) {
+        self.limited.set(limited);
         let mut kept = self.waker.borrow_mut();
         if !kept.as_ref().is_some_and(|kept| kept.will_wake(waker)) {
             *kept = Some(waker.clone());

@@ -141,6 +141,17 @@ fn figures_and_health_are_served_by_http_if_asked_for() {
 }
 
 #[test]
+fn cn_monitor_counts_operations() {
+    let daemon = Daemon::plain();
+    let mut client = Client::administrator(&daemon);
+    client.populate(3);
+    let counted = client.search("cn=monitor", Scope::Subtree, "(&(cn=Add Operations)(monitorOpCompleted=4))");
+    assert_eq!(counted.names, ["cn=Add Operations,cn=Monitor"]);
+    let connections = client.search("cn=monitor", Scope::One, "(&(cn=Current Connections)(monitorCounter=1))");
+    assert_eq!(connections.names, ["cn=Current Connections,cn=Monitor"]);
+}
+
+#[test]
 fn the_log_has_openldaps_stats_lines_if_asked_for() {
     let mut daemon = Daemon::start(tempfile::tempdir().unwrap(), &format!("{PLAIN}[log]\nstats = true\n"));
     let mut client = Client::administrator(&daemon);
