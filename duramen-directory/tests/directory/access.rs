@@ -6,7 +6,7 @@ use duramen_directory::{Config, Failure, Method, Requester, SchemaFile, Updated}
 use duramen_ldap::message::ChangeKind::{Add, Delete, Replace};
 use duramen_ldap::message::ResultCode;
 
-use crate::helpers::*;
+use crate::sample::*;
 
 const JENSEN: &str = "uid=bjensen,ou=People,dc=example,dc=com";
 const OPEN: &str = "cn=team,ou=People,dc=example,dc=com";

@@ -3,7 +3,7 @@
 use duramen_directory::{ImportError, ImportEvent, ImportOptions, Imported};
 use duramen_ldap::message::ChangeKind::Add;
 
-use crate::helpers::*;
+use crate::sample::*;
 
 fn import(sample: &Sample, ldif: &str, options: ImportOptions) -> Result<(Imported, Vec<String>), ImportError> {
     let mut problems = Vec::new();

@@ -3,8 +3,8 @@
 mod access;
 mod files;
 mod groups;
-mod helpers;
 mod reading;
 mod rules;
+mod sample;
 mod searching;
 mod writing;

@@ -3,7 +3,7 @@
 use duramen_directory::{Config, Peer, Requester};
 use duramen_ldap::message::{ResultCode, Scope};
 
-use crate::helpers::*;
+use crate::sample::*;
 
 const JENSEN: &str = "uid=bjensen,ou=People,dc=example,dc=com";
 

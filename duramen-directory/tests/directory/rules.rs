@@ -3,7 +3,7 @@
 use duramen_ldap::message::ChangeKind::{Add, Delete, Replace};
 use duramen_ldap::message::ResultCode;
 
-use crate::helpers::*;
+use crate::sample::*;
 
 const JENSEN: &str = "uid=bjensen,ou=People,dc=example,dc=com";
 

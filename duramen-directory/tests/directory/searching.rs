@@ -8,7 +8,7 @@ use duramen_ldap::filter::FilterBuf;
 use duramen_ldap::message::{Control, Deref, ResultCode, Scope};
 use duramen_ldap::oid::control as oid;
 
-use crate::helpers::*;
+use crate::sample::*;
 
 const JENSEN: &str = "uid=bjensen,ou=People,dc=example,dc=com";
 const SMITH: &str = "uid=jsmith,ou=People,dc=example,dc=com";

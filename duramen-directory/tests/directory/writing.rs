@@ -9,7 +9,7 @@ use duramen_ldap::message::ChangeKind::{Add, Delete, Increment, Replace};
 use duramen_ldap::message::{Control, ResultCode};
 use duramen_ldap::oid::control as oid;
 
-use crate::helpers::*;
+use crate::sample::*;
 
 const JENSEN: &str = "uid=bjensen,ou=People,dc=example,dc=com";
 const SMITH: &str = "uid=jsmith,ou=People,dc=example,dc=com";

@@ -1,10 +1,11 @@
 //! An open database: the data file, its map, and the state shared with other processes.
 //!
-//! Owns: opening (recovery, joining), closing, checkpoints, who is poisoned by a failed flush. Must not know: keys,
+//! Owns: what is open, checkpoints, settling what a dead writer left, closing, who is poisoned by a failed flush. Must not know: keys,
 //! tables.
 
 pub(crate) mod create;
 pub(crate) mod log;
+mod opening;
 pub(crate) mod poison;
 mod published;
 pub(crate) mod recover;
@@ -12,28 +13,25 @@ pub(crate) mod space_log;
 
 use std::fs::File;
 use std::ops::RangeInclusive;
-use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
-use crate::advice::Advice;
 use crate::dirty::Dirty;
 use crate::error::{Error, Result};
-use crate::format::meta::{self, HEAD_BYTES, Meta, SLOT_BYTES, SLOTS};
+use crate::format::meta::{self, Meta, SLOT_BYTES, SLOTS};
 use crate::ids::{Pgno, Txnid};
-use crate::map::Map;
 use crate::medium::Medium;
 use crate::os::beside::Beside;
 use crate::os::file::{self, FileMedium};
-use crate::os::identity;
 use crate::pager::Pager;
 use crate::readers::{Inherited, Published, ReadSlot, Role, Shared, UnregisteredReader, Wait};
 use crate::store::log::{Found, Log, Mark};
+use crate::store::opening::{hold_newest, join, open_shared, read_head};
 use crate::store::poison::Poison;
 pub(crate) use crate::store::published::{Unpacked, published, published_durable};
-use crate::store::recover::{Chosen, Purpose};
+use crate::store::recover::Purpose;
 use crate::store::space_log::Ledger;
 
 /// Whether a commit waits for the disk.
@@ -151,7 +149,7 @@ impl Store {
             medium = layer(medium);
         }
         let recovered = match role {
-            Role::First if registered => recover(path, &settings, &file, &*medium)?,
+            Role::First if registered => opening::recover(path, &settings, &file, &*medium)?,
             Role::First => hold_newest(path, &settings, &file, &*medium)?,
             Role::Joined => join(path, &settings, &file, &shared)?,
         };
@@ -598,110 +596,4 @@ pub(crate) fn blank(medium: &dyn Medium, slot: usize) {
     if let Err(error) = medium.write_at((slot * SLOT_BYTES) as u64, &[std::io::IoSlice::new(&zeros)]) {
         tracing::error!(%error, "a meta page that was not flushed could not be taken back");
     }
-}
-
-/// The shared state, the part in it, and whether readers of this handle are known to others by it.
-fn open_shared(path: &Path, settings: &Settings, file: &File) -> Result<(Shared, Role, bool)> {
-    if !settings.lock_file {
-        return Ok((Shared::private()?, Role::First, true));
-    }
-    let lock_path = settings.lock_path.clone().unwrap_or_else(|| lock_path(path));
-    let holds = |newest: &Published, unsettled| {
-        read_head(file).is_ok_and(|head| recover::is_as_published(&head, newest, unsettled))
-    };
-    match Shared::open(&lock_path, settings.mode, identity::of(file), &holds) {
-        // On read-only media, or without the permission to write the lock file: see `hold_newest`.
-        Err(Error::File { source, .. }) if settings.read_only && is_read_only(&source) => {
-            Ok((Shared::private()?, Role::First, false))
-        }
-        other => other.map(|(shared, role)| (shared, role, true)),
-    }
-}
-
-fn is_read_only(error: &std::io::Error) -> bool {
-    matches!(error.kind(), std::io::ErrorKind::ReadOnlyFilesystem | std::io::ErrorKind::PermissionDenied)
-}
-
-/// `NAME-lock` beside `NAME`.
-fn lock_path(path: &Path) -> PathBuf {
-    let mut name = path.as_os_str().to_owned();
-    name.push("-lock");
-    name.into()
-}
-
-struct Recovered {
-    pager: Pager,
-    chosen: Chosen,
-    held: Option<UnregisteredReader>,
-}
-
-/// Opens for reading without a part in the lock file: the newest commit is held by a lock on the data file, and all
-/// snapshots of this handle are of that commit.
-fn hold_newest(path: &Path, settings: &Settings, file: &Arc<File>, medium: &dyn Medium) -> Result<Recovered> {
-    let reader = UnregisteredReader::new(file.clone());
-    loop {
-        let mut recovered = recover(path, settings, file, medium)?;
-        let txnid = recovered.chosen.meta.txnid;
-        reader.hold(txnid)?;
-        // A writer that committed in between may not have seen the lock.
-        if recover(path, settings, file, medium)?.chosen.meta.txnid == txnid {
-            recovered.held = Some(reader);
-            return Ok(recovered);
-        }
-        reader.let_go(txnid);
-    }
-}
-
-/// Opens as the only one: creates what is not there, and finds the newest commit that is whole.
-fn recover(path: &Path, settings: &Settings, file: &Arc<File>, medium: &dyn Medium) -> Result<Recovered> {
-    let mut head = read_head(file)?;
-    let mut file_bytes = medium.len().map_err(Error::io("ask for the length of the data file"))?;
-    let mut usable = recover::decode_slots(&head, path, settings.purpose());
-    if !settings.read_only && settings.create && recover::is_unborn(&head, file_bytes, &usable) {
-        create::create(path, settings, medium)?;
-        head = read_head(file)?;
-        file_bytes = medium.len().map_err(Error::io("ask for the length of the data file"))?;
-        usable = recover::decode_slots(&head, path, settings.purpose());
-    }
-    let usable = usable?;
-    let pager = pager_for(file, file_bytes, &usable[0].1, settings)?;
-    let mut chosen = recover::choose(&pager, file_bytes, usable, path)?;
-    if !settings.read_only {
-        recover::secure(&mut chosen, &pager, medium)?;
-    }
-    Ok(Recovered { pager, chosen, held: None })
-}
-
-/// Opens beside others: the newest commit is in shared memory.
-fn join(path: &Path, settings: &Settings, file: &Arc<File>, shared: &Shared) -> Result<Recovered> {
-    let newest = shared.newest();
-    let head = read_head(file)?;
-    let file_bytes = file.metadata().map_err(Error::io("ask for the length of the data file"))?.len();
-    let usable = recover::decode_slots(&head, path, settings.purpose())?;
-    let pager = pager_for(file, file_bytes, &usable[0].1, settings)?;
-    // The slots may change under our eyes; a writer looks its slot up again when it begins.
-    let (slot, meta) = usable.iter().find(|(_, meta)| meta.txnid == newest).unwrap_or(&usable[0]).clone();
-    let chosen = Chosen { slot, meta, unflushed: Vec::new(), rejected: None };
-    Ok(Recovered { pager, chosen, held: None })
-}
-
-fn read_head(file: &File) -> Result<Vec<u8>> {
-    let mut head = vec![0; HEAD_BYTES as usize];
-    let mut filled = 0;
-    while filled < head.len() {
-        match file.read_at(&mut head[filled..], filled as u64).map_err(Error::io("read the meta pages"))? {
-            0 => break,
-            n => filled += n,
-        }
-    }
-    head.truncate(filled);
-    Ok(head)
-}
-
-fn pager_for(file: &Arc<File>, file_bytes: u64, meta: &Meta, settings: &Settings) -> Result<Pager> {
-    let page_size = meta.page_size as usize;
-    let advice = Advice::new(file.clone(), page_size, settings.file_memory);
-    let pager = Pager::new(Map::new(file, file_bytes)?, advice, meta.file_id, page_size)?;
-    pager.file_has(file_bytes);
-    Ok(pager)
 }
