@@ -92,6 +92,7 @@ fn everything_is_in_its_place(place: &Place) -> Result {
     files(&place.path(PREFIX), "", &mut found)?;
     let wanted = [
         "bin/duramen",
+        "bin/duramend",
         "bin/mdb_copy",
         "bin/mdb_drop",
         "bin/mdb_dump",
