@@ -8,7 +8,7 @@ use duramen_ldap::attribute::Attribute;
 use duramen_ldap::ber::List;
 use duramen_ldap::filter::FilterBuf;
 use duramen_ldap::message::{
-    AddRequest, Change, ChangeKind, Control, Deref, ModifyRequest, Request, Scope, SearchRequest, write_search_entry,
+    AddRequest, Change, ChangeKind, Control, ModifyRequest, Request, Scope, SearchRequest, write_search_entry,
 };
 
 const BASE: &str = "dc=example,dc=com";
@@ -74,16 +74,7 @@ fn timed(what: &str, count: u64, work: impl FnOnce()) {
 
 fn search(directory: &Directory, requester: &Requester, filter: &str, sink: &mut Messages) -> String {
     let filter = FilterBuf::parse(filter).expect("a filter");
-    let request = SearchRequest {
-        base: BASE,
-        scope: Scope::Subtree,
-        deref: Deref::Never,
-        size_limit: 0,
-        time_limit: 0,
-        types_only: false,
-        filter: filter.as_filter(),
-        attributes: List::default(),
-    };
+    let request = SearchRequest::new(BASE, Scope::Subtree, filter.as_filter());
     let mut search = directory.search(requester, &request, List::default()).expect("a search");
     let Progress::Done(done) = search.run(sink) else { panic!("this sink is never full") };
     assert!(done.failure.is_none(), "{:?}", done.failure);

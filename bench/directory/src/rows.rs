@@ -7,8 +7,8 @@ use duramen_ldap::ber::List;
 use duramen_ldap::control::{PagedResults, SortKey, SortKeys};
 use duramen_ldap::filter::FilterBuf;
 use duramen_ldap::message::{
-    AddRequest, Change, ChangeKind, CompareRequest, Control, Deref, Envelope, Message, MessageId, ModifyRequest,
-    Request, Scope, SearchRequest, op,
+    AddRequest, Change, ChangeKind, CompareRequest, Control, Envelope, Message, MessageId, ModifyRequest, Request,
+    Scope, SearchRequest, op,
 };
 use duramen_ldap::oid;
 
@@ -141,16 +141,7 @@ fn parse(filter: &str) -> FilterBuf {
 }
 
 fn search_request<'a>(base: &'a str, scope: Scope, filter: &'a FilterBuf) -> SearchRequest<'a> {
-    SearchRequest {
-        base,
-        scope,
-        deref: Deref::Never,
-        size_limit: 0,
-        time_limit: 0,
-        types_only: false,
-        filter: filter.as_filter(),
-        attributes: List::default(),
-    }
+    SearchRequest::new(base, scope, filter.as_filter())
 }
 
 /// Searches of the whole directory.

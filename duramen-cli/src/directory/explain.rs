@@ -3,9 +3,8 @@
 use std::io::Write;
 
 use duramen_directory::Requester;
-use duramen_ldap::ber::List;
 use duramen_ldap::filter::FilterBuf;
-use duramen_ldap::message::{Deref, Scope, SearchRequest};
+use duramen_ldap::message::{Scope, SearchRequest};
 
 use super::DirectoryArgs;
 use crate::failure::{Failure, Result};
@@ -33,16 +32,7 @@ pub fn run(args: &Args) -> Result<()> {
         Some(base) => base.clone(),
         None => directory.suffixes().into_iter().next().unwrap_or_default(),
     };
-    let request = SearchRequest {
-        base: &base,
-        scope: Scope::Subtree,
-        deref: Deref::Never,
-        size_limit: 0,
-        time_limit: 0,
-        types_only: false,
-        filter: filter.as_filter(),
-        attributes: List::default(),
-    };
+    let request = SearchRequest::new(&base, Scope::Subtree, filter.as_filter());
     let mut out = Output::stdout();
     for line in directory.explain(&Requester::internal(), &request)? {
         writeln!(out, "{line}")?;

@@ -26,6 +26,15 @@ pub struct SearchRequest<'a> {
     pub attributes: List<'a, &'a str>,
 }
 
+impl<'a> SearchRequest<'a> {
+    /// A search for all user attributes, without limits, that leaves aliases as they are.
+    pub fn new(base: &'a str, scope: Scope, filter: Filter<'a>) -> SearchRequest<'a> {
+        let attributes = List::default();
+        let (size_limit, time_limit, types_only) = (0, 0, false);
+        SearchRequest { base, scope, deref: Deref::Never, size_limit, time_limit, types_only, filter, attributes }
+    }
+}
+
 macro_rules! numbered {
     ($(#[$doc:meta])* $name:ident: $what:literal { $($(#[$item_doc:meta])* $item:ident = $number:literal,)* }) => {
         $(#[$doc])*

@@ -8,8 +8,8 @@ use duramen_ldap::attribute::Attribute;
 use duramen_ldap::ber::{Frame, List, frame};
 use duramen_ldap::filter::FilterBuf;
 use duramen_ldap::message::{
-    AddRequest, Authentication, BindRequest, Change, ChangeKind, Control, Deref, Message, ModifyRequest, Request,
-    Response, ResultCode, Scope, SearchRequest,
+    AddRequest, Authentication, BindRequest, Change, ChangeKind, Control, Message, ModifyRequest, Request, Response,
+    ResultCode, Scope, SearchRequest,
 };
 
 use crate::process::{ADMINISTRATOR, Daemon};
@@ -188,16 +188,7 @@ pub fn person(number: usize) -> String {
 
 /// A search for all user attributes without limits.
 pub fn search<'a>(base: &'a str, scope: Scope, filter: &'a FilterBuf) -> Request<'a> {
-    Request::Search(SearchRequest {
-        base,
-        scope,
-        deref: Deref::Never,
-        size_limit: 0,
-        time_limit: 0,
-        types_only: false,
-        filter: filter.as_filter(),
-        attributes: List::default(),
-    })
+    Request::Search(SearchRequest::new(base, scope, filter.as_filter()))
 }
 
 fn built(values: &[&str]) -> Vec<u8> {
