@@ -60,7 +60,7 @@ pub(super) fn add_to(set: &mut RoaringBitmap, high: u32, bytes: &[u8]) {
         *set |= RoaringBitmap::from_lsb0_bytes(base, bytes);
         return;
     }
-    if bytes.len() % 2 == 0 {
+    if bytes.len().is_multiple_of(2) {
         let ids = numbers(bytes).map(|low| base | u32::from(low));
         // Mostly they are behind all that are there: then this is many times faster.
         if set.append(ids.clone()).is_err() {

@@ -8,7 +8,7 @@ use duramen_ldap::message::{Control, Deref, ResultCode, Scope, SearchRequest};
 
 use super::page::Page;
 use super::scope::Area;
-use super::select::{Selection, Visibility};
+use super::select::Selection;
 use super::sort::Order;
 use super::special;
 use super::{Job, Options, Search};
@@ -53,7 +53,6 @@ impl Inner {
             explain,
         };
         let found = begun.find(requester)?;
-        let visibility = Visibility::new(&plan);
         let selection = begun.selection();
         let mut search = Search {
             plan,
@@ -63,7 +62,6 @@ impl Inner {
             test: found.test,
             exact: found.exact,
             selection,
-            visibility,
             areas: found.areas,
             options: found.options,
             page: None,
