@@ -3,13 +3,14 @@
 //!
 //! Owns: those questions. Must not know: how an image came to be.
 
+use std::fs::File;
 use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use duramen::{Database, Durability};
 
-use crate::disk::{Disk, Files, Mark, SECTOR};
+use crate::disk::{Disk, Files, Mark};
 use crate::model::{self, Digests, Kind, TableModel};
 use crate::platter::{Allowed, Platters};
 
@@ -175,9 +176,12 @@ impl Judge {
 fn write(path: &Path, image: &Files) -> std::io::Result<()> {
     std::fs::write(path, &image.data)?;
     let log = path.with_extension("dm-log");
-    // Whole sectors of zeros at the end say no more than nothing, and take time.
+    // The zeros at the end take no time this way. They are there: a record may end with some.
     match image.log.iter().rposition(|&byte| byte != 0) {
-        Some(last) => std::fs::write(log, &image.log[..(last + 1).next_multiple_of(SECTOR).min(image.log.len())]),
+        Some(last) => {
+            std::fs::write(&log, &image.log[..=last])?;
+            File::options().write(true).open(&log)?.set_len(image.log.len() as u64)
+        }
         None => std::fs::remove_file(log).or_else(|e| if e.kind() == ErrorKind::NotFound { Ok(()) } else { Err(e) }),
     }
 }

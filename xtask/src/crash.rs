@@ -32,7 +32,7 @@ pub fn run(arguments: &Arguments) -> ExitCode {
     let bar = ProgressBar::new(arguments.images);
     bar.set_style(crate::style("images"));
     let (mut tally, mut findings, started) = (Tally::default(), 0, Instant::now());
-    let mut seed = arguments.seed;
+    let (mut seed, mut told) = (arguments.seed, 0);
     match crash::creations(seed, arguments.each) {
         Ok(created) => {
             println!("{} images of files being created", created.images);
@@ -53,6 +53,11 @@ pub fn run(arguments: &Arguments) -> ExitCode {
             }
         }
         bar.set_position(tally.images);
+        let tenth = (tally.images * 10 / arguments.images.max(1)).min(10);
+        if bar.is_hidden() && tenth > told {
+            told = tenth;
+            println!("{} of {} images in {:.0?}", tally.images, arguments.images, started.elapsed());
+        }
         seed += 1;
     }
     bar.finish_and_clear();
