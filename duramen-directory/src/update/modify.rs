@@ -231,8 +231,7 @@ impl Modifier<'_, '_> {
         for attribute in self.draft.attributes.iter().filter(|attribute| self.touched.contains(&attribute.id)) {
             check::single(schema.attribute(attribute.id), attribute.values.len())?;
         }
-        naming::holds(schema, &self.draft, naming::first_rdn(before.rdn()))?;
-        let structural = schema.class(check::entry(schema, &self.draft, self.context.is_relaxed())?);
+        let structural = check::structural(schema, &check::classes(schema, &self.draft)?)?;
         let known = schema.known();
         let old = before.of_type(known.structural_object_class).flat_map(|found| found.values()).next();
         let is_same = old.is_none_or(|old| structural.name.as_bytes().eq_ignore_ascii_case(old));
@@ -241,6 +240,8 @@ impl Modifier<'_, '_> {
             let text = format!("objectClass: the structural class cannot change from {old} to {}", structural.name);
             return fail(ResultCode::OBJECT_CLASS_MODS_PROHIBITED, text);
         }
+        naming::holds(schema, &self.draft, naming::first_rdn(before.rdn()))?;
+        check::entry(schema, &self.draft, self.context.is_relaxed())?;
         self.draft.set(schema.attribute(known.structural_object_class), vec![structural.name.clone().into_bytes()]);
         Ok(())
     }
