@@ -5,7 +5,7 @@
 use crate::directory::Inner;
 use crate::entry::Entry;
 use crate::failure::Result;
-use crate::index::{CONTAINER_BITS, Extractor, Set, count, high_of, is_container};
+use crate::index::{Extractor, LOW, count, has, high_of, is_container};
 use crate::large;
 use crate::names;
 use crate::reindex::{Postings, collect};
@@ -95,7 +95,7 @@ impl Checker<'_> {
         let index = self.tables.index()?;
         for key in postings.keys() {
             let container = index.get(key)?.filter(|bytes| is_container(bytes));
-            let has = container.is_some_and(|bytes| Set::of_container(id >> CONTAINER_BITS, bytes).contains(id));
+            let has = container.is_some_and(|bytes| has(bytes, (id & LOW) as u16));
             if !has {
                 self.say(format!("entry {id}: the index lacks it under {:02x?}", &key[..key.len().min(24)]));
             }

@@ -21,6 +21,8 @@ pub struct Config {
     pub administrator: Option<Administrator>,
     /// How long searches may take and what they may return.
     pub limits: Limits,
+    /// `memberOf` counts groups that a group is a member of, at any distance, for all of its members.
+    pub nested_groups: bool,
     /// Whether updates wait for the disk.
     pub durability: Durability,
     /// Opens for reading only.

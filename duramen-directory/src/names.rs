@@ -199,6 +199,13 @@ pub(crate) struct Commit {
     pub txnid: Txnid,
 }
 
+/// Where a search begins.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Base {
+    pub id: Id,
+    pub is_suffix: bool,
+}
+
 /// Names that a thread remembers; then it begins anew.
 const REMEMBERED: usize = 4096;
 
@@ -206,7 +213,7 @@ const REMEMBERED: usize = 4096;
 struct Memory {
     commit: Option<Commit>,
     names: HashMap<Id, Arc<str>>,
-    bases: HashMap<String, Id>,
+    bases: HashMap<String, Base>,
     /// Marks that no entry has.
     absent: u8,
 }
@@ -239,7 +246,7 @@ pub(crate) fn remembered_name(tables: &Tables<'_>, commit: Commit, id: Id) -> Re
 }
 
 /// The entry that a name, exactly as it is written here, was found to lead to.
-pub(crate) fn remembered_base(commit: Commit, name: &str) -> Option<Id> {
+pub(crate) fn remembered_base(commit: Commit, name: &str) -> Option<Base> {
     MEMORY.with_borrow_mut(|memory| memory.at(commit).bases.get(name).copied())
 }
 
@@ -254,8 +261,8 @@ pub(crate) fn remember_absent(commit: Commit, mark: u8) {
 }
 
 /// Remembers to which entry a name leads.
-pub(crate) fn remember_base(commit: Commit, name: &str, id: Id) {
-    MEMORY.with_borrow_mut(|memory| memory.at(commit).bases.insert(name.to_string(), id));
+pub(crate) fn remember_base(commit: Commit, name: &str, base: Base) {
+    MEMORY.with_borrow_mut(|memory| memory.at(commit).bases.insert(name.to_string(), base));
 }
 
 /// The failure of an operation about a name that is not there.

@@ -32,6 +32,7 @@ pub(crate) struct State {
     pub administrator: Option<AdministratorState>,
     pub limits: Limits,
     pub referrals: Vec<String>,
+    pub nested_groups: bool,
 }
 
 #[derive(Debug)]
@@ -184,7 +185,8 @@ impl Merged {
                 Arc::new(parsed.map_err(|error| OpenError::Access(error.to_string()))?)
             }
         };
-        Ok(State { schema, suffixes, ready, kept, wanted, rules, administrator, limits, referrals })
+        let nested_groups = config.nested_groups;
+        Ok(State { schema, suffixes, ready, kept, wanted, rules, administrator, limits, referrals, nested_groups })
     }
 }
 

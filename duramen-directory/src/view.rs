@@ -4,6 +4,8 @@
 
 use std::cell::OnceCell;
 
+use roaring::RoaringBitmap;
+
 use crate::access::{Groups, Level, Plan, Target, What};
 use crate::entry::Entry;
 use crate::failure::Result;
@@ -55,21 +57,32 @@ impl<'v, 'e> View<'v, 'e> {
         self.normalized.get_or_init(|| names::normalize(&self.scene.state.schema, self.name).unwrap_or_default())
     }
 
-    /// Groups that the entry is a member of.
+    /// Groups that the entry is a member of: itself or, if groups are nested, through others.
     fn groups(&self, mut each: impl FnMut(Id) -> Result<()>) -> Result<()> {
-        let index = self.scene.tables.index()?;
-        for kind in member_types(&self.scene.state.schema) {
-            if self.scene.state.ready.get(kind) & index::bits::EQUALITY == 0 {
-                continue;
-            }
-            let groups = index::equal(&index, kind, self.normalized().as_bytes())?;
-            let mut next = groups.next_from(0);
-            while let Some(id) = next {
-                each(id)?;
-                next = id.checked_add(1).and_then(|from| groups.next_from(from));
+        let state = self.scene.state;
+        let mut seen = self.groups_of(self.normalized())?;
+        let mut waiting: Vec<Id> = seen.iter().collect();
+        while let Some(group) = waiting.pop() {
+            each(group)?;
+            if state.nested_groups {
+                let name = names::name_of(&self.scene.tables.entry()?, group)?;
+                let above = self.groups_of(&names::normalize(&state.schema, &name)?)?;
+                waiting.extend(above.iter().filter(|group| seen.insert(*group)));
             }
         }
         Ok(())
+    }
+
+    /// Groups that have a name among their members.
+    fn groups_of(&self, name: &str) -> Result<RoaringBitmap> {
+        let (state, index) = (self.scene.state, self.scene.tables.index()?);
+        let mut found = RoaringBitmap::new();
+        for kind in member_types(&state.schema) {
+            if state.ready.get(kind) & index::bits::EQUALITY != 0 {
+                found |= index::equal(&index, kind, name.as_bytes())?.into_bitmap();
+            }
+        }
+        Ok(found)
     }
 }
 

@@ -25,6 +25,9 @@ use crate::thread::{Thread, Watch};
 use crate::tls::secured;
 use crate::work::{OUTPUT_FULL_BYTES, Taken, Work};
 
+/// How long the end of a connection may take.
+const CLOSING: Duration = Duration::from_secs(1);
+
 /// A connection.
 pub struct Connection {
     thread: Rc<Thread>,
@@ -72,9 +75,18 @@ impl Connection {
             },
             false => self.go_on().await,
         };
-        // Not left to the socket's being closed: TLS says that nothing was cut off.
-        let _ = tokio::time::timeout(Duration::from_secs(1), self.stream.shutdown()).await;
+        let _ = tokio::time::timeout(CLOSING, self.close()).await;
         self.work.log.closed(end);
+    }
+
+    /// Ends the stream in order, not by the socket's being dropped: TLS says that nothing was cut off. Who is still
+    /// sending when the session is over would be reset by that, and never read why.
+    async fn close(&mut self) -> io::Result<()> {
+        self.stream.shutdown().await?;
+        if self.then != Then::GoOn && !self.ended {
+            tokio::io::copy(&mut self.stream, &mut tokio::io::sink()).await?;
+        }
+        Ok(())
     }
 
     async fn go_on(&mut self) -> End {

@@ -5,6 +5,7 @@ mod bulk;
 mod cold;
 mod delete;
 mod get;
+mod latency;
 mod load;
 mod memory;
 mod open;
@@ -12,6 +13,7 @@ mod parked;
 mod put;
 mod rows;
 mod scan;
+mod together;
 mod update;
 
 use crate::checksum::Checksum;
@@ -27,8 +29,10 @@ use std::thread;
 use std::time::Instant;
 
 /// Groups of workloads, in the order in which they run.
-pub const GROUPS: &[&str] =
-    &["load", "bulk", "get", "scan", "put", "update", "steady", "delete", "big", "parked", "open", "memory", "cold"];
+pub const GROUPS: &[&str] = &[
+    "load", "bulk", "get", "scan", "put", "latency", "update", "together", "steady", "delete", "big", "parked", "open", "memory",
+    "cold",
+];
 
 /// Loads the file that the other groups start from, for runs without the group `load`.
 pub const PREPARE: &str = "prepare";
@@ -77,7 +81,9 @@ pub fn run<S: Store>(job: &Job) -> Result<Vec<Measurement>> {
         "get" => get::run::<S>(job),
         "scan" => scan::run::<S>(job),
         "put" => put::run::<S>(job),
+        "latency" => latency::run::<S>(job),
         "update" => update::fresh::<S>(job),
+        "together" => together::run::<S>(job),
         "steady" => update::steady::<S>(job),
         "delete" => delete::run::<S>(job),
         "big" => big::run::<S>(job),

@@ -17,8 +17,8 @@ const ABOUT: &str = "\
 Import LDIF into a directory.
 
 Reads entries as ldapadd takes them and as slapcat writes them; operational attributes such as entryUUID are kept. \
-Parents have to come before what is below them. Values and classes are checked by the schema; an error names file \
-and line.
+Entries may stand before their parent; those wait in memory. Values and classes are checked by the schema; an error \
+names file and line.
 
 A directory without entries is loaded table by table, all or nothing, which is many times faster than adding entries \
 one by one. Into any other, entries are added in transactions of some hundred: those before an error stay.";

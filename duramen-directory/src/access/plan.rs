@@ -51,6 +51,7 @@ pub struct Plan {
     pub(super) answers: SmallVec<[Answer; 16]>,
     /// Of each class of attributes.
     bounds: SmallVec<[Bounds; 8]>,
+    reads_everything: bool,
 }
 
 impl Plan {
@@ -63,7 +64,15 @@ impl Plan {
                 run_through(rules)
             }));
         }
-        Plan { rules, requester: requester.clone(), answers, bounds }
+        let reads_everything =
+            requester.is_administrator || bounds.iter().all(|bounds: &Bounds| bounds.always.allow(Level::Read));
+        Plan { rules, requester: requester.clone(), answers, bounds, reads_everything }
+    }
+
+    /// Whether every entry and all that is in it may be read.
+    #[inline]
+    pub fn reads_everything(&self) -> bool {
+        self.reads_everything
     }
 
     /// The answer for all entries, if it is the same for all. `None` as attribute: the entry itself.
@@ -74,16 +83,6 @@ impl Plan {
         }
         let class = attribute.map_or(self.rules.entry_class, |attribute| self.rules.class_of(attribute));
         self.settled(class, level)
-    }
-
-    /// As [`Plan::everywhere`], of all attributes that there are, and of entries themselves.
-    pub fn everywhere_everything(&self, level: Level) -> Option<bool> {
-        if self.requester.is_administrator {
-            return Some(true);
-        }
-        let first = self.settled(0, level)?;
-        let same = (1..self.bounds.len()).all(|class| self.settled(class, level) == Some(first));
-        same.then_some(first)
     }
 
     fn settled(&self, class: usize, level: Level) -> Option<bool> {

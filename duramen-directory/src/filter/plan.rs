@@ -43,7 +43,7 @@ const FEW: u64 = 24;
 /// So many keys of a range are walked at least before all entries are looked at instead.
 const KEYS_MIN: u64 = 2_000;
 /// Sets of so many trigrams are intersected at most.
-const TRIGRAMS: usize = 12;
+const TRIGRAMS: usize = 8;
 
 /// Finds candidates in one snapshot.
 pub(crate) struct Planner<'p> {
@@ -52,6 +52,8 @@ pub(crate) struct Planner<'p> {
     pub suffixes: &'p [Suffix],
     pub tables: Tables<'p>,
     pub index: Table<'p>,
+    /// Whether members of a group's members are its members.
+    pub nested_groups: bool,
     /// Entries in all.
     pub total: u64,
     /// What was done, if somebody wants to know.
@@ -249,20 +251,11 @@ impl Planner<'_> {
         }
         wanted.sort_unstable();
         wanted.dedup();
-        let step = wanted.len().div_ceil(TRIGRAMS).max(1);
-        let mut best: Option<Set> = None;
-        for three in wanted.iter().step_by(step) {
-            let set = index::trigram(&self.index, id, three)?;
-            let set = match best.take() {
-                None => set,
-                Some(before) => index::intersect(before, set),
-            };
-            if set.len() <= FEW {
-                return Ok(Some(set));
-            }
-            best = Some(set);
+        if wanted.is_empty() {
+            return Ok(None);
         }
-        Ok(best)
+        let step = wanted.len().div_ceil(TRIGRAMS);
+        index::trigrams(&self.index, id, wanted.iter().step_by(step).map(Vec::as_slice)).map(Some)
     }
 
     /// The entries that a group's members name.
@@ -271,18 +264,23 @@ impl Planner<'_> {
         let Some(id) = names::find_entry(&names, self.suffixes, group)? else {
             return Ok(Candidates::exact(Set::empty()));
         };
-        let entry = names::entry(&entries, id)?;
         let mut found = roaring::RoaringBitmap::new();
-        for kind in member_types(self.schema) {
-            each_value(&self.tables, id, &entry, kind, |value| {
-                if let Some(member) =
-                    std::str::from_utf8(value).ok().and_then(|name| names::normalize(self.schema, name).ok())
-                    && let Some(id) = names::find_entry(&names, self.suffixes, &member)?
-                {
-                    found.insert(id);
-                }
-                Ok(())
-            })?;
+        let mut waiting = vec![id];
+        while let Some(group) = waiting.pop() {
+            let entry = names::entry(&entries, group)?;
+            for kind in member_types(self.schema) {
+                each_value(&self.tables, group, &entry, kind, |value| {
+                    if let Some(member) =
+                        std::str::from_utf8(value).ok().and_then(|name| names::normalize(self.schema, name).ok())
+                        && let Some(id) = names::find_entry(&names, self.suffixes, &member)?
+                        && found.insert(id)
+                        && self.nested_groups
+                    {
+                        waiting.push(id);
+                    }
+                    Ok(())
+                })?;
+            }
         }
         self.note(|| format!("memberOf: members of the group, {} candidates", found.len()));
         Ok(Candidates::exact(Set::Many(found)))

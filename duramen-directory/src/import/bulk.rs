@@ -10,7 +10,7 @@ use duramen::BulkOptions;
 use duramen_ldap::message::ResultCode;
 
 use super::prepare::Prepared;
-use super::{ImportError, ImportEvent, ImportOptions, Imported, Listener, prepared, set_parent};
+use super::{ImportError, ImportEvent, ImportOptions, Imported, Listener, Taken, prepared, set_parent};
 use crate::directory::Inner;
 use crate::failure::{Failure, Result};
 use crate::index::{CONTAINER_BITS, Extractor, encode};
@@ -29,14 +29,14 @@ pub(super) fn run(
     let mut tree = Tree::default();
     let mut entries = inner.db.bulk_load(ENTRY, BulkOptions::new().sorted(true))?;
     let imported = prepared(inner, file, text, options, listener, &mut |mut entry| {
-        let (id, parent) = tree.place(&entry)?;
+        let Some((id, parent)) = tree.place(&entry)? else { return Ok(Taken::Early(entry)) };
         set_parent(&mut entry.bytes, parent);
         entries.push(id.to_be_bytes(), &entry.bytes)?;
         for (mut key, value) in entry.values {
             key[..4].copy_from_slice(&id.to_be_bytes());
             tree.values.push((key, value));
         }
-        Ok(())
+        Ok(Taken::Yes)
     })?;
     entries.finish()?;
     tree.write(inner)?;
@@ -62,14 +62,14 @@ impl Tree {
         u128::from(self.hashers.0.hash_one(name)) << 64 | u128::from(self.hashers.1.hash_one(name))
     }
 
-    /// Gives an entry its id, and finds its parent's.
-    fn place(&mut self, entry: &Prepared) -> Result<(Id, Id)> {
+    /// Gives an entry its id, and finds its parent's. `None` if that has not come yet.
+    fn place(&mut self, entry: &Prepared) -> Result<Option<(Id, Id)>> {
         let parent = match entry.parent() {
             None => 0,
-            Some(name) => *self.ids.get(&self.hash(name)).ok_or_else(|| {
-                let text = format!("{}: its parent does not come before it", entry.name);
-                Failure::new(ResultCode::NO_SUCH_OBJECT, text)
-            })?,
+            Some(name) => match self.ids.get(&self.hash(name)) {
+                Some(id) => *id,
+                None => return Ok(None),
+            },
         };
         let hash = self.hash(&entry.name);
         if self.ids.contains_key(&hash) {
@@ -85,7 +85,7 @@ impl Tree {
         self.names.extend_from_slice(&(key.len() as u16).to_le_bytes());
         self.names.extend_from_slice(&key);
         self.names.extend_from_slice(&child_value(id, entry.marks));
-        Ok((id, parent))
+        Ok(Some((id, parent)))
     }
 
     fn write(self, inner: &Inner) -> Result<()> {

@@ -3,13 +3,15 @@
 //! Owns: the order of the work, and what is left if it fails: nothing of it in a directory that was empty.
 //!
 //! Text is cut into pieces between records. Threads make entries of pieces; the caller's thread puts them in order,
-//! gives them ids, and fills the tables. Indices are made of the entries that are stored, window by window.
+//! gives them ids, and fills the tables. Indices are made of the entries that are stored, window by window. An entry that
+//! stands before its parent (a dump has one wherever something was moved below what is newer) waits for it in memory.
 
 mod bulk;
 mod online;
 mod pieces;
 mod prepare;
 
+use std::collections::HashMap;
 use std::io::BufRead;
 use std::sync::Arc;
 
@@ -133,48 +135,106 @@ impl Inner {
     }
 }
 
-/// Reads text and makes entries of it, on as many threads as pay; gives them in the order of the text.
+/// What becomes of an entry that is given to be taken.
+enum Taken {
+    Yes,
+    /// Its parent is not there.
+    Early(Prepared),
+}
+
+/// Takes entries, one by one.
+type Taker<'t> = &'t mut dyn FnMut(Prepared) -> Result<Taken, ImportError>;
+
+/// Reads text and makes entries of it, on as many threads as pay; gives them in the order of the text, but none before
+/// its parent was taken.
 fn prepared(
     inner: &Inner,
     file: &str,
     text: &mut dyn BufRead,
     options: ImportOptions,
     listener: Listener<'_>,
-    take: &mut dyn FnMut(Prepared) -> Result<(), ImportError>,
+    take: Taker<'_>,
 ) -> Result<Imported, ImportError> {
     let state = inner.state();
-    let mut imported = Imported::default();
-    let mut told = |problem: ImportProblem, listener: Listener<'_>| {
-        if !options.skip_problems {
-            return Err(ImportError::Problem(problem));
-        }
-        imported.problems += 1;
-        if listener(ImportEvent::Problem(&problem)) { Ok(()) } else { Err(ImportError::Stopped) }
-    };
-    let mut entries = 0;
+    let mut run = Run { file, options, imported: Imported::default(), early: HashMap::new() };
     let made = |piece: &pieces::Piece| prepare::piece(&state, &inner.clock, file, piece);
     Pieces::new(file, text).for_each(made, &mut |bytes, outcomes| {
         for outcome in outcomes {
-            let outcome = outcome.map_err(ImportError::Problem).and_then(|prepared| {
-                let line = prepared.line;
-                take(prepared).map_err(|error| match error {
-                    ImportError::Directory(failure) if failure.code != ResultCode::OTHER => {
-                        let (file, what) = (file.to_string(), failure.to_string());
-                        ImportError::Problem(ImportProblem { file, line, what })
-                    }
-                    other => other,
-                })
-            });
             match outcome {
-                Ok(()) => entries += 1,
-                Err(ImportError::Problem(problem)) => told(problem, listener)?,
+                Ok(prepared) => run.take(prepared, listener, take)?,
+                Err(problem) => run.tell(problem, listener)?,
+            }
+        }
+        let entries = run.imported.entries;
+        if listener(ImportEvent::Read { bytes, entries }) { Ok(()) } else { Err(ImportError::Stopped) }
+    })?;
+    run.finish(listener)
+}
+
+/// An import under way.
+struct Run<'r> {
+    file: &'r str,
+    options: ImportOptions,
+    imported: Imported,
+    /// Entries that came before their parent, by its name.
+    early: HashMap<String, Vec<Prepared>>,
+}
+
+impl Run<'_> {
+    /// Gives an entry to be taken, and those that have waited for it.
+    fn take(&mut self, entry: Prepared, listener: Listener<'_>, take: Taker<'_>) -> Result<(), ImportError> {
+        let mut ready = vec![entry];
+        while let Some(entry) = ready.pop() {
+            let (line, children) = (entry.line, self.early.remove(&entry.name));
+            match take(entry) {
+                Ok(Taken::Yes) => {
+                    self.imported.entries += 1;
+                    ready.extend(children.into_iter().flatten().rev());
+                }
+                Ok(Taken::Early(entry)) => self.wait(entry, children),
+                Err(ImportError::Directory(failure)) if failure.code != ResultCode::OTHER => {
+                    children.into_iter().flatten().for_each(|child| self.wait(child, None));
+                    self.tell(self.problem(line, failure.to_string()), listener)?;
+                }
                 Err(other) => return Err(other),
             }
         }
-        if listener(ImportEvent::Read { bytes, entries }) { Ok(()) } else { Err(ImportError::Stopped) }
-    })?;
-    imported.entries = entries;
-    Ok(imported)
+        Ok(())
+    }
+
+    /// Keeps an entry, and what waits for it, until its parent comes.
+    fn wait(&mut self, entry: Prepared, children: Option<Vec<Prepared>>) {
+        if let Some(children) = children {
+            self.early.insert(entry.name.clone(), children);
+        }
+        let parent = entry.parent().unwrap_or_default().to_string();
+        self.early.entry(parent).or_default().push(entry);
+    }
+
+    fn problem(&self, line: u64, what: String) -> ImportProblem {
+        ImportProblem { file: self.file.to_string(), line, what }
+    }
+
+    /// A record with a problem is left out, or is the end.
+    fn tell(&mut self, problem: ImportProblem, listener: Listener<'_>) -> Result<(), ImportError> {
+        if !self.options.skip_problems {
+            return Err(ImportError::Problem(problem));
+        }
+        self.imported.problems += 1;
+        if listener(ImportEvent::Problem(&problem)) { Ok(()) } else { Err(ImportError::Stopped) }
+    }
+
+    /// The text is at its end: nobody's parent comes any more.
+    fn finish(mut self, listener: Listener<'_>) -> Result<Imported, ImportError> {
+        let mut left: Vec<Prepared> = std::mem::take(&mut self.early).into_values().flatten().collect();
+        left.sort_unstable_by_key(|entry| entry.line);
+        for entry in left {
+            let parent = entry.parent().unwrap_or_default();
+            let what = format!("{}: there is no entry {parent:?} above it, here or in the directory", entry.name);
+            self.tell(self.problem(entry.line, what), listener)?;
+        }
+        Ok(self.imported)
+    }
 }
 
 /// Where in the stored bytes of an entry the id of its parent stands.

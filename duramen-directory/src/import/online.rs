@@ -7,7 +7,7 @@ use duramen::WriteTxn;
 use duramen_ldap::message::ResultCode;
 
 use super::prepare::Prepared;
-use super::{ImportError, ImportOptions, Imported, Listener, prepared, set_parent};
+use super::{ImportError, ImportOptions, Imported, Listener, Taken, prepared, set_parent};
 use crate::directory::Inner;
 use crate::entry::Entry;
 use crate::failure::{Failure, Result};
@@ -38,30 +38,34 @@ pub(super) fn run(
             Some(open) => open,
             none => none.insert(inner.db.begin_write()?),
         };
-        add(open, &state, entry)?;
+        if let Some(early) = add(open, &state, entry)? {
+            return Ok(Taken::Early(early));
+        }
         count += 1;
         if count % TOGETHER == 0
             && let Some(full) = txn.take()
         {
             full.commit()?;
         }
-        Ok(())
+        Ok(Taken::Yes)
     });
     // What came before a problem is kept: it is told where to go on.
     txn.map_or(Ok(()), WriteTxn::commit)?;
     imported
 }
 
-/// Adds one entry.
-fn add(txn: &mut WriteTxn<'_>, state: &State, mut entry: Prepared) -> Result<()> {
+/// Adds one entry; gives it back if its parent is not there.
+fn add(txn: &mut WriteTxn<'_>, state: &State, mut entry: Prepared) -> Result<Option<Prepared>> {
     let ids = Ids::open(txn)?;
     let batch = {
         let tables = Tables::Txn(txn, ids);
         let (names, entries) = (tables.name()?, tables.entry()?);
         let parent = match entry.parent() {
             None => 0,
-            Some(name) => names::find_entry(&names, &state.suffixes, name)?
-                .ok_or_else(|| names::no_such_object(String::new(), name))?,
+            Some(name) => match names::find_entry(&names, &state.suffixes, name)? {
+                Some(id) => id,
+                None => return Ok(Some(entry)),
+            },
         };
         let key = child_key(parent, entry.rdn());
         if names.contains_key(&key)? {
@@ -94,7 +98,8 @@ fn add(txn: &mut WriteTxn<'_>, state: &State, mut entry: Prepared) -> Result<()>
         batch.put_entry(id, entry.bytes);
         batch
     };
-    Ok(batch.apply(txn, ids)?)
+    batch.apply(txn, ids)?;
+    Ok(None)
 }
 
 /// Checks everything, and writes nothing.
@@ -119,9 +124,9 @@ fn try_out(
             && !seen.contains(parent)
             && !is_there(parent)?
         {
-            return Err(names::no_such_object(String::new(), parent).into());
+            return Ok(Taken::Early(entry));
         }
         seen.insert(entry.name);
-        Ok(())
+        Ok(Taken::Yes)
     })
 }

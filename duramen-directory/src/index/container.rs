@@ -16,7 +16,7 @@ pub(crate) const CONTAINER_BITS: u32 = 13;
 pub(crate) const LOW: u32 = (1 << CONTAINER_BITS) - 1;
 const BITMAP: usize = 1 << (CONTAINER_BITS - 3);
 
-fn numbers(bytes: &[u8]) -> impl Iterator<Item = u16> + '_ {
+fn numbers(bytes: &[u8]) -> impl Iterator<Item = u16> + Clone + '_ {
     bytes.as_chunks::<2>().0.iter().map(|&pair| u16::from_le_bytes(pair))
 }
 
@@ -56,6 +56,18 @@ fn ranges(bytes: &[u8], mut each: impl FnMut(u16, u16)) {
 /// Adds the ids of a container to a set; they are greater than all in it that are not from the same container.
 pub(super) fn add_to(set: &mut RoaringBitmap, high: u32, bytes: &[u8]) {
     let base = high << CONTAINER_BITS;
+    if bytes.len() == BITMAP {
+        *set |= RoaringBitmap::from_lsb0_bytes(base, bytes);
+        return;
+    }
+    if bytes.len().is_multiple_of(2) {
+        let ids = numbers(bytes).map(|low| base | u32::from(low));
+        // Mostly they are behind all that are there: then this is many times faster.
+        if set.append(ids.clone()).is_err() {
+            set.extend(ids);
+        }
+        return;
+    }
     ranges(bytes, |first, last| {
         if first == last {
             set.insert(base | u32::from(first));
@@ -92,7 +104,8 @@ pub(crate) fn encode(lows: &[u16]) -> Vec<u8> {
     out
 }
 
-fn decode(bytes: &[u8]) -> Vec<u16> {
+/// The numbers of a container.
+pub(super) fn decode(bytes: &[u8]) -> Vec<u16> {
     let mut lows = Vec::with_capacity(bytes.len());
     ranges(bytes, |first, last| lows.extend(first..=last));
     lows
@@ -123,6 +136,19 @@ fn write_ranges(ranges: &[(u16, u16)]) -> Vec<u8> {
 /// Where in a list a number is, or where it would be.
 fn search(bytes: &[u8], low: u16) -> Result<usize, usize> {
     bytes.as_chunks::<2>().0.binary_search_by_key(&low, |pair| u16::from_le_bytes(*pair))
+}
+
+/// Whether a container has a number.
+pub(crate) fn has(bytes: &[u8], low: u16) -> bool {
+    match bytes.len() {
+        BITMAP => bytes.get(usize::from(low >> 3)).is_some_and(|byte| byte >> (low & 7) & 1 == 1),
+        length if length % 2 == 0 => search(bytes, low).is_ok(),
+        _ => {
+            let ranges = bytes[1..].as_chunks::<4>().0;
+            let at = ranges.partition_point(|range| u16::from_le_bytes([range[2], range[3]]) < low);
+            ranges.get(at).is_some_and(|range| u16::from_le_bytes([range[0], range[1]]) <= low)
+        }
+    }
 }
 
 /// A container with one number more; `None` if it has it. A list becomes something else only now and then, so that most
@@ -204,7 +230,13 @@ pub(crate) fn union(bytes: &[u8], more: &[u16]) -> Vec<u8> {
 
 /// How many numbers a container has.
 pub(crate) fn count(bytes: &[u8]) -> u64 {
-    let mut count = 0;
-    ranges(bytes, |first, last| count += u64::from(last.saturating_sub(first)) + 1);
-    count
+    match bytes.len() {
+        BITMAP => bytes.as_chunks::<8>().0.iter().map(|word| u64::from(u64::from_le_bytes(*word).count_ones())).sum(),
+        length if length % 2 == 0 => length as u64 / 2,
+        _ => {
+            let mut count = 0;
+            ranges(bytes, |first, last| count += u64::from(last.saturating_sub(first)) + 1);
+            count
+        }
+    }
 }

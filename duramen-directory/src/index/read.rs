@@ -6,9 +6,13 @@ use smallvec::SmallVec;
 
 use super::container::{CONTAINER_BITS, add_to, single};
 use super::key::{Kind, high_of, key, put_high, value_key};
+use super::meet::meet;
 use crate::failure::Result;
 use crate::schema::AttributeId;
 use crate::tables::{Id, damaged};
+
+/// So few ids are sooner looked through than searched.
+const FEW: usize = 16;
 
 /// Ids, ascending.
 #[derive(Clone, Debug, PartialEq)]
@@ -26,11 +30,9 @@ impl Set {
         Set::Few(SmallVec::from_slice(&[id]))
     }
 
-    /// The ids of one container.
-    pub fn of_container(high: u32, bytes: &[u8]) -> Set {
-        let mut set = RoaringBitmap::new();
-        add_to(&mut set, high, bytes);
-        Set::Many(set)
+    /// Of ids that ascend.
+    pub fn of_sorted(ids: Vec<Id>) -> Set {
+        if ids.len() <= FEW { Set::Few(SmallVec::from_vec(ids)) } else { Set::Many(ids.into_iter().collect()) }
     }
 
     pub fn len(&self) -> u64 {
@@ -123,27 +125,29 @@ fn of_key(index: &Table<'_>, prefix: &[u8]) -> Result<Set> {
 
 /// Entries with a value, given in normalized form.
 pub(crate) fn equal(index: &Table<'_>, attribute: AttributeId, value: &[u8]) -> Result<Set> {
-    let mut prefix = SmallKey::default();
-    key(&mut prefix.0, attribute, Kind::Equality, value);
-    of_key(index, &prefix.0)
+    of_key(index, &made(attribute, Kind::Equality, value))
 }
 
-/// A key that is built once and thrown away.
-#[derive(Default)]
-struct SmallKey(Vec<u8>);
+/// A key without upper bits of ids.
+fn made(attribute: AttributeId, kind: Kind, value: &[u8]) -> Vec<u8> {
+    let mut made = Vec::with_capacity(value.len() + 8);
+    key(&mut made, attribute, kind, value);
+    made
+}
 
 /// Entries with an attribute.
 pub(crate) fn present(index: &Table<'_>, attribute: AttributeId) -> Result<Set> {
-    let mut prefix = SmallKey::default();
-    key(&mut prefix.0, attribute, Kind::Presence, b"");
-    of_key(index, &prefix.0)
+    of_key(index, &made(attribute, Kind::Presence, b""))
 }
 
-/// Entries with a value that has three bytes in it.
-pub(crate) fn trigram(index: &Table<'_>, attribute: AttributeId, three: &[u8]) -> Result<Set> {
-    let mut prefix = SmallKey::default();
-    key(&mut prefix.0, attribute, Kind::Trigram, three);
-    of_key(index, &prefix.0)
+/// Entries with values that have each three bytes of these in them.
+pub(crate) fn trigrams<'b>(
+    index: &Table<'_>,
+    attribute: AttributeId,
+    wanted: impl Iterator<Item = &'b [u8]>,
+) -> Result<Set> {
+    let keys: SmallVec<[Vec<u8>; 8]> = wanted.map(|three| made(attribute, Kind::Trigram, three)).collect();
+    meet(index, keys.iter().map(Vec::as_slice))
 }
 
 /// One end of a range of values in normalized form.

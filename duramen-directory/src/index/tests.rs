@@ -33,6 +33,8 @@ fn containers_hold_what_was_put_in_whatever_their_form() {
             assert!(bytes.is_empty() || is_container(&bytes));
         }
         assert_eq!(read(&bytes), model.iter().copied().collect::<Vec<_>>());
+        assert_eq!(count(&bytes), model.len() as u64);
+        assert!((0..spread).all(|low| has(&bytes, low) == model.contains(&low)));
         assert!(bytes.len() <= 1024);
     }
 }

@@ -8,7 +8,7 @@ use duramen_ldap::message::{Control, Deref, ResultCode, Scope, SearchRequest};
 
 use super::page::Page;
 use super::scope::Area;
-use super::select::{Selection, Visibility};
+use super::select::Selection;
 use super::sort::Order;
 use super::special;
 use super::{Job, Options, Search};
@@ -20,7 +20,7 @@ use crate::entry::mark;
 use crate::failure::{Failure, Result};
 use crate::filter::{Candidates, Compiler, Planner, Test};
 use crate::index::{self, Set, bits};
-use crate::names::{self, Commit};
+use crate::names::{self, Base, Commit};
 use crate::requester::Requester;
 use crate::state::State;
 use crate::tables::{Id, Tables};
@@ -53,7 +53,6 @@ impl Inner {
             explain,
         };
         let found = begun.find(requester)?;
-        let visibility = Visibility::new(&plan);
         let selection = begun.selection();
         let mut search = Search {
             plan,
@@ -63,7 +62,6 @@ impl Inner {
             test: found.test,
             exact: found.exact,
             selection,
-            visibility,
             areas: found.areas,
             options: found.options,
             page: None,
@@ -111,8 +109,8 @@ impl Beginning<'_> {
             return Ok(Found { job: Job::Special(entries), test, exact: false, areas, options, notes });
         }
         let base = self.base()?;
-        self.check_base(base)?;
-        self.check_assertion(base)?;
+        self.check_base(base.id)?;
+        self.check_assertion(base.id)?;
         let areas = self.areas(base)?;
         let (job, exact, notes) = self.job(&test, &areas, &options)?;
         Ok(Found { job, test, exact, areas, options, notes })
@@ -173,22 +171,23 @@ impl Beginning<'_> {
         Ok(found)
     }
 
-    fn base(&self) -> Result<Id> {
+    fn base(&self) -> Result<Base> {
         let name = self.request.base;
-        if let Some(id) = names::remembered_base(self.commit, name) {
-            return Ok(id);
+        if let Some(base) = names::remembered_base(self.commit, name) {
+            return Ok(base);
         }
         let aliases = matches!(self.request.deref, Deref::FindingBase | Deref::Always);
         let follow = Follow { aliases, manage: self.controls.manage_dsa_it, scope: Some(self.request.scope) };
         let id = base::find(&self.scene, name, follow)?;
         let entry = names::entry(&self.scene.tables.entry()?, id)?;
+        let base = Base { id, is_suffix: entry.parent == 0 };
         // What is remembered has to be right whatever the next request says of aliases and referrals.
         let plain = entry.marks() & (mark::ALIAS | mark::REFERRAL) == 0;
         let none = |set: Option<Set>| set.is_some_and(|set| set.len() == 0);
         if plain && none(self.marked(mark::ALIAS)?) && none(self.marked(mark::REFERRAL)?) {
-            names::remember_base(self.commit, name, id);
+            names::remember_base(self.commit, name, base);
         }
-        Ok(id)
+        Ok(base)
     }
 
     /// Entries of a class; `None` if there is no index to tell.
@@ -241,10 +240,10 @@ impl Beginning<'_> {
         crate::assertion::check(&View::new(&self.scene, id, entry, &name), filter)
     }
 
-    fn areas(&self, base: Id) -> Result<Vec<Area>> {
+    fn areas(&self, base: Base) -> Result<Vec<Area>> {
         let scope = self.request.scope;
-        let whole = self.state.suffixes.len() == 1 && self.is_suffix(base)?;
-        let mut areas = vec![Area::new(base, scope, whole)];
+        let whole = self.state.suffixes.len() == 1 && base.is_suffix;
+        let mut areas = vec![Area::new(base.id, scope, whole)];
         if !matches!(self.request.deref, Deref::InSearching | Deref::Always) || scope == Scope::Base {
             return Ok(areas);
         }
@@ -287,10 +286,6 @@ impl Beginning<'_> {
         Ok(())
     }
 
-    fn is_suffix(&self, id: Id) -> Result<bool> {
-        Ok(names::entry(&self.scene.tables.entry()?, id)?.parent == 0)
-    }
-
     /// What is walked: the candidates of the filter, what is in scope, or all.
     fn job(&self, test: &Test, areas: &[Area], options: &Options) -> Result<(Job, bool, Vec<String>)> {
         if let [Area { base, scope: Scope::Base, .. }] = areas {
@@ -303,6 +298,7 @@ impl Beginning<'_> {
             suffixes: &self.state.suffixes,
             tables: self.scene.tables,
             index: self.scene.tables.index()?,
+            nested_groups: self.state.nested_groups,
             total,
             notes: self.explain.then(Default::default),
         };

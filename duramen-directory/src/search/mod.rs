@@ -35,7 +35,7 @@ use crate::tables::{Id, Tables, damaged, read_id};
 use crate::view::{Scene, View};
 
 pub(crate) use reference::continued;
-pub(crate) use select::{Picker, Selection, Source, Visibility};
+pub(crate) use select::{Picker, Selection, Source};
 
 use page::Page;
 use scope::Area;
@@ -53,7 +53,6 @@ pub struct Search {
     /// Whether candidates need not be tested.
     exact: bool,
     selection: Selection,
-    visibility: Visibility,
     areas: Vec<Area>,
     options: Options,
     page: Option<Page>,
@@ -225,7 +224,6 @@ struct Run<'r> {
     test: &'r Test,
     exact: bool,
     selection: &'r Selection,
-    visibility: &'r Visibility,
     areas: &'r [Area],
     options: &'r Options,
     page: Option<Page>,
@@ -256,7 +254,6 @@ impl<'r> Run<'r> {
             test: &search.test,
             exact: search.exact,
             selection: &search.selection,
-            visibility: &search.visibility,
             areas: &search.areas,
             options: &search.options,
             page: search.page,
@@ -282,7 +279,7 @@ impl<'r> Run<'r> {
                 if self.is_page_full() {
                     return Ok(Some(true));
                 }
-                give(&self.scene, self.selection, self.visibility, &view, &mut self.picked, sink)?;
+                give(&self.scene, self.selection, &view, &mut self.picked, sink)?;
                 *self.given += 1;
             }
             *self.next += 1;
@@ -387,7 +384,7 @@ impl<'r> Run<'r> {
             let diagnostic = format!("there are more than {} entries", self.options.entries_max);
             return Err(Failure::new(ResultCode::SIZE_LIMIT_EXCEEDED, diagnostic));
         }
-        give(&self.scene, self.selection, self.visibility, view, &mut self.picked, sink)?;
+        give(&self.scene, self.selection, view, &mut self.picked, sink)?;
         *self.given += 1;
         Ok(Step::Next)
     }
@@ -482,12 +479,11 @@ fn encode_urls(urls: &[String]) -> Vec<u8> {
 fn give(
     scene: &Scene<'_>,
     selection: &Selection,
-    visibility: &Visibility,
     view: &View<'_, '_>,
     picked: &mut Vec<u8>,
     sink: &mut dyn Sink,
 ) -> Result<()> {
-    let picker = Picker { schema: &scene.state.schema, plan: scene.plan, selection, visibility };
+    let picker = Picker { schema: &scene.state.schema, plan: scene.plan, selection };
     let pieces = picker.pick(&view.entry, view, picked)?;
     sink.entry(view.name, &pieces, List::default());
     Ok(())

@@ -3,8 +3,6 @@
 //! Owns: the selection, what the requester may see of it. Invariant: an entry that is asked for whole, and may be seen
 //! whole, is not touched.
 
-use std::cell::RefCell;
-
 use duramen_ldap::attribute::AttributeDescription;
 use duramen_ldap::ber::{List, Writer, tag};
 use smallvec::SmallVec;
@@ -97,38 +95,13 @@ fn has_options(description: &str, options: &[String]) -> bool {
     })
 }
 
-/// What a requester may see, by attribute type, found out once for a search.
-pub(crate) struct Visibility {
-    everything: bool,
-    verdicts: RefCell<Vec<u8>>,
-}
-
-const UNKNOWN: u8 = 0;
-const VISIBLE: u8 = 1;
-const HIDDEN: u8 = 2;
-const DEPENDS: u8 = 3;
-
-impl Visibility {
-    pub fn new(plan: &Plan) -> Visibility {
-        let everything = plan.everywhere_everything(Level::Read) == Some(true);
-        Visibility { everything, verdicts: RefCell::default() }
-    }
-
-    fn verdict(&self, plan: &Plan, id: AttributeId) -> u8 {
-        let place = usize::from(id.number());
-        let mut verdicts = self.verdicts.borrow_mut();
-        if verdicts.len() <= place {
-            verdicts.resize(place + 64, UNKNOWN);
-        }
-        if verdicts[place] == UNKNOWN {
-            verdicts[place] = match plan.everywhere(Some(id), Level::Read) {
-                Some(true) if !plan.is_by_value(id) => VISIBLE,
-                Some(false) => HIDDEN,
-                _ => DEPENDS,
-            };
-        }
-        verdicts[place]
-    }
+/// Whether a requester may see an attribute.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Verdict {
+    Visible,
+    Hidden,
+    /// It has to be asked of each entry, or of each value.
+    Depends,
 }
 
 /// What cannot be read off the stored entry.
@@ -149,13 +122,12 @@ pub(crate) struct Picker<'p> {
     pub schema: &'p Schema,
     pub plan: &'p Plan,
     pub selection: &'p Selection,
-    pub visibility: &'p Visibility,
 }
 
 impl Picker<'_> {
     /// The encoded attributes; those that cannot stay where they are are put into `scratch`.
     pub fn pick<'p>(&self, entry: &Entry<'p>, source: &dyn Source, scratch: &'p mut Vec<u8>) -> Result<Pieces<'p>> {
-        if self.selection.is_plain() && self.visibility.everything && !entry.has_large() {
+        if self.selection.is_plain() && self.plan.reads_everything() && !entry.has_large() {
             return Ok(SmallVec::from_slice(&[entry.user_attributes()]));
         }
         scratch.clear();
@@ -170,8 +142,8 @@ impl Picker<'_> {
                 continue;
             }
             match self.verdict(attribute.id) {
-                HIDDEN => {}
-                VISIBLE if as_they_are => {
+                Verdict::Hidden => {}
+                Verdict::Visible if as_they_are => {
                     if run.end != start {
                         pieces.extend(entry.all_attributes().get(run.clone()).filter(|piece| !piece.is_empty()));
                         run = start..at;
@@ -193,8 +165,15 @@ impl Picker<'_> {
         Ok(pieces)
     }
 
-    fn verdict(&self, id: AttributeId) -> u8 {
-        if self.visibility.everything { VISIBLE } else { self.visibility.verdict(self.plan, id) }
+    fn verdict(&self, id: AttributeId) -> Verdict {
+        if self.plan.reads_everything() {
+            return Verdict::Visible;
+        }
+        match self.plan.everywhere(Some(id), Level::Read) {
+            Some(true) if !self.plan.is_by_value(id) => Verdict::Visible,
+            Some(false) => Verdict::Hidden,
+            _ => Verdict::Depends,
+        }
     }
 
     fn keeps(&self, id: AttributeId, value: &[u8], form: &mut Vec<u8>) -> bool {
@@ -203,12 +182,12 @@ impl Picker<'_> {
     }
 
     /// Appends what is to be seen of an attribute.
-    fn rewrite(&self, attribute: &StoredAttribute<'_>, verdict: u8, source: &dyn Source, out: &mut Vec<u8>) {
+    fn rewrite(&self, attribute: &StoredAttribute<'_>, verdict: Verdict, source: &dyn Source, out: &mut Vec<u8>) {
         let id = attribute.id;
-        if verdict == DEPENDS && !source.may_read(id, None) && !self.plan.is_by_value(id) {
+        if verdict == Verdict::Depends && !source.may_read(id, None) && !self.plan.is_by_value(id) {
             return;
         }
-        let by_value = verdict == DEPENDS && self.plan.is_by_value(id);
+        let by_value = verdict == Verdict::Depends && self.plan.is_by_value(id);
         let decoded = attribute.decode();
         let mut form = Vec::new();
         let values = decoded
@@ -266,8 +245,8 @@ impl Picker<'_> {
         out: &mut Vec<u8>,
     ) -> Result<()> {
         let verdict = self.verdict(id);
-        let by_value = verdict == DEPENDS && self.plan.is_by_value(id);
-        if verdict == HIDDEN || (verdict == DEPENDS && !by_value && !source.may_read(id, None)) {
+        let by_value = verdict == Verdict::Depends && self.plan.is_by_value(id);
+        if verdict == Verdict::Hidden || (verdict == Verdict::Depends && !by_value && !source.may_read(id, None)) {
             return Ok(());
         }
         let start = out.len();

@@ -17,7 +17,7 @@ use crate::index::{Extractor, KeySet};
 use crate::names;
 use crate::requester::Requester;
 use crate::schema::{AttributeId, Schema};
-use crate::search::{Picker, Selection, Visibility};
+use crate::search::{Picker, Selection};
 use crate::tables::{Id, damaged};
 use crate::view::{Scene, View};
 
@@ -129,9 +129,7 @@ impl<'c> Context<'c> {
             return Ok(());
         }
         let selection = Selection::new(self.schema(), request.0, false);
-        let visibility = Visibility::new(self.scene.plan);
-        let picker =
-            Picker { schema: self.schema(), plan: self.scene.plan, selection: &selection, visibility: &visibility };
+        let picker = Picker { schema: self.schema(), plan: self.scene.plan, selection: &selection };
         let mut scratch = Vec::new();
         let picked = picker.pick(&view.entry, view, &mut scratch)?.concat();
         let attributes: List<'_, Attribute<'_>> = List::trusted(&picked);

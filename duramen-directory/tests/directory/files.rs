@@ -68,7 +68,7 @@ fn an_import_that_fails_names_file_and_line_and_leaves_nothing() {
     let sample = Sample::empty();
     let wrong = format!("{PEOPLE}\ndn: uid=x,ou=Nowhere,dc=example,dc=com\nobjectClass: account\n");
     let error = import(&sample, &wrong, ImportOptions::default()).unwrap_err().to_string();
-    assert!(error.starts_with("x.ldif, line 39: ") && error.contains("parent does not come before"), "{error}");
+    assert!(error.starts_with("x.ldif, line 39: ") && error.contains("no entry \"ou=nowhere,"), "{error}");
     assert_eq!(export(&sample, None), "");
     for (record, told) in [
         (
@@ -87,6 +87,34 @@ fn an_import_that_fails_names_file_and_line_and_leaves_nothing() {
     let (imported, told) = import(&sample, &wrong, options).unwrap();
     assert_eq!((imported, told.len()), (Imported { entries: 6, problems: 1 }, 1));
     assert_eq!(problems(&sample), Vec::<String>::new());
+}
+
+#[test]
+fn what_stands_before_its_parent_waits_for_it() {
+    let text = many();
+    let mut records: Vec<&str> = text.trim_start_matches("version: 1").split("\n\n").map(str::trim).collect();
+    records.reverse();
+    let sample = Sample::empty();
+    let (imported, told) = import(&sample, &records.join("\n\n"), ImportOptions::default()).unwrap();
+    assert_eq!((imported, told), (Imported { entries: 3007, problems: 0 }, vec![]));
+    assert_eq!(problems(&sample), Vec::<String>::new());
+    assert_eq!(sample.found("(&(sn=name 3)(cn=user 13))"), ["uid=u13,ou=People,dc=example,dc=com"]);
+
+    let below = "dn: cn=b,cn=a,dc=example,dc=com\nobjectClass: device\ncn: b\n\n\
+                 dn: cn=c,cn=b,cn=a,dc=example,dc=com\nobjectClass: device\ncn: c\n\n";
+    let above = "dn: cn=a,dc=example,dc=com\nobjectClass: device\ncn: a\n";
+    let dry = ImportOptions { dry_run: true, skip_problems: false };
+    for options in [dry, ImportOptions::default()] {
+        assert_eq!(import(&sample, &format!("{below}{above}"), options).unwrap().0.entries, 3);
+    }
+    assert_eq!(problems(&sample), Vec::<String>::new());
+    assert_eq!(sample.found("(objectClass=device)").len(), 3);
+
+    let nowhere = below.replace("cn=a,", "cn=nowhere,");
+    let skipping = ImportOptions { dry_run: false, skip_problems: true };
+    let (imported, told) = import(&sample, &nowhere, skipping).unwrap();
+    assert_eq!(imported, Imported { entries: 0, problems: 2 });
+    assert!(told[0].starts_with("x.ldif, line 1: ") && told[1].starts_with("x.ldif, line 5: "), "{told:?}");
 }
 
 #[test]

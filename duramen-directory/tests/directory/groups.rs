@@ -1,5 +1,6 @@
 //! Groups with very many members: their values are outside the entry.
 
+use duramen_directory::Config;
 use duramen_ldap::message::ChangeKind::{Add, Delete, Replace};
 use duramen_ldap::message::ResultCode;
 
@@ -42,6 +43,39 @@ fn a_large_group_is_as_a_small_one() {
         sample.delete(GROUP, &[]).unwrap();
         assert_eq!(sample.found("(member=cn=last)").len(), 0);
         assert_eq!(sample.found("(cn=many)").len(), 0);
+    }
+}
+
+#[test]
+fn members_of_a_groups_members_are_its_members_if_groups_are_nested() {
+    for nested_groups in [false, true] {
+        let config = Config { nested_groups, ..Config::default() };
+        let sample = Sample::with(config);
+        sample.load(PEOPLE);
+        let group = |name: &str| format!("cn={name},ou=Groups,dc=example,dc=com");
+        let person = "uid=jsmith,ou=People,dc=example,dc=com";
+        // A circle, which all outer ones are above.
+        let members = [("a", person.to_string()), ("b", group("a")), ("c", group("b")), ("top", group("c"))];
+        for (name, member) in &members {
+            let values = vec![("objectClass", vec![&b"groupOfNames"[..]]), ("member", vec![member.as_bytes()])];
+            sample.add(&group(name), &values).unwrap();
+        }
+        sample.modify(&group("a"), &[(Add, "member", &[&group("c")])]).unwrap();
+        let given = sample.read(person, &["memberOf"]);
+        let mut found = given.values("memberOf");
+        found.sort_unstable();
+        let expected: Vec<String> =
+            if nested_groups { ["a", "b", "c", "top"].map(group).into() } else { vec![group("a")] };
+        assert_eq!(found, expected);
+        for name in ["a", "b", "c", "top"] {
+            let filter = format!("(&(uid=jsmith)(memberOf={}))", group(name));
+            let is_member = nested_groups || name == "a";
+            assert_eq!(sample.found(&filter).len(), usize::from(is_member), "{filter}");
+            assert_eq!(sample.compare(person, "memberOf", &group(name)), Ok(is_member));
+            // By itself, the group's members are the candidates.
+            let found = sample.found(&format!("(memberOf={})", group(name)));
+            assert_eq!(found.contains(&person.to_string()), is_member, "{found:?}");
+        }
     }
 }
 

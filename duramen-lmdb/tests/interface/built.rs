@@ -48,22 +48,24 @@ pub fn target() -> (PathBuf, &'static str) {
     (target, profile)
 }
 
-/// Builds the libraries; where cargo leaves them.
-pub fn build(profile: &str) -> PathBuf {
-    let (target, _) = target();
+/// Builds the libraries and the programs; where cargo leaves them.
+///
+/// What is selected is what `cargo test --workspace` selects: so dependencies have the same features, and only what that
+/// does not make is left to be built.
+pub fn build() -> PathBuf {
+    let (target, profile) = target();
     let parent = target.parent().expect("a directory for each profile");
     let mut build = Command::new(env!("CARGO"));
-    build.args(["build", "--quiet", "--profile", profile, "-p", "duramen-liblmdb0", "-p", "duramen-liblmdb1"]);
+    build.args(["build", "--quiet", "--profile", profile, "--workspace", "--lib", "--bins", "--tests"]);
     run(build.current_dir(root()).env("CARGO_TARGET_DIR", parent));
-    parent.join(if profile == "dev" { "debug" } else { profile })
+    target
 }
 
 /// A directory in which the libraries stand under their sonames.
 pub fn libraries() -> &'static Path {
     static MADE: OnceLock<PathBuf> = OnceLock::new();
     MADE.get_or_init(|| {
-        let (target, profile) = target();
-        build(profile);
+        let target = build();
         let place = target.join("lmdb");
         std::fs::create_dir_all(&place).unwrap();
         for number in 0..2 {

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use crate::Result;
-use crate::built::{compiler, root, run, source, target, text};
+use crate::built::{build, compiler, root, run, source, target, text};
 
 /// A directory into which everything is installed, and the prefix within.
 struct Place {
@@ -18,17 +18,18 @@ const LIBDIR: &str = "/opt/duramen/lib/x86_64-linux-gnu";
 impl Place {
     fn installed() -> Result<Place> {
         let directory = tempfile::tempdir()?;
-        let (target, profile) = target();
+        let (target, (_, profile)) = (build(), target());
         let mut make = Command::new("make");
         make.args(["--no-print-directory", "install"]).current_dir(root());
         make.arg(format!("DESTDIR={}", directory.path().display()));
         make.args([format!("PREFIX={PREFIX}"), format!("LIBDIR={LIBDIR}")]);
         make.args([format!("LIBRARY_PROFILE={profile}"), format!("PROGRAM_PROFILE={profile}")]);
         // The variables of the make and the cargo that run these tests are not for that one.
-        for name in ["MAKEFLAGS", "BINDIR", "INCLUDEDIR", "SUDO_USER"] {
+        for name in ["MAKEFLAGS", "BINDIR", "INCLUDEDIR"] {
             make.env_remove(name);
         }
-        make.env("CARGO_TARGET_DIR", target.parent().unwrap());
+        // As by sudo: what is built is installed, and nothing built.
+        make.env("SUDO_USER", "somebody").env("CARGO_TARGET_DIR", target.parent().unwrap());
         run(&mut make);
         Ok(Place { directory })
     }

@@ -52,6 +52,7 @@ pub(super) struct Administrator {
 pub(super) struct Directory {
     pub schema: Vec<Spanned<PathBuf>>,
     pub nis: Nis,
+    pub nested_groups: bool,
     pub durability: Durability,
     pub password_scheme: Option<Spanned<String>>,
     pub referrals: Vec<Spanned<String>>,

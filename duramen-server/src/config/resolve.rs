@@ -177,6 +177,7 @@ impl<'a> Checker<'a> {
             suffixes,
             schema,
             nis_bis: file.directory.nis == file::Nis::Rfc2307Bis,
+            nested_groups: file.directory.nested_groups,
             indices: file.index.as_ref().map(|indices| indices.iter().map(index).collect()),
             access: self.access(&file.access),
             administrator,

@@ -1,5 +1,6 @@
 //! A database: opening one, beginning transactions, asking about it.
 
+mod helper;
 mod options;
 mod submit;
 

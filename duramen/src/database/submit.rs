@@ -2,11 +2,11 @@
 //!
 //! Owns: the queue, who leads, who is told what. Must not know: how a commit is done.
 //!
-//! There is no thread of ours in the background. Whoever submits while nobody leads leads one group: it runs, in one
-//! transaction, what is in the queue and what comes while it runs, each in a child transaction of its own, commits, and
-//! tells everyone. What was submitted while the disk flushed is the next group, led by the first thread in it. So
-//! nobody serves others for longer than one group, and a lone thread does what [`Database::update`] does. Only futures,
-//! which have no thread to lead with, get one, while there is work.
+//! Whoever submits while nobody leads leads one group: it runs, in one transaction, what is in the queue and what comes
+//! while it runs, each in a child transaction of its own, commits, and tells everyone. What was submitted while the disk
+//! flushed is the next group, led by the first thread in it. So nobody serves others for longer than one group, and a
+//! lone thread does what [`Database::update`] does. Only futures, which have no thread to lead with, get one: it comes
+//! with the first of them, and goes when none has come for a while.
 
 use std::any::Any;
 use std::collections::VecDeque;
@@ -18,6 +18,7 @@ use std::task::{Context, Poll, Waker};
 use std::time::{Duration, Instant};
 
 use super::Database;
+use super::helper::Helper;
 use crate::error::{Error, Result};
 use crate::txn::WriteTxn;
 
@@ -31,6 +32,8 @@ const PATIENCE: u32 = 4;
 #[derive(Default)]
 pub(super) struct Queue {
     state: Mutex<State>,
+    /// Who leads for those who have no thread to lead with.
+    helper: Arc<Helper<Database>>,
 }
 
 #[derive(Default)]
@@ -261,8 +264,7 @@ impl Database {
 
     /// Leads groups on a thread of their own until a submitter can lead, or nobody waits.
     fn lead_elsewhere(&self) {
-        let db = self.clone();
-        let lead = move || {
+        let lead = |db: Database| {
             let mut last = db.run_group();
             while let Some(next) = db.queue.next_leader(last) {
                 if next.lead() {
@@ -271,8 +273,7 @@ impl Database {
                 last = db.run_group();
             }
         };
-        let thread = std::thread::Builder::new().name("duramen-group".to_string());
-        if let Err(error) = thread.spawn(lead) {
+        if let Err(error) = self.queue.helper.call(self.clone(), lead) {
             self.refuse_all(error);
         }
     }

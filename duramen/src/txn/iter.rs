@@ -2,22 +2,23 @@
 //!
 //! Owns: ranges, and where two ends meet. Must not know: how pages change.
 //!
-//! A table without duplicates is walked leaf by leaf: inside a leaf a step is an index. A table with them is walked
-//! by two cursors.
+//! A table without duplicates is walked leaf by leaf: inside a leaf a step is an index, and where the walk ends is looked
+//! for once a leaf. A table with them is walked by two cursors.
 
+use std::cmp::Ordering;
 use std::ops::Bound;
 
 use super::cursor::Cursor;
 use super::key_range::KeyRange;
 use super::table::{Source, Table, on};
-use crate::error::Result;
+use crate::error::{Damage, Result};
 use crate::format::leaf::Leaf;
 use crate::format::page::Child;
 use crate::order::{Needle, Order};
 use crate::tree::cursor::Pair;
 use crate::tree::duplicates::Orders;
 use crate::tree::near::Ahead;
-use crate::tree::{Path, Tree, at, open_cells, value};
+use crate::tree::{Pages, Path, Tree, at, open_cells, value};
 
 /// Entries of a table in order; see [`Table::iter`] and [`Table::range`].
 pub struct Iter<'t>(Kind<'t>);
@@ -40,22 +41,22 @@ enum KeyKind<'t> {
 type Edge = Bound<Vec<u8>>;
 
 impl<'t> Iter<'t> {
-    pub(super) fn new(table: &Table<'t>, _all: std::ops::RangeFull) -> Iter<'t> {
-        Iter::between(table, Bound::Unbounded, Bound::Unbounded).unwrap_or(Iter(Kind::Empty))
+    pub(super) fn new(table: &Table<'t>) -> Iter<'t> {
+        Iter::between(table, Bound::Unbounded, Bound::Unbounded)
     }
 
-    pub(super) fn ranged(table: &Table<'t>, range: &impl KeyRange) -> Result<Iter<'t>> {
+    pub(super) fn ranged(table: &Table<'t>, range: &impl KeyRange) -> Iter<'t> {
         let (low, high) = range.bounds();
         let (low, high) = (low.map(<[u8]>::to_vec), high.map(<[u8]>::to_vec));
         if let (Bound::Included(a) | Bound::Excluded(a), Bound::Included(b) | Bound::Excluded(b)) = (&low, &high)
             && table.orders.key.cmp(a, b).is_gt()
         {
-            return Ok(Iter(Kind::Empty));
+            return Iter(Kind::Empty);
         }
         Iter::between(table, low, high)
     }
 
-    pub(super) fn prefixed(table: &Table<'t>, prefix: &[u8]) -> Result<Iter<'t>> {
+    pub(super) fn prefixed(table: &Table<'t>, prefix: &[u8]) -> Iter<'t> {
         let mut end = prefix.to_vec();
         while end.last() == Some(&u8::MAX) {
             end.pop();
@@ -70,19 +71,19 @@ impl<'t> Iter<'t> {
         Iter::between(table, Bound::Included(prefix.to_vec()), high)
     }
 
-    pub(super) fn of_key(table: &Table<'t>, key: &[u8]) -> Result<Iter<'t>> {
+    pub(super) fn of_key(table: &Table<'t>, key: &[u8]) -> Iter<'t> {
         Iter::between(table, Bound::Included(key.to_vec()), Bound::Included(key.to_vec()))
     }
 
-    fn between(table: &Table<'t>, low: Edge, high: Edge) -> Result<Iter<'t>> {
+    fn between(table: &Table<'t>, low: Edge, high: Edge) -> Iter<'t> {
         if table.tree.is_empty() {
-            return Ok(Iter(Kind::Empty));
+            return Iter(Kind::Empty);
         }
-        Ok(Iter(if table.tree.has_duplicates() {
+        Iter(if table.tree.has_duplicates() {
             Kind::Pairs(Box::new(Pairs::new(table, low, high)))
         } else {
-            Kind::Plain(Box::new(Leaves::new(table, &low, &high)?))
-        }))
+            Kind::Plain(Box::new(Leaves::new(table, low, high)))
+        })
     }
 }
 
@@ -112,11 +113,8 @@ impl DoubleEndedIterator for Iter<'_> {
 
 impl<'t> Keys<'t> {
     pub(super) fn new(table: &Table<'t>) -> Keys<'t> {
-        if !table.tree.has_duplicates()
-            && !table.tree.is_empty()
-            && let Ok(leaves) = Leaves::new(table, &Bound::Unbounded, &Bound::Unbounded)
-        {
-            return Keys(KeyKind::Plain(Box::new(leaves)));
+        if !table.tree.has_duplicates() && !table.tree.is_empty() {
+            return Keys(KeyKind::Plain(Box::new(Leaves::new(table, Bound::Unbounded, Bound::Unbounded))));
         }
         Keys(KeyKind::Pairs(Box::new((table.cursor(), false))))
     }
@@ -148,62 +146,57 @@ struct End<'t> {
     page: Child,
     leaf: Leaf<'t>,
     index: usize,
+    limit: Limit,
     ahead: Ahead<'t>,
 }
 
-/// A walk along the leaves of a table without duplicates.
+/// Where a walk ends in a leaf.
+#[derive(Clone, Copy)]
+struct Limit {
+    index: usize,
+    /// Whether the bound lies beyond this leaf.
+    goes_on: bool,
+}
+
+/// A walk along the leaves of a table without duplicates. An end goes down the tree when it is first asked for an entry;
+/// where the other bound lies, it learns leaf by leaf.
 struct Leaves<'t> {
     source: Source<'t>,
     tree: Tree,
     order: Order,
+    low: Edge,
+    high: Edge,
     front: Option<End<'t>>,
     back: Option<End<'t>>,
     done: bool,
 }
 
 impl<'t> Leaves<'t> {
-    fn new(table: &Table<'t>, low: &Edge, high: &Edge) -> Result<Leaves<'t>> {
+    fn new(table: &Table<'t>, low: Edge, high: Edge) -> Leaves<'t> {
         let order = table.orders.key.clone();
-        let mut leaves = Leaves { source: table.source, tree: table.tree, order, front: None, back: None, done: false };
-        leaves.front = match low {
-            Bound::Unbounded => None,
-            Bound::Included(key) => Some(leaves.end_at(key, false)?),
-            Bound::Excluded(key) => Some(leaves.end_at(key, true)?),
-        };
-        leaves.back = match high {
-            Bound::Unbounded => None,
-            Bound::Included(key) => Some(leaves.end_at(key, true)?),
-            Bound::Excluded(key) => Some(leaves.end_at(key, false)?),
-        };
-        Ok(leaves)
+        Leaves { source: table.source, tree: table.tree, order, low, high, front: None, back: None, done: false }
     }
 
-    /// An end before a key's place, or after it.
-    fn end_at(&self, key: &[u8], after: bool) -> Result<End<'t>> {
+    /// The end of a walk that has not begun: before the first entry, or after the last one.
+    fn begin(&self, back: bool) -> Result<End<'t>> {
+        let (from, to) = if back { (&self.high, &self.low) } else { (&self.low, &self.high) };
         let mut path = Path::default();
-        let needle = Needle::new(key, &self.order);
-        let found = on!(self.source, pages => path.seek(pages, &self.tree, &self.order, &needle))?;
-        let mut end = self.end_from(path)?;
-        end.index += usize::from(found && after);
-        Ok(end)
-    }
-
-    fn end_from(&self, path: Path) -> Result<End<'t>> {
+        let after = match from {
+            Bound::Unbounded => {
+                on!(self.source, pages => if back { path.last(pages, &self.tree) } else { path.first(pages, &self.tree) })?;
+                back
+            }
+            Bound::Included(key) | Bound::Excluded(key) => {
+                let needle = Needle::new(key, &self.order);
+                let found = on!(self.source, pages => path.seek(pages, &self.tree, &self.order, &needle))?;
+                found && matches!(from, Bound::Included(_)) == back
+            }
+        };
         let step = path.leaf();
         let leaf = on!(self.source, pages => open_cells(pages, step.page))?;
-        Ok(End { path, page: step.page, leaf, index: step.index, ahead: Ahead::default() })
-    }
-
-    fn outermost(&self, last: bool) -> Result<End<'t>> {
-        let mut path = Path::default();
-        if last {
-            on!(self.source, pages => path.last(pages, &self.tree))?;
-        } else {
-            on!(self.source, pages => path.first(pages, &self.tree))?;
-        }
-        let mut end = self.end_from(path)?;
-        end.index += usize::from(last);
-        Ok(end)
+        let limit = at(step.page, limit_in(&leaf, &self.order, to, back))?;
+        let index = step.index + usize::from(after);
+        Ok(End { path, page: step.page, leaf, index, limit, ahead: Ahead::default() })
     }
 
     fn finish<T>(&mut self, result: Result<Option<T>>) -> Option<Result<T>> {
@@ -215,11 +208,7 @@ impl<'t> Leaves<'t> {
     #[inline]
     fn next_pair(&mut self) -> Option<Result<Pair<'t>>> {
         match self.advance() {
-            Ok(Some((page, leaf, i))) => {
-                let item = at(page, leaf.cell(i))
-                    .and_then(|cell| Ok((cell.key, on!(self.source, pages => value::load(pages, page, &cell))?)));
-                Some(item)
-            }
+            Ok(Some(place)) => Some(self.pair(place)),
             Ok(None) => self.finish(Ok(None)),
             Err(error) => self.finish(Err(error)),
         }
@@ -237,73 +226,103 @@ impl<'t> Leaves<'t> {
     #[inline]
     fn next_pair_back(&mut self) -> Option<Result<Pair<'t>>> {
         match self.retreat() {
-            Ok(Some((page, leaf, i))) => {
-                let item = at(page, leaf.cell(i))
-                    .and_then(|cell| Ok((cell.key, on!(self.source, pages => value::load(pages, page, &cell))?)));
-                Some(item)
-            }
+            Ok(Some(place)) => Some(self.pair(place)),
             Ok(None) => self.finish(Ok(None)),
             Err(error) => self.finish(Err(error)),
         }
     }
 
-    /// The next place from the front: leaf and index.
+    #[inline(always)]
+    fn pair(&self, (page, leaf, i): Place<'t>) -> Result<Pair<'t>> {
+        let cell = at(page, leaf.cell(i))?;
+        Ok((cell.key, on!(self.source, pages => value::load(pages, page, &cell))?))
+    }
+
+    /// The next place from the front.
     #[inline]
-    fn advance(&mut self) -> Result<Option<(Child, Leaf<'t>, usize)>> {
+    fn advance(&mut self) -> Result<Option<Place<'t>>> {
         if self.done {
             return Ok(None);
         }
         loop {
             let Some(front) = &mut self.front else {
-                self.front = Some(self.outermost(false)?);
+                self.front = Some(self.begin(false)?);
                 continue;
             };
-            let stop = self.back.as_ref().filter(|back| back.page == front.page).map(|back| back.index);
-            if front.index < stop.unwrap_or(front.leaf.len()) {
+            let limit = match &self.back {
+                Some(back) if back.page == front.page => Limit { index: back.index, goes_on: false },
+                _ => front.limit,
+            };
+            if front.index < limit.index {
                 front.index += 1;
                 front.ahead.fetch();
                 return Ok(Some((front.page, front.leaf, front.index - 1)));
             }
-            if stop.is_some() || !on!(self.source, pages => front.path.next_leaf(pages, &self.order))? {
+            if !limit.goes_on || !on!(self.source, pages => front.path.next_leaf(pages, &self.order))? {
                 self.done = true;
                 return Ok(None);
             }
-            let step = front.path.leaf();
-            front.page = step.page;
-            front.leaf = on!(self.source, pages => open_cells(pages, step.page))?;
+            on!(self.source, pages => front.enter(pages, &self.order, &self.high, false))?;
             front.index = 0;
-            front.ahead = on!(self.source, pages => Ahead::of(&front.path, pages, false));
         }
     }
 
     /// The next place from the back.
     #[inline]
-    fn retreat(&mut self) -> Result<Option<(Child, Leaf<'t>, usize)>> {
+    fn retreat(&mut self) -> Result<Option<Place<'t>>> {
         if self.done {
             return Ok(None);
         }
         loop {
             let Some(back) = &mut self.back else {
-                self.back = Some(self.outermost(true)?);
+                self.back = Some(self.begin(true)?);
                 continue;
             };
-            let stop = self.front.as_ref().filter(|front| front.page == back.page).map(|front| front.index);
-            if back.index > stop.unwrap_or(0) {
+            let limit = match &self.front {
+                Some(front) if front.page == back.page => Limit { index: front.index, goes_on: false },
+                _ => back.limit,
+            };
+            if back.index > limit.index {
                 back.index -= 1;
                 back.ahead.fetch();
                 return Ok(Some((back.page, back.leaf, back.index)));
             }
-            if stop.is_some() || !on!(self.source, pages => back.path.prev_leaf(pages, &self.order))? {
+            if !limit.goes_on || !on!(self.source, pages => back.path.prev_leaf(pages, &self.order))? {
                 self.done = true;
                 return Ok(None);
             }
-            let step = back.path.leaf();
-            back.page = step.page;
-            back.leaf = on!(self.source, pages => open_cells(pages, step.page))?;
+            on!(self.source, pages => back.enter(pages, &self.order, &self.low, true))?;
             back.index = back.leaf.len();
-            back.ahead = on!(self.source, pages => Ahead::of(&back.path, pages, true));
         }
     }
+}
+
+/// An entry: leaf and index.
+type Place<'t> = (Child, Leaf<'t>, usize);
+
+impl<'t> End<'t> {
+    /// The path has come to another leaf.
+    fn enter<P: Pages>(&mut self, pages: &'t P, order: &Order, to: &Edge, back: bool) -> Result<()> {
+        self.page = self.path.leaf().page;
+        self.leaf = open_cells(pages, self.page)?;
+        self.limit = at(self.page, limit_in(&self.leaf, order, to, back))?;
+        self.ahead = if self.limit.goes_on { Ahead::of(&self.path, pages, back) } else { Ahead::default() };
+        Ok(())
+    }
+}
+
+/// Where a walk towards a bound ends in a leaf.
+fn limit_in(leaf: &Leaf<'_>, order: &Order, to: &Edge, back: bool) -> std::result::Result<Limit, Damage> {
+    let len = leaf.len();
+    let all = Limit { index: if back { 0 } else { len }, goes_on: true };
+    let (Bound::Included(key) | Bound::Excluded(key)) = to else { return Ok(all) };
+    let (last, within) = if back { (0, Ordering::Greater) } else { (len.saturating_sub(1), Ordering::Less) };
+    if len == 0 || order.cmp(leaf.key(last)?, key) == within {
+        return Ok(all);
+    }
+    let (index, found) = leaf.find(&Needle::new(key, order), order)?;
+    let after = found && matches!(to, Bound::Included(_)) != back;
+    Ok(Limit { index: index + usize::from(after), goes_on: false })
 }
 
 /// A walk along the entries of a table with duplicates.

@@ -162,7 +162,7 @@ impl<'t> Table<'t> {
 
     /// All entries in order, from either end.
     pub fn iter(&self) -> Iter<'t> {
-        Iter::new(self, ..)
+        Iter::new(self)
     }
 
     /// The entries whose keys lie in a range, in order, from either end. An inverted range is empty.
@@ -179,12 +179,12 @@ impl<'t> Table<'t> {
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     pub fn range(&self, range: impl KeyRange) -> Result<Iter<'t>> {
-        Iter::ranged(self, &range)
+        Ok(Iter::ranged(self, &range))
     }
 
     /// The entries whose keys begin with these bytes, in order (of a bytewise table).
     pub fn prefix(&self, prefix: impl AsRef<[u8]>) -> Result<Iter<'t>> {
-        Iter::prefixed(self, prefix.as_ref())
+        Ok(Iter::prefixed(self, prefix.as_ref()))
     }
 
     /// All keys in order, values not looked at; a key with several values comes once.
@@ -194,7 +194,7 @@ impl<'t> Table<'t> {
 
     /// The values of one key, in order.
     pub fn values_of(&self, key: impl AsRef<[u8]>) -> Result<Iter<'t>> {
-        Iter::of_key(self, key.as_ref())
+        Ok(Iter::of_key(self, key.as_ref()))
     }
 
     /// A cursor that stands nowhere yet.
