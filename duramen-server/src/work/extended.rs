@@ -27,14 +27,16 @@ impl Work {
         // RFC 4532 section 2 and RFC 4370 section 2: these two may be asked for somebody else.
         let acting = match request.name {
             oid::extended::WHO_AM_I | oid::extended::PASSWORD_MODIFY => {
-                self.server.directory.acting(&self.session.requester, controls).map_err(Reply::from)
+                self.server.directory.acting(&self.session.requester, controls)
             }
-            _ => refuse_critical(controls).map_or_else(|| Ok(self.session.requester.clone()), Err),
+            _ => {
+                refuse_critical(controls).map_or_else(|| Ok(self.session.requester.clone()), |reply| Err(reply.result))
+            }
         };
         let who = match acting {
             Ok(who) => who,
             Err(refused) => {
-                self.finish(op, &refused, out);
+                self.finish(op, &refused.into(), out);
                 return Taken::Done;
             }
         };
