@@ -85,8 +85,11 @@ fn first_rdns(name: &str, count: usize) -> Result<&str> {
 fn referral(scene: &Scene<'_>, name: &str, id: Id, remaining: usize, scope: Option<Scope>) -> Result<Failure> {
     let entries = scene.tables.entry()?;
     let (entry, above) = (names::entry(&entries, id)?, names::name_of(&entries, id)?);
+    if !View::new(scene, id, entry, &above).allows(What::Entry, Level::Disclose) {
+        return missing(scene, name, entry.parent);
+    }
     let below = first_rdns(name, remaining)?;
-    let urls = continued(&scene.state.schema, &entry, &above, below, scope.filter(|_| remaining == 0));
+    let urls = continued(&scene.state.schema, &entry, &above, below, scope);
     Ok(Failure::referral(above, &urls))
 }
 
@@ -105,7 +108,8 @@ fn through_alias(scene: &Scene<'_>, id: Id, name: &str, remaining: usize) -> Res
     let found = names::find_entry(&scene.tables.name()?, &scene.state.suffixes, &target)?;
     if found.is_none() {
         let diagnostic = format!("the alias leads to {target:?}, and there is no such entry");
-        return Err(Failure::new(ResultCode::ALIAS_PROBLEM, diagnostic));
+        let matched_dn = names::name_of(&scene.tables.entry()?, id)?;
+        return Err(Failure { matched_dn, ..Failure::new(ResultCode::ALIAS_PROBLEM, diagnostic) });
     }
     let below = first_rdns(name, remaining)?;
     Ok(if below.is_empty() { target } else { format!("{below},{target}") })

@@ -3,18 +3,20 @@
 use std::sync::Arc;
 
 use duramen_ldap::ber::List;
+use duramen_ldap::matching::Rule;
 use duramen_ldap::message::{CompareRequest, Control, ResultCode};
 
 use crate::access::{Level, What};
 use crate::base::{self, Follow};
 use crate::controls::{Controls, Of};
 use crate::directory::{Credentials, Inner};
+use crate::entry::mark;
 use crate::failure::{Failure, Result};
 use crate::filter::{Derived, each_value};
 use crate::large;
 use crate::names;
 use crate::requester::Requester;
-use crate::schema::AttributeId;
+use crate::schema::{Attribute, AttributeId, Schema};
 use crate::search::Source;
 use crate::tables::Tables;
 use crate::update::{Described, describe, form};
@@ -29,6 +31,8 @@ impl Inner {
     ) -> Result<bool> {
         let controls = Controls::parse(controls, Of::Compare)?;
         let state = self.state();
+        let described = describe(&state.schema, request.assertion.description)?;
+        let (rule, asserted) = asserted(&state.schema, described.attribute, request.assertion.value)?;
         let proxied = self.proxied(&state, requester, &controls)?;
         let requester = proxied.as_ref().unwrap_or(requester);
         let snapshot = self.db.read()?;
@@ -43,7 +47,6 @@ impl Inner {
         if let Some(filter) = controls.assertion {
             crate::assertion::check(&view, filter)?;
         }
-        let described = describe(&state.schema, request.assertion.description)?;
         let attribute = described.attribute.id;
         if !view.allows(What::Attribute(attribute, Some(request.assertion.value)), Level::Compare) {
             if !view.allows(What::Entry, Level::Disclose) {
@@ -52,7 +55,9 @@ impl Inner {
             let text = format!("the access rules do not let you compare {}", described.attribute.name);
             return Err(Failure::new(ResultCode::INSUFFICIENT_ACCESS_RIGHTS, text));
         }
-        value_is_there(&view, &described, request.assertion.value)
+        let is_known = view.allows(What::Entry, Level::Disclose);
+        let there = value_is_there(&view, &described, rule, &asserted);
+        if is_known { there } else { there.map_err(|_| names::no_such_object(String::new(), request.name)) }
     }
 
     /// What somebody can be authenticated by.
@@ -74,6 +79,10 @@ impl Inner {
         };
         let entry = names::entry(&scene.tables.entry()?, id)?;
         let view = View::new(&scene, id, entry, name);
+        if entry.marks() & (mark::ALIAS | mark::REFERRAL | mark::SUBENTRY) != 0 {
+            // None of these is somebody.
+            return Ok(credentials);
+        }
         let password: AttributeId = state.schema.known().user_password;
         if view.allows(What::Attribute(password, None), Level::Auth) {
             each_value(&scene.tables, id, &entry, password, |value| {
@@ -85,37 +94,50 @@ impl Inner {
     }
 }
 
-/// Whether the entry has the attribute with this value.
+/// The rule that a value is compared by, and the value's normalized form; of a class its number.
 ///
 /// # Errors
-/// noSuchAttribute, inappropriateMatching, invalidAttributeSyntax.
-fn value_is_there(view: &View<'_, '_>, described: &Described<'_>, value: &[u8]) -> Result<bool> {
-    let schema = &view.scene.state.schema;
-    let attribute = described.attribute;
+/// inappropriateMatching, invalidAttributeSyntax.
+fn asserted(schema: &Schema, attribute: &Attribute, value: &[u8]) -> Result<(&'static Rule, Vec<u8>)> {
     let Some(rule) = attribute.equality else {
         let text = format!("{} has no rule by which values are equal", attribute.name);
         return Err(Failure::new(ResultCode::INAPPROPRIATE_MATCHING, text));
     };
-    let mut asserted = Vec::new();
+    let fail = |what: String| Err(Failure::new(ResultCode::INVALID_ATTRIBUTE_SYNTAX, what));
     let unknown_class = attribute.id == schema.known().object_class
         && std::str::from_utf8(value).ok().and_then(|name| schema.find_class(name)).is_none();
     if unknown_class || !attribute.can_be(rule, value) {
         // Undefined, which compare has no word for (RFC 4511 section 4.10).
-        let text = format!("{}: the asserted value cannot be one of it", attribute.name);
-        return Err(Failure::new(ResultCode::INVALID_ATTRIBUTE_SYNTAX, text));
+        return fail(format!("{}: the asserted value cannot be one of it", attribute.name));
     }
-    if let Err(error) = rule.normalize_assertion(value, schema.as_ref(), &mut asserted) {
-        let text = format!("{}: the asserted value is not one: {error}", attribute.name);
-        return Err(Failure::new(ResultCode::INVALID_ATTRIBUTE_SYNTAX, text));
+    let mut asserted = Vec::new();
+    match rule.normalize_assertion(value, schema, &mut asserted) {
+        Ok(()) => Ok((rule, asserted)),
+        Err(error) => fail(format!("{}: the asserted value is not one: {error}", attribute.name)),
     }
+}
+
+/// Whether the entry has the attribute with a value of this normalized form.
+///
+/// # Errors
+/// noSuchAttribute.
+fn value_is_there(
+    view: &View<'_, '_>,
+    described: &Described<'_>,
+    rule: &'static Rule,
+    asserted: &[u8],
+) -> Result<bool> {
+    let schema = &view.scene.state.schema;
+    let attribute = described.attribute;
     let known = schema.known();
     if attribute.id == known.member_of {
-        return view.is_member_of(&String::from_utf8_lossy(&asserted));
+        return view.is_member_of(&String::from_utf8_lossy(asserted));
     }
     let (mut any, mut found) = (false, false);
-    for large in view.entry.large().filter(|large| attribute.family.contains(&large.id)) {
+    let outside = described.options.is_empty().then(|| view.entry.large()).into_iter().flatten();
+    for large in outside.filter(|large| attribute.family.contains(&large.id)) {
         any = true;
-        found = found || view.scene.tables.value()?.contains_key(large::key(view.id, large.id, &asserted))?;
+        found = found || view.scene.tables.value()?.contains_key(large::key(view.id, large.id, asserted))?;
     }
     let mut look = |value: &[u8]| {
         any = true;
@@ -135,7 +157,7 @@ fn value_is_there(view: &View<'_, '_>, described: &Described<'_>, value: &[u8]) 
         }
     }
     if attribute.id == known.object_class && !found {
-        found = class_is_there(view, value);
+        found = class_is_there(view, asserted);
     }
     if any { Ok(found) } else { Err(no_attribute(&attribute.name)) }
 }
@@ -144,11 +166,11 @@ fn no_attribute(name: &str) -> Failure {
     Failure::new(ResultCode::NO_SUCH_ATTRIBUTE, format!("the entry has no attribute {name}"))
 }
 
-/// Whether the entry has a class that is a kind of the asserted one.
-fn class_is_there(view: &View<'_, '_>, value: &[u8]) -> bool {
+/// Whether the entry has a class that is a kind of the asserted one, given by its number.
+fn class_is_there(view: &View<'_, '_>, number: &[u8]) -> bool {
     let schema = &view.scene.state.schema;
     let find = |value: &[u8]| std::str::from_utf8(value).ok().and_then(|name| schema.find_class(name));
-    let Some(wanted) = find(value) else { return false };
+    let Some(wanted) = find(number) else { return false };
     let classes = view.entry.of_type(schema.known().object_class).flat_map(|stored| stored.values());
     classes.filter_map(find).any(|class| class.is_a(wanted.id))
 }

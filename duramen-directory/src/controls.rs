@@ -30,7 +30,6 @@ pub(crate) const SUPPORTED: [&str; 13] = [
 #[derive(Default)]
 pub(crate) struct Controls<'a> {
     pub page: Option<PagedResults<'a>>,
-    pub page_is_critical: bool,
     pub sort: Option<SortKeys<'a>>,
     pub sort_is_critical: bool,
     pub assertion: Option<Filter<'a>>,
@@ -55,22 +54,22 @@ pub(crate) enum Of {
     Delete,
     Modify,
     ModifyDn,
+    /// An extended operation that can be carried out for somebody else.
+    Extended,
 }
 
-fn belongs(control: &RequestControl<'_>, of: Of) -> bool {
-    match control {
-        RequestControl::PagedResults(_)
-        | RequestControl::Sort(_)
-        | RequestControl::MatchedValues(_)
-        | RequestControl::Subentries(_) => of == Of::Search,
-        RequestControl::Assertion(_) => true,
-        RequestControl::PreRead(_) => matches!(of, Of::Modify | Of::Delete | Of::ModifyDn),
-        RequestControl::PostRead(_) => matches!(of, Of::Add | Of::Modify | Of::ModifyDn),
-        RequestControl::ManageDsaIt | RequestControl::ProxiedAuthorization(_) => true,
-        RequestControl::TreeDelete => of == Of::Delete,
-        RequestControl::PermissiveModify => of == Of::Modify,
-        RequestControl::Relax => !matches!(of, Of::Search | Of::Compare),
-        RequestControl::DontUseCopy => matches!(of, Of::Search | Of::Compare),
+/// Whether a control of this number is one for an operation.
+fn belongs(number: &str, of: Of) -> bool {
+    match number {
+        oid::PAGED_RESULTS | oid::SORT_REQUEST | oid::MATCHED_VALUES | oid::SUBENTRIES => of == Of::Search,
+        oid::PROXIED_AUTHORIZATION => true,
+        oid::ASSERTION | oid::MANAGE_DSA_IT => of != Of::Extended,
+        oid::PRE_READ => matches!(of, Of::Modify | Of::Delete | Of::ModifyDn),
+        oid::POST_READ => matches!(of, Of::Add | Of::Modify | Of::ModifyDn),
+        oid::TREE_DELETE => of == Of::Delete,
+        oid::PERMISSIVE_MODIFY => of == Of::Modify,
+        oid::RELAX => !matches!(of, Of::Search | Of::Compare | Of::Extended),
+        oid::DONT_USE_COPY => matches!(of, Of::Search | Of::Compare),
         _ => false,
     }
 }
@@ -80,11 +79,12 @@ impl<'a> Controls<'a> {
     pub fn parse(list: List<'a, Control<'a>>, of: Of) -> Result<Controls<'a>> {
         let mut controls = Controls::default();
         for control in list {
-            let decoded = RequestControl::decode(&control).map_err(|error| {
-                let diagnostic = format!("the value of control {}: {error}", control.oid);
-                Failure::new(ResultCode::PROTOCOL_ERROR, diagnostic)
-            })?;
-            if belongs(&decoded, of) {
+            // One that is not critical and means nothing here is not even looked into (RFC 4511 section 4.1.11).
+            if belongs(control.oid, of) {
+                let decoded = RequestControl::decode(&control).map_err(|error| {
+                    let diagnostic = format!("the value of control {}: {error}", control.oid);
+                    Failure::new(ResultCode::PROTOCOL_ERROR, diagnostic)
+                })?;
                 controls.take(decoded, control)?;
             } else if control.critical {
                 let diagnostic = format!("control {} is not available for this operation", control.oid);
@@ -95,28 +95,30 @@ impl<'a> Controls<'a> {
     }
 
     fn take(&mut self, decoded: RequestControl<'a>, control: Control<'a>) -> Result<()> {
-        let mut twice = false;
-        match decoded {
-            RequestControl::PagedResults(page) => {
-                twice = self.page.replace(page).is_some();
-                self.page_is_critical = control.critical;
-            }
+        let set = |flag: &mut bool| std::mem::replace(flag, true);
+        let twice = match decoded {
+            RequestControl::PagedResults(page) => self.page.replace(page).is_some(),
             RequestControl::Sort(keys) => {
-                twice = self.sort.replace(keys).is_some();
                 self.sort_is_critical = control.critical;
+                self.sort.replace(keys).is_some()
             }
-            RequestControl::Assertion(filter) => twice = self.assertion.replace(filter).is_some(),
-            RequestControl::PreRead(request) => twice = self.pre_read.replace(request).is_some(),
-            RequestControl::PostRead(request) => twice = self.post_read.replace(request).is_some(),
-            RequestControl::ManageDsaIt => self.manage_dsa_it = true,
-            RequestControl::ProxiedAuthorization(id) => twice = self.proxied.replace(id).is_some(),
-            RequestControl::MatchedValues(values) => twice = self.matched_values.replace(values).is_some(),
-            RequestControl::Subentries(visible) => twice = self.subentries.replace(visible).is_some(),
-            RequestControl::TreeDelete => self.tree_delete = true,
-            RequestControl::PermissiveModify => self.permissive = true,
-            RequestControl::Relax => self.relax = true,
-            _ => {}
-        }
+            RequestControl::Assertion(filter) => self.assertion.replace(filter).is_some(),
+            RequestControl::PreRead(request) => self.pre_read.replace(request).is_some(),
+            RequestControl::PostRead(request) => self.post_read.replace(request).is_some(),
+            RequestControl::ManageDsaIt => set(&mut self.manage_dsa_it),
+            // RFC 4370 section 3: nobody is to act as somebody else for want of knowing the control.
+            RequestControl::ProxiedAuthorization(_) if !control.critical => {
+                let text = "proxied authorization has to be a critical control (RFC 4370 section 3)";
+                return Err(Failure::new(ResultCode::PROTOCOL_ERROR, text));
+            }
+            RequestControl::ProxiedAuthorization(id) => self.proxied.replace(id).is_some(),
+            RequestControl::MatchedValues(values) => self.matched_values.replace(values).is_some(),
+            RequestControl::Subentries(visible) => self.subentries.replace(visible).is_some(),
+            RequestControl::TreeDelete => set(&mut self.tree_delete),
+            RequestControl::PermissiveModify => set(&mut self.permissive),
+            RequestControl::Relax => set(&mut self.relax),
+            _ => false,
+        };
         if twice {
             let diagnostic = format!("control {} is there twice", control.oid);
             return Err(Failure::new(ResultCode::PROTOCOL_ERROR, diagnostic));

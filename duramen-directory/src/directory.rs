@@ -5,20 +5,16 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, PoisonError, RwLock};
 
 use duramen::Database;
-use duramen_ldap::authz::AuthzId;
 use duramen_ldap::ber::List;
-use duramen_ldap::message::{
-    Change, ChangeKind, CompareRequest, Control, ModifyRequest, Request, ResultCode, SearchRequest,
-};
+use duramen_ldap::message::{Change, ChangeKind, CompareRequest, Control, ModifyRequest, Request, SearchRequest};
 
 use crate::access;
 use crate::clock::Clock;
 use crate::config::Config;
-use crate::controls::Controls;
-use crate::failure::{Failure, Result};
+use crate::failure::Result;
 use crate::import::{ImportError, ImportEvent, ImportOptions, Imported};
 use crate::names;
-use crate::requester::{Method, Requester};
+use crate::requester::Requester;
 use crate::schema::Schema;
 use crate::search::{Progress, Search};
 use crate::sink::Nowhere;
@@ -81,26 +77,6 @@ impl Inner {
 
     pub fn monitor(&self) -> Option<Monitor> {
         self.monitor.read().unwrap_or_else(PoisonError::into_inner).clone()
-    }
-
-    /// Whom the proxied authorization control makes of a requester (RFC 4370): only the administrator may be others.
-    pub fn proxied(&self, state: &State, requester: &Requester, controls: &Controls<'_>) -> Result<Option<Requester>> {
-        let Some(identity) = controls.proxied else { return Ok(None) };
-        if !requester.is_administrator {
-            let text = "only the administrator may act for others";
-            return Err(Failure::new(ResultCode::AUTHORIZATION_DENIED, text));
-        }
-        let name = match identity {
-            AuthzId::Anonymous => String::new(),
-            AuthzId::Dn(name) => names::normalize(&state.schema, name)?,
-            AuthzId::User(_) => {
-                let text = "an identity of the form u: is not known here: use dn: and a name";
-                return Err(Failure::new(ResultCode::AUTHORIZATION_DENIED, text));
-            }
-        };
-        let is_administrator = state.administrator.as_ref().is_some_and(|it| it.normalized == name);
-        let method = if name.is_empty() { Method::Anonymous } else { requester.method };
-        Ok(Some(Requester { name: name.into(), method, is_administrator, ..requester.clone() }))
     }
 }
 
@@ -226,6 +202,12 @@ impl Directory {
         controls: List<'_, Control<'_>>,
     ) -> UpdateFuture {
         self.inner.update_async(requester, request, controls)
+    }
+
+    /// Who an extended operation that knows the proxied authorization control is carried out as. Any other critical control
+    /// is refused.
+    pub fn acting(&self, requester: &Requester, controls: List<'_, Control<'_>>) -> Result<Requester> {
+        self.inner.acting(requester, controls)
     }
 
     /// What somebody who says to be `name` can be authenticated by: the normalized name and the stored values of

@@ -33,6 +33,7 @@ mod large;
 mod meta;
 mod names;
 pub mod password;
+mod proxied;
 mod reindex;
 mod requester;
 pub mod schema;

@@ -42,11 +42,12 @@ impl<'v, 'e> View<'v, 'e> {
 
     /// Whether the requester may do this with it.
     pub fn allows(&self, what: What<'_>, level: Level) -> bool {
-        let attribute = match what {
-            What::Attribute(id, _) => Some(id),
-            What::Entry | What::Children => None,
+        let everywhere = match what {
+            What::Attribute(id, _) => self.scene.plan.everywhere(Some(id), level),
+            What::Entry => self.scene.plan.everywhere(None, level),
+            What::Children => None,
         };
-        match self.scene.plan.everywhere(attribute, level) {
+        match everywhere {
             Some(answer) => answer,
             None => self.scene.plan.allows(self, &Members::of(self.scene), what, level),
         }

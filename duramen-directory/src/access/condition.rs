@@ -24,6 +24,8 @@ pub(super) enum Condition {
 #[derive(Debug)]
 pub(super) enum Test {
     Present,
+    /// An object class or a kind of it: all names, in lower case, and numbers.
+    Class(Vec<String>),
     Equal(&'static Rule, Vec<u8>),
     AtLeast(&'static Rule, Vec<u8>),
     AtMost(&'static Rule, Vec<u8>),
@@ -41,6 +43,9 @@ impl Condition {
             Node::Or(filters) => Condition::Any(all(&mut filters.iter())?),
             Node::Not(filter) => Condition::Not(Box::new(Condition::compile(filter, schema)?)),
             Node::Present(name) => value(find(name, schema)?, Test::Present),
+            Node::Equality(assertion) | Node::Approx(assertion) if is_class(&assertion, schema) => {
+                class(&assertion, schema)?
+            }
             Node::Equality(assertion) | Node::Approx(assertion) => {
                 compare(&assertion, schema, |attribute| attribute.equality, Test::Equal)?
             }
@@ -102,13 +107,16 @@ fn any_value(attribute: AttributeId, test: &Test, target: &dyn Target, schema: &
 impl Test {
     /// `normalized` is an empty buffer. `None`: the value cannot be tested.
     pub fn passes(&self, value: &[u8], schema: &Schema, normalized: &mut Vec<u8>) -> Option<bool> {
+        if let Test::Class(names) = self {
+            return Some(names.iter().any(|name| name.as_bytes().eq_ignore_ascii_case(value)));
+        }
         let (Test::Equal(rule, _) | Test::AtLeast(rule, _) | Test::AtMost(rule, _) | Test::Substrings(rule, _)) = self
         else {
             return Some(true);
         };
         rule.normalize(value, schema, normalized).ok()?;
         Some(match self {
-            Test::Present => true,
+            Test::Present | Test::Class(_) => true,
             Test::Equal(_, asserted) => *normalized == *asserted,
             Test::AtLeast(_, asserted) => *normalized >= *asserted,
             Test::AtMost(_, asserted) => *normalized <= *asserted,
@@ -123,6 +131,18 @@ fn find<'s>(description: &str, schema: &'s Schema) -> Result<&'s Attribute, Stri
 
 fn value(attribute: &Attribute, test: Test) -> Condition {
     Condition::Value { attributes: attribute.family.clone(), test }
+}
+
+fn is_class(assertion: &Assertion<'_>, schema: &Schema) -> bool {
+    schema.find(assertion.description).is_some_and(|attribute| attribute.id == schema.known().object_class)
+}
+
+/// Entries are of the classes that their classes are kinds of, too (RFC 4512 section 2.4).
+fn class(assertion: &Assertion<'_>, schema: &Schema) -> Result<Condition, String> {
+    let found = std::str::from_utf8(assertion.value).ok().and_then(|name| schema.find_class(name));
+    let name = String::from_utf8_lossy(assertion.value);
+    let class = found.ok_or_else(|| format!("the schema has no object class '{name}'"))?;
+    Ok(value(find(assertion.description, schema)?, Test::Class(schema.names_of_kinds(class.id))))
 }
 
 fn compare(

@@ -37,6 +37,20 @@ impl Compiler<'_> {
         }
     }
 
+    /// As [`Compiler::compile`], of a filter that single values are held against: every entry has an objectClass, and not
+    /// every value is one.
+    pub fn compile_for_values(&self, filter: Filter<'_>) -> Test {
+        match filter.node() {
+            Node::Present(description) => {
+                self.subject(description).map_or(Test::Undefined, |(_, subject)| Test::Present(subject))
+            }
+            _ => match self.compile(filter) {
+                Test::True => Test::False,
+                test => test,
+            },
+        }
+    }
+
     fn and(&self, parts: impl Iterator<Item = Test>) -> Test {
         let mut kept: Vec<Test> = parts.filter(|part| !matches!(part, Test::True)).collect();
         match kept.len() {
@@ -197,15 +211,11 @@ impl Compiler<'_> {
         if rule.normalize_assertion(extensible.value, self.schema, &mut normalized).is_err() {
             return Test::Undefined;
         }
-        let types = extensible.description.map(|_| subject.types.clone());
+        let types = subject.types.clone();
         let test = match rule.kind {
             RuleKind::Equality => Test::Equal { subject, rule, quick: Quick::of(rule), normalized: normalized.clone() },
             RuleKind::BitAnd | RuleKind::BitOr => Test::Bits { subject, rule, value: extensible.value.to_vec() },
-            // RFC 4517 section 4.2: true if the value is less than what is asserted.
-            RuleKind::Ordering => Test::And(vec![
-                Test::AtMost { subject: subject.clone(), rule, normalized: normalized.clone() },
-                Test::Not(Box::new(Test::Equal { subject, rule, quick: Quick::Other, normalized: normalized.clone() })),
-            ]),
+            RuleKind::Ordering => Test::Less { subject, rule, normalized: normalized.clone() },
             RuleKind::Substrings => return self.pieces(rule, subject, extensible.value),
         };
         if !extensible.dn_attributes {
@@ -231,11 +241,14 @@ impl Compiler<'_> {
 fn applies(rule: &'static Rule, attribute: &Attribute) -> bool {
     let own = [attribute.equality, attribute.ordering, attribute.substrings];
     let is_own = own.iter().flatten().any(|known| std::ptr::eq(*known, rule));
-    let text = |oid: &str| {
-        const TEXTS: [&str; 5] = ["15", "26", "36", "44", "50"];
-        oid.strip_prefix("1.3.6.1.4.1.1466.115.121.1.").is_some_and(|number| TEXTS.contains(&number) || number == "58")
+    let number = |oid: &'static str| oid.strip_prefix("1.3.6.1.4.1.1466.115.121.1.").unwrap_or(oid);
+    let about: &[&str] = match number(rule.syntax) {
+        // Directory strings, and printable ones, which are some of them.
+        "15" => &["15", "44"],
+        // What is asserted are pieces; the rule's name says of what.
+        "58" if rule.name.contains("IA5") => &["26"],
+        "58" if rule.name.starts_with("case") && !rule.name.contains("List") => &["15", "44"],
+        other => return is_own || attribute.syntax.is_some_and(|syntax| number(syntax.oid) == other),
     };
-    let same_syntax =
-        attribute.syntax.is_some_and(|syntax| syntax.oid == rule.syntax || (text(syntax.oid) && text(rule.syntax)));
-    is_own || same_syntax
+    is_own || attribute.syntax.is_some_and(|syntax| about.contains(&number(syntax.oid)))
 }

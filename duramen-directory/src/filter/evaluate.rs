@@ -2,11 +2,10 @@
 
 use std::cell::RefCell;
 
-use duramen_ldap::matching::Rule;
-use smallvec::SmallVec;
+use duramen_ldap::matching::{Rule, RuleKind};
 
 use super::{Subject, Test};
-use crate::entry::Entry;
+use crate::entry::{Entry, LargeAttribute};
 use crate::failure::Result;
 use crate::large;
 use crate::schema::{AttributeId, Schema};
@@ -63,6 +62,9 @@ impl Evaluation<'_, '_> {
             Test::AtMost { subject, rule, normalized } => {
                 return self.any_normalized(subject, rule, |value| value <= normalized.as_slice());
             }
+            Test::Less { subject, rule, normalized } => {
+                return self.any_normalized(subject, rule, |value| value < normalized.as_slice());
+            }
             Test::Substrings { subject, rule, assertion } => {
                 return self.any_normalized(subject, rule, |value| assertion.matches(value));
             }
@@ -74,7 +76,7 @@ impl Evaluation<'_, '_> {
                 return self.any(subject, |value| rule.bits_match(value, mask) == Some(true));
             }
             Test::WithName { test, types, rule, normalized } => {
-                if self.matches(test)? == Some(true) || self.name_has(types.as_ref(), rule, normalized)? {
+                if self.matches(test)? == Some(true) || self.name_has(types, rule, normalized)? {
                     Some(true)
                 } else {
                     Some(false)
@@ -107,13 +109,19 @@ impl Evaluation<'_, '_> {
                 continue;
             }
             let stored = self.entry.of_type(id).any(|attribute| fits(&attribute, &subject.options));
-            let outside = self.entry.has_large() && self.entry.large().any(|large| large.id == id);
+            let outside = self.large(subject).any(|large| large.id == id);
             let derived = known.is_derived(id) && (id != known.member_of || self.derived.has_groups()?);
             if stored || outside || derived {
                 return Ok(Some(true));
             }
         }
-        Ok(Some(false))
+        Ok(self.none_of(subject))
+    }
+
+    /// What an item is that nothing was found for: undefined if nothing may be looked for, else false.
+    fn none_of(&self, subject: &Subject) -> Matched {
+        let hidden = |id: &AttributeId| !self.derived.may_search(*id, None);
+        if subject.checked && subject.types.iter().all(hidden) { None } else { Some(false) }
     }
 
     /// Whether a value that is stored in the entry passes. Without any value the item is false.
@@ -130,7 +138,7 @@ impl Evaluation<'_, '_> {
                 }
             }
         }
-        Ok(Some(false))
+        Ok(self.none_of(subject))
     }
 
     fn any_normalized(&self, subject: &Subject, rule: &Rule, mut passes: impl FnMut(&[u8]) -> bool) -> Result<Matched> {
@@ -142,43 +150,51 @@ impl Evaluation<'_, '_> {
         if self.any(subject, &mut test)? == Some(true) {
             return Ok(Some(true));
         }
-        if self.entry.has_large() {
-            let table = self.tables.value()?;
-            for large in self.entry.large().filter(|large| subject.types.contains(&large.id)) {
-                for value in large::values(&table, self.id, large.id)? {
-                    if test(value?) {
-                        return Ok(Some(true));
-                    }
+        for large in self.large(subject) {
+            for value in large::values(&self.tables.value()?, self.id, large.id)? {
+                let value = value?;
+                if test(value) && (!subject.checked || self.derived.may_search(large.id, Some(value))) {
+                    return Ok(Some(true));
                 }
             }
         }
-        Ok(Some(false))
+        Ok(self.none_of(subject))
     }
 
     /// Whether a value outside the entry is equal to a normalized one: one search.
     fn large_has(&self, subject: &Subject, normalized: &[u8]) -> Result<bool> {
-        if !self.entry.has_large() {
-            return Ok(false);
-        }
-        let table = self.tables.value()?;
-        for large in self.entry.large().filter(|large| subject.types.contains(&large.id)) {
-            if table.contains_key(large::key(self.id, large.id, normalized))? {
+        for large in self.large(subject) {
+            if self.tables.value()?.contains_key(large::key(self.id, large.id, normalized))?
+                && (!subject.checked || self.derived.may_search(large.id, Some(normalized)))
+            {
                 return Ok(true);
             }
         }
         Ok(false)
     }
 
-    fn name_has(&self, types: Option<&SmallVec<[AttributeId; 2]>>, rule: &Rule, normalized: &[u8]) -> Result<bool> {
+    /// The attributes with values outside the entry that an item is about; they have no options.
+    fn large<'s>(&'s self, subject: &'s Subject) -> impl Iterator<Item = LargeAttribute> + 's {
+        let some = self.entry.has_large() && subject.options.is_empty();
+        let all = some.then(|| self.entry.large()).into_iter().flatten();
+        all.filter(|large| subject.types.contains(&large.id))
+    }
+
+    fn name_has(&self, types: &[AttributeId], rule: &Rule, normalized: &[u8]) -> Result<bool> {
         let name = self.derived.normalized_name()?;
         let Ok(name) = duramen_ldap::dn::Dn::parse(&name) else { return Ok(false) };
         let mut form = Vec::new();
+        let passes = |form: &Vec<u8>| match rule.kind {
+            RuleKind::Equality => form == normalized,
+            RuleKind::Ordering => form.as_slice() < normalized,
+            _ => false,
+        };
         Ok(name.rdns().flat_map(|rdn| rdn.avas()).any(|ava| {
             let Some(attribute) = self.schema.find(ava.attribute) else { return false };
             form.clear();
-            types.is_none_or(|types| types.contains(&attribute.id))
+            types.contains(&attribute.id)
                 && rule.normalize(&ava.value(), self.schema, &mut form).is_ok()
-                && form == normalized
+                && passes(&form)
         }))
     }
 }
@@ -216,6 +232,9 @@ pub(crate) fn value_matches(
         }
         Test::AtMost { subject, rule, normalized: most } => {
             subject.types.contains(&id) && normalized(rule, scratch) && *scratch <= *most
+        }
+        Test::Less { subject, rule, normalized: end } => {
+            subject.types.contains(&id) && normalized(rule, scratch) && *scratch < *end
         }
         Test::Substrings { subject, rule, assertion } => {
             subject.types.contains(&id) && normalized(rule, scratch) && assertion.matches(scratch)

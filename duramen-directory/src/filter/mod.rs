@@ -52,6 +52,12 @@ pub(crate) enum Test {
         rule: &'static Rule,
         normalized: Vec<u8>,
     },
+    /// Less than what is asserted: extensible matches by ordering rules (RFC 4517 section 4.2).
+    Less {
+        subject: Subject,
+        rule: &'static Rule,
+        normalized: Vec<u8>,
+    },
     Substrings {
         subject: Subject,
         rule: &'static Rule,
@@ -71,7 +77,7 @@ pub(crate) enum Test {
     /// Values of the name count too (RFC 4511 section 4.5.1.7.7).
     WithName {
         test: Box<Test>,
-        types: Option<SmallVec<[AttributeId; 2]>>,
+        types: SmallVec<[AttributeId; 2]>,
         rule: &'static Rule,
         normalized: Vec<u8>,
     },

@@ -126,7 +126,8 @@ impl Beginning<'_> {
             None => selection,
             Some(filters) => {
                 let compiler = self.compiler();
-                selection.with_matched_values(filters.0.iter().map(|filter| compiler.compile(filter)).collect())
+                selection
+                    .with_matched_values(filters.0.iter().map(|filter| compiler.compile_for_values(filter)).collect())
             }
         }
     }
@@ -268,7 +269,8 @@ impl Beginning<'_> {
             while let Some(id) = next {
                 next = id.checked_add(1).and_then(|from| aliases.next_from(from));
                 let parent = names::entry(&entries, id)?.parent;
-                if areas[done].has(&entries, id, parent)? && followed.insert(id) {
+                // Whether the base is followed is another question (`derefFindingBaseObj`).
+                if id != areas[0].base && areas[done].has(&entries, id, parent)? && followed.insert(id) {
                     let target = base::alias_target(&self.scene, id)?;
                     let Some(target) = names::find_entry(&names_table, &self.state.suffixes, &target)? else {
                         continue;

@@ -350,10 +350,10 @@ impl<'r> Run<'r> {
             return Ok(Step::Next);
         }
         let marks = entry.marks();
-        if marks != 0 && self.is_marked(id, &entry, marks, sink)? {
+        if marks & mark::SUBENTRY == 0 && self.options.subentries == Some(true) {
             return Ok(Step::Next);
         }
-        if marks & mark::SUBENTRY == 0 && self.options.subentries == Some(true) {
+        if marks != 0 && self.is_marked(id, &entry, marks, sink)? {
             return Ok(Step::Next);
         }
         self.set_name(id, &entry)?;
@@ -428,9 +428,18 @@ impl<'r> Run<'r> {
     fn is_marked(&mut self, id: Id, entry: &Entry<'_>, marks: u8, sink: &mut dyn Sink) -> Result<bool> {
         if marks & mark::REFERRAL != 0 && !self.options.manage {
             self.set_name(id, entry)?;
-            let scope = Some(self.options.scope);
+            let (view, reference) =
+                (View::new(&self.scene, id, *entry, &self.name), self.scene.state.schema.known().reference);
+            if !view.allows(What::Entry, Level::Read) || !view.allows(What::Attribute(reference, None), Level::Read) {
+                return Ok(true);
+            }
+            // RFC 4511 section 4.5.3: what is below the base is searched as what it is in the scope.
+            let scope = Some(if self.options.scope == Scope::One { Scope::Base } else { Scope::Subtree });
             let urls = continued(&self.scene.state.schema, entry, &self.name, "", scope);
-            sink.reference(List::trusted(&encode_urls(&urls)));
+            // One that has lost its URLs leads nowhere, and a reference without any is none.
+            if !urls.is_empty() {
+                sink.reference(List::trusted(&encode_urls(&urls)));
+            }
             return Ok(true);
         }
         let is_hidden = match self.options.subentries {
@@ -438,7 +447,8 @@ impl<'r> Run<'r> {
             None => marks & mark::SUBENTRY != 0 && self.options.scope != Scope::Base,
             Some(wanted) => (marks & mark::SUBENTRY != 0) != wanted,
         };
-        Ok(is_hidden || (marks & mark::ALIAS != 0 && self.options.follows_aliases))
+        let is_base = self.areas.first().is_some_and(|area| area.base == id);
+        Ok(is_hidden || (marks & mark::ALIAS != 0 && self.options.follows_aliases && !is_base))
     }
 
     fn set_name(&mut self, id: Id, entry: &Entry<'_>) -> Result<()> {

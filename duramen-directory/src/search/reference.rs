@@ -31,7 +31,7 @@ pub(crate) fn continued(
         if !below.is_empty() {
             url.dn = if url.dn.is_empty() { below.to_string() } else { format!("{below},{}", url.dn) };
         }
-        url.scope = scope.map(|scope| if scope == Scope::One { Scope::Base } else { Scope::Subtree });
+        url.scope = scope;
         url.to_string()
     };
     urls(schema, entry).into_iter().map(rewrite).collect()

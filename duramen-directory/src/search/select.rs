@@ -39,9 +39,9 @@ impl Selection {
         selection
     }
 
-    /// Only values that match one of these are returned.
+    /// Only values that match one of these are returned; without values it does nothing.
     pub fn with_matched_values(mut self, tests: Vec<Test>) -> Selection {
-        self.matched_values = Some(tests);
+        self.matched_values = Some(tests).filter(|_| !self.types_only);
         self
     }
 

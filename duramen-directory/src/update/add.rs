@@ -30,15 +30,28 @@ pub(crate) struct Place {
 /// Decides what an add does.
 pub(crate) fn prepare(context: &Context<'_>, request: &AddRequest<'_>) -> Result<Batch> {
     let schema = context.schema();
-    let place = place(context, request.name)?;
+    // What no other directory would make right comes first, then what is there already.
+    let rdn = first_rdn(request.name)?;
+    names::normalize(schema, request.name)?;
     let mut draft = draft(context, request)?;
-    naming::complete(schema, &mut draft, naming::first_rdn(&place.rdn))?;
     draft.attributes.iter().try_for_each(|attribute| check::values(schema, attribute))?;
+    context.require_somebody()?;
+    naming::complete(schema, &mut draft, rdn)?;
     let structural = check::entry(schema, &draft, context.is_relaxed())?;
+    let place = place(context, request.name)?;
     let who = context.requester_name();
     operational(schema, &mut draft, &schema.class(structural).name, &who, context.now);
     let id = next_id(context)?;
     store(context, draft, id, &place, request.name)
+}
+
+/// The RDN of a name.
+fn first_rdn(name: &str) -> Result<&str> {
+    let parsed = Dn::parse(name).map_err(|error| bad_name(name, error))?;
+    match parsed.rdn() {
+        Some(rdn) => Ok(rdn.as_str()),
+        None => Err(Failure::new(ResultCode::ENTRY_ALREADY_EXISTS, "the root DSE is there already")),
+    }
 }
 
 /// Finds out that there is no such entry, and what is above.
@@ -58,7 +71,13 @@ pub(crate) fn place(context: &Context<'_>, name: &str) -> Result<Place> {
         return Err(Failure::new(ResultCode::UNWILLING_TO_PERFORM, "the root DSE is not to be added"));
     };
     let follow = Follow { aliases: false, manage: context.controls.manage_dsa_it, scope: None };
-    let parent = base::find(scene, above.as_str(), follow)?;
+    let parent = match base::find(scene, above.as_str(), follow) {
+        // The referral has to lead to the new entry's own name.
+        Err(failure) if failure.code == ResultCode::REFERRAL => {
+            return Err(base::find(scene, name, follow).err().unwrap_or(failure));
+        }
+        found => found?,
+    };
     let normalized_rdn = names::normalized_rdn(context.schema(), rdn.as_str())?;
     let key = child_key(parent, &normalized_rdn);
     if table.contains_key(&key)? {
@@ -80,6 +99,10 @@ pub(crate) fn may_change_children(context: &Context<'_>, parent: Id, level: Leve
     let entries = context.scene.tables.entry()?;
     let (entry, name) = (names::entry(&entries, parent)?, names::name_of(&entries, parent)?);
     context.require(&View::new(&context.scene, parent, entry, &name), What::Children, level)?;
+    if entry.marks() & mark::SUBENTRY != 0 && level != Level::Delete {
+        let text = format!("{name} is a subentry: nothing can be below it (RFC 3672 section 2)");
+        return Err(Failure::new(ResultCode::OBJECT_CLASS_VIOLATION, text));
+    }
     if entry.marks() & mark::ALIAS != 0 {
         let text = format!("{name} is an alias: nothing can be below it (RFC 4512 2.6)");
         return Err(Failure::new(ResultCode::ALIAS_PROBLEM, text));

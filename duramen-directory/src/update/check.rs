@@ -15,16 +15,19 @@ fn violation(code: ResultCode, text: String) -> Failure {
 pub(crate) fn classes<'s>(schema: &'s Schema, draft: &Draft) -> Result<Vec<&'s Class>> {
     let mut found = Vec::new();
     for (n, value) in draft.values(schema.known().object_class).enumerate() {
-        let class = std::str::from_utf8(value).ok().and_then(|name| schema.find_class(name));
-        found.push(class.ok_or_else(|| {
-            let name = String::from_utf8_lossy(value);
-            violation(
-                ResultCode::INVALID_ATTRIBUTE_SYNTAX,
-                format!("objectClass, value {}: the schema has no object class {name:?}", n + 1),
-            )
-        })?);
+        found.push(class(schema, n + 1, value)?);
     }
     Ok(found)
+}
+
+/// The class that a value of objectClass names.
+pub(crate) fn class<'s>(schema: &'s Schema, n: usize, value: &[u8]) -> Result<&'s Class> {
+    let class = std::str::from_utf8(value).ok().and_then(|name| schema.find_class(name));
+    class.ok_or_else(|| {
+        let name = String::from_utf8_lossy(value);
+        let text = format!("objectClass, value {n}: the schema has no object class {name:?}");
+        violation(ResultCode::INVALID_ATTRIBUTE_SYNTAX, text)
+    })
 }
 
 /// The structural class (RFC 4512 section 2.4.2): the one that all others are above of.
@@ -134,7 +137,8 @@ pub(crate) fn values(schema: &Schema, attribute: &DraftAttribute) -> Result<()> 
     }
     single(kind, attribute.values.len())?;
     if attribute.values.len() > 1 {
-        distinct(schema, kind, attribute)?;
+        let forms: Vec<_> = attribute.values.iter().map(|value| form(schema, kind.equality, value)).collect();
+        distinct(&attribute.description, forms.iter().map(Vec::as_slice))?;
     }
     Ok(())
 }
@@ -148,11 +152,12 @@ pub(crate) fn single(kind: &Attribute, count: usize) -> Result<()> {
     Err(violation(ResultCode::CONSTRAINT_VIOLATION, text))
 }
 
-fn distinct(schema: &Schema, kind: &Attribute, attribute: &DraftAttribute) -> Result<()> {
-    let mut seen = std::collections::HashMap::with_capacity(attribute.values.len());
-    for (n, value) in (1..).zip(&attribute.values) {
-        if let Some(first) = seen.insert(form(schema, kind.equality, value), n) {
-            let text = format!("{}, value {n}: it is the same as value {first}", attribute.description);
+/// That no value is there twice, given their normalized forms.
+pub(crate) fn distinct<'f>(description: &str, forms: impl ExactSizeIterator<Item = &'f [u8]>) -> Result<()> {
+    let mut seen = std::collections::HashMap::with_capacity(forms.len());
+    for (n, form) in (1..).zip(forms) {
+        if let Some(first) = seen.insert(form, n) {
+            let text = format!("{description}, value {n}: it is the same as value {first}");
             return Err(violation(ResultCode::ATTRIBUTE_OR_VALUE_EXISTS, text));
         }
     }

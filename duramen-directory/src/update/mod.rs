@@ -5,6 +5,7 @@
 
 mod add;
 mod batch;
+mod change;
 pub(crate) mod check;
 mod context;
 mod delete;

@@ -2,13 +2,14 @@
 
 use std::collections::BTreeSet;
 
-use duramen_ldap::message::{Change, ChangeKind, ModifyRequest, ResultCode};
+use duramen_ldap::message::{ChangeKind, ModifyRequest, ResultCode};
 
 use super::batch::Batch;
+use super::change::{self, Checked};
 use super::check;
 use super::context::Context;
 use super::delete::name_key;
-use super::draft::{Described, Draft, DraftAttribute, describe, form};
+use super::draft::{Described, Draft, DraftAttribute, form};
 use super::naming;
 use crate::access::{Level, What};
 use crate::entry::Entry;
@@ -21,14 +22,15 @@ use crate::view::View;
 
 /// Decides what a modify does.
 pub(crate) fn prepare(context: &Context<'_>, request: &ModifyRequest<'_>) -> Result<Batch> {
+    let changes = change::checked(context, request)?;
     let id = context.find(request.name)?;
     let entries = context.scene.tables.entry()?;
     let (entry, name) = (names::entry(&entries, id)?, names::name_of(&entries, id)?);
     let view = View::new(&context.scene, id, entry, &name);
     context.check_assertion(&view)?;
     let mut modifier = Modifier { context, id, draft: Draft::of(&entry), touched: BTreeSet::new() };
-    for change in request.changes {
-        modifier.change(&view, &change)?;
+    for change in changes {
+        modifier.change(&view, change)?;
     }
     context.pre_read(&view)?;
     modifier.judge(&entry)?;
@@ -44,50 +46,43 @@ struct Modifier<'m, 'c> {
     touched: BTreeSet<AttributeId>,
 }
 
+/// RFC 4512 section 2.5.1: without an equality rule, values are not added or deleted one by one.
+fn no_rule(described: &Described<'_>) -> Result<()> {
+    let name = &described.description;
+    let text = format!("{name}: it has no equality rule, so that only all values can be replaced (RFC 4512 2.5.1)");
+    fail(ResultCode::INAPPROPRIATE_MATCHING, text)
+}
+
 fn fail<T>(code: ResultCode, text: String) -> Result<T> {
     Err(Failure::new(code, text))
 }
 
 impl Modifier<'_, '_> {
-    fn change(&mut self, view: &View<'_, '_>, change: &Change<'_>) -> Result<()> {
-        let context = self.context;
-        let described = describe(context.schema(), change.attribute.description)?;
-        let known = context.schema().known();
-        if known.is_derived(described.attribute.id) || !context.is_relaxed() {
-            check::modifiable(described.attribute)?;
-        }
+    fn change(&mut self, view: &View<'_, '_>, change: Checked<'_>) -> Result<()> {
+        let (context, described) = (self.context, &change.described);
         let id = described.attribute.id;
         let level = match change.kind {
             ChangeKind::Add => Level::Add,
             ChangeKind::Delete => Level::Delete,
             _ => Level::Write,
         };
-        if change.attribute.values.is_empty() || level == Level::Write {
+        if change.values.is_empty() || level == Level::Write {
             context.require(view, What::Attribute(id, None), level)?;
         }
-        for value in change.attribute.values {
+        for (value, _) in &change.values {
             context.require(view, What::Attribute(id, Some(value)), level)?;
         }
         self.touched.insert(id);
-        for (n, value) in (1..).zip(change.attribute.values) {
-            if change.kind != ChangeKind::Delete {
-                check::value(described.attribute, &described.description, n, value)?;
-            }
-        }
-        let values = change.attribute.values.iter().map(<[u8]>::to_vec).collect::<Vec<_>>();
         match change.kind {
-            ChangeKind::Add if values.is_empty() => {
-                fail(ResultCode::PROTOCOL_ERROR, format!("{}: there is no value to add", described.description))
+            ChangeKind::Add if described.attribute.equality.is_none() && self.has(described) => no_rule(described),
+            ChangeKind::Add => self.add(described, change.values),
+            ChangeKind::Delete if change.values.is_empty() => self.delete_all(described, true),
+            ChangeKind::Delete => self.delete(described, &change.values),
+            ChangeKind::Increment => self.increment(described, &change.values),
+            _ => {
+                self.delete_all(described, false)?;
+                if change.values.is_empty() { Ok(()) } else { self.add(described, change.values) }
             }
-            ChangeKind::Add => self.add(&described, values),
-            ChangeKind::Delete if values.is_empty() => self.delete_all(&described, true),
-            ChangeKind::Delete => self.delete(&described, &values),
-            ChangeKind::Replace => {
-                self.delete_all(&described, false)?;
-                if values.is_empty() { Ok(()) } else { self.add(&described, values) }
-            }
-            ChangeKind::Increment => self.increment(&described, &values),
-            _ => fail(ResultCode::PROTOCOL_ERROR, "a kind of change that is not known".to_string()),
         }
     }
 
@@ -99,7 +94,11 @@ impl Modifier<'_, '_> {
         self.draft.large.iter().position(|large| large.stored.id == described.attribute.id)
     }
 
-    fn add(&mut self, described: &Described<'_>, values: Vec<Vec<u8>>) -> Result<()> {
+    fn has(&mut self, described: &Described<'_>) -> bool {
+        self.draft.find(described.attribute.id, &described.options).is_some()
+    }
+
+    fn add(&mut self, described: &Described<'_>, values: Vec<(Vec<u8>, Vec<u8>)>) -> Result<()> {
         let (schema, rule) = (self.context.schema(), described.attribute.equality);
         let large = self.large(described);
         // Forms of what is there are found out once; a single value is rather looked for.
@@ -107,8 +106,7 @@ impl Modifier<'_, '_> {
         let mut forms: std::collections::HashSet<Vec<u8>> = present
             .map(|found| found.values.iter().map(|value| form(schema, rule, value)).collect())
             .unwrap_or_default();
-        for (n, value) in (1..).zip(values) {
-            let normalized = form(schema, rule, &value);
+        for (n, (value, normalized)) in (1..).zip(values) {
             let is_new = match large {
                 Some(at) => self.add_large(at, &value, &normalized)?,
                 None => forms.insert(normalized),
@@ -165,13 +163,14 @@ impl Modifier<'_, '_> {
         Ok(())
     }
 
-    fn delete(&mut self, described: &Described<'_>, values: &[Vec<u8>]) -> Result<()> {
-        let (schema, rule) = (self.context.schema(), described.attribute.equality);
-        for (n, value) in (1..).zip(values) {
-            let normalized = form(schema, rule, value);
+    fn delete(&mut self, described: &Described<'_>, values: &[(Vec<u8>, Vec<u8>)]) -> Result<()> {
+        if described.attribute.equality.is_none() {
+            return no_rule(described);
+        }
+        for (n, (_, normalized)) in (1..).zip(values) {
             let was_there = match self.large(described) {
-                Some(at) => self.delete_large(at, &normalized)?,
-                None => self.delete_one(described, &normalized),
+                Some(at) => self.delete_large(at, normalized)?,
+                None => self.delete_one(described, normalized),
             };
             if !was_there && !self.context.controls.permissive {
                 let text = format!("{}, value {n}: the entry has no such value", described.description);
@@ -207,15 +206,12 @@ impl Modifier<'_, '_> {
     }
 
     /// RFC 4525 section 1: the values are numbers, and the amount is one value.
-    fn increment(&mut self, described: &Described<'_>, values: &[Vec<u8>]) -> Result<()> {
+    fn increment(&mut self, described: &Described<'_>, values: &[(Vec<u8>, Vec<u8>)]) -> Result<()> {
         let name = &described.description;
         let number = |bytes: &[u8]| std::str::from_utf8(bytes).ok()?.parse::<i128>().ok();
-        let [amount] = values else {
-            return fail(ResultCode::PROTOCOL_ERROR, format!("{name}: an increment has one value"));
-        };
-        let is_integer = described.attribute.syntax.is_some_and(|syntax| syntax.name == "INTEGER");
-        let Some(amount) = number(amount).filter(|_| is_integer) else {
-            return fail(ResultCode::CONSTRAINT_VIOLATION, format!("{name}: only integers can be incremented"));
+        let amount = values.first().and_then(|(amount, _)| number(amount));
+        let Some(amount) = amount else {
+            return fail(ResultCode::CONSTRAINT_VIOLATION, format!("{name}: the amount is too great"));
         };
         let Some(found) = self.draft.find(described.attribute.id, &described.options) else {
             return fail(ResultCode::NO_SUCH_ATTRIBUTE, format!("{name}: the entry has no such attribute"));
@@ -235,7 +231,7 @@ impl Modifier<'_, '_> {
         for attribute in self.draft.attributes.iter().filter(|attribute| self.touched.contains(&attribute.id)) {
             check::single(schema.attribute(attribute.id), attribute.values.len())?;
         }
-        let structural = schema.class(check::entry(schema, &self.draft, self.context.is_relaxed())?);
+        let structural = check::structural(schema, &check::classes(schema, &self.draft)?)?;
         let known = schema.known();
         let old = before.of_type(known.structural_object_class).flat_map(|found| found.values()).next();
         let is_same = old.is_none_or(|old| structural.name.as_bytes().eq_ignore_ascii_case(old));
@@ -244,8 +240,10 @@ impl Modifier<'_, '_> {
             let text = format!("objectClass: the structural class cannot change from {old} to {}", structural.name);
             return fail(ResultCode::OBJECT_CLASS_MODS_PROHIBITED, text);
         }
+        naming::holds(schema, &self.draft, naming::first_rdn(before.rdn()))?;
+        check::entry(schema, &self.draft, self.context.is_relaxed())?;
         self.draft.set(schema.attribute(known.structural_object_class), vec![structural.name.clone().into_bytes()]);
-        naming::holds(schema, &self.draft, naming::first_rdn(before.rdn()))
+        Ok(())
     }
 
     fn finish(mut self, before: &Entry<'_>, name: &str) -> Result<Batch> {

@@ -15,7 +15,7 @@ use crate::access::{Level, What};
 use crate::entry::Entry;
 use crate::failure::{Failure, Result, bad_name};
 use crate::names::{self, child_key};
-use crate::schema::Schema;
+use crate::schema::{Attribute, Schema};
 use crate::tables::{Id, damaged, id_of};
 use crate::view::View;
 
@@ -25,6 +25,9 @@ fn fail<T>(code: ResultCode, text: String) -> Result<T> {
 
 /// Decides what a modify DN does.
 pub(crate) fn prepare(context: &Context<'_>, request: &ModifyDnRequest<'_>) -> Result<Batch> {
+    let rdn = Rdn::parse(request.new_rdn).map_err(|error| bad_name(request.new_rdn, error))?;
+    let normalized_rdn = names::normalized_rdn(context.schema(), rdn.as_str())?;
+    let new = naming::pairs(context.schema(), rdn.as_str())?;
     let id = context.find(request.name)?;
     let entries = context.scene.tables.entry()?;
     let (entry, name) = (names::entry(&entries, id)?, names::name_of(&entries, id)?);
@@ -36,9 +39,8 @@ pub(crate) fn prepare(context: &Context<'_>, request: &ModifyDnRequest<'_>) -> R
     context.check_assertion(&view)?;
     let leaves = if request.new_superior.is_some() { Level::Delete } else { Level::Write };
     may_change_children(context, entry.parent, leaves)?;
-    let rdn = Rdn::parse(request.new_rdn).map_err(|error| bad_name(request.new_rdn, error))?;
     let parent = new_parent(context, id, &entry, request.new_superior)?;
-    let key = child_key(parent, &names::normalized_rdn(context.schema(), rdn.as_str())?);
+    let key = child_key(parent, &normalized_rdn);
     if let Some(found) = context.scene.tables.name()?.get(&key)?
         && id_of(found, "table `name`")? != id
     {
@@ -48,7 +50,7 @@ pub(crate) fn prepare(context: &Context<'_>, request: &ModifyDnRequest<'_>) -> R
         );
     }
     context.pre_read(&view)?;
-    let draft = renamed(context, &view, rdn.as_str(), request.delete_old_rdn)?;
+    let draft = renamed(context, &view, (rdn.as_str(), &new), request.delete_old_rdn)?;
     let bytes = draft.build(context.schema(), parent, rdn.as_str())?;
     let changed = Entry::parse(&bytes).ok_or_else(|| damaged("the renamed entry"))?;
     let new_name = format!("{},{}", rdn.as_str(), names::name_of(&entries, parent)?);
@@ -76,16 +78,20 @@ fn new_parent(context: &Context<'_>, id: Id, entry: &Entry<'_>, new_superior: Op
 }
 
 /// The entry with the values of its new name, and without those of the old one if that is asked for.
-fn renamed(context: &Context<'_>, view: &View<'_, '_>, rdn: &str, delete_old: bool) -> Result<Draft> {
+fn renamed(
+    context: &Context<'_>,
+    view: &View<'_, '_>,
+    (rdn, new): (&str, &[(&Attribute, Vec<u8>)]),
+    delete_old: bool,
+) -> Result<Draft> {
     let schema = context.schema();
     let mut draft = Draft::of(&view.entry);
-    let new = naming::pairs(schema, rdn)?;
-    for (attribute, value) in &new {
+    for (attribute, value) in new {
         check::modifiable(attribute)?;
         context.require(view, What::Attribute(attribute.id, Some(value)), Level::Add)?;
     }
     if delete_old {
-        remove_old(context, view, &mut draft, &new)?;
+        remove_old(context, view, &mut draft, new)?;
     }
     naming::complete(schema, &mut draft, rdn)?;
     check::entry(schema, &draft, context.is_relaxed())?;
@@ -97,7 +103,7 @@ fn remove_old(
     context: &Context<'_>,
     view: &View<'_, '_>,
     draft: &mut Draft,
-    new: &[(&crate::schema::Attribute, Vec<u8>)],
+    new: &[(&Attribute, Vec<u8>)],
 ) -> Result<()> {
     let schema: &Schema = context.schema();
     for (attribute, value) in naming::pairs(schema, view.entry.rdn())? {

@@ -3,12 +3,14 @@
 use std::sync::Arc;
 
 use duramen_directory::{Config, Failure, Method, Requester, SchemaFile, Updated};
+use duramen_ldap::ber::List;
 use duramen_ldap::message::ChangeKind::{Add, Delete, Replace};
-use duramen_ldap::message::ResultCode;
+use duramen_ldap::message::{Request, ResultCode};
 
 use crate::sample::*;
 
 const JENSEN: &str = "uid=bjensen,ou=People,dc=example,dc=com";
+const SMITH: &str = "uid=jsmith,ou=People,dc=example,dc=com";
 const OPEN: &str = "cn=team,ou=People,dc=example,dc=com";
 
 fn with(rules: &str) -> Sample {
@@ -77,10 +79,10 @@ fn one_joins_a_group_and_leaves_it_but_brings_nobody_else() {
 
 #[test]
 fn adding_and_deleting_are_allowed_one_by_one() {
-    let sample = with(
-        "access to attrs=description by * add\naccess to attrs=children by * =az\naccess to attrs=entry by users =arscxd by * read\n\
-         access to * by * read",
-    );
+    let sample = with(&format!(
+        "access to attrs=description by * add\naccess to attrs=children by * =az\n\
+         access to attrs=entry by dn.exact=\"{JENSEN}\" =arscxd by anonymous write by * read\naccess to * by * read"
+    ));
     let me = somebody(&sample, JENSEN);
     assert_eq!(modify(&sample, &me, JENSEN, &[(Add, "description", &["x"])]), ResultCode::SUCCESS);
     assert_eq!(
@@ -89,11 +91,25 @@ fn adding_and_deleting_are_allowed_one_by_one() {
     );
     let attributes: &[(&str, Vec<&[u8]>)] = &[("objectClass", vec![b"person"]), ("cn", vec![b"x"]), ("sn", vec![b"x"])];
     let name = "cn=x,dc=example,dc=com";
-    assert_eq!(
-        ended(sample.add_as(&somebody(&sample, ""), name, attributes, &[])),
-        ResultCode::INSUFFICIENT_ACCESS_RIGHTS
-    );
+    let add = |who| ended(sample.add_as(&somebody(&sample, who), name, attributes, &[]));
+    assert_eq!(add(SMITH), ResultCode::INSUFFICIENT_ACCESS_RIGHTS);
+    assert_eq!(add(""), ResultCode::STRONGER_AUTH_REQUIRED, "whatever the rules say");
     assert_eq!(ended(sample.add_as(&me, name, attributes, &[])), ResultCode::SUCCESS, "with all its attributes");
+}
+
+#[test]
+fn what_is_below_an_entry_has_rules_of_its_own() {
+    let sample = with("access to attrs=children by * read\naccess to * by users write");
+    let me = somebody(&sample, JENSEN);
+    let deleted = sample.directory.update(&me, &Request::Delete(SMITH), List::default());
+    assert_eq!(ended(deleted), ResultCode::INSUFFICIENT_ACCESS_RIGHTS);
+}
+
+#[test]
+fn a_filter_by_class_is_about_kinds_of_it_too_rfc4512_2_4() {
+    let sample = with("access to filter=(objectClass=person) attrs=description by users write\naccess to * by * read");
+    let me = somebody(&sample, JENSEN);
+    assert_eq!(modify(&sample, &me, SMITH, &[(Add, "description", &["x"])]), ResultCode::SUCCESS);
 }
 
 #[test]

@@ -63,8 +63,11 @@ fn a_changed_entry_obeys_the_same_rules_rfc4511_4_6() {
     assert_eq!(modify(&[(Add, "uidNumber", &["1"])]), ResultCode::OBJECT_CLASS_VIOLATION);
     assert_eq!(modify(&[(Add, "manager", &["nonsense"])]), ResultCode::INVALID_ATTRIBUTE_SYNTAX);
     assert_eq!(modify(&[(Add, "preferredLanguage", &["a", "b"])]), ResultCode::CONSTRAINT_VIOLATION);
-    assert_eq!(modify(&[(Replace, "entryUUID", &["x"])]), ResultCode::CONSTRAINT_VIOLATION);
-    assert_eq!(modify(&[(Replace, "objectClass", &["person"])]), ResultCode::OBJECT_CLASS_VIOLATION);
+    assert_eq!(
+        modify(&[(Replace, "entryUUID", &["597ae2f6-16a6-1027-98f4-d28b5365dc14"])]),
+        ResultCode::CONSTRAINT_VIOLATION
+    );
+    assert_eq!(modify(&[(Replace, "objectClass", &["person"])]), ResultCode::OBJECT_CLASS_MODS_PROHIBITED);
     let changes: &[(_, &str, &[&str])] =
         &[(Replace, "objectClass", &["person"]), (Delete, "mail", &[]), (Delete, "uid", &[])];
     assert_eq!(modify(changes), ResultCode::OBJECT_CLASS_MODS_PROHIBITED);

@@ -312,7 +312,7 @@ fn referral_objects_lead_elsewhere_rfc3296_5() {
     let failure = sample.search("cn=x,ou=Abroad,dc=example,dc=com", "(a=b)", &Ask::default()).err().unwrap();
     assert_eq!((failure.code, failure.matched_dn.as_str()), (ResultCode::REFERRAL, "ou=Abroad,dc=example,dc=com"));
     let urls: Vec<&str> = failure.as_result().referral.iter().collect();
-    assert_eq!(urls, ["ldap://abroad.example/cn=x,ou=There,dc=abroad"]);
+    assert_eq!(urls, ["ldap://abroad.example/cn=x,ou=There,dc=abroad??sub"]);
     let ask = Ask { controls: vec![control(oid::MANAGE_DSA_IT)], ..Ask::default() };
     let given = sample.search(BASE, "(objectClass=referral)", &ask).unwrap();
     assert_eq!((given.names(), given.references.len()), (vec!["ou=Abroad,dc=example,dc=com"], 0));

@@ -23,7 +23,7 @@ pub trait NamingRules {
 impl Rdn<'_> {
     /// Appends the normalized form. Offsets in errors count from the start of the name the RDN was taken from.
     pub fn normalize(&self, rules: &(impl NamingRules + ?Sized), out: &mut String) -> Result<(), TextError> {
-        let mut pairs = Vec::new();
+        let (mut pairs, mut types) = (Vec::new(), Vec::new());
         let mut value = Vec::new();
         for (n, ava) in self.avas().enumerate() {
             value.clear();
@@ -35,9 +35,16 @@ impl Rdn<'_> {
                 write_ava(out, &name, &value).expect("a string takes whatever is written to it");
                 return Ok(());
             }
+            if types.contains(&name) {
+                return Err(TextError::new(
+                    ava.offset(),
+                    "another attribute type, as this RDN has a value of this one",
+                ));
+            }
             let mut pair = String::new();
             write_ava(&mut pair, &name, &value).expect("a string takes whatever is written to it");
             pairs.push(pair);
+            types.push(name);
         }
         pairs.sort_unstable();
         out.push_str(&pairs.join("+"));

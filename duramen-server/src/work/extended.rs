@@ -1,7 +1,7 @@
 //! Extended operations: StartTLS (RFC 4511 section 4.14), Who am I? (RFC 4532), password modify (RFC 3062), cancel
 //! (RFC 3909).
 
-use duramen_directory::{Failure, password};
+use duramen_directory::{Failure, Requester, password};
 use duramen_ldap::Payload;
 use duramen_ldap::authz::AuthzId;
 use duramen_ldap::extended::{CancelRequest, PasswordModifyRequest, PasswordModifyResponse};
@@ -24,10 +24,22 @@ impl Work {
         controls: Controls<'_>,
         out: &mut Vec<u8>,
     ) -> Taken {
-        if let Some(refused) = refuse_critical(controls) {
-            self.finish(op, &refused, out);
-            return Taken::Done;
-        }
+        // RFC 4532 section 2 and RFC 4370 section 2: these two may be asked for somebody else.
+        let acting = match request.name {
+            oid::extended::WHO_AM_I | oid::extended::PASSWORD_MODIFY => {
+                self.server.directory.acting(&self.session.requester, controls)
+            }
+            _ => {
+                refuse_critical(controls).map_or_else(|| Ok(self.session.requester.clone()), |reply| Err(reply.result))
+            }
+        };
+        let who = match acting {
+            Ok(who) => who,
+            Err(refused) => {
+                self.finish(op, &refused.into(), out);
+                return Taken::Done;
+            }
+        };
         let reply = match request.name {
             oid::extended::START_TLS => match self.start_tls(request) {
                 Ok(reply) => {
@@ -36,8 +48,8 @@ impl Work {
                 }
                 Err(failure) => Some(failure.into()),
             },
-            oid::extended::WHO_AM_I => Some(self.who_am_i(request)),
-            oid::extended::PASSWORD_MODIFY => self.password_modify(op, request).unwrap_or_else(|f| Some(f.into())),
+            oid::extended::WHO_AM_I => Some(who_am_i(request, &who)),
+            oid::extended::PASSWORD_MODIFY => self.password_modify(op, request, who).unwrap_or_else(|f| Some(f.into())),
             oid::extended::CANCEL => Some(self.cancel(request, out)),
             name => {
                 let diagnostic = format!("the extended operation {name} is not known here");
@@ -65,15 +77,6 @@ impl Work {
         Ok(Reply { name: Some(oid::extended::START_TLS), ..Reply::default() })
     }
 
-    fn who_am_i(&self, request: &ExtendedRequest<'_>) -> Reply {
-        if request.value.is_some() {
-            return Reply::new(ResultCode::PROTOCOL_ERROR, "Who am I? has no value (RFC 4532 section 2.1)");
-        }
-        let name = &self.session.requester.name;
-        let who = if name.is_empty() { AuthzId::Anonymous } else { AuthzId::Dn(name) };
-        Reply { value: Some(who.to_string().into_bytes()), ..Reply::default() }
-    }
-
     /// Cancels a search; what it waits for is answered too. Anything else cannot be taken back.
     fn cancel(&mut self, request: &ExtendedRequest<'_>, out: &mut Vec<u8>) -> Reply {
         let id = match CancelRequest::decode(request.value.unwrap_or_default()) {
@@ -93,12 +96,21 @@ impl Work {
     }
 
     /// Sets a password. Its hash is made on a thread of its own.
-    fn password_modify(&mut self, op: Op, request: &ExtendedRequest<'_>) -> Result<Option<Reply>, Failure> {
+    fn password_modify(
+        &mut self,
+        op: Op,
+        request: &ExtendedRequest<'_>,
+        requester: Requester,
+    ) -> Result<Option<Reply>, Failure> {
+        if requester.is_anonymous() {
+            let diagnostic = "who changes a password has to be bound";
+            return Err(Failure::new(ResultCode::STRONGER_AUTH_REQUIRED, diagnostic));
+        }
         let change = match request.value {
             Some(value) => PasswordModifyRequest::decode(value)?,
             None => PasswordModifyRequest::default(),
         };
-        let name = self.whose_password(&change)?;
+        let name = self.whose_password(&change, &requester)?;
         let stored = match change.old_password {
             Some(_) => Some(self.server.directory.credentials(&self.session.anonymous(), &name)?.stored),
             None => None,
@@ -110,7 +122,7 @@ impl Work {
             (None, Some(generated)) => generated.clone().into_bytes(),
             (None, None) => return Ok(Some(busy())),
         };
-        let (server, requester) = (self.server.clone(), self.session.requester.clone());
+        let server = self.server.clone();
         let scheme = self.settings.password_scheme;
         let hashed = on_spare_thread(self.server.clone(), move |_| {
             let is_right = stored.is_none_or(|stored| stored.iter().any(|stored| password::verify(stored, &old)));
@@ -132,13 +144,8 @@ impl Work {
     }
 
     /// Name of the entry whose password is to be changed.
-    fn whose_password(&self, change: &PasswordModifyRequest<'_>) -> Result<String, Failure> {
-        let who = &self.session.requester;
+    fn whose_password(&self, change: &PasswordModifyRequest<'_>, who: &Requester) -> Result<String, Failure> {
         let Some(user) = change.user.filter(|user| !user.is_empty()) else {
-            if who.name.is_empty() {
-                let diagnostic = "nobody is bound, and the request does not say whose password to change";
-                return Err(Failure::new(ResultCode::UNWILLING_TO_PERFORM, diagnostic));
-            }
             return Ok(who.name.to_string());
         };
         let text = std::str::from_utf8(user)
@@ -151,6 +158,14 @@ impl Work {
             Failure::new(ResultCode::NO_SUCH_OBJECT, diagnostic)
         })
     }
+}
+
+fn who_am_i(request: &ExtendedRequest<'_>, who: &Requester) -> Reply {
+    if request.value.is_some() {
+        return Reply::new(ResultCode::PROTOCOL_ERROR, "Who am I? has no value (RFC 4532 section 2.1)");
+    }
+    let id = if who.name.is_empty() { AuthzId::Anonymous } else { AuthzId::Dn(&who.name) };
+    Reply { value: Some(id.to_string().into_bytes()), ..Reply::default() }
 }
 
 fn hash(scheme: password::Scheme, new: &[u8]) -> Result<Vec<u8>, Failure> {

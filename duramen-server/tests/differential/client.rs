@@ -1,42 +1,21 @@
 //! A client that asks one thing at a time.
 
-use std::collections::{BTreeMap, BTreeSet};
 use std::io::{Read, Write};
 use std::net::{SocketAddr, TcpStream};
 use std::time::Duration;
 
 use duramen_ldap::ber::{Frame, frame};
-use duramen_ldap::dn::Dn;
-use duramen_ldap::matching::WithoutSchema;
-use duramen_ldap::message::{Envelope, Response};
+use duramen_ldap::message::Envelope;
 
-use crate::request::Request;
-use crate::servers::{ADMINISTRATOR, PASSWORD};
+use crate::answer::Answer;
+use crate::controls::Kind;
+use crate::request::{Operation, Request};
 
 /// Longest wait for an answer.
 const PATIENCE: Duration = Duration::from_secs(60);
 
-const SIZE_LIMIT_EXCEEDED: u32 = 4;
-
-/// An entry: descriptions in lower case, values in any order.
-pub type Entry = BTreeMap<String, BTreeSet<String>>;
-
-/// How an operation ended, and what came before that.
-#[derive(Debug, Clone, Default, Eq)]
-pub struct Answer {
-    pub code: u32,
-    /// The diagnostic message; not compared.
-    pub text: String,
-    pub entries: BTreeMap<String, Entry>,
-}
-
-impl PartialEq for Answer {
-    fn eq(&self, other: &Answer) -> bool {
-        // Which entries come before a limit is nobody's promise.
-        let limited = self.code == SIZE_LIMIT_EXCEEDED && self.entries.len() == other.entries.len();
-        self.code == other.code && (limited || self.entries == other.entries)
-    }
-}
+/// Pages of a search, at most.
+const PAGES_MAX: usize = 1000;
 
 pub struct Client {
     stream: TcpStream,
@@ -44,70 +23,76 @@ pub struct Client {
     id: u32,
 }
 
-/// A value as it is compared.
-fn comparable(description: &str, value: &[u8]) -> String {
-    let text = String::from_utf8_lossy(value);
-    match description {
-        "member" | "manager" | "seealso" | "roleoccupant" => comparable_name(&text),
-        _ => text.into_owned(),
-    }
-}
-
-/// A name as it is compared: slapd rewrites names, duramend gives back what was sent, and both are the same name.
-fn comparable_name(name: &str) -> String {
-    let mut normalized = String::new();
-    match Dn::parse(name).map(|name| name.normalize(&WithoutSchema, &mut normalized)) {
-        Ok(Ok(())) => normalized,
-        _ => name.to_owned(),
-    }
-}
-
 impl Client {
-    /// Bound as the administrator.
-    pub fn administrator(address: SocketAddr) -> Client {
+    pub fn new(address: SocketAddr) -> Client {
         let stream = TcpStream::connect(address).unwrap();
         stream.set_read_timeout(Some(PATIENCE)).unwrap();
-        let mut client = Client { stream, received: Vec::new(), id: 0 };
-        let bind = Request::Bind { name: ADMINISTRATOR.into(), password: PASSWORD.into() };
-        assert_eq!(client.ask(&bind).code, 0);
+        stream.set_nodelay(true).unwrap();
+        Client { stream, received: Vec::new(), id: 0 }
+    }
+
+    /// Bound as somebody.
+    pub fn bound(address: SocketAddr, name: &str, password: &str) -> Client {
+        let mut client = Client::new(address);
+        let bind = Operation::Bind { name: name.into(), password: password.into() };
+        assert_eq!(client.ask(&bind.into()).code, 0, "{name}");
         client
     }
 
+    /// Asks, for all pages if there are some.
     pub fn ask(&mut self, request: &Request) -> Answer {
+        let mut answer = Answer::default();
+        let mut cookie = Vec::new();
+        let is_paged = request.controls.iter().any(|control| matches!(control.kind, Kind::Paged(1..)));
+        for _ in 0..PAGES_MAX {
+            cookie = self.once(request, &cookie, &mut answer);
+            if cookie.is_empty() || !is_paged {
+                return answer;
+            }
+        }
+        panic!("the pages have no end: {request}");
+    }
+
+    /// Asks for one page; the cookie of the next.
+    fn once(&mut self, request: &Request, cookie: &[u8], answer: &mut Answer) -> Vec<u8> {
         self.id += 1;
         let mut bytes = Vec::new();
-        request.encode(self.id, &mut bytes);
-        self.stream.write_all(&bytes).unwrap();
-        let mut answer = Answer::default();
+        request.encode(self.id, cookie, &mut bytes);
+        if self.stream.write_all(&bytes).is_err() {
+            answer.hang_up();
+            return Vec::new();
+        }
         loop {
-            let message = self.message(request);
-            let response = Envelope::decode(&message).unwrap().response().unwrap();
-            if let Response::SearchEntry(found) = &response {
-                let entry = found.attributes.iter().map(|attribute| {
-                    let description = attribute.description.to_ascii_lowercase();
-                    let values = attribute.values.iter().map(|value| comparable(&description, value));
-                    let values = values.collect();
-                    (description, values)
-                });
-                let twice = answer.entries.insert(comparable_name(found.name), entry.collect());
-                assert!(twice.is_none(), "{} was found twice: {request}", found.name);
+            let Some(message) = self.message() else {
+                answer.hang_up();
+                return Vec::new();
+            };
+            let envelope = Envelope::decode(&message).unwrap();
+            if envelope.id != self.id {
+                // slapd's overlay for sorting may answer a request twice.
+                continue;
             }
-            if let Some(result) = response.result() {
-                answer.code = result.code.0;
-                answer.text = result.diagnostic.to_owned();
-                return answer;
+            let (Ok(response), Ok(controls)) = (envelope.response(), envelope.controls()) else {
+                answer.hang_up();
+                return Vec::new();
+            };
+            if let Some(cookie) = answer.take(request, &response, controls) {
+                return cookie;
             }
         }
     }
 
-    fn message(&mut self, request: &Request) -> Vec<u8> {
+    /// The next message; `None` if the server hung up.
+    fn message(&mut self) -> Option<Vec<u8>> {
         loop {
             if let Frame::Complete(length) = frame(&self.received, 1 << 26).unwrap() {
-                return self.received.drain(..length).collect();
+                return Some(self.received.drain(..length).collect());
             }
             let mut chunk = vec![0; 1 << 16];
-            let count = self.stream.read(&mut chunk).unwrap_or_else(|error| panic!("{request}: {error}"));
-            assert!(count > 0, "the server hung up: {request}");
+            let count = self.stream.read(&mut chunk).unwrap_or(0);
+            if count == 0 {
+                return None;
+            }
             self.received.extend_from_slice(&chunk[..count]);
         }
     }

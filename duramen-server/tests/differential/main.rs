@@ -1,31 +1,43 @@
 //! The same random requests to Debian's slapd and to duramend: the same answers, entry by entry and code by code.
 //!
-//! Both hold the same small directory. Requests of all kinds, right and wrong ones, go to both, one after the other.
-//! Compared are result codes and what searches find; not the words of messages. From time to time everything that both
-//! hold is compared. Where they are meant to differ, `differences` says so, with the clause of the RFC.
+//! Both hold the same small directory and have the same access rules. Requests of all kinds, right and wrong ones, with
+//! and without controls, go to both, one after the other, by the administrator, by users and by nobody. Compared are
+//! result codes, matched names, referrals, what searches find and how it is sorted; not the words of messages. From
+//! time to time everything that both hold is compared. Where they are meant to differ, `differences` says so, with the
+//! clause of the RFC.
 //!
 //! `DURAMEN_SEED` repeats a failure, `DURAMEN_CASES` makes it play more worlds than usual.
 
+mod access;
+mod answer;
 mod client;
+mod controls;
 mod differences;
+mod mend;
 mod random;
 mod request;
 mod servers;
+mod words;
 mod world;
 
-use client::{Answer, Client};
+use answer::{Answer, HUNG_UP};
+use client::Client;
+use differences::Case;
 use random::Random;
-use request::Request;
-use servers::{Duramend, Slapd};
+use request::{Operation, Request};
+use servers::{ADMINISTRATOR, Duramend, PASSWORD, SUFFIX, Server, Slapd};
 
 /// Worlds in a test, and requests in each.
-const WORLDS: u64 = 4;
+const WORLDS: u64 = 10;
 const REQUESTS: usize = 400;
 /// So many requests lie between two comparisons of everything.
 const BETWEEN: usize = 50;
 
 /// slapd's result code of its own faults.
 const FAILED: u32 = 80;
+
+/// Who asks, besides the administrator: names, and whether they bind as others on the way. Nobody comes last.
+const USERS: [(&str, bool); 4] = [("alice", false), ("bob", false), ("carol", true), ("", false)];
 
 fn number(name: &str, usual: u64) -> u64 {
     std::env::var(name).ok().and_then(|text| text.parse().ok()).unwrap_or(usual)
@@ -37,61 +49,142 @@ fn random_requests_are_answered_as_slapd_answers_them() {
     let worlds = number("DURAMEN_CASES", WORLDS);
     let mut found = Vec::new();
     for seed in first..first + worlds {
-        found.extend(play(seed));
+        found.extend(World::new(seed).play());
     }
     assert!(found.is_empty(), "{} differences:\n{}", found.len(), found.join("\n"));
 }
 
-/// Plays a world; what was different in it.
-fn play(seed: u64) -> Vec<String> {
-    let (slapd, duramend) = (Slapd::start(), Duramend::start());
-    let (mut theirs, mut ours) = (Client::administrator(slapd.address), Client::administrator(duramend.address));
-    for request in world::entries() {
-        let answers = (theirs.ask(&request), ours.ask(&request));
-        assert_eq!((answers.0.code, answers.1.code), (0, 0), "{request}\n{answers:?}");
-    }
-    let mut random = Random::new(seed);
-    let mut found = Vec::new();
-    for n in 0..REQUESTS {
-        let request = random.request();
-        let answers = (theirs.ask(&request), ours.ask(&request));
-        if answers.0.code == FAILED {
-            // slapd's own fault, such as "DN index add failed" for a new RDN of two pairs: nothing is the same after it.
-            return found;
-        }
-        found.extend(compare(seed, n, &request, &answers.0, &answers.1));
-        if n % BETWEEN == BETWEEN - 1 {
-            let everything = world::everything();
-            let (theirs, ours) = (theirs.ask(&everything), ours.ask(&everything));
-            let different = compare(seed, n, &everything, &theirs, &ours);
-            if different.is_some() {
-                // From here on everything differs.
-                found.extend(different);
-                return found;
-            }
-            random.learn(theirs.entries.keys());
-        }
-    }
-    found
+/// Somebody's connections to both.
+struct Pair {
+    who: &'static str,
+    binds: bool,
+    theirs: Client,
+    ours: Client,
 }
 
-/// What is different in two answers, if anything that was not meant to be is.
-fn compare(seed: u64, n: usize, request: &Request, theirs: &Answer, ours: &Answer) -> Option<String> {
-    if theirs == ours || differences::intended(request, theirs, ours).is_some() {
-        return None;
+impl Pair {
+    fn ask(&mut self, request: &Request) -> (Answer, Answer) {
+        (self.theirs.ask(request), self.ours.ask(request))
     }
-    let mut said = format!(
-        "seed {seed}, request {n}: {request}\n  slapd: {} {:?}\n  ours:  {} {:?}",
-        theirs.code, theirs.text, ours.code, ours.text
-    );
-    for (name, entry) in &theirs.entries {
-        match ours.entries.get(name) {
-            None => said += &format!("\n  only slapd: {name}"),
-            Some(other) if other != entry => said += &format!("\n  {name}\n    slapd: {entry:?}\n    ours:  {other:?}"),
-            Some(_) => {}
+}
+
+struct World {
+    seed: u64,
+    slapd: Server,
+    duramend: Server,
+    random: Random,
+    rules: String,
+    found: Vec<String>,
+    /// Whether something was made the same again, so that not the same user changed it.
+    mended: bool,
+}
+
+impl World {
+    fn new(seed: u64) -> World {
+        let rules = access::rules(seed);
+        let (slapd, duramend) = (Slapd::start(&rules), Duramend::start(&rules));
+        World { seed, slapd, duramend, random: Random::new(seed), rules, found: Vec::new(), mended: false }
+    }
+
+    /// Plays it; what was different in it.
+    fn play(mut self) -> Vec<String> {
+        let mut pairs = vec![self.administrator()];
+        for request in world::entries() {
+            let answers = pairs[0].ask(&request);
+            assert_eq!((answers.0.code, answers.1.code), (0, 0), "{request}\n{answers:?}");
         }
+        self.random.learn(mend::everything(&mut pairs[0].theirs).entries.keys());
+        pairs.extend(USERS.map(|(who, binds)| self.user(who, binds)));
+        for n in 0..REQUESTS {
+            // Half of all is the administrator's.
+            let at = self.random.less_than(2 * USERS.len()).saturating_sub(USERS.len() - 1);
+            let request = self.random.request(pairs[at].binds);
+            let answers = pairs[at].ask(&request);
+            if [FAILED, HUNG_UP].contains(&answers.0.code) {
+                // slapd's own fault, such as "DN index add failed" for a new RDN of two pairs: nothing is the same after it.
+                return self.found;
+            }
+            self.compare(n, pairs[at].who, &request, &answers);
+            let is_apart = answers.0.is_done() != answers.1.is_done() && request.updated().is_some();
+            let pair = &mut pairs[0];
+            if is_apart {
+                self.mended = true;
+                if matches!(request.operation, Operation::PasswordModify { .. })
+                    || !mend::mend(&mut pair.theirs, &mut pair.ours)
+                {
+                    return self.found;
+                }
+            }
+            if n % BETWEEN == BETWEEN - 1 && !self.compare_everything(n, pair) {
+                return self.found;
+            }
+        }
+        self.found
     }
-    let more = ours.entries.keys().filter(|name| !theirs.entries.contains_key(*name));
-    more.for_each(|name| said += &format!("\n  only ours: {name}"));
-    Some(said)
+
+    fn administrator(&self) -> Pair {
+        let bound = |server: &Server| Client::bound(server.address, ADMINISTRATOR, PASSWORD);
+        Pair { who: "the administrator", binds: false, theirs: bound(&self.slapd), ours: bound(&self.duramend) }
+    }
+
+    fn user(&mut self, who: &'static str, binds: bool) -> Pair {
+        let new = |server: &Server| Client::new(server.address);
+        let mut pair = Pair { who, binds, theirs: new(&self.slapd), ours: new(&self.duramend) };
+        if !who.is_empty() {
+            let bind = Operation::Bind { name: format!("uid={who},ou=people,{SUFFIX}"), password: who.into() };
+            let answers = pair.ask(&bind.clone().into());
+            self.compare(0, who, &bind.into(), &answers);
+        }
+        pair
+    }
+
+    /// Whether both hold the same.
+    fn compare_everything(&mut self, n: usize, pair: &mut Pair) -> bool {
+        let (theirs, ours) = (mend::everything(&mut pair.theirs), mend::everything(&mut pair.ours));
+        if !theirs.is_done() {
+            // Its own fault again.
+            return false;
+        }
+        self.random.learn(theirs.entries.keys());
+        let [request, _] = world::everything();
+        let before = self.found.len();
+        self.compare(n, pair.who, &request, &(theirs, ours));
+        // From here on everything would differ.
+        self.found.len() == before || mend::mend(&mut pair.theirs, &mut pair.ours)
+    }
+
+    /// Takes note of what is different in two answers, if anything that was not meant to be is.
+    fn compare(&mut self, n: usize, who: &str, request: &Request, (theirs, ours): &(Answer, Answer)) {
+        let changed_by: &[&str] = if self.mended { &["creatorsname", "modifiersname"] } else { &[] };
+        let (theirs, ours) = (&theirs.clone().without(changed_by), &ours.clone().without(changed_by));
+        let is_same = theirs == ours && theirs.order(request) == ours.order(request);
+        if is_same || differences::intended(&Case { request, theirs, ours }).is_some() {
+            return;
+        }
+        let mut said = format!("seed {}, request {n} of {who:?}: {request}", self.seed);
+        for (server, answer) in [("slapd", theirs), ("ours", ours)] {
+            let Answer { code, text, matched, referrals, references, twice, read, sorted, value, .. } = answer;
+            said += &format!(
+                "\n  {server}: {code} {text:?} {matched:?} {referrals:?} {references:?} {twice:?} {read:?} {sorted:?} {value:?}"
+            );
+        }
+        for (name, entry) in &theirs.entries {
+            match ours.entries.get(name) {
+                None => said += &format!("\n  only slapd: {name}"),
+                Some(other) if other != entry => {
+                    said += &format!("\n  {name}\n    slapd: {entry:?}\n    ours:  {other:?}");
+                }
+                Some(_) => {}
+            }
+        }
+        let more = ours.entries.keys().filter(|name| !theirs.entries.contains_key(*name));
+        more.for_each(|name| said += &format!("\n  only ours: {name}"));
+        if theirs.order(request) != ours.order(request) {
+            said += &format!("\n  slapd: {:?}\n  ours:  {:?}", theirs.order(request), ours.order(request));
+        }
+        if !who.is_empty() && who != "the administrator" {
+            said += &format!("\n{}", self.rules);
+        }
+        self.found.push(said);
+    }
 }

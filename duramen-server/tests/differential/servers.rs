@@ -1,4 +1,4 @@
-//! Both servers, with the same schema and the same administrator, each with a directory of its own.
+//! Both servers, with the same schema, the same administrator and the same access rules, each with a directory of its own.
 
 use std::net::{Ipv4Addr, SocketAddr, TcpListener, TcpStream};
 use std::process::{Child, Command, Stdio};
@@ -45,13 +45,16 @@ fn start(mut command: Command, address: SocketAddr, dir: TempDir) -> Server {
 }
 
 impl Slapd {
-    pub fn start() -> Server {
+    pub fn start(rules: &str) -> Server {
         let dir = tempfile::tempdir().unwrap();
         let schemas = ["core", "cosine", "inetorgperson", "nis"];
         let includes: String = schemas.iter().map(|name| format!("include /etc/ldap/schema/{name}.schema\n")).collect();
+        let modules = ["back_mdb", "sssvlv", "pw-sha2", "pw-pbkdf2", "argon2"];
+        let loads: String = modules.iter().map(|name| format!("moduleload {name}\n")).collect();
         let text = format!(
-            "{includes}modulepath /usr/lib/ldap\nmoduleload back_mdb\ndatabase mdb\nsuffix {SUFFIX}\n\
-             rootdn {ADMINISTRATOR}\nrootpw {PASSWORD}\ndirectory {}\ndbnosync\nindex objectClass,uid eq\nindex cn,sn eq,sub\n",
+            "{includes}modulepath /usr/lib/ldap\n{loads}threads 2\ndatabase mdb\nsuffix {SUFFIX}\n\
+             rootdn {ADMINISTRATOR}\nrootpw {PASSWORD}\ndirectory {}\ndbnosync\nmaxsize 16777216\n\
+             index objectClass,uid eq\nindex cn,sn eq,sub\n{rules}\noverlay sssvlv\nsssvlv-max 8\n",
             dir.path().display()
         );
         let conf = dir.path().join("slapd.conf");
@@ -64,12 +67,14 @@ impl Slapd {
 }
 
 impl Duramend {
-    pub fn start() -> Server {
+    pub fn start(rules: &str) -> Server {
         let (dir, address) = (tempfile::tempdir().unwrap(), free_address());
         let text = format!(
             "data = \"data\"\nsuffixes = [\"{SUFFIX}\"]\n\
              administrator = {{ name = \"{ADMINISTRATOR}\", password = \"{PASSWORD}\" }}\n\
-             [listen]\nldap = [\"{address}\"]\nldapi = \"ldapi\"\n[directory]\ndurability = \"relaxed\"\n"
+             [listen]\nldap = [\"{address}\"]\nldapi = \"ldapi\"\n\
+             [directory]\ndurability = \"relaxed\"\npassword_scheme = \"SSHA\"\n\
+             [access]\nrules = '''\n{rules}'''\n"
         );
         let path = dir.path().join("duramend.toml");
         std::fs::write(&path, text).unwrap();

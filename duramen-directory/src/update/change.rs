@@ -1,0 +1,72 @@
+//! What a modify asks for, judged as far as that can be without the entry.
+//!
+//! It comes before the entry is looked for: of several errors, a client is told the one that no entry would make right.
+
+use duramen_ldap::message::{Change, ChangeKind, ModifyRequest, ResultCode};
+
+use super::check;
+use super::context::Context;
+use super::draft::{Described, describe, form};
+use crate::failure::{Failure, Result};
+
+/// A change of one attribute.
+pub(crate) struct Checked<'s> {
+    pub kind: ChangeKind,
+    pub described: Described<'s>,
+    /// Values, and the form of each in which they are compared.
+    pub values: Vec<(Vec<u8>, Vec<u8>)>,
+}
+
+/// The changes of a request.
+///
+/// # Errors
+/// protocolError, undefinedAttributeType, constraintViolation, invalidAttributeSyntax, attributeOrValueExists.
+pub(crate) fn checked<'s>(context: &Context<'s>, request: &ModifyRequest<'_>) -> Result<Vec<Checked<'s>>> {
+    request.changes.iter().try_for_each(|change| count(&change))?;
+    let changes = request.changes.iter().map(|change| one(context, &change)).collect::<Result<Vec<_>>>()?;
+    for change in &changes {
+        let known = context.schema().known();
+        if known.is_derived(change.described.attribute.id) || !context.is_relaxed() {
+            check::modifiable(change.described.attribute)?;
+        }
+    }
+    Ok(changes)
+}
+
+/// That there are as many values as this kind of change has.
+fn count(change: &Change<'_>) -> Result<()> {
+    let description = change.attribute.description;
+    let problem = match change.kind {
+        ChangeKind::Add if change.attribute.values.is_empty() => "there is no value to add",
+        ChangeKind::Increment if change.attribute.values.count() != 1 => "an increment has one value",
+        ChangeKind::Add | ChangeKind::Delete | ChangeKind::Replace | ChangeKind::Increment => return Ok(()),
+        _ => "a kind of change that is not known",
+    };
+    Err(Failure::new(ResultCode::PROTOCOL_ERROR, format!("{description}: {problem}")))
+}
+
+fn one<'s>(context: &Context<'s>, change: &Change<'_>) -> Result<Checked<'s>> {
+    let schema = context.schema();
+    let described = describe(schema, change.attribute.description)?;
+    let attribute = described.attribute;
+    if change.kind != ChangeKind::Delete {
+        check::single(attribute, change.attribute.values.count())?;
+    }
+    if change.kind == ChangeKind::Increment && attribute.syntax.is_none_or(|syntax| syntax.name != "INTEGER") {
+        let text = format!("{}: only integers can be incremented", described.description);
+        return Err(Failure::new(ResultCode::CONSTRAINT_VIOLATION, text));
+    }
+    let mut values = Vec::new();
+    for (n, value) in (1..).zip(change.attribute.values) {
+        check::value(attribute, &described.description, n, value)?;
+        if attribute.id == schema.known().object_class {
+            check::class(schema, n, value)?;
+        }
+        values.push((value.to_vec(), form(schema, attribute.equality, value)));
+    }
+    // Of values that are to be deleted, the second is not there any more.
+    if values.len() > 1 && change.kind != ChangeKind::Delete {
+        check::distinct(&described.description, values.iter().map(|(_, form)| form.as_slice()))?;
+    }
+    Ok(Checked { kind: change.kind, described, values })
+}

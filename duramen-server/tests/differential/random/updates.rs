@@ -1,0 +1,96 @@
+//! Updates.
+
+use duramen_ldap::message::ChangeKind;
+
+use super::Random;
+use crate::request::{Bytes, Operation, Values};
+use crate::servers::SUFFIX;
+use crate::words::{self, CLASSES, RDNS, VALUES};
+
+/// The pairs of an RDN, unescaped as far as the words go.
+fn pairs(rdn: &str) -> Vec<(String, Bytes)> {
+    let Ok(parsed) = duramen_ldap::dn::Rdn::parse(rdn) else { return Vec::new() };
+    parsed.avas().map(|ava| (ava.attribute.to_owned(), Bytes(ava.value().into_owned()))).collect()
+}
+
+impl Random {
+    fn values(&mut self) -> Values {
+        let (name, values) = VALUES[self.less_than(VALUES.len())];
+        let count = if self.chance(5) { 2 } else { 1 };
+        (name.to_owned(), (0..count).map(|_| words::bytes(self.of(values))).collect())
+    }
+
+    pub(super) fn add(&mut self) -> Operation {
+        let rdn = self.of(&RDNS);
+        let parent = if self.chance(3) { self.name() } else { format!("ou=people,{SUFFIX}") };
+        let one = |name: &str, value: &str| (name.to_owned(), vec![Bytes::from(value)]);
+        let class = self.of(&CLASSES);
+        let mut attributes = vec![one("objectClass", class)];
+        for (name, value) in pairs(rdn) {
+            if !self.chance(8) {
+                attributes.push((name, vec![value]));
+            }
+        }
+        for (of, name, value) in [
+            ("erson", "cn", "new"),
+            ("erson", "sn", "new"),
+            ("groupOfNames", "member", "uid=alice,ou=people,dc=example,dc=com"),
+            ("alias", "aliasedObjectName", "uid=bob,ou=people,dc=example,dc=com"),
+            ("referral", "ref", "ldap://elsewhere.example/ou=x"),
+        ] {
+            let there = attributes.iter().any(|(there, _)| there.eq_ignore_ascii_case(name));
+            if class.ends_with(of) && !there && !self.chance(8) {
+                attributes.push(one(name, value));
+            }
+        }
+        if ["alias", "referral", "posixAccount"].contains(&class) || self.chance(10) {
+            attributes[0].1.push("extensibleObject".into());
+        }
+        while self.chance(2) {
+            let more = self.values();
+            attributes.push(more);
+        }
+        Operation::Add { name: format!("{rdn},{parent}"), attributes }
+    }
+
+    pub(super) fn delete(&mut self) -> Operation {
+        Operation::Delete { name: self.name() }
+    }
+
+    pub(super) fn modify(&mut self) -> Operation {
+        let kinds = [
+            ChangeKind::Add,
+            ChangeKind::Add,
+            ChangeKind::Delete,
+            ChangeKind::Replace,
+            ChangeKind::Replace,
+            ChangeKind::Increment,
+        ];
+        let count = 1 + self.less_than(3);
+        let changes = (0..count).map(|_| {
+            let kind = kinds[self.less_than(kinds.len())];
+            let mut values = self.values();
+            if kind == ChangeKind::Increment && !self.chance(3) {
+                let name = self.of(&["uidNumber", "gidNumber", "shadowLastChange"]);
+                values = (name.into(), vec![self.of(&["3", "-1", "0", "x", "99999999999"]).into()]);
+            } else if self.chance(3) && (matches!(kind, ChangeKind::Delete | ChangeKind::Replace) || self.chance(8)) {
+                values.1.clear();
+            }
+            (kind, values)
+        });
+        let changes = changes.collect();
+        Operation::Modify { name: self.name(), changes }
+    }
+
+    pub(super) fn rename(&mut self) -> Operation {
+        let superior = if self.chance(3) { Some(self.name()) } else { None };
+        let name = self.name();
+        // Its own name again, a piece of it, or another one.
+        let rdn = match self.rng.u32(..8) {
+            0 => name.split(',').next().unwrap_or_default().to_owned(),
+            1 => name.split(['+', ',']).next().unwrap_or_default().to_uppercase(),
+            _ => self.of(&RDNS).to_owned(),
+        };
+        Operation::ModifyDn { name, rdn, delete_old: self.chance(2), superior }
+    }
+}
