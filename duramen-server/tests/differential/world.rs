@@ -109,7 +109,7 @@ fn people() -> impl Iterator<Item = Request> {
         }
         // What an inetOrgPerson may not have, it has by extensibleObject.
         let may = |name: &str| name != "uniqueIdentifier" || n % 3 == 2;
-        let more = more.iter().filter(|(name, _)| may(*name));
+        let more = more.iter().filter(|(name, _)| may(name));
         attributes.extend(more.flat_map(|(name, value)| values(&[(*name, &[*value])])));
         add(format!("uid={uid},ou=people,{SUFFIX}"), attributes)
     })
