@@ -4,7 +4,7 @@
 
 use duramen_ldap::ber::frame;
 use duramen_ldap::control::RequestControl;
-use duramen_ldap::dn::{Dn, write_ava};
+use duramen_ldap::dn::{Dn, Rdn, write_ava};
 use duramen_ldap::filter::{Filter, FilterBuf};
 use duramen_ldap::ldif::{Body, LdifReader, Record};
 use duramen_ldap::matching::WithoutSchema;
@@ -67,9 +67,18 @@ pub fn dn(data: &[u8]) -> bool {
     }
     assert_eq!(pairs(Dn::parse(&again).unwrap()), pairs(dn));
     let mut normalized = String::new();
-    dn.normalize(&WithoutSchema, &mut normalized).unwrap();
-    assert_eq!(Dn::parse(&normalized).unwrap().depth(), dn.depth());
+    let is_normalized = dn.normalize(&WithoutSchema, &mut normalized).is_ok();
+    assert_eq!(is_normalized, dn.rdns().all(has_types_once));
+    if is_normalized {
+        assert_eq!(Dn::parse(&normalized).unwrap().depth(), dn.depth());
+    }
     true
+}
+
+/// RFC 4512 section 2.3.1: the values of an RDN are of different types.
+fn has_types_once(rdn: Rdn<'_>) -> bool {
+    let types: Vec<String> = rdn.avas().map(|ava| ava.attribute.to_ascii_lowercase()).collect();
+    (1..types.len()).all(|n| !types[..n].contains(&types[n]))
 }
 
 fn pairs(dn: Dn<'_>) -> Vec<Vec<(String, Vec<u8>)>> {
