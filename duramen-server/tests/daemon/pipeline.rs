@@ -74,7 +74,7 @@ fn a_bind_waits_for_what_is_under_way_and_holds_what_follows_rfc4511_4_2_1() {
     let expected = [
         (written, ResultCode::SUCCESS),
         (bound, ResultCode::SUCCESS),
-        (refused, ResultCode::INSUFFICIENT_ACCESS_RIGHTS),
+        (refused, ResultCode::STRONGER_AUTH_REQUIRED),
     ];
     assert_eq!(answers, expected);
 }
