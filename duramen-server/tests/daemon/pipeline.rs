@@ -71,11 +71,8 @@ fn a_bind_waits_for_what_is_under_way_and_holds_what_follows_rfc4511_4_2_1() {
     let bound = client.send(Request::Bind(BindRequest { version: 3, name: "", authentication }));
     let refused = client.send_replace(&name, "description", "after");
     let answers = [client.answer(), client.answer(), client.answer()].map(|(id, answer)| (id, answer.code));
-    let expected = [
-        (written, ResultCode::SUCCESS),
-        (bound, ResultCode::SUCCESS),
-        (refused, ResultCode::STRONGER_AUTH_REQUIRED),
-    ];
+    let expected =
+        [(written, ResultCode::SUCCESS), (bound, ResultCode::SUCCESS), (refused, ResultCode::STRONGER_AUTH_REQUIRED)];
     assert_eq!(answers, expected);
 }
 
