@@ -43,7 +43,6 @@ pub(crate) struct Controls<'a> {
     pub tree_delete: bool,
     pub permissive: bool,
     pub relax: bool,
-    pub relax_is_critical: bool,
 }
 
 /// Which operation controls are of: each control belongs to some (RFC 4511 section 4.1.11).
@@ -117,10 +116,7 @@ impl<'a> Controls<'a> {
             RequestControl::Subentries(visible) => self.subentries.replace(visible).is_some(),
             RequestControl::TreeDelete => set(&mut self.tree_delete),
             RequestControl::PermissiveModify => set(&mut self.permissive),
-            RequestControl::Relax => {
-                self.relax_is_critical = control.critical;
-                set(&mut self.relax)
-            }
+            RequestControl::Relax => set(&mut self.relax),
             _ => false,
         };
         if twice {

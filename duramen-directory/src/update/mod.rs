@@ -141,10 +141,6 @@ impl Owned {
         let state = self.inner.state();
         let proxied = self.inner.proxied(&state, &self.requester, &controls)?;
         let requester = proxied.as_ref().unwrap_or(&self.requester);
-        if controls.relax_is_critical && !requester.is_administrator {
-            let text = "only the administrator may relax the rules of the schema";
-            return Err(Failure::new(ResultCode::INSUFFICIENT_ACCESS_RIGHTS, text));
-        }
         let tables = Tables::Txn(txn, ids);
         let plan = state.rules.plan(requester, &Members { state: &state, tables });
         let context = Context {

@@ -5,8 +5,7 @@ use std::sync::Arc;
 use duramen_directory::{Config, Failure, Method, Requester, SchemaFile, Updated};
 use duramen_ldap::ber::List;
 use duramen_ldap::message::ChangeKind::{Add, Delete, Replace};
-use duramen_ldap::message::{ChangeKind, Control, Request, ResultCode};
-use duramen_ldap::oid::control as oid;
+use duramen_ldap::message::{Request, ResultCode};
 
 use crate::sample::*;
 
@@ -40,19 +39,6 @@ fn modify(
     changes: &[(duramen_ldap::message::ChangeKind, &str, &[&str])],
 ) -> ResultCode {
     ended(sample.modify_as(who, name, changes, &[]))
-}
-
-#[test]
-fn only_the_administrator_relaxes_the_schema_and_others_are_told() {
-    let sample = with("access to * by * write");
-    let change: &[(ChangeKind, &str, &[&str])] = &[(Replace, "createTimestamp", &["20200101000000Z"])];
-    let relax = control(oid::RELAX);
-    let alice = somebody(&sample, OPEN);
-    assert_eq!(ended(sample.modify_as(&alice, OPEN, change, &[relax])), ResultCode::INSUFFICIENT_ACCESS_RIGHTS);
-    // Where it need not be heeded, it is as if it were not there.
-    let not_critical = Control { critical: false, ..relax };
-    assert_eq!(ended(sample.modify_as(&alice, OPEN, change, &[not_critical])), ResultCode::CONSTRAINT_VIOLATION);
-    assert_eq!(ended(sample.modify_as(&Requester::internal(), OPEN, change, &[relax])), ResultCode::SUCCESS);
 }
 
 #[test]
