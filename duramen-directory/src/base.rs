@@ -31,8 +31,11 @@ const ALIASES_MAX: usize = 32;
 /// # Errors
 /// noSuchObject with the deepest entry above that may be known of, referral, aliasProblem and so on.
 pub(crate) fn find(scene: &Scene<'_>, name: &str, follow: Follow) -> Result<Id> {
-    let schema = &scene.state.schema;
-    let mut normalized = names::normalize(schema, name)?;
+    find_normalized(scene, name, names::normalize(&scene.state.schema, name)?, follow)
+}
+
+/// As [`find`], of a name whose normalized form is known.
+pub(crate) fn find_normalized(scene: &Scene<'_>, name: &str, mut normalized: String, follow: Follow) -> Result<Id> {
     let table = scene.tables.name()?;
     let stop = if follow.manage { 0 } else { mark::REFERRAL } | if follow.aliases { mark::ALIAS } else { 0 };
     for _ in 0..ALIASES_MAX {

@@ -7,6 +7,7 @@ use std::collections::VecDeque;
 use std::io::{BufRead, BufReader, Write};
 use std::path::{Path, PathBuf};
 use std::process::{Command, ExitCode, Stdio};
+use std::time::{Duration, Instant};
 
 use duramen_sim::hostile::{VISITS, seeds};
 use indicatif::ProgressBar;
@@ -127,19 +128,26 @@ fn plant(directory: &Path) -> std::io::Result<()> {
     Ok(())
 }
 
+/// Without a terminal for a progress bar, a line is written as often.
+const TOLD_EVERY: Duration = Duration::from_secs(30);
+
 /// Runs libFuzzer and shows what it says in one line.
 fn watch(target: &str, command: &mut Command, runs: Option<u64>) -> Result<(), String> {
     let cannot = |e: std::io::Error| format!("cargo fuzz cannot be run: {e}");
     let mut child = command.stderr(Stdio::piped()).spawn().map_err(cannot)?;
     let bar = runs.map_or_else(ProgressBar::new_spinner, ProgressBar::new);
     bar.set_style(crate::style("executions"));
-    let mut last = VecDeque::new();
+    let (mut last, mut told) = (VecDeque::new(), Instant::now());
     let lines = child.stderr.take().map(BufReader::new);
     for line in lines.into_iter().flat_map(|lines| lines.split(b'\n')).map_while(Result::ok) {
         let line = String::from_utf8_lossy(&line).into_owned();
         if let Some((executions, state)) = progress(&line) {
             bar.set_position(executions);
             bar.set_message(format!("{target}: {state}"));
+            if bar.is_hidden() && told.elapsed() > TOLD_EVERY {
+                eprintln!("{target}: {executions} executions, {state}");
+                told = Instant::now();
+            }
         } else {
             if line.contains("Compiling") || line.starts_with("stat::") {
                 bar.suspend(|| eprintln!("{line}"));

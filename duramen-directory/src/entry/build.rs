@@ -2,7 +2,7 @@
 
 use duramen_ldap::ber::{Writer, tag};
 
-use super::{HAS_OPTIONS, HEAD, mark};
+use super::{HAS_OPTIONS, HEAD, StoredAttribute, mark};
 use crate::schema::AttributeId;
 use crate::tables::Id;
 
@@ -40,8 +40,17 @@ impl Builder {
             w.text(description);
             w.constructed(tag::SET, |w| values.into_iter().for_each(|value| w.octets(tag::OCTETS, value.as_ref())));
         });
-        let options = if description.contains(';') { HAS_OPTIONS } else { 0 };
-        self.numbers.push(id.0 | options);
+        self.end(id, description.contains(';'), is_operational);
+    }
+
+    /// Adds an attribute as another entry has it; of their order the same is true.
+    pub fn stored(&mut self, stored: &StoredAttribute<'_>, is_operational: bool) {
+        self.attributes.extend_from_slice(stored.encoded);
+        self.end(stored.id, stored.has_options, is_operational);
+    }
+
+    fn end(&mut self, id: AttributeId, has_options: bool, is_operational: bool) {
+        self.numbers.push(id.0 | if has_options { HAS_OPTIONS } else { 0 });
         self.ends.push(u32::try_from(self.attributes.len()).unwrap_or(u32::MAX));
         if !is_operational {
             self.user_count = self.numbers.len();

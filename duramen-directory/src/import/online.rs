@@ -76,11 +76,9 @@ fn add(txn: &mut WriteTxn<'_>, state: &State, mut entry: Prepared) -> Result<Opt
         let id: Id = last.and_then(|last| last.checked_add(1)).ok_or_else(|| damaged("table `entry`"))?;
         set_parent(&mut entry.bytes, parent);
         let mut batch = Batch::default();
-        let mut keys = KeySet::new();
+        let mut keys = KeySet::default();
         let mut extractor = Extractor::new(&state.schema, &state.kept);
-        let mut keep = |key: &[u8]| {
-            keys.insert(key.to_vec());
-        };
+        let mut keep = |key: &[u8]| keys.insert(key);
         let parsed = Entry::parse(&entry.bytes).ok_or_else(|| damaged("the new entry"))?;
         extractor.entry(&parsed, |_| true, &mut keep);
         let large: Vec<_> = parsed.large().collect();
@@ -92,7 +90,7 @@ fn add(txn: &mut WriteTxn<'_>, state: &State, mut entry: Prepared) -> Result<Opt
             }
             batch.value(key, Some(value));
         }
-        batch.index(id, &KeySet::new(), &keys);
+        batch.index(id, KeySet::default(), keys);
         batch.put_name(key, id, entry.marks);
         batch.add_children(parent, 1);
         batch.put_entry(id, entry.bytes);

@@ -1,5 +1,7 @@
 //! From a record to an entry that lacks only its id and that of its parent.
 
+use std::borrow::Cow;
+
 use duramen_ldap::dn::Dn;
 use duramen_ldap::ldif::{Body, LdifError, LdifReader, Pair, Record};
 use duramen_ldap::message::ResultCode;
@@ -107,7 +109,7 @@ fn split<'n>(suffixes: &[Suffix], written: &'n str, normalized: &str) -> Result<
 }
 
 /// The attributes of a record. What the directory derives is left out, what it maintains is taken.
-fn draft(state: &State, pairs: &[Pair<'_>]) -> Result<Draft> {
+fn draft<'e>(state: &'e State, pairs: &'e [Pair<'e>]) -> Result<Draft<'e>> {
     let mut draft = Draft::default();
     let known = state.schema.known();
     // Values of one attribute mostly follow each other.
@@ -123,7 +125,7 @@ fn draft(state: &State, pairs: &[Pair<'_>]) -> Result<Draft> {
                 draft.place(&described)
             }
         };
-        draft.attributes[place].values.push(pair.value.to_vec());
+        draft.attributes[place].values_mut().push(Cow::Borrowed(&pair.value));
         last = Some((pair.description, place));
     }
     Ok(draft)

@@ -1,16 +1,11 @@
 //! Which keys an entry has in table `index`.
 
-use std::collections::BTreeSet;
-
 use duramen_ldap::matching::Rule;
 
 use super::key::{Kind, key};
 use super::{Indices, bits};
 use crate::entry::Entry;
 use crate::schema::{AttributeId, Schema};
-
-/// Keys without ids.
-pub(crate) type KeySet = BTreeSet<Vec<u8>>;
 
 /// Finds the keys of entries.
 pub(crate) struct Extractor<'s> {

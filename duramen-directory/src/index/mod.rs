@@ -9,12 +9,14 @@
 mod container;
 mod extract;
 mod key;
+mod key_set;
 mod meet;
 mod read;
 
 pub(crate) use container::{CONTAINER_BITS, LOW, count, encode, has, is_container, union, with, without};
-pub(crate) use extract::{Extractor, KeySet};
+pub(crate) use extract::Extractor;
 pub(crate) use key::{Kind, high_of, kind_prefix, put_high};
+pub(crate) use key_set::{KeySet, changes};
 pub(crate) use read::{Set, equal, intersect, present, range, starting, trigrams};
 
 use crate::config::{Index, IndexKinds};

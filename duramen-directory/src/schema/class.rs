@@ -21,9 +21,9 @@ pub struct Class {
     pub kind: ClassKind,
     /// The class and all that it is a kind of.
     pub lineage: Vec<ClassId>,
-    /// Attributes that entries have to have, inherited ones too.
+    /// Attributes that entries have to have, inherited ones too; sorted.
     pub must: Vec<AttributeId>,
-    /// Attributes that they may have, inherited ones too.
+    /// Attributes that they may have, inherited ones too; sorted.
     pub may: Vec<AttributeId>,
     /// Whether entries may have any user attribute (RFC 4512 section 4.3).
     pub is_extensible: bool,
@@ -37,8 +37,8 @@ impl Class {
 
     /// Whether it allows an attribute.
     pub fn allows(&self, schema: &Schema, id: AttributeId) -> bool {
-        self.must.contains(&id)
-            || self.may.contains(&id)
+        self.must.binary_search(&id).is_ok()
+            || self.may.binary_search(&id).is_ok()
             || (self.is_extensible && !schema.attribute(id).is_operational())
     }
 }

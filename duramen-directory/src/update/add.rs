@@ -1,5 +1,7 @@
 //! Add (RFC 4511 section 4.7).
 
+use std::borrow::Cow;
+
 use duramen_ldap::dn::Dn;
 use duramen_ldap::message::{AddRequest, ResultCode};
 
@@ -32,13 +34,13 @@ pub(crate) fn prepare(context: &Context<'_>, request: &AddRequest<'_>) -> Result
     let schema = context.schema();
     // What no other directory would make right comes first, then what is there already.
     let rdn = first_rdn(request.name)?;
-    names::normalize(schema, request.name)?;
+    let normalized = names::normalize(schema, request.name)?;
     let mut draft = draft(context, request)?;
     draft.attributes.iter().try_for_each(|attribute| check::values(schema, attribute))?;
     context.require_somebody()?;
     naming::complete(schema, &mut draft, rdn)?;
     let structural = check::entry(schema, &draft, context.is_relaxed())?;
-    let place = place(context, request.name)?;
+    let place = place(context, request.name, normalized)?;
     let who = context.requester_name();
     operational(schema, &mut draft, &schema.class(structural).name, &who, context.now);
     let id = next_id(context)?;
@@ -55,10 +57,9 @@ fn first_rdn(name: &str) -> Result<&str> {
 }
 
 /// Finds out that there is no such entry, and what is above.
-pub(crate) fn place(context: &Context<'_>, name: &str) -> Result<Place> {
+fn place(context: &Context<'_>, name: &str, normalized: String) -> Result<Place> {
     let scene = &context.scene;
     let parsed = Dn::parse(name).map_err(|error| bad_name(name, error))?;
-    let normalized = names::normalize(context.schema(), name)?;
     let table = scene.tables.name()?;
     if let Some(suffix) = scene.state.suffixes.iter().find(|suffix| suffix.normalized == normalized) {
         if names::find_entry(&table, &scene.state.suffixes, &normalized)?.is_some() {
@@ -71,15 +72,16 @@ pub(crate) fn place(context: &Context<'_>, name: &str) -> Result<Place> {
         return Err(Failure::new(ResultCode::UNWILLING_TO_PERFORM, "the root DSE is not to be added"));
     };
     let follow = Follow { aliases: false, manage: context.controls.manage_dsa_it, scope: None };
-    let parent = match base::find(scene, above.as_str(), follow) {
+    let normalized = Dn::parse(&normalized).map_err(|error| bad_name(name, error))?;
+    let normalized_above = normalized.parent().unwrap_or(Dn::ROOT).as_str().to_string();
+    let parent = match base::find_normalized(scene, above.as_str(), normalized_above, follow) {
         // The referral has to lead to the new entry's own name.
         Err(failure) if failure.code == ResultCode::REFERRAL => {
             return Err(base::find(scene, name, follow).err().unwrap_or(failure));
         }
         found => found?,
     };
-    let normalized_rdn = names::normalized_rdn(context.schema(), rdn.as_str())?;
-    let key = child_key(parent, &normalized_rdn);
+    let key = child_key(parent, normalized.rdn().map_or("", |rdn| rdn.as_str()));
     if table.contains_key(&key)? {
         return Err(exists(name));
     }
@@ -111,7 +113,7 @@ pub(crate) fn may_change_children(context: &Context<'_>, parent: Id, level: Leve
 }
 
 /// The attributes of the request. Operational ones are taken from those who may, with the relax control.
-fn draft(context: &Context<'_>, request: &AddRequest<'_>) -> Result<Draft> {
+fn draft<'e>(context: &Context<'e>, request: &AddRequest<'e>) -> Result<Draft<'e>> {
     let mut draft = Draft::default();
     for attribute in request.attributes {
         let described = describe(context.schema(), attribute.description)?;
@@ -121,14 +123,13 @@ fn draft(context: &Context<'_>, request: &AddRequest<'_>) -> Result<Draft> {
         } else if known.is_derived(described.attribute.id) {
             continue;
         }
-        let place = draft.place(&described);
-        draft.attributes[place].values.extend(attribute.values.iter().map(<[u8]>::to_vec));
+        draft.values_mut(&described).extend(attribute.values.iter().map(Cow::Borrowed));
     }
     Ok(draft)
 }
 
 /// Sets what the directory itself says of a new entry, where it is not said already.
-pub(crate) fn operational(schema: &Schema, draft: &mut Draft, structural: &str, who: &str, now: Moment) {
+pub(crate) fn operational<'e>(schema: &'e Schema, draft: &mut Draft<'e>, structural: &str, who: &str, now: Moment) {
     let known = schema.known();
     let when = now.timestamp();
     let values: [(AttributeId, &dyn Fn() -> String); 7] = [
@@ -143,11 +144,11 @@ pub(crate) fn operational(schema: &Schema, draft: &mut Draft, structural: &str, 
     set_missing(schema, draft, &values);
 }
 
-fn set_missing(schema: &Schema, draft: &mut Draft, values: &[(AttributeId, &dyn Fn() -> String)]) {
+fn set_missing<'e>(schema: &'e Schema, draft: &mut Draft<'e>, values: &[(AttributeId, &dyn Fn() -> String)]) {
     for (id, value) in values {
         if !draft.has(*id) {
             let attribute: &Attribute = schema.attribute(*id);
-            draft.set(attribute, vec![value().into_bytes()]);
+            draft.set(attribute, value().into_bytes());
         }
     }
 }
@@ -158,7 +159,7 @@ fn next_id(context: &Context<'_>) -> Result<Id> {
     last.checked_add(1).ok_or_else(|| Failure::new(ResultCode::UNWILLING_TO_PERFORM, "there are no more ids"))
 }
 
-fn store(context: &Context<'_>, mut draft: Draft, id: Id, place: &Place, name: &str) -> Result<Batch> {
+fn store(context: &Context<'_>, mut draft: Draft<'_>, id: Id, place: &Place, name: &str) -> Result<Batch> {
     let schema = context.schema();
     draft.move_out(schema, id);
     let bytes = draft.build(schema, place.parent, &place.rdn)?;
@@ -170,7 +171,7 @@ fn store(context: &Context<'_>, mut draft: Draft, id: Id, place: &Place, name: &
     let mut keys = context.keys(&entry, |_| true);
     let mut batch = Batch::default();
     super::large_changes(context, &draft, &mut Default::default(), &mut keys, &mut batch);
-    batch.index(id, &Default::default(), &keys);
+    batch.index(id, Default::default(), keys);
     batch.put_name(place.key.clone(), id, entry.marks());
     batch.add_children(place.parent, 1);
     batch.put_entry(id, bytes);

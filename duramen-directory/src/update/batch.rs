@@ -4,9 +4,9 @@
 
 use std::collections::BTreeMap;
 
-use duramen::{Error, Result, WriteTxn};
+use duramen::{Edit, Error, Result, TableMut, WriteTxn};
 
-use crate::index::{CONTAINER_BITS, KeySet, LOW, encode, put_high, with, without};
+use crate::index::{CONTAINER_BITS, KeySet, LOW, changes, encode, put_high, with, without};
 use crate::large;
 use crate::names::child_value;
 use crate::tables::{Id, Ids, read_id};
@@ -18,7 +18,8 @@ pub(crate) struct Batch {
     names: Vec<(Vec<u8>, Option<[u8; 5]>)>,
     /// By how much numbers of children change.
     counts: BTreeMap<Id, i64>,
-    index: Vec<(Vec<u8>, Id, bool)>,
+    /// Keys that entries had, and that they have from now on.
+    index: Vec<(Id, KeySet, KeySet)>,
     values: Vec<(Vec<u8>, Option<Vec<u8>>)>,
     /// Entries all of whose values in table `value` go.
     cleared: Vec<Id>,
@@ -50,14 +51,8 @@ impl Batch {
     }
 
     /// Keys that an entry had and has in the index; only what differs is written.
-    pub fn index(&mut self, id: Id, old: &KeySet, new: &KeySet) {
-        let mut change = |key: &Vec<u8>, add| {
-            let mut key = key.clone();
-            put_high(&mut key, id >> CONTAINER_BITS);
-            self.index.push((key, id, add));
-        };
-        old.difference(new).for_each(|key| change(key, false));
-        new.difference(old).for_each(|key| change(key, true));
+    pub fn index(&mut self, id: Id, old: KeySet, new: KeySet) {
+        self.index.push((id, old, new));
     }
 
     /// A value of an attribute with many, or its end.
@@ -77,14 +72,16 @@ impl Batch {
             write(txn, ids.name, &key, value.as_ref().map(|value| &value[..]))?;
         }
         for (parent, more) in self.counts {
-            let key = parent.to_be_bytes();
-            let before = txn.get(ids.name, key)?.and_then(read_id).unwrap_or(0);
-            let now = u32::try_from(i64::from(before) + more).unwrap_or(0);
-            let value = now.to_be_bytes();
-            write(txn, ids.name, &key, (now > 0).then_some(&value[..]))?;
+            txn.table_by_id(ids.name)?.edit(parent.to_be_bytes(), |before| {
+                let before = before.and_then(read_id).unwrap_or(0);
+                match u32::try_from(i64::from(before) + more).unwrap_or(0) {
+                    0 => Edit::Delete,
+                    now => Edit::Put(now.to_be_bytes().to_vec().into()),
+                }
+            })?;
         }
-        for (key, id, add) in self.index {
-            change_container(txn, ids, &key, id, add)?;
+        for (id, old, new) in self.index {
+            change_index(&mut txn.table_by_id(ids.index)?, id, old, new)?;
         }
         for (key, value) in self.values {
             write(txn, ids.value, &key, value.as_deref())?;
@@ -100,16 +97,26 @@ fn write(txn: &mut WriteTxn<'_>, table: duramen::TableId, key: &[u8], value: Opt
     }
 }
 
-fn change_container(txn: &mut WriteTxn<'_>, ids: Ids, key: &[u8], id: Id, add: bool) -> Result<()> {
+/// Takes an entry out of the containers of keys that it had, and puts it into those of keys that it has.
+fn change_index(index: &mut TableMut<'_>, id: Id, old: KeySet, new: KeySet) -> Result<()> {
     let low = u16::try_from(id & LOW).map_err(|_| Error::Usage { what: "the lower bits of an id are 16 at most" })?;
-    let changed = match (txn.get(ids.index, key)?, add) {
-        (None, true) => Some(encode(&[low])),
-        (None, false) => None,
-        (Some(bytes), true) => with(bytes, low),
-        (Some(bytes), false) => without(bytes, low),
-    };
-    match changed {
-        None => Ok(()),
-        Some(bytes) => write(txn, ids.index, key, (!bytes.is_empty()).then_some(&bytes[..])),
-    }
+    let mut full = Vec::new();
+    changes(old, new, |key, come| {
+        full.clear();
+        full.extend_from_slice(key);
+        put_high(&mut full, id >> CONTAINER_BITS);
+        index.edit(&full, |container| {
+            let changed = match (container, come) {
+                (None, true) => Some(encode(&[low])),
+                (None, false) => None,
+                (Some(bytes), true) => with(bytes, low),
+                (Some(bytes), false) => without(bytes, low),
+            };
+            match changed {
+                None => Edit::Keep,
+                Some(bytes) if bytes.is_empty() => Edit::Delete,
+                Some(bytes) => Edit::Put(bytes.into()),
+            }
+        })
+    })
 }

@@ -14,14 +14,14 @@ pub(crate) struct Checked<'s> {
     pub kind: ChangeKind,
     pub described: Described<'s>,
     /// Values, and the form of each in which they are compared.
-    pub values: Vec<(Vec<u8>, Vec<u8>)>,
+    pub values: Vec<(&'s [u8], Vec<u8>)>,
 }
 
 /// The changes of a request.
 ///
 /// # Errors
 /// protocolError, undefinedAttributeType, constraintViolation, invalidAttributeSyntax, attributeOrValueExists.
-pub(crate) fn checked<'s>(context: &Context<'s>, request: &ModifyRequest<'_>) -> Result<Vec<Checked<'s>>> {
+pub(crate) fn checked<'s>(context: &Context<'s>, request: &ModifyRequest<'s>) -> Result<Vec<Checked<'s>>> {
     request.changes.iter().try_for_each(|change| count(&change))?;
     let changes = request.changes.iter().map(|change| one(context, &change)).collect::<Result<Vec<_>>>()?;
     for change in &changes {
@@ -45,7 +45,7 @@ fn count(change: &Change<'_>) -> Result<()> {
     Err(Failure::new(ResultCode::PROTOCOL_ERROR, format!("{description}: {problem}")))
 }
 
-fn one<'s>(context: &Context<'s>, change: &Change<'_>) -> Result<Checked<'s>> {
+fn one<'s>(context: &Context<'s>, change: &Change<'s>) -> Result<Checked<'s>> {
     let schema = context.schema();
     let described = describe(schema, change.attribute.description)?;
     let attribute = described.attribute;
@@ -62,7 +62,7 @@ fn one<'s>(context: &Context<'s>, change: &Change<'_>) -> Result<Checked<'s>> {
         if attribute.id == schema.known().object_class {
             check::class(schema, n, value)?;
         }
-        values.push((value.to_vec(), form(schema, attribute.equality, value)));
+        values.push((value, form(schema, attribute.equality, value)));
     }
     // Of values that are to be deleted, the second is not there any more.
     if values.len() > 1 && change.kind != ChangeKind::Delete {

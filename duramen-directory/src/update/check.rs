@@ -12,7 +12,7 @@ fn violation(code: ResultCode, text: String) -> Failure {
 }
 
 /// The classes of a draft, without those that they are kinds of.
-pub(crate) fn classes<'s>(schema: &'s Schema, draft: &Draft) -> Result<Vec<&'s Class>> {
+pub(crate) fn classes<'s>(schema: &'s Schema, draft: &Draft<'_>) -> Result<Vec<&'s Class>> {
     let mut found = Vec::new();
     for (n, value) in draft.values(schema.known().object_class).enumerate() {
         found.push(class(schema, n + 1, value)?);
@@ -61,7 +61,7 @@ pub(crate) fn structural<'s>(schema: &'s Schema, classes: &[&'s Class]) -> Resul
 }
 
 /// All that a whole entry has to obey. `relaxed`: whatever its classes require and allow.
-pub(crate) fn entry(schema: &Schema, draft: &Draft, relaxed: bool) -> Result<ClassId> {
+pub(crate) fn entry(schema: &Schema, draft: &Draft<'_>, relaxed: bool) -> Result<ClassId> {
     let classes = classes(schema, draft)?;
     let structural = structural(schema, &classes)?;
     if !relaxed {
@@ -74,7 +74,7 @@ pub(crate) fn entry(schema: &Schema, draft: &Draft, relaxed: bool) -> Result<Cla
     Ok(structural.id)
 }
 
-fn required(schema: &Schema, draft: &Draft, classes: &[&Class]) -> Result<()> {
+fn required(schema: &Schema, draft: &Draft<'_>, classes: &[&Class]) -> Result<()> {
     for class in classes {
         if let Some(missing) = class.must.iter().find(|id| !has_kind(schema, draft, **id)) {
             let name = &schema.attribute(*missing).name;
@@ -88,22 +88,22 @@ fn required(schema: &Schema, draft: &Draft, classes: &[&Class]) -> Result<()> {
 }
 
 /// Whether a draft has a type or a kind of it.
-fn has_kind(schema: &Schema, draft: &Draft, id: AttributeId) -> bool {
+fn has_kind(schema: &Schema, draft: &Draft<'_>, id: AttributeId) -> bool {
     draft.has(id) || schema.attribute(id).family.iter().any(|kind| draft.has(*kind))
 }
 
 /// That classes allow an attribute: operational ones need no leave.
 fn allowed(schema: &Schema, classes: &[&Class], id: AttributeId) -> Result<()> {
     let attribute = schema.attribute(id);
+    if attribute.is_operational() {
+        return Ok(());
+    }
     let mut kind = Some(id);
     while let Some(above) = kind {
         if classes.iter().any(|class| class.allows(schema, above)) {
             return Ok(());
         }
         kind = schema.attribute(above).superior;
-    }
-    if attribute.is_operational() {
-        return Ok(());
     }
     let names: Vec<&str> = classes.iter().map(|class| class.name.as_str()).collect();
     let text =
@@ -130,15 +130,16 @@ pub(crate) fn value(attribute: &Attribute, description: &str, n: usize, value: &
 }
 
 /// That an attribute has values of its syntax, one only if that is all it may have, and none twice.
-pub(crate) fn values(schema: &Schema, attribute: &DraftAttribute) -> Result<()> {
+pub(crate) fn values(schema: &Schema, attribute: &DraftAttribute<'_>) -> Result<()> {
     let kind = schema.attribute(attribute.id);
-    for (n, bytes) in (1..).zip(&attribute.values) {
-        value(kind, &attribute.description, n, bytes)?;
+    for (n, bytes) in (1..).zip(attribute.values()) {
+        value(kind, attribute.description(), n, bytes)?;
     }
-    single(kind, attribute.values.len())?;
-    if attribute.values.len() > 1 {
-        let forms: Vec<_> = attribute.values.iter().map(|value| form(schema, kind.equality, value)).collect();
-        distinct(&attribute.description, forms.iter().map(Vec::as_slice))?;
+    let count = attribute.count();
+    single(kind, count)?;
+    if count > 1 {
+        let forms: Vec<_> = attribute.values().map(|value| form(schema, kind.equality, value)).collect();
+        distinct(attribute.description(), forms.iter().map(Vec::as_slice))?;
     }
     Ok(())
 }

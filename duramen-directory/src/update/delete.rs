@@ -67,7 +67,7 @@ fn one(context: &Context<'_>, id: Id, batch: &mut Batch) -> Result<()> {
         let name = names::name_of(&entries, id)?;
         context.require(&View::new(&context.scene, id, entry, &name), What::Entry, Level::Delete)?;
     }
-    batch.index(id, &keys(context, id, &entry)?, &Default::default());
+    batch.index(id, keys(context, id, &entry)?, Default::default());
     batch.delete_name(name_key(context, &entry)?);
     let children = i64::from(names::child_count(&context.scene.tables.name()?, id)?);
     batch.add_children(id, -children);
@@ -81,9 +81,7 @@ fn keys(context: &Context<'_>, id: Id, entry: &Entry<'_>) -> Result<crate::index
     let mut extractor = Extractor::new(context.schema(), &context.scene.state.kept);
     for large in entry.large() {
         each_value(&context.scene.tables, id, entry, large.id, |value| {
-            extractor.value(large.id, value, &mut |key| {
-                keys.insert(key.to_vec());
-            });
+            extractor.value(large.id, value, &mut |key| keys.insert(key));
             Ok(())
         })?;
     }

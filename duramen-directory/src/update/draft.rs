@@ -1,12 +1,13 @@
 //! An entry while it is being put together or changed.
 
+use std::borrow::Cow;
 use std::collections::BTreeMap;
 
 use duramen_ldap::attribute::AttributeDescription;
 use duramen_ldap::matching::Rule;
 use duramen_ldap::message::ResultCode;
 
-use crate::entry::{Builder, Entry, LargeAttribute, mark};
+use crate::entry::{Builder, Entry, LargeAttribute, StoredAttribute, mark};
 use crate::failure::{Failure, Result};
 use crate::large::{self, MANY};
 use crate::schema::{Attribute, AttributeId, Schema};
@@ -17,15 +18,95 @@ const ATTRIBUTES_MAX: usize = 10_000;
 /// Bytes of an RDN as it is written.
 const RDN_MAX: usize = 10_000;
 
+/// A value: as it lies in the map or in a request, or made here.
+pub(crate) type Value<'e> = Cow<'e, [u8]>;
+
 /// An attribute in a draft.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct DraftAttribute {
+#[derive(Clone)]
+pub(crate) struct DraftAttribute<'e> {
     pub id: AttributeId,
-    /// The type's name and the options, as they were written.
-    pub description: String,
     /// Options in lower case, sorted.
     pub options: Vec<String>,
-    pub values: Vec<Vec<u8>>,
+    content: Content<'e>,
+}
+
+#[derive(Clone)]
+enum Content<'e> {
+    /// As the entry has it: most attributes stay so, and are copied in one piece.
+    Stored(StoredAttribute<'e>),
+    /// The type's name and the options, as they were written; the values.
+    New(Cow<'e, str>, Vec<Value<'e>>),
+}
+
+impl<'e> DraftAttribute<'e> {
+    fn of(stored: StoredAttribute<'e>) -> DraftAttribute<'e> {
+        let mut options: Vec<String> = if stored.has_options {
+            stored.decode().description.split(';').skip(1).map(str::to_ascii_lowercase).collect()
+        } else {
+            Vec::new()
+        };
+        options.sort_unstable();
+        DraftAttribute { id: stored.id, options, content: Content::Stored(stored) }
+    }
+
+    /// The type's name and the options, as they were written.
+    pub fn description(&self) -> &str {
+        match &self.content {
+            Content::Stored(stored) => stored.decode().description,
+            Content::New(description, _) => description,
+        }
+    }
+
+    pub fn values(&self) -> impl Iterator<Item = &[u8]> {
+        let (stored, new) = match &self.content {
+            Content::Stored(stored) => (Some(stored.values()), &[][..]),
+            Content::New(_, values) => (None, values.as_slice()),
+        };
+        stored.into_iter().flatten().chain(new.iter().map(|value| &**value))
+    }
+
+    /// How many values there are.
+    pub fn count(&self) -> usize {
+        match &self.content {
+            Content::Stored(stored) => stored.values().count(),
+            Content::New(_, values) => values.len(),
+        }
+    }
+
+    /// The values, to be changed.
+    pub fn values_mut(&mut self) -> &mut Vec<Value<'e>> {
+        if let Content::Stored(stored) = &self.content {
+            let decoded = stored.decode();
+            let values = decoded.values.iter().map(Cow::Borrowed).collect();
+            self.content = Content::New(decoded.description.into(), values);
+        }
+        match &mut self.content {
+            Content::New(_, values) => values,
+            Content::Stored(_) => unreachable!("it has just been replaced"),
+        }
+    }
+
+    /// Whether its values belong into table `value`.
+    fn is_for_outside(&self, schema: &Schema) -> bool {
+        // A value takes two bytes at least, so most stored attributes need not be counted.
+        let may_be_many = match &self.content {
+            Content::Stored(stored) => stored.encoded.len() / 2 > MANY,
+            Content::New(_, values) => values.len() > MANY,
+        };
+        may_be_many && self.options.is_empty() && self.count() > MANY && large::may_be(schema.attribute(self.id))
+    }
+
+    /// Whether it is of this type and has exactly these options.
+    pub fn is(&self, described: &Described<'_>) -> bool {
+        self.id == described.attribute.id && self.options == described.options
+    }
+
+    fn build(&self, is_operational: bool, builder: &mut Builder) {
+        match &self.content {
+            Content::Stored(stored) => builder.stored(stored, is_operational),
+            Content::New(description, values) => builder.attribute(self.id, is_operational, description, values),
+        }
+    }
 }
 
 /// An attribute whose values are in table `value`, and what changes of them.
@@ -40,16 +121,16 @@ pub(crate) struct LargeDraft {
 pub(crate) type LargeChange = (Option<Vec<u8>>, Vec<u8>);
 
 /// An entry while it is being put together or changed.
-#[derive(Clone, Debug, Default)]
-pub(crate) struct Draft {
-    pub attributes: Vec<DraftAttribute>,
+#[derive(Clone, Default)]
+pub(crate) struct Draft<'e> {
+    pub attributes: Vec<DraftAttribute<'e>>,
     pub large: Vec<LargeDraft>,
 }
 
 /// A description bound to the schema.
 pub(crate) struct Described<'s> {
     pub attribute: &'s Attribute,
-    pub description: String,
+    pub description: Cow<'s, str>,
     pub options: Vec<String>,
 }
 
@@ -64,8 +145,9 @@ pub(crate) fn describe<'s>(schema: &'s Schema, text: &str) -> Result<Described<'
     let mut options: Vec<String> = parsed.options().map(str::to_ascii_lowercase).collect();
     options.sort_unstable();
     options.dedup();
-    let mut description = attribute.name.clone();
+    let mut description = Cow::Borrowed(attribute.name.as_str());
     for option in parsed.options() {
+        let description = description.to_mut();
         description.push(';');
         description.push_str(option);
     }
@@ -81,51 +163,45 @@ pub(crate) fn form(schema: &Schema, rule: Option<&Rule>, value: &[u8]) -> Vec<u8
     }
 }
 
-impl Draft {
+impl<'e> Draft<'e> {
     /// Of an entry that is stored.
-    pub fn of(entry: &Entry<'_>) -> Draft {
-        let attributes = entry.attributes().map(|stored| {
-            let decoded = stored.decode();
-            let mut options: Vec<String> = if stored.has_options {
-                decoded.description.split(';').skip(1).map(str::to_ascii_lowercase).collect()
-            } else {
-                Vec::new()
-            };
-            options.sort_unstable();
-            DraftAttribute {
-                id: stored.id,
-                description: decoded.description.to_string(),
-                options,
-                values: decoded.values.iter().map(<[u8]>::to_vec).collect(),
-            }
-        });
+    pub fn of(entry: &Entry<'e>) -> Draft<'e> {
         let large = entry.large().map(|stored| LargeDraft { stored, changes: BTreeMap::new() });
-        Draft { attributes: attributes.collect(), large: large.collect() }
+        Draft { attributes: entry.attributes().map(DraftAttribute::of).collect(), large: large.collect() }
     }
 
     /// The attribute of a type with exactly these options.
-    pub fn find(&mut self, id: AttributeId, options: &[String]) -> Option<&mut DraftAttribute> {
+    pub fn find(&mut self, id: AttributeId, options: &[String]) -> Option<&mut DraftAttribute<'e>> {
         self.attributes.iter_mut().find(|attribute| attribute.id == id && attribute.options == options)
     }
 
     /// The place of the attribute of a type with exactly these options, which is made if there is none.
-    pub fn place(&mut self, described: &Described<'_>) -> usize {
-        let is_it = |found: &DraftAttribute| found.id == described.attribute.id && found.options == described.options;
-        self.attributes.iter().position(is_it).unwrap_or_else(|| {
+    pub fn place(&mut self, described: &Described<'e>) -> usize {
+        self.attributes.iter().position(|found| found.is(described)).unwrap_or_else(|| {
             self.attributes.push(DraftAttribute {
                 id: described.attribute.id,
-                description: described.description.clone(),
                 options: described.options.clone(),
-                values: Vec::new(),
+                content: Content::New(described.description.clone(), Vec::new()),
             });
             self.attributes.len() - 1
         })
     }
 
+    /// The values of the attribute of a type with exactly these options, to be added to.
+    pub fn values_mut(&mut self, described: &Described<'e>) -> &mut Vec<Value<'e>> {
+        let place = self.place(described);
+        self.attributes[place].values_mut()
+    }
+
+    /// Takes attributes away that have lost their last value.
+    pub fn drop_empty(&mut self) {
+        self.attributes.retain(|attribute| !matches!(&attribute.content, Content::New(_, values) if values.is_empty()));
+    }
+
     /// Values of a type, whatever its options; those in table `value` are not among them.
     pub fn values(&self, id: AttributeId) -> impl Iterator<Item = &[u8]> {
         let attributes = self.attributes.iter().filter(move |attribute| attribute.id == id);
-        attributes.flat_map(|attribute| attribute.values.iter().map(Vec::as_slice))
+        attributes.flat_map(DraftAttribute::values)
     }
 
     /// Whether there is a value of a type.
@@ -138,36 +214,33 @@ impl Draft {
         self.large.iter().filter(|large| large.stored.count > 0)
     }
 
-    /// Puts values in place of all that an attribute has.
-    pub fn set(&mut self, attribute: &Attribute, values: Vec<Vec<u8>>) {
-        self.attributes.retain(|found| found.id != attribute.id || !found.options.is_empty());
-        if !values.is_empty() {
-            let (id, description) = (attribute.id, attribute.name.clone());
-            self.attributes.push(DraftAttribute { id, description, options: Vec::new(), values });
+    /// Puts a value in place of all that an attribute without options has.
+    pub fn set(&mut self, attribute: &'e Attribute, value: impl Into<Value<'e>>) {
+        let content = Content::New(attribute.name.as_str().into(), vec![value.into()]);
+        match self.find(attribute.id, &[]) {
+            Some(found) => found.content = content,
+            None => self.attributes.push(DraftAttribute { id: attribute.id, options: Vec::new(), content }),
         }
     }
 
     /// Adds a value behind the others of an attribute without options.
-    pub fn push(&mut self, attribute: &Attribute, value: Vec<u8>) {
+    pub fn push(&mut self, attribute: &'e Attribute, value: impl Into<Value<'e>>) {
         match self.find(attribute.id, &[]) {
-            Some(found) => found.values.push(value),
-            None => self.set(attribute, vec![value]),
+            Some(found) => found.values_mut().push(value.into()),
+            None => self.set(attribute, value),
         }
     }
 
     /// Moves attributes with very many values out of the entry.
     pub fn move_out(&mut self, schema: &Schema, id: Id) {
-        for attribute in std::mem::take(&mut self.attributes) {
-            let kind = schema.attribute(attribute.id);
-            if attribute.values.len() <= MANY || !attribute.options.is_empty() || !large::may_be(kind) {
-                self.attributes.push(attribute);
-                continue;
-            }
-            let stored = LargeAttribute { id: attribute.id, count: 0, bytes: 0, description: attribute.description };
+        for attribute in self.attributes.extract_if(.., |attribute| attribute.is_for_outside(schema)) {
+            let description = attribute.description().to_string();
+            let stored = LargeAttribute { id: attribute.id, count: 0, bytes: 0, description };
             let mut moved = LargeDraft { stored, changes: BTreeMap::new() };
-            for value in attribute.values {
-                let normalized = form(schema, kind.equality, &value);
-                moved.put(large::key(id, attribute.id, &normalized), value, normalized);
+            let rule = schema.attribute(attribute.id).equality;
+            for value in attribute.values() {
+                let normalized = form(schema, rule, value);
+                moved.put(large::key(id, attribute.id, &normalized), value.to_vec(), normalized);
             }
             self.large.push(moved);
         }
@@ -206,7 +279,7 @@ impl Draft {
         for operational in [false, true] {
             for attribute in &self.attributes {
                 if schema.attribute(attribute.id).is_operational() == operational {
-                    builder.attribute(attribute.id, operational, &attribute.description, &attribute.values);
+                    attribute.build(operational, &mut builder);
                 }
             }
         }

@@ -162,14 +162,12 @@ impl Owned {
 }
 
 /// Puts what changes of values outside into a batch, and their keys to those of before and after.
-fn large_changes(context: &Context<'_>, draft: &Draft, old: &mut KeySet, new: &mut KeySet, batch: &mut Batch) {
+fn large_changes(context: &Context<'_>, draft: &Draft<'_>, old: &mut KeySet, new: &mut KeySet, batch: &mut Batch) {
     let mut extractor = Extractor::new(context.schema(), &context.scene.state.kept);
     for large in &draft.large {
         for (key, (value, normalized)) in &large.changes {
             let keys = if value.is_some() { &mut *new } else { &mut *old };
-            extractor.normalized(large.stored.id, normalized, &mut |key| {
-                keys.insert(key.to_vec());
-            });
+            extractor.normalized(large.stored.id, normalized, &mut |key| keys.insert(key));
             batch.value(key.clone(), value.clone());
         }
     }

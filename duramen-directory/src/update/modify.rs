@@ -9,7 +9,7 @@ use super::change::{self, Checked};
 use super::check;
 use super::context::Context;
 use super::delete::name_key;
-use super::draft::{Described, Draft, DraftAttribute, form};
+use super::draft::{Described, Draft, form};
 use super::naming;
 use crate::access::{Level, What};
 use crate::entry::Entry;
@@ -29,7 +29,7 @@ pub(crate) fn prepare(context: &Context<'_>, request: &ModifyRequest<'_>) -> Res
     let view = View::new(&context.scene, id, entry, &name);
     context.check_assertion(&view)?;
     let mut modifier = Modifier { context, id, draft: Draft::of(&entry), touched: BTreeSet::new() };
-    for change in changes {
+    for change in &changes {
         modifier.change(&view, change)?;
     }
     context.pre_read(&view)?;
@@ -38,10 +38,10 @@ pub(crate) fn prepare(context: &Context<'_>, request: &ModifyRequest<'_>) -> Res
 }
 
 /// An entry that is being changed.
-struct Modifier<'m, 'c> {
+struct Modifier<'m, 'c, 'e> {
     context: &'m Context<'c>,
     id: Id,
-    draft: Draft,
+    draft: Draft<'e>,
     /// Types that were changed.
     touched: BTreeSet<AttributeId>,
 }
@@ -57,8 +57,8 @@ fn fail<T>(code: ResultCode, text: String) -> Result<T> {
     Err(Failure::new(code, text))
 }
 
-impl Modifier<'_, '_> {
-    fn change(&mut self, view: &View<'_, '_>, change: Checked<'_>) -> Result<()> {
+impl<'c: 'e, 'e> Modifier<'_, 'c, 'e> {
+    fn change(&mut self, view: &View<'_, '_>, change: &'e Checked<'e>) -> Result<()> {
         let (context, described) = (self.context, &change.described);
         let id = described.attribute.id;
         let level = match change.kind {
@@ -75,13 +75,13 @@ impl Modifier<'_, '_> {
         self.touched.insert(id);
         match change.kind {
             ChangeKind::Add if described.attribute.equality.is_none() && self.has(described) => no_rule(described),
-            ChangeKind::Add => self.add(described, change.values),
+            ChangeKind::Add => self.add(described, &change.values),
             ChangeKind::Delete if change.values.is_empty() => self.delete_all(described, true),
             ChangeKind::Delete => self.delete(described, &change.values),
             ChangeKind::Increment => self.increment(described, &change.values),
             _ => {
                 self.delete_all(described, false)?;
-                if change.values.is_empty() { Ok(()) } else { self.add(described, change.values) }
+                if change.values.is_empty() { Ok(()) } else { self.add(described, &change.values) }
             }
         }
     }
@@ -98,22 +98,20 @@ impl Modifier<'_, '_> {
         self.draft.find(described.attribute.id, &described.options).is_some()
     }
 
-    fn add(&mut self, described: &Described<'_>, values: Vec<(Vec<u8>, Vec<u8>)>) -> Result<()> {
+    fn add(&mut self, described: &'e Described<'e>, values: &'e [(&'e [u8], Vec<u8>)]) -> Result<()> {
         let (schema, rule) = (self.context.schema(), described.attribute.equality);
         let large = self.large(described);
         // Forms of what is there are found out once; a single value is rather looked for.
         let present = self.draft.find(described.attribute.id, &described.options);
-        let mut forms: std::collections::HashSet<Vec<u8>> = present
-            .map(|found| found.values.iter().map(|value| form(schema, rule, value)).collect())
-            .unwrap_or_default();
+        let mut forms: std::collections::HashSet<Vec<u8>> =
+            present.map(|found| found.values().map(|value| form(schema, rule, value)).collect()).unwrap_or_default();
         for (n, (value, normalized)) in (1..).zip(values) {
             let is_new = match large {
-                Some(at) => self.add_large(at, &value, &normalized)?,
-                None => forms.insert(normalized),
+                Some(at) => self.add_large(at, value, normalized)?,
+                None => forms.insert(normalized.clone()),
             };
             if is_new && large.is_none() {
-                let place = self.draft.place(described);
-                self.draft.attributes[place].values.push(value);
+                self.draft.values_mut(described).push((*value).into());
             } else if !is_new && !self.context.controls.permissive {
                 let text = format!("{}, value {n}: it is there already", described.description);
                 return fail(ResultCode::ATTRIBUTE_OR_VALUE_EXISTS, text);
@@ -138,8 +136,7 @@ impl Modifier<'_, '_> {
             return self.delete_all_large(at);
         }
         let before = self.draft.attributes.len();
-        let is_it = |found: &DraftAttribute| found.id == described.attribute.id && found.options == described.options;
-        self.draft.attributes.retain(|found| !is_it(found));
+        self.draft.attributes.retain(|found| !found.is(described));
         if strict && before == self.draft.attributes.len() && !self.context.controls.permissive {
             let text = format!("{}: the entry has no such attribute", described.description);
             return fail(ResultCode::NO_SUCH_ATTRIBUTE, text);
@@ -163,7 +160,7 @@ impl Modifier<'_, '_> {
         Ok(())
     }
 
-    fn delete(&mut self, described: &Described<'_>, values: &[(Vec<u8>, Vec<u8>)]) -> Result<()> {
+    fn delete(&mut self, described: &Described<'_>, values: &[(&[u8], Vec<u8>)]) -> Result<()> {
         if described.attribute.equality.is_none() {
             return no_rule(described);
         }
@@ -183,13 +180,11 @@ impl Modifier<'_, '_> {
     fn delete_one(&mut self, described: &Described<'_>, normalized: &[u8]) -> bool {
         let (schema, rule) = (self.context.schema(), described.attribute.equality);
         let Some(found) = self.draft.find(described.attribute.id, &described.options) else { return false };
-        let Some(at) = found.values.iter().position(|value| form(schema, rule, value) == normalized) else {
+        let Some(at) = found.values().position(|value| form(schema, rule, value) == normalized) else {
             return false;
         };
-        found.values.remove(at);
-        if found.values.is_empty() {
-            self.draft.attributes.retain(|attribute| !attribute.values.is_empty());
-        }
+        found.values_mut().remove(at);
+        self.draft.drop_empty();
         true
     }
 
@@ -206,7 +201,7 @@ impl Modifier<'_, '_> {
     }
 
     /// RFC 4525 section 1: the values are numbers, and the amount is one value.
-    fn increment(&mut self, described: &Described<'_>, values: &[(Vec<u8>, Vec<u8>)]) -> Result<()> {
+    fn increment(&mut self, described: &Described<'_>, values: &[(&[u8], Vec<u8>)]) -> Result<()> {
         let name = &described.description;
         let number = |bytes: &[u8]| std::str::from_utf8(bytes).ok()?.parse::<i128>().ok();
         let amount = values.first().and_then(|(amount, _)| number(amount));
@@ -216,11 +211,11 @@ impl Modifier<'_, '_> {
         let Some(found) = self.draft.find(described.attribute.id, &described.options) else {
             return fail(ResultCode::NO_SUCH_ATTRIBUTE, format!("{name}: the entry has no such attribute"));
         };
-        for value in &mut found.values {
+        for value in found.values_mut() {
             let Some(sum) = number(value).and_then(|before| before.checked_add(amount)) else {
                 return fail(ResultCode::CONSTRAINT_VIOLATION, format!("{name}: the number becomes too great"));
             };
-            *value = sum.to_string().into_bytes();
+            *value = sum.to_string().into_bytes().into();
         }
         Ok(())
     }
@@ -229,7 +224,7 @@ impl Modifier<'_, '_> {
     fn judge(&mut self, before: &Entry<'_>) -> Result<()> {
         let schema = self.context.schema();
         for attribute in self.draft.attributes.iter().filter(|attribute| self.touched.contains(&attribute.id)) {
-            check::single(schema.attribute(attribute.id), attribute.values.len())?;
+            check::single(schema.attribute(attribute.id), attribute.count())?;
         }
         let structural = check::structural(schema, &check::classes(schema, &self.draft)?)?;
         let known = schema.known();
@@ -242,7 +237,7 @@ impl Modifier<'_, '_> {
         }
         naming::holds(schema, &self.draft, naming::first_rdn(before.rdn()))?;
         check::entry(schema, &self.draft, self.context.is_relaxed())?;
-        self.draft.set(schema.attribute(known.structural_object_class), vec![structural.name.clone().into_bytes()]);
+        self.draft.set(schema.attribute(known.structural_object_class), structural.name.as_bytes());
         Ok(())
     }
 
@@ -260,7 +255,7 @@ impl Modifier<'_, '_> {
         let mut old = context.keys(before, |id| touched.contains(&id));
         let mut new = context.keys(&entry, |id| touched.contains(&id));
         super::large_changes(context, &self.draft, &mut old, &mut new, &mut batch);
-        batch.index(self.id, &old, &new);
+        batch.index(self.id, old, new);
         if entry.marks() != before.marks() {
             batch.put_name(name_key(context, before)?, self.id, entry.marks());
         }

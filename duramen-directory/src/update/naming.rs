@@ -33,7 +33,7 @@ pub(crate) fn first_rdn(text: &str) -> &str {
 }
 
 /// Adds what of an RDN is not in the entry (RFC 4511 section 4.7).
-pub(crate) fn complete(schema: &Schema, draft: &mut Draft, rdn: &str) -> Result<()> {
+pub(crate) fn complete<'e>(schema: &'e Schema, draft: &mut Draft<'e>, rdn: &str) -> Result<()> {
     for (attribute, value) in pairs(schema, rdn)? {
         let wanted = form(schema, attribute.equality, &value);
         if draft.values(attribute.id).all(|found| form(schema, attribute.equality, found) != wanted) {
@@ -50,7 +50,7 @@ pub(crate) fn complete(schema: &Schema, draft: &mut Draft, rdn: &str) -> Result<
 }
 
 /// That an entry has the values of its RDN.
-pub(crate) fn holds(schema: &Schema, draft: &Draft, rdn: &str) -> Result<()> {
+pub(crate) fn holds(schema: &Schema, draft: &Draft<'_>, rdn: &str) -> Result<()> {
     for (attribute, value) in pairs(schema, rdn)? {
         let wanted = form(schema, attribute.equality, &value);
         let is_there = draft.values(attribute.id).any(|found| form(schema, attribute.equality, found) == wanted);

@@ -56,7 +56,7 @@ pub(crate) fn prepare(context: &Context<'_>, request: &ModifyDnRequest<'_>) -> R
     let new_name = format!("{},{}", rdn.as_str(), names::name_of(&entries, parent)?);
     context.post_read(id, &bytes, &new_name)?;
     let mut batch = Batch::default();
-    batch.index(id, &context.keys(&entry, |_| true), &context.keys(&changed, |_| true));
+    batch.index(id, context.keys(&entry, |_| true), context.keys(&changed, |_| true));
     batch.delete_name(name_key(context, &entry)?);
     batch.put_name(key, id, changed.marks());
     batch.add_children(entry.parent, -1);
@@ -78,12 +78,12 @@ fn new_parent(context: &Context<'_>, id: Id, entry: &Entry<'_>, new_superior: Op
 }
 
 /// The entry with the values of its new name, and without those of the old one if that is asked for.
-fn renamed(
-    context: &Context<'_>,
-    view: &View<'_, '_>,
+fn renamed<'e>(
+    context: &'e Context<'e>,
+    view: &View<'_, 'e>,
     (rdn, new): (&str, &[(&Attribute, Vec<u8>)]),
     delete_old: bool,
-) -> Result<Draft> {
+) -> Result<Draft<'e>> {
     let schema = context.schema();
     let mut draft = Draft::of(&view.entry);
     for (attribute, value) in new {
@@ -102,7 +102,7 @@ fn renamed(
 fn remove_old(
     context: &Context<'_>,
     view: &View<'_, '_>,
-    draft: &mut Draft,
+    draft: &mut Draft<'_>,
     new: &[(&Attribute, Vec<u8>)],
 ) -> Result<()> {
     let schema: &Schema = context.schema();
@@ -114,9 +114,9 @@ fn remove_old(
         }
         context.require(view, What::Attribute(attribute.id, Some(&value)), Level::Delete)?;
         if let Some(found) = draft.find(attribute.id, &[]) {
-            found.values.retain(|value| form(schema, attribute.equality, value) != old);
+            found.values_mut().retain(|value| form(schema, attribute.equality, value) != old);
         }
-        draft.attributes.retain(|attribute| !attribute.values.is_empty());
+        draft.drop_empty();
     }
     Ok(())
 }

@@ -1,5 +1,6 @@
 //! A table of a write transaction.
 
+use super::edit::{self, Edit};
 use super::table::{Source, Table, TableStats, stats_of};
 use super::update::{self, Mode, Put, Value};
 use super::work::Work;
@@ -85,29 +86,54 @@ impl<'t> TableMut<'t> {
         self.store(key.as_ref(), value.as_ref(), Mode::Insert)
     }
 
-    /// Stores an entry and returns the value that the key had.
+    /// Stores an entry and returns the value that the key had; in a table with duplicates, the first of them.
     pub fn replace(&mut self, key: impl AsRef<[u8]>, value: impl AsRef<[u8]>) -> Result<Option<Vec<u8>>> {
         let (key, value) = (key.as_ref(), value.as_ref());
-        let old = self.get(key)?.map(<[u8]>::to_vec);
-        self.put(key, value)?;
+        if self.work.tables[self.index()].tree.has_duplicates() {
+            let old = self.get(key)?.map(<[u8]>::to_vec);
+            self.put(key, value)?;
+            return Ok(old);
+        }
+        let mut old = None;
+        self.edit(key, |found| {
+            old = found.map(<[u8]>::to_vec);
+            Edit::Put(value.into())
+        })?;
         Ok(old)
     }
 
     /// Changes a key's value from `old` to `new` (`None`: no such key) if `old` is what it is now. Returns whether it
     /// was.
     pub fn compare_and_swap(&mut self, key: impl AsRef<[u8]>, old: Option<&[u8]>, new: Option<&[u8]>) -> Result<bool> {
-        let key = key.as_ref();
-        if self.work.tables[self.index()].tree.has_duplicates() {
-            return Err(Error::Incompatible { what: "a key with several values cannot be compared and swapped" });
-        }
-        if self.get(key)? != old {
-            return Ok(false);
-        }
-        match new {
-            Some(new) => self.put(key, new)?,
-            None => drop(self.delete(key)?),
-        }
-        Ok(true)
+        let mut is_it = false;
+        self.edit(key, |found| {
+            is_it = found == old;
+            match new {
+                _ if !is_it => Edit::Keep,
+                Some(new) => Edit::Put(new.into()),
+                None => Edit::Delete,
+            }
+        })?;
+        Ok(is_it)
+    }
+
+    /// Looks at a key's value (`None`: no such key), and stores another or deletes the key, as `decide` says. A table
+    /// with duplicates is [`Error::Incompatible`].
+    ///
+    /// ```
+    /// # let dir = tempfile::tempdir()?;
+    /// # let db = duramen::Database::open(dir.path().join("visits.dm"))?;
+    /// use duramen::Edit;
+    ///
+    /// let count = |old: Option<&[u8]>| {
+    ///     let before = old.and_then(|bytes| bytes.try_into().ok()).map_or(0, u64::from_le_bytes);
+    ///     Edit::Put((before + 1).to_le_bytes().to_vec().into())
+    /// };
+    /// db.update(|txn| txn.table("visits")?.edit(b"bjensen", count))?;
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn edit<'v>(&mut self, key: impl AsRef<[u8]>, decide: impl FnOnce(Option<&[u8]>) -> Edit<'v>) -> Result<()> {
+        edit::edit(self.work, self.index(), key.as_ref(), decide)
     }
 
     /// Stores an entry whose key sorts after all others; [`Error::AppendOrder`] if it does not. Loading in order this

@@ -143,9 +143,7 @@ fn put_entry(work: &mut Work, i: usize, key: &[u8], value: Value<'_>, mode: Mode
     if table.tree.has_fixed() && table.tree.item == 0 {
         table.tree.item = value.len() as u16;
     }
-    if i == 0 && catalog::is_pending(work, key) {
-        return Err(Error::Incompatible { what: "a table has this name" });
-    }
+    refuse_table(work, i, key)?;
     spill_if_large(work)?;
     if let Some(mut path) = at_end(work, i, key)? {
         check_size(work, i, &path, key)?;
@@ -153,10 +151,8 @@ fn put_entry(work: &mut Work, i: usize, key: &[u8], value: Value<'_>, mode: Mode
         work.tables[i].end = Some((path, work.epoch));
         return Ok(put);
     }
-    let table = &work.tables[i];
     let mut path = Path::default();
-    let found = path.seek(work, &table.tree, &table.orders.key, &Needle::new(key, &table.orders.key))?;
-    check_size(work, i, &path, key)?;
+    let found = seek(work, i, &mut path, key)?;
     let is_last = is_at_end(work, i, &path, found)?;
     if let Some(outcome) = refuse(work, i, (&path, is_last), found, key, &value, mode)? {
         return outcome;
@@ -166,6 +162,14 @@ fn put_entry(work: &mut Work, i: usize, key: &[u8], value: Value<'_>, mode: Mode
         work.tables[i].end = Some((Box::new(path), work.epoch));
     }
     Ok(put)
+}
+
+/// Goes to a key, or to the gap where it would be; whether it is there.
+pub(super) fn seek(work: &Work, i: usize, path: &mut Path, key: &[u8]) -> Result<bool> {
+    let table = &work.tables[i];
+    let found = path.seek(work, &table.tree, &table.orders.key, &Needle::new(key, &table.orders.key))?;
+    check_size(work, i, path, key)?;
+    Ok(found)
 }
 
 /// The gap after the last entry, if the way there is known and the key sorts behind it.
@@ -378,6 +382,30 @@ pub(super) fn delete_at(work: &mut Work, i: usize, path: &mut Path, key: &[u8]) 
         tree.entries = tree.entries.saturating_sub(entries);
         Ok(())
     })
+}
+
+/// Stores an entry where the path stands, in a table without duplicates.
+pub(super) fn put_here(
+    work: &mut Work,
+    i: usize,
+    path: &mut Path,
+    found: bool,
+    key: &[u8],
+    value: &Value<'_>,
+) -> Result<()> {
+    check_value(work.page_size(), &work.tables[i], value.len())?;
+    refuse_table(work, i, key)?;
+    change(work, i, |work, tree, orders| store(work, tree, orders, path, found, key, value))?;
+    ops::put(work, i, key, value);
+    Ok(())
+}
+
+/// In the main table, the names of tables that are not entered yet are taken.
+fn refuse_table(work: &Work, i: usize, key: &[u8]) -> Result<()> {
+    if i == 0 && catalog::is_pending(work, key) {
+        return Err(Error::Incompatible { what: "a table has this name" });
+    }
+    Ok(())
 }
 
 /// Gives the key at the path, in a table without duplicates, another value. The path stays on it.

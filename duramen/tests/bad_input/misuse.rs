@@ -1,6 +1,6 @@
 //! What a program may ask for that cannot be: a typed error, and the transaction goes on where it can.
 
-use duramen::{Database, Duplicates, Error, Options, Order, Put, Result, TableOptions};
+use duramen::{Database, Duplicates, Edit, Error, Options, Order, Put, Result, TableOptions};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use tempfile::TempDir;
 
@@ -17,6 +17,10 @@ fn is_bad_table<T>(result: Result<T>) -> bool {
 
 fn is_incompatible<T>(result: Result<T>) -> bool {
     matches!(result, Err(Error::Incompatible { .. }))
+}
+
+fn is_key_length<T>(result: Result<T>) -> bool {
+    matches!(result, Err(Error::KeyLength { .. }))
 }
 
 fn is_usage<T>(result: Result<T>) -> bool {
@@ -129,6 +133,12 @@ fn a_refused_operation_changes_nothing_and_the_transaction_goes_on() -> Result<(
     assert!(is_incompatible(table.delete_duplicate("b", "value")));
     assert_eq!(table.insert("b", "other")?, Put::Exists);
     assert!(!table.compare_and_swap("b", None, Some(b"other"))?);
+    table.edit("b", |value| if value == Some(b"value") { Edit::Keep } else { Edit::Delete })?;
+    table.edit("c", |value| if value.is_none() { Edit::Delete } else { Edit::Put(b"other".into()) })?;
+    assert!(is_key_length(table.edit([0; 2000], |_| Edit::Put(b"".into()))));
+    let mut several = txn.table_with("several", &TableOptions::new().duplicates(Duplicates::sorted()))?;
+    several.put("b", "value")?;
+    assert!(is_incompatible(several.edit("b", |_| Edit::Delete)));
     txn.commit()?;
     let snapshot = db.read()?;
     assert_eq!(snapshot.table("t")?.get("b")?, Some(&b"value"[..]));
@@ -269,6 +279,7 @@ fn the_main_table_guards_the_records_of_the_others() -> Result<()> {
     let main = txn.main_table();
     assert!(is_incompatible(txn.put(main, "t", "not a table")));
     assert!(is_incompatible(txn.table_by_id(main)?.delete("t")));
+    assert!(is_incompatible(txn.table_by_id(main)?.edit("t", |_| panic!("a record is no value to be looked at"))));
     assert!(is_incompatible(txn.table_by_id(main)?.delete_range(..)));
     txn.put(main, "ordinary", "value")?;
     assert!(is_incompatible(txn.table("ordinary").map(drop)));
@@ -360,6 +371,7 @@ fn a_table_and_an_entry_of_one_name_are_refused_at_once_whichever_comes_second()
     txn.table("made first")?;
     assert!(is_incompatible(txn.put(main, "made first", "value")));
     assert!(is_incompatible(txn.table_by_id(main)?.insert("made first", "value")));
+    assert!(is_incompatible(txn.table_by_id(main)?.edit("made first", |_| Edit::Put(b"value".into()))));
     txn.put(main, "stored first", "value")?;
     assert!(is_incompatible(txn.table("stored first")));
     txn.table("moved")?;

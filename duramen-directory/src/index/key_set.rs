@@ -1,0 +1,111 @@
+//! The keys of an entry: a hundred short ones, so they lie side by side in one piece of memory.
+//!
+//! Owns: their order, and what differs between two sets. Must not know: what keys mean.
+
+use std::cmp::Ordering;
+
+/// Keys without ids.
+#[derive(Debug, Default)]
+pub(crate) struct KeySet {
+    bytes: Vec<u8>,
+    places: Vec<Place>,
+}
+
+/// A key in [`KeySet::bytes`].
+#[derive(Clone, Copy, Debug)]
+struct Place {
+    /// Its first eight bytes, so that most comparisons need not look at the key.
+    head: u64,
+    start: u32,
+    end: u32,
+}
+
+fn head(key: &[u8]) -> u64 {
+    let mut bytes = [0; 8];
+    let known = key.len().min(8);
+    bytes[..known].copy_from_slice(&key[..known]);
+    u64::from_be_bytes(bytes)
+}
+
+impl KeySet {
+    /// Adds a key, which may be there already.
+    pub fn insert(&mut self, key: &[u8]) {
+        let start = self.bytes.len() as u32;
+        self.bytes.extend_from_slice(key);
+        self.places.push(Place { head: head(key), start, end: self.bytes.len() as u32 });
+    }
+
+    fn key(&self, place: Place) -> &[u8] {
+        &self.bytes[place.start as usize..place.end as usize]
+    }
+
+    /// Sorts the keys; each is there once then.
+    fn sort(&mut self) {
+        let bytes = &self.bytes;
+        let key = |place: &Place| &bytes[place.start as usize..place.end as usize];
+        self.places.sort_unstable_by(|a, b| a.head.cmp(&b.head).then_with(|| key(a).cmp(key(b))));
+        self.places.dedup_by(|a, b| a.head == b.head && key(a) == key(b));
+    }
+}
+
+/// Calls `each` with the keys that only one of two sets has, ascending: those that go with false, those that come with
+/// true.
+///
+/// # Errors
+/// What `each` returns.
+pub(crate) fn changes<E>(
+    mut old: KeySet,
+    mut new: KeySet,
+    mut each: impl FnMut(&[u8], bool) -> Result<(), E>,
+) -> Result<(), E> {
+    old.sort();
+    new.sort();
+    let (mut before, mut after) = (old.places.iter().copied().peekable(), new.places.iter().copied().peekable());
+    loop {
+        let order = match (before.peek(), after.peek()) {
+            (None, None) => return Ok(()),
+            (Some(_), None) => Ordering::Less,
+            (None, Some(_)) => Ordering::Greater,
+            (Some(a), Some(b)) => a.head.cmp(&b.head).then_with(|| old.key(*a).cmp(new.key(*b))),
+        };
+        let gone = if order.is_le() { before.next() } else { None };
+        let come = if order.is_ge() { after.next() } else { None };
+        match (gone, come) {
+            (Some(place), None) => each(old.key(place), false)?,
+            (None, Some(place)) => each(new.key(place), true)?,
+            _ => {}
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeSet;
+
+    use proptest::prelude::*;
+
+    use super::*;
+
+    fn set(keys: &[Vec<u8>]) -> KeySet {
+        let mut set = KeySet::default();
+        keys.iter().for_each(|key| set.insert(key));
+        set
+    }
+
+    proptest! {
+        #[test]
+        fn what_differs_is_what_sets_say(
+            old in prop::collection::vec(prop::collection::vec(0..3u8, 0..12), 0..40),
+            new in prop::collection::vec(prop::collection::vec(0..3u8, 0..12), 0..40),
+        ) {
+            let mut found = Vec::new();
+            changes(set(&old), set(&new), |key, come| {
+                found.push((key.to_vec(), come));
+                Ok::<_, ()>(())
+            }).unwrap();
+            let (old, new): (BTreeSet<_>, BTreeSet<_>) = (old.into_iter().collect(), new.into_iter().collect());
+            let wanted: BTreeSet<_> = old.symmetric_difference(&new).map(|key| (key.clone(), new.contains(key))).collect();
+            prop_assert_eq!(found, wanted.into_iter().collect::<Vec<_>>());
+        }
+    }
+}
