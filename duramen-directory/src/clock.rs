@@ -46,16 +46,31 @@ impl Moment {
 
     /// GeneralizedTime in whole seconds (RFC 4517 section 3.3.13).
     pub fn timestamp(self) -> String {
-        let (year, month, day, hour, minute, second) = self.civil();
-        format!("{year:04}{month:02}{day:02}{hour:02}{minute:02}{second:02}Z")
+        self.seconds("Z".len()) + "Z"
     }
 
     /// A change sequence number, as `entryCSN` has them.
     pub fn csn(self) -> String {
-        let (year, month, day, hour, minute, second) = self.civil();
-        let fraction = self.0 % 1_000_000;
-        format!("{year:04}{month:02}{day:02}{hour:02}{minute:02}{second:02}.{fraction:06}Z#000000#000#000000")
+        const END: &str = "Z#000000#000#000000";
+        let mut text = self.seconds(".000000".len() + END.len()) + ".";
+        digits(&mut text, self.0 % 1_000_000, 6);
+        text + END
     }
+
+    /// Year to second, with room for so many bytes more.
+    fn seconds(self, more: usize) -> String {
+        let (year, month, day, hour, minute, second) = self.civil();
+        let mut text = String::with_capacity("YYYYMMDDhhmmss".len() + more);
+        digits(&mut text, year, 4);
+        [month, day, hour, minute, second].into_iter().for_each(|part| digits(&mut text, part, 2));
+        text
+    }
+}
+
+/// Appends the last `count` digits of a number: two of these stand in every changed entry, and formatting takes longer.
+fn digits(text: &mut String, number: u64, count: u32) {
+    let digit = |place| char::from(b'0' + (number / 10u64.pow(place) % 10) as u8);
+    text.extend((0..count).rev().map(digit));
 }
 
 #[cfg(test)]

@@ -28,6 +28,16 @@ pub(crate) struct Builder {
 }
 
 impl Builder {
+    /// With room for attributes of so many bytes in all.
+    pub fn with_room(attributes: usize, bytes: usize) -> Builder {
+        Builder {
+            numbers: Vec::with_capacity(attributes),
+            ends: Vec::with_capacity(attributes),
+            attributes: Vec::with_capacity(bytes),
+            ..Builder::default()
+        }
+    }
+
     /// Adds an attribute; user attributes have to come before operational ones.
     pub fn attribute<V: AsRef<[u8]>>(
         &mut self,

@@ -1,7 +1,8 @@
 //! Reading an entry where it lies.
 
+use duramen_ldap::DecodeError;
 use duramen_ldap::attribute::Attribute;
-use duramen_ldap::ber::{Element, List, Reader};
+use duramen_ldap::ber::{Element, List, Reader, tag};
 
 use super::{HAS_OPTIONS, HEAD, LargeAttribute, NUMBER, mark};
 use crate::schema::AttributeId;
@@ -35,10 +36,15 @@ impl<'a> StoredAttribute<'a> {
         Attribute::read(&mut Reader::new(self.encoded)).unwrap_or_default()
     }
 
-    /// Its values.
+    /// Its values. They were checked before they were stored, so nothing is looked at before its turn.
     #[inline]
     pub fn values(&self) -> List<'a, &'a [u8]> {
-        self.decode().values
+        let values = |mut encoded: Reader<'a>| {
+            let mut content = encoded.sequence("an attribute")?;
+            content.any("a description")?;
+            content.element(tag::SET, "a SET of values")
+        };
+        values(Reader::new(self.encoded)).map_or_else(|_: DecodeError| List::default(), |set| List::trusted(set.rest()))
     }
 }
 

@@ -1,6 +1,6 @@
 //! Binding descriptions to each other and to numbers.
 
-use std::collections::HashMap;
+use rustc_hash::FxHashMap;
 
 use duramen_ldap::matching::{RULES, Rule};
 use duramen_ldap::schema::{self as text, AttributeType, Definition, Located, ObjectClass};
@@ -41,7 +41,7 @@ fn order<T>(
     definition: impl Fn(&T) -> &Definition,
     superiors: impl Fn(&T) -> Vec<String>,
 ) -> Result<Vec<usize>, BindError> {
-    let mut places: HashMap<String, usize> = HashMap::new();
+    let mut places: FxHashMap<String, usize> = FxHashMap::default();
     for (place, of) in items.iter().enumerate() {
         let definition = definition(&of.item);
         for word in definition.names.iter().chain([&definition.oid]) {
@@ -116,10 +116,10 @@ impl Schema {
 #[derive(Default)]
 struct Binder {
     attributes: Vec<Option<Attribute>>,
-    attribute_names: HashMap<String, AttributeId>,
+    attribute_names: FxHashMap<String, AttributeId>,
     classes: Vec<Class>,
-    class_names: HashMap<String, ClassId>,
-    oids: HashMap<String, String>,
+    class_names: FxHashMap<String, ClassId>,
+    oids: FxHashMap<String, String>,
 }
 
 impl Binder {

@@ -9,12 +9,12 @@ mod describe;
 mod well_known;
 
 use std::borrow::Cow;
-use std::collections::HashMap;
 
 use duramen_ldap::dn::NamingRules;
 use duramen_ldap::matching::{Names, Rule};
 use duramen_ldap::schema::AttributeUsage;
 use duramen_ldap::syntax::Syntax;
+use rustc_hash::FxHashMap;
 
 pub use bind::BindError;
 pub use class::{Class, ClassId};
@@ -94,11 +94,12 @@ impl Attribute {
 #[derive(Debug)]
 pub struct Schema {
     attributes: Vec<Option<Attribute>>,
-    attribute_names: HashMap<String, AttributeId>,
+    // Which keys there are no client decides: a fast hash does.
+    attribute_names: FxHashMap<String, AttributeId>,
     classes: Vec<Class>,
-    class_names: HashMap<String, ClassId>,
+    class_names: FxHashMap<String, ClassId>,
     /// Names in lower case of everything, to OIDs.
-    oids: HashMap<String, String>,
+    oids: FxHashMap<String, String>,
     known: WellKnown,
     descriptions: Descriptions,
 }

@@ -65,13 +65,16 @@ pub(crate) fn entry(schema: &Schema, draft: &Draft<'_>, relaxed: bool) -> Result
     let classes = classes(schema, draft)?;
     let structural = structural(schema, &classes)?;
     if !relaxed {
-        required(schema, draft, &classes)?;
-        let types = draft.attributes.iter().map(|attribute| attribute.id);
-        for id in types.chain(draft.kept_large().map(|large| large.stored.id)) {
-            allowed(schema, &classes, id)?;
-        }
+        content(schema, draft, &classes)?;
     }
     Ok(structural.id)
+}
+
+/// That a draft has the attributes that its classes require, and none that they do not allow.
+pub(crate) fn content(schema: &Schema, draft: &Draft<'_>, classes: &[&Class]) -> Result<()> {
+    required(schema, draft, classes)?;
+    let types = draft.attributes.iter().map(|attribute| attribute.id);
+    types.chain(draft.kept_large().map(|large| large.stored.id)).try_for_each(|id| allowed(schema, classes, id))
 }
 
 fn required(schema: &Schema, draft: &Draft<'_>, classes: &[&Class]) -> Result<()> {

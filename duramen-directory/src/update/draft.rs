@@ -101,6 +101,16 @@ impl<'e> DraftAttribute<'e> {
         self.id == described.attribute.id && self.options == described.options
     }
 
+    /// How long its encoding is, or a little less.
+    fn bytes(&self) -> usize {
+        match &self.content {
+            Content::Stored(stored) => stored.encoded.len(),
+            Content::New(description, values) => {
+                8 + description.len() + values.iter().map(|value| value.len() + 4).sum::<usize>()
+            }
+        }
+    }
+
     fn build(&self, is_operational: bool, builder: &mut Builder) {
         match &self.content {
             Content::Stored(stored) => builder.stored(stored, is_operational),
@@ -275,7 +285,8 @@ impl<'e> Draft<'e> {
             let text = format!("an entry has {ATTRIBUTES_MAX} attributes and {RDN_MAX} bytes of RDN at most");
             return Err(Failure::new(ResultCode::ADMIN_LIMIT_EXCEEDED, text));
         }
-        let mut builder = Builder::default();
+        let bytes = self.attributes.iter().map(DraftAttribute::bytes).sum();
+        let mut builder = Builder::with_room(self.attributes.len(), bytes);
         for operational in [false, true] {
             for attribute in &self.attributes {
                 if schema.attribute(attribute.id).is_operational() == operational {

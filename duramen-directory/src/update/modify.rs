@@ -226,7 +226,8 @@ impl<'c: 'e, 'e> Modifier<'_, 'c, 'e> {
         for attribute in self.draft.attributes.iter().filter(|attribute| self.touched.contains(&attribute.id)) {
             check::single(schema.attribute(attribute.id), attribute.count())?;
         }
-        let structural = check::structural(schema, &check::classes(schema, &self.draft)?)?;
+        let classes = check::classes(schema, &self.draft)?;
+        let structural = check::structural(schema, &classes)?;
         let known = schema.known();
         let old = before.of_type(known.structural_object_class).flat_map(|found| found.values()).next();
         let is_same = old.is_none_or(|old| structural.name.as_bytes().eq_ignore_ascii_case(old));
@@ -236,7 +237,9 @@ impl<'c: 'e, 'e> Modifier<'_, 'c, 'e> {
             return fail(ResultCode::OBJECT_CLASS_MODS_PROHIBITED, text);
         }
         naming::holds(schema, &self.draft, naming::first_rdn(before.rdn()))?;
-        check::entry(schema, &self.draft, self.context.is_relaxed())?;
+        if !self.context.is_relaxed() {
+            check::content(schema, &self.draft, &classes)?;
+        }
         self.draft.set(schema.attribute(known.structural_object_class), structural.name.as_bytes());
         Ok(())
     }

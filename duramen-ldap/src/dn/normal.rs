@@ -25,13 +25,14 @@ impl Rdn<'_> {
     pub fn normalize(&self, rules: &(impl NamingRules + ?Sized), out: &mut String) -> Result<(), TextError> {
         let (mut pairs, mut types) = (Vec::new(), Vec::new());
         let mut value = Vec::new();
-        for (n, ava) in self.avas().enumerate() {
+        let mut avas = self.avas();
+        while let Some(ava) = avas.next() {
             value.clear();
             let name = rules
                 .normalize(ava.attribute, &ava.value(), &mut value)
                 .map_err(|expected| TextError::new(ava.offset(), expected))?;
             // Almost every RDN is one pair, which needs no sorting.
-            if n == 0 && self.avas().nth(1).is_none() {
+            if pairs.is_empty() && avas.clone().next().is_none() {
                 write_ava(out, &name, &value).expect("a string takes whatever is written to it");
                 return Ok(());
             }

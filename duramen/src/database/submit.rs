@@ -99,8 +99,8 @@ struct Entry {
 trait Ticket: Send + Sync {
     /// The change came to nothing for a reason that is not its own.
     fn fail(&self, error: Error);
-    /// It is decided.
-    fn settle(&self);
+    /// It is decided. A thread that waits is told so; of a task, what wakes it comes back.
+    fn settle(&self) -> Option<Waker>;
     /// Asks it to lead the next group; false if it has no thread for that.
     fn lead(&self) -> bool;
 }
@@ -138,13 +138,13 @@ impl<T: Send> Ticket for Slot<T> {
         }
     }
 
-    fn settle(&self) {
+    fn settle(&self) -> Option<Waker> {
         let mut progress = lock(&self.progress);
         progress.phase = Phase::Settled;
         let waker = progress.waker.take();
         drop(progress);
         self.woken.notify_one();
-        waker.into_iter().for_each(Waker::wake);
+        waker
     }
 
     fn lead(&self) -> bool {
@@ -191,7 +191,10 @@ impl<T: Send> Future for Submitted<T> {
     fn poll(self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Result<T>> {
         let mut progress = lock(&self.slot.progress);
         if !matches!(progress.phase, Phase::Settled) {
-            progress.waker = Some(context.waker().clone());
+            match &mut progress.waker {
+                Some(waker) => waker.clone_from(context.waker()),
+                none => *none = Some(context.waker().clone()),
+            }
             return Poll::Pending;
         }
         drop(progress);
@@ -283,7 +286,7 @@ impl Database {
         let error = Arc::new(Error::Io { op: "start a thread for what was submitted", source: error });
         while let Some((entry, _)) = self.queue.pop() {
             entry.ticket.fail(Error::Group { source: error.clone() });
-            entry.ticket.settle();
+            entry.ticket.settle().into_iter().for_each(Waker::wake);
         }
         if let Some(next) = self.queue.next_leader((0, Duration::ZERO))
             && !next.lead()
@@ -305,7 +308,7 @@ impl Database {
                 all.iter().for_each(|ticket| ticket.fail(Error::Group { source: source.clone() }));
             }
         }
-        group.iter().for_each(|ticket| ticket.settle());
+        settle(&group);
         (group.len(), begun.elapsed())
     }
 
@@ -328,6 +331,13 @@ impl Database {
         }
         txn.map_or(Ok(()), WriteTxn::commit)
     }
+}
+
+/// Tells everyone that it is decided. A task that awaits several is woken when all of them are.
+fn settle(group: &[Arc<dyn Ticket>]) {
+    let mut wakers: Vec<Waker> = group.iter().filter_map(|ticket| ticket.settle()).collect();
+    wakers.dedup_by(|next, before| next.will_wake(before));
+    wakers.into_iter().for_each(Waker::wake);
 }
 
 /// Runs a change that is alone so far, without a child transaction; none is left if it came to nothing.
