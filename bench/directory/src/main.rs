@@ -43,7 +43,7 @@ struct Arguments {
     /// Where the data goes
     #[arg(long, default_value = "/var/tmp/duramen-bench-directory")]
     dir: PathBuf,
-    /// Goes on with the data of an earlier run
+    /// Goes on with the data of an earlier run; if it changed them, answers are not compared
     #[arg(long)]
     reuse: bool,
     /// Port on the loopback interface
@@ -143,6 +143,12 @@ impl Arguments {
         Ok(path)
     }
 
+    /// A file that is there if rows have changed the data since it was loaded: how much depends on how fast each server
+    /// was, so answers cannot be compared any more.
+    fn changed(&self, server: &dyn Server) -> PathBuf {
+        self.data(server).with_extension("changed")
+    }
+
     fn load(&self, server: &dyn Server, ldif: &Path) -> Result<Vec<Measured>> {
         let data = self.data(server);
         if self.reuse && data.exists() {
@@ -150,6 +156,9 @@ impl Arguments {
         }
         if data.exists() {
             std::fs::remove_dir_all(&data)?;
+        }
+        if self.changed(server).exists() {
+            std::fs::remove_file(self.changed(server))?;
         }
         std::fs::create_dir_all(&data)?;
         let begin = Instant::now();
@@ -169,7 +178,7 @@ impl Arguments {
             eprintln!("{}: {}", server.name(), row.name);
             let amount = self.amount(row, before);
             let context = || format!("{}: {}", server.name(), row.name);
-            let (measure, beside) = self.row(&running, row, amount).with_context(context)?;
+            let (measure, beside) = self.row(&running, row, amount, &self.changed(server)).with_context(context)?;
             before = measure.codes.values().sum();
             let unit = if row.per == Per::Entry { "entries/s" } else { "1/s" };
             measured.push((row.name, unit, false, measure));
@@ -192,9 +201,19 @@ impl Arguments {
     }
 
     /// What the row measured, and what was measured beside it.
-    fn row(&self, running: &Running, row: &Row, amount: Amount) -> Result<(Measure, Option<(&'static str, Measure)>)> {
+    fn row(
+        &self,
+        running: &Running,
+        row: &Row,
+        amount: Amount,
+        changed: &Path,
+    ) -> Result<(Measure, Option<(&'static str, Measure)>)> {
         let who: Who<'_> = row.as_administrator.then_some((data::ADMINISTRATOR, data::PASSWORD));
-        let answers = (row.compared > 0).then(|| self.answers(running, row, who)).transpose()?;
+        if row.as_administrator {
+            File::create(changed)?;
+        }
+        let is_as_loaded = !changed.exists();
+        let answers = (row.compared > 0 && is_as_loaded).then(|| self.answers(running, row, who)).transpose()?;
         let before = running.cpu()?;
         let (outcome, beside) = std::thread::scope(|scope| {
             let beside = row.beside.map(|(name, work)| {

@@ -32,9 +32,10 @@ impl Line {
     pub fn faults(&self) -> Vec<String> {
         let mut faults = Vec::new();
         if let [(a, first), (b, second)] = &self.measures[..]
-            && first.answers != second.answers
+            && let (Some(one), Some(other)) = (&first.answers, &second.answers)
+            && one != other
         {
-            faults.push(format!("{a} and {b} answered differently: {:?}, {:?}", first.answers, second.answers));
+            faults.push(format!("{a} and {b} answered differently: {one:?}, {other:?}"));
         }
         // Success, compareFalse, compareTrue.
         let odd = |measure: &Measure| measure.codes.keys().any(|code| ![0, 5, 6].contains(code));
