@@ -145,7 +145,7 @@ mod tests {
     fn a_damaged_record_ends_the_chain() {
         let operations: Vec<Vec<u8>> = (0..4).map(|i| vec![i; 700]).collect();
         let log = round(5, 1000, &operations);
-        for at in 0..log.len() {
+        for at in (0..log.len()).step_by(if cfg!(miri) { 97 } else { 1 }) {
             let (i, within) = (at / 1024, at % 1024);
             let mut damaged = log.clone();
             damaged[at] ^= 0x10;
