@@ -14,6 +14,9 @@ use crate::schema::{Attribute, AttributeId, Schema};
 pub(crate) struct Compiler<'c> {
     pub schema: &'c Schema,
     pub plan: &'c Plan,
+    /// Whether single values are held against the tests ([`super::Value`]), not entries. Then nothing is true of all:
+    /// every entry has an objectClass, and not every value is one.
+    pub of_values: bool,
 }
 
 impl Compiler<'_> {
@@ -34,20 +37,6 @@ impl Compiler<'_> {
             Node::Substrings(substrings) => self.substrings(substrings),
             Node::Extensible(extensible) => self.extensible(extensible),
             _ => Test::Undefined,
-        }
-    }
-
-    /// As [`Compiler::compile`], of a filter that single values are held against: every entry has an objectClass, and not
-    /// every value is one.
-    pub fn compile_for_values(&self, filter: Filter<'_>) -> Test {
-        match filter.node() {
-            Node::Present(description) => {
-                self.subject(description).map_or(Test::Undefined, |(_, subject)| Test::Present(subject))
-            }
-            _ => match self.compile(filter) {
-                Test::True => Test::False,
-                test => test,
-            },
         }
     }
 
@@ -102,7 +91,7 @@ impl Compiler<'_> {
                 let known = self.schema.known();
                 let always = attribute.id == known.object_class
                     || (known.is_derived(attribute.id) && attribute.id != known.member_of);
-                if always && !subject.checked && subject.options.is_empty() {
+                if always && !self.of_values && !subject.checked && subject.options.is_empty() {
                     Test::True
                 } else {
                     Test::Present(subject)
@@ -126,7 +115,7 @@ impl Compiler<'_> {
         if !attribute.can_be(rule, value) || rule.normalize_assertion(value, self.schema, &mut normalized).is_err() {
             return Test::Undefined;
         }
-        if known.is_derived(attribute.id) {
+        if known.is_derived(attribute.id) && !self.of_values {
             return self.derived(attribute.id, normalized, value);
         }
         Test::Equal { subject, rule, quick: Quick::of(rule), normalized }
@@ -153,7 +142,7 @@ impl Compiler<'_> {
         let Some(class) = std::str::from_utf8(value).ok().and_then(|name| self.schema.find_class(name)) else {
             return Test::Undefined;
         };
-        if class.name == "top" && !subject.checked {
+        if class.name == "top" && !subject.checked && !self.of_values {
             return Test::True;
         }
         Test::Class { subject, oid: class.oid.clone(), names: self.schema.names_of_kinds(class.id) }

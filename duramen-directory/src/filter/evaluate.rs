@@ -4,7 +4,7 @@ use std::cell::RefCell;
 
 use duramen_ldap::matching::{Rule, RuleKind};
 
-use super::{Subject, Test};
+use super::{Subject, Test, has_options};
 use crate::entry::{Entry, LargeAttribute};
 use crate::failure::Result;
 use crate::large;
@@ -201,50 +201,52 @@ impl Evaluation<'_, '_> {
 
 /// Whether an attribute has all the options that a filter names.
 fn fits(attribute: &crate::entry::StoredAttribute<'_>, options: &[String]) -> bool {
-    if options.is_empty() {
-        return true;
-    }
-    let description = attribute.decode().description;
-    options.iter().all(|option| description.split(';').skip(1).any(|own| own.eq_ignore_ascii_case(option)))
+    options.is_empty() || has_options(attribute.decode().description, options)
 }
 
-/// Whether one value matches an item of a matched values filter (RFC 3876 section 3): the item's own type is looked at
-/// by the caller.
-pub(crate) fn value_matches(
-    test: &Test,
-    schema: &Schema,
-    id: AttributeId,
-    value: &[u8],
-    scratch: &mut Vec<u8>,
-) -> bool {
-    let normalized = |rule: &Rule, scratch: &mut Vec<u8>| {
+/// A value that items of a matched values filter are held against (RFC 3876 section 3).
+#[derive(Clone, Copy)]
+pub(crate) struct Value<'v> {
+    pub id: AttributeId,
+    /// Of its attribute, with options.
+    pub description: &'v str,
+    pub bytes: &'v [u8],
+}
+
+impl Value<'_> {
+    /// Whether it matches an item, compiled for values.
+    pub fn matches(&self, test: &Test, schema: &Schema, scratch: &mut Vec<u8>) -> bool {
+        let is_its = |subject: &Subject| subject.is_about(self.id, self.description);
+        match test {
+            Test::Present(subject) => is_its(subject),
+            Test::Equal { subject, rule, quick, normalized, .. } => {
+                is_its(subject) && quick.equal(rule, schema, self.bytes, normalized, scratch)
+            }
+            Test::AtLeast { subject, rule, normalized: least } => {
+                is_its(subject) && self.normalize(rule, schema, scratch) && *scratch >= *least
+            }
+            Test::AtMost { subject, rule, normalized: most } => {
+                is_its(subject) && self.normalize(rule, schema, scratch) && *scratch <= *most
+            }
+            Test::Less { subject, rule, normalized: end } => {
+                is_its(subject) && self.normalize(rule, schema, scratch) && *scratch < *end
+            }
+            Test::Substrings { subject, rule, assertion } => {
+                is_its(subject) && self.normalize(rule, schema, scratch) && assertion.matches(scratch)
+            }
+            Test::Class { subject, names, .. } => {
+                is_its(subject) && names.iter().any(|name| name.as_bytes().eq_ignore_ascii_case(self.bytes))
+            }
+            Test::Bits { subject, rule, value: mask } => {
+                is_its(subject) && rule.bits_match(self.bytes, mask) == Some(true)
+            }
+            _ => false,
+        }
+    }
+
+    /// Whether it has a normalized form by a rule: then `scratch` is that.
+    fn normalize(&self, rule: &Rule, schema: &Schema, scratch: &mut Vec<u8>) -> bool {
         scratch.clear();
-        rule.normalize(value, schema, scratch).is_ok()
-    };
-    match test {
-        Test::True => true,
-        Test::Present(subject) => subject.types.contains(&id),
-        Test::Equal { subject, rule, quick, normalized } => {
-            subject.types.contains(&id) && quick.equal(rule, schema, value, normalized, scratch)
-        }
-        Test::AtLeast { subject, rule, normalized: least } => {
-            subject.types.contains(&id) && normalized(rule, scratch) && *scratch >= *least
-        }
-        Test::AtMost { subject, rule, normalized: most } => {
-            subject.types.contains(&id) && normalized(rule, scratch) && *scratch <= *most
-        }
-        Test::Less { subject, rule, normalized: end } => {
-            subject.types.contains(&id) && normalized(rule, scratch) && *scratch < *end
-        }
-        Test::Substrings { subject, rule, assertion } => {
-            subject.types.contains(&id) && normalized(rule, scratch) && assertion.matches(scratch)
-        }
-        Test::Class { subject, names, .. } => {
-            subject.types.contains(&id) && names.iter().any(|name| name.as_bytes().eq_ignore_ascii_case(value))
-        }
-        Test::Bits { subject, rule, value: mask } => {
-            subject.types.contains(&id) && rule.bits_match(value, mask) == Some(true)
-        }
-        _ => false,
+        rule.normalize(self.bytes, schema, scratch).is_ok()
     }
 }
