@@ -226,17 +226,20 @@ impl Compiler<'_> {
     }
 }
 
+/// Syntaxes whose values are directory strings, or of a type that directory strings can be of: those of countries, of
+/// printable strings and of telephone numbers too (RFC 4517 section 4.2.11).
+const DIRECTORY_STRINGS: [&str; 4] = ["11", "15", "44", "50"];
+
 /// Whether a rule can be used with an attribute: it is one of its own, or is about values of its syntax.
 fn applies(rule: &'static Rule, attribute: &Attribute) -> bool {
     let own = [attribute.equality, attribute.ordering, attribute.substrings];
     let is_own = own.iter().flatten().any(|known| std::ptr::eq(*known, rule));
     let number = |oid: &'static str| oid.strip_prefix("1.3.6.1.4.1.1466.115.121.1.").unwrap_or(oid);
     let about: &[&str] = match number(rule.syntax) {
-        // Directory strings, and printable ones, which are some of them.
-        "15" => &["15", "44"],
+        "15" => &DIRECTORY_STRINGS,
         // What is asserted are pieces; the rule's name says of what.
         "58" if rule.name.contains("IA5") => &["26"],
-        "58" if rule.name.starts_with("case") && !rule.name.contains("List") => &["15", "44"],
+        "58" if rule.name.starts_with("case") && !rule.name.contains("List") => &DIRECTORY_STRINGS,
         other => return is_own || attribute.syntax.is_some_and(|syntax| number(syntax.oid) == other),
     };
     is_own || attribute.syntax.is_some_and(|syntax| about.contains(&number(syntax.oid)))
