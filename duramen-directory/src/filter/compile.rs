@@ -118,7 +118,7 @@ impl Compiler<'_> {
         if known.is_derived(attribute.id) && !self.of_values {
             return self.derived(attribute.id, normalized, value);
         }
-        Test::Equal { subject, rule, quick: Quick::of(rule), normalized }
+        Test::Equal { subject, rule, quick: Quick::of(rule), normalized, asserted: value.to_vec() }
     }
 
     fn derived(&self, id: AttributeId, normalized: Vec<u8>, value: &[u8]) -> Test {
@@ -202,7 +202,10 @@ impl Compiler<'_> {
         }
         let types = subject.types.clone();
         let test = match rule.kind {
-            RuleKind::Equality => Test::Equal { subject, rule, quick: Quick::of(rule), normalized: normalized.clone() },
+            RuleKind::Equality => {
+                let asserted = extensible.value.to_vec();
+                Test::Equal { subject, rule, quick: Quick::of(rule), normalized: normalized.clone(), asserted }
+            }
             RuleKind::BitAnd | RuleKind::BitOr => Test::Bits { subject, rule, value: extensible.value.to_vec() },
             RuleKind::Ordering => Test::Less { subject, rule, normalized: normalized.clone() },
             RuleKind::Substrings => return self.pieces(rule, subject, extensible.value),

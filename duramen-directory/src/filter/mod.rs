@@ -53,6 +53,8 @@ pub(crate) enum Test {
         rule: &'static Rule,
         quick: Quick,
         normalized: Vec<u8>,
+        /// The value as it was asserted.
+        asserted: Vec<u8>,
     },
     AtLeast {
         subject: Subject,

@@ -113,6 +113,64 @@ fn a_filter_by_class_is_about_kinds_of_it_too_rfc4512_2_4() {
 }
 
 #[test]
+fn members_of_a_large_group_are_found_as_those_of_a_small_one() {
+    const GROUP: &str = "cn=all,ou=Groups,dc=example,dc=com";
+    let member = |n: usize| if n == 0 { JENSEN.to_string() } else { format!("uid=u{n},ou=People,dc=example,dc=com") };
+    let rules = [
+        ("access to attrs=member by * none\naccess to * by * read", [0, 0, 0]),
+        ("access to attrs=member by * compare\naccess to * by * read", [0, 0, 0]),
+        ("access to attrs=member by dnattr=member search\naccess to * by * read", [1, 1, 0]),
+        (
+            "access to attrs=member val.regex=\"^uid=u\" by * search\naccess to attrs=member by * none\naccess to * by * read",
+            [0, 1, 1],
+        ),
+        ("access to attrs=member by self read by users =sw\naccess to * by * read", [1, 1, 1]),
+        (
+            "access to dn.exact=\"cn=all,ou=groups,dc=example,dc=com\" attrs=member by * none\naccess to * by * read",
+            [0, 0, 0],
+        ),
+    ];
+    for (rules, expected) in rules {
+        for count in [2, 600] {
+            let sample = with(rules);
+            let names: Vec<String> = (0..count).map(member).collect();
+            let values: Vec<&[u8]> = names.iter().map(|name| name.as_bytes()).collect();
+            sample.add(GROUP, &[("objectClass", vec![b"groupOfNames"]), ("member", values)]).unwrap();
+            let found = |who: &str, member: &str| {
+                let ask = Ask { requester: somebody(&sample, who), ..Ask::default() };
+                let named = format!("(&(cn=all)(member={member}))");
+                let by_itself = format!("(member={member})");
+                let extensible = format!("(member:distinguishedNameMatch:={member})");
+                let counts = [named, by_itself, extensible].map(|filter| {
+                    let given = sample.search(BASE, &filter, &ask).unwrap();
+                    given.names().iter().filter(|name| **name == GROUP).count()
+                });
+                assert!(counts.iter().all(|count| *count == counts[0]), "{counts:?}: {who:?} {member} {rules}");
+                counts[0]
+            };
+            let asked = [found(JENSEN, JENSEN), found(JENSEN, &member(1)), found(SMITH, &member(1))];
+            assert_eq!(asked, expected, "{count} members: {rules}");
+        }
+    }
+}
+
+#[test]
+fn who_may_search_for_a_value_learns_where_it_is_not() {
+    let sample = with(
+        "access to attrs=uidNumber val=1001 by * search\naccess to attrs=uidNumber by * none\naccess to * by * read",
+    );
+    let requester = somebody(&sample, "");
+    let ask = Ask { requester, ..Ask::default() };
+    let found = |filter: &str| sample.search(BASE, filter, &ask).unwrap().names().len();
+    assert_eq!(found("(&(sn=*)(!(uidNumber=1001)))"), 2);
+    assert_eq!(found("(&(sn=*)(!(uidNumber=1000)))"), 0, "undefined for all, as nobody may ask for it");
+    assert_eq!(found("(uidNumber=1000)"), 0);
+    sample.modify(SMITH, &[(Replace, "uidNumber", &["1001"])]).unwrap();
+    assert_eq!(found("(&(sn=*)(!(uidNumber=1001)))"), 1);
+    assert_eq!(found("(uidNumber=1001)"), 1);
+}
+
+#[test]
 fn groups_are_those_of_the_directory() {
     let sample = with(&format!("access to * by group=\"{OPEN}\" write by * read"));
     let me = somebody(&sample, JENSEN);
