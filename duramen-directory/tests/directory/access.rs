@@ -113,6 +113,26 @@ fn a_filter_by_class_is_about_kinds_of_it_too_rfc4512_2_4() {
 }
 
 #[test]
+fn a_filter_knows_attributes_that_are_made() {
+    for (filter, is_its) in [
+        ("(memberOf=CN=admins,ou=groups,dc=example,dc=com)", true),
+        ("(memberOf=*)", true),
+        ("(memberOf=cn=team,ou=people,dc=example,dc=com)", false),
+        ("(entryDN=UID=bjensen, ou=People,dc=example,dc=com)", true),
+        ("(hasSubordinates=FALSE)", true),
+        ("(numSubordinates=1)", false),
+        ("(subschemaSubentry=cn=subschema)", true),
+    ] {
+        let sample = with(&format!(
+            "access to filter=\"{filter}\" attrs=mail by * read\naccess to attrs=mail by * none\naccess to * by * read"
+        ));
+        let requester = somebody(&sample, "");
+        let given = sample.search(BASE, "(mail=*)", &Ask { requester, ..Ask::default() }).unwrap();
+        assert_eq!(given.names(), if is_its { vec![JENSEN] } else { vec![] }, "{filter}");
+    }
+}
+
+#[test]
 fn members_of_a_large_group_are_found_as_those_of_a_small_one() {
     const GROUP: &str = "cn=all,ou=Groups,dc=example,dc=com";
     let member = |n: usize| if n == 0 { JENSEN.to_string() } else { format!("uid=u{n},ou=People,dc=example,dc=com") };
