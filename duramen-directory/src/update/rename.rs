@@ -86,12 +86,15 @@ fn renamed(
 ) -> Result<Draft> {
     let schema = context.schema();
     let mut draft = Draft::of(&view.entry);
-    for (attribute, value) in new {
+    for (attribute, _) in new {
         check::modifiable(attribute)?;
-        context.require(view, What::Attribute(attribute.id, Some(value)), Level::Add)?;
     }
     if delete_old {
         remove_old(context, view, &mut draft, new)?;
+    }
+    // What is there already is not added.
+    for (attribute, value) in new.iter().filter(|(attribute, value)| !naming::has(schema, &draft, attribute, value)) {
+        context.require(view, What::Attribute(attribute.id, Some(value)), Level::Add)?;
     }
     naming::complete(schema, &mut draft, rdn)?;
     check::entry(schema, &draft, context.is_relaxed())?;

@@ -191,6 +191,18 @@ fn who_may_search_for_a_value_learns_where_it_is_not() {
 }
 
 #[test]
+fn who_names_an_entry_as_before_adds_nothing_to_it() {
+    let sample = with("access to attrs=uid by * read\naccess to * by users write");
+    let me = somebody(&sample, SMITH);
+    let rename = |rdn: &str, delete_old| ended(sample.rename_as(&me, JENSEN, rdn, delete_old, None));
+    assert_eq!(rename("uid=bjensen", false), ResultCode::SUCCESS);
+    assert_eq!(rename("UID=BJensen", false), ResultCode::SUCCESS);
+    assert_eq!(rename("uid=other", false), ResultCode::INSUFFICIENT_ACCESS_RIGHTS);
+    assert_eq!(rename("UID=bjenseN", true), ResultCode::INSUFFICIENT_ACCESS_RIGHTS, "it would be spelt otherwise");
+    assert_eq!(sample.read(JENSEN, &[]).values("uid"), ["bjensen"]);
+}
+
+#[test]
 fn groups_are_those_of_the_directory() {
     let sample = with(&format!("access to * by group=\"{OPEN}\" write by * read"));
     let me = somebody(&sample, JENSEN);
