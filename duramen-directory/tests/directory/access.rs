@@ -5,7 +5,8 @@ use std::sync::Arc;
 use duramen_directory::{Config, Failure, Method, Requester, SchemaFile, Updated};
 use duramen_ldap::ber::List;
 use duramen_ldap::message::ChangeKind::{Add, Delete, Replace};
-use duramen_ldap::message::{Request, ResultCode};
+use duramen_ldap::message::{Control, Request, ResultCode};
+use duramen_ldap::oid::control as oid;
 
 use crate::sample::*;
 
@@ -200,6 +201,33 @@ fn who_names_an_entry_as_before_adds_nothing_to_it() {
     assert_eq!(rename("uid=other", false), ResultCode::INSUFFICIENT_ACCESS_RIGHTS);
     assert_eq!(rename("UID=bjenseN", true), ResultCode::INSUFFICIENT_ACCESS_RIGHTS, "it would be spelt otherwise");
     assert_eq!(sample.read(JENSEN, &[]).values("uid"), ["bjensen"]);
+}
+
+#[test]
+fn who_relaxes_the_schema_manages_what_is_added_deleted_or_renamed() {
+    let entry = |level: &str| with(&format!("access to attrs=entry by * {level}\naccess to * by * write"));
+    for (sample, expected) in
+        [(entry("write"), ResultCode::INSUFFICIENT_ACCESS_RIGHTS), (entry("manage"), ResultCode::SUCCESS)]
+    {
+        let me = somebody(&sample, SMITH);
+        let attributes: &[(&str, Vec<&[u8]>)] = &[("objectClass", vec![b"device"]), ("cn", vec![b"x"])];
+        let add = |controls: &[_]| ended(sample.add_as(&me, "cn=x,dc=example,dc=com", attributes, controls));
+        let delete = |controls: &[_]| {
+            let mut buffer = Vec::new();
+            let controls = List::build(&mut buffer, controls.iter().copied());
+            ended(sample.directory.update(&me, &Request::Delete("cn=x,dc=example,dc=com"), controls))
+        };
+        let relax = [control(oid::RELAX)];
+        // Whether it is critical or not: it is known, and not ignored.
+        let not_critical = [Control { critical: false, ..relax[0] }];
+        assert_eq!(add(&relax), expected);
+        assert_eq!(
+            delete(&not_critical),
+            if expected == ResultCode::SUCCESS { expected } else { ResultCode::NO_SUCH_OBJECT }
+        );
+        assert_eq!(add(&[]), ResultCode::SUCCESS);
+        assert_eq!(delete(&not_critical), expected);
+    }
 }
 
 #[test]
