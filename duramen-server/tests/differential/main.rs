@@ -13,6 +13,7 @@ mod answer;
 mod client;
 mod controls;
 mod differences;
+mod large;
 mod mend;
 mod random;
 mod request;
@@ -89,7 +90,10 @@ struct World {
 
 impl World {
     fn new(seed: u64) -> World {
-        let rules = access::rules(seed);
+        World::with(seed, access::rules(seed))
+    }
+
+    fn with(seed: u64, rules: String) -> World {
         let (slapd, duramend) = (Slapd::start(&rules), Duramend::start(&rules));
         World { seed, slapd, duramend, random: Random::new(seed), rules, found: Vec::new(), mended: false }
     }
