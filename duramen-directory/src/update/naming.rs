@@ -38,9 +38,14 @@ pub(crate) fn has(schema: &Schema, draft: &Draft, attribute: &Attribute, value: 
     draft.values(attribute.id).any(|found| form(schema, attribute.equality, found) == wanted)
 }
 
-/// Adds what of an RDN is not in the entry (RFC 4511 section 4.7).
+/// Adds what of an RDN is not in the entry (RFC 4511 section 4.7). Operational attributes name nothing: nobody would set
+/// by a name what only the directory sets.
 pub(crate) fn complete(schema: &Schema, draft: &mut Draft, rdn: &str) -> Result<()> {
     for (attribute, value) in pairs(schema, rdn)? {
+        if attribute.is_operational() {
+            let text = format!("{}: it is operational, and the name {rdn:?} has it", attribute.name);
+            return Err(Failure::new(ResultCode::NAMING_VIOLATION, text));
+        }
         if !has(schema, draft, attribute, &value) {
             let count = draft.values(attribute.id).count() + 1;
             if attribute.single_value && count > 1 {

@@ -298,6 +298,18 @@ fn a_name_that_is_spelt_otherwise_spells_the_attribute_so_too_rfc4511_4_9() {
 }
 
 #[test]
+fn operational_attributes_name_nothing() {
+    let sample = Sample::people();
+    let name = "entryUUID=597ae2f6-16a6-1027-98f4-d28b5365dc14,dc=example,dc=com";
+    let added = sample.add(name, &[("objectClass", vec![b"device"]), ("cn", vec![b"x"])]);
+    assert_eq!(code(added), ResultCode::NAMING_VIOLATION);
+    let relax = [control(oid::RELAX)];
+    let relaxed =
+        sample.add_as(&Requester::internal(), name, &[("objectClass", vec![b"device"]), ("cn", vec![b"x"])], &relax);
+    assert_eq!(code(relaxed), ResultCode::NAMING_VIOLATION);
+}
+
+#[test]
 fn a_name_with_a_value_that_its_attribute_cannot_have_is_no_name_rfc4511_a_2() {
     let sample = Sample::people();
     let renamed = code(sample.rename("uid=bjensen,ou=People,dc=example,dc=com", "uid=", true, None));
