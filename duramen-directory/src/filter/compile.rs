@@ -3,6 +3,7 @@
 use duramen_ldap::attribute::{Assertion, AttributeDescription};
 use duramen_ldap::filter::{Extensible, Filter, Node, Substrings};
 use duramen_ldap::matching::{Rule, RuleKind, SubstringsAssertion};
+use duramen_ldap::syntax::Syntax;
 use smallvec::SmallVec;
 
 use super::{Quick, Subject, Test};
@@ -176,7 +177,10 @@ impl Compiler<'_> {
         let (rule, subject) = match (extensible.description, rule) {
             (Some(description), rule) => {
                 let Some((attribute, subject)) = self.subject(description) else { return Test::Undefined };
-                if rule.is_none() && !extensible.dn_attributes {
+                let is_own = |rule: &'static Rule| attribute.equality.is_some_and(|own| std::ptr::eq(own, rule));
+                // What is made when an entry is read is compared by its own rule only.
+                let is_made = self.schema.known().is_derived(attribute.id) && rule.is_some_and(is_own);
+                if (rule.is_none() || is_made) && !extensible.dn_attributes {
                     return self.equal(attribute, subject, attribute.equality, extensible.value);
                 }
                 let Some(rule) = rule.or(attribute.equality) else { return Test::Undefined };
@@ -197,7 +201,9 @@ impl Compiler<'_> {
 
     fn by_rule(&self, rule: &'static Rule, subject: Subject, extensible: Extensible<'_>) -> Test {
         let mut normalized = Vec::new();
-        if rule.normalize_assertion(extensible.value, self.schema, &mut normalized).is_err() {
+        let is_wrong = Syntax::find(rule.syntax).is_some_and(|syntax| syntax.check(extensible.value).is_err());
+        let is_asserted = rule.kind == RuleKind::Substrings || !is_wrong;
+        if !is_asserted || rule.normalize_assertion(extensible.value, self.schema, &mut normalized).is_err() {
             return Test::Undefined;
         }
         let types = subject.types.clone();
