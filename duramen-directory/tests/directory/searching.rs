@@ -90,6 +90,7 @@ fn filters_find_the_same_with_and_without_indices_rfc4511_4_5_1_7() {
         ("(!(unknown=x))", &[]),
         ("(|(unknown=x)(sn=smith))", &[SMITH]),
         ("(&(!(unknown=x))(sn=smith))", &[]),
+        ("(!(mail=é*))", &[]),
         ("(uidNumber=text)", &[]),
         ("(!(uidNumber=text))", &[]),
         ("(objectClass=nosuchclass)", &[]),
