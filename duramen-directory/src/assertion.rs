@@ -12,7 +12,7 @@ use crate::view::View;
 /// Whether an entry is as the requester says.
 pub(crate) fn holds(view: &View<'_, '_>, filter: Filter<'_>) -> Result<Option<bool>> {
     let scene = view.scene;
-    let test = Compiler { schema: &scene.state.schema, plan: scene.plan }.compile(filter);
+    let test = Compiler { schema: &scene.state.schema, plan: scene.plan, of_values: false }.compile(filter);
     let scratch = RefCell::default();
     let evaluation = Evaluation {
         schema: &scene.state.schema,

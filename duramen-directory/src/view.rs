@@ -93,11 +93,16 @@ impl Target for View<'_, '_> {
 
     fn values(&self, attribute: AttributeId, each: &mut dyn FnMut(&[u8]) -> bool) {
         let mut more = true;
+        let mut next = |value: &[u8]| more = more && each(value);
         // A value that cannot be read is one that no rule can be about.
-        let _ = each_value(&self.scene.tables, self.id, &self.entry, attribute, |value| {
-            more = more && each(value);
-            Ok(())
-        });
+        let _ = if self.scene.state.schema.known().is_derived(attribute) {
+            self.derived(attribute, &mut next)
+        } else {
+            each_value(&self.scene.tables, self.id, &self.entry, attribute, |value| {
+                next(value);
+                Ok(())
+            })
+        };
     }
 }
 

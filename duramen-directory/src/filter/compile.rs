@@ -3,6 +3,7 @@
 use duramen_ldap::attribute::{Assertion, AttributeDescription};
 use duramen_ldap::filter::{Extensible, Filter, Node, Substrings};
 use duramen_ldap::matching::{Rule, RuleKind, SubstringsAssertion};
+use duramen_ldap::syntax::Syntax;
 use smallvec::SmallVec;
 
 use super::{Quick, Subject, Test};
@@ -14,6 +15,9 @@ use crate::schema::{Attribute, AttributeId, Schema};
 pub(crate) struct Compiler<'c> {
     pub schema: &'c Schema,
     pub plan: &'c Plan,
+    /// Whether single values are held against the tests ([`super::Value`]), not entries. Then nothing is true of all:
+    /// every entry has an objectClass, and not every value is one.
+    pub of_values: bool,
 }
 
 impl Compiler<'_> {
@@ -34,20 +38,6 @@ impl Compiler<'_> {
             Node::Substrings(substrings) => self.substrings(substrings),
             Node::Extensible(extensible) => self.extensible(extensible),
             _ => Test::Undefined,
-        }
-    }
-
-    /// As [`Compiler::compile`], of a filter that single values are held against: every entry has an objectClass, and not
-    /// every value is one.
-    pub fn compile_for_values(&self, filter: Filter<'_>) -> Test {
-        match filter.node() {
-            Node::Present(description) => {
-                self.subject(description).map_or(Test::Undefined, |(_, subject)| Test::Present(subject))
-            }
-            _ => match self.compile(filter) {
-                Test::True => Test::False,
-                test => test,
-            },
         }
     }
 
@@ -102,7 +92,7 @@ impl Compiler<'_> {
                 let known = self.schema.known();
                 let always = attribute.id == known.object_class
                     || (known.is_derived(attribute.id) && attribute.id != known.member_of);
-                if always && !subject.checked && subject.options.is_empty() {
+                if always && !self.of_values && !subject.checked && subject.options.is_empty() {
                     Test::True
                 } else {
                     Test::Present(subject)
@@ -126,10 +116,10 @@ impl Compiler<'_> {
         if !attribute.can_be(rule, value) || rule.normalize_assertion(value, self.schema, &mut normalized).is_err() {
             return Test::Undefined;
         }
-        if known.is_derived(attribute.id) {
+        if known.is_derived(attribute.id) && !self.of_values {
             return self.derived(attribute.id, normalized, value);
         }
-        Test::Equal { subject, rule, quick: Quick::of(rule), normalized }
+        Test::Equal { subject, rule, quick: Quick::of(rule), normalized, asserted: value.to_vec() }
     }
 
     fn derived(&self, id: AttributeId, normalized: Vec<u8>, value: &[u8]) -> Test {
@@ -153,7 +143,7 @@ impl Compiler<'_> {
         let Some(class) = std::str::from_utf8(value).ok().and_then(|name| self.schema.find_class(name)) else {
             return Test::Undefined;
         };
-        if class.name == "top" && !subject.checked {
+        if class.name == "top" && !subject.checked && !self.of_values {
             return Test::True;
         }
         Test::Class { subject, oid: class.oid.clone(), names: self.schema.names_of_kinds(class.id) }
@@ -187,7 +177,10 @@ impl Compiler<'_> {
         let (rule, subject) = match (extensible.description, rule) {
             (Some(description), rule) => {
                 let Some((attribute, subject)) = self.subject(description) else { return Test::Undefined };
-                if rule.is_none() && !extensible.dn_attributes {
+                let is_own = |rule: &'static Rule| attribute.equality.is_some_and(|own| std::ptr::eq(own, rule));
+                // What is made when an entry is read is compared by its own rule only.
+                let is_made = self.schema.known().is_derived(attribute.id) && rule.is_some_and(is_own);
+                if (rule.is_none() || is_made) && !extensible.dn_attributes {
                     return self.equal(attribute, subject, attribute.equality, extensible.value);
                 }
                 let Some(rule) = rule.or(attribute.equality) else { return Test::Undefined };
@@ -208,12 +201,17 @@ impl Compiler<'_> {
 
     fn by_rule(&self, rule: &'static Rule, subject: Subject, extensible: Extensible<'_>) -> Test {
         let mut normalized = Vec::new();
-        if rule.normalize_assertion(extensible.value, self.schema, &mut normalized).is_err() {
+        let is_wrong = Syntax::find(rule.syntax).is_some_and(|syntax| syntax.check(extensible.value).is_err());
+        let is_asserted = rule.kind == RuleKind::Substrings || !is_wrong;
+        if !is_asserted || rule.normalize_assertion(extensible.value, self.schema, &mut normalized).is_err() {
             return Test::Undefined;
         }
         let types = subject.types.clone();
         let test = match rule.kind {
-            RuleKind::Equality => Test::Equal { subject, rule, quick: Quick::of(rule), normalized: normalized.clone() },
+            RuleKind::Equality => {
+                let asserted = extensible.value.to_vec();
+                Test::Equal { subject, rule, quick: Quick::of(rule), normalized: normalized.clone(), asserted }
+            }
             RuleKind::BitAnd | RuleKind::BitOr => Test::Bits { subject, rule, value: extensible.value.to_vec() },
             RuleKind::Ordering => Test::Less { subject, rule, normalized: normalized.clone() },
             RuleKind::Substrings => return self.pieces(rule, subject, extensible.value),
@@ -237,17 +235,20 @@ impl Compiler<'_> {
     }
 }
 
+/// Syntaxes whose values are directory strings, or of a type that directory strings can be of: those of countries, of
+/// printable strings and of telephone numbers too (RFC 4517 section 4.2.11).
+const DIRECTORY_STRINGS: [&str; 4] = ["11", "15", "44", "50"];
+
 /// Whether a rule can be used with an attribute: it is one of its own, or is about values of its syntax.
 fn applies(rule: &'static Rule, attribute: &Attribute) -> bool {
     let own = [attribute.equality, attribute.ordering, attribute.substrings];
     let is_own = own.iter().flatten().any(|known| std::ptr::eq(*known, rule));
     let number = |oid: &'static str| oid.strip_prefix("1.3.6.1.4.1.1466.115.121.1.").unwrap_or(oid);
     let about: &[&str] = match number(rule.syntax) {
-        // Directory strings, and printable ones, which are some of them.
-        "15" => &["15", "44"],
+        "15" => &DIRECTORY_STRINGS,
         // What is asserted are pieces; the rule's name says of what.
         "58" if rule.name.contains("IA5") => &["26"],
-        "58" if rule.name.starts_with("case") && !rule.name.contains("List") => &["15", "44"],
+        "58" if rule.name.starts_with("case") && !rule.name.contains("List") => &DIRECTORY_STRINGS,
         other => return is_own || attribute.syntax.is_some_and(|syntax| number(syntax.oid) == other),
     };
     is_own || attribute.syntax.is_some_and(|syntax| about.contains(&number(syntax.oid)))

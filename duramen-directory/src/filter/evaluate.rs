@@ -4,7 +4,7 @@ use std::cell::RefCell;
 
 use duramen_ldap::matching::{Rule, RuleKind};
 
-use super::{Subject, Test};
+use super::{Subject, Test, has_options};
 use crate::entry::{Entry, LargeAttribute};
 use crate::failure::Result;
 use crate::large;
@@ -49,12 +49,14 @@ impl Evaluation<'_, '_> {
             Test::Or(parts) => return self.all(parts, true),
             Test::Not(part) => self.matches(part)?.map(|matched| !matched),
             Test::Present(subject) => return self.present(subject),
-            Test::Equal { subject, rule, quick, normalized } => {
-                if self.large_has(subject, normalized)? {
+            Test::Equal { subject, rule, quick, normalized, asserted } => {
+                let mut scratch = self.scratch.borrow_mut();
+                let equal = |value: &[u8]| quick.equal(rule, self.schema, value, normalized, &mut scratch);
+                if self.large_has(subject, normalized)? || self.has(subject, equal) {
                     return Ok(Some(true));
                 }
-                let mut scratch = self.scratch.borrow_mut();
-                return self.any(subject, |value| quick.equal(rule, self.schema, value, normalized, &mut scratch));
+                // Who may ask for this very value may learn that it is not there.
+                self.none_of(subject, Some(asserted))
             }
             Test::AtLeast { subject, rule, normalized } => {
                 return self.any_normalized(subject, rule, |value| value >= normalized.as_slice());
@@ -70,10 +72,10 @@ impl Evaluation<'_, '_> {
             }
             Test::Class { subject, names, .. } => {
                 let is_one = |value: &[u8]| names.iter().any(|name| name.as_bytes().eq_ignore_ascii_case(value));
-                return self.any(subject, is_one);
+                self.any(subject, is_one)
             }
             Test::Bits { subject, rule, value: mask } => {
-                return self.any(subject, |value| rule.bits_match(value, mask) == Some(true));
+                self.any(subject, |value| rule.bits_match(value, mask) == Some(true))
             }
             Test::WithName { test, types, rule, normalized } => {
                 if self.matches(test)? == Some(true) || self.name_has(types, rule, normalized)? {
@@ -115,17 +117,23 @@ impl Evaluation<'_, '_> {
                 return Ok(Some(true));
             }
         }
-        Ok(self.none_of(subject))
+        Ok(self.none_of(subject, None))
     }
 
-    /// What an item is that nothing was found for: undefined if nothing may be looked for, else false.
-    fn none_of(&self, subject: &Subject) -> Matched {
-        let hidden = |id: &AttributeId| !self.derived.may_search(*id, None);
+    /// What an item is that nothing was found for: undefined if nothing may be looked for, else false. `asserted`: the value
+    /// that was looked for, if it was one.
+    fn none_of(&self, subject: &Subject, asserted: Option<&[u8]>) -> Matched {
+        let hidden = |id: &AttributeId| !self.derived.may_search(*id, asserted);
         if subject.checked && subject.types.iter().all(hidden) { None } else { Some(false) }
     }
 
     /// Whether a value that is stored in the entry passes. Without any value the item is false.
-    fn any(&self, subject: &Subject, mut passes: impl FnMut(&[u8]) -> bool) -> Result<Matched> {
+    fn any(&self, subject: &Subject, passes: impl FnMut(&[u8]) -> bool) -> Matched {
+        if self.has(subject, passes) { Some(true) } else { self.none_of(subject, None) }
+    }
+
+    /// Whether a value that is stored in the entry passes, and may be looked for.
+    fn has(&self, subject: &Subject, mut passes: impl FnMut(&[u8]) -> bool) -> bool {
         for &id in &subject.types {
             for attribute in self.entry.of_type(id) {
                 if !fits(&attribute, &subject.options) {
@@ -133,12 +141,12 @@ impl Evaluation<'_, '_> {
                 }
                 for value in attribute.values() {
                     if passes(value) && (!subject.checked || self.derived.may_search(id, Some(value))) {
-                        return Ok(Some(true));
+                        return true;
                     }
                 }
             }
         }
-        Ok(self.none_of(subject))
+        false
     }
 
     fn any_normalized(&self, subject: &Subject, rule: &Rule, mut passes: impl FnMut(&[u8]) -> bool) -> Result<Matched> {
@@ -147,7 +155,7 @@ impl Evaluation<'_, '_> {
             scratch.clear();
             rule.normalize(value, self.schema, &mut scratch).is_ok() && passes(&scratch)
         };
-        if self.any(subject, &mut test)? == Some(true) {
+        if self.has(subject, &mut test) {
             return Ok(Some(true));
         }
         for large in self.large(subject) {
@@ -158,15 +166,14 @@ impl Evaluation<'_, '_> {
                 }
             }
         }
-        Ok(self.none_of(subject))
+        Ok(self.none_of(subject, None))
     }
 
     /// Whether a value outside the entry is equal to a normalized one: one search.
     fn large_has(&self, subject: &Subject, normalized: &[u8]) -> Result<bool> {
         for large in self.large(subject) {
-            if self.tables.value()?.contains_key(large::key(self.id, large.id, normalized))?
-                && (!subject.checked || self.derived.may_search(large.id, Some(normalized)))
-            {
+            let found = self.tables.value()?.get(large::key(self.id, large.id, normalized))?;
+            if found.is_some_and(|value| !subject.checked || self.derived.may_search(large.id, Some(value))) {
                 return Ok(true);
             }
         }
@@ -201,50 +208,52 @@ impl Evaluation<'_, '_> {
 
 /// Whether an attribute has all the options that a filter names.
 fn fits(attribute: &crate::entry::StoredAttribute<'_>, options: &[String]) -> bool {
-    if options.is_empty() {
-        return true;
-    }
-    let description = attribute.decode().description;
-    options.iter().all(|option| description.split(';').skip(1).any(|own| own.eq_ignore_ascii_case(option)))
+    options.is_empty() || has_options(attribute.decode().description, options)
 }
 
-/// Whether one value matches an item of a matched values filter (RFC 3876 section 3): the item's own type is looked at
-/// by the caller.
-pub(crate) fn value_matches(
-    test: &Test,
-    schema: &Schema,
-    id: AttributeId,
-    value: &[u8],
-    scratch: &mut Vec<u8>,
-) -> bool {
-    let normalized = |rule: &Rule, scratch: &mut Vec<u8>| {
+/// A value that items of a matched values filter are held against (RFC 3876 section 3).
+#[derive(Clone, Copy)]
+pub(crate) struct Value<'v> {
+    pub id: AttributeId,
+    /// Of its attribute, with options.
+    pub description: &'v str,
+    pub bytes: &'v [u8],
+}
+
+impl Value<'_> {
+    /// Whether it matches an item, compiled for values.
+    pub fn matches(&self, test: &Test, schema: &Schema, scratch: &mut Vec<u8>) -> bool {
+        let is_its = |subject: &Subject| subject.is_about(self.id, self.description);
+        match test {
+            Test::Present(subject) => is_its(subject),
+            Test::Equal { subject, rule, quick, normalized, .. } => {
+                is_its(subject) && quick.equal(rule, schema, self.bytes, normalized, scratch)
+            }
+            Test::AtLeast { subject, rule, normalized: least } => {
+                is_its(subject) && self.normalize(rule, schema, scratch) && *scratch >= *least
+            }
+            Test::AtMost { subject, rule, normalized: most } => {
+                is_its(subject) && self.normalize(rule, schema, scratch) && *scratch <= *most
+            }
+            Test::Less { subject, rule, normalized: end } => {
+                is_its(subject) && self.normalize(rule, schema, scratch) && *scratch < *end
+            }
+            Test::Substrings { subject, rule, assertion } => {
+                is_its(subject) && self.normalize(rule, schema, scratch) && assertion.matches(scratch)
+            }
+            Test::Class { subject, names, .. } => {
+                is_its(subject) && names.iter().any(|name| name.as_bytes().eq_ignore_ascii_case(self.bytes))
+            }
+            Test::Bits { subject, rule, value: mask } => {
+                is_its(subject) && rule.bits_match(self.bytes, mask) == Some(true)
+            }
+            _ => false,
+        }
+    }
+
+    /// Whether it has a normalized form by a rule: then `scratch` is that.
+    fn normalize(&self, rule: &Rule, schema: &Schema, scratch: &mut Vec<u8>) -> bool {
         scratch.clear();
-        rule.normalize(value, schema, scratch).is_ok()
-    };
-    match test {
-        Test::True => true,
-        Test::Present(subject) => subject.types.contains(&id),
-        Test::Equal { subject, rule, quick, normalized } => {
-            subject.types.contains(&id) && quick.equal(rule, schema, value, normalized, scratch)
-        }
-        Test::AtLeast { subject, rule, normalized: least } => {
-            subject.types.contains(&id) && normalized(rule, scratch) && *scratch >= *least
-        }
-        Test::AtMost { subject, rule, normalized: most } => {
-            subject.types.contains(&id) && normalized(rule, scratch) && *scratch <= *most
-        }
-        Test::Less { subject, rule, normalized: end } => {
-            subject.types.contains(&id) && normalized(rule, scratch) && *scratch < *end
-        }
-        Test::Substrings { subject, rule, assertion } => {
-            subject.types.contains(&id) && normalized(rule, scratch) && assertion.matches(scratch)
-        }
-        Test::Class { subject, names, .. } => {
-            subject.types.contains(&id) && names.iter().any(|name| name.as_bytes().eq_ignore_ascii_case(value))
-        }
-        Test::Bits { subject, rule, value: mask } => {
-            subject.types.contains(&id) && rule.bits_match(value, mask) == Some(true)
-        }
-        _ => false,
+        rule.normalize(self.bytes, schema, scratch).is_ok()
     }
 }

@@ -13,7 +13,7 @@ use smallvec::SmallVec;
 use crate::schema::AttributeId;
 
 pub(crate) use compile::Compiler;
-pub(crate) use evaluate::{Derived, Evaluation, value_matches};
+pub(crate) use evaluate::{Derived, Evaluation, Value};
 pub(crate) use plan::{Candidates, Planner, each_value, member_types};
 pub(crate) use value::Quick;
 
@@ -24,6 +24,18 @@ pub(crate) struct Subject {
     pub options: Vec<String>,
     /// Whether access has to be looked at for each entry.
     pub checked: bool,
+}
+
+impl Subject {
+    /// Whether an attribute with this description is one of those that the item is about.
+    fn is_about(&self, id: AttributeId, description: &str) -> bool {
+        self.types.contains(&id) && has_options(description, &self.options)
+    }
+}
+
+/// Whether a description has all of these options.
+fn has_options(description: &str, options: &[String]) -> bool {
+    options.iter().all(|option| description.split(';').skip(1).any(|own| own.eq_ignore_ascii_case(option)))
 }
 
 /// A filter bound to the schema.
@@ -41,6 +53,8 @@ pub(crate) enum Test {
         rule: &'static Rule,
         quick: Quick,
         normalized: Vec<u8>,
+        /// The value as it was asserted.
+        asserted: Vec<u8>,
     },
     AtLeast {
         subject: Subject,

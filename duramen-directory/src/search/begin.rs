@@ -102,7 +102,7 @@ struct Beginning<'b> {
 
 impl Beginning<'_> {
     fn find(&self, requester: &Requester) -> Result<Found> {
-        let test = self.compiler().compile(self.request.filter);
+        let test = self.compiler(false).compile(self.request.filter);
         let options = self.options(requester);
         if let Some(entries) = self.special()? {
             let (areas, notes) = (Vec::new(), Vec::new());
@@ -116,8 +116,8 @@ impl Beginning<'_> {
         Ok(Found { job, test, exact, areas, options, notes })
     }
 
-    fn compiler(&self) -> Compiler<'_> {
-        Compiler { schema: &self.state.schema, plan: self.scene.plan }
+    fn compiler(&self, of_values: bool) -> Compiler<'_> {
+        Compiler { schema: &self.state.schema, plan: self.scene.plan, of_values }
     }
 
     fn selection(&self) -> Selection {
@@ -125,9 +125,8 @@ impl Beginning<'_> {
         match &self.controls.matched_values {
             None => selection,
             Some(filters) => {
-                let compiler = self.compiler();
-                selection
-                    .with_matched_values(filters.0.iter().map(|filter| compiler.compile_for_values(filter)).collect())
+                let compiler = self.compiler(true);
+                selection.with_matched_values(filters.0.iter().map(|filter| compiler.compile(filter)).collect())
             }
         }
     }

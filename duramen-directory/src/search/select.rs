@@ -10,7 +10,7 @@ use smallvec::SmallVec;
 use crate::access::{Level, Plan};
 use crate::entry::{Entry, StoredAttribute};
 use crate::failure::Result;
-use crate::filter::Test;
+use crate::filter::{Test, Value};
 use crate::schema::{AttributeId, Schema};
 
 /// What is asked for of entries.
@@ -176,9 +176,9 @@ impl Picker<'_> {
         }
     }
 
-    fn keeps(&self, id: AttributeId, value: &[u8], form: &mut Vec<u8>) -> bool {
+    fn keeps(&self, value: Value<'_>, form: &mut Vec<u8>) -> bool {
         let Some(tests) = &self.selection.matched_values else { return true };
-        tests.iter().any(|test| crate::filter::value_matches(test, self.schema, id, value, form))
+        tests.iter().any(|test| value.matches(test, self.schema, form))
     }
 
     /// Appends what is to be seen of an attribute.
@@ -189,12 +189,11 @@ impl Picker<'_> {
         }
         let by_value = verdict == Verdict::Depends && self.plan.is_by_value(id);
         let decoded = attribute.decode();
-        let mut form = Vec::new();
-        let values = decoded
-            .values
-            .iter()
-            .filter(|value| (!by_value || source.may_read(id, Some(value))) && self.keeps(id, value, &mut form));
-        self.write(decoded.description, values, out);
+        let (description, mut form) = (decoded.description, Vec::new());
+        let values = decoded.values.iter().filter(|bytes| {
+            (!by_value || source.may_read(id, Some(bytes))) && self.keeps(Value { id, description, bytes }, &mut form)
+        });
+        self.write(description, values, out);
     }
 
     fn write<'v>(&self, description: &str, values: impl Iterator<Item = &'v [u8]>, out: &mut Vec<u8>) {
@@ -255,11 +254,12 @@ impl Picker<'_> {
         Writer::new(out).sequence(|w| {
             w.text(description);
             w.constructed(tag::SET, |w| {
-                found = find(&mut |value| {
-                    if (!by_value || source.may_read(id, Some(value))) && self.keeps(id, value, &mut form) {
+                found = find(&mut |bytes| {
+                    let is_visible = !by_value || source.may_read(id, Some(bytes));
+                    if is_visible && self.keeps(Value { id, description, bytes }, &mut form) {
                         count += 1;
                         if !self.selection.types_only {
-                            w.octets(tag::OCTETS, value);
+                            w.octets(tag::OCTETS, bytes);
                         }
                     }
                 });

@@ -32,11 +32,21 @@ pub(crate) fn first_rdn(text: &str) -> &str {
     duramen_ldap::dn::Dn::parse(text).ok().and_then(|name| name.rdn()).map_or(text, |rdn| rdn.as_str())
 }
 
-/// Adds what of an RDN is not in the entry (RFC 4511 section 4.7).
+/// Whether an entry has a value, equal by the attribute's rule.
+pub(crate) fn has(schema: &Schema, draft: &Draft<'_>, attribute: &Attribute, value: &[u8]) -> bool {
+    let wanted = form(schema, attribute.equality, value);
+    draft.values(attribute.id).any(|found| form(schema, attribute.equality, found) == wanted)
+}
+
+/// Adds what of an RDN is not in the entry (RFC 4511 section 4.7). Operational attributes name nothing: nobody would set
+/// by a name what only the directory sets.
 pub(crate) fn complete<'e>(schema: &'e Schema, draft: &mut Draft<'e>, rdn: &str) -> Result<()> {
     for (attribute, value) in pairs(schema, rdn)? {
-        let wanted = form(schema, attribute.equality, &value);
-        if draft.values(attribute.id).all(|found| form(schema, attribute.equality, found) != wanted) {
+        if attribute.is_operational() {
+            let text = format!("{}: it is operational, and the name {rdn:?} has it", attribute.name);
+            return Err(Failure::new(ResultCode::NAMING_VIOLATION, text));
+        }
+        if !has(schema, draft, attribute, &value) {
             let count = draft.values(attribute.id).count() + 1;
             if attribute.single_value && count > 1 {
                 let text =
@@ -52,10 +62,8 @@ pub(crate) fn complete<'e>(schema: &'e Schema, draft: &mut Draft<'e>, rdn: &str)
 /// That an entry has the values of its RDN.
 pub(crate) fn holds(schema: &Schema, draft: &Draft<'_>, rdn: &str) -> Result<()> {
     for (attribute, value) in pairs(schema, rdn)? {
-        let wanted = form(schema, attribute.equality, &value);
-        let is_there = draft.values(attribute.id).any(|found| form(schema, attribute.equality, found) == wanted);
         // Very many values are outside; none of them goes without `LargeDraft` knowing, and names are not among many.
-        if !is_there && !draft.large.iter().any(|large| large.stored.id == attribute.id) {
+        if !has(schema, draft, attribute, &value) && !draft.large.iter().any(|large| large.stored.id == attribute.id) {
             let text =
                 format!("{}: the name {rdn:?} has this value, so it stays: rename the entry instead", attribute.name);
             return Err(Failure::new(ResultCode::NOT_ALLOWED_ON_RDN, text));

@@ -86,12 +86,15 @@ fn renamed<'e>(
 ) -> Result<Draft<'e>> {
     let schema = context.schema();
     let mut draft = Draft::of(&view.entry);
-    for (attribute, value) in new {
+    for (attribute, _) in new {
         check::modifiable(attribute)?;
-        context.require(view, What::Attribute(attribute.id, Some(value)), Level::Add)?;
     }
     if delete_old {
         remove_old(context, view, &mut draft, new)?;
+    }
+    // What is there already is not added.
+    for (attribute, value) in new.iter().filter(|(attribute, value)| !naming::has(schema, &draft, attribute, value)) {
+        context.require(view, What::Attribute(attribute.id, Some(value)), Level::Add)?;
     }
     naming::complete(schema, &mut draft, rdn)?;
     check::entry(schema, &draft, context.is_relaxed())?;
@@ -108,8 +111,10 @@ fn remove_old(
     let schema: &Schema = context.schema();
     for (attribute, value) in naming::pairs(schema, view.entry.rdn())? {
         let old = form(schema, attribute.equality, &value);
-        // One that is only spelt otherwise is replaced, so that name and attribute read the same.
-        if new.iter().any(|(kept, new)| kept.id == attribute.id && *new == value) {
+        // One that is spelt otherwise in the new name is replaced, so that name and attribute read the same.
+        let mut same =
+            new.iter().filter(|(kept, new)| kept.id == attribute.id && form(schema, kept.equality, new) == old);
+        if same.any(|(_, new)| draft.values(attribute.id).any(|found| found == new.as_slice())) {
             continue;
         }
         context.require(view, What::Attribute(attribute.id, Some(&value)), Level::Delete)?;

@@ -5,7 +5,8 @@ use std::sync::Arc;
 use duramen_directory::{Config, Failure, Method, Requester, SchemaFile, Updated};
 use duramen_ldap::ber::List;
 use duramen_ldap::message::ChangeKind::{Add, Delete, Replace};
-use duramen_ldap::message::{Request, ResultCode};
+use duramen_ldap::message::{Control, Request, ResultCode};
+use duramen_ldap::oid::control as oid;
 
 use crate::sample::*;
 
@@ -110,6 +111,123 @@ fn a_filter_by_class_is_about_kinds_of_it_too_rfc4512_2_4() {
     let sample = with("access to filter=(objectClass=person) attrs=description by users write\naccess to * by * read");
     let me = somebody(&sample, JENSEN);
     assert_eq!(modify(&sample, &me, SMITH, &[(Add, "description", &["x"])]), ResultCode::SUCCESS);
+}
+
+#[test]
+fn a_filter_knows_attributes_that_are_made() {
+    for (filter, is_its) in [
+        ("(memberOf=CN=admins,ou=groups,dc=example,dc=com)", true),
+        ("(memberOf=*)", true),
+        ("(memberOf=cn=team,ou=people,dc=example,dc=com)", false),
+        ("(entryDN=UID=bjensen, ou=People,dc=example,dc=com)", true),
+        ("(hasSubordinates=FALSE)", true),
+        ("(numSubordinates=1)", false),
+        ("(subschemaSubentry=cn=subschema)", true),
+    ] {
+        let sample = with(&format!(
+            "access to filter=\"{filter}\" attrs=mail by * read\naccess to attrs=mail by * none\naccess to * by * read"
+        ));
+        let requester = somebody(&sample, "");
+        let given = sample.search(BASE, "(mail=*)", &Ask { requester, ..Ask::default() }).unwrap();
+        assert_eq!(given.names(), if is_its { vec![JENSEN] } else { vec![] }, "{filter}");
+    }
+}
+
+#[test]
+fn members_of_a_large_group_are_found_as_those_of_a_small_one() {
+    const GROUP: &str = "cn=all,ou=Groups,dc=example,dc=com";
+    let member = |n: usize| if n == 0 { JENSEN.to_string() } else { format!("uid=u{n},ou=People,dc=example,dc=com") };
+    let rules = [
+        ("access to attrs=member by * none\naccess to * by * read", [0, 0, 0]),
+        ("access to attrs=member by * compare\naccess to * by * read", [0, 0, 0]),
+        ("access to attrs=member by dnattr=member search\naccess to * by * read", [1, 1, 0]),
+        (
+            "access to attrs=member val.regex=\"^uid=u\" by * search\naccess to attrs=member by * none\naccess to * by * read",
+            [0, 1, 1],
+        ),
+        ("access to attrs=member by self read by users =sw\naccess to * by * read", [1, 1, 1]),
+        (
+            "access to dn.exact=\"cn=all,ou=groups,dc=example,dc=com\" attrs=member by * none\naccess to * by * read",
+            [0, 0, 0],
+        ),
+    ];
+    for (rules, expected) in rules {
+        for count in [2, 600] {
+            let sample = with(rules);
+            let names: Vec<String> = (0..count).map(member).collect();
+            let values: Vec<&[u8]> = names.iter().map(|name| name.as_bytes()).collect();
+            sample.add(GROUP, &[("objectClass", vec![b"groupOfNames"]), ("member", values)]).unwrap();
+            let found = |who: &str, member: &str| {
+                let ask = Ask { requester: somebody(&sample, who), ..Ask::default() };
+                let named = format!("(&(cn=all)(member={member}))");
+                let by_itself = format!("(member={member})");
+                let extensible = format!("(member:distinguishedNameMatch:={member})");
+                let counts = [named, by_itself, extensible].map(|filter| {
+                    let given = sample.search(BASE, &filter, &ask).unwrap();
+                    given.names().iter().filter(|name| **name == GROUP).count()
+                });
+                assert!(counts.iter().all(|count| *count == counts[0]), "{counts:?}: {who:?} {member} {rules}");
+                counts[0]
+            };
+            let asked = [found(JENSEN, JENSEN), found(JENSEN, &member(1)), found(SMITH, &member(1))];
+            assert_eq!(asked, expected, "{count} members: {rules}");
+        }
+    }
+}
+
+#[test]
+fn who_may_search_for_a_value_learns_where_it_is_not() {
+    let sample = with(
+        "access to attrs=uidNumber val=1001 by * search\naccess to attrs=uidNumber by * none\naccess to * by * read",
+    );
+    let requester = somebody(&sample, "");
+    let ask = Ask { requester, ..Ask::default() };
+    let found = |filter: &str| sample.search(BASE, filter, &ask).unwrap().names().len();
+    assert_eq!(found("(&(sn=*)(!(uidNumber=1001)))"), 2);
+    assert_eq!(found("(&(sn=*)(!(uidNumber=1000)))"), 0, "undefined for all, as nobody may ask for it");
+    assert_eq!(found("(uidNumber=1000)"), 0);
+    sample.modify(SMITH, &[(Replace, "uidNumber", &["1001"])]).unwrap();
+    assert_eq!(found("(&(sn=*)(!(uidNumber=1001)))"), 1);
+    assert_eq!(found("(uidNumber=1001)"), 1);
+}
+
+#[test]
+fn who_names_an_entry_as_before_adds_nothing_to_it() {
+    let sample = with("access to attrs=uid by * read\naccess to * by users write");
+    let me = somebody(&sample, SMITH);
+    let rename = |rdn: &str, delete_old| ended(sample.rename_as(&me, JENSEN, rdn, delete_old, None));
+    assert_eq!(rename("uid=bjensen", false), ResultCode::SUCCESS);
+    assert_eq!(rename("UID=BJensen", false), ResultCode::SUCCESS);
+    assert_eq!(rename("uid=other", false), ResultCode::INSUFFICIENT_ACCESS_RIGHTS);
+    assert_eq!(rename("UID=bjenseN", true), ResultCode::INSUFFICIENT_ACCESS_RIGHTS, "it would be spelt otherwise");
+    assert_eq!(sample.read(JENSEN, &[]).values("uid"), ["bjensen"]);
+}
+
+#[test]
+fn who_relaxes_the_schema_manages_what_is_added_deleted_or_renamed() {
+    let entry = |level: &str| with(&format!("access to attrs=entry by * {level}\naccess to * by * write"));
+    for (sample, expected) in
+        [(entry("write"), ResultCode::INSUFFICIENT_ACCESS_RIGHTS), (entry("manage"), ResultCode::SUCCESS)]
+    {
+        let me = somebody(&sample, SMITH);
+        let attributes: &[(&str, Vec<&[u8]>)] = &[("objectClass", vec![b"device"]), ("cn", vec![b"x"])];
+        let add = |controls: &[_]| ended(sample.add_as(&me, "cn=x,dc=example,dc=com", attributes, controls));
+        let delete = |controls: &[_]| {
+            let mut buffer = Vec::new();
+            let controls = List::build(&mut buffer, controls.iter().copied());
+            ended(sample.directory.update(&me, &Request::Delete("cn=x,dc=example,dc=com"), controls))
+        };
+        let relax = [control(oid::RELAX)];
+        // Whether it is critical or not: it is known, and not ignored.
+        let not_critical = [Control { critical: false, ..relax[0] }];
+        assert_eq!(add(&relax), expected);
+        assert_eq!(
+            delete(&not_critical),
+            if expected == ResultCode::SUCCESS { expected } else { ResultCode::NO_SUCH_OBJECT }
+        );
+        assert_eq!(add(&[]), ResultCode::SUCCESS);
+        assert_eq!(delete(&not_critical), expected);
+    }
 }
 
 #[test]

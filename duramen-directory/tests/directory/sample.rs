@@ -212,8 +212,19 @@ impl Sample {
         delete_old_rdn: bool,
         new_superior: Option<&str>,
     ) -> Result<Updated, Failure> {
+        self.rename_as(&Requester::internal(), name, new_rdn, delete_old_rdn, new_superior)
+    }
+
+    pub fn rename_as(
+        &self,
+        requester: &Requester,
+        name: &str,
+        new_rdn: &str,
+        delete_old_rdn: bool,
+        new_superior: Option<&str>,
+    ) -> Result<Updated, Failure> {
         let request = ModifyDnRequest { name, new_rdn, delete_old_rdn, new_superior };
-        self.directory.update(&Requester::internal(), &Request::ModifyDn(request), List::default())
+        self.directory.update(requester, &Request::ModifyDn(request), List::default())
     }
 
     pub fn compare(&self, name: &str, description: &str, value: &str) -> Result<bool, Failure> {

@@ -5,6 +5,7 @@ use duramen_ldap::Payload;
 use duramen_ldap::ber::List;
 use duramen_ldap::control::{MatchedValues, PagedResults, SortKey, SortKeys, SortResponse};
 use duramen_ldap::filter::FilterBuf;
+use duramen_ldap::message::ChangeKind::Add;
 use duramen_ldap::message::{Control, Deref, ResultCode, Scope};
 use duramen_ldap::oid::control as oid;
 
@@ -63,6 +64,12 @@ fn filters_find_the_same_with_and_without_indices_rfc4511_4_5_1_7() {
         ("(uidNumber:1.2.840.113556.1.4.803:=8)", &[SMITH]),
         ("(uidNumber:1.2.840.113556.1.4.803:=7)", &[]),
         ("(:caseIgnoreMatch:=smith)", &[SMITH]),
+        ("(entryDN:distinguishedNameMatch:=UID=jsmith,OU=people,dc=example,dc=com)", &[SMITH]),
+        ("(:1.2.840.113556.1.4.803:=1000)", &[SMITH]),
+        ("(:1.2.840.113556.1.4.803:=01000)", &[]),
+        ("(:caseIgnoreMatch:=+1 408 555 1862)", &[JENSEN]),
+        ("(telephoneNumber:caseIgnoreMatch:=+14085551862)", &[]),
+        ("(telephoneNumber:caseIgnoreSubstringsMatch:=+1 \\2a)", &[JENSEN]),
         ("(&(ou:dn:=people)(objectClass=person))", both),
         ("(entryDN=UID=jsmith,OU=people,dc=example,dc=com)", &[SMITH]),
         ("(memberOf=cn=admins,ou=groups,dc=example,dc=com)", &[JENSEN]),
@@ -83,6 +90,7 @@ fn filters_find_the_same_with_and_without_indices_rfc4511_4_5_1_7() {
         ("(!(unknown=x))", &[]),
         ("(|(unknown=x)(sn=smith))", &[SMITH]),
         ("(&(!(unknown=x))(sn=smith))", &[]),
+        ("(!(mail=é*))", &[]),
         ("(uidNumber=text)", &[]),
         ("(!(uidNumber=text))", &[]),
         ("(objectClass=nosuchclass)", &[]),
@@ -231,20 +239,44 @@ fn sorted_entries_come_in_pages_too() {
     assert_eq!((second, cookie.len()), (vec![SMITH.to_string()], 0));
 }
 
+/// What is returned of an entry, of its attributes `asked`, by the matched values control with these filters.
+fn matched_values(sample: &Sample, name: &str, asked: &[&str], filters: &[&str]) -> Vec<(String, Vec<String>)> {
+    let filters: Vec<_> = filters.iter().map(|filter| FilterBuf::parse(filter).unwrap()).collect();
+    let (mut buffer, mut value) = (Vec::new(), Vec::new());
+    MatchedValues(List::build(&mut buffer, filters.iter().map(FilterBuf::as_filter))).encode(&mut value);
+    let control = Control { oid: oid::MATCHED_VALUES, critical: true, value: Some(&value) };
+    let ask = Ask { scope: Scope::Base, attributes: asked, controls: vec![control], ..Ask::default() };
+    sample.search(name, "(objectClass=*)", &ask).unwrap().entries.remove(0).1
+}
+
 #[test]
 fn only_values_that_match_are_returned_rfc3876_3() {
     let sample = Sample::people();
-    let filter = FilterBuf::parse("(objectClass=posix*)").unwrap();
-    let filter2 = FilterBuf::parse("(sn=sm*)").unwrap();
-    let (mut buffer, mut value) = (Vec::new(), Vec::new());
-    MatchedValues(List::build(&mut buffer, [filter2.as_filter(), filter.as_filter()])).encode(&mut value);
-    let ask = Ask {
-        scope: Scope::Base,
-        controls: vec![Control { oid: oid::MATCHED_VALUES, critical: true, value: Some(&value) }],
-        ..Ask::default()
-    };
-    let given = sample.search(SMITH, "(sn=*)", &ask).unwrap();
-    assert_eq!(given.entries[0].1, [("sn".to_string(), vec!["Smith".to_string()])]);
+    let found = matched_values(&sample, SMITH, &[], &["(sn=sm*)", "(objectClass=posix*)"]);
+    assert_eq!(found, [("sn".to_string(), vec!["Smith".to_string()])]);
+}
+
+#[test]
+fn values_match_with_the_options_of_their_attribute_rfc4512_2_5_2() {
+    let sample = Sample::people();
+    let changes: &[(_, &str, &[&str])] = &[(Add, "cn;lang-de", &["x"]), (Add, "cn;lang-en", &["x", "y"])];
+    sample.modify(SMITH, changes).unwrap();
+    let matched = |filter: &str| matched_values(&sample, SMITH, &[], &[filter]);
+    let one = |description: &str| vec![(description.to_string(), vec!["x".to_string()])];
+    assert_eq!(matched("(cn;lang-de=x)"), one("cn;lang-de"));
+    assert_eq!(matched("(cn;lang-de=*)"), one("cn;lang-de"));
+    assert_eq!(matched("(cn=x)"), [one("cn;lang-de"), one("cn;lang-en")].concat());
+    assert_eq!(matched("(cn;lang-de;lang-en=x)"), []);
+}
+
+#[test]
+fn values_of_classes_and_those_that_are_made_match_as_others_rfc3876_3() {
+    let sample = Sample::people();
+    let matched = |asked: &[&str], filter: &str| matched_values(&sample, SMITH, asked, &[filter]);
+    assert_eq!(matched(&["objectClass"], "(objectClass=top)"), matched(&["objectClass"], "(objectClass=*)"));
+    let name = vec![("entryDN".to_string(), vec![SMITH.to_string()])];
+    assert_eq!(matched(&["sn", "entryDN"], &format!("(entryDN={})", SMITH.to_uppercase())), name);
+    assert_eq!(matched(&["sn", "entryDN"], "(entryDN=cn=other)"), []);
 }
 
 #[test]

@@ -290,6 +290,23 @@ fn a_name_that_is_spelt_otherwise_spells_the_attribute_so_too_rfc4511_4_9() {
     let found = sample.search(BASE, "(uid=bjensen)", &Ask::default()).unwrap();
     assert_eq!(found.names(), ["UID=BJensen,ou=People,dc=example,dc=com"]);
     assert_eq!(found.values("uid"), ["BJensen"]);
+    // Where the name was first spelt so without the attribute, it follows.
+    sample.rename("uid=bjensen,ou=People,dc=example,dc=com", "uid=BJENSEN", false, None).unwrap();
+    assert_eq!(sample.search(BASE, "(uid=bjensen)", &Ask::default()).unwrap().values("uid"), ["BJensen"]);
+    sample.rename("uid=bjensen,ou=People,dc=example,dc=com", "uid=BJENSEN", true, None).unwrap();
+    assert_eq!(sample.search(BASE, "(uid=bjensen)", &Ask::default()).unwrap().values("uid"), ["BJENSEN"]);
+}
+
+#[test]
+fn operational_attributes_name_nothing() {
+    let sample = Sample::people();
+    let name = "entryUUID=597ae2f6-16a6-1027-98f4-d28b5365dc14,dc=example,dc=com";
+    let added = sample.add(name, &[("objectClass", vec![b"device"]), ("cn", vec![b"x"])]);
+    assert_eq!(code(added), ResultCode::NAMING_VIOLATION);
+    let relax = [control(oid::RELAX)];
+    let relaxed =
+        sample.add_as(&Requester::internal(), name, &[("objectClass", vec![b"device"]), ("cn", vec![b"x"])], &relax);
+    assert_eq!(code(relaxed), ResultCode::NAMING_VIOLATION);
 }
 
 #[test]

@@ -88,8 +88,8 @@ pub static RULES: [Rule; 37] = [
     rule("1.3.6.1.1.16.3", "UUIDOrderingMatch", Ordering, Form::Uuid, UUID),
     rule("1.3.6.1.4.1.1466.109.114.1", "caseExactIA5Match", Equality, Form::Ia5(Exact), IA5),
     rule("1.3.6.1.4.1.1466.109.114.2", "caseIgnoreIA5Match", Equality, Form::Ia5(Ignore), IA5),
-    rule("1.3.6.1.4.1.1466.109.114.3", "caseIgnoreIA5SubstringsMatch", Substrings, Form::Text(Ignore), PIECES),
-    rule("1.3.6.1.4.1.4203.1.2.1", "caseExactIA5SubstringsMatch", Substrings, Form::Text(Exact), PIECES),
+    rule("1.3.6.1.4.1.1466.109.114.3", "caseIgnoreIA5SubstringsMatch", Substrings, Form::Ia5(Ignore), PIECES),
+    rule("1.3.6.1.4.1.4203.1.2.1", "caseExactIA5SubstringsMatch", Substrings, Form::Ia5(Exact), PIECES),
     rule("1.3.6.1.4.1.4203.666.11.2.2", "CSNMatch", Equality, Form::Octets, CSN),
     rule("1.3.6.1.4.1.4203.666.11.2.3", "CSNOrderingMatch", Ordering, Form::Octets, CSN),
     rule("2.5.13.0", "objectIdentifierMatch", Equality, Form::Oid, OID),
@@ -186,11 +186,11 @@ impl Rule {
     }
 }
 
-fn text(value: &[u8]) -> Result<&str, TextError> {
+pub(super) fn text(value: &[u8]) -> Result<&str, TextError> {
     std::str::from_utf8(value).map_err(|error| TextError::new(error.valid_up_to(), "UTF-8"))
 }
 
-fn ascii(value: &[u8]) -> Result<&str, TextError> {
+pub(super) fn ascii(value: &[u8]) -> Result<&str, TextError> {
     match value.iter().position(|byte| !byte.is_ascii()) {
         Some(at) => Err(TextError::new(at, "a character of ASCII")),
         None => text(value),

@@ -1,7 +1,7 @@
 //! Substrings assertions, made ready for being held against many values.
 
 use super::prepare::{transcode, widen};
-use super::rule::{Form, Rule};
+use super::rule::{Form, Rule, ascii, text};
 use crate::ber::List;
 use crate::error::TextError;
 use crate::filter::Substring;
@@ -100,11 +100,14 @@ pub enum Place {
 /// A piece's text with its spaces, and whether there are any at its ends.
 fn normalize(rule: &Rule, bytes: &[u8]) -> Result<(Vec<u8>, bool), TextError> {
     let mut out = Vec::new();
-    let Form::Text(case) = rule.form else {
-        rule.normalize_piece(bytes, &mut out)?;
-        return Ok((out, false));
+    let (text, case) = match rule.form {
+        Form::Text(case) => (text(bytes)?, case),
+        Form::Ia5(case) => (ascii(bytes)?, case),
+        _ => {
+            rule.normalize_piece(bytes, &mut out)?;
+            return Ok((out, false));
+        }
     };
-    let text = std::str::from_utf8(bytes).map_err(|error| TextError::new(error.valid_up_to(), "UTF-8"))?;
     transcode(text, case, &mut out);
     // One space for each run, at the ends too.
     out.dedup_by(|a, b| *a == b' ' && *b == b' ');

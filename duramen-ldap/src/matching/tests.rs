@@ -33,6 +33,15 @@ fn assertion(rule: &str, pieces: &[Substring<'_>]) -> SubstringsAssertion {
 use Substring::{Any, Final, Initial};
 
 #[test]
+fn pieces_of_ia5_strings_are_ascii_rfc4517_3_3_30() {
+    for rule in ["caseIgnoreIA5SubstringsMatch", "caseExactIA5SubstringsMatch"] {
+        let mut buffer = Vec::new();
+        let pieces = List::build(&mut buffer, [Initial("é".as_bytes()), Any(b"a")]);
+        assert!(SubstringsAssertion::new(Rule::find(rule).unwrap(), pieces).is_err(), "{rule}");
+    }
+}
+
+#[test]
 fn case_and_runs_of_spaces_do_not_matter_rfc4518_2() {
     for (a, b) in [
         ("Foo  Bar", " foo bar "),

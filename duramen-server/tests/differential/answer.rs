@@ -15,7 +15,9 @@ use crate::controls::{By, Kind};
 use crate::request::{Bytes, Operation, Request, Values};
 
 pub const SUCCESS: u32 = 0;
-const SIZE_LIMIT_EXCEEDED: u32 = 4;
+pub const COMPARE_FALSE: u32 = 5;
+pub const COMPARE_TRUE: u32 = 6;
+pub const SIZE_LIMIT_EXCEEDED: u32 = 4;
 /// What is taken for the code if there was no answer.
 pub const HUNG_UP: u32 = u32::MAX;
 
@@ -75,6 +77,18 @@ impl Answer {
     /// Whether an update was made, or a search went to its end.
     pub fn is_done(&self) -> bool {
         self.code == SUCCESS
+    }
+
+    /// Whether this and another server both made an update, or both did not. slapd says success to some that it has not
+    /// made: then it says nothing of the entry that it was to read on the way.
+    pub fn did_the_same(&self, other: &Answer, request: &Request) -> bool {
+        let reads = request.controls.iter().any(|control| matches!(control.kind, Kind::PreRead(_) | Kind::PostRead(_)));
+        self.is_done() == other.is_done() && !(self.is_done() && reads && self.read.is_empty())
+    }
+
+    /// Whether it is an answer, not an error.
+    pub fn is_success(&self) -> bool {
+        [SUCCESS, COMPARE_FALSE, COMPARE_TRUE].contains(&self.code)
     }
 
     /// Takes a message; the cookie of the next page if it was the last of this.

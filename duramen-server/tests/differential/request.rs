@@ -68,6 +68,22 @@ pub enum Operation {
     Extended { name: &'static str },
 }
 
+impl Operation {
+    /// What it is, in a word.
+    pub fn kind(&self) -> &'static str {
+        match self {
+            Operation::Bind { .. } => "bind",
+            Operation::Search(_) => "search",
+            Operation::Compare { .. } => "compare",
+            Operation::Add { .. } => "add",
+            Operation::Delete { .. } => "delete",
+            Operation::Modify { .. } => "modify",
+            Operation::ModifyDn { .. } => "rename",
+            Operation::WhoAmI | Operation::PasswordModify { .. } | Operation::Extended { .. } => "extended",
+        }
+    }
+}
+
 impl From<Operation> for Request {
     fn from(operation: Operation) -> Request {
         Request { operation, controls: Vec::new() }

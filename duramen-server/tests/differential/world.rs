@@ -184,14 +184,17 @@ pub fn entries() -> Vec<Request> {
     entries
 }
 
-/// Searches that find all user attributes of all entries, referrals, aliases and subentries included.
+/// Operational attributes that users set: what an entry with a class that requires them cannot be made again without.
+const SET_BY_USERS: [&str; 2] = ["ref", "subtreeSpecification"];
+
+/// Searches that find all attributes that users set of all entries, referrals, aliases and subentries included.
 pub fn everything() -> [Request; 2] {
     let search = Request::from(Operation::Search(Search {
         base: SUFFIX.into(),
         scope: Scope::Subtree,
         deref: Deref::Never,
         filter: "(objectClass=*)".into(),
-        attributes: Vec::new(),
+        attributes: std::iter::once("*").chain(SET_BY_USERS).map(str::to_owned).collect(),
         size_limit: 0,
         types_only: false,
     }))

@@ -54,10 +54,12 @@ impl Random {
     pub(super) fn item(&mut self) -> String {
         let (name, value) = self.asked();
         let escaped = escape(&value.0);
+        // Each server makes up its own: whether one is less than another says nothing.
+        let is_made_up = name == "entryUUID";
         match self.rng.u32(..16) {
             0 | 1 => format!("({name}=*)"),
-            2 => format!("({name}>={escaped})"),
-            3 => format!("({name}<={escaped})"),
+            2 if !is_made_up => format!("({name}>={escaped})"),
+            3 if !is_made_up => format!("({name}<={escaped})"),
             4..=6 if value.0.len() > 1 => self.substrings(name, &value.0),
             7 => self.extensible(name, &escaped),
             8 => "(objectClass=*)".to_owned(),

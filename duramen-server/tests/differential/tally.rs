@@ -1,0 +1,83 @@
+//! What was really played: a comparison that asks nothing, or is always refused, finds nothing.
+
+use std::collections::BTreeMap;
+use std::fmt;
+
+use crate::answer::Answer;
+use crate::request::Request;
+
+/// Requests of a kind in a world.
+#[derive(Debug, Clone, Copy, Default)]
+struct Count {
+    asked: usize,
+    /// Answered with success, true or false by both.
+    done: usize,
+    /// Answered otherwise by one than by the other, and meant to be.
+    excused: usize,
+}
+
+/// Requests of all kinds, of all worlds.
+#[derive(Debug, Default)]
+pub struct Tally {
+    worlds: usize,
+    kinds: BTreeMap<&'static str, Count>,
+}
+
+/// Requests of each kind that there are at least in a world on average, and of these, in percent, those that are at least
+/// answered with success.
+const LEAST: [(&str, usize, usize); 8] = [
+    ("search", 100, 50),
+    ("compare", 18, 5),
+    ("add", 18, 5),
+    ("delete", 9, 20),
+    ("modify", 45, 6),
+    ("rename", 18, 12),
+    ("bind", 10, 20),
+    ("extended", 14, 30),
+];
+
+/// So many answers in a hundred are meant to be different at most.
+const EXCUSED: usize = 15;
+
+impl Tally {
+    pub fn begin_world(&mut self) {
+        self.worlds += 1;
+    }
+
+    pub fn take(&mut self, request: &Request, (theirs, ours): &(Answer, Answer), is_same: bool) {
+        let count = self.kinds.entry(request.operation.kind()).or_default();
+        count.asked += 1;
+        count.done += usize::from(theirs.is_success() && ours.is_success());
+        count.excused += usize::from(!is_same);
+    }
+
+    /// What was too little, or excused too often.
+    pub fn faults(&self) -> Vec<String> {
+        let mut faults = Vec::new();
+        for (kind, least, percent) in LEAST {
+            let count = self.kinds.get(kind).copied().unwrap_or_default();
+            if count.asked < least * self.worlds {
+                faults.push(format!("{kind}: {} requests in {} worlds", count.asked, self.worlds));
+            }
+            if count.done * 100 < count.asked * percent {
+                faults.push(format!("{kind}: {} of {} with success", count.done, count.asked));
+            }
+        }
+        let sum = |of: fn(&Count) -> usize| self.kinds.values().map(of).sum::<usize>();
+        let (asked, excused) = (sum(|count| count.asked), sum(|count| count.excused));
+        if excused * 100 > asked * EXCUSED {
+            faults.push(format!("{excused} of {asked} answers are meant to be different"));
+        }
+        faults
+    }
+}
+
+impl fmt::Display for Tally {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} worlds", self.worlds)?;
+        for (kind, Count { asked, done, excused }) in &self.kinds {
+            write!(f, "; {kind}: {asked} asked, {done} done, {excused} excused")?;
+        }
+        Ok(())
+    }
+}
