@@ -5,7 +5,7 @@
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
-use duramen::{Database, Duplicates, Durability, Error, Options, Order, TableOptions, WriteTxn};
+use duramen::{Database, Duplicates, Durability, Edit, Error, Options, Order, TableOptions, WriteTxn};
 use proptest::prelude::*;
 
 type Result<T = (), E = Box<dyn std::error::Error>> = std::result::Result<T, E>;
@@ -131,10 +131,23 @@ fn every_operation_is_done_again() -> Result {
         Ok(())
     })?;
     assert_survives(&logged)?;
+    // What is little of a long value is all that the log gets of it.
+    let end = || std::fs::read(log_of(db.path())).map(|log| log.iter().rposition(|&byte| byte != 0).unwrap_or(0));
+    let before = end()?;
+    db.update(|txn| {
+        let mut plain = txn.table("plain")?;
+        for (i, at) in [(30, 0), (31, 5000), (32, 9599)] {
+            plain.edit(u32::to_be_bytes(i), |old| spliced(old, at, 3, b"in between"))?;
+        }
+        plain.edit(b"large", |old| spliced(old, 9_999, 1, b""))?;
+        plain.edit(b"filled in later", |old| spliced(old, 3, 0, b"!"))
+    })?;
+    assert!(end()? - before <= 1024, "{} bytes", end()? - before);
+    assert_survives(&logged)?;
     let (_dir, path) = logged.cut()?;
     let after = Database::open(&path)?;
     let snapshot = after.read()?;
-    assert_eq!(snapshot.table("plain")?.get(b"filled in later")?, Some(&b"yes"[..]));
+    assert_eq!(snapshot.table("plain")?.get(b"filled in later")?, Some(&b"yes!"[..]));
     assert_eq!(snapshot.table("numbers")?.stats(), logged.db.read()?.table("numbers")?.stats());
     Ok(())
 }
@@ -358,6 +371,7 @@ fn there_is_a_log_where_it_pays() -> Result {
 enum Step {
     Put(u8, u8, u16),
     Reserve(u8, u8, u16),
+    Edit(u8, u8, u16, u8),
     Delete(u8, u8),
     DeleteDuplicate(u8, u8),
     DeleteRange(u8, u8, u8),
@@ -368,11 +382,20 @@ enum Step {
     EndChild(bool),
 }
 
+/// A value with some bytes taken out and others put there, as far as it is long enough.
+fn spliced(old: Option<&[u8]>, at: usize, removed: usize, inserted: &[u8]) -> Edit<'static> {
+    let mut value = old.unwrap_or_default().to_vec();
+    let at = at.min(value.len());
+    value.splice(at..(at + removed).min(value.len()), inserted.iter().copied());
+    Edit::Put(value.into())
+}
+
 fn step() -> impl Strategy<Value = Step> {
     let table = 0..4u8;
     prop_oneof![
         12 => (table.clone(), any::<u8>(), 0..900u16).prop_map(|(t, k, v)| Step::Put(t, k, v)),
         2 => (table.clone(), any::<u8>(), 0..9000u16).prop_map(|(t, k, v)| Step::Reserve(t, k, v)),
+        6 => (table.clone(), any::<u8>(), 0..900u16, 0..40u8).prop_map(|(t, k, at, n)| Step::Edit(t, k, at, n)),
         4 => (table.clone(), any::<u8>()).prop_map(|(t, k)| Step::Delete(t, k)),
         2 => (table.clone(), any::<u8>()).prop_map(|(t, k)| Step::DeleteDuplicate(t, k)),
         1 => (table.clone(), any::<u8>(), any::<u8>()).prop_map(|(t, a, b)| Step::DeleteRange(t, a, b)),
@@ -407,6 +430,14 @@ fn apply(txn: &mut WriteTxn<'_>, step: &Step, depth: &mut usize) -> duramen::Res
             match txn.table_by_id(id)?.reserve([*k % 32], *v as usize) {
                 Ok(room) => room.fill(*k),
                 Err(Error::Incompatible { .. }) => {}
+                Err(error) => return Err(error),
+            }
+        }
+        Step::Edit(t, k, at, n) => {
+            let id = open(t)?;
+            let n = usize::from(*n);
+            match txn.table_by_id(id)?.edit([*k % 32], |old| spliced(old, usize::from(*at), n / 2, &[*k; 40][..n])) {
+                Ok(()) | Err(Error::Incompatible { .. }) => {}
                 Err(error) => return Err(error),
             }
         }

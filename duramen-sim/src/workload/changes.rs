@@ -186,6 +186,14 @@ fn add(
             table.put(&key, &value);
         }
         3 if !duplicates => {
+            // Often little of the value is changed: the log notes that in another way.
+            let mut value = value;
+            if let Some(old) = table.get(&key).filter(|old| !old.is_empty() && rng.bool()) {
+                value = old.to_vec();
+                let at = rng.usize(..value.len());
+                value[at] ^= 1;
+                value.truncate(value.len() - rng.usize(..=1));
+            }
             let old = stored.replace(&key, &value)?;
             same("replace", old.as_deref(), table.get(&key))?;
             table.put(&key, &value);

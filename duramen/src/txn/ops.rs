@@ -9,6 +9,7 @@
 use std::ops::Bound;
 
 use super::catalog::{self, TableOptions};
+use super::edit::Splice;
 use super::table::get_in;
 use super::update::{self, Mode, Value};
 use super::work::Work;
@@ -28,6 +29,7 @@ const DELETE_RANGE: u8 = 7;
 const CLEAR: u8 = 8;
 const DROP: u8 = 9;
 const RENAME: u8 = 10;
+const SPLICE: u8 = 11;
 
 /// What a write transaction has done so far, unless it is too much for the log or cannot be done again.
 pub(crate) struct Ops {
@@ -160,6 +162,22 @@ pub(super) fn put(work: &mut Work, i: usize, key: &[u8], value: &Value<'_>) {
     }
 }
 
+/// Whether what differs between two values can be noted. Where there is [`ROOM`] to be filled, a value that is stored
+/// again is not the one that it was when it was changed.
+pub(super) fn may_splice(work: &Work) -> bool {
+    work.ops.is_complete() && work.ops.rooms.is_empty()
+}
+
+/// A value, in a table without duplicates, was made of the one before.
+pub(super) fn splice(work: &mut Work, i: usize, key: &[u8], splice: &Splice<'_>) {
+    if let Some(ops) = note(work, SPLICE, i, key.len() + splice.inserted.len()) {
+        ops.part(key);
+        ops.bytes.extend(splice.at.to_le_bytes());
+        ops.bytes.extend(splice.removed.to_le_bytes());
+        ops.part(splice.inserted);
+    }
+}
+
 pub(super) fn delete(work: &mut Work, i: usize, key: &[u8]) {
     if let Some(ops) = note(work, DELETE, i, key.len()) {
         ops.part(key);
@@ -265,6 +283,13 @@ fn again(work: &mut Work, operation: u8, i: usize, rest: &mut Reader<'_>) -> Res
             let (key, value) = (rest.part()?, rest.part()?);
             update::put(work, i, key, Value::Bytes(value), Mode::Set)?;
         }
+        SPLICE => {
+            let key = rest.part()?;
+            let splice = Splice { at: rest.number()?, removed: rest.number()?, inserted: rest.part()? };
+            let old = if work.tables[i].tree.has_duplicates() { None } else { stored(work, i, key)? };
+            let new = old.and_then(|old| splice.apply(old)).ok_or(Damage("a change of a value that is not there"))?;
+            update::put(work, i, key, Value::Bytes(&new), Mode::Set)?;
+        }
         DELETE => drop(update::delete(work, i, rest.part()?)?),
         DELETE_DUPLICATE => {
             let (key, value) = (rest.part()?, rest.part()?);
@@ -348,7 +373,7 @@ mod tests {
     proptest! {
         #[test]
         fn any_bytes_are_done_again_or_refused(
-            bytes in prop::collection::vec(prop_oneof![0u8..12, any::<u8>()], 0..200),
+            bytes in prop::collection::vec(prop_oneof![0u8..13, any::<u8>()], 0..200),
         ) {
             let dir = tempfile::tempdir().unwrap();
             let db = crate::Database::open(dir.path().join("db")).unwrap();

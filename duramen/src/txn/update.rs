@@ -384,7 +384,7 @@ pub(super) fn delete_at(work: &mut Work, i: usize, path: &mut Path, key: &[u8]) 
     })
 }
 
-/// Stores an entry where the path stands, in a table without duplicates.
+/// Stores an entry where the path stands, in a table without duplicates. The caller notes it for the log.
 pub(super) fn put_here(
     work: &mut Work,
     i: usize,
@@ -395,9 +395,7 @@ pub(super) fn put_here(
 ) -> Result<()> {
     check_value(work.page_size(), &work.tables[i], value.len())?;
     refuse_table(work, i, key)?;
-    change(work, i, |work, tree, orders| store(work, tree, orders, path, found, key, value))?;
-    ops::put(work, i, key, value);
-    Ok(())
+    change(work, i, |work, tree, orders| store(work, tree, orders, path, found, key, value)).map(drop)
 }
 
 /// In the main table, the names of tables that are not entered yet are taken.

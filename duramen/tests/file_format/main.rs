@@ -337,6 +337,7 @@ fn the_log_holds_what_each_commit_did_since_the_data_file_was_flushed() -> Resul
         txn.set_user_number(5);
         txn.table("t")?.put(b"key", [7; 600])
     })?;
+    db.update(|txn| txn.table("t")?.replace(b"key", [[7; 500], [8; 500]].concat()).map(drop))?;
     db.update(|txn| txn.table("t")?.delete(b"key").map(drop))?;
     let log = std::fs::read(dir.path().join("logged.dm-log"))?;
     let layout = &FORMAT.log_record;
@@ -345,9 +346,11 @@ fn the_log_holds_what_each_commit_did_since_the_data_file_was_flushed() -> Resul
     let table = |operation| [&[code(operation)], &1u32.to_le_bytes()[..]].concat();
     let created = [table("create"), part(b"t"), vec![0; 5]].concat();
     let put = [table("put"), part(b"key"), part(&[7; 600])].concat();
+    let numbers = [500u32.to_le_bytes(), 100u32.to_le_bytes()].concat();
+    let spliced = [table("open"), part(b"t"), table("splice"), part(b"key"), numbers, part(&[8; 500])].concat();
     let deleted = [table("open"), part(b"t"), table("delete"), part(b"key")].concat();
     let (mut at, mut previous_ns) = (0, base.meta("committed ns"));
-    for (txnid, operations) in [(1, [created, put].concat()), (2, deleted)] {
+    for (txnid, operations) in [(1, [created, put].concat()), (2, spliced), (3, deleted)] {
         let record = &log[at..];
         assert_eq!(layout.bytes(record, "magic"), b"DLog");
         for (field, value) in [
@@ -371,7 +374,7 @@ fn the_log_holds_what_each_commit_did_since_the_data_file_was_flushed() -> Resul
     }
     assert_eq!(previous_ns, read(&path).meta("committed ns"));
     let lock = std::fs::read(dir.path().join("logged.dm-lock"))?;
-    let record = &FORMAT.lock_file.bytes(&lock, "ring")[2 * 128..][..128];
+    let record = &FORMAT.lock_file.bytes(&lock, "ring")[3 * 128..][..128];
     assert_eq!(FORMAT.ring_record.number(record, "meta slots") >> 16, (at as u64 / 512 + 1) << 1 | 1);
     Ok(())
 }
