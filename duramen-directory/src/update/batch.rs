@@ -15,6 +15,8 @@ use crate::tables::{Id, Ids, read_id};
 #[derive(Default)]
 pub(crate) struct Batch {
     entries: Vec<(Id, Option<Vec<u8>>)>,
+    /// Entries that were there before: little of most of them changes.
+    changed: Vec<(Id, Vec<u8>)>,
     names: Vec<(Vec<u8>, Option<[u8; 5]>)>,
     /// By how much numbers of children change.
     counts: BTreeMap<Id, i64>,
@@ -28,6 +30,11 @@ pub(crate) struct Batch {
 impl Batch {
     pub fn put_entry(&mut self, id: Id, bytes: Vec<u8>) {
         self.entries.push((id, Some(bytes)));
+    }
+
+    /// As [`Batch::put_entry`], of an entry that is there already.
+    pub fn change_entry(&mut self, id: Id, bytes: Vec<u8>) {
+        self.changed.push((id, bytes));
     }
 
     pub fn delete_entry(&mut self, id: Id) {
@@ -64,6 +71,9 @@ impl Batch {
     pub fn apply(self, txn: &mut WriteTxn<'_>, ids: Ids) -> Result<()> {
         for (id, bytes) in self.entries {
             write(txn, ids.entry, &id.to_be_bytes(), bytes.as_deref())?;
+        }
+        for (id, bytes) in self.changed {
+            txn.table_by_id(ids.entry)?.edit(id.to_be_bytes(), |_| Edit::Put(bytes.into()))?;
         }
         for id in self.cleared {
             txn.table_by_id(ids.value)?.delete_range(large::of_entry(id))?;

@@ -263,7 +263,7 @@ impl<'c: 'e, 'e> Modifier<'_, 'c, 'e> {
             batch.put_name(name_key(context, before)?, self.id, entry.marks());
         }
         context.post_read(self.id, &bytes, name)?;
-        batch.put_entry(self.id, bytes);
+        batch.change_entry(self.id, bytes);
         Ok(batch)
     }
 }

@@ -61,7 +61,7 @@ pub(crate) fn prepare(context: &Context<'_>, request: &ModifyDnRequest<'_>) -> R
     batch.put_name(key, id, changed.marks());
     batch.add_children(entry.parent, -1);
     batch.add_children(parent, 1);
-    batch.put_entry(id, bytes);
+    batch.change_entry(id, bytes);
     Ok(batch)
 }
 
