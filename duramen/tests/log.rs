@@ -119,6 +119,7 @@ fn every_operation_is_done_again() -> Result {
         txn.table("plain")?.reserve(b"not there after all", 3)?;
         txn.table("plain")?.delete(b"not there after all")?;
         txn.table("plain")?.reserve(b"large", 10_000)?.fill(7);
+        txn.table("plain")?.edit(b"large", |old| spliced(old, 5_000, 0, b"edited after it was filled in"))?;
         txn.table("plain")?.delete_range(10u32.to_be_bytes()..20u32.to_be_bytes())?;
         txn.table("numbers")?.delete(5u32.to_ne_bytes())?;
         txn.table("sets")?.delete_duplicate([1], 6u32.to_be_bytes())?;
