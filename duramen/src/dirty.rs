@@ -220,6 +220,12 @@ impl Dirty {
         self.arena.used() as u64
     }
 
+    /// The dirty pages without those of runs.
+    pub(crate) fn singles(&self) -> impl Iterator<Item = &[u8]> {
+        let used = self.arena.levels.iter().enumerate().filter(|(_, level)| **level < KEPT);
+        used.map(|(index, _)| self.arena.page(index as u32))
+    }
+
     /// Whether this page was made at the level at work.
     #[inline]
     pub(crate) fn is_own(&self, child: Child) -> bool {

@@ -14,6 +14,7 @@ use super::{Durability, Settings, Store, Writer, published};
 use crate::error::{Error, Result};
 use crate::format::log::{Record, UNIT, chain};
 use crate::format::meta::Meta;
+use crate::ids::Extent;
 use crate::medium::Medium;
 use crate::os::beside::Beside;
 use crate::os::file::{self, FileMedium};
@@ -79,8 +80,8 @@ pub(crate) struct Log {
     full: bool,
     /// How much speaks for a log: see [`ENOUGH`].
     worth: u32,
-    /// Pages of the data file that the disk has been asked to write.
-    asked: u64,
+    /// Pages written since the last flush of the data file that will stay, and that the disk was not asked to write.
+    unasked: Vec<Extent>,
     /// Memory for the next record.
     memory: Vec<u8>,
 }
@@ -98,7 +99,7 @@ impl Log {
 
     /// The data file has been flushed.
     pub(crate) fn restart(&mut self) {
-        self.asked = 0;
+        self.unasked.clear();
     }
 
     /// A commit of this durability was made.
@@ -197,13 +198,21 @@ impl Store {
         written.map_err(|error| self.poison("write the log", error))
     }
 
-    /// Has the disk begin with what a later flush of the data file must find there.
-    pub(crate) fn ask_ahead(&self, writer: &mut Writer) {
-        let pages = writer.meta.proof_pages;
-        if pages >= writer.log.asked.saturating_add(STEP_PAGES) {
-            writer.log.asked = pages;
-            self.medium.begin_flush(0..writer.meta.page_count * self.pager.page_size as u64);
+    /// Has the disk begin with what a later flush of the data file must find there: a commit wrote these pages, and they
+    /// will stay. What is soon replaced need not reach the disk at all.
+    pub(crate) fn ask_ahead(&self, writer: &mut Writer, lasting: Vec<Extent>) {
+        let unasked = &mut writer.log.unasked;
+        unasked.extend(lasting);
+        if unasked.iter().map(|extent| extent.pages).sum::<u64>() < STEP_PAGES {
+            return;
         }
+        unasked.sort_unstable();
+        let size = self.pager.page_size as u64;
+        for run in unasked.chunk_by(|a, b| a.end() >= b.start) {
+            let end = run.iter().map(|extent| extent.end().0).max().unwrap_or(0);
+            self.medium.begin_flush(run[0].start.0 * size..end * size);
+        }
+        unasked.clear();
     }
 
     /// Makes durable what is in the log. False if that is not all that has been committed.

@@ -6,6 +6,7 @@ use std::time::{Instant, SystemTime};
 
 use super::allocate::{allocate, give_back, release_in_time};
 use super::ops;
+use super::output::Output;
 use super::place::Placer;
 use super::work::Work;
 use crate::error::Result;
@@ -54,7 +55,8 @@ fn steps(work: &mut Work) -> Result<()> {
     let (space, tail) = log_space(work, &mut placer)?;
     let mut meta = next_meta(work, catalog, space, tail)?;
     // 4. The last pages are written, and after them the meta page that names them.
-    placer.write_batch(work)?;
+    placer.output.finish(work)?;
+    let Output { written, lasting, .. } = placer.output;
     let placed = Instant::now();
     let way = choose_way(work, &meta, record.as_ref().map(Vec::len))?;
     let flush = way == Way::Flush;
@@ -83,14 +85,18 @@ fn steps(work: &mut Work) -> Result<()> {
         _ => Mark::Broken,
     };
     let timings = CommitTimings {
-        place_us: (placed - started - placer.written.time).as_micros() as u64,
-        write_us: placer.written.time.as_micros() as u64,
+        place_us: (placed - started - written.time).as_micros() as u64,
+        write_us: written.time.as_micros() as u64,
         flush_us: placed.elapsed().as_micros() as u64,
-        pages: placer.written.pages + 1,
-        runs: placer.written.runs + 1,
+        pages: written.pages + 1,
+        runs: written.runs + 1,
     };
     // 6. Only now may readers see it.
     publish(work, meta, (slot, durable_slot), mark, flush, timings)?;
+    // Who does not wait for the disk is not kept waiting by it either.
+    if matches!(mark, Mark::At { .. }) && !flush {
+        work.store.clone().ask_ahead(work.writer_mut()?, lasting);
+    }
     work.dirty.keep(&placer.kept);
     Ok(())
 }
@@ -366,10 +372,6 @@ fn publish(
     } else {
         writer.mark = mark;
         store.shared.publish(&published(&writer.meta, slot, durable_slot, mark))?;
-        // Who does not wait for the disk is not kept waiting by it either.
-        if mark != Mark::Broken {
-            store.ask_ahead(writer);
-        }
     }
     // Nothing has been lost: the pages are the file's now.
     work.placed.extents.clear();

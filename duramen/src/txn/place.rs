@@ -4,18 +4,15 @@
 //!
 //! Pages are placed in key order, children before their parent, so that what is read together lies together; the
 //! pages of a commit come from as few extents as the free space offers. They are written as they are placed, while the
-//! processor still has them at hand, and a large durable commit is on its way to the disk before its last page has a
-//! place: the flush at its end then waits for little.
+//! processor still has them at hand.
 
-use std::collections::VecDeque;
 use std::io::IoSlice;
-use std::ops::Range;
-use std::sync::atomic::Ordering;
-use std::time::{Duration, Instant};
 
-use super::allocate::{allocate, allocate_one, give_back, is_small, release};
+use super::allocate::{allocate, give_back, is_small, release};
+use super::output::Output;
+use super::supply::{self, Supply};
 use super::work::Work;
-use crate::error::{Damage, Error, Result};
+use crate::error::{Damage, Result};
 use crate::format::branch::BranchMut;
 use crate::format::leaf::{CellKind, LeafMut};
 use crate::format::overflow::{STUB, Stub};
@@ -27,130 +24,36 @@ use crate::store::Durability;
 use crate::tree::duplicates::Orders;
 use crate::tree::{AnyLeaf, Pages, PagesMut, Tree, at, open_branch, open_cells, open_leaf};
 
-/// Most pages handed to one write call: the kernel makes one large folio of a longer piece, and every later small
-/// change of that costs as if it were one of the whole.
-const PARTS_MAX: usize = 4;
-/// After so many pages of a durable commit the disk is asked to begin.
-const EAGER_PAGES: u64 = 64;
-
-/// Commits of more pages than this keep none of them for the next.
-const KEEPING_COMMIT: u64 = 64;
-/// A page no older than so many commits is expected not to become much older.
-const FLEETING_COMMITS: u64 = 64;
+/// Most pages that a commit keeps for the next.
+const KEPT_MAX: usize = 256;
 
 /// Gives pages their numbers and writes them.
 pub(super) struct Placer {
-    /// Pages taken for all that is to be placed; nothing if each is taken when its turn comes.
-    supply: Option<VecDeque<Extent>>,
-    /// The last placed pages, one after the other in the file, not written yet.
-    batch: Vec<(Pgno, Child)>,
+    supply: Supply,
+    pub(super) output: Output,
     placed: Vec<Child>,
     /// Those of them that the next commits will probably change again.
     pub(super) kept: Vec<Child>,
-    keeps: bool,
-    /// The pages written that the disk was not asked for yet, if it is to be asked.
-    eager: Option<Range<u64>>,
-    /// Where the last write ended.
-    end: Pgno,
-    pub(super) written: Written,
-}
-
-/// What a [`Placer`] wrote.
-#[derive(Default)]
-pub(super) struct Written {
-    pub pages: u64,
-    /// Pieces that do not touch.
-    pub runs: u64,
-    pub time: Duration,
 }
 
 impl Placer {
     /// A placer for all dirty pages, of which a commit leaves none. Those of one that goes into the log are not flushed
     /// soon.
     pub(super) fn for_commit(work: &mut Work, logged: bool) -> Result<Placer> {
-        let pages = work.dirty.single_pages();
-        if is_small(work, logged) {
-            return Ok(Placer::new(work, None, pages, logged));
-        }
-        Placer::for_spill(work, logged)
+        let supply = if is_small(work, logged) { Supply::InTurn } else { Supply::for_commit(work)? };
+        Ok(Placer::new(work, supply, logged))
     }
 
     /// A placer for at most all dirty pages.
     fn for_spill(work: &mut Work, logged: bool) -> Result<Placer> {
-        let pages = work.dirty.single_pages();
-        let supply = if pages == 0 { Vec::new() } else { allocate(work, pages, false)? };
-        Ok(Placer::new(work, Some(supply.into()), pages, logged))
+        let supply = Supply::for_spill(work)?;
+        Ok(Placer::new(work, supply, logged))
     }
 
-    fn new(work: &Work, supply: Option<VecDeque<Extent>>, pages: u64, logged: bool) -> Placer {
-        Placer {
-            supply,
-            batch: Vec::with_capacity(PARTS_MAX),
-            placed: Vec::with_capacity(pages as usize),
-            kept: Vec::new(),
-            keeps: pages <= KEEPING_COMMIT,
-            eager: (work.durability == Durability::Durable && !logged).then_some(0..0),
-            end: Pgno(0),
-            written: Written::default(),
-        }
-    }
-
-    /// A number for a page.
-    fn next(&mut self, work: &mut Work, lane: Lane) -> Result<Pgno> {
-        let Some(supply) = &mut self.supply else { return allocate_one(work, lane) };
-        let first = supply.front_mut().expect("as many pages as were counted");
-        let pgno = first.start;
-        if first.pages == 1 {
-            supply.pop_front();
-        } else {
-            *first = Extent::new(Pgno(pgno.0 + 1), first.pages - 1);
-        }
-        Ok(pgno)
-    }
-
-    /// Takes a sealed page to be written.
-    fn push(&mut self, work: &Work, pgno: Pgno, child: Child) -> Result<()> {
-        let follows = self.batch.last().is_some_and(|(last, _)| last.0 + 1 == pgno.0);
-        if !follows || self.batch.len() == PARTS_MAX {
-            self.write_batch(work)?;
-        }
-        self.batch.push((pgno, child));
-        self.placed.push(child);
-        Ok(())
-    }
-
-    /// Writes what waits. To be called once all is placed.
-    pub(super) fn write_batch(&mut self, work: &Work) -> Result<()> {
-        let Some(&(first, _)) = self.batch.first() else { return Ok(()) };
-        let mut parts = [IoSlice::new(&[]); PARTS_MAX];
-        for (part, &(_, child)) in parts.iter_mut().zip(&self.batch) {
-            *part = IoSlice::new(work.page(child)?);
-        }
-        self.write(work, Extent::new(first, self.batch.len() as u64), &parts[..self.batch.len()])?;
-        self.batch.clear();
-        Ok(())
-    }
-
-    fn write(&mut self, work: &Work, extent: Extent, parts: &[IoSlice<'_>]) -> Result<()> {
-        let started = Instant::now();
-        let (size, store) = (work.page_size() as u64, &work.store);
-        let written = store.medium.write_at(extent.start.0 * size, parts).map_err(Error::io("write to the data file"));
-        written.inspect_err(|error| {
-            store.crowded.fetch_or(error.is_disk_full(), Ordering::Relaxed);
-        })?;
-        self.written.runs += u64::from(extent.start != self.end);
-        self.written.pages += extent.pages;
-        self.end = extent.end();
-        if let Some(eager) = &mut self.eager {
-            let from = if eager.is_empty() { extent.start.0 } else { eager.start.min(extent.start.0) };
-            *eager = from..eager.end.max(extent.end().0);
-            if self.written.pages % EAGER_PAGES < extent.pages {
-                store.medium.begin_flush(eager.start * size..eager.end * size);
-                *eager = 0..0;
-            }
-        }
-        self.written.time += started.elapsed();
-        Ok(())
+    fn new(work: &Work, supply: Supply, logged: bool) -> Placer {
+        let pages = work.dirty.single_pages() as usize;
+        let output = Output::new(work.durability == Durability::Durable && !logged);
+        Placer { supply, output, placed: Vec::with_capacity(pages), kept: Vec::new() }
     }
 
     /// Places a tree of pages; where its root is now.
@@ -171,16 +74,16 @@ impl Placer {
             return Ok(child);
         }
         let count16 = put_in_order(work, child, level, &orders.key)?;
-        // A copy still has the birth of what it was copied from; a page just made has none.
-        let fleeting = page::birth(work.page(child)?).0 + FLEETING_COMMITS > work.txnid.0;
-        let pgno = self.next(work, if fleeting { Lane::Fleeting } else { Lane::Lasting })?;
-        if self.keeps && (fleeting || level > 1) {
+        let lane = supply::lane(work.page(child)?, work.txnid);
+        let pgno = self.supply.next(work, lane)?;
+        if self.kept.len() < KEPT_MAX && (lane == Lane::Fleeting || level > 1) {
             self.kept.push(child);
         }
         let (txnid, file_id) = (work.txnid, work.store.pager.file_id);
         let checksum = page::seal(work.page_mut(child), pgno, txnid, file_id);
         self.count(work, pgno, 1, checksum);
-        self.push(work, pgno, child)?;
+        self.placed.push(child);
+        self.output.push(work, lane, pgno, child)?;
         Ok(Child::page(pgno, count16))
     }
 
@@ -257,14 +160,13 @@ impl Placer {
     pub(super) fn add_run(&mut self, work: &mut Work, mut bytes: Vec<u8>, extent: Extent) -> Result<()> {
         let checksum = page::seal(&mut bytes, extent.start, work.txnid, work.store.pager.file_id);
         self.count(work, extent.start, extent.pages, checksum);
-        self.write(work, extent, &[IoSlice::new(&bytes)])
+        self.output.write(work, Lane::Lasting, extent, &[IoSlice::new(&bytes)])
     }
 
-    /// Forgets the memory of the pages that were written.
-    fn forget(self, work: &mut Work) {
-        for child in self.placed {
-            work.dirty.free(child);
-        }
+    /// Forgets the memory of the pages that were written; which numbers were not used.
+    fn forget(self, work: &mut Work) -> Vec<Extent> {
+        self.placed.into_iter().for_each(|child| work.dirty.free(child));
+        self.supply.left()
     }
 }
 
@@ -325,10 +227,9 @@ fn spill(work: &mut Work) -> Result<()> {
             placer.outside(work, table.tree.root, &table.orders)?;
         }
     }
-    placer.write_batch(work)?;
-    let left: Vec<Extent> = placer.supply.take().into_iter().flatten().collect();
+    placer.output.finish(work)?;
+    let left = placer.forget(work);
     give_back(work, &left)?;
-    placer.forget(work);
     tracing::debug!(pages = before - work.dirty.pages(), "spilled");
     Ok(())
 }

@@ -1,0 +1,120 @@
+//! Writing placed pages to the file.
+//!
+//! Owns: which pages go to one call of the kernel, when the disk is asked to begin. Must not know: what pages hold, who
+//! gave them their numbers.
+//!
+//! A large durable commit is on its way to the disk before its last page has a place: the flush at its end then waits
+//! for little.
+
+use std::io::IoSlice;
+use std::ops::Range;
+use std::sync::atomic::Ordering;
+use std::time::{Duration, Instant};
+
+use super::work::Work;
+use crate::error::{Error, Result};
+use crate::format::page::Child;
+use crate::ids::{Extent, Pgno};
+use crate::space::Lane;
+use crate::tree::Pages;
+
+/// Most pages handed to one write call: the kernel makes one large folio of a longer piece, and every later small
+/// change of that costs as if it were one of the whole.
+const PARTS_MAX: usize = 4;
+/// After so many pages of a durable commit the disk is asked to begin.
+const EAGER_PAGES: u64 = 64;
+
+/// Writes pages, those that follow each other in the file together.
+pub(super) struct Output {
+    /// For each lane the last pages, one after the other in the file, not written yet.
+    batches: [Vec<(Pgno, Child)>; 2],
+    /// The pages written that the disk was not asked for yet, if it is to be asked.
+    eager: Option<Range<u64>>,
+    /// What was written and will stay for some time.
+    pub lasting: Vec<Extent>,
+    /// Where the last write ended.
+    end: Pgno,
+    pub written: Written,
+}
+
+/// How much an [`Output`] wrote.
+#[derive(Default)]
+pub(super) struct Written {
+    pub pages: u64,
+    /// Pieces that do not touch.
+    pub runs: u64,
+    pub time: Duration,
+}
+
+impl Output {
+    /// Nothing written yet. `eager`: all of it will be flushed soon.
+    pub(super) fn new(eager: bool) -> Output {
+        Output {
+            batches: [Vec::with_capacity(PARTS_MAX), Vec::with_capacity(PARTS_MAX)],
+            eager: eager.then_some(0..0),
+            lasting: Vec::new(),
+            end: Pgno(0),
+            written: Written::default(),
+        }
+    }
+
+    /// Takes a sealed page to be written.
+    pub(super) fn push(&mut self, work: &Work, lane: Lane, pgno: Pgno, child: Child) -> Result<()> {
+        let batch = &self.batches[lane as usize];
+        let follows = batch.last().is_some_and(|(last, _)| last.0 + 1 == pgno.0);
+        if !follows || batch.len() == PARTS_MAX {
+            self.write_batch(work, lane)?;
+        }
+        self.batches[lane as usize].push((pgno, child));
+        Ok(())
+    }
+
+    /// Writes what waits. To be called once all is placed.
+    pub(super) fn finish(&mut self, work: &Work) -> Result<()> {
+        self.write_batch(work, Lane::Lasting)?;
+        self.write_batch(work, Lane::Fleeting)
+    }
+
+    fn write_batch(&mut self, work: &Work, lane: Lane) -> Result<()> {
+        let batch = &self.batches[lane as usize];
+        let Some(&(first, _)) = batch.first() else { return Ok(()) };
+        let mut parts = [IoSlice::new(&[]); PARTS_MAX];
+        for (part, &(_, child)) in parts.iter_mut().zip(batch) {
+            *part = IoSlice::new(work.page(child)?);
+        }
+        let pages = batch.len();
+        self.write(work, lane, Extent::new(first, pages as u64), &parts[..pages])?;
+        self.batches[lane as usize].clear();
+        Ok(())
+    }
+
+    /// Writes pages at once.
+    pub(super) fn write(&mut self, work: &Work, lane: Lane, extent: Extent, parts: &[IoSlice<'_>]) -> Result<()> {
+        let started = Instant::now();
+        let (size, store) = (work.page_size() as u64, &work.store);
+        let written = store.medium.write_at(extent.start.0 * size, parts).map_err(Error::io("write to the data file"));
+        written.inspect_err(|error| {
+            store.crowded.fetch_or(error.is_disk_full(), Ordering::Relaxed);
+        })?;
+        self.written.runs += u64::from(extent.start != self.end);
+        self.written.pages += extent.pages;
+        self.end = extent.end();
+        if lane == Lane::Lasting {
+            self.lasting.push(extent);
+        }
+        self.ask(work, extent);
+        self.written.time += started.elapsed();
+        Ok(())
+    }
+
+    fn ask(&mut self, work: &Work, extent: Extent) {
+        let Some(eager) = &mut self.eager else { return };
+        let from = if eager.is_empty() { extent.start.0 } else { eager.start.min(extent.start.0) };
+        *eager = from..eager.end.max(extent.end().0);
+        if self.written.pages % EAGER_PAGES < extent.pages {
+            let size = work.page_size() as u64;
+            work.store.medium.begin_flush(eager.start * size..eager.end * size);
+            *eager = 0..0;
+        }
+    }
+}
