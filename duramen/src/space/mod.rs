@@ -145,12 +145,7 @@ impl Space {
                 }
             }
         }
-        free.sort_unstable();
-        let joined = free.chunk_by(|a, b| a.end() == b.start).map(|run| {
-            let (first, last) = (run[0], run[run.len() - 1]);
-            Extent::new(first.start, last.end().0 - first.start.0)
-        });
-        let joined: Vec<Extent> = joined.collect();
+        let joined = joined(free);
         if joined.len() > lanes::EXTENTS_MAX {
             return joined.into_iter().for_each(|extent| self.free.add(extent));
         }
@@ -170,8 +165,10 @@ impl Space {
         debug_assert!(live.is_sorted_by(|a, b| a < b));
         self.release_pending(live);
         self.fresh = false;
-        let Space { free, retired, .. } = self;
-        retired.release(live, |extent| free.add(extent));
+        let mut unseen = Vec::new();
+        self.retired.release(live, |extent| unseen.push(extent));
+        // In ascending order each finds its place in the index near that of the one before.
+        joined(unseen).into_iter().for_each(|extent| self.free.add(extent));
     }
 
     /// Takes a page for a small commit: one of those set aside for such a use, if need be after setting some aside. So
@@ -386,6 +383,16 @@ impl Space {
             bits.clear(extent);
         }
     }
+}
+
+/// Disjoint extents in ascending order, those that touch as one.
+fn joined(mut extents: Vec<Extent>) -> Vec<Extent> {
+    extents.sort_unstable();
+    let runs = extents.chunk_by(|a, b| a.end() == b.start).map(|run| {
+        let (first, last) = (run[0], run[run.len() - 1]);
+        Extent::new(first.start, last.end().0 - first.start.0)
+    });
+    runs.collect()
 }
 
 /// What of `from` is not in `minus`. Neither list may overlap itself; the result ascends.
