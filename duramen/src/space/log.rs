@@ -16,7 +16,7 @@
 
 use std::borrow::Cow;
 
-use super::{Extents, Retired, Space};
+use super::{Free, Retired, Space};
 use crate::error::Damage;
 use crate::ids::{Extent, Pgno, Txnid};
 
@@ -95,7 +95,8 @@ pub(crate) fn apply(space: &mut Space, delta: &Delta) -> Result<(), Damage> {
 pub(crate) fn encode_base(space: &Space, out: &mut Vec<u8>) {
     let newest = space.retired().map(|(_, _, death)| death).max().unwrap_or_default();
     put(out, newest.0);
-    put_extents(out, space.extents());
+    let free: Vec<Extent> = space.extents().collect();
+    put_extents(out, free.into_iter());
     put(out, space.retired().len() as u64);
     let mut places = Places::default();
     for (extent, birth, death) in space.retired() {
@@ -105,10 +106,12 @@ pub(crate) fn encode_base(space: &Space, out: &mut Vec<u8>) {
     }
 }
 
-/// Reads a space and moves `input` behind it.
-pub(crate) fn decode_base(input: &mut &[u8]) -> Result<Space, Damage> {
+/// Reads a space and moves `input` behind it. For a file that has so many pages in the end.
+pub(crate) fn decode_base(input: &mut &[u8], pages: u64) -> Result<Space, Damage> {
+    let mut space = Space::new();
+    space.set_limit(Some(pages));
     let newest = Txnid(number(input)?);
-    let free = Extents::from_sorted(extents(input)?);
+    space.free = Free::from_sorted(extents(input)?.into_iter().filter_map(|extent| space.inside(extent)));
     let mut places = Places::default();
     let retired = list(input, 4, |input| {
         let extent = places.next(input)?;
@@ -116,10 +119,13 @@ pub(crate) fn decode_base(input: &mut &[u8]) -> Result<Space, Damage> {
         let birth = earlier(death, number(input)?)?;
         Ok((extent, birth, death))
     })?;
-    if retired.iter().any(|&(extent, _, _)| free.overlaps(extent)) {
+    let within = |(extent, birth, death)| space.inside(extent).map(|extent| (extent, birth, death));
+    let retired: Vec<_> = retired.into_iter().filter_map(within).collect();
+    if retired.iter().any(|&(extent, _, _)| space.free.overlaps(extent)) {
         return Err(Damage("a page is both free and retired"));
     }
-    Ok(Space { free, retired: Retired::from_sorted(&retired), fresh: true, ..Space::default() })
+    (space.retired, space.fresh) = (Retired::from_sorted(&retired), true);
+    Ok(space)
 }
 
 fn sorted<T: Ord + Copy>(list: &[T]) -> Cow<'_, [T]> {
@@ -215,6 +221,9 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
+
+    /// Pages of the file.
+    const PAGES: u64 = 10_000;
 
     fn extent(start: u64, pages: u64) -> Extent {
         Extent::new(Pgno(start), pages)
@@ -329,7 +338,7 @@ mod tests {
     fn a_base_that_has_a_page_free_and_retired_is_damage() {
         let (free_10_to_12, retired_11_to_12) = ([1, 10, 2], [1, 11, 1, 0, 3]);
         let bytes = [&[5][..], &free_10_to_12, &retired_11_to_12].concat();
-        assert!(decode_base(&mut &bytes[..]).is_err());
+        assert!(decode_base(&mut &bytes[..], PAGES).is_err());
     }
 
     proptest! {
@@ -338,8 +347,9 @@ mod tests {
             bytes in prop::collection::vec(prop_oneof![4 => 0u8..6, 1 => any::<u8>()], 0..200)
         ) {
             let mut input = &bytes[..];
-            let mut space = decode_base(&mut input).unwrap_or_default();
+            let mut space = decode_base(&mut input, PAGES).unwrap_or_default();
             input = &bytes[..];
+            space.set_limit(Some(PAGES));
             while let Ok(delta) = Delta::decode(&mut input) {
                 if apply(&mut space, &delta).is_err() {
                     break;
@@ -347,14 +357,14 @@ mod tests {
                 space.release(&[Txnid(1), Txnid(3)]);
                 let mut base = Vec::new();
                 encode_base(&space, &mut base);
-                let again = decode_base(&mut &base[..]).expect("what was encoded can be decoded");
+                let again = decode_base(&mut &base[..], PAGES).expect("what was encoded can be decoded");
                 prop_assert_eq!(contents(&again), contents(&space));
             }
         }
 
         #[test]
         fn arbitrary_bytes_are_refused_or_decoded(bytes in prop::collection::vec(any::<u8>(), 0..100)) {
-            let _ = decode_base(&mut &bytes[..]);
+            let _ = decode_base(&mut &bytes[..], PAGES);
             let _ = Delta::decode(&mut &bytes[..]);
         }
     }

@@ -12,7 +12,7 @@
 //! refers to a page twice also frees it twice.
 
 mod bits;
-mod extents;
+mod free;
 mod lanes;
 pub(crate) mod log;
 #[cfg(test)]
@@ -22,7 +22,7 @@ mod retired;
 use crate::error::Damage;
 use crate::ids::{Extent, Pgno, Txnid};
 use bits::Bits;
-use extents::Extents;
+use free::Free;
 pub(crate) use lanes::Lane;
 use lanes::Lanes;
 use retired::Retired;
@@ -51,7 +51,7 @@ const PENDING_MAX: usize = 32;
 /// The free and the retired pages of a file.
 #[derive(Debug, Default)]
 pub(crate) struct Space {
-    free: Extents,
+    free: Free,
     /// Free pages too, but in `free` only after [`Space::settle`].
     lanes: Lanes,
     retired: Retired,
@@ -62,6 +62,10 @@ pub(crate) struct Space {
     fresh: bool,
     /// A bit for each page that is free or retired, once [`Space::index`] was asked for it.
     vacant: Option<Bits>,
+    /// While it is read from a file: how many pages the file has in the end.
+    limit: Option<u64>,
+    /// There are free or retired pages from the limit on, of which nothing more is noted.
+    beyond: bool,
 }
 
 impl Space {
@@ -70,8 +74,23 @@ impl Space {
         Space::default()
     }
 
+    /// Before what a file says of it is read: how many pages the file has in the end. What is freed beyond that, for a
+    /// while, is not to take memory. Nothing if the file may grow.
+    pub(crate) fn set_limit(&mut self, pages: Option<u64>) {
+        (self.limit, self.beyond) = (pages, false);
+    }
+
+    /// The part of an extent below the limit.
+    fn inside(&mut self, extent: Extent) -> Option<Extent> {
+        let pages = self.limit.map_or(extent.pages, |limit| limit.saturating_sub(extent.start.0).min(extent.pages));
+        self.beyond |= pages < extent.pages;
+        (pages > 0).then(|| Extent::new(extent.start, pages))
+    }
+
     /// Makes pages takeable at once. Damage, and no change, if one of them is free or retired already.
     pub(crate) fn add_free(&mut self, extent: Extent) -> Result<(), Damage> {
+        check_number(extent)?;
+        let Some(extent) = self.inside(extent) else { return Ok(()) };
         self.check_vacant(extent)?;
         self.mark_vacant(extent);
         self.free.add(extent);
@@ -84,6 +103,8 @@ impl Space {
         if birth > death {
             return Err(Damage("a page was freed before it was written"));
         }
+        check_number(extent)?;
+        let Some(extent) = self.inside(extent) else { return Ok(()) };
         self.check_vacant(extent)?;
         self.mark_vacant(extent);
         self.retired.add(extent, birth, death);
@@ -98,6 +119,7 @@ impl Space {
             if birth > death {
                 return Err(Damage("a page was freed before it was written"));
             }
+            check_number(extent)?;
             self.check_vacant(extent)?;
         }
         if cohort.windows(2).any(|pair| pair[0].0.end() > pair[1].0.start) {
@@ -175,7 +197,7 @@ impl Space {
     /// pages taken for the same use mostly follow each other.
     pub(crate) fn take_one(&mut self, lane: Lane, fit: Fit) -> Option<Pgno> {
         if self.lanes.is_empty(lane)
-            && let Some(from) = self.choose(LANE_PAGES, fit, true)
+            && let Some(from) = self.choose_for_lane(fit)
         {
             let set_aside = self.free.take_from(from, LANE_PAGES.min(from.pages));
             self.lanes.push(lane, set_aside);
@@ -186,7 +208,16 @@ impl Space {
         Some(page)
     }
 
-    /// Takes one run of exactly `pages` pages (at least one) from the smallest extent that holds it.
+    fn choose_for_lane(&mut self, fit: Fit) -> Option<Extent> {
+        let free = &mut self.free;
+        let chosen = match fit {
+            Fit::Tight => free.smallest(LANE_PAGES),
+            Fit::Low => free.lowest(LANE_PAGES).or_else(|| free.lowest(RUN_WORTH)),
+        };
+        chosen.or_else(|| free.long())
+    }
+
+    /// Takes one run of exactly `pages` pages (at least one) from one that is hardly longer, if there is such a one.
     pub(crate) fn take(&mut self, pages: u64) -> Option<Extent> {
         self.gather();
         let from = self.free.smallest(pages)?;
@@ -198,26 +229,49 @@ impl Space {
     /// Takes up to `pages` pages, fewer only if no more are free; in ascending order, as few extents as `fit` allows.
     pub(crate) fn take_up_to(&mut self, pages: u64, fit: Fit) -> Vec<Extent> {
         self.gather();
-        let mut taken = Vec::new();
-        let mut wanted = pages;
-        while wanted > 0
-            && let Some(from) = self.choose(wanted, fit, taken.is_empty())
-        {
-            let part = self.free.take_from(from, wanted.min(from.pages));
-            self.mark_used(part);
-            wanted -= part.pages;
-            taken.push(part);
-        }
+        let mut taken = match (pages, fit) {
+            (0, _) => Vec::new(),
+            (_, Fit::Tight) => self.take_tight(pages),
+            (_, Fit::Low) => self.take_low(pages),
+        };
+        taken.iter().for_each(|part| self.mark_used(*part));
         taken.sort_unstable();
         taken
     }
 
-    fn choose(&self, wanted: u64, fit: Fit, undivided: bool) -> Option<Extent> {
-        match fit {
-            Fit::Tight => self.free.smallest(wanted).or_else(|| self.free.longest()),
-            Fit::Low if undivided => self.free.lowest(wanted).or_else(|| self.choose(wanted, fit, false)),
-            Fit::Low => self.free.lowest(wanted.min(RUN_WORTH)).or_else(|| self.free.first()),
+    fn take_tight(&mut self, pages: u64) -> Vec<Extent> {
+        let mut taken = Vec::new();
+        let mut wanted = pages;
+        while wanted > 0
+            && let Some(from) = self.free.smallest(wanted).or_else(|| self.free.long())
+        {
+            taken.push(self.free.take_from(from, wanted.min(from.pages)));
+            wanted -= wanted.min(from.pages);
         }
+        taken
+    }
+
+    fn take_low(&mut self, pages: u64) -> Vec<Extent> {
+        if let Some(from) = self.free.lowest(pages) {
+            return vec![self.free.take_from(from, pages)];
+        }
+        let mut taken: Vec<Extent> = Vec::new();
+        let mut wanted = pages;
+        for least in [RUN_WORTH, 1] {
+            let mut found = Vec::new();
+            for from in self.free.iter() {
+                if wanted == 0 {
+                    break;
+                }
+                if from.pages >= wanted.min(least) {
+                    found.push(Extent::new(from.start, wanted.min(from.pages)));
+                    wanted -= wanted.min(from.pages);
+                }
+            }
+            found.iter().for_each(|part| self.free.remove(*part));
+            taken.extend(found);
+        }
+        taken
     }
 
     /// How many free pages end at `end`.
@@ -265,13 +319,18 @@ impl Space {
         self.retired.pages() + pending.map(|(extent, _)| extent.pages).sum::<u64>()
     }
 
+    /// Whether there is a run of so many free pages. What is set aside does not count.
+    pub(crate) fn has_run(&mut self, pages: u64) -> bool {
+        self.free.smallest(pages).is_some()
+    }
+
     /// The length in pages of the longest free extent, 0 if there is none. What is set aside does not count.
     pub(crate) fn longest(&self) -> u64 {
-        self.free.longest().map_or(0, |extent| extent.pages)
+        self.free.iter().map(|extent| extent.pages).max().unwrap_or(0)
     }
 
     /// The free extents, ascending; two of them never touch. All of them only after [`Space::settle`].
-    pub(crate) fn extents(&self) -> impl ExactSizeIterator<Item = Extent> + '_ {
+    pub(crate) fn extents(&self) -> impl Iterator<Item = Extent> + '_ {
         self.free.iter()
     }
 
@@ -290,8 +349,9 @@ impl Space {
     /// Damage unless every free and retired page lies in `first .. end`. For state that came from a file.
     pub(crate) fn check_within(&self, first: Pgno, end: Pgno) -> Result<(), Damage> {
         let within = |extent: Extent| first <= extent.start && extent.end() <= end;
-        let ends = [self.free.first(), self.free.last(), self.retired.first(), self.retired.last()];
-        if ends.into_iter().flatten().chain(self.lanes.iter()).all(within) {
+        let ends = [self.retired.first(), self.retired.last()];
+        let all = ends.into_iter().flatten().chain(self.lanes.iter()).all(within);
+        if all && self.free.is_within(first, end) && !self.beyond {
             Ok(())
         } else {
             Err(Damage("a free page outside the file"))
@@ -302,6 +362,7 @@ impl Space {
     /// those before it are then gone.
     fn take_anywhere(&mut self, extent: Extent) -> Result<(), Damage> {
         self.settle();
+        let Some(extent) = self.inside(extent) else { return Ok(()) };
         let mut at = extent.start;
         while at < extent.end() {
             let free = self.free.containing(at);
@@ -323,6 +384,7 @@ impl Space {
     /// Forgets all pages from `end` on.
     fn truncate(&mut self, end: Pgno) {
         self.settle();
+        self.beyond &= self.limit.is_some_and(|limit| end.0 > limit);
         self.free.truncate(end);
         self.retired.truncate(end);
         if end.0 < Pgno::LIMIT {
@@ -339,10 +401,6 @@ impl Space {
     }
 
     fn check_vacant(&self, extent: Extent) -> Result<(), Damage> {
-        let end = extent.start.0.checked_add(extent.pages);
-        if extent.pages == 0 || end.is_none_or(|end| end > Pgno::LIMIT) {
-            return Err(Damage("an extent beyond the highest page number"));
-        }
         let known = self.vacant.as_ref().filter(|bits| bits.reach(extent)).map(|bits| bits.any(extent));
         if known.unwrap_or_else(|| self.overlaps(extent)) {
             return Err(Damage("a page was freed twice"));
@@ -383,6 +441,14 @@ impl Space {
             bits.clear(extent);
         }
     }
+}
+
+fn check_number(extent: Extent) -> Result<(), Damage> {
+    let end = extent.start.0.checked_add(extent.pages);
+    if extent.pages == 0 || end.is_none_or(|end| end > Pgno::LIMIT) {
+        return Err(Damage("an extent beyond the highest page number"));
+    }
+    Ok(())
 }
 
 /// Disjoint extents in ascending order, those that touch as one.
@@ -451,11 +517,11 @@ mod tests {
 
     #[test]
     fn tight_fit_takes_the_smallest_hole_that_holds_all_and_else_the_longest_ones() {
-        let holes = [(10, 3), (20, 8), (40, 5), (50, 5)];
+        let holes = [(10, 3), (20, 8), (40, 5), (50, 6)];
         assert_eq!(space(&holes).take_up_to(4, Fit::Tight), [extent(40, 4)]);
         assert_eq!(space(&holes).take_up_to(11, Fit::Tight), [extent(10, 3), extent(20, 8)]);
-        assert_eq!(space(&holes).take_up_to(14, Fit::Tight), [extent(10, 1), extent(20, 8), extent(40, 5)]);
-        assert_eq!(space(&holes).take_up_to(99, Fit::Tight).iter().map(|e| e.pages).sum::<u64>(), 21);
+        assert_eq!(space(&holes).take_up_to(15, Fit::Tight), [extent(10, 1), extent(20, 8), extent(50, 6)]);
+        assert_eq!(space(&holes).take_up_to(99, Fit::Tight).iter().map(|e| e.pages).sum::<u64>(), 22);
         assert_eq!(space(&holes).take_up_to(0, Fit::Tight), []);
     }
 
@@ -494,9 +560,9 @@ mod tests {
         assert!(space.retire_all(vec![(extent(1, 1), Txnid(3))], Txnid(2)).is_err());
         let beyond = Extent { start: Pgno(u64::MAX), pages: 2 };
         assert!(space.retire_all(vec![(beyond, Txnid(1)), (extent(1, 1), Txnid(1))], Txnid(2)).is_err());
-        space.add_free(extent(0, Pgno::LIMIT)).unwrap();
+        space.add_free(extent(0, 100_000)).unwrap();
         assert_eq!(space.take(u64::MAX), None);
-        assert_eq!(space.take(Pgno::LIMIT), Some(extent(0, Pgno::LIMIT)));
+        assert_eq!(space.take(100_000), Some(extent(0, 100_000)));
     }
 
     #[test]
@@ -515,6 +581,19 @@ mod tests {
         assert_eq!(subtract(&from, &minus), [extent(0, 2), extent(6, 2), extent(21, 1), extent(23, 1)]);
         assert_eq!(subtract(&from, &from), []);
         assert_eq!(subtract(&[extent(1, 2)], &[]), [extent(1, 2)]);
+    }
+
+    #[test]
+    fn what_is_freed_beyond_the_files_end_takes_no_memory_and_must_be_forgotten() {
+        let mut space = Space::new();
+        space.set_limit(Some(100));
+        space.add_free(extent(90, Pgno::LIMIT - 90)).unwrap();
+        space.take_anywhere(extent(95, 1000)).unwrap();
+        assert_eq!((space.free_pages(), space.check_within(Pgno(4), Pgno(100)).is_ok()), (5, false));
+        space.truncate(Pgno(101));
+        assert!(space.check_within(Pgno(4), Pgno(100)).is_err());
+        space.truncate(Pgno(92));
+        assert_eq!((space.free_pages(), space.check_within(Pgno(4), Pgno(100)).is_ok()), (2, true));
     }
 
     #[test]

@@ -8,8 +8,16 @@ use crate::ids::{Extent, Pgno, Txnid};
 
 /// Pages in the model: few, so that operations meet.
 const PAGES: u64 = 160;
+/// Of free runs shorter than this the shortest that fits is taken.
+const SHORT: u64 = 64;
 /// Transactions in the model.
 const TXNS: u64 = 12;
+
+impl Extent {
+    fn start_of(self, pages: u64) -> Extent {
+        Extent::new(self.start, pages.max(1))
+    }
+}
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Page {
@@ -96,36 +104,56 @@ impl Model {
         self.runs(|page| page == Page::Free)
     }
 
-    fn take(&mut self, wanted: u64, fit: Fit) -> Option<Extent> {
-        let fitting = self.free().into_iter().filter(|run| run.pages >= wanted);
-        let from = match fit {
-            Fit::Tight => fitting.min_by_key(|run| (run.pages, run.start)),
-            Fit::Low => fitting.min(),
-        }?;
-        let part = Extent::new(from.start, wanted);
-        self.slots(part).fill(Page::Used);
-        Some(part)
+    /// Uses what was taken as one run of `wanted` pages: the front of a run that fits it as well as any. So short are
+    /// all runs here that the shortest is found.
+    fn take(&mut self, wanted: u64, taken: Option<Extent>) -> Result<(), TestCaseError> {
+        let free = self.free();
+        let best = free.iter().map(|run| run.pages).filter(|pages| *pages >= wanted).min();
+        let from = taken.and_then(|taken| free.iter().find(|run| run.start == taken.start));
+        prop_assert_eq!(from.map(|run| run.pages.min(SHORT)), best.map(|pages| pages.min(SHORT)));
+        if let Some(taken) = taken {
+            prop_assert_eq!(taken.pages, wanted);
+            self.slots(taken).fill(Page::Used);
+        }
+        Ok(())
     }
 
-    fn take_up_to(&mut self, mut wanted: u64, fit: Fit) -> Vec<Extent> {
-        let mut taken = Vec::new();
-        while wanted > 0 {
-            let whole = fit == Fit::Tight || (fit == Fit::Low && taken.is_empty());
-            if whole && let Some(part) = self.take(wanted, fit) {
-                taken.push(part);
-                break;
+    /// Uses what was taken as up to `wanted` pages.
+    fn take_up_to(&mut self, wanted: u64, fit: Fit, taken: &[Extent]) -> Result<(), TestCaseError> {
+        let free = self.free();
+        let fitting = free.iter().copied().filter(|run| run.pages >= wanted);
+        let expected = match fit {
+            Fit::Tight => {
+                fitting.min_by_key(|run| (run.pages.min(SHORT), taken.first() != Some(&run.start_of(wanted))))
             }
-            let free = self.free();
-            let longest = free.iter().min_by_key(|run| (PAGES - run.pages, run.start));
-            let low = free.iter().find(|run| run.pages >= wanted.min(RUN_WORTH)).or(free.first());
-            let Some(from) = (if fit == Fit::Tight { longest } else { low }) else { break };
-            let part = Extent::new(from.start, from.pages.min(wanted));
-            self.slots(part).fill(Page::Used);
-            wanted -= part.pages;
-            taken.push(part);
+            Fit::Low => fitting.min(),
+        };
+        match expected {
+            Some(run) if wanted > 0 => prop_assert_eq!(taken, &[run.start_of(wanted)]),
+            _ => {
+                let all: u64 = free.iter().map(|run| run.pages).sum();
+                prop_assert_eq!(taken.iter().map(|part| part.pages).sum::<u64>(), wanted.min(all));
+                prop_assert!(taken.is_sorted());
+                self.check_parts(fit, &free, taken)?;
+            }
         }
-        taken.sort();
-        taken
+        taken.iter().for_each(|part| self.slots(*part).fill(Page::Used));
+        Ok(())
+    }
+
+    /// Each part is the front of a run, and all but one are whole; of those left, none is longer, or none that was worth
+    /// it lower.
+    fn check_parts(&self, fit: Fit, free: &[Extent], taken: &[Extent]) -> Result<(), TestCaseError> {
+        let from = |part: &Extent| free.iter().find(|run| run.start == part.start && run.pages >= part.pages);
+        prop_assert!(taken.iter().all(|part| from(part).is_some()));
+        prop_assert!(taken.iter().filter(|part| from(part) != Some(part)).count() <= 1);
+        let left = || free.iter().filter(|run| taken.iter().all(|part| part.start != run.start));
+        let passed_over = |run: &Extent| match fit {
+            Fit::Tight => taken.iter().filter(|part| run.pages > part.pages).count() > 1 && run.pages < SHORT,
+            Fit::Low => run.pages >= RUN_WORTH && taken.iter().any(|part| part.start > run.start),
+        };
+        prop_assert!(!left().any(passed_over));
+        Ok(())
     }
 
     fn trim_end(&mut self, end: u64) -> u64 {
@@ -248,8 +276,9 @@ fn reopened(space: &Space) -> Space {
     let mut bytes = Vec::new();
     encode_base(space, &mut bytes);
     let mut input = &bytes[..];
-    let again = decode_base(&mut input).expect("what was encoded can be decoded");
+    let mut again = decode_base(&mut input, 10 * PAGES).expect("what was encoded can be decoded");
     assert!(input.is_empty());
+    again.set_limit(None);
     again
 }
 
@@ -294,8 +323,8 @@ fn step(space: &mut Space, model: &mut Model, op: &Op) -> Result<(), TestCaseErr
             Some(page) => prop_assert!(model.take_free(page), "{page:?} was not free"),
             None => prop_assert_eq!(model.free(), []),
         },
-        Op::Take(pages) => prop_assert_eq!(space.take(pages), model.take(pages, Fit::Tight)),
-        Op::TakeUpTo(pages, fit) => prop_assert_eq!(space.take_up_to(pages, fit), model.take_up_to(pages, fit)),
+        Op::Take(pages) => model.take(pages, space.take(pages))?,
+        Op::TakeUpTo(pages, fit) => model.take_up_to(pages, fit, &space.take_up_to(pages, fit))?,
         Op::TrimEnd(end) => {
             let cut = model.trim_end(end);
             prop_assert_eq!(space.free_at_end(Pgno(end)), end - cut);

@@ -95,6 +95,7 @@ impl Ledger {
     pub(crate) fn load(pager: &Pager, meta: &Meta) -> Result<Ledger> {
         let horizon = Horizon { txnid: meta.txnid, page_count: meta.page_count };
         let mut ledger = Ledger { space: Space::new(), txnid: Txnid(0), chain: Vec::new() };
+        ledger.space.set_limit(Some(meta.page_count));
         let mut runs = Vec::new();
         walk(pager, horizon, meta.space.head, |extent, birth| {
             runs.push((extent, birth));
@@ -104,7 +105,7 @@ impl Ledger {
             let run = read_run(pager, horizon, extent.start)?;
             if run.first.0 == 0 {
                 let mut records = run.records;
-                ledger.space = decode_base(&mut records).map_err(|d| d.at(extent.start))?;
+                ledger.space = decode_base(&mut records, meta.page_count).map_err(|d| d.at(extent.start))?;
             } else {
                 ledger.replay(run.records).map_err(|d| d.at(extent.start))?;
             }
@@ -135,6 +136,7 @@ impl Ledger {
             *self = Ledger::load(pager, meta)?;
             return Ok(());
         }
+        self.space.set_limit(Some(meta.page_count));
         for &(extent, birth) in fresh.iter().rev() {
             let run = read_run(pager, horizon, extent.start)?;
             self.replay(run.records).map_err(|d| d.at(extent.start))?;
@@ -148,6 +150,7 @@ impl Ledger {
         self.txnid = meta.txnid;
         let first = Pgno(pager.first_page());
         self.space.check_within(first, Pgno(meta.page_count)).map_err(|d| d.at(Pgno(0)))?;
+        self.space.set_limit(None);
         self.space.index(meta.page_count);
         Ok(())
     }

@@ -91,8 +91,8 @@ fn free_by_flushing(work: &mut Work, pages: u64, contiguous: bool) -> Result<()>
     let base = work.base;
     let writer = work.writer_mut()?;
     let newest = writer.meta.txnid;
-    let space = &store.ledger(writer)?.space;
-    let enough = if contiguous { space.longest() >= pages } else { space.free_pages() >= pages };
+    let space = &mut store.ledger(writer)?.space;
+    let enough = if contiguous { space.has_run(pages) } else { space.free_pages() >= pages };
     if enough || base == newest {
         return Ok(());
     }
@@ -105,7 +105,7 @@ fn free_by_flushing(work: &mut Work, pages: u64, contiguous: bool) -> Result<()>
 fn take(space: &mut Space, pages: u64, page_count: u64, crowded: bool) -> Vec<Extent> {
     let (free, fit) = (space.free_pages(), fit(space, page_count));
     let small = pages <= SMALL_COMMIT || fit == Fit::Low;
-    if !crowded && !small && space.longest() < pages && free < page_count / SLACK {
+    if !crowded && !small && !space.has_run(pages) && free < page_count / SLACK {
         return Vec::new();
     }
     space.take_up_to(pages, fit)

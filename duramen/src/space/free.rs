@@ -1,0 +1,370 @@
+//! The free pages, and finding runs of them.
+//!
+//! Owns: the set. Must not know: transactions.
+//!
+//! Each page has a bit, and the bits are the truth. What spares searching them are notes that may have become wrong, and
+//! are put right when that is seen:
+//! - A *hint* is a page that was in a run of a certain class of lengths. Each run has one in its class at least; what
+//!   changes a run leaves a new one.
+//! - The *bound* of a block of pages is a class that no run beginning in the block exceeds.
+//!
+//! So adding and removing pages costs the same however many runs there are.
+
+use super::bits::Bits;
+use crate::ids::{Extent, Pgno};
+
+/// Lengths below this are classes of their own, those above go by powers of two. A power of two.
+const SHORT: u64 = 64;
+/// Runs of this length and more are one class. A power of two.
+const LONG: u64 = 4096;
+const CLASSES: usize = (SHORT + LONG.ilog2() as u64 - SHORT.ilog2() as u64 + 1) as usize;
+/// Pages with one bound.
+const BLOCK: u64 = 4096;
+/// There may be so many more hints than runs before they are made anew,
+const HINTS_ROOM: usize = 1024;
+/// and so many for each run.
+const HINTS_EACH: usize = 4;
+
+/// See the module's head.
+#[derive(Debug)]
+pub(super) struct Free {
+    bits: Bits,
+    pages: u64,
+    runs: usize,
+    /// Pages by class.
+    hints: [Vec<u64>; CLASSES],
+    hints_len: usize,
+    bounds: Vec<u8>,
+}
+
+impl Default for Free {
+    fn default() -> Free {
+        Free {
+            bits: Bits::new(Pgno::LIMIT),
+            pages: 0,
+            runs: 0,
+            hints: [const { Vec::new() }; CLASSES],
+            hints_len: 0,
+            bounds: Vec::new(),
+        }
+    }
+}
+
+/// The class of a length of at least one page.
+fn class(length: u64) -> usize {
+    if length < SHORT {
+        return length as usize;
+    }
+    SHORT as usize + (length.min(LONG).ilog2() - SHORT.ilog2()) as usize
+}
+
+fn between(start: u64, end: u64) -> Extent {
+    Extent::new(Pgno(start), end - start)
+}
+
+impl Free {
+    /// All of `sorted`, which is ascending and disjoint.
+    pub(super) fn from_sorted(sorted: impl IntoIterator<Item = Extent>) -> Free {
+        let mut free = Free::default();
+        for extent in sorted {
+            free.count_in(extent);
+        }
+        free.note_all();
+        free
+    }
+
+    /// How many pages are free.
+    pub(super) fn pages(&self) -> u64 {
+        self.pages
+    }
+
+    /// The runs, ascending by address; two of them never touch.
+    pub(super) fn iter(&self) -> Runs<'_> {
+        Runs { bits: &self.bits, at: 0, left: self.runs }
+    }
+
+    /// The run that `page` is in.
+    pub(super) fn containing(&self, page: Pgno) -> Option<Extent> {
+        let start = self.bits.has(page.0).then(|| self.bits.start_of_set(page.0, 0))?;
+        Some(between(start, self.bits.next_clear(page.0, self.bits.end())))
+    }
+
+    /// True if a page of `extent` is free.
+    pub(super) fn overlaps(&self, extent: Extent) -> bool {
+        self.bits.any(extent)
+    }
+
+    /// Whether all free pages lie in `first .. end`.
+    pub(super) fn is_within(&self, first: Pgno, end: Pgno) -> bool {
+        let below = self.bits.next_set(0, first.0) < first.0;
+        let highest = self.bits.end().max(end.0);
+        !below && self.bits.next_set(end.0, highest) == highest
+    }
+
+    /// Adds pages of which none is free yet.
+    pub(super) fn add(&mut self, extent: Extent) {
+        debug_assert!(!self.overlaps(extent));
+        self.count_in(extent);
+        self.note(extent.start.0);
+    }
+
+    fn count_in(&mut self, extent: Extent) {
+        self.runs = self.runs + 1 - self.neighbours(extent);
+        self.pages += extent.pages;
+        self.bits.set(extent);
+    }
+
+    /// Removes pages that all are free.
+    pub(super) fn remove(&mut self, part: Extent) {
+        debug_assert_eq!(self.bits.next_clear(part.start.0, part.end().0), part.end().0);
+        self.bits.clear(part);
+        self.pages -= part.pages;
+        self.runs = self.runs + self.neighbours(part) - 1;
+        if let Some(before) = part.start.0.checked_sub(1).filter(|before| self.bits.has(*before)) {
+            self.note(before);
+        }
+        if self.bits.has(part.end().0) {
+            self.note(part.end().0);
+        }
+    }
+
+    /// How many runs touch an extent that is in none.
+    fn neighbours(&self, extent: Extent) -> usize {
+        let below = extent.start.0.checked_sub(1).is_some_and(|before| self.bits.has(before));
+        usize::from(below) + usize::from(self.bits.has(extent.end().0))
+    }
+
+    /// Removes and returns the first `pages` pages (at least one) of `from`, a run here.
+    pub(super) fn take_from(&mut self, from: Extent, pages: u64) -> Extent {
+        assert!(pages > 0, "a run of no pages");
+        let part = Extent::new(from.start, pages);
+        self.remove(part);
+        part
+    }
+
+    /// Removes all pages from `end` on.
+    pub(super) fn truncate(&mut self, end: Pgno) {
+        loop {
+            let (highest, start) = (self.bits.end(), self.bits.next_set(end.0, self.bits.end()));
+            if start >= highest {
+                return;
+            }
+            self.remove(between(start, self.bits.next_clear(start, highest)));
+        }
+    }
+
+    /// A run of at least `pages` pages: of those shorter than [`SHORT`] the shortest, else one that is not twice as long
+    /// as need be, where there is one.
+    pub(super) fn smallest(&mut self, pages: u64) -> Option<Extent> {
+        (class(pages)..CLASSES).find_map(|class| self.of_class(class, pages))
+    }
+
+    /// A run than which none is twice as long, if that is less than [`LONG`].
+    pub(super) fn long(&mut self) -> Option<Extent> {
+        (1..CLASSES).rev().find_map(|class| self.of_class(class, 1))
+    }
+
+    /// A run of a class that has at least `pages` pages.
+    fn of_class(&mut self, class: usize, pages: u64) -> Option<Extent> {
+        let mut i = self.hints[class].len();
+        while i > 0 {
+            i -= 1;
+            let hint = self.hints[class][i];
+            if !self.bits.has(hint) || self.class_at(hint).0 != class {
+                self.hints[class].swap_remove(i);
+                self.hints_len -= 1;
+                continue;
+            }
+            let run = self.containing(Pgno(hint)).filter(|run| run.pages >= pages);
+            if run.is_some() {
+                return run;
+            }
+        }
+        None
+    }
+
+    /// The lowest run of at least `pages` pages.
+    pub(super) fn lowest(&mut self, pages: u64) -> Option<Extent> {
+        let wanted = class(pages) as u8;
+        for block in 0..self.bounds.len() {
+            if self.bounds[block] < wanted {
+                continue;
+            }
+            let (mut longest, end) = (0, (block as u64 + 1) * BLOCK);
+            for run in self.runs_from(block as u64 * BLOCK).take_while(|run| run.start.0 < end) {
+                if run.pages >= pages {
+                    return Some(run);
+                }
+                longest = longest.max(run.pages);
+            }
+            self.bounds[block] = if longest == 0 { 0 } else { class(longest) as u8 };
+        }
+        None
+    }
+
+    /// The runs that begin at `page` or later.
+    pub(super) fn runs_from(&self, page: u64) -> impl Iterator<Item = Extent> + '_ {
+        let begun_before = page > 0 && self.bits.has(page - 1);
+        let at = if begun_before { self.bits.next_clear(page, self.bits.end()) } else { page };
+        Runs { bits: &self.bits, at, left: usize::MAX }
+    }
+
+    /// The class of the run that a free page is in, and where it starts, or a page not too far from there.
+    fn class_at(&self, page: u64) -> (usize, u64) {
+        let start = self.bits.start_of_set(page, page.saturating_sub(LONG));
+        let end = self.bits.next_clear(page, (page + LONG).min(self.bits.end()));
+        (class(end - start), start)
+    }
+
+    /// Notes the run that a free page is in.
+    fn note(&mut self, page: u64) {
+        if self.hints_len > HINTS_EACH * self.runs + HINTS_ROOM {
+            return self.note_all();
+        }
+        let (class, start) = self.class_at(page);
+        self.note_as(class, start);
+    }
+
+    fn note_as(&mut self, class: usize, start: u64) {
+        self.hints[class].push(start);
+        self.hints_len += 1;
+        let block = (start / BLOCK) as usize;
+        if self.bounds.len() <= block {
+            self.bounds.resize(block + 1, 0);
+        }
+        self.bounds[block] = self.bounds[block].max(class as u8);
+    }
+
+    /// Makes all notes anew.
+    fn note_all(&mut self) {
+        self.hints.iter_mut().for_each(Vec::clear);
+        self.hints_len = 0;
+        self.bounds.clear();
+        let mut at = 0;
+        loop {
+            let (start, highest) = (self.bits.next_set(at, self.bits.end()), self.bits.end());
+            if start >= highest {
+                return;
+            }
+            at = self.bits.next_clear(start, highest);
+            self.note_as(class(at - start), start);
+        }
+    }
+}
+
+/// Runs of free pages.
+pub(super) struct Runs<'f> {
+    bits: &'f Bits,
+    at: u64,
+    /// At most so many.
+    left: usize,
+}
+
+impl Iterator for Runs<'_> {
+    type Item = Extent;
+
+    fn next(&mut self) -> Option<Extent> {
+        let end = self.bits.end();
+        let start = self.bits.next_set(self.at, end);
+        if start >= end || self.left == 0 {
+            return None;
+        }
+        self.left -= 1;
+        self.at = self.bits.next_clear(start, end);
+        Some(between(start, self.at))
+    }
+
+    fn size_hint(&self) -> (usize, Option<usize>) {
+        (0, Some(self.left))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    fn extent((start, pages): (u64, u64)) -> Extent {
+        Extent::new(Pgno(start), pages)
+    }
+
+    fn runs(free: &Free) -> Vec<Extent> {
+        free.iter().collect()
+    }
+
+    #[test]
+    fn neighbours_are_joined_on_both_sides() {
+        let mut free = Free::default();
+        for (start, pages) in [(10, 2), (14, 2), (12, 2)] {
+            free.add(extent((start, pages)));
+        }
+        assert_eq!(runs(&free), [extent((10, 6))]);
+        assert_eq!((free.pages(), free.long()), (6, Some(extent((10, 6)))));
+    }
+
+    #[test]
+    fn pages_from_the_middle_leave_two_runs() {
+        let mut free = Free::from_sorted([extent((10, 100))]);
+        free.remove(extent((20, 5)));
+        assert_eq!(runs(&free), [extent((10, 10)), extent((25, 85))]);
+        free.truncate(Pgno(30));
+        assert_eq!(runs(&free), [extent((10, 10)), extent((25, 5))]);
+        free.truncate(Pgno(15));
+        assert_eq!((free.pages(), free.runs), (5, 1));
+    }
+
+    #[test]
+    fn what_changes_over_and_over_leaves_few_hints() {
+        let mut free = Free::from_sorted((0..100).map(|i| extent((i * 10, 2))));
+        for i in 0..100_000 {
+            let page = extent((i % 100 * 10, 1));
+            free.remove(page);
+            free.add(page);
+        }
+        let most = HINTS_EACH * free.runs + HINTS_ROOM + 1;
+        assert!(free.hints_len <= most, "{} hints", free.hints_len);
+        assert_eq!(free.hints.iter().map(Vec::len).sum::<usize>(), free.hints_len);
+    }
+
+    proptest! {
+        #[test]
+        fn every_search_agrees_with_a_walk(
+            placed in prop::collection::vec((1u64..300, prop_oneof![1u64..8, 50u64..300, 900u64..9000]), 0..40),
+            removed in prop::collection::vec((any::<prop::sample::Index>(), 0u64..100, 1u64..40), 0..20),
+            wanted in prop::collection::vec(prop_oneof![1u64..10, 40u64..300, 500u64..9000], 20),
+        ) {
+            let mut at = 0;
+            let placed = placed.iter().map(|&(gap, pages)| { at += gap + pages; extent((at - pages, pages)) });
+            let placed: Vec<Extent> = placed.collect();
+            let built = Free::from_sorted(placed.iter().copied());
+            let mut added = Free::default();
+            placed.iter().rev().for_each(|&extent| added.add(extent));
+            prop_assert_eq!(runs(&built), placed.clone());
+            for mut free in [built, added] {
+                for &(index, from, pages) in &removed {
+                    let all = runs(&free);
+                    let Some(run) = (!all.is_empty()).then(|| all[index.index(all.len())]) else { break };
+                    let from = from.min(run.pages - 1);
+                    free.remove(extent((run.start.0 + from, pages.min(run.pages - from))));
+                }
+                let left = runs(&free);
+                prop_assert_eq!(free.pages(), left.iter().map(|run| run.pages).sum::<u64>());
+                prop_assert_eq!(free.iter().left, left.len());
+                for &pages in &wanted {
+                    let fits = || left.iter().copied().filter(|run| run.pages >= pages);
+                    prop_assert_eq!(free.lowest(pages), fits().next());
+                    let (found, best) = (free.smallest(pages), fits().map(|run| run.pages).min());
+                    prop_assert_eq!(found.map(|run| class(run.pages)), best.map(class));
+                    prop_assert!(found.is_none_or(|run| run.pages >= pages && left.contains(&run)));
+                }
+                let longest = left.iter().map(|run| class(run.pages)).max();
+                prop_assert_eq!(free.long().map(|run| class(run.pages)), longest);
+                for page in (0..at + 70).step_by(7).map(Pgno) {
+                    let walked = left.iter().copied().find(|run| run.start <= page && page < run.end());
+                    prop_assert_eq!(free.containing(page), walked);
+                }
+            }
+        }
+    }
+}
