@@ -339,7 +339,7 @@ impl Space {
         self.retired.iter()
     }
 
-    /// How many retired pages `snapshot` can see, alone or with others. Takes time for all that died after it.
+    /// How many retired pages `snapshot` can see, alone or with others. Takes time for all that are retired.
     pub(crate) fn blocked_by(&self, snapshot: Txnid) -> u64 {
         let pending = self.pending.iter().filter(|(death, _)| snapshot < *death).flat_map(|(_, cohort)| cohort);
         let seen = pending.filter(|(_, birth)| *birth <= snapshot);

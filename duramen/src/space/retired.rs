@@ -5,14 +5,13 @@
 //! The extents that one commit freed share their death `d`: a *cohort*. Let `s` be the newest live snapshot before `d`.
 //! An extent of the cohort is visible to some live snapshot if and only if its birth is at or below `s`, so those with
 //! younger births are free, and all others wait for the same `s`, the cohort's *blocker*. While the blocker lives the
-//! cohort need not be looked at; when it is gone, the extents to free are one range of the cohort in order of birth.
+//! cohort need not be looked at; when it is gone, the extents to free are the end of the cohort in order of birth.
 //!
-//! Invariants: extents are disjoint and not empty; `by_start` and `by_death` hold the same extents; `pages` is their
-//! sum; each cohort is in `fresh`, or in `waiting` under a snapshot that was live at the last release and that sees all of
+//! Invariants: extents are disjoint and not empty; each of `by_start` is listed in its cohort (which may also list some
+//! that are no more); `pages` is their sum; each cohort is in `fresh`, or in `waiting` under a snapshot that was live at the last release and that sees all of
 //! its extents. (`fresh` and `waiting` may also name cohorts that have become empty.)
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::ops::Bound;
 
 use crate::ids::{Extent, Pgno, Txnid};
 
@@ -28,8 +27,8 @@ struct Held {
 #[derive(Debug, Default)]
 pub(super) struct Retired {
     by_start: BTreeMap<u64, Held>,
-    /// (death, birth, start).
-    by_death: BTreeSet<(Txnid, Txnid, u64)>,
+    /// By death: birth and start of all that died then.
+    cohorts: BTreeMap<Txnid, Vec<(Txnid, u64)>>,
     /// Deaths of the cohorts that no release has looked at since they grew.
     fresh: BTreeSet<Txnid>,
     /// Blocker to the deaths of the cohorts that wait for it.
@@ -43,9 +42,13 @@ impl Retired {
         let held = |&(extent, birth, death): &(Extent, Txnid, Txnid)| {
             (extent.start.0, Held { pages: extent.pages, birth, death })
         };
+        let mut cohorts: BTreeMap<Txnid, Vec<(Txnid, u64)>> = BTreeMap::new();
+        for &(extent, birth, death) in sorted {
+            cohorts.entry(death).or_default().push((birth, extent.start.0));
+        }
         Retired {
             by_start: sorted.iter().map(held).collect(),
-            by_death: sorted.iter().map(|&(extent, birth, death)| (death, birth, extent.start.0)).collect(),
+            cohorts,
             fresh: sorted.iter().map(|&(_, _, death)| death).collect(),
             waiting: BTreeMap::new(),
             pages: sorted.iter().map(|(extent, _, _)| extent.pages).sum(),
@@ -86,9 +89,8 @@ impl Retired {
 
     /// How many pages `snapshot` can see.
     pub(super) fn visible_to(&self, snapshot: Txnid) -> u64 {
-        let later = (Bound::Excluded((snapshot, Txnid(u64::MAX), u64::MAX)), Bound::Unbounded);
-        let seen = self.by_death.range(later).filter(|(_, birth, _)| *birth <= snapshot);
-        seen.map(|(_, _, start)| self.by_start[start].pages).sum()
+        let seen = self.by_start.values().filter(|held| held.birth <= snapshot && snapshot < held.death);
+        seen.map(|held| held.pages).sum()
     }
 
     /// Adds pages of which none is here yet, and joins them with neighbours of the same birth and death.
@@ -157,33 +159,39 @@ impl Retired {
         due
     }
 
-    /// Removes the cohort's extents that were born after `blocker`; returns how many they were.
+    /// Removes the cohort's extents that were born after `blocker`; returns how many it looked at.
     fn free_unseen(&mut self, death: Txnid, blocker: Option<Txnid>, free: &mut impl FnMut(Extent)) -> u64 {
-        let born = blocker.map_or(Txnid(0), Txnid::next);
-        let unseen = (death, born, 0)..=(death, Txnid(u64::MAX), u64::MAX);
-        let mut freed = 0;
-        for (_, _, start) in self.by_death.extract_if(unseen, |_| true) {
-            let held = self.by_start.remove(&start).expect("both indexes hold the same extents");
-            self.pages -= held.pages;
-            freed += 1;
-            free(Extent::new(Pgno(start), held.pages));
+        let Some(mut cohort) = self.cohorts.remove(&death) else { return 0 };
+        if !cohort.is_sorted() {
+            cohort.sort_unstable();
         }
-        freed
+        let seen = blocker.map_or(0, |blocker| cohort.partition_point(|(birth, _)| *birth <= blocker));
+        let unseen = cohort.split_off(seen);
+        for &(birth, start) in &unseen {
+            // It may have been joined with others, or taken, or it is listed twice.
+            if self.by_start.get(&start).is_some_and(|held| held.death == death && held.birth == birth) {
+                let held = self.unlink(start);
+                free(Extent::new(Pgno(start), held.pages));
+            }
+        }
+        if !cohort.is_empty() {
+            self.cohorts.insert(death, cohort);
+        }
+        unseen.len() as u64
     }
 
     fn has_cohort(&self, death: Txnid) -> bool {
-        self.by_death.range((death, Txnid(0), 0)..).next().is_some_and(|(found, _, _)| *found == death)
+        self.cohorts.contains_key(&death)
     }
 
     fn link(&mut self, start: u64, held: Held) {
         self.by_start.insert(start, held);
-        self.by_death.insert((held.death, held.birth, start));
+        self.cohorts.entry(held.death).or_default().push((held.birth, start));
         self.pages += held.pages;
     }
 
     fn unlink(&mut self, start: u64) -> Held {
         let held = self.by_start.remove(&start).expect("an extent starts here");
-        self.by_death.remove(&(held.death, held.birth, start));
         self.pages -= held.pages;
         held
     }
