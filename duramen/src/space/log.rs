@@ -15,6 +15,7 @@
 //! Decoding trusts nothing: odd bytes are [`Damage`], and memory is taken in proportion to the bytes that are there.
 
 use std::borrow::Cow;
+use std::collections::BTreeMap;
 
 use super::{Free, Retired, Space};
 use crate::error::Damage;
@@ -70,25 +71,96 @@ impl Delta {
     }
 }
 
-/// Replays one commit.
+/// Extents of more pages are not kept aside.
+const ASIDE_MAX: u64 = 64;
+
+/// Replays commits, one after the other.
 ///
-/// The pages that it took may still be retired here, since a replay does not know which snapshots were live. After an
-/// error the space is unusable.
-pub(crate) fn apply(space: &mut Space, delta: &Delta) -> Result<(), Damage> {
-    for &extent in &delta.taken {
-        if extent.end().0 > delta.end {
-            return Err(Damage("a page was taken beyond the end of the file"));
+/// Most pages that a commit frees are taken again by one of the next: so what was freed is kept aside until the end.
+/// After an error the space is unusable.
+pub(crate) struct Replay<'s> {
+    space: &'s mut Space,
+    /// Pages, with birth and death, that were freed and not taken again.
+    freed: BTreeMap<u64, (Txnid, Txnid)>,
+}
+
+impl<'s> Replay<'s> {
+    pub(crate) fn new(space: &'s mut Space) -> Replay<'s> {
+        Replay { space, freed: BTreeMap::new() }
+    }
+
+    /// The commit after those replayed so far.
+    ///
+    /// The pages that it took may still be retired here, since a replay does not know which snapshots were live.
+    pub(crate) fn apply(&mut self, delta: &Delta) -> Result<(), Damage> {
+        for &extent in &delta.taken {
+            if extent.end().0 > delta.end {
+                return Err(Damage("a page was taken beyond the end of the file"));
+            }
+            self.take(extent)?;
         }
-        space.take_anywhere(extent)?;
+        for &(extent, birth) in &delta.retired {
+            self.retire(extent, birth, delta.txnid)?;
+        }
+        for &extent in &delta.added {
+            self.check_unfreed(extent)?;
+            self.space.add_free(extent)?;
+        }
+        self.freed.split_off(&delta.end);
+        self.space.truncate(Pgno(delta.end));
+        Ok(())
     }
-    for &(extent, birth) in &delta.retired {
-        space.retire(extent, birth, delta.txnid)?;
+
+    /// Gives the space what was kept aside.
+    pub(crate) fn finish(mut self) -> Result<(), Damage> {
+        self.put_down()
     }
-    for &extent in &delta.added {
-        space.add_free(extent)?;
+
+    fn put_down(&mut self) -> Result<(), Damage> {
+        let freed: Vec<(u64, (Txnid, Txnid))> = std::mem::take(&mut self.freed).into_iter().collect();
+        for run in freed.chunk_by(|a, b| a.0 + 1 == b.0 && a.1 == b.1) {
+            let (start, (birth, death)) = run[0];
+            self.space.retire(Extent::new(Pgno(start), run.len() as u64), birth, death)?;
+        }
+        Ok(())
     }
-    space.truncate(Pgno(delta.end));
-    Ok(())
+
+    fn take(&mut self, extent: Extent) -> Result<(), Damage> {
+        if extent.pages > ASIDE_MAX {
+            self.put_down()?;
+        }
+        let mut start = extent.start.0;
+        while start < extent.end().0 {
+            let (free_until, aside) = match self.freed.range(start..extent.end().0).next() {
+                Some((&page, _)) => (page, Some(page)),
+                None => (extent.end().0, None),
+            };
+            if free_until > start {
+                self.space.take_anywhere(Extent::new(Pgno(start), free_until - start))?;
+            }
+            aside.map(|page| self.freed.remove(&page));
+            start = free_until + u64::from(aside.is_some());
+        }
+        Ok(())
+    }
+
+    fn retire(&mut self, extent: Extent, birth: Txnid, death: Txnid) -> Result<(), Damage> {
+        self.check_unfreed(extent)?;
+        if extent.pages > ASIDE_MAX {
+            return self.space.retire(extent, birth, death);
+        }
+        let Some(extent) = self.space.inside(extent) else { return Ok(()) };
+        self.space.check_vacant(extent)?;
+        self.freed.extend((extent.start.0..extent.end().0).map(|page| (page, (birth, death))));
+        Ok(())
+    }
+
+    fn check_unfreed(&self, extent: Extent) -> Result<(), Damage> {
+        match self.freed.range(extent.start.0..extent.end().0).next() {
+            Some(_) => Err(Damage("a page was freed twice")),
+            None => Ok(()),
+        }
+    }
 }
 
 /// Appends the whole space to `out`.
@@ -240,6 +312,12 @@ mod tests {
         bytes
     }
 
+    fn apply(space: &mut Space, delta: &Delta) -> Result<(), Damage> {
+        let mut replay = Replay::new(space);
+        replay.apply(delta)?;
+        replay.finish()
+    }
+
     fn contents(space: &Space) -> (Vec<Extent>, Vec<(Extent, Txnid, Txnid)>) {
         (space.extents().collect(), space.retired().collect())
     }
@@ -323,6 +401,46 @@ mod tests {
         assert!(apply(&mut space(), &delta(&[], &[(extent(9, 2), Txnid(1))], &[])).is_err());
         assert!(apply(&mut space(), &delta(&[], &[(extent(30, 2), Txnid(1))], &[extent(31, 1)])).is_err());
         assert!(apply(&mut space(), &delta(&[extent(99, 2)], &[], &[])).is_err());
+    }
+
+    #[test]
+    fn what_several_commits_free_and_take_is_as_one_by_one() {
+        let long = extent(1000, ASIDE_MAX + 3);
+        let commits = [
+            (vec![], vec![(extent(10, 3), Txnid(1)), (long, Txnid(2))], vec![]),
+            (vec![extent(11, 1)], vec![(extent(13, 2), Txnid(1))], vec![extent(90, 5)]),
+            (vec![extent(12, 2), extent(91, 1), extent(1000, 2)], vec![(extent(11, 1), Txnid(2))], vec![]),
+            (vec![extent(1002, ASIDE_MAX + 1)], vec![(extent(1002, ASIDE_MAX - 1), Txnid(4))], vec![]),
+        ];
+        let deltas = commits.into_iter().zip(2..).map(|((taken, retired, added), txnid)| Delta {
+            txnid: Txnid(txnid),
+            end: 5000,
+            taken,
+            retired,
+            added,
+        });
+        let (mut one_by_one, mut at_once) = (Space::new(), Space::new());
+        let mut replay = Replay::new(&mut at_once);
+        for delta in deltas {
+            apply(&mut one_by_one, &delta).unwrap();
+            replay.apply(&delta).unwrap();
+        }
+        assert!(replay.apply(&delta(&[extent(50, 1)], &[], &[])).is_err(), "page 50 is in use");
+        replay.finish().unwrap();
+        assert_eq!(contents(&at_once), contents(&one_by_one));
+        assert_eq!(contents(&at_once).1[0], (extent(10, 1), Txnid(1), Txnid(2)));
+    }
+
+    #[test]
+    fn replay_refuses_what_the_commits_before_it_freed() {
+        let freed = delta(&[], &[(extent(10, 3), Txnid(1))], &[]);
+        for again in [freed.clone(), delta(&[], &[(extent(12, 100), Txnid(1))], &[]), delta(&[], &[], &[extent(12, 1)])]
+        {
+            let mut space = Space::new();
+            let mut replay = Replay::new(&mut space);
+            replay.apply(&freed).unwrap();
+            assert!(replay.apply(&again).is_err());
+        }
     }
 
     #[test]

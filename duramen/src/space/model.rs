@@ -2,8 +2,9 @@
 
 use proptest::prelude::*;
 
-use super::log::{Delta, apply, decode_base, encode_base};
+use super::log::{Delta, Replay, decode_base, encode_base};
 use super::{Fit, Lane, RUN_WORTH, Space};
+use crate::error::Damage;
 use crate::ids::{Extent, Pgno, Txnid};
 
 /// Pages in the model: few, so that operations meet.
@@ -282,6 +283,12 @@ fn reopened(space: &Space) -> Space {
     again
 }
 
+fn apply(space: &mut Space, delta: &Delta) -> Result<(), Damage> {
+    let mut replay = Replay::new(space);
+    replay.apply(delta)?;
+    replay.finish()
+}
+
 /// Applies `delta`, through its bytes, to both. A refused one may leave a part of it behind, so it is tried on a copy.
 fn replay(space: &mut Space, model: &mut Model, delta: &Delta) -> Result<(), TestCaseError> {
     let mut bytes = Vec::new();
@@ -430,10 +437,12 @@ proptest! {
     fn a_base_and_the_deltas_after_it_give_the_writers_space(
         commits in prop::collection::vec(commit(), 1..60),
         base_at in any::<prop::sample::Index>(),
+        at_once in 1usize..20,
     ) {
         let base_at = base_at.index(commits.len());
         let mut writer = Writer::default();
         let mut replayed = Space::new();
+        let mut deltas = Vec::new();
         for (i, plan) in commits.iter().enumerate() {
             if i == base_at {
                 replayed = reopened(&writer.space);
@@ -441,9 +450,13 @@ proptest! {
             let mut bytes = Vec::new();
             writer.commit(Txnid(i as u64 + 1), plan).encode(&mut bytes);
             if i >= base_at {
-                let delta = Delta::decode(&mut &bytes[..]).expect("what was encoded can be decoded");
-                prop_assert_eq!(apply(&mut replayed, &delta), Ok(()));
+                deltas.push(Delta::decode(&mut &bytes[..]).expect("what was encoded can be decoded"));
             }
+        }
+        for some in deltas.chunks(at_once) {
+            let mut replay = Replay::new(&mut replayed);
+            some.iter().try_for_each(|delta| replay.apply(delta)).expect("a writer's commits suit its space");
+            replay.finish().expect("what was freed was in use");
         }
         writer.space.release(&writer.live);
         replayed.release(&writer.live);

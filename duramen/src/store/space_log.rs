@@ -15,7 +15,7 @@ use crate::format::page::{self, HEADER, Kind};
 use crate::ids::{Extent, Pgno, Txnid};
 use crate::pager::{Horizon, Pager};
 use crate::space::Space;
-use crate::space::log::{Delta, apply, decode_base};
+use crate::space::log::{Delta, Replay, decode_base};
 
 /// Bytes before the records in a run's payload.
 const LINK_BYTES: usize = 16;
@@ -158,13 +158,14 @@ impl Ledger {
     /// Applies the deltas that are newer than the ledger.
     fn replay(&mut self, records: &[u8]) -> Result<(), Damage> {
         let mut rest = records;
+        let mut replay = Replay::new(&mut self.space);
         while !rest.is_empty() {
             let delta = Delta::decode(&mut rest)?;
             if delta.txnid > self.txnid {
-                apply(&mut self.space, &delta)?;
+                replay.apply(&delta)?;
                 self.txnid = delta.txnid;
             }
         }
-        Ok(())
+        replay.finish()
     }
 }
