@@ -101,17 +101,18 @@ impl Ledger {
             runs.push((extent, birth));
             Ok(true)
         })?;
+        let mut deltas = Vec::new();
         for &(extent, birth) in runs.iter().rev() {
-            let run = read_run(pager, horizon, extent.start)?;
+            let mut run = read_run(pager, horizon, extent.start)?;
             if run.first.0 == 0 {
-                let mut records = run.records;
-                ledger.space = decode_base(&mut records, meta.page_count).map_err(|d| d.at(extent.start))?;
+                ledger.space = decode_base(&mut run.records, meta.page_count).map_err(|d| d.at(extent.start))?;
             } else {
-                ledger.replay(run.records).map_err(|d| d.at(extent.start))?;
+                deltas.push((extent.start, run.records));
             }
             ledger.chain.push((extent, birth));
         }
-        ledger.replay(&meta.tail).map_err(|d| d.at(Pgno(0)))?;
+        ledger.space.index(meta.page_count);
+        ledger.replay(&deltas, meta)?;
         ledger.finish(pager, meta)?;
         Ok(ledger)
     }
@@ -136,13 +137,13 @@ impl Ledger {
             *self = Ledger::load(pager, meta)?;
             return Ok(());
         }
-        self.space.set_limit(Some(meta.page_count));
+        let mut deltas = Vec::new();
         for &(extent, birth) in fresh.iter().rev() {
-            let run = read_run(pager, horizon, extent.start)?;
-            self.replay(run.records).map_err(|d| d.at(extent.start))?;
+            deltas.push((extent.start, read_run(pager, horizon, extent.start)?.records));
             self.chain.push((extent, birth));
         }
-        self.replay(&meta.tail).map_err(|d| d.at(Pgno(0)))?;
+        self.space.set_limit(Some(meta.page_count));
+        self.replay(&deltas, meta)?;
         self.finish(pager, meta)
     }
 
@@ -151,21 +152,24 @@ impl Ledger {
         let first = Pgno(pager.first_page());
         self.space.check_within(first, Pgno(meta.page_count)).map_err(|d| d.at(Pgno(0)))?;
         self.space.set_limit(None);
+        // For what grew since.
         self.space.index(meta.page_count);
         Ok(())
     }
 
-    /// Applies the deltas that are newer than the ledger.
-    fn replay(&mut self, records: &[u8]) -> Result<(), Damage> {
-        let mut rest = records;
+    /// Applies the deltas of runs of the log, and of the meta page's tail, that are newer than the ledger.
+    fn replay(&mut self, runs: &[(Pgno, &[u8])], meta: &Meta) -> Result<()> {
         let mut replay = Replay::new(&mut self.space);
-        while !rest.is_empty() {
-            let delta = Delta::decode(&mut rest)?;
-            if delta.txnid > self.txnid {
-                replay.apply(&delta)?;
-                self.txnid = delta.txnid;
+        for &(at, records) in runs.iter().chain([&(Pgno(0), &meta.tail[..])]) {
+            let mut rest = records;
+            while !rest.is_empty() {
+                let delta = Delta::decode(&mut rest).map_err(|d| d.at(at))?;
+                if delta.txnid > self.txnid {
+                    replay.apply(&delta).map_err(|d| d.at(at))?;
+                    self.txnid = delta.txnid;
+                }
             }
         }
-        replay.finish()
+        replay.finish().map_err(|d| d.at(Pgno(0)))
     }
 }
