@@ -13,3 +13,4 @@ mod life;
 mod pipeline;
 mod power;
 mod process;
+mod unit;
