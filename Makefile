@@ -59,7 +59,7 @@ setup:
 		/usr/lib/python3/dist-packages/pip/__init__.py=python3-pip \
 		/usr/lib/python3/dist-packages/ldap/__init__.py=python3-ldap \
 		/usr/lib/python3/dist-packages/ldap3/__init__.py=python3-ldap3 \
-		go=golang-go node=nodejs npm=npm java=default-jre-headless mvn=maven
+		go=golang-go systemd-analyze=systemd node=nodejs npm=npm java=default-jre-headless mvn=maven
 
 test: setup
 	cargo fmt --all --check

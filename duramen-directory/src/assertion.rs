@@ -6,12 +6,13 @@ use duramen_ldap::filter::Filter;
 use duramen_ldap::message::ResultCode;
 
 use crate::failure::{Failure, Result};
-use crate::filter::{Compiler, Evaluation};
+use crate::filter::{Compiler, Evaluation, check_depth};
 use crate::view::View;
 
 /// Whether an entry is as the requester says.
 pub(crate) fn holds(view: &View<'_, '_>, filter: Filter<'_>) -> Result<Option<bool>> {
     let scene = view.scene;
+    check_depth(filter, scene.state.limits.filter_depth)?;
     let test = Compiler { schema: &scene.state.schema, plan: scene.plan, of_values: false }.compile(filter);
     let scratch = RefCell::default();
     let evaluation = Evaluation {

@@ -69,8 +69,8 @@ pub struct Administrator {
     pub password: Option<String>,
 }
 
-/// Limits of a search by anybody but the administrator.
-#[derive(Clone, Debug, PartialEq, Eq, Default)]
+/// Limits of operations. Those of what searches return and take are not the administrator's.
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Limits {
     /// Entries that a search returns; 0 is no limit.
     pub entries: u32,
@@ -78,4 +78,14 @@ pub struct Limits {
     pub time: Option<Duration>,
     /// Entries that a search without a fitting index looks at; 0 is no limit.
     pub examined: u32,
+    /// How deep filters may be nested: [`duramen_ldap::filter::DEPTH_MAX`] at most.
+    pub filter_depth: usize,
+    /// Entries that one delete with the tree delete control takes, as it is one transaction; 0 is no limit.
+    pub tree_delete: usize,
+}
+
+impl Default for Limits {
+    fn default() -> Limits {
+        Limits { entries: 0, time: None, examined: 0, filter_depth: 64, tree_delete: 100_000 }
+    }
 }

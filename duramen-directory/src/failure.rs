@@ -34,6 +34,16 @@ impl Failure {
         Failure { code: ResultCode::REFERRAL, matched_dn: matched_dn.into(), diagnostic: String::new(), referral }
     }
 
+    /// An error of the database, which names what to do about it.
+    pub(crate) fn of_database(error: &duramen::Error) -> Failure {
+        if error.is_disk_full() {
+            let text =
+                "the disk with the data is full, so nothing of this was stored; as soon as there is room, it can be";
+            return Failure::new(ResultCode::UNWILLING_TO_PERFORM, format!("{text} (the database: {error})"));
+        }
+        Failure::new(code(error), format!("the database: {error}"))
+    }
+
     /// What goes into the response.
     pub fn as_result(&self) -> LdapResult<'_> {
         LdapResult {
@@ -63,12 +73,16 @@ impl std::error::Error for Failure {}
 /// What a client can do nothing about. The engine's own words are for it all the same: they name no data.
 impl From<duramen::Error> for Failure {
     fn from(error: duramen::Error) -> Failure {
-        let code = match &error {
-            duramen::Error::Busy => ResultCode::BUSY,
-            duramen::Error::Io { .. } | duramen::Error::File { .. } => ResultCode::UNAVAILABLE,
-            _ => ResultCode::OTHER,
-        };
-        Failure::new(code, format!("the database: {error}"))
+        Failure::of_database(&error)
+    }
+}
+
+fn code(error: &duramen::Error) -> ResultCode {
+    match error {
+        duramen::Error::Busy => ResultCode::BUSY,
+        duramen::Error::Io { .. } | duramen::Error::File { .. } => ResultCode::UNAVAILABLE,
+        duramen::Error::Group { source } => code(source),
+        _ => ResultCode::OTHER,
     }
 }
 

@@ -278,6 +278,9 @@ impl Connection {
         let settings = self.work.settings().clone();
         let (Some(acceptor), Stream::Plain(_)) = (&settings.tls, &self.stream) else { return Err("no TLS") };
         let Stream::Plain(plain) = mem::replace(&mut self.stream, Stream::Gone) else { return Err("no TLS") };
+        // A handshake can take as long as its limit allows, and many can be under way.
+        self.input.release(&self.thread.pool);
+        self.output.release(&self.thread.pool);
         let handshake = acceptor.accept(plain);
         let tls = match tokio::time::timeout(settings.limits.handshake, handshake).await {
             Ok(Ok(tls)) => tls,

@@ -50,6 +50,7 @@ async fn run(start: &Start, config: Config, settings: Settings, logging: Logging
     let _lock = lock(&config.data)?;
     let listeners = listen(&config.listen)?;
     let page = http::listen(config.http)?;
+    refuse_long_files()?;
     let directory = open(&config)?;
     let server = Arc::new(Server::new(directory, settings).map_err(|error| ServeError::System(error.to_string()))?);
     monitor::introduce(&server);
@@ -88,6 +89,12 @@ async fn accept_all(listeners: &[Listener], server: &Server, threads: &[Handle])
         std::task::Poll::Pending
     })
     .await
+}
+
+/// Makes a write beyond the limit of a file's length (LimitFSIZE of systemd) fail, as one to a full disk does: without a
+/// handler, the signal that comes with it is the end of the process.
+fn refuse_long_files() -> Result<(), ServeError> {
+    signal(SignalKind::from_raw(rustix::process::Signal::XFSZ.as_raw())).map_err(system("signals")).map(drop)
 }
 
 fn open(config: &Config) -> Result<Directory, ServeError> {

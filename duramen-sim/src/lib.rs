@@ -6,6 +6,7 @@
 //! - [`workload`]: seeded random work on a database and its model.
 //! - [`judge`]: whether an image opens, is whole, holds the state of some commit, and can be written to.
 //! - [`crash`]: all of them together: a workload, its images, the verdicts.
+//! - [`mount`]: small filesystems, to be filled.
 //! - [`hostile`]: damaged files, with and without checksums that hide the damage.
 //!
 //! Everything is decided by seeds: a failure names its own, and runs again.
@@ -15,6 +16,7 @@ pub mod disk;
 pub mod hostile;
 pub mod judge;
 pub mod model;
+pub mod mount;
 pub mod platter;
 pub mod workload;
 

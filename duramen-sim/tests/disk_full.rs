@@ -1,55 +1,11 @@
 //! A real disk that is full: a tmpfs and an ext4 of a few megabytes. Where mounting is not permitted, a limit on the
 //! size of files stands for it.
 
-use std::path::{Path, PathBuf};
-use std::process::Command;
+use std::path::Path;
 
 use duramen::{BulkOptions, Database, Durability, Error};
 use duramen_sim::disk::{Disk, Fault};
-
-/// A small filesystem, unmounted when dropped.
-struct Mount {
-    directory: tempfile::TempDir,
-}
-
-impl Mount {
-    fn point(&self) -> PathBuf {
-        self.directory.path().join("mount")
-    }
-
-    fn new(mount: impl FnOnce(&Path, &Path) -> bool) -> Option<Mount> {
-        let made = Mount { directory: tempfile::tempdir().unwrap() };
-        std::fs::create_dir(made.point()).unwrap();
-        let image = made.directory.path().join("image");
-        mount(&image, &made.point()).then_some(made)
-    }
-
-    fn tmpfs() -> Option<Mount> {
-        Mount::new(|_, point| run("mount", &["-t", "tmpfs", "-o", "size=4m", "tmpfs", text(point)]))
-    }
-
-    fn ext4() -> Option<Mount> {
-        Mount::new(|image, point| {
-            std::fs::File::create(image).unwrap().set_len(8 << 20).unwrap();
-            run("mkfs.ext4", &["-q", "-O", "^has_journal", text(image)])
-                && run("mount", &["-o", "loop", text(image), text(point)])
-        })
-    }
-}
-
-impl Drop for Mount {
-    fn drop(&mut self) {
-        run("umount", &["-l", text(&self.point())]);
-    }
-}
-
-fn text(path: &Path) -> &str {
-    path.to_str().expect("a temporary directory of plain letters")
-}
-
-fn run(command: &str, arguments: &[&str]) -> bool {
-    Command::new(command).args(arguments).output().is_ok_and(|output| output.status.success())
-}
+use duramen_sim::mount::Mount;
 
 fn key(i: u32) -> [u8; 4] {
     i.wrapping_mul(0x9E37_79B9).to_be_bytes()
@@ -126,12 +82,12 @@ fn on_a_small_filesystem(name: &str, mount: Option<Mount>) {
 
 #[test]
 fn on_a_full_tmpfs_the_transaction_fails_and_the_database_goes_on() {
-    on_a_small_filesystem("tmpfs", Mount::tmpfs());
+    on_a_small_filesystem("tmpfs", Mount::tmpfs(4));
 }
 
 #[test]
 fn on_a_full_ext4_the_transaction_fails_and_the_database_goes_on() {
-    on_a_small_filesystem("ext4", Mount::ext4());
+    on_a_small_filesystem("ext4", Mount::ext4(8));
 }
 
 /// Loads as much as fits, and more; in all orders.
@@ -162,7 +118,7 @@ fn load_until_full(point: &Path) {
 
 #[test]
 fn a_load_that_fills_the_disk_fails_and_leaves_nothing() {
-    for (name, mount) in [("tmpfs", Mount::tmpfs()), ("ext4", Mount::ext4())] {
+    for (name, mount) in [("tmpfs", Mount::tmpfs(4)), ("ext4", Mount::ext4(8))] {
         match mount {
             Some(mount) => load_until_full(&mount.point()),
             None => eprintln!("NOT TESTED on {name}: mounting is not permitted here"),

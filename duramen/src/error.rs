@@ -210,11 +210,12 @@ impl Error {
         move |source| Error::Io { op, source }
     }
 
-    /// True if the disk (or quota) is full.
+    /// True if the disk (or quota) is full, or the file as long as this process may make it.
     pub fn is_disk_full(&self) -> bool {
         match self {
             Error::Io { source, .. } | Error::File { source, .. } => {
-                matches!(source.kind(), io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded)
+                let kind = source.kind();
+                matches!(kind, io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded | io::ErrorKind::FileTooLarge)
             }
             Error::Group { source } => source.is_disk_full(),
             _ => false,

@@ -2,6 +2,7 @@
 
 mod behaviour;
 mod directory;
+mod disk_full;
 mod entries;
 mod inspection;
 mod lmdb;

@@ -7,15 +7,28 @@ mod evaluate;
 mod plan;
 mod value;
 
+use duramen_ldap::filter::Filter;
 use duramen_ldap::matching::{Rule, SubstringsAssertion};
+use duramen_ldap::message::ResultCode;
 use smallvec::SmallVec;
 
+use crate::failure::{Failure, Result};
 use crate::schema::AttributeId;
 
 pub(crate) use compile::Compiler;
 pub(crate) use evaluate::{Derived, Evaluation, Value};
 pub(crate) use plan::{Candidates, Planner, each_value, member_types};
 pub(crate) use value::Quick;
+
+/// That a filter is not nested deeper than `most`.
+pub(crate) fn check_depth(filter: Filter<'_>, most: usize) -> Result<()> {
+    let depth = filter.depth();
+    if depth <= most {
+        return Ok(());
+    }
+    let text = format!("the filter is nested {depth} deep, and {most} is the limit (limits.filter_depth)");
+    Err(Failure::new(ResultCode::ADMIN_LIMIT_EXCEEDED, text))
+}
 
 /// The attributes that an item is about: types, and options that they have to have at least (RFC 4512 section 2.5.2).
 #[derive(Clone, Debug, PartialEq)]

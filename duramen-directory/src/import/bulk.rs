@@ -16,8 +16,10 @@ use crate::failure::{Failure, Result};
 use crate::index::{CONTAINER_BITS, Extractor, encode};
 use crate::names::{child_key, child_value};
 use crate::reindex::{Postings, collect};
+use crate::schema::Schema;
 use crate::state::State;
 use crate::tables::{ENTRY, INDEX, Id, NAME, Tables, VALUE, read_id};
+use crate::update::structure::{self, Governing};
 
 pub(super) fn run(
     inner: &Inner,
@@ -26,10 +28,11 @@ pub(super) fn run(
     options: ImportOptions,
     listener: Listener<'_>,
 ) -> Result<Imported, ImportError> {
-    let mut tree = Tree::default();
+    let (state, mut tree) = (inner.state(), Tree::default());
+    let schema = &state.schema;
     let mut entries = inner.db.bulk_load(ENTRY, BulkOptions::new().sorted(true))?;
     let imported = prepared(inner, file, text, options, listener, &mut |mut entry| {
-        let Some((id, parent)) = tree.place(&entry)? else { return Ok(Taken::Early(entry)) };
+        let Some((id, parent)) = tree.place(schema, &entry)? else { return Ok(Taken::Early(entry)) };
         set_parent(&mut entry.bytes, parent);
         entries.push(id.to_be_bytes(), &entry.bytes)?;
         for (mut key, value) in entry.values {
@@ -55,6 +58,8 @@ struct Tree {
     /// By id.
     children: Vec<u32>,
     values: Vec<(Vec<u8>, Vec<u8>)>,
+    /// Structure rules that govern entries, by id; empty without such rules.
+    governing: Vec<Governing>,
 }
 
 impl Tree {
@@ -63,7 +68,7 @@ impl Tree {
     }
 
     /// Gives an entry its id, and finds its parent's. `None` if that has not come yet.
-    fn place(&mut self, entry: &Prepared) -> Result<Option<(Id, Id)>> {
+    fn place(&mut self, schema: &Schema, entry: &Prepared) -> Result<Option<(Id, Id)>> {
         let parent = match entry.parent() {
             None => 0,
             Some(name) => match self.ids.get(&self.hash(name)) {
@@ -78,6 +83,7 @@ impl Tree {
         }
         let id =
             Id::try_from(self.ids.len() + 1).map_err(|_| Failure::new(ResultCode::OTHER, "there are no more ids"))?;
+        self.govern(schema, entry, parent)?;
         self.ids.insert(hash, id);
         self.children.resize(id as usize + 1, 0);
         self.children[parent as usize] += 1;
@@ -88,7 +94,18 @@ impl Tree {
         Ok(Some((id, parent)))
     }
 
-    fn write(self, inner: &Inner) -> Result<()> {
+    /// Finds the structure rules that govern the next entry.
+    fn govern(&mut self, schema: &Schema, entry: &Prepared, parent: Id) -> Result<()> {
+        if schema.rules().structures.is_empty() {
+            return Ok(());
+        }
+        // Ids begin with 1.
+        let above = (parent as usize).checked_sub(1).map(|place| self.governing[place].as_slice());
+        self.governing.push(structure::placed(schema, &entry.rules, above, entry.rdn())?);
+        Ok(())
+    }
+
+    fn write(self, inner: &Inner) -> Result<(), ImportError> {
         drop(self.ids);
         let mut names = inner.db.bulk_load(NAME, BulkOptions::new())?;
         let mut rest = self.names.as_slice();

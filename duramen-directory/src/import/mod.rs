@@ -84,15 +84,22 @@ pub enum ImportError {
     /// The directory says no.
     #[error(transparent)]
     Directory(#[from] Failure),
+    /// The database fails: nothing that another record would make right.
+    #[error("{}", Failure::of_database(.0).diagnostic)]
+    Database(#[from] duramen::Error),
+    /// What was loaded before an error is still there.
+    #[error(
+        "{source}; what was loaded until then could not be taken away ({left}): remove the folder, and import again"
+    )]
+    Left {
+        /// The error.
+        source: Box<ImportError>,
+        /// Why it is still there.
+        left: duramen::Error,
+    },
     /// The listener of events said so.
     #[error("stopped")]
     Stopped,
-}
-
-impl From<duramen::Error> for ImportError {
-    fn from(error: duramen::Error) -> ImportError {
-        ImportError::Directory(error.into())
-    }
 }
 
 /// What was imported.
@@ -125,13 +132,18 @@ impl Inner {
         }
         self.db.update(|txn| meta::put(txn, meta::IMPORT, b"running"))?;
         let outcome = bulk::run(self, file, text, options, listener);
-        if outcome.is_err() {
-            self.db.update(|txn| {
-                [ENTRY, NAME, INDEX, VALUE].into_iter().try_for_each(|name| txn.table(name)?.clear().map(drop))
-            })?;
+        let ended = self.db.update(|txn| {
+            if outcome.is_err() {
+                for name in [ENTRY, NAME, INDEX, VALUE] {
+                    txn.table(name)?.clear()?;
+                }
+            }
+            meta::remove(txn, meta::IMPORT)
+        });
+        match (outcome, ended) {
+            (Err(source), Err(left)) => Err(ImportError::Left { source: Box::new(source), left }),
+            (outcome, ended) => outcome.and_then(|imported| ended.map(|()| imported).map_err(ImportError::from)),
         }
-        self.db.update(|txn| meta::remove(txn, meta::IMPORT))?;
-        outcome
     }
 }
 

@@ -15,7 +15,7 @@ use crate::index::{Extractor, KeySet};
 use crate::names::{self, child_key};
 use crate::state::State;
 use crate::tables::{Id, Ids, Tables, damaged, read_id};
-use crate::update::Batch;
+use crate::update::{Batch, structure};
 
 /// Entries of one transaction.
 const TOGETHER: u64 = 500;
@@ -55,7 +55,7 @@ pub(super) fn run(
 }
 
 /// Adds one entry; gives it back if its parent is not there.
-fn add(txn: &mut WriteTxn<'_>, state: &State, mut entry: Prepared) -> Result<Option<Prepared>> {
+fn add(txn: &mut WriteTxn<'_>, state: &State, mut entry: Prepared) -> Result<Option<Prepared>, ImportError> {
     let ids = Ids::open(txn)?;
     let batch = {
         let tables = Tables::Txn(txn, ids);
@@ -70,8 +70,9 @@ fn add(txn: &mut WriteTxn<'_>, state: &State, mut entry: Prepared) -> Result<Opt
         let key = child_key(parent, entry.rdn());
         if names.contains_key(&key)? {
             let text = format!("there is an entry {:?} already", entry.name);
-            return Err(Failure::new(ResultCode::ENTRY_ALREADY_EXISTS, text));
+            return Err(Failure::new(ResultCode::ENTRY_ALREADY_EXISTS, text).into());
         }
+        structure::placed_below(&state.schema, &tables, &entry.rules, parent, entry.rdn())?;
         let last = entries.last()?.map_or(Some(0), |(key, _)| read_id(key));
         let id: Id = last.and_then(|last| last.checked_add(1)).ok_or_else(|| damaged("table `entry`"))?;
         set_parent(&mut entry.bytes, parent);

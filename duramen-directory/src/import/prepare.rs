@@ -12,6 +12,7 @@ use crate::clock::Clock;
 use crate::failure::{Failure, Result, bad_name};
 use crate::names::{self, Suffix};
 use crate::state::State;
+use crate::update::structure::{self, Governing};
 use crate::update::{Draft, check, describe, naming, operational};
 
 /// An entry that lacks only ids.
@@ -26,6 +27,8 @@ pub(super) struct Prepared {
     /// Keys in table `value` with 0 as the entry's id, and values.
     pub values: Vec<(Vec<u8>, Vec<u8>)>,
     pub marks: u8,
+    /// Structure rules that the entry can be governed by.
+    pub rules: Governing,
 }
 
 impl Prepared {
@@ -84,12 +87,13 @@ fn prepare(state: &State, clock: &Clock, record: &Record<'_>) -> Result<Prepared
     naming::complete(schema, &mut draft, naming::first_rdn(rdn))?;
     draft.attributes.iter().try_for_each(|attribute| check::values(schema, attribute))?;
     let structural = check::entry(schema, &draft, false)?;
+    let rules = structure::named(schema, structural, naming::first_rdn(rdn))?;
     operational(schema, &mut draft, &schema.class(structural).name, "", clock.now());
     draft.move_out(schema, 0);
     let values = draft.large.iter_mut().flat_map(|large| std::mem::take(&mut large.changes));
     let values = values.filter_map(|(key, (value, _))| Some((key, value?))).collect();
     let bytes = draft.build(schema, 0, rdn)?;
-    Ok(Prepared { line: 0, rdn_len, bytes, values, marks: draft.marks(schema), name })
+    Ok(Prepared { line: 0, rdn_len, bytes, values, marks: draft.marks(schema), name, rules })
 }
 
 /// The RDN as it is written, and the length of the normalized one; of a suffix the whole names.

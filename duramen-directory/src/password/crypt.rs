@@ -2,7 +2,7 @@
 
 use sha_crypt::{PasswordHashRef, PasswordHasher, PasswordVerifier, ShaCrypt};
 
-use super::{md5_crypt, same};
+use super::{md5_crypt, same, yescrypt};
 
 /// Longer passwords than libxcrypt takes match nothing: SHA's forms take time with the square of the length.
 const PASSWORD_BYTES_MAX: usize = 511;
@@ -18,6 +18,7 @@ pub(super) fn verify(text: &str, password: &[u8]) -> bool {
     match text.get(..3) {
         Some("$1$") => md5_crypt::verify(text, password),
         Some("$5$" | "$6$") => verify_sha(text, password),
+        Some("$y$") => yescrypt::verify(text, password),
         _ if ["$2a$", "$2b$", "$2y$"].iter().any(|prefix| text.starts_with(prefix)) => verify_bcrypt(text, password),
         _ => false,
     }

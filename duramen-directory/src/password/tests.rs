@@ -32,17 +32,18 @@ const SLAPPASSWD: [&str; 21] = [
 ];
 
 /// `openssl passwd -1`, `-5` and `-6`, and libxcrypt, of the same password.
-const CRYPT: [&str; 6] = [
+const CRYPT: [&str; 7] = [
     "$1$lgCJPrgB$fIXIgEojaHhwLteeCuUd8/",
     "$5$T/s49m3WS.tBUcKG$JagrAF4EbqsiEqpoSJLpbgR0xwhmgVWWH7PqRDOxHx0",
     "$6$75eZ6d/uD5J5yqQL$Gw41ztrIolfHWOGy5XqNQ0lJk6BiYITacjftGs5fZvbD7qaC4.B1kk3cyDZJiVQwH12VeWUNIy/GImAkCNsFQ.",
     "$1$abcdefgh$7GvhsrdJ7FhtKf/8ATt4W/",
     "$5$rounds=1000$ab$.i25S86tvp5PFNm1Q0qfeM07zR14fms5psgohw1DytB",
     "$2a$05$abcdefghijklmnopqrstuu2zNJlcOOn4xahDXEM6b0NsUe3rm.AbC",
+    "$y$j9T$aUtFXF1uOMCIK8nxWKp8G0$h0rZ09T79LgPSyttkXoZc2HWP8XhjYyNq740aJQjvO1",
 ];
 
 /// libxcrypt, of passwords of this many letters x: lengths around the functions' blocks.
-const LENGTHS: [(usize, &str); 16] = [
+const LENGTHS: [(usize, &str); 19] = [
     (1, "$1$abcdefgh$znAnv9M.XU2pRYfmSs46h/"),
     (15, "$1$abcdefgh$lWEkGY3giPEmXRlho4/HN1"),
     (16, "$1$abcdefgh$rLNv7fBM/CccD3X.WJtxl0"),
@@ -56,6 +57,9 @@ const LENGTHS: [(usize, &str); 16] = [
     (1, "$6$saltsalt$8RWsOfwR6M6PpnoeQiEiWzNTPo1f0HjVYjDnLZhGx16aBFRkeqiHAzfXP/LgrOWMBMXqiU2pLrXsSOHNUyUm91"),
     (65, "$6$saltsalt$xYtjX5chkHzQE4H5NNOJGZOup/8WWMu4DAbh0yJlqZHiNhP4VIJKzfJJsHqHPaxwIgxrAm2MvFqJ9WwKDFOnf/"),
     (200, "$6$saltsalt$W90KfnZDYZcPsGdi731h2UBWmplSflE78wuG5G5iBp4WQ9EpM6hCRhJ466Vv5mdpYE67aY0/qLij9kcIgyoQC/"),
+    (1, "$y$j75$abc1$oVKY0uBqLwAxiB/dWbQ1XRbxThUnOs/lTeLDSN5ZXg9"),
+    (64, "$y$j75$saltsalt$XKgfmqmdComS2nFBmkvuB8lXll919XwOPAtL4Gvqnb9"),
+    (511, "$y$j85$aUtFXF1uOMCIK8nxWKp8G0$sWeX0UWB3QIbOJutMJSuj0Knbnwr928mkthJMC45uu8"),
     (71, "$2b$04$abcdefghijklmnopqrstuu.gc7UY/21CSNJGJg21jJzx9QiOpJ9bO"),
     (72, "$2b$04$abcdefghijklmnopqrstuubzadhGtS2zEF.gu0yd0opP6cVzb.e0i"),
     (100, "$2b$04$abcdefghijklmnopqrstuubzadhGtS2zEF.gu0yd0opP6cVzb.e0i"),
@@ -123,9 +127,19 @@ fn the_cost_that_a_stored_value_may_ask_for_is_limited() {
         "{PBKDF2}4294967295$0EGK4AYD08lr0SqwchGpew$gtA4uud1AoU8hdQgsHZhfEC0z9U",
         "{CRYPT}$5$rounds=999999999$ab$.i25S86tvp5PFNm1Q0qfeM07zR14fms5psgohw1DytB",
         "{CRYPT}$2b$31$abcdefghijklmnopqrstuu.gc7UY/21CSNJGJg21jJzx9QiOpJ9bO",
+        "{CRYPT}$y$jFT$saltsalt$IFUVMd9IZg.1qt0VDKUmwCd8zfLLrtDA9mffjiD5skD",
+        "{CRYPT}$y$jzT$saltsalt$IFUVMd9IZg.1qt0VDKUmwCd8zfLLrtDA9mffjiD5skD",
+        "{CRYPT}$y$j/./zzzz$saltsalt$IFUVMd9IZg.1qt0VDKUmwCd8zfLLrtDA9mffjiD5skD",
         "{SCRAM-SHA-256}4294967295:AAAA$AAAA:AAAA",
     ] {
         assert!(!verify(stored.as_bytes(), PASSWORD.as_bytes()), "{stored}");
+    }
+}
+
+#[test]
+fn a_stored_digest_of_no_bytes_matches_nothing() {
+    for stored in ["$y$j75$saltsalt$", "$y$j75$saltsalt", "$1$abcdefgh$", "$5$saltsalt$", "$6$saltsalt$"] {
+        assert!(!verify(format!("{{CRYPT}}{stored}").as_bytes(), PASSWORD.as_bytes()), "{stored}");
     }
 }
 
@@ -162,6 +176,8 @@ fn stored() -> impl Strategy<Value = Vec<u8>> {
         "{CRYPT}$6$rounds=1000$",
         "{CRYPT}$2b$04$",
         "{CRYPT}$2y$",
+        "{CRYPT}$y$j75$",
+        "{CRYPT}$y$",
         "{PBKDF2}1$",
         "{PBKDF2-SHA512}2$AA$",
         "{ARGON2}$argon2id$v=19$m=8,t=1,p=1$",

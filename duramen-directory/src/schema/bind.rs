@@ -3,9 +3,13 @@
 use rustc_hash::FxHashMap;
 
 use duramen_ldap::matching::{RULES, Rule};
-use duramen_ldap::schema::{self as text, AttributeType, Definition, Located, ObjectClass};
+use duramen_ldap::schema::{
+    self as text, AttributeType, ClassKind, Definition, DitContentRule, DitStructureRule, Located, NameForm,
+    ObjectClass,
+};
 use duramen_ldap::syntax::Syntax;
 
+use super::rules::{self, Rules};
 use super::{Attribute, AttributeId, Class, ClassId, Descriptions, Schema, WellKnown};
 
 /// Why descriptions do not make a schema.
@@ -95,6 +99,7 @@ impl Schema {
         for place in order(&source.object_classes, |c| &c.definition, |c| c.superiors.clone())? {
             binder.class(&source.object_classes[place])?;
         }
+        let rules = binder.rules(&source)?;
         for rule in &RULES {
             binder.oids.insert(rule.name.to_ascii_lowercase(), rule.oid.to_string());
         }
@@ -106,6 +111,7 @@ impl Schema {
             classes: binder.classes,
             class_names: binder.class_names,
             oids: binder.oids,
+            rules,
             descriptions: Descriptions::default(),
         };
         schema.descriptions = Descriptions::new(&schema, &source);
@@ -181,7 +187,8 @@ impl Binder {
     fn class(&mut self, of: &Located<ObjectClass>) -> Result<(), BindError> {
         let item = &of.item;
         let id = ClassId(u16::try_from(self.classes.len()).map_err(|_| BindError::TooMany)?);
-        let (mut must, mut may) = (self.list(of, &item.must)?, self.list(of, &item.may)?);
+        let definition = &item.definition;
+        let (mut must, mut may) = (self.list(of, definition, &item.must)?, self.list(of, definition, &item.may)?);
         let mut lineage = vec![id];
         for superior in &item.superiors {
             let above = &self.classes[usize::from(self.class_names[&superior.to_ascii_lowercase()].0)];
@@ -212,13 +219,102 @@ impl Binder {
         Ok(())
     }
 
-    fn list(&self, of: &Located<ObjectClass>, words: &[String]) -> Result<Vec<AttributeId>, BindError> {
+    fn list<T>(
+        &self,
+        of: &Located<T>,
+        definition: &Definition,
+        words: &[String],
+    ) -> Result<Vec<AttributeId>, BindError> {
         let find = |word: &String| {
             self.attribute_names.get(&word.to_ascii_lowercase()).copied().ok_or_else(|| {
                 let what = format!("its attribute type {word} is not defined: load the file that has it first");
-                error(of, &of.item.definition, what)
+                error(of, definition, what)
             })
         };
         words.iter().map(find).collect()
     }
+
+    /// The rules that are in force: obsolete ones are not (RFC 4512 sections 4.1.6 and 4.1.7).
+    fn rules(&self, source: &text::Schema) -> Result<Rules, BindError> {
+        let mut rules = Rules::default();
+        for of in source.content_rules.iter().filter(|of| !of.item.definition.obsolete) {
+            let (class, rule) = self.content_rule(of)?;
+            if let Some(other) = rules.contents.insert(class, rule) {
+                let what = format!("there is a content rule for its class already: {}", other.name);
+                return Err(error(of, &of.item.definition, what));
+            }
+        }
+        let forms: Vec<_> = source.name_forms.iter().filter(|of| !of.item.definition.obsolete).collect();
+        rules.forms = forms.iter().map(|of| self.name_form(of)).collect::<Result<_, _>>()?;
+        let active: Vec<_> = source.structure_rules.iter().filter(|of| !of.item.definition.obsolete).collect();
+        rules.structures = active.iter().map(|of| structure_rule(of, &forms, &active)).collect::<Result<_, _>>()?;
+        Ok(rules)
+    }
+
+    fn content_rule(&self, of: &Located<DitContentRule>) -> Result<(ClassId, rules::ContentRule), BindError> {
+        let (item, definition) = (&of.item, &of.item.definition);
+        let class = self.class_of(of, definition, &definition.oid, ClassKind::Structural)?;
+        let auxiliary = item.auxiliary.iter();
+        let rule = rules::ContentRule {
+            name: definition.name().to_string(),
+            auxiliary: auxiliary
+                .map(|word| self.class_of(of, definition, word, ClassKind::Auxiliary))
+                .collect::<Result<_, _>>()?,
+            must: self.list(of, definition, &item.must)?,
+            may: self.list(of, definition, &item.may)?,
+            not: self.list(of, definition, &item.not)?,
+        };
+        let required = self.classes[usize::from(class.0)].must.iter().chain(&rule.must);
+        if let Some(both) = required.into_iter().find(|id| rule.not.contains(id)) {
+            let name = self.attributes[usize::from(both.0)].as_ref().map_or("", |attribute| &attribute.name);
+            return Err(error(of, definition, format!("{name} is required, so NOT cannot name it")));
+        }
+        Ok((class, rule))
+    }
+
+    fn name_form(&self, of: &Located<NameForm>) -> Result<rules::NameForm, BindError> {
+        let (item, definition) = (&of.item, &of.item.definition);
+        Ok(rules::NameForm {
+            name: definition.name().to_string(),
+            class: self.class_of(of, definition, &item.class, ClassKind::Structural)?,
+            must: self.list(of, definition, &item.must)?,
+            may: self.list(of, definition, &item.may)?,
+        })
+    }
+
+    fn class_of<T>(
+        &self,
+        of: &Located<T>,
+        definition: &Definition,
+        word: &str,
+        kind: ClassKind,
+    ) -> Result<ClassId, BindError> {
+        let Some(&id) = self.class_names.get(&word.to_ascii_lowercase()) else {
+            let what = format!("its object class {word} is not defined: load the file that has it first");
+            return Err(error(of, definition, what));
+        };
+        match self.classes[usize::from(id.0)].kind == kind {
+            true => Ok(id),
+            false => Err(error(of, definition, format!("its object class {word} is not {}", kind.name()))),
+        }
+    }
+}
+
+fn structure_rule(
+    of: &Located<DitStructureRule>,
+    forms: &[&Located<NameForm>],
+    all: &[&Located<DitStructureRule>],
+) -> Result<rules::StructureRule, BindError> {
+    let (item, definition) = (&of.item, &of.item.definition);
+    let undefined = |what: &str, word: &str| error(of, definition, format!("its {what} {word} is not defined"));
+    let form = forms.iter().position(|form| form.item.definition.is(&item.form));
+    let above = |word: &String| {
+        let place = all.iter().position(|rule| rule.item.definition.oid == *word);
+        place.ok_or_else(|| undefined("superior rule", word))
+    };
+    Ok(rules::StructureRule {
+        name: definition.name().to_string(),
+        form: form.ok_or_else(|| undefined("name form", &item.form))?,
+        superiors: item.superiors.iter().map(above).collect::<Result<_, _>>()?,
+    })
 }

@@ -6,6 +6,7 @@
 mod bind;
 mod class;
 mod describe;
+mod rules;
 mod well_known;
 
 use std::borrow::Cow;
@@ -19,6 +20,7 @@ use rustc_hash::FxHashMap;
 pub use bind::BindError;
 pub use class::{Class, ClassId};
 pub(crate) use describe::Descriptions;
+pub use rules::{ContentRule, NameForm, Rules, StructureRule};
 pub use well_known::WellKnown;
 
 /// An attribute type by its number, which never changes while a directory lives.
@@ -101,6 +103,7 @@ pub struct Schema {
     /// Names in lower case of everything, to OIDs.
     oids: FxHashMap<String, String>,
     known: WellKnown,
+    rules: Rules,
     descriptions: Descriptions,
 }
 
@@ -166,6 +169,11 @@ impl Schema {
         &self.known
     }
 
+    /// Rules about entries as a whole.
+    pub fn rules(&self) -> &Rules {
+        &self.rules
+    }
+
     /// Values of the subschema subentry's attributes (RFC 4512 section 4.2): name of the attribute, values.
     pub fn subschema(&self) -> &[(&'static str, Vec<String>)] {
         self.descriptions.subschema()
@@ -181,7 +189,7 @@ impl NamingRules for Schema {
     ) -> Result<Cow<'s, str>, &'static str> {
         let Some(found) = self.find(attribute) else { return Err("an attribute type that the schema has") };
         match found.equality {
-            Some(rule) => rule.normalize(value, self, out).map_err(|error| error.expected)?,
+            Some(rule) => rule.normalize_in_name(value, self, out).map_err(|error| error.expected)?,
             None => out.extend_from_slice(value),
         }
         Ok(Cow::Borrowed(&found.key))

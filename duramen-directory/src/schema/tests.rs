@@ -62,6 +62,10 @@ fn names_are_normalized_by_the_equality_rules_of_their_types_rfc4514() {
     let name = "CommonName=  Barbara   JENSEN + UID=B, 2.5.4.10=Ex\\2C ample";
     duramen_ldap::dn::Dn::parse(name).unwrap().normalize(&schema, &mut normalized).unwrap();
     assert_eq!(normalized, "cn=barbara jensen+uid=b,o=ex\\, ample");
+    normalized.clear();
+    let name = "UIDNumber=-007+gidNumber=00,cn=x";
+    duramen_ldap::dn::Dn::parse(name).unwrap().normalize(&schema, &mut normalized).unwrap();
+    assert_eq!(normalized, "gidnumber=0+uidnumber=-7,cn=x", "numbers as people write them");
 }
 
 #[test]

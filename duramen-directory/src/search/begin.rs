@@ -18,7 +18,7 @@ use crate::controls::{Controls, Of};
 use crate::directory::Inner;
 use crate::entry::mark;
 use crate::failure::{Failure, Result};
-use crate::filter::{Candidates, Compiler, Planner, Test};
+use crate::filter::{Candidates, Compiler, Planner, Test, check_depth};
 use crate::index::{self, Set, bits};
 use crate::names::{self, Base, Commit};
 use crate::requester::Requester;
@@ -102,6 +102,7 @@ struct Beginning<'b> {
 
 impl Beginning<'_> {
     fn find(&self, requester: &Requester) -> Result<Found> {
+        check_depth(self.request.filter, self.state.limits.filter_depth)?;
         let test = self.compiler(false).compile(self.request.filter);
         let options = self.options(requester);
         if let Some(entries) = self.special()? {

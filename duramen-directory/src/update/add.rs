@@ -9,7 +9,7 @@ use super::batch::Batch;
 use super::check;
 use super::context::Context;
 use super::draft::{Draft, describe};
-use super::naming;
+use super::{naming, structure};
 use crate::access::{Level, What};
 use crate::base::{self, Follow};
 use crate::clock::Moment;
@@ -40,7 +40,11 @@ pub(crate) fn prepare(context: &Context<'_>, request: &AddRequest<'_>) -> Result
     context.require_somebody()?;
     naming::complete(schema, &mut draft, rdn)?;
     let structural = check::entry(schema, &draft, context.is_relaxed())?;
+    let candidates = if context.is_relaxed() { Vec::new() } else { structure::named(schema, structural, rdn)? };
     let place = place(context, request.name, normalized)?;
+    if !context.is_relaxed() {
+        structure::placed_below(schema, &context.scene.tables, &candidates, place.parent, rdn)?;
+    }
     let who = context.requester_name();
     operational(schema, &mut draft, &schema.class(structural).name, &who, context.now);
     let id = next_id(context)?;
@@ -167,7 +171,7 @@ fn store(context: &Context<'_>, mut draft: Draft<'_>, id: Id, place: &Place, nam
     let view = View::new(&context.scene, id, entry, name);
     context.require(&view, What::Entry, Level::Add)?;
     context.check_assertion(&view)?;
-    context.post_read(id, &bytes, name)?;
+    context.post_read(id);
     let mut keys = context.keys(&entry, |_| true);
     let mut batch = Batch::default();
     super::large_changes(context, &draft, &mut Default::default(), &mut keys, &mut batch);

@@ -5,7 +5,7 @@ use duramen_ldap::schema::ClassKind;
 
 use super::draft::{Draft, DraftAttribute, form};
 use crate::failure::{Failure, Result};
-use crate::schema::{Attribute, AttributeId, Class, ClassId, Schema};
+use crate::schema::{Attribute, AttributeId, Class, ClassId, ContentRule, Schema};
 
 fn violation(code: ResultCode, text: String) -> Failure {
     Failure::new(code, text)
@@ -65,16 +65,39 @@ pub(crate) fn entry(schema: &Schema, draft: &Draft<'_>, relaxed: bool) -> Result
     let classes = classes(schema, draft)?;
     let structural = structural(schema, &classes)?;
     if !relaxed {
-        content(schema, draft, &classes)?;
+        content(schema, draft, structural.id, &classes)?;
     }
     Ok(structural.id)
 }
 
-/// That a draft has the attributes that its classes require, and none that they do not allow.
-pub(crate) fn content(schema: &Schema, draft: &Draft<'_>, classes: &[&Class]) -> Result<()> {
+/// That a draft has the attributes that its classes and their content rule require, and none that they do not allow.
+pub(crate) fn content(schema: &Schema, draft: &Draft<'_>, structural: ClassId, classes: &[&Class]) -> Result<()> {
     required(schema, draft, classes)?;
+    let rule = schema.rules().contents.get(&structural);
+    if let Some(rule) = rule {
+        content_rule(schema, draft, rule, classes)?;
+    }
     let types = draft.attributes.iter().map(|attribute| attribute.id);
-    types.chain(draft.kept_large().map(|large| large.stored.id)).try_for_each(|id| allowed(schema, classes, id))
+    types.chain(draft.kept_large().map(|large| large.stored.id)).try_for_each(|id| allowed(schema, classes, rule, id))
+}
+
+fn content_rule(schema: &Schema, draft: &Draft<'_>, rule: &ContentRule, classes: &[&Class]) -> Result<()> {
+    let fail = |what: String| {
+        let text = format!("content rule {}: {what} (RFC 4512 4.1.6)", rule.name);
+        Err(violation(ResultCode::OBJECT_CLASS_VIOLATION, text))
+    };
+    if let Some(missing) = rule.must.iter().find(|id| !has_kind(schema, draft, **id)) {
+        return fail(format!("it requires attribute {}", schema.attribute(*missing).name));
+    }
+    if let Some(found) = rule.not.iter().find(|id| draft.has(**id)) {
+        return fail(format!("it precludes attribute {}", schema.attribute(*found).name));
+    }
+    let is_allowed = |class: &Class| rule.auxiliary.iter().any(|allowed| schema.class(*allowed).is_a(class.id));
+    let mut auxiliary = classes.iter().filter(|class| class.kind == ClassKind::Auxiliary);
+    match auxiliary.find(|class| !is_allowed(class)) {
+        Some(class) => fail(format!("objectClass: its auxiliary classes do not have {}", class.name)),
+        None => Ok(()),
+    }
 }
 
 fn required(schema: &Schema, draft: &Draft<'_>, classes: &[&Class]) -> Result<()> {
@@ -95,15 +118,15 @@ fn has_kind(schema: &Schema, draft: &Draft<'_>, id: AttributeId) -> bool {
     draft.has(id) || schema.attribute(id).family.iter().any(|kind| draft.has(*kind))
 }
 
-/// That classes allow an attribute: operational ones need no leave.
-fn allowed(schema: &Schema, classes: &[&Class], id: AttributeId) -> Result<()> {
+/// That classes, or their content rule, allow an attribute: operational ones need no leave.
+fn allowed(schema: &Schema, classes: &[&Class], rule: Option<&ContentRule>, id: AttributeId) -> Result<()> {
     let attribute = schema.attribute(id);
     if attribute.is_operational() {
         return Ok(());
     }
     let mut kind = Some(id);
     while let Some(above) = kind {
-        if classes.iter().any(|class| class.allows(schema, above)) {
+        if rule.is_some_and(|rule| rule.allows(above)) || classes.iter().any(|class| class.allows(schema, above)) {
             return Ok(());
         }
         kind = schema.attribute(above).superior;

@@ -18,7 +18,7 @@ use crate::names;
 use crate::requester::Requester;
 use crate::schema::{AttributeId, Schema};
 use crate::search::{Picker, Selection};
-use crate::tables::{Id, damaged};
+use crate::tables::Id;
 use crate::view::{Scene, View};
 
 /// What an update is made in.
@@ -29,6 +29,8 @@ pub(crate) struct Context<'c> {
     pub now: Moment,
     /// Encoded controls of the response.
     pub response: std::cell::RefCell<Vec<u8>>,
+    /// The entry that the response is to show as it is after the update.
+    pub after: std::cell::Cell<Option<Id>>,
 }
 
 impl<'c> Context<'c> {
@@ -121,11 +123,18 @@ impl<'c> Context<'c> {
         self.controls.pre_read.map_or(Ok(()), |request| self.read(oid::PRE_READ, request, view))
     }
 
-    /// Adds the post-read control of the response, if it was asked for. Derived attributes are as before the update.
-    pub fn post_read(&self, id: Id, bytes: &[u8], name: &str) -> Result<()> {
-        let Some(request) = self.controls.post_read else { return Ok(()) };
-        let entry = Entry::parse(bytes).ok_or_else(|| damaged("the changed entry"))?;
-        self.read(oid::POST_READ, request, &View::new(&self.scene, id, entry, name))
+    /// Takes note of the entry that the post-read control asks for, if it was sent.
+    pub fn post_read(&self, id: Id) {
+        self.after.set(self.controls.post_read.map(|_| id));
+    }
+
+    /// The post-read control of the response, once the update is made: what is derived depends on all of it.
+    pub fn read_after(&self, id: Id) -> Result<Vec<u8>> {
+        let Some(request) = self.controls.post_read else { return Ok(Vec::new()) };
+        let entries = self.scene.tables.entry()?;
+        let (entry, name) = (names::entry(&entries, id)?, names::name_of(&entries, id)?);
+        self.read(oid::POST_READ, request, &View::new(&self.scene, id, entry, &name))?;
+        Ok(self.response.take())
     }
 
     fn read(&self, oid: &str, request: ReadEntryRequest<'_>, view: &View<'_, '_>) -> Result<()> {

@@ -14,9 +14,6 @@ use crate::names::{self, child_key};
 use crate::tables::Id;
 use crate::view::View;
 
-/// Entries that one tree delete takes at most: it is one transaction.
-const TREE_MAX: usize = 100_000;
-
 /// Decides what a delete does.
 pub(crate) fn prepare(context: &Context<'_>, name: &str) -> Result<Batch> {
     let id = context.find(name)?;
@@ -45,15 +42,17 @@ pub(crate) fn prepare(context: &Context<'_>, name: &str) -> Result<Batch> {
 fn subtree(context: &Context<'_>, top: Id) -> Result<Vec<Id>> {
     let table = context.scene.tables.name()?;
     let (mut found, mut done) = (vec![top], 0);
+    let most = Some(context.scene.state.limits.tree_delete).filter(|&most| most > 0).unwrap_or(usize::MAX);
     while let Some(&id) = found.get(done) {
         done += 1;
         names::children(&table, id, |child, _| {
             found.push(child);
-            found.len() <= TREE_MAX
+            found.len() <= most
         })?;
-        if found.len() > TREE_MAX {
-            let text =
-                format!("more than {TREE_MAX} entries would be deleted at once: delete parts of the subtree first");
+        if found.len() > most {
+            let text = format!(
+                "more than {most} entries would be deleted at once (limits.tree_delete): delete parts of the subtree first"
+            );
             return Err(Failure::new(ResultCode::ADMIN_LIMIT_EXCEEDED, text));
         }
     }

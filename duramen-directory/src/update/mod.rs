@@ -13,14 +13,15 @@ mod draft;
 mod modify;
 pub(crate) mod naming;
 mod rename;
+pub(crate) mod structure;
 
-use std::cell::RefCell;
+use std::cell::{Cell, RefCell};
 use std::future::Future;
 use std::pin::Pin;
 use std::sync::Arc;
 use std::task::{Context as TaskContext, Poll};
 
-use duramen::{Submitted, WriteTxn};
+use duramen::{Error, Submitted, WriteTxn};
 use duramen_ldap::ber::List;
 use duramen_ldap::message::{Control, Message, Request, ResultCode};
 
@@ -29,7 +30,7 @@ use crate::directory::Inner;
 use crate::failure::{Failure, Result};
 use crate::index::{Extractor, KeySet};
 use crate::requester::Requester;
-use crate::tables::{Ids, Tables};
+use crate::tables::{Id, Ids, Tables};
 use crate::view::{Members, Scene};
 
 use context::Context;
@@ -118,17 +119,40 @@ impl Inner {
 impl Owned {
     fn run(&self, txn: &mut WriteTxn<'_>) -> duramen::Result<Result<Updated>> {
         let ids = Ids::open(txn)?;
-        let decided = self.decide(txn, ids);
-        match decided {
-            Ok((batch, updated)) => {
-                batch.apply(txn, ids)?;
-                Ok(Ok(updated))
-            }
-            Err(failure) => Ok(Err(failure)),
+        let (batch, mut controls, after) = match self.decide(txn, ids) {
+            Ok(decided) => decided,
+            Err(failure) => return Ok(Err(failure)),
+        };
+        batch.apply(txn, ids)?;
+        if let Some(id) = after {
+            let read = self.within(txn, ids, |context, _| context.read_after(id));
+            let damaged = Error::Usage { what: "the entry is damaged: run `duramen directory check`" };
+            controls.extend(read.map_err(|_| damaged)?);
         }
+        Ok(Ok(Updated { controls }))
     }
 
-    fn decide(&self, txn: &WriteTxn<'_>, ids: Ids) -> Result<(Batch, Updated)> {
+    /// What the update does, encoded controls of the response, and the entry that these are to show as it is afterwards.
+    fn decide(&self, txn: &WriteTxn<'_>, ids: Ids) -> Result<(Batch, Vec<u8>, Option<Id>)> {
+        self.within(txn, ids, |context, request| {
+            let batch = match request {
+                Request::Add(request) => add::prepare(context, request)?,
+                Request::Delete(name) => delete::prepare(context, name)?,
+                Request::Modify(request) => modify::prepare(context, request)?,
+                Request::ModifyDn(request) => rename::prepare(context, request)?,
+                _ => Batch::default(),
+            };
+            Ok((batch, context.response.take(), context.after.take()))
+        })
+    }
+
+    /// Does something with the request in the state that the tables have now.
+    fn within<T>(
+        &self,
+        txn: &WriteTxn<'_>,
+        ids: Ids,
+        act: impl FnOnce(&Context<'_>, &Request<'_>) -> Result<T>,
+    ) -> Result<T> {
         let message = Message::<Request<'_>>::decode(&self.message)?;
         let of = match message.operation {
             Request::Add(_) => Of::Add,
@@ -149,15 +173,9 @@ impl Owned {
             controls: &controls,
             now: self.inner.clock.now(),
             response: RefCell::default(),
+            after: Cell::default(),
         };
-        let batch = match &message.operation {
-            Request::Add(request) => add::prepare(&context, request)?,
-            Request::Delete(name) => delete::prepare(&context, name)?,
-            Request::Modify(request) => modify::prepare(&context, request)?,
-            Request::ModifyDn(request) => rename::prepare(&context, request)?,
-            _ => Batch::default(),
-        };
-        Ok((batch, Updated { controls: context.response.into_inner() }))
+        act(&context, &message.operation)
     }
 }
 

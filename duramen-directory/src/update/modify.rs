@@ -34,7 +34,7 @@ pub(crate) fn prepare(context: &Context<'_>, request: &ModifyRequest<'_>) -> Res
     }
     context.pre_read(&view)?;
     modifier.judge(&entry)?;
-    modifier.finish(&entry, &name)
+    modifier.finish(&entry)
 }
 
 /// An entry that is being changed.
@@ -238,13 +238,13 @@ impl<'c: 'e, 'e> Modifier<'_, 'c, 'e> {
         }
         naming::holds(schema, &self.draft, naming::first_rdn(before.rdn()))?;
         if !self.context.is_relaxed() {
-            check::content(schema, &self.draft, &classes)?;
+            check::content(schema, &self.draft, structural.id, &classes)?;
         }
         self.draft.set(schema.attribute(known.structural_object_class), structural.name.as_bytes());
         Ok(())
     }
 
-    fn finish(mut self, before: &Entry<'_>, name: &str) -> Result<Batch> {
+    fn finish(mut self, before: &Entry<'_>) -> Result<Batch> {
         let context = self.context;
         context.stamp(&mut self.draft);
         let known = context.schema().known();
@@ -262,7 +262,7 @@ impl<'c: 'e, 'e> Modifier<'_, 'c, 'e> {
         if entry.marks() != before.marks() {
             batch.put_name(name_key(context, before)?, self.id, entry.marks());
         }
-        context.post_read(self.id, &bytes, name)?;
+        context.post_read(self.id);
         batch.change_entry(self.id, bytes);
         Ok(batch)
     }

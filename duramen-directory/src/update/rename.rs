@@ -10,12 +10,12 @@ use super::check;
 use super::context::Context;
 use super::delete::name_key;
 use super::draft::{Draft, form};
-use super::naming;
+use super::{naming, structure};
 use crate::access::{Level, What};
 use crate::entry::Entry;
 use crate::failure::{Failure, Result, bad_name};
 use crate::names::{self, child_key};
-use crate::schema::{Attribute, Schema};
+use crate::schema::{Attribute, ClassId, Schema};
 use crate::tables::{Id, damaged, id_of};
 use crate::view::View;
 
@@ -50,11 +50,14 @@ pub(crate) fn prepare(context: &Context<'_>, request: &ModifyDnRequest<'_>) -> R
         );
     }
     context.pre_read(&view)?;
-    let draft = renamed(context, &view, (rdn.as_str(), &new), request.delete_old_rdn)?;
+    let (draft, structural) = renamed(context, &view, (rdn.as_str(), &new), request.delete_old_rdn)?;
+    if !context.is_relaxed() {
+        let candidates = structure::named(context.schema(), structural, rdn.as_str())?;
+        structure::moved(context.schema(), &context.scene.tables, id, &candidates, (parent, rdn.as_str()))?;
+    }
     let bytes = draft.build(context.schema(), parent, rdn.as_str())?;
     let changed = Entry::parse(&bytes).ok_or_else(|| damaged("the renamed entry"))?;
-    let new_name = format!("{},{}", rdn.as_str(), names::name_of(&entries, parent)?);
-    context.post_read(id, &bytes, &new_name)?;
+    context.post_read(id);
     let mut batch = Batch::default();
     batch.index(id, context.keys(&entry, |_| true), context.keys(&changed, |_| true));
     batch.delete_name(name_key(context, &entry)?);
@@ -77,13 +80,14 @@ fn new_parent(context: &Context<'_>, id: Id, entry: &Entry<'_>, new_superior: Op
     Ok(parent)
 }
 
-/// The entry with the values of its new name, and without those of the old one if that is asked for.
+/// The entry with the values of its new name, and without those of the old one if that is asked for; its structural
+/// class.
 fn renamed<'e>(
     context: &'e Context<'e>,
     view: &View<'_, 'e>,
     (rdn, new): (&str, &[(&Attribute, Vec<u8>)]),
     delete_old: bool,
-) -> Result<Draft<'e>> {
+) -> Result<(Draft<'e>, ClassId)> {
     let schema = context.schema();
     let mut draft = Draft::of(&view.entry);
     for (attribute, _) in new {
@@ -97,9 +101,9 @@ fn renamed<'e>(
         context.require(view, What::Attribute(attribute.id, Some(value)), Level::Add)?;
     }
     naming::complete(schema, &mut draft, rdn)?;
-    check::entry(schema, &draft, context.is_relaxed())?;
+    let structural = check::entry(schema, &draft, context.is_relaxed())?;
     context.stamp(&mut draft);
-    Ok(draft)
+    Ok((draft, structural))
 }
 
 fn remove_old(

@@ -7,4 +7,5 @@ mod reading;
 mod rules;
 mod sample;
 mod searching;
+mod structure;
 mod writing;

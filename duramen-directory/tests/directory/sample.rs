@@ -227,6 +227,14 @@ impl Sample {
         self.directory.update(requester, &Request::ModifyDn(request), List::default())
     }
 
+    /// Renames with controls; the old value stays.
+    pub fn rename_with(&self, name: &str, new_rdn: &str, controls: &[Control<'_>]) -> Result<Updated, Failure> {
+        let request = ModifyDnRequest { name, new_rdn, delete_old_rdn: false, new_superior: None };
+        let mut buffer = Vec::new();
+        let controls = List::build(&mut buffer, controls.iter().copied());
+        self.directory.update(&Requester::internal(), &Request::ModifyDn(request), controls)
+    }
+
     pub fn compare(&self, name: &str, description: &str, value: &str) -> Result<bool, Failure> {
         let request = CompareRequest { name, assertion: Assertion { description, value: value.as_bytes() } };
         self.directory.compare(&Requester::internal(), &request, List::default())

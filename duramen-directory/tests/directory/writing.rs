@@ -208,6 +208,61 @@ fn an_entry_is_read_before_and_after_its_change_rfc4527_3() {
     assert_eq!(read, [(oid::PRE_READ, JENSEN, &b"bjensen@example.com"[..]), (oid::POST_READ, JENSEN, &b"x@y"[..])]);
 }
 
+/// The values of some attributes in the entry of a post-read control.
+fn read_after(updated: &duramen_directory::Updated) -> Vec<(String, Vec<String>)> {
+    let list: List<'_, Control<'_>> = List::trusted(&updated.controls);
+    let control = list.iter().find(|control| control.oid == oid::POST_READ).unwrap();
+    let entry = ReadEntryResponse::decode(control.value.unwrap()).unwrap().0;
+    let text = |value: &[u8]| String::from_utf8_lossy(value).into_owned();
+    entry.attributes.iter().map(|a| (a.description.to_string(), a.values.iter().map(text).collect())).collect()
+}
+
+#[test]
+fn what_is_derived_is_read_as_it_is_after_the_change_rfc4527_3_2() {
+    let sample = Sample::people();
+    let admins = "cn=admins,ou=Groups,dc=example,dc=com";
+    let (mut buffer, mut value) = (Vec::new(), Vec::new());
+    ReadEntryRequest(List::build(&mut buffer, ["memberOf", "entryDN", "numSubordinates"])).encode(&mut value);
+    let post_read = [Control { oid: oid::POST_READ, critical: true, value: Some(&value) }];
+    let attribute = |name: &str, value: &str| (name.to_string(), vec![value.to_string()]);
+
+    // The group has a name as its member that no entry has yet.
+    let barbara = "uid=barbara,ou=People,dc=example,dc=com";
+    sample.modify(admins, &[(Replace, "member", &[barbara])]).unwrap();
+    let renamed = read_after(&sample.rename_with(JENSEN, "uid=barbara", &post_read).unwrap());
+    assert!(renamed.contains(&attribute("memberOf", admins)), "{renamed:?}");
+    assert!(renamed.contains(&attribute("entryDN", barbara)), "{renamed:?}");
+    let renamed = read_after(&sample.rename_with(barbara, "uid=bjensen", &post_read).unwrap());
+    assert!(!renamed.iter().any(|(name, _)| name == "memberOf"), "{renamed:?}");
+
+    let new: &[(&str, Vec<&[u8]>)] = &[("objectClass", vec![b"inetOrgPerson"]), ("cn", vec![b"B"]), ("sn", vec![b"B"])];
+    let added = read_after(&sample.add_as(&Requester::internal(), barbara, new, &post_read).unwrap());
+    assert!(added.contains(&attribute("memberOf", admins)), "{added:?}");
+    assert!(added.contains(&attribute("numSubordinates", "0")), "{added:?}");
+
+    // A group that becomes a member of itself.
+    let changes: &[(_, &str, &[&str])] = &[(Add, "member", &[admins])];
+    let changed = read_after(&sample.modify_as(&Requester::internal(), admins, changes, &post_read).unwrap());
+    assert!(changed.contains(&attribute("memberOf", admins)), "{changed:?}");
+}
+
+#[test]
+fn very_many_values_are_read_after_they_came_rfc4527_3_2() {
+    let sample = Sample::people();
+    let (mut buffer, mut value) = (Vec::new(), Vec::new());
+    ReadEntryRequest(List::build(&mut buffer, ["member"])).encode(&mut value);
+    let post_read = [Control { oid: oid::POST_READ, critical: true, value: Some(&value) }];
+    let many: Vec<String> = (0..400).map(|n| format!("cn=member{n}")).collect();
+    let many: Vec<&str> = many.iter().map(String::as_str).collect();
+    let admins = "cn=admins,ou=Groups,dc=example,dc=com";
+    let changes: &[(_, &str, &[&str])] = &[(Add, "member", &many)];
+    let changed = read_after(&sample.modify_as(&Requester::internal(), admins, changes, &post_read).unwrap());
+    assert_eq!(changed[0].1.len(), 401);
+    let changes: &[(_, &str, &[&str])] = &[(Delete, "member", &many[..100])];
+    let changed = read_after(&sample.modify_as(&Requester::internal(), admins, changes, &post_read).unwrap());
+    assert_eq!(changed[0].1.len(), 301);
+}
+
 #[test]
 fn updates_of_many_threads_are_all_made() {
     let sample = Sample::people();

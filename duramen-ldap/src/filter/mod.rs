@@ -16,8 +16,8 @@ use crate::attribute::Assertion;
 use crate::ber::{Element, List, Reader, Writer, tag};
 use crate::error::DecodeError;
 
-/// Filters are not nested deeper than this: `(!(a=b))` has depth 2.
-pub const DEPTH_MAX: usize = 64;
+/// Filters are not nested deeper than this: `(!(a=b))` has depth 2. What walks them goes as deep on its stack.
+pub const DEPTH_MAX: usize = 256;
 
 pub(crate) const AND: u8 = tag::context_constructed(0);
 pub(crate) const OR: u8 = tag::context_constructed(1);
@@ -88,6 +88,16 @@ impl<'a> Filter<'a> {
     /// Its encoding.
     pub const fn encoded(&self) -> &'a [u8] {
         self.encoded
+    }
+
+    /// How deep it is nested: 1 if there is no other filter in it.
+    pub fn depth(&self) -> usize {
+        let deepest = |list: List<'a, Filter<'a>>| list.iter().map(|filter| filter.depth()).max().unwrap_or(0);
+        1 + match self.node() {
+            Node::And(list) | Node::Or(list) => deepest(list),
+            Node::Not(filter) => filter.depth(),
+            _ => 0,
+        }
     }
 
     /// Its outermost part. Looks at that and at nothing within.

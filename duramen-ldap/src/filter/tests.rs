@@ -87,6 +87,8 @@ fn errors_say_where_and_what() {
 fn nesting_is_limited_in_text_and_in_messages() {
     let nested = |depth: usize| format!("{}(a=b){}", "(!".repeat(depth - 1), ")".repeat(depth - 1));
     let deepest = parsed(&nested(DEPTH_MAX));
+    assert_eq!(deepest.as_filter().depth(), DEPTH_MAX);
+    assert_eq!(parsed("(&(a=b)(|(c=d)(!(e=f)))(g=h))").as_filter().depth(), 4);
     assert_eq!(Filter::decode(deepest.as_filter().encoded()).unwrap(), deepest.as_filter());
     assert_eq!(fails(&nested(DEPTH_MAX + 1)).1, "a filter nested less deeply");
     let deeper = FilterBuf::new(&Node::Not(deepest.as_filter()));

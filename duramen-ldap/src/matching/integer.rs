@@ -10,19 +10,7 @@ const LONG: usize = 0x7F;
 
 /// Appends the key of the integer that `value` writes in decimal (RFC 4517 section 3.3.16).
 pub(super) fn key(value: &[u8], out: &mut Vec<u8>) -> Result<(), TextError> {
-    let (negative, digits) = match value.strip_prefix(b"-") {
-        Some(digits) => (true, digits),
-        None => (false, value),
-    };
-    let offset = usize::from(negative);
-    if let Some(at) = digits.iter().position(|byte| !byte.is_ascii_digit()) {
-        return Err(TextError::new(offset + at, "a digit"));
-    }
-    if digits.is_empty() {
-        return Err(TextError::new(offset, "a digit"));
-    }
-    let zeros = digits.iter().take_while(|&&digit| digit == b'0').count();
-    let digits = &digits[zeros..];
+    let (negative, digits) = split(value)?;
     let start = out.len();
     if digits.len() < LONG {
         out.push(0x80 | digits.len() as u8);
@@ -37,4 +25,33 @@ pub(super) fn key(value: &[u8], out: &mut Vec<u8>) -> Result<(), TextError> {
         out[start..].iter_mut().for_each(|byte| *byte = !*byte);
     }
     Ok(())
+}
+
+/// Appends the integer that `value` writes in decimal as it is written with the fewest characters.
+pub(super) fn decimal(value: &[u8], out: &mut Vec<u8>) -> Result<(), TextError> {
+    let (negative, digits) = split(value)?;
+    match (negative, digits.is_empty()) {
+        (_, true) => out.push(b'0'),
+        (true, false) => out.push(b'-'),
+        (false, false) => {}
+    }
+    out.extend_from_slice(digits);
+    Ok(())
+}
+
+/// Whether there is a minus, and the digits without zeros in front: none of zero.
+fn split(value: &[u8]) -> Result<(bool, &[u8]), TextError> {
+    let (negative, digits) = match value.strip_prefix(b"-") {
+        Some(digits) => (true, digits),
+        None => (false, value),
+    };
+    let offset = usize::from(negative);
+    if let Some(at) = digits.iter().position(|byte| !byte.is_ascii_digit()) {
+        return Err(TextError::new(offset + at, "a digit"));
+    }
+    if digits.is_empty() {
+        return Err(TextError::new(offset, "a digit"));
+    }
+    let zeros = digits.iter().take_while(|&&digit| digit == b'0').count();
+    Ok((negative, &digits[zeros..]))
 }

@@ -137,6 +137,14 @@ impl Rule {
         }
     }
 
+    /// As [`Rule::normalize`], of a value in a name: normalized names are shown to people, so numbers are in decimal.
+    pub fn normalize_in_name(&self, value: &[u8], names: &dyn Names, out: &mut Vec<u8>) -> Result<(), TextError> {
+        match self.form {
+            Form::Integer => integer::decimal(value, out),
+            _ => self.normalize(value, names, out),
+        }
+    }
+
     /// Appends the normalized form of what a filter or compare asserts.
     pub fn normalize_assertion(&self, value: &[u8], names: &dyn Names, out: &mut Vec<u8>) -> Result<(), TextError> {
         match self.form {

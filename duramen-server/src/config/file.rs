@@ -103,6 +103,8 @@ pub(super) struct Limits {
     pub entries: Option<u32>,
     pub search_seconds: Option<u64>,
     pub examined: Option<u32>,
+    pub filter_depth: Option<Spanned<usize>>,
+    pub tree_delete: Option<usize>,
     pub connections: Option<Spanned<usize>>,
     pub message_bytes: Option<Spanned<usize>>,
     pub message_bytes_anonymous: Option<Spanned<usize>>,

@@ -6,8 +6,8 @@ use std::time::Duration;
 
 use duramen::Durability;
 use duramen_directory::password::Scheme;
-use duramen_directory::{Administrator, Config as Directory, Index, IndexKinds, Limits as SearchLimits, SchemaFile};
-use duramen_ldap::{dn::Dn, url::LdapUrl};
+use duramen_directory::{Administrator, Config as Directory, Index, IndexKinds, Limits as OperationLimits, SchemaFile};
+use duramen_ldap::{dn::Dn, filter::DEPTH_MAX, url::LdapUrl};
 use toml::Spanned;
 
 use super::file::{self, File, IndexKind};
@@ -145,6 +145,23 @@ impl<'a> Checker<'a> {
         }
     }
 
+    fn operation_limits(&mut self, limits: &file::Limits) -> OperationLimits {
+        let defaults = OperationLimits::default();
+        if let Some(depth) = &limits.filter_depth
+            && *depth.get_ref() > DEPTH_MAX
+        {
+            let cure = format!("write {DEPTH_MAX} or less");
+            self.at(depth.span(), format!("{} is too much", depth.get_ref()), cure);
+        }
+        OperationLimits {
+            entries: limits.entries.unwrap_or_default(),
+            time: limits.search_seconds.filter(|&seconds| seconds > 0).map(Duration::from_secs),
+            examined: limits.examined.unwrap_or_default(),
+            filter_depth: self.at_least(&limits.filter_depth, 1, defaults.filter_depth),
+            tree_delete: limits.tree_delete.unwrap_or(defaults.tree_delete),
+        }
+    }
+
     fn log(&mut self, log: &file::Log, overrides: &Overrides) -> Log {
         let defaults = Log::default();
         if let Some(level) = &log.level
@@ -181,11 +198,7 @@ impl<'a> Checker<'a> {
             indices: file.index.as_ref().map(|indices| indices.iter().map(index).collect()),
             access: self.access(&file.access),
             administrator,
-            limits: SearchLimits {
-                entries: file.limits.entries.unwrap_or_default(),
-                time: file.limits.search_seconds.filter(|&seconds| seconds > 0).map(Duration::from_secs),
-                examined: file.limits.examined.unwrap_or_default(),
-            },
+            limits: self.operation_limits(&file.limits),
             durability: match file.directory.durability {
                 file::Durability::Durable => Durability::Durable,
                 file::Durability::Relaxed => Durability::Relaxed,

@@ -68,6 +68,8 @@ fn faults_of_values_have_their_place_and_a_cure() {
         ("data = \"/d\"\n[listen]\nldap = [\"here\"]\n", (3, 8), "write one like 127.0.0.1:389"),
         ("data = \"/d\"\n[listen]\nldaps = [\"[::1]:636\"]\n", (3, 10), "add a section [tls]"),
         ("data = \"/d\"\n[limits]\npending = 0\n", (3, 11), "write 1 or more"),
+        ("data = \"/d\"\n[limits]\nfilter_depth = 0\n", (3, 16), "write 1 or more"),
+        ("data = \"/d\"\n[limits]\nfilter_depth = 1000\n", (3, 16), "write 256 or less"),
         ("data = \"/d\"\n[log]\nlevel = \"duramend=loud\"\n", (3, 9), "write error, warn, info, debug or trace"),
         ("data = \"/d\"\n[directory]\nreferrals = [\"http://a\"]\n", (3, 14), "write one like ldap://"),
         ("data = \"/d\"\n[directory]\npassword_scheme = \"ROT13\"\n", (3, 19), "ARGON2 is the default"),

@@ -60,6 +60,11 @@ impl Client {
         bytes
     }
 
+    /// The number of the request that was encoded last.
+    pub fn last_id(&self) -> u32 {
+        self.id
+    }
+
     pub fn send(&mut self, request: Request<'_>) -> u32 {
         self.try_send(request).unwrap()
     }
@@ -73,7 +78,7 @@ impl Client {
     /// The next message; `None` at the end of the stream.
     pub fn message(&mut self) -> Option<Vec<u8>> {
         loop {
-            if let Frame::Complete(length) = frame(&self.received, 1 << 26).unwrap() {
+            if let Frame::Complete(length) = frame(&self.received, 1 << 28).unwrap() {
                 return Some(self.received.drain(..length).collect());
             }
             let mut chunk = vec![0; 1 << 16];
@@ -156,6 +161,33 @@ impl Client {
             ("userPassword", &[&password]),
         ];
         self.add(&person(number), &attributes)
+    }
+
+    /// Adds a person with 20,000 bytes of description.
+    pub fn add_long_person(&mut self, number: usize) -> Answer {
+        let (uid, password, filler) = (format!("u{number}"), format!("secret-{number}"), "x".repeat(20_000));
+        let attributes: [(&str, &[&str]); 6] = [
+            ("objectClass", &["inetOrgPerson"]),
+            ("uid", &[&uid]),
+            ("cn", &["A Person"]),
+            ("sn", &["Person"]),
+            ("userPassword", &[&password]),
+            ("description", &[&filler]),
+        ];
+        self.add(&person(number), &attributes)
+    }
+
+    pub fn delete(&mut self, name: &str) -> Answer {
+        self.ask(Request::Delete(name))
+    }
+
+    /// Adds values to an attribute.
+    pub fn add_values(&mut self, name: &str, description: &str, values: &[&str]) -> Answer {
+        let values = built(values);
+        let attribute = Attribute { description, values: List::trusted(&values) };
+        let mut list = Vec::new();
+        let changes = List::build(&mut list, [Change { kind: ChangeKind::Add, attribute }]);
+        self.ask(Request::Modify(ModifyRequest { name, changes }))
     }
 
     pub fn replace(&mut self, name: &str, attribute: &str, value: &str) -> Answer {

@@ -6,7 +6,7 @@ use duramen_ldap::message::{ExtendedRequest, Message, NOTICE_OF_DISCONNECTION, R
 use duramen_ldap::oid;
 
 use crate::client::Client;
-use crate::process::{Daemon, PLAIN};
+use crate::process::{Daemon, PLAIN, configuration};
 
 /// That the next message is a notice of disconnection with this code, and the last one; its message for people.
 #[track_caller]
@@ -62,11 +62,28 @@ fn who_is_bound_may_send_longer_messages() {
 }
 
 #[test]
+fn how_deep_filters_are_nested_is_limited_as_configured_and_reloaded() {
+    let mut daemon = Daemon::plain();
+    let nested = |depth: usize| format!("{}(uid=x){}", "(!".repeat(depth - 1), ")".repeat(depth - 1));
+    let mut client = Client::new(&daemon);
+    let mut ask = |depth: usize| client.search("", Scope::Base, &nested(depth));
+    assert_eq!(ask(64).code, ResultCode::SUCCESS);
+    let refused = ask(65);
+    assert_eq!(refused.code, ResultCode::ADMIN_LIMIT_EXCEEDED);
+    assert!(refused.diagnostic.contains("limits.filter_depth"), "{refused:?}");
+    let more = format!("{PLAIN}[limits]\nfilter_depth = 256\n");
+    std::fs::write(daemon.path("duramend.toml"), configuration(&more)).unwrap();
+    daemon.signal("HUP");
+    daemon.wait_for("reloaded: ");
+    assert_eq!(ask(256).code, ResultCode::SUCCESS);
+}
+
+#[test]
 fn a_filter_that_is_nested_too_deep_is_refused_and_the_session_goes_on() {
     let daemon = Daemon::plain();
     let mut client = Client::new(&daemon);
     let mut filter = b"\x87\x01a".to_vec();
-    for _ in 0..100 {
+    for _ in 0..300 {
         let length = filter.len() as u16;
         filter.splice(0..0, [0xA2, 0x82, (length >> 8) as u8, length as u8]);
     }

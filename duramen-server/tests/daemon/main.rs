@@ -5,11 +5,14 @@
 //! is missing fails its test. Daemons listen on free ports of the loopback device and keep everything in temporary
 //! directories.
 
+mod abuse;
 mod bind;
 mod client;
 mod clients;
+mod disk_full;
 mod hostile;
 mod life;
 mod pipeline;
 mod power;
 mod process;
+mod unit;

@@ -39,9 +39,14 @@ pub fn run(args: &[&str]) -> (Option<i32>, String) {
 
 /// The text of a configuration for tests; `more` follows it.
 pub fn configuration(more: &str) -> String {
+    configuration_of(Path::new("data"), more)
+}
+
+/// As [`configuration`], with the data in this directory.
+pub fn configuration_of(data: &Path, more: &str) -> String {
     let (name, password) = ADMINISTRATOR;
     format!(
-        "data = \"data\"\nsuffixes = [\"dc=example,dc=com\"]\n\
+        "data = {data:?}\nsuffixes = [\"dc=example,dc=com\"]\n\
          administrator = {{ name = \"{name}\", password = \"{password}\" }}\n{more}"
     )
 }
@@ -72,11 +77,17 @@ impl Daemon {
 
     /// As [`Daemon::start`], with these in its environment.
     pub fn start_with(dir: TempDir, more: &str, environment: &[(&str, &Path)]) -> Daemon {
-        let path = dir.path().join("duramend.toml");
-        fs::write(&path, configuration(more)).unwrap();
-        let log = File::create(dir.path().join("log")).unwrap();
-        let mut command = duramend(&["serve", "--config", path.to_str().unwrap()]);
+        let mut command = Command::new(env!("CARGO_BIN_EXE_duramend"));
         command.envs(environment.iter().copied());
+        Daemon::start_by(command, dir, &configuration(more))
+    }
+
+    /// By a command that hands its arguments on to `duramend`, with this configuration in `dir`.
+    pub fn start_by(mut command: Command, dir: TempDir, configuration: &str) -> Daemon {
+        let path = dir.path().join("duramend.toml");
+        fs::write(&path, configuration).unwrap();
+        let log = File::create(dir.path().join("log")).unwrap();
+        command.args(["serve", "--config", path.to_str().unwrap()]);
         let child = command.stdout(log.try_clone().unwrap()).stderr(log).spawn().unwrap();
         let mut daemon = Daemon { child, dir, ldap: SocketAddr::from(([0; 4], 0)), ldaps: None };
         // The local socket is the last that it listens at.
@@ -116,6 +127,13 @@ impl Daemon {
     /// The URL of its local socket.
     pub fn local_url(&self) -> String {
         format!("ldapi://{}", self.path("ldapi").display().to_string().replace('/', "%2F"))
+    }
+
+    /// Memory that is its own: pages of mapped files are not counted.
+    pub fn memory_bytes(&self) -> u64 {
+        let status = fs::read_to_string(format!("/proc/{}/status", self.child.id())).unwrap();
+        let line = status.lines().find_map(|line| line.strip_prefix("RssAnon:")).expect("a line for memory");
+        line.trim().trim_end_matches(" kB").parse::<u64>().unwrap() << 10
     }
 
     /// Sends it a signal.

@@ -6,7 +6,8 @@
 //! time to time everything that both hold is compared. Where they are meant to differ, `differences` says so, with the
 //! clause of the RFC.
 //!
-//! `DURAMEN_SEED` repeats a failure, `DURAMEN_CASES` makes it play more worlds than usual.
+//! `DURAMEN_SEED` repeats a failure, `DURAMEN_CASES` makes it play more worlds than usual, `DURAMEN_TRACE` shows every
+//! request and both result codes.
 
 mod access;
 mod answer;
@@ -86,6 +87,7 @@ struct World {
     found: Vec<String>,
     /// Whether something was made the same again, so that not the same user changed it.
     mended: bool,
+    is_traced: bool,
 }
 
 impl World {
@@ -95,7 +97,8 @@ impl World {
 
     fn with(seed: u64, rules: String) -> World {
         let (slapd, duramend) = (Slapd::start(&rules), Duramend::start(&rules));
-        World { seed, slapd, duramend, random: Random::new(seed), rules, found: Vec::new(), mended: false }
+        let (random, found, is_traced) = (Random::new(seed), Vec::new(), std::env::var_os("DURAMEN_TRACE").is_some());
+        World { seed, slapd, duramend, random, rules, found, mended: false, is_traced }
     }
 
     /// Plays it; what was different in it.
@@ -112,6 +115,9 @@ impl World {
             let at = self.random.less_than(2 * USERS.len()).saturating_sub(USERS.len() - 1);
             let request = self.random.request(pairs[at].binds);
             let answers = pairs[at].ask(&request);
+            if self.is_traced {
+                println!("{n} {:?}: {request}: {}, {}", pairs[at].who, answers.0.code, answers.1.code);
+            }
             if [FAILED, HUNG_UP].contains(&answers.0.code) {
                 // slapd's own fault, such as "DN index add failed" for a new RDN of two pairs: nothing is the same after it.
                 return self.found;

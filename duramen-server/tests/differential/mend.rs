@@ -10,10 +10,13 @@ use crate::controls::Kind;
 use crate::request::{Operation, Request, Values};
 use crate::world;
 
-/// All that a server holds.
+/// All that a server holds; or how it failed to tell: slapd may die of a search.
 pub fn everything(client: &mut Client) -> Answer {
     let [entries, subentries] = world::everything();
     let (mut all, more) = (client.ask(&entries), client.ask(&subentries));
+    if all.is_done() && !more.is_done() {
+        return more;
+    }
     all.entries.extend(more.entries);
     all.raw.extend(more.raw);
     all
@@ -22,6 +25,9 @@ pub fn everything(client: &mut Client) -> Answer {
 /// Makes the second server hold what the first holds. Whether it does afterwards.
 pub fn mend(theirs: &mut Client, ours: &mut Client) -> bool {
     let (wanted, found) = (everything(theirs), everything(ours));
+    if !wanted.is_done() {
+        return false;
+    }
     let mut requests = Vec::new();
     let mut gone: Vec<&String> = found.entries.keys().filter(|name| !wanted.entries.contains_key(*name)).collect();
     gone.sort_by_key(|name| std::cmp::Reverse(name.len()));

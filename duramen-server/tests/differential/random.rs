@@ -43,6 +43,23 @@ impl Random {
         self.names[self.rng.usize(..self.names.len())].clone()
     }
 
+    /// The name of an entry whose RDN begins so.
+    fn existing_with(&mut self, prefixes: &[&str]) -> Option<String> {
+        let has = |name: &&String| prefixes.iter().any(|prefix| name.starts_with(prefix));
+        let names: Vec<_> = self.names.iter().filter(has).collect();
+        if names.is_empty() { None } else { Some(names[self.rng.usize(..names.len())].clone()) }
+    }
+
+    /// The name of a person, if there is still one.
+    fn person(&mut self) -> String {
+        self.existing_with(&["uid="]).unwrap_or_else(|| self.existing())
+    }
+
+    /// The name of an entry that can have others below it.
+    fn container(&mut self) -> String {
+        self.existing_with(&["ou=", "l=", "dc="]).unwrap_or_else(|| SUFFIX.to_owned())
+    }
+
     fn name(&mut self) -> String {
         let name = self.existing();
         match self.rng.u32(..16) {

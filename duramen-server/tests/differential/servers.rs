@@ -10,6 +10,10 @@ pub const SUFFIX: &str = "dc=example,dc=com";
 pub const ADMINISTRATOR: &str = "cn=admin,dc=example,dc=com";
 pub const PASSWORD: &str = "secret";
 
+/// What the schema has in both besides what is built in.
+const RULES: &str = "ditcontentrule ( 2.5.6.3 NAME 'placeContent' AUX ( extensibleObject $ uidObject )\n\
+    \tMUST l MAY mail NOT street )\n";
+
 /// Longest wait for a server to listen.
 const PATIENCE: Duration = Duration::from_secs(60);
 
@@ -49,6 +53,9 @@ impl Slapd {
         let dir = tempfile::tempdir().unwrap();
         let schemas = ["core", "cosine", "inetorgperson", "nis"];
         let includes: String = schemas.iter().map(|name| format!("include /etc/ldap/schema/{name}.schema\n")).collect();
+        let own = dir.path().join("rules.schema");
+        std::fs::write(&own, RULES).unwrap();
+        let includes = format!("{includes}include {}\n", own.display());
         let modules = ["back_mdb", "sssvlv", "pw-sha2", "pw-pbkdf2", "argon2"];
         let loads: String = modules.iter().map(|name| format!("moduleload {name}\n")).collect();
         let text = format!(
@@ -73,9 +80,10 @@ impl Duramend {
             "data = \"data\"\nsuffixes = [\"{SUFFIX}\"]\n\
              administrator = {{ name = \"{ADMINISTRATOR}\", password = \"{PASSWORD}\" }}\n\
              [listen]\nldap = [\"{address}\"]\nldapi = \"ldapi\"\n\
-             [directory]\ndurability = \"relaxed\"\npassword_scheme = \"SSHA\"\n\
+             [directory]\nschema = [\"rules.schema\"]\ndurability = \"relaxed\"\npassword_scheme = \"SSHA\"\n\
              [access]\nrules = '''\n{rules}'''\n"
         );
+        std::fs::write(dir.path().join("rules.schema"), RULES).unwrap();
         let path = dir.path().join("duramend.toml");
         std::fs::write(&path, text).unwrap();
         let mut command = Command::new(env!("CARGO_BIN_EXE_duramend"));

@@ -70,6 +70,61 @@ pub const VALUES: [(&str, &[&str]); 48] = [
     ("audio", &["\u{1}00ff", "x"]),
 ];
 
+/// An attribute, and right values of it.
+pub type Right = (&'static str, &'static [&'static str]);
+
+/// What people may have.
+pub const OF_PEOPLE: [Right; 12] = [
+    ("givenName", &["Carol", "carol ", "Eve"]),
+    ("mail", &["alice@example.com", "ALICE@EXAMPLE.COM", "heidi@example.org"]),
+    ("telephoneNumber", &["+49 30 1234", "+49301234", "+49-30-55"]),
+    ("employeeType", &["boss", "Boss", "clerk"]),
+    ("description", &["likes (parentheses) and *stars*", "spaces inside", "a", "ä"]),
+    ("title", &["Engineer", "engineer"]),
+    ("l", &["Graz", "graz", "Wien"]),
+    ("manager", &["uid=alice,ou=people,dc=example,dc=com", "UID=Alice, ou=People, dc=example,dc=com"]),
+    ("cn;lang-de", &["Alice Schmidt", "x"]),
+    ("jpegPhoto", &["plain", "other"]),
+    ("displayName", &["Alice", "ALICE", "Bob"]),
+    ("employeeNumber", &["7", "007"]),
+];
+
+/// What persons and units may have.
+const OF_OTHERS: [Right; 2] = [("description", &["a"]), ("telephoneNumber", &["+1 2"])];
+
+/// What places may have, and by the content rule of the test's own schema must not.
+const OF_PLACES: [Right; 5] = [
+    ("description", &["a", "b  c"]),
+    ("st", &["Styria"]),
+    ("seeAlso", &["cn=team,ou=groups,dc=example,dc=com"]),
+    ("mail", &["graz@example.com"]),
+    ("street", &["Street 1"]),
+];
+
+/// An entry as it should be.
+pub struct Fitting {
+    pub class: &'static str,
+    /// The attribute of its name.
+    pub naming: &'static str,
+    /// What the class requires besides.
+    pub must: &'static [(&'static str, &'static str)],
+    pub may: &'static [Right],
+}
+
+pub const FITTING: [Fitting; 6] = [
+    Fitting { class: "inetOrgPerson", naming: "uid", must: &[("cn", "New One"), ("sn", "One")], may: &OF_PEOPLE },
+    Fitting { class: "inetOrgPerson", naming: "cn", must: &[("sn", "Straight")], may: &OF_PEOPLE },
+    Fitting { class: "person", naming: "cn", must: &[("sn", "Plain")], may: &OF_OTHERS },
+    Fitting { class: "organizationalUnit", naming: "ou", must: &[], may: &OF_OTHERS },
+    Fitting { class: "locality", naming: "l", must: &[], may: &OF_PLACES },
+    Fitting {
+        class: "groupOfNames",
+        naming: "cn",
+        must: &[("member", "uid=alice,ou=people,dc=example,dc=com")],
+        may: &[("description", &["a"])],
+    },
+];
+
 /// Attributes that only filters, selections and comparisons name, with values.
 pub const ASKED: [(&str, &[&str]); 9] = [
     ("structuralObjectClass", &["inetOrgPerson", "person", "2.5.6.7"]),

@@ -5,7 +5,7 @@ use duramen_ldap::message::ChangeKind;
 use super::Random;
 use crate::request::{Bytes, Operation, Values};
 use crate::servers::SUFFIX;
-use crate::words::{self, CLASSES, RDNS, VALUES};
+use crate::words::{self, CLASSES, FITTING, Fitting, OF_PEOPLE, RDNS, VALUES};
 
 /// The pairs of an RDN, unescaped as far as the words go.
 fn pairs(rdn: &str) -> Vec<(String, Bytes)> {
@@ -21,6 +21,49 @@ impl Random {
     }
 
     pub(super) fn add(&mut self) -> Operation {
+        if self.chance(3) { self.wild_add() } else { self.fitting_add() }
+    }
+
+    pub(super) fn modify(&mut self) -> Operation {
+        if self.chance(2) { self.wild_modify() } else { self.fitting_modify() }
+    }
+
+    /// An entry as its class has it, most likely new, below one that may have some below it.
+    fn fitting_add(&mut self) -> Operation {
+        let Fitting { class, naming, must, may } = &FITTING[self.less_than(FITTING.len())];
+        let value = format!("{}{}", self.of(&["zoe", "Yves", "x ", "new"]), self.less_than(100));
+        let mut attributes: Vec<Values> = vec![("objectClass".into(), vec![Bytes::from(*class)])];
+        if !self.chance(4) {
+            attributes.push((naming.to_string(), vec![value.as_str().into()]));
+        }
+        attributes.extend(must.iter().map(|&(name, value)| (name.to_owned(), vec![Bytes::from(value)])));
+        for _ in 0..self.less_than(4) {
+            let (name, values) = may[self.less_than(may.len())];
+            if !attributes.iter().any(|(there, _)| there == name) {
+                attributes.push((name.to_owned(), vec![self.of(values).into()]));
+            }
+        }
+        let parent = self.container();
+        Operation::Add { name: format!("{naming}={value},{parent}"), attributes }
+    }
+
+    /// A change of a person that its class allows.
+    fn fitting_modify(&mut self) -> Operation {
+        let name = self.person();
+        let changes = (0..1 + self.less_than(2)).map(|_| {
+            let (attribute, values) = OF_PEOPLE[self.less_than(OF_PEOPLE.len())];
+            let kinds = [ChangeKind::Replace, ChangeKind::Replace, ChangeKind::Add, ChangeKind::Delete];
+            let kind = kinds[self.less_than(kinds.len())];
+            let mut values: Vec<Bytes> = vec![self.of(values).into()];
+            if kind == ChangeKind::Delete && self.chance(2) {
+                values.clear();
+            }
+            (kind, (attribute.to_owned(), values))
+        });
+        Operation::Modify { changes: changes.collect(), name }
+    }
+
+    fn wild_add(&mut self) -> Operation {
         let rdn = self.of(&RDNS);
         let parent = if self.chance(3) { self.name() } else { format!("ou=people,{SUFFIX}") };
         let one = |name: &str, value: &str| (name.to_owned(), vec![Bytes::from(value)]);
@@ -57,7 +100,7 @@ impl Random {
         Operation::Delete { name: self.name() }
     }
 
-    pub(super) fn modify(&mut self) -> Operation {
+    fn wild_modify(&mut self) -> Operation {
         let kinds = [
             ChangeKind::Add,
             ChangeKind::Add,
