@@ -9,7 +9,7 @@ use super::ops;
 use super::output::Output;
 use super::place::Placer;
 use super::work::Work;
-use crate::error::Result;
+use crate::error::{Damage, Result};
 use crate::format::log::{self, Header, UNIT};
 use crate::format::meta::{Meta, SpaceRoot, TAIL_MAX};
 use crate::format::overflow;
@@ -247,6 +247,10 @@ fn below(extent: Extent, end: u64) -> Option<Extent> {
 fn retire(work: &mut Work) -> Result<Vec<(Extent, Txnid)>> {
     let txnid = work.txnid;
     let freed = work.dirty.retired.iter();
+    // Most were never read: a damaged page can refer to any.
+    if let Some(outside) = freed.clone().find(|freed| freed.extent.end().0 > work.horizon.page_count) {
+        return Err(Damage("a page outside the file was freed").at(outside.extent.start));
+    }
     let loose: Vec<Extent> = freed.clone().filter(|freed| freed.birth == txnid).map(|freed| freed.extent).collect();
     let retired = freed.filter(|freed| freed.birth != txnid).map(|freed| (freed.extent, freed.birth)).collect();
     if !loose.is_empty() {
