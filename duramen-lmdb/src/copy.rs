@@ -67,7 +67,7 @@ fn without_sigpipe(write: impl FnOnce() -> Result) -> Result {
 }
 
 fn write_to(env: &Env, out: &mut File, how: u32) -> Result {
-    let db = &env.opened()?.db;
+    let db = env.opened()?.db()?;
     if how & !CP_COMPACT != 0 {
         return Err(EINVAL);
     }

@@ -110,7 +110,7 @@ pub(crate) unsafe fn stat(txn: *mut Txn, dbi: c_uint, out: *mut MdbStat) -> Resu
     if dbi == 0 {
         // The list of free pages, which is no table here.
         txn.check()?;
-        *out = MdbStat { ms_psize: txn.env().opened()?.db.page_size() as c_uint, ..MdbStat::default() };
+        *out = MdbStat { ms_psize: txn.env().opened()?.db()?.page_size() as c_uint, ..MdbStat::default() };
         return Ok(());
     }
     let id = match txn.db(dbi)? {

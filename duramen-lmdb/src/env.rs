@@ -21,6 +21,7 @@ use crate::abi::{MdbAssert, MdbEnvinfo, MdbStat, env as flag};
 use crate::cursor::Cursor;
 use crate::dbs::Dbs;
 use crate::errors::{Code, EACCES, EINVAL, EISDIR, INVALID, Result, VERSION_MISMATCH};
+use crate::handle::Handle;
 use crate::mapsize::{Limit, META_PAGES};
 use crate::spares::Spares;
 use crate::threads::Readers;
@@ -49,8 +50,16 @@ pub struct Env {
 
 /// What there is once it has been opened.
 pub struct Open {
-    pub(crate) db: Database,
+    handle: Handle,
     pub(crate) readers: Readers,
+}
+
+impl Open {
+    /// The database, as this process may use it.
+    #[inline]
+    pub(crate) fn db(&self) -> Result<&Database> {
+        self.handle.db()
+    }
 }
 
 impl Env {
@@ -77,7 +86,7 @@ impl Env {
     /// # Errors
     /// `EINVAL`: it has not been opened.
     pub fn database(&self) -> Result<&Database> {
-        Ok(&self.opened()?.db)
+        self.opened()?.db()
     }
 
     pub(crate) fn flags(&self) -> u32 {
@@ -122,7 +131,10 @@ impl Env {
         if flags & flag::RDONLY != 0 {
             flags &= !flag::WRITEMAP;
         }
-        let (data, lock) = files(Path::new(OsStr::from_bytes(path.to_bytes())), flags & flag::NOSUBDIR != 0);
+        let named = Path::new(OsStr::from_bytes(path.to_bytes()));
+        // A child may want it once more, from wherever it is then.
+        let at = std::path::absolute(named).unwrap_or_else(|_| named.to_path_buf());
+        let (data, lock) = files(&at, flags & flag::NOSUBDIR != 0);
         if data.is_dir() {
             return Err(EISDIR);
         }
@@ -138,12 +150,12 @@ impl Env {
         if flags & flag::NORDAHEAD != 0 {
             options = options.file_memory(0);
         }
-        let db = options.open(&data).map_err(|error| refusal(&data, error))?;
+        let handle = Handle::open(options, &data).map_err(|error| refusal(&data, error))?;
         let readers = Readers::new(flags & flag::NOTLS == 0, self.max_readers)?;
-        self.limit.begin(&db)?;
+        self.limit.begin(handle.db()?)?;
         self.flags.store(flags, Ordering::Relaxed);
         self.path = Some(path.to_owned());
-        self.open = Some(Open { db, readers });
+        self.open = Some(Open { handle, readers });
         Ok(())
     }
 }
@@ -261,7 +273,7 @@ pub(crate) unsafe fn get_path(env: *mut Env, out: *mut *const c_char) -> Result 
 pub(crate) unsafe fn get_fd(env: *mut Env, out: *mut c_int) -> Result {
     // SAFETY: see the module's head; `out` is a place for a number.
     let (env, out) = unsafe { (of(env)?, out.as_mut().ok_or(EINVAL)?) };
-    *out = env.open.as_ref().map_or(-1, |open| open.db.as_fd().as_raw_fd());
+    *out = env.open.as_ref().and_then(|open| open.db().ok()).map_or(-1, |db| db.as_fd().as_raw_fd());
     Ok(())
 }
 
@@ -271,7 +283,7 @@ pub(crate) unsafe fn set_mapsize(env: *mut Env, bytes: usize) -> Result {
     match &env.open {
         None => env.limit.set(bytes),
         Some(_) if env.writing.load(Ordering::Acquire) != 0 => return Err(EINVAL),
-        Some(open) => env.limit.change(&open.db, bytes)?,
+        Some(open) => env.limit.change(open.db()?, bytes)?,
     }
     Ok(())
 }
@@ -330,7 +342,7 @@ pub(crate) unsafe fn set_assert(env: *mut Env, function: Option<MdbAssert>) -> R
 pub(crate) unsafe fn stat(env: *mut Env, out: *mut MdbStat) -> Result {
     // SAFETY: see the module's head; `out` is a place for the numbers.
     let (env, out) = unsafe { (of(env)?, out.as_mut().ok_or(EINVAL)?) };
-    *out = crate::dbi::numbers(&env.opened()?.db.glance()?.main_stats());
+    *out = crate::dbi::numbers(&env.opened()?.db()?.glance()?.main_stats());
     Ok(())
 }
 
@@ -338,7 +350,7 @@ pub(crate) unsafe fn info(env: *mut Env, out: *mut MdbEnvinfo) -> Result {
     // SAFETY: see the module's head; `out` is a place for the numbers.
     let (env, out) = unsafe { (of(env)?, out.as_mut().ok_or(EINVAL)?) };
     let open = env.opened()?;
-    let newest = open.db.glance()?;
+    let newest = open.db()?.glance()?;
     *out = MdbEnvinfo {
         me_mapaddr: std::ptr::null_mut(),
         me_mapsize: env.limit.bytes(),
@@ -362,5 +374,5 @@ pub(crate) unsafe fn sync(env: *mut Env, force: c_int) -> Result {
     if force == 0 && env.flags() & flag::NOSYNC != 0 {
         return Ok(());
     }
-    Ok(open.db.sync()?)
+    Ok(open.db()?.sync()?)
 }

@@ -8,7 +8,7 @@
 //! |---|---|
 //! | `faces` | signatures and the lists of exports |
 //! | `abi`, `errors` | types, constants; codes and texts |
-//! | `env`, `mapsize`, `threads`, `readers`, `copy` | the environment, its limits, who reads, copies |
+//! | `env`, `handle`, `mapsize`, `threads`, `readers`, `copy` | the environment, what a forked child has of it, its limits, who reads, copies |
 //! | `txn`, `spares` | transactions and nesting; read transactions for use once more |
 //! | `dbs`, `dbi` | table handles; the functions about tables |
 //! | `position`, `cursor`, `write` | movements; cursors; storing and deleting |
@@ -21,6 +21,7 @@ mod dbs;
 pub mod env;
 pub mod errors;
 pub mod faces;
+mod handle;
 mod integers;
 mod mapsize;
 mod position;

@@ -20,7 +20,7 @@ pub(crate) unsafe fn list(env: *mut Env, function: Option<MdbMsg>, context: *mut
         // SAFETY: see the module's head.
         return unsafe { function(c"(no reader locks)\n".as_ptr(), context) };
     };
-    let readers = open.db.readers().unwrap_or_default();
+    let readers = open.db().ok().and_then(|db| db.readers().ok()).unwrap_or_default();
     let (own, idle) = (u64::from(std::process::id()), open.readers.idle());
     let mut lines: Vec<String> = readers.iter().map(|r| format!("{:10} {:x} {}\n", r.pid, 0, r.txnid)).collect();
     lines.extend((0..idle).map(|_| format!("{own:10} {:x} -\n", 0)));
@@ -44,7 +44,10 @@ pub(crate) unsafe fn list(env: *mut Env, function: Option<MdbMsg>, context: *mut
 pub(crate) unsafe fn check(env: *mut Env, dead: *mut c_int) -> Result {
     // SAFETY: see the module's head; `dead` is a place for a number, or null.
     let (env, dead) = unsafe { (env::of(env)?, dead.as_mut()) };
-    let cleared = env.opened().map_or(Ok(0), |open| open.db.clear_dead_readers()).map_err(|_| EINVAL)?;
+    let cleared = match env.opened() {
+        Ok(open) => open.db()?.clear_dead_readers().map_err(|_| EINVAL)?,
+        Err(_) => 0,
+    };
     if let Some(dead) = dead {
         *dead = cleared as c_int;
     }

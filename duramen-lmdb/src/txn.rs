@@ -204,7 +204,7 @@ impl Txn {
 
     fn begin_writing(&mut self) -> Result {
         let env = self.env();
-        let mut writer = env.opened()?.db.begin_write()?;
+        let mut writer = env.opened()?.db()?.begin_write()?;
         env.limit.check_write(&writer)?;
         writer.set_pages_wanted(env.limit.pages());
         self.writer = Some(writer);
@@ -356,8 +356,9 @@ impl Txn {
 }
 
 fn read(env: &Env, open: &'static Open) -> Result<Snapshot<'static>> {
-    let snapshot = open.db.read()?;
-    env.limit.check_read(&open.db, &snapshot)?;
+    let db = open.db()?;
+    let snapshot = db.read()?;
+    env.limit.check_read(db, &snapshot)?;
     Ok(snapshot)
 }
 

@@ -489,7 +489,8 @@ fn put_over(held: &mut Cursor, txn: &mut Txn, table: (TableId, u32), data: &mut 
     // SAFETY: nothing has been changed since it was found.
     let (key, old) = unsafe { (Key::new(bytes(&item.key)?)?, Key::of(bytes(&item.value)?)) };
     if table.1 & db::DUPSORT == 0 {
-        put_one(txn, table, &key, data, how & flag::RESERVE)?;
+        // SAFETY: as above.
+        room_over(txn, table, &key, unsafe { bytes(&item.value)? }, data)?;
         return held.state.stand_on(&key, &[]);
     }
     if !held.state.has_value(txn)? {
@@ -505,6 +506,15 @@ fn put_over(held: &mut Cursor, txn: &mut Txn, table: (TableId, u32), data: &mut 
         unsafe { &mut *cursor }.state.stand_on(&key, &new)?;
     }
     held.state.stand_on(&key, &new)
+}
+
+/// Makes room in a value's place. Programs change single bytes of one that stays as long as it was: they find it there.
+fn room_over(txn: &mut Txn, table: (TableId, u32), key: &[u8], old: &[u8], data: &mut MdbVal) -> Result {
+    let kept = if old.len() == data.mv_size { old.to_vec() } else { Vec::new() };
+    put_one(txn, table, key, data, flag::RESERVE)?;
+    // SAFETY: room for so many bytes has just been made there, or none are kept.
+    unsafe { std::ptr::copy_nonoverlapping(kept.as_ptr(), data.mv_data.cast(), kept.len()) };
+    Ok(())
 }
 
 /// Gives the key that a cursor stands on another value, by the cursor's own way to it.

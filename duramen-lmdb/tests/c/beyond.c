@@ -1,5 +1,5 @@
-/* What programs do to themselves that LMDB does not bear: jumping out of a change, closing in a forked child what the parent
- * uses. And what `exec` hands on. Prints nothing but failures. */
+/* What programs do to themselves that LMDB does not bear: jumping out of a change, using and closing in a forked child
+ * what the parent uses. And what `exec` hands on. Prints nothing but failures. */
 #include "falling.h"
 #include "is.h"
 #include <dirent.h>
@@ -54,8 +54,9 @@ static void use_what_is_inherited(const char *how) {
 	MDB_txn *txn;
 	MDB_val k = of_text("key"), d = of_text("of the child");
 	if (strstr(how, "begin")) {
-		IS(mdb_txn_begin(env, NULL, 0, &txn) != 0, 1);
-		IS(mdb_txn_begin(env, NULL, MDB_RDONLY, &txn) != 0, 1);
+		IS(mdb_txn_begin(env, NULL, MDB_RDONLY, &txn), 0);
+		IS(mdb_get(txn, 1, &k, &d), 0);
+		mdb_txn_abort(txn);
 		if (writer) IS(mdb_put(writer, 1, &k, &d, 0) != 0 || mdb_txn_commit(writer) != 0, 1);
 	}
 	if (strstr(how, "abort")) {
@@ -152,11 +153,75 @@ static void exclusion(void) {
 	mdb_env_close(env);
 }
 
+static void read_and_write(const char *name) {
+	MDB_val k = of_text("key"), d;
+	if (reader) {
+		IS(mdb_txn_renew(reader), 0);
+		IS(mdb_get(reader, 1, &k, &d), 0);
+		mdb_txn_abort(reader);
+	}
+	for (int i = 0; i < 50; i++) {
+		MDB_txn *txn = begin(env, 0);
+		IS(put(txn, 1, i % 2 ? "key" : "other", name, 0), 0);
+		IS(mdb_txn_commit(txn), 0);
+	}
+	MDB_txn *txn = begin(env, MDB_RDONLY);
+	IS(mdb_get(txn, 1, &k, &d), 0);
+	IS(d.mv_size == strlen(name) && !memcmp(d.mv_data, name, d.mv_size), 1);
+	mdb_txn_abort(txn);
+	int dead = 1;
+	IS(mdb_reader_check(env, &dead), 0);
+	IS(dead, 0);
+	IS(mdb_env_sync(env, 1), 0);
+}
+
+static void go_on_in_a_grandchild(const char *name) {
+	read_and_write(name);
+	reader = NULL;
+	work_and_wait(read_and_write, "of the grandchild");
+	read_and_write(name);
+	mdb_env_close(env);
+}
+
+/* A child goes on with its parent's environment as if it had opened it, and harms nothing of the parent's. */
+static void going_on(void) {
+	for (unsigned i = 0; i < 4; i++) {
+		env = open_env("going on", i % 2 ? MDB_NOTLS : 0);
+		change_much("going on");
+		reader = begin(env, MDB_RDONLY);
+		table(reader, NULL, 0);
+		mdb_txn_reset(reader);
+		work_and_wait(go_on_in_a_grandchild, i / 2 ? "of the child" : "of the child, which has a longer one");
+		read_and_write("of the parent");
+		reader = NULL;
+		mdb_env_close(env);
+	}
+}
+
+/* What is at the path by then may be another's. */
+static void read_nothing(const char *name) {
+	MDB_txn *txn;
+	(void)name;
+	IS(mdb_txn_begin(env, NULL, MDB_RDONLY, &txn), MDB_BAD_RSLOT);
+	IS(mdb_txn_begin(env, NULL, 0, &txn), MDB_BAD_RSLOT);
+	IS(access(place("removed/data.mdb"), F_OK), -1);
+	mdb_env_close(env);
+}
+
+static void removed(void) {
+	env = open_env("removed", 0);
+	IS(unlink(place("removed/data.mdb")), 0);
+	work_and_wait(read_nothing, "");
+	mdb_env_close(env);
+}
+
 int main(int argc, char **argv) {
 	base = argc > 1 ? argv[1] : ".";
 	setvbuf(stdout, NULL, _IOLBF, 0);
 	jumping_out_of_changes();
 	forked_children();
+	going_on();
+	removed();
 	descriptors();
 	exclusion();
 	return failures != 0;

@@ -338,11 +338,46 @@ static void main_with_flags(void) {
 	mdb_env_close(env);
 }
 
+/* Room in the place of a value that stays as long as it was holds that value: programs change bytes of it. */
+static void changed_in_place(MDB_env *env) {
+	static const size_t sizes[] = {1, 3, 700, 3};
+	static char bytes[700];
+	memset(bytes, 'a', sizeof bytes);
+	for (int commits = 0; commits < 2; commits++) {
+		MDB_txn *txn = begin(env, 0);
+		MDB_dbi dbi = table(txn, "in place", MDB_CREATE);
+		for (int i = 0; i < 4; i++) {
+			char name[16];
+			sprintf(name, "key%d", i);
+			MDB_val k = of_text(name), d = of_bytes(bytes, sizes[i]);
+			MUST(mdb_put(txn, dbi, &k, &d, 0));
+		}
+		if (commits) {
+			MUST(mdb_txn_commit(txn));
+			txn = begin(env, 0);
+		}
+		MDB_cursor *cursor;
+		MUST(mdb_cursor_open(txn, dbi, &cursor));
+		MDB_val k, d;
+		for (int i = 0; !mdb_cursor_get(cursor, &k, &d, MDB_NEXT); i++) {
+			d = of_bytes(NULL, sizes[i]);
+			SAY(mdb_cursor_put(cursor, &k, &d, MDB_CURRENT | MDB_RESERVE));
+			print_value("room", &d);
+			((char *)d.mv_data)[d.mv_size / 2] = 'z';
+			SAY(mdb_cursor_get(cursor, &k, &d, MDB_GET_CURRENT));
+			print_value("changed", &d);
+			printf("\n");
+		}
+		MUST(mdb_txn_commit(txn));
+	}
+}
+
 int main(int argc, char **argv) {
 	base = argc > 1 ? argv[1] : ".";
 	setvbuf(stdout, NULL, _IOLBF, 0);
 	MDB_env *env = open_env("entries", 0);
 	plain(env);
+	changed_in_place(env);
 	movements(env, "one value", 0);
 	movements(env, "many values", MDB_DUPSORT);
 	movements(env, "fixed size", MDB_DUPSORT | MDB_DUPFIXED);

@@ -249,6 +249,45 @@ static void pointers(void) {
 	}
 }
 
+static MDB_txn *resting;
+
+static void read_inherited(void) {
+	MUST(mdb_txn_renew(resting));
+	get(resting, 1, "a");
+	mdb_txn_reset(resting);
+	MUST(mdb_txn_renew(resting));
+	get(resting, 1, "b");
+	mdb_txn_abort(resting);
+	MDB_txn *txn = begin(shared, MDB_RDONLY);
+	get(txn, 1, "a");
+	mdb_txn_abort(txn);
+}
+
+static void read_as_child_and_grandchild(void) {
+	in_child(read_inherited);
+	read_inherited();
+}
+
+/* What was opened before fork, to read and without locks, is used in children: so do programs that load data in several
+ * processes. (For what has locks see beyond.c.) */
+static void inheriting(void) {
+	shared = open_env("inherited", 0);
+	store(shared, "a", "1");
+	mdb_env_close(shared);
+	for (unsigned flags = MDB_RDONLY | MDB_NOLOCK, i = 0; i < 2; flags |= MDB_NOTLS, i++) {
+		shared = open_env("inherited", flags);
+		resting = begin(shared, MDB_RDONLY);
+		get(resting, table(resting, NULL, 0), "a");
+		mdb_txn_reset(resting);
+		in_child(read_as_child_and_grandchild);
+		show_at("inherited", MDB_RDONLY);
+		in_child(read_inherited);
+		read_inherited();
+		show(shared);
+		mdb_env_close(shared);
+	}
+}
+
 int main(int argc, char **argv) {
 	base = argc > 1 ? argv[1] : ".";
 	setvbuf(stdout, NULL, _IOLBF, 0);
@@ -257,6 +296,7 @@ int main(int argc, char **argv) {
 	show_at("moved", 0);
 	in_child(without_privileges);
 	show_at("privileged", 0);
+	inheriting();
 	falling_out();
 	files();
 	the_dead();

@@ -17,8 +17,8 @@ pub fn addresses(port: u16, name: &str) -> Option<Vec<Ipv4Addr>> {
 }
 
 fn question(name: &str) -> Vec<u8> {
-    // Number 77, one question.
-    let mut bytes = vec![0, 77, 0, 0, 0, 1, 0, 0, 0, 0, 0, 0];
+    // Number 77, recursion desired: resolvers insist. One question.
+    let mut bytes = vec![0, 77, 1, 0, 0, 1, 0, 0, 0, 0, 0, 0];
     for label in name.split('.') {
         bytes.push(label.len() as u8);
         bytes.extend_from_slice(label.as_bytes());

@@ -10,6 +10,7 @@
 mod bind;
 mod dns;
 mod knot;
+mod kresd;
 mod ldb;
 mod library;
 mod mtest;

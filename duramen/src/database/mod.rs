@@ -197,6 +197,12 @@ impl Database {
         check::copy(&self.store, out)
     }
 
+    /// Whether this process is a forked child of the one that opened the handle: then it is of no use here.
+    #[inline]
+    pub fn is_inherited(&self) -> bool {
+        self.store.shared.is_forked()
+    }
+
     /// The file's path as it was given.
     pub fn path(&self) -> &Path {
         &self.store.path

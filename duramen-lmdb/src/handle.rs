@@ -1,0 +1,67 @@
+//! The database that an environment has open, and that a forked child opens once more.
+//!
+//! Owns: which of the engine's handles this process may use. Must not know: transactions, settings.
+//!
+//! The engine's handles do not survive `fork`. Programs that were written for LMDB go on with what they inherit, above
+//! all those that hand out their reading to worker processes; so the first call that needs a handle makes one. It
+//! has locks and places of its own, and what the parent holds stays the parent's.
+
+use std::fs::{self, File};
+use std::os::fd::AsFd;
+use std::os::unix::fs::MetadataExt;
+use std::path::{Path, PathBuf};
+use std::sync::OnceLock;
+
+use duramen::{Database, Error, Options};
+
+use crate::errors::Result;
+
+/// See the module's head.
+pub struct Handle {
+    db: Database,
+    options: Options,
+    path: PathBuf,
+    /// What a child of the process that opened `db` has in its place.
+    heir: OnceLock<Box<Handle>>,
+}
+
+impl Handle {
+    /// Opens the database at an absolute path.
+    pub fn open(options: Options, path: &Path) -> std::result::Result<Handle, Error> {
+        Ok(Handle { db: options.clone().open(path)?, options, path: path.to_path_buf(), heir: OnceLock::new() })
+    }
+
+    /// The database, as this process may use it.
+    #[inline]
+    pub fn db(&self) -> Result<&Database> {
+        if self.db.is_inherited() { self.heir() } else { Ok(&self.db) }
+    }
+
+    #[cold]
+    fn heir(&self) -> Result<&Database> {
+        let heir = match self.heir.get() {
+            Some(heir) => heir,
+            None => {
+                let heir = Box::new(self.opened_again()?);
+                // If another thread has been faster, its own is taken, and this one closes.
+                self.heir.get_or_init(|| heir)
+            }
+        };
+        heir.db()
+    }
+
+    fn opened_again(&self) -> Result<Handle> {
+        if !self.is_still_there() {
+            return Err(Error::Forked.into());
+        }
+        Ok(Handle::open(self.options.clone().create(false), &self.path)?)
+    }
+
+    /// Whether the path leads to the file that was opened.
+    fn is_still_there(&self) -> bool {
+        let (Ok(there), Ok(opened)) = (fs::metadata(&self.path), self.db.as_fd().try_clone_to_owned()) else {
+            return false;
+        };
+        File::from(opened).metadata().is_ok_and(|opened| (opened.dev(), opened.ino()) == (there.dev(), there.ino()))
+    }
+}
