@@ -59,7 +59,10 @@ setup:
 		/usr/lib/python3/dist-packages/pip/__init__.py=python3-pip \
 		/usr/lib/python3/dist-packages/ldap/__init__.py=python3-ldap \
 		/usr/lib/python3/dist-packages/ldap3/__init__.py=python3-ldap3 \
-		go=golang-go systemd-analyze=systemd node=nodejs npm=npm java=default-jre-headless mvn=maven
+		/usr/share/perl5/Net/LDAP.pm=libnet-ldap-perl /usr/share/perl5/IO/Socket/SSL.pm=libio-socket-ssl-perl \
+		/usr/share/perl5/Authen/SASL.pm=libauthen-sasl-perl /etc/php/8.2/mods-available/ldap.ini=php-ldap \
+		/usr/lib/postfix/postfix-ldap.so=postfix-ldap \
+		go=golang-go systemd-analyze=systemd node=nodejs npm=npm javac=default-jdk-headless mvn=maven
 
 test: setup
 	cargo fmt --all --check

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use clap::Subcommand;
-use duramen_directory::{Config, Directory, Method, Peer, Requester, SchemaFile};
+use duramen_directory::{Config, Directory, Method, Name, Peer, Requester, SchemaFile};
 
 use crate::failure::{Failure, Result};
 use crate::output::Output;
@@ -104,14 +104,14 @@ impl Explain {
 
     fn requester(&self, directory: &Directory, administrator: Option<&str>) -> Result<Requester> {
         let name = match self.who.as_str() {
-            "anonymous" => String::new(),
-            name => directory.normalize(name)?,
+            "anonymous" => Name::default(),
+            name => directory.name(name)?,
         };
-        let administrator = administrator.map(|name| directory.normalize(name)).transpose()?;
+        let administrator = administrator.map(|name| directory.name(name)).transpose()?;
         Ok(Requester {
-            is_administrator: administrator.as_ref() == Some(&name),
+            is_administrator: administrator.is_some_and(|it| it.normalized == name.normalized),
             method: if name.is_empty() { Method::Anonymous } else { Method::Password },
-            name: name.into(),
+            name,
             peer: Arc::new(Peer::Network(self.peer)),
             ssf: self.ssf,
         })

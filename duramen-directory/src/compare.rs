@@ -63,21 +63,22 @@ impl Inner {
     /// What somebody can be authenticated by.
     pub(crate) fn credentials(&self, requester: &Requester, name: &str) -> Result<Credentials> {
         let state = self.state();
-        let normalized = names::normalize(&state.schema, name)?;
-        let administrator = state.administrator.as_ref().filter(|it| it.normalized == normalized);
+        let asked = names::both(&state.schema, name)?;
+        let administrator = state.administrator.as_ref().filter(|it| it.name.normalized == asked.normalized);
         let mut credentials = Credentials {
             is_administrator: administrator.is_some(),
             stored: administrator.and_then(|it| it.password.clone()).map(String::into_bytes).into_iter().collect(),
-            name: normalized,
+            name: administrator.map_or(asked, |it| it.name.clone()),
         };
         let snapshot = self.db.read()?;
         let tables = Tables::Snapshot(&snapshot);
         let plan = state.rules.plan(requester, &Members { state: &state, tables });
         let scene = Scene { state: &state, tables, plan: &plan };
-        let Some(id) = names::find_entry(&scene.tables.name()?, &state.suffixes, &credentials.name)? else {
+        let Some(id) = names::find_entry(&scene.tables.name()?, &state.suffixes, &credentials.name.normalized)? else {
             return Ok(credentials);
         };
         let entry = names::entry(&scene.tables.entry()?, id)?;
+        credentials.name.written = names::name_of(&scene.tables.entry()?, id)?.into();
         let view = View::new(&scene, id, entry, name);
         if entry.marks() & (mark::ALIAS | mark::REFERRAL | mark::SUBENTRY) != 0 {
             // None of these is somebody.

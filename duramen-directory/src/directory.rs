@@ -14,7 +14,7 @@ use crate::config::Config;
 use crate::failure::Result;
 use crate::import::{ImportError, ImportEvent, ImportOptions, Imported};
 use crate::names;
-use crate::requester::Requester;
+use crate::requester::{Name, Requester};
 use crate::schema::Schema;
 use crate::search::{Progress, Search};
 use crate::sink::Nowhere;
@@ -62,7 +62,7 @@ impl Inner {
     /// Takes what is kept about the directory, and the configuration, into use anew.
     pub fn reload(&self) -> Result<(), OpenError> {
         let config = self.config.read().unwrap_or_else(PoisonError::into_inner).clone();
-        let state = state::load(&self.db, &config)?;
+        let state = state::load(&self.db, &config, self.clock.now())?;
         *self.state.write().unwrap_or_else(PoisonError::into_inner) = Arc::new(state);
         Ok(())
     }
@@ -116,10 +116,11 @@ impl Directory {
         let options = Database::options().durability(config.durability).mode(0o600);
         let options = options.read_only(config.read_only).create(!config.read_only);
         let db = options.open(folder.join(FILE))?;
-        let state = state::load(&db, &config)?;
+        let clock = Clock::after(db.stats()?.committed_ns);
+        let state = state::load(&db, &config, clock.now())?;
         let inner = Inner {
             number: OPENED.fetch_add(1, Ordering::Relaxed),
-            clock: Clock::after(db.stats()?.committed_ns),
+            clock,
             read_only: config.read_only,
             state: RwLock::new(Arc::new(state)),
             config: RwLock::new(config),
@@ -156,12 +157,12 @@ impl Directory {
         self.inner.state().suffixes.iter().map(|suffix| suffix.text.clone()).collect()
     }
 
-    /// A name in the form in which equal ones are the same bytes.
+    /// A name, and the form of it in which equal ones are the same bytes.
     ///
     /// # Errors
     /// invalidDNSyntax.
-    pub fn normalize(&self, name: &str) -> Result<String> {
-        names::normalize(&self.inner.state().schema, name)
+    pub fn name(&self, name: &str) -> Result<Name> {
+        names::both(&self.inner.state().schema, name)
     }
 
     /// Begins a search. `controls` are those of the request; one that is not known here and critical is refused.
@@ -324,8 +325,8 @@ pub type MonitorEntry = (String, Vec<(String, Vec<String>)>);
 /// What somebody can be authenticated by.
 #[derive(Clone, Default, PartialEq, Eq)]
 pub struct Credentials {
-    /// Normalized name.
-    pub name: String,
+    /// The entry's name as the entry has it, the administrator's as the configuration does.
+    pub name: Name,
     /// Stored passwords, in the form of RFC 2307.
     pub stored: Vec<Vec<u8>>,
     /// Whether it is the administrator's name.
@@ -335,6 +336,6 @@ pub struct Credentials {
 impl std::fmt::Debug for Credentials {
     // Hashes do not belong in logs.
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        write!(f, "Credentials({}, {} stored)", self.name, self.stored.len())
+        write!(f, "Credentials({}, {} stored)", self.name.written, self.stored.len())
     }
 }

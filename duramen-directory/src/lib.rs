@@ -8,7 +8,7 @@
 //! # let dir = tempfile::tempdir()?;
 //! let config = Config { suffixes: vec!["dc=example,dc=com".into()], ..Config::default() };
 //! let directory = Directory::open(dir.path(), config)?;
-//! assert_eq!(directory.normalize("DC=Example, dc=com")?, "dc=example,dc=com");
+//! assert_eq!(&*directory.name("DC=Example, dc=com")?.normalized, "dc=example,dc=com");
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 #![forbid(unsafe_code)]
@@ -48,7 +48,7 @@ pub use config::{Administrator, Config, Durability, Index, IndexKinds, Limits, S
 pub use directory::{Credentials, Directory, Monitor, MonitorEntry, OpenError};
 pub use failure::{Failure, Result};
 pub use import::{ImportError, ImportEvent, ImportOptions, ImportProblem, Imported};
-pub use requester::{Method, Peer, Requester};
+pub use requester::{Method, Name, Peer, Requester};
 pub use search::{Done, Progress, Search};
 pub use sink::{Collected, Entries, Sink};
 pub use update::{UpdateFuture, Updated};

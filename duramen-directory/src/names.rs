@@ -15,6 +15,7 @@ use sha2::{Digest, Sha256};
 
 use crate::entry::Entry;
 use crate::failure::{Failure, Result, bad_name};
+use crate::requester::Name;
 use crate::schema::Schema;
 use crate::tables::{Id, Tables, damaged, id_of};
 
@@ -66,6 +67,11 @@ pub(crate) fn normalize(schema: &Schema, name: &str) -> Result<String> {
     let parsed = Dn::parse(name).map_err(|error| bad_name(name, error))?;
     parsed.normalize(schema, &mut normalized).map_err(|error| bad_name(name, error))?;
     Ok(normalized)
+}
+
+/// A name in both its forms.
+pub(crate) fn both(schema: &Schema, name: &str) -> Result<Name> {
+    Ok(Name { written: name.into(), normalized: normalize(schema, name)?.into() })
 }
 
 /// What stands before a suffix in a normalized name; `None` if the name is not below it.

@@ -8,7 +8,7 @@ use crate::controls::{Controls, Of};
 use crate::directory::Inner;
 use crate::failure::{Failure, Result};
 use crate::names;
-use crate::requester::{Method, Requester};
+use crate::requester::{Method, Name, Requester};
 use crate::state::State;
 
 impl Inner {
@@ -16,22 +16,23 @@ impl Inner {
     pub fn proxied(&self, state: &State, requester: &Requester, controls: &Controls<'_>) -> Result<Option<Requester>> {
         let Some(identity) = controls.proxied else { return Ok(None) };
         let name = match identity {
-            AuthzId::Anonymous => String::new(),
-            AuthzId::Dn(name) => names::normalize(&state.schema, name)?,
+            AuthzId::Anonymous => Name::default(),
+            AuthzId::Dn(name) => names::both(&state.schema, name)?,
             AuthzId::User(_) => {
                 let text = "an identity of the form u: is not known here: use dn: and a name";
                 return Err(Failure::new(ResultCode::AUTHORIZATION_DENIED, text));
             }
         };
         // Nobody in particular is what everybody can be.
-        let is_harmless = !requester.is_anonymous() && (name.is_empty() || name == *requester.name);
+        let is_harmless =
+            !requester.is_anonymous() && (name.is_empty() || name.normalized == requester.name.normalized);
         if !requester.is_administrator && !is_harmless {
             let text = "only the administrator may act for others";
             return Err(Failure::new(ResultCode::AUTHORIZATION_DENIED, text));
         }
-        let is_administrator = state.administrator.as_ref().is_some_and(|it| it.normalized == name);
+        let is_administrator = state.administrator.as_ref().is_some_and(|it| it.name.normalized == name.normalized);
         let method = if name.is_empty() { Method::Anonymous } else { requester.method };
-        Ok(Some(Requester { name: name.into(), method, is_administrator, ..requester.clone() }))
+        Ok(Some(Requester { name, method, is_administrator, ..requester.clone() }))
     }
 
     /// Who an extended operation is carried out as.

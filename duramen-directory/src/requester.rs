@@ -7,8 +7,8 @@ use std::sync::Arc;
 /// Who asks, from where, over what. Made by the server at a bind, kept for the session; a clone is cheap.
 #[derive(Clone, Debug)]
 pub struct Requester {
-    /// Normalized name, as [`crate::Directory::normalize`] makes it; empty is anonymous.
-    pub name: Arc<str>,
+    /// Whose name it is; empty is anonymous.
+    pub name: Name,
     /// How it was proved.
     pub method: Method,
     /// Where the connection comes from.
@@ -17,6 +17,23 @@ pub struct Requester {
     pub ssf: u32,
     /// Whether access rules and limits do not hold: the administrator of the configuration.
     pub is_administrator: bool,
+}
+
+/// A name in two forms, as [`crate::Directory::name`] makes them. The one that names are compared in is not for others:
+/// values in it are what their matching rules make of them.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Name {
+    /// As it is written.
+    pub written: Arc<str>,
+    /// As it is compared.
+    pub normalized: Arc<str>,
+}
+
+impl Name {
+    /// Whether it is nobody's.
+    pub fn is_empty(&self) -> bool {
+        self.normalized.is_empty()
+    }
 }
 
 /// How a name was proved.
@@ -49,13 +66,13 @@ pub enum Peer {
 impl Requester {
     /// Nobody in particular.
     pub fn anonymous(peer: Arc<Peer>, ssf: u32) -> Requester {
-        Requester { name: Arc::from(""), method: Method::Anonymous, peer, ssf, is_administrator: false }
+        Requester { name: Name::default(), method: Method::Anonymous, peer, ssf, is_administrator: false }
     }
 
     /// This process: tools, tests, the server's own lookups. No rule holds it back.
     pub fn internal() -> Requester {
         Requester {
-            name: Arc::from(""),
+            name: Name::default(),
             method: Method::Internal,
             peer: Arc::new(Peer::Internal),
             ssf: u32::MAX,

@@ -9,17 +9,21 @@ use duramen::{Database, Table, WriteTxn};
 use duramen_ldap::schema::{self as text, Builtin};
 
 use crate::access::Rules;
+use crate::clock::Moment;
 use crate::config::{Config, Index, Limits, SchemaFile};
 use crate::directory::OpenError;
 use crate::index::Indices;
 use crate::meta;
 use crate::names::{self, Suffix};
+use crate::requester::Name;
 use crate::schema::{AttributeId, Schema};
 use crate::tables::{ALL, META};
 
 /// What holds until the next reconfiguration.
 #[derive(Debug)]
 pub(crate) struct State {
+    /// When it was made: the schema is not older.
+    pub since: Moment,
     pub schema: Arc<Schema>,
     pub suffixes: Vec<Suffix>,
     /// Indices that are complete: searches use them.
@@ -37,7 +41,7 @@ pub(crate) struct State {
 
 #[derive(Debug)]
 pub(crate) struct AdministratorState {
-    pub normalized: String,
+    pub name: Name,
     pub password: Option<String>,
 }
 
@@ -76,11 +80,11 @@ impl Kept {
 }
 
 /// Reads what is kept, brings it to what the configuration says, and makes a state of both.
-pub(crate) fn load(db: &Database, config: &Config) -> Result<State, OpenError> {
+pub(crate) fn load(db: &Database, config: &Config, now: Moment) -> Result<State, OpenError> {
     if config.read_only {
         let snapshot = db.read()?;
         let kept = Kept::read(&snapshot.table(META)?)?;
-        return Merged::new(kept, config)?.state(config);
+        return Merged::new(kept, config)?.state(config, now);
     }
     let mut txn = db.begin_write()?;
     for name in ALL {
@@ -91,7 +95,7 @@ pub(crate) fn load(db: &Database, config: &Config) -> Result<State, OpenError> {
     let merged = Merged::new(kept, config)?;
     merged.write(&mut txn)?;
     txn.commit()?;
-    merged.state(config)
+    merged.state(config, now)
 }
 
 /// What was kept and what was asked for, together.
@@ -154,7 +158,7 @@ impl Merged {
         Ok(())
     }
 
-    fn state(self, config: &Config) -> Result<State, OpenError> {
+    fn state(self, config: &Config, since: Moment) -> Result<State, OpenError> {
         let schema = self.schema;
         let suffix = |text: &str| match names::normalize(&schema, text) {
             Ok(normalized) => Ok(Suffix { text: text.to_string(), normalized }),
@@ -171,8 +175,8 @@ impl Merged {
         }
         let administrator = match &config.administrator {
             None => None,
-            Some(chosen) => match names::normalize(&schema, &chosen.name) {
-                Ok(normalized) => Some(AdministratorState { normalized, password: chosen.password.clone() }),
+            Some(chosen) => match names::both(&schema, &chosen.name) {
+                Ok(name) => Some(AdministratorState { name, password: chosen.password.clone() }),
                 Err(failure) => return Err(config_error("administrator", failure.diagnostic)),
             },
         };
@@ -186,7 +190,19 @@ impl Merged {
             }
         };
         let nested_groups = config.nested_groups;
-        Ok(State { schema, suffixes, ready, kept, wanted, rules, administrator, limits, referrals, nested_groups })
+        Ok(State {
+            since,
+            schema,
+            suffixes,
+            ready,
+            kept,
+            wanted,
+            rules,
+            administrator,
+            limits,
+            referrals,
+            nested_groups,
+        })
     }
 }
 
@@ -207,7 +223,7 @@ pub(crate) fn write_index(
 fn bind(nis_bis: bool, files: &[SchemaFile], mut types: Types) -> Result<(Schema, Types), OpenError> {
     let mut source = text::Schema::default();
     let nis = if nis_bis { Builtin::NisBis } else { Builtin::Nis };
-    for part in [Builtin::Core, Builtin::Cosine, Builtin::InetOrgPerson, nis] {
+    for part in [Builtin::Core, Builtin::Cosine, Builtin::InetOrgPerson, Builtin::PasswordPolicy, nis] {
         source.load_builtin(part);
     }
     let load = |source: &mut text::Schema, name: &str, text: &str| {

@@ -4,7 +4,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use duramen_directory::password::scram;
-use duramen_directory::{Method, Peer, Requester};
+use duramen_directory::{Method, Name, Peer, Requester};
 
 use crate::tls::Secured;
 
@@ -64,8 +64,8 @@ impl Session {
     }
 
     /// Somebody, over this connection.
-    pub fn somebody(&self, name: &str, method: Method, is_administrator: bool) -> Requester {
-        Requester { name: Arc::from(name), method, is_administrator, ..self.anonymous() }
+    pub fn somebody(&self, name: Name, method: Method, is_administrator: bool) -> Requester {
+        Requester { name, method, is_administrator, ..self.anonymous() }
     }
 
     /// Whether anybody between the client and here could read what they say.

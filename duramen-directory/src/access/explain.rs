@@ -137,7 +137,7 @@ impl Observer for Listener {
 
 /// Why a condition does not hold.
 fn obstacle(who: &Who, asked: &Asked<'_>) -> String {
-    let requester = match &*asked.requester.name {
+    let requester = match &*asked.requester.name.normalized {
         "" => "the requester is anonymous".to_owned(),
         name => format!("the requester is {name}"),
     };

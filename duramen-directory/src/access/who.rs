@@ -65,11 +65,11 @@ fn is_own_value(asked: &Asked<'_>) -> bool {
 fn names(value: &[u8], attribute: crate::schema::AttributeId, asked: &Asked<'_>) -> bool {
     match asked.schema.attribute(attribute).equality.map(|rule| rule.name) {
         Some("distinguishedNameMatch") => {
-            normalized_name(value, asked.schema).as_deref() == Some(&asked.requester.name)
+            normalized_name(value, asked.schema).as_deref() == Some(&asked.requester.name.normalized)
         }
         Some("uniqueMemberMatch") => {
             let name = std::str::from_utf8(value).map_or("", |text| text.split("#'").next().unwrap_or(text));
-            normalized_name(name.as_bytes(), asked.schema).as_deref() == Some(&asked.requester.name)
+            normalized_name(name.as_bytes(), asked.schema).as_deref() == Some(&asked.requester.name.normalized)
         }
         _ => false,
     }
@@ -89,7 +89,7 @@ impl Who {
     }
 
     fn holds(&self, asked: &Asked<'_>, parts: &Parts) -> bool {
-        let (me, entry) = (&*asked.requester.name, asked.target.name());
+        let (me, entry) = (&*asked.requester.name.normalized, asked.target.name());
         match self {
             Who::Itself(levels) if !me.is_empty() => {
                 let up = levels.unsigned_abs() as usize;
@@ -109,7 +109,7 @@ impl Who {
 
     /// Of conditions that the entry itself has no part in.
     fn holds_everywhere(&self, requester: &Requester, groups: &dyn Groups, parts: &Parts) -> bool {
-        let me = &*requester.name;
+        let me = &*requester.name.normalized;
         match self {
             Who::Everybody => true,
             Who::Anonymous => me.is_empty(),

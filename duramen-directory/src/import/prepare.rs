@@ -11,6 +11,7 @@ use super::pieces::Piece;
 use crate::clock::Clock;
 use crate::failure::{Failure, Result, bad_name};
 use crate::names::{self, Suffix};
+use crate::schema::{Attribute, WellKnown};
 use crate::state::State;
 use crate::update::structure::{self, Governing};
 use crate::update::{Draft, check, describe, naming, operational};
@@ -112,7 +113,13 @@ fn split<'n>(suffixes: &[Suffix], written: &'n str, normalized: &str) -> Result<
     Ok((rdn, normalized.len() - parent.as_str().len() - 1))
 }
 
-/// The attributes of a record. What the directory derives is left out, what it maintains is taken.
+/// Whether another server noted it down, and nobody would here: it would be wrong as soon as the entry changes.
+fn is_kept_by_others(attribute: &Attribute, known: &WellKnown) -> bool {
+    attribute.is_operational() && attribute.no_user_modification && !known.is_maintained(attribute.id)
+}
+
+/// The attributes of a record. What the directory derives is left out, and so is what only another
+/// server kept up to date; what it maintains is taken.
 fn draft<'e>(state: &'e State, pairs: &'e [Pair<'e>]) -> Result<Draft<'e>> {
     let mut draft = Draft::default();
     let known = state.schema.known();
@@ -123,7 +130,7 @@ fn draft<'e>(state: &'e State, pairs: &'e [Pair<'e>]) -> Result<Draft<'e>> {
             Some((description, place)) if description == pair.description => place,
             _ => {
                 let described = describe(&state.schema, pair.description)?;
-                if known.is_derived(described.attribute.id) {
+                if known.is_derived(described.attribute.id) || is_kept_by_others(described.attribute, known) {
                     continue;
                 }
                 draft.place(&described)

@@ -1,8 +1,10 @@
 //! The schema as values of the subschema subentry (RFC 4512 section 4.2).
 
-use duramen_ldap::matching::RULES;
+use std::collections::BTreeSet;
+
+use duramen_ldap::matching::{RULES, Rule};
 use duramen_ldap::schema as text;
-use duramen_ldap::syntax::SYNTAXES;
+use duramen_ldap::syntax::{SYNTAXES, Syntax};
 
 use super::Schema;
 
@@ -16,11 +18,11 @@ impl Descriptions {
     /// Of a schema that is bound, and the texts that it was bound from.
     pub fn new(schema: &Schema, source: &text::Schema) -> Descriptions {
         let all = |list: &mut dyn Iterator<Item = String>| list.collect::<Vec<_>>();
-        let syntaxes = SYNTAXES.iter().map(|syntax| format!("( {} DESC '{}' )", syntax.oid, syntax.name));
+        let syntaxes = SYNTAXES.iter().map(syntax).chain(unknown_syntaxes(source));
         let rules = RULES.iter().map(|rule| format!("( {} NAME '{}' SYNTAX {} )", rule.oid, rule.name, rule.syntax));
         let attributes = vec![
             ("objectClasses", all(&mut source.object_classes.iter().map(|class| class.item.to_string()))),
-            ("attributeTypes", all(&mut source.attribute_types.iter().map(|kind| kind.item.to_string()))),
+            ("attributeTypes", all(&mut source.attribute_types.iter().map(|kind| attribute_type(&kind.item)))),
             ("ldapSyntaxes", all(&mut { syntaxes })),
             ("matchingRules", all(&mut { rules })),
             ("matchingRuleUse", uses(schema)),
@@ -34,6 +36,30 @@ impl Descriptions {
     pub fn subschema(&self) -> &[(&'static str, Vec<String>)] {
         &self.attributes
     }
+}
+
+/// A syntax, with what it is marked by where values are not for people to read, or are transferred as they are
+/// (RFC 4522).
+fn syntax(syntax: &Syntax) -> String {
+    let binary = if syntax.is_binary() { " X-BINARY-TRANSFER-REQUIRED 'TRUE'" } else { "" };
+    let unreadable = if syntax.readable { "" } else { " X-NOT-HUMAN-READABLE 'TRUE'" };
+    format!("( {} DESC '{}'{binary}{unreadable} )", syntax.oid, syntax.name)
+}
+
+/// Syntaxes that attribute types have and nobody here knows: clients look up each that is named. Some do not find those
+/// without a description.
+fn unknown_syntaxes(source: &text::Schema) -> impl Iterator<Item = String> {
+    let named = source.attribute_types.iter().filter_map(|kind| kind.item.syntax.as_deref());
+    let unknown: BTreeSet<&str> = named.filter(|oid| Syntax::find(oid).is_none()).collect();
+    unknown.into_iter().map(|oid| format!("( {oid} DESC 'not known here' )"))
+}
+
+/// An attribute type without the matching rules that are not known here: it is not matched by them.
+fn attribute_type(described: &text::AttributeType) -> String {
+    let known = |rule: &Option<String>| rule.clone().filter(|rule| Rule::find(rule).is_some());
+    let (equality, ordering) = (known(&described.equality), known(&described.ordering));
+    let substrings = known(&described.substrings);
+    text::AttributeType { equality, ordering, substrings, ..described.clone() }.to_string()
 }
 
 /// To which attribute types each rule applies: those whose values have the syntax of what the rule asserts.

@@ -5,7 +5,7 @@ use super::*;
 /// Everything that is built in, with numbers in the order of the descriptions.
 pub(crate) fn built_in(more: &str) -> Result<Schema, BindError> {
     let mut source = text::Schema::default();
-    for part in [Builtin::Core, Builtin::Cosine, Builtin::InetOrgPerson, Builtin::Nis] {
+    for part in [Builtin::Core, Builtin::Cosine, Builtin::InetOrgPerson, Builtin::PasswordPolicy, Builtin::Nis] {
         source.load_builtin(part);
     }
     source.load("more.schema", more).unwrap();
@@ -75,5 +75,30 @@ fn the_subschema_shows_every_description_rfc4512_4_2() {
     assert!(values("attributeTypes").iter().any(|text| text.starts_with("( 2.5.4.3 NAME ( 'cn' 'commonName' )")));
     assert!(values("objectClasses").iter().any(|text| text.contains("'inetOrgPerson'")));
     assert!(values("matchingRuleUse").iter().any(|text| text.contains("caseIgnoreMatch")));
-    assert_eq!(values("ldapSyntaxes").len(), duramen_ldap::syntax::SYNTAXES.len());
+    let binary = "( 1.3.6.1.4.1.1466.115.121.1.8 DESC 'Certificate' X-BINARY-TRANSFER-REQUIRED 'TRUE' X-NOT-HUMAN-READABLE 'TRUE' )";
+    assert!(values("ldapSyntaxes").iter().any(|text| text == binary));
+}
+
+/// Clients that load a schema look up whatever it names.
+#[test]
+fn the_subschema_names_nothing_that_it_does_not_show_rfc4512_4_2() {
+    let more = "attributetype ( 1.1.1 NAME 'x' EQUALITY noSuchMatch SUBSTR alsoNoSuchMatch SYNTAX 1.1.2 )";
+    let schema = built_in(more).unwrap();
+    let values = |name: &str| &schema.subschema().iter().find(|(found, _)| *found == name).unwrap().1;
+    let mut shown = text::Schema::default();
+    for (name, keyword) in
+        [("ldapSyntaxes", "ldapsyntax"), ("matchingRules", "matchingrule"), ("attributeTypes", "attributetype")]
+    {
+        for description in values(name) {
+            shown.load("subschema", &format!("{keyword} {description}")).unwrap();
+        }
+    }
+    for kind in &shown.attribute_types {
+        let is_shown = |syntax: &String| shown.syntaxes.iter().any(|of| of.item.definition.oid == *syntax);
+        assert!(kind.item.syntax.iter().all(is_shown), "{}", kind.item);
+        let rules = [&kind.item.equality, &kind.item.ordering, &kind.item.substrings].into_iter().flatten();
+        for rule in rules {
+            assert!(shown.matching_rules.iter().any(|of| of.item.definition.is(rule)), "{}", kind.item);
+        }
+    }
 }

@@ -70,6 +70,9 @@ fn subschema(state: &State) -> Special {
         ("objectClass".into(), texts(["top", "subentry", "subschema", "extensibleObject"])),
         ("cn".into(), texts(["Subschema"])),
         ("structuralObjectClass".into(), texts(["subentry"])),
+        // RFC 4512 section 4.2: by these clients know whether what they remember of the schema still holds.
+        ("createTimestamp".into(), vec![state.since.timestamp()]),
+        ("modifyTimestamp".into(), vec![state.since.timestamp()]),
     ];
     let described = state.schema.subschema().iter();
     attributes.extend(described.map(|(name, values)| (name.to_string(), values.clone())));

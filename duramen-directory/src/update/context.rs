@@ -113,8 +113,8 @@ impl<'c> Context<'c> {
     /// The name that changes are written down under.
     pub fn requester_name(&self) -> String {
         match (&self.scene.state.administrator, self.requester.name.is_empty()) {
-            (Some(administrator), true) if self.requester.is_administrator => administrator.normalized.clone(),
-            _ => self.requester.name.to_string(),
+            (Some(administrator), true) if self.requester.is_administrator => administrator.name.written.to_string(),
+            _ => self.requester.name.written.to_string(),
         }
     }
 

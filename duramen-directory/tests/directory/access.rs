@@ -1,7 +1,5 @@
 //! Access rules decide in searches, compares and updates.
 
-use std::sync::Arc;
-
 use duramen_directory::{Config, Failure, Method, Requester, SchemaFile, Updated};
 use duramen_ldap::ber::List;
 use duramen_ldap::message::ChangeKind::{Add, Delete, Replace};
@@ -24,7 +22,7 @@ fn with(rules: &str) -> Sample {
 }
 
 fn somebody(sample: &Sample, name: &str) -> Requester {
-    let name = Arc::from(sample.directory.normalize(name).unwrap());
+    let name = sample.directory.name(name).unwrap();
     Requester { name, method: Method::Password, is_administrator: false, ..Requester::internal() }
 }
 

@@ -125,3 +125,26 @@ fn a_try_says_the_same_and_writes_nothing() {
     assert!(import(&sample, &format!("{PEOPLE}{PEOPLE}"), options).is_err());
     assert_eq!(export(&sample, None), "");
 }
+
+/// As slapd with its overlays `ppolicy`, `memberof` and `lastbind` has them.
+#[test]
+fn what_slapd_noted_down_of_passwords_is_left_out_and_what_people_decided_is_kept() {
+    let sample = Sample::empty();
+    let ldif = "dn: dc=example,dc=com\nobjectClass: domain\ndc: example\n\n\
+        dn: cn=default,dc=example,dc=com\nobjectClass: device\nobjectClass: pwdPolicy\ncn: default\n\
+        pwdAttribute: userPassword\npwdMaxFailure: 5\n\n\
+        dn: cn=babs,dc=example,dc=com\nobjectClass: person\ncn: babs\nsn: Jensen\nuserPassword: secret\n\
+        memberOf: cn=team,dc=example,dc=com\nauthTimestamp: 20260101000000Z\npwdChangedTime: 20260101000000Z\n\
+        pwdHistory: 20260101000000Z#1.3.6.1.4.1.1466.115.121.1.40#6#before\npwdFailureTime: 20260101000000.000000Z\n\
+        pwdAccountLockedTime: 000001010000Z\npwdPolicySubentry: cn=default,dc=example,dc=com\n\
+        createTimestamp: 20200101000000Z\n";
+    import(&sample, ldif, ImportOptions::default()).unwrap();
+    let person = sample.read("cn=babs,dc=example,dc=com", &["*", "+"]);
+    assert_eq!(person.values("createTimestamp"), ["20200101000000Z"]);
+    assert_eq!(person.values("pwdAccountLockedTime"), ["000001010000Z"]);
+    assert_eq!(person.values("pwdPolicySubentry"), ["cn=default,dc=example,dc=com"]);
+    for left_out in ["memberOf", "authTimestamp", "pwdChangedTime", "pwdHistory", "pwdFailureTime"] {
+        assert!(person.values(left_out).is_empty(), "{left_out}");
+    }
+    assert_eq!(sample.found("(pwdMaxFailure>=5)"), ["cn=default,dc=example,dc=com"]);
+}

@@ -87,6 +87,8 @@ fn the_subschema_subentry_describes_the_schema_rfc4512_4_2() {
     assert!(given.values("attributeTypes").len() > 100);
     assert!(!given.values("matchingRules").is_empty() && !given.values("ldapSyntaxes").is_empty());
     let ask = Ask { scope: Scope::Base, ..Ask::default() };
+    let times = sample.read("cn=subschema", &["createTimestamp", "modifyTimestamp"]);
+    assert_eq!((times.values("createTimestamp").len(), times.values("modifyTimestamp").len()), (1, 1));
     assert_eq!(sample.search("cn=Subschema", "(objectClass=subschema)", &ask).unwrap().names(), ["cn=Subschema"]);
     assert_eq!(sample.search("cn=Subschema", "(objectClass=person)", &ask).unwrap().names().len(), 0);
 }
@@ -115,7 +117,8 @@ fn passwords_are_not_shown_to_others() {
     assert_eq!(given.names().len(), 0, "nor to be guessed by filters");
     let credentials = sample.directory.credentials(&anonymous, "uid=BJENSEN,ou=people,dc=example,dc=com").unwrap();
     assert_eq!(credentials.stored, [b"secret"]);
-    assert_eq!(credentials.name, "uid=bjensen,ou=people,dc=example,dc=com");
+    assert_eq!(&*credentials.name.written, JENSEN, "as the entry has it");
+    assert_eq!(&*credentials.name.normalized, "uid=bjensen,ou=people,dc=example,dc=com");
     assert!(!format!("{credentials:?}").contains("secret"));
 }
 

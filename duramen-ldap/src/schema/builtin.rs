@@ -12,6 +12,8 @@ pub enum Builtin {
     Cosine,
     /// inetOrgPerson (RFC 2798); needs [`Builtin::Cosine`].
     InetOrgPerson,
+    /// Policies for passwords (draft-behera-ldap-password-policy); needs [`Builtin::Core`].
+    PasswordPolicy,
     /// Unix users and groups (RFC 2307); needs [`Builtin::Cosine`].
     Nis,
     /// Unix users and groups, revised ("2307bis"); instead of [`Builtin::Nis`].
@@ -20,8 +22,14 @@ pub enum Builtin {
 
 impl Builtin {
     /// All parts, in the order in which they need each other. The last two exclude each other.
-    pub const ALL: [Builtin; 5] =
-        [Builtin::Core, Builtin::Cosine, Builtin::InetOrgPerson, Builtin::Nis, Builtin::NisBis];
+    pub const ALL: [Builtin; 6] = [
+        Builtin::Core,
+        Builtin::Cosine,
+        Builtin::InetOrgPerson,
+        Builtin::PasswordPolicy,
+        Builtin::Nis,
+        Builtin::NisBis,
+    ];
 
     /// The part's name, as OpenLDAP calls its files.
     pub fn name(self) -> &'static str {
@@ -29,6 +37,7 @@ impl Builtin {
             Builtin::Core => "core",
             Builtin::Cosine => "cosine",
             Builtin::InetOrgPerson => "inetorgperson",
+            Builtin::PasswordPolicy => "ppolicy",
             Builtin::Nis => "nis",
             Builtin::NisBis => "rfc2307bis",
         }
@@ -40,6 +49,7 @@ impl Builtin {
             Builtin::Core => include_str!("builtin/core.schema"),
             Builtin::Cosine => include_str!("builtin/cosine.schema"),
             Builtin::InetOrgPerson => include_str!("builtin/inetorgperson.schema"),
+            Builtin::PasswordPolicy => include_str!("builtin/ppolicy.schema"),
             Builtin::Nis => concat!(include_str!("builtin/nis-common.schema"), include_str!("builtin/nis.schema")),
             Builtin::NisBis => {
                 concat!(include_str!("builtin/nis-common.schema"), include_str!("builtin/nis-bis.schema"))

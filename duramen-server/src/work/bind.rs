@@ -78,7 +78,7 @@ impl Work {
     pub(super) fn by_password(&self, name: &str, given: &[u8]) -> Binding {
         match self.server.directory.credentials(&self.session.anonymous(), name) {
             Ok(credentials) => {
-                let who = self.session.somebody(&credentials.name, Method::Password, credentials.is_administrator);
+                let who = self.session.somebody(credentials.name, Method::Password, credentials.is_administrator);
                 Binding::Check(Check { stored: credentials.stored, given: given.to_vec(), requester: who })
             }
             Err(failure) => hidden(failure).into(),

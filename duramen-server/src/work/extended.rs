@@ -146,12 +146,12 @@ impl Work {
     /// Name of the entry whose password is to be changed.
     fn whose_password(&self, change: &PasswordModifyRequest<'_>, who: &Requester) -> Result<String, Failure> {
         let Some(user) = change.user.filter(|user| !user.is_empty()) else {
-            return Ok(who.name.to_string());
+            return Ok(who.name.written.to_string());
         };
         let text = std::str::from_utf8(user)
             .map_err(|_| Failure::new(ResultCode::PROTOCOL_ERROR, "userIdentity is not UTF-8"))?;
-        if let Ok(name) = self.server.directory.normalize(text) {
-            return Ok(name);
+        if self.server.directory.name(text).is_ok() {
+            return Ok(text.to_string());
         }
         self.name_of_user(text)?.ok_or_else(|| {
             let diagnostic = format!("no entry, or more than one, belongs to the user {text:?}; give the entry's name");
@@ -164,7 +164,7 @@ fn who_am_i(request: &ExtendedRequest<'_>, who: &Requester) -> Reply {
     if request.value.is_some() {
         return Reply::new(ResultCode::PROTOCOL_ERROR, "Who am I? has no value (RFC 4532 section 2.1)");
     }
-    let id = if who.name.is_empty() { AuthzId::Anonymous } else { AuthzId::Dn(&who.name) };
+    let id = if who.name.is_empty() { AuthzId::Anonymous } else { AuthzId::Dn(&who.name.written) };
     Reply { value: Some(id.to_string().into_bytes()), ..Reply::default() }
 }
 

@@ -65,7 +65,7 @@ impl ConnectionLog {
                 Method::Scram => "SCRAM-SHA-256",
                 _ => "SIMPLE",
             };
-            let (number, dn, ssf) = (self.number, Quoted(&who.name), who.ssf);
+            let (number, dn, ssf) = (self.number, Quoted(&who.name.written), who.ssf);
             info!(target: "stats", "conn={number} op={operation} BIND dn={dn} mech={mechanism} bind_ssf=0 ssf={ssf}");
         }
     }

@@ -236,7 +236,7 @@ impl Work {
             self.log.result(op.number, op.tag, &reply.result, took, entries);
         }
         if self.settings.log.slow.is_some_and(|limit| took >= limit) {
-            self.log.slow(op.number, op.kind, took, &self.session.requester.name, &describe());
+            self.log.slow(op.number, op.kind, took, &self.session.requester.name.written, &describe());
         }
     }
 }

@@ -33,8 +33,8 @@ impl Work {
             (Some(subject), _) => self.external(subject)?,
             (None, Some(process)) => {
                 let is_own = process.user == self.server.user || process.user == 0;
-                let name = self.server.directory.normalize(&process.name())?;
-                self.session.somebody(&name, Method::External, is_own)
+                let name = self.server.directory.name(&process.name())?;
+                self.session.somebody(name, Method::External, is_own)
             }
             (None, None) => {
                 let diagnostic =
@@ -61,7 +61,7 @@ impl Work {
         };
         if let Some(name) = self.name_of_user(plain.user)? {
             let credentials = self.server.directory.credentials(&self.session.anonymous(), &name)?;
-            let who = self.session.somebody(&credentials.name, Method::Password, credentials.is_administrator);
+            let who = self.session.somebody(credentials.name, Method::Password, credentials.is_administrator);
             if let Some(requester) = self.authorized(who, plain.authorization)? {
                 (check.stored, check.requester) = (credentials.stored, requester);
             }
@@ -78,7 +78,7 @@ impl Work {
         let (mut requester, mut stored) = (None, Vec::new());
         if let Some(name) = self.name_of_user(&first.user)? {
             let credentials = self.server.directory.credentials(&self.session.anonymous(), &name)?;
-            let who = self.session.somebody(&credentials.name, Method::Scram, credentials.is_administrator);
+            let who = self.session.somebody(credentials.name, Method::Scram, credentials.is_administrator);
             (requester, stored) = (self.authorized(who, &first.authorization)?, credentials.stored);
         }
         let said = said.to_vec();

@@ -56,21 +56,19 @@ impl Work {
             return Ok(Some(who));
         }
         let Some(name) = self.name_of_user(authorization)? else { return Ok(None) };
-        let name = self.server.directory.normalize(&name)?;
-        if *name == *who.name {
+        let name = self.server.directory.name(&name)?;
+        if name.normalized == who.name.normalized {
             return Ok(Some(who));
         }
         if !who.is_administrator {
             return Ok(None);
         }
-        Ok(Some(self.session.somebody(&name, who.method, false)))
+        Ok(Some(self.session.somebody(name, who.method, false)))
     }
 
     /// Who has this name, which the transport has proved.
     pub(super) fn external(&self, name: &str) -> Result<Requester, Failure> {
-        let name = self.server.directory.normalize(name)?;
-        let credentials = self.server.directory.credentials(&self.session.anonymous(), &name);
-        let is_administrator = credentials.is_ok_and(|credentials| credentials.is_administrator);
-        Ok(self.session.somebody(&name, Method::External, is_administrator))
+        let known = self.server.directory.credentials(&self.session.anonymous(), name)?;
+        Ok(self.session.somebody(known.name, Method::External, known.is_administrator))
     }
 }

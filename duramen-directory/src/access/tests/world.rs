@@ -3,7 +3,7 @@
 use std::sync::{Arc, LazyLock};
 
 use super::super::*;
-use crate::requester::{Method, Peer};
+use crate::requester::{Method, Name, Peer};
 use crate::schema::tests::built_in;
 
 /// Attributes and their values.
@@ -135,7 +135,7 @@ impl World {
     }
 
     fn requester(&self, who: &str) -> Requester {
-        let (name, peer) = (Arc::from(who), self.peer.clone());
+        let (name, peer) = (Name { written: who.into(), normalized: who.into() }, self.peer.clone());
         Requester { name, method: Method::Password, peer, ssf: self.ssf, is_administrator: false }
     }
 

@@ -1,10 +1,10 @@
-//! The tools of the UnboundID LDAP SDK, from Maven Central.
+//! Java: JNDI, and the tools of the UnboundID LDAP SDK from Maven Central.
 
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use super::said;
+use super::{said, source, told};
 use crate::process::{ADMINISTRATOR, Daemon};
 
 const ARTIFACT: &str = "com.unboundid:unboundid-ldapsdk:7.0.3";
@@ -78,4 +78,15 @@ fn the_tools_of_unboundid_live_through_their_cycle() {
     tool("ldapdelete", &["uid=babs,dc=example,dc=com"]);
     // Its own check of the schema that the server publishes.
     tool("ldapsearch", &["--baseDN", "cn=Subschema", "--scope", "base", "(objectClass=subschema)", "attributeTypes"]);
+}
+
+#[test]
+fn jndi_lives_through_its_cycle() {
+    let daemon = &Daemon::with_tls();
+    let classes = daemon.path("classes");
+    said(Command::new("javac").arg("-d").arg(&classes).arg(source("jndi").join("Life.java")), 0);
+    let mut life = Command::new("java");
+    life.arg(format!("-Djavax.net.ssl.trustStore={}", trusted(daemon).display()));
+    life.arg("-Djavax.net.ssl.trustStorePassword=changeit").arg("-cp").arg(classes);
+    told(life.arg("Life"), daemon);
 }

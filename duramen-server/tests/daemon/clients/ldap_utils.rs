@@ -1,6 +1,7 @@
 //! Debian's ldap-utils, every tool.
 
 use std::fs;
+use std::os::unix::fs::MetadataExt;
 use std::process::Command;
 
 use super::said;
@@ -112,8 +113,9 @@ fn who_runs_the_daemon_is_the_administrator_over_the_local_socket() {
     let daemon = Daemon::plain();
     let mut command = Command::new("ldapwhoami");
     let who = said(command.args(["-Q", "-Y", "EXTERNAL", "-H", &daemon.local_url()]), 0);
-    let [user, group] = ["-u", "-g"].map(|of| said(Command::new("id").arg(of), 0).trim().to_owned());
-    assert_eq!(who.trim(), format!("dn:gidnumber={group}+uidnumber={user},cn=peercred,cn=external,cn=auth"));
+    let own = fs::metadata(daemon.dir.path()).unwrap();
+    let name = format!("gidNumber={}+uidNumber={},cn=peercred,cn=external,cn=auth", own.gid(), own.uid());
+    assert_eq!(who, format!("dn:{name}\n"));
     let path = daemon.path("top.ldif");
     fs::write(&path, TOP).unwrap();
     said(Command::new("ldapadd").args(["-Q", "-Y", "EXTERNAL", "-H", &daemon.local_url(), "-f"]).arg(&path), 0);
@@ -130,4 +132,29 @@ fn a_clients_certificate_says_who_it_is_rfc4513_5_2_3() {
     within.env("LDAPTLS_CACERT", daemon.path("root.pem"));
     let port = daemon.ldaps.unwrap().port();
     said(within.args(["-x", "-H", &format!("ldaps://127.0.0.1:{port}")]), 0);
+}
+
+#[test]
+fn who_is_named_by_a_number_is_called_by_it_and_changes_the_own_password() {
+    let daemon = &Daemon::with_tls();
+    let person = "uidNumber=5001,dc=example,dc=com";
+    let ldif = format!(
+        "dn: dc=example,dc=com\nobjectClass: dcObject\nobjectClass: organization\ndc: example\no: Example\n\n\
+         dn: {person}\nobjectClass: account\nobjectClass: posixAccount\nuid: bjensen\ncn: Babs\nuidNumber: 5001\n\
+         gidNumber: 5000\nhomeDirectory: /home/bjensen\nuserPassword: first\n"
+    );
+    let path = daemon.path("number.ldif");
+    fs::write(&path, ldif).unwrap();
+    said(tool(daemon, "ldapadd", &["-f"]).arg(&path), 0);
+    let own = |name: &str, password: &str, args: &[&str]| {
+        said(
+            anonymous(daemon, name).args(["-x", "-D", "UIDNUMBER=05001,DC=example,dc=com", "-w", password]).args(args),
+            0,
+        )
+    };
+    assert_eq!(own("ldapwhoami", "first", &[]), format!("dn:{person}\n"));
+    own("ldappasswd", "first", &["-s", "second"]);
+    assert_eq!(own("ldapwhoami", "second", &[]), format!("dn:{person}\n"));
+    let who = ["-LLL", "-b", person, "modifiersName"];
+    assert!(own("ldapsearch", "second", &who).ends_with(&format!("\nmodifiersName: {person}\n\n")));
 }

@@ -5,7 +5,10 @@ mod go;
 mod java;
 mod ldap_utils;
 mod node;
+mod postfix;
+mod proxy;
 mod python;
+mod scripted;
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
