@@ -131,6 +131,11 @@ impl Directory {
         Ok(Directory { inner: Arc::new(inner) })
     }
 
+    /// Finds what is wrong with a configuration, schema files and access rules included. Opens nothing.
+    pub fn check_config(config: &Config) -> Result<(), OpenError> {
+        state::check(config, Clock::after(0).now())
+    }
+
     /// Takes another configuration into use, as at a reload. Searches under way go on with the old one.
     ///
     /// Durability and reading only stay as they were when the directory was opened.

@@ -98,6 +98,13 @@ pub(crate) fn load(db: &Database, config: &Config, now: Moment) -> Result<State,
     merged.state(config, now)
 }
 
+/// Finds what is wrong with a configuration by itself, whatever a directory keeps.
+pub(crate) fn check(config: &Config, now: Moment) -> Result<(), OpenError> {
+    // Without any in the configuration, suffixes are those that the directory keeps.
+    let kept = Kept { suffixes: Some(String::new()), ..Kept::default() };
+    Merged::new(kept, config)?.state(config, now).map(drop)
+}
+
 /// What was kept and what was asked for, together.
 struct Merged {
     suffixes: String,

@@ -1,6 +1,6 @@
 //! Why the daemon ends, and the exit code that says so.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use duramen_directory::OpenError;
@@ -29,7 +29,7 @@ pub enum ServeError {
     },
     /// The data directory cannot be opened (74; 75 if it is busy, 77 for want of permission, 78 if what was
     /// configured does not fit it).
-    #[error("the data directory {}: {source}", path.display())]
+    #[error("{}", refusal(path, source))]
     Directory {
         /// The directory.
         path: PathBuf,
@@ -75,6 +75,14 @@ impl From<Vec<Fault>> for ServeError {
 impl From<Fault> for ServeError {
     fn from(fault: Fault) -> ServeError {
         ServeError::Config(vec![fault])
+    }
+}
+
+/// Faults of schema, rules and settings name their own place.
+fn refusal(path: &Path, source: &OpenError) -> String {
+    match source {
+        OpenError::Database(error) => format!("the data directory {}: {error}", path.display()),
+        other => other.to_string(),
     }
 }
 

@@ -5,7 +5,7 @@ use std::io::{Read, Seek, Write};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use duramen_directory::Directory;
+use duramen_directory::{Directory, OpenError};
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 use tokio::signal::unix::{Signal, SignalKind, signal};
 
@@ -29,11 +29,16 @@ pub struct Start {
     pub overrides: Overrides,
 }
 
-/// Checks a configuration, certificates included. Opens nothing.
+/// Checks a configuration: certificates, schema files and access rules included. Opens no data.
 pub fn check(start: &Start) -> Result<Config, ServeError> {
     let config = config::load(start.config.as_deref(), &start.overrides)?;
     Settings::new(&config)?;
+    Directory::check_config(&config.directory).map_err(|source| refused(&config, source))?;
     Ok(config)
+}
+
+fn refused(config: &Config, source: OpenError) -> ServeError {
+    ServeError::Directory { path: config.data.clone(), source }
 }
 
 /// Serves until a signal says to stop.
@@ -98,8 +103,7 @@ fn refuse_long_files() -> Result<(), ServeError> {
 }
 
 fn open(config: &Config) -> Result<Directory, ServeError> {
-    Directory::open(&config.data, config.directory.clone())
-        .map_err(|source| ServeError::Directory { path: config.data.clone(), source })
+    Directory::open(&config.data, config.directory.clone()).map_err(|source| refused(config, source))
 }
 
 /// Takes another configuration into use, unless it has faults: then all stays as it was.
@@ -107,8 +111,7 @@ fn reload(start: &Start, server: &Arc<Server>, logging: &Logging) {
     let attempt = || -> Result<(), ServeError> {
         let config = config::load(start.config.as_deref(), &start.overrides)?;
         let settings = Settings::new(&config)?;
-        let failed = |source| ServeError::Directory { path: config.data.clone(), source };
-        server.directory.reconfigure(config.directory.clone()).map_err(failed)?;
+        server.directory.reconfigure(config.directory.clone()).map_err(|source| refused(&config, source))?;
         logging.change(&config.log).map_err(ServeError::System)?;
         server.change_settings(settings);
         monitor::introduce(server);

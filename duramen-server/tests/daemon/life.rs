@@ -64,6 +64,30 @@ fn an_unreadable_certificate_is_named() {
 }
 
 #[test]
+fn faults_of_schema_files_and_access_rules_are_found_before_anything_is_served() {
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join("duramend.toml");
+    fs::write(dir.path().join("own.schema"), "attributetype ( 1.2.3.4 NAME 'ours'\n SUP nobody )\n").unwrap();
+    fs::write(dir.path().join("access.conf"), "access to *\n by * write nonsense\n").unwrap();
+    let faults = [
+        ("[directory]\nschema = [\"own.schema\"]\n", "own.schema", "nobody"),
+        ("[access]\nfile = \"access.conf\"\n", "access.conf", "nonsense"),
+        ("[access]\nrules = \"access to attrs=nothing by * read\"\n", "access.rules", "nothing"),
+    ];
+    for (text, place, fault) in faults {
+        fs::write(&path, configuration(text)).unwrap();
+        for action in ["check-config", "serve"] {
+            let (code, said) = run(&[action, "--config", path.to_str().unwrap()]);
+            assert_eq!(code, Some(78), "{action} {said}");
+            assert!(said.contains(place) && said.contains(fault), "{action}: {said}");
+        }
+    }
+    fs::write(&path, configuration("")).unwrap();
+    let (code, said) = run(&["check-config", "--config", path.to_str().unwrap()]);
+    assert!(code == Some(0) && said.contains("is right"), "{said}");
+}
+
+#[test]
 fn a_signal_stops_it_with_a_notice_to_clients_and_all_data_kept_rfc4511_4_4_1() {
     let mut daemon = Daemon::plain();
     let mut client = Client::administrator(&daemon);
