@@ -163,7 +163,8 @@ impl Disk {
         options.medium(self.layer(Which::Data)).log_medium(self.layer(Which::Log))
     }
 
-    fn layer(self: &Arc<Disk>, file: Which) -> MediumLayer {
+    /// What stands between the engine and one of the files on this disk.
+    pub fn layer(self: &Arc<Disk>, file: Which) -> MediumLayer {
         let disk = self.clone();
         Arc::new(move |inner| {
             if file == Which::Log && inner.len().is_ok_and(|bytes| bytes == 0) {

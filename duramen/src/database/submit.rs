@@ -7,6 +7,10 @@
 //! flushed is the next group, led by the first thread in it. So nobody serves others for longer than one group, and a
 //! lone thread does what [`Database::update`] does. Only futures, which have no thread to lead with, get one: it comes
 //! with the first of them, and goes when none has come for a while.
+//!
+//! Where the work of a group takes longer than the disk does, submitters are divided: half of them work while the disk
+//! flushes what the others did. The leader of a group that is written passes the write lock on, and waits for the disk
+//! beside the next one.
 
 use std::any::Any;
 use std::collections::VecDeque;
@@ -20,6 +24,9 @@ use std::time::{Duration, Instant};
 use super::Database;
 use super::helper::Helper;
 use crate::error::{Error, Result};
+use crate::ids::Txnid;
+use crate::store::Writer;
+use crate::store::landing::Landing;
 use crate::txn::WriteTxn;
 
 /// A group takes no more than this, so that its first member does not wait for ever.
@@ -27,6 +34,8 @@ const GROUP_MAX: usize = 1024;
 /// A leader waits this part of the last group's time, at most, for those who were in it: told that they were committed,
 /// they are about to submit again. Without that, groups of one take turns with groups of all others.
 const PATIENCE: u32 = 4;
+/// The write lock is passed on so often before other handles, and other ways to write, have their turn.
+const PASSES_MAX: u32 = 8;
 
 /// What was submitted to one handle and not begun yet, in order.
 #[derive(Default)]
@@ -41,8 +50,48 @@ struct State {
     waiting: VecDeque<Entry>,
     /// Somebody leads, or was told to.
     led: bool,
-    /// How many the last group were, and how long it took.
-    last: (usize, Duration),
+    /// What the leader of a group that waits for the disk has passed on, until the next one takes it.
+    baton: Option<Baton>,
+    /// Members of groups that are written, and were not told yet.
+    untold: usize,
+    pace: Pace,
+}
+
+/// The write lock, on its way from one group to the next.
+struct Baton {
+    writer: Box<Writer>,
+    passes: u32,
+}
+
+/// What the last group tells about the next.
+#[derive(Clone, Copy, Default)]
+struct Pace {
+    /// How many submitters there seem to be.
+    crowd: usize,
+    /// How long one of them takes, with the part of writing that falls to it.
+    work: Duration,
+    /// How long the disk takes, once that is known.
+    flush: Option<Duration>,
+    /// How long a group took as a whole.
+    group: Duration,
+}
+
+impl Pace {
+    /// Whether half of the submitters should work while the disk flushes what the others did: as soon as that takes less
+    /// than the work of all.
+    fn divides(&self) -> bool {
+        self.crowd > 1 && self.flush.is_some_and(|flush| flush < self.work * self.crowd as u32)
+    }
+
+    /// How many a group should wait for.
+    fn members(&self) -> usize {
+        if self.divides() { self.crowd.div_ceil(2) } else { self.crowd }
+    }
+
+    /// How many it should have at most.
+    fn members_max(&self) -> usize {
+        if self.divides() { self.members().min(GROUP_MAX) } else { GROUP_MAX }
+    }
 }
 
 impl Queue {
@@ -53,14 +102,14 @@ impl Queue {
         !std::mem::replace(&mut state.led, true)
     }
 
-    /// Waits for as many as the last group were, but not for long.
-    fn gather(&self) {
+    /// Waits for as many as are expected, but not for long.
+    fn gather(&self) -> Pace {
         let begun = Instant::now();
         loop {
             let state = lock(&self.state);
-            let (members, time) = state.last;
-            if state.waiting.len() >= members || begun.elapsed() > time / PATIENCE {
-                return;
+            let pace = state.pace;
+            if state.waiting.len() >= pace.members() || begun.elapsed() > pace.group / PATIENCE {
+                return pace;
             }
             drop(state);
             std::thread::yield_now();
@@ -74,13 +123,44 @@ impl Queue {
         Some((entry, state.waiting.is_empty()))
     }
 
+    /// Takes what the group before has passed on.
+    fn take_baton(&self) -> Option<Baton> {
+        lock(&self.state).baton.take()
+    }
+
+    /// Takes back what nobody has taken. What has been passed on since is not the same.
+    fn take_back(&self, commit: Txnid) -> Option<Baton> {
+        lock(&self.state).baton.take_if(|baton| baton.writer.meta.txnid == commit)
+    }
+
+    /// Passes the write lock on to the next leader, whom [`Queue::next_leader`] finds or who is the next to come.
+    fn pass_on(&self, baton: Baton) {
+        lock(&self.state).baton = Some(baton);
+    }
+
     /// Ends a leadership: who has to lead next, if anybody waits.
-    fn next_leader(&self, last: (usize, Duration)) -> Option<Arc<dyn Ticket>> {
+    fn next_leader(&self) -> Option<Arc<dyn Ticket>> {
         let mut state = lock(&self.state);
-        state.last = last;
         let next = state.waiting.front().map(|entry| entry.ticket.clone());
         state.led = next.is_some();
         next
+    }
+
+    /// A group of so many was written after so long: what the next should be like.
+    fn written(&self, members: usize, time: Duration) -> Pace {
+        let mut state = lock(&self.state);
+        state.untold += members;
+        state.pace.crowd = state.untold + state.waiting.len();
+        state.pace.work = time / members.max(1) as u32;
+        state.pace
+    }
+
+    /// The group is about to be told.
+    fn landed(&self, members: usize, flush: Option<Duration>, group: Duration) {
+        let mut state = lock(&self.state);
+        state.untold -= members;
+        state.pace.flush = flush.or(state.pace.flush);
+        state.pace.group = group;
     }
 }
 
@@ -257,8 +337,14 @@ impl Database {
 
     /// Leads one group, and lets the next begin.
     fn lead_group(&self) {
-        let last = self.run_group();
-        if let Some(next) = self.queue.next_leader(last)
+        if self.run_group() == Next::ToBegin {
+            self.begin_next();
+        }
+    }
+
+    /// Tells who leads the next group.
+    fn begin_next(&self) {
+        if let Some(next) = self.queue.next_leader()
             && !next.lead()
         {
             self.lead_elsewhere();
@@ -268,13 +354,10 @@ impl Database {
     /// Leads groups on a thread of their own until a submitter can lead, or nobody waits.
     fn lead_elsewhere(&self) {
         let lead = |db: Database| {
-            let mut last = db.run_group();
-            while let Some(next) = db.queue.next_leader(last) {
-                if next.lead() {
-                    break;
-                }
-                last = db.run_group();
-            }
+            while db.run_group() == Next::ToBegin
+                && let Some(next) = db.queue.next_leader()
+                && !next.lead()
+            {}
         };
         if let Err(error) = self.queue.helper.call(self.clone(), lead) {
             self.refuse_all(error);
@@ -288,33 +371,70 @@ impl Database {
             entry.ticket.fail(Error::Group { source: error.clone() });
             entry.ticket.settle().into_iter().for_each(Waker::wake);
         }
-        if let Some(next) = self.queue.next_leader((0, Duration::ZERO))
+        if let Some(next) = self.queue.next_leader()
             && !next.lead()
         {
             self.refuse_all(std::io::ErrorKind::WouldBlock.into());
         }
     }
 
-    /// Runs what waits, and commits it; how many that were, and how long it took.
-    fn run_group(&self) -> (usize, Duration) {
-        self.queue.gather();
-        let begun = Instant::now();
-        let mut group = Vec::new();
-        match (self.run_entries(&mut group), &group[..]) {
-            (Ok(()), _) => {}
-            (Err(error), [only]) => only.fail(error),
-            (Err(error), all) => {
-                let source = Arc::new(error);
-                all.iter().for_each(|ticket| ticket.fail(Error::Group { source: source.clone() }));
+    /// Runs what waits, and commits it.
+    fn run_group(&self) -> Next {
+        let baton = self.queue.take_baton();
+        let passes = baton.as_ref().map_or(0, |baton| baton.passes);
+        let members_max = self.queue.gather().members_max();
+        let (begun, mut group) = (Instant::now(), Vec::new());
+        let written = self.run_entries(baton, &mut group, members_max);
+        let work = begun.elapsed();
+        let (mut landing, baton) = match written {
+            Ok(Some((landing, writer))) => (landing, Baton { writer, passes: passes + 1 }),
+            not_to_land => {
+                self.queue.written(group.len(), work);
+                self.queue.landed(group.len(), None, work);
+                tell(&group, not_to_land.map(drop));
+                return Next::ToBegin;
             }
-        }
-        settle(&group);
-        (group.len(), begun.elapsed())
+        };
+        let pace = self.queue.written(group.len(), work.saturating_sub(landing.waited));
+        let (next, landed) = if pace.divides() && passes < PASSES_MAX {
+            (Next::Begun, self.land_beside(&mut landing, baton))
+        } else {
+            (Next::ToBegin, self.land(&mut landing, baton))
+        };
+        self.queue.landed(group.len(), landed.as_ref().ok().copied(), begun.elapsed());
+        tell(&group, landed.map(drop));
+        // Nobody waits for that.
+        landing.ask_ahead();
+        next
     }
 
-    fn run_entries(&self, group: &mut Vec<Arc<dyn Ticket>>) -> Result<()> {
-        let mut txn = None;
-        while group.len() < GROUP_MAX
+    /// Waits for the disk; how long.
+    fn land(&self, landing: &mut Landing, baton: Baton) -> Result<Duration> {
+        let landed = landing.land();
+        self.store.end_write(baton.writer);
+        landed
+    }
+
+    /// Waits for the disk while the next group is at work; or until somebody comes to lead one.
+    fn land_beside(&self, landing: &mut Landing, baton: Baton) -> Result<Duration> {
+        let commit = baton.writer.meta.txnid;
+        self.queue.pass_on(baton);
+        self.begin_next();
+        let landed = landing.land();
+        if let Some(baton) = self.queue.take_back(commit) {
+            self.store.end_write(baton.writer);
+        }
+        landed
+    }
+
+    fn run_entries(
+        &self,
+        baton: Option<Baton>,
+        group: &mut Vec<Arc<dyn Ticket>>,
+        members_max: usize,
+    ) -> Result<Option<(Landing, Box<Writer>)>> {
+        let mut txn = baton.map(|baton| WriteTxn::resume(&self.store, baton.writer, self.durability()));
+        while group.len() < members_max
             && let Some((entry, last)) = self.queue.pop()
         {
             group.push(entry.ticket.clone());
@@ -329,17 +449,33 @@ impl Database {
                 txn = Some(open);
             }
         }
-        txn.map_or(Ok(()), WriteTxn::commit)
+        txn.map_or(Ok(None), WriteTxn::commit_unlanded)
     }
 }
 
-/// Tells everyone that it is decided. A task that awaits several is woken when all of them are.
-fn settle(group: &[Arc<dyn Ticket>]) {
+/// Who leads the next group.
+#[derive(PartialEq, Eq)]
+enum Next {
+    /// Whoever waits has to be told.
+    ToBegin,
+    /// Somebody was told, or will come by himself.
+    Begun,
+}
+
+/// Tells everyone what became of it. A task that awaits several is woken when all of them are decided.
+fn tell(group: &[Arc<dyn Ticket>], committed: Result<()>) {
+    match (committed, group) {
+        (Ok(()), _) => {}
+        (Err(error), [only]) => only.fail(error),
+        (Err(error), all) => {
+            let source = Arc::new(error);
+            all.iter().for_each(|ticket| ticket.fail(Error::Group { source: source.clone() }));
+        }
+    }
     let mut wakers: Vec<Waker> = group.iter().filter_map(|ticket| ticket.settle()).collect();
     wakers.dedup_by(|next, before| next.will_wake(before));
     wakers.into_iter().for_each(Waker::wake);
 }
-
 /// Runs a change that is alone so far, without a child transaction; none is left if it came to nothing.
 fn run_alone(mut txn: WriteTxn<'static>, entry: Entry) -> Option<WriteTxn<'static>> {
     if !(entry.change)(&mut txn) {

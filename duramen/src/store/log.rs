@@ -35,6 +35,9 @@ const ENOUGH: u32 = 4 * DURABLE_WEIGHT;
 const MEMORY_MAX: usize = 64 << 10;
 /// The disk is asked to write so many pages at a time, so that the flush of the data file finds little to wait for.
 const STEP_PAGES: u64 = 64;
+/// It is asked once for pages that lie so near to each other: a request costs it more than the pages between them, most of
+/// which have nothing to be written.
+const GAP_PAGES: u64 = 16;
 
 /// Where the log stands after a commit. All writers know, since it is published with the commit.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -122,6 +125,22 @@ impl Log {
         }
     }
 
+    /// The file, once a record has been written to it.
+    pub(super) fn medium(&self) -> Result<Arc<dyn Medium>> {
+        Ok(self.file()?.medium.clone())
+    }
+
+    /// Notes pages that a commit wrote and that will stay. Gives back all that were noted when they are enough to have
+    /// the disk begin with them: a later flush of the data file must find them there. What is soon replaced need not
+    /// reach the disk at all.
+    pub(crate) fn note_lasting(&mut self, lasting: Vec<Extent>) -> Vec<Extent> {
+        self.unasked.extend(lasting);
+        if self.unasked.iter().map(|extent| extent.pages).sum::<u64>() < STEP_PAGES {
+            return Vec::new();
+        }
+        std::mem::take(&mut self.unasked)
+    }
+
     fn file(&self) -> Result<&LogFile> {
         self.file.as_ref().ok_or(Error::Usage { what: "the log is not open" })
     }
@@ -190,29 +209,20 @@ impl Store {
         Ok(LogFile { medium, bytes })
     }
 
-    /// Writes a record, and waits for the disk if asked to.
-    pub(crate) fn write_record(&self, writer: &Writer, at: u64, record: &[u8], flush: bool) -> Result<()> {
-        let medium = &writer.log.file()?.medium;
-        let written = medium.write_at(at, &[IoSlice::new(record)]);
-        let written = written.and_then(|()| if flush { medium.flush() } else { Ok(()) });
+    /// Writes a record. It is not flushed.
+    pub(crate) fn write_record(&self, writer: &Writer, at: u64, record: &[u8]) -> Result<()> {
+        let written = writer.log.file()?.medium.write_at(at, &[IoSlice::new(record)]);
         written.map_err(|error| self.poison("write the log", error))
     }
 
-    /// Has the disk begin with what a later flush of the data file must find there: a commit wrote these pages, and they
-    /// will stay. What is soon replaced need not reach the disk at all.
-    pub(crate) fn ask_ahead(&self, writer: &mut Writer, lasting: Vec<Extent>) {
-        let unasked = &mut writer.log.unasked;
-        unasked.extend(lasting);
-        if unasked.iter().map(|extent| extent.pages).sum::<u64>() < STEP_PAGES {
-            return;
-        }
-        unasked.sort_unstable();
+    /// Has the disk begin to write these pages.
+    pub(crate) fn begin_flush(&self, mut pages: Vec<Extent>) {
+        pages.sort_unstable();
         let size = self.pager.page_size as u64;
-        for run in unasked.chunk_by(|a, b| a.end() >= b.start) {
+        for run in pages.chunk_by(|a, b| a.end().0 + GAP_PAGES >= b.start.0) {
             let end = run.iter().map(|extent| extent.end().0).max().unwrap_or(0);
             self.medium.begin_flush(run[0].start.0 * size..end * size);
         }
-        unasked.clear();
     }
 
     /// Makes durable what is in the log. False if that is not all that has been committed.

@@ -4,6 +4,7 @@
 //! tables.
 
 pub(crate) mod create;
+pub(crate) mod landing;
 pub(crate) mod log;
 mod opening;
 pub(crate) mod poison;
@@ -27,6 +28,7 @@ use crate::os::beside::Beside;
 use crate::os::file::{self, FileMedium};
 use crate::pager::Pager;
 use crate::readers::{Inherited, Published, ReadSlot, Role, Shared, UnregisteredReader, Wait};
+use crate::store::landing::Landed;
 use crate::store::log::{Found, Log, Mark};
 use crate::store::opening::{hold_newest, join, open_shared, read_head};
 use crate::store::poison::Poison;
@@ -113,6 +115,10 @@ pub(crate) struct Writer {
     pub slot: usize,
     /// The slot of the durable commit, which must stay until another is durable.
     pub durable_slot: usize,
+    /// The slot of the commit that readers see. Not [`Writer::slot`] while the newest commit is on its way.
+    pub seen_slot: usize,
+    /// The commit that this writer goes on from, if that is on its way.
+    pub before: Option<Arc<Landed>>,
     pub ledger: Option<Ledger>,
     pub dirty: Dirty,
     /// Where the log stands after the newest commit.
@@ -185,6 +191,8 @@ impl Store {
         let writer = Writer {
             slot: recovered.chosen.slot,
             durable_slot: recovered.chosen.slot,
+            seen_slot: recovered.chosen.slot,
+            before: None,
             dirty: Dirty::new(recovered.pager.page_size),
             meta: recovered.chosen.meta,
             ledger: None,
@@ -362,6 +370,7 @@ impl Store {
         let slots = Unpacked::of(&self.shared.record(newest).ok_or(Error::BadTable)?);
         writer.durable_slot = slots.durable_slot;
         writer.mark = slots.mark;
+        writer.seen_slot = slots.slot;
         if newest != writer.meta.txnid || slots.slot != writer.slot {
             writer.meta = recover::decode_newest(self.pager.slot(slots.slot), newest, &self.path)?;
             writer.slot = slots.slot;
@@ -391,10 +400,13 @@ impl Store {
         writer.ledger.as_mut().ok_or(Error::BadTable)
     }
 
-    /// Gives back what `begin_write` gave.
-    pub(crate) fn end_write(&self, writer: Box<Writer>) {
+    /// Gives back what `begin_write` gave, once all that it committed can be seen.
+    pub(crate) fn end_write(&self, mut writer: Box<Writer>) {
         if self.shared.is_forked() {
             return;
+        }
+        if let Err(error) = self.wait_for_landing(&mut writer) {
+            tracing::debug!(%error, "the commit that this transaction went on from failed");
         }
         *self.lock_memory() = Some(writer);
         self.shared.unlock_writer();
@@ -444,11 +456,14 @@ impl Store {
 
     /// After a failed flush (or meta page write) nobody knows what is on disk: no more writing by this process.
     pub(crate) fn poison(&self, op: &'static str, error: std::io::Error) -> Error {
-        let what = format!("{op}: {error}");
+        self.give_up(format!("{op}: {error}"));
+        Error::Io { op, source: error }
+    }
+
+    fn give_up(&self, what: String) {
         tracing::error!(path = %self.path.display(), what, "the database is poisoned in this process");
         self.shared.failed();
         self.poison.by(what);
-        Error::Io { op, source: error }
     }
 
     pub(crate) fn flush(&self, op: &'static str) -> Result<()> {
@@ -482,6 +497,7 @@ impl Store {
     }
 
     pub(crate) fn flush_data(&self, writer: &mut Writer) -> Result<()> {
+        self.wait_for_landing(writer)?;
         if self.shared.durable() == writer.meta.txnid {
             return Ok(());
         }
@@ -491,7 +507,7 @@ impl Store {
 
     /// The writer's commit has been flushed.
     pub(crate) fn became_durable(&self, writer: &mut Writer) -> Result<()> {
-        writer.durable_slot = writer.slot;
+        (writer.durable_slot, writer.seen_slot) = (writer.slot, writer.slot);
         writer.checkpointed = Instant::now();
         writer.mark = Mark::START;
         writer.log.restart();
@@ -554,7 +570,7 @@ impl Store {
     fn write_proven_meta(&self, writer: &mut Writer) -> Result<()> {
         let mut meta = writer.meta.clone();
         meta.sequence += 1;
-        let slot = free_slot(writer.slot, writer.durable_slot);
+        let slot = free_slot(writer);
         write_proven(&*self.medium, &mut meta, slot).map_err(|e| self.poison("write the meta page", e))?;
         writer.meta = meta;
         writer.slot = slot;
@@ -570,10 +586,11 @@ impl Drop for Store {
     }
 }
 
-/// The slot that the next commit writes: never the current one nor the durable one. The same question always has the
-/// same answer, so that what a failed commit left in a slot is overwritten by the next.
-pub(crate) fn free_slot(current: usize, durable: usize) -> usize {
-    (0..SLOTS).find(|&slot| slot != current && slot != durable).expect("more slots than two")
+/// The slot that the next commit writes: never the current one, the durable one, nor the one that readers see. The same
+/// question always has the same answer, so that what a failed commit left in a slot is overwritten by the next.
+pub(crate) fn free_slot(writer: &Writer) -> usize {
+    let taken = [writer.slot, writer.durable_slot, writer.seen_slot];
+    (0..SLOTS).find(|slot| !taken.contains(slot)).expect("more slots than three")
 }
 
 pub(crate) fn write_meta(medium: &dyn Medium, meta: &Meta, slot: usize) -> std::io::Result<()> {

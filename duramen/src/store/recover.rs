@@ -77,7 +77,8 @@ pub(crate) fn is_as_published(head: &[u8], newest: &Published, unsettled: bool) 
     let Some((_, found)) = slots().find(|(slot, _)| *slot == known.slot) else { return false };
     let same = published(&found, known.slot, known.durable_slot, known.mark) == *newest;
     let older = |meta: &Meta| meta.sequence < found.sequence;
-    let next = |meta: &Meta| meta.sequence == found.sequence + 1 && meta.txnid.0 == found.txnid.0 + 1;
+    // One commit on its way to the disk, and one that was made on top of it.
+    let next = |meta: &Meta| (1..=2).any(|n| meta.sequence == found.sequence + n && meta.txnid.0 == found.txnid.0 + n);
     same && slots().all(|(slot, meta)| slot == known.slot || older(&meta) || unsettled && next(&meta))
 }
 

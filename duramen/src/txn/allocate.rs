@@ -135,12 +135,16 @@ pub(super) fn release_in_time(work: &mut Work, logged: bool) -> Result<()> {
 /// Lets the free space know who is reading.
 pub(super) fn release(work: &mut Work) -> Result<()> {
     let store = work.store.clone();
+    let before = work.writer_mut()?.meta.txnid;
+    // Asked for first: who begins to read after that reads this one or a later one.
+    let seen = store.shared.newest();
     let mut live = Vec::new();
     store.shared.live(&mut live)?;
-    live.extend(unregistered(store.file(), store.shared.newest())?);
+    live.extend(unregistered(store.file(), before)?);
     live.push(work.base);
+    live.push(seen);
     // The commit that this one builds on stays whole until this one is there: what is freed now may have been noted.
-    live.push(work.writer_mut()?.meta.txnid);
+    live.push(before);
     live.sort_unstable();
     live.dedup();
     store.ledger(work.writer_mut()?)?.space.release(&live);

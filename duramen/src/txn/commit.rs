@@ -2,7 +2,7 @@
 //!
 //! Owns: the steps and their order. Must not know: keys.
 
-use std::time::{Instant, SystemTime};
+use std::time::{Duration, Instant, SystemTime};
 
 use super::allocate::{allocate, give_back, release_in_time};
 use super::ops;
@@ -15,7 +15,9 @@ use crate::format::meta::{Meta, SpaceRoot, TAIL_MAX};
 use crate::format::overflow;
 use crate::format::page;
 use crate::ids::{Extent, Pgno, Txnid};
+use crate::readers::Published;
 use crate::space::log::{Delta, encode_base};
+use crate::store::landing::Landing;
 use crate::store::log::Mark;
 use crate::store::space_log::{self, payload};
 use crate::store::{CommitTimings, Durability, blank, free_slot, published, write_meta};
@@ -27,8 +29,9 @@ const PROOF_PAGES_MAX: u64 = 4096;
 /// A chain of the space log may be this many pages long before it is begun anew, plus twice its base.
 const CHAIN_PAGES_MIN: u64 = 16;
 
-/// Makes what the transaction did the newest snapshot. On an error nothing of it remains.
-pub(crate) fn commit(work: &mut Work) -> Result<()> {
+/// Makes what the transaction did the newest snapshot; or, where the log makes it durable, what becomes that when the
+/// landing is done. On an error nothing of it remains.
+pub(crate) fn commit(work: &mut Work) -> Result<Option<Landing>> {
     let result = work.check().and_then(|()| steps(work));
     if result.is_err()
         && let Some(writer) = work.writer.as_deref_mut()
@@ -39,11 +42,12 @@ pub(crate) fn commit(work: &mut Work) -> Result<()> {
     result
 }
 
-fn steps(work: &mut Work) -> Result<()> {
+fn steps(work: &mut Work) -> Result<Option<Landing>> {
     // 1. The tables' records go to the catalog: from here on the shape of every tree is final.
     super::catalog::save(work)?;
     if work.dirty.is_empty() && work.placed.extents.is_empty() && work.tables[0].saved == Some(work.tables[0].tree) {
-        return Ok(());
+        wait_for_landing(work)?;
+        return Ok(None);
     }
     let started = Instant::now();
     let record = ops::take(work)?.filter(|record| pays(work, record.len()));
@@ -60,15 +64,15 @@ fn steps(work: &mut Work) -> Result<()> {
     let placed = Instant::now();
     let way = choose_way(work, &meta, record.as_ref().map(Vec::len))?;
     let flush = way == Way::Flush;
+    if !matches!(way, Way::Log { .. }) {
+        wait_for_landing(work)?;
+    }
     if flush && meta.proof_pages > PROOF_PAGES_MAX {
         work.store.flush("flush the commit's pages")?;
         meta.proof_base = meta.txnid;
         (meta.proof_sum, meta.proof_pages) = (0, 0);
     }
-    let (slot, durable_slot) = {
-        let writer = work.writer_mut()?;
-        (free_slot(writer.slot, writer.durable_slot), writer.durable_slot)
-    };
+    let slot = free_slot(work.writer_mut()?);
     write_meta(&*work.store.medium, &meta, slot).map_err(|e| work.store.poison("write the meta page", e))?;
     // 5. One flush makes both survive a power cut: the meta page proves by its sum that its pages are there.
     if flush {
@@ -79,9 +83,15 @@ fn steps(work: &mut Work) -> Result<()> {
             }
         })?;
     }
+    let mut waited = Duration::ZERO;
     let mark = match (way, record) {
         (Way::Flush, _) => Mark::START,
-        (Way::Log { at, flush }, Some(record)) => write_record(work, &meta, record, at, flush)?,
+        (Way::Log { at, flush }, Some(record)) => {
+            let mark = write_record(work, &meta, record, at, flush)?;
+            // It is on top of the commit before, which comes first.
+            waited = wait_for_landing(work)?;
+            mark
+        }
         _ => Mark::Broken,
     };
     let timings = CommitTimings {
@@ -91,14 +101,33 @@ fn steps(work: &mut Work) -> Result<()> {
         pages: written.pages + 1,
         runs: written.runs + 1,
     };
-    // 6. Only now may readers see it.
-    publish(work, meta, (slot, durable_slot), mark, flush, timings)?;
-    // Who does not wait for the disk is not kept waiting by it either.
-    if matches!(mark, Mark::At { .. }) && !flush {
-        work.store.clone().ask_ahead(work.writer_mut()?, lasting);
-    }
+    // 6. Only when it is durable, if it has to be, may readers see it.
+    advance(work, meta, slot, mark, timings)?;
     work.dirty.keep(&placer.kept);
-    Ok(())
+    let store = work.store.clone();
+    let writer = work.writer_mut()?;
+    if flush {
+        store.became_durable(writer)?;
+        cut_off(work);
+        return Ok(None);
+    }
+    let published = published(&writer.meta, slot, writer.durable_slot, mark);
+    let Mark::At { flushed, .. } = mark else {
+        publish(work, &published)?;
+        return Ok(None);
+    };
+    let ahead = writer.log.note_lasting(lasting);
+    if flushed {
+        return store.landing(writer, published, ahead, waited).map(Some);
+    }
+    publish(work, &published)?;
+    store.begin_flush(ahead);
+    Ok(None)
+}
+
+fn wait_for_landing(work: &mut Work) -> Result<Duration> {
+    let store = work.store.clone();
+    store.wait_for_landing(work.writer_mut()?)
 }
 
 /// How a commit reaches the disk.
@@ -127,7 +156,7 @@ fn choose_way(work: &mut Work, meta: &Meta, record: Option<usize>) -> Result<Way
     })
 }
 
-/// Writes the commit's operations into the log; where the log stands then.
+/// Writes the commit's operations into the log; where the log stands then, if it is flushed where it is to be.
 fn write_record(work: &mut Work, meta: &Meta, mut record: Vec<u8>, at: u64, flush: bool) -> Result<Mark> {
     let store = work.store.clone();
     let writer = work.writer_mut()?;
@@ -139,7 +168,7 @@ fn write_record(work: &mut Work, meta: &Meta, mut record: Vec<u8>, at: u64, flus
         user: meta.user,
     };
     log::seal(&mut record, &header, meta.file_id, writer.meta.committed_ns);
-    store.write_record(writer, at, &record, flush)?;
+    store.write_record(writer, at, &record)?;
     let end = at + record.len() as u64;
     writer.log.give_memory(record);
     Ok(Mark::At { end, flushed: flush })
@@ -349,46 +378,47 @@ fn next_meta(work: &mut Work, catalog: Tree, space: SpaceRoot, tail: Vec<u8>) ->
     })
 }
 
-fn publish(
-    work: &mut Work,
-    meta: Meta,
-    (slot, durable_slot): (usize, usize),
-    mark: Mark,
-    durable: bool,
-    timings: CommitTimings,
-) -> Result<()> {
-    let store = work.store.clone();
-    let txnid = meta.txnid;
-    let bytes = meta.page_count * u64::from(meta.page_size);
+/// The writer goes on from this commit.
+fn advance(work: &mut Work, meta: Meta, slot: usize, mark: Mark, timings: CommitTimings) -> Result<()> {
     let durability = work.durability;
     let writer = work.writer_mut()?;
     writer.log.weigh(durability);
     writer.too_long |= meta.page_count < writer.meta.page_count;
     writer.meta = meta;
     writer.slot = slot;
+    writer.mark = mark;
     writer.last_commit = timings;
-    store.length_is_known(txnid);
+    let txnid = writer.meta.txnid;
     if let Some(ledger) = &mut writer.ledger {
         ledger.txnid = txnid;
-    }
-    if durable {
-        store.became_durable(writer)?;
-    } else {
-        writer.mark = mark;
-        store.shared.publish(&published(&writer.meta, slot, durable_slot, mark))?;
     }
     // Nothing has been lost: the pages are the file's now.
     work.placed.extents.clear();
     work.bytes_before = None;
-    if durable
-        && std::mem::take(&mut work.writer_mut()?.too_long)
+    tracing::trace!(txnid = txnid.0, pages = timings.pages, flush_us = timings.flush_us, "committed");
+    Ok(())
+}
+
+/// Lets readers see the writer's commit.
+fn publish(work: &mut Work, published: &Published) -> Result<()> {
+    let store = work.store.clone();
+    let writer = work.writer_mut()?;
+    writer.seen_slot = writer.slot;
+    store.length_is_known(published.txnid);
+    store.shared.publish(published)
+}
+
+/// Cuts off the free end of the file, which no durable commit uses any more.
+fn cut_off(work: &mut Work) {
+    let store = work.store.clone();
+    let Some(writer) = work.writer.as_deref_mut() else { return };
+    let bytes = writer.meta.page_count * u64::from(writer.meta.page_size);
+    if std::mem::take(&mut writer.too_long)
         && !store.settings.keep_length
         && let Err(error) = store.medium.set_len(bytes)
     {
         // The commit stands all the same; the next durable one tries again.
         tracing::warn!(%error, "the free end of the data file could not be cut off");
-        work.writer_mut()?.too_long = true;
+        writer.too_long = true;
     }
-    tracing::trace!(txnid = txnid.0, pages = timings.pages, flush_us = timings.flush_us, "committed");
-    Ok(())
 }

@@ -139,7 +139,14 @@ impl Work {
 
     /// Ends the transaction: forgets what is dirty and gives the write lock back.
     pub(crate) fn end(&mut self) {
-        let Some(mut writer) = self.writer.take() else { return };
+        if let Some(writer) = self.leave() {
+            self.store.end_write(writer);
+        }
+    }
+
+    /// Ends the transaction, but keeps the write lock, for one that goes on from here.
+    pub(crate) fn leave(&mut self) -> Option<Box<Writer>> {
+        let mut writer = self.writer.take()?;
         self.dirty.reset();
         writer.dirty = std::mem::replace(&mut self.dirty, Dirty::new(self.store.pager.page_size));
         let placed = [&self.placed].into_iter().chain(self.saved.iter().map(|saved| &saved.placed));
@@ -153,7 +160,7 @@ impl Work {
         if let Some(bytes) = self.bytes_before.take() {
             self.store.shorten(bytes);
         }
-        self.store.end_write(writer);
+        Some(writer)
     }
 
     /// Takes a number that is not the next one: those before it are in the log.

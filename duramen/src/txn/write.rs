@@ -13,7 +13,8 @@ use super::{commit, update};
 use crate::error::{Error, Result};
 use crate::ids::Txnid;
 use crate::readers::Wait;
-use crate::store::{Durability, Store};
+use crate::store::landing::Landing;
+use crate::store::{Durability, Store, Writer};
 use crate::tree::Pages;
 
 /// A table of one write transaction (its children included), by number. Costs nothing to keep and to copy.
@@ -44,8 +45,20 @@ impl std::fmt::Debug for WriteTxn<'_> {
 
 impl WriteTxn<'static> {
     pub(crate) fn begin(store: &Arc<Store>, wait: Wait, durability: Durability) -> Result<WriteTxn<'static>> {
-        let writer = store.begin_write(wait)?;
-        Ok(WriteTxn { work: Handle::Own(Box::new(Work::new(store.clone(), writer, durability))), level: 0 })
+        Ok(WriteTxn::resume(store, store.begin_write(wait)?, durability))
+    }
+
+    /// Goes on from what [`WriteTxn::commit_unlanded`] left.
+    pub(crate) fn resume(store: &Arc<Store>, writer: Box<Writer>, durability: Durability) -> WriteTxn<'static> {
+        WriteTxn { work: Handle::Own(Box::new(Work::new(store.clone(), writer, durability))), level: 0 }
+    }
+
+    /// Commits, but leaves it to the caller to wait for the log to be flushed, where that is what is left to do. The
+    /// write lock goes with it: the next transaction can be made meanwhile.
+    pub(crate) fn commit_unlanded(mut self) -> Result<Option<(Landing, Box<Writer>)>> {
+        let landing = self.commit_levels()?;
+        let Handle::Own(work) = &mut self.work else { return Ok(None) };
+        Ok(landing.and_then(|landing| Some((landing, work.leave()?))))
     }
 }
 
@@ -256,17 +269,24 @@ impl<'p> WriteTxn<'p> {
     /// Makes the transaction's changes the newest state (a child's: its parent's). With
     /// [`Durability::Durable`] they survive a power cut once this has returned. On an error nothing of them remains.
     pub fn commit(mut self) -> Result<()> {
+        let Some(mut landing) = self.commit_levels()? else { return Ok(()) };
+        let took = landing.land()?;
+        let work = self.work_mut();
+        work.writer_mut()?.last_commit.flush_us = took.as_micros() as u64;
+        work.end();
+        // Who does not wait for the disk is not kept waiting by it either.
+        landing.ask_ahead();
+        Ok(())
+    }
+
+    fn commit_levels(&mut self) -> Result<Option<Landing>> {
         let keep = self.level + usize::from(self.level == 0);
         while self.work().dirty.level() >= keep {
             self.commit_level()?;
         }
         match &mut self.work {
-            Handle::Own(work) => {
-                let result = commit::commit(work);
-                work.end();
-                result
-            }
-            Handle::Parent(_) => Ok(()),
+            Handle::Own(work) => commit::commit(work),
+            Handle::Parent(_) => Ok(None),
         }
     }
 

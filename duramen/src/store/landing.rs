@@ -1,0 +1,108 @@
+//! The end of a commit that the log makes durable: the flush, and what may happen only after it.
+//!
+//! Owns: the order in which such commits become durable and visible. Must not know: what was committed.
+//!
+//! Once a commit's record is in the log, the next one may be made on top of it while the disk flushes. That one is
+//! flushed and shown to readers only after this one; if this one fails, so does it.
+
+use std::sync::{Arc, Condvar, Mutex, PoisonError};
+use std::time::{Duration, Instant};
+
+use super::{Store, Writer};
+use crate::error::Result;
+use crate::ids::Extent;
+use crate::medium::Medium;
+use crate::readers::Published;
+
+/// A commit that is written, and neither flushed nor to be seen yet.
+pub(crate) struct Landing {
+    store: Arc<Store>,
+    log: Arc<dyn Medium>,
+    published: Published,
+    /// Pages of the data file that the disk should begin to write afterwards.
+    ahead: Vec<Extent>,
+    landed: Arc<Landed>,
+    /// How long it waited for the commit before it.
+    pub(crate) waited: Duration,
+}
+
+/// Whether a commit is still on its way.
+#[derive(Default)]
+pub(crate) struct Landed {
+    over: Mutex<bool>,
+    told: Condvar,
+}
+
+impl Landed {
+    fn tell(&self) {
+        *self.over.lock().unwrap_or_else(PoisonError::into_inner) = true;
+        self.told.notify_all();
+    }
+
+    fn wait(&self) {
+        let over = self.over.lock().unwrap_or_else(PoisonError::into_inner);
+        drop(self.told.wait_while(over, |over| !*over).unwrap_or_else(PoisonError::into_inner));
+    }
+
+    fn is_over(&self) -> bool {
+        *self.over.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Landing {
+    /// Flushes the log and lets readers see the commit; how long the disk took. On an error nobody writes any more.
+    pub(crate) fn land(&mut self) -> Result<Duration> {
+        let done = self.flush_and_publish();
+        self.landed.tell();
+        done
+    }
+
+    fn flush_and_publish(&self) -> Result<Duration> {
+        let (store, begun) = (&self.store, Instant::now());
+        self.log.flush().map_err(|error| store.poison("flush the log", error))?;
+        store.length_is_known(self.published.txnid);
+        store.shared.publish(&self.published)?;
+        Ok(begun.elapsed())
+    }
+
+    /// Has the disk begin with the pages of the data file that are due. To be called when nobody waits any more.
+    pub(crate) fn ask_ahead(mut self) {
+        self.store.begin_flush(std::mem::take(&mut self.ahead));
+    }
+}
+
+impl Drop for Landing {
+    fn drop(&mut self) {
+        if !self.landed.is_over() {
+            // The writer's memory is ahead of what anyone may see, and the record may be on disk or not.
+            self.store.give_up("a commit was written to the log and not flushed".into());
+            self.landed.tell();
+        }
+    }
+}
+
+impl Store {
+    /// The writer's commit, whose record is in the log, for its last steps. The one before it must have landed.
+    pub(crate) fn landing(
+        self: &Arc<Store>,
+        writer: &mut Writer,
+        published: Published,
+        ahead: Vec<Extent>,
+        waited: Duration,
+    ) -> Result<Landing> {
+        let landed = Arc::new(Landed::default());
+        let log = writer.log.medium()?;
+        writer.before = Some(landed.clone());
+        Ok(Landing { store: self.clone(), log, published, ahead, landed, waited })
+    }
+
+    /// Waits until the commit that this writer goes on from is durable and visible; how long.
+    pub(crate) fn wait_for_landing(&self, writer: &mut Writer) -> Result<Duration> {
+        let Some(before) = writer.before.take() else { return Ok(Duration::ZERO) };
+        let begun = Instant::now();
+        before.wait();
+        writer.seen_slot = writer.slot;
+        self.poison.check()?;
+        Ok(begun.elapsed())
+    }
+}
