@@ -363,7 +363,7 @@ fn unless_gone(error: duramen::Error) -> Code {
 }
 
 fn after_deletion(txn: &mut Txn, (id, dbi): (TableId, u32)) -> Result {
-    if txn.writer()?.view(id)?.is_empty() {
+    if txn.writer()?.table_by_id(id)?.is_empty() {
         for cursor in txn.cursors_on(dbi) {
             // SAFETY: see the module's head.
             unsafe { &mut (*cursor).state }.table_is_empty();
