@@ -6,7 +6,7 @@
 //! A new file of ours has two meta pages more than LMDB's, so the limit is two pages above what the bytes say. A file
 //! that was not made through this interface has no limit until one is set.
 
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicU32, AtomicUsize, Ordering};
 
 use duramen::{Database, Snapshot, WriteTxn};
 
@@ -25,7 +25,8 @@ const COMMIT_PAGES: u64 = 1;
 #[derive(Default)]
 pub struct Limit {
     bytes: AtomicUsize,
-    page_bytes: AtomicUsize,
+    /// Of the bytes in a page, which are a power of two.
+    page_shift: AtomicU32,
 }
 
 /// What a write transaction has found out about the pages that it may use.
@@ -48,12 +49,12 @@ impl Limit {
 
     /// The limit in the engine's pages.
     pub fn pages(&self) -> u64 {
-        (self.bytes() / self.page_bytes.load(Ordering::Relaxed).max(1)) as u64 + META_PAGES
+        (self.bytes() >> self.page_shift.load(Ordering::Relaxed)) as u64 + META_PAGES
     }
 
     /// The database has been opened: what was not set is taken from the file.
     pub fn begin(&self, db: &Database) -> Result {
-        self.page_bytes.store(db.page_size(), Ordering::Relaxed);
+        self.page_shift.store(db.page_size().trailing_zeros(), Ordering::Relaxed);
         self.change(db, self.bytes())
     }
 

@@ -40,6 +40,12 @@ pub(crate) unsafe fn bytes<'b>(value: *const MdbVal) -> Result<&'b [u8]> {
     Ok(unsafe { std::slice::from_raw_parts(value.mv_data.cast_const().cast(), value.mv_size) })
 }
 
+/// Refuses a key that no table can hold.
+#[inline]
+fn storable(key: &[u8]) -> Result<&[u8]> {
+    if key.is_empty() || key.len() > KEY_BYTES_MAX { Err(BAD_VALSIZE) } else { Ok(key) }
+}
+
 /// A copy of a key, which is never long.
 pub(crate) struct Key {
     /// The first `len` are initialised.
@@ -48,12 +54,8 @@ pub(crate) struct Key {
 }
 
 impl Key {
-    /// Copies a key; one that no table can hold is refused.
-    pub(crate) fn new(key: &[u8]) -> Result<Key> {
-        if key.is_empty() || key.len() > KEY_BYTES_MAX { Err(BAD_VALSIZE) } else { Ok(Key::of(key)) }
-    }
-
-    /// Copies a duplicate, or as much of a value as nobody asks for.
+    /// Copies a key, a duplicate, or as much of a value as nobody asks for.
+    #[inline]
     fn of(bytes: &[u8]) -> Key {
         let len = bytes.len().min(KEY_BYTES_MAX);
         let mut copy = Key { bytes: [const { MaybeUninit::uninit() }; KEY_BYTES_MAX], len };
@@ -216,7 +218,7 @@ pub(crate) unsafe fn put(txn: *mut Txn, dbi: c_uint, key: *const MdbVal, data: *
     txn.db(dbi)?;
     txn.check_writer()?;
     // SAFETY: as above.
-    let key = Key::new(unsafe { bytes(key)? })?;
+    let key = Key::of(storable(unsafe { bytes(key)? })?);
     let table = txn.table(dbi)?;
     let table = dbi::made_for(txn, dbi, table, data.mv_size)?;
     match put_one(txn, table, &key, data, how)? {
@@ -274,7 +276,7 @@ pub(crate) unsafe fn del(txn: *mut Txn, dbi: c_uint, key: *const MdbVal, data: *
     }
     // SAFETY: as above.
     let value = if flags & db::DUPSORT == 0 || data.is_null() { None } else { Some(unsafe { bytes(data)? }) };
-    let key = Key::new(key)?;
+    let key = Key::of(storable(key)?);
     if txn.cursors.is_empty() {
         return del_alone(txn, id, &key, value);
     }
@@ -306,7 +308,7 @@ fn doomed(txn: &mut Txn, id: TableId, key: &[u8], value: Option<&[u8]>) -> Resul
     };
     let (key, stored) = found.ok_or(NOTFOUND)?;
     let whole_key = value.is_none() || cursor.count()? == 1;
-    Ok(Doomed { key: Key::new(key)?, value: Key::of(if value.is_some() { stored } else { &[] }), whole_key })
+    Ok(Doomed { key: Key::of(storable(key)?), value: Key::of(if value.is_some() { stored } else { &[] }), whole_key })
 }
 
 fn delete(txn: &mut Txn, (id, dbi): (TableId, u32), own: *mut Cursor, doomed: &Doomed) -> Result {
@@ -340,7 +342,7 @@ fn delete_under(held: &mut Cursor, txn: &mut Txn, id: TableId) -> Result {
     } else {
         let item = held.state.item(txn)?.ok_or(NOTFOUND)?;
         // SAFETY: nothing has been changed since it was found.
-        let key = Key::new(unsafe { bytes(&item.key)? })?;
+        let key = Key::of(storable(unsafe { bytes(&item.key)? })?);
         standing_on(txn, dbi, own, (&key, None))?
     };
     held.state.writing()?.delete_key(txn.writer()?).map_err(unless_gone)?;
@@ -361,7 +363,7 @@ fn unless_gone(error: duramen::Error) -> Code {
 }
 
 fn after_deletion(txn: &mut Txn, (id, dbi): (TableId, u32)) -> Result {
-    if txn.writer()?.view(id)?.is_empty() {
+    if txn.writer()?.table_by_id(id)?.is_empty() {
         for cursor in txn.cursors_on(dbi) {
             // SAFETY: see the module's head.
             unsafe { &mut (*cursor).state }.table_is_empty();
@@ -393,7 +395,7 @@ pub(crate) unsafe fn cursor_del(cursor: *mut Cursor, how: c_uint) -> Result {
     }
     let item = held.state.item(txn)?.ok_or(NOTFOUND)?;
     // SAFETY: nothing has been changed since it was found.
-    let (key, value) = unsafe { (Key::new(bytes(&item.key)?)?, Key::of(bytes(&item.value)?)) };
+    let (key, value) = unsafe { (Key::of(storable(bytes(&item.key)?)?), Key::of(bytes(&item.value)?)) };
     delete(txn, (id, dbi), cursor, &Doomed { key, value, whole_key: false })
 }
 
@@ -417,12 +419,14 @@ pub(crate) unsafe fn cursor_put(cursor: *mut Cursor, key: *const MdbVal, data: *
     txn.check_writer()?;
     let table = table.ok_or(BAD_TXN)?;
     // SAFETY: as above.
-    let (key, data_now) = unsafe { (Key::new(bytes(key)?)?, &mut *data) };
+    let (key, data_now) = unsafe { (storable(bytes(key)?)?, &mut *data) };
     check_value(table.1, data_now.mv_size)?;
-    let table = dbi::made_for(txn, held.dbi, table, data_now.mv_size)?;
     if how & flag::CURRENT != 0 {
+        let table = dbi::made_for(txn, held.dbi, table, data_now.mv_size)?;
         return put_over(held, txn, table, data_now, how);
     }
+    let key = Key::of(key);
+    let table = dbi::made_for(txn, held.dbi, table, data_now.mv_size)?;
     held.state.prepare(txn, held.dbi)?;
     if how & flag::MULTIPLE == 0 {
         return put_and_stand(held, txn, table, &key, data_now, how);
@@ -487,7 +491,7 @@ fn put_over(held: &mut Cursor, txn: &mut Txn, table: (TableId, u32), data: &mut 
     let item = held.state.item(txn)?.ok_or(NOTFOUND)?;
     held.state.settle_deletion();
     // SAFETY: nothing has been changed since it was found.
-    let (key, old) = unsafe { (Key::new(bytes(&item.key)?)?, Key::of(bytes(&item.value)?)) };
+    let (key, old) = unsafe { (Key::of(storable(bytes(&item.key)?)?), Key::of(bytes(&item.value)?)) };
     if table.1 & db::DUPSORT == 0 {
         // SAFETY: as above.
         room_over(txn, table, &key, unsafe { bytes(&item.value)? }, data)?;

@@ -19,6 +19,8 @@ const CHUNK_BYTES: usize = 1 << 20;
 const KEPT_CHUNKS: usize = 64;
 /// Most bytes of pages kept. What small commits touch is to fit into the processor's cache.
 const KEPT_BYTES: usize = 2 << 20;
+/// Most bytes of memory kept for the next runs.
+const SPARE_BYTES: usize = 4 << 20;
 /// Level of an arena page that is not in use.
 const FREE: u16 = u16::MAX;
 /// Level of an arena page that is kept.
@@ -135,6 +137,32 @@ struct Run {
     level: u16,
 }
 
+/// Memory of runs that are gone, for those to come: what is freed and allocated for each transaction anew, the system
+/// takes away and gives back page by page.
+#[derive(Default)]
+struct Spare {
+    runs: Vec<Vec<u8>>,
+    bytes: usize,
+}
+
+impl Spare {
+    fn keep(&mut self, run: Vec<u8>) {
+        if self.bytes + run.capacity() <= SPARE_BYTES {
+            self.bytes += run.capacity();
+            self.runs.push(run);
+        }
+    }
+
+    /// Nothing, with room for so many bytes.
+    fn take(&mut self, bytes: usize) -> Vec<u8> {
+        let Some(mut run) = self.runs.pop() else { return Vec::with_capacity(bytes) };
+        self.bytes -= run.capacity();
+        run.clear();
+        run.reserve_exact(bytes);
+        run
+    }
+}
+
 /// Pages of the file that the transaction no longer reaches.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Retired {
@@ -160,6 +188,7 @@ pub(crate) struct Dirty {
     runs: Vec<Option<Run>>,
     runs_free: Vec<u32>,
     run_pages: u64,
+    spare: Spare,
     /// Levels above 0.
     levels: Vec<Level>,
     pub retired: Vec<Retired>,
@@ -180,6 +209,7 @@ impl Dirty {
             runs: Vec::new(),
             runs_free: Vec::new(),
             run_pages: 0,
+            spare: Spare::default(),
             levels: Vec::new(),
             retired: Vec::new(),
         }
@@ -198,7 +228,7 @@ impl Dirty {
     /// Forgets everything; keeps memory for the next transaction.
     pub(crate) fn reset(&mut self) {
         self.arena.reset();
-        self.runs.clear();
+        self.runs.drain(..).flatten().for_each(|run| self.spare.keep(run.bytes));
         self.runs_free.clear();
         self.run_pages = 0;
         self.levels.clear();
@@ -310,9 +340,13 @@ impl Dirty {
         }
     }
 
-    /// A new run of `pages` pages of zeros.
-    pub(crate) fn create_run(&mut self, pages: u64) -> Child {
-        let run = Run { bytes: vec![0; pages as usize * self.arena.page_size], level: self.level_tag() };
+    /// A new run of `pages` pages: zeros, this, and zeros again to its end.
+    pub(crate) fn create_run(&mut self, pages: u64, zeros: usize, content: &[u8]) -> Child {
+        let mut bytes = self.spare.take(pages as usize * self.arena.page_size);
+        bytes.resize(zeros, 0);
+        bytes.extend_from_slice(content);
+        bytes.resize(pages as usize * self.arena.page_size, 0);
+        let run = Run { bytes, level: self.level_tag() };
         self.run_pages += pages;
         let index = match self.runs_free.pop() {
             Some(index) => {
@@ -357,6 +391,7 @@ impl Dirty {
         if let Some(run) = self.runs[index as usize].take() {
             self.run_pages -= (run.bytes.len() / self.arena.page_size) as u64;
             self.runs_free.push(index);
+            self.spare.keep(run.bytes);
         }
     }
 
@@ -366,6 +401,11 @@ impl Dirty {
         self.run_pages -= (run.bytes.len() / self.arena.page_size) as u64;
         self.runs_free.push(index);
         Some(run.bytes)
+    }
+
+    /// Gives back the memory of a run that was written.
+    pub(crate) fn keep_memory(&mut self, run: Vec<u8>) {
+        self.spare.keep(run);
     }
 
     /// Begins a nesting level.
@@ -437,7 +477,7 @@ mod tests {
         assert!(!dirty.is_own(a));
         let b = dirty.copy_up(a);
         dirty.page_mut(b)[0] = 2;
-        dirty.create_run(3);
+        dirty.create_run(3, 40, &[]);
         dirty.abort_level();
         assert_eq!((dirty.pages(), dirty.page(a.dirty_index()).unwrap()[0]), (1, 1));
 

@@ -19,19 +19,14 @@ use crate::order::Order;
 pub(crate) fn remove<P: PagesMut>(pages: &mut P, tree: &mut Tree, order: &Order, path: &mut Path) -> Result<()> {
     touch_path(pages, tree, path)?;
     let step = path.leaf();
-    let page = pages.page_mut(step.page);
-    if tree.is_packed() {
-        PackedMut::new(page).remove(step.index);
-    } else {
-        LeafMut::new(page).remove(step.index);
-    }
-    if open_leaf(pages, step.page)?.len() == 0 {
+    let (left, used) = take_out(pages.page_mut(step.page), tree.is_packed(), step.index);
+    if left == 0 {
         pages.free(step.page)?;
         tree.leaves = tree.leaves.checked_sub(1).ok_or_else(|| damaged(step.page, "more leaves than counted"))?;
         let last = path.steps().len() - 1;
         remove_child(pages, tree, order, path, last)?;
         path.clear();
-    } else if leaf_is_low(pages, step.page)? && path.steps().len() > 1 && merge_leaf(pages, tree, order, path)? {
+    } else if is_low(pages, used) && path.steps().len() > 1 && merge_leaf(pages, tree, order, path)? {
         let last = path.steps().len() - 1;
         after_child_left(pages, tree, order, path, last - 1)?;
         path.clear();
@@ -39,9 +34,21 @@ pub(crate) fn remove<P: PagesMut>(pages: &mut P, tree: &mut Tree, order: &Order,
     Ok(())
 }
 
+/// Takes entry `i` out of a leaf; how many are left, and the bytes that they take.
+fn take_out(page: &mut [u8], is_packed: bool, i: usize) -> (usize, usize) {
+    if is_packed {
+        let mut leaf = PackedMut::new(page);
+        leaf.remove(i);
+        return (leaf.len(), leaf.len() * leaf.item_size());
+    }
+    let mut leaf = LeafMut::new(page);
+    leaf.remove(i);
+    (leaf.len(), leaf.leaf().used())
+}
+
 /// Joins the leaf at the path with a neighbour if it is low and they fit; the path is then empty.
 pub(super) fn tidy<P: PagesMut>(pages: &mut P, tree: &mut Tree, order: &Order, path: &mut Path) -> Result<()> {
-    if path.steps().len() < 2 || !leaf_is_low(pages, path.leaf().page)? {
+    if path.steps().len() < 2 || !is_low(pages, leaf_used(&open_leaf(pages, path.leaf().page)?)) {
         return Ok(());
     }
     touch_path(pages, tree, path)?;
@@ -60,8 +67,9 @@ fn leaf_used(leaf: &AnyLeaf<'_>) -> usize {
     }
 }
 
-fn leaf_is_low<P: PagesMut>(pages: &P, leaf: Child) -> Result<bool> {
-    Ok(leaf_used(&open_leaf(pages, leaf)?) < pages.page_size() / 4)
+/// Whether a leaf that uses so many bytes should be joined with another.
+fn is_low<P: PagesMut>(pages: &P, used: usize) -> bool {
+    used < pages.page_size() / 4
 }
 
 /// What two pages may hold together to be joined: a page less an eighth.

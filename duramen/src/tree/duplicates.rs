@@ -7,6 +7,7 @@
 //! of their own, whose record is the cell's value: its keys are the duplicates, packed if they have a fixed size.
 //! So does a single value that is too long to stand beside its key.
 
+use std::cmp::Ordering;
 use std::ops::Range;
 
 use super::insert::{Entry, insert, resize, touch_path};
@@ -34,6 +35,8 @@ pub(crate) struct SubPage<'a> {
     len: usize,
 }
 
+const OUTSIDE: Damage = Damage("a duplicate outside its sub-page");
+
 impl<'a> SubPage<'a> {
     pub(crate) fn open(bytes: &'a [u8], item: usize) -> Result<SubPage<'a>, Damage> {
         const WRONG: Damage = Damage("a sub-page of duplicates with a wrong length");
@@ -56,7 +59,6 @@ impl<'a> SubPage<'a> {
     }
 
     pub(crate) fn get(&self, i: usize) -> Result<&'a [u8], Damage> {
-        const OUTSIDE: Damage = Damage("a duplicate outside its sub-page");
         if i >= self.len {
             return Err(OUTSIDE);
         }
@@ -79,9 +81,9 @@ impl<'a> SubPage<'a> {
         while low < high {
             let middle = (low + high) / 2;
             match order.cmp(self.get(middle)?, value) {
-                std::cmp::Ordering::Less => low = middle + 1,
-                std::cmp::Ordering::Equal => return Ok((middle, true)),
-                std::cmp::Ordering::Greater => high = middle,
+                Ordering::Less => low = middle + 1,
+                Ordering::Equal => return Ok((middle, true)),
+                Ordering::Greater => high = middle,
             }
         }
         Ok((low, false))
@@ -89,6 +91,48 @@ impl<'a> SubPage<'a> {
 
     fn values(&self) -> Result<Vec<&'a [u8]>, Damage> {
         (0..self.len).map(|i| self.get(i)).collect()
+    }
+
+    /// The sub-page with one value more, before value `i`.
+    fn with(&self, i: usize, value: &[u8]) -> Result<Vec<u8>, Damage> {
+        self.spliced(i..i, Some(value))
+    }
+
+    /// The sub-page without value `i`.
+    fn without(&self, i: usize) -> Result<Vec<u8>, Damage> {
+        self.spliced(i..i + 1, None)
+    }
+
+    /// The sub-page with another value, or none, in the place of some.
+    fn spliced(&self, gone: Range<usize>, come: Option<&[u8]>) -> Result<Vec<u8>, Damage> {
+        let (bytes, before, after) = self.around(&gone)?;
+        let inserted = come.unwrap_or_default();
+        let mut out = Vec::with_capacity(self.bytes.len() + inserted.len() + 2);
+        if self.item == 0 {
+            out.extend(((self.len - gone.len() + usize::from(come.is_some())) as u16).to_le_bytes());
+            let mut end = |end: usize| out.extend((end as u16).to_le_bytes());
+            (0..gone.start).for_each(|i| end(self.end(i)));
+            come.iter().for_each(|value| end(before + value.len()));
+            (gone.end..self.len).for_each(|i| end((self.end(i) + before + inserted.len()).wrapping_sub(after)));
+        }
+        for part in [&bytes[..before], inserted, &bytes[after..]] {
+            out.extend_from_slice(part);
+        }
+        Ok(out)
+    }
+
+    /// The values' bytes, and where in them those of some begin and end.
+    fn around(&self, some: &Range<usize>) -> Result<(&'a [u8], usize, usize), Damage> {
+        if self.item > 0 {
+            return Ok((self.bytes, some.start * self.item, some.end * self.item));
+        }
+        let ends = |i: usize| if i == 0 { 0 } else { self.end(i - 1) };
+        let bytes = self.bytes[2 + 2 * self.len..].get(..ends(self.len)).ok_or(OUTSIDE)?;
+        if (0..self.len).all(|i| ends(i) <= ends(i + 1)) {
+            Ok((bytes, ends(some.start), ends(some.end)))
+        } else {
+            Err(OUTSIDE)
+        }
     }
 }
 
@@ -184,22 +228,21 @@ pub(crate) fn add<P: PagesMut>(
 ) -> Result<bool> {
     let step = path.leaf();
     let cell = at(step.page, open_cells(pages, step.page)?.cell(step.index))?;
-    let (values, i) = match Duplicates::open(step.page, table, &cell)? {
+    let item = item_of(table);
+    let body = match Duplicates::open(step.page, table, &cell)? {
         Duplicates::Tree(tree) => return add_to_tree(pages, table, orders, path, tree, value),
         Duplicates::One(one) => match orders.duplicate.cmp(one, value) {
-            std::cmp::Ordering::Equal => return Ok(false),
-            less_or_greater => (vec![one], usize::from(less_or_greater.is_lt())),
+            Ordering::Equal => return Ok(false),
+            Ordering::Less => encode(&[one, value], item),
+            Ordering::Greater => encode(&[value, one], item),
         },
         Duplicates::Sub(sub) => match at(step.page, sub.find(value, &orders.duplicate))? {
             (_, true) => return Ok(false),
-            (i, false) => (at(step.page, sub.values())?, i),
+            (i, false) => at(step.page, sub.with(i, value))?,
         },
     };
-    let mut values = values;
-    values.insert(i, value);
-    let body = encode(&values, item_of(table));
     if is_large(pages.page_size(), key.len(), body.len()) {
-        let values: Vec<Vec<u8>> = values.into_iter().map(<[u8]>::to_vec).collect();
+        let values = at(step.page, SubPage::open(&body, item).and_then(|sub| sub.values()))?;
         move_to_tree(pages, table, orders, path, key, &values)?;
     } else {
         store(pages, table, orders, path, key, CellKind::SubPage, &body)?;
@@ -227,7 +270,7 @@ fn move_to_tree<P: PagesMut>(
     orders: &Orders,
     path: &mut Path,
     key: &[u8],
-    values: &[Vec<u8>],
+    values: &[&[u8]],
 ) -> Result<()> {
     let tree = new_tree(pages, table, orders, values)?;
     store(pages, table, orders, path, key, CellKind::SubTree, &tree.encode())
@@ -242,14 +285,14 @@ pub(crate) fn plant<P: PagesMut>(
     key: &[u8],
     value: &[u8],
 ) -> Result<()> {
-    let tree = new_tree(pages, table, orders, &[value.to_vec()])?;
+    let tree = new_tree(pages, table, orders, &[value])?;
     let entry = Entry { key, value_bytes: record::BYTES, kind: CellKind::SubTree };
     insert(pages, table, &orders.key, path, entry)?.copy_from_slice(&tree.encode());
     Ok(())
 }
 
 /// A tree of these values.
-fn new_tree<P: PagesMut>(pages: &mut P, table: &Tree, orders: &Orders, values: &[Vec<u8>]) -> Result<Tree> {
+fn new_tree<P: PagesMut>(pages: &mut P, table: &Tree, orders: &Orders, values: &[&[u8]]) -> Result<Tree> {
     let mut tree = Tree::new(&orders.duplicate);
     if table.has_fixed() {
         tree.flags = record::PACKED;
@@ -328,12 +371,10 @@ pub(crate) fn remove_one<P: PagesMut>(
             if !found {
                 return Ok(false);
             }
-            let mut values = at(step.page, sub.values())?;
-            values.remove(i);
-            let (kind, body) = match values.as_slice() {
-                [] => return remove(pages, table, &orders.key, path).map(|()| true),
-                [one] => (CellKind::Plain, one.to_vec()),
-                several => (CellKind::SubPage, encode(several, item_of(table))),
+            let (kind, body) = match sub.len() {
+                1 => return remove(pages, table, &orders.key, path).map(|()| true),
+                2 => (CellKind::Plain, at(step.page, sub.get(1 - i))?.to_vec()),
+                _ => (CellKind::SubPage, at(step.page, sub.without(i))?),
             };
             store(pages, table, orders, path, key, kind, &body)?;
         }

@@ -147,11 +147,16 @@ fn split_leaf<P: PagesMut>(
     entry: Entry<'_>,
 ) -> Result<()> {
     let step = path.leaf();
-    let rightmost = path.is_rightmost(pages)?;
     let left = step.page;
     let right = pages.create();
-    let old = pages.page(left)?.to_vec();
-    let cut = deal_leaf(pages, tree, order, &old, (left, right), (step.index, rightmost, entry))?;
+    let cut = if path.is_rightmost(pages)? && step.index == open_leaf(pages, left)?.len() {
+        init_leaf(pages.page_mut(right), tree);
+        add(pages.page_mut(right), tree, 0, order, &entry);
+        step.index
+    } else {
+        let old = pages.page(left)?.to_vec();
+        deal_leaf(pages, tree, order, &old, (left, right), (step.index, entry))?
+    };
     tree.leaves += 1;
     let goes_right = step.index >= cut;
     *path.leaf_mut() = if goes_right { super::path::Step { page: right, index: step.index - cut } } else { step };
@@ -170,19 +175,17 @@ fn deal_leaf<P: PagesMut>(
     order: &Order,
     old: &[u8],
     (left, right): (Child, Child),
-    (index, rightmost, entry): (usize, bool, Entry<'_>),
+    (index, entry): (usize, Entry<'_>),
 ) -> Result<usize> {
     let cut;
     match at(left, AnyLeaf::open(old))? {
         AnyLeaf::Packed(from) => {
-            let n = from.len();
-            cut = if rightmost && index == n { n } else { n.div_ceil(2) };
+            cut = from.len().div_ceil(2);
             deal_packed(pages, from, cut, (left, right))?;
         }
         AnyLeaf::Cells(from) => {
-            let n = from.len();
             let bytes = cell_bytes(entry.key.len(), entry.value_bytes);
-            cut = if rightmost && index == n { n } else { at(left, from.best_split(index, bytes))? };
+            cut = at(left, from.best_split(index, bytes))?;
             // `cut` counts the new entry; the old ones are cut around it.
             let old_cut = if cut > index { cut - 1 } else { cut };
             deal_cells(pages, order, from, old_cut, (left, right))?;

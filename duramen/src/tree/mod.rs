@@ -98,8 +98,8 @@ pub(crate) trait PagesMut: Pages {
     /// As [`PagesMut::free`] for a page that need not be read: it was born no later than `born_by`.
     fn free_unread(&mut self, child: Child, born_by: Option<Txnid>) -> Result<()>;
 
-    /// A new changeable run of pages for a value of `bytes`.
-    fn create_run(&mut self, bytes: u32) -> Result<Child>;
+    /// A new changeable run of pages for a value of `bytes`, which begins with `content`; the rest is zeros.
+    fn create_run(&mut self, bytes: u32, content: &[u8]) -> Result<Child>;
 
     /// The payload of a changeable run.
     fn run_mut(&mut self, run: Child) -> &mut [u8];

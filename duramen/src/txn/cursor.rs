@@ -281,9 +281,11 @@ impl WriteCursor {
         self.on_entry(txn)?;
         let work = txn.work_mut();
         if !work.table(self.table)?.tree.has_duplicates() {
-            let path = self.position.path_mut();
-            update::put_at(work, self.table.index as usize, path, &self.key, value)?;
-            self.epoch = work.epoch;
+            let (i, path) = (self.table.index as usize, self.position.path_mut());
+            if !update::overwrite(work, i, path, &self.key, value) {
+                update::put_at(work, i, path, &self.key, value)?;
+                self.epoch = work.epoch;
+            }
             return Ok(());
         }
         let order = work.table(self.table)?.orders.duplicate.clone();

@@ -14,7 +14,7 @@ use super::supply::{self, Supply};
 use super::work::Work;
 use crate::error::{Damage, Result};
 use crate::format::branch::BranchMut;
-use crate::format::leaf::{CellKind, LeafMut};
+use crate::format::leaf::{CellKind, Leaf, LeafMut};
 use crate::format::overflow::{STUB, Stub};
 use crate::format::page::{self, Child};
 use crate::ids::{Extent, Pgno};
@@ -22,7 +22,7 @@ use crate::order::Order;
 use crate::space::Lane;
 use crate::store::Durability;
 use crate::tree::duplicates::Orders;
-use crate::tree::{AnyLeaf, Pages, PagesMut, Tree, at, open_branch, open_cells, open_leaf};
+use crate::tree::{AnyLeaf, Pages, PagesMut, Tree, at, open_branch, open_leaf};
 
 /// Most pages that a commit keeps for the next.
 const KEPT_MAX: usize = 256;
@@ -108,31 +108,19 @@ impl Placer {
             return Ok(true);
         }
         let mut whole = true;
-        for i in 0..leaf.len() {
-            let cell = at(child, open_cells(work, child)?.cell(i))?;
-            let moved: Vec<u8> = match cell.kind {
-                CellKind::Overflow => {
-                    let stub = at(child, Stub::read(cell.value))?;
-                    if !stub.child.is_dirty() {
-                        continue;
-                    }
-                    if !work.dirty.is_own_run(stub.child.dirty_index()) {
-                        whole = false;
-                        continue;
-                    }
-                    stub_bytes(Stub { child: self.run(work, stub)?, ..stub })
+        for (i, outside) in dirty_outside(child, &leaf)? {
+            let moved: Vec<u8> = match outside {
+                Outside::Run(stub) if !work.dirty.is_own_run(stub.child.dirty_index()) => {
+                    whole = false;
+                    continue;
                 }
-                CellKind::SubTree => {
-                    let tree = at(child, Tree::decode(cell.value))?;
-                    if !tree.root.is_dirty() {
-                        continue;
-                    }
+                Outside::Run(stub) => stub_bytes(Stub { child: self.run(work, stub)?, ..stub }),
+                Outside::Tree(tree) => {
                     let inner = Orders { key: orders.duplicate.clone(), duplicate: Order::Bytes };
                     let root = self.tree(work, &tree, &inner)?;
                     whole &= !root.is_dirty();
                     Tree { root, ..tree }.encode().into()
                 }
-                CellKind::Plain | CellKind::SubPage | CellKind::Table => continue,
             };
             LeafMut::new(work.page_mut(child)).value_mut(i).copy_from_slice(&moved);
         }
@@ -160,7 +148,9 @@ impl Placer {
     pub(super) fn add_run(&mut self, work: &mut Work, mut bytes: Vec<u8>, extent: Extent) -> Result<()> {
         let checksum = page::seal(&mut bytes, extent.start, work.txnid, work.store.pager.file_id);
         self.count(work, extent.start, extent.pages, checksum);
-        self.output.write(work, Lane::Lasting, extent, &[IoSlice::new(&bytes)])
+        self.output.write(work, Lane::Lasting, extent, &[IoSlice::new(&bytes)])?;
+        work.dirty.keep_memory(bytes);
+        Ok(())
     }
 
     /// Forgets the memory of the pages that were written; which numbers were not used.
@@ -168,6 +158,35 @@ impl Placer {
         self.placed.into_iter().for_each(|child| work.dirty.free(child));
         self.supply.left()
     }
+}
+
+/// What a leaf's cell holds outside of it.
+enum Outside {
+    Run(Stub),
+    Tree(Tree),
+}
+
+/// What a leaf's cells hold outside of it that has no place yet, by cell.
+fn dirty_outside(child: Child, leaf: &Leaf<'_>) -> Result<Vec<(usize, Outside)>> {
+    let mut found = Vec::new();
+    for i in 0..leaf.len() {
+        let cell = at(child, leaf.cell(i))?;
+        let (pointer, outside) = match cell.kind {
+            CellKind::Overflow => {
+                let stub = at(child, Stub::read(cell.value))?;
+                (stub.child, Outside::Run(stub))
+            }
+            CellKind::SubTree => {
+                let tree = at(child, Tree::decode(cell.value))?;
+                (tree.root, Outside::Tree(tree))
+            }
+            CellKind::Plain | CellKind::SubPage | CellKind::Table => continue,
+        };
+        if pointer.is_dirty() {
+            found.push((i, outside));
+        }
+    }
+    Ok(found)
 }
 
 fn stub_bytes(stub: Stub) -> Vec<u8> {
@@ -198,11 +217,16 @@ fn noted(entries: usize) -> u16 {
 
 /// Writes pages early when the transaction has outgrown its memory: all of the nesting level at work but the roots,
 /// and pages that refer to what a lower level has changed.
+#[inline]
 pub(crate) fn spill_if_large(work: &mut Work) -> Result<()> {
-    let budget = work.store.settings.memory_bytes as u64 / work.page_size() as u64;
-    if work.dirty.pages() <= budget.max(64) + work.unspilled {
+    if work.dirty.pages() <= work.pages_in_memory + work.unspilled {
         return Ok(());
     }
+    spill_now(work)
+}
+
+#[cold]
+fn spill_now(work: &mut Work) -> Result<()> {
     let result = spill(work);
     // What could not be written now cannot be a moment later: without this every operation would try again.
     work.unspilled = work.dirty.pages();

@@ -153,8 +153,7 @@ impl<'t> TableMut<'t> {
         if self.work.tables[self.index()].tree.has_duplicates() {
             return Err(Error::Incompatible { what: "a value with duplicates cannot be filled in later" });
         }
-        update::put(self.work, self.id.index as usize, key, Value::Room(bytes), Mode::Set)?;
-        update::room(self.work, self.id.index as usize, key)
+        update::reserve(self.work, self.id.index as usize, key, bytes)
     }
 
     /// Removes a key with all its values. Returns whether it was there.

@@ -147,9 +147,11 @@ fn put_entry(work: &mut Work, i: usize, key: &[u8], value: Value<'_>, mode: Mode
     spill_if_large(work)?;
     if let Some(mut path) = at_end(work, i, key)? {
         check_size(work, i, &path, key)?;
-        let put = change(work, i, |work, tree, orders| store(work, tree, orders, &mut path, false, key, &value))?;
+        if !add_last(work, i, &path, key, &value) {
+            change(work, i, |work, tree, orders| store(work, tree, orders, &mut path, false, key, &value))?;
+        }
         work.tables[i].end = Some((path, work.epoch));
-        return Ok(put);
+        return Ok(Put::Stored);
     }
     let mut path = Path::default();
     let found = seek(work, i, &mut path, key)?;
@@ -183,6 +185,22 @@ fn at_end(work: &mut Work, i: usize, key: &[u8]) -> Result<Option<Box<Path>>> {
     }
     path.leaf_mut().index += 1;
     Ok(Some(path))
+}
+
+/// Adds an entry in the gap at the path, if nothing but its leaf changes by that: what loading in order mostly is.
+fn add_last(work: &mut Work, i: usize, path: &Path, key: &[u8], value: &Value<'_>) -> bool {
+    let step = path.leaf();
+    if value::is_large(work.page_size(), key.len(), value.len()) || !work.is_own(step.page) {
+        return false;
+    }
+    let (table, page) = (&mut work.tables[i], LeafMut::new(work.dirty.page_mut(step.page)));
+    if !page.fits(key.len(), value.len()) {
+        return false;
+    }
+    value.write(page.insert_last(step.index, key, value.len(), CellKind::Plain, &table.orders.key));
+    table.tree.entries += 1;
+    work.epoch += 1;
+    true
 }
 
 /// Whether the path stands behind all entries of the table.
@@ -283,10 +301,11 @@ fn put_new(
 /// Stores a value in a new run of overflow pages.
 fn put_run(work: &mut Work, tree: &mut Tree, value: &Value<'_>) -> Result<Stub> {
     let bytes = value.len() as u32;
-    let child = work.create_run(bytes)?;
-    if let Value::Bytes(bytes) = value {
-        work.run_mut(child).copy_from_slice(bytes);
-    }
+    let content = match value {
+        Value::Bytes(bytes) => bytes,
+        Value::Room(_) => &[][..],
+    };
+    let child = work.create_run(bytes, content)?;
     tree.overflows += pages_for(bytes as usize, work.page_size()) as u64;
     Ok(Stub { child, bytes })
 }
@@ -328,13 +347,22 @@ fn put_over(
     Ok(())
 }
 
-/// The space of a value that has just been stored, to be filled in.
-pub(super) fn room<'w>(work: &'w mut Work, i: usize, key: &[u8]) -> Result<&'w mut [u8]> {
-    let table = &work.tables[i];
+/// Stores an entry whose value is to be filled in, in a table without duplicates; the space for it.
+pub(super) fn reserve<'w>(work: &'w mut Work, i: usize, key: &[u8], bytes: usize) -> Result<&'w mut [u8]> {
+    work.check()?;
+    check_key(work.page_size(), &work.tables[i], key)?;
+    spill_if_large(work)?;
+    let value = Value::Room(bytes);
     let mut path = Path::default();
-    if !path.seek(work, &table.tree, &table.orders.key, &Needle::new(key, &table.orders.key))? {
-        return Err(Error::BadTable);
-    }
+    let found = seek(work, i, &mut path, key)?;
+    refuse(work, i, (&path, false), found, key, &value, Mode::Set)?;
+    put_here(work, i, &mut path, found, key, &value)?;
+    ops::put(work, i, key, &value);
+    room(work, &path)
+}
+
+/// The space of the value that the path stands on, which has just been stored.
+fn room<'w>(work: &'w mut Work, path: &Path) -> Result<&'w mut [u8]> {
     let step = path.leaf();
     let cell = at(step.page, open_cells(work, step.page)?.cell(step.index))?;
     if cell.kind == CellKind::Overflow {
@@ -413,6 +441,19 @@ pub(super) fn put_at(work: &mut Work, i: usize, path: &mut Path, key: &[u8], val
     refuse(work, i, (path, false), true, key, &value, Mode::Set)?;
     ops::put(work, i, key, &value);
     change(work, i, |work, tree, orders| put_over(work, tree, orders, path, key, &value))
+}
+
+/// Gives the key at the path, in a table without duplicates, another value where the old one stands, if that has the
+/// same length and its page is the transaction's own: then nothing moves, and all positions stay good.
+pub(super) fn overwrite(work: &mut Work, i: usize, path: &Path, key: &[u8], value: &[u8]) -> bool {
+    let step = path.leaf();
+    if !work.is_own(step.page) {
+        return false;
+    }
+    let Some(space) = LeafMut::new(work.page_mut(step.page)).into_plain(step.index, value.len()) else { return false };
+    space.copy_from_slice(value);
+    ops::put(work, i, key, &Value::Bytes(value));
+    true
 }
 
 /// Removes one value of a key; false if it is not there.

@@ -53,7 +53,9 @@ pub(crate) struct Work {
     saved: Vec<Saved>,
     /// Pages of the nesting level at work that have their place already.
     pub placed: Placed,
-    /// Dirty pages that the last early writing had to leave in memory.
+    /// With more dirty pages than this some are written early,
+    pub pages_in_memory: u64,
+    /// not counting those that the last early writing had to leave in memory.
     pub unspilled: u64,
     /// The file's length before this transaction first lengthened it.
     pub bytes_before: Option<u64>,
@@ -126,6 +128,7 @@ impl Work {
             placed: Placed::default(),
             bytes_before: None,
             pages_wanted: u64::MAX,
+            pages_in_memory: (store.settings.memory_bytes / store.pager.page_size).max(64) as u64,
             unspilled: 0,
             epoch: 1,
             failed: false,
@@ -354,9 +357,9 @@ impl PagesMut for Work {
         Ok(())
     }
 
-    fn create_run(&mut self, bytes: u32) -> Result<Child> {
+    fn create_run(&mut self, bytes: u32, content: &[u8]) -> Result<Child> {
         let pages = overflow::pages_for(bytes as usize, self.page_size());
-        let run = self.dirty.create_run(pages as u64);
+        let run = self.dirty.create_run(pages as u64, HEADER, content);
         overflow::init(self.dirty.run_mut(run), pages as u32, bytes);
         Ok(run)
     }

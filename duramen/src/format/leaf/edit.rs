@@ -111,19 +111,19 @@ impl<'a> LeafMut<'a> {
         if new > old && new - old > self.free_space() {
             return None;
         }
-        if new > old && new > self.gap() {
-            let key = cell.key.to_vec();
-            self.remove(i);
-            return Some(self.insert(i, &key, vlen, kind, order));
-        }
-        let to = if new > old { self.push(new) } else { at };
-        if new > old {
-            self.bytes.copy_within(at + CELL_HEAD..at + CELL_HEAD + klen, to + CELL_HEAD);
-            self.set_slot(i, to);
-            self.add_dead(old);
-        } else {
-            self.add_dead(old - new);
-        }
+        let to = match new.checked_sub(old) {
+            Some(more) if more > self.gap() => {
+                let key = cell.key.to_vec();
+                self.remove(i);
+                return Some(self.insert(i, &key, vlen, kind, order));
+            }
+            Some(0) => at,
+            Some(more) => self.widen(at, klen, more),
+            None => {
+                self.add_dead(old - new);
+                at
+            }
+        };
         self.count_outside(old_kind, -1);
         self.count_outside(kind, 1);
         let value = self.finish_cell(to, klen, vlen, kind);
@@ -144,6 +144,15 @@ impl<'a> LeafMut<'a> {
         let start = at + CELL_HEAD + even(cell.key.len());
         let vlen = cell.value.len();
         &mut self.bytes[start..start + vlen]
+    }
+
+    /// The value at `i`, to be overwritten in place, if it is a plain one of this length.
+    #[inline]
+    pub(crate) fn into_plain(self, i: usize, vlen: usize) -> Option<&'a mut [u8]> {
+        let (at, cell) = self.cell_at(i);
+        let is_same = cell.kind == CellKind::Plain && cell.value.len() == vlen;
+        let start = at + CELL_HEAD + even(cell.key.len());
+        is_same.then(|| &mut self.bytes[start..start + vlen])
     }
 
     /// Takes away the cell at `i`.
@@ -256,8 +265,9 @@ impl<'a> LeafMut<'a> {
     fn rehead(&mut self, order: &Order) {
         let prefix = page::prefix(self.bytes);
         for i in 0..self.len() {
-            let (_, cell) = self.cell_at(i);
-            let head = order.head(cell.key, prefix);
+            let at = self.slot(i);
+            let (klen, ..) = super::lengths(page::get32(self.bytes, at));
+            let head = order.head(&self.bytes[at + CELL_HEAD..at + CELL_HEAD + klen], prefix);
             page::put32(self.bytes, HEADER + 4 * i, head);
         }
     }
@@ -283,6 +293,23 @@ impl<'a> LeafMut<'a> {
     fn push(&mut self, size: usize) -> usize {
         page::set_heap(self.bytes, page::heap(self.bytes) + size);
         self.heap_start()
+    }
+
+    /// Makes room for `more` bytes in the cell at this offset, whose key is so long; its offset from then on. What lies
+    /// before the cell's value moves: a cell that is moved itself leaves dead bytes each time that it grows, for which
+    /// the page would have to be compacted again and again.
+    fn widen(&mut self, at: usize, klen: usize, more: usize) -> usize {
+        let start = self.heap_start();
+        self.bytes.copy_within(start..at + CELL_HEAD + klen, start - more);
+        page::set_heap(self.bytes, page::heap(self.bytes) + more);
+        let n = self.len();
+        for slot in self.bytes[HEADER + 4 * n..HEADER + ENTRY * n].as_chunks_mut::<2>().0 {
+            let offset = usize::from(u16::from_le_bytes(*slot));
+            if offset <= at {
+                *slot = ((offset - more) as u16).to_le_bytes();
+            }
+        }
+        at - more
     }
 
     /// Writes the first word and the zero bytes of a cell whose key is in place; returns the value space.
