@@ -11,7 +11,7 @@ use std::ffi::{CStr, CString, OsStr, c_char, c_int, c_uint, c_void};
 use std::io::Write;
 use std::os::fd::{AsFd, AsRawFd};
 use std::os::unix::ffi::OsStrExt;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::sync::atomic::{AtomicBool, AtomicPtr, AtomicU32, AtomicUsize, Ordering};
 use std::sync::{Mutex, PoisonError};
 
@@ -134,14 +134,14 @@ impl Env {
         let named = Path::new(OsStr::from_bytes(path.to_bytes()));
         // A child may want it once more, from wherever it is then.
         let at = std::path::absolute(named).unwrap_or_else(|_| named.to_path_buf());
-        let (data, lock) = files(&at, flags & flag::NOSUBDIR != 0);
+        // The engine puts the lock file where LMDB has it.
+        let data = if flags & flag::NOSUBDIR != 0 { at } else { at.join("data.mdb") };
         if data.is_dir() {
             return Err(EISDIR);
         }
         let mut options = Options::new()
             .read_only(flags & flag::RDONLY != 0)
             .mode(mode & 0o777)
-            .lock_path(lock)
             .page_size(self.page_bytes)
             .keep_length(flags & flag::WRITEMAP != 0);
         if flags & flag::NOLOCK != 0 {
@@ -167,16 +167,6 @@ impl Drop for Env {
             drop(unsafe { Box::from_raw(cursor) });
         }
     }
-}
-
-/// Data file and lock file.
-fn files(path: &Path, is_file: bool) -> (PathBuf, PathBuf) {
-    if !is_file {
-        return (path.join("data.mdb"), path.join("lock.mdb"));
-    }
-    let mut lock = path.as_os_str().to_owned();
-    lock.push("-lock");
-    (path.to_path_buf(), lock.into())
 }
 
 /// The code for a file that does not open. Who brings a file of LMDB's own is told, once, how to convert it.

@@ -40,11 +40,19 @@ fn is_read_only(error: &std::io::Error) -> bool {
     matches!(error.kind(), std::io::ErrorKind::ReadOnlyFilesystem | std::io::ErrorKind::PermissionDenied)
 }
 
-/// `NAME-lock` beside `NAME`.
+/// `NAME-lock` beside `NAME`; `lock.mdb` beside `data.mdb`, where LMDB's interface has it. Whatever links the data file was
+/// opened by, all who open it must meet at one lock file.
 fn lock_path(path: &Path) -> PathBuf {
-    let mut name = path.as_os_str().to_owned();
-    name.push("-lock");
-    name.into()
+    let data = path.canonicalize().unwrap_or_else(|_| path.to_path_buf());
+    let name = match data.file_name() {
+        Some(name) if name == "data.mdb" => "lock.mdb".into(),
+        name => {
+            let mut name = name.unwrap_or_default().to_owned();
+            name.push("-lock");
+            name
+        }
+    };
+    data.with_file_name(name)
 }
 
 /// What an opening found.

@@ -199,6 +199,30 @@ fn the_lock_file_may_have_another_path() -> Result<()> {
     Ok(())
 }
 
+/// Two who write and do not meet at one lock file would write over each other.
+#[test]
+fn whoever_opens_a_database_meets_the_others_at_one_lock_file_whatever_links_lead_there() -> Result<()> {
+    let (dir, path) = scratch();
+    let links = dir.path().join("links");
+    fs::create_dir(&links).unwrap();
+    std::os::unix::fs::symlink(&path, links.join("link.dm")).unwrap();
+    let (one, two) = (Database::open(&path)?, Database::open(links.join("link.dm"))?);
+    let txn = one.begin_write()?;
+    assert!(matches!(two.try_begin_write(), Err(Error::Busy)));
+    drop(txn);
+    assert_eq!(fs::read_dir(&links).unwrap().count(), 1);
+    assert!(dir.path().join("processes.dm-lock").exists());
+    Ok(())
+}
+
+#[test]
+fn the_lock_file_of_data_mdb_is_where_lmdbs_interface_has_it() -> Result<()> {
+    let (dir, _) = scratch();
+    let _db = Database::open(dir.path().join("data.mdb"))?;
+    assert!(dir.path().join("lock.mdb").exists() && !dir.path().join("data.mdb-lock").exists());
+    Ok(())
+}
+
 #[test]
 fn a_database_without_a_lock_file_leaves_none() -> Result<()> {
     let (dir, path) = scratch();
