@@ -5,7 +5,7 @@
 use crate::directory::Inner;
 use crate::entry::Entry;
 use crate::failure::Result;
-use crate::index::{Extractor, LOW, count, has, high_of, is_container};
+use crate::index::{Extractor, count, has, has_window, is_container, is_of_windows, is_trigram, low_of, window_of};
 use crate::large;
 use crate::names;
 use crate::reindex::{Postings, collect};
@@ -95,7 +95,7 @@ impl Checker<'_> {
         let index = self.tables.index()?;
         for key in postings.keys() {
             let container = index.get(key)?.filter(|bytes| is_container(bytes));
-            let has = container.is_some_and(|bytes| has(bytes, (id & LOW) as u16));
+            let has = container.is_some_and(|bytes| has(bytes, low_of(id)));
             if !has {
                 self.say(format!("entry {id}: the index lacks it under {:02x?}", &key[..key.len().min(24)]));
             }
@@ -144,24 +144,37 @@ impl Checker<'_> {
         }
     }
 
-    /// That the index has nothing else.
+    /// That the index has nothing else, and that windows of trigrams are those that have them.
     fn index(&mut self) -> Result<()> {
-        let mut counted = 0;
-        for item in self.tables.index()?.iter() {
+        let index = self.tables.index()?;
+        let (mut counted, mut trigrams, mut windows) = (0, 0, 0);
+        for item in index.iter() {
             let (key, bytes) = item?;
             let Some(&[high, low, kind]) = key.first_chunk::<3>() else { continue };
-            if !is_container(bytes) || high_of(key).is_none() {
-                self.say(format!("index: what is under {:02x?} is no set of ids", &key[..key.len().min(24)]));
-            } else if self.state.ready.has_kind(AttributeId(u16::from_be_bytes([high, low])), kind) {
+            let known = &key[..key.len().min(24)];
+            if !is_container(bytes) || window_of(key).is_none() {
+                self.say(format!("index: what is under {known:02x?} is no set of ids"));
+            } else if !self.state.ready.has_kind(AttributeId(u16::from_be_bytes([high, low])), kind) {
+                continue;
+            } else if is_of_windows(key) {
+                windows += count(bytes);
+            } else {
                 counted += count(bytes);
+                trigrams += u64::from(is_trigram(key));
+                if !has_window(&index, key)? {
+                    self.say(format!("index: the windows of a trigram lack the one of {known:02x?}"));
+                }
             }
         }
-        if counted > self.postings {
-            self.say(format!(
-                "the indices have {} ids too many: run `duramen directory reindex --all`",
-                counted - self.postings
-            ));
-        }
+        self.at_most(counted, self.postings, "ids");
+        self.at_most(windows, trigrams, "windows of trigrams");
         Ok(())
+    }
+
+    fn at_most(&mut self, counted: u64, right: u64, what: &str) {
+        if counted > right {
+            let more = counted - right;
+            self.say(format!("the indices have {more} {what} too many: run `duramen directory reindex --all`"));
+        }
     }
 }

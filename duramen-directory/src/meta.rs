@@ -2,7 +2,7 @@
 //!
 //! | key | value |
 //! |---|---|
-//! | `format` | 1 |
+//! | `format` | 2 |
 //! | `suffixes` | names, one a line |
 //! | `nis` | `nis` or `rfc2307bis` |
 //! | `schema/` and a name | text of a schema file |
@@ -16,7 +16,8 @@ use crate::config::SchemaFile;
 use crate::tables::META;
 
 pub(crate) const FORMAT: &str = "format";
-pub(crate) const FORMAT_VERSION: &[u8] = b"1";
+/// How tables are laid out, of which 1 had another index and other names of numbers.
+pub(crate) const FORMAT_VERSION: u32 = 2;
 pub(crate) const SUFFIXES: &str = "suffixes";
 pub(crate) const NIS: &str = "nis";
 pub(crate) const SCHEMA: &str = "schema/";

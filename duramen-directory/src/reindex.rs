@@ -13,7 +13,7 @@ use duramen_ldap::message::ResultCode;
 use crate::directory::Inner;
 use crate::failure::{Failure, Result};
 use crate::filter::each_value;
-use crate::index::{CONTAINER_BITS, Extractor, Indices, Kind, LOW, bits, encode, kind_prefix, put_high, union};
+use crate::index::{CONTAINER_BITS, Extractor, Indices, Kind, add_all, bits, in_window, kind_prefix, low_of};
 use crate::schema::AttributeId;
 use crate::state::{self, State};
 use crate::tables::{Id, Ids, Tables, read_id};
@@ -24,8 +24,12 @@ const PIECE: usize = 500;
 /// Lower bits of ids by key.
 pub(crate) type Postings = HashMap<Vec<u8>, Vec<u16>>;
 
-const KINDS: [(Kind, u8); 3] =
-    [(Kind::Presence, bits::PRESENCE), (Kind::Equality, bits::EQUALITY), (Kind::Trigram, bits::SUBSTRING)];
+const KINDS: [(Kind, u8); 4] = [
+    (Kind::Presence, bits::PRESENCE),
+    (Kind::Equality, bits::EQUALITY),
+    (Kind::Trigram, bits::SUBSTRING),
+    (Kind::Windows, bits::SUBSTRING),
+];
 
 impl Inner {
     pub(crate) fn reindex(self: &Arc<Inner>, progress: &mut dyn FnMut(u64, u64) -> bool) -> Result<()> {
@@ -120,12 +124,10 @@ pub(crate) fn collect(
     postings: &mut Postings,
 ) -> Result<()> {
     let entry = crate::entry::Entry::parse(bytes).ok_or_else(|| crate::tables::damaged(format_args!("entry {id}")))?;
-    let low = (id & LOW) as u16;
+    let low = low_of(id);
     let mut whole = Vec::new();
     let mut add = |key: &[u8]| {
-        whole.clear();
-        whole.extend_from_slice(key);
-        put_high(&mut whole, id >> CONTAINER_BITS);
+        in_window(&mut whole, key, id >> CONTAINER_BITS);
         match postings.get_mut(&whole) {
             Some(lows) if lows.last() == Some(&low) => {}
             Some(lows) => lows.push(low),
@@ -164,12 +166,9 @@ fn piece(txn: &mut WriteTxn<'_>, state: &State, missing: &Indices, from: Id) -> 
     }
     let mut postings: Vec<_> = postings.into_iter().collect();
     postings.sort_unstable();
+    let mut index = txn.table_by_id(ids.index)?;
     for (key, lows) in postings {
-        let merged = match txn.get(ids.index, &key)? {
-            Some(bytes) => union(bytes, &lows),
-            None => encode(&lows),
-        };
-        txn.put(ids.index, &key, merged)?;
+        add_all(&mut index, &key, &lows)?;
     }
     Ok((next, count))
 }

@@ -122,9 +122,7 @@ fn config_error(what: impl Into<String>, why: impl ToString) -> OpenError {
 
 impl Merged {
     fn new(kept: Kept, config: &Config) -> Result<Merged, OpenError> {
-        if let Some(format) = kept.format.as_deref().filter(|format| format.as_bytes() != meta::FORMAT_VERSION) {
-            return Err(config_error("data directory", format!("it has format {format}: use a newer program")));
-        }
+        check_format(kept.format.as_deref())?;
         if kept.import {
             let why = "an import into it did not end: remove the folder, and import again";
             return Err(config_error("data directory", why));
@@ -149,7 +147,7 @@ impl Merged {
     }
 
     fn write(&self, txn: &mut WriteTxn<'_>) -> duramen::Result<()> {
-        meta::put(txn, meta::FORMAT, meta::FORMAT_VERSION)?;
+        meta::put(txn, meta::FORMAT, meta::FORMAT_VERSION.to_string().as_bytes())?;
         meta::put(txn, meta::SUFFIXES, self.suffixes.as_bytes())?;
         meta::put(txn, meta::NIS, if self.nis_bis { b"rfc2307bis" } else { b"nis" })?;
         for file in &self.files {
@@ -210,6 +208,22 @@ impl Merged {
             referrals,
             nested_groups,
         })
+    }
+}
+
+/// That the tables are laid out as this program has them.
+fn check_format(kept: Option<&str>) -> Result<(), OpenError> {
+    let (Some(kept), own) = (kept, meta::FORMAT_VERSION) else { return Ok(()) };
+    match kept.parse::<u32>() {
+        Ok(format) if format == own => Ok(()),
+        Ok(format) if format < own => Err(config_error(
+            "data directory",
+            format!(
+                "it has format {format}, and this program needs {own}: `duramen directory export` it with the program \
+                 that made it, and `duramen directory import` that into a new folder"
+            ),
+        )),
+        _ => Err(config_error("data directory", format!("it has format {kept}: use a newer program"))),
     }
 }
 

@@ -8,6 +8,7 @@
 //! | `name` | id of the parent, normalized RDN | id, marks |
 //! | `name` | id | how many entries are directly below |
 //! | `index` | attribute, kind, normalized value, 0, upper bits of ids | the lower bits: see [`crate::index`] |
+//! | `index` | attribute, kind, upper bits of ids, three bytes of a normalized value | the lower bits |
 //! | `value` | id, attribute, hash of the normalized value | a value of an attribute with many |
 //! | `meta` | see [`crate::meta`] | |
 //!

@@ -11,7 +11,7 @@ use duramen_ldap::matching::{Place, Rule, SubstringsAssertion};
 use super::{Subject, Test};
 use crate::entry::Entry;
 use crate::failure::Result;
-use crate::index::{self, Indices, Set, bits};
+use crate::index::{self, Indices, Set, Trigram, bits};
 use crate::large;
 use crate::names::{self, Suffix};
 use crate::schema::{Attribute, AttributeId, Schema};
@@ -239,7 +239,7 @@ impl Planner<'_> {
 
     /// Entries that have all trigrams of some fragments; `None` if no fragment is long enough.
     fn trigrams(&self, id: AttributeId, fragments: &[(Place, Vec<u8>)]) -> Result<Option<Set>> {
-        let mut wanted: Vec<Vec<u8>> = Vec::new();
+        let mut wanted: Vec<Trigram> = Vec::new();
         for (place, text) in fragments {
             let mut marked = text.clone();
             match place {
@@ -247,7 +247,7 @@ impl Planner<'_> {
                 Place::End => marked.push(2),
                 Place::Anywhere => {}
             }
-            wanted.extend(marked.windows(3).map(<[u8]>::to_vec));
+            wanted.extend(marked.windows(3).filter_map(|three| Trigram::try_from(three).ok()));
         }
         wanted.sort_unstable();
         wanted.dedup();
@@ -255,7 +255,8 @@ impl Planner<'_> {
             return Ok(None);
         }
         let step = wanted.len().div_ceil(TRIGRAMS);
-        index::trigrams(&self.index, id, wanted.iter().step_by(step).map(Vec::as_slice)).map(Some)
+        let wanted: Vec<Trigram> = wanted.into_iter().step_by(step).collect();
+        index::trigrams(&self.index, id, &wanted).map(Some)
     }
 
     /// The entries that a group's members name.

@@ -13,7 +13,7 @@ use super::prepare::Prepared;
 use super::{ImportError, ImportEvent, ImportOptions, Imported, Listener, Taken, prepared, set_parent};
 use crate::directory::Inner;
 use crate::failure::{Failure, Result};
-use crate::index::{CONTAINER_BITS, Extractor, encode};
+use crate::index::{CONTAINER_BITS, Extractor, Windows, encode};
 use crate::names::{child_key, child_value};
 use crate::reindex::{Postings, collect};
 use crate::schema::Schema;
@@ -134,6 +134,7 @@ fn index(inner: &Inner, listener: Listener<'_>) -> Result<(), ImportError> {
     let total = inner.db.read()?.table(ENTRY)?.len();
     let last = u32::try_from(total).unwrap_or(Id::MAX) >> CONTAINER_BITS;
     let mut load = inner.db.bulk_load(INDEX, BulkOptions::new())?;
+    let mut windows = Windows::default();
     let next = AtomicU32::new(0);
     let threads = std::thread::available_parallelism().map_or(2, usize::from);
     std::thread::scope(|scope| {
@@ -152,6 +153,7 @@ fn index(inner: &Inner, listener: Listener<'_>) -> Result<(), ImportError> {
         drop(send);
         for (n, postings) in (1u64..).zip(&receive) {
             for (key, lows) in postings? {
+                windows.note(&key);
                 load.push(key, encode(&lows))?;
             }
             let done = total.min(n << CONTAINER_BITS);
@@ -161,6 +163,7 @@ fn index(inner: &Inner, listener: Listener<'_>) -> Result<(), ImportError> {
         }
         Ok(())
     })?;
+    windows.into_records().try_for_each(|(key, container)| load.push(key, container))?;
     load.finish()?;
     Ok(())
 }

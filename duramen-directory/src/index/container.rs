@@ -104,6 +104,29 @@ pub(crate) fn encode(lows: &[u16]) -> Vec<u8> {
     out
 }
 
+/// The numbers that both of two containers have. It is fast if the first has few.
+pub(super) fn both(a: &[u8], b: &[u8]) -> Vec<u16> {
+    if a.len() == BITMAP && b.len() == BITMAP {
+        return both_bitmaps(a, b);
+    }
+    let (few, other) = if a.len() == BITMAP { (b, a) } else { (a, b) };
+    let mut lows = decode(few);
+    lows.retain(|low| has(other, *low));
+    lows
+}
+
+fn both_bitmaps(a: &[u8], b: &[u8]) -> Vec<u16> {
+    let mut lows = Vec::new();
+    for (n, (a, b)) in a.as_chunks::<8>().0.iter().zip(b.as_chunks::<8>().0).enumerate() {
+        let mut word = u64::from_le_bytes(*a) & u64::from_le_bytes(*b);
+        while word != 0 {
+            lows.push((64 * n) as u16 + word.trailing_zeros() as u16);
+            word &= word - 1;
+        }
+    }
+    lows
+}
+
 /// The numbers of a container.
 pub(super) fn decode(bytes: &[u8]) -> Vec<u16> {
     let mut lows = Vec::with_capacity(bytes.len());

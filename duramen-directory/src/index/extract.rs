@@ -50,16 +50,21 @@ impl<'s> Extractor<'s> {
     pub fn value(&mut self, id: AttributeId, value: &[u8], each: &mut dyn FnMut(&[u8])) {
         let kinds = self.indices.get(id);
         let Some(attribute) = self.schema.get(id) else { return };
+        let mut normalized_by = None;
         if kinds & bits::EQUALITY != 0 {
             if id == self.schema.known().object_class {
                 self.class(id, value, each);
             } else if self.normalize(attribute.equality, value) {
+                normalized_by = attribute.equality;
                 let normalized = std::mem::take(&mut self.scratch);
                 self.emit(id, Kind::Equality, &normalized, each);
                 self.scratch = normalized;
             }
         }
-        if kinds & bits::SUBSTRING != 0 && self.normalize(attribute.substrings, value) {
+        let is_alike = |by: &Rule| attribute.substrings.is_some_and(|rule| rule.normalizes_as(by));
+        if kinds & bits::SUBSTRING != 0
+            && (normalized_by.is_some_and(is_alike) || self.normalize(attribute.substrings, value))
+        {
             let mut marked = std::mem::take(&mut self.scratch);
             marked.insert(0, 1);
             marked.push(2);

@@ -1,85 +1,64 @@
-//! Entries that have all of several keys.
+//! Entries that have all of several trigrams.
 //!
-//! Owns: the order in which containers are held against each other. Must not know: what keys stand for.
+//! Owns: which containers are looked at, in which order. Must not know: where the trigrams come from.
 //!
-//! The walks along the keys meet window by window: the shortest container is taken apart, and its numbers are looked for
-//! in the others.
+//! The windows that have all trigrams come first: a rare one is in few. In one of them all containers are looked at, which
+//! tells what is rare. In the others the two rarest are held against each other, and the next ones only where that leaves
+//! entries. Containers of many windows are asked for together, as their searches wait for memory together.
 
-use duramen::{Iter, Table};
+use duramen::Table;
 use smallvec::SmallVec;
 
-use super::container::{CONTAINER_BITS, count, decode, has};
-use super::key::high_of;
+use super::container::{CONTAINER_BITS, both, count, decode, has};
+use super::key::{Kind, Trigram, TrigramKey, in_window, key, trigram_key, window_of};
 use super::read::Set;
+use super::write::low_of;
 use crate::failure::Result;
+use crate::schema::AttributeId;
 use crate::tables::{Id, damaged};
 
-/// A walk along the containers of one key.
-struct Walk<'t> {
-    items: Iter<'t>,
-    key_len: usize,
-    /// Upper bits of the ids of the container that it stands at.
-    window: u32,
-    container: &'t [u8],
+/// Windows whose containers are asked for together.
+const TOGETHER: usize = 64;
+
+/// Entries with values that have each of these trigrams in them.
+pub(crate) fn trigrams(index: &Table<'_>, attribute: AttributeId, wanted: &[Trigram]) -> Result<Set> {
+    let windows = common_windows(index, attribute, wanted)?;
+    let Some((&first, others)) = windows.split_first() else { return Ok(Set::empty()) };
+    let mut meeting = Meeting { index, attribute, trigrams: wanted.into(), ids: Vec::new() };
+    meeting.look_at(first)?;
+    for windows in others.chunks(TOGETHER) {
+        meeting.add(windows)?;
+    }
+    Ok(Set::of_sorted(meeting.ids))
 }
 
-impl<'t> Walk<'t> {
-    /// `None` if no entry has the key, which comes without upper bits of ids.
-    fn new(index: &Table<'t>, key: &[u8]) -> Result<Option<Walk<'t>>> {
-        let mut walk = Walk { items: index.prefix(key)?, key_len: key.len() + 3, window: 0, container: &[] };
-        Ok(walk.step()?.then_some(walk))
-    }
-
-    /// Goes to the next container; false if there is none.
-    fn step(&mut self) -> Result<bool> {
-        let Some((key, container)) = self.items.next().transpose()? else { return Ok(false) };
-        // Behind the 0 that ends a value there is either the id or, in a longer value, 255.
-        if key.len() != self.key_len {
-            return Ok(false);
+/// Windows that have all of these trigrams.
+fn common_windows(index: &Table<'_>, attribute: AttributeId, wanted: &[Trigram]) -> Result<Vec<u32>> {
+    let keys = wanted.iter().map(|trigram| {
+        let mut made = Vec::with_capacity(16);
+        key(&mut made, attribute, Kind::Windows, trigram);
+        made
+    });
+    let keys: SmallVec<[Vec<u8>; 8]> = keys.collect();
+    let (Some((first, others)), mut windows) = (keys.split_first(), Vec::new()) else { return Ok(Vec::new()) };
+    for item in index.prefix(first)? {
+        let (found, container) = item?;
+        let high = window_of(found).ok_or_else(|| damaged("a key of an index"))?;
+        let others = others.iter().map(|key| {
+            let mut full = Vec::with_capacity(16);
+            in_window(&mut full, key, high);
+            full
+        });
+        let others = index.get_many(&others.collect::<SmallVec<[Vec<u8>; 8]>>())?;
+        if others.iter().all(Option::is_some) {
+            meet_in(high, others.into_iter().flatten().chain([container]), &mut windows);
         }
-        self.window = high_of(key).ok_or_else(|| damaged("a key of an index"))?;
-        self.container = container;
-        Ok(true)
     }
-
-    /// Goes on to a window, or to the first one behind it that there is; false if there is none.
-    fn reach(&mut self, window: u32) -> Result<bool> {
-        while self.window < window {
-            if !self.step()? {
-                return Ok(false);
-            }
-        }
-        Ok(true)
-    }
+    Ok(windows)
 }
 
-/// The entries that have all of these keys, which come without upper bits of ids.
-pub(super) fn meet<'k>(index: &Table<'_>, keys: impl Iterator<Item = &'k [u8]>) -> Result<Set> {
-    let mut walks: SmallVec<[Walk<'_>; 4]> = SmallVec::new();
-    for key in keys {
-        match Walk::new(index, key)? {
-            Some(walk) => walks.push(walk),
-            None => return Ok(Set::empty()),
-        }
-    }
-    let (mut ids, mut window) = (Vec::new(), 0);
-    while !walks.is_empty() {
-        for walk in &mut walks {
-            if !walk.reach(window)? {
-                return Ok(Set::of_sorted(ids));
-            }
-            window = walk.window;
-        }
-        if walks.iter().all(|walk| walk.window == window) {
-            meet_in(window, walks.iter().map(|walk| walk.container), &mut ids);
-            window += 1;
-        }
-    }
-    Ok(Set::empty())
-}
-
-/// Appends the ids that all containers of a window have.
-fn meet_in<'c>(window: u32, containers: impl Iterator<Item = &'c [u8]>, ids: &mut Vec<Id>) {
+/// Appends the ids, or windows, that all containers have.
+fn meet_in<'c>(high: u32, containers: impl Iterator<Item = &'c [u8]>, found: &mut Vec<u32>) {
     let mut containers: SmallVec<[&[u8]; 8]> = containers.collect();
     containers.sort_by_cached_key(|container| count(container));
     let Some((shortest, others)) = containers.split_first() else { return };
@@ -87,5 +66,83 @@ fn meet_in<'c>(window: u32, containers: impl Iterator<Item = &'c [u8]>, ids: &mu
     for other in others {
         lows.retain(|low| has(other, *low));
     }
-    ids.extend(lows.into_iter().map(|low| window << CONTAINER_BITS | u32::from(low)));
+    append(high, lows, found);
+}
+
+fn append(high: u32, lows: Vec<u16>, found: &mut Vec<u32>) {
+    found.extend(lows.into_iter().map(|low| high << CONTAINER_BITS | u32::from(low)));
+}
+
+/// A search for entries, window by window.
+struct Meeting<'m, 't> {
+    index: &'m Table<'t>,
+    attribute: AttributeId,
+    /// What has to be met, the rarest first once one window was looked at.
+    trigrams: SmallVec<[Trigram; 8]>,
+    /// Entries that were found, ascending.
+    ids: Vec<Id>,
+}
+
+impl<'t> Meeting<'_, 't> {
+    /// Adds the entries of the first window, and puts the trigrams in order.
+    fn look_at(&mut self, window: u32) -> Result<()> {
+        let keys = self.trigrams.iter().map(|trigram| trigram_key(self.attribute, window, *trigram));
+        let containers = self.get(&keys.collect::<SmallVec<[TrigramKey; 8]>>())?;
+        let mut counted: SmallVec<[_; 8]> =
+            self.trigrams.iter().zip(&containers).map(|(trigram, container)| (count(container), *trigram)).collect();
+        counted.sort_unstable();
+        self.trigrams = counted.into_iter().map(|(_, trigram)| trigram).collect();
+        meet_in(window, containers.into_iter(), &mut self.ids);
+        Ok(())
+    }
+
+    /// Adds the entries of more windows.
+    fn add(&mut self, windows: &[u32]) -> Result<()> {
+        let mut found = Vec::new();
+        let Some((rarest, others)) = self.trigrams.split_first() else { return Ok(()) };
+        let containers = self.of_windows(windows, *rarest)?;
+        let Some((second, others)) = others.split_first() else {
+            windows
+                .iter()
+                .zip(containers)
+                .for_each(|(window, container)| append(*window, decode(container), &mut self.ids));
+            return Ok(());
+        };
+        for ((window, a), b) in windows.iter().zip(containers).zip(self.of_windows(windows, *second)?) {
+            append(*window, both(a, b), &mut found);
+        }
+        for trigram in others {
+            if found.is_empty() {
+                return Ok(());
+            }
+            self.narrow(&mut found, *trigram)?;
+        }
+        self.ids.append(&mut found);
+        Ok(())
+    }
+
+    /// Keeps the entries that have a trigram too.
+    fn narrow(&self, ids: &mut Vec<Id>, trigram: Trigram) -> Result<()> {
+        let window_of = |id: Id| id >> CONTAINER_BITS;
+        let same = ids.chunk_by(|a, b| window_of(*a) == window_of(*b));
+        let windows: Vec<u32> = same.map(|ids| window_of(ids[0])).collect();
+        let containers = self.of_windows(&windows, trigram)?;
+        let mut at = 0;
+        ids.retain(|&id| {
+            at += usize::from(windows[at] != window_of(id));
+            has(containers[at], low_of(id))
+        });
+        Ok(())
+    }
+
+    /// A trigram's containers in windows that have it.
+    fn of_windows(&self, windows: &[u32], trigram: Trigram) -> Result<Vec<&'t [u8]>> {
+        let keys = windows.iter().map(|window| trigram_key(self.attribute, *window, trigram));
+        self.get(&keys.collect::<SmallVec<[TrigramKey; TOGETHER]>>())
+    }
+
+    fn get(&self, keys: &[TrigramKey]) -> Result<Vec<&'t [u8]>> {
+        let containers = self.index.get_many(keys)?.into_iter();
+        containers.map(|found| found.ok_or_else(|| damaged("an index of substrings"))).collect()
+    }
 }

@@ -3,8 +3,12 @@
 //! Owns: the keys of table `index`, containers of ids, what an entry has keys for. Must not know: filters.
 //!
 //! A key is the attribute's number (2 bytes), a kind (1), the normalized value with each byte 0 as 0 255, a byte 0, and
-//! the upper bits of ids (3). Keys of one attribute and kind sort as their values do, so ranges and beginnings are
-//! walks. A long value is cut, and a hash of it stands for the rest.
+//! the upper bits of ids (3), which are called a window. Keys of one attribute and kind sort as their values do, so ranges
+//! and beginnings are walks. A long value is cut, and a hash of it stands for the rest.
+//!
+//! A trigram, three bytes of a value, stands behind the window, without a byte 0. An entry has many, and those of entries
+//! that are added together lie together so. Which windows have a trigram is under a key of its own, whose container is of
+//! windows.
 
 mod container;
 mod extract;
@@ -12,12 +16,17 @@ mod key;
 mod key_set;
 mod meet;
 mod read;
+mod windows;
+mod write;
 
-pub(crate) use container::{CONTAINER_BITS, LOW, count, encode, has, is_container, union, with, without};
+pub(crate) use container::{CONTAINER_BITS, count, encode, has, is_container};
 pub(crate) use extract::Extractor;
-pub(crate) use key::{Kind, high_of, kind_prefix, put_high};
-pub(crate) use key_set::{KeySet, changes};
-pub(crate) use read::{Set, equal, intersect, present, range, starting, trigrams};
+pub(crate) use key::{Kind, Trigram, in_window, is_of_windows, is_trigram, kind_prefix, window_of};
+pub(crate) use key_set::KeySet;
+pub(crate) use meet::trigrams;
+pub(crate) use read::{Set, equal, intersect, present, range, starting};
+pub(crate) use windows::{Windows, has_window};
+pub(crate) use write::{add_all, change_index, low_of};
 
 use crate::config::{Index, IndexKinds};
 use crate::schema::AttributeId;
@@ -91,7 +100,7 @@ impl Indices {
         let bit = match kind {
             1 => bits::PRESENCE,
             2 => bits::EQUALITY,
-            3 => bits::SUBSTRING,
+            3 | 4 => bits::SUBSTRING,
             _ => 0,
         };
         self.get(id) & bit != 0

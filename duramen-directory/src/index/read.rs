@@ -5,8 +5,7 @@ use roaring::RoaringBitmap;
 use smallvec::SmallVec;
 
 use super::container::{CONTAINER_BITS, add_to, single};
-use super::key::{Kind, high_of, key, put_high, value_key};
-use super::meet::meet;
+use super::key::{Kind, key, put_window, value_key, window_of};
 use crate::failure::Result;
 use crate::schema::AttributeId;
 use crate::tables::{Id, damaged};
@@ -86,14 +85,14 @@ struct Collector {
 
 impl Collector {
     fn add(&mut self, key: &[u8], container: &[u8]) -> Result<()> {
-        let high = high_of(key).ok_or_else(|| damaged("a key of an index"))?;
+        let window = window_of(key).ok_or_else(|| damaged("a key of an index"))?;
         self.keys += 1;
-        match (self.first, &mut self.set, single(high, container)) {
+        match (self.first, &mut self.set, single(window, container)) {
             (None, None, Some(id)) => self.first = Some(id),
-            (_, Some(set), _) => add_to(set, high, container),
+            (_, Some(set), _) => add_to(set, window, container),
             (first, none, _) => {
                 let mut set: RoaringBitmap = first.into_iter().collect();
-                add_to(&mut set, high, container);
+                add_to(&mut set, window, container);
                 *none = Some(set);
             }
         }
@@ -128,7 +127,7 @@ pub(crate) fn equal(index: &Table<'_>, attribute: AttributeId, value: &[u8]) -> 
     of_key(index, &made(attribute, Kind::Equality, value))
 }
 
-/// A key without upper bits of ids.
+/// A key without its window.
 fn made(attribute: AttributeId, kind: Kind, value: &[u8]) -> Vec<u8> {
     let mut made = Vec::with_capacity(value.len() + 8);
     key(&mut made, attribute, kind, value);
@@ -138,16 +137,6 @@ fn made(attribute: AttributeId, kind: Kind, value: &[u8]) -> Vec<u8> {
 /// Entries with an attribute.
 pub(crate) fn present(index: &Table<'_>, attribute: AttributeId) -> Result<Set> {
     of_key(index, &made(attribute, Kind::Presence, b""))
-}
-
-/// Entries with values that have each three bytes of these in them.
-pub(crate) fn trigrams<'b>(
-    index: &Table<'_>,
-    attribute: AttributeId,
-    wanted: impl Iterator<Item = &'b [u8]>,
-) -> Result<Set> {
-    let keys: SmallVec<[Vec<u8>; 8]> = wanted.map(|three| made(attribute, Kind::Trigram, three)).collect();
-    meet(index, keys.iter().map(Vec::as_slice))
 }
 
 /// One end of a range of values in normalized form.
@@ -169,7 +158,7 @@ pub(crate) fn range(
     match to {
         Some(value) => {
             key(&mut end, attribute, Kind::Equality, value);
-            put_high(&mut end, Id::MAX >> CONTAINER_BITS);
+            put_window(&mut end, Id::MAX >> CONTAINER_BITS);
         }
         None => {
             value_key(&mut end, attribute, Kind::Equality, b"");

@@ -4,6 +4,7 @@ use std::borrow::Cow;
 
 use duramen_ldap::dn::Dn;
 use duramen_ldap::message::{AddRequest, ResultCode};
+use uuid::{Builder, Uuid};
 
 use super::batch::Batch;
 use super::check;
@@ -138,7 +139,7 @@ pub(crate) fn operational<'e>(schema: &'e Schema, draft: &mut Draft<'e>, structu
     let when = now.timestamp();
     let values: [(AttributeId, &dyn Fn() -> String); 7] = [
         (known.structural_object_class, &|| structural.to_string()),
-        (known.entry_uuid, &|| uuid::Uuid::new_v4().to_string()),
+        (known.entry_uuid, &|| identifier(now).to_string()),
         (known.creators_name, &|| who.to_string()),
         (known.create_timestamp, &|| when.clone()),
         (known.entry_csn, &|| now.csn()),
@@ -146,6 +147,14 @@ pub(crate) fn operational<'e>(schema: &'e Schema, draft: &mut Draft<'e>, structu
         (known.modify_timestamp, &|| when.clone()),
     ];
     set_missing(schema, draft, &values);
+}
+
+/// An identifier that begins with the time (RFC 9562 section 5.7), so that those of entries that come one after the other
+/// are neighbours in the index.
+fn identifier(now: Moment) -> Uuid {
+    let random = Uuid::new_v4();
+    let random = random.as_bytes().last_chunk().expect("16 bytes have a last ten");
+    Builder::from_unix_timestamp_millis(now.0 / 1000, random).into_uuid()
 }
 
 fn set_missing<'e>(schema: &'e Schema, draft: &mut Draft<'e>, values: &[(AttributeId, &dyn Fn() -> String)]) {

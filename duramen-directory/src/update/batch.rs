@@ -4,9 +4,9 @@
 
 use std::collections::BTreeMap;
 
-use duramen::{Edit, Error, Result, TableMut, WriteTxn};
+use duramen::{Edit, Result, WriteTxn};
 
-use crate::index::{CONTAINER_BITS, KeySet, LOW, changes, encode, put_high, with, without};
+use crate::index::{KeySet, change_index};
 use crate::large;
 use crate::names::child_value;
 use crate::tables::{Id, Ids, read_id};
@@ -105,28 +105,4 @@ fn write(txn: &mut WriteTxn<'_>, table: duramen::TableId, key: &[u8], value: Opt
         Some(value) => txn.put(table, key, value),
         None => txn.table_by_id(table)?.delete(key).map(drop),
     }
-}
-
-/// Takes an entry out of the containers of keys that it had, and puts it into those of keys that it has.
-fn change_index(index: &mut TableMut<'_>, id: Id, old: KeySet, new: KeySet) -> Result<()> {
-    let low = u16::try_from(id & LOW).map_err(|_| Error::Usage { what: "the lower bits of an id are 16 at most" })?;
-    let mut full = Vec::new();
-    changes(old, new, |key, come| {
-        full.clear();
-        full.extend_from_slice(key);
-        put_high(&mut full, id >> CONTAINER_BITS);
-        index.edit(&full, |container| {
-            let changed = match (container, come) {
-                (None, true) => Some(encode(&[low])),
-                (None, false) => None,
-                (Some(bytes), true) => with(bytes, low),
-                (Some(bytes), false) => without(bytes, low),
-            };
-            match changed {
-                None => Edit::Keep,
-                Some(bytes) if bytes.is_empty() => Edit::Delete,
-                Some(bytes) => Edit::Put(bytes.into()),
-            }
-        })
-    })
 }

@@ -8,4 +8,5 @@ mod rules;
 mod sample;
 mod searching;
 mod structure;
+mod windows;
 mod writing;

@@ -137,6 +137,11 @@ impl Rule {
         }
     }
 
+    /// Whether normalized forms under another rule are those under this one.
+    pub fn normalizes_as(&self, other: &Rule) -> bool {
+        self.form == other.form
+    }
+
     /// As [`Rule::normalize`], of a value in a name: normalized names are shown to people, so numbers are in decimal.
     pub fn normalize_in_name(&self, value: &[u8], names: &dyn Names, out: &mut Vec<u8>) -> Result<(), TextError> {
         match self.form {

@@ -1,0 +1,156 @@
+//! Indices of more entries than one container holds.
+
+use std::fmt::Write;
+
+use duramen_directory::{Config, ImportOptions, Index, IndexKinds};
+use duramen_ldap::message::ChangeKind::Replace;
+
+use crate::sample::*;
+
+/// Entries that share the upper bits of their ids.
+const WINDOW: u32 = 8192;
+/// Two entries come before the people.
+const PEOPLE_COUNT: u32 = 2 * WINDOW + 40;
+/// What is after its id in the key of a trigram's windows.
+const KIND_OF_WINDOWS: u8 = 4;
+
+fn name(n: u32) -> String {
+    format!("uid=u{n},ou=People,dc=example,dc=com")
+}
+
+/// People, of whom the one with number n has id n.
+fn many() -> String {
+    let mut text = "dn: dc=example,dc=com\nobjectClass: domain\ndc: example\n\n\
+                    dn: ou=People,dc=example,dc=com\nobjectClass: organizationalUnit\nou: People\n\n"
+        .to_string();
+    for n in 3..PEOPLE_COUNT {
+        writeln!(text, "dn: {}\nobjectClass: account\ndescription: all\n", name(n)).unwrap();
+    }
+    text
+}
+
+/// An index of substrings of `uid` alone, or no index.
+fn sample(is_indexed: bool) -> Sample {
+    let kinds = IndexKinds { presence: false, equality: false, substring: true };
+    let indices = if is_indexed { vec![Index { attribute: "uid".to_string(), kinds }] } else { Vec::new() };
+    let sample = Sample::with(Config { indices: Some(indices), ..Config::default() });
+    sample.directory.import("many", &mut many().as_bytes(), ImportOptions::default(), &mut |_| true).unwrap();
+    sample
+}
+
+fn problems(sample: &Sample) -> Vec<String> {
+    let mut found = Vec::new();
+    sample.directory.check(&mut |problem| found.push(problem), &mut |_, _| {}).unwrap();
+    found
+}
+
+/// Keys of the index that are of windows.
+fn keys_of_windows(sample: &Sample) -> Vec<Vec<u8>> {
+    let snapshot = sample.directory.database().read().unwrap();
+    let keys = snapshot.table("index").unwrap().iter().map(|item| item.unwrap().0.to_vec()).collect::<Vec<_>>();
+    keys.into_iter().filter(|key| key[2] == KIND_OF_WINDOWS).collect()
+}
+
+const FILTERS: [&str; 12] = [
+    "(uid=u8191)",
+    "(uid=*819*)",
+    "(uid=u81*)",
+    "(uid=*92)",
+    "(uid=*6*83*)",
+    "(uid=*16383)",
+    "(uid=*nobody*)",
+    "(&(uid=*16*)(uid=*638*))",
+    "(&(uid=u163*)(!(uid=*83)))",
+    "(|(uid=*8190)(uid=*8193)(uid=u1640*))",
+    "(&(uid=*819*)(|(uid=u16*)(uid=*92)))",
+    "(&(!(uid=*0*))(uid=u12*)(uid=*9))",
+];
+
+fn compare(indexed: &Sample, plain: &Sample) {
+    for filter in FILTERS {
+        assert_eq!(indexed.found(filter), plain.found(filter), "{filter}");
+    }
+}
+
+#[test]
+fn searches_by_parts_find_the_same_over_several_windows_whatever_comes_and_goes() {
+    let (indexed, plain) = (sample(true), sample(false));
+    compare(&indexed, &plain);
+    assert_eq!(indexed.found("(uid=*819*)").len(), plain.found("(uid=*819*)").len());
+    assert_eq!(indexed.found("(uid=*819*)")[0], name(819));
+    for sample in [&indexed, &plain] {
+        // The third window goes, and the borders of the others.
+        for n in [WINDOW - 1, WINDOW, 2 * WINDOW - 1].into_iter().chain(2 * WINDOW..PEOPLE_COUNT) {
+            sample.delete(&name(n), &[]).unwrap();
+        }
+        assert_eq!(sample.found("(uid=*1638*)").len(), 5);
+        assert_eq!(sample.found("(uid=*8192*)"), Vec::<String>::new());
+    }
+    compare(&indexed, &plain);
+    assert_eq!(problems(&indexed), Vec::<String>::new());
+    for sample in [&indexed, &plain] {
+        for n in [WINDOW, 20_000, 16_384, 8_190_001] {
+            sample.add(&name(n), &[("objectClass", vec![b"account"])]).unwrap();
+        }
+        sample.modify(&name(7), &[(Replace, "description", &["*819*"])]).unwrap();
+        sample.rename(&name(8), "uid=u81916383", true, None).unwrap();
+    }
+    compare(&indexed, &plain);
+    assert_eq!(problems(&indexed), Vec::<String>::new());
+}
+
+#[test]
+fn windows_are_right_in_an_index_that_is_built_while_entries_come_and_go() {
+    let (indexed, plain) = (sample(false), sample(false));
+    let kinds = IndexKinds { presence: false, equality: false, substring: true };
+    let indices = Some(vec![Index { attribute: "uid".to_string(), kinds }]);
+    indexed.directory.reconfigure(Config { indices, ..Config::default() }).unwrap();
+    let update = |sample: &Sample, step: u32| {
+        sample.delete(&name(450 * step + 100), &[]).unwrap();
+        sample.delete(&name(2 * WINDOW + step), &[]).unwrap();
+        sample.add(&name(100_000 + step), &[("objectClass", vec![b"account"])]).unwrap();
+    };
+    let mut steps = 0;
+    indexed
+        .directory
+        .reindex(&mut |_, _| {
+            update(&indexed, steps);
+            steps += 1;
+            true
+        })
+        .unwrap();
+    assert!(steps > 20 && indexed.directory.incomplete_indices().is_empty());
+    (0..steps).for_each(|step| update(&plain, step));
+    compare(&indexed, &plain);
+    assert_eq!(problems(&indexed), Vec::<String>::new());
+}
+
+#[test]
+fn a_check_finds_windows_that_are_missing_or_too_many() {
+    let sample = sample(true);
+    let database = sample.directory.database();
+    let key = keys_of_windows(&sample).swap_remove(7);
+    let before = database.read().unwrap().table("index").unwrap().get(&key).unwrap().unwrap().to_vec();
+    database.update(|txn| txn.table("index")?.delete(&key)).unwrap();
+    let found = problems(&sample);
+    assert!(found[0].contains("the windows of a trigram lack"), "{found:?}");
+    let more = [1u16, 2, 3, 4, 5].map(u16::to_le_bytes).concat();
+    database.update(|txn| txn.table("index")?.put(&key, &more)).unwrap();
+    let found = problems(&sample);
+    assert!(found.iter().any(|problem| problem.contains("windows of trigrams too many")), "{found:?}");
+    database.update(|txn| txn.table("index")?.put(&key, &before)).unwrap();
+    assert_eq!(problems(&sample), Vec::<String>::new());
+}
+
+#[test]
+fn a_directory_of_an_older_format_is_refused_and_told_how_to_go_on() {
+    use duramen_directory::Directory;
+    let sample = Sample::people();
+    let set = |format: &[u8]| {
+        sample.directory.database().update(|txn| txn.table("meta")?.put("format", format)).unwrap();
+        Directory::open(sample.folder.path(), Config::default()).map(drop).unwrap_err().to_string()
+    };
+    let older = set(b"1");
+    assert!(older.contains("format 1") && older.contains("export") && older.contains("import"), "{older}");
+    assert!(set(b"3").contains("use a newer program"));
+}
