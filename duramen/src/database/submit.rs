@@ -8,9 +8,9 @@
 //! lone thread does what [`Database::update`] does. Only futures, which have no thread to lead with, get one: it comes
 //! with the first of them, and goes when none has come for a while.
 //!
-//! Where the work of a group takes longer than the disk does, submitters are divided: half of them work while the disk
-//! flushes what the others did. The leader of a group that is written passes the write lock on, and waits for the disk
-//! beside the next one.
+//! Where the disk takes most of the time that the work of a group takes, submitters are divided: half of them work while
+//! the disk flushes what the others did. The leader of a group that is written passes the write lock on, and waits for
+//! the disk beside the next one.
 
 use std::any::Any;
 use std::collections::VecDeque;
@@ -70,17 +70,19 @@ struct Pace {
     crowd: usize,
     /// How long one of them takes, with the part of writing that falls to it.
     work: Duration,
-    /// How long the disk takes, once that is known.
+    /// How long the disk takes, of late and on average, once that is known.
     flush: Option<Duration>,
     /// How long a group took as a whole.
     group: Duration,
 }
 
 impl Pace {
-    /// Whether half of the submitters should work while the disk flushes what the others did: as soon as that takes less
-    /// than the work of all.
+    /// Whether half of the submitters should work while the disk flushes what the others did. If it takes longer than the
+    /// work of all, two halves wait for two flushes; if it takes less than that of half of them, there is little to be
+    /// hidden behind it, and two commits have more work than one.
     fn divides(&self) -> bool {
-        self.crowd > 1 && self.flush.is_some_and(|flush| flush < self.work * self.crowd as u32)
+        let all = self.work * self.crowd as u32;
+        self.crowd > 1 && self.flush.is_some_and(|flush| all / 2 < flush && flush < all)
     }
 
     /// How many a group should wait for.
@@ -159,7 +161,10 @@ impl Queue {
     fn landed(&self, members: usize, flush: Option<Duration>, group: Duration) {
         let mut state = lock(&self.state);
         state.untold -= members;
-        state.pace.flush = flush.or(state.pace.flush);
+        state.pace.flush = match (state.pace.flush, flush) {
+            (Some(before), Some(now)) => Some((before * 3 + now) / 4),
+            (before, now) => now.or(before),
+        };
         state.pace.group = group;
     }
 }
