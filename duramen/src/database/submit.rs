@@ -35,7 +35,11 @@ const GROUP_MAX: usize = 1024;
 /// they are about to submit again. Without that, groups of one take turns with groups of all others.
 const PATIENCE: u32 = 4;
 /// The write lock is passed on so often before other handles, and other ways to write, have their turn.
-const PASSES_MAX: u32 = 8;
+const PASSES_MAX: u32 = 32;
+
+/// Changes that take less than this are not divided into halves: each group more wakes threads more often, and writes the
+/// upper pages once more, which takes as long as what is hidden behind a flush.
+const WORTH_DIVIDING: Duration = Duration::from_micros(200);
 
 /// What was submitted to one handle and not begun yet, in order.
 #[derive(Default)]
@@ -82,7 +86,8 @@ impl Pace {
     /// hidden behind it, and two commits have more work than one.
     fn divides(&self) -> bool {
         let all = self.work * self.crowd as u32;
-        self.crowd > 1 && self.flush.is_some_and(|flush| all / 2 < flush && flush < all)
+        let pays = self.crowd > 1 && self.work >= WORTH_DIVIDING;
+        pays && self.flush.is_some_and(|flush| all / 2 < flush && flush < all)
     }
 
     /// How many a group should wait for.
@@ -152,7 +157,9 @@ impl Queue {
     fn written(&self, members: usize, time: Duration) -> Pace {
         let mut state = lock(&self.state);
         state.untold += members;
-        state.pace.crowd = state.untold + state.waiting.len();
+        // Those who were just told, and are about to submit again, are not to be found: so it falls slowly.
+        let (found, before) = (state.untold + state.waiting.len(), state.pace.crowd);
+        state.pace.crowd = found.max(before - before.div_ceil(8));
         state.pace.work = time / members.max(1) as u32;
         state.pace
     }
