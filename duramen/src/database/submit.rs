@@ -36,7 +36,6 @@ const GROUP_MAX: usize = 1024;
 const PATIENCE: u32 = 4;
 /// The write lock is passed on so often before other handles, and other ways to write, have their turn.
 const PASSES_MAX: u32 = 32;
-
 /// Changes that take less than this are not divided into halves: each group more wakes threads more often, and writes the
 /// upper pages once more, which takes as long as what is hidden behind a flush.
 const WORTH_DIVIDING: Duration = Duration::from_micros(200);
@@ -157,9 +156,10 @@ impl Queue {
     fn written(&self, members: usize, time: Duration) -> Pace {
         let mut state = lock(&self.state);
         state.untold += members;
-        // Those who were just told, and are about to submit again, are not to be found: so it falls slowly.
         let (found, before) = (state.untold + state.waiting.len(), state.pace.crowd);
-        state.pace.crowd = found.max(before - before.div_ceil(8));
+        // Of two halves, those who were just told and are about to submit again are not to be found: so it falls slowly.
+        let least = if state.pace.divides() { before - before.div_ceil(8) } else { 0 };
+        state.pace.crowd = found.max(least);
         state.pace.work = time / members.max(1) as u32;
         state.pace
     }
@@ -423,8 +423,16 @@ impl Database {
     /// Waits for the disk; how long.
     fn land(&self, landing: &mut Landing, baton: Baton) -> Result<Duration> {
         let landed = landing.land();
-        self.store.end_write(baton.writer);
+        self.give_back(baton, landed.as_ref().ok());
         landed
+    }
+
+    /// Gives the write lock back after a flush.
+    fn give_back(&self, mut baton: Baton, flush: Option<&Duration>) {
+        if let Some(flush) = flush {
+            baton.writer.last_commit.flush_us = flush.as_micros() as u64;
+        }
+        self.store.end_write(baton.writer);
     }
 
     /// Waits for the disk while the next group is at work; or until somebody comes to lead one.
@@ -434,7 +442,7 @@ impl Database {
         self.begin_next();
         let landed = landing.land();
         if let Some(baton) = self.queue.take_back(commit) {
-            self.store.end_write(baton.writer);
+            self.give_back(baton, landed.as_ref().ok());
         }
         landed
     }
@@ -488,6 +496,7 @@ fn tell(group: &[Arc<dyn Ticket>], committed: Result<()>) {
     wakers.dedup_by(|next, before| next.will_wake(before));
     wakers.into_iter().for_each(Waker::wake);
 }
+
 /// Runs a change that is alone so far, without a child transaction; none is left if it came to nothing.
 fn run_alone(mut txn: WriteTxn<'static>, entry: Entry) -> Option<WriteTxn<'static>> {
     if !(entry.change)(&mut txn) {

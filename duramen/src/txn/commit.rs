@@ -395,7 +395,7 @@ fn advance(work: &mut Work, meta: Meta, slot: usize, mark: Mark, timings: Commit
     // Nothing has been lost: the pages are the file's now.
     work.placed.extents.clear();
     work.bytes_before = None;
-    tracing::trace!(txnid = txnid.0, pages = timings.pages, flush_us = timings.flush_us, "committed");
+    tracing::trace!(txnid = txnid.0, pages = timings.pages, "written");
     Ok(())
 }
 
