@@ -62,7 +62,30 @@ fn steps(work: &mut Work) -> Result<Option<Landing>> {
     placer.output.finish(work)?;
     let Output { written, lasting, .. } = placer.output;
     let placed = Instant::now();
-    let way = choose_way(work, &meta, record.as_ref().map(Vec::len))?;
+    let secured = secure(work, &mut meta, record)?;
+    let timings = CommitTimings {
+        place_us: (placed - started - written.time).as_micros() as u64,
+        write_us: written.time.as_micros() as u64,
+        flush_us: placed.elapsed().as_micros() as u64,
+        pages: written.pages + 1,
+        runs: written.runs + 1,
+    };
+    advance(work, meta, secured.slot, secured.mark, timings)?;
+    work.dirty.keep(&placer.kept);
+    show(work, &secured, lasting)
+}
+
+/// A commit whose meta page is written, and what else makes it survive a power cut but the flush of the log.
+struct Secured {
+    slot: usize,
+    mark: Mark,
+    /// How long it waited for the commit before it.
+    waited: Duration,
+}
+
+/// Writes the meta page, and flushes the data file or writes a record into the log.
+fn secure(work: &mut Work, meta: &mut Meta, record: Option<Vec<u8>>) -> Result<Secured> {
+    let way = choose_way(work, meta, record.as_ref().map(Vec::len))?;
     let flush = way == Way::Flush;
     if !matches!(way, Way::Log { .. }) {
         wait_for_landing(work)?;
@@ -73,7 +96,7 @@ fn steps(work: &mut Work) -> Result<Option<Landing>> {
         (meta.proof_sum, meta.proof_pages) = (0, 0);
     }
     let slot = free_slot(work.writer_mut()?);
-    write_meta(&*work.store.medium, &meta, slot).map_err(|e| work.store.poison("write the meta page", e))?;
+    write_meta(&*work.store.medium, meta, slot).map_err(|e| work.store.poison("write the meta page", e))?;
     // 5. One flush makes both survive a power cut: the meta page proves by its sum that its pages are there.
     if flush {
         let flushed = work.store.flush("flush the commit");
@@ -87,38 +110,33 @@ fn steps(work: &mut Work) -> Result<Option<Landing>> {
     let mark = match (way, record) {
         (Way::Flush, _) => Mark::START,
         (Way::Log { at, flush }, Some(record)) => {
-            let mark = write_record(work, &meta, record, at, flush)?;
+            let mark = write_record(work, meta, record, at, flush)?;
             // It is on top of the commit before, which comes first.
             waited = wait_for_landing(work)?;
             mark
         }
         _ => Mark::Broken,
     };
-    let timings = CommitTimings {
-        place_us: (placed - started - written.time).as_micros() as u64,
-        write_us: written.time.as_micros() as u64,
-        flush_us: placed.elapsed().as_micros() as u64,
-        pages: written.pages + 1,
-        runs: written.runs + 1,
-    };
-    // 6. Only when it is durable, if it has to be, may readers see it.
-    advance(work, meta, slot, mark, timings)?;
-    work.dirty.keep(&placer.kept);
+    Ok(Secured { slot, mark, waited })
+}
+
+/// 6. Lets readers see the writer's commit: at once, or when the landing is done.
+fn show(work: &mut Work, secured: &Secured, lasting: Vec<Extent>) -> Result<Option<Landing>> {
     let store = work.store.clone();
     let writer = work.writer_mut()?;
-    if flush {
+    if secured.mark == Mark::START {
         store.became_durable(writer)?;
         cut_off(work);
         return Ok(None);
     }
-    let published = published(&writer.meta, slot, writer.durable_slot, mark);
-    let Mark::At { flushed, .. } = mark else {
+    let published = published(&writer.meta, secured.slot, writer.durable_slot, secured.mark);
+    let Mark::At { flushed, .. } = secured.mark else {
         publish(work, &published)?;
         return Ok(None);
     };
     let ahead = writer.log.note_lasting(lasting);
     if flushed {
-        return store.landing(writer, published, ahead, waited).map(Some);
+        return store.landing(writer, published, ahead, secured.waited).map(Some);
     }
     publish(work, &published)?;
     store.begin_flush(ahead);
