@@ -5,12 +5,12 @@
 //! Once a commit's record is in the log, the next one may be made on top of it while the disk flushes. That one is
 //! flushed and shown to readers only after this one; if this one fails, so does it.
 
+use std::ops::Range;
 use std::sync::{Arc, Condvar, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use super::{Store, Writer};
 use crate::error::Result;
-use crate::ids::Extent;
 use crate::medium::Medium;
 use crate::readers::Published;
 
@@ -19,8 +19,8 @@ pub(crate) struct Landing {
     store: Arc<Store>,
     log: Arc<dyn Medium>,
     published: Published,
-    /// Pages of the data file that the disk should begin to write afterwards.
-    ahead: Vec<Extent>,
+    /// Bytes of the data file that the disk should begin to write afterwards.
+    ahead: Range<u64>,
     landed: Arc<Landed>,
     /// How long it waited for the commit before it.
     pub(crate) waited: Duration,
@@ -65,9 +65,9 @@ impl Landing {
         Ok(begun.elapsed())
     }
 
-    /// Has the disk begin with the pages of the data file that are due. To be called when nobody waits any more.
-    pub(crate) fn ask_ahead(mut self) {
-        self.store.begin_flush(std::mem::take(&mut self.ahead));
+    /// Has the disk begin with what is due of the data file. To be called when nobody waits any more.
+    pub(crate) fn ask_ahead(self) {
+        self.store.ask_ahead(self.ahead.clone());
     }
 }
 
@@ -87,7 +87,7 @@ impl Store {
         self: &Arc<Store>,
         writer: &mut Writer,
         published: Published,
-        ahead: Vec<Extent>,
+        ahead: Range<u64>,
         waited: Duration,
     ) -> Result<Landing> {
         let landed = Arc::new(Landed::default());

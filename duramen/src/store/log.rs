@@ -14,16 +14,15 @@ use super::{Durability, Settings, Store, Writer, published};
 use crate::error::{Error, Result};
 use crate::format::log::{Record, UNIT, chain};
 use crate::format::meta::Meta;
-use crate::ids::Extent;
 use crate::medium::Medium;
 use crate::os::beside::Beside;
 use crate::os::file::{self, FileMedium};
 
 /// Length of a new log.
-const FIRST_BYTES: u64 = 1 << 20;
-/// A log that was full is this much longer in its next round,
-const GROWTH_BYTES: u64 = 4 << 20;
-/// up to this length, so that doing again what is in it takes no longer than a second.
+const STEP_BYTES: u64 = 1 << 20;
+/// It grows by as much each time, up to this part of the data file's length
+const PART: u64 = 8;
+/// and this length, so that doing again what is in it takes no longer than a second.
 const BYTES_MAX: u64 = 32 << 20;
 /// Records beyond this size flush the data file instead.
 pub(crate) const RECORD_MAX: usize = 1 << 20;
@@ -33,11 +32,6 @@ const DURABLE_WEIGHT: u32 = 16;
 const ENOUGH: u32 = 4 * DURABLE_WEIGHT;
 /// Memory kept from one record to the next.
 const MEMORY_MAX: usize = 64 << 10;
-/// The disk is asked to write so many pages at a time, so that the flush of the data file finds little to wait for.
-const STEP_PAGES: u64 = 64;
-/// It is asked once for pages that lie so near to each other: a request costs it more than the pages between them, most of
-/// which have nothing to be written.
-const GAP_PAGES: u64 = 16;
 
 /// Where the log stands after a commit. All writers know, since it is published with the commit.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -79,12 +73,8 @@ pub(crate) struct Log {
     file: Option<LogFile>,
     /// It could not be made or opened: this handle does without.
     refused: bool,
-    /// It was full.
-    full: bool,
     /// How much speaks for a log: see [`ENOUGH`].
     worth: u32,
-    /// Pages written since the last flush of the data file that will stay, and that the disk was not asked to write.
-    unasked: Vec<Extent>,
     /// Memory for the next record.
     memory: Vec<u8>,
 }
@@ -98,11 +88,6 @@ impl Log {
     /// No log is open. `at_once`: one is made for the first commit.
     pub(crate) fn new(at_once: bool) -> Log {
         Log { worth: if at_once { ENOUGH } else { 0 }, ..Log::default() }
-    }
-
-    /// The data file has been flushed.
-    pub(crate) fn restart(&mut self) {
-        self.unasked.clear();
     }
 
     /// A commit of this durability was made.
@@ -130,17 +115,6 @@ impl Log {
         Ok(self.file()?.medium.clone())
     }
 
-    /// Notes pages that a commit wrote and that will stay. Gives back all that were noted when they are enough to have
-    /// the disk begin with them: a later flush of the data file must find them there. What is soon replaced need not
-    /// reach the disk at all.
-    pub(crate) fn note_lasting(&mut self, lasting: Vec<Extent>) -> Vec<Extent> {
-        self.unasked.extend(lasting);
-        if self.unasked.iter().map(|extent| extent.pages).sum::<u64>() < STEP_PAGES {
-            return Vec::new();
-        }
-        std::mem::take(&mut self.unasked)
-    }
-
     fn file(&self) -> Result<&LogFile> {
         self.file.as_ref().ok_or(Error::Usage { what: "the log is not open" })
     }
@@ -165,15 +139,31 @@ impl Store {
         if bytes > RECORD_MAX || !self.may_log(writer) {
             return None;
         }
-        self.open_log(&mut writer.log, end)?;
-        let log = &mut writer.log;
-        let fits = end + bytes as u64 <= log.file.as_ref()?.bytes;
-        log.full |= !fits;
-        fits.then_some(end)
+        let most = self.log_max(writer.meta.page_count);
+        let file = self.open_log(&mut writer.log)?;
+        let end_then = end + bytes as u64;
+        if end_then > file.bytes && end_then <= most {
+            // Where there is no room for it, it stays as it is.
+            let longer = end_then.next_multiple_of(self.log_step()).min(most);
+            let _ = fill(&*file.medium, file.bytes, longer).map(|()| file.bytes = longer);
+        }
+        (end_then <= file.bytes).then_some(end)
     }
 
-    /// Opens or makes the file, and lengthens it where its last round was too short.
-    fn open_log(&self, log: &mut Log, end: u64) -> Option<()> {
+    /// How long the log may become beside a data file of so many pages.
+    pub(crate) fn log_max(&self, page_count: u64) -> u64 {
+        let part = page_count * self.pager.page_size as u64 / PART;
+        let part = part / UNIT as u64 * UNIT as u64;
+        part.clamp(self.log_step(), BYTES_MAX.max(self.log_step()))
+    }
+
+    /// Length of a new log, and what it grows by.
+    fn log_step(&self) -> u64 {
+        self.settings.log_at_once.unwrap_or(STEP_BYTES)
+    }
+
+    /// The file, which is opened or made for the first time.
+    fn open_log<'l>(&self, log: &'l mut Log) -> Option<&'l mut LogFile> {
         if log.file.is_none() {
             log.file = self
                 .make_log()
@@ -183,13 +173,7 @@ impl Store {
                 .ok();
             log.refused = log.file.is_none();
         }
-        let file = log.file.as_mut()?;
-        if end == 0 && std::mem::take(&mut log.full) && file.bytes < BYTES_MAX {
-            let bytes = (file.bytes + GROWTH_BYTES.min(file.bytes)).min(BYTES_MAX);
-            // Where there is no room for it, it stays as it is.
-            let _ = fill(&*file.medium, file.bytes, bytes).map(|()| file.bytes = bytes);
-        }
-        Some(())
+        log.file.as_mut()
     }
 
     fn make_log(&self) -> Result<LogFile> {
@@ -201,7 +185,7 @@ impl Store {
         if let Some(layer) = &self.settings.log_medium {
             medium = layer(medium);
         }
-        let bytes = found.max(self.settings.log_at_once.unwrap_or(FIRST_BYTES)) / UNIT as u64 * UNIT as u64;
+        let bytes = found.max(self.log_step()) / UNIT as u64 * UNIT as u64;
         if found < bytes {
             let filled = fill(&*medium, found / UNIT as u64 * UNIT as u64, bytes);
             filled.and_then(|()| place.sync_name()).map_err(file::failed("make", path))?;
@@ -215,21 +199,11 @@ impl Store {
         written.map_err(|error| self.poison("write the log", error))
     }
 
-    /// Has the disk begin to write these pages.
-    pub(crate) fn begin_flush(&self, mut pages: Vec<Extent>) {
-        pages.sort_unstable();
-        let size = self.pager.page_size as u64;
-        for run in pages.chunk_by(|a, b| a.end().0 + GAP_PAGES >= b.start.0) {
-            let end = run.iter().map(|extent| extent.end().0).max().unwrap_or(0);
-            self.medium.begin_flush(run[0].start.0 * size..end * size);
-        }
-    }
-
     /// Makes durable what is in the log. False if that is not all that has been committed.
     pub(crate) fn flush_log(&self, writer: &mut Writer) -> Result<bool> {
         let Mark::At { end, flushed } = writer.mark else { return Ok(false) };
         if !flushed {
-            if self.open_log(&mut writer.log, end).is_none() {
+            if self.open_log(&mut writer.log).is_none() {
                 return Ok(false);
             }
             let medium = &writer.log.file()?.medium;

@@ -3,6 +3,7 @@
 //! Owns: what is open, checkpoints, settling what a dead writer left, closing, who is poisoned by a failed flush. Must not know: keys,
 //! tables.
 
+mod checkpoint;
 pub(crate) mod create;
 pub(crate) mod landing;
 pub(crate) mod log;
@@ -13,7 +14,6 @@ pub(crate) mod recover;
 pub(crate) mod space_log;
 
 use std::fs::File;
-use std::ops::RangeInclusive;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -28,6 +28,7 @@ use crate::os::beside::Beside;
 use crate::os::file::{self, FileMedium};
 use crate::pager::Pager;
 use crate::readers::{Inherited, Published, ReadSlot, Role, Shared, UnregisteredReader, Wait};
+use crate::store::checkpoint::Sweep;
 use crate::store::landing::Landed;
 use crate::store::log::{Found, Log, Mark};
 use crate::store::opening::{hold_newest, join, open_shared, read_head};
@@ -78,13 +79,6 @@ impl Settings {
     }
 }
 
-/// The data file is flushed when a quarter of it is new, since the pages that were replaced are kept until then: for
-/// the first of these at least, for the second always. Relaxed commits, which nobody wants to wait for, are flushed for
-/// the second only,
-const CHECKPOINT_BYTES: RangeInclusive<u64> = 16 << 20..=128 << 20;
-/// and at the first commit this long after the last checkpoint.
-const CHECKPOINT_AFTER: Duration = Duration::from_secs(5);
-
 /// See the module's head.
 pub(crate) struct Store {
     pub path: PathBuf,
@@ -125,6 +119,7 @@ pub(crate) struct Writer {
     pub mark: Mark,
     pub log: Log,
     pub checkpointed: Instant,
+    pub sweep: Sweep,
     /// The file may be longer than the newest commit says: it is cut off by the next that is made durable.
     pub too_long: bool,
     pub last_commit: CommitTimings,
@@ -199,6 +194,7 @@ impl Store {
             mark: Mark::START,
             log: Log::new(settings.log_at_once.is_some()),
             checkpointed: Instant::now(),
+            sweep: Sweep::default(),
             too_long: found > needed && !settings.keep_length,
             last_commit: CommitTimings::default(),
         };
@@ -510,7 +506,6 @@ impl Store {
         (writer.durable_slot, writer.seen_slot) = (writer.slot, writer.slot);
         writer.checkpointed = Instant::now();
         writer.mark = Mark::START;
-        writer.log.restart();
         self.shared.set_durable(writer.meta.txnid)?;
         self.shared.publish(&published_durable(&writer.meta, writer.slot))
     }
@@ -520,20 +515,6 @@ impl Store {
         let newest = self.shared.newest();
         let is_flushed = self.shared.record(newest).is_some_and(|record| published::is_flushed(&record));
         if is_flushed { newest } else { self.shared.durable() }
-    }
-
-    /// Whether so many pages, of so many in the data file, wait to be flushed that a commit should do it.
-    pub(crate) fn checkpoint_is_due(&self, pages: u64, of: u64, durability: Durability) -> bool {
-        let [least, most] = [CHECKPOINT_BYTES.start(), CHECKPOINT_BYTES.end()].map(|b| b / self.pager.page_size as u64);
-        match durability {
-            Durability::Durable => pages > (of / 4).clamp(least, most),
-            Durability::Relaxed => pages > most,
-        }
-    }
-
-    /// Whether the last flush of the data file is so long ago that a relaxed commit should be flushed.
-    pub(crate) fn checkpoint_is_late(&self, writer: &Writer) -> bool {
-        writer.checkpointed.elapsed() > CHECKPOINT_AFTER
     }
 
     /// What a closing database does: everything durable, and a meta page that needs no proof, if nobody else has it

@@ -6,7 +6,6 @@ use std::time::{Duration, Instant, SystemTime};
 
 use super::allocate::{allocate, give_back, release_in_time};
 use super::ops;
-use super::output::Output;
 use super::place::Placer;
 use super::work::Work;
 use crate::error::{Damage, Result};
@@ -60,7 +59,7 @@ fn steps(work: &mut Work) -> Result<Option<Landing>> {
     let mut meta = next_meta(work, catalog, space, tail)?;
     // 4. The last pages are written, and after them the meta page that names them.
     placer.output.finish(work)?;
-    let Output { written, lasting, .. } = placer.output;
+    let written = placer.output.written;
     let placed = Instant::now();
     let secured = secure(work, &mut meta, record)?;
     let timings = CommitTimings {
@@ -72,7 +71,7 @@ fn steps(work: &mut Work) -> Result<Option<Landing>> {
     };
     advance(work, meta, secured.slot, secured.mark, timings)?;
     work.dirty.keep(&placer.kept);
-    show(work, &secured, lasting)
+    show(work, &secured)
 }
 
 /// A commit whose meta page is written, and what else makes it survive a power cut but the flush of the log.
@@ -121,8 +120,8 @@ fn secure(work: &mut Work, meta: &mut Meta, record: Option<Vec<u8>>) -> Result<S
 }
 
 /// 6. Lets readers see the writer's commit: at once, or when the landing is done.
-fn show(work: &mut Work, secured: &Secured, lasting: Vec<Extent>) -> Result<Option<Landing>> {
-    let store = work.store.clone();
+fn show(work: &mut Work, secured: &Secured) -> Result<Option<Landing>> {
+    let (store, durability) = (work.store.clone(), work.durability);
     let writer = work.writer_mut()?;
     if secured.mark == Mark::START {
         store.became_durable(writer)?;
@@ -130,16 +129,12 @@ fn show(work: &mut Work, secured: &Secured, lasting: Vec<Extent>) -> Result<Opti
         return Ok(None);
     }
     let published = published(&writer.meta, secured.slot, writer.durable_slot, secured.mark);
-    let Mark::At { flushed, .. } = secured.mark else {
-        publish(work, &published)?;
-        return Ok(None);
-    };
-    let ahead = writer.log.note_lasting(lasting);
-    if flushed {
+    let ahead = store.due_ahead(writer, durability);
+    if matches!(secured.mark, Mark::At { flushed: true, .. }) {
         return store.landing(writer, published, ahead, secured.waited).map(Some);
     }
     publish(work, &published)?;
-    store.begin_flush(ahead);
+    store.ask_ahead(ahead);
     Ok(None)
 }
 

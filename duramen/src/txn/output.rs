@@ -30,8 +30,6 @@ pub(super) struct Output {
     batches: [Vec<(Pgno, Child)>; 2],
     /// The pages written that the disk was not asked for yet, if it is to be asked.
     eager: Option<Range<u64>>,
-    /// What was written and will stay for some time.
-    pub lasting: Vec<Extent>,
     /// Where the last write ended.
     end: Pgno,
     pub written: Written,
@@ -52,7 +50,6 @@ impl Output {
         Output {
             batches: [Vec::with_capacity(PARTS_MAX), Vec::with_capacity(PARTS_MAX)],
             eager: eager.then_some(0..0),
-            lasting: Vec::new(),
             end: Pgno(0),
             written: Written::default(),
         }
@@ -83,13 +80,13 @@ impl Output {
             *part = IoSlice::new(work.page(child)?);
         }
         let pages = batch.len();
-        self.write(work, lane, Extent::new(first, pages as u64), &parts[..pages])?;
+        self.write(work, Extent::new(first, pages as u64), &parts[..pages])?;
         self.batches[lane as usize].clear();
         Ok(())
     }
 
     /// Writes pages at once.
-    pub(super) fn write(&mut self, work: &Work, lane: Lane, extent: Extent, parts: &[IoSlice<'_>]) -> Result<()> {
+    pub(super) fn write(&mut self, work: &Work, extent: Extent, parts: &[IoSlice<'_>]) -> Result<()> {
         let started = Instant::now();
         let (size, store) = (work.page_size() as u64, &work.store);
         let written = store.medium.write_at(extent.start.0 * size, parts).map_err(Error::io("write to the data file"));
@@ -99,9 +96,6 @@ impl Output {
         self.written.runs += u64::from(extent.start != self.end);
         self.written.pages += extent.pages;
         self.end = extent.end();
-        if lane == Lane::Lasting {
-            self.lasting.push(extent);
-        }
         self.ask(work, extent);
         self.written.time += started.elapsed();
         Ok(())

@@ -148,7 +148,7 @@ impl Placer {
     pub(super) fn add_run(&mut self, work: &mut Work, mut bytes: Vec<u8>, extent: Extent) -> Result<()> {
         let checksum = page::seal(&mut bytes, extent.start, work.txnid, work.store.pager.file_id);
         self.count(work, extent.start, extent.pages, checksum);
-        self.output.write(work, Lane::Lasting, extent, &[IoSlice::new(&bytes)])?;
+        self.output.write(work, extent, &[IoSlice::new(&bytes)])?;
         work.dirty.keep_memory(bytes);
         Ok(())
     }

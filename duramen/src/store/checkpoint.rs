@@ -1,0 +1,88 @@
+//! When the data file is flushed, and what the disk is asked to write before that.
+//!
+//! Owns: the limits of what may wait for a flush, how far the disk was asked. Must not know: what is in the pages.
+//!
+//! Most pages that small commits write are replaced before the next flush, and need not reach the disk at all. So it is
+//! left alone until a checkpoint is near; then it is asked for one part of the data file after the other, so that the
+//! flush itself finds little to wait for.
+
+use std::ops::{Range, RangeInclusive};
+use std::time::Duration;
+
+use super::log::Mark;
+use super::{Durability, Store, Writer};
+use crate::ids::Txnid;
+
+/// The data file is flushed when a quarter of it is new, since the pages that were replaced are kept until then: for
+/// the first of these at least, for the second always. Relaxed commits, which nobody wants to wait for, are flushed for
+/// the second only,
+const CHECKPOINT_BYTES: RangeInclusive<u64> = 16 << 20..=128 << 20;
+/// and at the first commit this long after the last checkpoint.
+const CHECKPOINT_AFTER: Duration = Duration::from_secs(5);
+/// The disk is asked from here on, on a way from one checkpoint to the next that has the length one.
+const NEAR: f64 = 0.75;
+/// It is asked for so many pages at a time at least.
+const STEP_PAGES: u64 = 256;
+
+/// How far the disk was asked to write the data file since its last flush.
+#[derive(Default)]
+pub(crate) struct Sweep {
+    /// The commit that was flushed last.
+    base: Txnid,
+    asked: u64,
+}
+
+impl Sweep {
+    /// The pages of a file of so many that are to be asked for so near to the next checkpoint.
+    fn advance(&mut self, base: Txnid, near: f64, page_count: u64) -> Range<u64> {
+        if self.base != base {
+            *self = Sweep { base, asked: 0 };
+        }
+        let due = ((near.min(1.0) - NEAR) / (1.0 - NEAR) * page_count as f64) as u64;
+        if due < self.asked + STEP_PAGES {
+            return 0..0;
+        }
+        std::mem::replace(&mut self.asked, due)..due
+    }
+}
+
+impl Store {
+    /// Whether so many pages, of so many in the data file, wait to be flushed that a commit should do it.
+    pub(crate) fn checkpoint_is_due(&self, pages: u64, of: u64, durability: Durability) -> bool {
+        pages > self.pages_max(of, durability)
+    }
+
+    /// Most pages, of so many in the data file, that wait to be flushed.
+    fn pages_max(&self, of: u64, durability: Durability) -> u64 {
+        let [least, most] = [CHECKPOINT_BYTES.start(), CHECKPOINT_BYTES.end()].map(|b| b / self.pager.page_size as u64);
+        match durability {
+            Durability::Durable => (of / 4).clamp(least, most),
+            Durability::Relaxed => most,
+        }
+    }
+
+    /// Whether the last flush of the data file is so long ago that a relaxed commit should be flushed.
+    pub(crate) fn checkpoint_is_late(&self, writer: &Writer) -> bool {
+        writer.checkpointed.elapsed() > CHECKPOINT_AFTER
+    }
+
+    /// The bytes of the data file that the disk should begin to write after the writer's commit.
+    pub(crate) fn due_ahead(&self, writer: &mut Writer, durability: Durability) -> Range<u64> {
+        let meta = &writer.meta;
+        let of_pages = meta.proof_pages as f64 / self.pages_max(meta.page_count, durability) as f64;
+        let of_log = match writer.mark {
+            Mark::At { end, .. } => end as f64 / self.log_max(meta.page_count) as f64,
+            Mark::Broken => 0.0,
+        };
+        let pages = writer.sweep.advance(meta.proof_base, of_pages.max(of_log), meta.page_count);
+        let size = self.pager.page_size as u64;
+        pages.start * size..pages.end * size
+    }
+
+    /// Has the disk begin to write these bytes of the data file, if there are any.
+    pub(crate) fn ask_ahead(&self, bytes: Range<u64>) {
+        if !bytes.is_empty() {
+            self.medium.begin_flush(bytes);
+        }
+    }
+}
