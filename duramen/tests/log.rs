@@ -3,9 +3,14 @@
 //! A power cut is played by going back to an earlier copy of the data file, beside the log as it is now.
 
 use std::collections::BTreeMap;
+use std::io::{self, IoSlice};
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
 
-use duramen::{Database, Duplicates, Durability, Edit, Error, Options, Order, TableOptions, WriteTxn};
+use duramen::{
+    Database, Duplicates, Durability, Edit, Error, Medium, MediumLayer, Options, Order, TableOptions, WriteTxn,
+};
 use proptest::prelude::*;
 
 type Result<T = (), E = Box<dyn std::error::Error>> = std::result::Result<T, E>;
@@ -269,6 +274,54 @@ fn relaxed_commits_between_durable_ones_are_in_the_log_too() -> Result {
     logged.db.checkpoint()?;
     assert_eq!(logged.db.stats()?.durable_txnid, stats.txnid);
     assert_survives(&logged)
+}
+
+/// Counts what is written to the log.
+struct Counted(Arc<dyn Medium>, Arc<AtomicUsize>);
+
+impl Medium for Counted {
+    fn write_at(&self, offset: u64, parts: &[IoSlice<'_>]) -> io::Result<()> {
+        self.1.fetch_add(1, Ordering::Relaxed);
+        self.0.write_at(offset, parts)
+    }
+
+    fn flush(&self) -> io::Result<()> {
+        self.0.flush()
+    }
+
+    fn len(&self) -> io::Result<u64> {
+        self.0.len()
+    }
+
+    fn set_len(&self, bytes: u64) -> io::Result<()> {
+        self.0.set_len(bytes)
+    }
+}
+
+#[test]
+fn many_relaxed_commits_in_a_row_leave_the_log() -> Result {
+    let dir = tempfile::tempdir()?;
+    let path = dir.path().join("it.dm");
+    let written = Arc::new(AtomicUsize::new(0));
+    let counter = written.clone();
+    let layer: MediumLayer = Arc::new(move |log| Arc::new(Counted(log, counter.clone())));
+    let db = Database::options().log_at_once(1 << 20).log_medium(layer).open(&path)?;
+    let put = |i: u32, durability| -> Result {
+        let mut txn = db.begin_write()?;
+        txn.set_durability(durability);
+        txn.table("t")?.put(i.to_be_bytes(), b"value")?;
+        Ok(txn.commit()?)
+    };
+    (0..4).try_for_each(|i| put(i, Durability::Durable))?;
+    let before = written.load(Ordering::Relaxed);
+    (0..1000).try_for_each(|i| put(i, Durability::Relaxed))?;
+    let records = written.load(Ordering::Relaxed) - before;
+    assert!((1..200).contains(&records), "{records} records of relaxed commits");
+    // The next durable commit flushes what was not recorded, and the log begins anew.
+    put(2000, Durability::Durable)?;
+    let stats = db.stats()?;
+    assert_eq!(stats.durable_txnid, stats.txnid);
+    check(&db)
 }
 
 #[test]

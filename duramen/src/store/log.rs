@@ -98,6 +98,11 @@ impl Log {
         };
     }
 
+    /// Whether a commit of this durability is worth a record: of relaxed ones no more than durable ones pay for.
+    pub(crate) fn welcomes(&self, durability: Durability) -> bool {
+        durability == Durability::Durable || self.worth > 0
+    }
+
     /// Memory for a record; it need not be given back.
     pub(crate) fn take_memory(&mut self) -> Vec<u8> {
         std::mem::take(&mut self.memory)

@@ -161,7 +161,8 @@ fn choose_way(work: &mut Work, meta: &Meta, record: Option<usize>) -> Result<Way
     if store.checkpoint_is_due(meta.proof_pages, meta.page_count, durability) {
         return Ok(Way::Flush);
     }
-    let logged = record.and_then(|bytes| store.log_room(writer, bytes.next_multiple_of(UNIT)));
+    let logged = record.filter(|_| writer.log.welcomes(durability));
+    let logged = logged.and_then(|bytes| store.log_room(writer, bytes.next_multiple_of(UNIT)));
     Ok(match logged {
         Some(at) => Way::Log { at, flush: durable },
         None if durable || store.checkpoint_is_late(writer) => Way::Flush,
