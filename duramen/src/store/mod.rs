@@ -34,7 +34,7 @@ use crate::store::log::{Found, Log, Mark};
 use crate::store::opening::{hold_newest, join, open_shared, read_head};
 use crate::store::poison::Poison;
 pub(crate) use crate::store::published::{Unpacked, published, published_durable};
-use crate::store::recover::Purpose;
+use crate::store::recover::{Chosen, Purpose};
 use crate::store::space_log::Ledger;
 
 /// Whether a commit waits for the disk.
@@ -140,6 +140,29 @@ pub struct CommitTimings {
     pub runs: u64,
 }
 
+impl Writer {
+    /// A writer that goes on from the commit that an opening found, in a file of so many bytes.
+    fn new(found: Chosen, settings: &Settings, file_bytes: u64) -> Writer {
+        let (slot, page_size) = (found.slot, found.meta.page_size as usize);
+        let needed = found.meta.page_count * page_size as u64;
+        Writer {
+            meta: found.meta,
+            slot,
+            durable_slot: slot,
+            seen_slot: slot,
+            before: None,
+            ledger: None,
+            dirty: Dirty::new(page_size),
+            mark: Mark::START,
+            log: Log::new(settings.log_at_once.is_some()),
+            checkpointed: Instant::now(),
+            sweep: Sweep::default(),
+            too_long: file_bytes > needed && !settings.keep_length,
+            last_commit: CommitTimings::default(),
+        }
+    }
+}
+
 impl Store {
     pub(crate) fn open(path: &Path, settings: Settings) -> Result<Store> {
         let file = Arc::new(file::open_data(path, settings.read_only, settings.create, settings.mode)?);
@@ -163,17 +186,7 @@ impl Store {
             return Err(Error::Unreplayed { path: log_place.path });
         }
         if role == Role::First {
-            let (meta, slot) = (&recovered.chosen.meta, recovered.chosen.slot);
-            let mark = if settings.read_only { Mark::Broken } else { Mark::START };
-            shared.publish(&published(meta, slot, slot, mark))?;
-            let meta = &recovered.chosen.meta;
-            if settings.read_only {
-                // What was found can be neither flushed nor, if something newer was rejected, made the newest on disk.
-                shared.set_durable(meta.proof_base)?;
-                shared.leave_unsettled()?;
-            } else {
-                shared.set_durable(meta.txnid)?;
-            }
+            opening::show_first(&shared, &settings, &recovered.chosen)?;
             if pending.is_none() {
                 if !settings.read_only {
                     log::remove(&log_place, &settings);
@@ -181,23 +194,8 @@ impl Store {
                 shared.opened()?;
             }
         }
-        let needed = recovered.chosen.meta.page_count * recovered.pager.page_size as u64;
-        let found = file.metadata().map_err(Error::io("ask for the length of the data file"))?.len();
-        let writer = Writer {
-            slot: recovered.chosen.slot,
-            durable_slot: recovered.chosen.slot,
-            seen_slot: recovered.chosen.slot,
-            before: None,
-            dirty: Dirty::new(recovered.pager.page_size),
-            meta: recovered.chosen.meta,
-            ledger: None,
-            mark: Mark::START,
-            log: Log::new(settings.log_at_once.is_some()),
-            checkpointed: Instant::now(),
-            sweep: Sweep::default(),
-            too_long: found > needed && !settings.keep_length,
-            last_commit: CommitTimings::default(),
-        };
+        let file_bytes = file.metadata().map_err(Error::io("ask for the length of the data file"))?.len();
+        let writer = Writer::new(recovered.chosen, &settings, file_bytes);
         tracing::debug!(path = %path.display(), txnid = writer.meta.txnid.0, ?role, "opened");
         Ok(Store {
             path: path.to_path_buf(),

@@ -7,8 +7,9 @@ use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use super::log::Mark;
 use super::recover::{self, Chosen};
-use super::{Settings, create};
+use super::{Settings, create, published, published_durable};
 use crate::advice::Advice;
 use crate::error::{Error, Result};
 use crate::format::meta::{HEAD_BYTES, Meta};
@@ -115,6 +116,19 @@ pub(super) fn join(path: &Path, settings: &Settings, file: &Arc<File>, shared: &
     let (slot, meta) = usable.iter().find(|(_, meta)| meta.txnid == newest).unwrap_or(&usable[0]).clone();
     let chosen = Chosen { slot, meta, unflushed: Vec::new(), rejected: None };
     Ok(Recovered { pager, chosen, held: None })
+}
+
+/// Shows others the newest commit that who opened first found.
+pub(super) fn show_first(shared: &Shared, settings: &Settings, found: &Chosen) -> Result<()> {
+    let (meta, slot) = (&found.meta, found.slot);
+    if !settings.read_only {
+        shared.publish(&published_durable(meta, slot))?;
+        return shared.set_durable(meta.txnid);
+    }
+    // It can be neither flushed nor, if something newer was rejected, made the newest on disk.
+    shared.publish(&published(meta, slot, slot, Mark::Broken))?;
+    shared.set_durable(meta.proof_base)?;
+    shared.leave_unsettled()
 }
 
 pub(super) fn read_head(file: &File) -> Result<Vec<u8>> {
