@@ -131,6 +131,13 @@ impl Tree {
         Ok(tree)
     }
 
+    /// The root in a record, which need not be read for more.
+    #[inline]
+    pub(crate) fn root_in(bytes: &[u8]) -> Result<Child, Damage> {
+        let root = bytes.first_chunk().ok_or(Damage("a tree record that ends too soon"))?;
+        Ok(Child(u64::from_le_bytes(*root)))
+    }
+
     /// Decodes the record of a table.
     pub(crate) fn decode_table(bytes: &[u8]) -> Result<Tree, Damage> {
         let tree = Tree::decode(bytes)?;

@@ -5,13 +5,13 @@
 use super::ops;
 use super::work::Work;
 use crate::error::{Error, Result};
-use crate::format::leaf::{Cell, CellKind, LeafMut, key_max};
+use crate::format::leaf::{Cell, CellKind, key_max};
 use crate::format::page::Child;
 use crate::order::{Comparator, Needle, Order};
 use crate::tree::duplicates::Orders;
 use crate::tree::insert::Entry;
 use crate::tree::record::{self, DUPLICATES, FIXED, Tree};
-use crate::tree::{Pages, PagesMut, Path, at, below, get, insert, open_cells, path, range, remove, resize};
+use crate::tree::{Pages, Path, at, below, get, insert, open_cells, path, range, remove, resize};
 
 /// What a table that holds several values for a key does with them.
 #[derive(Clone, Debug, Default)]
@@ -385,20 +385,5 @@ fn save_record(work: &mut Work, i: usize) -> Result<()> {
         Ok(())
     })?;
     work.tables[i].saved = Some(tree);
-    Ok(())
-}
-
-/// Writes a placed table's record over the one that `save` left: the main table's pages are dirty already.
-pub(super) fn update_record(work: &mut Work, i: usize) -> Result<()> {
-    let name = work.tables[i].name.clone();
-    let tree = work.tables[i].tree;
-    let main = work.tables[0].tree;
-    let orders = work.tables[0].orders.clone();
-    let mut path = Path::default();
-    if !path.seek(work, &main, &orders.key, &Needle::new(&name, &orders.key))? {
-        return Err(Error::BadTable);
-    }
-    let step = path.leaf();
-    LeafMut::new(work.page_mut(step.page)).value_mut(step.index).copy_from_slice(&tree.encode());
     Ok(())
 }

@@ -195,16 +195,8 @@ fn pays(work: &Work, bytes: usize) -> bool {
     little || work.store.settings.log_at_once.is_some()
 }
 
+/// Places the main table, and with its records the tables that they are of.
 fn place_trees(work: &mut Work, placer: &mut Placer) -> Result<Tree> {
-    for i in 1..work.tables.len() {
-        let table = &work.tables[i];
-        if table.dropped || !table.tree.root.is_dirty() || table.tree.is_empty() {
-            continue;
-        }
-        let (tree, orders) = (table.tree, table.orders.clone());
-        work.tables[i].tree.root = placer.tree(work, &tree, &orders)?;
-        super::catalog::update_record(work, i)?;
-    }
     let (tree, orders) = (work.tables[0].tree, work.tables[0].orders.clone());
     work.tables[0].tree.root = placer.tree(work, &tree, &orders)?;
     Ok(work.tables[0].tree)

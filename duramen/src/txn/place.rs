@@ -34,6 +34,8 @@ pub(super) struct Placer {
     placed: Vec<Child>,
     /// Those of them that the next commits will probably change again.
     pub(super) kept: Vec<Child>,
+    /// Whether the roots of tables get their places too.
+    roots: bool,
 }
 
 impl Placer {
@@ -41,10 +43,10 @@ impl Placer {
     /// soon.
     pub(super) fn for_commit(work: &mut Work, logged: bool) -> Result<Placer> {
         let supply = if is_small(work, logged) { Supply::InTurn } else { Supply::for_commit(work)? };
-        Ok(Placer::new(work, supply, logged))
+        Ok(Placer { roots: true, ..Placer::new(work, supply, logged) })
     }
 
-    /// A placer for at most all dirty pages.
+    /// A placer for at most all dirty pages, and for no roots.
     fn for_spill(work: &mut Work, logged: bool) -> Result<Placer> {
         let supply = Supply::for_spill(work)?;
         Ok(Placer::new(work, supply, logged))
@@ -53,7 +55,7 @@ impl Placer {
     fn new(work: &Work, supply: Supply, logged: bool) -> Placer {
         let pages = work.dirty.single_pages() as usize;
         let output = Output::new(work.durability == Durability::Durable && !logged);
-        Placer { supply, output, placed: Vec::with_capacity(pages), kept: Vec::new() }
+        Placer { supply, output, placed: Vec::with_capacity(pages), kept: Vec::new(), roots: false }
     }
 
     /// Places a tree of pages; where its root is now.
@@ -114,7 +116,13 @@ impl Placer {
                     whole = false;
                     continue;
                 }
+                // Who holds the table changes its root as long as the transaction lasts.
+                Outside::Table(_) if !self.roots => {
+                    whole = false;
+                    continue;
+                }
                 Outside::Run(stub) => stub_bytes(Stub { child: self.run(work, stub)?, ..stub }),
+                Outside::Table(root) => self.table(work, root)?.encode().into(),
                 Outside::Tree(tree) => {
                     let inner = Orders { key: orders.duplicate.clone(), duplicate: Order::Bytes };
                     let root = self.tree(work, &tree, &inner)?;
@@ -125,6 +133,15 @@ impl Placer {
             LeafMut::new(work.page_mut(child)).value_mut(i).copy_from_slice(&moved);
         }
         Ok(whole)
+    }
+
+    /// Places the table with this root; the table then.
+    fn table(&mut self, work: &mut Work, root: Child) -> Result<Tree> {
+        let i = work.tables.iter().position(|table| !table.dropped && table.tree.root == root);
+        let i = i.ok_or_else(|| Damage("the record of a table that is not there").at(Pgno(0)))?;
+        let (tree, orders) = (work.tables[i].tree, work.tables[i].orders.clone());
+        work.tables[i].tree.root = self.tree(work, &tree, &orders)?;
+        Ok(work.tables[i].tree)
     }
 
     fn run(&mut self, work: &mut Work, stub: Stub) -> Result<Child> {
@@ -164,6 +181,8 @@ impl Placer {
 enum Outside {
     Run(Stub),
     Tree(Tree),
+    /// Of the main table: the root of another.
+    Table(Child),
 }
 
 /// What a leaf's cells hold outside of it that has no place yet, by cell.
@@ -180,7 +199,11 @@ fn dirty_outside(child: Child, leaf: &Leaf<'_>) -> Result<Vec<(usize, Outside)>>
                 let tree = at(child, Tree::decode(cell.value))?;
                 (tree.root, Outside::Tree(tree))
             }
-            CellKind::Plain | CellKind::SubPage | CellKind::Table => continue,
+            CellKind::Table => {
+                let root = at(child, Tree::root_in(cell.value))?;
+                (root, Outside::Table(root))
+            }
+            CellKind::Plain | CellKind::SubPage => continue,
         };
         if pointer.is_dirty() {
             found.push((i, outside));

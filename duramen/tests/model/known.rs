@@ -211,3 +211,23 @@ fn integers_of_two_sizes_do_not_meet_in_one_table() -> Result<()> {
         Ok(())
     })
 }
+
+/// What is written early refers to no root that has no place yet.
+#[test]
+fn a_table_that_is_entered_before_others_are_written_early_is_there_after_the_commit() -> Result<()> {
+    let (_dir, db) = frugal();
+    let name = |i: u64| format!("table {i}");
+    let mut txn = db.begin_write()?;
+    (0..200).try_for_each(|i| txn.table(name(i))?.put("key", i.to_le_bytes()))?;
+    txn.enter_tables()?;
+    let mut large = txn.table("large")?;
+    (0..2000_u64).try_for_each(|i| large.put(i.to_be_bytes(), [7; 1000]))?;
+    txn.commit()?;
+    let snapshot = db.read()?;
+    for i in 0..200 {
+        assert_eq!(snapshot.table(name(i))?.get("key")?, Some(&i.to_le_bytes()[..]), "{i}");
+    }
+    drop(snapshot);
+    assert_clean(&db);
+    Ok(())
+}
