@@ -132,27 +132,22 @@ impl<'a> LeafMut<'a> {
 
     /// The value at `i`, to be overwritten in place.
     pub(crate) fn value_mut(&mut self, i: usize) -> &mut [u8] {
-        let (at, cell) = self.cell_at(i);
-        let start = at + CELL_HEAD + even(cell.key.len());
-        let vlen = cell.value.len();
-        &mut self.bytes[start..start + vlen]
+        let (value, _) = self.value_at(i);
+        &mut self.bytes[value]
     }
 
     /// As [`LeafMut::value_mut`], for as long as the page is borrowed.
     pub(crate) fn into_value(self, i: usize) -> &'a mut [u8] {
-        let (at, cell) = self.cell_at(i);
-        let start = at + CELL_HEAD + even(cell.key.len());
-        let vlen = cell.value.len();
-        &mut self.bytes[start..start + vlen]
+        let (value, _) = self.value_at(i);
+        &mut self.bytes[value]
     }
 
     /// The value at `i`, to be overwritten in place, if it is a plain one of this length.
     #[inline]
     pub(crate) fn into_plain(self, i: usize, vlen: usize) -> Option<&'a mut [u8]> {
-        let (at, cell) = self.cell_at(i);
-        let is_same = cell.kind == CellKind::Plain && cell.value.len() == vlen;
-        let start = at + CELL_HEAD + even(cell.key.len());
-        is_same.then(|| &mut self.bytes[start..start + vlen])
+        let (value, kind) = self.value_at(i);
+        let is_same = kind == CellKind::Plain as u32 && value.len() == vlen;
+        is_same.then(|| &mut self.bytes[value])
     }
 
     /// Takes away the cell at `i`.
@@ -378,6 +373,15 @@ impl<'a> LeafMut<'a> {
         if kind != CellKind::Plain {
             page::set_item(self.bytes, page::item(self.bytes).saturating_add_signed(change));
         }
+    }
+
+    /// Where the value of the cell at `i` is, and the code of its kind.
+    #[inline]
+    fn value_at(&self, i: usize) -> (Range<usize>, u32) {
+        let at = self.slot(i);
+        let (klen, vlen, kind) = super::lengths(page::get32(self.bytes, at));
+        let start = at + CELL_HEAD + even(klen);
+        (start..start + vlen, kind)
     }
 
     /// Offset and content of the cell at `i`.
