@@ -35,6 +35,11 @@ impl Cursor {
     pub(crate) fn rest(&mut self) {
         self.state.rest(self.kind);
     }
+
+    /// It has deleted the key that it stood on.
+    pub(crate) fn own_key_is_gone(&mut self, txn: &mut Txn) -> Result {
+        self.state.own_key_is_gone(txn, self.kind)
+    }
 }
 
 /// A cursor and its transaction.

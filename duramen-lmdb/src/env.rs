@@ -46,6 +46,8 @@ pub struct Env {
     pub(crate) writing: AtomicUsize,
     orphans: Mutex<Vec<*mut Cursor>>,
     pub(crate) spares: Spares<Txn>,
+    /// The same for write transactions: with the memory that they took.
+    pub(crate) spare_writers: Spares<Txn>,
 }
 
 /// What there is once it has been opened.
@@ -78,6 +80,7 @@ impl Env {
             writing: AtomicUsize::new(0),
             orphans: Mutex::default(),
             spares: Spares::default(),
+            spare_writers: Spares::default(),
         }
     }
 

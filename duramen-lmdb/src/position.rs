@@ -80,6 +80,9 @@ pub struct State {
     walk: Walk,
     outer: Marks,
     inner: Marks,
+    /// It has deleted the key that it stood on, and the engine's cursor is in the gap: what comes after that is looked
+    /// for when it is asked for, and before anything else is stored there. The marks are those from before.
+    in_gap: bool,
 }
 
 /// Makes a movement of the engine's cursor.
@@ -97,7 +100,7 @@ use walk;
 impl State {
     /// Stands nowhere.
     pub fn new() -> State {
-        State { walk: Walk::None, outer: Marks::default(), inner: Marks::default() }
+        State { walk: Walk::None, outer: Marks::default(), inner: Marks::default(), in_gap: false }
     }
 
     /// Forgets where it stands.
@@ -111,7 +114,7 @@ impl State {
             Walk::Write(cursor) => Walk::Write(cursor.clone()),
             Walk::None | Walk::Rest(_) | Walk::Read(_) => Walk::None,
         };
-        State { walk, outer: self.outer, inner: self.inner }
+        State { walk, outer: self.outer, inner: self.inner, in_gap: self.in_gap }
     }
 
     /// Whether it stands on an entry.
@@ -129,10 +132,10 @@ impl State {
         self.is_on() && self.inner.set && !self.inner.behind
     }
 
-    /// Gets an engine's cursor if it has none.
+    /// Gets an engine's cursor if it has none, and stands where programs take it to be.
     #[inline]
     pub fn prepare(&mut self, txn: &mut Txn, dbi: u32) -> Result {
-        if matches!(self.walk, Walk::Read(_) | Walk::Write(_)) { Ok(()) } else { self.begin(txn, dbi) }
+        if matches!(self.walk, Walk::Read(_) | Walk::Write(_)) { self.leave_gap(txn) } else { self.begin(txn, dbi) }
     }
 
     fn begin(&mut self, txn: &mut Txn, dbi: u32) -> Result {
@@ -528,6 +531,19 @@ impl State {
         let at_end = walk!(self, txn, next_key).is_none();
         self.outer.deleted |= !own;
         self.stand_at_gap(txn, at_end)
+    }
+
+    /// It has deleted the key that it stood on itself.
+    pub fn own_key_is_gone(&mut self, txn: &mut Txn, kind: Kind) -> Result {
+        self.in_gap = true;
+        // Where a key may have several values, there is more to be said of the next one than a step finds.
+        if kind.duplicates { self.leave_gap(txn) } else { Ok(()) }
+    }
+
+    /// Stands on what comes after the key that it has deleted, if it has not looked for that yet.
+    #[inline]
+    pub fn leave_gap(&mut self, txn: &mut Txn) -> Result {
+        if std::mem::take(&mut self.in_gap) { self.key_is_gone(txn, true) } else { Ok(()) }
     }
 
     /// Stands where a key was: the engine's cursor is on the one after it, or `at_end`.

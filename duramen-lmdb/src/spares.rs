@@ -1,4 +1,4 @@
-//! Read transactions that have ended, kept for others to begin as: with what they have found out about tables.
+//! Transactions that have ended, kept for others to begin as: those that read, with what they have found out about tables.
 //!
 //! Owns: where they wait. Must not know: what is in them.
 //!

@@ -19,11 +19,12 @@ use std::sync::atomic::Ordering;
 
 use duramen::{Snapshot, WriteTxn};
 
-use crate::abi::{db, env as flag};
+use crate::abi::{MAIN_DBI, db, env as flag};
 use crate::cursor::{Cursor, State};
 use crate::env::{self, Env, Open};
 use crate::errors::{BAD_TXN, EACCES, EINVAL, Result};
 use crate::mapsize::Budget;
+use crate::spares::Spares;
 use crate::threads::Place;
 pub(crate) use tables::Db;
 
@@ -179,6 +180,20 @@ impl Txn {
         self.cursors.iter().copied().filter(move |&cursor| unsafe { &*cursor }.dbi == dbi)
     }
 
+    /// Before anything is stored in a table or deleted from it: cursors in gaps there stand on what comes after them, but
+    /// for the one that the program has named, which is borrowed.
+    pub(crate) fn leave_gaps(&mut self, dbi: u32, but: *mut Cursor) -> Result {
+        for i in 0..self.cursors.len() {
+            let cursor = self.cursors[i];
+            // SAFETY: see the module's head: what is in the list is alive; the one is not looked at.
+            if cursor != but && unsafe { (*cursor).dbi } == dbi {
+                // SAFETY: as above; nobody has borrowed it.
+                unsafe { &mut (*cursor).state }.leave_gap(self)?;
+            }
+        }
+        Ok(())
+    }
+
     fn begin_reading(&mut self) -> Result {
         let env = self.env();
         let open = env.opened()?;
@@ -300,6 +315,8 @@ impl Txn {
 
     fn end_writing(&mut self) {
         self.writer = None;
+        self.budget = Budget::default();
+        self.dbs.clear();
         let _ = self.env().writing.compare_exchange(self.id(), 0, Ordering::AcqRel, Ordering::Relaxed);
     }
 
@@ -379,7 +396,7 @@ pub(crate) unsafe fn begin(env: *mut Env, parent: *mut Txn, flags: c_uint, out: 
         }
     }
     let inherited = unsafe { parent.as_ref() }.map_or(0, |parent| parent.flags & BEGIN_FLAGS);
-    let spare = if flags & flag::RDONLY != 0 { env.spares.take() } else { None };
+    let spare = if parent.is_null() { spares(env, flags).take() } else { None };
     let mut txn = spare.unwrap_or_else(|| Box::new(Txn::new(env, parent, 0)));
     txn.flags = flags | inherited;
     match (parent.is_null(), flags & flag::RDONLY != 0) {
@@ -391,6 +408,11 @@ pub(crate) unsafe fn begin(env: *mut Env, parent: *mut Txn, flags: c_uint, out: 
     Ok(())
 }
 
+/// Where transactions of this kind wait to be used again.
+fn spares(env: &Env, flags: u32) -> &Spares<Txn> {
+    if flags & flag::RDONLY != 0 { &env.spares } else { &env.spare_writers }
+}
+
 /// Ends a transaction and frees it; its children first.
 unsafe fn end(txn: *mut Txn, keep: bool) -> Result {
     // SAFETY: see the module's head.
@@ -399,9 +421,8 @@ unsafe fn end(txn: *mut Txn, keep: bool) -> Result {
     // SAFETY: it came from a box, and the program uses it no more.
     let mut txn = unsafe { Box::from_raw(txn) };
     let result = txn.end(keep && children.is_ok());
-    if txn.is_reader() {
-        let env = txn.env();
-        env.spares.keep(txn);
+    if txn.parent.is_null() {
+        spares(txn.env(), txn.flags).keep(txn);
     }
     children.and(result)
 }
@@ -468,6 +489,7 @@ pub(crate) unsafe fn txn_flags(txn: *mut Txn, out: *mut c_uint) -> Result {
 
 /// Tables that are new in the program's eyes are entered in the main table at once.
 pub(crate) fn enter(txn: &mut Txn) -> Result {
+    txn.leave_gaps(MAIN_DBI as u32, ptr::null_mut())?;
     Ok(txn.writer()?.enter_tables()?)
 }
 

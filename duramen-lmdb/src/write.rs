@@ -97,12 +97,18 @@ fn check_value(flags: u32, bytes: usize) -> Result {
     if bytes > max { Err(BAD_VALSIZE) } else { Ok(()) }
 }
 
+/// Refuses a value whose pages would not fit. For what takes less than a page, the look after each change is enough.
+#[inline]
+fn check_room_for(txn: &mut Txn, bytes: usize) -> Result {
+    if bytes < 1 << 12 { Ok(()) } else { txn.check_room((bytes >> 12) as u64) }
+}
+
 fn store(txn: &mut Txn, (id, flags): (TableId, u32), key: &[u8], value: &Value<'_>, how: u32) -> Result<Outcome> {
     let bytes = match value {
         Value::Bytes(bytes) => bytes.len(),
         Value::Room(bytes) => *bytes,
     };
-    txn.check_room((bytes >> 12) as u64)?;
+    check_room_for(txn, bytes)?;
     let mut table = txn.writer()?.table_by_id(id)?;
     let outcome = match value {
         Value::Bytes(bytes) if flags & db::DUPSORT != 0 => store_duplicate(&mut table, key, bytes, how)?,
@@ -221,6 +227,7 @@ pub(crate) unsafe fn put(txn: *mut Txn, dbi: c_uint, key: *const MdbVal, data: *
     let key = Key::of(storable(unsafe { bytes(key)? })?);
     let table = txn.table(dbi)?;
     let table = dbi::made_for(txn, dbi, table, data.mv_size)?;
+    txn.leave_gaps(dbi, std::ptr::null_mut())?;
     match put_one(txn, table, &key, data, how)? {
         Outcome::Stored | Outcome::Made(_) => Ok(()),
         Outcome::Exists(_) | Outcome::Refused => Err(KEYEXIST),
@@ -280,6 +287,7 @@ pub(crate) unsafe fn del(txn: *mut Txn, dbi: c_uint, key: *const MdbVal, data: *
     if txn.cursors.is_empty() {
         return del_alone(txn, id, &key, value);
     }
+    txn.leave_gaps(dbi, std::ptr::null_mut())?;
     let doomed = doomed(txn, id, &key, value)?;
     delete(txn, (id, dbi), std::ptr::null_mut(), &doomed)
 }
@@ -350,7 +358,7 @@ fn delete_under(held: &mut Cursor, txn: &mut Txn, id: TableId) -> Result {
         // SAFETY: see the module's head.
         unsafe { &mut (*cursor).state }.key_is_gone(txn, false)?;
     }
-    held.state.key_is_gone(txn, true)?;
+    held.own_key_is_gone(txn)?;
     after_deletion(txn, (id, dbi))
 }
 
@@ -364,6 +372,7 @@ fn unless_gone(error: duramen::Error) -> Code {
 
 fn after_deletion(txn: &mut Txn, (id, dbi): (TableId, u32)) -> Result {
     if txn.writer()?.table_by_id(id)?.is_empty() {
+        txn.leave_gaps(dbi, std::ptr::null_mut())?;
         for cursor in txn.cursors_on(dbi) {
             // SAFETY: see the module's head.
             unsafe { &mut (*cursor).state }.table_is_empty();
@@ -377,6 +386,8 @@ pub(crate) unsafe fn cursor_del(cursor: *mut Cursor, how: c_uint) -> Result {
     // SAFETY: see the module's head.
     let (held, txn) = unsafe { cursor::of(cursor)? };
     txn.check_writer()?;
+    txn.leave_gaps(held.dbi, cursor)?;
+    held.state.leave_gap(txn)?;
     if !held.state.is_set() {
         return Err(EINVAL);
     }
@@ -406,18 +417,20 @@ pub(crate) unsafe fn cursor_put(cursor: *mut Cursor, key: *const MdbVal, data: *
         return Err(EINVAL);
     }
     let table = if txn.is_reader() { None } else { Some(txn.table(held.dbi)?) };
-    let fixed = txn.db_flags(held.dbi)? & db::DUPFIXED != 0;
+    let flags = table.map_or_else(|| txn.db_flags(held.dbi), |(_, flags)| Ok(flags))?;
     let mut count = 1;
     if how & flag::MULTIPLE != 0 {
         // SAFETY: with this flag the program gives two values, the second of which says how many the first holds.
         let second = unsafe { &mut *data.add(1) };
         count = std::mem::take(&mut second.mv_size);
-        if !fixed {
+        if flags & db::DUPFIXED == 0 {
             return Err(INCOMPATIBLE);
         }
     }
     txn.check_writer()?;
     let table = table.ok_or(BAD_TXN)?;
+    txn.leave_gaps(held.dbi, cursor)?;
+    held.state.leave_gap(txn)?;
     // SAFETY: as above.
     let (key, data_now) = unsafe { (storable(bytes(key)?)?, &mut *data) };
     check_value(table.1, data_now.mv_size)?;
@@ -523,7 +536,7 @@ fn room_over(txn: &mut Txn, table: (TableId, u32), key: &[u8], old: &[u8], data:
 
 /// Gives the key that a cursor stands on another value, by the cursor's own way to it.
 fn replace_under(held: &mut Cursor, txn: &mut Txn, value: &[u8]) -> Result {
-    txn.check_room((value.len() >> 12) as u64)?;
+    check_room_for(txn, value.len())?;
     held.state.writing()?.replace(txn.writer()?, value).map_err(unless_gone)?;
     held.state.stand();
     txn.check_room(0)

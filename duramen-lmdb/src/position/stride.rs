@@ -1,7 +1,7 @@
 //! Steps of a cursor that stands on an entry as any other: what scans consist of.
 //!
 //! Owns: the same answers and marks as the movements in `position` give, found in fewer steps. Must not know: marks
-//! that deletions leave.
+//! that deletions leave. (A gap has none.)
 
 use super::{Item, Kind, Marks, State, Walk};
 use crate::abi::Op;
@@ -29,6 +29,9 @@ impl State {
     /// Makes a step to a neighbour, if it is one of those that this module is for.
     #[inline]
     pub fn stride(&mut self, txn: &mut Txn, kind: Kind, op: Op) -> Option<Result<Item>> {
+        if self.in_gap {
+            return self.stride_out_of_gap(txn, op);
+        }
         // Whether it came to the value from behind does not matter here.
         let plain = self.outer == ON && (!kind.duplicates || Marks { eof: false, ..self.inner } == ON);
         if !plain {
@@ -55,5 +58,20 @@ impl State {
             }
             Err(error) => Err(error.into()),
         })
+    }
+
+    /// Makes the step that mostly comes after a deletion: to the key that is next now.
+    fn stride_out_of_gap(&mut self, txn: &mut Txn, op: Op) -> Option<Result<Item>> {
+        if !matches!(op, Op::Next | Op::NextNodup) {
+            return None;
+        }
+        match step!(&mut self.walk, txn, next_key) {
+            Ok(Some(pair)) => {
+                (self.outer, self.inner, self.in_gap) = (ON, ON, false);
+                Some(Ok(Item::of(pair)))
+            }
+            Ok(None) => None,
+            Err(error) => Some(Err(error.into())),
+        }
     }
 }

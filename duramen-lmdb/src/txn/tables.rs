@@ -147,6 +147,10 @@ impl Txn {
     }
 
     fn find_to_write(&mut self, dbi: u32, slot: &Slot) -> Result<Db> {
+        if slot.key_order.is_some() || slot.duplicate_order.is_some() {
+            // The table may be made anew, and its record with it.
+            self.leave_gaps(MAIN_DBI as u32, ptr::null_mut())?;
+        }
         let writer = self.writer()?;
         if dbi as usize == MAIN_DBI {
             let stats = writer.main_stats();

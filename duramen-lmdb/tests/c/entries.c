@@ -372,6 +372,69 @@ static void changed_in_place(MDB_env *env) {
 	}
 }
 
+/* What may happen between a deletion by a cursor and the next movement. Numbers below zero: there is nothing more. */
+static int meanwhile(int event, MDB_env *env, MDB_txn *txn, MDB_dbi dbi, MDB_cursor *cursor) {
+	MDB_txn *child;
+	MDB_cursor *other;
+	MDB_val k = of_text("d"), d = of_text("new");
+	size_t count;
+	switch (event) {
+	case 0: return 0;
+	case 1: return put(txn, dbi, "cc", "between", 0);
+	case 2: return put(txn, dbi, "c", "again", 0);
+	case 3: return del(txn, dbi, "d", NULL);
+	case 4: return mdb_cursor_del(cursor, 0);
+	case 5: return mdb_cursor_put(cursor, &k, &d, MDB_CURRENT);
+	case 6: return mdb_cursor_put(cursor, &k, &d, 0);
+	case 7: return mdb_cursor_count(cursor, &count);
+	case 8:
+	case 9:
+		MUST(mdb_cursor_open(txn, dbi, &other));
+		move(other, MDB_SET_KEY, event == 8 ? "d" : "b", NULL);
+		SAY(mdb_cursor_del(other, 0));
+		move(other, MDB_NEXT, NULL, NULL);
+		mdb_cursor_close(other);
+		return 0;
+	case 10:
+	case 11:
+	case 12:
+		MUST(mdb_txn_begin(env, txn, 0, &child));
+		MUST(put(child, dbi, "cc", "between", 0));
+		if (event == 12) move(cursor, MDB_NEXT, NULL, NULL);
+		if (event == 10) mdb_txn_abort(child);
+		else MUST(mdb_txn_commit(child));
+		return 0;
+	case 13: return put(txn, table(txn, "other", MDB_CREATE), "cc", "elsewhere", 0);
+	case 14: return mdb_drop(txn, dbi, 0);
+	default: return -1;
+	}
+}
+
+/* A cursor that has deleted what it stood on, at the beginning, in the middle and at the end. */
+static void after_deletions(MDB_env *env, const char *name, unsigned flags) {
+	static const char *const keys[] = {"a", "c", "f"};
+	static const MDB_cursor_op ops[] = {MDB_NEXT, MDB_NEXT_NODUP, MDB_PREV, MDB_GET_CURRENT, MDB_FIRST, MDB_LAST};
+	for (int event = 0; event < 15; event++)
+		for (int at = 0; at < 3; at++)
+			for (int op = 0; op < 6; op++) {
+				/* Where there is no entry any more LMDB writes behind the page's last one. */
+				if (event == 5 && at == 2) continue;
+				MDB_txn *txn = begin(env, 0);
+				MDB_dbi dbi = table(txn, name, flags | MDB_CREATE);
+				MDB_cursor *cursor;
+				for (char key[2] = "a"; key[0] < 'g'; key[0]++) MUST(put(txn, dbi, key, "old", 0));
+				MUST(mdb_cursor_open(txn, dbi, &cursor));
+				printf("== %s %s %d\n", name ? name : "main", keys[at], event);
+				move(cursor, MDB_SET_KEY, keys[at], NULL);
+				SAY(mdb_cursor_del(cursor, 0));
+				SAY(meanwhile(event, env, txn, dbi, cursor));
+				if (!move(cursor, ops[op], NULL, NULL)) move(cursor, MDB_NEXT, NULL, NULL);
+				move(cursor, MDB_PREV, NULL, NULL);
+				walk(txn, dbi);
+				mdb_txn_abort(txn);
+			}
+}
+
 int main(int argc, char **argv) {
 	base = argc > 1 ? argv[1] : ".";
 	setvbuf(stdout, NULL, _IOLBF, 0);
@@ -382,6 +445,11 @@ int main(int argc, char **argv) {
 	movements(env, "many values", MDB_DUPSORT);
 	movements(env, "fixed size", MDB_DUPSORT | MDB_DUPFIXED);
 	movements(env, "reversed", MDB_REVERSEKEY | MDB_DUPSORT | MDB_REVERSEDUP);
+	after_deletions(env, "one value", 0);
+	after_deletions(env, "many values", MDB_DUPSORT);
+	mdb_env_close(env);
+	env = open_env("gaps", 0);
+	after_deletions(env, NULL, 0);
 	mdb_env_close(env);
 	env = open_env("orders", 0);
 	orders(env);
