@@ -2,10 +2,17 @@
 //!
 //! Owns: what is looked at. Must not know: how anything is mended.
 
+use std::collections::HashMap;
+
+use duramen::Table;
+
 use crate::directory::Inner;
 use crate::entry::Entry;
 use crate::failure::Result;
-use crate::index::{Extractor, count, has, has_window, is_container, is_of_windows, is_trigram, low_of, window_of};
+use crate::index::{
+    Extractor, count, has, has_window, is_container, is_of_windows, is_trigram, low_of, records, waiting_changes,
+    window_of,
+};
 use crate::large;
 use crate::names;
 use crate::reindex::{Postings, collect};
@@ -16,13 +23,21 @@ use crate::tables::{Id, Tables, read_id};
 /// Problems that are told; then the rest is only counted.
 const TOLD: u64 = 100;
 
+/// Whether a container has an entry.
+fn is_in(index: &Table<'_>, key: &[u8], id: Id) -> Result<bool> {
+    let container = index.get(key)?.filter(|bytes| is_container(bytes));
+    Ok(container.is_some_and(|bytes| has(bytes, low_of(id))))
+}
+
 struct Checker<'c> {
     state: &'c State,
     tables: Tables<'c>,
     problem: &'c mut dyn FnMut(String),
     problems: u64,
-    /// Ids that the index should have, all keys counted.
+    /// Ids that the index should have, all keys counted, and those that are about to go.
     postings: u64,
+    /// Waiting trigrams that entries have.
+    coming: u64,
 }
 
 impl Inner {
@@ -30,7 +45,7 @@ impl Inner {
         let state = self.state();
         let snapshot = self.db.read()?;
         let tables = Tables::Snapshot(&snapshot);
-        let mut checker = Checker { state: &state, tables, problem, problems: 0, postings: 0 };
+        let mut checker = Checker { state: &state, tables, problem, problems: 0, postings: 0, coming: 0 };
         let entries = tables.entry()?;
         let mut extractor = Extractor::new(&state.schema, &state.ready);
         for (n, item) in (1..).zip(entries.iter()) {
@@ -44,6 +59,7 @@ impl Inner {
             }
         }
         checker.names()?;
+        checker.waiting()?;
         checker.index()?;
         if checker.problems > TOLD {
             let more = checker.problems - TOLD;
@@ -92,16 +108,42 @@ impl Checker<'_> {
     fn keys(&mut self, id: Id, bytes: &[u8], extractor: &mut Extractor<'_>) -> Result<()> {
         let mut postings = Postings::new();
         collect(extractor, &self.tables, id, bytes, &mut postings)?;
-        let index = self.tables.index()?;
+        let (index, waiting) = (self.tables.index()?, self.tables.waiting()?);
+        let waiting: HashMap<_, _> =
+            waiting_changes(&waiting, id)?.into_iter().map(|change| (change.key.to_vec(), change.comes)).collect();
         for key in postings.keys() {
-            let container = index.get(key)?.filter(|bytes| is_container(bytes));
-            let has = container.is_some_and(|bytes| has(bytes, low_of(id)));
-            if !has {
+            let comes = waiting.get(key).copied();
+            if !comes.map_or_else(|| is_in(&index, key, id), Ok)? {
                 self.say(format!("entry {id}: the index lacks it under {:02x?}", &key[..key.len().min(24)]));
             }
+            *if comes == Some(true) { &mut self.coming } else { &mut self.postings } += 1;
         }
-        self.postings += postings.len() as u64;
         Ok(())
+    }
+
+    /// That what is waiting is to be done.
+    fn waiting(&mut self) -> Result<()> {
+        let (index, mut coming) = (self.tables.index()?, 0);
+        for record in records(&self.tables.waiting()?) {
+            let (id, record) = record?;
+            for change in record.changes(id) {
+                if !self.is_ready(&change.key) {
+                    continue;
+                }
+                *if change.comes { &mut coming } else { &mut self.postings } += 1;
+                if is_in(&index, &change.key, id)? == change.comes {
+                    self.say(format!("entry {id}: it is waiting, and done, under {:02x?}", change.key));
+                }
+            }
+        }
+        self.at_most(coming, self.coming, "waiting trigrams");
+        Ok(())
+    }
+
+    /// Whether a key is of an index that is complete.
+    fn is_ready(&self, key: &[u8]) -> bool {
+        let Some(&[high, low, kind]) = key.first_chunk::<3>() else { return false };
+        self.state.ready.has_kind(AttributeId(u16::from_be_bytes([high, low])), kind)
     }
 
     /// That every name leads to an entry, and that numbers of children are right.
@@ -150,11 +192,10 @@ impl Checker<'_> {
         let (mut counted, mut trigrams, mut windows) = (0, 0, 0);
         for item in index.iter() {
             let (key, bytes) = item?;
-            let Some(&[high, low, kind]) = key.first_chunk::<3>() else { continue };
             let known = &key[..key.len().min(24)];
             if !is_container(bytes) || window_of(key).is_none() {
                 self.say(format!("index: what is under {known:02x?} is no set of ids"));
-            } else if !self.state.ready.has_kind(AttributeId(u16::from_be_bytes([high, low])), kind) {
+            } else if !self.is_ready(key) {
                 continue;
             } else if is_of_windows(key) {
                 windows += count(bytes);

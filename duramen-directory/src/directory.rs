@@ -13,6 +13,7 @@ use crate::clock::Clock;
 use crate::config::Config;
 use crate::failure::Result;
 use crate::import::{ImportError, ImportEvent, ImportOptions, Imported};
+use crate::index::MERGED_FROM;
 use crate::names;
 use crate::requester::{Name, Requester};
 use crate::schema::Schema;
@@ -42,6 +43,8 @@ pub(crate) struct Inner {
     /// One of its own for each opened directory of the process.
     pub number: u64,
     pub clock: Clock,
+    /// How many records of waiting trigrams are merged.
+    pub merge_due: AtomicU64,
     read_only: bool,
     config: RwLock<Config>,
     state: RwLock<Arc<State>>,
@@ -121,6 +124,7 @@ impl Directory {
         let inner = Inner {
             number: OPENED.fetch_add(1, Ordering::Relaxed),
             clock,
+            merge_due: AtomicU64::new(MERGED_FROM),
             read_only: config.read_only,
             state: RwLock::new(Arc::new(state)),
             config: RwLock::new(config),

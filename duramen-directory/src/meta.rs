@@ -2,7 +2,7 @@
 //!
 //! | key | value |
 //! |---|---|
-//! | `format` | 2 |
+//! | `format` | 3 |
 //! | `suffixes` | names, one a line |
 //! | `nis` | `nis` or `rfc2307bis` |
 //! | `schema/` and a name | text of a schema file |
@@ -16,8 +16,8 @@ use crate::config::SchemaFile;
 use crate::tables::META;
 
 pub(crate) const FORMAT: &str = "format";
-/// How tables are laid out, of which 1 had another index and other names of numbers.
-pub(crate) const FORMAT_VERSION: u32 = 2;
+/// How tables are laid out. 1 had another index and other names of numbers, 2 no waiting trigrams.
+pub(crate) const FORMAT_VERSION: u32 = 3;
 pub(crate) const SUFFIXES: &str = "suffixes";
 pub(crate) const NIS: &str = "nis";
 pub(crate) const SCHEMA: &str = "schema/";

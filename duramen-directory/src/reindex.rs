@@ -13,7 +13,9 @@ use duramen_ldap::message::ResultCode;
 use crate::directory::Inner;
 use crate::failure::{Failure, Result};
 use crate::filter::each_value;
-use crate::index::{CONTAINER_BITS, Extractor, Indices, Kind, add_all, bits, in_window, kind_prefix, low_of};
+use crate::index::{
+    CONTAINER_BITS, Extractor, Indices, Kind, add_all, bits, in_window, kind_prefix, low_of, merge_all,
+};
 use crate::schema::AttributeId;
 use crate::state::{self, State};
 use crate::tables::{Id, Ids, Tables, read_id};
@@ -34,6 +36,7 @@ const KINDS: [(Kind, u8); 4] = [
 impl Inner {
     pub(crate) fn reindex(self: &Arc<Inner>, progress: &mut dyn FnMut(u64, u64) -> bool) -> Result<()> {
         let state = self.state();
+        self.db.submit(merge_all)?;
         self.drop_leftovers(&state)?;
         if state.wanted.is_empty() {
             return Ok(());
@@ -105,6 +108,7 @@ fn delete_prefix(txn: &mut WriteTxn<'_>, prefix: [u8; 3]) -> duramen::Result<()>
 
 /// Takes away what is there of kinds that are to be built.
 fn clear(txn: &mut WriteTxn<'_>, wanted: &[(AttributeId, u8)]) -> duramen::Result<()> {
+    merge_all(txn)?;
     for (id, kinds) in wanted {
         for (kind, bit) in KINDS {
             if kinds & bit != 0 {
@@ -147,6 +151,8 @@ pub(crate) fn collect(
 /// Adds the keys of some entries; where the next piece begins, and how many entries these were.
 fn piece(txn: &mut WriteTxn<'_>, state: &State, missing: &Indices, from: Id) -> duramen::Result<(Option<Id>, u64)> {
     let ids = Ids::open(txn)?;
+    // What is waiting says how an entry differs from what the index has of it, which is about to change.
+    merge_all(txn)?;
     let mut postings = Postings::new();
     let (mut next, mut count) = (None, 0);
     {

@@ -9,6 +9,7 @@
 //! | `name` | id | how many entries are directly below |
 //! | `index` | attribute, kind, normalized value, 0, upper bits of ids | the lower bits: see [`crate::index`] |
 //! | `index` | attribute, kind, upper bits of ids, three bytes of a normalized value | the lower bits |
+//! | `waiting` | id | trigrams that are to be written into `index`: see [`crate::index`] |
 //! | `value` | id, attribute, hash of the normalized value | a value of an attribute with many |
 //! | `meta` | see [`crate::meta`] | |
 //!
@@ -24,9 +25,10 @@ pub(crate) type Id = u32;
 pub(crate) const ENTRY: &str = "entry";
 pub(crate) const NAME: &str = "name";
 pub(crate) const INDEX: &str = "index";
+pub(crate) const WAITING: &str = "waiting";
 pub(crate) const VALUE: &str = "value";
 pub(crate) const META: &str = "meta";
-pub(crate) const ALL: [&str; 5] = [ENTRY, NAME, INDEX, VALUE, META];
+pub(crate) const ALL: [&str; 6] = [ENTRY, NAME, INDEX, WAITING, VALUE, META];
 
 /// The tables of a write transaction.
 #[derive(Clone, Copy)]
@@ -34,13 +36,15 @@ pub(crate) struct Ids {
     pub entry: TableId,
     pub name: TableId,
     pub index: TableId,
+    pub waiting: TableId,
     pub value: TableId,
 }
 
 impl Ids {
     pub fn open(txn: &mut WriteTxn<'_>) -> duramen::Result<Ids> {
         let mut open = |name| txn.open_table(name, None);
-        Ok(Ids { entry: open(ENTRY)?, name: open(NAME)?, index: open(INDEX)?, value: open(VALUE)? })
+        let (entry, name, index) = (open(ENTRY)?, open(NAME)?, open(INDEX)?);
+        Ok(Ids { entry, name, index, waiting: open(WAITING)?, value: open(VALUE)? })
     }
 }
 
@@ -62,6 +66,10 @@ impl<'t> Tables<'t> {
 
     pub fn index(&self) -> duramen::Result<Table<'t>> {
         self.open(INDEX, |ids| ids.index)
+    }
+
+    pub fn waiting(&self) -> duramen::Result<Table<'t>> {
+        self.open(WAITING, |ids| ids.waiting)
     }
 
     pub fn value(&self) -> duramen::Result<Table<'t>> {

@@ -256,7 +256,7 @@ impl Planner<'_> {
         }
         let step = wanted.len().div_ceil(TRIGRAMS);
         let wanted: Vec<Trigram> = wanted.into_iter().step_by(step).collect();
-        index::trigrams(&self.index, id, &wanted).map(Some)
+        index::trigrams(&self.index, &self.tables.waiting()?, id, &wanted).map(Some)
     }
 
     /// The entries that a group's members name.

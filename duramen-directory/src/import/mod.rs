@@ -19,7 +19,8 @@ use duramen_ldap::message::ResultCode;
 
 use crate::directory::Inner;
 use crate::failure::{Failure, Result};
-use crate::tables::{ENTRY, INDEX, NAME, VALUE};
+use crate::index::merge_all;
+use crate::tables::{ENTRY, INDEX, NAME, VALUE, WAITING};
 use crate::{meta, tables};
 
 use pieces::Pieces;
@@ -130,11 +131,15 @@ impl Inner {
         if !is_empty || options.dry_run {
             return online::run(self, file, text, options, listener);
         }
-        self.db.update(|txn| meta::put(txn, meta::IMPORT, b"running"))?;
+        self.db.update(|txn| {
+            // What entries that are gone have left.
+            merge_all(txn)?;
+            meta::put(txn, meta::IMPORT, b"running")
+        })?;
         let outcome = bulk::run(self, file, text, options, listener);
         let ended = self.db.update(|txn| {
             if outcome.is_err() {
-                for name in [ENTRY, NAME, INDEX, VALUE] {
+                for name in [ENTRY, NAME, INDEX, WAITING, VALUE] {
                     txn.table(name)?.clear()?;
                 }
             }

@@ -11,7 +11,7 @@ use super::{ImportError, ImportOptions, Imported, Listener, Taken, prepared, set
 use crate::directory::Inner;
 use crate::entry::Entry;
 use crate::failure::{Failure, Result};
-use crate::index::{Extractor, KeySet};
+use crate::index::{Extractor, KeySet, merge_all};
 use crate::names::{self, child_key};
 use crate::state::State;
 use crate::tables::{Id, Ids, Tables, damaged, read_id};
@@ -45,13 +45,19 @@ pub(super) fn run(
         if count % TOGETHER == 0
             && let Some(full) = txn.take()
         {
-            full.commit()?;
+            commit(full)?;
         }
         Ok(Taken::Yes)
     });
     // What came before a problem is kept: it is told where to go on.
-    txn.map_or(Ok(()), WriteTxn::commit)?;
+    txn.map_or(Ok(()), commit)?;
     imported
+}
+
+/// Commits, with what the entries have in the index: they have most of it in common.
+fn commit(mut txn: WriteTxn<'_>) -> duramen::Result<()> {
+    merge_all(&mut txn)?;
+    txn.commit()
 }
 
 /// Adds one entry; gives it back if its parent is not there.
@@ -91,7 +97,7 @@ fn add(txn: &mut WriteTxn<'_>, state: &State, mut entry: Prepared) -> Result<Opt
             }
             batch.value(key, Some(value));
         }
-        batch.index(id, KeySet::default(), keys);
+        batch.index(id, None, Some(keys));
         batch.put_name(key, id, entry.marks);
         batch.add_children(parent, 1);
         batch.put_entry(id, entry.bytes);

@@ -242,13 +242,20 @@ pub(crate) fn without(bytes: &[u8], low: u16) -> Option<Vec<u8>> {
     }
 }
 
-/// A container with more numbers, which ascend.
-pub(crate) fn union(bytes: &[u8], more: &[u16]) -> Vec<u8> {
-    let mut lows = decode(bytes);
-    lows.extend_from_slice(more);
-    lows.sort_unstable();
-    lows.dedup();
-    encode(&lows)
+/// A container, or nothing, with more numbers and without others; `None` if that makes no difference.
+pub(super) fn changed(bytes: &[u8], come: &[u16], go: &[u16]) -> Option<Vec<u8>> {
+    match (come, go) {
+        ([low], []) => with(bytes, *low),
+        ([], [low]) => without(bytes, *low),
+        _ => {
+            let before = decode(bytes);
+            let mut lows = [&before, come].concat();
+            lows.sort_unstable();
+            lows.dedup();
+            lows.retain(|low| go.binary_search(low).is_err());
+            (lows != before).then(|| encode(&lows))
+        }
+    }
 }
 
 /// How many numbers a container has.

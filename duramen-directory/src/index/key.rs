@@ -17,7 +17,7 @@ const WINDOW: usize = 3;
 /// Three bytes of a value.
 pub(crate) type Trigram = [u8; 3];
 /// The key of a container of three bytes.
-pub(super) type TrigramKey = [u8; KIND_END + WINDOW + 3];
+pub(crate) type TrigramKey = [u8; KIND_END + WINDOW + 3];
 
 /// What a key says of an entry.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -72,6 +72,12 @@ pub(super) fn trigram_key(attribute: AttributeId, window: u32, trigram: Trigram)
     let ([a, b, kind], [_, high, middle, low]) = (kind_prefix(attribute, Kind::Trigram), window.to_be_bytes());
     let [first, second, third] = trigram;
     [a, b, kind, high, middle, low, first, second, third]
+}
+
+/// Attribute and trigram of a trigram's key without its window.
+pub(super) fn trigram_of(key: &[u8]) -> (AttributeId, Trigram) {
+    let [a, b, _, first, second, third] = key else { unreachable!("a key of a trigram without its window") };
+    (AttributeId(u16::from_be_bytes([*a, *b])), [*first, *second, *third])
 }
 
 /// Makes the key, without its window, of the windows that have what a key of three bytes has, with or without its window.

@@ -12,6 +12,7 @@ use smallvec::SmallVec;
 use super::container::{CONTAINER_BITS, both, count, decode, has};
 use super::key::{Kind, Trigram, TrigramKey, in_window, key, trigram_key, window_of};
 use super::read::Set;
+use super::waiting::correct;
 use super::write::low_of;
 use crate::failure::Result;
 use crate::schema::AttributeId;
@@ -20,16 +21,27 @@ use crate::tables::{Id, damaged};
 /// Windows whose containers are asked for together.
 const TOGETHER: usize = 64;
 
-/// Entries with values that have each of these trigrams in them.
-pub(crate) fn trigrams(index: &Table<'_>, attribute: AttributeId, wanted: &[Trigram]) -> Result<Set> {
+/// Entries with values that have each of these trigrams in them; and some without, of those that were changed lately.
+pub(crate) fn trigrams(
+    index: &Table<'_>,
+    waiting: &Table<'_>,
+    attribute: AttributeId,
+    wanted: &[Trigram],
+) -> Result<Set> {
+    let found = in_index(index, attribute, wanted)?;
+    Ok(Set::of_sorted(correct(waiting, attribute, wanted, found)?))
+}
+
+/// What the index says.
+fn in_index(index: &Table<'_>, attribute: AttributeId, wanted: &[Trigram]) -> Result<Vec<Id>> {
     let windows = common_windows(index, attribute, wanted)?;
-    let Some((&first, others)) = windows.split_first() else { return Ok(Set::empty()) };
+    let Some((&first, others)) = windows.split_first() else { return Ok(Vec::new()) };
     let mut meeting = Meeting { index, attribute, trigrams: wanted.into(), ids: Vec::new() };
     meeting.look_at(first)?;
     for windows in others.chunks(TOGETHER) {
         meeting.add(windows)?;
     }
-    Ok(Set::of_sorted(meeting.ids))
+    Ok(meeting.ids)
 }
 
 /// Windows that have all of these trigrams.

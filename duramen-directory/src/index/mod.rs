@@ -8,7 +8,7 @@
 //!
 //! A trigram, three bytes of a value, stands behind the window, without a byte 0. An entry has many, and those of entries
 //! that are added together lie together so. Which windows have a trigram is under a key of its own, whose container is of
-//! windows.
+//! windows. Trigrams that have come or gone lately are in table `waiting`: see [`waiting`].
 
 mod container;
 mod extract;
@@ -16,6 +16,7 @@ mod key;
 mod key_set;
 mod meet;
 mod read;
+mod waiting;
 mod windows;
 mod write;
 
@@ -25,6 +26,7 @@ pub(crate) use key::{Kind, Trigram, in_window, is_of_windows, is_trigram, kind_p
 pub(crate) use key_set::KeySet;
 pub(crate) use meet::trigrams;
 pub(crate) use read::{Set, equal, intersect, present, range, starting};
+pub(crate) use waiting::{MERGED_FROM, merge, merge_all, records, waiting_changes};
 pub(crate) use windows::{Windows, has_window};
 pub(crate) use write::{add_all, change_index, low_of};
 

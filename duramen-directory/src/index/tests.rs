@@ -3,10 +3,10 @@ use std::collections::{BTreeMap, BTreeSet};
 use roaring::RoaringBitmap;
 
 use super::container::{add_to, both, decode, with, without};
-use super::key::key;
+use super::key::{key, trigram_key};
 use super::*;
 use crate::schema::AttributeId;
-use crate::tables::Id;
+use crate::tables::{Id, Ids};
 
 fn read(bytes: &[u8]) -> Vec<u16> {
     let mut set = RoaringBitmap::new();
@@ -83,9 +83,9 @@ const TRIGRAMS: [Trigram; 6] = [*b"abc", *b"abd", *b"a\0b", [255, 0, 255], [0, 0
 /// Trigrams, by their places, of entries.
 type Model = BTreeMap<Id, BTreeSet<usize>>;
 
-fn keys(places: Option<&BTreeSet<usize>>) -> KeySet {
+fn keys(places: &BTreeSet<usize>) -> KeySet {
     let mut keys = KeySet::default();
-    for place in places.into_iter().flatten() {
+    for place in places {
         let mut made = Vec::new();
         key(&mut made, ATTRIBUTE, Kind::Trigram, &TRIGRAMS[*place]);
         keys.insert(&made);
@@ -93,13 +93,31 @@ fn keys(places: Option<&BTreeSet<usize>>) -> KeySet {
     keys
 }
 
-fn check_trigrams(index: &duramen::Table<'_>, model: &Model) {
+/// Searches find whoever has all of some trigrams, and nobody who is not there; nobody else either if nothing is waiting.
+fn check_searches(index: &duramen::Table<'_>, waiting: &duramen::Table<'_>, model: &Model) {
     for chosen in 1u32..1 << TRIGRAMS.len() {
         let places: BTreeSet<usize> = (0..TRIGRAMS.len()).filter(|place| chosen >> place & 1 == 1).collect();
         let wanted: Vec<Trigram> = places.iter().map(|place| TRIGRAMS[*place]).collect();
-        let found: Vec<Id> = trigrams(index, ATTRIBUTE, &wanted).unwrap().into_bitmap().into_iter().collect();
-        let right = model.iter().filter(|(_, has)| has.is_superset(&places)).map(|(id, _)| *id);
-        assert_eq!(found, right.collect::<Vec<_>>(), "{places:?}");
+        let found = trigrams(index, waiting, ATTRIBUTE, &wanted).unwrap().into_bitmap();
+        let right: RoaringBitmap =
+            model.iter().filter(|(_, has)| has.is_superset(&places)).map(|(id, _)| *id).collect();
+        assert!(found.is_superset(&right) && found.iter().all(|id| model.contains_key(&id)), "{places:?}");
+        assert!(found == right || !waiting.is_empty(), "{places:?}");
+    }
+}
+
+/// The index, and what is waiting, are what entries have.
+fn check_contents(index: &duramen::Table<'_>, waiting: &duramen::Table<'_>, model: &Model) {
+    for id in ids() {
+        let waiting = waiting_changes(waiting, id).unwrap();
+        for (place, trigram) in TRIGRAMS.into_iter().enumerate() {
+            let key = trigram_key(ATTRIBUTE, id >> CONTAINER_BITS, trigram);
+            let is_in = index.get(key).unwrap().is_some_and(|container| has(container, low_of(id)));
+            let change = waiting.iter().find(|change| change.key == key);
+            assert!(change.is_none_or(|change| change.comes != is_in), "what is waiting is to be done");
+            let has = change.map_or(is_in, |change| change.comes);
+            assert_eq!(has, model.get(&id).is_some_and(|places| places.contains(&place)), "{id}");
+        }
     }
 }
 
@@ -121,29 +139,30 @@ fn windows(index: &duramen::Table<'_>) -> [BTreeSet<(Vec<u8>, u32)>; 2] {
 }
 
 #[test]
-fn entries_with_all_of_some_trigrams_are_found_in_whatever_windows() {
+fn entries_with_all_of_some_trigrams_are_found_in_whatever_windows_merged_or_waiting() {
     let folder = tempfile::tempdir().unwrap();
     let db = duramen::Database::open(folder.path().join("index")).unwrap();
     let (mut random, mut model, ids) = (fastrand::Rng::with_seed(9), Model::new(), ids());
-    for round in 0..40 {
+    for round in 0..60 {
         db.update(|txn| {
-            let mut index = txn.table("index")?;
+            let tables = Ids::open(txn)?;
             for _ in 0..random.usize(1..30) {
                 let id = ids[random.usize(..ids.len())];
-                let gone = random.usize(..3) == 0 || round == 39;
+                let gone = random.usize(..3) == 0 || round == 59;
                 let now = (!gone).then(|| (0..TRIGRAMS.len()).filter(|_| random.bool()).collect::<BTreeSet<usize>>());
-                change_index(&mut index, id, keys(model.get(&id)), keys(now.as_ref()))?;
+                change_index(txn, tables, id, model.get(&id).map(keys), now.as_ref().map(keys))?;
                 match now {
                     Some(now) => drop(model.insert(id, now)),
                     None => drop(model.remove(&id)),
                 }
             }
-            Ok(())
+            if random.usize(..3) == 0 { merge_all(txn) } else { Ok(()) }
         })
         .unwrap();
         let snapshot = db.read().unwrap();
-        let index = snapshot.table("index").unwrap();
-        check_trigrams(&index, &model);
+        let (index, waiting) = (snapshot.table("index").unwrap(), snapshot.table("waiting").unwrap());
+        check_contents(&index, &waiting, &model);
+        check_searches(&index, &waiting, &model);
         let [told, kept] = windows(&index);
         assert_eq!(told, kept);
         let mut gathered = Windows::default();
@@ -152,4 +171,56 @@ fn entries_with_all_of_some_trigrams_are_found_in_whatever_windows() {
             index.get(&key).unwrap().is_some_and(|kept| decode(kept) == decode(&container))
         }));
     }
+}
+
+#[test]
+fn of_what_came_while_it_is_waiting_only_what_has_all_trigrams_comes_into_question() {
+    let folder = tempfile::tempdir().unwrap();
+    let db = duramen::Database::open(folder.path().join("index")).unwrap();
+    let set = |places: &[usize]| Some(keys(&places.iter().copied().collect()));
+    db.update(|txn| {
+        let tables = Ids::open(txn)?;
+        for (id, places) in [(1, [0, 1]), (2, [0, 2]), (3, [0, 1])] {
+            change_index(txn, tables, id, None, set(&places))?;
+        }
+        // It went and came back: a record of the same entry is no longer all there is of it.
+        change_index(txn, tables, 4, None, set(&[0, 1, 2]))?;
+        merge_all(txn)?;
+        change_index(txn, tables, 4, set(&[0, 1, 2]), None)?;
+        change_index(txn, tables, 4, None, set(&[0, 1, 3]))?;
+        for (id, places) in [(5, [0, 1]), (6, [0, 2])] {
+            change_index(txn, tables, id, None, set(&places))?;
+        }
+        change_index(txn, tables, 3, set(&[0, 1]), None)
+    })
+    .unwrap();
+    let snapshot = db.read().unwrap();
+    let (index, waiting) = (snapshot.table("index").unwrap(), snapshot.table("waiting").unwrap());
+    let found =
+        |wanted: &[Trigram]| Vec::from_iter(trigrams(&index, &waiting, ATTRIBUTE, wanted).unwrap().into_bitmap());
+    assert_eq!(found(&[TRIGRAMS[0], TRIGRAMS[1]]), [1, 4, 5]);
+    assert_eq!(found(&[TRIGRAMS[2]]), [2, 6]);
+    assert_eq!(found(&[TRIGRAMS[0], TRIGRAMS[3]]), [4]);
+}
+
+#[test]
+fn an_entry_with_very_many_trigrams_is_not_kept_waiting() {
+    let folder = tempfile::tempdir().unwrap();
+    let db = duramen::Database::open(folder.path().join("index")).unwrap();
+    let mut many = KeySet::default();
+    for n in 0..3000u16 {
+        let mut made = Vec::new();
+        let [high, low] = n.to_be_bytes();
+        key(&mut made, ATTRIBUTE, Kind::Trigram, &[b'x', high, low]);
+        many.insert(&made);
+    }
+    db.update(|txn| {
+        let tables = Ids::open(txn)?;
+        change_index(txn, tables, 7, None, Some(many))
+    })
+    .unwrap();
+    let snapshot = db.read().unwrap();
+    let (index, waiting) = (snapshot.table("index").unwrap(), snapshot.table("waiting").unwrap());
+    assert!(waiting.is_empty());
+    assert_eq!(trigrams(&index, &waiting, ATTRIBUTE, &[[b'x', 11, 3]]).unwrap(), Set::one(7));
 }

@@ -3,65 +3,89 @@
 //! Owns: containers that come and go. Invariant: what has a container of a trigram in a window is among the windows of
 //! that trigram, and nothing else is.
 
-use duramen::{Edit, Error, Result, TableMut};
+use duramen::{Edit, Error, Result, TableMut, WriteTxn};
 
-use super::container::{CONTAINER_BITS, LOW, encode, union, with, without};
-use super::key::{in_window, is_trigram, window_of, windows_key};
+use super::container::{CONTAINER_BITS, LOW, changed};
+use super::key::{TrigramKey, in_window, is_trigram, window_of, windows_key};
 use super::key_set::{KeySet, changes};
-use crate::tables::Id;
+use super::waiting::Noted;
+use crate::tables::{Id, Ids};
 
 /// The lower bits of an id, or of a window.
 pub(crate) fn low_of(id: u32) -> u16 {
     (id & LOW) as u16
 }
 
-/// Takes an entry out of the containers of keys that it had, and puts it into those of keys that it has.
-pub(crate) fn change_index(index: &mut TableMut<'_>, id: Id, old: KeySet, new: KeySet) -> Result<()> {
-    let mut full = Vec::new();
-    changes(old, new, |key, come| {
+/// Takes an entry out of the containers of keys that it had, and puts it into those of keys that it has; trigrams are
+/// noted for later. `None`: there was no entry, or there is none from now on.
+pub(crate) fn change_index(
+    txn: &mut WriteTxn<'_>,
+    ids: Ids,
+    id: Id,
+    old: Option<KeySet>,
+    new: Option<KeySet>,
+) -> Result<()> {
+    let mut noted = Noted::new(old.is_none(), new.is_none());
+    let (mut index, mut full) = (txn.table_by_id(ids.index)?, Vec::new());
+    changes(old.unwrap_or_default(), new.unwrap_or_default(), |key, comes| {
+        if is_trigram(key) {
+            noted.push(key, comes);
+            return Ok(());
+        }
         in_window(&mut full, key, id >> CONTAINER_BITS);
-        change(index, &full, low_of(id), come)
-    })
+        change_one(&mut index, &full, low_of(id), comes)
+    })?;
+    noted.write(txn, ids, id)
+}
+
+/// An entry comes into a container of a trigram, or goes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) struct Change {
+    pub key: TrigramKey,
+    pub low: u16,
+    pub comes: bool,
+}
+
+/// Makes many changes, each container's at once.
+pub(super) fn change_trigrams(index: &mut TableMut<'_>, changes: &mut [Change]) -> Result<()> {
+    changes.sort_unstable();
+    let (mut come, mut go) = (Vec::new(), Vec::new());
+    for changes in changes.chunk_by(|a, b| a.key == b.key) {
+        come.clear();
+        go.clear();
+        changes.iter().for_each(|change| if change.comes { &mut come } else { &mut go }.push(change.low));
+        change(index, &changes[0].key, &come, &go)?;
+    }
+    Ok(())
 }
 
 /// Adds entries of one window to a container, by the lower bits of their ids, which ascend.
 pub(crate) fn add_all(index: &mut TableMut<'_>, key: &[u8], lows: &[u16]) -> Result<()> {
-    let mut is_new = false;
-    index.edit(key, |container| {
-        is_new = container.is_none();
-        Edit::Put(container.map_or_else(|| encode(lows), |bytes| union(bytes, lows)).into())
-    })?;
-    if is_new { note_window(index, key, true) } else { Ok(()) }
+    change(index, key, lows, &[])
 }
 
-/// Adds a number to a container, or takes one away.
-fn change(index: &mut TableMut<'_>, key: &[u8], low: u16, come: bool) -> Result<()> {
-    // Whether there is a container afterwards and was none, or the other way round.
-    let mut differs = false;
+/// Adds a number to a container, or takes it away.
+fn change_one(index: &mut TableMut<'_>, key: &[u8], low: u16, comes: bool) -> Result<()> {
+    if comes { change(index, key, &[low], &[]) } else { change(index, key, &[], &[low]) }
+}
+
+/// Adds numbers to a container, and takes others away.
+fn change(index: &mut TableMut<'_>, key: &[u8], come: &[u16], go: &[u16]) -> Result<()> {
+    // A container that comes, or goes.
+    let mut differs = None;
     index.edit(key, |container| {
-        let changed = match (container, come) {
-            (None, true) => Some(encode(&[low])),
-            (None, false) => None,
-            (Some(bytes), true) => with(bytes, low),
-            (Some(bytes), false) => without(bytes, low),
-        };
-        match changed {
-            None => Edit::Keep,
-            Some(bytes) if bytes.is_empty() => {
-                differs = true;
-                Edit::Delete
-            }
-            Some(bytes) => {
-                differs = container.is_none();
-                Edit::Put(bytes.into())
-            }
+        let Some(bytes) = changed(container.unwrap_or_default(), come, go) else { return Edit::Keep };
+        let is_gone = bytes.is_empty();
+        if is_gone || container.is_none() {
+            differs = Some(!is_gone);
         }
+        if is_gone { Edit::Delete } else { Edit::Put(bytes.into()) }
     })?;
-    if differs { note_window(index, key, come) } else { Ok(()) }
+    differs.map_or(Ok(()), |comes| note_window(index, key, comes))
 }
 
 /// Takes note of a container that has come or gone, if it is a trigram's.
-fn note_window(index: &mut TableMut<'_>, key: &[u8], come: bool) -> Result<()> {
+fn note_window(index: &mut TableMut<'_>, key: &[u8], comes: bool) -> Result<()> {
     if !is_trigram(key) {
         return Ok(());
     }
@@ -69,5 +93,5 @@ fn note_window(index: &mut TableMut<'_>, key: &[u8], come: bool) -> Result<()> {
     let (mut of_trigram, mut full) = (Vec::new(), Vec::new());
     windows_key(&mut of_trigram, key);
     in_window(&mut full, &of_trigram, window >> CONTAINER_BITS);
-    change(index, &full, low_of(window), come)
+    change_one(index, &full, low_of(window), comes)
 }

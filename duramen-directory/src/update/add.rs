@@ -184,7 +184,7 @@ fn store(context: &Context<'_>, mut draft: Draft<'_>, id: Id, place: &Place, nam
     let mut keys = context.keys(&entry, |_| true);
     let mut batch = Batch::default();
     super::large_changes(context, &draft, &mut Default::default(), &mut keys, &mut batch);
-    batch.index(id, Default::default(), keys);
+    batch.index(id, None, Some(keys));
     batch.put_name(place.key.clone(), id, entry.marks());
     batch.add_children(place.parent, 1);
     batch.put_entry(id, bytes);

@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 
 use duramen::{Edit, Result, WriteTxn};
 
-use crate::index::{KeySet, change_index};
+use crate::index::{KeySet, MERGED_FROM, change_index, merge};
 use crate::large;
 use crate::names::child_value;
 use crate::tables::{Id, Ids, read_id};
@@ -20,8 +20,8 @@ pub(crate) struct Batch {
     names: Vec<(Vec<u8>, Option<[u8; 5]>)>,
     /// By how much numbers of children change.
     counts: BTreeMap<Id, i64>,
-    /// Keys that entries had, and that they have from now on.
-    index: Vec<(Id, KeySet, KeySet)>,
+    /// Keys that entries had, and that they have from now on; `None` where there is no entry.
+    index: Vec<(Id, Option<KeySet>, Option<KeySet>)>,
     values: Vec<(Vec<u8>, Option<Vec<u8>>)>,
     /// Entries all of whose values in table `value` go.
     cleared: Vec<Id>,
@@ -57,8 +57,8 @@ impl Batch {
         }
     }
 
-    /// Keys that an entry had and has in the index; only what differs is written.
-    pub fn index(&mut self, id: Id, old: KeySet, new: KeySet) {
+    /// Keys that an entry had and has in the index, `None` if it was not there or will not be; only what differs is written.
+    pub fn index(&mut self, id: Id, old: Option<KeySet>, new: Option<KeySet>) {
         self.index.push((id, old, new));
     }
 
@@ -90,8 +90,11 @@ impl Batch {
                 }
             })?;
         }
-        for (id, old, new) in self.index {
-            change_index(&mut txn.table_by_id(ids.index)?, id, old, new)?;
+        for (n, (id, old, new)) in (1..).zip(self.index) {
+            change_index(txn, ids, id, old, new)?;
+            if n % MERGED_FROM == 0 {
+                merge(txn, ids)?;
+            }
         }
         for (key, value) in self.values {
             write(txn, ids.value, &key, value.as_deref())?;

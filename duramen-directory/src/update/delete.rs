@@ -66,7 +66,7 @@ fn one(context: &Context<'_>, id: Id, batch: &mut Batch) -> Result<()> {
         let name = names::name_of(&entries, id)?;
         context.require(&View::new(&context.scene, id, entry, &name), What::Entry, Level::Delete)?;
     }
-    batch.index(id, keys(context, id, &entry)?, Default::default());
+    batch.index(id, Some(keys(context, id, &entry)?), None);
     batch.delete_name(name_key(context, &entry)?);
     let children = i64::from(names::child_count(&context.scene.tables.name()?, id)?);
     batch.add_children(id, -children);

@@ -19,6 +19,7 @@ use std::cell::{Cell, RefCell};
 use std::future::Future;
 use std::pin::Pin;
 use std::sync::Arc;
+use std::sync::atomic::Ordering;
 use std::task::{Context as TaskContext, Poll};
 
 use duramen::{Error, Submitted, WriteTxn};
@@ -28,7 +29,7 @@ use duramen_ldap::message::{Control, Message, Request, ResultCode};
 use crate::controls::{Controls, Of};
 use crate::directory::Inner;
 use crate::failure::{Failure, Result};
-use crate::index::{Extractor, KeySet};
+use crate::index::{Extractor, KeySet, MERGED_FROM, merge};
 use crate::requester::Requester;
 use crate::tables::{Id, Ids, Tables};
 use crate::view::{Members, Scene};
@@ -93,6 +94,21 @@ impl Inner {
         Ok(Owned { inner: self.clone(), requester: requester.clone(), message })
     }
 
+    /// Has waiting trigrams merged, in a change of its own, once there are many records. If that fails, as on a full disk,
+    /// it is tried again when there are as many more: updates that make room are not to fail with it each time.
+    fn merge_when_due(&self, records: u64) {
+        let due = self.merge_due.load(Ordering::Relaxed);
+        if records < MERGED_FROM {
+            self.merge_due.store(MERGED_FROM, Ordering::Relaxed);
+        } else if records >= due {
+            self.merge_due.store(records + MERGED_FROM, Ordering::Relaxed);
+            drop(self.db.submit_async(|txn| {
+                let ids = Ids::open(txn)?;
+                merge(txn, ids)
+            }));
+        }
+    }
+
     pub(crate) fn update(
         self: &Arc<Inner>,
         requester: &Requester,
@@ -124,6 +140,7 @@ impl Owned {
             Err(failure) => return Ok(Err(failure)),
         };
         batch.apply(txn, ids)?;
+        self.inner.merge_when_due(txn.view(ids.waiting)?.len());
         if let Some(id) = after {
             let read = self.within(txn, ids, |context, _| context.read_after(id));
             let damaged = Error::Usage { what: "the entry is damaged: run `duramen directory check`" };

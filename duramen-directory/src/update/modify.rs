@@ -258,7 +258,7 @@ impl<'c: 'e, 'e> Modifier<'_, 'c, 'e> {
         let mut old = context.keys(before, |id| touched.contains(&id));
         let mut new = context.keys(&entry, |id| touched.contains(&id));
         super::large_changes(context, &self.draft, &mut old, &mut new, &mut batch);
-        batch.index(self.id, old, new);
+        batch.index(self.id, Some(old), Some(new));
         if entry.marks() != before.marks() {
             batch.put_name(name_key(context, before)?, self.id, entry.marks());
         }

@@ -59,7 +59,7 @@ pub(crate) fn prepare(context: &Context<'_>, request: &ModifyDnRequest<'_>) -> R
     let changed = Entry::parse(&bytes).ok_or_else(|| damaged("the renamed entry"))?;
     context.post_read(id);
     let mut batch = Batch::default();
-    batch.index(id, context.keys(&entry, |_| true), context.keys(&changed, |_| true));
+    batch.index(id, Some(context.keys(&entry, |_| true)), Some(context.keys(&changed, |_| true)));
     batch.delete_name(name_key(context, &entry)?);
     batch.put_name(key, id, changed.marks());
     batch.add_children(entry.parent, -1);

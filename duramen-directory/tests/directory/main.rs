@@ -8,5 +8,6 @@ mod rules;
 mod sample;
 mod searching;
 mod structure;
+mod waiting;
 mod windows;
 mod writing;

@@ -150,7 +150,10 @@ fn a_directory_of_an_older_format_is_refused_and_told_how_to_go_on() {
         sample.directory.database().update(|txn| txn.table("meta")?.put("format", format)).unwrap();
         Directory::open(sample.folder.path(), Config::default()).map(drop).unwrap_err().to_string()
     };
-    let older = set(b"1");
-    assert!(older.contains("format 1") && older.contains("export") && older.contains("import"), "{older}");
-    assert!(set(b"3").contains("use a newer program"));
+    for format in ["1", "2"] {
+        let older = set(format.as_bytes());
+        assert!(older.contains(&format!("format {format}")) && older.contains("export"), "{older}");
+        assert!(older.contains("import"), "{older}");
+    }
+    assert!(set(b"4").contains("use a newer program"));
 }
