@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 /// Who asks, from where, over what. Made by the server at a bind, kept for the session; a clone is cheap.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Requester {
     /// Whose name it is; empty is anonymous.
     pub name: Name,

@@ -6,6 +6,7 @@ use std::time::{Duration, Instant};
 use duramen_ldap::ber::List;
 use duramen_ldap::message::{Control, Deref, ResultCode, Scope, SearchRequest};
 
+use super::order::Question;
 use super::page::Page;
 use super::scope::Area;
 use super::select::Selection;
@@ -74,7 +75,7 @@ impl Inner {
             notes: found.notes,
             state: state.clone(),
         };
-        search.sort(&state, &controls)?;
+        search.sort(&state, requester, request, &controls)?;
         search.page(request, &controls)?;
         Ok(search)
     }
@@ -338,12 +339,24 @@ impl Beginning<'_> {
 }
 
 impl Search {
-    fn sort(&mut self, state: &Arc<State>, controls: &Controls<'_>) -> Result<()> {
+    fn sort(
+        &mut self,
+        state: &Arc<State>,
+        requester: &Requester,
+        request: &SearchRequest<'_>,
+        controls: &Controls<'_>,
+    ) -> Result<()> {
         let Some(keys) = controls.sort else { return Ok(()) };
         match Order::new(&state.schema, keys) {
             Ok(order) => {
                 self.sort_response = Some((ResultCode::SUCCESS, String::new()));
-                self.collect(state, &order)
+                match controls.page {
+                    None => self.collect(state, &order),
+                    Some(_) => {
+                        let question = Question::new(self.commit, state, requester, request, controls, keys);
+                        self.collect_once(state, &order, question)
+                    }
+                }
             }
             Err((code, description)) if controls.sort_is_critical => {
                 let diagnostic = format!("entries cannot be sorted by {description}: {code}");

@@ -5,6 +5,7 @@
 //! A search owns its snapshot. Between two calls of [`Search::run`] it keeps only the id to go on from.
 
 mod begin;
+mod order;
 mod page;
 mod reference;
 mod scope;
@@ -37,6 +38,7 @@ use crate::view::{Scene, View};
 pub(crate) use reference::continued;
 pub(crate) use select::{Picker, Selection, Source};
 
+use order::Question;
 use page::Page;
 use scope::Area;
 use sort::{Order, SortValue};
@@ -77,7 +79,7 @@ enum Job {
     /// These.
     Ids(Set),
     /// These, in this order.
-    Sorted(Vec<Id>),
+    Sorted(Arc<[Id]>),
 }
 
 /// What does not change while a search runs.
@@ -157,9 +159,25 @@ impl Search {
             Job::Special(_) | Job::Sorted(_) => None,
         };
         let found = run.to_sort.map(|to_sort| to_sort.found).unwrap_or_default();
-        self.job = Job::Sorted(order.sort(found));
+        self.job = Job::Sorted(order.sort(found).into());
         self.references = references.references.iter().map(|urls| encode_urls(urls)).collect();
         (self.exact, self.next) = (true, 0);
+        Ok(())
+    }
+
+    /// As [`Search::collect`], but not again for each page while nothing changes.
+    fn collect_once(&mut self, state: &State, order: &Order, question: Question) -> Result<()> {
+        if let Some(ids) = question.remembered() {
+            self.job = Job::Sorted(ids);
+            self.exact = true;
+            return Ok(());
+        }
+        self.collect(state, order)?;
+        if let Job::Sorted(ids) = &self.job
+            && self.references.is_empty()
+        {
+            question.remember(ids);
+        }
         Ok(())
     }
 

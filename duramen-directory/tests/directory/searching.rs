@@ -5,7 +5,7 @@ use duramen_ldap::Payload;
 use duramen_ldap::ber::List;
 use duramen_ldap::control::{MatchedValues, PagedResults, SortKey, SortKeys, SortResponse};
 use duramen_ldap::filter::FilterBuf;
-use duramen_ldap::message::ChangeKind::Add;
+use duramen_ldap::message::ChangeKind::{Add, Delete, Replace};
 use duramen_ldap::message::{Control, Deref, ResultCode, Scope};
 use duramen_ldap::oid::control as oid;
 
@@ -237,6 +237,28 @@ fn sorted_entries_come_in_pages_too() {
     assert_eq!(first, ["cn=admins,ou=Groups,dc=example,dc=com", JENSEN]);
     let (second, cookie) = page_of(&sample, "(cn=*)", 2, &cookie, Some(sort)).unwrap();
     assert_eq!((second, cookie.len()), (vec![SMITH.to_string()], 0));
+}
+
+#[test]
+fn pages_of_a_sorted_search_follow_changes_and_are_not_those_of_another() {
+    let sample = Sample::people();
+    let page = |filter, reverse, cookie: &[u8]| {
+        let mut value = Vec::new();
+        sorted_by(&mut value, "cn", reverse);
+        let sort = Control { oid: oid::SORT_REQUEST, critical: true, value: Some(&value) };
+        page_of(&sample, filter, 1, cookie, Some(sort)).unwrap()
+    };
+    let (first, cookie) = page("(cn=*)", false, b"");
+    assert_eq!(first, ["cn=admins,ou=Groups,dc=example,dc=com"]);
+    assert_eq!(page("(cn=*)", true, b"").0, [SMITH]);
+    assert_eq!(page("(sn=*)", false, b"").0, [JENSEN]);
+    assert_eq!(page("(cn=*)", false, &cookie).0, [JENSEN]);
+    assert_eq!(page("(cn=*)", false, &cookie).0, [JENSEN], "the order that is remembered");
+    sample.modify(JENSEN, &[(Replace, "cn", &["Zoe Jensen"]), (Delete, "cn;lang-de", &[])]).unwrap();
+    let (second, cookie) = page("(cn=*)", false, &cookie);
+    assert_eq!((second, page("(cn=*)", false, &cookie).0), (vec![SMITH.to_string()], vec![JENSEN.to_string()]));
+    sample.delete(JENSEN, &[]).unwrap();
+    assert_eq!(page("(cn=*)", false, &cookie).0, Vec::<String>::new());
 }
 
 /// What is returned of an entry, of its attributes `asked`, by the matched values control with these filters.
