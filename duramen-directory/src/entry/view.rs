@@ -18,6 +18,7 @@ pub(crate) struct Entry<'a> {
     numbers: &'a [u8],
     ends: &'a [u8],
     rdn: &'a str,
+    encoded_rdn: &'a [u8],
     attributes: &'a [u8],
     large: &'a [u8],
 }
@@ -60,6 +61,12 @@ impl<'a> Entry<'a> {
     /// Takes the parts of a stored entry; `None` if it cannot be one.
     #[inline]
     pub fn parse(bytes: &'a [u8]) -> Option<Entry<'a>> {
+        Entry::parse_nameless(bytes)?.named()
+    }
+
+    /// As [`Entry::parse`], without an RDN until [`Entry::named`] finds that it is text.
+    #[inline]
+    pub fn parse_nameless(bytes: &'a [u8]) -> Option<Entry<'a>> {
         let (&[marks, large_count, ..], rest) = bytes.split_at_checked(HEAD)? else { return None };
         let count = u16_at(bytes, 2)?;
         let user_count = u16_at(bytes, 4)?;
@@ -68,13 +75,19 @@ impl<'a> Entry<'a> {
         let width = if marks & mark::WIDE == 0 { 2 } else { 4 };
         let (numbers, rest) = rest.split_at_checked(2 * count)?;
         let (ends, rest) = rest.split_at_checked(width * count)?;
-        let (rdn, rest) = rest.split_at_checked(rdn_len)?;
-        let rdn = std::str::from_utf8(rdn).ok()?;
+        let (encoded_rdn, attributes) = rest.split_at_checked(rdn_len)?;
+        let (rdn, large) = ("", &[][..]);
         let mut entry =
-            Entry { parent, marks, large_count, user_count, numbers, ends, rdn, attributes: rest, large: &[] };
+            Entry { parent, marks, large_count, user_count, numbers, ends, rdn, encoded_rdn, attributes, large };
         let end = if count == 0 { 0 } else { entry.end(count - 1) };
-        (entry.attributes, entry.large) = rest.split_at_checked(end)?;
+        (entry.attributes, entry.large) = attributes.split_at_checked(end)?;
         Some(entry)
+    }
+
+    /// The entry with its RDN.
+    #[inline]
+    pub fn named(self) -> Option<Entry<'a>> {
+        Some(Entry { rdn: std::str::from_utf8(self.encoded_rdn).ok()?, ..self })
     }
 
     /// The parent of a stored entry, without looking at the rest.

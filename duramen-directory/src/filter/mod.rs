@@ -115,3 +115,27 @@ pub(crate) enum Test {
     HasSubordinates(bool),
     NumSubordinates(u32),
 }
+
+impl Test {
+    /// Whether it is only about values that are stored, so that the entry's name does not matter, nor who asks.
+    pub fn is_of_values(&self) -> bool {
+        match self {
+            Test::True | Test::False | Test::Undefined => true,
+            Test::And(parts) | Test::Or(parts) => parts.iter().all(Test::is_of_values),
+            Test::Not(part) => part.is_of_values(),
+            Test::Equal { subject, .. }
+            | Test::AtLeast { subject, .. }
+            | Test::AtMost { subject, .. }
+            | Test::Less { subject, .. }
+            | Test::Substrings { subject, .. }
+            | Test::Class { subject, .. }
+            | Test::Bits { subject, .. } => !subject.checked,
+            Test::Present(_)
+            | Test::WithName { .. }
+            | Test::Name(_)
+            | Test::MemberOf(_)
+            | Test::HasSubordinates(_)
+            | Test::NumSubordinates(_) => false,
+        }
+    }
+}

@@ -241,6 +241,8 @@ struct Run<'r> {
     commit: Commit,
     test: &'r Test,
     exact: bool,
+    /// The test is held against entries before anything is made of their names.
+    is_of_values: bool,
     selection: &'r Selection,
     areas: &'r [Area],
     options: &'r Options,
@@ -271,6 +273,7 @@ impl<'r> Run<'r> {
             commit: search.commit,
             test: &search.test,
             exact: search.exact,
+            is_of_values: !search.exact && search.test.is_of_values(),
             selection: &search.selection,
             areas: &search.areas,
             options: &search.options,
@@ -363,10 +366,16 @@ impl<'r> Run<'r> {
 
     fn visit(&mut self, id: Id, bytes: &[u8], sink: &mut dyn Sink) -> Result<Step> {
         self.count()?;
-        let entry = Entry::parse(bytes).ok_or_else(|| damaged(format_args!("entry {id}")))?;
+        let entry = Entry::parse_nameless(bytes).ok_or_else(|| damaged(format_args!("entry {id}")))?;
         if !self.is_in_scope(id, entry.parent)? {
             return Ok(Step::Next);
         }
+        // What is marked may be given for what it is, whatever the filter says.
+        let is_early = self.is_of_values && entry.marks() == 0;
+        if is_early && !self.matches(&View::new(&self.scene, id, entry, ""))? {
+            return Ok(Step::Next);
+        }
+        let entry = entry.named().ok_or_else(|| damaged(format_args!("entry {id}")))?;
         let marks = entry.marks();
         if marks & mark::SUBENTRY == 0 && self.options.subentries == Some(true) {
             return Ok(Step::Next);
@@ -376,14 +385,14 @@ impl<'r> Run<'r> {
         }
         self.set_name(id, &entry)?;
         let (name, scene) = (std::mem::take(&mut self.name), self.scene);
-        let step = self.judge(&View::new(&scene, id, entry, &name), sink);
+        let step = self.judge(&View::new(&scene, id, entry, &name), self.exact || is_early, sink);
         self.name = name;
         step
     }
 
-    /// Holds the test against an entry, and gives it out.
-    fn judge(&mut self, view: &View<'_, '_>, sink: &mut dyn Sink) -> Result<Step> {
-        if !self.exact && !self.matches(view)? {
+    /// Holds the test against an entry, if it is not known to match, and gives it out.
+    fn judge(&mut self, view: &View<'_, '_>, is_matching: bool, sink: &mut dyn Sink) -> Result<Step> {
+        if !is_matching && !self.matches(view)? {
             return Ok(Step::Next);
         }
         if self.options.entry_checked && !view.allows(What::Entry, Level::Read) {
