@@ -10,7 +10,7 @@ use crate::access::{Level, What};
 use crate::base::{self, Follow};
 use crate::controls::{Controls, Of};
 use crate::directory::{Credentials, Inner};
-use crate::entry::mark;
+use crate::entry::{StoredAttribute, mark};
 use crate::failure::{Failure, Result};
 use crate::filter::{Derived, each_value};
 use crate::large;
@@ -52,11 +52,10 @@ impl Inner {
             if !view.allows(What::Entry, Level::Disclose) {
                 return Err(names::no_such_object(String::new(), request.name));
             }
-            let text = format!("the access rules do not let you compare {}", described.attribute.name);
-            return Err(Failure::new(ResultCode::INSUFFICIENT_ACCESS_RIGHTS, text));
+            return Err(not_allowed(&described.attribute.name));
         }
         let is_known = view.allows(What::Entry, Level::Disclose);
-        let there = value_is_there(&view, &described, rule, &asserted);
+        let there = value_is_there(&view, &described, rule, &asserted, request.assertion.value);
         if is_known { there } else { there.map_err(|_| names::no_such_object(String::new(), request.name)) }
     }
 
@@ -118,15 +117,17 @@ fn asserted(schema: &Schema, attribute: &Attribute, value: &[u8]) -> Result<(&'s
     }
 }
 
-/// Whether the entry has the attribute with a value of this normalized form.
+/// Whether the entry has the attribute with a value of this normalized form. Kinds of it that the requester may not
+/// compare are left out: if one of them might have it, nothing is said.
 ///
 /// # Errors
-/// noSuchAttribute.
+/// noSuchAttribute, insufficientAccessRights.
 fn value_is_there(
     view: &View<'_, '_>,
     described: &Described<'_>,
     rule: &'static Rule,
     asserted: &[u8],
+    written: &[u8],
 ) -> Result<bool> {
     let schema = &view.scene.state.schema;
     let attribute = described.attribute;
@@ -134,33 +135,64 @@ fn value_is_there(
     if attribute.id == known.member_of {
         return view.is_member_of(&String::from_utf8_lossy(asserted));
     }
-    let (mut any, mut found) = (false, false);
+    let mut seen = Seen::default();
+    let may = |id| id == attribute.id || view.allows(What::Attribute(id, Some(written)), Level::Compare);
     let outside = described.options.is_empty().then(|| view.entry.large()).into_iter().flatten();
     for large in outside.filter(|large| attribute.family.contains(&large.id)) {
-        any = true;
-        found = found || view.scene.tables.value()?.contains_key(large::key(view.id, large.id, asserted))?;
+        let values = view.scene.tables.value()?;
+        seen.look(may(large.id), || Ok(values.contains_key(large::key(view.id, large.id, asserted))?))?;
     }
-    let mut look = |value: &[u8]| {
-        any = true;
-        found = found || form(schema, Some(rule), value) == asserted;
-    };
     if known.is_derived(attribute.id) {
-        view.derived(attribute.id, &mut look)?;
+        view.derived(attribute.id, &mut |value: &[u8]| {
+            seen.any = true;
+            seen.found |= form(schema, Some(rule), value) == asserted;
+        })?;
     }
     for &id in &attribute.family {
-        for stored in view.entry.of_type(id) {
-            let options: Vec<&str> = stored.decode().description.split(';').skip(1).collect();
-            let fits =
-                described.options.iter().all(|wanted| options.iter().any(|own| own.eq_ignore_ascii_case(wanted)));
-            if fits {
-                stored.values().iter().for_each(&mut look);
-            }
+        for stored in view.entry.of_type(id).filter(|stored| has_options(stored, &described.options)) {
+            let is_it = |value: &[u8]| form(schema, Some(rule), value) == asserted;
+            seen.look(may(id), || Ok(stored.values().iter().any(is_it)))?;
         }
     }
-    if attribute.id == known.object_class && !found {
-        found = class_is_there(view, asserted);
+    if attribute.id == known.object_class && !seen.found {
+        seen.found = class_is_there(view, asserted);
     }
-    if any { Ok(found) } else { Err(no_attribute(&attribute.name)) }
+    seen.answer(attribute)
+}
+
+/// What was found of an attribute and its kinds.
+#[derive(Default)]
+struct Seen {
+    any: bool,
+    found: bool,
+    /// There is one that the requester may not compare.
+    hidden: bool,
+}
+
+impl Seen {
+    fn look(&mut self, may: bool, found: impl FnOnce() -> Result<bool>) -> Result<()> {
+        (self.any, self.hidden) = (true, self.hidden || !may);
+        self.found = self.found || (may && found()?);
+        Ok(())
+    }
+
+    fn answer(self, attribute: &Attribute) -> Result<bool> {
+        if !self.found && self.hidden {
+            return Err(not_allowed(&format!("a kind of {}", attribute.name)));
+        }
+        if self.any { Ok(self.found) } else { Err(no_attribute(&attribute.name)) }
+    }
+}
+
+fn has_options(stored: &StoredAttribute<'_>, wanted: &[String]) -> bool {
+    let decoded = stored.decode();
+    let own: Vec<&str> = decoded.description.split(';').skip(1).collect();
+    wanted.iter().all(|wanted| own.iter().any(|own| own.eq_ignore_ascii_case(wanted)))
+}
+
+fn not_allowed(what: &str) -> Failure {
+    let text = format!("the access rules do not let you compare {what}");
+    Failure::new(ResultCode::INSUFFICIENT_ACCESS_RIGHTS, text)
 }
 
 fn no_attribute(name: &str) -> Failure {

@@ -1,9 +1,10 @@
 //! Access rules decide in searches, compares and updates.
 
 use duramen_directory::{Config, Failure, Method, Requester, SchemaFile, Updated};
+use duramen_ldap::attribute::Assertion;
 use duramen_ldap::ber::List;
 use duramen_ldap::message::ChangeKind::{Add, Delete, Replace};
-use duramen_ldap::message::{Control, Request, ResultCode};
+use duramen_ldap::message::{CompareRequest, Control, Request, ResultCode};
 use duramen_ldap::oid::control as oid;
 
 use crate::sample::*;
@@ -64,6 +65,22 @@ fn what_may_not_be_read_is_not_there_and_what_may_not_be_searched_is_undefined()
     assert_eq!(ask("", "(cn=Barbara Jensen)").names(), [JENSEN]);
     assert_eq!(ask("", "(mail=*)").names(), Vec::<&str>::new());
     assert_eq!(ask("", "(!(mail=*))").names(), Vec::<&str>::new(), "undefined, not false");
+}
+
+#[test]
+fn what_may_not_be_compared_is_not_told_by_the_type_above_it() {
+    let sample = with("access to attrs=sn by * none\naccess to * by * read");
+    let nobody = somebody(&sample, "");
+    let compare = |description, value: &str| {
+        let request = CompareRequest { name: JENSEN, assertion: Assertion { description, value: value.as_bytes() } };
+        sample.directory.compare(&nobody, &request, List::default()).map_err(|failure| failure.code)
+    };
+    let refused = Err(ResultCode::INSUFFICIENT_ACCESS_RIGHTS);
+    assert_eq!(compare("sn", "Jensen"), refused);
+    assert_eq!(compare("name", "Jensen"), refused, "a surname");
+    assert_eq!(compare("name", "somebody"), refused, "nor that it is none");
+    assert_eq!(compare("name", "Barbara Jensen"), Ok(true), "a common name");
+    assert_eq!(sample.compare(JENSEN, "name", "Jensen"), Ok(true));
 }
 
 #[test]

@@ -56,6 +56,7 @@ fn filters_find_the_same_with_and_without_indices_rfc4511_4_5_1_7() {
         ("(cn=*e*e*)", &[JENSEN]),
         ("(cn=jo*h)", &[SMITH]),
         ("(telephoneNumber=+14085551862)", &[JENSEN]),
+        ("(!(telephoneNumber=*@*))", &[]),
         ("(telephoneNumber=*555-18*)", &[JENSEN]),
         ("(cn~=John Smith)", &[SMITH]),
         ("(uid:=jsmith)", &[SMITH]),

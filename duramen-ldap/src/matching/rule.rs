@@ -162,6 +162,16 @@ impl Rule {
         Ok(())
     }
 
+    /// Refuses a piece that stands in no value which the rule is for.
+    pub(super) fn check_piece(&self, piece: &[u8]) -> Result<(), TextError> {
+        let syntax = match self.form {
+            Form::Numeric => NUMERIC,
+            Form::Telephone => TELEPHONE,
+            _ => return Ok(()),
+        };
+        crate::syntax::Syntax::find(syntax).map_or(Ok(()), |syntax| syntax.check(piece))
+    }
+
     /// As [`Rule::normalize`], of forms that need not ask about names.
     pub(super) fn normalize_piece(&self, value: &[u8], out: &mut Vec<u8>) -> Result<(), TextError> {
         match self.form {

@@ -104,6 +104,7 @@ fn normalize(rule: &Rule, bytes: &[u8]) -> Result<(Vec<u8>, bool), TextError> {
         Form::Text(case) => (text(bytes)?, case),
         Form::Ia5(case) => (ascii(bytes)?, case),
         _ => {
+            rule.check_piece(bytes)?;
             rule.normalize_piece(bytes, &mut out)?;
             return Ok((out, false));
         }
