@@ -19,8 +19,10 @@ use crate::ids::Txnid;
 const CHECKPOINT_BYTES: RangeInclusive<u64> = 16 << 20..=128 << 20;
 /// and at the first commit this long after the last checkpoint.
 const CHECKPOINT_AFTER: Duration = Duration::from_secs(5);
-/// The disk is asked from here on, on a way from one checkpoint to the next that has the length one.
-const NEAR: f64 = 0.75;
+/// The disk is asked for the whole data file from here to there, on a way from one checkpoint to the next that has the
+/// length one. What is written meanwhile behind the place that was asked for last is for the next pass, which is shorter,
+/// and what is then left for the flush.
+const PASSES: [Range<f64>; 3] = [0.75..0.9, 0.9..0.96, 0.96..1.0];
 /// It is asked for so many pages at a time at least.
 const STEP_PAGES: u64 = 256;
 
@@ -29,16 +31,19 @@ const STEP_PAGES: u64 = 256;
 pub(crate) struct Sweep {
     /// The commit that was flushed last.
     base: Txnid,
+    pass: usize,
     asked: u64,
 }
 
 impl Sweep {
     /// The pages of a file of so many that are to be asked for so near to the next checkpoint.
     fn advance(&mut self, base: Txnid, near: f64, page_count: u64) -> Range<u64> {
-        if self.base != base {
-            *self = Sweep { base, asked: 0 };
+        let Some(pass) = PASSES.iter().rposition(|pass| pass.start <= near) else { return 0..0 };
+        if (self.base, self.pass) != (base, pass) {
+            *self = Sweep { base, pass, asked: 0 };
         }
-        let due = ((near.min(1.0) - NEAR) / (1.0 - NEAR) * page_count as f64) as u64;
+        let Range { start, end } = PASSES[pass];
+        let due = ((near.min(end) - start) / (end - start) * page_count as f64) as u64;
         if due < self.asked + STEP_PAGES {
             return 0..0;
         }
