@@ -34,8 +34,8 @@ pub(super) struct Placer {
     placed: Vec<Child>,
     /// Those of them that the next commits will probably change again.
     pub(super) kept: Vec<Child>,
-    /// Whether the roots of tables get their places too.
-    roots: bool,
+    /// The tables whose roots get their places too, by these, ascending.
+    roots: Vec<(u64, usize)>,
 }
 
 impl Placer {
@@ -43,7 +43,7 @@ impl Placer {
     /// soon.
     pub(super) fn for_commit(work: &mut Work, logged: bool) -> Result<Placer> {
         let supply = if is_small(work, logged) { Supply::InTurn } else { Supply::for_commit(work)? };
-        Ok(Placer { roots: true, ..Placer::new(work, supply, logged) })
+        Ok(Placer { roots: roots(work), ..Placer::new(work, supply, logged) })
     }
 
     /// A placer for at most all dirty pages, and for no roots.
@@ -55,7 +55,7 @@ impl Placer {
     fn new(work: &Work, supply: Supply, logged: bool) -> Placer {
         let pages = work.dirty.single_pages() as usize;
         let output = Output::new(work.durability == Durability::Durable && !logged);
-        Placer { supply, output, placed: Vec::with_capacity(pages), kept: Vec::new(), roots: false }
+        Placer { supply, output, placed: Vec::with_capacity(pages), kept: Vec::new(), roots: Vec::new() }
     }
 
     /// Places a tree of pages; where its root is now.
@@ -117,7 +117,7 @@ impl Placer {
                     continue;
                 }
                 // Who holds the table changes its root as long as the transaction lasts.
-                Outside::Table(_) if !self.roots => {
+                Outside::Table(_) if self.roots.is_empty() => {
                     whole = false;
                     continue;
                 }
@@ -137,8 +137,9 @@ impl Placer {
 
     /// Places the table with this root; the table then.
     fn table(&mut self, work: &mut Work, root: Child) -> Result<Tree> {
-        let i = work.tables.iter().position(|table| !table.dropped && table.tree.root == root);
-        let i = i.ok_or_else(|| Damage("the record of a table that is not there").at(Pgno(0)))?;
+        let found = self.roots.binary_search_by_key(&root.0, |&(root, _)| root);
+        let at = found.map_err(|_| Damage("the record of a table that is not there").at(Pgno(0)))?;
+        let i = self.roots[at].1;
         let (tree, orders) = (work.tables[i].tree, work.tables[i].orders.clone());
         work.tables[i].tree.root = self.tree(work, &tree, &orders)?;
         Ok(work.tables[i].tree)
@@ -175,6 +176,14 @@ impl Placer {
         self.placed.into_iter().for_each(|child| work.dirty.free(child));
         self.supply.left()
     }
+}
+
+/// The tables whose roots have no place yet, by these.
+fn roots(work: &Work) -> Vec<(u64, usize)> {
+    let tables = work.tables.iter().enumerate().filter(|(_, table)| !table.dropped && table.tree.root.is_dirty());
+    let mut roots: Vec<_> = tables.map(|(i, table)| (table.tree.root.0, i)).collect();
+    roots.sort_unstable();
+    roots
 }
 
 /// What a leaf's cell holds outside of it.
