@@ -399,7 +399,7 @@ impl<'r> Run<'r> {
             return Ok(Step::Next);
         }
         if let Some(to_sort) = &mut self.to_sort {
-            let value = to_sort.order.value(&self.scene.state.schema, &view.entry);
+            let value = to_sort.order.value(view);
             to_sort.found.push((value, view.id));
             return Ok(Step::Next);
         }

@@ -7,9 +7,10 @@ use duramen_ldap::control::{SortKey, SortKeys};
 use duramen_ldap::matching::Rule;
 use duramen_ldap::message::ResultCode;
 
-use crate::entry::Entry;
+use crate::access::{Level, What};
 use crate::schema::{AttributeId, Schema};
 use crate::tables::Id;
+use crate::view::View;
 
 /// What entries are sorted by.
 #[derive(Debug)]
@@ -34,9 +35,10 @@ impl Order {
         Ok(Order { keys: keys.collect::<Result<_, _>>()? })
     }
 
-    /// What an entry is sorted by.
-    pub fn value(&self, schema: &Schema, entry: &Entry<'_>) -> SortValue {
-        self.keys.iter().map(|key| key.value(schema, entry)).collect()
+    /// What an entry is sorted by. Values that may not be searched for are as if they were missing: the order would tell
+    /// of them.
+    pub fn value(&self, view: &View<'_, '_>) -> SortValue {
+        self.keys.iter().map(|key| key.value(view)).collect()
     }
 
     fn compare(&self, a: &SortValue, b: &SortValue) -> Ordering {
@@ -70,10 +72,14 @@ impl Key {
         Ok(Key { types: attribute.family.clone(), rule, reverse: key.reverse })
     }
 
-    fn value(&self, schema: &Schema, entry: &Entry<'_>) -> Option<Vec<u8>> {
-        let stored = self.types.iter().flat_map(|id| entry.of_type(*id));
-        let values = stored.flat_map(|attribute| attribute.values());
-        values.filter_map(|value| self.normalize(schema, value)).min()
+    fn value(&self, view: &View<'_, '_>) -> Option<Vec<u8>> {
+        let may = |id, value| view.allows(What::Attribute(id, Some(value)), Level::Search);
+        let of_type = |&id| {
+            let values = view.entry.of_type(id).flat_map(|attribute| attribute.values());
+            values.filter(move |value| may(id, value))
+        };
+        let values = self.types.iter().flat_map(of_type);
+        values.filter_map(|value| self.normalize(&view.scene.state.schema, value)).min()
     }
 
     fn normalize(&self, schema: &Schema, value: &[u8]) -> Option<Vec<u8>> {

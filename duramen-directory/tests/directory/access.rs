@@ -1,8 +1,10 @@
 //! Access rules decide in searches, compares and updates.
 
 use duramen_directory::{Config, Failure, Method, Requester, SchemaFile, Updated};
+use duramen_ldap::Payload;
 use duramen_ldap::attribute::Assertion;
 use duramen_ldap::ber::List;
+use duramen_ldap::control::{SortKey, SortKeys};
 use duramen_ldap::message::ChangeKind::{Add, Delete, Replace};
 use duramen_ldap::message::{CompareRequest, Control, Request, ResultCode};
 use duramen_ldap::oid::control as oid;
@@ -81,6 +83,20 @@ fn what_may_not_be_compared_is_not_told_by_the_type_above_it() {
     assert_eq!(compare("name", "somebody"), refused, "nor that it is none");
     assert_eq!(compare("name", "Barbara Jensen"), Ok(true), "a common name");
     assert_eq!(sample.compare(JENSEN, "name", "Jensen"), Ok(true));
+}
+
+#[test]
+fn what_may_not_be_searched_for_is_not_told_by_the_order() {
+    let sample = with("access to attrs=sn by * none\naccess to * by * read");
+    let sorted = |requester: Requester, reverse| {
+        let (mut buffer, mut value) = (Vec::new(), Vec::new());
+        SortKeys(List::build(&mut buffer, [SortKey { description: "sn", rule: None, reverse }])).encode(&mut value);
+        let controls = vec![Control { oid: oid::SORT_REQUEST, critical: true, value: Some(&value) }];
+        sample.search(BASE, "(uid=*)", &Ask { requester, controls, ..Ask::default() }).unwrap().names().join(" ")
+    };
+    let nobody = || somebody(&sample, "");
+    assert_eq!(sorted(nobody(), false), sorted(nobody(), true));
+    assert_ne!(sorted(Requester::internal(), false), sorted(Requester::internal(), true));
 }
 
 #[test]

@@ -177,7 +177,7 @@ const fn difference(why: &'static str, applies: fn(&Case<'_>) -> bool) -> Differ
     Difference { why, applies }
 }
 
-static DIFFERENCES: [Difference; 57] = [
+static DIFFERENCES: [Difference; 58] = [
     difference("RFC 4511 section 4.1.9: of several errors that a request has in itself, one is told", |case| {
         let (theirs, ours) = case.codes();
         let both = IN_REQUEST.contains(&theirs) && IN_REQUEST.contains(&ours) && theirs != ours;
@@ -197,6 +197,15 @@ static DIFFERENCES: [Difference; 57] = [
         "RFC 2891 section 2: that entries cannot be sorted fails a search only if the control is critical (12). \
          Without an ordering rule there is a default order. slapd fails (16, 18)",
         |case| case.said("serverSort control:") && [16, 18].contains(&case.theirs.code),
+    ),
+    difference(
+        "slapd.access(5): rights to search are about whatever tells of values, and an order does. slapd sorts by what may not \
+         be searched for",
+        |case| {
+            case.has(|kind| matches!(kind, Kind::Sort(_)))
+                && case.who != "the administrator"
+                && case.theirs == case.ours
+        },
     ),
     difference(
         "RFC 2891 section 1.2: sorting is about entries; references are given. slapd's overlay loses them",
