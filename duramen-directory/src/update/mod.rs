@@ -104,7 +104,7 @@ impl Inner {
             self.merge_due.store(records + MERGED_FROM, Ordering::Relaxed);
             drop(self.db.submit_async(|txn| {
                 let ids = Ids::open(txn)?;
-                merge(txn, ids)
+                merge(txn, ids).inspect_err(|error| tracing::error!(%error, "waiting trigrams could not be merged"))
             }));
         }
     }

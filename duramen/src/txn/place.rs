@@ -34,7 +34,7 @@ pub(super) struct Placer {
     placed: Vec<Child>,
     /// Those of them that the next commits will probably change again.
     pub(super) kept: Vec<Child>,
-    /// The tables whose roots get their places too, by these, ascending.
+    /// The tables whose roots get their places too, by these, ascending; the main table among them. None while spilling.
     roots: Vec<(u64, usize)>,
 }
 
