@@ -19,7 +19,7 @@ pub(crate) fn holds(view: &View<'_, '_>, filter: Filter<'_>) -> Result<Option<bo
         schema: &scene.state.schema,
         tables: scene.tables,
         id: view.id,
-        entry: view.entry,
+        entry: &view.entry,
         derived: view,
         scratch: &scratch,
     };

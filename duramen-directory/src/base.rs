@@ -39,7 +39,11 @@ pub(crate) fn find_normalized(scene: &Scene<'_>, name: &str, mut normalized: Str
     let table = scene.tables.name()?;
     let stop = if follow.manage { 0 } else { mark::REFERRAL } | if follow.aliases { mark::ALIAS } else { 0 };
     for _ in 0..ALIASES_MAX {
-        match names::find(&table, &scene.state.suffixes, &normalized, stop)? {
+        let found = match scene.commit {
+            Some(commit) => names::find_in(commit, &table, &scene.state.suffixes, &normalized, stop),
+            None => names::find(&table, &scene.state.suffixes, &normalized, stop),
+        };
+        match found? {
             Found::Entry(id) => return Ok(id),
             Found::Elsewhere => return Err(elsewhere(scene, name)),
             Found::Nothing { above } => return Err(missing(scene, name, above)?),

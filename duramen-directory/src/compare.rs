@@ -14,7 +14,7 @@ use crate::entry::{StoredAttribute, mark};
 use crate::failure::{Failure, Result};
 use crate::filter::{Derived, each_value};
 use crate::large;
-use crate::names;
+use crate::names::{self, Found};
 use crate::requester::Requester;
 use crate::schema::{Attribute, AttributeId, Schema};
 use crate::search::Source;
@@ -36,13 +36,13 @@ impl Inner {
         let proxied = self.proxied(&state, requester, &controls)?;
         let requester = proxied.as_ref().unwrap_or(requester);
         let snapshot = self.db.read()?;
-        let tables = Tables::Snapshot(&snapshot);
+        let (tables, commit) = (Tables::Snapshot(&snapshot), self.commit_of(&snapshot));
         let plan = state.rules.plan(requester, &Members { state: &state, tables });
-        let scene = Scene { state: &state, tables, plan: &plan };
+        let scene = Scene { state: &state, tables, commit: Some(commit), plan: &plan };
         let follow = Follow { aliases: false, manage: controls.manage_dsa_it, scope: None };
         let id = base::find(&scene, request.name, follow)?;
-        let entries = scene.tables.entry()?;
-        let (entry, name) = (names::entry(&entries, id)?, names::name_of(&entries, id)?);
+        let entry = names::entry(&scene.tables.entry()?, id)?;
+        let name = scene.name_of(id, &entry)?;
         let view = View::new(&scene, id, entry, &name);
         if let Some(filter) = controls.assertion {
             crate::assertion::check(&view, filter)?;
@@ -70,14 +70,15 @@ impl Inner {
             name: administrator.map_or(asked, |it| it.name.clone()),
         };
         let snapshot = self.db.read()?;
-        let tables = Tables::Snapshot(&snapshot);
+        let (tables, commit) = (Tables::Snapshot(&snapshot), self.commit_of(&snapshot));
         let plan = state.rules.plan(requester, &Members { state: &state, tables });
-        let scene = Scene { state: &state, tables, plan: &plan };
-        let Some(id) = names::find_entry(&scene.tables.name()?, &state.suffixes, &credentials.name.normalized)? else {
+        let scene = Scene { state: &state, tables, commit: Some(commit), plan: &plan };
+        let (table, normalized) = (scene.tables.name()?, &credentials.name.normalized);
+        let Found::Entry(id) = names::find_in(commit, &table, &state.suffixes, normalized, 0)? else {
             return Ok(credentials);
         };
         let entry = names::entry(&scene.tables.entry()?, id)?;
-        credentials.name.written = names::name_of(&scene.tables.entry()?, id)?.into();
+        credentials.name.written = scene.name_of(id, &entry)?.into();
         let view = View::new(&scene, id, entry, name);
         if entry.marks() & (mark::ALIAS | mark::REFERRAL | mark::SUBENTRY) != 0 {
             // None of these is somebody.

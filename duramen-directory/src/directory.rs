@@ -4,7 +4,7 @@ use std::path::Path;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, PoisonError, RwLock};
 
-use duramen::Database;
+use duramen::{Database, Snapshot};
 use duramen_ldap::ber::List;
 use duramen_ldap::message::{Change, ChangeKind, CompareRequest, Control, ModifyRequest, Request, SearchRequest};
 
@@ -14,7 +14,7 @@ use crate::config::Config;
 use crate::failure::Result;
 use crate::import::{ImportError, ImportEvent, ImportOptions, Imported};
 use crate::index::MERGED_FROM;
-use crate::names;
+use crate::names::{self, Commit};
 use crate::requester::{Name, Requester};
 use crate::schema::Schema;
 use crate::search::{Progress, Search};
@@ -60,6 +60,11 @@ static OPENED: AtomicU64 = AtomicU64::new(0);
 impl Inner {
     pub fn state(&self) -> Arc<State> {
         self.state.read().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    /// The state that a snapshot shows.
+    pub fn commit_of(&self, snapshot: &Snapshot<'_>) -> Commit {
+        Commit { directory: self.number, txnid: snapshot.txnid() }
     }
 
     /// Takes what is kept about the directory, and the configuration, into use anew.

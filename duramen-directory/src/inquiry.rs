@@ -41,7 +41,7 @@ impl Inner {
         };
         let members = Members { state: &state, tables };
         let plan = state.rules.plan(requester, &members);
-        let scene = Scene { state: &state, tables, plan: &plan };
+        let scene = Scene { state: &state, tables, commit: Some(self.commit_of(&snapshot)), plan: &plan };
         let view = View::new(&scene, id, names::entry(&tables.entry()?, id)?, name);
         Ok(state.rules.explain(requester, &view, &members, what))
     }

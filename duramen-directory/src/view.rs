@@ -11,7 +11,7 @@ use crate::entry::Entry;
 use crate::failure::Result;
 use crate::filter::{Derived, each_value, member_types};
 use crate::index;
-use crate::names;
+use crate::names::{self, Commit};
 use crate::schema::AttributeId;
 use crate::search::Source;
 use crate::state::State;
@@ -22,7 +22,20 @@ use crate::tables::{Id, Tables};
 pub(crate) struct Scene<'v> {
     pub state: &'v State,
     pub tables: Tables<'v>,
+    /// The commit whose tables they are; `None` of a write transaction's.
+    pub commit: Option<Commit>,
     pub plan: &'v Plan,
+}
+
+impl Scene<'_> {
+    /// The name of an entry, as it was written.
+    pub fn name_of(&self, id: Id, entry: &Entry<'_>) -> Result<String> {
+        let Some(commit) = self.commit.filter(|_| entry.parent != 0) else {
+            return names::name_of(&self.tables.entry()?, id);
+        };
+        let above = names::remembered_name(&self.tables, commit, entry.parent)?;
+        Ok([entry.rdn(), ",", &above].concat())
+    }
 }
 
 /// An entry that is seen in a scene. Entries that are made up have the id 0, and a name of their own.

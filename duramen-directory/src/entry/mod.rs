@@ -18,6 +18,7 @@
 //! Numbers have their lowest byte first.
 
 mod build;
+mod numbers;
 mod view;
 
 pub(crate) use build::{Builder, LargeAttribute};

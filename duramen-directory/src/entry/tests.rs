@@ -31,6 +31,23 @@ fn what_is_built_is_read() {
 }
 
 #[test]
+fn attributes_of_a_type_are_found_wherever_they_are() {
+    for count in [1, 3, 4, 5, 8, 23] {
+        let mut builder = Builder::default();
+        for n in 0..count {
+            let (id, options) = if n % 3 == 0 { (5, n % 2 == 1) } else { (100 + n, false) };
+            builder.attribute(AttributeId(id), options, &format!("a{n}"), ["v"]);
+        }
+        let bytes = builder.finish(1, "cn=a", 0);
+        let entry = Entry::parse(&bytes).unwrap();
+        let found = entry.of_type(AttributeId(5)).map(|it| it.decode().description.to_string());
+        let expected: Vec<String> = (0..count).step_by(3).map(|n| format!("a{n}")).collect();
+        assert_eq!(found.collect::<Vec<_>>(), expected, "of {count}");
+        assert_eq!(entry.of_type(AttributeId(0)).count(), 0, "of {count}");
+    }
+}
+
+#[test]
 fn no_bytes_make_reading_panic() {
     let bytes = sample(3);
     let mut random = fastrand::Rng::with_seed(7);

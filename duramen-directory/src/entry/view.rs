@@ -4,6 +4,7 @@ use duramen_ldap::DecodeError;
 use duramen_ldap::attribute::Attribute;
 use duramen_ldap::ber::{Element, List, Reader, tag};
 
+use super::numbers::Places;
 use super::{HAS_OPTIONS, HEAD, LargeAttribute, NUMBER, mark};
 use crate::schema::AttributeId;
 use crate::tables::Id;
@@ -40,6 +41,23 @@ impl<'a> StoredAttribute<'a> {
     /// Its values. They were checked before they were stored, so nothing is looked at before its turn.
     #[inline]
     pub fn values(&self) -> List<'a, &'a [u8]> {
+        self.short_values().unwrap_or_else(|| self.any_values())
+    }
+
+    /// Its values, if all lengths are of one byte, as they are of most attributes.
+    #[inline]
+    fn short_values(&self) -> Option<List<'a, &'a [u8]>> {
+        let &[tag::SEQUENCE, length @ ..0x80, tag::OCTETS, description @ ..0x80, ref rest @ ..] = self.encoded else {
+            return None;
+        };
+        let Some(&[tag::SET, set @ ..0x80, ref values @ ..]) = rest.get(usize::from(description)..) else {
+            return None;
+        };
+        let is_whole = self.encoded.len() == 2 + usize::from(length) && values.len() == usize::from(set);
+        is_whole.then(|| List::trusted(values))
+    }
+
+    fn any_values(&self) -> List<'a, &'a [u8]> {
         let values = |mut encoded: Reader<'a>| {
             let mut content = encoded.sequence("an attribute")?;
             content.any("a description")?;
@@ -151,12 +169,8 @@ impl<'a> Entry<'a> {
 
     /// Its attributes of one type, with whatever options.
     #[inline]
-    pub fn of_type(&self, id: AttributeId) -> impl Iterator<Item = StoredAttribute<'a>> + use<'a> {
-        let entry = *self;
-        let number = id.0.to_le_bytes();
-        let numbered = self.numbers.as_chunks::<2>().0.iter().enumerate();
-        let of_type = numbered.filter(move |(_, [low, high])| [*low, high & (NUMBER >> 8) as u8] == number);
-        of_type.map(move |(n, _)| entry.attribute(n))
+    pub fn of_type<'e>(&'e self, id: AttributeId) -> impl Iterator<Item = StoredAttribute<'a>> + use<'a, 'e> {
+        Places::of(self.numbers, id.0).map(|n| self.attribute(n))
     }
 
     /// Whether it has values in table `value`.

@@ -33,7 +33,7 @@ pub(crate) struct Evaluation<'e, 't> {
     pub schema: &'e Schema,
     pub tables: Tables<'t>,
     pub id: Id,
-    pub entry: Entry<'e>,
+    pub entry: &'e Entry<'e>,
     pub derived: &'e dyn Derived,
     pub scratch: &'e RefCell<Vec<u8>>,
 }
@@ -171,6 +171,9 @@ impl Evaluation<'_, '_> {
 
     /// Whether a value outside the entry is equal to a normalized one: one search.
     fn large_has(&self, subject: &Subject, normalized: &[u8]) -> Result<bool> {
+        if !self.entry.has_large() {
+            return Ok(false);
+        }
         for large in self.large(subject) {
             let found = self.tables.value()?.get(large::key(self.id, large.id, normalized))?;
             if found.is_some_and(|value| !subject.checked || self.derived.may_search(large.id, Some(value))) {

@@ -30,9 +30,10 @@ impl Quick {
     pub fn equal(self, rule: &Rule, names: &dyn Names, value: &[u8], normalized: &[u8], scratch: &mut Vec<u8>) -> bool {
         let same = match self {
             Quick::Octets => return value == normalized,
+            Quick::Other => false,
+            _ if self.differs(value, normalized) => return false,
             Quick::IgnoreCase => value.eq_ignore_ascii_case(normalized),
             Quick::Exact => value == normalized,
-            Quick::Other => false,
         };
         if same {
             return true;
@@ -42,6 +43,15 @@ impl Quick {
         }
         scratch.clear();
         rule.normalize(value, names, scratch).is_ok() && scratch == normalized
+    }
+
+    /// Whether the first characters tell that a value is another one. Normalizing leaves a character as it is, but for case,
+    /// if it and the one behind it are ASCII and can be seen: nothing can combine with it.
+    #[inline]
+    fn differs(self, value: &[u8], normalized: &[u8]) -> bool {
+        let (&[first, second, ..], Some(&other)) = (value, normalized.first()) else { return false };
+        let first = if self == Quick::IgnoreCase { first.to_ascii_lowercase() } else { first };
+        first.is_ascii_graphic() && second.is_ascii_graphic() && first != other
     }
 }
 
@@ -56,4 +66,37 @@ pub(crate) fn is_plain(value: &[u8]) -> bool {
         before = byte;
     }
     before != b' '
+}
+
+#[cfg(test)]
+mod tests {
+    use duramen_ldap::matching::RULES;
+    use proptest::prelude::*;
+
+    use super::*;
+    use crate::schema::tests::built_in;
+
+    /// Text of few pieces, so that many values are equal: spaces, what is mapped, what combines with what is before it.
+    fn text() -> impl Strategy<Value = String> {
+        let pieces = ["a", "A", "e", "E", " ", "\0", "e\u{301}", "E\u{301}", "\u{e9}", "\u{ad}", "\u{df}", "\u{301}"];
+        prop::collection::vec(prop::sample::select(pieces.to_vec()), 0..4).prop_map(|pieces| pieces.concat())
+    }
+
+    proptest! {
+        #![proptest_config(ProptestConfig::with_cases(3000))]
+
+        #[test]
+        fn quick_comparing_says_what_normalizing_says(a in text(), b in text()) {
+            let schema = built_in("").unwrap();
+            for rule in RULES.iter().filter(|rule| Quick::of(rule) != Quick::Other) {
+                let (mut form, mut other, mut scratch) = (Vec::new(), Vec::new(), Vec::new());
+                if rule.normalize(b.as_bytes(), &schema, &mut form).is_err() {
+                    continue;
+                }
+                let expected = rule.normalize(a.as_bytes(), &schema, &mut other).is_ok() && other == form;
+                let quick = Quick::of(rule).equal(rule, &schema, a.as_bytes(), &form, &mut scratch);
+                prop_assert_eq!(quick, expected, "{} of {:?} and {:?}", rule.name, a, b);
+            }
+        }
+    }
 }

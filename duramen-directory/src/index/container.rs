@@ -111,8 +111,31 @@ pub(super) fn both(a: &[u8], b: &[u8]) -> Vec<u16> {
     }
     let (few, other) = if a.len() == BITMAP { (b, a) } else { (a, b) };
     let mut lows = decode(few);
-    lows.retain(|low| has(other, *low));
+    keep(&mut lows, other);
     lows
+}
+
+/// Keeps the numbers, which ascend, that a container has too.
+pub(super) fn keep(lows: &mut Vec<u16>, other: &[u8]) {
+    if other.len() == BITMAP || !other.len().is_multiple_of(2) {
+        return lows.retain(|low| has(other, *low));
+    }
+    let mut rest = other.as_chunks::<2>().0;
+    lows.retain(|low| {
+        rest = &rest[distance(rest, *low)..];
+        rest.first().is_some_and(|pair| u16::from_le_bytes(*pair) == *low)
+    });
+}
+
+/// How many numbers of a list are less than one that is near its beginning: strides double until they are too long.
+fn distance(list: &[[u8; 2]], low: u16) -> usize {
+    let is_less = |pair: &[u8; 2]| u16::from_le_bytes(*pair) < low;
+    let mut stride = 1;
+    while list.get(stride - 1).is_some_and(is_less) {
+        stride *= 2;
+    }
+    let (from, to) = (stride / 2, list.len().min(stride));
+    from + list[from..to].partition_point(is_less)
 }
 
 fn both_bitmaps(a: &[u8], b: &[u8]) -> Vec<u16> {

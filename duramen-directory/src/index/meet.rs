@@ -9,7 +9,7 @@
 use duramen::Table;
 use smallvec::SmallVec;
 
-use super::container::{CONTAINER_BITS, both, count, decode, has};
+use super::container::{CONTAINER_BITS, both, count, decode, has, keep};
 use super::key::{Kind, Trigram, TrigramKey, in_window, key, trigram_key, window_of};
 use super::read::Set;
 use super::waiting::correct;
@@ -63,20 +63,23 @@ fn common_windows(index: &Table<'_>, attribute: AttributeId, wanted: &[Trigram])
         });
         let others = index.get_many(&others.collect::<SmallVec<[Vec<u8>; 8]>>())?;
         if others.iter().all(Option::is_some) {
-            meet_in(high, others.into_iter().flatten().chain([container]), &mut windows);
+            let mut containers: SmallVec<[&[u8]; 8]> = others.into_iter().flatten().chain([container]).collect();
+            containers.sort_by_cached_key(|container| count(container));
+            meet_in(high, containers.into_iter(), &mut windows);
         }
     }
     Ok(windows)
 }
 
-/// Appends the ids, or windows, that all containers have.
-fn meet_in<'c>(high: u32, containers: impl Iterator<Item = &'c [u8]>, found: &mut Vec<u32>) {
-    let mut containers: SmallVec<[&[u8]; 8]> = containers.collect();
-    containers.sort_by_cached_key(|container| count(container));
-    let Some((shortest, others)) = containers.split_first() else { return };
+/// Appends the ids, or windows, that all containers have, of which the first has the fewest.
+fn meet_in<'c>(high: u32, mut containers: impl Iterator<Item = &'c [u8]>, found: &mut Vec<u32>) {
+    let Some(shortest) = containers.next() else { return };
     let mut lows = decode(shortest);
-    for other in others {
-        lows.retain(|low| has(other, *low));
+    for other in containers {
+        if lows.is_empty() {
+            return;
+        }
+        keep(&mut lows, other);
     }
     append(high, lows, found);
 }
@@ -100,11 +103,11 @@ impl<'t> Meeting<'_, 't> {
     fn look_at(&mut self, window: u32) -> Result<()> {
         let keys = self.trigrams.iter().map(|trigram| trigram_key(self.attribute, window, *trigram));
         let containers = self.get(&keys.collect::<SmallVec<[TrigramKey; 8]>>())?;
-        let mut counted: SmallVec<[_; 8]> =
-            self.trigrams.iter().zip(&containers).map(|(trigram, container)| (count(container), *trigram)).collect();
+        let counted = self.trigrams.iter().zip(containers).map(|(trigram, found)| (count(found), *trigram, found));
+        let mut counted: SmallVec<[_; 8]> = counted.collect();
         counted.sort_unstable();
-        self.trigrams = counted.into_iter().map(|(_, trigram)| trigram).collect();
-        meet_in(window, containers.into_iter(), &mut self.ids);
+        self.trigrams = counted.iter().map(|(_, trigram, _)| *trigram).collect();
+        meet_in(window, counted.into_iter().map(|(_, _, found)| found), &mut self.ids);
         Ok(())
     }
 

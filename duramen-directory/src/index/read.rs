@@ -55,6 +55,14 @@ impl Set {
         }
     }
 
+    /// The first ids that are `from` or greater, `most` of them.
+    pub fn some_from(&self, from: Id, most: usize) -> SmallVec<[Id; FEW]> {
+        match self {
+            Set::Few(ids) => ids.iter().copied().filter(|id| *id >= from).take(most).collect(),
+            Set::Many(ids) => ids.range(from..).take(most).collect(),
+        }
+    }
+
     /// The least id that is `from` or greater.
     pub fn next_from(&self, from: Id) -> Option<Id> {
         match self {

@@ -1,5 +1,7 @@
 //! Binding descriptions to each other and to numbers.
 
+use std::sync::atomic::{AtomicU64, Ordering};
+
 use rustc_hash::FxHashMap;
 
 use duramen_ldap::matching::{RULES, Rule};
@@ -86,6 +88,9 @@ fn order<T>(
     Ok(sorted)
 }
 
+/// How many schemas were bound.
+static BOUND: AtomicU64 = AtomicU64::new(0);
+
 impl Schema {
     /// Binds descriptions. `number` gives each attribute type, by its OID, the number that it has for ever.
     pub(crate) fn bind(source: text::Schema, mut number: impl FnMut(&str) -> Option<u16>) -> Result<Schema, BindError> {
@@ -105,6 +110,7 @@ impl Schema {
         }
         let known = WellKnown::find(|name| binder.attribute_names.get(&name.to_ascii_lowercase()).copied());
         let mut schema = Schema {
+            number: BOUND.fetch_add(1, Ordering::Relaxed),
             known: known.map_err(BindError::Missing)?,
             attributes: binder.attributes,
             attribute_names: binder.attribute_names,

@@ -95,6 +95,8 @@ impl Attribute {
 /// Attribute types and classes, bound to each other.
 #[derive(Debug)]
 pub struct Schema {
+    /// No other schema in this process has it.
+    number: u64,
     attributes: Vec<Option<Attribute>>,
     // Which keys there are no client decides: a fast hash does.
     attribute_names: FxHashMap<String, AttributeId>,
@@ -140,6 +142,11 @@ impl Schema {
     /// The attribute type of a number that may come from a schema of other times.
     pub fn get(&self, id: AttributeId) -> Option<&Attribute> {
         self.attributes.get(usize::from(id.0))?.as_ref()
+    }
+
+    /// What tells it from others in this process.
+    pub(crate) fn number(&self) -> u64 {
+        self.number
     }
 
     /// All attribute types.

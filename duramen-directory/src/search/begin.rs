@@ -43,11 +43,11 @@ impl Inner {
         let snapshot = self.db.read_owned()?;
         let tables = Tables::Snapshot(&snapshot);
         let plan = state.rules.plan(requester, &Members { state: &state, tables });
-        let commit = Commit { directory: self.number, txnid: snapshot.txnid() };
+        let commit = self.commit_of(&snapshot);
         let begun = Beginning {
             inner: self,
             state: &state,
-            scene: Scene { state: &state, tables, plan: &plan },
+            scene: Scene { state: &state, tables, commit: Some(commit), plan: &plan },
             commit,
             request,
             controls: &controls,
@@ -221,7 +221,8 @@ impl Beginning<'_> {
             return Ok(());
         }
         let entries = self.scene.tables.entry()?;
-        let (entry, name) = (names::entry(&entries, id)?, names::name_of(&entries, id)?);
+        let entry = names::entry(&entries, id)?;
+        let name = self.scene.name_of(id, &entry)?;
         let view = View::new(&self.scene, id, entry, &name);
         if view.allows(What::Entry, Level::Search) {
             return Ok(());
@@ -237,7 +238,8 @@ impl Beginning<'_> {
     fn check_assertion(&self, id: Id) -> Result<()> {
         let Some(filter) = self.controls.assertion else { return Ok(()) };
         let entries = self.scene.tables.entry()?;
-        let (entry, name) = (names::entry(&entries, id)?, names::name_of(&entries, id)?);
+        let entry = names::entry(&entries, id)?;
+        let name = self.scene.name_of(id, &entry)?;
         crate::assertion::check(&View::new(&self.scene, id, entry, &name), filter)
     }
 

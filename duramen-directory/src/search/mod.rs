@@ -23,6 +23,7 @@ use duramen_ldap::control::{PagedResults, SortResponse};
 use duramen_ldap::message::{Control, ResultCode};
 use duramen_ldap::oid::control as oid;
 use duramen_ldap::{Payload, message::Scope};
+use smallvec::SmallVec;
 
 use crate::access::{Level, Plan, What};
 use crate::entry::{Entry, mark};
@@ -129,6 +130,9 @@ enum Step {
 
 /// How many entries are looked at between two looks at the clock.
 const BETWEEN_LOOKS: u64 = 128;
+
+/// How many entries of an index are fetched together at most.
+const TOGETHER: usize = 16;
 
 impl Search {
     /// Goes on until the search is done or the sink is full.
@@ -268,7 +272,7 @@ impl<'r> Run<'r> {
     fn new(search: &'r mut Search, state: &'r State) -> Result<Run<'r>> {
         let tables = Tables::Snapshot(&search.snapshot);
         Ok(Run {
-            scene: Scene { state, tables, plan: &search.plan },
+            scene: Scene { state, tables, commit: Some(search.commit), plan: &search.plan },
             entries: tables.entry()?,
             commit: search.commit,
             test: &search.test,
@@ -325,36 +329,61 @@ impl<'r> Run<'r> {
     }
 
     fn ids(&mut self, set: &Set, sink: &mut dyn Sink) -> Result<Option<bool>> {
-        while let Some(id) = set.next_from(*self.next) {
-            *self.next = id;
-            if sink.is_full() {
-                return Ok(None);
+        loop {
+            let ids = set.some_from(*self.next, self.together());
+            if ids.is_empty() {
+                return Ok(Some(false));
             }
-            if let Step::PageEnd = self.visit_id(id, sink)? {
-                return Ok(Some(true));
+            for (&id, bytes) in ids.iter().zip(self.fetch(&ids)?) {
+                *self.next = id;
+                if sink.is_full() {
+                    return Ok(None);
+                }
+                if let Step::PageEnd = self.visit_found(id, bytes, sink)? {
+                    return Ok(Some(true));
+                }
+                let Some(next) = id.checked_add(1) else { return Ok(Some(false)) };
+                *self.next = next;
             }
-            let Some(next) = id.checked_add(1) else { break };
-            *self.next = next;
         }
-        Ok(Some(false))
     }
 
     fn sorted(&mut self, ids: &[Id], sink: &mut dyn Sink) -> Result<Option<bool>> {
-        while let Some(&id) = ids.get(*self.next as usize) {
-            if sink.is_full() {
-                return Ok(None);
+        while let Some(rest) = ids.get(*self.next as usize..).filter(|rest| !rest.is_empty()) {
+            let ids = &rest[..rest.len().min(self.together())];
+            for (&id, bytes) in ids.iter().zip(self.fetch(ids)?) {
+                if sink.is_full() {
+                    return Ok(None);
+                }
+                if let Step::PageEnd = self.visit_found(id, bytes, sink)? {
+                    return Ok(Some(true));
+                }
+                *self.next += 1;
             }
-            if let Step::PageEnd = self.visit_id(id, sink)? {
-                return Ok(Some(true));
-            }
-            *self.next += 1;
         }
         Ok(Some(false))
     }
 
+    /// How many entries are fetched together: no more than can be given.
+    fn together(&self) -> usize {
+        let most = self.page.map_or(u32::MAX, |page| page.size).min(self.options.entries_max);
+        TOGETHER.min(most.saturating_sub(*self.given) as usize).max(1)
+    }
+
+    /// Entries of an index, which wait for memory together.
+    fn fetch(&self, ids: &[Id]) -> Result<SmallVec<[Option<&'r [u8]>; TOGETHER]>> {
+        Ok(match ids {
+            [id] => SmallVec::from_elem(self.entries.get(id.to_be_bytes())?, 1),
+            _ => {
+                let keys: SmallVec<[[u8; 4]; TOGETHER]> = ids.iter().map(|id| id.to_be_bytes()).collect();
+                SmallVec::from_vec(self.entries.get_many(&keys)?)
+            }
+        })
+    }
+
     /// An id of an index; the entry is there, or it is not an entry any more that the walk comes to.
-    fn visit_id(&mut self, id: Id, sink: &mut dyn Sink) -> Result<Step> {
-        match self.entries.get(id.to_be_bytes())? {
+    fn visit_found(&mut self, id: Id, bytes: Option<&[u8]>, sink: &mut dyn Sink) -> Result<Step> {
+        match bytes {
             Some(bytes) => self.visit(id, bytes, sink),
             None => Err(damaged(format_args!("an index, which has entry {id},"))),
         }
@@ -421,7 +450,7 @@ impl<'r> Run<'r> {
             schema: &self.scene.state.schema,
             tables: self.scene.tables,
             id: view.id,
-            entry: view.entry,
+            entry: &view.entry,
             derived: view,
             scratch: &self.scratch,
         };

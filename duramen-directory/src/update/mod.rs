@@ -185,7 +185,7 @@ impl Owned {
         let tables = Tables::Txn(txn, ids);
         let plan = state.rules.plan(requester, &Members { state: &state, tables });
         let context = Context {
-            scene: Scene { state: &state, tables, plan: &plan },
+            scene: Scene { state: &state, tables, commit: None, plan: &plan },
             requester,
             controls: &controls,
             now: self.inner.clock.now(),

@@ -3,6 +3,7 @@
 mod access;
 mod files;
 mod groups;
+mod names;
 mod reading;
 mod rules;
 mod sample;

@@ -37,6 +37,12 @@ impl<'a> Dn<'a> {
         Ok(Dn { text: if text.trim_ascii().is_empty() { "" } else { text } })
     }
 
+    /// The first RDN of a name's text and what stands behind it, both unchecked. `None` if it has one RDN at most.
+    pub fn split_first(text: &str) -> Option<(&str, &str)> {
+        let (first, behind) = ava::split_first(text, is_separator);
+        behind.map(|behind| (first, behind))
+    }
+
     /// The text, as it was parsed.
     pub const fn as_str(&self) -> &'a str {
         self.text

@@ -2,14 +2,12 @@
 //!
 //! Owns: finding an entry by its name, the name of an entry, who is below whom. Must not know: attributes.
 //!
-//! A name is followed from its suffix down, RDN by RDN, so renaming a subtree is renaming its top. What was found is
-//! remembered by thread and commit: bases of searches and names of parents come again and again.
+//! A name is followed from its suffix down, RDN by RDN, so renaming a subtree is renaming its top. Threads remember what
+//! comes again and again, which is mostly the names of parents: see [`memory`].
 
-use std::cell::RefCell;
-use std::collections::HashMap;
-use std::sync::Arc;
+mod memory;
 
-use duramen::{Table, Txnid};
+use duramen::Table;
 use duramen_ldap::dn::{Dn, Rdn};
 use sha2::{Digest, Sha256};
 
@@ -17,7 +15,12 @@ use crate::entry::Entry;
 use crate::failure::{Failure, Result, bad_name};
 use crate::requester::Name;
 use crate::schema::Schema;
-use crate::tables::{Id, Tables, damaged, id_of};
+use crate::tables::{Id, damaged, id_of};
+
+use memory::Above;
+pub(crate) use memory::{
+    Base, Commit, remember_absent, remember_base, remembered_absent, remembered_base, remembered_name,
+};
 
 /// Longest normalized RDN in a key; of a longer one a hash stands at the end.
 const RDN_MAX: usize = 400;
@@ -61,11 +64,23 @@ pub(crate) enum Found {
     Elsewhere,
 }
 
-/// A normalized name.
+/// A normalized name. Of names below one parent, the parent is normalized once.
 pub(crate) fn normalize(schema: &Schema, name: &str) -> Result<String> {
+    let fail = |error| bad_name(name, error);
     let mut normalized = String::with_capacity(name.len());
-    let parsed = Dn::parse(name).map_err(|error| bad_name(name, error))?;
-    parsed.normalize(schema, &mut normalized).map_err(|error| bad_name(name, error))?;
+    if let Some((rdn, parent)) = Dn::split_first(name)
+        && let Some(above) = memory::normalized(schema, parent)
+    {
+        Rdn::parse(rdn).and_then(|rdn| rdn.normalize(schema, &mut normalized)).map_err(fail)?;
+        normalized.push(',');
+        normalized.push_str(&above);
+        return Ok(normalized);
+    }
+    let parsed = Dn::parse(name).map_err(fail)?;
+    parsed.normalize(schema, &mut normalized).map_err(fail)?;
+    if let (Some(parent), Some((_, above))) = (parsed.parent(), Dn::split_first(&normalized)) {
+        memory::remember_normalized(schema, parent.as_str(), above);
+    }
     Ok(normalized)
 }
 
@@ -99,24 +114,52 @@ fn child(names: &Table<'_>, parent: Id, rdn: &str) -> Result<Option<(Id, u8)>> {
 
 /// Follows a normalized name. Stops above it at entries with one of `stop`'s marks.
 pub(crate) fn find(names: &Table<'_>, suffixes: &[Suffix], name: &str, stop: u8) -> Result<Found> {
-    let Some(suffix) = suffix_of(suffixes, name) else { return Ok(Found::Elsewhere) };
+    Ok(follow(names, suffixes, name, stop)?.0)
+}
+
+/// As [`find`], in a commit: where parents are is remembered.
+pub(crate) fn find_in(commit: Commit, names: &Table<'_>, suffixes: &[Suffix], name: &str, stop: u8) -> Result<Found> {
+    let parts = Dn::split_first(name).filter(|_| suffixes.iter().all(|suffix| suffix.normalized != name));
+    let Some((rdn, parent)) = parts else { return find(names, suffixes, name, stop) };
+    if let Some(above) = memory::above(commit, parent).filter(|above| above.marks & stop == 0) {
+        return Ok(match child(names, above.id, rdn)? {
+            Some((id, marks)) => arrived(id, marks, stop),
+            None => Found::Nothing { above: above.id },
+        });
+    }
+    let (found, above) = follow(names, suffixes, name, stop)?;
+    if let Some(above) = above {
+        memory::remember_above(commit, parent, above);
+    }
+    Ok(found)
+}
+
+fn arrived(id: Id, marks: u8, stop: u8) -> Found {
+    if marks & stop != 0 { Found::Through { id, marks, remaining: 0 } } else { Found::Entry(id) }
+}
+
+/// Where a name leads; and, if it leads to the end, the entry above that.
+fn follow(names: &Table<'_>, suffixes: &[Suffix], name: &str, stop: u8) -> Result<(Found, Option<Above>)> {
+    let Some(suffix) = suffix_of(suffixes, name) else { return Ok((Found::Elsewhere, None)) };
     let front = below_suffix(name, &suffix.normalized).unwrap_or_default();
     let Some((mut id, mut marks)) = child(names, 0, &suffix.normalized)? else {
-        return Ok(Found::Nothing { above: 0 });
+        return Ok((Found::Nothing { above: 0 }, None));
     };
-    let Ok(relative) = Dn::parse(front) else { return Ok(Found::Nothing { above: id }) };
+    let Ok(relative) = Dn::parse(front) else { return Ok((Found::Nothing { above: id }, None)) };
     let mut remaining = relative.depth();
+    let mut above: Option<Above> = None;
     for rdn in relative.rdns().rev() {
         if marks & stop != 0 {
-            return Ok(Found::Through { id, marks, remaining });
+            return Ok((Found::Through { id, marks, remaining }, None));
         }
+        above = Some(Above { id, marks: marks | above.map_or(0, |above| above.marks) });
         match child(names, id, rdn.as_str())? {
             Some(found) => (id, marks) = found,
-            None => return Ok(Found::Nothing { above: id }),
+            None => return Ok((Found::Nothing { above: id }, None)),
         }
         remaining -= 1;
     }
-    Ok(if marks & stop != 0 { Found::Through { id, marks, remaining: 0 } } else { Found::Entry(id) })
+    Ok((arrived(id, marks, stop), above))
 }
 
 /// The entry of a normalized name, whatever it and those above it are.
@@ -196,79 +239,6 @@ pub(crate) fn normalized_rdn(schema: &Schema, rdn: &str) -> Result<String> {
     let parsed = Rdn::parse(rdn).map_err(|error| bad_name(rdn, error))?;
     parsed.normalize(schema, &mut normalized).map_err(|error| bad_name(rdn, error))?;
     Ok(normalized)
-}
-
-/// One state of one directory.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Commit {
-    pub directory: u64,
-    pub txnid: Txnid,
-}
-
-/// Where a search begins.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Base {
-    pub id: Id,
-    pub is_suffix: bool,
-}
-
-/// Names that a thread remembers; then it begins anew.
-const REMEMBERED: usize = 4096;
-
-#[derive(Default)]
-struct Memory {
-    commit: Option<Commit>,
-    names: HashMap<Id, Arc<str>>,
-    bases: HashMap<String, Base>,
-    /// Marks that no entry has.
-    absent: u8,
-}
-
-thread_local! {
-    static MEMORY: RefCell<Memory> = RefCell::default();
-}
-
-impl Memory {
-    fn at(&mut self, commit: Commit) -> &mut Memory {
-        let full = self.names.len() + self.bases.len() > REMEMBERED;
-        if self.commit != Some(commit) || full {
-            self.names.clear();
-            self.bases.clear();
-            self.absent = 0;
-            self.commit = Some(commit);
-        }
-        self
-    }
-}
-
-/// As [`name_of`], for parents: remembered.
-pub(crate) fn remembered_name(tables: &Tables<'_>, commit: Commit, id: Id) -> Result<Arc<str>> {
-    if let Some(name) = MEMORY.with_borrow_mut(|memory| memory.at(commit).names.get(&id).cloned()) {
-        return Ok(name);
-    }
-    let name: Arc<str> = name_of(&tables.entry()?, id)?.into();
-    MEMORY.with_borrow_mut(|memory| memory.at(commit).names.insert(id, name.clone()));
-    Ok(name)
-}
-
-/// The entry that a name, exactly as it is written here, was found to lead to.
-pub(crate) fn remembered_base(commit: Commit, name: &str) -> Option<Base> {
-    MEMORY.with_borrow_mut(|memory| memory.at(commit).bases.get(name).copied())
-}
-
-/// Whether it is remembered that no entry has a mark.
-pub(crate) fn remembered_absent(commit: Commit, mark: u8) -> bool {
-    MEMORY.with_borrow_mut(|memory| memory.at(commit).absent & mark != 0)
-}
-
-/// Remembers that no entry has a mark.
-pub(crate) fn remember_absent(commit: Commit, mark: u8) {
-    MEMORY.with_borrow_mut(|memory| memory.at(commit).absent |= mark);
-}
-
-/// Remembers to which entry a name leads.
-pub(crate) fn remember_base(commit: Commit, name: &str, base: Base) {
-    MEMORY.with_borrow_mut(|memory| memory.at(commit).bases.insert(name.to_string(), base));
 }
 
 /// The failure of an operation about a name that is not there.
