@@ -7,6 +7,7 @@
 //! | odd | a byte 0, then ranges: first and last of each, two bytes each |
 
 use roaring::RoaringBitmap;
+use smallvec::SmallVec;
 
 use crate::tables::Id;
 
@@ -179,16 +180,13 @@ fn write_ranges(ranges: &[(u16, u16)]) -> Vec<u8> {
     out
 }
 
-/// Where in a list a number is, or where it would be.
-fn search(bytes: &[u8], low: u16) -> Result<usize, usize> {
-    bytes.as_chunks::<2>().0.binary_search_by_key(&low, |pair| u16::from_le_bytes(*pair))
-}
-
 /// Whether a container has a number.
 pub(crate) fn has(bytes: &[u8], low: u16) -> bool {
     match bytes.len() {
         BITMAP => bytes.get(usize::from(low >> 3)).is_some_and(|byte| byte >> (low & 7) & 1 == 1),
-        length if length % 2 == 0 => search(bytes, low).is_ok(),
+        length if length % 2 == 0 => {
+            bytes.as_chunks::<2>().0.binary_search_by_key(&low, |pair| u16::from_le_bytes(*pair)).is_ok()
+        }
         _ => {
             let ranges = bytes[1..].as_chunks::<4>().0;
             let at = ranges.partition_point(|range| u16::from_le_bytes([range[2], range[3]]) < low);
@@ -197,35 +195,64 @@ pub(crate) fn has(bytes: &[u8], low: u16) -> bool {
     }
 }
 
-/// A container with one number more; `None` if it has it. A list becomes something else only now and then, so that most
-/// changes of one are cheap.
-pub(crate) fn with(bytes: &[u8], low: u16) -> Option<Vec<u8>> {
-    let (at, bit) = (usize::from(low >> 3), 1 << (low & 7));
+/// A container, or nothing, with more numbers and without others; `None` if that makes no difference. Both ascend, and no
+/// number is in both. The form becomes another one only now and then, so that most changes are cheap.
+pub(super) fn changed(bytes: &[u8], come: &[u16], go: &[u16]) -> Option<Vec<u8>> {
     match bytes.len() {
-        BITMAP => (bytes[at] & bit == 0).then(|| {
-            let mut out = bytes.to_vec();
-            out[at] |= bit;
-            out
-        }),
-        length if length % 2 == 0 => {
-            let place = search(bytes, low).err()?;
-            let mut out = Vec::with_capacity(length + 2);
-            out.extend_from_slice(&bytes[..2 * place]);
-            out.extend_from_slice(&low.to_le_bytes());
-            out.extend_from_slice(&bytes[2 * place..]);
-            let is_time = (length / 2 + 1).is_power_of_two() || out.len() >= BITMAP;
-            // A list of this length would be taken for bits: its numbers are read here.
-            Some(if is_time { encode(&numbers(&out).collect::<Vec<u16>>()) } else { out })
-        }
-        _ => with_in_ranges(read_ranges(bytes), low),
+        BITMAP => changed_bits(bytes.to_vec(), come, go),
+        length if length % 2 == 0 => changed_list(bytes, come, go),
+        _ => changed_ranges(read_ranges(bytes), come, go),
     }
 }
 
-fn with_in_ranges(mut ranges: Vec<(u16, u16)>, low: u16) -> Option<Vec<u8>> {
+fn changed_bits(mut bits: Vec<u8>, come: &[u16], go: &[u16]) -> Option<Vec<u8>> {
+    let (mut more, mut less) = (false, false);
+    let place = |low: u16| (usize::from(low >> 3), 1u8 << (low & 7));
+    for (at, bit) in come.iter().copied().map(place) {
+        more |= bits[at] & bit == 0;
+        bits[at] |= bit;
+    }
+    for (at, bit) in go.iter().copied().map(place) {
+        less |= bits[at] & bit != 0;
+        bits[at] &= !bit;
+    }
+    if less { Some(encode(&decode(&bits))) } else { more.then_some(bits) }
+}
+
+fn changed_list(bytes: &[u8], come: &[u16], go: &[u16]) -> Option<Vec<u8>> {
+    let mut steps: SmallVec<[(u16, bool); 16]> = come.iter().map(|low| (*low, true)).collect();
+    steps.extend(go.iter().map(|low| (*low, false)));
+    steps.sort_unstable();
+    let mut list = Vec::with_capacity(bytes.len() + 2 * come.len());
+    let (mut rest, mut differs) = (bytes.as_chunks::<2>().0, false);
+    for (low, comes) in steps {
+        let (before, behind) = rest.split_at(distance(rest, low));
+        let is_there = behind.first() == Some(&low.to_le_bytes());
+        list.extend_from_slice(before.as_flattened());
+        if comes {
+            list.extend_from_slice(&low.to_le_bytes());
+        }
+        rest = &behind[usize::from(is_there)..];
+        differs |= is_there != comes;
+    }
+    list.extend_from_slice(rest.as_flattened());
+    // A list of the length of bits would be taken for them.
+    let is_time = bytes.len().checked_ilog2() < list.len().checked_ilog2() || list.len() >= BITMAP;
+    differs.then(|| if is_time { encode(&numbers(&list).collect::<Vec<u16>>()) } else { list })
+}
+
+fn changed_ranges(mut ranges: Vec<(u16, u16)>, come: &[u16], go: &[u16]) -> Option<Vec<u8>> {
+    let more = come.iter().filter(|low| put_into(&mut ranges, **low)).count();
+    let less = go.iter().filter(|low| take_from(&mut ranges, **low)).count();
+    (more + less > 0).then(|| if ranges.is_empty() { Vec::new() } else { write_ranges(&ranges) })
+}
+
+/// Adds a number to ranges; false if they have it.
+fn put_into(ranges: &mut Vec<(u16, u16)>, low: u16) -> bool {
     // The first range that ends at the number or behind it.
     let at = ranges.partition_point(|(_, last)| *last < low);
     if ranges.get(at).is_some_and(|(first, _)| *first <= low) {
-        return None;
+        return false;
     }
     let joins_before = at > 0 && ranges[at - 1].1 + 1 == low;
     let joins_behind = ranges.get(at).is_some_and(|(first, _)| *first == low + 1);
@@ -238,47 +265,16 @@ fn with_in_ranges(mut ranges: Vec<(u16, u16)>, low: u16) -> Option<Vec<u8>> {
         (false, true) => ranges[at].0 = low,
         (false, false) => ranges.insert(at, (low, low)),
     }
-    Some(write_ranges(&ranges))
+    true
 }
 
-/// A container with one number less; `None` if it does not have it. An empty one is not stored.
-pub(crate) fn without(bytes: &[u8], low: u16) -> Option<Vec<u8>> {
-    match bytes.len() {
-        BITMAP => {
-            let mut lows = decode(bytes);
-            lows.remove(lows.binary_search(&low).ok()?);
-            Some(encode(&lows))
-        }
-        length if length % 2 == 0 => {
-            let place = search(bytes, low).ok()?;
-            Some([&bytes[..2 * place], &bytes[2 * place + 2..]].concat())
-        }
-        _ => {
-            let mut ranges = read_ranges(bytes);
-            let at = ranges.partition_point(|(_, last)| *last < low);
-            let (first, last) = *ranges.get(at).filter(|(first, _)| *first <= low)?;
-            let left = [(first, low.wrapping_sub(1)), (low + 1, last)];
-            let left = left.into_iter().enumerate().filter(|(n, _)| if *n == 0 { low > first } else { low < last });
-            ranges.splice(at..=at, left.map(|(_, range)| range));
-            Some(if ranges.is_empty() { Vec::new() } else { write_ranges(&ranges) })
-        }
-    }
-}
-
-/// A container, or nothing, with more numbers and without others; `None` if that makes no difference.
-pub(super) fn changed(bytes: &[u8], come: &[u16], go: &[u16]) -> Option<Vec<u8>> {
-    match (come, go) {
-        ([low], []) => with(bytes, *low),
-        ([], [low]) => without(bytes, *low),
-        _ => {
-            let before = decode(bytes);
-            let mut lows = [&before, come].concat();
-            lows.sort_unstable();
-            lows.dedup();
-            lows.retain(|low| go.binary_search(low).is_err());
-            (lows != before).then(|| encode(&lows))
-        }
-    }
+/// Takes a number out of ranges; false if they do not have it.
+fn take_from(ranges: &mut Vec<(u16, u16)>, low: u16) -> bool {
+    let at = ranges.partition_point(|(_, last)| *last < low);
+    let Some(&(first, last)) = ranges.get(at).filter(|(first, _)| *first <= low) else { return false };
+    let left = [(low > first).then(|| (first, low - 1)), (low < last).then(|| (low + 1, last))];
+    ranges.splice(at..=at, left.into_iter().flatten());
+    true
 }
 
 /// How many numbers a container has.

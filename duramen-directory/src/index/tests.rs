@@ -2,7 +2,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use roaring::RoaringBitmap;
 
-use super::container::{add_to, both, decode, with, without};
+use super::container::{add_to, both, changed, decode};
 use super::key::{key, trigram_key};
 use super::*;
 use crate::schema::AttributeId;
@@ -23,11 +23,11 @@ fn containers_hold_what_was_put_in_whatever_their_form() {
         for _ in 0..random.usize(1..3000) {
             let low = random.u16(..spread);
             if random.u8(..4) == 0 {
-                let less = if bytes.is_empty() { None } else { without(&bytes, low) };
+                let less = changed(&bytes, &[], &[low]);
                 assert_eq!(less.is_some(), model.remove(&low));
                 bytes = less.unwrap_or(bytes);
             } else {
-                let more = if bytes.is_empty() { Some(encode(&[low])) } else { with(&bytes, low) };
+                let more = changed(&bytes, &[low], &[]);
                 assert_eq!(more.is_some(), model.insert(low));
                 bytes = more.unwrap_or(bytes);
             }
@@ -40,6 +40,33 @@ fn containers_hold_what_was_put_in_whatever_their_form() {
         assert!(bytes.is_empty() || both(&bytes, &other) == common && both(&other, &bytes) == common);
         assert!((0..spread).all(|low| has(&bytes, low) == model.contains(&low)));
         assert!(bytes.len() <= 1024);
+    }
+}
+
+#[test]
+fn many_changes_of_a_container_at_once_are_those_changes() {
+    let mut random = fastrand::Rng::with_seed(4);
+    for round in 0..300 {
+        let (mut model, mut bytes) = (BTreeSet::new(), Vec::new());
+        // Scattered, and side by side.
+        let spread = [40, 500, 8191][round % 3];
+        for _ in 0..12 {
+            let (start, length) = (random.u16(..spread), random.u16(..spread / 4));
+            let some: BTreeSet<u16> = match random.bool() {
+                true => (0..random.usize(..300)).map(|_| random.u16(..spread)).collect(),
+                false => (start..spread.min(start + length)).collect(),
+            };
+            let (come, go): (Vec<u16>, Vec<u16>) =
+                some.into_iter().partition(|low| random.u8(..8) > low.count_ones() as u8);
+            let before = model.clone();
+            model.extend(&come);
+            model.retain(|low| go.binary_search(low).is_err());
+            let now = changed(&bytes, &come, &go);
+            assert_eq!(now.is_some(), model != before);
+            bytes = now.unwrap_or(bytes);
+            assert_eq!(read(&bytes), model.iter().copied().collect::<Vec<_>>());
+            assert!(if bytes.is_empty() { model.is_empty() } else { is_container(&bytes) });
+        }
     }
 }
 
@@ -113,7 +140,7 @@ fn check_contents(index: &duramen::Table<'_>, waiting: &duramen::Table<'_>, mode
         for (place, trigram) in TRIGRAMS.into_iter().enumerate() {
             let key = trigram_key(ATTRIBUTE, id >> CONTAINER_BITS, trigram);
             let is_in = index.get(key).unwrap().is_some_and(|container| has(container, low_of(id)));
-            let change = waiting.iter().find(|change| change.key == key);
+            let change = waiting.iter().find(|change| change.key() == key);
             assert!(change.is_none_or(|change| change.comes != is_in), "what is waiting is to be done");
             let has = change.map_or(is_in, |change| change.comes);
             assert_eq!(has, model.get(&id).is_some_and(|places| places.contains(&place)), "{id}");

@@ -19,9 +19,8 @@
 
 use duramen::{Edit, Error, Result, Table, WriteTxn};
 
-use super::container::CONTAINER_BITS;
-use super::key::{Trigram, trigram_key, trigram_of};
-use super::write::{Change, change_trigrams, low_of};
+use super::key::{Trigram, trigram_of};
+use super::write::{Change, change_trigrams};
 use crate::schema::AttributeId;
 use crate::tables::{Id, Ids, read_id};
 
@@ -86,9 +85,7 @@ impl<'r> Record<'r> {
     /// What it changes of the containers of an entry.
     pub fn changes(self, id: Id) -> impl Iterator<Item = Change> + use<'r> {
         self.steps.iter().map(move |&[a, b, c, d, e, comes]| {
-            let attribute = AttributeId(u16::from_be_bytes([a, b]));
-            let key = trigram_key(attribute, id >> CONTAINER_BITS, [c, d, e]);
-            Change { key, low: low_of(id), comes: comes == COMES }
+            Change::new(AttributeId(u16::from_be_bytes([a, b])), id, [c, d, e], comes == COMES)
         })
     }
 }

@@ -6,9 +6,10 @@
 use duramen::{Edit, Error, Result, TableMut, WriteTxn};
 
 use super::container::{CONTAINER_BITS, LOW, changed};
-use super::key::{TrigramKey, in_window, is_trigram, window_of, windows_key};
+use super::key::{Trigram, TrigramKey, in_window, is_trigram, trigram_key, window_of, windows_key};
 use super::key_set::{KeySet, changes};
 use super::waiting::Noted;
+use crate::schema::AttributeId;
 use crate::tables::{Id, Ids};
 
 /// The lower bits of an id, or of a window.
@@ -41,20 +42,36 @@ pub(crate) fn change_index(
 /// An entry comes into a container of a trigram, or goes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct Change {
-    pub key: TrigramKey,
-    pub low: u16,
+    /// Attribute, window and trigram, as a number: that sorts faster than their bytes.
+    container: u64,
+    low: u16,
     pub comes: bool,
+}
+
+impl Change {
+    pub fn new(attribute: AttributeId, id: Id, trigram: Trigram, comes: bool) -> Change {
+        let ([a, b], [_, c, d, e]) = (attribute.number().to_be_bytes(), (id >> CONTAINER_BITS).to_be_bytes());
+        let [f, g, h] = trigram;
+        Change { container: u64::from_be_bytes([a, b, c, d, e, f, g, h]), low: low_of(id), comes }
+    }
+
+    /// The key of the container.
+    pub fn key(&self) -> TrigramKey {
+        let [a, b, c, d, e, f, g, h] = self.container.to_be_bytes();
+        trigram_key(AttributeId(u16::from_be_bytes([a, b])), u32::from_be_bytes([0, c, d, e]), [f, g, h])
+    }
 }
 
 /// Makes many changes, each container's at once.
 pub(super) fn change_trigrams(index: &mut TableMut<'_>, changes: &mut [Change]) -> Result<()> {
-    changes.sort_unstable();
+    // Those of each entry are in order already, which this sort makes use of.
+    changes.sort();
     let (mut come, mut go) = (Vec::new(), Vec::new());
-    for changes in changes.chunk_by(|a, b| a.key == b.key) {
+    for changes in changes.chunk_by(|a, b| a.container == b.container) {
         come.clear();
         go.clear();
         changes.iter().for_each(|change| if change.comes { &mut come } else { &mut go }.push(change.low));
-        change(index, &changes[0].key, &come, &go)?;
+        change(index, &changes[0].key(), &come, &go)?;
     }
     Ok(())
 }
