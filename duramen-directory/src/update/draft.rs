@@ -214,6 +214,12 @@ impl<'e> Draft<'e> {
         attributes.flat_map(DraftAttribute::values)
     }
 
+    /// Values of the attribute of a type without options; those in table `value` are not among them.
+    pub fn plain_values(&self, id: AttributeId) -> impl Iterator<Item = &[u8]> {
+        let plain = self.attributes.iter().filter(move |attribute| attribute.id == id && attribute.options.is_empty());
+        plain.flat_map(DraftAttribute::values)
+    }
+
     /// Whether there is a value of a type.
     pub fn has(&self, id: AttributeId) -> bool {
         self.values(id).next().is_some() || self.kept_large().any(|large| large.stored.id == id)

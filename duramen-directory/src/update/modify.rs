@@ -61,16 +61,17 @@ impl<'c: 'e, 'e> Modifier<'_, 'c, 'e> {
     fn change(&mut self, view: &View<'_, '_>, change: &'e Checked<'e>) -> Result<()> {
         let (context, described) = (self.context, &change.described);
         let id = described.attribute.id;
-        let level = match change.kind {
-            ChangeKind::Add => Level::Add,
-            ChangeKind::Delete => Level::Delete,
-            _ => Level::Write,
+        // As slapd has it: what is replaced is deleted as a whole, and added value by value.
+        let (whole, each) = match change.kind {
+            ChangeKind::Add => (change.values.is_empty().then_some(Level::Add), Level::Add),
+            ChangeKind::Delete => (change.values.is_empty().then_some(Level::Delete), Level::Delete),
+            _ => (Some(Level::Delete), Level::Add),
         };
-        if change.values.is_empty() || level == Level::Write {
+        if let Some(level) = whole {
             context.require(view, What::Attribute(id, None), level)?;
         }
         for (value, _) in &change.values {
-            context.require(view, What::Attribute(id, Some(value)), level)?;
+            context.require(view, What::Attribute(id, Some(value)), each)?;
         }
         self.touched.insert(id);
         match change.kind {

@@ -32,10 +32,10 @@ pub(crate) fn first_rdn(text: &str) -> &str {
     duramen_ldap::dn::Dn::parse(text).ok().and_then(|name| name.rdn()).map_or(text, |rdn| rdn.as_str())
 }
 
-/// Whether an entry has a value, equal by the attribute's rule.
+/// Whether an entry has a value, equal by the attribute's rule. What has options is no part of a name.
 pub(crate) fn has(schema: &Schema, draft: &Draft<'_>, attribute: &Attribute, value: &[u8]) -> bool {
     let wanted = form(schema, attribute.equality, value);
-    draft.values(attribute.id).any(|found| form(schema, attribute.equality, found) == wanted)
+    draft.plain_values(attribute.id).any(|found| form(schema, attribute.equality, found) == wanted)
 }
 
 /// Adds what of an RDN is not in the entry (RFC 4511 section 4.7). Operational attributes name nothing: nobody would set
@@ -47,7 +47,7 @@ pub(crate) fn complete<'e>(schema: &'e Schema, draft: &mut Draft<'e>, rdn: &str)
             return Err(Failure::new(ResultCode::NAMING_VIOLATION, text));
         }
         if !has(schema, draft, attribute, &value) {
-            let count = draft.values(attribute.id).count() + 1;
+            let count = draft.plain_values(attribute.id).count() + 1;
             if attribute.single_value && count > 1 {
                 let text =
                     format!("{}: SINGLE-VALUE, and its value is not the one in the name {rdn:?}", attribute.name);

@@ -118,7 +118,7 @@ fn remove_old(
         // One that is spelt otherwise in the new name is replaced, so that name and attribute read the same.
         let mut same =
             new.iter().filter(|(kept, new)| kept.id == attribute.id && form(schema, kept.equality, new) == old);
-        if same.any(|(_, new)| draft.values(attribute.id).any(|found| found == new.as_slice())) {
+        if same.any(|(_, new)| draft.plain_values(attribute.id).any(|found| found == new.as_slice())) {
             continue;
         }
         context.require(view, What::Attribute(attribute.id, Some(&value)), Level::Delete)?;

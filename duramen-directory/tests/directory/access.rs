@@ -284,3 +284,16 @@ fn the_line_that_decides_is_named() {
     assert_eq!(failed("cn=x,dc=example,dc=com", "mail"), ResultCode::NO_SUCH_OBJECT);
     assert_eq!(failed(JENSEN, "nonsense"), ResultCode::UNDEFINED_ATTRIBUTE_TYPE);
 }
+
+#[test]
+fn to_replace_is_to_delete_the_whole_and_to_add_each_value() {
+    let ended = |privileges: &str, values: &[&str]| {
+        let sample = with(&format!("access to attrs=description by users ={privileges}\naccess to * by * read"));
+        sample.modify(SMITH, &[(Add, "description", &["old"])]).unwrap();
+        modify(&sample, &somebody(&sample, JENSEN), SMITH, &[(Replace, "description", values)])
+    };
+    let (done, refused) = (ResultCode::SUCCESS, ResultCode::INSUFFICIENT_ACCESS_RIGHTS);
+    assert_eq!((ended("z", &[]), ended("z", &["new"])), (done, refused));
+    assert_eq!((ended("a", &[]), ended("a", &["new"])), (refused, refused));
+    assert_eq!((ended("az", &[]), ended("az", &["new"])), (done, done));
+}

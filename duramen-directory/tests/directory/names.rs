@@ -2,7 +2,7 @@
 //! another request.
 
 use duramen_directory::{Config, Directory, Requester};
-use duramen_ldap::message::{ResultCode, Scope};
+use duramen_ldap::message::{ChangeKind, ResultCode, Scope};
 use duramen_ldap::oid::control as oid;
 
 use crate::sample::{Ask, BASE, Sample, code, control};
@@ -90,4 +90,17 @@ fn directories_of_one_process_do_not_share_what_is_remembered() {
     assert_eq!(one.compare(JENSEN, "sn", "Jensen"), Ok(true));
     other.load("\ndn: dc=example,dc=com\nobjectClass: domain\ndc: example\n");
     assert_eq!(code(other.compare(JENSEN, "sn", "Jensen")), ResultCode::NO_SUCH_OBJECT);
+}
+
+#[test]
+fn what_has_options_is_no_part_of_a_name_rfc4512_2_3_1() {
+    let sample = Sample::people();
+    let x: &[(ChangeKind, &str, &[&str])] = &[(ChangeKind::Add, "cn;lang-de", &["x"])];
+    sample.modify(JENSEN, x).unwrap();
+    sample.rename(JENSEN, "cn=x", false, None).unwrap();
+    let renamed = "cn=x,ou=People,dc=example,dc=com";
+    assert_eq!(sample.read(renamed, &["cn"]).values("cn"), ["Barbara Jensen", "x"]);
+    assert_eq!(sample.read(renamed, &["cn"]).values("cn;lang-de"), ["Barbara von Jensen", "x"]);
+    let gone = sample.modify(renamed, &[(ChangeKind::Delete, "cn", &["x"])]);
+    assert_eq!(code(gone), ResultCode::NOT_ALLOWED_ON_RDN, "though it is there with an option");
 }
