@@ -207,7 +207,9 @@ impl Compiler<'_> {
             return Test::Undefined;
         }
         let types = subject.types.clone();
+        let is_class = extensible.rule.is_none() && types.as_slice() == [self.schema.known().object_class];
         let test = match rule.kind {
+            RuleKind::Equality if is_class => self.class(subject, extensible.value),
             RuleKind::Equality => {
                 let asserted = extensible.value.to_vec();
                 Test::Equal { subject, rule, quick: Quick::of(rule), normalized: normalized.clone(), asserted }

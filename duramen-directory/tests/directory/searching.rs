@@ -421,3 +421,13 @@ fn a_value_that_is_not_of_the_syntax_is_neither_equal_nor_unequal_rfc4511_4_5_1_
         assert_eq!(compared, ResultCode::INVALID_ATTRIBUTE_SYNTAX, "{description} (RFC 4511 section 4.10)");
     }
 }
+
+#[test]
+fn a_class_is_there_with_all_above_it_whether_names_are_looked_at_too_or_not_rfc4512_3_3() {
+    let sample = Sample::people();
+    for filter in
+        ["(objectClass=person)", "(objectClass:=person)", "(objectClass:dn:=person)", "(!(!(objectClass:dn:=2.5.6.6)))"]
+    {
+        assert_eq!(sample.found(filter), [JENSEN, SMITH], "{filter}");
+    }
+}
