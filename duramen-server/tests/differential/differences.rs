@@ -328,7 +328,7 @@ static DIFFERENCES: [Difference; 60] = [
                 && (case.ours_is_more() || [(122, SUCCESS), (SUCCESS, 122)].contains(&case.codes()))
         },
     ),
-    difference("RFC 4512 section 2.2: a new entry has no subordinates. slapd does not know yet", |case| {
+    difference("RFC 4512 section 2.1: a new entry has no subordinates. slapd does not know yet", |case| {
         matches!(case.request.operation, Operation::Add { .. })
             && case.filters_have("(hasSubordinates")
             && [(122, SUCCESS), (SUCCESS, 122)].contains(&case.codes())
