@@ -408,6 +408,12 @@ impl Dirty {
         self.spare.keep(run);
     }
 
+    /// Takes some of what the level at work retired off the list.
+    pub(crate) fn take_retired(&mut self, which: impl Fn(&Retired) -> bool) -> Vec<Retired> {
+        let before = self.levels.last().map_or(0, |level| level.retired_before);
+        self.retired.extract_if(before.., |retired| which(retired)).collect()
+    }
+
     /// Begins a nesting level.
     pub(crate) fn nest(&mut self) {
         self.levels.push(Level { retired_before: self.retired.len(), ..Level::default() });

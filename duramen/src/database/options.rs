@@ -43,7 +43,7 @@ impl Options {
                 lock_path: None,
                 wait: Wait::Forever,
                 mode: 0o644,
-                memory_bytes: 256 << 20,
+                memory_bytes: None,
                 keep_length: false,
                 file_memory: None,
                 log: true,
@@ -95,9 +95,10 @@ impl Options {
         self
     }
 
-    /// Memory that a write transaction may fill with changed pages before it writes some of them early.
+    /// Memory that a write transaction may fill with changed pages before it writes some of them early. Unless chosen,
+    /// an eighth of what the machine has available and the process's control group allows, and 256 MiB at least.
     pub fn memory_budget(mut self, bytes: usize) -> Options {
-        self.settings.memory_bytes = bytes;
+        self.settings.memory_bytes = Some(bytes);
         self
     }
 

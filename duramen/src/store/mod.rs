@@ -26,6 +26,7 @@ use crate::ids::{Pgno, Txnid};
 use crate::medium::Medium;
 use crate::os::beside::Beside;
 use crate::os::file::{self, FileMedium};
+use crate::os::memory;
 use crate::pager::Pager;
 use crate::readers::{Inherited, Published, ReadSlot, Role, Shared, UnregisteredReader, Wait};
 use crate::store::checkpoint::Sweep;
@@ -63,7 +64,8 @@ pub(crate) struct Settings {
     pub lock_path: Option<PathBuf>,
     pub wait: Wait,
     pub mode: u32,
-    pub memory_bytes: usize,
+    /// Memory for a transaction's changed pages, if that was chosen.
+    pub memory_bytes: Option<usize>,
     pub keep_length: bool,
     pub file_memory: Option<u64>,
     pub log: bool,
@@ -73,10 +75,30 @@ pub(crate) struct Settings {
     pub log_at_once: Option<u64>,
 }
 
+/// Memory that any transaction may take, where nothing was chosen.
+const MEMORY_BYTES: usize = 256 << 20;
+
 impl Settings {
+    /// Memory that any transaction may take for its changed pages.
+    pub(crate) fn memory_bytes(&self) -> usize {
+        self.memory_bytes.unwrap_or(MEMORY_BYTES)
+    }
+
+    /// Memory that a transaction may take for its changed pages once it has filled that.
+    pub(crate) fn memory_bytes_large(&self) -> usize {
+        self.memory_bytes.unwrap_or_else(|| large_of(memory::for_files()))
+    }
+
     fn purpose(&self) -> Purpose {
         if self.read_only { Purpose::Read } else { Purpose::Write }
     }
+}
+
+/// What a large transaction may take of so many bytes of memory, if nothing was chosen: what it writes early it mostly
+/// reads, changes and writes again.
+fn large_of(available: u64) -> usize {
+    const PART: u64 = 8;
+    usize::try_from(available / PART).unwrap_or(0).max(MEMORY_BYTES)
 }
 
 /// See the module's head.

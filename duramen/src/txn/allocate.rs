@@ -151,6 +151,29 @@ pub(super) fn release(work: &mut Work) -> Result<()> {
     Ok(())
 }
 
+/// Returns the pages that the nesting level at work placed early and has replaced since, as if it had never taken them:
+/// nobody else has seen them, and the next pages may stand there.
+pub(super) fn take_back_replaced(work: &mut Work) -> Result<()> {
+    if work.placed.extents.is_empty() {
+        return Ok(());
+    }
+    work.placed.extents.sort_unstable();
+    let (txnid, placed) = (work.txnid, &work.placed.extents);
+    // What a child has replaced of its parent's is the parent's, should the child come to nothing. And a damaged page
+    // may say any birth.
+    let is_ours = |extent: Extent| {
+        let up_to = placed.partition_point(|other| other.start <= extent.start);
+        up_to > 0 && placed[up_to - 1].end() >= extent.end()
+    };
+    let replaced = work.dirty.take_retired(|retired| retired.birth == txnid && is_ours(retired.extent));
+    for retired in &replaced {
+        work.placed.sum = work.placed.sum.wrapping_sub(retired.checksum.unwrap_or(0));
+        work.placed.pages = work.placed.pages.wrapping_sub(retired.extent.pages);
+    }
+    let extents: Vec<Extent> = replaced.iter().map(|retired| retired.extent).collect();
+    give_back(work, &extents)
+}
+
 /// Returns pages that were taken and not used.
 pub(super) fn give_back(work: &mut Work, extents: &[Extent]) -> Result<()> {
     work.placed.extents = crate::space::subtract(&work.placed.extents, extents);

@@ -4,7 +4,7 @@
 
 use std::time::{Duration, Instant, SystemTime};
 
-use super::allocate::{allocate, give_back, release_in_time};
+use super::allocate::{allocate, release_in_time, take_back_replaced};
 use super::ops;
 use super::place::Placer;
 use super::work::Work;
@@ -52,6 +52,7 @@ fn steps(work: &mut Work) -> Result<Option<Landing>> {
     let record = ops::take(work)?.filter(|record| pays(work, record.len()));
     // 2. Dirty pages get their places in the file and their checksums, and are written.
     release_in_time(work, record.is_some())?;
+    take_back_replaced(work)?;
     let mut placer = Placer::for_commit(work, record.is_some())?;
     let catalog = place_trees(work, &mut placer)?;
     // 3. What this commit took and freed goes into the log of the free space.
@@ -277,21 +278,14 @@ fn below(extent: Extent, end: u64) -> Option<Extent> {
     (pages > 0).then(|| Extent::new(extent.start, pages))
 }
 
-/// What the transaction freed that others may see. Its own early placements it gives back as if it had never taken
-/// them.
-fn retire(work: &mut Work) -> Result<Vec<(Extent, Txnid)>> {
-    let txnid = work.txnid;
+/// What the transaction freed, which others may see.
+fn retire(work: &Work) -> Result<Vec<(Extent, Txnid)>> {
     let freed = work.dirty.retired.iter();
     // Most were never read: a damaged page can refer to any.
     if let Some(outside) = freed.clone().find(|freed| freed.extent.end().0 > work.horizon.page_count) {
         return Err(Damage("a page outside the file was freed").at(outside.extent.start));
     }
-    let loose: Vec<Extent> = freed.clone().filter(|freed| freed.birth == txnid).map(|freed| freed.extent).collect();
-    let retired = freed.filter(|freed| freed.birth != txnid).map(|freed| (freed.extent, freed.birth)).collect();
-    if !loose.is_empty() {
-        give_back(work, &loose)?;
-    }
-    Ok(retired)
+    Ok(freed.map(|freed| (freed.extent, freed.birth)).collect())
 }
 
 /// Writes all of the free space into one run that begins the chain anew.

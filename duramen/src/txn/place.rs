@@ -8,7 +8,7 @@
 
 use std::io::IoSlice;
 
-use super::allocate::{allocate, give_back, is_small, release};
+use super::allocate::{allocate, give_back, is_small, release, take_back_replaced};
 use super::output::Output;
 use super::supply::{self, Supply};
 use super::work::Work;
@@ -259,6 +259,9 @@ pub(crate) fn spill_if_large(work: &mut Work) -> Result<()> {
 
 #[cold]
 fn spill_now(work: &mut Work) -> Result<()> {
+    if work.take_more_memory() {
+        return Ok(());
+    }
     let result = spill(work);
     // What could not be written now cannot be a moment later: without this every operation would try again.
     work.unspilled = work.dirty.pages();
@@ -269,6 +272,7 @@ fn spill_now(work: &mut Work) -> Result<()> {
 
 fn spill(work: &mut Work) -> Result<()> {
     release(work)?;
+    take_back_replaced(work)?;
     let before = work.dirty.pages();
     // An upper bound: pages of lower levels and roots stay. What is left over goes back.
     let mut placer = Placer::for_spill(work, work.ops.is_complete())?;

@@ -103,6 +103,11 @@ fn next_serial() -> u64 {
     SERIALS.fetch_add(1, Ordering::Relaxed)
 }
 
+/// How many dirty pages so much memory holds, or the fewest that a transaction is to hold.
+fn pages_of(memory_bytes: usize, store: &Store) -> u64 {
+    (memory_bytes / store.pager.page_size).max(64) as u64
+}
+
 impl Work {
     pub(crate) fn new(store: Arc<Store>, mut writer: Box<Writer>, durability: Durability) -> Work {
         let dirty = std::mem::replace(&mut writer.dirty, Dirty::new(store.pager.page_size));
@@ -128,7 +133,7 @@ impl Work {
             placed: Placed::default(),
             bytes_before: None,
             pages_wanted: u64::MAX,
-            pages_in_memory: (store.settings.memory_bytes / store.pager.page_size).max(64) as u64,
+            pages_in_memory: pages_of(store.settings.memory_bytes(), &store),
             unspilled: 0,
             epoch: 1,
             failed: false,
@@ -181,6 +186,18 @@ impl Work {
         if self.failed { Err(Error::TxnFailed) } else { Ok(()) }
     }
 
+    /// Takes more memory, if a large transaction may have more. Not for large values, which are rarely changed again:
+    /// what they are written from is best used again for the next.
+    pub(crate) fn take_more_memory(&mut self) -> bool {
+        if self.dirty.single_pages() < self.dirty.pages() / 2 {
+            return false;
+        }
+        let most = pages_of(self.store.settings.memory_bytes_large(), &self.store);
+        let more = most > self.pages_in_memory;
+        self.pages_in_memory = most.min(2 * self.pages_in_memory).max(self.pages_in_memory);
+        more
+    }
+
     /// A table by its handle.
     pub(crate) fn table(&self, id: TableId) -> Result<&OpenTable> {
         match self.tables.get(id.index as usize) {
@@ -210,7 +227,10 @@ impl Work {
         let placed = std::mem::replace(&mut self.placed, saved.placed);
         if keep {
             self.dirty.commit_level();
+            // A level so large has replaced much of what those below it had placed.
+            let is_large = !placed.extents.is_empty();
             self.placed.add(placed);
+            self.failed |= is_large && allocate::take_back_replaced(self).is_err();
         } else {
             self.dirty.abort_level();
             self.tables = saved.tables;

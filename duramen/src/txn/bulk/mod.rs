@@ -78,7 +78,7 @@ impl<'t> BulkLoad<'t> {
         let sorter = (!options.sorted).then(|| {
             let by = By { key: table.orders.key.clone(), value: duplicates.then(|| table.orders.duplicate.clone()) };
             let directory = options.temp_dir.unwrap_or_else(|| directory_of(&work.store.path));
-            let memory = options.memory_bytes.unwrap_or(work.store.settings.memory_bytes);
+            let memory = options.memory_bytes.unwrap_or(work.store.settings.memory_bytes());
             // What stands in a leaf takes half a page at most.
             Sorter::new(by, memory, page_size, directory)
         });

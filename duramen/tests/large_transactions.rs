@@ -1,0 +1,77 @@
+//! Transactions that do not fit into their memory: what they write early and then replace is not left in the file.
+
+use duramen::{Database, Options, WriteTxn};
+
+const RECORDS: u64 = 20_000;
+/// Each of this many rounds changes every page of the table, and memory holds a tenth of them.
+const ROUNDS: u64 = 12;
+
+fn open(dir: &tempfile::TempDir, memory: usize) -> Database {
+    Options::new().memory_budget(memory).open(dir.path().join("large.dm")).unwrap()
+}
+
+fn file_bytes(dir: &tempfile::TempDir) -> u64 {
+    std::fs::metadata(dir.path().join("large.dm")).unwrap().len()
+}
+
+/// Puts every record, in an order that jumps from leaf to leaf.
+fn put_all(txn: &mut WriteTxn<'_>, round: u64) {
+    let mut table = txn.table("t").unwrap();
+    for i in 0..RECORDS {
+        let key = (i * 7919 % RECORDS).to_be_bytes();
+        table.put(key, [round as u8; 100]).unwrap();
+    }
+}
+
+fn assert_all_of(db: &Database, round: u64) {
+    let snapshot = db.read().unwrap();
+    let table = snapshot.table("t").unwrap();
+    let values: Vec<&[u8]> = table.iter().map(|entry| entry.unwrap().1).collect();
+    assert_eq!(values.len() as u64, RECORDS);
+    assert!(values.iter().all(|value| **value == [round as u8; 100]));
+    drop(snapshot);
+    let report = db.check(|_, _| ()).unwrap();
+    assert!(report.is_clean(), "{report:?}");
+}
+
+/// The file after one transaction of so many rounds, in this memory.
+fn bytes_after(rounds: u64, memory: usize) -> u64 {
+    let dir = tempfile::tempdir().unwrap();
+    let db = open(&dir, memory);
+    db.update(|txn| {
+        (0..rounds).for_each(|round| put_all(txn, round));
+        Ok(())
+    })
+    .unwrap();
+    assert_all_of(&db, rounds - 1);
+    file_bytes(&dir)
+}
+
+#[test]
+fn what_is_replaced_before_the_commit_makes_room() {
+    let (small, large) = (bytes_after(ROUNDS, 1), bytes_after(ROUNDS, 64 << 20));
+    assert!(small * 2 < large * 3, "{small} bytes, of which {large} are needed");
+}
+
+#[test]
+fn a_child_that_comes_to_nothing_leaves_its_parents_pages() {
+    let dir = tempfile::tempdir().unwrap();
+    let db = open(&dir, 1);
+    let mut txn = db.begin_write().unwrap();
+    put_all(&mut txn, 1);
+    let before = file_bytes(&dir);
+    for round in 0..ROUNDS {
+        let mut child = txn.child().unwrap();
+        put_all(&mut child, 100 + round);
+        if round % 2 == 0 {
+            drop(child);
+        } else {
+            put_all(&mut child, round);
+            child.commit().unwrap();
+        }
+    }
+    let after = file_bytes(&dir);
+    assert!(after < 4 * before, "{before} bytes became {after}");
+    txn.commit().unwrap();
+    assert_all_of(&db, ROUNDS - 1);
+}
