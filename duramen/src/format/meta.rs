@@ -98,9 +98,10 @@ impl Meta {
         HEAD_BYTES.div_ceil(page_size as u64)
     }
 
-    /// What a slot begins with: as many sectors as are used. What is behind them is of no account.
-    pub(crate) fn encode(&self) -> Vec<u8> {
-        let mut out = vec![0; (TAIL + self.tail.len()).next_multiple_of(SECTOR_BYTES)];
+    /// Makes `out` what a slot begins with: as many sectors as are used. What is behind them is of no account.
+    pub(crate) fn encode(&self, out: &mut Vec<u8>) {
+        out.clear();
+        out.resize((TAIL + self.tail.len()).next_multiple_of(SECTOR_BYTES), 0);
         out[..8].copy_from_slice(&MAGIC);
         out[8..12].copy_from_slice(&VERSION.to_le_bytes());
         out[12..16].copy_from_slice(&self.page_size.to_le_bytes());
@@ -126,13 +127,13 @@ impl Meta {
         }
         out[64..64 + record::BYTES].copy_from_slice(&self.catalog.encode());
         out[TAIL..TAIL + self.tail.len()].copy_from_slice(&self.tail);
-        seal(&mut out);
-        out
+        seal(out);
     }
 
     /// A whole slot, for a file that is new.
     pub(crate) fn encode_whole(&self) -> Vec<u8> {
-        let mut out = self.encode();
+        let mut out = Vec::new();
+        self.encode(&mut out);
         out.resize(SLOT_BYTES, 0);
         out
     }
@@ -278,7 +279,8 @@ mod tests {
     }
 
     fn slot(meta: &Meta) -> Vec<u8> {
-        let mut slot = meta.encode();
+        let mut slot = Vec::new();
+        meta.encode(&mut slot);
         slot.resize(SLOT_BYTES, 0x55);
         slot
     }

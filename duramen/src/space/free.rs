@@ -18,6 +18,7 @@ const SHORT: u64 = 64;
 /// Runs of this length and more are one class. A power of two.
 const LONG: u64 = 4096;
 const CLASSES: usize = (SHORT + LONG.ilog2() as u64 - SHORT.ilog2() as u64 + 1) as usize;
+const _: () = assert!(CLASSES <= u128::BITS as usize);
 /// Pages with one bound.
 const BLOCK: u64 = 4096;
 /// There may be so many more hints than runs before they are made anew,
@@ -33,6 +34,8 @@ pub(super) struct Free {
     runs: usize,
     /// Pages by class.
     hints: [Vec<u64>; CLASSES],
+    /// The classes with hints, a bit for each.
+    hinted: u128,
     hints_len: usize,
     bounds: Vec<u8>,
 }
@@ -44,6 +47,7 @@ impl Default for Free {
             pages: 0,
             runs: 0,
             hints: [const { Vec::new() }; CLASSES],
+            hinted: 0,
             hints_len: 0,
             bounds: Vec::new(),
         }
@@ -156,12 +160,27 @@ impl Free {
     /// A run of at least `pages` pages: of those shorter than [`SHORT`] the shortest, else one that is not twice as long
     /// as need be, where there is one.
     pub(super) fn smallest(&mut self, pages: u64) -> Option<Extent> {
-        (class(pages)..CLASSES).find_map(|class| self.of_class(class, pages))
+        let mut left = self.hinted >> class(pages) << class(pages);
+        while left != 0 {
+            let class = left.trailing_zeros() as usize;
+            left &= left - 1;
+            if let Some(run) = self.of_class(class, pages) {
+                return Some(run);
+            }
+        }
+        None
     }
 
     /// A run than which none is twice as long, if that is less than [`LONG`].
     pub(super) fn long(&mut self) -> Option<Extent> {
-        (1..CLASSES).rev().find_map(|class| self.of_class(class, 1))
+        while self.hinted != 0 {
+            // It has a run, or is hinted at no longer.
+            let class = self.hinted.ilog2() as usize;
+            if let Some(run) = self.of_class(class, 1) {
+                return Some(run);
+            }
+        }
+        None
     }
 
     /// A run of a class that has at least `pages` pages.
@@ -179,6 +198,9 @@ impl Free {
             if run.is_some() {
                 return run;
             }
+        }
+        if self.hints[class].is_empty() {
+            self.hinted &= !(1 << class);
         }
         None
     }
@@ -227,6 +249,7 @@ impl Free {
 
     fn note_as(&mut self, class: usize, start: u64) {
         self.hints[class].push(start);
+        self.hinted |= 1 << class;
         self.hints_len += 1;
         let block = (start / BLOCK) as usize;
         if self.bounds.len() <= block {
@@ -238,7 +261,7 @@ impl Free {
     /// Makes all notes anew.
     fn note_all(&mut self) {
         self.hints.iter_mut().for_each(Vec::clear);
-        self.hints_len = 0;
+        (self.hinted, self.hints_len) = (0, 0);
         self.bounds.clear();
         let mut at = 0;
         loop {

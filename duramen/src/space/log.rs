@@ -39,18 +39,9 @@ pub(crate) struct Delta {
 
 impl Delta {
     /// Appends the delta to `out`. The lists may be in any order.
+    #[cfg(test)]
     pub(crate) fn encode(&self, out: &mut Vec<u8>) {
-        put(out, self.txnid.0);
-        put(out, self.end);
-        put_extents(out, sorted(&self.taken).iter().copied());
-        let retired = sorted(&self.retired);
-        put(out, retired.len() as u64);
-        let mut places = Places::default();
-        for &(extent, birth) in retired.iter() {
-            places.put(out, extent);
-            put(out, self.txnid.0 - birth.0);
-        }
-        put_extents(out, sorted(&self.added).iter().copied());
+        encode_delta(out, self.txnid, self.end, &self.taken, &self.retired, &self.added);
     }
 
     /// Reads one delta and moves `input` behind it. The lists ascend.
@@ -161,6 +152,28 @@ impl<'s> Replay<'s> {
             None => Ok(()),
         }
     }
+}
+
+/// Appends a [`Delta`] of these parts to `out`.
+pub(crate) fn encode_delta(
+    out: &mut Vec<u8>,
+    txnid: Txnid,
+    end: u64,
+    taken: &[Extent],
+    retired: &[(Extent, Txnid)],
+    added: &[Extent],
+) {
+    put(out, txnid.0);
+    put(out, end);
+    put_extents(out, sorted(taken).iter().copied());
+    let retired = sorted(retired);
+    put(out, retired.len() as u64);
+    let mut places = Places::default();
+    for &(extent, birth) in retired.iter() {
+        places.put(out, extent);
+        put(out, txnid.0 - birth.0);
+    }
+    put_extents(out, sorted(added).iter().copied());
 }
 
 /// Appends the whole space to `out`.

@@ -137,6 +137,10 @@ pub(crate) struct Writer {
     pub before: Option<Arc<Landed>>,
     pub ledger: Option<Ledger>,
     pub dirty: Dirty,
+    /// Memory for the tail of the next meta page,
+    pub spare_tail: Vec<u8>,
+    /// and for its bytes.
+    pub meta_bytes: Vec<u8>,
     /// Where the log stands after the newest commit.
     pub mark: Mark,
     pub log: Log,
@@ -150,7 +154,7 @@ pub(crate) struct Writer {
 /// Where the time of the last commit went, in microseconds, and how much it wrote.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct CommitTimings {
-    /// Choosing pages, placing, checksums.
+    /// Choosing pages, placing, checksums; in a small commit that is flushed with others, or later, writing too.
     pub place_us: u64,
     /// Handing the pages to the operating system.
     pub write_us: u64,
@@ -175,6 +179,8 @@ impl Writer {
             before: None,
             ledger: None,
             dirty: Dirty::new(page_size),
+            spare_tail: Vec::new(),
+            meta_bytes: Vec::new(),
             mark: Mark::START,
             log: Log::new(settings.log_at_once.is_some()),
             checkpointed: Instant::now(),
@@ -365,7 +371,7 @@ impl Store {
         if !self.settings.lock_file {
             self.look_for_commits()?;
         }
-        let mut writer = self.lock_memory().take().ok_or(Error::Busy)?;
+        let Some(mut writer) = self.lock_memory().take() else { return Err(Error::Busy) };
         // A dead writer may have made the file longer for a commit that nobody will see.
         writer.too_long |= inherited == Inherited::Unsettled;
         if let Err(error) = self.refresh(&mut writer) {
@@ -383,7 +389,8 @@ impl Store {
     fn refresh(&self, writer: &mut Writer) -> Result<()> {
         let newest = self.shared.newest();
         // Somebody else may have made a commit durable that is no news otherwise.
-        let slots = Unpacked::of(&self.shared.record(newest).ok_or(Error::BadTable)?);
+        let Some(record) = self.shared.record(newest) else { return Err(Error::BadTable) };
+        let slots = Unpacked::of(&record);
         writer.durable_slot = slots.durable_slot;
         writer.mark = slots.mark;
         writer.seen_slot = slots.slot;
@@ -413,7 +420,10 @@ impl Store {
             }
             None => writer.ledger = Some(Ledger::load(&self.pager, &writer.meta)?),
         }
-        writer.ledger.as_mut().ok_or(Error::BadTable)
+        match &mut writer.ledger {
+            Some(ledger) => Ok(ledger),
+            None => Err(Error::BadTable),
+        }
     }
 
     /// Gives back what `begin_write` gave, once all that it committed can be seen.
@@ -594,16 +604,17 @@ pub(crate) fn free_slot(writer: &Writer) -> usize {
     (0..SLOTS).find(|slot| !taken.contains(slot)).expect("more slots than three")
 }
 
-pub(crate) fn write_meta(medium: &dyn Medium, meta: &Meta, slot: usize) -> std::io::Result<()> {
-    let bytes = meta.encode();
-    medium.write_at((slot * SLOT_BYTES) as u64, &[std::io::IoSlice::new(&bytes)])
+/// Writes a meta page; `room` is any memory for it.
+pub(crate) fn write_meta(medium: &dyn Medium, meta: &Meta, slot: usize, room: &mut Vec<u8>) -> std::io::Result<()> {
+    meta.encode(room);
+    medium.write_at((slot * SLOT_BYTES) as u64, &[std::io::IoSlice::new(room)])
 }
 
 /// Writes a meta page that says that its commit, flushed before, needs no proof, and flushes it.
 pub(crate) fn write_proven(medium: &dyn Medium, meta: &mut Meta, slot: usize) -> std::io::Result<()> {
     meta.proof_base = meta.txnid;
     (meta.proof_sum, meta.proof_pages) = (0, 0);
-    write_meta(medium, meta, slot)?;
+    write_meta(medium, meta, slot, &mut Vec::new())?;
     medium.flush().inspect_err(|_| blank(medium, slot))
 }
 

@@ -156,7 +156,8 @@ pub(crate) fn secure(chosen: &mut Chosen, pager: &Pager, medium: &dyn Medium) ->
     }
     if !chosen.meta.is_proven() {
         write_again(chosen, pager, medium).map_err(Error::io("write the recovered commit"))?;
-        super::write_meta(medium, &chosen.meta, chosen.slot).map_err(Error::io("write the meta page"))?;
+        super::write_meta(medium, &chosen.meta, chosen.slot, &mut Vec::new())
+            .map_err(Error::io("write the meta page"))?;
     }
     medium.flush().map_err(Error::io("flush the recovered commit"))
 }

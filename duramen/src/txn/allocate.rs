@@ -21,8 +21,8 @@ const SMALL_COMMIT: u64 = 16;
 
 /// Takes pages for the transaction: from the free space, then at the file's end.
 pub(super) fn allocate(work: &mut Work, pages: u64, contiguous: bool) -> Result<Vec<Extent>> {
-    let store = work.store.clone();
-    if store.crowded.load(Ordering::Relaxed) {
+    let was_full = work.store.crowded.load(Ordering::Relaxed);
+    if was_full {
         free_by_flushing(work, pages, contiguous)?;
     }
     let page_count = work.horizon.page_count;
@@ -31,7 +31,7 @@ pub(super) fn allocate(work: &mut Work, pages: u64, contiguous: bool) -> Result<
     let mut extents = if contiguous {
         space.take(pages).into_iter().collect()
     } else {
-        let crowded = store.crowded.load(Ordering::Relaxed) || page_count + pages > pages_wanted;
+        let crowded = was_full || page_count + pages > pages_wanted;
         take(space, pages, page_count, crowded)
     };
     let found: u64 = extents.iter().map(|e| e.pages).sum();
@@ -63,12 +63,11 @@ pub(super) fn allocate_one(work: &mut Work, lane: Lane) -> Result<Pgno> {
 
 /// The free space, after a look at what the last commits retired if less than so many pages are known to be free.
 fn space_for(work: &mut Work, pages: u64) -> Result<&mut Space> {
-    let store = work.store.clone();
-    let space = &store.ledger(work.writer_mut()?)?.space;
+    let space = &work.ledger()?.space;
     if space.free_pages() < pages && space.has_unreleased() {
         release(work)?;
     }
-    Ok(&mut store.ledger(work.writer_mut()?)?.space)
+    Ok(&mut work.ledger()?.space)
 }
 
 /// Takes pages at the file's end.
@@ -87,9 +86,8 @@ fn lengthen(work: &mut Work, pages: u64) -> Result<Extent> {
 
 /// On a full disk: frees the pages that are kept only until the data file has been flushed, if there are not enough.
 fn free_by_flushing(work: &mut Work, pages: u64, contiguous: bool) -> Result<()> {
-    let store = work.store.clone();
     let base = work.base;
-    let writer = work.writer_mut()?;
+    let (store, writer) = work.store_and_writer()?;
     let newest = writer.meta.txnid;
     let space = &mut store.ledger(writer)?.space;
     let enough = if contiguous { space.has_run(pages) } else { space.free_pages() >= pages };
@@ -124,9 +122,8 @@ pub(super) fn is_small(work: &Work, logged: bool) -> bool {
 
 /// As [`release`], but for small commits only once for several of them, unless the disk was full.
 pub(super) fn release_in_time(work: &mut Work, logged: bool) -> Result<()> {
-    let store = work.store.clone();
-    let crowded = store.crowded.load(Ordering::Relaxed);
-    if !crowded && is_small(work, logged) && !store.ledger(work.writer_mut()?)?.space.is_release_due() {
+    let crowded = work.store.crowded.load(Ordering::Relaxed);
+    if !crowded && is_small(work, logged) && !work.ledger()?.space.is_release_due() {
         return Ok(());
     }
     release(work)
@@ -134,20 +131,21 @@ pub(super) fn release_in_time(work: &mut Work, logged: bool) -> Result<()> {
 
 /// Lets the free space know who is reading.
 pub(super) fn release(work: &mut Work) -> Result<()> {
-    let store = work.store.clone();
-    let before = work.writer_mut()?.meta.txnid;
+    let base = work.base;
+    let (store, writer) = work.store_and_writer()?;
+    let before = writer.meta.txnid;
     // Asked for first: who begins to read after that reads this one or a later one.
     let seen = store.shared.newest();
     let mut live = Vec::new();
     store.shared.live(&mut live)?;
     live.extend(unregistered(store.file(), before)?);
-    live.push(work.base);
+    live.push(base);
     live.push(seen);
     // The commit that this one builds on stays whole until this one is there: what is freed now may have been noted.
     live.push(before);
     live.sort_unstable();
     live.dedup();
-    store.ledger(work.writer_mut()?)?.space.release(&live);
+    store.ledger(writer)?.space.release(&live);
     Ok(())
 }
 
@@ -182,8 +180,8 @@ pub(super) fn give_back(work: &mut Work, extents: &[Extent]) -> Result<()> {
 
 /// Makes pages takeable that this transaction took and nobody refers to.
 pub(super) fn add_free(work: &mut Work, extents: &[Extent]) -> Result<()> {
-    let store = work.store.clone();
-    let (writer, end) = (work.writer.as_deref_mut().ok_or(Error::BadTable)?, Pgno(work.horizon.page_count));
+    let end = Pgno(work.horizon.page_count);
+    let (store, writer) = work.store_and_writer()?;
     let old_end = Pgno(writer.meta.page_count);
     let space = &mut store.ledger(writer)?.space;
     for &extent in extents {

@@ -2,6 +2,7 @@
 //!
 //! Owns: the steps and their order. Must not know: keys.
 
+use std::borrow::Cow;
 use std::time::{Duration, Instant, SystemTime};
 
 use super::allocate::{allocate, release_in_time, take_back_replaced};
@@ -15,11 +16,11 @@ use crate::format::overflow;
 use crate::format::page;
 use crate::ids::{Extent, Pgno, Txnid};
 use crate::readers::Published;
-use crate::space::log::{Delta, encode_base};
+use crate::space::log::{Delta, encode_base, encode_delta};
 use crate::store::landing::Landing;
 use crate::store::log::Mark;
 use crate::store::space_log::{self, payload};
-use crate::store::{CommitTimings, Durability, blank, free_slot, published, write_meta};
+use crate::store::{CommitTimings, Durability, Store, Writer, blank, free_slot, published, write_meta};
 use crate::tree::{Pages, Tree};
 
 /// A durable commit of more pages than this is flushed before its meta page is written, so that opening after a power
@@ -96,7 +97,9 @@ fn secure(work: &mut Work, meta: &mut Meta, record: Option<Vec<u8>>) -> Result<S
         (meta.proof_sum, meta.proof_pages) = (0, 0);
     }
     let slot = free_slot(work.writer_mut()?);
-    write_meta(&*work.store.medium, meta, slot).map_err(|e| work.store.poison("write the meta page", e))?;
+    let (store, writer) = work.store_and_writer()?;
+    write_meta(&*store.medium, meta, slot, &mut writer.meta_bytes)
+        .map_err(|e| store.poison("write the meta page", e))?;
     // 5. One flush makes both survive a power cut: the meta page proves by its sum that its pages are there.
     if flush {
         let flushed = work.store.flush("flush the commit");
@@ -122,8 +125,8 @@ fn secure(work: &mut Work, meta: &mut Meta, record: Option<Vec<u8>>) -> Result<S
 
 /// 6. Lets readers see the writer's commit: at once, or when the landing is done.
 fn show(work: &mut Work, secured: &Secured) -> Result<Option<Landing>> {
-    let (store, durability) = (work.store.clone(), work.durability);
-    let writer = work.writer_mut()?;
+    let durability = work.durability;
+    let (store, writer) = work.store_and_writer()?;
     if secured.mark == Mark::START {
         store.became_durable(writer)?;
         cut_off(work);
@@ -134,14 +137,14 @@ fn show(work: &mut Work, secured: &Secured) -> Result<Option<Landing>> {
     if matches!(secured.mark, Mark::At { flushed: true, .. }) {
         return store.landing(writer, published, ahead, secured.waited).map(Some);
     }
-    publish(work, &published)?;
+    publish(store, writer, &published)?;
     store.ask_ahead(ahead);
     Ok(None)
 }
 
 fn wait_for_landing(work: &mut Work) -> Result<Duration> {
-    let store = work.store.clone();
-    store.wait_for_landing(work.writer_mut()?)
+    let (store, writer) = work.store_and_writer()?;
+    store.wait_for_landing(writer)
 }
 
 /// How a commit reaches the disk.
@@ -156,9 +159,9 @@ enum Way {
 }
 
 fn choose_way(work: &mut Work, meta: &Meta, record: Option<usize>) -> Result<Way> {
-    let (durability, store) = (work.durability, work.store.clone());
+    let durability = work.durability;
     let durable = durability == Durability::Durable;
-    let writer = work.writer_mut()?;
+    let (store, writer) = work.store_and_writer()?;
     if store.checkpoint_is_due(meta.proof_pages, meta.page_count, durability) {
         return Ok(Way::Flush);
     }
@@ -173,8 +176,7 @@ fn choose_way(work: &mut Work, meta: &Meta, record: Option<usize>) -> Result<Way
 
 /// Writes the commit's operations into the log; where the log stands then, if it is flushed where it is to be.
 fn write_record(work: &mut Work, meta: &Meta, mut record: Vec<u8>, at: u64, flush: bool) -> Result<Mark> {
-    let store = work.store.clone();
-    let writer = work.writer_mut()?;
+    let (store, writer) = work.store_and_writer()?;
     let header = Header {
         txnid: meta.txnid,
         base: meta.proof_base,
@@ -207,10 +209,12 @@ fn place_trees(work: &mut Work, placer: &mut Placer) -> Result<Tree> {
 fn log_space(work: &mut Work, placer: &mut Placer) -> Result<(SpaceRoot, Vec<u8>)> {
     let txnid = work.txnid;
     let retired = retire(work)?;
-    let store = work.store.clone();
     let writer = work.writer_mut()?;
-    let (mut root, mut records, old_end) = (writer.meta.space, writer.meta.tail.clone(), writer.meta.page_count);
-    let ledger = store.ledger(writer)?;
+    let (mut root, old_end) = (writer.meta.space, writer.meta.page_count);
+    let mut records = std::mem::take(&mut writer.spare_tail);
+    records.clear();
+    records.extend_from_slice(&writer.meta.tail);
+    let ledger = work.ledger()?;
     ledger.space.retire_all(retired.clone(), txnid).map_err(|d| d.at(Pgno(0)))?;
     trim(work)?;
     let old_records = records.len();
@@ -233,7 +237,7 @@ fn log_space(work: &mut Work, placer: &mut Placer) -> Result<(SpaceRoot, Vec<u8>
             records.clear();
         }
     }
-    let ledger = store.ledger(work.writer_mut()?)?;
+    let ledger = work.ledger()?;
     root.free_pages = ledger.space.free_pages() + ledger.space.retired_pages();
     Ok((root, records))
 }
@@ -245,31 +249,33 @@ fn first_txnid(tail: &[u8], txnid: Txnid) -> Txnid {
 }
 
 /// Appends the record of what the transaction took, what the file grew by, and what was retired.
-fn delta_into(work: &Work, retired: &[(Extent, Txnid)], old_end: u64, out: &mut Vec<u8>) {
-    let mut placed = work.placed.extents.clone();
-    placed.sort_unstable();
-    let (txnid, end) = (work.txnid, work.horizon.page_count);
-    let mut delta = Delta { txnid, end, taken: Vec::new(), retired: retired.to_vec(), added: Vec::new() };
+fn delta_into(work: &mut Work, retired: &[(Extent, Txnid)], old_end: u64, out: &mut Vec<u8>) {
+    work.placed.extents.sort_unstable();
+    let (placed, end) = (&work.placed.extents, work.horizon.page_count);
     // What is cut off at the end was perhaps taken before, and freed again: neither matters any more.
-    delta.taken = placed.iter().filter_map(|&extent| below(extent, old_end.min(end))).collect();
-    // What the file grew by and nobody took is free.
+    let kept_end = old_end.min(end);
+    let taken: Cow<'_, [Extent]> = match placed.last() {
+        Some(last) if last.end().0 > kept_end => placed.iter().filter_map(|&extent| below(extent, kept_end)).collect(),
+        _ => placed.into(),
+    };
+    let added = unused(placed, old_end, end);
+    encode_delta(out, work.txnid, end, &taken, retired, &added);
+}
+
+/// What the file grew by and nobody took.
+fn unused(placed: &[Extent], old_end: u64, end: u64) -> Vec<Extent> {
+    let mut unused = Vec::new();
     let mut next = old_end;
     for extent in placed.iter().filter(|extent| extent.end().0 > old_end) {
         if extent.start.0 > next {
-            delta.added.push(Extent::new(Pgno(next), extent.start.0 - next));
+            unused.push(Extent::new(Pgno(next), extent.start.0 - next));
         }
         next = extent.end().0;
     }
-    if next < delta.end {
-        delta.added.push(Extent::new(Pgno(next), delta.end - next));
+    if next < end {
+        unused.push(Extent::new(Pgno(next), end - next));
     }
-    delta.added.retain_mut(|extent| {
-        below(*extent, end).is_some_and(|part| {
-            *extent = part;
-            true
-        })
-    });
-    delta.encode(out);
+    unused.into_iter().filter_map(|extent| below(extent, end)).collect()
 }
 
 /// The part of an extent below a page number.
@@ -290,9 +296,9 @@ fn retire(work: &Work) -> Result<Vec<(Extent, Txnid)>> {
 
 /// Writes all of the free space into one run that begins the chain anew.
 fn new_base(work: &mut Work, placer: &mut Placer) -> Result<SpaceRoot> {
-    let (txnid, store) = (work.txnid, work.store.clone());
+    let txnid = work.txnid;
     let old = std::mem::take(chain_mut(work)?);
-    let ledger = store.ledger(work.writer_mut()?)?;
+    let ledger = work.ledger()?;
     for &(extent, birth) in &old {
         ledger.space.retire(extent, birth, txnid).map_err(|d| d.at(extent.start))?;
     }
@@ -304,7 +310,7 @@ fn new_base(work: &mut Work, placer: &mut Placer) -> Result<SpaceRoot> {
     let extent = contiguous(work, pages)?;
     trim(work)?;
     records.clear();
-    let ledger = store.ledger(work.writer_mut()?)?;
+    let ledger = work.ledger()?;
     ledger.space.settle();
     encode_base(&ledger.space, &mut records);
     placer.add_run(work, space_run(work, extent, &payload(Pgno(0), Txnid(0), &records)), extent)?;
@@ -322,8 +328,7 @@ fn new_base(work: &mut Work, placer: &mut Placer) -> Result<SpaceRoot> {
 }
 
 fn chain_mut(work: &mut Work) -> Result<&mut Vec<(Extent, Txnid)>> {
-    let store = work.store.clone();
-    Ok(&mut store.ledger(work.writer_mut()?)?.chain)
+    Ok(&mut work.ledger()?.chain)
 }
 
 fn contiguous(work: &mut Work, pages: u64) -> Result<Extent> {
@@ -339,9 +344,8 @@ fn space_run(work: &Work, extent: Extent, payload: &[u8]) -> Vec<u8> {
 
 /// Gives back the free end of the file if it is worth it: an eighth of the file, and 64 pages at least.
 fn trim(work: &mut Work) -> Result<()> {
-    let store = work.store.clone();
     let end = work.horizon.page_count;
-    let ledger = store.ledger(work.writer_mut()?)?;
+    let ledger = work.ledger()?;
     if ledger.space.free_at_end(Pgno(end)) >= 64.max(end / 8) {
         work.horizon.page_count = ledger.space.trim_end(Pgno(end)).0;
     }
@@ -384,7 +388,7 @@ fn advance(work: &mut Work, meta: Meta, slot: usize, mark: Mark, timings: Commit
     let writer = work.writer_mut()?;
     writer.log.weigh(durability);
     writer.too_long |= meta.page_count < writer.meta.page_count;
-    writer.meta = meta;
+    writer.spare_tail = std::mem::replace(&mut writer.meta, meta).tail;
     writer.slot = slot;
     writer.mark = mark;
     writer.last_commit = timings;
@@ -400,9 +404,7 @@ fn advance(work: &mut Work, meta: Meta, slot: usize, mark: Mark, timings: Commit
 }
 
 /// Lets readers see the writer's commit.
-fn publish(work: &mut Work, published: &Published) -> Result<()> {
-    let store = work.store.clone();
-    let writer = work.writer_mut()?;
+fn publish(store: &Store, writer: &mut Writer, published: &Published) -> Result<()> {
     writer.seen_slot = writer.slot;
     store.length_is_known(published.txnid);
     store.shared.publish(published)
@@ -410,8 +412,7 @@ fn publish(work: &mut Work, published: &Published) -> Result<()> {
 
 /// Cuts off the free end of the file, which no durable commit uses any more.
 fn cut_off(work: &mut Work) {
-    let store = work.store.clone();
-    let Some(writer) = work.writer.as_deref_mut() else { return };
+    let Ok((store, writer)) = work.store_and_writer() else { return };
     let bytes = writer.meta.page_count * u64::from(writer.meta.page_size);
     if std::mem::take(&mut writer.too_long)
         && !store.settings.keep_length

@@ -26,13 +26,31 @@ const EAGER_PAGES: u64 = 64;
 
 /// Writes pages, those that follow each other in the file together.
 pub(super) struct Output {
-    /// For each lane the last pages, one after the other in the file, not written yet.
-    batches: [Vec<(Pgno, Child)>; 2],
+    /// For each lane the last pages, not written yet.
+    batches: [Batch; 2],
     /// The pages written that the disk was not asked for yet, if it is to be asked.
     eager: Option<Range<u64>>,
     /// Where the last write ended.
     end: Pgno,
+    /// Whether the writes are worth a look at the clock.
+    timed: bool,
     pub written: Written,
+}
+
+/// Pages that stand one after the other in the file.
+struct Batch {
+    first: Pgno,
+    pages: [Child; PARTS_MAX],
+    len: usize,
+}
+
+impl Batch {
+    const EMPTY: Batch = Batch { first: Pgno(0), pages: [Child(0); PARTS_MAX], len: 0 };
+
+    /// Whether a page with this number can be added.
+    fn takes(&self, pgno: Pgno) -> bool {
+        self.len < PARTS_MAX && self.first.0 + self.len as u64 == pgno.0
+    }
 }
 
 /// How much an [`Output`] wrote.
@@ -45,24 +63,26 @@ pub(super) struct Written {
 }
 
 impl Output {
-    /// Nothing written yet. `eager`: all of it will be flushed soon.
-    pub(super) fn new(eager: bool) -> Output {
+    /// Nothing written yet. `eager`: all of it will be flushed soon. `timed`: it is to be told how long that takes.
+    pub(super) fn new(eager: bool, timed: bool) -> Output {
         Output {
-            batches: [Vec::with_capacity(PARTS_MAX), Vec::with_capacity(PARTS_MAX)],
+            batches: [Batch::EMPTY; 2],
             eager: eager.then_some(0..0),
             end: Pgno(0),
+            timed,
             written: Written::default(),
         }
     }
 
     /// Takes a sealed page to be written.
     pub(super) fn push(&mut self, work: &Work, lane: Lane, pgno: Pgno, child: Child) -> Result<()> {
-        let batch = &self.batches[lane as usize];
-        let follows = batch.last().is_some_and(|(last, _)| last.0 + 1 == pgno.0);
-        if !follows || batch.len() == PARTS_MAX {
+        if !self.batches[lane as usize].takes(pgno) {
             self.write_batch(work, lane)?;
+            self.batches[lane as usize].first = pgno;
         }
-        self.batches[lane as usize].push((pgno, child));
+        let batch = &mut self.batches[lane as usize];
+        batch.pages[batch.len] = child;
+        batch.len += 1;
         Ok(())
     }
 
@@ -73,21 +93,23 @@ impl Output {
     }
 
     fn write_batch(&mut self, work: &Work, lane: Lane) -> Result<()> {
-        let batch = &self.batches[lane as usize];
-        let Some(&(first, _)) = batch.first() else { return Ok(()) };
+        let Batch { first, pages, len } = &self.batches[lane as usize];
+        let (first, len) = (*first, *len);
+        if len == 0 {
+            return Ok(());
+        }
         let mut parts = [IoSlice::new(&[]); PARTS_MAX];
-        for (part, &(_, child)) in parts.iter_mut().zip(batch) {
+        for (part, &child) in parts.iter_mut().zip(&pages[..len]) {
             *part = IoSlice::new(work.page(child)?);
         }
-        let pages = batch.len();
-        self.write(work, Extent::new(first, pages as u64), &parts[..pages])?;
-        self.batches[lane as usize].clear();
+        self.write(work, Extent::new(first, len as u64), &parts[..len])?;
+        self.batches[lane as usize].len = 0;
         Ok(())
     }
 
     /// Writes pages at once.
     pub(super) fn write(&mut self, work: &Work, extent: Extent, parts: &[IoSlice<'_>]) -> Result<()> {
-        let started = Instant::now();
+        let started = self.timed.then(Instant::now);
         let (size, store) = (work.page_size() as u64, &work.store);
         let written = store.medium.write_at(extent.start.0 * size, parts).map_err(Error::io("write to the data file"));
         written.inspect_err(|error| {
@@ -97,7 +119,7 @@ impl Output {
         self.written.pages += extent.pages;
         self.end = extent.end();
         self.ask(work, extent);
-        self.written.time += started.elapsed();
+        self.written.time += started.map_or(Duration::ZERO, |started| started.elapsed());
         Ok(())
     }
 

@@ -31,7 +31,8 @@ const KEPT_MAX: usize = 256;
 pub(super) struct Placer {
     supply: Supply,
     pub(super) output: Output,
-    placed: Vec<Child>,
+    /// The pages placed, if their memory is to be forgotten before the transaction ends.
+    spilled: Option<Vec<Child>>,
     /// Those of them that the next commits will probably change again.
     pub(super) kept: Vec<Child>,
     /// The tables whose roots get their places too, by these, ascending; the main table among them. None while spilling.
@@ -42,20 +43,21 @@ impl Placer {
     /// A placer for all dirty pages, of which a commit leaves none. Those of one that goes into the log are not flushed
     /// soon.
     pub(super) fn for_commit(work: &mut Work, logged: bool) -> Result<Placer> {
-        let supply = if is_small(work, logged) { Supply::InTurn } else { Supply::for_commit(work)? };
-        Ok(Placer { roots: roots(work), ..Placer::new(work, supply, logged) })
+        let small = is_small(work, logged);
+        let supply = if small { Supply::InTurn } else { Supply::for_commit(work)? };
+        Ok(Placer { roots: roots(work), ..Placer::new(work, supply, logged, !small) })
     }
 
     /// A placer for at most all dirty pages, and for no roots.
     fn for_spill(work: &mut Work, logged: bool) -> Result<Placer> {
         let supply = Supply::for_spill(work)?;
-        Ok(Placer::new(work, supply, logged))
+        let spilled = Vec::with_capacity(work.dirty.single_pages() as usize);
+        Ok(Placer { spilled: Some(spilled), ..Placer::new(work, supply, logged, false) })
     }
 
-    fn new(work: &Work, supply: Supply, logged: bool) -> Placer {
-        let pages = work.dirty.single_pages() as usize;
-        let output = Output::new(work.durability == Durability::Durable && !logged);
-        Placer { supply, output, placed: Vec::with_capacity(pages), kept: Vec::new(), roots: Vec::new() }
+    fn new(work: &Work, supply: Supply, logged: bool, timed: bool) -> Placer {
+        let output = Output::new(work.durability == Durability::Durable && !logged, timed);
+        Placer { supply, output, spilled: None, kept: Vec::new(), roots: Vec::new() }
     }
 
     /// Places a tree of pages; where its root is now.
@@ -84,7 +86,7 @@ impl Placer {
         let (txnid, file_id) = (work.txnid, work.store.pager.file_id);
         let checksum = page::seal(work.page_mut(child), pgno, txnid, file_id);
         self.count(work, pgno, 1, checksum);
-        self.placed.push(child);
+        self.spilled.iter_mut().for_each(|spilled| spilled.push(child));
         self.output.push(work, lane, pgno, child)?;
         Ok(Child::page(pgno, count16))
     }
@@ -173,7 +175,7 @@ impl Placer {
 
     /// Forgets the memory of the pages that were written; which numbers were not used.
     fn forget(self, work: &mut Work) -> Vec<Extent> {
-        self.placed.into_iter().for_each(|child| work.dirty.free(child));
+        self.spilled.into_iter().flatten().for_each(|child| work.dirty.free(child));
         self.supply.left()
     }
 }

@@ -15,6 +15,7 @@ use crate::format::page::{self, Child, HEADER, Kind};
 use crate::format::{branch, leaf, overflow, packed};
 use crate::ids::{Extent, Txnid};
 use crate::pager::Horizon;
+use crate::store::space_log::Ledger;
 use crate::store::{Durability, Store, Writer};
 use crate::tree::duplicates::Orders;
 use crate::tree::{Pages, PagesMut, Path, Tree, at, damaged};
@@ -177,7 +178,21 @@ impl Work {
     }
 
     pub(crate) fn writer_mut(&mut self) -> Result<&mut Writer> {
-        self.writer.as_deref_mut().ok_or(Error::BadTable)
+        Ok(self.store_and_writer()?.1)
+    }
+
+    /// What is open, and the writer's memory of it.
+    pub(crate) fn store_and_writer(&mut self) -> Result<(&Arc<Store>, &mut Writer)> {
+        match self.writer.as_deref_mut() {
+            Some(writer) => Ok((&self.store, writer)),
+            None => Err(Error::BadTable),
+        }
+    }
+
+    /// The free space.
+    pub(super) fn ledger(&mut self) -> Result<&mut Ledger> {
+        let (store, writer) = self.store_and_writer()?;
+        store.ledger(writer)
     }
 
     /// Refuses work on a transaction that can only be aborted.

@@ -123,8 +123,7 @@ impl<'p> WriteTxn<'p> {
     pub fn pages_free(&mut self) -> Result<u64> {
         let work = self.work_mut();
         release(work)?;
-        let store = work.store.clone();
-        Ok(store.ledger(work.writer_mut()?)?.space.free_pages())
+        Ok(work.ledger()?.space.free_pages())
     }
 
     fn id(&self, index: usize) -> TableId {
