@@ -17,10 +17,10 @@ use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU32, Ordering};
 
-use duramen::{Database, Durability, Options, Snapshot, Table, TableStats, WriteTxn};
+use duramen::{BulkOptions, Database, Durability, Options, Snapshot, Table, TableOptions, WriteTxn};
 
 use crate::abi::{CP_COMPACT, env as flag};
-use crate::dbs::{self, Slot};
+use crate::dbs;
 use crate::env::{self, Env};
 use crate::errors::{Code, EINVAL, Result};
 
@@ -29,9 +29,12 @@ pub(crate) unsafe fn to_path(env: *mut Env, path: *const c_char, how: c_uint) ->
     let (env, path) = unsafe { (env::of(env)?, CStr::from_ptr(path)) };
     let path = Path::new(OsStr::from_bytes(path.to_bytes()));
     let target = if env.flags() & flag::NOSUBDIR != 0 { path.to_path_buf() } else { path.join("data.mdb") };
-    let mut file = OpenOptions::new().write(true).create_new(true).mode(0o666).open(&target)?;
-    write_to(env, &mut file, how)?;
-    Ok(file.sync_all()?)
+    let file = OpenOptions::new().write(true).create_new(true).mode(0o666).open(&target)?;
+    let db = env.opened()?.db()?;
+    if is_compact(how)? && compact(env, db, &target)? {
+        return Ok(());
+    }
+    Ok(db.copy_to_file(&file)?)
 }
 
 pub(crate) unsafe fn to_fd(env: *mut Env, fd: c_int, how: c_uint) -> Result {
@@ -68,19 +71,17 @@ fn without_sigpipe(write: impl FnOnce() -> Result) -> Result {
 
 fn write_to(env: &Env, out: &mut File, how: u32) -> Result {
     let db = env.opened()?.db()?;
-    if how & !CP_COMPACT != 0 {
-        return Err(EINVAL);
+    if is_compact(how)? {
+        let temporary = Temporary::new();
+        if compact(env, db, &temporary.0)? {
+            return Ok(stream(&temporary.0, out)?);
+        }
     }
-    if how & CP_COMPACT == 0 {
-        return Ok(db.copy_to(out)?);
-    }
-    let temporary = Temporary::new();
-    match compact(env, db, &temporary.0) {
-        // A table whose order nobody has told this process of can only be copied as it is.
-        Err(crate::errors::INCOMPATIBLE) => Ok(db.copy_to(out)?),
-        Err(error) => Err(error),
-        Ok(()) => Ok(stream(&temporary.0, out)?),
-    }
+    Ok(db.copy_to(out)?)
+}
+
+fn is_compact(how: u32) -> Result<bool> {
+    if how & !CP_COMPACT != 0 { Err(EINVAL) } else { Ok(how & CP_COMPACT != 0) }
 }
 
 /// A file that goes with its owner.
@@ -111,52 +112,73 @@ fn stream(from: &Path, out: &mut File) -> io::Result<()> {
     }
 }
 
-fn compact(env: &Env, db: &Database, target: &Path) -> Result {
+/// The names of tables, and how they are made.
+type Tables = Vec<(Vec<u8>, TableOptions)>;
+
+/// Makes a compacted copy in a file that is new or empty. False, and nothing is there, if it has a table whose order
+/// nobody has told this process of: then it can only be copied as it is.
+fn compact(env: &Env, db: &Database, target: &Path) -> Result<bool> {
+    let snapshot = db.read()?;
+    let Some(tables) = tables_of(env, &snapshot)? else { return Ok(false) };
     let options = Options::new().page_size(db.page_size()).mode(0o600).without_lock_file();
     let copy = options.durability(Durability::Relaxed).open(target)?;
-    let snapshot = db.read()?;
     let mut txn = copy.begin_write()?;
     txn.set_user_number(db.user_number()?);
-    copy_main(env, &snapshot, &mut txn)?;
-    for name in snapshot.table_names()? {
-        let Some(stats) = snapshot.table_stats(&name)? else { continue };
-        let options = dbs::options_as_made(&stats, &slot_of(env, &name, &stats)?);
-        let table = snapshot.table_with(&name, &options)?;
-        let id = txn.open_table(&name, Some(&options))?;
-        fill(&table, &mut txn, id)?;
+    // The main table has the names of the others in it, too.
+    let alone = tables.len() == 1;
+    for (name, options) in &tables {
+        match (name.is_empty(), alone) {
+            (true, false) => copy_main(&snapshot, &mut txn, options, &tables)?,
+            (true, true) => fill(&snapshot.main_table_with(options)?, &mut txn, name, options)?,
+            (false, _) => fill(&snapshot.table_with(name, options)?, &mut txn, name, options)?,
+        }
     }
     txn.commit()?;
     drop(snapshot);
-    Ok(copy.close()?)
+    copy.close()?;
+    Ok(true)
 }
 
-fn copy_main(env: &Env, snapshot: &Snapshot<'_>, txn: &mut WriteTxn<'_>) -> Result {
-    let stats = snapshot.main_stats();
-    let options = dbs::options_as_made(&stats, &slot_of(env, b"", &stats)?);
-    txn.set_main_options(&options)?;
-    let (table, id) = (snapshot.main_table_with(&options)?, txn.main_table());
-    let names = snapshot.table_names()?;
-    for item in table.iter() {
+/// All tables by name, the main one (which has none) first, and how they are made; nothing if one of them has an order
+/// that is not known.
+fn tables_of(env: &Env, snapshot: &Snapshot<'_>) -> Result<Option<Tables>> {
+    let mut tables = Vec::new();
+    for name in [Vec::new()].into_iter().chain(snapshot.table_names()?) {
+        let stats = match name.is_empty() {
+            true => Some(snapshot.main_stats()),
+            false => snapshot.table_stats(&name)?,
+        };
+        let Some(stats) = stats else { continue };
+        let slot = env.dbs.named(&name).unwrap_or_default();
+        let unknown = stats.order == "custom" && slot.key_order.is_none()
+            || stats.duplicates == Some("custom") && slot.duplicate_order.is_none();
+        if unknown {
+            return Ok(None);
+        }
+        tables.push((name, dbs::options_as_made(&stats, &slot)));
+    }
+    Ok(Some(tables))
+}
+
+/// Copies what else is in the main table than the names of these tables.
+fn copy_main(snapshot: &Snapshot<'_>, txn: &mut WriteTxn<'_>, options: &TableOptions, tables: &Tables) -> Result {
+    txn.set_main_options(options)?;
+    let id = txn.main_table();
+    for item in snapshot.main_table_with(options)?.iter() {
         let (key, value) = item?;
-        if names.binary_search_by(|name| name.as_slice().cmp(key)).is_err() {
+        if tables.binary_search_by(|(name, _)| name.as_slice().cmp(key)).is_err() {
             txn.put(id, key, value)?;
         }
     }
     Ok(())
 }
 
-fn slot_of(env: &Env, name: &[u8], stats: &TableStats) -> Result<Slot> {
-    let slot = env.dbs.named(name).unwrap_or_default();
-    let unknown = stats.order == "custom" && slot.key_order.is_none()
-        || stats.duplicates == Some("custom") && slot.duplicate_order.is_none();
-    if unknown { Err(crate::errors::INCOMPATIBLE) } else { Ok(slot) }
-}
-
-fn fill(from: &Table<'_>, txn: &mut WriteTxn<'_>, id: duramen::TableId) -> Result {
-    let mut table = txn.table_by_id(id)?;
+fn fill(from: &Table<'_>, txn: &mut WriteTxn<'_>, name: &[u8], options: &TableOptions) -> Result {
+    let mut load = txn.bulk_load(name, BulkOptions::new().table(options.clone()).sorted(true))?;
     for item in from.iter() {
         let (key, value) = item?;
-        table.append_duplicate(key, value)?;
+        load.push(key, value)?;
     }
+    load.finish()?;
     Ok(())
 }

@@ -2,13 +2,10 @@
 //!
 //! Owns: the check and the statistics of a snapshot. Must not know: how anything is mended.
 
-use std::io::Write;
-use std::os::unix::fs::FileExt;
-
 use crate::Stats;
 use crate::advice::Advice;
 use crate::error::{Error, Result};
-use crate::format::meta::{HEAD_BYTES, Meta, SLOTS, bytes_needed};
+use crate::format::meta::Meta;
 use crate::format::overflow;
 use crate::format::page::{self, Child};
 use crate::ids::{Extent, Pgno};
@@ -57,14 +54,14 @@ impl CheckReport {
 }
 
 /// The newest commit, held so that its pages stay while one looks at them. Nobody is kept from writing.
-struct Held<'s> {
+pub(crate) struct Held<'s> {
     store: &'s Store,
     slot: ReadSlot,
-    meta: Meta,
+    pub(crate) meta: Meta,
 }
 
 impl Held<'_> {
-    fn newest(store: &Store) -> Result<Held<'_>> {
+    pub(crate) fn newest(store: &Store) -> Result<Held<'_>> {
         loop {
             let (slot, newest) = store.begin_read()?;
             let meta = Meta::decode(store.pager.slot(Unpacked::of(&newest).slot));
@@ -124,46 +121,6 @@ pub(crate) fn stats(store: &Store) -> Result<Stats> {
 /// See [`crate::Database::user_number`].
 pub(crate) fn user_number(store: &Store) -> Result<u64> {
     Ok(Held::newest(store)?.meta.user)
-}
-
-/// See [`crate::Database::copy_to`].
-pub(crate) fn copy(store: &Store, out: &mut dyn Write) -> Result<()> {
-    let held = Held::newest(store)?;
-    let failed = |source| Error::Io { op: "write the copy", source };
-    for slot in 0..SLOTS {
-        // Whoever has the copy has all of it: nothing needs to be proven.
-        let mut meta = Meta { sequence: slot as u64, proof_base: held.meta.txnid, ..held.meta.clone() };
-        (meta.proof_sum, meta.proof_pages) = (0, 0);
-        out.write_all(&meta.encode_whole()).map_err(failed)?;
-    }
-    let end = bytes_needed(held.meta.page_count, store.pager.page_size);
-    let mut buffer = vec![0; COPY_BYTES];
-    let mut at = HEAD_BYTES;
-    while at < end {
-        let wanted = COPY_BYTES.min((end - at) as usize);
-        read_or_zeros(store, &mut buffer[..wanted], at)?;
-        out.write_all(&buffer[..wanted]).map_err(failed)?;
-        at += wanted as u64;
-    }
-    out.flush().map_err(failed)
-}
-
-/// Bytes read at once by a copy.
-const COPY_BYTES: usize = 1 << 20;
-
-/// Reads a piece of the file. Where a writer has meanwhile cut off its free end: zeros.
-fn read_or_zeros(store: &Store, buffer: &mut [u8], at: u64) -> Result<()> {
-    let mut filled = 0;
-    while filled < buffer.len() {
-        match store.file().read_at(&mut buffer[filled..], at + filled as u64) {
-            Ok(0) => break,
-            Ok(bytes) => filled += bytes,
-            Err(error) if error.kind() == std::io::ErrorKind::Interrupted => {}
-            Err(source) => return Err(Error::Io { op: "read the data file", source }),
-        }
-    }
-    buffer[filled..].fill(0);
-    Ok(())
 }
 
 /// See [`crate::Database::check`].

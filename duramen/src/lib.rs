@@ -23,6 +23,7 @@
 
 mod advice;
 mod check;
+mod copy;
 mod database;
 mod dirty;
 mod error;

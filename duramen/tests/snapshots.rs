@@ -321,9 +321,10 @@ fn a_copy_shows_the_newest_commit_while_writers_go_on() {
     (0..120).for_each(|i| put(i).unwrap());
     let mut bytes = Vec::new();
     db.copy_to(&mut bytes).unwrap();
-    put(120).unwrap();
     let path = directory.path().join("copy.dm");
-    std::fs::write(&path, bytes).unwrap();
+    db.copy_to_file(&std::fs::File::create(&path).unwrap()).unwrap();
+    put(120).unwrap();
+    assert!(std::fs::read(&path).unwrap() == bytes, "both ways to copy give the same file");
     let copy = Database::open(path).unwrap();
     assert!(copy.check(|_, _| {}).unwrap().is_clean());
     assert_eq!((copy.user_number().unwrap(), db.user_number().unwrap()), (119, 120));

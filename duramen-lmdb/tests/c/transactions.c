@@ -321,6 +321,51 @@ static void copies(void) {
 	mdb_env_close(env);
 }
 
+/* Every entry of a table, into one number. */
+static unsigned long sum_of(MDB_env *env) {
+	MDB_txn *txn = begin(env, MDB_RDONLY);
+	MDB_cursor *cursor;
+	MDB_val key, value;
+	unsigned long sum = 5381, entries = 0;
+	MUST(mdb_cursor_open(txn, table(txn, NULL, 0), &cursor));
+	while (!mdb_cursor_get(cursor, &key, &value, MDB_NEXT)) {
+		for (size_t i = 0; i < key.mv_size; i++) sum = sum * 33 + ((unsigned char *)key.mv_data)[i];
+		for (size_t i = 0; i < value.mv_size; i++) sum = sum * 33 + ((unsigned char *)value.mv_data)[i];
+		entries++;
+	}
+	printf("%lu entries, ", entries);
+	mdb_cursor_close(cursor);
+	mdb_txn_abort(txn);
+	return sum;
+}
+
+/* Compacts an environment that has nothing but its main table, of this kind; values up to so many bytes. */
+static void compacts_alone(const char *name, unsigned flags, int bytes_max) {
+	static char value[20001];
+	char copied[40], key[20];
+	snprintf(copied, sizeof copied, "%s compacted", name);
+	MDB_env *env = open_env(name, 0);
+	MDB_txn *txn = begin(env, 0);
+	MDB_dbi dbi = table(txn, NULL, flags);
+	for (int i = 0; i < 4000; i++) {
+		snprintf(key, sizeof key, "%07d", i * 7919 % 10007 / (flags & MDB_DUPSORT ? 1000 : 1));
+		int bytes = 1 + i * 31 % bytes_max;
+		memset(value, 'a' + i % 26, bytes);
+		memcpy(value, key + 3, bytes < 4 ? bytes : 4);
+		value[bytes] = 0;
+		put(txn, dbi, key, value, 0);
+	}
+	MUST(mdb_txn_commit(txn));
+	mkdir(place(copied), 0777);
+	SAY(mdb_env_copy2(env, place(copied), MDB_CP_COMPACT));
+	MDB_env *copy = open_env(copied, 0);
+	printf("%s: ", name);
+	unsigned long before = sum_of(env), after = sum_of(copy);
+	printf("%lu, %s\n", before, before == after ? "the same" : "not the same");
+	mdb_env_close(copy);
+	mdb_env_close(env);
+}
+
 int main(int argc, char **argv) {
 	base = argc > 1 ? argv[1] : ".";
 	setvbuf(stdout, NULL, _IOLBF, 0);
@@ -331,5 +376,8 @@ int main(int argc, char **argv) {
 	tables_again();
 	readers();
 	copies();
+	compacts_alone("alone", 0, 20000);
+	compacts_alone("alone with duplicates", MDB_DUPSORT, 300);
+	compacts_alone("alone, reversed", MDB_REVERSEKEY, 300);
 	return 0;
 }

@@ -10,6 +10,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use crate::check::{self, CheckReport};
+use crate::copy;
 use crate::error::{Error, Result};
 use crate::ids::Txnid;
 use crate::readers::Wait;
@@ -194,7 +195,16 @@ impl Database {
     /// # Errors
     /// [`Error::Io`], from `out` too; [`Error::Corrupt`] if the meta page cannot be found.
     pub fn copy_to(&self, out: &mut dyn std::io::Write) -> Result<()> {
-        check::copy(&self.store, out)
+        copy::to_stream(&self.store, out)
+    }
+
+    /// As [`Database::copy_to`], into a file that is empty, and durable on return. It is written past the page cache
+    /// where the filesystem can do that.
+    ///
+    /// # Errors
+    /// As [`Database::copy_to`].
+    pub fn copy_to_file(&self, file: &std::fs::File) -> Result<()> {
+        copy::to_file(&self.store, file)
     }
 
     /// Whether this process is a forked child of the one that opened the handle: then it is of no use here.

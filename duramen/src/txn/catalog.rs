@@ -220,13 +220,18 @@ pub(super) fn open(
     Ok(Some(i))
 }
 
+/// Whether a main table can have the names of tables in it: not if it has duplicates, nor in an order that not all names
+/// have.
+pub(super) fn has_room_for_names(main: &Tree) -> bool {
+    !main.has_duplicates() && main.order <= Order::Reversed.code()
+}
+
 fn check_name(work: &Work, name: &[u8]) -> Result<()> {
     let max = key_max(work.page_size());
     if name.is_empty() || name.len() > max {
         return Err(Error::KeyLength { bytes: name.len(), min: 1, max });
     }
-    let main = &work.tables[0].tree;
-    if main.has_duplicates() || main.order > Order::Reversed.code() {
+    if !has_room_for_names(&work.tables[0].tree) {
         return Err(Error::Incompatible { what: "the main table has duplicates, or an order that names do not have" });
     }
     Ok(())

@@ -13,7 +13,6 @@ use crate::ids::Txnid;
 use crate::pager::Horizon;
 use crate::readers::{Published, ReadSlot};
 use crate::store::{Store, Unpacked};
-use crate::tree::duplicates::Orders;
 use crate::tree::{Pages, Tree, at, damaged};
 
 /// A read transaction: the database as the newest commit left it when the transaction began, for as long as it lives.
@@ -166,7 +165,12 @@ impl<'db> Snapshot<'db> {
     /// Names of all tables, sorted bytewise.
     pub fn table_names(&self) -> Result<Vec<Vec<u8>>> {
         self.check()?;
-        catalog::stored_names(self, &self.main, &Orders::default())
+        if !catalog::has_room_for_names(&self.main) {
+            return Ok(Vec::new());
+        }
+        let mut names = catalog::stored_names(self, &self.main, &catalog::orders_of(b"", &self.main, None)?)?;
+        names.sort_unstable();
+        Ok(names)
     }
 
     /// Lets go of the state, so that its pages can be reused. Every use but [`Snapshot::renew`] is then an error.

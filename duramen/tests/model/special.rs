@@ -108,6 +108,31 @@ fn the_main_table_may_be_of_another_kind_while_it_stands_alone() -> Result<()> {
 }
 
 #[test]
+fn names_are_found_in_a_main_table_of_any_order() -> Result<()> {
+    for order in [Order::Reversed, Order::Native] {
+        let (_dir, db) = scratch();
+        let names: Vec<Vec<u8>> = if matches!(order, Order::Reversed) {
+            (0..40).map(|i| format!("table {i:02}").into_bytes()).collect()
+        } else {
+            Vec::new()
+        };
+        db.update(|txn| {
+            txn.set_main_options(&TableOptions::new().order(order.clone()))?;
+            names.iter().try_for_each(|name| txn.table(name)?.put("key", name))?;
+            let main = txn.main_table();
+            (0..1000u64).try_for_each(|i| txn.put(main, (i * 7919).to_ne_bytes(), "ordinary"))
+        })?;
+        let snapshot = db.read()?;
+        assert_eq!(snapshot.table_names()?, names);
+        for name in &names {
+            assert_eq!(snapshot.table(name)?.get("key")?, Some(&name[..]));
+        }
+        assert_clean(&db);
+    }
+    Ok(())
+}
+
+#[test]
 fn clearing_the_main_table_drops_all_others() -> Result<()> {
     let (_dir, db) = scratch();
     let custom = TableOptions::new().order(Order::Custom(ignoring_case()));

@@ -1,0 +1,78 @@
+//! Copies of a whole database, as it is.
+//!
+//! Owns: the bytes of a copy, and how they get into a file. Must not know: what is in pages.
+
+use std::fs::File;
+use std::io::{self, ErrorKind, Write};
+use std::os::unix::fs::FileExt;
+
+use crate::check::Held;
+use crate::error::{Error, Result};
+use crate::format::meta::{Meta, SLOT_BYTES, SLOTS, bytes_needed};
+use crate::os::direct::{Block, DirectFile};
+use crate::store::Store;
+
+/// Bytes read and written at once; the head of the file is among the first.
+const PIECE_BYTES: usize = 1 << 20;
+
+/// See [`crate::Database::copy_to`].
+pub(crate) fn to_stream(store: &Store, out: &mut dyn Write) -> Result<()> {
+    pieces(store, |_, bytes| out.write_all(bytes))?;
+    out.flush().map_err(failed)
+}
+
+/// See [`crate::Database::copy_to_file`].
+pub(crate) fn to_file(store: &Store, file: &File) -> Result<()> {
+    let direct = DirectFile::reopen(file);
+    pieces(store, |at, bytes| match &direct {
+        Some(direct) => direct.write_at(at, bytes),
+        None => file.write_all_at(bytes, at),
+    })?;
+    file.sync_all().map_err(failed)
+}
+
+fn failed(source: io::Error) -> Error {
+    Error::Io { op: "write the copy", source }
+}
+
+/// Gives `write` one piece of the copy after the other, and where it goes; all aligned for direct I/O.
+fn pieces(store: &Store, mut write: impl FnMut(u64, &[u8]) -> io::Result<()>) -> Result<()> {
+    let held = Held::newest(store)?;
+    let end = bytes_needed(held.meta.page_count, store.pager.page_size);
+    let mut piece = Block::new(PIECE_BYTES);
+    let mut at = 0;
+    while at < end {
+        let wanted = PIECE_BYTES.min((end - at) as usize);
+        read_or_zeros(store, &mut piece[..wanted], at)?;
+        if at == 0 {
+            fill_head(&mut piece, &held.meta);
+        }
+        write(at, &piece[..wanted]).map_err(failed)?;
+        at += wanted as u64;
+    }
+    Ok(())
+}
+
+/// Whoever has the copy has all of it: no meta page of it needs a proof.
+fn fill_head(piece: &mut [u8], newest: &Meta) {
+    for (number, slot) in piece.chunks_mut(SLOT_BYTES).take(SLOTS).enumerate() {
+        let mut meta = Meta { sequence: number as u64, proof_base: newest.txnid, ..newest.clone() };
+        (meta.proof_sum, meta.proof_pages) = (0, 0);
+        slot.copy_from_slice(&meta.encode_whole());
+    }
+}
+
+/// Reads a piece of the file. Where a writer has meanwhile cut off its free end: zeros.
+fn read_or_zeros(store: &Store, buffer: &mut [u8], at: u64) -> Result<()> {
+    let mut filled = 0;
+    while filled < buffer.len() {
+        match store.file().read_at(&mut buffer[filled..], at + filled as u64) {
+            Ok(0) => break,
+            Ok(bytes) => filled += bytes,
+            Err(error) if error.kind() == ErrorKind::Interrupted => {}
+            Err(source) => return Err(Error::Io { op: "read the data file", source }),
+        }
+    }
+    buffer[filled..].fill(0);
+    Ok(())
+}
