@@ -101,7 +101,9 @@ impl Meta {
     /// Makes `out` what a slot begins with: as many sectors as are used. What is behind them is of no account.
     pub(crate) fn encode(&self, out: &mut Vec<u8>) {
         out.clear();
-        out.resize((TAIL + self.tail.len()).next_multiple_of(SECTOR_BYTES), 0);
+        out.resize(TAIL, 0);
+        out.extend_from_slice(&self.tail);
+        out.resize(out.len().next_multiple_of(SECTOR_BYTES), 0);
         out[..8].copy_from_slice(&MAGIC);
         out[8..12].copy_from_slice(&VERSION.to_le_bytes());
         out[12..16].copy_from_slice(&self.page_size.to_le_bytes());
@@ -126,7 +128,6 @@ impl Meta {
             out[at..at + 8].copy_from_slice(&word.to_le_bytes());
         }
         out[64..64 + record::BYTES].copy_from_slice(&self.catalog.encode());
-        out[TAIL..TAIL + self.tail.len()].copy_from_slice(&self.tail);
         seal(out);
     }
 
