@@ -195,8 +195,7 @@ pub(super) fn open(
     create: bool,
 ) -> Result<Option<usize>> {
     work.check()?;
-    if let Some(i) = work.tables.iter().skip(1).position(|t| *t.name == *name && !t.dropped) {
-        let i = i + 1;
+    if let Some(i) = work.names.find(&work.tables, name) {
         if options.is_some() {
             work.tables[i].orders = orders_of(name, &work.tables[i].tree, options)?;
         }
@@ -333,6 +332,7 @@ pub(super) fn rename(work: &mut Work, from: &[u8], to: &[u8]) -> Result<bool> {
     ops::rename(work, i, to);
     remove_record(work, i)?;
     work.tables[i].name = to.into();
+    work.names.forget();
     Ok(true)
 }
 

@@ -12,6 +12,7 @@ mod edit;
 mod iter;
 mod key_range;
 mod memo;
+mod names;
 mod ops;
 mod output;
 mod place;

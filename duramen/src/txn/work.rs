@@ -6,6 +6,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use super::allocate;
+use super::names::Names;
 use super::ops::{Ops, OpsMark};
 use super::write::TableId;
 use crate::advice::Advice;
@@ -51,6 +52,7 @@ pub(crate) struct Work {
     pub horizon: Horizon,
     /// The main table first.
     pub tables: Vec<OpenTable>,
+    pub names: Names,
     saved: Vec<Saved>,
     /// Pages of the nesting level at work that have their place already.
     pub placed: Placed,
@@ -130,6 +132,7 @@ impl Work {
             txnid,
             dirty,
             tables: vec![main],
+            names: Names::default(),
             saved: Vec::new(),
             placed: Placed::default(),
             bytes_before: None,
@@ -249,6 +252,7 @@ impl Work {
         } else {
             self.dirty.abort_level();
             self.tables = saved.tables;
+            self.names.forget();
             self.ops.back_to(&saved.ops);
             // Nothing refers to what the level wrote early.
             self.failed = saved.failed || allocate::add_free(self, &placed.extents).is_err();

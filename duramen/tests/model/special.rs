@@ -133,6 +133,35 @@ fn names_are_found_in_a_main_table_of_any_order() -> Result<()> {
 }
 
 #[test]
+fn many_tables_of_one_transaction_go_by_their_names() -> Result<()> {
+    let (_dir, db) = scratch();
+    let name = |i: u32| format!("table {i}");
+    let mut txn = db.begin_write()?;
+    (0..100).try_for_each(|i| txn.table(name(i))?.put("key", i.to_be_bytes()))?;
+    assert!(txn.drop_table(name(70))?);
+    assert!(txn.rename_table(name(3), name(70))?, "the name of one that was dropped, by one made before that");
+    assert!(txn.drop_table(name(5))?);
+    txn.table(name(5))?.put("key", "again")?;
+    let mut child = txn.child()?;
+    child.table("of the child")?.put("key", "value")?;
+    assert!(child.rename_table(name(8), "of the child, too")?);
+    drop(child);
+    txn.table("after the child")?.put("key", "value")?;
+    for i in (0..100).filter(|i| ![3, 5, 70].contains(i)) {
+        assert_eq!(txn.table(name(i))?.get("key")?, Some(&i.to_be_bytes()[..]));
+    }
+    assert_eq!(txn.table(name(70))?.get("key")?, Some(&3u32.to_be_bytes()[..]));
+    assert_eq!(txn.table(name(5))?.get("key")?, Some(&b"again"[..]));
+    assert_eq!(txn.table_names()?.len(), 100);
+    txn.commit()?;
+    assert_clean(&db);
+    let snapshot = db.read()?;
+    assert_eq!(snapshot.table_names()?.len(), 100);
+    assert_eq!(snapshot.table(name(70))?.get("key")?, Some(&3u32.to_be_bytes()[..]));
+    Ok(())
+}
+
+#[test]
 fn clearing_the_main_table_drops_all_others() -> Result<()> {
     let (_dir, db) = scratch();
     let custom = TableOptions::new().order(Order::Custom(ignoring_case()));

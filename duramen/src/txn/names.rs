@@ -1,0 +1,42 @@
+//! Finding a table by its name among those that a transaction has opened.
+//!
+//! Owns: the index over their names. Must not know: what tables are.
+//!
+//! Most transactions open a few tables, which are looked through. Those that open thousands have an index, made when it
+//! is first needed.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use super::work::OpenTable;
+
+/// So many tables are looked through.
+const FEW: usize = 16;
+
+/// An index over the names of tables, which may lag behind: tables that came since are added when it is asked.
+#[derive(Default)]
+pub(crate) struct Names {
+    last: HashMap<Arc<[u8]>, usize>,
+    /// How many tables are in it.
+    covered: usize,
+}
+
+impl Names {
+    /// The table of this name that is not dropped; never the first, which is the main table.
+    pub(crate) fn find(&mut self, tables: &[OpenTable], name: &[u8]) -> Option<usize> {
+        let is_it = |table: &OpenTable| *table.name == *name && !table.dropped;
+        if tables.len() <= FEW {
+            return (1..tables.len()).find(|&i| is_it(&tables[i]));
+        }
+        let new = tables.iter().enumerate().skip(self.covered.max(1));
+        self.last.extend(new.filter(|(_, table)| !table.dropped).map(|(i, table)| (table.name.clone(), i)));
+        self.covered = tables.len();
+        self.last.get(name).copied().filter(|&i| is_it(&tables[i]))
+    }
+
+    /// To be told when names change, or tables are gone.
+    pub(crate) fn forget(&mut self) {
+        self.last.clear();
+        self.covered = 0;
+    }
+}
