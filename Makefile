@@ -53,8 +53,8 @@ setup:
 	@scripts/setup mdb_dump=lmdb-utils /usr/include/lmdb.h=liblmdb-dev nm=binutils c++=g++ pkg-config=pkg-config \
 		valgrind=valgrind abidiff=abigail-tools named=bind9 rndc=bind9-utils ldbadd=ldb-tools \
 		/usr/share/doc/liblmdb-file-perl/copyright=liblmdb-file-perl php=php-cli /etc/php/8.2/mods-available/dba.ini=php-dba \
-		postmap=postfix /usr/lib/postfix/postfix-lmdb.so=postfix-lmdb knotd=knot kresd=knot-resolver slapd=slapd /usr/lib/ldap/pw-pbkdf2.so=slapd-contrib \
-		ldapsearch=ldap-utils \
+		postmap=postfix /usr/lib/postfix/postfix-lmdb.so=postfix-lmdb knotd=knot kresd=knot-resolver \
+		slapd=slapd /usr/lib/ldap/pw-pbkdf2.so=slapd-contrib ldapsearch=ldap-utils \
 		pdns_server=pdns-server /usr/share/doc/pdns-backend-lmdb/copyright=pdns-backend-lmdb \
 		/usr/bin/python3-config=python3-dev /usr/bin/pytest-3=python3-pytest \
 		/usr/lib/python3/dist-packages/pip/__init__.py=python3-pip \
