@@ -626,3 +626,15 @@ pub(crate) fn blank(medium: &dyn Medium, slot: usize) {
         tracing::error!(%error, "a meta page that was not flushed could not be taken back");
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_large_transaction_takes_an_eighth_of_the_memory_and_no_less_than_any_other() {
+        assert_eq!(large_of(24 << 30), 3 << 30);
+        assert_eq!(large_of(1 << 30), MEMORY_BYTES);
+        assert_eq!(large_of(0), MEMORY_BYTES);
+    }
+}

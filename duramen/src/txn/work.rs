@@ -56,7 +56,7 @@ pub(crate) struct Work {
     saved: Vec<Saved>,
     /// Pages of the nesting level at work that have their place already.
     pub placed: Placed,
-    /// With more dirty pages than this some are written early,
+    /// With more dirty pages than this the transaction takes more memory, or writes some of them early,
     pub pages_in_memory: u64,
     /// not counting those that the last early writing had to leave in memory.
     pub unspilled: u64,
