@@ -30,11 +30,16 @@ pub(crate) unsafe fn to_path(env: *mut Env, path: *const c_char, how: c_uint) ->
     let path = Path::new(OsStr::from_bytes(path.to_bytes()));
     let target = if env.flags() & flag::NOSUBDIR != 0 { path.to_path_buf() } else { path.join("data.mdb") };
     let file = OpenOptions::new().write(true).create_new(true).mode(0o666).open(&target)?;
+    // Half a copy could be taken for a whole one.
+    write_to_file(env, &file, &target, how).inspect_err(|_| drop(std::fs::remove_file(&target)))
+}
+
+fn write_to_file(env: &Env, file: &File, target: &Path, how: u32) -> Result {
     let db = env.opened()?.db()?;
-    if is_compact(how)? && compact(env, db, &target)? {
+    if is_compact(how)? && compact(env, db, target)? {
         return Ok(());
     }
-    Ok(db.copy_to_file(&file)?)
+    Ok(db.copy_to_file(file)?)
 }
 
 pub(crate) unsafe fn to_fd(env: *mut Env, fd: c_int, how: c_uint) -> Result {

@@ -1,8 +1,38 @@
 /* What this library promises where LMDB does not, or where the two cannot be compared. Prints nothing but failures. */
 #include "is.h"
 #include <pthread.h>
+#include <signal.h>
+#include <sys/resource.h>
 #include <sys/wait.h>
 
+
+/* A copy that could not be written to its end is not left where it could be taken for one. */
+static void failing_copies(void) {
+	MDB_env *env = open_env("too large", 0);
+	MDB_txn *txn = begin(env, 0);
+	MDB_dbi dbi = table(txn, NULL, 0);
+	char key[20];
+	for (int i = 0; i < 20000; i++) {
+		snprintf(key, sizeof key, "%d", i);
+		IS(put(txn, dbi, key, "a value that takes some room", 0), 0);
+	}
+	IS(mdb_txn_commit(txn), 0);
+	mkdir(place("cut"), 0777);
+	struct rlimit before, little = {64 << 10, 0};
+	getrlimit(RLIMIT_FSIZE, &before);
+	signal(SIGXFSZ, SIG_IGN);
+	for (unsigned flags = 0; flags <= MDB_CP_COMPACT; flags++) {
+		little.rlim_max = before.rlim_max;
+		setrlimit(RLIMIT_FSIZE, &little);
+		IS(mdb_env_copy2(env, place("cut"), flags), EFBIG);
+		setrlimit(RLIMIT_FSIZE, &before);
+		IS(access(place("cut/data.mdb"), F_OK), -1);
+		IS(mdb_env_copy2(env, place("cut"), flags), 0);
+		IS(unlink(place("cut/data.mdb")), 0);
+	}
+	signal(SIGXFSZ, SIG_DFL);
+	mdb_env_close(env);
+}
 
 /* The host may lengthen the file inside a write transaction; the length stays in a write-mapped environment. */
 static void lengthening(void) {
@@ -269,6 +299,7 @@ static void arguments(void) {
 int main(int argc, char **argv) {
 	base = argc > 1 ? argv[1] : ".";
 	setvbuf(stdout, NULL, _IOLBF, 0);
+	failing_copies();
 	lengthening();
 	emptying();
 	unlocked();
