@@ -26,6 +26,9 @@ pub(crate) struct Horizon {
 /// of some hundred bytes that is the header, all heads and all slots.
 const SEARCHED_LINES: usize = 5;
 
+/// From so many pages on a run is longer than what the kernel reads ahead at a time.
+const LONG_RUN: u64 = 64;
+
 /// The mapped file.
 pub(crate) struct Pager {
     map: Map,
@@ -157,10 +160,13 @@ impl Pager {
 
     /// Asks for a run of several pages whose bytes will all be read, where that may be worth it.
     fn ask_for_run(&self, run: Extent) {
-        if run.pages > 1
-            && let Some(advice) = self.scarce()
-            && (advice.runs_pay() || !self.verified.is_any(run.start) || advice.watch(run.pages).is_some())
-        {
+        let (advice, unknown) = (&self.advice, run.pages > 1 && !self.verified.is_any(run.start));
+        let worth_it = match advice.is_tight() {
+            true => run.pages > 1 && (unknown || advice.runs_pay() || advice.watch(run.pages).is_some()),
+            // Else the kernel reads ahead by itself, if not as far as a long run goes.
+            false => unknown && run.pages >= LONG_RUN && (advice.runs_pay() || advice.watch(run.pages).is_some()),
+        };
+        if worth_it {
             advice.ask_runs(&mut vec![run]);
         }
     }

@@ -1,21 +1,17 @@
 //! The data file and the lock file as files: opening, writing, flushing.
 //!
 //! Owns: [`FileMedium`], how files are opened and created. Must not know: what is in them.
-//!
-//! # Safety
-//! One system call that rustix does not offer, which takes numbers only: no memory is at stake.
-#![allow(unsafe_code)]
 
 use std::fs::{File, OpenOptions};
 use std::io::{self, ErrorKind, IoSlice};
 use std::ops::Range;
-use std::os::fd::AsRawFd;
 use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
 use std::path::Path;
 use std::sync::{Arc, OnceLock};
 
 use crate::error::{Error, Result};
 use crate::medium::Medium;
+use crate::os::behind::Behind;
 use crate::os::direct::DirectFile;
 
 /// Most pieces that the kernel takes in one call.
@@ -88,12 +84,14 @@ pub(crate) struct FileMedium {
     file: Arc<File>,
     /// The same file for writes past the page cache, opened for the first of them; none if that cannot be.
     direct: OnceLock<Option<DirectFile>>,
+    /// Has the disk begin to write, from the first request on.
+    behind: OnceLock<Behind>,
 }
 
 impl FileMedium {
     /// A medium over a file open for writing.
     pub(crate) fn new(file: Arc<File>) -> FileMedium {
-        FileMedium { file, direct: OnceLock::new() }
+        FileMedium { file, direct: OnceLock::new(), behind: OnceLock::new() }
     }
 }
 
@@ -120,12 +118,13 @@ impl Medium for FileMedium {
     }
 
     fn begin_flush(&self, bytes: Range<u64>) {
-        let (from, len) = (bytes.start as libc::off64_t, (bytes.end - bytes.start) as libc::off64_t);
-        // SAFETY: see the head. Where it fails the flush does all of the work.
-        unsafe { libc::sync_file_range(self.file.as_raw_fd(), from, len, libc::SYNC_FILE_RANGE_WRITE) };
+        self.behind.get_or_init(|| Behind::new(self.file.clone())).ask(bytes);
     }
 
     fn flush(&self) -> io::Result<()> {
+        if let Some(behind) = self.behind.get() {
+            behind.forget();
+        }
         Ok(rustix::io::retry_on_intr(|| rustix::fs::fdatasync(&*self.file))?)
     }
 

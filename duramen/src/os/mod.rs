@@ -3,6 +3,7 @@
 //! Owns: files, locks, mappings, fork detection, what is said of memory, the coarse clock. Must not know: pages,
 //! transactions, the reader protocol.
 
+mod behind;
 pub(crate) mod beside;
 pub(crate) mod direct;
 pub(crate) mod file;

@@ -208,6 +208,15 @@ impl Space {
         Some(page)
     }
 
+    /// Makes pages takeable, for this use first. Damage, and no change, if one of them is free or retired already.
+    pub(crate) fn set_aside(&mut self, lane: Lane, extent: Extent) -> Result<(), Damage> {
+        check_number(extent)?;
+        self.check_vacant(extent)?;
+        self.mark_vacant(extent);
+        self.lanes.push(lane, extent).into_iter().for_each(|extent| self.free.add(extent));
+        Ok(())
+    }
+
     fn choose_for_lane(&mut self, fit: Fit) -> Option<Extent> {
         let free = &mut self.free;
         let chosen = match fit {

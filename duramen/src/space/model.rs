@@ -204,6 +204,7 @@ impl Model {
 #[derive(Debug, Clone)]
 enum Op {
     AddFree(Extent),
+    SetAside(Lane, Extent),
     Retire(Extent, Txnid, Txnid),
     RetireAll(Vec<(Extent, Txnid)>, Txnid),
     Settle,
@@ -255,15 +256,20 @@ fn delta() -> impl Strategy<Value = Delta> {
     )
 }
 
+fn lane() -> impl Strategy<Value = Lane> {
+    prop_oneof![Just(Lane::Lasting), Just(Lane::Fleeting)]
+}
+
 fn op() -> impl Strategy<Value = Op> {
     prop_oneof![
         4 => extent().prop_map(Op::AddFree),
+        4 => (lane(), extent()).prop_map(|(lane, extent)| Op::SetAside(lane, extent)),
         8 => (extent(), lifetime()).prop_map(|(extent, (birth, death))| Op::Retire(extent, birth, death)),
         4 => cohort().prop_map(|(cohort, death)| Op::RetireAll(cohort, death)),
         1 => Just(Op::Settle),
         2 => Just(Op::Index),
         3 => snapshots().prop_map(Op::Release),
-        6 => (prop_oneof![Just(Lane::Lasting), Just(Lane::Fleeting)], fit()).prop_map(|(lane, fit)| Op::TakeOne(lane, fit)),
+        6 => (lane(), fit()).prop_map(|(lane, fit)| Op::TakeOne(lane, fit)),
         2 => (1u64..12).prop_map(Op::Take),
         3 => (0u64..30, fit()).prop_map(|(pages, fit)| Op::TakeUpTo(pages, fit)),
         1 => (0..=PAGES).prop_map(Op::TrimEnd),
@@ -312,6 +318,9 @@ fn replay(space: &mut Space, model: &mut Model, delta: &Delta) -> Result<(), Tes
 
 fn step(space: &mut Space, model: &mut Model, op: &Op) -> Result<(), TestCaseError> {
     match *op {
+        Op::SetAside(lane, extent) => {
+            prop_assert_eq!(space.set_aside(lane, extent).is_ok(), model.give(extent, Page::Free));
+        }
         Op::AddFree(extent) => prop_assert_eq!(space.add_free(extent).is_ok(), model.give(extent, Page::Free)),
         Op::Retire(extent, birth, death) => {
             let retired = Page::Retired { birth, death };

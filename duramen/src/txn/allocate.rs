@@ -11,11 +11,16 @@ use crate::ids::{Extent, Pgno};
 use crate::readers::unregistered;
 use crate::space::{Fit, Lane, Space};
 use crate::store::Durability;
+use crate::tree::Pages;
 
 /// Part of the file that is kept free for the sake of long runs: while less is, a commit that finds no run long enough
 /// lengthens the file rather than filling small holes. Under random updates of a file that a quarter is free of, a run
 /// is 2.5 pages long on average, 1.4 with an eighth, 3.5 with a third; a disk is asked once for each run.
 const SLACK: u64 = 4;
+/// Where nothing is free small commits let the file grow by this part of its length at a time
+const GROWTH: u64 = 64;
+/// and this many pages.
+const GROWTH_MAX: u64 = 32;
 /// Fewer pages than this are put into small holes at once.
 const SMALL_COMMIT: u64 = 16;
 
@@ -45,20 +50,39 @@ pub(super) fn allocate(work: &mut Work, pages: u64, contiguous: bool) -> Result<
 
 /// Takes a page for a small commit.
 pub(super) fn allocate_one(work: &mut Work, lane: Lane) -> Result<Pgno> {
-    if work.store.crowded.load(Ordering::Relaxed) {
+    let crowded = work.store.crowded.load(Ordering::Relaxed);
+    if crowded {
         free_by_flushing(work, 1, false)?;
     }
     let page_count = work.horizon.page_count;
-    let space = space_for(work, 1)?;
+    let step = if crowded { 1 } else { (page_count / GROWTH).clamp(1, GROWTH_MAX) };
+    // Where the file may grow by several pages that is cheaper than a look at what each commit retired.
+    let space = if step == 1 { space_for(work, 1)? } else { &mut work.ledger()?.space };
     let page = match space.take_one(lane, fit(space, page_count)) {
         Some(page) => page,
-        None => lengthen(work, 1)?.start,
+        None => lengthen_ahead(work, lane, step)?,
     };
     match work.placed.extents.last_mut().filter(|last| last.end() == page) {
         Some(last) => last.pages += 1,
         None => work.placed.extents.push(Extent::new(page, 1)),
     }
     Ok(page)
+}
+
+/// Takes a page at the file's end, and sets those aside that follow it, so many in all.
+fn lengthen_ahead(work: &mut Work, lane: Lane, pages: u64) -> Result<Pgno> {
+    let first = lengthen(work, pages)?.start;
+    if pages > 1 {
+        let bytes = work.horizon.page_count * work.page_size() as u64;
+        let medium = &work.store.medium;
+        // Nobody writes the last ones now, and a commit needs a file as long as it says.
+        if medium.len().map_err(Error::io("ask for the length of the data file"))? < bytes {
+            medium.set_len(bytes).map_err(Error::io("lengthen the data file"))?;
+        }
+        let rest = Extent::new(Pgno(first.0 + 1), pages - 1);
+        work.ledger()?.space.set_aside(lane, rest).map_err(|damage| damage.at(rest.start))?;
+    }
+    Ok(first)
 }
 
 /// The free space, after a look at what the last commits retired if less than so many pages are known to be free.
