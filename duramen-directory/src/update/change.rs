@@ -64,7 +64,7 @@ fn one<'s>(context: &Context<'s>, change: &Change<'s>) -> Result<Checked<'s>> {
         }
         values.push((value, form(schema, attribute.equality, value)));
     }
-    // Of values that are to be deleted, the second is not there any more.
+    // A value can be deleted by naming it twice, and cannot be there twice.
     if values.len() > 1 && change.kind != ChangeKind::Delete {
         check::distinct(&described.description, values.iter().map(|(_, form)| form.as_slice()))?;
     }

@@ -1,6 +1,6 @@
 //! Modify (RFC 4511 section 4.6, RFC 4525): changes in their order, judged at their end.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeSet, HashSet};
 
 use duramen_ldap::message::{ChangeKind, ModifyRequest, ResultCode};
 
@@ -104,7 +104,7 @@ impl<'c: 'e, 'e> Modifier<'_, 'c, 'e> {
         let large = self.large(described);
         // Forms of what is there are found out once; a single value is rather looked for.
         let present = self.draft.find(described.attribute.id, &described.options);
-        let mut forms: std::collections::HashSet<Vec<u8>> =
+        let mut forms: HashSet<Vec<u8>> =
             present.map(|found| found.values().map(|value| form(schema, rule, value)).collect()).unwrap_or_default();
         for (n, (value, normalized)) in (1..).zip(values) {
             let is_new = match large {
@@ -165,7 +165,9 @@ impl<'c: 'e, 'e> Modifier<'_, 'c, 'e> {
         if described.attribute.equality.is_none() {
             return no_rule(described);
         }
-        for (n, (_, normalized)) in (1..).zip(values) {
+        let mut seen = HashSet::new();
+        // A value that is named again is one value all the same; slapd takes that too.
+        for (n, (_, normalized)) in (1..).zip(values).filter(|(_, (_, normalized))| seen.insert(normalized)) {
             let was_there = match self.large(described) {
                 Some(at) => self.delete_large(at, normalized)?,
                 None => self.delete_one(described, normalized),

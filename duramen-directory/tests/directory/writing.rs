@@ -82,6 +82,19 @@ fn each_kind_of_change_does_what_it_says_rfc4511_4_6() {
 }
 
 #[test]
+fn a_value_that_is_named_twice_is_deleted_once() {
+    let sample = Sample::people();
+    sample.modify(JENSEN, &[(Add, "description", &["a", "b", "c"])]).unwrap();
+    sample.modify(JENSEN, &[(Delete, "description", &["a", "b", "A"])]).unwrap();
+    assert_eq!(sample.read(JENSEN, &[]).values("description"), ["c"]);
+    let (one, twice) = ([(Delete, "description", &["c"][..])], [(Delete, "description", &["c", "c"][..])]);
+    let both = [one, one].concat();
+    assert_eq!(code(sample.modify(JENSEN, &both)), ResultCode::NO_SUCH_ATTRIBUTE, "a change of its own says more");
+    sample.modify(JENSEN, &twice).unwrap();
+    assert_eq!(code(sample.modify(JENSEN, &twice)), ResultCode::NO_SUCH_ATTRIBUTE);
+}
+
+#[test]
 fn integers_are_incremented_rfc4525() {
     let sample = Sample::people();
     sample.modify(SMITH, &[(Increment, "uidNumber", &["5"])]).unwrap();
