@@ -11,24 +11,25 @@ use crate::names;
 use crate::requester::{Method, Name, Requester};
 use crate::state::State;
 
+fn denied(text: impl Into<String>) -> Failure {
+    Failure::new(ResultCode::AUTHORIZATION_DENIED, text)
+}
+
 impl Inner {
     /// Whom the proxied authorization control makes of a requester (RFC 4370): only the administrator may be others.
     pub fn proxied(&self, state: &State, requester: &Requester, controls: &Controls<'_>) -> Result<Option<Requester>> {
         let Some(identity) = controls.proxied else { return Ok(None) };
         let name = match identity {
             AuthzId::Anonymous => Name::default(),
-            AuthzId::Dn(name) => names::both(&state.schema, name)?,
-            AuthzId::User(_) => {
-                let text = "an identity of the form u: is not known here: use dn: and a name";
-                return Err(Failure::new(ResultCode::AUTHORIZATION_DENIED, text));
-            }
+            // What is no name is no identity that could be known.
+            AuthzId::Dn(name) => names::both(&state.schema, name).map_err(|failure| denied(failure.diagnostic))?,
+            AuthzId::User(_) => return Err(denied("an identity of the form u: is not known here: use dn: and a name")),
         };
         // Nobody in particular is what everybody can be.
         let is_harmless =
             !requester.is_anonymous() && (name.is_empty() || name.normalized == requester.name.normalized);
         if !requester.is_administrator && !is_harmless {
-            let text = "only the administrator may act for others";
-            return Err(Failure::new(ResultCode::AUTHORIZATION_DENIED, text));
+            return Err(denied("only the administrator may act for others"));
         }
         let is_administrator = state.administrator.as_ref().is_some_and(|it| it.name.normalized == name.normalized);
         let method = if name.is_empty() { Method::Anonymous } else { requester.method };

@@ -262,6 +262,23 @@ fn who_relaxes_the_schema_manages_what_is_added_deleted_or_renamed() {
 }
 
 #[test]
+fn the_administrator_acts_for_whoever_has_a_name_rfc4370_3() {
+    let sample = with("access to * by self write by * read");
+    let acting = |who: &Requester, identity: &str| {
+        let control = Control { value: Some(identity.as_bytes()), ..control(oid::PROXIED_AUTHORIZATION) };
+        ended(sample.modify_as(who, JENSEN, &[(Replace, "description", &["x"])], &[control]))
+    };
+    let (administrator, jensen) = (Requester::internal(), somebody(&sample, JENSEN));
+    let (done, denied) = (ResultCode::SUCCESS, ResultCode::AUTHORIZATION_DENIED);
+    assert_eq!(acting(&administrator, &format!("dn:{JENSEN}")), done);
+    assert_eq!(acting(&administrator, &format!("dn:{SMITH}")), ResultCode::INSUFFICIENT_ACCESS_RIGHTS);
+    assert_eq!(acting(&jensen, &format!("dn:{JENSEN}")), done);
+    for (who, identity) in [(&jensen, "dn:cn=x"), (&jensen, "dn:no name"), (&administrator, "dn:no name")] {
+        assert_eq!(acting(who, identity), denied, "{identity}");
+    }
+}
+
+#[test]
 fn groups_are_those_of_the_directory() {
     let sample = with(&format!("access to * by group=\"{OPEN}\" write by * read"));
     let me = somebody(&sample, JENSEN);
