@@ -11,6 +11,7 @@
 
 mod access;
 mod answer;
+mod case;
 mod client;
 mod controls;
 mod differences;
@@ -24,8 +25,8 @@ mod words;
 mod world;
 
 use answer::{Answer, HUNG_UP};
+use case::Case;
 use client::Client;
-use differences::Case;
 use random::Random;
 use request::{Operation, Request};
 use servers::{ADMINISTRATOR, Duramend, PASSWORD, SUFFIX, Server, Slapd};
@@ -166,10 +167,12 @@ impl World {
         }
         self.random.learn(theirs.entries.keys());
         let [request, _] = world::everything();
-        let before = self.found.len();
-        self.compare(n, pair.who, &request, &(theirs, ours));
-        // From here on everything would differ.
-        self.found.len() == before || mend::mend(&mut pair.theirs, &mut pair.ours)
+        if self.compare(n, pair.who, &request, &(theirs, ours)) {
+            return true;
+        }
+        // From here on everything would differ, whether it is meant to or not.
+        self.mended = true;
+        mend::mend(&mut pair.theirs, &mut pair.ours)
     }
 
     /// Takes note of what is different in two answers, if anything that was not meant to be is. Whether nothing is.
@@ -201,7 +204,7 @@ impl World {
         if theirs.order(request) != ours.order(request) {
             said += &format!("\n  slapd: {:?}\n  ours:  {:?}", theirs.order(request), ours.order(request));
         }
-        if !who.is_empty() && who != "the administrator" {
+        if who != "the administrator" {
             said += &format!("\n{}", self.rules);
         }
         self.found.push(said);
