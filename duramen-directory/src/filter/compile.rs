@@ -207,6 +207,8 @@ impl Compiler<'_> {
             return Test::Undefined;
         }
         let types = subject.types.clone();
+        // What names an entry has no options, so it is no kind of a type with some (RFC 4512 section 2.5.2).
+        let is_in_names = extensible.dn_attributes && subject.options.is_empty();
         let is_class = extensible.rule.is_none() && types.as_slice() == [self.schema.known().object_class];
         let test = match rule.kind {
             RuleKind::Equality if is_class => self.class(subject, extensible.value),
@@ -218,7 +220,7 @@ impl Compiler<'_> {
             RuleKind::Ordering => Test::Less { subject, rule, normalized: normalized.clone() },
             RuleKind::Substrings => return self.pieces(rule, subject, extensible.value),
         };
-        if !extensible.dn_attributes {
+        if !is_in_names {
             return test;
         }
         Test::WithName { test: Box::new(test), types, rule, normalized }

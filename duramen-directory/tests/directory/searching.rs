@@ -431,3 +431,15 @@ fn a_class_is_there_with_all_above_it_whether_names_are_looked_at_too_or_not_rfc
         assert_eq!(sample.found(filter), [JENSEN, SMITH], "{filter}");
     }
 }
+
+#[test]
+fn names_have_no_attributes_with_options_rfc4512_2_5_2() {
+    let sample = Sample::people();
+    let named: &[(&str, Vec<&[u8]>)] = &[("objectClass", vec![b"person"]), ("sn", vec![b"x"])];
+    sample.add("cn=x,dc=example,dc=com", named).unwrap();
+    assert_eq!(sample.found("(cn:dn:=x)"), ["cn=x,dc=example,dc=com"]);
+    for rule in ["", ":caseIgnoreMatch"] {
+        assert_eq!(sample.found(&format!("(cn;lang-de:dn{rule}:=x)")), Vec::<String>::new());
+        assert_eq!(sample.found(&format!("(cn;lang-de:dn{rule}:=Barbara von Jensen)")), [JENSEN]);
+    }
+}
