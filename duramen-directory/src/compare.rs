@@ -10,9 +10,9 @@ use crate::access::{Level, What};
 use crate::base::{self, Follow};
 use crate::controls::{Controls, Of};
 use crate::directory::{Credentials, Inner};
-use crate::entry::{StoredAttribute, mark};
+use crate::entry::mark;
 use crate::failure::{Failure, Result};
-use crate::filter::{Derived, each_value};
+use crate::filter::{Derived, each_value, has_options};
 use crate::large;
 use crate::names::{self, Found};
 use crate::requester::Requester;
@@ -150,7 +150,9 @@ fn value_is_there(
         })?;
     }
     for &id in &attribute.family {
-        for stored in view.entry.of_type(id).filter(|stored| has_options(stored, &described.options)) {
+        for stored in
+            view.entry.of_type(id).filter(|stored| has_options(stored.decode().description, &described.options))
+        {
             let is_it = |value: &[u8]| form(schema, Some(rule), value) == asserted;
             seen.look(may(id), || Ok(stored.values().iter().any(is_it)))?;
         }
@@ -183,12 +185,6 @@ impl Seen {
         }
         if self.any { Ok(self.found) } else { Err(no_attribute(&attribute.name)) }
     }
-}
-
-fn has_options(stored: &StoredAttribute<'_>, wanted: &[String]) -> bool {
-    let decoded = stored.decode();
-    let own: Vec<&str> = decoded.description.split(';').skip(1).collect();
-    wanted.iter().all(|wanted| own.iter().any(|own| own.eq_ignore_ascii_case(wanted)))
 }
 
 fn not_allowed(what: &str) -> Failure {

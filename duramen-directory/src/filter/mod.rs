@@ -46,9 +46,17 @@ impl Subject {
     }
 }
 
-/// Whether a description has all of these options.
-fn has_options(description: &str, options: &[String]) -> bool {
-    options.iter().all(|option| description.split(';').skip(1).any(|own| own.eq_ignore_ascii_case(option)))
+/// Whether a description has all of these options. A language range stands for its tag and all that begin with it, in
+/// filters, selections and comparisons (RFC 3866 section 3).
+pub(crate) fn has_options(description: &str, options: &[String]) -> bool {
+    options.iter().all(|option| {
+        let is_range = option.starts_with("lang-") && option.ends_with('-');
+        description.split(';').skip(1).any(|own| {
+            let begins = |with: &str| own.get(..with.len()).is_some_and(|front| front.eq_ignore_ascii_case(with));
+            own.eq_ignore_ascii_case(option)
+                || (is_range && (begins(option) || own.eq_ignore_ascii_case(&option[..option.len() - 1])))
+        })
+    })
 }
 
 /// A filter bound to the schema.

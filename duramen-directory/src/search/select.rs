@@ -10,7 +10,7 @@ use smallvec::SmallVec;
 use crate::access::{Level, Plan};
 use crate::entry::{Entry, StoredAttribute};
 use crate::failure::Result;
-use crate::filter::{Test, Value};
+use crate::filter::{Test, Value, has_options};
 use crate::schema::{AttributeId, Schema};
 
 /// What is asked for of entries.
@@ -81,18 +81,6 @@ impl Selection {
     fn may_want_derived(&self) -> bool {
         self.operational || !self.named.is_empty()
     }
-}
-
-fn has_options(description: &str, options: &[String]) -> bool {
-    options.iter().all(|option| {
-        let is_range = option.starts_with("lang-") && option.ends_with('-');
-        description.split(';').skip(1).any(|own| {
-            // RFC 3866 section 3.2: a language range stands for its tag and all that begin with it.
-            let begins = |with: &str| own.get(..with.len()).is_some_and(|front| front.eq_ignore_ascii_case(with));
-            own.eq_ignore_ascii_case(option)
-                || (is_range && (begins(option) || own.eq_ignore_ascii_case(&option[..option.len() - 1])))
-        })
-    })
 }
 
 /// Whether a requester may see an attribute.

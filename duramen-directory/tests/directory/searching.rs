@@ -443,3 +443,25 @@ fn names_have_no_attributes_with_options_rfc4512_2_5_2() {
         assert_eq!(sample.found(&format!("(cn;lang-de:dn{rule}:=Barbara von Jensen)")), [JENSEN]);
     }
 }
+
+#[test]
+fn a_language_range_stands_for_its_tag_and_all_that_begin_with_it_rfc3866_3() {
+    let sample = Sample::people();
+    sample.modify(SMITH, &[(Add, "cn;lang-en-us", &["Jack"])]).unwrap();
+    let none: &[&str] = &[];
+    for (filter, found) in [
+        ("(cn;lang-=jack)", &[SMITH][..]),
+        ("(cn;lang-en-=jack)", &[SMITH]),
+        ("(cn;lang-en-us-:=jack)", &[SMITH]),
+        ("(cn;lang-e-=jack)", none),
+        ("(cn;lang-en=jack)", none),
+        ("(cn;lang-=John Smith)", none),
+        ("(cn;lang-=*)", &[JENSEN, SMITH]),
+        ("(cn;lang-de-=*Jen*)", &[JENSEN]),
+        ("(sn;lang-=*)", none),
+    ] {
+        assert_eq!(sample.found(filter), found, "{filter}");
+    }
+    assert_eq!(sample.compare(SMITH, "cn;lang-en-", "Jack"), Ok(true));
+    assert_eq!(code(sample.compare(SMITH, "cn;lang-de-", "Jack")), ResultCode::NO_SUCH_ATTRIBUTE);
+}
