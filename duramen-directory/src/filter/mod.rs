@@ -50,13 +50,18 @@ impl Subject {
 /// filters, selections and comparisons (RFC 3866 section 3).
 pub(crate) fn has_options(description: &str, options: &[String]) -> bool {
     options.iter().all(|option| {
-        let is_range = option.starts_with("lang-") && option.ends_with('-');
+        let is_range = is_range(option);
         description.split(';').skip(1).any(|own| {
             let begins = |with: &str| own.get(..with.len()).is_some_and(|front| front.eq_ignore_ascii_case(with));
             own.eq_ignore_ascii_case(option)
                 || (is_range && (begins(option) || own.eq_ignore_ascii_case(&option[..option.len() - 1])))
         })
     })
+}
+
+/// Whether an option, in lower case, is a language range.
+pub(crate) fn is_range(option: &str) -> bool {
+    option.starts_with("lang-") && option.ends_with('-')
 }
 
 /// A filter bound to the schema.

@@ -14,7 +14,7 @@ use crate::names::{self, Suffix};
 use crate::schema::{Attribute, WellKnown};
 use crate::state::State;
 use crate::update::structure::{self, Governing};
-use crate::update::{Draft, check, describe, naming, operational};
+use crate::update::{Draft, check, describe_stored, naming, operational};
 
 /// An entry that lacks only ids.
 pub(super) struct Prepared {
@@ -129,7 +129,7 @@ fn draft<'e>(state: &'e State, pairs: &'e [Pair<'e>]) -> Result<Draft<'e>> {
         let place = match last {
             Some((description, place)) if description == pair.description => place,
             _ => {
-                let described = describe(&state.schema, pair.description)?;
+                let described = describe_stored(&state.schema, pair.description)?;
                 if known.is_derived(described.attribute.id) || is_kept_by_others(described.attribute, known) {
                     continue;
                 }

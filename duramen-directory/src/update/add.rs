@@ -9,7 +9,7 @@ use uuid::{Builder, Uuid};
 use super::batch::Batch;
 use super::check;
 use super::context::Context;
-use super::draft::{Draft, describe};
+use super::draft::{Draft, describe_stored};
 use super::{naming, structure};
 use crate::access::{Level, What};
 use crate::base::{self, Follow};
@@ -121,7 +121,7 @@ pub(crate) fn may_change_children(context: &Context<'_>, parent: Id, level: Leve
 fn draft<'e>(context: &Context<'e>, request: &AddRequest<'e>) -> Result<Draft<'e>> {
     let mut draft = Draft::default();
     for attribute in request.attributes {
-        let described = describe(context.schema(), attribute.description)?;
+        let described = describe_stored(context.schema(), attribute.description)?;
         let known = context.schema().known();
         if !context.is_relaxed() {
             check::modifiable(described.attribute)?;

@@ -6,7 +6,7 @@ use duramen_ldap::message::{Change, ChangeKind, ModifyRequest, ResultCode};
 
 use super::check;
 use super::context::Context;
-use super::draft::{Described, describe, form};
+use super::draft::{Described, describe_stored, form};
 use crate::failure::{Failure, Result};
 
 /// A change of one attribute.
@@ -47,7 +47,7 @@ fn count(change: &Change<'_>) -> Result<()> {
 
 fn one<'s>(context: &Context<'s>, change: &Change<'s>) -> Result<Checked<'s>> {
     let schema = context.schema();
-    let described = describe(schema, change.attribute.description)?;
+    let described = describe_stored(schema, change.attribute.description)?;
     let attribute = described.attribute;
     if change.kind != ChangeKind::Delete {
         check::single(attribute, change.attribute.values.count())?;

@@ -9,6 +9,7 @@ use duramen_ldap::message::ResultCode;
 
 use crate::entry::{Builder, Entry, LargeAttribute, StoredAttribute, mark};
 use crate::failure::{Failure, Result};
+use crate::filter::is_range;
 use crate::large::{self, MANY};
 use crate::schema::{Attribute, AttributeId, Schema};
 use crate::tables::{Id, Tables};
@@ -162,6 +163,19 @@ pub(crate) fn describe<'s>(schema: &'s Schema, text: &str) -> Result<Described<'
         description.push_str(option);
     }
     Ok(Described { attribute, description, options })
+}
+
+/// What the description of an attribute that an entry is to have, or had, stands for.
+///
+/// # Errors
+/// undefinedAttributeType, of language ranges too: they stand for tags (RFC 3866 section 3).
+pub(crate) fn describe_stored<'s>(schema: &'s Schema, text: &str) -> Result<Described<'s>> {
+    let described = describe(schema, text)?;
+    if let Some(range) = described.options.iter().find(|option| is_range(option)) {
+        let text = format!("{text}: {range} is a language range, which can be asked for; entries have language tags");
+        return Err(Failure::new(ResultCode::UNDEFINED_ATTRIBUTE_TYPE, text));
+    }
+    Ok(described)
 }
 
 /// The form in which values of an attribute are compared: normalized by its equality rule, or the value itself.

@@ -38,7 +38,7 @@ use context::Context;
 
 pub(crate) use add::operational;
 pub(crate) use batch::Batch;
-pub(crate) use draft::{Described, Draft, describe, form};
+pub(crate) use draft::{Described, Draft, describe, describe_stored, form};
 
 /// An update that was made.
 #[derive(Debug, Default, PartialEq, Eq)]

@@ -95,6 +95,18 @@ fn a_value_that_is_named_twice_is_deleted_once() {
 }
 
 #[test]
+fn no_entry_has_a_language_range_rfc3866_3() {
+    let sample = Sample::people();
+    let undefined = ResultCode::UNDEFINED_ATTRIBUTE_TYPE;
+    for (kind, range) in [(Add, "cn;lang-"), (Replace, "cn;lang-de-"), (Delete, "CN;LANG-")] {
+        assert_eq!(code(sample.modify(JENSEN, &[(kind, range, &["Barbara von Jensen"])])), undefined, "{range}");
+    }
+    let attributes: &[(&str, Vec<&[u8]>)] = &[("objectClass", vec![b"person"]), ("sn;lang-", vec![b"x"])];
+    assert_eq!(code(sample.add("cn=x,dc=example,dc=com", attributes)), undefined);
+    sample.modify(JENSEN, &[(Add, "cn;lang-en", &["x"]), (Delete, "cn;lang-de", &[])]).unwrap();
+}
+
+#[test]
 fn integers_are_incremented_rfc4525() {
     let sample = Sample::people();
     sample.modify(SMITH, &[(Increment, "uidNumber", &["5"])]).unwrap();
