@@ -13,7 +13,7 @@
 #![allow(unsafe_code)]
 
 use std::fs::File;
-use std::sync::atomic::{AtomicU8, Ordering};
+use std::sync::atomic::{AtomicU8, AtomicU64, Ordering};
 
 use rustix::mm::Advice;
 
@@ -21,14 +21,20 @@ use crate::error::{Error, Result};
 use crate::ids::{Pgno, Txnid};
 use crate::os::region::{Access, Region};
 
-/// What is reserved where address space is plentiful.
-const RESERVED_BYTES: u64 = 1 << 40;
+/// Of the address space (128 TiB where pages have four levels) so much is shared out: a process that has many databases
+/// open reserves half of it at most, for ten thousand of them, and leaves the rest to its own memory.
+const SHARED_OUT_BYTES: u64 = 8 << 40;
+/// The first database gets one part of so many, the next one of one more, and so on.
+const PARTS: u64 = 8;
 
 /// Room to grow that is given up last.
 const HEADROOM_BYTES: u64 = 64 << 20;
 
 /// Units in which reservations are rounded up: at least a page of any machine, at least a page of any database.
 const ROUND_BYTES: u64 = 64 << 10;
+
+/// Maps of this process.
+static MAPS: AtomicU64 = AtomicU64::new(0);
 
 /// A read-only mapping of the data file.
 pub(crate) struct Map {
@@ -40,11 +46,12 @@ impl Map {
     pub(crate) fn new(file: &File, file_bytes: u64) -> Result<Map> {
         let needed = file_bytes.max(1).next_multiple_of(ROUND_BYTES);
         let roomy = needed.saturating_add(HEADROOM_BYTES);
-        let wanted = RESERVED_BYTES.max(needed.saturating_mul(4));
+        let wanted = (SHARED_OUT_BYTES / (PARTS + MAPS.load(Ordering::Relaxed))).max(needed.saturating_mul(4));
         let map = |bytes| Region::of_file(file, bytes, Access::Read);
         let region = Region::largest(address_bytes(wanted), address_bytes(roomy), map)
             .or_else(|_| map(address_bytes(needed)))
             .map_err(|e| Error::Io { op: "map the data file", source: e.into() })?;
+        MAPS.fetch_add(1, Ordering::Relaxed);
         Ok(Map { region })
     }
 
@@ -76,6 +83,12 @@ impl Map {
         }
         // SAFETY: the range is inside the mapping, which lives as long as `self`; see the head for its content.
         Some(unsafe { std::slice::from_raw_parts(self.base().add(start), len) })
+    }
+}
+
+impl Drop for Map {
+    fn drop(&mut self) {
+        MAPS.fetch_sub(1, Ordering::Relaxed);
     }
 }
 
@@ -150,6 +163,15 @@ pub(crate) fn tag_of(birth: Txnid) -> u8 {
 mod tests {
     use super::*;
     use std::os::unix::fs::FileExt;
+
+    #[test]
+    fn many_files_at_once_have_room_to_grow_and_leave_some_to_the_program() {
+        let file = tempfile::tempfile().unwrap();
+        let maps: Vec<Map> = (0..1000).map(|_| Map::new(&file, 0).unwrap()).collect();
+        assert!(maps.iter().all(|map| map.reserved_bytes() >= 4 << 30));
+        let program = Region::anonymous(16 << 40).unwrap();
+        assert_eq!(program.bytes(), 16 << 40);
+    }
 
     #[test]
     fn a_file_grows_under_its_map() {
