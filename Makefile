@@ -63,7 +63,8 @@ setup:
 		/usr/share/perl5/Net/LDAP.pm=libnet-ldap-perl /usr/share/perl5/IO/Socket/SSL.pm=libio-socket-ssl-perl \
 		/usr/share/perl5/Authen/SASL.pm=libauthen-sasl-perl /etc/php/8.2/mods-available/ldap.ini=php-ldap \
 		/usr/lib/postfix/postfix-ldap.so=postfix-ldap \
-		go=golang-go systemd-analyze=systemd node=nodejs npm=npm javac=default-jdk-headless mvn=maven
+		go=golang-go systemd-analyze=systemd node=nodejs npm=npm javac=default-jdk-headless mvn=maven \
+		escript=erlang-base /usr/share/doc/erlang-eldap/copyright=erlang-eldap
 
 test: setup
 	cargo fmt --all --check

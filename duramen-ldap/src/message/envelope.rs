@@ -4,7 +4,7 @@ use super::{Control, LdapResult, Request, Response, control::write_controls, op}
 use crate::ber::{List, Reader, Writer, tag};
 use crate::error::DecodeError;
 
-/// A messageID: 1 to 2^31 - 1, or 0 in an unsolicited notification.
+/// A messageID: 1 to 2^31 - 1; 0 in an unsolicited notification, and in the first request of some clients.
 pub type MessageId = u32;
 
 /// What can stand in a message.
@@ -89,9 +89,6 @@ impl<'a> Envelope<'a> {
 
     /// The operation of a message sent by a client.
     pub fn request(&self) -> Result<Request<'a>, DecodeError> {
-        if self.id == 0 {
-            return self.content.fail("a messageID other than 0 before a request");
-        }
         Request::read(self.tag, self.content)
     }
 

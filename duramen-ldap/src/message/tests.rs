@@ -89,8 +89,9 @@ fn a_fault_in_the_envelope_ends_the_session_and_one_in_the_operation_does_not_rf
 }
 
 #[test]
-fn a_request_has_a_number_rfc4511_4_1_1_1() {
-    assert!(Message::<Request<'_>>::decode(b"\x30\x05\x02\x01\x00\x42\x00").is_err());
+fn a_request_has_a_number_rfc4511_4_1_1_1_which_may_be_0() {
+    let request = Message::<Request<'_>>::decode(b"\x30\x05\x02\x01\x00\x42\x00").unwrap();
+    assert_eq!((request.id, request.operation), (0, Request::Unbind));
     assert!(Envelope::decode(b"\x30\x05\x02\x01\xFF\x42\x00").is_err());
 }
 

@@ -111,7 +111,10 @@ impl Schema {
         let singular = keyword.strip_suffix('s').unwrap_or(&keyword);
         let macros = &self.macros;
         match singular {
-            "attributetype" | "attribute" => located(&mut self.attribute_types, text, macros, file, line),
+            // Without its second t it stands in the dsee.schema of OpenLDAP.
+            "attributetype" | "attribute" | "attributeype" => {
+                located(&mut self.attribute_types, text, macros, file, line)
+            }
             "objectclasse" | "objectclas" => located(&mut self.object_classes, text, macros, file, line),
             "ldapsyntaxe" | "ldapsyntax" => located(&mut self.syntaxes, text, macros, file, line),
             "matchingrule" => located(&mut self.matching_rules, text, macros, file, line),

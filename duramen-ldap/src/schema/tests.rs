@@ -87,6 +87,8 @@ fn schema_files_have_macros_comments_and_continued_lines() {
     assert_eq!(schema.syntaxes.len(), 1);
     schema.load("y", "\u{FEFF}attributetype ( Base:8 NAME 'd' SUP name )").unwrap();
     assert_eq!(&*schema.attribute_types[2].file, "y");
+    schema.load("dsee.schema", "attributeype ( 1.5\n\tNAME 'e' SUP name )").unwrap();
+    assert_eq!(schema.attribute_types[3].item.definition.names, ["e"]);
 }
 
 #[test]

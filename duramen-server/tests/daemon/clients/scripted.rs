@@ -1,4 +1,4 @@
-//! Perl's `Net::LDAP`, and PHP's functions on OpenLDAP's library: Debian's packages.
+//! Perl's `Net::LDAP`, PHP's functions on OpenLDAP's library, Erlang's `eldap`: Debian's packages.
 
 use std::process::Command;
 
@@ -13,4 +13,9 @@ fn net_ldap_lives_through_its_cycle() {
 #[test]
 fn php_lives_through_its_cycle() {
     told(Command::new("php").arg(source("life.php")), &Daemon::with_tls());
+}
+
+#[test]
+fn eldap_lives_through_its_cycle() {
+    told(Command::new("escript").arg(source("life.escript")), &Daemon::with_tls());
 }
