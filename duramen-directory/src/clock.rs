@@ -13,6 +13,11 @@ pub(crate) struct Clock {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Moment(pub u64);
 
+/// A time as GeneralizedTime in whole seconds (RFC 4517 section 3.3.13).
+pub fn timestamp(time: SystemTime) -> String {
+    Moment(time.duration_since(UNIX_EPOCH).map_or(0, |since| since.as_micros() as u64)).timestamp()
+}
+
 impl Clock {
     /// Goes on after a moment, in nanoseconds since 1970: that of the last commit.
     pub fn after(nanoseconds: u64) -> Clock {

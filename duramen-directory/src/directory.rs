@@ -316,8 +316,7 @@ impl Directory {
         self.inner.check(problem, progress)
     }
 
-    /// Gives what `cn=monitor` shows below it: called once a search looks there. Each: a name below `cn=monitor` in its
-    /// RDN form (`cn=Connections`), and attributes with values.
+    /// Gives what `cn=monitor` shows: called once a search looks there.
     pub fn set_monitor(&self, monitor: Monitor) {
         *self.inner.monitor.write().unwrap_or_else(PoisonError::into_inner) = Some(monitor);
     }
@@ -330,10 +329,11 @@ impl Directory {
     }
 }
 
-/// Gives entries below `cn=monitor`: RDN, and attributes with values.
+/// Gives the entries of `cn=monitor`.
 pub type Monitor = Arc<dyn Fn() -> Vec<MonitorEntry> + Send + Sync>;
 
-/// An entry below `cn=monitor`: its RDN, and attributes with values.
+/// An entry of `cn=monitor`: its name without that (`cn=Total,cn=Connections`; empty for the top), and attributes with
+/// values, classes included.
 pub type MonitorEntry = (String, Vec<(String, Vec<String>)>);
 
 /// What somebody can be authenticated by.

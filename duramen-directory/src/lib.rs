@@ -44,6 +44,7 @@ mod tables;
 mod update;
 mod view;
 
+pub use clock::timestamp;
 pub use config::{Administrator, Config, Durability, Index, IndexKinds, Limits, SchemaFile};
 pub use directory::{Credentials, Directory, Monitor, MonitorEntry, OpenError};
 pub use failure::{Failure, Result};

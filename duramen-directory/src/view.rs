@@ -45,12 +45,19 @@ pub(crate) struct View<'v, 'e> {
     pub entry: Entry<'e>,
     /// Its name as it is written.
     pub name: &'e str,
+    /// How many entries are directly below it, if it is made up.
+    children: u32,
     normalized: OnceCell<String>,
 }
 
 impl<'v, 'e> View<'v, 'e> {
     pub fn new(scene: &'v Scene<'v>, id: Id, entry: Entry<'e>, name: &'e str) -> View<'v, 'e> {
-        View { scene, id, entry, name, normalized: OnceCell::new() }
+        View { scene, id, entry, name, children: 0, normalized: OnceCell::new() }
+    }
+
+    /// Of an entry that is made up.
+    pub fn made_up(scene: &'v Scene<'v>, entry: Entry<'e>, name: &'e str, children: u32) -> View<'v, 'e> {
+        View { children, ..View::new(scene, 0, entry, name) }
     }
 
     /// Whether the requester may do this with it.
@@ -130,7 +137,7 @@ impl Derived for View<'_, '_> {
 
     fn child_count(&self) -> Result<u32> {
         if self.id == 0 {
-            return Ok(0);
+            return Ok(self.children);
         }
         names::child_count(&self.scene.tables.name()?, self.id)
     }

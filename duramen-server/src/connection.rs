@@ -42,6 +42,8 @@ pub struct Connection {
     held: bool,
     /// TLS has bytes that the socket has not taken.
     flushing: bool,
+    /// The client has not taken what it was sent.
+    blocked: bool,
     /// The client sends nothing more.
     ended: bool,
 }
@@ -62,8 +64,8 @@ impl Connection {
     /// Of a thread, over a stream.
     pub fn new(thread: Rc<Thread>, watch: Rc<Watch>, stream: Stream, work: Work) -> Connection {
         let (input, output) = Default::default();
-        let (held, flushing, ended) = (false, false, false);
-        Connection { thread, watch, stream, input, output, work, then: Then::GoOn, held, flushing, ended }
+        let (held, flushing, blocked, ended) = Default::default();
+        Connection { thread, watch, stream, input, output, work, then: Then::GoOn, held, flushing, blocked, ended }
     }
 
     /// Serves the connection until it ends. `tls_first`: TLS comes before anything else.
@@ -75,6 +77,7 @@ impl Connection {
             },
             false => self.go_on().await,
         };
+        self.is_blocked(false);
         let _ = tokio::time::timeout(CLOSING, self.close()).await;
         self.work.log.closed(end);
     }
@@ -212,6 +215,7 @@ impl Connection {
                 Poll::Pending => break,
             }
         }
+        self.is_blocked(!self.output.is_empty());
         if self.flushing {
             match Pin::new(&mut self.stream).poll_flush(cx) {
                 Poll::Ready(Ok(())) => self.flushing = false,
@@ -220,6 +224,13 @@ impl Connection {
             }
         }
         Ok(())
+    }
+
+    /// Counts whether what was sent has not been taken.
+    fn is_blocked(&mut self, blocked: bool) {
+        if blocked != mem::replace(&mut self.blocked, blocked) {
+            add(&self.thread.figures.blocked, if blocked { 1 } else { u64::MAX });
+        }
     }
 
     fn receive(&mut self, cx: &mut Context<'_>) -> Poll<Result<(), End>> {

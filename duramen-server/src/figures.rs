@@ -65,6 +65,13 @@ pub struct OfKind {
     pub histogram: [AtomicU64; BUCKETS],
 }
 
+impl OfKind {
+    /// Operations that ended.
+    pub fn done(&self) -> u64 {
+        self.succeeded.load(Relaxed) + self.failed.load(Relaxed)
+    }
+}
+
 /// Figures of a thread, or their sum.
 #[derive(Debug, Default)]
 pub struct Figures {
@@ -72,8 +79,8 @@ pub struct Figures {
     pub kinds: [OfKind; KINDS],
     /// Connections that began.
     pub connections: AtomicU64,
-    /// Connections there are.
-    pub connected: AtomicU64,
+    /// Connections whose clients have not taken what they were sent.
+    pub blocked: AtomicU64,
     /// Entries sent.
     pub entries: AtomicU64,
     /// References sent.
@@ -84,7 +91,7 @@ pub struct Figures {
     pub bytes_out: AtomicU64,
 }
 
-/// Adds to a figure that this thread alone writes: a load and a store, no locked instruction.
+/// Adds to a figure that this thread alone writes: a load and a store, no locked instruction. `u64::MAX` takes one away.
 pub fn add(figure: &AtomicU64, count: u64) {
     figure.store(figure.load(Relaxed).wrapping_add(count), Relaxed);
 }
@@ -120,7 +127,7 @@ impl Figures {
             [&of_kind.begun, &of_kind.succeeded, &of_kind.failed, &of_kind.micros].into_iter().chain(&of_kind.histogram)
         });
         let others =
-            [&self.connections, &self.connected, &self.entries, &self.references, &self.bytes_in, &self.bytes_out];
+            [&self.connections, &self.blocked, &self.entries, &self.references, &self.bytes_in, &self.bytes_out];
         of_kinds.chain(others)
     }
 }

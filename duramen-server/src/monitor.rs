@@ -4,9 +4,9 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::time::SystemTime;
 
-use duramen_directory::MonitorEntry;
+use duramen_directory::{MonitorEntry, timestamp};
 
-use crate::figures::{Figures, NAMES};
+use crate::figures::{Figures, Kind, NAMES, OfKind};
 use crate::server::Server;
 use crate::work::{MECHANISMS, OPERATIONS};
 
@@ -28,32 +28,46 @@ pub fn introduce(server: &Arc<Server>) {
     server.directory.set_monitor(Arc::new(entries));
 }
 
-/// Entries below `cn=monitor`, as OpenLDAP names them where it has them.
+/// Entries of `cn=monitor`, where OpenLDAP has them, and of its classes: programs that watch servers look for these.
 fn entries(server: &Server) -> Vec<MonitorEntry> {
     let figures = Figures::sum(server.figures.iter().map(|figures| &**figures));
-    let mut entries = vec![
-        counter("cn=Total Connections", &figures.connections),
-        plain("cn=Current Connections", server.connected.load(Relaxed) as u64),
-        counter("cn=Entries Sent", &figures.entries),
-        counter("cn=Referrals Sent", &figures.references),
-        counter("cn=Bytes Sent", &figures.bytes_out),
-        counter("cn=Bytes Received", &figures.bytes_in),
-        plain("cn=Uptime", uptime(server)),
-        plain("cn=Threads", server.figures.len() as u64),
+    let number = |figure: &AtomicU64| figure.load(Relaxed);
+    let [connected, blocked] = [server.connected.load(Relaxed) as u64, number(&figures.blocked)];
+    let begun: u64 = figures.kinds.iter().map(|kind| number(&kind.begun)).sum();
+    let done: u64 = figures.kinds.iter().map(OfKind::done).sum();
+    let answered =
+        done - [Kind::Unbind, Kind::Abandon].map(|kind| figures.kinds[kind as usize].done()).iter().sum::<u64>();
+    let [entries, references] = [&figures.entries, &figures.references].map(number);
+    let threads = server.figures.len().to_string();
+    let mut tree = vec![
+        entry("", "monitorServer", &[("monitoredInfo", concat!("duramend ", env!("CARGO_PKG_VERSION")).into())]),
+        entry("cn=Connections", "monitorContainer", &[]),
+        counter("cn=Total,cn=Connections", number(&figures.connections)),
+        counter("cn=Current,cn=Connections", connected),
+        entry("cn=Operations", "monitorContainer", &operations(begun, done)),
+        entry("cn=Statistics", "monitorContainer", &[]),
+        counter("cn=Bytes,cn=Statistics", number(&figures.bytes_out)),
+        counter("cn=Bytes Received,cn=Statistics", number(&figures.bytes_in)),
+        counter("cn=PDU,cn=Statistics", answered + entries + references),
+        counter("cn=Entries,cn=Statistics", entries),
+        counter("cn=Referrals,cn=Statistics", references),
+        entry("cn=Threads", "monitorContainer", &[]),
+        entry("cn=Max,cn=Threads", "monitoredObject", &[("monitoredInfo", threads.clone())]),
+        entry("cn=Open,cn=Threads", "monitoredObject", &[("monitoredInfo", threads)]),
+        entry("cn=Time", "monitorContainer", &[]),
+        entry("cn=Start,cn=Time", "monitoredObject", &[("monitorTimestamp", timestamp(server.started))]),
+        entry("cn=Current,cn=Time", "monitoredObject", &[("monitorTimestamp", timestamp(SystemTime::now()))]),
+        entry("cn=Uptime,cn=Time", "monitoredObject", &[("monitoredInfo", uptime(server).to_string())]),
+        entry("cn=Waiters", "monitorContainer", &[]),
+        counter("cn=Read,cn=Waiters", connected.saturating_sub(blocked)),
+        counter("cn=Write,cn=Waiters", blocked),
     ];
     for (kind, name) in NAMES {
         let of_kind = &figures.kinds[kind as usize];
-        let done = of_kind.succeeded.load(Relaxed) + of_kind.failed.load(Relaxed);
-        entries.push((
-            format!("cn={name} Operations"),
-            vec![
-                ("cn".into(), vec![format!("{name} Operations")]),
-                ("monitorOpInitiated".into(), vec![of_kind.begun.load(Relaxed).to_string()]),
-                ("monitorOpCompleted".into(), vec![done.to_string()]),
-            ],
-        ));
+        let counted = operations(number(&of_kind.begun), of_kind.done());
+        tree.push(entry(&format!("cn={name},cn=Operations"), "monitorOperation", &counted));
     }
-    entries
+    tree
 }
 
 /// Seconds since the start.
@@ -61,12 +75,20 @@ pub fn uptime(server: &Server) -> u64 {
     SystemTime::now().duration_since(server.started).map_or(0, |time| time.as_secs())
 }
 
-fn counter(rdn: &str, figure: &AtomicU64) -> MonitorEntry {
-    plain(rdn, figure.load(Relaxed))
+fn operations(begun: u64, done: u64) -> [(&'static str, String); 2] {
+    [("monitorOpInitiated", begun.to_string()), ("monitorOpCompleted", done.to_string())]
 }
 
-fn plain(rdn: &str, figure: u64) -> MonitorEntry {
-    let name = rdn.trim_start_matches("cn=").to_string();
-    let attributes = vec![("cn".into(), vec![name]), ("monitorCounter".into(), vec![figure.to_string()])];
-    (rdn.to_string(), attributes)
+fn counter(front: &str, figure: u64) -> MonitorEntry {
+    entry(front, "monitorCounterObject", &[("monitorCounter", figure.to_string())])
+}
+
+/// An entry of a kind of class `monitor`. `front` is its name without `cn=Monitor`.
+fn entry(front: &str, class: &str, attributes: &[(&str, String)]) -> MonitorEntry {
+    let rdn = if front.is_empty() { "cn=Monitor" } else { front };
+    let name = rdn.split(',').next().unwrap_or_default().trim_start_matches("cn=");
+    let classes = ["top", "monitor", class].map(str::to_string).to_vec();
+    let mut all = vec![("objectClass".into(), classes), ("cn".into(), vec![name.to_string()])];
+    all.extend(attributes.iter().map(|(name, value)| (name.to_string(), vec![value.clone()])));
+    (front.to_string(), all)
 }

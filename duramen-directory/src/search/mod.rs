@@ -299,7 +299,7 @@ impl<'r> Run<'r> {
                 return Ok(None);
             }
             let entry = Entry::parse(&special.bytes).ok_or_else(|| damaged(&special.name))?;
-            let view = View::new(&self.scene, 0, entry, &special.name);
+            let view = View::made_up(&self.scene, entry, &special.name, special.children);
             if self.matches(&view)? && view.allows(What::Entry, Level::Read) {
                 if self.is_page_full() {
                     return Ok(Some(true));

@@ -15,6 +15,8 @@ use crate::state::State;
 pub(crate) struct Special {
     pub name: String,
     pub bytes: Vec<u8>,
+    /// How many others are directly below it.
+    pub children: u32,
 }
 
 /// Attributes with values.
@@ -61,6 +63,9 @@ fn root_dse(inner: &Inner, state: &State) -> Attributes {
             ]),
         ),
     ];
+    if inner.monitor().is_some() {
+        attributes.push(("monitorContext".into(), texts(["cn=Monitor"])));
+    }
     attributes.extend(inner.root_dse().iter().cloned());
     attributes
 }
@@ -80,32 +85,27 @@ fn subschema(state: &State) -> Special {
 }
 
 fn monitor(inner: &Inner, state: &State, base: &str, scope: Scope) -> Option<Vec<Special>> {
-    let monitor = inner.monitor()?;
-    let top: Attributes =
-        vec![("objectClass".into(), texts(["top", "extensibleObject"])), ("cn".into(), texts(["Monitor"]))];
-    let mut entries = vec![("cn=Monitor".to_string(), top)];
-    for (rdn, mut attributes) in monitor() {
-        attributes.insert(0, ("objectClass".into(), texts(["top", "extensibleObject"])));
-        entries.push((format!("{rdn},cn=Monitor"), attributes));
-    }
-    let named = entries.into_iter().filter_map(|(name, attributes)| {
-        let normalized = names::normalize(&state.schema, &name).ok()?;
-        Some((normalized, name, attributes))
+    let entries = inner.monitor()?().into_iter().filter_map(|(front, attributes)| {
+        let name = if front.is_empty() { "cn=Monitor".to_string() } else { format!("{front},cn=Monitor") };
+        Some((names::normalize(&state.schema, &name).ok()?, name, attributes))
     });
-    let named: Vec<_> = named.collect();
-    named.iter().find(|(normalized, ..)| normalized == base)?;
-    let within = |normalized: &str| {
-        let is_base = normalized == base;
-        let front = names::below_suffix(normalized, base).filter(|front| !front.is_empty());
-        match scope {
-            Scope::Base => is_base,
-            Scope::One => front.is_some_and(|front| !front.contains(',')),
-            Scope::Subtree => is_base || front.is_some(),
-            _ => front.is_some(),
-        }
-    };
-    let chosen = named.into_iter().filter(|(normalized, ..)| within(normalized));
-    Some(chosen.map(|(_, name, attributes)| build(&state.schema, &name, attributes)).collect())
+    let entries: Vec<_> = entries.collect();
+    entries.iter().find(|(normalized, ..)| normalized == base)?;
+    let below =
+        |name: &str, base: &str| names::below_suffix(name, base).map(|front| front.split_terminator(',').count());
+    let chosen = entries.iter().filter(|(normalized, ..)| {
+        below(normalized, base).is_some_and(|depth| match scope {
+            Scope::Base => depth == 0,
+            Scope::One => depth == 1,
+            Scope::Subtree => true,
+            _ => depth > 0,
+        })
+    });
+    let built = chosen.map(|(normalized, name, attributes)| {
+        let children = entries.iter().filter(|(other, ..)| below(other, normalized) == Some(1)).count() as u32;
+        Special { children, ..build(&state.schema, name, attributes.clone()) }
+    });
+    Some(built.collect())
 }
 
 /// Puts an entry together; attributes that the schema does not have are left out.
@@ -119,5 +119,5 @@ fn build(schema: &Schema, name: &str, attributes: Attributes) -> Special {
             }
         }
     }
-    Special { name: name.to_string(), bytes: builder.finish(0, name, 0) }
+    Special { name: name.to_string(), bytes: builder.finish(0, name, 0), children: 0 }
 }

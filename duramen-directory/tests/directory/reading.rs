@@ -96,12 +96,24 @@ fn the_subschema_subentry_describes_the_schema_rfc4512_4_2() {
 #[test]
 fn the_monitor_shows_what_the_server_gives() {
     let sample = Sample::people();
-    sample.directory.set_monitor(std::sync::Arc::new(|| {
-        vec![("cn=Connections".to_string(), vec![("description".to_string(), vec!["7".to_string()])])]
+    let attribute = |name: &str, value: &str| (name.to_string(), vec![value.to_string()]);
+    sample.directory.set_monitor(std::sync::Arc::new(move || {
+        let entry = |front: &str, counter| {
+            (
+                front.to_string(),
+                vec![attribute("objectClass", "monitorCounterObject"), attribute("monitorCounter", counter)],
+            )
+        };
+        vec![entry("", "0"), entry("cn=Connections", "1"), entry("cn=Total,cn=Connections", "7")]
     }));
-    let given = sample.search("cn=monitor", "(description=*)", &Ask::default()).unwrap();
-    assert_eq!(given.names(), ["cn=Connections,cn=Monitor"]);
-    assert_eq!(given.values("description"), ["7"]);
+    let given = sample.search("cn=monitor", "(&(objectClass=monitorCounterObject)(monitorCounter=7))", &Ask::default());
+    assert_eq!(given.unwrap().names(), ["cn=Total,cn=Connections,cn=Monitor"]);
+    let given = sample.search("cn=Monitor", "(hasSubordinates=TRUE)", &Ask::default()).unwrap();
+    assert_eq!(given.names(), ["cn=Monitor", "cn=Connections,cn=Monitor"]);
+    assert_eq!(sample.read("cn=monitor", &["numSubordinates"]).values("numSubordinates"), ["1"]);
+    let ask = Ask { scope: Scope::One, ..Ask::default() };
+    assert_eq!(sample.search("cn=monitor", "(objectClass=*)", &ask).unwrap().names(), ["cn=Connections,cn=Monitor"]);
+    assert_eq!(sample.read("", &["monitorContext"]).values("monitorContext"), ["cn=Monitor"]);
 }
 
 #[test]

@@ -171,8 +171,14 @@ impl Work {
             Request::Search(search) => self.search(op, search, controls, out),
             Request::Compare(compare) => self.compare(op, compare, controls, out),
             Request::Bind(bind) => self.bind(op, bind, controls, out),
-            Request::Unbind => return Taken::Unbind,
-            Request::Abandon(id) => self.abandon(*id),
+            Request::Unbind => {
+                self.figures.end(op.kind, true, op.began.elapsed());
+                return Taken::Unbind;
+            }
+            Request::Abandon(id) => {
+                self.abandon(*id);
+                self.figures.end(op.kind, true, op.began.elapsed());
+            }
             Request::Extended(extended) => return self.extended(op, extended, controls, out),
             Request::Add(_) | Request::Delete(_) | Request::Modify(_) | Request::ModifyDn(_) => {
                 let directory = &self.server.directory;

@@ -170,14 +170,30 @@ fn figures_and_health_are_served_by_http_if_asked_for() {
 }
 
 #[test]
-fn cn_monitor_counts_operations() {
+fn cn_monitor_counts_where_openldap_does() {
     let daemon = Daemon::plain();
     let mut client = Client::administrator(&daemon);
     client.populate(3);
-    let counted = client.search("cn=monitor", Scope::Subtree, "(&(cn=Add Operations)(monitorOpCompleted=4))");
-    assert_eq!(counted.names, ["cn=Add Operations,cn=Monitor"]);
-    let connections = client.search("cn=monitor", Scope::One, "(&(cn=Current Connections)(monitorCounter=1))");
-    assert_eq!(connections.names, ["cn=Current Connections,cn=Monitor"]);
+    let found = |client: &mut Client, base: &str, scope, filter: &str| client.search(base, scope, filter).names;
+    let adds = found(&mut client, "cn=monitor", Scope::Subtree, "(&(cn=Add)(monitorOpCompleted=4))");
+    assert_eq!(adds, ["cn=Add,cn=Operations,cn=Monitor"]);
+    let connections = found(&mut client, "cn=Connections,cn=Monitor", Scope::One, "(&(cn=Current)(monitorCounter=1))");
+    assert_eq!(connections, ["cn=Current,cn=Connections,cn=Monitor"]);
+    // What netdata asks for, each by its name, and gives up without: netdata-plugins-python, openldap.chart.py.
+    let counters =
+        ["cn=Bytes,cn=Statistics", "cn=Referrals,cn=Statistics", "cn=Read,cn=Waiters", "cn=Write,cn=Waiters"];
+    for name in counters {
+        assert_eq!(
+            found(&mut client, &format!("{name},cn=Monitor"), Scope::Base, "(monitorCounter=*)").len(),
+            1,
+            "{name}"
+        );
+    }
+    let sums = "(&(objectClass=monitorContainer)(monitorOpInitiated>=8)(monitorOpCompleted>=8)(hasSubordinates=TRUE))";
+    assert_eq!(found(&mut client, "cn=Operations,cn=Monitor", Scope::Base, sums).len(), 1);
+    let times =
+        found(&mut client, "cn=Time,cn=Monitor", Scope::One, "(|(monitorTimestamp>=20200101000000Z)(monitoredInfo=*))");
+    assert_eq!(times.len(), 3);
 }
 
 #[test]
