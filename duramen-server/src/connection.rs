@@ -77,7 +77,7 @@ impl Connection {
             },
             false => self.go_on().await,
         };
-        self.is_blocked(false);
+        self.count_blocked(false);
         let _ = tokio::time::timeout(CLOSING, self.close()).await;
         self.work.log.closed(end);
     }
@@ -215,7 +215,7 @@ impl Connection {
                 Poll::Pending => break,
             }
         }
-        self.is_blocked(!self.output.is_empty());
+        self.count_blocked(!self.output.is_empty());
         if self.flushing {
             match Pin::new(&mut self.stream).poll_flush(cx) {
                 Poll::Ready(Ok(())) => self.flushing = false,
@@ -227,7 +227,7 @@ impl Connection {
     }
 
     /// Counts whether what was sent has not been taken.
-    fn is_blocked(&mut self, blocked: bool) {
+    fn count_blocked(&mut self, blocked: bool) {
         if blocked != mem::replace(&mut self.blocked, blocked) {
             add(&self.thread.figures.blocked, if blocked { 1 } else { u64::MAX });
         }
