@@ -5,7 +5,8 @@
 //! not know: what is in the file.
 //!
 //! It holds the file open, and runs this library's code: both end with [`Behind`], which waits for it. It takes no
-//! signals, which are for the program's own threads. Where no thread can be made, who asks does the work.
+//! signals, which are for the program's own threads. Where no thread can be made, who asks does the work; where the disk
+//! cannot keep up, some of it.
 //!
 //! # Safety
 //! A system call that rustix does not offer takes numbers only. Signal sets are integers, for which zero is a value, and
@@ -27,8 +28,9 @@ use super::fork::ForkGuard;
 const STAY: Duration = Duration::from_secs(1);
 /// Bytes that are asked for in one call: whoever ends the thread waits for no more.
 const STEP_BYTES: u64 = 4 << 20;
-/// Most requests that wait.
-const WANTED_MAX: usize = 1024;
+/// While more than this waits, the disk is far behind, and who asks has it begin with some of that before going on: else
+/// all the waiting would be left to the flush.
+const BACKLOG_BYTES: u64 = 16 << 20;
 /// It needs little, a program's own thread-local variables perhaps more.
 const STACK_BYTES: usize = 256 << 10;
 
@@ -48,6 +50,7 @@ struct Desk {
 #[derive(Default)]
 struct State {
     wanted: VecDeque<Range<u64>>,
+    waiting_bytes: u64,
     /// Somebody will look at `wanted` once more.
     attended: bool,
     /// It is to end.
@@ -70,6 +73,9 @@ impl Behind {
         state.add(bytes);
         if state.attended {
             self.desk.called.notify_one();
+            let excess = if state.waiting_bytes > BACKLOG_BYTES { state.next() } else { None };
+            drop(state);
+            excess.into_iter().for_each(|bytes| begin(&self.desk.file, bytes));
             return;
         }
         state.attended = true;
@@ -88,7 +94,7 @@ impl Behind {
     /// Nothing that was asked for and not begun is of use any more.
     pub(crate) fn forget(&self) {
         if !self.guard.forked() {
-            self.desk.lock().wanted.clear();
+            self.desk.lock().clear();
         }
     }
 
@@ -120,7 +126,7 @@ impl Drop for Behind {
             return;
         }
         let mut state = self.desk.lock();
-        state.wanted.clear();
+        state.clear();
         state.over = true;
         drop(state);
         self.desk.called.notify_one();
@@ -162,14 +168,23 @@ impl Desk {
 }
 
 impl State {
-    /// Adds bytes to what is wanted, to the last ones if they touch. A disk that is far behind is not asked for more.
+    /// Adds bytes to what is wanted, to the last ones if they touch.
     fn add(&mut self, bytes: Range<u64>) {
-        let waiting = self.wanted.len();
         match self.wanted.back_mut() {
-            Some(last) if last.start <= bytes.start && bytes.start <= last.end => last.end = last.end.max(bytes.end),
-            _ if waiting < WANTED_MAX => self.wanted.push_back(bytes),
-            _ => {}
+            Some(last) if last.start <= bytes.start && bytes.start <= last.end => {
+                self.waiting_bytes += bytes.end.saturating_sub(last.end);
+                last.end = last.end.max(bytes.end);
+            }
+            _ => {
+                self.waiting_bytes += bytes.end - bytes.start;
+                self.wanted.push_back(bytes);
+            }
         }
+    }
+
+    fn clear(&mut self) {
+        self.wanted.clear();
+        self.waiting_bytes = 0;
     }
 
     /// Takes the next bytes, not too many.
@@ -177,6 +192,7 @@ impl State {
         let first = self.wanted.front_mut()?;
         let end = first.end.min(first.start + STEP_BYTES);
         let bytes = std::mem::replace(&mut first.start, end)..end;
+        self.waiting_bytes -= bytes.end - bytes.start;
         if first.is_empty() {
             self.wanted.pop_front();
         }
@@ -225,10 +241,19 @@ mod tests {
     }
 
     #[test]
-    fn no_more_wait_than_a_disk_can_catch_up_with() {
-        let mut state = State::default();
-        (0..2 * WANTED_MAX as u64).for_each(|i| state.add(2 * i..2 * i + 1));
-        assert_eq!(state.wanted.len(), WANTED_MAX);
+    fn who_asks_helps_while_the_disk_is_far_behind() {
+        let behind = behind();
+        // Somebody is said to be there, and never comes.
+        behind.desk.lock().attended = true;
+        let waiting = |n: u64| {
+            behind.ask(n << 30..(n << 30) + STEP_BYTES);
+            behind.desk.lock().waiting_bytes
+        };
+        let all: Vec<u64> = (1..20).map(waiting).collect();
+        assert_eq!(all[..4], [1, 2, 3, 4].map(|n| n * STEP_BYTES));
+        assert!(all[4..].iter().all(|&bytes| bytes == BACKLOG_BYTES), "{all:?}");
+        behind.forget();
+        assert_eq!(behind.desk.lock().waiting_bytes, 0);
     }
 
     #[test]
