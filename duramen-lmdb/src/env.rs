@@ -22,7 +22,7 @@ use crate::cursor::Cursor;
 use crate::dbs::Dbs;
 use crate::errors::{Code, EACCES, EINVAL, EISDIR, INVALID, Result, VERSION_MISMATCH};
 use crate::handle::Handle;
-use crate::mapsize::{Limit, META_PAGES};
+use crate::mapsize::{Limit, counted};
 use crate::spares::Spares;
 use crate::threads::Readers;
 use crate::txn::Txn;
@@ -348,7 +348,7 @@ pub(crate) unsafe fn info(env: *mut Env, out: *mut MdbEnvinfo) -> Result {
         me_mapaddr: std::ptr::null_mut(),
         me_mapsize: env.limit.bytes(),
         // Counted as the limit counts, which leaves out some of the first pages.
-        me_last_pgno: newest.pages().saturating_sub(META_PAGES + 1) as usize,
+        me_last_pgno: counted(newest.pages()).saturating_sub(1),
         me_last_txnid: newest.txnid().0 as usize,
         me_maxreaders: env.max_readers,
         me_numreaders: open.readers.peak(),

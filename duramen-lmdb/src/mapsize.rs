@@ -12,12 +12,18 @@ use duramen::{Database, Snapshot, WriteTxn};
 
 use crate::errors::{MAP_FULL, MAP_RESIZED, Result};
 
+/// As many pages of a file as count.
+#[inline]
+pub(crate) fn counted(pages: u64) -> usize {
+    pages.saturating_sub(META_PAGES) as usize
+}
+
 /// LMDB's default.
 const DEFAULT_BYTES: usize = 1 << 20;
 /// For files that nobody has set a limit for.
 const UNLIMITED: usize = 1 << 46;
 /// See the module's head.
-pub(crate) const META_PAGES: u64 = 2;
+const META_PAGES: u64 = 2;
 /// What a commit may add to what is counted before it.
 const COMMIT_PAGES: u64 = 1;
 
@@ -71,7 +77,7 @@ impl Limit {
             0 => stored,
             bytes => bytes,
         };
-        let used = newest.pages().saturating_sub(META_PAGES) as usize * db.page_size();
+        let used = counted(newest.pages()) * db.page_size();
         self.set(wanted.max(used));
         Ok(())
     }

@@ -23,7 +23,7 @@ use crate::abi::{MAIN_DBI, db, env as flag};
 use crate::cursor::{Cursor, State};
 use crate::env::{self, Env, Open};
 use crate::errors::{BAD_TXN, EACCES, EINVAL, Result};
-use crate::mapsize::Budget;
+use crate::mapsize::{self, Budget};
 use crate::spares::Spares;
 use crate::threads::Place;
 pub(crate) use tables::Db;
@@ -37,11 +37,15 @@ const HAS_CHILD: u32 = 0x10;
 const BLOCKED: u32 = FINISHED | FAILED | HAS_CHILD;
 const BEGIN_FLAGS: u32 = flag::NOSYNC | flag::NOMETASYNC | flag::RDONLY;
 
-/// See the module's head.
+/// See the module's head. Begins as LMDB's does: there are programs (RDF4J) that read the third word, to make the map
+/// larger in time.
+#[repr(C)]
 pub struct Txn {
-    env: *const Env,
     parent: *mut Txn,
     child: *mut Txn,
+    /// Behind the last page that it reads, or is to write, counted as the map size counts.
+    next_page: usize,
+    env: *const Env,
     flags: u32,
     /// Moment of the handles at which it began.
     began: u64,
@@ -76,9 +80,10 @@ pub(crate) unsafe fn of<'t>(txn: *mut Txn) -> Result<&'t mut Txn> {
 impl Txn {
     fn new(env: &Env, parent: *mut Txn, flags: u32) -> Txn {
         Txn {
-            env,
             parent,
             child: ptr::null_mut(),
+            next_page: 0,
+            env,
             flags,
             began: 0,
             dbs: Vec::new(),
@@ -159,13 +164,16 @@ impl Txn {
     #[inline]
     pub(crate) fn check_room(&mut self, more: u64) -> Result {
         let env = self.env();
-        let mut txn = self;
+        let mut txn = &mut *self;
         while !txn.parent.is_null() {
             // SAFETY: as in `writer`.
             txn = unsafe { &mut *txn.parent };
         }
         let writer = txn.writer.as_mut().ok_or(BAD_TXN)?;
-        env.limit.check_room(writer, &mut txn.budget, more)
+        let next_page = mapsize::counted(writer.pages() + writer.pages_unplaced());
+        let result = env.limit.check_room(writer, &mut txn.budget, more);
+        self.next_page = next_page;
+        result
     }
 
     /// A handle opened by this transaction.
@@ -203,7 +211,10 @@ impl Txn {
         };
         self.check_tables();
         match read(env, open) {
-            Ok(snapshot) => self.snapshot = Some(snapshot),
+            Ok(snapshot) => {
+                self.next_page = mapsize::counted(snapshot.pages());
+                self.snapshot = Some(snapshot);
+            }
             Err(error) => {
                 match self.place {
                     None => open.readers.leave(place, false),
@@ -222,6 +233,7 @@ impl Txn {
         let mut writer = env.opened()?.db()?.begin_write()?;
         env.limit.check_write(&writer)?;
         writer.set_pages_wanted(env.limit.pages());
+        self.next_page = mapsize::counted(writer.pages());
         self.writer = Some(writer);
         self.began = env.dbs.now();
         env.writing.store(self.id(), Ordering::Release);
@@ -233,6 +245,7 @@ impl Txn {
         let parent = unsafe { &mut *self.parent };
         parent.writer()?.begin_nested()?;
         self.began = parent.began;
+        self.next_page = parent.next_page;
         self.dbs = parent.dbs.iter().map(tables::copy_of).collect();
         for &cursor in &parent.cursors {
             // SAFETY: see the module's head: what is in the list is alive.
@@ -324,6 +337,7 @@ impl Txn {
         // SAFETY: see the module's head.
         let parent = unsafe { &mut *self.parent };
         parent.flags &= !HAS_CHILD;
+        parent.next_page = parent.next_page.max(self.next_page);
         parent.child = ptr::null_mut();
         let ended = if keep { parent.writer()?.commit_nested() } else { parent.writer()?.abort_nested() };
         if keep && ended.is_ok() {

@@ -96,6 +96,42 @@ static void nothing_remains(void) {
 	mdb_env_close(env);
 }
 
+/* Programs look where LMDB has it in the transaction behind which page the next one lies, and make the map larger in time. */
+static size_t next_page(const MDB_txn *txn) {
+	return ((const size_t *)txn)[2];
+}
+
+static void grown_in_time(void) {
+	const size_t room = 64 << 10, page = 4096;
+	size_t map = 256 << 10, began;
+	MDB_env *env = open_with("in time", map, 0);
+	MDB_envinfo info;
+	MDB_dbi dbi = 0;
+	int changes = 0, i = 0;
+	for (int round = 0; round < 20; round++) {
+		MDB_txn *txn = begin(env, 0), *child;
+		MUST(mdb_env_info(env, &info));
+		changes += next_page(txn) != info.me_last_pgno + 1;
+		dbi = table(txn, NULL, 0);
+		began = next_page(txn);
+		MUST(mdb_txn_begin(env, txn, 0, &child));
+		changes += next_page(child) != began;
+		for (; i < ENTRIES * (round + 1) && map - next_page(child) * page >= room; i++)
+			MUST(put_number(child, dbi, i, 1500, 0));
+		changes += next_page(child) <= began;
+		MUST(mdb_txn_commit(child));
+		changes += next_page(txn) <= began;
+		MUST(mdb_txn_commit(txn));
+		txn = begin(env, MDB_RDONLY);
+		MUST(mdb_env_info(env, &info));
+		changes += next_page(txn) != info.me_last_pgno + 1;
+		mdb_txn_abort(txn);
+		if (map - (info.me_last_pgno + 1) * page < 2 * room) MUST(mdb_env_set_mapsize(env, map *= 2));
+	}
+	printf("grown in time: %d entries, %d surprises, %zu MiB or more\n", i, changes, map >> 20 ? (size_t)1 : 0);
+	mdb_env_close(env);
+}
+
 static void sizes_asked_for(void) {
 	MDB_envinfo info;
 	MDB_env *env = open_with("default", 0, 0);
@@ -273,6 +309,7 @@ int main(int argc, char **argv) {
 	setvbuf(stdout, NULL, _IOLBF, 0);
 	full_by_deleting();
 	nothing_remains();
+	grown_in_time();
 	sizes_asked_for();
 	arithmetic();
 	modes();
