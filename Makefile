@@ -56,6 +56,7 @@ setup:
 		postmap=postfix /usr/lib/postfix/postfix-lmdb.so=postfix-lmdb knotd=knot kresd=knot-resolver \
 		slapd=slapd /usr/lib/ldap/pw-pbkdf2.so=slapd-contrib ldapsearch=ldap-utils \
 		pdns_server=pdns-server /usr/share/doc/pdns-backend-lmdb/copyright=pdns-backend-lmdb \
+		icebox=zeroc-icebox icestormadmin=zeroc-ice-utils /usr/share/doc/libzeroc-icestorm3.7/copyright=libzeroc-icestorm3.7 \
 		/usr/bin/python3-config=python3-dev /usr/bin/pytest-3=python3-pytest \
 		/usr/lib/python3/dist-packages/pip/__init__.py=python3-pip \
 		/usr/lib/python3/dist-packages/ldap/__init__.py=python3-ldap \

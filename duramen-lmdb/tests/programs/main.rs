@@ -9,6 +9,7 @@
 
 mod bind;
 mod dns;
+mod icestorm;
 mod knot;
 mod kresd;
 mod ldb;
