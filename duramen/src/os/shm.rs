@@ -35,6 +35,8 @@ const RING_OFFSET: usize = 4096;
 const RING_RECORDS: usize = 64;
 const BLOCKS_OFFSET: usize = 16384;
 const BLOCK_BYTES: usize = BLOCK_SLOTS as usize * size_of::<Slot>();
+/// A new file has room for so many blocks: so many handles find one although the disk is full.
+const BLOCKS_AT_ONCE: usize = 16;
 const FILE_RESERVED_BYTES: usize = 1 << 30;
 const PRIVATE_RESERVED_BYTES: usize = 64 << 20;
 const LEAST_RESERVED_BYTES: usize = 1 << 20;
@@ -216,9 +218,20 @@ impl Memory {
 }
 
 fn write_zeros(file: &File) -> Result<()> {
-    let failed = Error::io("make the lock file anew");
+    let failed = || Error::io("make the lock file anew");
+    let room = (BLOCKS_OFFSET + BLOCKS_AT_ONCE * BLOCK_BYTES) as u64;
+    let found = file_bytes(file)?;
     // Not cut off to nothing: ext4 then begins to write the file when it is closed, and who opens it next waits.
-    file.set_len(BLOCKS_OFFSET as u64).and_then(|()| file.write_all_at(&[0; BLOCKS_OFFSET], 0)).map_err(failed)
+    if found < BLOCKS_OFFSET as u64 || found > room {
+        file.set_len(found.clamp(BLOCKS_OFFSET as u64, room)).map_err(failed())?;
+    }
+    file.write_all_at(&[0; BLOCKS_OFFSET], 0).map_err(failed())?;
+    // Where there is no room for more now, who needs a block asks again. What stands in blocks already is of no account.
+    let mut at = file_bytes(file)?;
+    while at < room && file.write_all_at(&[0; BLOCK_BYTES], at).is_ok() {
+        at += BLOCK_BYTES as u64;
+    }
+    Ok(())
 }
 
 fn file_bytes(file: &File) -> Result<u64> {
@@ -249,7 +262,7 @@ mod tests {
         assert_eq!((ours.blocks().unwrap(), theirs.blocks().unwrap()), (1, 1));
         ours.slot(63).unwrap().mark.store(8, Ordering::Relaxed);
         assert_eq!(theirs.slot(63).unwrap().mark.load(Ordering::Relaxed), 8);
-        assert!(theirs.slot(64).is_none());
+        assert!(theirs.slot(BLOCK_SLOTS * BLOCKS_AT_ONCE as u32).is_none());
         theirs.record(65).write(crate::Txnid(65), &[3; RECORD_WORDS]);
         assert_eq!(ours.record(1).read(crate::Txnid(65)), Some([3; RECORD_WORDS]));
     }
@@ -258,10 +271,28 @@ mod tests {
     fn a_count_of_blocks_beyond_the_files_end_is_an_error() {
         let temporary = tempfile::NamedTempFile::new().unwrap();
         let memory = Memory::take_over(reopen(&temporary), |_| true).unwrap().0;
-        for absurd in [1, u64::from(u32::MAX), u64::MAX] {
+        for absurd in [BLOCKS_AT_ONCE as u64 + 1, u64::from(u32::MAX), u64::MAX] {
             memory.header().blocks.word.store(absurd, Ordering::Relaxed);
             assert!(matches!(memory.blocks(), Err(Error::Usage { .. })));
             assert!(memory.append_block().is_err());
+        }
+    }
+
+    #[test]
+    fn a_new_file_has_room_for_those_who_come_when_the_disk_is_full() {
+        let temporary = tempfile::NamedTempFile::new().unwrap();
+        let length = || temporary.as_file().metadata().unwrap().len();
+        for found in [0, 1, BLOCKS_OFFSET as u64 + 1, 1 << 20] {
+            temporary.as_file().set_len(found).unwrap();
+            let memory = Memory::take_over(reopen(&temporary), |_| false).unwrap().0;
+            let full = length();
+            for number in 0..BLOCKS_AT_ONCE as u32 {
+                memory.count_block(memory.append_block().unwrap());
+                assert!(memory.block(number).is_some());
+            }
+            assert_eq!(length(), full, "made of {found} bytes");
+            memory.append_block().unwrap();
+            assert!(length() > full);
         }
     }
 
