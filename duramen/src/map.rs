@@ -3,7 +3,8 @@
 //! Owns: the read-only mapping and its reservation, the record of which pages were already verified. Must not know:
 //! what is in the pages, snapshots.
 //!
-//! The base never moves: the reservation is far larger than the file, so the file grows into it. Touching a byte of the
+//! The base never moves: the reservation is far larger than the file, so the file grows into it. Where address space is
+//! limited the reservation grows. Touching a byte of the
 //! reservation beyond the end of the *file* kills the process (SIGBUS), so whoever asks for bytes knows from a
 //! verified meta page, and a look at the file's length, that they are there.
 //!
@@ -13,6 +14,7 @@
 #![allow(unsafe_code)]
 
 use std::fs::File;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicU8, AtomicU64, Ordering};
 
 use rustix::mm::Advice;
@@ -39,20 +41,23 @@ static MAPS: AtomicU64 = AtomicU64::new(0);
 /// A read-only mapping of the data file.
 pub(crate) struct Map {
     region: Region,
+    file: Arc<File>,
 }
 
 impl Map {
     /// Maps `file`, which is `file_bytes` long, with as much room to grow as can be had.
-    pub(crate) fn new(file: &File, file_bytes: u64) -> Result<Map> {
+    pub(crate) fn new(file: &Arc<File>, file_bytes: u64) -> Result<Map> {
         let needed = file_bytes.max(1).next_multiple_of(ROUND_BYTES);
         let roomy = needed.saturating_add(HEADROOM_BYTES);
-        let wanted = (SHARED_OUT_BYTES / (PARTS + MAPS.load(Ordering::Relaxed))).max(needed.saturating_mul(4));
+        let wanted = SHARED_OUT_BYTES / (PARTS + MAPS.load(Ordering::Relaxed)) / ROUND_BYTES * ROUND_BYTES;
+        let wanted = address_bytes(wanted.max(needed.saturating_mul(4)));
         let map = |bytes| Region::of_file(file, bytes, Access::Read);
-        let region = Region::largest(address_bytes(wanted), address_bytes(roomy), map)
+        let region = Region::largest(wanted, address_bytes(roomy), map)
             .or_else(|_| map(address_bytes(needed)))
             .map_err(|e| Error::Io { op: "map the data file", source: e.into() })?;
+        let region = if region.bytes() < wanted { with_room_behind(file, region, wanted) } else { Ok(region) }?;
         MAPS.fetch_add(1, Ordering::Relaxed);
-        Ok(Map { region })
+        Ok(Map { region, file: file.clone() })
     }
 
     /// Tells the kernel whether to read around pages that are missing (it does unless told), or those alone.
@@ -78,12 +83,34 @@ impl Map {
     #[inline]
     pub(crate) fn bytes(&self, offset: u64, len: usize) -> Option<&[u8]> {
         let start = usize::try_from(offset).ok()?;
-        if start.checked_add(len)? > self.region.bytes() {
+        let end = start.checked_add(len)?;
+        if end > self.region.bytes() && !self.grow(end) {
             return None;
         }
         // SAFETY: the range is inside the mapping, which lives as long as `self`; see the head for its content.
         Some(unsafe { std::slice::from_raw_parts(self.base().add(start), len) })
     }
+}
+
+impl Map {
+    /// Where little could be reserved the map grows with the file.
+    #[cold]
+    fn grow(&self, end: usize) -> bool {
+        if self.file.metadata().is_ok_and(|file| file.len() < end as u64) {
+            return false;
+        }
+        let some_more = (end as u64 + end as u64 / 8).next_multiple_of(ROUND_BYTES);
+        let steps = [some_more, (end as u64).next_multiple_of(ROUND_BYTES)];
+        steps.into_iter().any(|bytes| self.region.extend(&self.file, address_bytes(bytes)))
+    }
+}
+
+/// Maps the region's file elsewhere, so that nothing is behind it for as many bytes as were wanted: addresses that are not
+/// mapped are not counted. The kernel has what is mapped later end where the region was.
+fn with_room_behind(file: &File, region: Region, wanted: usize) -> Result<Region> {
+    let (bytes, address) = (region.bytes(), region.base().addr().saturating_sub(wanted));
+    drop(region);
+    Region::of_file_at(file, bytes, address).map_err(|e| Error::Io { op: "map the data file", source: e.into() })
 }
 
 impl Drop for Map {
@@ -165,8 +192,32 @@ mod tests {
     use std::os::unix::fs::FileExt;
 
     #[test]
+    fn a_map_that_was_given_little_grows_with_the_file_until_something_is_in_the_way() {
+        const LITTLE_BYTES: usize = 1 << 20;
+        const FAR: u64 = 1 << 30;
+        let file = Arc::new(tempfile::tempfile().unwrap());
+        let region = Region::of_file(&file, LITTLE_BYTES, Access::Read).unwrap();
+        let region = with_room_behind(&file, region, 1 << 40).unwrap();
+        let map = Map { region, file: file.clone() };
+        MAPS.fetch_add(1, Ordering::Relaxed);
+        let base = map.base();
+        assert!(map.bytes(FAR, 4).is_none(), "the file is not so long");
+        file.write_all_at(b"late", FAR).unwrap();
+        std::thread::scope(|scope| {
+            for _ in 0..8 {
+                scope.spawn(|| assert_eq!(map.bytes(FAR, 4).unwrap(), b"late"));
+            }
+        });
+        assert_eq!(map.base(), base);
+        let _in_the_way = Region::of_file_at(&file, LITTLE_BYTES, base.addr() + map.region.bytes()).unwrap();
+        file.set_len(2 * FAR).unwrap();
+        assert!(map.bytes(2 * FAR - 4, 4).is_none());
+        assert_eq!(map.bytes(FAR, 4).unwrap(), b"late");
+    }
+
+    #[test]
     fn many_files_at_once_have_room_to_grow_and_leave_some_to_the_program() {
-        let file = tempfile::tempfile().unwrap();
+        let file = Arc::new(tempfile::tempfile().unwrap());
         let maps: Vec<Map> = (0..1000).map(|_| Map::new(&file, 0).unwrap()).collect();
         assert!(maps.iter().all(|map| map.reserved_bytes() >= 4 << 30));
         let program = Region::anonymous(16 << 40).unwrap();
@@ -175,7 +226,7 @@ mod tests {
 
     #[test]
     fn a_file_grows_under_its_map() {
-        let file = tempfile::tempfile().unwrap();
+        let file = Arc::new(tempfile::tempfile().unwrap());
         let map = Map::new(&file, 0).unwrap();
         let base = map.base();
         file.write_all_at(b"late", 3 << 20).unwrap();
@@ -185,7 +236,7 @@ mod tests {
 
     #[test]
     fn the_reservation_is_far_larger_than_the_file_and_bounds_what_is_handed_out() {
-        let file = tempfile::tempfile().unwrap();
+        let file = Arc::new(tempfile::tempfile().unwrap());
         let map = Map::new(&file, 5).unwrap();
         let reserved = map.reserved_bytes();
         assert!(reserved >= HEADROOM_BYTES, "{reserved}");

@@ -1,6 +1,6 @@
 //! Ranges of mapped memory.
 //!
-//! Owns: mapping, halving where address space is short, unmapping. Must not know: what lies in the memory.
+//! Owns: mapping, halving where address space is short, extending, unmapping. Must not know: what lies in the memory.
 //!
 //! # Safety
 //! A [`Region`] owns its range: nobody else maps or unmaps it, and it goes with the value. It hands out addresses only;
@@ -9,14 +9,19 @@
 
 use std::fs::File;
 use std::ptr::{NonNull, null_mut};
+use std::sync::atomic::{AtomicUsize, Ordering};
 
 use rustix::io::Errno;
 use rustix::mm::{self, Advice, MapFlags, ProtFlags};
 
+/// So often another thread is waited for that extends the same mapping.
+const EXTEND_ATTEMPTS: usize = 100;
+
 /// A mapping, unmapped on drop.
 pub(crate) struct Region {
     base: NonNull<u8>,
-    bytes: usize,
+    /// Grows only, by [`Region::extend`].
+    bytes: AtomicUsize,
 }
 
 // SAFETY: an address range is the same in every thread; access to its bytes is the users' affair.
@@ -70,7 +75,45 @@ impl Region {
     }
 
     fn own(base: *mut u8, bytes: usize) -> rustix::io::Result<Region> {
-        Ok(Region { base: NonNull::new(base).ok_or(Errno::NOMEM)?, bytes })
+        Ok(Region { base: NonNull::new(base).ok_or(Errno::NOMEM)?, bytes: AtomicUsize::new(bytes) })
+    }
+
+    /// As [`Region::of_file`], to be read, at this address if nothing is there.
+    pub(crate) fn of_file_at(file: &File, bytes: usize, address: usize) -> rustix::io::Result<Region> {
+        let (hint, flags) = (std::ptr::without_provenance_mut(address), MapFlags::SHARED | MapFlags::NORESERVE);
+        // SAFETY: an address that is a hint replaces no memory in use.
+        let base = unsafe { mm::mmap(hint, bytes, ProtFlags::READ, flags, file, 0) }?;
+        Region::own(base.cast(), bytes)
+    }
+
+    /// Maps more of the file that this is a mapping of, to be read: its first `bytes` are mapped then. False if other
+    /// memory is in the way, or the system refuses it.
+    pub(crate) fn extend(&self, file: &File, bytes: usize) -> bool {
+        let flags = MapFlags::SHARED | MapFlags::NORESERVE | MapFlags::FIXED_NOREPLACE;
+        for _ in 0..EXTEND_ATTEMPTS {
+            let have = self.bytes();
+            if have >= bytes {
+                return true;
+            }
+            let (end, more) = (self.base().wrapping_add(have).cast(), bytes - have);
+            // SAFETY: memory in use is not replaced.
+            match unsafe { mm::mmap(end, more, ProtFlags::READ, flags, file, have as u64) } {
+                Ok(base) if base == end => {
+                    self.bytes.store(bytes, Ordering::Release);
+                    return true;
+                }
+                // Before Linux 4.17 the address is a hint.
+                Ok(elsewhere) => {
+                    // SAFETY: it has just been mapped, and nobody knows of it.
+                    let _ = unsafe { mm::munmap(elsewhere, more) };
+                    return false;
+                }
+                // Another thread may be between its mapping and saying so.
+                Err(Errno::EXIST) => std::thread::yield_now(),
+                Err(_) => return false,
+            }
+        }
+        false
     }
 
     /// The first byte's address.
@@ -82,13 +125,13 @@ impl Region {
     /// The range's length.
     #[inline]
     pub(crate) fn bytes(&self) -> usize {
-        self.bytes
+        self.bytes.load(Ordering::Acquire)
     }
 
     /// Tells the kernel what to expect of the whole range.
     pub(crate) fn advise(&self, advice: Advice) -> rustix::io::Result<()> {
         // SAFETY: the range is ours and mapped. The kinds of advice in use here change no byte that anyone relies on.
-        unsafe { mm::madvise(self.base().cast(), self.bytes, advice) }
+        unsafe { mm::madvise(self.base().cast(), self.bytes(), advice) }
     }
 
     /// Keeps the mapping for the rest of the process's life.
@@ -103,7 +146,7 @@ impl Drop for Region {
     fn drop(&mut self) {
         // SAFETY: the range is ours, and every reference into it borrows from this value.
         // A failure would leak address space; there is nobody to tell.
-        let _ = unsafe { mm::munmap(self.base().cast(), self.bytes) };
+        let _ = unsafe { mm::munmap(self.base().cast(), self.bytes()) };
     }
 }
 
