@@ -15,6 +15,9 @@ use std::path::{Path, PathBuf};
 
 use rustix::fs::{AtFlags, Mode, OFlags, openat, unlinkat};
 
+/// As many as the kernel follows.
+const LINKS_MAX: usize = 40;
+
 /// A name in a directory.
 pub(crate) struct Beside {
     directory: OwnedFd,
@@ -26,9 +29,9 @@ pub(crate) struct Beside {
 impl Beside {
     /// The place of the file whose name is the data file's with `suffix` appended.
     pub(crate) fn new(data: &Path, suffix: &str) -> io::Result<Beside> {
-        let data = data.canonicalize()?;
-        let directory =
-            rustix::fs::open(data.parent().unwrap_or(&data), OFlags::PATH | OFlags::CLOEXEC, Mode::empty())?;
+        let data = linked_to(data)?;
+        let parent = data.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."));
+        let directory = rustix::fs::open(parent, OFlags::PATH | OFlags::CLOEXEC, Mode::empty())?;
         let mut name = data.file_name().unwrap_or(OsStr::new("")).to_owned();
         name.push(suffix);
         Ok(Beside { directory, path: data.with_file_name(&name), name })
@@ -78,4 +81,18 @@ impl Beside {
             Err(error) => Err(error.into()),
         }
     }
+}
+
+/// What a path leads to. Only the links that stand at its end are followed here: a process may work in a directory that
+/// it could not come to from the root, and then has no other path than a relative one.
+fn linked_to(path: &Path) -> io::Result<PathBuf> {
+    let mut path = path.to_path_buf();
+    for _ in 0..LINKS_MAX {
+        match path.read_link() {
+            Ok(target) => path = path.parent().unwrap_or(Path::new("")).join(target),
+            Err(error) if error.kind() == ErrorKind::InvalidInput => return Ok(path),
+            Err(error) => return Err(error),
+        }
+    }
+    Err(rustix::io::Errno::LOOP.into())
 }

@@ -48,15 +48,12 @@ pub(crate) fn open_data(path: &Path, read_only: bool, create: bool, mode: u32) -
 pub(crate) fn open_lock(path: &Path, mode: u32) -> Result<File> {
     let mut options = OpenOptions::new();
     options.read(true).write(true).custom_flags(libc::O_NONBLOCK | libc::O_NOCTTY);
-    loop {
-        match options.open(path) {
-            Err(e) if e.kind() == ErrorKind::NotFound => {}
-            answer => return answer.map_err(failed("open", path)),
+    match options.open(path) {
+        // Asked for only then: in directories like /tmp the kernel refuses it for files that others have made.
+        Err(e) if e.kind() == ErrorKind::NotFound => {
+            options.create(true).mode(mode).open(path).map_err(failed("create", path))
         }
-        match options.clone().create_new(true).mode(mode).open(path) {
-            Err(e) if e.kind() == ErrorKind::AlreadyExists => {}
-            answer => return answer.map_err(failed("create", path)),
-        }
+        answer => answer.map_err(failed("open", path)),
     }
 }
 
