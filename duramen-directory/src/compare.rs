@@ -37,7 +37,7 @@ impl Inner {
         let requester = proxied.as_ref().unwrap_or(requester);
         let snapshot = self.db.read()?;
         let (tables, commit) = (Tables::Snapshot(&snapshot), self.commit_of(&snapshot));
-        let plan = state.rules.plan(requester, &Members { state: &state, tables });
+        let plan = state.rules.plan(requester, &Members::new(&state, tables, Some(commit)));
         let scene = Scene { state: &state, tables, commit: Some(commit), plan: &plan };
         let follow = Follow { aliases: false, manage: controls.manage_dsa_it, scope: None };
         let id = base::find(&scene, request.name, follow)?;
@@ -71,7 +71,7 @@ impl Inner {
         };
         let snapshot = self.db.read()?;
         let (tables, commit) = (Tables::Snapshot(&snapshot), self.commit_of(&snapshot));
-        let plan = state.rules.plan(requester, &Members { state: &state, tables });
+        let plan = state.rules.plan(requester, &Members::new(&state, tables, Some(commit)));
         let scene = Scene { state: &state, tables, commit: Some(commit), plan: &plan };
         let (table, normalized) = (scene.tables.name()?, &credentials.name.normalized);
         let Found::Entry(id) = names::find_in(commit, &table, &state.suffixes, normalized, 0)? else {

@@ -39,7 +39,7 @@ impl Inner {
         let Some(id) = names::find_entry(&tables.name()?, &state.suffixes, &normalized)? else {
             return Err(names::no_such_object(String::new(), name));
         };
-        let members = Members { state: &state, tables };
+        let members = Members::new(&state, tables, None);
         let plan = state.rules.plan(requester, &members);
         let scene = Scene { state: &state, tables, commit: Some(self.commit_of(&snapshot)), plan: &plan };
         let view = View::new(&scene, id, names::entry(&tables.entry()?, id)?, name);

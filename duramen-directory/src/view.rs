@@ -2,7 +2,7 @@
 //!
 //! Owns: derived attributes. Must not know: how the entry was found.
 
-use std::cell::OnceCell;
+use std::cell::{OnceCell, RefCell};
 
 use roaring::RoaringBitmap;
 
@@ -10,8 +10,8 @@ use crate::access::{Groups, Level, Plan, Target, What};
 use crate::entry::Entry;
 use crate::failure::Result;
 use crate::filter::{Derived, each_value, member_types};
-use crate::index;
-use crate::names::{self, Commit};
+use crate::index::{self, Set};
+use crate::names::{self, Commit, Found};
 use crate::schema::AttributeId;
 use crate::search::Source;
 use crate::state::State;
@@ -199,8 +199,18 @@ impl Source for View<'_, '_> {
 
 /// Groups as access rules ask about them, before there is a plan.
 pub(crate) struct Members<'v> {
-    pub state: &'v State,
-    pub tables: Tables<'v>,
+    state: &'v State,
+    tables: Tables<'v>,
+    commit: Option<Commit>,
+    /// Which entries have a value, as the index knows: rules ask about one requester again and again.
+    found: RefCell<Option<Having>>,
+}
+
+/// The entries that have a value of an attribute.
+struct Having {
+    attribute: AttributeId,
+    value: String,
+    ids: Set,
 }
 
 impl Groups for Members<'_> {
@@ -210,12 +220,20 @@ impl Groups for Members<'_> {
 }
 
 impl<'v> Members<'v> {
+    /// `commit`: whose tables they are; `None` of a write transaction's.
+    pub fn new(state: &'v State, tables: Tables<'v>, commit: Option<Commit>) -> Members<'v> {
+        Members { state, tables, commit, found: RefCell::default() }
+    }
+
     pub fn of(scene: &Scene<'v>) -> Members<'v> {
-        Members { state: scene.state, tables: scene.tables }
+        Members::new(scene.state, scene.tables, scene.commit)
     }
 
     fn find_member(&self, group: &str, attribute: AttributeId, member: &str) -> Result<bool> {
-        let Some(id) = names::find_entry(&self.tables.name()?, &self.state.suffixes, group)? else { return Ok(false) };
+        if self.state.ready.get(attribute) & index::bits::EQUALITY != 0 {
+            return self.is_among(group, attribute, member);
+        }
+        let Some(id) = self.find(group)? else { return Ok(false) };
         let entry = names::entry(&self.tables.entry()?, id)?;
         if entry.large().any(|large| large.id == attribute) {
             let key = crate::large::key(id, attribute, member.as_bytes());
@@ -228,5 +246,28 @@ impl<'v> Members<'v> {
             form.clear();
             rule.normalize(value, schema, &mut form).is_ok() && form == member.as_bytes()
         }))
+    }
+
+    fn find(&self, group: &str) -> Result<Option<Id>> {
+        let (table, suffixes) = (self.tables.name()?, &self.state.suffixes);
+        let Some(commit) = self.commit else { return names::find_entry(&table, suffixes, group) };
+        Ok(match names::find_in(commit, &table, suffixes, group, 0)? {
+            Found::Entry(id) => Some(id),
+            _ => None,
+        })
+    }
+
+    /// Whether a group is among the entries that the index has for a member.
+    fn is_among(&self, group: &str, attribute: AttributeId, member: &str) -> Result<bool> {
+        let mut found = self.found.borrow_mut();
+        let having = match found.take().filter(|found| found.attribute == attribute && found.value == member) {
+            Some(having) => having,
+            None => {
+                let ids = index::equal(&self.tables.index()?, attribute, member.as_bytes())?;
+                Having { attribute, value: member.to_string(), ids }
+            }
+        };
+        let ids = &found.insert(having).ids;
+        Ok(ids.len() > 0 && self.find(group)?.is_some_and(|id| ids.contains(id)))
     }
 }

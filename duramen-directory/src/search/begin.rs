@@ -42,8 +42,8 @@ impl Inner {
         let requester = proxied.as_ref().unwrap_or(requester);
         let snapshot = self.db.read_owned()?;
         let tables = Tables::Snapshot(&snapshot);
-        let plan = state.rules.plan(requester, &Members { state: &state, tables });
         let commit = self.commit_of(&snapshot);
+        let plan = state.rules.plan(requester, &Members::new(&state, tables, Some(commit)));
         let begun = Beginning {
             inner: self,
             state: &state,

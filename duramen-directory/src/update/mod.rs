@@ -183,7 +183,7 @@ impl Owned {
         let proxied = self.inner.proxied(&state, &self.requester, &controls)?;
         let requester = proxied.as_ref().unwrap_or(&self.requester);
         let tables = Tables::Txn(txn, ids);
-        let plan = state.rules.plan(requester, &Members { state: &state, tables });
+        let plan = state.rules.plan(requester, &Members::new(&state, tables, None));
         let context = Context {
             scene: Scene { state: &state, tables, commit: None, plan: &plan },
             requester,
