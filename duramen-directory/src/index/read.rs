@@ -63,12 +63,13 @@ impl Set {
         }
     }
 
-    /// The least id that is `from` or greater.
-    pub fn next_from(&self, from: Id) -> Option<Id> {
-        match self {
-            Set::Few(ids) => ids.iter().copied().find(|id| *id >= from),
-            Set::Many(ids) => ids.range(from..).next(),
-        }
+    /// All ids.
+    pub fn iter(&self) -> impl Iterator<Item = Id> + '_ {
+        let (few, many) = match self {
+            Set::Few(ids) => (ids.as_slice(), None),
+            Set::Many(ids) => (&[][..], Some(ids.iter())),
+        };
+        few.iter().copied().chain(many.into_iter().flatten())
     }
 }
 

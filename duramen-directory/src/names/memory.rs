@@ -3,12 +3,12 @@
 //! Owns: how much is remembered, and when it is forgotten.
 
 use std::cell::RefCell;
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
 use duramen::Txnid;
 
-use super::name_of;
+use super::name_by;
 use crate::failure::Result;
 use crate::schema::Schema;
 use crate::tables::{Id, Tables};
@@ -48,8 +48,8 @@ struct Memory {
     bases: HashMap<String, Base>,
     /// By normalized name.
     above: HashMap<String, Above>,
-    /// Marks that no entry has.
-    absent: u8,
+    /// Marks that no entry of a part of the tree has, which is its top and all below; 0 is the top of all.
+    absent: HashSet<(u8, Id)>,
 }
 
 /// Names that one schema normalized.
@@ -66,12 +66,12 @@ thread_local! {
 
 impl Memory {
     fn at(&mut self, commit: Commit) -> &mut Memory {
-        let full = self.names.len() + self.bases.len() + self.above.len() > REMEMBERED;
+        let full = self.names.len() + self.bases.len() + self.above.len() + self.absent.len() > REMEMBERED;
         if self.commit != Some(commit) || full {
             self.names.clear();
             self.bases.clear();
             self.above.clear();
-            self.absent = 0;
+            self.absent.clear();
             self.commit = Some(commit);
         }
         self
@@ -88,12 +88,13 @@ impl Normalized {
     }
 }
 
-/// As [`name_of`], for parents: remembered.
+/// As [`super::name_of`], for parents: remembered.
 pub(crate) fn remembered_name(tables: &Tables<'_>, commit: Commit, id: Id) -> Result<Arc<str>> {
-    if let Some(name) = MEMORY.with_borrow_mut(|memory| memory.at(commit).names.get(&id).cloned()) {
+    let known = |id| MEMORY.with_borrow_mut(|memory| memory.at(commit).names.get(&id).cloned());
+    if let Some(name) = known(id) {
         return Ok(name);
     }
-    let name: Arc<str> = name_of(&tables.entry()?, id)?.into();
+    let name: Arc<str> = name_by(&tables.entry()?, id, known)?.into();
     MEMORY.with_borrow_mut(|memory| memory.at(commit).names.insert(id, name.clone()));
     Ok(name)
 }
@@ -122,14 +123,14 @@ pub(super) fn remember_above(commit: Commit, name: &str, above: Above) {
     }
 }
 
-/// Whether it is remembered that no entry has a mark.
-pub(crate) fn remembered_absent(commit: Commit, mark: u8) -> bool {
-    MEMORY.with_borrow_mut(|memory| memory.at(commit).absent & mark != 0)
+/// Whether it is remembered that no entry from `top` on down has a mark; 0 is above all entries.
+pub(crate) fn remembered_absent(commit: Commit, mark: u8, top: Id) -> bool {
+    MEMORY.with_borrow_mut(|memory| memory.at(commit).absent.contains(&(mark, top)))
 }
 
-/// Remembers that no entry has a mark.
-pub(crate) fn remember_absent(commit: Commit, mark: u8) {
-    MEMORY.with_borrow_mut(|memory| memory.at(commit).absent |= mark);
+/// Remembers that no entry from `top` on down has a mark.
+pub(crate) fn remember_absent(commit: Commit, mark: u8, top: Id) {
+    MEMORY.with_borrow_mut(|memory| memory.at(commit).absent.insert((mark, top)));
 }
 
 /// What a name, exactly as it is written here, was normalized to.

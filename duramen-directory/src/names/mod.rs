@@ -7,6 +7,8 @@
 
 mod memory;
 
+use std::sync::Arc;
+
 use duramen::Table;
 use duramen_ldap::dn::{Dn, Rdn};
 use sha2::{Digest, Sha256};
@@ -202,17 +204,31 @@ pub(crate) fn entry<'t>(entries: &Table<'t>, id: Id) -> Result<Entry<'t>> {
 /// Names are never deeper; more is a circle.
 const DEPTH_MAX: usize = 10_000;
 
+/// The parent of an entry that a table says is there.
+pub(crate) fn parent(entries: &Table<'_>, id: Id) -> Result<Id> {
+    Entry::parent_of(entry_bytes(entries, id)?).ok_or_else(|| damaged(format_args!("entry {id}")))
+}
+
 /// The name of an entry, as it was written.
-pub(crate) fn name_of(entries: &Table<'_>, mut id: Id) -> Result<String> {
+pub(crate) fn name_of(entries: &Table<'_>, id: Id) -> Result<String> {
+    name_by(entries, id, |_| None)
+}
+
+/// As [`name_of`]; `known` may know names of those above.
+fn name_by(entries: &Table<'_>, mut id: Id, known: impl Fn(Id) -> Option<Arc<str>>) -> Result<String> {
     let mut name = String::new();
     for _ in 0..DEPTH_MAX {
         if id == 0 {
             return Ok(name);
         }
-        let found = entry(entries, id)?;
         if !name.is_empty() {
             name.push(',');
         }
+        if let Some(rest) = known(id) {
+            name.push_str(&rest);
+            return Ok(name);
+        }
+        let found = entry(entries, id)?;
         name.push_str(found.rdn());
         id = found.parent;
     }
@@ -220,15 +236,20 @@ pub(crate) fn name_of(entries: &Table<'_>, mut id: Id) -> Result<String> {
 }
 
 /// Whether an entry is `top` or below it.
-pub(crate) fn is_within(entries: &Table<'_>, mut id: Id, top: Id) -> Result<bool> {
+pub(crate) fn is_within(entries: &Table<'_>, id: Id, top: Id) -> Result<bool> {
+    climb(entries, id, |id| (id == top).then_some(true))
+}
+
+/// Asks `decide` of an entry, its parent and so on, until it has an answer; false above all.
+pub(crate) fn climb(entries: &Table<'_>, mut id: Id, decide: impl Fn(Id) -> Option<bool>) -> Result<bool> {
     for _ in 0..DEPTH_MAX {
-        if id == top {
-            return Ok(true);
+        if let Some(decided) = decide(id) {
+            return Ok(decided);
         }
         if id == 0 {
             return Ok(false);
         }
-        id = Entry::parent_of(entry_bytes(entries, id)?).ok_or_else(|| damaged(format_args!("entry {id}")))?;
+        id = parent(entries, id)?;
     }
     Err(damaged(format_args!("the name of entry {id}")))
 }

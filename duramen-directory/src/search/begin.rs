@@ -63,7 +63,7 @@ impl Inner {
             test: found.test,
             exact: found.exact,
             selection,
-            areas: found.areas,
+            area: found.area,
             options: found.options,
             page: None,
             sort_response: None,
@@ -86,7 +86,7 @@ struct Found {
     job: Job,
     test: Test,
     exact: bool,
-    areas: Vec<Area>,
+    area: Area,
     options: Options,
     notes: Vec<String>,
 }
@@ -107,15 +107,15 @@ impl Beginning<'_> {
         let test = self.compiler(false).compile(self.request.filter);
         let options = self.options(requester);
         if let Some(entries) = self.special()? {
-            let (areas, notes) = (Vec::new(), Vec::new());
-            return Ok(Found { job: Job::Special(entries), test, exact: false, areas, options, notes });
+            let (area, notes) = (Area::new(0, self.request.scope, false), Vec::new());
+            return Ok(Found { job: Job::Special(entries), test, exact: false, area, options, notes });
         }
         let base = self.base()?;
         self.check_base(base.id)?;
         self.check_assertion(base.id)?;
-        let areas = self.areas(base)?;
-        let (job, exact, notes) = self.job(&test, &areas, &options)?;
-        Ok(Found { job, test, exact, areas, options, notes })
+        let area = self.area(base)?;
+        let (job, exact, notes) = self.job(&test, &area, &options)?;
+        Ok(Found { job, test, exact, area, options, notes })
     }
 
     fn compiler(&self, of_values: bool) -> Compiler<'_> {
@@ -205,14 +205,35 @@ impl Beginning<'_> {
     /// Aliases or referral objects; `None` if there is no index to tell. That there are none is remembered while nothing
     /// changes.
     fn marked(&self, mark: u8) -> Result<Option<Set>> {
-        if names::remembered_absent(self.commit, mark) {
+        if names::remembered_absent(self.commit, mark, 0) {
             return Ok(Some(Set::empty()));
         }
         let found = self.of_class(if mark == mark::ALIAS { "alias" } else { "referral" })?;
         if found.as_ref().is_some_and(|set| set.len() == 0) {
-            names::remember_absent(self.commit, mark);
+            names::remember_absent(self.commit, mark, 0);
         }
         Ok(found)
+    }
+
+    /// As [`Beginning::marked`], of those that are searched. That there are none below a base is remembered too, so that
+    /// they cost only those who search where they are.
+    fn marked_in(&self, mark: u8, area: &Area) -> Result<Option<Set>> {
+        let is_tree = area.scope == Scope::Subtree && area.is_plain();
+        if is_tree && names::remembered_absent(self.commit, mark, area.base) {
+            return Ok(Some(Set::empty()));
+        }
+        let Some(all) = self.marked(mark)?.filter(|all| all.len() > 0 && !area.whole) else { return self.marked(mark) };
+        let entries = self.scene.tables.entry()?;
+        let mut found = Vec::new();
+        for id in all.iter() {
+            if area.has(&entries, id, names::parent(&entries, id)?)? {
+                found.push(id);
+            }
+        }
+        if is_tree && found.is_empty() {
+            names::remember_absent(self.commit, mark, area.base);
+        }
+        Ok(Some(Set::of_sorted(found)))
     }
 
     /// Nobody learns that a base is there that is not to be known of.
@@ -243,56 +264,60 @@ impl Beginning<'_> {
         crate::assertion::check(&View::new(&self.scene, id, entry, &name), filter)
     }
 
-    fn areas(&self, base: Base) -> Result<Vec<Area>> {
+    fn area(&self, base: Base) -> Result<Area> {
         let scope = self.request.scope;
         let whole = self.state.suffixes.len() == 1 && base.is_suffix;
-        let mut areas = vec![Area::new(base.id, scope, whole)];
+        let mut area = Area::new(base.id, scope, whole);
         if !matches!(self.request.deref, Deref::InSearching | Deref::Always) || scope == Scope::Base {
-            return Ok(areas);
+            return Ok(area);
         }
-        let aliases = match self.marked(mark::ALIAS)? {
-            Some(set) => set,
+        match self.marked_in(mark::ALIAS, &area)? {
+            Some(aliases) if aliases.len() == 0 => {}
+            Some(_) => self.through_aliases(&mut area)?,
             None => {
                 let diagnostic =
                     "aliases can only be followed with an index of objectClass: `duramen directory reindex`";
                 return Err(Failure::new(ResultCode::UNWILLING_TO_PERFORM, diagnostic));
             }
-        };
-        self.through_aliases(&aliases, &mut areas)?;
-        Ok(areas)
+        }
+        Ok(area)
     }
 
-    /// Adds what the aliases lead to that are in what is searched (RFC 4511 section 4.5.1.3).
-    fn through_aliases(&self, aliases: &Set, areas: &mut Vec<Area>) -> Result<()> {
+    /// Adds what the aliases lead to that are in what is searched (RFC 4511 section 4.5.1.3), until no more come in.
+    fn through_aliases(&self, area: &mut Area) -> Result<()> {
         let (entries, names_table) = (self.scene.tables.entry()?, self.scene.tables.name()?);
-        let mut done = 0;
-        let mut followed = std::collections::HashSet::new();
-        while done < areas.len() {
-            let mut next = aliases.next_from(0);
-            while let Some(id) = next {
-                next = id.checked_add(1).and_then(|from| aliases.next_from(from));
-                let parent = names::entry(&entries, id)?.parent;
-                // Whether the base is followed is another question (`derefFindingBaseObj`).
-                if id != areas[0].base && areas[done].has(&entries, id, parent)? && followed.insert(id) {
-                    let target = base::alias_target(&self.scene, id)?;
-                    let Some(target) = names::find_entry(&names_table, &self.state.suffixes, &target)? else {
-                        continue;
-                    };
-                    let scope = if self.request.scope == Scope::One { Scope::Base } else { Scope::Subtree };
-                    if areas.iter().all(|area| area.base != target || area.scope != scope) {
-                        areas.push(Area::new(target, scope, false));
-                    }
+        let mut aliases = Vec::new();
+        for id in self.marked(mark::ALIAS)?.iter().flat_map(Set::iter) {
+            // Whether the base is followed is another question (`derefFindingBaseObj`).
+            if id != area.base {
+                aliases.push((id, names::parent(&entries, id)?));
+            }
+        }
+        loop {
+            let (mut outside, mut grows) = (Vec::new(), false);
+            for (id, parent) in aliases {
+                if !area.has(&entries, id, parent)? {
+                    outside.push((id, parent));
+                    continue;
+                }
+                let target = base::alias_target(&self.scene, id)?;
+                let Some(target) = names::find_entry(&names_table, &self.state.suffixes, &target)? else { continue };
+                if !area.has(&entries, target, names::parent(&entries, target)?)? {
+                    area.add(target);
+                    grows = true;
                 }
             }
-            done += 1;
+            if !grows {
+                return Ok(());
+            }
+            aliases = outside;
         }
-        Ok(())
     }
 
     /// What is walked: the candidates of the filter, what is in scope, or all.
-    fn job(&self, test: &Test, areas: &[Area], options: &Options) -> Result<(Job, bool, Vec<String>)> {
-        if let [Area { base, scope: Scope::Base, .. }] = areas {
-            return Ok((Job::Ids(Set::one(*base)), matches!(test, Test::True), vec!["the base".to_string()]));
+    fn job(&self, test: &Test, area: &Area, options: &Options) -> Result<(Job, bool, Vec<String>)> {
+        if area.scope == Scope::Base {
+            return Ok((Job::Ids(Set::one(area.base)), matches!(test, Test::True), vec!["the base".to_string()]));
         }
         let total = self.scene.tables.entry()?.len();
         let planner = Planner {
@@ -311,7 +336,7 @@ impl Beginning<'_> {
             None => None,
             Some(set) if options.manage => Some(set),
             // Referral objects are given as references, whatever the filter says.
-            Some(set) => match self.marked(mark::REFERRAL)? {
+            Some(set) => match self.marked_in(mark::REFERRAL, area)? {
                 Some(referrals) if referrals.len() == 0 => Some(set),
                 Some(referrals) => {
                     exact = false;
@@ -323,13 +348,7 @@ impl Beginning<'_> {
         if let Some(set) = set {
             return Ok((Job::Ids(set), exact, notes));
         }
-        let mut members: Option<Set> = Some(Set::empty());
-        for area in areas {
-            members = match (members, area.members(&self.scene.tables.name()?, total)?) {
-                (Some(before), Some(more)) => Some(Set::Many(before.into_bitmap() | more.into_bitmap())),
-                _ => None,
-            };
-        }
+        let members = area.members(&self.scene.tables.name()?, total)?;
         if self.explain {
             notes.push(match &members {
                 Some(set) => format!("{} entries in scope are walked", set.len()),

@@ -56,7 +56,7 @@ pub struct Search {
     /// Whether candidates need not be tested.
     exact: bool,
     selection: Selection,
-    areas: Vec<Area>,
+    area: Area,
     options: Options,
     page: Option<Page>,
     sort_response: Option<(ResultCode, String)>,
@@ -248,7 +248,7 @@ struct Run<'r> {
     /// The test is held against entries before anything is made of their names.
     is_of_values: bool,
     selection: &'r Selection,
-    areas: &'r [Area],
+    area: &'r Area,
     options: &'r Options,
     page: Option<Page>,
     next: &'r mut u32,
@@ -279,7 +279,7 @@ impl<'r> Run<'r> {
             exact: search.exact,
             is_of_values: !search.exact && search.test.is_of_values(),
             selection: &search.selection,
-            areas: &search.areas,
+            area: &search.area,
             options: &search.options,
             page: search.page,
             next: &mut search.next,
@@ -472,12 +472,7 @@ impl<'r> Run<'r> {
 
     #[inline]
     fn is_in_scope(&self, id: Id, parent: Id) -> Result<bool> {
-        for area in self.areas {
-            if area.has(&self.entries, id, parent)? {
-                return Ok(true);
-            }
-        }
-        Ok(false)
+        self.area.has(&self.entries, id, parent)
     }
 
     /// Whether an entry is not returned for what it is: a referral, an alias, a subentry.
@@ -503,7 +498,7 @@ impl<'r> Run<'r> {
             None => marks & mark::SUBENTRY != 0 && self.options.scope != Scope::Base,
             Some(wanted) => (marks & mark::SUBENTRY != 0) != wanted,
         };
-        let is_base = self.areas.first().is_some_and(|area| area.base == id);
+        let is_base = self.area.base == id;
         Ok(is_hidden || (marks & mark::ALIAS != 0 && self.options.follows_aliases && !is_base))
     }
 

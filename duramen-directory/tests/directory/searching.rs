@@ -358,6 +358,57 @@ fn aliases_are_followed_as_asked_for_rfc4511_4_5_1_3() {
     assert_eq!(find(BASE, "(objectClass=alias)", Deref::Never, Scope::Subtree).unwrap().len(), 2);
 }
 
+/// An alias, and a container with an entry in it.
+fn alias(name: &str, target: &str) -> String {
+    format!("\ndn: {name}\nobjectClass: alias\nobjectClass: extensibleObject\naliasedObjectName: {target}\n")
+}
+
+fn container(name: &str) -> String {
+    format!(
+        "\ndn: ou={name},{BASE}\nobjectClass: organizationalUnit\n\n\
+         dn: cn={name},ou={name},{BASE}\nobjectClass: person\nsn: {name}\n"
+    )
+}
+
+#[test]
+fn aliases_that_lead_to_aliases_are_followed_whatever_came_first() {
+    let sample = Sample::people();
+    ["first", "second", "third"].iter().for_each(|name| sample.load(&container(name)));
+    // Each alias is older than the one that leads to it; the last leads back.
+    sample.load(&alias(&format!("ou=on,ou=third,{BASE}"), &format!("ou=first,{BASE}")));
+    sample.load(&alias(&format!("ou=on,ou=second,{BASE}"), &format!("ou=third,{BASE}")));
+    sample.load(&alias(&format!("ou=on,ou=first,{BASE}"), &format!("ou=second,{BASE}")));
+    let found = |base: &str, scope| {
+        let ask = Ask { deref: Deref::Always, scope, ..Ask::default() };
+        let given = sample.search(&format!("ou={base},{BASE}"), "(objectClass=*)", &ask).unwrap();
+        let mut names: Vec<String> = given.names().iter().map(|name| name.replace(BASE, "")).collect();
+        names.sort();
+        names.join(" ")
+    };
+    let all = "cn=first,ou=first, cn=second,ou=second, cn=third,ou=third, ou=first, ou=second, ou=third,";
+    for base in ["first", "second", "third"] {
+        assert_eq!(found(base, Scope::Subtree), all, "{base}");
+    }
+    assert_eq!(found("first", Scope::One), "cn=first,ou=first, ou=second,");
+    assert_eq!(found("first", Scope::Subordinates), all);
+}
+
+#[test]
+fn references_are_given_where_they_are_and_nowhere_else() {
+    let sample = with_alias_and_referral();
+    let references = |base: &str| sample.search(base, "(uid=jsmith)", &Ask::default()).unwrap().references.len();
+    let people = "ou=People,dc=example,dc=com";
+    for _ in 0..2 {
+        assert_eq!((references(people), references(BASE)), (0, 1));
+    }
+    let attributes: &[(&str, Vec<&[u8]>)] =
+        &[("objectClass", vec![b"referral", b"extensibleObject"]), ("ref", vec![b"ldap://there.example/dc=there"])];
+    sample.add("ou=There,ou=People,dc=example,dc=com", attributes).unwrap();
+    for _ in 0..2 {
+        assert_eq!((references(people), references(BASE)), (1, 2));
+    }
+}
+
 #[test]
 fn referral_objects_lead_elsewhere_rfc3296_5() {
     let sample = with_alias_and_referral();
