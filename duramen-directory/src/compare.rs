@@ -12,7 +12,7 @@ use crate::controls::{Controls, Of};
 use crate::directory::{Credentials, Inner};
 use crate::entry::mark;
 use crate::failure::{Failure, Result};
-use crate::filter::{Derived, each_value, has_options};
+use crate::filter::{Derived, Quick, each_value, has_options};
 use crate::large;
 use crate::names::{self, Found};
 use crate::requester::Requester;
@@ -136,7 +136,7 @@ fn value_is_there(
     if attribute.id == known.member_of {
         return view.is_member_of(&String::from_utf8_lossy(asserted));
     }
-    let mut seen = Seen::default();
+    let (mut seen, quick, mut scratch) = (Seen::default(), Quick::of(rule), Vec::new());
     let may = |id| id == attribute.id || view.allows(What::Attribute(id, Some(written)), Level::Compare);
     let outside = described.options.is_empty().then(|| view.entry.large()).into_iter().flatten();
     for large in outside.filter(|large| attribute.family.contains(&large.id)) {
@@ -153,7 +153,7 @@ fn value_is_there(
         for stored in
             view.entry.of_type(id).filter(|stored| has_options(stored.decode().description, &described.options))
         {
-            let is_it = |value: &[u8]| form(schema, Some(rule), value) == asserted;
+            let is_it = |value: &[u8]| quick.equal(rule, schema.as_ref(), value, asserted, &mut scratch);
             seen.look(may(id), || Ok(stored.values().iter().any(is_it)))?;
         }
     }

@@ -9,6 +9,8 @@ pub(crate) enum Quick {
     IgnoreCase,
     /// Text; case counts.
     Exact,
+    /// Text; neither case nor spaces and hyphens count.
+    Telephone,
     /// Bytes.
     Octets,
     /// Nothing: values have to be normalized.
@@ -20,6 +22,7 @@ impl Quick {
         match rule.name {
             "caseIgnoreMatch" | "caseIgnoreIA5Match" => Quick::IgnoreCase,
             "caseExactMatch" | "caseExactIA5Match" => Quick::Exact,
+            "telephoneNumberMatch" => Quick::Telephone,
             "octetStringMatch" | "CSNMatch" => Quick::Octets,
             _ => Quick::Other,
         }
@@ -31,6 +34,8 @@ impl Quick {
         let same = match self {
             Quick::Octets => return value == normalized,
             Quick::Other => false,
+            Quick::Telephone if is_visible(value) => return is_number(value, normalized),
+            Quick::Telephone => false,
             _ if self.differs(value, normalized) => return false,
             Quick::IgnoreCase => value.eq_ignore_ascii_case(normalized),
             Quick::Exact => value == normalized,
@@ -38,7 +43,7 @@ impl Quick {
         if same {
             return true;
         }
-        if self != Quick::Other && is_plain(value) {
+        if matches!(self, Quick::IgnoreCase | Quick::Exact) && is_plain(value) {
             return false;
         }
         scratch.clear();
@@ -53,6 +58,17 @@ impl Quick {
         let first = if self == Quick::IgnoreCase { first.to_ascii_lowercase() } else { first };
         first.is_ascii_graphic() && second.is_ascii_graphic() && first != other
     }
+}
+
+/// Whether a value is ASCII and can be seen, or is a space.
+fn is_visible(value: &[u8]) -> bool {
+    value.iter().all(|byte| (b' '..0x7F).contains(byte))
+}
+
+/// Whether a telephone number that [`is_visible`] has this normalized form.
+fn is_number(value: &[u8], normalized: &[u8]) -> bool {
+    let kept = value.iter().filter(|byte| !matches!(byte, b' ' | b'-'));
+    kept.map(u8::to_ascii_lowercase).eq(normalized.iter().copied())
 }
 
 /// Whether normalizing a value changes nothing but case: ASCII, with no spaces that do not count.
@@ -78,7 +94,8 @@ mod tests {
 
     /// Text of few pieces, so that many values are equal: spaces, what is mapped, what combines with what is before it.
     fn text() -> impl Strategy<Value = String> {
-        let pieces = ["a", "A", "e", "E", " ", "\0", "e\u{301}", "E\u{301}", "\u{e9}", "\u{ad}", "\u{df}", "\u{301}"];
+        let pieces =
+            ["a", "A", "e", "E", " ", "-", "\0", "e\u{301}", "E\u{301}", "\u{e9}", "\u{ad}", "\u{df}", "\u{301}"];
         prop::collection::vec(prop::sample::select(pieces.to_vec()), 0..4).prop_map(|pieces| pieces.concat())
     }
 

@@ -1,5 +1,6 @@
 //! Which keys an entry has in table `index`.
 
+use duramen_ldap::ber::List;
 use duramen_ldap::matching::Rule;
 
 use super::key::{Kind, key};
@@ -31,6 +32,26 @@ impl<'s> Extractor<'s> {
         }
         for large in entry.large().filter(|large| wanted(large.id)) {
             self.presence(large.id, each);
+        }
+    }
+
+    /// Gives `old` the keys that an entry had before a change, and `new` those that it has after; those of values that are
+    /// in both may be left out of both.
+    pub fn change(
+        &mut self,
+        (before, after): (&Entry<'_>, &Entry<'_>),
+        wanted: impl Fn(AttributeId) -> bool,
+        old: &mut dyn FnMut(&[u8]),
+        new: &mut dyn FnMut(&[u8]),
+    ) {
+        // A value that goes may share keys with those that stay; one that comes needs only its own.
+        let is_grown = |id| added(before, after, id).is_some();
+        self.entry(before, |id| wanted(id) && !is_grown(id), old);
+        self.entry(after, |id| wanted(id) && !is_grown(id), new);
+        for attribute in after.attributes().filter(|attribute| wanted(attribute.id)) {
+            for value in added(before, after, attribute.id).iter().flat_map(List::iter) {
+                self.value(attribute.id, value, new);
+            }
         }
     }
 
@@ -94,4 +115,13 @@ impl<'s> Extractor<'s> {
         self.scratch.clear();
         rule.is_some_and(|rule| rule.normalize(value, self.schema, &mut self.scratch).is_ok())
     }
+}
+
+/// The values that an attribute has more than before, if it only grew, and is there once.
+fn added<'a>(before: &Entry<'_>, after: &Entry<'a>, id: AttributeId) -> Option<List<'a, &'a [u8]>> {
+    let (mut before, mut after) = (before.of_type(id), after.of_type(id));
+    let (Some(old), None, Some(new), None) = (before.next(), before.next(), after.next(), after.next()) else {
+        return None;
+    };
+    new.values().encoded().strip_prefix(old.values().encoded()).map(List::trusted)
 }

@@ -98,6 +98,19 @@ impl<'c> Context<'c> {
         keys
     }
 
+    /// The keys in the index that a change of some types takes from an entry, and those that it brings; others may be in both.
+    pub fn changed_keys(
+        &self,
+        before: &Entry<'_>,
+        after: &Entry<'_>,
+        wanted: impl Fn(AttributeId) -> bool,
+    ) -> (KeySet, KeySet) {
+        let (mut old, mut new) = (KeySet::default(), KeySet::default());
+        let mut extractor = Extractor::new(self.schema(), &self.scene.state.kept);
+        extractor.change((before, after), wanted, &mut |key| old.insert(key), &mut |key| new.insert(key));
+        (old, new)
+    }
+
     /// Sets who changed an entry, and when.
     pub fn stamp<'e>(&self, draft: &mut Draft<'e>)
     where

@@ -14,11 +14,15 @@ use super::naming;
 use crate::access::{Level, What};
 use crate::entry::Entry;
 use crate::failure::{Failure, Result};
+use crate::filter::Quick;
 use crate::large;
 use crate::names;
 use crate::schema::AttributeId;
 use crate::tables::{Id, damaged};
 use crate::view::View;
+
+/// So few values are looked for one by one among those that are there.
+const LOOKED_FOR_MAX: usize = 4;
 
 /// Decides what a modify does.
 pub(crate) fn prepare(context: &Context<'_>, request: &ModifyRequest<'_>) -> Result<Batch> {
@@ -102,14 +106,16 @@ impl<'c: 'e, 'e> Modifier<'_, 'c, 'e> {
     fn add(&mut self, described: &'e Described<'e>, values: &'e [(&'e [u8], Vec<u8>)]) -> Result<()> {
         let (schema, rule) = (self.context.schema(), described.attribute.equality);
         let large = self.large(described);
-        // Forms of what is there are found out once; a single value is rather looked for.
-        let present = self.draft.find(described.attribute.id, &described.options);
-        let mut forms: HashSet<Vec<u8>> =
-            present.map(|found| found.values().map(|value| form(schema, rule, value)).collect()).unwrap_or_default();
+        // Forms of what is there are found out once; few values are rather looked for.
+        let mut forms: Option<HashSet<Vec<u8>>> = (values.len() > LOOKED_FOR_MAX).then(|| {
+            let present = self.draft.find(described.attribute.id, &described.options);
+            present.map(|found| found.values().map(|value| form(schema, rule, value)).collect()).unwrap_or_default()
+        });
         for (n, (value, normalized)) in (1..).zip(values) {
-            let is_new = match large {
-                Some(at) => self.add_large(at, value, normalized)?,
-                None => forms.insert(normalized.clone()),
+            let is_new = match (large, &mut forms) {
+                (Some(at), _) => self.add_large(at, value, normalized)?,
+                (None, Some(forms)) => forms.insert(normalized.clone()),
+                (None, None) => self.position(described, normalized).is_none(),
             };
             if is_new && large.is_none() {
                 self.draft.values_mut(described).push((*value).into());
@@ -165,12 +171,18 @@ impl<'c: 'e, 'e> Modifier<'_, 'c, 'e> {
         if described.attribute.equality.is_none() {
             return no_rule(described);
         }
+        let large = self.large(described);
+        let mut gone = match large {
+            None if values.len() > LOOKED_FOR_MAX => Some(self.delete_many(described, values)),
+            _ => None,
+        };
         let mut seen = HashSet::new();
         // A value that is named again is one value all the same; slapd takes that too.
         for (n, (_, normalized)) in (1..).zip(values).filter(|(_, (_, normalized))| seen.insert(normalized)) {
-            let was_there = match self.large(described) {
-                Some(at) => self.delete_large(at, normalized)?,
-                None => self.delete_one(described, normalized),
+            let was_there = match (large, &mut gone) {
+                (Some(at), _) => self.delete_large(at, normalized)?,
+                (None, Some(gone)) => gone.contains(normalized),
+                (None, None) => self.delete_one(described, normalized),
             };
             if !was_there && !self.context.controls.permissive {
                 let text = format!("{}, value {n}: the entry has no such value", described.description);
@@ -181,14 +193,42 @@ impl<'c: 'e, 'e> Modifier<'_, 'c, 'e> {
     }
 
     fn delete_one(&mut self, described: &Described<'_>, normalized: &[u8]) -> bool {
-        let (schema, rule) = (self.context.schema(), described.attribute.equality);
-        let Some(found) = self.draft.find(described.attribute.id, &described.options) else { return false };
-        let Some(at) = found.values().position(|value| form(schema, rule, value) == normalized) else {
-            return false;
-        };
-        found.values_mut().remove(at);
+        let Some(at) = self.position(described, normalized) else { return false };
+        if let Some(found) = self.draft.find(described.attribute.id, &described.options) {
+            found.values_mut().remove(at);
+        }
         self.draft.drop_empty();
         true
+    }
+
+    /// Deletes those of some values that are there, and says which.
+    fn delete_many(&mut self, described: &Described<'_>, values: &[(&[u8], Vec<u8>)]) -> HashSet<Vec<u8>> {
+        let (schema, rule) = (self.context.schema(), described.attribute.equality);
+        let wanted: HashSet<&[u8]> = values.iter().map(|(_, normalized)| normalized.as_slice()).collect();
+        let mut gone = HashSet::new();
+        if let Some(found) = self.draft.find(described.attribute.id, &described.options) {
+            found.values_mut().retain(|value| {
+                let normalized = form(schema, rule, value);
+                let stays = !wanted.contains(normalized.as_slice());
+                if !stays {
+                    gone.insert(normalized);
+                }
+                stays
+            });
+        }
+        self.draft.drop_empty();
+        gone
+    }
+
+    /// The place of a value, given by its normalized form.
+    fn position(&mut self, described: &Described<'_>, normalized: &[u8]) -> Option<usize> {
+        let schema = self.context.schema();
+        let found = self.draft.find(described.attribute.id, &described.options)?;
+        let Some(rule) = described.attribute.equality else {
+            return found.values().position(|value| value == normalized);
+        };
+        let (quick, mut scratch) = (Quick::of(rule), Vec::new());
+        found.values().position(|value| quick.equal(rule, schema, value, normalized, &mut scratch))
     }
 
     fn delete_large(&mut self, at: usize, normalized: &[u8]) -> Result<bool> {
@@ -258,8 +298,7 @@ impl<'c: 'e, 'e> Modifier<'_, 'c, 'e> {
         let bytes = self.draft.build(context.schema(), before.parent, before.rdn())?;
         let entry = Entry::parse(&bytes).ok_or_else(|| damaged("the changed entry"))?;
         let touched = &self.touched;
-        let mut old = context.keys(before, |id| touched.contains(&id));
-        let mut new = context.keys(&entry, |id| touched.contains(&id));
+        let (mut old, mut new) = context.changed_keys(before, &entry, |id| touched.contains(&id));
         super::large_changes(context, &self.draft, &mut old, &mut new, &mut batch);
         batch.index(self.id, Some(old), Some(new));
         if entry.marks() != before.marks() {

@@ -313,6 +313,35 @@ fn problems(sample: &Sample) -> Vec<String> {
 }
 
 #[test]
+fn values_come_and_go_one_by_one_and_in_crowds() {
+    let sample = Sample::people();
+    let numbers: Vec<String> = (0..40).map(|n| format!("{n:02}-smith@example.com")).collect();
+    let numbers: Vec<&str> = numbers.iter().map(String::as_str).collect();
+    sample.modify(SMITH, &[(Replace, "mail", &["00-smith@example.com"])]).unwrap();
+    sample.modify(SMITH, &[(Add, "mail", &numbers[1..3]), (Add, "mail", &numbers[3..40])]).unwrap();
+    for values in [&["05-SMITH@example.com"][..], &["a@b.c", "d@e.f", "g@h.i", "j@k.l", " 39-smith@EXAMPLE.com "]] {
+        assert_eq!(code(sample.modify(SMITH, &[(Add, "mail", values)])), ResultCode::ATTRIBUTE_OR_VALUE_EXISTS);
+    }
+    for values in [&["absent@example.com"][..], &["00-smith@example.com", "01-smith@example.com", "a", "b", "c"]] {
+        assert_eq!(code(sample.modify(SMITH, &[(Delete, "mail", values)])), ResultCode::NO_SUCH_ATTRIBUTE);
+    }
+    assert_eq!(sample.read(SMITH, &["mail"]).values("mail"), numbers);
+    // Those that stay share parts with those that go.
+    sample.modify(SMITH, &[(Delete, "mail", &["07-SMITH@example.com"])]).unwrap();
+    let twice = [&numbers[10..20], &numbers[10..12]].concat();
+    sample.modify(SMITH, &[(Delete, "mail", &twice), (Add, "mail", &["new@example.org"])]).unwrap();
+    let left: Vec<&str> = [&numbers[..7], &numbers[8..10], &numbers[20..], &["new@example.org"]].concat();
+    assert_eq!(sample.read(SMITH, &["mail"]).values("mail"), left);
+    for (filter, expected) in [("07-smith*", 0), ("06-smith*", 1), ("1*-smith*", 0), ("*-smith@*", 1), ("*w@exam*", 1)]
+    {
+        let found = sample.found(&format!("(mail={filter})"));
+        assert_eq!(found.iter().filter(|name| *name == SMITH).count(), expected, "{filter}");
+    }
+    assert!(sample.compare(SMITH, "mail", "06-SMITH@example.com").unwrap());
+    assert_eq!(problems(&sample), Vec::<String>::new());
+}
+
+#[test]
 fn the_tables_fit_together_after_whatever_happened() {
     let sample = Sample::people();
     let many: Vec<String> = (0..400).map(|n| format!("cn=member{n}")).collect();
