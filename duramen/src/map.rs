@@ -4,9 +4,9 @@
 //! what is in the pages, snapshots.
 //!
 //! The base never moves: the reservation is far larger than the file, so the file grows into it. Where address space is
-//! limited the reservation grows. Touching a byte of the
-//! reservation beyond the end of the *file* kills the process (SIGBUS), so whoever asks for bytes knows from a
-//! verified meta page, and a look at the file's length, that they are there.
+//! limited the reservation grows. Touching a byte of the reservation beyond the end of the *file* kills the process
+//! (SIGBUS), so whoever asks for bytes knows from a verified meta page, and a look at the file's length, that they are
+//! there.
 //!
 //! # Safety
 //! Bytes handed out belong to pages of a snapshot that the caller holds; no writer of this program changes those while
@@ -14,8 +14,8 @@
 #![allow(unsafe_code)]
 
 use std::fs::File;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicU8, AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
 
 use rustix::mm::Advice;
 
@@ -42,6 +42,8 @@ static MAPS: AtomicU64 = AtomicU64::new(0);
 pub(crate) struct Map {
     region: Region,
     file: Arc<File>,
+    /// Held by the thread that maps more.
+    growing: Mutex<()>,
 }
 
 impl Map {
@@ -57,7 +59,7 @@ impl Map {
             .map_err(|e| Error::Io { op: "map the data file", source: e.into() })?;
         let region = if region.bytes() < wanted { with_room_behind(file, region, wanted) } else { Ok(region) }?;
         MAPS.fetch_add(1, Ordering::Relaxed);
-        Ok(Map { region, file: file.clone() })
+        Ok(Map { region, file: file.clone(), growing: Mutex::default() })
     }
 
     /// Tells the kernel whether to read around pages that are missing (it does unless told), or those alone.
@@ -90,9 +92,7 @@ impl Map {
         // SAFETY: the range is inside the mapping, which lives as long as `self`; see the head for its content.
         Some(unsafe { std::slice::from_raw_parts(self.base().add(start), len) })
     }
-}
 
-impl Map {
     /// Where little could be reserved the map grows with the file.
     #[cold]
     fn grow(&self, end: usize) -> bool {
@@ -100,6 +100,7 @@ impl Map {
             return false;
         }
         let some_more = (end as u64 + end as u64 / 8).next_multiple_of(ROUND_BYTES);
+        let _one = self.growing.lock().unwrap_or_else(PoisonError::into_inner);
         let steps = [some_more, (end as u64).next_multiple_of(ROUND_BYTES)];
         steps.into_iter().any(|bytes| self.region.extend(&self.file, address_bytes(bytes)))
     }
@@ -198,7 +199,7 @@ mod tests {
         let file = Arc::new(tempfile::tempfile().unwrap());
         let region = Region::of_file(&file, LITTLE_BYTES, Access::Read).unwrap();
         let region = with_room_behind(&file, region, 1 << 40).unwrap();
-        let map = Map { region, file: file.clone() };
+        let map = Map { region, file: file.clone(), growing: Mutex::default() };
         MAPS.fetch_add(1, Ordering::Relaxed);
         let base = map.base();
         assert!(map.bytes(FAR, 4).is_none(), "the file is not so long");

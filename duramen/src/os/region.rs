@@ -14,9 +14,6 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use rustix::io::Errno;
 use rustix::mm::{self, Advice, MapFlags, ProtFlags};
 
-/// So often another thread is waited for that extends the same mapping.
-const EXTEND_ATTEMPTS: usize = 100;
-
 /// A mapping, unmapped on drop.
 pub(crate) struct Region {
     base: NonNull<u8>,
@@ -87,33 +84,28 @@ impl Region {
     }
 
     /// Maps more of the file that this is a mapping of, to be read: its first `bytes` are mapped then. False if other
-    /// memory is in the way, or the system refuses it.
+    /// memory is in the way, or the system refuses it. One thread at a time.
     pub(crate) fn extend(&self, file: &File, bytes: usize) -> bool {
-        let flags = MapFlags::SHARED | MapFlags::NORESERVE | MapFlags::FIXED_NOREPLACE;
-        for _ in 0..EXTEND_ATTEMPTS {
-            let have = self.bytes();
-            if have >= bytes {
-                return true;
-            }
-            let (end, more) = (self.base().wrapping_add(have).cast(), bytes - have);
-            // SAFETY: memory in use is not replaced.
-            match unsafe { mm::mmap(end, more, ProtFlags::READ, flags, file, have as u64) } {
-                Ok(base) if base == end => {
-                    self.bytes.store(bytes, Ordering::Release);
-                    return true;
-                }
-                // Before Linux 4.17 the address is a hint.
-                Ok(elsewhere) => {
-                    // SAFETY: it has just been mapped, and nobody knows of it.
-                    let _ = unsafe { mm::munmap(elsewhere, more) };
-                    return false;
-                }
-                // Another thread may be between its mapping and saying so.
-                Err(Errno::EXIST) => std::thread::yield_now(),
-                Err(_) => return false,
-            }
+        let have = self.bytes();
+        if have >= bytes {
+            return true;
         }
-        false
+        let flags = MapFlags::SHARED | MapFlags::NORESERVE | MapFlags::FIXED_NOREPLACE;
+        let (end, more) = (self.base().wrapping_add(have).cast(), bytes - have);
+        // SAFETY: memory in use is not replaced.
+        match unsafe { mm::mmap(end, more, ProtFlags::READ, flags, file, have as u64) } {
+            Ok(base) if base == end => {
+                self.bytes.store(bytes, Ordering::Release);
+                true
+            }
+            // Before Linux 4.17 the address is a hint.
+            Ok(elsewhere) => {
+                // SAFETY: it has just been mapped, and nobody knows of it.
+                let _ = unsafe { mm::munmap(elsewhere, more) };
+                false
+            }
+            Err(_) => false,
+        }
     }
 
     /// The first byte's address.
