@@ -12,7 +12,7 @@ use std::io::Write;
 use std::os::fd::{AsFd, AsRawFd};
 use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
-use std::sync::atomic::{AtomicBool, AtomicPtr, AtomicU32, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicPtr, AtomicU32, Ordering};
 use std::sync::{Mutex, PoisonError};
 
 use duramen::{Database, Durability, Error, Options};
@@ -42,8 +42,8 @@ pub struct Env {
     path: Option<CString>,
     context: AtomicPtr<c_void>,
     on_assert: Mutex<Option<MdbAssert>>,
-    /// The write transaction of this process, if there is one: its address.
-    pub(crate) writing: AtomicUsize,
+    /// The write transaction of this process, if there is one.
+    pub(crate) writing: AtomicPtr<Txn>,
     orphans: Mutex<Vec<*mut Cursor>>,
     pub(crate) spares: Spares<Txn>,
     /// The same for write transactions: with the memory that they took.
@@ -77,7 +77,7 @@ impl Env {
             path: None,
             context: AtomicPtr::default(),
             on_assert: Mutex::new(None),
-            writing: AtomicUsize::new(0),
+            writing: AtomicPtr::default(),
             orphans: Mutex::default(),
             spares: Spares::default(),
             spare_writers: Spares::default(),
@@ -135,10 +135,8 @@ impl Env {
             flags &= !flag::WRITEMAP;
         }
         let named = Path::new(OsStr::from_bytes(path.to_bytes()));
-        // A child may want it once more, from wherever it is then.
-        let at = std::path::absolute(named).unwrap_or_else(|_| named.to_path_buf());
         // The engine puts the lock file where LMDB has it.
-        let data = if flags & flag::NOSUBDIR != 0 { at } else { at.join("data.mdb") };
+        let data = if flags & flag::NOSUBDIR != 0 { named.to_path_buf() } else { named.join("data.mdb") };
         if data.is_dir() {
             return Err(EISDIR);
         }
@@ -229,9 +227,16 @@ pub(crate) unsafe fn open(env: *mut Env, path: *const c_char, flags: c_uint, mod
 }
 
 pub(crate) unsafe fn close(env: *mut Env) {
-    if !env.is_null() {
-        // SAFETY: see the module's head; the program uses it no more.
-        drop(unsafe { Box::from_raw(env) });
+    if env.is_null() {
+        return;
+    }
+    // SAFETY: see the module's head; the program uses it no more.
+    let env = unsafe { Box::from_raw(env) };
+    let inherited = env.open.as_ref().is_some_and(|open| open.handle.is_inherited());
+    let writing = env.writing.load(Ordering::Acquire);
+    if !inherited && !writing.is_null() {
+        // SAFETY: it is the write transaction, which would keep everybody else waiting for as long as the process lives.
+        unsafe { crate::txn::abort(writing) };
     }
 }
 
@@ -275,7 +280,7 @@ pub(crate) unsafe fn set_mapsize(env: *mut Env, bytes: usize) -> Result {
     let env = unsafe { of(env)? };
     match &env.open {
         None => env.limit.set(bytes),
-        Some(_) if env.writing.load(Ordering::Acquire) != 0 => return Err(EINVAL),
+        Some(_) if !env.writing.load(Ordering::Acquire).is_null() => return Err(EINVAL),
         Some(open) => env.limit.change(open.db()?, bytes)?,
     }
     Ok(())

@@ -26,15 +26,23 @@ pub struct Handle {
 }
 
 impl Handle {
-    /// Opens the database at an absolute path.
+    /// Opens the database.
     pub fn open(options: Options, path: &Path) -> std::result::Result<Handle, Error> {
-        Ok(Handle { db: options.clone().open(path)?, options, path: path.to_path_buf(), heir: OnceLock::new() })
+        let db = options.clone().open(path)?;
+        // A child may want it once more, from wherever it is then.
+        let path = std::path::absolute(path).unwrap_or_else(|_| path.to_path_buf());
+        Ok(Handle { db, options, path, heir: OnceLock::new() })
     }
 
     /// The database, as this process may use it.
     #[inline]
     pub fn db(&self) -> Result<&Database> {
         if self.db.is_inherited() { self.heir() } else { Ok(&self.db) }
+    }
+
+    /// Whether a child of the process that opened the database asks.
+    pub fn is_inherited(&self) -> bool {
+        self.db.is_inherited()
     }
 
     #[cold]

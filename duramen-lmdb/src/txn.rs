@@ -236,7 +236,7 @@ impl Txn {
         self.next_page = mapsize::counted(writer.pages());
         self.writer = Some(writer);
         self.began = env.dbs.now();
-        env.writing.store(self.id(), Ordering::Release);
+        env.writing.store(self, Ordering::Release);
         Ok(())
     }
 
@@ -330,7 +330,7 @@ impl Txn {
         self.writer = None;
         self.budget = Budget::default();
         self.dbs.clear();
-        let _ = self.env().writing.compare_exchange(self.id(), 0, Ordering::AcqRel, Ordering::Relaxed);
+        let _ = self.env().writing.compare_exchange(self, ptr::null_mut(), Ordering::AcqRel, Ordering::Relaxed);
     }
 
     fn end_nested(&mut self, keep: bool) -> Result {

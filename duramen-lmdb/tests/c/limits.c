@@ -1,5 +1,6 @@
 /* Limits and lengths: what fits into a map, how much of it is asked for, how many readers, how long keys are, where values lie. */
 #include "say.h"
+#include <sys/resource.h>
 #include <sys/wait.h>
 
 enum { ENTRIES = 400 };
@@ -304,6 +305,34 @@ static void alignment(void) {
 	mdb_env_close(env);
 }
 
+/* A process of little address space stores as much as it has asked for: half of it. */
+static void little_address_space(void) {
+	fflush(stdout);
+	pid_t child = fork();
+	if (!child) {
+		struct rlimit limit = {256 << 20, 256 << 20};
+		MUST(setrlimit(RLIMIT_AS, &limit));
+		MDB_env *env = open_with("little", 128 << 20, MDB_NOSYNC);
+		MDB_txn *txn;
+		MDB_dbi dbi;
+		for (int round = 0; round < 40; round++) {
+			MUST(mdb_txn_begin(env, NULL, 0, &txn));
+			MUST(mdb_dbi_open(txn, NULL, 0, &dbi));
+			for (int i = 0; i < 100; i++) MUST(put_number(txn, dbi, 100 * round + i, 20000, 0));
+			MUST(mdb_txn_commit(txn));
+		}
+		MUST(mdb_txn_begin(env, NULL, MDB_RDONLY, &txn));
+		printf("%zu entries\n", entries(txn, dbi));
+		mdb_txn_abort(txn);
+		mdb_env_close(env);
+		fflush(stdout);
+		_exit(0);
+	}
+	int status;
+	waitpid(child, &status, 0);
+	printf("ended with %d\n", status);
+}
+
 int main(int argc, char **argv) {
 	base = argc > 1 ? argv[1] : ".";
 	setvbuf(stdout, NULL, _IOLBF, 0);
@@ -316,5 +345,6 @@ int main(int argc, char **argv) {
 	many_readers();
 	lengths();
 	alignment();
+	little_address_space();
 	return 0;
 }

@@ -1,4 +1,4 @@
-/* What programs do around an environment: fork, fall out of callbacks, drop privileges, change their root, move, copy and
+/* What programs do around an environment: fork, work in odd directories, fall out of callbacks, drop privileges, change their root, move, copy and
  * remove its files, die. */
 #include "falling.h"
 #include "say.h"
@@ -159,6 +159,75 @@ static void files(void) {
 	show_at("another", MDB_NOSUBDIR);
 }
 
+/* A lock file that is kept elsewhere by a link, which leads to nothing at first. */
+static void linked_away(void) {
+	mkdir(place("linked"), 0755);
+	MUST(symlink("../lock elsewhere", place("linked/lock.mdb")));
+	for (int i = 0; i < 2; i++) {
+		MDB_env *env = open_env("linked", 0);
+		store_many(env, i ? "b" : "a");
+		show(env);
+		mdb_env_close(env);
+	}
+	printf("made %d\n", !access(place("lock elsewhere"), F_OK));
+}
+
+/* Opens by a relative path, in a directory that has no other. */
+static void here(void) {
+	const char *before = base;
+	base = ".";
+	for (int i = 0; i < 2; i++) {
+		MDB_env *env = open_env("data", 0);
+		store_many(env, i ? "b" : "a");
+		show(env);
+		mdb_env_close(env);
+	}
+	base = before;
+}
+
+/* As nobody in particular, in a directory below one that only root may look into. */
+static void below_a_secret(void) {
+	mkdir(place("secret"), 0700);
+	mkdir(place("secret/open"), 0777);
+	chmod(place("secret/open"), 0777);
+	MUST(chdir(place("secret/open")));
+	if (!getuid()) MUST(setuid(65534));
+	here();
+}
+
+/* Deeper than a path can be long. */
+static void deep_below(void) {
+	char name[201];
+	memset(name, 'd', 200);
+	name[200] = 0;
+	MUST(chdir(base));
+	for (int i = 0; i < 25; i++) {
+		MUST(mkdir(name, 0755));
+		MUST(chdir(name));
+	}
+	here();
+}
+
+/* An environment is closed in the middle of a change: nobody waits for the change's end, nothing of it remains. */
+static void closed_while_writing(void) {
+	for (int i = 0; i < 3; i++) {
+		MDB_env *env = open_env("closed", 0);
+		store(env, "a", "1");
+		MDB_txn *txn = begin(env, 0);
+		MUST(put(txn, table(txn, NULL, 0), "lost", "lost", 0));
+		if (i) MUST(mdb_txn_begin(env, txn, 0, &txn));
+		if (i) MUST(put(txn, table(txn, NULL, 0), "lost too", "lost", 0));
+		mdb_env_close(env);
+		alarm(20);
+		show_at("closed", 0);
+		env = open_env("closed", 0);
+		store(env, "a", "2");
+		show(env);
+		mdb_env_close(env);
+		alarm(0);
+	}
+}
+
 static MDB_env *shared;
 
 static void die_reading(void) {
@@ -296,6 +365,10 @@ int main(int argc, char **argv) {
 	show_at("moved", 0);
 	in_child(without_privileges);
 	show_at("privileged", 0);
+	in_child(below_a_secret);
+	in_child(deep_below);
+	linked_away();
+	in_child(closed_while_writing);
 	inheriting();
 	falling_out();
 	files();
