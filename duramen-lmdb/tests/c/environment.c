@@ -81,7 +81,7 @@ static void show_files(const char *name) {
 		snprintf(file, sizeof file, "%s%s", place(name), names[i]);
 		int there = !stat(file, &st);
 		printf("%s%s: %d", name, names[i], there);
-		if (there && S_ISREG(st.st_mode)) printf(" mode %o small %d", st.st_mode & 0777, st.st_size < 40000);
+		if (there && S_ISREG(st.st_mode)) printf(" mode %o small %d", st.st_mode & 0777, st.st_size < 100000);
 		printf("\n");
 	}
 }
