@@ -343,6 +343,17 @@ static void openings(const char *path) {
 	began = now();
 	for (int i = 0; i < TIMES; i++) mdb_env_close(open_env(path, MDB_RDONLY));
 	say("open and close, reading", began, TIMES);
+	began = now();
+	for (int i = 0; i < TIMES; i++) {
+		MDB_env *env = open_env(path, MDB_NOSYNC);
+		MDB_txn *txn = begin(env, 0);
+		MDB_dbi dbi;
+		MUST(mdb_dbi_open(txn, "entries", 0, &dbi));
+		put(txn, dbi, i, i);
+		MUST(mdb_txn_commit(txn));
+		mdb_env_close(env);
+	}
+	say("open, put, close", began, TIMES);
 }
 
 void habits(const char *path, uint64_t n) {

@@ -144,6 +144,7 @@ impl Env {
             .read_only(flags & flag::RDONLY != 0)
             .mode(mode & 0o777)
             .page_size(self.page_bytes)
+            .flush_on_close(false)
             .keep_length(flags & flag::WRITEMAP != 0);
         if flags & flag::NOLOCK != 0 {
             options = options.without_lock_file();

@@ -13,10 +13,10 @@
 use crate::format::page::{self, Child};
 use crate::ids::{Extent, Txnid};
 
-/// Bytes allocated at once for the arena.
-const CHUNK_BYTES: usize = 1 << 20;
+/// Bytes allocated at once for the arena: little, since a handle may be opened for a single small transaction.
+const CHUNK_BYTES: usize = 256 << 10;
 /// Chunks kept for the next transaction (64 MiB).
-const KEPT_CHUNKS: usize = 64;
+const KEPT_CHUNKS: usize = 256;
 /// Most bytes of pages kept. What small commits touch is to fit into the processor's cache.
 const KEPT_BYTES: usize = 2 << 20;
 /// Most bytes of memory kept for the next runs.

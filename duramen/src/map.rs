@@ -192,13 +192,21 @@ mod tests {
     use super::*;
     use std::os::unix::fs::FileExt;
 
+    /// In a child: whatever other threads map here meanwhile may be in the way.
     #[test]
     fn a_map_that_was_given_little_grows_with_the_file_until_something_is_in_the_way() {
+        assert!(crate::os::fork::in_forked_child(|| {
+            grow_until_something_is_in_the_way();
+            true
+        }));
+    }
+
+    fn grow_until_something_is_in_the_way() {
         const LITTLE_BYTES: usize = 1 << 20;
         const FAR: u64 = 1 << 30;
         let file = Arc::new(tempfile::tempfile().unwrap());
-        let region = Region::of_file(&file, LITTLE_BYTES, Access::Read).unwrap();
-        let region = with_room_behind(&file, region, 1 << 40).unwrap();
+        let room = Region::anonymous(1 << 40).unwrap().base().addr();
+        let region = Region::of_file_at(&file, LITTLE_BYTES, room).unwrap();
         let map = Map { region, file: file.clone(), growing: Mutex::default() };
         MAPS.fetch_add(1, Ordering::Relaxed);
         let base = map.base();

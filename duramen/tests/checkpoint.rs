@@ -1,11 +1,12 @@
-//! When the data file is flushed, and what the disk is asked to write before.
+//! When the data file is flushed, by commits, on opening and on closing, and what the disk is asked to write before.
 
 use std::io;
 use std::ops::Range;
+use std::os::unix::fs::FileExt;
 use std::path::Path;
 use std::sync::{Arc, Mutex};
 
-use duramen::{Database, Durability, Medium, MediumLayer, Options};
+use duramen::{Database, Durability, Error, Medium, MediumLayer, Options};
 
 type Result<T = (), E = Box<dyn std::error::Error>> = std::result::Result<T, E>;
 
@@ -150,5 +151,106 @@ fn relaxed_commits_ask_the_disk_too() -> Result {
     let seen = calls.take();
     let flushed = seen.iter().position(|call| *call == Call::Flush).ok_or("no checkpoint was made")?;
     assert!(seen[..flushed].iter().any(|call| matches!(call, Call::Begin(_))), "{seen:?}");
+    Ok(())
+}
+
+/// Opens with or without flushing on closing, puts one record, and closes; how often the data file was flushed.
+fn open_put_close(path: &Path, flush_on_close: bool, durability: Durability, value: u64) -> Result<usize> {
+    let calls = Calls::default();
+    let options = Database::options().medium(calls.layer()).flush_on_close(flush_on_close).durability(durability);
+    let db = options.open(path)?;
+    db.update(|txn| txn.table("t")?.put(key(0), value.to_le_bytes()))?;
+    db.close()?;
+    Ok(calls.take().iter().filter(|call| **call == Call::Flush).count())
+}
+
+fn value(path: &Path) -> Result<u64> {
+    let db = Database::options().read_only(true).open(path)?;
+    Ok(u64::from_le_bytes(db.read()?.table("t")?.get(key(0))?.unwrap_or_default().try_into()?))
+}
+
+/// Where the lock file says when the data file was flushed last, and by which mount it was opened: 0 where the system
+/// does not tell that, so that nobody goes on with what was not flushed.
+const FLUSHED_AT: u64 = 384;
+const MOUNT: u64 = 448;
+
+#[test]
+fn who_opens_a_database_and_closes_it_flushes_no_more_than_the_commit() -> Result {
+    let dir = tempfile::tempdir()?;
+    let path = dir.path().join("it.dm");
+    open_put_close(&path, true, Durability::Durable, 0)?;
+    for i in 1..10 {
+        assert_eq!(open_put_close(&path, true, Durability::Durable, i)?, 1);
+        assert_eq!(value(&path)?, i);
+        // The file alone says all: nobody knows this copy's lock file.
+        let copy = dir.path().join("copy.dm");
+        std::fs::copy(&path, &copy)?;
+        assert_eq!(value(&copy)?, i);
+    }
+    Ok(())
+}
+
+#[test]
+fn closing_flushes_relaxed_commits_unless_that_is_not_wanted() -> Result {
+    let dir = tempfile::tempdir()?;
+    let (path, lock) = (dir.path().join("it.dm"), dir.path().join("it.dm-lock"));
+    open_put_close(&path, true, Durability::Durable, 0)?;
+    assert_eq!(open_put_close(&path, true, Durability::Relaxed, 0)?, 1);
+    let lock = std::fs::OpenOptions::new().read(true).write(true).open(lock)?;
+    let mut mount = [0; 8];
+    lock.read_exact_at(&mut mount, MOUNT)?;
+    let recovered = usize::from(mount == [0; 8]);
+    for i in 1..20 {
+        let flushes = if i == 1 { 0 } else { recovered };
+        assert_eq!(open_put_close(&path, false, Durability::Relaxed, i)?, flushes);
+        assert_eq!(value(&path)?, i);
+        let copy = dir.path().join("copy.dm");
+        std::fs::copy(&path, &copy)?;
+        assert_eq!(value(&copy)?, i, "it proves what was not flushed");
+    }
+    lock.write_all_at(&[0; 8], FLUSHED_AT)?;
+    assert_eq!(open_put_close(&path, false, Durability::Relaxed, 20)?, 1, "the last flush is long ago");
+    assert_eq!(open_put_close(&path, false, Durability::Relaxed, 21)?, 0);
+    Ok(())
+}
+
+#[test]
+fn a_log_is_gone_after_closing_and_what_was_in_it_is_in_the_data_file() -> Result {
+    let dir = tempfile::tempdir()?;
+    let (path, log) = (dir.path().join("it.dm"), dir.path().join("it.dm-log"));
+    let calls = Calls::default();
+    let options = Database::options().medium(calls.layer()).flush_on_close(false).log_at_once(LOG_STEP);
+    let db = options.open(&path)?;
+    for durability in [Durability::Durable, Durability::Relaxed] {
+        let mut txn = db.begin_write()?;
+        txn.set_durability(durability);
+        txn.table("t")?.put(key(0), 7u64.to_le_bytes())?;
+        txn.commit()?;
+    }
+    assert!(log.exists());
+    calls.take();
+    db.close()?;
+    assert_eq!(calls.take(), [Call::Flush]);
+    assert!(!log.exists());
+    assert_eq!(value(&path)?, 7);
+    Ok(())
+}
+
+#[test]
+fn another_state_that_is_put_into_a_closed_file_is_found() -> Result {
+    let dir = tempfile::tempdir()?;
+    let path = dir.path().join("it.dm");
+    open_put_close(&path, true, Durability::Durable, 1)?;
+    let older = std::fs::read(&path)?;
+    open_put_close(&path, true, Durability::Durable, 2)?;
+    // In place, as `cp` does: it is the same file, with another's content.
+    std::fs::write(&path, &older)?;
+    assert_eq!(value(&path)?, 1);
+    open_put_close(&path, true, Durability::Durable, 3)?;
+    assert_eq!(value(&path)?, 3);
+    let whole = std::fs::read(&path)?;
+    std::fs::write(&path, &whole[..whole.len() - 4096])?;
+    let error = Database::open(&path).err().ok_or("a piece of it is missing")?;
+    assert!(matches!(error, Error::Truncated { .. }), "{error}");
     Ok(())
 }

@@ -47,6 +47,7 @@ impl Options {
                 keep_length: false,
                 file_memory: None,
                 log: true,
+                flush_on_close: true,
                 medium: None,
                 log_medium: None,
                 log_at_once: None,
@@ -138,6 +139,14 @@ impl Options {
     /// of others holds is done again all the same.
     pub fn without_log(mut self) -> Options {
         self.settings.log = false;
+        self
+    }
+
+    /// Whether closing makes relaxed commits durable (it does by default). Without this they are left to the next checkpoint,
+    /// as if the process had been killed: closing, and opening again, then do not wait for the disk, unless a checkpoint is
+    /// due. For programs that open and close a database for each of their commits.
+    pub fn flush_on_close(mut self, flush: bool) -> Options {
+        self.settings.flush_on_close = flush;
         self
     }
 

@@ -227,6 +227,11 @@ impl Meta {
     pub(crate) fn is_proven(&self) -> bool {
         self.proof_base == self.txnid
     }
+
+    /// Notes that the commit, flushed before, needs no proof.
+    pub(crate) fn needs_no_proof(&mut self) {
+        (self.proof_base, self.proof_sum, self.proof_pages) = (self.txnid, 0, 0);
+    }
 }
 
 /// Gives the used part of a slot the checksums that it should have.

@@ -13,7 +13,7 @@ use std::os::fd::OwnedFd;
 use std::os::unix::fs::{MetadataExt, PermissionsExt, fchown};
 use std::path::{Path, PathBuf};
 
-use rustix::fs::{AtFlags, Mode, OFlags, openat, unlinkat};
+use rustix::fs::{AtFlags, Mode, OFlags, openat, statat, unlinkat};
 
 /// As many as the kernel follows.
 const LINKS_MAX: usize = 40;
@@ -74,6 +74,11 @@ impl Beside {
         Ok(bytes)
     }
 
+    /// Whether there is anything of that name, as far as can be seen.
+    pub(crate) fn is_there(&self) -> bool {
+        !matches!(statat(&self.directory, &self.name, AtFlags::SYMLINK_NOFOLLOW), Err(rustix::io::Errno::NOENT))
+    }
+
     /// Removes the file, if it is there.
     pub(crate) fn remove(&self) -> io::Result<()> {
         match unlinkat(&self.directory, &self.name, AtFlags::empty()) {
@@ -85,7 +90,7 @@ impl Beside {
 
 /// What a path leads to. Only the links that stand at its end are followed here: a process may work in a directory that
 /// it could not come to from the root, and then has no other path than a relative one.
-fn linked_to(path: &Path) -> io::Result<PathBuf> {
+pub(crate) fn linked_to(path: &Path) -> io::Result<PathBuf> {
     let mut path = path.to_path_buf();
     for _ in 0..LINKS_MAX {
         match path.read_link() {

@@ -1,33 +1,43 @@
-//! Which file it is, told so that no other has the same before the next reboot, nor the same one after its filesystem
-//! was mounted again.
+//! Which file it is, told so that no other has the same before the next reboot; and by which mount, so that what was
+//! written to it by the same one is there, as far as any process can see: the page cache that took it has not gone.
 //!
-//! Owns: what makes up an [`Identity`]. Must not know: what it is compared for.
-//!
-//! What was written to a file of the same identity since is there, as far as any process can see: the page cache that
-//! took it has not gone.
+//! Owns: what makes up an [`Identity`], what two have in common. Must not know: what they are compared for.
 
 use std::fs::File;
 use std::sync::OnceLock;
 
 use rustix::fs::{AtFlags, StatxFlags, statx};
 
-/// The boot (two words), the mount, the device, the inode, and when that was made in nanoseconds.
+/// The mount, or 0 where the system does not tell; the boot (two words), the device, the inode, and when that was made
+/// in nanoseconds.
 pub(crate) type Identity = [u64; 6];
 
 /// `STATX_MNT_ID_UNIQUE` (Linux 6.8): a number of the mount that no later one gets. It comes in `stx_mnt_id`.
 const UNIQUE_MOUNT: StatxFlags = StatxFlags::from_bits_retain(0x4000);
 
-/// The identity of an open file; nothing where the system does not tell all of it.
+/// The identity of an open file; nothing where the system does not tell all else of it.
 pub(crate) fn of(file: &File) -> Option<Identity> {
     let [boot_high, boot_low] = boot()?;
-    let wanted = StatxFlags::INO | StatxFlags::BTIME | UNIQUE_MOUNT;
-    let found = statx(file, c"", AtFlags::EMPTY_PATH, wanted).ok()?;
-    if found.stx_mask & wanted.bits() != wanted.bits() {
+    let needed = StatxFlags::INO | StatxFlags::BTIME;
+    let found = statx(file, c"", AtFlags::EMPTY_PATH, needed | UNIQUE_MOUNT).ok()?;
+    let told = |what: StatxFlags| found.stx_mask & what.bits() == what.bits();
+    if !told(needed) {
         return None;
     }
+    let mount = if told(UNIQUE_MOUNT) { found.stx_mnt_id } else { 0 };
     let device = u64::from(found.stx_dev_major) << 32 | u64::from(found.stx_dev_minor);
     let made = (found.stx_btime.tv_sec as u64).wrapping_mul(1_000_000_000) + u64::from(found.stx_btime.tv_nsec);
-    Some([boot_high, boot_low, found.stx_mnt_id, device, found.stx_ino, made])
+    Some([mount, boot_high, boot_low, device, found.stx_ino, made])
+}
+
+/// Whether both are of one file, which may have been mounted again in between.
+pub(crate) fn is_same_file(one: &Identity, other: &Identity) -> bool {
+    one[1..] == other[1..]
+}
+
+/// Whether both are of one file that has been mounted all the time.
+pub(crate) fn is_same_cache(one: &Identity, other: &Identity) -> bool {
+    one == other && one[0] != 0
 }
 
 /// What the kernel names this run of the machine by.
@@ -51,12 +61,22 @@ mod tests {
         let (one, two) = (File::create(&path).unwrap(), File::create(dir.path().join("two")).unwrap());
         // A kernel that does not tell has nothing to compare.
         let Some(identity) = of(&one) else { return };
-        assert_eq!(of(&File::open(&path).unwrap()), Some(identity));
-        assert_ne!(of(&two), Some(identity));
+        let again = of(&File::open(&path).unwrap()).unwrap();
+        assert!(is_same_file(&again, &identity));
+        assert_eq!(is_same_cache(&again, &identity), identity[0] != 0);
+        assert!(!is_same_file(&of(&two).unwrap(), &identity));
         drop(one);
         std::fs::remove_file(&path).unwrap();
         // The filesystem's clock ticks every few milliseconds.
         std::thread::sleep(std::time::Duration::from_millis(30));
-        assert_ne!(of(&File::create(&path).unwrap()), Some(identity), "its inode may be the same");
+        let other = of(&File::create(&path).unwrap()).unwrap();
+        assert!(!is_same_file(&other, &identity), "its inode may be the same");
+    }
+
+    #[test]
+    fn a_file_that_was_mounted_again_is_the_same_and_the_cache_is_not() {
+        let [before, after, untold] = [7, 8, 0].map(|mount| [mount, 1, 2, 3, 4, 5]);
+        assert!(is_same_file(&before, &after) && !is_same_cache(&before, &after));
+        assert!(is_same_cache(&before, &before) && !is_same_cache(&untold, &untold));
     }
 }

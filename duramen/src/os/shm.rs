@@ -55,7 +55,7 @@ pub(crate) struct Header {
     pub magic: AtomicU64,
     /// The layout's version.
     pub version: AtomicU64,
-    /// 1 from when the first opener has published what it recovered until the last one closes.
+    /// 1 once the first opener has published what it recovered.
     pub ready: AtomicU64,
     /// The txnid published last.
     pub newest: Line,
@@ -67,6 +67,8 @@ pub(crate) struct Header {
     pub blocks: Line,
     /// Whether what the page cache has of the data file may never reach the disk: see `readers`.
     pub doubt: Line,
+    /// When the data file was flushed last, in milliseconds since 1970.
+    pub flushed_at: Line,
     /// Which data file the state is of.
     pub identity: [AtomicU64; 6],
 }

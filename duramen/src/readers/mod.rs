@@ -13,10 +13,10 @@
 //! locks but the writer's are taken and dropped under the mutex of [`blocks::Blocks`], since threads of one handle do
 //! not exclude each other by them.
 //!
-//! Where all processes died without closing the database, whoever opens it next goes on with their state, as if one of
-//! them were still there: if it is the same file of the same boot and mount, so that the page cache has whatever they
-//! wrote; if what they published last is what the file holds; and if no flush failed, or was under way. Else the first
-//! opener makes the state anew.
+//! Where all processes closed the database or died, whoever opens it next goes on with their state, as if one of them
+//! were still there: if it is the same file of the same boot, and all had been flushed or it is the same mount too, so
+//! that the page cache has whatever they wrote; if what they published last is what the file holds; and if no flush
+//! failed, or was under way. Else the first opener makes the state anew.
 //!
 //! The lock file must not be removed or replaced while the database is open anywhere: those who open it then would not
 //! know of those who have it open, nor be kept from writing at the same time. A child made by `fork` keeps the locks
@@ -36,11 +36,12 @@ use std::cell::Cell;
 use std::ops::Range;
 use std::path::Path;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Duration;
 
 use crate::error::{Error, Result};
 use crate::ids::Txnid;
 use crate::os::fork::ForkGuard;
-use crate::os::identity::Identity;
+use crate::os::identity::{self, Identity};
 use crate::os::lock::{self, Kind, LockFile};
 pub(crate) use crate::os::shm::RECORD_WORDS;
 use crate::os::shm::{BLOCK_SLOTS, Memory, Slot};
@@ -52,7 +53,7 @@ use turn::{Pause, Turn};
 pub(crate) use unregistered::{UnregisteredReader, unregistered};
 
 const MAGIC: u64 = u64::from_le_bytes(*b"duramenL");
-const VERSION: u64 = 2;
+const VERSION: u64 = 3;
 
 /// The header's `doubt` counts the flushes of the data file that are under way; this is added to it after a failure that
 /// leaves unknown what is on disk.
@@ -180,18 +181,11 @@ impl Shared {
         }
     }
 
-    /// Whether nobody else has the database open; nobody can join any more if so. To be asked when closing: those who
-    /// come next start with a recovery, after this handle is gone. When two close at once it may be neither's answer.
+    /// Whether nobody else has the database open; nobody can join any more if so, before this handle is gone. To be
+    /// asked when closing. When two close at once it may be neither's answer.
     pub(crate) fn last_one(&self) -> Result<bool> {
         self.check()?;
-        let alone = match self.memory.file() {
-            Some(file) => lock::try_lock(file, OPENER, Kind::Exclusive)?,
-            None => true,
-        };
-        if alone {
-            self.memory.header().ready.store(0, Ordering::Release);
-        }
-        Ok(alone)
+        self.memory.file().map_or(Ok(true), |file| lock::try_lock(file, OPENER, Kind::Exclusive))
     }
 
     /// Whether this is a child of the process that opened the handle.
@@ -343,8 +337,20 @@ impl Shared {
 
     /// A flush succeeded.
     pub(crate) fn flushed(&self) {
+        self.note_flush();
         let one_less = |doubt: u64| (!doubt.is_multiple_of(FAILED)).then(|| doubt - 1);
         let _ = self.doubt().fetch_update(Ordering::AcqRel, Ordering::Relaxed, one_less);
+    }
+
+    /// The data file has been flushed just now.
+    pub(crate) fn note_flush(&self) {
+        self.memory.header().flushed_at.word.store(coarse_unix_ms(), Ordering::Relaxed);
+    }
+
+    /// How long ago a flush succeeded, in any process. As long as can be if the clock was set back since.
+    pub(crate) fn since_flush(&self) -> Duration {
+        let at = self.memory.header().flushed_at.word.load(Ordering::Relaxed);
+        coarse_unix_ms().checked_sub(at).map_or(Duration::MAX, Duration::from_millis)
     }
 
     /// What is in the page cache may never reach the disk.
@@ -465,9 +471,9 @@ fn admit(
         let Some(memory) = Memory::join(lock_file)? else { return Ok(None) };
         return Ok(is_ready(&memory)?.then_some((memory, Role::Joined)));
     }
-    let (memory, kept) = Memory::take_over(lock_file, |memory| is_left_by_the_dead(memory, identity, holds))?;
+    let (memory, kept) = Memory::take_over(lock_file, |memory| is_left_by_others(memory, identity, holds))?;
     if kept {
-        tracing::info!(path = %path.display(), "going on with what processes left that died");
+        tracing::info!(path = %path.display(), "going on with what others left");
         memory.file().map_or(Ok(()), |file| lock::lock(file, OPENER, Kind::Shared))?;
         return Ok(Some((memory, Role::Joined)));
     }
@@ -493,17 +499,20 @@ fn is_ready(memory: &Memory) -> Result<bool> {
 }
 
 /// Whether a state that nobody has a part in any more can be gone on with: see the module's head.
-fn is_left_by_the_dead(memory: &Memory, identity: Option<Identity>, holds: &dyn Fn(&Published, bool) -> bool) -> bool {
+fn is_left_by_others(memory: &Memory, identity: Option<Identity>, holds: &dyn Fn(&Published, bool) -> bool) -> bool {
     let header = memory.header();
     let found = header.identity.each_ref().map(|word| word.load(Ordering::Relaxed));
     let newest = Txnid(header.newest.word.load(Ordering::SeqCst));
-    identity == Some(found)
+    let unsettled = header.writing.word.load(Ordering::Acquire) != 0;
+    let on_disk = !unsettled && header.durable.word.load(Ordering::Acquire) == newest.0;
+    let same = if on_disk { identity::is_same_file } else { identity::is_same_cache };
+    identity.is_some_and(|identity| same(&identity, &found))
         && is_ready(memory).is_ok_and(|ready| ready)
         && header.doubt.word.load(Ordering::Acquire) == 0
-        && memory.record(newest.0).read(newest).is_some_and(|words| {
-            let unsettled = header.writing.word.load(Ordering::Acquire) != 0;
-            holds(&Published { txnid: newest, words }, unsettled)
-        })
+        && memory
+            .record(newest.0)
+            .read(newest)
+            .is_some_and(|words| holds(&Published { txnid: newest, words }, unsettled))
 }
 
 fn info(slot: &Slot) -> Option<ReaderInfo> {

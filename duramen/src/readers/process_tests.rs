@@ -14,6 +14,7 @@ const ENTRY: &str = "readers::process_tests::what_a_child_process_does";
 
 /// What the children take their data file for.
 const OURS: Identity = [1, 2, 3, 4, 5, 6];
+const MOUNTED_AGAIN: Identity = [9, 2, 3, 4, 5, 6];
 
 /// A child at its task, killed when dropped.
 struct Worker(Child, BufReader<std::process::ChildStdout>);
@@ -164,9 +165,13 @@ fn who_died_while_writing_leaves_that_to_be_settled() {
 
 #[test]
 fn nothing_is_gone_on_with_that_may_be_another_files_or_not_reach_the_disk() {
-    for (word, identity, holds) in
-        [("working", [1, 2, 3, 4, 5, 7], 8), ("working", OURS, 7), ("flushing", OURS, 8), ("failed", OURS, 8)]
-    {
+    for (word, identity, holds) in [
+        ("working", [1, 2, 3, 4, 5, 7], 8),
+        ("working", MOUNTED_AGAIN, 8),
+        ("working", OURS, 7),
+        ("flushing", OURS, 8),
+        ("failed", OURS, 8),
+    ] {
         let (shared, role) = killed_when(word).inherit(identity, holds);
         assert_eq!((role, shared.newest(), shared.in_doubt()), (Role::First, Txnid(0), false), "{word}");
     }

@@ -198,7 +198,7 @@ fn two_handles_of_one_process_share_readers_and_exclude_writers() {
 }
 
 #[test]
-fn after_the_last_one_has_closed_the_next_is_first_again() {
+fn whoever_opens_waits_for_the_last_one_that_closes_and_goes_on_with_the_state() {
     let place = Place::new();
     let shared = place.first(5);
     assert!(shared.last_one().unwrap());
@@ -210,7 +210,7 @@ fn after_the_last_one_has_closed_the_next_is_first_again() {
     assert!(!opener.is_finished(), "whoever opens waits for the one that closes");
     drop(shared);
     let (next, role) = opener.join().unwrap();
-    assert_eq!((role, next.newest()), (Role::First, Txnid(0)));
+    assert_eq!((role, next.newest()), (Role::Joined, Txnid(5)));
 }
 
 #[test]

@@ -67,8 +67,14 @@ impl Store {
     }
 
     /// Whether the last flush of the data file is so long ago that a relaxed commit should be flushed.
-    pub(crate) fn checkpoint_is_late(&self, writer: &Writer) -> bool {
-        writer.checkpointed.elapsed() > CHECKPOINT_AFTER
+    pub(crate) fn checkpoint_is_late(&self) -> bool {
+        self.shared.since_flush() > CHECKPOINT_AFTER
+    }
+
+    /// Whether a handle that closes may leave what was committed to the next checkpoint. Not while there is a log: some
+    /// of it may be nowhere else, and a copy of the data file alone should have all.
+    pub(crate) fn may_leave_unflushed(&self) -> bool {
+        !self.settings.flush_on_close && !self.checkpoint_is_late() && !self.log_place.is_there()
     }
 
     /// The bytes of the data file that the disk should begin to write after the writer's commit.

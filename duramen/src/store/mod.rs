@@ -17,7 +17,7 @@ use std::fs::File;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use crate::dirty::Dirty;
 use crate::error::{Error, Result};
@@ -69,6 +69,7 @@ pub(crate) struct Settings {
     pub keep_length: bool,
     pub file_memory: Option<u64>,
     pub log: bool,
+    pub flush_on_close: bool,
     pub medium: Option<MediumLayer>,
     pub log_medium: Option<MediumLayer>,
     /// Length of a log that is made for the first commit.
@@ -144,7 +145,6 @@ pub(crate) struct Writer {
     /// Where the log stands after the newest commit.
     pub mark: Mark,
     pub log: Log,
-    pub checkpointed: Instant,
     pub sweep: Sweep,
     /// The file may be longer than the newest commit says: it is cut off by the next that is made durable.
     pub too_long: bool,
@@ -183,7 +183,6 @@ impl Writer {
             meta_bytes: Vec::new(),
             mark: Mark::START,
             log: Log::new(settings.log_at_once.is_some()),
-            checkpointed: Instant::now(),
             sweep: Sweep::default(),
             too_long: file_bytes > needed && !settings.keep_length,
             last_commit: CommitTimings::default(),
@@ -534,7 +533,6 @@ impl Store {
     /// The writer's commit has been flushed.
     pub(crate) fn became_durable(&self, writer: &mut Writer) -> Result<()> {
         (writer.durable_slot, writer.seen_slot) = (writer.slot, writer.slot);
-        writer.checkpointed = Instant::now();
         writer.mark = Mark::START;
         self.shared.set_durable(writer.meta.txnid)?;
         self.shared.publish(&published_durable(&writer.meta, writer.slot))
@@ -547,8 +545,8 @@ impl Store {
         if is_flushed { newest } else { self.shared.durable() }
     }
 
-    /// What a closing database does: everything durable, and a meta page that needs no proof, if nobody else has it
-    /// open.
+    /// What a closing database does: everything durable, unless that was not wanted, and a meta page that needs no proof,
+    /// if nobody else has it open.
     pub(crate) fn close(&self) -> Result<()> {
         if self.settings.read_only || self.shared.is_forked() || self.poison.is_there() {
             return Ok(());
@@ -558,7 +556,11 @@ impl Store {
         }
         let last = self.shared.last_one()?;
         let mut writer = self.begin_write(Wait::For(Duration::from_secs(1)))?;
-        let result = if last { self.close_last(&mut writer) } else { self.close_another(&mut writer) };
+        let result = match last {
+            _ if self.durable() != self.shared.newest() && self.may_leave_unflushed() => Ok(()),
+            true => self.close_last(&mut writer),
+            false => self.close_another(&mut writer),
+        };
         self.end_write(writer);
         result
     }
@@ -577,15 +579,16 @@ impl Store {
         Ok(())
     }
 
-    /// Writes the newest commit's meta page once more, saying that it needs no proof.
+    /// Writes the newest commit's meta page once more, saying that it needs no proof. It need not be flushed: the commit
+    /// is on disk, and if this page is lost, the one before it says so too.
     fn write_proven_meta(&self, writer: &mut Writer) -> Result<()> {
-        let mut meta = writer.meta.clone();
-        meta.sequence += 1;
         let slot = free_slot(writer);
-        write_proven(&*self.medium, &mut meta, slot).map_err(|e| self.poison("write the meta page", e))?;
-        writer.meta = meta;
-        writer.slot = slot;
-        self.became_durable(writer)
+        writer.meta.sequence += 1;
+        writer.meta.needs_no_proof();
+        write_meta(&*self.medium, &writer.meta, slot, &mut writer.meta_bytes)
+            .map_err(|error| self.poison("write the meta page", error))?;
+        (writer.slot, writer.seen_slot) = (slot, slot);
+        self.shared.publish(&published(&writer.meta, slot, writer.durable_slot, Mark::START))
     }
 }
 
@@ -612,8 +615,7 @@ pub(crate) fn write_meta(medium: &dyn Medium, meta: &Meta, slot: usize, room: &m
 
 /// Writes a meta page that says that its commit, flushed before, needs no proof, and flushes it.
 pub(crate) fn write_proven(medium: &dyn Medium, meta: &mut Meta, slot: usize) -> std::io::Result<()> {
-    meta.proof_base = meta.txnid;
-    (meta.proof_sum, meta.proof_pages) = (0, 0);
+    meta.needs_no_proof();
     write_meta(medium, meta, slot, &mut Vec::new())?;
     medium.flush().inspect_err(|_| blank(medium, slot))
 }

@@ -15,6 +15,8 @@ use crate::error::{Error, Result};
 use crate::format::meta::{HEAD_BYTES, Meta};
 use crate::map::Map;
 use crate::medium::Medium;
+use crate::os::beside::linked_to;
+use crate::os::file::failed;
 use crate::os::identity;
 use crate::pager::Pager;
 use crate::readers::{Published, Role, Shared, UnregisteredReader};
@@ -24,9 +26,13 @@ pub(super) fn open_shared(path: &Path, settings: &Settings, file: &File) -> Resu
     if !settings.lock_file {
         return Ok((Shared::private()?, Role::First, true));
     }
-    let lock_path = settings.lock_path.clone().unwrap_or_else(|| lock_path(path));
+    let lock_path = match &settings.lock_path {
+        Some(chosen) => chosen.clone(),
+        None => lock_path(path)?,
+    };
     let holds = |newest: &Published, unsettled| {
-        read_head(file).is_ok_and(|head| recover::is_as_published(&head, newest, unsettled))
+        let bytes = file.metadata().map_or(0, |data| data.len());
+        read_head(file).is_ok_and(|head| recover::is_as_published(&head, bytes, newest, unsettled))
     };
     match Shared::open(&lock_path, settings.mode, identity::of(file), &holds) {
         // On read-only media, or without the permission to write the lock file: see `hold_newest`.
@@ -43,8 +49,8 @@ fn is_read_only(error: &std::io::Error) -> bool {
 
 /// `NAME-lock` beside `NAME`; `lock.mdb` beside `data.mdb`, where LMDB's interface has it. Whatever links the data file was
 /// opened by, all who open it must meet at one lock file.
-fn lock_path(path: &Path) -> PathBuf {
-    let data = path.canonicalize().unwrap_or_else(|_| path.to_path_buf());
+fn lock_path(path: &Path) -> Result<PathBuf> {
+    let data = linked_to(path).map_err(failed("find the directory of", path))?;
     let name = match data.file_name() {
         Some(name) if name == "data.mdb" => "lock.mdb".into(),
         name => {
@@ -53,7 +59,7 @@ fn lock_path(path: &Path) -> PathBuf {
             name
         }
     };
-    data.with_file_name(name)
+    Ok(data.with_file_name(name))
 }
 
 /// What an opening found.
@@ -123,6 +129,7 @@ pub(super) fn show_first(shared: &Shared, settings: &Settings, found: &Chosen) -
     let (meta, slot) = (&found.meta, found.slot);
     if !settings.read_only {
         shared.publish(&published_durable(meta, slot))?;
+        shared.note_flush();
         return shared.set_durable(meta.txnid);
     }
     // It can be neither flushed nor, if something newer was rejected, made the newest on disk.

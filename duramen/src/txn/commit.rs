@@ -26,8 +26,9 @@ use crate::tree::{Pages, Tree};
 /// A durable commit of more pages than this is flushed before its meta page is written, so that opening after a power
 /// cut never has more than this to prove.
 const PROOF_PAGES_MAX: u64 = 4096;
-/// A chain of the space log may be this many pages long before it is begun anew, plus twice its base.
-const CHAIN_PAGES_MIN: u64 = 16;
+/// A chain of the space log may be so many times as long as its base before it is begun anew: whoever opens the database
+/// to write reads it, and that may be for a single commit.
+const CHAIN_OF_BASES: u64 = 2;
 
 /// Makes what the transaction did the newest snapshot; or, where the log makes it durable, what becomes that when the
 /// landing is done. On an error nothing of it remains.
@@ -93,8 +94,7 @@ fn secure(work: &mut Work, meta: &mut Meta, record: Option<Vec<u8>>) -> Result<S
     }
     if flush && meta.proof_pages > PROOF_PAGES_MAX {
         work.store.flush("flush the commit's pages")?;
-        meta.proof_base = meta.txnid;
-        (meta.proof_sum, meta.proof_pages) = (0, 0);
+        meta.needs_no_proof();
     }
     let slot = free_slot(work.writer_mut()?);
     let (store, writer) = work.store_and_writer()?;
@@ -169,7 +169,7 @@ fn choose_way(work: &mut Work, meta: &Meta, record: Option<usize>) -> Result<Way
     let logged = logged.and_then(|bytes| store.log_room(writer, bytes.next_multiple_of(UNIT)));
     Ok(match logged {
         Some(at) => Way::Log { at, flush: durable },
-        None if durable || store.checkpoint_is_late(writer) => Way::Flush,
+        None if durable || store.checkpoint_is_late() => Way::Flush,
         None => Way::Later,
     })
 }
@@ -222,7 +222,7 @@ fn log_space(work: &mut Work, placer: &mut Placer) -> Result<(SpaceRoot, Vec<u8>
     if records.len() > TAIL_MAX {
         // The run's own pages lengthen the record a little.
         let pages = space_log::run_pages(records.len() + 64, work.page_size());
-        if root.chain_pages + pages > CHAIN_PAGES_MIN + 2 * root.base_pages {
+        if root.chain_pages + pages > CHAIN_OF_BASES * root.base_pages {
             root = new_base(work, placer)?;
             records.clear();
         } else {

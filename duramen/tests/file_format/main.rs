@@ -296,7 +296,7 @@ fn the_lock_file_shows_the_newest_commit_and_its_readers() -> Result {
     assert_eq!(header.bytes(&lock, "magic"), b"duramenL");
     let txnid = reader.txnid().0;
     for (field, value) in [
-        ("version", 2),
+        ("version", 3),
         ("ready", 1),
         ("newest", txnid),
         ("durable", txnid),
@@ -306,6 +306,8 @@ fn the_lock_file_shows_the_newest_commit_and_its_readers() -> Result {
     ] {
         assert_eq!(header.number(&lock, field), value, "{field}");
     }
+    let now = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH)?.as_millis() as u64;
+    assert!(now - header.number(&lock, "flushed at") < 600_000);
     let inode = header.number(&lock, "inode");
     let inode_found = std::os::unix::fs::MetadataExt::ino(&std::fs::metadata(&path)?);
     assert!(inode == inode_found || inode == 0, "0 where the system does not tell which mount it is");
