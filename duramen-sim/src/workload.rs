@@ -51,6 +51,10 @@ pub struct Profile {
     pub kills: bool,
     /// Length of the log that there is from the first commit on, if any.
     pub log: Option<u64>,
+    /// Whether the database has a lock file, so that who opens it goes on with what others left. With a log it does.
+    pub lock_file: bool,
+    /// Whether closing makes relaxed commits durable.
+    pub flush_on_close: bool,
 }
 
 impl Profile {
@@ -69,6 +73,8 @@ impl Profile {
             bulk: 0,
             kills: rng.bool(),
             log: [None, Some(4096), Some(16 << 10), Some(256 << 10)][rng.usize(..4)],
+            lock_file: rng.bool(),
+            flush_on_close: rng.bool(),
         }
     }
 
@@ -86,6 +92,8 @@ impl Profile {
             bulk: 5000,
             kills: true,
             log: [None, Some(256 << 10)][rng.usize(..2)],
+            lock_file: rng.bool(),
+            flush_on_close: rng.bool(),
         }
     }
 }
@@ -152,9 +160,11 @@ impl Life {
         let options = Database::options()
             .page_size(self.profile.page_size)
             .memory_budget(self.profile.memory_bytes)
-            .durability(durability);
+            .durability(durability)
+            .flush_on_close(self.profile.flush_on_close);
         let options = match self.profile.log {
             Some(bytes) => options.log_at_once(bytes),
+            None if self.profile.lock_file => options.without_log(),
             None => options.without_lock_file(),
         };
         match self.disk.under(options).open(self.path()) {
@@ -421,7 +431,9 @@ impl Life {
         let Some(db) = self.db.take() else { return Ok(false) };
         match db.close() {
             Ok(()) => {
-                self.became_durable();
+                if self.profile.flush_on_close {
+                    self.became_durable();
+                }
                 Ok(false)
             }
             Err(error) if self.disk.met().is_empty() => Err(format!("closing: {error}")),
