@@ -6,7 +6,7 @@
 //! for the snapshot. A reader locks the newest snapshot's byte, then makes sure that it is still the newest; a writer
 //! publishes, then looks who holds locks.
 
-use std::collections::BTreeMap;
+use std::collections::BTreeSet;
 use std::fs::File;
 use std::ops::Range;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -21,10 +21,10 @@ const SNAPSHOTS: u64 = 1 << 61;
 /// Most snapshots that one handle may hold. A longer range of locks was not made by this program.
 const HELD_MAX: usize = 1 << 16;
 
-/// One handle's locks. Several transactions may share one, since locks through one open file do not count.
+/// One handle's locks.
 pub(crate) struct UnregisteredReader {
     data: Arc<File>,
-    held: Mutex<BTreeMap<Txnid, usize>>,
+    held: Mutex<BTreeSet<Txnid>>,
     guard: ForkGuard,
 }
 
@@ -38,8 +38,7 @@ impl UnregisteredReader {
     pub(crate) fn hold(&self, txnid: Txnid) -> Result<()> {
         self.guard.check()?;
         let mut held = self.lock();
-        if let Some(count) = held.get_mut(&txnid) {
-            *count += 1;
+        if held.contains(&txnid) {
             return Ok(());
         }
         if held.len() >= HELD_MAX {
@@ -49,28 +48,22 @@ impl UnregisteredReader {
         if !lock::try_lock(&self.data, range_of(txnid)?, Kind::Shared)? {
             return Err(Error::Usage { what: "another program keeps a lock of its own on the data file" });
         }
-        held.insert(txnid, 1);
+        held.insert(txnid);
         Ok(())
     }
 
-    /// Gives back one hold.
-    pub(crate) fn let_go(&self, txnid: Txnid) {
+    /// Lets go of all snapshots but these.
+    pub(crate) fn keep_only(&self, needed: &[Txnid]) {
         if self.guard.forked() {
             return;
         }
-        let mut held = self.lock();
-        let Some(count) = held.get_mut(&txnid) else { return };
-        *count -= 1;
-        if *count == 0 {
-            held.remove(&txnid);
-            if let Ok(range) = range_of(txnid) {
-                // Were it to fail, the snapshot would stay held until the handle closes: more than needed, never less.
-                let _ = lock::unlock(&self.data, range);
-            }
-        }
+        self.lock().retain(|txnid| {
+            // Where it fails, the snapshot stays held until the next time: more than needed, never less.
+            needed.contains(txnid) || range_of(*txnid).and_then(|range| lock::unlock(&self.data, range)).is_err()
+        });
     }
 
-    fn lock(&self) -> MutexGuard<'_, BTreeMap<Txnid, usize>> {
+    fn lock(&self) -> MutexGuard<'_, BTreeSet<Txnid>> {
         self.held.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
@@ -138,10 +131,7 @@ mod tests {
         }
         let seen = || unregistered(temporary.as_file(), Txnid(100)).unwrap();
         assert_eq!(seen(), txnids(&[5, 6, 9]));
-        reader.let_go(Txnid(6));
-        assert_eq!(seen(), txnids(&[5, 6, 9]), "one of two holders is left");
-        reader.let_go(Txnid(6));
-        reader.let_go(Txnid(6));
+        reader.keep_only(&txnids(&[4, 5, 9]));
         assert_eq!(seen(), txnids(&[5, 9]));
         drop(reader);
         assert_eq!(seen(), []);
@@ -163,19 +153,17 @@ mod tests {
         fn the_writer_sees_exactly_what_is_held(holds in prop::collection::vec((0usize..4, 0u64..40, any::<bool>()), 0..60)) {
             let temporary = tempfile::NamedTempFile::new().unwrap();
             let readers: Vec<_> = (0..4).map(|_| UnregisteredReader::new(read_only(temporary.path()))).collect();
-            let mut model = BTreeMap::<(Txnid, usize), usize>::new();
+            let mut model: [BTreeSet<Txnid>; 4] = Default::default();
             for (who, txnid, hold) in holds {
-                let count = model.entry((Txnid(txnid), who)).or_default();
                 if hold {
                     readers[who].hold(Txnid(txnid)).unwrap();
-                    *count += 1;
+                    model[who].insert(Txnid(txnid));
                 } else {
-                    readers[who].let_go(Txnid(txnid));
-                    *count = count.saturating_sub(1);
+                    model[who].retain(|held| held.0 < txnid);
+                    readers[who].keep_only(&model[who].iter().copied().collect::<Vec<_>>());
                 }
             }
-            let mut expected: Vec<_> = model.into_iter().filter(|(_, count)| *count > 0).map(|((t, _), _)| t).collect();
-            expected.dedup();
+            let expected: Vec<_> = model.into_iter().flatten().collect::<BTreeSet<_>>().into_iter().collect();
             prop_assert_eq!(unregistered(temporary.as_file(), Txnid(1000)).unwrap(), expected);
         }
     }

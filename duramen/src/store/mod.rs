@@ -122,8 +122,10 @@ pub(crate) struct Store {
     length_checked: AtomicU64,
     /// What the log holds and the data file does not, until that is done again. Nobody else is let in before.
     pending: Mutex<Option<Found>>,
-    /// What keeps the snapshot of a reader who may not write the lock file.
-    _held: Option<UnregisteredReader>,
+    /// What holds the snapshots of a reader who may not write the lock file.
+    unregistered: Option<UnregisteredReader>,
+    /// Nobody tells this handle of commits made through others.
+    untold: bool,
 }
 
 /// A writer's memory.
@@ -224,6 +226,7 @@ impl Store {
         let file_bytes = file.metadata().map_err(Error::io("ask for the length of the data file"))?.len();
         let writer = Writer::new(recovered.chosen, &settings, file_bytes);
         tracing::debug!(path = %path.display(), txnid = writer.meta.txnid.0, ?role, "opened");
+        let untold = !settings.lock_file || recovered.unregistered.is_some();
         Ok(Store {
             path: path.to_path_buf(),
             settings,
@@ -237,7 +240,8 @@ impl Store {
             length_checked: AtomicU64::new(u64::MAX),
             pending: Mutex::new(pending),
             log_place,
-            _held: recovered.held,
+            untold,
+            unregistered: recovered.unregistered,
         })
     }
 
@@ -272,7 +276,7 @@ impl Store {
     /// Begins reading: the newest snapshot, registered so that its pages stay.
     #[inline]
     pub(crate) fn begin_read(&self) -> Result<(ReadSlot, Published)> {
-        if !self.settings.lock_file {
+        if self.untold {
             self.look_for_commits()?;
         }
         loop {
@@ -296,7 +300,7 @@ impl Store {
     /// The newest commit, which nothing keeps as it is: for who asks for numbers only.
     pub(crate) fn glance(&self) -> Result<Published> {
         self.shared.check()?;
-        if !self.settings.lock_file {
+        if self.untold {
             self.look_for_commits()?;
         }
         if let Some(published) = self.shared.record(self.shared.newest()) {
@@ -320,7 +324,7 @@ impl Store {
         Ok(())
     }
 
-    /// Where there is no lock file nobody tells of commits made through other handles; their meta pages do.
+    /// Where nobody tells of commits made through other handles, their meta pages do.
     #[cold]
     fn look_for_commits(&self) -> Result<()> {
         let newer = |slot: &usize| Meta::txnid_of(self.pager.slot(*slot)) > self.shared.newest();
@@ -334,13 +338,32 @@ impl Store {
             return Ok(());
         }
         let whole = |slot| Meta::decode(self.pager.slot(slot)).ok().map(|meta| (slot, meta));
-        let found = (0..SLOTS).filter(newer).filter_map(whole).max_by_key(|(_, meta)| meta.sequence);
-        match found {
-            Some((slot, meta)) if meta.file_id == self.pager.file_id => {
-                self.shared.publish(&published(&meta, slot, slot, Mark::Broken))
+        let newest = || (0..SLOTS).filter(newer).filter_map(whole).max_by_key(|(_, meta)| meta.sequence);
+        let mut found = newest();
+        while let Some((slot, meta)) = found.filter(|(_, meta)| meta.file_id == self.pager.file_id) {
+            if let Some(holder) = &self.unregistered {
+                holder.hold(meta.txnid)?;
+                let still = newest();
+                if still.as_ref().is_none_or(|(_, newest)| newest.txnid != meta.txnid) {
+                    // A writer that committed in between may not have seen the lock.
+                    found = still;
+                    continue;
+                }
             }
-            _ => Ok(()),
+            self.shared.publish(&published(&meta, slot, slot, Mark::Broken))?;
+            return self.let_go_of_the_old();
         }
+        Ok(())
+    }
+
+    /// Lets go of snapshots that no transaction of this handle reads any more.
+    fn let_go_of_the_old(&self) -> Result<()> {
+        let Some(holder) = &self.unregistered else { return Ok(()) };
+        let mut needed = Vec::new();
+        self.shared.live(&mut needed)?;
+        needed.push(self.shared.newest());
+        holder.keep_only(&needed);
+        Ok(())
     }
 
     /// Takes the write lock and the writer's memory, brought up to the newest commit.
@@ -367,7 +390,7 @@ impl Store {
         if inherited == Inherited::Unsettled || self.shared.in_doubt() {
             self.settle()?;
         }
-        if !self.settings.lock_file {
+        if self.untold {
             self.look_for_commits()?;
         }
         let Some(mut writer) = self.lock_memory().take() else { return Err(Error::Busy) };

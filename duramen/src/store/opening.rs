@@ -66,11 +66,12 @@ fn lock_path(path: &Path) -> Result<PathBuf> {
 pub(super) struct Recovered {
     pub pager: Pager,
     pub chosen: Chosen,
-    pub held: Option<UnregisteredReader>,
+    /// Who holds snapshots for a handle without a part in the lock file.
+    pub unregistered: Option<UnregisteredReader>,
 }
 
-/// Opens for reading without a part in the lock file: the newest commit is held by a lock on the data file, and all
-/// snapshots of this handle are of that commit.
+/// Opens for reading without a part in the lock file: the newest commit is held by a lock on the data file, as those are
+/// that come later.
 pub(super) fn hold_newest(
     path: &Path,
     settings: &Settings,
@@ -84,10 +85,10 @@ pub(super) fn hold_newest(
         reader.hold(txnid)?;
         // A writer that committed in between may not have seen the lock.
         if recover(path, settings, file, medium)?.chosen.meta.txnid == txnid {
-            recovered.held = Some(reader);
+            recovered.unregistered = Some(reader);
             return Ok(recovered);
         }
-        reader.let_go(txnid);
+        reader.keep_only(&[]);
     }
 }
 
@@ -108,7 +109,7 @@ pub(super) fn recover(path: &Path, settings: &Settings, file: &Arc<File>, medium
     if !settings.read_only {
         recover::secure(&mut chosen, &pager, medium)?;
     }
-    Ok(Recovered { pager, chosen, held: None })
+    Ok(Recovered { pager, chosen, unregistered: None })
 }
 
 /// Opens beside others: the newest commit is in shared memory.
@@ -121,7 +122,7 @@ pub(super) fn join(path: &Path, settings: &Settings, file: &Arc<File>, shared: &
     // The slots may change under our eyes; a writer looks its slot up again when it begins.
     let (slot, meta) = usable.iter().find(|(_, meta)| meta.txnid == newest).unwrap_or(&usable[0]).clone();
     let chosen = Chosen { slot, meta, unflushed: Vec::new(), rejected: None };
-    Ok(Recovered { pager, chosen, held: None })
+    Ok(Recovered { pager, chosen, unregistered: None })
 }
 
 /// Shows others the newest commit that who opened first found.

@@ -8,10 +8,11 @@
 use std::fs::{self, Permissions};
 use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
+use std::time::{Duration, Instant};
 
 use duramen::{Database, Error, Options, Result};
 
-use crate::roles::{self, start};
+use crate::roles::{self, Random, ledger, start};
 use crate::{closed, scratch};
 
 fn chmod(path: impl AsRef<Path>, mode: u32) {
@@ -97,6 +98,56 @@ fn a_file_that_may_only_be_read_opens_for_reading() -> Result<()> {
         }
         as_nobody(&path, "read");
     }
+    Ok(())
+}
+
+/// Role: reads beside a writer, without the right to write the lock file, until it has seen many commits. It looks at
+/// each snapshot twice, the second time when others have been made.
+#[test]
+fn role_follower() -> Result<()> {
+    let Some(arguments) = roles::arguments("permissions::role_follower") else { return Ok(()) };
+    become_nobody();
+    let db = Options::new().read_only(true).open(&arguments[0])?;
+    let (mut before, mut seen) = (db.read()?, 0);
+    let first = ledger::commits_of(&before, "writer");
+    roles::say("following");
+    let began = Instant::now();
+    while ledger::commits_of(&before, "writer") < first + 1000 {
+        assert!(began.elapsed() < Duration::from_secs(120), "{before:?} is the newest that it sees");
+        let now = db.read()?;
+        ledger::prove(&now);
+        ledger::prove(&before);
+        seen += u64::from(now.txnid() > before.txnid());
+        before = now;
+    }
+    assert!(seen > 20, "{seen}");
+    roles::say("all well");
+    Ok(())
+}
+
+#[test]
+fn who_may_not_write_the_lock_file_sees_new_commits_and_keeps_what_it_reads() -> Result<()> {
+    const LENGTH_MAX: u64 = 64 << 20;
+    let (dir, path) = scratch();
+    let db = Options::new().medium(roles::hasty()).log_medium(roles::hasty()).open(&path)?;
+    let mut random = Random::new();
+    let mut commit = || db.update(|txn| ledger::change(txn, &mut random, "writer", 100).map(drop));
+    commit()?;
+    chmod(dir.path(), 0o755);
+    chmod(&path, 0o644);
+    chmod(format!("{path}-lock"), 0o444);
+    let mut role = start("permissions::role_follower", &[&path]);
+    role.expect("following");
+    std::thread::scope(|scope| {
+        let following = scope.spawn(|| role.expect("all well"));
+        while !following.is_finished() {
+            commit()?;
+        }
+        Ok(())
+    })?;
+    let bytes = fs::metadata(&path).unwrap().len();
+    assert!(bytes < LENGTH_MAX, "{bytes} bytes: what was read once is kept for ever");
+    role.finish();
     Ok(())
 }
 
