@@ -94,8 +94,10 @@ pub(crate) fn load(db: &Database, config: &Config, now: Moment) -> Result<State,
     let kept = Kept::read(&txn.view(id)?)?;
     let merged = Merged::new(kept, config)?;
     merged.write(&mut txn)?;
+    // What is kept has no faults: tools take it as it is, and so does who opens it without a configuration.
+    let state = merged.state(config, now)?;
     txn.commit()?;
-    merged.state(config, now)
+    Ok(state)
 }
 
 /// Finds what is wrong with a configuration by itself, whatever a directory keeps.
@@ -128,6 +130,9 @@ impl Merged {
             return Err(config_error("data directory", why));
         }
         let is_new = kept.format.is_none();
+        if config.suffixes.iter().any(String::is_empty) {
+            return Err(config_error("suffixes", "the empty name is the root's: give names below it, like dc=com"));
+        }
         let suffixes = match (config.suffixes.is_empty(), kept.suffixes) {
             (true, None) => {
                 return Err(config_error("suffixes", "a new directory needs one: --suffix dc=example,dc=com"));
@@ -165,11 +170,7 @@ impl Merged {
 
     fn state(self, config: &Config, since: Moment) -> Result<State, OpenError> {
         let schema = self.schema;
-        let suffix = |text: &str| match names::normalize(&schema, text) {
-            Ok(normalized) => Ok(Suffix { text: text.to_string(), normalized }),
-            Err(failure) => Err(config_error(format!("suffix {text:?}"), failure.diagnostic)),
-        };
-        let suffixes = self.suffixes.lines().map(suffix).collect::<Result<Vec<_>, _>>()?;
+        let suffixes = suffixes(&schema, &self.suffixes)?;
         let (mut ready, mut kept, mut wanted) = (Indices::default(), Indices::default(), Vec::new());
         for &(id, complete, asked) in &self.indices {
             ready.set(id, complete);
@@ -209,6 +210,31 @@ impl Merged {
             nested_groups,
         })
     }
+}
+
+/// The suffixes of a text with one in each line.
+///
+/// # Errors
+/// One that is no name, or below another: nobody who looks for what the latter has would find what is there.
+fn suffixes(schema: &Schema, text: &str) -> Result<Vec<Suffix>, OpenError> {
+    let mut suffixes: Vec<Suffix> = Vec::new();
+    let fault = |text: &str, why: String| Err(config_error(format!("suffix {text:?}"), why));
+    for text in text.lines() {
+        let normalized = match names::normalize(schema, text) {
+            Ok(normalized) => normalized,
+            Err(failure) => return fault(text, failure.diagnostic),
+        };
+        let is_below = |below: &str, above: &str| names::below_suffix(below, above).is_some();
+        for other in &suffixes {
+            if is_below(&normalized, &other.normalized) {
+                return fault(text, format!("{:?} has it already: leave it out", other.text));
+            } else if is_below(&other.normalized, &normalized) {
+                return fault(&other.text, format!("{text:?} has it already: leave it out"));
+            }
+        }
+        suffixes.push(Suffix { text: text.to_string(), normalized });
+    }
+    Ok(suffixes)
 }
 
 /// That the tables are laid out as this program has them.

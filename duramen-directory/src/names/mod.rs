@@ -102,10 +102,9 @@ pub(crate) fn below_suffix<'n>(name: &'n str, suffix: &str) -> Option<&'n str> {
     (escapes % 2 == 0).then_some(front)
 }
 
-/// The suffix that a normalized name is of.
+/// The suffix that a normalized name is of: none is below another.
 pub(crate) fn suffix_of<'s>(suffixes: &'s [Suffix], name: &str) -> Option<&'s Suffix> {
-    let fitting = suffixes.iter().filter(|suffix| below_suffix(name, &suffix.normalized).is_some());
-    fitting.max_by_key(|suffix| suffix.normalized.len())
+    suffixes.iter().find(|suffix| below_suffix(name, &suffix.normalized).is_some())
 }
 
 /// The key of the entry of a normalized RDN in table `name`, as it is found.
@@ -121,8 +120,7 @@ pub(crate) fn find(names: &Table<'_>, suffixes: &[Suffix], name: &str, stop: u8)
 
 /// As [`find`], in a commit: where parents are is remembered.
 pub(crate) fn find_in(commit: Commit, names: &Table<'_>, suffixes: &[Suffix], name: &str, stop: u8) -> Result<Found> {
-    let parts = Dn::split_first(name).filter(|_| suffixes.iter().all(|suffix| suffix.normalized != name));
-    let Some((rdn, parent)) = parts else { return find(names, suffixes, name, stop) };
+    let Some((rdn, parent)) = Dn::split_first(name) else { return find(names, suffixes, name, stop) };
     if let Some(above) = memory::above(commit, parent).filter(|above| above.marks & stop == 0) {
         return Ok(match child(names, above.id, rdn)? {
             Some((id, marks)) => arrived(id, marks, stop),

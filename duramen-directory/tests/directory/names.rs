@@ -65,26 +65,6 @@ fn a_referral_on_the_way_is_one_for_whoever_does_not_manage_it() {
 }
 
 #[test]
-fn a_suffix_below_another_is_found_as_one_though_the_entry_above_it_is_known() {
-    let folder = tempfile::tempdir().unwrap();
-    let inner = "ou=Inner,dc=example,dc=com";
-    let config = Config { suffixes: vec![BASE.into(), inner.into()], ..Config::default() };
-    let directory = Directory::open(folder.path(), config).unwrap();
-    let sample = Sample { directory, folder };
-    sample.load("\ndn: dc=example,dc=com\nobjectClass: domain\ndc: example\n");
-    sample.load("\ndn: ou=Outer,dc=example,dc=com\nobjectClass: organizationalUnit\nou: Outer\n");
-    sample.load("\ndn: ou=Inner,dc=example,dc=com\nobjectClass: organizationalUnit\nou: Inner\n");
-    sample.load("\ndn: ou=a,ou=Inner,dc=example,dc=com\nobjectClass: organizationalUnit\nou: a\n");
-    for _ in 0..2 {
-        for (name, ou) in
-            [("ou=Outer,dc=example,dc=com", "Outer"), (inner, "Inner"), ("ou=a,ou=Inner,dc=example,dc=com", "a")]
-        {
-            assert_eq!(sample.compare(name, "ou", ou), Ok(true), "{name}");
-        }
-    }
-}
-
-#[test]
 fn directories_of_one_process_do_not_share_what_is_remembered() {
     let (one, other) = (Sample::people(), Sample::empty());
     assert_eq!(one.compare(JENSEN, "sn", "Jensen"), Ok(true));
@@ -103,4 +83,39 @@ fn what_has_options_is_no_part_of_a_name_rfc4512_2_3_1() {
     assert_eq!(sample.read(renamed, &["cn"]).values("cn;lang-de"), ["Barbara von Jensen", "x"]);
     let gone = sample.modify(renamed, &[(ChangeKind::Delete, "cn", &["x"])]);
     assert_eq!(code(gone), ResultCode::NOT_ALLOWED_ON_RDN, "though it is there with an option");
+}
+
+fn suffixes<'s>(suffixes: impl IntoIterator<Item = &'s str>) -> Config {
+    Config { suffixes: suffixes.into_iter().map(str::to_string).collect(), ..Config::default() }
+}
+
+#[test]
+fn a_suffix_below_another_is_refused() {
+    // What it has would not be found by who looks for all that the other has.
+    for (given, fault) in [
+        (["dc=example,dc=com", "ou=x,dc=sub,DC=Example,dc=com"], "suffix \"ou=x,dc=sub,DC=Example,dc=com\""),
+        (["dc=sub,dc=example,dc=com", "dc=example,dc=com"], "suffix \"dc=sub,dc=example,dc=com\""),
+        (["dc=example,dc=com", "DC=example, DC=com"], "suffix \"DC=example, DC=com\""),
+        (["dc=com", ""], "suffixes: the empty name"),
+    ] {
+        let error = Directory::check_config(&suffixes(given)).unwrap_err().to_string();
+        assert!(error.starts_with(fault), "{error}");
+    }
+    Directory::check_config(&suffixes(["dc=example,dc=com", "dc=x\\,dc=example,dc=com", "dc=com\\,dc=example"]))
+        .unwrap();
+}
+
+#[test]
+fn a_configuration_that_is_refused_leaves_nothing() {
+    let sample = Sample::people();
+    let file = |name: &str, text: &str| duramen_directory::SchemaFile { name: name.into(), text: text.into() };
+    let schema =
+        file("x.schema", "attributetype ( 1.3.6.1.4.1.99999.1 NAME 'ours' SYNTAX 1.3.6.1.4.1.1466.115.121.1.15 )");
+    let nonsense = Config { schema: vec![schema], access: Some(file("x.conf", "nonsense")), ..suffixes(["dc=com"]) };
+    sample.directory.reconfigure(nonsense).unwrap_err();
+    let folder = sample.folder;
+    drop(sample.directory);
+    let directory = Directory::open(folder.path(), Config::default()).unwrap();
+    assert_eq!(directory.suffixes(), [BASE]);
+    assert!(directory.schema().find("ours").is_none());
 }
