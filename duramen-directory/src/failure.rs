@@ -1,8 +1,18 @@
-//! Why an operation fails, as an LDAP result. The one place where other errors get their result codes.
+//! Why an operation fails, as an LDAP result. The one place where other errors get their result codes, and where the log
+//! is told of those that no client can do anything about.
+
+use std::sync::{Mutex, PoisonError};
+use std::time::{Duration, Instant};
 
 use duramen_ldap::ber::{List, Writer};
 use duramen_ldap::message::{LdapResult, ResultCode};
 use duramen_ldap::{DecodeError, TextError};
+
+/// The log is told of a failure at once, and of those that follow no more often than this: a full disk fails every update.
+const TOLD_EVERY: Duration = Duration::from_secs(10);
+
+/// When the log was told of a failure, and how many have followed.
+static TOLD: Mutex<Option<(Instant, u64)>> = Mutex::new(None);
 
 /// Result with a [`Failure`].
 pub type Result<T, E = Failure> = std::result::Result<T, E>;
@@ -73,7 +83,11 @@ impl std::error::Error for Failure {}
 /// What a client can do nothing about. The engine's own words are for it all the same: they name no data.
 impl From<duramen::Error> for Failure {
     fn from(error: duramen::Error) -> Failure {
-        Failure::of_database(&error)
+        let failure = Failure::of_database(&error);
+        if failure.code != ResultCode::BUSY {
+            tell(&failure);
+        }
+        failure
     }
 }
 
@@ -83,6 +97,26 @@ fn code(error: &duramen::Error) -> ResultCode {
         duramen::Error::Io { .. } | duramen::Error::File { .. } => ResultCode::UNAVAILABLE,
         duramen::Error::Group { source } => code(source),
         _ => ResultCode::OTHER,
+    }
+}
+
+/// What is stored cannot be read.
+pub(crate) fn damaged(what: impl std::fmt::Display) -> Failure {
+    let text = format!("{what} is damaged: run `duramen directory check`, and restore from a backup or an export");
+    let failure = Failure::new(ResultCode::OTHER, text);
+    tell(&failure);
+    failure
+}
+
+fn tell(failure: &Failure) {
+    let mut told = TOLD.lock().unwrap_or_else(PoisonError::into_inner);
+    match &mut *told {
+        Some((at, more)) if at.elapsed() < TOLD_EVERY => *more += 1,
+        before => {
+            let untold = before.map_or(0, |(_, more)| more);
+            tracing::error!(untold, "an operation failed: {}", failure.diagnostic);
+            *before = Some((Instant::now(), 0));
+        }
     }
 }
 

@@ -127,7 +127,7 @@ pub(crate) fn collect(
     bytes: &[u8],
     postings: &mut Postings,
 ) -> Result<()> {
-    let entry = crate::entry::Entry::parse(bytes).ok_or_else(|| crate::tables::damaged(format_args!("entry {id}")))?;
+    let entry = crate::entry::Entry::parse(bytes).ok_or_else(|| crate::failure::damaged(format_args!("entry {id}")))?;
     let low = low_of(id);
     let mut whole = Vec::new();
     let mut add = |key: &[u8]| {

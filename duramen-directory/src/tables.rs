@@ -17,7 +17,7 @@
 
 use duramen::{Snapshot, Table, TableId, WriteTxn};
 
-use crate::failure::{Failure, Result};
+use crate::failure::{Result, damaged};
 
 /// Number of an entry; 0 is above all suffixes and is no entry.
 pub(crate) type Id = u32;
@@ -82,14 +82,6 @@ impl<'t> Tables<'t> {
             Tables::Txn(txn, ids) => txn.view(id(ids)),
         }
     }
-}
-
-/// What is stored cannot be read.
-pub(crate) fn damaged(what: impl std::fmt::Display) -> Failure {
-    Failure::new(
-        duramen_ldap::message::ResultCode::OTHER,
-        format!("{what} is damaged: run `duramen directory check`, and restore from a backup or an export"),
-    )
 }
 
 /// A number from the beginning of bytes of a table.

@@ -10,11 +10,11 @@ use super::prepare::Prepared;
 use super::{ImportError, ImportOptions, Imported, Listener, Taken, prepared, set_parent};
 use crate::directory::Inner;
 use crate::entry::Entry;
-use crate::failure::{Failure, Result};
+use crate::failure::{Failure, Result, damaged};
 use crate::index::{Extractor, KeySet, merge_all};
 use crate::names::{self, child_key};
 use crate::state::State;
-use crate::tables::{Id, Ids, Tables, damaged, read_id};
+use crate::tables::{Id, Ids, Tables, read_id};
 use crate::update::{Batch, structure};
 
 /// Entries of one transaction.

@@ -14,9 +14,9 @@ use super::key::{Kind, Trigram, TrigramKey, in_window, key, trigram_key, window_
 use super::read::Set;
 use super::waiting::correct;
 use super::write::low_of;
-use crate::failure::Result;
+use crate::failure::{Result, damaged};
 use crate::schema::AttributeId;
-use crate::tables::{Id, damaged};
+use crate::tables::Id;
 
 /// Windows whose containers are asked for together.
 const TOGETHER: usize = 64;

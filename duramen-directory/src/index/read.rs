@@ -6,9 +6,9 @@ use smallvec::SmallVec;
 
 use super::container::{CONTAINER_BITS, add_to, single};
 use super::key::{Kind, key, put_window, value_key, window_of};
-use crate::failure::Result;
+use crate::failure::{Result, damaged};
 use crate::schema::AttributeId;
-use crate::tables::{Id, damaged};
+use crate::tables::Id;
 
 /// So few ids are sooner looked through than searched.
 const FEW: usize = 16;

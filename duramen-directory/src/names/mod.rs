@@ -14,10 +14,10 @@ use duramen_ldap::dn::{Dn, Rdn};
 use sha2::{Digest, Sha256};
 
 use crate::entry::Entry;
-use crate::failure::{Failure, Result, bad_name};
+use crate::failure::{Failure, Result, bad_name, damaged};
 use crate::requester::Name;
 use crate::schema::Schema;
-use crate::tables::{Id, damaged, id_of};
+use crate::tables::{Id, id_of};
 
 use memory::Above;
 pub(crate) use memory::{

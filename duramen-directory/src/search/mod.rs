@@ -27,13 +27,13 @@ use smallvec::SmallVec;
 
 use crate::access::{Level, Plan, What};
 use crate::entry::{Entry, mark};
-use crate::failure::{Failure, Result};
+use crate::failure::{Failure, Result, damaged};
 use crate::filter::{Evaluation, Test};
 use crate::index::Set;
 use crate::names::{self, Commit};
 use crate::sink::{Entries, Sink};
 use crate::state::State;
-use crate::tables::{Id, Tables, damaged, read_id};
+use crate::tables::{Id, Tables, read_id};
 use crate::view::{Scene, View};
 
 pub(crate) use reference::continued;

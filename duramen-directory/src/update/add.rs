@@ -15,10 +15,10 @@ use crate::access::{Level, What};
 use crate::base::{self, Follow};
 use crate::clock::Moment;
 use crate::entry::{Entry, mark};
-use crate::failure::{Failure, Result, bad_name};
+use crate::failure::{Failure, Result, bad_name, damaged};
 use crate::names::{self, child_key};
 use crate::schema::{Attribute, AttributeId, Schema};
-use crate::tables::{Id, damaged, read_id};
+use crate::tables::{Id, read_id};
 use crate::view::View;
 
 /// Where an entry is to be.

@@ -13,12 +13,12 @@ use super::draft::{Described, Draft, form};
 use super::naming;
 use crate::access::{Level, What};
 use crate::entry::Entry;
-use crate::failure::{Failure, Result};
+use crate::failure::{Failure, Result, damaged};
 use crate::filter::Quick;
 use crate::large;
 use crate::names;
 use crate::schema::AttributeId;
-use crate::tables::{Id, damaged};
+use crate::tables::Id;
 use crate::view::View;
 
 /// So few values are looked for one by one among those that are there.

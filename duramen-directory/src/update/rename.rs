@@ -13,10 +13,10 @@ use super::draft::{Draft, form};
 use super::{naming, structure};
 use crate::access::{Level, What};
 use crate::entry::Entry;
-use crate::failure::{Failure, Result, bad_name};
+use crate::failure::{Failure, Result, bad_name, damaged};
 use crate::names::{self, child_key};
 use crate::schema::{Attribute, ClassId, Schema};
-use crate::tables::{Id, damaged, id_of};
+use crate::tables::{Id, id_of};
 use crate::view::View;
 
 fn fail<T>(code: ResultCode, text: String) -> Result<T> {

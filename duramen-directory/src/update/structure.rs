@@ -7,10 +7,10 @@ use duramen_ldap::message::ResultCode;
 
 use super::naming;
 use crate::entry::Entry;
-use crate::failure::{Failure, Result};
+use crate::failure::{Failure, Result, damaged};
 use crate::names;
 use crate::schema::{AttributeId, ClassId, Schema};
-use crate::tables::{Id, Tables, damaged};
+use crate::tables::{Id, Tables};
 
 /// Structure rules, by their places in the schema.
 pub(crate) type Governing = Vec<usize>;

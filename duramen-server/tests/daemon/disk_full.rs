@@ -82,6 +82,7 @@ fn on_a_full_disk_updates_are_refused_until_there_is_room_and_all_else_goes_on()
     let mut added = fill_together(&daemon, 0);
     assert!(added.len() > 20, "only {} fit", added.len());
     assert_served(&daemon, &added, "on the full disk");
+    assert!(daemon.log().contains("the disk with the data is full"), "{}", daemon.log());
     added.extend(fill_together(&daemon, 100_000));
     assert_served(&daemon, &added, "on the full disk, after another attempt");
 
@@ -116,6 +117,7 @@ fn a_limit_of_the_length_of_files_is_met_like_a_full_disk() {
     let mut added = fill_together(&daemon, 0);
     assert!(added.len() > 20, "only {} fit", added.len());
     assert_served(&daemon, &added, "at the limit");
+    assert!(daemon.log().contains("the disk with the data is full"), "{}", daemon.log());
     let mut client = Client::administrator(&daemon);
     for number in added.split_off(added.len() / 2) {
         assert_eq!(client.delete(&person(number)).code, ResultCode::SUCCESS);
