@@ -59,6 +59,7 @@ async fn run(start: &Start, config: Config, settings: Settings, logging: Logging
     let directory = open(&config)?;
     let server = Arc::new(Server::new(directory, settings).map_err(|error| ServeError::System(error.to_string()))?);
     monitor::introduce(&server);
+    remind_of_indices(&config.data, &server.directory);
     let threads = (0..server.figures.len())
         .map(|number| Handle::start(server.clone(), number))
         .collect::<Result<Vec<_>, _>>()
@@ -115,6 +116,7 @@ fn reload(start: &Start, server: &Arc<Server>, logging: &Logging) {
         logging.change(&config.log).map_err(ServeError::System)?;
         server.change_settings(settings);
         monitor::introduce(server);
+        remind_of_indices(&config.data, &server.directory);
         Ok(())
     };
     notify::reloading();
@@ -123,6 +125,19 @@ fn reload(start: &Start, server: &Arc<Server>, logging: &Logging) {
         Err(error) => tracing::error!("not reloaded, all stays as it was: {error}"),
     }
     notify::ready();
+}
+
+/// Indices that a configuration asks for later are not there by that alone, and searches without them are slow.
+fn remind_of_indices(data: &Path, directory: &Directory) {
+    let missing = directory.incomplete_indices();
+    if !missing.is_empty() {
+        tracing::warn!(
+            "not used yet, as they do not have all entries: indices of {}; `duramen directory reindex --data {}` completes \
+             them while the server runs, and then SIGHUP has searches use them",
+            missing.join(", "),
+            data.display()
+        );
+    }
 }
 
 struct Signals {

@@ -123,6 +123,22 @@ fn a_reload_takes_good_configurations_into_use_and_leaves_bad_ones_alone() {
 }
 
 #[test]
+fn an_index_that_is_not_complete_is_told_of_until_it_is() {
+    let mut daemon = Daemon::plain();
+    Client::administrator(&daemon).populate(1);
+    assert!(!daemon.log().contains("indices of"), "{}", daemon.log());
+    let index = "[[index]]\nattribute = \"title\"\nkinds = [\"equality\"]\n";
+    fs::write(daemon.path("duramend.toml"), configuration(&format!("{PLAIN}{index}"))).unwrap();
+    daemon.signal("HUP");
+    daemon.wait_for("indices of title; `duramen directory reindex");
+    daemon.wait_for("reloaded: ");
+    let directory = duramen_directory::Directory::open(daemon.path("data"), Default::default()).unwrap();
+    directory.reindex(&mut |_, _| true).unwrap();
+    let daemon = Daemon::start(daemon.kill(), &format!("{PLAIN}{index}"));
+    assert!(!daemon.log().contains("indices of"), "{}", daemon.log());
+}
+
+#[test]
 fn systemd_is_told_when_it_serves_reloads_and_stops() {
     let dir = tempfile::tempdir().unwrap();
     let path = dir.path().join("notify");
