@@ -73,11 +73,16 @@ impl Planner<'_> {
 
     /// The candidates of a test.
     pub fn candidates(&self, test: &Test) -> Result<Candidates> {
+        self.candidates_within(test, None)
+    }
+
+    /// As [`Planner::candidates`], where it does not matter of entries outside of a set whether they are among them.
+    fn candidates_within(&self, test: &Test, within: Option<&Set>) -> Result<Candidates> {
         match test {
             Test::True => Ok(Candidates { set: None, exact: true }),
             Test::False | Test::Undefined => Ok(Candidates::exact(Set::empty())),
-            Test::And(parts) => self.and(parts),
-            Test::Or(parts) => self.or(parts),
+            Test::And(parts) => self.and(parts, within),
+            Test::Or(parts) => self.or(parts, within),
             Test::Present(subject) => {
                 self.each(subject, bits::PRESENCE, "presence", |id| index::present(&self.index, id).map(Some))
             }
@@ -94,7 +99,7 @@ impl Planner<'_> {
                 self.range(subject, None, Some(normalized))
             }
             Test::Substrings { subject, rule, assertion } if self.all_have(subject, |own| own.substrings, rule) => {
-                self.substrings(subject, assertion)
+                self.substrings(subject, assertion, within)
             }
             Test::Name(name) => {
                 let found = names::find_entry(&self.tables.name()?, self.suffixes, name)?;
@@ -160,7 +165,7 @@ impl Planner<'_> {
     }
 
     /// The cheapest part first; the others only while there are many candidates.
-    fn and(&self, parts: &[Test]) -> Result<Candidates> {
+    fn and(&self, parts: &[Test], within: Option<&Set>) -> Result<Candidates> {
         let mut best = Candidates { set: None, exact: true };
         let ranges = self.ranges(parts)?;
         let mut skipped = ranges.is_some();
@@ -175,7 +180,7 @@ impl Planner<'_> {
                 best.exact = false;
                 continue;
             }
-            let found = self.candidates(part)?;
+            let found = self.candidates_within(part, best.set.as_ref().or(within))?;
             best.exact &= found.exact;
             best.set = match (best.set, found.set) {
                 (None, other) | (other, None) => other,
@@ -209,10 +214,10 @@ impl Planner<'_> {
         Ok(None)
     }
 
-    fn or(&self, parts: &[Test]) -> Result<Candidates> {
+    fn or(&self, parts: &[Test], within: Option<&Set>) -> Result<Candidates> {
         let mut union = Candidates::exact(Set::empty());
         for part in parts {
-            let found = self.candidates(part)?;
+            let found = self.candidates_within(part, within)?;
             union.exact &= found.exact;
             let (Some(before), Some(set)) = (union.set.take(), found.set) else {
                 return Ok(Candidates { set: None, exact: found.exact && matches!(part, Test::True) });
@@ -222,9 +227,15 @@ impl Planner<'_> {
         Ok(union)
     }
 
-    fn substrings(&self, subject: &Subject, assertion: &SubstringsAssertion) -> Result<Candidates> {
+    fn substrings(
+        &self,
+        subject: &Subject,
+        assertion: &SubstringsAssertion,
+        within: Option<&Set>,
+    ) -> Result<Candidates> {
         let fragments: Vec<(Place, Vec<u8>)> = assertion.fragments().collect();
-        let mut found = self.each(subject, bits::SUBSTRING, "substrings", |id| self.trigrams(id, &fragments))?;
+        let mut found =
+            self.each(subject, bits::SUBSTRING, "substrings", |id| self.trigrams(id, &fragments, within))?;
         if found.set.is_none()
             && let Some((_, beginning)) =
                 fragments.iter().find(|(place, text)| *place == Place::Start && !text.is_empty())
@@ -238,7 +249,7 @@ impl Planner<'_> {
     }
 
     /// Entries that have all trigrams of some fragments; `None` if no fragment is long enough.
-    fn trigrams(&self, id: AttributeId, fragments: &[(Place, Vec<u8>)]) -> Result<Option<Set>> {
+    fn trigrams(&self, id: AttributeId, fragments: &[(Place, Vec<u8>)], within: Option<&Set>) -> Result<Option<Set>> {
         let mut wanted: Vec<Trigram> = Vec::new();
         for (place, text) in fragments {
             let mut marked = text.clone();
@@ -256,7 +267,7 @@ impl Planner<'_> {
         }
         let step = wanted.len().div_ceil(TRIGRAMS);
         let wanted: Vec<Trigram> = wanted.into_iter().step_by(step).collect();
-        index::trigrams(&self.index, &self.tables.waiting()?, id, &wanted).map(Some)
+        index::trigrams(&self.index, &self.tables.waiting()?, id, &wanted, within).map(Some)
     }
 
     /// The entries that a group's members name.

@@ -4,7 +4,8 @@
 //!
 //! The windows that have all trigrams come first: a rare one is in few. In one of them all containers are looked at, which
 //! tells what is rare. In the others the two rarest are held against each other, and the next ones only where that leaves
-//! entries. Containers of many windows are asked for together, as their searches wait for memory together.
+//! entries. Containers of many windows are asked for together, as their searches wait for memory together. Where it is known
+//! that only some entries matter, windows with none of them are left out, and those with few give all of them unseen.
 
 use duramen::Table;
 use smallvec::SmallVec;
@@ -20,21 +21,42 @@ use crate::tables::Id;
 
 /// Windows whose containers are asked for together.
 const TOGETHER: usize = 64;
+/// So few entries of a window are sooner looked at themselves than narrowed down by its containers.
+const FEW: usize = 64;
 
-/// Entries with values that have each of these trigrams in them; and some without, of those that were changed lately.
+/// Entries with values that have each of these trigrams in them; and some without, of those that were changed lately. Of
+/// entries that are not in `within` it may be any.
 pub(crate) fn trigrams(
     index: &Table<'_>,
     waiting: &Table<'_>,
     attribute: AttributeId,
     wanted: &[Trigram],
+    within: Option<&Set>,
 ) -> Result<Set> {
-    let found = in_index(index, attribute, wanted)?;
+    let mut windows = common_windows(index, attribute, wanted)?;
+    let mut unseen = Vec::new();
+    if let Some(within) = within {
+        windows.retain(|&window| many_of(within, window, &mut unseen));
+    }
+    let mut found = in_windows(index, attribute, wanted, &windows)?;
+    found.append(&mut unseen);
+    found.sort();
     Ok(Set::of_sorted(correct(waiting, attribute, wanted, found)?))
 }
 
-/// What the index says.
-fn in_index(index: &Table<'_>, attribute: AttributeId, wanted: &[Trigram]) -> Result<Vec<Id>> {
-    let windows = common_windows(index, attribute, wanted)?;
+/// Whether a set has many ids of a window; else they are added to `unseen`.
+fn many_of(set: &Set, window: u32, unseen: &mut Vec<Id>) -> bool {
+    let mut some = set.some_from(window << CONTAINER_BITS, FEW + 1);
+    some.retain(|id| *id >> CONTAINER_BITS == window);
+    if some.len() > FEW {
+        return true;
+    }
+    unseen.extend(some);
+    false
+}
+
+/// What the index says of windows that have all of the trigrams.
+fn in_windows(index: &Table<'_>, attribute: AttributeId, wanted: &[Trigram], windows: &[u32]) -> Result<Vec<Id>> {
     let Some((&first, others)) = windows.split_first() else { return Ok(Vec::new()) };
     let mut meeting = Meeting { index, attribute, trigrams: wanted.into(), ids: Vec::new() };
     meeting.look_at(first)?;
