@@ -71,10 +71,11 @@ impl Store {
         self.shared.since_flush() > CHECKPOINT_AFTER
     }
 
-    /// Whether a handle that closes may leave what was committed to the next checkpoint. Not while there is a log: some
-    /// of it may be nowhere else, and a copy of the data file alone should have all.
-    pub(crate) fn may_leave_unflushed(&self) -> bool {
-        !self.settings.flush_on_close && !self.checkpoint_is_late() && !self.log_place.is_there()
+    /// Whether a handle that closes may leave what was committed to the next checkpoint. The last one not while there is
+    /// a log: some of it may be nowhere else, and a copy of the data file alone should have all.
+    pub(crate) fn may_leave_unflushed(&self, last: bool) -> bool {
+        let may_wait = !self.settings.flush_on_close && !self.checkpoint_is_late();
+        may_wait && (!last || !self.log_place.is_there())
     }
 
     /// The bytes of the data file that the disk should begin to write after the writer's commit.

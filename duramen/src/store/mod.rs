@@ -76,6 +76,8 @@ pub(crate) struct Settings {
     pub log_at_once: Option<u64>,
 }
 
+/// How long a handle that closes waits for its turn to make a checkpoint.
+const CLOSE_WAIT: Duration = Duration::from_secs(1);
 /// Memory that any transaction may take, where nothing was chosen.
 const MEMORY_BYTES: usize = 256 << 20;
 
@@ -578,12 +580,18 @@ impl Store {
             return Ok(());
         }
         let last = self.shared.last_one()?;
-        let mut writer = self.begin_write(Wait::For(Duration::from_secs(1)))?;
-        let result = match last {
-            _ if self.durable() != self.shared.newest() && self.may_leave_unflushed() => Ok(()),
-            true => self.close_last(&mut writer),
-            false => self.close_another(&mut writer),
+        let flushed = self.durable() == self.shared.newest();
+        let nothing_to_do = if flushed { !last } else { self.may_leave_unflushed(last) };
+        if nothing_to_do {
+            return Ok(());
+        }
+        let flush = self.settings.flush_on_close;
+        let mut writer = match self.begin_write(if flush { Wait::For(CLOSE_WAIT) } else { Wait::No }) {
+            // Whoever writes sees what is due.
+            Err(Error::Busy) if !flush => return Ok(()),
+            begun => begun?,
         };
+        let result = if last { self.close_last(&mut writer) } else { self.close_another(&mut writer) };
         self.end_write(writer);
         result
     }

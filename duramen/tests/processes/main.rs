@@ -24,14 +24,20 @@ fn durability(name: &str) -> Durability {
 }
 
 /// Role: commits changes for ever, and says the number of each commit once it has returned. Some are large enough to
-/// be written early, some have child transactions that are aborted.
+/// be written early, some have child transactions that are aborted. One kind closes the database after some commits, and
+/// opens it again.
 #[test]
 fn role_writer() -> Result<()> {
     let Some(arguments) = roles::arguments("role_writer") else { return Ok(()) };
     let [path, name, seed, kind] = &arguments[..] else { panic!("{arguments:?}") };
     let mut random = Random::from(seed.parse().unwrap());
-    let db = Options::new().durability(durability(kind)).memory_budget(1).open(path)?;
+    let open = || Options::new().durability(durability(kind)).flush_on_close(false).memory_budget(1).open(path);
+    let mut db = open()?;
     loop {
+        if kind == "reopening" && random.below(3) == 0 {
+            db.close()?;
+            db = open()?;
+        }
         let mut txn = db.begin_write()?;
         if random.below(4) == 0 {
             let mut child = txn.child()?;
@@ -181,6 +187,11 @@ fn relaxed_commits_outlive_a_kill_of_the_only_process() -> Result<()> {
     kill_the_only_process("relaxed", 12)
 }
 
+#[test]
+fn commits_outlive_a_kill_amid_opening_and_closing() -> Result<()> {
+    kill_the_only_process("reopening", 24)
+}
+
 /// Whoever opens a file whose processes died may go on with what they left. But what lies there now need not be what
 /// they wrote.
 #[test]
@@ -243,7 +254,7 @@ fn writers_and_readers_go_on_when_any_of_them_is_killed() -> Result<()> {
     let mut random = Random::new();
     let (_dir, path) = scratch();
     let db = Database::open(&path)?;
-    let kinds = ["durable", "relaxed"];
+    let kinds = ["durable", "relaxed", "reopening"];
     let mut writers: Vec<Writer> =
         (0..2).map(|i| Writer::start(&path, &format!("writer {i}"), &mut random, kinds[i], 0)).collect();
     let mut readers: Vec<Role> = (0..2).map(|_| start("role_reader", &[&path])).collect();
@@ -255,7 +266,7 @@ fn writers_and_readers_go_on_when_any_of_them_is_killed() -> Result<()> {
         readers[0].next().expect("a snapshot");
         let victim = random.below(2) as usize;
         let name = format!("writer {round}");
-        let kind = kinds[random.below(2) as usize];
+        let kind = kinds[random.below(3) as usize];
         let started = Writer::start(&path, &name, &mut random, kind, 0);
         let killed = std::mem::replace(&mut writers[victim], started).kill();
         assert_kept(&db, &killed);
