@@ -141,7 +141,7 @@ pub(super) fn encode(values: &[&[u8]], item: usize) -> Vec<u8> {
     if item > 0 {
         return values.concat();
     }
-    let mut out = Vec::with_capacity(2 + values.iter().map(|v| v.len() + 2).sum::<usize>());
+    let mut out = Vec::with_capacity(encoded_bytes(values, item));
     out.extend_from_slice(&(values.len() as u16).to_le_bytes());
     let mut end = 0u16;
     for value in values {
@@ -216,29 +216,30 @@ pub(crate) fn release<P: PagesMut>(pages: &mut P, leaf: Child, kind: CellKind, b
     Ok(())
 }
 
-/// Adds a value to the key that the path stands on. False, and nothing changed, if the key has it already.
-/// The caller keeps the count of entries.
+/// Adds a value to the key that the path stands on. False, and nothing changed, if the key has it already, or, where it
+/// is to be the `last`, has one behind it. The caller keeps the count of entries.
 pub(crate) fn add<P: PagesMut>(
     pages: &mut P,
     table: &mut Tree,
     orders: &Orders,
     path: &mut Path,
-    key: &[u8],
-    value: &[u8],
+    (key, value): (&[u8], &[u8]),
+    last: bool,
 ) -> Result<bool> {
     let step = path.leaf();
     let cell = at(step.page, open_cells(pages, step.page)?.cell(step.index))?;
     let item = item_of(table);
     let body = match Duplicates::open(step.page, table, &cell)? {
-        Duplicates::Tree(tree) => return add_to_tree(pages, table, orders, path, tree, value),
+        Duplicates::Tree(tree) => return add_to_tree(pages, table, orders, path, tree, value, last),
         Duplicates::One(one) => match orders.duplicate.cmp(one, value) {
             Ordering::Equal => return Ok(false),
             Ordering::Less => encode(&[one, value], item),
+            Ordering::Greater if last => return Ok(false),
             Ordering::Greater => encode(&[value, one], item),
         },
         Duplicates::Sub(sub) => match at(step.page, sub.find(value, &orders.duplicate))? {
-            (_, true) => return Ok(false),
-            (i, false) => at(step.page, sub.with(i, value))?,
+            (i, found) if found || last && i < sub.len() => return Ok(false),
+            (i, _) => at(step.page, sub.with(i, value))?,
         },
     };
     if is_large(pages.page_size(), key.len(), body.len()) {
@@ -248,6 +249,46 @@ pub(crate) fn add<P: PagesMut>(
         store(pages, table, orders, path, key, CellKind::SubPage, &body)?;
     }
     Ok(true)
+}
+
+/// Adds values in any order to the key that the path stands on; how many of them it did not have. The caller keeps the
+/// count of entries.
+pub(crate) fn add_all<'v, P: PagesMut>(
+    pages: &mut P,
+    table: &mut Tree,
+    orders: &Orders,
+    path: &mut Path,
+    key: &[u8],
+    values: impl Iterator<Item = &'v [u8]>,
+) -> Result<u64> {
+    let step = path.leaf();
+    let cell = at(step.page, open_cells(pages, step.page)?.cell(step.index))?;
+    let (kind, copy) = (cell.kind, cell.value.to_vec());
+    let held = match Duplicates::open(step.page, table, &Cell { key, value: &copy, kind })? {
+        Duplicates::Tree(tree) => return add_all_to_tree(pages, table, orders, path, tree, values),
+        Duplicates::One(_) => vec![&copy[..]],
+        Duplicates::Sub(sub) => at(step.page, sub.values())?,
+    };
+    let before = held.len();
+    // Of those that are equal the first stays: one that is there already.
+    let mut all: Vec<&[u8]> = held.into_iter().chain(values.map(|value| value as &[u8])).collect();
+    all.sort_by(|a, b| orders.duplicate.cmp(a, b));
+    all.dedup_by(|b, a| orders.duplicate.cmp(a, b).is_eq());
+    if all.len() == before {
+        return Ok(0);
+    }
+    let item = item_of(table);
+    if is_large(pages.page_size(), key.len(), encoded_bytes(&all, item)) {
+        move_to_tree(pages, table, orders, path, key, &all)?;
+    } else {
+        store(pages, table, orders, path, key, CellKind::SubPage, &encode(&all, item))?;
+    }
+    Ok((all.len() - before) as u64)
+}
+
+/// Length of a sub-page of these values.
+fn encoded_bytes(values: &[&[u8]], item: usize) -> usize {
+    if item > 0 { item * values.len() } else { values.iter().fold(2, |bytes, value| bytes + 2 + value.len()) }
 }
 
 fn store<P: PagesMut>(
@@ -330,15 +371,63 @@ fn add_to_tree<P: PagesMut>(
     path: &mut Path,
     mut tree: Tree,
     value: &[u8],
+    last: bool,
 ) -> Result<bool> {
     let mut place = Path::default();
-    if place.seek(pages, &tree, &orders.duplicate, &Needle::new(value, &orders.duplicate))? {
+    let found = place.seek(pages, &tree, &orders.duplicate, &Needle::new(value, &orders.duplicate))?;
+    if found || last && !is_at_end(pages, &place)? {
         return Ok(false);
     }
     touch_path(pages, table, path)?;
     insert_value(pages, &mut tree, &orders.duplicate, &mut place, value)?;
     write_record(pages, path, &tree);
     Ok(true)
+}
+
+/// Whether the path is in the gap behind all entries.
+fn is_at_end<P: PagesMut>(pages: &P, path: &Path) -> Result<bool> {
+    Ok(path.leaf().index == path.open_leaf(pages)?.len() && path.is_rightmost(pages)?)
+}
+
+fn add_all_to_tree<'v, P: PagesMut>(
+    pages: &mut P,
+    table: &mut Tree,
+    orders: &Orders,
+    path: &mut Path,
+    mut tree: Tree,
+    values: impl Iterator<Item = &'v [u8]>,
+) -> Result<u64> {
+    let (before, order) = (tree.entries, &orders.duplicate);
+    let mut place = Path::default();
+    for value in values {
+        // What comes in order goes where the one before has gone.
+        if comes_next(pages, &place, order, value)? {
+            place.leaf_mut().index += 1;
+        } else if place.seek(pages, &tree, order, &Needle::new(value, order))? {
+            continue;
+        }
+        insert_value(pages, &mut tree, order, &mut place, value)?;
+    }
+    if tree.entries > before {
+        touch_path(pages, table, path)?;
+        write_record(pages, path, &tree);
+    }
+    Ok(tree.entries - before)
+}
+
+/// Whether the place of a value is right behind the entry that the path stands on, in its leaf.
+fn comes_next<P: PagesMut>(pages: &P, path: &Path, order: &Order, value: &[u8]) -> Result<bool> {
+    if path.is_empty() {
+        return Ok(false);
+    }
+    let (step, leaf) = (path.leaf(), path.open_leaf(pages)?);
+    if order.cmp(at(step.page, leaf.key(step.index))?, value).is_ge() {
+        return Ok(false);
+    }
+    if step.index + 1 == leaf.len() {
+        return path.is_rightmost(pages);
+    }
+    Ok(order.cmp(value, at(step.page, leaf.key(step.index + 1))?).is_lt())
 }
 
 /// Writes the changed record of a tree of duplicates into its cell; the path has been touched.

@@ -176,13 +176,13 @@ fn record_of(leaf: Child, cell: &Cell<'_>) -> Result<Tree> {
 
 /// Whether this transaction has made a table of this name that the main table does not have yet.
 pub(super) fn is_pending(work: &Work, name: &[u8]) -> bool {
-    work.tables.iter().skip(1).any(|t| !t.dropped && t.saved.is_none() && *t.name == *name)
+    work.names.look(&work.tables, name).is_some_and(|i| work.tables[i].saved.is_none())
 }
 
 /// The record of a table as the transaction has it; `None` if there is none of this name.
 pub(super) fn record(work: &Work, name: &[u8]) -> Result<Option<Tree>> {
-    if let Some(table) = work.tables.iter().skip(1).find(|t| *t.name == *name && !t.dropped) {
-        return Ok(Some(table.tree));
+    if let Some(i) = work.names.look(&work.tables, name) {
+        return Ok(Some(work.tables[i].tree));
     }
     find(work, &work.tables[0].tree, &work.tables[0].orders, name)
 }
@@ -363,13 +363,13 @@ fn with_main<R>(work: &mut Work, f: impl FnOnce(&mut Work, &mut Tree, &Orders) -
 
 /// Writes the records of all changed tables into the main table, roots not yet placed.
 pub(super) fn save(work: &mut Work) -> Result<()> {
-    for i in 1..work.tables.len() {
-        let table = &work.tables[i];
-        if !table.dropped && table.saved != Some(table.tree) {
-            save_record(work, i)?;
-        }
-    }
-    Ok(())
+    (1..work.tables.len()).try_for_each(|i| save_one(work, i))
+}
+
+/// Writes the record of a table into the main table, if it has changed.
+pub(super) fn save_one(work: &mut Work, i: usize) -> Result<()> {
+    let table = &work.tables[i];
+    if table.dropped || table.saved == Some(table.tree) { Ok(()) } else { save_record(work, i) }
 }
 
 fn save_record(work: &mut Work, i: usize) -> Result<()> {

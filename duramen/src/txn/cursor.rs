@@ -250,6 +250,14 @@ impl WriteCursor {
         self.table
     }
 
+    /// Whether it may stand on this key, or on this value of it, by what it remembers: looks at no page, so that many
+    /// cursors can be asked. Only a movement, or [`WriteCursor::current`], tells for certain.
+    pub fn may_be_on(&self, txn: &WriteTxn<'_>, key: &[u8], value: Option<&[u8]>) -> Result<bool> {
+        let orders = &txn.work().table(self.table)?.orders;
+        let has = |value| self.before_values || orders.duplicate.cmp(&self.value, value).is_eq();
+        Ok(self.placed && orders.key.cmp(&self.key, key).is_eq() && value.is_none_or(has))
+    }
+
     /// How many values the key has that the cursor stands on.
     pub fn count(&mut self, txn: &WriteTxn<'_>) -> Result<u64> {
         let work = txn.work();

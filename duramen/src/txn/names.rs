@@ -24,14 +24,19 @@ pub(crate) struct Names {
 impl Names {
     /// The table of this name that is not dropped; never the first, which is the main table.
     pub(crate) fn find(&mut self, tables: &[OpenTable], name: &[u8]) -> Option<usize> {
-        let is_it = |table: &OpenTable| *table.name == *name && !table.dropped;
-        if tables.len() <= FEW {
-            return (1..tables.len()).find(|&i| is_it(&tables[i]));
+        if tables.len() > FEW {
+            let new = tables.iter().enumerate().skip(self.covered.max(1));
+            self.last.extend(new.filter(|(_, table)| !table.dropped).map(|(i, table)| (table.name.clone(), i)));
+            self.covered = tables.len();
         }
-        let new = tables.iter().enumerate().skip(self.covered.max(1));
-        self.last.extend(new.filter(|(_, table)| !table.dropped).map(|(i, table)| (table.name.clone(), i)));
-        self.covered = tables.len();
-        self.last.get(name).copied().filter(|&i| is_it(&tables[i]))
+        self.look(tables, name)
+    }
+
+    /// As [`Names::find`], for who cannot add to the index: it looks through the tables that are not in it.
+    pub(crate) fn look(&self, tables: &[OpenTable], name: &[u8]) -> Option<usize> {
+        let is_it = |&i: &usize| *tables[i].name == *name && !tables[i].dropped;
+        let in_index = || self.last.get(name).copied().filter(is_it);
+        (self.covered.max(1)..tables.len()).find(is_it).or_else(in_index)
     }
 
     /// To be told when names change, or tables are gone.

@@ -81,6 +81,17 @@ impl<'t> TableMut<'t> {
         self.store(key.as_ref(), value.as_ref(), Mode::Set)
     }
 
+    /// As [`TableMut::put_duplicate`], if the value sorts after all that the key has; [`Put::Exists`] if it does not.
+    pub fn put_last_duplicate(&mut self, key: impl AsRef<[u8]>, value: impl AsRef<[u8]>) -> Result<Put> {
+        self.store(key.as_ref(), value.as_ref(), Mode::LastDuplicate)
+    }
+
+    /// Stores values of one key that have this many bytes each and lie side by side, in any order; how many of them it
+    /// did not have. Far faster than putting them one by one.
+    pub fn put_duplicates(&mut self, key: impl AsRef<[u8]>, values: &[u8], bytes: usize) -> Result<u64> {
+        update::put_duplicates(self.work, self.index(), key.as_ref(), values, bytes)
+    }
+
     /// Stores an entry if the key is not there yet.
     pub fn insert(&mut self, key: impl AsRef<[u8]>, value: impl AsRef<[u8]>) -> Result<Put> {
         self.store(key.as_ref(), value.as_ref(), Mode::Insert)

@@ -22,7 +22,7 @@ use crate::tree::{Pages, PagesMut, Path, Tree, at, insert, open_cells, remove, r
 pub enum Put {
     /// The entry was stored.
     Stored,
-    /// It was there already, and nothing was changed.
+    /// It was there already, or something else that the condition speaks of, and nothing was changed.
     Exists,
 }
 
@@ -37,6 +37,8 @@ pub(super) enum Mode {
     Append,
     /// Only if it sorts after every key, or is the last key and the value sorts after its last.
     AppendDuplicate,
+    /// Only if the value sorts after all others of the key.
+    LastDuplicate,
 }
 
 /// A value to store: bytes, or room for so many.
@@ -134,21 +136,51 @@ pub(super) fn put(work: &mut Work, i: usize, key: &[u8], value: Value<'_>, mode:
     Ok(put)
 }
 
-fn put_entry(work: &mut Work, i: usize, key: &[u8], value: Value<'_>, mode: Mode) -> Result<Put> {
+/// Stores values of one key, each of so many bytes, side by side; how many of them it did not have.
+pub(super) fn put_duplicates(work: &mut Work, i: usize, key: &[u8], values: &[u8], bytes: usize) -> Result<u64> {
+    if !work.tables[i].tree.has_duplicates() {
+        return Err(Error::Incompatible { what: "it holds one value for a key" });
+    }
+    let mut each = values.chunks_exact(bytes.max(1));
+    if bytes == 0 || !each.remainder().is_empty() {
+        return Err(Error::Usage { what: "values side by side have no whole number" });
+    }
+    let Some(first) = each.next() else { return Ok(0) };
+    prepare(work, i, key, bytes)?;
+    let mut path = Path::default();
+    let found = seek(work, i, &mut path, key)?;
+    let stored = change(work, i, |work, tree, orders| {
+        let put = store(work, tree, orders, &mut path, (found, Mode::Set), key, &Value::Bytes(first))?;
+        let more = duplicates::add_all(work, tree, orders, &mut path, key, each.clone())?;
+        tree.entries += more;
+        Ok(more + u64::from(put == Put::Stored))
+    })?;
+    if stored > 0 {
+        values.chunks_exact(bytes).for_each(|value| ops::put(work, i, key, &Value::Bytes(value)));
+    }
+    Ok(stored)
+}
+
+/// What comes before any entry is stored.
+fn prepare(work: &mut Work, i: usize, key: &[u8], bytes: usize) -> Result<()> {
     work.check()?;
     let page_size = work.page_size();
     let table = &mut work.tables[i];
     check_key(page_size, table, key)?;
-    check_value(page_size, table, value.len())?;
+    check_value(page_size, table, bytes)?;
     if table.tree.has_fixed() && table.tree.item == 0 {
-        table.tree.item = value.len() as u16;
+        table.tree.item = bytes as u16;
     }
     refuse_table(work, i, key)?;
-    spill_if_large(work)?;
+    spill_if_large(work)
+}
+
+fn put_entry(work: &mut Work, i: usize, key: &[u8], value: Value<'_>, mode: Mode) -> Result<Put> {
+    prepare(work, i, key, value.len())?;
     if let Some(mut path) = at_end(work, i, key)? {
         check_size(work, i, &path, key)?;
         if !add_last(work, i, &path, key, &value) {
-            change(work, i, |work, tree, orders| store(work, tree, orders, &mut path, false, key, &value))?;
+            change(work, i, |work, tree, orders| store(work, tree, orders, &mut path, (false, mode), key, &value))?;
         }
         work.tables[i].end = Some((path, work.epoch));
         return Ok(Put::Stored);
@@ -159,7 +191,7 @@ fn put_entry(work: &mut Work, i: usize, key: &[u8], value: Value<'_>, mode: Mode
     if let Some(outcome) = refuse(work, i, (&path, is_last), found, key, &value, mode)? {
         return outcome;
     }
-    let put = change(work, i, |work, tree, orders| store(work, tree, orders, &mut path, found, key, &value))?;
+    let put = change(work, i, |work, tree, orders| store(work, tree, orders, &mut path, (found, mode), key, &value))?;
     if is_last {
         work.tables[i].end = Some((Box::new(path), work.epoch));
     }
@@ -232,7 +264,7 @@ fn refuse(
         Mode::Set if found && i == 0 && is_table(work, path)? => {
             Err(Error::Incompatible { what: "a table has this name" })
         }
-        Mode::Set => Ok(None),
+        Mode::Set | Mode::LastDuplicate => Ok(None),
         Mode::Insert => Ok(found.then_some(Ok(Put::Exists))),
         Mode::Append | Mode::AppendDuplicate if is_last => Ok(None),
         Mode::Append | Mode::AppendDuplicate => {
@@ -256,7 +288,7 @@ fn store(
     tree: &mut Tree,
     orders: &Orders,
     path: &mut Path,
-    found: bool,
+    (found, mode): (bool, Mode),
     key: &[u8],
     value: &Value<'_>,
 ) -> Result<Put> {
@@ -269,7 +301,7 @@ fn store(
         put_over(work, tree, orders, path, key, value)?;
         return Ok(Put::Stored);
     }
-    if !duplicates::add(work, tree, orders, path, key, value.bytes()?)? {
+    if !duplicates::add(work, tree, orders, path, (key, value.bytes()?), mode == Mode::LastDuplicate)? {
         return Ok(Put::Exists);
     }
     tree.entries += 1;
@@ -423,7 +455,7 @@ pub(super) fn put_here(
 ) -> Result<()> {
     check_value(work.page_size(), &work.tables[i], value.len())?;
     refuse_table(work, i, key)?;
-    change(work, i, |work, tree, orders| store(work, tree, orders, path, found, key, value)).map(drop)
+    change(work, i, |work, tree, orders| store(work, tree, orders, path, (found, Mode::Set), key, value)).map(drop)
 }
 
 /// In the main table, the names of tables that are not entered yet are taken.

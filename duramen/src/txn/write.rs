@@ -175,6 +175,15 @@ impl<'p> WriteTxn<'p> {
         catalog::save(work).inspect_err(|_| work.failed = true)
     }
 
+    /// As [`WriteTxn::enter_tables`], of one table.
+    pub fn enter_table(&mut self, id: TableId) -> Result<()> {
+        let work = self.work_mut();
+        work.check()?;
+        work.table(id)?;
+        let i = id.index as usize;
+        if i == 0 { Ok(()) } else { catalog::save_one(work, i).inspect_err(|_| work.failed = true) }
+    }
+
     /// A handle to the main table, which has no name and holds the records of all others under theirs.
     pub fn main_table(&self) -> TableId {
         self.id(0)

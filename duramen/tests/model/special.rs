@@ -280,3 +280,118 @@ fn values_may_be_long() -> Result<()> {
     assert!(table.get("long")? == Some(&long[..]));
     Ok(())
 }
+
+#[test]
+fn values_stored_side_by_side_are_those_that_are_stored_one_by_one() -> Result<()> {
+    let (_dir, db) = scratch();
+    let orders = [Duplicates::sorted(), Duplicates::reversed(), Duplicates::integers()];
+    let kinds = orders.iter().flat_map(|order| [order.clone(), order.clone().fixed_size()]);
+    for (i, kind) in kinds.enumerate() {
+        let mut txn = db.begin_write()?;
+        let options = TableOptions::new().duplicates(kind);
+        let (one, many) = (format!("one {i}"), format!("many {i}"));
+        let ids = [txn.open_table(one, Some(&options))?, txn.open_table(many, Some(&options))?];
+        let mut random = 1_u32;
+        for count in [1_u32, 0, 3, 40, 2000, 7, 900] {
+            let values: Vec<[u8; 4]> = (0..count)
+                .map(|next| {
+                    random = random.wrapping_mul(747_796_405).wrapping_add(2_891_336_453);
+                    if count == 2000 { next.to_ne_bytes() } else { (random >> 20).to_ne_bytes() }
+                })
+                .collect();
+            for key in ["a", "c", "b"] {
+                let mut stored = 0;
+                for value in &values {
+                    stored += u64::from(txn.table_by_id(ids[0])?.put_duplicate(key, value)? == Put::Stored);
+                }
+                assert_eq!(txn.table_by_id(ids[1])?.put_duplicates(key, &values.concat(), 4)?, stored, "{key} {count}");
+            }
+            let (one, many) = (txn.view(ids[0])?, txn.view(ids[1])?);
+            assert_eq!((one.len(), one.iter().count()), (many.len(), many.iter().count()), "{i} {count}");
+            one.iter().zip(many.iter()).try_for_each(|(a, b)| {
+                assert_eq!(a?, b?, "{i} {count}");
+                Ok::<(), Error>(())
+            })?;
+        }
+        txn.commit()?;
+    }
+    assert_clean(&db);
+    Ok(())
+}
+
+#[test]
+fn values_side_by_side_that_no_table_can_take_are_refused_before_anything_is_stored() -> Result<()> {
+    let (_dir, db) = scratch();
+    let mut txn = db.begin_write()?;
+    let id = txn.open_table("t", Some(&TableOptions::new().duplicates(Duplicates::sorted().fixed_size())))?;
+    let mut table = txn.table_by_id(id)?;
+    for (values, bytes) in [(&b"abc"[..], 2), (b"abcd", 0), (b"", 0)] {
+        assert!(matches!(table.put_duplicates("key", values, bytes), Err(Error::Usage { .. })), "{bytes}");
+    }
+    assert_eq!(table.put_duplicates("key", b"cabb", 1)?, 3);
+    assert!(matches!(table.put_duplicates("other", b"aabb", 2), Err(Error::ValueLength { .. })));
+    assert!(matches!(txn.table("plain")?.put_duplicates("key", b"ab", 1), Err(Error::Incompatible { .. })));
+    assert_eq!(txn.view(id)?.len(), 3);
+    Ok(())
+}
+
+#[test]
+fn a_value_that_is_to_be_the_last_of_its_key_is_refused_where_it_is_not() -> Result<()> {
+    let (_dir, db) = scratch();
+    let mut txn = db.begin_write()?;
+    let id = txn.open_table("t", Some(&TableOptions::new().duplicates(Duplicates::sorted())))?;
+    let mut table = txn.table_by_id(id)?;
+    table.put("later", "z")?;
+    for i in 0..3000 {
+        let value = format!("value {i:05}");
+        assert_eq!(table.put_last_duplicate("key", &value)?, Put::Stored);
+        assert_eq!(table.put_last_duplicate("key", &value)?, Put::Exists);
+        assert_eq!(table.put_last_duplicate("key", "value")?, Put::Exists);
+    }
+    assert_eq!(table.len(), 3001);
+    Ok(())
+}
+
+#[test]
+fn one_table_is_entered_in_the_main_table_and_others_are_not() -> Result<()> {
+    let (_dir, db) = scratch();
+    let mut txn = db.begin_write()?;
+    let ids = [txn.open_table("a", None)?, txn.open_table("b", None)?];
+    assert_eq!(txn.main_stats().entries, 0);
+    txn.enter_table(ids[1])?;
+    txn.enter_table(ids[1])?;
+    let main = txn.main_table();
+    txn.enter_table(main)?;
+    assert_eq!(txn.main_stats().entries, 1);
+    assert!(txn.drop_table("b")?);
+    assert!(txn.enter_table(ids[1]).is_err());
+    // Many tables of the same name, one after the other.
+    for _ in 0..100 {
+        let id = txn.open_table("b", None)?;
+        txn.enter_table(id)?;
+        assert_eq!(txn.table_stats("b")?.map(|stats| stats.entries), Some(0));
+        txn.put(id, "key", "value")?;
+        assert_eq!(txn.table_stats("b")?.map(|stats| stats.entries), Some(1));
+        assert!(txn.drop_table("b")?);
+        assert!(txn.table_stats("b")?.is_none());
+    }
+    txn.commit()?;
+    assert_clean(&db);
+    Ok(())
+}
+
+#[test]
+fn a_cursor_knows_by_heart_where_it_may_stand() -> Result<()> {
+    let (_dir, db) = scratch();
+    let mut txn = db.begin_write()?;
+    let options = TableOptions::new().order(Order::Custom(ignoring_case())).duplicates(Duplicates::sorted());
+    let id = txn.open_table("t", Some(&options))?;
+    ["1", "2"].iter().try_for_each(|value| txn.put(id, "key", value))?;
+    let mut cursor = txn.cursor(id)?;
+    assert!(!cursor.may_be_on(&txn, b"key", None)?);
+    cursor.seek_pair(&txn, "KEY", "2")?;
+    txn.put(id, "another", "1")?;
+    assert!(cursor.may_be_on(&txn, b"Key", None)? && cursor.may_be_on(&txn, b"Key", Some(b"2"))?);
+    assert!(!cursor.may_be_on(&txn, b"Key", Some(b"1"))? && !cursor.may_be_on(&txn, b"another", None)?);
+    Ok(())
+}
