@@ -85,8 +85,8 @@ fn open_named(txn: &mut Txn, name: &[u8], flags: u32) -> Result<u32> {
 
 fn create(txn: &mut Txn, name: &[u8], flags: u32) -> Result {
     let slot = Slot { flags, ..Slot::default() };
-    txn.writer()?.open_table(name, Some(&dbs::options_to_make(&slot)))?;
-    txn::enter(txn)?;
+    let table = txn.writer()?.open_table(name, Some(&dbs::options_to_make(&slot)))?;
+    txn::enter(txn, table)?;
     txn.check_room(0)
 }
 

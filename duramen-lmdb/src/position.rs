@@ -195,6 +195,19 @@ impl State {
         }
     }
 
+    /// Whether it stands on this key, or on this value of it.
+    pub fn is_at(&mut self, txn: &mut Txn, key: &[u8], value: Option<&[u8]>) -> Result<bool> {
+        let is_on = if value.is_some() { self.is_on_value() } else { self.is_on() };
+        // A program may have thousands of cursors open: those that are elsewhere are not to search the table.
+        if !is_on || !self.writing()?.may_be_on(txn.writer()?, key, value)? {
+            return Ok(false);
+        }
+        let Some(item) = self.item(txn)? else { return Ok(false) };
+        // SAFETY: nothing has been changed since it was found.
+        let found = unsafe { (bytes(item.key), bytes(item.value)) };
+        Ok(found.0 == key && value.is_none_or(|value| found.1 == value))
+    }
+
     /// The entry under the engine's cursor.
     pub fn item(&mut self, txn: &mut Txn) -> Result<Option<Item>> {
         Ok(walk!(self, txn, current))

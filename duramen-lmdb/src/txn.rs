@@ -17,7 +17,7 @@ use std::ffi::c_uint;
 use std::ptr;
 use std::sync::atomic::Ordering;
 
-use duramen::{Snapshot, WriteTxn};
+use duramen::{Snapshot, TableId, WriteTxn};
 
 use crate::abi::{MAIN_DBI, db, env as flag};
 use crate::cursor::{Cursor, State};
@@ -501,10 +501,10 @@ pub(crate) unsafe fn txn_flags(txn: *mut Txn, out: *mut c_uint) -> Result {
     Ok(())
 }
 
-/// Tables that are new in the program's eyes are entered in the main table at once.
-pub(crate) fn enter(txn: &mut Txn) -> Result {
+/// A table that is new in the program's eyes is entered in the main table at once.
+pub(crate) fn enter(txn: &mut Txn, table: TableId) -> Result {
     txn.leave_gaps(MAIN_DBI as u32, ptr::null_mut())?;
-    Ok(txn.writer()?.enter_tables()?)
+    Ok(txn.writer()?.enter_table(table)?)
 }
 
 /// Whether a table's flags say that a key may have several values.

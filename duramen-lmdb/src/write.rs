@@ -22,6 +22,9 @@ use crate::txn::{self, Txn};
 /// Flags that `mdb_put` takes.
 const PUT_FLAGS: u32 = flag::NOOVERWRITE | flag::NODUPDATA | flag::RESERVE | flag::APPEND | flag::APPENDDUP;
 
+/// Bytes of a page, as the map size counts pages.
+const PAGE: usize = 1 << 12;
+
 /// The bytes that a value of the program's names.
 ///
 /// # Safety
@@ -100,7 +103,7 @@ fn check_value(flags: u32, bytes: usize) -> Result {
 /// Refuses a value whose pages would not fit. For what takes less than a page, the look after each change is enough.
 #[inline]
 fn check_room_for(txn: &mut Txn, bytes: usize) -> Result {
-    if bytes < 1 << 12 { Ok(()) } else { txn.check_room((bytes >> 12) as u64) }
+    if bytes < PAGE { Ok(()) } else { txn.check_room((bytes / PAGE) as u64) }
 }
 
 fn store(txn: &mut Txn, (id, flags): (TableId, u32), key: &[u8], value: &Value<'_>, how: u32) -> Result<Outcome> {
@@ -155,8 +158,9 @@ fn store_duplicate(table: &mut TableMut<'_>, key: &[u8], value: &[u8], how: u32)
             Put::Exists => existing(table, key),
         };
     }
-    if how & flag::APPENDDUP != 0 && table.view().cursor().seek_pair_at_or_after(key, value)?.is_some() {
-        return Ok(Outcome::Refused);
+    if how & flag::APPENDDUP != 0 {
+        let put = table.put_last_duplicate(key, value)?;
+        return Ok(if put == Put::Stored { Outcome::Stored } else { Outcome::Refused });
     }
     match table.put_duplicate(key, value)? {
         Put::Exists if how & flag::NODUPDATA != 0 => Ok(Outcome::Refused),
@@ -241,16 +245,11 @@ fn standing_on(
     but: *mut Cursor,
     (key, value): (&[u8], Option<&[u8]>),
 ) -> Result<Vec<*mut Cursor>> {
-    let others: Vec<*mut Cursor> = txn.cursors_on(dbi).filter(|&cursor| cursor != but).collect();
     let mut found = Vec::new();
-    for cursor in others {
-        // SAFETY: see the module's head.
-        let state = unsafe { &mut (*cursor).state };
-        let concerned = if value.is_some() { state.is_on_value() } else { state.is_on() };
-        let Some(item) = (if concerned { state.item(txn)? } else { None }) else { continue };
-        // SAFETY: nothing has been changed since it was found.
-        let (its_key, its_value) = unsafe { (bytes(&item.key)?, bytes(&item.value)?) };
-        if its_key == key && value.is_none_or(|value| its_value == value) {
+    for i in 0..txn.cursors.len() {
+        let cursor = txn.cursors[i];
+        // SAFETY: see the module's head; the one that the program named is not looked at.
+        if cursor != but && unsafe { (*cursor).dbi } == dbi && unsafe { &mut (*cursor).state }.is_at(txn, key, value)? {
             found.push(cursor);
         }
     }
@@ -444,17 +443,67 @@ pub(crate) unsafe fn cursor_put(cursor: *mut Cursor, key: *const MdbVal, data: *
     if how & flag::MULTIPLE == 0 {
         return put_and_stand(held, txn, table, &key, data_now, how);
     }
-    for done in 0..count {
-        put_and_stand(held, txn, table, &key, data_now, how)?;
-        // SAFETY: the values lie side by side, as many as the program said.
-        unsafe {
-            (*data.add(1)).mv_size = done + 1;
-            if done + 1 < count {
-                data_now.mv_data = data_now.mv_data.cast::<u8>().add(data_now.mv_size).cast();
-            }
+    // SAFETY: with this flag there are two values; the first names the first of so many that lie side by side.
+    unsafe { put_side_by_side(held, txn, table, &key, (data, count), how) }
+}
+
+/// Stores many values, and notes in the second of the two that the program gave how many were stored.
+///
+/// # Safety
+/// The values are there, side by side.
+unsafe fn put_side_by_side(
+    held: &mut Cursor,
+    txn: &mut Txn,
+    table: (TableId, u32),
+    key: &[u8],
+    (data, count): (*mut MdbVal, usize),
+    how: u32,
+) -> Result {
+    let first = unsafe { *data };
+    // Where one may be refused they go one by one. Else a page of them at a time.
+    let at_once = if how == flag::MULTIPLE { (PAGE / first.mv_size.max(1)).max(1) } else { 1 };
+    let mut done = 0;
+    while done < count {
+        let some = at_once.min(count - done);
+        // SAFETY: promised by the caller.
+        let mut part =
+            MdbVal { mv_data: unsafe { first.mv_data.cast::<u8>().add(done * first.mv_size) }.cast(), ..first };
+        unsafe { *data = part };
+        if some == 1 {
+            put_and_stand(held, txn, table, key, &mut part, how)?;
+        } else {
+            part.mv_size *= some;
+            // SAFETY: as above.
+            put_run(held, txn, table, key, (unsafe { bytes(&part) }?, first.mv_size))?;
         }
+        done += some;
+        // SAFETY: as above.
+        unsafe { (*data.add(1)).mv_size = done };
     }
     Ok(())
+}
+
+/// Stores values of so many bytes at once, and stands on the last.
+fn put_run(
+    held: &mut Cursor,
+    txn: &mut Txn,
+    table: (TableId, u32),
+    key: &[u8],
+    (values, bytes): (&[u8], usize),
+) -> Result {
+    let stored = with_copy(txn, values, |txn, values| store_run(txn, table.0, key, values, bytes));
+    txn.judge(stored)?;
+    held.state.settle_deletion();
+    held.state.stand_on(key, values.rchunks(bytes).next().unwrap_or_default())
+}
+
+fn store_run(txn: &mut Txn, id: TableId, key: &[u8], values: &[u8], bytes: usize) -> Result {
+    let mut table = txn.writer()?.table_by_id(id)?;
+    let stored = table.put_duplicates(key, values, bytes)?;
+    if (stored as usize) < values.len() / bytes {
+        values.chunks(bytes).try_for_each(|value| respell(&mut table, key, value).map(drop))?;
+    }
+    txn.check_room(0)
 }
 
 fn put_and_stand(

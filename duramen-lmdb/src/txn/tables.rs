@@ -215,7 +215,7 @@ fn find_named(writer: &mut WriteTxn<'static>, name: &[u8], slot: &Slot) -> Resul
     if stats.entries == 0 && dbs::wants_other_order(&stats, slot) {
         writer.drop_table(name)?;
         let id = writer.open_table(name, Some(&dbs::options_to_make(slot)))?;
-        writer.enter_tables()?;
+        writer.enter_table(id)?;
         return Ok(Some(id));
     }
     Ok(writer.find_table(name, Some(&dbs::options_as_made(&stats, slot)))?)

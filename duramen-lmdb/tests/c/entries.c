@@ -435,6 +435,46 @@ static void after_deletions(MDB_env *env, const char *name, unsigned flags) {
 			}
 }
 
+/* Thousands of values at once, in any order, some of them twice; then from the library's own memory to another key. */
+static void side_by_side(MDB_env *env) {
+	enum { COUNT = 3000 };
+	static unsigned values[COUNT];
+	const unsigned kinds[] = {0, MDB_REVERSEDUP, MDB_INTEGERDUP};
+	for (int kind = 0; kind < 3; kind++) {
+		MDB_txn *txn;
+		MUST(mdb_txn_begin(env, NULL, 0, &txn));
+		MDB_dbi dbi = table(txn, "side", MDB_CREATE | MDB_DUPSORT | MDB_DUPFIXED | kinds[kind]);
+		MDB_cursor *cursor;
+		MUST(mdb_cursor_open(txn, dbi, &cursor));
+		for (int round = 0; round < 3; round++) {
+			for (unsigned i = 0; i < COUNT; i++)
+				values[i] = round == 1 ? i * 3 : (i * 7919 + round) % 5003;
+			MDB_val key = of_text("one"), given[2] = {{4, values}, {round ? COUNT : 40, NULL}};
+			SAY(mdb_cursor_put(cursor, &key, given, MDB_MULTIPLE));
+			size_t values_now;
+			SAY(mdb_cursor_count(cursor, &values_now));
+			MDB_val k, d;
+			SAY(mdb_cursor_get(cursor, &k, &d, MDB_GET_CURRENT));
+			printf("%zu of them, %zu in all, on %u\n", given[1].mv_size, values_now, *(unsigned *)d.mv_data);
+		}
+		MDB_val from, many[2], to = of_text("two");
+		SAY(mdb_cursor_get(cursor, &from, many, MDB_FIRST));
+		SAY(mdb_cursor_get(cursor, &from, many, MDB_NEXT_DUP));
+		SAY(mdb_cursor_get(cursor, &from, many, MDB_GET_MULTIPLE));
+		many[1].mv_size = 50;
+		many[0].mv_size = 4;
+		SAY(mdb_cursor_put(cursor, &to, many, MDB_MULTIPLE));
+		unsigned long sum = 0, step = 0;
+		MDB_val k, d;
+		for (int code = mdb_cursor_get(cursor, &k, &d, MDB_FIRST); !code; code = mdb_cursor_get(cursor, &k, &d, MDB_NEXT))
+			sum = sum * 31 + *(unsigned *)d.mv_data + step++;
+		printf("%lu values, which come to %lu\n", step, sum);
+		SAY(mdb_drop(txn, dbi, 1));
+		mdb_cursor_close(cursor);
+		MUST(mdb_txn_commit(txn));
+	}
+}
+
 int main(int argc, char **argv) {
 	base = argc > 1 ? argv[1] : ".";
 	setvbuf(stdout, NULL, _IOLBF, 0);
@@ -453,6 +493,7 @@ int main(int argc, char **argv) {
 	mdb_env_close(env);
 	env = open_env("orders", 0);
 	orders(env);
+	side_by_side(env);
 	mdb_env_close(env);
 	all_respelled();
 	main_with_flags();
