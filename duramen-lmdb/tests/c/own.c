@@ -34,6 +34,39 @@ static void failing_copies(void) {
 	mdb_env_close(env);
 }
 
+/* A limit on the length of files, in a process that leaves its signal alone. */
+static void limited(void) {
+	pid_t child = fork();
+	if (child == 0) {
+		MDB_env *env = open_env("limited", MDB_NOSYNC);
+		struct rlimit little = {1 << 20, 1 << 20};
+		IS(setrlimit(RLIMIT_FSIZE, &little), 0);
+		char key[20], value[1000] = "";
+		memset(value, 'v', sizeof value - 1);
+		int code = 0, stored = 0;
+		for (; !code && stored < 3000; stored++) {
+			MDB_txn *txn = begin(env, 0);
+			snprintf(key, sizeof key, "%d", stored);
+			code = put(txn, table(txn, NULL, 0), key, value, 0);
+			if (code)
+				mdb_txn_abort(txn);
+			else
+				code = mdb_txn_commit(txn);
+		}
+		IS(code, EFBIG);
+		MDB_txn *txn = begin(env, MDB_RDONLY);
+		MDB_stat numbers;
+		IS(mdb_stat(txn, table(txn, NULL, 0), &numbers), 0);
+		IS(numbers.ms_entries == (size_t)stored - 1, 1);
+		mdb_txn_abort(txn);
+		mdb_env_close(env);
+		_exit(0);
+	}
+	int status;
+	IS(waitpid(child, &status, 0) == child, 1);
+	IS(status, 0);
+}
+
 /* The host may lengthen the file inside a write transaction; the length stays in a write-mapped environment. */
 static void lengthening(void) {
 	MDB_env *env = open_env("long", MDB_WRITEMAP | MDB_MAPASYNC | MDB_NOTLS);
@@ -300,6 +333,7 @@ int main(int argc, char **argv) {
 	base = argc > 1 ? argv[1] : ".";
 	setvbuf(stdout, NULL, _IOLBF, 0);
 	failing_copies();
+	limited();
 	lengthening();
 	emptying();
 	unlocked();

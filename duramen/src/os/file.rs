@@ -7,6 +7,7 @@ use std::io::{self, ErrorKind, IoSlice};
 use std::ops::Range;
 use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
 use std::path::Path;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock};
 
 use crate::error::{Error, Result};
@@ -83,12 +84,31 @@ pub(crate) struct FileMedium {
     direct: OnceLock<Option<DirectFile>>,
     /// Has the disk begin to write, from the first request on.
     behind: OnceLock<Behind>,
+    /// So many bytes the process may have in a file.
+    allowed: AtomicU64,
 }
 
 impl FileMedium {
     /// A medium over a file open for writing.
     pub(crate) fn new(file: Arc<File>) -> FileMedium {
-        FileMedium { file, direct: OnceLock::new(), behind: OnceLock::new() }
+        FileMedium { file, direct: OnceLock::new(), behind: OnceLock::new(), allowed: AtomicU64::new(0) }
+    }
+
+    /// Refuses what the limit of the process does not let be written: the kernel would do so by a signal, which ends most
+    /// programs. The limit is asked for where no write has ended so far behind.
+    #[inline]
+    fn check_limit(&self, end: u64) -> io::Result<()> {
+        if end <= self.allowed.load(Ordering::Relaxed) { Ok(()) } else { self.ask_for_limit(end) }
+    }
+
+    #[cold]
+    fn ask_for_limit(&self, end: u64) -> io::Result<()> {
+        let most = rustix::process::getrlimit(rustix::process::Resource::Fsize).current;
+        if most.is_some_and(|most| end > most) {
+            return Err(rustix::io::Errno::FBIG.into());
+        }
+        self.allowed.fetch_max(end, Ordering::Relaxed);
+        Ok(())
     }
 }
 
@@ -97,6 +117,7 @@ impl Medium for FileMedium {
         let write = |parts: &[IoSlice<'_>], at| rustix::io::pwritev(&*self.file, parts, at);
         // Mostly the kernel takes all at once, and nothing needs to be noted of what is left.
         let bytes: usize = parts.iter().map(|part| part.len()).sum();
+        self.check_limit(offset + bytes as u64)?;
         let written = if parts.len() <= PARTS_MAX { rustix::io::retry_on_intr(|| write(parts, offset))? } else { 0 };
         if written == bytes {
             return Ok(());
@@ -108,6 +129,7 @@ impl Medium for FileMedium {
     }
 
     fn write_past_cache(&self, offset: u64, bytes: &[u8]) -> io::Result<()> {
+        self.check_limit(offset + bytes.len() as u64)?;
         match self.direct.get_or_init(|| DirectFile::reopen(&self.file)) {
             Some(direct) => direct.write_at(offset, bytes),
             None => self.write_at(offset, &[IoSlice::new(bytes)]),
@@ -130,6 +152,7 @@ impl Medium for FileMedium {
     }
 
     fn set_len(&self, bytes: u64) -> io::Result<()> {
+        self.check_limit(bytes)?;
         self.file.set_len(bytes)
     }
 }
