@@ -12,6 +12,13 @@ pub struct DecodeError {
     pub expected: &'static str,
 }
 
+impl DecodeError {
+    /// The same error in bytes in which these begin at `start`.
+    pub(crate) fn after(self, start: usize) -> DecodeError {
+        DecodeError { offset: self.offset + start, ..self }
+    }
+}
+
 /// Text (a filter, a name, a URL, a description, a value) that does not follow its grammar.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[error("at byte {offset}: expected {expected}")]
@@ -20,6 +27,12 @@ pub struct TextError {
     pub offset: usize,
     /// What should have been there.
     pub expected: &'static str,
+}
+
+impl From<DecodeError> for TextError {
+    fn from(error: DecodeError) -> TextError {
+        TextError { offset: error.offset, expected: error.expected }
+    }
 }
 
 impl TextError {

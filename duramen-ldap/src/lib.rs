@@ -10,6 +10,7 @@
 //! | [`authz`] | authorization identities | 4513 |
 //! | [`dn`] | distinguished names | 4514 |
 //! | [`schema`] | descriptions, schema files, the standards' schema | 4512, 4519, 4524, 2798, 2307 |
+//! | [`certificate`] | X.509 certificates and lists, as far as they are matched; assertions about them | 4523, 5280 |
 //! | [`syntax`] | which values are right | 4517, 4523, 4530, 2307 |
 //! | [`matching`] | matching rules, string preparation | 4517, 4518, 4530 |
 //! | [`ldif`] | entries and changes as text | 2849 |
@@ -37,6 +38,7 @@
 pub mod attribute;
 pub mod authz;
 pub mod ber;
+pub mod certificate;
 pub mod control;
 pub mod dn;
 mod error;

@@ -62,4 +62,5 @@ fn what_was_kept_gives_errors_or_comes_back() {
     replay("dn", visits::dn);
     replay("ldif", visits::ldif);
     replay("schema", visits::schema);
+    replay("certificate", visits::certificate);
 }

@@ -252,6 +252,9 @@ fn applies(rule: &'static Rule, attribute: &Attribute) -> bool {
         "15" => &DIRECTORY_STRINGS,
         // What is asserted are pieces; the rule's name says of what.
         "58" if rule.name.contains("IA5") => &["26"],
+        // What is asserted tells a certificate or a list from others (RFC 4523 sections 3.1 and 3.5).
+        "1.3.6.1.1.15.1" => &["8"],
+        "1.3.6.1.1.15.5" => &["9"],
         "58" if rule.name.starts_with("case") && !rule.name.contains("List") => &DIRECTORY_STRINGS,
         other => return is_own || attribute.syntax.is_some_and(|syntax| number(syntax.oid) == other),
     };

@@ -182,6 +182,20 @@ impl Sample {
         self.modify_as(&Requester::internal(), name, changes, &[])
     }
 
+    /// One change, of values that need not be text.
+    pub fn change(
+        &self,
+        name: &str,
+        kind: ChangeKind,
+        description: &str,
+        values: &[&[u8]],
+    ) -> Result<Updated, Failure> {
+        let (mut buffer, mut changes) = (Vec::new(), Vec::new());
+        let attribute = Attribute { description, values: List::build(&mut buffer, values.iter().copied()) };
+        let request = ModifyRequest { name, changes: List::build(&mut changes, [Change { kind, attribute }]) };
+        self.directory.update(&Requester::internal(), &Request::Modify(request), List::default())
+    }
+
     pub fn modify_as(
         &self,
         requester: &Requester,

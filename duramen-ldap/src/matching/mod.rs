@@ -1,7 +1,8 @@
-//! Matching rules (RFC 4517 section 4, RFC 4530): normalized forms, under which matching is comparing bytes.
+//! Matching rules (RFC 4517 section 4, RFC 4523, RFC 4530): normalized forms, under which matching is comparing bytes.
 //!
 //! Owns: rules, string preparation. Must not know: which attribute has which rule; it asks through [`Names`].
 
+mod certificate;
 mod integer;
 mod names;
 mod prepare;

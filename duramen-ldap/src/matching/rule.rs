@@ -1,9 +1,9 @@
 //! The matching rules that are known, and how each normalizes values.
 
-use super::integer;
 use super::names::Names;
 use super::prepare::{Case, prepare, prepare_numeric, prepare_telephone};
-use crate::dn::Dn;
+use super::{certificate, integer};
+use crate::dn::{Dn, NamingRules};
 use crate::error::TextError;
 
 /// A matching rule.
@@ -54,6 +54,8 @@ pub(super) enum Form {
     NameAndUid,
     FirstOid,
     FirstInteger,
+    Certificate,
+    CertificateList,
 }
 
 const BITS: &str = "1.3.6.1.4.1.1466.115.121.1.6";
@@ -71,6 +73,8 @@ const POSTAL: &str = "1.3.6.1.4.1.1466.115.121.1.41";
 const TELEPHONE: &str = "1.3.6.1.4.1.1466.115.121.1.50";
 const PIECES: &str = "1.3.6.1.4.1.1466.115.121.1.58";
 const UUID: &str = "1.3.6.1.1.16.1";
+const CERTIFICATE: &str = "1.3.6.1.1.15.1";
+const CERTIFICATE_LIST: &str = "1.3.6.1.1.15.5";
 const CSN: &str = "1.3.6.1.4.1.4203.666.11.2.1";
 
 const fn rule(oid: &'static str, name: &'static str, kind: RuleKind, form: Form, syntax: &'static str) -> Rule {
@@ -81,7 +85,7 @@ use Case::{Exact, Ignore};
 use RuleKind::{BitAnd, BitOr, Equality, Ordering, Substrings};
 
 /// All rules that are known, in the order of their numbers.
-pub static RULES: [Rule; 37] = [
+pub static RULES: [Rule; 39] = [
     rule("1.2.840.113556.1.4.803", "integerBitAndMatch", BitAnd, Form::Integer, INTEGER),
     rule("1.2.840.113556.1.4.804", "integerBitOrMatch", BitOr, Form::Integer, INTEGER),
     rule("1.3.6.1.1.16.2", "UUIDMatch", Equality, Form::Uuid, UUID),
@@ -119,6 +123,8 @@ pub static RULES: [Rule; 37] = [
     rule("2.5.13.28", "generalizedTimeOrderingMatch", Ordering, Form::Time, TIME),
     rule("2.5.13.29", "integerFirstComponentMatch", Equality, Form::FirstInteger, INTEGER),
     rule("2.5.13.30", "objectIdentifierFirstComponentMatch", Equality, Form::FirstOid, OID),
+    rule("2.5.13.34", "certificateExactMatch", Equality, Form::Certificate, CERTIFICATE),
+    rule("2.5.13.38", "certificateListExactMatch", Equality, Form::CertificateList, CERTIFICATE_LIST),
 ];
 
 impl Rule {
@@ -133,6 +139,8 @@ impl Rule {
         match self.form {
             Form::FirstOid => oid(first_component(value)?, names, out),
             Form::FirstInteger => integer::key(first_component(value)?, out),
+            Form::Certificate => certificate::certificate(value, names, out),
+            Form::CertificateList => certificate::list(value, names, out),
             _ => self.normalize_assertion(value, names, out),
         }
     }
@@ -157,6 +165,8 @@ impl Rule {
             Form::Dn => dn(text(value)?, names, out)?,
             Form::NameAndUid => name_and_uid(text(value)?, names, out)?,
             Form::FirstInteger => integer::key(value, out)?,
+            Form::Certificate => certificate::certificate_assertion(value, names, out)?,
+            Form::CertificateList => certificate::list_assertion(value, names, out)?,
             _ => self.normalize_piece(value, out)?,
         }
         Ok(())
@@ -230,7 +240,7 @@ fn list(value: &str, case: Case, out: &mut Vec<u8>) {
     }
 }
 
-fn dn(value: &str, names: &dyn Names, out: &mut Vec<u8>) -> Result<(), TextError> {
+pub(super) fn dn(value: &str, names: &dyn NamingRules, out: &mut Vec<u8>) -> Result<(), TextError> {
     let mut normalized = String::with_capacity(value.len());
     Dn::parse(value)?.normalize(names, &mut normalized)?;
     out.extend_from_slice(normalized.as_bytes());

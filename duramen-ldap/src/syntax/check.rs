@@ -1,6 +1,7 @@
 //! Checks of bytes and characters.
 
 use crate::ber::{Reader, tag};
+use crate::certificate::{Certificate, CertificateAssertion, CertificateList, ListAssertion};
 use crate::error::TextError;
 
 fn fail<T>(offset: usize, expected: &'static str) -> Result<T, TextError> {
@@ -20,12 +21,36 @@ pub(super) fn anything(_: &[u8]) -> Result<(), TextError> {
     Ok(())
 }
 
-/// One element of BER that is a SEQUENCE: what certificates begin with. The rest is for those who use them.
+/// One element of BER that is a SEQUENCE. The rest is for those who use it.
 pub(super) fn der(value: &[u8]) -> Result<(), TextError> {
     let mut reader = Reader::new(value);
-    let sequence =
-        reader.element(tag::SEQUENCE, "a SEQUENCE in DER").and_then(|_| reader.finish("the end of the value"));
-    sequence.map_err(|error| TextError::new(error.offset, error.expected))
+    reader.element(tag::SEQUENCE, "a SEQUENCE in DER")?;
+    Ok(reader.finish("the end of the value")?)
+}
+
+/// RFC 4523 section 2.1.
+pub(super) fn certificate(value: &[u8]) -> Result<(), TextError> {
+    Ok(Certificate::parse(value).map(drop)?)
+}
+
+/// RFC 4523 section 2.2.
+pub(super) fn certificate_list(value: &[u8]) -> Result<(), TextError> {
+    Ok(CertificateList::parse(value).map(drop)?)
+}
+
+/// RFC 4523 section 2.3.
+pub(super) fn certificate_pair(value: &[u8]) -> Result<(), TextError> {
+    Ok(Certificate::parse_pair(value).map(drop)?)
+}
+
+/// RFC 4523 section 2.5.
+pub(super) fn certificate_assertion(value: &[u8]) -> Result<(), TextError> {
+    CertificateAssertion::parse(value).map(drop)
+}
+
+/// RFC 4523 section 2.9.
+pub(super) fn list_assertion(value: &[u8]) -> Result<(), TextError> {
+    ListAssertion::parse(value).map(drop)
 }
 
 pub(super) fn text(value: &[u8]) -> Result<&str, TextError> {
@@ -66,7 +91,7 @@ pub(super) fn numeric_string(value: &[u8]) -> Result<(), TextError> {
 }
 
 /// RFC 4517 section 3.3.16: no needless zeros, no negative zero.
-pub(super) fn integer(value: &[u8]) -> Result<(), TextError> {
+pub(crate) fn check_integer(value: &[u8]) -> Result<(), TextError> {
     let digits = value.strip_prefix(b"-").unwrap_or(value);
     let offset = value.len() - digits.len();
     all(digits, |byte| byte.is_ascii_digit(), "a digit").map_err(|error| error.after(offset))?;

@@ -1,4 +1,4 @@
-//! Syntaxes (RFC 4517 section 3, RFC 2307, RFC 4530): which values are ones.
+//! Syntaxes (RFC 4517 section 3, RFC 4523, RFC 2307, RFC 4530): which values are ones.
 //!
 //! Owns: the table of syntaxes, the check of each. Must not know: which attribute has which syntax.
 
@@ -8,7 +8,7 @@ mod time;
 
 use crate::error::TextError;
 
-pub(crate) use check::{check_bit_string, check_boolean, check_oid, parse_uuid, split_uid};
+pub(crate) use check::{check_bit_string, check_boolean, check_integer, check_oid, parse_uuid, split_uid};
 pub(crate) use time::key as time_key;
 
 /// A syntax.
@@ -57,15 +57,15 @@ macro_rules! rfc4517 {
 }
 
 /// All syntaxes that are known.
-pub static SYNTAXES: [Syntax; 45] = [
+pub static SYNTAXES: [Syntax; 47] = [
     readable(rfc4517!(3), "Attribute Type Description", text::attribute_type),
     opaque(rfc4517!(4), "Audio", check::anything),
     opaque(rfc4517!(5), "Binary", check::anything),
     readable(rfc4517!(6), "Bit String", check::check_bit_string),
     readable(rfc4517!(7), "Boolean", check::check_boolean),
-    opaque(rfc4517!(8), "Certificate", check::der),
-    opaque(rfc4517!(9), "Certificate List", check::der),
-    opaque(rfc4517!(10), "Certificate Pair", check::der),
+    opaque(rfc4517!(8), "Certificate", check::certificate),
+    opaque(rfc4517!(9), "Certificate List", check::certificate_list),
+    opaque(rfc4517!(10), "Certificate Pair", check::certificate_pair),
     readable(rfc4517!(11), "Country String", check::country),
     readable(rfc4517!(12), "DN", text::dn),
     readable(rfc4517!(14), "Delivery Method", text::delivery_method),
@@ -78,7 +78,7 @@ pub static SYNTAXES: [Syntax; 45] = [
     readable(rfc4517!(24), "Generalized Time", text::generalized_time),
     readable(rfc4517!(25), "Guide", check::directory_string),
     readable(rfc4517!(26), "IA5 String", check::ia5_string),
-    readable(rfc4517!(27), "INTEGER", check::integer),
+    readable(rfc4517!(27), "INTEGER", check::check_integer),
     opaque(rfc4517!(28), "JPEG", check::anything),
     readable(rfc4517!(30), "Matching Rule Description", text::matching_rule),
     readable(rfc4517!(31), "Matching Rule Use Description", text::matching_rule_use),
@@ -101,6 +101,8 @@ pub static SYNTAXES: [Syntax; 45] = [
     readable(rfc4517!(58), "Substring Assertion", text::substring_assertion),
     readable("1.3.6.1.1.1.0.0", "NIS Netgroup Triple", text::netgroup_triple),
     readable("1.3.6.1.1.1.0.1", "Boot Parameter", text::boot_parameter),
+    readable("1.3.6.1.1.15.1", "Certificate Exact Assertion", check::certificate_assertion),
+    readable("1.3.6.1.1.15.5", "Certificate List Exact Assertion", check::list_assertion),
     readable("1.3.6.1.1.16.1", "UUID", check::uuid),
     readable("1.3.6.1.4.1.4203.666.11.2.1", "CSN", check::ia5_string),
 ];

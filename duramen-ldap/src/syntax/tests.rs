@@ -63,9 +63,10 @@ fn values_are_checked_by_their_syntax_rfc4517_3_3() {
 fn bytes_that_are_no_text_have_their_place_in_few_syntaxes() {
     for syntax in &SYNTAXES {
         let accepted = syntax.check(b"\x30\x01\xFF").is_ok();
-        assert_eq!(accepted, !syntax.readable, "{}", syntax.name);
+        let is_looked_into = syntax.name.starts_with("Certificate");
+        assert_eq!(accepted, !syntax.readable && !is_looked_into, "{}", syntax.name);
     }
-    assert!(check("1.3.6.1.4.1.1466.115.121.1.8", b"\x30\x01\xFFx").is_err());
+    assert!(check("1.3.6.1.4.1.1466.115.121.1.49", b"\x30\x01\xFFx").is_err());
 }
 
 #[test]

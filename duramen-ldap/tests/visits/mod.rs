@@ -3,16 +3,18 @@
 //! Anything may be refused. What is accepted has to come back from what it is written as.
 
 use duramen_ldap::ber::frame;
+use duramen_ldap::certificate::{Certificate, CertificateList, Name};
 use duramen_ldap::control::RequestControl;
 use duramen_ldap::dn::{Dn, Rdn, write_ava};
 use duramen_ldap::filter::{Filter, FilterBuf};
 use duramen_ldap::ldif::{Body, LdifReader, Record};
-use duramen_ldap::matching::WithoutSchema;
+use duramen_ldap::matching::{Rule, WithoutSchema};
 use duramen_ldap::message::{Message, Request, Response};
 use duramen_ldap::schema::{
     AttributeType, Description, DitContentRule, DitStructureRule, LdapSyntax, MatchingRule, MatchingRuleUse, NameForm,
     ObjectClass, Schema,
 };
+use duramen_ldap::syntax::Syntax;
 
 /// Bytes of a client or a server. Returns whether they are a message.
 pub fn message(data: &[u8]) -> bool {
@@ -83,6 +85,51 @@ fn has_types_once(rdn: Rdn<'_>) -> bool {
 
 fn pairs(dn: Dn<'_>) -> Vec<Vec<(String, Vec<u8>)>> {
     dn.rdns().map(|rdn| rdn.avas().map(|ava| (ava.attribute.to_string(), ava.value().into_owned())).collect()).collect()
+}
+
+/// A certificate, a list of revoked ones, or an assertion about either. Returns whether it is one.
+pub fn certificate(data: &[u8]) -> bool {
+    let ways: [(&str, Assert); 2] = [("8", of_certificate), ("9", of_list)];
+    ["certificateExactMatch", "certificateListExactMatch"].iter().zip(ways).fold(
+        false,
+        |found, (name, (number, way))| {
+            let rule = Rule::find(name).unwrap();
+            let (mut stored, mut asserted) = (Vec::new(), Vec::new());
+            let syntax = Syntax::find(&format!("1.3.6.1.4.1.1466.115.121.1.{number}")).unwrap();
+            // A name that has a type twice in an RDN has no normalized form.
+            let is_matched = rule.normalize(data, &WithoutSchema, &mut stored).is_ok();
+            assert!(!is_matched || syntax.check(data).is_ok());
+            if is_matched {
+                let text = way(data).unwrap();
+                rule.normalize_assertion(text.as_bytes(), &WithoutSchema, &mut asserted).unwrap();
+                assert_eq!(asserted, stored, "{text}");
+            }
+            let is_assertion = Syntax::find(rule.syntax).unwrap().check(data).is_ok();
+            assert!(is_assertion || rule.normalize_assertion(data, &WithoutSchema, &mut asserted).is_err());
+            found || is_matched || is_assertion
+        },
+    )
+}
+
+/// The assertion that is about a value.
+type Assert = fn(&[u8]) -> Option<String>;
+
+fn of_certificate(data: &[u8]) -> Option<String> {
+    let certificate = Certificate::parse(data).ok()?;
+    let (number, issuer) = (&certificate.serial_number, quoted(&certificate.issuer));
+    Some(format!("{{ serialNumber {number}, issuer rdnSequence:{issuer} }}"))
+}
+
+fn of_list(data: &[u8]) -> Option<String> {
+    let list = CertificateList::parse(data).ok()?;
+    let (time, issuer) = (String::from_utf8(list.this_update).ok()?, quoted(&list.issuer));
+    Some(format!("{{ issuer rdnSequence:{issuer}, thisUpdate generalizedTime:\"{time}\" }}"))
+}
+
+fn quoted(name: &Name<'_>) -> String {
+    let mut text = String::new();
+    name.write(|oid| oid, &mut text);
+    format!("\"{}\"", text.replace('"', "\"\""))
 }
 
 /// LDIF. Returns whether it has a record.

@@ -12,6 +12,7 @@
 mod access;
 mod answer;
 mod case;
+mod certificates;
 mod client;
 mod controls;
 mod differences;

@@ -12,7 +12,9 @@ pub const PASSWORD: &str = "secret";
 
 /// What the schema has in both besides what is built in.
 const RULES: &str = "ditcontentrule ( 2.5.6.3 NAME 'placeContent' AUX ( extensibleObject $ uidObject )\n\
-    \tMUST l MAY mail NOT street )\n";
+    \tMUST l MAY mail NOT street )\n\
+    attributetype ( 1.3.6.1.4.1.99999.7.1 NAME 'issuedList' EQUALITY certificateListExactMatch\n\
+    \tSYNTAX 1.3.6.1.4.1.1466.115.121.1.9 )\n";
 
 /// Longest wait for a server to listen.
 const PATIENCE: Duration = Duration::from_secs(60);
