@@ -135,6 +135,10 @@ impl Derived for View<'_, '_> {
         Ok(self.normalized().to_string())
     }
 
+    fn written_name(&self) -> &str {
+        self.name
+    }
+
     fn child_count(&self) -> Result<u32> {
         if self.id == 0 {
             return Ok(self.children);

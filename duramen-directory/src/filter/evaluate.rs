@@ -20,6 +20,8 @@ pub(crate) trait Derived {
     fn may_search(&self, id: AttributeId, value: Option<&[u8]>) -> bool;
     /// Its normalized name.
     fn normalized_name(&self) -> Result<String>;
+    /// Its name as it is written.
+    fn written_name(&self) -> &str;
     /// Entries directly below it.
     fn child_count(&self) -> Result<u32>;
     /// Whether it is a member of a group.
@@ -78,7 +80,7 @@ impl Evaluation<'_, '_> {
                 self.any(subject, |value| rule.bits_match(value, mask) == Some(true))
             }
             Test::WithName { test, types, rule, normalized } => {
-                if self.matches(test)? == Some(true) || self.name_has(types, rule, normalized)? {
+                if self.matches(test)? == Some(true) || self.name_has(types, rule, normalized) {
                     Some(true)
                 } else {
                     Some(false)
@@ -190,22 +192,22 @@ impl Evaluation<'_, '_> {
         all.filter(|large| subject.types.contains(&large.id))
     }
 
-    fn name_has(&self, types: &[AttributeId], rule: &Rule, normalized: &[u8]) -> Result<bool> {
-        let name = self.derived.normalized_name()?;
-        let Ok(name) = duramen_ldap::dn::Dn::parse(&name) else { return Ok(false) };
+    fn name_has(&self, types: &[AttributeId], rule: &Rule, normalized: &[u8]) -> bool {
+        // What a value's own rule makes equal, another one may tell apart.
+        let Ok(name) = duramen_ldap::dn::Dn::parse(self.derived.written_name()) else { return false };
         let mut form = Vec::new();
         let passes = |form: &Vec<u8>| match rule.kind {
             RuleKind::Equality => form == normalized,
             RuleKind::Ordering => form.as_slice() < normalized,
             _ => false,
         };
-        Ok(name.rdns().flat_map(|rdn| rdn.avas()).any(|ava| {
+        name.rdns().flat_map(|rdn| rdn.avas()).any(|ava| {
             let Some(attribute) = self.schema.find(ava.attribute) else { return false };
             form.clear();
             types.contains(&attribute.id)
                 && rule.normalize(&ava.value(), self.schema, &mut form).is_ok()
                 && passes(&form)
-        }))
+        })
     }
 }
 

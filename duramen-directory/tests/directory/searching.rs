@@ -484,6 +484,15 @@ fn a_class_is_there_with_all_above_it_whether_names_are_looked_at_too_or_not_rfc
 }
 
 #[test]
+fn values_in_names_are_matched_as_they_are_written_rfc4511_4_5_1_7_7() {
+    let sample = Sample::people();
+    let people = ["ou=People,dc=example,dc=com", JENSEN, SMITH];
+    assert_eq!(sample.found("(ou:dn:caseExactMatch:=People)"), people);
+    assert_eq!(sample.found("(ou:dn:caseExactMatch:=people)"), [""; 0]);
+    assert_eq!(sample.found("(ou:dn:caseIgnoreMatch:=PEOPLE)"), people);
+}
+
+#[test]
 fn names_have_no_attributes_with_options_rfc4512_2_5_2() {
     let sample = Sample::people();
     let named: &[(&str, Vec<&[u8]>)] = &[("objectClass", vec![b"person"]), ("sn", vec![b"x"])];
