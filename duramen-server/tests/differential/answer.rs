@@ -1,13 +1,14 @@
 //! Answers as they are compared.
 
+use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet};
 
 use duramen_ldap::Payload;
 use duramen_ldap::attribute::Attribute;
 use duramen_ldap::ber::List;
 use duramen_ldap::control::{PagedResults, ReadEntryResponse, SortResponse};
-use duramen_ldap::dn::Dn;
-use duramen_ldap::matching::WithoutSchema;
+use duramen_ldap::dn::{Dn, NamingRules};
+use duramen_ldap::matching::{Rule, WithoutSchema};
 use duramen_ldap::message::{Control, Response};
 use duramen_ldap::oid::control as oid;
 
@@ -189,11 +190,29 @@ fn comparable(description: &str, value: &[u8]) -> Bytes {
     }
 }
 
+/// How values in names are compared: telephone numbers without spaces, all others without a schema.
+struct InNames;
+
+impl NamingRules for InNames {
+    fn normalize<'s>(
+        &'s self,
+        attribute: &'s str,
+        value: &[u8],
+        out: &mut Vec<u8>,
+    ) -> Result<Cow<'s, str>, &'static str> {
+        let telephone =
+            Rule::find("telephoneNumberMatch").filter(|_| attribute.eq_ignore_ascii_case("telephoneNumber"));
+        let Some(rule) = telephone else { return WithoutSchema.normalize(attribute, value, out) };
+        rule.normalize(value, &WithoutSchema, out).map_err(|error| error.expected)?;
+        Ok(Cow::Borrowed("telephonenumber"))
+    }
+}
+
 /// A name as it is compared: slapd rewrites names, duramend gives back what was sent, and both are the same name.
 pub fn comparable_name(name: &str) -> String {
     let mut normalized = String::new();
     let name = &name.replace("0.9.2342.19200300.100.1.1=", "uid=").replace("2.5.4.3=", "cn=");
-    match Dn::parse(name).map(|name| name.normalize(&WithoutSchema, &mut normalized)) {
+    match Dn::parse(name).map(|name| name.normalize(&InNames, &mut normalized)) {
         Ok(Ok(())) => normalized,
         _ => name.to_owned(),
     }

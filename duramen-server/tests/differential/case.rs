@@ -4,12 +4,14 @@ use duramen_ldap::dn::Dn;
 use duramen_ldap::message::ChangeKind;
 
 use crate::USERS;
-use crate::answer::{Answer, Entry};
+use crate::answer::{Answer, Entry, SIZE_LIMIT_EXCEEDED, SUCCESS};
 use crate::controls::{Control, Kind};
 use crate::request::{Bytes, Operation, Request, Search, Values};
 
 /// What descriptions have that no schema knows.
 const UNKNOWN: [&str; 4] = ["nothing", "x-more", "@", "zoe"];
+
+const ASSERTION_FAILED: u32 = 122;
 
 /// What was asked, and both answers.
 pub struct Case<'a> {
@@ -104,6 +106,25 @@ impl Case<'_> {
         self.found_in_common() && (!self.is_positive() || more())
     }
 
+    /// As [`Case::ours_is_more`], or as far as a limit or an assertion lets see it: a filter is true of more for duramend.
+    pub fn ours_is_truer(&self) -> bool {
+        self.ours_is_more() || self.is_truer(self.ours.code, self.theirs.code)
+    }
+
+    /// As [`Case::theirs_is_more`], or as far as a limit or an assertion lets see it: a filter is true of more for slapd.
+    pub fn theirs_is_truer(&self) -> bool {
+        self.theirs_is_more() || self.is_truer(self.theirs.code, self.ours.code)
+    }
+
+    /// Whether codes can be those of two servers for the first of which a filter is true of more; if there are negations in it,
+    /// for either.
+    fn is_truer(&self, first: u32, second: u32) -> bool {
+        let is = |first: u32, second: u32| {
+            (first, second) == (SIZE_LIMIT_EXCEEDED, SUCCESS) || (first != second && second == ASSERTION_FAILED)
+        };
+        is(first, second) || (!self.is_positive() && is(second, first))
+    }
+
     /// Whether both found the same entries, and duramend shows all values that slapd shows, and perhaps more that match.
     pub fn ours_shows_more(&self) -> bool {
         let is_part = |theirs: &Entry, ours: &Entry| {
@@ -120,7 +141,12 @@ impl Case<'_> {
     /// Whether it is perhaps nobody who asks: nobody from the beginning, or a guest who binds on the way.
     pub fn may_be_nobody(&self) -> bool {
         USERS.iter().any(|(who, binds)| *who == self.who && (*binds || who.is_empty()))
-            || self.has(|kind| matches!(kind, Kind::Proxied(id) if id.is_empty()))
+            || self.has(|kind| matches!(kind, Kind::Proxied(id) if ["", "dn:"].contains(&id.as_str())))
+    }
+
+    /// Whether it is perhaps somebody whom access rules bind.
+    pub fn may_be_bound_by_rules(&self) -> bool {
+        self.who != "the administrator" || self.has(|kind| matches!(kind, Kind::Proxied(_)))
     }
 
     /// Whether it is perhaps the administrator who asks: guests bind as anybody.
@@ -170,7 +196,7 @@ impl Case<'_> {
             }
             21 => is(&["add", "modify", "compare"]),
             34 => is(&["add", "rename"]) || self.names().iter().any(|name| Dn::parse(name).is_err()),
-            50 => self.who != "the administrator" || self.has(|kind| matches!(kind, Kind::Proxied(_))),
+            50 => self.may_be_bound_by_rules(),
             53 => !is(&["search", "compare"]),
             33 | 64 | 68 => is(&["add", "rename"]),
             66 => is(&["delete", "rename"]),
