@@ -95,6 +95,8 @@ fn filters_find_the_same_with_and_without_indices_rfc4511_4_5_1_7() {
         ("(uidNumber=text)", &[]),
         ("(!(uidNumber=text))", &[]),
         ("(objectClass=nosuchclass)", &[]),
+        ("(!(structuralObjectClass=nosuchclass))", &[]),
+        ("(!(:objectIdentifierMatch:=smith))", &[]),
     ];
     for (n, sample) in samples().iter().enumerate() {
         for (filter, names) in cases {

@@ -137,6 +137,7 @@ impl Rule {
     /// forms are; under an ordering rule, or the equality rule that belongs to one, forms sort as values do.
     pub fn normalize(&self, value: &[u8], names: &dyn Names, out: &mut Vec<u8>) -> Result<(), TextError> {
         match self.form {
+            Form::Oid => oid(value, names, out),
             Form::FirstOid => oid(first_component(value)?, names, out),
             Form::FirstInteger => integer::key(first_component(value)?, out),
             Form::Certificate => certificate::certificate(value, names, out),
@@ -161,7 +162,7 @@ impl Rule {
     /// Appends the normalized form of what a filter or compare asserts.
     pub fn normalize_assertion(&self, value: &[u8], names: &dyn Names, out: &mut Vec<u8>) -> Result<(), TextError> {
         match self.form {
-            Form::Oid | Form::FirstOid => oid(value, names, out)?,
+            Form::Oid | Form::FirstOid => asserted_oid(value, names, out)?,
             Form::Dn => dn(text(value)?, names, out)?,
             Form::NameAndUid => name_and_uid(text(value)?, names, out)?,
             Form::FirstInteger => integer::key(value, out)?,
@@ -267,6 +268,16 @@ fn oid(value: &[u8], names: &dyn Names, out: &mut Vec<u8>) -> Result<(), TextErr
         None => out.extend_from_slice(word.to_ascii_lowercase().as_bytes()),
     }
     Ok(())
+}
+
+/// As [`oid`], of what is asserted: of a name that nobody knows it is not known what it is equal to (RFC 4517 section
+/// 4.2.26).
+fn asserted_oid(value: &[u8], names: &dyn Names, out: &mut Vec<u8>) -> Result<(), TextError> {
+    let word = text(value)?.trim_matches(' ');
+    if !crate::oid::is_numeric(word) && names.oid(word).is_none() {
+        return Err(TextError::new(0, "a number, or a name that the schema has"));
+    }
+    oid(value, names, out)
 }
 
 /// The number that a description begins with.
