@@ -28,7 +28,7 @@ const fn difference(why: &'static str, applies: fn(&Case<'_>) -> bool) -> Differ
     Difference { why, applies }
 }
 
-static DIFFERENCES: [Difference; 68] = [
+static DIFFERENCES: [Difference; 69] = [
     difference("RFC 4511 section 4.1.9: of several errors that a request has in itself, one is told", |case| {
         let (theirs, ours) = case.codes();
         let both = IN_REQUEST.contains(&theirs) && IN_REQUEST.contains(&ours) && theirs != ours;
@@ -286,6 +286,11 @@ static DIFFERENCES: [Difference; 68] = [
         },
     ),
     difference(
+        "RFC 4511 section 4.5.1.7: an item about nothing that may be searched is undefined. slapd says false if it names a rule \
+         and no type",
+        |case| case.filters_have("(:") && case.may_be_bound_by_rules() && case.theirs_is_truer(),
+    ),
+    difference(
         "RFC 4511 section 4.5.1.6: types without values are those that would come with values. slapd gives one whose values \
          may not be read, too",
         |case| {
@@ -298,11 +303,12 @@ static DIFFERENCES: [Difference; 68] = [
         },
     ),
     difference(
-        "RFC 4511 section 4.5.1.4: the limit is one of entries that are given. slapd counts one that may not be read, too",
+        "RFC 4511 section 4.5.1.4: the limit is one of entries that are given. slapd counts one that may not be read, too, or, \
+         where it follows aliases, one that it does not give without a limit either",
         |case| {
             let limit = case.search().map_or(0, |search| search.size_limit as usize);
             limit > 0
-                && case.who != "the administrator"
+                && (case.may_be_bound_by_rules() || case.search().is_some_and(follows_aliases))
                 && case.codes() == (SIZE_LIMIT_EXCEEDED, SUCCESS)
                 && case.ours.entries.len() == limit
                 && case.theirs.entries == case.ours.entries
@@ -419,19 +425,21 @@ static DIFFERENCES: [Difference; 68] = [
         "RFC 4511 section 4.5.1.3: aliases in scope are followed below the base too. slapd does not, if the base itself is \
                 not in scope",
         |case| {
-            let follows = |search: &Search| matches!(search.deref, Deref::InSearching | Deref::Always);
-            let below = case.search().is_some_and(|search| follows(search) && search.scope == Scope::Subordinates);
-            below
-                && case.theirs.code == case.ours.code
-                && case.theirs.entries.iter().all(|(name, entry)| case.ours.entries.get(name) == Some(entry))
+            let below = |search: &Search| follows_aliases(search) && search.scope == Scope::Subordinates;
+            // Which entries are given up to a limit is each server's own affair.
+            let is_limited = case.codes() == (SUCCESS, SIZE_LIMIT_EXCEEDED);
+            let is_more = || {
+                case.theirs.code == case.ours.code
+                    && case.theirs.entries.iter().all(|(name, entry)| case.ours.entries.get(name) == Some(entry))
+            };
+            case.search().is_some_and(below) && (is_limited || is_more())
         },
     ),
     difference(
         "RFC 4511 section 4.5.1.3: a search of one level is applied to what aliases lead to, and not to what is below that. \
          slapd does so too, but in pages",
         |case| {
-            let follows = |search: &Search| matches!(search.deref, Deref::InSearching | Deref::Always);
-            case.search().is_some_and(|search| follows(search) && search.scope == Scope::One)
+            case.search().is_some_and(|search| follows_aliases(search) && search.scope == Scope::One)
                 && case.has(|kind| matches!(kind, Kind::Paged(_)))
                 && case.found_in_common()
                 && case.ours.entries.keys().all(|name| case.theirs.entries.contains_key(name))
@@ -483,6 +491,11 @@ struct Detail {
     /// The clause, and what it says.
     why: &'static str,
     settle: fn(&Case<'_>, &mut Answer),
+}
+
+/// Whether aliases below the base are followed.
+fn follows_aliases(search: &Search) -> bool {
+    matches!(search.deref, Deref::InSearching | Deref::Always)
 }
 
 /// Whether a filter asks for a structural class that others are kinds of.

@@ -138,9 +138,13 @@ pub const ASKED: [(&str, &[&str]); 9] = [
     ("ref", &["ldap://elsewhere.example/dc=x"]),
 ];
 
-pub const RDNS: [&str; 22] = [
+pub const RDNS: [&str; 26] = [
     "uid=zoe",
     "uid=alice",
+    "givenName=Eve+sn=Stone+cn=Eve",
+    "o=\\E6\\97\\A5\\E6\\9C\\AC",
+    "CN=e\\CC\\81",
+    "displayName=Alice\\2C \\22A\\22",
     "cn=new",
     "cn=Alice Smith",
     "uid=zoe+cn=Zoe",
@@ -206,7 +210,7 @@ pub const SELECTIONS: [&[&str]; 22] = [
 ];
 
 /// Rules for extensible matches.
-pub const RULES: [&str; 14] = [
+pub const RULES: [&str; 24] = [
     "caseExactMatch",
     "caseIgnoreMatch",
     "2.5.13.5",
@@ -220,6 +224,16 @@ pub const RULES: [&str; 14] = [
     "1.2.840.113556.1.4.804",
     "octetStringMatch",
     "telephoneNumberMatch",
+    "numericStringMatch",
+    "caseIgnoreListMatch",
+    "objectIdentifierMatch",
+    "uniqueMemberMatch",
+    "booleanMatch",
+    "UUIDMatch",
+    "generalizedTimeMatch",
+    "generalizedTimeOrderingMatch",
+    "certificateExactMatch",
+    "caseExactSubstringsMatch",
     "noSuchMatch",
 ];
 

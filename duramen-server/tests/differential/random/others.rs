@@ -70,7 +70,7 @@ impl Random {
             (_, 1) => Kind::Assertion(self.filter(1)),
             (Operation::Search(_), 2 | 3) => Kind::Paged(1 + self.rng.u32(..5)),
             (Operation::Search(_), 4 | 5) => self.sort(),
-            (Operation::Search(_), 6) => Kind::MatchedValues((0..1 + self.less_than(2)).map(|_| self.item()).collect()),
+            (Operation::Search(_), 6) => Kind::MatchedValues((0..1 + self.less_than(4)).map(|_| self.item()).collect()),
             (Operation::Search(_), _) => Kind::Subentries(self.chance(2)),
             (Operation::Modify { .. }, 2 | 3) => Kind::Permissive,
             (Operation::Delete { .. }, 2 | 3) => Kind::PreRead(self.selection()),
@@ -92,7 +92,7 @@ impl Random {
             };
             (key, rule, random.chance(2))
         };
-        Kind::Sort((0..1 + self.rng.u32(..3) / 2).map(|_| key(self)).collect())
+        Kind::Sort((0..1 + self.rng.u32(..4) / 2).map(|_| key(self)).collect())
     }
 
     fn any(&mut self) -> Kind {
