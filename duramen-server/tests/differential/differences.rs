@@ -1,6 +1,6 @@
 //! Where duramend is meant to answer otherwise than slapd, and why.
 
-use duramen_ldap::dn::Dn;
+use duramen_ldap::dn::{Dn, Rdn};
 use duramen_ldap::message::{Deref, Scope};
 use duramen_ldap::oid::control as oid;
 use duramen_ldap::url::LdapUrl;
@@ -446,13 +446,16 @@ static DIFFERENCES: [Difference; 69] = [
         },
     ),
     difference(
-        "slapd.access(5): who may rename an entry is told by the rules for it as it is. slapd asks for leave to delete the old \
-         value when the group has its new name already, and is none that the rules name",
+        "slapd.access(5): who may rename an entry is told by the rules for it as it is. slapd asks for leave to change its values \
+         when it has its new name already, which other rules are about",
         |case| {
-            let is_gone = |name: &String| GROUP.ends_with(&comparable_name(name));
-            let is_renamed =
-                matches!(&case.request.operation, Operation::ModifyDn { name, delete_old: true, .. } if is_gone(name));
-            is_renamed && case.who != "the administrator" && case.codes() == (50, SUCCESS)
+            let Operation::ModifyDn { name, rdn, superior, .. } = &case.request.operation else { return false };
+            let renamed = Dn::parse(name).ok().and_then(|old| {
+                let superior = superior.as_deref().map(Dn::parse).transpose().ok()?;
+                old.renamed(Rdn::parse(rdn).ok()?, superior)
+            });
+            let is_seen_otherwise = renamed.is_some_and(|new| rules_about(name) != rules_about(&new));
+            is_seen_otherwise && case.may_be_bound_by_rules() && [(50, SUCCESS), (SUCCESS, 50)].contains(&case.codes())
         },
     ),
     difference("RFC 4511 section 4.1.9: an entry that is not there has no parent to ask for leave (32)", |case| {
@@ -491,6 +494,15 @@ struct Detail {
     /// The clause, and what it says.
     why: &'static str,
     settle: fn(&Case<'_>, &mut Answer),
+}
+
+/// Which of the names and places that access rules are about are an entry's, or below it.
+fn rules_about(name: &str) -> [bool; 4] {
+    let name = comparable_name(name);
+    let people = format!(",ou=people,{SUFFIX}");
+    let within = name.strip_suffix(&people);
+    let is_one_below = within.is_some_and(|rdn| Rdn::parse(rdn).is_ok());
+    [GROUP.ends_with(&name), within == Some("uid=alice"), within.is_some(), is_one_below]
 }
 
 /// Whether aliases below the base are followed.
