@@ -5,7 +5,7 @@
 use std::borrow::Cow;
 use std::time::{Duration, Instant, SystemTime};
 
-use super::allocate::{allocate, release_in_time, take_back_replaced};
+use super::allocate::{allocate, release, release_in_time, take_back_replaced};
 use super::ops;
 use super::place::Placer;
 use super::work::Work;
@@ -302,6 +302,9 @@ fn new_base(work: &mut Work, placer: &mut Placer) -> Result<SpaceRoot> {
     for &(extent, birth) in &old {
         ledger.space.retire(extent, birth, txnid).map_err(|d| d.at(extent.start))?;
     }
+    // Else whoever opens the database next would read what nobody keeps any more, and release it, page by page.
+    release(work)?;
+    let ledger = work.ledger()?;
     let mut records = Vec::new();
     ledger.space.settle();
     encode_base(&ledger.space, &mut records);
