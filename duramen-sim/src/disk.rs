@@ -7,6 +7,7 @@
 //! finds there what was written. What a power cut leaves is told by the record alone.
 
 use std::io::{self, ErrorKind, IoSlice};
+use std::ops::Range;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use duramen::{Medium, MediumLayer, Options};
@@ -43,6 +44,8 @@ pub enum Deed {
     SetLen(u64),
     /// A flush completed.
     Flush,
+    /// These bytes were flushed, and nothing else.
+    FlushOf(Range<u64>),
     /// A flush failed: what was not flushed before may never be.
     FlushFailed,
 }
@@ -58,6 +61,7 @@ impl std::fmt::Display for Event {
             Deed::Write(offset, bytes) => write!(f, "{file:?}: {} bytes written at {offset:#x}", bytes.len()),
             Deed::SetLen(bytes) => write!(f, "{file:?}: length set to {bytes:#x}"),
             Deed::Flush => write!(f, "{file:?}: flushed"),
+            Deed::FlushOf(bytes) => write!(f, "{file:?}: {bytes:#x?} flushed"),
             Deed::FlushFailed => write!(f, "{file:?}: flush failed"),
         }
     }
@@ -274,6 +278,23 @@ impl Recorder {
     fn did(&self, state: &mut State, deed: Deed) {
         state.events.push(Event::On(self.file, deed));
     }
+
+    /// Notes this flush, or that it failed.
+    fn finish_flush(&self, flush: Deed) -> io::Result<()> {
+        let mut state = self.disk.lock();
+        let call = if self.file == Which::Log && state.preparing { Call::Preparation } else { Call::Flush };
+        match state.meet(call) {
+            Some(Fault::Kill) => Err(failed()),
+            Some(_) => {
+                self.did(&mut state, Deed::FlushFailed);
+                Err(failed())
+            }
+            None => {
+                self.did(&mut state, flush);
+                Ok(())
+            }
+        }
+    }
 }
 
 impl Medium for Recorder {
@@ -307,20 +328,13 @@ impl Medium for Recorder {
         }
     }
 
+    fn write_flushed(&self, offset: u64, bytes: &[u8]) -> io::Result<()> {
+        self.write_at(offset, &[IoSlice::new(bytes)])?;
+        self.finish_flush(Deed::FlushOf(offset..offset + bytes.len() as u64))
+    }
+
     fn flush(&self) -> io::Result<()> {
-        let mut state = self.disk.lock();
-        let call = if self.file == Which::Log && state.preparing { Call::Preparation } else { Call::Flush };
-        match state.meet(call) {
-            Some(Fault::Kill) => Err(failed()),
-            Some(_) => {
-                self.did(&mut state, Deed::FlushFailed);
-                Err(failed())
-            }
-            None => {
-                self.did(&mut state, Deed::Flush);
-                Ok(())
-            }
-        }
+        self.finish_flush(Deed::Flush)
     }
 
     fn len(&self) -> io::Result<u64> {

@@ -10,7 +10,7 @@
 //! flush, the sectors that it should have flushed stay uncertain until they are written again and flushed.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::ops::RangeInclusive;
+use std::ops::{Range, RangeInclusive};
 use std::sync::Arc;
 
 use crate::disk::{Deed, Event, Files, META_BYTES, Mark, SECTOR, Which};
@@ -99,6 +99,7 @@ impl Platter {
             Deed::Write(offset, bytes) => self.write(*offset, bytes),
             Deed::SetLen(bytes) => self.set_len(*bytes),
             Deed::Flush => self.flush(),
+            Deed::FlushOf(bytes) => self.flush_of(bytes.clone()),
             Deed::FlushFailed => self.doubt(),
         }
     }
@@ -128,13 +129,25 @@ impl Platter {
     fn flush(&mut self) {
         self.flushed.resize(self.length() as usize, 0);
         self.lengths.clear();
+        self.settle(0..u64::MAX);
+    }
+
+    /// A flush of whole sectors, which are within the file whichever length it has.
+    fn flush_of(&mut self, bytes: Range<u64>) {
+        assert!(bytes.end <= self.lengths()[0], "the length of the file is not flushed");
+        self.settle(bytes.start / SECTOR as u64..bytes.end / SECTOR as u64);
+    }
+
+    /// The newest content of these sectors is certain, unless a flush of it failed.
+    fn settle(&mut self, sectors: Range<u64>) {
         let flushed = &mut self.flushed;
         self.pending.retain(|&sector, versions| {
             let last = versions.last().expect("no sector without versions");
-            if !last.doubtful {
+            let certain = sectors.contains(&sector) && !last.doubtful;
+            if certain {
                 put(flushed, sector, last);
             }
-            last.doubtful
+            !certain
         });
     }
 
@@ -366,6 +379,15 @@ mod tests {
         platter.apply(&write(0, 1, 2));
         platter.apply(&Deed::Flush);
         assert_eq!(all(&platter), BTreeSet::from([vec![1; 1024]]));
+    }
+
+    #[test]
+    fn a_flush_of_some_bytes_leaves_the_others_uncertain() {
+        let mut platter = Platter::new(&[0; 1024]);
+        platter.apply(&write(0, 1, 2));
+        platter.apply(&Deed::FlushOf(512..1024));
+        let mix = |a, b| [[a; 512], [b; 512]].concat();
+        assert_eq!(all(&platter), BTreeSet::from([mix(0, 1), mix(1, 1)]));
     }
 
     #[test]

@@ -16,34 +16,76 @@ const THREADS: u64 = 8;
 const CHANGES: u64 = 25;
 const KEYS: u64 = 60;
 
-/// A log that takes its time: first for what was written before the flush, or afterwards, before it says so.
+/// What the disk is doing.
+#[derive(Default)]
+struct Watch {
+    /// Flushes of the log under way.
+    flushing: AtomicU64,
+    /// Writes to the data file that came while the log was flushed.
+    beside: AtomicU64,
+}
+
+/// A log that takes its time: before it is flushed, or afterwards, before it says so.
 struct Slow {
     below: Arc<dyn Medium>,
     takes: Duration,
     first: bool,
-    flushing: AtomicU64,
-    /// Writes that came while it flushed.
-    beside: Arc<AtomicU64>,
+    watch: Arc<Watch>,
+}
+
+impl Slow {
+    fn slowly(&self, flush: impl FnOnce() -> io::Result<()>) -> io::Result<()> {
+        let wait = || thread::sleep(self.takes);
+        self.watch.flushing.fetch_add(1, Ordering::SeqCst);
+        if self.first {
+            wait();
+        }
+        let done = flush();
+        if !self.first {
+            wait();
+        }
+        self.watch.flushing.fetch_sub(1, Ordering::SeqCst);
+        done
+    }
 }
 
 impl Medium for Slow {
     fn write_at(&self, offset: u64, parts: &[io::IoSlice<'_>]) -> io::Result<()> {
-        self.beside.fetch_add(u64::from(self.flushing.load(Ordering::SeqCst) > 0), Ordering::SeqCst);
+        self.below.write_at(offset, parts)
+    }
+
+    fn write_flushed(&self, offset: u64, bytes: &[u8]) -> io::Result<()> {
+        self.slowly(|| self.below.write_flushed(offset, bytes))
+    }
+
+    fn flush(&self) -> io::Result<()> {
+        self.slowly(|| self.below.flush())
+    }
+
+    fn len(&self) -> io::Result<u64> {
+        self.below.len()
+    }
+
+    fn set_len(&self, bytes: u64) -> io::Result<()> {
+        self.below.set_len(bytes)
+    }
+}
+
+/// A data file that notes what is written while the log is flushed.
+struct Watched {
+    below: Arc<dyn Medium>,
+    watch: Arc<Watch>,
+}
+
+impl Medium for Watched {
+    fn write_at(&self, offset: u64, parts: &[io::IoSlice<'_>]) -> io::Result<()> {
+        let beside = self.watch.flushing.load(Ordering::SeqCst) > 0;
+        self.watch.beside.fetch_add(u64::from(beside), Ordering::SeqCst);
         self.below.write_at(offset, parts)
     }
 
     fn flush(&self) -> io::Result<()> {
-        let wait = || thread::sleep(self.takes);
-        self.flushing.fetch_add(1, Ordering::SeqCst);
-        if self.first {
-            wait();
-        }
-        let done = self.below.flush();
-        if !self.first {
-            wait();
-        }
-        self.flushing.fetch_sub(1, Ordering::SeqCst);
-        done
+        self.below.flush()
     }
 
     fn len(&self) -> io::Result<u64> {
@@ -80,22 +122,24 @@ impl History {
     }
 }
 
-/// Lives through many groups, and judges images of it. How many writes to the log there were while it was flushed.
+/// Lives through many groups, and judges images of it. How many writes to the data file there were while the log
+/// was flushed.
 fn live_and_judge(seed: u64, images: u64) -> u64 {
     let mut rng = fastrand::Rng::with_seed(seed);
     let log = [16 << 10, 256 << 10][rng.usize(..2)];
     let profile = Profile { page_size: 4096, commits: Commits::Durable, log: Some(log), ..Profile::small(&mut rng) };
     let life = Life::begin(profile.clone(), seed);
-    let (directory, beside) = (duramen_sim::scratch(), Arc::new(AtomicU64::new(0)));
-    let below = life.disk.layer(Which::Log);
-    let (counter, first) = (beside.clone(), rng.bool());
+    let (directory, watch) = (duramen_sim::scratch(), Arc::new(Watch::default()));
+    let [below, data] = [Which::Log, Which::Data].map(|file| life.disk.layer(file));
+    let [for_log, for_data] = [(); 2].map(|()| watch.clone());
+    let first = rng.bool();
     // For one of these it pays to work beside it, however long that takes on this machine.
     let takes = Duration::from_micros(1500 << (seed % 4));
-    let layer: MediumLayer = Arc::new(move |inner| {
-        Arc::new(Slow { below: below(inner), takes, first, flushing: AtomicU64::new(0), beside: counter.clone() })
-    });
-    let options = Database::options().page_size(4096).log_at_once(log).medium(life.disk.layer(Which::Data));
-    let db = options.log_medium(layer).open(directory.path().join("groups.dm")).unwrap();
+    let slow: MediumLayer =
+        Arc::new(move |inner| Arc::new(Slow { below: below(inner), takes, first, watch: for_log.clone() }));
+    let watched: MediumLayer = Arc::new(move |inner| Arc::new(Watched { below: data(inner), watch: for_data.clone() }));
+    let options = Database::options().page_size(4096).log_at_once(log).medium(watched);
+    let db = options.log_medium(slow).open(directory.path().join("groups.dm")).unwrap();
     let (disk, history) = (life.disk.clone(), Arc::new(Mutex::new(History { model: Model::default(), life })));
     thread::scope(|scope| {
         for thread in 0..THREADS {
@@ -119,7 +163,7 @@ fn live_and_judge(seed: u64, images: u64) -> u64 {
     disk.mark(Mark::Durable(history.life.states.len() - 1));
     let tally = crash::judge(&history.life, &profile, images, &mut rng).unwrap_or_else(|e| panic!("seed {seed}: {e}"));
     assert!(tally.newest > 0 && tally.oldest > 0, "the power was cut early and late: {tally:?}");
-    beside.load(Ordering::SeqCst)
+    watch.beside.load(Ordering::SeqCst)
 }
 
 #[test]

@@ -9,7 +9,7 @@ use std::os::unix::fs::FileExt;
 use crate::check::Held;
 use crate::error::{Error, Result};
 use crate::format::meta::{Meta, SLOT_BYTES, SLOTS, bytes_needed};
-use crate::os::direct::{Block, DirectFile};
+use crate::os::direct::{Block, DirectFile, Until};
 use crate::store::Store;
 
 /// Bytes read and written at once; the head of the file is among the first.
@@ -23,7 +23,7 @@ pub(crate) fn to_stream(store: &Store, out: &mut dyn Write) -> Result<()> {
 
 /// See [`crate::Database::copy_to_file`].
 pub(crate) fn to_file(store: &Store, file: &File) -> Result<()> {
-    let direct = DirectFile::reopen(file);
+    let direct = DirectFile::reopen(file, Until::Transferred);
     pieces(store, |at, bytes| match &direct {
         Some(direct) => direct.write_at(at, bytes),
         None => file.write_all_at(bytes, at),

@@ -19,6 +19,13 @@ pub trait Medium: Send + Sync {
         self.write_at(offset, &[io::IoSlice::new(bytes)])
     }
 
+    /// As [`Medium::write_at`], and makes these bytes survive a power cut. What was written before and not flushed still
+    /// waits for a flush.
+    fn write_flushed(&self, offset: u64, bytes: &[u8]) -> io::Result<()> {
+        self.write_at(offset, &[io::IoSlice::new(bytes)])?;
+        self.flush()
+    }
+
     /// Says that these bytes were written and will be flushed soon, so that the disk may begin. It promises nothing;
     /// what fails shows in the flush.
     fn begin_flush(&self, _bytes: Range<u64>) {}

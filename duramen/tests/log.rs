@@ -5,8 +5,7 @@
 use std::collections::BTreeMap;
 use std::io::{self, IoSlice};
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex};
 
 use duramen::{
     Database, Duplicates, Durability, Edit, Error, Medium, MediumLayer, Options, Order, TableOptions, WriteTxn,
@@ -276,16 +275,36 @@ fn relaxed_commits_between_durable_ones_are_in_the_log_too() -> Result {
     assert_survives(&logged)
 }
 
-/// Counts what is written to the log.
-struct Counted(Arc<dyn Medium>, Arc<AtomicUsize>);
+/// What is asked of the log.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Call {
+    Write,
+    WriteFlushed,
+    Flush,
+}
 
-impl Medium for Counted {
+/// Notes what is asked of the log.
+struct Noted(Arc<dyn Medium>, Arc<Mutex<Vec<Call>>>);
+
+impl Noted {
+    fn note(&self, call: Call) {
+        self.1.lock().unwrap().push(call);
+    }
+}
+
+impl Medium for Noted {
     fn write_at(&self, offset: u64, parts: &[IoSlice<'_>]) -> io::Result<()> {
-        self.1.fetch_add(1, Ordering::Relaxed);
+        self.note(Call::Write);
         self.0.write_at(offset, parts)
     }
 
+    fn write_flushed(&self, offset: u64, bytes: &[u8]) -> io::Result<()> {
+        self.note(Call::WriteFlushed);
+        self.0.write_flushed(offset, bytes)
+    }
+
     fn flush(&self) -> io::Result<()> {
+        self.note(Call::Flush);
         self.0.flush()
     }
 
@@ -298,30 +317,64 @@ impl Medium for Counted {
     }
 }
 
-#[test]
-fn many_relaxed_commits_in_a_row_leave_the_log() -> Result {
-    let dir = tempfile::tempdir()?;
-    let path = dir.path().join("it.dm");
-    let written = Arc::new(AtomicUsize::new(0));
-    let counter = written.clone();
-    let layer: MediumLayer = Arc::new(move |log| Arc::new(Counted(log, counter.clone())));
-    let db = Database::options().log_at_once(1 << 20).log_medium(layer).open(&path)?;
-    let put = |i: u32, durability| -> Result {
-        let mut txn = db.begin_write()?;
+/// A database whose log's calls are noted.
+struct Watched {
+    _dir: tempfile::TempDir,
+    db: Database,
+    calls: Arc<Mutex<Vec<Call>>>,
+}
+
+impl Watched {
+    fn new(options: Options) -> Result<Watched> {
+        let dir = tempfile::tempdir()?;
+        let calls = Arc::new(Mutex::new(Vec::new()));
+        let noted = calls.clone();
+        let layer: MediumLayer = Arc::new(move |log| Arc::new(Noted(log, noted.clone())));
+        let db = options.log_medium(layer).open(dir.path().join("it.dm"))?;
+        Ok(Watched { _dir: dir, db, calls })
+    }
+
+    /// Commits a put; what was asked of the log for it.
+    fn put(&self, i: u32, durability: Durability) -> Result<Vec<Call>> {
+        self.calls.lock().unwrap().clear();
+        let mut txn = self.db.begin_write()?;
         txn.set_durability(durability);
         txn.table("t")?.put(i.to_be_bytes(), b"value")?;
-        Ok(txn.commit()?)
-    };
-    (0..4).try_for_each(|i| put(i, Durability::Durable))?;
-    let before = written.load(Ordering::Relaxed);
-    (0..1000).try_for_each(|i| put(i, Durability::Relaxed))?;
-    let records = written.load(Ordering::Relaxed) - before;
+        txn.commit()?;
+        Ok(self.calls.lock().unwrap().clone())
+    }
+}
+
+#[test]
+fn records_of_many_durable_commits_in_a_row_are_written_and_flushed_in_one_step() -> Result {
+    let it = Watched::new(Database::options())?;
+    let apart = [Call::Write, Call::Flush];
+    for round in 0..3 {
+        let asked = (0..40).map(|i| it.put(round * 100 + i, Durability::Durable)).collect::<Result<Vec<_>>>()?;
+        let from = asked.iter().position(|calls| *calls == [Call::WriteFlushed]).ok_or("never in one step")?;
+        // In later rounds one was durable before.
+        assert!(from >= 15, "the first {from} are not many");
+        assert!(asked[from..].iter().all(|calls| *calls == [Call::WriteFlushed]), "{asked:?}");
+        assert!(asked[8..from].iter().all(|calls| *calls == apart), "{asked:?}");
+        // What comes without a flush waits in the page cache, from where only a flush of all brings it to the disk.
+        assert_eq!(it.put(1000 + round, Durability::Relaxed)?, [Call::Write]);
+        assert_eq!(it.put(2000 + round, Durability::Durable)?, apart);
+    }
+    check(&it.db)
+}
+
+#[test]
+fn many_relaxed_commits_in_a_row_leave_the_log() -> Result {
+    let it = Watched::new(Database::options().log_at_once(1 << 20))?;
+    (0..4).try_for_each(|i| it.put(i, Durability::Durable).map(drop))?;
+    let asked = (0..1000).map(|i| it.put(i, Durability::Relaxed)).collect::<Result<Vec<_>>>()?;
+    let records = asked.concat().iter().filter(|call| **call == Call::Write).count();
     assert!((1..200).contains(&records), "{records} records of relaxed commits");
     // The next durable commit flushes what was not recorded, and the log begins anew.
-    put(2000, Durability::Durable)?;
-    let stats = db.stats()?;
+    it.put(2000, Durability::Durable)?;
+    let stats = it.db.stats()?;
     assert_eq!(stats.durable_txnid, stats.txnid);
-    check(&db)
+    check(&it.db)
 }
 
 #[test]

@@ -14,6 +14,8 @@ use duramen::{Database, Durability, Error, Medium, MediumLayer, Result, Submitte
 /// How long a change takes, and how long a flush of the log does: so that it pays for two of four to work meanwhile.
 const WORK: Duration = Duration::from_millis(50);
 const FLUSH: Duration = Duration::from_millis(150);
+/// The meta pages are at the start of the data file.
+const META_BYTES: u64 = 16 << 10;
 
 /// Lets flushes of the log through, or not yet, or fails them. The disk itself is not asked: how long it takes would
 /// decide what happens.
@@ -23,7 +25,7 @@ struct Gate {
     opened: Condvar,
     broken: AtomicBool,
     flushing: AtomicBool,
-    /// Records written.
+    /// Meta pages written to the data file.
     written: AtomicU64,
 }
 
@@ -42,9 +44,7 @@ struct Gated(Arc<dyn Medium>, Arc<Gate>);
 
 impl Medium for Gated {
     fn write_at(&self, offset: u64, parts: &[io::IoSlice<'_>]) -> io::Result<()> {
-        self.0.write_at(offset, parts)?;
-        self.1.written.fetch_add(1, Ordering::SeqCst);
-        Ok(())
+        self.0.write_at(offset, parts)
     }
 
     fn flush(&self) -> io::Result<()> {
@@ -57,6 +57,29 @@ impl Medium for Gated {
             true => Err(io::Error::from_raw_os_error(5)),
             false => Ok(()),
         }
+    }
+
+    fn len(&self) -> io::Result<u64> {
+        self.0.len()
+    }
+
+    fn set_len(&self, bytes: u64) -> io::Result<()> {
+        self.0.set_len(bytes)
+    }
+}
+
+/// A data file, in which commits are counted. That it is flushed matters to nobody here.
+struct Counted(Arc<dyn Medium>, Arc<Gate>);
+
+impl Medium for Counted {
+    fn write_at(&self, offset: u64, parts: &[io::IoSlice<'_>]) -> io::Result<()> {
+        self.0.write_at(offset, parts)?;
+        self.1.written.fetch_add(u64::from(offset < META_BYTES), Ordering::SeqCst);
+        Ok(())
+    }
+
+    fn flush(&self) -> io::Result<()> {
+        Ok(())
     }
 
     fn len(&self) -> io::Result<u64> {
@@ -81,15 +104,19 @@ struct Overlap {
     second: [Submitted<u32>; 2],
     /// Whether the second saw what the first did.
     saw: bool,
+    /// Meta pages written before the second was.
+    written: u64,
 }
 
 impl Bench {
     fn new() -> Bench {
         let dir = tempfile::tempdir().unwrap();
         let gate = Arc::new(Gate::default());
-        let gated = gate.clone();
-        let layer: MediumLayer = Arc::new(move |below| Arc::new(Gated(below, gated.clone())));
-        let db = Database::options().log_at_once(64 << 10).log_medium(layer).open(dir.path().join("x.dm")).unwrap();
+        let (gated, counted) = (gate.clone(), gate.clone());
+        let log: MediumLayer = Arc::new(move |below| Arc::new(Gated(below, gated.clone())));
+        let data: MediumLayer = Arc::new(move |below| Arc::new(Counted(below, counted.clone())));
+        let options = Database::options().log_at_once(64 << 10).log_medium(log).medium(data);
+        let db = options.open(dir.path().join("x.dm")).unwrap();
         let bench = Bench { dir, db, gate };
         // The first of these makes the log, the second tells how long things take.
         for _ in 0..2 {
@@ -125,12 +152,13 @@ impl Bench {
         let ((tell, seen), gate) = (channel(), self.gate.clone());
         let third: Change = Box::new(move |txn| {
             let saw = txn.table("t")?.get(4u32.to_be_bytes())?.is_some();
-            tell.send((saw, gate.flushing.load(Ordering::SeqCst))).unwrap();
+            let written = gate.written.load(Ordering::SeqCst);
+            tell.send((saw, written, gate.flushing.load(Ordering::SeqCst))).unwrap();
             put(6)(txn)
         });
         let [a, b, c, d] = self.group([put(4), put(5), third, put(7)]);
-        if let Ok((saw, true)) = seen.recv_timeout(Duration::from_secs(5)) {
-            return Some(Overlap { first: [a, b], second: [c, d], saw });
+        if let Ok((saw, written, true)) = seen.recv_timeout(Duration::from_secs(5)) {
+            return Some(Overlap { first: [a, b], second: [c, d], saw, written });
         }
         self.gate.open();
         [a, b, c, d].into_iter().for_each(told);
@@ -230,9 +258,8 @@ fn a_reader_that_begins_meanwhile_keeps_its_pages() {
     let bench = Bench::new();
     for round in 0..4u32 {
         let overlap = bench.overlap();
-        // The second group's commit has its pages now; readers still begin with the one before both.
-        let before = bench.gate.written.load(Ordering::SeqCst);
-        while bench.gate.written.load(Ordering::SeqCst) == before {
+        // The second group's commit has its meta page now; readers still begin with the one before both.
+        while bench.gate.written.load(Ordering::SeqCst) < overlap.written + 1 {
             thread::sleep(Duration::from_millis(1));
         }
         let snapshot = bench.db.read().unwrap();

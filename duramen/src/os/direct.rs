@@ -37,6 +37,13 @@ impl Block {
         let start = memory.as_ptr().align_offset(ALIGNMENT).min(ALIGNMENT);
         Block { memory, start, len }
     }
+
+    /// A copy of `bytes`.
+    pub(crate) fn holding(bytes: &[u8]) -> Block {
+        let mut block = Block::new(bytes.len());
+        block.copy_from_slice(bytes);
+        block
+    }
 }
 
 impl Deref for Block {
@@ -53,15 +60,25 @@ impl DerefMut for Block {
     }
 }
 
+/// How far a write has come when it returns.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Until {
+    /// The disk has it, perhaps in its cache.
+    Transferred,
+    /// It survives a power cut.
+    Durable,
+}
+
 /// A file that is read and written past the page cache until the filesystem refuses that.
 pub(crate) struct DirectFile(File);
 
 impl DirectFile {
     /// Opens an open file once more, for writing; nothing if it cannot be opened for direct I/O.
-    pub(crate) fn reopen(file: &File) -> Option<DirectFile> {
+    pub(crate) fn reopen(file: &File, until: Until) -> Option<DirectFile> {
+        let sync = if until == Until::Durable { libc::O_DSYNC } else { 0 };
         // The descriptor, not the name: another file may have that by now.
         let path = format!("/proc/self/fd/{}", file.as_raw_fd());
-        OpenOptions::new().write(true).custom_flags(libc::O_DIRECT).open(path).ok().map(DirectFile)
+        OpenOptions::new().write(true).custom_flags(libc::O_DIRECT | sync).open(path).ok().map(DirectFile)
     }
 
     /// A new file in a directory that has no name there and goes away with the process.
@@ -168,7 +185,7 @@ mod tests {
         let file = tempfile::tempfile().unwrap();
         let mut block = Block::new(ALIGNMENT);
         block.fill(3);
-        if let Some(direct) = DirectFile::reopen(&file) {
+        if let Some(direct) = DirectFile::reopen(&file, Until::Transferred) {
             direct.write_at(0, &block).unwrap();
             let mut back = vec![0; ALIGNMENT];
             file.read_exact_at(&mut back, 0).unwrap();

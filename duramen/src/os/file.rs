@@ -13,7 +13,7 @@ use std::sync::{Arc, OnceLock};
 use crate::error::{Error, Result};
 use crate::medium::Medium;
 use crate::os::behind::Behind;
-use crate::os::direct::DirectFile;
+use crate::os::direct::{Block, DirectFile, Until};
 
 /// Most pieces that the kernel takes in one call.
 const PARTS_MAX: usize = 1024;
@@ -82,6 +82,8 @@ pub(crate) struct FileMedium {
     file: Arc<File>,
     /// The same file for writes past the page cache, opened for the first of them; none if that cannot be.
     direct: OnceLock<Option<DirectFile>>,
+    /// And for writes that are flushed at once.
+    flushed: OnceLock<Option<DirectFile>>,
     /// Has the disk begin to write, from the first request on.
     behind: OnceLock<Behind>,
     /// So many bytes the process may have in a file.
@@ -91,7 +93,13 @@ pub(crate) struct FileMedium {
 impl FileMedium {
     /// A medium over a file open for writing.
     pub(crate) fn new(file: Arc<File>) -> FileMedium {
-        FileMedium { file, direct: OnceLock::new(), behind: OnceLock::new(), allowed: AtomicU64::new(0) }
+        FileMedium {
+            file,
+            direct: OnceLock::new(),
+            flushed: OnceLock::new(),
+            behind: OnceLock::new(),
+            allowed: AtomicU64::new(0),
+        }
     }
 
     /// Refuses what the limit of the process does not let be written: the kernel would do so by a signal, which ends most
@@ -130,9 +138,20 @@ impl Medium for FileMedium {
 
     fn write_past_cache(&self, offset: u64, bytes: &[u8]) -> io::Result<()> {
         self.check_limit(offset + bytes.len() as u64)?;
-        match self.direct.get_or_init(|| DirectFile::reopen(&self.file)) {
+        match self.direct.get_or_init(|| DirectFile::reopen(&self.file, Until::Transferred)) {
             Some(direct) => direct.write_at(offset, bytes),
             None => self.write_at(offset, &[IoSlice::new(bytes)]),
+        }
+    }
+
+    fn write_flushed(&self, offset: u64, bytes: &[u8]) -> io::Result<()> {
+        self.check_limit(offset + bytes.len() as u64)?;
+        match self.flushed.get_or_init(|| DirectFile::reopen(&self.file, Until::Durable)) {
+            Some(direct) => direct.write_at(offset, &Block::holding(bytes)),
+            None => {
+                self.write_at(offset, &[IoSlice::new(bytes)])?;
+                self.flush()
+            }
         }
     }
 
@@ -194,6 +213,22 @@ mod tests {
         assert_eq!(std::fs::read(temporary.path()).unwrap()[100..], parts.concat());
         medium.set_len(50).unwrap();
         assert_eq!(medium.len().unwrap(), 50);
+    }
+
+    #[test]
+    fn a_write_that_is_flushed_is_there_whatever_its_length_and_place() {
+        let temporary = tempfile::NamedTempFile::new().unwrap();
+        let medium = FileMedium::new(Arc::new(temporary.reopen().unwrap()));
+        let mut expected = vec![1; 16 << 10];
+        medium.write_at(0, &[IoSlice::new(&expected)]).unwrap();
+        // Sectors, pages, neither: the last cannot go past the page cache.
+        for (offset, bytes) in [(512, 1024), (4096, 8192), (1000, 77), (512, 512), (16 << 10, 512)] {
+            let written = vec![bytes as u8 | 2; bytes];
+            medium.write_flushed(offset as u64, &written).unwrap();
+            expected.resize(expected.len().max(offset + bytes), 0);
+            expected[offset..offset + bytes].copy_from_slice(&written);
+            assert_eq!(std::fs::read(temporary.path()).unwrap(), expected, "{bytes} at {offset}");
+        }
     }
 
     #[test]

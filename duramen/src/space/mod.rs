@@ -194,15 +194,17 @@ impl Space {
     }
 
     /// Takes a page for a small commit: one of those set aside for such a use, if need be after setting some aside. So
-    /// pages taken for the same use mostly follow each other.
+    /// pages taken for the same use mostly follow each other. But first those set aside for another use are taken, if
+    /// there are many: they were written lately, and writing over them before the disk has them saves it the page.
     pub(crate) fn take_one(&mut self, lane: Lane, fit: Fit) -> Option<Pgno> {
+        let other = if lane == Lane::Lasting { Lane::Fleeting } else { Lane::Lasting };
         if self.lanes.is_empty(lane)
+            && self.lanes.pages() < LANE_PAGES
             && let Some(from) = self.choose_for_lane(fit)
         {
             let set_aside = self.free.take_from(from, LANE_PAGES.min(from.pages));
             self.lanes.push(lane, set_aside);
         }
-        let other = if lane == Lane::Lasting { Lane::Fleeting } else { Lane::Lasting };
         let page = self.lanes.pop(lane).or_else(|| self.lanes.pop(other))?;
         self.mark_used(Extent::new(page, 1));
         Some(page)
@@ -228,8 +230,11 @@ impl Space {
 
     /// Takes one run of exactly `pages` pages (at least one) from one that is hardly longer, if there is such a one.
     pub(crate) fn take(&mut self, pages: u64) -> Option<Extent> {
-        self.gather();
-        let from = self.free.smallest(pages)?;
+        // What is set aside is left alone while there is another run, for small commits to write over.
+        let from = self.free.smallest(pages).or_else(|| {
+            self.gather();
+            self.free.smallest(pages)
+        })?;
         let taken = self.free.take_from(from, pages);
         self.mark_used(taken);
         Some(taken)

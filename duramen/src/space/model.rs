@@ -3,7 +3,7 @@
 use proptest::prelude::*;
 
 use super::log::{Delta, Replay, decode_base, encode_base};
-use super::{Fit, Lane, RUN_WORTH, Space};
+use super::{Fit, Lane, RUN_WORTH, Space, subtract};
 use crate::error::Damage;
 use crate::ids::{Extent, Pgno, Txnid};
 
@@ -106,9 +106,11 @@ impl Model {
     }
 
     /// Uses what was taken as one run of `wanted` pages: the front of a run that fits it as well as any. So short are
-    /// all runs here that the shortest is found.
-    fn take(&mut self, wanted: u64, taken: Option<Extent>) -> Result<(), TestCaseError> {
-        let free = self.free();
+    /// all runs here that the shortest is found. Of what was set aside nothing is taken if anything else will do.
+    fn take(&mut self, wanted: u64, set_aside: &[Extent], taken: Option<Extent>) -> Result<(), TestCaseError> {
+        let others = subtract(&self.free(), set_aside);
+        let enough = others.iter().any(|run| run.pages >= wanted);
+        let free = if enough { others } else { self.free() };
         let best = free.iter().map(|run| run.pages).filter(|pages| *pages >= wanted).min();
         let from = taken.and_then(|taken| free.iter().find(|run| run.start == taken.start));
         prop_assert_eq!(from.map(|run| run.pages.min(SHORT)), best.map(|pages| pages.min(SHORT)));
@@ -339,7 +341,10 @@ fn step(space: &mut Space, model: &mut Model, op: &Op) -> Result<(), TestCaseErr
             Some(page) => prop_assert!(model.take_free(page), "{page:?} was not free"),
             None => prop_assert_eq!(model.free(), []),
         },
-        Op::Take(pages) => model.take(pages, space.take(pages))?,
+        Op::Take(pages) => {
+            let set_aside: Vec<Extent> = space.lanes.iter().collect();
+            model.take(pages, &set_aside, space.take(pages))?
+        }
         Op::TakeUpTo(pages, fit) => model.take_up_to(pages, fit, &space.take_up_to(pages, fit))?,
         Op::TrimEnd(end) => {
             let cut = model.trim_end(end);

@@ -2,22 +2,25 @@
 //!
 //! Owns: the order in which such commits become durable and visible. Must not know: what was committed.
 //!
-//! Once a commit's record is in the log, the next one may be made on top of it while the disk flushes. That one is
-//! flushed and shown to readers only after this one; if this one fails, so does it.
+//! While the disk writes a commit's record and flushes it, the next commit may be made on top. Its record is written, and
+//! readers see it, only after this one; if this one fails, so does it.
 
 use std::ops::Range;
 use std::sync::{Arc, Condvar, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
+use super::log::Unwritten;
 use super::{Store, Writer};
 use crate::error::Result;
 use crate::medium::Medium;
 use crate::readers::Published;
 
-/// A commit that is written, and neither flushed nor to be seen yet.
+/// A commit whose pages are written, and that is neither durable nor to be seen yet.
 pub(crate) struct Landing {
     store: Arc<Store>,
     log: Arc<dyn Medium>,
+    /// The commit's record, if that was not written before.
+    record: Option<Unwritten>,
     published: Published,
     /// Bytes of the data file that the disk should begin to write afterwards.
     ahead: Range<u64>,
@@ -50,7 +53,7 @@ impl Landed {
 }
 
 impl Landing {
-    /// Flushes the log and lets readers see the commit; how long the disk took. On an error nobody writes any more.
+    /// Makes the commit durable and lets readers see it; how long the disk took. On an error nobody writes any more.
     pub(crate) fn land(&mut self) -> Result<Duration> {
         let done = self.flush_and_publish();
         self.landed.tell();
@@ -59,7 +62,11 @@ impl Landing {
 
     fn flush_and_publish(&self) -> Result<Duration> {
         let (store, begun) = (&self.store, Instant::now());
-        self.log.flush().map_err(|error| store.poison("flush the log", error))?;
+        match &self.record {
+            Some(record) => self.log.write_flushed(record.at, &record.bytes),
+            None => self.log.flush(),
+        }
+        .map_err(|error| store.poison("flush the log", error))?;
         store.length_is_known(self.published.txnid);
         store.shared.publish(&self.published)?;
         Ok(begun.elapsed())
@@ -75,25 +82,26 @@ impl Drop for Landing {
     fn drop(&mut self) {
         if !self.landed.is_over() {
             // The writer's memory is ahead of what anyone may see, and the record may be on disk or not.
-            self.store.give_up("a commit was written to the log and not flushed".into());
+            self.store.give_up("a commit for the log was not flushed".into());
             self.landed.tell();
         }
     }
 }
 
 impl Store {
-    /// The writer's commit, whose record is in the log, for its last steps. The one before it must have landed.
+    /// The writer's commit for its last steps; `record` if that is not in the log yet. The one before it must have landed.
     pub(crate) fn landing(
         self: &Arc<Store>,
         writer: &mut Writer,
         published: Published,
+        record: Option<Unwritten>,
         ahead: Range<u64>,
         waited: Duration,
     ) -> Result<Landing> {
         let landed = Arc::new(Landed::default());
         let log = writer.log.medium()?;
         writer.before = Some(landed.clone());
-        Ok(Landing { store: self.clone(), log, published, ahead, landed, waited })
+        Ok(Landing { store: self.clone(), log, record, published, ahead, landed, waited })
     }
 
     /// Waits until the commit that this writer goes on from is durable and visible; how long.

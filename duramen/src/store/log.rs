@@ -32,6 +32,9 @@ const DURABLE_WEIGHT: u32 = 16;
 const ENOUGH: u32 = 4 * DURABLE_WEIGHT;
 /// Memory kept from one record to the next.
 const MEMORY_MAX: usize = 64 << 10;
+/// After so many durable commits in a row a record is written past the page cache. Not before: records that need no flush
+/// go through the cache, which would have to read their page again after each that went past it.
+const PAST_CACHE_AFTER: u32 = 16;
 
 /// Where the log stands after a commit. All writers know, since it is published with the commit.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -75,8 +78,19 @@ pub(crate) struct Log {
     refused: bool,
     /// How much speaks for a log: see [`ENOUGH`].
     worth: u32,
+    /// So many commits were durable since the last one that was not.
+    durable: u32,
+    /// A record is written past the page cache after so many.
+    patience: u32,
     /// Memory for the next record.
     memory: Vec<u8>,
+}
+
+/// A record on its way to the log.
+pub(crate) struct Unwritten {
+    /// The offset where it belongs.
+    pub at: u64,
+    pub bytes: Vec<u8>,
 }
 
 struct LogFile {
@@ -85,9 +99,10 @@ struct LogFile {
 }
 
 impl Log {
-    /// No log is open. `at_once`: one is made for the first commit.
+    /// No log is open. `at_once`: one is made for the first commit, and all else that waits for more of the kind does not.
     pub(crate) fn new(at_once: bool) -> Log {
-        Log { worth: if at_once { ENOUGH } else { 0 }, ..Log::default() }
+        let (worth, patience) = if at_once { (ENOUGH, 1) } else { (0, PAST_CACHE_AFTER) };
+        Log { worth, patience, ..Log::default() }
     }
 
     /// A commit of this durability was made.
@@ -96,6 +111,12 @@ impl Log {
             Durability::Durable => (self.worth + DURABLE_WEIGHT).min(2 * ENOUGH),
             Durability::Relaxed => self.worth.saturating_sub(1),
         };
+        self.durable = if durability == Durability::Durable { self.durable.saturating_add(1) } else { 0 };
+    }
+
+    /// Whether the next durable commit's record is written and flushed in one step, which flushes nothing else.
+    pub(crate) fn writes_with_flush(&self, mark: Mark) -> bool {
+        self.durable >= self.patience && matches!(mark, Mark::At { flushed: true, .. })
     }
 
     /// Whether a commit of this durability is worth a record: of relaxed ones no more than durable ones pay for.
@@ -191,16 +212,16 @@ impl Store {
             medium = layer(medium);
         }
         let bytes = found.max(self.log_step()) / UNIT as u64 * UNIT as u64;
-        if found < bytes {
-            let filled = fill(&*medium, found / UNIT as u64 * UNIT as u64, bytes);
-            filled.and_then(|()| place.sync_name()).map_err(file::failed("make", path))?;
-        }
+        // All of it that is there is flushed too, and its name: whoever made it may not have come to that.
+        let filled = fill(&*medium, found.min(bytes) / UNIT as u64 * UNIT as u64, bytes);
+        filled.and_then(|()| place.sync_name()).map_err(file::failed("make", path))?;
         Ok(LogFile { medium, bytes })
     }
 
     /// Writes a record. It is not flushed.
-    pub(crate) fn write_record(&self, writer: &Writer, at: u64, record: &[u8]) -> Result<()> {
-        let written = writer.log.file()?.medium.write_at(at, &[IoSlice::new(record)]);
+    pub(crate) fn write_record(&self, writer: &mut Writer, record: Unwritten) -> Result<()> {
+        let written = writer.log.file()?.medium.write_at(record.at, &[IoSlice::new(&record.bytes)]);
+        writer.log.give_memory(record.bytes);
         written.map_err(|error| self.poison("write the log", error))
     }
 

@@ -18,7 +18,7 @@ use crate::ids::{Extent, Pgno, Txnid};
 use crate::readers::Published;
 use crate::space::log::{Delta, encode_base, encode_delta};
 use crate::store::landing::Landing;
-use crate::store::log::Mark;
+use crate::store::log::{Mark, Unwritten};
 use crate::store::space_log::{self, payload};
 use crate::store::{CommitTimings, Durability, Store, Writer, blank, free_slot, published, write_meta};
 use crate::tree::{Pages, Tree};
@@ -74,13 +74,15 @@ fn steps(work: &mut Work) -> Result<Option<Landing>> {
     };
     advance(work, meta, secured.slot, secured.mark, timings)?;
     work.dirty.keep(&placer.kept);
-    show(work, &secured)
+    show(work, secured)
 }
 
 /// A commit whose meta page is written, and what else makes it survive a power cut but the flush of the log.
 struct Secured {
     slot: usize,
     mark: Mark,
+    /// Its record, if that is yet to be written.
+    record: Option<Unwritten>,
     /// How long it waited for the commit before it.
     waited: Duration,
 }
@@ -109,22 +111,21 @@ fn secure(work: &mut Work, meta: &mut Meta, record: Option<Vec<u8>>) -> Result<S
             }
         })?;
     }
-    let mut waited = Duration::ZERO;
-    let mark = match (way, record) {
-        (Way::Flush, _) => Mark::START,
+    let (mark, record, waited) = match (way, record) {
+        (Way::Flush, _) => (Mark::START, None, Duration::ZERO),
         (Way::Log { at, flush }, Some(record)) => {
-            let mark = write_record(work, meta, record, at, flush)?;
             // It is on top of the commit before, which comes first.
-            waited = wait_for_landing(work)?;
-            mark
+            let waited = wait_for_landing(work)?;
+            let (mark, record) = record_in_log(work, meta, record, at, flush)?;
+            (mark, record, waited)
         }
-        _ => Mark::Broken,
+        _ => (Mark::Broken, None, Duration::ZERO),
     };
-    Ok(Secured { slot, mark, waited })
+    Ok(Secured { slot, mark, record, waited })
 }
 
 /// 6. Lets readers see the writer's commit: at once, or when the landing is done.
-fn show(work: &mut Work, secured: &Secured) -> Result<Option<Landing>> {
+fn show(work: &mut Work, secured: Secured) -> Result<Option<Landing>> {
     let durability = work.durability;
     let (store, writer) = work.store_and_writer()?;
     if secured.mark == Mark::START {
@@ -135,7 +136,7 @@ fn show(work: &mut Work, secured: &Secured) -> Result<Option<Landing>> {
     let published = published(&writer.meta, secured.slot, writer.durable_slot, secured.mark);
     let ahead = store.due_ahead(writer, durability);
     if matches!(secured.mark, Mark::At { flushed: true, .. }) {
-        return store.landing(writer, published, ahead, secured.waited).map(Some);
+        return store.landing(writer, published, secured.record, ahead, secured.waited).map(Some);
     }
     publish(store, writer, &published)?;
     store.ask_ahead(ahead);
@@ -174,8 +175,15 @@ fn choose_way(work: &mut Work, meta: &Meta, record: Option<usize>) -> Result<Way
     })
 }
 
-/// Writes the commit's operations into the log; where the log stands then, if it is flushed where it is to be.
-fn write_record(work: &mut Work, meta: &Meta, mut record: Vec<u8>, at: u64, flush: bool) -> Result<Mark> {
+/// Completes the commit's record and writes it into the log, unless that is better done together with its flush. Where
+/// the log stands then, if it is flushed where it is to be.
+fn record_in_log(
+    work: &mut Work,
+    meta: &Meta,
+    mut record: Vec<u8>,
+    at: u64,
+    flush: bool,
+) -> Result<(Mark, Option<Unwritten>)> {
     let (store, writer) = work.store_and_writer()?;
     let header = Header {
         txnid: meta.txnid,
@@ -185,10 +193,13 @@ fn write_record(work: &mut Work, meta: &Meta, mut record: Vec<u8>, at: u64, flus
         user: meta.user,
     };
     log::seal(&mut record, &header, meta.file_id, writer.meta.committed_ns);
-    store.write_record(writer, at, &record)?;
-    let end = at + record.len() as u64;
-    writer.log.give_memory(record);
-    Ok(Mark::At { end, flushed: flush })
+    let mark = Mark::At { end: at + record.len() as u64, flushed: flush };
+    let record = Unwritten { at, bytes: record };
+    if flush && writer.log.writes_with_flush(writer.mark) {
+        return Ok((mark, Some(record)));
+    }
+    store.write_record(writer, record)?;
+    Ok((mark, None))
 }
 
 /// Whether a record of this length in the log saves more than it costs: what is in it is written twice.
