@@ -166,7 +166,7 @@ impl Store {
             return None;
         }
         let most = self.log_max(writer.meta.page_count);
-        let file = self.open_log(&mut writer.log)?;
+        let file = self.open_log(&mut writer.log, end > 0)?;
         let end_then = end + bytes as u64;
         if end_then > file.bytes && end_then <= most {
             // Where there is no room for it, it stays as it is.
@@ -188,11 +188,11 @@ impl Store {
         self.settings.log_at_once.unwrap_or(STEP_BYTES)
     }
 
-    /// The file, which is opened or made for the first time.
-    fn open_log<'l>(&self, log: &'l mut Log) -> Option<&'l mut LogFile> {
+    /// The file, which is opened or made for the first time. `in_use`: it has records of this round.
+    fn open_log<'l>(&self, log: &'l mut Log, in_use: bool) -> Option<&'l mut LogFile> {
         if log.file.is_none() {
             log.file = self
-                .make_log()
+                .make_log(in_use)
                 .inspect_err(|error| {
                     tracing::info!(path = %self.path.display(), %error, "no log: small commits flush the data file");
                 })
@@ -202,7 +202,7 @@ impl Store {
         log.file.as_mut()
     }
 
-    fn make_log(&self) -> Result<LogFile> {
+    fn make_log(&self, in_use: bool) -> Result<LogFile> {
         let (place, path) = (&self.log_place, &self.log_place.path);
         let data = self.file().metadata().map_err(file::failed("inspect", &self.path))?;
         let file = place.open_or_create(&data).map_err(file::failed("open", path))?;
@@ -212,9 +212,15 @@ impl Store {
             medium = layer(medium);
         }
         let bytes = found.max(self.log_step()) / UNIT as u64 * UNIT as u64;
-        // All of it that is there is flushed too, and its name: whoever made it may not have come to that.
-        let filled = fill(&*medium, found.min(bytes) / UNIT as u64 * UNIT as u64, bytes);
-        filled.and_then(|()| place.sync_name()).map_err(file::failed("make", path))?;
+        // Who made it may have died, or failed, before all of it and its name were on disk. Who wrote the first record has
+        // seen to that.
+        if found < bytes || !in_use {
+            let from = found.min(bytes) / UNIT as u64 * UNIT as u64;
+            fill(&*medium, from, bytes).map_err(file::failed("make", path))?;
+        }
+        if !in_use {
+            place.sync_name().map_err(file::failed("flush the directory of", path))?;
+        }
         Ok(LogFile { medium, bytes })
     }
 
@@ -229,7 +235,7 @@ impl Store {
     pub(crate) fn flush_log(&self, writer: &mut Writer) -> Result<bool> {
         let Mark::At { end, flushed } = writer.mark else { return Ok(false) };
         if !flushed {
-            if self.open_log(&mut writer.log).is_none() {
+            if self.open_log(&mut writer.log, end > 0).is_none() {
                 return Ok(false);
             }
             let medium = &writer.log.file()?.medium;

@@ -50,6 +50,18 @@ fn assert_readable(db: &Database) -> Result<()> {
     Ok(())
 }
 
+/// Commits beside a log that somebody else was making when they died: nobody has made its name safe.
+fn commit_beside_a_log(path: &str) -> Result<()> {
+    let db = Options::new().log_at_once(1 << 20).open(path)?;
+    let log = format!("{path}-log");
+    fs::write(&log, vec![0; 1 << 20]).unwrap();
+    db.update(|txn| txn.table("t")?.put(b"one", b"more"))?;
+    let stats = db.stats()?;
+    assert_eq!(stats.durable_txnid, stats.txnid);
+    assert!(fs::read(&log).unwrap().iter().all(|&byte| byte == 0), "a power cut may take the log");
+    Ok(())
+}
+
 /// Role: what somebody without rights may do.
 #[test]
 fn role_nobody() -> Result<()> {
@@ -65,6 +77,7 @@ fn role_nobody() -> Result<()> {
         }
         "no entry" => assert!(is_denied(Database::open(path)) && is_denied(read_only())),
         "create" => assert!(is_denied(Database::open(path))),
+        "log" => commit_beside_a_log(path)?,
         _ => panic!("{what}"),
     }
     roles::say("all well");
@@ -148,6 +161,18 @@ fn who_may_not_write_the_lock_file_sees_new_commits_and_keeps_what_it_reads() ->
     let bytes = fs::metadata(&path).unwrap().len();
     assert!(bytes < LENGTH_MAX, "{bytes} bytes: what was read once is kept for ever");
     role.finish();
+    Ok(())
+}
+
+#[test]
+fn a_log_whose_name_cannot_be_made_safe_is_not_used() -> Result<()> {
+    let (dir, path) = closed()?;
+    for file in [path.clone(), format!("{path}-lock")] {
+        chmod(file, 0o666);
+    }
+    // It may be written, but not opened for the flush.
+    chmod(dir.path(), 0o333);
+    as_nobody(&path, "log");
     Ok(())
 }
 
