@@ -21,10 +21,11 @@ fn value(db: &Database) -> Result<Vec<u8>> {
     Ok(db.read()?.table("t")?.get(b"key")?.unwrap_or_default().to_vec())
 }
 
-/// A copy of the data file in which the pages of one commit are blank.
+/// A copy of the data file in which the pages of this commit and all later ones are blank.
 fn cut(path: &Path, lost: Txnid) -> Result<PathBuf> {
+    let birth = |page: &[u8]| u64::from_le_bytes(page[16..24].try_into().unwrap_or_default());
     let mut bytes = std::fs::read(path)?;
-    for page in bytes.chunks_mut(4096).skip(4).filter(|page| page[16..24] == lost.0.to_le_bytes()) {
+    for page in bytes.chunks_mut(4096).skip(4).filter(|page| birth(page) >= lost.0) {
         page.fill(0);
     }
     let copy = path.with_extension("cut");
@@ -39,11 +40,11 @@ fn a_checkpoint_by_another_handle_keeps_its_meta_page_while_relaxed_commits_go_o
     let writer = Database::open(&path)?;
     put(&writer, b"old", Durability::Durable)?;
     for round in 0..4 {
-        put(&writer, b"checkpointed", Durability::Relaxed)?;
+        let kept = put(&writer, b"checkpointed", Durability::Relaxed)?;
         Database::open(&path)?.checkpoint()?;
         for later in 0..4 {
-            let lost = put(&writer, b"lost", Durability::Relaxed)?;
-            let after = Database::open(cut(&path, lost)?)?;
+            put(&writer, b"lost", Durability::Relaxed)?;
+            let after = Database::open(cut(&path, Txnid(kept.0 + 1))?)?;
             assert_eq!(value(&after)?, b"checkpointed", "round {round}, commit {later} after the checkpoint");
         }
     }
@@ -56,22 +57,72 @@ fn what_was_synced_stays_while_relaxed_commits_go_on() -> Result {
     let path = dir.path().join("synced.dm");
     let db = Database::options().durability(Durability::Relaxed).open(&path)?;
     for round in 0..4 {
-        put(&db, b"synced", Durability::Relaxed)?;
+        let kept = put(&db, b"synced", Durability::Relaxed)?;
         db.sync()?;
-        assert_eq!(db.stats()?.durable_txnid, db.stats()?.txnid);
+        assert_eq!(db.stats()?.durable_txnid, kept);
         for later in 0..4 {
-            let lost = put(&db, b"lost", Durability::Relaxed)?;
-            let after = Database::open(cut(&path, lost)?)?;
+            put(&db, b"lost", Durability::Relaxed)?;
+            let after = Database::open(cut(&path, Txnid(kept.0 + 1))?)?;
             assert_eq!(value(&after)?, b"synced", "round {round}, commit {later} after it");
         }
     }
-    // Within a write transaction it does what can be done.
-    let committed = put(&db, b"synced", Durability::Relaxed)?;
+    Ok(())
+}
+
+#[test]
+fn what_was_synced_beside_a_writer_stays_as_well() -> Result {
+    let dir = tempfile::tempdir()?;
+    let path = dir.path().join("beside.dm");
+    let db = Database::options().durability(Durability::Relaxed).open(&path)?;
+    let other = Database::options().durability(Durability::Relaxed).open(&path)?;
+    for round in 0..4 {
+        // The last checkpoint is not what was synced.
+        put(&db, b"before", Durability::Durable)?;
+        put(&db, b"before", Durability::Relaxed)?;
+        let committed = put(&db, b"synced", Durability::Relaxed)?;
+        let mut txn = db.begin_write()?;
+        txn.table("t")?.put(b"key", b"in the midst of it")?;
+        if round % 2 == 0 {
+            db.sync()?
+        } else {
+            other.sync()?
+        }
+        assert_eq!(db.stats()?.txnid, committed);
+        let next = txn.txnid();
+        txn.commit()?;
+        assert_eq!(value(&Database::open(cut(&path, next)?)?)?, b"synced", "round {round}");
+        // What is written over from here on was kept for it: first the commit that followed is made safe.
+        for later in 0..4 {
+            put(&other, b"lost", Durability::Relaxed)?;
+            let after = Database::open(cut(&path, Txnid(next.0 + 1))?)?;
+            assert_eq!(value(&after)?, b"in the midst of it", "round {round}, commit {later} after it");
+        }
+    }
+    Ok(())
+}
+
+#[test]
+fn a_reader_that_opens_first_leaves_what_was_synced_beside_a_writer_to_the_next_writer() -> Result {
+    let dir = tempfile::tempdir()?;
+    let path = dir.path().join("first.dm");
+    let db = Database::options().durability(Durability::Relaxed).open(&path)?;
+    put(&db, b"before", Durability::Durable)?;
+    let synced = put(&db, b"synced", Durability::Relaxed)?;
     let mut txn = db.begin_write()?;
-    txn.table("t")?.put(b"key", b"not committed")?;
+    txn.table("t")?.put(b"key", b"lost")?;
     db.sync()?;
-    assert_eq!(db.stats()?.txnid, committed);
+    let lost = txn.txnid();
     txn.commit()?;
+    let path = cut(&path, lost)?;
+
+    let reader = Database::options().read_only(true).open(&path)?;
+    assert_eq!((value(&reader)?, reader.stats()?.txnid), (b"synced".to_vec(), synced));
+    let writer = Database::open(&path)?;
+    put(&writer, b"after", Durability::Durable)?;
+    drop((writer, reader));
+    let after = Database::open(&path)?;
+    assert_eq!(value(&after)?, b"after");
+    assert!(after.check(|_, _| {})?.findings.is_empty());
     Ok(())
 }
 
@@ -81,10 +132,10 @@ fn a_writer_beside_a_reader_who_opened_first_after_a_power_cut_loses_nothing() -
     let path = dir.path().join("whole.dm");
     let before = Database::open(&path)?;
     put(&before, b"durable", Durability::Durable)?;
-    for _ in 0..2 {
-        put(&before, b"relaxed", Durability::Relaxed)?;
-    }
     let lost = put(&before, b"lost", Durability::Relaxed)?;
+    for _ in 0..2 {
+        put(&before, b"lost", Durability::Relaxed)?;
+    }
     let path = cut(&path, lost)?;
 
     let reader = Database::options().read_only(true).open(&path)?;

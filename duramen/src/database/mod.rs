@@ -178,8 +178,7 @@ impl Database {
     }
 
     /// As [`Database::checkpoint`], but never waits for a writer, who may be the caller. While there is one, what is
-    /// committed is flushed all the same, but relaxed commits are kept only until the next two of them: a power cut in
-    /// their midst may go back to the last checkpoint.
+    /// committed is flushed all the same, and survives a power cut; the next write transaction begins with a checkpoint.
     pub fn sync(&self) -> Result<()> {
         self.store.sync()
     }

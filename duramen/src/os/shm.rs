@@ -71,6 +71,8 @@ pub(crate) struct Header {
     pub flushed_at: Line,
     /// Which data file the state is of.
     pub identity: [AtomicU64; 6],
+    /// 1 after a flush of the data file beside a writer: the next one makes a checkpoint before it writes.
+    pub checkpoint_due: Line,
 }
 
 /// One reader's place.

@@ -53,7 +53,7 @@ use turn::{Pause, Turn};
 pub(crate) use unregistered::{UnregisteredReader, unregistered};
 
 const MAGIC: u64 = u64::from_le_bytes(*b"duramenL");
-const VERSION: u64 = 3;
+const VERSION: u64 = 4;
 
 /// The header's `doubt` counts the flushes of the data file that are under way; this is added to it after a failure that
 /// leaves unknown what is on disk.
@@ -351,6 +351,21 @@ impl Shared {
     pub(crate) fn since_flush(&self) -> Duration {
         let at = self.memory.header().flushed_at.word.load(Ordering::Relaxed);
         coarse_unix_ms().checked_sub(at).map_or(Duration::MAX, Duration::from_millis)
+    }
+
+    /// Has the next writer make a checkpoint before it writes anything over.
+    pub(crate) fn ask_for_checkpoint(&self) {
+        self.memory.header().checkpoint_due.word.store(1, Ordering::SeqCst);
+    }
+
+    /// Whether that was asked of this writer. It is so until [`Shared::checkpoint_made`].
+    pub(crate) fn checkpoint_is_asked_for(&self) -> bool {
+        self.memory.header().checkpoint_due.word.load(Ordering::SeqCst) != 0
+    }
+
+    /// What was asked for has been done, by the writer.
+    pub(crate) fn checkpoint_made(&self) {
+        self.memory.header().checkpoint_due.word.store(0, Ordering::SeqCst);
     }
 
     /// What is in the page cache may never reach the disk.

@@ -20,7 +20,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use crate::dirty::Dirty;
-use crate::error::{Error, Result};
+use crate::error::{Damage, Error, Result};
 use crate::format::meta::{self, Meta, SLOT_BYTES, SLOTS};
 use crate::ids::{Pgno, Txnid};
 use crate::medium::Medium;
@@ -398,7 +398,8 @@ impl Store {
         let Some(mut writer) = self.lock_memory().take() else { return Err(Error::Busy) };
         // A dead writer may have made the file longer for a commit that nobody will see.
         writer.too_long |= inherited == Inherited::Unsettled;
-        if let Err(error) = self.refresh(&mut writer) {
+        let ready = self.refresh(&mut writer).and_then(|()| self.make_due_checkpoint(&mut writer));
+        if let Err(error) = ready {
             *self.lock_memory() = Some(writer);
             return Err(error);
         }
@@ -469,11 +470,14 @@ impl Store {
         let file_bytes = self.medium.len().map_err(Error::io("ask for the length of the data file"))?;
         let head = read_head(&self.file)?;
         let newest = self.shared.newest();
-        let mut usable = recover::decode_slots(&head, &self.path, Purpose::Write)?;
-        usable.retain(|(_, meta)| meta.txnid >= newest);
-        let Some((slot, meta)) = usable.first().cloned() else { return Err(recover::NOT_THERE.at(Pgno(0))) };
+        let usable = recover::decode_slots(&head, &self.path, Purpose::Write)?;
+        let found = usable.first().cloned().filter(|(_, meta)| meta.txnid >= newest);
+        let (slot, meta) = found.ok_or_else(|| recover::NOT_THERE.at(Pgno(0)))?;
         if self.shared.in_doubt() {
-            let mut chosen = recover::choose(&self.pager, file_bytes, usable, &self.path)?;
+            let mut chosen = recover::choose(&self.pager, file_bytes, &usable, &self.path)?;
+            if chosen.meta.txnid < newest {
+                return Err(Damage("the newest commit is not whole any more").at(Pgno(0)));
+            }
             recover::secure(&mut chosen, &self.pager, &*self.medium)
                 .inspect_err(|error| self.poison.by(error.to_string()))?;
             self.shared.out_of_doubt();
@@ -531,7 +535,8 @@ impl Store {
         result
     }
 
-    /// As [`Store::checkpoint`], but without waiting for a writer: beside one, the data file is flushed and no more.
+    /// As [`Store::checkpoint`], but without waiting for a writer. Beside one, the data file is flushed as it is: that one's
+    /// transaction writes nothing over that the newest commit can reach, and the next one begins with a checkpoint.
     pub(crate) fn sync(&self) -> Result<()> {
         if self.settings.read_only {
             return Err(Error::ReadOnly);
@@ -541,9 +546,23 @@ impl Store {
             return Ok(());
         }
         match self.checkpoint(Wait::No) {
-            Err(Error::Busy) => self.flush("flush the data file"),
+            Err(Error::Busy) => {
+                // Before the flush: whoever begins to write after this keeps what that finds.
+                self.shared.ask_for_checkpoint();
+                self.flush("flush the data file")
+            }
             done => done,
         }
+    }
+
+    /// Somebody flushed the data file while another was writing: what that flush found is kept until now.
+    fn make_due_checkpoint(&self, writer: &mut Writer) -> Result<()> {
+        if !self.shared.checkpoint_is_asked_for() {
+            return Ok(());
+        }
+        self.flush_data(writer)?;
+        self.shared.checkpoint_made();
+        Ok(())
     }
 
     pub(crate) fn flush_data(&self, writer: &mut Writer) -> Result<()> {

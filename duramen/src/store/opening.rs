@@ -105,7 +105,7 @@ pub(super) fn recover(path: &Path, settings: &Settings, file: &Arc<File>, medium
     }
     let usable = usable?;
     let pager = pager_for(file, file_bytes, &usable[0].1, settings)?;
-    let mut chosen = recover::choose(&pager, file_bytes, usable, path)?;
+    let mut chosen = recover::choose(&pager, file_bytes, &usable, path)?;
     if !settings.read_only {
         recover::secure(&mut chosen, &pager, medium)?;
     }

@@ -125,10 +125,10 @@ pub(crate) struct Chosen {
     pub rejected: Option<(usize, u64)>,
 }
 
-/// The newest commit that proves itself, else the durable one that it was built on.
-pub(crate) fn choose(pager: &Pager, file_bytes: u64, usable: Vec<(usize, Meta)>, path: &Path) -> Result<Chosen> {
-    let mut candidates = usable.into_iter();
-    let (slot, meta) = candidates.next().ok_or_else(|| NOT_THERE.at(Pgno(0)))?;
+/// The newest commit that proves itself, else the durable one that those were built on.
+pub(crate) fn choose(pager: &Pager, file_bytes: u64, usable: &[(usize, Meta)], path: &Path) -> Result<Chosen> {
+    let (newest, older) = usable.split_first().ok_or_else(|| NOT_THERE.at(Pgno(0)))?;
+    let (slot, meta) = newest.clone();
     if meta.is_proven() {
         check_length(&meta, file_bytes, path)?;
         return Ok(Chosen { slot, meta, unflushed: Vec::new(), rejected: None });
@@ -140,7 +140,14 @@ pub(crate) fn choose(pager: &Pager, file_bytes: u64, usable: Vec<(usize, Meta)>,
     tracing::info!(txnid = meta.txnid.0, reason = %failed, "the newest commit did not reach the disk whole");
     let rejected = Some((slot, meta.sequence));
     let base = meta.proof_base;
-    let (slot, meta) = candidates.find(|(_, older)| older.txnid == base).ok_or(failed)?;
+    let durable = older.iter().position(|(_, meta)| meta.txnid == base).ok_or(failed)?;
+    // One in between is whole if somebody flushed the data file while the newest was being made.
+    for (slot, meta) in older[..durable].iter().filter(|(_, meta)| meta.proof_base == base) {
+        if let Ok(unflushed) = prove(pager, meta, file_bytes) {
+            return Ok(Chosen { slot: *slot, meta: meta.clone(), unflushed, rejected });
+        }
+    }
+    let (slot, meta) = older[durable].clone();
     check_length(&meta, file_bytes, path)?;
     Ok(Chosen { slot, meta, unflushed: Vec::new(), rejected })
 }
@@ -151,6 +158,10 @@ pub(crate) fn choose(pager: &Pager, file_bytes: u64, usable: Vec<(usize, Meta)>,
 /// may never get it: it is written again.
 pub(crate) fn secure(chosen: &mut Chosen, pager: &Pager, medium: &dyn Medium) -> Result<()> {
     if let Some((slot, sequence)) = chosen.rejected {
+        if !chosen.unflushed.is_empty() {
+            write_again(chosen, pager, medium).map_err(Error::io("write the recovered commit"))?;
+            medium.flush().map_err(Error::io("flush the recovered commit"))?;
+        }
         chosen.meta.sequence = sequence + 1;
         chosen.slot = slot;
         return super::write_proven(medium, &mut chosen.meta, slot).map_err(Error::io("write the meta page"));
