@@ -153,7 +153,10 @@ impl Env {
             options = options.file_memory(0);
         }
         let handle = Handle::open(options, &data).map_err(|error| refusal(&data, error))?;
-        let readers = Readers::new(flags & flag::NOTLS == 0, self.max_readers)?;
+        let readers = match flags & flag::NOLOCK {
+            0 => Readers::new(flags & flag::NOTLS == 0, self.max_readers)?,
+            _ => Readers::uncounted(),
+        };
         self.limit.begin(handle.db()?)?;
         self.flags.store(flags, Ordering::Relaxed);
         self.path = Some(path.to_owned());

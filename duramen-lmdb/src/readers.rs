@@ -16,7 +16,8 @@ use crate::errors::{EINVAL, Result};
 pub(crate) unsafe fn list(env: *mut Env, function: Option<MdbMsg>, context: *mut c_void) -> c_int {
     // SAFETY: see the module's head.
     let (Ok(env), Some(function)) = (unsafe { env::of(env) }, function) else { return -1 };
-    let Ok(open) = env.opened() else {
+    let counted = env.opened().ok().filter(|open| open.readers.are_counted());
+    let Some(open) = counted else {
         // SAFETY: see the module's head.
         return unsafe { function(c"(no reader locks)\n".as_ptr(), context) };
     };

@@ -1,5 +1,5 @@
 //! Who may read: one transaction for each thread (unless the environment is without that rule), and as many readers
-//! as were asked for.
+//! as were asked for. Where no lock file is used, LMDB has no table of readers: everybody may read, and nobody counts.
 //!
 //! Owns: the key of thread-local storage, one mark for each thread. The engine itself needs neither rule.
 //!
@@ -33,7 +33,8 @@ pub struct Readers {
     loose: AtomicU32,
     resting: AtomicU32,
     peak: AtomicU32,
-    max: u32,
+    /// None: nobody counts.
+    max: Option<u32>,
 }
 
 /// What a transaction holds while it may read.
@@ -41,6 +42,7 @@ pub struct Readers {
 pub enum Place {
     Marked(*const Mark),
     Loose,
+    Uncounted,
 }
 
 unsafe extern "C" fn thread_ended(mark: *mut c_void) {
@@ -51,6 +53,11 @@ unsafe extern "C" fn thread_ended(mark: *mut c_void) {
 }
 
 impl Readers {
+    /// Readers of an environment that has no lock file.
+    pub fn uncounted() -> Readers {
+        Readers::with(None, None)
+    }
+
     /// Readers of one environment.
     pub fn new(by_thread: bool, max: u32) -> Result<Readers> {
         let mut key = 0;
@@ -58,25 +65,43 @@ impl Readers {
         if by_thread && unsafe { libc::pthread_key_create(&mut key, Some(thread_ended)) } != 0 {
             return Err(TLS_FULL);
         }
+        Ok(Readers::with(by_thread.then_some(key), Some(max)))
+    }
+
+    fn with(key: Option<libc::pthread_key_t>, max: Option<u32>) -> Readers {
         let (loose, resting, peak) = (AtomicU32::new(0), AtomicU32::new(0), AtomicU32::new(0));
-        Ok(Readers { key: by_thread.then_some(key), marks: Mutex::default(), loose, resting, peak, max })
+        Readers { key, marks: Mutex::default(), loose, resting, peak, max }
+    }
+
+    /// Whether there is a table of readers, as LMDB sees it.
+    pub fn are_counted(&self) -> bool {
+        self.max.is_some()
     }
 
     /// A place for a transaction of this thread.
     pub fn enter(&self) -> Result<Place> {
-        let Some(key) = self.key else {
-            let before = self.loose.fetch_add(1, Ordering::Relaxed);
-            if before >= self.max {
-                self.loose.fetch_sub(1, Ordering::Relaxed);
-                return Err(READERS_FULL);
-            }
-            self.peak.fetch_max(before + 1, Ordering::Relaxed);
-            return Ok(Place::Loose);
-        };
+        match (self.max, self.key) {
+            (None, _) => Ok(Place::Uncounted),
+            (Some(max), None) => self.enter_loose(max),
+            (Some(max), Some(key)) => self.enter_marked(max, key),
+        }
+    }
+
+    fn enter_loose(&self, max: u32) -> Result<Place> {
+        let before = self.loose.fetch_add(1, Ordering::Relaxed);
+        if before >= max {
+            self.loose.fetch_sub(1, Ordering::Relaxed);
+            return Err(READERS_FULL);
+        }
+        self.peak.fetch_max(before + 1, Ordering::Relaxed);
+        Ok(Place::Loose)
+    }
+
+    fn enter_marked(&self, max: u32, key: libc::pthread_key_t) -> Result<Place> {
         // SAFETY: the key lives as long as `self`.
         let mut mark = unsafe { libc::pthread_getspecific(key) }.cast_const().cast::<Mark>();
         if mark.is_null() {
-            mark = self.new_mark()?;
+            mark = self.new_mark(max)?;
             // SAFETY: as above; the value is a mark of this environment.
             if unsafe { libc::pthread_setspecific(key, mark.cast()) } != 0 {
                 return Err(READERS_FULL);
@@ -89,12 +114,12 @@ impl Readers {
         Ok(Place::Marked(mark))
     }
 
-    fn new_mark(&self) -> Result<*const Mark> {
+    fn new_mark(&self, max: u32) -> Result<*const Mark> {
         let mut marks = self.marks.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(mark) = marks.iter().find(|mark| !mark.taken.swap(true, Ordering::AcqRel)) {
             return Ok(&raw const **mark);
         }
-        if marks.len() as u32 >= self.max {
+        if marks.len() as u32 >= max {
             return Err(READERS_FULL);
         }
         marks.push(Box::new(Mark { taken: AtomicBool::new(true), busy: AtomicBool::new(false) }));
@@ -105,6 +130,7 @@ impl Readers {
     /// Takes again, without waiting for another thread to come, the place of a transaction that was reset.
     pub fn enter_again(&self, place: Place) -> Result<Place> {
         match place {
+            Place::Uncounted => Ok(Place::Uncounted),
             Place::Loose => {
                 self.resting.fetch_sub(1, Ordering::Relaxed);
                 Ok(Place::Loose)
@@ -116,6 +142,7 @@ impl Readers {
     /// The transaction is reset: its thread may begin another.
     pub fn rest(&self, place: Place) {
         match place {
+            Place::Uncounted => {}
             Place::Loose => drop(self.resting.fetch_add(1, Ordering::Relaxed)),
             Place::Marked(mark) => free(mark),
         }
@@ -124,6 +151,7 @@ impl Readers {
     /// The transaction has ended.
     pub fn leave(&self, place: Place, resting: bool) {
         match place {
+            Place::Uncounted => {}
             Place::Loose => {
                 self.loose.fetch_sub(1, Ordering::Relaxed);
                 self.resting.fetch_sub(u32::from(resting), Ordering::Relaxed);

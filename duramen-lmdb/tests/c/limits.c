@@ -1,5 +1,6 @@
 /* Limits and lengths: what fits into a map, how much of it is asked for, how many readers, how long keys are, where values lie. */
 #include "say.h"
+#include <pthread.h>
 #include <sys/resource.h>
 #include <sys/wait.h>
 
@@ -240,6 +241,45 @@ static void many_readers(void) {
 	mdb_env_close(env);
 }
 
+static MDB_env *unlocked;
+
+static void *read_elsewhere(void *unused) {
+	MDB_txn *txn;
+	SAY(mdb_txn_begin(unlocked, NULL, MDB_RDONLY, &txn));
+	mdb_txn_abort(txn);
+	return unused;
+}
+
+static int say_line(const char *line, void *unused) {
+	return printf("%s", line), unused != NULL;
+}
+
+/* Without a lock file nobody counts readers, neither all of them nor those of a thread: programs that read images ask
+ * for one, and have many. */
+static void uncounted_readers(void) {
+	for (unsigned flags = MDB_NOLOCK, i = 0; i < 3; flags = i++ ? MDB_NOLOCK | MDB_NOTLS : MDB_NOLOCK | MDB_RDONLY) {
+		mkdir(place("uncounted"), 0777);
+		MUST(mdb_env_create(&unlocked));
+		MUST(mdb_env_set_maxreaders(unlocked, 1));
+		MUST(mdb_env_open(unlocked, place("uncounted"), flags, 0644));
+		MDB_txn *txns[200], *other;
+		for (int j = 0; j < 200; j++) MUST(mdb_txn_begin(unlocked, NULL, MDB_RDONLY, &txns[j]));
+		pthread_t thread;
+		pthread_create(&thread, NULL, read_elsewhere, NULL);
+		pthread_join(thread, NULL);
+		SAY(mdb_reader_list(unlocked, say_line, NULL));
+		mdb_txn_reset(txns[0]);
+		SAY(mdb_txn_begin(unlocked, NULL, MDB_RDONLY, &other));
+		SAY(mdb_txn_renew(txns[0]));
+		MDB_envinfo info;
+		MUST(mdb_env_info(unlocked, &info));
+		printf("%u of %u\n", info.me_numreaders, info.me_maxreaders);
+		mdb_txn_abort(other);
+		for (int j = 0; j < 200; j++) mdb_txn_abort(txns[j]);
+		mdb_env_close(unlocked);
+	}
+}
+
 static void lengths(void) {
 	MDB_env *env = open_with("lengths", 64 << 20, 0);
 	MDB_txn *txn = begin(env, 0);
@@ -343,6 +383,7 @@ int main(int argc, char **argv) {
 	arithmetic();
 	modes();
 	many_readers();
+	uncounted_readers();
 	lengths();
 	alignment();
 	little_address_space();
