@@ -193,8 +193,11 @@ fn refusal(data: &Path, error: Error) -> Code {
     VERSION_MISMATCH
 }
 
-/// Whether a file begins as LMDB's do.
+/// Whether a file begins as LMDB's do. Opening what is no file (a pipe) may wait for ever.
 fn is_of_lmdb(data: &Path) -> bool {
+    if !data.is_file() {
+        return false;
+    }
     let mut head = [0; 20];
     let read = std::fs::File::open(data).and_then(|mut file| std::io::Read::read_exact(&mut file, &mut head));
     read.is_ok() && head[16..] == 0xBEEF_C0DE_u32.to_ne_bytes()

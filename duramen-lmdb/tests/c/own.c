@@ -329,6 +329,20 @@ static void arguments(void) {
 	mdb_env_close(env);
 }
 
+/* What is no file is refused at once: nobody waits for the other end of a pipe. */
+static void no_file(void) {
+	static const unsigned flags[] = {0, MDB_RDONLY, MDB_NOLOCK, MDB_RDONLY | MDB_NOLOCK};
+	MUST(mkfifo(place("pipe"), 0600));
+	alarm(20);
+	for (int i = 0; i < 4; i++) {
+		MDB_env *env;
+		MUST(mdb_env_create(&env));
+		IS(mdb_env_open(env, place("pipe"), MDB_NOSUBDIR | flags[i], 0600), MDB_INVALID);
+		mdb_env_close(env);
+	}
+	alarm(0);
+}
+
 int main(int argc, char **argv) {
 	base = argc > 1 ? argv[1] : ".";
 	setvbuf(stdout, NULL, _IOLBF, 0);
@@ -342,5 +356,6 @@ int main(int argc, char **argv) {
 	rested();
 	threads();
 	arguments();
+	no_file();
 	return failures != 0;
 }
