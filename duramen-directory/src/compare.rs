@@ -140,8 +140,7 @@ fn value_is_there(
     let may = |id| id == attribute.id || view.allows(What::Attribute(id, Some(written)), Level::Compare);
     let outside = described.options.is_empty().then(|| view.entry.large()).into_iter().flatten();
     for large in outside.filter(|large| attribute.family.contains(&large.id)) {
-        let values = view.scene.tables.value()?;
-        seen.look(may(large.id), || Ok(values.contains_key(large::key(view.id, large.id, asserted))?))?;
+        seen.look(may(large.id), || large_has(view, large.id, rule, asserted))?;
     }
     if known.is_derived(attribute.id) {
         view.derived(attribute.id, &mut |value: &[u8]| {
@@ -153,7 +152,10 @@ fn value_is_there(
         for stored in
             view.entry.of_type(id).filter(|stored| has_options(stored.decode().description, &described.options))
         {
-            let is_it = |value: &[u8]| quick.equal(rule, schema.as_ref(), value, asserted, &mut scratch);
+            let is_it = |value: &[u8]| match rule.is_equality(asserted) {
+                true => quick.equal(rule, schema.as_ref(), value, asserted, &mut scratch),
+                false => rule.relates(&form(schema, Some(rule), value), asserted),
+            };
             seen.look(may(id), || Ok(stored.values().iter().any(is_it)))?;
         }
     }
@@ -161,6 +163,20 @@ fn value_is_there(
         seen.found = class_is_there(view, asserted);
     }
     seen.answer(attribute)
+}
+
+/// Whether an attribute has a value outside the entry that is the asserted one.
+fn large_has(view: &View<'_, '_>, id: AttributeId, rule: &'static Rule, asserted: &[u8]) -> Result<bool> {
+    let (schema, table) = (&view.scene.state.schema, view.scene.tables.value()?);
+    if rule.is_equality(asserted) {
+        return Ok(table.contains_key(large::key(view.id, id, asserted))?);
+    }
+    for value in large::values(&table, view.id, id)? {
+        if rule.relates(&form(schema, Some(rule), value?), asserted) {
+            return Ok(true);
+        }
+    }
+    Ok(false)
 }
 
 /// What was found of an attribute and its kinds.

@@ -44,6 +44,7 @@ pub mod dn;
 mod error;
 pub mod extended;
 pub mod filter;
+mod gser;
 mod hex;
 pub mod ldif;
 pub mod matching;

@@ -119,6 +119,9 @@ impl Compiler<'_> {
         if known.is_derived(attribute.id) && !self.of_values {
             return self.derived(attribute.id, normalized, value);
         }
+        if !rule.is_equality(&normalized) {
+            return Test::Related { subject, rule, normalized };
+        }
         Test::Equal { subject, rule, quick: Quick::of(rule), normalized, asserted: value.to_vec() }
     }
 
@@ -210,15 +213,18 @@ impl Compiler<'_> {
         // What names an entry has no options, so it is no kind of a type with some (RFC 4512 section 2.5.2).
         let is_in_names = extensible.dn_attributes && subject.options.is_empty();
         let is_class = extensible.rule.is_none() && types.as_slice() == [self.schema.known().object_class];
+        let is_name = types.as_slice() == [self.schema.known().entry_dn] && !self.of_values;
         let test = match rule.kind {
             RuleKind::Equality if is_class => self.class(subject, extensible.value),
-            RuleKind::Equality => {
+            RuleKind::Equality if rule.is_equality(&normalized) => {
                 let asserted = extensible.value.to_vec();
                 Test::Equal { subject, rule, quick: Quick::of(rule), normalized: normalized.clone(), asserted }
             }
             RuleKind::BitAnd | RuleKind::BitOr => Test::Bits { subject, rule, value: extensible.value.to_vec() },
             RuleKind::Ordering => Test::Less { subject, rule, normalized: normalized.clone() },
             RuleKind::Substrings => return self.pieces(rule, subject, extensible.value),
+            _ if is_name => Test::NameRelated { rule, normalized: normalized.clone() },
+            _ => Test::Related { subject, rule, normalized: normalized.clone() },
         };
         if !is_in_names {
             return test;
@@ -254,7 +260,10 @@ fn applies(rule: &'static Rule, attribute: &Attribute) -> bool {
         "58" if rule.name.contains("IA5") => &["26"],
         // What is asserted tells a certificate or a list from others (RFC 4523 sections 3.1 and 3.5).
         "1.3.6.1.1.15.1" => &["8"],
+        "1.3.6.1.1.15.3" => &["10"],
         "1.3.6.1.1.15.5" => &["9"],
+        "1.3.6.1.1.15.7" => &["49"],
+        "1.3.6.1.4.1.4203.666.11.10.2.2" => &["1.3.6.1.4.1.4203.666.11.10.2.1"],
         "58" if rule.name.starts_with("case") && !rule.name.contains("List") => &DIRECTORY_STRINGS,
         other => return is_own || attribute.syntax.is_some_and(|syntax| number(syntax.oid) == other),
     };

@@ -69,6 +69,9 @@ impl Evaluation<'_, '_> {
             Test::Less { subject, rule, normalized } => {
                 return self.any_normalized(subject, rule, |value| value < normalized.as_slice());
             }
+            Test::Related { subject, rule, normalized } => {
+                return self.any_normalized(subject, rule, |value| rule.relates(value, normalized));
+            }
             Test::Substrings { subject, rule, assertion } => {
                 return self.any_normalized(subject, rule, |value| assertion.matches(value));
             }
@@ -87,6 +90,9 @@ impl Evaluation<'_, '_> {
                 }
             }
             Test::Name(name) => Some(self.derived.normalized_name()? == *name),
+            Test::NameRelated { rule, normalized } => {
+                Some(rule.relates(self.derived.normalized_name()?.as_bytes(), normalized))
+            }
             Test::MemberOf(group) => Some(self.derived.is_member_of(group)?),
             Test::HasSubordinates(wanted) => Some((self.derived.child_count()? > 0) == *wanted),
             Test::NumSubordinates(wanted) => Some(self.derived.child_count()? == *wanted),
@@ -197,9 +203,9 @@ impl Evaluation<'_, '_> {
         let Ok(name) = duramen_ldap::dn::Dn::parse(self.derived.written_name()) else { return false };
         let mut form = Vec::new();
         let passes = |form: &Vec<u8>| match rule.kind {
-            RuleKind::Equality => form == normalized,
             RuleKind::Ordering => form.as_slice() < normalized,
-            _ => false,
+            RuleKind::Substrings | RuleKind::BitAnd | RuleKind::BitOr => false,
+            _ => rule.relates(form, normalized),
         };
         name.rdns().flat_map(|rdn| rdn.avas()).any(|ava| {
             let Some(attribute) = self.schema.find(ava.attribute) else { return false };
@@ -242,6 +248,9 @@ impl Value<'_> {
             }
             Test::Less { subject, rule, normalized: end } => {
                 is_its(subject) && self.normalize(rule, schema, scratch) && *scratch < *end
+            }
+            Test::Related { subject, rule, normalized } => {
+                is_its(subject) && self.normalize(rule, schema, scratch) && rule.relates(scratch, normalized)
             }
             Test::Substrings { subject, rule, assertion } => {
                 is_its(subject) && self.normalize(rule, schema, scratch) && assertion.matches(scratch)

@@ -98,6 +98,12 @@ pub(crate) enum Test {
         rule: &'static Rule,
         normalized: Vec<u8>,
     },
+    /// A value that stands as its rule says to what is asserted, and need not be equal ([`Rule::relates`]).
+    Related {
+        subject: Subject,
+        rule: &'static Rule,
+        normalized: Vec<u8>,
+    },
     Substrings {
         subject: Subject,
         rule: &'static Rule,
@@ -123,6 +129,11 @@ pub(crate) enum Test {
     },
     /// `entryDN`: the entry of this normalized name.
     Name(String),
+    /// `entryDN`: an entry whose name stands so to this one.
+    NameRelated {
+        rule: &'static Rule,
+        normalized: Vec<u8>,
+    },
     /// `memberOf`: a member of the group of this normalized name.
     MemberOf(String),
     HasSubordinates(bool),
@@ -140,12 +151,14 @@ impl Test {
             | Test::AtLeast { subject, .. }
             | Test::AtMost { subject, .. }
             | Test::Less { subject, .. }
+            | Test::Related { subject, .. }
             | Test::Substrings { subject, .. }
             | Test::Class { subject, .. }
             | Test::Bits { subject, .. } => !subject.checked,
             Test::Present(_)
             | Test::WithName { .. }
             | Test::Name(_)
+            | Test::NameRelated { .. }
             | Test::MemberOf(_)
             | Test::HasSubordinates(_)
             | Test::NumSubordinates(_) => false,

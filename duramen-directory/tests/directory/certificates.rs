@@ -97,3 +97,41 @@ fn a_certificate_is_found_and_compared_by_serial_number_and_issuer_rfc4523_2_5()
         assert_eq!(sample.found(&by_rule), [JENSEN]);
     }
 }
+
+/// A pair of these certificates, in DER: either may be empty.
+fn pair(to: &[u8], by: &[u8]) -> Vec<u8> {
+    let wrap = |tag: u8, content: &[u8]| {
+        let length = u16::try_from(content.len()).unwrap().to_be_bytes();
+        if content.is_empty() { Vec::new() } else { [&[tag, 0x82], &length[..], content].concat() }
+    };
+    wrap(0x30, &[wrap(0xA0, to), wrap(0xA1, by)].concat())
+}
+
+#[test]
+fn pairs_are_found_by_what_is_asserted_of_either_certificate_rfc4523_3_3() {
+    const PAIR: &str = "crossCertificatePair;binary";
+    let sample = Sample::people();
+    sample.modify(JENSEN, &[(Add, "objectClass", &["pkiCA"])]).unwrap();
+    let [one, two] = [pair(&der("version-one"), &der("nobody")), pair(&der("version-one"), b"")];
+    sample.change(JENSEN, Add, PAIR, &[&one]).unwrap();
+    assert_eq!(code(sample.change(JENSEN, Add, PAIR, &[&one])), ResultCode::ATTRIBUTE_OR_VALUE_EXISTS);
+    sample.change(JENSEN, Add, PAIR, &[&two]).unwrap();
+    sample.change(JENSEN, Delete, PAIR, &[&two]).unwrap();
+    let to = |number| format!("issuedToThisCAAssertion {{ serialNumber {number}, issuer rdnSequence:\"cn=old\" }}");
+    let by = "issuedByThisCAAssertion { serialNumber 65536, issuer rdnSequence:\"\" }";
+    for (asserted, is_there) in [
+        (to(3), true),
+        (by.to_string(), true),
+        (format!("{}, {by}", to(3)), true),
+        (to(4), false),
+        (format!("{}, {by}", to(4)), false),
+    ] {
+        let asserted = format!("{{ {asserted} }}");
+        let (found, rest) = if is_there { (vec![JENSEN], vec![]) } else { (vec![], vec![JENSEN]) };
+        assert_eq!(sample.found(&format!("(crossCertificatePair={asserted})")), found, "{asserted}");
+        let not = format!("(&(uid=bjensen)(!(crossCertificatePair:certificatePairExactMatch:={asserted})))");
+        assert_eq!(sample.found(&not), rest, "{asserted}");
+        assert_eq!(sample.compare(JENSEN, "crossCertificatePair", &asserted).unwrap(), is_there, "{asserted}");
+    }
+    assert_eq!(sample.found("(!(crossCertificatePair={ }))"), [""; 0]);
+}

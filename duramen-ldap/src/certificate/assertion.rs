@@ -6,6 +6,7 @@ use std::borrow::Cow;
 
 use super::generalized;
 use crate::error::TextError;
+use crate::gser::Scanner;
 
 /// `{ serialNumber 1, issuer rdnSequence:"cn=a" }` (RFC 4523 section 2.5), or `1$cn=a`, as it was before.
 #[derive(Debug, PartialEq, Eq)]
@@ -26,149 +27,229 @@ pub struct ListAssertion<'a> {
     pub this_update: Vec<u8>,
 }
 
+/// `{ issuedToThisCAAssertion { ... }, issuedByThisCAAssertion { ... } }` (RFC 4523 section 2.7): what is asserted of
+/// either certificate of a pair; of one at least.
+#[derive(Debug, PartialEq, Eq)]
+pub struct PairAssertion<'a> {
+    /// Of the one that others issued.
+    pub issued_to: Option<CertificateAssertion<'a>>,
+    /// Of the one that others have.
+    pub issued_by: Option<CertificateAssertion<'a>>,
+}
+
+/// `{ algorithm 1.2.3, parameters NULL }` (RFC 4523 section 2.11). Parameters are `NULL`, or their encoding: `'0500'H`.
+#[derive(Debug, PartialEq, Eq)]
+pub struct AlgorithmAssertion<'a> {
+    /// A number, or a name.
+    pub algorithm: &'a str,
+    /// In DER; empty if there are none.
+    pub parameters: Vec<u8>,
+}
+
+/// `{ serialNumber 1, issuer { issuerName { directoryName:rdnSequence:"cn=a" }, baseCertificateID { issuer {
+/// directoryName:rdnSequence:"cn=b" }, serial 2 } } }`, of which either part of the issuer may be missing (X.509 clause
+/// on attribute certificates; OpenLDAP has the second).
+#[derive(Debug, PartialEq, Eq)]
+pub struct AttributeCertificateAssertion<'a> {
+    /// In decimal.
+    pub serial_number: Cow<'a, str>,
+    /// Who issued it: a name.
+    pub issuer: Option<Cow<'a, str>>,
+    /// The issuer's own certificate: who issued that, and its serial number.
+    pub base: Option<CertificateAssertion<'a>>,
+}
+
 impl<'a> CertificateAssertion<'a> {
     /// Takes the text apart; whether the issuer is a name is for who takes that apart.
     pub fn parse(value: &'a [u8]) -> Result<CertificateAssertion<'a>, TextError> {
-        let text = text(value)?;
-        let (serial_number, issuer) = match text.split_once('$').filter(|_| !text.trim_start().starts_with('{')) {
-            Some((number, issuer)) => (Cow::Borrowed(number), Cow::Borrowed(issuer)),
-            None => {
-                let [number, issuer] = two_fields(text, ["serialNumber", "issuer"])?;
-                (number.value, issuer.of_choice(&["rdnSequence"])?.value)
-            }
-        };
-        crate::syntax::check_integer(serial_number.as_bytes())?;
-        Ok(CertificateAssertion { serial_number, issuer })
+        let scanner = Scanner::new(value)?;
+        if !scanner.is_at('{')
+            && let Some(at) = value.iter().position(|&byte| byte == b'$')
+        {
+            let text = |part: &'a [u8]| String::from_utf8_lossy(part);
+            crate::syntax::check_integer(&value[..at])?;
+            return Ok(CertificateAssertion { serial_number: text(&value[..at]), issuer: text(&value[at + 1..]) });
+        }
+        whole(scanner, CertificateAssertion::read)
+    }
+
+    fn read(scanner: &mut Scanner<'a>) -> Result<CertificateAssertion<'a>, TextError> {
+        let (mut serial_number, mut issuer) = (None, None);
+        let end = scanner.fields(|scanner, name| match name {
+            "serialNumber" => once(&mut serial_number, scanner, integer),
+            "issuer" => once(&mut issuer, scanner, rdn_sequence),
+            _ => Ok(false),
+        })?;
+        Ok(CertificateAssertion { serial_number: needed(serial_number, end)?, issuer: needed(issuer, end)? })
     }
 }
 
 impl<'a> ListAssertion<'a> {
     /// Takes the text apart; whether the issuer is a name is for who takes that apart.
     pub fn parse(value: &'a [u8]) -> Result<ListAssertion<'a>, TextError> {
-        let [issuer, time] = two_fields(text(value)?, ["issuer", "thisUpdate"])?;
-        let time = time.of_choice(&["utcTime", "generalizedTime"])?;
-        let this_update = match time.choice {
-            Some("utcTime") => generalized(time.value.as_bytes()),
-            _ => time.value.as_bytes().to_vec(),
-        };
-        crate::syntax::time_key(&this_update, &mut Vec::new()).map_err(|_| TextError::new(time.offset, "a time"))?;
-        Ok(ListAssertion { issuer: issuer.of_choice(&["rdnSequence"])?.value, this_update })
+        whole(Scanner::new(value)?, |scanner| {
+            let (mut issuer, mut this_update) = (None, None);
+            let end = scanner.fields(|scanner, name| match name {
+                "issuer" => once(&mut issuer, scanner, rdn_sequence),
+                "thisUpdate" => once(&mut this_update, scanner, time),
+                _ => Ok(false),
+            })?;
+            Ok(ListAssertion { issuer: needed(issuer, end)?, this_update: needed(this_update, end)? })
+        })
     }
 }
 
-fn text(value: &[u8]) -> Result<&str, TextError> {
-    std::str::from_utf8(value).map_err(|error| TextError::new(error.valid_up_to(), "UTF-8"))
-}
-
-/// A field: `name value` or `name choice:value`.
-struct Field<'a> {
-    name: &'a str,
-    choice: Option<&'a str>,
-    value: Cow<'a, str>,
-    /// Where it begins.
-    offset: usize,
-}
-
-impl Field<'_> {
-    /// Refuses other choices than these.
-    fn of_choice(self, choices: &[&str]) -> Result<Self, TextError> {
-        match self.choice.is_none_or(|choice| choices.contains(&choice)) {
-            true => Ok(self),
-            false => Err(TextError::new(self.offset, "a choice of those that the field has")),
-        }
-    }
-}
-
-/// The fields of these names, each of which has to be there once, within braces.
-fn two_fields<'a>(text: &'a str, names: [&str; 2]) -> Result<[Field<'a>; 2], TextError> {
-    let mut scanner = Scanner { text, at: 0 };
-    scanner.spaces();
-    scanner.expect('{', "'{'")?;
-    let first = scanner.field()?;
-    scanner.expect(',', "','")?;
-    let second = scanner.field()?;
-    scanner.expect('}', "'}'")?;
-    scanner.spaces();
-    if scanner.at < text.len() {
-        return scanner.fail("the end of the assertion");
-    }
-    match [first.name, second.name] {
-        found if found == names => Ok([first, second]),
-        [b, a] if [a, b] == names => Ok([second, first]),
-        _ => Err(TextError::new(first.offset, "each of the assertion's two fields")),
-    }
-}
-
-struct Scanner<'a> {
-    text: &'a str,
-    at: usize,
-}
-
-impl<'a> Scanner<'a> {
-    fn fail<T>(&self, expected: &'static str) -> Result<T, TextError> {
-        Err(TextError::new(self.at, expected))
-    }
-
-    fn rest(&self) -> &'a str {
-        &self.text[self.at..]
-    }
-
-    fn spaces(&mut self) {
-        self.at += self.rest().len() - self.rest().trim_start_matches(' ').len();
-    }
-
-    fn expect(&mut self, wanted: char, expected: &'static str) -> Result<(), TextError> {
-        if !self.rest().starts_with(wanted) {
-            return self.fail(expected);
-        }
-        self.at += wanted.len_utf8();
-        Ok(())
-    }
-
-    /// A field and the spaces around it.
-    fn field(&mut self) -> Result<Field<'a>, TextError> {
-        self.spaces();
-        let offset = self.at;
-        let name = self.word()?;
-        self.spaces();
-        let (mut choice, mut value) = (None, self.value()?);
-        if let (Cow::Borrowed(word), true) = (&value, self.rest().starts_with(':')) {
-            choice = Some(*word);
-            self.at += 1;
-            self.spaces();
-            value = self.value()?;
-        }
-        self.spaces();
-        Ok(Field { name, choice, value, offset })
-    }
-
-    /// Text in quotes, in which a quote is written twice, or a word.
-    fn value(&mut self) -> Result<Cow<'a, str>, TextError> {
-        if !self.rest().starts_with('"') {
-            return self.word().map(Cow::Borrowed);
-        }
-        self.at += 1;
-        let start = self.at;
-        while let Some(found) = self.rest().find('"') {
-            self.at += found + 1;
-            if !self.rest().starts_with('"') {
-                let inner = &self.text[start..self.at - 1];
-                return Ok(if inner.contains('"') { inner.replace("\"\"", "\"").into() } else { inner.into() });
+impl<'a> PairAssertion<'a> {
+    /// Takes the text apart; whether issuers are names is for who takes these apart.
+    pub fn parse(value: &'a [u8]) -> Result<PairAssertion<'a>, TextError> {
+        whole(Scanner::new(value)?, |scanner| {
+            let mut pair = PairAssertion { issued_to: None, issued_by: None };
+            let end = scanner.fields(|scanner, name| match name {
+                "issuedToThisCAAssertion" => once(&mut pair.issued_to, scanner, CertificateAssertion::read),
+                "issuedByThisCAAssertion" => once(&mut pair.issued_by, scanner, CertificateAssertion::read),
+                _ => Ok(false),
+            })?;
+            if pair.issued_to.is_none() && pair.issued_by.is_none() {
+                return Err(TextError::new(end, "what is asserted of a certificate of the pair"));
             }
-            self.at += 1;
-        }
-        self.fail("a quote at the end of the text")
+            Ok(pair)
+        })
     }
+}
 
-    /// Letters, digits, hyphens: a name or a number.
-    fn word(&mut self) -> Result<&'a str, TextError> {
-        let is_end = |c: char| !c.is_ascii_alphanumeric() && c != '-';
-        let length = self.rest().find(is_end).unwrap_or(self.rest().len());
-        let word = &self.rest()[..length];
-        if word.is_empty() {
-            return self.fail("a name, a number or text in quotes");
-        }
-        self.at += length;
-        Ok(word)
+impl<'a> AlgorithmAssertion<'a> {
+    /// Takes the text apart.
+    pub fn parse(value: &'a [u8]) -> Result<AlgorithmAssertion<'a>, TextError> {
+        whole(Scanner::new(value)?, |scanner| {
+            let (mut algorithm, mut parameters) = (None, None);
+            let end = scanner.fields(|scanner, name| match name {
+                "algorithm" => once(&mut algorithm, scanner, oid),
+                "parameters" => once(&mut parameters, scanner, encoded),
+                _ => Ok(false),
+            })?;
+            Ok(AlgorithmAssertion { algorithm: needed(algorithm, end)?, parameters: parameters.unwrap_or_default() })
+        })
     }
+}
+
+impl<'a> AttributeCertificateAssertion<'a> {
+    /// Takes the text apart; whether issuers are names is for who takes these apart.
+    pub fn parse(value: &'a [u8]) -> Result<AttributeCertificateAssertion<'a>, TextError> {
+        whole(Scanner::new(value)?, |scanner| {
+            let (mut serial_number, mut issuer) = (None, None);
+            let end = scanner.fields(|scanner, name| match name {
+                "serialNumber" => once(&mut serial_number, scanner, integer),
+                "issuer" => once(&mut issuer, scanner, attribute_issuer),
+                _ => Ok(false),
+            })?;
+            let (issuer, base) = needed(issuer, end)?;
+            Ok(AttributeCertificateAssertion { serial_number: needed(serial_number, end)?, issuer, base })
+        })
+    }
+}
+
+/// The name of who issued an attribute certificate, and what is asserted of that issuer's own certificate.
+type AttributeIssuer<'a> = (Option<Cow<'a, str>>, Option<CertificateAssertion<'a>>);
+
+fn attribute_issuer<'a>(scanner: &mut Scanner<'a>) -> Result<AttributeIssuer<'a>, TextError> {
+    let (mut issuer, mut base) = (None, None);
+    let end = scanner.fields(|scanner, name| match name {
+        "issuerName" => once(&mut issuer, scanner, directory_name),
+        "baseCertificateID" => once(&mut base, scanner, issuer_serial),
+        _ => Ok(false),
+    })?;
+    if issuer.is_none() && base.is_none() { Err(TextError::new(end, "who issued it")) } else { Ok((issuer, base)) }
+}
+
+fn issuer_serial<'a>(scanner: &mut Scanner<'a>) -> Result<CertificateAssertion<'a>, TextError> {
+    let (mut issuer, mut serial_number) = (None, None);
+    let end = scanner.fields(|scanner, name| match name {
+        "issuer" => once(&mut issuer, scanner, directory_name),
+        "serial" => once(&mut serial_number, scanner, integer),
+        _ => Ok(false),
+    })?;
+    Ok(CertificateAssertion { serial_number: needed(serial_number, end)?, issuer: needed(issuer, end)? })
+}
+
+/// Reads all of a value.
+fn whole<'a, T>(
+    mut scanner: Scanner<'a>,
+    read: impl FnOnce(&mut Scanner<'a>) -> Result<T, TextError>,
+) -> Result<T, TextError> {
+    let value = read(&mut scanner)?;
+    scanner.finish()?;
+    Ok(value)
+}
+
+/// Reads a field; false if it was read already.
+fn once<'a, T>(
+    slot: &mut Option<T>,
+    scanner: &mut Scanner<'a>,
+    read: impl FnOnce(&mut Scanner<'a>) -> Result<T, TextError>,
+) -> Result<bool, TextError> {
+    if slot.is_some() {
+        return Ok(false);
+    }
+    *slot = Some(read(scanner)?);
+    Ok(true)
+}
+
+/// A field, without which there is no assertion, which ends there.
+fn needed<T>(field: Option<T>, end: usize) -> Result<T, TextError> {
+    field.ok_or(TextError::new(end, "each of the assertion's fields"))
+}
+
+fn integer<'a>(scanner: &mut Scanner<'a>) -> Result<Cow<'a, str>, TextError> {
+    let offset = scanner.offset();
+    let number = scanner.value()?;
+    crate::syntax::check_integer(number.as_bytes()).map_err(|error| error.after(offset))?;
+    Ok(number)
+}
+
+fn rdn_sequence<'a>(scanner: &mut Scanner<'a>) -> Result<Cow<'a, str>, TextError> {
+    scanner.choice(&["rdnSequence"])?;
+    scanner.value()
+}
+
+/// The one name in braces: others than of entries in directories are not known.
+fn directory_name<'a>(scanner: &mut Scanner<'a>) -> Result<Cow<'a, str>, TextError> {
+    let mut name = None;
+    let end = scanner.list(|scanner| {
+        let offset = scanner.offset();
+        scanner.choice(&["directoryName"])?;
+        match once(&mut name, scanner, rdn_sequence)? {
+            true => Ok(()),
+            false => Err(TextError::new(offset, "one name")),
+        }
+    })?;
+    needed(name, end)
+}
+
+fn time(scanner: &mut Scanner<'_>) -> Result<Vec<u8>, TextError> {
+    let offset = scanner.offset();
+    let choice = scanner.choice(&["utcTime", "generalizedTime"])?;
+    let value = scanner.value()?;
+    let time = if choice == Some("utcTime") { generalized(value.as_bytes()) } else { value.as_bytes().to_vec() };
+    crate::syntax::time_key(&time, &mut Vec::new()).map_err(|_| TextError::new(offset, "a time"))?;
+    Ok(time)
+}
+
+fn oid<'a>(scanner: &mut Scanner<'a>) -> Result<&'a str, TextError> {
+    let offset = scanner.offset();
+    let word = scanner.word()?;
+    crate::oid::check(word).map_err(|error| error.after(offset))?;
+    Ok(word)
+}
+
+/// `NULL`, or hex digits of an encoding.
+fn encoded(scanner: &mut Scanner<'_>) -> Result<Vec<u8>, TextError> {
+    scanner.choice(&["NULL"])?;
+    let offset = scanner.offset();
+    if !scanner.is_at('\'') {
+        return match scanner.word()? {
+            "NULL" => Ok(vec![crate::ber::tag::NULL, 0]),
+            _ => Err(TextError::new(offset, "NULL, or an encoding in hex digits: '0500'H")),
+        };
+    }
+    scanner.hex()
 }

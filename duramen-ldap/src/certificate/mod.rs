@@ -12,10 +12,13 @@ mod number;
 use crate::ber::{Reader, tag};
 use crate::error::DecodeError;
 
-pub use assertion::{CertificateAssertion, ListAssertion};
+pub use assertion::{
+    AlgorithmAssertion, AttributeCertificateAssertion, CertificateAssertion, ListAssertion, PairAssertion,
+};
 pub use name::Name;
 
 const BIT_STRING: u8 = 0x03;
+const OID: u8 = 0x06;
 const UTC_TIME: u8 = 0x17;
 const GENERALIZED_TIME: u8 = 0x18;
 
@@ -37,6 +40,26 @@ pub struct CertificateList<'a> {
     pub issuer: Name<'a>,
     /// When: a generalized time.
     pub this_update: Vec<u8>,
+}
+
+/// A certificate of attributes that somebody has (RFC 5755), as far as others are told from it.
+#[derive(Debug)]
+pub struct AttributeCertificate<'a> {
+    /// In decimal.
+    pub serial_number: String,
+    /// Who issued it, if a name says so.
+    pub issuer: Option<Name<'a>>,
+    /// Who issued the issuer's own certificate, and that one's serial number.
+    pub base: Option<(Name<'a>, String)>,
+}
+
+/// An algorithm that can be used with its parameters (RFC 4523 section 2.4).
+#[derive(Debug)]
+pub struct SupportedAlgorithm<'a> {
+    /// Its number.
+    pub algorithm: String,
+    /// In DER; empty if there are none.
+    pub parameters: &'a [u8],
 }
 
 impl<'a> Certificate<'a> {
@@ -92,6 +115,61 @@ impl<'a> CertificateList<'a> {
         signed.ignore_rest()?;
         Ok(CertificateList { issuer, this_update })
     }
+}
+
+impl<'a> AttributeCertificate<'a> {
+    /// Takes an attribute certificate in DER apart (RFC 5755 section 4.1). Its issuer is a name, or has a certificate.
+    pub fn parse(der: &'a [u8]) -> Result<AttributeCertificate<'a>, DecodeError> {
+        let mut signed = signed(der)?;
+        signed.unsigned(tag::INTEGER, "a version")?;
+        signed.sequence("who has the attributes")?;
+        let mut by = signed.element(tag::context_constructed(0), "an issuer")?;
+        let issuer = if by.peek() == Some(tag::SEQUENCE) { Some(directory_name(&mut by)?) } else { None };
+        let base = by.optional(tag::context_constructed(0))?.map(issuer_serial).transpose()?;
+        if issuer.is_none() && base.is_none() {
+            return by.fail("an issuer's name or certificate");
+        }
+        by.ignore_rest()?;
+        signed.sequence("the algorithm of the signature")?;
+        let serial_number = number::decimal(signed.element(tag::INTEGER, "a serial number")?)?;
+        signed.sequence("when it is in force")?;
+        signed.sequence("attributes")?;
+        signed.ignore_rest()?;
+        Ok(AttributeCertificate { serial_number, issuer, base })
+    }
+}
+
+impl<'a> SupportedAlgorithm<'a> {
+    /// Takes a supported algorithm in DER apart. What it is meant for is not looked at.
+    pub fn parse(der: &'a [u8]) -> Result<SupportedAlgorithm<'a>, DecodeError> {
+        let mut whole = Reader::new(der);
+        let mut parts = whole.sequence("a SEQUENCE in DER")?;
+        whole.finish("the end of the value")?;
+        let mut identifier = parts.sequence("an algorithm")?;
+        let algorithm = name::dotted(identifier.element(OID, "an algorithm's number")?)?;
+        let parameters = identifier.rest();
+        if !identifier.is_empty() {
+            identifier.any("parameters")?;
+        }
+        identifier.finish("the end of the parameters")?;
+        parts.ignore_rest()?;
+        Ok(SupportedAlgorithm { algorithm, parameters })
+    }
+}
+
+/// The name of an entry among general names (RFC 5280 section 4.2.1.6), which has to be the only one.
+fn directory_name<'a>(reader: &mut Reader<'a>) -> Result<Name<'a>, DecodeError> {
+    let mut names = reader.sequence("names")?;
+    let name = Name::read(&mut names.element(tag::context_constructed(4), "the name of an entry")?)?;
+    names.finish("no more than one name")?;
+    Ok(name)
+}
+
+fn issuer_serial(mut reader: Reader<'_>) -> Result<(Name<'_>, String), DecodeError> {
+    let issuer = directory_name(&mut reader)?;
+    let serial_number = number::decimal(reader.element(tag::INTEGER, "a serial number")?)?;
+    reader.ignore_rest()?;
+    Ok((issuer, serial_number))
 }
 
 /// What is signed in a certificate or list, behind which stand an algorithm and the signature.

@@ -3,11 +3,11 @@
 use std::borrow::Cow;
 use std::fmt::{self, Write};
 
+use super::OID;
 use crate::ber::{Reader, tag};
 use crate::dn::write_value;
 use crate::error::DecodeError;
 
-const OID: u8 = 0x06;
 const UTF8_STRING: u8 = 0x0C;
 const NUMERIC_STRING: u8 = 0x12;
 const PRINTABLE_STRING: u8 = 0x13;
@@ -112,7 +112,7 @@ impl<'a> Pair<'a> {
 }
 
 /// An OID's content as numbers between dots.
-fn dotted(content: Reader<'_>) -> Result<String, DecodeError> {
+pub(super) fn dotted(content: Reader<'_>) -> Result<String, DecodeError> {
     let mut numbers = Vec::new();
     let mut number: u128 = 0;
     for octet in content.rest() {

@@ -136,12 +136,12 @@ fn assertions_are_read_as_written_and_as_others_write_them_rfc4523_2_5() {
         ("", 0),
         ("{ }", 2),
         ("{ serialNumber 1 }", 17),
-        ("{ serialNumber 1, serialNumber 1 }", 2),
-        ("{ serialNumber 1, issuer directory:\"cn=a\" }", 18),
+        ("{ serialNumber 1, serialNumber 1 }", 18),
+        ("{ serialNumber 1, issuer directory:\"cn=a\" }", 25),
         ("{ serialNumber 1, issuer rdnSequence:\"cn=a }", 38),
         ("{ serialNumber 1, issuer \"\" } x", 30),
-        ("{ serialNumber 1, issuer \"\", more 1 }", 27),
-        ("{ serialNumber x, issuer \"\" }", 0),
+        ("{ serialNumber 1, issuer \"\", more 1 }", 29),
+        ("{ serialNumber x, issuer \"\" }", 15),
         ("x$cn=a", 0),
         ("1", 0),
     ] {
@@ -159,4 +159,95 @@ fn a_lists_time_is_asserted_in_either_form_rfc4523_2_9() {
     let with_point = "{ issuer \"o=a\", thisUpdate \"20260101000000Z\", distributionPoint fullName:{ } }";
     assert!(ListAssertion::parse(with_point.as_bytes()).is_err());
     assert!(ListAssertion::parse(b"{ issuer \"o=a\", thisUpdate \"x\" }").is_err());
+}
+
+/// An element, or what is put together of several.
+pub(crate) fn wrap(tag: u8, contents: &[&[u8]]) -> Vec<u8> {
+    let content = contents.concat();
+    let length = u16::try_from(content.len()).unwrap().to_be_bytes();
+    [&[tag, 0x82], &length[..], &content].concat()
+}
+
+/// General names of which the one is `cn=NAME`.
+fn general_names(name: &str) -> Vec<u8> {
+    let value = [&[0x0C, name.len() as u8], name.as_bytes()].concat();
+    wrap(tag::SEQUENCE, &[&wrap(tag::context_constructed(4), &[&name_of(&value)])])
+}
+
+/// An attribute certificate with this serial number, of an issuer of one name, a certificate, or both.
+pub(crate) fn attribute_certificate(number: u8, issuer: Option<&str>, base: Option<(&str, u8)>) -> Vec<u8> {
+    let algorithm = wrap(tag::SEQUENCE, &[&[OID, 1, 0x2A]]);
+    let integer = |number| [tag::INTEGER, 1, number];
+    let name = issuer.map(general_names).unwrap_or_default();
+    let base =
+        base.map(|(issuer, number)| wrap(tag::context_constructed(0), &[&general_names(issuer), &integer(number)]));
+    let by = wrap(tag::context_constructed(0), &[&name, &base.unwrap_or_default()]);
+    let empty = wrap(tag::SEQUENCE, &[]);
+    let signed = wrap(tag::SEQUENCE, &[&integer(1), &empty, &by, &algorithm, &integer(number), &empty, &empty]);
+    wrap(tag::SEQUENCE, &[&signed, &algorithm, &[BIT_STRING, 1, 0]])
+}
+
+#[test]
+fn an_attribute_certificate_has_an_issuers_name_or_certificate_rfc5755_4_1() {
+    let taken = |der: &[u8]| {
+        let certificate = AttributeCertificate::parse(der).ok()?;
+        let base = certificate.base.map(|(issuer, number)| (written(&issuer), number));
+        Some((certificate.serial_number, certificate.issuer.map(|issuer| written(&issuer)), base))
+    };
+    let (name, base) = (Some("cn=a".to_string()), Some(("cn=b".to_string(), "2".to_string())));
+    assert_eq!(taken(&attribute_certificate(5, Some("a"), None)), Some(("5".into(), name.clone(), None)));
+    assert_eq!(taken(&attribute_certificate(5, None, Some(("b", 2)))), Some(("5".into(), None, base.clone())));
+    assert_eq!(taken(&attribute_certificate(5, Some("a"), Some(("b", 2)))), Some(("5".into(), name, base)));
+    assert_eq!(taken(&attribute_certificate(5, None, None)), None);
+    let whole = attribute_certificate(5, Some("a"), Some(("b", 2)));
+    assert!((0..whole.len()).all(|end| taken(&whole[..end]).is_none()));
+    assert!(taken(&sample("alice")).is_none() && Certificate::parse(&whole).is_err());
+}
+
+#[test]
+fn a_supported_algorithm_has_a_number_and_perhaps_parameters_rfc4523_2_4() {
+    let taken = |parts: &[&[u8]]| {
+        let der = wrap(tag::SEQUENCE, parts);
+        SupportedAlgorithm::parse(&der).map(|known| (known.algorithm, known.parameters.to_vec())).ok()
+    };
+    let algorithm = wrap(tag::SEQUENCE, &[&[OID, 2, 0x55, 4], &[tag::NULL, 0]]);
+    assert_eq!(taken(&[&algorithm]), Some(("2.5.4".into(), vec![tag::NULL, 0])));
+    assert_eq!(taken(&[&algorithm, b"\xA0\x00"]), Some(("2.5.4".into(), vec![tag::NULL, 0])));
+    assert_eq!(taken(&[b"\x30\x03\x06\x01\x2A"]), Some(("1.2".into(), vec![])));
+    assert_eq!((taken(&[]), taken(&[b"\x02\x01\x01"]), taken(&[b"\x30\x00"])), (None, None, None));
+}
+
+#[test]
+fn what_is_asserted_of_pairs_algorithms_and_attribute_certificates_is_read_rfc4523_2_7() {
+    let one = |number: &'static str| Some(CertificateAssertion { serial_number: number.into(), issuer: "cn=a".into() });
+    let to = "issuedToThisCAAssertion { serialNumber 1, issuer rdnSequence:\"cn=a\" }";
+    let by = "issuedByThisCAAssertion { issuer \"cn=a\", serialNumber 2 }";
+    for (text, issued_to, issued_by) in [
+        (format!("{{ {to}, {by} }}"), one("1"), one("2")),
+        (format!("{{{by},{to}}}"), one("1"), one("2")),
+        (format!("{{ {to} }}"), one("1"), None),
+        (format!("{{ {by} }}"), None, one("2")),
+    ] {
+        assert_eq!(PairAssertion::parse(text.as_bytes()), Ok(PairAssertion { issued_to, issued_by }), "{text}");
+    }
+    assert_eq!(PairAssertion::parse(b"{ }").unwrap_err().offset, 2);
+    assert!(PairAssertion::parse(format!("{{ {to}, {to} }}").as_bytes()).is_err());
+    for (text, parameters) in [
+        ("{ algorithm 1.2 }", &b""[..]),
+        ("{ algorithm 1.2, parameters NULL }", b"\x05\0"),
+        ("{ parameters NULL:NULL, algorithm 1.2 }", b"\x05\0"),
+        ("{ algorithm 1.2, parameters '0C0161'H }", b"\x0C\x01a"),
+    ] {
+        let asserted = AlgorithmAssertion { algorithm: "1.2", parameters: parameters.to_vec() };
+        assert_eq!(AlgorithmAssertion::parse(text.as_bytes()), Ok(asserted), "{text}");
+    }
+    for (text, offset) in
+        [("{ parameters NULL }", 18), ("{ algorithm 1..2 }", 12), ("{ algorithm 1.2, parameters '050'H }", 31)]
+    {
+        assert_eq!(AlgorithmAssertion::parse(text.as_bytes()).unwrap_err().offset, offset, "{text}");
+    }
+    for wrong in ["issuer { }", "issuer { issuerName { } }", "issuer { issuerName { dNSName:\"a\" } }"] {
+        let text = format!("{{ serialNumber 1, {wrong} }}");
+        assert!(AttributeCertificateAssertion::parse(text.as_bytes()).is_err(), "{text}");
+    }
 }

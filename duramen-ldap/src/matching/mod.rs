@@ -2,10 +2,13 @@
 //!
 //! Owns: rules, string preparation. Must not know: which attribute has which rule; it asks through [`Names`].
 
+mod address;
+pub(crate) mod authz;
 mod certificate;
 mod integer;
 mod names;
 mod prepare;
+mod relation;
 mod rule;
 mod substrings;
 

@@ -2,7 +2,7 @@
 
 use super::names::Names;
 use super::prepare::{Case, prepare, prepare_numeric, prepare_telephone};
-use super::{certificate, integer};
+use super::{address, authz, certificate, integer};
 use crate::dn::{Dn, NamingRules};
 use crate::error::TextError;
 
@@ -33,6 +33,14 @@ pub enum RuleKind {
     BitAnd,
     /// Whether one of the bits that the assertion has is set in the value.
     BitOr,
+    /// Whether the value is the name that is asserted, or below it: see [`Rule::relates`], as of all rules of names.
+    Subtree,
+    /// Whether the value is a name directly below the asserted one.
+    OneLevel,
+    /// Whether the value is a name below the asserted one.
+    Subordinate,
+    /// Whether the value is a name above the asserted one.
+    Superior,
 }
 
 /// How values are normalized.
@@ -56,6 +64,12 @@ pub(super) enum Form {
     FirstInteger,
     Certificate,
     CertificateList,
+    CertificatePair,
+    AttributeCertificate,
+    Algorithm,
+    Rdn,
+    PresentationAddress,
+    Authz,
 }
 
 const BITS: &str = "1.3.6.1.4.1.1466.115.121.1.6";
@@ -75,6 +89,13 @@ const PIECES: &str = "1.3.6.1.4.1.1466.115.121.1.58";
 const UUID: &str = "1.3.6.1.1.16.1";
 const CERTIFICATE: &str = "1.3.6.1.1.15.1";
 const CERTIFICATE_LIST: &str = "1.3.6.1.1.15.5";
+const CERTIFICATE_PAIR: &str = "1.3.6.1.1.15.3";
+const ALGORITHM: &str = "1.3.6.1.1.15.7";
+const ATTRIBUTE_CERTIFICATE: &str = "1.3.6.1.4.1.4203.666.11.10.2.2";
+const RDN: &str = "1.2.36.79672281.1.5.0";
+const PROTOCOL: &str = "1.3.6.1.4.1.1466.115.121.1.42";
+const PRESENTATION: &str = "1.3.6.1.4.1.1466.115.121.1.43";
+const AUTHZ: &str = "1.3.6.1.4.1.4203.666.2.7";
 const CSN: &str = "1.3.6.1.4.1.4203.666.11.2.1";
 
 const fn rule(oid: &'static str, name: &'static str, kind: RuleKind, form: Form, syntax: &'static str) -> Rule {
@@ -82,10 +103,11 @@ const fn rule(oid: &'static str, name: &'static str, kind: RuleKind, form: Form,
 }
 
 use Case::{Exact, Ignore};
-use RuleKind::{BitAnd, BitOr, Equality, Ordering, Substrings};
+use RuleKind::{BitAnd, BitOr, Equality, OneLevel, Ordering, Subordinate, Substrings, Subtree, Superior};
 
 /// All rules that are known, in the order of their numbers.
-pub static RULES: [Rule; 39] = [
+pub static RULES: [Rule; 50] = [
+    rule("1.2.36.79672281.1.13.3", "rdnMatch", Equality, Form::Rdn, RDN),
     rule("1.2.840.113556.1.4.803", "integerBitAndMatch", BitAnd, Form::Integer, INTEGER),
     rule("1.2.840.113556.1.4.804", "integerBitOrMatch", BitOr, Form::Integer, INTEGER),
     rule("1.3.6.1.1.16.2", "UUIDMatch", Equality, Form::Uuid, UUID),
@@ -94,6 +116,11 @@ pub static RULES: [Rule; 39] = [
     rule("1.3.6.1.4.1.1466.109.114.2", "caseIgnoreIA5Match", Equality, Form::Ia5(Ignore), IA5),
     rule("1.3.6.1.4.1.1466.109.114.3", "caseIgnoreIA5SubstringsMatch", Substrings, Form::Ia5(Ignore), PIECES),
     rule("1.3.6.1.4.1.4203.1.2.1", "caseExactIA5SubstringsMatch", Substrings, Form::Ia5(Exact), PIECES),
+    rule("1.3.6.1.4.1.4203.666.4.8", "dnOneLevelMatch", OneLevel, Form::Dn, DN),
+    rule("1.3.6.1.4.1.4203.666.4.9", "dnSubtreeMatch", Subtree, Form::Dn, DN),
+    rule("1.3.6.1.4.1.4203.666.4.10", "dnSubordinateMatch", Subordinate, Form::Dn, DN),
+    rule("1.3.6.1.4.1.4203.666.4.11", "dnSuperiorMatch", Superior, Form::Dn, DN),
+    rule("1.3.6.1.4.1.4203.666.4.12", "authzMatch", Equality, Form::Authz, AUTHZ),
     rule("1.3.6.1.4.1.4203.666.11.2.2", "CSNMatch", Equality, Form::Octets, CSN),
     rule("1.3.6.1.4.1.4203.666.11.2.3", "CSNOrderingMatch", Ordering, Form::Octets, CSN),
     rule("2.5.13.0", "objectIdentifierMatch", Equality, Form::Oid, OID),
@@ -118,13 +145,18 @@ pub static RULES: [Rule; 39] = [
     rule("2.5.13.19", "octetStringSubstringsMatch", Substrings, Form::Octets, OCTETS),
     rule("2.5.13.20", "telephoneNumberMatch", Equality, Form::Telephone, TELEPHONE),
     rule("2.5.13.21", "telephoneNumberSubstringsMatch", Substrings, Form::Telephone, PIECES),
+    rule("2.5.13.22", "presentationAddressMatch", Equality, Form::PresentationAddress, PRESENTATION),
     rule("2.5.13.23", "uniqueMemberMatch", Equality, Form::NameAndUid, NAME_AND_UID),
+    rule("2.5.13.24", "protocolInformationMatch", Equality, Form::Text(Ignore), PROTOCOL),
     rule("2.5.13.27", "generalizedTimeMatch", Equality, Form::Time, TIME),
     rule("2.5.13.28", "generalizedTimeOrderingMatch", Ordering, Form::Time, TIME),
     rule("2.5.13.29", "integerFirstComponentMatch", Equality, Form::FirstInteger, INTEGER),
     rule("2.5.13.30", "objectIdentifierFirstComponentMatch", Equality, Form::FirstOid, OID),
     rule("2.5.13.34", "certificateExactMatch", Equality, Form::Certificate, CERTIFICATE),
+    rule("2.5.13.36", "certificatePairExactMatch", Equality, Form::CertificatePair, CERTIFICATE_PAIR),
     rule("2.5.13.38", "certificateListExactMatch", Equality, Form::CertificateList, CERTIFICATE_LIST),
+    rule("2.5.13.40", "algorithmIdentifierMatch", Equality, Form::Algorithm, ALGORITHM),
+    rule("2.5.13.45", "attributeCertificateExactMatch", Equality, Form::AttributeCertificate, ATTRIBUTE_CERTIFICATE),
 ];
 
 impl Rule {
@@ -142,6 +174,9 @@ impl Rule {
             Form::FirstInteger => integer::key(first_component(value)?, out),
             Form::Certificate => certificate::certificate(value, names, out),
             Form::CertificateList => certificate::list(value, names, out),
+            Form::CertificatePair => certificate::pair(value, names, out),
+            Form::AttributeCertificate => certificate::of_attributes(value, names, out),
+            Form::Algorithm => certificate::algorithm(value, out),
             _ => self.normalize_assertion(value, names, out),
         }
     }
@@ -163,11 +198,15 @@ impl Rule {
     pub fn normalize_assertion(&self, value: &[u8], names: &dyn Names, out: &mut Vec<u8>) -> Result<(), TextError> {
         match self.form {
             Form::Oid | Form::FirstOid => asserted_oid(value, names, out)?,
-            Form::Dn => dn(text(value)?, names, out)?,
+            Form::Dn | Form::Rdn => dn(text(value)?, names, out)?,
             Form::NameAndUid => name_and_uid(text(value)?, names, out)?,
             Form::FirstInteger => integer::key(value, out)?,
             Form::Certificate => certificate::certificate_assertion(value, names, out)?,
             Form::CertificateList => certificate::list_assertion(value, names, out)?,
+            Form::CertificatePair => certificate::pair_assertion(value, names, out)?,
+            Form::AttributeCertificate => certificate::attributes_assertion(value, names, out)?,
+            Form::Algorithm => certificate::algorithm_assertion(value, names, out)?,
+            Form::Authz => authz::normalize(value, names, out)?,
             _ => self.normalize_piece(value, out)?,
         }
         Ok(())
@@ -201,6 +240,7 @@ impl Rule {
             }
             Form::Integer => integer::key(value, out)?,
             Form::Time => crate::syntax::time_key(value, out)?,
+            Form::PresentationAddress => address::presentation(value, out)?,
             Form::Uuid => out.extend_from_slice(&crate::syntax::parse_uuid(value)?),
             _ => out.extend_from_slice(value),
         }
@@ -272,7 +312,7 @@ fn oid(value: &[u8], names: &dyn Names, out: &mut Vec<u8>) -> Result<(), TextErr
 
 /// As [`oid`], of what is asserted: of a name that nobody knows it is not known what it is equal to (RFC 4517 section
 /// 4.2.26).
-fn asserted_oid(value: &[u8], names: &dyn Names, out: &mut Vec<u8>) -> Result<(), TextError> {
+pub(super) fn asserted_oid(value: &[u8], names: &dyn Names, out: &mut Vec<u8>) -> Result<(), TextError> {
     let word = text(value)?.trim_matches(' ');
     if !crate::oid::is_numeric(word) && names.oid(word).is_none() {
         return Err(TextError::new(0, "a number, or a name that the schema has"));

@@ -1,7 +1,10 @@
 //! Checks of bytes and characters.
 
 use crate::ber::{Reader, tag};
-use crate::certificate::{Certificate, CertificateAssertion, CertificateList, ListAssertion};
+use crate::certificate::{
+    AlgorithmAssertion, AttributeCertificate, AttributeCertificateAssertion, Certificate, CertificateAssertion,
+    CertificateList, ListAssertion, PairAssertion, SupportedAlgorithm,
+};
 use crate::error::TextError;
 
 fn fail<T>(offset: usize, expected: &'static str) -> Result<T, TextError> {
@@ -21,11 +24,39 @@ pub(super) fn anything(_: &[u8]) -> Result<(), TextError> {
     Ok(())
 }
 
-/// One element of BER that is a SEQUENCE. The rest is for those who use it.
-pub(super) fn der(value: &[u8]) -> Result<(), TextError> {
-    let mut reader = Reader::new(value);
-    reader.element(tag::SEQUENCE, "a SEQUENCE in DER")?;
-    Ok(reader.finish("the end of the value")?)
+/// RFC 5208 section 5, RFC 5958 section 2: a version, an algorithm, a key.
+pub(super) fn private_key(value: &[u8]) -> Result<(), TextError> {
+    let mut whole = Reader::new(value);
+    let mut key = whole.sequence("a SEQUENCE in DER")?;
+    whole.finish("the end of the value")?;
+    key.unsigned(tag::INTEGER, "a version")?;
+    key.sequence("an algorithm")?;
+    key.element(tag::OCTETS, "a key")?;
+    Ok(key.ignore_rest()?)
+}
+
+/// RFC 4523 section 2.4.
+pub(super) fn supported_algorithm(value: &[u8]) -> Result<(), TextError> {
+    Ok(SupportedAlgorithm::parse(value).map(drop)?)
+}
+
+/// RFC 5755 section 4.1.
+pub(super) fn attribute_certificate(value: &[u8]) -> Result<(), TextError> {
+    Ok(AttributeCertificate::parse(value).map(drop)?)
+}
+
+pub(super) fn attribute_assertion(value: &[u8]) -> Result<(), TextError> {
+    AttributeCertificateAssertion::parse(value).map(drop)
+}
+
+/// RFC 4523 section 2.7.
+pub(super) fn pair_assertion(value: &[u8]) -> Result<(), TextError> {
+    PairAssertion::parse(value).map(drop)
+}
+
+/// RFC 4523 section 2.11.
+pub(super) fn algorithm_assertion(value: &[u8]) -> Result<(), TextError> {
+    AlgorithmAssertion::parse(value).map(drop)
 }
 
 /// RFC 4523 section 2.1.

@@ -35,6 +35,14 @@ pub(super) fn dn(value: &[u8]) -> Result<(), TextError> {
     Dn::parse(text(value)?).map(drop)
 }
 
+/// One RDN, or none.
+pub(super) fn rdn(value: &[u8]) -> Result<(), TextError> {
+    match Dn::parse(text(value)?)?.rdns().nth(1) {
+        Some(second) => fail(second.avas().next().map_or(0, |ava| ava.offset()), "the end of the RDN"),
+        None => Ok(()),
+    }
+}
+
 /// RFC 4517 section 3.3.21.
 pub(super) fn name_and_uid(value: &[u8]) -> Result<(), TextError> {
     Dn::parse(split_uid(text(value)?).0).map(drop)
@@ -87,6 +95,50 @@ pub(super) fn delivery_method(value: &[u8]) -> Result<(), TextError> {
         let known = DELIVERY_METHODS.iter().any(|method| method.as_bytes() == word.trim_ascii());
         if known { Ok(()) } else { fail(start, "a delivery method, as any, mhs, physical or telephone") }
     })
+}
+
+const DSA_QUALITIES: [&str; 5] = ["DEFUNCT", "EXPERIMENTAL", "BEST-EFFORT", "PILOT-SERVICE", "FULL-SERVICE"];
+
+/// RFC 1778: a quality, and a description behind `#`.
+pub(super) fn dsa_quality(value: &[u8]) -> Result<(), TextError> {
+    let end = value.iter().position(|&byte| byte == b'#').unwrap_or(value.len());
+    if !DSA_QUALITIES.iter().any(|quality| quality.as_bytes().eq_ignore_ascii_case(value[..end].trim_ascii())) {
+        return fail(0, "a quality, as EXPERIMENTAL, BEST-EFFORT or FULL-SERVICE");
+    }
+    match value.get(end + 1..) {
+        Some(description) => directory_string(description).map_err(|error| error.after(end + 1)),
+        None => Ok(()),
+    }
+}
+
+/// RFC 1278: up to three selectors, each with a slash behind it, and network addresses between `|` or `_`.
+pub(crate) fn presentation_address(value: &[u8]) -> Result<(), TextError> {
+    all(value, |byte| byte.is_ascii_graphic() || byte == b' ', "a character of ASCII that can be seen")?;
+    let mut parts: Vec<&[u8]> = value.split(|&byte| byte == b'/').collect();
+    let networks = parts.pop().unwrap_or_default();
+    if parts.len() > 3 {
+        return fail(0, "no more than three selectors");
+    }
+    let mut at = 0;
+    for selector in parts {
+        if !is_selector(selector) {
+            return fail(at, "a selector: text in quotes, '#' and a number, or hex digits as '0F'H");
+        }
+        at += selector.len() + 1;
+    }
+    let all_there = networks.is_empty() || networks.split(|byte| b"|_".contains(byte)).all(|one| !one.is_empty());
+    if all_there { Ok(()) } else { fail(at, "a network address between two separators") }
+}
+
+/// Nothing, too: then there is no such selector.
+fn is_selector(selector: &[u8]) -> bool {
+    match selector {
+        [] => true,
+        [b'"', inner @ .., b'"'] => !inner.contains(&b'"'),
+        [b'#', digits @ ..] => !digits.is_empty() && digits.iter().all(u8::is_ascii_digit),
+        [b'\'', digits @ .., b'\'', b'H' | b'h'] => digits.len() % 2 == 0 && digits.iter().all(u8::is_ascii_hexdigit),
+        _ => false,
+    }
 }
 
 const FAX_PARAMETERS: [&str; 7] =

@@ -21,6 +21,7 @@ mod mend;
 mod random;
 mod request;
 mod servers;
+mod subschema;
 mod tally;
 mod words;
 mod world;

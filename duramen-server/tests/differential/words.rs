@@ -210,13 +210,17 @@ pub const SELECTIONS: [&[&str]; 22] = [
 ];
 
 /// Rules for extensible matches.
-pub const RULES: [&str; 24] = [
+pub const RULES: [&str; 28] = [
     "caseExactMatch",
     "caseIgnoreMatch",
     "2.5.13.5",
     "caseExactIA5Match",
     "integerMatch",
     "distinguishedNameMatch",
+    "dnSubtreeMatch",
+    "dnOneLevelMatch",
+    "dnSubordinateMatch",
+    "dnSuperiorMatch",
     "caseIgnoreOrderingMatch",
     "integerOrderingMatch",
     "caseIgnoreSubstringsMatch",
