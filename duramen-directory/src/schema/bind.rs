@@ -4,7 +4,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use rustc_hash::FxHashMap;
 
-use duramen_ldap::matching::{RULES, Rule};
+use duramen_ldap::matching::{RULES, Rule, RuleKind};
 use duramen_ldap::schema::{
     self as text, AttributeType, ClassKind, Definition, DitContentRule, DitStructureRule, Located, NameForm,
     ObjectClass,
@@ -145,6 +145,7 @@ impl Binder {
 
     fn attribute(&mut self, of: &Located<AttributeType>, id: AttributeId) -> Result<(), BindError> {
         let item = &of.item;
+        check_names(of, &item.definition)?;
         let above = item.superior.as_ref().map(|word| self.attribute_names[&word.to_ascii_lowercase()]);
         let above_type = above.and_then(|id| self.attributes[usize::from(id.0)].as_ref());
         let syntax = match &item.syntax {
@@ -154,9 +155,9 @@ impl Binder {
             }
             None => above_type.and_then(|above| above.syntax),
         };
-        let own = |word: Option<&String>, inherited: fn(&Attribute) -> Option<&'static Rule>| match word {
-            Some(word) => Rule::find(word),
-            None => above_type.and_then(inherited),
+        let own = |word: Option<&String>, kind, inherited: fn(&Attribute) -> Option<&'static Rule>| match word {
+            Some(word) => rule_of(of, word, kind),
+            None => Ok(above_type.and_then(inherited)),
         };
         let attribute = Attribute {
             id,
@@ -166,9 +167,9 @@ impl Binder {
             superior: above,
             family: vec![id],
             syntax,
-            equality: own(item.equality.as_ref(), |above| above.equality),
-            ordering: own(item.ordering.as_ref(), |above| above.ordering),
-            substrings: own(item.substrings.as_ref(), |above| above.substrings),
+            equality: own(item.equality.as_ref(), RuleKind::Equality, |above| above.equality)?,
+            ordering: own(item.ordering.as_ref(), RuleKind::Ordering, |above| above.ordering)?,
+            substrings: own(item.substrings.as_ref(), RuleKind::Substrings, |above| above.substrings)?,
             single_value: item.single_value,
             no_user_modification: item.no_user_modification,
             usage: item.usage,
@@ -194,10 +195,16 @@ impl Binder {
         let item = &of.item;
         let id = ClassId(u16::try_from(self.classes.len()).map_err(|_| BindError::TooMany)?);
         let definition = &item.definition;
+        check_names(of, definition)?;
         let (mut must, mut may) = (self.list(of, definition, &item.must)?, self.list(of, definition, &item.may)?);
         let mut lineage = vec![id];
         for superior in &item.superiors {
             let above = &self.classes[usize::from(self.class_names[&superior.to_ascii_lowercase()].0)];
+            // RFC 4512 sections 2.4.1 to 2.4.3.
+            if above.kind != ClassKind::Abstract && above.kind != item.kind {
+                let (kind, other) = (item.kind.name(), above.kind.name());
+                return Err(error(of, definition, format!("it is {kind}, and its superior {superior} is {other}")));
+            }
             must.extend(&above.must);
             may.extend(&above.may);
             lineage.extend(&above.lineage);
@@ -303,6 +310,37 @@ impl Binder {
             true => Ok(id),
             false => Err(error(of, definition, format!("its object class {word} is not {}", kind.name()))),
         }
+    }
+}
+
+/// That names are such as can stand in requests (RFC 4512 section 1.4); underscores are taken too.
+fn check_names<T>(of: &Located<T>, definition: &Definition) -> Result<(), BindError> {
+    match definition.names.iter().find(|name| !is_name(name)) {
+        Some(name) => {
+            let what = format!("its name {name:?} is not a letter and then letters, digits and hyphens");
+            Err(error(of, definition, what))
+        }
+        None => Ok(()),
+    }
+}
+
+fn is_name(word: &str) -> bool {
+    word.starts_with(|c: char| c.is_ascii_alphabetic())
+        && word.bytes().all(|byte| byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'_'))
+}
+
+/// The rule of this name, if it is known. It has to decide what it is named for (RFC 4512 section 4.1.2).
+fn rule_of(of: &Located<AttributeType>, word: &str, kind: RuleKind) -> Result<Option<&'static Rule>, BindError> {
+    match Rule::find(word) {
+        Some(rule) if rule.kind != kind => {
+            let what = match kind {
+                RuleKind::Ordering => "orders values",
+                RuleKind::Substrings => "is about substrings",
+                _ => "says which values are equal",
+            };
+            Err(error(of, &of.item.definition, format!("{word} is no rule that {what}")))
+        }
+        found => Ok(found),
     }
 }
 

@@ -56,6 +56,34 @@ fn what_is_not_defined_is_named_with_its_line() {
 }
 
 #[test]
+fn what_cannot_be_meant_is_refused_rfc4512_2_4_and_4_1() {
+    for (text, what) in [
+        (
+            "attributetype ( 1.1.1 NAME 'x' SUP distinguishedName EQUALITY dnSubtreeMatch )",
+            "no rule that says which values are equal",
+        ),
+        ("attributetype ( 1.1.1 NAME 'x' SUP name ORDERING caseIgnoreMatch )", "no rule that orders values"),
+        ("attributetype ( 1.1.1 NAME 'x' SUP name SUBSTR 2.5.13.2 )", "2.5.13.2 is no rule that is about substrings"),
+        ("attributetype ( 1.1.1 NAME ( 'x' 'a b' ) SUP name )", "its name \"a b\" is not"),
+        ("objectclass ( 1.1.1 NAME '' AUXILIARY )", "its name \"\" is not"),
+        ("objectclass ( 1.1.1 NAME '1x' AUXILIARY )", "its name \"1x\" is not"),
+        (
+            "objectclass ( 1.1.1 NAME 'x' SUP person AUXILIARY )",
+            "it is AUXILIARY, and its superior person is STRUCTURAL",
+        ),
+        ("objectclass ( 1.1.1 NAME 'x' SUP person ABSTRACT )", "it is ABSTRACT, and its superior person is STRUCTURAL"),
+        ("objectclass ( 1.1.1 NAME 'x' SUP dcObject )", "it is STRUCTURAL, and its superior dcObject is AUXILIARY"),
+    ] {
+        let error = built_in(text).map(drop).unwrap_err().to_string();
+        assert!(error.starts_with("more.schema, line 1: ") && error.contains(what), "{error}");
+    }
+    for right in ["attributetype ( 1.1.1 NAME 'x_y-1' SUP name EQUALITY nosuchMatch )", "objectclass ( 1.1.1 SUP top )"]
+    {
+        assert!(built_in(right).is_ok(), "{right}");
+    }
+}
+
+#[test]
 fn names_are_normalized_by_the_equality_rules_of_their_types_rfc4514() {
     let schema = built_in("").unwrap();
     let mut normalized = String::new();
