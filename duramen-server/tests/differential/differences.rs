@@ -28,7 +28,7 @@ const fn difference(why: &'static str, applies: fn(&Case<'_>) -> bool) -> Differ
     Difference { why, applies }
 }
 
-static DIFFERENCES: [Difference; 69] = [
+static DIFFERENCES: [Difference; 70] = [
     difference("RFC 4511 section 4.1.9: of several errors that a request has in itself, one is told", |case| {
         let (theirs, ours) = case.codes();
         let both = IN_REQUEST.contains(&theirs) && IN_REQUEST.contains(&ours) && theirs != ours;
@@ -172,6 +172,13 @@ static DIFFERENCES: [Difference; 69] = [
             let is_compared = case.attribute_is(&["structuralObjectClass"]);
             (asks_for_superior_class(case) && case.theirs_is_truer())
                 || (is_compared && case.codes() == (COMPARE_TRUE, COMPARE_FALSE))
+        },
+    ),
+    difference(
+        "RFC 4512 section 3.3: classes have the rule objectIdentifierMatch. slapd calls it undefined of them",
+        |case| {
+            let items = ["bjectClass:objectIdentifierMatch:=", "bjectClass:dn:objectIdentifierMatch:="];
+            items.iter().any(|item| case.filters_have(item))
         },
     ),
     difference("RFC 4514 section 2.4: a value may be written in hexadecimal digits. slapd refuses it", |case| {
