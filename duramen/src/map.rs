@@ -15,7 +15,7 @@
 
 use std::fs::File;
 use std::sync::atomic::{AtomicU8, AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
 use rustix::mm::Advice;
 
@@ -42,6 +42,8 @@ static MAPS: AtomicU64 = AtomicU64::new(0);
 pub(crate) struct Map {
     region: Region,
     file: Arc<File>,
+    /// What was mapped instead of the file.
+    copy: OnceLock<File>,
     /// Held by the thread that maps more.
     growing: Mutex<()>,
 }
@@ -59,7 +61,7 @@ impl Map {
             .map_err(|e| Error::Io { op: "map the data file", source: e.into() })?;
         let region = if region.bytes() < wanted { with_room_behind(file, region, wanted) } else { Ok(region) }?;
         MAPS.fetch_add(1, Ordering::Relaxed);
-        Ok(Map { region, file: file.clone(), growing: Mutex::default() })
+        Ok(Map { region, file: file.clone(), copy: OnceLock::new(), growing: Mutex::default() })
     }
 
     /// Tells the kernel whether to read around pages that are missing (it does unless told), or those alone.
@@ -93,16 +95,27 @@ impl Map {
         Some(unsafe { std::slice::from_raw_parts(self.base().add(start), len) })
     }
 
+    /// Maps the copy that has taken the file's place, once. What is read of the file's snapshots stands there too.
+    pub(crate) fn follow(&self, copy: File) -> rustix::io::Result<()> {
+        let _one = self.growing.lock().unwrap_or_else(PoisonError::into_inner);
+        if self.copy.get().is_none() {
+            self.region.map_over(&copy)?;
+            let _ = self.copy.set(copy);
+        }
+        Ok(())
+    }
+
     /// Where little could be reserved the map grows with the file.
     #[cold]
     fn grow(&self, end: usize) -> bool {
-        if self.file.metadata().is_ok_and(|file| file.len() < end as u64) {
+        let file = self.copy.get().unwrap_or(&self.file);
+        if file.metadata().is_ok_and(|file| file.len() < end as u64) {
             return false;
         }
         let some_more = (end as u64 + end as u64 / 8).next_multiple_of(ROUND_BYTES);
         let _one = self.growing.lock().unwrap_or_else(PoisonError::into_inner);
         let steps = [some_more, (end as u64).next_multiple_of(ROUND_BYTES)];
-        steps.into_iter().any(|bytes| self.region.extend(&self.file, address_bytes(bytes)))
+        steps.into_iter().any(|bytes| self.region.extend(file, address_bytes(bytes)))
     }
 }
 
@@ -207,7 +220,7 @@ mod tests {
         let file = Arc::new(tempfile::tempfile().unwrap());
         let room = Region::anonymous(1 << 40).unwrap().base().addr();
         let region = Region::of_file_at(&file, LITTLE_BYTES, room).unwrap();
-        let map = Map { region, file: file.clone(), growing: Mutex::default() };
+        let map = Map { region, file: file.clone(), copy: OnceLock::new(), growing: Mutex::default() };
         MAPS.fetch_add(1, Ordering::Relaxed);
         let base = map.base();
         assert!(map.bytes(FAR, 4).is_none(), "the file is not so long");

@@ -7,6 +7,8 @@
 //! since: one byte a page remembers a hash of the birth that was verified. So damage is reported instead of read,
 //! at the price of one byte looked up on the hot path.
 
+use std::fs::File;
+
 use crate::advice::Advice;
 use crate::error::{Damage, Error, Result};
 use crate::format::page::{self, Kind};
@@ -46,6 +48,11 @@ impl Pager {
         let verified = Verified::new(map.reserved_bytes() >> shift);
         let first_page = meta::Meta::first_page(page_size);
         Ok(Pager { map, verified, advice, file_id, page_size, shift, first_page })
+    }
+
+    /// Reads the copy that has taken the file's place, from now on.
+    pub(crate) fn follow(&self, copy: File) -> Result<()> {
+        self.map.follow(copy).map_err(|e| Error::Io { op: "map the copy of the data file", source: e.into() })
     }
 
     /// Says how long the file is now, and reads it as memory allows.

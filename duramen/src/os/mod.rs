@@ -11,6 +11,7 @@ pub(crate) mod fork;
 pub(crate) mod identity;
 pub(crate) mod lock;
 pub(crate) mod memory;
+pub(crate) mod overlay;
 pub(crate) mod region;
 pub(crate) mod shm;
 

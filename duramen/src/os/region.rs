@@ -108,6 +108,13 @@ impl Region {
         }
     }
 
+    /// Maps another file over all of it, to be read. Whoever reads meanwhile finds one or the other.
+    pub(crate) fn map_over(&self, file: &File) -> rustix::io::Result<()> {
+        let flags = MapFlags::SHARED | MapFlags::NORESERVE | MapFlags::FIXED;
+        // SAFETY: the range is this region's own, and stays mapped.
+        unsafe { mm::mmap(self.base().cast(), self.bytes(), ProtFlags::READ, flags, file, 0) }.map(drop)
+    }
+
     /// The first byte's address.
     #[inline]
     pub(crate) fn base(&self) -> *mut u8 {

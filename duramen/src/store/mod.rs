@@ -26,7 +26,7 @@ use crate::ids::{Pgno, Txnid};
 use crate::medium::Medium;
 use crate::os::beside::Beside;
 use crate::os::file::{self, FileMedium};
-use crate::os::memory;
+use crate::os::{memory, overlay};
 use crate::pager::Pager;
 use crate::readers::{Inherited, Published, ReadSlot, Role, Shared, UnregisteredReader, Wait};
 use crate::store::checkpoint::Sweep;
@@ -128,6 +128,8 @@ pub(crate) struct Store {
     unregistered: Option<UnregisteredReader>,
     /// Nobody tells this handle of commits made through others.
     untold: bool,
+    /// A newer commit than this is in a copy of the data file.
+    may_be_copied: Mutex<Option<Txnid>>,
 }
 
 /// A writer's memory.
@@ -228,6 +230,7 @@ impl Store {
         let file_bytes = file.metadata().map_err(Error::io("ask for the length of the data file"))?.len();
         let writer = Writer::new(recovered.chosen, &settings, file_bytes);
         tracing::debug!(path = %path.display(), txnid = writer.meta.txnid.0, ?role, "opened");
+        let may_be_copied = (settings.read_only && overlay::may_be_copied(&file)).then_some(writer.meta.txnid);
         let untold = !settings.lock_file || recovered.unregistered.is_some();
         Ok(Store {
             path: path.to_path_buf(),
@@ -243,6 +246,7 @@ impl Store {
             pending: Mutex::new(pending),
             log_place,
             untold,
+            may_be_copied: Mutex::new(may_be_copied),
             unregistered: recovered.unregistered,
         })
     }
@@ -317,12 +321,24 @@ impl Store {
     #[cold]
     fn check_length(&self, published: &Published) -> Result<()> {
         let needed = meta::bytes_needed(Unpacked::of(published).page_count, self.pager.page_size);
+        self.follow_copy(published.txnid)?;
         let found = self.file.metadata().map_err(Error::io("ask for the length of the data file"))?.len();
         if found < needed {
             return Err(Error::Truncated { path: self.path.clone(), found, needed });
         }
         self.pager.file_has(found);
         self.length_checked.store(published.txnid.0, Ordering::Relaxed);
+        Ok(())
+    }
+
+    /// In an overlay whoever opened the file to write made a copy of it, if there was none, and wrote the commit there.
+    fn follow_copy(&self, newest: Txnid) -> Result<()> {
+        let mut may_be = self.may_be_copied.lock().unwrap_or_else(PoisonError::into_inner);
+        if may_be.is_some_and(|opened_at| newest > opened_at) {
+            let copy = overlay::open_anew(&self.file).map_err(file::failed("open the copy of", &self.path))?;
+            self.pager.follow(copy)?;
+            *may_be = None;
+        }
         Ok(())
     }
 

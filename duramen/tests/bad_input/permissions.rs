@@ -214,6 +214,16 @@ fn opened_for_reading_only_nothing_is_written() -> Result<()> {
     Ok(())
 }
 
+/// Goes into a namespace of its own, where it may mount what it likes; false if it may not.
+fn may_mount() -> bool {
+    let none = std::ptr::null();
+    // SAFETY: see the module's head; the strings end with a zero.
+    unsafe {
+        libc::unshare(libc::CLONE_NEWNS) == 0
+            && libc::mount(none, c"/".as_ptr(), none, libc::MS_REC | libc::MS_PRIVATE, none.cast()) == 0
+    }
+}
+
 /// Role: reads a database on a filesystem that is mounted read-only, in a namespace of its own.
 #[test]
 fn role_read_only_medium() -> Result<()> {
@@ -222,13 +232,17 @@ fn role_read_only_medium() -> Result<()> {
     let target = std::ffi::CString::new(dir.as_str()).unwrap();
     let none = std::ptr::null();
     // SAFETY: see the module's head; the strings end with a zero.
-    let mounted = unsafe {
-        libc::unshare(libc::CLONE_NEWNS) == 0
-            && libc::mount(none, c"/".as_ptr(), none, libc::MS_REC | libc::MS_PRIVATE, none.cast()) == 0
-            && libc::mount(target.as_ptr(), target.as_ptr(), none, libc::MS_BIND, none.cast()) == 0
-            && libc::mount(none, target.as_ptr(), none, libc::MS_BIND | libc::MS_REMOUNT | libc::MS_RDONLY, none.cast())
-                == 0
-    };
+    let mounted = may_mount()
+        && unsafe {
+            libc::mount(target.as_ptr(), target.as_ptr(), none, libc::MS_BIND, none.cast()) == 0
+                && libc::mount(
+                    none,
+                    target.as_ptr(),
+                    none,
+                    libc::MS_BIND | libc::MS_REMOUNT | libc::MS_RDONLY,
+                    none.cast(),
+                ) == 0
+        };
     if !mounted {
         roles::say("may not mount");
         return Ok(());
@@ -254,5 +268,57 @@ fn a_read_only_medium_opens_for_reading() -> Result<()> {
         assert!(said == "all well" || said == "may not mount", "{said}");
         role.finish();
     }
+    Ok(())
+}
+
+/// Role: reads a database of an overlay's lower layer while it is copied, and written to, through another handle.
+#[test]
+fn role_overlay() -> Result<()> {
+    let Some(arguments) = roles::arguments("permissions::role_overlay") else { return Ok(()) };
+    let [dir, name] = &arguments[..] else { panic!("{arguments:?}") };
+    let on = |part: &str| format!("{dir}/{part}");
+    ["upper", "work", "merged"].iter().for_each(|part| fs::create_dir(on(part)).unwrap());
+    let options = format!("lowerdir={},upperdir={},workdir={}", on("lower"), on("upper"), on("work"));
+    let [target, options] = [on("merged"), options].map(|text| std::ffi::CString::new(text).unwrap());
+    let overlay = c"overlay".as_ptr();
+    // SAFETY: see the module's head; the strings end with a zero.
+    let mounted =
+        may_mount() && unsafe { libc::mount(overlay, target.as_ptr(), overlay, 0, options.as_ptr().cast()) == 0 };
+    if !mounted {
+        roles::say("may not mount");
+        return Ok(());
+    }
+    let path = format!("{}/{name}", on("merged"));
+    let reader = Options::new().read_only(true).open(&path)?;
+    assert_readable(&reader)?;
+    let before = reader.read()?;
+    let old: Vec<_> = before.table("t")?.iter().collect::<Result<_>>()?;
+    let writer = Database::open(&path)?;
+    for round in 0..20u32 {
+        let value = vec![round as u8; 100];
+        writer.update(|txn| (0..500u32).try_for_each(|n| txn.table("t")?.put(n.to_be_bytes(), &value)))?;
+        let snapshot = reader.read()?;
+        let table = snapshot.table("t")?;
+        assert!(
+            (0..500u32).all(|n| matches!(table.get(n.to_be_bytes()), Ok(Some(found)) if found == value)),
+            "{round}"
+        );
+        assert!(before.table("t")?.iter().map(|entry| entry.unwrap()).eq(old.iter().copied()));
+    }
+    roles::say("all well");
+    Ok(())
+}
+
+#[test]
+fn a_reader_of_a_lower_layer_sees_what_is_written_to_the_copy_above() -> Result<()> {
+    let (lower, path) = closed()?;
+    let dir = tempfile::tempdir().unwrap();
+    fs::rename(lower.path(), dir.path().join("lower")).unwrap();
+    let name = path.rsplit('/').next().unwrap();
+    let mut role = start("permissions::role_overlay", &[dir.path().to_str().unwrap(), name]);
+    let said = role.next().unwrap();
+    // Only root may mount, and not in every container, nor an overlay on another one.
+    assert!(said == "all well" || said == "may not mount", "{said}");
+    role.finish();
     Ok(())
 }
