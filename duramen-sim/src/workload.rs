@@ -284,6 +284,14 @@ impl Life {
             drop(txn);
             return self.failed(error, None);
         }
+        if self.rng.u32(..8) == 0 {
+            // Beside the transaction: what was committed before it is durable, whatever becomes of this one.
+            if let Err(error) = db.sync() {
+                drop(txn);
+                return self.failed(error, None);
+            }
+            self.became_durable();
+        }
         if self.rng.u32(..12) == 0 {
             drop(txn);
             return Ok(false);
