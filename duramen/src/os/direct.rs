@@ -14,7 +14,7 @@ use std::os::fd::AsRawFd;
 use std::os::unix::fs::{FileExt, OpenOptionsExt};
 use std::path::Path;
 
-use rustix::fs::{OFlags, fcntl_getfl, fcntl_setfl};
+use rustix::fs::{AtFlags, OFlags, StatxFlags, fcntl_getfl, fcntl_setfl, statx};
 use rustix::io::Errno;
 
 use super::file::failed;
@@ -22,6 +22,17 @@ use crate::error::Result;
 
 /// Addresses, offsets and lengths of direct transfers are multiples of this.
 pub(crate) const ALIGNMENT: usize = 4096;
+
+/// `STATX_DIOALIGN` (Linux 6.1).
+const TELLS_UNIT: StatxFlags = StatxFlags::from_bits_retain(0x2000);
+
+/// What offsets and lengths of direct transfers to a file may be multiples of, where the filesystem says so: a power of
+/// two. Others may take smaller pieces than they like, and read the page around each.
+pub(crate) fn unit(file: &File) -> Option<u64> {
+    let found = statx(file, c"", AtFlags::EMPTY_PATH, TELLS_UNIT).ok()?;
+    let told = found.stx_mask & TELLS_UNIT.bits() != 0 && found.stx_dio_mem_align as usize <= ALIGNMENT;
+    Some(u64::from(found.stx_dio_offset_align)).filter(|unit| told && unit.is_power_of_two())
+}
 
 /// Memory at an address that suits direct I/O.
 pub(crate) struct Block {

@@ -13,7 +13,7 @@ use std::sync::{Arc, OnceLock};
 use crate::error::{Error, Result};
 use crate::medium::Medium;
 use crate::os::behind::Behind;
-use crate::os::direct::{Block, DirectFile, Until};
+use crate::os::direct::{self, Block, DirectFile, Until};
 
 /// Most pieces that the kernel takes in one call.
 const PARTS_MAX: usize = 1024;
@@ -82,8 +82,8 @@ pub(crate) struct FileMedium {
     file: Arc<File>,
     /// The same file for writes past the page cache, opened for the first of them; none if that cannot be.
     direct: OnceLock<Option<DirectFile>>,
-    /// And for writes that are flushed at once.
-    flushed: OnceLock<Option<DirectFile>>,
+    /// And for writes that are flushed at once, with what their offsets and lengths are multiples of.
+    flushed: OnceLock<Option<(DirectFile, u64)>>,
     /// Has the disk begin to write, from the first request on.
     behind: OnceLock<Behind>,
     /// So many bytes the process may have in a file.
@@ -146,9 +146,13 @@ impl Medium for FileMedium {
 
     fn write_flushed(&self, offset: u64, bytes: &[u8]) -> io::Result<()> {
         self.check_limit(offset + bytes.len() as u64)?;
-        match self.flushed.get_or_init(|| DirectFile::reopen(&self.file, Until::Durable)) {
-            Some(direct) => direct.write_at(offset, &Block::holding(bytes)),
-            None => {
+        let open =
+            || direct::unit(&self.file).and_then(|unit| Some((DirectFile::reopen(&self.file, Until::Durable)?, unit)));
+        match self.flushed.get_or_init(open) {
+            Some((direct, unit)) if (offset | bytes.len() as u64).is_multiple_of(*unit) => {
+                direct.write_at(offset, &Block::holding(bytes))
+            }
+            _ => {
                 self.write_at(offset, &[IoSlice::new(bytes)])?;
                 self.flush()
             }
