@@ -63,4 +63,5 @@ fn what_was_kept_gives_errors_or_comes_back() {
     replay("ldif", visits::ldif);
     replay("schema", visits::schema);
     replay("certificate", visits::certificate);
+    replay("value", visits::value);
 }

@@ -29,10 +29,10 @@ hang of ten seconds or two gigabytes of memory is a finding. It is left in fuzz/
   cargo xtask fuzz --targets recipe --keep    a minute of one; what it found goes to fuzz/corpus
   cargo +nightly fuzz run recipe ARTIFACT     one input again
 
-Six targets for LDAP: `message`, `filter`, `dn`, `ldif`, `schema` and `certificate` give their input to a parser of duramen-ldap. What is \
+Seven targets for LDAP: `message`, `filter`, `dn`, `ldif`, `schema`, `certificate` and `value` give their input to a parser of duramen-ldap. What is \
 accepted has to come back from what it is written as.
 
-  cargo xtask fuzz --targets message,filter,dn,ldif,schema,certificate
+  cargo xtask fuzz --targets message,filter,dn,ldif,schema,certificate,value
 
 The kept inputs are also run by the tests of duramen-sim and duramen-ldap.";
 

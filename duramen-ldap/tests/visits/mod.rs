@@ -8,7 +8,7 @@ use duramen_ldap::control::RequestControl;
 use duramen_ldap::dn::{Dn, Rdn, write_ava};
 use duramen_ldap::filter::{Filter, FilterBuf};
 use duramen_ldap::ldif::{Body, LdifReader, Record};
-use duramen_ldap::matching::{Rule, WithoutSchema};
+use duramen_ldap::matching::{Rule, RuleKind, WithoutSchema};
 use duramen_ldap::message::{Message, Request, Response};
 use duramen_ldap::schema::{
     AttributeType, Description, DitContentRule, DitStructureRule, LdapSyntax, MatchingRule, MatchingRuleUse, NameForm,
@@ -130,6 +130,25 @@ fn quoted(name: &Name<'_>) -> String {
     let mut text = String::new();
     name.write(|oid| oid, &mut text);
     format!("\"{}\"", text.replace('"', "\"\""))
+}
+
+/// A value or an assertion, behind the name of a rule and a colon. Returns whether the rule takes it.
+pub fn value(data: &[u8]) -> bool {
+    let Some(colon) = data.iter().position(|&byte| byte == b':') else { return false };
+    let (name, data) = (&data[..colon], &data[colon + 1..]);
+    let Some(rule) = text(name).and_then(Rule::find) else { return false };
+    let (mut stored, mut again, mut asserted) = (Vec::new(), Vec::new(), Vec::new());
+    let is_value = rule.normalize(data, &WithoutSchema, &mut stored).is_ok();
+    assert_eq!(rule.normalize(data, &WithoutSchema, &mut again).is_ok(), is_value);
+    let is_assertion = rule.normalize_assertion(data, &WithoutSchema, &mut asserted).is_ok();
+    if is_value {
+        assert_eq!(stored, again, "{}", rule.name);
+    }
+    let is_reflexive = matches!(rule.kind, RuleKind::Equality | RuleKind::Subtree);
+    if is_value && is_assertion && is_reflexive {
+        assert!(rule.relates(&stored, &asserted), "{}: a value is what is asserted by itself", rule.name);
+    }
+    is_value || is_assertion
 }
 
 /// LDIF. Returns whether it has a record.
