@@ -5,13 +5,14 @@
 use std::collections::HashMap;
 
 use duramen::Table;
+use uuid::Uuid;
 
 use crate::directory::Inner;
 use crate::entry::Entry;
 use crate::failure::Result;
 use crate::index::{
-    Extractor, count, has, has_window, is_container, is_of_windows, is_trigram, low_of, records, waiting_changes,
-    window_of,
+    Extractor, Kind, count, has, has_window, is_container, is_of_windows, is_trigram, kind_prefix, low_of, records,
+    waiting_changes, window_of,
 };
 use crate::large;
 use crate::names;
@@ -19,6 +20,7 @@ use crate::reindex::{Postings, collect};
 use crate::schema::AttributeId;
 use crate::state::State;
 use crate::tables::{Id, Tables, read_id};
+use crate::update::{self, Draft};
 
 /// Problems that are told; then the rest is only counted.
 const TOLD: u64 = 100;
@@ -94,6 +96,7 @@ impl Checker<'_> {
         if entry.parent != 0 && self.tables.entry()?.get(entry.parent.to_be_bytes())?.is_none() {
             self.say(format!("entry {id} ({}): there is no entry {}, its parent", entry.rdn(), entry.parent));
         }
+        self.structural(id, entry);
         for stored in entry.large() {
             let counted = large::values(&self.tables.value()?, id, stored.id)?.count();
             if counted != stored.count as usize {
@@ -102,6 +105,19 @@ impl Checker<'_> {
             }
         }
         self.keys(id, bytes, extractor)
+    }
+
+    /// That the structural class is the one that follows from the classes.
+    fn structural(&mut self, id: Id, entry: &Entry<'_>) {
+        let schema = &self.state.schema;
+        let draft = Draft::of(entry);
+        let classes = update::check::classes(schema, &draft);
+        let structural = classes.and_then(|classes| update::check::structural(schema, &classes));
+        // Classes may be gone from the schema since.
+        let Ok(structural) = structural else { return };
+        if let Err(failure) = update::check::said_structural(schema, &draft, structural) {
+            self.say(format!("entry {id} ({}): {}", entry.rdn(), failure.diagnostic));
+        }
     }
 
     /// That the index has an entry under every key it should.
@@ -190,6 +206,8 @@ impl Checker<'_> {
     fn index(&mut self) -> Result<()> {
         let index = self.tables.index()?;
         let (mut counted, mut trigrams, mut windows) = (0, 0, 0);
+        let identifiers = kind_prefix(self.state.schema.known().entry_uuid, Kind::Equality);
+        let mut last_identifier = Vec::new();
         for item in index.iter() {
             let (key, bytes) = item?;
             let known = &key[..key.len().min(24)];
@@ -200,6 +218,9 @@ impl Checker<'_> {
             } else if is_of_windows(key) {
                 windows += count(bytes);
             } else {
+                if key.starts_with(&identifiers) {
+                    self.identifier(key, bytes, &mut last_identifier);
+                }
                 counted += count(bytes);
                 trigrams += u64::from(is_trigram(key));
                 if !has_window(&index, key)? {
@@ -210,6 +231,21 @@ impl Checker<'_> {
         self.at_most(counted, self.postings, "ids");
         self.at_most(windows, trigrams, "windows of trigrams");
         Ok(())
+    }
+
+    /// That one entry has an entryUUID. Keys of the same one follow each other.
+    fn identifier(&mut self, key: &[u8], container: &[u8], last: &mut Vec<u8>) {
+        // Behind the value is the window.
+        let of_value = &key[..key.len() - 3];
+        if count(container) > 1 || of_value == last.as_slice() {
+            // A byte 0 of a value is followed by 255 in keys.
+            let is_filler = |n: usize| n > 3 && of_value[n - 1] == 0;
+            let value = (3..of_value.len() - 1).filter(|n| !is_filler(*n)).map(|n| of_value[n]).collect::<Vec<_>>();
+            let identifier = Uuid::from_slice(&value).unwrap_or_default();
+            self.say(format!("more than one entry has the entryUUID {identifier}"));
+        }
+        last.clear();
+        last.extend_from_slice(of_value);
     }
 
     fn at_most(&mut self, counted: u64, right: u64, what: &str) {

@@ -11,11 +11,12 @@ mod online;
 mod pieces;
 mod prepare;
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::io::BufRead;
 use std::sync::Arc;
 
 use duramen_ldap::message::ResultCode;
+use uuid::Uuid;
 
 use crate::directory::Inner;
 use crate::failure::{Failure, Result};
@@ -173,7 +174,8 @@ fn prepared(
     take: Taker<'_>,
 ) -> Result<Imported, ImportError> {
     let state = inner.state();
-    let mut run = Run { file, options, imported: Imported::default(), early: HashMap::new() };
+    let mut run =
+        Run { file, options, imported: Imported::default(), early: HashMap::new(), identifiers: HashSet::new() };
     let made = |piece: &pieces::Piece| prepare::piece(&state, &inner.clock, file, piece);
     Pieces::new(file, text).for_each(made, &mut |bytes, outcomes| {
         for outcome in outcomes {
@@ -195,6 +197,8 @@ struct Run<'r> {
     imported: Imported,
     /// Entries that came before their parent, by its name.
     early: HashMap<String, Vec<Prepared>>,
+    /// What entries that were taken have as their entryUUID in the text.
+    identifiers: HashSet<Uuid>,
 }
 
 impl Run<'_> {
@@ -203,8 +207,10 @@ impl Run<'_> {
         let mut ready = vec![entry];
         while let Some(entry) = ready.pop() {
             let (line, children) = (entry.line, self.early.remove(&entry.name));
-            match take(entry) {
+            let identifier = entry.identifier;
+            match self.unlike_others(&entry).and_then(|()| take(entry)) {
                 Ok(Taken::Yes) => {
+                    self.identifiers.extend(identifier);
                     self.imported.entries += 1;
                     ready.extend(children.into_iter().flatten().rev());
                 }
@@ -217,6 +223,14 @@ impl Run<'_> {
             }
         }
         Ok(())
+    }
+
+    /// That no entry of the text has the same entryUUID.
+    fn unlike_others(&self, entry: &Prepared) -> Result<(), ImportError> {
+        match entry.identifier.filter(|identifier| self.identifiers.contains(identifier)) {
+            Some(identifier) => Err(same_identifier(&entry.name, identifier).into()),
+            None => Ok(()),
+        }
     }
 
     /// Keeps an entry, and what waits for it, until its parent comes.
@@ -252,6 +266,14 @@ impl Run<'_> {
         }
         Ok(self.imported)
     }
+}
+
+fn same_identifier(name: &str, identifier: Uuid) -> Failure {
+    let text = format!(
+        "{name}: another entry has the entryUUID {identifier}, and no two have the same (RFC 4530 section 2): \
+         leave it out, and the entry gets one of its own"
+    );
+    Failure::new(ResultCode::CONSTRAINT_VIOLATION, text)
 }
 
 /// Where in the stored bytes of an entry the id of its parent stands.

@@ -7,11 +7,11 @@ use duramen::WriteTxn;
 use duramen_ldap::message::ResultCode;
 
 use super::prepare::Prepared;
-use super::{ImportError, ImportOptions, Imported, Listener, Taken, prepared, set_parent};
+use super::{ImportError, ImportOptions, Imported, Listener, Taken, prepared, same_identifier, set_parent};
 use crate::directory::Inner;
 use crate::entry::Entry;
 use crate::failure::{Failure, Result, damaged};
-use crate::index::{Extractor, KeySet, merge_all};
+use crate::index::{Extractor, KeySet, Kind, equal, merge_all};
 use crate::names::{self, child_key};
 use crate::state::State;
 use crate::tables::{Id, Ids, Tables, read_id};
@@ -78,6 +78,7 @@ fn add(txn: &mut WriteTxn<'_>, state: &State, mut entry: Prepared) -> Result<Opt
             let text = format!("there is an entry {:?} already", entry.name);
             return Err(Failure::new(ResultCode::ENTRY_ALREADY_EXISTS, text).into());
         }
+        unlike_stored(state, &tables, &entry)?;
         structure::placed_below(&state.schema, &tables, &entry.rules, parent, entry.rdn())?;
         let last = entries.last()?.map_or(Some(0), |(key, _)| read_id(key));
         let id: Id = last.and_then(|last| last.checked_add(1)).ok_or_else(|| damaged("table `entry`"))?;
@@ -107,6 +108,18 @@ fn add(txn: &mut WriteTxn<'_>, state: &State, mut entry: Prepared) -> Result<Opt
     Ok(None)
 }
 
+/// That no entry of the directory has the same entryUUID, as far as an index can tell.
+fn unlike_stored(state: &State, tables: &Tables<'_>, entry: &Prepared) -> Result<()> {
+    let known = state.schema.known().entry_uuid;
+    let Some(identifier) = entry.identifier.filter(|_| state.ready.has_kind(known, Kind::Equality as u8)) else {
+        return Ok(());
+    };
+    match equal(&tables.index()?, known, identifier.as_bytes())?.len() {
+        0 => Ok(()),
+        _ => Err(same_identifier(&entry.name, identifier)),
+    }
+}
+
 /// Checks everything, and writes nothing.
 fn try_out(
     inner: &Inner,
@@ -117,7 +130,8 @@ fn try_out(
 ) -> Result<Imported, ImportError> {
     let state = inner.state();
     let snapshot = inner.db.read()?;
-    let table = Tables::Snapshot(&snapshot).name()?;
+    let tables = Tables::Snapshot(&snapshot);
+    let table = tables.name()?;
     let mut seen: HashSet<String> = HashSet::new();
     prepared(inner, file, text, options, listener, &mut |entry| {
         let is_there = |name: &str| Ok::<_, Failure>(names::find_entry(&table, &state.suffixes, name)?.is_some());
@@ -131,6 +145,7 @@ fn try_out(
         {
             return Ok(Taken::Early(entry));
         }
+        unlike_stored(&state, &tables, &entry)?;
         seen.insert(entry.name);
         Ok(Taken::Yes)
     })

@@ -5,13 +5,14 @@ use std::borrow::Cow;
 use duramen_ldap::dn::Dn;
 use duramen_ldap::ldif::{Body, LdifError, LdifReader, Pair, Record};
 use duramen_ldap::message::ResultCode;
+use uuid::Uuid;
 
 use super::ImportProblem;
 use super::pieces::Piece;
 use crate::clock::Clock;
 use crate::failure::{Failure, Result, bad_name};
 use crate::names::{self, Suffix};
-use crate::schema::{Attribute, WellKnown};
+use crate::schema::{Attribute, Schema, WellKnown};
 use crate::state::State;
 use crate::update::structure::{self, Governing};
 use crate::update::{Draft, check, describe_stored, naming, operational};
@@ -30,6 +31,8 @@ pub(super) struct Prepared {
     pub marks: u8,
     /// Structure rules that the entry can be governed by.
     pub rules: Governing,
+    /// Its entryUUID, if the record has one: those that are made here differ from all others.
+    pub identifier: Option<Uuid>,
 }
 
 impl Prepared {
@@ -89,12 +92,18 @@ fn prepare(state: &State, clock: &Clock, record: &Record<'_>) -> Result<Prepared
     draft.attributes.iter().try_for_each(|attribute| check::values(schema, attribute))?;
     let structural = check::entry(schema, &draft, false)?;
     let rules = structure::named(schema, structural, naming::first_rdn(rdn))?;
-    operational(schema, &mut draft, &schema.class(structural).name, "", clock.now());
+    let identifier = identifier(schema, &draft);
+    operational(schema, &mut draft, schema.class(structural), "", clock.now())?;
     draft.move_out(schema, 0);
     let values = draft.large.iter_mut().flat_map(|large| std::mem::take(&mut large.changes));
     let values = values.filter_map(|(key, (value, _))| Some((key, value?))).collect();
     let bytes = draft.build(schema, 0, rdn)?;
-    Ok(Prepared { line: 0, rdn_len, bytes, values, marks: draft.marks(schema), name, rules })
+    Ok(Prepared { line: 0, rdn_len, bytes, values, marks: draft.marks(schema), name, rules, identifier })
+}
+
+fn identifier(schema: &Schema, draft: &Draft<'_>) -> Option<Uuid> {
+    let value = draft.values(schema.known().entry_uuid).next()?;
+    Uuid::try_parse_ascii(value).ok()
 }
 
 /// The RDN as it is written, and the length of the normalized one; of a suffix the whole names.

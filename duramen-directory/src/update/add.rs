@@ -17,7 +17,7 @@ use crate::clock::Moment;
 use crate::entry::{Entry, mark};
 use crate::failure::{Failure, Result, bad_name, damaged};
 use crate::names::{self, child_key};
-use crate::schema::{Attribute, AttributeId, Schema};
+use crate::schema::{Attribute, AttributeId, Class, Schema};
 use crate::tables::{Id, read_id};
 use crate::view::View;
 
@@ -47,7 +47,7 @@ pub(crate) fn prepare(context: &Context<'_>, request: &AddRequest<'_>) -> Result
         structure::placed_below(schema, &context.scene.tables, &candidates, place.parent, rdn)?;
     }
     let who = context.requester_name();
-    operational(schema, &mut draft, &schema.class(structural).name, &who, context.now);
+    operational(schema, &mut draft, schema.class(structural), &who, context.now)?;
     let id = next_id(context)?;
     store(context, draft, id, &place, request.name)
 }
@@ -134,11 +134,18 @@ fn draft<'e>(context: &Context<'e>, request: &AddRequest<'e>) -> Result<Draft<'e
 }
 
 /// Sets what the directory itself says of a new entry, where it is not said already.
-pub(crate) fn operational<'e>(schema: &'e Schema, draft: &mut Draft<'e>, structural: &str, who: &str, now: Moment) {
+pub(crate) fn operational<'e>(
+    schema: &'e Schema,
+    draft: &mut Draft<'e>,
+    structural: &'e Class,
+    who: &str,
+    now: Moment,
+) -> Result<()> {
     let known = schema.known();
     let when = now.timestamp();
-    let values: [(AttributeId, &dyn Fn() -> String); 7] = [
-        (known.structural_object_class, &|| structural.to_string()),
+    check::said_structural(schema, draft, structural)?;
+    draft.set(schema.attribute(known.structural_object_class), structural.name.as_bytes());
+    let values: [(AttributeId, &dyn Fn() -> String); 6] = [
         (known.entry_uuid, &|| identifier(now).to_string()),
         (known.creators_name, &|| who.to_string()),
         (known.create_timestamp, &|| when.clone()),
@@ -147,6 +154,7 @@ pub(crate) fn operational<'e>(schema: &'e Schema, draft: &mut Draft<'e>, structu
         (known.modify_timestamp, &|| when.clone()),
     ];
     set_missing(schema, draft, &values);
+    Ok(())
 }
 
 /// An identifier that begins with the time (RFC 9562 section 5.7), so that those of entries that come one after the other

@@ -60,6 +60,25 @@ pub(crate) fn structural<'s>(schema: &'s Schema, classes: &[&'s Class]) -> Resul
     Ok(schema.class(lowest.id))
 }
 
+/// That a structural class which whoever adds the entry says it has is the one that follows from its classes.
+pub(crate) fn said_structural(schema: &Schema, draft: &Draft<'_>, structural: &Class) -> Result<()> {
+    let is_other = |said: &&[u8]| {
+        let class = std::str::from_utf8(said).ok().and_then(|word| schema.find_class(word));
+        class.is_none_or(|class| class.id != structural.id)
+    };
+    match draft.values(schema.known().structural_object_class).find(is_other) {
+        Some(said) => Err(violation(
+            ResultCode::OBJECT_CLASS_MODS_PROHIBITED,
+            format!(
+                "structuralObjectClass: it is {:?}, and by objectClass the entry is {}: leave it out, or correct either",
+                String::from_utf8_lossy(said),
+                structural.name
+            ),
+        )),
+        None => Ok(()),
+    }
+}
+
 /// All that a whole entry has to obey. `relaxed`: whatever its classes require and allow.
 pub(crate) fn entry(schema: &Schema, draft: &Draft<'_>, relaxed: bool) -> Result<ClassId> {
     let classes = classes(schema, draft)?;

@@ -1,7 +1,8 @@
 //! Import and export.
 
-use duramen_directory::{ImportError, ImportEvent, ImportOptions, Imported};
+use duramen_directory::{Config, Directory, ImportError, ImportEvent, ImportOptions, Imported, Requester, SchemaFile};
 use duramen_ldap::message::ChangeKind::Add;
+use duramen_ldap::oid::control as oid;
 
 use crate::sample::*;
 
@@ -147,4 +148,86 @@ fn what_slapd_noted_down_of_passwords_is_left_out_and_what_people_decided_is_kep
         assert!(person.values(left_out).is_empty(), "{left_out}");
     }
     assert_eq!(sample.found("(pwdMaxFailure>=5)"), ["cn=default,dc=example,dc=com"]);
+}
+
+/// Two devices, with what the operational attributes of the second are to be.
+fn devices(second: &str) -> String {
+    format!(
+        "dn: dc=example,dc=com\nobjectClass: domain\ndc: example\n\n\
+         dn: cn=a,dc=example,dc=com\nobjectClass: device\ncn: a\nentryUUID: {IDENTIFIER}\n\n\
+         dn: cn=b,dc=example,dc=com\nobjectClass: device\ncn: b\n{second}\n"
+    )
+}
+
+const IDENTIFIER: &str = "597ae2f6-16a6-1027-98f4-d28b5365dc00";
+
+#[test]
+fn a_structural_class_other_than_the_one_of_the_classes_is_refused() {
+    for (said, is_right) in [("device", true), ("2.5.6.14", true), ("person", false), ("nonsense", false)] {
+        let sample = Sample::empty();
+        let outcome = import(&sample, &devices(&format!("structuralObjectClass: {said}")), ImportOptions::default());
+        match outcome {
+            Ok(_) => {
+                assert!(is_right, "{said}");
+                let read = sample.read("cn=b,dc=example,dc=com", &["+"]);
+                assert_eq!(read.values("structuralObjectClass"), ["device"]);
+            }
+            Err(error) => {
+                let error = error.to_string();
+                assert!(!is_right && error.starts_with("x.ldif, line 10: "), "{error}");
+                assert!(error.contains(&format!("structuralObjectClass: it is \"{said}\"")), "{error}");
+            }
+        }
+    }
+}
+
+#[test]
+fn a_check_finds_structural_classes_that_no_longer_follow_from_the_classes() {
+    let schema = |kind: &str| Config {
+        schema: vec![SchemaFile {
+            name: "own.schema".into(),
+            text: format!("objectclass ( 1.1.1 NAME 'ownDevice' SUP {kind} )"),
+        }],
+        ..Config::default()
+    };
+    let sample = Sample::with(schema("device STRUCTURAL"));
+    import(&sample, &devices("objectClass: ownDevice"), ImportOptions::default()).unwrap();
+    assert_eq!(problems(&sample), Vec::<String>::new());
+    let Sample { directory, folder } = sample;
+    drop(directory);
+    let directory = Directory::open(folder.path(), schema("top AUXILIARY")).unwrap();
+    let found = problems(&Sample { directory, folder });
+    assert!(found.len() == 1 && found[0].contains("(cn=b): structuralObjectClass: it is \"ownDevice\""), "{found:?}");
+}
+
+#[test]
+fn an_identifier_that_another_entry_has_is_refused_rfc4530_2() {
+    // The same one in other letters.
+    let twice = devices(&format!("entryUUID: {}", IDENTIFIER.to_uppercase()));
+    let dry = ImportOptions { dry_run: true, skip_problems: false };
+    let skipping = ImportOptions { dry_run: false, skip_problems: true };
+    let sample = Sample::empty();
+    for options in [dry, ImportOptions::default()] {
+        let error = import(&sample, &twice, options).unwrap_err().to_string();
+        assert!(error.starts_with("x.ldif, line 10: ") && error.contains(IDENTIFIER), "{error}");
+    }
+    let (imported, told) = import(&sample, &twice, skipping).unwrap();
+    assert_eq!((imported.entries, told.len()), (2, 1));
+    let another = twice.replace("cn=a", "cn=c").replace("cn: a", "cn: c");
+    for options in [dry, skipping] {
+        let told = import(&sample, &another, ImportOptions { skip_problems: true, ..options }).unwrap().1;
+        assert!(told[1].starts_with("x.ldif, line 5: ") && told[1].contains(IDENTIFIER), "{told:?}");
+    }
+    assert_eq!(problems(&sample), Vec::<String>::new());
+}
+
+#[test]
+fn a_check_finds_identifiers_of_several_entries() {
+    let sample = Sample::empty();
+    import(&sample, &devices(""), ImportOptions::default()).unwrap();
+    let attributes: [(&str, Vec<&[u8]>); 3] =
+        [("objectClass", vec![b"device"]), ("cn", vec![b"x"]), ("entryUUID", vec![IDENTIFIER.as_bytes()])];
+    let relax = [control(oid::RELAX)];
+    sample.add_as(&Requester::internal(), "cn=x,dc=example,dc=com", &attributes, &relax).unwrap();
+    assert_eq!(problems(&sample), [format!("more than one entry has the entryUUID {IDENTIFIER}")]);
 }
