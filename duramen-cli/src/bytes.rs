@@ -116,7 +116,12 @@ pub fn write_value(out: &mut impl Write, bytes: &[u8], form: Form, meaning: Mean
     if form != Form::Text || number(bytes, meaning).is_some() {
         return write_field(out, bytes, form, meaning);
     }
-    write_escaped(out, bytes, |c| c.is_control() && !matches!(c, '\n' | '\t'))
+    write_text(out, bytes)
+}
+
+/// Writes text of several lines so that nothing in it is a command to the terminal.
+pub fn write_text(out: &mut impl Write, text: &[u8]) -> io::Result<()> {
+    write_escaped(out, text, |c| c.is_control() && !matches!(c, '\n' | '\t'))
 }
 
 fn write_escaped(out: &mut impl Write, bytes: &[u8], escape: impl Fn(char) -> bool) -> io::Result<()> {

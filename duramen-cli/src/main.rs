@@ -27,7 +27,6 @@ mod shape;
 mod stat;
 mod units;
 
-use std::io::Write;
 use std::process::ExitCode;
 
 use clap::Parser;
@@ -58,7 +57,7 @@ fn main() -> ExitCode {
     };
     if let Some(message) = failure.message() {
         // If nobody can read it, the exit code still tells.
-        let _ = writeln!(std::io::stderr(), "duramen: {message}");
+        output::remark(message);
     }
     ExitCode::from(failure.exit_code())
 }

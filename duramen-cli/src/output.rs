@@ -6,6 +6,7 @@ use std::io::{self, BufWriter, StdoutLock, Write};
 
 use serde::Serialize;
 
+use crate::bytes::write_text;
 use crate::failure::Result;
 
 /// Standard output, to be flushed at the end with [`Output::finish`].
@@ -45,8 +46,10 @@ impl Write for Output {
     }
 }
 
-/// A remark on standard error, for people.
+/// A remark on standard error, for people. It may quote what came in.
 pub fn remark(text: &str) {
+    let mut line = b"duramen: ".to_vec();
     // A lost remark is no reason to fail.
-    let _ = writeln!(io::stderr(), "duramen: {text}");
+    let _ = write_text(&mut line, text.as_bytes()).and_then(|()| line.write_all(b"\n"));
+    let _ = io::stderr().write_all(&line);
 }
