@@ -240,7 +240,10 @@ impl Checker<'_> {
         if count(container) > 1 || of_value == last.as_slice() {
             // A byte 0 of a value is followed by 255 in keys.
             let is_filler = |n: usize| n > 3 && of_value[n - 1] == 0;
-            let value = (3..of_value.len() - 1).filter(|n| !is_filler(*n)).map(|n| of_value[n]).collect::<Vec<_>>();
+            let value = (3..of_value.len().saturating_sub(1))
+                .filter(|n| !is_filler(*n))
+                .map(|n| of_value[n])
+                .collect::<Vec<_>>();
             let identifier = Uuid::from_slice(&value).unwrap_or_default();
             self.say(format!("more than one entry has the entryUUID {identifier}"));
         }
