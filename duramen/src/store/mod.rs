@@ -10,6 +10,7 @@ pub(crate) mod log;
 mod opening;
 pub(crate) mod poison;
 mod published;
+mod reading;
 pub(crate) mod recover;
 pub(crate) mod space_log;
 
@@ -21,14 +22,14 @@ use std::time::Duration;
 
 use crate::dirty::Dirty;
 use crate::error::{Damage, Error, Result};
-use crate::format::meta::{self, Meta, SLOT_BYTES, SLOTS};
+use crate::format::meta::{Meta, SLOT_BYTES, SLOTS};
 use crate::ids::{Pgno, Txnid};
 use crate::medium::Medium;
 use crate::os::beside::Beside;
 use crate::os::file::{self, FileMedium};
 use crate::os::{memory, overlay};
 use crate::pager::Pager;
-use crate::readers::{Inherited, Published, ReadSlot, Role, Shared, UnregisteredReader, Wait};
+use crate::readers::{Inherited, Role, Shared, UnregisteredReader, Wait};
 use crate::store::checkpoint::Sweep;
 use crate::store::landing::Landed;
 use crate::store::log::{Found, Log, Mark};
@@ -277,111 +278,6 @@ impl Store {
 
     pub(crate) fn last_commit(&self) -> CommitTimings {
         self.lock_memory().as_ref().map(|writer| writer.last_commit).unwrap_or_default()
-    }
-
-    /// Begins reading: the newest snapshot, registered so that its pages stay.
-    #[inline]
-    pub(crate) fn begin_read(&self) -> Result<(ReadSlot, Published)> {
-        if self.untold {
-            self.look_for_commits()?;
-        }
-        loop {
-            let (token, newest) = self.shared.begin_read()?;
-            if self.length_checked.load(Ordering::Relaxed) == newest.txnid.0 {
-                return Ok((token, newest));
-            }
-            match self.check_length(&newest) {
-                Ok(()) => return Ok((token, newest)),
-                Err(error) => {
-                    self.shared.end_read(token);
-                    // A newer commit may have cut off the end that this snapshot did not use.
-                    if self.shared.newest() == newest.txnid {
-                        return Err(error);
-                    }
-                }
-            }
-        }
-    }
-
-    /// The newest commit, which nothing keeps as it is: for who asks for numbers only.
-    pub(crate) fn glance(&self) -> Result<Published> {
-        self.shared.check()?;
-        if self.untold {
-            self.look_for_commits()?;
-        }
-        if let Some(published) = self.shared.record(self.shared.newest()) {
-            return Ok(published);
-        }
-        let (slot, published) = self.begin_read()?;
-        self.shared.end_read(slot);
-        Ok(published)
-    }
-
-    /// The file must be as long as the snapshot says: reading past its end would be a signal, not an error.
-    #[cold]
-    fn check_length(&self, published: &Published) -> Result<()> {
-        let needed = meta::bytes_needed(Unpacked::of(published).page_count, self.pager.page_size);
-        self.follow_copy(published.txnid)?;
-        let found = self.file.metadata().map_err(Error::io("ask for the length of the data file"))?.len();
-        if found < needed {
-            return Err(Error::Truncated { path: self.path.clone(), found, needed });
-        }
-        self.pager.file_has(found);
-        self.length_checked.store(published.txnid.0, Ordering::Relaxed);
-        Ok(())
-    }
-
-    /// In an overlay whoever opened the file to write made a copy of it, if there was none, and wrote the commit there.
-    fn follow_copy(&self, newest: Txnid) -> Result<()> {
-        let mut may_be = self.may_be_copied.lock().unwrap_or_else(PoisonError::into_inner);
-        if may_be.is_some_and(|opened_at| newest > opened_at) {
-            let copy = overlay::open_anew(&self.file).map_err(file::failed("open the copy of", &self.path))?;
-            self.pager.follow(copy)?;
-            *may_be = None;
-        }
-        Ok(())
-    }
-
-    /// Where nobody tells of commits made through other handles, their meta pages do.
-    #[cold]
-    fn look_for_commits(&self) -> Result<()> {
-        let newer = |slot: &usize| Meta::txnid_of(self.pager.slot(*slot)) > self.shared.newest();
-        // What a failed commit of this process left there is not to be seen.
-        if self.poison.is_there() || !(0..SLOTS).any(|slot| newer(&slot)) {
-            return Ok(());
-        }
-        let memory = self.lock_memory();
-        if memory.is_none() {
-            // This handle writes: what is new may be its own commit, not yet to be seen.
-            return Ok(());
-        }
-        let whole = |slot| Meta::decode(self.pager.slot(slot)).ok().map(|meta| (slot, meta));
-        let newest = || (0..SLOTS).filter(newer).filter_map(whole).max_by_key(|(_, meta)| meta.sequence);
-        let mut found = newest();
-        while let Some((slot, meta)) = found.filter(|(_, meta)| meta.file_id == self.pager.file_id) {
-            if let Some(holder) = &self.unregistered {
-                holder.hold(meta.txnid)?;
-                let still = newest();
-                if still.as_ref().is_none_or(|(_, newest)| newest.txnid != meta.txnid) {
-                    // A writer that committed in between may not have seen the lock.
-                    found = still;
-                    continue;
-                }
-            }
-            self.shared.publish(&published(&meta, slot, slot, Mark::Broken))?;
-            return self.let_go_of_the_old();
-        }
-        Ok(())
-    }
-
-    /// Lets go of snapshots that no transaction of this handle reads any more.
-    fn let_go_of_the_old(&self) -> Result<()> {
-        let Some(holder) = &self.unregistered else { return Ok(()) };
-        let mut needed = Vec::new();
-        self.shared.live(&mut needed)?;
-        needed.push(self.shared.newest());
-        holder.keep_only(&needed);
-        Ok(())
     }
 
     /// Takes the write lock and the writer's memory, brought up to the newest commit.
