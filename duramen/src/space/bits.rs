@@ -43,6 +43,14 @@ impl Bits {
         parts(extent).for_each(|(word, mask)| self.words[word] |= mask);
     }
 
+    /// Sets all bits that are set there.
+    pub(super) fn set_all(&mut self, other: &Bits) {
+        if self.words.len() < other.words.len() {
+            self.words.resize(other.words.len(), 0);
+        }
+        self.words.iter_mut().zip(&other.words).for_each(|(word, others)| *word |= others);
+    }
+
     pub(super) fn clear(&mut self, extent: Extent) {
         for (word, mask) in parts(extent) {
             let Some(bits) = self.words.get_mut(word) else { break };

@@ -70,8 +70,12 @@ impl Free {
     /// All of `sorted`, which is ascending and disjoint.
     pub(super) fn from_sorted(sorted: impl IntoIterator<Item = Extent>) -> Free {
         let mut free = Free::default();
+        let mut end = None;
         for extent in sorted {
-            free.count_in(extent);
+            free.runs += usize::from(end != Some(extent.start));
+            free.pages += extent.pages;
+            free.bits.set(extent);
+            end = Some(extent.end());
         }
         free.note_all();
         free
@@ -82,9 +86,19 @@ impl Free {
         self.pages
     }
 
+    /// How many runs they are.
+    pub(super) fn runs(&self) -> usize {
+        self.runs
+    }
+
     /// The runs, ascending by address; two of them never touch.
     pub(super) fn iter(&self) -> Runs<'_> {
         Runs { bits: &self.bits, at: 0, left: self.runs }
+    }
+
+    /// Sets the bits of all free pages.
+    pub(super) fn mark(&self, bits: &mut Bits) {
+        bits.set_all(&self.bits);
     }
 
     /// The run that `page` is in.
@@ -108,14 +122,10 @@ impl Free {
     /// Adds pages of which none is free yet.
     pub(super) fn add(&mut self, extent: Extent) {
         debug_assert!(!self.overlaps(extent));
-        self.count_in(extent);
-        self.note(extent.start.0);
-    }
-
-    fn count_in(&mut self, extent: Extent) {
         self.runs = self.runs + 1 - self.neighbours(extent);
         self.pages += extent.pages;
         self.bits.set(extent);
+        self.note(extent.start.0);
     }
 
     /// Removes pages that all are free.

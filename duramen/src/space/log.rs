@@ -38,6 +38,11 @@ pub(crate) struct Delta {
 }
 
 impl Delta {
+    /// How many extents it is about.
+    pub(crate) fn entries(&self) -> u64 {
+        (self.taken.len() + self.retired.len() + self.added.len()) as u64
+    }
+
     /// Appends the delta to `out`. The lists may be in any order.
     #[cfg(test)]
     pub(crate) fn encode(&self, out: &mut Vec<u8>) {

@@ -343,6 +343,11 @@ impl Space {
         self.free.iter().map(|extent| extent.pages).max().unwrap_or(0)
     }
 
+    /// How many free extents there are. What is set aside does not count.
+    pub(crate) fn runs(&self) -> u64 {
+        self.free.runs() as u64
+    }
+
     /// The free extents, ascending; two of them never touch. All of them only after [`Space::settle`].
     pub(crate) fn extents(&self) -> impl Iterator<Item = Extent> + '_ {
         self.free.iter()
@@ -438,7 +443,8 @@ impl Space {
         let mut bits = Bits::new((2 * pages).saturating_add(INDEX_ROOM));
         let retired = self.retired.iter().map(|(extent, _, _)| extent);
         let pending = self.pending.iter().flat_map(|(_, cohort)| cohort).map(|(extent, _)| *extent);
-        self.free.iter().chain(self.lanes.iter()).chain(retired).chain(pending).for_each(|extent| bits.set(extent));
+        self.free.mark(&mut bits);
+        self.lanes.iter().chain(retired).chain(pending).for_each(|extent| bits.set(extent));
         self.vacant = Some(bits);
     }
 

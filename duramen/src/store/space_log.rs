@@ -88,13 +88,16 @@ pub(crate) struct Ledger {
     pub txnid: Txnid,
     /// The runs of the log and their births, oldest first.
     pub chain: Vec<(Extent, Txnid)>,
+    /// Entries of the log that [`Ledger::load`] read and that are no free extents of a base: what came after the base,
+    /// and what was retired in it.
+    pub detours: u64,
 }
 
 impl Ledger {
     /// Reads the free space of a commit.
     pub(crate) fn load(pager: &Pager, meta: &Meta) -> Result<Ledger> {
         let horizon = Horizon { txnid: meta.txnid, page_count: meta.page_count };
-        let mut ledger = Ledger { space: Space::new(), txnid: Txnid(0), chain: Vec::new() };
+        let mut ledger = Ledger { space: Space::new(), txnid: Txnid(0), chain: Vec::new(), detours: 0 };
         ledger.space.set_limit(Some(meta.page_count));
         let mut runs = Vec::new();
         walk(pager, horizon, meta.space.head, |extent, birth| {
@@ -111,8 +114,9 @@ impl Ledger {
             }
             ledger.chain.push((extent, birth));
         }
+        ledger.detours = ledger.space.retired().len() as u64;
         ledger.space.index(meta.page_count);
-        ledger.replay(&deltas, meta)?;
+        ledger.detours += ledger.replay(&deltas, meta)?;
         ledger.finish(pager, meta)?;
         Ok(ledger)
     }
@@ -157,19 +161,22 @@ impl Ledger {
         Ok(())
     }
 
-    /// Applies the deltas of runs of the log, and of the meta page's tail, that are newer than the ledger.
-    fn replay(&mut self, runs: &[(Pgno, &[u8])], meta: &Meta) -> Result<()> {
-        let mut replay = Replay::new(&mut self.space);
+    /// Applies the deltas of runs of the log, and of the meta page's tail, that are newer than the ledger. How many
+    /// entries they have.
+    fn replay(&mut self, runs: &[(Pgno, &[u8])], meta: &Meta) -> Result<u64> {
+        let (mut replay, mut entries) = (Replay::new(&mut self.space), 0);
         for &(at, records) in runs.iter().chain([&(Pgno(0), &meta.tail[..])]) {
             let mut rest = records;
             while !rest.is_empty() {
                 let delta = Delta::decode(&mut rest).map_err(|d| d.at(at))?;
                 if delta.txnid > self.txnid {
                     replay.apply(&delta).map_err(|d| d.at(at))?;
+                    entries += delta.entries();
                     self.txnid = delta.txnid;
                 }
             }
         }
-        replay.finish().map_err(|d| d.at(Pgno(0)))
+        replay.finish().map_err(|d| d.at(Pgno(0)))?;
+        Ok(entries)
     }
 }

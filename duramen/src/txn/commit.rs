@@ -29,6 +29,11 @@ const PROOF_PAGES_MAX: u64 = 4096;
 /// A chain of the space log may be so many times as long as its base before it is begun anew: whoever opens the database
 /// to write reads it, and that may be for a single commit.
 const CHAIN_OF_BASES: u64 = 2;
+/// It is begun anew before that by who opened the database, if a base would have spared him so many entries of the log
+const DETOURS_MIN: u64 = 256;
+/// and a part of how many the base has. An entry costs a reader some twenty times as much where it is not a base's free
+/// extent.
+const DETOURS_OF_RUNS: u64 = 64;
 
 /// Makes what the transaction did the newest snapshot; or, where the log makes it durable, what becomes that when the
 /// landing is done. On an error nothing of it remains.
@@ -230,27 +235,40 @@ fn log_space(work: &mut Work, placer: &mut Placer) -> Result<(SpaceRoot, Vec<u8>
     trim(work)?;
     let old_records = records.len();
     delta_into(work, &retired, old_end, &mut records);
-    if records.len() > TAIL_MAX {
-        // The run's own pages lengthen the record a little.
-        let pages = space_log::run_pages(records.len() + 64, work.page_size());
-        if root.chain_pages + pages > CHAIN_OF_BASES * root.base_pages {
-            root = new_base(work, placer)?;
-            records.clear();
-        } else {
-            let extent = contiguous(work, pages)?;
-            records.truncate(old_records);
-            let first = first_txnid(&records, txnid);
-            trim(work)?;
-            delta_into(work, &retired, old_end, &mut records);
-            placer.add_run(work, space_run(work, extent, &payload(root.head, first, &records)), extent)?;
-            chain_mut(work)?.push((extent, txnid));
-            root = SpaceRoot { head: extent.start, chain_pages: root.chain_pages + pages, ..root };
-            records.clear();
-        }
+    // The run's own pages lengthen the record a little.
+    let pages = space_log::run_pages(records.len() + 64, work.page_size());
+    let full = records.len() > TAIL_MAX;
+    if full && root.chain_pages + pages > CHAIN_OF_BASES * root.base_pages || is_detour_worth_a_base(work)? {
+        root = new_base(work, placer)?;
+        records.clear();
+    } else if full {
+        let extent = contiguous(work, pages)?;
+        records.truncate(old_records);
+        let first = first_txnid(&records, txnid);
+        trim(work)?;
+        delta_into(work, &retired, old_end, &mut records);
+        placer.add_run(work, space_run(work, extent, &payload(root.head, first, &records)), extent)?;
+        chain_mut(work)?.push((extent, txnid));
+        root = SpaceRoot { head: extent.start, chain_pages: root.chain_pages + pages, ..root };
+        records.clear();
     }
     let ledger = work.ledger()?;
     root.free_pages = ledger.space.free_pages() + ledger.space.retired_pages();
     Ok((root, records))
+}
+
+/// Whether the next who opens the database to write would read much less, were a base written now. Programs that open
+/// it for each entry would else all read what a long work left behind. Asked once after each reading of the log.
+fn is_detour_worth_a_base(work: &mut Work) -> Result<bool> {
+    let detours = std::mem::take(&mut work.ledger()?.detours);
+    if detours < DETOURS_MIN {
+        return Ok(false);
+    }
+    // What somebody still sees would stay retired in the base too.
+    release(work)?;
+    let space = &work.ledger()?.space;
+    let spared = detours.saturating_sub(space.retired().len() as u64);
+    Ok(spared >= DETOURS_MIN.max(space.runs() / DETOURS_OF_RUNS))
 }
 
 /// Lowest txnid whose delta is in the tail, or this commit's if the tail is empty.

@@ -12,7 +12,7 @@ use std::sync::Arc;
 use duramen::{Database, Duplicates, Durability, Order, TableOptions};
 
 use reader::File;
-use space::Space;
+use space::{Idle, Space};
 use tables::FORMAT;
 
 type Result<T = (), E = Box<dyn std::error::Error>> = std::result::Result<T, E>;
@@ -205,6 +205,33 @@ fn every_page_is_reachable_or_in_the_space_log_and_never_both() -> Result {
         }
     }
     assert!(base_pages > 0, "the test never saw a base");
+    Ok(())
+}
+
+/// Programs that open the database for each entry would else all read what a long work left behind.
+#[test]
+fn who_opens_after_long_work_leaves_a_base_without_detours() -> Result {
+    let dir = tempfile::tempdir()?;
+    let path = dir.path().join("detours.dm");
+    let relaxed = || Database::options().durability(Durability::Relaxed).open(&path);
+    let db = relaxed()?;
+    let key = |i: u32| i.wrapping_mul(2_654_435_761).to_be_bytes();
+    db.update(|txn| (0..20_000).try_for_each(|i| txn.table("random")?.put(key(i), [8; 50])))?;
+    let reader = db.read()?;
+    for i in 0..60u32 {
+        db.update(|txn| (0..20).try_for_each(|j| txn.table("random")?.put(key(i * 300 + j * 15), [9; 50])))?;
+    }
+    drop(reader);
+    db.close()?;
+    let retired = |space: &Space| space.idle.values().filter(|idle| matches!(idle, Idle::Retired(..))).count();
+    assert!(retired(&Space::read(&mut read(&path))) > 300, "the work leaves much that was retired");
+
+    let db = relaxed()?;
+    db.update(|txn| txn.table("random")?.put([0], [9]))?;
+    let space = Space::read(&mut read(&path));
+    assert_eq!((space.chain_pages, space.deltas), (space.base_pages, 0), "the log is a base, and nothing else");
+    assert!(retired(&space) < 50, "{} pages are retired", retired(&space));
+    assert_all_accounted_for(&mut read(&path), &db)?;
     Ok(())
 }
 
