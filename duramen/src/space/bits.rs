@@ -104,6 +104,7 @@ impl Bits {
 }
 
 /// The words in which an extent's bits are, and which they are.
+#[inline]
 fn parts(extent: Extent) -> impl Iterator<Item = (usize, u64)> {
     let (start, end) = (extent.start.0, extent.end().0);
     (start / WORD..end.div_ceil(WORD)).map(move |word| {

@@ -70,15 +70,24 @@ impl Free {
     /// All of `sorted`, which is ascending and disjoint.
     pub(super) fn from_sorted(sorted: impl IntoIterator<Item = Extent>) -> Free {
         let mut free = Free::default();
-        let mut end = None;
+        let mut run: Option<Extent> = None;
         for extent in sorted {
-            free.runs += usize::from(end != Some(extent.start));
             free.pages += extent.pages;
             free.bits.set(extent);
-            end = Some(extent.end());
+            match &mut run {
+                Some(run) if run.end() == extent.start => run.pages += extent.pages,
+                _ => free.end_run(run.replace(extent)),
+            }
         }
-        free.note_all();
+        free.end_run(run);
         free
+    }
+
+    fn end_run(&mut self, run: Option<Extent>) {
+        if let Some(run) = run {
+            self.runs += 1;
+            self.note_as(class(run.pages), run.start.0);
+        }
     }
 
     /// How many pages are free.
