@@ -9,6 +9,8 @@
 
 use std::fs;
 use std::path::Path;
+use std::sync::Mutex;
+use std::time::{Duration, Instant};
 
 /// Bytes in a block of `ru_inblock`.
 const BLOCK_BYTES: u64 = 512;
@@ -16,9 +18,23 @@ const BLOCK_BYTES: u64 = 512;
 /// What a fault that waited for the disk reads at least.
 const FAULT_BYTES: u64 = 4096;
 
+/// For how long an answer of [`for_files`] is good: finding it takes some thirty system calls, and programs open many
+/// files, or one again and again.
+const GOOD_FOR: Duration = Duration::from_secs(1);
+
 /// Bytes of files that fit into memory beside all that is in use now: what the machine has available, or less where a
-/// control group says so. `u64::MAX` if nothing can be found out.
+/// control group says so. `u64::MAX` if nothing can be found out. As of now or a moment ago.
 pub(crate) fn for_files() -> u64 {
+    static LAST: Mutex<Option<(Instant, u64)>> = Mutex::new(None);
+    // Never waited for: after a fork its owner may not exist.
+    let Ok(mut last) = LAST.try_lock() else { return for_files_now() };
+    match *last {
+        Some((asked, bytes)) if asked.elapsed() < GOOD_FOR => bytes,
+        _ => last.insert((Instant::now(), for_files_now())).1,
+    }
+}
+
+fn for_files_now() -> u64 {
     let available = fs::read_to_string("/proc/meminfo").ok().and_then(|text| available_of(&text));
     let groups = fs::read_to_string("/proc/self/cgroup").unwrap_or_default();
     limits(&groups).chain(available).min().unwrap_or(u64::MAX)
