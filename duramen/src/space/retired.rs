@@ -48,8 +48,8 @@ impl Retired {
         }
         Retired {
             by_start: sorted.iter().map(held).collect(),
+            fresh: cohorts.keys().copied().collect(),
             cohorts,
-            fresh: sorted.iter().map(|&(_, _, death)| death).collect(),
             waiting: BTreeMap::new(),
             pages: sorted.iter().map(|(extent, _, _)| extent.pages).sum(),
         }
