@@ -142,7 +142,7 @@ impl Env {
         }
         let mut options = Options::new()
             .read_only(flags & flag::RDONLY != 0)
-            .mode(mode & 0o777)
+            .mode(mode)
             .page_size(self.page_bytes)
             .flush_on_close(false)
             .keep_length(flags & flag::WRITEMAP != 0);

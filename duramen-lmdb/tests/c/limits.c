@@ -199,7 +199,7 @@ static void arithmetic(void) {
 
 /* Names and modes of the files. */
 static void modes(void) {
-	static const unsigned modes[] = {0600, 0640, 0660, 0666, 0664};
+	static const unsigned modes[] = {0600, 0640, 0660, 0666, 0664, 02660, 01640};
 	for (int mask = 0; mask < 2; mask++) {
 		umask(mask ? 027 : 0);
 		for (size_t i = 0; i < sizeof modes / sizeof *modes; i++) {
@@ -214,7 +214,7 @@ static void modes(void) {
 				struct stat st;
 				snprintf(file, sizeof file, "%s/%s", place(name), names[j]);
 				MUST(stat(file, &st));
-				printf("%s %o: %o\n", names[j], modes[i], st.st_mode & 0777);
+				printf("%s %o: %o\n", names[j], modes[i], st.st_mode & 07777);
 			}
 			mdb_env_close(env);
 		}

@@ -90,7 +90,7 @@ impl Options {
         self
     }
 
-    /// Permission bits of files that are created (the process's umask takes from them).
+    /// Mode of files that are created: permissions (the process's umask takes from them), and the setgid and sticky bits.
     pub fn mode(mut self, mode: u32) -> Options {
         self.settings.mode = mode;
         self
