@@ -153,9 +153,9 @@ impl Env {
             options = options.file_memory(0);
         }
         let handle = Handle::open(options, &data).map_err(|error| refusal(&data, error))?;
-        let readers = match flags & flag::NOLOCK {
-            0 => Readers::new(flags & flag::NOTLS == 0, self.max_readers)?,
-            _ => Readers::uncounted(),
+        let readers = match handle.db()?.registers_readers() {
+            true => Readers::new(flags & flag::NOTLS == 0, self.max_readers)?,
+            false => Readers::uncounted(),
         };
         self.limit.begin(handle.db()?)?;
         self.flags.store(flags, Ordering::Relaxed);

@@ -1,5 +1,6 @@
 //! Who may read: one transaction for each thread (unless the environment is without that rule), and as many readers
-//! as were asked for. Where no lock file is used, LMDB has no table of readers: everybody may read, and nobody counts.
+//! as were asked for. Where no lock file is used, or can be, LMDB has no table of readers: everybody may read, and
+//! nobody counts.
 //!
 //! Owns: the key of thread-local storage, one mark for each thread. The engine itself needs neither rule.
 //!

@@ -1,6 +1,9 @@
 /* Limits and lengths: what fits into a map, how much of it is asked for, how many readers, how long keys are, where values lie. */
+#define _GNU_SOURCE
 #include "say.h"
 #include <pthread.h>
+#include <sched.h>
+#include <sys/mount.h>
 #include <sys/resource.h>
 #include <sys/wait.h>
 
@@ -280,6 +283,37 @@ static void uncounted_readers(void) {
 	}
 }
 
+/* A child with a filesystem of its own, on which nothing can be written: no more can the lock file there. */
+static int mount_read_only(const char *name) {
+	return unshare(CLONE_NEWNS) || mount("none", "/", "none", MS_REC | MS_PRIVATE, NULL) ||
+	       mount(place(name), place(name), "none", MS_BIND, NULL) ||
+	       mount("none", place(name), "none", MS_BIND | MS_REMOUNT | MS_RDONLY, NULL);
+}
+
+/* So it is on media that cannot be written to. */
+static void uncounted_on_media(void) {
+	mdb_env_close(open_with("medium", 1 << 20, 0));
+	for (unsigned flags = 0, i = 0; i < 2; flags = MDB_NOTLS, i++) {
+		pid_t child = fork();
+		if (child == 0) {
+			/* Only root may, and not in every container. */
+			if (mount_read_only("medium")) exit(0);
+			MDB_txn *txns[20];
+			MUST(mdb_env_create(&unlocked));
+			MUST(mdb_env_set_maxreaders(unlocked, 1));
+			MUST(mdb_env_open(unlocked, place("medium"), MDB_RDONLY | flags, 0644));
+			for (int j = 0; j < 20; j++) MUST(mdb_txn_begin(unlocked, NULL, MDB_RDONLY, &txns[j]));
+			SAY(mdb_reader_list(unlocked, say_line, NULL));
+			for (int j = 0; j < 20; j++) mdb_txn_abort(txns[j]);
+			mdb_env_close(unlocked);
+			exit(0);
+		}
+		int status;
+		waitpid(child, &status, 0);
+		printf("ended with %d\n", status);
+	}
+}
+
 static void lengths(void) {
 	MDB_env *env = open_with("lengths", 64 << 20, 0);
 	MDB_txn *txn = begin(env, 0);
@@ -384,6 +418,7 @@ int main(int argc, char **argv) {
 	modes();
 	many_readers();
 	uncounted_readers();
+	uncounted_on_media();
 	lengths();
 	alignment();
 	little_address_space();

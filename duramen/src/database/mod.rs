@@ -212,6 +212,12 @@ impl Database {
         self.store.shared.is_forked()
     }
 
+    /// Whether the snapshots of this handle stand in the lock file. They do not
+    /// [without one](Options::without_lock_file), nor where it cannot be written to: on media that are read-only.
+    pub fn registers_readers(&self) -> bool {
+        self.store.registers_readers()
+    }
+
     /// The file's path as it was given.
     pub fn path(&self) -> &Path {
         &self.store.path

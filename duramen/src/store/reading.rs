@@ -78,6 +78,11 @@ impl Store {
         Ok(())
     }
 
+    /// Whether who reads through this handle stands in a lock file, for others to see.
+    pub(crate) fn registers_readers(&self) -> bool {
+        self.settings.lock_file && self.unregistered.is_none()
+    }
+
     /// Where nobody tells of commits made through other handles, their meta pages do.
     #[cold]
     pub(super) fn look_for_commits(&self) -> Result<()> {

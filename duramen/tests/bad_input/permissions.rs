@@ -250,6 +250,7 @@ fn role_read_only_medium() -> Result<()> {
     let refused = Database::open(path).expect_err("a read-only medium");
     assert!(refused.to_string().contains(path), "{refused}");
     let db = Options::new().read_only(true).open(path)?;
+    assert!(!db.registers_readers());
     assert_readable(&db)?;
     roles::say("all well");
     Ok(())
