@@ -238,7 +238,8 @@ fn log_space(work: &mut Work, placer: &mut Placer) -> Result<(SpaceRoot, Vec<u8>
     // The run's own pages lengthen the record a little.
     let pages = space_log::run_pages(records.len() + 64, work.page_size());
     let full = records.len() > TAIL_MAX;
-    if full && root.chain_pages + pages > CHAIN_OF_BASES * root.base_pages || is_detour_worth_a_base(work)? {
+    let is_detour = is_detour_worth_a_base(work)?;
+    if is_detour || (full && root.chain_pages + pages > CHAIN_OF_BASES * root.base_pages) {
         root = new_base(work, placer)?;
         records.clear();
     } else if full {
