@@ -10,7 +10,7 @@
 #![allow(unsafe_code)]
 
 use std::ffi::c_void;
-use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
 use std::sync::{Mutex, PoisonError};
 
 use crate::errors::{BAD_RSLOT, READERS_FULL, Result, TLS_FULL};
@@ -20,8 +20,25 @@ use crate::errors::{BAD_RSLOT, READERS_FULL, Result, TLS_FULL};
 pub struct Mark {
     /// A thread has it.
     taken: AtomicBool,
-    /// The thread has a transaction.
-    busy: AtomicBool,
+    /// How many transactions began and ended: odd while the thread has one.
+    turn: AtomicU64,
+}
+
+impl Mark {
+    /// The turn of a transaction that begins, unless there is one.
+    fn begin(&self) -> Option<u64> {
+        let before = self.turn.fetch_or(1, Ordering::AcqRel);
+        (before & 1 == 0).then_some(before | 1)
+    }
+
+    /// Ends the transaction whose turn it was, if it still is: its thread may have ended, and another have the mark.
+    fn end(&self, turn: u64) {
+        let _ = self.turn.compare_exchange(turn, turn + 1, Ordering::AcqRel, Ordering::Relaxed);
+    }
+
+    fn is_busy(&self) -> bool {
+        self.turn.load(Ordering::Relaxed) & 1 == 1
+    }
 }
 
 /// See the module's head.
@@ -41,7 +58,8 @@ pub struct Readers {
 /// What a transaction holds while it may read.
 #[derive(Clone, Copy)]
 pub enum Place {
-    Marked(*const Mark),
+    /// The thread's mark, and the transaction's turn.
+    Marked(*const Mark, u64),
     Loose,
     Uncounted,
 }
@@ -49,7 +67,7 @@ pub enum Place {
 unsafe extern "C" fn thread_ended(mark: *mut c_void) {
     // SAFETY: see the module's head; the key's values are marks.
     let mark = unsafe { &*mark.cast_const().cast::<Mark>() };
-    mark.busy.store(false, Ordering::Release);
+    mark.end(mark.turn.load(Ordering::Acquire) | 1);
     mark.taken.store(false, Ordering::Release);
 }
 
@@ -109,10 +127,8 @@ impl Readers {
             }
         }
         // SAFETY: see the module's head.
-        if unsafe { &*mark }.busy.swap(true, Ordering::AcqRel) {
-            return Err(BAD_RSLOT);
-        }
-        Ok(Place::Marked(mark))
+        let turn = unsafe { &*mark }.begin().ok_or(BAD_RSLOT)?;
+        Ok(Place::Marked(mark, turn))
     }
 
     fn new_mark(&self, max: u32) -> Result<*const Mark> {
@@ -123,7 +139,7 @@ impl Readers {
         if marks.len() as u32 >= max {
             return Err(READERS_FULL);
         }
-        marks.push(Box::new(Mark { taken: AtomicBool::new(true), busy: AtomicBool::new(false) }));
+        marks.push(Box::new(Mark { taken: AtomicBool::new(true), turn: AtomicU64::new(0) }));
         self.peak.fetch_max(marks.len() as u32, Ordering::Relaxed);
         Ok(&raw const **marks.last().expect("just pushed"))
     }
@@ -136,7 +152,7 @@ impl Readers {
                 self.resting.fetch_sub(1, Ordering::Relaxed);
                 Ok(Place::Loose)
             }
-            Place::Marked(_) => self.enter(),
+            Place::Marked(..) => self.enter(),
         }
     }
 
@@ -145,7 +161,7 @@ impl Readers {
         match place {
             Place::Uncounted => {}
             Place::Loose => drop(self.resting.fetch_add(1, Ordering::Relaxed)),
-            Place::Marked(mark) => free(mark),
+            Place::Marked(mark, turn) => end(mark, turn),
         }
     }
 
@@ -157,9 +173,7 @@ impl Readers {
                 self.loose.fetch_sub(1, Ordering::Relaxed);
                 self.resting.fetch_sub(u32::from(resting), Ordering::Relaxed);
             }
-            // A mark that rests may be another transaction's by now.
-            Place::Marked(_) if resting => {}
-            Place::Marked(mark) => free(mark),
+            Place::Marked(mark, turn) => end(mark, turn),
         }
     }
 
@@ -171,14 +185,14 @@ impl Readers {
     /// How many places no transaction is in, although a thread keeps them.
     pub fn idle(&self) -> usize {
         let marks = self.marks.lock().unwrap_or_else(PoisonError::into_inner);
-        let idle = |mark: &&Mark| mark.taken.load(Ordering::Relaxed) && !mark.busy.load(Ordering::Relaxed);
+        let idle = |mark: &&Mark| mark.taken.load(Ordering::Relaxed) && !mark.is_busy();
         marks.iter().map(Box::as_ref).filter(idle).count() + self.resting.load(Ordering::Relaxed) as usize
     }
 }
 
-fn free(mark: *const Mark) {
+fn end(mark: *const Mark, turn: u64) {
     // SAFETY: see the module's head.
-    unsafe { &*mark }.busy.store(false, Ordering::Release);
+    unsafe { &*mark }.end(turn);
 }
 
 impl Drop for Readers {
@@ -187,5 +201,31 @@ impl Drop for Readers {
             // SAFETY: the key is this environment's own; its destructor runs for no thread after this.
             unsafe { libc::pthread_key_delete(key) };
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn who_ends_a_gone_threads_transaction_does_not_end_the_next_threads() {
+        struct Carried(Place);
+        // SAFETY: the mark lives as long as `readers`.
+        unsafe impl Send for Carried {}
+
+        let readers = Readers::new(true, 1).unwrap();
+        std::thread::scope(|scope| {
+            let gone = scope.spawn(|| Carried(readers.enter().unwrap())).join().unwrap();
+            let next = scope.spawn(|| {
+                let Carried(of_another) = { gone };
+                let own = readers.enter().unwrap();
+                readers.leave(of_another, false);
+                assert_eq!(readers.enter().err(), Some(BAD_RSLOT), "it has one");
+                readers.leave(own, false);
+                assert_eq!(readers.enter().err(), None);
+            });
+            next.join().unwrap();
+        });
     }
 }

@@ -7,6 +7,7 @@
 //! - [`judge`]: whether an image opens, is whole, holds the state of some commit, and can be written to.
 //! - [`crash`]: all of them together: a workload, its images, the verdicts.
 //! - [`mount`]: small filesystems, to be filled.
+//! - [`port`]: ports for servers that tests start.
 //! - [`hostile`]: damaged files, with and without checksums that hide the damage.
 //!
 //! Everything is decided by seeds: a failure names its own, and runs again.
@@ -18,6 +19,7 @@ pub mod judge;
 pub mod model;
 pub mod mount;
 pub mod platter;
+pub mod port;
 pub mod workload;
 
 /// A directory that is as fast as this machine has one, removed when dropped.

@@ -90,6 +90,66 @@ fn on_a_full_ext4_the_transaction_fails_and_the_database_goes_on() {
     on_a_small_filesystem("ext4", Mount::ext4(8));
 }
 
+/// Puts an entry into each of so many tables, at places far from each other.
+fn put_in_tables(db: &Database, tables: u32, i: u32, value: &[u8]) -> Result<(), Error> {
+    db.update(|txn| {
+        (0..tables).try_for_each(|n| txn.table(format!("t{n}"))?.put(key(i.wrapping_mul(2 * n + 1)), value))
+    })
+}
+
+/// Fills the disk with ever smaller transactions, until not even one entry can be put; then entries are deleted and
+/// replaced.
+fn delete_and_replace_without_any_room(options: &duramen::Options, path: &Path, bytes: usize) {
+    const TABLES: u32 = 12;
+    let db = options.clone().open(path).unwrap();
+    let mut put = Vec::new();
+    for tables in [TABLES, 3, 1] {
+        let mut refused = 0;
+        for i in put.len() as u32.. {
+            match put_in_tables(&db, tables, i, &vec![7; bytes]) {
+                Ok(()) => put.push(tables),
+                Err(error) => {
+                    assert!(error.is_disk_full(), "{error}");
+                    refused += 1;
+                    if refused == 3 {
+                        break;
+                    }
+                    put.push(0);
+                }
+            }
+        }
+    }
+    assert!(put.len() > 10, "only {} entries of {bytes} bytes fit", put.len());
+    for (i, tables) in (0..).zip(put) {
+        let what = format!("values of {bytes} bytes, entry {i} in {tables} tables");
+        if i % 3 == 0 && bytes < 1000 {
+            put_in_tables(&db, tables, i, &vec![8; bytes]).expect(&what);
+        }
+        let gone = db.update(|txn| {
+            (0..tables).try_fold(true, |gone, n| {
+                Ok(gone & txn.table(format!("t{n}"))?.delete(key(i.wrapping_mul(2 * n + 1)))?)
+            })
+        });
+        assert!(gone.expect(&what), "{what}: gone");
+    }
+    assert!(db.check(|_, _| {}).unwrap().is_clean());
+}
+
+#[test]
+fn on_a_full_disk_there_is_room_for_what_deletes_or_replaces() {
+    let Some(mount) = Mount::tmpfs(4) else {
+        eprintln!("NOT TESTED on tmpfs: mounting is not permitted here");
+        return;
+    };
+    for durability in [Durability::Durable, Durability::Relaxed] {
+        for bytes in [10, 100, 300, 700, 1500, 3000, 10_000, 30_000] {
+            let path = mount.point().join("full.dm");
+            delete_and_replace_without_any_room(&Database::options().durability(durability), &path, bytes);
+            std::fs::remove_file(&path).unwrap();
+        }
+    }
+}
+
 /// Loads as much as fits, and more; in all orders.
 fn load_until_full(point: &Path) {
     let db = Database::open(point.join("load.dm")).unwrap();

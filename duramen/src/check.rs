@@ -11,6 +11,7 @@ use crate::format::page::{self, Child};
 use crate::ids::{Extent, Pgno};
 use crate::pager::Horizon;
 use crate::readers::ReadSlot;
+use crate::store::recover::whole_slots;
 use crate::store::space_log::{self, Ledger};
 use crate::store::{Store, Unpacked};
 use crate::tree::walk::{Place, Visitor, rises, walk};
@@ -62,15 +63,18 @@ pub(crate) struct Held<'s> {
 
 impl Held<'_> {
     pub(crate) fn newest(store: &Store) -> Result<Held<'_>> {
+        let mut missed = None;
         loop {
             let (slot, newest) = store.begin_read()?;
-            let meta = Meta::decode(store.pager.slot(Unpacked::of(&newest).slot));
-            if let Some(meta) = meta.ok().filter(|meta| meta.txnid == newest.txnid) {
+            let head = store.read_head().inspect_err(|_| store.shared.end_read(slot))?;
+            let place = Unpacked::of(&newest).slot;
+            let found = whole_slots(&head).find(|(slot, meta)| *slot == place && meta.txnid == newest.txnid);
+            if let Some((_, meta)) = found {
                 return Ok(Held { store, slot, meta });
             }
             store.shared.end_read(slot);
             // Commits made meanwhile may have written over its meta page.
-            if store.shared.newest() == newest.txnid {
+            if missed.replace(newest.txnid) == Some(newest.txnid) {
                 return Err(Error::Corrupt { page: Pgno(0), what: "the meta page of the newest commit is not there" });
             }
         }
@@ -85,6 +89,7 @@ impl Held<'_> {
         live.sort_unstable();
         live.dedup();
         ledger.space.release(&live);
+        ledger.space.settle();
         Ok(ledger)
     }
 }

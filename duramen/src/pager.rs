@@ -73,7 +73,7 @@ impl Pager {
         self.first_page
     }
 
-    /// The bytes of a meta slot; the file is at least as long as the slots.
+    /// The bytes of a meta slot that nobody writes now; the file is at least as long as the slots.
     pub(crate) fn slot(&self, slot: usize) -> &[u8] {
         self.map.bytes((slot * meta::SLOT_BYTES) as u64, meta::SLOT_BYTES).unwrap_or(&[])
     }

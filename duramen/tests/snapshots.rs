@@ -177,6 +177,29 @@ fn several_parked_readers_hold_each_what_it_sees() -> Result<()> {
 }
 
 #[test]
+fn all_that_is_free_is_used_before_the_file_has_more_pages_than_wanted() -> Result<()> {
+    const WANTED: u64 = 512;
+    let (_dir, db) = scratch(Durability::Relaxed);
+    for i in 0u64.. {
+        let mut txn = db.begin_write()?;
+        txn.set_pages_wanted(WANTED);
+        let left = (WANTED + txn.pages_free()?).saturating_sub(txn.pages());
+        assert!(
+            txn.pages() <= WANTED,
+            "{} pages, and {left} of {WANTED} were left after {i} transactions",
+            txn.pages()
+        );
+        if left < 16 {
+            assert!(i > 1000, "full after {i} transactions");
+            break;
+        }
+        txn.table("t")?.put(i.wrapping_mul(0x9E37_79B9_7F4A_7C15).to_be_bytes(), [7; 300])?;
+        txn.commit()?;
+    }
+    Ok(())
+}
+
+#[test]
 fn the_file_shrinks_when_most_of_it_is_deleted() -> Result<()> {
     let (_dir, db) = filled()?;
     let full = db.stats()?.file_bytes;

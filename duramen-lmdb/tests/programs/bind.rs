@@ -4,9 +4,11 @@ use std::fs;
 use std::net::Ipv4Addr;
 use std::path::Path;
 
+use duramen_sim::port::free_port;
+
 use crate::dns;
 use crate::library::{self, BOTH, Library, Said, Way};
-use crate::server::{Server, free_port};
+use crate::server::Server;
 
 const ZONES: u8 = 12;
 

@@ -6,8 +6,10 @@ use std::io::Write;
 use std::path::Path;
 use std::process::{Child, Stdio};
 
+use duramen_sim::port::free_port;
+
 use crate::library::{self, BOTH, Library, Way};
-use crate::server::{Server, free_port};
+use crate::server::Server;
 
 struct IceStorm<'p> {
     library: Library,

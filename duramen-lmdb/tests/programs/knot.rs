@@ -4,8 +4,10 @@ use std::fs;
 use std::net::Ipv4Addr;
 use std::path::Path;
 
+use duramen_sim::port::free_port;
+
 use crate::library::{self, BOTH, Library, Way};
-use crate::server::{Server, free_port};
+use crate::server::Server;
 use crate::{dns, library::Said};
 
 const ZONE: &str =

@@ -4,9 +4,11 @@ use std::fs;
 use std::net::Ipv4Addr;
 use std::path::Path;
 
+use duramen_sim::port::free_port;
+
 use crate::dns;
 use crate::library::{self, BOTH, Library, Said, Way};
-use crate::server::{Server, free_port};
+use crate::server::Server;
 
 const ZONE: &str = "$ORIGIN example.\n@ 3600 IN SOA ns hostmaster 1 3600 600 86400 300\n@ 3600 IN NS ns.example.\n\
                     ns 3600 IN A 127.0.0.1\nwww 3600 IN A 192.0.2.1\nwww 3600 IN A 192.0.2.2\n";

@@ -5,7 +5,6 @@
 #![allow(unsafe_code)]
 
 use std::fs::{self, File};
-use std::net::{TcpListener, UdpSocket};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command};
 use std::time::{Duration, Instant};
@@ -73,16 +72,5 @@ impl Drop for Server {
         // It may have ended.
         let _ = self.child.kill();
         let _ = self.child.wait();
-    }
-}
-
-/// A port that nobody listens on, neither for UDP nor for TCP.
-pub fn free_port() -> u16 {
-    loop {
-        let tcp = TcpListener::bind("127.0.0.1:0").unwrap();
-        let port = tcp.local_addr().unwrap().port();
-        if UdpSocket::bind(("127.0.0.1", port)).is_ok() {
-            return port;
-        }
     }
 }

@@ -4,11 +4,12 @@
 
 use std::fmt::Write as _;
 use std::fs;
-use std::net::TcpStream;
 use std::path::Path;
 
+use duramen_sim::port::{free_port, is_listened_on};
+
 use crate::library::{self, BOTH, Library, Said, Way};
-use crate::server::{Server, free_port};
+use crate::server::Server;
 
 const ENTRIES: u32 = 2000;
 /// Attributes that differ from run to run.
@@ -77,7 +78,7 @@ impl<'p> Slapd<'p> {
         command.env("DURAMEN_LMDB_VERSION", "0.9.29");
         command.args(["-d", "0", "-f", &self.path("slapd.conf"), "-h", &self.address]);
         let mut server = Server::start(&mut command, &self.place.join("log"));
-        server.wait_for(|| TcpStream::connect(("127.0.0.1", self.port)).ok());
+        server.wait_for(|| is_listened_on(self.port).then_some(()));
         server
     }
 

@@ -120,7 +120,8 @@ fn a_limit_of_the_length_of_files_is_met_like_a_full_disk() {
     assert!(daemon.log().contains("the disk with the data is full"), "{}", daemon.log());
     let mut client = Client::administrator(&daemon);
     for number in added.split_off(added.len() / 2) {
-        assert_eq!(client.delete(&person(number)).code, ResultCode::SUCCESS);
+        let answer = client.delete(&person(number));
+        assert_eq!(answer.code, ResultCode::SUCCESS, "deleting {number} makes room: {answer:?}\n{}", daemon.log());
     }
     added.extend(fill_together(&daemon, 100_000));
     assert_served(&daemon, &added, "at the limit again");

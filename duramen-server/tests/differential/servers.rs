@@ -1,9 +1,10 @@
 //! Both servers, with the same schema, the same administrator and the same access rules, each with a directory of its own.
 
-use std::net::{Ipv4Addr, SocketAddr, TcpListener, TcpStream};
+use std::net::{Ipv4Addr, SocketAddr};
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
+use duramen_sim::port::{free_port, is_listened_on};
 use tempfile::TempDir;
 
 pub const SUFFIX: &str = "dc=example,dc=com";
@@ -29,9 +30,8 @@ pub struct Server {
 pub struct Slapd;
 pub struct Duramend;
 
-/// A port that nobody listened at a moment ago.
 fn free_address() -> SocketAddr {
-    TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).unwrap().local_addr().unwrap()
+    (Ipv4Addr::LOCALHOST, free_port()).into()
 }
 
 fn start(mut command: Command, address: SocketAddr, dir: TempDir) -> Server {
@@ -42,7 +42,7 @@ fn start(mut command: Command, address: SocketAddr, dir: TempDir) -> Server {
         .unwrap_or_else(|error| panic!("{command:?}: {error}"));
     let mut server = Server { child, address, _dir: dir };
     let begin = Instant::now();
-    while TcpStream::connect(address).is_err() {
+    while !is_listened_on(address.port()) {
         let ended = server.child.try_wait().unwrap();
         assert!(ended.is_none() && begin.elapsed() < PATIENCE, "{command:?} does not listen: {ended:?}");
         std::thread::sleep(Duration::from_millis(10));

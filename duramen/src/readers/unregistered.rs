@@ -3,8 +3,8 @@
 //! Owns: those locks. Must not know: how a reader finds its snapshot.
 //!
 //! A shared lock needs no more than a descriptor open for reading. The byte `2^61 + txnid`, far beyond any data, stands
-//! for the snapshot. A reader locks the newest snapshot's byte, then makes sure that it is still the newest; a writer
-//! publishes, then looks who holds locks.
+//! for the snapshot. A reader locks the newest snapshot's byte, then makes sure that no commit was made meanwhile; a
+//! writer publishes, then looks who holds locks.
 
 use std::collections::BTreeSet;
 use std::fs::File;

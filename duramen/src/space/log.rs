@@ -102,7 +102,9 @@ impl<'s> Replay<'s> {
             self.check_unfreed(extent)?;
             self.space.add_free(extent)?;
         }
-        self.freed.split_off(&delta.end);
+        if self.freed.last_key_value().is_some_and(|(&page, _)| page >= delta.end) {
+            self.freed.split_off(&delta.end);
+        }
         self.space.truncate(Pgno(delta.end));
         Ok(())
     }
@@ -113,12 +115,15 @@ impl<'s> Replay<'s> {
     }
 
     fn put_down(&mut self) -> Result<(), Damage> {
-        let freed: Vec<(u64, (Txnid, Txnid))> = std::mem::take(&mut self.freed).into_iter().collect();
-        for run in freed.chunk_by(|a, b| a.0 + 1 == b.0 && a.1 == b.1) {
-            let (start, (birth, death)) = run[0];
-            self.space.retire(Extent::new(Pgno(start), run.len() as u64), birth, death)?;
+        let mut cohorts: BTreeMap<Txnid, Vec<(Extent, Txnid)>> = BTreeMap::new();
+        for (page, (birth, death)) in std::mem::take(&mut self.freed) {
+            let cohort = cohorts.entry(death).or_default();
+            match cohort.last_mut() {
+                Some((run, of)) if run.end().0 == page && *of == birth => run.pages += 1,
+                _ => cohort.push((Extent::new(Pgno(page), 1), birth)),
+            }
         }
-        Ok(())
+        cohorts.into_iter().try_for_each(|(death, cohort)| self.space.retire_all(cohort, death))
     }
 
     fn take(&mut self, extent: Extent) -> Result<(), Damage> {
@@ -333,7 +338,9 @@ mod tests {
     fn apply(space: &mut Space, delta: &Delta) -> Result<(), Damage> {
         let mut replay = Replay::new(space);
         replay.apply(delta)?;
-        replay.finish()
+        replay.finish()?;
+        space.settle();
+        Ok(())
     }
 
     fn contents(space: &Space) -> (Vec<Extent>, Vec<(Extent, Txnid, Txnid)>) {
@@ -445,6 +452,7 @@ mod tests {
         }
         assert!(replay.apply(&delta(&[extent(50, 1)], &[], &[])).is_err(), "page 50 is in use");
         replay.finish().unwrap();
+        at_once.settle();
         assert_eq!(contents(&at_once), contents(&one_by_one));
         assert_eq!(contents(&at_once).1[0], (extent(10, 1), Txnid(1), Txnid(2)));
     }
@@ -491,6 +499,7 @@ mod tests {
                     break;
                 }
                 space.release(&[Txnid(1), Txnid(3)]);
+                space.settle();
                 let mut base = Vec::new();
                 encode_base(&space, &mut base);
                 let again = decode_base(&mut &base[..], PAGES).expect("what was encoded can be decoded");

@@ -160,10 +160,9 @@ impl Space {
         for (death, cohort) in std::mem::take(&mut self.pending) {
             let blocker = live[..live.partition_point(|snapshot| *snapshot < death)].last().copied();
             for (extent, birth) in cohort {
-                if blocker.is_some_and(|snapshot| birth <= snapshot) {
-                    self.retired.add(extent, birth, death);
-                } else {
-                    free.push(extent);
+                match blocker {
+                    Some(blocker) if birth <= blocker => self.retired.add_waiting(extent, birth, death, blocker),
+                    _ => free.push(extent),
                 }
             }
         }
@@ -368,8 +367,9 @@ impl Space {
     /// Damage unless every free and retired page lies in `first .. end`. For state that came from a file.
     pub(crate) fn check_within(&self, first: Pgno, end: Pgno) -> Result<(), Damage> {
         let within = |extent: Extent| first <= extent.start && extent.end() <= end;
-        let ends = [self.retired.first(), self.retired.last()];
-        let all = ends.into_iter().flatten().chain(self.lanes.iter()).all(within);
+        let ends = [self.retired.first(), self.retired.last()].into_iter().flatten();
+        let pending = self.pending.iter().flat_map(|(_, cohort)| cohort).map(|(extent, _)| *extent);
+        let all = ends.chain(pending).chain(self.lanes.iter()).all(within);
         if all && self.free.is_within(first, end) && !self.beyond {
             Ok(())
         } else {
@@ -380,29 +380,36 @@ impl Space {
     /// Takes pages wherever they are, free or retired, or some here and some there. Damage if one is in neither place;
     /// those before it are then gone.
     fn take_anywhere(&mut self, extent: Extent) -> Result<(), Damage> {
-        self.settle();
+        self.gather();
         let Some(extent) = self.inside(extent) else { return Ok(()) };
         let mut at = extent.start;
         while at < extent.end() {
-            let free = self.free.containing(at);
-            let whole = free.or_else(|| self.retired.containing(at));
-            let whole = whole.ok_or(Damage("a page was taken that was neither free nor retired"))?;
-            let end = whole.end().min(extent.end());
-            let part = Extent::new(at, end.0 - at.0);
-            if self.free.containing(at).is_some() {
-                self.free.remove(part)
+            let part = |whole: Extent| Extent::new(at, whole.end().min(extent.end()).0 - at.0);
+            let taken = if let Some(free) = self.free.containing(at).map(part) {
+                self.free.remove(free);
+                free
             } else {
-                self.retired.remove(part)
-            }
-            self.mark_used(part);
-            at = end;
+                // Few pages are taken before the release that follows their retirement.
+                if self.is_pending(Extent::new(at, 1)) {
+                    self.settle();
+                }
+                let retired = self.retired.containing(at).map(part);
+                let retired = retired.ok_or(Damage("a page was taken that was neither free nor retired"))?;
+                self.retired.remove(retired);
+                retired
+            };
+            self.mark_used(taken);
+            at = taken.end();
         }
         Ok(())
     }
 
     /// Forgets all pages from `end` on.
     fn truncate(&mut self, end: Pgno) {
-        self.settle();
+        if self.pending.iter().any(|(_, cohort)| cohort.last().is_some_and(|(last, _)| last.end() > end)) {
+            self.settle();
+        }
+        self.gather();
         self.beyond &= self.limit.is_some_and(|limit| end.0 > limit);
         self.free.truncate(end);
         self.retired.truncate(end);
@@ -437,7 +444,7 @@ impl Space {
     /// Notes of each page whether it is free or retired, so that this need not be looked for any more. For a file of so
     /// many pages, inside of which all is.
     pub(crate) fn index(&mut self, pages: u64) {
-        if self.vacant.is_some() {
+        if self.vacant.as_ref().is_some_and(|bits| bits.reach(Extent::new(Pgno(0), pages))) {
             return;
         }
         let mut bits = Bits::new((2 * pages).saturating_add(INDEX_ROOM));
@@ -623,5 +630,9 @@ mod tests {
         assert!(space.check_within(Pgno(10), Pgno(22)).is_ok());
         assert!(space.check_within(Pgno(11), Pgno(22)).is_err());
         assert!(space.check_within(Pgno(10), Pgno(21)).is_err());
+        space.retire_all(vec![(extent(8, 1), Txnid(1)), (extent(30, 1), Txnid(1))], Txnid(2)).unwrap();
+        assert!(space.check_within(Pgno(8), Pgno(31)).is_ok());
+        assert!(space.check_within(Pgno(9), Pgno(31)).is_err());
+        assert!(space.check_within(Pgno(8), Pgno(30)).is_err());
     }
 }

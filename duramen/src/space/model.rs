@@ -472,12 +472,14 @@ proptest! {
             some.iter().try_for_each(|delta| replay.apply(delta)).expect("a writer's commits suit its space");
             replay.finish().expect("what was freed was in use");
         }
+        prop_assert!(replayed.check_within(Pgno(0), Pgno(writer.end)).is_ok());
         writer.space.release(&writer.live);
         replayed.release(&writer.live);
+        writer.space.settle();
+        replayed.settle();
         prop_assert_eq!(replayed.extents().collect::<Vec<_>>(), writer.space.extents().collect::<Vec<_>>());
         let free = writer.space.free_pages() + writer.space.retired_pages();
         prop_assert_eq!(free + writer.used.len() as u64, writer.end);
-        prop_assert!(replayed.check_within(Pgno(0), Pgno(writer.end)).is_ok());
         prop_assert_eq!(replayed.retired_pages(), writer.space.retired_pages());
     }
 }

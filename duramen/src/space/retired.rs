@@ -93,8 +93,19 @@ impl Retired {
         seen.map(|held| held.pages).sum()
     }
 
+    /// As [`Retired::add`] for pages that are known to wait for this snapshot.
+    pub(super) fn add_waiting(&mut self, extent: Extent, birth: Txnid, death: Txnid, blocker: Txnid) {
+        self.join(extent, birth, death);
+        self.waiting.entry(blocker).or_default().insert(death);
+    }
+
     /// Adds pages of which none is here yet, and joins them with neighbours of the same birth and death.
     pub(super) fn add(&mut self, extent: Extent, birth: Txnid, death: Txnid) {
+        self.join(extent, birth, death);
+        self.fresh.insert(death);
+    }
+
+    fn join(&mut self, extent: Extent, birth: Txnid, death: Txnid) {
         debug_assert!(!self.overlaps(extent) && birth <= death);
         let alike = |held: &Held| held.birth == birth && held.death == death;
         let (mut start, mut end) = (extent.start.0, extent.end().0);
@@ -110,7 +121,6 @@ impl Retired {
             end += held.pages;
         }
         self.link(start, Held { pages: end - start, birth, death });
-        self.fresh.insert(death);
     }
 
     /// Removes pages that all are in one extent here.

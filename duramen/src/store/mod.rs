@@ -206,16 +206,13 @@ impl Store {
         if let Some(layer) = &settings.medium {
             medium = layer(medium);
         }
+        let log_place = log::place(path)?;
         let recovered = match role {
-            Role::First if registered => opening::recover(path, &settings, &file, &*medium)?,
-            Role::First => hold_newest(path, &settings, &file, &*medium)?,
+            Role::First if registered => opening::recover(path, &settings, &file, &*medium, &log_place)?,
+            Role::First => hold_newest(path, &settings, &file, &*medium, &log_place)?,
             Role::Joined => join(path, &settings, &file, &shared)?,
         };
-        let log_place = log::place(path)?;
-        let pending = match role {
-            Role::First => log::find(&log_place, &recovered.chosen.meta)?,
-            Role::Joined => None,
-        };
+        let pending = recovered.pending;
         if pending.is_some() && settings.read_only {
             return Err(Error::Unreplayed { path: log_place.path });
         }

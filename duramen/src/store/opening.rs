@@ -7,7 +7,7 @@ use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use super::log::Mark;
+use super::log::{self, Found, Mark};
 use super::recover::{self, Chosen};
 use super::{Settings, create, published, published_durable};
 use crate::advice::Advice;
@@ -15,7 +15,7 @@ use crate::error::{Error, Result};
 use crate::format::meta::{HEAD_BYTES, Meta};
 use crate::map::Map;
 use crate::medium::Medium;
-use crate::os::beside::linked_to;
+use crate::os::beside::{Beside, linked_to};
 use crate::os::file::failed;
 use crate::os::identity;
 use crate::pager::Pager;
@@ -66,6 +66,8 @@ fn lock_path(path: &Path) -> Result<PathBuf> {
 pub(super) struct Recovered {
     pub pager: Pager,
     pub chosen: Chosen,
+    /// What the log holds and the data file does not.
+    pub pending: Option<Found>,
     /// Who holds snapshots for a handle without a part in the lock file.
     pub unregistered: Option<UnregisteredReader>,
 }
@@ -77,23 +79,45 @@ pub(super) fn hold_newest(
     settings: &Settings,
     file: &Arc<File>,
     medium: &dyn Medium,
+    log_place: &Beside,
 ) -> Result<Recovered> {
     let reader = UnregisteredReader::new(file.clone());
     loop {
-        let mut recovered = recover(path, settings, file, medium)?;
-        let txnid = recovered.chosen.meta.txnid;
-        reader.hold(txnid)?;
-        // A writer that committed in between may not have seen the lock.
-        if recover(path, settings, file, medium)?.chosen.meta.txnid == txnid {
-            recovered.unregistered = Some(reader);
-            return Ok(recovered);
-        }
         reader.keep_only(&[]);
+        let head = read_head(file)?;
+        let usable = recover::decode_slots(&head, path, settings.purpose());
+        // A writer that committed before the lock was there may not have seen it.
+        let hold = |txnid| reader.hold(txnid).and_then(|()| Ok(read_head(file)? == head));
+        // Held before it is proven: that takes longer than commits do.
+        let usable = match usable {
+            Ok(usable) if hold(usable[0].1.txnid)? => usable,
+            Err(error) if read_head(file)? == head => return Err(error),
+            _ => continue,
+        };
+        let file_bytes = medium.len().map_err(Error::io("ask for the length of the data file"))?;
+        let recovered = recover_from(&usable, file_bytes, path, settings, file)?;
+        let chosen = recovered.chosen.meta.txnid;
+        if chosen != usable[0].1.txnid && !hold(chosen)? {
+            continue;
+        }
+        // A writer's record comes after its meta page.
+        let pending = log::find(log_place, &recovered.chosen.meta);
+        if !matches!(pending, Ok(None)) && read_head(file)? != head {
+            continue;
+        }
+        reader.keep_only(&[chosen]);
+        return Ok(Recovered { pending: pending?, unregistered: Some(reader), ..recovered });
     }
 }
 
 /// Opens as the only one: creates what is not there, and finds the newest commit that is whole.
-pub(super) fn recover(path: &Path, settings: &Settings, file: &Arc<File>, medium: &dyn Medium) -> Result<Recovered> {
+pub(super) fn recover(
+    path: &Path,
+    settings: &Settings,
+    file: &Arc<File>,
+    medium: &dyn Medium,
+    log_place: &Beside,
+) -> Result<Recovered> {
     let mut head = read_head(file)?;
     let mut file_bytes = medium.len().map_err(Error::io("ask for the length of the data file"))?;
     let mut usable = recover::decode_slots(&head, path, settings.purpose());
@@ -103,13 +127,24 @@ pub(super) fn recover(path: &Path, settings: &Settings, file: &Arc<File>, medium
         file_bytes = medium.len().map_err(Error::io("ask for the length of the data file"))?;
         usable = recover::decode_slots(&head, path, settings.purpose());
     }
-    let usable = usable?;
-    let pager = pager_for(file, file_bytes, &usable[0].1, settings)?;
-    let mut chosen = recover::choose(&pager, file_bytes, &usable, path)?;
+    let mut recovered = recover_from(&usable?, file_bytes, path, settings, file)?;
     if !settings.read_only {
-        recover::secure(&mut chosen, &pager, medium)?;
+        recover::secure(&mut recovered.chosen, &recovered.pager, medium)?;
     }
-    Ok(Recovered { pager, chosen, unregistered: None })
+    recovered.pending = log::find(log_place, &recovered.chosen.meta)?;
+    Ok(recovered)
+}
+
+fn recover_from(
+    usable: &[(usize, Meta)],
+    file_bytes: u64,
+    path: &Path,
+    settings: &Settings,
+    file: &Arc<File>,
+) -> Result<Recovered> {
+    let pager = pager_for(file, file_bytes, &usable[0].1, settings)?;
+    let chosen = recover::choose(&pager, file_bytes, usable, path)?;
+    Ok(Recovered { pager, chosen, pending: None, unregistered: None })
 }
 
 /// Opens beside others: the newest commit is in shared memory.
@@ -122,7 +157,7 @@ pub(super) fn join(path: &Path, settings: &Settings, file: &Arc<File>, shared: &
     // The slots may change under our eyes; a writer looks its slot up again when it begins.
     let (slot, meta) = usable.iter().find(|(_, meta)| meta.txnid == newest).unwrap_or(&usable[0]).clone();
     let chosen = Chosen { slot, meta, unflushed: Vec::new(), rejected: None };
-    Ok(Recovered { pager, chosen, unregistered: None })
+    Ok(Recovered { pager, chosen, pending: None, unregistered: None })
 }
 
 /// Shows others the newest commit that who opened first found.

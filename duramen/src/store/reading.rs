@@ -7,6 +7,8 @@ use std::sync::PoisonError;
 use std::sync::atomic::Ordering;
 
 use super::log::Mark;
+use super::opening::read_head;
+use super::recover::whole_slots;
 use super::{Store, Unpacked, published};
 use crate::error::{Error, Result};
 use crate::format::meta::{self, Meta, SLOTS};
@@ -96,23 +98,32 @@ impl Store {
             // This handle writes: what is new may be its own commit, not yet to be seen.
             return Ok(());
         }
-        let whole = |slot| Meta::decode(self.pager.slot(slot)).ok().map(|meta| (slot, meta));
-        let newest = || (0..SLOTS).filter(newer).filter_map(whole).max_by_key(|(_, meta)| meta.sequence);
-        let mut found = newest();
-        while let Some((slot, meta)) = found.filter(|(_, meta)| meta.file_id == self.pager.file_id) {
+        let mut head = self.read_head()?;
+        loop {
+            let newest = whole_slots(&head).max_by_key(|(_, meta)| meta.sequence);
+            let Some((slot, meta)) = newest.filter(|(_, meta)| self.is_news(meta)) else { return Ok(()) };
             if let Some(holder) = &self.unregistered {
                 holder.hold(meta.txnid)?;
-                let still = newest();
-                if still.as_ref().is_none_or(|(_, newest)| newest.txnid != meta.txnid) {
+                let now = self.read_head()?;
+                if now != head {
                     // A writer that committed in between may not have seen the lock.
-                    found = still;
+                    head = now;
                     continue;
                 }
             }
             self.shared.publish(&published(&meta, slot, slot, Mark::Broken))?;
             return self.let_go_of_the_old();
         }
-        Ok(())
+    }
+
+    fn is_news(&self, meta: &Meta) -> bool {
+        meta.file_id == self.pager.file_id && meta.txnid > self.shared.newest()
+    }
+
+    /// A copy of the meta slots, for who does not keep writers from writing there. In the map a slot may change after its
+    /// checksum was found right and before its words are read, which then are those of two commits.
+    pub(crate) fn read_head(&self) -> Result<Vec<u8>> {
+        read_head(&self.file)
     }
 
     /// Lets go of snapshots that no transaction of this handle reads any more.

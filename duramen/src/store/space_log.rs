@@ -4,7 +4,8 @@
 //!
 //! A commit adds one delta. Deltas gather in the meta page's tail; when that is full they move to a run of pages that
 //! points to the run before. When the chain has grown longer than what it describes, a run with all of the free space
-//! (the *base*) starts it anew. So a commit's cost does not depend on how much is free.
+//! (the *base*) starts it anew. So a commit's cost does not depend on how much is free. Some deltas that the base knows
+//! stay in the tail: those who take turns writing go on by them, and need not read the base.
 //!
 //! Payload of a run: previous run (u64, 0 = none), lowest txnid of its deltas (u64, 0 = a base), then the records.
 
@@ -81,6 +82,20 @@ pub(crate) fn walk(
     Ok(())
 }
 
+/// Lowest txnid whose delta is in a tail; nothing if there is none.
+pub(crate) fn first_txnid(mut tail: &[u8]) -> Option<Txnid> {
+    Delta::decode(&mut tail).ok().map(|delta| delta.txnid)
+}
+
+/// The newest deltas of a tail that take no more than so many bytes.
+pub(crate) fn newest_of(tail: &[u8], bytes_max: usize) -> Result<&[u8]> {
+    let mut rest = tail;
+    while rest.len() > bytes_max {
+        Delta::decode(&mut rest).map_err(|d| d.at(Pgno(0)))?;
+    }
+    Ok(rest)
+}
+
 /// What a writer knows of the free space, and of the log that says so.
 pub(crate) struct Ledger {
     pub space: Space,
@@ -88,6 +103,8 @@ pub(crate) struct Ledger {
     pub txnid: Txnid,
     /// The runs of the log and their births, oldest first.
     pub chain: Vec<(Extent, Txnid)>,
+    /// How much of the meta page's tail it knows.
+    tail_read: usize,
     /// Entries of the log that [`Ledger::load`] read and that are no free extents of a base: what came after the base,
     /// and what was retired in it.
     pub detours: u64,
@@ -97,7 +114,7 @@ impl Ledger {
     /// Reads the free space of a commit.
     pub(crate) fn load(pager: &Pager, meta: &Meta) -> Result<Ledger> {
         let horizon = Horizon { txnid: meta.txnid, page_count: meta.page_count };
-        let mut ledger = Ledger { space: Space::new(), txnid: Txnid(0), chain: Vec::new(), detours: 0 };
+        let mut ledger = Ledger { space: Space::new(), txnid: Txnid(0), chain: Vec::new(), tail_read: 0, detours: 0 };
         ledger.space.set_limit(Some(meta.page_count));
         let mut runs = Vec::new();
         walk(pager, horizon, meta.space.head, |extent, birth| {
@@ -109,6 +126,7 @@ impl Ledger {
             let mut run = read_run(pager, horizon, extent.start)?;
             if run.first.0 == 0 {
                 ledger.space = decode_base(&mut run.records, meta.page_count).map_err(|d| d.at(extent.start))?;
+                ledger.txnid = birth;
             } else {
                 deltas.push((extent.start, run.records));
             }
@@ -116,7 +134,7 @@ impl Ledger {
         }
         ledger.detours = ledger.space.retired().len() as u64;
         ledger.space.index(meta.page_count);
-        ledger.detours += ledger.replay(&deltas, meta)?;
+        ledger.detours += ledger.replay(&deltas, &meta.tail)?;
         ledger.finish(pager, meta)?;
         Ok(ledger)
     }
@@ -137,35 +155,46 @@ impl Ledger {
             }
             Ok(!joined)
         })?;
-        if !joined {
+        let mut deltas = Vec::new();
+        let mut unread = &meta.tail[..];
+        if joined && fresh.is_empty() {
+            unread = unread.get(self.tail_read..).ok_or(Damage("the tail of the space log was cut").at(Pgno(0)))?;
+        } else if joined {
+            for &(extent, _) in fresh.iter().rev() {
+                deltas.push((extent.start, read_run(pager, horizon, extent.start)?.records));
+            }
+        } else if first_txnid(unread).is_some_and(|first| first.0 <= self.txnid.0 + 1) {
+            self.chain.clear();
+        } else {
             *self = Ledger::load(pager, meta)?;
             return Ok(());
         }
-        let mut deltas = Vec::new();
-        for &(extent, birth) in fresh.iter().rev() {
-            deltas.push((extent.start, read_run(pager, horizon, extent.start)?.records));
-            self.chain.push((extent, birth));
-        }
+        self.chain.extend(fresh.into_iter().rev());
         self.space.set_limit(Some(meta.page_count));
-        self.replay(&deltas, meta)?;
+        // For what grew since.
+        self.space.index(meta.page_count);
+        self.replay(&deltas, unread)?;
         self.finish(pager, meta)
     }
 
+    /// Notes that the writer's commit, whose meta page this is, is what the ledger describes.
+    pub(crate) fn is_of(&mut self, meta: &Meta) {
+        (self.txnid, self.tail_read) = (meta.txnid, meta.tail.len());
+    }
+
     fn finish(&mut self, pager: &Pager, meta: &Meta) -> Result<()> {
-        self.txnid = meta.txnid;
+        self.is_of(meta);
         let first = Pgno(pager.first_page());
         self.space.check_within(first, Pgno(meta.page_count)).map_err(|d| d.at(Pgno(0)))?;
         self.space.set_limit(None);
-        // For what grew since.
-        self.space.index(meta.page_count);
         Ok(())
     }
 
     /// Applies the deltas of runs of the log, and of the meta page's tail, that are newer than the ledger. How many
     /// entries they have.
-    fn replay(&mut self, runs: &[(Pgno, &[u8])], meta: &Meta) -> Result<u64> {
+    fn replay(&mut self, runs: &[(Pgno, &[u8])], tail: &[u8]) -> Result<u64> {
         let (mut replay, mut entries) = (Replay::new(&mut self.space), 0);
-        for &(at, records) in runs.iter().chain([&(Pgno(0), &meta.tail[..])]) {
+        for &(at, records) in runs.iter().chain([&(Pgno(0), tail)]) {
             let mut rest = records;
             while !rest.is_empty() {
                 let delta = Delta::decode(&mut rest).map_err(|d| d.at(at))?;

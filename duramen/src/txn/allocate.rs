@@ -23,6 +23,11 @@ const GROWTH: u64 = 64;
 const GROWTH_MAX: u64 = 32;
 /// Fewer pages than this are put into small holes at once.
 const SMALL_COMMIT: u64 = 16;
+/// This part of the file's length is left free by transactions that write more pages than they free, so that on a full
+/// disk those that do not, as most that delete, find room for their copies,
+const RESERVE: u64 = 16;
+/// but no more pages than this: what deleting an entry of a large directory with many indexes copies.
+const RESERVE_MAX: u64 = 128;
 
 /// Takes pages for the transaction: from the free space, then at the file's end.
 pub(super) fn allocate(work: &mut Work, pages: u64, contiguous: bool) -> Result<Vec<Extent>> {
@@ -32,12 +37,16 @@ pub(super) fn allocate(work: &mut Work, pages: u64, contiguous: bool) -> Result<
     }
     let page_count = work.horizon.page_count;
     let pages_wanted = work.pages_wanted;
-    let space = space_for(work, pages)?;
-    let mut extents = if contiguous {
+    let reserve = reserve(work, pages);
+    let space = space_for(work, pages + reserve)?;
+    let takeable = space.free_pages().saturating_sub(reserve);
+    let mut extents = if !contiguous {
+        let crowded = was_full || page_count + pages > pages_wanted;
+        take(space, pages, takeable, page_count, crowded)
+    } else if pages <= takeable {
         space.take(pages).into_iter().collect()
     } else {
-        let crowded = was_full || page_count + pages > pages_wanted;
-        take(space, pages, page_count, crowded)
+        Vec::new()
     };
     let found: u64 = extents.iter().map(|e| e.pages).sum();
     if found < pages {
@@ -56,9 +65,11 @@ pub(super) fn allocate_one(work: &mut Work, lane: Lane) -> Result<Pgno> {
     }
     let page_count = work.horizon.page_count;
     let step = if crowded { 1 } else { (page_count / GROWTH).clamp(1, GROWTH_MAX) };
+    let reserve = reserve(work, step);
     // Where the file may grow by several pages that is cheaper than a look at what each commit retired.
-    let space = if step == 1 { space_for(work, 1)? } else { &mut work.ledger()?.space };
-    let page = match space.take_one(lane, fit(space, page_count)) {
+    let space = if step == 1 { space_for(work, 1 + reserve)? } else { &mut work.ledger()?.space };
+    let may_take = space.free_pages() > reserve;
+    let page = match may_take.then(|| space.take_one(lane, fit(space, page_count))).flatten() {
         Some(page) => page,
         None => lengthen_ahead(work, lane, step)?,
     };
@@ -83,6 +94,13 @@ fn lengthen_ahead(work: &mut Work, lane: Lane, pages: u64) -> Result<Pgno> {
         work.ledger()?.space.set_aside(lane, rest).map_err(|damage| damage.at(rest.start))?;
     }
     Ok(first)
+}
+
+/// How many free pages the transaction leaves alone when it takes so many, or lengthens the file by them.
+fn reserve(work: &Work, pages: u64) -> u64 {
+    let page_count = work.horizon.page_count;
+    let fills_holes = !work.grows || page_count + pages > work.pages_wanted;
+    if fills_holes { 0 } else { (page_count / RESERVE).min(RESERVE_MAX) }
 }
 
 /// The free space, after a look at what the last commits retired if less than so many pages are known to be free.
@@ -110,11 +128,11 @@ fn lengthen(work: &mut Work, pages: u64) -> Result<Extent> {
 
 /// On a full disk: frees the pages that are kept only until the data file has been flushed, if there are not enough.
 fn free_by_flushing(work: &mut Work, pages: u64, contiguous: bool) -> Result<()> {
-    let base = work.base;
+    let (base, reserve) = (work.base, reserve(work, pages));
     let (store, writer) = work.store_and_writer()?;
     let newest = writer.meta.txnid;
     let space = &mut store.ledger(writer)?.space;
-    let enough = if contiguous { space.has_run(pages) } else { space.free_pages() >= pages };
+    let enough = space.free_pages() >= pages + reserve && (!contiguous || space.has_run(pages));
     if enough || base == newest {
         return Ok(());
     }
@@ -123,14 +141,14 @@ fn free_by_flushing(work: &mut Work, pages: u64, contiguous: bool) -> Result<()>
     release(work)
 }
 
-/// Chooses free pages for a commit.
-fn take(space: &mut Space, pages: u64, page_count: u64, crowded: bool) -> Vec<Extent> {
+/// Chooses free pages for a commit, at most as many as are takeable.
+fn take(space: &mut Space, pages: u64, takeable: u64, page_count: u64, crowded: bool) -> Vec<Extent> {
     let (free, fit) = (space.free_pages(), fit(space, page_count));
     let small = pages <= SMALL_COMMIT || fit == Fit::Low;
     if !crowded && !small && !space.has_run(pages) && free < page_count / SLACK {
         return Vec::new();
     }
-    space.take_up_to(pages, fit)
+    space.take_up_to(pages.min(takeable), fit)
 }
 
 /// Where much of the file is free it is filled from the start, so that its end can be cut off.

@@ -16,7 +16,7 @@ use crate::format::overflow;
 use crate::format::page;
 use crate::ids::{Extent, Pgno, Txnid};
 use crate::readers::Published;
-use crate::space::log::{Delta, encode_base, encode_delta};
+use crate::space::log::{encode_base, encode_delta};
 use crate::store::landing::Landing;
 use crate::store::log::{Mark, Unwritten};
 use crate::store::space_log::{self, payload};
@@ -26,6 +26,8 @@ use crate::tree::{Pages, Tree};
 /// A durable commit of more pages than this is flushed before its meta page is written, so that opening after a power
 /// cut never has more than this to prove.
 const PROOF_PAGES_MAX: u64 = 4096;
+/// So much of the tail stays in it beside a new base: what some twenty small commits changed.
+const TAIL_KEPT: usize = TAIL_MAX / 2;
 /// A chain of the space log may be so many times as long as its base before it is begun anew: whoever opens the database
 /// to write reads it, and that may be for a single commit.
 const CHAIN_OF_BASES: u64 = 2;
@@ -224,7 +226,7 @@ fn place_trees(work: &mut Work, placer: &mut Placer) -> Result<Tree> {
 /// Records the commit's changes of the free space: in the meta page while there is room, else in a run of pages.
 fn log_space(work: &mut Work, placer: &mut Placer) -> Result<(SpaceRoot, Vec<u8>)> {
     let txnid = work.txnid;
-    let retired = retire(work)?;
+    let mut retired = retire(work)?;
     let writer = work.writer_mut()?;
     let (mut root, old_end) = (writer.meta.space, writer.meta.page_count);
     let mut records = std::mem::take(&mut writer.spare_tail);
@@ -240,12 +242,14 @@ fn log_space(work: &mut Work, placer: &mut Placer) -> Result<(SpaceRoot, Vec<u8>
     let full = records.len() > TAIL_MAX;
     let is_detour = is_detour_worth_a_base(work)?;
     if is_detour || (full && root.chain_pages + pages > CHAIN_OF_BASES * root.base_pages) {
-        root = new_base(work, placer)?;
-        records.clear();
+        root = new_base(work, placer, &mut retired)?;
+        records.truncate(old_records);
+        delta_into(work, &retired, old_end, &mut records);
+        records = space_log::newest_of(&records, TAIL_KEPT)?.to_vec();
     } else if full {
         let extent = contiguous(work, pages)?;
         records.truncate(old_records);
-        let first = first_txnid(&records, txnid);
+        let first = space_log::first_txnid(&records).unwrap_or(txnid);
         trim(work)?;
         delta_into(work, &retired, old_end, &mut records);
         placer.add_run(work, space_run(work, extent, &payload(root.head, first, &records)), extent)?;
@@ -270,12 +274,6 @@ fn is_detour_worth_a_base(work: &mut Work) -> Result<bool> {
     let space = &work.ledger()?.space;
     let spared = detours.saturating_sub(space.retired().len() as u64);
     Ok(spared >= DETOURS_MIN.max(space.runs() / DETOURS_OF_RUNS))
-}
-
-/// Lowest txnid whose delta is in the tail, or this commit's if the tail is empty.
-fn first_txnid(tail: &[u8], txnid: Txnid) -> Txnid {
-    let mut rest = tail;
-    Delta::decode(&mut rest).map_or(txnid, |delta| delta.txnid)
 }
 
 /// Appends the record of what the transaction took, what the file grew by, and what was retired.
@@ -324,14 +322,15 @@ fn retire(work: &Work) -> Result<Vec<(Extent, Txnid)>> {
     Ok(freed.map(|freed| (freed.extent, freed.birth)).collect())
 }
 
-/// Writes all of the free space into one run that begins the chain anew.
-fn new_base(work: &mut Work, placer: &mut Placer) -> Result<SpaceRoot> {
+/// Writes all of the free space into one run that begins the chain anew. What was the chain is added to the retired.
+fn new_base(work: &mut Work, placer: &mut Placer, retired: &mut Vec<(Extent, Txnid)>) -> Result<SpaceRoot> {
     let txnid = work.txnid;
     let old = std::mem::take(chain_mut(work)?);
     let ledger = work.ledger()?;
     for &(extent, birth) in &old {
         ledger.space.retire(extent, birth, txnid).map_err(|d| d.at(extent.start))?;
     }
+    retired.extend(&old);
     // Else whoever opens the database next would read what nobody keeps any more, and release it, page by page.
     release(work)?;
     let ledger = work.ledger()?;
@@ -427,7 +426,7 @@ fn advance(work: &mut Work, meta: Meta, slot: usize, mark: Mark, timings: Commit
     writer.last_commit = timings;
     let txnid = writer.meta.txnid;
     if let Some(ledger) = &mut writer.ledger {
-        ledger.txnid = txnid;
+        ledger.is_of(&writer.meta);
     }
     // Nothing has been lost: the pages are the file's now.
     work.placed.extents.clear();

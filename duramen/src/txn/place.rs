@@ -43,6 +43,7 @@ impl Placer {
     /// A placer for all dirty pages, of which a commit leaves none. Those of one that goes into the log are not flushed
     /// soon.
     pub(super) fn for_commit(work: &mut Work, logged: bool) -> Result<Placer> {
+        work.look_whether_it_grows();
         let small = is_small(work, logged);
         let supply = if small { Supply::InTurn } else { Supply::for_commit(work)? };
         Ok(Placer { roots: roots(work), ..Placer::new(work, supply, logged, !small) })
@@ -50,6 +51,7 @@ impl Placer {
 
     /// A placer for at most all dirty pages, and for no roots.
     fn for_spill(work: &mut Work, logged: bool) -> Result<Placer> {
+        work.look_whether_it_grows();
         let supply = Supply::for_spill(work)?;
         let spilled = Vec::with_capacity(work.dirty.single_pages() as usize);
         Ok(Placer { spilled: Some(spilled), ..Placer::new(work, supply, logged, false) })

@@ -64,6 +64,8 @@ pub(crate) struct Work {
     pub bytes_before: Option<u64>,
     /// Beyond so many pages small holes are filled before the file is made longer.
     pub pages_wanted: u64,
+    /// What it writes is more than what it frees, as far as is known.
+    pub grows: bool,
     /// Rises with every change: positions from before it must be sought anew.
     pub epoch: u64,
     /// An operation failed half-way.
@@ -139,6 +141,7 @@ impl Work {
             pages_wanted: u64::MAX,
             pages_in_memory: pages_of(store.settings.memory_bytes(), &store),
             unspilled: 0,
+            grows: true,
             epoch: 1,
             failed: false,
             durability,
@@ -173,6 +176,14 @@ impl Work {
             self.store.shorten(bytes);
         }
         Some(writer)
+    }
+
+    /// To be asked before pages are placed: who grows leaves others some of the free space.
+    pub(super) fn look_whether_it_grows(&mut self) {
+        let placed = [&self.placed].into_iter().chain(self.saved.iter().map(|saved| &saved.placed));
+        let placed: u64 = placed.flat_map(|placed| &placed.extents).map(|extent| extent.pages).sum();
+        let freed: u64 = self.dirty.retired.iter().map(|retired| retired.extent.pages).sum();
+        self.grows = placed + self.dirty.pages() > freed;
     }
 
     /// Takes a number that is not the next one: those before it are in the log.

@@ -164,6 +164,65 @@ fn who_may_not_write_the_lock_file_sees_new_commits_and_keeps_what_it_reads() ->
     Ok(())
 }
 
+/// Role: begins to read, and opens anew, as often as it can beside a writer that counts its commits, without the right to write the lock
+/// file, and looks whether each snapshot is of one commit: all of it, nothing of another.
+#[test]
+fn role_glancer() -> Result<()> {
+    let Some(arguments) = roles::arguments("permissions::role_glancer") else { return Ok(()) };
+    become_nobody();
+    let open = || Options::new().read_only(true).open(&arguments[0]);
+    let db = open()?;
+    roles::say("reading");
+    let began = Instant::now();
+    let (mut newest, mut seen) = (0, 0);
+    // On a busy machine the two take turns, and few commits are seen.
+    while seen < 30_000 && (seen < 20 || began.elapsed() < Duration::from_secs(3)) {
+        assert!(began.elapsed() < Duration::from_secs(120), "{seen} commits were seen");
+        let txn = db.read()?;
+        assert_eq!(number_in(txn.table("t")?.get(b"commit")?), txn.txnid().0);
+        seen += u64::from(txn.txnid().0 > newest);
+        newest = txn.txnid().0;
+        drop(txn);
+        if seen.is_multiple_of(64) {
+            assert_eq!(db.check(|_, _| {})?.findings, Vec::<String>::new());
+            assert_eq!(open()?.check(|_, _| {})?.findings, Vec::<String>::new());
+        }
+    }
+    roles::say("all well");
+    Ok(())
+}
+
+fn number_in(value: Option<&[u8]>) -> u64 {
+    u64::from_le_bytes(value.unwrap().try_into().unwrap())
+}
+
+#[test]
+fn what_is_read_without_a_place_in_the_lock_file_is_of_one_commit() -> Result<()> {
+    let (dir, path) = scratch();
+    let db = Options::new().medium(roles::hasty()).log_medium(roles::hasty()).open(&path)?;
+    let commit = || {
+        let mut txn = db.begin_write()?;
+        let number = txn.txnid().0;
+        txn.table("t")?.put(b"commit", number.to_le_bytes())?;
+        txn.commit()
+    };
+    commit()?;
+    chmod(dir.path(), 0o755);
+    chmod(&path, 0o644);
+    chmod(format!("{path}-lock"), 0o444);
+    let mut role = start("permissions::role_glancer", &[&path]);
+    role.expect("reading");
+    std::thread::scope(|scope| {
+        let reading = scope.spawn(|| role.expect("all well"));
+        while !reading.is_finished() {
+            commit()?;
+        }
+        Ok::<(), Error>(())
+    })?;
+    role.finish();
+    Ok(())
+}
+
 #[test]
 fn a_log_whose_name_cannot_be_made_safe_is_not_used() -> Result<()> {
     let (dir, path) = closed()?;

@@ -33,17 +33,18 @@ impl Space {
         let mut at = file.meta("space head");
         while at != 0 {
             let payload = file.run(at, "space run");
-            let pages = file.seen[&at].pages;
+            let (pages, birth) = (file.seen[&at].pages, file.seen[&at].birth);
             at = run.number(&payload, "previous");
-            chain.push((payload, pages));
+            chain.push((payload, pages, birth));
         }
         let mut space = Space::default();
-        for (payload, pages) in chain.iter().rev() {
+        for (payload, pages, birth) in chain.iter().rev() {
             let mut records = run.bytes(payload, "records");
             space.chain_pages += pages;
             if run.number(payload, "first txnid") == 0 {
                 space.base_pages += pages;
                 space.base(&mut records);
+                space.txnid = *birth;
                 assert!(records.is_empty());
             } else {
                 assert_eq!(run.number(payload, "first txnid"), number(&mut &records[..]));

@@ -5,6 +5,8 @@ mod handles;
 #[path = "../roles/mod.rs"]
 mod roles;
 
+use std::time::Duration;
+
 use duramen::{Database, Durability, Options, Result};
 use roles::{Random, Role, ledger, start};
 use tempfile::TempDir;
@@ -249,8 +251,10 @@ fn opening_after_a_kill_leaves_the_file_as_it_is() -> Result<()> {
     Ok(())
 }
 
+/// `DURAMEN_CASES` says how often.
 #[test]
-fn writers_and_readers_go_on_when_any_of_them_is_killed() -> Result<()> {
+fn writers_and_readers_go_on_when_any_of_them_is_stopped_or_killed() -> Result<()> {
+    let rounds = std::env::var("DURAMEN_CASES").map_or(12, |rounds| rounds.parse().unwrap());
     let mut random = Random::new();
     let (_dir, path) = scratch();
     let db = Database::open(&path)?;
@@ -258,14 +262,22 @@ fn writers_and_readers_go_on_when_any_of_them_is_killed() -> Result<()> {
     let mut writers: Vec<Writer> =
         (0..2).map(|i| Writer::start(&path, &format!("writer {i}"), &mut random, kinds[i], 0)).collect();
     let mut readers: Vec<Role> = (0..2).map(|_| start("role_reader", &[&path])).collect();
-    for round in 2..14 {
+    for round in 0..rounds {
         for writer in &mut writers {
             let commits = random.below(6);
             writer.hear(commits);
         }
         readers[0].next().expect("a snapshot");
+        // It may be about to read.
+        let updates = random.below(4);
+        readers[1].while_stopped(|| {
+            (0..updates).try_for_each(|_| db.update(|txn| ledger::change(txn, &mut random, "parent", 20)).map(drop))
+        })?;
+        // It may have the lock.
+        let moment = Duration::from_micros(random.below(5000));
+        writers[random.below(2) as usize].role.while_stopped(|| std::thread::sleep(moment));
         let victim = random.below(2) as usize;
-        let name = format!("writer {round}");
+        let name = format!("writer {}", 2 + round);
         let kind = kinds[random.below(3) as usize];
         let started = Writer::start(&path, &name, &mut random, kind, 0);
         let killed = std::mem::replace(&mut writers[victim], started).kill();

@@ -14,6 +14,8 @@ pub use hasty::hasty;
 use std::io::{BufRead, BufReader, Lines, Write};
 use std::process::{Child, ChildStdout, Command, ExitStatus, Stdio};
 
+use rustix::process::{Pid, Signal, kill_process};
+
 const ROLE: &str = "DURAMEN_ROLE";
 const ARGUMENTS: &str = "DURAMEN_ROLE_ARGUMENTS";
 /// Begins the lines that a role says; the test harness prints others.
@@ -81,6 +83,15 @@ impl Role {
     /// Ends `wait_for_word` in the role.
     pub fn go_on(&mut self) {
         self.process.stdin.as_mut().unwrap().write_all(b"go on\n").unwrap();
+    }
+
+    /// Stops the process, wherever it is at work, for as long as `work` takes.
+    pub fn while_stopped<T>(&self, work: impl FnOnce() -> T) -> T {
+        let pid = Pid::from_child(&self.process);
+        kill_process(pid, Signal::STOP).unwrap();
+        let done = work();
+        kill_process(pid, Signal::CONT).unwrap();
+        done
     }
 
     /// Ends the process by `kill -9`; what it had said until then and nobody had heard.
