@@ -38,7 +38,8 @@ pub(crate) fn find(scene: &Scene<'_>, name: &str, follow: Follow) -> Result<Id> 
 pub(crate) fn find_normalized(scene: &Scene<'_>, name: &str, mut normalized: String, follow: Follow) -> Result<Id> {
     let table = scene.tables.name()?;
     let stop = if follow.manage { 0 } else { mark::REFERRAL } | if follow.aliases { mark::ALIAS } else { 0 };
-    for _ in 0..ALIASES_MAX {
+    let mut aliases: Vec<Id> = Vec::new();
+    while aliases.len() < ALIASES_MAX {
         let found = match scene.commit {
             Some(commit) => names::find_in(commit, &table, &scene.state.suffixes, &normalized, stop),
             None => names::find(&table, &scene.state.suffixes, &normalized, stop),
@@ -50,10 +51,23 @@ pub(crate) fn find_normalized(scene: &Scene<'_>, name: &str, mut normalized: Str
             Found::Through { id, marks, remaining } if marks & mark::REFERRAL != 0 => {
                 return Err(referral(scene, name, id, remaining, follow.scope)?);
             }
-            Found::Through { id, remaining, .. } => normalized = through_alias(scene, id, &normalized, remaining)?,
+            Found::Through { id, remaining, .. } => {
+                normalized = through_alias(scene, id, &normalized, remaining)?;
+                aliases.push(id);
+            }
         }
     }
-    Err(Failure::new(ResultCode::ALIAS_PROBLEM, format!("the aliases in {name:?} lead round and round")))
+    Err(circle(scene, name, &aliases)?)
+}
+
+/// What to say of a name that leads through aliases without end. The one where it begins to go round is the last entry that
+/// was found (RFC 4511 section 4.1.9).
+fn circle(scene: &Scene<'_>, name: &str, aliases: &[Id]) -> Result<Failure> {
+    let again = (1..aliases.len()).find(|&n| aliases[..n].contains(&aliases[n]));
+    let alias = again.map_or(aliases.last(), |n| aliases.get(n)).copied().unwrap_or(0);
+    let matched_dn = names::name_of(&scene.tables.entry()?, alias)?;
+    let diagnostic = format!("the aliases in {name:?} lead round and round");
+    Ok(Failure { matched_dn, ..Failure::new(ResultCode::ALIAS_PROBLEM, diagnostic) })
 }
 
 /// A name of another directory.

@@ -11,7 +11,7 @@ use crate::directory::Inner;
 use crate::entry::Entry;
 use crate::failure::Result;
 use crate::index::{
-    Extractor, Kind, count, has, has_window, is_container, is_of_windows, is_trigram, kind_prefix, low_of, records,
+    Extractor, Kind, count, has, has_window, is_container, is_of_windows, is_trigram, low_of, records, shared,
     waiting_changes, window_of,
 };
 use crate::large;
@@ -63,6 +63,7 @@ impl Inner {
         checker.names()?;
         checker.waiting()?;
         checker.index()?;
+        checker.identifiers()?;
         if checker.problems > TOLD {
             let more = checker.problems - TOLD;
             (checker.problem)(format!("and {more} more"));
@@ -206,8 +207,6 @@ impl Checker<'_> {
     fn index(&mut self) -> Result<()> {
         let index = self.tables.index()?;
         let (mut counted, mut trigrams, mut windows) = (0, 0, 0);
-        let identifiers = kind_prefix(self.state.schema.known().entry_uuid, Kind::Equality);
-        let mut last_identifier = Vec::new();
         for item in index.iter() {
             let (key, bytes) = item?;
             let known = &key[..key.len().min(24)];
@@ -218,9 +217,6 @@ impl Checker<'_> {
             } else if is_of_windows(key) {
                 windows += count(bytes);
             } else {
-                if key.starts_with(&identifiers) {
-                    self.identifier(key, bytes, &mut last_identifier);
-                }
                 counted += count(bytes);
                 trigrams += u64::from(is_trigram(key));
                 if !has_window(&index, key)? {
@@ -233,22 +229,17 @@ impl Checker<'_> {
         Ok(())
     }
 
-    /// That one entry has an entryUUID. Keys of the same one follow each other.
-    fn identifier(&mut self, key: &[u8], container: &[u8], last: &mut Vec<u8>) {
-        // Behind the value is the window.
-        let of_value = &key[..key.len() - 3];
-        if count(container) > 1 || of_value == last.as_slice() {
-            // A byte 0 of a value is followed by 255 in keys.
-            let is_filler = |n: usize| n > 3 && of_value[n - 1] == 0;
-            let value = (3..of_value.len().saturating_sub(1))
-                .filter(|n| !is_filler(*n))
-                .map(|n| of_value[n])
-                .collect::<Vec<_>>();
-            let identifier = Uuid::from_slice(&value).unwrap_or_default();
-            self.say(format!("more than one entry has the entryUUID {identifier}"));
+    /// That one entry has an entryUUID, as far as an index can tell.
+    fn identifiers(&mut self) -> Result<()> {
+        let known = self.state.schema.known().entry_uuid;
+        if !self.state.ready.has_kind(known, Kind::Equality as u8) {
+            return Ok(());
         }
-        last.clear();
-        last.extend_from_slice(of_value);
+        shared(&self.tables.index()?, known, &mut |value| {
+            let identifier = Uuid::from_slice(value).unwrap_or_default();
+            self.say(format!("more than one entry has the entryUUID {identifier}"));
+            Ok(())
+        })
     }
 
     fn at_most(&mut self, counted: u64, right: u64, what: &str) {

@@ -2,11 +2,11 @@
 //!
 //! Owns: [`State`]. Must not know: entries.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
 use duramen::{Database, Table, WriteTxn};
-use duramen_ldap::schema::{self as text, Builtin};
+use duramen_ldap::schema::{self as text, AttributeType, Builtin, Located};
 
 use crate::access::Rules;
 use crate::clock::Moment;
@@ -16,7 +16,7 @@ use crate::index::Indices;
 use crate::meta;
 use crate::names::{self, Suffix};
 use crate::requester::Name;
-use crate::schema::{AttributeId, Schema};
+use crate::schema::{AttributeId, EARLIER_TIMES, Schema};
 use crate::tables::{ALL, META};
 
 /// What holds until the next reconfiguration.
@@ -146,7 +146,8 @@ impl Merged {
             files.retain(|kept| kept.name != file.name);
             files.push(file.clone());
         }
-        let (schema, types) = bind(nis_bis, &files, kept.types)?;
+        let is_chosen = |file: &SchemaFile| config.schema.iter().any(|chosen| chosen.name == file.name);
+        let (schema, types) = bind(nis_bis, &files, is_chosen, kept.types)?;
         let indices = indices(&schema, config, &kept.indices, is_new)?;
         Ok(Merged { suffixes, nis_bis, files, types, schema, indices })
     }
@@ -266,25 +267,25 @@ pub(crate) fn write_index(
 }
 
 /// Binds the schema that is built in and the files; numbers of types that are new follow those that are there. Types
-/// that are in neither any more stay as they were, as entries may have them.
-fn bind(nis_bis: bool, files: &[SchemaFile], mut types: Types) -> Result<(Schema, Types), OpenError> {
+/// that are in neither any more stay as they were, as entries may have them. Files that are not chosen now, but were once,
+/// are told from the others in messages.
+fn bind(
+    nis_bis: bool,
+    files: &[SchemaFile],
+    is_chosen: impl Fn(&SchemaFile) -> bool,
+    mut types: Types,
+) -> Result<(Schema, Types), OpenError> {
     let mut source = text::Schema::default();
     let nis = if nis_bis { Builtin::NisBis } else { Builtin::Nis };
     for part in [Builtin::Core, Builtin::Cosine, Builtin::InetOrgPerson, Builtin::PasswordPolicy, nis] {
         source.load_builtin(part);
     }
-    let load = |source: &mut text::Schema, name: &str, text: &str| {
-        source.load(name, text).map_err(|error| OpenError::Schema(error.to_string()))
-    };
     for file in files {
-        load(&mut source, &file.name, &file.text)?;
+        let name = if is_chosen(file) { file.name.clone() } else { format!("{} as the directory keeps it", file.name) };
+        load_schema(&mut source, &name, &file.text)?;
     }
-    without_repetitions(&mut source);
-    for (oid, (_, description)) in &types {
-        if source.attribute_types.iter().all(|of| of.item.definition.oid != *oid) {
-            load(&mut source, "the schema of earlier times", &format!("attributetype {description}"))?;
-        }
-    }
+    // What is new and does not go with them is at fault: so they come first.
+    source.attribute_types.splice(0..0, of_earlier_times(&types, &source)?);
     let mut next = types.values().map(|(number, _)| number + 1).max().unwrap_or(1);
     for of in &source.attribute_types {
         let description = of.item.to_string();
@@ -299,17 +300,21 @@ fn bind(nis_bis: bool, files: &[SchemaFile], mut types: Types) -> Result<(Schema
     Ok((schema, types))
 }
 
-/// Files often have what is built in too: of descriptions with one OID the last one counts.
-fn without_repetitions(source: &mut text::Schema) {
-    fn last<T>(list: &mut Vec<text::Located<T>>, oid: impl Fn(&T) -> &str) {
-        let mut seen = std::collections::HashSet::new();
-        let mut kept: Vec<bool> = list.iter().rev().map(|of| seen.insert(oid(&of.item).to_string())).collect();
-        kept.reverse();
-        let mut keep = kept.into_iter();
-        list.retain(|_| keep.next().unwrap_or(true));
+fn load_schema(source: &mut text::Schema, name: &str, text: &str) -> Result<(), OpenError> {
+    source.load(name, text).map_err(|error| OpenError::Schema(error.to_string()))
+}
+
+/// Types that nothing describes any more.
+fn of_earlier_times(types: &Types, now: &text::Schema) -> Result<Vec<Located<AttributeType>>, OpenError> {
+    let described: HashSet<&str> = now.attribute_types.iter().map(|of| of.item.definition.oid.as_str()).collect();
+    let mut gone: Vec<&(u16, String)> =
+        types.iter().filter(|(oid, _)| !described.contains(oid.as_str())).map(|(_, kept)| kept).collect();
+    gone.sort();
+    let mut earlier = text::Schema::default();
+    for (_, description) in gone {
+        load_schema(&mut earlier, EARLIER_TIMES, &format!("attributetype {description}"))?;
     }
-    last(&mut source.attribute_types, |item| &item.definition.oid);
-    last(&mut source.object_classes, |item| &item.definition.oid);
+    Ok(earlier.attribute_types)
 }
 
 /// Which kinds are complete and which are asked for, by attribute.

@@ -36,7 +36,7 @@ impl From<DecodeError> for TextError {
 }
 
 impl TextError {
-    pub(crate) fn new(offset: usize, expected: &'static str) -> TextError {
+    pub(crate) const fn new(offset: usize, expected: &'static str) -> TextError {
         TextError { offset, expected }
     }
 

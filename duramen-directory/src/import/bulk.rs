@@ -8,17 +8,23 @@ use std::sync::mpsc::sync_channel;
 
 use duramen::BulkOptions;
 use duramen_ldap::message::ResultCode;
+use uuid::Uuid;
 
+use super::lines::Lines;
 use super::prepare::Prepared;
-use super::{ImportError, ImportEvent, ImportOptions, Imported, Listener, Taken, prepared, set_parent};
+use super::{
+    Identifiers, ImportError, ImportEvent, ImportOptions, ImportProblem, Imported, Listener, Taken, prepared,
+    set_parent,
+};
 use crate::directory::Inner;
 use crate::failure::{Failure, Result};
-use crate::index::{CONTAINER_BITS, Extractor, Windows, encode};
-use crate::names::{child_key, child_value};
+use crate::index::{CONTAINER_BITS, Extractor, Kind, Windows, encode, equal, shared};
+use crate::names::{self, child_key, child_value};
 use crate::reindex::{Postings, collect};
-use crate::schema::Schema;
+use crate::schema::{AttributeId, Schema};
 use crate::state::State;
 use crate::tables::{ENTRY, INDEX, Id, NAME, Tables, VALUE, read_id};
+use crate::update::same_identifier;
 use crate::update::structure::{self, Governing};
 
 pub(super) fn run(
@@ -28,12 +34,16 @@ pub(super) fn run(
     options: ImportOptions,
     listener: Listener<'_>,
 ) -> Result<Imported, ImportError> {
-    let (state, mut tree) = (inner.state(), Tree::default());
+    let (state, mut tree, mut lines) = (inner.state(), Tree::default(), Lines::default());
     let schema = &state.schema;
     let mut entries = inner.db.bulk_load(ENTRY, BulkOptions::new().sorted(true))?;
-    let imported = prepared(inner, file, text, options, listener, &mut |mut entry| {
+    // The index tells it as well, but only when everything is loaded, and too late to leave something out.
+    let is_indexed = state.kept.has_kind(schema.known().entry_uuid, Kind::Equality as u8) && !options.skip_problems;
+    let identifiers = if is_indexed { Identifiers::Taker } else { Identifiers::memory() };
+    let imported = prepared(inner, (file, text), options, identifiers, listener, &mut |mut entry| {
         let Some((id, parent)) = tree.place(schema, &entry)? else { return Ok(Taken::Early(entry)) };
         set_parent(&mut entry.bytes, parent);
+        lines.push(entry.line);
         entries.push(id.to_be_bytes(), &entry.bytes)?;
         for (mut key, value) in entry.values {
             key[..4].copy_from_slice(&id.to_be_bytes());
@@ -44,7 +54,30 @@ pub(super) fn run(
     entries.finish()?;
     tree.write(inner)?;
     index(inner, listener)?;
+    if is_indexed {
+        unlike_each_other(inner, schema.known().entry_uuid, file, &lines)?;
+    }
     Ok(imported)
+}
+
+/// That no two entries have one entryUUID. Told is the first that has that of one before it.
+fn unlike_each_other(inner: &Inner, known: AttributeId, file: &str, lines: &Lines) -> Result<(), ImportError> {
+    let snapshot = inner.db.read()?;
+    let tables = Tables::Snapshot(&snapshot);
+    let index = tables.index()?;
+    let mut first: Option<(Id, Uuid)> = None;
+    shared(&index, known, &mut |value| {
+        let second = equal(&index, known, value)?.iter().nth(1);
+        let identifier = Uuid::from_slice(value).unwrap_or_default();
+        if let Some(id) = second.filter(|id| first.is_none_or(|(other, _)| *id < other)) {
+            first = Some((id, identifier));
+        }
+        Ok(())
+    })?;
+    let Some((id, identifier)) = first else { return Ok(()) };
+    let name = names::name_of(&tables.entry()?, id)?;
+    let what = same_identifier(&name, identifier).to_string();
+    Err(ImportProblem { file: file.to_string(), line: lines.line(id), what }.into())
 }
 
 /// What is known of the entries that were taken.

@@ -7,6 +7,7 @@
 //! stands before its parent (a dump has one wherever something was moved below what is newer) waits for it in memory.
 
 mod bulk;
+mod lines;
 mod online;
 mod pieces;
 mod prepare;
@@ -22,6 +23,7 @@ use crate::directory::Inner;
 use crate::failure::{Failure, Result};
 use crate::index::merge_all;
 use crate::tables::{ENTRY, INDEX, NAME, VALUE, WAITING};
+use crate::update::same_identifier;
 use crate::{meta, tables};
 
 use pieces::Pieces;
@@ -163,19 +165,26 @@ enum Taken {
 /// Takes entries, one by one.
 type Taker<'t> = &'t mut dyn FnMut(Prepared) -> Result<Taken, ImportError>;
 
+/// Who sees to it that no two entries of the text have one entryUUID.
+enum Identifiers {
+    /// Whoever takes them.
+    Taker,
+    /// Those that entries had in the text are remembered: some dozen bytes each.
+    Memory(HashSet<Uuid>),
+}
+
 /// Reads text and makes entries of it, on as many threads as pay; gives them in the order of the text, but none before
 /// its parent was taken.
 fn prepared(
     inner: &Inner,
-    file: &str,
-    text: &mut dyn BufRead,
+    (file, text): (&str, &mut dyn BufRead),
     options: ImportOptions,
+    identifiers: Identifiers,
     listener: Listener<'_>,
     take: Taker<'_>,
 ) -> Result<Imported, ImportError> {
     let state = inner.state();
-    let mut run =
-        Run { file, options, imported: Imported::default(), early: HashMap::new(), identifiers: HashSet::new() };
+    let mut run = Run { file, options, imported: Imported::default(), early: HashMap::new(), identifiers };
     let made = |piece: &pieces::Piece| prepare::piece(&state, &inner.clock, file, piece);
     Pieces::new(file, text).for_each(made, &mut |bytes, outcomes| {
         for outcome in outcomes {
@@ -190,6 +199,27 @@ fn prepared(
     run.finish(listener)
 }
 
+impl Identifiers {
+    fn memory() -> Identifiers {
+        Identifiers::Memory(HashSet::new())
+    }
+
+    /// That no entry that was taken has the same one.
+    fn check(&self, entry: &Prepared) -> Result<(), ImportError> {
+        let Identifiers::Memory(all) = self else { return Ok(()) };
+        match entry.identifier.filter(|identifier| all.contains(identifier)) {
+            Some(identifier) => Err(same_identifier(&entry.name, identifier).into()),
+            None => Ok(()),
+        }
+    }
+
+    fn note(&mut self, identifier: Option<Uuid>) {
+        if let Identifiers::Memory(all) = self {
+            all.extend(identifier);
+        }
+    }
+}
+
 /// An import under way.
 struct Run<'r> {
     file: &'r str,
@@ -197,8 +227,7 @@ struct Run<'r> {
     imported: Imported,
     /// Entries that came before their parent, by its name.
     early: HashMap<String, Vec<Prepared>>,
-    /// What entries that were taken have as their entryUUID in the text.
-    identifiers: HashSet<Uuid>,
+    identifiers: Identifiers,
 }
 
 impl Run<'_> {
@@ -208,9 +237,9 @@ impl Run<'_> {
         while let Some(entry) = ready.pop() {
             let (line, children) = (entry.line, self.early.remove(&entry.name));
             let identifier = entry.identifier;
-            match self.unlike_others(&entry).and_then(|()| take(entry)) {
+            match self.identifiers.check(&entry).and_then(|()| take(entry)) {
                 Ok(Taken::Yes) => {
-                    self.identifiers.extend(identifier);
+                    self.identifiers.note(identifier);
                     self.imported.entries += 1;
                     ready.extend(children.into_iter().flatten().rev());
                 }
@@ -223,14 +252,6 @@ impl Run<'_> {
             }
         }
         Ok(())
-    }
-
-    /// That no entry of the text has the same entryUUID.
-    fn unlike_others(&self, entry: &Prepared) -> Result<(), ImportError> {
-        match entry.identifier.filter(|identifier| self.identifiers.contains(identifier)) {
-            Some(identifier) => Err(same_identifier(&entry.name, identifier).into()),
-            None => Ok(()),
-        }
     }
 
     /// Keeps an entry, and what waits for it, until its parent comes.
@@ -266,14 +287,6 @@ impl Run<'_> {
         }
         Ok(self.imported)
     }
-}
-
-fn same_identifier(name: &str, identifier: Uuid) -> Failure {
-    let text = format!(
-        "{name}: another entry has the entryUUID {identifier}, and no two have the same (RFC 4530 section 2): \
-         leave it out, and the entry gets one of its own"
-    );
-    Failure::new(ResultCode::CONSTRAINT_VIOLATION, text)
 }
 
 /// Where in the stored bytes of an entry the id of its parent stands.

@@ -7,15 +7,15 @@ use duramen::WriteTxn;
 use duramen_ldap::message::ResultCode;
 
 use super::prepare::Prepared;
-use super::{ImportError, ImportOptions, Imported, Listener, Taken, prepared, same_identifier, set_parent};
+use super::{Identifiers, ImportError, ImportOptions, Imported, Listener, Taken, prepared, set_parent};
 use crate::directory::Inner;
 use crate::entry::Entry;
 use crate::failure::{Failure, Result, damaged};
-use crate::index::{Extractor, KeySet, Kind, equal, merge_all};
+use crate::index::{Extractor, KeySet, merge_all};
 use crate::names::{self, child_key};
 use crate::state::State;
 use crate::tables::{Id, Ids, Tables, read_id};
-use crate::update::{Batch, structure};
+use crate::update::{Batch, identifiers_are_indexed, is_identifier_of_another, same_identifier, structure};
 
 /// Entries of one transaction.
 const TOGETHER: u64 = 500;
@@ -33,7 +33,8 @@ pub(super) fn run(
     let state = inner.state();
     let mut txn = Some(inner.db.begin_write()?);
     let mut count = 0;
-    let imported = prepared(inner, file, text, options, listener, &mut |entry| {
+    let identifiers = if identifiers_are_indexed(&state) { Identifiers::Taker } else { Identifiers::memory() };
+    let imported = prepared(inner, (file, text), options, identifiers, listener, &mut |entry| {
         let open = match &mut txn {
             Some(open) => open,
             none => none.insert(inner.db.begin_write()?),
@@ -110,13 +111,10 @@ fn add(txn: &mut WriteTxn<'_>, state: &State, mut entry: Prepared) -> Result<Opt
 
 /// That no entry of the directory has the same entryUUID, as far as an index can tell.
 fn unlike_stored(state: &State, tables: &Tables<'_>, entry: &Prepared) -> Result<()> {
-    let known = state.schema.known().entry_uuid;
-    let Some(identifier) = entry.identifier.filter(|_| state.ready.has_kind(known, Kind::Equality as u8)) else {
-        return Ok(());
-    };
-    match equal(&tables.index()?, known, identifier.as_bytes())?.len() {
-        0 => Ok(()),
-        _ => Err(same_identifier(&entry.name, identifier)),
+    let Some(identifier) = entry.identifier else { return Ok(()) };
+    match is_identifier_of_another(state, tables, identifier, None)? {
+        true => Err(same_identifier(&entry.name, identifier)),
+        false => Ok(()),
     }
 }
 
@@ -133,7 +131,7 @@ fn try_out(
     let tables = Tables::Snapshot(&snapshot);
     let table = tables.name()?;
     let mut seen: HashSet<String> = HashSet::new();
-    prepared(inner, file, text, options, listener, &mut |entry| {
+    prepared(inner, (file, text), options, Identifiers::memory(), listener, &mut |entry| {
         let is_there = |name: &str| Ok::<_, Failure>(names::find_entry(&table, &state.suffixes, name)?.is_some());
         if seen.contains(&entry.name) || is_there(&entry.name)? {
             let text = format!("there is an entry {:?} already", entry.name);

@@ -46,7 +46,7 @@ impl<'t> Pieces<'t> {
                 break;
             }
             self.lines += 1;
-            let is_empty = matches!(&text[start..], b"\n" | b"\r\n");
+            let is_empty = text[start..].iter().all(|byte| matches!(byte, b'\r' | b'\n'));
             if is_empty && text.len() >= PIECE {
                 break;
             }

@@ -12,10 +12,10 @@ use super::pieces::Piece;
 use crate::clock::Clock;
 use crate::failure::{Failure, Result, bad_name};
 use crate::names::{self, Suffix};
-use crate::schema::{Attribute, Schema, WellKnown};
+use crate::schema::{Attribute, WellKnown};
 use crate::state::State;
 use crate::update::structure::{self, Governing};
-use crate::update::{Draft, check, describe_stored, naming, operational};
+use crate::update::{Draft, check, describe_stored, identifier_of, naming, operational};
 
 /// An entry that lacks only ids.
 pub(super) struct Prepared {
@@ -92,18 +92,13 @@ fn prepare(state: &State, clock: &Clock, record: &Record<'_>) -> Result<Prepared
     draft.attributes.iter().try_for_each(|attribute| check::values(schema, attribute))?;
     let structural = check::entry(schema, &draft, false)?;
     let rules = structure::named(schema, structural, naming::first_rdn(rdn))?;
-    let identifier = identifier(schema, &draft);
+    let identifier = identifier_of(schema, &draft);
     operational(schema, &mut draft, schema.class(structural), "", clock.now())?;
     draft.move_out(schema, 0);
     let values = draft.large.iter_mut().flat_map(|large| std::mem::take(&mut large.changes));
     let values = values.filter_map(|(key, (value, _))| Some((key, value?))).collect();
     let bytes = draft.build(schema, 0, rdn)?;
     Ok(Prepared { line: 0, rdn_len, bytes, values, marks: draft.marks(schema), name, rules, identifier })
-}
-
-fn identifier(schema: &Schema, draft: &Draft<'_>) -> Option<Uuid> {
-    let value = draft.values(schema.known().entry_uuid).next()?;
-    Uuid::try_parse_ascii(value).ok()
 }
 
 /// The RDN as it is written, and the length of the normalized one; of a suffix the whole names.

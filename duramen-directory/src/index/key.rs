@@ -135,3 +135,8 @@ pub(crate) fn window_of(key: &[u8]) -> Option<u32> {
     };
     Some(u32::from_be_bytes([0, a, b, c])).filter(|window| *window <= Id::MAX >> CONTAINER_BITS)
 }
+
+/// The value of a key of equality, as keys have it: a byte 0 is followed by 255, and the value by 0.
+pub(super) fn value_of(key: &[u8]) -> Option<&[u8]> {
+    key.split_last_chunk::<WINDOW>()?.0.strip_suffix(&[0])?.get(KIND_END..)
+}

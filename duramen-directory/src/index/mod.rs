@@ -16,6 +16,7 @@ mod key;
 mod key_set;
 mod meet;
 mod read;
+mod shared;
 mod waiting;
 mod windows;
 mod write;
@@ -26,6 +27,7 @@ pub(crate) use key::{Kind, Trigram, in_window, is_of_windows, is_trigram, kind_p
 pub(crate) use key_set::KeySet;
 pub(crate) use meet::trigrams;
 pub(crate) use read::{Set, equal, intersect, present, range, starting};
+pub(crate) use shared::shared;
 pub(crate) use waiting::{MERGED_FROM, merge, merge_all, records, waiting_changes};
 pub(crate) use windows::{Windows, has_window};
 pub(crate) use write::{add_all, change_index, low_of};

@@ -6,13 +6,14 @@ use rustc_hash::FxHashMap;
 
 use duramen_ldap::matching::{RULES, Rule, RuleKind};
 use duramen_ldap::schema::{
-    self as text, AttributeType, ClassKind, Definition, DitContentRule, DitStructureRule, Located, NameForm,
-    ObjectClass,
+    self as text, AttributeType, AttributeUsage, ClassKind, Definition, DitContentRule, DitStructureRule, Located,
+    NameForm, ObjectClass,
 };
-use duramen_ldap::syntax::Syntax;
 
+use super::matching::Vocabulary;
 use super::rules::{self, Rules};
-use super::{Attribute, AttributeId, Class, ClassId, Descriptions, Schema, WellKnown};
+use super::unique::make_unique;
+use super::{Attribute, AttributeId, Class, ClassId, Descriptions, EARLIER_TIMES, Schema, WellKnown};
 
 /// Why descriptions do not make a schema.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -37,7 +38,7 @@ pub enum BindError {
     TooMany,
 }
 
-fn error<T>(of: &Located<T>, definition: &Definition, what: String) -> BindError {
+pub(super) fn error<T>(of: &Located<T>, definition: &Definition, what: String) -> BindError {
     BindError::Description { file: of.file.to_string(), line: of.line, name: definition.name().to_string(), what }
 }
 
@@ -93,8 +94,12 @@ static BOUND: AtomicU64 = AtomicU64::new(0);
 
 impl Schema {
     /// Binds descriptions. `number` gives each attribute type, by its OID, the number that it has for ever.
-    pub(crate) fn bind(source: text::Schema, mut number: impl FnMut(&str) -> Option<u16>) -> Result<Schema, BindError> {
-        let mut binder = Binder::default();
+    pub(crate) fn bind(
+        mut source: text::Schema,
+        mut number: impl FnMut(&str) -> Option<u16>,
+    ) -> Result<Schema, BindError> {
+        make_unique(&mut source)?;
+        let mut binder = Binder { vocabulary: Vocabulary::new(&source)?, ..Binder::default() };
         let types = order(&source.attribute_types, |a| &a.definition, |a| a.superior.iter().cloned().collect())?;
         for place in types {
             let of = &source.attribute_types[place];
@@ -106,7 +111,7 @@ impl Schema {
         }
         let rules = binder.rules(&source)?;
         for rule in &RULES {
-            binder.oids.insert(rule.name.to_ascii_lowercase(), rule.oid.to_string());
+            binder.oids.entry(rule.name.to_ascii_lowercase()).or_insert_with(|| rule.oid.to_string());
         }
         let known = WellKnown::find(|name| binder.attribute_names.get(&name.to_ascii_lowercase()).copied());
         let mut schema = Schema {
@@ -127,6 +132,7 @@ impl Schema {
 
 #[derive(Default)]
 struct Binder {
+    vocabulary: Vocabulary,
     attributes: Vec<Option<Attribute>>,
     attribute_names: FxHashMap<String, AttributeId>,
     classes: Vec<Class>,
@@ -149,14 +155,15 @@ impl Binder {
         let above = item.superior.as_ref().map(|word| self.attribute_names[&word.to_ascii_lowercase()]);
         let above_type = above.and_then(|id| self.attributes[usize::from(id.0)].as_ref());
         let syntax = match &item.syntax {
-            Some(oid) => Syntax::find(oid),
+            Some(oid) => self.vocabulary.syntax(of, oid)?,
             None if above_type.is_none() => {
                 return Err(error(of, &item.definition, "it has neither SYNTAX nor SUP".to_string()));
             }
             None => above_type.and_then(|above| above.syntax),
         };
+        check_usage(of)?;
         let own = |word: Option<&String>, kind, inherited: fn(&Attribute) -> Option<&'static Rule>| match word {
-            Some(word) => rule_of(of, word, kind),
+            Some(word) => self.vocabulary.rule(of, word, kind, syntax),
             None => Ok(above_type.and_then(inherited)),
         };
         let attribute = Attribute {
@@ -250,12 +257,14 @@ impl Binder {
     /// The rules that are in force: obsolete ones are not (RFC 4512 sections 4.1.6 and 4.1.7).
     fn rules(&self, source: &text::Schema) -> Result<Rules, BindError> {
         let mut rules = Rules::default();
+        let mut of_classes: FxHashMap<ClassId, &Located<DitContentRule>> = FxHashMap::default();
         for of in source.content_rules.iter().filter(|of| !of.item.definition.obsolete) {
             let (class, rule) = self.content_rule(of)?;
-            if let Some(other) = rules.contents.insert(class, rule) {
-                let what = format!("there is a content rule for its class already: {}", other.name);
+            if let Some(before) = of_classes.insert(class, of) {
+                let what = format!("there is a content rule for its class already: {}", before.place());
                 return Err(error(of, &of.item.definition, what));
             }
+            rules.contents.insert(class, rule);
         }
         let forms: Vec<_> = source.name_forms.iter().filter(|of| !of.item.definition.obsolete).collect();
         rules.forms = forms.iter().map(|of| self.name_form(of)).collect::<Result<_, _>>()?;
@@ -324,24 +333,25 @@ fn check_names<T>(of: &Located<T>, definition: &Definition) -> Result<(), BindEr
     }
 }
 
+/// That flags go with what the type is for (RFC 4512 section 4.1.2, RFC 3671 section 2.1).
+fn check_usage(of: &Located<AttributeType>) -> Result<(), BindError> {
+    let item = &of.item;
+    let is_operational = item.usage != AttributeUsage::UserApplications;
+    let what = if item.no_user_modification && !is_operational {
+        "it is NO-USER-MODIFICATION, and its USAGE is not operational"
+    } else if item.collective && is_operational {
+        "it is COLLECTIVE, and its USAGE is operational"
+    } else if item.collective && item.single_value {
+        "it is COLLECTIVE and SINGLE-VALUE"
+    } else {
+        return Ok(());
+    };
+    if &*of.file == EARLIER_TIMES { Ok(()) } else { Err(error(of, &item.definition, what.to_string())) }
+}
+
 fn is_name(word: &str) -> bool {
     word.starts_with(|c: char| c.is_ascii_alphabetic())
         && word.bytes().all(|byte| byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'_'))
-}
-
-/// The rule of this name, if it is known. It has to decide what it is named for (RFC 4512 section 4.1.2).
-fn rule_of(of: &Located<AttributeType>, word: &str, kind: RuleKind) -> Result<Option<&'static Rule>, BindError> {
-    match Rule::find(word) {
-        Some(rule) if rule.kind != kind => {
-            let what = match kind {
-                RuleKind::Ordering => "orders values",
-                RuleKind::Substrings => "is about substrings",
-                _ => "says which values are equal",
-            };
-            Err(error(of, &of.item.definition, format!("{word} is no rule that {what}")))
-        }
-        found => Ok(found),
-    }
 }
 
 fn structure_rule(

@@ -46,12 +46,19 @@ fn syntax(syntax: &Syntax) -> String {
     format!("( {} DESC '{}'{binary}{unreadable} )", syntax.oid, syntax.name)
 }
 
-/// Syntaxes that attribute types have and nobody here knows: clients look up each that is named. Some do not find those
-/// without a description.
+/// Syntaxes that files describe or attribute types have, and nobody here knows: clients look up each that is named. Some
+/// do not find those without a description.
 fn unknown_syntaxes(source: &text::Schema) -> impl Iterator<Item = String> {
     let named = source.attribute_types.iter().filter_map(|kind| kind.item.syntax.as_deref());
-    let unknown: BTreeSet<&str> = named.filter(|oid| Syntax::find(oid).is_none()).collect();
-    unknown.into_iter().map(|oid| format!("( {oid} DESC 'not known here' )"))
+    let described = source.syntaxes.iter().map(|of| of.item.definition.oid.as_str());
+    let unknown: BTreeSet<&str> = named.chain(described).filter(|oid| Syntax::find(oid).is_none()).collect();
+    unknown.into_iter().map(|oid| {
+        let described = source.syntaxes.iter().rev().find(|of| of.item.definition.oid == oid);
+        let mut syntax = described.map_or_else(text::LdapSyntax::default, |of| of.item.clone());
+        syntax.definition.oid = oid.to_string();
+        syntax.definition.description.get_or_insert_with(|| "not known here".to_string());
+        syntax.to_string()
+    })
 }
 
 /// An attribute type without the matching rules that are not known here: it is not matched by them.

@@ -6,7 +6,9 @@
 mod bind;
 mod class;
 mod describe;
+mod matching;
 mod rules;
+mod unique;
 mod well_known;
 
 use std::borrow::Cow;
@@ -22,6 +24,10 @@ pub use class::{Class, ClassId};
 pub(crate) use describe::Descriptions;
 pub use rules::{ContentRule, NameForm, Rules, StructureRule};
 pub use well_known::WellKnown;
+
+/// The name, in place of a file's, of descriptions that no file has any more. Entries may have their types: so they are
+/// taken although what they name is gone.
+pub(crate) const EARLIER_TIMES: &str = "the schema of earlier times";
 
 /// An attribute type by its number, which never changes while a directory lives.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -206,6 +212,14 @@ impl NamingRules for Schema {
 impl Names for Schema {
     fn oid(&self, name: &str) -> Option<&str> {
         in_lower_case(name, |lower| self.oids.get(lower)).map(String::as_str)
+    }
+
+    fn attribute_oid(&self, name: &str) -> Option<&str> {
+        self.find(name).map(|found| found.oid.as_str())
+    }
+
+    fn class_oid(&self, name: &str) -> Option<&str> {
+        self.find_class(name).map(|found| found.oid.as_str())
     }
 }
 

@@ -6,7 +6,7 @@ use duramen_ldap::message::{Change, ChangeKind, ModifyRequest, ResultCode};
 
 use super::check;
 use super::context::Context;
-use super::draft::{Described, describe_stored, form};
+use super::draft::{Described, describe_stored};
 use crate::failure::{Failure, Result};
 
 /// A change of one attribute.
@@ -58,11 +58,11 @@ fn one<'s>(context: &Context<'s>, change: &Change<'s>) -> Result<Checked<'s>> {
     }
     let mut values = Vec::new();
     for (n, value) in (1..).zip(change.attribute.values) {
-        check::value(attribute, &described.description, n, value)?;
+        let form = check::compared(schema, attribute, &described.description, n, value)?;
         if attribute.id == schema.known().object_class {
             check::class(schema, n, value)?;
         }
-        values.push((value, form(schema, attribute.equality, value)));
+        values.push((value, form));
     }
     // A value can be deleted by naming it twice, and cannot be there twice.
     if values.len() > 1 && change.kind != ChangeKind::Delete {

@@ -1,5 +1,6 @@
 //! The rules that entries obey (RFC 4512 sections 2 to 4), each failure naming attribute, value and rule.
 
+use duramen_ldap::matching::Rule;
 use duramen_ldap::message::ResultCode;
 use duramen_ldap::schema::ClassKind;
 
@@ -174,19 +175,40 @@ pub(crate) fn value(attribute: &Attribute, description: &str, n: usize, value: &
     })
 }
 
+/// As [`value`], and the form in which it is compared. Of a name with a type that the schema does not have there is none,
+/// so that is no value.
+pub(crate) fn compared(
+    schema: &Schema,
+    attribute: &Attribute,
+    description: &str,
+    n: usize,
+    bytes: &[u8],
+) -> Result<Vec<u8>> {
+    value(attribute, description, n, bytes)?;
+    let Some(rule) = attribute.equality.filter(|rule| rule.asks_about_names()) else {
+        return Ok(form(schema, attribute.equality, bytes));
+    };
+    let mut normalized = Vec::with_capacity(bytes.len());
+    match rule.normalize(bytes, schema, &mut normalized) {
+        Ok(()) => Ok(normalized),
+        Err(error) => {
+            let text = format!("{description}, value {n}: {error}");
+            Err(violation(ResultCode::INVALID_ATTRIBUTE_SYNTAX, text))
+        }
+    }
+}
+
 /// That an attribute has values of its syntax, one only if that is all it may have, and none twice.
 pub(crate) fn values(schema: &Schema, attribute: &DraftAttribute<'_>) -> Result<()> {
-    let kind = schema.attribute(attribute.id);
-    for (n, bytes) in (1..).zip(attribute.values()) {
-        value(kind, attribute.description(), n, bytes)?;
+    let (kind, description) = (schema.attribute(attribute.id), attribute.description());
+    let (mut values, count) = ((1..).zip(attribute.values()), attribute.count());
+    // The form of one is of no use, unless to know whether there is any.
+    if count == 1 && !kind.equality.is_some_and(Rule::asks_about_names) {
+        return values.try_for_each(|(n, bytes)| value(kind, description, n, bytes));
     }
-    let count = attribute.count();
+    let forms = values.map(|(n, bytes)| compared(schema, kind, description, n, bytes)).collect::<Result<Vec<_>>>()?;
     single(kind, count)?;
-    if count > 1 {
-        let forms: Vec<_> = attribute.values().map(|value| form(schema, kind.equality, value)).collect();
-        distinct(attribute.description(), forms.iter().map(Vec::as_slice))?;
-    }
-    Ok(())
+    distinct(description, forms.iter().map(Vec::as_slice))
 }
 
 /// That an attribute with one value has one.

@@ -7,6 +7,7 @@ use duramen_ldap::message::{Control, ResultCode, SearchEntry};
 use duramen_ldap::{Payload, oid::control as oid};
 
 use super::draft::Draft;
+use super::identifier::{identifier_of, is_identifier_of_another, same_identifier};
 use crate::access::{Level, What};
 use crate::base::{self, Follow};
 use crate::clock::Moment;
@@ -60,6 +61,15 @@ impl<'c> Context<'c> {
     /// Whether rules of the schema may be broken: the control is there, and the requester may.
     pub fn is_relaxed(&self) -> bool {
         self.controls.relax && self.requester.is_administrator
+    }
+
+    /// That no entry but `own` has the identifier that a draft has.
+    pub fn check_identifier(&self, draft: &Draft<'_>, own: Option<Id>, name: &str) -> Result<()> {
+        let Some(given) = identifier_of(self.schema(), draft) else { return Ok(()) };
+        match is_identifier_of_another(self.scene.state, &self.scene.tables, given, own)? {
+            true => Err(same_identifier(name, given)),
+            false => Ok(()),
+        }
     }
 
     /// That the requester may do something with an entry. Who sends the relax control has to manage what is added, deleted

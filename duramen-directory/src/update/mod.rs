@@ -10,6 +10,7 @@ pub(crate) mod check;
 mod context;
 mod delete;
 mod draft;
+mod identifier;
 mod modify;
 pub(crate) mod naming;
 mod rename;
@@ -39,6 +40,7 @@ use context::Context;
 pub(crate) use add::operational;
 pub(crate) use batch::Batch;
 pub(crate) use draft::{Described, Draft, describe, describe_stored, form};
+pub(crate) use identifier::{identifier_of, identifiers_are_indexed, is_identifier_of_another, same_identifier};
 
 /// An update that was made.
 #[derive(Debug, Default, PartialEq, Eq)]

@@ -38,6 +38,9 @@ pub(crate) fn prepare(context: &Context<'_>, request: &ModifyRequest<'_>) -> Res
     }
     context.pre_read(&view)?;
     modifier.judge(&entry)?;
+    if modifier.touched.contains(&context.schema().known().entry_uuid) {
+        context.check_identifier(&modifier.draft, Some(id), &name)?;
+    }
     modifier.finish(&entry)
 }
 

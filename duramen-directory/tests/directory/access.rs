@@ -1,6 +1,6 @@
 //! Access rules decide in searches, compares and updates.
 
-use duramen_directory::{Config, Failure, Method, Requester, SchemaFile, Updated};
+use duramen_directory::{Config, Method, Requester, SchemaFile};
 use duramen_ldap::Payload;
 use duramen_ldap::attribute::Assertion;
 use duramen_ldap::ber::List;
@@ -30,10 +30,6 @@ fn somebody(sample: &Sample, name: &str) -> Requester {
 }
 
 /// Success, or what went wrong.
-fn ended(result: Result<Updated, Failure>) -> ResultCode {
-    result.map_or_else(|failure| failure.code, |_| ResultCode::SUCCESS)
-}
-
 fn modify(
     sample: &Sample,
     who: &Requester,

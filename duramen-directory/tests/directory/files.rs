@@ -1,6 +1,8 @@
 //! Import and export.
 
-use duramen_directory::{Config, Directory, ImportError, ImportEvent, ImportOptions, Imported, Requester, SchemaFile};
+use duramen_directory::{
+    Config, Directory, ImportError, ImportEvent, ImportOptions, Imported, Index, Requester, SchemaFile,
+};
 use duramen_ldap::message::ChangeKind::Add;
 use duramen_ldap::oid::control as oid;
 
@@ -222,12 +224,45 @@ fn an_identifier_that_another_entry_has_is_refused_rfc4530_2() {
 }
 
 #[test]
+fn the_first_entry_with_the_identifier_of_one_before_it_is_told_with_an_index_or_without() {
+    // More than the index has in one set of ids; a child that waits for its parent; and two with identifiers of others.
+    let device = |n: u32, identifier: u32| {
+        format!(
+            "\ndn: cn=d{n},dc=example,dc=com\nobjectClass: device\nentryUUID: {identifier:08x}-0000-4000-8000-000000000000\n"
+        )
+    };
+    let mut text = "dn: cn=x,cn=d2,dc=example,dc=com\nobjectClass: device\n\n\
+                    dn: dc=example,dc=com\nobjectClass: domain\n"
+        .to_string();
+    (0..8300).for_each(|n| text += &device(n, n));
+    text += &device(8300, 17);
+    text += &device(8301, 8299);
+    for indices in [None, Some(vec![])] {
+        let sample = Sample::with(Config { indices, ..Config::default() });
+        let told = "x.ldif, line 33207: constraintViolation (19): cn=d8300,dc=example,dc=com: another entry has the entryUUID \
+                    00000011-0000-4000-8000-000000000000";
+        let error = import(&sample, &text, ImportOptions::default()).unwrap_err().to_string();
+        assert!(error.starts_with(told), "{error}");
+        assert_eq!(export(&sample, None), "");
+        sample.load("dn: dc=example,dc=com\nobjectClass: domain\ndc: example\n");
+        let options = ImportOptions { skip_problems: true, ..ImportOptions::default() };
+        assert_eq!(import(&sample, &text, options).unwrap().1.len(), 3, "the suffix is there already");
+    }
+}
+
+#[test]
 fn a_check_finds_identifiers_of_several_entries() {
-    let sample = Sample::empty();
+    // Without an index nobody knows that another entry has it.
+    let sample = Sample::with(Config { indices: Some(vec![]), ..Config::default() });
     import(&sample, &devices(""), ImportOptions::default()).unwrap();
     let attributes: [(&str, Vec<&[u8]>); 3] =
         [("objectClass", vec![b"device"]), ("cn", vec![b"x"]), ("entryUUID", vec![IDENTIFIER.as_bytes()])];
     let relax = [control(oid::RELAX)];
     sample.add_as(&Requester::internal(), "cn=x,dc=example,dc=com", &attributes, &relax).unwrap();
+    let Sample { directory, folder } = sample;
+    drop(directory);
+    let config = Config { indices: Some(Index::defaults()), ..Config::default() };
+    let sample = Sample { directory: Directory::open(folder.path(), config).unwrap(), folder };
+    sample.directory.reindex(&mut |_, _| true).unwrap();
     assert_eq!(problems(&sample), [format!("more than one entry has the entryUUID {IDENTIFIER}")]);
 }

@@ -1,5 +1,6 @@
 //! The schema, enforced: each message names the attribute, the value and the rule.
 
+use duramen_directory::{Config, Directory, SchemaFile};
 use duramen_ldap::message::ChangeKind::{Add, Delete, Replace};
 use duramen_ldap::message::ResultCode;
 
@@ -75,8 +76,79 @@ fn a_changed_entry_obeys_the_same_rules_rfc4511_4_6() {
 }
 
 #[test]
+fn a_name_keeps_its_number_as_long_as_the_directory_lives() {
+    let file = |name: &str, text: &str| Config {
+        schema: vec![SchemaFile { name: name.into(), text: text.into() }],
+        ..Config::default()
+    };
+    let sample = Sample::with(file("own.schema", "attributetype ( 1.1.1 NAME 'own' SUP name )"));
+    let Sample { directory, folder } = sample;
+    drop(directory);
+    let refused = |config: Config| Directory::open(folder.path(), config).unwrap_err().to_string();
+    let renumbered = "attributetype ( 1.1.2 NAME 'own' SUP name )";
+    assert_eq!(
+        refused(file("own.schema", renumbered)),
+        "own.schema, line 1: own: the name own is that of 1.1.1 (the schema of earlier times, line 1): give it a name of \
+         its own, or that number"
+    );
+    assert_eq!(
+        refused(file("other.schema", renumbered)),
+        "other.schema, line 1: own: the name own is that of 1.1.1 (own.schema as the directory keeps it, line 1): give it a \
+         name of its own, or that number"
+    );
+    let repeated = file("other.schema", "attributetype ( 1.1.1 NAME ( 'own' 'ours' ) SUP name )");
+    Directory::open(folder.path(), repeated).unwrap();
+}
+
+#[test]
+fn a_name_with_a_type_that_the_schema_lacks_is_no_value_rfc4517_3_3_9() {
+    let sample = Sample::people();
+    let unknown = |kind, name: &str, value: &str| {
+        let failure = sample.modify(JENSEN, &[(kind, name, &[value])]).unwrap_err();
+        assert_eq!(failure.code, ResultCode::INVALID_ATTRIBUTE_SYNTAX, "{failure:?}");
+        assert!(failure.diagnostic.starts_with(&format!("{name}, value 1: ")), "{failure:?}");
+    };
+    for kind in [Add, Replace, Delete] {
+        unknown(kind, "seeAlso", "cn=x,nosuch=1");
+    }
+    let (code, text) =
+        refused(&[("objectClass", vec![b"groupOfNames"]), ("cn", vec![b"x"]), ("member", vec![b"cn=y", b"1.2.3.4=x"])]);
+    assert_eq!(code, ResultCode::INVALID_ATTRIBUTE_SYNTAX);
+    assert!(text.starts_with("member, value 2: "), "{text}");
+}
+
+#[test]
+fn whom_one_may_act_as_is_a_group_of_a_class_and_an_attribute_that_the_schema_has() {
+    let text = "attributetype ( 1.1.1 NAME 'ourTo' EQUALITY authzMatch SYNTAX 1.3.6.1.4.1.4203.666.2.7 )\n\
+                objectclass ( 1.1.2 NAME 'ours' SUP top AUXILIARY MAY ourTo )";
+    let sample = Sample::with(Config {
+        schema: vec![SchemaFile { name: "own.schema".into(), text: text.into() }],
+        ..Config::default()
+    });
+    sample.load(PEOPLE);
+    let put = |value: &str| {
+        let changes: [(_, _, &[&str]); 2] =
+            [(Replace, "objectClass", &["inetOrgPerson", "ours"]), (Replace, "ourTo", &[value])];
+        sample.modify(JENSEN, &changes).map_or_else(|failure| failure.code, |_| ResultCode::SUCCESS)
+    };
+    for right in ["group:cn=x", "group/groupOfNames:cn=x", "{1}GROUP/2.5.6.9/member:cn=x", "ldap:///dc=com??sub?(cn=x)"]
+    {
+        assert_eq!(put(right), ResultCode::SUCCESS, "{right}");
+    }
+    for wrong in [
+        "group/nosuch:cn=x",
+        "group/groupOfNames/nosuch:cn=x",
+        "group/member/groupOfNames:cn=x",
+        "group/:cn=x",
+        "dn.children:nosuch=x",
+        "ldap:///dc=com??sub?(nosuch=x)",
+    ] {
+        assert_eq!(put(wrong), ResultCode::INVALID_ATTRIBUTE_SYNTAX, "{wrong}");
+    }
+}
+
+#[test]
 fn a_type_that_is_gone_from_the_schema_files_stays() {
-    use duramen_directory::{Config, Directory, SchemaFile};
     let schema = |text: &str| vec![SchemaFile { name: "own.schema".into(), text: text.into() }];
     let own = "attributetype ( 1.1.1 NAME 'ownA' SUP ownB )\nattributetype ( 1.1.2 NAME 'ownB' SUP name )\n";
     let sample = Sample::with(Config { schema: schema(own), ..Config::default() });

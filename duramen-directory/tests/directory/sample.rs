@@ -300,6 +300,11 @@ impl Sample {
     }
 }
 
+/// How an update ended.
+pub fn ended(result: Result<Updated, Failure>) -> ResultCode {
+    result.map_or_else(|failure| failure.code, |_| ResultCode::SUCCESS)
+}
+
 /// The code of a failure.
 pub fn code<T: std::fmt::Debug>(result: Result<T, Failure>) -> ResultCode {
     result.expect_err("it should fail").code

@@ -382,6 +382,22 @@ fn container(name: &str) -> String {
 }
 
 #[test]
+fn aliases_that_lead_round_are_told_with_the_one_where_they_begin_to_rfc4511_4_1_9() {
+    let sample = Sample::people();
+    for (name, target) in [("in", "a"), ("a", "b"), ("b", "a"), ("self", "self"), ("lost", "nowhere"), ("lo", "lost")] {
+        sample.load(&alias(&format!("cn={name},{BASE}"), &format!("cn={target},{BASE}")));
+    }
+    let ask = Ask { deref: Deref::FindingBase, ..Ask::default() };
+    for (base, matched) in
+        [("cn=in", "cn=a"), ("cn=x,cn=b", "cn=b"), ("cn=self", "cn=self"), ("cn=lost", "cn=lost"), ("cn=lo", "cn=lost")]
+    {
+        let failure = sample.search(&format!("{base},{BASE}"), "(objectClass=*)", &ask).unwrap_err();
+        assert_eq!(failure.code, ResultCode::ALIAS_PROBLEM);
+        assert_eq!(failure.matched_dn, format!("{matched},{BASE}"), "{base}");
+    }
+}
+
+#[test]
 fn aliases_that_lead_to_aliases_are_followed_whatever_came_first() {
     let sample = Sample::people();
     ["first", "second", "third"].iter().for_each(|name| sample.load(&container(name)));

@@ -419,6 +419,34 @@ fn operational_attributes_name_nothing() {
 }
 
 #[test]
+fn an_identifier_that_is_given_is_no_other_entrys_rfc4530_2() {
+    let sample = Sample::people();
+    let (me, relax) = (Requester::internal(), [control(oid::RELAX)]);
+    let given = "597ae2f6-16a6-1027-98f4-d28b5365dc14";
+    let add = |rdn: &str, identifier: &str| {
+        let attributes = [("objectClass", vec![&b"device"[..]]), ("entryUUID", vec![identifier.as_bytes()])];
+        ended(sample.add_as(&me, &format!("{rdn},dc=example,dc=com"), &attributes, &relax))
+    };
+    let replace =
+        |name: &str, identifier| ended(sample.modify_as(&me, name, &[(Replace, "entryUUID", &[identifier])], &relax));
+    assert_eq!(add("cn=a", given), ResultCode::SUCCESS);
+    assert_eq!(add("cn=b", &given.to_uppercase()), ResultCode::CONSTRAINT_VIOLATION);
+    assert_eq!(replace(JENSEN, given), ResultCode::CONSTRAINT_VIOLATION);
+    assert_eq!(replace("cn=a,dc=example,dc=com", given), ResultCode::SUCCESS, "its own");
+    let another = "597ae2f6-16a6-1027-98f4-d28b5365dc15";
+    assert_eq!(replace(JENSEN, another), ResultCode::SUCCESS);
+    assert_eq!(add("cn=b", another), ResultCode::CONSTRAINT_VIOLATION);
+    // Those of one commit know of each other.
+    let third = "597ae2f6-16a6-1027-98f4-d28b5365dc16";
+    let added = std::thread::scope(|scope| {
+        let threads = ["cn=c", "cn=d", "cn=e", "cn=f"].map(|rdn| scope.spawn(move || add(rdn, third)));
+        threads.map(|thread| thread.join().unwrap())
+    });
+    assert_eq!(added.iter().filter(|code| **code == ResultCode::SUCCESS).count(), 1, "{added:?}");
+    assert_eq!(problems(&sample), [""; 0]);
+}
+
+#[test]
 fn a_name_with_a_value_that_its_attribute_cannot_have_is_no_name_rfc4511_a_2() {
     let sample = Sample::people();
     let renamed = code(sample.rename("uid=bjensen,ou=People,dc=example,dc=com", "uid=", true, None));

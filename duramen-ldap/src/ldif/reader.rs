@@ -69,6 +69,8 @@ pub struct LdifReader<R> {
     lines: Vec<Line>,
     fetch: Fetch,
     begun: bool,
+    /// The first line of the record with a CR that ends no line (RFC 2849: values have none).
+    stray: Option<u64>,
 }
 
 impl<R: BufRead> LdifReader<R> {
@@ -76,7 +78,16 @@ impl<R: BufRead> LdifReader<R> {
     pub fn new(file: impl Into<String>, input: R) -> LdifReader<R> {
         let refuse = |_: &str| Err(io::Error::new(io::ErrorKind::Unsupported, "values from URLs are not allowed here"));
         let (text, lines) = (Vec::new(), Vec::new());
-        LdifReader { input, file: file.into(), line: 0, text, lines, fetch: Box::new(refuse), begun: false }
+        LdifReader {
+            input,
+            file: file.into(),
+            line: 0,
+            text,
+            lines,
+            fetch: Box::new(refuse),
+            begun: false,
+            stray: None,
+        }
     }
 
     /// Has values of URLs (`attribute:< file:///path`) fetched by `fetch`.
@@ -88,7 +99,13 @@ impl<R: BufRead> LdifReader<R> {
     /// The next record; `None` at the end. After an error of the first two kinds, the record after it can be read.
     pub fn next_record(&mut self) -> Result<Option<Record<'_>>, LdifError> {
         loop {
+            self.stray = None;
             self.fill()?;
+            if let Some(line) = self.stray {
+                let expected =
+                    "LF or CR LF at the end of the line: a CR alone ends none, and a value with one is in base64";
+                return Err(LdifError::Malformed { file: self.file.clone(), line, expected });
+            }
             let mut lines = &self.lines[..];
             if !self.begun && !lines.is_empty() {
                 self.begun = true;
@@ -135,6 +152,10 @@ impl<R: BufRead> LdifReader<R> {
                 self.text.drain(..BYTE_ORDER_MARK.len());
             }
             trim_newline(&mut self.text, start);
+            // In comments too: they would go on to the next LF, and entries with them.
+            if self.stray.is_none() && memchr::memchr(b'\r', &self.text[start..]).is_some() {
+                self.stray = Some(self.line);
+            }
             match self.text.get(start) {
                 None if self.lines.is_empty() => in_comment = false,
                 None => return Ok(()),
@@ -164,10 +185,11 @@ impl<R: BufRead> LdifReader<R> {
     }
 }
 
+/// Takes off the end of a line; CR LF that was made of CR LF again too.
 fn trim_newline(text: &mut Vec<u8>, start: usize) {
     if text.len() > start && text.ends_with(b"\n") {
         text.pop();
-        if text.len() > start && text.ends_with(b"\r") {
+        while text.len() > start && text.ends_with(b"\r") {
             text.pop();
         }
     }

@@ -32,8 +32,22 @@ fn lines_are_unfolded_and_comments_left_out_rfc2849_notes_2_and_5() {
     assert_eq!(again(text).unwrap(), "dn: cn=a,dc=b\ncn: ab c\n\ndn: dc=b\n\n");
     assert_eq!(again("version: 1\ndn: dc=b\n").unwrap(), "dn: dc=b\n\n");
     assert_eq!(again("\u{FEFF}version: 1\ndn: dc=b\n").unwrap(), "dn: dc=b\n\n");
+    assert_eq!(again("dn: dc=b\r\r\ndc: b\r\r\n\r\r\ndn: dc=c\r\r\n").unwrap(), "dn: dc=b\ndc: b\n\ndn: dc=c\n\n");
     assert_eq!(again("").unwrap(), "");
     assert_eq!(again("# nothing\n\n").unwrap(), "");
+}
+
+#[test]
+fn a_cr_alone_ends_no_line_and_is_in_no_value_rfc2849() {
+    let says = ": expected LF or CR LF at the end of the line: a CR alone ends none, and a value with one is in base64";
+    for (text, line) in
+        [("dn: dc=b\rdc: b\r\r", 1), ("# a comment\rdn: dc=b\r", 1), ("dn: dc=b\n\ndn: dc=c\na:\n b\rc\nd: e", 5)]
+    {
+        assert_eq!(again(text).unwrap_err(), format!("x, line {line}{says}"), "{text:?}");
+    }
+    let mut reader = LdifReader::new("x", &b"dn: dc=a\ndc: \ra\no: a\n\ndn: dc=b\ndc:: DQ==\n"[..]);
+    assert!(reader.next_record().is_err());
+    assert_eq!(reader.next_record().unwrap().unwrap().dn, "dc=b", "the record after it");
 }
 
 #[test]

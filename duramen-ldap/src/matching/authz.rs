@@ -4,6 +4,7 @@ use super::names::Names;
 use super::rule;
 use crate::dn::Dn;
 use crate::error::TextError;
+use crate::filter::{Filter, Node};
 use crate::message::Scope;
 use crate::url::{LdapUrl, Scheme};
 
@@ -15,8 +16,8 @@ enum Authz<'a> {
     Expression(&'a str),
     /// A user, with a mechanism and a realm or without: all of it behind the first letter.
     User(&'a str),
-    /// Members of a group: class and attribute, of which either may be empty, and the group's name.
-    Group(&'a str, &'a str, &'a str),
+    /// Members of a group: class and attribute, which need not be there, and the group's name.
+    Group(Option<&'a str>, Option<&'a str>, &'a str),
     /// Whom a search finds.
     Search(Box<LdapUrl>),
 }
@@ -46,13 +47,17 @@ pub(super) fn normalize(value: &[u8], names: &dyn Names, out: &mut Vec<u8>) -> R
         Authz::Expression(text) => out.extend_from_slice(format!("dn.regex:{text}").as_bytes()),
         Authz::User(user) => out.extend_from_slice(format!("u{user}").as_bytes()),
         Authz::Group(class, attribute, name) => {
-            let number = |word: &str| if word.is_empty() { Ok("") } else { known(word, names) };
-            out.extend_from_slice(format!("group/{}/{}:", number(class)?, number(attribute)?).as_bytes());
+            let class = class.map_or(Ok(""), |word| names.class_oid(word).ok_or(NO_CLASS))?;
+            let attribute = attribute.map_or(Ok(""), |word| names.attribute_oid(word).ok_or(NO_ATTRIBUTE))?;
+            out.extend_from_slice(format!("group/{class}/{attribute}:").as_bytes());
             rule::dn(name, names, out)?;
         }
         Authz::Search(url) => {
             out.extend_from_slice(b"ldap:///");
             rule::dn(&url.dn, names, out)?;
+            if let Some(filter) = &url.filter {
+                check_attributes(filter.as_filter(), names)?;
+            }
             let filter = url.filter.map_or(String::new(), |filter| filter.to_string().to_lowercase());
             let scope = url.scope.unwrap_or(Scope::Base);
             out.extend_from_slice(format!("??{scope:?}?{filter}").as_bytes());
@@ -61,8 +66,23 @@ pub(super) fn normalize(value: &[u8], names: &dyn Names, out: &mut Vec<u8>) -> R
     Ok(())
 }
 
-fn known<'n>(word: &str, names: &'n dyn Names) -> Result<&'n str, TextError> {
-    names.oid(word).ok_or(TextError::new(0, "a class and an attribute type that the schema has"))
+const NO_CLASS: TextError = TextError::new(0, "a class that the schema has behind group/");
+const NO_ATTRIBUTE: TextError = TextError::new(0, "an attribute type that the schema has");
+
+/// That the schema has all attribute types of a filter.
+fn check_attributes(filter: Filter<'_>, names: &dyn Names) -> Result<(), TextError> {
+    let description = match filter.node() {
+        Node::And(list) | Node::Or(list) => return list.iter().try_for_each(|filter| check_attributes(filter, names)),
+        Node::Not(filter) => return check_attributes(filter, names),
+        Node::Equality(item) | Node::GreaterOrEqual(item) | Node::LessOrEqual(item) | Node::Approx(item) => {
+            Some(item.description)
+        }
+        Node::Substrings(item) => Some(item.description),
+        Node::Present(description) => Some(description),
+        Node::Extensible(item) => item.description,
+    };
+    let name = description.and_then(|description| description.split(';').next());
+    if name.is_none_or(|name| names.attribute_oid(name).is_some()) { Ok(()) } else { Err(NO_ATTRIBUTE) }
 }
 
 fn parse(value: &[u8]) -> Result<Authz<'_>, TextError> {
@@ -94,7 +114,7 @@ fn rest(text: &str) -> Result<Authz<'_>, TextError> {
     match words.next() {
         Some(word) if word.eq_ignore_ascii_case("group") => {
             Dn::parse(behind).map_err(|error| error.after(start))?;
-            Ok(Authz::Group(words.next().unwrap_or(""), words.next().unwrap_or(""), behind))
+            Ok(Authz::Group(words.next(), words.next(), behind))
         }
         _ if lower == "u" || lower.starts_with("u.") => Ok(Authz::User(&text[1..])),
         _ => name("dn:", text, 0),

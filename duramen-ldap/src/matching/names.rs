@@ -9,6 +9,16 @@ use crate::dn::NamingRules;
 pub trait Names: NamingRules {
     /// The OID of an attribute type, object class or rule of this name, so that name and number are equal.
     fn oid(&self, name: &str) -> Option<&str>;
+
+    /// The OID of an attribute type of this name or number.
+    fn attribute_oid(&self, name: &str) -> Option<&str> {
+        self.oid(name)
+    }
+
+    /// The OID of an object class of this name or number.
+    fn class_oid(&self, name: &str) -> Option<&str> {
+        self.oid(name)
+    }
 }
 
 /// For programs that have no schema: types in lower case, all values by caseIgnoreMatch.

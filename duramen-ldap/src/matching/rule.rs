@@ -5,6 +5,7 @@ use super::prepare::{Case, prepare, prepare_numeric, prepare_telephone};
 use super::{address, authz, certificate, integer};
 use crate::dn::{Dn, NamingRules};
 use crate::error::TextError;
+use crate::syntax::Syntax;
 
 /// A matching rule.
 #[derive(Debug)]
@@ -98,6 +99,26 @@ const PRESENTATION: &str = "1.3.6.1.4.1.1466.115.121.1.43";
 const AUTHZ: &str = "1.3.6.1.4.1.4203.666.2.7";
 const CSN: &str = "1.3.6.1.4.1.4203.666.11.2.1";
 
+/// Syntaxes of values that rules with a syntax of assertions compare.
+const COUNTRY: &str = "1.3.6.1.4.1.1466.115.121.1.11";
+const PRINTABLE: &str = "1.3.6.1.4.1.1466.115.121.1.44";
+const STRUCTURE_RULE: &str = "1.3.6.1.4.1.1466.115.121.1.17";
+const X509: &str = "1.3.6.1.4.1.1466.115.121.1.8";
+const X509_LIST: &str = "1.3.6.1.4.1.1466.115.121.1.9";
+const X509_PAIR: &str = "1.3.6.1.4.1.1466.115.121.1.10";
+const X509_ALGORITHM: &str = "1.3.6.1.4.1.1466.115.121.1.49";
+const X509_ATTRIBUTES: &str = "1.3.6.1.4.1.4203.666.11.10.2.1";
+/// Syntaxes of descriptions that begin with an OID.
+const DESCRIPTIONS: [&str; 7] = [
+    "1.3.6.1.4.1.1466.115.121.1.3",
+    "1.3.6.1.4.1.1466.115.121.1.16",
+    "1.3.6.1.4.1.1466.115.121.1.30",
+    "1.3.6.1.4.1.1466.115.121.1.31",
+    "1.3.6.1.4.1.1466.115.121.1.35",
+    "1.3.6.1.4.1.1466.115.121.1.37",
+    "1.3.6.1.4.1.1466.115.121.1.54",
+];
+
 const fn rule(oid: &'static str, name: &'static str, kind: RuleKind, form: Form, syntax: &'static str) -> Rule {
     Rule { oid, name, kind, syntax, form }
 }
@@ -163,6 +184,31 @@ impl Rule {
     /// The rule of this name, in any case, or number.
     pub fn find(word: &str) -> Option<&'static Rule> {
         RULES.iter().find(|rule| rule.name.eq_ignore_ascii_case(word) || rule.oid == word)
+    }
+
+    /// Whether values have names in them which the schema has to know: of those with others there is no normalized form.
+    pub fn asks_about_names(&self) -> bool {
+        matches!(self.form, Form::Dn | Form::Rdn | Form::NameAndUid | Form::Authz)
+    }
+
+    /// Whether attributes of a syntax can have the rule: its values are such as it compares. Rules about substrings take
+    /// any text, as slapd's do: files in use have them with syntaxes close to their own.
+    pub fn applies_to(&self, syntax: &Syntax) -> bool {
+        let others: &[&str] = match self.form {
+            _ if self.kind == Substrings => return true,
+            // RFC 4517 section 4.2: the string types that X.520's DirectoryString has, and those that begin with what the
+            // rule compares.
+            Form::Text(_) if self.syntax == TEXT => &[COUNTRY, PRINTABLE, TELEPHONE],
+            Form::FirstOid => &DESCRIPTIONS,
+            Form::FirstInteger => &[STRUCTURE_RULE],
+            Form::Certificate => &[X509],
+            Form::CertificateList => &[X509_LIST],
+            Form::CertificatePair => &[X509_PAIR],
+            Form::Algorithm => &[X509_ALGORITHM],
+            Form::AttributeCertificate => &[X509_ATTRIBUTES],
+            _ => &[],
+        };
+        self.syntax == syntax.oid || others.contains(&syntax.oid)
     }
 
     /// Appends the normalized form of an attribute's value. Values are equal under the rule if and only if their

@@ -51,6 +51,29 @@ fn a_piece_that_stands_in_no_value_is_refused_rfc4517_3_3_30() {
 }
 
 #[test]
+fn a_rule_applies_to_the_syntaxes_whose_values_it_compares_rfc4517_4_2() {
+    const RFC4517: &str = "1.3.6.1.4.1.1466.115.121.1.";
+    for (rule, right, wrong) in [
+        ("caseIgnoreMatch", &[11, 15, 44, 50][..], &[12, 26, 27, 36, 41][..]),
+        ("caseExactOrderingMatch", &[15, 44], &[26, 27]),
+        ("protocolInformationMatch", &[42], &[15]),
+        ("caseIgnoreIA5Match", &[26], &[15, 44]),
+        ("integerMatch", &[27], &[15, 36]),
+        ("integerFirstComponentMatch", &[17, 27], &[15]),
+        ("objectIdentifierFirstComponentMatch", &[3, 16, 30, 31, 35, 37, 38, 54], &[15, 17]),
+        ("distinguishedNameMatch", &[12], &[15, 34]),
+        ("octetStringMatch", &[40], &[5, 15, 28]),
+        ("certificateExactMatch", &[8], &[9, 40]),
+        ("algorithmIdentifierMatch", &[49], &[40]),
+        ("caseIgnoreIA5SubstringsMatch", &[15, 26], &[]),
+    ] {
+        let rule = Rule::find(rule).unwrap();
+        let applies = |number: &u8| rule.applies_to(Syntax::find(&format!("{RFC4517}{number}")).unwrap());
+        assert!(right.iter().all(applies) && !wrong.iter().any(applies), "{}", rule.name);
+    }
+}
+
+#[test]
 fn case_and_runs_of_spaces_do_not_matter_rfc4518_2() {
     for (a, b) in [
         ("Foo  Bar", " foo bar "),
@@ -196,6 +219,10 @@ fn a_name_and_its_number_are_the_same_rfc4517_4_2_26() {
     assert_eq!(out, b"2.5.4.3");
 }
 
+fn normal_by(authz: &str, names: &dyn Names) -> Result<(), TextError> {
+    Rule::find("authzMatch").unwrap().normalize(authz.as_bytes(), names, &mut Vec::new())
+}
+
 fn asserted(rule: &str, value: &str) -> Result<Vec<u8>, TextError> {
     let mut out = Vec::new();
     Rule::find(rule).unwrap().normalize_assertion(value.as_bytes(), &OneName, &mut out)?;
@@ -328,7 +355,20 @@ fn rules_of_who_may_act_as_whom_are_the_same_by_what_they_say() {
     assert!(same("ldap:///CN=x??sub?(CN=a)", "LDAP:///cn=X??sub?(cn=A)") && !same("ldap:///cn=x??sub", "ldap:///cn=x"));
     assert!(!same("u:Foo", "u:foo") && same("U:Foo", "u:Foo") && !same("dn.regex:^CN=", "dn.regex:^cn="));
     assert!(!same("dn.subtree:cn=a", "dn.children:cn=a") && same("dn.exact:*", "*"));
-    assert!(asserted("authzMatch", "group/nothing:cn=g").is_err());
+    for unknown in [
+        "group/nothing:cn=g",
+        "group/cn/nothing:cn=g",
+        "group/cn/cn/cn:cn=g",
+        "group/:cn=g",
+        "group/cn/:cn=g",
+        "group//cn:cn=g",
+        "ldap:///cn=x??sub?(&(cn=a)(!(nothing>=b)))",
+        "dn.children:nothing=g",
+        "nothing=g",
+    ] {
+        assert!(normal_by(unknown, &OneName).is_err(), "{unknown}");
+    }
+    assert!(normal_by("ldap:///cn=x??sub?(&(cn;lang-de=a)(:caseExactMatch:=b))", &OneName).is_ok());
 }
 
 #[test]

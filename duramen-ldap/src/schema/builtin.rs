@@ -1,6 +1,6 @@
 //! The schema of the standards, as `.schema` files: names, numbers and flags, without descriptions.
 
-use super::file::Schema;
+use super::file::{BUILT_IN, Schema};
 
 /// A part of the schema that is built in.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -61,7 +61,7 @@ impl Builtin {
 impl Schema {
     /// Adds a part that is built in.
     pub fn load_builtin(&mut self, part: Builtin) {
-        let loaded = self.load_statements(&format!("built-in {}", part.name()), part.text());
+        let loaded = self.load_statements(&format!("{BUILT_IN}{}", part.name()), part.text());
         loaded.expect("the built-in schema is right, as its test shows");
     }
 }

@@ -33,6 +33,20 @@ pub struct Located<T> {
     pub line: u32,
 }
 
+impl<T> Located<T> {
+    /// Where it comes from, for people. Lines of what is built in nobody looks up.
+    pub fn place(&self) -> String {
+        if self.file.starts_with(BUILT_IN) {
+            self.file.to_string()
+        } else {
+            format!("{}, line {}", self.file, self.line)
+        }
+    }
+}
+
+/// What names of parts that are built in begin with, where those of files stand.
+pub(super) const BUILT_IN: &str = "built-in ";
+
 /// Descriptions from any number of files, in their order.
 #[derive(Debug, Clone, Default)]
 pub struct Schema {
@@ -74,6 +88,11 @@ impl Schema {
         let mut statement = Statement::default();
         let mut in_comment = false;
         for (n, line) in (1..).zip(text.lines()) {
+            if line.trim_end_matches('\r').contains('\r') {
+                // A file with CR alone would be one line, and nothing but a comment if it begins with one.
+                let what = "expected LF or CR LF at the end of the line: a CR alone ends none".to_string();
+                return Err(SchemaError { file, line: n, what });
+            }
             let continues = line.starts_with([' ', '\t']);
             let blank = line.trim_ascii().is_empty();
             if line.starts_with('#') || (blank && statement.open()) {

@@ -101,6 +101,8 @@ fn errors_in_files_say_file_and_line() {
     assert_eq!(refused("# a\nfoo ( 1.2 )").split(": ").next(), Some("x, line 2"));
     assert_eq!(refused("objectidentifier a b").split(": ").next(), Some("x, line 1"));
     assert_eq!(refused("( 1.2 )"), "x, line 1: expected a statement");
+    let says = "x, line 2: expected LF or CR LF at the end of the line: a CR alone ends none";
+    assert_eq!(refused("\n# a comment\rattributetype ( 1.2 NAME 'x' SUP y )\r"), says);
 }
 
 #[test]
