@@ -171,8 +171,8 @@ impl Database {
     /// does survive already, if need be by what is in the log; pages that were kept until now can be reused.
     ///
     /// This also happens by itself: when a commit finds that a quarter of the data file is new since the last time (at
-    /// least 16 MiB, at most 128), with [`Durability::Relaxed`] after 128 MiB or five seconds, and when the last user
-    /// closes the database.
+    /// least 16 MiB, at most 128), with [`Durability::Relaxed`] after a sixteenth of the memory (at least 128 MiB, at most 512) or
+    /// five seconds, and when the last user closes the database.
     pub fn checkpoint(&self) -> Result<()> {
         self.store.checkpoint(self.store.settings.wait)
     }

@@ -216,6 +216,27 @@ impl<'a> Leaf<'a> {
         Ok(Cell { key, value, kind })
     }
 
+    /// The cells that point to what has no place in the file yet. The values of all kinds that point begin with the pointer.
+    pub(crate) fn dirty_cells(&self) -> impl Iterator<Item = Result<(usize, Cell<'a>), Damage>> {
+        let leaf = *self;
+        (0..leaf.len()).filter_map(move |i| match leaf.points_to_dirty(i) {
+            Ok(false) => None,
+            Ok(true) => Some(leaf.cell(i).map(|cell| (i, cell))),
+            Err(damage) => Some(Err(damage)),
+        })
+    }
+
+    #[inline]
+    fn points_to_dirty(&self, i: usize) -> Result<bool, Damage> {
+        let (rest, word) = self.cell_head(i)?;
+        let (klen, _, code) = lengths(word);
+        if matches!(CellKind::from_code(code), Some(CellKind::Plain | CellKind::SubPage)) {
+            return Ok(false);
+        }
+        let pointer = rest.get(even(klen)..).and_then(|value| value.first_chunk()).ok_or(CELL_OUTSIDE)?;
+        Ok(Child(u64::from_le_bytes(*pointer)).is_dirty())
+    }
+
     /// A cell's first word, and the bytes from its key to the page's end.
     #[inline]
     fn cell_head(&self, i: usize) -> Result<(&'a [u8], u32), Damage> {

@@ -12,11 +12,15 @@ use std::time::Duration;
 use super::log::Mark;
 use super::{Durability, Store, Writer};
 use crate::ids::Txnid;
+use crate::os::memory;
 
 /// The data file is flushed when a quarter of it is new, since the pages that were replaced are kept until then: for
-/// the first of these at least, for the second always. Relaxed commits, which nobody wants to wait for, are flushed for
-/// the second only,
+/// the first of these at least, for the second always.
 const CHECKPOINT_BYTES: RangeInclusive<u64> = 16 << 20..=128 << 20;
+/// Relaxed commits, for which nobody wants to wait, are flushed when so much is new: for the first of these never,
+/// for the second always, in between for this part of the memory that there is for files,
+const RELAXED_BYTES: RangeInclusive<u64> = 128 << 20..=512 << 20;
+const RELAXED_OF_MEMORY: u64 = 16;
 /// and at the first commit this long after the last checkpoint.
 const CHECKPOINT_AFTER: Duration = Duration::from_secs(5);
 /// The disk is asked for the whole data file from here to there, on a way from one checkpoint to the next that has the
@@ -54,15 +58,17 @@ impl Sweep {
 impl Store {
     /// Whether so many pages, of so many in the data file, wait to be flushed that a commit should do it.
     pub(crate) fn checkpoint_is_due(&self, pages: u64, of: u64, durability: Durability) -> bool {
-        pages > self.pages_max(of, durability)
+        pages > self.pages_max(pages, of, durability)
     }
 
-    /// Most pages, of so many in the data file, that wait to be flushed.
-    fn pages_max(&self, of: u64, durability: Durability) -> u64 {
-        let [least, most] = [CHECKPOINT_BYTES.start(), CHECKPOINT_BYTES.end()].map(|b| b / self.pager.page_size as u64);
+    /// Most pages, of so many in the data file, that wait to be flushed, where so many do.
+    fn pages_max(&self, pages: u64, of: u64, durability: Durability) -> u64 {
+        let size = self.pager.page_size as u64;
         match durability {
-            Durability::Durable => (of / 4).clamp(least, most),
-            Durability::Relaxed => most,
+            Durability::Durable => (of / 4).clamp(CHECKPOINT_BYTES.start() / size, CHECKPOINT_BYTES.end() / size),
+            // As long as the answer does not matter, the system is not asked for it.
+            Durability::Relaxed if pages * size < RELAXED_BYTES.start() / 2 => RELAXED_BYTES.start() / size,
+            Durability::Relaxed => relaxed_max(memory::for_files()) / size,
         }
     }
 
@@ -81,7 +87,7 @@ impl Store {
     /// The bytes of the data file that the disk should begin to write after the writer's commit.
     pub(crate) fn due_ahead(&self, writer: &mut Writer, durability: Durability) -> Range<u64> {
         let meta = &writer.meta;
-        let of_pages = meta.proof_pages as f64 / self.pages_max(meta.page_count, durability) as f64;
+        let of_pages = meta.proof_pages as f64 / self.pages_max(meta.proof_pages, meta.page_count, durability) as f64;
         let of_log = match writer.mark {
             Mark::At { end, .. } => end as f64 / self.log_max(meta.page_count) as f64,
             Mark::Broken => 0.0,
@@ -97,4 +103,9 @@ impl Store {
             self.medium.begin_flush(bytes);
         }
     }
+}
+
+/// Most bytes that wait to be flushed in relaxed mode, with so many bytes of memory for files.
+fn relaxed_max(memory: u64) -> u64 {
+    (memory / RELAXED_OF_MEMORY).clamp(*RELAXED_BYTES.start(), *RELAXED_BYTES.end())
 }

@@ -14,7 +14,7 @@ use super::supply::{self, Supply};
 use super::work::Work;
 use crate::error::{Damage, Result};
 use crate::format::branch::BranchMut;
-use crate::format::leaf::{CellKind, Leaf, LeafMut};
+use crate::format::leaf::{Cell, CellKind, Leaf, LeafMut};
 use crate::format::overflow::{STUB, Stub};
 use crate::format::page::{self, Child};
 use crate::ids::{Extent, Pgno};
@@ -200,29 +200,17 @@ enum Outside {
 
 /// What a leaf's cells hold outside of it that has no place yet, by cell.
 fn dirty_outside(child: Child, leaf: &Leaf<'_>) -> Result<Vec<(usize, Outside)>> {
-    let mut found = Vec::new();
-    for i in 0..leaf.len() {
-        let cell = at(child, leaf.cell(i))?;
-        let (pointer, outside) = match cell.kind {
-            CellKind::Overflow => {
-                let stub = at(child, Stub::read(cell.value))?;
-                (stub.child, Outside::Run(stub))
-            }
-            CellKind::SubTree => {
-                let tree = at(child, Tree::decode(cell.value))?;
-                (tree.root, Outside::Tree(tree))
-            }
-            CellKind::Table => {
-                let root = at(child, Tree::root_in(cell.value))?;
-                (root, Outside::Table(root))
-            }
-            CellKind::Plain | CellKind::SubPage => continue,
-        };
-        if pointer.is_dirty() {
-            found.push((i, outside));
-        }
-    }
-    Ok(found)
+    let outside = |cell: Cell<'_>| match cell.kind {
+        CellKind::Overflow => Stub::read(cell.value).map(|stub| Some(Outside::Run(stub))),
+        CellKind::SubTree => Tree::decode(cell.value).map(|tree| Some(Outside::Tree(tree))),
+        CellKind::Table => Tree::root_in(cell.value).map(|root| Some(Outside::Table(root))),
+        CellKind::Plain | CellKind::SubPage => Ok(None),
+    };
+    let found = leaf.dirty_cells().map(|found| {
+        let (i, cell) = found?;
+        Ok(outside(cell)?.map(|outside| (i, outside)))
+    });
+    at(child, found.filter_map(Result::transpose).collect())
 }
 
 fn stub_bytes(stub: Stub) -> Vec<u8> {
