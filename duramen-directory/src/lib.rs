@@ -14,6 +14,7 @@
 #![forbid(unsafe_code)]
 
 pub mod access;
+mod altered;
 mod assertion;
 mod base;
 mod check;

@@ -6,6 +6,7 @@
 //! | `suffixes` | names, one a line |
 //! | `nis` | `nis` or `rfc2307bis` |
 //! | `schema/` and a name | text of a schema file |
+//! | `order` | names of schema files in the order in which they are read, one a line |
 //! | `type/` and an OID | the number of an attribute type (2 bytes), its description |
 //! | `index/` and an OID | kinds that are complete, kinds that are being built |
 //! | `import` | an import that has not ended |
@@ -21,6 +22,7 @@ pub(crate) const FORMAT_VERSION: u32 = 3;
 pub(crate) const SUFFIXES: &str = "suffixes";
 pub(crate) const NIS: &str = "nis";
 pub(crate) const SCHEMA: &str = "schema/";
+pub(crate) const ORDER: &str = "order";
 pub(crate) const TYPE: &str = "type/";
 pub(crate) const INDEX: &str = "index/";
 pub(crate) const IMPORT: &str = "import";
@@ -40,10 +42,13 @@ pub(crate) fn all(meta: &Table<'_>, prefix: &str) -> duramen::Result<Vec<(String
     Ok(found)
 }
 
-/// The schema files that are kept.
+/// The schema files that are kept, in the order in which they are read: one may name what is in another before it.
 pub(crate) fn schema_files(meta: &Table<'_>) -> duramen::Result<Vec<SchemaFile>> {
     let files = all(meta, SCHEMA)?.into_iter();
-    Ok(files.map(|(name, text)| SchemaFile { name, text: String::from_utf8_lossy(&text).into_owned() }).collect())
+    let file = |(name, text): (String, Vec<u8>)| SchemaFile { name, text: String::from_utf8_lossy(&text).into_owned() };
+    let (mut files, order): (Vec<_>, _) = (files.map(file).collect(), self::text(meta, ORDER)?.unwrap_or_default());
+    files.sort_by_key(|file| order.lines().position(|name| name == file.name));
+    Ok(files)
 }
 
 /// Keeps something, if it is not kept already.

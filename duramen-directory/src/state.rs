@@ -6,9 +6,10 @@ use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
 use duramen::{Database, Table, WriteTxn};
-use duramen_ldap::schema::{self as text, AttributeType, Builtin, Located};
+use duramen_ldap::schema::{self as text, AttributeType, Builtin, Definition, Description, Located};
 
 use crate::access::Rules;
+use crate::altered;
 use crate::clock::Moment;
 use crate::config::{Config, Index, Limits, SchemaFile};
 use crate::directory::OpenError;
@@ -17,7 +18,7 @@ use crate::meta;
 use crate::names::{self, Suffix};
 use crate::requester::Name;
 use crate::schema::{AttributeId, EARLIER_TIMES, Schema};
-use crate::tables::{ALL, META};
+use crate::tables::{ALL, ENTRY, META};
 
 /// What holds until the next reconfiguration.
 #[derive(Debug)]
@@ -77,6 +78,10 @@ impl Kept {
             import: meta.contains_key(meta::IMPORT)?,
         })
     }
+
+    fn nis_bis(&self) -> bool {
+        self.nis.as_deref() == Some("rfc2307bis")
+    }
 }
 
 /// Reads what is kept, brings it to what the configuration says, and makes a state of both.
@@ -93,6 +98,10 @@ pub(crate) fn load(db: &Database, config: &Config, now: Moment) -> Result<State,
     let id = txn.open_table(META, None)?;
     let kept = Kept::read(&txn.view(id)?)?;
     let merged = Merged::new(kept, config)?;
+    if let Some(before) = &merged.before {
+        let entries = txn.open_table(ENTRY, None)?;
+        altered::check(before, &merged.schema, &txn.view(entries)?)?;
+    }
     merged.write(&mut txn)?;
     // What is kept has no faults: tools take it as it is, and so does who opens it without a configuration.
     let state = merged.state(config, now)?;
@@ -114,6 +123,8 @@ struct Merged {
     files: Vec<SchemaFile>,
     types: Types,
     schema: Schema,
+    /// What held until now, if `schema` takes its place.
+    before: Option<Schema>,
     /// Complete kinds, and kinds wanted, by attribute.
     indices: Vec<(AttributeId, u8, u8)>,
 }
@@ -133,29 +144,35 @@ impl Merged {
         if config.suffixes.iter().any(String::is_empty) {
             return Err(config_error("suffixes", "the empty name is the root's: give names below it, like dc=com"));
         }
-        let suffixes = match (config.suffixes.is_empty(), kept.suffixes) {
+        let suffixes = match (config.suffixes.is_empty(), kept.suffixes.clone()) {
             (true, None) => {
                 return Err(config_error("suffixes", "a new directory needs one: --suffix dc=example,dc=com"));
             }
             (true, Some(kept)) => kept,
             (false, _) => config.suffixes.join("\n"),
         };
-        let nis_bis = if is_new { config.nis_bis } else { config.nis_bis || kept.nis.as_deref() == Some("rfc2307bis") };
-        let mut files = kept.files;
+        let nis_bis = config.nis_bis || kept.nis_bis();
+        let mut files = kept.files.clone();
         for file in &config.schema {
             files.retain(|kept| kept.name != file.name);
             files.push(file.clone());
         }
+        let before = previous(&kept, nis_bis, &files);
         let is_chosen = |file: &SchemaFile| config.schema.iter().any(|chosen| chosen.name == file.name);
         let (schema, types) = bind(nis_bis, &files, is_chosen, kept.types)?;
-        let indices = indices(&schema, config, &kept.indices, is_new)?;
-        Ok(Merged { suffixes, nis_bis, files, types, schema, indices })
+        let mut indices = indices(&schema, config, &kept.indices, is_new)?;
+        if let Some(before) = &before {
+            indices.iter_mut().for_each(|(id, ready, _)| *ready &= !altered::kinds(before, &schema, *id));
+        }
+        Ok(Merged { suffixes, nis_bis, files, types, schema, before, indices })
     }
 
     fn write(&self, txn: &mut WriteTxn<'_>) -> duramen::Result<()> {
         meta::put(txn, meta::FORMAT, meta::FORMAT_VERSION.to_string().as_bytes())?;
         meta::put(txn, meta::SUFFIXES, self.suffixes.as_bytes())?;
         meta::put(txn, meta::NIS, if self.nis_bis { b"rfc2307bis" } else { b"nis" })?;
+        let order: Vec<&str> = self.files.iter().map(|file| file.name.as_str()).collect();
+        meta::put(txn, meta::ORDER, order.join("\n").as_bytes())?;
         for file in &self.files {
             meta::put(txn, &format!("{}{}", meta::SCHEMA, file.name), file.text.as_bytes())?;
         }
@@ -266,6 +283,15 @@ pub(crate) fn write_index(
     if ready | wanted == 0 { meta::remove(txn, &key) } else { meta::put(txn, &key, &[ready, wanted]) }
 }
 
+/// The schema that has been in use, if what is chosen now makes another. None if it would be refused now.
+fn previous(kept: &Kept, nis_bis: bool, files: &[SchemaFile]) -> Option<Schema> {
+    let is_same = (nis_bis, files) == (kept.nis_bis(), kept.files.as_slice());
+    if kept.format.is_none() || is_same {
+        return None;
+    }
+    bind(kept.nis_bis(), &kept.files, |_| true, kept.types.clone()).ok().map(|(schema, _)| schema)
+}
+
 /// Binds the schema that is built in and the files; numbers of types that are new follow those that are there. Types
 /// that are in neither any more stay as they were, as entries may have them. Files that are not chosen now, but were once,
 /// are told from the others in messages.
@@ -286,6 +312,7 @@ fn bind(
     }
     // What is new and does not go with them is at fault: so they come first.
     source.attribute_types.splice(0..0, of_earlier_times(&types, &source)?);
+    source.attribute_types.iter_mut().for_each(|of| keep_first_name(&types, &mut of.item.definition));
     let mut next = types.values().map(|(number, _)| number + 1).max().unwrap_or(1);
     for of in &source.attribute_types {
         let description = of.item.to_string();
@@ -298,6 +325,17 @@ fn bind(
     let number = |oid: &str| types.get(oid).map(|(number, _)| *number);
     let schema = Schema::bind(source, number).map_err(|error| OpenError::Schema(error.to_string()))?;
     Ok((schema, types))
+}
+
+/// Leaves first the name that came first when the type was described before, wherever it stands now: names of entries are
+/// kept with it.
+fn keep_first_name(types: &Types, definition: &mut Definition) {
+    let Some((_, description)) = types.get(&definition.oid) else { return };
+    let Ok(before) = AttributeType::parse(description) else { return };
+    let first = before.definition.name();
+    if let Some(place) = definition.names.iter().position(|name| name.eq_ignore_ascii_case(first)) {
+        definition.names[..=place].rotate_right(1);
+    }
 }
 
 fn load_schema(source: &mut text::Schema, name: &str, text: &str) -> Result<(), OpenError> {

@@ -171,6 +171,11 @@ impl Schema {
         &self.classes[usize::from(id.0)]
     }
 
+    /// All object classes.
+    pub(crate) fn classes(&self) -> impl Iterator<Item = &Class> {
+        self.classes.iter()
+    }
+
     /// All names, in lower case, and numbers of a class and of the classes that are kinds of it.
     pub(crate) fn names_of_kinds(&self, id: ClassId) -> Vec<String> {
         let names = self.class_names.iter().filter(|(_, found)| self.class(**found).is_a(id));

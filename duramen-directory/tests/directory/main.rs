@@ -1,6 +1,7 @@
 //! A directory through its doors: what each test proves stands in its name, with the clause of the RFC.
 
 mod access;
+mod altered;
 mod certificates;
 mod files;
 mod groups;
