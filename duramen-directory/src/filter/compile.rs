@@ -209,7 +209,7 @@ impl Compiler<'_> {
         if !is_asserted || rule.normalize_assertion(extensible.value, self.schema, &mut normalized).is_err() {
             return Test::Undefined;
         }
-        let types = subject.types.clone();
+        let (of_name, types) = (subject.clone(), &subject.types);
         // What names an entry has no options, so it is no kind of a type with some (RFC 4512 section 2.5.2).
         let is_in_names = extensible.dn_attributes && subject.options.is_empty();
         let is_class = extensible.rule.is_none() && types.as_slice() == [self.schema.known().object_class];
@@ -229,7 +229,7 @@ impl Compiler<'_> {
         if !is_in_names {
             return test;
         }
-        Test::WithName { test: Box::new(test), types, rule, normalized }
+        Test::WithName { test: Box::new(test), subject: of_name, rule, normalized }
     }
 
     /// The assertion of a substrings rule as text: pieces between asterisks (RFC 4517 section 3.3.30).

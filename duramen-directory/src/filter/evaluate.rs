@@ -82,13 +82,11 @@ impl Evaluation<'_, '_> {
             Test::Bits { subject, rule, value: mask } => {
                 self.any(subject, |value| rule.bits_match(value, mask) == Some(true))
             }
-            Test::WithName { test, types, rule, normalized } => {
-                if self.matches(test)? == Some(true) || self.name_has(types, rule, normalized) {
-                    Some(true)
-                } else {
-                    Some(false)
-                }
-            }
+            Test::WithName { test, subject, rule, normalized } => match self.matches(test)? {
+                Some(true) => Some(true),
+                _ if self.name_has(subject, rule, normalized) => Some(true),
+                matched => matched,
+            },
             Test::Name(name) => Some(self.derived.normalized_name()? == *name),
             Test::NameRelated { rule, normalized } => {
                 Some(rule.relates(self.derived.normalized_name()?.as_bytes(), normalized))
@@ -198,7 +196,7 @@ impl Evaluation<'_, '_> {
         all.filter(|large| subject.types.contains(&large.id))
     }
 
-    fn name_has(&self, types: &[AttributeId], rule: &Rule, normalized: &[u8]) -> bool {
+    fn name_has(&self, subject: &Subject, rule: &Rule, normalized: &[u8]) -> bool {
         // What a value's own rule makes equal, another one may tell apart.
         let Ok(name) = duramen_ldap::dn::Dn::parse(self.derived.written_name()) else { return false };
         let mut form = Vec::new();
@@ -209,10 +207,12 @@ impl Evaluation<'_, '_> {
         };
         name.rdns().flat_map(|rdn| rdn.avas()).any(|ava| {
             let Some(attribute) = self.schema.find(ava.attribute) else { return false };
+            let value = ava.value();
             form.clear();
-            types.contains(&attribute.id)
-                && rule.normalize(&ava.value(), self.schema, &mut form).is_ok()
+            subject.types.contains(&attribute.id)
+                && rule.normalize(&value, self.schema, &mut form).is_ok()
                 && passes(&form)
+                && (!subject.checked || self.derived.may_search(attribute.id, Some(&value)))
         })
     }
 }

@@ -123,7 +123,7 @@ pub(crate) enum Test {
     /// Values of the name count too (RFC 4511 section 4.5.1.7.7).
     WithName {
         test: Box<Test>,
-        types: SmallVec<[AttributeId; 2]>,
+        subject: Subject,
         rule: &'static Rule,
         normalized: Vec<u8>,
     },

@@ -275,6 +275,21 @@ fn the_administrator_acts_for_whoever_has_a_name_rfc4370_3() {
 }
 
 #[test]
+fn what_may_not_be_searched_in_an_entry_is_not_found_in_its_name_either() {
+    // Only entry by entry can be told whether it may be searched.
+    let sample = with("access to attrs=ou by self read by * none\naccess to * by * read");
+    let found = |filter: &str| {
+        let ask = Ask { requester: somebody(&sample, JENSEN), ..Ask::default() };
+        let given = sample.search("ou=People,dc=example,dc=com", filter, &ask).unwrap();
+        given.names().into_iter().map(str::to_owned).collect::<Vec<_>>()
+    };
+    assert_eq!(found("(ou:dn:=people)"), [JENSEN]);
+    assert_eq!(found("(!(ou:dn:=people))"), [""; 0], "that it is not in them is not to be known either");
+    assert_eq!(found("(&(:dn:caseIgnoreMatch:=people)(!(cn=team)))"), [JENSEN]);
+    assert_eq!(found("(uid:dn:=jsmith)"), [SMITH]);
+}
+
+#[test]
 fn groups_are_those_of_the_directory() {
     let sample = with(&format!("access to * by group=\"{OPEN}\" write by * read"));
     let me = somebody(&sample, JENSEN);
