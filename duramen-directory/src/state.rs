@@ -17,7 +17,7 @@ use crate::index::Indices;
 use crate::meta;
 use crate::names::{self, Suffix};
 use crate::requester::Name;
-use crate::schema::{AttributeId, EARLIER_TIMES, Schema};
+use crate::schema::{Attribute, AttributeId, EARLIER_TIMES, Schema};
 use crate::tables::{ALL, ENTRY, META};
 
 /// What holds until the next reconfiguration.
@@ -378,7 +378,8 @@ fn indices(
         let Some(attribute) = schema.find(&index.attribute) else {
             return Err(config_error(format!("index of {}", index.attribute), "the schema has no such attribute type"));
         };
-        let kinds = fitting(attribute, index.kinds.to_bits());
+        let kinds = fitting(schema, attribute, index.kinds.to_bits())
+            .map_err(|why| config_error(format!("index of {}", index.attribute), why))?;
         match all.iter_mut().find(|(id, ..)| *id == attribute.id) {
             Some((_, ready, wanted)) => {
                 *wanted |= kinds;
@@ -406,10 +407,21 @@ fn always(schema: &Schema, all: &mut Vec<(AttributeId, u8, u8)>, is_new: bool) {
     }
 }
 
-/// Kinds that an attribute can have by its rules.
-fn fitting(attribute: &crate::schema::Attribute, kinds: u8) -> u8 {
+/// The kinds that are asked for, if the attribute can have them by its rules. What is made when an entry is read has none,
+/// whatever is asked for: other indices serve it.
+fn fitting(schema: &Schema, attribute: &Attribute, kinds: u8) -> Result<u8, &'static str> {
     use crate::index::bits;
-    let without = |is_missing: bool, bit: u8| if is_missing { !bit } else { u8::MAX };
-    let no_substrings = attribute.substrings.is_none() || crate::large::may_be(attribute);
-    kinds & without(attribute.equality.is_none(), bits::EQUALITY) & without(no_substrings, bits::SUBSTRING)
+    if schema.known().is_derived(attribute.id) {
+        return Ok(0);
+    }
+    if kinds & bits::EQUALITY != 0 && attribute.equality.is_none() {
+        return Err("the type has no rule for equality: leave \"equality\" out");
+    }
+    if kinds & bits::SUBSTRING != 0 && attribute.substrings.is_none() {
+        return Err("the type has no rule for substrings: leave \"substring\" out");
+    }
+    if kinds & bits::SUBSTRING != 0 && crate::large::may_be(attribute) {
+        return Err("groups may have very many values of it, so there is none of substrings: leave \"substring\" out");
+    }
+    Ok(kinds)
 }

@@ -119,3 +119,24 @@ fn a_configuration_that_is_refused_leaves_nothing() {
     assert_eq!(directory.suffixes(), [BASE]);
     assert!(directory.schema().find("ours").is_none());
 }
+
+#[test]
+fn an_index_that_an_attribute_cannot_have_is_refused_with_a_cure() {
+    use duramen_directory::{Index, IndexKinds};
+    let asked = |attribute: &str, equality, substring| {
+        let kinds = IndexKinds { presence: true, equality, substring };
+        let indices = Some(vec![Index { attribute: attribute.into(), kinds }]);
+        Directory::check_config(&Config { indices, ..suffixes([BASE, "dc=org"]) }).map_err(|error| error.to_string())
+    };
+    for (attribute, equality, substring, cure) in [
+        ("jpegPhoto", true, false, "index of jpegPhoto: the type has no rule for equality: leave \"equality\" out"),
+        ("uidNumber", true, true, "index of uidNumber: the type has no rule for substrings: leave \"substring\" out"),
+        ("memberUid", true, true, "index of memberUid: groups may have very many values of it"),
+        ("nosuch", true, false, "index of nosuch: the schema has no such attribute type"),
+    ] {
+        let told = asked(attribute, equality, substring).unwrap_err();
+        assert!(told.starts_with(cure), "{told}");
+    }
+    assert_eq!(asked("jpegPhoto", false, false), Ok(()));
+    assert_eq!(asked("memberOf", true, false), Ok(()), "configurations of slapd have it");
+}

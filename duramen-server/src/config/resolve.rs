@@ -165,9 +165,9 @@ impl<'a> Checker<'a> {
     fn log(&mut self, log: &file::Log, overrides: &Overrides) -> Log {
         let defaults = Log::default();
         if let Some(level) = &log.level
-            && let Err(error) = level.get_ref().parse::<tracing_subscriber::filter::Targets>()
+            && let Err(error) = levels(level.get_ref())
         {
-            let cure = "write error, warn, info, debug or trace, or a list such as info,duramend=debug";
+            let cure = "write error, warn, info, debug or trace, or a list such as info,duramen_server=debug";
             self.at(level.span(), format!("{:?} is no level of the log: {error}", level.get_ref()), cure);
         }
         let slow = match log.slow_ms {
@@ -223,6 +223,16 @@ impl<'a> Checker<'a> {
     }
 
     fn administrator(&mut self, administrator: &file::Administrator) -> Administrator {
+        if let Some(password) = &administrator.password
+            && Scheme::split(password.get_ref().as_bytes()).is_none()
+        {
+            let cure = "`duramen directory passwd` makes one that is";
+            self.at(
+                password.span(),
+                "the password's scheme is not known here, so no password is the administrator's",
+                cure,
+            );
+        }
         Administrator {
             name: self.name(&administrator.name),
             password: administrator.password.as_ref().map(|password| password.get_ref().clone()),
@@ -307,6 +317,16 @@ impl<'a> Checker<'a> {
     fn at(&mut self, span: Range<usize>, what: impl Into<String>, cure: impl Into<String>) {
         self.faults.push(Fault::at(self.path, self.text, span, what, cure));
     }
+}
+
+/// Checks levels of the log. A word alone has to be one: as a part's name it would end the log of all others.
+fn levels(text: &str) -> Result<(), String> {
+    let words = text.split(',').map(str::trim).filter(|part| !part.contains('='));
+    for word in words {
+        let level = word.parse::<tracing_subscriber::filter::LevelFilter>();
+        level.ok().filter(|_| !word.is_empty()).ok_or(format!("{word:?} is none"))?;
+    }
+    text.parse::<tracing_subscriber::filter::Targets>().map(drop).map_err(|error| error.to_string())
 }
 
 fn index(index: &file::Index) -> Index {

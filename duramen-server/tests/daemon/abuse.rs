@@ -73,6 +73,20 @@ fn handshakes_that_are_begun_and_never_ended_keep_nobody_waiting_and_are_dropped
 }
 
 #[test]
+fn the_level_that_the_sample_configuration_shows_for_a_part_tells_of_handshakes_that_fail() {
+    let sample = include_str!("../../duramend.toml");
+    let (_, level) = sample.split_once("by part: ").unwrap();
+    let dir = tempfile::tempdir().unwrap();
+    certificates(dir.path());
+    let mut daemon = Daemon::start(dir, &format!("{TLS}[log]\nlevel = {}\n", level.lines().next().unwrap()));
+    let mut client = Client::new(&daemon);
+    let name = oid::extended::START_TLS;
+    assert_done(&client.ask(Request::Extended(ExtendedRequest { name, value: None })));
+    client.stream.write_all(b"no handshake").unwrap();
+    daemon.wait_for("a TLS handshake failed");
+}
+
+#[test]
 fn searches_that_are_abandoned_by_the_thousand_leave_nothing_behind() {
     let daemon = Daemon::plain();
     let mut client = Client::administrator(&daemon);

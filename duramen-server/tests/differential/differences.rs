@@ -256,7 +256,9 @@ static DIFFERENCES: [Difference; 71] = [
         let is_filtered = ["(creatorsName", "(modifiersName"].iter().any(|item| case.filters_have(item));
         let compared = [(COMPARE_TRUE, COMPARE_FALSE), (COMPARE_FALSE, COMPARE_TRUE)].contains(&case.codes());
         let is_compared = compared && case.attribute_is(&["creatorsName", "modifiersName"]);
-        case.mended && (is_compared || (is_filtered && case.found_in_common()))
+        // What is said of more entries may be said of more than the limit.
+        let limited = [(SUCCESS, SIZE_LIMIT_EXCEEDED), (SIZE_LIMIT_EXCEEDED, SUCCESS)].contains(&case.codes());
+        case.mended && (is_compared || (is_filtered && (limited || case.found_in_common())))
     }),
     difference(
         "RFC 4511 appendix A.2: an attribute type that is not known is undefined (17). slapd takes it for one once it has \
