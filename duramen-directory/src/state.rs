@@ -13,12 +13,13 @@ use crate::altered;
 use crate::clock::Moment;
 use crate::config::{Config, Index, Limits, SchemaFile};
 use crate::directory::OpenError;
+use crate::entry::Entry;
 use crate::index::Indices;
 use crate::meta;
 use crate::names::{self, Suffix};
 use crate::requester::Name;
 use crate::schema::{Attribute, AttributeId, EARLIER_TIMES, Schema};
-use crate::tables::{ALL, ENTRY, META};
+use crate::tables::{ALL, ENTRY, META, NAME};
 
 /// What holds until the next reconfiguration.
 #[derive(Debug)]
@@ -105,6 +106,10 @@ pub(crate) fn load(db: &Database, config: &Config, now: Moment) -> Result<State,
     merged.write(&mut txn)?;
     // What is kept has no faults: tools take it as it is, and so does who opens it without a configuration.
     let state = merged.state(config, now)?;
+    if !config.suffixes.is_empty() {
+        let (names, entries) = (txn.open_table(NAME, None)?, txn.open_table(ENTRY, None)?);
+        keep_suffixes(&state.suffixes, &txn.view(names)?, &txn.view(entries)?)?;
+    }
     txn.commit()?;
     Ok(state)
 }
@@ -253,6 +258,24 @@ fn suffixes(schema: &Schema, text: &str) -> Result<Vec<Suffix>, OpenError> {
         suffixes.push(Suffix { text: text.to_string(), normalized });
     }
     Ok(suffixes)
+}
+
+/// Sees to it that a suffix stays as long as it has entries: nobody would find them, nor would they be exported.
+fn keep_suffixes(suffixes: &[Suffix], names: &Table<'_>, entries: &Table<'_>) -> Result<(), OpenError> {
+    let keys: Vec<Vec<u8>> = suffixes.iter().map(|suffix| names::child_key(0, &suffix.normalized)).collect();
+    for item in names.prefix(0u32.to_be_bytes())? {
+        let (key, value) = item?;
+        let is_count = key.len() == 4;
+        if is_count || keys.iter().any(|kept| kept == key) {
+            continue;
+        }
+        let bytes = entries.get(value.get(..4).unwrap_or_default())?;
+        // The tables are not damaged, or else `check` says so.
+        let Some(entry) = bytes.and_then(Entry::parse) else { continue };
+        let why = format!("{:?} has entries: leave it among them, or delete these first", entry.rdn());
+        return Err(config_error("suffixes", why));
+    }
+    Ok(())
 }
 
 /// That the tables are laid out as this program has them.

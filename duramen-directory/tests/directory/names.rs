@@ -106,6 +106,22 @@ fn a_suffix_below_another_is_refused() {
 }
 
 #[test]
+fn a_suffix_stays_as_long_as_it_has_entries() {
+    let sample = Sample::people();
+    let chosen = |names: &[&str]| sample.directory.reconfigure(suffixes(names.iter().copied()));
+    for names in [&["dc=other"][..], &["dc=com"], &["ou=People,dc=example,dc=com"]] {
+        let told = chosen(names).unwrap_err().to_string();
+        assert_eq!(told, "suffixes: \"dc=example,dc=com\" has entries: leave it among them, or delete these first");
+    }
+    chosen(&["dc=other", "DC=Example, dc=com"]).unwrap();
+    assert_eq!(sample.read(JENSEN, &["sn"]).values("sn"), ["Jensen"]);
+    chosen(&["dc=example,dc=com"]).unwrap();
+    sample.delete(BASE, &[control("1.2.840.113556.1.4.805")]).unwrap();
+    chosen(&["dc=other"]).unwrap();
+    assert_eq!(sample.directory.suffixes(), ["dc=other"]);
+}
+
+#[test]
 fn a_configuration_that_is_refused_leaves_nothing() {
     let sample = Sample::people();
     let file = |name: &str, text: &str| duramen_directory::SchemaFile { name: name.into(), text: text.into() };
