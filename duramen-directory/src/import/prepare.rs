@@ -137,7 +137,7 @@ fn draft<'e>(state: &'e State, pairs: &'e [Pair<'e>]) -> Result<Draft<'e>> {
                 if known.is_derived(described.attribute.id) || is_kept_by_others(described.attribute, known) {
                     continue;
                 }
-                draft.place(&described)
+                draft.place(&described)?
             }
         };
         draft.attributes[place].values_mut().push(Cow::Borrowed(&pair.value));

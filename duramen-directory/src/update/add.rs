@@ -129,7 +129,7 @@ fn draft<'e>(context: &Context<'e>, request: &AddRequest<'e>) -> Result<Draft<'e
         } else if known.is_derived(described.attribute.id) {
             continue;
         }
-        draft.values_mut(&described).extend(attribute.values.iter().map(Cow::Borrowed));
+        draft.values_mut(&described)?.extend(attribute.values.iter().map(Cow::Borrowed));
     }
     Ok(draft)
 }

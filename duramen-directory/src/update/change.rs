@@ -17,13 +17,31 @@ pub(crate) struct Checked<'s> {
     pub values: Vec<(&'s [u8], Vec<u8>)>,
 }
 
+impl Checked<'_> {
+    /// Whether both are one change: values that are added one by one are held against those that are there once for all.
+    fn goes_on_with(&self, next: &Checked<'_>) -> bool {
+        let (one, other) = (&self.described, &next.described);
+        // Without a rule, what is added second is refused.
+        (self.kind, next.kind) == (ChangeKind::Add, ChangeKind::Add)
+            && one.attribute.equality.is_some()
+            && (one.attribute.id, &one.options) == (other.attribute.id, &other.options)
+    }
+}
+
 /// The changes of a request.
 ///
 /// # Errors
 /// protocolError, undefinedAttributeType, constraintViolation, invalidAttributeSyntax, attributeOrValueExists.
 pub(crate) fn checked<'s>(context: &Context<'s>, request: &ModifyRequest<'s>) -> Result<Vec<Checked<'s>>> {
     request.changes.iter().try_for_each(|change| count(&change))?;
-    let changes = request.changes.iter().map(|change| one(context, &change)).collect::<Result<Vec<_>>>()?;
+    let mut changes: Vec<Checked<'s>> = Vec::new();
+    for change in request.changes {
+        let change = one(context, &change)?;
+        match changes.last_mut() {
+            Some(last) if last.goes_on_with(&change) => last.values.extend(change.values),
+            _ => changes.push(change),
+        }
+    }
     for change in &changes {
         let known = context.schema().known();
         if known.is_derived(change.described.attribute.id) || !context.is_relaxed() {

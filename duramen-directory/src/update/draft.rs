@@ -16,6 +16,8 @@ use crate::tables::{Id, Tables};
 
 /// Attributes of an entry, descriptions with other options counted apart.
 const ATTRIBUTES_MAX: usize = 10_000;
+/// Attributes of an entry whose values are in table `value`.
+const LARGE_MAX: usize = 255;
 /// Bytes of an RDN as it is written.
 const RDN_MAX: usize = 10_000;
 
@@ -200,21 +202,31 @@ impl<'e> Draft<'e> {
     }
 
     /// The place of the attribute of a type with exactly these options, which is made if there is none.
-    pub fn place(&mut self, described: &Described<'e>) -> usize {
-        self.attributes.iter().position(|found| found.is(described)).unwrap_or_else(|| {
-            self.attributes.push(DraftAttribute {
-                id: described.attribute.id,
-                options: described.options.clone(),
-                content: Content::New(described.description.clone(), Vec::new()),
-            });
-            self.attributes.len() - 1
-        })
+    ///
+    /// # Errors
+    /// adminLimitExceeded, as soon as there are too many: each is looked for among all, while other updates wait.
+    pub fn place(&mut self, described: &Described<'e>) -> Result<usize> {
+        if let Some(place) = self.attributes.iter().position(|found| found.is(described)) {
+            return Ok(place);
+        }
+        if self.attributes.len() > ATTRIBUTES_MAX {
+            return Err(too_much());
+        }
+        self.attributes.push(DraftAttribute {
+            id: described.attribute.id,
+            options: described.options.clone(),
+            content: Content::New(described.description.clone(), Vec::new()),
+        });
+        Ok(self.attributes.len() - 1)
     }
 
     /// The values of the attribute of a type with exactly these options, to be added to.
-    pub fn values_mut(&mut self, described: &Described<'e>) -> &mut Vec<Value<'e>> {
-        let place = self.place(described);
-        self.attributes[place].values_mut()
+    ///
+    /// # Errors
+    /// Those of [`Draft::place`].
+    pub fn values_mut(&mut self, described: &Described<'e>) -> Result<&mut Vec<Value<'e>>> {
+        let place = self.place(described)?;
+        Ok(self.attributes[place].values_mut())
     }
 
     /// Takes attributes away that have lost their last value.
@@ -301,9 +313,8 @@ impl<'e> Draft<'e> {
     /// adminLimitExceeded, of what has more attributes or longer names than an entry's head has room for.
     pub fn build(&self, schema: &Schema, parent: Id, rdn: &str) -> Result<Vec<u8>> {
         let long = self.large.iter().any(|large| large.stored.description.len() > 255);
-        if self.attributes.len() > ATTRIBUTES_MAX || self.large.len() > 255 || rdn.len() > RDN_MAX || long {
-            let text = format!("an entry has {ATTRIBUTES_MAX} attributes and {RDN_MAX} bytes of RDN at most");
-            return Err(Failure::new(ResultCode::ADMIN_LIMIT_EXCEEDED, text));
+        if self.attributes.len() > ATTRIBUTES_MAX || self.large.len() > LARGE_MAX || rdn.len() > RDN_MAX || long {
+            return Err(too_much());
         }
         let bytes = self.attributes.iter().map(DraftAttribute::bytes).sum();
         let mut builder = Builder::with_room(self.attributes.len(), bytes);
@@ -317,6 +328,14 @@ impl<'e> Draft<'e> {
         self.kept_large().for_each(|large| builder.large(large.stored.clone()));
         Ok(builder.finish(parent, rdn, self.marks(schema)))
     }
+}
+
+fn too_much() -> Failure {
+    let text = format!(
+        "an entry has {ATTRIBUTES_MAX} attributes, {LARGE_MAX} with more than {MANY} values each, and {RDN_MAX} bytes of RDN \
+         at most"
+    );
+    Failure::new(ResultCode::ADMIN_LIMIT_EXCEEDED, text)
 }
 
 impl LargeDraft {

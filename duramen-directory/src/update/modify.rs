@@ -24,6 +24,9 @@ use crate::view::View;
 /// So few values are looked for one by one among those that are there.
 const LOOKED_FOR_MAX: usize = 4;
 
+/// So many values are looked at in a modify, one by one, at most: other updates wait for it.
+const LOOKED_AT_MAX: usize = 10_000_000;
+
 /// Decides what a modify does.
 pub(crate) fn prepare(context: &Context<'_>, request: &ModifyRequest<'_>) -> Result<Batch> {
     let changes = change::checked(context, request)?;
@@ -32,7 +35,7 @@ pub(crate) fn prepare(context: &Context<'_>, request: &ModifyRequest<'_>) -> Res
     let (entry, name) = (names::entry(&entries, id)?, names::name_of(&entries, id)?);
     let view = View::new(&context.scene, id, entry, &name);
     context.check_assertion(&view)?;
-    let mut modifier = Modifier { context, id, draft: Draft::of(&entry), touched: BTreeSet::new() };
+    let mut modifier = Modifier { context, id, draft: Draft::of(&entry), touched: BTreeSet::new(), looked_at: 0 };
     for change in &changes {
         modifier.change(&view, change)?;
     }
@@ -51,6 +54,8 @@ struct Modifier<'m, 'c, 'e> {
     draft: Draft<'e>,
     /// Types that were changed.
     touched: BTreeSet<AttributeId>,
+    /// Values that were looked at one by one.
+    looked_at: usize,
 }
 
 /// RFC 4512 section 2.5.1: without an equality rule, values are not added or deleted one by one.
@@ -114,14 +119,15 @@ impl<'c: 'e, 'e> Modifier<'_, 'c, 'e> {
             let present = self.draft.find(described.attribute.id, &described.options);
             present.map(|found| found.values().map(|value| form(schema, rule, value)).collect()).unwrap_or_default()
         });
+        self.look_at(described, forms.as_ref().map_or(0, HashSet::len))?;
         for (n, (value, normalized)) in (1..).zip(values) {
             let is_new = match (large, &mut forms) {
                 (Some(at), _) => self.add_large(at, value, normalized)?,
                 (None, Some(forms)) => forms.insert(normalized.clone()),
-                (None, None) => self.position(described, normalized).is_none(),
+                (None, None) => self.position(described, normalized)?.is_none(),
             };
             if is_new && large.is_none() {
-                self.draft.values_mut(described).push((*value).into());
+                self.draft.values_mut(described)?.push((*value).into());
             } else if !is_new && !self.context.controls.permissive {
                 let text = format!("{}, value {n}: it is there already", described.description);
                 return fail(ResultCode::ATTRIBUTE_OR_VALUE_EXISTS, text);
@@ -176,7 +182,7 @@ impl<'c: 'e, 'e> Modifier<'_, 'c, 'e> {
         }
         let large = self.large(described);
         let mut gone = match large {
-            None if values.len() > LOOKED_FOR_MAX => Some(self.delete_many(described, values)),
+            None if values.len() > LOOKED_FOR_MAX => Some(self.delete_many(described, values)?),
             _ => None,
         };
         let mut seen = HashSet::new();
@@ -185,7 +191,7 @@ impl<'c: 'e, 'e> Modifier<'_, 'c, 'e> {
             let was_there = match (large, &mut gone) {
                 (Some(at), _) => self.delete_large(at, normalized)?,
                 (None, Some(gone)) => gone.contains(normalized),
-                (None, None) => self.delete_one(described, normalized),
+                (None, None) => self.delete_one(described, normalized)?,
             };
             if !was_there && !self.context.controls.permissive {
                 let text = format!("{}, value {n}: the entry has no such value", described.description);
@@ -195,21 +201,22 @@ impl<'c: 'e, 'e> Modifier<'_, 'c, 'e> {
         Ok(())
     }
 
-    fn delete_one(&mut self, described: &Described<'_>, normalized: &[u8]) -> bool {
-        let Some(at) = self.position(described, normalized) else { return false };
+    fn delete_one(&mut self, described: &Described<'_>, normalized: &[u8]) -> Result<bool> {
+        let Some(at) = self.position(described, normalized)? else { return Ok(false) };
         if let Some(found) = self.draft.find(described.attribute.id, &described.options) {
             found.values_mut().remove(at);
         }
         self.draft.drop_empty();
-        true
+        Ok(true)
     }
 
     /// Deletes those of some values that are there, and says which.
-    fn delete_many(&mut self, described: &Described<'_>, values: &[(&[u8], Vec<u8>)]) -> HashSet<Vec<u8>> {
+    fn delete_many(&mut self, described: &Described<'_>, values: &[(&[u8], Vec<u8>)]) -> Result<HashSet<Vec<u8>>> {
         let (schema, rule) = (self.context.schema(), described.attribute.equality);
         let wanted: HashSet<&[u8]> = values.iter().map(|(_, normalized)| normalized.as_slice()).collect();
-        let mut gone = HashSet::new();
+        let (mut gone, mut count) = (HashSet::new(), 0);
         if let Some(found) = self.draft.find(described.attribute.id, &described.options) {
+            count = found.count();
             found.values_mut().retain(|value| {
                 let normalized = form(schema, rule, value);
                 let stays = !wanted.contains(normalized.as_slice());
@@ -220,18 +227,36 @@ impl<'c: 'e, 'e> Modifier<'_, 'c, 'e> {
             });
         }
         self.draft.drop_empty();
-        gone
+        self.look_at(described, count)?;
+        Ok(gone)
     }
 
     /// The place of a value, given by its normalized form.
-    fn position(&mut self, described: &Described<'_>, normalized: &[u8]) -> Option<usize> {
+    fn position(&mut self, described: &Described<'_>, normalized: &[u8]) -> Result<Option<usize>> {
         let schema = self.context.schema();
-        let found = self.draft.find(described.attribute.id, &described.options)?;
-        let Some(rule) = described.attribute.equality else {
-            return found.values().position(|value| value == normalized);
-        };
-        let (quick, mut scratch) = (Quick::of(rule), Vec::new());
-        found.values().position(|value| quick.equal(rule, schema, value, normalized, &mut scratch))
+        let Some(found) = self.draft.find(described.attribute.id, &described.options) else { return Ok(None) };
+        let (mut scratch, mut count) = (Vec::new(), 0);
+        let quick = described.attribute.equality.map(|rule| (rule, Quick::of(rule)));
+        let place = found.values().inspect(|_| count += 1).position(|value| match &quick {
+            Some((rule, quick)) => quick.equal(rule, schema, value, normalized, &mut scratch),
+            None => value == normalized,
+        });
+        self.look_at(described, count)?;
+        Ok(place)
+    }
+
+    /// Takes note that so many values of an attribute are looked at.
+    ///
+    /// # Errors
+    /// adminLimitExceeded, where these are too many in all.
+    fn look_at(&mut self, described: &Described<'_>, count: usize) -> Result<()> {
+        self.looked_at += count;
+        if self.looked_at <= LOOKED_AT_MAX {
+            return Ok(());
+        }
+        let name = &described.description;
+        let text = format!("{name}: too many values are to be looked at: give those of an attribute in one change");
+        fail(ResultCode::ADMIN_LIMIT_EXCEEDED, text)
     }
 
     fn delete_large(&mut self, at: usize, normalized: &[u8]) -> Result<bool> {

@@ -470,3 +470,53 @@ fn long_values_and_names_are_as_short_ones_up_to_a_limit() {
     assert_eq!(code(refused), ResultCode::ADMIN_LIMIT_EXCEEDED);
     assert_eq!(problems(&sample), Vec::<String>::new());
 }
+
+#[test]
+fn what_has_too_many_attributes_is_refused_at_once() {
+    let tag = |n: usize| {
+        format!(
+            "description;lang-{}",
+            [n / 676, n / 26 % 26, n % 26].map(|n| (b'a' + n as u8) as char).iter().collect::<String>()
+        )
+    };
+    let names: Vec<String> = (0..10_100).map(tag).collect();
+    let mut attributes: Vec<(&str, Vec<&[u8]>)> = names.iter().map(|name| (name.as_str(), vec![&b"x"[..]])).collect();
+    attributes.extend([("objectClass", vec![&b"device"[..]]), ("cn", vec![b"x"])]);
+    let sample = Sample::people();
+    // Before it is asked who adds them: nobody is to keep others waiting so.
+    let nobody = Requester { is_administrator: false, ..Requester::internal() };
+    let added = sample.add_as(&nobody, "cn=x,dc=example,dc=com", &attributes, &[]);
+    assert_eq!(code(added), ResultCode::ADMIN_LIMIT_EXCEEDED);
+    // Nor is it waited for whether some go again.
+    let come = names.iter().map(|name| (Add, name.as_str(), &["x"][..]));
+    let go = names.iter().map(|name| (Delete, name.as_str(), &[][..]));
+    let changes: Vec<_> = come.chain(go).collect();
+    assert_eq!(code(sample.modify(JENSEN, &changes)), ResultCode::ADMIN_LIMIT_EXCEEDED);
+}
+
+#[test]
+fn changes_of_single_values_are_as_one_of_many_or_are_refused_before_they_take_long() {
+    let sample = Sample::people();
+    let values: Vec<String> = (0..6000).map(|n| format!("value {n}")).collect();
+    let single: Vec<[&str; 1]> = values.iter().map(|value| [value.as_str()]).collect();
+    // One after the other they are held against those that are there once for all.
+    let come: Vec<_> = single.iter().map(|value| (Add, "description", &value[..])).collect();
+    sample.modify(JENSEN, &come).unwrap();
+    assert_eq!(sample.read(JENSEN, &["description"]).values("description"), values);
+    let twice = [(Add, "description", &["new"][..]), (Add, "description", &["NEW"])];
+    assert_eq!(code(sample.modify(JENSEN, &twice)), ResultCode::ATTRIBUTE_OR_VALUE_EXISTS);
+    // With others in between, each is looked for among all, and so are some at a time.
+    let between = || (0..).flat_map(|_| [(Add, "title", &["x"][..]), (Delete, "title", &["x"])]);
+    let last = single.iter().rev().map(|value| (Delete, "description", &value[..]));
+    let one_by_one = last.zip(between()).flat_map(|(one, other)| [one, other]).collect();
+    let some = (0..3000).zip(between()).flat_map(|(n, other)| {
+        let kind = if n % 2 == 0 { Delete } else { Add };
+        [(kind, "description", &["value 1", "value 2", "value 3", "value 4", "value 5"][..]), other]
+    });
+    for changes in [one_by_one, some.collect::<Vec<_>>()] {
+        let refused = sample.modify(JENSEN, &changes).unwrap_err();
+        assert_eq!(refused.code, ResultCode::ADMIN_LIMIT_EXCEEDED);
+        assert!(refused.diagnostic.contains("in one change"), "{}", refused.diagnostic);
+    }
+    assert_eq!(sample.read(JENSEN, &["description"]).values("description").len(), 6000);
+}
