@@ -117,7 +117,7 @@ impl Compiler<'_> {
             return Test::Undefined;
         }
         if known.is_derived(attribute.id) && !self.of_values {
-            return self.derived(attribute.id, normalized, value);
+            return made(&subject, value, self.derived(attribute.id, normalized, value));
         }
         if !rule.is_equality(&normalized) {
             return Test::Related { subject, rule, normalized };
@@ -223,7 +223,9 @@ impl Compiler<'_> {
             RuleKind::BitAnd | RuleKind::BitOr => Test::Bits { subject, rule, value: extensible.value.to_vec() },
             RuleKind::Ordering => Test::Less { subject, rule, normalized: normalized.clone() },
             RuleKind::Substrings => return self.pieces(rule, subject, extensible.value),
-            _ if is_name => Test::NameRelated { rule, normalized: normalized.clone() },
+            _ if is_name => {
+                made(&subject, extensible.value, Test::NameRelated { rule, normalized: normalized.clone() })
+            }
             _ => Test::Related { subject, rule, normalized: normalized.clone() },
         };
         if !is_in_names {
@@ -242,6 +244,14 @@ impl Compiler<'_> {
             Ok(assertion) => Test::Substrings { subject, rule, assertion },
             Err(_) => Test::Undefined,
         }
+    }
+}
+
+/// A test of an attribute that is made when an entry is read: of one alone, as it is no kind of another.
+fn made(subject: &Subject, asserted: &[u8], test: Test) -> Test {
+    match subject.types.first() {
+        Some(&id) if subject.checked => Test::Made { id, asserted: asserted.to_vec(), test: Box::new(test) },
+        _ => test,
     }
 }
 

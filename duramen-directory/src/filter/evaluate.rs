@@ -87,6 +87,8 @@ impl Evaluation<'_, '_> {
                 _ if self.name_has(subject, rule, normalized) => Some(true),
                 matched => matched,
             },
+            Test::Made { id, asserted, .. } if !self.derived.may_search(*id, Some(asserted)) => None,
+            Test::Made { test, .. } => return self.matches(test),
             Test::Name(name) => Some(self.derived.normalized_name()? == *name),
             Test::NameRelated { rule, normalized } => {
                 Some(rule.relates(self.derived.normalized_name()?.as_bytes(), normalized))

@@ -127,6 +127,13 @@ pub(crate) enum Test {
         rule: &'static Rule,
         normalized: Vec<u8>,
     },
+    /// About an attribute that is made when an entry is read, where access has to be looked at for each entry.
+    Made {
+        id: AttributeId,
+        /// The value as it was asserted.
+        asserted: Vec<u8>,
+        test: Box<Test>,
+    },
     /// `entryDN`: the entry of this normalized name.
     Name(String),
     /// `entryDN`: an entry whose name stands so to this one.
@@ -157,6 +164,7 @@ impl Test {
             | Test::Bits { subject, .. } => !subject.checked,
             Test::Present(_)
             | Test::WithName { .. }
+            | Test::Made { .. }
             | Test::Name(_)
             | Test::NameRelated { .. }
             | Test::MemberOf(_)

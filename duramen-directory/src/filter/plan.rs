@@ -101,6 +101,7 @@ impl Planner<'_> {
             Test::Substrings { subject, rule, assertion } if self.all_have(subject, |own| own.substrings, rule) => {
                 self.substrings(subject, assertion, within)
             }
+            Test::Made { test, .. } => Ok(Candidates { exact: false, ..self.candidates_within(test, within)? }),
             Test::Name(name) => {
                 let found = names::find_entry(&self.tables.name()?, self.suffixes, name)?;
                 self.note(|| "entryDN: the entry of that name".to_string());
@@ -336,6 +337,7 @@ const RANGE: u8 = 3;
 fn rank(test: &Test) -> u8 {
     match test {
         Test::False | Test::Undefined | Test::Name(_) => 0,
+        Test::Made { test, .. } => rank(test),
         Test::Equal { .. } => 1,
         Test::MemberOf(_) => 2,
         Test::AtLeast { .. } | Test::AtMost { .. } => RANGE,

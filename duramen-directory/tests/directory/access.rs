@@ -290,6 +290,33 @@ fn what_may_not_be_searched_in_an_entry_is_not_found_in_its_name_either() {
 }
 
 #[test]
+fn what_is_made_when_an_entry_is_read_is_searched_by_those_who_may() {
+    let filters = [
+        "(memberOf=cn=admins,ou=groups,dc=example,dc=com)",
+        "(entryDN=uid=bjensen,ou=people,dc=example,dc=com)",
+        "(&(entryDN:dnSubtreeMatch:=ou=people,dc=example,dc=com)(uid=bjensen))",
+        "(&(hasSubordinates=FALSE)(uid=bjensen))",
+        "(&(numSubordinates=0)(uid=bjensen))",
+        "(&(subschemaSubentry=cn=subschema)(uid=bjensen))",
+        "(&(memberOf=*)(uid=bjensen))",
+    ];
+    // Only entry by entry can be told whether they may be searched.
+    let sample = with(
+        "access to attrs=memberOf,entryDN,hasSubordinates,numSubordinates,subschemaSubentry by self read by * none\n\
+         access to * by * read",
+    );
+    let found = |who: &str, filter: &str| {
+        let ask = Ask { requester: somebody(&sample, who), ..Ask::default() };
+        sample.search(BASE, filter, &ask).unwrap().names().len()
+    };
+    for filter in filters {
+        assert_eq!((found(JENSEN, filter), found(SMITH, filter), found("", filter)), (1, 0, 0), "{filter}");
+        let opposite = format!("(&(uid=bjensen)(!{filter}))");
+        assert_eq!((found(JENSEN, &opposite), found(SMITH, &opposite)), (0, 0), "{opposite}");
+    }
+}
+
+#[test]
 fn groups_are_those_of_the_directory() {
     let sample = with(&format!("access to * by group=\"{OPEN}\" write by * read"));
     let me = somebody(&sample, JENSEN);
