@@ -298,7 +298,8 @@ static DIFFERENCES: [Difference; 71] = [
         |case| {
             let is_ordering = |item: &String| item.contains("OrderingMatch:=");
             case.has(|kind| matches!(kind, Kind::MatchedValues(list) if list.iter().any(is_ordering)))
-                && case.ours_shows_more()
+                && case.theirs.entries.keys().eq(case.ours.entries.keys())
+                && Answer { entries: case.ours.entries.clone(), ..case.theirs.clone() } == *case.ours
         },
     ),
     difference(
