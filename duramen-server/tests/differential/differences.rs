@@ -454,10 +454,18 @@ static DIFFERENCES: [Difference; 71] = [
     ),
     difference(
         "RFC 4511 section 4.5.1.3: a search of one level is applied to what aliases lead to, and not to what is below that. \
-         slapd does so too, but in pages",
+         slapd does so too, but not in pages, and not always without",
         |case| {
-            case.search().is_some_and(|search| follows_aliases(search) && search.scope == Scope::One)
-                && case.has(|kind| matches!(kind, Kind::Paged(_)))
+            let is_one_below = |name: &String, base: &str| {
+                comparable_name(name).strip_suffix(&format!(",{}", comparable_name(base))).is_some_and(is_rdn)
+            };
+            let more = || case.theirs.entries.keys().filter(|name| !case.ours.entries.contains_key(*name));
+            let is_about = |search: &Search| {
+                follows_aliases(search)
+                    && search.scope == Scope::One
+                    && !more().any(|name| is_one_below(name, &search.base))
+            };
+            case.search().is_some_and(is_about)
                 && case.found_in_common()
                 && case.ours.entries.keys().all(|name| case.theirs.entries.contains_key(name))
         },
@@ -513,12 +521,16 @@ struct Detail {
     settle: fn(&Case<'_>, &mut Answer),
 }
 
+fn is_rdn(name: &str) -> bool {
+    Rdn::parse(name).is_ok()
+}
+
 /// Which of the names and places that access rules are about are an entry's, or below it.
 fn rules_about(name: &str) -> [bool; 4] {
     let name = comparable_name(name);
     let people = format!(",ou=people,{SUFFIX}");
     let within = name.strip_suffix(&people);
-    let is_one_below = within.is_some_and(|rdn| Rdn::parse(rdn).is_ok());
+    let is_one_below = within.is_some_and(is_rdn);
     [GROUP.ends_with(&name), within == Some("uid=alice"), within.is_some(), is_one_below]
 }
 
