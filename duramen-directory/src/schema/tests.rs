@@ -175,6 +175,18 @@ fn what_repeats_a_description_takes_its_place() {
 }
 
 #[test]
+fn names_of_the_draft_about_password_policies_are_left_to_files_that_have_them_for_something_else() {
+    let samba = "attributetype ( 1.3.6.1.4.1.7165.2.1.9 NAME 'pwdMustChange' EQUALITY integerMatch \
+                 SYNTAX 1.3.6.1.4.1.1466.115.121.1.27 SINGLE-VALUE )";
+    let schema = built_in(samba).unwrap();
+    assert_eq!(schema.find("PwdMustChange").unwrap().oid, "1.3.6.1.4.1.7165.2.1.9");
+    assert_eq!(schema.find("1.3.6.1.4.1.42.2.27.8.1.13").unwrap().name, "1.3.6.1.4.1.42.2.27.8.1.13");
+    // What repeats the draft does not.
+    let again = "attributetype ( 1.3.6.1.4.1.42.2.27.8.1.13 NAME 'pwdMustChange' SYNTAX 1.3.6.1.4.1.1466.115.121.1.7 )";
+    assert_eq!(built_in(again).unwrap().find("pwdMustChange").unwrap().oid, "1.3.6.1.4.1.42.2.27.8.1.13");
+}
+
+#[test]
 fn a_syntax_that_a_file_describes_has_the_values_of_its_substitute() {
     let schema = built_in(
         "ldapsyntax ( 1.1.1 X-SUBST '1.3.6.1.4.1.1466.115.121.1.27' )\nldapsyntax ( 1.1.2 X-SUBST '1.1.1' )\n\

@@ -45,7 +45,7 @@ impl<T> Located<T> {
 }
 
 /// What names of parts that are built in begin with, where those of files stand.
-pub(super) const BUILT_IN: &str = "built-in ";
+pub const BUILT_IN: &str = "built-in ";
 
 /// Descriptions from any number of files, in their order.
 #[derive(Debug, Clone, Default)]

@@ -16,7 +16,7 @@ pub use description::{
     MatchingRuleUse, NameForm, ObjectClass,
 };
 pub use fields::Macros;
-pub use file::{Located, Schema, SchemaError};
+pub use file::{BUILT_IN, Located, Schema, SchemaError};
 pub use parse::Description;
 
 #[cfg(test)]
