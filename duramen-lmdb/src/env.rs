@@ -18,11 +18,13 @@ use std::sync::{Mutex, PoisonError};
 use duramen::{Database, Durability, Error, Options};
 
 use crate::abi::{MdbAssert, MdbEnvinfo, MdbStat, env as flag};
+use crate::cancel::{self, Uncancelled};
 use crate::cursor::Cursor;
 use crate::dbs::Dbs;
 use crate::errors::{Code, EACCES, EINVAL, EISDIR, INVALID, Result, VERSION_MISMATCH};
 use crate::handle::Handle;
 use crate::mapsize::{Limit, counted};
+use crate::owner::Owner;
 use crate::spares::Spares;
 use crate::threads::Readers;
 use crate::txn::Txn;
@@ -44,6 +46,8 @@ pub struct Env {
     on_assert: Mutex<Option<MdbAssert>>,
     /// The write transaction of this process, if there is one.
     pub(crate) writing: AtomicPtr<Txn>,
+    /// The thread that began it.
+    pub(crate) writer: Owner,
     orphans: Mutex<Vec<*mut Cursor>>,
     pub(crate) spares: Spares<Txn>,
     /// The same for write transactions: with the memory that they took.
@@ -78,6 +82,7 @@ impl Env {
             context: AtomicPtr::default(),
             on_assert: Mutex::new(None),
             writing: AtomicPtr::default(),
+            writer: Owner::default(),
             orphans: Mutex::default(),
             spares: Spares::default(),
             spare_writers: Spares::default(),
@@ -230,6 +235,7 @@ pub(crate) unsafe fn create(out: *mut *mut Env) -> Result {
 pub(crate) unsafe fn open(env: *mut Env, path: *const c_char, flags: c_uint, mode: libc::mode_t) -> Result {
     // SAFETY: see the module's head; the path is a string.
     let (env, path) = unsafe { (unopened(env)?, CStr::from_ptr(path)) };
+    let _through = Uncancelled::new();
     env.open_at(path, flags, mode)
 }
 
@@ -237,6 +243,7 @@ pub(crate) unsafe fn close(env: *mut Env) {
     if env.is_null() {
         return;
     }
+    let _through = Uncancelled::new();
     // SAFETY: see the module's head; the program uses it no more.
     let env = unsafe { Box::from_raw(env) };
     let inherited = env.open.as_ref().is_some_and(|open| open.handle.is_inherited());
@@ -379,5 +386,9 @@ pub(crate) unsafe fn sync(env: *mut Env, force: c_int) -> Result {
     if force == 0 && env.flags() & flag::NOSYNC != 0 {
         return Ok(());
     }
-    Ok(open.db()?.sync()?)
+    let through = Uncancelled::new();
+    let synced = open.db()?.sync();
+    drop(through);
+    cancel::point();
+    Ok(synced?)
 }

@@ -10,10 +10,12 @@
 //! | `abi`, `errors` | types, constants; codes and texts |
 //! | `env`, `handle`, `mapsize`, `threads`, `readers`, `copy` | the environment, what a forked child has of it, its limits, who reads, copies |
 //! | `txn`, `spares` | transactions and nesting; read transactions for use once more |
+//! | `cancel`, `owner` | threads that the program cancels, or that end with their write transaction |
 //! | `dbs`, `dbi` | table handles; the functions about tables |
 //! | `position`, `cursor`, `write` | movements; cursors; storing and deleting |
 
 pub mod abi;
+mod cancel;
 mod copy;
 pub mod cursor;
 pub mod dbi;
@@ -24,6 +26,7 @@ pub mod faces;
 mod handle;
 mod integers;
 mod mapsize;
+mod owner;
 mod position;
 mod readers;
 mod spares;

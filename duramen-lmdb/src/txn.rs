@@ -16,13 +16,15 @@ mod tables;
 use std::ffi::c_uint;
 use std::ptr;
 use std::sync::atomic::Ordering;
+use std::time::Duration;
 
 use duramen::{Snapshot, TableId, WriteTxn};
 
 use crate::abi::{MAIN_DBI, db, env as flag};
+use crate::cancel::{self, Uncancelled};
 use crate::cursor::{Cursor, State};
 use crate::env::{self, Env, Open};
-use crate::errors::{BAD_TXN, EACCES, EINVAL, Result};
+use crate::errors::{BAD_TXN, EACCES, EINVAL, PANIC, Result};
 use crate::mapsize::{self, Budget};
 use crate::spares::Spares;
 use crate::threads::Place;
@@ -36,6 +38,9 @@ const FAILED: u32 = 0x02;
 const HAS_CHILD: u32 = 0x10;
 const BLOCKED: u32 = FINISHED | FAILED | HAS_CHILD;
 const BEGIN_FLAGS: u32 = flag::NOSYNC | flag::NOMETASYNC | flag::RDONLY;
+
+/// How often who waits for a thread of this process looks whether that still runs.
+const LOOK_AFTER: Duration = Duration::from_millis(100);
 
 /// See the module's head. Begins as LMDB's does: there are programs (RDF4J) that read the third word, to make the map
 /// larger in time.
@@ -62,6 +67,8 @@ pub struct Txn {
     place: Option<Place>,
     snapshot: Option<Snapshot<'static>>,
     writer: Option<WriteTxn<'static>>,
+    /// What the thread that writes leaves with.
+    owner: u64,
     pub(crate) budget: Budget,
     /// Room for a copy of a value.
     pub(crate) scratch: Vec<u8>,
@@ -95,6 +102,7 @@ impl Txn {
             place: None,
             snapshot: None,
             writer: None,
+            owner: 0,
             budget: Budget::default(),
             scratch: Vec::new(),
         }
@@ -230,12 +238,13 @@ impl Txn {
 
     fn begin_writing(&mut self) -> Result {
         let env = self.env();
-        let mut writer = env.opened()?.db()?.begin_write()?;
+        let mut writer = wait_to_write(env)?;
         env.limit.check_write(&writer)?;
         writer.set_pages_wanted(env.limit.pages());
         self.next_page = mapsize::counted(writer.pages());
         self.writer = Some(writer);
         self.began = env.dbs.now();
+        self.owner = env.writer.enter();
         env.writing.store(self, Ordering::Release);
         Ok(())
     }
@@ -330,6 +339,7 @@ impl Txn {
         self.writer = None;
         self.budget = Budget::default();
         self.dbs.clear();
+        self.env().writer.leave(self.owner);
         let _ = self.env().writing.compare_exchange(self, ptr::null_mut(), Ordering::AcqRel, Ordering::Relaxed);
     }
 
@@ -393,6 +403,22 @@ fn read(env: &Env, open: &'static Open) -> Result<Snapshot<'static>> {
     Ok(snapshot)
 }
 
+/// Waits for other writers. One of this process whose thread has ended without ending it would be waited for in vain.
+fn wait_to_write(env: &Env) -> Result<WriteTxn<'static>> {
+    let _through = Uncancelled::new();
+    let db = env.opened()?.db()?;
+    while env.writer.is_here() {
+        if env.writer.is_gone() {
+            return Err(PANIC);
+        }
+        match db.begin_write_within(LOOK_AFTER) {
+            Err(duramen::Error::Busy) => {}
+            begun => return Ok(begun?),
+        }
+    }
+    Ok(db.begin_write()?)
+}
+
 pub(crate) unsafe fn begin(env: *mut Env, parent: *mut Txn, flags: c_uint, out: *mut *mut Txn) -> Result {
     // SAFETY: see the module's head; `out` is a place for a pointer.
     let (env, out) = unsafe { (env::of(env)?, out.as_mut().ok_or(EINVAL)?) };
@@ -430,7 +456,8 @@ fn spares(env: &Env, flags: u32) -> &Spares<Txn> {
 /// Ends a transaction and frees it; its children first.
 unsafe fn end(txn: *mut Txn, keep: bool) -> Result {
     // SAFETY: see the module's head.
-    let child = unsafe { of(txn)? }.child;
+    let ended = unsafe { of(txn)? };
+    let (child, _through) = (ended.child, (!ended.is_reader()).then(Uncancelled::new));
     let children = if child.is_null() { Ok(()) } else { unsafe { end(child, keep) } };
     // SAFETY: it came from a box, and the program uses it no more.
     let mut txn = unsafe { Box::from_raw(txn) };
@@ -443,9 +470,14 @@ unsafe fn end(txn: *mut Txn, keep: bool) -> Result {
 
 pub(crate) unsafe fn commit(txn: *mut Txn) -> Result {
     // SAFETY: see the module's head.
-    let finished = unsafe { of(txn)? }.flags & FINISHED != 0;
+    let ended = unsafe { of(txn)? };
+    let finished = ended.flags & FINISHED != 0;
+    let writes = !ended.is_reader() && ended.parent.is_null();
     // SAFETY: as above.
     let result = unsafe { end(txn, !finished) };
+    if writes {
+        cancel::point();
+    }
     if finished { Err(BAD_TXN) } else { result }
 }
 

@@ -1,8 +1,9 @@
 /* What programs do to themselves that LMDB does not bear: jumping out of a change, using and closing in a forked child
- * what the parent uses. And what `exec` hands on. Prints nothing but failures. */
+ * what the parent uses, cancelling threads. And what `exec` hands on. Prints nothing but failures. */
 #include "falling.h"
 #include "is.h"
 #include <dirent.h>
+#include <pthread.h>
 #include <sys/wait.h>
 
 static void jumping_out_of_changes(void) {
@@ -24,13 +25,17 @@ static void jumping_out_of_changes(void) {
 	mdb_env_close(env);
 }
 
+static void change_and_commit(MDB_env *env) {
+	static int i;
+	MDB_txn *txn = begin(env, 0);
+	i++;
+	MUST(put(txn, table(txn, NULL, 0), i % 2 ? "key" : "other", i % 3 ? "of the child" : "of the child, longer", 0));
+	MUST(mdb_txn_commit(txn));
+}
+
 static void change_much(const char *name) {
 	MDB_env *own = open_env(name, 0);
-	for (int i = 0; i < 100; i++) {
-		MDB_txn *txn = begin(own, 0);
-		MUST(put(txn, table(txn, NULL, 0), i % 2 ? "key" : "other", i % 3 ? "of the child" : "of the child, longer", 0));
-		MUST(mdb_txn_commit(txn));
-	}
+	for (int i = 0; i < 100; i++) change_and_commit(own);
 	mdb_env_close(own);
 }
 
@@ -215,6 +220,62 @@ static void removed(void) {
 	mdb_env_close(env);
 }
 
+static void *commit_for_ever(void *env) {
+	while (env) change_and_commit(env);
+	return NULL;
+}
+
+/* Ends a thread that commits, after a while that is another one each time. */
+static void cancel_after(useconds_t microseconds) {
+	pthread_t thread;
+	void *ended;
+	MUST(pthread_create(&thread, NULL, commit_for_ever, env));
+	usleep(microseconds);
+	IS(pthread_cancel(thread), 0);
+	IS(pthread_join(thread, &ended), 0);
+	IS(ended == PTHREAD_CANCELED, 1);
+}
+
+/* Threads that write beside each other end one by one, and others take their places. */
+static void cancelled_in_turn(void) {
+	pthread_t threads[4];
+	for (int i = 0; i < 300; i++) {
+		pthread_t *thread = &threads[i % 4];
+		if (i >= 4) {
+			MUST(pthread_cancel(*thread));
+			MUST(pthread_join(*thread, NULL));
+		}
+		MUST(pthread_create(thread, NULL, commit_for_ever, env));
+	}
+	for (int i = 0; i < 4; i++) {
+		MUST(pthread_cancel(threads[i]));
+		MUST(pthread_join(threads[i], NULL));
+	}
+}
+
+/* Nobody waits for a thread that was cancelled in a commit, or while it waited for its turn. */
+static void cancelled(void) {
+	env = open_env("cancelled", 0);
+	alarm(60);
+	for (int i = 0; i < 50; i++) {
+		cancel_after(i * 100);
+		change_and_commit(env);
+	}
+	IS(mdb_env_sync(env, 1), 0);
+	cancelled_in_turn();
+	MDB_txn *held = begin(env, 0);
+	pthread_t thread;
+	MUST(pthread_create(&thread, NULL, commit_for_ever, env));
+	usleep(20000);
+	IS(pthread_cancel(thread), 0);
+	mdb_txn_abort(held);
+	MUST(pthread_join(thread, NULL));
+	work_and_wait(change_much, "cancelled");
+	change_and_commit(env);
+	alarm(0);
+	mdb_env_close(env);
+}
+
 int main(int argc, char **argv) {
 	base = argc > 1 ? argv[1] : ".";
 	setvbuf(stdout, NULL, _IOLBF, 0);
@@ -222,6 +283,7 @@ int main(int argc, char **argv) {
 	forked_children();
 	going_on();
 	removed();
+	cancelled();
 	descriptors();
 	exclusion();
 	return failures != 0;

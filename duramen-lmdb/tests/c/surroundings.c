@@ -258,6 +258,38 @@ static void the_dead(void) {
 	mdb_env_close(shared);
 }
 
+static pthread_barrier_t begun;
+
+static void *end_with_a_write(void *unused) {
+	(void)unused;
+	MDB_txn *txn = begin(shared, 0);
+	MUST(put(txn, table(txn, NULL, 0), "lost", "lost", 0));
+	pthread_barrier_wait(&begun);
+	usleep(20000);
+	return NULL;
+}
+
+/* Who waits for a thread that has ended, or begins later, is told. Closing and opening again helps. */
+static void ended_threads(void) {
+	pthread_t thread;
+	MDB_txn *txn;
+	pthread_barrier_init(&begun, NULL, 2);
+	shared = open_env("ended", 0);
+	store(shared, "a", "1");
+	MUST(pthread_create(&thread, NULL, end_with_a_write, NULL));
+	pthread_barrier_wait(&begun);
+	alarm(30);
+	SAY(mdb_txn_begin(shared, NULL, 0, &txn));
+	MUST(pthread_join(thread, NULL));
+	SAY(mdb_txn_begin(shared, NULL, 0, &txn));
+	mdb_env_close(shared);
+	shared = open_env("ended", 0);
+	store(shared, "b", "2");
+	show(shared);
+	alarm(0);
+	mdb_env_close(shared);
+}
+
 static void *write_much(void *env) {
 	store_many(env, "while copying");
 	return NULL;
@@ -373,6 +405,7 @@ int main(int argc, char **argv) {
 	falling_out();
 	files();
 	the_dead();
+	in_child(ended_threads);
 	copies();
 	pointers();
 	return 0;

@@ -1,0 +1,75 @@
+//! Which thread began the write transaction, and whether it still runs.
+//!
+//! Owns: the numbers of process and thread. Must not know: transactions.
+//!
+//! # Safety
+//! The system calls take numbers only.
+#![allow(unsafe_code)]
+
+use std::io;
+use std::process;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+/// Process and thread, or 0 for nobody.
+#[derive(Default)]
+pub(crate) struct Owner(AtomicU64);
+
+impl Owner {
+    /// This thread is it; what to leave with.
+    pub(crate) fn enter(&self) -> u64 {
+        // SAFETY: see the module's head.
+        let thread = unsafe { libc::gettid() };
+        let owner = u64::from(process::id()) << 32 | u64::from(thread as u32);
+        self.0.store(owner, Ordering::Release);
+        owner
+    }
+
+    /// Who entered is it no more, unless another one has become it already.
+    pub(crate) fn leave(&self, owner: u64) {
+        let _ = self.0.compare_exchange(owner, 0, Ordering::AcqRel, Ordering::Relaxed);
+    }
+
+    /// Whether it is a thread of this process; it may have ended. A forked child does not know of its parent's.
+    pub(crate) fn is_here(&self) -> bool {
+        let owner = self.0.load(Ordering::Acquire);
+        owner != 0 && (owner >> 32) as u32 == process::id()
+    }
+
+    /// Whether it was a thread of this process that has ended without leaving.
+    pub(crate) fn is_gone(&self) -> bool {
+        let owner = self.0.load(Ordering::Acquire);
+        let (process, thread) = ((owner >> 32) as u32, owner as u32);
+        // It may have left, and ended, between the first look and the second.
+        process == process::id() && !runs(process, thread) && self.0.load(Ordering::Acquire) == owner
+    }
+}
+
+fn runs(process: u32, thread: u32) -> bool {
+    // SAFETY: see the module's head; signal 0 is sent to nobody.
+    let answer = unsafe { libc::syscall(libc::SYS_tgkill, process, thread, 0) };
+    answer == 0 || io::Error::last_os_error().raw_os_error() != Some(libc::ESRCH)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn who_ends_without_leaving_is_gone() {
+        let owner = Owner::default();
+        let in_a_thread = |work: fn(&Owner)| std::thread::scope(|scope| scope.spawn(|| work(&owner)).join().unwrap());
+        assert!(!owner.is_here() && !owner.is_gone());
+        in_a_thread(|owner| owner.leave(owner.enter()));
+        assert!(!owner.is_here() && !owner.is_gone());
+        let own = owner.enter();
+        assert!(owner.is_here() && !owner.is_gone());
+        in_a_thread(|owner| {
+            owner.enter();
+        });
+        owner.leave(own);
+        // The kernel may need a moment for what has been joined.
+        while !owner.is_gone() {
+            assert!(owner.is_here());
+        }
+    }
+}
