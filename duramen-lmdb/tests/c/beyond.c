@@ -1,5 +1,5 @@
 /* What programs do to themselves that LMDB does not bear: jumping out of a change, using and closing in a forked child
- * what the parent uses, cancelling threads. And what `exec` hands on. Prints nothing but failures. */
+ * what the parent uses, cancelling threads, printing where no stream is. And what `exec` hands on. Prints nothing but failures. */
 #include "falling.h"
 #include "is.h"
 #include <dirent.h>
@@ -276,6 +276,21 @@ static void cancelled(void) {
 	mdb_env_close(env);
 }
 
+/* As daemons do that have closed their streams, and print all the same. */
+static void print_without_streams(const char *name) {
+	for (int fd = 0; fd < 3; fd++) close(fd);
+	env = open_env(name, 0);
+	for (int i = 0; i < 100; i++) change_and_commit(env);
+	for (int fd = 0; fd < 3; fd++) failures += write(fd, "printed over it", 15) != -1;
+	change_and_commit(env);
+	mdb_env_close(env);
+}
+
+static void without_streams(void) {
+	work_and_wait(print_without_streams, "streams");
+	work_and_wait(change_much, "streams");
+}
+
 int main(int argc, char **argv) {
 	base = argc > 1 ? argv[1] : ".";
 	setvbuf(stdout, NULL, _IOLBF, 0);
@@ -284,6 +299,7 @@ int main(int argc, char **argv) {
 	going_on();
 	removed();
 	cancelled();
+	without_streams();
 	descriptors();
 	exclusion();
 	return failures != 0;

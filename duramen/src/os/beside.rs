@@ -15,6 +15,8 @@ use std::path::{Path, PathBuf};
 
 use rustix::fs::{AtFlags, Mode, OFlags, openat, statat, unlinkat};
 
+use super::file::apart_from_streams;
+
 /// As many as the kernel follows.
 const LINKS_MAX: usize = 40;
 
@@ -40,7 +42,7 @@ impl Beside {
     fn open(&self, flags: OFlags, mode: Mode) -> io::Result<File> {
         // A named pipe would keep a plain open waiting; what a link leads to is not the database's.
         let always = OFlags::CLOEXEC | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::NOCTTY;
-        Ok(openat(&self.directory, &self.name, flags | always, mode)?.into())
+        apart_from_streams(openat(&self.directory, &self.name, flags | always, mode)?.into())
     }
 
     /// Opens the file, or makes one that the same users may read and write as the data file.

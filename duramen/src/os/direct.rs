@@ -17,7 +17,7 @@ use std::path::Path;
 use rustix::fs::{AtFlags, OFlags, StatxFlags, fcntl_getfl, fcntl_setfl, statx};
 use rustix::io::Errno;
 
-use super::file::failed;
+use super::file::{apart_from_streams, failed};
 use crate::error::Result;
 
 /// Addresses, offsets and lengths of direct transfers are multiples of this.
@@ -89,7 +89,8 @@ impl DirectFile {
         let sync = if until == Until::Durable { libc::O_DSYNC } else { 0 };
         // The descriptor, not the name: another file may have that by now.
         let path = format!("/proc/self/fd/{}", file.as_raw_fd());
-        OpenOptions::new().write(true).custom_flags(libc::O_DIRECT | sync).open(path).ok().map(DirectFile)
+        let again = OpenOptions::new().write(true).custom_flags(libc::O_DIRECT | sync).open(path);
+        again.and_then(apart_from_streams).ok().map(DirectFile)
     }
 
     /// A new file in a directory that has no name there and goes away with the process.
@@ -102,7 +103,7 @@ impl DirectFile {
             Err(error) if refuses_nameless(&error) => named_and_removed(directory)?,
             Err(error) => return Err(failed("create a temporary file in", directory)(error)),
         };
-        Ok(DirectFile(file))
+        Ok(DirectFile(apart_from_streams(file).map_err(failed("move a temporary file in", directory))?))
     }
 
     /// Writes all of `bytes` at `offset`, all three aligned.

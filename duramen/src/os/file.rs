@@ -5,6 +5,7 @@
 use std::fs::{File, OpenOptions};
 use std::io::{self, ErrorKind, IoSlice};
 use std::ops::Range;
+use std::os::fd::{AsRawFd, RawFd};
 use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
 use std::path::Path;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -23,6 +24,18 @@ pub(crate) fn failed(op: &'static str, path: &Path) -> impl FnOnce(io::Error) ->
     move |source| Error::File { op, path: path.to_path_buf(), source }
 }
 
+/// The last descriptor of a standard stream.
+const LAST_STREAM: RawFd = 2;
+
+/// Gives a file another descriptor than those of the standard streams. Where a daemon has closed them a file would get
+/// theirs, and be overwritten by what is printed.
+pub(crate) fn apart_from_streams(file: File) -> io::Result<File> {
+    if file.as_raw_fd() > LAST_STREAM {
+        return Ok(file);
+    }
+    Ok(rustix::io::fcntl_dupfd_cloexec(&file, LAST_STREAM + 1)?.into())
+}
+
 /// Opens the data file; `mode` counts only where it is created. All descriptors close on `exec`.
 pub(crate) fn open_data(path: &Path, read_only: bool, create: bool, mode: u32) -> Result<File> {
     let mut options = OpenOptions::new();
@@ -30,7 +43,7 @@ pub(crate) fn open_data(path: &Path, read_only: bool, create: bool, mode: u32) -
     // A named pipe would keep a plain open waiting for its other end; regular files do not mind.
     options.custom_flags(libc::O_NONBLOCK | libc::O_NOCTTY);
     let not_a_database = |what| Error::NotADatabase { path: path.to_path_buf(), what };
-    let file = options.open(path).map_err(|e| match e.kind() {
+    let file = options.open(path).and_then(apart_from_streams).map_err(|e| match e.kind() {
         ErrorKind::IsADirectory => not_a_database("it is a directory"),
         _ => failed("open", path)(e),
     })?;
@@ -49,13 +62,12 @@ pub(crate) fn open_data(path: &Path, read_only: bool, create: bool, mode: u32) -
 pub(crate) fn open_lock(path: &Path, mode: u32) -> Result<File> {
     let mut options = OpenOptions::new();
     options.read(true).write(true).custom_flags(libc::O_NONBLOCK | libc::O_NOCTTY);
-    match options.open(path) {
+    let (file, op) = match options.open(path) {
         // Asked for only then: in directories like /tmp the kernel refuses it for files that others have made.
-        Err(e) if e.kind() == ErrorKind::NotFound => {
-            options.create(true).mode(mode).open(path).map_err(failed("create", path))
-        }
-        answer => answer.map_err(failed("open", path)),
-    }
+        Err(e) if e.kind() == ErrorKind::NotFound => (options.create(true).mode(mode).open(path), "create"),
+        answer => (answer, "open"),
+    };
+    file.and_then(apart_from_streams).map_err(failed(op, path))
 }
 
 /// Whether `path` still names the open file: it may have been removed or replaced since.
