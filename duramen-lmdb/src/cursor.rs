@@ -127,8 +127,7 @@ pub(crate) unsafe fn is_table(cursor: *mut Cursor) -> Result<bool> {
     let Some(item) = held.state.item(txn)? else { return Ok(false) };
     // SAFETY: nothing has been changed since it was found.
     let name = unsafe { bytes(&item.key)? };
-    let stats = if txn.is_reader() { txn.snapshot()?.table_stats(name) } else { txn.writer()?.table_stats(name) };
-    Ok(matches!(stats, Ok(Some(_))))
+    Ok(txn.is_name(name))
 }
 
 pub(crate) unsafe fn count(cursor: *mut Cursor, out: *mut usize) -> Result {
@@ -150,6 +149,10 @@ pub(crate) unsafe fn get(cursor: *mut Cursor, key: *mut MdbVal, data: *mut MdbVa
     let (held, txn) = unsafe { of(cursor)? };
     txn.check()?;
     let op = Op::of(op).ok_or(EINVAL)?;
+    if txn.shows_names(held.dbi) {
+        // SAFETY: as in this function.
+        return unsafe { get_in_main(held, txn, op, (key, data)) };
+    }
     if let Some(item) = held.state.stride(txn, held.kind, op) {
         // SAFETY: places of the program's for the answer, or null.
         unsafe { give(item?.into(), key, data) };
@@ -159,6 +162,19 @@ pub(crate) unsafe fn get(cursor: *mut Cursor, key: *mut MdbVal, data: *mut MdbVa
     // SAFETY: where a movement looks for something, the program says for what.
     let sought = unsafe { sought(op, key, data)? };
     let answer = held.state.go(txn, held.kind, op, sought.0, sought.1)?;
+    // SAFETY: places of the program's for the answer, or null.
+    unsafe { give(answer, key, data) };
+    Ok(())
+}
+
+/// A movement in the main table, for programs that see names of tables with zeros in it.
+unsafe fn get_in_main(held: &mut Cursor, txn: &mut Txn, op: Op, (key, data): (*mut MdbVal, *mut MdbVal)) -> Result {
+    held.state.prepare(txn, held.dbi)?;
+    // SAFETY: where a movement looks for something, the program says for what.
+    let (wanted, value) = unsafe { sought(op, key, data)? };
+    let wanted = wanted.map(|key| txn.stored_name(key));
+    let mut answer = held.state.go(txn, held.kind, op, wanted, value)?;
+    answer.key = answer.key.map(|key| txn.shown_name(key)).transpose()?;
     // SAFETY: places of the program's for the answer, or null.
     unsafe { give(answer, key, data) };
     Ok(())
@@ -200,6 +216,14 @@ pub(crate) unsafe fn get_value(txn: *mut Txn, dbi: c_uint, key: *const MdbVal, d
     if key.is_null() {
         return Err(EINVAL);
     }
+    let stored;
+    let key = if txn.shows_names(dbi) {
+        // SAFETY: as above.
+        stored = MdbVal::of(txn.stored_name(unsafe { bytes(key)? }));
+        &raw const stored
+    } else {
+        key
+    };
     let found = match txn.db(dbi)? {
         txn::Db::Read(table, _) => {
             // SAFETY: as above.

@@ -13,7 +13,7 @@ use duramen::{TableId, TableStats};
 use crate::abi::{CORE_DBS, MAIN_DBI, MdbCmp, MdbStat, MdbVal, db};
 use crate::dbs::{self, Slot};
 use crate::env::{self, Env};
-use crate::errors::{BAD_DBI, BAD_VALSIZE, EACCES, EINVAL, INCOMPATIBLE, NOTFOUND, Result};
+use crate::errors::{BAD_DBI, BAD_VALSIZE, EINVAL, INCOMPATIBLE, NOTFOUND, Result};
 use crate::integers;
 use crate::txn::{self, Db, Txn};
 
@@ -71,7 +71,7 @@ fn open_named(txn: &mut Txn, name: &[u8], flags: u32) -> Result<u32> {
     let flags = match stats {
         Some(stats) => dbs::flags_of(&stats),
         None if flags & db::CREATE == 0 => return Err(NOTFOUND),
-        None if txn.is_reader() => return Err(EACCES),
+        None if txn.is_reader() => return Err(env.read_only()),
         None => {
             let made = create(txn, name, flags & db::PERSISTENT);
             txn.judge(made)?;
@@ -134,7 +134,7 @@ pub(crate) unsafe fn drop_table(txn: *mut Txn, dbi: c_uint, del: c_int) -> Resul
     }
     if txn.is_reader() {
         txn.db(dbi)?;
-        return Err(EACCES);
+        return Err(txn.env().read_only());
     }
     let (id, _) = txn.table(dbi)?;
     txn.check()?;

@@ -21,7 +21,7 @@ use crate::abi::{MdbAssert, MdbEnvinfo, MdbStat, env as flag};
 use crate::cancel::{self, Uncancelled};
 use crate::cursor::Cursor;
 use crate::dbs::Dbs;
-use crate::errors::{Code, EACCES, EINVAL, EISDIR, INVALID, Result, VERSION_MISMATCH};
+use crate::errors::{Code, EACCES, EINVAL, EISDIR, INVALID, IS_READONLY, Result, VERSION_MISMATCH};
 use crate::handle::Handle;
 use crate::mapsize::{Limit, counted};
 use crate::owner::Owner;
@@ -32,8 +32,19 @@ use crate::txn::Txn;
 /// Cursors of ended write transactions that are remembered, in case that the program closes them after all.
 const ORPHANS_MAX: usize = 256;
 
+/// What the program was made for.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Interface {
+    /// LMDB 0.9.
+    V0_9,
+    /// LMDB 1.0: it has a code of its own for writing to what may only be read, and names of tables end with a zero
+    /// where they are keys of the main table.
+    V1_0,
+}
+
 /// See the module's head.
 pub struct Env {
+    interface: Interface,
     pub(crate) flags: AtomicU32,
     pub(crate) limit: Limit,
     pub(crate) dbs: Dbs,
@@ -69,8 +80,9 @@ impl Open {
 }
 
 impl Env {
-    pub(crate) fn new() -> Env {
+    pub(crate) fn new(interface: Interface) -> Env {
         Env {
+            interface,
             flags: AtomicU32::new(0),
             limit: Limit::default(),
             dbs: Dbs::default(),
@@ -95,6 +107,16 @@ impl Env {
     /// `EINVAL`: it has not been opened.
     pub fn database(&self) -> Result<&Database> {
         self.opened()?.db()
+    }
+
+    #[inline]
+    pub(crate) fn is_of(&self, interface: Interface) -> bool {
+        self.interface == interface
+    }
+
+    /// The code for writing to what may only be read.
+    pub(crate) fn read_only(&self) -> Code {
+        if self.is_of(Interface::V1_0) { IS_READONLY } else { EACCES }
     }
 
     pub(crate) fn flags(&self) -> u32 {
@@ -225,10 +247,10 @@ unsafe fn unopened<'e>(env: *mut Env) -> Result<&'e mut Env> {
     if env.open.is_some() { Err(EINVAL) } else { Ok(env) }
 }
 
-pub(crate) unsafe fn create(out: *mut *mut Env) -> Result {
+pub(crate) unsafe fn create(out: *mut *mut Env, interface: Interface) -> Result {
     // SAFETY: the program gives a place for a pointer.
     let out = unsafe { out.as_mut() }.ok_or(EINVAL)?;
-    *out = Box::into_raw(Box::new(Env::new()));
+    *out = Box::into_raw(Box::new(Env::new(interface)));
     Ok(())
 }
 
@@ -381,7 +403,7 @@ pub(crate) unsafe fn sync(env: *mut Env, force: c_int) -> Result {
     let env = unsafe { of(env)? };
     let open = env.opened()?;
     if env.flags() & flag::RDONLY != 0 {
-        return Err(EACCES);
+        return Err(env.read_only());
     }
     if force == 0 && env.flags() & flag::NOSYNC != 0 {
         return Ok(());

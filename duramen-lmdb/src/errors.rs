@@ -54,6 +54,7 @@ codes! {
     BAD_TXN = -30782, c"MDB_BAD_TXN: Transaction must abort, has a child, or is invalid";
     BAD_VALSIZE = -30781, c"MDB_BAD_VALSIZE: Unsupported size of key/DB name/data, or wrong DUPFIXED size";
     BAD_DBI = -30780, c"MDB_BAD_DBI: The specified DBI handle was closed/changed unexpectedly";
+    IS_READONLY = -30770, c"MDB_IS_READONLY: Can't write in readonly txn or environment";
 }
 
 /// Errors of the system that the interface gives by itself.

@@ -13,7 +13,7 @@ use std::sync::OnceLock;
 use crate::abi::{KEY_BYTES_MAX, MdbAssert, MdbCmp, MdbEnc, MdbEnvinfo, MdbMsg, MdbRel, MdbStat, MdbSum, MdbVal};
 use crate::cursor::Cursor;
 use crate::dbi::Which;
-use crate::env::Env;
+use crate::env::{Env, Interface};
 use crate::errors::{ENOTSUP, number};
 use crate::txn::Txn;
 use crate::{copy, cursor, dbi, env, errors, readers, txn, write};
@@ -30,7 +30,7 @@ macro_rules! faces {
 }
 
 faces! {
-    mdb_env_create(out: *mut *mut Env) => env::create(out);
+    mdb_env_create(out: *mut *mut Env) => env::create(out, Interface::V0_9);
     mdb_env_open(e: *mut Env, path: *const c_char, flags: c_uint, mode: libc::mode_t) => env::open(e, path, flags, mode);
     mdb_env_copy(e: *mut Env, path: *const c_char) => copy::to_path(e, path, 0);
     mdb_env_copy2(e: *mut Env, path: *const c_char, flags: c_uint) => copy::to_path(e, path, flags);
@@ -145,6 +145,12 @@ pub unsafe extern "C" fn mdb_reader_list(e: *mut Env, function: Option<MdbMsg>, 
     unsafe { readers::list(e, function, context) }
 }
 
+/// `mdb_env_create` of LMDB 1.0.
+pub unsafe fn create_1_0(out: *mut *mut Env) -> c_int {
+    // SAFETY: see the module's head.
+    number(unsafe { env::create(out, Interface::V1_0) })
+}
+
 /// The versions of LMDB that stand for the two interfaces.
 pub const VERSION_0_9: [c_int; 3] = [0, 9, 24];
 pub const VERSION_1_0: [c_int; 3] = [1, 0, 2];
@@ -194,12 +200,11 @@ pub unsafe extern "C" fn mdb_cursor_is_db(c: *mut Cursor) -> c_int {
     c_int::from(unsafe { cursor::is_table(c) }.unwrap_or(false))
 }
 
-/// Exports the functions of LMDB 0.9.
+/// Exports the functions of LMDB 0.9 that both libraries have alike.
 #[macro_export]
 macro_rules! export_0_9 {
     () => {
         $crate::export! {
-            mdb_env_create(out: *mut *mut Env) -> c_int;
             mdb_env_open(env: *mut Env, path: *const c_char, flags: c_uint, mode: mode_t) -> c_int;
             mdb_env_copy(env: *mut Env, path: *const c_char) -> c_int;
             mdb_env_copy2(env: *mut Env, path: *const c_char, flags: c_uint) -> c_int;

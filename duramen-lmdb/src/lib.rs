@@ -12,6 +12,7 @@
 //! | `txn`, `spares` | transactions and nesting; read transactions for use once more |
 //! | `cancel`, `owner` | threads that the program cancels, or that end with their write transaction |
 //! | `dbs`, `dbi` | table handles; the functions about tables |
+//! | `names_of_tables` | names as LMDB 1.0 has them among the keys of the main table |
 //! | `position`, `cursor`, `write` | movements; cursors; storing and deleting |
 
 pub mod abi;
@@ -26,6 +27,7 @@ pub mod faces;
 mod handle;
 mod integers;
 mod mapsize;
+mod names_of_tables;
 mod owner;
 mod position;
 mod readers;

@@ -24,8 +24,9 @@ use crate::abi::{MAIN_DBI, db, env as flag};
 use crate::cancel::{self, Uncancelled};
 use crate::cursor::{Cursor, State};
 use crate::env::{self, Env, Open};
-use crate::errors::{BAD_TXN, EACCES, EINVAL, PANIC, Result};
+use crate::errors::{BAD_TXN, EINVAL, PANIC, Result};
 use crate::mapsize::{self, Budget};
+use crate::names_of_tables::Names;
 use crate::spares::Spares;
 use crate::threads::Place;
 pub(crate) use tables::Db;
@@ -72,6 +73,7 @@ pub struct Txn {
     pub(crate) budget: Budget,
     /// Room for a copy of a value.
     pub(crate) scratch: Vec<u8>,
+    pub(crate) names: Names,
 }
 
 /// The transaction behind a pointer.
@@ -105,6 +107,7 @@ impl Txn {
             owner: 0,
             budget: Budget::default(),
             scratch: Vec::new(),
+            names: Names::default(),
         }
     }
 
@@ -142,7 +145,7 @@ impl Txn {
     /// Refuses a transaction that cannot write now.
     #[inline]
     pub(crate) fn check_writer(&self) -> Result {
-        if self.is_reader() { Err(EACCES) } else { self.check() }
+        if self.is_reader() { Err(self.env().read_only()) } else { self.check() }
     }
 
     /// The engine's transaction.
@@ -285,6 +288,7 @@ impl Txn {
             leave(unsafe { &mut *cursor });
         }
         self.detach_tables();
+        self.names.clear();
         self.snapshot = None;
     }
 
@@ -339,6 +343,7 @@ impl Txn {
         self.writer = None;
         self.budget = Budget::default();
         self.dbs.clear();
+        self.names.clear();
         self.env().writer.leave(self.owner);
         let _ = self.env().writing.compare_exchange(self, ptr::null_mut(), Ordering::AcqRel, Ordering::Relaxed);
     }
@@ -349,6 +354,7 @@ impl Txn {
         parent.flags &= !HAS_CHILD;
         parent.next_page = parent.next_page.max(self.next_page);
         parent.child = ptr::null_mut();
+        parent.names.append(&mut self.names);
         let ended = if keep { parent.writer()?.commit_nested() } else { parent.writer()?.abort_nested() };
         if keep && ended.is_ok() {
             parent.dbs = std::mem::take(&mut self.dbs);
@@ -424,7 +430,7 @@ pub(crate) unsafe fn begin(env: *mut Env, parent: *mut Txn, flags: c_uint, out: 
     let (env, out) = unsafe { (env::of(env)?, out.as_mut().ok_or(EINVAL)?) };
     let flags = flags & BEGIN_FLAGS;
     if env.flags() & flag::RDONLY & !flags != 0 {
-        return Err(EACCES);
+        return Err(env.read_only());
     }
     // SAFETY: see the module's head.
     if let Some(parent) = unsafe { parent.as_ref() } {

@@ -7,6 +7,9 @@
 use duramen_lmdb::names::*;
 
 duramen_lmdb::export_0_9!();
+duramen_lmdb::export! {
+    mdb_env_create(out: *mut *mut Env) -> c_int;
+}
 
 /// The version that this stands in for.
 ///

@@ -18,3 +18,13 @@ unsafe extern "C" fn mdb_version(major: *mut c_int, minor: *mut c_int, patch: *m
     // SAFETY: handed on as it came.
     unsafe { duramen_lmdb::faces::version(duramen_lmdb::faces::VERSION_1_0, [major, minor, patch]) }
 }
+
+/// Makes an environment, for programs of LMDB 1.0.
+///
+/// # Safety
+/// The place is the program's.
+#[unsafe(no_mangle)]
+unsafe extern "C" fn mdb_env_create(out: *mut *mut Env) -> c_int {
+    // SAFETY: handed on as it came.
+    unsafe { duramen_lmdb::faces::create_1_0(out) }
+}

@@ -24,6 +24,77 @@ static void refused(MDB_env *env, MDB_txn *txn)
 	IS(mdb_txn_prepare(txn), ENOTSUP);
 }
 
+/* A zero ends names of tables where they are keys of the main table, and is one of their bytes. */
+static void names(MDB_txn *txn, MDB_dbi main_table)
+{
+	static const char *const all[] = { "a table", "another", "plain", "table" };
+	MDB_cursor *cursor;
+	MDB_val key, data;
+	MDB_dbi opened;
+	IS(mdb_cursor_open(txn, main_table, &cursor), 0);
+	for (int i = 0; i < 4; i++) {
+		int is_table = i != 2;
+		IS(mdb_cursor_get(cursor, &key, &data, MDB_NEXT), 0);
+		IS((int)key.mv_size, (int)strlen(all[i]) + is_table);
+		IS(memcmp(key.mv_data, all[i], key.mv_size), 0);
+		IS(mdb_cursor_is_db(cursor), is_table);
+		if (is_table) IS(mdb_dbi_open(txn, key.mv_data, 0, &opened), 0);
+		IS(mdb_get(txn, main_table, &key, &data), 0);
+		IS(mdb_cursor_get(cursor, &key, &data, MDB_SET_KEY), 0);
+		IS((int)key.mv_size, (int)strlen(all[i]) + is_table);
+	}
+	IS(mdb_cursor_get(cursor, &key, &data, MDB_NEXT), MDB_NOTFOUND);
+	mdb_cursor_close(cursor);
+}
+
+static void keep_names(MDB_env *env, MDB_dbi main_table)
+{
+	MDB_txn *txn, *child;
+	MDB_dbi other;
+	IS(mdb_txn_begin(env, NULL, 0, &txn), 0);
+	IS(mdb_txn_begin(env, txn, 0, &child), 0);
+	IS(mdb_dbi_open(child, "another", MDB_CREATE, &other), 0);
+	IS(mdb_dbi_open(child, "a table", MDB_CREATE | MDB_DUPSORT, &other), 0);
+	names(child, main_table);
+	IS(mdb_txn_commit(child), 0);
+	names(txn, main_table);
+	IS(mdb_txn_commit(txn), 0);
+	IS(mdb_txn_begin(env, NULL, MDB_RDONLY, &txn), 0);
+	names(txn, main_table);
+	mdb_txn_reset(txn);
+	MDB_val key = { 6, "table" }, data;
+	IS(mdb_get(txn, main_table, &key, &data), EINVAL);
+	IS(mdb_txn_renew(txn), 0);
+	names(txn, main_table);
+	mdb_txn_abort(txn);
+}
+
+/* There is a code for that. */
+static void read_only(MDB_env *env, MDB_dbi main_table)
+{
+	MDB_txn *txn;
+	MDB_cursor *cursor;
+	MDB_dbi other;
+	MDB_val key = { 3, "key" }, data = key;
+	IS(mdb_txn_begin(env, NULL, MDB_RDONLY, &txn), 0);
+	IS(mdb_put(txn, main_table, &key, &data, 0), MDB_IS_READONLY);
+	IS(mdb_del(txn, main_table, &key, NULL), MDB_IS_READONLY);
+	IS(mdb_drop(txn, main_table, 0), MDB_IS_READONLY);
+	IS(mdb_dbi_open(txn, "not there", MDB_CREATE, &other), MDB_IS_READONLY);
+	IS(mdb_cursor_open(txn, main_table, &cursor), 0);
+	IS(mdb_cursor_get(cursor, &key, &data, MDB_FIRST), 0);
+	IS(mdb_cursor_put(cursor, &key, &data, 0), MDB_IS_READONLY);
+	IS(mdb_cursor_del(cursor, 0), MDB_IS_READONLY);
+	mdb_cursor_close(cursor);
+	mdb_txn_abort(txn);
+	IS(strncmp(mdb_strerror(MDB_IS_READONLY), "MDB_IS_READONLY: ", 17), 0);
+	IS(mdb_env_create(&env), 0);
+	IS(mdb_env_open(env, base, MDB_RDONLY, 0644), 0);
+	IS(mdb_txn_begin(env, NULL, 0, &txn), MDB_IS_READONLY);
+	IS(mdb_env_sync(env, 1), MDB_IS_READONLY);
+	mdb_env_close(env);
+}
+
 int main(int argc, char **argv)
 {
 	MDB_env *env;
@@ -41,7 +112,7 @@ int main(int argc, char **argv)
 	IS(mdb_env_create(&env), 0);
 	IS(mdb_env_set_pagesize(env, 1000), EINVAL);
 	IS(mdb_env_set_pagesize(env, 8192), 0);
-	IS(mdb_env_set_maxdbs(env, 1), 0);
+	IS(mdb_env_set_maxdbs(env, 4), 0);
 	IS(mdb_env_open(env, base, MDB_ENCRYPT, 0644), EINVAL);
 	IS(mdb_env_open(env, base, MDB_REMAP_CHUNKS, 0644), 0);
 	IS(mdb_env_stat(env, &stat), 0);
@@ -67,6 +138,8 @@ int main(int argc, char **argv)
 	IS(mdb_cursor_is_db(cursor), 1);
 	mdb_cursor_close(cursor);
 	mdb_txn_abort(txn);
+	keep_names(env, main_table);
+	read_only(env, main_table);
 	mdb_close(env, table);
 	mdb_env_close(env);
 	return failures != 0;
