@@ -37,21 +37,81 @@ pub enum Operation {
     EndRead,
     ResetRead,
     Reopen,
-    Put { table: usize, key: Vec<u8>, data: Vec<u8>, flags: u32 },
-    Get { reads: bool, table: usize, key: Vec<u8> },
-    Del { table: usize, key: Vec<u8>, data: Option<Vec<u8>> },
-    Drop { table: usize },
-    Stat { reads: bool, table: usize },
-    Flags { reads: bool, table: usize },
-    Compare { reads: bool, table: usize, a: Vec<u8>, b: Vec<u8> },
-    OpenCursor { reads: bool, table: usize, cursor: usize },
-    CloseCursor { cursor: usize },
-    RenewCursor { cursor: usize },
-    Move { cursor: usize, op: u32, key: Vec<u8>, data: Vec<u8> },
-    Count { cursor: usize },
-    CursorPut { cursor: usize, key: Vec<u8>, data: Vec<u8>, flags: u32 },
-    PutMultiple { cursor: usize, key: Vec<u8>, data: Vec<u8>, item: usize },
-    CursorDel { cursor: usize, flags: u32 },
+    Put {
+        table: usize,
+        key: Vec<u8>,
+        data: Vec<u8>,
+        flags: u32,
+    },
+    Get {
+        reads: bool,
+        table: usize,
+        key: Vec<u8>,
+    },
+    Del {
+        table: usize,
+        key: Vec<u8>,
+        data: Option<Vec<u8>>,
+    },
+    Drop {
+        table: usize,
+    },
+    Stat {
+        reads: bool,
+        table: usize,
+    },
+    Flags {
+        reads: bool,
+        table: usize,
+    },
+    Compare {
+        reads: bool,
+        table: usize,
+        a: Vec<u8>,
+        b: Vec<u8>,
+    },
+    OpenCursor {
+        reads: bool,
+        table: usize,
+        cursor: usize,
+    },
+    CloseCursor {
+        cursor: usize,
+    },
+    RenewCursor {
+        cursor: usize,
+    },
+    Move {
+        cursor: usize,
+        op: u32,
+        key: Vec<u8>,
+        data: Vec<u8>,
+    },
+    Count {
+        cursor: usize,
+    },
+    CursorPut {
+        cursor: usize,
+        key: Vec<u8>,
+        data: Vec<u8>,
+        flags: u32,
+    },
+    /// Gives the entry under a cursor another value, or room for one.
+    PutCurrent {
+        cursor: usize,
+        data: Vec<u8>,
+        reserve: bool,
+    },
+    PutMultiple {
+        cursor: usize,
+        key: Vec<u8>,
+        data: Vec<u8>,
+        item: usize,
+    },
+    CursorDel {
+        cursor: usize,
+        flags: u32,
+    },
 }
 
 /// What is known of a cursor.
@@ -263,6 +323,9 @@ impl Chooser {
                 let flags = if self.rng.u32(0..4) == 0 { put::NODUPDATA } else { 0 };
                 Some(Operation::CursorDel { cursor, flags })
             }
+            33..48 if !known.reads && known.firm && flags & db::DUPSORT == 0 => {
+                Some(Operation::PutCurrent { cursor, data: self.data(known.table), reserve: self.rng.bool() })
+            }
             33..100 => self.movement(cursor, known),
             _ => None,
         }
@@ -347,7 +410,9 @@ impl Chooser {
                 }
             }
             Operation::Move { cursor, op, .. } => self.moved(*cursor, *op, code),
-            Operation::CursorPut { cursor, .. } | Operation::PutMultiple { cursor, .. } => {
+            Operation::CursorPut { cursor, .. }
+            | Operation::PutCurrent { cursor, .. }
+            | Operation::PutMultiple { cursor, .. } => {
                 let Some(known) = self.cursors[*cursor] else { return };
                 self.changed(known.table, Some(*cursor));
                 // A failure in between leaves it somewhere.
@@ -432,6 +497,7 @@ impl Chooser {
             | Operation::Move { cursor, .. }
             | Operation::Count { cursor }
             | Operation::CursorPut { cursor, .. }
+            | Operation::PutCurrent { cursor, .. }
             | Operation::PutMultiple { cursor, .. }
             | Operation::CursorDel { cursor, .. } => self.cursors[*cursor].map(|known| known.table),
             _ => None,

@@ -8,7 +8,7 @@ use std::ffi::CString;
 use std::path::Path;
 use std::ptr;
 
-use duramen_lmdb::abi::{db, env, put};
+use duramen_lmdb::abi::{Op, db, env, put};
 use duramen_lmdb::names::*;
 
 use crate::api::Api;
@@ -195,6 +195,7 @@ impl Side {
                     let existing = *flags & put::NOOVERWRITE != 0 && code == duramen_lmdb::errors::KEYEXIST.0;
                     Answer { data: existing.then(|| read(&value)), ..Answer::code(code) }
                 }
+                Operation::PutCurrent { cursor, data, reserve } => self.put_current(*cursor, data, *reserve),
                 Operation::PutMultiple { cursor, key, data, item } => {
                     let mut key = val(key);
                     let mut values =
@@ -231,6 +232,27 @@ impl Side {
         }
         let existing = flags & put::NOOVERWRITE != 0 && code == duramen_lmdb::errors::KEYEXIST.0;
         Answer { data: existing.then(|| read(&d)), ..Answer::code(code) }
+    }
+
+    unsafe fn put_current(&mut self, cursor: usize, data: &[u8], reserve: bool) -> Answer {
+        let (mut key, mut value) = (val(UNTOUCHED), val(UNTOUCHED));
+        // SAFETY: see the head.
+        let code =
+            unsafe { (self.api.mdb_cursor_get)(self.cursors[cursor], &mut key, &mut value, Op::GetCurrent as c_uint) };
+        if code != 0 {
+            return Answer::code(code);
+        }
+        // The entry is moved, its key with it.
+        let own = read(&key);
+        let flags = put::CURRENT | if reserve { put::RESERVE } else { 0 };
+        (key, value) = (val(&own), val(data));
+        // SAFETY: as above.
+        let code = unsafe { (self.api.mdb_cursor_put)(self.cursors[cursor], &mut key, &mut value, flags) };
+        if code == 0 && reserve {
+            // SAFETY: room of this length was made.
+            unsafe { ptr::copy_nonoverlapping(data.as_ptr(), value.mv_data.cast(), data.len()) };
+        }
+        Answer { key: Some(own), ..Answer::code(code) }
     }
 
     unsafe fn get(&mut self, reads: bool, table: usize, key: &[u8]) -> Answer {
