@@ -2,13 +2,52 @@
 //!
 //! Owns: the numbers of process and thread. Must not know: transactions.
 //!
+//! A thread asks the system for its numbers once: two system calls for each transaction would be felt.
+//!
 //! # Safety
-//! The system calls take numbers only.
+//! The system calls take numbers only. What runs in a forked child touches one number.
 #![allow(unsafe_code)]
 
+use std::cell::Cell;
 use std::io;
 use std::process;
+use std::sync::Once;
 use std::sync::atomic::{AtomicU64, Ordering};
+
+/// How many forks lie between this process and the first that asked. What a thread knows is forgotten with each.
+static FORKS: AtomicU64 = AtomicU64::new(0);
+
+thread_local! {
+    /// Process and thread, and the forks before them.
+    static KNOWN: Cell<Option<(u64, u64)>> = const { Cell::new(None) };
+}
+
+/// This process and thread.
+fn this() -> u64 {
+    let forks = FORKS.load(Ordering::Relaxed);
+    match KNOWN.get() {
+        Some((this, then)) if then == forks => this,
+        _ => asked(),
+    }
+}
+
+#[cold]
+fn asked() -> u64 {
+    static COUNTED: Once = Once::new();
+    // SAFETY: see the module's head.
+    COUNTED.call_once(|| unsafe {
+        libc::pthread_atfork(None, None, Some(forked));
+    });
+    // SAFETY: as above.
+    let thread = unsafe { libc::gettid() };
+    let this = u64::from(process::id()) << 32 | u64::from(thread as u32);
+    KNOWN.set(Some((this, FORKS.load(Ordering::Relaxed))));
+    this
+}
+
+unsafe extern "C" fn forked() {
+    FORKS.fetch_add(1, Ordering::Relaxed);
+}
 
 /// Process and thread, or 0 for nobody.
 #[derive(Default)]
@@ -17,9 +56,7 @@ pub(crate) struct Owner(AtomicU64);
 impl Owner {
     /// This thread is it; what to leave with.
     pub(crate) fn enter(&self) -> u64 {
-        // SAFETY: see the module's head.
-        let thread = unsafe { libc::gettid() };
-        let owner = u64::from(process::id()) << 32 | u64::from(thread as u32);
+        let owner = this();
         self.0.store(owner, Ordering::Release);
         owner
     }
@@ -32,7 +69,7 @@ impl Owner {
     /// Whether it is a thread of this process; it may have ended. A forked child does not know of its parent's.
     pub(crate) fn is_here(&self) -> bool {
         let owner = self.0.load(Ordering::Acquire);
-        owner != 0 && (owner >> 32) as u32 == process::id()
+        owner != 0 && owner >> 32 == this() >> 32
     }
 
     /// Whether it was a thread of this process that has ended without leaving.
@@ -40,7 +77,7 @@ impl Owner {
         let owner = self.0.load(Ordering::Acquire);
         let (process, thread) = ((owner >> 32) as u32, owner as u32);
         // It may have left, and ended, between the first look and the second.
-        process == process::id() && !runs(process, thread) && self.0.load(Ordering::Acquire) == owner
+        owner >> 32 == this() >> 32 && !runs(process, thread) && self.0.load(Ordering::Acquire) == owner
     }
 }
 
@@ -71,5 +108,21 @@ mod tests {
         while !owner.is_gone() {
             assert!(owner.is_here());
         }
+    }
+
+    #[test]
+    fn a_forked_child_is_another_process() {
+        let before = this();
+        // SAFETY: the child does nothing but compare and leave.
+        let child = unsafe { libc::fork() };
+        if child == 0 {
+            let differs = this() >> 32 == u64::from(process::id()) && this() != before;
+            // SAFETY: as above.
+            unsafe { libc::_exit(i32::from(!differs)) };
+        }
+        let mut status = -1;
+        // SAFETY: a place for a number.
+        assert_eq!(unsafe { libc::waitpid(child, &mut status, 0) }, child);
+        assert_eq!((status, this()), (0, before));
     }
 }
