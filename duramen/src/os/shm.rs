@@ -73,6 +73,12 @@ pub(crate) struct Header {
     pub identity: [AtomicU64; 6],
     /// 1 after a flush of the data file beside a writer: the next one makes a checkpoint before it writes.
     pub checkpoint_due: Line,
+    /// The number of the handle that writes without the writer's lock, or 0: see `readers::favour`. So the next two.
+    pub favoured: Line,
+    /// The number of the handle that does so just now.
+    pub inside: Line,
+    /// How often the writer's lock has been taken.
+    pub taken: Line,
 }
 
 /// One reader's place.

@@ -6,7 +6,8 @@
 //! The state lives in `NAME-lock` and holds nothing that a crash may lose. Who is alive is told by the kernel: a handle
 //! holds locks on bytes of the lock file (far beyond its end), which go when it does, however it dies.
 //! - `OPENER`: held by every handle, shared. The first opener holds it exclusively while it recovers, so the others wait.
-//! - `WRITER`: held by the writer. - `GROWTH`: held while a block is appended.
+//! - `WRITER`: held by the writer, unless it is favoured ([`favour`]). - `GROWTH`: held while a block is appended.
+//! - one byte for each handle that has been favoured, held by it.
 //! - one byte for each block of reader slots, held by the handle that owns the block.
 //!
 //! Invariants: a slot is written only by the owner of its block, or by whoever holds the dead owner's lock instead. All
@@ -23,6 +24,7 @@
 //! of its parent's handles alive until it drops the handles, exits or runs another program.
 
 mod blocks;
+mod favour;
 pub(crate) mod protocol;
 mod turn;
 mod unregistered;
@@ -48,12 +50,13 @@ use crate::os::shm::{BLOCK_SLOTS, Memory, Slot};
 use crate::os::{coarse_unix_ms, file};
 
 use blocks::Blocks;
+use favour::Favour;
 pub(crate) use turn::{Inherited, Wait};
 use turn::{Pause, Turn};
 pub(crate) use unregistered::{UnregisteredReader, unregistered};
 
 const MAGIC: u64 = u64::from_le_bytes(*b"duramenL");
-const VERSION: u64 = 4;
+const VERSION: u64 = 5;
 
 /// The header's `doubt` counts the flushes of the data file that are under way; this is added to it after a failure that
 /// leaves unknown what is on disk.
@@ -110,6 +113,7 @@ pub(crate) struct Shared {
     memory: Memory,
     blocks: Blocks,
     turn: Turn,
+    favour: Favour,
     guard: ForkGuard,
     id: u64,
 }
@@ -162,7 +166,14 @@ impl Shared {
     fn new(memory: Memory) -> Shared {
         static HANDLES: AtomicU64 = AtomicU64::new(1);
         let id = HANDLES.fetch_add(1, Ordering::Relaxed);
-        Shared { memory, blocks: Blocks::new(), turn: Turn::new(), guard: ForkGuard::new(), id }
+        Shared {
+            memory,
+            blocks: Blocks::new(),
+            turn: Turn::new(),
+            favour: Favour::default(),
+            guard: ForkGuard::new(),
+            id,
+        }
     }
 
     /// Tells this handle from all others of the process.
@@ -418,7 +429,7 @@ impl Shared {
     pub(crate) fn lock_writer(&self, wait: Wait) -> Result<Inherited> {
         self.check()?;
         self.turn.take(wait, |wait| match self.memory.file() {
-            Some(file) => turn::lock_within(file, WRITER, wait),
+            Some(file) => self.favour.enter(file, self.memory.header(), wait),
             None => Ok(()),
         })?;
         match self.memory.header().writing.word.swap(1, Ordering::AcqRel) {
@@ -451,7 +462,8 @@ impl Shared {
         }
         self.turn.give(|| {
             // A failure leaves the lock with this handle, which then is the only one to write until it closes.
-            if let Some(Err(error)) = self.memory.file().map(|file| lock::unlock(file, WRITER)) {
+            let left = self.memory.file().map(|file| self.favour.leave(file, self.memory.header()));
+            if let Some(Err(error)) = left {
                 tracing::error!(%error, "the writer's lock could not be dropped");
             }
         });

@@ -4,7 +4,7 @@ use std::io::{BufRead, BufReader, Read, Write};
 use std::process::{Child, Command, Stdio};
 use std::time::Duration;
 
-use super::tests::{Place, commit, live};
+use super::tests::{Place, commit, live, write_alone};
 use super::*;
 use crate::os::fork::in_forked_child;
 
@@ -88,6 +88,14 @@ fn what_a_child_process_does() {
             wait_for_parent();
             shared.unlock_writer();
             say("written");
+            wait_for_parent();
+        }
+        "write favoured" => {
+            write_alone(&shared);
+            say("written");
+            wait_for_parent();
+            shared.lock_writer(Wait::Forever).unwrap();
+            say("writing");
             wait_for_parent();
         }
         "recover" => {
@@ -232,6 +240,45 @@ fn a_writer_that_was_killed_leaves_its_lock_and_a_warning() {
     });
     shared.unlock_writer();
     assert_eq!(shared.lock_writer(Wait::No).unwrap(), Inherited::Clean);
+}
+
+#[test]
+fn a_favoured_writer_that_was_killed_leaves_a_warning() {
+    let place = Place::new();
+    let shared = place.first(1);
+    let mut writer = Worker::start("write favoured", &place);
+    writer.expect("written");
+    writer.go_on();
+    writer.expect("writing");
+    assert!(matches!(shared.lock_writer(Wait::For(Duration::from_millis(20))), Err(Error::Busy)));
+    std::thread::scope(|scope| {
+        let waiting = scope.spawn(|| shared.lock_writer(Wait::Forever));
+        std::thread::sleep(Duration::from_millis(20));
+        assert!(!waiting.is_finished());
+        writer.kill();
+        assert_eq!(waiting.join().unwrap().unwrap(), Inherited::Unsettled);
+    });
+    shared.unlock_writer();
+    write_alone(&shared);
+}
+
+#[test]
+fn a_favoured_handle_keeps_nobody_waiting_between_its_transactions() {
+    let place = Place::new();
+    let shared = place.first(1);
+    let mut writer = Worker::start("write favoured", &place);
+    writer.expect("written");
+    let pid = rustix::process::Pid::from_child(&writer.0);
+    rustix::process::kill_process(pid, rustix::process::Signal::STOP).unwrap();
+    assert_eq!(shared.lock_writer(Wait::No).unwrap(), Inherited::Clean);
+    rustix::process::kill_process(pid, rustix::process::Signal::CONT).unwrap();
+    writer.go_on();
+    std::thread::sleep(Duration::from_millis(20));
+    shared.unlock_writer();
+    writer.expect("writing");
+    assert!(matches!(shared.lock_writer(Wait::No), Err(Error::Busy)));
+    writer.kill();
+    assert_eq!(shared.lock_writer(Wait::No).unwrap(), Inherited::Unsettled);
 }
 
 #[test]

@@ -215,9 +215,19 @@ fn whoever_opens_waits_for_the_last_one_that_closes_and_goes_on_with_the_state()
 
 #[test]
 fn waiting_for_the_writer_ends_in_time_between_threads_and_between_handles() {
+    for favoured in [false, true] {
+        waiting_for_the_writer_ends_in_time(favoured);
+    }
+}
+
+fn waiting_for_the_writer_ends_in_time(favoured: bool) {
     let place = Place::new();
     let (a, b) = (place.first(1), place.joined());
+    if favoured {
+        write_alone(&a);
+    }
     a.lock_writer(Wait::No).unwrap();
+    assert_ne!(asked_the_kernel(&b), favoured);
     for waiting in [&a, &b] {
         assert!(matches!(waiting.lock_writer(Wait::No), Err(Error::Busy)));
         let started = Instant::now();
@@ -244,6 +254,116 @@ fn waiting_for_the_writer_ends_in_time_between_threads_and_between_handles() {
         }
         assert_eq!((forever.join().unwrap(), limited.join().unwrap()), (Inherited::Clean, Inherited::Clean));
     });
+}
+
+/// Writes until the kernel is not asked any more.
+pub(super) fn write_alone(shared: &Shared) {
+    for _ in 0..16 {
+        assert_eq!(shared.lock_writer(Wait::Forever).unwrap(), Inherited::Clean);
+        shared.unlock_writer();
+    }
+}
+
+/// Whether a writer of another handle than this holds the kernel's lock.
+fn asked_the_kernel(shared: &Shared) -> bool {
+    lock::conflict(shared.memory.file().unwrap(), WRITER).unwrap().is_some()
+}
+
+#[test]
+fn who_writes_alone_asks_the_kernel_no_more_until_somebody_else_has_written() {
+    let place = Place::new();
+    let (a, b) = (place.first(1), place.joined());
+    for _ in 0..3 {
+        write_alone(&a);
+        a.lock_writer(Wait::No).unwrap();
+        assert!(!asked_the_kernel(&b));
+        a.unlock_writer();
+        b.lock_writer(Wait::No).unwrap();
+        assert!(asked_the_kernel(&a));
+        assert!(matches!(a.lock_writer(Wait::No), Err(Error::Busy)));
+        b.unlock_writer();
+        a.lock_writer(Wait::No).unwrap();
+        assert!(asked_the_kernel(&b));
+        a.unlock_writer();
+        // Each in turn: nobody is favoured for that.
+        for _ in 0..40 {
+            for (writer, other) in [(&a, &b), (&b, &a)] {
+                writer.lock_writer(Wait::No).unwrap();
+                assert!(asked_the_kernel(other));
+                writer.unlock_writer();
+            }
+        }
+    }
+}
+
+#[test]
+fn who_has_been_refused_beside_the_favoured_holds_nothing() {
+    let place = Place::new();
+    let (a, b, c) = (place.first(1), place.joined(), place.joined());
+    write_alone(&a);
+    a.lock_writer(Wait::No).unwrap();
+    assert!(matches!(b.lock_writer(Wait::No), Err(Error::Busy)));
+    assert!(!asked_the_kernel(&c));
+    a.unlock_writer();
+    c.lock_writer(Wait::No).unwrap();
+    c.unlock_writer();
+    // Both have been favoured by now, and one of them has not heard yet that it is no more.
+    write_alone(&c);
+    c.lock_writer(Wait::No).unwrap();
+    assert!(!asked_the_kernel(&b));
+    assert!(matches!(a.lock_writer(Wait::No), Err(Error::Busy)));
+    assert!(!asked_the_kernel(&b));
+    c.unlock_writer();
+    a.lock_writer(Wait::No).unwrap();
+}
+
+#[test]
+fn a_handle_that_closes_is_favoured_no_more() {
+    let place = Place::new();
+    let (a, b, c) = (place.first(1), place.joined(), place.joined());
+    write_alone(&a);
+    a.lock_writer(Wait::No).unwrap();
+    // Not given back: as if it had died.
+    drop(a);
+    assert_eq!(b.lock_writer(Wait::No).unwrap(), Inherited::Unsettled);
+    b.unlock_writer();
+    write_alone(&b);
+    drop(b);
+    assert_eq!(c.lock_writer(Wait::No).unwrap(), Inherited::Clean);
+}
+
+#[test]
+fn handles_that_are_favoured_by_turns_never_write_at_once() {
+    let place = Place::new();
+    let handles = [place.first(1), place.joined(), place.joined()];
+    // Counted in two steps, so that two who write at once lose a count.
+    let (count, favours) = (AtomicU64::new(0), AtomicU64::new(0));
+    let bursts: u64 = 400;
+    std::thread::scope(|scope| {
+        for (number, shared) in handles.iter().enumerate() {
+            let (count, favours) = (&count, &favours);
+            scope.spawn(move || {
+                for burst in 0..bursts {
+                    for _ in 0..(burst * 7 + number as u64 * 5) % 50 {
+                        shared.lock_writer(Wait::Forever).unwrap();
+                        let before = count.load(Ordering::Relaxed);
+                        if shared.memory.header().inside.word.load(Ordering::Relaxed) != 0 {
+                            favours.fetch_add(1, Ordering::Relaxed);
+                        }
+                        std::hint::spin_loop();
+                        count.store(before + 1, Ordering::Relaxed);
+                        shared.unlock_writer();
+                    }
+                    if burst % 8 == number as u64 {
+                        std::thread::sleep(Duration::from_micros(200));
+                    }
+                }
+            });
+        }
+    });
+    let expected: u64 = (0..3).flat_map(|number| (0..bursts).map(move |burst| (burst * 7 + number * 5) % 50)).sum();
+    assert_eq!(count.into_inner(), expected);
+    assert!(favours.into_inner() > 0, "nobody was ever favoured");
 }
 
 #[test]

@@ -131,7 +131,7 @@ impl Pause {
         self.wait_at_most(PAUSE_MAX);
     }
 
-    fn wait_at_most(&mut self, most: Duration) {
+    pub(super) fn wait_at_most(&mut self, most: Duration) {
         std::thread::sleep(self.0.min(most));
         self.0 = (self.0 * 2).min(PAUSE_MAX);
     }
