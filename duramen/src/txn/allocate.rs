@@ -3,6 +3,7 @@
 //! Owns: the choice between the free space and the file's end, how much is kept free for long runs, what is given back.
 //! Must not know: what the pages are for.
 
+use std::ops::RangeInclusive;
 use std::sync::atomic::Ordering;
 
 use super::work::Work;
@@ -19,8 +20,8 @@ use crate::tree::Pages;
 const SLACK: u64 = 4;
 /// Where nothing is free small commits let the file grow by this part of its length at a time
 const GROWTH: u64 = 64;
-/// and this many pages.
-const GROWTH_MAX: u64 = 32;
+/// and by as many pages as this: one alone would be followed by a look at what each commit retired.
+const GROWTH_PAGES: RangeInclusive<u64> = 2..=32;
 /// Fewer pages than this are put into small holes at once.
 const SMALL_COMMIT: u64 = 16;
 /// This part of the file's length is left free by transactions that write more pages than they free, so that on a full
@@ -64,7 +65,7 @@ pub(super) fn allocate_one(work: &mut Work, lane: Lane) -> Result<Pgno> {
         free_by_flushing(work, 1, false)?;
     }
     let page_count = work.horizon.page_count;
-    let step = if crowded { 1 } else { (page_count / GROWTH).clamp(1, GROWTH_MAX) };
+    let step = if crowded { 1 } else { (page_count / GROWTH).clamp(*GROWTH_PAGES.start(), *GROWTH_PAGES.end()) };
     let reserve = reserve(work, step);
     // Where the file may grow by several pages that is cheaper than a look at what each commit retired.
     let space = if step == 1 { space_for(work, 1 + reserve)? } else { &mut work.ledger()?.space };
