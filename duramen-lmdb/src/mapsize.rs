@@ -26,6 +26,10 @@ const UNLIMITED: usize = 1 << 46;
 const META_PAGES: u64 = 2;
 /// What a commit may add to what is counted before it.
 const COMMIT_PAGES: u64 = 1;
+/// This part of the map is kept for transactions that do not grow,
+const RESERVE: u64 = 16;
+/// but not more pages than this: there are programs that make the map larger when they see that little of it is left.
+const RESERVE_MAX: u64 = 8;
 
 /// See the module's head.
 #[derive(Default)]
@@ -104,23 +108,31 @@ impl Limit {
     pub fn check_room(&self, txn: &mut WriteTxn<'static>, budget: &mut Budget, more: u64) -> Result {
         let unplaced = txn.pages_unplaced() + more;
         let wanted = txn.pages() + unplaced + COMMIT_PAGES;
-        if wanted <= self.pages() {
+        if wanted + self.reserve() <= self.pages() {
             return Ok(());
         }
         self.check_free(txn, budget, wanted, unplaced)
     }
 
+    /// Pages that are left by transactions that need more of them than they free, for those that do not: programs that
+    /// have been told that the map is full delete something, and count on being able to.
+    fn reserve(&self) -> u64 {
+        (self.pages() / RESERVE).min(RESERVE_MAX)
+    }
+
     /// Near the limit: what is free counts.
     #[cold]
     fn check_free(&self, txn: &mut WriteTxn<'static>, budget: &mut Budget, wanted: u64, unplaced: u64) -> Result {
-        let fits = |free| wanted <= self.pages() + free;
+        let (limit, reserve) = (self.pages(), self.reserve());
         // What was written early has used up some of it.
-        if unplaced >= budget.unplaced && fits(budget.free) {
+        if unplaced >= budget.unplaced && wanted + reserve <= limit + budget.free {
             budget.unplaced = unplaced;
             return Ok(());
         }
-        *budget = Budget { free: txn.pages_free()?, unplaced };
-        if fits(budget.free) { Ok(()) } else { Err(MAP_FULL) }
+        let left_alone = if txn.grows() { reserve } else { 0 };
+        let needed = (wanted + left_alone).saturating_sub(limit);
+        *budget = Budget { free: txn.pages_free(needed)?, unplaced };
+        if budget.free >= needed { Ok(()) } else { Err(MAP_FULL) }
     }
 
     /// The limit that the file is to remember: the highest that was set.

@@ -183,7 +183,7 @@ fn all_that_is_free_is_used_before_the_file_has_more_pages_than_wanted() -> Resu
     for i in 0u64.. {
         let mut txn = db.begin_write()?;
         txn.set_pages_wanted(WANTED);
-        let left = (WANTED + txn.pages_free()?).saturating_sub(txn.pages());
+        let left = (WANTED + txn.pages_free(0)?).saturating_sub(txn.pages());
         assert!(
             txn.pages() <= WANTED,
             "{} pages, and {left} of {WANTED} were left after {i} transactions",

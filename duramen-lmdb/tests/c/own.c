@@ -5,6 +5,38 @@
 #include <sys/resource.h>
 #include <sys/wait.h>
 
+/* Who is told that the map is full makes room: entries are changed and deleted one by one, and new ones fit again. */
+static void full_by_putting(const char *name, unsigned flags, size_t mapsize) {
+	MDB_env *env;
+	char key[20];
+	static char value[100];
+	mkdir(place(name), 0777);
+	IS(mdb_env_create(&env), 0);
+	IS(mdb_env_set_mapsize(env, mapsize), 0);
+	IS(mdb_env_open(env, place(name), flags, 0644), 0);
+	for (int round = 0; round < 3; round++) {
+		int number = 0, rc = 0;
+		MDB_val k = {6, key}, d = {sizeof value, value};
+		for (; !rc; number += !rc) {
+			MDB_txn *txn = begin(env, 0);
+			snprintf(key, sizeof key, "%06d", number);
+			rc = mdb_put(txn, table(txn, NULL, 0), &k, &d, 0);
+			rc = rc ? (mdb_txn_abort(txn), rc) : mdb_txn_commit(txn);
+		}
+		IS(rc, MDB_MAP_FULL);
+		IS(number * 150 > (int)mapsize / 2, 1);
+		for (int i = 0; i < number && !failures; i++) {
+			snprintf(key, sizeof key, "%06d", i);
+			MDB_txn *txn = begin(env, 0);
+			IS(mdb_put(txn, table(txn, NULL, 0), &k, &d, 0), 0);
+			IS(mdb_txn_commit(txn), 0);
+			txn = begin(env, 0);
+			IS(mdb_del(txn, table(txn, NULL, 0), &k, NULL), 0);
+			IS(mdb_txn_commit(txn), 0);
+		}
+	}
+	mdb_env_close(env);
+}
 
 /* A copy that could not be written to its end is not left where it could be taken for one. */
 static void failing_copies(void) {
@@ -346,6 +378,8 @@ static void no_file(void) {
 int main(int argc, char **argv) {
 	base = argc > 1 ? argv[1] : ".";
 	setvbuf(stdout, NULL, _IOLBF, 0);
+	full_by_putting("full relaxed", MDB_NOSYNC, 512 << 10);
+	full_by_putting("full", 0, 128 << 10);
 	failing_copies();
 	limited();
 	lengthening();

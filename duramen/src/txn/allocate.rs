@@ -134,9 +134,13 @@ fn free_by_flushing(work: &mut Work, pages: u64, contiguous: bool) -> Result<()>
     let newest = writer.meta.txnid;
     let space = &mut store.ledger(writer)?.space;
     let enough = space.free_pages() >= pages + reserve && (!contiguous || space.has_run(pages));
-    if enough || base == newest {
-        return Ok(());
-    }
+    if enough || base == newest { Ok(()) } else { release_by_flushing(work) }
+}
+
+/// As [`release`], after a checkpoint: frees what is kept only until the data file has been flushed.
+pub(super) fn release_by_flushing(work: &mut Work) -> Result<()> {
+    let (store, writer) = work.store_and_writer()?;
+    let newest = writer.meta.txnid;
     store.flush_data(writer)?;
     work.base = newest;
     release(work)

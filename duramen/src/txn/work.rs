@@ -180,10 +180,16 @@ impl Work {
 
     /// To be asked before pages are placed: who grows leaves others some of the free space.
     pub(super) fn look_whether_it_grows(&mut self) {
+        self.grows = self.writes_more_than_it_frees();
+    }
+
+    /// As far as is known: what is committed may be more, or less.
+    pub(super) fn writes_more_than_it_frees(&self) -> bool {
         let placed = [&self.placed].into_iter().chain(self.saved.iter().map(|saved| &saved.placed));
         let placed: u64 = placed.flat_map(|placed| &placed.extents).map(|extent| extent.pages).sum();
-        let freed: u64 = self.dirty.retired.iter().map(|retired| retired.extent.pages).sum();
-        self.grows = placed + self.dirty.pages() > freed;
+        let (written, retired) = (placed + self.dirty.pages(), &self.dirty.retired);
+        // Most are single pages, and then they need not be added up.
+        written > retired.len() as u64 && written > retired.iter().map(|retired| retired.extent.pages).sum()
     }
 
     /// Takes a number that is not the next one: those before it are in the log.

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use super::allocate::release;
+use super::allocate::{release, release_by_flushing};
 use super::bulk::{BulkLoad, BulkOptions};
 use super::catalog::{self, TableOptions};
 use super::cursor::WriteCursor;
@@ -113,16 +113,29 @@ impl<'p> WriteTxn<'p> {
         self.work().dirty.pages()
     }
 
+    /// Whether this transaction writes more pages than it frees, as far as is known before it commits.
+    pub fn grows(&self) -> bool {
+        self.work().writes_more_than_it_frees()
+    }
+
     /// Fills every hole before the file has more pages than this. Otherwise some small holes are left for the sake of
     /// long runs. It is no limit.
     pub fn set_pages_wanted(&mut self, pages: u64) {
         self.work_mut().pages_wanted = pages;
     }
 
-    /// Pages of the file that this transaction can use for what it changes, before it makes the file longer.
-    pub fn pages_free(&mut self) -> Result<u64> {
+    /// Pages of the file that this transaction can use for what it changes, before it makes the file longer. If they are
+    /// fewer than wanted, and some are kept only until the disk has what replaced them, the disk is waited for.
+    pub fn pages_free(&mut self, wanted: u64) -> Result<u64> {
         let work = self.work_mut();
         release(work)?;
+        let free = work.ledger()?.space.free_pages();
+        let base = work.base;
+        let nothing_kept = work.store_and_writer()?.1.meta.txnid == base;
+        if free >= wanted || nothing_kept {
+            return Ok(free);
+        }
+        release_by_flushing(work)?;
         Ok(work.ledger()?.space.free_pages())
     }
 
