@@ -12,6 +12,8 @@
 
 use crate::format::page::{self, Child};
 use crate::ids::{Extent, Txnid};
+use crate::os::direct::Block;
+use crate::pieces;
 
 /// Bytes allocated at once for the arena: little, since a handle may be opened for a single small transaction.
 const CHUNK_BYTES: usize = 256 << 10;
@@ -33,7 +35,8 @@ struct Arena {
     page_size: usize,
     /// Pages in a chunk, as a power of two.
     chunk_shift: u32,
-    chunks: Vec<Box<[u8]>>,
+    /// Aligned as the file's pages are in the map: what is copied from there, and to the kernel, is copied fastest so.
+    chunks: Vec<Block>,
     /// The level that owns each page handed out so far.
     levels: Vec<u16>,
     free: Vec<u32>,
@@ -50,7 +53,7 @@ impl Arena {
         }
         let index = self.levels.len();
         if index == self.chunks.len() << self.chunk_shift {
-            self.chunks.push(vec![0; CHUNK_BYTES].into_boxed_slice());
+            self.chunks.push(Block::new(CHUNK_BYTES));
         }
         self.levels.push(level);
         u32::try_from(index).expect("fewer than 2^32 dirty pages")
@@ -344,7 +347,7 @@ impl Dirty {
     pub(crate) fn create_run(&mut self, pages: u64, zeros: usize, content: &[u8]) -> Child {
         let mut bytes = self.spare.take(pages as usize * self.arena.page_size);
         bytes.resize(zeros, 0);
-        bytes.extend_from_slice(content);
+        pieces::append(&mut bytes, content);
         bytes.resize(pages as usize * self.arena.page_size, 0);
         let run = Run { bytes, level: self.level_tag() };
         self.run_pages += pages;

@@ -36,6 +36,7 @@ mod misuse;
 mod order;
 mod os;
 mod pager;
+mod pieces;
 mod prefetch;
 mod readers;
 mod sort;

@@ -12,6 +12,7 @@ use crate::error::{Error, Result};
 use crate::format::leaf::{CellKind, LeafMut, key_max};
 use crate::format::overflow::{STUB, Stub, pages_for};
 use crate::order::{Needle, Order};
+use crate::pieces;
 use crate::tree::duplicates::{self, Orders, item_of};
 use crate::tree::insert::{Entry, touch_path};
 use crate::tree::range::{self, Edge};
@@ -65,7 +66,7 @@ impl Value<'_> {
 
     fn write(&self, space: &mut [u8]) {
         match self {
-            Value::Bytes(bytes) => space.copy_from_slice(bytes),
+            Value::Bytes(bytes) => pieces::copy(space, bytes),
             Value::Room(_) => space.fill(0),
         }
     }
@@ -483,7 +484,7 @@ pub(super) fn overwrite(work: &mut Work, i: usize, path: &Path, key: &[u8], valu
         return false;
     }
     let Some(space) = LeafMut::new(work.page_mut(step.page)).into_plain(step.index, value.len()) else { return false };
-    space.copy_from_slice(value);
+    pieces::copy(space, value);
     ops::put(work, i, key, &Value::Bytes(value));
     true
 }

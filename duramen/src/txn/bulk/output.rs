@@ -13,6 +13,7 @@ use crate::format::overflow::{self, Stub};
 use crate::format::page::{self, Child, HEADER, PAGE_MAX};
 use crate::ids::{Extent, Pgno};
 use crate::os::direct::Block;
+use crate::pieces;
 use crate::tree::Pages;
 use crate::tree::build::Sink;
 use crate::txn::allocate::{allocate, give_back};
@@ -104,7 +105,7 @@ impl Pen {
                 none => none.insert(self.writer(work)?.block()),
             };
             let (now, later) = bytes.split_at(bytes.len().min(BLOCK_BYTES - stream.filled));
-            block[stream.filled..stream.filled + now.len()].copy_from_slice(now);
+            pieces::copy(&mut block[stream.filled..stream.filled + now.len()], now);
             stream.filled += now.len();
             bytes = later;
         }
