@@ -21,6 +21,9 @@ use crate::tree::Pages;
 /// Most pages handed to one write call: the kernel makes one large folio of a longer piece, and every later small
 /// change of that costs as if it were one of the whole.
 const PARTS_MAX: usize = 4;
+/// Runs of overflow pages wait until they are so long together: what is written in larger pieces takes the kernel half
+/// the time, and a run is never changed in part.
+const RUNS_BYTES: usize = 64 << 10;
 /// After so many pages of a durable commit the disk is asked to begin.
 const EAGER_PAGES: u64 = 64;
 
@@ -28,6 +31,7 @@ const EAGER_PAGES: u64 = 64;
 pub(super) struct Output {
     /// For each lane the last pages, not written yet.
     batches: [Batch; 2],
+    runs: Runs,
     /// The pages written that the disk was not asked for yet, if it is to be asked.
     eager: Option<Range<u64>>,
     /// Where the last write ended.
@@ -53,6 +57,13 @@ impl Batch {
     }
 }
 
+/// Sealed runs that stand one after the other in the file, not written yet.
+#[derive(Default)]
+struct Runs {
+    place: Option<Extent>,
+    runs: Vec<Vec<u8>>,
+}
+
 /// How much an [`Output`] wrote.
 #[derive(Default)]
 pub(super) struct Written {
@@ -67,6 +78,7 @@ impl Output {
     pub(super) fn new(eager: bool, timed: bool) -> Output {
         Output {
             batches: [Batch::EMPTY; 2],
+            runs: Runs::default(),
             eager: eager.then_some(0..0),
             end: Pgno(0),
             timed,
@@ -86,8 +98,30 @@ impl Output {
         Ok(())
     }
 
+    /// Takes a sealed run to be written.
+    pub(super) fn push_run(&mut self, work: &mut Work, place: Extent, run: Vec<u8>) -> Result<()> {
+        if self.runs.place.is_some_and(|waiting| waiting.end() != place.start) {
+            self.write_runs(work)?;
+        }
+        let waiting = self.runs.place.map_or(place, |waiting| Extent::new(waiting.start, waiting.pages + place.pages));
+        self.runs.place = Some(waiting);
+        self.runs.runs.push(run);
+        if waiting.pages as usize * work.page_size() < RUNS_BYTES { Ok(()) } else { self.write_runs(work) }
+    }
+
+    fn write_runs(&mut self, work: &mut Work) -> Result<()> {
+        let Some(place) = self.runs.place.take() else { return Ok(()) };
+        let mut runs = std::mem::take(&mut self.runs.runs);
+        let parts: Vec<_> = runs.iter().map(|run| IoSlice::new(run)).collect();
+        self.write(work, place, &parts)?;
+        runs.drain(..).for_each(|run| work.dirty.keep_memory(run));
+        self.runs.runs = runs;
+        Ok(())
+    }
+
     /// Writes what waits. To be called once all is placed.
-    pub(super) fn finish(&mut self, work: &Work) -> Result<()> {
+    pub(super) fn finish(&mut self, work: &mut Work) -> Result<()> {
+        self.write_runs(work)?;
         self.write_batch(work, Lane::Lasting)?;
         self.write_batch(work, Lane::Fleeting)
     }
@@ -108,7 +142,7 @@ impl Output {
     }
 
     /// Writes pages at once.
-    pub(super) fn write(&mut self, work: &Work, extent: Extent, parts: &[IoSlice<'_>]) -> Result<()> {
+    fn write(&mut self, work: &Work, extent: Extent, parts: &[IoSlice<'_>]) -> Result<()> {
         let started = self.timed.then(Instant::now);
         let (size, store) = (work.page_size() as u64, &work.store);
         let written = store.medium.write_at(extent.start.0 * size, parts).map_err(Error::io("write to the data file"));

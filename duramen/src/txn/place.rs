@@ -6,8 +6,6 @@
 //! pages of a commit come from as few extents as the free space offers. They are written as they are placed, while the
 //! processor still has them at hand.
 
-use std::io::IoSlice;
-
 use super::allocate::{allocate, give_back, is_small, release, take_back_replaced};
 use super::output::Output;
 use super::supply::{self, Supply};
@@ -166,13 +164,11 @@ impl Placer {
         work.store.pager.trust(pgno, work.txnid);
     }
 
-    /// Seals and writes a run whose place is known.
+    /// Seals a run whose place is known, to be written.
     pub(super) fn add_run(&mut self, work: &mut Work, mut bytes: Vec<u8>, extent: Extent) -> Result<()> {
         let checksum = page::seal(&mut bytes, extent.start, work.txnid, work.store.pager.file_id);
         self.count(work, extent.start, extent.pages, checksum);
-        self.output.write(work, extent, &[IoSlice::new(&bytes)])?;
-        work.dirty.keep_memory(bytes);
-        Ok(())
+        self.output.push_run(work, extent, bytes)
     }
 
     /// Forgets the memory of the pages that were written; which numbers were not used.
