@@ -1,13 +1,13 @@
 //! Group commit: who submits is told what became of it, and one flush serves all who submit at the same time.
 
 use std::io;
-use std::pin::pin;
+use std::pin::{Pin, pin};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::sync::{Arc, mpsc};
+use std::sync::{Arc, Mutex, mpsc};
 use std::task::{Context, Poll, Wake, Waker};
-use std::thread::{self, Thread};
+use std::thread::{self, Thread, ThreadId};
 
-use duramen::{Database, Error, Medium, MediumLayer, Result, WriteTxn};
+use duramen::{Database, Durability, Error, Medium, MediumLayer, Result, Submitted, WriteTxn};
 
 /// Counts flushes, and fails them when told to.
 #[derive(Default)]
@@ -205,6 +205,95 @@ fn threads_and_futures_take_turns_and_all_are_served() {
         }
     });
     assert_eq!(bench.len(), 800);
+}
+
+/// A change that tells which thread it ran on.
+fn run_by(n: u32) -> impl FnOnce(&mut WriteTxn<'_>) -> Result<ThreadId> + Send + 'static {
+    move |txn| put(n)(txn).map(|_| thread::current().id())
+}
+
+fn relaxed() -> (tempfile::TempDir, Database) {
+    let dir = tempfile::tempdir().unwrap();
+    let db = Database::options().durability(Durability::Relaxed).open(dir.path().join("x.dm")).unwrap();
+    (dir, db)
+}
+
+fn poll<T: Send>(future: &mut Submitted<T>) -> Poll<Result<T>> {
+    Pin::new(future).poll(&mut Context::from_waker(Waker::noop()))
+}
+
+#[test]
+fn brief_changes_are_done_by_who_asks_for_the_first_of_them() {
+    let (_dir, db) = relaxed();
+    let before = db.read().unwrap().txnid();
+    let mut submitted: Vec<_> = (0..3).map(|n| db.submit_brief(run_by(n))).collect();
+    assert_eq!(db.read().unwrap().txnid(), before, "nobody has asked yet");
+    for future in &mut submitted {
+        assert!(matches!(poll(future), Poll::Ready(Ok(thread)) if thread == thread::current().id()));
+    }
+    assert_eq!(db.read().unwrap().txnid().0, before.0 + 1, "one commit for all");
+}
+
+#[test]
+fn brief_changes_wait_elsewhere_where_there_is_something_to_wait_for() {
+    let (_dir, db) = relaxed();
+    let mut writer = db.begin_write().unwrap();
+    let mut future = db.submit_brief(run_by(1));
+    assert!(poll(&mut future).is_pending());
+    writer.table("t").unwrap().put(b"key", b"value").unwrap();
+    writer.commit().unwrap();
+    assert_ne!(wait_for(future).unwrap(), thread::current().id());
+
+    let durable = Bench::new();
+    assert_ne!(wait_for(durable.db.submit_brief(run_by(1))).unwrap(), thread::current().id());
+}
+
+#[test]
+fn long_changes_behind_brief_ones_are_done_elsewhere() {
+    let (_dir, db) = relaxed();
+    let other = db.clone();
+    let behind = Arc::new(Mutex::new(None));
+    let place = behind.clone();
+    let first = db.submit_brief(move |txn| {
+        *place.lock().unwrap() = Some(other.submit_async(run_by(2)));
+        run_by(1)(txn)
+    });
+    assert_eq!(wait_for(first).unwrap(), thread::current().id());
+    let behind = behind.lock().unwrap().take().unwrap();
+    assert_ne!(wait_for(behind).unwrap(), thread::current().id());
+}
+
+#[test]
+fn brief_changes_of_many_threads_are_all_told() {
+    let (_dir, db) = relaxed();
+    thread::scope(|scope| {
+        for thread in 0..8u32 {
+            let db = &db;
+            scope.spawn(move || {
+                for n in 0..200 {
+                    let key = thread * 1000 + n;
+                    let stored = match n % 4 {
+                        0 => wait_for(db.submit_async(put(key))),
+                        1 => db.submit(put(key)),
+                        _ => wait_for(db.submit_brief(put(key))),
+                    };
+                    assert_eq!(stored.unwrap(), key);
+                }
+            });
+        }
+    });
+    assert_eq!(db.read().unwrap().table("t").unwrap().len(), 1600);
+}
+
+#[test]
+fn a_brief_change_that_nobody_awaits_is_committed_all_the_same() {
+    let (_dir, db) = relaxed();
+    drop(db.submit_brief(put(1)));
+    assert_eq!(db.read().unwrap().table("t").unwrap().len(), 1);
+    let never_asked = db.submit_brief(put(2));
+    db.submit(put(3)).unwrap();
+    assert_eq!(db.read().unwrap().table("t").unwrap().len(), 3, "who leads takes what waits");
+    assert_eq!(wait_for(never_asked).unwrap(), 2);
 }
 
 #[test]

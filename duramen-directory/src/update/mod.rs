@@ -26,6 +26,7 @@ use std::task::{Context as TaskContext, Poll};
 use duramen::{Error, Submitted, WriteTxn};
 use duramen_ldap::ber::List;
 use duramen_ldap::message::{Control, Message, Request, ResultCode};
+use duramen_ldap::oid;
 
 use crate::controls::{Controls, Of};
 use crate::directory::Inner;
@@ -41,6 +42,9 @@ pub(crate) use add::operational;
 pub(crate) use batch::Batch;
 pub(crate) use draft::{Described, Draft, describe, describe_stored, form};
 pub(crate) use identifier::{identifier_of, identifiers_are_indexed, is_identifier_of_another, same_identifier};
+
+/// A request that is longer keeps a thread that also searches for too long.
+const BRIEF_BYTES: usize = 16 << 10;
 
 /// An update that was made.
 #[derive(Debug, Default, PartialEq, Eq)]
@@ -128,9 +132,24 @@ impl Inner {
         controls: List<'_, Control<'_>>,
     ) -> UpdateFuture {
         match self.own(requester, request, controls) {
-            Ok(owned) => UpdateFuture(State::Submitted(self.db.submit_async(move |txn| owned.run(txn)))),
+            Ok(owned) => {
+                let brief = owned.message.len() <= BRIEF_BYTES && is_of_one_entry(request, controls);
+                let run = move |txn: &mut WriteTxn<'_>| owned.run(txn);
+                let submitted = if brief { self.db.submit_brief(run) } else { self.db.submit_async(run) };
+                UpdateFuture(State::Submitted(submitted))
+            }
             Err(failure) => UpdateFuture(State::Refused(Some(failure))),
         }
+    }
+}
+
+/// Whether it changes one entry, and not all below it.
+fn is_of_one_entry(request: &Request<'_>, controls: List<'_, Control<'_>>) -> bool {
+    let of_tree = || controls.iter().any(|control| control.oid == oid::control::TREE_DELETE);
+    match request {
+        Request::Add(_) | Request::Modify(_) => true,
+        Request::Delete(_) => !of_tree(),
+        _ => false,
     }
 }
 

@@ -2,6 +2,7 @@
 
 mod helper;
 mod options;
+mod queue;
 mod submit;
 
 use std::os::fd::{AsFd, BorrowedFd};
@@ -34,7 +35,7 @@ pub use submit::Submitted;
 #[derive(Clone)]
 pub struct Database {
     store: Arc<Store>,
-    queue: Arc<submit::Queue>,
+    queue: Arc<queue::Queue>,
 }
 
 /// The data file's own descriptor, for questions and hints. Whoever writes through it destroys the database.

@@ -1,201 +1,39 @@
 //! Group commit: what many threads submit goes into one transaction, and waits for the disk once.
 //!
-//! Owns: the queue, who leads, who is told what. Must not know: how a commit is done.
+//! Owns: how a group is led, who is told what. Must not know: how a commit is done.
 //!
 //! Whoever submits while nobody leads leads one group: it runs, in one transaction, what is in the queue and what comes
 //! while it runs, each in a child transaction of its own, commits, and tells everyone. What was submitted while the disk
 //! flushed is the next group, led by the first thread in it. So nobody serves others for longer than one group, and a
 //! lone thread does what [`Database::update`] does. Only futures, which have no thread to lead with, get one: it comes
-//! with the first of them, and goes when none has come for a while.
+//! with the first of them, and goes when none has come for a while. A *brief* change needs none where it has to wait for
+//! neither the disk nor another writer: whoever asks for its outcome first leads.
 //!
 //! Where the disk takes most of the time that the work of a group takes, submitters are divided: half of them work while
 //! the disk flushes what the others did. The leader of a group that is written passes the write lock on, and waits for
 //! the disk beside the next one.
 
 use std::any::Any;
-use std::collections::VecDeque;
 use std::future::Future;
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::pin::Pin;
-use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Condvar, Mutex, PoisonError};
 use std::task::{Context, Poll, Waker};
 use std::time::{Duration, Instant};
 
 use super::Database;
-use super::helper::Helper;
+use super::queue::{Baton, Entry, Share, Ticket, lock};
 use crate::error::{Error, Result};
-use crate::ids::Txnid;
-use crate::store::Writer;
 use crate::store::landing::Landing;
+use crate::store::{Durability, Writer};
 use crate::txn::WriteTxn;
 
-/// A group takes no more than this, so that its first member does not wait for ever.
-const GROUP_MAX: usize = 1024;
-/// A leader waits this part of the last group's time, at most, for those who were in it: told that they were committed,
-/// they are about to submit again. Without that, groups of one take turns with groups of all others.
-const PATIENCE: u32 = 4;
 /// The write lock is passed on so often before other handles, and other ways to write, have their turn.
 const PASSES_MAX: u32 = 32;
-/// Changes that take less than this are not divided into halves: each group more wakes threads more often, and writes the
-/// upper pages once more, which takes as long as what is hidden behind a flush.
-const WORTH_DIVIDING: Duration = Duration::from_micros(200);
-
-/// What was submitted to one handle and not begun yet, in order.
-#[derive(Default)]
-pub(super) struct Queue {
-    state: Mutex<State>,
-    /// Who leads for those who have no thread to lead with.
-    helper: Arc<Helper<Database>>,
-}
-
-#[derive(Default)]
-struct State {
-    waiting: VecDeque<Entry>,
-    /// Somebody leads, or was told to.
-    led: bool,
-    /// What the leader of a group that waits for the disk has passed on, until the next one takes it.
-    baton: Option<Baton>,
-    /// Members of groups that are written, and were not told yet.
-    untold: usize,
-    pace: Pace,
-}
-
-/// The write lock, on its way from one group to the next.
-struct Baton {
-    writer: Box<Writer>,
-    passes: u32,
-}
-
-/// What the last group tells about the next.
-#[derive(Clone, Copy, Default)]
-struct Pace {
-    /// How many submitters there seem to be.
-    crowd: usize,
-    /// How long one of them takes, with the part of writing that falls to it.
-    work: Duration,
-    /// How long the disk takes, of late and on average, once that is known.
-    flush: Option<Duration>,
-    /// How long a group took as a whole.
-    group: Duration,
-}
-
-impl Pace {
-    /// Whether half of the submitters should work while the disk flushes what the others did. If it takes longer than the
-    /// work of all, two halves wait for two flushes; if it takes less than that of half of them, there is little to be
-    /// hidden behind it, and two commits have more work than one.
-    fn divides(&self) -> bool {
-        let all = self.work * self.crowd as u32;
-        let pays = self.crowd > 1 && self.work >= WORTH_DIVIDING;
-        pays && self.flush.is_some_and(|flush| all / 2 < flush && flush < all)
-    }
-
-    /// How many a group should wait for.
-    fn members(&self) -> usize {
-        if self.divides() { self.crowd.div_ceil(2) } else { self.crowd }
-    }
-
-    /// How many it should have at most.
-    fn members_max(&self) -> usize {
-        if self.divides() { self.members().min(GROUP_MAX) } else { GROUP_MAX }
-    }
-}
-
-impl Queue {
-    /// Adds an entry; true if its submitter has to lead.
-    fn push(&self, entry: Entry) -> bool {
-        let mut state = lock(&self.state);
-        state.waiting.push_back(entry);
-        !std::mem::replace(&mut state.led, true)
-    }
-
-    /// Waits for as many as are expected, but not for long.
-    fn gather(&self) -> Pace {
-        let begun = Instant::now();
-        loop {
-            let state = lock(&self.state);
-            let pace = state.pace;
-            if state.waiting.len() >= pace.members() || begun.elapsed() > pace.group / PATIENCE {
-                return pace;
-            }
-            drop(state);
-            std::thread::yield_now();
-        }
-    }
-
-    /// The next entry, and whether it was the only one.
-    fn pop(&self) -> Option<(Entry, bool)> {
-        let mut state = lock(&self.state);
-        let entry = state.waiting.pop_front()?;
-        Some((entry, state.waiting.is_empty()))
-    }
-
-    /// Takes what the group before has passed on.
-    fn take_baton(&self) -> Option<Baton> {
-        lock(&self.state).baton.take()
-    }
-
-    /// Takes back what nobody has taken. What has been passed on since is not the same.
-    fn take_back(&self, commit: Txnid) -> Option<Baton> {
-        lock(&self.state).baton.take_if(|baton| baton.writer.meta.txnid == commit)
-    }
-
-    /// Passes the write lock on to the next leader, whom [`Queue::next_leader`] finds or who is the next to come.
-    fn pass_on(&self, baton: Baton) {
-        lock(&self.state).baton = Some(baton);
-    }
-
-    /// Ends a leadership: who has to lead next, if anybody waits.
-    fn next_leader(&self) -> Option<Arc<dyn Ticket>> {
-        let mut state = lock(&self.state);
-        let next = state.waiting.front().map(|entry| entry.ticket.clone());
-        state.led = next.is_some();
-        next
-    }
-
-    /// A group of so many was written after so long: what the next should be like.
-    fn written(&self, members: usize, time: Duration) -> Pace {
-        let mut state = lock(&self.state);
-        state.untold += members;
-        let (found, before) = (state.untold + state.waiting.len(), state.pace.crowd);
-        // Of two halves, those who were just told and are about to submit again are not to be found: so it falls slowly.
-        let least = if state.pace.divides() { before - before.div_ceil(8) } else { 0 };
-        state.pace.crowd = found.max(least);
-        state.pace.work = time / members.max(1) as u32;
-        state.pace
-    }
-
-    /// The group is about to be told.
-    fn landed(&self, members: usize, flush: Option<Duration>, group: Duration) {
-        let mut state = lock(&self.state);
-        state.untold -= members;
-        state.pace.flush = match (state.pace.flush, flush) {
-            (Some(before), Some(now)) => Some((before * 3 + now) / 4),
-            (before, now) => now.or(before),
-        };
-        state.pace.group = group;
-    }
-}
-
-fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
-}
-
-/// A change, with where to say what became of it.
-struct Entry {
-    /// Runs the change and keeps what it returned; true if its transaction is to be kept.
-    change: Box<dyn FnOnce(&mut WriteTxn<'_>) -> bool + Send>,
-    ticket: Arc<dyn Ticket>,
-}
-
-/// The submitter, as its leader sees it.
-trait Ticket: Send + Sync {
-    /// The change came to nothing for a reason that is not its own.
-    fn fail(&self, error: Error);
-    /// It is decided. A thread that waits is told so; of a task, what wakes it comes back.
-    fn settle(&self) -> Option<Waker>;
-    /// Asks it to lead the next group; false if it has no thread for that.
-    fn lead(&self) -> bool;
-}
+/// A thread that asks for the outcome of brief changes takes so many of them into a group,
+const BRIEF_MAX: usize = 64;
+/// and leads so many groups, before it goes back to its other work.
+const BRIEF_GROUPS: u32 = 4;
 
 /// What became of a change.
 enum Outcome<T> {
@@ -275,12 +113,31 @@ impl<T> Slot<T> {
 #[must_use = "only awaiting it tells whether the change was committed"]
 pub struct Submitted<T> {
     slot: Arc<Slot<T>>,
+    /// To begin when somebody first asks for the outcome, or no longer will.
+    unbegun: Option<Database>,
+}
+
+impl<T> Submitted<T> {
+    fn begin(&mut self) {
+        if let Some(db) = self.unbegun.take()
+            && db.queue.lead_unled()
+        {
+            db.lead_here();
+        }
+    }
+}
+
+impl<T> Drop for Submitted<T> {
+    fn drop(&mut self) {
+        self.begin();
+    }
 }
 
 impl<T: Send> Future for Submitted<T> {
     type Output = Result<T>;
 
-    fn poll(self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Result<T>> {
+    fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Result<T>> {
+        self.begin();
         let mut progress = lock(&self.slot.progress);
         if !matches!(progress.phase, Phase::Settled) {
             match &mut progress.waker {
@@ -328,7 +185,7 @@ impl Database {
         F: FnOnce(&mut WriteTxn<'_>) -> Result<T> + Send + 'static,
     {
         let slot = Slot::new(true);
-        if self.queue.push(entry(&slot, change)) || slot.wait() {
+        if self.queue.push(entry(&slot, false, change)) || slot.wait() {
             self.lead_group();
         }
         slot.take()
@@ -341,10 +198,27 @@ impl Database {
         F: FnOnce(&mut WriteTxn<'_>) -> Result<T> + Send + 'static,
     {
         let slot = Slot::new(false);
-        if self.queue.push(entry(&slot, change)) {
+        if self.queue.push(entry(&slot, false, change)) {
             self.lead_elsewhere();
         }
-        Submitted { slot }
+        Submitted { slot, unbegun: None }
+    }
+
+    /// As [`Database::submit_async`], for changes that take no longer than a look into the database, from threads that
+    /// may spend as long. With [`Durability::Relaxed`] nothing is done before the future is polled or dropped. Where it
+    /// then has to wait for neither another writer nor the disk it is done right there, with what else was submitted so
+    /// until then; else by a thread of its own.
+    pub fn submit_brief<T, F>(&self, change: F) -> Submitted<T>
+    where
+        T: Send + 'static,
+        F: FnOnce(&mut WriteTxn<'_>) -> Result<T> + Send + 'static,
+    {
+        if self.durability() == Durability::Durable {
+            return self.submit_async(change);
+        }
+        let slot = Slot::new(false);
+        self.queue.push_unled(entry(&slot, true, change));
+        Submitted { slot, unbegun: Some(self.clone()) }
     }
 
     /// Leads one group, and lets the next begin.
@@ -363,6 +237,28 @@ impl Database {
         }
     }
 
+    /// Leads groups of brief changes on this thread, but not for long, and not where it would have to wait.
+    fn lead_here(&self) {
+        let share = Share { members_max: BRIEF_MAX, brief: true };
+        for _ in 0..BRIEF_GROUPS {
+            let Some(txn) = self.begin_at_once() else { break };
+            if self.run_group_in(Some(txn), 0, share) == Next::Begun {
+                return;
+            }
+            match self.queue.next_leader() {
+                Some(next) if !next.lead() => {}
+                _ => return,
+            }
+        }
+        self.lead_elsewhere();
+    }
+
+    /// A transaction for brief changes, if they are next and it has to wait neither now nor at its end.
+    fn begin_at_once(&self) -> Option<WriteTxn<'static>> {
+        let txn = self.queue.is_brief().then(|| self.try_begin_write())?;
+        txn.ok().filter(|txn| !txn.is_flush_near())
+    }
+
     /// Leads groups on a thread of their own until a submitter can lead, or nobody waits.
     fn lead_elsewhere(&self) {
         let lead = |db: Database| {
@@ -379,7 +275,8 @@ impl Database {
     /// Without a thread to lead, what waits is told so.
     fn refuse_all(&self, error: std::io::Error) {
         let error = Arc::new(Error::Io { op: "start a thread for what was submitted", source: error });
-        while let Some((entry, _)) = self.queue.pop() {
+        let all = Share { members_max: usize::MAX, brief: false };
+        while let Some((entry, _)) = self.queue.pop(all, 0) {
             entry.ticket.fail(Error::Group { source: error.clone() });
             entry.ticket.settle().into_iter().for_each(Waker::wake);
         }
@@ -394,9 +291,15 @@ impl Database {
     fn run_group(&self) -> Next {
         let baton = self.queue.take_baton();
         let passes = baton.as_ref().map_or(0, |baton| baton.passes);
-        let members_max = self.queue.gather().members_max();
+        let share = self.queue.gather();
+        let txn = baton.map(|baton| WriteTxn::resume(&self.store, baton.writer, self.durability()));
+        self.run_group_in(txn, passes, share)
+    }
+
+    /// Runs what waits in this transaction, if it has begun already, and commits it.
+    fn run_group_in(&self, txn: Option<WriteTxn<'static>>, passes: u32, share: Share) -> Next {
         let (begun, mut group) = (Instant::now(), Vec::new());
-        let written = self.run_entries(baton, &mut group, members_max);
+        let written = self.run_entries(txn, &mut group, share);
         let work = begun.elapsed();
         let (mut landing, baton) = match written {
             Ok(Some((landing, writer))) => (landing, Baton { writer, passes: passes + 1 }),
@@ -449,14 +352,11 @@ impl Database {
 
     fn run_entries(
         &self,
-        baton: Option<Baton>,
+        mut txn: Option<WriteTxn<'static>>,
         group: &mut Vec<Arc<dyn Ticket>>,
-        members_max: usize,
+        share: Share,
     ) -> Result<Option<(Landing, Box<Writer>)>> {
-        let mut txn = baton.map(|baton| WriteTxn::resume(&self.store, baton.writer, self.durability()));
-        while group.len() < members_max
-            && let Some((entry, last)) = self.queue.pop()
-        {
+        while let Some((entry, last)) = self.queue.pop(share, group.len()) {
             group.push(entry.ticket.clone());
             let mut open = match txn.take() {
                 Some(open) => open,
@@ -517,7 +417,7 @@ fn run_in_child(txn: &mut WriteTxn<'_>, entry: Entry) -> Result<()> {
     Ok(())
 }
 
-fn entry<T, F>(slot: &Arc<Slot<T>>, change: F) -> Entry
+fn entry<T, F>(slot: &Arc<Slot<T>>, brief: bool, change: F) -> Entry
 where
     T: Send + 'static,
     F: FnOnce(&mut WriteTxn<'_>) -> Result<T> + Send + 'static,
@@ -532,5 +432,5 @@ where
         lock(&mine.progress).outcome = Some(outcome);
         keep
     };
-    Entry { change: Box::new(change), ticket: slot.clone() }
+    Entry { change: Box::new(change), ticket: slot.clone(), brief }
 }

@@ -21,6 +21,9 @@ use crate::store::{Durability, Store, Writer};
 use crate::tree::duplicates::Orders;
 use crate::tree::{Pages, PagesMut, Path, Tree, at, damaged};
 
+/// More than some small updates change.
+const FEW_PAGES: u64 = 1024;
+
 /// A table that the transaction has opened.
 #[derive(Clone)]
 pub(crate) struct OpenTable {
@@ -190,6 +193,14 @@ impl Work {
         let (written, retired) = (placed + self.dirty.pages(), &self.dirty.retired);
         // Most are single pages, and then they need not be added up.
         written > retired.len() as u64 && written > retired.iter().map(|retired| retired.extent.pages).sum()
+    }
+
+    /// Whether a relaxed commit of a few pages may be the one that flushes what many before it left.
+    pub(super) fn is_flush_near(&self) -> bool {
+        let Some(meta) = self.writer.as_deref().map(|writer| &writer.meta) else { return false };
+        let pages = meta.proof_pages + FEW_PAGES;
+        let due = self.store.checkpoint_is_due(pages, meta.page_count, Durability::Relaxed);
+        due || self.store.checkpoint_is_late() || self.store.crowded.load(Ordering::Relaxed)
     }
 
     /// Takes a number that is not the next one: those before it are in the log.

@@ -48,6 +48,11 @@ impl WriteTxn<'static> {
         Ok(WriteTxn::resume(store, store.begin_write(wait)?, durability))
     }
 
+    /// Whether a commit of a few pages may have to wait for a flush that is not its own.
+    pub(crate) fn is_flush_near(&self) -> bool {
+        self.work().is_flush_near()
+    }
+
     /// Goes on from what [`WriteTxn::commit_unlanded`] left.
     pub(crate) fn resume(store: &Arc<Store>, writer: Box<Writer>, durability: Durability) -> WriteTxn<'static> {
         WriteTxn { work: Handle::Own(Box::new(Work::new(store.clone(), writer, durability))), level: 0 }
