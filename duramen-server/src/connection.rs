@@ -98,6 +98,10 @@ impl Connection {
             if self.work.is_searching() && self.output.is_empty() {
                 self.output.acquire(&self.thread.pool);
                 self.work.go_on(&mut self.output.bytes);
+                // Who is gone is found out by what cannot be sent; not by those who have nothing to send.
+                if self.ended && self.output.is_empty() {
+                    self.work.give_up_searches();
+                }
             }
             let turned = poll_fn(|cx| self.turn(cx)).await;
             let more = match turned {

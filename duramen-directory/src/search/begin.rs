@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 use duramen_ldap::ber::List;
 use duramen_ldap::message::{Control, Deref, ResultCode, Scope, SearchRequest};
 
-use super::order::Question;
+use super::order::{Collecting, Question};
 use super::page::Page;
 use super::scope::Area;
 use super::select::Selection;
@@ -71,7 +71,7 @@ impl Inner {
             given: 0,
             examined: 0,
             parent: None,
-            references: Vec::new(),
+            collecting: None,
             notes: found.notes,
             state: state.clone(),
         };
@@ -371,13 +371,14 @@ impl Search {
         match Order::new(&state.schema, keys) {
             Ok(order) => {
                 self.sort_response = Some((ResultCode::SUCCESS, String::new()));
-                match controls.page {
-                    None => self.collect(state, &order),
-                    Some(_) => {
-                        let question = Question::new(self.commit, state, requester, request, controls, keys);
-                        self.collect_once(state, &order, question)
-                    }
+                let question =
+                    controls.page.map(|_| Question::new(self.commit, state, requester, request, controls, keys));
+                match question.as_ref().and_then(Question::remembered) {
+                    Some(ids) => (self.job, self.exact) = (Job::Sorted(ids), true),
+                    None if matches!(self.job, Job::Special(_)) => {}
+                    None => self.collecting = Some(Box::new(Collecting::new(order, question))),
                 }
+                Ok(())
             }
             Err((code, description)) if controls.sort_is_critical => {
                 let diagnostic = format!("entries cannot be sorted by {description}: {code}");
@@ -394,7 +395,7 @@ impl Search {
         let Some(page) = controls.page else { return Ok(()) };
         // RFC 2696 section 3: a page of nothing with a cookie ends a paged search.
         if page.size == 0 && !page.cookie.is_empty() {
-            self.job = Job::Ids(Set::empty());
+            (self.job, self.collecting) = (Job::Ids(Set::empty()), None);
         }
         let page = Page::parse(page.size, page.cookie, request)?;
         self.next = page.from;

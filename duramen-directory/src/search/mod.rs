@@ -31,7 +31,7 @@ use crate::failure::{Failure, Result, damaged};
 use crate::filter::{Evaluation, Test};
 use crate::index::Set;
 use crate::names::{self, Commit};
-use crate::sink::{Entries, Sink};
+use crate::sink::Sink;
 use crate::state::State;
 use crate::tables::{Id, Tables, read_id};
 use crate::view::{Scene, View};
@@ -39,10 +39,9 @@ use crate::view::{Scene, View};
 pub(crate) use reference::continued;
 pub(crate) use select::{Picker, Selection, Source};
 
-use order::Question;
+use order::Collecting;
 use page::Page;
 use scope::Area;
-use sort::{Order, SortValue};
 use special::Special;
 
 /// A search under way. It owns its snapshot: drop it when the client is gone, or does not read for long.
@@ -60,13 +59,13 @@ pub struct Search {
     options: Options,
     page: Option<Page>,
     sort_response: Option<(ResultCode, String)>,
+    /// What is to be put in order before anything is given out.
+    collecting: Option<Box<Collecting>>,
     /// The id, or the place in the order, to go on from.
     next: u32,
     given: u32,
     examined: u64,
     parent: Option<(Id, Arc<str>)>,
-    /// References that were met while entries were sorted, encoded.
-    references: Vec<Vec<u8>>,
     notes: Vec<String>,
 }
 
@@ -138,9 +137,7 @@ impl Search {
     /// Goes on until the search is done or the sink is full.
     pub fn run(&mut self, sink: &mut dyn Sink) -> Progress {
         let state = self.state.clone();
-        let job = std::mem::replace(&mut self.job, Job::Ids(Set::empty()));
-        let outcome = self.walk(&state, &job, sink);
-        self.job = job;
+        let outcome = self.collect(&state, sink).and_then(|all| if all { self.walk(&state, sink) } else { Ok(None) });
         match outcome {
             Ok(None) => Progress::Paused,
             Ok(Some(more)) => Progress::Done(self.done(None, more)),
@@ -148,41 +145,25 @@ impl Search {
         }
     }
 
-    /// Finds all entries there are, and puts them in order.
-    fn collect(&mut self, state: &State, order: &Order) -> Result<()> {
-        if matches!(self.job, Job::Special(_)) {
-            return Ok(());
+    /// Finds what is to be put in order, and does that once all is found; false if the sink is full before.
+    fn collect(&mut self, state: &State, sink: &mut dyn Sink) -> Result<bool> {
+        let Some(collecting) = self.collecting.take() else { return Ok(true) };
+        // Where the page begins is for later.
+        let begin = std::mem::replace(&mut self.next, collecting.next);
+        let walked = self.with_job(state, |run, job| {
+            run.to_sort = Some(collecting);
+            let all = run.walk(job, sink)?.is_some();
+            run.to_sort.iter_mut().for_each(|to_sort| to_sort.next = *run.next);
+            Ok((all, run.to_sort.take()))
+        });
+        self.next = begin;
+        // Nothing was put in order where something went wrong.
+        let (all, collecting) = walked.inspect_err(|_| self.sort_response = None)?;
+        self.collecting = collecting;
+        if all && let Some(mut collecting) = self.collecting.take() {
+            (self.job, self.exact) = (Job::Sorted(collecting.in_order()), true);
         }
-        let job = std::mem::replace(&mut self.job, Job::Ids(Set::empty()));
-        let mut references = Entries::default();
-        let mut run = Run::new(self, state)?;
-        run.to_sort = Some(ToSort { order, found: Vec::new() });
-        match &job {
-            Job::All => run.all(&mut references)?,
-            Job::Ids(set) => run.ids(set, &mut references)?,
-            Job::Special(_) | Job::Sorted(_) => None,
-        };
-        let found = run.to_sort.map(|to_sort| to_sort.found).unwrap_or_default();
-        self.job = Job::Sorted(order.sort(found).into());
-        self.references = references.references.iter().map(|urls| encode_urls(urls)).collect();
-        (self.exact, self.next) = (true, 0);
-        Ok(())
-    }
-
-    /// As [`Search::collect`], but not again for each page while nothing changes.
-    fn collect_once(&mut self, state: &State, order: &Order, question: Question) -> Result<()> {
-        if let Some(ids) = question.remembered() {
-            self.job = Job::Sorted(ids);
-            self.exact = true;
-            return Ok(());
-        }
-        self.collect(state, order)?;
-        if let Job::Sorted(ids) = &self.job
-            && self.references.is_empty()
-        {
-            question.remember(ids);
-        }
-        Ok(())
+        Ok(all)
     }
 
     /// How the search is done, in a line: for a log of slow operations.
@@ -199,18 +180,16 @@ impl Search {
     }
 
     /// `None` if the sink is full; else whether there is another page.
-    fn walk(&mut self, state: &State, job: &Job, sink: &mut dyn Sink) -> Result<Option<bool>> {
-        // Snapshot and plan are lent to everything below, which changes other fields only.
-        for encoded in std::mem::take(&mut self.references) {
-            sink.reference(List::trusted(&encoded));
-        }
-        let mut run = Run::new(self, state)?;
-        match job {
-            Job::Special(entries) => run.special(entries, sink),
-            Job::All => run.all(sink),
-            Job::Ids(set) => run.ids(set, sink),
-            Job::Sorted(ids) => run.sorted(ids, sink),
-        }
+    fn walk(&mut self, state: &State, sink: &mut dyn Sink) -> Result<Option<bool>> {
+        self.with_job(state, |run, job| run.walk(job, sink))
+    }
+
+    /// Snapshot and plan are lent to everything below, which changes other fields only.
+    fn with_job<T>(&mut self, state: &State, act: impl FnOnce(&mut Run<'_>, &Job) -> Result<T>) -> Result<T> {
+        let job = std::mem::replace(&mut self.job, Job::Ids(Set::empty()));
+        let result = Run::new(self, state).and_then(|mut run| act(&mut run, &job));
+        self.job = job;
+        result
     }
 
     /// The end: response controls.
@@ -259,13 +238,7 @@ struct Run<'r> {
     scratch: RefCell<Vec<u8>>,
     picked: Vec<u8>,
     /// Where entries go that are to be sorted before they are given out.
-    to_sort: Option<ToSort<'r>>,
-}
-
-/// Entries that are to be sorted.
-struct ToSort<'r> {
-    order: &'r Order,
-    found: Vec<(SortValue, Id)>,
+    to_sort: Option<Box<Collecting>>,
 }
 
 impl<'r> Run<'r> {
@@ -291,6 +264,15 @@ impl<'r> Run<'r> {
             picked: Vec::new(),
             to_sort: None,
         })
+    }
+
+    fn walk(&mut self, job: &Job, sink: &mut dyn Sink) -> Result<Option<bool>> {
+        match job {
+            Job::Special(entries) => self.special(entries, sink),
+            Job::All => self.all(sink),
+            Job::Ids(set) => self.ids(set, sink),
+            Job::Sorted(ids) => self.sorted(ids, sink),
+        }
     }
 
     fn special(&mut self, entries: &[Special], sink: &mut dyn Sink) -> Result<Option<bool>> {
@@ -366,6 +348,9 @@ impl<'r> Run<'r> {
 
     /// How many entries are fetched together: no more than can be given.
     fn together(&self) -> usize {
+        if self.to_sort.is_some() {
+            return TOGETHER;
+        }
         let most = self.page.map_or(u32::MAX, |page| page.size).min(self.options.entries_max);
         TOGETHER.min(most.saturating_sub(*self.given) as usize).max(1)
     }
@@ -428,8 +413,7 @@ impl<'r> Run<'r> {
             return Ok(Step::Next);
         }
         if let Some(to_sort) = &mut self.to_sort {
-            let value = to_sort.order.value(view);
-            to_sort.found.push((value, view.id));
+            to_sort.add(view);
             return Ok(Step::Next);
         }
         if self.is_page_full() {
@@ -489,6 +473,7 @@ impl<'r> Run<'r> {
             let urls = continued(&self.scene.state.schema, entry, &self.name, "", scope);
             // One that has lost its URLs leads nowhere, and a reference without any is none.
             if !urls.is_empty() {
+                self.to_sort.iter_mut().for_each(|to_sort| to_sort.is_all = false);
                 sink.reference(List::trusted(&encode_urls(&urls)));
             }
             return Ok(true);

@@ -1,12 +1,12 @@
 //! What a search finds.
 
-use duramen_directory::{Config, Index, IndexKinds};
+use duramen_directory::{Config, Index, IndexKinds, Progress, Requester, Sink};
 use duramen_ldap::Payload;
 use duramen_ldap::ber::List;
 use duramen_ldap::control::{MatchedValues, PagedResults, SortKey, SortKeys, SortResponse};
 use duramen_ldap::filter::FilterBuf;
 use duramen_ldap::message::ChangeKind::{Add, Delete, Replace};
-use duramen_ldap::message::{Control, Deref, ResultCode, Scope};
+use duramen_ldap::message::{Control, Deref, ResultCode, Scope, SearchRequest};
 use duramen_ldap::oid::control as oid;
 
 use crate::sample::*;
@@ -240,6 +240,67 @@ fn entries_are_sorted_by_any_attribute_missing_values_last_rfc2891_2() {
     let response = controls(&given).remove(0);
     assert_eq!(SortResponse::decode(&response.1).unwrap().code, ResultCode::NO_SUCH_ATTRIBUTE);
     assert_eq!(given.names().len(), 6);
+}
+
+/// Takes entries, but only a few of them before others have their turn.
+struct Busy {
+    names: Vec<String>,
+    references: usize,
+    asked: std::cell::Cell<u32>,
+}
+
+impl Sink for Busy {
+    fn entry(&mut self, name: &str, _: &[&[u8]], _: List<'_, Control<'_>>) {
+        self.names.push(name.to_string());
+    }
+
+    fn reference(&mut self, _: List<'_, &str>) {
+        self.references += 1;
+    }
+
+    fn is_full(&self) -> bool {
+        self.asked.set(self.asked.get() + 1);
+        self.asked.get().is_multiple_of(3)
+    }
+}
+
+#[test]
+fn a_sorted_search_pauses_while_it_looks_for_what_to_sort() {
+    let sample = Sample::people();
+    let referral: &[(&str, Vec<&[u8]>)] = &[
+        ("objectClass", vec![b"referral", b"extensibleObject"]),
+        ("ou", vec![b"Elsewhere"]),
+        ("ref", vec![b"ldap://other.example/"]),
+    ];
+    sample.add("ou=Elsewhere,dc=example,dc=com", referral).unwrap();
+    let (mut value, mut buffers) = (Vec::new(), (Vec::new(), Vec::new()));
+    sorted_by(&mut value, "sn", true);
+    let control = Control { oid: oid::SORT_REQUEST, critical: true, value: Some(&value) };
+    let filter = FilterBuf::parse("(objectClass=*)").unwrap();
+    let request = SearchRequest {
+        base: BASE,
+        scope: Scope::Subtree,
+        deref: Deref::Never,
+        size_limit: 0,
+        time_limit: 0,
+        types_only: false,
+        filter: filter.as_filter(),
+        attributes: List::build(&mut buffers.0, ["1.1"]),
+    };
+    let controls = List::build(&mut buffers.1, [control]);
+    let mut search = sample.directory.search(&Requester::internal(), &request, controls).unwrap();
+    let mut sink = Busy { names: Vec::new(), references: 0, asked: std::cell::Cell::default() };
+    let mut pauses_before = 0;
+    let done = loop {
+        match search.run(&mut sink) {
+            Progress::Done(done) => break done,
+            Progress::Paused => pauses_before += u32::from(sink.names.is_empty()),
+        }
+    };
+    assert!(pauses_before > 1, "{pauses_before} pauses before the first entry");
+    assert!(done.failure.is_none());
+    assert_eq!((sink.names.len(), sink.references), (6, 1));
+    assert_eq!(sink.names[4..], [SMITH, JENSEN]);
 }
 
 #[test]

@@ -207,6 +207,11 @@ impl Work {
         }
     }
 
+    /// Gives up all searches: nobody is there any more to be answered.
+    pub fn give_up_searches(&mut self) {
+        self.searches.clear();
+    }
+
     fn wait(&mut self, op: Op, future: Waiting) {
         self.pending.push(Pending { op, future, silent: false });
     }

@@ -61,6 +61,23 @@ fn a_client_that_sends_no_more_gets_the_answers_that_are_due() {
 }
 
 #[test]
+fn searches_of_a_client_that_is_gone_end_before_they_have_found_nothing() {
+    let daemon = Daemon::plain();
+    let mut client = Client::administrator(&daemon);
+    client.populate(1000);
+    // A thousand questions to each of a thousand entries take longer than a search may go on without a pause.
+    let alternatives: String = (0..1000).map(|n| format!("(description=*{n}*)")).collect();
+    let filter = FilterBuf::parse(&format!("(|{alternatives})")).unwrap();
+    let mut gone = Client::administrator(&daemon);
+    gone.send(search("dc=example,dc=com", Scope::Subtree, &filter));
+    gone.stream.shutdown(std::net::Shutdown::Write).unwrap();
+    assert_eq!(gone.message(), None, "it was answered to the end");
+    // Who is there is answered.
+    let answer = client.search("dc=example,dc=com", Scope::Subtree, &format!("(|{alternatives})"));
+    assert_eq!((answer.code, answer.names.len()), (ResultCode::SUCCESS, 0));
+}
+
+#[test]
 fn a_bind_waits_for_what_is_under_way_and_holds_what_follows_rfc4511_4_2_1() {
     let daemon = Daemon::plain();
     let mut client = Client::administrator(&daemon);
