@@ -197,6 +197,32 @@ fn scope(word: &str) -> Result<Scope, TextError> {
     found.map(|(_, scope)| *scope).ok_or(TextError::new(0, "base, one, sub or subordinate"))
 }
 
+/// The path that a `file` URL of this machine (RFC 8089) stands for: `file:///path`, `file://localhost/path` or
+/// `file:/path`.
+///
+/// # Errors
+/// Where the text is no such URL, and what should be there.
+pub fn file_path(url: &str) -> Result<String, TextError> {
+    let expected = |at, what| TextError::new(at, what);
+    let scheme = url.get(..5).filter(|scheme| scheme.eq_ignore_ascii_case("file:"));
+    let behind = scheme.and_then(|_| url.get(5..)).ok_or(expected(0, "file:///, and a path"))?;
+    let path = match behind.strip_prefix("//") {
+        None => behind,
+        Some(rest) => {
+            let host = rest.find('/').map_or(rest, |end| &rest[..end]);
+            if !host.is_empty() && !host.eq_ignore_ascii_case("localhost") {
+                return Err(expected(7, "no host, or localhost: files of other machines are not read"));
+            }
+            &rest[host.len()..]
+        }
+    };
+    let start = url.len() - path.len();
+    if !path.starts_with('/') {
+        return Err(expected(start, "'/' and the rest of an absolute path"));
+    }
+    decode(path).map_err(|error| expected(start + error.offset, error.expected))
+}
+
 /// Replaces each percent sign and two hex digits by the byte they stand for.
 fn decode(text: &str) -> Result<String, TextError> {
     let mut bytes = Vec::with_capacity(text.len());

@@ -9,6 +9,7 @@
 mod bulk;
 mod lines;
 mod online;
+mod outside;
 mod pieces;
 mod prepare;
 

@@ -7,8 +7,8 @@ use duramen_ldap::ldif::{Body, LdifError, LdifReader, Pair, Record};
 use duramen_ldap::message::ResultCode;
 use uuid::Uuid;
 
-use super::ImportProblem;
 use super::pieces::Piece;
+use super::{ImportProblem, outside};
 use crate::clock::Clock;
 use crate::failure::{Failure, Result, bad_name};
 use crate::names::{self, Suffix};
@@ -49,7 +49,7 @@ impl Prepared {
 
 /// The entries of some records.
 pub(super) fn piece(state: &State, clock: &Clock, file: &str, piece: &Piece) -> Vec<Result<Prepared, ImportProblem>> {
-    let mut reader = LdifReader::new(file, piece.text.as_slice());
+    let mut reader = LdifReader::new(file, piece.text.as_slice()).with_urls(outside::value);
     let mut outcomes = Vec::new();
     loop {
         let problem =

@@ -19,6 +19,33 @@ fn import(sample: &Sample, ldif: &str, options: ImportOptions) -> Result<(Import
     Ok((imported, problems))
 }
 
+#[test]
+fn values_come_from_files_that_urls_name_rfc2849() {
+    let sample = Sample::people();
+    let folder = tempfile::tempdir().unwrap();
+    let photo = "no real photo".repeat(10_000);
+    std::fs::write(folder.path().join("a photo.jpg"), &photo).unwrap();
+    let path = folder.path().display();
+    let person = |uid: &str, url: &str| {
+        format!(
+            "dn: uid={uid},dc=example,dc=com\nobjectClass: inetOrgPerson\nuid: {uid}\ncn: {uid}\nsn: {uid}\njpegPhoto:< {url}\n\n"
+        )
+    };
+    let text = [
+        person("there", &format!("file://{path}/a%20photo.jpg")),
+        person("missing", &format!("file://{path}/none")),
+        person("folder", &format!("file://{path}")),
+        person("far", "http://example.com/photo.jpg"),
+    ];
+    let options = ImportOptions { skip_problems: true, ..ImportOptions::default() };
+    let (imported, problems) = import(&sample, &text.concat(), options).unwrap();
+    assert_eq!((imported.entries, problems.len()), (1, 3), "{problems:?}");
+    assert!(problems[0].starts_with("x.ldif, line 13: ") && problems[0].contains("No such file"), "{problems:?}");
+    assert!(problems[1].contains("it is not a regular file"), "{problems:?}");
+    assert!(problems[2].contains("file:///"), "{problems:?}");
+    assert_eq!(sample.read("uid=there,dc=example,dc=com", &["jpegPhoto"]).values("jpegPhoto"), [photo]);
+}
+
 fn export(sample: &Sample, base: Option<&str>) -> String {
     let mut out = Vec::new();
     sample.directory.export(base, &mut out, &mut |_, _| true).unwrap();

@@ -54,6 +54,20 @@ fn errors_say_where_and_what() {
     assert_eq!(fails("ldap://a/????!=b"), (13, "an extension"));
 }
 
+#[test]
+fn files_of_this_machine_have_a_path_rfc8089_2() {
+    for url in ["file:///etc/a%20b", "file://localhost/etc/a%20b", "FILE:/etc/a%20b"] {
+        assert_eq!(file_path(url).as_deref(), Ok("/etc/a b"), "{url}");
+    }
+    let fails = |url| file_path(url).map_err(|error| (error.offset, error.expected)).unwrap_err();
+    assert_eq!(fails("http://a/b"), (0, "file:///, and a path"));
+    assert_eq!(fails("file"), (0, "file:///, and a path"));
+    assert_eq!(fails("file://far.example/b").0, 7);
+    assert_eq!(fails("file://").0, 7);
+    assert_eq!(fails("file:b"), (5, "'/' and the rest of an absolute path"));
+    assert_eq!(fails("file:///a%4"), (9, "two hex digits behind the percent sign"));
+}
+
 proptest! {
     #[test]
     fn urls_come_back(
