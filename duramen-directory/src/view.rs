@@ -10,7 +10,7 @@ use crate::access::{Groups, Level, Plan, Target, What};
 use crate::entry::Entry;
 use crate::failure::Result;
 use crate::filter::{Derived, each_value, member_types};
-use crate::index::{self, Set};
+use crate::index::{self, Reach, Set};
 use crate::names::{self, Commit, Found};
 use crate::schema::AttributeId;
 use crate::search::Source;
@@ -99,7 +99,7 @@ impl<'v, 'e> View<'v, 'e> {
         let mut found = RoaringBitmap::new();
         for kind in member_types(&state.schema) {
             if state.ready.get(kind) & index::bits::EQUALITY != 0 {
-                found |= index::equal(&index, kind, name.as_bytes())?.into_bitmap();
+                found |= index::equal(&index, kind, name.as_bytes(), &Reach::all())?.into_bitmap();
             }
         }
         Ok(found)
@@ -267,7 +267,7 @@ impl<'v> Members<'v> {
         let having = match found.take().filter(|found| found.attribute == attribute && found.value == member) {
             Some(having) => having,
             None => {
-                let ids = index::equal(&self.tables.index()?, attribute, member.as_bytes())?;
+                let ids = index::equal(&self.tables.index()?, attribute, member.as_bytes(), &Reach::all())?;
                 Having { attribute, value: member.to_string(), ids }
             }
         };

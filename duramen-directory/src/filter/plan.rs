@@ -11,7 +11,7 @@ use duramen_ldap::matching::{Place, Rule, SubstringsAssertion};
 use super::{Subject, Test};
 use crate::entry::Entry;
 use crate::failure::Result;
-use crate::index::{self, Indices, Set, Trigram, bits};
+use crate::index::{self, Indices, Reach, Set, Trigram, bits};
 use crate::large;
 use crate::names::{self, Suffix};
 use crate::schema::{Attribute, AttributeId, Schema};
@@ -56,6 +56,8 @@ pub(crate) struct Planner<'p> {
     pub nested_groups: bool,
     /// Entries in all.
     pub total: u64,
+    /// How far candidates are looked for.
+    pub reach: Reach,
     /// What was done, if somebody wants to know.
     pub notes: Option<RefCell<Vec<String>>>,
 }
@@ -71,9 +73,13 @@ impl Planner<'_> {
         self.schema.get(id).map_or("?", |attribute| &attribute.name)
     }
 
-    /// The candidates of a test.
+    /// The candidates of a test, as far as they were looked for.
     pub fn candidates(&self, test: &Test) -> Result<Candidates> {
-        self.candidates_within(test, None)
+        let mut found = self.candidates_within(test, None)?;
+        if let (Some(set), Some(end)) = (&mut found.set, self.reach.end()) {
+            set.cut(end);
+        }
+        Ok(found)
     }
 
     /// As [`Planner::candidates`], where it does not matter of entries outside of a set whether they are among them.
@@ -83,14 +89,14 @@ impl Planner<'_> {
             Test::False | Test::Undefined => Ok(Candidates::exact(Set::empty())),
             Test::And(parts) => self.and(parts, within),
             Test::Or(parts) => self.or(parts, within),
-            Test::Present(subject) => {
-                self.each(subject, bits::PRESENCE, "presence", |id| index::present(&self.index, id).map(Some))
-            }
-            Test::Equal { subject, rule, normalized, .. } if self.all_have(subject, |own| own.equality, rule) => {
-                self.each(subject, bits::EQUALITY, "equality", |id| index::equal(&self.index, id, normalized).map(Some))
-            }
+            Test::Present(subject) => self
+                .each(subject, bits::PRESENCE, "presence", |id| index::present(&self.index, id, &self.reach).map(Some)),
+            Test::Equal { subject, rule, normalized, .. } if self.all_have(subject, |own| own.equality, rule) => self
+                .each(subject, bits::EQUALITY, "equality", |id| {
+                    index::equal(&self.index, id, normalized, &self.reach).map(Some)
+                }),
             Test::Class { subject, oid, .. } => self.each(subject, bits::EQUALITY, "equality", |id| {
-                index::equal(&self.index, id, oid.as_bytes()).map(Some)
+                index::equal(&self.index, id, oid.as_bytes(), &self.reach).map(Some)
             }),
             Test::AtLeast { subject, rule, normalized, .. } if self.sort(subject, rule) => {
                 self.range(subject, Some(normalized), None)
@@ -268,7 +274,7 @@ impl Planner<'_> {
         }
         let step = wanted.len().div_ceil(TRIGRAMS);
         let wanted: Vec<Trigram> = wanted.into_iter().step_by(step).collect();
-        index::trigrams(&self.index, &self.tables.waiting()?, id, &wanted, within).map(Some)
+        index::trigrams(&self.index, &self.tables.waiting()?, id, &wanted, within, &self.reach).map(Some)
     }
 
     /// The entries that a group's members name.

@@ -18,7 +18,7 @@ use super::{
 };
 use crate::directory::Inner;
 use crate::failure::{Failure, Result};
-use crate::index::{CONTAINER_BITS, Extractor, Kind, Windows, encode, equal, shared};
+use crate::index::{CONTAINER_BITS, Extractor, Kind, Reach, Windows, encode, equal, shared};
 use crate::names::{self, child_key, child_value};
 use crate::reindex::{Postings, collect};
 use crate::schema::{AttributeId, Schema};
@@ -67,7 +67,7 @@ fn unlike_each_other(inner: &Inner, known: AttributeId, file: &str, lines: &Line
     let index = tables.index()?;
     let mut first: Option<(Id, Uuid)> = None;
     shared(&index, known, &mut |value| {
-        let second = equal(&index, known, value)?.iter().nth(1);
+        let second = equal(&index, known, value, &Reach::all())?.iter().nth(1);
         let identifier = Uuid::from_slice(value).unwrap_or_default();
         if let Some(id) = second.filter(|id| first.is_none_or(|(other, _)| *id < other)) {
             first = Some((id, identifier));

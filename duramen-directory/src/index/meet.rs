@@ -12,6 +12,7 @@ use smallvec::SmallVec;
 
 use super::container::{CONTAINER_BITS, both, count, decode, has, keep};
 use super::key::{Kind, Trigram, TrigramKey, in_window, key, trigram_key, window_of};
+use super::reach::Reach;
 use super::read::Set;
 use super::waiting::correct;
 use super::write::low_of;
@@ -32,11 +33,17 @@ pub(crate) fn trigrams(
     attribute: AttributeId,
     wanted: &[Trigram],
     within: Option<&Set>,
+    reach: &Reach,
 ) -> Result<Set> {
     let mut windows = common_windows(index, attribute, wanted)?;
+    windows.drain(..windows.partition_point(|window| *window < reach.from));
     let mut unseen = Vec::new();
     if let Some(within) = within {
         windows.retain(|&window| many_of(within, window, &mut unseen));
+    }
+    if let Some(&window) = windows.get(reach.most) {
+        reach.ends_before(window);
+        windows.truncate(reach.most);
     }
     let mut found = in_windows(index, attribute, wanted, &windows)?;
     found.append(&mut unseen);

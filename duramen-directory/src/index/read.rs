@@ -6,6 +6,7 @@ use smallvec::SmallVec;
 
 use super::container::{CONTAINER_BITS, add_to, single};
 use super::key::{Kind, key, put_window, value_key, window_of};
+use super::reach::Reach;
 use crate::failure::{Result, damaged};
 use crate::schema::AttributeId;
 use crate::tables::Id;
@@ -63,6 +64,14 @@ impl Set {
         }
     }
 
+    /// Leaves out this id and those behind it.
+    pub fn cut(&mut self, end: Id) {
+        match self {
+            Set::Few(ids) => ids.retain(|id| *id < end),
+            Set::Many(ids) => drop(ids.remove_range(end..)),
+        }
+    }
+
     /// All ids.
     pub fn iter(&self) -> impl Iterator<Item = Id> + '_ {
         let (few, many) = match self {
@@ -93,8 +102,7 @@ struct Collector {
 }
 
 impl Collector {
-    fn add(&mut self, key: &[u8], container: &[u8]) -> Result<()> {
-        let window = window_of(key).ok_or_else(|| damaged("a key of an index"))?;
+    fn add(&mut self, window: u32, container: &[u8]) {
         self.keys += 1;
         match (self.first, &mut self.set, single(window, container)) {
             (None, None, Some(id)) => self.first = Some(id),
@@ -105,7 +113,6 @@ impl Collector {
                 *none = Some(set);
             }
         }
-        Ok(())
     }
 
     fn finish(self) -> Set {
@@ -118,34 +125,36 @@ impl Collector {
 }
 
 /// The entries of one key.
-fn of_key(index: &Table<'_>, prefix: &[u8]) -> Result<Set> {
+fn of_key(index: &Table<'_>, attribute: AttributeId, kind: Kind, value: &[u8], reach: &Reach) -> Result<Set> {
+    let mut start = Vec::with_capacity(value.len() + 8);
+    key(&mut start, attribute, kind, value);
+    let length = start.len();
+    put_window(&mut start, reach.from);
     let mut collector = Collector::default();
-    for item in index.prefix(prefix)? {
+    for item in index.range(start.as_slice()..)? {
         let (key, container) = item?;
-        // Behind the 0 that ends a value there is either the id or, in a longer value, 255.
-        if key.len() != prefix.len() + 3 {
+        // Behind the 0 that ends a value there is either the window or, in a longer value, 255.
+        if key.len() != start.len() || key[..length] != start[..length] {
             break;
         }
-        collector.add(key, container)?;
+        let window = window_of(key).ok_or_else(|| damaged("a key of an index"))?;
+        if collector.keys == reach.most as u64 {
+            reach.ends_before(window);
+            break;
+        }
+        collector.add(window, container);
     }
     Ok(collector.finish())
 }
 
 /// Entries with a value, given in normalized form.
-pub(crate) fn equal(index: &Table<'_>, attribute: AttributeId, value: &[u8]) -> Result<Set> {
-    of_key(index, &made(attribute, Kind::Equality, value))
-}
-
-/// A key without its window.
-fn made(attribute: AttributeId, kind: Kind, value: &[u8]) -> Vec<u8> {
-    let mut made = Vec::with_capacity(value.len() + 8);
-    key(&mut made, attribute, kind, value);
-    made
+pub(crate) fn equal(index: &Table<'_>, attribute: AttributeId, value: &[u8], reach: &Reach) -> Result<Set> {
+    of_key(index, attribute, Kind::Equality, value, reach)
 }
 
 /// Entries with an attribute.
-pub(crate) fn present(index: &Table<'_>, attribute: AttributeId) -> Result<Set> {
-    of_key(index, &made(attribute, Kind::Presence, b""))
+pub(crate) fn present(index: &Table<'_>, attribute: AttributeId, reach: &Reach) -> Result<Set> {
+    of_key(index, attribute, Kind::Presence, b"", reach)
 }
 
 /// One end of a range of values in normalized form.
@@ -199,7 +208,7 @@ fn collect(items: duramen::Iter<'_>, keys_max: u64) -> Result<Option<Set>> {
     let mut collector = Collector::default();
     for item in items {
         let (key, container) = item?;
-        collector.add(key, container)?;
+        collector.add(window_of(key).ok_or_else(|| damaged("a key of an index"))?, container);
         if collector.keys > keys_max {
             return Ok(None);
         }

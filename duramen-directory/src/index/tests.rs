@@ -125,12 +125,13 @@ fn check_searches(index: &duramen::Table<'_>, waiting: &duramen::Table<'_>, mode
     for chosen in 1u32..1 << TRIGRAMS.len() {
         let places: BTreeSet<usize> = (0..TRIGRAMS.len()).filter(|place| chosen >> place & 1 == 1).collect();
         let wanted: Vec<Trigram> = places.iter().map(|place| TRIGRAMS[*place]).collect();
-        let found = trigrams(index, waiting, ATTRIBUTE, &wanted, None).unwrap().into_bitmap();
+        let found = trigrams(index, waiting, ATTRIBUTE, &wanted, None, &Reach::all()).unwrap().into_bitmap();
         let right: RoaringBitmap =
             model.iter().filter(|(_, has)| has.is_superset(&places)).map(|(id, _)| *id).collect();
         assert!(found.is_superset(&right) && found.iter().all(|id| model.contains_key(&id)), "{places:?}");
         assert!(found == right || !waiting.is_empty(), "{places:?}");
         check_within(index, waiting, &wanted, &right);
+        check_portions(index, waiting, &wanted);
     }
 }
 
@@ -138,9 +139,25 @@ fn check_searches(index: &duramen::Table<'_>, waiting: &duramen::Table<'_>, mode
 fn check_within(index: &duramen::Table<'_>, waiting: &duramen::Table<'_>, wanted: &[Trigram], right: &RoaringBitmap) {
     for step in [1, 2, 5] {
         let some = Set::of_sorted(ids().into_iter().step_by(step).collect());
-        let found = trigrams(index, waiting, ATTRIBUTE, wanted, Some(&some)).unwrap().into_bitmap();
+        let found = trigrams(index, waiting, ATTRIBUTE, wanted, Some(&some), &Reach::all()).unwrap().into_bitmap();
         assert!(found.is_superset(&(right & some.into_bitmap())), "every {step}th of {wanted:?}");
     }
+}
+
+/// What is found by portions, each of more windows than the one before, is what is found at once.
+fn check_portions(index: &duramen::Table<'_>, waiting: &duramen::Table<'_>, wanted: &[Trigram]) {
+    let whole = trigrams(index, waiting, ATTRIBUTE, wanted, None, &Reach::all()).unwrap();
+    let (mut found, mut from) = (Vec::new(), Some(0));
+    for most in 1.. {
+        let Some(begin) = from else { break };
+        let reach = Reach::of(begin, most);
+        let mut portion = trigrams(index, waiting, ATTRIBUTE, wanted, None, &reach).unwrap();
+        from = reach.end();
+        from.into_iter().for_each(|end| portion.cut(end));
+        found.extend(portion.iter().filter(|id| *id >= begin));
+        assert!(from.is_none_or(|end| end > begin), "{wanted:?}");
+    }
+    assert_eq!(found, whole.iter().collect::<Vec<_>>(), "{wanted:?}");
 }
 
 /// The index, and what is waiting, are what entries have.
@@ -233,8 +250,9 @@ fn of_what_came_while_it_is_waiting_only_what_has_all_trigrams_comes_into_questi
     .unwrap();
     let snapshot = db.read().unwrap();
     let (index, waiting) = (snapshot.table("index").unwrap(), snapshot.table("waiting").unwrap());
-    let found =
-        |wanted: &[Trigram]| Vec::from_iter(trigrams(&index, &waiting, ATTRIBUTE, wanted, None).unwrap().into_bitmap());
+    let found = |wanted: &[Trigram]| {
+        Vec::from_iter(trigrams(&index, &waiting, ATTRIBUTE, wanted, None, &Reach::all()).unwrap().into_bitmap())
+    };
     assert_eq!(found(&[TRIGRAMS[0], TRIGRAMS[1]]), [1, 4, 5]);
     assert_eq!(found(&[TRIGRAMS[2]]), [2, 6]);
     assert_eq!(found(&[TRIGRAMS[0], TRIGRAMS[3]]), [4]);
@@ -259,5 +277,5 @@ fn an_entry_with_very_many_trigrams_is_not_kept_waiting() {
     let snapshot = db.read().unwrap();
     let (index, waiting) = (snapshot.table("index").unwrap(), snapshot.table("waiting").unwrap());
     assert!(waiting.is_empty());
-    assert_eq!(trigrams(&index, &waiting, ATTRIBUTE, &[[b'x', 11, 3]], None).unwrap(), Set::one(7));
+    assert_eq!(trigrams(&index, &waiting, ATTRIBUTE, &[[b'x', 11, 3]], None, &Reach::all()).unwrap(), Set::one(7));
 }

@@ -8,6 +8,7 @@ use duramen_ldap::message::{Control, Deref, ResultCode, Scope, SearchRequest};
 
 use super::order::{Collecting, Question};
 use super::page::Page;
+use super::portion::Rest;
 use super::scope::Area;
 use super::select::Selection;
 use super::sort::Order;
@@ -19,8 +20,8 @@ use crate::controls::{Controls, Of};
 use crate::directory::Inner;
 use crate::entry::mark;
 use crate::failure::{Failure, Result};
-use crate::filter::{Candidates, Compiler, Planner, Test, check_depth};
-use crate::index::{self, Set, bits};
+use crate::filter::{Compiler, Test, check_depth};
+use crate::index::{self, Reach, Set, bits};
 use crate::names::{self, Base, Commit};
 use crate::requester::Requester;
 use crate::state::State;
@@ -60,14 +61,15 @@ impl Inner {
             snapshot,
             commit,
             job: found.job,
+            rest: found.rest,
             test: found.test,
             exact: found.exact,
             selection,
             area: found.area,
             options: found.options,
-            page: None,
             sort_response: None,
-            next: 0,
+            next: found.page.map_or(0, |page| page.from),
+            page: found.page,
             given: 0,
             examined: 0,
             parent: None,
@@ -76,7 +78,10 @@ impl Inner {
             state: state.clone(),
         };
         search.sort(&state, requester, request, &controls)?;
-        search.page(request, &controls)?;
+        // RFC 2696 section 3: a page of nothing with a cookie ends a paged search.
+        if controls.page.is_some_and(|page| page.size == 0 && !page.cookie.is_empty()) {
+            (search.job, search.rest, search.collecting) = (Job::Ids(Set::empty()), None, None);
+        }
         Ok(search)
     }
 }
@@ -84,10 +89,12 @@ impl Inner {
 /// What a search begins with.
 struct Found {
     job: Job,
+    rest: Option<Rest>,
     test: Test,
     exact: bool,
     area: Area,
     options: Options,
+    page: Option<Page>,
     notes: Vec<String>,
 }
 
@@ -107,15 +114,18 @@ impl Beginning<'_> {
         let test = self.compiler(false).compile(self.request.filter);
         let options = self.options(requester);
         if let Some(entries) = self.special()? {
-            let (area, notes) = (Area::new(0, self.request.scope, false), Vec::new());
-            return Ok(Found { job: Job::Special(entries), test, exact: false, area, options, notes });
+            let (job, area) = (Job::Special(entries), Area::new(0, self.request.scope, false));
+            return Ok(Found { job, rest: None, test, exact: false, area, options, page: self.page()?, notes: vec![] });
         }
         let base = self.base()?;
         self.check_base(base.id)?;
         self.check_assertion(base.id)?;
         let area = self.area(base)?;
-        let (job, exact, notes) = self.job(&test, &area, &options)?;
-        Ok(Found { job, test, exact, area, options, notes })
+        self.candidates(test, area, options)
+    }
+
+    fn page(&self) -> Result<Option<Page>> {
+        self.controls.page.map(|page| Page::parse(page.size, page.cookie, self.request)).transpose()
     }
 
     fn compiler(&self, of_values: bool) -> Compiler<'_> {
@@ -199,7 +209,7 @@ impl Beginning<'_> {
             return Ok(None);
         }
         let Some(class) = schema.find_class(class) else { return Ok(Some(Set::empty())) };
-        index::equal(&self.scene.tables.index()?, id, class.oid.as_bytes()).map(Some)
+        index::equal(&self.scene.tables.index()?, id, class.oid.as_bytes(), &Reach::all()).map(Some)
     }
 
     /// Aliases or referral objects; `None` if there is no index to tell. That there are none is remembered while nothing
@@ -315,47 +325,47 @@ impl Beginning<'_> {
     }
 
     /// What is walked: the candidates of the filter, what is in scope, or all.
-    fn job(&self, test: &Test, area: &Area, options: &Options) -> Result<(Job, bool, Vec<String>)> {
-        if area.scope == Scope::Base {
-            return Ok((Job::Ids(Set::one(area.base)), matches!(test, Test::True), vec!["the base".to_string()]));
+    fn candidates(&self, test: Test, area: Area, options: Options) -> Result<Found> {
+        let page = self.page()?;
+        let mut found = Found { job: Job::All, rest: None, test, exact: false, area, options, page, notes: vec![] };
+        if found.area.scope == Scope::Base {
+            found.job = Job::Ids(Set::one(found.area.base));
+            found.exact = matches!(found.test, Test::True);
+            found.notes.push("the base".to_string());
+            return Ok(found);
+        }
+        // Referral objects are given as references, whatever the filter says.
+        let also = if found.options.manage { Some(Set::empty()) } else { self.marked_in(mark::REFERRAL, &found.area)? };
+        if let Some(also) = also {
+            let portion = self.first(also, &found).find(self.state, self.scene.tables, &found.test, self.explain)?;
+            (found.exact, found.rest, found.notes) = (portion.exact, portion.rest, portion.notes);
+            if let Some(set) = portion.set {
+                found.job = Job::Ids(set);
+                return Ok(found);
+            }
         }
         let total = self.scene.tables.entry()?.len();
-        let planner = Planner {
-            schema: &self.state.schema,
-            indices: &self.state.ready,
-            suffixes: &self.state.suffixes,
-            tables: self.scene.tables,
-            index: self.scene.tables.index()?,
-            nested_groups: self.state.nested_groups,
-            total,
-            notes: self.explain.then(Default::default),
-        };
-        let Candidates { set, mut exact } = planner.candidates(test)?;
-        let mut notes = planner.notes.map(std::cell::RefCell::into_inner).unwrap_or_default();
-        let set = match set {
-            None => None,
-            Some(set) if options.manage => Some(set),
-            // Referral objects are given as references, whatever the filter says.
-            Some(set) => match self.marked_in(mark::REFERRAL, area)? {
-                Some(referrals) if referrals.len() == 0 => Some(set),
-                Some(referrals) => {
-                    exact = false;
-                    Some(Set::Many(set.into_bitmap() | referrals.into_bitmap()))
-                }
-                None => None,
-            },
-        };
-        if let Some(set) = set {
-            return Ok((Job::Ids(set), exact, notes));
-        }
-        let members = area.members(&self.scene.tables.name()?, total)?;
+        let members = found.area.members(&self.scene.tables.name()?, total)?;
         if self.explain {
-            notes.push(match &members {
+            found.notes.push(match &members {
                 Some(set) => format!("{} entries in scope are walked", set.len()),
                 None => format!("all {total} entries are walked"),
             });
         }
-        Ok((members.map_or(Job::All, Job::Ids), exact, notes))
+        found.job = members.map_or(Job::All, Job::Ids);
+        Ok(found)
+    }
+
+    /// Who wants a page or so many entries at most may need the first candidates only; who wants them in order, or wants to
+    /// know how they are found, needs all.
+    fn first(&self, also: Set, found: &Found) -> Rest {
+        let (is_sorted, is_short) =
+            (self.controls.sort.is_some(), found.page.is_some() || found.options.entries_max < u32::MAX);
+        match found.page.map_or(0, |page| page.from) {
+            _ if is_sorted => Rest::at_once(0, also),
+            from if is_short && !self.explain => Rest::by_portions(from, also),
+            from => Rest::at_once(from, also),
+        }
     }
 }
 
@@ -389,17 +399,5 @@ impl Search {
                 Ok(())
             }
         }
-    }
-
-    fn page(&mut self, request: &SearchRequest<'_>, controls: &Controls<'_>) -> Result<()> {
-        let Some(page) = controls.page else { return Ok(()) };
-        // RFC 2696 section 3: a page of nothing with a cookie ends a paged search.
-        if page.size == 0 && !page.cookie.is_empty() {
-            (self.job, self.collecting) = (Job::Ids(Set::empty()), None);
-        }
-        let page = Page::parse(page.size, page.cookie, request)?;
-        self.next = page.from;
-        self.page = Some(page);
-        Ok(())
     }
 }

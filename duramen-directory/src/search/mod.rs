@@ -7,6 +7,7 @@
 mod begin;
 mod order;
 mod page;
+mod portion;
 mod reference;
 mod scope;
 mod select;
@@ -41,6 +42,7 @@ pub(crate) use select::{Picker, Selection, Source};
 
 use order::Collecting;
 use page::Page;
+use portion::Rest;
 use scope::Area;
 use special::Special;
 
@@ -51,6 +53,8 @@ pub struct Search {
     commit: Commit,
     plan: Plan,
     job: Job,
+    /// Candidates behind those of the job, which are found when it is through.
+    rest: Option<Rest>,
     test: Test,
     /// Whether candidates need not be tested.
     exact: bool,
@@ -171,6 +175,7 @@ impl Search {
         let walk = match &self.job {
             Job::Special(_) => "entries that are made up".to_string(),
             Job::All => "all entries".to_string(),
+            Job::Ids(set) if self.rest.is_some() => format!("{} candidates of some windows", set.len()),
             Job::Ids(set) => format!("{} candidates", set.len()),
             Job::Sorted(ids) => format!("{} sorted entries", ids.len()),
         };
@@ -181,7 +186,24 @@ impl Search {
 
     /// `None` if the sink is full; else whether there is another page.
     fn walk(&mut self, state: &State, sink: &mut dyn Sink) -> Result<Option<bool>> {
-        self.with_job(state, |run, job| run.walk(job, sink))
+        loop {
+            let outcome = self.with_job(state, |run, job| run.walk(job, sink))?;
+            match self.rest.take() {
+                Some(rest) if outcome == Some(false) => self.go_on(state, rest)?,
+                rest => {
+                    self.rest = rest;
+                    return Ok(outcome);
+                }
+            }
+        }
+    }
+
+    /// Takes the next candidates.
+    fn go_on(&mut self, state: &State, rest: Rest) -> Result<()> {
+        let portion = rest.find(state, Tables::Snapshot(&self.snapshot), &self.test, false)?;
+        (self.exact, self.rest) = (portion.exact, portion.rest);
+        self.job = portion.set.map_or(Job::All, Job::Ids);
+        Ok(())
     }
 
     /// Snapshot and plan are lent to everything below, which changes other fields only.

@@ -7,7 +7,7 @@ use uuid::Uuid;
 
 use super::draft::Draft;
 use crate::failure::{Failure, Result};
-use crate::index::{Kind, equal};
+use crate::index::{Kind, Reach, equal};
 use crate::schema::Schema;
 use crate::state::State;
 use crate::tables::{Id, Tables};
@@ -33,7 +33,7 @@ pub(crate) fn is_identifier_of_another(
     if !identifiers_are_indexed(state) {
         return Ok(false);
     }
-    let all = equal(&tables.index()?, state.schema.known().entry_uuid, identifier.as_bytes())?;
+    let all = equal(&tables.index()?, state.schema.known().entry_uuid, identifier.as_bytes(), &Reach::all())?;
     Ok(all.iter().any(|id| Some(id) != own))
 }
 

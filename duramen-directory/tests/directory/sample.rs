@@ -1,14 +1,17 @@
 //! A directory for tests, asked in text.
 
 use duramen_directory::{Config, Directory, Entries, Failure, Progress, Requester, Updated};
+use duramen_ldap::Payload;
 use duramen_ldap::attribute::{Assertion, Attribute};
 use duramen_ldap::ber::List;
+use duramen_ldap::control::PagedResults;
 use duramen_ldap::filter::FilterBuf;
 use duramen_ldap::ldif::{Body, LdifReader};
 use duramen_ldap::message::{
     AddRequest, Change, ChangeKind, CompareRequest, Control, Deref, ModifyDnRequest, ModifyRequest, Request,
     ResultCode, Scope, SearchRequest,
 };
+use duramen_ldap::oid::control as oid;
 
 /// A directory in a folder that goes with it.
 pub struct Sample {
@@ -313,4 +316,28 @@ pub fn code<T: std::fmt::Debug>(result: Result<T, Failure>) -> ResultCode {
 /// A control without a value.
 pub fn control(oid: &str) -> Control<'_> {
     Control { oid, critical: true, value: None }
+}
+
+/// The controls of a response: their OIDs and values.
+pub fn controls(given: &Given) -> Vec<(String, Vec<u8>)> {
+    let list: List<'_, Control<'_>> = List::trusted(&given.controls);
+    list.iter().map(|control| (control.oid.to_string(), control.value.unwrap_or_default().to_vec())).collect()
+}
+
+/// A page of a search, and the cookie of the next one.
+pub fn page_of(
+    sample: &Sample,
+    filter: &str,
+    size: u32,
+    cookie: &[u8],
+    more: Option<Control<'_>>,
+) -> Result<(Vec<String>, Vec<u8>), Failure> {
+    let mut value = Vec::new();
+    PagedResults { size, cookie }.encode(&mut value);
+    let page = Control { oid: oid::PAGED_RESULTS, critical: true, value: Some(&value) };
+    let ask = Ask { controls: more.into_iter().chain([page]).collect(), ..Ask::default() };
+    let given = sample.search(BASE, filter, &ask)?;
+    let (_, value) = controls(&given).into_iter().find(|(oid, _)| oid == oid::PAGED_RESULTS).unwrap();
+    let cookie = PagedResults::decode(&value).unwrap().cookie.to_vec();
+    Ok((given.entries.into_iter().map(|(name, _)| name).collect(), cookie))
 }

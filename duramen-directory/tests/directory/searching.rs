@@ -3,7 +3,7 @@
 use duramen_directory::{Config, Index, IndexKinds, Progress, Requester, Sink};
 use duramen_ldap::Payload;
 use duramen_ldap::ber::List;
-use duramen_ldap::control::{MatchedValues, PagedResults, SortKey, SortKeys, SortResponse};
+use duramen_ldap::control::{MatchedValues, SortKey, SortKeys, SortResponse};
 use duramen_ldap::filter::FilterBuf;
 use duramen_ldap::message::ChangeKind::{Add, Delete, Replace};
 use duramen_ldap::message::{Control, Deref, ResultCode, Scope, SearchRequest};
@@ -165,28 +165,6 @@ fn what_is_beyond_the_size_limit_is_told_rfc4511_4_5_1_4() {
     assert_eq!((given.names().len(), given.code()), (2, ResultCode::SIZE_LIMIT_EXCEEDED));
     let given = sample.search(BASE, "(objectClass=*)", &Ask { size_limit: 6, ..Ask::default() }).unwrap();
     assert_eq!((given.names().len(), given.code()), (6, ResultCode::SUCCESS));
-}
-
-fn controls(given: &Given) -> Vec<(String, Vec<u8>)> {
-    let list: List<'_, Control<'_>> = List::trusted(&given.controls);
-    list.iter().map(|control| (control.oid.to_string(), control.value.unwrap_or_default().to_vec())).collect()
-}
-
-fn page_of(
-    sample: &Sample,
-    filter: &str,
-    size: u32,
-    cookie: &[u8],
-    more: Option<Control<'_>>,
-) -> Result<(Vec<String>, Vec<u8>), duramen_directory::Failure> {
-    let mut value = Vec::new();
-    PagedResults { size, cookie }.encode(&mut value);
-    let page = Control { oid: oid::PAGED_RESULTS, critical: true, value: Some(&value) };
-    let ask = Ask { controls: more.into_iter().chain([page]).collect(), ..Ask::default() };
-    let given = sample.search(BASE, filter, &ask)?;
-    let (_, value) = controls(&given).into_iter().find(|(oid, _)| oid == oid::PAGED_RESULTS).unwrap();
-    let cookie = PagedResults::decode(&value).unwrap().cookie.to_vec();
-    Ok((given.entries.into_iter().map(|(name, _)| name).collect(), cookie))
 }
 
 #[test]

@@ -4,6 +4,7 @@ use std::fmt::Write;
 
 use duramen_directory::{Config, ImportOptions, Index, IndexKinds};
 use duramen_ldap::message::ChangeKind::Replace;
+use duramen_ldap::message::ResultCode;
 
 use crate::sample::*;
 
@@ -19,11 +20,11 @@ fn name(n: u32) -> String {
 }
 
 /// People, of whom the one with number n has id n.
-fn many() -> String {
+fn many(count: u32) -> String {
     let mut text = "dn: dc=example,dc=com\nobjectClass: domain\ndc: example\n\n\
                     dn: ou=People,dc=example,dc=com\nobjectClass: organizationalUnit\nou: People\n\n"
         .to_string();
-    for n in 3..PEOPLE_COUNT {
+    for n in 3..count {
         writeln!(text, "dn: {}\nobjectClass: account\ndescription: all\n", name(n)).unwrap();
     }
     text
@@ -33,8 +34,12 @@ fn many() -> String {
 fn sample(is_indexed: bool) -> Sample {
     let kinds = IndexKinds { presence: false, equality: false, substring: true };
     let indices = if is_indexed { vec![Index { attribute: "uid".to_string(), kinds }] } else { Vec::new() };
+    sample_of(PEOPLE_COUNT, indices)
+}
+
+fn sample_of(count: u32, indices: Vec<Index>) -> Sample {
     let sample = Sample::with(Config { indices: Some(indices), ..Config::default() });
-    sample.directory.import("many", &mut many().as_bytes(), ImportOptions::default(), &mut |_| true).unwrap();
+    sample.directory.import("many", &mut many(count).as_bytes(), ImportOptions::default(), &mut |_| true).unwrap();
     sample
 }
 
@@ -97,6 +102,75 @@ fn searches_by_parts_find_the_same_over_several_windows_whatever_comes_and_goes(
     }
     compare(&indexed, &plain);
     assert_eq!(problems(&indexed), Vec::<String>::new());
+}
+
+/// All entries of a filter, by pages of so many.
+fn paged(sample: &Sample, filter: &str, size: u32) -> Vec<String> {
+    let (mut all, mut cookie) = (Vec::new(), Vec::new());
+    loop {
+        let (mut names, next) = page_of(sample, filter, size, &cookie, None).unwrap();
+        assert!(next.is_empty() || names.len() == size as usize, "{filter}, pages of {size}");
+        all.append(&mut names);
+        if next.is_empty() {
+            return all;
+        }
+        cookie = next;
+    }
+}
+
+#[test]
+fn pages_and_the_first_entries_of_many_windows_are_those_of_the_whole() {
+    const BRANCH: &str = "dc=north,dc=example,dc=com";
+    let index = |(attribute, substring): (&str, bool)| {
+        let kinds = IndexKinds { presence: true, equality: true, substring };
+        Index { attribute: attribute.to_string(), kinds }
+    };
+    let indices = [("uid", true), ("description", true), ("objectClass", false)].map(index).into();
+    let sample = sample_of(4 * WINDOW + 40, indices);
+    // One that waits in the middle, one at the end, and one that is given for what it is.
+    sample.modify(&name(9_000), &[(Replace, "description", &["all of 8192"])]).unwrap();
+    sample.add(&name(819_200), &[("objectClass", vec![b"account"]), ("description", vec![b"all"])]).unwrap();
+    for with_referral in [false, true] {
+        if with_referral {
+            let referral: [(&str, Vec<&[u8]>); 2] =
+                [("objectClass", vec![b"referral", b"extensibleObject"]), ("ref", vec![b"ldap://localhost/"])];
+            sample.add(BRANCH, &referral).unwrap();
+        }
+        for filter in FILTERS.into_iter().chain([
+            "(description=all)",
+            "(description=*8192)",
+            "(objectClass=*)",
+            "(&(objectClass=account)(uid=*9*)(!(uid=*8*)))",
+            "(&(description=all)(uid>=u3))",
+            "(|(description=all of 8192)(uid=u819200)(uid=u5*))",
+        ]) {
+            let whole = sample.found(filter);
+            for size in [3, 1_000] {
+                if whole.len() < 300 * size {
+                    assert_eq!(paged(&sample, filter, size as u32), whole, "{filter}, pages of {size}");
+                }
+            }
+            for size_limit in [1, whole.len() as u32 / 2, whole.len() as u32].into_iter().filter(|limit| *limit > 0) {
+                let given = sample.search(BASE, filter, &Ask { size_limit, ..Ask::default() }).unwrap();
+                let code = if given.names().len() < whole.len() {
+                    ResultCode::SIZE_LIMIT_EXCEEDED
+                } else {
+                    ResultCode::SUCCESS
+                };
+                let expected = &whole[..whole.len().min(size_limit as usize)];
+                assert_eq!(
+                    (given.names(), given.code()),
+                    (expected.iter().map(String::as_str).collect(), code),
+                    "{filter}"
+                );
+                assert_eq!(
+                    given.references.len(),
+                    usize::from(with_referral && code == ResultCode::SUCCESS),
+                    "{filter}"
+                );
+            }
+        }
+    }
 }
 
 #[test]

@@ -1,0 +1,84 @@
+//! The candidates of a search, portion by portion where it may end before it needs them all.
+//!
+//! Owns: how large a portion is. A search of which a page or a few entries are wanted finds the first candidates first; each
+//! further portion is larger, so that who needs all of them pays for few.
+
+use std::cell::RefCell;
+
+use crate::failure::Result;
+use crate::filter::{Candidates, Planner, Test};
+use crate::index::{Reach, Set};
+use crate::state::State;
+use crate::tables::{Id, Tables};
+
+/// Windows of the first portion, and how many times as many the next one has.
+const FIRST: usize = 2;
+const GROWTH: usize = 4;
+
+/// Some candidates.
+pub(super) struct Portion {
+    /// `None` is all entries.
+    pub set: Option<Set>,
+    /// Whether all of them match.
+    pub exact: bool,
+    /// Those behind them.
+    pub rest: Option<Rest>,
+    /// How they were found.
+    pub notes: Vec<String>,
+}
+
+/// Candidates that have yet to be found.
+#[derive(Debug)]
+pub(super) struct Rest {
+    from: Id,
+    windows: usize,
+    /// Entries that are looked at whatever the filter says.
+    also: Set,
+}
+
+impl Rest {
+    /// All candidates from an id on, at once.
+    pub fn at_once(from: Id, also: Set) -> Rest {
+        Rest { from, windows: usize::MAX, also }
+    }
+
+    /// All candidates from an id on, portion by portion.
+    pub fn by_portions(from: Id, also: Set) -> Rest {
+        Rest { from, windows: FIRST, also }
+    }
+
+    /// Finds the next candidates.
+    pub fn find(self, state: &State, tables: Tables<'_>, test: &Test, explain: bool) -> Result<Portion> {
+        let planner = Planner {
+            schema: &state.schema,
+            indices: &state.ready,
+            suffixes: &state.suffixes,
+            tables,
+            index: tables.index()?,
+            nested_groups: state.nested_groups,
+            total: tables.entry()?.len(),
+            reach: Reach::of(self.from, self.windows),
+            notes: explain.then(Default::default),
+        };
+        let Candidates { set, exact } = planner.candidates(test)?;
+        let end = planner.reach.end();
+        Ok(Portion {
+            exact: exact && (set.is_none() || self.also.len() == 0),
+            rest: end.filter(|_| set.is_some()).map(|from| Rest {
+                from,
+                windows: self.windows.saturating_mul(GROWTH),
+                also: self.also.clone(),
+            }),
+            set: set.map(|set| self.and_also(set, end)),
+            notes: planner.notes.map(RefCell::into_inner).unwrap_or_default(),
+        })
+    }
+
+    fn and_also(mut self, set: Set, end: Option<Id>) -> Set {
+        if self.also.len() == 0 {
+            return set;
+        }
+        end.into_iter().for_each(|end| self.also.cut(end));
+        Set::Many(set.into_bitmap() | self.also.into_bitmap())
+    }
+}
