@@ -4,11 +4,11 @@
 //! whole, is not touched.
 
 use duramen_ldap::attribute::AttributeDescription;
-use duramen_ldap::ber::{List, Writer, tag};
+use duramen_ldap::ber::{List, Writer, tag, tlv_len};
 use smallvec::SmallVec;
 
 use crate::access::{Level, Plan};
-use crate::entry::{Entry, StoredAttribute};
+use crate::entry::{Entry, LargeAttribute, StoredAttribute};
 use crate::failure::Result;
 use crate::filter::{Test, Value, has_options};
 use crate::schema::{AttributeId, Schema};
@@ -203,8 +203,11 @@ impl Picker<'_> {
         if !entry.has_large() {
             return Ok(());
         }
-        for large in entry.large() {
-            if self.selection.wants_type(large.id, true) {
+        for large in entry.large().filter(|large| self.selection.wants_type(large.id, true)) {
+            let gives_all = !self.selection.types_only
+                && self.selection.matched_values.is_none()
+                && self.verdict(large.id) == Verdict::Visible;
+            if !gives_all || !write_whole(&large, source, out)? {
                 self.collect(large.id, &large.description, source, |each| source.large(large.id, each), out)?;
             }
         }
@@ -258,4 +261,22 @@ impl Picker<'_> {
         }
         found
     }
+}
+
+/// Appends an attribute with all of its values, which are written once, behind the length that the entry notes. False, and
+/// nothing, if that is not theirs.
+fn write_whole(large: &LargeAttribute, source: &dyn Source, out: &mut Vec<u8>) -> Result<bool> {
+    let (start, values_len) = (out.len(), large.bytes as usize);
+    let content = tlv_len(large.description.len()) + tlv_len(values_len);
+    out.reserve(tlv_len(content));
+    let mut writer = Writer::new(out);
+    writer.header(tag::SEQUENCE, content);
+    writer.text(&large.description);
+    writer.header(tag::SET, values_len);
+    source.large(large.id, &mut |value| writer.octets(tag::OCTETS, value))?;
+    let is_right = out.len() - start == tlv_len(content) && large.count > 0;
+    if !is_right {
+        out.truncate(start);
+    }
+    Ok(is_right)
 }
