@@ -29,6 +29,11 @@ const CHECKPOINT_AFTER: Duration = Duration::from_secs(5);
 const PASSES: [Range<f64>; 3] = [0.75..0.9, 0.9..0.96, 0.96..1.0];
 /// It is asked for so many pages at a time at least.
 const STEP_PAGES: u64 = 256;
+/// Where it is time that makes a checkpoint due, the passes have the last part of it: what is replaced before that never
+/// reaches the disk.
+const TIMED_PART: f64 = 0.1;
+/// With fewer pages that wait, such a flush is over soon enough by itself.
+const TIMED_PAGES: u64 = 1024;
 
 /// How far the disk was asked to write the data file since its last flush.
 #[derive(Default)]
@@ -92,7 +97,9 @@ impl Store {
             Mark::At { end, .. } => end as f64 / self.log_max(meta.page_count) as f64,
             Mark::Broken => 0.0,
         };
-        let pages = writer.sweep.advance(meta.proof_base, of_pages.max(of_log), meta.page_count);
+        let is_timed = durability == Durability::Relaxed && meta.proof_pages >= TIMED_PAGES;
+        let of_time = if is_timed { near_by_time(self.shared.since_flush()) } else { 0.0 };
+        let pages = writer.sweep.advance(meta.proof_base, of_pages.max(of_log).max(of_time), meta.page_count);
         let size = self.pager.page_size as u64;
         pages.start * size..pages.end * size
     }
@@ -105,7 +112,36 @@ impl Store {
     }
 }
 
+/// How near the checkpoint is that is due because so much time went by since the last one.
+fn near_by_time(since: Duration) -> f64 {
+    let left = 1.0 - since.as_secs_f64() / CHECKPOINT_AFTER.as_secs_f64();
+    1.0 - left / TIMED_PART * (1.0 - PASSES[0].start)
+}
+
 /// Most bytes that wait to be flushed in relaxed mode, with so many bytes of memory for files.
 fn relaxed_max(memory: u64) -> u64 {
     (memory / RELAXED_OF_MEMORY).clamp(*RELAXED_BYTES.start(), *RELAXED_BYTES.end())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_disk_is_asked_for_the_whole_file_in_the_last_tenth_of_the_time_and_again_for_what_came_since() {
+        const PAGES: u64 = 100_000;
+        let mut sweep = Sweep::default();
+        let mut asked = Vec::new();
+        for ms in 0..CHECKPOINT_AFTER.as_millis() as u64 {
+            let due = sweep.advance(Txnid(7), near_by_time(Duration::from_millis(ms)), PAGES);
+            assert!(due.is_empty() || ms >= 4500, "{due:?} after {ms} ms");
+            asked.extend((!due.is_empty()).then_some(due));
+        }
+        let passes: Vec<_> = asked.chunk_by(|a, b| a.end == b.start).map(|pass| (pass[0].start, pass)).collect();
+        assert_eq!(passes.len(), PASSES.len());
+        for (start, pass) in passes {
+            assert_eq!(start, 0);
+            assert!(pass.last().is_some_and(|last| last.end > PAGES - PAGES / 20), "{pass:?}");
+        }
+    }
 }
