@@ -171,9 +171,10 @@ impl Database {
     /// Makes everything that is committed survive a power cut, in the data file itself. With [`Durability::Durable`] it
     /// does survive already, if need be by what is in the log; pages that were kept until now can be reused.
     ///
-    /// This also happens by itself: when a commit finds that a quarter of the data file is new since the last time (at
-    /// least 16 MiB, at most 128), with [`Durability::Relaxed`] after a sixteenth of the memory (at least 128 MiB, at most 512) or
-    /// five seconds, and when the last user closes the database.
+    /// This also happens by itself: when the log is full (an eighth of the data file; at least 1 MiB, at most 32); when a
+    /// commit finds that as much is new since the last time as the data file is long (at least 16 MiB, and at most a
+    /// sixteenth of the memory, which counts for at least 128 MiB and at most 512), with [`Durability::Relaxed`] a
+    /// sixteenth of the memory or five seconds; and when the last user closes the database.
     pub fn checkpoint(&self) -> Result<()> {
         self.store.checkpoint(self.store.settings.wait)
     }

@@ -14,19 +14,19 @@ use super::{Durability, Store, Writer};
 use crate::ids::Txnid;
 use crate::os::memory;
 
-/// The data file is flushed when a quarter of it is new, since the pages that were replaced are kept until then: for
-/// the first of these at least, for the second always.
-const CHECKPOINT_BYTES: RangeInclusive<u64> = 16 << 20..=128 << 20;
-/// Relaxed commits, for which nobody wants to wait, are flushed when so much is new: for the first of these never,
-/// for the second always, in between for this part of the memory that there is for files,
-const RELAXED_BYTES: RangeInclusive<u64> = 128 << 20..=512 << 20;
-const RELAXED_OF_MEMORY: u64 = 16;
+/// The data file is flushed when so much is new as it is long, since the pages that were replaced are kept until then; but
+/// not before this, and
+const CHECKPOINT_BYTES_MIN: u64 = 16 << 20;
+/// always when so much is new: for the first of these never, for the second always, in between for this part of the
+/// memory that there is for files. Relaxed commits, for which nobody wants to wait, are flushed only then,
+const CHECKPOINT_BYTES_MAX: RangeInclusive<u64> = 128 << 20..=512 << 20;
+const CHECKPOINT_OF_MEMORY: u64 = 16;
 /// and at the first commit this long after the last checkpoint.
 const CHECKPOINT_AFTER: Duration = Duration::from_secs(5);
 /// The disk is asked for the whole data file from here to there, on a way from one checkpoint to the next that has the
 /// length one. What is written meanwhile behind the place that was asked for last is for the next pass, which is shorter,
 /// and what is then left for the flush.
-const PASSES: [Range<f64>; 3] = [0.75..0.9, 0.9..0.96, 0.96..1.0];
+const PASSES: [Range<f64>; 4] = [0.6..0.85, 0.85..0.95, 0.95..0.985, 0.985..1.0];
 /// It is asked for so many pages at a time at least.
 const STEP_PAGES: u64 = 256;
 /// Where it is time that makes a checkpoint due, the passes have the last part of it: what is replaced before that never
@@ -69,11 +69,12 @@ impl Store {
     /// Most pages, of so many in the data file, that wait to be flushed, where so many do.
     fn pages_max(&self, pages: u64, of: u64, durability: Durability) -> u64 {
         let size = self.pager.page_size as u64;
+        // As long as the answer does not matter, the system is not asked for it.
+        let few = pages * size < CHECKPOINT_BYTES_MAX.start() / 2;
+        let most = if few { *CHECKPOINT_BYTES_MAX.start() } else { bytes_max(memory::for_files()) } / size;
         match durability {
-            Durability::Durable => (of / 4).clamp(CHECKPOINT_BYTES.start() / size, CHECKPOINT_BYTES.end() / size),
-            // As long as the answer does not matter, the system is not asked for it.
-            Durability::Relaxed if pages * size < RELAXED_BYTES.start() / 2 => RELAXED_BYTES.start() / size,
-            Durability::Relaxed => relaxed_max(memory::for_files()) / size,
+            Durability::Durable => of.clamp(CHECKPOINT_BYTES_MIN / size, most),
+            Durability::Relaxed => most,
         }
     }
 
@@ -118,9 +119,9 @@ fn near_by_time(since: Duration) -> f64 {
     1.0 - left / TIMED_PART * (1.0 - PASSES[0].start)
 }
 
-/// Most bytes that wait to be flushed in relaxed mode, with so many bytes of memory for files.
-fn relaxed_max(memory: u64) -> u64 {
-    (memory / RELAXED_OF_MEMORY).clamp(*RELAXED_BYTES.start(), *RELAXED_BYTES.end())
+/// Most bytes that wait to be flushed, with so many bytes of memory for files.
+fn bytes_max(memory: u64) -> u64 {
+    (memory / CHECKPOINT_OF_MEMORY).clamp(*CHECKPOINT_BYTES_MAX.start(), *CHECKPOINT_BYTES_MAX.end())
 }
 
 #[cfg(test)]
@@ -141,7 +142,7 @@ mod tests {
         assert_eq!(passes.len(), PASSES.len());
         for (start, pass) in passes {
             assert_eq!(start, 0);
-            assert!(pass.last().is_some_and(|last| last.end > PAGES - PAGES / 20), "{pass:?}");
+            assert!(pass.last().is_some_and(|last| last.end > PAGES - PAGES / 10), "{pass:?}");
         }
     }
 }

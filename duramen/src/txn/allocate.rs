@@ -15,9 +15,12 @@ use crate::store::Durability;
 use crate::tree::Pages;
 
 /// Part of the file that is kept free for the sake of long runs: while less is, a commit that finds no run long enough
-/// lengthens the file rather than filling small holes. Under random updates of a file that a quarter is free of, a run
-/// is 2.5 pages long on average, 1.4 with an eighth, 3.5 with a third; a disk is asked once for each run.
+/// lengthens the file rather than filling small holes. Under random updates of a file that a quarter is free of, a run is
+/// 2.5 pages long on average, 1.4 with an eighth, 3.5 with a third; a disk is asked once for each run.
 const SLACK: u64 = 4;
+/// Durable commits count what the next checkpoint will free as well, since there is much of that while their pages wait for
+/// it; but so much is free at once.
+const SLACK_NOW: u64 = 32;
 /// Where nothing is free small commits let the file grow by this part of its length at a time
 const GROWTH: u64 = 64;
 /// and by as many pages as this: one alone would be followed by a look at what each commit retired.
@@ -37,13 +40,13 @@ pub(super) fn allocate(work: &mut Work, pages: u64, contiguous: bool) -> Result<
         free_by_flushing(work, pages, contiguous)?;
     }
     let page_count = work.horizon.page_count;
-    let pages_wanted = work.pages_wanted;
+    let (pages_wanted, durability) = (work.pages_wanted, work.durability);
     let reserve = reserve(work, pages);
     let space = space_for(work, pages + reserve)?;
     let takeable = space.free_pages().saturating_sub(reserve);
     let mut extents = if !contiguous {
-        let crowded = was_full || page_count + pages > pages_wanted;
-        take(space, pages, takeable, page_count, crowded)
+        let may_grow = !was_full && page_count + pages <= pages_wanted && is_scarce(space, page_count, durability);
+        take(space, pages, takeable, page_count, may_grow)
     } else if pages <= takeable {
         space.take(pages).into_iter().collect()
     } else {
@@ -146,11 +149,18 @@ pub(super) fn release_by_flushing(work: &mut Work) -> Result<()> {
     release(work)
 }
 
-/// Chooses free pages for a commit, at most as many as are takeable.
-fn take(space: &mut Space, pages: u64, takeable: u64, page_count: u64, crowded: bool) -> Vec<Extent> {
-    let (free, fit) = (space.free_pages(), fit(space, page_count));
+/// Whether so little of the file is free that runs become short.
+fn is_scarce(space: &Space, page_count: u64, durability: Durability) -> bool {
+    let free = space.free_pages();
+    let awaited = if durability == Durability::Durable { space.retired_pages() } else { 0 };
+    free + awaited < page_count / SLACK || free < page_count / SLACK_NOW
+}
+
+/// Chooses free pages for a commit, at most as many as are takeable. `may_grow`: none if that is better than small holes.
+fn take(space: &mut Space, pages: u64, takeable: u64, page_count: u64, may_grow: bool) -> Vec<Extent> {
+    let fit = fit(space, page_count);
     let small = pages <= SMALL_COMMIT || fit == Fit::Low;
-    if !crowded && !small && !space.has_run(pages) && free < page_count / SLACK {
+    if may_grow && !small && !space.has_run(pages) {
         return Vec::new();
     }
     space.take_up_to(pages.min(takeable), fit)
