@@ -17,26 +17,31 @@ use crate::prefetch::{LINE, prefetch};
 pub(crate) struct Ahead<'p> {
     bytes: &'p [u8],
     fetched: usize,
+    /// Bytes that are fetched with each entry given: all of the leaf is there when its turn comes.
+    step: usize,
 }
 
-/// Cache lines that are fetched with each entry given: a leaf of records of some hundred bytes is all there when its
-/// turn comes.
+/// Least cache lines that are fetched with an entry.
 const LINES_AHEAD: usize = 3;
 
 impl<'p> Ahead<'p> {
-    /// The leaf beside the path's.
-    pub(crate) fn of<P: Pages>(path: &Path, pages: &'p P, back: bool) -> Ahead<'p> {
-        Ahead { bytes: path.upcoming(pages, back).unwrap_or_default(), fetched: 0 }
+    /// The leaf beside the path's, which has so many entries.
+    pub(crate) fn of<P: Pages>(path: &Path, pages: &'p P, back: bool, entries: usize) -> Ahead<'p> {
+        let [next, after] = path.upcoming(pages, back);
+        // To find where a page lies in memory takes the processor longer than to fetch a line of it.
+        prefetch(after.unwrap_or_default(), 0);
+        let bytes = next.unwrap_or_default();
+        let step = bytes.len().div_ceil(entries.max(1)).next_multiple_of(LINE);
+        Ahead { bytes, fetched: 0, step: step.max(LINES_AHEAD * LINE) }
     }
 
     /// Fetches some more of it.
     #[inline]
     pub(crate) fn fetch(&mut self) {
         if self.fetched < self.bytes.len() {
-            for line in 0..LINES_AHEAD {
-                prefetch(self.bytes, self.fetched + line * LINE);
-            }
-            self.fetched += LINES_AHEAD * LINE;
+            let end = self.fetched + self.step;
+            (self.fetched..end).step_by(LINE).for_each(|at| prefetch(self.bytes, at));
+            self.fetched = end;
         }
     }
 }
@@ -78,7 +83,7 @@ impl<'p> Near<'p> {
             Inner::Sub(_) => Values::Sub(SubPage::open(cell.value, item).ok()?),
             Inner::Tree => Values::Leaf(position.inner_path.open_leaf(pages).ok()?),
         };
-        let ahead = walking.map(|back| Ahead::of(&position.path, pages, back)).unwrap_or_default();
+        let ahead = walking.map(|back| Ahead::of(&position.path, pages, back, leaf.len())).unwrap_or_default();
         Some(Near { leaf, key: cell.key, values, duplicates: t.tree.has_duplicates(), item, ahead })
     }
 

@@ -260,12 +260,16 @@ impl Path {
         }
     }
 
-    /// The leaf beside the path's, if both have the same parent: what a walk will want next.
-    pub(crate) fn upcoming<'p, P: Pages + ?Sized>(&self, pages: &'p P, back: bool) -> Option<&'p [u8]> {
-        let parent = *self.steps().len().checked_sub(2).and_then(|i| self.steps.get(i))?;
-        let beside = if back { parent.index.checked_sub(1)? } else { parent.index + 1 };
-        let child = open_branch(pages, parent.page, 2).ok()?.child(beside).ok()?;
-        pages.upcoming(child)
+    /// The two leaves beside the path's, as far as they have the same parent: what a walk will want next.
+    pub(crate) fn upcoming<'p, P: Pages + ?Sized>(&self, pages: &'p P, back: bool) -> [Option<&'p [u8]>; 2] {
+        let parent = self.steps().len().checked_sub(2).and_then(|i| self.steps.get(i));
+        let branch = parent.and_then(|parent| Some((open_branch(pages, parent.page, 2).ok()?, parent.index)));
+        let beside = |by| {
+            let (branch, index) = branch.as_ref()?;
+            let at = if back { index.checked_sub(by)? } else { index + by };
+            pages.upcoming(branch.child(at).ok()?)
+        };
+        [beside(1), beside(2)]
     }
 
     /// The leaf that the path ends in.

@@ -306,7 +306,8 @@ impl<'t> End<'t> {
         self.page = self.path.leaf().page;
         self.leaf = open_cells(pages, self.page)?;
         self.limit = at(self.page, limit_in(&self.leaf, order, to, back))?;
-        self.ahead = if self.limit.goes_on { Ahead::of(&self.path, pages, back) } else { Ahead::default() };
+        self.ahead =
+            if self.limit.goes_on { Ahead::of(&self.path, pages, back, self.leaf.len()) } else { Ahead::default() };
         Ok(())
     }
 }
