@@ -14,7 +14,7 @@ use crate::format::page::Child;
 use crate::order::Needle;
 
 /// How far ahead of a walking cursor cells are fetched: their order in memory is that of their insertion.
-pub(super) const CELLS_AHEAD: usize = 6;
+pub(crate) const CELLS_AHEAD: usize = 6;
 
 /// A key and a value, in place.
 pub(crate) type Pair<'a> = (&'a [u8], &'a [u8]);

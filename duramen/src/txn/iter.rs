@@ -15,7 +15,7 @@ use crate::error::{Damage, Result};
 use crate::format::leaf::Leaf;
 use crate::format::page::Child;
 use crate::order::{Needle, Order};
-use crate::tree::cursor::Pair;
+use crate::tree::cursor::{CELLS_AHEAD, Pair};
 use crate::tree::duplicates::Orders;
 use crate::tree::near::Ahead;
 use crate::tree::{Pages, Path, Tree, at, open_cells, value};
@@ -36,6 +36,9 @@ enum KeyKind<'t> {
     Plain(Box<Leaves<'t>>),
     Pairs(Box<(Cursor<'t>, bool)>),
 }
+
+/// After so many entries it is worth to fetch the next leaf.
+const FEW: u32 = 3;
 
 /// A bound in a form that both kinds start from.
 type Edge = Bound<Vec<u8>>;
@@ -148,6 +151,8 @@ struct End<'t> {
     index: usize,
     limit: Limit,
     ahead: Ahead<'t>,
+    /// How many entries it gave of the leaf where the walk began, which nobody has fetched.
+    begun: Option<u32>,
 }
 
 /// Where a walk ends in a leaf.
@@ -196,7 +201,7 @@ impl<'t> Leaves<'t> {
         let leaf = on!(self.source, pages => open_cells(pages, step.page))?;
         let limit = at(step.page, limit_in(&leaf, &self.order, to, back))?;
         let index = step.index + usize::from(after);
-        Ok(End { path, page: step.page, leaf, index, limit, ahead: Ahead::default() })
+        Ok(End { path, page: step.page, leaf, index, limit, ahead: Ahead::default(), begun: Some(0) })
     }
 
     fn finish<T>(&mut self, result: Result<Option<T>>) -> Option<Result<T>> {
@@ -256,6 +261,9 @@ impl<'t> Leaves<'t> {
             if front.index < limit.index {
                 front.index += 1;
                 front.ahead.fetch();
+                if front.begun.is_some() {
+                    on!(self.source, pages => front.go_on(pages, false));
+                }
                 return Ok(Some((front.page, front.leaf, front.index - 1)));
             }
             if !limit.goes_on || !on!(self.source, pages => front.path.next_leaf(pages, &self.order))? {
@@ -285,6 +293,9 @@ impl<'t> Leaves<'t> {
             if back.index > limit.index {
                 back.index -= 1;
                 back.ahead.fetch();
+                if back.begun.is_some() {
+                    on!(self.source, pages => back.go_on(pages, true));
+                }
                 return Ok(Some((back.page, back.leaf, back.index)));
             }
             if !limit.goes_on || !on!(self.source, pages => back.path.prev_leaf(pages, &self.order))? {
@@ -308,7 +319,18 @@ impl<'t> End<'t> {
         self.limit = at(self.page, limit_in(&self.leaf, order, to, back))?;
         self.ahead =
             if self.limit.goes_on { Ahead::of(&self.path, pages, back, self.leaf.len()) } else { Ahead::default() };
+        self.begun = None;
         Ok(())
+    }
+
+    /// An entry of the first leaf was given. Many walks want no more than a few.
+    fn go_on<P: Pages>(&mut self, pages: &'t P, back: bool) {
+        self.leaf.prefetch_cell(if back { self.index.saturating_sub(CELLS_AHEAD) } else { self.index + CELLS_AHEAD });
+        let given = self.begun.map_or(0, |given| given + 1);
+        self.begun = Some(given);
+        if given == FEW && self.limit.goes_on {
+            self.ahead = Ahead::of(&self.path, pages, back, self.leaf.len());
+        }
     }
 }
 
