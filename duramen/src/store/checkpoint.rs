@@ -69,8 +69,8 @@ impl Store {
     /// Most pages, of so many in the data file, that wait to be flushed, where so many do.
     fn pages_max(&self, pages: u64, of: u64, durability: Durability) -> u64 {
         let size = self.pager.page_size as u64;
-        // As long as the answer does not matter, the system is not asked for it.
-        let few = pages * size < CHECKPOINT_BYTES_MAX.start() / 2;
+        // As long as the answer does not matter, the system is not asked for it. (A damaged file may say any number.)
+        let few = pages < CHECKPOINT_BYTES_MAX.start() / 2 / size;
         let most = if few { *CHECKPOINT_BYTES_MAX.start() } else { bytes_max(memory::for_files()) } / size;
         match durability {
             Durability::Durable => of.clamp(CHECKPOINT_BYTES_MIN / size, most),
