@@ -17,11 +17,11 @@ use crate::prefetch::{LINE, prefetch};
 pub(crate) struct Ahead<'p> {
     bytes: &'p [u8],
     fetched: usize,
-    /// Bytes that are fetched with each entry given: all of the leaf is there when its turn comes.
-    step: usize,
+    /// Cache lines that are fetched with each entry given: all of the leaf is there when its turn comes.
+    lines: usize,
 }
 
-/// Least cache lines that are fetched with an entry.
+/// So many at least.
 const LINES_AHEAD: usize = 3;
 
 impl<'p> Ahead<'p> {
@@ -31,17 +31,29 @@ impl<'p> Ahead<'p> {
         // To find where a page lies in memory takes the processor longer than to fetch a line of it.
         prefetch(after.unwrap_or_default(), 0);
         let bytes = next.unwrap_or_default();
-        let step = bytes.len().div_ceil(entries.max(1)).next_multiple_of(LINE);
-        Ahead { bytes, fetched: 0, step: step.max(LINES_AHEAD * LINE) }
+        let lines = (bytes.len() / LINE).div_ceil(entries.max(1));
+        Ahead { bytes, fetched: 0, lines: lines.max(LINES_AHEAD) }
     }
 
     /// Fetches some more of it.
     #[inline]
     pub(crate) fn fetch(&mut self) {
         if self.fetched < self.bytes.len() {
-            let end = self.fetched + self.step;
-            (self.fetched..end).step_by(LINE).for_each(|at| prefetch(self.bytes, at));
-            self.fetched = end;
+            for line in 0..LINES_AHEAD {
+                prefetch(self.bytes, self.fetched + line * LINE);
+            }
+            if self.lines > LINES_AHEAD {
+                self.fetch_more();
+            }
+            self.fetched += self.lines * LINE;
+        }
+    }
+
+    /// What there is more of, apart, so that most steps stay short.
+    #[inline(never)]
+    fn fetch_more(&self) {
+        for line in LINES_AHEAD..self.lines {
+            prefetch(self.bytes, self.fetched + line * LINE);
         }
     }
 }
