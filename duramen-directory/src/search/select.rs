@@ -263,12 +263,15 @@ impl Picker<'_> {
     }
 }
 
+/// Memory is taken for so many bytes at once at most: a damaged entry may note any length.
+const RESERVED_MAX: usize = 16 << 20;
+
 /// Appends an attribute with all of its values, which are written once, behind the length that the entry notes. False, and
 /// nothing, if that is not theirs.
 fn write_whole(large: &LargeAttribute, source: &dyn Source, out: &mut Vec<u8>) -> Result<bool> {
     let (start, values_len) = (out.len(), large.bytes as usize);
     let content = tlv_len(large.description.len()) + tlv_len(values_len);
-    out.reserve(tlv_len(content));
+    out.reserve(tlv_len(content).min(RESERVED_MAX));
     let mut writer = Writer::new(out);
     writer.header(tag::SEQUENCE, content);
     writer.text(&large.description);
