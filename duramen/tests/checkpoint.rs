@@ -137,6 +137,41 @@ fn the_log_grows_with_the_data_file_before_a_checkpoint_is_made() -> Result {
 }
 
 #[test]
+fn pages_that_are_replaced_again_and_again_wait_until_the_log_is_full_and_the_file_stays_short() -> Result {
+    const RECORDS: u64 = 240_000;
+    let dir = tempfile::tempdir()?;
+    let (path, calls) = (dir.path().join("it.dm"), Calls::default());
+    let db = filled(&path, &calls)?;
+    db.update(|txn| {
+        let mut table = txn.table("t")?;
+        (0..RECORDS).try_for_each(|n| table.put(key(n), [n as u8; 100]))
+    })?;
+    db.checkpoint()?;
+    let loaded = std::fs::metadata(&path)?.len();
+    assert!(loaded > 32 << 20, "more than waits in any file: {loaded} bytes");
+    let mut next = 0u64;
+    for round in 0..4 {
+        calls.take();
+        let mut commits = 0;
+        while !calls.take().contains(&Call::Flush) {
+            db.update(|txn| {
+                let mut table = txn.table("t")?;
+                (0..100).try_for_each(|_| {
+                    next = next.wrapping_mul(0x5851_F42D_4C95_7F2D).wrapping_add(1);
+                    table.put(key((next >> 33) % RECORDS), [round as u8; 100])
+                })
+            })?;
+            commits += 1;
+        }
+        assert!(commits > 200, "a checkpoint after {commits} commits");
+    }
+    let bytes = std::fs::metadata(&path)?.len();
+    // What the last checkpoint had, and what replaced it.
+    assert!(bytes <= 2 * loaded, "{loaded} bytes grew to {bytes}");
+    Ok(())
+}
+
+#[test]
 fn relaxed_commits_ask_the_disk_too() -> Result {
     let dir = tempfile::tempdir()?;
     let (path, calls) = (dir.path().join("it.dm"), Calls::default());
