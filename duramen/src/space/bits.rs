@@ -2,9 +2,10 @@
 //!
 //! Owns: the bits, and runs of them. Must not know: what they say of the pages.
 
-use crate::ids::Extent;
+use crate::ids::{Extent, Pgno};
 
-const WORD: u64 = u64::BITS as u64;
+/// Pages in a word of bits.
+pub(super) const WORD: u64 = u64::BITS as u64;
 
 /// Bits of the pages below a limit; clear where none was set.
 #[derive(Debug)]
@@ -16,6 +17,51 @@ pub(super) struct Bits {
 impl Bits {
     pub(super) fn new(pages_max: u64) -> Bits {
         Bits { words: Vec::new(), pages_max }
+    }
+
+    /// These words, the first of them that of page `first * WORD`.
+    pub(super) fn from_words(first: u64, words: Vec<u64>) -> Bits {
+        let words = if first == 0 { words } else { [vec![0; first as usize], words].concat() };
+        Bits { words, pages_max: Pgno::LIMIT }
+    }
+
+    /// Cuts words down to the bits of so many pages. Whether one was set among the others.
+    pub(super) fn cut(words: &mut Vec<u64>, pages: u64) -> bool {
+        let len = pages.div_ceil(WORD).min(words.len() as u64) as usize;
+        let mut lost = words.drain(len..).fold(0, |lost, word| lost | word);
+        if let Some(last) = words.last_mut().filter(|_| pages < len as u64 * WORD) {
+            let kept = (1 << (pages % WORD)) - 1;
+            lost |= *last & !kept;
+            *last &= kept;
+        }
+        lost != 0
+    }
+
+    /// The words from this one on to the last in which a bit is set.
+    pub(super) fn words_from(&self, first: u64) -> &[u64] {
+        let end = self.words.iter().rposition(|word| *word != 0).map_or(0, |last| last + 1);
+        self.words[..end].get(first as usize..).unwrap_or_default()
+    }
+
+    /// How many bits are set, and how many runs they are.
+    pub(super) fn count(&self) -> (u64, usize) {
+        let (mut pages, mut runs, mut before) = (0, 0, 0);
+        for &word in &self.words {
+            pages += u64::from(word.count_ones());
+            runs += (word & !(word << 1 | before)).count_ones() as usize;
+            before = word >> (WORD - 1);
+        }
+        (pages, runs)
+    }
+
+    /// The runs of set bits, ascending, of which there are so many at most.
+    pub(super) fn runs(&self, most: usize) -> Runs<'_> {
+        self.runs_from(0, most)
+    }
+
+    /// Those of them that begin at this page or later, where it does not stand within one.
+    pub(super) fn runs_from(&self, page: u64, most: usize) -> Runs<'_> {
+        Runs { bits: self, at: page, left: most }
     }
 
     /// Whether the extent's pages all have bits.
@@ -100,6 +146,33 @@ impl Bits {
             }
         }
         at.max(limit)
+    }
+}
+
+/// Runs of set bits.
+pub(super) struct Runs<'b> {
+    bits: &'b Bits,
+    at: u64,
+    /// At most so many.
+    left: usize,
+}
+
+impl Iterator for Runs<'_> {
+    type Item = Extent;
+
+    fn next(&mut self) -> Option<Extent> {
+        let end = self.bits.end();
+        let start = self.bits.next_set(self.at, end);
+        if start >= end || self.left == 0 {
+            return None;
+        }
+        self.left -= 1;
+        self.at = self.bits.next_clear(start, end);
+        Some(Extent::new(Pgno(start), self.at - start))
+    }
+
+    fn size_hint(&self) -> (usize, Option<usize>) {
+        (0, Some(self.left))
     }
 }
 

@@ -10,7 +10,7 @@
 //!
 //! So adding and removing pages costs the same however many runs there are.
 
-use super::bits::Bits;
+use super::bits::{Bits, Runs};
 use crate::ids::{Extent, Pgno};
 
 /// Lengths below this are classes of their own, those above go by powers of two. A power of two.
@@ -83,6 +83,19 @@ impl Free {
         free
     }
 
+    /// All whose bits are set.
+    pub(super) fn from_bits(bits: Bits) -> Free {
+        let (pages, runs) = bits.count();
+        let mut free = Free { bits, pages, runs, ..Free::default() };
+        free.note_all();
+        free
+    }
+
+    /// A bit for each free page.
+    pub(super) fn bits(&self) -> &Bits {
+        &self.bits
+    }
+
     fn end_run(&mut self, run: Option<Extent>) {
         if let Some(run) = run {
             self.runs += 1;
@@ -102,7 +115,7 @@ impl Free {
 
     /// The runs, ascending by address; two of them never touch.
     pub(super) fn iter(&self) -> Runs<'_> {
-        Runs { bits: &self.bits, at: 0, left: self.runs }
+        self.bits.runs(self.runs)
     }
 
     /// Sets the bits of all free pages.
@@ -247,7 +260,7 @@ impl Free {
     pub(super) fn runs_from(&self, page: u64) -> impl Iterator<Item = Extent> + '_ {
         let begun_before = page > 0 && self.bits.has(page - 1);
         let at = if begun_before { self.bits.next_clear(page, self.bits.end()) } else { page };
-        Runs { bits: &self.bits, at, left: usize::MAX }
+        self.bits.runs_from(at, usize::MAX)
     }
 
     /// The class of the run that a free page is in, and where it starts, or a page not too far from there.
@@ -291,33 +304,6 @@ impl Free {
             at = self.bits.next_clear(start, highest);
             self.note_as(class(at - start), start);
         }
-    }
-}
-
-/// Runs of free pages.
-pub(super) struct Runs<'f> {
-    bits: &'f Bits,
-    at: u64,
-    /// At most so many.
-    left: usize,
-}
-
-impl Iterator for Runs<'_> {
-    type Item = Extent;
-
-    fn next(&mut self) -> Option<Extent> {
-        let end = self.bits.end();
-        let start = self.bits.next_set(self.at, end);
-        if start >= end || self.left == 0 {
-            return None;
-        }
-        self.left -= 1;
-        self.at = self.bits.next_clear(start, end);
-        Some(between(start, self.at))
-    }
-
-    fn size_hint(&self) -> (usize, Option<usize>) {
-        (0, Some(self.left))
     }
 }
 
@@ -392,7 +378,7 @@ mod tests {
                 }
                 let left = runs(&free);
                 prop_assert_eq!(free.pages(), left.iter().map(|run| run.pages).sum::<u64>());
-                prop_assert_eq!(free.iter().left, left.len());
+                prop_assert_eq!((free.runs(), free.bits.count()), (left.len(), (free.pages(), left.len())));
                 for &pages in &wanted {
                     let fits = || left.iter().copied().filter(|run| run.pages >= pages);
                     prop_assert_eq!(free.lowest(pages), fits().next());

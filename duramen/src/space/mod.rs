@@ -11,6 +11,7 @@
 //! [`Pgno::LIMIT`]. [`Space::add_free`] and [`Space::retire`] refuse what would break this, because a damaged tree that
 //! refers to a page twice also frees it twice.
 
+pub(crate) mod base;
 mod bits;
 mod free;
 mod lanes;

@@ -1,8 +1,11 @@
 //! [`Space`] against a model that knows what each single page is.
 
+use std::collections::BTreeSet;
+
 use proptest::prelude::*;
 
-use super::log::{Delta, Replay, decode_base, encode_base};
+use super::base::{decode_base, encode_base};
+use super::log::{Delta, Replay};
 use super::{Fit, Lane, RUN_WORTH, Space, subtract};
 use crate::error::Damage;
 use crate::ids::{Extent, Pgno, Txnid};
@@ -177,18 +180,34 @@ impl Model {
         self.pages.iter().filter(sees).count() as u64
     }
 
-    /// Holds `space` against the model in all that can be asked of it.
-    fn check(&self, space: &Space) -> Result<(), TestCaseError> {
-        let mut pages = vec![Page::Used; PAGES as usize];
+    /// What `space` says of each page.
+    fn of(space: &Space) -> Model {
+        let mut model = Model::new();
         for extent in space.extents().chain(space.lanes.iter()) {
-            pages[extent.start.0 as usize..extent.end().0 as usize].fill(Page::Free);
+            model.slots(extent).fill(Page::Free);
         }
         let pending =
             space.pending.iter().flat_map(|(death, cohort)| cohort.iter().map(|&(e, birth)| (e, birth, *death)));
         for (extent, birth, death) in space.retired().chain(pending) {
-            pages[extent.start.0 as usize..extent.end().0 as usize].fill(Page::Retired { birth, death });
+            model.slots(extent).fill(Page::Retired { birth, death });
         }
-        prop_assert_eq!(&pages, &self.pages);
+        model
+    }
+
+    /// Whether these snapshots see the same of both, and who begins after all that happened sees as little.
+    fn is_as_seen_by(&self, other: &Model, live: &[Txnid]) -> bool {
+        let sees = |page: &Page, snapshot: Txnid| matches!(page, Page::Retired { birth, death } if *birth <= snapshot && snapshot < *death);
+        self.pages.iter().zip(&other.pages).all(|(a, b)| match (a, b) {
+            (Page::Retired { .. }, Page::Retired { .. }) => {
+                live.iter().chain([&Txnid(TXNS)]).all(|&snapshot| sees(a, snapshot) == sees(b, snapshot))
+            }
+            _ => a == b,
+        })
+    }
+
+    /// Holds `space` against the model in all that can be asked of it.
+    fn check(&self, space: &Space) -> Result<(), TestCaseError> {
+        prop_assert_eq!(&Model::of(space).pages, &self.pages);
         let retired = self.pages.iter().filter(|page| matches!(page, Page::Retired { .. })).count() as u64;
         prop_assert_eq!(space.retired_pages(), retired);
         prop_assert_eq!(space.free_pages(), self.free().iter().map(|run| run.pages).sum::<u64>());
@@ -217,7 +236,7 @@ enum Op {
     TakeUpTo(u64, Fit),
     TrimEnd(u64),
     Replay(Delta),
-    Reopen,
+    Reopen(Vec<Txnid>),
 }
 
 fn extent() -> impl Strategy<Value = Extent> {
@@ -276,14 +295,14 @@ fn op() -> impl Strategy<Value = Op> {
         3 => (0u64..30, fit()).prop_map(|(pages, fit)| Op::TakeUpTo(pages, fit)),
         1 => (0..=PAGES).prop_map(Op::TrimEnd),
         3 => delta().prop_map(Op::Replay),
-        1 => Just(Op::Reopen),
+        1 => prop_oneof![Just((0..TXNS).map(Txnid).collect()), snapshots()].prop_map(Op::Reopen),
     ]
 }
 
-/// Through the base's bytes and back.
-fn reopened(space: &Space) -> Space {
+/// Through the base's bytes and back, with these live snapshots.
+fn reopened(space: &Space, live: &[Txnid]) -> Space {
     let mut bytes = Vec::new();
-    encode_base(space, &mut bytes);
+    encode_base(space, live, &mut bytes);
     let mut input = &bytes[..];
     let mut again = decode_base(&mut input, 10 * PAGES).expect("what was encoded can be decoded");
     assert!(input.is_empty());
@@ -313,7 +332,7 @@ fn replay(space: &mut Space, model: &mut Model, delta: &Delta) -> Result<(), Tes
         prop_assert_eq!(apply(space, delta), Ok(()));
     } else {
         space.settle();
-        prop_assert!(apply(&mut reopened(space), delta).is_err());
+        prop_assert!(apply(&mut reopened(space, &[]), delta).is_err());
     }
     Ok(())
 }
@@ -352,9 +371,14 @@ fn step(space: &mut Space, model: &mut Model, op: &Op) -> Result<(), TestCaseErr
             prop_assert_eq!(space.trim_end(Pgno(end)).0, cut);
         }
         Op::Replay(ref delta) => replay(space, model, delta)?,
-        Op::Reopen => {
+        Op::Reopen(ref live) => {
             space.settle();
-            *space = reopened(space);
+            *space = reopened(space, live);
+            let read = Model::of(space);
+            prop_assert!(read.is_as_seen_by(model, live));
+            // With all snapshots alive nothing may be told otherwise.
+            prop_assert!(live.len() < TXNS as usize || read.pages == model.pages);
+            *model = read;
         }
     }
     Ok(())
@@ -459,7 +483,9 @@ proptest! {
         let mut deltas = Vec::new();
         for (i, plan) in commits.iter().enumerate() {
             if i == base_at {
-                replayed = reopened(&writer.space);
+                // Among them the commit that the next one goes on from.
+                let live: BTreeSet<Txnid> = writer.live.iter().copied().chain([Txnid(i as u64)]).collect();
+                replayed = reopened(&writer.space, &Vec::from_iter(live));
             }
             let mut bytes = Vec::new();
             writer.commit(Txnid(i as u64 + 1), plan).encode(&mut bytes);

@@ -8,7 +8,7 @@ use std::sync::atomic::Ordering;
 
 use super::work::Work;
 use crate::error::{Error, Result};
-use crate::ids::{Extent, Pgno};
+use crate::ids::{Extent, Pgno, Txnid};
 use crate::readers::unregistered;
 use crate::space::{Fit, Lane, Space};
 use crate::store::Durability;
@@ -146,7 +146,7 @@ pub(super) fn release_by_flushing(work: &mut Work) -> Result<()> {
     let newest = writer.meta.txnid;
     store.flush_data(writer)?;
     work.base = newest;
-    release(work)
+    release(work).map(drop)
 }
 
 /// Whether so little of the file is free that runs become short.
@@ -183,11 +183,12 @@ pub(super) fn release_in_time(work: &mut Work, logged: bool) -> Result<()> {
     if !crowded && is_small(work, logged) && !work.ledger()?.space.is_release_due() {
         return Ok(());
     }
-    release(work)
+    release(work).map(drop)
 }
 
-/// Lets the free space know who is reading.
-pub(super) fn release(work: &mut Work) -> Result<()> {
+/// Lets the free space know who is reading: the snapshots that somebody may see or go back to, ascending, but for those
+/// that come after them.
+pub(super) fn release(work: &mut Work) -> Result<Vec<Txnid>> {
     let base = work.base;
     let (store, writer) = work.store_and_writer()?;
     let before = writer.meta.txnid;
@@ -203,7 +204,7 @@ pub(super) fn release(work: &mut Work) -> Result<()> {
     live.sort_unstable();
     live.dedup();
     store.ledger(writer)?.space.release(&live);
-    Ok(())
+    Ok(live)
 }
 
 /// Returns the pages that the nesting level at work placed early and has replaced since, as if it had never taken them:

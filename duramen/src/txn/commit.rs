@@ -16,10 +16,11 @@ use crate::format::overflow;
 use crate::format::page;
 use crate::ids::{Extent, Pgno, Txnid};
 use crate::readers::Published;
-use crate::space::log::{encode_base, encode_delta};
+use crate::space::base::encode_base;
+use crate::space::log::encode_delta;
 use crate::store::landing::Landing;
 use crate::store::log::{Mark, Unwritten};
-use crate::store::space_log::{self, payload};
+use crate::store::space_log;
 use crate::store::{CommitTimings, Durability, Store, Writer, blank, free_slot, published, write_meta};
 use crate::tree::{Pages, Tree};
 
@@ -28,9 +29,11 @@ use crate::tree::{Pages, Tree};
 const PROOF_PAGES_MAX: u64 = 4096;
 /// So much of the tail stays in it beside a new base: what some twenty small commits changed.
 const TAIL_KEPT: usize = TAIL_MAX / 2;
-/// A chain of the space log may be so many times as long as its base before it is begun anew: whoever opens the database
-/// to write reads it, and that may be for a single commit.
+/// A chain of the space log is begun anew when it would be so many times as long as its base, or
 const CHAIN_OF_BASES: u64 = 2;
+/// have so many bytes for each extent that is free or retired, whichever is more: a base costs the time to look at each of
+/// them. Whoever opens the database to write reads the chain, and that may be for a single commit.
+const CHAIN_BYTES_EACH: u64 = 8;
 /// It is begun anew before that by who opened the database, if a base would have spared him so many entries of the log
 const DETOURS_MIN: u64 = 256;
 /// and a part of how many the base has. An entry costs a reader some twenty times as much where it is not a base's free
@@ -237,29 +240,34 @@ fn log_space(work: &mut Work, placer: &mut Placer) -> Result<(SpaceRoot, Vec<u8>
     trim(work)?;
     let old_records = records.len();
     delta_into(work, &retired, old_end, &mut records);
-    // The run's own pages lengthen the record a little.
-    let pages = space_log::run_pages(records.len() + 64, work.page_size());
+    let pages = space_log::pages_for(records.len(), work.page_size());
     let full = records.len() > TAIL_MAX;
     let is_detour = is_detour_worth_a_base(work)?;
-    if is_detour || (full && root.chain_pages + pages > CHAIN_OF_BASES * root.base_pages) {
+    if is_detour || (full && root.chain_pages + pages > chain_max(work, root)?) {
         root = new_base(work, placer, &mut retired)?;
         records.truncate(old_records);
         delta_into(work, &retired, old_end, &mut records);
         records = space_log::newest_of(&records, TAIL_KEPT)?.to_vec();
     } else if full {
-        let extent = contiguous(work, pages)?;
+        let places = allocate(work, pages, false)?;
         records.truncate(old_records);
-        let first = space_log::first_txnid(&records).unwrap_or(txnid);
         trim(work)?;
         delta_into(work, &retired, old_end, &mut records);
-        placer.add_run(work, space_run(work, extent, &payload(root.head, first, &records)), extent)?;
-        chain_mut(work)?.push((extent, txnid));
-        root = SpaceRoot { head: extent.start, chain_pages: root.chain_pages + pages, ..root };
+        let head = lengthen_chain(work, placer, &places, root.head, &records)?;
+        root = SpaceRoot { head, chain_pages: root.chain_pages + pages, ..root };
         records.clear();
     }
     let ledger = work.ledger()?;
     root.free_pages = ledger.space.free_pages() + ledger.space.retired_pages();
     Ok((root, records))
+}
+
+/// Most pages of the space log's chain.
+fn chain_max(work: &mut Work, root: SpaceRoot) -> Result<u64> {
+    let page_size = work.page_size() as u64;
+    let space = &work.ledger()?.space;
+    let extents = space.runs() + space.retired().len() as u64;
+    Ok((CHAIN_OF_BASES * root.base_pages).max(extents * CHAIN_BYTES_EACH / page_size))
 }
 
 /// Whether the next who opens the database to write would read much less, were a base written now. Programs that open
@@ -322,7 +330,7 @@ fn retire(work: &Work) -> Result<Vec<(Extent, Txnid)>> {
     Ok(freed.map(|freed| (freed.extent, freed.birth)).collect())
 }
 
-/// Writes all of the free space into one run that begins the chain anew. What was the chain is added to the retired.
+/// Writes all of the free space into runs that begin the chain anew. What was the chain is added to the retired.
 fn new_base(work: &mut Work, placer: &mut Placer, retired: &mut Vec<(Extent, Txnid)>) -> Result<SpaceRoot> {
     let txnid = work.txnid;
     let old = std::mem::take(chain_mut(work)?);
@@ -332,20 +340,14 @@ fn new_base(work: &mut Work, placer: &mut Placer, retired: &mut Vec<(Extent, Txn
     }
     retired.extend(&old);
     // Else whoever opens the database next would read what nobody keeps any more, and release it, page by page.
-    release(work)?;
-    let ledger = work.ledger()?;
+    let live = release(work)?;
     let mut records = Vec::new();
-    ledger.space.settle();
-    encode_base(&ledger.space, &mut records);
-    // Taking the run's own pages cuts a free extent in two at most, trimming the end removes one.
-    let pages = space_log::run_pages(records.len() + 64, work.page_size());
-    let extent = contiguous(work, pages)?;
+    encode(work, &live, &mut records)?;
+    let pages = space_log::pages_for(records.len(), work.page_size());
+    let places = allocate(work, pages, false)?;
     trim(work)?;
-    records.clear();
-    let ledger = work.ledger()?;
-    ledger.space.settle();
-    encode_base(&ledger.space, &mut records);
-    placer.add_run(work, space_run(work, extent, &payload(Pgno(0), Txnid(0), &records)), extent)?;
+    encode(work, &live, &mut records)?;
+    let head = lengthen_chain(work, placer, &places, Pgno(0), &records)?;
     let base = work.base;
     for (extent, birth) in old {
         // Runs of the chain count in the proof like every other page.
@@ -355,16 +357,31 @@ fn new_base(work: &mut Work, placer: &mut Placer, retired: &mut Vec<(Extent, Txn
             work.placed.pages = work.placed.pages.wrapping_sub(extent.pages);
         }
     }
-    chain_mut(work)?.push((extent, txnid));
-    Ok(SpaceRoot { head: extent.start, chain_pages: pages, base_pages: pages, free_pages: 0 })
+    Ok(SpaceRoot { head, chain_pages: pages, base_pages: pages, free_pages: 0 })
+}
+
+/// All of the free space as a base's records.
+fn encode(work: &mut Work, live: &[Txnid], records: &mut Vec<u8>) -> Result<()> {
+    let space = &mut work.ledger()?.space;
+    space.settle();
+    records.clear();
+    encode_base(space, live, records);
+    Ok(())
+}
+
+/// Adds records to the chain with this head, in runs at these places; a base where there is no chain. The new head.
+fn lengthen_chain(work: &mut Work, placer: &mut Placer, places: &[Extent], head: Pgno, records: &[u8]) -> Result<Pgno> {
+    let payloads = space_log::payloads(places, head, head.0 == 0, records, work.page_size());
+    for (&extent, payload) in places.iter().zip(payloads) {
+        placer.add_run(work, space_run(work, extent, &payload), extent)?;
+    }
+    let txnid = work.txnid;
+    chain_mut(work)?.extend(places.iter().map(|&extent| (extent, txnid)));
+    Ok(places.last().map_or(head, |last| last.start))
 }
 
 fn chain_mut(work: &mut Work) -> Result<&mut Vec<(Extent, Txnid)>> {
     Ok(&mut work.ledger()?.chain)
-}
-
-fn contiguous(work: &mut Work, pages: u64) -> Result<Extent> {
-    Ok(allocate(work, pages, true)?[0])
 }
 
 /// The bytes of a run of the space log.

@@ -5,7 +5,7 @@ mod reader;
 mod space;
 mod tables;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 use std::sync::Arc;
 
@@ -194,17 +194,20 @@ fn every_page_is_reachable_or_in_the_space_log_and_never_both() -> Result {
     let path = dir.path().join("space.dm");
     let db = Database::options().durability(Durability::Relaxed).open(&path)?;
     let _reader = db.read()?;
-    let mut base_pages = 0;
+    let (mut base_pages, mut forms) = (0, BTreeSet::new());
     for i in 0..240u32 {
         db.update(|txn| {
             let mut table = txn.table("random")?;
             (0..100).try_for_each(|j| table.put((i * 100 + j).wrapping_mul(2_654_435_761).to_be_bytes(), [8; 40]))
         })?;
         if i % 30 == 29 {
-            base_pages += assert_all_accounted_for(&mut read(&path), &db)?;
+            let space = assert_all_accounted_for(&mut read(&path), &db)?;
+            base_pages += space.base_pages;
+            forms.extend(space.forms);
         }
     }
     assert!(base_pages > 0, "the test never saw a base");
+    assert_eq!(forms, BTreeSet::from([0, 1]), "nor sets of pages of both forms");
     Ok(())
 }
 
@@ -235,8 +238,8 @@ fn who_opens_after_long_work_leaves_a_base_without_detours() -> Result {
     Ok(())
 }
 
-/// Returns how many pages the space log's base has.
-fn assert_all_accounted_for(file: &mut File, db: &Database) -> Result<u64> {
+/// Returns what the space log consists of.
+fn assert_all_accounted_for(file: &mut File, db: &Database) -> Result<Space> {
     through_the_page(file);
     let space = Space::read(file);
     let mut owners = vec![0; file.meta("page count") as usize];
@@ -255,7 +258,7 @@ fn assert_all_accounted_for(file: &mut File, db: &Database) -> Result<u64> {
     let stats = db.stats()?;
     assert_eq!(stats.free_pages + stats.retired_pages, file.meta("free pages"));
     assert_eq!(stats.committed_ns, file.meta("committed ns"));
-    Ok(space.base_pages)
+    Ok(space)
 }
 
 #[test]

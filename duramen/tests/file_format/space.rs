@@ -2,10 +2,10 @@
 //!
 //! Owns: the chain, deltas and bases. Must not know: trees.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use crate::reader::File;
-use crate::tables::FORMAT;
+use crate::tables::{FORMAT, little};
 
 /// What a page that nobody reaches is.
 #[derive(Clone, Copy, PartialEq, Debug)]
@@ -20,10 +20,12 @@ pub enum Idle {
 pub struct Space {
     pub idle: BTreeMap<u64, Idle>,
     pub txnid: u64,
-    /// Pages of all runs of the log, and of those that are bases.
+    /// Pages of all runs of the log, and of those that hold the base.
     pub chain_pages: u64,
     pub base_pages: u64,
     pub deltas: u64,
+    /// The forms of sets that were met.
+    pub forms: BTreeSet<u64>,
 }
 
 impl Space {
@@ -38,19 +40,19 @@ impl Space {
             chain.push((payload, pages, birth));
         }
         let mut space = Space::default();
-        for (payload, pages, birth) in chain.iter().rev() {
-            let mut records = run.bytes(payload, "records");
-            space.chain_pages += pages;
-            if run.number(payload, "first txnid") == 0 {
-                space.base_pages += pages;
-                space.base(&mut records);
-                space.txnid = *birth;
-                assert!(records.is_empty());
-            } else {
-                assert_eq!(run.number(payload, "first txnid"), number(&mut &records[..]));
-                space.replay(records);
-            }
+        let records: Vec<u8> =
+            chain.iter().rev().flat_map(|(payload, ..)| run.bytes(payload, "records")).copied().collect();
+        let mut records = &records[..];
+        space.chain_pages = chain.iter().map(|(_, pages, _)| pages).sum();
+        let begins_base: Vec<u64> = chain.iter().rev().map(|(payload, ..)| run.number(payload, "base")).collect();
+        assert!(begins_base.iter().skip(1).all(|base| *base == 0), "only the oldest run begins with a base");
+        if begins_base.first() == Some(&1) {
+            let (_, _, birth) = chain[chain.len() - 1];
+            space.base_pages = chain.iter().filter(|run| run.2 == birth).map(|(_, pages, _)| pages).sum();
+            space.base(&mut records);
+            space.txnid = birth;
         }
+        space.replay(records);
         let tail = &meta.bytes(&file.slot, "tail")[..file.meta("tail bytes") as usize];
         space.replay(tail);
         space
@@ -98,11 +100,14 @@ impl Space {
         for row in FORMAT.base.rows() {
             match row.cells[1].as_str() {
                 "newest death" => newest = number(input),
-                "free" => self.idle.extend(pages(&extents(input, 0)).map(|(page, _)| (page, Idle::Free))),
+                "free" => self.idle.extend(set(input, &mut self.forms).into_iter().map(|page| (page, Idle::Free))),
                 "retired" => {
-                    for (page, numbers) in pages(&extents(input, 2)) {
-                        let death = newest - numbers[0];
-                        self.idle.insert(page, Idle::Retired(death - numbers[1], death));
+                    for _ in 0..number(input) {
+                        let death = newest - number(input);
+                        let retired = Idle::Retired(death - number(input), death);
+                        for page in set(input, &mut self.forms) {
+                            assert!(self.idle.insert(page, retired).is_none());
+                        }
                     }
                 }
                 other => panic!("a base has no {other:?}"),
@@ -128,6 +133,25 @@ fn extents(input: &mut &[u8], numbers: usize) -> Extents {
 
 fn pages(extents: &Extents) -> impl Iterator<Item = (u64, &[u64])> {
     extents.iter().flat_map(|(start, pages, numbers)| (*start..start + pages).map(|page| (page, &numbers[..])))
+}
+
+/// A set of pages.
+fn set(input: &mut &[u8], forms: &mut BTreeSet<u64>) -> Vec<u64> {
+    let form = number(input);
+    forms.insert(form);
+    match FORMAT.set.name_of(form) {
+        "list of extents" => pages(&extents(input, 0)).map(|(page, _)| page).collect(),
+        _ => {
+            let (first, len) = (number(input), number(input));
+            let (words, rest) = input.split_at(8 * len as usize);
+            *input = rest;
+            let of_word = |(word, bytes): (u64, &[u8])| {
+                let bits = little(bytes);
+                (0..64).filter(move |bit| bits >> bit & 1 == 1).map(move |bit| 64 * word + bit)
+            };
+            (first..).zip(words.chunks(8)).flat_map(of_word).collect()
+        }
+    }
 }
 
 fn number(input: &mut &[u8]) -> u64 {

@@ -1,0 +1,243 @@
+//! The form of a whole [`Space`] on disk, from which [deltas](super::log) go on.
+//!
+//! Owns: the encoding. Must not know: which pages of the file hold these bytes.
+//!
+//! ```text
+//! base: newest death, free: set, retired: groups, then for each (newest death - death) (death - birth) set
+//! set:  0 [gap pages], or 1 (first word) (words) and the words, 64 pages each, lowest bit first, as 8 bytes, lowest first
+//! ```
+//!
+//! Numbers and lists are those of deltas. A set takes the form that is shorter, or nearly so: where pages are free here and
+//! there, a bit for each.
+//!
+//! Pages that the same live snapshots see are one group, whichever commits wrote and freed them. It says of them the
+//! earliest birth and the latest death among them: whoever reads now sees of a page what he saw of it before, and who begins
+//! to read later sees none.
+
+use std::collections::BTreeMap;
+
+use super::bits::{Bits, WORD};
+use super::log::{earlier, extents, number, put, put_extents};
+use super::{Free, Retired, Space};
+use crate::error::Damage;
+use crate::ids::{Extent, Pgno, Txnid};
+
+/// Bytes of most extents in a list.
+const EXTENT_BYTES: usize = 2;
+const WORD_BYTES: usize = (WORD / 8) as usize;
+
+/// The two forms of a set.
+const LIST: u64 = 0;
+const WORDS: u64 = 1;
+
+/// Retired pages that the same live snapshots see.
+struct Group {
+    birth: Txnid,
+    death: Txnid,
+    pages: Bits,
+}
+
+/// Appends the whole space to `out`, where it is settled. `live`: all snapshots (ascending) that somebody may see or go
+/// back to, but for those that come after all that happened.
+pub(crate) fn encode_base(space: &Space, live: &[Txnid], out: &mut Vec<u8>) {
+    let groups = groups(space, live);
+    let newest = groups.iter().map(|group| group.death).max().unwrap_or_default();
+    put(out, newest.0);
+    put_set(out, space.free.bits(), space.free.runs());
+    put(out, groups.len() as u64);
+    for Group { birth, death, pages } in groups {
+        put(out, newest.0 - death.0);
+        put(out, death.0 - birth.0);
+        put_set(out, &pages, pages.count().1);
+    }
+}
+
+fn groups(space: &Space, live: &[Txnid]) -> Vec<Group> {
+    let mut groups: Vec<Group> = Vec::new();
+    let mut places: BTreeMap<(usize, usize), usize> = BTreeMap::new();
+    let seen_before = |txnid: Txnid| live.partition_point(|snapshot| *snapshot < txnid);
+    for (extent, birth, death) in space.retired() {
+        let place = *places.entry((seen_before(birth), seen_before(death))).or_insert(groups.len());
+        if place == groups.len() {
+            groups.push(Group { birth, death, pages: Bits::new(Pgno::LIMIT) });
+        }
+        let group = &mut groups[place];
+        (group.birth, group.death) = (group.birth.min(birth), group.death.max(death));
+        group.pages.set(extent);
+    }
+    groups
+}
+
+/// Reads a space and moves `input` behind it. For a file that has so many pages in the end.
+pub(crate) fn decode_base(input: &mut &[u8], pages: u64) -> Result<Space, Damage> {
+    let mut space = Space::new();
+    space.set_limit(Some(pages));
+    let newest = Txnid(number(input)?);
+    space.free = Set::read(input)?.free(&mut space);
+    let mut retired = Vec::new();
+    for _ in 0..number(input)? {
+        let death = earlier(newest, number(input)?)?;
+        let birth = earlier(death, number(input)?)?;
+        let within = Set::read(input)?.extents().into_iter().filter_map(|extent| space.inside(extent));
+        retired.extend(within.map(|extent| (extent, birth, death)));
+    }
+    retired.sort_unstable();
+    if retired.windows(2).any(|pair| pair[0].0.end() > pair[1].0.start) {
+        return Err(Damage("a page is retired twice"));
+    }
+    if retired.iter().any(|&(extent, _, _)| space.free.overlaps(extent)) {
+        return Err(Damage("a page is both free and retired"));
+    }
+    (space.retired, space.fresh) = (Retired::from_sorted(&retired), true);
+    Ok(space)
+}
+
+/// Appends a set of pages that are so many runs.
+fn put_set(out: &mut Vec<u8>, bits: &Bits, runs: usize) {
+    let first = bits.next_set(0, bits.end()) / WORD;
+    let words = bits.words_from(first);
+    if runs * EXTENT_BYTES <= std::mem::size_of_val(words) {
+        put(out, LIST);
+        let list: Vec<Extent> = bits.runs(runs).collect();
+        return put_extents(out, list.into_iter());
+    }
+    put(out, WORDS);
+    put(out, first);
+    put(out, words.len() as u64);
+    words.iter().for_each(|word| out.extend_from_slice(&word.to_le_bytes()));
+}
+
+/// A set of pages that was read, in memory of the length of its bytes.
+enum Set {
+    List(Vec<Extent>),
+    Words { first: u64, words: Vec<u64> },
+}
+
+impl Set {
+    fn read(input: &mut &[u8]) -> Result<Set, Damage> {
+        match number(input)? {
+            LIST => extents(input).map(Set::List),
+            WORDS => {
+                let (first, len) = (number(input)?, number(input)?);
+                let bytes = usize::try_from(len).ok().and_then(|len| len.checked_mul(WORD_BYTES));
+                let (bytes, rest) = bytes
+                    .and_then(|bytes| input.split_at_checked(bytes))
+                    .ok_or(Damage("a set of pages in the free-space log is longer than the log"))?;
+                if first.checked_add(len).is_none_or(|end| end > Pgno::LIMIT / WORD) {
+                    return Err(Damage("a set of pages in the free-space log is beyond the highest page number"));
+                }
+                *input = rest;
+                let words = bytes.chunks_exact(WORD_BYTES);
+                let words = words.map(|word| u64::from_le_bytes(word.try_into().expect("so many bytes"))).collect();
+                Ok(Set::Words { first, words })
+            }
+            _ => Err(Damage("a set of pages in the free-space log has an unknown form")),
+        }
+    }
+
+    /// As free pages, but for those beyond the space's limit.
+    fn free(self, space: &mut Space) -> Free {
+        let (first, mut words) = match self {
+            Set::List(list) => return Free::from_sorted(list.into_iter().filter_map(|extent| space.inside(extent))),
+            Set::Words { first, words } => (first, words),
+        };
+        let inside = space.limit.unwrap_or(Pgno::LIMIT).saturating_sub(first * WORD);
+        let cut = Bits::cut(&mut words, inside);
+        space.beyond |= cut;
+        Free::from_bits(Bits::from_words(if words.is_empty() { 0 } else { first }, words))
+    }
+
+    fn extents(self) -> Vec<Extent> {
+        match self {
+            Set::List(list) => list,
+            // They are moved to their place as runs: it may be anywhere.
+            Set::Words { first, words } => Bits::from_words(0, words)
+                .runs(usize::MAX)
+                .map(|run| Extent::new(Pgno(run.start.0 + first * WORD), run.pages))
+                .collect(),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Pages of the file.
+    const PAGES: u64 = 10_000;
+
+    fn extent(start: u64, pages: u64) -> Extent {
+        Extent::new(Pgno(start), pages)
+    }
+
+    fn space(free: impl IntoIterator<Item = Extent>) -> Space {
+        let mut space = Space::new();
+        free.into_iter().for_each(|extent| space.add_free(extent).unwrap());
+        space
+    }
+
+    fn encoded(space: &Space, live: &[Txnid]) -> Vec<u8> {
+        let mut bytes = Vec::new();
+        encode_base(space, live, &mut bytes);
+        bytes
+    }
+
+    fn contents(space: &Space) -> (Vec<Extent>, Vec<(Extent, Txnid, Txnid)>) {
+        (space.extents().collect(), space.retired().collect())
+    }
+
+    #[test]
+    fn the_bytes_of_a_base_are_as_documented() {
+        let mut space = space([extent(10, 2), extent(300, 1)]);
+        for (page, birth, death) in [(20, 3, 9), (21, 5, 8), (40, 7, 9)] {
+            space.retire(extent(page, 1), Txnid(birth), Txnid(death)).unwrap();
+        }
+        // Snapshot 6 tells the last from the first two, which are one run.
+        let groups = [2, /* 20 and 21 */ 0, 6, 0, 1, 20, 2, /* 40 */ 0, 2, 0, 1, 40, 1];
+        let bytes = [&[9][..], &[0, 2, 10, 2, 0xa0, 2, 1], &groups].concat();
+        assert_eq!(encoded(&space, &[Txnid(2), Txnid(6), Txnid(9)]), bytes);
+        let every_other = (640..768).step_by(2).map(|page| extent(page, 1));
+        let words = [&[1, 10, 2][..], &0x5555_5555_5555_5555u64.to_le_bytes().repeat(2)].concat();
+        assert_eq!(encoded(&self::space(every_other), &[]), [&[0][..], &words, &[0]].concat());
+    }
+
+    #[test]
+    fn every_truncation_of_a_base_is_damage() {
+        let mut space = space((640..900).step_by(2).map(|page| extent(page, 1)));
+        space.retire(extent(1000, 40), Txnid(3), Txnid(4)).unwrap();
+        let bytes = encoded(&space, &[]);
+        assert_eq!(contents(&decode_base(&mut &bytes[..], PAGES).unwrap()), contents(&space));
+        for len in 0..bytes.len() {
+            assert!(decode_base(&mut &bytes[..len], PAGES).is_err(), "{len} bytes");
+        }
+    }
+
+    #[test]
+    fn a_base_that_has_a_page_twice_is_damage() {
+        let (free_10_to_12, retired_11_to_12) = ([0, 1, 10, 2], [1, 0, 3, 0, 1, 11, 1]);
+        assert!(decode_base(&mut &[&[5][..], &free_10_to_12, &retired_11_to_12].concat()[..], PAGES).is_err());
+        let (nothing_free, retired_11_twice) = ([0, 0], [2, 0, 3, 0, 1, 11, 1, 0, 2, 0, 1, 11, 1]);
+        assert!(decode_base(&mut &[&[5][..], &nothing_free, &retired_11_twice].concat()[..], PAGES).is_err());
+    }
+
+    #[test]
+    fn words_may_say_nothing_of_pages_that_cannot_be() {
+        let words = |first: u64, len: u64| {
+            let mut bytes = vec![0, WORDS as u8];
+            put(&mut bytes, first);
+            put(&mut bytes, len);
+            bytes.extend([0xff; 8]);
+            bytes.push(0);
+            decode_base(&mut &bytes[..], PAGES)
+        };
+        assert_eq!(words(0, 1).unwrap().free_pages(), 64);
+        for (first, len) in [(Pgno::LIMIT / WORD, 1), (u64::MAX, 1), (0, 2), (0, u64::MAX), (0, u64::MAX / 8)] {
+            assert!(words(first, len).is_err(), "{len} from {first} on");
+        }
+        // Beyond the file's end they take no memory, and are noticed.
+        let beyond = words(Pgno::LIMIT / WORD - 1, 1).unwrap();
+        assert_eq!((beyond.free_pages(), beyond.check_within(Pgno(0), Pgno(PAGES)).is_ok()), (0, false));
+        let partly = words(PAGES / WORD, 1).unwrap();
+        assert_eq!((partly.free_pages(), partly.check_within(Pgno(0), Pgno(PAGES)).is_ok()), (PAGES % WORD, false));
+    }
+}
