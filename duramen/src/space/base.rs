@@ -161,6 +161,7 @@ impl Set {
 
 #[cfg(test)]
 mod tests {
+    use super::super::{Fit, Lane};
     use super::*;
 
     /// Pages of the file.
@@ -199,6 +200,19 @@ mod tests {
         let every_other = (640..768).step_by(2).map(|page| extent(page, 1));
         let words = [&[1, 10, 2][..], &0x5555_5555_5555_5555u64.to_le_bytes().repeat(2)].concat();
         assert_eq!(encoded(&self::space(every_other), &[]), [&[0][..], &words, &[0]].concat());
+    }
+
+    #[test]
+    fn a_page_is_taken_wherever_those_of_a_base_are() {
+        let every_other = (9000..9500).step_by(2).map(|page| extent(page, 1));
+        let bytes = encoded(&space(every_other), &[]);
+        for fit in [Fit::Tight, Fit::Low] {
+            let mut read = decode_base(&mut &bytes[..], PAGES).unwrap();
+            let taken = read.take_one(Lane::Lasting, fit).unwrap();
+            assert!((9000..9500).contains(&taken.0) && taken.0 % 2 == 0, "{taken:?}");
+            assert_eq!(read.take_up_to(1000, fit).len(), 249);
+            assert_eq!(read.take_one(Lane::Lasting, fit), None);
+        }
     }
 
     #[test]

@@ -8,7 +8,8 @@
 //!   changes a run leaves a new one.
 //! - The *bound* of a block of pages is a class that no run beginning in the block exceeds.
 //!
-//! So adding and removing pages costs the same however many runs there are.
+//! So adding and removing pages costs the same however many runs there are. Of a set that comes as bits the notes are made
+//! block by block: who takes a page or two need not look at all of it.
 
 use super::bits::{Bits, Runs};
 use crate::ids::{Extent, Pgno};
@@ -38,6 +39,8 @@ pub(super) struct Free {
     hinted: u128,
     hints_len: usize,
     bounds: Vec<u8>,
+    /// Runs that begin in so many blocks, the first ones, have hints. Bounds are there for all.
+    noted: usize,
 }
 
 impl Default for Free {
@@ -50,6 +53,7 @@ impl Default for Free {
             hinted: 0,
             hints_len: 0,
             bounds: Vec::new(),
+            noted: usize::MAX,
         }
     }
 }
@@ -83,12 +87,30 @@ impl Free {
         free
     }
 
-    /// All whose bits are set.
+    /// All whose bits are set. They are found once they are noted.
     pub(super) fn from_bits(bits: Bits) -> Free {
         let (pages, runs) = bits.count();
-        let mut free = Free { bits, pages, runs, ..Free::default() };
-        free.note_all();
-        free
+        let bounds = vec![CLASSES as u8; bits.end().div_ceil(BLOCK) as usize];
+        Free { bits, pages, runs, bounds, noted: 0, ..Free::default() }
+    }
+
+    /// Notes the runs of one more block; false if all are noted.
+    pub(super) fn note_more(&mut self) -> bool {
+        if self.noted >= self.bounds.len() {
+            return false;
+        }
+        self.bounds[self.noted] = 0;
+        self.note_runs(self.noted as u64 * BLOCK, (self.noted as u64 + 1) * BLOCK);
+        self.noted += 1;
+        if self.noted == self.bounds.len() {
+            self.noted = usize::MAX;
+        }
+        true
+    }
+
+    /// Notes the runs of all blocks.
+    pub(super) fn note_rest(&mut self) {
+        while self.note_more() {}
     }
 
     /// A bit for each free page.
@@ -295,13 +317,20 @@ impl Free {
         self.hints.iter_mut().for_each(Vec::clear);
         (self.hinted, self.hints_len) = (0, 0);
         self.bounds.clear();
-        let mut at = 0;
+        self.noted = usize::MAX;
+        self.note_runs(0, u64::MAX);
+    }
+
+    /// Notes the runs that begin at page `from` or later, below `end`.
+    fn note_runs(&mut self, from: u64, end: u64) {
+        let begun_before = from > 0 && self.bits.has(from - 1);
+        let mut at = if begun_before { self.bits.next_clear(from, self.bits.end()) } else { from };
         loop {
-            let (start, highest) = (self.bits.next_set(at, self.bits.end()), self.bits.end());
-            if start >= highest {
+            let start = self.bits.next_set(at, self.bits.end());
+            if start >= end.min(self.bits.end()) {
                 return;
             }
-            at = self.bits.next_clear(start, highest);
+            at = self.bits.next_clear(start, self.bits.end());
             self.note_as(class(at - start), start);
         }
     }
@@ -369,13 +398,16 @@ mod tests {
             let mut added = Free::default();
             placed.iter().rev().for_each(|&extent| added.add(extent));
             prop_assert_eq!(runs(&built), placed.clone());
-            for mut free in [built, added] {
+            let mut bits = Bits::new(Pgno::LIMIT);
+            placed.iter().for_each(|&extent| bits.set(extent));
+            for mut free in [built, added, Free::from_bits(bits)] {
                 for &(index, from, pages) in &removed {
                     let all = runs(&free);
                     let Some(run) = (!all.is_empty()).then(|| all[index.index(all.len())]) else { break };
                     let from = from.min(run.pages - 1);
                     free.remove(extent((run.start.0 + from, pages.min(run.pages - from))));
                 }
+                free.note_rest();
                 let left = runs(&free);
                 prop_assert_eq!(free.pages(), left.iter().map(|run| run.pages).sum::<u64>());
                 prop_assert_eq!((free.runs(), free.bits.count()), (left.len(), (free.pages(), left.len())));

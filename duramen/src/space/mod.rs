@@ -219,17 +219,25 @@ impl Space {
         Ok(())
     }
 
+    /// From a set that was read and not noted yet, one that is found soon.
     fn choose_for_lane(&mut self, fit: Fit) -> Option<Extent> {
         let free = &mut self.free;
-        let chosen = match fit {
-            Fit::Tight => free.smallest(LANE_PAGES),
-            Fit::Low => free.lowest(LANE_PAGES).or_else(|| free.lowest(RUN_WORTH)),
-        };
-        chosen.or_else(|| free.long())
+        loop {
+            let is_more = free.note_more();
+            let chosen = match fit {
+                Fit::Tight => free.smallest(LANE_PAGES),
+                Fit::Low => free.lowest(LANE_PAGES).or_else(|| free.lowest(RUN_WORTH)),
+            };
+            let chosen = chosen.or_else(|| free.long());
+            if chosen.is_some() || !is_more {
+                return chosen;
+            }
+        }
     }
 
     /// Takes one run of exactly `pages` pages (at least one) from one that is hardly longer, if there is such a one.
     pub(crate) fn take(&mut self, pages: u64) -> Option<Extent> {
+        self.free.note_rest();
         // What is set aside is left alone while there is another run, for small commits to write over.
         let from = self.free.smallest(pages).or_else(|| {
             self.gather();
@@ -243,6 +251,7 @@ impl Space {
     /// Takes up to `pages` pages, fewer only if no more are free; in ascending order, as few extents as `fit` allows.
     pub(crate) fn take_up_to(&mut self, pages: u64, fit: Fit) -> Vec<Extent> {
         self.gather();
+        self.free.note_rest();
         let mut taken = match (pages, fit) {
             (0, _) => Vec::new(),
             (_, Fit::Tight) => self.take_tight(pages),
@@ -335,6 +344,7 @@ impl Space {
 
     /// Whether there is a run of so many free pages. What is set aside does not count.
     pub(crate) fn has_run(&mut self, pages: u64) -> bool {
+        self.free.note_rest();
         self.free.smallest(pages).is_some()
     }
 

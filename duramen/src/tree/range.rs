@@ -18,6 +18,9 @@ use crate::format::page::{self, Child};
 use crate::ids::Txnid;
 use crate::order::{Needle, Order};
 
+/// Heads of pages are fetched so many children ahead.
+const AHEAD: usize = 8;
+
 /// A place between entries: before the needle's, or after it.
 pub(crate) struct Edge<'a> {
     pub needle: Needle<'a>,
@@ -176,7 +179,9 @@ impl<P: PagesMut> Pruner<'_, P> {
             let branch = open_branch(self.pages, child, level)?;
             let children: Vec<Child> = (0..branch.len()).map(|i| at(child, branch.child(i))).collect::<Result<_>>()?;
             let born = oldest_below(child, self.pages.page(child)?);
-            for page in children {
+            for (i, &page) in children.iter().enumerate() {
+                // The heads of young pages will be read.
+                children.get(i + AHEAD).into_iter().for_each(|ahead| self.pages.prefetch(*ahead));
                 self.drop_page(below(child, page)?, level - 1, born)?;
             }
             return self.free_branch(child, born_by);
