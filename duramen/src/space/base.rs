@@ -209,7 +209,7 @@ mod tests {
         for fit in [Fit::Tight, Fit::Low] {
             let mut read = decode_base(&mut &bytes[..], PAGES).unwrap();
             let taken = read.take_one(Lane::Lasting, fit).unwrap();
-            assert!((9000..9500).contains(&taken.0) && taken.0 % 2 == 0, "{taken:?}");
+            assert!((9000..9500).contains(&taken.0) && taken.0.is_multiple_of(2), "{taken:?}");
             assert_eq!(read.take_up_to(1000, fit).len(), 249);
             assert_eq!(read.take_one(Lane::Lasting, fit), None);
         }

@@ -45,9 +45,9 @@ const RUN_WORTH: u64 = 8;
 const LANE_PAGES: u64 = 32;
 /// Pages by which a file may grow at least before it is indexed anew.
 const INDEX_ROOM: u64 = 1 << 20;
-/// So many extents may be retired before it is worth finding out which of them are free: what eight commits of one
-/// entry each retire.
-const PENDING_MAX: usize = 32;
+/// So many pages may be retired before it is worth finding out which of them are free: what eight commits of one entry
+/// each retire.
+const PENDING_MAX: u64 = 32;
 
 /// The free and the retired pages of a file.
 #[derive(Debug, Default)]
@@ -147,7 +147,7 @@ impl Space {
 
     /// Whether the last commits retired so much that a [`Space::release`] is worth its price.
     pub(crate) fn is_release_due(&self) -> bool {
-        self.fresh || self.pending.iter().map(|(_, cohort)| cohort.len()).sum::<usize>() >= PENDING_MAX
+        self.fresh || self.pending_pages() >= PENDING_MAX
     }
 
     /// Whether a [`Space::release`] has anything to look at that came since the last.
@@ -338,8 +338,11 @@ impl Space {
 
     /// How many pages are retired.
     pub(crate) fn retired_pages(&self) -> u64 {
-        let pending = self.pending.iter().flat_map(|(_, cohort)| cohort);
-        self.retired.pages() + pending.map(|(extent, _)| extent.pages).sum::<u64>()
+        self.retired.pages() + self.pending_pages()
+    }
+
+    fn pending_pages(&self) -> u64 {
+        self.pending.iter().flat_map(|(_, cohort)| cohort).map(|(extent, _)| extent.pages).sum()
     }
 
     /// Whether there is a run of so many free pages. What is set aside does not count.

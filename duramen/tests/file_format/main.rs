@@ -193,6 +193,9 @@ fn every_page_is_reachable_or_in_the_space_log_and_never_both() -> Result {
     let dir = tempfile::tempdir()?;
     let path = dir.path().join("space.dm");
     let db = Database::options().durability(Durability::Relaxed).open(&path)?;
+    // One run of free pages, before many.
+    db.update(|txn| (0..30_000u32).try_for_each(|i| txn.table("long")?.append(i.to_be_bytes(), [8; 100])))?;
+    db.update(|txn| txn.table("long")?.clear())?;
     let _reader = db.read()?;
     let (mut base_pages, mut forms) = (0, BTreeSet::new());
     for i in 0..240u32 {
@@ -200,7 +203,7 @@ fn every_page_is_reachable_or_in_the_space_log_and_never_both() -> Result {
             let mut table = txn.table("random")?;
             (0..100).try_for_each(|j| table.put((i * 100 + j).wrapping_mul(2_654_435_761).to_be_bytes(), [8; 40]))
         })?;
-        if i % 30 == 29 {
+        if i < 10 || i % 30 == 29 {
             let space = assert_all_accounted_for(&mut read(&path), &db)?;
             base_pages += space.base_pages;
             forms.extend(space.forms);
@@ -221,8 +224,8 @@ fn who_opens_after_long_work_leaves_a_base_without_detours() -> Result {
     let key = |i: u32| i.wrapping_mul(2_654_435_761).to_be_bytes();
     db.update(|txn| (0..20_000).try_for_each(|i| txn.table("random")?.put(key(i), [8; 50])))?;
     let reader = db.read()?;
-    for i in 0..60u32 {
-        db.update(|txn| (0..20).try_for_each(|j| txn.table("random")?.put(key(i * 300 + j * 15), [9; 50])))?;
+    for i in 0..180u32 {
+        db.update(|txn| (0..20).try_for_each(|j| txn.table("random")?.put(key(i * 100 + j * 5), [9; 50])))?;
     }
     drop(reader);
     db.close()?;
