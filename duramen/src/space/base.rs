@@ -37,18 +37,21 @@ struct Group {
     pages: Bits,
 }
 
-/// Appends the whole space to `out`, where it is settled. `live`: all snapshots (ascending) that somebody may see or go
-/// back to, but for those that come after all that happened.
-pub(crate) fn encode_base(space: &Space, live: &[Txnid], out: &mut Vec<u8>) {
+/// Appends the whole space to `out`. `live`: all snapshots (ascending) that somebody may see, or go back to, but for those
+/// that come after all that happened.
+pub(crate) fn encode_base(space: &mut Space, live: &[Txnid], out: &mut Vec<u8>) {
+    space.settle_retired();
     let groups = groups(space, live);
     let newest = groups.iter().map(|group| group.death).max().unwrap_or_default();
     put(out, newest.0);
-    put_set(out, space.free.bits(), space.free.runs());
+    let mut free = space.free.bits().clone();
+    space.lanes.iter().for_each(|extent| free.set(extent));
+    put_set(out, &free);
     put(out, groups.len() as u64);
     for Group { birth, death, pages } in groups {
         put(out, newest.0 - death.0);
         put(out, death.0 - birth.0);
-        put_set(out, &pages, pages.count().1);
+        put_set(out, &pages);
     }
 }
 
@@ -92,8 +95,8 @@ pub(crate) fn decode_base(input: &mut &[u8], pages: u64) -> Result<Space, Damage
     Ok(space)
 }
 
-/// Appends a set of pages that are so many runs.
-fn put_set(out: &mut Vec<u8>, bits: &Bits, runs: usize) {
+fn put_set(out: &mut Vec<u8>, bits: &Bits) {
+    let (_, runs) = bits.count();
     let first = bits.next_set(0, bits.end()) / WORD;
     let words = bits.words_from(first);
     if runs * EXTENT_BYTES <= std::mem::size_of_val(words) {
@@ -177,7 +180,7 @@ mod tests {
         space
     }
 
-    fn encoded(space: &Space, live: &[Txnid]) -> Vec<u8> {
+    fn encoded(space: &mut Space, live: &[Txnid]) -> Vec<u8> {
         let mut bytes = Vec::new();
         encode_base(space, live, &mut bytes);
         bytes
@@ -196,16 +199,16 @@ mod tests {
         // Snapshot 6 tells the last from the first two, which are one run.
         let groups = [2, /* 20 and 21 */ 0, 6, 0, 1, 20, 2, /* 40 */ 0, 2, 0, 1, 40, 1];
         let bytes = [&[9][..], &[0, 2, 10, 2, 0xa0, 2, 1], &groups].concat();
-        assert_eq!(encoded(&space, &[Txnid(2), Txnid(6), Txnid(9)]), bytes);
+        assert_eq!(encoded(&mut space, &[Txnid(2), Txnid(6), Txnid(9)]), bytes);
         let every_other = (640..768).step_by(2).map(|page| extent(page, 1));
         let words = [&[1, 10, 2][..], &0x5555_5555_5555_5555u64.to_le_bytes().repeat(2)].concat();
-        assert_eq!(encoded(&self::space(every_other), &[]), [&[0][..], &words, &[0]].concat());
+        assert_eq!(encoded(&mut self::space(every_other), &[]), [&[0][..], &words, &[0]].concat());
     }
 
     #[test]
     fn a_page_is_taken_wherever_those_of_a_base_are() {
         let every_other = (9000..9500).step_by(2).map(|page| extent(page, 1));
-        let bytes = encoded(&space(every_other), &[]);
+        let bytes = encoded(&mut space(every_other), &[]);
         for fit in [Fit::Tight, Fit::Low] {
             let mut read = decode_base(&mut &bytes[..], PAGES).unwrap();
             let taken = read.take_one(Lane::Lasting, fit).unwrap();
@@ -219,7 +222,7 @@ mod tests {
     fn every_truncation_of_a_base_is_damage() {
         let mut space = space((640..900).step_by(2).map(|page| extent(page, 1)));
         space.retire(extent(1000, 40), Txnid(3), Txnid(4)).unwrap();
-        let bytes = encoded(&space, &[]);
+        let bytes = encoded(&mut space, &[]);
         assert_eq!(contents(&decode_base(&mut &bytes[..], PAGES).unwrap()), contents(&space));
         for len in 0..bytes.len() {
             assert!(decode_base(&mut &bytes[..len], PAGES).is_err(), "{len} bytes");

@@ -8,7 +8,7 @@ use crate::ids::{Extent, Pgno};
 pub(super) const WORD: u64 = u64::BITS as u64;
 
 /// Bits of the pages below a limit; clear where none was set.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub(super) struct Bits {
     words: Vec<u64>,
     pages_max: u64,

@@ -2,7 +2,7 @@
 //!
 //! Owns: what is set aside for whom. Must not know: the other free pages.
 
-use crate::ids::{Extent, Pgno};
+use crate::ids::{Extent, Pgno, Txnid};
 
 /// What a page is taken for. Pages that are soon replaced do not stand among those that stay: so each leaves long runs
 /// behind, and what small commits write over and over is a few pages only.
@@ -12,6 +12,16 @@ pub(crate) enum Lane {
     Lasting,
     /// Pages that the next commits replace.
     Fleeting,
+}
+
+/// A page no older than so many commits is expected not to become much older.
+const FLEETING_COMMITS: u64 = 4;
+
+impl Lane {
+    /// That of a page which commit `birth` wrote and commit `death` replaces.
+    pub(crate) fn of(birth: Txnid, death: Txnid) -> Lane {
+        if birth.0 + FLEETING_COMMITS > death.0 { Lane::Fleeting } else { Lane::Lasting }
+    }
 }
 
 /// Most extents in a lane.

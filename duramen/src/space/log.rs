@@ -457,11 +457,11 @@ mod tests {
                 space.release(&[Txnid(1), Txnid(3)]);
                 space.settle();
                 let (mut base, mut same) = (Vec::new(), Vec::new());
-                encode_base(&space, &[Txnid(1), Txnid(3)], &mut base);
-                let again = decode_base(&mut &base[..], PAGES).expect("what was encoded can be decoded");
+                encode_base(&mut space, &[Txnid(1), Txnid(3)], &mut base);
+                let mut again = decode_base(&mut &base[..], PAGES).expect("what was encoded can be decoded");
                 prop_assert_eq!(contents(&again).0, contents(&space).0);
                 prop_assert_eq!(again.retired_pages(), space.retired_pages());
-                encode_base(&again, &[Txnid(1), Txnid(3)], &mut same);
+                encode_base(&mut again, &[Txnid(1), Txnid(3)], &mut same);
                 prop_assert_eq!(same, base);
             }
         }

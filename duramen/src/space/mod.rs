@@ -135,6 +135,10 @@ impl Space {
     /// commits to its place among the free.
     pub(crate) fn settle(&mut self) {
         self.gather();
+        self.settle_retired();
+    }
+
+    fn settle_retired(&mut self) {
         self.fresh |= !self.pending.is_empty();
         for (death, cohort) in std::mem::take(&mut self.pending) {
             cohort.into_iter().for_each(|(extent, birth)| self.retired.add(extent, birth, death));
@@ -157,25 +161,28 @@ impl Space {
 
     /// Frees what the last commits retired, but for what the newest snapshot before them sees.
     fn release_pending(&mut self, live: &[Txnid]) {
-        let mut free: Vec<Extent> = Vec::new();
+        let mut free: [Vec<Extent>; 2] = Default::default();
         for (death, cohort) in std::mem::take(&mut self.pending) {
             let blocker = live[..live.partition_point(|snapshot| *snapshot < death)].last().copied();
             for (extent, birth) in cohort {
                 match blocker {
                     Some(blocker) if birth <= blocker => self.retired.add_waiting(extent, birth, death, blocker),
-                    _ => free.push(extent),
+                    _ => free[Lane::of(birth, death) as usize].push(extent),
                 }
             }
         }
-        let joined = joined(free);
-        if joined.len() > lanes::EXTENTS_MAX {
-            return joined.into_iter().for_each(|extent| self.free.add(extent));
-        }
         // What was freed just now is the best to be written next: the processor still has it.
-        let longest = joined.iter().max_by_key(|extent| extent.pages).copied();
-        for extent in joined {
-            let lane = if Some(extent) == longest { Lane::Fleeting } else { Lane::Lasting };
-            self.lanes.push(lane, extent).into_iter().for_each(|extent| self.free.add(extent));
+        let [lasting, fleeting] = free;
+        let (runs, alone): (Vec<_>, Vec<_>) = joined(fleeting).into_iter().partition(|extent| extent.pages > 1);
+        self.set_aside_all(Lane::Fleeting, runs);
+        self.set_aside_all(Lane::Lasting, joined([lasting, alone].concat()));
+    }
+
+    fn set_aside_all(&mut self, lane: Lane, extents: Vec<Extent>) {
+        let many = extents.len() > lanes::EXTENTS_MAX;
+        for extent in extents {
+            let excess = if many { vec![extent] } else { self.lanes.push(lane, extent) };
+            excess.into_iter().for_each(|extent| self.free.add(extent));
         }
     }
 
@@ -194,12 +201,11 @@ impl Space {
     }
 
     /// Takes a page for a small commit: one of those set aside for such a use, if need be after setting some aside. So
-    /// pages taken for the same use mostly follow each other. But first those set aside for another use are taken, if
-    /// there are many: they were written lately, and writing over them before the disk has them saves it the page.
+    /// pages taken for the same use mostly follow each other, and are those that were written lately: writing over them
+    /// before the disk has them saves it the page.
     pub(crate) fn take_one(&mut self, lane: Lane, fit: Fit) -> Option<Pgno> {
         let other = if lane == Lane::Lasting { Lane::Fleeting } else { Lane::Lasting };
         if self.lanes.is_empty(lane)
-            && self.lanes.pages() < LANE_PAGES
             && let Some(from) = self.choose_for_lane(fit)
         {
             let set_aside = self.free.take_from(from, LANE_PAGES.min(from.pages));
@@ -250,7 +256,10 @@ impl Space {
 
     /// Takes up to `pages` pages, fewer only if no more are free; in ascending order, as few extents as `fit` allows.
     pub(crate) fn take_up_to(&mut self, pages: u64, fit: Fit) -> Vec<Extent> {
-        self.gather();
+        // What is set aside is left alone while there is enough.
+        if self.free.pages() < pages {
+            self.gather();
+        }
         self.free.note_rest();
         let mut taken = match (pages, fit) {
             (0, _) => Vec::new(),

@@ -124,9 +124,17 @@ impl Model {
         Ok(())
     }
 
-    /// Uses what was taken as up to `wanted` pages.
-    fn take_up_to(&mut self, wanted: u64, fit: Fit, taken: &[Extent]) -> Result<(), TestCaseError> {
-        let free = self.free();
+    /// Uses what was taken as up to `wanted` pages. Of what was set aside nothing is taken if there is enough else.
+    fn take_up_to(
+        &mut self,
+        wanted: u64,
+        fit: Fit,
+        set_aside: &[Extent],
+        taken: &[Extent],
+    ) -> Result<(), TestCaseError> {
+        let others = subtract(&self.free(), set_aside);
+        let enough = others.iter().map(|run| run.pages).sum::<u64>() >= wanted;
+        let free = if enough { others } else { self.free() };
         let fitting = free.iter().copied().filter(|run| run.pages >= wanted);
         let expected = match fit {
             Fit::Tight => {
@@ -300,7 +308,7 @@ fn op() -> impl Strategy<Value = Op> {
 }
 
 /// Through the base's bytes and back, with these live snapshots.
-fn reopened(space: &Space, live: &[Txnid]) -> Space {
+fn reopened(space: &mut Space, live: &[Txnid]) -> Space {
     let mut bytes = Vec::new();
     encode_base(space, live, &mut bytes);
     let mut input = &bytes[..];
@@ -364,7 +372,10 @@ fn step(space: &mut Space, model: &mut Model, op: &Op) -> Result<(), TestCaseErr
             let set_aside: Vec<Extent> = space.lanes.iter().collect();
             model.take(pages, &set_aside, space.take(pages))?
         }
-        Op::TakeUpTo(pages, fit) => model.take_up_to(pages, fit, &space.take_up_to(pages, fit))?,
+        Op::TakeUpTo(pages, fit) => {
+            let set_aside: Vec<Extent> = space.lanes.iter().collect();
+            model.take_up_to(pages, fit, &set_aside, &space.take_up_to(pages, fit))?
+        }
         Op::TrimEnd(end) => {
             let cut = model.trim_end(end);
             prop_assert_eq!(space.free_at_end(Pgno(end)), end - cut);
@@ -372,7 +383,6 @@ fn step(space: &mut Space, model: &mut Model, op: &Op) -> Result<(), TestCaseErr
         }
         Op::Replay(ref delta) => replay(space, model, delta)?,
         Op::Reopen(ref live) => {
-            space.settle();
             *space = reopened(space, live);
             let read = Model::of(space);
             prop_assert!(read.is_as_seen_by(model, live));
@@ -485,7 +495,7 @@ proptest! {
             if i == base_at {
                 // Among them the commit that the next one goes on from.
                 let live: BTreeSet<Txnid> = writer.live.iter().copied().chain([Txnid(i as u64)]).collect();
-                replayed = reopened(&writer.space, &Vec::from_iter(live));
+                replayed = reopened(&mut writer.space, &Vec::from_iter(live));
             }
             let mut bytes = Vec::new();
             writer.commit(Txnid(i as u64 + 1), plan).encode(&mut bytes);

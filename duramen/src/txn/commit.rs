@@ -370,10 +370,8 @@ fn new_base(work: &mut Work, placer: &mut Placer, retired: &mut Vec<(Extent, Txn
 
 /// All of the free space as a base's records.
 fn encode(work: &mut Work, live: &[Txnid], records: &mut Vec<u8>) -> Result<()> {
-    let space = &mut work.ledger()?.space;
-    space.settle();
     records.clear();
-    encode_base(space, live, records);
+    encode_base(&mut work.ledger()?.space, live, records);
     Ok(())
 }
 

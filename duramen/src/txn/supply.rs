@@ -14,13 +14,10 @@ use crate::format::page;
 use crate::ids::{Extent, Pgno, Txnid};
 use crate::space::Lane;
 
-/// A page no older than so many commits is expected not to become much older.
-const FLEETING_COMMITS: u64 = 64;
-
 /// For how long a dirty page will probably stay where it is placed.
 pub(super) fn lane(page: &[u8], txnid: Txnid) -> Lane {
     // A copy still has the birth of what it was copied from; a page just made has none.
-    if page::birth(page).0 + FLEETING_COMMITS > txnid.0 { Lane::Fleeting } else { Lane::Lasting }
+    Lane::of(page::birth(page), txnid)
 }
 
 /// Where page numbers come from.
