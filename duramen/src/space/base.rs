@@ -7,8 +7,7 @@
 //! set:  0 [gap pages], or 1 (first word) (words) and the words, 64 pages each, lowest bit first, as 8 bytes, lowest first
 //! ```
 //!
-//! Numbers and lists are those of deltas. A set takes the form that is shorter, or nearly so: where pages are free here and
-//! there, a bit for each.
+//! Numbers and lists are those of deltas. A set of many runs has a bit for each page.
 //!
 //! Pages that the same live snapshots see are one group, whichever commits wrote and freed them. It says of them the
 //! earliest birth and the latest death among them: whoever reads now sees of a page what he saw of it before, and who begins
@@ -22,8 +21,8 @@ use super::{Free, Retired, Space};
 use crate::error::Damage;
 use crate::ids::{Extent, Pgno, Txnid};
 
-/// Bytes of most extents in a list.
-const EXTENT_BYTES: usize = 2;
+/// A list takes some two bytes for each extent. Words may be four times as long: they are read many times as fast.
+const WORDS_BYTES_PER_EXTENT: usize = 2 * 4;
 const WORD_BYTES: usize = (WORD / 8) as usize;
 
 /// The two forms of a set.
@@ -99,7 +98,7 @@ fn put_set(out: &mut Vec<u8>, bits: &Bits) {
     let (_, runs) = bits.count();
     let first = bits.next_set(0, bits.end()) / WORD;
     let words = bits.words_from(first);
-    if runs * EXTENT_BYTES <= std::mem::size_of_val(words) {
+    if runs * WORDS_BYTES_PER_EXTENT <= std::mem::size_of_val(words) {
         put(out, LIST);
         let list: Vec<Extent> = bits.runs(runs).collect();
         return put_extents(out, list.into_iter());
