@@ -60,7 +60,7 @@ impl Plan {
         Ok(self.report(&samples))
     }
 
-    /// Makes the loaded files, unless the group `load` will or those of an earlier run may be used.
+    /// Makes the loaded files, unless the group `load` will, those of an earlier run may be used, or none is wanted.
     fn prepare(&self) -> Result<()> {
         for store in &self.stores {
             let dir = self.job(store, PREPARE).dir;
@@ -68,7 +68,8 @@ impl Plan {
                 fs::remove_dir_all(&dir)?;
             }
             let loads = self.groups.iter().any(|group| group == "load");
-            if !loads && !dir.exists() {
+            let wanted = self.groups.iter().any(|group| group != "bulk");
+            if wanted && !loads && !dir.exists() {
                 self.step("prepare", store, PREPARE, &mut Samples::new())?;
             }
         }
