@@ -30,8 +30,8 @@ use std::time::Instant;
 
 /// Groups of workloads, in the order in which they run.
 pub const GROUPS: &[&str] = &[
-    "load", "bulk", "get", "scan", "put", "latency", "update", "together", "steady", "delete", "big", "parked", "open", "memory",
-    "cold",
+    "load", "bulk", "get", "scan", "put", "latency", "update", "together", "steady", "delete", "big", "parked", "open",
+    "memory", "cold",
 ];
 
 /// Loads the file that the other groups start from, for runs without the group `load`.

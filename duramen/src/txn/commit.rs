@@ -349,12 +349,18 @@ fn new_base(work: &mut Work, placer: &mut Placer, retired: &mut Vec<(Extent, Txn
     retired.extend(&old);
     // Else whoever opens the database next would read what nobody keeps any more, and release it, page by page.
     let live = release(work)?;
-    let mut records = Vec::new();
-    encode(work, &live, &mut records)?;
-    let pages = space_log::pages_for(records.len(), work.page_size());
-    let places = allocate(work, pages, false)?;
-    trim(work)?;
-    encode(work, &live, &mut records)?;
+    let (mut records, mut places, mut pages) = (Vec::new(), Vec::new(), 0);
+    loop {
+        encode(work, &live, &mut records)?;
+        let more = space_log::pages_for(records.len(), work.page_size()).saturating_sub(pages);
+        if more == 0 {
+            break;
+        }
+        // What is free afterwards is noted a little otherwise: a full disk may even have been flushed to find them.
+        places.extend(allocate(work, more, false)?);
+        trim(work)?;
+        pages += more;
+    }
     let head = lengthen_chain(work, placer, &places, Pgno(0), &records)?;
     let base = work.base;
     for (extent, birth) in old {
