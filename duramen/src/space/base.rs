@@ -29,11 +29,11 @@ const WORD_BYTES: usize = (WORD / 8) as usize;
 const LIST: u64 = 0;
 const WORDS: u64 = 1;
 
-/// Retired pages that the same live snapshots see.
+/// Retired pages that the same live snapshots see: ascending runs, of which there may be many groups in a large file.
 struct Group {
     birth: Txnid,
     death: Txnid,
-    pages: Bits,
+    runs: Vec<Extent>,
 }
 
 /// Appends the whole space to `out`. `live`: all snapshots (ascending) that somebody may see, or go back to, but for those
@@ -45,29 +45,28 @@ pub(crate) fn encode_base(space: &mut Space, live: &[Txnid], out: &mut Vec<u8>) 
     put(out, newest.0);
     let mut free = space.free.bits().clone();
     space.lanes.iter().for_each(|extent| free.set(extent));
-    put_set(out, &free);
+    put_bits(out, &free);
     put(out, groups.len() as u64);
-    for Group { birth, death, pages } in groups {
+    for Group { birth, death, runs } in groups {
         put(out, newest.0 - death.0);
         put(out, death.0 - birth.0);
-        put_set(out, &pages);
+        put_runs(out, runs);
     }
 }
 
 fn groups(space: &Space, live: &[Txnid]) -> Vec<Group> {
-    let mut groups: Vec<Group> = Vec::new();
-    let mut places: BTreeMap<(usize, usize), usize> = BTreeMap::new();
+    let mut groups: BTreeMap<(usize, usize), Group> = BTreeMap::new();
     let seen_before = |txnid: Txnid| live.partition_point(|snapshot| *snapshot < txnid);
     for (extent, birth, death) in space.retired() {
-        let place = *places.entry((seen_before(birth), seen_before(death))).or_insert(groups.len());
-        if place == groups.len() {
-            groups.push(Group { birth, death, pages: Bits::new(Pgno::LIMIT) });
-        }
-        let group = &mut groups[place];
+        let group = groups.entry((seen_before(birth), seen_before(death)));
+        let group = group.or_insert(Group { birth, death, runs: Vec::new() });
         (group.birth, group.death) = (group.birth.min(birth), group.death.max(death));
-        group.pages.set(extent);
+        match group.runs.last_mut() {
+            Some(run) if run.end() == extent.start => run.pages += extent.pages,
+            _ => group.runs.push(extent),
+        }
     }
-    groups
+    groups.into_values().collect()
 }
 
 /// Reads a space and moves `input` behind it. For a file that has so many pages in the end.
@@ -94,19 +93,41 @@ pub(crate) fn decode_base(input: &mut &[u8], pages: u64) -> Result<Space, Damage
     Ok(space)
 }
 
-fn put_set(out: &mut Vec<u8>, bits: &Bits) {
+/// Whether a set of so many runs, or else so many words, is better a list.
+fn is_list(runs: usize, words: usize) -> bool {
+    runs * WORDS_BYTES_PER_EXTENT <= words * WORD_BYTES
+}
+
+/// Appends a set of pages: at least one run, in memory of their number, not of where they are.
+fn put_runs(out: &mut Vec<u8>, runs: Vec<Extent>) {
+    let first = runs[0].start.0 / WORD;
+    let end = runs[runs.len() - 1].end().0.div_ceil(WORD);
+    if is_list(runs.len(), (end - first) as usize) {
+        return put_list(out, runs);
+    }
+    let mut bits = Bits::new(Pgno::LIMIT);
+    runs.iter().for_each(|run| bits.set(Extent::new(Pgno(run.start.0 - first * WORD), run.pages)));
+    put_words(out, first, bits.words_from(0));
+}
+
+/// Appends a set of pages.
+fn put_bits(out: &mut Vec<u8>, bits: &Bits) {
     let (_, runs) = bits.count();
     let first = bits.next_set(0, bits.end()) / WORD;
     let words = bits.words_from(first);
-    if runs * WORDS_BYTES_PER_EXTENT <= std::mem::size_of_val(words) {
-        put(out, LIST);
-        let list: Vec<Extent> = bits.runs(runs).collect();
-        return put_extents(out, list.into_iter());
-    }
+    if is_list(runs, words.len()) { put_list(out, bits.runs(runs).collect()) } else { put_words(out, first, words) }
+}
+
+fn put_words(out: &mut Vec<u8>, first: u64, words: &[u64]) {
     put(out, WORDS);
     put(out, first);
     put(out, words.len() as u64);
     words.iter().for_each(|word| out.extend_from_slice(&word.to_le_bytes()));
+}
+
+fn put_list(out: &mut Vec<u8>, runs: Vec<Extent>) {
+    put(out, LIST);
+    put_extents(out, runs.into_iter());
 }
 
 /// A set of pages that was read, in memory of the length of its bytes.
@@ -202,6 +223,20 @@ mod tests {
         let every_other = (640..768).step_by(2).map(|page| extent(page, 1));
         let words = [&[1, 10, 2][..], &0x5555_5555_5555_5555u64.to_le_bytes().repeat(2)].concat();
         assert_eq!(encoded(&mut self::space(every_other), &[]), [&[0][..], &words, &[0]].concat());
+    }
+
+    #[test]
+    fn what_is_retired_takes_memory_for_how_much_it_is_and_not_for_where() {
+        let far = 1 << 45;
+        let mut space = Space::new();
+        for i in 0..100 {
+            space.retire(extent(far + i * 1000, 1), Txnid(i), Txnid(200)).unwrap();
+            space.retire(extent(far + i * 1000 + 2, 1), Txnid(50), Txnid(200)).unwrap();
+            space.retire(extent(far + (1 << 20) + 2 * i, 1), Txnid(150), Txnid(200)).unwrap();
+        }
+        let live: Vec<Txnid> = (0..200).map(Txnid).collect();
+        let again = decode_base(&mut &encoded(&mut space, &live)[..], Pgno::LIMIT).unwrap();
+        assert_eq!(contents(&again), contents(&space));
     }
 
     #[test]
