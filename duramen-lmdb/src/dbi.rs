@@ -8,14 +8,14 @@
 
 use std::ffi::{CStr, c_char, c_int, c_uint};
 
-use duramen::{TableId, TableStats};
+use duramen::TableStats;
 
 use crate::abi::{CORE_DBS, MAIN_DBI, MdbCmp, MdbStat, MdbVal, db};
 use crate::dbs::{self, Slot};
 use crate::env::{self, Env};
 use crate::errors::{BAD_DBI, BAD_VALSIZE, EINVAL, INCOMPATIBLE, NOTFOUND, Result};
 use crate::integers;
-use crate::txn::{self, Db, Txn};
+use crate::txn::{self, Db, Target, Txn};
 
 /// A table's numbers as LMDB gives them.
 pub(crate) fn numbers(stats: &TableStats) -> MdbStat {
@@ -136,19 +136,19 @@ pub(crate) unsafe fn drop_table(txn: *mut Txn, dbi: c_uint, del: c_int) -> Resul
         txn.db(dbi)?;
         return Err(txn.env().read_only());
     }
-    let (id, _) = txn.table(dbi)?;
+    txn.target(dbi)?;
     txn.check()?;
     for cursor in txn.cursors_on(dbi) {
         // SAFETY: what is in a transaction's list is alive.
         unsafe { &mut *cursor }.state.unset();
     }
-    let dropped = if del == 1 && dbi as usize >= CORE_DBS { delete(txn, dbi) } else { clear(txn, dbi, id) };
+    let dropped = if del == 1 && dbi as usize >= CORE_DBS { delete(txn, dbi) } else { clear(txn, dbi) };
     let dropped = dropped.and_then(|()| txn.check_room(0));
     txn.judge(dropped)
 }
 
-fn clear(txn: &mut Txn, dbi: u32, id: duramen::TableId) -> Result {
-    txn.writer()?.table_by_id(id)?.clear()?;
+fn clear(txn: &mut Txn, dbi: u32) -> Result {
+    txn.table_mut(dbi)?.clear()?;
     if dbi as usize == MAIN_DBI {
         txn.forget_named();
     }
@@ -198,16 +198,23 @@ fn change_order(txn: &mut Txn, dbi: u32, function: Option<MdbCmp>, which: Which)
     txn.remember(dbi, Db::Unseen);
 }
 
-/// The table, ready for values of this length. The engine's integers have 4 or 8 bytes, LMDB's have any number: for
-/// others an empty table is made anew, with LMDB's order as if it were the program's.
-pub(crate) fn made_for(txn: &mut Txn, dbi: u32, table: (TableId, u32), bytes: usize) -> Result<(TableId, u32)> {
-    let order = integers::order_of(table.1);
-    let slot = if order.is_none() || matches!(bytes, 4 | 8) { None } else { txn.env().dbs.find(txn, dbi) };
-    if slot.is_some_and(|slot| slot.duplicate_order.is_none()) {
-        change_order(txn, dbi, order, Which::Duplicates);
-        return txn.table(dbi);
+/// A table to be written to, ready for values of this length. The engine's integers have 4 or 8 bytes, LMDB's have any
+/// number: for others an empty table is made anew, with LMDB's order as if it were the program's.
+#[inline]
+pub(crate) fn made_for(txn: &mut Txn, dbi: u32, bytes: usize) -> Result<Target> {
+    let table = txn.target(dbi)?;
+    match integers::order_of(table.flags) {
+        Some(order) if !matches!(bytes, 4 | 8) => made_anew(txn, dbi, order),
+        _ => Ok(table),
     }
-    Ok(table)
+}
+
+#[cold]
+fn made_anew(txn: &mut Txn, dbi: u32, order: MdbCmp) -> Result<Target> {
+    if txn.env().dbs.find(txn, dbi).is_some_and(|slot| slot.duplicate_order.is_none()) {
+        change_order(txn, dbi, Some(order), Which::Duplicates);
+    }
+    txn.target(dbi)
 }
 
 pub(crate) unsafe fn check_handle(txn: *mut Txn, dbi: c_uint) -> Result {

@@ -29,7 +29,7 @@ use crate::mapsize::{self, Budget};
 use crate::names_of_tables::Names;
 use crate::spares::Spares;
 use crate::threads::Place;
-pub(crate) use tables::Db;
+pub(crate) use tables::{Db, Target};
 
 /// Bits of a transaction's flags: those of `mdb_txn_begin`, and
 const FINISHED: u32 = 0x01;

@@ -3,21 +3,21 @@
 //! Owns: what the flags of writing mean, and what becomes of the cursors on the table. Must not know: movements.
 //!
 //! # Safety
-//! Keys and values that come in may lie in memory of the transaction itself, handed out by it before: they are copied
-//! first, because storing moves such memory. Pointers to values are the program's, for one call. The cursors in a
+//! Keys and values that come in may lie in memory of the transaction itself, handed out by it before: those that may
+//! are copied first, because storing moves such memory. Pointers to values are the program's, for one call. The cursors in a
 //! transaction's list are alive; none of them is borrowed while another is changed.
 #![allow(unsafe_code)]
 
 use std::ffi::c_uint;
 use std::mem::MaybeUninit;
 
-use duramen::{Put, TableId, TableMut};
+use duramen::{Put, TableMut};
 
 use crate::abi::{KEY_BYTES_MAX, MdbVal, VALUE_BYTES_MAX, db, put as flag};
 use crate::cursor::{self, Cursor};
 use crate::dbi;
 use crate::errors::{BAD_TXN, BAD_VALSIZE, Code, EINVAL, INCOMPATIBLE, KEYEXIST, NOTFOUND, Result};
-use crate::txn::{self, Txn};
+use crate::txn::{self, Target, Txn};
 
 /// Flags that `mdb_put` takes.
 const PUT_FLAGS: u32 = flag::NOOVERWRITE | flag::NODUPDATA | flag::RESERVE | flag::APPEND | flag::APPENDDUP;
@@ -83,13 +83,14 @@ enum Value<'v> {
     Room(usize),
 }
 
-/// What storing did.
+/// What storing did. It fits into a register; answers go where the program wants them.
+#[derive(Clone, Copy)]
 enum Outcome {
     Stored,
-    /// Room was made at this address.
-    Made(MdbVal),
-    /// The key has this value already.
-    Exists(MdbVal),
+    /// Room was made: where, is the answer.
+    Made,
+    /// The key has a value already, which is the answer.
+    Exists,
     /// It does not sort behind the last, or the pair is there already.
     Refused,
 }
@@ -106,35 +107,39 @@ fn check_room_for(txn: &mut Txn, bytes: usize) -> Result {
     if bytes < PAGE { Ok(()) } else { txn.check_room((bytes / PAGE) as u64) }
 }
 
-fn store(txn: &mut Txn, (id, flags): (TableId, u32), key: &[u8], value: &Value<'_>, how: u32) -> Result<Outcome> {
+fn store(
+    txn: &mut Txn,
+    target: Target,
+    key: &[u8],
+    value: &Value<'_>,
+    how: u32,
+    answer: &mut MdbVal,
+) -> Result<Outcome> {
     let bytes = match value {
         Value::Bytes(bytes) => bytes.len(),
         Value::Room(bytes) => *bytes,
     };
     check_room_for(txn, bytes)?;
-    let mut table = txn.writer()?.table_by_id(id)?;
+    let (has_duplicates, mut table) = (target.flags & db::DUPSORT != 0, txn.table_mut(target.dbi)?);
     let outcome = match value {
-        Value::Bytes(bytes) if flags & db::DUPSORT != 0 => store_duplicate(&mut table, key, bytes, how)?,
-        Value::Bytes(bytes) => store_bytes(&mut table, key, bytes, how)?,
-        Value::Room(_) if flags & db::DUPSORT != 0 => return Err(INCOMPATIBLE),
-        Value::Room(bytes) => make_room(&mut table, key, *bytes, how)?,
+        Value::Bytes(bytes) if has_duplicates => store_duplicate(&mut table, key, bytes, how, answer)?,
+        Value::Bytes(bytes) => store_bytes(&mut table, key, bytes, how, answer)?,
+        Value::Room(_) if has_duplicates => return Err(INCOMPATIBLE),
+        Value::Room(bytes) => make_room(&mut table, key, *bytes, how, answer)?,
     };
     txn.check_room(0)?;
     Ok(outcome)
 }
 
-fn store_bytes(table: &mut TableMut<'_>, key: &[u8], value: &[u8], how: u32) -> Result<Outcome> {
+fn store_bytes(table: &mut TableMut<'_>, key: &[u8], value: &[u8], how: u32, answer: &mut MdbVal) -> Result<Outcome> {
     if how & flag::APPEND != 0 {
         return append(table, key, value);
     }
-    if how & flag::NOOVERWRITE == 0 {
-        table.put(key, value)?;
-        return Ok(Outcome::Stored);
+    if how & flag::NOOVERWRITE != 0 {
+        return insert(table, key, value, answer);
     }
-    match table.insert(key, value)? {
-        Put::Stored => Ok(Outcome::Stored),
-        Put::Exists => existing(table, key),
-    }
+    table.put(key, value)?;
+    Ok(Outcome::Stored)
 }
 
 fn append(table: &mut TableMut<'_>, key: &[u8], value: &[u8]) -> Result<Outcome> {
@@ -144,19 +149,30 @@ fn append(table: &mut TableMut<'_>, key: &[u8], value: &[u8]) -> Result<Outcome>
     }
 }
 
-fn existing(table: &TableMut<'_>, key: &[u8]) -> Result<Outcome> {
-    Ok(Outcome::Exists(MdbVal::of(table.get(key)?.ok_or(NOTFOUND)?)))
+fn insert(table: &mut TableMut<'_>, key: &[u8], value: &[u8], answer: &mut MdbVal) -> Result<Outcome> {
+    match table.insert(key, value)? {
+        Put::Stored => Ok(Outcome::Stored),
+        Put::Exists => existing(table, key, answer),
+    }
 }
 
-fn store_duplicate(table: &mut TableMut<'_>, key: &[u8], value: &[u8], how: u32) -> Result<Outcome> {
+fn existing(table: &TableMut<'_>, key: &[u8], answer: &mut MdbVal) -> Result<Outcome> {
+    *answer = MdbVal::of(table.get(key)?.ok_or(NOTFOUND)?);
+    Ok(Outcome::Exists)
+}
+
+fn store_duplicate(
+    table: &mut TableMut<'_>,
+    key: &[u8],
+    value: &[u8],
+    how: u32,
+    answer: &mut MdbVal,
+) -> Result<Outcome> {
     if how & flag::APPEND != 0 {
         return append(table, key, value);
     }
     if how & flag::NOOVERWRITE != 0 {
-        return match table.insert(key, value)? {
-            Put::Stored => Ok(Outcome::Stored),
-            Put::Exists => existing(table, key),
-        };
+        return insert(table, key, value, answer);
     }
     if how & flag::APPENDDUP != 0 {
         let put = table.put_last_duplicate(key, value)?;
@@ -179,19 +195,23 @@ fn respell(table: &mut TableMut<'_>, key: &[u8], value: &[u8]) -> Result<Outcome
     Ok(Outcome::Stored)
 }
 
-fn make_room(table: &mut TableMut<'_>, key: &[u8], bytes: usize, how: u32) -> Result<Outcome> {
+fn make_room(table: &mut TableMut<'_>, key: &[u8], bytes: usize, how: u32, answer: &mut MdbVal) -> Result<Outcome> {
     if how & flag::APPEND != 0 && table.view().cursor().seek_at_or_after(key)?.is_some() {
         return Ok(Outcome::Refused);
     }
     if how & flag::NOOVERWRITE != 0 && table.get(key)?.is_some() {
-        return existing(table, key);
+        return existing(table, key, answer);
     }
     let room = table.reserve(key, bytes)?;
-    Ok(Outcome::Made(MdbVal { mv_size: bytes, mv_data: room.as_mut_ptr().cast() }))
+    *answer = MdbVal { mv_size: bytes, mv_data: room.as_mut_ptr().cast() };
+    Ok(Outcome::Made)
 }
 
-/// Runs a change with a copy of the value, in memory that the transaction keeps for that.
-fn with_copy<R>(txn: &mut Txn, value: &[u8], change: impl FnOnce(&mut Txn, &[u8]) -> R) -> R {
+/// Runs a change with the value, or with a copy of it, in memory that the transaction keeps for that.
+fn with_value<R>(txn: &mut Txn, value: &[u8], change: impl FnOnce(&mut Txn, &[u8]) -> Result<R>) -> Result<R> {
+    if !txn.writer()?.may_hold(value) {
+        return change(txn, value);
+    }
     let mut copy = std::mem::take(&mut txn.scratch);
     copy.clear();
     copy.extend_from_slice(value);
@@ -202,21 +222,17 @@ fn with_copy<R>(txn: &mut Txn, value: &[u8], change: impl FnOnce(&mut Txn, &[u8]
     result
 }
 
-/// Stores one entry as the program asks for it, and answers where it wants an answer.
-fn put_one(txn: &mut Txn, table: (TableId, u32), key: &[u8], data: &mut MdbVal, how: u32) -> Result<Outcome> {
-    check_value(table.1, data.mv_size)?;
+/// Stores one entry as the program asks for it, and answers in `data` where it wants an answer.
+fn put_one(txn: &mut Txn, table: Target, key: &[u8], data: &mut MdbVal, how: u32) -> Result<Outcome> {
+    check_value(table.flags, data.mv_size)?;
     let result = if how & flag::RESERVE != 0 {
-        store(txn, table, key, &Value::Room(data.mv_size), how)
+        store(txn, table, key, &Value::Room(data.mv_size), how, data)
     } else {
         // SAFETY: see the module's head.
         let value = unsafe { bytes(data) }?;
-        with_copy(txn, value, |txn, value| store(txn, table, key, &Value::Bytes(value), how))
+        with_value(txn, value, |txn, value| store(txn, table, key, &Value::Bytes(value), how, data))
     };
-    let outcome = txn.judge(result)?;
-    if let Outcome::Made(answer) | Outcome::Exists(answer) = outcome {
-        *data = answer;
-    }
-    Ok(outcome)
+    txn.judge(result)
 }
 
 pub(crate) unsafe fn put(txn: *mut Txn, dbi: c_uint, key: *const MdbVal, data: *mut MdbVal, how: c_uint) -> Result {
@@ -229,12 +245,11 @@ pub(crate) unsafe fn put(txn: *mut Txn, dbi: c_uint, key: *const MdbVal, data: *
     txn.check_writer()?;
     // SAFETY: as above.
     let key = Key::of(storable(unsafe { bytes(key)? })?);
-    let table = txn.table(dbi)?;
-    let table = dbi::made_for(txn, dbi, table, data.mv_size)?;
+    let table = dbi::made_for(txn, dbi, data.mv_size)?;
     txn.leave_gaps(dbi, std::ptr::null_mut())?;
     match put_one(txn, table, &key, data, how)? {
-        Outcome::Stored | Outcome::Made(_) => Ok(()),
-        Outcome::Exists(_) | Outcome::Refused => Err(KEYEXIST),
+        Outcome::Stored | Outcome::Made => Ok(()),
+        Outcome::Exists | Outcome::Refused => Err(KEYEXIST),
     }
 }
 
@@ -271,7 +286,7 @@ pub(crate) unsafe fn del(txn: *mut Txn, dbi: c_uint, key: *const MdbVal, data: *
     }
     txn.db(dbi)?;
     txn.check_writer()?;
-    let (id, flags) = txn.table(dbi)?;
+    let table = txn.target(dbi)?;
     // SAFETY: as above.
     let key = unsafe { bytes(key)? };
     if key.is_empty() {
@@ -281,19 +296,19 @@ pub(crate) unsafe fn del(txn: *mut Txn, dbi: c_uint, key: *const MdbVal, data: *
         return Err(NOTFOUND);
     }
     // SAFETY: as above.
-    let value = if flags & db::DUPSORT == 0 || data.is_null() { None } else { Some(unsafe { bytes(data)? }) };
+    let value = if table.flags & db::DUPSORT == 0 || data.is_null() { None } else { Some(unsafe { bytes(data)? }) };
     let key = Key::of(storable(key)?);
     if txn.cursors.is_empty() {
-        return del_alone(txn, id, &key, value);
+        return del_alone(txn, dbi, &key, value);
     }
     txn.leave_gaps(dbi, std::ptr::null_mut())?;
-    let doomed = doomed(txn, id, &key, value)?;
-    delete(txn, (id, dbi), std::ptr::null_mut(), &doomed)
+    let doomed = doomed(txn, dbi, &key, value)?;
+    delete(txn, dbi, std::ptr::null_mut(), &doomed)
 }
 
 /// Deletes where no cursor needs to know.
-fn del_alone(txn: &mut Txn, id: TableId, key: &[u8], value: Option<&[u8]>) -> Result {
-    let mut table = txn.writer()?.table_by_id(id)?;
+fn del_alone(txn: &mut Txn, dbi: u32, key: &[u8], value: Option<&[u8]>) -> Result {
+    let mut table = txn.table_mut(dbi)?;
     let deleted = match value {
         None => table.delete(key)?,
         Some(value) if value.len() > KEY_BYTES_MAX => false,
@@ -306,8 +321,9 @@ fn del_alone(txn: &mut Txn, id: TableId, key: &[u8], value: Option<&[u8]>) -> Re
     txn.judge(fits)
 }
 
-fn doomed(txn: &mut Txn, id: TableId, key: &[u8], value: Option<&[u8]>) -> Result<Doomed> {
-    let view = txn.writer()?.view(id)?;
+fn doomed(txn: &mut Txn, dbi: u32, key: &[u8], value: Option<&[u8]>) -> Result<Doomed> {
+    let table = txn.table_mut(dbi)?;
+    let view = table.view();
     let mut cursor = view.cursor();
     let found = match value {
         None => cursor.seek(key)?,
@@ -318,13 +334,13 @@ fn doomed(txn: &mut Txn, id: TableId, key: &[u8], value: Option<&[u8]>) -> Resul
     Ok(Doomed { key: Key::of(storable(key)?), value: Key::of(if value.is_some() { stored } else { &[] }), whole_key })
 }
 
-fn delete(txn: &mut Txn, (id, dbi): (TableId, u32), own: *mut Cursor, doomed: &Doomed) -> Result {
+fn delete(txn: &mut Txn, dbi: u32, own: *mut Cursor, doomed: &Doomed) -> Result {
     let value = (!doomed.whole_key).then_some(&doomed.value[..]);
     let mut concerned = standing_on(txn, dbi, own, (&doomed.key, value))?;
     if !own.is_null() {
         concerned.push(own);
     }
-    let mut table = txn.writer()?.table_by_id(id)?;
+    let mut table = txn.table_mut(dbi)?;
     let deleted = match value {
         None => table.delete(&*doomed.key)?,
         Some(value) => table.delete_duplicate(&*doomed.key, value)?,
@@ -337,11 +353,11 @@ fn delete(txn: &mut Txn, (id, dbi): (TableId, u32), own: *mut Cursor, doomed: &D
         let state = unsafe { &mut (*cursor).state };
         if doomed.whole_key { state.key_is_gone(txn, cursor == own)? } else { state.value_is_gone(txn)? }
     }
-    after_deletion(txn, (id, dbi))
+    after_deletion(txn, dbi)
 }
 
 /// Deletes the key that a cursor stands on, by the cursor's own way to it.
-fn delete_under(held: &mut Cursor, txn: &mut Txn, id: TableId) -> Result {
+fn delete_under(held: &mut Cursor, txn: &mut Txn) -> Result {
     let (own, dbi) = (std::ptr::from_mut(held), held.dbi);
     let is_alone = txn.cursors_on(dbi).all(|cursor| cursor == own);
     let others = if is_alone {
@@ -358,7 +374,7 @@ fn delete_under(held: &mut Cursor, txn: &mut Txn, id: TableId) -> Result {
         unsafe { &mut (*cursor).state }.key_is_gone(txn, false)?;
     }
     held.own_key_is_gone(txn)?;
-    after_deletion(txn, (id, dbi))
+    after_deletion(txn, dbi)
 }
 
 /// The code for a change that the engine refuses. Its cursor stands on nothing if the entry went without its knowledge.
@@ -369,8 +385,8 @@ fn unless_gone(error: duramen::Error) -> Code {
     }
 }
 
-fn after_deletion(txn: &mut Txn, (id, dbi): (TableId, u32)) -> Result {
-    if txn.writer()?.table_by_id(id)?.is_empty() {
+fn after_deletion(txn: &mut Txn, dbi: u32) -> Result {
+    if txn.table_mut(dbi)?.is_empty() {
         txn.leave_gaps(dbi, std::ptr::null_mut())?;
         for cursor in txn.cursors_on(dbi) {
             // SAFETY: see the module's head.
@@ -394,19 +410,18 @@ pub(crate) unsafe fn cursor_del(cursor: *mut Cursor, how: c_uint) -> Result {
         return Err(NOTFOUND);
     }
     let dbi = held.dbi;
-    let (id, flags) = txn.table(dbi)?;
-    let by_value = flags & db::DUPSORT != 0 && how & flag::NODUPDATA == 0;
+    let by_value = txn.target(dbi)?.flags & db::DUPSORT != 0 && how & flag::NODUPDATA == 0;
     if by_value && !held.state.has_value(txn)? {
         return Err(held.state.no_value());
     }
     let one_value = by_value && held.state.count(txn)? > 1;
     if !one_value {
-        return delete_under(held, txn, id);
+        return delete_under(held, txn);
     }
     let item = held.state.item(txn)?.ok_or(NOTFOUND)?;
     // SAFETY: nothing has been changed since it was found.
     let (key, value) = unsafe { (Key::of(storable(bytes(&item.key)?)?), Key::of(bytes(&item.value)?)) };
-    delete(txn, (id, dbi), cursor, &Doomed { key, value, whole_key: false })
+    delete(txn, dbi, cursor, &Doomed { key, value, whole_key: false })
 }
 
 pub(crate) unsafe fn cursor_put(cursor: *mut Cursor, key: *const MdbVal, data: *mut MdbVal, how: c_uint) -> Result {
@@ -415,8 +430,8 @@ pub(crate) unsafe fn cursor_put(cursor: *mut Cursor, key: *const MdbVal, data: *
     if key.is_null() || data.is_null() {
         return Err(EINVAL);
     }
-    let table = if txn.is_reader() { None } else { Some(txn.table(held.dbi)?) };
-    let flags = table.map_or_else(|| txn.db_flags(held.dbi), |(_, flags)| Ok(flags))?;
+    let table = if txn.is_reader() { None } else { Some(txn.target(held.dbi)?) };
+    let flags = table.map_or_else(|| txn.db_flags(held.dbi), |table| Ok(table.flags))?;
     let mut count = 1;
     if how & flag::MULTIPLE != 0 {
         // SAFETY: with this flag the program gives two values, the second of which says how many the first holds.
@@ -432,13 +447,13 @@ pub(crate) unsafe fn cursor_put(cursor: *mut Cursor, key: *const MdbVal, data: *
     held.state.leave_gap(txn)?;
     // SAFETY: as above.
     let (key, data_now) = unsafe { (storable(bytes(key)?)?, &mut *data) };
-    check_value(table.1, data_now.mv_size)?;
+    check_value(table.flags, data_now.mv_size)?;
     if how & flag::CURRENT != 0 {
-        let table = dbi::made_for(txn, held.dbi, table, data_now.mv_size)?;
+        let table = dbi::made_for(txn, held.dbi, data_now.mv_size)?;
         return put_over(held, txn, table, data_now, how);
     }
     let key = Key::of(key);
-    let table = dbi::made_for(txn, held.dbi, table, data_now.mv_size)?;
+    let table = dbi::made_for(txn, held.dbi, data_now.mv_size)?;
     held.state.prepare(txn, held.dbi)?;
     if how & flag::MULTIPLE == 0 {
         return put_and_stand(held, txn, table, &key, data_now, how);
@@ -454,7 +469,7 @@ pub(crate) unsafe fn cursor_put(cursor: *mut Cursor, key: *const MdbVal, data: *
 unsafe fn put_side_by_side(
     held: &mut Cursor,
     txn: &mut Txn,
-    table: (TableId, u32),
+    table: Target,
     key: &[u8],
     (data, count): (*mut MdbVal, usize),
     how: u32,
@@ -484,21 +499,15 @@ unsafe fn put_side_by_side(
 }
 
 /// Stores values of so many bytes at once, and stands on the last.
-fn put_run(
-    held: &mut Cursor,
-    txn: &mut Txn,
-    table: (TableId, u32),
-    key: &[u8],
-    (values, bytes): (&[u8], usize),
-) -> Result {
-    let stored = with_copy(txn, values, |txn, values| store_run(txn, table.0, key, values, bytes));
+fn put_run(held: &mut Cursor, txn: &mut Txn, table: Target, key: &[u8], (values, bytes): (&[u8], usize)) -> Result {
+    let stored = with_value(txn, values, |txn, values| store_run(txn, table.dbi, key, values, bytes));
     txn.judge(stored)?;
     held.state.settle_deletion();
     held.state.stand_on(key, values.rchunks(bytes).next().unwrap_or_default())
 }
 
-fn store_run(txn: &mut Txn, id: TableId, key: &[u8], values: &[u8], bytes: usize) -> Result {
-    let mut table = txn.writer()?.table_by_id(id)?;
+fn store_run(txn: &mut Txn, dbi: u32, key: &[u8], values: &[u8], bytes: usize) -> Result {
+    let mut table = txn.table_mut(dbi)?;
     let stored = table.put_duplicates(key, values, bytes)?;
     if (stored as usize) < values.len() / bytes {
         values.chunks(bytes).try_for_each(|value| respell(&mut table, key, value).map(drop))?;
@@ -506,14 +515,7 @@ fn store_run(txn: &mut Txn, id: TableId, key: &[u8], values: &[u8], bytes: usize
     txn.check_room(0)
 }
 
-fn put_and_stand(
-    held: &mut Cursor,
-    txn: &mut Txn,
-    table: (TableId, u32),
-    key: &[u8],
-    data: &mut MdbVal,
-    how: u32,
-) -> Result {
+fn put_and_stand(held: &mut Cursor, txn: &mut Txn, table: Target, key: &[u8], data: &mut MdbVal, how: u32) -> Result {
     let given = *data;
     let outcome = put_one(txn, table, key, data, how)?;
     held.state.settle_deletion();
@@ -521,11 +523,11 @@ fn put_and_stand(
         Outcome::Stored => {
             // SAFETY: the program's own value; if it lay in the transaction's memory it may be another now, of the
             // same length, which a later search for it would tell.
-            let value = if table.1 & db::DUPSORT != 0 { unsafe { bytes(&given)? } } else { &[] };
+            let value = if table.flags & db::DUPSORT != 0 { unsafe { bytes(&given)? } } else { &[] };
             held.state.stand_on(key, value)
         }
-        Outcome::Made(_) => held.state.stand_on(key, &[]),
-        Outcome::Exists(_) => held.state.stand_on_key(txn, key).and(Err(KEYEXIST)),
+        Outcome::Made => held.state.stand_on(key, &[]),
+        Outcome::Exists => held.state.stand_on_key(txn, key).and(Err(KEYEXIST)),
         Outcome::Refused => {
             // SAFETY: nothing has been changed.
             let value = unsafe { bytes(&given)? };
@@ -536,25 +538,25 @@ fn put_and_stand(
 }
 
 /// Gives the entry under the cursor another value.
-fn put_over(held: &mut Cursor, txn: &mut Txn, table: (TableId, u32), data: &mut MdbVal, how: u32) -> Result {
+fn put_over(held: &mut Cursor, txn: &mut Txn, table: Target, data: &mut MdbVal, how: u32) -> Result {
     if !held.state.is_set() {
         return Err(EINVAL);
     }
     if !held.state.is_on() {
         return Err(NOTFOUND);
     }
-    if table.1 & db::DUPSORT == 0 && how & flag::RESERVE == 0 {
+    if table.flags & db::DUPSORT == 0 && how & flag::RESERVE == 0 {
         held.state.settle_deletion();
         // SAFETY: see the module's head.
         let value = unsafe { bytes(data)? };
-        let replaced = with_copy(txn, value, |txn, value| replace_under(held, txn, value));
+        let replaced = with_value(txn, value, |txn, value| replace_under(held, txn, value));
         return txn.judge(replaced);
     }
     let item = held.state.item(txn)?.ok_or(NOTFOUND)?;
     held.state.settle_deletion();
     // SAFETY: nothing has been changed since it was found.
     let (key, old) = unsafe { (Key::of(storable(bytes(&item.key)?)?), Key::of(bytes(&item.value)?)) };
-    if table.1 & db::DUPSORT == 0 {
+    if table.flags & db::DUPSORT == 0 {
         // SAFETY: as above.
         room_over(txn, table, &key, unsafe { bytes(&item.value)? }, data)?;
         return held.state.stand_on(&key, &[]);
@@ -565,7 +567,7 @@ fn put_over(held: &mut Cursor, txn: &mut Txn, table: (TableId, u32), data: &mut 
     // SAFETY: the program's own value.
     let new = Key::of(unsafe { bytes(data)? });
     let others = standing_on(txn, held.dbi, std::ptr::from_mut(held), (&key, Some(&old)))?;
-    let replaced = replace(txn, table.0, &key, (&old, &new));
+    let replaced = replace(txn, table.dbi, &key, (&old, &new));
     txn.judge(replaced)?;
     for cursor in others {
         // SAFETY: see the module's head; the one that the program named is not borrowed here.
@@ -575,7 +577,7 @@ fn put_over(held: &mut Cursor, txn: &mut Txn, table: (TableId, u32), data: &mut 
 }
 
 /// Makes room in a value's place. Programs change single bytes of one that stays as long as it was: they find it there.
-fn room_over(txn: &mut Txn, table: (TableId, u32), key: &[u8], old: &[u8], data: &mut MdbVal) -> Result {
+fn room_over(txn: &mut Txn, table: Target, key: &[u8], old: &[u8], data: &mut MdbVal) -> Result {
     let kept = if old.len() == data.mv_size { old.to_vec() } else { Vec::new() };
     put_one(txn, table, key, data, flag::RESERVE)?;
     // SAFETY: room for so many bytes has just been made there, or none are kept.
@@ -591,11 +593,11 @@ fn replace_under(held: &mut Cursor, txn: &mut Txn, value: &[u8]) -> Result {
     txn.check_room(0)
 }
 
-fn replace(txn: &mut Txn, id: TableId, key: &[u8], (old, new): (&[u8], &[u8])) -> Result {
+fn replace(txn: &mut Txn, dbi: u32, key: &[u8], (old, new): (&[u8], &[u8])) -> Result {
     if old == new {
         return Ok(());
     }
-    let mut table = txn.writer()?.table_by_id(id)?;
+    let mut table = txn.table_mut(dbi)?;
     table.delete_duplicate(key, old)?;
     table.put(key, new)?;
     txn.check_room(0)

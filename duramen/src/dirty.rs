@@ -10,6 +10,8 @@
 //! Pages that were given their place, and will probably be changed soon again, are *kept*: their copies here are what
 //! stands in the file, so that who wants to change them need neither copy nor check them.
 
+use std::ops::Range;
+
 use crate::format::page::{self, Child};
 use crate::ids::{Extent, Txnid};
 use crate::os::direct::Block;
@@ -195,6 +197,8 @@ pub(crate) struct Dirty {
     /// Levels above 0.
     levels: Vec<Level>,
     pub retired: Vec<Retired>,
+    /// Addresses between which all memory lies that pages and runs have ever had.
+    addresses: Range<usize>,
 }
 
 impl Dirty {
@@ -215,7 +219,20 @@ impl Dirty {
             spare: Spare::default(),
             levels: Vec::new(),
             retired: Vec::new(),
+            addresses: usize::MAX..0,
         }
+    }
+
+    /// Whether these bytes may lie in a dirty page or run. Of memory between two of them it says so, too.
+    #[inline]
+    pub(crate) fn may_hold(&self, bytes: &[u8]) -> bool {
+        let held = bytes.as_ptr_range();
+        held.start.addr() < self.addresses.end && held.end.addr() > self.addresses.start
+    }
+
+    fn note_addresses(&mut self, of: Range<*const u8>) {
+        let known = &self.addresses;
+        self.addresses = known.start.min(of.start.addr())..known.end.max(of.end.addr());
     }
 
     /// Nesting level at work.
@@ -289,7 +306,12 @@ impl Dirty {
 
     /// A new page with any content.
     fn create_unset(&mut self) -> Child {
+        let chunks = self.arena.chunks.len();
         let index = self.arena.create(self.level_tag());
+        if let Some(new) = self.arena.chunks.get(chunks) {
+            let new = new.as_ptr_range();
+            self.note_addresses(new);
+        }
         if let Some(level) = self.levels.last_mut() {
             level.created.push(index);
         }
@@ -349,6 +371,7 @@ impl Dirty {
         bytes.resize(zeros, 0);
         pieces::append(&mut bytes, content);
         bytes.resize(pages as usize * self.arena.page_size, 0);
+        self.note_addresses(bytes.as_ptr_range());
         let run = Run { bytes, level: self.level_tag() };
         self.run_pages += pages;
         let index = match self.runs_free.pop() {

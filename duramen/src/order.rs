@@ -117,8 +117,8 @@ impl Order {
     /// How many bytes the views of two keys share at their start.
     pub(crate) fn common_prefix(&self, a: &[u8], b: &[u8]) -> usize {
         match self {
-            Order::Bytes => common(a.iter(), b.iter()),
-            Order::Reversed => common(a.iter().rev(), b.iter().rev()),
+            Order::Bytes => common(a, b),
+            Order::Reversed => a.iter().rev().zip(b.iter().rev()).take_while(|(x, y)| x == y).count(),
             Order::Native if a.len() == b.len() => {
                 let (x, y) = (native(a), native(b));
                 let same = ((x ^ y).leading_zeros() / 8) as usize;
@@ -142,8 +142,17 @@ fn native(key: &[u8]) -> u64 {
     }
 }
 
-fn common<'a>(a: impl Iterator<Item = &'a u8>, b: impl Iterator<Item = &'a u8>) -> usize {
-    a.zip(b).take_while(|(x, y)| x == y).count()
+/// How many bytes two strings share at their start: eight at a time while they last.
+fn common(a: &[u8], b: &[u8]) -> usize {
+    let eights = a.as_chunks::<8>().0.iter().zip(b.as_chunks::<8>().0);
+    for (i, (x, y)) in eights.enumerate() {
+        let differing = u64::from_le_bytes(*x) ^ u64::from_le_bytes(*y);
+        if differing != 0 {
+            return 8 * i + differing.trailing_zeros() as usize / 8;
+        }
+    }
+    let whole = a.len().min(b.len()) & !7;
+    whole + a[whole..].iter().zip(&b[whole..]).take_while(|(x, y)| x == y).count()
 }
 
 /// The 4 bytes of `view` after its first `skip`, as a big-endian number, zero-padded.
@@ -153,9 +162,11 @@ pub(crate) fn head_of(view: &[u8], skip: usize) -> u32 {
     if let Some(four) = rest.first_chunk::<4>() {
         return u32::from_be_bytes(*four);
     }
-    let mut head = [0; 4];
-    head[..rest.len()].copy_from_slice(rest);
-    u32::from_be_bytes(head)
+    // Fewer than four: the last four of the whole, without those that were skipped.
+    if let Some(four) = view.last_chunk::<4>() {
+        return u32::from_be_bytes(*four).checked_shl(8 * (4 - rest.len() as u32)).unwrap_or(0);
+    }
+    rest.iter().zip([24, 16, 8]).fold(0, |head, (&byte, shift)| head | u32::from(byte) << shift)
 }
 
 /// A key being searched for: its bytes and its view, computed once for the whole descent.

@@ -9,7 +9,7 @@
 
 use std::ptr;
 
-use duramen::{DetachedTable, Snapshot, Table, TableId, WriteTxn};
+use duramen::{DetachedTable, Snapshot, Table, TableId, TableMut, WriteTxn};
 
 use super::{BLOCKED, FINISHED, Txn};
 use crate::abi::MAIN_DBI;
@@ -28,6 +28,13 @@ pub(crate) enum Db {
     /// As the transaction had it when it read before; good for the same commit.
     Known(DetachedTable, u32),
     Write(TableId, u32),
+}
+
+/// A table to be written to. It fits into a register, which what the engine knows it by does not.
+#[derive(Clone, Copy)]
+pub(crate) struct Target {
+    pub(crate) dbi: u32,
+    pub(crate) flags: u32,
 }
 
 impl Txn {
@@ -68,14 +75,22 @@ impl Txn {
         }
     }
 
-    /// A table for writing.
+    /// What a handle stands for, to be written to.
     #[inline]
-    pub(crate) fn table(&mut self, dbi: u32) -> Result<(TableId, u32)> {
+    pub(crate) fn target(&mut self, dbi: u32) -> Result<Target> {
         match self.db(dbi)? {
-            Db::Write(id, flags) => Ok((*id, *flags)),
+            Db::Write(_, flags) => Ok(Target { dbi, flags: *flags }),
             Db::Missing(_) => Err(NOTFOUND),
             _ => Err(EINVAL),
         }
+    }
+
+    /// The engine's table behind a handle that has been looked up for writing.
+    #[inline]
+    pub(crate) fn table_mut(&mut self, dbi: u32) -> Result<TableMut<'_>> {
+        let Some(Db::Write(id, _)) = self.dbs.get(dbi as usize) else { return Err(EINVAL) };
+        let id = *id;
+        Ok(self.writer()?.table_by_id(id)?)
     }
 
     /// Notes what a handle was found to be.

@@ -88,7 +88,9 @@ impl Kind {
 /// The `u16` at `at`, which must be inside `bytes`.
 #[inline]
 pub(crate) fn get16(bytes: &[u8], at: usize) -> usize {
-    usize::from(u16::from_le_bytes([bytes[at], bytes[at + 1]]))
+    let mut two = [0; 2];
+    two.copy_from_slice(&bytes[at..at + 2]);
+    usize::from(u16::from_le_bytes(two))
 }
 
 /// Stores a number known to be below 65536.

@@ -178,11 +178,12 @@ fn prepare(work: &mut Work, i: usize, key: &[u8], bytes: usize) -> Result<()> {
 
 fn put_entry(work: &mut Work, i: usize, key: &[u8], value: Value<'_>, mode: Mode) -> Result<Put> {
     prepare(work, i, key, value.len())?;
+    if add_last(work, i, key, &value) {
+        return Ok(Put::Stored);
+    }
     if let Some(mut path) = at_end(work, i, key)? {
         check_size(work, i, &path, key)?;
-        if !add_last(work, i, &path, key, &value) {
-            change(work, i, |work, tree, orders| store(work, tree, orders, &mut path, (false, mode), key, &value))?;
-        }
+        change(work, i, |work, tree, orders| store(work, tree, orders, &mut path, (false, mode), key, &value))?;
         work.tables[i].end = Some((path, work.epoch));
         return Ok(Put::Stored);
     }
@@ -220,19 +221,26 @@ fn at_end(work: &mut Work, i: usize, key: &[u8]) -> Result<Option<Box<Path>>> {
     Ok(Some(path))
 }
 
-/// Adds an entry in the gap at the path, if nothing but its leaf changes by that: what loading in order mostly is.
-fn add_last(work: &mut Work, i: usize, path: &Path, key: &[u8], value: &Value<'_>) -> bool {
-    let step = path.leaf();
-    if value::is_large(work.page_size(), key.len(), value.len()) || !work.is_own(step.page) {
+/// Adds an entry behind the last one, if the way there is known and nothing but its leaf changes by that: what loading in
+/// order mostly is.
+fn add_last(work: &mut Work, i: usize, key: &[u8], value: &Value<'_>) -> bool {
+    let (page_size, table) = (work.page_size(), &mut work.tables[i]);
+    let Some((path, known)) = &mut table.end else { return false };
+    let step = path.leaf_mut();
+    if *known != work.epoch || !work.dirty.is_own(step.page) || value::is_large(page_size, key.len(), value.len()) {
         return false;
     }
-    let (table, page) = (&mut work.tables[i], LeafMut::new(work.dirty.page_mut(step.page)));
-    if !page.fits(key.len(), value.len()) {
+    let page = LeafMut::new(work.dirty.page_mut(step.page));
+    let last = page.key(step.index);
+    let is_of_other_size = matches!(table.orders.key, Order::Native) && last.len() != key.len();
+    if table.orders.key.cmp(last, key).is_ge() || is_of_other_size || !page.fits(key.len(), value.len()) {
         return false;
     }
+    step.index += 1;
     value.write(page.insert_last(step.index, key, value.len(), CellKind::Plain, &table.orders.key));
     table.tree.entries += 1;
     work.epoch += 1;
+    *known = work.epoch;
     true
 }
 

@@ -118,6 +118,14 @@ impl<'p> WriteTxn<'p> {
         self.work().dirty.pages()
     }
 
+    /// Whether these bytes may lie in memory of the transaction's own, which the next change moves or fills with
+    /// something else: to be copied before they are stored. It may say so of other bytes, too. For interfaces to
+    /// languages that do not tell.
+    #[inline]
+    pub fn may_hold(&self, bytes: &[u8]) -> bool {
+        self.work().dirty.may_hold(bytes)
+    }
+
     /// Whether this transaction writes more pages than it frees, as far as is known before it commits.
     pub fn grows(&self) -> bool {
         self.work().writes_more_than_it_frees()

@@ -54,6 +54,14 @@ impl<'a> LeafMut<'a> {
         page::count(self.bytes)
     }
 
+    /// The key at `i`.
+    #[inline]
+    pub(crate) fn key(&self, i: usize) -> &[u8] {
+        let at = self.slot(i);
+        let (klen, ..) = super::lengths(page::get32(self.bytes, at));
+        &self.bytes[at + CELL_HEAD..at + CELL_HEAD + klen]
+    }
+
     /// Bytes left for more cells, in units of [`cell_bytes`].
     #[inline]
     pub(crate) fn free_space(&self) -> usize {
@@ -177,9 +185,7 @@ impl<'a> LeafMut<'a> {
 
     /// The prefix that tells the keys apart best. There must be a key.
     fn best_prefix(&self, order: &Order) -> usize {
-        let (_, first) = self.cell_at(0);
-        let (_, last) = self.cell_at(self.len() - 1);
-        worthwhile(order.common_prefix(first.key, last.key))
+        worthwhile(order.common_prefix(self.key(0), self.key(self.len() - 1)))
     }
 
     /// Appends cells of another page, which must sort after those here. Damage if they do not fit: between sound pages
@@ -242,8 +248,7 @@ impl<'a> LeafMut<'a> {
             // Only a page of a damaged file is empty and has a prefix; nothing shares it.
             return page::set_prefix(self.bytes, 0);
         }
-        let (_, any) = self.cell_at(0);
-        let shared = order.common_prefix(any.key, key);
+        let shared = order.common_prefix(self.key(0), key);
         if shared < prefix {
             self.set_prefix(worthwhile(shared), order);
         }
@@ -260,9 +265,7 @@ impl<'a> LeafMut<'a> {
     fn rehead(&mut self, order: &Order) {
         let prefix = page::prefix(self.bytes);
         for i in 0..self.len() {
-            let at = self.slot(i);
-            let (klen, ..) = super::lengths(page::get32(self.bytes, at));
-            let head = order.head(&self.bytes[at + CELL_HEAD..at + CELL_HEAD + klen], prefix);
+            let head = order.head(self.key(i), prefix);
             page::put32(self.bytes, HEADER + 4 * i, head);
         }
     }
@@ -324,9 +327,13 @@ impl<'a> LeafMut<'a> {
     fn open_entry(&mut self, i: usize, head: u32, slot: usize) {
         let n = self.len();
         let slots = HEADER + 4 * n;
-        self.bytes.copy_within(slots + 2 * i..slots + 2 * n, slots + 2 * i + ENTRY);
+        if i < n {
+            self.bytes.copy_within(slots + 2 * i..slots + 2 * n, slots + 2 * i + ENTRY);
+        }
         self.bytes.copy_within(slots..slots + 2 * i, slots + 4);
-        self.bytes.copy_within(HEADER + 4 * i..slots, HEADER + 4 * i + 4);
+        if i < n {
+            self.bytes.copy_within(HEADER + 4 * i..slots, HEADER + 4 * i + 4);
+        }
         page::set_count(self.bytes, n + 1);
         page::put32(self.bytes, HEADER + 4 * i, head);
         self.set_slot(i, slot);
