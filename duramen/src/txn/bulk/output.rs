@@ -10,7 +10,7 @@ use std::sync::atomic::Ordering;
 use super::writer::{BLOCK_BYTES, Filled, Totals, Writer};
 use crate::error::Result;
 use crate::format::overflow::{self, Stub};
-use crate::format::page::{self, Child, HEADER, PAGE_MAX};
+use crate::format::page::{self, Child, HEADER};
 use crate::ids::{Extent, Pgno};
 use crate::os::direct::Block;
 use crate::pieces;
@@ -24,8 +24,8 @@ const STEP_MIN: u64 = 64;
 const STEP_MAX: u64 = 1 << 14;
 /// Pages taken at once, from whatever holes there are, since the disk was full.
 const STEP_CROWDED: u64 = 256;
-/// What follows a value in its last page.
-static ZEROES: [u8; PAGE_MAX] = [0; PAGE_MAX];
+/// What follows a value in its last page, a part at a time.
+const ZEROES: [u8; 512] = [0; 512];
 
 /// Pages that are filled one after the other.
 struct Stream {
@@ -156,7 +156,9 @@ impl Output {
         self.sealed.pages += pages as u64;
         let padding = pages * page_size - HEADER - value.len();
         self.pen.seek(work, &mut self.values, pgno)?;
-        for part in [&header[..], value, &ZEROES[..padding]] {
+        let zeroes = std::iter::repeat_n(&ZEROES[..], padding / ZEROES.len());
+        let parts = [&header[..], value].into_iter().chain(zeroes).chain([&ZEROES[..padding % ZEROES.len()]]);
+        for part in parts {
             self.pen.append(work, &mut self.values, part)?;
         }
         Ok(Stub { child: Child::page(pgno, 0), bytes: value.len() as u32 })
