@@ -10,7 +10,7 @@ use duramen_server::config::{Fault, Listen, Overrides};
 use duramen_server::failure::ServeError;
 use duramen_server::serve::{Start, check, serve};
 
-/// Updates allocate and free by the hundred. What this saves of their time, and costs of memory: docs/benchmarks.md.
+/// Updates allocate and free by the hundred. What this saves of their time, and costs of memory: docs/measurements.md.
 #[global_allocator]
 static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 

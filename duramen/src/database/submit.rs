@@ -73,7 +73,10 @@ impl<T: Send> Ticket for Slot<T> {
         progress.phase = Phase::Settled;
         let waker = progress.waker.take();
         drop(progress);
-        self.woken.notify_one();
+        // Waking nobody costs a system call, too.
+        if self.has_thread {
+            self.woken.notify_one();
+        }
         waker
     }
 
