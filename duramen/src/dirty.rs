@@ -219,7 +219,7 @@ impl Dirty {
             spare: Spare::default(),
             levels: Vec::new(),
             retired: Vec::new(),
-            addresses: usize::MAX..0,
+            addresses: 0..0,
         }
     }
 
@@ -231,8 +231,8 @@ impl Dirty {
     }
 
     fn note_addresses(&mut self, of: Range<*const u8>) {
-        let known = &self.addresses;
-        self.addresses = known.start.min(of.start.addr())..known.end.max(of.end.addr());
+        let (known, new) = (&self.addresses, of.start.addr()..of.end.addr());
+        self.addresses = if known.is_empty() { new } else { known.start.min(new.start)..known.end.max(new.end) };
     }
 
     /// Nesting level at work.
@@ -523,6 +523,27 @@ mod tests {
         dirty.commit_level();
         assert!(dirty.is_own(d));
         assert_eq!((dirty.pages(), dirty.page(d.dirty_index()).unwrap()[0]), (1, 4));
+    }
+
+    #[test]
+    fn all_memory_of_pages_and_runs_is_known() {
+        let mut dirty = Dirty::new(4096);
+        assert!(!dirty.may_hold(&[1]));
+        for pages in [1, 3, 500, 2] {
+            let run = dirty.create_run(pages, 40, &[]);
+            assert!(dirty.may_hold(dirty.run(run.dirty_index()).unwrap()));
+        }
+        let mut dirty = Dirty::new(4096);
+        for _ in 0..1000 {
+            let page = dirty.create();
+            dirty.nest();
+            let copy = dirty.copy_up(page);
+            for child in [page, copy] {
+                let bytes = dirty.page(child.dirty_index()).unwrap();
+                assert!(dirty.may_hold(bytes) && dirty.may_hold(&bytes[4095..]));
+            }
+            dirty.commit_level();
+        }
     }
 
     #[test]
