@@ -3,9 +3,9 @@
 //! Owns: what the flags of writing mean, and what becomes of the cursors on the table. Must not know: movements.
 //!
 //! # Safety
-//! Keys and values that come in may lie in memory of the transaction itself, handed out by it before: those that may
-//! are copied first, because storing moves such memory. Pointers to values are the program's, for one call. The cursors in a
-//! transaction's list are alive; none of them is borrowed while another is changed.
+//! Keys and values that come in may lie in memory of the transaction itself, handed out by it before. Storing moves such
+//! memory: keys are always copied first, values where they may lie there. Pointers to values are the program's, for one
+//! call. The cursors in a transaction's list are alive; none of them is borrowed while another is changed.
 #![allow(unsafe_code)]
 
 use std::ffi::c_uint;

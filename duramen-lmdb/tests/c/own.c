@@ -241,6 +241,76 @@ static void handed_back(void) {
 	mdb_env_close(env);
 }
 
+/* Puts what a key has, from `skip` on, to another key (or the same): the value lies in the library's own memory. */
+static void put_on(MDB_txn *txn, MDB_dbi dbi, const char *from, const char *to, size_t skip) {
+	static unsigned char before[40000];
+	MDB_val k = of_text(from), v;
+	IS(mdb_get(txn, dbi, &k, &v), 0);
+	size_t size = v.mv_size - skip;
+	if (failures) return;
+	memcpy(before, (char *)v.mv_data + skip, size);
+	v = (MDB_val){size, (char *)v.mv_data + skip};
+	k = of_text(to);
+	IS(mdb_put(txn, dbi, &k, &v, 0), 0);
+	IS(mdb_get(txn, dbi, &k, &v), 0);
+	IS(v.mv_size == size, 1);
+	if (!failures) IS(memcmp(v.mv_data, before, size), 0);
+}
+
+static void all_put_on(MDB_txn *txn, MDB_dbi dbi, int round) {
+	char from[20], to[20];
+	for (int i = 0; i < 1000 && !failures; i++) {
+		snprintf(from, sizeof from, "%d", (i * 7 + round) % (i + 1));
+		snprintf(to, sizeof to, "%d", i + 1);
+		put_on(txn, dbi, from, to, 0);
+		if (i % 5 == 0) put_on(txn, dbi, to, to, 1), put_on(txn, dbi, from, to, 0);
+	}
+	put_on(txn, dbi, "long", "another", 0);
+	put_on(txn, dbi, "another", "another", 100);
+	put_on(txn, dbi, "another", "long", 9000);
+	put_on(txn, dbi, "another", "long", 0);
+}
+
+/* Values that the library has handed out may be stored again, whether they are in the file, in this transaction or in
+ * the one that it is nested in, long or short. */
+static void handed_back_again(void) {
+	MDB_env *env = open_env("own memory", MDB_NOSYNC);
+	static unsigned char bytes[30000];
+	for (size_t i = 0; i < sizeof bytes; i++) bytes[i] = (unsigned char)(i * 31 >> 3);
+	for (int round = 0; round < 3 && !failures; round++) {
+		MDB_txn *txn = begin(env, 0), *child;
+		MDB_dbi dbi = table(txn, NULL, 0);
+		MDB_val k = of_text("0"), v = {300, bytes + round};
+		MUST(mdb_put(txn, dbi, &k, &v, 0));
+		k = of_text("long"), v = (MDB_val){sizeof bytes, bytes};
+		MUST(mdb_put(txn, dbi, &k, &v, 0));
+		if (round == 1) {
+			MUST(mdb_txn_commit(txn));
+			txn = begin(env, 0);
+		}
+		if (round == 2) {
+			MUST(mdb_txn_begin(env, txn, 0, &child));
+			all_put_on(child, dbi, round);
+			MUST(mdb_txn_commit(child));
+		}
+		all_put_on(txn, dbi, round);
+		MDB_cursor *cursor;
+		MUST(mdb_cursor_open(txn, dbi, &cursor));
+		k = of_text("another");
+		IS(mdb_cursor_get(cursor, &k, &v, MDB_SET_KEY), 0);
+		size_t size = v.mv_size - 11;
+		memcpy(bytes, (char *)v.mv_data + 11, size);
+		v = (MDB_val){size, (char *)v.mv_data + 11};
+		IS(mdb_cursor_put(cursor, &k, &v, MDB_CURRENT), 0);
+		IS(mdb_cursor_get(cursor, &k, &v, MDB_GET_CURRENT), 0);
+		IS(v.mv_size == size, 1);
+		if (!failures) IS(memcmp(v.mv_data, bytes, size), 0);
+		mdb_cursor_close(cursor);
+		MUST(mdb_txn_commit(txn));
+	}
+	mdb_env_close(env);
+}
+
 /* A cursor that rested while entries came and went goes on from the place where it stood. */
 static void rested(void) {
 	MDB_env *env = open_env("rested", MDB_NOTLS);
@@ -361,76 +431,6 @@ static void arguments(void) {
 	mdb_env_close(env);
 }
 
-/* Puts what a key has, from `skip` on, to another key (or the same): the value lies in the library's own memory. */
-static void put_on(MDB_txn *txn, MDB_dbi dbi, const char *from, const char *to, size_t skip) {
-	static unsigned char before[40000];
-	MDB_val k = of_text(from), v;
-	IS(mdb_get(txn, dbi, &k, &v), 0);
-	size_t size = v.mv_size - skip;
-	if (failures) return;
-	memcpy(before, (char *)v.mv_data + skip, size);
-	v = (MDB_val){size, (char *)v.mv_data + skip};
-	k = of_text(to);
-	IS(mdb_put(txn, dbi, &k, &v, 0), 0);
-	IS(mdb_get(txn, dbi, &k, &v), 0);
-	IS(v.mv_size == size, 1);
-	if (!failures) IS(memcmp(v.mv_data, before, size), 0);
-}
-
-static void all_put_on(MDB_txn *txn, MDB_dbi dbi, int round) {
-	char from[20], to[20];
-	for (int i = 0; i < 1000 && !failures; i++) {
-		snprintf(from, sizeof from, "%d", (i * 7 + round) % (i + 1));
-		snprintf(to, sizeof to, "%d", i + 1);
-		put_on(txn, dbi, from, to, 0);
-		if (i % 5 == 0) put_on(txn, dbi, to, to, 1), put_on(txn, dbi, from, to, 0);
-	}
-	put_on(txn, dbi, "long", "another", 0);
-	put_on(txn, dbi, "another", "another", 100);
-	put_on(txn, dbi, "another", "long", 9000);
-	put_on(txn, dbi, "another", "long", 0);
-}
-
-/* Values that the library has handed out may be stored again, whether they are in the file, in this transaction or in
- * the one that it is nested in, long or short. */
-static void from_own_memory(void) {
-	MDB_env *env = open_env("own memory", MDB_NOSYNC);
-	static unsigned char bytes[30000];
-	for (size_t i = 0; i < sizeof bytes; i++) bytes[i] = (unsigned char)(i * 31 >> 3);
-	for (int round = 0; round < 3 && !failures; round++) {
-		MDB_txn *txn = begin(env, 0), *child;
-		MDB_dbi dbi = table(txn, NULL, 0);
-		MDB_val k = of_text("0"), v = {300, bytes + round};
-		MUST(mdb_put(txn, dbi, &k, &v, 0));
-		k = of_text("long"), v = (MDB_val){sizeof bytes, bytes};
-		MUST(mdb_put(txn, dbi, &k, &v, 0));
-		if (round == 1) {
-			MUST(mdb_txn_commit(txn));
-			txn = begin(env, 0);
-		}
-		if (round == 2) {
-			MUST(mdb_txn_begin(env, txn, 0, &child));
-			all_put_on(child, dbi, round);
-			MUST(mdb_txn_commit(child));
-		}
-		all_put_on(txn, dbi, round);
-		MDB_cursor *cursor;
-		MUST(mdb_cursor_open(txn, dbi, &cursor));
-		k = of_text("another");
-		IS(mdb_cursor_get(cursor, &k, &v, MDB_SET_KEY), 0);
-		size_t size = v.mv_size - 11;
-		memcpy(bytes, (char *)v.mv_data + 11, size);
-		v = (MDB_val){size, (char *)v.mv_data + 11};
-		IS(mdb_cursor_put(cursor, &k, &v, MDB_CURRENT), 0);
-		IS(mdb_cursor_get(cursor, &k, &v, MDB_GET_CURRENT), 0);
-		IS(v.mv_size == size, 1);
-		if (!failures) IS(memcmp(v.mv_data, bytes, size), 0);
-		mdb_cursor_close(cursor);
-		MUST(mdb_txn_commit(txn));
-	}
-	mdb_env_close(env);
-}
-
 /* What is no file is refused at once: nobody waits for the other end of a pipe. */
 static void no_file(void) {
 	static const unsigned flags[] = {0, MDB_RDONLY, MDB_NOLOCK, MDB_RDONLY | MDB_NOLOCK};
@@ -457,10 +457,10 @@ int main(int argc, char **argv) {
 	unlocked();
 	resized();
 	handed_back();
+	handed_back_again();
 	rested();
 	threads();
 	arguments();
 	no_file();
-	from_own_memory();
 	return failures != 0;
 }

@@ -323,7 +323,7 @@ impl<'a> LeafMut<'a> {
         value..value + vlen
     }
 
-    /// Inserts a head and a slot at `i`.
+    /// Inserts a head and a slot at `i`. At the end, where loads in order insert, nothing is behind it to be moved.
     fn open_entry(&mut self, i: usize, head: u32, slot: usize) {
         let n = self.len();
         let slots = HEADER + 4 * n;
