@@ -23,7 +23,7 @@ use crate::figures::add;
 use crate::stream::Stream;
 use crate::thread::{Thread, Watch};
 use crate::tls::secured;
-use crate::work::{OUTPUT_FULL_BYTES, Taken, Work};
+use crate::work::{OUTPUT_FULL_BYTES, Resting, Taken, Work};
 
 /// How long the end of a connection may take.
 const CLOSING: Duration = Duration::from_secs(1);
@@ -53,8 +53,20 @@ pub struct Connection {
 enum Then {
     GoOn,
     StartTls,
+    /// The connection goes to this thread.
+    Leave(usize),
     /// The session is over: this is why.
     End(&'static str),
+}
+
+/// A connection that leaves its thread.
+pub struct Left {
+    /// Its stream, with no runtime.
+    pub stream: Stream,
+    /// Its session.
+    pub resting: Resting,
+    /// The thread that it is for.
+    pub to: usize,
 }
 
 /// Why a connection ended, for the log.
@@ -68,18 +80,23 @@ impl Connection {
         Connection { thread, watch, stream, input, output, work, then: Then::GoOn, held, flushing, blocked, ended }
     }
 
-    /// Serves the connection until it ends. `tls_first`: TLS comes before anything else.
-    pub async fn serve(mut self, tls_first: bool) {
-        let end = match tls_first {
-            true => match self.start_tls().await {
-                Ok(()) => self.go_on().await,
-                Err(end) => end,
-            },
-            false => self.go_on().await,
+    /// Serves the connection until it ends, or leaves. `tls_first`: TLS comes before anything else.
+    pub async fn serve(mut self, tls_first: bool) -> Option<Left> {
+        let begun = if tls_first { self.start_tls().await } else { Ok(()) };
+        let end = match begun {
+            Ok(()) => self.go_on().await,
+            Err(end) => end,
         };
         self.count_blocked(false);
+        if let Then::Leave(to) = self.then {
+            match self.stream.leave() {
+                Ok(()) => return Some(Left { stream: self.stream, resting: self.work.rest(), to }),
+                Err(error) => tracing::warn!("a connection could not change threads: {error}"),
+            }
+        }
         let _ = tokio::time::timeout(CLOSING, self.close()).await;
         self.work.log.closed(end);
+        None
     }
 
     /// Ends the stream in order, not by the socket's being dropped: TLS says that nothing was cut off. Who is still
@@ -94,6 +111,7 @@ impl Connection {
 
     async fn go_on(&mut self) -> End {
         loop {
+            self.thread.turn(&self.watch);
             self.take_messages();
             if self.work.is_searching() && self.output.is_empty() {
                 self.output.acquire(&self.thread.pool);
@@ -192,11 +210,28 @@ impl Connection {
         if self.takes_messages() && self.has_message() && (!self.held || self.work.is_quiet()) {
             return Poll::Ready(Ok(()));
         }
+        if self.is_at_rest()
+            && let Some(to) = self.thread.leaves_for()
+        {
+            self.then = Then::Leave(to);
+            // What it ends with if it cannot leave.
+            return Poll::Ready(Err("connection failed"));
+        }
         match self.receive(cx) {
             Poll::Ready(result) => Poll::Ready(result),
             Poll::Pending if has_room && self.work.is_searching() => Poll::Ready(Ok(())),
             Poll::Pending => self.idle(cx),
         }
+    }
+
+    /// Whether all that came is answered, and nothing is left here but the session.
+    fn is_at_rest(&self) -> bool {
+        self.then == Then::GoOn
+            && self.input.is_empty()
+            && self.output.is_empty()
+            && self.work.is_quiet()
+            && !self.flushing
+            && !self.ended
     }
 
     /// Whether a whole message, or nonsense, waits to be taken.

@@ -8,15 +8,18 @@
 //! | [`config`] | the configuration and its faults |
 //! | [`serve`] | the daemon's life, from configuration to stop |
 //! | [`listen`] | listening sockets |
-//! | [`thread`] | threads that serve connections |
-//! | [`connection`] | bytes in, bytes out |
+//! | [`crew`] | threads that serve connections, and how these come to them |
+//! | [`balance`] | which thread serves which connection |
+//! | [`connection`], [`thread`] | bytes in, bytes out; what the connections of a thread share |
 //! | [`work`] | operations of a connection |
 //! | [`session`], [`tls`], [`stream`], [`buffer`], [`reply`] | what they stand on |
 //! | [`figures`], [`monitor`], [`http`], [`log`], [`notify`] | what the daemon tells of itself |
 
+pub mod balance;
 pub mod buffer;
 pub mod config;
 pub mod connection;
+pub mod crew;
 pub mod failure;
 pub mod figures;
 pub mod http;

@@ -1,20 +1,19 @@
-//! Listening: sockets of all kinds, and handing what they accept to the threads.
+//! Listening: sockets of all kinds, and handing over what they accept.
 
 use std::io;
 use std::net::SocketAddr;
 use std::os::unix::fs::{FileTypeExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use std::sync::atomic::Ordering::Relaxed;
 use std::time::Duration;
 
 use duramen_directory::Peer;
 use tokio::net::{TcpListener, TcpSocket, TcpStream, UnixListener, UnixStream};
 
 use crate::config::Listen;
-use crate::server::Server;
+use crate::crew::{Accepted, Crew};
 use crate::session::{Process, local_text};
-use crate::thread::{Accepted, Handle, Socket};
+use crate::stream::Socket;
 
 /// Connections that the kernel keeps for us until they are accepted.
 const BACKLOG: u32 = 4096;
@@ -103,14 +102,14 @@ impl Listener {
     }
 
     /// Accepts for ever.
-    pub async fn accept_all(&self, server: &Server, threads: &[Handle]) {
+    pub async fn accept_all(&self, crew: &Crew) {
         let at: Arc<str> = Arc::from(match self {
             Listener::Tcp(_, address, _) => format!("IP={address}"),
             Listener::Unix(_, path) => local_text(path),
         });
         loop {
             match self.accept(&at).await {
-                Ok(accepted) => admit(server, threads, accepted),
+                Ok(accepted) => crew.admit(accepted),
                 Err(error) => {
                     tracing::warn!("a connection could not be accepted: {error}");
                     tokio::time::sleep(REST).await;
@@ -145,18 +144,6 @@ fn prepared(stream: TcpStream) -> io::Result<Socket> {
 fn process(stream: &UnixStream) -> io::Result<Process> {
     let credentials = stream.peer_cred()?;
     Ok(Process { user: credentials.uid(), group: credentials.gid() })
-}
-
-/// Gives a connection to the thread that has the fewest, unless there are too many in all.
-fn admit(server: &Server, threads: &[Handle], accepted: Accepted) {
-    if server.connected.load(Relaxed) >= server.settings().limits.connections {
-        tracing::warn!("a connection is turned away: there are as many as limits.connections allows");
-        return;
-    }
-    server.connected.fetch_add(1, Relaxed);
-    if let Some(thread) = threads.iter().min_by_key(|thread| thread.load.load(Relaxed)) {
-        thread.give(accepted);
-    }
 }
 
 impl Drop for Listener {

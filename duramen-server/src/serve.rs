@@ -10,11 +10,11 @@ use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 use tokio::signal::unix::{Signal, SignalKind, signal};
 
 use crate::config::{self, Config, Overrides};
+use crate::crew::Crew;
 use crate::failure::ServeError;
 use crate::listen::{Listener, listen};
 use crate::log::Logging;
 use crate::server::{Server, Settings};
-use crate::thread::Handle;
 use crate::{http, monitor, notify};
 
 /// Files that are no connections: the database's, listeners, the runtime's.
@@ -60,33 +60,28 @@ async fn run(start: &Start, config: Config, settings: Settings, logging: Logging
     let server = Arc::new(Server::new(directory, settings).map_err(|error| ServeError::System(error.to_string()))?);
     monitor::introduce(&server);
     remind_of_indices(&config.data, &server.directory);
-    let threads = (0..server.figures.len())
-        .map(|number| Handle::start(server.clone(), number))
-        .collect::<Result<Vec<_>, _>>()
-        .map_err(system("a thread"))?;
+    let crew = Crew::start(server.clone()).map_err(system("a thread"))?;
     let mut signals = Signals::new().map_err(system("signals"))?;
     for listener in &listeners {
         tracing::info!("listening at {}", listener.url());
     }
     notify::ready();
     tokio::select! {
-        () = accept_all(&listeners, &server, &threads) => {}
+        () = accept_all(&listeners, &crew) => {}
         () = http::serve(page, server.clone()) => {}
         () = signals.obey(|| reload(start, &server, &logging)) => {}
     }
     tracing::info!("stopping");
     notify::stopping();
     drop(listeners);
-    for thread in threads {
-        thread.stop();
-    }
+    crew.stop();
     server.directory.database().checkpoint().map_err(|error| ServeError::System(error.to_string()))?;
     tracing::info!("stopped");
     Ok(())
 }
 
-async fn accept_all(listeners: &[Listener], server: &Server, threads: &[Handle]) {
-    let accepting = listeners.iter().map(|listener| Box::pin(listener.accept_all(server, threads)));
+async fn accept_all(listeners: &[Listener], crew: &Crew) {
+    let accepting = listeners.iter().map(|listener| Box::pin(listener.accept_all(crew)));
     let mut accepting: Vec<_> = accepting.collect();
     std::future::poll_fn(|cx| {
         for one in &mut accepting {

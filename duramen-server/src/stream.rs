@@ -1,6 +1,7 @@
 //! What a connection runs over: TCP, a local socket, TLS over either.
 
 use std::io;
+use std::mem;
 use std::pin::Pin;
 use std::task::{Context, Poll};
 
@@ -8,12 +9,46 @@ use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::net::{TcpStream, UnixStream};
 use tokio_rustls::server::TlsStream;
 
+/// A socket that no runtime has yet.
+pub enum Socket {
+    /// The network.
+    Tcp(std::net::TcpStream),
+    /// A local one.
+    Unix(std::os::unix::net::UnixStream),
+}
+
 /// A plain stream.
 pub enum Plain {
     /// The network.
     Tcp(TcpStream),
     /// A local socket.
     Unix(UnixStream),
+    /// Between two runtimes.
+    Free(Socket),
+    /// None: it could not be taken from a runtime, or be given to one.
+    Gone,
+}
+
+impl Plain {
+    /// Takes it from the runtime that it is with.
+    fn leave(&mut self) -> io::Result<()> {
+        *self = match mem::replace(self, Plain::Gone) {
+            Plain::Tcp(stream) => Plain::Free(Socket::Tcp(stream.into_std()?)),
+            Plain::Unix(stream) => Plain::Free(Socket::Unix(stream.into_std()?)),
+            other => other,
+        };
+        Ok(())
+    }
+
+    /// Gives it to the runtime of this thread.
+    fn enter(&mut self) -> io::Result<()> {
+        *self = match mem::replace(self, Plain::Gone) {
+            Plain::Free(Socket::Tcp(socket)) => Plain::Tcp(TcpStream::from_std(socket)?),
+            Plain::Free(Socket::Unix(socket)) => Plain::Unix(UnixStream::from_std(socket)?),
+            other => other,
+        };
+        Ok(())
+    }
 }
 
 /// A stream.
@@ -26,11 +61,37 @@ pub enum Stream {
     Gone,
 }
 
+impl Stream {
+    /// Of a socket that a runtime is still to get.
+    pub fn new(socket: Socket) -> Stream {
+        Stream::Plain(Plain::Free(socket))
+    }
+
+    /// Takes it from the runtime that it is with, so that it can go to another thread.
+    pub fn leave(&mut self) -> io::Result<()> {
+        self.plain().map_or(Ok(()), Plain::leave)
+    }
+
+    /// Gives it to the runtime of this thread.
+    pub fn enter(&mut self) -> io::Result<()> {
+        self.plain().map_or(Ok(()), Plain::enter)
+    }
+
+    fn plain(&mut self) -> Option<&mut Plain> {
+        match self {
+            Stream::Plain(plain) => Some(plain),
+            Stream::Tls(tls) => Some(tls.get_mut().0),
+            Stream::Gone => None,
+        }
+    }
+}
+
 macro_rules! plain {
     ($stream:expr, $inner:ident => $call:expr) => {
         match $stream {
             Plain::Tcp($inner) => $call,
             Plain::Unix($inner) => $call,
+            Plain::Free(_) | Plain::Gone => Poll::Ready(Err(io::ErrorKind::NotConnected.into())),
         }
     };
 }
@@ -38,8 +99,7 @@ macro_rules! plain {
 macro_rules! stream {
     ($stream:expr, $inner:ident => $call:expr) => {
         match $stream {
-            Stream::Plain(Plain::Tcp($inner)) => $call,
-            Stream::Plain(Plain::Unix($inner)) => $call,
+            Stream::Plain($inner) => $call,
             Stream::Tls(tls) => {
                 let $inner = &mut **tls;
                 $call

@@ -22,6 +22,11 @@ impl ConnectionLog {
         ConnectionLog { number, on }
     }
 
+    /// The connection's number.
+    pub fn number(&self) -> u64 {
+        self.number
+    }
+
     /// Whether every operation is logged.
     pub fn is_on(&self) -> bool {
         self.on

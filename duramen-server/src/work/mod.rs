@@ -53,6 +53,16 @@ pub struct Work {
     operations: u64,
 }
 
+/// The session of a connection while nothing is under way: what goes with it to another thread.
+pub struct Resting {
+    /// Who the connection is.
+    pub session: Session,
+    /// What is logged of it.
+    pub log: ConnectionLog,
+    settings: Arc<Settings>,
+    operations: u64,
+}
+
 /// What became of a message.
 #[derive(Debug)]
 pub enum Taken {
@@ -98,12 +108,25 @@ enum Waiting {
 
 type Boxed<T> = Pin<Box<dyn Future<Output = T>>>;
 
-impl Work {
+impl Resting {
     /// Of a connection that begins.
-    pub fn new(server: Arc<Server>, figures: Arc<Figures>, session: Session, log: ConnectionLog) -> Work {
-        let settings = server.settings();
+    pub fn new(server: &Server, session: Session, log: ConnectionLog) -> Resting {
+        Resting { session, log, settings: server.settings(), operations: 0 }
+    }
+}
+
+impl Work {
+    /// On a thread with these figures.
+    pub fn new(server: Arc<Server>, figures: Arc<Figures>, resting: Resting) -> Work {
+        let Resting { session, log, settings, operations } = resting;
         let (searches, pending) = (VecDeque::new(), Vec::new());
-        Work { session, log, server, settings, figures, searches, pending, operations: 0 }
+        Work { session, log, server, settings, figures, searches, pending, operations }
+    }
+
+    /// What is left when nothing is under way.
+    pub fn rest(self) -> Resting {
+        debug_assert!(self.is_quiet());
+        Resting { session: self.session, log: self.log, settings: self.settings, operations: self.operations }
     }
 
     /// The settings that the connection began with.

@@ -1,7 +1,7 @@
 //! A client that says what it is told to say, byte by byte if need be.
 
 use std::io::{self, Read, Write};
-use std::net::TcpStream;
+use std::net::{SocketAddr, TcpStream};
 use std::time::Duration;
 
 use duramen_ldap::attribute::Attribute;
@@ -18,8 +18,8 @@ use crate::process::{ADMINISTRATOR, Daemon};
 const PATIENCE: Duration = Duration::from_secs(60);
 
 /// See the head.
-pub struct Client {
-    pub stream: TcpStream,
+pub struct Client<S = TcpStream> {
+    pub stream: S,
     received: Vec<u8>,
     id: u32,
 }
@@ -35,9 +35,7 @@ pub struct Answer {
 
 impl Client {
     pub fn new(daemon: &Daemon) -> Client {
-        let stream = TcpStream::connect(daemon.ldap).unwrap();
-        stream.set_read_timeout(Some(PATIENCE)).unwrap();
-        Client { stream, received: Vec::new(), id: 0 }
+        Client::over(connected(daemon.ldap))
     }
 
     /// Bound as the administrator.
@@ -45,6 +43,19 @@ impl Client {
         let mut client = Client::new(daemon);
         assert_eq!(client.bind(ADMINISTRATOR.0, ADMINISTRATOR.1).code, ResultCode::SUCCESS);
         client
+    }
+}
+
+/// A socket that is connected, and waits for answers for a while.
+pub fn connected(to: SocketAddr) -> TcpStream {
+    let stream = TcpStream::connect(to).unwrap();
+    stream.set_read_timeout(Some(PATIENCE)).unwrap();
+    stream
+}
+
+impl<S: Read + Write> Client<S> {
+    pub fn over(stream: S) -> Client<S> {
+        Client { stream, received: Vec::new(), id: 0 }
     }
 
     /// The next request's bytes.

@@ -15,4 +15,5 @@ mod life;
 mod pipeline;
 mod power;
 mod process;
+mod threads;
 mod unit;

@@ -129,6 +129,15 @@ impl Daemon {
         format!("ldapi://{}", self.path("ldapi").display().to_string().replace('/', "%2F"))
     }
 
+    /// How long its thread of this name has been at work so far.
+    pub fn worked(&self, thread: &str) -> Duration {
+        let tasks = fs::read_dir(format!("/proc/{}/task", self.child.id())).unwrap();
+        let told = |task: &Path, what: &str| fs::read_to_string(task.join(what)).unwrap();
+        let task = tasks.map(|task| task.unwrap().path()).find(|task| told(task, "comm").trim() == thread).unwrap();
+        let nanoseconds = told(&task, "schedstat").split(' ').next().unwrap().parse().unwrap();
+        Duration::from_nanos(nanoseconds)
+    }
+
     /// Memory that is its own: pages of mapped files are not counted.
     pub fn memory_bytes(&self) -> u64 {
         let status = fs::read_to_string(format!("/proc/{}/status", self.child.id())).unwrap();
