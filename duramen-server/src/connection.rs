@@ -113,6 +113,9 @@ impl Connection {
         loop {
             self.thread.turn(&self.watch);
             self.take_messages();
+            if self.work.is_waiting() {
+                after_others().await;
+            }
             if self.work.is_searching() && self.output.is_empty() {
                 self.output.acquire(&self.thread.pool);
                 self.work.go_on(&mut self.output.bytes);
@@ -347,6 +350,20 @@ impl Connection {
         self.then = Then::GoOn;
         Ok(())
     }
+}
+
+/// Lets the other connections of the thread go first that have something to do: their updates then share a commit with
+/// this one's.
+async fn after_others() {
+    let mut asked = false;
+    let once = |cx: &mut Context<'_>| {
+        if mem::replace(&mut asked, true) {
+            return Poll::Ready(());
+        }
+        cx.waker().wake_by_ref();
+        Poll::Pending
+    };
+    poll_fn(once).await
 }
 
 fn describe(error: &io::Error) -> End {

@@ -145,6 +145,11 @@ impl Work {
         self.searches.is_empty() && self.pending.is_empty()
     }
 
+    /// Whether something waits for a future.
+    pub fn is_waiting(&self) -> bool {
+        !self.pending.is_empty()
+    }
+
     /// Whether a search waits for room.
     pub fn is_searching(&self) -> bool {
         !self.searches.is_empty()
