@@ -4,38 +4,46 @@
 //!
 //! Waking a thread costs as much as two short searches. One that serves many connections finds the next request there
 //! when it has answered the last, and does not sleep between them; spread over many threads each request wakes one. So
-//! a new connection goes to the first thread that has time. A thread that never rests hands over half of the connections
-//! that are at work, if there is a processor for them; one whose work another can do besides hands over all.
+//! a new connection goes to the first thread that has time. A thread that never rests, or keeps others waiting by what
+//! takes long, tries what comes of handing half of its active connections to another: if the two do not get more done
+//! than before, since all processors are busy or wait for the same memory, it takes them back. A thread whose work
+//! another can do besides hands over all.
 //!
 //! Each thread looks at itself once in a window of time, in the turns that it has anyway: nothing wakes an idle server.
 
 use std::cell::Cell;
-use std::fs::File;
-use std::os::unix::fs::FileExt;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, AtomicU64, AtomicUsize, Ordering::Relaxed};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
+
+use crate::figures::add;
 
 /// How long a thread counts before it looks at what it counted.
 const WINDOW: Duration = Duration::from_millis(5);
 /// A thread that is busier never rests. Thousandths of the time, as everywhere here.
 const FULL: u32 = 900;
-/// A thread that is less busy takes what is new; two that are less busy together become one.
+/// A thread that is less busy takes what is new.
 const ROOM: u32 = 500;
+/// Two threads that are less busy together become one: for which what they do is less, since it sleeps less.
+const TOGETHER: u32 = 750;
+/// A turn that takes longer keeps the others waiting: its thread is as good as full.
+const LONG: Duration = Duration::from_millis(1);
 /// Connections that a thread has been given and not begun with: with more of them it has no time for others.
 const WAITING_MAX: usize = 32;
-/// How many windows a thread has to be full before it hands over, and in how many of them a processor has to be idle.
-const SAMPLES: u32 = 32;
-const IDLE_SAMPLES: u32 = 12;
-/// How long a thread is full before it hands over although no processor is idle: others take their part, too.
-const PATIENCE: Duration = Duration::from_secs(5);
-/// How long two threads have to be less busy than [`ROOM`] before they become one.
+/// How long a thread is full before it tries to share, and how long the trial lasts once connections have moved.
+const TRIAL: Duration = Duration::from_millis(160);
+/// How long they have for that.
+const MOVING: Duration = Duration::from_millis(20);
+/// Thousandths of the work before that two threads have to do together for the trial to be a success.
+const SUCCESS: u128 = 1100;
+/// How long no trial follows one that was none.
+const REST: Duration = Duration::from_secs(10);
+/// How long two threads have to be less busy than [`TOGETHER`] before they become one.
 const CALM: Duration = Duration::from_millis(200);
 
 /// How busy all threads are.
 pub struct Loads {
     threads: Box<[Load]>,
-    processors: Processors,
     origin: Instant,
 }
 
@@ -50,13 +58,17 @@ struct Load {
     /// Since when it sleeps; 0: it does not.
     asleep: AtomicU64,
     slept: AtomicU64,
+    /// Messages taken, and parts of long searches.
+    work: AtomicU64,
+    /// Connections that another thread wants back.
+    wanted: Mutex<Option<Leaving>>,
 }
 
 impl Loads {
     /// Of so many threads.
     pub fn new(threads: usize) -> Loads {
         let threads = (0..threads).map(|_| Load::default()).collect();
-        Loads { threads, processors: Processors::new(), origin: Instant::now() }
+        Loads { threads, origin: Instant::now() }
     }
 
     /// The thread for a new connection.
@@ -129,106 +141,207 @@ pub struct Gauge {
 struct Window {
     /// 0 is never.
     number: u64,
-    began: u64,
-    slept_before: u64,
+    began: Moment,
+    /// When the last turn began.
+    turn: Moment,
+    /// The longest turn.
+    longest: u64,
     /// Connections that had a turn.
     active: usize,
 }
 
-/// How many connections are to leave, and for which thread.
+/// A moment, and how long the thread had slept until then.
+#[derive(Clone, Copy)]
+struct Moment {
+    at: u64,
+    slept: u64,
+}
+
+impl Moment {
+    /// How long the thread was at work since then.
+    fn worked(self, since: Moment) -> u64 {
+        (self.at - since.at).saturating_sub(self.slept - since.slept)
+    }
+}
+
+impl Window {
+    fn new(number: u64, began: Moment) -> Window {
+        Window { number, began, turn: began, longest: 0, active: 0 }
+    }
+}
+
+/// How many connections are to leave, for which thread, and until when they can.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 struct Leaving {
     count: usize,
     to: usize,
+    until: u64,
 }
 
 impl Gauge {
     /// Of a thread.
     pub fn new(loads: Arc<Loads>, thread: usize) -> Gauge {
-        let window = Cell::new(Window { number: 1, began: loads.now(), slept_before: 0, active: 0 });
+        let now = Moment { at: loads.now(), slept: 0 };
+        let window = Cell::new(Window::new(1, now));
         Gauge { loads, thread, window, state: Cell::default(), leaving: Cell::default() }
     }
 
     /// A connection has its turn; `seen` is for this to remember when it had one.
     pub fn turn(&self, seen: &Cell<u64>) {
+        self.turn_at(Moment { at: self.loads.now(), slept: self.loads.threads[self.thread].slept.load(Relaxed) }, seen);
+    }
+
+    fn turn_at(&self, now: Moment, seen: &Cell<u64>) {
         let mut window = self.window.get();
+        window.longest = window.longest.max(now.worked(window.turn));
+        window.turn = now;
         window.active += usize::from(seen.replace(window.number) != window.number);
-        self.window.set(window);
-        let now = self.loads.now();
-        if now - window.began >= nanos(WINDOW) {
+        if now.at - window.began.at >= nanos(WINDOW) {
             self.look(window, now);
+            window = Window::new(window.number + 1, now);
         }
+        self.window.set(window);
+    }
+
+    /// A message is taken, or a search goes on.
+    pub fn works(&self) {
+        add(&self.loads.threads[self.thread].work, 1);
     }
 
     /// The thread to which the connection that asks is to go.
     pub fn leaves_for(&self) -> Option<usize> {
-        let Leaving { count, to } = self.leaving.get();
-        self.leaving.set(Leaving { count: count.checked_sub(1)?, to });
-        Some(to)
+        let leaving = self.leaving.get();
+        self.leaving.set(Leaving { count: leaving.count.checked_sub(1)?, ..leaving });
+        Some(leaving.to)
     }
 
-    fn look(&self, window: Window, now: u64) {
+    fn look(&self, window: Window, now: Moment) {
         let own = &self.loads.threads[self.thread];
-        let slept = own.slept.load(Relaxed);
-        let time = now - window.began;
-        own.busy.store(1000 - ((slept - window.slept_before).min(time) * 1000 / time) as u32, Relaxed);
-        own.looked.store(now, Relaxed);
-        self.window.set(Window { number: window.number + 1, began: now, slept_before: slept, active: 0 });
-        if self.loads.threads.len() > 1 {
-            let busy = |thread: usize| self.loads.busy(thread, now);
-            let mut state = self.state.get();
-            let idle = || self.loads.processors.have_one_idle();
-            self.leaving.set(state.decide(self.thread, self.loads.threads.len(), busy, window.active, now, idle));
-            self.state.set(state);
+        let worked = now.worked(window.began) * 1000 / (now.at - window.began.at);
+        own.busy.store(if window.longest > nanos(LONG) { 1000 } else { worked as u32 }, Relaxed);
+        own.looked.store(now.at, Relaxed);
+        let leaving = self.leaving.get();
+        if leaving.count == 0 || leaving.until <= now.at {
+            let wanted = own.wanted.lock().unwrap_or_else(PoisonError::into_inner).take();
+            self.leaving.set(wanted.unwrap_or_else(|| self.decide(window.active, now.at)));
+        }
+    }
+
+    fn decide(&self, active: usize, now: u64) -> Leaving {
+        let threads = &self.loads.threads;
+        let seen = threads
+            .iter()
+            .enumerate()
+            .map(|(n, load)| Seen { busy: self.loads.busy(n, now), work: load.work.load(Relaxed) });
+        let mut state = self.state.get();
+        let decision = state.decide(self.thread, &seen.collect::<Vec<_>>(), active, now);
+        self.state.set(state);
+        match decision {
+            Decision::Stay => Leaving::default(),
+            Decision::Leave(leaving) => leaving,
+            Decision::TakeBack { from, leaving } => {
+                *threads[from].wanted.lock().unwrap_or_else(PoisonError::into_inner) = Some(leaving);
+                Leaving::default()
+            }
         }
     }
 }
 
-/// What a thread has seen of itself in the last windows.
-#[derive(Clone, Copy, Debug, Default)]
+/// A thread, as another sees it.
+#[derive(Clone, Copy)]
+struct Seen {
+    busy: u32,
+    work: u64,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Decision {
+    Stay,
+    Leave(Leaving),
+    TakeBack { from: usize, leaving: Leaving },
+}
+
+/// What a thread has seen in the last windows, and what it tries.
+#[derive(Clone, Copy, Default)]
 struct State {
-    /// Since when the thread has been full, or could be done without; 0: it is not so.
-    full_since: u64,
+    /// Since when the thread could be done without; 0: it cannot.
     calm_since: u64,
-    samples: u32,
-    idle: u32,
+    full: Option<Full>,
+    trial: Option<Trial>,
+    rests_until: u64,
+}
+
+/// A thread is full, and another has time.
+#[derive(Clone, Copy)]
+struct Full {
+    since: u64,
+    other: usize,
+    /// What both had done.
+    work: u64,
+}
+
+/// A thread tries to share.
+#[derive(Clone, Copy)]
+struct Trial {
+    with: usize,
+    count: usize,
+    /// What both did before, in how long.
+    before: (u64, u64),
+    /// When it begins to count, and what both had done then, once that is known.
+    counts_from: u64,
+    counted: Option<u64>,
 }
 
 impl State {
-    /// What is to leave the thread `own` of `threads`, which had `active` connections at work.
-    fn decide(
-        &mut self,
-        own: usize,
-        threads: usize,
-        busy: impl Fn(usize) -> u32,
-        active: usize,
-        now: u64,
-        a_processor_is_idle: impl FnOnce() -> bool,
-    ) -> Leaving {
-        let full = busy(own) >= FULL;
-        let host = (0..own).find(|&other| busy(own) + busy(other) <= ROOM);
-        since(&mut self.full_since, full, now);
+    /// What the thread `own` of those it sees does, which had `active` connections at work.
+    fn decide(&mut self, own: usize, seen: &[Seen], active: usize, now: u64) -> Decision {
+        let host = (0..own).find(|&other| seen[own].busy + seen[other].busy <= TOGETHER);
         since(&mut self.calm_since, host.is_some(), now);
         if let Some(to) = host.filter(|_| now - self.calm_since >= nanos(CALM)) {
-            return Leaving { count: usize::MAX, to };
+            return Decision::Leave(Leaving { count: usize::MAX, to, until: now + nanos(4 * WINDOW) });
         }
-        if !full {
-            (self.samples, self.idle) = (0, 0);
-            return Leaving::default();
+        let both = |other: usize| seen[own].work + seen[other].work;
+        if let Some(trial) = self.trial {
+            return self.judge(own, trial, both(trial.with), now);
         }
-        self.samples += 1;
-        self.idle += u32::from(a_processor_is_idle());
-        let pays = self.samples >= SAMPLES && self.idle >= IDLE_SAMPLES;
-        if self.samples >= SAMPLES {
-            (self.samples, self.idle) = (0, 0);
+        let is_full = seen[own].busy >= FULL && active > 1 && now >= self.rests_until;
+        let least = (0..seen.len()).filter(|&other| other != own).min_by_key(|&other| seen[other].busy);
+        let Some(other) = least.filter(|&other| is_full && seen[other].busy < ROOM) else {
+            self.full = None;
+            return Decision::Stay;
+        };
+        let full =
+            self.full.filter(|full| full.other == other).unwrap_or(Full { since: now, other, work: both(other) });
+        self.full = Some(full);
+        let time = now - full.since;
+        if time < nanos(TRIAL) {
+            return Decision::Stay;
         }
-        let least = (0..threads).filter(|&other| other != own).min_by_key(|&other| busy(other));
-        match least {
-            Some(to) if busy(to) < ROOM && (pays || now - self.full_since >= nanos(PATIENCE)) => {
-                self.full_since = now;
-                Leaving { count: active / 2, to }
+        self.full = None;
+        let (count, before) = (active / 2, (both(other) - full.work, time));
+        self.trial = Some(Trial { with: other, count, before, counts_from: now + nanos(MOVING), counted: None });
+        Decision::Leave(Leaving { count, to: other, until: now + nanos(CALM) })
+    }
+
+    /// Goes on with a trial, and ends it when it is time.
+    fn judge(&mut self, own: usize, trial: Trial, both: u64, now: u64) -> Decision {
+        let time = now.saturating_sub(trial.counts_from);
+        match trial.counted {
+            None if now >= trial.counts_from => {
+                self.trial = Some(Trial { counts_from: now, counted: Some(both), ..trial });
+                Decision::Stay
             }
-            _ => Leaving::default(),
+            Some(begun) if time >= nanos(TRIAL) => {
+                self.trial = None;
+                let rate = |(work, time): (u64, u64)| u128::from(work) * 1_000_000_000 / u128::from(time);
+                if rate((both - begun, time)) * 1000 >= rate(trial.before) * SUCCESS {
+                    return Decision::Stay;
+                }
+                self.rests_until = now + nanos(REST);
+                let leaving = Leaving { count: trial.count, to: own, until: now + nanos(CALM) };
+                Decision::TakeBack { from: trial.with, leaving }
+            }
+            _ => Decision::Stay,
         }
     }
 }
@@ -246,84 +359,68 @@ fn nanos(time: Duration) -> u64 {
     time.as_nanos() as u64
 }
 
-/// The processors of the machine.
-struct Processors {
-    count: usize,
-    load: Option<File>,
-}
-
-impl Processors {
-    fn new() -> Processors {
-        let count = std::thread::available_parallelism().map_or(1, |count| count.get());
-        Processors { count, load: File::open("/proc/loadavg").ok() }
-    }
-
-    /// Whether fewer threads want a processor at this moment than there are processors; where the system does not tell,
-    /// it is taken to be so.
-    fn have_one_idle(&self) -> bool {
-        let mut text = [0; 64];
-        let length = self.load.as_ref().and_then(|file| file.read_at(&mut text, 0).ok()).unwrap_or(0);
-        running(&text[..length]).is_none_or(|running| running < self.count)
-    }
-}
-
-/// How many threads run or would, of what `/proc/loadavg` says: `0.20 0.18 0.12 1/80 11206`.
-fn running(text: &[u8]) -> Option<usize> {
-    let fourth = text.split(|&byte| byte == b' ').nth(3)?;
-    let number = fourth.split(|&byte| byte == b'/').next()?;
-    std::str::from_utf8(number).ok()?.parse().ok()
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    const STAY: Leaving = Leaving { count: 0, to: 0 };
-
-    /// What a thread decides in windows that are all alike.
-    fn decided(own: usize, busy: &[u32], active: usize, idle: bool, windows: u64) -> Vec<Leaving> {
+    /// What a thread decides, window by window, while all are so busy, and until then have done so much.
+    fn decided(own: usize, active: usize, windows: u64, seen: impl Fn(u64) -> Vec<(u32, u64)>) -> Vec<(u64, Decision)> {
         let mut state = State::default();
-        let decide = |n| state.decide(own, busy.len(), |thread| busy[thread], active, n * nanos(WINDOW), || idle);
-        (1..=windows).map(decide).collect()
+        let decide = |n| {
+            let seen: Vec<_> = seen(n).into_iter().map(|(busy, work)| Seen { busy, work }).collect();
+            (n, state.decide(own, &seen, active, n * nanos(WINDOW)))
+        };
+        (1..=windows).map(decide).filter(|(_, decision)| *decision != Decision::Stay).collect()
+    }
+
+    /// How many windows that is.
+    fn windows(time: Duration) -> u64 {
+        time.as_millis() as u64 / WINDOW.as_millis() as u64
     }
 
     #[test]
-    fn a_full_thread_hands_half_to_the_one_that_has_most_time() {
-        let decided = decided(0, &[990, 400, 100], 9, true, SAMPLES.into());
-        let (last, before) = decided.split_last().unwrap();
-        assert!(before.iter().all(|leaving| *leaving == STAY));
-        assert_eq!(*last, Leaving { count: 4, to: 2 });
+    fn a_full_thread_hands_half_to_the_one_that_has_most_time_and_keeps_to_it_if_both_do_more() {
+        let moved = 1 + windows(TRIAL);
+        let decided = decided(0, 9, 10_000, |n| match n {
+            n if n <= moved => vec![(990, 100 * n), (400, 0), (100, 20 * n)],
+            n => vec![(600, 100 * n), (400, 0), (600, 60 * n)],
+        });
+        let until = moved * nanos(WINDOW) + nanos(CALM);
+        assert_eq!(decided, [(moved, Decision::Leave(Leaving { count: 4, to: 2, until }))]);
     }
 
     #[test]
-    fn a_thread_is_patient_while_no_processor_is_idle() {
-        let windows = PATIENCE.as_millis() as u64 / WINDOW.as_millis() as u64;
-        let decided = decided(0, &[1000, 0], 4, false, windows + 1);
-        assert_eq!(decided.iter().position(|leaving| *leaving != STAY), Some(windows as usize));
-        assert_eq!(decided[windows as usize], Leaving { count: 2, to: 1 });
+    fn a_full_thread_takes_back_what_two_do_not_do_faster_and_tries_again_after_a_while() {
+        let decided = decided(0, 4, 5000, |n| vec![(1000, 100 * n), (300, 7 * n)]);
+        let judged = 1 + 2 * windows(TRIAL) + windows(MOVING);
+        let (at, decision) = decided[1];
+        let leaving = Leaving { count: 2, to: 0, until: judged * nanos(WINDOW) + nanos(CALM) };
+        assert_eq!((at, decision), (judged, Decision::TakeBack { from: 1, leaving }));
+        let again = decided[2].0 - judged;
+        assert!((windows(REST)..windows(REST + 2 * TRIAL)).contains(&again), "{again}");
     }
 
     #[test]
     fn nobody_is_handed_to_a_thread_that_has_no_time() {
-        assert!(decided(0, &[1000, 500], 4, true, 2000).iter().all(|leaving| *leaving == STAY));
+        assert_eq!(decided(0, 4, 2000, |n| vec![(1000, n), (500, n)]), []);
     }
 
     #[test]
     fn a_thread_with_one_connection_keeps_it() {
-        assert!(decided(0, &[1000, 0], 1, true, 2000).iter().all(|leaving| leaving.count == 0));
+        assert_eq!(decided(0, 1, 2000, |n| vec![(1000, n), (0, 0)]), []);
     }
 
     #[test]
     fn what_an_earlier_thread_can_do_besides_goes_there_after_a_while() {
-        let decided = decided(2, &[800, 200, 300], 3, true, 41);
-        assert!(decided[..40].iter().all(|leaving| *leaving == STAY));
-        assert_eq!(decided[40], Leaving { count: usize::MAX, to: 1 });
+        let decided = decided(2, 3, 1 + windows(CALM), |n| vec![(800, n), (350, n), (400, n)]);
+        let until = nanos(WINDOW) + nanos(CALM) + nanos(4 * WINDOW);
+        assert_eq!(decided, [(1 + windows(CALM), Decision::Leave(Leaving { count: usize::MAX, to: 1, until }))]);
     }
 
     #[test]
     fn work_that_two_threads_are_needed_for_stays_with_both() {
         for own in [0, 1] {
-            assert!(decided(own, &[600, 600], 4, true, 2000).iter().all(|leaving| *leaving == STAY));
+            assert_eq!(decided(own, 4, 2000, |n| vec![(400, n), (400, n)]), []);
         }
     }
 
@@ -347,6 +444,20 @@ mod tests {
     }
 
     #[test]
+    fn a_thread_that_keeps_others_waiting_is_full() {
+        for (turn, busy) in [(LONG / 2, 100), (2 * LONG, 1000)] {
+            let loads = Arc::new(Loads::new(1));
+            let gauge = Gauge::new(loads.clone(), 0);
+            let begun = loads.now() + nanos(WINDOW);
+            let turn = nanos(turn);
+            for (at, slept) in [(0, 0), (turn, 0), (nanos(WINDOW), nanos(WINDOW) - turn)] {
+                gauge.turn_at(Moment { at: begun + at, slept }, &Cell::new(0));
+            }
+            assert_eq!(loads.threads[0].busy.load(Relaxed), busy);
+        }
+    }
+
+    #[test]
     fn who_sleeps_is_not_busy_and_who_does_not_look_is() {
         let loads = Loads::new(2);
         let later = nanos(Duration::from_secs(1));
@@ -354,12 +465,5 @@ mod tests {
         loads.sleeps(0);
         assert_eq!([loads.busy(0, 0), loads.busy(0, later)], [950, 0]);
         assert_eq!([loads.busy(1, 0), loads.busy(1, later)], [0, 1000]);
-    }
-
-    #[test]
-    fn the_system_says_how_many_threads_run() {
-        assert_eq!(running(b"0.20 0.18 0.12 3/80 11206\n"), Some(3));
-        assert_eq!(running(b""), None);
-        assert!(running(&std::fs::read("/proc/loadavg").unwrap()).is_some());
     }
 }

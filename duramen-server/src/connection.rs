@@ -118,6 +118,7 @@ impl Connection {
             }
             if self.work.is_searching() && self.output.is_empty() {
                 self.output.acquire(&self.thread.pool);
+                self.thread.works();
                 self.work.go_on(&mut self.output.bytes);
                 // Who is gone is found out by what cannot be sent; not by those who have nothing to send.
                 if self.ended && self.output.is_empty() {
@@ -148,6 +149,7 @@ impl Connection {
                 Ok(Frame::Needs(_)) => break,
                 Err(error) => return self.disconnect(ResultCode::PROTOCOL_ERROR, &error.to_string(), "bad message"),
             };
+            self.thread.works();
             match self.work.take(&self.input.waiting()[..length], &mut self.output.bytes) {
                 Taken::Wait => {
                     self.held = true;

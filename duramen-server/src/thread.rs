@@ -77,6 +77,11 @@ impl Thread {
         self.gauge.turn(&watch.turn);
     }
 
+    /// A message is taken, or a search goes on.
+    pub fn works(&self) {
+        self.gauge.works();
+    }
+
     /// The thread to which the connection that asks is to go, if it is.
     pub fn leaves_for(&self) -> Option<usize> {
         if self.is_stopping() { None } else { self.gauge.leaves_for() }
