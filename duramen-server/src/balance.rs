@@ -5,9 +5,9 @@
 //! Waking a thread costs as much as two short searches. One that serves many connections finds the next request there
 //! when it has answered the last, and does not sleep between them; spread over many threads each request wakes one. So
 //! a new connection goes to the first thread that has time. A thread that never rests, or keeps others waiting by what
-//! takes long, tries what comes of handing half of its active connections to another: if the two do not get more done
-//! than before, since all processors are busy or wait for the same memory, it takes them back. A thread whose work
-//! another can do besides hands over all.
+//! takes long, tries what comes of handing half of its active connections to another: if the two get no more done than
+//! before, since all processors are busy or wait for the same memory, it takes them back. A thread whose work another
+//! can do besides hands over all.
 //!
 //! Each thread looks at itself once in a window of time, in the turns that it has anyway: nothing wakes an idle server.
 
@@ -34,7 +34,8 @@ const WAITING_MAX: usize = 32;
 const TRIAL: Duration = Duration::from_millis(160);
 /// How long they have for that.
 const MOVING: Duration = Duration::from_millis(20);
-/// Thousandths of the work before that two threads have to do together for the trial to be a success.
+/// Thousandths of the work before that two threads have to do together for the trial to be a success; as much as before
+/// is enough if the thread is no longer full, since then there was no more to do.
 const SUCCESS: u128 = 1100;
 /// How long no trial follows one that was none.
 const REST: Duration = Duration::from_secs(10);
@@ -298,34 +299,42 @@ impl State {
         let host = (0..own).find(|&other| seen[own].busy + seen[other].busy <= TOGETHER);
         since(&mut self.calm_since, host.is_some(), now);
         if let Some(to) = host.filter(|_| now - self.calm_since >= nanos(CALM)) {
+            (self.full, self.trial) = (None, None);
             return Decision::Leave(Leaving { count: usize::MAX, to, until: now + nanos(4 * WINDOW) });
         }
-        let both = |other: usize| seen[own].work + seen[other].work;
         if let Some(trial) = self.trial {
-            return self.judge(own, trial, both(trial.with), now);
+            return self.judge(own, trial, seen, now);
         }
         let is_full = seen[own].busy >= FULL && active > 1 && now >= self.rests_until;
-        let least = (0..seen.len()).filter(|&other| other != own).min_by_key(|&other| seen[other].busy);
-        let Some(other) = least.filter(|&other| is_full && seen[other].busy < ROOM) else {
+        let Some(full) = is_full.then(|| self.full_beside(own, seen, now)).flatten() else {
             self.full = None;
             return Decision::Stay;
         };
-        let full =
-            self.full.filter(|full| full.other == other).unwrap_or(Full { since: now, other, work: both(other) });
-        self.full = Some(full);
         let time = now - full.since;
         if time < nanos(TRIAL) {
+            self.full = Some(full);
             return Decision::Stay;
         }
         self.full = None;
-        let (count, before) = (active / 2, (both(other) - full.work, time));
-        self.trial = Some(Trial { with: other, count, before, counts_from: now + nanos(MOVING), counted: None });
-        Decision::Leave(Leaving { count, to: other, until: now + nanos(CALM) })
+        let (with, count) = (full.other, active / 2);
+        let before = (work_of_both(own, with, seen) - full.work, time);
+        self.trial = Some(Trial { with, count, before, counts_from: now + nanos(MOVING), counted: None });
+        Decision::Leave(Leaving { count, to: with, until: now + nanos(CALM) })
+    }
+
+    /// The thread is full: since when, and beside which other; `None` if no other has time.
+    fn full_beside(&self, own: usize, seen: &[Seen], now: u64) -> Option<Full> {
+        let has_time = |other: usize| seen[other].busy < ROOM;
+        let begin = |other: usize| Full { since: now, other, work: work_of_both(own, other, seen) };
+        let least = || (0..seen.len()).filter(|&other| other != own).min_by_key(|&other| seen[other].busy);
+        let full = self.full.filter(|full| has_time(full.other));
+        full.or_else(|| least().filter(|&other| has_time(other)).map(begin))
     }
 
     /// Goes on with a trial, and ends it when it is time.
-    fn judge(&mut self, own: usize, trial: Trial, both: u64, now: u64) -> Decision {
+    fn judge(&mut self, own: usize, trial: Trial, seen: &[Seen], now: u64) -> Decision {
         let time = now.saturating_sub(trial.counts_from);
+        let both = work_of_both(own, trial.with, seen);
         match trial.counted {
             None if now >= trial.counts_from => {
                 self.trial = Some(Trial { counts_from: now, counted: Some(both), ..trial });
@@ -334,7 +343,9 @@ impl State {
             Some(begun) if time >= nanos(TRIAL) => {
                 self.trial = None;
                 let rate = |(work, time): (u64, u64)| u128::from(work) * 1_000_000_000 / u128::from(time);
-                if rate((both - begun, time)) * 1000 >= rate(trial.before) * SUCCESS {
+                let [before, after] = [rate(trial.before), rate((both - begun, time))];
+                let is_relieved = seen[own].busy < FULL;
+                if after * 1000 >= before * SUCCESS || (after >= before && is_relieved) {
                     return Decision::Stay;
                 }
                 self.rests_until = now + nanos(REST);
@@ -344,6 +355,10 @@ impl State {
             _ => Decision::Stay,
         }
     }
+}
+
+fn work_of_both(own: usize, other: usize, seen: &[Seen]) -> u64 {
+    seen[own].work + seen[other].work
 }
 
 /// Keeps since when something has been so.
@@ -398,6 +413,22 @@ mod tests {
         assert_eq!((at, decision), (judged, Decision::TakeBack { from: 1, leaving }));
         let again = decided[2].0 - judged;
         assert!((windows(REST)..windows(REST + 2 * TRIAL)).contains(&again), "{again}");
+    }
+
+    #[test]
+    fn a_trial_that_leaves_the_thread_time_is_a_success_though_there_is_no_more_to_do() {
+        let moved = 1 + windows(TRIAL);
+        let decided = decided(0, 4, 5000, |n| vec![(if n <= moved { 1000 } else { 800 }, 100 * n), (300, 0)]);
+        assert_eq!(decided.len(), 1, "{decided:?}");
+    }
+
+    #[test]
+    fn the_one_to_share_with_stays_the_same_while_it_has_time() {
+        let decided = decided(0, 4, 1 + windows(TRIAL), |n| {
+            let odd = n % 2 == 1;
+            vec![(1000, n), (if odd { 101 } else { 100 }, 0), (if odd { 100 } else { 101 }, 0)]
+        });
+        assert!(matches!(decided[..], [(_, Decision::Leave(Leaving { to: 2, .. }))]), "{decided:?}");
     }
 
     #[test]
