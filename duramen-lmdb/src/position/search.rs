@@ -9,9 +9,10 @@ use crate::position::Item;
 use crate::txn::Txn;
 
 impl State {
-    /// A search for a key that is not there has put the cursor where the key would be.
-    fn settle(&mut self, txn: &mut Txn, key: &[u8]) -> Result {
-        let next = walk!(self, txn, seek_at_or_after, key);
+    /// A search for a key that is not there has put the cursor into the gap where the key would be: it goes on to what
+    /// comes after that.
+    fn settle(&mut self, txn: &mut Txn) -> Result {
+        let next = walk!(self, txn, next);
         let is_empty = next.is_none() && walk!(self, txn, last).is_none();
         self.inner.set = false;
         if !is_empty {
@@ -29,7 +30,7 @@ impl State {
         let found =
             if op == Op::SetRange { walk!(self, txn, seek_at_or_after, key) } else { walk!(self, txn, seek, key) };
         let Some(item) = found else {
-            self.settle(txn, key)?;
+            self.settle(txn)?;
             return Err(NOTFOUND);
         };
         self.on();
@@ -58,7 +59,7 @@ impl State {
     /// Stands where a search for a pair leaves a cursor that finds none.
     fn miss_pair(&mut self, txn: &mut Txn, exact: bool, key: &[u8], value: &[u8]) -> Result<Answer> {
         if walk!(self, txn, seek, key).is_none() {
-            self.settle(txn, key)?;
+            self.settle(txn)?;
             return Err(NOTFOUND);
         }
         self.on();

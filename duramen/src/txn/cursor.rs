@@ -373,7 +373,13 @@ impl WriteCursor {
         step: impl FnOnce(&mut Position, &'x Work, Trunk<'_>) -> Result<Option<Pair<'x>>>,
     ) -> Result<Option<Pair<'x>>> {
         work.check()?;
-        self.sync(work)?;
+        if sought.is_empty() {
+            self.sync(work)?;
+        } else {
+            // Where it stood does not matter.
+            self.position.unset();
+            self.epoch = work.epoch;
+        }
         let trunk = self.trunk(work)?;
         let found = step(&mut self.position, work, trunk)?;
         if self.position.is_on() {
