@@ -381,7 +381,8 @@ impl WriteCursor {
             self.epoch = work.epoch;
         }
         let trunk = self.trunk(work)?;
-        let found = step(&mut self.position, work, trunk)?;
+        // After an error it is found again by what it remembers.
+        let found = step(&mut self.position, work, trunk).inspect_err(|_| self.epoch = 0)?;
         if self.position.is_on() {
             let several = trunk.tree.has_fixed();
             // What is found may be several values at once.

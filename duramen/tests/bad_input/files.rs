@@ -259,3 +259,30 @@ fn a_damaged_page_is_named_when_it_is_read_and_by_the_check() -> Result<()> {
     assert!(named > 10, "{named} of {pages} pages were in use");
     Ok(())
 }
+
+#[test]
+fn a_cursor_that_finds_damage_stays_where_it_stood() -> Result<()> {
+    let (_dir, path) = closed()?;
+    let pages = fs::metadata(&path).unwrap().len() / 4096;
+    let key = |n: u64| n.to_be_bytes();
+    let mut stayed = 0;
+    for page in 4..pages {
+        let (_dir, path) = closed()?;
+        overwrite(&path, page * 4096 + 200, &[0xEE; 16]);
+        let Ok(db) = Database::open(&path) else { continue };
+        let Ok(mut txn) = db.begin_write() else { continue };
+        let Ok(id) = txn.table("t").map(|table| table.id()) else { continue };
+        let mut cursor = txn.cursor(id)?;
+        if cursor.seek(&txn, key(1)).is_err() {
+            continue;
+        }
+        if let Err(error) = cursor.seek(&txn, key(999)) {
+            assert!(matches!(error, Error::Corrupt { .. }), "{error}");
+            assert_eq!(cursor.current(&txn)?.map(|(found, _)| found), Some(&key(1)[..]));
+            assert_eq!(cursor.next(&txn)?.map(|(found, _)| found), Some(&key(2)[..]));
+            stayed += 1;
+        }
+    }
+    assert!(stayed > 0, "none of {pages} pages was the last leaf");
+    Ok(())
+}
