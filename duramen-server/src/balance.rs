@@ -25,7 +25,7 @@ const FULL: u32 = 900;
 /// A thread that is less busy takes what is new.
 const ROOM: u32 = 500;
 /// Two threads that are less busy together become one: for which what they do is less, since it sleeps less.
-const TOGETHER: u32 = 750;
+const TOGETHER: u32 = 850;
 /// A turn that takes longer keeps the others waiting: its thread is as good as full.
 const LONG: Duration = Duration::from_millis(1);
 /// Connections that a thread has been given and not begun with: with more of them it has no time for others.
@@ -120,10 +120,9 @@ impl Loads {
     /// What a thread said last, unless it has been asleep since, or in one turn.
     fn busy(&self, thread: usize, now: u64) -> u32 {
         let load = &self.threads[thread];
-        let old = nanos(4 * WINDOW);
         match load.asleep.load(Relaxed) {
-            0 if now.saturating_sub(load.looked.load(Relaxed)) > old => 1000,
-            asleep if asleep > 0 && now.saturating_sub(asleep) > old => 0,
+            0 if now.saturating_sub(load.looked.load(Relaxed)) > nanos(4 * WINDOW) => 1000,
+            asleep if asleep > 0 && now.saturating_sub(asleep) > nanos(WINDOW) => 0,
             _ => load.busy.load(Relaxed),
         }
     }
@@ -451,7 +450,7 @@ mod tests {
     #[test]
     fn work_that_two_threads_are_needed_for_stays_with_both() {
         for own in [0, 1] {
-            assert_eq!(decided(own, 4, 2000, |n| vec![(400, n), (400, n)]), []);
+            assert_eq!(decided(own, 4, 2000, |n| vec![(450, n), (450, n)]), []);
         }
     }
 
