@@ -3,6 +3,7 @@
 use std::path::Path;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, PoisonError, RwLock};
+use std::time::Duration;
 
 use duramen::{Database, Snapshot};
 use duramen_ldap::ber::List;
@@ -209,14 +210,17 @@ impl Directory {
         self.inner.update(requester, request, controls)
     }
 
-    /// As [`Directory::update`], for any asynchronous runtime. The update is queued at once, awaited or not.
+    /// As [`Directory::update`], for any asynchronous runtime. The update is queued at once, awaited or not. Who polls the
+    /// future, or drops it, may find himself making a small update, and waiting for the disk, where that has taken no
+    /// longer than `patience` of late.
     pub fn update_async(
         &self,
         requester: &Requester,
         request: &Request<'_>,
         controls: List<'_, Control<'_>>,
+        patience: Duration,
     ) -> UpdateFuture {
-        self.inner.update_async(requester, request, controls)
+        self.inner.update_async(requester, request, controls, patience)
     }
 
     /// Who an extended operation that knows the proxied authorization control is carried out as. Any other critical control
@@ -239,7 +243,7 @@ impl Directory {
         let values = List::build(&mut values, [stored]);
         let attribute = duramen_ldap::attribute::Attribute { description: "userPassword", values };
         let changes = List::build(&mut changes, [Change { kind: ChangeKind::Replace, attribute }]);
-        self.update_async(requester, &Request::Modify(ModifyRequest { name, changes }), List::default())
+        self.update_async(requester, &Request::Modify(ModifyRequest { name, changes }), List::default(), Duration::ZERO)
     }
 
     /// What `requester` may do with an attribute of an entry, or a value of it, and which line of the access rules decides

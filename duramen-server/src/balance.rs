@@ -133,6 +133,8 @@ pub struct Gauge {
     loads: Arc<Loads>,
     thread: usize,
     window: Cell<Window>,
+    /// No more than one connection had a turn in the window before.
+    lone: Cell<bool>,
     state: Cell<State>,
     leaving: Cell<Leaving>,
 }
@@ -183,7 +185,8 @@ impl Gauge {
     pub fn new(loads: Arc<Loads>, thread: usize) -> Gauge {
         let now = Moment { at: loads.now(), slept: 0 };
         let window = Cell::new(Window::new(1, now));
-        Gauge { loads, thread, window, state: Cell::default(), leaving: Cell::default() }
+        let (lone, state, leaving) = Default::default();
+        Gauge { loads, thread, window, lone, state, leaving }
     }
 
     /// A connection has its turn; `seen` is for this to remember when it had one.
@@ -198,7 +201,9 @@ impl Gauge {
         window.active += usize::from(seen.replace(window.number) != window.number);
         if now.at - window.began.at >= nanos(WINDOW) {
             self.look(window, now);
-            window = Window::new(window.number + 1, now);
+            self.lone.set(window.active <= 1);
+            window = Window { active: 1, ..Window::new(window.number + 1, now) };
+            seen.set(window.number);
         }
         self.window.set(window);
     }
@@ -206,6 +211,12 @@ impl Gauge {
     /// A message is taken, or a search goes on.
     pub fn works(&self) {
         add(&self.loads.threads[self.thread].work, 1);
+    }
+
+    /// How long the connection that has its turn may keep the thread waiting for the disk: not at all if others are active.
+    /// To hand what has to wait to another thread, and to be woken by that, takes longer than many an update.
+    pub fn patience(&self) -> Duration {
+        if self.lone.get() && self.window.get().active <= 1 { LONG } else { Duration::ZERO }
     }
 
     /// The thread to which the connection that asks is to go.
@@ -485,6 +496,21 @@ mod tests {
             }
             assert_eq!(loads.threads[0].busy.load(Relaxed), busy);
         }
+    }
+
+    #[test]
+    fn only_a_connection_that_is_alone_may_wait_for_the_disk() {
+        let loads = Arc::new(Loads::new(1));
+        let gauge = Gauge::new(loads.clone(), 0);
+        let (begun, [one, another]) = (loads.now(), [Cell::new(0), Cell::new(0)]);
+        // In tenths of a window. The first window has been about what came before.
+        let turns = [(12, &one), (13, &another), (21, &one), (22, &one), (32, &one), (33, &another), (43, &one)];
+        let patience = turns.map(|(tenths, seen)| {
+            gauge.turn_at(Moment { at: begun + tenths * nanos(WINDOW) / 10, slept: 0 }, seen);
+            gauge.patience()
+        });
+        let none = Duration::ZERO;
+        assert_eq!(patience, [LONG, none, none, none, LONG, none, none]);
     }
 
     #[test]

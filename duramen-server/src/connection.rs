@@ -150,7 +150,8 @@ impl Connection {
                 Err(error) => return self.disconnect(ResultCode::PROTOCOL_ERROR, &error.to_string(), "bad message"),
             };
             self.thread.works();
-            match self.work.take(&self.input.waiting()[..length], &mut self.output.bytes) {
+            let patience = self.thread.patience();
+            match self.work.take(&self.input.waiting()[..length], patience, &mut self.output.bytes) {
                 Taken::Wait => {
                     self.held = true;
                     break;

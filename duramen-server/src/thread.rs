@@ -82,6 +82,11 @@ impl Thread {
         self.gauge.works();
     }
 
+    /// How long the connection that has its turn may wait for the disk.
+    pub fn patience(&self) -> Duration {
+        self.gauge.patience()
+    }
+
     /// The thread to which the connection that asks is to go, if it is.
     pub fn leaves_for(&self) -> Option<usize> {
         if self.is_stopping() { None } else { self.gauge.leaves_for() }

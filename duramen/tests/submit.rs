@@ -6,6 +6,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, mpsc};
 use std::task::{Context, Poll, Wake, Waker};
 use std::thread::{self, Thread, ThreadId};
+use std::time::Duration;
 
 use duramen::{Database, Durability, Error, Medium, MediumLayer, Result, Submitted, WriteTxn};
 
@@ -207,6 +208,9 @@ fn threads_and_futures_take_turns_and_all_are_served() {
     assert_eq!(bench.len(), 800);
 }
 
+/// Who waits for no disk.
+const NEVER: Duration = Duration::ZERO;
+
 /// A change that tells which thread it ran on.
 fn run_by(n: u32) -> impl FnOnce(&mut WriteTxn<'_>) -> Result<ThreadId> + Send + 'static {
     move |txn| put(n)(txn).map(|_| thread::current().id())
@@ -226,7 +230,7 @@ fn poll<T: Send>(future: &mut Submitted<T>) -> Poll<Result<T>> {
 fn brief_changes_are_done_by_who_asks_for_the_first_of_them() {
     let (_dir, db) = relaxed();
     let before = db.read().unwrap().txnid();
-    let mut submitted: Vec<_> = (0..3).map(|n| db.submit_brief(run_by(n))).collect();
+    let mut submitted: Vec<_> = (0..3).map(|n| db.submit_brief(NEVER, run_by(n))).collect();
     assert_eq!(db.read().unwrap().txnid(), before, "nobody has asked yet");
     for future in &mut submitted {
         assert!(matches!(poll(future), Poll::Ready(Ok(thread)) if thread == thread::current().id()));
@@ -238,14 +242,49 @@ fn brief_changes_are_done_by_who_asks_for_the_first_of_them() {
 fn brief_changes_wait_elsewhere_where_there_is_something_to_wait_for() {
     let (_dir, db) = relaxed();
     let mut writer = db.begin_write().unwrap();
-    let mut future = db.submit_brief(run_by(1));
+    let mut future = db.submit_brief(NEVER, run_by(1));
     assert!(poll(&mut future).is_pending());
     writer.table("t").unwrap().put(b"key", b"value").unwrap();
     writer.commit().unwrap();
     assert_ne!(wait_for(future).unwrap(), thread::current().id());
 
     let durable = Bench::new();
-    assert_ne!(wait_for(durable.db.submit_brief(run_by(1))).unwrap(), thread::current().id());
+    assert_ne!(wait_for(durable.db.submit_brief(NEVER, run_by(1))).unwrap(), thread::current().id());
+}
+
+#[test]
+fn who_has_patience_makes_durable_changes_himself_while_the_disk_is_known_to_be_fast() {
+    let bench = Bench::new();
+    let here = |patience| wait_for(bench.db.submit_brief(patience, run_by(1))).unwrap() == thread::current().id();
+    assert!(!here(Duration::MAX), "nobody knows how long the disk takes");
+    // The first commits flush the data file, before there is a log.
+    for n in 0..8 {
+        bench.db.submit(put(n)).unwrap();
+    }
+    for _ in 0..2 {
+        // Who leads elsewhere goes on for a moment after the last change was told.
+        assert!((0..1000).any(|_| here(Duration::MAX)));
+        assert_eq!(bench.db.stats().unwrap().durable_txnid, bench.db.read().unwrap().txnid());
+        for patience in [NEVER, Duration::from_nanos(1)] {
+            assert!(!here(patience), "{patience:?}");
+        }
+    }
+}
+
+#[test]
+fn who_has_patience_does_not_wait_for_the_data_file_to_be_flushed() {
+    let bench = Bench::new();
+    let (mut elsewhere, mut checkpoints) = (0, 0);
+    for n in 0..5000 {
+        let flushes = bench.switch.flushes.load(Ordering::SeqCst);
+        let thread = wait_for(bench.db.submit_brief(Duration::MAX, run_by(n))).unwrap();
+        let here = thread == thread::current().id();
+        let flushed = bench.switch.flushes.load(Ordering::SeqCst) > flushes;
+        assert!(!here || !flushed, "change {n}");
+        elsewhere += u32::from(!here);
+        checkpoints += u32::from(flushed && n > 100);
+    }
+    assert!(checkpoints > 0 && elsewhere < 2500, "{checkpoints} checkpoints, {elsewhere} elsewhere");
 }
 
 #[test]
@@ -254,7 +293,7 @@ fn long_changes_behind_brief_ones_are_done_elsewhere() {
     let other = db.clone();
     let behind = Arc::new(Mutex::new(None));
     let place = behind.clone();
-    let first = db.submit_brief(move |txn| {
+    let first = db.submit_brief(NEVER, move |txn| {
         *place.lock().unwrap() = Some(other.submit_async(run_by(2)));
         run_by(1)(txn)
     });
@@ -275,7 +314,7 @@ fn brief_changes_of_many_threads_are_all_told() {
                     let stored = match n % 4 {
                         0 => wait_for(db.submit_async(put(key))),
                         1 => db.submit(put(key)),
-                        _ => wait_for(db.submit_brief(put(key))),
+                        _ => wait_for(db.submit_brief(NEVER, put(key))),
                     };
                     assert_eq!(stored.unwrap(), key);
                 }
@@ -288,9 +327,9 @@ fn brief_changes_of_many_threads_are_all_told() {
 #[test]
 fn a_brief_change_that_nobody_awaits_is_committed_all_the_same() {
     let (_dir, db) = relaxed();
-    drop(db.submit_brief(put(1)));
+    drop(db.submit_brief(NEVER, put(1)));
     assert_eq!(db.read().unwrap().table("t").unwrap().len(), 1);
-    let never_asked = db.submit_brief(put(2));
+    let never_asked = db.submit_brief(NEVER, put(2));
     db.submit(put(3)).unwrap();
     assert_eq!(db.read().unwrap().table("t").unwrap().len(), 3, "who leads takes what waits");
     assert_eq!(wait_for(never_asked).unwrap(), 2);

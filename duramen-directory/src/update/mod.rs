@@ -22,6 +22,7 @@ use std::pin::Pin;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::task::{Context as TaskContext, Poll};
+use std::time::Duration;
 
 use duramen::{Error, Submitted, WriteTxn};
 use duramen_ldap::ber::List;
@@ -130,12 +131,13 @@ impl Inner {
         requester: &Requester,
         request: &Request<'_>,
         controls: List<'_, Control<'_>>,
+        patience: Duration,
     ) -> UpdateFuture {
         match self.own(requester, request, controls) {
             Ok(owned) => {
                 let brief = owned.message.len() <= BRIEF_BYTES && is_of_one_entry(request, controls);
                 let run = move |txn: &mut WriteTxn<'_>| owned.run(txn);
-                let submitted = if brief { self.db.submit_brief(run) } else { self.db.submit_async(run) };
+                let submitted = if brief { self.db.submit_brief(patience, run) } else { self.db.submit_async(run) };
                 UpdateFuture(State::Submitted(submitted))
             }
             Err(failure) => UpdateFuture(State::Refused(Some(failure))),

@@ -19,7 +19,7 @@ use std::future::Future;
 use std::pin::Pin;
 use std::sync::Arc;
 use std::task::{Context, Poll};
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use duramen_directory::{Failure, UpdateFuture};
 use duramen_ldap::ber::List;
@@ -161,8 +161,8 @@ impl Work {
             || matches!(self.pending.first(), Some(Pending { future: Waiting::Bind(_), .. }))
     }
 
-    /// Takes a whole message.
-    pub fn take(&mut self, message: &[u8], out: &mut Vec<u8>) -> Taken {
+    /// Takes a whole message. An update may keep the thread waiting for the disk for no longer than `patience`.
+    pub fn take(&mut self, message: &[u8], patience: Duration, out: &mut Vec<u8>) -> Taken {
         let envelope = match Envelope::decode(message) {
             Ok(envelope) => envelope,
             Err(error) => return Taken::Broken(error.to_string()),
@@ -183,7 +183,7 @@ impl Work {
         self.operations += 1;
         self.figures.begin(kind);
         match (request, envelope.controls()) {
-            (Ok(request), Ok(controls)) => self.carry_out(op, &request, controls, out),
+            (Ok(request), Ok(controls)) => self.carry_out(op, &request, controls, patience, out),
             (Err(error), _) | (_, Err(error)) => {
                 self.finish(op, &Reply::from(Failure::from(error)), out);
                 Taken::Done
@@ -191,7 +191,14 @@ impl Work {
         }
     }
 
-    fn carry_out(&mut self, op: Op, request: &Request<'_>, controls: Controls<'_>, out: &mut Vec<u8>) -> Taken {
+    fn carry_out(
+        &mut self,
+        op: Op,
+        request: &Request<'_>,
+        controls: Controls<'_>,
+        patience: Duration,
+        out: &mut Vec<u8>,
+    ) -> Taken {
         if self.log.is_on() {
             self.log.request(op.number, request, self.session.requester.ssf);
         }
@@ -210,7 +217,7 @@ impl Work {
             Request::Extended(extended) => return self.extended(op, extended, controls, out),
             Request::Add(_) | Request::Delete(_) | Request::Modify(_) | Request::ModifyDn(_) => {
                 let directory = &self.server.directory;
-                let future = directory.update_async(&self.session.requester, request, controls);
+                let future = directory.update_async(&self.session.requester, request, controls, patience);
                 self.wait(op, Waiting::Update(future));
             }
             _ => self.finish(op, &Reply::new(ResultCode::PROTOCOL_ERROR, "this request is not known here"), out),

@@ -117,6 +117,11 @@ impl Queue {
         lock(&self.state).waiting.front().is_some_and(|entry| entry.brief)
     }
 
+    /// Whether the disk has taken no longer than this of late, as far as is known.
+    pub fn flushes_within(&self, patience: Duration) -> bool {
+        lock(&self.state).pace.flush.is_some_and(|flush| flush <= patience)
+    }
+
     /// Waits for as many as are expected, but not for long: what a group should take.
     pub fn gather(&self) -> Share {
         let begun = Instant::now();

@@ -32,7 +32,7 @@ use crate::txn::WriteTxn;
 const PASSES_MAX: u32 = 32;
 /// A thread that asks for the outcome of brief changes takes so many of them into a group,
 const BRIEF_MAX: usize = 64;
-/// and leads so many groups, before it goes back to its other work.
+/// and leads so many groups, or one that waits for the disk, before it goes back to its other work.
 const BRIEF_GROUPS: u32 = 4;
 
 /// What became of a change.
@@ -208,15 +208,16 @@ impl Database {
     }
 
     /// As [`Database::submit_async`], for changes that take no longer than a look into the database, from threads that
-    /// may spend as long. With [`Durability::Relaxed`] nothing is done before the future is polled or dropped. Where it
-    /// then has to wait for neither another writer nor the disk it is done right there, with what else was submitted so
-    /// until then; else by a thread of its own.
-    pub fn submit_brief<T, F>(&self, change: F) -> Submitted<T>
+    /// may spend as long, and wait for the disk as long as `patience`. Nothing is done before the future is polled or
+    /// dropped. Where it then has to wait for no other writer, and for the disk no longer than that, if it does as it did
+    /// of late, it is done right there, with what else was submitted so until then; else by a thread of its own. (With
+    /// [`Durability::Relaxed`] there is no waiting for the disk.)
+    pub fn submit_brief<T, F>(&self, patience: Duration, change: F) -> Submitted<T>
     where
         T: Send + 'static,
         F: FnOnce(&mut WriteTxn<'_>) -> Result<T> + Send + 'static,
     {
-        if self.durability() == Durability::Durable {
+        if self.durability() == Durability::Durable && !self.queue.flushes_within(patience) {
             return self.submit_async(change);
         }
         let slot = Slot::new(false);
@@ -243,7 +244,8 @@ impl Database {
     /// Leads groups of brief changes on this thread, but not for long, and not where it would have to wait.
     fn lead_here(&self) {
         let share = Share { members_max: BRIEF_MAX, brief: true };
-        for _ in 0..BRIEF_GROUPS {
+        let groups = if self.durability() == Durability::Durable { 1 } else { BRIEF_GROUPS };
+        for _ in 0..groups {
             let Some(txn) = self.begin_at_once() else { break };
             if self.run_group_in(Some(txn), 0, share) == Next::Begun {
                 return;
@@ -256,7 +258,8 @@ impl Database {
         self.lead_elsewhere();
     }
 
-    /// A transaction for brief changes, if they are next and it has to wait neither now nor at its end.
+    /// A transaction for brief changes, if they are next and it has to wait neither now nor, at its end, for more than a
+    /// flush of the log.
     fn begin_at_once(&self) -> Option<WriteTxn<'static>> {
         let txn = self.queue.is_brief().then(|| self.try_begin_write())?;
         txn.ok().filter(|txn| !txn.is_flush_near())

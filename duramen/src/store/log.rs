@@ -159,6 +159,12 @@ impl Store {
         self.settings.log && self.settings.lock_file && !writer.log.refused && enough
     }
 
+    /// Whether the next commits go into the log, with so many bytes of records.
+    pub(crate) fn has_log_room(&self, writer: &Writer, bytes: u64) -> bool {
+        let Mark::At { end, .. } = writer.mark else { return false };
+        self.may_log(writer) && end + bytes <= self.log_max(writer.meta.page_count)
+    }
+
     /// Where a record of this length goes; nothing if there is no room for it.
     pub(crate) fn log_room(&self, writer: &mut Writer, bytes: usize) -> Option<u64> {
         let Mark::At { end, .. } = writer.mark else { return None };

@@ -21,8 +21,10 @@ use crate::store::{Durability, Store, Writer};
 use crate::tree::duplicates::Orders;
 use crate::tree::{Pages, PagesMut, Path, Tree, at, damaged};
 
-/// More than some small updates change.
+/// More than some small updates change,
 const FEW_PAGES: u64 = 1024;
+/// and than their records take in the log.
+const FEW_LOG_BYTES: u64 = 64 << 10;
 
 /// A table that the transaction has opened.
 #[derive(Clone)]
@@ -195,12 +197,16 @@ impl Work {
         written > retired.len() as u64 && written > retired.iter().map(|retired| retired.extent.pages).sum()
     }
 
-    /// Whether a relaxed commit of a few pages may be the one that flushes what many before it left.
+    /// Whether a commit of a few pages may be the one that flushes what many before it left.
     pub(super) fn is_flush_near(&self) -> bool {
-        let Some(meta) = self.writer.as_deref().map(|writer| &writer.meta) else { return false };
-        let pages = meta.proof_pages + FEW_PAGES;
-        let due = self.store.checkpoint_is_due(pages, meta.page_count, Durability::Relaxed);
-        due || self.store.checkpoint_is_late() || self.store.crowded.load(Ordering::Relaxed)
+        let Some(writer) = self.writer.as_deref() else { return false };
+        let (store, pages) = (&self.store, writer.meta.proof_pages + FEW_PAGES);
+        let due = store.checkpoint_is_due(pages, writer.meta.page_count, self.durability);
+        let by_way = match self.durability {
+            Durability::Relaxed => store.checkpoint_is_late(),
+            Durability::Durable => !store.has_log_room(writer, FEW_LOG_BYTES),
+        };
+        due || by_way || store.crowded.load(Ordering::Relaxed)
     }
 
     /// Takes a number that is not the next one: those before it are in the log.
