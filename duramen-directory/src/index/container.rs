@@ -16,6 +16,8 @@ pub(crate) const CONTAINER_BITS: u32 = 13;
 /// The lower bits.
 pub(crate) const LOW: u32 = (1 << CONTAINER_BITS) - 1;
 const BITMAP: usize = 1 << (CONTAINER_BITS - 3);
+/// Numbers that are looked for in a list that is so many times as long are searched for in it; else all of it is looked at.
+const FEW_EACH: usize = 48;
 
 fn numbers(bytes: &[u8]) -> impl Iterator<Item = u16> + Clone + '_ {
     bytes.as_chunks::<2>().0.iter().map(|&pair| u16::from_le_bytes(pair))
@@ -121,11 +123,40 @@ pub(super) fn keep(lows: &mut Vec<u16>, other: &[u8]) {
     if other.len() == BITMAP || !other.len().is_multiple_of(2) {
         return lows.retain(|low| has(other, *low));
     }
-    let mut rest = other.as_chunks::<2>().0;
+    let list = other.as_chunks::<2>().0;
+    if list.len() < FEW_EACH * lows.len() {
+        let bits = Bits::of(list);
+        return lows.retain(|low| bits.has(*low));
+    }
+    let mut rest = list;
     lows.retain(|low| {
         rest = &rest[distance(rest, *low)..];
         rest.first().is_some_and(|pair| u16::from_le_bytes(*pair) == *low)
     });
+}
+
+/// The numbers of a list as a bit for each. To set and to ask for a bit takes no decision that a processor could guess
+/// wrong.
+struct Bits([u64; BITMAP / 8]);
+
+impl Bits {
+    fn of(list: &[[u8; 2]]) -> Bits {
+        let mut bits = Bits([0; BITMAP / 8]);
+        for pair in list {
+            let (word, bit) = Bits::place(u16::from_le_bytes(*pair));
+            bits.0[word] |= bit;
+        }
+        bits
+    }
+
+    fn has(&self, low: u16) -> bool {
+        let (word, bit) = Bits::place(low);
+        self.0[word] & bit != 0
+    }
+
+    fn place(low: u16) -> (usize, u64) {
+        (usize::from(low >> 6) % (BITMAP / 8), 1 << (low & 63))
+    }
 }
 
 /// How many numbers of a list are less than one that is near its beginning: strides double until they are too long.

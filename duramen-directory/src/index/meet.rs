@@ -10,12 +10,11 @@
 use duramen::Table;
 use smallvec::SmallVec;
 
-use super::container::{CONTAINER_BITS, both, count, decode, has, keep};
+use super::container::{CONTAINER_BITS, both, count, decode, keep};
 use super::key::{Kind, Trigram, TrigramKey, in_window, key, trigram_key, window_of};
 use super::reach::Reach;
 use super::read::Set;
 use super::waiting::correct;
-use super::write::low_of;
 use crate::failure::{Result, damaged};
 use crate::schema::AttributeId;
 use crate::tables::Id;
@@ -142,40 +141,28 @@ impl<'t> Meeting<'_, 't> {
 
     /// Adds the entries of more windows.
     fn add(&mut self, windows: &[u32]) -> Result<()> {
-        let mut found = Vec::new();
         let Some((rarest, others)) = self.trigrams.split_first() else { return Ok(()) };
-        let containers = self.of_windows(windows, *rarest)?;
-        let Some((second, others)) = others.split_first() else {
-            windows
-                .iter()
-                .zip(containers)
-                .for_each(|(window, container)| append(*window, decode(container), &mut self.ids));
-            return Ok(());
-        };
-        for ((window, a), b) in windows.iter().zip(containers).zip(self.of_windows(windows, *second)?) {
-            append(*window, both(a, b), &mut found);
-        }
-        for trigram in others {
-            if found.is_empty() {
-                return Ok(());
+        let containers = self.of_windows(windows, *rarest)?.into_iter();
+        let mut found: Vec<(u32, Vec<u16>)> = match others.split_first() {
+            None => windows.iter().copied().zip(containers.map(decode)).collect(),
+            Some((second, _)) => {
+                let lows = containers.zip(self.of_windows(windows, *second)?).map(|(a, b)| both(a, b));
+                windows.iter().copied().zip(lows).collect()
             }
+        };
+        for trigram in others.iter().skip(1) {
             self.narrow(&mut found, *trigram)?;
         }
-        self.ids.append(&mut found);
+        found.into_iter().for_each(|(window, lows)| append(window, lows, &mut self.ids));
         Ok(())
     }
 
-    /// Keeps the entries that have a trigram too.
-    fn narrow(&self, ids: &mut Vec<Id>, trigram: Trigram) -> Result<()> {
-        let window_of = |id: Id| id >> CONTAINER_BITS;
-        let same = ids.chunk_by(|a, b| window_of(*a) == window_of(*b));
-        let windows: Vec<u32> = same.map(|ids| window_of(ids[0])).collect();
+    /// Keeps, in each window, the entries that have a trigram too.
+    fn narrow(&self, found: &mut Vec<(u32, Vec<u16>)>, trigram: Trigram) -> Result<()> {
+        found.retain(|(_, lows)| !lows.is_empty());
+        let windows: SmallVec<[u32; TOGETHER]> = found.iter().map(|(window, _)| *window).collect();
         let containers = self.of_windows(&windows, trigram)?;
-        let mut at = 0;
-        ids.retain(|&id| {
-            at += usize::from(windows[at] != window_of(id));
-            has(containers[at], low_of(id))
-        });
+        found.iter_mut().zip(containers).for_each(|((_, lows), container)| keep(lows, container));
         Ok(())
     }
 

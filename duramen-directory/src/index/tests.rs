@@ -38,6 +38,9 @@ fn containers_hold_what_was_put_in_whatever_their_form() {
         let other = encode(&model.iter().copied().filter(|low| low % 3 > 0).chain([spread]).collect::<Vec<u16>>());
         let common: Vec<u16> = model.iter().copied().filter(|low| low % 3 > 0).collect();
         assert!(bytes.is_empty() || both(&bytes, &other) == common && both(&other, &bytes) == common);
+        let rare: Vec<u16> = model.iter().copied().step_by(97).collect();
+        let others = encode(&rare.iter().copied().chain([spread]).collect::<Vec<u16>>());
+        assert!(bytes.is_empty() || both(&bytes, &others) == rare && both(&others, &bytes) == rare);
         assert!((0..spread).all(|low| has(&bytes, low) == model.contains(&low)));
         assert!(bytes.len() <= 1024);
     }
