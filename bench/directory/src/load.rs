@@ -70,7 +70,7 @@ pub type Who<'a> = Option<(&'a str, &'a str)>;
 pub fn run(address: SocketAddr, who: Who<'_>, amount: Amount, work: &mut dyn Work) -> Result<Outcome> {
     let connect = |_| Connection::open(address, who);
     let mut connections = (0..amount.connections).map(connect).collect::<Result<Vec<_>>>()?;
-    let mut outcome = Outcome::default();
+    let (mut outcome, mut room) = (Outcome::default(), vec![0; READ_BYTES]);
     let begin = Instant::now();
     let mut issued = 0;
     let mut dry = false;
@@ -90,24 +90,26 @@ pub fn run(address: SocketAddr, who: Who<'_>, amount: Amount, work: &mut dyn Wor
         if connections.iter().all(|connection| connection.in_flight == 0) {
             break;
         }
-        wait(&connections)?;
-        for (number, connection) in connections.iter_mut().enumerate() {
-            connection.receive(number, work, &mut outcome)?;
+        for number in ready(&connections)? {
+            connections[number].receive(number, work, &mut room, &mut outcome)?;
         }
     }
     outcome.seconds = begin.elapsed().as_secs_f64();
     Ok(outcome)
 }
 
-fn wait(connections: &[Connection]) -> Result<()> {
+/// Waits; the connections that have something to be received.
+fn ready(connections: &[Connection]) -> Result<Vec<usize>> {
     let interest = |connection: &Connection| match connection.sent < connection.out.len() {
         true => PollFlags::IN | PollFlags::OUT,
         false => PollFlags::IN,
     };
-    let busy = connections.iter().filter(|connection| connection.in_flight > 0);
-    let mut polled: Vec<_> = busy.map(|connection| PollFd::new(&connection.stream, interest(connection))).collect();
+    let busy = connections.iter().enumerate().filter(|(_, connection)| connection.in_flight > 0);
+    let (numbers, mut polled): (Vec<_>, Vec<_>) =
+        busy.map(|(number, connection)| (number, PollFd::new(&connection.stream, interest(connection)))).unzip();
     poll(&mut polled, None)?;
-    Ok(())
+    let is_ready = |polled: &PollFd<'_>| !polled.revents().difference(PollFlags::OUT).is_empty();
+    Ok(numbers.into_iter().zip(&polled).filter(|(_, polled)| is_ready(polled)).map(|(number, _)| number).collect())
 }
 
 impl Connection {
@@ -148,22 +150,32 @@ impl Connection {
         Ok(())
     }
 
-    fn receive(&mut self, number: usize, work: &mut dyn Work, outcome: &mut Outcome) -> Result<()> {
-        if self.in_flight == 0 {
-            return Ok(());
-        }
-        let held = self.input.len();
-        self.input.resize(held + READ_BYTES, 0);
-        let received = match self.stream.read(&mut self.input[held..]) {
+    /// Takes what there is, at most as much as there is `room`.
+    fn receive(&mut self, number: usize, work: &mut dyn Work, room: &mut [u8], outcome: &mut Outcome) -> Result<()> {
+        let received = match self.stream.read(room) {
             Ok(0) => bail!("the server closed the connection with {} operations under way", self.in_flight),
-            Ok(bytes) => bytes,
-            Err(error) if error.kind() == ErrorKind::WouldBlock => 0,
+            Ok(bytes) => &room[..bytes],
+            Err(error) if error.kind() == ErrorKind::WouldBlock => return Ok(()),
             Err(error) => return Err(error).context("receiving"),
         };
-        self.input.truncate(held + received);
+        if self.input.is_empty() {
+            let taken = self.take(number, work, received, outcome)?;
+            self.input.extend_from_slice(&received[taken..]);
+        } else {
+            let mut input = std::mem::take(&mut self.input);
+            input.extend_from_slice(received);
+            let taken = self.take(number, work, &input, outcome)?;
+            input.drain(..taken);
+            self.input = input;
+        }
+        Ok(())
+    }
+
+    /// Takes the whole messages; how many bytes they have.
+    fn take(&mut self, number: usize, work: &mut dyn Work, input: &[u8], outcome: &mut Outcome) -> Result<usize> {
         let mut at = 0;
-        while let Frame::Complete(bytes) = frame(&self.input[at..], MESSAGE_BYTES_MAX)? {
-            let envelope = Envelope::decode(&self.input[at..at + bytes])?;
+        while let Frame::Complete(bytes) = frame(&input[at..], MESSAGE_BYTES_MAX)? {
+            let envelope = Envelope::decode(&input[at..at + bytes])?;
             at += bytes;
             work.response(number, &envelope)?;
             outcome.bytes += bytes as u64;
@@ -179,8 +191,7 @@ impl Connection {
                 }
             }
         }
-        self.input.drain(..at);
-        Ok(())
+        Ok(at)
     }
 }
 
