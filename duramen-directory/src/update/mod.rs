@@ -46,6 +46,8 @@ pub(crate) use identifier::{identifier_of, identifiers_are_indexed, is_identifie
 
 /// A request that is longer keeps a thread that also searches for too long.
 const BRIEF_BYTES: usize = 16 << 10;
+/// One that is longer may be too long for the engine's log, and then the whole data file is flushed.
+const LOGGED_BYTES: usize = 4 << 10;
 
 /// An update that was made.
 #[derive(Debug, Default, PartialEq, Eq)]
@@ -136,6 +138,7 @@ impl Inner {
         match self.own(requester, request, controls) {
             Ok(owned) => {
                 let brief = owned.message.len() <= BRIEF_BYTES && is_of_one_entry(request, controls);
+                let patience = if owned.message.len() <= LOGGED_BYTES { patience } else { Duration::ZERO };
                 let run = move |txn: &mut WriteTxn<'_>| owned.run(txn);
                 let submitted = if brief { self.db.submit_brief(patience, run) } else { self.db.submit_async(run) };
                 UpdateFuture(State::Submitted(submitted))
