@@ -37,8 +37,8 @@ const BLOCKS_OFFSET: usize = 16384;
 const BLOCK_BYTES: usize = BLOCK_SLOTS as usize * size_of::<Slot>();
 /// A new file has room for so many blocks: so many handles find one although the disk is full.
 const BLOCKS_AT_ONCE: usize = 16;
-const FILE_RESERVED_BYTES: usize = 1 << 30;
-const PRIVATE_RESERVED_BYTES: usize = 64 << 20;
+/// Room for a million readers. To map and unmap a whole gibibyte takes a tenth of what opening takes.
+const RESERVED_BYTES: usize = 64 << 20;
 const LEAST_RESERVED_BYTES: usize = 1 << 20;
 
 /// A word with a cache line to itself.
@@ -138,7 +138,7 @@ impl Memory {
 
     /// State of this process alone, in no file.
     pub(crate) fn private() -> Result<Memory> {
-        let region = Region::largest(PRIVATE_RESERVED_BYTES, LEAST_RESERVED_BYTES, Region::anonymous)
+        let region = Region::largest(RESERVED_BYTES, LEAST_RESERVED_BYTES, Region::anonymous)
             .map_err(|e| Error::Io { op: "reserve memory for the reader table", source: e.into() })?;
         let backed = blocks_in(region.bytes() as u64);
         Ok(Memory { region, file: None, backed: AtomicU32::new(backed) })
@@ -146,7 +146,7 @@ impl Memory {
 
     fn map(file: LockFile) -> Result<Memory> {
         let map = |bytes| Region::of_file(&file, bytes, Access::Write);
-        let region = Region::largest(FILE_RESERVED_BYTES, LEAST_RESERVED_BYTES, map)
+        let region = Region::largest(RESERVED_BYTES, LEAST_RESERVED_BYTES, map)
             .map_err(|e| Error::Io { op: "map the lock file", source: e.into() })?;
         Ok(Memory { region, file: Some(file), backed: AtomicU32::new(0) })
     }
