@@ -1,7 +1,5 @@
 //! From a record to an entry that lacks only its id and that of its parent.
 
-use std::borrow::Cow;
-
 use duramen_ldap::dn::Dn;
 use duramen_ldap::ldif::{Body, LdifError, LdifReader, Pair, Record};
 use duramen_ldap::message::ResultCode;
@@ -15,7 +13,7 @@ use crate::names::{self, Suffix};
 use crate::schema::{Attribute, WellKnown};
 use crate::state::State;
 use crate::update::structure::{self, Governing};
-use crate::update::{Draft, check, describe_stored, identifier_of, naming, operational};
+use crate::update::{Draft, check, describe_stored, identifier_of, naming, operational, spelling};
 
 /// An entry that lacks only ids.
 pub(super) struct Prepared {
@@ -97,7 +95,8 @@ fn prepare(state: &State, clock: &Clock, record: &Record<'_>) -> Result<Prepared
     draft.move_out(schema, 0);
     let values = draft.large.iter_mut().flat_map(|large| std::mem::take(&mut large.changes));
     let values = values.filter_map(|(key, (value, _))| Some((key, value?))).collect();
-    let bytes = draft.build(schema, 0, rdn)?;
+    let written = spelling::name(schema, rdn);
+    let bytes = draft.build(schema, 0, written.as_deref().unwrap_or(rdn))?;
     Ok(Prepared { line: 0, rdn_len, bytes, values, marks: draft.marks(schema), name, rules, identifier })
 }
 
@@ -140,7 +139,9 @@ fn draft<'e>(state: &'e State, pairs: &'e [Pair<'e>]) -> Result<Draft<'e>> {
                 draft.place(&described)?
             }
         };
-        draft.attributes[place].values_mut().push(Cow::Borrowed(&pair.value));
+        let attribute = &mut draft.attributes[place];
+        let value = spelling::value(&state.schema, state.schema.attribute(attribute.id), &pair.value);
+        attribute.values_mut().push(value);
         last = Some((pair.description, place));
     }
     Ok(draft)

@@ -1,7 +1,5 @@
 //! Add (RFC 4511 section 4.7).
 
-use std::borrow::Cow;
-
 use duramen_ldap::dn::Dn;
 use duramen_ldap::message::{AddRequest, ResultCode};
 use uuid::{Builder, Uuid};
@@ -10,7 +8,7 @@ use super::batch::Batch;
 use super::check;
 use super::context::Context;
 use super::draft::{Draft, describe_stored};
-use super::{naming, structure};
+use super::{naming, spelling, structure};
 use crate::access::{Level, What};
 use crate::base::{self, Follow};
 use crate::clock::Moment;
@@ -26,7 +24,7 @@ pub(crate) struct Place {
     pub parent: Id,
     /// Key in table `name`.
     pub key: Vec<u8>,
-    /// RDN as it was written; of a suffix the whole name.
+    /// RDN as it is written down; of a suffix the whole name.
     pub rdn: String,
 }
 
@@ -72,7 +70,8 @@ fn place(context: &Context<'_>, name: &str, normalized: String) -> Result<Place>
             return Err(exists(name));
         }
         let key = child_key(0, &suffix.normalized);
-        return Ok(Place { parent: 0, key, rdn: name.to_string() });
+        let name = spelling::name(context.schema(), name).unwrap_or_else(|| name.to_string());
+        return Ok(Place { parent: 0, key, rdn: name });
     }
     let (Some(rdn), Some(above)) = (parsed.rdn(), parsed.parent()) else {
         return Err(Failure::new(ResultCode::UNWILLING_TO_PERFORM, "the root DSE is not to be added"));
@@ -92,7 +91,8 @@ fn place(context: &Context<'_>, name: &str, normalized: String) -> Result<Place>
         return Err(exists(name));
     }
     may_change_children(context, parent, Level::Add)?;
-    Ok(Place { parent, key, rdn: rdn.as_str().to_string() })
+    let rdn = spelling::name(context.schema(), rdn.as_str()).unwrap_or_else(|| rdn.to_string());
+    Ok(Place { parent, key, rdn })
 }
 
 fn exists(name: &str) -> Failure {
@@ -129,7 +129,8 @@ fn draft<'e>(context: &Context<'e>, request: &AddRequest<'e>) -> Result<Draft<'e
         } else if known.is_derived(described.attribute.id) {
             continue;
         }
-        draft.values_mut(&described)?.extend(attribute.values.iter().map(Cow::Borrowed));
+        let values = attribute.values.iter().map(|value| spelling::value(context.schema(), described.attribute, value));
+        draft.values_mut(&described)?.extend(values);
     }
     Ok(draft)
 }

@@ -6,7 +6,8 @@ use duramen_ldap::message::{Change, ChangeKind, ModifyRequest, ResultCode};
 
 use super::check;
 use super::context::Context;
-use super::draft::{Described, describe_stored};
+use super::draft::{Described, Value, describe_stored};
+use super::spelling;
 use crate::failure::{Failure, Result};
 
 /// A change of one attribute.
@@ -14,7 +15,7 @@ pub(crate) struct Checked<'s> {
     pub kind: ChangeKind,
     pub described: Described<'s>,
     /// Values, and the form of each in which they are compared.
-    pub values: Vec<(&'s [u8], Vec<u8>)>,
+    pub values: Vec<(Value<'s>, Vec<u8>)>,
 }
 
 impl Checked<'_> {
@@ -80,7 +81,7 @@ fn one<'s>(context: &Context<'s>, change: &Change<'s>) -> Result<Checked<'s>> {
         if attribute.id == schema.known().object_class {
             check::class(schema, n, value)?;
         }
-        values.push((value, form));
+        values.push((spelling::value(schema, attribute, value), form));
     }
     // A value can be deleted by naming it twice, and cannot be there twice.
     if values.len() > 1 && change.kind != ChangeKind::Delete {

@@ -14,6 +14,7 @@ mod identifier;
 mod modify;
 pub(crate) mod naming;
 mod rename;
+pub(crate) mod spelling;
 pub(crate) mod structure;
 
 use std::cell::{Cell, RefCell};

@@ -1,5 +1,6 @@
 //! Modify (RFC 4511 section 4.6, RFC 4525): changes in their order, judged at their end.
 
+use std::borrow::Cow;
 use std::collections::{BTreeSet, HashSet};
 
 use duramen_ldap::message::{ChangeKind, ModifyRequest, ResultCode};
@@ -9,7 +10,7 @@ use super::change::{self, Checked};
 use super::check;
 use super::context::Context;
 use super::delete::name_key;
-use super::draft::{Described, Draft, form};
+use super::draft::{Described, Draft, Value, form};
 use super::naming;
 use crate::access::{Level, What};
 use crate::entry::Entry;
@@ -111,7 +112,7 @@ impl<'c: 'e, 'e> Modifier<'_, 'c, 'e> {
         self.draft.find(described.attribute.id, &described.options).is_some()
     }
 
-    fn add(&mut self, described: &'e Described<'e>, values: &'e [(&'e [u8], Vec<u8>)]) -> Result<()> {
+    fn add(&mut self, described: &'e Described<'e>, values: &'e [(Value<'e>, Vec<u8>)]) -> Result<()> {
         let (schema, rule) = (self.context.schema(), described.attribute.equality);
         let large = self.large(described);
         // Forms of what is there are found out once; few values are rather looked for.
@@ -127,7 +128,7 @@ impl<'c: 'e, 'e> Modifier<'_, 'c, 'e> {
                 (None, None) => self.position(described, normalized)?.is_none(),
             };
             if is_new && large.is_none() {
-                self.draft.values_mut(described)?.push((*value).into());
+                self.draft.values_mut(described)?.push(Cow::Borrowed(value));
             } else if !is_new && !self.context.controls.permissive {
                 let text = format!("{}, value {n}: it is there already", described.description);
                 return fail(ResultCode::ATTRIBUTE_OR_VALUE_EXISTS, text);
@@ -176,7 +177,7 @@ impl<'c: 'e, 'e> Modifier<'_, 'c, 'e> {
         Ok(())
     }
 
-    fn delete(&mut self, described: &Described<'_>, values: &[(&[u8], Vec<u8>)]) -> Result<()> {
+    fn delete(&mut self, described: &Described<'_>, values: &[(Value<'_>, Vec<u8>)]) -> Result<()> {
         if described.attribute.equality.is_none() {
             return no_rule(described);
         }
@@ -211,7 +212,7 @@ impl<'c: 'e, 'e> Modifier<'_, 'c, 'e> {
     }
 
     /// Deletes those of some values that are there, and says which.
-    fn delete_many(&mut self, described: &Described<'_>, values: &[(&[u8], Vec<u8>)]) -> Result<HashSet<Vec<u8>>> {
+    fn delete_many(&mut self, described: &Described<'_>, values: &[(Value<'_>, Vec<u8>)]) -> Result<HashSet<Vec<u8>>> {
         let (schema, rule) = (self.context.schema(), described.attribute.equality);
         let wanted: HashSet<&[u8]> = values.iter().map(|(_, normalized)| normalized.as_slice()).collect();
         let (mut gone, mut count) = (HashSet::new(), 0);
@@ -272,7 +273,7 @@ impl<'c: 'e, 'e> Modifier<'_, 'c, 'e> {
     }
 
     /// RFC 4525 section 1: the values are numbers, and the amount is one value.
-    fn increment(&mut self, described: &Described<'_>, values: &[(&[u8], Vec<u8>)]) -> Result<()> {
+    fn increment(&mut self, described: &Described<'_>, values: &[(Value<'_>, Vec<u8>)]) -> Result<()> {
         let name = &described.description;
         let number = |bytes: &[u8]| std::str::from_utf8(bytes).ok()?.parse::<i128>().ok();
         let amount = values.first().and_then(|(amount, _)| number(amount));

@@ -46,6 +46,16 @@ fn values_come_from_files_that_urls_name_rfc2849() {
     assert_eq!(sample.read("uid=there,dc=example,dc=com", &["jpegPhoto"]).values("jpegPhoto"), [photo]);
 }
 
+#[test]
+fn names_and_classes_are_imported_in_the_form_in_which_they_are_sent() {
+    let sample = Sample::people();
+    let group = "dn: CN = some , ou=People, dc=example,dc=com\nobjectClass: groupofnames\nmember: uid=a, ou=b ; dc=x\n";
+    import(&sample, group, ImportOptions::default()).unwrap();
+    let found = sample.read("cn=some,ou=People,dc=example,dc=com", &["*"]);
+    assert_eq!(found.names(), ["cn=some,ou=People,dc=example,dc=com"]);
+    assert_eq!((found.values("objectClass"), found.values("member")), (vec!["groupOfNames"], vec!["uid=a,ou=b,dc=x"]));
+}
+
 fn export(sample: &Sample, base: Option<&str>) -> String {
     let mut out = Vec::new();
     sample.directory.export(base, &mut out, &mut |_, _| true).unwrap();

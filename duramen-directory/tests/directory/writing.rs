@@ -156,7 +156,7 @@ fn an_entry_is_renamed_with_or_without_its_old_value_rfc4511_4_9() {
         ResultCode::SUCCESS.max(ResultCode::ENTRY_ALREADY_EXISTS)
     );
     sample.rename(by_cn, "CN=barbara jensen", false, None).unwrap();
-    assert_eq!(sample.found("(sn=jensen)"), ["CN=barbara jensen,ou=People,dc=example,dc=com"]);
+    assert_eq!(sample.found("(sn=jensen)"), ["cn=barbara jensen,ou=People,dc=example,dc=com"]);
 }
 
 #[test]
@@ -397,7 +397,7 @@ fn a_name_that_is_spelt_otherwise_spells_the_attribute_so_too_rfc4511_4_9() {
     let sample = Sample::people();
     sample.rename("uid=bjensen,ou=People,dc=example,dc=com", "UID=BJensen", true, None).unwrap();
     let found = sample.search(BASE, "(uid=bjensen)", &Ask::default()).unwrap();
-    assert_eq!(found.names(), ["UID=BJensen,ou=People,dc=example,dc=com"]);
+    assert_eq!(found.names(), ["uid=BJensen,ou=People,dc=example,dc=com"]);
     assert_eq!(found.values("uid"), ["BJensen"]);
     // Where the name was first spelt so without the attribute, it follows.
     sample.rename("uid=bjensen,ou=People,dc=example,dc=com", "uid=BJENSEN", false, None).unwrap();
@@ -519,4 +519,27 @@ fn changes_of_single_values_are_as_one_of_many_or_are_refused_before_they_take_l
         assert!(refused.diagnostic.contains("in one change"), "{}", refused.diagnostic);
     }
     assert_eq!(sample.read(JENSEN, &["description"]).values("description").len(), 6000);
+}
+
+#[test]
+fn names_and_classes_are_written_down_in_one_form_whoever_sends_them_rfc4514() {
+    let sample = Sample::people();
+    let member = vec![&b"uid=bjensen, ou=People, dc=example, dc=com"[..], b"CN = a\\2Cb ;dc=x"];
+    let attributes = [("objectClass", vec![&b"GROUPofNames"[..], b"2.5.6.0"]), ("member", member)];
+    sample.add("2.5.4.3=\\54eam + OU = b,ou=People,dc=example,dc=com", &attributes).unwrap();
+    let name = "cn=Team+ou=b,ou=People,dc=example,dc=com";
+    let group = sample.read(name, &["*"]);
+    assert_eq!(group.names(), [name]);
+    assert_eq!(group.values("objectClass"), ["groupOfNames", "top"]);
+    assert_eq!(group.values("member"), [JENSEN, "cn=a\\,b,dc=x"]);
+    sample.modify(name, &[(Add, "member", &["UID=jsmith , ou=People,dc=example,dc=com"])]).unwrap();
+    assert_eq!(sample.read(name, &[]).values("member"), [JENSEN, "cn=a\\,b,dc=x", SMITH]);
+    let again = sample.modify(name, &[(Add, "member", &["uid=jsmith,OU=people,dc=example,dc=com"])]);
+    assert_eq!(code(again), ResultCode::ATTRIBUTE_OR_VALUE_EXISTS);
+    sample.modify(name, &[(Delete, "member", &["cn = a\\,b, dc=x"])]).unwrap();
+    sample.rename(name, "CN = Spaced", true, None).unwrap();
+    assert_eq!(
+        sample.found("(member=uid=jsmith, ou=People, dc=example, dc=com)"),
+        ["cn=Spaced,ou=People,dc=example,dc=com"]
+    );
 }

@@ -57,6 +57,11 @@ impl<'a> Ava<'a> {
         value::read(self.raw)
     }
 
+    /// The value as it is written, if that is its BER encoding in hex digits, from the `#` on.
+    pub fn encoding(&self) -> Option<&'a str> {
+        Some(self.raw).filter(|raw| raw.starts_with('#'))
+    }
+
     /// Where it begins in its name, in bytes.
     pub fn offset(&self) -> usize {
         self.start

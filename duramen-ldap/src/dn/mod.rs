@@ -11,6 +11,7 @@
 mod ava;
 mod check;
 mod normal;
+mod strict;
 mod value;
 
 pub use ava::{Ava, Avas, Rdn};

@@ -165,3 +165,27 @@ proptest! {
         }
     }
 }
+
+#[test]
+fn the_strict_form_has_no_spaces_and_no_escapes_that_are_not_needed() {
+    let name_of = |attribute: &str| match attribute.to_ascii_lowercase().as_str() {
+        "cn" | "2.5.4.3" => Some("cn"),
+        "dc" => Some("dc"),
+        _ => None,
+    };
+    for (written, strict) in [
+        ("", ""),
+        ("cn=a,dc=x", "cn=a,dc=x"),
+        (" CN = a b , Foo =c+ 2.5.4.3 = d ; DC=X ", "cn=a b,Foo=c+cn=d,dc=X"),
+        ("cn=\\6e\\2Cx\\ ,dc=\\20y", "cn=n\\,x\\ ,dc=\\ y"),
+        ("cn= #0403666f6f ,dc=", "cn=#0403666f6f,dc="),
+        ("cn=\\#\\00\\=a=b", "cn=\\#\\00=a=b"),
+    ] {
+        let mut out = String::new();
+        Dn::parse(written).unwrap().write_strict(&name_of, &mut out).unwrap();
+        assert_eq!(out, strict, "{written}");
+        let mut again = String::new();
+        Dn::parse(&out).unwrap().write_strict(&name_of, &mut again).unwrap();
+        assert_eq!(again, strict, "{written}, twice");
+    }
+}

@@ -71,9 +71,10 @@ fn parts(value: &[u8]) -> impl Iterator<Item = (usize, &[u8])> {
     })
 }
 
-/// RFC 4517 section 3.3.28: lines of one character at least; `\24` for a dollar sign, `\5C` for a backslash.
+/// RFC 4517 section 3.3.28: lines, `\24` for a dollar sign, `\5C` for a backslash. Its lines have one character at least; empty
+/// ones are taken too, since address books write them, and other servers have them.
 pub(super) fn postal_address(value: &[u8]) -> Result<(), TextError> {
-    parts(value).try_for_each(|(start, line)| {
+    parts(value).filter(|(_, line)| !line.is_empty()).try_for_each(|(start, line)| {
         directory_string(line).map_err(|error| error.after(start))?;
         match line.iter().enumerate().find(|(at, byte)| **byte == b'\\' && !is_escape(&line[at + 1..])) {
             Some((at, _)) => fail(start + at, "'\\24' or '\\5C'"),
