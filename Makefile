@@ -54,7 +54,7 @@ setup:
 		valgrind=valgrind abidiff=abigail-tools named=bind9 rndc=bind9-utils ldbadd=ldb-tools \
 		/usr/share/doc/liblmdb-file-perl/copyright=liblmdb-file-perl php=php-cli /etc/php/8.2/mods-available/dba.ini=php-dba \
 		postmap=postfix /usr/lib/postfix/postfix-lmdb.so=postfix-lmdb knotd=knot kresd=knot-resolver \
-		slapd=slapd /usr/lib/ldap/pw-pbkdf2.so=slapd-contrib ldapsearch=ldap-utils \
+		slapd=slapd /usr/lib/ldap/pw-pbkdf2.so=slapd-contrib ldapsearch=ldap-utils openssl=openssl \
 		pdns_server=pdns-server /usr/share/doc/pdns-backend-lmdb/copyright=pdns-backend-lmdb \
 		icebox=zeroc-icebox icestormadmin=zeroc-ice-utils /usr/share/doc/libzeroc-icestorm3.7/copyright=libzeroc-icestorm3.7 \
 		/usr/bin/python3-config=python3-dev /usr/bin/pytest-3=python3-pytest \

@@ -4,9 +4,11 @@ use std::path::Path;
 use std::sync::Arc;
 
 use duramen_ldap::dn::write_value;
+use rustls::crypto::CryptoProvider;
 use rustls::pki_types::pem::PemObject;
 use rustls::pki_types::{CertificateDer, PrivateKeyDer};
 use rustls::server::WebPkiClientVerifier;
+use rustls::sign::{CertifiedKey, SingleCertAndKey};
 use rustls::{RootCertStore, ServerConfig, ServerConnection};
 use x509_parser::prelude::{FromDer, X509Certificate};
 
@@ -19,18 +21,40 @@ pub fn load(tls: &Tls) -> Result<Arc<ServerConfig>, Fault> {
         let cure = "it has to be a key in PEM, not encrypted";
         Fault::file(&tls.key, format!("no private key can be read here: {error}"), cure)
     })?;
-    let builder = ServerConfig::builder_with_provider(Arc::new(rustls::crypto::ring::default_provider()))
+    let provider = Arc::new(rustls::crypto::ring::default_provider());
+    let certified = certified(tls, &provider, chain, key)?;
+    let builder = ServerConfig::builder_with_provider(provider)
         .with_safe_default_protocol_versions()
         .map_err(|error| Fault::command(format!("TLS cannot be used: {error}"), ""))?;
     let builder = match &tls.client_roots {
         None => builder.with_no_client_auth(),
         Some(path) => builder.with_client_cert_verifier(verifier(path, tls.client_required)?),
     };
-    let config = builder.with_single_cert(chain, key).map_err(|error| {
-        let what = format!("certificate and key {} cannot be used: {error}", tls.key.display());
-        Fault::file(&tls.certificate, what, "the key has to be that of the first certificate in the file")
-    })?;
+    let config = builder.with_cert_resolver(Arc::new(SingleCertAndKey::from(certified)));
     Ok(Arc::new(config))
+}
+
+/// That certificate and key are of each other. The certificate need not be one that this server's own library would
+/// accept from others: many that people make themselves are of X.509's first version, and clients take them.
+fn certified(
+    tls: &Tls,
+    provider: &CryptoProvider,
+    chain: Vec<CertificateDer<'static>>,
+    key: PrivateKeyDer<'static>,
+) -> Result<CertifiedKey, Fault> {
+    let key = provider.key_provider.load_private_key(key).map_err(|error| {
+        let cure = "RSA of 2048 bits and more, ECDSA with P-256 or P-384 and Ed25519 can be used";
+        Fault::file(&tls.key, format!("this private key cannot be used: {error}"), cure)
+    })?;
+    let cure = "the server's own certificate has to come first in the file";
+    let fail = |what: String| Fault::file(&tls.certificate, what, cure);
+    let first = chain.first().map_or(&[][..], |first| first);
+    let (_, first) = X509Certificate::from_der(first)
+        .map_err(|error| fail(format!("the first certificate in it cannot be read: {error}")))?;
+    if key.public_key().is_some_and(|key| *key != *first.public_key().raw) {
+        return Err(fail(format!("the key {} is not that of the first certificate in it", tls.key.display())));
+    }
+    Ok(CertifiedKey::new(chain, key))
 }
 
 fn certificates(path: &Path) -> Result<Vec<CertificateDer<'static>>, Fault> {

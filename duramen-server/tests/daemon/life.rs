@@ -4,11 +4,12 @@ use std::fs;
 use std::io::{Read, Write};
 use std::net::{TcpListener, TcpStream};
 use std::os::unix::net::UnixDatagram;
+use std::process::Command;
 
 use duramen_ldap::message::{Message, Response, ResultCode, Scope};
 
 use crate::client::{Client, person};
-use crate::process::{Daemon, PLAIN, configuration, run};
+use crate::process::{Daemon, PLAIN, certificates, configuration, run};
 
 #[test]
 fn a_data_directory_and_a_suffix_are_all_that_serving_needs() {
@@ -61,6 +62,26 @@ fn an_unreadable_certificate_is_named() {
     fs::write(&path, configuration(tls)).unwrap();
     let (code, said) = run(&["check-config", "--config", path.to_str().unwrap()]);
     assert!(code == Some(78) && said.contains("server.pem: there is no certificate in it"), "{said}");
+}
+
+#[test]
+fn a_key_of_another_certificate_and_one_of_no_use_are_named() {
+    let dir = tempfile::tempdir().unwrap();
+    certificates(dir.path());
+    let short = Command::new("openssl").args(["genrsa", "1024"]).output().unwrap();
+    fs::write(dir.path().join("short.key"), short.stdout).unwrap();
+    for (key, problem) in [
+        ("client.key", "server.pem: the key"),
+        ("client.key", "is not that of the first certificate in it; the server's own certificate has to come first"),
+        ("short.key", "short.key: this private key cannot be used: "),
+        ("short.key", "; RSA of 2048 bits and more, ECDSA with P-256 or P-384 and Ed25519 can be used"),
+    ] {
+        let tls = format!("[tls]\ncertificate = \"server.pem\"\nkey = {key:?}\n");
+        let path = dir.path().join("duramend.toml");
+        fs::write(&path, configuration(&format!("{PLAIN}{tls}"))).unwrap();
+        let (code, said) = run(&["check-config", "--config", path.to_str().unwrap()]);
+        assert!(code == Some(78) && said.contains(problem), "{said}");
+    }
 }
 
 #[test]

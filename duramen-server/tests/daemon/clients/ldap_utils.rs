@@ -2,10 +2,11 @@
 
 use std::fs;
 use std::os::unix::fs::MetadataExt;
+use std::path::Path;
 use std::process::Command;
 
 use super::said;
-use crate::process::{ADMINISTRATOR, Daemon};
+use crate::process::{ADMINISTRATOR, Daemon, TLS};
 
 const TOP: &str = "dn: dc=example,dc=com\nobjectClass: dcObject\nobjectClass: organization\ndc: example\no: Example\n\n\
     dn: ou=people,dc=example,dc=com\nobjectClass: organizationalUnit\nou: people\n\n";
@@ -157,4 +158,26 @@ fn who_is_named_by_a_number_is_called_by_it_and_changes_the_own_password() {
     assert_eq!(own("ldapwhoami", "second", &[]), format!("dn:{person}\n"));
     let who = ["-LLL", "-b", person, "modifiersName"];
     assert!(own("ldapsearch", "second", &who).ends_with(&format!("\nmodifiersName: {person}\n\n")));
+}
+
+/// A certificate as many make it for themselves, which is of X.509's first version.
+fn certificate_of_version_1(dir: &Path) {
+    let openssl = |args: &[&str]| said(Command::new("openssl").current_dir(dir).args(args), 0);
+    let key = ["-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256", "-nodes", "-keyout"];
+    openssl(&[&["req", "-x509"], &key[..], &["root.key", "-out", "root.pem", "-subj", "/CN=root of a test"]].concat());
+    openssl(&[&["req"], &key[..], &["server.key", "-out", "server.csr", "-subj", "/CN=127.0.0.1"]].concat());
+    let sign = ["-CA", "root.pem", "-CAkey", "root.key", "-CAcreateserial", "-out", "server.pem"];
+    openssl(&[&["x509", "-req", "-in", "server.csr"], &sign[..]].concat());
+    let text = openssl(&["x509", "-in", "server.pem", "-noout", "-text"]);
+    assert!(text.contains("Version: 1 "), "{text}");
+}
+
+#[test]
+fn a_certificate_of_x509s_first_version_serves() {
+    let dir = tempfile::tempdir().unwrap();
+    certificate_of_version_1(dir.path());
+    let daemon = Daemon::start(dir, TLS);
+    let mut command = anonymous(&daemon, "ldapwhoami");
+    command.args(["-x", "-ZZ"]);
+    assert_eq!(said(&mut command, 0), "anonymous\n");
 }
