@@ -27,13 +27,15 @@ use std::time::Duration;
 
 use duramen::{Error, Submitted, WriteTxn};
 use duramen_ldap::ber::List;
-use duramen_ldap::message::{Control, Message, Request, ResultCode};
+use duramen_ldap::dn::Dn;
+use duramen_ldap::message::{AddRequest, Control, Message, ModifyDnRequest, ModifyRequest, Request, ResultCode};
 use duramen_ldap::oid;
 
 use crate::controls::{Controls, Of};
 use crate::directory::Inner;
 use crate::failure::{Failure, Result};
 use crate::index::{Extractor, KeySet, MERGED_FROM, merge};
+use crate::names;
 use crate::requester::Requester;
 use crate::tables::{Id, Ids, Tables};
 use crate::view::{Members, Scene};
@@ -179,6 +181,7 @@ impl Owned {
     /// What the update does, encoded controls of the response, and the entry that these are to show as it is afterwards.
     fn decide(&self, txn: &WriteTxn<'_>, ids: Ids) -> Result<(Batch, Vec<u8>, Option<Id>)> {
         self.within(txn, ids, |context, request| {
+            refuse_made_up(context, request)?;
             let batch = match request {
                 Request::Add(request) => add::prepare(context, request)?,
                 Request::Delete(name) => delete::prepare(context, name)?,
@@ -221,6 +224,32 @@ impl Owned {
         };
         act(&context, &message.operation)
     }
+}
+
+/// What is no entry of the directory's, and an entry to be changed in other servers: why it is not here.
+const MADE_UP: [(&str, &str); 3] = [
+    ("cn=config", "the configuration is a file, and schema comes from files that it names (`schema` of `[directory]`)"),
+    ("cn=subschema", "the schema comes from files that the configuration names (`schema` of `[directory]`)"),
+    ("cn=monitor", "it shows what the server counts"),
+];
+
+fn refuse_made_up(context: &Context<'_>, request: &Request<'_>) -> Result<()> {
+    let name = match request {
+        Request::Add(AddRequest { name, .. })
+        | Request::Delete(name)
+        | Request::Modify(ModifyRequest { name, .. })
+        | Request::ModifyDn(ModifyDnRequest { name, .. }) => *name,
+        _ => return Ok(()),
+    };
+    let Some(top) = Dn::parse(name).ok().and_then(|name| name.rdns().next_back()) else { return Ok(()) };
+    let Some((_, why)) = MADE_UP.iter().find(|(made_up, _)| top.as_str().eq_ignore_ascii_case(made_up)) else {
+        return Ok(());
+    };
+    if names::suffix_of(&context.scene.state.suffixes, &names::normalize(context.schema(), name)?).is_some() {
+        return Ok(());
+    }
+    let text = format!("{name:?} cannot be changed: {why}");
+    Err(Failure::new(ResultCode::UNWILLING_TO_PERFORM, text))
 }
 
 /// Puts what changes of values outside into a batch, and their keys to those of before and after.

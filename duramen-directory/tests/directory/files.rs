@@ -177,13 +177,21 @@ fn what_slapd_noted_down_of_passwords_is_left_out_and_what_people_decided_is_kep
         memberOf: cn=team,dc=example,dc=com\nauthTimestamp: 20260101000000Z\npwdChangedTime: 20260101000000Z\n\
         pwdHistory: 20260101000000Z#1.3.6.1.4.1.1466.115.121.1.40#6#before\npwdFailureTime: 20260101000000.000000Z\n\
         pwdAccountLockedTime: 000001010000Z\npwdPolicySubentry: cn=default,dc=example,dc=com\n\
-        createTimestamp: 20200101000000Z\n";
+        createTimestamp: 20200101000000Z\nentryExpireTimestamp: 20300101000000Z\nentryTtl: 5\n";
     import(&sample, ldif, ImportOptions::default()).unwrap();
     let person = sample.read("cn=babs,dc=example,dc=com", &["*", "+"]);
     assert_eq!(person.values("createTimestamp"), ["20200101000000Z"]);
     assert_eq!(person.values("pwdAccountLockedTime"), ["000001010000Z"]);
     assert_eq!(person.values("pwdPolicySubentry"), ["cn=default,dc=example,dc=com"]);
-    for left_out in ["memberOf", "authTimestamp", "pwdChangedTime", "pwdHistory", "pwdFailureTime"] {
+    for left_out in [
+        "memberOf",
+        "authTimestamp",
+        "pwdChangedTime",
+        "pwdHistory",
+        "pwdFailureTime",
+        "entryExpireTimestamp",
+        "entryTtl",
+    ] {
         assert!(person.values(left_out).is_empty(), "{left_out}");
     }
     assert_eq!(sample.found("(pwdMaxFailure>=5)"), ["cn=default,dc=example,dc=com"]);

@@ -543,3 +543,21 @@ fn names_and_classes_are_written_down_in_one_form_whoever_sends_them_rfc4514() {
         ["cn=Spaced,ou=People,dc=example,dc=com"]
     );
 }
+
+#[test]
+fn what_other_servers_have_as_entries_is_refused_with_the_way_that_there_is() {
+    let sample = Sample::people();
+    let schema = sample.add("cn=sudo,cn=schema,cn=config", &[("olcAttributeTypes", vec![b"( 1.2.3 NAME 'x' )"])]);
+    let failures = [
+        schema.unwrap_err(),
+        sample.modify("CN=config", &[(Replace, "olcLogLevel", &["stats"])]).unwrap_err(),
+        sample.modify("cn=Subschema", &[(Add, "attributeTypes", &["( 1.2.3 NAME 'x' )"])]).unwrap_err(),
+        sample.delete("cn=Threads,cn=Monitor", &[]).unwrap_err(),
+    ];
+    for failure in &failures {
+        assert_eq!(failure.code, ResultCode::UNWILLING_TO_PERFORM, "{failure:?}");
+    }
+    assert!(failures[0].diagnostic.contains("`schema` of `[directory]`"), "{:?}", failures[0]);
+    let within = "cn=config,dc=example,dc=com";
+    sample.add(within, &[("objectClass", vec![b"person"]), ("sn", vec![b"x"])]).unwrap();
+}
