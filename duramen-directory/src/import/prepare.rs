@@ -95,7 +95,7 @@ fn prepare(state: &State, clock: &Clock, record: &Record<'_>) -> Result<Prepared
     draft.move_out(schema, 0);
     let values = draft.large.iter_mut().flat_map(|large| std::mem::take(&mut large.changes));
     let values = values.filter_map(|(key, (value, _))| Some((key, value?))).collect();
-    let written = spelling::name(schema, rdn);
+    let written = names::strict(schema, rdn);
     let bytes = draft.build(schema, 0, written.as_deref().unwrap_or(rdn))?;
     Ok(Prepared { line: 0, rdn_len, bytes, values, marks: draft.marks(schema), name, rules, identifier })
 }

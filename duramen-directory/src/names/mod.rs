@@ -88,7 +88,16 @@ pub(crate) fn normalize(schema: &Schema, name: &str) -> Result<String> {
 
 /// A name in both its forms.
 pub(crate) fn both(schema: &Schema, name: &str) -> Result<Name> {
-    Ok(Name { written: name.into(), normalized: normalize(schema, name)?.into() })
+    let normalized = normalize(schema, name)?.into();
+    Ok(Name { written: strict(schema, name).map_or_else(|| name.into(), Into::into), normalized })
+}
+
+/// A name, or an RDN, in the form in which names are written down: RFC 4514's, types by the schema's name.
+pub(crate) fn strict(schema: &Schema, text: &str) -> Option<String> {
+    let name_of = |attribute: &str| schema.find(attribute).map(|attribute| attribute.name.as_str());
+    let mut strict = String::with_capacity(text.len());
+    Dn::parse(text).ok()?.write_strict(&name_of, &mut strict).ok()?;
+    Some(strict)
 }
 
 /// What stands before a suffix in a normalized name; `None` if the name is not below it.

@@ -70,7 +70,7 @@ fn place(context: &Context<'_>, name: &str, normalized: String) -> Result<Place>
             return Err(exists(name));
         }
         let key = child_key(0, &suffix.normalized);
-        let name = spelling::name(context.schema(), name).unwrap_or_else(|| name.to_string());
+        let name = names::strict(context.schema(), name).unwrap_or_else(|| name.to_string());
         return Ok(Place { parent: 0, key, rdn: name });
     }
     let (Some(rdn), Some(above)) = (parsed.rdn(), parsed.parent()) else {
@@ -91,7 +91,7 @@ fn place(context: &Context<'_>, name: &str, normalized: String) -> Result<Place>
         return Err(exists(name));
     }
     may_change_children(context, parent, Level::Add)?;
-    let rdn = spelling::name(context.schema(), rdn.as_str()).unwrap_or_else(|| rdn.to_string());
+    let rdn = names::strict(context.schema(), rdn.as_str()).unwrap_or_else(|| rdn.to_string());
     Ok(Place { parent, key, rdn })
 }
 

@@ -10,7 +10,7 @@ use super::check;
 use super::context::Context;
 use super::delete::name_key;
 use super::draft::{Draft, form};
-use super::{naming, spelling, structure};
+use super::{naming, structure};
 use crate::access::{Level, What};
 use crate::entry::Entry;
 use crate::failure::{Failure, Result, bad_name, damaged};
@@ -55,7 +55,7 @@ pub(crate) fn prepare(context: &Context<'_>, request: &ModifyDnRequest<'_>) -> R
         let candidates = structure::named(context.schema(), structural, rdn.as_str())?;
         structure::moved(context.schema(), &context.scene.tables, id, &candidates, (parent, rdn.as_str()))?;
     }
-    let written = spelling::name(context.schema(), rdn.as_str()).unwrap_or_else(|| rdn.to_string());
+    let written = names::strict(context.schema(), rdn.as_str()).unwrap_or_else(|| rdn.to_string());
     let bytes = draft.build(context.schema(), parent, &written)?;
     let changed = Entry::parse(&bytes).ok_or_else(|| damaged("the renamed entry"))?;
     context.post_read(id);

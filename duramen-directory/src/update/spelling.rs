@@ -1,13 +1,12 @@
-//! How names and values are written down, whoever sent them: names in the strict form of RFC 4514, as servers have to send
+//! How values are written down, whoever sent them: names in the strict form of RFC 4514, as servers have to send
 //! them (RFC 4511 section 4.1.3), attribute types and object classes by the schema's name. Clients compare them as text.
 //!
 //! What cannot be read so stays as it is: others say what is wrong with it.
 
 use std::borrow::Cow;
 
-use duramen_ldap::dn::Dn;
-
 use super::draft::Value;
+use crate::names::strict;
 use crate::schema::{Attribute, Schema};
 
 /// Syntaxes with a name in their values (RFC 4517 sections 3.3.9 and 3.3.21).
@@ -16,33 +15,25 @@ const NAME_AND_UID: &str = "1.3.6.1.4.1.1466.115.121.1.34";
 
 /// A value of an attribute.
 pub(crate) fn value<'v>(schema: &Schema, attribute: &Attribute, value: &'v [u8]) -> Value<'v> {
-    let strict = std::str::from_utf8(value).ok().and_then(|text| {
+    let written = std::str::from_utf8(value).ok().and_then(|text| {
         if attribute.id == schema.known().object_class {
             return schema.find_class(text).filter(|class| class.name != text).map(|class| class.name.clone());
         }
         match attribute.syntax?.oid {
-            DN => name(schema, text),
+            DN => strict(schema, text),
             NAME_AND_UID => name_and_uid(schema, text),
             _ => None,
         }
     });
-    match strict {
-        Some(strict) if strict.as_bytes() != value => Cow::Owned(strict.into_bytes()),
+    match written {
+        Some(written) if written.as_bytes() != value => Cow::Owned(written.into_bytes()),
         _ => Cow::Borrowed(value),
     }
 }
 
-/// A name, or an RDN.
-pub(crate) fn name(schema: &Schema, text: &str) -> Option<String> {
-    let name_of = |attribute: &str| schema.find(attribute).map(|attribute| attribute.name.as_str());
-    let mut strict = String::with_capacity(text.len());
-    Dn::parse(text).ok()?.write_strict(&name_of, &mut strict).ok()?;
-    Some(strict)
-}
-
 fn name_and_uid(schema: &Schema, text: &str) -> Option<String> {
     match text.rsplit_once('#').filter(|(_, uid)| uid.starts_with('\'')) {
-        Some((front, uid)) => Some(format!("{}#{uid}", name(schema, front)?)),
-        None => name(schema, text),
+        Some((front, uid)) => Some(format!("{}#{uid}", strict(schema, front)?)),
+        None => strict(schema, text),
     }
 }

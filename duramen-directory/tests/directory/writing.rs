@@ -538,6 +538,7 @@ fn names_and_classes_are_written_down_in_one_form_whoever_sends_them_rfc4514() {
     assert_eq!(code(again), ResultCode::ATTRIBUTE_OR_VALUE_EXISTS);
     sample.modify(name, &[(Delete, "member", &["cn = a\\,b, dc=x"])]).unwrap();
     sample.rename(name, "CN = Spaced", true, None).unwrap();
+    assert_eq!(&*sample.directory.name("UID = bjensen , dc=x").unwrap().written, "uid=bjensen,dc=x");
     assert_eq!(
         sample.found("(member=uid=jsmith, ou=People, dc=example, dc=com)"),
         ["cn=Spaced,ou=People,dc=example,dc=com"]
