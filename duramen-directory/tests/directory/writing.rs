@@ -551,7 +551,7 @@ fn what_other_servers_have_as_entries_is_refused_with_the_way_that_there_is() {
     let schema = sample.add("cn=sudo,cn=schema,cn=config", &[("olcAttributeTypes", vec![b"( 1.2.3 NAME 'x' )"])]);
     let failures = [
         schema.unwrap_err(),
-        sample.modify("CN=config", &[(Replace, "olcLogLevel", &["stats"])]).unwrap_err(),
+        sample.modify("olcDatabase={1}mdb,CN=config", &[(Replace, "olcLogLevel", &["stats"])]).unwrap_err(),
         sample.modify("cn=Subschema", &[(Add, "attributeTypes", &["( 1.2.3 NAME 'x' )"])]).unwrap_err(),
         sample.delete("cn=Threads,cn=Monitor", &[]).unwrap_err(),
     ];
