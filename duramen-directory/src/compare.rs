@@ -15,7 +15,7 @@ use crate::failure::{Failure, Result};
 use crate::filter::{Derived, Quick, each_value, has_options};
 use crate::large;
 use crate::names::{self, Found};
-use crate::requester::Requester;
+use crate::requester::{Name, Requester};
 use crate::schema::{Attribute, AttributeId, Schema};
 use crate::search::Source;
 use crate::tables::Tables;
@@ -62,7 +62,8 @@ impl Inner {
     /// What somebody can be authenticated by.
     pub(crate) fn credentials(&self, requester: &Requester, name: &str) -> Result<Credentials> {
         let state = self.state();
-        let asked = names::both(&state.schema, name)?;
+        // How it is written down says the entry, if there is one.
+        let asked = Name { written: name.into(), normalized: names::normalize(&state.schema, name)?.into() };
         let administrator = state.administrator.as_ref().filter(|it| it.name.normalized == asked.normalized);
         let mut credentials = Credentials {
             is_administrator: administrator.is_some(),
