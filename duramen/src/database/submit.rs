@@ -6,8 +6,8 @@
 //! while it runs, each in a child transaction of its own, commits, and tells everyone. What was submitted while the disk
 //! flushed is the next group, led by the first thread in it. So nobody serves others for longer than one group, and a
 //! lone thread does what [`Database::update`] does. Only futures, which have no thread to lead with, get one: it comes
-//! with the first of them, and goes when none has come for a while. A *brief* change needs none where it has to wait for
-//! neither the disk nor another writer: whoever asks for its outcome first leads.
+//! with the first of them, and goes when none has come for a while. A *brief* change needs none where it has to wait for no other writer, and
+//! for the disk not at all or no longer than its submitter is ready to: whoever asks for its outcome first leads.
 //!
 //! Where the disk takes most of the time that the work of a group takes, submitters are divided: half of them work while
 //! the disk flushes what the others did. The leader of a group that is written passes the write lock on, and waits for
@@ -208,10 +208,10 @@ impl Database {
     }
 
     /// As [`Database::submit_async`], for changes that take no longer than a look into the database, from threads that
-    /// may spend as long, and wait for the disk as long as `patience`. Nothing is done before the future is polled or
-    /// dropped. Where it then has to wait for no other writer, and for the disk no longer than that, if it does as it did
-    /// of late, it is done right there, with what else was submitted so until then; else by a thread of its own. (With
-    /// [`Durability::Relaxed`] there is no waiting for the disk.)
+    /// may spend as long, and wait for the disk as long as `patience` (which [`Durability::Relaxed`] does not ask for). If
+    /// the disk has taken longer of late, or that is not known yet, it is what `submit_async` does. Else nothing is done
+    /// before the future is polled or dropped; where it then has to wait for neither another writer nor a checkpoint it
+    /// is done right there, with what else was submitted so until then; and if not, by a thread of its own.
     pub fn submit_brief<T, F>(&self, patience: Duration, change: F) -> Submitted<T>
     where
         T: Send + 'static,

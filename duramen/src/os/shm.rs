@@ -37,7 +37,7 @@ const BLOCKS_OFFSET: usize = 16384;
 const BLOCK_BYTES: usize = BLOCK_SLOTS as usize * size_of::<Slot>();
 /// A new file has room for so many blocks: so many handles find one although the disk is full.
 const BLOCKS_AT_ONCE: usize = 16;
-/// Room for a million readers. To map and unmap a whole gibibyte takes a tenth of what opening takes.
+/// Room for a million readers. The kernel goes through all of it when it is unmapped, whatever of it was used.
 const RESERVED_BYTES: usize = 64 << 20;
 const LEAST_RESERVED_BYTES: usize = 1 << 20;
 
