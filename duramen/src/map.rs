@@ -58,8 +58,10 @@ impl Map {
         let map = |bytes| Region::of_file(file, bytes, Access::Read);
         let region = Region::largest(wanted, address_bytes(roomy), map)
             .or_else(|_| map(address_bytes(needed)))
+            .and_then(
+                |region| if region.bytes() < wanted { with_room_behind(file, region, wanted) } else { Ok(region) },
+            )
             .map_err(|e| Error::Io { op: "map the data file", source: e.into() })?;
-        let region = if region.bytes() < wanted { with_room_behind(file, region, wanted) } else { Ok(region) }?;
         MAPS.fetch_add(1, Ordering::Relaxed);
         Ok(Map { region, file: file.clone(), copy: OnceLock::new(), growing: Mutex::default() })
     }
@@ -119,12 +121,20 @@ impl Map {
     }
 }
 
-/// Maps the region's file elsewhere, so that nothing is behind it for as many bytes as were wanted: addresses that are not
-/// mapped are not counted. The kernel has what is mapped later end where the region was.
-fn with_room_behind(file: &File, region: Region, wanted: usize) -> Result<Region> {
-    let (bytes, address) = (region.bytes(), region.base().addr().saturating_sub(wanted));
+/// Maps the region's file elsewhere, so that nothing is behind it for half as many bytes as were wanted, or a quarter, or
+/// an eighth: addresses that are not mapped are not counted. The kernel has what is mapped later end where the region was;
+/// what came to lie beneath larger maps, while there were any, lies whole sizes of these below that, and not between.
+fn with_room_behind(file: &File, region: Region, wanted: usize) -> rustix::io::Result<Region> {
+    let (bytes, base) = (region.bytes(), region.base().addr());
     drop(region);
-    Region::of_file_at(file, bytes, address).map_err(|e| Error::Io { op: "map the data file", source: e.into() })
+    for halved in 1..4 {
+        let place = base.saturating_sub((wanted >> halved) & !(ROUND_BYTES as usize - 1));
+        let region = Region::of_file_at(file, bytes, place)?;
+        if region.base().addr() == place {
+            return Ok(region);
+        }
+    }
+    Region::of_file_at(file, bytes, base)
 }
 
 impl Drop for Map {
@@ -237,8 +247,35 @@ mod tests {
         assert_eq!(map.bytes(FAR, 4).unwrap(), b"late");
     }
 
+    /// Held by whoever maps much, or looks how it lies.
+    static ADDRESSES: Mutex<()> = Mutex::new(());
+
+    /// Stacks and arenas of threads that ended come to lie beneath the maps of that time, and stay.
+    #[test]
+    fn where_address_space_is_short_what_lay_beneath_larger_maps_is_not_in_the_way() {
+        let _alone = ADDRESSES.lock();
+        assert!(crate::os::fork::in_forked_child(|| {
+            use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
+            const MIB: u64 = 1 << 20;
+            let file = Arc::new(tempfile::tempfile().unwrap());
+            let large = Map::new(&file, 0).unwrap();
+            let beneath = large.base().addr() - (400 << 20);
+            let _in_the_way = Region::of_file_at(&file, 400 << 20, beneath).unwrap();
+            drop(large);
+            let status = std::fs::read_to_string("/proc/self/status").unwrap();
+            let used =
+                status.split_once("VmSize:").unwrap().1.trim().split_once(' ').unwrap().0.parse::<u64>().unwrap();
+            let limit = Rlimit { current: Some(used * 1024 + 200 * MIB), maximum: getrlimit(Resource::As).maximum };
+            setrlimit(Resource::As, limit).unwrap();
+            let map = Map::new(&file, 0).unwrap();
+            file.set_len(150 * MIB).unwrap();
+            (1..150).all(|mib| map.bytes(mib * MIB, 4).is_some())
+        }));
+    }
+
     #[test]
     fn many_files_at_once_have_room_to_grow_and_leave_some_to_the_program() {
+        let _alone = ADDRESSES.lock();
         let file = Arc::new(tempfile::tempfile().unwrap());
         let maps: Vec<Map> = (0..1000).map(|_| Map::new(&file, 0).unwrap()).collect();
         assert!(maps.iter().all(|map| map.reserved_bytes() >= 4 << 30));
