@@ -18,7 +18,7 @@ Import LDIF into a directory.
 
 Reads entries as ldapadd takes them and as slapcat writes them; operational attributes such as entryUUID are kept. \
 Entries may stand before their parent; those wait in memory. Values and classes are checked by the schema; an error \
-names file and line.
+names file and line. Passwords are kept as they are; at the end it is said how many have a scheme that is not known here.
 
 A directory without entries is loaded table by table, all or nothing, which is many times faster than adding entries \
 one by one. Into any other, entries are added in transactions of some hundred: those before an error stay.";
@@ -56,6 +56,10 @@ pub struct Args {
     /// Leave records with problems out, and go on
     #[arg(long = "continue")]
     skip_problems: bool,
+    /// Leave out attributes that the schema does not have, and values that break their syntax or are there twice; take
+    /// the rest of the record
+    #[arg(long)]
+    repair: bool,
 }
 
 /// `ATTRIBUTE:pres,eq,sub`
@@ -93,11 +97,25 @@ pub fn run(args: &Args) -> Result<()> {
         let imported = import(args, &directory, path)?;
         all.entries += imported.entries;
         all.problems += imported.problems;
+        all.left_out += imported.left_out;
+        for (scheme, count) in imported.unmatchable {
+            *all.unmatchable.entry(scheme).or_default() += count;
+        }
     }
     if !is_quiet() {
         let seconds = begun.elapsed().as_secs_f64();
         let verb = if args.dry_run { "would be imported" } else { "imported" };
         remark(&format!("{} entries {verb} in {seconds:.1} s", units::count(all.entries)));
+        if all.left_out > 0 {
+            remark(&format!("{} attributes and values of them were left out", units::count(all.left_out)));
+        }
+    }
+    for (scheme, count) in &all.unmatchable {
+        let count = units::count(*count);
+        remark(&format!(
+            "{count} passwords of scheme {scheme} have a form that is not known here: nobody can bind with them until they \
+             are set anew"
+        ));
     }
     match all.problems {
         0 => Ok(()),
@@ -114,12 +132,12 @@ fn import(args: &Args, directory: &Directory, path: &PathBuf) -> Result<Imported
         let bytes = file.metadata().map(|metadata| metadata.len()).ok();
         (Box::new(BufReader::with_capacity(1 << 20, file)), bytes)
     };
-    let options = ImportOptions { dry_run: args.dry_run, skip_problems: args.skip_problems };
+    let options = ImportOptions { dry_run: args.dry_run, skip_problems: args.skip_problems, repair: args.repair };
     let mut reading = Progress::new("read", Unit::Bytes, bytes);
     let mut indexing: Option<Progress> = None;
     let outcome = directory.import(&name, &mut text, options, &mut |event| {
         match event {
-            ImportEvent::Problem(problem) => remark(&problem.to_string()),
+            ImportEvent::Problem(problem) | ImportEvent::LeftOut(problem) => remark(&problem.to_string()),
             ImportEvent::Read { bytes, entries } => {
                 reading.at(bytes, || format!("{} entries", units::count(entries)));
             }
@@ -133,6 +151,9 @@ fn import(args: &Args, directory: &Directory, path: &PathBuf) -> Result<Imported
     });
     outcome.map_err(|error| match error {
         ImportError::Stopped => interrupt::check().err().unwrap_or(Failure::Failed(error.to_string())),
+        ImportError::Problem(problem) => Failure::Failed(format!(
+            "{problem} (--repair leaves out what is faulty in records, --continue whole records)"
+        )),
         other => Failure::Failed(other.to_string()),
     })
 }

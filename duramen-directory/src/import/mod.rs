@@ -12,8 +12,9 @@ mod online;
 mod outside;
 mod pieces;
 mod prepare;
+mod repair;
 
-use std::collections::{HashMap, HashSet};
+use std::collections::{BTreeMap, HashMap, HashSet};
 use std::io::BufRead;
 use std::sync::Arc;
 
@@ -37,6 +38,9 @@ pub struct ImportOptions {
     pub dry_run: bool,
     /// Records with problems are left out instead of ending the import.
     pub skip_problems: bool,
+    /// Of records with attributes that the schema does not have, with values that are not of their syntax or there twice,
+    /// these are left out, and the rest is taken.
+    pub repair: bool,
 }
 
 /// What happens while an import runs.
@@ -44,6 +48,8 @@ pub struct ImportOptions {
 pub enum ImportEvent<'e> {
     /// A record has a problem.
     Problem(&'e ImportProblem),
+    /// A part of a record was left out.
+    LeftOut(&'e ImportProblem),
     /// So many bytes of the text are read, and so many entries were taken.
     Read {
         /// Bytes.
@@ -108,12 +114,16 @@ pub enum ImportError {
 }
 
 /// What was imported.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Imported {
     /// Entries that are in the directory now, or would be.
     pub entries: u64,
     /// Records that were left out.
     pub problems: u64,
+    /// Attributes and values that were left out of records that were taken.
+    pub left_out: u64,
+    /// How many stored passwords have a form that no password matches here, by scheme: `{SASL}` for example.
+    pub unmatchable: BTreeMap<String, u64>,
 }
 
 /// Hears what happens; false ends the import.
@@ -186,7 +196,7 @@ fn prepared(
 ) -> Result<Imported, ImportError> {
     let state = inner.state();
     let mut run = Run { file, options, imported: Imported::default(), early: HashMap::new(), identifiers };
-    let made = |piece: &pieces::Piece| prepare::piece(&state, &inner.clock, file, piece);
+    let made = |piece: &pieces::Piece| prepare::piece(&state, &inner.clock, file, options, piece);
     Pieces::new(file, text).for_each(made, &mut |bytes, outcomes| {
         for outcome in outcomes {
             match outcome {
@@ -233,7 +243,8 @@ struct Run<'r> {
 
 impl Run<'_> {
     /// Gives an entry to be taken, and those that have waited for it.
-    fn take(&mut self, entry: Prepared, listener: Listener<'_>, take: Taker<'_>) -> Result<(), ImportError> {
+    fn take(&mut self, mut entry: Prepared, listener: Listener<'_>, take: Taker<'_>) -> Result<(), ImportError> {
+        self.remark(&mut entry, listener)?;
         let mut ready = vec![entry];
         while let Some(entry) = ready.pop() {
             let (line, children) = (entry.line, self.early.remove(&entry.name));
@@ -251,6 +262,21 @@ impl Run<'_> {
                 }
                 Err(other) => return Err(other),
             }
+        }
+        Ok(())
+    }
+
+    /// Tells what was left out of an entry, and notes what will be of no use.
+    fn remark(&mut self, entry: &mut Prepared, listener: Listener<'_>) -> Result<(), ImportError> {
+        for what in entry.left_out.drain(..) {
+            self.imported.left_out += 1;
+            let problem = self.problem(entry.line, format!("{}: left out: {what}", entry.name));
+            if !listener(ImportEvent::LeftOut(&problem)) {
+                return Err(ImportError::Stopped);
+            }
+        }
+        for scheme in entry.unmatchable.drain(..) {
+            *self.imported.unmatchable.entry(scheme).or_default() += 1;
         }
         Ok(())
     }

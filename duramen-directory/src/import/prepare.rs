@@ -6,10 +6,11 @@ use duramen_ldap::message::ResultCode;
 use uuid::Uuid;
 
 use super::pieces::Piece;
-use super::{ImportProblem, outside};
+use super::{ImportOptions, ImportProblem, outside, repair};
 use crate::clock::Clock;
 use crate::failure::{Failure, Result, bad_name};
 use crate::names::{self, Suffix};
+use crate::password;
 use crate::schema::{Attribute, WellKnown};
 use crate::state::State;
 use crate::update::structure::{self, Governing};
@@ -31,6 +32,10 @@ pub(super) struct Prepared {
     pub rules: Governing,
     /// Its entryUUID, if the record has one: those that are made here differ from all others.
     pub identifier: Option<Uuid>,
+    /// What of the record was left out, and why.
+    pub left_out: Vec<String>,
+    /// Schemes of its passwords that no password matches.
+    pub unmatchable: Vec<String>,
 }
 
 impl Prepared {
@@ -46,7 +51,13 @@ impl Prepared {
 }
 
 /// The entries of some records.
-pub(super) fn piece(state: &State, clock: &Clock, file: &str, piece: &Piece) -> Vec<Result<Prepared, ImportProblem>> {
+pub(super) fn piece(
+    state: &State,
+    clock: &Clock,
+    file: &str,
+    options: ImportOptions,
+    piece: &Piece,
+) -> Vec<Result<Prepared, ImportProblem>> {
     let mut reader = LdifReader::new(file, piece.text.as_slice()).with_urls(outside::value);
     let mut outcomes = Vec::new();
     loop {
@@ -56,7 +67,7 @@ pub(super) fn piece(state: &State, clock: &Clock, file: &str, piece: &Piece) -> 
             Ok(None) => return outcomes,
             Ok(Some(record)) => {
                 let line = record.line;
-                let prepared = prepare(state, clock, &record);
+                let prepared = prepare(state, clock, options, &record);
                 outcomes.push(match prepared {
                     Ok(prepared) => Ok(Prepared { line: line + piece.lines_before, ..prepared }),
                     Err(failure) => Err(problem(line, format!("{}: {}", record.dn, failure.diagnostic))),
@@ -77,7 +88,7 @@ pub(super) fn piece(state: &State, clock: &Clock, file: &str, piece: &Piece) -> 
     }
 }
 
-fn prepare(state: &State, clock: &Clock, record: &Record<'_>) -> Result<Prepared> {
+fn prepare(state: &State, clock: &Clock, options: ImportOptions, record: &Record<'_>) -> Result<Prepared> {
     let (Body::Entry(pairs) | Body::Add(pairs)) = &record.body else {
         let text = "this is a change, not an entry: changes are made by ldapmodify";
         return Err(Failure::new(ResultCode::UNWILLING_TO_PERFORM, text));
@@ -85,19 +96,25 @@ fn prepare(state: &State, clock: &Clock, record: &Record<'_>) -> Result<Prepared
     let schema = &state.schema;
     let name = names::normalize(schema, &record.dn)?;
     let (rdn, rdn_len) = split(&state.suffixes, &record.dn, &name)?;
-    let mut draft = draft(state, pairs)?;
+    let mut left_out = Vec::new();
+    let mut draft = draft(state, pairs, options.repair.then_some(&mut left_out))?;
+    if options.repair {
+        left_out.extend(repair::values(schema, &mut draft));
+    }
     naming::complete(schema, &mut draft, naming::first_rdn(rdn))?;
     draft.attributes.iter().try_for_each(|attribute| check::values(schema, attribute))?;
     let structural = check::entry(schema, &draft, false)?;
     let rules = structure::named(schema, structural, naming::first_rdn(rdn))?;
     let identifier = identifier_of(schema, &draft);
+    let unmatchable = draft.values(schema.known().user_password).filter_map(password::unmatchable).collect();
     operational(schema, &mut draft, schema.class(structural), "", clock.now())?;
     draft.move_out(schema, 0);
     let values = draft.large.iter_mut().flat_map(|large| std::mem::take(&mut large.changes));
     let values = values.filter_map(|(key, (value, _))| Some((key, value?))).collect();
     let written = names::strict(schema, rdn);
     let bytes = draft.build(schema, 0, written.as_deref().unwrap_or(rdn))?;
-    Ok(Prepared { line: 0, rdn_len, bytes, values, marks: draft.marks(schema), name, rules, identifier })
+    let marks = draft.marks(schema);
+    Ok(Prepared { line: 0, rdn_len, bytes, values, marks, name, rules, identifier, left_out, unmatchable })
 }
 
 /// The RDN as it is written, and the length of the normalized one; of a suffix the whole names.
@@ -122,8 +139,9 @@ fn is_kept_by_others(attribute: &Attribute, known: &WellKnown) -> bool {
 }
 
 /// The attributes of a record. What the directory derives is left out, and so is what only another
-/// server kept up to date; what it maintains is taken.
-fn draft<'e>(state: &'e State, pairs: &'e [Pair<'e>]) -> Result<Draft<'e>> {
+/// server kept up to date; what it maintains is taken. `left_out`: where it is noted if attributes are to be left out that
+/// the schema does not have.
+fn draft<'e>(state: &'e State, pairs: &'e [Pair<'e>], mut left_out: Option<&mut Vec<String>>) -> Result<Draft<'e>> {
     let mut draft = Draft::default();
     let known = state.schema.known();
     // Values of one attribute mostly follow each other.
@@ -132,7 +150,13 @@ fn draft<'e>(state: &'e State, pairs: &'e [Pair<'e>]) -> Result<Draft<'e>> {
         let place = match last {
             Some((description, place)) if description == pair.description => place,
             _ => {
-                let described = describe_stored(&state.schema, pair.description)?;
+                let described = match (describe_stored(&state.schema, pair.description), &mut left_out) {
+                    (Err(failure), Some(left_out)) if failure.code == ResultCode::UNDEFINED_ATTRIBUTE_TYPE => {
+                        left_out.push(failure.diagnostic);
+                        continue;
+                    }
+                    (described, _) => described?,
+                };
                 if known.is_derived(described.attribute.id) || is_kept_by_others(described.attribute, known) {
                     continue;
                 }

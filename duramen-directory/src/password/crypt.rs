@@ -2,7 +2,7 @@
 
 use sha_crypt::{PasswordHashRef, PasswordHasher, PasswordVerifier, ShaCrypt};
 
-use super::{md5_crypt, same, yescrypt};
+use super::{des_crypt, md5_crypt, same, yescrypt};
 
 /// Longer passwords than libxcrypt takes match nothing: SHA's forms take time with the square of the length.
 const PASSWORD_BYTES_MAX: usize = 511;
@@ -11,17 +11,37 @@ const SHA_ROUNDS_MAX: u32 = 5_000_000;
 /// A greater cost than this is computed for no password: some seconds.
 const BCRYPT_COST_MAX: u32 = 16;
 
+/// A form: what its texts begin with, and what verifies them.
+type Form = (&'static str, fn(&str, &[u8]) -> bool);
+
+const FORMS: [Form; 7] = [
+    ("$1$", md5_crypt::verify),
+    ("$5$", verify_sha),
+    ("$6$", verify_sha),
+    ("$y$", yescrypt::verify),
+    ("$2a$", verify_bcrypt),
+    ("$2b$", verify_bcrypt),
+    ("$2y$", verify_bcrypt),
+];
+
+fn form(text: &str) -> Option<fn(&str, &[u8]) -> bool> {
+    let found = FORMS.iter().find(|(prefix, _)| text.starts_with(prefix)).map(|(_, verify)| *verify);
+    found.or(des_crypt::is(text).then_some(des_crypt::verify))
+}
+
 pub(super) fn verify(text: &str, password: &[u8]) -> bool {
-    if !takes(password) {
-        return false;
-    }
-    match text.get(..3) {
-        Some("$1$") => md5_crypt::verify(text, password),
-        Some("$5$" | "$6$") => verify_sha(text, password),
-        Some("$y$") => yescrypt::verify(text, password),
-        _ if ["$2a$", "$2b$", "$2y$"].iter().any(|prefix| text.starts_with(prefix)) => verify_bcrypt(text, password),
-        _ => false,
-    }
+    takes(password) && form(text).is_some_and(|verify| verify(text, password))
+}
+
+/// Whether some password may match.
+pub(super) fn is_known(text: &str) -> bool {
+    form(text).is_some()
+}
+
+/// Whether somebody wrote it who wanted no password to match: too short for any form, or with a character in front that
+/// begins none.
+pub(super) fn is_locked(text: &str) -> bool {
+    text.len() <= 2 || text.starts_with(['*', '!'])
 }
 
 /// Whether `crypt` can tell this password from others: it ends at a zero byte.

@@ -11,7 +11,7 @@
 //! |---|---|
 //! | `scheme` | which there are, their names, which are costly |
 //! | `digest` | `{SSHA}`, `{SHA}`, `{SMD5}`, `{MD5}`, `{SSHA256}` ... `{SHA512}` |
-//! | `crypt`, `md5_crypt`, `yescrypt` | `{CRYPT}`: `$1$`, `$5$`, `$6$`, `$y$`, `$2a$`, `$2b$`, `$2y$` |
+//! | `crypt`, `des_crypt`, `md5_crypt`, `yescrypt` | `{CRYPT}`: DES, `$1$`, `$5$`, `$6$`, `$y$`, `$2a$`, `$2b$`, `$2y$` |
 //! | `argon2` | `{ARGON2}`: argon2id, argon2i, argon2d |
 //! | `pbkdf2` | `{PBKDF2}`, `{PBKDF2-SHA1}`, `{PBKDF2-SHA256}`, `{PBKDF2-SHA512}` |
 //! | `scram` | `{SCRAM-SHA-256}`, and the server's side of the exchange |
@@ -19,6 +19,7 @@
 mod argon2;
 mod base64;
 mod crypt;
+mod des_crypt;
 mod digest;
 mod make;
 mod md5_crypt;
@@ -54,6 +55,23 @@ pub fn verify(stored: &[u8], password: &[u8]) -> bool {
         Scheme::ScramSha256 => scram::Credentials::parse(text).is_some_and(|stored| stored.verify(password)),
         Scheme::Digest(algorithm) => digest::verify(algorithm, text, password),
         Scheme::Pbkdf2(function) => pbkdf2::verify(function, text, password),
+    }
+}
+
+/// The scheme of a stored password, in braces, if this is one that no password matches because its form is not known
+/// here. Of one that is locked, as `*` and `!` in place of what `crypt` makes lock it, nothing is told.
+pub fn unmatchable(stored: &[u8]) -> Option<String> {
+    let in_braces = |name: &str| Some(format!("{{{name}}}"));
+    match Scheme::split(stored) {
+        Some((Scheme::Crypt, rest)) => {
+            let is_known = std::str::from_utf8(rest).is_ok_and(|text| crypt::is_known(text) || crypt::is_locked(text));
+            if is_known { None } else { in_braces(Scheme::Crypt.name()) }
+        }
+        Some(_) => None,
+        None => {
+            let name = stored.get(1..).and_then(|inner| inner.split(|&byte| byte == b'}').next()).unwrap_or_default();
+            in_braces(&String::from_utf8_lossy(name))
+        }
     }
 }
 

@@ -65,6 +65,51 @@ const LENGTHS: [(usize, &str); 19] = [
     (100, "$2b$04$abcdefghijklmnopqrstuubzadhGtS2zEF.gu0yd0opP6cVzb.e0i"),
 ];
 
+/// libxcrypt's oldest form. Only the first eight bytes count.
+const DES: [(&str, &str); 7] = [
+    ("secret", "abNANd1rDfiNc"),
+    ("a", "./xT2u5QYaHcU"),
+    ("passw", "9ZxSL.J4Sirdg"),
+    ("12345678", "QxAdkdajBfdCc"),
+    ("123456789abc", "QxAdkdajBfdCc"),
+    ("äöü€", "mN9ObA9BNt3bI"),
+    ("correct horse", "Ky1UmcrdiIr6A"),
+];
+
+#[test]
+fn the_oldest_form_of_crypt_is_verified() {
+    for (password, stored) in DES {
+        let stored = format!("{{CRYPT}}{stored}");
+        assert!(verify(stored.as_bytes(), password.as_bytes()), "{password}");
+        assert!(!verify(stored.as_bytes(), b"secreT"), "{stored}");
+        assert!(!verify(&stored.as_bytes()[..stored.len() - 1], password.as_bytes()), "{stored}");
+    }
+    assert!(!verify(b"{CRYPT}ab!ANd1rDfiNc", b"secret"));
+    assert!(!verify(b"{CRYPT}zz6dpSdr.LHZw", b""), "the empty password matches nothing");
+}
+
+#[test]
+fn what_no_password_can_match_is_told_by_its_scheme() {
+    let unusable = [
+        ("{SASL}jensen@EXAMPLE.COM", "{SASL}"),
+        ("{KERBEROS}jensen", "{KERBEROS}"),
+        ("{CRYPT}$7$CU..../....2Q9obwLhin8qvQl6sisAO/$sc", "{CRYPT}"),
+        ("{CRYPT}_J9..K0AyUubDrfOgO4s", "{CRYPT}"),
+    ];
+    for (stored, scheme) in unusable {
+        assert_eq!(unmatchable(stored.as_bytes()).as_deref(), Some(scheme), "{stored}");
+    }
+    let locked = ["{CRYPT}*", "{CRYPT}!", "{CRYPT}!!", "{CRYPT}x", "{CRYPT}"];
+    for stored in
+        SLAPPASSWD.into_iter().chain(locked).chain(["secret", "{", "{}x", "{CRYPT}abNANd1rDfiNc", "{cleartext}x"])
+    {
+        assert_eq!(unmatchable(stored.as_bytes()), None, "{stored}");
+    }
+    for stored in CRYPT {
+        assert_eq!(unmatchable(format!("{{CRYPT}}{stored}").as_bytes()), None, "{stored}");
+    }
+}
+
 #[test]
 fn what_slappasswd_made_is_verified() {
     for stored in SLAPPASSWD {

@@ -225,9 +225,14 @@ pub(crate) fn distinct<'f>(description: &str, forms: impl ExactSizeIterator<Item
     let mut seen = std::collections::HashMap::with_capacity(forms.len());
     for (n, form) in (1..).zip(forms) {
         if let Some(first) = seen.insert(form, n) {
-            let text = format!("{description}, value {n}: it is the same as value {first}");
-            return Err(violation(ResultCode::ATTRIBUTE_OR_VALUE_EXISTS, text));
+            return Err(is_the_same(description, n, first));
         }
     }
     Ok(())
+}
+
+/// That a value is there twice.
+pub(crate) fn is_the_same(description: &str, n: usize, first: usize) -> Failure {
+    let text = format!("{description}, value {n}: it is the same as value {first}");
+    violation(ResultCode::ATTRIBUTE_OR_VALUE_EXISTS, text)
 }

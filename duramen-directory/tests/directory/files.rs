@@ -11,12 +11,95 @@ use crate::sample::*;
 fn import(sample: &Sample, ldif: &str, options: ImportOptions) -> Result<(Imported, Vec<String>), ImportError> {
     let mut problems = Vec::new();
     let imported = sample.directory.import("x.ldif", &mut ldif.as_bytes(), options, &mut |event| {
-        if let ImportEvent::Problem(problem) = event {
+        if let ImportEvent::Problem(problem) | ImportEvent::LeftOut(problem) = event {
             problems.push(problem.to_string());
         }
         true
     })?;
     Ok((imported, problems))
+}
+
+fn taken(entries: u64, problems: u64) -> Imported {
+    Imported { entries, problems, ..Imported::default() }
+}
+
+#[test]
+fn faulty_and_doubled_values_are_left_out_where_that_is_asked_for_and_the_rest_is_taken() {
+    let text = "\
+dn: uid=w,ou=People,dc=example,dc=com
+objectClass: inetOrgPerson
+uid: w
+cn: Weiß
+cn: Weiss
+cn: other
+sn: W
+otherMailbox: no dollar
+telexNumber: one part
+telexNumber: 1$2$3
+madeUpByAnOverlay: 1
+mail: w@example.com
+mail: W@EXAMPLE.COM
+mail: w@example.com
+
+dn: uid=x,ou=People,dc=example,dc=com
+objectClass: inetOrgPerson
+objectClass: nonsense
+uid: x
+cn: x
+sn: x
+
+dn: uid=y,ou=People,dc=example,dc=com
+objectClass: inetOrgPerson
+uid: y
+cn: y
+sn: \u{20}
+";
+    let repair = ImportOptions { repair: true, skip_problems: true, ..ImportOptions::default() };
+    let dry = ImportOptions { dry_run: true, ..repair };
+    let sample = Sample::people();
+    assert!(import(&sample, text, ImportOptions::default()).unwrap_err().to_string().contains("madeUpByAnOverlay"));
+    for options in [dry, repair] {
+        let (imported, told) = import(&sample, text, options).unwrap();
+        assert_eq!(imported, Imported { left_out: 6, ..taken(1, 2) }, "{told:#?}");
+        let about =
+            ["madeUpByAnOverlay", "cn, value 2", "otherMailbox, value 1", "telexNumber, value 1", "mail, value 2"];
+        for (told, about) in told.iter().zip(about) {
+            assert!(told.starts_with("x.ldif, line 1: uid=w,ou=people,dc=example,dc=com: left out: "), "{told}");
+            assert!(told.contains(about), "{told} should be about {about}");
+        }
+        assert!(
+            told[6].contains("no object class \"nonsense\"") && told[7].contains("requires attribute sn"),
+            "{told:#?}"
+        );
+    }
+    let found = sample.read("uid=w,ou=People,dc=example,dc=com", &["*"]);
+    assert_eq!((found.values("cn"), found.values("mail")), (vec!["Weiß", "other"], vec!["w@example.com"]));
+    assert_eq!((found.values("telexNumber"), found.values("otherMailbox").len()), (vec!["1$2$3"], 0));
+    assert_eq!(problems(&sample), Vec::<String>::new());
+}
+
+#[test]
+fn a_value_that_names_its_entry_is_not_left_out() {
+    let sample = Sample::people();
+    let repair = ImportOptions { repair: true, ..ImportOptions::default() };
+    let text = "dn: cn=Weiss,dc=example,dc=com\nobjectClass: device\ncn: Weiß\ncn: Weiss\n\n\
+                dn: telexNumber=none,dc=example,dc=com\nobjectClass: organizationalRole\ncn: x\ntelexNumber: none\n";
+    let error = import(&sample, text, repair).unwrap_err().to_string();
+    assert!(error.contains("telexNumber"), "{error}");
+    assert_eq!(sample.read("cn=Weiss,dc=example,dc=com", &["cn"]).values("cn"), ["Weiß"]);
+}
+
+#[test]
+fn passwords_that_nobody_can_use_are_counted_by_their_scheme() {
+    let person = |uid: &str, password: &str| {
+        let classes = "objectClass: account\nobjectClass: simpleSecurityObject\n";
+        format!("dn: uid={uid},ou=People,dc=example,dc=com\n{classes}uid: {uid}\nuserPassword: {password}\n\n")
+    };
+    let stored = ["{SASL}a@EXAMPLE.COM", "{SASL}b@EXAMPLE.COM", "{CRYPT}$7$x", "{CRYPT}!", "{CRYPT}abNANd1rDfiNc", "x"];
+    let text: String = (0..).zip(stored).map(|(n, stored)| person(&format!("p{n}"), stored)).collect();
+    let (imported, _) = import(&Sample::people(), &text, ImportOptions::default()).unwrap();
+    let unmatchable = [("{SASL}".to_string(), 2), ("{CRYPT}".to_string(), 1)].into();
+    assert_eq!(imported, Imported { unmatchable, ..taken(6, 0) });
 }
 
 #[test]
@@ -84,7 +167,7 @@ fn problems(sample: &Sample) -> Vec<String> {
 fn what_is_loaded_table_by_table_is_what_is_added_entry_by_entry() {
     let bulk = Sample::empty();
     let (imported, told) = import(&bulk, &many(), ImportOptions::default()).unwrap();
-    assert_eq!((imported, told), (Imported { entries: 3007, problems: 0 }, vec![]));
+    assert_eq!((imported, told), (taken(3007, 0), vec![]));
     assert_eq!(problems(&bulk), Vec::<String>::new());
     assert_eq!(bulk.found("(&(sn=name 3)(cn=user 13))"), ["uid=u13,ou=People,dc=example,dc=com"]);
     assert_eq!(bulk.found("(sn=name 3)").len(), 300);
@@ -96,7 +179,7 @@ fn what_is_loaded_table_by_table_is_what_is_added_entry_by_entry() {
     let text = export(&bulk, None);
     let again = Sample::empty();
     again.load("dn: dc=example,dc=com\nobjectClass: domain\ndc: example\n");
-    let (_, told) = import(&again, &text, ImportOptions { skip_problems: true, dry_run: false }).unwrap();
+    let (_, told) = import(&again, &text, ImportOptions { skip_problems: true, ..ImportOptions::default() }).unwrap();
     assert_eq!(told.len(), 1, "the suffix is there already: {told:?}");
     assert_eq!(problems(&again), Vec::<String>::new());
     let below = Some("ou=People,dc=example,dc=com");
@@ -123,9 +206,9 @@ fn an_import_that_fails_names_file_and_line_and_leaves_nothing() {
         let error = import(&sample, &format!("\n{PEOPLE}\n{record}"), ImportOptions::default()).unwrap_err();
         assert!(error.to_string().contains(told), "{error} should say {told}");
     }
-    let options = ImportOptions { skip_problems: true, dry_run: false };
+    let options = ImportOptions { skip_problems: true, ..ImportOptions::default() };
     let (imported, told) = import(&sample, &wrong, options).unwrap();
-    assert_eq!((imported, told.len()), (Imported { entries: 6, problems: 1 }, 1));
+    assert_eq!((imported, told.len()), (taken(6, 1), 1));
     assert_eq!(problems(&sample), Vec::<String>::new());
 }
 
@@ -136,14 +219,14 @@ fn what_stands_before_its_parent_waits_for_it() {
     records.reverse();
     let sample = Sample::empty();
     let (imported, told) = import(&sample, &records.join("\n\n"), ImportOptions::default()).unwrap();
-    assert_eq!((imported, told), (Imported { entries: 3007, problems: 0 }, vec![]));
+    assert_eq!((imported, told), (taken(3007, 0), vec![]));
     assert_eq!(problems(&sample), Vec::<String>::new());
     assert_eq!(sample.found("(&(sn=name 3)(cn=user 13))"), ["uid=u13,ou=People,dc=example,dc=com"]);
 
     let below = "dn: cn=b,cn=a,dc=example,dc=com\nobjectClass: device\ncn: b\n\n\
                  dn: cn=c,cn=b,cn=a,dc=example,dc=com\nobjectClass: device\ncn: c\n\n";
     let above = "dn: cn=a,dc=example,dc=com\nobjectClass: device\ncn: a\n";
-    let dry = ImportOptions { dry_run: true, skip_problems: false };
+    let dry = ImportOptions { dry_run: true, ..ImportOptions::default() };
     for options in [dry, ImportOptions::default()] {
         assert_eq!(import(&sample, &format!("{below}{above}"), options).unwrap().0.entries, 3);
     }
@@ -151,16 +234,16 @@ fn what_stands_before_its_parent_waits_for_it() {
     assert_eq!(sample.found("(objectClass=device)").len(), 3);
 
     let nowhere = below.replace("cn=a,", "cn=nowhere,");
-    let skipping = ImportOptions { dry_run: false, skip_problems: true };
+    let skipping = ImportOptions { skip_problems: true, ..ImportOptions::default() };
     let (imported, told) = import(&sample, &nowhere, skipping).unwrap();
-    assert_eq!(imported, Imported { entries: 0, problems: 2 });
+    assert_eq!(imported, taken(0, 2));
     assert!(told[0].starts_with("x.ldif, line 1: ") && told[1].starts_with("x.ldif, line 5: "), "{told:?}");
 }
 
 #[test]
 fn a_try_says_the_same_and_writes_nothing() {
     let sample = Sample::empty();
-    let options = ImportOptions { dry_run: true, skip_problems: false };
+    let options = ImportOptions { dry_run: true, ..ImportOptions::default() };
     assert_eq!(import(&sample, &many(), options).unwrap().0.entries, 3007);
     assert!(import(&sample, &format!("{PEOPLE}{PEOPLE}"), options).is_err());
     assert_eq!(export(&sample, None), "");
@@ -251,8 +334,8 @@ fn a_check_finds_structural_classes_that_no_longer_follow_from_the_classes() {
 fn an_identifier_that_another_entry_has_is_refused_rfc4530_2() {
     // The same one in other letters.
     let twice = devices(&format!("entryUUID: {}", IDENTIFIER.to_uppercase()));
-    let dry = ImportOptions { dry_run: true, skip_problems: false };
-    let skipping = ImportOptions { dry_run: false, skip_problems: true };
+    let dry = ImportOptions { dry_run: true, ..ImportOptions::default() };
+    let skipping = ImportOptions { skip_problems: true, ..ImportOptions::default() };
     let sample = Sample::empty();
     for options in [dry, ImportOptions::default()] {
         let error = import(&sample, &twice, options).unwrap_err().to_string();
