@@ -6,9 +6,14 @@ use std::time::SystemTime;
 
 use duramen_directory::{MonitorEntry, timestamp};
 
+use rustix::process::{Resource, getrlimit};
+
 use crate::figures::{Figures, Kind, NAMES, OfKind};
 use crate::server::Server;
 use crate::work::{MECHANISMS, OPERATIONS};
+
+/// What programs that watch servers show as the kind of the store.
+const BACKEND: &str = "duramen";
 
 /// Tells the directory what to say of the server.
 pub fn introduce(server: &Arc<Server>) {
@@ -41,9 +46,14 @@ fn entries(server: &Server) -> Vec<MonitorEntry> {
     let threads = server.figures.len().to_string();
     let mut tree = vec![
         entry("", "monitorServer", &[("monitoredInfo", concat!("duramend ", env!("CARGO_PKG_VERSION")).into())]),
+        entry("cn=Backends", "monitorContainer", &[]),
+        entry("cn=Backend 0,cn=Backends", "monitoredObject", &[("monitoredInfo", BACKEND.into())]),
         entry("cn=Connections", "monitorContainer", &[]),
+        counter("cn=Max File Descriptors,cn=Connections", files()),
         counter("cn=Total,cn=Connections", number(&figures.connections)),
         counter("cn=Current,cn=Connections", connected),
+        entry("cn=Databases", "monitorContainer", &[]),
+        entry("cn=Listeners", "monitorContainer", &[]),
         entry("cn=Operations", "monitorContainer", &operations(begun, done)),
         entry("cn=Statistics", "monitorContainer", &[]),
         counter("cn=Bytes,cn=Statistics", number(&figures.bytes_out)),
@@ -62,12 +72,24 @@ fn entries(server: &Server) -> Vec<MonitorEntry> {
         counter("cn=Read,cn=Waiters", connected.saturating_sub(blocked)),
         counter("cn=Write,cn=Waiters", blocked),
     ];
+    for (n, suffix) in (1..).zip(server.directory.suffixes()) {
+        let about = [("monitoredInfo", BACKEND.into()), ("namingContexts", suffix)];
+        tree.push(entry(&format!("cn=Database {n},cn=Databases"), "monitoredObject", &about));
+    }
+    for (n, url) in server.urls.iter().enumerate() {
+        tree.push(entry(&format!("cn=Listener {n},cn=Listeners"), "monitoredObject", &[("labeledURI", url.clone())]));
+    }
     for (kind, name) in NAMES {
         let of_kind = &figures.kinds[kind as usize];
         let counted = operations(number(&of_kind.begun), of_kind.done());
         tree.push(entry(&format!("cn={name},cn=Operations"), "monitorOperation", &counted));
     }
     tree
+}
+
+/// How many files the process may have open.
+fn files() -> u64 {
+    getrlimit(Resource::Nofile).current.unwrap_or(u64::MAX)
 }
 
 /// Seconds since the start.

@@ -57,7 +57,9 @@ async fn run(start: &Start, config: Config, settings: Settings, logging: Logging
     let page = http::listen(config.http)?;
     refuse_long_files()?;
     let directory = open(&config)?;
-    let server = Arc::new(Server::new(directory, settings).map_err(|error| ServeError::System(error.to_string()))?);
+    let urls = listeners.iter().map(Listener::url).collect();
+    let server = Server::new(directory, settings, urls).map_err(|error| ServeError::System(error.to_string()))?;
+    let server = Arc::new(server);
     monitor::introduce(&server);
     remind_of_indices(&config.data, &server.directory);
     let crew = Crew::start(server.clone()).map_err(system("a thread"))?;

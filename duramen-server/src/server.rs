@@ -33,6 +33,8 @@ pub struct Server {
     pub costly: AtomicBool,
     /// The user who runs the server.
     pub user: u32,
+    /// URLs of the listeners.
+    pub urls: Vec<String>,
     numbers: AtomicU64,
     settings: RwLock<Arc<Settings>>,
 }
@@ -63,8 +65,8 @@ impl Settings {
 }
 
 impl Server {
-    /// Around an open directory.
-    pub fn new(directory: Directory, settings: Settings) -> Result<Server, password::HashError> {
+    /// Around an open directory; `urls` are those of its listeners.
+    pub fn new(directory: Directory, settings: Settings, urls: Vec<String>) -> Result<Server, password::HashError> {
         let limits = &settings.limits;
         let decoy = password::hash(password::Scheme::Argon2, b"a password that is compared and never right")?;
         Ok(Server {
@@ -77,6 +79,7 @@ impl Server {
             decoy,
             costly: AtomicBool::new(true),
             user: rustix::process::geteuid().as_raw(),
+            urls,
             numbers: AtomicU64::new(1000),
             settings: RwLock::new(Arc::new(settings)),
         })

@@ -231,6 +231,16 @@ fn cn_monitor_counts_where_openldap_does() {
     let times =
         found(&mut client, "cn=Time,cn=Monitor", Scope::One, "(|(monitorTimestamp>=20200101000000Z)(monitoredInfo=*))");
     assert_eq!(times.len(), 3);
+    // What phpLDAPadmin and others list.
+    let listed = [
+        ("cn=Backends", "(monitoredInfo=duramen)", "cn=Backend 0,cn=Backends,cn=Monitor"),
+        ("cn=Databases", "(namingContexts=dc=example,dc=com)", "cn=Database 1,cn=Databases,cn=Monitor"),
+        ("cn=Listeners", "(&(cn=Listener 0)(labeledURI=*))", "cn=Listener 0,cn=Listeners,cn=Monitor"),
+        ("cn=Connections", "(monitorCounter>=64)", "cn=Max File Descriptors,cn=Connections,cn=Monitor"),
+    ];
+    for (container, filter, name) in listed {
+        assert_eq!(found(&mut client, &format!("{container},cn=Monitor"), Scope::One, filter), [name]);
+    }
 }
 
 #[test]
