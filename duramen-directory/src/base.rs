@@ -73,7 +73,13 @@ fn circle(scene: &Scene<'_>, name: &str, aliases: &[Id]) -> Result<Failure> {
 /// A name of another directory.
 fn elsewhere(scene: &Scene<'_>, name: &str) -> Failure {
     match scene.state.referrals.as_slice() {
-        [] => no_such_object(String::new(), name),
+        [] if scene.state.suffixes.is_empty() => no_such_object(String::new(), name),
+        [] => {
+            let suffixes: Vec<&str> = scene.state.suffixes.iter().map(|suffix| suffix.text.as_str()).collect();
+            let text =
+                format!("{name:?} is none of the directory's names, which are those below {}", suffixes.join(" or "));
+            Failure::new(ResultCode::NO_SUCH_OBJECT, text)
+        }
         urls => Failure::referral("", urls),
     }
 }

@@ -147,7 +147,12 @@ fn a_base_that_is_not_there_is_told_with_what_is_above_rfc4511_4_1_9() {
         (failure.code, failure.matched_dn.as_str()),
         (ResultCode::NO_SUCH_OBJECT, "ou=People,dc=example,dc=com")
     );
-    assert_eq!(code(sample.search("dc=elsewhere", "(a=b)", &Ask::default()).map(|_| ())), ResultCode::NO_SUCH_OBJECT);
+    let failure = sample.search("dc=elsewhere", "(a=b)", &Ask::default()).err().unwrap();
+    assert_eq!(failure.code, ResultCode::NO_SUCH_OBJECT);
+    assert_eq!(
+        failure.diagnostic,
+        "\"dc=elsewhere\" is none of the directory's names, which are those below dc=example,dc=com"
+    );
     assert_eq!(
         code(sample.search("dc=example,,", "(a=b)", &Ask::default()).map(|_| ())),
         ResultCode::INVALID_DN_SYNTAX

@@ -32,7 +32,7 @@ const LEAST: [(&str, usize, usize); 8] = [
     ("delete", 9, 25),
     ("modify", 45, 19),
     ("rename", 18, 15),
-    ("bind", 10, 22),
+    ("bind", 8, 22),
     ("extended", 14, 38),
 ];
 
