@@ -15,9 +15,10 @@
 
 use std::collections::BTreeMap;
 
-use super::bits::{Bits, WORD};
+use super::bits::{self, Bits, WORD};
+use super::cohort::Cohort;
 use super::log::{earlier, extents, number, put, put_extents};
-use super::{Free, Retired, Space};
+use super::{Free, Retired, Space, joined};
 use crate::error::Damage;
 use crate::ids::{Extent, Pgno, Txnid};
 
@@ -29,11 +30,14 @@ const WORD_BYTES: usize = (WORD / 8) as usize;
 const LIST: u64 = 0;
 const WORDS: u64 = 1;
 
-/// Retired pages that the same live snapshots see: ascending runs, of which there may be many groups in a large file.
+/// So many words of retired pages are read as a [`Cohort`]; all in tests, where there are few pages.
+const COHORT_WORDS: usize = if cfg!(test) { 1 } else { 8 };
+
+/// Retired pages that the same live snapshots see, of which there may be many groups in a large file.
 struct Group {
     birth: Txnid,
     death: Txnid,
-    runs: Vec<Extent>,
+    extents: Vec<Extent>,
 }
 
 /// Appends the whole space to `out`. `live`: all snapshots (ascending) that somebody may see, or go back to, but for those
@@ -47,10 +51,10 @@ pub(crate) fn encode_base(space: &mut Space, live: &[Txnid], out: &mut Vec<u8>) 
     space.lanes.iter().for_each(|extent| free.set(extent));
     put_bits(out, &free);
     put(out, groups.len() as u64);
-    for Group { birth, death, runs } in groups {
+    for Group { birth, death, extents } in groups {
         put(out, newest.0 - death.0);
         put(out, death.0 - birth.0);
-        put_runs(out, runs);
+        put_runs(out, joined(extents));
     }
 }
 
@@ -59,12 +63,9 @@ fn groups(space: &Space, live: &[Txnid]) -> Vec<Group> {
     let seen_before = |txnid: Txnid| live.partition_point(|snapshot| *snapshot < txnid);
     for (extent, birth, death) in space.retired() {
         let group = groups.entry((seen_before(birth), seen_before(death)));
-        let group = group.or_insert(Group { birth, death, runs: Vec::new() });
+        let group = group.or_insert(Group { birth, death, extents: Vec::new() });
         (group.birth, group.death) = (group.birth.min(birth), group.death.max(death));
-        match group.runs.last_mut() {
-            Some(run) if run.end() == extent.start => run.pages += extent.pages,
-            _ => group.runs.push(extent),
-        }
+        group.extents.push(extent);
     }
     groups.into_values().collect()
 }
@@ -75,22 +76,60 @@ pub(crate) fn decode_base(input: &mut &[u8], pages: u64) -> Result<Space, Damage
     space.set_limit(Some(pages));
     let newest = Txnid(number(input)?);
     space.free = Set::read(input)?.free(&mut space);
-    let mut retired = Vec::new();
+    let (mut alone, mut cohorts) = (Vec::new(), Vec::new());
     for _ in 0..number(input)? {
         let death = earlier(newest, number(input)?)?;
         let birth = earlier(death, number(input)?)?;
-        let within = Set::read(input)?.extents().into_iter().filter_map(|extent| space.inside(extent));
-        retired.extend(within.map(|extent| (extent, birth, death)));
+        match Set::read(input)? {
+            Set::Words { first, mut words } if words.len() >= COHORT_WORDS => {
+                space.cut(first, &mut words);
+                cohorts.push(Cohort::new(birth, death, first, words));
+            }
+            few => {
+                let within = few.extents().into_iter().filter_map(|extent| space.inside(extent));
+                alone.extend(within.map(|extent| (extent, birth, death)));
+            }
+        }
     }
-    retired.sort_unstable();
-    if retired.windows(2).any(|pair| pair[0].0.end() > pair[1].0.start) {
+    // Each group ascends.
+    alone.sort();
+    check_disjoint(&space.free, &alone, &cohorts)?;
+    (space.retired, space.fresh) = (Retired::new(&alone, cohorts), true);
+    Ok(space)
+}
+
+/// That no page is there twice. Takes time and memory for how much it is, not for where.
+fn check_disjoint(free: &Free, alone: &[(Extent, Txnid, Txnid)], cohorts: &[Cohort]) -> Result<(), Damage> {
+    let mut words: Vec<(u64, u64)> = cohorts.iter().flat_map(Cohort::words).collect();
+    words.sort();
+    let is_twice = |words: &[(u64, u64)]| {
+        words.iter().try_fold(0, |all, (_, word)| (all & word == 0).then_some(all | word)).is_none()
+    };
+    let is_among_words = |extent: Extent| {
+        let first = words.partition_point(|(at, _)| (at + 1) * WORD <= extent.start.0);
+        let mut near = words[first..].iter().take_while(|(at, _)| at * WORD < extent.end().0);
+        near.any(|(at, word)| word & bits::mask(extent, *at) != 0)
+    };
+    if alone.windows(2).any(|pair| pair[0].0.end() > pair[1].0.start)
+        || words.chunk_by(|one, other| one.0 == other.0).any(is_twice)
+        || alone.iter().any(|&(extent, _, _)| is_among_words(extent))
+    {
         return Err(Damage("a page is retired twice"));
     }
-    if retired.iter().any(|&(extent, _, _)| space.free.overlaps(extent)) {
+    if alone.iter().any(|&(extent, _, _)| free.overlaps(extent))
+        || words.iter().any(|&(at, word)| free.bits().word(at) & word != 0)
+    {
         return Err(Damage("a page is both free and retired"));
     }
-    (space.retired, space.fresh) = (Retired::from_sorted(&retired), true);
-    Ok(space)
+    Ok(())
+}
+
+impl Space {
+    /// Cuts words, the first of which is that of page `first * WORD`, down to the pages below the limit.
+    fn cut(&mut self, first: u64, words: &mut Vec<u64>) {
+        let inside = self.limit.unwrap_or(Pgno::LIMIT).saturating_sub(first * WORD);
+        self.beyond |= Bits::cut(words, inside);
+    }
 }
 
 /// Whether a set of so many runs, or else so many words, is better a list.
@@ -164,9 +203,7 @@ impl Set {
             Set::List(list) => return Free::from_sorted(list.into_iter().filter_map(|extent| space.inside(extent))),
             Set::Words { first, words } => (first, words),
         };
-        let inside = space.limit.unwrap_or(Pgno::LIMIT).saturating_sub(first * WORD);
-        let cut = Bits::cut(&mut words, inside);
-        space.beyond |= cut;
+        space.cut(first, &mut words);
         Free::from_bits(Bits::from_words(if words.is_empty() { 0 } else { first }, words))
     }
 
@@ -240,6 +277,37 @@ mod tests {
     }
 
     #[test]
+    fn pages_that_came_as_words_are_taken_freed_and_forgotten_as_others_are() {
+        let every_other = |range: std::ops::Range<u64>| range.step_by(2).map(|page| extent(page, 1));
+        let mut written = space(every_other(64..128));
+        every_other(129..640).for_each(|page| written.retire(page, Txnid(3), Txnid(5)).unwrap());
+        every_other(1000..1400).for_each(|page| written.retire(page, Txnid(4), Txnid(8)).unwrap());
+        let live = [Txnid(4), Txnid(6)];
+        let bytes = encoded(&mut written, &live);
+        let mut read = decode_base(&mut &bytes[..], PAGES).unwrap();
+        assert_eq!((read.retired_parts(), read.retired_runs_max()), (2, 256 + 200));
+        assert_eq!((contents(&read), read.retired_pages()), (contents(&written), 256 + 200));
+        assert_eq!((read.blocked_by(Txnid(4)), read.blocked_by(Txnid(6))), (256 + 200, 200));
+        assert!(read.check_within(Pgno(64), Pgno(1399)).is_ok());
+        assert!(read.check_within(Pgno(64), Pgno(1398)).is_err() && read.check_within(Pgno(65), Pgno(1399)).is_err());
+        assert!(read.add_free(extent(133, 1)).is_err() && read.retire(extent(1398, 1), Txnid(5), Txnid(9)).is_err());
+
+        read.set_limit(None);
+        read.take_anywhere(extent(135, 1)).unwrap();
+        assert!(read.take_anywhere(extent(135, 1)).is_err());
+        read.truncate(Pgno(1200));
+        assert_eq!(read.retired_pages(), 255 + 100);
+        read.release(&live);
+        assert_eq!((read.retired_pages(), read.free_pages()), (255 + 100, 32));
+        // Who saw the first group is gone.
+        read.release(&live[1..]);
+        assert_eq!((read.retired_pages(), read.free_pages()), (100, 32 + 255));
+        read.add_free(extent(135, 1)).unwrap();
+        read.release(&[]);
+        assert_eq!((read.retired_pages(), read.free_pages()), (0, 32 + 256 + 100));
+    }
+
+    #[test]
     fn a_page_is_taken_wherever_those_of_a_base_are() {
         let every_other = (9000..9500).step_by(2).map(|page| extent(page, 1));
         let bytes = encoded(&mut space(every_other), &[]);
@@ -269,6 +337,17 @@ mod tests {
         assert!(decode_base(&mut &[&[5][..], &free_10_to_12, &retired_11_to_12].concat()[..], PAGES).is_err());
         let (nothing_free, retired_11_twice) = ([0, 0], [2, 0, 3, 0, 1, 11, 1, 0, 2, 0, 1, 11, 1]);
         assert!(decode_base(&mut &[&[5][..], &nothing_free, &retired_11_twice].concat()[..], PAGES).is_err());
+        // The same as words: free and retired, retired in two groups, and as a word and in a list.
+        let words = |page: u64| [&[1, 0, 1][..], &(1u64 << page).to_le_bytes()].concat();
+        let group = |set: &[u8]| [&[0, 3], set].concat();
+        let base = |free: &[u8], groups: &[Vec<u8>]| {
+            let bytes = [&[5], free, &[groups.len() as u8], &groups.concat()].concat();
+            decode_base(&mut &bytes[..], PAGES).map(|space| space.retired_pages())
+        };
+        assert_eq!(base(&words(11), &[group(&words(12)), group(&words(13)), group(&[0, 1, 14, 1])]), Ok(3));
+        assert!(base(&words(11), &[group(&words(11))]).is_err());
+        assert!(base(&[0, 0], &[group(&words(11)), group(&words(11))]).is_err());
+        assert!(base(&[0, 0], &[group(&words(11)), group(&[0, 1, 11, 1])]).is_err());
     }
 
     #[test]

@@ -43,6 +43,11 @@ impl Bits {
         self.words[..end].get(first as usize..).unwrap_or_default()
     }
 
+    /// The bits of the pages from `word * WORD` on, as many as a word has.
+    pub(super) fn word(&self, word: u64) -> u64 {
+        usize::try_from(word).ok().and_then(|word| self.words.get(word)).copied().unwrap_or(0)
+    }
+
     /// How many bits are set, and how many runs they are.
     pub(super) fn count(&self) -> (u64, usize) {
         let (mut pages, mut runs, mut before) = (0, 0, 0);
@@ -91,10 +96,16 @@ impl Bits {
 
     /// Sets all bits that are set there.
     pub(super) fn set_all(&mut self, other: &Bits) {
-        if self.words.len() < other.words.len() {
-            self.words.resize(other.words.len(), 0);
+        self.set_all_from(0, other);
+    }
+
+    /// Sets all bits that are set there, where the first is that of page `word * WORD`; they must be in reach.
+    pub(super) fn set_all_from(&mut self, word: u64, other: &Bits) {
+        let first = word as usize;
+        if self.words.len() < first + other.words.len() {
+            self.words.resize(first + other.words.len(), 0);
         }
-        self.words.iter_mut().zip(&other.words).for_each(|(word, others)| *word |= others);
+        self.words[first..].iter_mut().zip(&other.words).for_each(|(word, others)| *word |= others);
     }
 
     pub(super) fn clear(&mut self, extent: Extent) {
@@ -180,9 +191,13 @@ impl Iterator for Runs<'_> {
 #[inline]
 fn parts(extent: Extent) -> impl Iterator<Item = (usize, u64)> {
     let (start, end) = (extent.start.0, extent.end().0);
-    (start / WORD..end.div_ceil(WORD)).map(move |word| {
-        let from = start.saturating_sub(word * WORD);
-        let to = (end - word * WORD).min(WORD);
-        ((word as usize), (u64::MAX << from) & (u64::MAX >> (WORD - to)))
-    })
+    (start / WORD..end.div_ceil(WORD)).map(move |word| (word as usize, mask(extent, word)))
+}
+
+/// The bits of an extent's pages in this word, in which there are some.
+#[inline]
+pub(super) fn mask(extent: Extent, word: u64) -> u64 {
+    let from = extent.start.0.saturating_sub(word * WORD);
+    let to = (extent.end().0 - word * WORD).min(WORD);
+    (u64::MAX << from) & (u64::MAX >> (WORD - to))
 }

@@ -13,6 +13,7 @@
 
 pub(crate) mod base;
 mod bits;
+mod cohort;
 mod free;
 mod lanes;
 pub(crate) mod log;
@@ -375,9 +376,19 @@ impl Space {
         self.free.iter()
     }
 
-    /// The retired extents with birth and death, ascending by address; all of them only after [`Space::settle`].
-    pub(crate) fn retired(&self) -> impl ExactSizeIterator<Item = (Extent, Txnid, Txnid)> + '_ {
+    /// The retired extents with birth and death; all of them only after [`Space::settle`].
+    pub(crate) fn retired(&self) -> impl Iterator<Item = (Extent, Txnid, Txnid)> + '_ {
         self.retired.iter()
+    }
+
+    /// How many these extents are, or a few more.
+    pub(crate) fn retired_runs_max(&self) -> u64 {
+        self.retired.runs_max() as u64
+    }
+
+    /// How many of them it takes time to read: those of a birth and death that very many have count as one.
+    pub(crate) fn retired_parts(&self) -> u64 {
+        self.retired.parts() as u64
     }
 
     /// How many retired pages `snapshot` can see, alone or with others. Takes time for all that are retired.
@@ -390,7 +401,7 @@ impl Space {
     /// Damage unless every free and retired page lies in `first .. end`. For state that came from a file.
     pub(crate) fn check_within(&self, first: Pgno, end: Pgno) -> Result<(), Damage> {
         let within = |extent: Extent| first <= extent.start && extent.end() <= end;
-        let ends = [self.retired.first(), self.retired.last()].into_iter().flatten();
+        let ends = self.retired.ends();
         let pending = self.pending.iter().flat_map(|(_, cohort)| cohort).map(|(extent, _)| *extent);
         let all = ends.chain(pending).chain(self.lanes.iter()).all(within);
         if all && self.free.is_within(first, end) && !self.beyond {
@@ -416,7 +427,7 @@ impl Space {
                 if self.is_pending(Extent::new(at, 1)) {
                     self.settle();
                 }
-                let retired = self.retired.containing(at).map(part);
+                let retired = self.retired.run_from(at).map(part);
                 let retired = retired.ok_or(Damage("a page was taken that was neither free nor retired"))?;
                 self.retired.remove(retired);
                 retired
@@ -471,10 +482,10 @@ impl Space {
             return;
         }
         let mut bits = Bits::new((2 * pages).saturating_add(INDEX_ROOM));
-        let retired = self.retired.iter().map(|(extent, _, _)| extent);
         let pending = self.pending.iter().flat_map(|(_, cohort)| cohort).map(|(extent, _)| *extent);
         self.free.mark(&mut bits);
-        self.lanes.iter().chain(retired).chain(pending).for_each(|extent| bits.set(extent));
+        self.retired.mark(&mut bits);
+        self.lanes.iter().chain(pending).for_each(|extent| bits.set(extent));
         self.vacant = Some(bits);
     }
 

@@ -6,12 +6,16 @@
 //! if its birth is at or below `s`; then it waits for `s`, its *blocker*. While the blocker lives nothing that waits for
 //! it need be looked at; when it is gone, what waited for it is free or waits for another.
 //!
-//! Invariants: extents are disjoint and not empty; `pages` is their sum; each of `by_start` is listed in `fresh`, or in
+//! What a file has of very many pages of one birth and death stays a [`Cohort`] until they are free.
+//!
+//! Invariants: extents are disjoint and not empty, and no cohort has a page of theirs or of another; `pages` is the sum of all; each of `by_start` is listed in `fresh`, or in
 //! `waiting` under a snapshot that was live at the last release and that sees it. (Both may also list some that are no
 //! more.)
 
 use std::collections::BTreeMap;
 
+use super::bits::Bits;
+use super::cohort::Cohort;
 use crate::ids::{Extent, Pgno, Txnid};
 
 /// Of extents to be freed, more than this part of all are found by going through all: to remove one by one takes as long
@@ -27,11 +31,16 @@ struct Held {
 }
 
 impl Held {
-    /// The newest of these snapshots, which ascend, that sees it.
-    fn blocker(&self, live: &[Txnid]) -> Option<Txnid> {
-        let before = live.partition_point(|snapshot| *snapshot < self.death);
-        live[..before].last().copied().filter(|newest| self.birth <= *newest)
+    /// The extent, whose start this is.
+    fn from(&self, start: u64) -> Extent {
+        Extent::new(Pgno(start), self.pages)
     }
+}
+
+/// The newest of these snapshots, which ascend, that sees what was born and died so.
+fn blocker(birth: Txnid, death: Txnid, live: &[Txnid]) -> Option<Txnid> {
+    let before = live.partition_point(|snapshot| *snapshot < death);
+    live[..before].last().copied().filter(|newest| birth <= *newest)
 }
 
 /// An extent that is listed: its start, birth and death.
@@ -45,12 +54,14 @@ pub(super) struct Retired {
     fresh: Vec<Listed>,
     /// Those that wait for a snapshot.
     waiting: BTreeMap<Txnid, Vec<Listed>>,
+    cohorts: Vec<Cohort>,
     pages: u64,
 }
 
 impl Retired {
-    /// All of `sorted`, which is ascending and disjoint; faster than adding them one by one.
-    pub(super) fn from_sorted(sorted: &[(Extent, Txnid, Txnid)]) -> Retired {
+    /// All of `sorted`, which is ascending and disjoint, and of cohorts that are too; faster than adding them one by one.
+    pub(super) fn new(sorted: &[(Extent, Txnid, Txnid)], cohorts: Vec<Cohort>) -> Retired {
+        let in_cohorts: u64 = cohorts.iter().map(Cohort::pages).sum();
         let held = |&(extent, birth, death): &(Extent, Txnid, Txnid)| {
             (extent.start.0, Held { pages: extent.pages, birth, death })
         };
@@ -58,7 +69,8 @@ impl Retired {
             by_start: sorted.iter().map(held).collect(),
             fresh: sorted.iter().map(|&(extent, birth, death)| (extent.start.0, birth, death)).collect(),
             waiting: BTreeMap::new(),
-            pages: sorted.iter().map(|(extent, _, _)| extent.pages).sum(),
+            cohorts,
+            pages: sorted.iter().map(|(extent, _, _)| extent.pages).sum::<u64>() + in_cohorts,
         }
     }
 
@@ -67,37 +79,58 @@ impl Retired {
         self.pages
     }
 
-    /// Extents with birth and death, ascending by address.
-    pub(super) fn iter(&self) -> impl ExactSizeIterator<Item = (Extent, Txnid, Txnid)> + '_ {
-        self.by_start.iter().map(|(&start, held)| (Extent::new(Pgno(start), held.pages), held.birth, held.death))
+    /// Extents with birth and death. Those that came one by one ascend by address, and so do those of each cohort.
+    pub(super) fn iter(&self) -> impl Iterator<Item = (Extent, Txnid, Txnid)> + '_ {
+        let alone = self.by_start.iter().map(|(&start, held)| (held.from(start), held.birth, held.death));
+        alone.chain(self.cohorts.iter().flat_map(Cohort::retired))
     }
 
-    /// The extent of the lowest address.
-    pub(super) fn first(&self) -> Option<Extent> {
-        self.by_start.first_key_value().map(|(&start, held)| Extent::new(Pgno(start), held.pages))
+    /// Sets the bits of all pages.
+    pub(super) fn mark(&self, bits: &mut Bits) {
+        self.by_start.iter().for_each(|(&start, held)| bits.set(held.from(start)));
+        self.cohorts.iter().for_each(|cohort| cohort.mark(bits));
     }
 
-    /// The extent of the highest address.
-    pub(super) fn last(&self) -> Option<Extent> {
-        self.by_start.last_key_value().map(|(&start, held)| Extent::new(Pgno(start), held.pages))
+    /// How many extents there are, or a few more.
+    pub(super) fn runs_max(&self) -> usize {
+        self.by_start.len() + self.cohorts.iter().map(Cohort::runs_max).sum::<usize>()
     }
 
-    /// The extent that `page` is in.
-    pub(super) fn containing(&self, page: Pgno) -> Option<Extent> {
+    /// How many there are that came one by one, each cohort counted as one.
+    pub(super) fn parts(&self) -> usize {
+        self.by_start.len() + self.cohorts.len()
+    }
+
+    /// Extents with the lowest page and the highest; others too.
+    pub(super) fn ends(&self) -> impl Iterator<Item = Extent> + '_ {
+        let alone = [self.by_start.first_key_value(), self.by_start.last_key_value()].into_iter().flatten();
+        alone.map(|(&start, held)| held.from(start)).chain(self.cohorts.iter().filter_map(Cohort::ends).flatten())
+    }
+
+    /// What there is of the pages that follow each other from `page` on, of one birth and death.
+    pub(super) fn run_from(&self, page: Pgno) -> Option<Extent> {
+        let alone = self.containing(page).map(|whole| Extent::new(page, whole.end().0 - page.0));
+        alone.or_else(|| self.cohorts.iter().find_map(|cohort| cohort.run_from(page)))
+    }
+
+    /// The extent that `page` is in, if it came alone.
+    fn containing(&self, page: Pgno) -> Option<Extent> {
         let (&start, held) = self.by_start.range(..=page.0).next_back()?;
-        (page.0 < start + held.pages).then(|| Extent::new(Pgno(start), held.pages))
+        Some(held.from(start)).filter(|extent| page < extent.end())
     }
 
     /// True if a page of `extent` is here.
     pub(super) fn overlaps(&self, extent: Extent) -> bool {
         let below = self.by_start.range(..extent.end().0).next_back();
         below.is_some_and(|(start, held)| start + held.pages > extent.start.0)
+            || self.cohorts.iter().any(|cohort| cohort.overlaps(extent))
     }
 
     /// How many pages `snapshot` can see.
     pub(super) fn visible_to(&self, snapshot: Txnid) -> u64 {
-        let seen = self.by_start.values().filter(|held| held.birth <= snapshot && snapshot < held.death);
-        seen.map(|held| held.pages).sum()
+        let alone = self.by_start.values().map(|held| (held.birth, held.death, held.pages));
+        let all = alone.chain(self.cohorts.iter().map(|cohort| (cohort.birth, cohort.death, cohort.pages())));
+        all.filter(|(birth, death, _)| *birth <= snapshot && snapshot < *death).map(|(_, _, pages)| pages).sum()
     }
 
     /// As [`Retired::add`] for pages that are known to wait for this snapshot.
@@ -134,6 +167,11 @@ impl Retired {
 
     /// Removes pages that all are in one extent here.
     pub(super) fn remove(&mut self, part: Extent) {
+        if let Some(cohort) = self.cohorts.iter_mut().find(|cohort| cohort.overlaps(part)) {
+            cohort.remove(part);
+            self.pages -= part.pages;
+            return;
+        }
         let whole = self.containing(part.start).filter(|whole| part.end() <= whole.end());
         let whole = whole.expect("only pages of one retired extent are removed");
         let held = self.unlink(whole.start.0);
@@ -147,9 +185,16 @@ impl Retired {
 
     /// Removes all pages from `end` on.
     pub(super) fn truncate(&mut self, end: Pgno) {
-        while let Some(last) = self.last().filter(|last| last.end() > end) {
-            let start = last.start.max(end);
-            self.remove(Extent::new(start, last.end().0 - start.0));
+        for cohort in &mut self.cohorts {
+            self.pages -= cohort.pages();
+            cohort.truncate(end);
+            self.pages += cohort.pages();
+        }
+        while let Some((&start, held)) = self.by_start.last_key_value()
+            && held.from(start).end() > end
+        {
+            let (from, last) = (start.max(end.0), held.from(start));
+            self.remove(Extent::new(Pgno(from), last.end().0 - from));
         }
     }
 
@@ -157,10 +202,15 @@ impl Retired {
     /// at, but for those that it passes by where it frees many.
     pub(super) fn release(&mut self, live: &[Txnid], mut free: impl FnMut(Extent)) -> u64 {
         let due = self.due(live);
-        let examined = due.len() as u64;
+        let examined = (due.len() + self.cohorts.len()) as u64;
+        let gone = self.cohorts.extract_if(.., |cohort| blocker(cohort.birth, cohort.death, live).is_none());
+        for cohort in gone {
+            self.pages -= cohort.pages();
+            cohort.runs().for_each(&mut free);
+        }
         let mut unseen = Vec::new();
         for (start, birth, death) in due {
-            match (Held { pages: 0, birth, death }).blocker(live) {
+            match blocker(birth, death, live) {
                 Some(blocker) => self.waiting.entry(blocker).or_default().push((start, birth, death)),
                 None => unseen.push((start, birth, death)),
             }
@@ -192,7 +242,7 @@ impl Retired {
 
     /// Goes through all, and frees those that nobody sees.
     fn sweep(&mut self, live: &[Txnid], mut free: impl FnMut(Extent)) {
-        for (start, held) in self.by_start.extract_if(.., |_, held| held.blocker(live).is_none()) {
+        for (start, held) in self.by_start.extract_if(.., |_, held| blocker(held.birth, held.death, live).is_none()) {
             self.pages -= held.pages;
             free(Extent::new(Pgno(start), held.pages));
         }

@@ -158,7 +158,7 @@ impl Ledger {
             ledger.space = decode_base(&mut deltas, meta.page_count).map_err(|d| d.at(meta.space.head))?;
             ledger.txnid = ledger.chain[0].1;
         }
-        ledger.detours = ledger.space.retired().len() as u64;
+        ledger.detours = ledger.space.retired_parts();
         ledger.space.index(meta.page_count);
         ledger.detours += ledger.replay(meta.space.head, deltas, &meta.tail)?;
         ledger.finish(pager, meta)?;

@@ -266,7 +266,7 @@ fn log_space(work: &mut Work, placer: &mut Placer) -> Result<(SpaceRoot, Vec<u8>
 fn chain_max(work: &mut Work, root: SpaceRoot) -> Result<u64> {
     let page_size = work.page_size() as u64;
     let space = &work.ledger()?.space;
-    let extents = space.runs() + space.retired().len() as u64;
+    let extents = space.runs() + space.retired_runs_max();
     Ok((CHAIN_OF_BASES * root.base_pages).max(extents * CHAIN_BYTES_EACH / page_size))
 }
 
@@ -280,7 +280,7 @@ fn is_detour_worth_a_base(work: &mut Work) -> Result<bool> {
     // What somebody still sees would stay retired in the base too.
     release(work)?;
     let space = &work.ledger()?.space;
-    let spared = detours.saturating_sub(space.retired().len() as u64);
+    let spared = detours.saturating_sub(space.retired_parts());
     Ok(spared >= DETOURS_MIN.max(space.runs() / DETOURS_OF_RUNS))
 }
 
