@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 pub use duramen::Durability;
+use duramen_ldap::filter::DEPTH_MAX;
 
 /// What can be chosen.
 #[derive(Clone, Debug, Default)]
@@ -86,6 +87,6 @@ pub struct Limits {
 
 impl Default for Limits {
     fn default() -> Limits {
-        Limits { entries: 0, time: None, examined: 0, filter_depth: 64, tree_delete: 100_000 }
+        Limits { entries: 0, time: None, examined: 0, filter_depth: DEPTH_MAX, tree_delete: 100_000 }
     }
 }

@@ -23,7 +23,7 @@ use crate::figures::add;
 use crate::stream::Stream;
 use crate::thread::{Thread, Watch};
 use crate::tls::secured;
-use crate::work::{OUTPUT_FULL_BYTES, Resting, Taken, Work};
+use crate::work::{OUTPUT_FULL_BYTES, Resting, Taken, UNBIND, Work};
 
 /// How long the end of a connection may take.
 const CLOSING: Duration = Duration::from_secs(1);
@@ -147,7 +147,7 @@ impl Connection {
             let length = match frame(self.input.waiting(), self.work.message_bytes_max()) {
                 Ok(Frame::Complete(length)) => length,
                 Ok(Frame::Needs(_)) => break,
-                Err(error) => return self.disconnect(ResultCode::PROTOCOL_ERROR, &error.to_string(), "bad message"),
+                Err(error) => return self.refuse(&error.to_string()),
             };
             self.thread.works();
             let patience = self.thread.patience();
@@ -158,14 +158,14 @@ impl Connection {
                 }
                 Taken::Done => self.input.consume(length),
                 Taken::Unbind => {
-                    self.then = Then::End("unbind");
+                    self.then = Then::End(UNBIND);
                     return;
                 }
                 Taken::StartTls => {
                     self.input.consume(length);
                     return self.expect_tls();
                 }
-                Taken::Broken(why) => return self.disconnect(ResultCode::PROTOCOL_ERROR, &why, "bad message"),
+                Taken::Broken(why) => return self.refuse(&why),
             }
         }
         self.input.release(&self.thread.pool);
@@ -184,9 +184,14 @@ impl Connection {
         if self.input.is_empty() {
             self.then = Then::StartTls;
         } else {
-            let why = "bytes followed StartTLS before its answer";
-            self.disconnect(ResultCode::PROTOCOL_ERROR, why, "bad message");
+            self.refuse("bytes followed StartTLS before its answer");
         }
+    }
+
+    /// Ends the session because of what the client sent.
+    fn refuse(&mut self, why: &str) {
+        self.work.log.refused(&self.work.session.peer_text(), why);
+        self.disconnect(ResultCode::PROTOCOL_ERROR, why, "bad message");
     }
 
     /// Says why, and ends the session once that is sent (RFC 4511 section 4.4.1).

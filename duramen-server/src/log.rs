@@ -20,6 +20,7 @@ impl Logging {
         let lines = match log.format {
             LogFormat::Text => lines.with_ansi(std::io::IsTerminal::is_terminal(&std::io::stderr())).boxed(),
             LogFormat::Json => lines.json().boxed(),
+            LogFormat::Bare => lines.without_time().with_level(false).with_target(false).with_ansi(false).boxed(),
         };
         let registry = tracing_subscriber::registry().with(lines.with_filter(filter));
         registry.try_init().map_err(|error| format!("logging cannot begin: {error}"))?;

@@ -2,6 +2,7 @@
 
 use std::io;
 use std::mem;
+use std::os::fd::{AsRawFd, RawFd};
 use std::pin::Pin;
 use std::task::{Context, Poll};
 
@@ -15,6 +16,16 @@ pub enum Socket {
     Tcp(std::net::TcpStream),
     /// A local one.
     Unix(std::os::unix::net::UnixStream),
+}
+
+impl Socket {
+    /// Its number, which it keeps as long as it is open.
+    pub fn descriptor(&self) -> RawFd {
+        match self {
+            Socket::Tcp(socket) => socket.as_raw_fd(),
+            Socket::Unix(socket) => socket.as_raw_fd(),
+        }
+    }
 }
 
 /// A plain stream.

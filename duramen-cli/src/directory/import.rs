@@ -71,7 +71,10 @@ fn parse_index(text: &str) -> std::result::Result<Index, String> {
             "pres" => found.presence = true,
             "eq" => found.equality = true,
             "sub" => found.substring = true,
-            _ => return Err(format!("{kind:?} is no kind of index: pres, eq or sub")),
+            _ => {
+                let text = "is no kind of index: pres, eq or sub. Each attribute has an --index of its own";
+                return Err(format!("{kind:?} {text}"));
+            }
         }
     }
     Ok(Index { attribute: attribute.to_string(), kinds: found })
@@ -98,8 +101,8 @@ pub fn run(args: &Args) -> Result<()> {
         all.entries += imported.entries;
         all.problems += imported.problems;
         all.left_out += imported.left_out;
-        for (scheme, count) in imported.unmatchable {
-            *all.unmatchable.entry(scheme).or_default() += count;
+        for (of, sums) in [(imported.unmatchable, &mut all.unmatchable), (imported.not_kept, &mut all.not_kept)] {
+            of.into_iter().for_each(|(name, count)| *sums.entry(name).or_default() += count);
         }
     }
     if !is_quiet() {
@@ -109,6 +112,14 @@ pub fn run(args: &Args) -> Result<()> {
         if all.left_out > 0 {
             remark(&format!("{} attributes and values of them were left out", units::count(all.left_out)));
         }
+    }
+    if !all.not_kept.is_empty() {
+        let each = all.not_kept.iter().map(|(name, count)| format!("{name} of {} entries", units::count(*count)));
+        remark(&format!(
+            "not kept: {}. What someone is a member of is found out here from member and uniqueMember of groups; the rest \
+             only another server kept up to date",
+            each.collect::<Vec<_>>().join(", ")
+        ));
     }
     for (scheme, count) in &all.unmatchable {
         let count = units::count(*count);

@@ -24,6 +24,7 @@ use uuid::Uuid;
 use crate::directory::Inner;
 use crate::failure::{Failure, Result};
 use crate::index::merge_all;
+use crate::schema::Schema;
 use crate::tables::{ENTRY, INDEX, NAME, VALUE, WAITING};
 use crate::update::same_identifier;
 use crate::{meta, tables};
@@ -124,6 +125,9 @@ pub struct Imported {
     pub left_out: u64,
     /// How many stored passwords have a form that no password matches here, by scheme: `{SASL}` for example.
     pub unmatchable: BTreeMap<String, u64>,
+    /// How many entries had attributes that are not kept: those that are made of others here, and those that only another
+    /// server keeps up to date.
+    pub not_kept: BTreeMap<String, u64>,
 }
 
 /// Hears what happens; false ends the import.
@@ -195,7 +199,8 @@ fn prepared(
     take: Taker<'_>,
 ) -> Result<Imported, ImportError> {
     let state = inner.state();
-    let mut run = Run { file, options, imported: Imported::default(), early: HashMap::new(), identifiers };
+    let mut run =
+        Run { file, schema: &state.schema, options, imported: Imported::default(), early: HashMap::new(), identifiers };
     let made = |piece: &pieces::Piece| prepare::piece(&state, &inner.clock, file, options, piece);
     Pieces::new(file, text).for_each(made, &mut |bytes, outcomes| {
         for outcome in outcomes {
@@ -234,6 +239,7 @@ impl Identifiers {
 /// An import under way.
 struct Run<'r> {
     file: &'r str,
+    schema: &'r Schema,
     options: ImportOptions,
     imported: Imported,
     /// Entries that came before their parent, by its name.
@@ -268,15 +274,19 @@ impl Run<'_> {
 
     /// Tells what was left out of an entry, and notes what will be of no use.
     fn remark(&mut self, entry: &mut Prepared, listener: Listener<'_>) -> Result<(), ImportError> {
-        for what in entry.left_out.drain(..) {
+        let Some(remarks) = entry.remarks.take() else { return Ok(()) };
+        for what in remarks.left_out {
             self.imported.left_out += 1;
             let problem = self.problem(entry.line, format!("{}: left out: {what}", entry.name));
             if !listener(ImportEvent::LeftOut(&problem)) {
                 return Err(ImportError::Stopped);
             }
         }
-        for scheme in entry.unmatchable.drain(..) {
+        for scheme in remarks.unmatchable {
             *self.imported.unmatchable.entry(scheme).or_default() += 1;
+        }
+        for id in remarks.not_kept {
+            *self.imported.not_kept.entry(self.schema.attribute(id).name.clone()).or_default() += 1;
         }
         Ok(())
     }
@@ -307,13 +317,32 @@ impl Run<'_> {
     fn finish(mut self, listener: Listener<'_>) -> Result<Imported, ImportError> {
         let mut left: Vec<Prepared> = std::mem::take(&mut self.early).into_values().flatten().collect();
         left.sort_unstable_by_key(|entry| entry.line);
-        for entry in left {
-            let parent = entry.parent().unwrap_or_default();
-            let what = format!("{}: there is no entry {parent:?} above it, here or in the directory", entry.name);
+        let mut below = counted_below(&left);
+        for entry in &left {
+            let Some(count) = below.remove(&*entry.name) else { continue };
+            let (name, parent) = (&entry.name, entry.parent().unwrap_or_default());
+            let others = if count == 0 { String::new() } else { format!("; left out with it are {count} below it") };
+            let what = format!("{name}: there is no entry {parent:?} above it, here or in the directory{others}");
             self.tell(self.problem(entry.line, what), listener)?;
+            self.imported.problems += count;
         }
         Ok(self.imported)
     }
+}
+
+/// Entries whose parents are not among the others, each with how many of the others are below it at any distance.
+fn counted_below(entries: &[Prepared]) -> HashMap<&str, u64> {
+    let parents: HashMap<&str, &str> =
+        entries.iter().filter_map(|entry| Some((&*entry.name, entry.parent()?))).collect();
+    let mut below = HashMap::new();
+    for entry in entries {
+        let (mut top, mut is_below) = (&*entry.name, 0);
+        while let Some((&above, _)) = parents.get(top).and_then(|parent| parents.get_key_value(parent)) {
+            (top, is_below) = (above, 1);
+        }
+        *below.entry(top).or_default() += is_below;
+    }
+    below
 }
 
 /// Where in the stored bytes of an entry the id of its parent stands.

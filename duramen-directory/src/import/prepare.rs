@@ -11,7 +11,7 @@ use crate::clock::Clock;
 use crate::failure::{Failure, Result, bad_name};
 use crate::names::{self, Suffix};
 use crate::password;
-use crate::schema::{Attribute, WellKnown};
+use crate::schema::{Attribute, AttributeId, WellKnown};
 use crate::state::State;
 use crate::update::structure::{self, Governing};
 use crate::update::{Draft, check, describe_stored, identifier_of, naming, operational, spelling};
@@ -32,10 +32,26 @@ pub(super) struct Prepared {
     pub rules: Governing,
     /// Its entryUUID, if the record has one: those that are made here differ from all others.
     pub identifier: Option<Uuid>,
+    /// What there is to be said of it; most often nothing.
+    pub remarks: Option<Box<Remarks>>,
+}
+
+/// What whoever imports should know of an entry.
+#[derive(Default)]
+pub(super) struct Remarks {
     /// What of the record was left out, and why.
     pub left_out: Vec<String>,
     /// Schemes of its passwords that no password matches.
     pub unmatchable: Vec<String>,
+    /// Attributes of it that are not kept, but for those that each entry has here too.
+    pub not_kept: Vec<AttributeId>,
+}
+
+impl Remarks {
+    fn any(self) -> Option<Box<Remarks>> {
+        let is_empty = self.left_out.is_empty() && self.unmatchable.is_empty() && self.not_kept.is_empty();
+        (!is_empty).then(|| Box::new(self))
+    }
 }
 
 impl Prepared {
@@ -96,17 +112,17 @@ fn prepare(state: &State, clock: &Clock, options: ImportOptions, record: &Record
     let schema = &state.schema;
     let name = names::normalize(schema, &record.dn)?;
     let (rdn, rdn_len) = split(&state.suffixes, &record.dn, &name)?;
-    let mut left_out = Vec::new();
-    let mut draft = draft(state, pairs, options.repair.then_some(&mut left_out))?;
+    let mut remarks = Remarks::default();
+    let mut draft = draft(state, pairs, options.repair, &mut remarks)?;
     if options.repair {
-        left_out.extend(repair::values(schema, &mut draft));
+        remarks.left_out.extend(repair::values(schema, &mut draft));
     }
     naming::complete(schema, &mut draft, naming::first_rdn(rdn))?;
     draft.attributes.iter().try_for_each(|attribute| check::values(schema, attribute))?;
     let structural = check::entry(schema, &draft, false)?;
     let rules = structure::named(schema, structural, naming::first_rdn(rdn))?;
     let identifier = identifier_of(schema, &draft);
-    let unmatchable = draft.values(schema.known().user_password).filter_map(password::unmatchable).collect();
+    remarks.unmatchable.extend(draft.values(schema.known().user_password).filter_map(password::unmatchable));
     operational(schema, &mut draft, schema.class(structural), "", clock.now())?;
     draft.move_out(schema, 0);
     let values = draft.large.iter_mut().flat_map(|large| std::mem::take(&mut large.changes));
@@ -114,7 +130,7 @@ fn prepare(state: &State, clock: &Clock, options: ImportOptions, record: &Record
     let written = names::strict(schema, rdn);
     let bytes = draft.build(schema, 0, written.as_deref().unwrap_or(rdn))?;
     let marks = draft.marks(schema);
-    Ok(Prepared { line: 0, rdn_len, bytes, values, marks, name, rules, identifier, left_out, unmatchable })
+    Ok(Prepared { line: 0, rdn_len, bytes, values, marks, name, rules, identifier, remarks: remarks.any() })
 }
 
 /// The RDN as it is written, and the length of the normalized one; of a suffix the whole names.
@@ -139,9 +155,8 @@ fn is_kept_by_others(attribute: &Attribute, known: &WellKnown) -> bool {
 }
 
 /// The attributes of a record. What the directory derives is left out, and so is what only another
-/// server kept up to date; what it maintains is taken. `left_out`: where it is noted if attributes are to be left out that
-/// the schema does not have.
-fn draft<'e>(state: &'e State, pairs: &'e [Pair<'e>], mut left_out: Option<&mut Vec<String>>) -> Result<Draft<'e>> {
+/// server kept up to date; what it maintains is taken. `repair`: what the schema does not have is left out, too.
+fn draft<'e>(state: &'e State, pairs: &'e [Pair<'e>], repair: bool, remarks: &mut Remarks) -> Result<Draft<'e>> {
     let mut draft = Draft::default();
     let known = state.schema.known();
     // Values of one attribute mostly follow each other.
@@ -150,14 +165,18 @@ fn draft<'e>(state: &'e State, pairs: &'e [Pair<'e>], mut left_out: Option<&mut 
         let place = match last {
             Some((description, place)) if description == pair.description => place,
             _ => {
-                let described = match (describe_stored(&state.schema, pair.description), &mut left_out) {
-                    (Err(failure), Some(left_out)) if failure.code == ResultCode::UNDEFINED_ATTRIBUTE_TYPE => {
-                        left_out.push(failure.diagnostic);
+                let described = match describe_stored(&state.schema, pair.description) {
+                    Err(failure) if repair && failure.code == ResultCode::UNDEFINED_ATTRIBUTE_TYPE => {
+                        remarks.left_out.push(failure.diagnostic);
                         continue;
                     }
-                    (described, _) => described?,
+                    described => described?,
                 };
-                if known.is_derived(described.attribute.id) || is_kept_by_others(described.attribute, known) {
+                let (id, is_others) = (described.attribute.id, is_kept_by_others(described.attribute, known));
+                if (is_others || id == known.member_of) && !remarks.not_kept.contains(&id) {
+                    remarks.not_kept.push(id);
+                }
+                if is_others || known.is_derived(id) {
                     continue;
                 }
                 draft.place(&described)?

@@ -11,9 +11,10 @@ const LENIENT: GeneralPurpose = GeneralPurpose::new(
         .with_decode_allow_trailing_bits(true),
 );
 
-/// Decodes, whether padded or not. `None` of anything else.
+/// Decodes, whether padded or not, with white space or without: scripts that pipe what `slappasswd` prints into `base64`
+/// leave a line's end in it. `None` of anything else.
 pub(super) fn decode(text: &str) -> Option<Vec<u8>> {
-    LENIENT.decode(text).ok()
+    LENIENT.decode(text.split_ascii_whitespace().collect::<String>()).ok()
 }
 
 /// Encodes, with padding.

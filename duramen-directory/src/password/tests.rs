@@ -76,6 +76,18 @@ const DES: [(&str, &str); 7] = [
     ("correct horse", "Ky1UmcrdiIr6A"),
 ];
 
+/// What a shell leaves behind `slappasswd -s ... | base64`.
+#[test]
+fn white_space_in_digests_does_not_count() {
+    for stored in SLAPPASSWD.iter().filter(|stored| stored.starts_with("{S") || stored.starts_with("{MD5")) {
+        let (scheme, text) = stored.split_once('}').unwrap();
+        let (front, back) = text.split_at(9);
+        for spaced in [format!("{text}\n"), format!("{text}\r\n"), format!(" {text} "), format!("{front}\n {back}")] {
+            assert!(verify(format!("{scheme}}}{spaced}").as_bytes(), PASSWORD.as_bytes()), "{stored}");
+        }
+    }
+}
+
 #[test]
 fn the_oldest_form_of_crypt_is_verified() {
     for (password, stored) in DES {

@@ -47,6 +47,7 @@ impl Selection {
 
     fn name(&mut self, schema: &Schema, word: &str) {
         if let Some(class) = word.strip_prefix('@').and_then(|name| schema.find_class(name)) {
+            self.user |= class.is_extensible;
             let listed = class.must.iter().chain(&class.may);
             self.named.extend(listed.flat_map(|id| &schema.attribute(*id).family).map(|id| (*id, Vec::new())));
         } else if let Ok(description) = AttributeDescription::parse(word)

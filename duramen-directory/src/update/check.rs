@@ -141,7 +141,8 @@ fn has_kind(schema: &Schema, draft: &Draft<'_>, id: AttributeId) -> bool {
 /// That classes, or their content rule, allow an attribute: operational ones need no leave.
 fn allowed(schema: &Schema, classes: &[&Class], rule: Option<&ContentRule>, id: AttributeId) -> Result<()> {
     let attribute = schema.attribute(id);
-    if attribute.is_operational() {
+    // Every class is below `top`, which allows objectClass, whether its description says so or not (RFC 4512 section 2.4).
+    if attribute.is_operational() || id == schema.known().object_class {
         return Ok(());
     }
     let mut kind = Some(id);

@@ -237,7 +237,38 @@ fn what_stands_before_its_parent_waits_for_it() {
     let skipping = ImportOptions { skip_problems: true, ..ImportOptions::default() };
     let (imported, told) = import(&sample, &nowhere, skipping).unwrap();
     assert_eq!(imported, taken(0, 2));
-    assert!(told[0].starts_with("x.ldif, line 1: ") && told[1].starts_with("x.ldif, line 5: "), "{told:?}");
+    assert!(told.len() == 1 && told[0].starts_with("x.ldif, line 1: "), "{told:?}");
+}
+
+#[test]
+fn what_is_below_an_entry_that_is_left_out_is_told_of_in_one_line() {
+    let device = |name: &str| format!("dn: {name},dc=example,dc=com\nobjectClass: device\ncn: x\n\n");
+    let names = ["cn=b,cn=a", "cn=c,cn=b,cn=a", "cn=d,cn=b,cn=a", "cn=e,cn=c,cn=b,cn=a", "cn=g,cn=f", "cn=h"];
+    let text = format!("dn: cn=a,dc=example,dc=com\nobjectClass: nonsense\n\n{}", names.map(device).concat());
+    let skipping = ImportOptions { skip_problems: true, ..ImportOptions::default() };
+    let (imported, told) = import(&Sample::people(), &text, skipping).unwrap();
+    assert_eq!((imported, told.len()), (taken(1, 6), 3), "{told:#?}");
+    assert!(told[1].starts_with("x.ldif, line 4: cn=b,cn=a,"), "{told:#?}");
+    assert!(told[1].ends_with("; left out with it are 3 below it"), "{told:#?}");
+    assert!(told[2].starts_with("x.ldif, line 20: cn=g,cn=f,") && told[2].ends_with("in the directory"), "{told:#?}");
+}
+
+/// As schema that people make often is: nothing says that its classes are below `top`.
+#[test]
+fn each_class_is_below_top_whether_its_description_says_so_or_not_rfc4512_2_4() {
+    let text = "objectclass ( 1.1.1 NAME 'ownThing' STRUCTURAL MUST cn )\n\
+                objectclass ( 1.1.2 NAME 'ownBase' ABSTRACT MUST cn )\nobjectclass ( 1.1.3 NAME 'ownKind' SUP ownBase )\n";
+    let schema = vec![SchemaFile { name: "own.schema".into(), text: text.into() }];
+    let sample = Sample::with(Config { schema, ..Config::default() });
+    sample.load("dn: dc=example,dc=com\nobjectClass: domain\ndc: example\n");
+    for (name, classes) in
+        [("a", "objectClass: ownThing"), ("b", "objectClass: ownKind"), ("c", "objectClass: top\nobjectClass: ownKind")]
+    {
+        let ldif = format!("dn: cn={name},dc=example,dc=com\n{classes}\ncn: {name}\n");
+        assert_eq!(import(&sample, &ldif, ImportOptions::default()).unwrap().0, taken(1, 0));
+    }
+    assert_eq!(problems(&sample), Vec::<String>::new());
+    assert_eq!(sample.found("(objectClass=ownBase)").len(), 2);
 }
 
 #[test]
@@ -261,7 +292,7 @@ fn what_slapd_noted_down_of_passwords_is_left_out_and_what_people_decided_is_kep
         pwdHistory: 20260101000000Z#1.3.6.1.4.1.1466.115.121.1.40#6#before\npwdFailureTime: 20260101000000.000000Z\n\
         pwdAccountLockedTime: 000001010000Z\npwdPolicySubentry: cn=default,dc=example,dc=com\n\
         createTimestamp: 20200101000000Z\nentryExpireTimestamp: 20300101000000Z\nentryTtl: 5\n";
-    import(&sample, ldif, ImportOptions::default()).unwrap();
+    let (imported, _) = import(&sample, ldif, ImportOptions::default()).unwrap();
     let person = sample.read("cn=babs,dc=example,dc=com", &["*", "+"]);
     assert_eq!(person.values("createTimestamp"), ["20200101000000Z"]);
     assert_eq!(person.values("pwdAccountLockedTime"), ["000001010000Z"]);
@@ -276,7 +307,9 @@ fn what_slapd_noted_down_of_passwords_is_left_out_and_what_people_decided_is_kep
         "entryTtl",
     ] {
         assert!(person.values(left_out).is_empty(), "{left_out}");
+        assert_eq!(imported.not_kept.get(left_out), Some(&1), "{left_out}");
     }
+    assert_eq!(imported.not_kept.len(), 7, "{imported:?}");
     assert_eq!(sample.found("(pwdMaxFailure>=5)"), ["cn=default,dc=example,dc=com"]);
 }
 

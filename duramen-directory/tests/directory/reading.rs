@@ -36,6 +36,7 @@ fn a_selection_is_types_with_their_kinds_and_options_rfc4512_2_5() {
     assert_eq!(pick(&["1.1"]), "");
     assert_eq!(pick(&["1.1", "sn"]), "sn");
     assert_eq!(pick(&["@person"]), "objectClass cn cn;lang-de sn telephoneNumber");
+    assert_eq!(pick(&["@extensibleObject"]), pick(&["*"]), "that class allows all of them (RFC 4512 section 4.3)");
 }
 
 #[test]

@@ -5,8 +5,13 @@ use std::sync::Arc;
 use super::file::{Schema, SchemaError};
 use crate::ldif::{Body, LdifError, LdifReader};
 
+/// The entry of slapd's configuration that has what is compiled into it: types of its own, with rules that nothing else has.
+/// Files that people choose are below it.
+const COMPILED: &str = "cn=schema,cn=config";
+
 impl Schema {
-    /// Adds the descriptions of an LDIF file. Attributes that hold none are passed over.
+    /// Adds the descriptions of an LDIF file. Attributes that hold none are passed over, and so is what slapd has compiled
+    /// into it.
     pub fn load_ldif(&mut self, file: &str, text: &str) -> Result<(), SchemaError> {
         let file: Arc<str> = file.into();
         let mut reader = LdifReader::new(&*file, text.as_bytes());
@@ -14,7 +19,8 @@ impl Schema {
             let (Body::Entry(pairs) | Body::Add(pairs)) = record.body else { continue };
             for pair in pairs {
                 let keyword = strip_prefix(pair.description);
-                if !is_schema(keyword) {
+                let is_compiled = record.dn.eq_ignore_ascii_case(COMPILED) && !keyword.eq_ignore_ascii_case(IDENTIFIER);
+                if !is_schema(keyword) || is_compiled {
                     continue;
                 }
                 let line = u32::try_from(pair.line).unwrap_or(u32::MAX);
@@ -43,6 +49,8 @@ fn strip_prefix(description: &str) -> &str {
     }
 }
 
+const IDENTIFIER: &str = "objectIdentifier";
+
 fn is_schema(keyword: &str) -> bool {
     const KEYWORDS: [&str; 9] = [
         "attributeTypes",
@@ -53,7 +61,7 @@ fn is_schema(keyword: &str) -> bool {
         "ditContentRules",
         "nameForms",
         "ditStructureRules",
-        "objectIdentifier",
+        IDENTIFIER,
     ];
     KEYWORDS.iter().any(|known| known.eq_ignore_ascii_case(keyword))
 }

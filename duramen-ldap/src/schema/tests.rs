@@ -114,6 +114,13 @@ fn schema_of_a_server_configuration_is_read_from_ldif() {
     schema.load("x.ldif", text).unwrap();
     assert_eq!(schema.attribute_types[0].item.to_string(), "( 1.2.3.1 NAME 'a' SUP name )");
     assert_eq!(schema.attribute_types.len() + schema.object_classes.len(), 3);
+    // What slapd has compiled into it are its own affairs, but for short forms of numbers.
+    let compiled = "dn: cn=Schema,cn=config\nolcObjectIdentifier: O 1.2.9\nolcAttributeTypes: ( 1.7 NAME 'own' EQUALITY no )\n\n\
+                    dn: cn={0}x,cn=schema,cn=config\nolcAttributeTypes: {0}( O:1 NAME 'b' SUP name )\n";
+    let mut schema = Schema::default();
+    schema.load("x.ldif", compiled).unwrap();
+    let types: Vec<String> = schema.attribute_types.iter().map(|kind| kind.item.to_string()).collect();
+    assert_eq!(types, ["( 1.2.9.1 NAME 'b' SUP name )"]);
     assert_eq!(refused("dn: cn=x\nolcObjectClasses: ( 1.2 FOO )"), "x, line 2: at byte 10: expected a value");
     assert_eq!(refused("dn: cn=x\nfoo"), "x, line 2: expected an attribute description and a colon");
 }

@@ -136,6 +136,8 @@ pub enum LogFormat {
     Text,
     /// An object a line.
     Json,
+    /// The messages alone: journald and syslog add the rest.
+    Bare,
 }
 
 #[derive(Deserialize, Default)]

@@ -1,6 +1,7 @@
 //! What is logged of a connection, in the format that OpenLDAP calls `stats`, and of operations that take long.
 
 use std::fmt::Write;
+use std::os::fd::RawFd;
 use std::time::Duration;
 
 use duramen_directory::{Failure, Method, Requester};
@@ -10,16 +11,21 @@ use tracing::{info, warn};
 
 use crate::figures::Kind;
 
+/// Why connections end that end as they should.
+pub const UNBIND: &str = "unbind";
+
 /// Logs of one connection.
 pub struct ConnectionLog {
     number: u64,
+    /// Of its socket.
+    descriptor: RawFd,
     on: bool,
 }
 
 impl ConnectionLog {
-    /// Of the connection with this number; `on` says whether every operation is logged.
-    pub fn new(number: u64, on: bool) -> ConnectionLog {
-        ConnectionLog { number, on }
+    /// Of the connection with this number and socket; `on` says whether every operation is logged.
+    pub fn new(number: u64, descriptor: RawFd, on: bool) -> ConnectionLog {
+        ConnectionLog { number, descriptor, on }
     }
 
     /// The connection's number.
@@ -35,7 +41,7 @@ impl ConnectionLog {
     /// The connection begins.
     pub fn accept(&self, from: &str, at: &str) {
         if self.on {
-            info!(target: "stats", "conn={} ACCEPT from {from} ({at})", self.number);
+            info!(target: "stats", "conn={} fd={} ACCEPT from {from} ({at})", self.number, self.descriptor);
         }
     }
 
@@ -43,20 +49,27 @@ impl ConnectionLog {
     pub fn tls(&self, ssf: u32, subject: Option<&str>) {
         if self.on {
             let subject = subject.unwrap_or("");
-            info!(target: "stats", "conn={} TLS established tls_ssf={ssf} ssf={ssf} subject=\"{subject}\"", self.number);
+            let (number, descriptor) = (self.number, self.descriptor);
+            info!(target: "stats", "conn={number} fd={descriptor} TLS established tls_ssf={ssf} ssf={ssf} subject=\"{subject}\"");
         }
     }
 
     /// The connection ends.
     pub fn closed(&self, why: &str) {
         if self.on {
-            info!(target: "stats", "conn={} closed ({why})", self.number);
+            let why = if why == UNBIND { String::new() } else { format!(" ({why})") };
+            info!(target: "stats", "conn={} fd={} closed{why}", self.number, self.descriptor);
         }
     }
 
+    /// The connection is ended because of what the client sent, which most clients do not tell anybody.
+    pub fn refused(&self, peer: &str, why: &str) {
+        info!(conn = self.number, peer, "a client is disconnected: {why}");
+    }
+
     /// An operation begins.
-    pub(super) fn request(&self, operation: u64, request: &Request<'_>, ssf: u32) {
-        let text = describe(request, ssf);
+    pub(super) fn request(&self, operation: u64, request: &Request<'_>) {
+        let text = describe(request);
         for line in text.lines() {
             info!(target: "stats", "conn={} op={operation} {line}", self.number);
         }
@@ -103,14 +116,14 @@ fn response_tag(request: u8) -> u8 {
 }
 
 /// A request as OpenLDAP's log has it, in one line or two; no passwords in it.
-fn describe(request: &Request<'_>, ssf: u32) -> String {
+fn describe(request: &Request<'_>) -> String {
     match request {
         Request::Bind(bind) => {
             let method = match bind.authentication {
                 Authentication::Simple(_) => 128,
                 _ => 163,
             };
-            format!("BIND dn={} method={method} ssf={ssf}", Quoted(bind.name))
+            format!("BIND dn={} method={method}", Quoted(bind.name))
         }
         Request::Unbind => "UNBIND".into(),
         Request::Search(search) => describe_search(search),
@@ -178,6 +191,6 @@ mod tests {
     fn no_password_and_no_line_end_of_a_clients_comes_into_the_log() {
         let authentication = Authentication::Simple(b"secret");
         let bind = Request::Bind(BindRequest { version: 3, name: "cn=a\nconn=1 op=0 \"", authentication });
-        assert_eq!(describe(&bind, 0), r#"BIND dn="cn=a\nconn=1 op=0 \22" method=128 ssf=0"#);
+        assert_eq!(describe(&bind), r#"BIND dn="cn=a\nconn=1 op=0 \22" method=128"#);
     }
 }

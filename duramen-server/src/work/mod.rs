@@ -26,7 +26,7 @@ use duramen_ldap::ber::List;
 use duramen_ldap::message::{CompareRequest, Control, Envelope, MessageId, Request, ResultCode, op};
 use duramen_ldap::oid;
 
-pub use log::ConnectionLog;
+pub use log::{ConnectionLog, UNBIND};
 pub use search::OUTPUT_FULL_BYTES;
 
 use crate::figures::{Figures, Kind};
@@ -200,7 +200,7 @@ impl Work {
         out: &mut Vec<u8>,
     ) -> Taken {
         if self.log.is_on() {
-            self.log.request(op.number, request, self.session.requester.ssf);
+            self.log.request(op.number, request);
         }
         match request {
             Request::Search(search) => self.search(op, search, controls, out),

@@ -63,7 +63,8 @@ fn who_is_bound_may_send_longer_messages() {
 
 #[test]
 fn how_deep_filters_are_nested_is_limited_as_configured_and_reloaded() {
-    let mut daemon = Daemon::plain();
+    let limited = format!("{PLAIN}[limits]\nfilter_depth = 64\n");
+    let mut daemon = Daemon::start(tempfile::tempdir().unwrap(), &limited);
     let nested = |depth: usize| format!("{}(uid=x){}", "(!".repeat(depth - 1), ")".repeat(depth - 1));
     let mut client = Client::new(&daemon);
     let mut ask = |depth: usize| client.search("", Scope::Base, &nested(depth));
@@ -71,8 +72,7 @@ fn how_deep_filters_are_nested_is_limited_as_configured_and_reloaded() {
     let refused = ask(65);
     assert_eq!(refused.code, ResultCode::ADMIN_LIMIT_EXCEEDED);
     assert!(refused.diagnostic.contains("limits.filter_depth"), "{refused:?}");
-    let more = format!("{PLAIN}[limits]\nfilter_depth = 256\n");
-    std::fs::write(daemon.path("duramend.toml"), configuration(&more)).unwrap();
+    std::fs::write(daemon.path("duramend.toml"), configuration(PLAIN)).unwrap();
     daemon.signal("HUP");
     daemon.wait_for("reloaded: ");
     assert_eq!(ask(256).code, ResultCode::SUCCESS);

@@ -6,7 +6,7 @@ use std::net::{TcpListener, TcpStream};
 use std::os::unix::net::UnixDatagram;
 use std::process::Command;
 
-use duramen_ldap::message::{Message, Response, ResultCode, Scope};
+use duramen_ldap::message::{Message, Request, Response, ResultCode, Scope};
 
 use crate::client::{Client, person};
 use crate::process::{Daemon, PLAIN, certificates, configuration, run};
@@ -248,16 +248,34 @@ fn the_log_has_openldaps_stats_lines_if_asked_for() {
     let mut daemon = Daemon::start(tempfile::tempdir().unwrap(), &format!("{PLAIN}[log]\nstats = true\n"));
     let mut client = Client::administrator(&daemon);
     client.search("", Scope::Base, "(objectClass=*)");
-    drop(client);
+    client.send(Request::Unbind);
     daemon.wait_for("closed");
     let log = daemon.log();
     for line in [
-        "conn=1000 ACCEPT from IP=127.0.0.1:",
-        "conn=1000 op=0 BIND dn=\"cn=admin,dc=example,dc=com\" method=128",
+        "conn=1000 op=0 BIND dn=\"cn=admin,dc=example,dc=com\" method=128\n",
         "conn=1000 op=0 RESULT tag=97 err=0 ",
         "conn=1000 op=1 SRCH base=\"\" scope=0 deref=0 filter=\"(objectClass=*)\"",
         "conn=1000 op=1 SEARCH RESULT tag=101 err=0 ",
     ] {
         assert!(log.contains(line), "no {line:?} in:\n{log}");
     }
+    // As fail2ban's filter for slapd wants it.
+    let accepted = log.lines().find_map(|line| line.split_once("stats: conn=1000 fd=")).unwrap().1;
+    let (descriptor, from) = accepted.split_once(' ').unwrap();
+    assert!(descriptor.parse::<u32>().is_ok() && from.starts_with("ACCEPT from IP=127.0.0.1:"), "{accepted}");
+    assert!(log.lines().any(|line| line.ends_with(&format!("conn=1000 fd={descriptor} closed"))), "{log}");
+}
+
+#[test]
+fn a_bare_log_has_the_messages_alone_and_says_who_is_disconnected_and_why() {
+    let logged = format!("{PLAIN}[log]\nformat = \"bare\"\nstats = true\n");
+    let mut daemon = Daemon::start(tempfile::tempdir().unwrap(), &logged);
+    let mut client = Client::new(&daemon);
+    client.stream.write_all(b"\x30\x84\x01\x00\x00\x00").unwrap();
+    daemon.wait_for("closed (bad message)");
+    let log = daemon.log();
+    let line =
+        log.lines().find(|line| line.starts_with("a client is disconnected: ")).unwrap_or_else(|| panic!("{log}"));
+    assert!(line.contains("longer than the limit of ") && line.contains("IP=127.0.0.1:"), "{line}");
+    assert!(log.lines().any(|line| line.starts_with("conn=1000 fd=")), "{log}");
 }

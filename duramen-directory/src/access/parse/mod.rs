@@ -3,6 +3,7 @@
 //! `access to <what> [by <who> <access> <control>]...`, one after the other. Words that OpenLDAP writes around them in
 //! its configuration entries (`olcAccess: {0}to ...`) are passed over.
 
+mod entry;
 mod names;
 mod what;
 mod who;
@@ -31,7 +32,7 @@ type Wrong = (Place, String);
 
 /// The rules of a text.
 pub(super) fn rules(source: &str, text: &str, schema: &Schema) -> Result<Vec<Rule>, RuleError> {
-    parse(text, schema).map_err(|(place, problem)| RuleError {
+    parse(&entry::rules(text), schema).map_err(|(place, problem)| RuleError {
         source_name: source.to_owned(),
         line: place.line,
         column: place.column,

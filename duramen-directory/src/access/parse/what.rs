@@ -128,6 +128,11 @@ fn allowed(name: &str, schema: &Schema) -> Result<Option<Vec<AttributeId>>, Stri
 }
 
 pub(super) fn attribute<'s>(name: &str, schema: &'s Schema) -> Result<&'s Attribute, String> {
+    let (name, options) = name.split_once(';').unwrap_or((name, "binary"));
+    // What is transferred so has no values without it.
+    if !options.eq_ignore_ascii_case("binary") {
+        return Err(format!("'{name};{options}': rules are about all values of an attribute: leave out ';{options}'"));
+    }
     schema
         .find(name)
         .ok_or_else(|| format!("the schema has no attribute type '{name}': correct it, or load the schema that has it"))

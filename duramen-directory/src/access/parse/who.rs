@@ -17,7 +17,10 @@ pub(super) fn parse(word: &Word, schema: &Schema) -> Result<Option<Who>, Wrong> 
     if let Some(who) = plain(text) {
         return Ok(Some(who));
     }
-    let Some(keyed) = keyed(text) else { return Ok(None) };
+    let Some(keyed) = keyed(text) else {
+        let is_aci = is(text, "aci");
+        return if is_aci { Err((word.place, format!("'aci' is not supported: {EXPECTED}"))) } else { Ok(None) };
+    };
     of_key(&keyed, schema).map(Some).map_err(|problem| (word.place, problem))
 }
 

@@ -21,6 +21,7 @@ fn openldaps_own_ways_to_write_rules_are_taken() {
         "ACCESS TO attrs=entry,children,@person,!account BY USERS READ STOP",
         "access to * by dn.regex=\"^uid=[^,]+, dc=com$$\" write by dn=\"\" read by users",
         "access to *\n\tby dn.one=\"ou=x,dc=y\" by dn.level{2}=\"dc=y\" selfread continue",
+        "access to attrs=userCertificate;binary,sn by * read",
         "access to attrs=member val/distinguishedNameMatch=\"cn=x\" by group.expand=\"$0\" write",
     ] {
         let parsed = Rules::parse("rules", text, &SCHEMA);
@@ -30,6 +31,30 @@ fn openldaps_own_ways_to_write_rules_are_taken() {
             parsed.unwrap_or_else(|error| panic!("{error}"));
         }
     }
+}
+
+/// As `slapcat -n 0` writes them: folded in the middle of words, in base64 where a value has line ends, among others.
+#[test]
+fn rules_are_taken_out_of_an_entry_of_slapds_configuration() {
+    let folded = "dn: olcDatabase={1}mdb,cn=config\n\
+        olcSuffix: dc=example,dc=com\n\
+        olcAccess: {0}to attrs=userPassword by self write by anonymous auth by dn.base\n \
+        =\"cn=x,dc=example,dc=com\" read by * none\n\
+        olcAccess:: ezF9dG8gKgogIGJ5IHVzZXJzIHJlYWQKCWJ5ICogbm9uZQ==\n\
+        olcRootDN: cn=admin,dc=\n example\n\
+        olcAccess: {2}to *\n by self write\n  by * read\n";
+    let rules = Rules::parse("rules", folded, &SCHEMA).unwrap();
+    let clauses: Vec<Vec<&str>> =
+        rules.rules.iter().map(|rule| rule.clauses.iter().map(|clause| &*clause.text).collect()).collect();
+    let expected = [
+        &["by self write", "by anonymous auth", "by dn.base=\"cn=x,dc=example,dc=com\" read", "by * none"][..],
+        &["by users read", "by * none"],
+        &["by self write", "by * read"],
+    ];
+    assert_eq!(clauses, expected);
+    let wrong = folded.replace("by * read", "by * raed");
+    assert!(error(&wrong).starts_with("duramend.toml, line 8, column "), "{}", error(&wrong));
+    assert!(error("olcAccess:: !").contains("line 1, column 1"));
 }
 
 #[test]
@@ -64,6 +89,11 @@ fn an_error_names_line_column_and_cure() {
             "access to attrs=@foo by * read",
             "line 1, column 11: the schema has no object class 'foo': correct it, or load the schema that has it",
         ),
+        (
+            "access to attrs=cn;lang-de by * read",
+            "line 1, column 11: 'cn;lang-de': rules are about all values of an attribute: leave out ';lang-de'",
+        ),
+        ("access to * by aci write", "line 1, column 16: 'aci' is not supported: expected "),
         ("access to dn.sub=\"dc=a,b\" by * read", "line 1, column 11: 'dc=a,b' is not a name: at byte 6: expected '='"),
         (
             "access to dn.regex=\"(\" by * read",
