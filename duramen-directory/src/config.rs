@@ -24,6 +24,9 @@ pub struct Config {
     pub limits: Limits,
     /// `memberOf` counts groups that a group is a member of, at any distance, for all of its members.
     pub nested_groups: bool,
+    /// Attributes whose values are names, and follow the entries of these names: they go when the entry is deleted, and are
+    /// changed when it is renamed. Each needs an index of equality.
+    pub references: Vec<String>,
     /// Whether updates wait for the disk.
     pub durability: Durability,
     /// Opens for reading only.

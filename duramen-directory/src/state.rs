@@ -6,6 +6,7 @@ use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
 use duramen::{Database, Table, WriteTxn};
+use duramen_ldap::matching::Rule;
 use duramen_ldap::schema::{self as text, AttributeType, Builtin, Definition, Description, Located};
 
 use crate::access::Rules;
@@ -14,7 +15,7 @@ use crate::clock::Moment;
 use crate::config::{Config, Index, Limits, SchemaFile};
 use crate::directory::OpenError;
 use crate::entry::Entry;
-use crate::index::Indices;
+use crate::index::{Indices, Kind};
 use crate::meta;
 use crate::names::{self, Suffix};
 use crate::requester::Name;
@@ -39,6 +40,8 @@ pub(crate) struct State {
     pub limits: Limits,
     pub referrals: Vec<String>,
     pub nested_groups: bool,
+    /// Attributes whose values follow the entries that they name.
+    pub references: Vec<AttributeId>,
 }
 
 #[derive(Debug)]
@@ -219,6 +222,8 @@ impl Merged {
             }
         };
         let nested_groups = config.nested_groups;
+        let references =
+            config.references.iter().map(|name| reference(&schema, &ready, name)).collect::<Result<_, _>>()?;
         Ok(State {
             since,
             schema,
@@ -231,8 +236,24 @@ impl Merged {
             limits,
             referrals,
             nested_groups,
+            references,
         })
     }
+}
+
+/// An attribute whose values follow the entries that they name: these are found by its index.
+fn reference(schema: &Schema, ready: &Indices, name: &str) -> Result<AttributeId, OpenError> {
+    let fault = |why: &str| Err(config_error(format!("references: {name:?}"), why));
+    let Some(attribute) = schema.find(name) else { return fault("the schema has no such attribute type") };
+    if schema.known().is_derived(attribute.id) || !attribute.equality.is_some_and(Rule::asks_about_names) {
+        return fault("its values are not names of entries");
+    }
+    if !ready.has_kind(attribute.id, Kind::Equality as u8) {
+        return fault(
+            "it has no index of equality that is complete: add one, build it by `duramen directory reindex`, and then name it",
+        );
+    }
+    Ok(attribute.id)
 }
 
 /// The suffixes of a text with one in each line.

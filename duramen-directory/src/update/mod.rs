@@ -13,6 +13,7 @@ mod draft;
 mod identifier;
 mod modify;
 pub(crate) mod naming;
+mod references;
 mod rename;
 pub(crate) mod spelling;
 pub(crate) mod structure;
@@ -41,6 +42,7 @@ use crate::tables::{Id, Ids, Tables};
 use crate::view::{Members, Scene};
 
 use context::Context;
+use references::Moved;
 
 pub(crate) use add::operational;
 pub(crate) use batch::Batch;
@@ -140,7 +142,9 @@ impl Inner {
     ) -> UpdateFuture {
         match self.own(requester, request, controls) {
             Ok(owned) => {
-                let brief = owned.message.len() <= BRIEF_BYTES && is_of_one_entry(request, controls);
+                let is_alone = is_of_one_entry(request, controls)
+                    && (self.state().references.is_empty() || !matches!(request, Request::Delete(_)));
+                let brief = owned.message.len() <= BRIEF_BYTES && is_alone;
                 let patience = if owned.message.len() <= LOGGED_BYTES { patience } else { Duration::ZERO };
                 let run = move |txn: &mut WriteTxn<'_>| owned.run(txn);
                 let submitted = if brief { self.db.submit_brief(patience, run) } else { self.db.submit_async(run) };
@@ -161,25 +165,43 @@ fn is_of_one_entry(request: &Request<'_>, controls: List<'_, Control<'_>>) -> bo
     }
 }
 
+/// An update before it is made.
+struct Decided {
+    batch: Batch,
+    /// Controls of the response, encoded.
+    controls: Vec<u8>,
+    /// The entry that they are to show as it is afterwards.
+    after: Option<Id>,
+    moved: Moved,
+}
+
+/// Where only damage can be the reason for which an update that was decided cannot be ended; it is taken back.
+fn damaged() -> Error {
+    Error::Usage { what: "an entry is damaged: run `duramen directory check`" }
+}
+
 impl Owned {
     fn run(&self, txn: &mut WriteTxn<'_>) -> duramen::Result<Result<Updated>> {
         let ids = Ids::open(txn)?;
-        let (batch, mut controls, after) = match self.decide(txn, ids) {
+        let Decided { batch, mut controls, after, moved } = match self.decide(txn, ids) {
             Ok(decided) => decided,
             Err(failure) => return Ok(Err(failure)),
         };
         batch.apply(txn, ids)?;
+        if !moved.is_empty() {
+            let followed = self.within(txn, ids, |context, _| moved.followed(context)).map_err(|_| damaged())?;
+            followed.into_iter().try_for_each(|batch| batch.apply(txn, ids))?;
+        }
         self.inner.merge_when_due(txn.view(ids.waiting)?.len());
         if let Some(id) = after {
             let read = self.within(txn, ids, |context, _| context.read_after(id));
-            let damaged = Error::Usage { what: "the entry is damaged: run `duramen directory check`" };
-            controls.extend(read.map_err(|_| damaged)?);
+            controls.extend(read.map_err(|_| damaged())?);
         }
         Ok(Ok(Updated { controls }))
     }
 
-    /// What the update does, encoded controls of the response, and the entry that these are to show as it is afterwards.
-    fn decide(&self, txn: &WriteTxn<'_>, ids: Ids) -> Result<(Batch, Vec<u8>, Option<Id>)> {
+    /// What the update does.
+    fn decide(&self, txn: &WriteTxn<'_>, ids: Ids) -> Result<Decided> {
         self.within(txn, ids, |context, request| {
             refuse_made_up(context, request)?;
             let batch = match request {
@@ -189,7 +211,8 @@ impl Owned {
                 Request::ModifyDn(request) => rename::prepare(context, request)?,
                 _ => Batch::default(),
             };
-            Ok((batch, context.response.take(), context.after.take()))
+            let moved = Moved::of(context, request)?;
+            Ok(Decided { batch, controls: context.response.take(), after: context.after.take(), moved })
         })
     }
 

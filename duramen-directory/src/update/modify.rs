@@ -12,6 +12,7 @@ use super::context::Context;
 use super::delete::name_key;
 use super::draft::{Described, Draft, Value, form};
 use super::naming;
+use super::references::{self, Reference};
 use crate::access::{Level, What};
 use crate::entry::Entry;
 use crate::failure::{Failure, Result, damaged};
@@ -46,6 +47,18 @@ pub(crate) fn prepare(context: &Context<'_>, request: &ModifyRequest<'_>) -> Res
         context.check_identifier(&modifier.draft, Some(id), &name)?;
     }
     modifier.finish(&entry)
+}
+
+/// Decides what becomes of an entry that has these values. Nothing if it does not have them, or has one in its own name.
+pub(super) fn refer(context: &Context<'_>, id: Id, references: &[Reference]) -> Result<Option<Batch>> {
+    let entries = context.scene.tables.entry()?;
+    let entry = names::entry(&entries, id)?;
+    let mut modifier = Modifier { context, id, draft: Draft::of(&entry), touched: BTreeSet::new(), looked_at: 0 };
+    for reference in references {
+        modifier.refer(reference)?;
+    }
+    let is_named_so = naming::holds(context.schema(), &modifier.draft, naming::first_rdn(entry.rdn())).is_err();
+    if modifier.touched.is_empty() || is_named_so { Ok(None) } else { modifier.finish(&entry).map(Some) }
 }
 
 /// An entry that is being changed.
@@ -270,6 +283,50 @@ impl<'c: 'e, 'e> Modifier<'_, 'c, 'e> {
         let Some(value) = value else { return Ok(false) };
         large.take(key, &value, normalized.to_vec());
         Ok(true)
+    }
+
+    /// Puts the new value in the place of the old one, if that is there.
+    fn refer(&mut self, Reference { attribute, old, new }: &Reference) -> Result<()> {
+        let schema = self.context.schema();
+        let (attribute, empty) = (schema.attribute(*attribute), references::Value { bytes: vec![], form: vec![] });
+        let large = self.draft.large.iter().position(|large| large.stored.id == attribute.id);
+        if let Some(at) = large
+            && self.delete_large(at, old)?
+        {
+            self.touched.insert(attribute.id);
+            if let Some(new) = new {
+                self.add_large(at, &new.bytes, &new.form)?;
+            } else if self.is_missing(attribute.id)? {
+                self.add_large(at, &empty.bytes, &empty.form)?;
+            }
+        }
+        for found in self.draft.attributes.iter_mut().filter(|found| found.id == attribute.id) {
+            let forms: Vec<_> = found.values().map(|value| form(schema, attribute.equality, value)).collect();
+            if !forms.contains(old) {
+                continue;
+            }
+            self.touched.insert(attribute.id);
+            let place = new.as_ref().filter(|new| !forms.contains(&new.form));
+            let mut forms = forms.iter();
+            found.values_mut().retain_mut(|value| match (forms.next() == Some(old), place) {
+                (true, Some(new)) => {
+                    *value = Cow::Owned(new.bytes.clone());
+                    true
+                }
+                (is_old, _) => !is_old,
+            });
+        }
+        self.draft.drop_empty();
+        if self.touched.contains(&attribute.id) && self.is_missing(attribute.id)? {
+            self.draft.push(attribute, empty.bytes);
+        }
+        Ok(())
+    }
+
+    /// Whether a class of the entry requires an attribute that it does not have.
+    fn is_missing(&self, id: AttributeId) -> Result<bool> {
+        let classes = check::classes(self.context.schema(), &self.draft)?;
+        Ok(!self.draft.has(id) && classes.iter().any(|class| class.must.contains(&id)))
     }
 
     /// RFC 4525 section 1: the values are numbers, and the amount is one value.

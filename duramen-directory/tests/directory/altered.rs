@@ -30,12 +30,6 @@ fn again(sample: Sample, config: Config) -> Sample {
     Sample { directory: Directory::open(folder.path(), config).unwrap(), folder }
 }
 
-fn problems(sample: &Sample) -> Vec<String> {
-    let mut found = Vec::new();
-    sample.directory.check(&mut |problem| found.push(problem), &mut |_, _| {}).unwrap();
-    found
-}
-
 fn add(sample: &Sample, name: &str, more: &[(&str, Vec<&[u8]>)]) {
     let classes: (&str, Vec<&[u8]>) = ("objectClass", vec![b"device", b"ownClass"]);
     sample.add(name, &[&[classes], more].concat()).unwrap();

@@ -6,7 +6,6 @@ use duramen_ldap::message::ResultCode;
 
 use crate::sample::*;
 
-const JENSEN: &str = "uid=bjensen,ou=People,dc=example,dc=com";
 const USER: &str = "userCertificate;binary";
 const LIST: &str = "certificateRevocationList;binary";
 

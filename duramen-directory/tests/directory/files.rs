@@ -157,12 +157,6 @@ fn many() -> String {
     text + &group
 }
 
-fn problems(sample: &Sample) -> Vec<String> {
-    let mut found = Vec::new();
-    sample.directory.check(&mut |problem| found.push(problem), &mut |_, _| {}).unwrap();
-    found
-}
-
 #[test]
 fn what_is_loaded_table_by_table_is_what_is_added_entry_by_entry() {
     let bulk = Sample::empty();

@@ -7,6 +7,7 @@ mod files;
 mod groups;
 mod names;
 mod reading;
+mod references;
 mod rules;
 mod sample;
 mod searching;

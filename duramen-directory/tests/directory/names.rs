@@ -5,9 +5,7 @@ use duramen_directory::{Config, Directory, Requester};
 use duramen_ldap::message::{ChangeKind, ResultCode, Scope};
 use duramen_ldap::oid::control as oid;
 
-use crate::sample::{Ask, BASE, Sample, code, control};
-
-const JENSEN: &str = "uid=bjensen,ou=People,dc=example,dc=com";
+use crate::sample::{Ask, BASE, JENSEN, Sample, code, control};
 
 #[test]
 fn a_parent_that_was_renamed_is_not_where_it_was() {

@@ -5,8 +5,6 @@ use duramen_ldap::message::{ResultCode, Scope};
 
 use crate::sample::*;
 
-const JENSEN: &str = "uid=bjensen,ou=People,dc=example,dc=com";
-
 fn described(given: &Given) -> Vec<&str> {
     given.entries[0].1.iter().map(|(name, _)| name.as_str()).collect()
 }

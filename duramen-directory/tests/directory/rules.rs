@@ -6,8 +6,6 @@ use duramen_ldap::message::ResultCode;
 
 use crate::sample::*;
 
-const JENSEN: &str = "uid=bjensen,ou=People,dc=example,dc=com";
-
 fn refused(attributes: &[(&str, Vec<&[u8]>)]) -> (ResultCode, String) {
     let failure = Sample::people().add("cn=x,dc=example,dc=com", attributes).unwrap_err();
     (failure.code, failure.diagnostic)

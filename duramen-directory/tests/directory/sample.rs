@@ -115,6 +115,9 @@ cn: admins
 member: UID=bjensen, ou=people,dc=example,dc=com
 ";
 
+/// One of them.
+pub const JENSEN: &str = "uid=bjensen,ou=People,dc=example,dc=com";
+
 impl Sample {
     pub fn empty() -> Sample {
         Sample::with(Config::default())
@@ -340,4 +343,11 @@ pub fn page_of(
     let (_, value) = controls(&given).into_iter().find(|(oid, _)| oid == oid::PAGED_RESULTS).unwrap();
     let cookie = PagedResults::decode(&value).unwrap().cookie.to_vec();
     Ok((given.entries.into_iter().map(|(name, _)| name).collect(), cookie))
+}
+
+/// What [`duramen_directory::Directory::check`] finds.
+pub fn problems(sample: &Sample) -> Vec<String> {
+    let mut found = Vec::new();
+    sample.directory.check(&mut |problem| found.push(problem), &mut |_, _| {}).unwrap();
+    found
 }

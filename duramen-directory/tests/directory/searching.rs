@@ -11,7 +11,6 @@ use duramen_ldap::oid::control as oid;
 
 use crate::sample::*;
 
-const JENSEN: &str = "uid=bjensen,ou=People,dc=example,dc=com";
 const SMITH: &str = "uid=jsmith,ou=People,dc=example,dc=com";
 
 /// The same entries under all kinds of indices, and none.

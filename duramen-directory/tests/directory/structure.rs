@@ -7,7 +7,6 @@ use duramen_ldap::oid::control as oid;
 
 use crate::sample::*;
 
-const JENSEN: &str = "uid=bjensen,ou=People,dc=example,dc=com";
 const SMITH: &str = "uid=jsmith,ou=People,dc=example,dc=com";
 
 /// A person has a given name and no fax, may have a country, and may be a user of Unix.

@@ -45,12 +45,6 @@ fn records(sample: &Sample) -> u64 {
     sample.directory.database().read().unwrap().table("waiting").unwrap().len()
 }
 
-fn problems(sample: &Sample) -> Vec<String> {
-    let mut found = Vec::new();
-    sample.directory.check(&mut |problem| found.push(problem), &mut |_, _| {}).unwrap();
-    found
-}
-
 fn compare(samples: &[Sample; 2]) {
     let [indexed, plain] = samples;
     for filter in [

@@ -43,12 +43,6 @@ fn sample_of(count: u32, indices: Vec<Index>) -> Sample {
     sample
 }
 
-fn problems(sample: &Sample) -> Vec<String> {
-    let mut found = Vec::new();
-    sample.directory.check(&mut |problem| found.push(problem), &mut |_, _| {}).unwrap();
-    found
-}
-
 /// Keys of the index that are of windows.
 fn keys_of_windows(sample: &Sample) -> Vec<Vec<u8>> {
     let snapshot = sample.directory.database().read().unwrap();

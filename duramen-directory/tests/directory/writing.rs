@@ -11,7 +11,6 @@ use duramen_ldap::oid::control as oid;
 
 use crate::sample::*;
 
-const JENSEN: &str = "uid=bjensen,ou=People,dc=example,dc=com";
 const SMITH: &str = "uid=jsmith,ou=People,dc=example,dc=com";
 
 #[test]
@@ -303,13 +302,6 @@ fn updates_of_many_threads_are_all_made() {
         }
     });
     assert_eq!(sample.read(JENSEN, &["mail"]).values("mail").len(), 101);
-}
-
-/// What [`duramen_directory::Directory::check`] finds.
-fn problems(sample: &Sample) -> Vec<String> {
-    let mut found = Vec::new();
-    sample.directory.check(&mut |problem| found.push(problem), &mut |_, _| {}).unwrap();
-    found
 }
 
 #[test]

@@ -56,6 +56,7 @@ pub(super) struct Directory {
     pub durability: Durability,
     pub password_scheme: Option<Spanned<String>>,
     pub referrals: Vec<Spanned<String>>,
+    pub references: Vec<String>,
 }
 
 #[derive(Deserialize, Default, PartialEq, Eq)]

@@ -204,6 +204,7 @@ impl<'a> Checker<'a> {
                 file::Durability::Relaxed => Durability::Relaxed,
             },
             referrals: self.referrals(&file.directory.referrals),
+            references: file.directory.references.clone(),
             ..Directory::default()
         }
     }

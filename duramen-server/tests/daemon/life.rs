@@ -94,6 +94,7 @@ fn faults_of_schema_files_and_access_rules_are_found_before_anything_is_served()
         ("[directory]\nschema = [\"own.schema\"]\n", "own.schema", "nobody"),
         ("[access]\nfile = \"access.conf\"\n", "access.conf", "nonsense"),
         ("[access]\nrules = \"access to attrs=nothing by * read\"\n", "access.rules", "nothing"),
+        ("[directory]\nreferences = [\"cn\"]\n", "references", "\"cn\": its values are not names"),
     ];
     for (text, place, fault) in faults {
         fs::write(&path, configuration(text)).unwrap();
@@ -106,6 +107,28 @@ fn faults_of_schema_files_and_access_rules_are_found_before_anything_is_served()
     fs::write(&path, configuration("")).unwrap();
     let (code, said) = run(&["check-config", "--config", path.to_str().unwrap()]);
     assert!(code == Some(0) && said.contains("is right"), "{said}");
+}
+
+#[test]
+fn values_follow_entries_as_configured_and_reloaded() {
+    let mut daemon = Daemon::plain();
+    let mut client = Client::administrator(&daemon);
+    client.populate(4);
+    let group = "cn=all,dc=example,dc=com";
+    let names: Vec<String> = (0..4).map(person).collect();
+    let members: Vec<&str> = names.iter().map(String::as_str).collect();
+    client.add(group, &[("objectClass", &["groupOfNames"]), ("cn", &["all"]), ("member", &members)]);
+    let mut delete = |number: usize| {
+        assert_eq!(client.delete(&person(number)).code, ResultCode::SUCCESS);
+        client.search(group, Scope::Base, &format!("(member={})", person(number))).names.len()
+    };
+    assert_eq!(delete(0), 1, "without the setting the value stays");
+    let path = daemon.path("duramend.toml");
+    fs::write(&path, configuration(&format!("{PLAIN}[directory]\nreferences = [\"member\"]\n"))).unwrap();
+    daemon.signal("HUP");
+    daemon.wait_for("reloaded: ");
+    assert_eq!(delete(1), 0);
+    assert_eq!(client.search(group, Scope::Base, &format!("(member={})", person(2))).names.len(), 1);
 }
 
 #[test]
