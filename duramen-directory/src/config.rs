@@ -27,6 +27,8 @@ pub struct Config {
     /// Attributes whose values are names, and follow the entries of these names: they go when the entry is deleted, and are
     /// changed when it is renamed. Each needs an index of equality.
     pub references: Vec<String>,
+    /// Attributes of which no two entries have one value. Each needs an index of equality.
+    pub unique: Vec<String>,
     /// Whether updates wait for the disk.
     pub durability: Durability,
     /// Opens for reading only.

@@ -42,6 +42,8 @@ pub(crate) struct State {
     pub nested_groups: bool,
     /// Attributes whose values follow the entries that they name.
     pub references: Vec<AttributeId>,
+    /// Attributes of which no two entries have one value.
+    pub unique: Vec<AttributeId>,
 }
 
 #[derive(Debug)]
@@ -224,6 +226,7 @@ impl Merged {
         let nested_groups = config.nested_groups;
         let references =
             config.references.iter().map(|name| reference(&schema, &ready, name)).collect::<Result<_, _>>()?;
+        let unique = config.unique.iter().map(|name| unique(&schema, &ready, name)).collect::<Result<_, _>>()?;
         Ok(State {
             since,
             schema,
@@ -237,21 +240,49 @@ impl Merged {
             referrals,
             nested_groups,
             references,
+            unique,
         })
     }
 }
 
 /// An attribute whose values follow the entries that they name: these are found by its index.
 fn reference(schema: &Schema, ready: &Indices, name: &str) -> Result<AttributeId, OpenError> {
-    let fault = |why: &str| Err(config_error(format!("references: {name:?}"), why));
-    let Some(attribute) = schema.find(name) else { return fault("the schema has no such attribute type") };
-    if schema.known().is_derived(attribute.id) || !attribute.equality.is_some_and(Rule::asks_about_names) {
-        return fault("its values are not names of entries");
+    let are_names = |attribute: &Attribute| attribute.equality.is_some_and(Rule::asks_about_names);
+    found_by_index(schema, ready, name, "references", |attribute| {
+        if are_names(attribute) { Ok(()) } else { Err("its values are not names of entries") }
+    })
+}
+
+/// An attribute of which no two entries have one value: whether one has it already, its index says.
+fn unique(schema: &Schema, ready: &Indices, name: &str) -> Result<AttributeId, OpenError> {
+    found_by_index(schema, ready, name, "unique", |attribute| {
+        if attribute.equality.is_none() {
+            Err("it has no rule for equality")
+        } else if crate::large::may_be(attribute) {
+            Err("groups may have very many values of it")
+        } else {
+            Ok(())
+        }
+    })
+}
+
+/// An attribute that a setting names, and whose index tells which entries have a value.
+fn found_by_index(
+    schema: &Schema,
+    ready: &Indices,
+    name: &str,
+    setting: &str,
+    suits: impl Fn(&Attribute) -> Result<(), &'static str>,
+) -> Result<AttributeId, OpenError> {
+    let fault = |why: &str| config_error(format!("{setting}: {name:?}"), why);
+    let attribute = schema.find(name).ok_or_else(|| fault("the schema has no such attribute type"))?;
+    suits(attribute).map_err(fault)?;
+    if schema.known().is_derived(attribute.id) {
+        return Err(fault("the directory makes its values itself"));
     }
     if !ready.has_kind(attribute.id, Kind::Equality as u8) {
-        return fault(
-            "it has no index of equality that is complete: add one, build it by `duramen directory reindex`, and then name it",
-        );
+        let why = "it has no index of equality that is complete: add one, build it by `duramen directory reindex`, and then name it";
+        return Err(fault(why));
     }
     Ok(attribute.id)
 }

@@ -45,6 +45,7 @@ pub(crate) fn prepare(context: &Context<'_>, request: &AddRequest<'_>) -> Result
         structure::placed_below(schema, &context.scene.tables, &candidates, place.parent, rdn)?;
     }
     context.check_identifier(&draft, None, request.name)?;
+    context.check_unique(&draft, None, |_| true)?;
     let who = context.requester_name();
     operational(schema, &mut draft, schema.class(structural), &who, context.now)?;
     let id = next_id(context)?;

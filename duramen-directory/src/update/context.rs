@@ -6,7 +6,7 @@ use duramen_ldap::control::{ReadEntryRequest, ReadEntryResponse};
 use duramen_ldap::message::{Control, ResultCode, SearchEntry};
 use duramen_ldap::{Payload, oid::control as oid};
 
-use super::draft::Draft;
+use super::draft::{Draft, form};
 use super::identifier::{identifier_of, is_identifier_of_another, same_identifier};
 use crate::access::{Level, What};
 use crate::base::{self, Follow};
@@ -14,7 +14,7 @@ use crate::clock::Moment;
 use crate::controls::Controls;
 use crate::entry::Entry;
 use crate::failure::{Failure, Result};
-use crate::index::{Extractor, KeySet};
+use crate::index::{Extractor, KeySet, Reach, equal};
 use crate::names;
 use crate::requester::Requester;
 use crate::schema::{AttributeId, Schema};
@@ -70,6 +70,29 @@ impl<'c> Context<'c> {
             true => Err(same_identifier(name, given)),
             false => Ok(()),
         }
+    }
+
+    /// That no entry but `own` has a value that a draft has, of those attributes that were changed and of which no two entries
+    /// may have one.
+    pub fn check_unique(
+        &self,
+        draft: &Draft<'_>,
+        own: Option<Id>,
+        is_changed: impl Fn(AttributeId) -> bool,
+    ) -> Result<()> {
+        for &id in self.scene.state.unique.iter().filter(|id| is_changed(**id)) {
+            let (attribute, index) = (self.schema().attribute(id), self.scene.tables.index()?);
+            for value in draft.values(id) {
+                let form = form(self.schema(), attribute.equality, value);
+                if equal(&index, id, &form, &Reach::all())?.iter().any(|other| Some(other) != own) {
+                    let value = String::from_utf8_lossy(value);
+                    let text =
+                        format!("{}: another entry has the value {value:?}, and each is of one only", attribute.name);
+                    return Err(Failure::new(ResultCode::CONSTRAINT_VIOLATION, text));
+                }
+            }
+        }
+        Ok(())
     }
 
     /// That the requester may do something with an entry. Who sends the relax control has to manage what is added, deleted

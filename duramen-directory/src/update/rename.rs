@@ -102,6 +102,7 @@ fn renamed<'e>(
         context.require(view, What::Attribute(attribute.id, Some(value)), Level::Add)?;
     }
     naming::complete(schema, &mut draft, rdn)?;
+    context.check_unique(&draft, Some(view.id), |changed| new.iter().any(|(attribute, _)| attribute.id == changed))?;
     let structural = check::entry(schema, &draft, context.is_relaxed())?;
     context.stamp(&mut draft);
     Ok((draft, structural))

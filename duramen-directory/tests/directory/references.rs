@@ -111,14 +111,54 @@ fn a_value_that_names_its_entry_stays_and_an_update_that_fails_changes_no_value(
 }
 
 #[test]
-fn references_need_values_that_are_names_and_an_index() {
-    for (name, told) in
-        [("nothing", "no such attribute"), ("cn", "not names"), ("memberOf", "not names"), ("secretary", "no index")]
-    {
+fn values_are_of_one_entry_only_where_that_is_asked_for() {
+    let sample = Sample::with(Config { unique: vec!["uid".into(), "mail".into()], ..Config::default() });
+    sample.load(PEOPLE);
+    let refused = |result| assert_eq!(code(result), ResultCode::CONSTRAINT_VIOLATION);
+    let person = |uid: &'static [u8], mail: &'static [u8]| {
+        let name = format!("cn={},dc=example,dc=com", String::from_utf8_lossy(uid));
+        let attributes = [
+            ("objectClass", vec![&b"inetOrgPerson"[..]]),
+            ("sn", vec![&b"x"[..]]),
+            ("uid", vec![uid]),
+            ("mail", vec![mail]),
+        ];
+        sample.add(&name, &attributes)
+    };
+    refused(person(b"JSmith", b"a@example.com"));
+    refused(person(b"other", b"BJensen@Example.com"));
+    person(b"other", b"other@example.com").unwrap();
+    let failure = sample.modify(SMITH, &[(Add, "mail", &["own@example.com", "OTHER@example.com"])]).unwrap_err();
+    assert!(failure.diagnostic.contains("mail") && failure.diagnostic.contains("OTHER@example.com"), "{failure}");
+    refused(sample.rename(SMITH, "uid=bjensen", true, Some("ou=Groups,dc=example,dc=com")));
+    // Its own values are no other entry's; what is free again can be had.
+    sample.modify(SMITH, &[(Replace, "uid", &["jsmith"]), (Add, "mail", &["own@example.com"])]).unwrap();
+    sample.rename(SMITH, "uid=JSMITH", true, None).unwrap();
+    sample.modify("cn=other,dc=example,dc=com", &[(Replace, "mail", &["another@example.com"])]).unwrap();
+    sample.modify(SMITH, &[(Add, "mail", &["other@example.com"])]).unwrap();
+    sample.modify(SMITH, &[(Add, "title", &["Herr"])]).unwrap();
+    assert_eq!(problems(&sample), Vec::<String>::new());
+}
+
+#[test]
+fn attributes_that_refer_or_are_unique_need_fitting_values_and_an_index() {
+    let refused = |config: Config, name: &str, told: &str| {
         let folder = tempfile::tempdir().unwrap();
-        let suffixes = vec!["dc=example,dc=com".to_string()];
-        let config = Config { suffixes, references: vec![name.into()], ..Config::default() };
+        let config = Config { suffixes: vec!["dc=example,dc=com".into()], ..config };
         let error = Directory::open(folder.path(), config).unwrap_err().to_string();
         assert!(error.contains(told) && error.contains(name), "{error}");
+    };
+    for (name, told) in [
+        ("nothing", "no such attribute"),
+        ("cn", "not names"),
+        ("memberOf", "makes its values"),
+        ("secretary", "no index"),
+    ] {
+        refused(Config { references: vec![name.into()], ..Config::default() }, name, told);
+    }
+    for (name, told) in
+        [("nothing", "no such attribute"), ("member", "very many"), ("title", "no index"), ("jpegPhoto", "no rule")]
+    {
+        refused(Config { unique: vec![name.into()], ..Config::default() }, name, told);
     }
 }

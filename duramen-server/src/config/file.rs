@@ -57,6 +57,7 @@ pub(super) struct Directory {
     pub password_scheme: Option<Spanned<String>>,
     pub referrals: Vec<Spanned<String>>,
     pub references: Vec<String>,
+    pub unique: Vec<String>,
 }
 
 #[derive(Deserialize, Default, PartialEq, Eq)]

@@ -205,6 +205,7 @@ impl<'a> Checker<'a> {
             },
             referrals: self.referrals(&file.directory.referrals),
             references: file.directory.references.clone(),
+            unique: file.directory.unique.clone(),
             ..Directory::default()
         }
     }
