@@ -62,6 +62,8 @@ pub struct Txn {
     dbs_as_of: u64,
     /// Handles opened by it.
     opened: Vec<u32>,
+    /// The main table was emptied: of the named ones these are there again at the end, and any other that is used before.
+    emptied: Option<Vec<u32>>,
     pub(crate) cursors: Vec<*mut Cursor>,
     /// What the cursors of the parent were when this child began.
     kept: Vec<(*mut Cursor, State)>,
@@ -99,6 +101,7 @@ impl Txn {
             looked_up: Vec::new(),
             dbs_as_of: 0,
             opened: Vec::new(),
+            emptied: None,
             cursors: Vec::new(),
             kept: Vec::new(),
             place: None,
@@ -259,6 +262,7 @@ impl Txn {
         self.began = parent.began;
         self.next_page = parent.next_page;
         self.dbs = parent.dbs.iter().map(tables::copy_of).collect();
+        self.emptied.clone_from(&parent.emptied);
         for &cursor in &parent.cursors {
             // SAFETY: see the module's head: what is in the list is alive.
             let held = unsafe { &mut *cursor };
@@ -329,6 +333,7 @@ impl Txn {
     fn commit_writing(&mut self) -> Result {
         let env = self.env();
         let more = self.flags;
+        self.bring_back()?;
         self.writer()?.enter_tables()?;
         self.check_room(0)?;
         let mut writer = self.writer.take().ok_or(BAD_TXN)?;
@@ -343,6 +348,7 @@ impl Txn {
         self.writer = None;
         self.budget = Budget::default();
         self.dbs.clear();
+        self.emptied = None;
         self.names.clear();
         self.env().writer.leave(self.owner);
         let _ = self.env().writing.compare_exchange(self, ptr::null_mut(), Ordering::AcqRel, Ordering::Relaxed);
@@ -358,6 +364,7 @@ impl Txn {
         let ended = if keep { parent.writer()?.commit_nested() } else { parent.writer()?.abort_nested() };
         if keep && ended.is_ok() {
             parent.dbs = std::mem::take(&mut self.dbs);
+            parent.emptied = self.emptied.take();
         }
         Ok(ended?)
     }

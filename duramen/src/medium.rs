@@ -36,6 +36,12 @@ pub trait Medium: Send + Sync {
     /// The file's length in bytes.
     fn len(&self) -> io::Result<u64>;
 
+    /// Where the first bytes from `offset` on are that have a place on the disk already, so that writing over them takes
+    /// none: what the file was extended by has none yet. The end of all bytes if there are none.
+    fn placed_from(&self, offset: u64) -> u64 {
+        offset
+    }
+
     /// Cuts off or extends the file.
     fn set_len(&self, bytes: u64) -> io::Result<()>;
 }

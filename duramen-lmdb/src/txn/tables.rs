@@ -12,7 +12,7 @@ use std::ptr;
 use duramen::{DetachedTable, Snapshot, Table, TableId, TableMut, WriteTxn};
 
 use super::{BLOCKED, FINISHED, Txn};
-use crate::abi::MAIN_DBI;
+use crate::abi::{CORE_DBS, MAIN_DBI};
 use crate::dbs::{self, Slot};
 use crate::errors::{BAD_TXN, EINVAL, INCOMPATIBLE, NOTFOUND, Result};
 
@@ -180,7 +180,12 @@ impl Txn {
             return Ok(Db::Write(writer.main_table(), flags));
         }
         let name = slot.name.as_deref().unwrap_or_default();
-        let Some(id) = find_named(writer, name, slot)? else { return Ok(Db::Missing(slot.flags)) };
+        let id = match find_named(writer, name, slot)? {
+            Some(id) => id,
+            None if self.emptied.is_none() => return Ok(Db::Missing(slot.flags)),
+            None => make(self.writer()?, name, slot)?,
+        };
+        let writer = self.writer()?;
         if dbs::flags_of(&writer.view(id)?.stats()) != slot.flags {
             return Err(INCOMPATIBLE);
         }
@@ -208,9 +213,25 @@ impl Txn {
         debug_assert!(!self.dbs.iter().any(|db| matches!(db, Db::Read(..))));
     }
 
-    /// The main table has been emptied: no handle's table is there any more.
+    /// The main table has been emptied: no handle's table is there any more. LMDB has a copy of a table's record in the
+    /// handle, and what a transaction has used is there again when it commits: programs that empty all tables begin with
+    /// the main one, or end with it.
     pub(crate) fn forget_named(&mut self) {
+        let used = (0..).zip(&self.dbs).skip(CORE_DBS).filter(|(_, db)| matches!(db, Db::Write(..)));
+        let used: Vec<u32> = used.map(|(dbi, _)| dbi).collect();
+        self.emptied.get_or_insert_default().extend(used);
         self.dbs.truncate(MAIN_DBI + 1);
+    }
+
+    /// Makes the tables anew that were used before the main table was emptied, but for those whose handles are gone.
+    pub(super) fn bring_back(&mut self) -> Result {
+        for dbi in self.emptied.take().unwrap_or_default() {
+            self.emptied = Some(Vec::new());
+            if self.env().dbs.find(self, dbi).is_some() {
+                self.db(dbi)?;
+            }
+        }
+        Ok(())
     }
 }
 
@@ -229,11 +250,16 @@ fn find_named(writer: &mut WriteTxn<'static>, name: &[u8], slot: &Slot) -> Resul
     }
     if stats.entries == 0 && dbs::wants_other_order(&stats, slot) {
         writer.drop_table(name)?;
-        let id = writer.open_table(name, Some(&dbs::options_to_make(slot)))?;
-        writer.enter_table(id)?;
-        return Ok(Some(id));
+        return make(writer, name, slot).map(Some);
     }
     Ok(writer.find_table(name, Some(&dbs::options_as_made(&stats, slot)))?)
+}
+
+/// Makes a table with what stands in the slot.
+fn make(writer: &mut WriteTxn<'static>, name: &[u8], slot: &Slot) -> Result<TableId> {
+    let id = writer.open_table(name, Some(&dbs::options_to_make(slot)))?;
+    writer.enter_table(id)?;
+    Ok(id)
 }
 
 /// What a nested transaction begins with.

@@ -243,6 +243,64 @@ static void tables_again(void) {
 	mdb_env_close(env);
 }
 
+/* Whoever empties all tables empties the main one, too: before the others, after them, or in a child. */
+static void all_emptied(int order) {
+	char name[] = "emptied 0";
+	name[8] += order;
+	MDB_env *env = open_env(name, 0);
+	MDB_txn *txn = begin(env, 0), *child;
+	MDB_dbi main, dbi, other;
+	MDB_stat stat;
+	MUST(mdb_dbi_open(txn, NULL, 0, &main));
+	MUST(mdb_dbi_open(txn, "table", MDB_CREATE, &dbi));
+	SAY(put(txn, dbi, "k", "1", 0));
+	SAY(put(txn, dbi, "k", "2", 0));
+	SAY(put(txn, main, "own", "1", 0));
+	MUST(mdb_txn_commit(txn));
+	txn = begin(env, 0);
+	switch (order) {
+	case 0:
+		SAY(mdb_drop(txn, main, 0));
+		SAY(mdb_drop(txn, dbi, 0));
+		break;
+	case 1:
+		SAY(mdb_drop(txn, dbi, 0));
+		SAY(mdb_drop(txn, main, 0));
+		SAY(mdb_stat(txn, main, &stat));
+		printf("%zu entries\n", stat.ms_entries);
+		break;
+	case 2:
+		SAY(mdb_drop(txn, main, 0));
+		SAY(mdb_dbi_open(txn, "table", MDB_CREATE, &other));
+		printf("%s\n", other == dbi ? "the same" : "another");
+		SAY(mdb_drop(txn, other, 0));
+		SAY(put(txn, other, "k", "3", 0));
+		break;
+	case 3:
+		MUST(mdb_txn_begin(env, txn, 0, &child));
+		SAY(mdb_drop(child, main, 0));
+		SAY(mdb_drop(child, dbi, 0));
+		SAY(put(child, dbi, "k", "4", 0));
+		SAY(mdb_txn_commit(child));
+		break;
+	case 4:
+		MUST(mdb_txn_begin(env, txn, 0, &child));
+		SAY(mdb_drop(child, main, 0));
+		mdb_txn_abort(child);
+		break;
+	}
+	SAY(mdb_txn_commit(txn));
+	change(env, dbi, "new");
+	mdb_env_close(env);
+	env = open_env(name, 0);
+	txn = begin(env, MDB_RDONLY);
+	SAY(mdb_dbi_open(txn, "table", 0, &dbi));
+	SAY(mdb_stat(txn, dbi, &stat));
+	printf("%zu entries\n", stat.ms_entries);
+	mdb_txn_abort(txn);
+	mdb_env_close(env);
+}
+
 static void *read_in_thread(void *env) {
 	MDB_txn *txn;
 	SAY(mdb_txn_begin(env, NULL, MDB_RDONLY, &txn));
@@ -374,6 +432,7 @@ int main(int argc, char **argv) {
 	going_on();
 	handles();
 	tables_again();
+	for (int order = 0; order < 5; order++) all_emptied(order);
 	readers();
 	copies();
 	compacts_alone("alone", 0, 20000);

@@ -190,6 +190,15 @@ impl Medium for FileMedium {
         Ok(self.file.metadata()?.len())
     }
 
+    fn placed_from(&self, offset: u64) -> u64 {
+        match rustix::fs::seek(&self.file, rustix::fs::SeekFrom::Data(offset)) {
+            Ok(found) => found,
+            Err(rustix::io::Errno::NXIO) => u64::MAX,
+            // A file system that does not tell.
+            Err(_) => offset,
+        }
+    }
+
     fn set_len(&self, bytes: u64) -> io::Result<()> {
         self.check_limit(bytes)?;
         self.file.set_len(bytes)

@@ -217,6 +217,13 @@ impl Space {
         Some(page)
     }
 
+    /// Takes a page that is free and not set aside.
+    pub(crate) fn take_free(&mut self, page: Pgno) {
+        let taken = Extent::new(page, 1);
+        self.free.remove(taken);
+        self.mark_used(taken);
+    }
+
     /// Makes pages takeable, for this use first. Damage, and no change, if one of them is free or retired already.
     pub(crate) fn set_aside(&mut self, lane: Lane, extent: Extent) -> Result<(), Damage> {
         check_number(extent)?;

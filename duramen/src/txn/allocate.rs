@@ -44,8 +44,10 @@ pub(super) fn allocate(work: &mut Work, pages: u64, contiguous: bool) -> Result<
     let reserve = reserve(work, pages);
     let space = space_for(work, pages + reserve)?;
     let takeable = space.free_pages().saturating_sub(reserve);
-    let mut extents = if !contiguous {
-        let may_grow = !was_full && page_count + pages <= pages_wanted && is_scarce(space, page_count, durability);
+    let mut extents = if was_full && !contiguous {
+        take_placed(work, pages.min(takeable))?
+    } else if !contiguous {
+        let may_grow = page_count + pages <= pages_wanted && is_scarce(space, page_count, durability);
         take(space, pages, takeable, page_count, may_grow)
     } else if pages <= takeable {
         space.take(pages).into_iter().collect()
@@ -73,7 +75,12 @@ pub(super) fn allocate_one(work: &mut Work, lane: Lane) -> Result<Pgno> {
     // Where the file may grow by several pages that is cheaper than a look at what each commit retired.
     let space = if step == 1 { space_for(work, 1 + reserve)? } else { &mut work.ledger()?.space };
     let may_take = space.free_pages() > reserve;
-    let page = match may_take.then(|| space.take_one(lane, fit(space, page_count))).flatten() {
+    let page = match may_take {
+        true if crowded => take_placed(work, 1)?.first().map(|extent| extent.start),
+        true => space.take_one(lane, fit(space, page_count)),
+        false => None,
+    };
+    let page = match page {
         Some(page) => page,
         None => lengthen_ahead(work, lane, step)?,
     };
@@ -164,6 +171,34 @@ fn take(space: &mut Space, pages: u64, takeable: u64, page_count: u64, may_grow:
         return Vec::new();
     }
     space.take_up_to(pages.min(takeable), fit)
+}
+
+/// Takes so many pages on a full disk, or as many as there are: those first that have a place on it, which not all have
+/// that the file grew by.
+fn take_placed(work: &mut Work, pages: u64) -> Result<Vec<Extent>> {
+    let (page_size, medium) = (work.page_size() as u64, work.store.medium.clone());
+    let space = &mut work.ledger()?.space;
+    space.settle();
+    let (mut taken, mut left): (Vec<Extent>, _) = (Vec::new(), pages);
+    for free in space.extents().collect::<Vec<_>>() {
+        let mut at = free.start;
+        while left > 0 {
+            at = Pgno(medium.placed_from(at.0 * page_size).div_ceil(page_size));
+            if at >= free.end() {
+                break;
+            }
+            space.take_free(at);
+            left -= 1;
+            match taken.last_mut().filter(|last| last.end() == at) {
+                Some(last) => last.pages += 1,
+                None => taken.push(Extent::new(at, 1)),
+            }
+            at = Pgno(at.0 + 1);
+        }
+    }
+    // Perhaps there is room again.
+    taken.extend(space.take_up_to(left, Fit::Low));
+    Ok(taken)
 }
 
 /// Where much of the file is free it is filled from the start, so that its end can be cut off.

@@ -1,10 +1,11 @@
 //! Transactions whose disk fails them half-way.
 
+use std::collections::BTreeSet;
 use std::io;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex};
 
-use duramen::{Database, Error, Medium, Options, Result, WriteTxn};
+use duramen::{Database, Durability, Error, Medium, Options, Result, WriteTxn};
 use tempfile::TempDir;
 
 use crate::{assert_clean, scratch};
@@ -62,6 +63,75 @@ fn assert_holds(db: &Database, entries: u64, byte: u8) {
     assert_eq!(table.len(), entries);
     assert!(table.iter().all(|item| item.unwrap().1 == [byte; 500]));
     assert_clean(db);
+}
+
+/// A medium that has no room for what has no place yet, while a switch is on; in blocks of 4 KiB.
+struct Sparse {
+    medium: Arc<dyn Medium>,
+    placed: Mutex<BTreeSet<u64>>,
+    full: Arc<AtomicBool>,
+}
+
+const BLOCK: u64 = 4096;
+
+impl Medium for Sparse {
+    fn write_at(&self, offset: u64, parts: &[io::IoSlice<'_>]) -> io::Result<()> {
+        let len: usize = parts.iter().map(|part| part.len()).sum();
+        let blocks = offset / BLOCK..(offset + len as u64).div_ceil(BLOCK);
+        let mut placed = self.placed.lock().unwrap();
+        if self.full.load(Ordering::SeqCst) && blocks.clone().any(|block| !placed.contains(&block)) {
+            return Err(io::ErrorKind::StorageFull.into());
+        }
+        placed.extend(blocks);
+        self.medium.write_at(offset, parts)
+    }
+
+    fn flush(&self) -> io::Result<()> {
+        self.medium.flush()
+    }
+
+    fn len(&self) -> io::Result<u64> {
+        self.medium.len()
+    }
+
+    fn placed_from(&self, offset: u64) -> u64 {
+        let placed = self.placed.lock().unwrap();
+        placed.range(offset / BLOCK..).next().map_or(u64::MAX, |block| offset.max(block * BLOCK))
+    }
+
+    fn set_len(&self, bytes: u64) -> io::Result<()> {
+        self.placed.lock().unwrap().retain(|block| block * BLOCK < bytes);
+        self.medium.set_len(bytes)
+    }
+}
+
+/// The file is longer than what is written of it: on a full disk there is no room in all of its free pages.
+#[test]
+fn on_a_full_disk_deleting_goes_on_in_pages_that_have_a_place() -> Result<()> {
+    for durability in [Durability::Relaxed, Durability::Durable] {
+        let (_dir, path) = scratch();
+        let full = Arc::new(AtomicBool::new(false));
+        let switch = full.clone();
+        let layer = move |medium| {
+            Arc::new(Sparse { medium, placed: Mutex::default(), full: switch.clone() }) as Arc<dyn Medium>
+        };
+        let db = Options::new().durability(durability).medium(Arc::new(layer)).open(path)?;
+        let put = |round: u32| {
+            db.update(|txn| (0..10).try_for_each(|i| txn.table("t")?.put((10 * round + i).to_be_bytes(), [1; 1000])))
+        };
+        (0..140).try_for_each(put)?;
+        full.store(true, Ordering::SeqCst);
+        let filled = (140..1000).find(|&round| put(round).is_err()).expect("the disk is full");
+        let delete = |round: u32| {
+            db.update(|txn| (0..10).try_for_each(|i| txn.table("t")?.delete((10 * round + i).to_be_bytes()).map(drop)))
+        };
+        let failed = (0..60).filter(|&round| delete(round).is_err()).count();
+        assert_eq!(failed, 0, "{durability:?}");
+        put(filled)?;
+        assert_eq!(db.read()?.table("t")?.len(), u64::from(filled + 1 - 60) * 10);
+        assert_clean(&db);
+    }
+    Ok(())
 }
 
 #[test]
