@@ -217,11 +217,10 @@ impl Space {
         Some(page)
     }
 
-    /// Takes a page that is free and not set aside.
-    pub(crate) fn take_free(&mut self, page: Pgno) {
-        let taken = Extent::new(page, 1);
-        self.free.remove(taken);
-        self.mark_used(taken);
+    /// Takes pages that follow each other, all of which are free and not set aside.
+    pub(crate) fn take_free(&mut self, extent: Extent) {
+        self.free.remove(extent);
+        self.mark_used(extent);
     }
 
     /// Makes pages takeable, for this use first. Damage, and no change, if one of them is free or retired already.

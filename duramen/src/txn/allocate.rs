@@ -180,14 +180,13 @@ fn take_placed(work: &mut Work, pages: u64) -> Result<Vec<Extent>> {
     let space = &mut work.ledger()?.space;
     space.settle();
     let (mut taken, mut left): (Vec<Extent>, _) = (Vec::new(), pages);
-    for free in space.extents().collect::<Vec<_>>() {
+    for free in space.extents() {
         let mut at = free.start;
         while left > 0 {
             at = Pgno(medium.placed_from(at.0 * page_size).div_ceil(page_size));
             if at >= free.end() {
                 break;
             }
-            space.take_free(at);
             left -= 1;
             match taken.last_mut().filter(|last| last.end() == at) {
                 Some(last) => last.pages += 1,
@@ -195,7 +194,11 @@ fn take_placed(work: &mut Work, pages: u64) -> Result<Vec<Extent>> {
             }
             at = Pgno(at.0 + 1);
         }
+        if left == 0 {
+            break;
+        }
     }
+    taken.iter().for_each(|extent| space.take_free(*extent));
     // Perhaps there is room again.
     taken.extend(space.take_up_to(left, Fit::Low));
     Ok(taken)
