@@ -6,8 +6,9 @@
 //! while it runs, each in a child transaction of its own, commits, and tells everyone. What was submitted while the disk
 //! flushed is the next group, led by the first thread in it. So nobody serves others for longer than one group, and a
 //! lone thread does what [`Database::update`] does. Only futures, which have no thread to lead with, get one: it comes
-//! with the first of them, and goes when none has come for a while. A *brief* change needs none where it has to wait for no other writer, and
-//! for the disk not at all or no longer than its submitter is ready to: whoever asks for its outcome first leads.
+//! with the first of them, and goes when none has come for a while. A *brief* change needs none where it has to wait for
+//! no other writer, and for the disk not at all or no longer than its submitter is ready to: whoever asks for its outcome
+//! first leads.
 //!
 //! Where the disk takes most of the time that the work of a group takes, submitters are divided: half of them work while
 //! the disk flushes what the others did. The leader of a group that is written passes the write lock on, and waits for

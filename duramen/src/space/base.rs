@@ -83,7 +83,9 @@ pub(crate) fn decode_base(input: &mut &[u8], pages: u64) -> Result<Space, Damage
         match Set::read(input)? {
             Set::Words { first, mut words } if words.len() >= COHORT_WORDS => {
                 space.cut(first, &mut words);
-                cohorts.push(Cohort::new(birth, death, first, words));
+                if !words.is_empty() {
+                    cohorts.push(Cohort::new(birth, death, first, words));
+                }
             }
             few => {
                 let within = few.extents().into_iter().filter_map(|extent| space.inside(extent));
@@ -348,6 +350,21 @@ mod tests {
         assert!(base(&words(11), &[group(&words(11))]).is_err());
         assert!(base(&[0, 0], &[group(&words(11)), group(&words(11))]).is_err());
         assert!(base(&[0, 0], &[group(&words(11)), group(&[0, 1, 11, 1])]).is_err());
+    }
+
+    #[test]
+    fn retired_words_beyond_the_files_end_take_no_memory_and_are_noticed() {
+        let group = |first: u64| {
+            let mut bytes = vec![5, 0, 0, 1, 0, 3, WORDS as u8];
+            put(&mut bytes, first);
+            bytes.extend([1, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff]);
+            let mut space = decode_base(&mut &bytes[..], PAGES).unwrap();
+            space.index(PAGES);
+            (space.retired_pages(), space.check_within(Pgno(0), Pgno(PAGES)).is_ok())
+        };
+        assert_eq!(group(PAGES / WORD - 1), (WORD, true));
+        assert_eq!(group(PAGES / WORD), (PAGES % WORD, false));
+        assert_eq!(group(Pgno::LIMIT / WORD - 1), (0, false));
     }
 
     #[test]

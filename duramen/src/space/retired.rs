@@ -8,9 +8,9 @@
 //!
 //! What a file has of very many pages of one birth and death stays a [`Cohort`] until they are free.
 //!
-//! Invariants: extents are disjoint and not empty, and no cohort has a page of theirs or of another; `pages` is the sum of all; each of `by_start` is listed in `fresh`, or in
-//! `waiting` under a snapshot that was live at the last release and that sees it. (Both may also list some that are no
-//! more.)
+//! Invariants: extents are disjoint and not empty, and no cohort has a page of theirs or of another; `pages` is the sum of
+//! all; each of `by_start` is listed in `fresh`, or in `waiting` under a snapshot that was live at the last release and
+//! that sees it. (Both may also list some that are no more.)
 
 use std::collections::BTreeMap;
 
