@@ -43,10 +43,7 @@ impl Inner {
         while let Some(id) = waiting.pop() {
             self.write_entry(&tables, id, &mut text)?;
             let from = waiting.len();
-            names::children(&table, id, |child, _| {
-                waiting.push(child);
-                true
-            })?;
+            waiting.extend(names::children_of(&table, id)?);
             // Entries come as they were added, which is what their ids say.
             waiting[from..].sort_unstable_by(|a, b| b.cmp(a));
             done += 1;

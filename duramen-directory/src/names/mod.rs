@@ -198,6 +198,16 @@ pub(crate) fn children(names: &Table<'_>, id: Id, mut each: impl FnMut(Id, u8) -
     Ok(())
 }
 
+/// All that are directly below an entry.
+pub(crate) fn children_of(names: &Table<'_>, id: Id) -> Result<Vec<Id>> {
+    let mut found = Vec::new();
+    children(names, id, |child, _| {
+        found.push(child);
+        true
+    })?;
+    Ok(found)
+}
+
 /// The bytes of an entry that a table says is there.
 pub(crate) fn entry_bytes<'t>(entries: &Table<'t>, id: Id) -> Result<&'t [u8]> {
     entries.get(id.to_be_bytes())?.ok_or_else(|| damaged(format_args!("entry {id}")))

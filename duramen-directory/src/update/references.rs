@@ -58,12 +58,7 @@ impl Moved {
         let (mut moved, mut done) = (vec![(top, names::name_of(&entries, top)?)], 0);
         while let Some((id, above)) = moved.get(done).cloned() {
             done += 1;
-            let mut below = Vec::new();
-            names::children(&names, id, |child, _| {
-                below.push(child);
-                true
-            })?;
-            for child in below {
+            for child in names::children_of(&names, id)? {
                 let rdn = names::entry(&entries, child)?.rdn().to_string();
                 moved.push((child, format!("{rdn},{above}")));
             }

@@ -114,12 +114,7 @@ fn below_stays(schema: &Schema, tables: &Tables<'_>, id: Id, (old, new): (Govern
         if old == new {
             continue;
         }
-        let mut children = Vec::new();
-        names::children(&table, id, |child, _| {
-            children.push(child);
-            true
-        })?;
-        for child in children {
+        for child in names::children_of(&table, id)? {
             let entry = names::entry(&entries, child)?;
             let candidates = candidates_of(schema, &entry)?;
             let before = schema.rules().governing(&candidates, Some(&old));
