@@ -282,7 +282,7 @@ fn the_log_has_openldaps_stats_lines_if_asked_for() {
     ] {
         assert!(log.contains(line), "no {line:?} in:\n{log}");
     }
-    // As fail2ban's filter for slapd wants it.
+    // The socket's number too, as slapd 2.5 writes it: programs that read such logs look for it.
     let accepted = log.lines().find_map(|line| line.split_once("stats: conn=1000 fd=")).unwrap().1;
     let (descriptor, from) = accepted.split_once(' ').unwrap();
     assert!(descriptor.parse::<u32>().is_ok() && from.starts_with("ACCEPT from IP=127.0.0.1:"), "{accepted}");

@@ -65,7 +65,7 @@ fn answers(address: SocketAddr) -> std::io::Result<()> {
 }
 
 impl Slapd {
-    /// It ends now and then while it starts with an empty database, by itself and without a word.
+    /// It was seen to be gone, without a word, between its first moment of listening and the first bind.
     pub fn start(rules: &str) -> Server {
         let started = (0..STARTS_MAX).find_map(|_| Slapd::try_start(rules));
         started.unwrap_or_else(|| panic!("slapd ended {STARTS_MAX} times while it started"))
