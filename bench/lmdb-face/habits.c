@@ -356,6 +356,18 @@ static void openings(const char *path) {
 	say("open, put, close", began, TIMES);
 }
 
+static void put_one_of_thousand(MDB_txn *txn, MDB_dbi dbi, uint64_t i) { put(txn, dbi, mixed(i) % 1000, i); }
+
+/* LMDB then commits without a call of the system. */
+static void writable_map(const char *path) {
+	char own[4096];
+	snprintf(own, sizeof own, "%s/writable", path);
+	if (mkdir(own, 0700)) exit(1);
+	MDB_env *env = open_env(own, MDB_WRITEMAP | MDB_NOSYNC);
+	written(env, 100000, 1, "put, WRITEMAP and NOSYNC", put_one_of_thousand, table(env, "entries", 0));
+	mdb_env_close(env);
+}
+
 void habits(const char *path, uint64_t n) {
 	char own[4096];
 	snprintf(own, sizeof own, "%s/habits", path);
@@ -370,4 +382,5 @@ void habits(const char *path, uint64_t n) {
 	empty_transactions(env);
 	mdb_env_close(env);
 	openings(own);
+	writable_map(path);
 }
