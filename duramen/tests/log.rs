@@ -453,6 +453,40 @@ fn a_database_opened_by_a_link_has_its_log_beside_the_file() -> Result {
     Ok(())
 }
 
+/// A service goes on with files that were removed or moved away, and another database is made in their place.
+#[test]
+fn who_lost_its_name_leaves_the_log_of_its_successor_alone() -> Result {
+    for had_a_log in [true, false] {
+        let dir = tempfile::tempdir()?;
+        let path = dir.path().join("it.dm");
+        let before = Database::options().log_at_once(1 << 20).open(&path)?;
+        if had_a_log {
+            before.update(|txn| txn.table("t")?.put(b"before", b"it was moved"))?;
+        }
+        std::fs::create_dir(dir.path().join("away"))?;
+        for name in ["it.dm", "it.dm-lock", "it.dm-log"] {
+            let there = dir.path().join(name);
+            if there.exists() {
+                std::fs::rename(there, dir.path().join("away").join(name))?;
+            }
+        }
+        let db = Database::options().log_at_once(1 << 20).open(&path)?;
+        let base = std::fs::read(&path)?;
+        let successor = Logged { dir, db, base };
+        for i in 0..8_u8 {
+            successor.db.update(|txn| txn.table("t")?.put([i], b"after"))?;
+            before.update(|txn| txn.table("t")?.put([i], b"elsewhere"))?;
+        }
+        assert_survives(&successor)?;
+        before.close()?;
+        successor.db.update(|txn| txn.table("t")?.put([8], b"after"))?;
+        assert_survives(&successor)?;
+        let moved = Database::open(successor.dir.path().join("away/it.dm"))?;
+        assert_eq!(moved.read()?.table("t")?.len(), 8 + u64::from(had_a_log));
+    }
+    Ok(())
+}
+
 /// Whether there is a log after so many commits of a value of so many bytes each.
 fn has_log(options: Options, commits: u8, bytes: usize) -> Result<bool> {
     let dir = tempfile::tempdir()?;

@@ -24,6 +24,8 @@ const LINKS_MAX: usize = 40;
 pub(crate) struct Beside {
     directory: OwnedFd,
     name: OsString,
+    /// The data file's.
+    data: OsString,
     /// For messages: what the name meant at first.
     pub path: PathBuf,
 }
@@ -34,9 +36,17 @@ impl Beside {
         let data = linked_to(data)?;
         let parent = data.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."));
         let directory = rustix::fs::open(parent, OFlags::PATH | OFlags::CLOEXEC, Mode::empty())?;
-        let mut name = data.file_name().unwrap_or(OsStr::new("")).to_owned();
+        let of_data = data.file_name().unwrap_or(OsStr::new("")).to_owned();
+        let mut name = of_data.clone();
         name.push(suffix);
-        Ok(Beside { directory, path: data.with_file_name(&name), name })
+        Ok(Beside { directory, path: data.with_file_name(&name), name, data: of_data })
+    }
+
+    /// Whether the data file of that name is still this one. It may have been moved away or removed while it was open; what
+    /// stands here then is, or will be, another database's.
+    fn is_beside(&self, data: &Metadata) -> bool {
+        statat(&self.directory, &self.data, AtFlags::SYMLINK_NOFOLLOW)
+            .is_ok_and(|named| named.st_dev == data.dev() && named.st_ino == data.ino())
     }
 
     fn open(&self, flags: OFlags, mode: Mode) -> io::Result<File> {
@@ -45,8 +55,12 @@ impl Beside {
         apart_from_streams(openat(&self.directory, &self.name, flags | always, mode)?.into())
     }
 
-    /// Opens the file, or makes one that the same users may read and write as the data file.
+    /// Opens the file, or makes one that the same users may read and write as the data file. An error if the data file is
+    /// no longer here.
     pub(crate) fn open_or_create(&self, data: &Metadata) -> io::Result<File> {
+        if !self.is_beside(data) {
+            return Err(io::Error::new(ErrorKind::NotFound, "the data file has been moved or removed"));
+        }
         match self.open(OFlags::RDWR, Mode::empty()) {
             Err(error) if error.kind() == ErrorKind::NotFound => {}
             answer => return answer,
@@ -81,8 +95,11 @@ impl Beside {
         !matches!(statat(&self.directory, &self.name, AtFlags::SYMLINK_NOFOLLOW), Err(rustix::io::Errno::NOENT))
     }
 
-    /// Removes the file, if it is there.
-    pub(crate) fn remove(&self) -> io::Result<()> {
+    /// Removes the file, if it is there and the data file, too.
+    pub(crate) fn remove(&self, data: &Metadata) -> io::Result<()> {
+        if !self.is_beside(data) {
+            return Ok(());
+        }
         match unlinkat(&self.directory, &self.name, AtFlags::empty()) {
             Ok(()) | Err(rustix::io::Errno::NOENT) => Ok(()),
             Err(error) => Err(error.into()),

@@ -6,6 +6,7 @@
 //! A commit in the log has its pages in the page cache like a relaxed one; its record alone is flushed. When the log is
 //! full, or too much of the data file waits to be flushed, a commit flushes the data file instead, and the log begins anew at its start.
 
+use std::fs::File;
 use std::io::{self, IoSlice};
 use std::path::Path;
 use std::sync::Arc;
@@ -306,9 +307,9 @@ pub(crate) fn find(place: &Beside, newest: &Meta) -> Result<Option<Found>> {
 }
 
 /// Removes the log, where there is one. It holds nothing that the data file lacks.
-pub(crate) fn remove(place: &Beside, settings: &Settings) {
+pub(crate) fn remove(place: &Beside, data: &File, settings: &Settings) {
     if settings.lock_file
-        && let Err(error) = place.remove()
+        && let Err(error) = data.metadata().and_then(|data| place.remove(&data))
     {
         tracing::debug!(path = %place.path.display(), %error, "an old log stays");
     }

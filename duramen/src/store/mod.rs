@@ -220,7 +220,7 @@ impl Store {
             opening::show_first(&shared, &settings, &recovered.chosen)?;
             if pending.is_none() {
                 if !settings.read_only {
-                    log::remove(&log_place, &settings);
+                    log::remove(&log_place, &file, &settings);
                 }
                 shared.opened()?;
             }
@@ -265,7 +265,7 @@ impl Store {
 
     /// Lets the others in: the data file has what the log held.
     pub(crate) fn caught_up(&self) -> Result<()> {
-        log::remove(&self.log_place, &self.settings);
+        log::remove(&self.log_place, &self.file, &self.settings);
         self.shared.opened()
     }
 
@@ -534,7 +534,7 @@ impl Store {
         if !writer.meta.is_proven() {
             self.write_proven_meta(writer)?;
         }
-        log::remove(&self.log_place, &self.settings);
+        log::remove(&self.log_place, &self.file, &self.settings);
         Ok(())
     }
 
