@@ -12,6 +12,7 @@
 
 use std::ops::Range;
 
+use crate::error::{Error, Result};
 use crate::format::page::{self, Child};
 use crate::ids::{Extent, Txnid};
 use crate::os::direct::Block;
@@ -29,6 +30,9 @@ const SPARE_BYTES: usize = 4 << 20;
 const FREE: u16 = u16::MAX;
 /// Level of an arena page that is kept.
 const KEPT: u16 = FREE - 1;
+
+/// Nesting levels, each told by a number below those.
+const LEVELS_MAX: usize = 65_000;
 /// What tells one version of a page from all others: checksum, page number, birth.
 const IDENTITY: usize = 24;
 
@@ -440,9 +444,13 @@ impl Dirty {
         self.retired.extract_if(before.., |retired| which(retired)).collect()
     }
 
-    /// Begins a nesting level.
-    pub(crate) fn nest(&mut self) {
+    /// Begins a nesting level, unless there are more than pages can be told apart by.
+    pub(crate) fn nest(&mut self) -> Result<()> {
+        if self.levels.len() >= LEVELS_MAX {
+            return Err(Error::Usage { what: "transactions are nested more than 65,000 deep" });
+        }
         self.levels.push(Level { retired_before: self.retired.len(), ..Level::default() });
+        Ok(())
     }
 
     /// Ends the level at work and forgets what it did.
@@ -505,7 +513,7 @@ mod tests {
         let mut dirty = Dirty::new(4096);
         let a = dirty.create();
         dirty.page_mut(a)[0] = 1;
-        dirty.nest();
+        dirty.nest().unwrap();
         assert!(!dirty.is_own(a));
         let b = dirty.copy_up(a);
         dirty.page_mut(b)[0] = 2;
@@ -513,10 +521,10 @@ mod tests {
         dirty.abort_level();
         assert_eq!((dirty.pages(), dirty.page(a.dirty_index()).unwrap()[0]), (1, 1));
 
-        dirty.nest();
+        dirty.nest().unwrap();
         let c = dirty.copy_up(a);
         dirty.page_mut(c)[0] = 3;
-        dirty.nest();
+        dirty.nest().unwrap();
         let d = dirty.copy_up(c);
         dirty.page_mut(d)[0] = 4;
         dirty.commit_level();
@@ -536,7 +544,7 @@ mod tests {
         let mut dirty = Dirty::new(4096);
         for _ in 0..1000 {
             let page = dirty.create();
-            dirty.nest();
+            dirty.nest().unwrap();
             let copy = dirty.copy_up(page);
             for child in [page, copy] {
                 let bytes = dirty.page(child.dirty_index()).unwrap();
@@ -571,7 +579,7 @@ mod tests {
     #[test]
     fn a_page_made_and_freed_in_a_child_can_be_made_again_there() {
         let mut dirty = Dirty::new(4096);
-        dirty.nest();
+        dirty.nest().unwrap();
         let a = dirty.create();
         dirty.free(a);
         let b = dirty.create();

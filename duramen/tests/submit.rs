@@ -343,3 +343,43 @@ fn a_future_that_nobody_awaits_is_committed_all_the_same() {
     bench.db.submit(put(2)).unwrap();
     assert_eq!(bench.len(), 2);
 }
+
+/// Of a group that is gathered while another transaction is under way, what both changes asked for and whether the second
+/// one fails: whether the commit is durable.
+fn commits_durably(usual: Durability, asked: [Option<Durability>; 2], fails: bool) -> Result<bool> {
+    let dir = tempfile::tempdir().unwrap();
+    let db = Database::options().durability(usual).open(dir.path().join("it.dm"))?;
+    db.update(|txn| txn.table("t")?.put(b"before", b""))?;
+    db.checkpoint()?;
+    let held = db.begin_write()?;
+    let submitted: Vec<_> = (0..2_u8)
+        .map(|n| {
+            db.submit_async(move |txn| {
+                asked[usize::from(n)].into_iter().for_each(|durability| txn.set_durability(durability));
+                txn.table("t")?.put([n], b"")?;
+                if fails && n == 1 { Err(Error::Usage { what: "on purpose" }) } else { Ok(()) }
+            })
+        })
+        .collect();
+    drop(held);
+    let failed = submitted.into_iter().map(wait_for).filter(Result::is_err).count();
+    assert_eq!(failed, usize::from(fails));
+    let stats = db.stats()?;
+    Ok(stats.txnid == stats.durable_txnid)
+}
+
+#[test]
+fn a_group_is_as_durable_as_the_most_careful_of_its_changes_wants() -> Result<()> {
+    use Durability::{Durable, Relaxed};
+    let all = [None, Some(Durable), Some(Relaxed)];
+    for (usual, first, second) in [Durable, Relaxed].into_iter().flat_map(|usual| {
+        all.into_iter().flat_map(move |first| all.into_iter().map(move |second| (usual, first, second)))
+    }) {
+        let what = format!("{usual:?}: {first:?}, {second:?}");
+        let of_first = first.unwrap_or(usual) == Durable;
+        assert_eq!(commits_durably(usual, [first, second], true)?, of_first, "{what}, which fails");
+        let wanted = of_first || second.unwrap_or(usual) == Durable;
+        assert_eq!(commits_durably(usual, [first, second], false)?, wanted, "{what}");
+    }
+    Ok(())
+}

@@ -121,6 +121,16 @@ pub struct Submitted<T> {
     unbegun: Option<Database>,
 }
 
+impl<T: Send> Submitted<T> {
+    /// Of a change that is not even queued.
+    fn refused(error: Error) -> Submitted<T> {
+        let slot = Slot::new(false);
+        slot.fail(error);
+        slot.settle();
+        Submitted { slot, unbegun: None }
+    }
+}
+
 impl<T> Submitted<T> {
     fn begin(&mut self) {
         if let Some(db) = self.unbegun.take()
@@ -188,6 +198,7 @@ impl Database {
         T: Send + 'static,
         F: FnOnce(&mut WriteTxn<'_>) -> Result<T> + Send + 'static,
     {
+        self.store.shared.check()?;
         let slot = Slot::new(true);
         if self.queue.push(entry(&slot, false, change)) || slot.wait() {
             self.lead_group();
@@ -201,6 +212,9 @@ impl Database {
         T: Send + 'static,
         F: FnOnce(&mut WriteTxn<'_>) -> Result<T> + Send + 'static,
     {
+        if let Err(error) = self.store.shared.check() {
+            return Submitted::refused(error);
+        }
         let slot = Slot::new(false);
         if self.queue.push(entry(&slot, false, change)) {
             self.lead_elsewhere();
@@ -220,6 +234,9 @@ impl Database {
     {
         if self.durability() == Durability::Durable && !self.queue.flushes_within(patience) {
             return self.submit_async(change);
+        }
+        if let Err(error) = self.store.shared.check() {
+            return Submitted::refused(error);
         }
         let slot = Slot::new(false);
         self.queue.push_unled(entry(&slot, true, change));
@@ -363,6 +380,8 @@ impl Database {
         group: &mut Vec<Arc<dyn Ticket>>,
         share: Share,
     ) -> Result<Option<(Landing, Box<Writer>)>> {
+        let usual = self.durability();
+        let mut asked = None;
         while let Some((entry, last)) = self.queue.pop(share, group.len()) {
             group.push(entry.ticket.clone());
             let mut open = match txn.take() {
@@ -371,12 +390,16 @@ impl Database {
             };
             if last && group.len() == 1 {
                 txn = run_alone(open, entry);
+                asked = txn.as_ref().map(WriteTxn::durability);
             } else {
-                run_in_child(&mut open, entry)?;
+                let its = run_in_child(&mut open, entry, usual)?;
+                asked = if asked == Some(Durability::Durable) { asked } else { its.or(asked) };
                 txn = Some(open);
             }
         }
-        txn.map_or(Ok(None), WriteTxn::commit_unlanded)
+        let Some(mut txn) = txn else { return Ok(None) };
+        txn.set_durability(asked.unwrap_or(usual));
+        txn.commit_unlanded()
     }
 }
 
@@ -413,15 +436,15 @@ fn run_alone(mut txn: WriteTxn<'static>, entry: Entry) -> Option<WriteTxn<'stati
     txn.check().map_err(|error| entry.ticket.fail(error)).ok().map(|()| txn)
 }
 
-/// Runs a change so that its failure is its own.
-fn run_in_child(txn: &mut WriteTxn<'_>, entry: Entry) -> Result<()> {
+/// Runs a change so that its failure is its own; the durability that it asks for, if it remains.
+fn run_in_child(txn: &mut WriteTxn<'_>, entry: Entry, usual: Durability) -> Result<Option<Durability>> {
     let mut child = txn.child()?;
-    if (entry.change)(&mut child)
-        && let Err(error) = child.commit()
-    {
-        entry.ticket.fail(error);
+    child.set_durability(usual);
+    if !(entry.change)(&mut child) {
+        return Ok(None);
     }
-    Ok(())
+    let its = child.durability();
+    Ok(child.commit().map_err(|error| entry.ticket.fail(error)).ok().map(|()| its))
 }
 
 fn entry<T, F>(slot: &Arc<Slot<T>>, brief: bool, change: F) -> Entry

@@ -15,6 +15,7 @@ use crate::error::{Error, Result};
 use crate::medium::Medium;
 use crate::os::behind::Behind;
 use crate::os::direct::{self, Block, DirectFile, Until};
+use crate::os::fork::ForkGuard;
 
 /// Most pieces that the kernel takes in one call.
 const PARTS_MAX: usize = 1024;
@@ -100,6 +101,8 @@ pub(crate) struct FileMedium {
     behind: OnceLock<Behind>,
     /// So many bytes the process may have in a file.
     allowed: AtomicU64,
+    /// A forked child writes nothing: what it inherited is its parent's to go on with.
+    guard: ForkGuard,
 }
 
 impl FileMedium {
@@ -111,13 +114,15 @@ impl FileMedium {
             flushed: OnceLock::new(),
             behind: OnceLock::new(),
             allowed: AtomicU64::new(0),
+            guard: ForkGuard::new(),
         }
     }
 
-    /// Refuses what the limit of the process does not let be written: the kernel would do so by a signal, which ends most
-    /// programs. The limit is asked for where no write has ended so far behind.
+    /// Refuses to write in a forked child, and what the limit of the process does not let be written: the kernel would do
+    /// so by a signal, which ends most programs. The limit is asked for where no write has ended so far behind.
     #[inline]
-    fn check_limit(&self, end: u64) -> io::Result<()> {
+    fn check_may_write(&self, end: u64) -> io::Result<()> {
+        self.guard.check().map_err(io::Error::other)?;
         if end <= self.allowed.load(Ordering::Relaxed) { Ok(()) } else { self.ask_for_limit(end) }
     }
 
@@ -141,7 +146,7 @@ impl Medium for FileMedium {
         };
         // Mostly the kernel takes all at once, and nothing needs to be noted of what is left.
         let bytes: usize = parts.iter().map(|part| part.len()).sum();
-        self.check_limit(offset + bytes as u64)?;
+        self.check_may_write(offset + bytes as u64)?;
         let written = if parts.len() <= PARTS_MAX { rustix::io::retry_on_intr(|| write(parts, offset))? } else { 0 };
         if written == bytes {
             return Ok(());
@@ -153,7 +158,7 @@ impl Medium for FileMedium {
     }
 
     fn write_past_cache(&self, offset: u64, bytes: &[u8]) -> io::Result<()> {
-        self.check_limit(offset + bytes.len() as u64)?;
+        self.check_may_write(offset + bytes.len() as u64)?;
         match self.direct.get_or_init(|| DirectFile::reopen(&self.file, Until::Transferred)) {
             Some(direct) => direct.write_at(offset, bytes),
             None => self.write_at(offset, &[IoSlice::new(bytes)]),
@@ -161,7 +166,7 @@ impl Medium for FileMedium {
     }
 
     fn write_flushed(&self, offset: u64, bytes: &[u8]) -> io::Result<()> {
-        self.check_limit(offset + bytes.len() as u64)?;
+        self.check_may_write(offset + bytes.len() as u64)?;
         let open =
             || direct::unit(&self.file).and_then(|unit| Some((DirectFile::reopen(&self.file, Until::Durable)?, unit)));
         match self.flushed.get_or_init(open) {
@@ -200,7 +205,7 @@ impl Medium for FileMedium {
     }
 
     fn set_len(&self, bytes: u64) -> io::Result<()> {
-        self.check_limit(bytes)?;
+        self.check_may_write(bytes)?;
         self.file.set_len(bytes)
     }
 }

@@ -393,7 +393,8 @@ impl Store {
             return self.adopt(&chosen.meta, chosen.slot);
         }
         // Its meta page was written after all of its pages, and the page cache keeps what it was given.
-        if meta.txnid > newest {
+        // Who died while he told of it may have left no word of it.
+        if meta.txnid > newest || self.shared.record(newest).is_none() {
             self.flush("flush the commit of a dead writer")?;
             return self.adopt(&meta, slot);
         }
@@ -411,6 +412,7 @@ impl Store {
         // After a failed meta page or flush nobody knows whether it came to nothing.
         if !self.poison.is_there()
             && !self.settings.keep_length
+            && !self.shared.is_forked()
             && let Err(error) = self.medium.set_len(bytes)
         {
             tracing::warn!(%error, "the end of the data file that no commit uses could not be cut off");
@@ -425,7 +427,9 @@ impl Store {
 
     fn give_up(&self, what: String) {
         tracing::error!(path = %self.path.display(), what, "the database is poisoned in this process");
-        self.shared.failed();
+        if !self.shared.is_forked() {
+            self.shared.failed();
+        }
         self.poison.by(what);
     }
 

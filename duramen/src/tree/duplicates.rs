@@ -26,6 +26,13 @@ pub(crate) struct Orders {
     pub duplicate: Order,
 }
 
+impl Orders {
+    /// Whether a table's keys and values lie in these orders, as far as can be told: one custom order looks like another.
+    pub(crate) fn are_of(&self, tree: &Tree) -> bool {
+        (self.key.code(), self.duplicate.code()) == (tree.order, tree.duplicate_order)
+    }
+}
+
 /// A sub-page: a few sorted values in one cell.
 #[derive(Clone, Copy)]
 pub(crate) struct SubPage<'a> {

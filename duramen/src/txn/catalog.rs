@@ -196,8 +196,10 @@ pub(super) fn open(
 ) -> Result<Option<usize>> {
     work.check()?;
     if let Some(i) = work.names.find(&work.tables, name) {
-        if options.is_some() {
-            work.tables[i].orders = orders_of(name, &work.tables[i].tree, options)?;
+        let table = &work.tables[i];
+        // Who opened it for a use that compares no keys did not need to know its order.
+        if options.is_some() || !table.orders.are_of(&table.tree) {
+            work.tables[i].orders = orders_of(name, &table.tree, options)?;
         }
         return Ok(Some(i));
     }
@@ -276,6 +278,9 @@ fn drop_named(work: &mut Work) -> Result<()> {
 
 /// Opens a table of whatever order, for a use that compares no keys.
 fn open_any(work: &mut Work, name: &[u8]) -> Result<Option<usize>> {
+    if let Some(i) = work.names.find(&work.tables, name) {
+        return Ok(Some(i));
+    }
     match open(work, name, None, false) {
         Err(Error::TableOptions { .. }) => {
             let main = &work.tables[0];

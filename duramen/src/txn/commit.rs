@@ -43,6 +43,8 @@ const DETOURS_OF_RUNS: u64 = 64;
 /// Makes what the transaction did the newest snapshot; or, where the log makes it durable, what becomes that when the
 /// landing is done. On an error nothing of it remains.
 pub(crate) fn commit(work: &mut Work) -> Result<Option<Landing>> {
+    // A forked child must not come as far as the first write.
+    work.store.shared.check()?;
     let result = work.check().and_then(|()| steps(work));
     if result.is_err()
         && let Some(writer) = work.writer.as_deref_mut()

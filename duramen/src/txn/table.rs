@@ -5,10 +5,10 @@ use super::iter::{Iter, Keys};
 use super::key_range::KeyRange;
 use super::snapshot::Snapshot;
 use super::work::Work;
-use crate::error::Result;
+use crate::error::{Error, Result};
 use crate::format::page::Child;
 use crate::ids::Txnid;
-use crate::order::Needle;
+use crate::order::{Needle, Order};
 use crate::tree::cursor::{Position, Trunk};
 use crate::tree::duplicates::Orders;
 use crate::tree::{Pages, Tree, get, get_many, value};
@@ -182,8 +182,16 @@ impl<'t> Table<'t> {
         Ok(Iter::ranged(self, &range))
     }
 
-    /// The entries whose keys begin with these bytes, in order (of a bytewise table).
+    /// The entries whose keys begin with these bytes, in order.
+    ///
+    /// # Errors
+    /// [`Error::Incompatible`] if the table's order is not bytewise: such keys then do not lie side by side.
     pub fn prefix(&self, prefix: impl AsRef<[u8]>) -> Result<Iter<'t>> {
+        if self.tree.order != Order::Bytes.code() {
+            return Err(Error::Incompatible {
+                what: "its order is not bytewise, so keys with one beginning are no range of it",
+            });
+        }
         Ok(Iter::prefixed(self, prefix.as_ref()))
     }
 

@@ -121,11 +121,26 @@ fn change<R>(work: &mut Work, i: usize, f: impl FnOnce(&mut Work, &mut Tree, &Or
     let mut tree = work.tables[i].tree;
     let orders = std::mem::take(&mut work.tables[i].orders);
     work.epoch += 1;
-    let result = f(work, &mut tree, &orders);
-    work.tables[i].tree = tree;
-    work.tables[i].orders = orders;
-    work.failed |= result.is_err();
+    let mut changing = Changing { work, i, orders, is_whole: false };
+    let result = f(changing.work, &mut tree, &changing.orders);
+    changing.work.tables[i].tree = tree;
+    changing.is_whole = result.is_ok();
     result
+}
+
+/// A change of a table that is under way. It may end by a panic: the orders that programs give are theirs.
+struct Changing<'w> {
+    work: &'w mut Work,
+    i: usize,
+    orders: Orders,
+    is_whole: bool,
+}
+
+impl Drop for Changing<'_> {
+    fn drop(&mut self) {
+        self.work.tables[self.i].orders = std::mem::take(&mut self.orders);
+        self.work.failed |= !self.is_whole;
+    }
 }
 
 /// Stores an entry.
@@ -270,7 +285,7 @@ fn refuse(
 ) -> Result<Option<Result<Put>>> {
     let table = &work.tables[i];
     match mode {
-        Mode::Set if found && i == 0 && is_table(work, path)? => {
+        Mode::Set | Mode::LastDuplicate if found && i == 0 && is_table(work, path)? => {
             Err(Error::Incompatible { what: "a table has this name" })
         }
         Mode::Set | Mode::LastDuplicate => Ok(None),

@@ -105,6 +105,9 @@ struct Saved {
     placed: Placed,
     failed: bool,
     ops: OpsMark,
+    durability: Durability,
+    user: u64,
+    pages_wanted: u64,
 }
 
 /// A number for a table that no other has in this process.
@@ -266,11 +269,13 @@ impl Work {
     }
 
     /// Begins a nesting level.
-    pub(crate) fn nest(&mut self) {
-        self.dirty.nest();
+    pub(crate) fn nest(&mut self) -> Result<()> {
+        self.dirty.nest()?;
         let placed = std::mem::take(&mut self.placed);
         let (tables, ops) = (self.tables.clone(), self.ops.mark());
-        self.saved.push(Saved { tables, placed, failed: self.failed, ops });
+        let (failed, durability, user, pages_wanted) = (self.failed, self.durability, self.user, self.pages_wanted);
+        self.saved.push(Saved { tables, placed, failed, ops, durability, user, pages_wanted });
+        Ok(())
     }
 
     /// Ends the innermost nesting level, keeping or forgetting what it did.
@@ -288,6 +293,7 @@ impl Work {
             self.tables = saved.tables;
             self.names.forget();
             self.ops.back_to(&saved.ops);
+            (self.durability, self.user, self.pages_wanted) = (saved.durability, saved.user, saved.pages_wanted);
             // Nothing refers to what the level wrote early.
             self.failed = saved.failed || allocate::add_free(self, &placed.extents).is_err();
         }

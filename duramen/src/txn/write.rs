@@ -87,9 +87,16 @@ impl<'p> WriteTxn<'p> {
         self.work().txnid
     }
 
-    /// Whether this transaction's commit waits for the disk; the database's setting unless told otherwise.
+    /// Whether this transaction's commit waits for the disk; the database's setting unless told otherwise. What a child
+    /// transaction says holds if it commits. Of changes that are submitted in a group ([`crate::Database::submit`]) each
+    /// begins with the database's setting, and all are durable if one that remains is to be.
     pub fn set_durability(&mut self, durability: Durability) {
         self.work_mut().durability = durability;
+    }
+
+    /// Whether this transaction's commit waits for the disk.
+    pub fn durability(&self) -> Durability {
+        self.work().durability
     }
 
     /// Refuses a transaction that can only be aborted.
@@ -291,11 +298,11 @@ impl<'p> WriteTxn<'p> {
         BulkLoad::begin(self.child()?, name.as_ref(), options)
     }
 
-    /// Begins a child transaction: its changes become this one's when it commits, or never were. To any depth.
+    /// Begins a child transaction: its changes become this one's when it commits, or never were. To any depth up to 65,000.
     pub fn child(&mut self) -> Result<WriteTxn<'_>> {
         let work = self.work_mut();
         work.check()?;
-        work.nest();
+        work.nest()?;
         let level = work.dirty.level();
         Ok(WriteTxn { work: Handle::Parent(work), level })
     }
@@ -330,8 +337,7 @@ impl<'p> WriteTxn<'p> {
     /// Begins a nesting level of this same object, for callers that cannot hold a borrow; see [`WriteTxn::child`].
     pub fn begin_nested(&mut self) -> Result<()> {
         self.work().check()?;
-        self.work_mut().nest();
-        Ok(())
+        self.work_mut().nest()
     }
 
     /// Ends the innermost level begun by [`WriteTxn::begin_nested`], keeping what it did. If an operation failed

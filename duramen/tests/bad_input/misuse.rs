@@ -278,6 +278,7 @@ fn the_main_table_guards_the_records_of_the_others() -> Result<()> {
     let mut txn = db.begin_write()?;
     let main = txn.main_table();
     assert!(is_incompatible(txn.put(main, "t", "not a table")));
+    assert!(is_incompatible(txn.table_by_id(main)?.put_last_duplicate("t", "not a table")));
     assert!(is_incompatible(txn.table_by_id(main)?.delete("t")));
     assert!(is_incompatible(txn.table_by_id(main)?.edit("t", |_| panic!("a record is no value to be looked at"))));
     assert!(is_incompatible(txn.table_by_id(main)?.delete_range(..)));
@@ -385,5 +386,118 @@ fn a_table_and_an_entry_of_one_name_are_refused_at_once_whichever_comes_second()
     txn.commit()?;
     assert_eq!(db.read()?.table_names()?, [b"made first".to_vec()]);
     assert_clean(&db);
+    Ok(())
+}
+
+fn descending() -> TableOptions {
+    TableOptions::new().order(Order::Custom(std::sync::Arc::new(|a: &[u8], b: &[u8]| b.cmp(a))))
+}
+
+#[test]
+fn a_custom_order_must_bring_its_function_after_a_rename_too() -> Result<()> {
+    let (_dir, db) = open();
+    db.update(|txn| {
+        txn.table("plain")?.put("a", "b")?;
+        let mut custom = txn.table_with("custom", &descending())?;
+        (0..2000_u32).try_for_each(|i| custom.put(i.to_be_bytes(), "v"))
+    })?;
+    let has_no_function =
+        |txn: &mut duramen::WriteTxn<'_>, name: &str| matches!(txn.table(name), Err(Error::TableOptions { .. }));
+    db.update(|txn| {
+        assert!(matches!(txn.rename_table("plain", "custom"), Err(Error::TableExists { .. })));
+        assert!(has_no_function(txn, "custom"));
+        assert!(txn.rename_table("custom", "other")?);
+        assert!(has_no_function(txn, "other"));
+        let mut other = txn.table_with("other", &descending())?;
+        other.put(5000_u32.to_be_bytes(), "v")?;
+        assert_eq!(txn.table("other")?.len(), 2001, "its function is known by now");
+        Ok(())
+    })?;
+    let snapshot = db.read()?;
+    let keys: Vec<_> = snapshot.table_with("other", &descending())?.keys().collect::<Result<_>>()?;
+    assert!(keys.len() == 2001 && keys.is_sorted_by(|a, b| a > b));
+    Ok(())
+}
+
+/// Of a change that a panic ended half-way nothing may be kept.
+#[test]
+fn a_comparison_that_panics_leaves_a_transaction_that_can_only_be_aborted() -> Result<()> {
+    use std::sync::atomic::{AtomicI64, Ordering};
+    let (_dir, db) = open();
+    let left = std::sync::Arc::new(AtomicI64::new(i64::MAX));
+    let counted = left.clone();
+    let options = TableOptions::new().order(Order::Custom(std::sync::Arc::new(move |a: &[u8], b: &[u8]| {
+        assert!(counted.fetch_sub(1, Ordering::Relaxed) != 0, "on purpose");
+        b.cmp(a)
+    })));
+    db.update(|txn| {
+        let mut table = txn.table_with("t", &options)?;
+        (0..300_u32).try_for_each(|i| table.put((i * 2).to_be_bytes(), [1; 60]))
+    })?;
+    let before = db.read()?.txnid();
+    for comparisons in 0.. {
+        let mut txn = db.begin_write()?;
+        let id = txn.open_table("t", Some(&options))?;
+        left.store(comparisons, Ordering::Relaxed);
+        let range = 401_u32.to_be_bytes()..203_u32.to_be_bytes();
+        let changed = catch_unwind(AssertUnwindSafe(|| txn.table_by_id(id)?.delete_range(range)));
+        left.store(i64::MAX, Ordering::Relaxed);
+        if changed.is_ok() {
+            assert!(comparisons > 2, "it compares no keys");
+            break;
+        }
+        // Before anything was changed it may go on.
+        if txn.put(id, 77_777_u32.to_be_bytes(), "x").is_err() {
+            assert!(matches!(txn.commit(), Err(Error::TxnFailed)));
+            assert_eq!(db.read()?.txnid(), before);
+        } else {
+            assert_eq!(txn.get(id, 402_u32.to_be_bytes())?, Some(&[1; 60][..]));
+        }
+    }
+    Ok(())
+}
+
+#[test]
+fn transactions_that_are_nested_too_deep_are_refused() -> Result<()> {
+    let (_dir, db) = open();
+    let mut txn = db.begin_write()?;
+    let id = txn.open_table("t", None)?;
+    let deepest = (0..).find(|_| is_usage(txn.begin_nested())).unwrap_or(0);
+    assert!((60_000..=65_536).contains(&deepest), "{deepest}");
+    txn.put(id, "a", "given up")?;
+    txn.abort_nested()?;
+    txn.put(id, "b", "kept")?;
+    txn.commit()?;
+    assert_eq!(db.read()?.table("t")?.keys().collect::<Result<Vec<_>>>()?, [b"b"]);
+    Ok(())
+}
+
+#[test]
+fn prefixes_are_of_bytewise_tables_only() -> Result<()> {
+    let (_dir, db) = open();
+    let options = TableOptions::new().order(Order::Reversed);
+    db.update(|txn| txn.table_with("t", &options)?.put("ab", "v"))?;
+    assert!(is_incompatible(db.read()?.table("t")?.prefix("a")));
+    Ok(())
+}
+
+#[test]
+fn what_a_child_asked_for_goes_with_it() -> Result<()> {
+    let (_dir, db) = open();
+    let mut txn = db.begin_write()?;
+    txn.set_user_number(1);
+    txn.table("t")?.put("k", "v")?;
+    for keep in [false, true] {
+        let mut child = txn.child()?;
+        child.set_user_number(2);
+        child.set_durability(duramen::Durability::Relaxed);
+        if keep {
+            child.commit()?
+        } else {
+            child.abort()
+        }
+        let is_relaxed = txn.durability() == duramen::Durability::Relaxed;
+        assert_eq!((txn.user_number(), is_relaxed), (1 + u64::from(keep), keep));
+    }
     Ok(())
 }

@@ -6,7 +6,9 @@
 //! `a_forked_child_is_told_to_open_anew` hang.
 #![allow(unsafe_code)]
 
-use duramen::{Database, Error, Result};
+use std::future::Future;
+
+use duramen::{BulkOptions, Database, Error, Result, WriteTxn};
 
 use crate::roles::{self, start};
 use crate::{assert_clean, scratch};
@@ -72,6 +74,66 @@ fn role_forking() -> Result<()> {
     assert_clean(&db);
     roles::say("all well");
     Ok(())
+}
+
+/// Role: forks in the middle of a transaction that has written some of its pages early, or of a load, with a file that a
+/// child could shorten; and while another thread commits what both submit.
+#[test]
+fn role_forking_at_work() -> Result<()> {
+    let Some(arguments) = roles::arguments("forked::role_forking_at_work") else { return Ok(()) };
+    let db = Database::options().memory_budget(1).open(&arguments[0])?;
+    let mut txn = Some(db.begin_write()?);
+    let id = txn.as_mut().unwrap().open_table("t", None)?;
+    let put =
+        |txn: &mut WriteTxn<'_>, value| (0..20_000_u32).try_for_each(|i| txn.put(id, i.to_be_bytes(), [value; 100]));
+    put(txn.as_mut().unwrap(), 1)?;
+    let bytes = std::fs::metadata(db.path()).unwrap().len();
+    assert!(bytes > 1 << 20, "nothing is written yet");
+    assert!(in_fork(|| drop(txn.take().unwrap())));
+    assert!(in_fork(|| assert!(is_forked(txn.take().unwrap().commit()))));
+    assert!(in_fork(|| assert!(put(txn.as_mut().unwrap(), 2).is_err(), "a child writes early, too")));
+    assert_eq!(std::fs::metadata(db.path()).unwrap().len(), bytes);
+    txn.take().unwrap().commit()?;
+
+    let mut load = Some(db.bulk_load("loaded", BulkOptions::new().sorted(true))?);
+    (0..200_000_u32).try_for_each(|i| load.as_mut().unwrap().push(i.to_be_bytes(), [1; 50]))?;
+    assert!(in_fork(|| drop(load.take())));
+    load.take().unwrap().finish()?;
+
+    let (begun, is_begun) = std::sync::mpsc::channel();
+    let (forked, has_forked) = std::sync::mpsc::channel::<()>();
+    let others = db.clone();
+    let leader = std::thread::spawn(move || {
+        others.submit(move |txn| {
+            begun.send(()).unwrap();
+            has_forked.recv().unwrap();
+            txn.table("t")?.put("of the leader", "")
+        })
+    });
+    is_begun.recv().unwrap();
+    assert!(in_fork(|| {
+        assert!(is_forked(db.submit(|txn| txn.table("t")?.put("of the child", ""))));
+        let submitted = std::pin::pin!(db.submit_async(|txn| txn.table("t")?.put("of the child", "")));
+        let polled = submitted.poll(&mut std::task::Context::from_waker(std::task::Waker::noop()));
+        assert!(matches!(polled, std::task::Poll::Ready(Err(Error::Forked))));
+    }));
+    forked.send(()).unwrap();
+    leader.join().unwrap()?;
+
+    let snapshot = db.read()?;
+    assert_eq!((snapshot.table("t")?.len(), snapshot.table("loaded")?.len()), (20_001, 200_000));
+    assert_eq!(snapshot.table("t")?.get(7_u32.to_be_bytes())?, Some(&[1; 100][..]));
+    assert_clean(&db);
+    roles::say("all well");
+    Ok(())
+}
+
+#[test]
+fn a_forked_child_leaves_what_its_parent_is_at_alone() {
+    let (_dir, path) = scratch();
+    let mut role = start("forked::role_forking_at_work", &[&path]);
+    role.expect("all well");
+    role.finish();
 }
 
 #[test]

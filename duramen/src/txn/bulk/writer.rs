@@ -89,7 +89,10 @@ impl Writer {
 
 impl Drop for Writer {
     fn drop(&mut self) {
-        if self.thread.is_some() {
+        if self.store.shared.is_forked() {
+            // The thread is the parent's.
+            std::mem::forget(self.thread.take());
+        } else if self.thread.is_some() {
             // The load was given up, and what its last writes met is of no account.
             drop(self.wait());
         }
