@@ -75,3 +75,22 @@ fn a_child_that_comes_to_nothing_leaves_its_parents_pages() {
     txn.commit().unwrap();
     assert_all_of(&db, ROUNDS - 1);
 }
+
+/// What is free after it does not fit into a meta page, and no commit before had that much to note.
+#[test]
+fn the_first_of_all_transactions_may_be_a_large_one() {
+    const MANY: u64 = 300_000;
+    let dir = tempfile::tempdir().unwrap();
+    let db = open(&dir, 2 << 20);
+    db.update(|txn| {
+        let mut table = txn.table("t")?;
+        (0..MANY).try_for_each(|i| table.put(i.wrapping_mul(0x9E37_79B9_7F4A_7C15).to_be_bytes(), [1; 100]))
+    })
+    .unwrap();
+    let report = db.check(|_, _| ()).unwrap();
+    assert!(report.is_clean(), "{report:?}");
+    db.close().unwrap();
+    let db = open(&dir, 1);
+    db.update(|txn| txn.table("t")?.put("and", "on")).unwrap();
+    assert_eq!(db.read().unwrap().table("t").unwrap().len(), MANY + 1);
+}

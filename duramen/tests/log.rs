@@ -673,3 +673,34 @@ fn what_a_cursor_changed_is_done_again() -> Result {
     })?;
     assert_survives(&logged)
 }
+
+/// As programs do that make a file anew and rename it over the one that others have open.
+#[test]
+fn a_data_file_put_in_the_place_of_one_that_is_open_is_another_database() -> Result {
+    let dir = tempfile::tempdir()?;
+    let path = dir.path().join("it.dm");
+    let new = dir.path().join("new.dm");
+    let old = Database::options().log_at_once(1 << 20).open(&path)?;
+    for i in 0..40_u32 {
+        old.update(|txn| txn.table("of the old")?.put(i.to_be_bytes(), [1; 400]))?;
+    }
+    let made = Database::open(&new)?;
+    made.update(|txn| txn.table("of the new")?.put(b"a", b"b"))?;
+    made.close()?;
+    std::fs::rename(&new, &path)?;
+    let db = Database::options().log_at_once(1 << 20).open(&path)?;
+    assert_eq!(db.read()?.table_names()?, [b"of the new"]);
+    let base = std::fs::read(&path)?;
+    let new = Logged { dir, db, base };
+    for i in 0..40_u32 {
+        old.update(|txn| txn.table("of the old")?.put(i.to_be_bytes(), [2; 400]))?;
+        new.db.update(|txn| txn.table("of the new")?.put(i.to_be_bytes(), [3; 400]))?;
+    }
+    assert_survives(&new)?;
+    check(&old)?;
+    check(&new.db)?;
+    old.close()?;
+    let again = Database::open(new.db.path())?;
+    assert_eq!(again.read()?.table("of the new")?.len(), 41);
+    assert_survives(&new)
+}

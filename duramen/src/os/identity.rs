@@ -40,6 +40,12 @@ pub(crate) fn is_same_cache(one: &Identity, other: &Identity) -> bool {
     one == other && one[0] != 0
 }
 
+/// Whether both are of different files, by what every process of the machine is told alike: containers may each have a
+/// name of their own for the boot.
+pub(crate) fn is_another_file(one: &Identity, other: &Identity) -> bool {
+    one[3..] != other[3..]
+}
+
 /// What the kernel names this run of the machine by.
 fn boot() -> Option<[u64; 2]> {
     static BOOT: OnceLock<Option<[u64; 2]>> = OnceLock::new();

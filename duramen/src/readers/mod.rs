@@ -20,7 +20,9 @@
 //! failed, or was under way. Else the first opener makes the state anew.
 //!
 //! The lock file must not be removed or replaced while the database is open anywhere: those who open it then would not
-//! know of those who have it open, nor be kept from writing at the same time. A child made by `fork` keeps the locks
+//! know of those who have it open, nor be kept from writing at the same time. But where another data file has been put
+//! in the place of one that is still open, as programs do that make a file anew and rename it over the old one, those who
+//! open the new one get a new lock file: see [`make_way`]. A child made by `fork` keeps the locks
 //! of its parent's handles alive until it drops the handles, exits or runs another program.
 
 mod blocks;
@@ -67,6 +69,8 @@ const BLOCK_LOCKS: u64 = 1 << 40;
 const OPENER: Range<u64> = byte(1 << 41);
 const WRITER: Range<u64> = byte((1 << 41) + 1);
 const GROWTH: Range<u64> = byte((1 << 41) + 2);
+/// Held by who replaces the lock file.
+const SUCCESSION: Range<u64> = byte((1 << 41) + 3);
 
 /// Fruitless attempts to copy the newest record after which something must be wrong with the lock file.
 const ATTEMPTS_MAX: u32 = 1000;
@@ -91,6 +95,21 @@ pub(crate) struct Published {
     pub txnid: Txnid,
     /// What was said of it.
     pub words: [u64; RECORD_WORDS],
+}
+
+/// The data file that a handle has opened, as far as the lock file has to do with it.
+pub(crate) trait DataFile {
+    /// Which one it is, if the system tells.
+    fn identity(&self) -> Option<Identity>;
+
+    /// Whether it is another one than this.
+    fn is_another(&self, known: &Identity) -> bool;
+
+    /// Whether it still has the name that it was opened by.
+    fn is_in_place(&self) -> Result<bool>;
+
+    /// Whether it holds what was published last. `unsettled`: a writer died in its transaction.
+    fn holds(&self, newest: &Published, unsettled: bool) -> bool;
 }
 
 /// A reader's place in the table, to be given back by [`Shared::end_read`] of the same handle, on any thread.
@@ -135,19 +154,13 @@ thread_local! {
 impl Shared {
     /// Opens or makes the lock file; a new one gets this mode. Waits while another handle recovers.
     ///
-    /// What a crash left in the file, or anything else in it, is of no account, unless it is the state of a data file
-    /// of this identity, and `holds` confirms that this holds what was published last; it is also told whether a writer
-    /// died in its transaction.
-    pub(crate) fn open(
-        path: &Path,
-        mode: u32,
-        identity: Option<Identity>,
-        holds: &dyn Fn(&Published, bool) -> bool,
-    ) -> Result<(Shared, Role)> {
+    /// What a crash left in the file, or anything else in it, is of no account, unless it is the state of this data file,
+    /// and that holds what was published last.
+    pub(crate) fn open(path: &Path, mode: u32, data: &dyn DataFile) -> Result<(Shared, Role)> {
         let mut pause = Pause::new();
         loop {
             let lock_file = LockFile::new(file::open_lock(path, mode)?);
-            if let Some((memory, role)) = admit(lock_file, path, identity, holds)? {
+            if let Some((memory, role)) = admit(lock_file, path, data)? {
                 let shared = Shared::new(memory);
                 // While there is room for it: on a disk that is full later, nobody could begin to read. Where there is
                 // none now, reading says so.
@@ -481,12 +494,7 @@ impl Drop for Shared {
 
 /// Takes the opener's lock and looks at the state. Nothing if the file is to be opened anew: it was removed meanwhile,
 /// or its first opener went away before it was done.
-fn admit(
-    lock_file: LockFile,
-    path: &Path,
-    identity: Option<Identity>,
-    holds: &dyn Fn(&Published, bool) -> bool,
-) -> Result<Option<(Memory, Role)>> {
+fn admit(lock_file: LockFile, path: &Path, data: &dyn DataFile) -> Result<Option<(Memory, Role)>> {
     let first = lock::try_lock(&lock_file, OPENER, Kind::Exclusive)?;
     if !first {
         lock::lock(&lock_file, OPENER, Kind::Shared)?;
@@ -496,21 +504,50 @@ fn admit(
     }
     if !first {
         let Some(memory) = Memory::join(lock_file)? else { return Ok(None) };
-        return Ok(is_ready(&memory)?.then_some((memory, Role::Joined)));
+        if !is_ready(&memory)? {
+            return Ok(None);
+        }
+        let theirs = identity_in(&memory);
+        if theirs != Identity::default() && data.is_another(&theirs) {
+            return make_way(&memory, path, data).map(|()| None);
+        }
+        return Ok(Some((memory, Role::Joined)));
     }
-    let (memory, kept) = Memory::take_over(lock_file, |memory| is_left_by_others(memory, identity, holds))?;
+    let (memory, kept) = Memory::take_over(lock_file, |memory| is_left_by_others(memory, data))?;
     if kept {
         tracing::info!(path = %path.display(), "going on with what others left");
         memory.file().map_or(Ok(()), |file| lock::lock(file, OPENER, Kind::Shared))?;
         return Ok(Some((memory, Role::Joined)));
     }
     let header = memory.header();
-    for (to, word) in header.identity.iter().zip(identity.unwrap_or_default()) {
+    for (to, word) in header.identity.iter().zip(data.identity().unwrap_or_default()) {
         to.store(word, Ordering::Relaxed);
     }
     header.version.store(VERSION, Ordering::Relaxed);
     header.magic.store(MAGIC, Ordering::Release);
     Ok(Some((memory, Role::First)))
+}
+
+/// Removes a lock file of those who have another data file open, which had this one's name before. They go on with it, and
+/// whoever opens the new one gets a lock file of his own.
+fn make_way(memory: &Memory, path: &Path, data: &dyn DataFile) -> Result<()> {
+    let Some(lock_file) = memory.file() else { return Ok(()) };
+    // One after the other: the next one's lock file is not to be removed by who comes late.
+    lock::lock(lock_file, SUCCESSION, Kind::Exclusive)?;
+    if !file::is_still_at(lock_file, path)? {
+        return Ok(());
+    }
+    if !data.is_in_place()? {
+        return Err(Error::Usage {
+            what: "another file took the data file's place while it was being opened: open it again",
+        });
+    }
+    tracing::info!(path = %path.display(), "a new lock file: the one that was there is of a data file that has gone from here");
+    std::fs::remove_file(path).map_err(file::failed("remove another data file's", path))
+}
+
+fn identity_in(memory: &Memory) -> Identity {
+    memory.header().identity.each_ref().map(|word| word.load(Ordering::Relaxed))
 }
 
 /// Whether there is a state that one can join.
@@ -526,20 +563,20 @@ fn is_ready(memory: &Memory) -> Result<bool> {
 }
 
 /// Whether a state that nobody has a part in any more can be gone on with: see the module's head.
-fn is_left_by_others(memory: &Memory, identity: Option<Identity>, holds: &dyn Fn(&Published, bool) -> bool) -> bool {
+fn is_left_by_others(memory: &Memory, data: &dyn DataFile) -> bool {
     let header = memory.header();
-    let found = header.identity.each_ref().map(|word| word.load(Ordering::Relaxed));
+    let found = identity_in(memory);
     let newest = Txnid(header.newest.word.load(Ordering::SeqCst));
     let unsettled = header.writing.word.load(Ordering::Acquire) != 0;
     let on_disk = !unsettled && header.durable.word.load(Ordering::Acquire) == newest.0;
     let same = if on_disk { identity::is_same_file } else { identity::is_same_cache };
-    identity.is_some_and(|identity| same(&identity, &found))
+    data.identity().is_some_and(|identity| same(&identity, &found))
         && is_ready(memory).is_ok_and(|ready| ready)
         && header.doubt.word.load(Ordering::Acquire) == 0
         && memory
             .record(newest.0)
             .read(newest)
-            .is_some_and(|words| holds(&Published { txnid: newest, words }, unsettled))
+            .is_some_and(|words| data.holds(&Published { txnid: newest, words }, unsettled))
 }
 
 fn info(slot: &Slot) -> Option<ReaderInfo> {

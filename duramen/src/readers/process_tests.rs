@@ -4,7 +4,7 @@ use std::io::{BufRead, BufReader, Read, Write};
 use std::process::{Child, Command, Stdio};
 use std::time::Duration;
 
-use super::tests::{Place, commit, live, write_alone};
+use super::tests::{Data, Place, commit, live, write_alone};
 use super::*;
 use crate::os::fork::in_forked_child;
 
@@ -74,7 +74,8 @@ fn wait_for_parent() {
 fn what_a_child_process_does() {
     let Some(task) = std::env::var_os(TASK) else { return };
     let path = std::env::var_os(LOCK_FILE).unwrap();
-    let (shared, role) = Shared::open(Path::new(&path), 0o600, Some(OURS), &|_, _| false).unwrap();
+    let (shared, role) =
+        Shared::open(Path::new(&path), 0o600, &Data { identity: Some(OURS), ..Data::default() }).unwrap();
     match task.to_str().unwrap() {
         "read" => {
             let slots: Vec<_> = (0..100).map(|_| shared.begin_read().unwrap()).collect();

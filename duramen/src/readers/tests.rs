@@ -9,6 +9,32 @@ use proptest::prelude::*;
 
 use super::*;
 
+/// A data file as tests want it: of this identity, and with this commit in it.
+#[derive(Default)]
+pub(super) struct Data {
+    pub identity: Option<Identity>,
+    pub holds: Option<u64>,
+    pub is_gone: bool,
+}
+
+impl DataFile for Data {
+    fn identity(&self) -> Option<Identity> {
+        self.identity
+    }
+
+    fn is_another(&self, known: &Identity) -> bool {
+        self.identity.is_some_and(|mine| identity::is_another_file(&mine, known))
+    }
+
+    fn is_in_place(&self) -> Result<bool> {
+        Ok(!self.is_gone)
+    }
+
+    fn holds(&self, newest: &Published, _unsettled: bool) -> bool {
+        self.holds.is_some_and(|txnid| *newest == commit(txnid))
+    }
+}
+
 /// A directory with room for a lock file.
 pub(super) struct Place {
     directory: tempfile::TempDir,
@@ -24,12 +50,16 @@ impl Place {
     }
 
     pub(super) fn open(&self) -> (Shared, Role) {
-        Shared::open(&self.path(), 0o600, None, &|_, _| false).unwrap()
+        Shared::open(&self.path(), 0o600, &Data::default()).unwrap()
+    }
+
+    pub(super) fn open_for(&self, data: &Data) -> Result<(Shared, Role)> {
+        Shared::open(&self.path(), 0o600, data)
     }
 
     /// As one who may go on with what the dead left: a data file of this identity that holds this commit.
     pub(super) fn inherit(&self, identity: Identity, holds: u64) -> (Shared, Role) {
-        Shared::open(&self.path(), 0o600, Some(identity), &|newest, _| *newest == commit(holds)).unwrap()
+        self.open_for(&Data { identity: Some(identity), holds: Some(holds), is_gone: false }).unwrap()
     }
 
     /// The first handle, with a commit published and the others let in.
@@ -204,7 +234,7 @@ fn whoever_opens_waits_for_the_last_one_that_closes_and_goes_on_with_the_state()
     assert!(shared.last_one().unwrap());
     let opener = std::thread::spawn({
         let path = place.path();
-        move || Shared::open(&path, 0o600, None, &|_, _| false).unwrap()
+        move || Shared::open(&path, 0o600, &Data::default()).unwrap()
     });
     std::thread::sleep(Duration::from_millis(30));
     assert!(!opener.is_finished(), "whoever opens waits for the one that closes");
@@ -396,14 +426,14 @@ fn a_program_of_another_version_that_has_it_open_is_named_as_the_reason() {
     let place = Place::new();
     let shared = place.first(1);
     shared.memory.header().version.store(VERSION + 1, Ordering::Relaxed);
-    let error = Shared::open(&place.path(), 0o600, None, &|_, _| false).err().unwrap();
+    let error = Shared::open(&place.path(), 0o600, &Data::default()).err().unwrap();
     assert!(error.to_string().contains("another version"), "{error}");
 }
 
 #[test]
 fn a_lock_file_that_cannot_be_made_is_named_in_the_error() {
     let place = Place::new();
-    let error = Shared::open(&place.path().join("below"), 0o600, None, &|_, _| false).err().unwrap();
+    let error = Shared::open(&place.path().join("below"), 0o600, &Data::default()).err().unwrap();
     assert!(error.to_string().contains("data-lock/below"), "{error}");
 }
 
@@ -510,4 +540,30 @@ proptest! {
             prop_assert_eq!(second.readers().unwrap().len(), held.len());
         }
     }
+}
+
+#[test]
+fn who_opens_a_file_that_took_anothers_place_gets_a_lock_file_of_his_own() {
+    let file = |inode| Data { identity: Some([1, 2, 3, 4, inode, 6]), ..Data::default() };
+    let place = Place::new();
+    let open = |data: &Data, expected| {
+        let (shared, role) = place.open_for(data).unwrap();
+        assert_eq!(role, expected);
+        shared
+    };
+    let old = open(&file(5), Role::First);
+    old.publish(&commit(7)).unwrap();
+    old.opened().unwrap();
+    let beside = open(&Data { identity: Some([9, 8, 8, 4, 5, 6]), ..Data::default() }, Role::Joined);
+    assert_eq!(beside.newest(), Txnid(7), "the same file in another container");
+
+    let late = Data { is_gone: true, ..file(50) };
+    assert!(matches!(place.open_for(&late), Err(Error::Usage { .. })), "its name is another's by now");
+    let new = open(&file(50), Role::First);
+    new.publish(&commit(1)).unwrap();
+    new.opened().unwrap();
+    assert_eq!(open(&file(50), Role::Joined).newest(), Txnid(1));
+    assert_eq!(old.newest(), Txnid(7));
+    assert_eq!(old.lock_writer(Wait::No).unwrap(), Inherited::Clean);
+    assert_eq!(new.lock_writer(Wait::No).unwrap(), Inherited::Clean, "each writes to a file of its own");
 }

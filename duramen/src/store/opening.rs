@@ -16,10 +16,11 @@ use crate::format::meta::{HEAD_BYTES, Meta};
 use crate::map::Map;
 use crate::medium::Medium;
 use crate::os::beside::{Beside, linked_to};
-use crate::os::file::failed;
-use crate::os::identity;
+use crate::os::file::{failed, is_still_at};
+use crate::os::identity::{self, Identity};
+use crate::os::overlay;
 use crate::pager::Pager;
-use crate::readers::{Published, Role, Shared, UnregisteredReader};
+use crate::readers::{DataFile, Published, Role, Shared, UnregisteredReader};
 
 /// The shared state, the part in it, and whether readers of this handle are known to others by it.
 pub(super) fn open_shared(path: &Path, settings: &Settings, file: &File) -> Result<(Shared, Role, bool)> {
@@ -30,16 +31,39 @@ pub(super) fn open_shared(path: &Path, settings: &Settings, file: &File) -> Resu
         Some(chosen) => chosen.clone(),
         None => lock_path(path)?,
     };
-    let holds = |newest: &Published, unsettled| {
-        let bytes = file.metadata().map_or(0, |data| data.len());
-        read_head(file).is_ok_and(|head| recover::is_as_published(&head, bytes, newest, unsettled))
-    };
-    match Shared::open(&lock_path, settings.mode, identity::of(file), &holds) {
+    match Shared::open(&lock_path, settings.mode, &Opened { path, file, identity: identity::of(file) }) {
         // On read-only media, or without the permission to write the lock file: see `hold_newest`.
         Err(Error::File { source, .. }) if settings.read_only && is_read_only(&source) => {
             Ok((Shared::private()?, Role::First, false))
         }
         other => other.map(|(shared, role)| (shared, role, true)),
+    }
+}
+
+/// The data file, as the lock file sees it.
+struct Opened<'a> {
+    path: &'a Path,
+    file: &'a File,
+    identity: Option<Identity>,
+}
+
+impl DataFile for Opened<'_> {
+    fn identity(&self) -> Option<Identity> {
+        self.identity
+    }
+
+    fn is_another(&self, known: &Identity) -> bool {
+        // In an overlay a file is told to be another one once somebody has opened it to write.
+        self.identity.is_some_and(|mine| identity::is_another_file(&mine, known)) && !overlay::may_be_copied(self.file)
+    }
+
+    fn is_in_place(&self) -> Result<bool> {
+        is_still_at(self.file, self.path)
+    }
+
+    fn holds(&self, newest: &Published, unsettled: bool) -> bool {
+        let bytes = self.file.metadata().map_or(0, |data| data.len());
+        read_head(self.file).is_ok_and(|head| recover::is_as_published(&head, bytes, newest, unsettled))
     }
 }
 
@@ -95,7 +119,11 @@ pub(super) fn hold_newest(
             _ => continue,
         };
         let file_bytes = medium.len().map_err(Error::io("ask for the length of the data file"))?;
-        let recovered = recover_from(&usable, file_bytes, path, settings, file)?;
+        let recovered = match recover_from(&usable, file_bytes, path, settings, file) {
+            // A newer commit may have cut off the end of the file that this one does not use.
+            Err(_) if read_head(file)? != head => continue,
+            recovered => recovered?,
+        };
         let chosen = recovered.chosen.meta.txnid;
         if chosen != usable[0].1.txnid && !hold(chosen)? {
             continue;

@@ -32,6 +32,9 @@ impl Store {
                 Ok(()) => return Ok((token, newest)),
                 Err(error) => {
                     self.shared.end_read(token);
+                    if self.untold {
+                        self.look_for_commits()?;
+                    }
                     // A newer commit may have cut off the end that this snapshot did not use.
                     if self.shared.newest() == newest.txnid {
                         return Err(error);

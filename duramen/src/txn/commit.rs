@@ -264,8 +264,11 @@ fn log_space(work: &mut Work, placer: &mut Placer) -> Result<(SpaceRoot, Vec<u8>
     Ok((root, records))
 }
 
-/// Most pages of the space log's chain.
+/// Most pages of the space log's chain. None where there is no chain yet: it begins with a base.
 fn chain_max(work: &mut Work, root: SpaceRoot) -> Result<u64> {
+    if root.head == Pgno(0) {
+        return Ok(0);
+    }
     let page_size = work.page_size() as u64;
     let space = &work.ledger()?.space;
     let extents = space.runs() + space.retired_runs_max();
