@@ -1,7 +1,7 @@
 //! `duramen dump`: tables as text, in the format of mdb_dump.
 
 use std::ffi::OsString;
-use std::fs::File;
+use std::fs::{File, Permissions};
 use std::io::{BufWriter, Write};
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
@@ -100,13 +100,29 @@ struct Dump<'s> {
 }
 
 impl Dump<'_> {
-    /// Writes it beside the file and then puts it in its place.
+    /// Writes it to what is there, if that is no file but a device or a pipe, and else makes a file.
     fn write_file(&self, path: &Path) -> Result<()> {
         interrupt::listen("nothing was dumped")?;
+        match std::fs::metadata(path) {
+            Ok(there) if !there.is_file() => {
+                let out = File::options().write(true).open(path).map_err(|error| failed("open", path, &error))?;
+                self.write_to(out, path)?;
+                Ok(())
+            }
+            Ok(there) => {
+                let linked = std::fs::canonicalize(path).map_err(|error| failed("find", path, &error))?;
+                self.make_file(&linked, Some(there.permissions()))
+            }
+            Err(_) => self.make_file(path, None),
+        }
+    }
+
+    /// Writes it beside the file and then puts it in its place, with the permissions of what it replaces.
+    fn make_file(&self, path: &Path, permissions: Option<Permissions>) -> Result<()> {
         let mut name = path.as_os_str().to_owned();
         name.push(".partial");
         let partial = PathBuf::from(name);
-        let written = self.write_partial(&partial).and_then(|()| {
+        let written = self.write_partial(&partial, permissions).and_then(|()| {
             let renamed = std::fs::rename(&partial, path);
             renamed.map_err(|error| failed("rename", &partial, &error))
         });
@@ -117,16 +133,23 @@ impl Dump<'_> {
         written
     }
 
-    fn write_partial(&self, path: &Path) -> Result<()> {
+    fn write_partial(&self, path: &Path, permissions: Option<Permissions>) -> Result<()> {
         let file = File::create(path).map_err(|error| failed("create", path, &error))?;
+        if let Some(permissions) = permissions {
+            file.set_permissions(permissions).map_err(|error| failed("set the permissions of", path, &error))?;
+        }
+        let file = self.write_to(file, path)?;
+        file.sync_all().map_err(|error| failed("flush", path, &error))
+    }
+
+    fn write_to(&self, file: File, path: &Path) -> Result<File> {
         let mut out = BufWriter::with_capacity(1 << 16, file);
         let named = |failure| match failure {
             Failure::Closed => Failure::Failed(format!("cannot write {}: nobody reads it", path.display())),
             other => other,
         };
         self.write(&mut out, interrupt::check).map_err(named)?;
-        let file = out.into_inner().map_err(|error| failed("write", path, error.error()))?;
-        file.sync_all().map_err(|error| failed("flush", path, &error))
+        out.into_inner().map_err(|error| failed("write", path, error.error()))
     }
 
     fn write(&self, out: &mut impl Write, may_go_on: impl Fn() -> Result<()>) -> Result<()> {

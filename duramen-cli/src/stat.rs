@@ -19,7 +19,7 @@ Show a database and its tables in numbers.
 
 Answers at once, whatever the size of the file, and waits for nobody. --full reads every page: it counts all \
 pages by kind (those of the trees in which keys with very many values keep them included, which the table by table figures leave \
-out) and says how full they are; writers wait meanwhile.
+out) and says how full they are. Nobody waits meanwhile.
 
 Free pages can be reused by the next commit. Retired ones are kept because a reader still sees them, or \
 until the commit that freed them is safe; `duramen readers` shows who holds how much.";

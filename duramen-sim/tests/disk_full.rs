@@ -150,6 +150,28 @@ fn on_a_full_disk_there_is_room_for_what_deletes_or_replaces() {
     }
 }
 
+/// After a reboot, say, when somebody has cleaned up: nothing may be mapped that the disk has no room for.
+#[test]
+fn a_lock_file_that_finds_no_room_is_an_error_each_time() {
+    let Some(mount) = Mount::tmpfs(2) else {
+        eprintln!("NOT TESTED on tmpfs: mounting is not permitted here");
+        return;
+    };
+    let (path, lock) = (mount.point().join("full.dm"), mount.point().join("full.dm-lock"));
+    let open =
+        || Database::options().without_log().open(&path).and_then(|db| db.update(|txn| txn.table("t")?.put("k", "v")));
+    open().unwrap();
+    std::fs::remove_file(&lock).unwrap();
+    let mut filler = std::fs::File::create(mount.point().join("filler")).unwrap();
+    while std::io::Write::write_all(&mut filler, &[1; 4096]).is_ok() {}
+    for _ in 0..3 {
+        assert!(open().is_err_and(|error| error.is_disk_full()));
+    }
+    drop(filler);
+    std::fs::remove_file(mount.point().join("filler")).unwrap();
+    open().unwrap();
+}
+
 /// Loads as much as fits, and more; in all orders.
 fn load_until_full(point: &Path) {
     let db = Database::open(point.join("load.dm")).unwrap();

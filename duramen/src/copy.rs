@@ -23,6 +23,10 @@ pub(crate) fn to_stream(store: &Store, out: &mut dyn Write) -> Result<()> {
 
 /// See [`crate::Database::copy_to_file`].
 pub(crate) fn to_file(store: &Store, file: &File) -> Result<()> {
+    let found = file.metadata().map_err(failed)?;
+    if !found.is_file() || found.len() > 0 {
+        return Err(Error::Usage { what: "a copy goes into an empty file" });
+    }
     let direct = DirectFile::reopen(file, Until::Transferred);
     pieces(store, |at, bytes| match &direct {
         Some(direct) => direct.write_at(at, bytes),

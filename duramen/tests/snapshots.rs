@@ -346,6 +346,12 @@ fn a_copy_shows_the_newest_commit_while_writers_go_on() {
     db.copy_to(&mut bytes).unwrap();
     let path = directory.path().join("copy.dm");
     db.copy_to_file(&std::fs::File::create(&path).unwrap()).unwrap();
+    let again = std::fs::File::options().write(true).open(&path).unwrap();
+    assert!(matches!(db.copy_to_file(&again), Err(Error::Usage { .. })), "it is not empty");
+    let empty = path.with_extension("empty");
+    std::fs::write(&empty, "").unwrap();
+    assert!(matches!(db.copy_to_file(&std::fs::File::open(&empty).unwrap()), Err(Error::Io { .. })), "it is read-only");
+    assert_eq!(std::fs::read(&empty).unwrap(), b"");
     put(120).unwrap();
     assert!(std::fs::read(&path).unwrap() == bytes, "both ways to copy give the same file");
     let copy = Database::open(path).unwrap();

@@ -22,9 +22,12 @@ pub fn run(args: &Args) -> Result<()> {
     let directory = args.directory.open(true)?;
     let mut out = Output::stdout();
     let mut progress = Progress::new("export", Unit::Things("entries"), None);
-    directory.export(args.base.as_deref(), &mut out, &mut |done, _| {
+    let exported = directory.export(args.base.as_deref(), &mut out, &mut |done, _| {
         progress.at(done, String::new);
         true
-    })?;
-    out.finish()
+    });
+    match out.failure() {
+        Some(failure) => Err(failure),
+        None => exported.map_err(Into::into).and_then(|_| out.finish()),
+    }
 }

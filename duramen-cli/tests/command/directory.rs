@@ -22,6 +22,22 @@ fn with_people() -> Bench {
 }
 
 #[test]
+fn a_reader_that_goes_away_ends_an_export_without_a_word() {
+    let bench = Bench::new();
+    let long = format!(
+        "{LDIF}\ndn: o=long,dc=example,dc=com\nobjectClass: organization\no: long\ndescription: {}\n",
+        "x".repeat(1 << 20)
+    );
+    std::fs::write(bench.path("long.ldif"), long).unwrap();
+    bench.ok(&["directory", "import", "--data", "people", "--suffix", "dc=example,dc=com", "long.ldif"]);
+    let mut command = bench.command(&["directory", "export", "--data", "people"]);
+    let mut child = command.stdout(std::process::Stdio::piped()).stderr(std::process::Stdio::piped()).spawn().unwrap();
+    drop(child.stdout.take());
+    let output = child.wait_with_output().unwrap();
+    assert_eq!((output.status.code(), String::from_utf8_lossy(&output.stderr).as_ref()), (Some(141), ""));
+}
+
+#[test]
 fn what_is_imported_is_exported_checked_and_explained() {
     let bench = with_people();
     let exported = bench.ok(&["directory", "export", "--data", "people"]);

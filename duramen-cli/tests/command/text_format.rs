@@ -47,6 +47,30 @@ fn a_dump_into_a_file_appears_when_it_is_complete() {
 }
 
 #[test]
+fn a_dump_goes_into_what_is_there() {
+    use std::os::unix::fs::{FileTypeExt, PermissionsExt, symlink};
+    let b = Bench::new();
+    b.ok(&["put", "x.dm", "t", "k", "v"]);
+    let text = b.ok(&["dump", "x.dm"]);
+    let mode = |name: &str| std::fs::metadata(b.path(name)).unwrap().permissions().mode() & 0o777;
+
+    std::fs::write(b.path("secret"), "before").unwrap();
+    std::fs::set_permissions(b.path("secret"), std::fs::Permissions::from_mode(0o600)).unwrap();
+    symlink(b.path("secret"), b.path("link")).unwrap();
+    b.ok(&["dump", "x.dm", "-f", "link"]);
+    assert!(std::fs::symlink_metadata(b.path("link")).unwrap().is_symlink());
+    assert_eq!((std::fs::read_to_string(b.path("secret")).unwrap(), mode("secret")), (text.clone(), 0o600));
+
+    assert!(std::process::Command::new("mkfifo").arg(b.path("pipe")).status().unwrap().success());
+    let pipe = b.path("pipe");
+    let reader = std::thread::spawn(move || std::fs::read_to_string(pipe).unwrap());
+    b.ok(&["dump", "x.dm", "-f", "pipe"]);
+    assert_eq!(reader.join().unwrap(), text);
+    assert!(std::fs::metadata(b.path("pipe")).unwrap().file_type().is_fifo());
+    b.run(&["dump", "x.dm", "-f", "."]).fails(1, "cannot open .");
+}
+
+#[test]
 fn user_bits_come_back_from_a_dump() {
     let b = Bench::new();
     let db = Database::open(b.path("x.dm")).unwrap();

@@ -203,7 +203,7 @@ impl Database {
     /// where the filesystem can do that.
     ///
     /// # Errors
-    /// As [`Database::copy_to`].
+    /// As [`Database::copy_to`]; [`Error::Usage`] if the file is not empty, or no file.
     pub fn copy_to_file(&self, file: &std::fs::File) -> Result<()> {
         copy::to_file(&self.store, file)
     }

@@ -84,8 +84,10 @@ pub(crate) enum Until {
 pub(crate) struct DirectFile(File);
 
 impl DirectFile {
-    /// Opens an open file once more, for writing; nothing if it cannot be opened for direct I/O.
+    /// Opens a file that is open for writing once more; nothing if it is not, or cannot be opened for direct I/O.
     pub(crate) fn reopen(file: &File, until: Until) -> Option<DirectFile> {
+        // The system would open it for whoever may write it by its name.
+        fcntl_getfl(file).ok().filter(|flags| flags.intersects(OFlags::WRONLY | OFlags::RDWR))?;
         let sync = if until == Until::Durable { libc::O_DSYNC } else { 0 };
         // The descriptor, not the name: another file may have that by now.
         let path = format!("/proc/self/fd/{}", file.as_raw_fd());

@@ -231,9 +231,10 @@ fn write_zeros(file: &File) -> Result<()> {
     let failed = || Error::io("make the lock file anew");
     let room = (BLOCKS_OFFSET + BLOCKS_AT_ONCE * BLOCK_BYTES) as u64;
     let found = file_bytes(file)?;
-    // Not cut off to nothing: ext4 then begins to write the file when it is closed, and who opens it next waits.
-    if found < BLOCKS_OFFSET as u64 || found > room {
-        file.set_len(found.clamp(BLOCKS_OFFSET as u64, room)).map_err(failed())?;
+    // Not cut off to nothing: ext4 then begins to write the file when it is closed, and who opens it next waits. Nor made
+    // longer but by what is written: on a disk that is full it would then be mapped without anything behind it.
+    if found > room {
+        file.set_len(room).map_err(failed())?;
     }
     file.write_all_at(&[0; BLOCKS_OFFSET], 0).map_err(failed())?;
     // Where there is no room for more now, who needs a block asks again. What stands in blocks already is of no account.
