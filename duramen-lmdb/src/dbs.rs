@@ -35,8 +35,11 @@ pub struct Slot {
     pub duplicate_order: Option<MdbCmp>,
     /// The transaction that it is private to.
     pub owner: usize,
-    /// Who begins before this does not see it.
+    /// Who begins before this does not see it,
     pub since: u64,
+    /// unless he began between these two: then the number stood for another table, and he finds what has this one's name
+    /// in his snapshot, as with LMDB.
+    pub before: Option<(u64, u64)>,
 }
 
 /// See the module's head.
@@ -115,7 +118,8 @@ impl Dbs {
         if inner.slots.len() <= at {
             inner.slots.resize(at + 1, Slot::default());
         }
-        inner.slots[at] = Slot { name: Some(Arc::from(name)), flags, owner: txn.id(), ..Slot::default() };
+        let before = inner.slots[at].before;
+        inner.slots[at] = Slot { name: Some(Arc::from(name)), flags, owner: txn.id(), before, ..Slot::default() };
     }
 
     /// Changes what stands behind a handle.
@@ -143,7 +147,9 @@ impl Dbs {
         if dbi as usize >= CORE_DBS
             && let Some(slot) = self.lock_to_change().slots.get_mut(dbi as usize)
         {
-            *slot = Slot::default();
+            // Who has kept it from everybody else leaves no trace.
+            let before = if slot.owner == 0 { Some((slot.since, self.now())) } else { slot.before };
+            *slot = Slot { before, ..Slot::default() };
         }
     }
 
@@ -154,7 +160,10 @@ impl Dbs {
 }
 
 fn is_visible(slot: &Slot, txn: &Txn) -> bool {
-    slot.name.is_some() && if slot.owner == 0 { slot.since <= txn.began() } else { txn.descends_from(slot.owner) }
+    let is_his = if slot.owner == 0 { slot.since <= txn.began() } else { txn.descends_from(slot.owner) };
+    let was_his =
+        || slot.before.is_some_and(|(since, until)| txn.is_reader() && (since..=until).contains(&txn.began()));
+    slot.name.is_some() && (is_his || was_his())
 }
 
 /// A program's function as an order of ours.

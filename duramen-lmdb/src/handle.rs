@@ -7,6 +7,7 @@
 //! has locks and places of its own, and what the parent holds stays the parent's.
 
 use std::fs::{self, File};
+use std::io::Write;
 use std::os::fd::AsFd;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
@@ -26,9 +27,13 @@ pub struct Handle {
 }
 
 impl Handle {
-    /// Opens the database.
+    /// Opens the database. A copy of it may have been put back where a program was killed, as is done with LMDB's files: the
+    /// log that this left is of no use to it, and is set aside.
     pub fn open(options: Options, path: &Path) -> std::result::Result<Handle, Error> {
-        let db = options.clone().open(path)?;
+        let db = match options.clone().open(path) {
+            Err(Error::ForeignLog { path: log, .. }) if set_aside(&log) => options.clone().open(path)?,
+            opened => opened?,
+        };
         // A child may want it once more, from wherever it is then.
         let path = std::path::absolute(path).unwrap_or_else(|_| path.to_path_buf());
         Ok(Handle { db, options, path, heir: OnceLock::new() })
@@ -72,4 +77,19 @@ impl Handle {
         };
         File::from(opened).metadata().is_ok_and(|opened| (opened.dev(), opened.ino()) == (there.dev(), there.ino()))
     }
+}
+
+/// Gives a log a name that nobody looks for; false if that cannot be done.
+fn set_aside(log: &Path) -> bool {
+    let mut aside = log.as_os_str().to_owned();
+    aside.push(".unused");
+    let is_done = fs::rename(log, &aside).is_ok();
+    if is_done {
+        let (log, aside) = (log.display(), Path::new(&aside).display());
+        let _ = writeln!(
+            std::io::stderr(),
+            "liblmdb: {log} goes on from another state than the database is in (was a copy put in its place?): it is now {aside}"
+        );
+    }
+    is_done
 }

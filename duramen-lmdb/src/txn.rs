@@ -55,6 +55,8 @@ pub struct Txn {
     flags: u32,
     /// Moment of the handles at which it began.
     began: u64,
+    /// The commit that it reads, or read until it was reset.
+    reads: u64,
     dbs: Vec<Db>,
     /// Those that a read transaction has looked up since it began.
     looked_up: Vec<u32>,
@@ -97,6 +99,7 @@ impl Txn {
             env,
             flags,
             began: 0,
+            reads: 0,
             dbs: Vec::new(),
             looked_up: Vec::new(),
             dbs_as_of: 0,
@@ -227,6 +230,7 @@ impl Txn {
         match read(env, open) {
             Ok(snapshot) => {
                 self.next_page = mapsize::counted(snapshot.pages());
+                self.reads = snapshot.txnid().0;
                 self.snapshot = Some(snapshot);
             }
             Err(error) => {
@@ -484,7 +488,8 @@ unsafe fn end(txn: *mut Txn, keep: bool) -> Result {
 pub(crate) unsafe fn commit(txn: *mut Txn) -> Result {
     // SAFETY: see the module's head.
     let ended = unsafe { of(txn)? };
-    let finished = ended.flags & FINISHED != 0;
+    // A reader that was reset has ended well.
+    let finished = ended.flags & FINISHED != 0 && !ended.is_reader();
     let writes = !ended.is_reader() && ended.parent.is_null();
     // SAFETY: as above.
     let result = unsafe { end(txn, !finished) };
@@ -531,11 +536,10 @@ pub(crate) unsafe fn txn_env(txn: *mut Txn) -> *mut Env {
 pub(crate) unsafe fn txn_id(txn: *mut Txn) -> usize {
     // SAFETY: see the module's head.
     let Ok(txn) = (unsafe { of(txn) }) else { return 0 };
-    let number = match txn.is_reader() {
-        true => txn.snapshot().map(Snapshot::txnid),
-        false => txn.writer().map(|writer| writer.txnid()),
-    };
-    number.map_or(0, |number| number.0 as usize)
+    match txn.is_reader() {
+        true => txn.reads as usize,
+        false => txn.writer().map_or(0, |writer| writer.txnid().0 as usize),
+    }
 }
 
 /// The flags that a transaction was begun with, and what has become of it.

@@ -304,6 +304,41 @@ static void strangers(void) {
 	mdb_env_close(env);
 }
 
+/* A program ends without closing, and a copy of the file from before is put in its place. */
+static void restored(void) {
+	char command[9000];
+	MDB_env *env = open_env("restored", MDB_NOSUBDIR);
+	store_one(env, "saved");
+	mdb_env_close(env);
+	snprintf(command, sizeof command, "cp %s/restored %s/saved", base, base);
+	MUST(system(command));
+	fflush(stdout);
+	pid_t child = fork();
+	if (!child) {
+		char key[2] = "a";
+		env = open_env("restored", MDB_NOSUBDIR);
+		for (; *key <= 'z'; ++*key) {
+			MDB_txn *txn = begin(env, 0);
+			MUST(put(txn, table(txn, NULL, 0), key, "lost", 0));
+			MUST(mdb_txn_commit(txn));
+		}
+		_exit(0);
+	}
+	int status;
+	MUST(waitpid(child, &status, 0) != child);
+	printf("%d\n", status);
+	snprintf(command, sizeof command, "cp %s/saved %s/restored", base, base);
+	MUST(system(command));
+	for (int i = 0; i < 2; i++) {
+		env = open_env("restored", MDB_NOSUBDIR);
+		MDB_txn *txn = begin(env, MDB_RDONLY);
+		walk(txn, table(txn, NULL, 0));
+		mdb_txn_abort(txn);
+		store_one(env, "more");
+		mdb_env_close(env);
+	}
+}
+
 /* A user who may only read: the directory, or the files too. */
 static void reading_only(void) {
 	MDB_env *env = open_env("shown", 0);
@@ -348,6 +383,7 @@ int main(int argc, char **argv) {
 	sizes();
 	full();
 	strangers();
+	restored();
 	reading_only();
 	return 0;
 }

@@ -68,6 +68,14 @@ static void resetting(void) {
 	MUST(mdb_cursor_open(reader, dbi, &cursor));
 	move(cursor, MDB_FIRST, NULL, NULL);
 	SAY(mdb_txn_renew(reader));
+	size_t read = mdb_txn_id(reader);
+	mdb_txn_reset(reader);
+	printf("%d\n", mdb_txn_id(reader) == read);
+	SAY(mdb_txn_commit(reader));
+	mdb_cursor_close(cursor);
+	reader = begin(env, MDB_RDONLY);
+	MUST(mdb_cursor_open(reader, dbi, &cursor));
+	move(cursor, MDB_FIRST, NULL, NULL);
 	txn = begin(env, 0);
 	SAY(put(txn, dbi, "k", "2", 0));
 	SAY(mdb_txn_commit(txn));
@@ -240,6 +248,40 @@ static void tables_again(void) {
 	SAY(mdb_txn_renew(txn));
 	get(txn, again, "k");
 	mdb_txn_abort(txn);
+	mdb_env_close(env);
+}
+
+/* A table is made anew, or opened anew, under the eyes of a reader, who goes on with the one that he knows. */
+static void made_anew(int by_closing, int looked_before) {
+	MDB_env *env = open_env(by_closing ? looked_before ? "anew3" : "anew2" : looked_before ? "anew1" : "anew0", 0);
+	MDB_txn *txn = begin(env, 0), *reader;
+	MDB_dbi dbi = table(txn, "t", MDB_CREATE), again;
+	MDB_cursor *cursor;
+	SAY(put(txn, dbi, "k", "before", 0));
+	MUST(mdb_txn_commit(txn));
+	txn = begin(env, 0);
+	MDB_dbi late;
+	reader = begin(env, MDB_RDONLY);
+	if (looked_before) get(reader, dbi, "k");
+	if (by_closing) mdb_dbi_close(env, dbi);
+	else SAY(mdb_drop(txn, dbi, 1));
+	SAY(mdb_dbi_open(txn, "t", MDB_CREATE, &again));
+	SAY(mdb_dbi_open(txn, "late", MDB_CREATE, &late));
+	printf("%d\n", again == dbi);
+	get(reader, again, "k");
+	SAY(put(txn, again, "k", "after", 0));
+	MUST(mdb_txn_commit(txn));
+	get(reader, again, "k");
+	get(reader, late, "k");
+	MDB_stat stat;
+	SAY(mdb_stat(reader, again, &stat));
+	SAY(mdb_cursor_open(reader, again, &cursor));
+	move(cursor, MDB_FIRST, NULL, NULL);
+	mdb_cursor_close(cursor);
+	mdb_txn_reset(reader);
+	SAY(mdb_txn_renew(reader));
+	get(reader, again, "k");
+	mdb_txn_abort(reader);
 	mdb_env_close(env);
 }
 
@@ -432,6 +474,7 @@ int main(int argc, char **argv) {
 	going_on();
 	handles();
 	tables_again();
+	for (int i = 0; i < 4; i++) made_anew(i & 1, i >> 1);
 	for (int order = 0; order < 5; order++) all_emptied(order);
 	readers();
 	copies();
