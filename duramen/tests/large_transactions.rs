@@ -1,4 +1,5 @@
-//! Transactions that do not fit into their memory: what they write early and then replace is not left in the file.
+//! Transactions that do not fit into their memory, and tables that are large only for a time: what is replaced or deleted
+//! is not left in the file.
 
 use duramen::{Database, Options, WriteTxn};
 
@@ -93,4 +94,33 @@ fn the_first_of_all_transactions_may_be_a_large_one() {
     let db = open(&dir, 1);
     db.update(|txn| txn.table("t")?.put("and", "on")).unwrap();
     assert_eq!(db.read().unwrap().table("t").unwrap().len(), MANY + 1);
+}
+
+/// Of a table that was large once, what is left stands near the file's start after some commits: nothing that the engine
+/// keeps for itself holds the end.
+#[test]
+fn a_file_that_is_mostly_free_becomes_short_while_it_is_open() {
+    let dir = tempfile::tempdir().unwrap();
+    let db = open(&dir, 64 << 20);
+    let put = |txn: &mut WriteTxn<'_>, i: u32, with: u8| txn.table("t")?.put(i.to_be_bytes(), [with; 100]);
+    let records = 60_000_u32;
+    for part in 0..6 {
+        db.update(|txn| (0..records / 6).try_for_each(|i| put(txn, part * (records / 6) + i, 1).map(drop))).unwrap();
+    }
+    for round in 0..100_u32 {
+        db.update(|txn| {
+            (0..100).try_for_each(|i| put(txn, (round * 100 + i).wrapping_mul(0x9E37_79B9) % records, 2).map(drop))
+        })
+        .unwrap();
+    }
+    let full = file_bytes(&dir);
+    db.update(|txn| txn.table("t")?.delete_range(1000_u32.to_be_bytes()..)).unwrap();
+    for round in 0..4 {
+        db.checkpoint().unwrap();
+        db.update(|txn| (0..1000).try_for_each(|i| put(txn, i, round).map(drop))).unwrap();
+    }
+    db.checkpoint().unwrap();
+    let left = file_bytes(&dir);
+    assert!(left < full / 10, "{full} bytes became {left}");
+    assert!(db.check(|_, _| ()).unwrap().is_clean());
 }

@@ -244,8 +244,8 @@ fn log_space(work: &mut Work, placer: &mut Placer) -> Result<(SpaceRoot, Vec<u8>
     delta_into(work, &retired, old_end, &mut records);
     let pages = space_log::pages_for(records.len(), work.page_size());
     let full = records.len() > TAIL_MAX;
-    let is_detour = is_detour_worth_a_base(work)?;
-    if is_detour || (full && root.chain_pages + pages > chain_max(work, root)?) {
+    let is_due = is_detour_worth_a_base(work)? || keeps_the_file_long(work)?;
+    if is_due || (full && root.chain_pages + pages > chain_max(work, root)?) {
         root = new_base(work, placer, &mut retired)?;
         records.truncate(old_records);
         delta_into(work, &retired, old_end, &mut records);
@@ -287,6 +287,30 @@ fn is_detour_worth_a_base(work: &mut Work) -> Result<bool> {
     let space = &work.ledger()?.space;
     let spared = detours.saturating_sub(space.retired_parts());
     Ok(spared >= DETOURS_MIN.max(space.runs() / DETOURS_OF_RUNS))
+}
+
+/// Whether all that stands at the end of a file that is mostly free is the chain of the space log. A base takes the first
+/// pages that are free then, and the end can be given back once nobody needs the old chain.
+fn keeps_the_file_long(work: &mut Work) -> Result<bool> {
+    let end = Pgno(work.horizon.page_count);
+    let ledger = work.ledger()?;
+    let space = &ledger.space;
+    if space.free_pages() <= end.0 / 2 {
+        return Ok(false);
+    }
+    let free_from = |end: Pgno| Pgno(end.0 - space.free_at_end(end));
+    let mut start = free_from(end);
+    let mut is_of_chain = false;
+    while let Some(&(extent, _)) = ledger.chain.iter().find(|(extent, _)| extent.end() == start) {
+        is_of_chain = true;
+        start = free_from(extent.start);
+    }
+    Ok(is_of_chain && is_worth_giving_back(end.0 - start.0, end.0))
+}
+
+/// Whether so many pages at the end of a file of this length are: an eighth of it, and 64 at least.
+fn is_worth_giving_back(pages: u64, end: u64) -> bool {
+    pages >= 64.max(end / 8)
 }
 
 /// Appends the record of what the transaction took, what the file grew by, and what was retired.
@@ -408,11 +432,11 @@ fn space_run(work: &Work, extent: Extent, payload: &[u8]) -> Vec<u8> {
     run
 }
 
-/// Gives back the free end of the file if it is worth it: an eighth of the file, and 64 pages at least.
+/// Gives back the free end of the file if it is worth it.
 fn trim(work: &mut Work) -> Result<()> {
     let end = work.horizon.page_count;
     let ledger = work.ledger()?;
-    if ledger.space.free_at_end(Pgno(end)) >= 64.max(end / 8) {
+    if is_worth_giving_back(ledger.space.free_at_end(Pgno(end)), end) {
         work.horizon.page_count = ledger.space.trim_end(Pgno(end)).0;
     }
     Ok(())
