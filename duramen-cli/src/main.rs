@@ -1,4 +1,4 @@
-//! The `duramen` command: look into databases, fill them, check them, move them from and to LMDB.
+//! The `duramen` command: look into databases, fill them, check them, copy them, move them from and to LMDB.
 //!
 //! Owns: the exit code, and what is said when something fails. Must not know: what a command does.
 
@@ -8,6 +8,7 @@ mod bytes;
 mod check;
 mod columns;
 mod completions;
+mod copy;
 mod del;
 mod directory;
 mod dump;
@@ -45,6 +46,7 @@ fn main() -> ExitCode {
         Command::Scan(args) => scan::run(args),
         Command::Check(args) => check::run(args),
         Command::Readers(args) => readers::run(args),
+        Command::Copy(args) => copy::run(args),
         Command::Dump(args) => dump::run(args),
         Command::Load(args) => load::run(args),
         Command::Acl(args) => acl::run(args),

@@ -12,6 +12,7 @@ Examples:
   duramen ls people.dm                                    list the tables
   duramen stat people.dm                                  pages, space, readers, tables
   duramen check people.dm                                 verify every page
+  duramen copy people.dm backup.dm                        back it up, while it is in use
 
   mdb_dump -a old-lmdb-dir | duramen load new.dm          LMDB to Duramen
   duramen dump -a new.dm | mdb_load lmdb-dir              and back
@@ -27,7 +28,7 @@ Exit codes:
 
 The table named '' is the main table: it holds the records of all others, and rarely entries of its own.";
 
-/// Look into Duramen databases, fill them, check them, and move them from and to LMDB.
+/// Look into Duramen databases, fill them, check them, copy them, and move them from and to LMDB.
 #[derive(Parser)]
 #[command(name = "duramen", version, after_help = EXAMPLES, max_term_width = 110, subcommand_required = true, arg_required_else_help = true)]
 pub struct Cli {
@@ -50,6 +51,7 @@ pub enum Command {
     Scan(crate::scan::Args),
     Check(crate::check::Args),
     Readers(crate::readers::Args),
+    Copy(crate::copy::Args),
     Dump(crate::dump::Args),
     Load(crate::load::Args),
     Acl(crate::acl::Args),

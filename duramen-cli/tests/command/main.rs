@@ -1,6 +1,7 @@
 //! The `duramen` command as a user or a script meets it: arguments in; output, messages and exit codes out.
 
 mod behaviour;
+mod copy;
 mod directory;
 mod disk_full;
 mod entries;

@@ -1,0 +1,69 @@
+//! `duramen copy`: backups of a database in use, as it is and compacted.
+
+use duramen::{Database, Duplicates, Order, TableOptions};
+
+use super::Bench;
+
+/// Tables of several kinds, with entries of the main table beside them, a number of the user's, and much free space.
+fn varied(b: &Bench) -> Database {
+    let db = Database::open(b.path("x.dm")).unwrap();
+    db.update(|txn| {
+        txn.set_user_number(77);
+        let main = txn.main_table();
+        txn.put(main, "an entry", "of the main table")?;
+        let kinds = [
+            ("plain", TableOptions::new()),
+            ("reversed", TableOptions::new().order(Order::Reversed).user_bits(5)),
+            ("several", TableOptions::new().duplicates(Duplicates::integers())),
+        ];
+        for (name, options) in kinds {
+            let mut table = txn.table_with(name, &options)?;
+            (0..2000_u32).try_for_each(|i| table.put((i / 2).to_be_bytes(), i.to_ne_bytes()).map(drop))?;
+        }
+        let mut gone = txn.table("gone")?;
+        (0..50_u8).try_for_each(|i| gone.put([i], [7; 40_000]))
+    })
+    .unwrap();
+    db.update(|txn| txn.drop_table("gone").map(drop)).unwrap();
+    db
+}
+
+#[test]
+fn copies_of_a_database_in_use_hold_what_it_holds() {
+    let b = Bench::new();
+    let db = varied(&b);
+    let _under_way = db.begin_write().unwrap();
+    b.ok(&["copy", "x.dm", "same.dm"]);
+    b.ok(&["copy", "x.dm", "small.dm", "--compact"]);
+    let dump = b.ok(&["dump", "x.dm"]);
+    for name in ["same.dm", "small.dm"] {
+        assert!(b.ok(&["check", name]).starts_with("clean: "), "{name}");
+        assert_eq!(Database::open(b.path(name)).unwrap().user_number().unwrap(), 77, "{name}");
+        let without_size =
+            |text: &str| text.lines().filter(|line| !line.starts_with("mapsize")).collect::<Vec<_>>().join("\n");
+        assert_eq!(without_size(&b.ok(&["dump", name])), without_size(&dump), "{name}");
+        assert!(!b.path(&format!("{name}.partial")).exists());
+    }
+    let bytes = |name: &str| std::fs::metadata(b.path(name)).unwrap().len();
+    assert_eq!(bytes("same.dm"), bytes("x.dm"));
+    assert!(bytes("small.dm") * 4 < bytes("x.dm"), "{} of {}", bytes("small.dm"), bytes("x.dm"));
+}
+
+#[test]
+fn a_copy_replaces_nothing_and_leaves_nothing_half_done() {
+    let b = Bench::new();
+    drop(varied(&b));
+    std::fs::write(b.path("there"), "precious").unwrap();
+    b.run(&["copy", "x.dm", "there"]).fails(1, "there exists already");
+    assert_eq!(std::fs::read(b.path("there")).unwrap(), b"precious");
+    b.run(&["copy", "x.dm", "no/such/place"]).fails(1, "cannot create no/such/place.partial");
+    b.run(&["copy", "missing.dm", "y.dm"]).fails(1, "missing.dm");
+    assert!(!b.path("y.dm").exists() && !b.path("missing.dm").exists());
+    let custom = TableOptions::new().order(Order::Custom(std::sync::Arc::new(|a: &[u8], b: &[u8]| b.cmp(a))));
+    let db = Database::open(b.path("x.dm")).unwrap();
+    db.update(|txn| txn.table_with("custom", &custom)?.put("a", "b")).unwrap();
+    b.run(&["copy", "x.dm", "y.dm", "--compact"]).fails(1, "copy without --compact");
+    assert!(!b.path("y.dm").exists() && !b.path("y.dm.partial").exists());
+    b.ok(&["copy", "x.dm", "y.dm"]);
+    b.ok(&["check", "y.dm"]);
+}
