@@ -129,12 +129,13 @@ pub(crate) fn check_integer(value: &[u8]) -> Result<(), TextError> {
     if digits[0] == b'0' && value.len() > 1 { fail(offset, "an integer without leading zeros") } else { Ok(()) }
 }
 
-/// RFC 4517 section 3.3.3.
+/// RFC 4517 section 3.3.3. In capitals only, as all write them: who reads them compares text, and other servers refuse the
+/// rest.
 pub(crate) fn check_boolean(value: &[u8]) -> Result<(), TextError> {
     if matches!(value, b"TRUE" | b"FALSE") { Ok(()) } else { fail(0, "TRUE or FALSE") }
 }
 
-/// RFC 4517 section 3.3.2.
+/// RFC 4517 section 3.3.2. The `B` is a capital, as with [`check_boolean`].
 pub(crate) fn check_bit_string(value: &[u8]) -> Result<(), TextError> {
     let bits = value.strip_prefix(b"'").and_then(|rest| rest.strip_suffix(b"'B"));
     match bits {

@@ -90,10 +90,10 @@ fn is_escape(behind: &[u8]) -> bool {
 const DELIVERY_METHODS: [&str; 10] =
     ["any", "mhs", "physical", "telex", "teletex", "g3fax", "g4fax", "ia5", "videotex", "telephone"];
 
-/// RFC 4517 section 3.3.5.
+/// RFC 4517 section 3.3.5; words of a grammar may be in letters of either case (RFC 5234 section 2.3).
 pub(super) fn delivery_method(value: &[u8]) -> Result<(), TextError> {
     parts(value).try_for_each(|(start, word)| {
-        let known = DELIVERY_METHODS.iter().any(|method| method.as_bytes() == word.trim_ascii());
+        let known = DELIVERY_METHODS.iter().any(|method| method.as_bytes().eq_ignore_ascii_case(word.trim_ascii()));
         if known { Ok(()) } else { fail(start, "a delivery method, as any, mhs, physical or telephone") }
     })
 }
@@ -181,7 +181,9 @@ pub(super) fn teletex_terminal(value: &[u8]) -> Result<(), TextError> {
         if n == 0 {
             return printable_string(part);
         }
-        let known = TELETEX_PARAMETERS.iter().any(|name| part.starts_with(name.as_bytes()));
+        let begins =
+            |name: &str| part.get(..name.len()).is_some_and(|front| front.eq_ignore_ascii_case(name.as_bytes()));
+        let known = TELETEX_PARAMETERS.iter().any(|name| begins(name));
         if known { Ok(()) } else { fail(start, "graphic:, control:, misc:, page: or private:") }
     })
 }
