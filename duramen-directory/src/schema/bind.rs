@@ -10,6 +10,7 @@ use duramen_ldap::schema::{
     NameForm, ObjectClass,
 };
 
+use super::class::GLUE;
 use super::matching::Vocabulary;
 use super::rules::{self, Rules};
 use super::unique::make_unique;
@@ -231,6 +232,7 @@ impl Binder {
             must,
             may,
             is_extensible: item.definition.is("extensibleObject"),
+            is_glue: item.definition.oid == GLUE,
         };
         self.classes.push(class);
         self.names(&item.definition, |binder, lower| {

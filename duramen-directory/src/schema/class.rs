@@ -4,6 +4,9 @@ use duramen_ldap::schema::ClassKind;
 
 use super::{AttributeId, Schema};
 
+/// OpenLDAP's class `glue`.
+pub(super) const GLUE: &str = "1.3.6.1.4.1.4203.666.3.4";
+
 /// An object class of one opened schema.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct ClassId(pub(super) u16);
@@ -27,6 +30,9 @@ pub struct Class {
     pub may: Vec<AttributeId>,
     /// Whether entries may have any user attribute (RFC 4512 section 4.3).
     pub is_extensible: bool,
+    /// Whether entries stand only for names that others are below, as OpenLDAP's replicas of a part have them: they lack even
+    /// the values of their own names.
+    pub is_glue: bool,
 }
 
 impl Class {

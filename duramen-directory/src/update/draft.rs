@@ -288,6 +288,12 @@ impl<'e> Draft<'e> {
         }
     }
 
+    /// Whether a class makes it one that stands only for its name ([`Class::is_glue`](crate::schema::Class::is_glue)).
+    pub fn is_glue(&self, schema: &Schema) -> bool {
+        let class = |value| std::str::from_utf8(value).ok().and_then(|name| schema.find_class(name));
+        self.plain_values(schema.known().object_class).filter_map(class).any(|class| class.is_glue)
+    }
+
     /// Marks that its classes give an entry.
     pub fn marks(&self, schema: &Schema) -> u8 {
         let mut marks = 0;

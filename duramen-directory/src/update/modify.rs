@@ -360,8 +360,11 @@ impl<'c: 'e, 'e> Modifier<'_, 'c, 'e> {
         let structural = check::structural(schema, &classes)?;
         let known = schema.known();
         let old = before.of_type(known.structural_object_class).flat_map(|found| found.values()).next();
+        let old_class = old.and_then(|old| schema.find_class(std::str::from_utf8(old).ok()?));
+        let was_glue = old_class.is_some_and(|class| class.is_glue);
         let is_same = old.is_none_or(|old| structural.name.as_bytes().eq_ignore_ascii_case(old));
-        if !is_same && !self.context.is_relaxed() {
+        // What stands only for its name becomes an entry so.
+        if !is_same && !was_glue && !self.context.is_relaxed() {
             let old = String::from_utf8_lossy(old.unwrap_or_default()).into_owned();
             let text = format!("objectClass: the structural class cannot change from {old} to {}", structural.name);
             return fail(ResultCode::OBJECT_CLASS_MODS_PROHIBITED, text);

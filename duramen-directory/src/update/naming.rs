@@ -38,7 +38,7 @@ pub(crate) fn has(schema: &Schema, draft: &Draft<'_>, attribute: &Attribute, val
     draft.plain_values(attribute.id).any(|found| form(schema, attribute.equality, found) == wanted)
 }
 
-/// Adds what of an RDN is not in the entry (RFC 4511 section 4.7). Operational attributes name nothing: nobody would set
+/// Adds what of an RDN is not in the entry (RFC 4511 section 4.7), unless it is one that stands only for its name. Operational attributes name nothing: nobody would set
 /// by a name what only the directory sets.
 pub(crate) fn complete<'e>(schema: &'e Schema, draft: &mut Draft<'e>, rdn: &str) -> Result<()> {
     for (attribute, value) in pairs(schema, rdn)? {
@@ -46,7 +46,7 @@ pub(crate) fn complete<'e>(schema: &'e Schema, draft: &mut Draft<'e>, rdn: &str)
             let text = format!("{}: it is operational, and the name {rdn:?} has it", attribute.name);
             return Err(Failure::new(ResultCode::NAMING_VIOLATION, text));
         }
-        if !has(schema, draft, attribute, &value) {
+        if !has(schema, draft, attribute, &value) && !draft.is_glue(schema) {
             let count = draft.plain_values(attribute.id).count() + 1;
             if attribute.single_value && count > 1 {
                 let text =
@@ -59,11 +59,13 @@ pub(crate) fn complete<'e>(schema: &'e Schema, draft: &mut Draft<'e>, rdn: &str)
     Ok(())
 }
 
-/// That an entry has the values of its RDN.
+/// That an entry has the values of its RDN, unless it is one that stands only for its name.
 pub(crate) fn holds(schema: &Schema, draft: &Draft<'_>, rdn: &str) -> Result<()> {
     for (attribute, value) in pairs(schema, rdn)? {
         // Very many values are outside; none of them goes without `LargeDraft` knowing, and names are not among many.
-        if !has(schema, draft, attribute, &value) && !draft.large.iter().any(|large| large.stored.id == attribute.id) {
+        let is_there =
+            has(schema, draft, attribute, &value) || draft.large.iter().any(|large| large.stored.id == attribute.id);
+        if !is_there && !draft.is_glue(schema) {
             let text =
                 format!("{}: the name {rdn:?} has this value, so it stays: rename the entry instead", attribute.name);
             return Err(Failure::new(ResultCode::NOT_ALLOWED_ON_RDN, text));

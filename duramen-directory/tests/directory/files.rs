@@ -3,7 +3,8 @@
 use duramen_directory::{
     Config, Directory, ImportError, ImportEvent, ImportOptions, Imported, Index, Requester, SchemaFile,
 };
-use duramen_ldap::message::ChangeKind::Add;
+use duramen_ldap::message::ChangeKind::{Add, Replace};
+use duramen_ldap::message::ResultCode;
 use duramen_ldap::oid::control as oid;
 
 use crate::sample::*;
@@ -305,6 +306,45 @@ fn what_slapd_noted_down_of_passwords_is_left_out_and_what_people_decided_is_kep
     }
     assert_eq!(imported.not_kept.len(), 7, "{imported:?}");
     assert_eq!(sample.found("(pwdMaxFailure>=5)"), ["cn=default,dc=example,dc=com"]);
+}
+
+/// As slapd has them where users may act as others.
+#[test]
+fn who_may_act_as_whom_in_slapd_is_kept() {
+    let sample = Sample::empty();
+    let rules = "authzTo: {0}dn.regex:^uid=[^,]*,dc=example,dc=com$\nauthzTo: {1}u:proxy\nauthzFrom: dn:*\n";
+    let ldif = format!("dn: dc=example,dc=com\nobjectClass: domain\ndc: example\n{rules}");
+    import(&sample, &ldif, ImportOptions::default()).unwrap();
+    assert!(sample.read("dc=example,dc=com", &["*"]).values("authzTo").is_empty(), "they are operational");
+    assert!(export(&sample, None).contains(rules), "{}", export(&sample, None));
+    assert_eq!(sample.found("(saslAuthzFrom=dn.exact:\\2a)"), ["dc=example,dc=com"]);
+    assert_eq!(problems(&sample), Vec::<String>::new());
+}
+
+/// As slapd has them above what it replicates.
+#[test]
+fn entries_that_stand_only_for_names_are_kept_as_they_are() {
+    let sample = Sample::empty();
+    let glue = |dn: &str| format!("dn: {dn}\nobjectClass: top\nobjectClass: glue\nstructuralObjectClass: glue\n\n");
+    let (suffix, unit) = ("dc=example,dc=com", "ou=people,dc=example,dc=com");
+    let ldif = [glue(suffix), glue(unit), format!("dn: cn=a,{unit}\nobjectClass: device\n")].concat();
+    assert_eq!(import(&sample, &ldif, ImportOptions::default()).unwrap().0, taken(3, 0));
+    let written = export(&sample, None);
+    assert!(written.contains("objectClass: glue\n") && !written.contains("\nou:"), "slapadd refuses ou: {written}");
+    assert_eq!(import(&Sample::empty(), &written, ImportOptions::default()).unwrap().0, taken(3, 0));
+    sample.modify(suffix, &[(Add, "objectClass", &["dcObject"]), (Add, "dc", &["example"])]).unwrap();
+    sample.rename(unit, "ou=persons", true, None).unwrap();
+    let unit = "ou=persons,dc=example,dc=com";
+    let unnamed = sample.modify(unit, &[(Replace, "objectClass", &["organizationalUnit"])]);
+    assert_eq!(code(unnamed), ResultCode::NOT_ALLOWED_ON_RDN);
+    let classes: &[&str] = &["organizationalUnit"];
+    sample.modify(unit, &[(Replace, "objectClass", classes), (Add, "ou", &["persons"])]).unwrap();
+    assert_eq!(sample.found("(ou=persons)"), [unit]);
+    assert_eq!(
+        code(sample.modify(unit, &[(Replace, "objectClass", &["glue"])])),
+        ResultCode::OBJECT_CLASS_MODS_PROHIBITED
+    );
+    assert_eq!(problems(&sample), Vec::<String>::new());
 }
 
 /// Two devices, with what the operational attributes of the second are to be.
