@@ -12,7 +12,7 @@ use crate::controls::{Controls, Of};
 use crate::directory::{Credentials, Inner};
 use crate::entry::mark;
 use crate::failure::{Failure, Result};
-use crate::filter::{Derived, Quick, each_value, has_options};
+use crate::filter::{Derived, Quick, has_options};
 use crate::large;
 use crate::names::{self, Found};
 use crate::requester::{Name, Requester};
@@ -87,10 +87,12 @@ impl Inner {
         }
         let password: AttributeId = state.schema.known().user_password;
         if view.allows(What::Attribute(password, None), Level::Auth) {
-            each_value(&scene.tables, id, &entry, password, |value| {
-                credentials.stored.push(value.to_vec());
-                Ok(())
-            })?;
+            // What stands under an option says something else than who he is.
+            let stored = entry.of_type(password).filter(|stored| !stored.has_options);
+            credentials.stored.extend(stored.flat_map(|stored| stored.values()).map(<[u8]>::to_vec));
+            if entry.large().any(|large| large.id == password) {
+                view.large(password, &mut |value| credentials.stored.push(value.to_vec()))?;
+            }
         }
         Ok(credentials)
     }

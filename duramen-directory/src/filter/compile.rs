@@ -68,6 +68,7 @@ impl Compiler<'_> {
         let mut options: Vec<String> = parsed.options().map(str::to_ascii_lowercase).collect();
         options.sort_unstable();
         options.dedup();
+        attribute.check_options(&options).ok()?;
         let (types, checked) = self.searchable(attribute.family.iter().copied());
         (!types.is_empty()).then_some((attribute, Subject { types, options, checked }))
     }

@@ -7,6 +7,7 @@ mod bind;
 mod class;
 mod describe;
 mod matching;
+mod options;
 mod rules;
 mod unique;
 mod well_known;

@@ -298,9 +298,11 @@ impl Beginning<'_> {
         let (entries, names_table) = (self.scene.tables.entry()?, self.scene.tables.name()?);
         let mut aliases = Vec::new();
         for id in self.marked(mark::ALIAS)?.iter().flat_map(Set::iter) {
-            // Whether the base is followed is another question (`derefFindingBaseObj`).
-            if id != area.base {
-                aliases.push((id, names::parent(&entries, id)?));
+            let entry = names::entry(&entries, id)?;
+            // Whether the base is followed is another question (`derefFindingBaseObj`). One may have the class under an option
+            // only.
+            if id != area.base && entry.marks() & mark::ALIAS != 0 {
+                aliases.push((id, entry.parent));
             }
         }
         loop {

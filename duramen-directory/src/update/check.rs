@@ -12,11 +12,17 @@ fn violation(code: ResultCode, text: String) -> Failure {
     Failure::new(code, text)
 }
 
-/// The classes of a draft, without those that they are kinds of.
+/// The classes of a draft, without those that they are kinds of. Values under options have to name classes too, and make
+/// the entry none of them.
 pub(crate) fn classes<'s>(schema: &'s Schema, draft: &Draft<'_>) -> Result<Vec<&'s Class>> {
     let mut found = Vec::new();
-    for (n, value) in draft.values(schema.known().object_class).enumerate() {
-        found.push(class(schema, n + 1, value)?);
+    for attribute in draft.attributes.iter().filter(|attribute| attribute.id == schema.known().object_class) {
+        for (n, value) in (1..).zip(attribute.values()) {
+            let class = class(schema, n, value)?;
+            if attribute.options.is_empty() {
+                found.push(class);
+            }
+        }
     }
     Ok(found)
 }

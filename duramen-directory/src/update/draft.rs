@@ -158,6 +158,7 @@ pub(crate) fn describe<'s>(schema: &'s Schema, text: &str) -> Result<Described<'
     let mut options: Vec<String> = parsed.options().map(str::to_ascii_lowercase).collect();
     options.sort_unstable();
     options.dedup();
+    attribute.check_options(&options).map_err(undefined)?;
     let mut description = Cow::Borrowed(attribute.name.as_str());
     for option in parsed.options() {
         let description = description.to_mut();
@@ -297,7 +298,7 @@ impl<'e> Draft<'e> {
     /// Marks that its classes give an entry.
     pub fn marks(&self, schema: &Schema) -> u8 {
         let mut marks = 0;
-        for value in self.values(schema.known().object_class) {
+        for value in self.plain_values(schema.known().object_class) {
             let Some(class) = std::str::from_utf8(value).ok().and_then(|name| schema.find_class(name)) else {
                 continue;
             };

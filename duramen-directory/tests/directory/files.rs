@@ -321,6 +321,17 @@ fn who_may_act_as_whom_in_slapd_is_kept() {
     assert_eq!(problems(&sample), Vec::<String>::new());
 }
 
+#[test]
+fn values_with_an_option_that_their_type_cannot_have_are_refused_or_left_out() {
+    let ldif = "dn: dc=example,dc=com\nobjectClass: domain\ndc: example\ndescription;binary: x\ndescription: y\n";
+    let error = import(&Sample::empty(), ldif, ImportOptions::default()).unwrap_err().to_string();
+    assert!(error.starts_with("x.ldif, line 1: ") && error.contains("description;binary: "), "{error}");
+    let sample = Sample::empty();
+    let (imported, told) = import(&sample, ldif, ImportOptions { repair: true, ..ImportOptions::default() }).unwrap();
+    assert_eq!((imported.entries, imported.left_out, told.len()), (1, 1, 1), "{told:?}");
+    assert_eq!(sample.read(BASE, &[]).values("description"), ["y"]);
+}
+
 /// As slapd has them above what it replicates.
 #[test]
 fn entries_that_stand_only_for_names_are_kept_as_they_are() {

@@ -1,8 +1,8 @@
 //! The schema, enforced: each message names the attribute, the value and the rule.
 
-use duramen_directory::{Config, Directory, SchemaFile};
+use duramen_directory::{Config, Directory, Requester, SchemaFile};
 use duramen_ldap::message::ChangeKind::{Add, Delete, Replace};
-use duramen_ldap::message::ResultCode;
+use duramen_ldap::message::{Deref, ResultCode};
 
 use crate::sample::*;
 
@@ -52,6 +52,44 @@ fn values_are_of_their_syntax_and_as_many_as_may_be_rfc4512_2_5() {
     let (code, text) = person(("nonsense", vec![b"x"]));
     assert_eq!(code, ResultCode::UNDEFINED_ATTRIBUTE_TYPE);
     assert!(text.contains("nonsense"), "{text}");
+}
+
+#[test]
+fn options_stand_behind_types_that_can_have_them_rfc4512_2_5_rfc4522_3() {
+    let sample = Sample::people();
+    let undefined = ResultCode::UNDEFINED_ATTRIBUTE_TYPE;
+    for description in ["description;binary", "CN;lang-de;Binary", "userPassword;binary", "jpegPhoto;binary"] {
+        assert_eq!(code(sample.modify(JENSEN, &[(Add, description, &["x"])])), undefined, "{description}");
+        assert_eq!(code(sample.compare(JENSEN, description, "x")), undefined, "{description}");
+        assert_eq!(sample.found(&format!("(!({description}=x))")), [""; 0], "it is undefined");
+    }
+    for description in ["ref;lang-de", "authzTo;x-a", "createTimestamp;lang-de", "ref;binary"] {
+        assert_eq!(refused(&[("objectClass", vec![b"device"]), (description, vec![b"ldap:///"])]).0, undefined);
+        assert_eq!(code(sample.compare(JENSEN, description, "x")), undefined, "{description}");
+    }
+    sample.modify(JENSEN, &[(Add, "userSMIMECertificate;binary", &["0"]), (Add, "cn;lang-fr;x-a", &["b"])]).unwrap();
+}
+
+/// As slapd has it.
+#[test]
+fn what_stands_under_an_option_makes_an_entry_nothing() {
+    let text = refused(&[("objectClass;lang-de", vec![b"person"]), ("sn", vec![b"x"])]);
+    assert_eq!(text, (ResultCode::OBJECT_CLASS_VIOLATION, "the entry has no objectClass".to_string()));
+    let sample = Sample::people();
+    let violation = ResultCode::OBJECT_CLASS_VIOLATION;
+    let moved: &[(_, &str, &[&str])] = &[(Add, "objectClass;x-a", &["inetOrgPerson"]), (Delete, "objectClass", &[])];
+    assert_eq!(code(sample.modify(JENSEN, moved)), violation);
+    let wrong = sample.modify(JENSEN, &[(Add, "objectClass;x-a", &["nonsense"])]);
+    assert_eq!(code(wrong), ResultCode::INVALID_ATTRIBUTE_SYNTAX);
+    let others = ["device", "posixAccount", "alias", "referral"];
+    sample.modify(JENSEN, &[(Add, "objectClass;x-a", &others)]).unwrap();
+    assert_eq!(code(sample.modify(JENSEN, &[(Add, "uidNumber", &["1"])])), violation);
+    let ask = Ask { deref: Deref::Always, ..Ask::default() };
+    let given = sample.search(BASE, "(uid=bjensen)", &ask).unwrap();
+    assert_eq!((given.names(), given.references.len()), (vec![JENSEN], 0));
+    assert_eq!(problems(&sample), Vec::<String>::new());
+    sample.modify(JENSEN, &[(Add, "userPassword;x-a", &["q"]), (Add, "userPassword", &["p"])]).unwrap();
+    assert_eq!(sample.directory.credentials(&Requester::internal(), JENSEN).unwrap().stored, [b"p"]);
 }
 
 #[test]

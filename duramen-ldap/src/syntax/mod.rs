@@ -43,6 +43,11 @@ impl Syntax {
         let number = self.oid.strip_prefix("1.3.6.1.4.1.1466.115.121.1.");
         matches!(number, Some("8" | "9" | "10" | "49")) || self.oid == ATTRIBUTE_CERTIFICATE
     }
+
+    /// Whether they can be transferred with it, as they are BER. RFC 2798 has values of the syntax Binary so.
+    pub fn may_be_binary(&self) -> bool {
+        self.is_binary() || matches!(self.oid, BINARY | PRIVATE_KEY)
+    }
 }
 
 const fn readable(oid: &'static str, name: &'static str, check: fn(&[u8]) -> Result<(), TextError>) -> Syntax {
@@ -59,6 +64,8 @@ macro_rules! rfc4517 {
     };
 }
 
+const BINARY: &str = rfc4517!(5);
+const PRIVATE_KEY: &str = "1.2.840.113549.1.8.1.1";
 /// OpenLDAP's: X.509 gives attribute certificates none.
 const ATTRIBUTE_CERTIFICATE: &str = "1.3.6.1.4.1.4203.666.11.10.2.1";
 
@@ -66,7 +73,7 @@ const ATTRIBUTE_CERTIFICATE: &str = "1.3.6.1.4.1.4203.666.11.10.2.1";
 pub static SYNTAXES: [Syntax; 58] = [
     readable(rfc4517!(3), "Attribute Type Description", text::attribute_type),
     opaque(rfc4517!(4), "Audio", check::anything),
-    opaque(rfc4517!(5), "Binary", check::anything),
+    opaque(BINARY, "Binary", check::anything),
     readable(rfc4517!(6), "Bit String", check::check_bit_string),
     readable(rfc4517!(7), "Boolean", check::check_boolean),
     opaque(rfc4517!(8), "Certificate", check::certificate),
@@ -117,7 +124,7 @@ pub static SYNTAXES: [Syntax; 58] = [
     readable("1.3.6.1.1.15.7", "Algorithm Identifier", check::algorithm_assertion),
     readable("1.3.6.1.1.16.1", "UUID", check::uuid),
     readable("1.2.36.79672281.1.5.0", "RDN", text::rdn),
-    opaque("1.2.840.113549.1.8.1.1", "PKCS#8 PrivateKeyInfo", check::private_key),
+    opaque(PRIVATE_KEY, "PKCS#8 PrivateKeyInfo", check::private_key),
     readable("1.3.6.1.4.1.4203.666.2.7", "OpenLDAP authz", crate::matching::authz::check),
     opaque(ATTRIBUTE_CERTIFICATE, "Attribute Certificate", check::attribute_certificate),
     readable("1.3.6.1.4.1.4203.666.11.10.2.2", "Attribute Certificate Exact Assertion", check::attribute_assertion),

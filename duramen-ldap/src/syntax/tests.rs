@@ -165,6 +165,8 @@ fn certificates_are_transferred_as_binary_rfc4523_2() {
         binary,
         ["Certificate", "Certificate List", "Certificate Pair", "Supported Algorithm", "Attribute Certificate"]
     );
+    let also = SYNTAXES.iter().filter(|syntax| syntax.may_be_binary() && !syntax.is_binary());
+    assert_eq!(also.map(|syntax| syntax.name).collect::<Vec<_>>(), ["Binary", "PKCS#8 PrivateKeyInfo"]);
 }
 
 #[test]
