@@ -3,21 +3,23 @@
 use std::sync::Arc;
 
 use duramen_ldap::ber::List;
+use duramen_ldap::filter::Filter;
 use duramen_ldap::matching::Rule;
-use duramen_ldap::message::{CompareRequest, Control, ResultCode};
+use duramen_ldap::message::{CompareRequest, Control, ResultCode, Scope};
 
 use crate::access::{Level, What};
 use crate::base::{self, Follow};
 use crate::controls::{Controls, Of};
 use crate::directory::{Credentials, Inner};
-use crate::entry::mark;
-use crate::failure::{Failure, Result};
+use crate::entry::{Entry, mark};
+use crate::failure::{Failure, Result, damaged};
 use crate::filter::{Derived, Quick, has_options};
 use crate::large;
 use crate::names::{self, Found};
 use crate::requester::{Name, Requester};
 use crate::schema::{Attribute, AttributeId, Schema};
 use crate::search::Source;
+use crate::search::special::{self, Special};
 use crate::tables::Tables;
 use crate::update::{Described, describe, form};
 use crate::view::{Members, Scene, View};
@@ -39,24 +41,19 @@ impl Inner {
         let (tables, commit) = (Tables::Snapshot(&snapshot), self.commit_of(&snapshot));
         let plan = state.rules.plan(requester, &Members::new(&state, tables, Some(commit)));
         let scene = Scene { state: &state, tables, commit: Some(commit), plan: &plan };
+        let asserted = asserted.as_slice();
+        let compared = Compared { request, described: &described, rule, asserted, assertion: controls.assertion };
+        let normalized = names::normalize(&state.schema, request.name)?;
+        let made_up = special::find(self, &state, &normalized, Scope::Base).and_then(|mut found| found.pop());
+        if let Some(Special { name, bytes, children }) = made_up {
+            let entry = Entry::parse(&bytes).ok_or_else(|| damaged("an entry that is made up"))?;
+            return compared.is_true_of(&View::made_up(&scene, entry, &name, children));
+        }
         let follow = Follow { aliases: false, manage: controls.manage_dsa_it, scope: None };
-        let id = base::find(&scene, request.name, follow)?;
+        let id = base::find_normalized(&scene, request.name, normalized, follow)?;
         let entry = names::entry(&scene.tables.entry()?, id)?;
         let name = scene.name_of(id, &entry)?;
-        let view = View::new(&scene, id, entry, &name);
-        if let Some(filter) = controls.assertion {
-            crate::assertion::check(&view, filter)?;
-        }
-        let attribute = described.attribute.id;
-        if !view.allows(What::Attribute(attribute, Some(request.assertion.value)), Level::Compare) {
-            if !view.allows(What::Entry, Level::Disclose) {
-                return Err(names::no_such_object(String::new(), request.name));
-            }
-            return Err(not_allowed(&described.attribute.name));
-        }
-        let is_known = view.allows(What::Entry, Level::Disclose);
-        let there = value_is_there(&view, &described, rule, &asserted, request.assertion.value);
-        if is_known { there } else { there.map_err(|_| names::no_such_object(String::new(), request.name)) }
+        compared.is_true_of(&View::new(&scene, id, entry, &name))
     }
 
     /// What somebody can be authenticated by.
@@ -95,6 +92,37 @@ impl Inner {
             }
         }
         Ok(credentials)
+    }
+}
+
+/// What a compare asserts.
+struct Compared<'c> {
+    request: &'c CompareRequest<'c>,
+    described: &'c Described<'c>,
+    rule: &'static Rule,
+    /// The value's normalized form.
+    asserted: &'c [u8],
+    /// What the control asserts besides.
+    assertion: Option<Filter<'c>>,
+}
+
+impl Compared<'_> {
+    /// Whether an entry has the value.
+    fn is_true_of(&self, view: &View<'_, '_>) -> Result<bool> {
+        let Compared { request, described, .. } = self;
+        if let Some(filter) = self.assertion {
+            crate::assertion::check(view, filter)?;
+        }
+        let attribute = described.attribute.id;
+        if !view.allows(What::Attribute(attribute, Some(request.assertion.value)), Level::Compare) {
+            if !view.allows(What::Entry, Level::Disclose) {
+                return Err(names::no_such_object(String::new(), request.name));
+            }
+            return Err(not_allowed(&described.attribute.name));
+        }
+        let is_known = view.allows(What::Entry, Level::Disclose);
+        let there = value_is_there(view, described, self.rule, self.asserted, request.assertion.value);
+        if is_known { there } else { there.map_err(|_| names::no_such_object(String::new(), request.name)) }
     }
 }
 

@@ -12,7 +12,7 @@ mod reference;
 mod scope;
 mod select;
 mod sort;
-mod special;
+pub(crate) mod special;
 
 use std::cell::RefCell;
 use std::sync::Arc;

@@ -200,6 +200,28 @@ fn compare_says_whether_a_value_is_there_rfc4511_4_10() {
 }
 
 #[test]
+fn entries_that_are_made_up_are_compared_as_others_rfc4512_4_2() {
+    let sample = Sample::people();
+    sample.directory.set_monitor(std::sync::Arc::new(|| {
+        vec![(String::new(), vec![("objectClass".to_string(), vec!["monitorServer".to_string()])])]
+    }));
+    for (name, description, value, is_there) in [
+        ("cn=Subschema", "objectClass", "subschema", true),
+        ("CN=subschema", "cn", "other", false),
+        ("cn=subschema", "attributeTypes", "2.5.4.3", true),
+        ("cn=subschema", "objectClasses", "1.1.1", false),
+        ("cn=Subschema", "entryDN", "cn=subschema", true),
+        ("", "namingContexts", BASE, true),
+        ("cn=Monitor", "objectClass", "monitor", true),
+        ("cn=Monitor", "hasSubordinates", "FALSE", true),
+    ] {
+        assert_eq!(sample.compare(name, description, value), Ok(is_there), "{name} {description}");
+    }
+    assert_eq!(code(sample.compare("cn=Subschema", "title", "x")), ResultCode::NO_SUCH_ATTRIBUTE);
+    assert_eq!(code(sample.compare("cn=a,cn=Subschema", "cn", "x")), ResultCode::NO_SUCH_OBJECT);
+}
+
+#[test]
 fn an_update_is_made_only_if_the_assertion_holds_rfc4528_3() {
     let sample = Sample::people();
     let change: &[(_, &str, &[&str])] = &[(Replace, "mail", &["x@y"])];
