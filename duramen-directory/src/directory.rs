@@ -13,6 +13,7 @@ use crate::access;
 use crate::clock::Clock;
 use crate::config::Config;
 use crate::failure::Result;
+use crate::faults::{self, ConfigFault};
 use crate::import::{ImportError, ImportEvent, ImportOptions, Imported};
 use crate::index::MERGED_FROM;
 use crate::names::{self, Commit};
@@ -141,9 +142,9 @@ impl Directory {
         Ok(Directory { inner: Arc::new(inner) })
     }
 
-    /// Finds what is wrong with a configuration, schema files and access rules included. Opens nothing.
-    pub fn check_config(config: &Config) -> Result<(), OpenError> {
-        state::check(config, Clock::after(0).now())
+    /// Finds all that is wrong with a configuration by itself, schema files and access rules included. Opens nothing.
+    pub fn check_config(config: &Config) -> Vec<ConfigFault> {
+        faults::find(config)
     }
 
     /// Takes another configuration into use, as at a reload. Searches under way go on with the old one.

@@ -119,13 +119,6 @@ pub(crate) fn load(db: &Database, config: &Config, now: Moment) -> Result<State,
     Ok(state)
 }
 
-/// Finds what is wrong with a configuration by itself, whatever a directory keeps.
-pub(crate) fn check(config: &Config, now: Moment) -> Result<(), OpenError> {
-    // Without any in the configuration, suffixes are those that the directory keeps.
-    let kept = Kept { suffixes: Some(String::new()), ..Kept::default() };
-    Merged::new(kept, config)?.state(config, now).map(drop)
-}
-
 /// What was kept and what was asked for, together.
 struct Merged {
     suffixes: String,
@@ -151,9 +144,7 @@ impl Merged {
             return Err(config_error("data directory", why));
         }
         let is_new = kept.format.is_none();
-        if config.suffixes.iter().any(String::is_empty) {
-            return Err(config_error("suffixes", "the empty name is the root's: give names below it, like dc=com"));
-        }
+        config.suffixes.iter().try_for_each(|text| no_root(text))?;
         let suffixes = match (config.suffixes.is_empty(), kept.suffixes.clone()) {
             (true, None) => {
                 return Err(config_error("suffixes", "a new directory needs one: --suffix dc=example,dc=com"));
@@ -207,22 +198,10 @@ impl Merged {
                 wanted.push((id, asked & !complete));
             }
         }
-        let administrator = match &config.administrator {
-            None => None,
-            Some(chosen) => match names::both(&schema, &chosen.name) {
-                Ok(name) => Some(AdministratorState { name, password: chosen.password.clone() }),
-                Err(failure) => return Err(config_error("administrator", failure.diagnostic)),
-            },
-        };
+        let administrator = administrator(&schema, config)?;
         let (limits, referrals) = (config.limits.clone(), config.referrals.clone());
         let schema = Arc::new(schema);
-        let rules = match &config.access {
-            None => Rules::standard(&schema),
-            Some(file) => {
-                let parsed = Rules::parse(&file.name, &file.text, &schema);
-                Arc::new(parsed.map_err(|error| OpenError::Access(error.to_string()))?)
-            }
-        };
+        let rules = rules(&schema, config)?;
         let nested_groups = config.nested_groups;
         let references =
             config.references.iter().map(|name| reference(&schema, &ready, name)).collect::<Result<_, _>>()?;
@@ -245,21 +224,45 @@ impl Merged {
     }
 }
 
+/// The schema that a new directory would have.
+pub(crate) fn chosen_schema(config: &Config) -> Result<Arc<Schema>, OpenError> {
+    bind(config.nis_bis, &config.schema, |_| true, Types::new()).map(|(schema, _)| Arc::new(schema))
+}
+
+/// The administrator, if there is one.
+pub(crate) fn administrator(schema: &Schema, config: &Config) -> Result<Option<AdministratorState>, OpenError> {
+    let Some(chosen) = &config.administrator else { return Ok(None) };
+    match names::both(schema, &chosen.name) {
+        Ok(name) => Ok(Some(AdministratorState { name, password: chosen.password.clone() })),
+        Err(failure) => {
+            let why = format!("{}: write one like cn=admin,dc=example,dc=com", failure.diagnostic);
+            Err(config_error("administrator", why))
+        }
+    }
+}
+
+/// The access rules that are chosen, or the standard ones.
+pub(crate) fn rules(schema: &Arc<Schema>, config: &Config) -> Result<Arc<Rules>, OpenError> {
+    let Some(file) = &config.access else { return Ok(Rules::standard(schema)) };
+    let parsed = Rules::parse(&file.name, &file.text, schema);
+    parsed.map(Arc::new).map_err(|error| OpenError::Access(error.to_string()))
+}
+
 /// An attribute whose values follow the entries that they name: these are found by its index.
-fn reference(schema: &Schema, ready: &Indices, name: &str) -> Result<AttributeId, OpenError> {
+pub(crate) fn reference(schema: &Schema, ready: &Indices, name: &str) -> Result<AttributeId, OpenError> {
     let are_names = |attribute: &Attribute| attribute.equality.is_some_and(Rule::asks_about_names);
     found_by_index(schema, ready, name, "references", |attribute| {
-        if are_names(attribute) { Ok(()) } else { Err("its values are not names of entries") }
+        if are_names(attribute) { Ok(()) } else { Err("its values are not names of entries: leave it out") }
     })
 }
 
 /// An attribute of which no two entries have one value: whether one has it already, its index says.
-fn unique(schema: &Schema, ready: &Indices, name: &str) -> Result<AttributeId, OpenError> {
+pub(crate) fn unique(schema: &Schema, ready: &Indices, name: &str) -> Result<AttributeId, OpenError> {
     found_by_index(schema, ready, name, "unique", |attribute| {
         if attribute.equality.is_none() {
-            Err("it has no rule for equality")
+            Err("it has no rule for equality: leave it out")
         } else if crate::large::may_be(attribute) {
-            Err("groups may have very many values of it")
+            Err("groups may have very many values of it: leave it out")
         } else {
             Ok(())
         }
@@ -275,10 +278,10 @@ fn found_by_index(
     suits: impl Fn(&Attribute) -> Result<(), &'static str>,
 ) -> Result<AttributeId, OpenError> {
     let fault = |why: &str| config_error(format!("{setting}: {name:?}"), why);
-    let attribute = schema.find(name).ok_or_else(|| fault("the schema has no such attribute type"))?;
+    let attribute = schema.find(name).ok_or_else(|| fault(NO_SUCH_TYPE))?;
     suits(attribute).map_err(fault)?;
     if schema.known().is_derived(attribute.id) {
-        return Err(fault("the directory makes its values itself"));
+        return Err(fault("the directory makes its values itself: leave it out"));
     }
     if !ready.has_kind(attribute.id, Kind::Equality as u8) {
         let why = "it has no index of equality that is complete: add one, build it by `duramen directory reindex`, and then name it";
@@ -287,29 +290,45 @@ fn found_by_index(
     Ok(attribute.id)
 }
 
+const NO_SUCH_TYPE: &str = "the schema has no such attribute type: correct the name, or load the file that has it";
+
 /// The suffixes of a text with one in each line.
+fn suffixes(schema: &Schema, text: &str) -> Result<Vec<Suffix>, OpenError> {
+    let mut suffixes: Vec<Suffix> = Vec::new();
+    for text in text.lines() {
+        let suffix = suffix(schema, &suffixes, text)?;
+        suffixes.push(suffix);
+    }
+    Ok(suffixes)
+}
+
+/// A suffix beside others.
 ///
 /// # Errors
 /// One that is no name, or below another: nobody who looks for what the latter has would find what is there.
-fn suffixes(schema: &Schema, text: &str) -> Result<Vec<Suffix>, OpenError> {
-    let mut suffixes: Vec<Suffix> = Vec::new();
+pub(crate) fn suffix(schema: &Schema, others: &[Suffix], text: &str) -> Result<Suffix, OpenError> {
+    no_root(text)?;
     let fault = |text: &str, why: String| Err(config_error(format!("suffix {text:?}"), why));
-    for text in text.lines() {
-        let normalized = match names::normalize(schema, text) {
-            Ok(normalized) => normalized,
-            Err(failure) => return fault(text, failure.diagnostic),
-        };
-        let is_below = |below: &str, above: &str| names::below_suffix(below, above).is_some();
-        for other in &suffixes {
-            if is_below(&normalized, &other.normalized) {
-                return fault(text, format!("{:?} has it already: leave it out", other.text));
-            } else if is_below(&other.normalized, &normalized) {
-                return fault(&other.text, format!("{text:?} has it already: leave it out"));
-            }
+    let normalized = match names::normalize(schema, text) {
+        Ok(normalized) => normalized,
+        Err(failure) => return fault(text, format!("{}: write one like dc=example,dc=com", failure.diagnostic)),
+    };
+    let is_below = |below: &str, above: &str| names::below_suffix(below, above).is_some();
+    for other in others {
+        if is_below(&normalized, &other.normalized) {
+            return fault(text, format!("{:?} has it already: leave it out", other.text));
+        } else if is_below(&other.normalized, &normalized) {
+            return fault(&other.text, format!("{text:?} has it already: leave it out"));
         }
-        suffixes.push(Suffix { text: text.to_string(), normalized });
     }
-    Ok(suffixes)
+    Ok(Suffix { text: text.to_string(), normalized })
+}
+
+fn no_root(suffix: &str) -> Result<(), OpenError> {
+    if !suffix.is_empty() {
+        return Ok(());
+    }
+    Err(config_error("suffixes", "the empty name is the root's: give names below it, like dc=com"))
 }
 
 /// Sees to it that a suffix stays as long as it has entries: nobody would find them, nor would they be exported.
@@ -450,24 +469,27 @@ fn indices(
     // What is not asked for any more goes, complete or not.
     all.iter_mut().for_each(|(_, _, wanted)| *wanted = 0);
     for index in &asked {
-        let Some(attribute) = schema.find(&index.attribute) else {
-            return Err(config_error(format!("index of {}", index.attribute), "the schema has no such attribute type"));
-        };
-        let kinds = fitting(schema, attribute, index.kinds.to_bits())
-            .map_err(|why| config_error(format!("index of {}", index.attribute), why))?;
-        match all.iter_mut().find(|(id, ..)| *id == attribute.id) {
+        let (asked, kinds) = asked_index(schema, index)?;
+        match all.iter_mut().find(|(id, ..)| *id == asked) {
             Some((_, ready, wanted)) => {
                 *wanted |= kinds;
                 *ready |= if is_new { kinds } else { 0 };
             }
             // A new directory is empty, so all its indices are complete.
-            None => all.push((attribute.id, if is_new { kinds } else { 0 }, kinds)),
+            None => all.push((asked, if is_new { kinds } else { 0 }, kinds)),
         }
     }
     always(schema, &mut all, is_new);
     // An index that updates do not keep any more is not complete any more.
     all.iter_mut().for_each(|(_, ready, wanted)| *ready &= *wanted);
     Ok(all)
+}
+
+/// The attribute and the kinds of an index that is asked for.
+pub(crate) fn asked_index(schema: &Schema, index: &Index) -> Result<(AttributeId, u8), OpenError> {
+    let fault = |why| config_error(format!("index of {}", index.attribute), why);
+    let attribute = schema.find(&index.attribute).ok_or_else(|| fault(NO_SUCH_TYPE))?;
+    Ok((attribute.id, fitting(schema, attribute, index.kinds.to_bits()).map_err(fault)?))
 }
 
 /// Classes are always indexed: a search has to know of referral objects and aliases.

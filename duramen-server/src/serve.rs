@@ -31,10 +31,9 @@ pub struct Start {
 
 /// Checks a configuration: certificates, schema files and access rules included. Opens no data.
 pub fn check(start: &Start) -> Result<Config, ServeError> {
-    let config = config::load(start.config.as_deref(), &start.overrides)?;
-    Settings::new(&config)?;
-    Directory::check_config(&config.directory).map_err(|source| refused(&config, source))?;
-    Ok(config)
+    let (config, mut faults) = config::check(start.config.as_deref(), &start.overrides)?;
+    faults.extend(Settings::new(&config).err());
+    if faults.is_empty() { Ok(config) } else { Err(faults.into()) }
 }
 
 fn refused(config: &Config, source: OpenError) -> ServeError {

@@ -56,8 +56,8 @@ pub(super) struct Directory {
     pub durability: Durability,
     pub password_scheme: Option<Spanned<String>>,
     pub referrals: Vec<Spanned<String>>,
-    pub references: Vec<String>,
-    pub unique: Vec<String>,
+    pub references: Vec<Spanned<String>>,
+    pub unique: Vec<Spanned<String>>,
 }
 
 #[derive(Deserialize, Default, PartialEq, Eq)]

@@ -6,7 +6,9 @@ use std::time::Duration;
 
 use duramen::Durability;
 use duramen_directory::password::Scheme;
-use duramen_directory::{Administrator, Config as Directory, Index, IndexKinds, Limits as OperationLimits, SchemaFile};
+use duramen_directory::{
+    Administrator, Config as Directory, ConfigFault, Index, IndexKinds, Limits as OperationLimits, SchemaFile, Setting,
+};
 use duramen_ldap::{dn::Dn, filter::DEPTH_MAX, url::LdapUrl};
 use toml::Spanned;
 
@@ -33,9 +35,22 @@ pub struct Overrides {
     pub stats: bool,
 }
 
-/// Reads `path`, if there is one, and checks everything that can be checked without opening the data directory.
+/// Reads `path`, if there is one, and checks everything that can be checked without the schema that the data directory keeps.
 pub fn load(path: Option<&Path>, overrides: &Overrides) -> Result<Config, Vec<Fault>> {
-    let Some(path) = path else { return Checker::new(Path::new(""), "").config(File::default(), overrides) };
+    let (config, faults) = read(path, overrides, false)?;
+    if faults.is_empty() { Ok(config) } else { Err(faults) }
+}
+
+/// As [`load`], and checks what the directory goes by too, as if it was new. A configuration comes with faults as well, so that
+/// more of them can be found.
+pub fn check(path: Option<&Path>, overrides: &Overrides) -> Result<(Config, Vec<Fault>), Vec<Fault>> {
+    read(path, overrides, true)
+}
+
+fn read(path: Option<&Path>, overrides: &Overrides, is_new: bool) -> Result<(Config, Vec<Fault>), Vec<Fault>> {
+    let Some(path) = path else {
+        return Ok(Checker::new(Path::new(""), "", is_new).config(&File::default(), overrides));
+    };
     let text = std::fs::read_to_string(path).map_err(|error| {
         vec![Fault::file(
             path,
@@ -43,7 +58,7 @@ pub fn load(path: Option<&Path>, overrides: &Overrides) -> Result<Config, Vec<Fa
             "check the path and its permissions",
         )]
     })?;
-    let file = toml::from_str(&text).map_err(|error| {
+    let file: File = toml::from_str(&text).map_err(|error| {
         let what = error.message().to_string();
         let cure = "the sample duramend.toml shows every setting";
         vec![match error.span() {
@@ -51,21 +66,23 @@ pub fn load(path: Option<&Path>, overrides: &Overrides) -> Result<Config, Vec<Fa
             None => Fault::file(path, what, cure),
         }]
     })?;
-    Checker::new(path, &text).config(file, overrides)
+    Ok(Checker::new(path, &text, is_new).config(&file, overrides))
 }
 
 struct Checker<'a> {
     path: &'a Path,
     text: &'a str,
+    /// Whether the directory's settings are checked as those of a new one.
+    is_new: bool,
     faults: Vec<Fault>,
 }
 
 impl<'a> Checker<'a> {
-    fn new(path: &'a Path, text: &'a str) -> Checker<'a> {
-        Checker { path, text, faults: Vec::new() }
+    fn new(path: &'a Path, text: &'a str, is_new: bool) -> Checker<'a> {
+        Checker { path, text, is_new, faults: Vec::new() }
     }
 
-    fn config(mut self, file: File, overrides: &Overrides) -> Result<Config, Vec<Fault>> {
+    fn config(mut self, file: &File, overrides: &Overrides) -> (Config, Vec<Fault>) {
         let data = overrides.data.clone().or(file.data.as_ref().map(|data| self.beside(data)));
         let data = data.unwrap_or_else(|| {
             self.faults.push(Fault::command(
@@ -74,18 +91,14 @@ impl<'a> Checker<'a> {
             ));
             PathBuf::new()
         });
-        let tls = file.tls.as_ref().map(|tls| self.tls(tls));
-        let listen = self.listen(&file, overrides, &data);
+        let tls = file.tls.as_ref().and_then(|tls| self.tls(tls));
+        let listen = self.listen(file, overrides, &data);
         let limits = self.limits(&file.limits);
         let log = self.log(&file.log, overrides);
         let http = overrides.http.or(file.http.listen.map(|address| address.0));
-        let directory = self.directory(&file, overrides);
+        let directory = self.directory(file, overrides);
         let password_scheme = self.password_scheme(&file.directory);
-        if self.faults.is_empty() {
-            Ok(Config { data, directory, listen, tls, limits, log, password_scheme, http })
-        } else {
-            Err(self.faults)
-        }
+        (Config { data, directory, listen, tls, limits, log, password_scheme, http }, self.faults)
     }
 
     fn listen(&mut self, file: &File, overrides: &Overrides, data: &Path) -> Listen {
@@ -108,19 +121,22 @@ impl<'a> Checker<'a> {
         }
     }
 
-    fn tls(&mut self, tls: &file::Tls) -> Tls {
+    /// Nothing where there is a fault.
+    fn tls(&mut self, tls: &file::Tls) -> Option<Tls> {
+        let before = self.faults.len();
         if let (Some(required), None) = (&tls.client_required, &tls.client_roots)
             && *required.get_ref()
         {
             let cure = "name the file of the roots that sign clients' certificates";
             self.at(required.span(), "client_required needs client_roots", cure);
         }
-        Tls {
+        let tls = Tls {
             certificate: self.readable(&tls.certificate, "the certificate"),
             key: self.readable(&tls.key, "the key"),
             client_roots: tls.client_roots.as_ref().map(|path| self.readable(path, "the file of roots")),
             client_required: tls.client_required.as_ref().is_some_and(|required| *required.get_ref()),
-        }
+        };
+        (self.faults.len() == before).then_some(tls)
     }
 
     fn limits(&mut self, limits: &file::Limits) -> Limits {
@@ -189,8 +205,10 @@ impl<'a> Checker<'a> {
             Some(administrator) => Some(administrator.clone()),
             None => file.administrator.as_ref().map(|administrator| self.administrator(administrator)),
         };
+        let before = self.faults.len();
         let schema = file.directory.schema.iter().map(|path| self.contents(path, "the schema")).collect();
-        Directory {
+        let is_whole = self.faults.len() == before;
+        let directory = Directory {
             suffixes,
             schema,
             nis_bis: file.directory.nis == file::Nis::Rfc2307Bis,
@@ -204,9 +222,28 @@ impl<'a> Checker<'a> {
                 file::Durability::Relaxed => Durability::Relaxed,
             },
             referrals: self.referrals(&file.directory.referrals),
-            references: file.directory.references.clone(),
-            unique: file.directory.unique.clone(),
+            references: texts(&file.directory.references),
+            unique: texts(&file.directory.unique),
             ..Directory::default()
+        };
+        // Without all of the schema much would seem to be wrong.
+        if self.is_new && is_whole {
+            self.settings(file, overrides, &directory);
+        }
+        directory
+    }
+
+    /// What the directory finds wrong with its settings. A name that is none was told of already.
+    fn settings(&mut self, file: &File, overrides: &Overrides, directory: &Directory) {
+        for ConfigFault { setting, error } in duramen_directory::Directory::check_config(directory) {
+            let fault = match span(file, overrides, setting) {
+                Some(span) => Fault::at(self.path, self.text, span, error.to_string(), ""),
+                None => Fault::command(error.to_string(), ""),
+            };
+            let is_told = fault.place.is_some() && self.faults.iter().any(|told| told.place == fault.place);
+            if !is_told {
+                self.faults.push(fault);
+            }
         }
     }
 
@@ -271,7 +308,7 @@ impl<'a> Checker<'a> {
                 self.at(url.span(), what, "write one like ldap://ldap.example.com/");
             }
         }
-        urls.iter().map(|url| url.get_ref().clone()).collect()
+        texts(urls)
     }
 
     fn name(&mut self, name: &Spanned<String>) -> String {
@@ -318,6 +355,23 @@ impl<'a> Checker<'a> {
 
     fn at(&mut self, span: Range<usize>, what: impl Into<String>, cure: impl Into<String>) {
         self.faults.push(Fault::at(self.path, self.text, span, what, cure));
+    }
+}
+
+fn texts(spanned: &[Spanned<String>]) -> Vec<String> {
+    spanned.iter().map(|text| text.get_ref().clone()).collect()
+}
+
+/// Where the file has a setting, if it has it and it counts. Faults of schema and access rules name their own place.
+fn span(file: &File, overrides: &Overrides, setting: Setting) -> Option<Range<usize>> {
+    let span = Spanned::<String>::span;
+    match setting {
+        Setting::Suffix(n) if overrides.suffixes.is_empty() => file.suffixes.get(n).map(span),
+        Setting::Index(n) => file.index.as_ref()?.get(n).map(|index| index.attribute.span()),
+        Setting::Administrator if overrides.administrator.is_none() => Some(file.administrator.as_ref()?.name.span()),
+        Setting::Reference(n) => file.directory.references.get(n).map(span),
+        Setting::Unique(n) => file.directory.unique.get(n).map(span),
+        _ => None,
     }
 }
 

@@ -94,6 +94,41 @@ fn all_faults_are_told_at_once() {
 }
 
 #[test]
+fn faults_of_the_directorys_settings_are_told_with_the_others_each_with_its_place() {
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join("duramend.toml");
+    let text = "data = \"d\"\nsuffixes = [\"dc=a\", \"nonsense\", \"dc=b,dc=a\"]\n\
+        administrator = { name = \"nosuch=a\" }\n\
+        [directory]\nunique = [\"title\", \"nosuch\", \"jpegPhoto\", \"uid\"]\n\
+        references = [\"seeAlso\", \"cn\"]\npassword_scheme = \"FOO\"\n\
+        [[index]]\nattribute = \"uid\"\nkinds = [\"equality\"]\n\
+        [[index]]\nattribute = \"jpegPhoto\"\nkinds = [\"equality\"]\n";
+    std::fs::write(&path, text).unwrap();
+    let (_, faults) = check(Some(&path), &Overrides::default()).unwrap();
+    let mut found: Vec<_> = faults.iter().map(|fault| (fault.place.unwrap(), fault.to_string())).collect();
+    found.sort();
+    let told = [
+        ((2, 21), "write one like dc=example,dc=com"),
+        ((2, 33), "\"dc=a\" has it already: leave it out"),
+        ((3, 26), "write one like cn=admin,dc=example,dc=com"),
+        ((5, 11), "add one, build it by"),
+        ((5, 20), "correct the name, or load the file that has it"),
+        ((5, 30), "it has no rule for equality: leave it out"),
+        ((6, 15), "it has no index of equality"),
+        ((6, 26), "its values are not names of entries: leave it out"),
+        ((7, 19), "ARGON2 is the default"),
+        ((12, 13), "leave \"equality\" out"),
+    ];
+    assert_eq!(found.len(), told.len(), "{found:#?}");
+    for ((place, fault), (wanted, cure)) in found.iter().zip(told) {
+        assert!(*place == wanted && fault.contains(cure), "{wanted:?} {cure}: {fault}");
+    }
+    // What only the schema that is missing would tell is not told.
+    std::fs::write(&path, "data = \"d\"\n[directory]\nschema = [\"absent\"]\nunique = [\"ours\"]\n").unwrap();
+    assert_eq!(check(Some(&path), &Overrides::default()).unwrap().1.len(), 1);
+}
+
+#[test]
 fn paths_are_relative_to_the_files_directory() {
     let dir = tempfile::tempdir().unwrap();
     let path = dir.path().join("duramend.toml");

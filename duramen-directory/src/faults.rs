@@ -1,0 +1,76 @@
+//! What is wrong with the settings of a configuration by themselves, whatever a directory keeps: all of it at once.
+//!
+//! Owns: which setting a fault is of. Must not know: what settings mean, how a directory is opened.
+
+use crate::config::{Config, Index};
+use crate::directory::OpenError;
+use crate::index::{Indices, bits};
+use crate::state;
+
+/// A setting of a [`Config`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Setting {
+    /// The suffix at this place.
+    Suffix(usize),
+    /// The schema; messages name file and line.
+    Schema,
+    /// The index at this place.
+    Index(usize),
+    /// The access rules; messages name file and line.
+    Access,
+    /// The administrator.
+    Administrator,
+    /// The attribute at this place of `references`.
+    Reference(usize),
+    /// The attribute at this place of `unique`.
+    Unique(usize),
+}
+
+/// What is wrong with a setting.
+#[derive(Debug, thiserror::Error)]
+#[error("{error}")]
+pub struct ConfigFault {
+    /// The setting.
+    pub setting: Setting,
+    /// What is wrong with it.
+    pub error: OpenError,
+}
+
+#[derive(Default)]
+struct Faults(Vec<ConfigFault>);
+
+impl Faults {
+    /// What a setting stands for, if it has no fault.
+    fn note<T>(&mut self, setting: Setting, outcome: Result<T, OpenError>) -> Option<T> {
+        outcome.map_err(|error| self.0.push(ConfigFault { setting, error })).ok()
+    }
+}
+
+/// Finds them. Of the schema, and of the access rules, the first fault is told.
+pub(crate) fn find(config: &Config) -> Vec<ConfigFault> {
+    let mut faults = Faults::default();
+    let Some(schema) = faults.note(Setting::Schema, state::chosen_schema(config)) else {
+        // All else is about the schema.
+        return faults.0;
+    };
+    let mut suffixes = Vec::new();
+    for (n, text) in config.suffixes.iter().enumerate() {
+        suffixes.extend(faults.note(Setting::Suffix(n), state::suffix(&schema, &suffixes, text)));
+    }
+    let mut ready = Indices::default();
+    ready.set(schema.known().object_class, bits::EQUALITY);
+    for (n, index) in config.indices.clone().unwrap_or_else(Index::defaults).iter().enumerate() {
+        if let Some((id, kinds)) = faults.note(Setting::Index(n), state::asked_index(&schema, index)) {
+            ready.set(id, ready.get(id) | kinds);
+        }
+    }
+    faults.note(Setting::Administrator, state::administrator(&schema, config));
+    faults.note(Setting::Access, state::rules(&schema, config));
+    for (n, name) in config.references.iter().enumerate() {
+        faults.note(Setting::Reference(n), state::reference(&schema, &ready, name));
+    }
+    for (n, name) in config.unique.iter().enumerate() {
+        faults.note(Setting::Unique(n), state::unique(&schema, &ready, name));
+    }
+    faults.0
+}
