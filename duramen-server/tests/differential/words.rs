@@ -3,7 +3,7 @@
 use crate::request::Bytes;
 
 /// Attributes, and values of them: equal ones that look different, and wrong ones. Behind a `\u{1}` stand hex digits.
-pub const VALUES: [(&str, &[&str]); 48] = [
+pub const VALUES: [(&str, &[&str]); 52] = [
     (
         "cn",
         &[
@@ -51,7 +51,7 @@ pub const VALUES: [(&str, &[&str]); 48] = [
     ("labeledURI", &["http://a/ A", "HTTP://a/ A"]),
     ("x121Address", &["123 45", "12345", "12a"]),
     ("facsimileTelephoneNumber", &["+49 30 1", "+49 30 1$fineResolution"]),
-    ("preferredDeliveryMethod", &["telephone", "mhs $ ia5", "pigeon"]),
+    ("preferredDeliveryMethod", &["telephone", "mhs $ ia5", "TELEX", "pigeon"]),
     ("uniqueMember", &["uid=alice,ou=people,dc=example,dc=com", "UID=ALICE,ou=people,dc=example,dc=com#'01'B", "x"]),
     ("mobile", &["+1 2", "+12"]),
     ("displayName", &["Alice", "ALICE", "Bob"]),
@@ -67,6 +67,10 @@ pub const VALUES: [(&str, &[&str]); 48] = [
     ("destinationIndicator", &["abc", "ABC", "a_c"]),
     ("secretary", &["uid=bob,ou=people,dc=example,dc=com", "cn=Bob\\2c x"]),
     ("preferredLanguage", &["de", "DE", "en"]),
+    ("title;binary", &["Engineer"]),
+    ("modifyTimestamp;lang-de", &["20260102030405Z"]),
+    ("objectClass;lang-de", &["posixAccount", "nothing"]),
+    ("userPassword;lang-de", &["new"]),
     ("audio", &["\u{1}00ff", "x"]),
 ];
 
