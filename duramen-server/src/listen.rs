@@ -97,7 +97,11 @@ impl Listener {
         match self {
             Listener::Tcp(_, address, false) => format!("ldap://{address}"),
             Listener::Tcp(_, address, true) => format!("ldaps://{address}"),
-            Listener::Unix(_, path) => format!("ldapi://{}", path.display().to_string().replace('/', "%2F")),
+            Listener::Unix(_, path) => {
+                // Clients may stand in another directory.
+                let path = std::path::absolute(path).unwrap_or_else(|_| path.clone());
+                format!("ldapi://{}", path.display().to_string().replace('/', "%2F"))
+            }
         }
     }
 

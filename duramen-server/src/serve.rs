@@ -167,15 +167,13 @@ impl Signals {
 /// second server may not.
 fn lock(data: &Path) -> Result<File, ServeError> {
     let path = data.join("duramend.lock");
-    let open = || -> std::io::Result<File> {
-        std::fs::create_dir_all(data)?;
-        File::options().read(true).write(true).create(true).truncate(false).open(&path)
-    };
-    let fail = |source| ServeError::Directory {
+    let failed = |op, path: &Path, source| ServeError::Directory {
         path: data.to_path_buf(),
-        source: duramen::Error::File { op: "open", path: path.clone(), source }.into(),
+        source: duramen::Error::File { op, path: path.to_path_buf(), source }.into(),
     };
-    let mut file = open().map_err(fail)?;
+    let fail = |source| failed("open", &path, source);
+    std::fs::create_dir_all(data).map_err(|source| failed("make the directory", data, source))?;
+    let mut file = File::options().read(true).write(true).create(true).truncate(false).open(&path).map_err(fail)?;
     match file.try_lock() {
         Ok(()) => {}
         Err(TryLockError::WouldBlock) => {

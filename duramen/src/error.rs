@@ -190,6 +190,12 @@ pub enum Error {
         /// Why.
         source: std::sync::Arc<Error>,
     },
+    /// What a closure of the caller's has met that is none of the engine's errors: [`Error::other`].
+    #[error("{source}")]
+    Other {
+        /// It, as it was given.
+        source: Box<dyn std::error::Error + Send + Sync>,
+    },
     /// A transaction failed half-way through an operation; it can only be aborted.
     #[error("an earlier operation of this transaction failed: it can only be aborted")]
     TxnFailed,
@@ -208,6 +214,24 @@ impl Error {
     /// Wraps an [`io::Error`] with what was attempted.
     pub(crate) fn io(op: &'static str) -> impl FnOnce(io::Error) -> Error {
         move |source| Error::Io { op, source }
+    }
+
+    /// An error of the caller's own, for closures that are to fail with it: nothing of their transaction remains then.
+    ///
+    /// ```
+    /// # let dir = tempfile::tempdir()?;
+    /// # let db = duramen::Database::open(dir.path().join("accounts.dm"))?;
+    /// let paid = db.update(|txn| {
+    ///     let mut accounts = txn.table("accounts")?;
+    ///     accounts.put("smith", "-10")?;
+    ///     Err::<(), _>(duramen::Error::other("not enough money"))
+    /// });
+    /// assert_eq!(paid.unwrap_err().to_string(), "not enough money");
+    /// assert!(db.read()?.find_table("accounts", None)?.is_none());
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn other(source: impl Into<Box<dyn std::error::Error + Send + Sync>>) -> Error {
+        Error::Other { source: source.into() }
     }
 
     /// True if the disk (or quota) is full, or the file as long as this process may make it.

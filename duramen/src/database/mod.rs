@@ -119,10 +119,11 @@ impl Database {
     }
 
     /// Runs a closure in a write transaction and commits it if the closure returns `Ok`. Waits for other writers as
-    /// the options say.
+    /// the options say: for ever, if this thread has another write transaction under way, in the closure above all.
     ///
     /// # Errors
-    /// Whatever the closure returns, or the commit. Nothing remains of the transaction then.
+    /// Whatever the closure returns ([`Error::other`] for errors of your own), or the commit. Nothing remains of the
+    /// transaction then.
     pub fn update<R>(&self, change: impl FnOnce(&mut WriteTxn<'_>) -> Result<R>) -> Result<R> {
         let mut txn = self.begin_write()?;
         let value = change(&mut txn)?;
@@ -130,7 +131,7 @@ impl Database {
         Ok(value)
     }
 
-    /// Begins the one write transaction. Waits for other writers as the options say.
+    /// Begins the one write transaction. Waits for other writers as the options say, those of this thread too.
     pub fn begin_write(&self) -> Result<WriteTxn<'static>> {
         WriteTxn::begin(&self.store, self.store.settings.wait, self.store.settings.durability)
     }

@@ -30,7 +30,8 @@ impl<'t> TableMut<'t> {
         self.id
     }
 
-    /// The table as it stands, with everything that a table offers for reading.
+    /// The table as it stands, with everything that a table offers for reading: first and last entries, prefixes, keys,
+    /// values of a key, cursors.
     pub fn view(&self) -> Table<'_> {
         let table = &self.work.tables[self.index()];
         Table::new(Source::Work(self.work), table.tree, table.orders.clone())
