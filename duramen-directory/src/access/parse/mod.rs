@@ -1,7 +1,7 @@
 //! The rules' language, from words to rules.
 //!
-//! `access to <what> [by <who> <access> <control>]...`, one after the other. Words that OpenLDAP writes around them in
-//! its configuration entries (`olcAccess: {0}to ...`) are passed over.
+//! `access to <what> [by <who> <access> <control>]...`, one after the other, or in the order of the numbers that OpenLDAP
+//! writes in front of them in its configuration entries (`olcAccess: {0}to ...`).
 
 mod entry;
 mod names;
@@ -47,10 +47,21 @@ fn parse(text: &str, schema: &Schema) -> Result<Vec<Rule>, Wrong> {
     let mut rules = Vec::new();
     while let Some(word) = parser.peek() {
         let start = parser.at;
-        parser.introduction(word)?;
-        rules.push(parser.rule(start)?);
+        let number = parser.introduction(word)?;
+        rules.push((number, parser.rule(start)?));
     }
-    Ok(rules)
+    ordered(rules)
+}
+
+/// Rules in the order of their numbers, wherever they stand; of one number, or of none, in that in which they stand.
+fn ordered(mut rules: Vec<(Option<u64>, Rule)>) -> Result<Vec<Rule>, Wrong> {
+    let is_first_numbered = rules.first().is_some_and(|(number, _)| number.is_some());
+    if let Some((_, rule)) = rules.iter().find(|(number, _)| number.is_some() != is_first_numbered) {
+        let problem = "some rules have a number in braces and others have none: number all of them, or none";
+        return Err((rule.place, problem.to_owned()));
+    }
+    rules.sort_by_key(|(number, _)| *number);
+    Ok(rules.into_iter().map(|(_, rule)| rule).collect())
 }
 
 /// A place in the words of a text.
@@ -63,16 +74,16 @@ struct Parser<'a> {
 
 /// Whether a word begins a rule: `access`, `olcAccess:`, `to`, `{0}to`.
 fn begins_rule(word: &str) -> bool {
-    is(word, "access") || is(word, "olcAccess:") || ends_number(word)
+    is(word, "access") || is(word, "olcAccess:") || is(numbered(word).1, "to")
 }
 
-/// Whether a word is `to`, perhaps behind a number in braces.
-fn ends_number(word: &str) -> bool {
-    let behind = word.strip_prefix('{').and_then(|rest| rest.split_once('}'));
-    match behind {
-        Some((digits, rest)) => digits.bytes().all(|digit| digit.is_ascii_digit()) && is(rest, "to"),
-        None => is(word, "to"),
-    }
+/// The number in braces that a word begins with, and what stands behind it.
+fn numbered(word: &str) -> (Option<u64>, &str) {
+    let number_and_rest = || {
+        let (digits, rest) = word.strip_prefix('{')?.split_once('}')?;
+        Some((Some(digits.parse().ok()?), rest))
+    };
+    number_and_rest().unwrap_or((None, word))
 }
 
 fn is(word: &str, keyword: &str) -> bool {
@@ -97,21 +108,20 @@ impl<'a> Parser<'a> {
         self.text[range].split_whitespace().collect::<Vec<_>>().join(" ")
     }
 
-    /// `access to`
-    fn introduction(&mut self, word: &Word) -> Result<(), Wrong> {
+    /// `access to`, and the rule's number if it has one.
+    fn introduction(&mut self, word: &Word) -> Result<Option<u64>, Wrong> {
         if is(&word.text, "access") || is(&word.text, "olcAccess:") {
             self.at += 1;
         }
-        match self.peek() {
-            Some(word) if ends_number(&word.text) => {
-                self.at += 1;
-                Ok(())
-            }
-            Some(other) => {
-                Err((other.place, format!("expected 'access to' and what the rule is about, not '{}'", other.text)))
-            }
-            None => Err((word.place, "expected 'to' and what the rule is about behind 'access'".to_owned())),
+        let Some(to) = self.peek() else {
+            return Err((word.place, "expected 'to' and what the rule is about behind 'access'".to_owned()));
+        };
+        let (number, keyword) = numbered(&to.text);
+        if !is(keyword, "to") {
+            return Err((to.place, format!("expected 'access to' and what the rule is about, not '{}'", to.text)));
         }
+        self.at += 1;
+        Ok(number)
     }
 
     fn rule(&mut self, start: usize) -> Result<Rule, Wrong> {

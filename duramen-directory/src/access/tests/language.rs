@@ -57,6 +57,22 @@ fn rules_are_taken_out_of_an_entry_of_slapds_configuration() {
     assert!(error("olcAccess:: !").contains("line 1, column 1"));
 }
 
+/// `X-ORDERED 'VALUES'`: slapadd sorts values by their numbers, and takes none of which only some have one.
+#[test]
+fn rules_with_numbers_hold_in_the_order_of_these() {
+    let order = |text: &str| {
+        let rules = Rules::parse("rules", text, &SCHEMA).unwrap_or_else(|error| panic!("{error}"));
+        rules.rules.iter().map(|rule| rule.place.line).collect::<Vec<_>>()
+    };
+    assert_eq!(order("olcAccess: {10}to * by * read\nolcAccess: {9}to attrs=userPassword by * none"), [2, 1]);
+    assert_eq!(order("{1}to * by * read\n{0}to attrs=cn by * none\n{1}to attrs=sn by * none"), [2, 1, 3]);
+    assert_eq!(order("to * by * read\nto attrs=cn by * none"), [1, 2]);
+    for mixed in ["{0}to * by * read\nto * by * none", "to * by * read\n{0}to * by * none"] {
+        let error = error(mixed);
+        assert!(error.contains("line 2, column 1: some rules have a number"), "{error}");
+    }
+}
+
 #[test]
 fn an_error_names_line_column_and_cure() {
     for (text, expected) in [
