@@ -147,6 +147,12 @@ impl Directory {
         faults::find(config)
     }
 
+    /// The entries of slapd's configuration that a configuration's access rules are of, in their order, if there are several
+    /// to choose from. Opens nothing.
+    pub fn access_entries(config: &Config) -> Result<Vec<String>, OpenError> {
+        state::access_entries(config)
+    }
+
     /// Takes another configuration into use, as at a reload. Searches under way go on with the old one.
     ///
     /// Durability and reading only stay as they were when the directory was opened.

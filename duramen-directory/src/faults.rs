@@ -65,7 +65,7 @@ pub(crate) fn find(config: &Config) -> Vec<ConfigFault> {
         }
     }
     faults.note(Setting::Administrator, state::administrator(&schema, config));
-    faults.note(Setting::Access, state::rules(&schema, config));
+    faults.note(Setting::Access, state::rules(&schema, &suffixes, config));
     for (n, name) in config.references.iter().enumerate() {
         faults.note(Setting::Reference(n), state::reference(&schema, &ready, name));
     }

@@ -201,7 +201,7 @@ impl Merged {
         let administrator = administrator(&schema, config)?;
         let (limits, referrals) = (config.limits.clone(), config.referrals.clone());
         let schema = Arc::new(schema);
-        let rules = rules(&schema, config)?;
+        let rules = rules(&schema, &suffixes, config)?;
         let nested_groups = config.nested_groups;
         let references =
             config.references.iter().map(|name| reference(&schema, &ready, name)).collect::<Result<_, _>>()?;
@@ -242,10 +242,18 @@ pub(crate) fn administrator(schema: &Schema, config: &Config) -> Result<Option<A
 }
 
 /// The access rules that are chosen, or the standard ones.
-pub(crate) fn rules(schema: &Arc<Schema>, config: &Config) -> Result<Arc<Rules>, OpenError> {
+pub(crate) fn rules(schema: &Arc<Schema>, suffixes: &[Suffix], config: &Config) -> Result<Arc<Rules>, OpenError> {
     let Some(file) = &config.access else { return Ok(Rules::standard(schema)) };
-    let parsed = Rules::parse(&file.name, &file.text, schema);
+    let names: Vec<String> = suffixes.iter().map(|suffix| suffix.normalized.clone()).collect();
+    let parsed = Rules::parse(&file.name, &file.text, &names, schema);
     parsed.map(Arc::new).map_err(|error| OpenError::Access(error.to_string()))
+}
+
+/// The entries that the access rules are of, if there are several to choose from.
+pub(crate) fn access_entries(config: &Config) -> Result<Vec<String>, OpenError> {
+    let schema = chosen_schema(config)?;
+    let suffixes = suffixes(&schema, &config.suffixes.join("\n"))?;
+    Ok(rules(&schema, &suffixes, config)?.entries().to_vec())
 }
 
 /// An attribute whose values follow the entries that they name: these are found by its index.

@@ -67,8 +67,11 @@ struct Options {
 fn main() -> ExitCode {
     let result = match Command::parse().action {
         Action::Serve(options) => options.start().and_then(|start| serve(&start)),
-        Action::CheckConfig(options) => options.start().and_then(|start| check(&start)).map(|config| {
+        Action::CheckConfig(options) => options.start().and_then(|start| check(&start)).map(|(config, entries)| {
             println!("The configuration is right. Data: {}", config.data.display());
+            if !entries.is_empty() {
+                println!("The access rules are those of {}.", entries.join(", and behind them those of "));
+            }
         }),
     };
     match result {

@@ -29,11 +29,16 @@ pub struct Start {
     pub overrides: Overrides,
 }
 
-/// Checks a configuration: certificates, schema files and access rules included. Opens no data.
-pub fn check(start: &Start) -> Result<Config, ServeError> {
+/// Checks a configuration: certificates, schema files and access rules included. Opens no data. Returns the entries of
+/// slapd's configuration too that the access rules are of, in their order, if there are several to choose from.
+pub fn check(start: &Start) -> Result<(Config, Vec<String>), ServeError> {
     let (config, mut faults) = config::check(start.config.as_deref(), &start.overrides)?;
     faults.extend(Settings::new(&config).err());
-    if faults.is_empty() { Ok(config) } else { Err(faults.into()) }
+    if !faults.is_empty() {
+        return Err(faults.into());
+    }
+    let entries = Directory::access_entries(&config.directory).map_err(|source| refused(&config, source))?;
+    Ok((config, entries))
 }
 
 fn refused(config: &Config, source: OpenError) -> ServeError {

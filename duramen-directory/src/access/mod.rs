@@ -39,6 +39,7 @@ pub use plan::Plan;
 
 use crate::requester::Requester;
 use crate::schema::{AttributeId, Schema};
+use parse::Parsed;
 use rule::Rule;
 
 /// What of an entry is asked about.
@@ -82,6 +83,7 @@ access to *
 pub struct Rules {
     /// Where they come from, for messages.
     source: String,
+    entries: Vec<String>,
     schema: Arc<Schema>,
     rules: Vec<Rule>,
     /// Of each rule, which of all clauses is its first.
@@ -100,13 +102,19 @@ pub struct Rules {
 impl Rules {
     /// [`STANDARD`].
     pub fn standard(schema: &Arc<Schema>) -> Arc<Rules> {
-        let rules = Rules::parse("the standard access rules", STANDARD, schema);
+        let rules = Rules::parse("the standard access rules", STANDARD, &[], schema);
         Arc::new(rules.expect("the standard rules name only what is built in"))
     }
 
-    /// Rules from their text; `source` says in messages where it comes from. Text without any rule grants nothing.
-    pub fn parse(source: &str, text: &str, schema: &Arc<Schema>) -> Result<Rules, RuleError> {
-        Ok(Rules::classify(source, parse::rules(source, text, schema)?, schema))
+    /// Rules from their text; `source` says in messages where it comes from. Text without any rule grants nothing. Where
+    /// it has rules of several databases of slapd, those for `suffixes` (normalized names) are taken.
+    pub fn parse(source: &str, text: &str, suffixes: &[String], schema: &Arc<Schema>) -> Result<Rules, RuleError> {
+        Ok(Rules::classify(source, parse::rules(source, text, suffixes, schema)?, schema))
+    }
+
+    /// The entries of slapd's configuration that the rules are of, in their order, if the text had several.
+    pub fn entries(&self) -> &[String] {
+        &self.entries
     }
 
     /// What the rules come to for one requester.
@@ -115,7 +123,7 @@ impl Rules {
     }
 
     /// Finds out which attributes are treated alike.
-    fn classify(source: &str, rules: Vec<Rule>, schema: &Arc<Schema>) -> Rules {
+    fn classify(source: &str, Parsed { rules, entries }: Parsed, schema: &Arc<Schema>) -> Rules {
         let mut numbers = BTreeMap::new();
         let mut class = |what: Option<What<'_>>| {
             let selects = |rule: &Rule| what.map_or(rule.attributes.is_none(), |what| rule.selects_part(what));
@@ -147,6 +155,7 @@ impl Rules {
             .collect();
         Rules {
             source: source.to_owned(),
+            entries,
             schema: schema.clone(),
             rules,
             first_clauses,

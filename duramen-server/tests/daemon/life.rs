@@ -110,6 +110,23 @@ fn faults_of_schema_files_and_access_rules_are_found_before_anything_is_served()
 }
 
 #[test]
+fn of_slapds_whole_configuration_the_rules_for_the_suffix_are_taken_and_named() {
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join("duramend.toml");
+    let whole = "dn: olcDatabase={-1}frontend,cn=config\nolcAccess: {0}to * by * read\n\n\
+        dn: olcDatabase={1}mdb,cn=config\nolcSuffix: dc=example,dc=com\nolcAccess: {0}to * by * none\n";
+    fs::write(dir.path().join("access.ldif"), whole).unwrap();
+    fs::write(&path, configuration("[access]\nfile = \"access.ldif\"\n")).unwrap();
+    let check = |more: &[&str]| run(&[&["check-config", "--config", path.to_str().unwrap()], more].concat());
+    let (code, said) = check(&[]);
+    let named =
+        "rules are those of olcDatabase={1}mdb,cn=config, and behind them those of olcDatabase={-1}frontend,cn=config.";
+    assert!(code == Some(0) && said.contains(named), "{said}");
+    let (code, said) = check(&["--suffix", "dc=example,dc=org"]);
+    assert!(code == Some(78) && said.contains("access.ldif, line 1, column 1: "), "{said}");
+}
+
+#[test]
 fn values_follow_entries_as_configured_and_reloaded() {
     let mut daemon = Daemon::plain();
     let mut client = Client::administrator(&daemon);

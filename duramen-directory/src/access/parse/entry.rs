@@ -1,57 +1,152 @@
-//! Rules as they stand in an entry of slapd's configuration: values of `olcAccess` in LDIF (RFC 2849), as `slapcat -n 0`
-//! and `ldapsearch` write them.
+//! Rules as they stand in entries of slapd's configuration: values of `olcAccess` in LDIF.
 //!
-//! Owns: making text of rules of it, each line of which has the number it had. Must not know: rules.
+//! Owns: whose rules hold where several entries have some, making text of them, each line of which has the number it
+//! had. Must not know: rules.
 
 use std::borrow::Cow;
 
-use base64::Engine;
-use base64::engine::general_purpose::STANDARD;
+use super::super::name::{Span, is_near};
+use super::super::words::Place;
+use super::ldif::{Line, decoded, lines};
+use super::{Wrong, names};
+use crate::schema::Schema;
 
-const NAME: &str = "olcaccess";
-/// Programs fold lines of so many bytes or more. In a shorter one the next line is a new word, whoever wrote it: people
-/// put each `by` in a line of its own.
-const FOLDED_BYTES: usize = 76;
+const RULE: &str = "olcAccess";
+const SUFFIX: &str = "olcSuffix";
+const NAME: &str = "dn";
 
-/// The rules of a text: what it is, unless there are values of `olcAccess` in it.
-pub(super) fn rules(text: &str) -> Cow<'_, str> {
-    if !text.lines().any(|line| attribute(line).is_some_and(|(name, _)| name.eq_ignore_ascii_case(NAME))) {
-        return text.into();
-    }
-    let (mut rules, mut lines) = (String::with_capacity(text.len()), text.lines().peekable());
-    while let Some(first) = lines.next() {
-        let (mut logical, mut last, mut folds) = (first.to_string(), first, 0);
-        while let Some(next) = lines.next_if(|next| next.starts_with([' ', '\t'])) {
-            let is_folded = last.len() >= FOLDED_BYTES && next.starts_with(' ');
-            logical.push_str(if is_folded { &next[1..] } else { next });
-            (last, folds) = (next, folds + 1);
-        }
-        match attribute(&logical) {
-            Some((name, value)) if name.eq_ignore_ascii_case(NAME) => rules.push_str(&decoded(value)),
-            // Another attribute of the entry, or its name.
-            Some(_) => {}
-            None => rules.push_str(&logical),
-        }
-        rules.extend(std::iter::repeat_n('\n', folds + 1));
-    }
-    rules.into()
+/// Rules that hold.
+pub(super) struct Taken<'t> {
+    /// In their order.
+    pub texts: Vec<Cow<'t, str>>,
+    /// The names of the entries that they are of, where others had to be left out.
+    pub entries: Vec<String>,
 }
 
-/// The name of an attribute, if a line begins with one, and what stands behind the colon.
-fn attribute(line: &str) -> Option<(&str, &str)> {
-    let (name, value) = line.split_once(':')?;
-    let is_name = name.starts_with(|first: char| first.is_ascii_alphabetic())
-        && name.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'-' || byte == b';');
-    is_name.then_some((name, value))
+/// The rules of a text: what it is, unless there are values of `olcAccess` in it. Of several databases, those of the one
+/// with the suffixes that are served (normalized), and behind them the frontend's, as slapd asks them.
+pub(super) fn rules<'t>(text: &'t str, suffixes: &[String], schema: &Schema) -> Result<Taken<'t>, Wrong> {
+    let lines = lines(text);
+    let databases = databases(&lines);
+    let Some(first) = databases.iter().find(|database| database.has(RULE)) else {
+        return Ok(Taken { texts: vec![text.into()], entries: Vec::new() });
+    };
+    if databases.len() == 1 {
+        return Ok(Taken { texts: vec![text_of(&lines, 1).into()], entries: Vec::new() });
+    }
+    let wrong = |problem| (Place { line: first.number, column: 1 }, problem);
+    let own = of_suffixes(&databases, suffixes, schema).map_err(wrong)?;
+    let mut asked = vec![own];
+    asked.extend(databases.iter().filter(|database| database.is_frontend()));
+    asked.retain(|database| database.has(RULE));
+    if asked.is_empty() {
+        let own = own.name();
+        return Err(wrong(format!("{own} has no rules, and slapd lets everybody read everything then: write some")));
+    }
+    Ok(Taken {
+        texts: asked.iter().map(|database| text_of(database.lines, database.number).into()).collect(),
+        entries: asked.iter().map(|database| database.name()).collect(),
+    })
 }
 
-/// A value, of which `olcAccess:` is kept: it begins a rule. In base64, as values with line ends are, if there is a second
-/// colon; what cannot be decoded stays as it is, and is found fault with.
-fn decoded(value: &str) -> String {
-    let bytes = value.strip_prefix(':').and_then(|encoded| STANDARD.decode(encoded.trim()).ok());
-    let text = bytes.and_then(|bytes| String::from_utf8(bytes).ok());
-    match text {
-        Some(text) => format!("olcAccess: {}", text.replace(['\r', '\n'], " ")),
-        None => format!("olcAccess:{value}"),
+/// An entry, or what stands in front of the first.
+struct Entry<'l> {
+    lines: &'l [Line],
+    /// That of its first line, counted from 1.
+    number: usize,
+}
+
+/// The entries that say something of rules or suffixes.
+fn databases(lines: &[Line]) -> Vec<Entry<'_>> {
+    let mut next = 1;
+    let entries = lines.chunk_by(|_, line| line.value_of(NAME).is_none()).map(|lines| {
+        let number = next;
+        next += lines.iter().map(|line| line.height).sum::<usize>();
+        Entry { lines, number }
+    });
+    entries.filter(|entry| entry.has(RULE) || entry.has(SUFFIX)).collect()
+}
+
+/// The one database that serves these suffixes. Another that has entries below them may hide there what this one's rules
+/// show to everybody, so that there must be none.
+fn of_suffixes<'d, 'l>(
+    databases: &'d [Entry<'l>],
+    suffixes: &[String],
+    schema: &Schema,
+) -> Result<&'d Entry<'l>, String> {
+    if suffixes.is_empty() {
+        let problem = "rules of several databases stand here, and the suffix is not known: name it in the configuration, \
+                       or leave only the entry whose rules are to hold";
+        return Err(problem.to_owned());
     }
+    if databases.iter().any(|database| !database.has(NAME)) {
+        let problem = "whose rules stand in front of the first entry is not known: write the line that begins with dn:";
+        return Err(problem.to_owned());
+    }
+    let is_served = |theirs: &String| suffixes.iter().any(|ours| is_near(theirs, ours, Span::Subtree));
+    let mut serving = databases.iter().filter(|database| database.suffixes(schema).iter().any(is_served));
+    let own = serving.next();
+    if let (Some(own), Some(other)) = (own, serving.next()) {
+        return Err(format!(
+            "{} and {} both have what is served, for all of which the same rules hold here: write one set of rules, with \
+             dn.subtree= in those for a part",
+            own.name(),
+            other.name()
+        ));
+    }
+    let own_suffixes = own.map_or(Vec::new(), |own| own.suffixes(schema));
+    let absent = suffixes.iter().find(|suffix| !own_suffixes.contains(suffix));
+    match (own, absent) {
+        (Some(own), None) => Ok(own),
+        (_, absent) => Err(format!(
+            "rules of several databases stand here, and none of these has olcSuffix {} with all else that is served: \
+             correct the suffixes, or leave only the entry whose rules are to hold",
+            absent.map_or("", |suffix| suffix)
+        )),
+    }
+}
+
+impl Entry<'_> {
+    fn values(&self, attribute: &str) -> impl Iterator<Item = String> {
+        let values = self.lines.iter().filter_map(move |line| line.value_of(attribute));
+        values.map(|value| decoded(value).unwrap_or_else(|| value.trim().to_owned()))
+    }
+
+    fn has(&self, attribute: &str) -> bool {
+        self.lines.iter().any(|line| line.value_of(attribute).is_some())
+    }
+
+    fn name(&self) -> String {
+        self.values(NAME).next().unwrap_or_default()
+    }
+
+    /// Whether its rules are asked behind those of every database: `olcDatabase={-1}frontend,cn=config`.
+    fn is_frontend(&self) -> bool {
+        let name = self.name().to_ascii_lowercase();
+        let kind = name.strip_prefix("olcdatabase=").and_then(|rest| rest.split(',').next());
+        kind.is_some_and(|kind| kind.trim_start_matches("{-1}") == "frontend")
+    }
+
+    /// Its suffixes, normalized.
+    fn suffixes(&self, schema: &Schema) -> Vec<String> {
+        self.values(SUFFIX).filter_map(|suffix| names::normalize(&suffix, schema).ok()).collect()
+    }
+}
+
+/// The rules of lines, the first of which has this number. Each begins with `olcAccess:`; other attributes are left out.
+fn text_of(lines: &[Line], first: usize) -> String {
+    let mut text = "\n".repeat(first - 1);
+    for line in lines {
+        match (line.value_of(RULE), line.attribute()) {
+            (Some(value), _) => match decoded(value) {
+                Some(rule) => text.push_str(&format!("{RULE}: {}", rule.replace(['\r', '\n'], " "))),
+                // What cannot be decoded stays as it is, and is found fault with.
+                None => text.push_str(&line.text),
+            },
+            (None, Some(_)) => {}
+            (None, None) => text.push_str(&line.text),
+        }
+        text.extend(std::iter::repeat_n('\n', line.height));
+    }
+    text
 }

@@ -4,6 +4,7 @@
 //! writes in front of them in its configuration entries (`olcAccess: {0}to ...`).
 
 mod entry;
+mod ldif;
 mod names;
 mod what;
 mod who;
@@ -31,8 +32,23 @@ pub struct RuleError {
 type Wrong = (Place, String);
 
 /// The rules of a text.
-pub(super) fn rules(source: &str, text: &str, schema: &Schema) -> Result<Vec<Rule>, RuleError> {
-    parse(&entry::rules(text), schema).map_err(|(place, problem)| RuleError {
+pub(super) struct Parsed {
+    pub rules: Vec<Rule>,
+    /// The names of the entries that they are of, if they were chosen among several.
+    pub entries: Vec<String>,
+}
+
+/// The rules of a text for these suffixes, normalized.
+pub(super) fn rules(source: &str, text: &str, suffixes: &[String], schema: &Schema) -> Result<Parsed, RuleError> {
+    let parsed = || -> Result<Parsed, Wrong> {
+        let entry::Taken { texts, entries } = entry::rules(text, suffixes, schema)?;
+        let mut rules = Vec::new();
+        for text in texts {
+            rules.extend(parse(&text, schema)?);
+        }
+        Ok(Parsed { rules, entries })
+    };
+    parsed().map_err(|(place, problem)| RuleError {
         source_name: source.to_owned(),
         line: place.line,
         column: place.column,

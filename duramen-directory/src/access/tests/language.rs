@@ -6,7 +6,7 @@ use super::super::template::{Parts, Template};
 use super::world::SCHEMA;
 
 fn error(text: &str) -> String {
-    Rules::parse("duramend.toml", text, &SCHEMA).map(|_| ()).expect_err(text).to_string()
+    Rules::parse("duramend.toml", text, &[], &SCHEMA).map(|_| ()).expect_err(text).to_string()
 }
 
 #[test]
@@ -24,7 +24,7 @@ fn openldaps_own_ways_to_write_rules_are_taken() {
         "access to attrs=userCertificate;binary,sn by * read",
         "access to attrs=member val/distinguishedNameMatch=\"cn=x\" by group.expand=\"$0\" write",
     ] {
-        let parsed = Rules::parse("rules", text, &SCHEMA);
+        let parsed = Rules::parse("rules", text, &[], &SCHEMA);
         if text.ends_with("not a comment") {
             assert!(parsed.is_err());
         } else {
@@ -43,7 +43,7 @@ fn rules_are_taken_out_of_an_entry_of_slapds_configuration() {
         olcAccess:: ezF9dG8gKgogIGJ5IHVzZXJzIHJlYWQKCWJ5ICogbm9uZQ==\n\
         olcRootDN: cn=admin,dc=\n example\n\
         olcAccess: {2}to *\n by self write\n  by * read\n";
-    let rules = Rules::parse("rules", folded, &SCHEMA).unwrap();
+    let rules = Rules::parse("rules", folded, &[], &SCHEMA).unwrap();
     let clauses: Vec<Vec<&str>> =
         rules.rules.iter().map(|rule| rule.clauses.iter().map(|clause| &*clause.text).collect()).collect();
     let expected = [
@@ -57,11 +57,79 @@ fn rules_are_taken_out_of_an_entry_of_slapds_configuration() {
     assert!(error("olcAccess:: !").contains("line 1, column 1"));
 }
 
+/// A whole `slapcat -n 0`: the frontend's rules stand first, and hold last.
+const WHOLE: &str = "\
+dn: olcDatabase={-1}frontend,cn=config
+olcDatabase: {-1}frontend
+olcAccess: {0}to * by * read
+
+dn: olcDatabase={0}config,cn=config
+olcDatabase: {0}config
+olcAccess: {0}to * by * manage
+
+dn: olcDatabase={1}mdb,cn=config
+olcDatabase: {1}mdb
+olcSuffix: DC=Example, dc=com
+olcAccess: {1}to * by users read by * break
+olcAccess: {0}to attrs=userPassword by self write by * none
+
+dn:: b2xjRGF0YWJhc2U9ezJ9bWRiLGNuPWNvbmZpZw==
+olcSuffix: dc=example,dc=org
+olcSuffix: dc=example,dc=net
+
+";
+
+#[test]
+fn of_several_databases_rules_the_one_with_the_suffix_and_the_frontend_hold() {
+    let parse = |suffixes: &[&str]| {
+        let suffixes: Vec<String> = suffixes.iter().map(|suffix| (*suffix).to_owned()).collect();
+        Rules::parse("whole.ldif", WHOLE, &suffixes, &SCHEMA)
+    };
+    let taken = |suffixes| {
+        let rules = parse(suffixes).unwrap_or_else(|error| panic!("{error}"));
+        (rules.rules.iter().map(|rule| rule.place.line).collect::<Vec<_>>(), rules.entries().join(" "))
+    };
+    let frontend = "olcDatabase={-1}frontend,cn=config";
+    assert_eq!(taken(&["dc=example,dc=com"]), (vec![13, 12, 3], format!("olcDatabase={{1}}mdb,cn=config {frontend}")));
+    let without_own = (vec![3], frontend.to_owned());
+    assert_eq!(taken(&["dc=example,dc=org", "dc=example,dc=net"]), without_own);
+    for (suffixes, problem) in [
+        (&[][..], "the suffix is not known: name it in the configuration"),
+        (&["dc=other"], "none of these has olcSuffix dc=other"),
+        (&["dc=a,dc=example,dc=com"], "none of these has olcSuffix dc=a,dc=example,dc=com"),
+        (&["dc=example,dc=org", "dc=other"], "none of these has olcSuffix dc=other"),
+        (
+            &["dc=example,dc=com", "dc=example,dc=net"],
+            "olcDatabase={1}mdb,cn=config and olcDatabase={2}mdb,cn=config both",
+        ),
+        (&["dc=com", "dc=example,dc=com"], "none of these has olcSuffix dc=com"),
+    ] {
+        let error = parse(suffixes).map(drop).expect_err(problem).to_string();
+        assert!(error.starts_with("whole.ldif, line 1, column 1: ") && error.contains(problem), "{error}");
+    }
+    let suffixes = ["dc=example,dc=org".to_owned(), "dc=example,dc=net".to_owned()];
+    for (was, is, problem) in [
+        ("olcAccess: {0}to * by * read\n", "", "olcDatabase={2}mdb,cn=config has no rules"),
+        ("dn: olcDatabase={-1}frontend,cn=config\n", "", "whose rules stand in front of the first entry is not known"),
+    ] {
+        let error = Rules::parse("rules", &WHOLE.replace(was, is), &suffixes, &SCHEMA).map(drop).expect_err(problem);
+        assert!(error.problem.contains(problem), "{error}");
+    }
+}
+
+/// Where another database has what is below, its rules may hide what those of the one above show.
+#[test]
+fn a_database_below_another_keeps_rules_from_being_chosen() {
+    let below = WHOLE.replace("olcSuffix: dc=example,dc=org", "olcSuffix: ou=secret,dc=example,dc=com");
+    let error = Rules::parse("rules", &below, &["dc=example,dc=com".to_owned()], &SCHEMA).map(drop).unwrap_err();
+    assert!(error.problem.contains("both have what is served"), "{error}");
+}
+
 /// `X-ORDERED 'VALUES'`: slapadd sorts values by their numbers, and takes none of which only some have one.
 #[test]
 fn rules_with_numbers_hold_in_the_order_of_these() {
     let order = |text: &str| {
-        let rules = Rules::parse("rules", text, &SCHEMA).unwrap_or_else(|error| panic!("{error}"));
+        let rules = Rules::parse("rules", text, &[], &SCHEMA).unwrap_or_else(|error| panic!("{error}"));
         rules.rules.iter().map(|rule| rule.place.line).collect::<Vec<_>>()
     };
     assert_eq!(order("olcAccess: {10}to * by * read\nolcAccess: {9}to attrs=userPassword by * none"), [2, 1]);
@@ -182,6 +250,6 @@ proptest::proptest! {
         "val=", "filter=(", "=w", "+", "-x", "selfwrite", "self", "group/", "group//=x", "peername.ip={", "ssf=", "stop",
         "$", "ü", "\n", "#", "dn.level{", "dn.level{1}=dc=x", "self.level{-1}", "olcAccess:", "attrs=@", "attrs=,",
     ]), 0..12), joint in proptest::sample::select(vec!["", " "])) {
-        let _ = Rules::parse("rules", &words.join(joint), &SCHEMA);
+        let _ = Rules::parse("rules", &words.join(joint), &[], &SCHEMA);
     }
 }

@@ -1,6 +1,6 @@
 //! Random rules are held against OpenLDAP's `slapacl`, which answers for the same entries.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use proptest::prelude::*;
@@ -12,6 +12,8 @@ use super::{ALICE, BOB, CAROL};
 
 /// Rules are random, entries and requesters too; as many as this are tried in a test.
 const CASES: u32 = 60;
+
+const SUFFIX: &str = "dc=example,dc=com";
 
 const WHAT: [&str; 16] = [
     "*",
@@ -82,13 +84,50 @@ pub fn rules() -> impl Strategy<Value = String> {
     prop::collection::vec(rule, 1..4).prop_map(|rules| rules.concat())
 }
 
-fn configuration(directory: &Path, rules: &str) -> String {
-    let schemas = ["core", "cosine", "inetorgperson"].map(|name| format!("include /etc/ldap/schema/{name}.schema\n"));
-    format!(
-        "{}modulepath /usr/lib/ldap\nmoduleload back_mdb\ndatabase mdb\nsuffix dc=example,dc=com\ndirectory {}\n{rules}",
-        schemas.concat(),
-        directory.display()
-    )
+/// A configuration of slapd and the entries that it is about.
+struct Slapd {
+    directory: tempfile::TempDir,
+    conf: PathBuf,
+}
+
+impl Slapd {
+    fn new() -> Slapd {
+        let directory = tempfile::tempdir().unwrap();
+        let slapd = Slapd { conf: directory.path().join("slapd.conf"), directory };
+        let ldif = slapd.directory.path().join("data.ldif");
+        std::fs::create_dir(slapd.directory.path().join("data")).unwrap();
+        std::fs::write(&ldif, self::ldif()).unwrap();
+        slapd.configure("", "");
+        run(Command::new("/usr/sbin/slapadd").arg("-f").arg(&slapd.conf).args(["-s", "-b", SUFFIX, "-l"]).arg(ldif));
+        slapd
+    }
+
+    /// Takes rules, and what stands in front of the database, into use.
+    fn configure(&self, before: &str, rules: &str) {
+        let schemas =
+            ["core", "cosine", "inetorgperson"].map(|name| format!("include /etc/ldap/schema/{name}.schema\n"));
+        let text = format!(
+            "{}modulepath /usr/lib/ldap\nmoduleload back_mdb\n{before}database mdb\nsuffix {SUFFIX}\ndirectory {}\n{rules}",
+            schemas.concat(),
+            self.directory.path().join("data").display()
+        );
+        std::fs::write(&self.conf, text).unwrap();
+    }
+
+    /// The whole configuration as `slapcat` writes it.
+    fn slapcat(&self) -> String {
+        let folder = self.directory.path().join("slapd.d");
+        std::fs::create_dir(&folder).unwrap();
+        run(Command::new("/usr/sbin/slaptest").arg("-f").arg(&self.conf).arg("-F").arg(&folder));
+        run(Command::new("/usr/sbin/slapcat").args(["-n", "0", "-F"]).arg(&folder))
+    }
+}
+
+/// What a program of slapd says.
+fn run(command: &mut Command) -> String {
+    let output = command.output().expect("programs of Debian's package slapd run");
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    String::from_utf8(output.stdout).unwrap()
 }
 
 /// What `slapacl` says, in the order of the questions.
@@ -109,22 +148,15 @@ fn ask(configuration: &Path, who: &str, entry: &str) -> Vec<Privileges> {
 
 #[test]
 fn random_rules_grant_what_they_grant_in_openldap() {
-    let directory = tempfile::tempdir().unwrap();
-    let (conf, data) = (directory.path().join("slapd.conf"), directory.path().join("data"));
-    std::fs::create_dir(&data).unwrap();
-    std::fs::write(&conf, configuration(&data, "")).unwrap();
-    std::fs::write(directory.path().join("data.ldif"), ldif()).unwrap();
-    let mut load = Command::new("/usr/sbin/slapadd");
-    load.arg("-f").arg(&conf).args(["-s", "-b", "dc=example,dc=com", "-l"]).arg(directory.path().join("data.ldif"));
-    assert!(load.output().unwrap().status.success());
+    let slapd = Slapd::new();
     let mut runner = TestRunner::new(Config { cases: cases(), failure_persistence: None, ..Config::default() });
     let entry = prop::sample::select(ENTRIES.iter().map(|(name, _)| *name).collect::<Vec<_>>());
     let who = prop::sample::select(vec!["", ALICE, BOB, CAROL, "cn=x,uid=carol,ou=people,dc=example,dc=com"]);
     let tried = runner.run(&(rules(), who, entry), |(rules, who, entry)| {
-        std::fs::write(&conf, configuration(&data, &(rules.clone() + END))).unwrap();
+        slapd.configure("", &(rules.clone() + END));
         let mut world = World::new(&rules);
         world.from("192.0.2.1:5000", 32);
-        for (asked, theirs) in ASKED.iter().zip(ask(&conf, who, entry)) {
+        for (asked, theirs) in ASKED.iter().zip(ask(&slapd.conf, who, entry)) {
             let ours = world.granted(who, entry, asked);
             prop_assert_eq!(
                 ours,
@@ -140,6 +172,25 @@ fn random_rules_grant_what_they_grant_in_openldap() {
         Ok(())
     });
     tried.unwrap_or_else(|failure| panic!("{failure}"));
+}
+
+/// The frontend's rules stand in front of the database's in what `slapcat` writes, and are asked behind them.
+#[test]
+fn of_a_whole_configuration_the_rules_hold_that_hold_in_openldap() {
+    let frontend = "access to attrs=mail by * search\naccess to attrs=userPassword,sn by * read\n";
+    let config = "database config\naccess to * by * manage\n";
+    let own =
+        "access to attrs=userPassword by self =xw by anonymous auth\naccess to attrs=cn by users read by * +s break\n";
+    let slapd = Slapd::new();
+    slapd.configure(&(frontend.to_owned() + END + config), own);
+    let mut world = World::new(&slapd.slapcat());
+    world.from("192.0.2.1:5000", 32);
+    assert_eq!(world.rules.entries(), ["olcDatabase={1}mdb,cn=config", "olcDatabase={-1}frontend,cn=config"]);
+    for (who, entry) in [("", ALICE), (ALICE, ALICE), (BOB, ALICE)] {
+        for (asked, theirs) in ASKED.iter().zip(ask(&slapd.conf, who, entry)) {
+            assert_eq!(world.granted(who, entry, asked), theirs, "{asked} of {entry} for {who:?}");
+        }
+    }
 }
 
 /// As many as usual, or as `DURAMEN_CASES` says.

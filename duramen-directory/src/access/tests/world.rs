@@ -119,7 +119,8 @@ impl Groups for World {
 
 impl World {
     pub fn new(rules: &str) -> World {
-        let rules = Rules::parse("rules", rules, &SCHEMA).unwrap_or_else(|error| panic!("{error}\n{rules}"));
+        let suffixes = [ENTRIES[0].0.to_owned()];
+        let rules = Rules::parse("rules", rules, &suffixes, &SCHEMA).unwrap_or_else(|error| panic!("{error}\n{rules}"));
         let mut world = World { rules: Arc::new(rules), peer: Arc::new(Peer::Internal), ssf: 0 };
         world.from("192.0.2.1:5000", 0);
         world
