@@ -2,7 +2,9 @@
 
 use regex::Regex;
 
+use super::rule::normalized_name;
 use super::template::{Parts, Template};
+use crate::schema::Schema;
 
 /// Which names stand in which relation to a base.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -37,11 +39,13 @@ impl NamePattern {
     }
 
     /// Whether a name fits; `parts` are of what the rule selected.
-    pub fn matches(&self, name: &str, parts: &Parts) -> bool {
+    pub fn matches(&self, name: &str, parts: &Parts, schema: &Schema) -> bool {
         match self {
             NamePattern::Any => true,
             NamePattern::Near { base, span } => is_near(name, base, *span),
-            NamePattern::NearExpanded { base, span } => is_near(name, &base.expand(parts, str::to_owned), *span),
+            NamePattern::NearExpanded { base, span } => {
+                expanded_name(base, parts, schema).is_some_and(|base| is_near(name, &base, *span))
+            }
             NamePattern::Regex(regex) => regex.is_match(name),
             NamePattern::RegexExpanded(template) => {
                 // What is put in is a name's text, not part of the expression.
@@ -59,6 +63,13 @@ impl NamePattern {
             NamePattern::NearExpanded { .. } | NamePattern::RegexExpanded(_) => None,
         }
     }
+}
+
+/// The name that a text with its parts is: these may be written in any way, and are normalized along with the rest, for
+/// it may take both to make an RDN. What has no places is normalized already. `None` if it is no name.
+pub(super) fn expanded_name(text: &Template, parts: &Parts, schema: &Schema) -> Option<String> {
+    let name = text.expand(parts, str::to_owned);
+    if text.has_places() { normalized_name(name.as_bytes(), schema) } else { Some(name) }
 }
 
 /// A regular expression as rules have them: in any case.

@@ -13,7 +13,7 @@ use super::rule::{Clause, Control, Rule};
 use super::who::Answer;
 use super::{Groups, Level, Rules, Target, What};
 use crate::requester::Requester;
-use crate::schema::AttributeId;
+use crate::schema::{AttributeId, Schema};
 
 /// What is granted at the end of every way, and at the end of some way.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -58,7 +58,7 @@ impl Plan {
     pub(super) fn new(rules: Arc<Rules>, requester: &Requester, groups: &dyn Groups) -> Plan {
         let (mut answers, mut bounds) = (SmallVec::new(), SmallVec::new());
         if !requester.is_administrator {
-            rules.rules.iter().for_each(|rule| settle(rule, requester, groups, &mut answers));
+            rules.rules.iter().for_each(|rule| settle(rule, requester, groups, &rules.schema, &mut answers));
             bounds.extend(rules.classes.iter().map(|class| {
                 let rules = class.iter().map(|&n| (&rules.rules[n], &answers[rules.first_clauses[n]..]));
                 run_through(rules)
@@ -110,10 +110,16 @@ impl Plan {
 }
 
 /// Appends the answers of a rule's clauses; what stands behind one that always ends the rule is never asked.
-fn settle(rule: &Rule, requester: &Requester, groups: &dyn Groups, answers: &mut SmallVec<[Answer; 16]>) {
+fn settle(
+    rule: &Rule,
+    requester: &Requester,
+    groups: &dyn Groups,
+    schema: &Schema,
+    answers: &mut SmallVec<[Answer; 16]>,
+) {
     let mut ended = false;
     for clause in &rule.clauses {
-        let answer = if ended { Answer::No } else { clause.settle(requester, groups) };
+        let answer = if ended { Answer::No } else { clause.settle(requester, groups, schema) };
         ended |= answer == Answer::Yes && clause.control != Control::Continue;
         answers.push(answer);
     }

@@ -121,7 +121,7 @@ impl Rule {
         let mut parts = Parts::default();
         if self.needs_parts {
             parts.name = self.names.parts(target.name()).ok_or(Passed::Name)?;
-        } else if !self.names.matches(target.name(), &parts) {
+        } else if !self.names.matches(target.name(), &parts, schema) {
             return Err(Passed::Name);
         }
         if let Some(pattern) = &self.value {

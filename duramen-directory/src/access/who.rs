@@ -1,6 +1,6 @@
 //! Whether somebody is the one whom a clause is about.
 
-use super::name::ancestor;
+use super::name::{ancestor, expanded_name};
 use super::rule::{Clause, Who, normalized_name};
 use super::template::Parts;
 use super::{Groups, Target, What};
@@ -26,14 +26,14 @@ pub(super) struct Asked<'a> {
 
 impl Clause {
     /// Whether it applies to a requester, as far as that does not depend on the entry.
-    pub fn settle(&self, requester: &Requester, groups: &dyn Groups) -> Answer {
+    pub fn settle(&self, requester: &Requester, groups: &dyn Groups, schema: &Schema) -> Answer {
         let nobody = requester.name.is_empty();
         let mut settled = if self.own_value { Answer::Depends } else { Answer::Yes };
         if self.own_value && nobody {
             return Answer::No;
         }
         for who in &self.who {
-            match who.settle(requester, groups) {
+            match who.settle(requester, groups, schema) {
                 Answer::No => return Answer::No,
                 Answer::Yes => {}
                 Answer::Depends => settled = Answer::Depends,
@@ -76,14 +76,14 @@ fn names(value: &[u8], attribute: crate::schema::AttributeId, asked: &Asked<'_>)
 }
 
 impl Who {
-    fn settle(&self, requester: &Requester, groups: &dyn Groups) -> Answer {
+    fn settle(&self, requester: &Requester, groups: &dyn Groups, schema: &Schema) -> Answer {
         let nobody = requester.name.is_empty();
         let known = match self {
             Who::Itself(_) | Who::NamedIn(_) | Who::Group { .. } if nobody => false,
             Who::Itself(_) | Who::NamedIn(_) => return Answer::Depends,
             Who::Name(pattern) if !pattern.is_fixed() => return Answer::Depends,
             Who::Group { name, .. } if name.has_places() => return Answer::Depends,
-            _ => self.holds_everywhere(requester, groups, &Parts::default()),
+            _ => self.holds_everywhere(requester, groups, &Parts::default(), schema),
         };
         if known { Answer::Yes } else { Answer::No }
     }
@@ -103,21 +103,22 @@ impl Who {
                 });
                 found
             }
-            _ => self.holds_everywhere(asked.requester, asked.groups, parts),
+            _ => self.holds_everywhere(asked.requester, asked.groups, parts, asked.schema),
         }
     }
 
     /// Of conditions that the entry itself has no part in.
-    fn holds_everywhere(&self, requester: &Requester, groups: &dyn Groups, parts: &Parts) -> bool {
+    fn holds_everywhere(&self, requester: &Requester, groups: &dyn Groups, parts: &Parts, schema: &Schema) -> bool {
         let me = &*requester.name.normalized;
         match self {
             Who::Everybody => true,
             Who::Anonymous => me.is_empty(),
             Who::Users => !me.is_empty(),
             Who::Itself(_) | Who::NamedIn(_) => false,
-            Who::Name(pattern) => (!me.is_empty() || pattern.takes_nobody()) && pattern.matches(me, parts),
+            Who::Name(pattern) => (!me.is_empty() || pattern.takes_nobody()) && pattern.matches(me, parts, schema),
             Who::Group { name, attribute } => {
-                !me.is_empty() && groups.has_member(&name.expand(parts, str::to_owned), *attribute, me)
+                let is_member = |group: String| groups.has_member(&group, *attribute, me);
+                !me.is_empty() && expanded_name(name, parts, schema).is_some_and(is_member)
             }
             Who::Peer(pattern) => pattern.matches(&requester.peer),
             Who::Strength(bits) => requester.ssf >= *bits,

@@ -34,12 +34,16 @@ pub(super) fn expanded(style: &str, text: &str, schema: &Schema) -> Result<NameP
         return Ok(NamePattern::RegexExpanded(Template::parse(&expression(text))));
     }
     let span = span(style)?;
-    Ok(NamePattern::NearExpanded { base: base(text, schema), span })
+    Ok(NamePattern::NearExpanded { base: base(text, schema)?, span })
 }
 
-/// The template of a name. What is a name with its places in it is normalized as one.
-pub(super) fn base(text: &str, schema: &Schema) -> Template {
-    Template::parse(&normalize(text, schema).unwrap_or_else(|_| text.to_ascii_lowercase()))
+/// The template of a name. Without places it is normalized now, otherwise with what is put into them.
+pub(super) fn base(text: &str, schema: &Schema) -> Result<Template, String> {
+    let template = Template::parse(text);
+    if template.has_places() {
+        return Ok(template);
+    }
+    normalize(&template.expand(&Default::default(), str::to_owned), schema).map(Template::literal)
 }
 
 /// A name in its normalized form.

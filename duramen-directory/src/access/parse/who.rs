@@ -95,7 +95,7 @@ fn group(keyed: &Keyed<'_>, class: Option<&str>, attribute: Option<&str>, schema
     is_name(attribute, "group")?;
     let name = match &*keyed.style {
         "" | "exact" | "base" => Template::literal(names::normalize(keyed.value, schema)?),
-        "expand" | "regex" => names::base(keyed.value, schema),
+        "expand" | "regex" => names::base(keyed.value, schema)?,
         style => return Err(format!("a group has no style '{style}': expected exact or expand")),
     };
     Ok(Who::Group { name, attribute: attribute.id })

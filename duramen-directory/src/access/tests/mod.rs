@@ -79,6 +79,22 @@ fn a_name_put_into_an_expression_is_not_part_of_the_expression() {
     assert_eq!(granted(rules, ALICE, "uid=.*,ou=people,dc=example,dc=com", "cn"), Privileges::NONE);
 }
 
+/// Values are put in as they are written.
+#[test]
+fn a_name_made_of_parts_is_compared_as_a_name() {
+    let rules = "access to attrs=sn val.regex=\"^(.*)$\" by dn.exact,expand=\"UID=${v1}, ou=people,dc=example,dc=com\" write
+                 access to attrs=manager val.regex=\"^(.*)$\" by dn.subtree,expand=\"${v1}\" write
+                 access to attrs=cn val.regex=\"^(.*)$\" by group.expand=\"cn=${v1}, ou=groups,dc=example,dc=com\" write";
+    let written = "manager:UID=Alice ; OU=People,dc=Example, dc=com";
+    for what in ["sn:alice", "sn:Alice", "sn: ALICE", written, "cn:team", "cn:Team"] {
+        assert_eq!(granted(rules, ALICE, BOB, what), Privileges::of(Level::Write), "{what}");
+        assert_eq!(granted(rules, CAROL, BOB, what), Privileges::NONE, "{what}");
+    }
+    for what in ["sn:x,alice", "manager:alice", "manager:,dc=com", "cn:team,"] {
+        assert_eq!(granted(rules, ALICE, BOB, what), Privileges::NONE, "{what}");
+    }
+}
+
 #[test]
 fn an_escaped_comma_ends_no_rdn() {
     let rules = "access to dn.subtree=\"dc=example,dc=com\" by * read";
