@@ -3,7 +3,7 @@
 use regex::Regex;
 
 use super::rule::normalized_name;
-use super::template::{Parts, Template};
+use super::template::{Parts, Reach, Template};
 use crate::schema::Schema;
 
 /// Which names stand in which relation to a base.
@@ -35,7 +35,25 @@ impl NamePattern {
 
     /// Whether it can be about nobody, whose name is empty. Nobody is below no name, not even the root's.
     pub fn takes_nobody(&self) -> bool {
-        matches!(self, NamePattern::Any | NamePattern::Regex(_) | NamePattern::RegexExpanded(_))
+        !matches!(self, NamePattern::Near { .. })
+    }
+
+    /// How many parts there can be of a name that fits.
+    pub fn reach(&self) -> usize {
+        match self {
+            NamePattern::Any | NamePattern::Near { span: Span::Level(0), .. } => 1,
+            NamePattern::Near { .. } => 2,
+            _ => Reach::EXPRESSION,
+        }
+    }
+
+    /// What is wrong with a place that no part can ever stand in, if there is one.
+    pub fn unfilled(&self, reach: Reach) -> Option<String> {
+        match self {
+            NamePattern::NearExpanded { base, .. } => base.unfilled(reach),
+            NamePattern::RegexExpanded(expression) => expression.unfilled(reach),
+            _ => None,
+        }
     }
 
     /// Whether a name fits; `parts` are of what the rule selected.
@@ -44,7 +62,9 @@ impl NamePattern {
             NamePattern::Any => true,
             NamePattern::Near { base, span } => is_near(name, base, *span),
             NamePattern::NearExpanded { base, span } => {
-                expanded_name(base, parts, schema).is_some_and(|base| is_near(name, &base, *span))
+                // An empty one is nobody's, as in slapd: that all names are below the root is not meant.
+                let fits = |base: String| base.is_empty() == name.is_empty() && is_near(name, &base, *span);
+                expanded_name(base, parts, schema).is_some_and(fits)
             }
             NamePattern::Regex(regex) => regex.is_match(name),
             NamePattern::RegexExpanded(template) => {

@@ -17,6 +17,18 @@ enum Piece {
     Value(usize),
 }
 
+/// How many parts there can be of a name and of a value: nothing ever stands in a place with a higher number.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Reach {
+    pub name: usize,
+    pub value: usize,
+}
+
+impl Reach {
+    /// Of an expression, whatever groups it has: those that it does not have take no part, as in slapd.
+    pub const EXPRESSION: usize = 100;
+}
+
 /// Text with places for parts.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Template {
@@ -59,7 +71,21 @@ impl Template {
         self.pieces.iter().any(|piece| !matches!(piece, Piece::Text(_)))
     }
 
-    /// The text with its parts, each as `insert` makes it. A part that does not exist is empty.
+    /// What is wrong with a place that no part can ever stand in, if there is one.
+    pub fn unfilled(&self, reach: Reach) -> Option<String> {
+        let problem = |place: String, pattern| {
+            format!(
+                "nothing can stand for {place}: what the rule is about has no {pattern}= with a group in parentheses for it"
+            )
+        };
+        self.pieces.iter().find_map(|piece| match piece {
+            Piece::Name(n) if *n >= reach.name => Some(problem(format!("${{{n}}}"), "dn.regex")),
+            Piece::Value(n) if *n >= reach.value => Some(problem(format!("${{v{n}}}"), "val.regex")),
+            _ => None,
+        })
+    }
+
+    /// The text with its parts, each as `insert` makes it. One of a group that took no part is empty.
     pub fn expand(&self, parts: &Parts, insert: impl Fn(&str) -> String) -> String {
         let part = |parts: &[String], n: usize| parts.get(n).map_or(String::new(), |part| insert(part));
         let texts = self.pieces.iter().map(|piece| match piece {

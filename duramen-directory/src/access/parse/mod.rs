@@ -11,6 +11,7 @@ mod who;
 
 use super::level::{Change, Privileges};
 use super::rule::{Clause, Control, Rule};
+use super::template::Reach;
 use super::words::{Place, Word, words};
 use crate::schema::Schema;
 
@@ -154,7 +155,7 @@ impl<'a> Parser<'a> {
         let about = about.finish(place, self.schema)?;
         let mut clauses = Vec::new();
         while self.peek().is_some_and(|word| is(&word.text, "by")) {
-            clauses.push(self.clause()?);
+            clauses.push(self.clause(about.reach())?);
         }
         if clauses.is_empty() {
             return Err((place, format!("'{text}' grants nothing to anybody: write 'by', who, and a level behind it")));
@@ -165,7 +166,7 @@ impl<'a> Parser<'a> {
     }
 
     /// `by <who> <access> <control>`
-    fn clause(&mut self) -> Result<Clause, Wrong> {
+    fn clause(&mut self, reach: Reach) -> Result<Clause, Wrong> {
         let start = self.at;
         let place = self.words[start].place;
         self.at += 1;
@@ -173,6 +174,9 @@ impl<'a> Parser<'a> {
         let mut word = self.next_of_part();
         while let Some(next) = word {
             let Some(condition) = who::parse(next, self.schema)? else { break };
+            if let Some(problem) = who::unfilled(&condition, reach) {
+                return Err((next.place, problem));
+            }
             found.push(condition);
             word = self.next_of_part();
         }

@@ -6,6 +6,7 @@ use duramen_ldap::matching::{Rule as MatchingRule, RuleKind};
 use super::super::condition::{Condition, Test};
 use super::super::name::{NamePattern, compile};
 use super::super::rule::{Selection, ValuePattern};
+use super::super::template::Reach;
 use super::super::words::{Place, Word};
 use super::{Wrong, is, keyed, names};
 use crate::schema::{Attribute, AttributeId, Schema};
@@ -37,6 +38,14 @@ pub(super) struct Finished {
     pub filter: Option<Condition>,
     pub attributes: Option<Selection>,
     pub value: Option<ValuePattern>,
+}
+
+impl Finished {
+    /// Which parts clauses may refer to.
+    pub fn reach(&self) -> Reach {
+        let is_expression = matches!(self.value, Some(ValuePattern::Regex(_)));
+        Reach { name: self.names.reach(), value: if is_expression { Reach::EXPRESSION } else { 0 } }
+    }
 }
 
 impl About {

@@ -3,7 +3,7 @@
 use super::super::name::{NamePattern, Span};
 use super::super::peer::PeerPattern;
 use super::super::rule::Who;
-use super::super::template::Template;
+use super::super::template::{Reach, Template};
 use super::super::words::Word;
 use super::{Keyed, Wrong, is, keyed, names, what};
 use crate::schema::Schema;
@@ -107,6 +107,15 @@ fn is_name(attribute: &crate::schema::Attribute, key: &str) -> Result<(), String
     match is(rule, "distinguishedNameMatch") || is(rule, "uniqueMemberMatch") {
         true => Ok(()),
         false => Err(format!("values of {} are not names, which '{key}' needs", attribute.name)),
+    }
+}
+
+/// What is wrong with a reference to a part that what the rule is about never has, if there is one.
+pub(super) fn unfilled(who: &Who, reach: Reach) -> Option<String> {
+    match who {
+        Who::Name(pattern) => pattern.unfilled(reach),
+        Who::Group { name, .. } => name.unfilled(reach),
+        _ => None,
     }
 }
 

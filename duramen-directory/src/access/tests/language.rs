@@ -204,6 +204,16 @@ fn an_error_names_line_column_and_cure() {
             "access to * by ssf=high read",
             "line 1, column 16: 'high' is no strength: expected a number of bits, such as 128",
         ),
+        (
+            "access to *\n  by dn.subtree,expand=\"$1\" write",
+            "line 2, column 6: nothing can stand for ${1}: what the rule is about has no dn.regex= with a group in parentheses for it",
+        ),
+        ("access to dn.exact=dc=x by dn.regex=\"^$1\" read", "line 1, column 28: nothing can stand for ${1}: "),
+        ("access to dn.one=dc=x by dn.one,expand=\"$2\" read", "line 1, column 26: nothing can stand for ${2}: "),
+        (
+            "access to attrs=sn val=x by users group.expand=\"cn=${v1}\" read",
+            "line 1, column 35: nothing can stand for ${v1}: what the rule is about has no val.regex= with a group",
+        ),
         ("access to * attrs=cn attrs=sn by * read", "line 1, column 22: 'attrs' stands here twice"),
     ] {
         let error = error(text);

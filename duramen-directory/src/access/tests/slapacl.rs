@@ -6,8 +6,8 @@ use std::process::Command;
 use proptest::prelude::*;
 use proptest::test_runner::{Config, TestRunner};
 
-use super::super::Privileges;
-use super::world::{ENTRIES, World, ldif};
+use super::super::{Level, Privileges, Rules};
+use super::world::{ENTRIES, SCHEMA, World, ldif};
 use super::{ALICE, BOB, CAROL};
 
 /// Rules are random, entries and requesters too; as many as this are tried in a test.
@@ -74,13 +74,16 @@ const ASKED: [&str; 10] = [
 /// the server grants nothing.
 const END: &str = "access to * by * none\n";
 
-/// Random rules.
+/// Random rules. Parts of names are referred to where names have some: elsewhere it is refused.
 pub fn rules() -> impl Strategy<Value = String> {
-    let control = prop::sample::select(vec!["", "", "", " stop", " continue", " break"]);
-    let clause = (prop::sample::select(WHO.to_vec()), prop::sample::select(ACCESS.to_vec()), control)
-        .prop_map(|(who, access, control)| format!("    by {who} {access}{control}\n"));
-    let rule = (prop::sample::select(WHAT.to_vec()), prop::collection::vec(clause, 1..4))
-        .prop_map(|(what, clauses)| format!("access to {what}\n{}", clauses.concat()));
+    let rule = prop::sample::select(WHAT.to_vec()).prop_flat_map(|what| {
+        let is_possible = |who: &&str| what.starts_with("dn.regex") || !who.contains("$1") && !who.contains("$2");
+        let who = WHO.into_iter().filter(is_possible).collect::<Vec<_>>();
+        let control = prop::sample::select(vec!["", "", "", " stop", " continue", " break"]);
+        let clause = (prop::sample::select(who), prop::sample::select(ACCESS.to_vec()), control)
+            .prop_map(|(who, access, control)| format!("    by {who} {access}{control}\n"));
+        prop::collection::vec(clause, 1..4).prop_map(move |clauses| format!("access to {what}\n{}", clauses.concat()))
+    });
     prop::collection::vec(rule, 1..4).prop_map(|rules| rules.concat())
 }
 
@@ -201,6 +204,19 @@ fn parts_come_to_what_they_come_to_in_openldap() {
         ("attrs=cn val.regex=\"^(.*)$\"", "dn.exact,expand=\"UID=${v1}, ou=people,dc=example,dc=com\""),
         ("attrs=cn val.regex=\"^(.*)$\"", "dn.subtree,expand=\"${v1}\""),
         ("attrs=cn val.regex=\"^(.*)$\"", "group.expand=\"cn=${v1}, ou=groups,dc=example,dc=com\""),
+        ("attrs=cn val.regex=\"^(x)?\"", "dn.subtree,expand=\"${v1}\""),
+        ("attrs=cn val.regex=\"^(x)?\"", "group.expand=\"cn=team${v7},ou=groups,dc=example,dc=com\""),
+        ("dn.regex=\"^(.+,)?(uid=[^,]+),(.*)$\"", "dn.exact,expand=\"$1\""),
+        ("dn.regex=\"^(.+,)?(uid=[^,]+),(.*)$\"", "dn.one,expand=\"$1\""),
+        ("dn.regex=\"^(.+,)?(uid=[^,]+),(.*)$\"", "dn.subtree,expand=\"$4\""),
+        ("dn.regex=\"^(.+,)?(uid=[^,]+),(.*)$\"", "dn.children,expand=\"${99}\""),
+        ("dn.regex=\"^(.+,)?(uid=[^,]+),(.*)$\"", "dn.one,expand=\"$1$3\""),
+        ("dn.regex=\"^(.+,)?(uid=[^,]+),(.*)$\"", "dn.regex=\"^uid=[^,]+,$1$3\""),
+        ("dn.regex=\"^(.+,)?(uid=[^,]+),(.*)$\"", "dn.regex=\"^uid=[^,]+,$4\""),
+        ("dn.subtree=\"ou=people,dc=example,dc=com\"", "dn.one,expand=\"$1\""),
+        ("dn.subtree=\"ou=people,dc=example,dc=com\"", "dn.regex=\"^$0$$\""),
+        ("dn.exact=\"uid=bob,ou=people,dc=example,dc=com\"", "dn.exact,expand=\"$0\""),
+        ("*", "dn.exact,expand=\"$0\""),
     ] {
         let rules = format!("access to {what}\n    by {who} write\n    by * read\n");
         slapd.configure("", &(rules.clone() + END));
@@ -218,6 +234,32 @@ fn parts_come_to_what_they_come_to_in_openldap() {
         for who in ["", ALICE, BOB] {
             for (asked, theirs) in asked.iter().zip(ask(&slapd.conf, who, BOB, &asked)) {
                 assert_eq!(world.granted(who, BOB, asked), theirs, "{asked} for {who:?}\n{rules}");
+            }
+        }
+    }
+}
+
+/// What is refused here because nothing can stand in a place is about nobody in OpenLDAP.
+#[test]
+fn clauses_with_places_for_nothing_are_about_nobody_in_openldap() {
+    let slapd = Slapd::new();
+    for what in ["*", "attrs=cn", "dn.base=\"uid=bob,ou=people,dc=example,dc=com\""] {
+        for place in ["$1", "${d150}", "${v1}"] {
+            let who = [
+                format!("dn.subtree,expand=\"{place}\""),
+                format!("dn.regex=\"^uid=.*{place}\""),
+                format!("group.expand=\"cn=team{place},ou=groups,dc=example,dc=com\""),
+            ];
+            for who in who {
+                let rules = format!("access to {what}\n    by {who} write\n    by * read\n");
+                let error = Rules::parse("rules", &rules, &[], &SCHEMA).map(drop).expect_err(&rules);
+                let problem = format!(
+                    "line 2, column 8: nothing can stand for {}: ",
+                    place.replace("$1", "${1}").replace("{d", "{")
+                );
+                assert!(error.to_string().contains(&problem), "{error}");
+                slapd.configure("", &(rules.clone() + END));
+                assert_eq!(ask(&slapd.conf, ALICE, BOB, &["cn"]), [Privileges::of(Level::Read)], "{rules}");
             }
         }
     }
