@@ -59,6 +59,40 @@ impl ForkGuard {
     }
 }
 
+/// What another thread of this process has a part in: channels, the handle to wait for it. A forked child has no such
+/// thread, which may have been in the middle of something; there it is forgotten where it would be dropped.
+pub(crate) struct WithThread<T> {
+    /// Gone only while this is taken apart.
+    shared: Option<T>,
+    guard: ForkGuard,
+}
+
+impl<T> WithThread<T> {
+    pub(crate) fn new(shared: T) -> WithThread<T> {
+        WithThread { shared: Some(shared), guard: ForkGuard::new() }
+    }
+
+    /// It, to be used and dropped; [`Error::Forked`] in a forked child.
+    pub(crate) fn into_inner(mut self) -> Result<T> {
+        self.guard.check()?;
+        self.shared.take().ok_or(Error::Forked)
+    }
+
+    /// It, unless this is a forked child.
+    pub(crate) fn get(&mut self) -> Result<&mut T> {
+        self.guard.check()?;
+        self.shared.as_mut().ok_or(Error::Forked)
+    }
+}
+
+impl<T> Drop for WithThread<T> {
+    fn drop(&mut self) {
+        if self.guard.forked() {
+            std::mem::forget(self.shared.take());
+        }
+    }
+}
+
 /// This process's generation, begun if this is the first guard since the fork.
 fn generation(word: &AtomicU64) -> u64 {
     let known = word.load(Ordering::Relaxed);
@@ -126,6 +160,27 @@ mod tests {
             let own = ForkGuard::new();
             own.check().is_ok() && inherited.forked() && in_forked_child(|| own.forked() && inherited.forked())
         }));
+    }
+
+    #[test]
+    fn what_a_thread_has_a_part_in_is_not_dropped_in_a_child() {
+        struct Told<'c>(&'c std::cell::Cell<u32>);
+        impl Drop for Told<'_> {
+            fn drop(&mut self) {
+                self.0.set(self.0.get() + 1);
+            }
+        }
+        let dropped = std::cell::Cell::new(0);
+        let mut of_parent = Some(WithThread::new(Told(&dropped)));
+        assert!(in_forked_child(|| {
+            let mut inherited = of_parent.take().unwrap();
+            let refused = matches!(inherited.get(), Err(Error::Forked));
+            drop(inherited);
+            drop(WithThread::new(Told(&dropped)));
+            refused && dropped.get() == 1
+        }));
+        assert!(of_parent.take().unwrap().into_inner().is_ok());
+        assert_eq!(dropped.get(), 1);
     }
 
     #[test]

@@ -18,6 +18,7 @@ use std::thread::JoinHandle;
 use crate::error::{Error, Result};
 use crate::order::Order;
 use crate::os::direct::{ALIGNMENT, DirectFile};
+use crate::os::fork::WithThread;
 use chunk::{Chunk, Entry};
 pub(crate) use merge::Merge;
 use run::Runs;
@@ -88,7 +89,7 @@ pub(crate) struct Sorter {
     chunk: Chunk,
     /// The first key: how much all share with it is what all share.
     first: Option<Arc<[u8]>>,
-    worker: Option<Worker>,
+    worker: Option<WithThread<Worker>>,
 }
 
 impl Sorter {
@@ -117,14 +118,15 @@ impl Sorter {
     fn chunk_is_full(&mut self) -> Result<()> {
         let first = self.first();
         if self.worker.is_none() {
-            self.worker = Some(Worker::start(&self.by, self.budget, first, &self.directory)?);
+            let worker = Worker::start(&self.by, self.budget, first, &self.directory)?;
+            self.worker = Some(WithThread::new(worker));
         }
-        let worker = self.worker.as_mut().expect("started just now");
+        let worker = self.worker.as_mut().expect("started just now").get()?;
         if let Some(empty) = worker.exchange(std::mem::take(&mut self.chunk)) {
             self.chunk = empty;
             return Ok(());
         }
-        let ended = self.worker.take().map(Worker::finish);
+        let ended = self.worker.take().map(|worker| worker.into_inner().and_then(Worker::finish));
         Err(ended.and_then(Result::err).expect("the thread ends early on errors only"))
     }
 
@@ -133,7 +135,7 @@ impl Sorter {
         let first = self.first();
         let rest = chunk::sort(self.chunk, Vec::new(), &self.by, &first);
         let mut runs = match self.worker {
-            Some(worker) => worker.finish()?,
+            Some(worker) => worker.into_inner()?.finish()?,
             None => Runs::default(),
         };
         while runs.len() >= self.budget.fan_in {

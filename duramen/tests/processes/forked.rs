@@ -95,10 +95,16 @@ fn role_forking_at_work() -> Result<()> {
     assert_eq!(std::fs::metadata(db.path()).unwrap().len(), bytes);
     txn.take().unwrap().commit()?;
 
-    let mut load = Some(db.bulk_load("loaded", BulkOptions::new().sorted(true))?);
-    (0..200_000_u32).try_for_each(|i| load.as_mut().unwrap().push(i.to_be_bytes(), [1; 50]))?;
-    assert!(in_fork(|| drop(load.take())));
-    load.take().unwrap().finish()?;
+    // The child has none of the threads that sort and write.
+    for sorted in [true, false] {
+        let options = BulkOptions::new().sorted(sorted).memory_budget(1);
+        let mut load = Some(db.bulk_load(if sorted { "sorted" } else { "any" }, options)?);
+        for part in 0..4_u32 {
+            (0..50_000).try_for_each(|i| load.as_mut().unwrap().push((part * 50_000 + i).to_be_bytes(), [1; 50]))?;
+            assert!(in_fork(|| drop(load.take())));
+        }
+        load.take().unwrap().finish()?;
+    }
 
     let (begun, is_begun) = std::sync::mpsc::channel();
     let (forked, has_forked) = std::sync::mpsc::channel::<()>();
@@ -121,7 +127,8 @@ fn role_forking_at_work() -> Result<()> {
     leader.join().unwrap()?;
 
     let snapshot = db.read()?;
-    assert_eq!((snapshot.table("t")?.len(), snapshot.table("loaded")?.len()), (20_001, 200_000));
+    let entries = ["t", "sorted", "any"].map(|name| snapshot.table(name).map(|table| table.len()).unwrap());
+    assert_eq!(entries, [20_001, 200_000, 200_000]);
     assert_eq!(snapshot.table("t")?.get(7_u32.to_be_bytes())?, Some(&[1; 100][..]));
     assert_clean(&db);
     roles::say("all well");

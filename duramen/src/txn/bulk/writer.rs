@@ -14,6 +14,7 @@ use crate::error::{Error, Result};
 use crate::format::page;
 use crate::ids::{Pgno, Txnid};
 use crate::os::direct::Block;
+use crate::os::fork::WithThread;
 use crate::sort::{join, spawn};
 use crate::store::Store;
 
@@ -46,11 +47,15 @@ pub(super) struct Filled {
 /// The thread, as those who give it work see it.
 pub(super) struct Writer {
     store: Arc<Store>,
+    /// `None` once it was waited for.
+    work: Option<WithThread<Work>>,
+}
+
+struct Work {
     blocks: SyncSender<Filled>,
     /// Blocks to be filled again.
     empty: Receiver<Block>,
-    /// `None` once it was waited for.
-    thread: Option<JoinHandle<Result<Totals>>>,
+    thread: JoinHandle<Result<Totals>>,
 }
 
 impl Writer {
@@ -60,17 +65,19 @@ impl Writer {
         let (done, empty) = channel();
         let shared = store.clone();
         let thread = spawn("duramen load", move || write_all(&shared, birth, keep_cached, &todo, &done))?;
-        Ok(Writer { store: store.clone(), blocks, empty, thread: Some(thread) })
+        Ok(Writer { store: store.clone(), work: Some(WithThread::new(Work { blocks, empty, thread })) })
     }
 
     /// A block to be filled.
-    pub(super) fn block(&self) -> Block {
-        self.empty.try_recv().unwrap_or_else(|_| Block::new(BLOCK_BYTES))
+    pub(super) fn block(&mut self) -> Block {
+        let work = self.work.as_mut().and_then(|work| work.get().ok());
+        work.and_then(|work| work.empty.try_recv().ok()).unwrap_or_else(|| Block::new(BLOCK_BYTES))
     }
 
     /// Hands over pages; the error is that of an earlier write.
     pub(super) fn send(&mut self, filled: Filled) -> Result<()> {
-        match self.blocks.send(filled) {
+        let Some(work) = &mut self.work else { return Err(Error::TxnFailed) };
+        match work.get()?.blocks.send(filled) {
             Ok(()) => Ok(()),
             Err(_) => Err(self.wait().err().unwrap_or(Error::TxnFailed)),
         }
@@ -78,9 +85,10 @@ impl Writer {
 
     /// Lets the thread write what it has, and end.
     pub(super) fn wait(&mut self) -> Result<Totals> {
-        let Some(thread) = self.thread.take() else { return Err(Error::TxnFailed) };
+        let Some(work) = self.work.take() else { return Err(Error::TxnFailed) };
+        let Work { blocks, thread, .. } = work.into_inner()?;
         // Without a sender there is nothing more to come.
-        drop(std::mem::replace(&mut self.blocks, sync_channel(1).0));
+        drop(blocks);
         join(thread).inspect_err(|error| {
             self.store.crowded.fetch_or(error.is_disk_full(), Ordering::Relaxed);
         })
@@ -89,10 +97,7 @@ impl Writer {
 
 impl Drop for Writer {
     fn drop(&mut self) {
-        if self.store.shared.is_forked() {
-            // The thread is the parent's.
-            std::mem::forget(self.thread.take());
-        } else if self.thread.is_some() {
+        if self.work.is_some() {
             // The load was given up, and what its last writes met is of no account.
             drop(self.wait());
         }
