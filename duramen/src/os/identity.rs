@@ -40,10 +40,10 @@ pub(crate) fn is_same_cache(one: &Identity, other: &Identity) -> bool {
     one == other && one[0] != 0
 }
 
-/// Whether both are of different files, by what every process of the machine is told alike: containers may each have a
-/// name of their own for the boot.
+/// Whether both are certainly of different files: told by the same kernel. Another one, or a container that has a name of
+/// its own for the boot, may number devices in its own way.
 pub(crate) fn is_another_file(one: &Identity, other: &Identity) -> bool {
-    one[3..] != other[3..]
+    one[1..3] == other[1..3] && one[3..] != other[3..]
 }
 
 /// What the kernel names this run of the machine by.
