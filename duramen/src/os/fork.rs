@@ -1,6 +1,6 @@
 //! Noticing that this process is a fork of the one that made a handle, at the price of one load.
 //!
-//! Owns: [`ForkGuard`]. Must not know: what it guards.
+//! Owns: [`ForkGuard`], [`WithThread`]. Must not know: what it guards.
 //!
 //! A word on a page that the kernel wipes in every forked child holds the process's *generation*. A guard remembers the
 //! generation it was made in. In a child the word reads 0 until the first guard made there gives it the next one, so an

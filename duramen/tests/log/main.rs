@@ -2,6 +2,8 @@
 //!
 //! A power cut is played by going back to an earlier copy of the data file, beside the log as it is now.
 
+mod places;
+
 use std::collections::BTreeMap;
 use std::io::{self, IoSlice};
 use std::path::{Path, PathBuf};
@@ -435,58 +437,6 @@ fn who_opens_to_read_gets_what_is_in_the_log() -> Result {
     Ok(())
 }
 
-#[test]
-fn a_database_opened_by_a_link_has_its_log_beside_the_file() -> Result {
-    let (dir, links) = (tempfile::tempdir()?, tempfile::tempdir()?);
-    let (path, link) = (dir.path().join("it.dm"), links.path().join("link.dm"));
-    Database::open(&path)?.close()?;
-    std::os::unix::fs::symlink(&path, &link)?;
-    let base = std::fs::read(&path)?;
-    let db = Database::options().log_at_once(1 << 20).open(&link)?;
-    db.update(|txn| txn.table("t")?.put(b"a", b"b"))?;
-    let log = std::fs::read(log_of(&path))?;
-    assert!(!log_of(&link).exists());
-    drop(db);
-    std::fs::write(&path, base)?;
-    std::fs::write(log_of(&path), log)?;
-    assert_eq!(Database::open(&path)?.read()?.table("t")?.get(b"a")?, Some(&b"b"[..]));
-    Ok(())
-}
-
-/// A service goes on with files that were removed or moved away, and another database is made in their place.
-#[test]
-fn who_lost_its_name_leaves_the_log_of_its_successor_alone() -> Result {
-    for had_a_log in [true, false] {
-        let dir = tempfile::tempdir()?;
-        let path = dir.path().join("it.dm");
-        let before = Database::options().log_at_once(1 << 20).open(&path)?;
-        if had_a_log {
-            before.update(|txn| txn.table("t")?.put(b"before", b"it was moved"))?;
-        }
-        std::fs::create_dir(dir.path().join("away"))?;
-        for name in ["it.dm", "it.dm-lock", "it.dm-log"] {
-            let there = dir.path().join(name);
-            if there.exists() {
-                std::fs::rename(there, dir.path().join("away").join(name))?;
-            }
-        }
-        let db = Database::options().log_at_once(1 << 20).open(&path)?;
-        let base = std::fs::read(&path)?;
-        let successor = Logged { dir, db, base };
-        for i in 0..8_u8 {
-            successor.db.update(|txn| txn.table("t")?.put([i], b"after"))?;
-            before.update(|txn| txn.table("t")?.put([i], b"elsewhere"))?;
-        }
-        assert_survives(&successor)?;
-        before.close()?;
-        successor.db.update(|txn| txn.table("t")?.put([8], b"after"))?;
-        assert_survives(&successor)?;
-        let moved = Database::open(successor.dir.path().join("away/it.dm"))?;
-        assert_eq!(moved.read()?.table("t")?.len(), 8 + u64::from(had_a_log));
-    }
-    Ok(())
-}
-
 /// Whether there is a log after so many commits of a value of so many bytes each.
 fn has_log(options: Options, commits: u8, bytes: usize) -> Result<bool> {
     let dir = tempfile::tempdir()?;
@@ -672,35 +622,4 @@ fn what_a_cursor_changed_is_done_again() -> Result {
         Ok(())
     })?;
     assert_survives(&logged)
-}
-
-/// As programs do that make a file anew and rename it over the one that others have open.
-#[test]
-fn a_data_file_put_in_the_place_of_one_that_is_open_is_another_database() -> Result {
-    let dir = tempfile::tempdir()?;
-    let path = dir.path().join("it.dm");
-    let new = dir.path().join("new.dm");
-    let old = Database::options().log_at_once(1 << 20).open(&path)?;
-    for i in 0..40_u32 {
-        old.update(|txn| txn.table("of the old")?.put(i.to_be_bytes(), [1; 400]))?;
-    }
-    let made = Database::open(&new)?;
-    made.update(|txn| txn.table("of the new")?.put(b"a", b"b"))?;
-    made.close()?;
-    std::fs::rename(&new, &path)?;
-    let db = Database::options().log_at_once(1 << 20).open(&path)?;
-    assert_eq!(db.read()?.table_names()?, [b"of the new"]);
-    let base = std::fs::read(&path)?;
-    let new = Logged { dir, db, base };
-    for i in 0..40_u32 {
-        old.update(|txn| txn.table("of the old")?.put(i.to_be_bytes(), [2; 400]))?;
-        new.db.update(|txn| txn.table("of the new")?.put(i.to_be_bytes(), [3; 400]))?;
-    }
-    assert_survives(&new)?;
-    check(&old)?;
-    check(&new.db)?;
-    old.close()?;
-    let again = Database::open(new.db.path())?;
-    assert_eq!(again.read()?.table("of the new")?.len(), 41);
-    assert_survives(&new)
 }
