@@ -22,6 +22,8 @@ pub struct Config {
     pub administrator: Option<Administrator>,
     /// How long searches may take and what they may return.
     pub limits: Limits,
+    /// The same for some: the first holds whose `who` somebody is.
+    pub limits_for: Vec<LimitsFor>,
     /// `memberOf` counts groups that a group is a member of, at any distance, for all of its members.
     pub nested_groups: bool,
     /// Attributes whose values are names, and follow the entries of these names: they go when the entry is deleted, and are
@@ -75,15 +77,11 @@ pub struct Administrator {
     pub password: Option<String>,
 }
 
-/// Limits of operations. Those of what searches return and take are not the administrator's.
+/// Limits of operations.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Limits {
-    /// Entries that a search returns; 0 is no limit.
-    pub entries: u32,
-    /// How long it runs; `None` is no limit.
-    pub time: Option<Duration>,
-    /// Entries that a search without a fitting index looks at; 0 is no limit.
-    pub examined: u32,
+    /// Those of searches.
+    pub search: SearchLimits,
     /// How deep filters may be nested: [`duramen_ldap::filter::DEPTH_MAX`] at most.
     pub filter_depth: usize,
     /// Entries that one delete with the tree delete control takes, as it is one transaction; 0 is no limit.
@@ -92,6 +90,26 @@ pub struct Limits {
 
 impl Default for Limits {
     fn default() -> Limits {
-        Limits { entries: 0, time: None, examined: 0, filter_depth: DEPTH_MAX, tree_delete: 100_000 }
+        Limits { search: SearchLimits::default(), filter_depth: DEPTH_MAX, tree_delete: 100_000 }
     }
+}
+
+/// Limits of searches. The administrator has none of them.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct SearchLimits {
+    /// Entries that a search returns; 0 is no limit.
+    pub entries: u32,
+    /// How long it runs; `None` is no limit.
+    pub time: Option<Duration>,
+    /// Entries that a search without a fitting index looks at; 0 is no limit.
+    pub examined: u32,
+}
+
+/// Limits of searches for some.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct LimitsFor {
+    /// For whom, as access rules say it behind `by`, without what depends on an entry.
+    pub who: String,
+    /// The limits.
+    pub search: SearchLimits,
 }

@@ -20,6 +20,8 @@ pub enum Setting {
     Access,
     /// The administrator.
     Administrator,
+    /// The limits at this place of `limits_for`.
+    LimitsFor(usize),
     /// The attribute at this place of `references`.
     Reference(usize),
     /// The attribute at this place of `unique`.
@@ -66,6 +68,9 @@ pub(crate) fn find(config: &Config) -> Vec<ConfigFault> {
     }
     faults.note(Setting::Administrator, state::administrator(&schema, config));
     faults.note(Setting::Access, state::rules(&schema, &suffixes, config));
+    for (n, chosen) in config.limits_for.iter().enumerate() {
+        faults.note(Setting::LimitsFor(n), state::limits_for(&schema, chosen));
+    }
     for (n, name) in config.references.iter().enumerate() {
         faults.note(Setting::Reference(n), state::reference(&schema, &ready, name));
     }

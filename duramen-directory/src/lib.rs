@@ -47,7 +47,7 @@ mod update;
 mod view;
 
 pub use clock::timestamp;
-pub use config::{Administrator, Config, Durability, Index, IndexKinds, Limits, SchemaFile};
+pub use config::{Administrator, Config, Durability, Index, IndexKinds, Limits, LimitsFor, SchemaFile, SearchLimits};
 pub use directory::{Credentials, Directory, Monitor, MonitorEntry, OpenError};
 pub use failure::{Failure, Result};
 pub use faults::{ConfigFault, Setting};

@@ -9,10 +9,10 @@ use duramen::{Database, Table, WriteTxn};
 use duramen_ldap::matching::Rule;
 use duramen_ldap::schema::{self as text, AttributeType, Builtin, Definition, Description, Located};
 
-use crate::access::Rules;
+use crate::access::{Rules, Whom};
 use crate::altered;
 use crate::clock::Moment;
-use crate::config::{Config, Index, Limits, SchemaFile};
+use crate::config::{Config, Index, Limits, LimitsFor, SchemaFile, SearchLimits};
 use crate::directory::OpenError;
 use crate::entry::Entry;
 use crate::index::{Indices, Kind};
@@ -38,6 +38,8 @@ pub(crate) struct State {
     pub rules: Arc<Rules>,
     pub administrator: Option<AdministratorState>,
     pub limits: Limits,
+    /// Those of searches for some.
+    pub limits_for: Vec<(Whom, SearchLimits)>,
     pub referrals: Vec<String>,
     pub nested_groups: bool,
     /// Attributes whose values follow the entries that they name.
@@ -202,6 +204,7 @@ impl Merged {
         let (limits, referrals) = (config.limits.clone(), config.referrals.clone());
         let schema = Arc::new(schema);
         let rules = rules(&schema, &suffixes, config)?;
+        let limits_for = config.limits_for.iter().map(|one| limits_for(&schema, one)).collect::<Result<_, _>>()?;
         let nested_groups = config.nested_groups;
         let references =
             config.references.iter().map(|name| reference(&schema, &ready, name)).collect::<Result<_, _>>()?;
@@ -216,6 +219,7 @@ impl Merged {
             rules,
             administrator,
             limits,
+            limits_for,
             referrals,
             nested_groups,
             references,
@@ -247,6 +251,12 @@ pub(crate) fn rules(schema: &Arc<Schema>, suffixes: &[Suffix], config: &Config) 
     let names: Vec<String> = suffixes.iter().map(|suffix| suffix.normalized.clone()).collect();
     let parsed = Rules::parse(&file.name, &file.text, &names, schema);
     parsed.map(Arc::new).map_err(|error| OpenError::Access(error.to_string()))
+}
+
+/// Limits of searches, and whom they are for.
+pub(crate) fn limits_for(schema: &Arc<Schema>, chosen: &LimitsFor) -> Result<(Whom, SearchLimits), OpenError> {
+    let whom = Whom::parse("who", &chosen.who, schema).map_err(|error| config_error("limits.for", error))?;
+    Ok((whom, chosen.search))
 }
 
 /// The entries that the access rules are of, if there are several to choose from.

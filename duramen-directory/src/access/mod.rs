@@ -3,7 +3,7 @@
 //! Owns: the rules' language, what they come to for a requester, why. Must not know: which privileges an operation
 //! needs, how entries are stored; it sees them through [`Target`].
 //!
-//! The rest of the crate asks through [`Rules`], [`Plan`] and [`Target`] only.
+//! The rest of the crate asks through [`Rules`], [`Plan`], [`Target`] and [`Whom`] only.
 //!
 //! | module | owns |
 //! |---|---|
@@ -12,6 +12,7 @@
 //! | `rule` | what a rule is about |
 //! | `name`, `template`, `condition`, `peer` | patterns of names, text with parts of what was selected, filters, where connections come from |
 //! | `who` | whether somebody is the one whom a clause is about |
+//! | `whom` | the same, without a rule |
 //! | `plan` | what holds for all entries |
 //! | `walk` | what holds for one |
 //! | `explain` | and why |
@@ -27,6 +28,7 @@ mod rule;
 mod template;
 mod walk;
 mod who;
+mod whom;
 mod words;
 
 use std::collections::BTreeMap;
@@ -36,6 +38,7 @@ pub use explain::{Explanation, Step};
 pub use level::{Level, Privileges};
 pub use parse::RuleError;
 pub use plan::Plan;
+pub use whom::Whom;
 
 use crate::requester::Requester;
 use crate::schema::{AttributeId, Schema};

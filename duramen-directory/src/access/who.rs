@@ -77,15 +77,14 @@ fn names(value: &[u8], attribute: crate::schema::AttributeId, asked: &Asked<'_>)
 
 impl Who {
     fn settle(&self, requester: &Requester, groups: &dyn Groups, schema: &Schema) -> Answer {
-        let nobody = requester.name.is_empty();
-        let known = match self {
-            Who::Itself(_) | Who::NamedIn(_) | Who::Group { .. } if nobody => false,
-            Who::Itself(_) | Who::NamedIn(_) => return Answer::Depends,
-            Who::Name(pattern) if !pattern.is_fixed() => return Answer::Depends,
-            Who::Group { name, .. } if name.has_places() => return Answer::Depends,
-            _ => self.holds_everywhere(requester, groups, &Parts::default(), schema),
-        };
-        if known { Answer::Yes } else { Answer::No }
+        let is_somebody = matches!(self, Who::Itself(_) | Who::NamedIn(_) | Who::Group { .. });
+        if is_somebody && requester.name.is_empty() {
+            return Answer::No;
+        }
+        if self.needs_entry() {
+            return Answer::Depends;
+        }
+        if self.holds_everywhere(requester, groups, &Parts::default(), schema) { Answer::Yes } else { Answer::No }
     }
 
     fn holds(&self, asked: &Asked<'_>, parts: &Parts) -> bool {
@@ -107,8 +106,28 @@ impl Who {
         }
     }
 
+    /// Whether it depends on the entry whom it is about.
+    pub(super) fn needs_entry(&self) -> bool {
+        matches!(self, Who::Itself(_) | Who::NamedIn(_)) || self.refers()
+    }
+
+    /// Whether it refers to parts of what the rule is about.
+    pub(super) fn refers(&self) -> bool {
+        match self {
+            Who::Name(pattern) => !pattern.is_fixed(),
+            Who::Group { name, .. } => name.has_places(),
+            _ => false,
+        }
+    }
+
     /// Of conditions that the entry itself has no part in.
-    fn holds_everywhere(&self, requester: &Requester, groups: &dyn Groups, parts: &Parts, schema: &Schema) -> bool {
+    pub(super) fn holds_everywhere(
+        &self,
+        requester: &Requester,
+        groups: &dyn Groups,
+        parts: &Parts,
+        schema: &Schema,
+    ) -> bool {
         let me = &*requester.name.normalized;
         match self {
             Who::Everybody => true,

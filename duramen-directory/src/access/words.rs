@@ -11,6 +11,10 @@ pub(super) struct Place {
     pub column: usize,
 }
 
+impl Place {
+    pub const START: Place = Place { line: 1, column: 1 };
+}
+
 /// A word.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Word {
@@ -24,7 +28,7 @@ pub(super) struct Word {
 pub(super) fn words(source: &str) -> Result<Vec<Word>, Place> {
     let mut words = Vec::new();
     let mut at = 0;
-    let mut place = Place { line: 1, column: 1 };
+    let mut place = Place::START;
     while let Some(c) = source[at..].chars().next() {
         if c.is_whitespace() {
             step(&mut at, &mut place, c);

@@ -16,6 +16,7 @@ use super::special;
 use super::{Job, Options, Search};
 use crate::access::{Level, What};
 use crate::base::{self, Follow};
+use crate::config::SearchLimits;
 use crate::controls::{Controls, Of};
 use crate::directory::Inner;
 use crate::entry::mark;
@@ -143,17 +144,25 @@ impl Beginning<'_> {
         }
     }
 
+    fn limits(&self, requester: &Requester) -> SearchLimits {
+        if requester.is_administrator {
+            return SearchLimits::default();
+        }
+        let groups = Members::new(self.state, self.scene.tables, Some(self.commit));
+        let own = self.state.limits_for.iter().find(|(whom, _)| whom.is(requester, &groups));
+        own.map_or(self.state.limits.search, |(_, limits)| *limits)
+    }
+
     fn options(&self, requester: &Requester) -> Options {
-        let (limits, request) = (&self.state.limits, self.request);
-        let is_limited = !requester.is_administrator;
+        let (limits, request) = (self.limits(requester), self.request);
         let least = |asked: u32, most: u32| match (asked, most) {
             (0, 0) => u32::MAX,
             (0, one) | (one, 0) => one,
             (asked, most) => asked.min(most),
         };
-        let entries_max = least(request.size_limit, if is_limited { limits.entries } else { 0 });
+        let entries_max = least(request.size_limit, limits.entries);
         let asked = (request.time_limit > 0).then(|| Duration::from_secs(u64::from(request.time_limit)));
-        let time = asked.into_iter().chain(limits.time.filter(|_| is_limited)).min();
+        let time = asked.into_iter().chain(limits.time).min();
         Options {
             scope: request.scope,
             manage: self.controls.manage_dsa_it,
@@ -161,7 +170,7 @@ impl Beginning<'_> {
             subentries: self.controls.subentries,
             entries_max,
             deadline: time.map(|time| Instant::now() + time),
-            examined_max: if is_limited && limits.examined > 0 { u64::from(limits.examined) } else { u64::MAX },
+            examined_max: if limits.examined > 0 { u64::from(limits.examined) } else { u64::MAX },
             entry_checked: self.scene.plan.everywhere(None, Level::Read) != Some(true),
         }
     }

@@ -5,6 +5,7 @@ mod altered;
 mod certificates;
 mod files;
 mod groups;
+mod limits;
 mod names;
 mod reading;
 mod references;

@@ -118,6 +118,17 @@ pub(super) struct Limits {
     pub stop_seconds: Option<u64>,
     pub password_checks: Option<Spanned<usize>>,
     pub threads: Option<Spanned<usize>>,
+    #[serde(rename = "for")]
+    pub for_some: Vec<LimitsFor>,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct LimitsFor {
+    pub who: Spanned<String>,
+    pub entries: Option<u32>,
+    pub search_seconds: Option<u64>,
+    pub examined: Option<u32>,
 }
 
 #[derive(Deserialize, Default)]

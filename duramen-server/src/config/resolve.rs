@@ -7,7 +7,8 @@ use std::time::Duration;
 use duramen::Durability;
 use duramen_directory::password::Scheme;
 use duramen_directory::{
-    Administrator, Config as Directory, ConfigFault, Index, IndexKinds, Limits as OperationLimits, SchemaFile, Setting,
+    Administrator, Config as Directory, ConfigFault, Index, IndexKinds, Limits as OperationLimits, LimitsFor,
+    SchemaFile, SearchLimits, Setting,
 };
 use duramen_ldap::{dn::Dn, filter::DEPTH_MAX, url::LdapUrl};
 use toml::Spanned;
@@ -170,9 +171,7 @@ impl<'a> Checker<'a> {
             self.at(depth.span(), format!("{} is too much", depth.get_ref()), cure);
         }
         OperationLimits {
-            entries: limits.entries.unwrap_or_default(),
-            time: limits.search_seconds.filter(|&seconds| seconds > 0).map(Duration::from_secs),
-            examined: limits.examined.unwrap_or_default(),
+            search: search_limits(limits),
             filter_depth: self.at_least(&limits.filter_depth, 1, defaults.filter_depth),
             tree_delete: limits.tree_delete.unwrap_or(defaults.tree_delete),
         }
@@ -217,6 +216,7 @@ impl<'a> Checker<'a> {
             access: self.access(&file.access),
             administrator,
             limits: self.operation_limits(&file.limits),
+            limits_for: limits_for(&file.limits),
             durability: match file.directory.durability {
                 file::Durability::Durable => Durability::Durable,
                 file::Durability::Relaxed => Durability::Relaxed,
@@ -358,6 +358,29 @@ impl<'a> Checker<'a> {
     }
 }
 
+fn search_limits(limits: &file::Limits) -> SearchLimits {
+    SearchLimits {
+        entries: limits.entries.unwrap_or_default(),
+        time: limits.search_seconds.and_then(time_limit),
+        examined: limits.examined.unwrap_or_default(),
+    }
+}
+
+/// Limits for some: what is left out of them is as for all.
+fn limits_for(limits: &file::Limits) -> Vec<LimitsFor> {
+    let all = search_limits(limits);
+    let search = |some: &file::LimitsFor| SearchLimits {
+        entries: some.entries.unwrap_or(all.entries),
+        time: some.search_seconds.map_or(all.time, time_limit),
+        examined: some.examined.unwrap_or(all.examined),
+    };
+    limits.for_some.iter().map(|some| LimitsFor { who: some.who.get_ref().clone(), search: search(some) }).collect()
+}
+
+fn time_limit(seconds: u64) -> Option<Duration> {
+    (seconds > 0).then(|| Duration::from_secs(seconds))
+}
+
 fn texts(spanned: &[Spanned<String>]) -> Vec<String> {
     spanned.iter().map(|text| text.get_ref().clone()).collect()
 }
@@ -369,6 +392,7 @@ fn span(file: &File, overrides: &Overrides, setting: Setting) -> Option<Range<us
         Setting::Suffix(n) if overrides.suffixes.is_empty() => file.suffixes.get(n).map(span),
         Setting::Index(n) => file.index.as_ref()?.get(n).map(|index| index.attribute.span()),
         Setting::Administrator if overrides.administrator.is_none() => Some(file.administrator.as_ref()?.name.span()),
+        Setting::LimitsFor(n) => file.limits.for_some.get(n).map(|some| some.who.span()),
         Setting::Reference(n) => file.directory.references.get(n).map(span),
         Setting::Unique(n) => file.directory.unique.get(n).map(span),
         _ => None,

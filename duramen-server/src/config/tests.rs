@@ -1,6 +1,8 @@
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
+use duramen_directory::SearchLimits;
+
 use super::*;
 
 /// The configuration that `text` gives in a file of a directory of its own.
@@ -39,7 +41,8 @@ fn the_sample_is_right_and_what_it_shows_as_default_is_the_default() {
     let plain = loaded(sample).unwrap();
     // What stands behind `# ` and looks like a setting, other than what has no default.
     let given = |line: &str| line.starts_with("# ") && line.contains(" = ") && !line.contains("= \"\"\"");
-    let optional = ["certificate", "key", "client_", "name", "password =", "attribute", "kinds", "file", "listen"];
+    let optional =
+        ["certificate", "key", "client_", "name", "password =", "attribute", "kinds", "file", "listen", "for ="];
     let skipped = |line: &str| optional.iter().any(|name| line[2..].starts_with(name));
     let shown: Vec<_> = sample
         .lines()
@@ -102,7 +105,8 @@ fn faults_of_the_directorys_settings_are_told_with_the_others_each_with_its_plac
         [directory]\nunique = [\"title\", \"nosuch\", \"jpegPhoto\", \"uid\"]\n\
         references = [\"seeAlso\", \"cn\"]\npassword_scheme = \"FOO\"\n\
         [[index]]\nattribute = \"uid\"\nkinds = [\"equality\"]\n\
-        [[index]]\nattribute = \"jpegPhoto\"\nkinds = [\"equality\"]\n";
+        [[index]]\nattribute = \"jpegPhoto\"\nkinds = [\"equality\"]\n\
+        [[limits.for]]\nwho = \"users\"\n[[limits.for]]\nwho = \"self\"\n";
     std::fs::write(&path, text).unwrap();
     let (_, faults) = check(Some(&path), &Overrides::default()).unwrap();
     let mut found: Vec<_> = faults.iter().map(|fault| (fault.place.unwrap(), fault.to_string())).collect();
@@ -118,6 +122,7 @@ fn faults_of_the_directorys_settings_are_told_with_the_others_each_with_its_plac
         ((6, 26), "its values are not names of entries: leave it out"),
         ((7, 19), "ARGON2 is the default"),
         ((12, 13), "leave \"equality\" out"),
+        ((17, 7), "depends on an entry"),
     ];
     assert_eq!(found.len(), told.len(), "{found:#?}");
     for ((place, fault), (wanted, cure)) in found.iter().zip(told) {
@@ -174,6 +179,19 @@ fn a_file_that_is_not_there_is_a_fault_with_its_name() {
 fn zero_seconds_switch_a_limit_off() {
     let config = loaded("data = \"d\"\n[limits]\nidle_seconds = 0\nsearch_seconds = 0\nwrite_seconds = 5\n").unwrap();
     assert_eq!(config.limits.idle, Duration::ZERO);
-    assert_eq!(config.directory.limits.time, None);
+    assert_eq!(config.directory.limits.search.time, None);
     assert_eq!(config.limits.write, Duration::from_secs(5));
+}
+
+#[test]
+fn what_limits_for_some_leave_out_is_as_for_all() {
+    let limits = "data = \"d\"\n[limits]\nentries = 500\nsearch_seconds = 60\n\
+        [[limits.for]]\nwho = \"users\"\nentries = 0\n\
+        [[limits.for]]\nwho = \"anonymous\"\nsearch_seconds = 0\nexamined = 9\n";
+    let directory = loaded(limits).unwrap().directory;
+    let all = directory.limits.search;
+    assert_eq!((all.entries, all.time, all.examined), (500, Some(Duration::from_secs(60)), 0));
+    let some: Vec<_> = directory.limits_for.iter().map(|some| (some.who.as_str(), some.search)).collect();
+    let users = SearchLimits { entries: 0, ..all };
+    assert_eq!(some, [("users", users), ("anonymous", SearchLimits { time: None, examined: 9, ..all })]);
 }

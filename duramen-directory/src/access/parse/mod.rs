@@ -10,7 +10,7 @@ mod what;
 mod who;
 
 use super::level::{Change, Privileges};
-use super::rule::{Clause, Control, Rule};
+use super::rule::{Clause, Control, Rule, Who};
 use super::template::Reach;
 use super::words::{Place, Word, words};
 use crate::schema::Schema;
@@ -49,17 +49,42 @@ pub(super) fn rules(source: &str, text: &str, suffixes: &[String], schema: &Sche
         }
         Ok(Parsed { rules, entries })
     };
-    parsed().map_err(|(place, problem)| RuleError {
-        source_name: source.to_owned(),
-        line: place.line,
-        column: place.column,
-        problem,
-    })
+    parsed().map_err(|wrong| told(source, wrong))
+}
+
+/// Whom a text is about, all of it: what may stand behind `by` and needs no entry.
+pub(super) fn whom(source: &str, text: &str, schema: &Schema) -> Result<Vec<Who>, RuleError> {
+    let parsed = || -> Result<Vec<Who>, Wrong> {
+        let words = all_words(text)?;
+        if words.is_empty() {
+            return Err((Place::START, format!("it is about nobody: {}", who::EXPECTED)));
+        }
+        words.iter().map(|word| somebody(word, schema)).collect()
+    };
+    parsed().map_err(|wrong| told(source, wrong))
+}
+
+fn somebody(word: &Word, schema: &Schema) -> Result<Who, Wrong> {
+    let wrong = |problem| Err((word.place, problem));
+    match who::parse(word, schema)? {
+        None => wrong(format!("'{}' is nobody: {}", word.text, who::EXPECTED)),
+        Some(who) if who.needs_entry() => {
+            wrong(format!("whom '{}' is about depends on an entry, and there is none", word.text))
+        }
+        Some(who) => Ok(who),
+    }
+}
+
+fn told(source: &str, (place, problem): Wrong) -> RuleError {
+    RuleError { source_name: source.to_owned(), line: place.line, column: place.column, problem }
+}
+
+fn all_words(text: &str) -> Result<Vec<Word>, Wrong> {
+    words(text).map_err(|place| (place, "this quote is never closed: put another '\"' behind it".to_owned()))
 }
 
 fn parse(text: &str, schema: &Schema) -> Result<Vec<Rule>, Wrong> {
-    let words =
-        words(text).map_err(|place| (place, "this quote is never closed: put another '\"' behind it".to_owned()))?;
+    let words = all_words(text)?;
     let mut parser = Parser { text, words: &words, at: 0, schema };
     let mut rules = Vec::new();
     while let Some(word) = parser.peek() {
@@ -160,7 +185,7 @@ impl<'a> Parser<'a> {
         if clauses.is_empty() {
             return Err((place, format!("'{text}' grants nothing to anybody: write 'by', who, and a level behind it")));
         }
-        let needs_parts = clauses.iter().any(|clause| clause.who.iter().any(who::refers));
+        let needs_parts = clauses.iter().any(|clause| clause.who.iter().any(Who::refers));
         let what::Finished { names, filter, attributes, value } = about;
         Ok(Rule { place, text, names, filter, attributes, value, clauses, needs_parts })
     }

@@ -118,12 +118,3 @@ pub(super) fn unfilled(who: &Who, reach: Reach) -> Option<String> {
         _ => None,
     }
 }
-
-/// Whether it refers to parts of what the rule is about.
-pub(super) fn refers(who: &Who) -> bool {
-    match who {
-        Who::Name(pattern) => !pattern.is_fixed(),
-        Who::Group { name, .. } => name.has_places(),
-        _ => false,
-    }
-}

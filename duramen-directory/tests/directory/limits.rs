@@ -1,0 +1,90 @@
+//! Limits of searches, for all and for some.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use duramen_directory::{Config, Directory, Limits, LimitsFor, Peer, Requester, SearchLimits};
+use duramen_ldap::message::ResultCode;
+
+use crate::sample::*;
+
+const SMITH: &str = "uid=jsmith,ou=People,dc=example,dc=com";
+
+fn entries(entries: u32) -> SearchLimits {
+    SearchLimits { entries, ..SearchLimits::default() }
+}
+
+fn limited(limits_for: &[(&str, SearchLimits)]) -> Config {
+    let limits_for = limits_for.iter().map(|&(who, search)| LimitsFor { who: who.into(), search }).collect();
+    Config { limits: Limits { search: entries(2), ..Limits::default() }, limits_for, ..Config::default() }
+}
+
+/// How many of the six entries somebody gets, and with which code.
+fn got(sample: &Sample, requester: Requester) -> (usize, ResultCode) {
+    let given = sample.search(BASE, "(objectClass=*)", &Ask { requester, ..Ask::default() }).unwrap();
+    (given.names().len(), given.code())
+}
+
+fn bound(sample: &Sample, name: &str) -> Requester {
+    let name = sample.directory.name(name).unwrap();
+    Requester { name, ..Requester::anonymous(Arc::new(Peer::Internal), 128) }
+}
+
+#[test]
+fn the_limits_hold_of_the_first_whom_somebody_is() {
+    let sample = Sample::with(limited(&[
+        ("group=cn=admins,ou=Groups,dc=example,dc=com", entries(0)),
+        (r#"dn.exact="UID=jsmith, ou=People,dc=example,dc=com" ssf=128"#, entries(5)),
+        ("dn.children=ou=People,dc=example,dc=com", entries(4)),
+        ("anonymous", entries(1)),
+    ]));
+    sample.load(PEOPLE);
+    let exceeded = ResultCode::SIZE_LIMIT_EXCEEDED;
+    assert_eq!(got(&sample, Requester::internal()), (6, ResultCode::SUCCESS));
+    assert_eq!(got(&sample, bound(&sample, JENSEN)), (6, ResultCode::SUCCESS));
+    assert_eq!(got(&sample, bound(&sample, SMITH)), (5, exceeded));
+    assert_eq!(got(&sample, Requester { ssf: 0, ..bound(&sample, SMITH) }), (4, exceeded));
+    assert_eq!(got(&sample, Requester::anonymous(Arc::new(Peer::Internal), 0)), (1, exceeded));
+    assert_eq!(got(&sample, bound(&sample, "cn=elsewhere")), (2, exceeded), "the limit of all others");
+    // RFC 4511 section 4.5.1.4: who asks may want less.
+    let asked = Ask { requester: bound(&sample, SMITH), size_limit: 3, ..Ask::default() };
+    assert_eq!(sample.search(BASE, "(objectClass=*)", &asked).unwrap().names().len(), 3);
+}
+
+#[test]
+fn who_leaves_the_group_has_other_limits_at_once() {
+    let sample = Sample::with(limited(&[("group=cn=admins,ou=Groups,dc=example,dc=com", entries(0))]));
+    sample.load(PEOPLE);
+    assert_eq!(got(&sample, bound(&sample, JENSEN)).0, 6);
+    sample.delete("cn=admins,ou=Groups,dc=example,dc=com", &[]).unwrap();
+    assert_eq!(got(&sample, bound(&sample, JENSEN)).0, 2);
+}
+
+#[test]
+fn a_search_without_an_index_may_be_for_some_only() {
+    let few = SearchLimits { examined: 3, time: Some(Duration::from_secs(60)), entries: 0 };
+    let sample = Sample::with(limited(&[("anonymous", few)]));
+    sample.load(PEOPLE);
+    let search = |requester| sample.search(BASE, "(homeDirectory=/home/jsmith)", &Ask { requester, ..Ask::default() });
+    let refused = search(Requester::anonymous(Arc::new(Peer::Internal), 0)).unwrap();
+    assert_eq!(refused.code(), ResultCode::ADMIN_LIMIT_EXCEEDED);
+    assert_eq!(search(bound(&sample, SMITH)).unwrap().names(), [SMITH]);
+}
+
+#[test]
+fn whom_limits_are_for_is_said_without_an_entry() {
+    for (who, why) in [
+        ("", "it is about nobody"),
+        ("users self", "column 7: whom 'self' is about depends on an entry"),
+        ("dnattr=member", "depends on an entry"),
+        (r#"dn.exact,expand="cn=$1""#, "depends on an entry"),
+        ("write", "'write' is nobody"),
+        ("group=cn=a,nonsense", "nonsense"),
+        (r#"dn.exact="cn=a"#, "this quote is never closed"),
+    ] {
+        let folder = tempfile::tempdir().unwrap();
+        let config = Config { suffixes: vec![BASE.into()], ..limited(&[(who, entries(0))]) };
+        let error = Directory::open(folder.path(), config).map(drop).unwrap_err().to_string();
+        assert!(error.starts_with("limits.for: who, line 1, column ") && error.contains(why), "{who}: {error}");
+    }
+}
