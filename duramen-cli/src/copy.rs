@@ -1,14 +1,14 @@
 //! `duramen copy`: a database as another file, while it is in use.
 
 use std::fs::File;
+use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
 
-use duramen::{BulkOptions, Database, Durability, Snapshot, TableOptions, TableStats, WriteTxn};
-use duramen_dump::{Format, Header};
+use duramen::Database;
 
 use crate::failure::{Failure, Result};
 use crate::interrupt;
-use crate::open::{self, Records};
+use crate::open;
 use crate::progress::{Progress, Unit};
 
 const ABOUT: &str = "\
@@ -78,66 +78,17 @@ fn create(db: &Database, path: &Path) -> Result<File> {
 
 /// All entries in order, in a database made anew.
 fn compact(db: &Database, to: &Path) -> Result<()> {
-    let (snapshot, user_number) = (db.read()?, db.user_number()?);
     drop(create(db, to)?);
-    let options = Database::options().page_size(db.page_size()).durability(Durability::Relaxed).without_lock_file();
-    let copy = options.open(to)?;
-    let mut txn = copy.begin_write()?;
-    txn.set_user_number(user_number);
-    let names = snapshot.table_names()?;
-    let mut total = snapshot.main_stats().entries;
-    for name in &names {
-        total += snapshot.table_stats(name)?.map_or(0, |stats| stats.entries);
-    }
-    let mut progress = Progress::new("copy", Unit::Things("entries"), Some(total));
-    let mut done = 0;
-    for name in std::iter::once(&Vec::new()).chain(&names) {
-        fill(&snapshot, &mut txn, name, || {
-            done += 1;
-            progress.at(done, || String::from_utf8_lossy(name).into_owned());
-            interrupt::check()
-        })?;
-    }
-    progress.end();
-    txn.commit()?;
-    Ok(copy.close()?)
-}
-
-/// Fills a table of the copy; `step` is told of each entry.
-fn fill(from: &Snapshot<'_>, txn: &mut WriteTxn<'_>, name: &[u8], mut step: impl FnMut() -> Result<()>) -> Result<()> {
-    let (table, records) = (open::table_to_walk(from, name)?, Records::of(from, name)?);
-    let options = options_of(&table.stats(), name)?;
-    if records.len() > 0 {
-        // The main table has the records of the others in it, and few entries beside them.
-        txn.set_main_options(&options)?;
-        let main = txn.main_table();
-        for item in table.iter() {
-            let (key, value) = item?;
-            step()?;
-            if !records.hide(key) {
-                txn.put(main, key, value)?;
-            }
-        }
-        return Ok(());
-    }
-    let mut load = txn.bulk_load(name, BulkOptions::new().table(options).sorted(true))?;
-    for item in table.iter() {
-        let (key, value) = item?;
-        step()?;
-        load.push(key, value)?;
-    }
-    load.finish()?;
-    Ok(())
-}
-
-fn options_of(stats: &TableStats, name: &[u8]) -> Result<TableOptions> {
-    if stats.order == "custom" || stats.duplicates == Some("custom") {
-        let name = String::from_utf8_lossy(name);
-        return Err(Failure::Failed(format!(
-            "table {name:?} has an order of a program's own, by which it cannot be made anew: copy without --compact"
-        )));
-    }
-    Ok(Header::of(stats, name, Format::ByteValue, 0).options())
+    let mut progress: Option<Progress> = None;
+    let mut interrupted = Ok(());
+    let copied = db.copy_compact(to, |done, total| {
+        let progress = progress.get_or_insert_with(|| Progress::new("copy", Unit::Things("entries"), Some(total)));
+        progress.at(done, String::new);
+        interrupted = interrupt::check();
+        if interrupted.is_ok() { ControlFlow::Continue(()) } else { ControlFlow::Break(()) }
+    });
+    interrupted?;
+    Ok(copied?)
 }
 
 fn put_in_place(partial: &Path, to: &Path) -> Result<()> {

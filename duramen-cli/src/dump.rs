@@ -84,7 +84,7 @@ fn names(snapshot: &Snapshot<'_>, args: &Args) -> Result<Vec<Vec<u8>>> {
             "there is no table with a name; without -a the main table is dumped".to_string(),
         ));
     }
-    let main = open::table_to_walk(snapshot, b"")?;
+    let main = snapshot.table_to_walk(b"")?;
     if !args.all && (names.is_empty() || main.len() > names.len() as u64) {
         // First: mdb_load takes a section without a name for the table of the section before it.
         names.insert(0, Vec::new());
@@ -155,7 +155,7 @@ impl Dump<'_> {
     fn write(&self, out: &mut impl Write, may_go_on: impl Fn() -> Result<()>) -> Result<()> {
         let mut total = 0;
         for name in &self.names {
-            total += open::table_to_walk(self.snapshot, name)?.len();
+            total += self.snapshot.table_to_walk(name)?.len();
         }
         let mut progress = Progress::new("dump", Unit::Things("entries"), Some(total));
         let mut done = 0;
@@ -171,7 +171,7 @@ impl Dump<'_> {
 
     fn write_table(&self, out: &mut impl Write, name: &[u8], mut step: impl FnMut(u64) -> Result<()>) -> Result<()> {
         check_name(name)?;
-        let table = open::table_to_walk(self.snapshot, name)?;
+        let table = self.snapshot.table_to_walk(name)?;
         let stats = table.stats();
         if stats.order == "custom" || stats.duplicates == Some("custom") {
             let name = String::from_utf8_lossy(name);

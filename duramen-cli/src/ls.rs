@@ -69,13 +69,13 @@ pub fn run(args: &Args) -> Result<()> {
 /// All tables, and the main one if it has entries of its own.
 pub fn rows(snapshot: &Snapshot<'_>) -> Result<Vec<Row>> {
     let mut rows = Vec::new();
-    let main = open::table_to_walk(snapshot, b"")?.stats();
+    let main = snapshot.table_to_walk(b"")?.stats();
     let own = main.entries - Records::of(snapshot, b"")?.len().min(main.entries);
     if own > 0 {
         rows.push(Row { entries: own, ..row(b"", &main) });
     }
     for name in snapshot.table_names()? {
-        rows.push(row(&name, &open::table_to_walk(snapshot, &name)?.stats()));
+        rows.push(row(&name, &snapshot.table_to_walk(&name)?.stats()));
     }
     Ok(rows)
 }

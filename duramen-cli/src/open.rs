@@ -2,10 +2,9 @@
 
 use std::collections::HashSet;
 use std::path::Path;
-use std::sync::Arc;
 use std::time::Duration;
 
-use duramen::{Database, Duplicates, Error, Order, Snapshot, Table, TableOptions, WriteTxn};
+use duramen::{Database, Error, Snapshot, Table, WriteTxn};
 
 use crate::failure::{Failure, Result};
 use crate::output::remark;
@@ -64,43 +63,7 @@ pub fn begin(db: &Database, args: WaitArgs) -> Result<WriteTxn<'static>> {
 
 /// Opens a table to look up keys; `''` is the main table.
 pub fn table<'s>(snapshot: &'s Snapshot<'_>, name: &[u8]) -> Result<Table<'s>> {
-    Ok(open_table(snapshot, name)?)
-}
-
-fn open_table<'s>(snapshot: &'s Snapshot<'_>, name: &[u8]) -> duramen::Result<Table<'s>> {
-    if name.is_empty() { snapshot.main_table() } else { snapshot.table(name) }
-}
-
-/// Opens a table to walk through it, whatever its order: nothing compares its keys then, so that a custom order can do
-/// without its function.
-pub fn table_to_walk<'s>(snapshot: &'s Snapshot<'_>, name: &[u8]) -> Result<Table<'s>> {
-    let refused = match open_table(snapshot, name) {
-        Err(error @ Error::TableOptions { .. }) => error,
-        opened => return Ok(opened?),
-    };
-    let with = |options: &TableOptions| match name {
-        b"" => snapshot.main_table_with(options),
-        _ => snapshot.table_with(name, options),
-    };
-    Ok(custom_options().iter().find_map(|options| with(options).ok()).ok_or(refused)?)
-}
-
-/// All options with a custom order in them.
-fn custom_options() -> Vec<TableOptions> {
-    let custom = || Order::Custom(Arc::new(|a: &[u8], b: &[u8]| a.cmp(b)));
-    let mut duplicates = vec![None];
-    for kind in [Duplicates::sorted(), Duplicates::reversed(), Duplicates::compared(Arc::new(|a, b| a.cmp(b)))] {
-        duplicates.extend([Some(kind.clone()), Some(kind.fixed_size())]);
-    }
-    duplicates.push(Some(Duplicates::integers()));
-    let orders = [custom(), Order::Bytes, Order::Reversed, Order::Native];
-    let pairs = orders.iter().flat_map(|order| duplicates.iter().map(move |kind| (order.clone(), kind.clone())));
-    pairs
-        .map(|(order, kind)| {
-            let options = TableOptions::new().order(order);
-            kind.map_or(options.clone(), |kind| options.duplicates(kind))
-        })
-        .collect()
+    Ok(if name.is_empty() { snapshot.main_table()? } else { snapshot.table(name)? })
 }
 
 /// The keys of the main table under which it holds the records of other tables: no entries of the user's.

@@ -71,7 +71,7 @@ pub fn run(args: &Args) -> Result<()> {
     let snapshot = db.read()?;
     let name = args.table.as_bytes();
     let is_whole = args.prefix.is_none() && args.from.is_none() && args.to.is_none();
-    let table = if is_whole { open::table_to_walk(&snapshot, name)? } else { open::table(&snapshot, name)? };
+    let table = if is_whole { snapshot.table_to_walk(name)? } else { open::table(&snapshot, name)? };
     let records = Records::of(&snapshot, name)?;
     let printer =
         Printer { form: args.form.form(), key: shape::key_meaning(&table)?, value: shape::value_meaning(&table), args };

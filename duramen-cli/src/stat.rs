@@ -99,7 +99,7 @@ fn payload(snapshot: &Snapshot<'_>) -> Result<Vec<u64>> {
     for (i, name) in names.iter().enumerate() {
         progress.at(i as u64, String::new);
         let records = Records::of(snapshot, name)?;
-        let table = open::table_to_walk(snapshot, name)?;
+        let table = snapshot.table_to_walk(name)?;
         let mut sum = 0;
         let mut own = 0u64;
         for item in table.iter() {

@@ -152,11 +152,6 @@ impl Dbs {
             *slot = Slot { before, ..Slot::default() };
         }
     }
-
-    /// What stands behind a name, for whoever asks: the main table's is empty.
-    pub fn named(&self, name: &[u8]) -> Option<Slot> {
-        self.lock().slots.iter().find(|slot| slot.name.as_deref() == Some(name)).cloned()
-    }
 }
 
 fn is_visible(slot: &Slot, txn: &Txn) -> bool {

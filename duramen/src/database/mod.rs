@@ -1,10 +1,12 @@
 //! A database: opening one, beginning transactions, asking about it.
 
+mod compact;
 mod helper;
 mod options;
 mod queue;
 mod submit;
 
+use std::ops::ControlFlow;
 use std::os::fd::{AsFd, BorrowedFd};
 use std::path::Path;
 use std::sync::Arc;
@@ -207,6 +209,32 @@ impl Database {
     /// As [`Database::copy_to`]; [`Error::Usage`] if the file is not empty, or no file.
     pub fn copy_to_file(&self, file: &std::fs::File) -> Result<()> {
         copy::to_file(&self.store, file)
+    }
+
+    /// Copies the newest commit into a new database without free space: shorter, and faster to read through. Nobody is
+    /// kept from writing meanwhile. Tables in orders of their own need no functions. `progress` is called with (entries
+    /// copied, entries in all) now and then, and ends the copy with `Break`. On return the file is durable, but for its
+    /// name in its directory. It may be there before if it is empty; if it was not, an error leaves none.
+    ///
+    /// ```
+    /// # let dir = tempfile::tempdir()?;
+    /// # let db = duramen::Database::open(dir.path().join("people.dm"))?;
+    /// db.update(|txn| txn.table("people")?.put(b"bjensen", b"Barbara Jensen"))?;
+    /// let path = dir.path().join("smaller.dm");
+    /// db.copy_compact(&path, |_, _| std::ops::ControlFlow::Continue(()))?;
+    /// assert_eq!(duramen::Database::open(path)?.read()?.table("people")?.len(), 1);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    ///
+    /// # Errors
+    /// [`Error::Usage`] if the file has anything in it, [`Error::Stopped`] if `progress` said so, [`Error::Io`],
+    /// [`Error::File`], [`Error::Corrupt`].
+    pub fn copy_compact(
+        &self,
+        path: impl AsRef<Path>,
+        mut progress: impl FnMut(u64, u64) -> ControlFlow<()>,
+    ) -> Result<()> {
+        compact::compact(self, path.as_ref(), &mut progress)
     }
 
     /// Whether this process is a forked child of the one that opened the handle: then it is of no use here.

@@ -2,6 +2,9 @@
 //!
 //! Owns: creating, opening, renaming, dropping tables; the form in which options are stored. Must not know: commits.
 
+use std::cmp::Ordering;
+use std::sync::Arc;
+
 use super::ops;
 use super::work::Work;
 use crate::error::{Error, Result};
@@ -93,6 +96,15 @@ impl TableOptions {
         Some(TableOptions { order: orders_by_code(order)?, duplicates, user })
     }
 
+    /// The options that a stored table was made with. In place of a function that nobody has told there is one by which
+    /// all that comes sorts behind what came before.
+    pub(super) fn as_made(tree: &Tree) -> TableOptions {
+        let order = |code| orders_by_code(code).unwrap_or_else(|| Order::Custom(Arc::new(behind)));
+        let duplicates =
+            tree.has_duplicates().then(|| Duplicates { order: order(tree.duplicate_order), fixed: tree.has_fixed() });
+        TableOptions { order: order(tree.order), duplicates, user: tree.user }
+    }
+
     pub(super) fn tree(&self) -> Tree {
         let mut tree = Tree { user: self.user, ..Tree::new(&self.order) };
         if let Some(duplicates) = &self.duplicates {
@@ -106,6 +118,10 @@ impl TableOptions {
         let duplicate = self.duplicates.as_ref().map(|d| d.order.clone()).unwrap_or_default();
         Orders { key: self.order.clone(), duplicate }
     }
+}
+
+fn behind(before: &[u8], after: &[u8]) -> Ordering {
+    if before == after { Ordering::Equal } else { Ordering::Less }
 }
 
 /// A sentence part about a table's options.

@@ -79,15 +79,13 @@ impl<'db> Snapshot<'db> {
     /// Opens a table. [`Error::NoSuchTable`] if there is none of this name.
     pub fn table(&self, name: impl AsRef<[u8]>) -> Result<Table<'_>> {
         let name = name.as_ref();
-        self.find_table(name, None)?
-            .ok_or_else(|| Error::NoSuchTable { name: String::from_utf8_lossy(name).into_owned() })
+        self.find_table(name, None)?.ok_or_else(|| no_such_table(name))
     }
 
     /// Opens a table whose options must be these (the way to give a custom order its function).
     pub fn table_with(&self, name: impl AsRef<[u8]>, options: &TableOptions) -> Result<Table<'_>> {
         let name = name.as_ref();
-        self.find_table(name, Some(options))?
-            .ok_or_else(|| Error::NoSuchTable { name: String::from_utf8_lossy(name).into_owned() })
+        self.find_table(name, Some(options))?.ok_or_else(|| no_such_table(name))
     }
 
     /// Opens a table if it is there.
@@ -145,6 +143,30 @@ impl<'db> Snapshot<'db> {
         Ok(Table::new(Source::Snapshot(self), self.main, orders))
     }
 
+    /// Opens a table to walk through it, whatever its order: all that compares no keys gives what is there. In a custom
+    /// order, whose function nobody tells here, nothing can be looked up. The main table's name is empty.
+    ///
+    /// # Errors
+    /// [`Error::NoSuchTable`] if there is none of this name.
+    pub fn table_to_walk(&self, name: impl AsRef<[u8]>) -> Result<Table<'_>> {
+        let tree = self.tree_of(name.as_ref())?;
+        Ok(Table::new(Source::Snapshot(self), tree, TableOptions::as_made(&tree).orders()))
+    }
+
+    /// The options that a table was made with, but for its functions: they take what comes in the table's order, and
+    /// nothing else.
+    pub(crate) fn options_of(&self, name: &[u8]) -> Result<TableOptions> {
+        Ok(TableOptions::as_made(&self.tree_of(name)?))
+    }
+
+    fn tree_of(&self, name: &[u8]) -> Result<Tree> {
+        self.check()?;
+        if name.is_empty() {
+            return Ok(self.main);
+        }
+        self.find_tree(name)?.ok_or_else(|| no_such_table(name))
+    }
+
     /// What a table consists of, whatever its order: also one whose comparison function is not known. `None` if there
     /// is none of this name.
     pub fn table_stats(&self, name: impl AsRef<[u8]>) -> Result<Option<TableStats>> {
@@ -195,6 +217,11 @@ impl<'db> Snapshot<'db> {
     fn check(&self) -> Result<()> {
         if self.slot.is_some() { Ok(()) } else { Err(Error::Usage { what: "a snapshot was used after `reset`" }) }
     }
+}
+
+#[cold]
+fn no_such_table(name: &[u8]) -> Error {
+    Error::NoSuchTable { name: String::from_utf8_lossy(name).into_owned() }
 }
 
 impl Drop for Snapshot<'_> {

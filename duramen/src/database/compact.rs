@@ -1,0 +1,130 @@
+//! A copy without free space: a new database that takes all entries in their order.
+//!
+//! Owns: what goes into it. Must not know: pages, where copies are wanted.
+
+use std::fs;
+use std::ops::ControlFlow;
+use std::os::unix::fs::MetadataExt;
+use std::path::Path;
+
+use super::{Database, Options};
+use crate::error::{Error, Result};
+use crate::os::file;
+use crate::store::Durability;
+use crate::txn::{BulkOptions, Snapshot, TableOptions, WriteTxn};
+
+/// Entries between two calls of the function that is told of the progress.
+const STEP: u64 = 4096;
+
+/// What is told of the progress: entries copied, entries in all.
+type Progress<'p> = &'p mut dyn FnMut(u64, u64) -> ControlFlow<()>;
+
+/// See [`Database::copy_compact`].
+pub(super) fn compact(db: &Database, path: &Path, progress: Progress<'_>) -> Result<()> {
+    let was_there = is_empty_file(path)?;
+    let made = fill(db, path, progress);
+    if made.is_err() && !was_there {
+        // The error that is told is the one that matters.
+        let _ = fs::remove_file(path);
+    }
+    made
+}
+
+/// Whether there is a file, which must be empty then.
+fn is_empty_file(path: &Path) -> Result<bool> {
+    match fs::metadata(path) {
+        Ok(found) if found.is_file() && found.len() == 0 => Ok(true),
+        Ok(_) => Err(Error::Usage { what: "a copy goes into an empty file" }),
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(false),
+        Err(error) => Err(file::failed("inspect", path)(error)),
+    }
+}
+
+fn fill(db: &Database, path: &Path, progress: Progress<'_>) -> Result<()> {
+    let mode = db.store.file().metadata().map_err(file::failed("inspect", db.path()))?.mode();
+    let options = Options::new().page_size(db.page_size()).mode(mode & 0o777).without_lock_file();
+    let copy = options.durability(Durability::Relaxed).open(path)?;
+    let (snapshot, user_number) = newest(db)?;
+    let mut txn = copy.begin_write()?;
+    txn.set_user_number(user_number);
+    let mut run = Run { snapshot: &snapshot, names: snapshot.table_names()?, done: 0, total: 0, progress };
+    run.total = run.count()?;
+    run.main(&mut txn)?;
+    for i in 0..run.names.len() {
+        let name = run.names[i].clone();
+        run.table(&mut txn, &name)?;
+    }
+    txn.commit()?;
+    drop(snapshot);
+    copy.close()
+}
+
+/// The newest commit and the number that its writer gave it.
+fn newest(db: &Database) -> Result<(Snapshot<'_>, u64)> {
+    loop {
+        let (snapshot, user_number) = (db.read()?, db.user_number()?);
+        if db.glance()?.txnid() == snapshot.txnid() {
+            return Ok((snapshot, user_number));
+        }
+    }
+}
+
+struct Run<'r> {
+    snapshot: &'r Snapshot<'r>,
+    /// Of all tables but the main one, sorted.
+    names: Vec<Vec<u8>>,
+    done: u64,
+    total: u64,
+    progress: Progress<'r>,
+}
+
+impl Run<'_> {
+    /// Entries in all.
+    fn count(&self) -> Result<u64> {
+        let mut entries = self.snapshot.main_stats().entries - self.names.len() as u64;
+        for name in &self.names {
+            entries += self.snapshot.table_stats(name)?.map_or(0, |stats| stats.entries);
+        }
+        Ok(entries)
+    }
+
+    /// One more entry was copied.
+    fn step(&mut self) -> Result<()> {
+        self.done += 1;
+        if self.done.is_multiple_of(STEP) && (self.progress)(self.done, self.total).is_break() {
+            return Err(Error::Stopped);
+        }
+        Ok(())
+    }
+
+    /// Entries of the main table: those beside names of tables are few, and alone it is a table like others.
+    fn main(&mut self, txn: &mut WriteTxn<'_>) -> Result<()> {
+        if self.names.is_empty() {
+            return self.table(txn, b"");
+        }
+        txn.set_main_options(&self.options(b"")?)?;
+        let main = txn.main_table();
+        for entry in self.snapshot.table_to_walk(b"")?.iter() {
+            let (key, value) = entry?;
+            if self.names.binary_search_by(|name| name.as_slice().cmp(key)).is_err() {
+                txn.put(main, key, value)?;
+                self.step()?;
+            }
+        }
+        Ok(())
+    }
+
+    fn table(&mut self, txn: &mut WriteTxn<'_>, name: &[u8]) -> Result<()> {
+        let mut load = txn.bulk_load(name, BulkOptions::new().table(self.options(name)?).sorted(true))?;
+        for entry in self.snapshot.table_to_walk(name)?.iter() {
+            let (key, value) = entry?;
+            load.push(key, value)?;
+            self.step()?;
+        }
+        load.finish().map(drop)
+    }
+
+    fn options(&self, name: &[u8]) -> Result<TableOptions> {
+        self.snapshot.options_of(name)
+    }
+}
