@@ -178,6 +178,42 @@ impl<'t> TableMut<'t> {
         update::delete_duplicate(self.work, self.index(), key.as_ref(), value.as_ref())
     }
 
+    /// Removes the first entry (of a key's values the first one) and returns it.
+    ///
+    /// ```
+    /// # let dir = tempfile::tempdir()?;
+    /// # let db = duramen::Database::open(dir.path().join("jobs.dm"))?;
+    /// db.update(|txn| txn.table("jobs")?.put(7_u64.to_be_bytes(), "wash the car"))?;
+    /// let job = db.update(|txn| txn.table("jobs")?.pop_first())?;
+    /// assert_eq!(job.unwrap().1, b"wash the car");
+    /// assert!(db.update(|txn| txn.table("jobs")?.pop_first())?.is_none());
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn pop_first(&mut self) -> Result<Option<(Vec<u8>, Vec<u8>)>> {
+        self.pop(|view| view.first())
+    }
+
+    /// As [`TableMut::pop_first`], the last entry.
+    pub fn pop_last(&mut self) -> Result<Option<(Vec<u8>, Vec<u8>)>> {
+        self.pop(|view| view.last())
+    }
+
+    fn pop(
+        &mut self,
+        end: impl for<'v> FnOnce(&Table<'v>) -> Result<Option<(&'v [u8], &'v [u8])>>,
+    ) -> Result<Option<(Vec<u8>, Vec<u8>)>> {
+        self.work.check()?;
+        let Some((key, value)) = end(&self.view())?.map(|(key, value)| (key.to_vec(), value.to_vec())) else {
+            return Ok(None);
+        };
+        if self.work.tables[self.index()].tree.has_duplicates() {
+            self.delete_duplicate(&key, &value)?;
+        } else {
+            self.delete(&key)?;
+        }
+        Ok(Some((key, value)))
+    }
+
     /// Removes all keys in a range and returns how many entries that were. Whole subtrees go without their leaves
     /// being read.
     pub fn delete_range(&mut self, range: impl KeyRange) -> Result<u64> {

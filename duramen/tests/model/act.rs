@@ -85,6 +85,7 @@ impl Both<'_, '_> {
             Act::Swap(pick, right, spec) => self.swap(pick, right, spec),
             Act::Delete(pick) => self.delete(pick),
             Act::DeleteDuplicate(n) => self.delete_duplicate(n),
+            Act::Pop(first) => self.pop(first),
             Act::DeleteRange(low, high) => self.delete_range(low, high),
             Act::Clear => self.clear(),
             Act::Fill(first, count, spec) => self.fill(first, count, spec),
@@ -239,6 +240,18 @@ impl Both<'_, '_> {
         prop_assert!(deleted?);
         self.table.delete_duplicate(&key, &value);
         prop_assert!(!self.txn.table_by_id(self.id)?.delete_duplicate(&key, &value)?);
+        Ok(())
+    }
+
+    fn pop(&mut self, first: bool) -> Outcome {
+        let mut table = self.txn.table_by_id(self.id)?;
+        let popped = if first { table.pop_first() } else { table.pop_last() }?;
+        let pair = if first { self.table.pairs().next() } else { self.table.pairs().next_back() }.cloned();
+        let popped = popped.as_ref().map(|(key, value)| (&key[..], &value[..]));
+        prop_assert_eq!(popped, pair.as_ref().map(|(key, value)| (&key[..], &value[..])));
+        if let Some((key, value)) = pair {
+            self.table.delete_duplicate(&key, &value);
+        }
         Ok(())
     }
 

@@ -38,6 +38,8 @@ pub enum Act {
     Swap(Pick, bool, Option<ValueSpec>),
     Delete(Pick),
     DeleteDuplicate(u16),
+    /// Of the first entry, or the last.
+    Pop(bool),
     DeleteRange(Edge, Edge),
     Clear,
     /// Many keys: the first, how many.
@@ -160,6 +162,7 @@ fn write() -> impl Strategy<Value = Act> {
         1 => (pick(), any::<bool>(), proptest::option::of(value())).prop_map(|(p, r, v)| Act::Swap(p, r, v)),
         4 => pick().prop_map(Act::Delete),
         3 => any::<u16>().prop_map(Act::DeleteDuplicate),
+        2 => any::<bool>().prop_map(Act::Pop),
     ]
 }
 
