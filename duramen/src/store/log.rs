@@ -99,6 +99,18 @@ struct LogFile {
     bytes: u64,
 }
 
+impl LogFile {
+    /// Makes the file so long, if it is not: another handle may have done that, and written there.
+    fn lengthen(&mut self, bytes: u64) -> io::Result<()> {
+        self.bytes = self.bytes.max(self.medium.len()? / UNIT as u64 * UNIT as u64);
+        if self.bytes < bytes {
+            fill(&*self.medium, self.bytes, bytes)?;
+            self.bytes = bytes;
+        }
+        Ok(())
+    }
+}
+
 impl Log {
     /// No log is open. `at_once`: one is made for the first commit, and all else that waits for more of the kind does not.
     pub(crate) fn new(at_once: bool) -> Log {
@@ -178,7 +190,7 @@ impl Store {
         if end_then > file.bytes && end_then <= most {
             // Where there is no room for it, it stays as it is.
             let longer = end_then.next_multiple_of(self.log_step()).min(most);
-            let _ = fill(&*file.medium, file.bytes, longer).map(|()| file.bytes = longer);
+            let _ = file.lengthen(longer);
         }
         (end_then <= file.bytes).then_some(end)
     }

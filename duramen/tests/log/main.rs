@@ -393,6 +393,23 @@ fn several_handles_share_the_log() -> Result {
 }
 
 #[test]
+fn who_comes_back_to_a_log_that_others_made_longer_writes_over_none_of_it() -> Result {
+    let dir = tempfile::tempdir()?;
+    let path = dir.path().join("it.dm");
+    Database::open(&path)?.update(|txn| txn.table("t")?.put(b"much", vec![0; 1 << 20]))?;
+    let base = std::fs::read(&path)?;
+    let options = Database::options().log_at_once(4096);
+    let (other, db) = (options.clone().open(&path)?, options.open(&path)?);
+    let logged = Logged { dir, db, base };
+    other.update(|txn| txn.table("t")?.put(b"first", b"value"))?;
+    for i in 0..12u8 {
+        logged.db.update(|txn| txn.table("t")?.put([i], b"value"))?;
+    }
+    other.update(|txn| txn.table("t")?.put(b"last", b"value"))?;
+    assert_survives(&logged)
+}
+
+#[test]
 fn a_custom_order_is_not_for_the_log() -> Result {
     let logged = Logged::new()?;
     let by_length = TableOptions::new()
