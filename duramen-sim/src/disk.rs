@@ -101,13 +101,14 @@ pub enum Call {
     Meta,
     /// A flush.
     Flush,
-    /// A write or flush of zeros that makes the log, or makes it longer: there is no need to succeed.
+    /// A write or flush of zeros that makes the log or makes it longer, a flush of it while it has no records, or the
+    /// question how long it is: there is no need to succeed.
     Preparation,
     /// A write of records to the log.
     Record,
     /// A change of the file's length.
     SetLen,
-    /// A question for the file's length.
+    /// A question for the data file's length.
     Len,
 }
 
@@ -124,6 +125,8 @@ struct State {
     full: bool,
     /// What was last written to the log was zeros.
     preparing: bool,
+    /// Records were written to the log since the data file was flushed.
+    recorded: bool,
 }
 
 /// What a database's files hold; the log is empty where there is none.
@@ -282,7 +285,8 @@ impl Recorder {
     /// Notes this flush, or that it failed.
     fn finish_flush(&self, flush: Deed) -> io::Result<()> {
         let mut state = self.disk.lock();
-        let call = if self.file == Which::Log && state.preparing { Call::Preparation } else { Call::Flush };
+        let is_preparation = self.file == Which::Log && (state.preparing || !state.recorded);
+        let call = if is_preparation { Call::Preparation } else { Call::Flush };
         match state.meet(call) {
             Some(Fault::Kill) => Err(failed()),
             Some(_) => {
@@ -290,6 +294,7 @@ impl Recorder {
                 Err(failed())
             }
             None => {
+                state.recorded &= self.file == Which::Log;
                 self.did(&mut state, flush);
                 Ok(())
             }
@@ -306,6 +311,7 @@ impl Medium for Recorder {
             Which::Data => Call::Pages,
             Which::Log => {
                 state.preparing = bytes.iter().all(|&byte| byte == 0);
+                state.recorded |= !state.preparing;
                 if state.preparing { Call::Preparation } else { Call::Record }
             }
         };
@@ -338,7 +344,8 @@ impl Medium for Recorder {
     }
 
     fn len(&self) -> io::Result<u64> {
-        match self.disk.lock().meet(Call::Len) {
+        let call = if self.file == Which::Log { Call::Preparation } else { Call::Len };
+        match self.disk.lock().meet(call) {
             Some(_) => Err(failed()),
             None => self.inner.len(),
         }

@@ -55,12 +55,17 @@ pub struct Profile {
     pub lock_file: bool,
     /// Whether closing makes relaxed commits durable.
     pub flush_on_close: bool,
+    /// Handles that have the database open at the same time, at most, and write in turn. Without a lock file it is one.
+    pub handles: usize,
 }
 
 impl Profile {
     /// A small database with much going on, different for each seed.
     pub fn small(rng: &mut fastrand::Rng) -> Profile {
         let page_size = [4096, 4096, 4096, 16384][rng.usize(..4)];
+        if rng.u32(..4) == 0 {
+            return Profile::shared(rng);
+        }
         Profile {
             page_size,
             commits: [Commits::Durable, Commits::Relaxed, Commits::Mixed][rng.usize(..3)],
@@ -75,6 +80,27 @@ impl Profile {
             log: [None, Some(4096), Some(16 << 10), Some(256 << 10)][rng.usize(..4)],
             lock_file: rng.bool(),
             flush_on_close: rng.bool(),
+            handles: [1, 2][rng.usize(..2)],
+        }
+    }
+
+    /// Several handles that commit little, many times in turn: mostly into the log, which becomes longer meanwhile.
+    fn shared(rng: &mut fastrand::Rng) -> Profile {
+        Profile {
+            page_size: 4096,
+            commits: [Commits::Durable, Commits::Durable, Commits::Mixed][rng.usize(..3)],
+            memory_bytes: 64 << 20,
+            keys: 400,
+            steps: rng.u32(20..60),
+            changes: [2, 20][rng.usize(..2)],
+            large_bytes: 9000,
+            growth: rng.u32(60..90),
+            bulk: 0,
+            kills: rng.bool(),
+            log: Some(4096),
+            lock_file: true,
+            flush_on_close: rng.bool(),
+            handles: rng.usize(2..4),
         }
     }
 
@@ -94,7 +120,12 @@ impl Profile {
             log: [None, Some(256 << 10)][rng.usize(..2)],
             lock_file: rng.bool(),
             flush_on_close: rng.bool(),
+            handles: 1,
         }
+    }
+
+    fn has_lock_file(&self) -> bool {
+        self.lock_file || self.log.is_some()
     }
 }
 
@@ -108,7 +139,9 @@ pub struct Life {
     profile: Profile,
     rng: fastrand::Rng,
     directory: tempfile::TempDir,
+    /// The handle whose turn it is, and the others.
     db: Option<Database>,
+    others: Vec<Database>,
     parked: Vec<(Snapshot<'static>, usize)>,
     /// The state that readers see.
     newest: usize,
@@ -134,6 +167,7 @@ impl Life {
             directory: crate::scratch(),
             models: vec![Model::default()],
             db: None,
+            others: Vec::new(),
             parked: Vec::new(),
             newest: 0,
             durable: 0,
@@ -164,7 +198,7 @@ impl Life {
             .flush_on_close(self.profile.flush_on_close);
         let options = match self.profile.log {
             Some(bytes) => options.log_at_once(bytes),
-            None if self.profile.lock_file => options.without_log(),
+            None if self.profile.has_lock_file() => options.without_log(),
             None => options.without_lock_file(),
         };
         match self.disk.under(options).open(self.path()) {
@@ -187,7 +221,7 @@ impl Life {
         }
         if self.disk.is_dead() {
             // What dies while it opens has seen nothing.
-            self.db = None;
+            self.end();
             return Ok(());
         }
         let (found, is_durable) = found?;
@@ -220,7 +254,7 @@ impl Life {
 
     /// Does one random thing. True once a fault was met (the operation has then failed as it must).
     pub fn step(&mut self) -> Verdict<bool> {
-        if self.db.is_none() && self.open()?.is_err() {
+        if self.take_turns()?.is_err() {
             return Ok(true);
         }
         if self.db.is_none() {
@@ -237,6 +271,31 @@ impl Life {
         }
     }
 
+    /// Chooses whose turn it is: another handle's, perhaps one that is opened for it.
+    fn take_turns(&mut self) -> Verdict<Result<(), Error>> {
+        if self.db.is_none() {
+            self.db = self.others.pop();
+        }
+        let may_share = self.profile.handles > 1 && self.profile.has_lock_file();
+        if self.db.is_some() && !(may_share && self.rng.bool()) {
+            return Ok(Ok(()));
+        }
+        self.others.extend(self.db.take());
+        if self.others.len() < self.profile.handles && (self.others.is_empty() || self.rng.u32(..3) == 0) {
+            return self.open();
+        }
+        let next = self.rng.usize(..self.others.len());
+        self.db = Some(self.others.swap_remove(next));
+        Ok(Ok(()))
+    }
+
+    /// The process ends, and all that it had open with it.
+    fn end(&mut self) {
+        self.parked.clear();
+        self.db = None;
+        self.others.clear();
+    }
+
     /// The process is killed: in a transaction, while closing, or while opening again.
     fn killed(&mut self) -> Verdict<bool> {
         self.disk.fail_after(self.rng.u64(..10), Fault::Kill);
@@ -247,13 +306,11 @@ impl Life {
             // At once, if it was not yet.
             self.disk.fail_after(0, Fault::Kill);
         }
-        self.parked.clear();
-        self.db = None;
+        self.end();
         if self.rng.bool() {
             let _ = self.open()?;
         }
-        self.parked.clear();
-        self.db = None;
+        self.end();
         self.disk.heal();
         Ok(false)
     }
@@ -344,8 +401,7 @@ impl Life {
             // What of the commits since the last durable one reached the disk, nobody knows.
             self.in_doubt.extend(self.durable..=self.newest);
             self.in_doubt.extend(attempt);
-            self.parked.clear();
-            self.db = None;
+            self.end();
         } else {
             attempt.inspect(|&state| self.disk.mark(Mark::Void(state)));
             self.again();
@@ -431,7 +487,7 @@ impl Life {
         }
     }
 
-    /// Ends all readers and closes the database.
+    /// Ends all readers and closes the handle whose turn it is.
     pub fn close(&mut self) -> Verdict<bool> {
         while !self.parked.is_empty() {
             self.unpark()?;
@@ -447,6 +503,7 @@ impl Life {
             Err(error) if self.disk.met().is_empty() => Err(format!("closing: {error}")),
             Err(_) => {
                 self.in_doubt.extend(self.durable..=self.newest);
+                self.end();
                 self.disk.heal();
                 Ok(true)
             }
@@ -458,12 +515,14 @@ impl Life {
         for _ in 0..self.profile.steps {
             self.step()?;
             if self.disk.is_dead() {
-                self.parked.clear();
-                self.db = None;
+                self.end();
                 self.disk.heal();
             }
         }
-        self.close()?;
+        while self.db.is_some() {
+            self.close()?;
+            self.db = self.others.pop();
+        }
         self.disk.heal();
         self.open()?.map_err(|error| format!("opening: {error}"))?;
         self.whole("at last")?;

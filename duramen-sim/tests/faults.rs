@@ -5,7 +5,7 @@ use duramen_sim::crash;
 use duramen_sim::disk::Fault;
 use duramen_sim::workload::{Commits, Life, Profile};
 
-/// Every other seed goes on with what others left, and leaves relaxed commits to others.
+/// Every other seed has two handles that write in turn, goes on with what others left, and leaves relaxed commits to others.
 fn profile(commits: Commits, seed: u64, log: Option<u64>) -> Profile {
     let goes_on = seed.is_multiple_of(2);
     Profile {
@@ -22,6 +22,7 @@ fn profile(commits: Commits, seed: u64, log: Option<u64>) -> Profile {
         log,
         lock_file: goes_on,
         flush_on_close: !goes_on,
+        handles: if goes_on { 2 } else { 1 },
     }
 }
 

@@ -100,9 +100,9 @@ struct LogFile {
 }
 
 impl LogFile {
-    /// Makes the file so long, if it is not: another handle may have done that, and written there.
-    fn lengthen(&mut self, bytes: u64) -> io::Result<()> {
-        self.bytes = self.bytes.max(self.medium.len()? / UNIT as u64 * UNIT as u64);
+    /// Makes the file so long, unless it is. `made`: so long another handle made it that wrote records there.
+    fn lengthen(&mut self, made: u64, bytes: u64) -> io::Result<()> {
+        self.bytes = self.bytes.max(made.min(whole_units(self.medium.len()?)));
         if self.bytes < bytes {
             fill(&*self.medium, self.bytes, bytes)?;
             self.bytes = bytes;
@@ -185,12 +185,11 @@ impl Store {
             return None;
         }
         let most = self.log_max(writer.meta.page_count);
-        let file = self.open_log(&mut writer.log, end > 0)?;
+        let file = self.open_log(&mut writer.log, end)?;
         let end_then = end + bytes as u64;
         if end_then > file.bytes && end_then <= most {
             // Where there is no room for it, it stays as it is.
-            let longer = end_then.next_multiple_of(self.log_step()).min(most);
-            let _ = file.lengthen(longer);
+            let _ = file.lengthen(self.log_made(end), self.log_made(end_then));
         }
         (end_then <= file.bytes).then_some(end)
     }
@@ -198,8 +197,12 @@ impl Store {
     /// How long the log may become beside a data file of so many pages.
     pub(crate) fn log_max(&self, page_count: u64) -> u64 {
         let part = page_count * self.pager.page_size as u64 / PART;
-        let part = part / UNIT as u64 * UNIT as u64;
-        part.clamp(self.log_step(), BYTES_MAX.max(self.log_step()))
+        self.log_made(part).clamp(self.log_step(), BYTES_MAX.max(self.log_step()))
+    }
+
+    /// How long the log is made for so many bytes of records.
+    fn log_made(&self, bytes: u64) -> u64 {
+        bytes.next_multiple_of(self.log_step())
     }
 
     /// Length of a new log, and what it grows by.
@@ -207,11 +210,11 @@ impl Store {
         self.settings.log_at_once.unwrap_or(STEP_BYTES)
     }
 
-    /// The file, which is opened or made for the first time. `in_use`: it has records of this round.
-    fn open_log<'l>(&self, log: &'l mut Log, in_use: bool) -> Option<&'l mut LogFile> {
+    /// The file, which is opened or made for the first time. It has records of this round up to `end`.
+    fn open_log<'l>(&self, log: &'l mut Log, end: u64) -> Option<&'l mut LogFile> {
         if log.file.is_none() {
             log.file = self
-                .make_log(in_use)
+                .make_log(end)
                 .inspect_err(|error| {
                     tracing::info!(path = %self.path.display(), %error, "no log: small commits flush the data file");
                 })
@@ -221,7 +224,7 @@ impl Store {
         log.file.as_mut()
     }
 
-    fn make_log(&self, in_use: bool) -> Result<LogFile> {
+    fn make_log(&self, end: u64) -> Result<LogFile> {
         let (place, path) = (&self.log_place, &self.log_place.path);
         let data = self.file().metadata().map_err(file::failed("inspect", &self.path))?;
         let file = place.open_or_create(&data).map_err(file::failed("open", path))?;
@@ -230,12 +233,13 @@ impl Store {
         if let Some(layer) = &self.settings.log_medium {
             medium = layer(medium);
         }
-        let bytes = found.max(self.log_step()) / UNIT as u64 * UNIT as u64;
-        // Who made it may have died, or failed, before all of it and its name were on disk. Who wrote the first record has
-        // seen to that.
+        // Who made it may have died, or failed, before all of it and its name were on disk. Who wrote records has seen to
+        // that, as far as they reach.
+        let in_use = end > 0;
+        let (found, step) = (whole_units(found), self.log_step());
+        let bytes = if in_use { found.min(self.log_made(end)) } else { found }.max(step);
         if found < bytes || !in_use {
-            let from = found.min(bytes) / UNIT as u64 * UNIT as u64;
-            fill(&*medium, from, bytes).map_err(file::failed("make", path))?;
+            fill(&*medium, found, bytes).map_err(file::failed("make", path))?;
         }
         if !in_use {
             place.sync_name().map_err(file::failed("flush the directory of", path))?;
@@ -254,7 +258,7 @@ impl Store {
     pub(crate) fn flush_log(&self, writer: &mut Writer) -> Result<bool> {
         let Mark::At { end, flushed } = writer.mark else { return Ok(false) };
         if !flushed {
-            if self.open_log(&mut writer.log, end > 0).is_none() {
+            if self.open_log(&mut writer.log, end).is_none() {
                 return Ok(false);
             }
             let medium = &writer.log.file()?.medium;
@@ -264,6 +268,10 @@ impl Store {
         }
         Ok(true)
     }
+}
+
+fn whole_units(bytes: u64) -> u64 {
+    bytes / UNIT as u64 * UNIT as u64
 }
 
 /// Writes zeros, so that later writes find blocks that the filesystem has nothing more to note about. In small pieces:
