@@ -124,3 +124,29 @@ fn a_file_that_is_mostly_free_becomes_short_while_it_is_open() {
     assert!(left < full / 10, "{full} bytes became {left}");
     assert!(db.check(|_, _| ()).unwrap().is_clean());
 }
+
+/// The most memory that this process has taken so far.
+fn peak_bytes() -> u64 {
+    let status = std::fs::read_to_string("/proc/self/status").unwrap();
+    let peak = status.split_once("VmHWM:").unwrap().1.trim().split_once(' ').unwrap().0;
+    peak.parse::<u64>().unwrap() * 1024
+}
+
+#[test]
+fn values_that_are_filled_in_again_and_again_take_no_more_memory_than_they_have() {
+    const KEYS: u64 = 50;
+    let dir = tempfile::tempdir().unwrap();
+    let db = Options::new().log_at_once(1 << 20).open(dir.path().join("large.dm")).unwrap();
+    let before = peak_bytes();
+    db.update(|txn| {
+        let mut table = txn.table("t")?;
+        (0..20_000u64).try_for_each(|i| {
+            table.reserve((i % KEYS).to_be_bytes(), 60_000)?.fill(i as u8);
+            Ok(())
+        })
+    })
+    .unwrap();
+    let more = peak_bytes() - before;
+    assert!(more < 600 << 20, "{more} bytes more, for {KEYS} values");
+    assert!(db.check(|_, _| ()).unwrap().is_clean());
+}

@@ -232,6 +232,10 @@ pub(super) fn take(work: &mut Work) -> Result<Option<Vec<u8>>> {
             filled.part(key);
             filled.part(value);
         }
+        // Of what was filled in again and again there may be far more than memory.
+        if filled.bytes.len() > RECORD_MAX {
+            return Ok(None);
+        }
     }
     filled.bytes.extend(&ops.bytes[from..]);
     Ok(Some(filled.bytes).filter(|bytes| bytes.len() <= RECORD_MAX))
