@@ -301,6 +301,9 @@ impl WriteCursor {
             return Err(Error::Incompatible { what: "a duplicate can only be replaced by one that sorts the same" });
         }
         if self.value != value {
+            // Before the old one goes.
+            let work = txn.work();
+            update::check_value(work.page_size(), work.table(self.table)?, value.len())?;
             let mut table = txn.table_by_id(self.table)?;
             table.delete_duplicate(&self.key, &self.value)?;
             table.put(&self.key, value)?;

@@ -104,6 +104,30 @@ fn fixed_size_duplicates_have_the_size_of_the_first() -> Result<()> {
 }
 
 #[test]
+fn a_duplicate_that_cannot_be_replaced_stays() -> Result<()> {
+    let (_dir, db) = open();
+    let by_first_byte = Duplicates::compared(std::sync::Arc::new(|a: &[u8], b: &[u8]| a[..1].cmp(&b[..1])));
+    for (name, duplicates) in [("varied", by_first_byte.clone()), ("fixed", by_first_byte.fixed_size())] {
+        let options = TableOptions::new().duplicates(duplicates);
+        let mut txn = db.begin_write()?;
+        let id = txn.open_table(name, Some(&options))?;
+        ["a1", "b1"].into_iter().try_for_each(|value| txn.put(id, "k", value))?;
+        let mut cursor = txn.cursor(id)?;
+        for long in [true, false] {
+            assert_eq!(cursor.first(&txn)?, Some((&b"k"[..], &b"a1"[..])));
+            let replaced = cursor.replace(&mut txn, if long { vec![b'a'; 5000] } else { b"a2".to_vec() });
+            assert_eq!(matches!(replaced, Err(Error::ValueLength { .. })), long, "{replaced:?}");
+        }
+        txn.commit()?;
+        let snapshot = db.read()?;
+        let table = snapshot.table_with(name, &options)?;
+        let values: Vec<_> = table.iter().map(|entry| entry.map(|(_, value)| value)).collect::<Result<_>>()?;
+        assert_eq!(values, [b"a2", b"b1"]);
+    }
+    Ok(())
+}
+
+#[test]
 fn integers_have_four_or_eight_bytes() -> Result<()> {
     let (_dir, db) = open();
     db.update(|txn| {
