@@ -235,6 +235,33 @@ fn a_load_that_is_dropped_or_stopped_leaves_nothing() {
     assert_sound(&db);
 }
 
+/// It panics in the thread that sorts what was pushed before.
+#[test]
+fn a_comparison_that_panics_ends_a_load() {
+    use std::panic::{AssertUnwindSafe, catch_unwind};
+    use std::sync::atomic::{AtomicBool, Ordering};
+    let (_dir, db) = fresh();
+    let armed = Arc::new(AtomicBool::new(false));
+    let trigger = armed.clone();
+    let order = Order::Custom(Arc::new(move |a: &[u8], b: &[u8]| {
+        assert!(!trigger.swap(false, Ordering::Relaxed), "on purpose");
+        a.cmp(b)
+    }));
+    let options = BulkOptions::new().memory_budget(1).table(TableOptions::new().order(order));
+    let mut load = db.bulk_load("t", options).unwrap();
+    let mut panics = 0;
+    for i in 0..20_000 {
+        armed.fetch_or(i == 3000, Ordering::Relaxed);
+        match catch_unwind(AssertUnwindSafe(|| load.push(key(i), "value"))) {
+            Ok(pushed) => assert_eq!(pushed.is_ok(), panics == 0),
+            Err(_) => panics += 1,
+        }
+    }
+    assert_eq!(panics, 1);
+    assert!(matches!(load.finish(), Err(Error::TxnFailed)));
+    assert!(db.read().unwrap().table_names().unwrap().is_empty());
+}
+
 #[test]
 fn a_load_in_a_transaction_becomes_part_of_it() {
     let (_directory, db) = fresh();

@@ -105,7 +105,11 @@ impl<'t> BulkLoad<'t> {
             return Err(Error::TxnFailed);
         }
         self.pushed += 1;
-        match self.take(key.as_ref(), value.as_ref()) {
+        // Should a comparison panic, records that were pushed before may be gone with it.
+        self.failed = true;
+        let taken = self.take(key.as_ref(), value.as_ref());
+        self.failed = false;
+        match taken {
             Ok(()) if self.pushed.is_multiple_of(STEP) => self.report(),
             Ok(()) => Ok(()),
             Err(error) => Err(self.refused(error)),
