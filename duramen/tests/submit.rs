@@ -344,6 +344,31 @@ fn a_future_that_nobody_awaits_is_committed_all_the_same() {
     assert_eq!(bench.len(), 2);
 }
 
+/// Takes a while after it has said that a future is decided.
+struct Slow(mpsc::Sender<()>);
+
+impl Wake for Slow {
+    fn wake(self: Arc<Self>) {
+        self.0.send(()).unwrap();
+        thread::sleep(Duration::from_millis(50));
+    }
+}
+
+#[test]
+fn who_knows_what_became_of_all_futures_can_close_the_database() {
+    let (dir, db) = relaxed();
+    let (decided, wait_decided) = mpsc::channel();
+    let waker = Arc::new(Slow(decided)).into();
+    let held = db.begin_write().unwrap();
+    let mut submitted = db.submit_async(put(1));
+    assert!(Pin::new(&mut submitted).poll(&mut Context::from_waker(&waker)).is_pending());
+    held.abort();
+    wait_decided.recv().unwrap();
+    assert!(matches!(poll(&mut submitted), Poll::Ready(Ok(_))));
+    db.close().unwrap();
+    drop(dir);
+}
+
 /// Of a group that is gathered while another transaction is under way, what both changes asked for and whether the second
 /// one fails: whether the commit is durable.
 fn commits_durably(usual: Durability, asked: [Option<Durability>; 2], fails: bool) -> Result<bool> {

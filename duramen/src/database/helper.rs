@@ -15,10 +15,13 @@ const STAY: Duration = Duration::from_secs(1);
 pub(super) struct Helper<W> {
     desk: Mutex<Desk<W>>,
     called: Condvar,
+    done: Condvar,
 }
 
 struct Desk<W> {
     work: Option<W>,
+    /// How much of it was given away and is not done yet.
+    under_way: usize,
     /// Threads that wait for some.
     waiting: usize,
     /// The process that they are of: a forked child has none of them.
@@ -27,8 +30,8 @@ struct Desk<W> {
 
 impl<W> Default for Helper<W> {
     fn default() -> Helper<W> {
-        let desk = Desk { work: None, waiting: 0, process: std::process::id() };
-        Helper { desk: Mutex::new(desk), called: Condvar::new() }
+        let desk = Desk { work: None, under_way: 0, waiting: 0, process: std::process::id() };
+        Helper { desk: Mutex::new(desk), called: Condvar::new(), done: Condvar::new() }
     }
 }
 
@@ -44,7 +47,20 @@ impl<W: Send + 'static> Helper<W> {
                 next = helper.wait();
             }
         };
-        std::thread::Builder::new().name("duramen-group".to_string()).spawn(serve).map(drop)
+        let begun = std::thread::Builder::new().name("duramen-group".to_string()).spawn(serve);
+        begun.map(drop).inspect_err(|_| self.is_done(&mut self.desk()))
+    }
+
+    /// Waits until all that was given away is done, and what it held is let go of; no longer than this.
+    pub fn wait_until_done(&self, limit: Duration) {
+        drop(self.done.wait_timeout_while(self.desk(), limit, |desk| desk.under_way > 0));
+    }
+
+    fn is_done(&self, desk: &mut Desk<W>) {
+        desk.under_way -= 1;
+        if desk.under_way == 0 {
+            self.done.notify_all();
+        }
     }
 
     fn desk(&self) -> MutexGuard<'_, Desk<W>> {
@@ -54,6 +70,7 @@ impl<W: Send + 'static> Helper<W> {
     /// Gives work to a thread that waits; back if there is none.
     fn hand_over(&self, work: W) -> Option<W> {
         let mut desk = self.desk();
+        desk.under_way += 1;
         if desk.waiting == 0 || desk.work.is_some() || desk.process != std::process::id() {
             return Some(work);
         }
@@ -65,6 +82,7 @@ impl<W: Send + 'static> Helper<W> {
     /// Waits for more work, for a while.
     fn wait(&self) -> Option<W> {
         let mut desk = self.desk();
+        self.is_done(&mut desk);
         desk.waiting += 1;
         let waited = self.called.wait_timeout_while(desk, STAY, |desk| desk.work.is_none());
         desk = waited.unwrap_or_else(PoisonError::into_inner).0;

@@ -23,6 +23,9 @@ use crate::txn::{BulkLoad, BulkOptions, Snapshot, WriteTxn};
 pub use options::Options;
 pub use submit::Submitted;
 
+/// How long who closes a database waits for a thread that is about to let go of it.
+const LET_GO: Duration = Duration::from_secs(1);
+
 /// An open database. Clones share it; it closes when the last clone and the last transaction are gone.
 ///
 /// ```
@@ -313,7 +316,14 @@ impl Database {
     /// # Errors
     /// [`Error::Usage`] if clones or transactions still use it; or what the last checkpoint met.
     pub fn close(self) -> Result<()> {
-        match Arc::try_unwrap(self.store) {
+        let store = Arc::try_unwrap(self.store).or_else(|shared| {
+            // Who leads for futures lets go of it a little after they have been told.
+            if !shared.shared.is_forked() {
+                self.queue.helper.wait_until_done(LET_GO);
+            }
+            Arc::try_unwrap(shared)
+        });
+        match store {
             Ok(store) => store.close(),
             Err(_) => {
                 Err(Error::Usage { what: "the database is still in use: drop its clones and transactions first" })
