@@ -10,6 +10,7 @@ use crate::check::Held;
 use crate::error::{Error, Result};
 use crate::format::meta::{Meta, SLOT_BYTES, SLOTS, bytes_needed};
 use crate::os::direct::{Block, DirectFile, Until};
+use crate::os::file::check_limit;
 use crate::store::Store;
 
 /// Bytes read and written at once; the head of the file is among the first.
@@ -28,9 +29,12 @@ pub(crate) fn to_file(store: &Store, file: &File) -> Result<()> {
         return Err(Error::Usage { what: "a copy goes into an empty file" });
     }
     let direct = DirectFile::reopen(file, Until::Transferred);
-    pieces(store, |at, bytes| match &direct {
-        Some(direct) => direct.write_at(at, bytes),
-        None => file.write_all_at(bytes, at),
+    pieces(store, |at, bytes| {
+        check_limit(at + bytes.len() as u64)?;
+        match &direct {
+            Some(direct) => direct.write_at(at, bytes),
+            None => file.write_all_at(bytes, at),
+        }
     })?;
     file.sync_all().map_err(failed)
 }

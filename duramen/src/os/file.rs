@@ -90,6 +90,13 @@ pub(crate) fn sync_directory_of(path: &Path) -> Result<()> {
     File::open(directory).and_then(|d| d.sync_all()).map_err(failed("flush the directory", directory))
 }
 
+/// Refuses what the process may not write because the file would be longer than it may have any: the kernel would do so by
+/// a signal, which ends most programs.
+pub(crate) fn check_limit(end: u64) -> io::Result<()> {
+    let most = rustix::process::getrlimit(rustix::process::Resource::Fsize).current;
+    if most.is_some_and(|most| end > most) { Err(rustix::io::Errno::FBIG.into()) } else { Ok(()) }
+}
+
 /// A [`Medium`] that is a file.
 pub(crate) struct FileMedium {
     file: Arc<File>,
@@ -118,8 +125,8 @@ impl FileMedium {
         }
     }
 
-    /// Refuses to write in a forked child, and what the limit of the process does not let be written: the kernel would do
-    /// so by a signal, which ends most programs. The limit is asked for where no write has ended so far behind.
+    /// Refuses to write in a forked child, and what the limit of the process does not let be written. The limit is asked for
+    /// where no write has ended so far behind.
     #[inline]
     fn check_may_write(&self, end: u64) -> io::Result<()> {
         self.guard.check().map_err(io::Error::other)?;
@@ -128,10 +135,7 @@ impl FileMedium {
 
     #[cold]
     fn ask_for_limit(&self, end: u64) -> io::Result<()> {
-        let most = rustix::process::getrlimit(rustix::process::Resource::Fsize).current;
-        if most.is_some_and(|most| end > most) {
-            return Err(rustix::io::Errno::FBIG.into());
-        }
+        check_limit(end)?;
         self.allowed.fetch_max(end, Ordering::Relaxed);
         Ok(())
     }

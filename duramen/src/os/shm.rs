@@ -16,11 +16,13 @@
 #![allow(unsafe_code)]
 
 use std::fs::File;
+use std::io;
 use std::mem::{align_of, offset_of, size_of};
 use std::os::unix::fs::FileExt;
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 
 use crate::error::{Error, Result};
+use crate::os::file::check_limit;
 use crate::os::lock::LockFile;
 use crate::os::region::{Access, Region};
 use crate::readers::protocol::Record;
@@ -208,7 +210,7 @@ impl Memory {
             return Err(Error::Usage { what: "too many read transactions are open at once: end some of them" });
         }
         if let Some(file) = &self.file {
-            file.write_all_at(&[0; BLOCK_BYTES], at as u64).map_err(Error::io("enlarge the lock file"))?;
+            zero(file, BLOCK_BYTES, at as u64).map_err(Error::io("enlarge the lock file"))?;
             self.measure()?;
         }
         Ok(number)
@@ -236,13 +238,18 @@ fn write_zeros(file: &File) -> Result<()> {
     if found > room {
         file.set_len(room).map_err(failed())?;
     }
-    file.write_all_at(&[0; BLOCKS_OFFSET], 0).map_err(failed())?;
+    zero(file, BLOCKS_OFFSET, 0).map_err(failed())?;
     // Where there is no room for more now, who needs a block asks again. What stands in blocks already is of no account.
     let mut at = file_bytes(file)?;
-    while at < room && file.write_all_at(&[0; BLOCK_BYTES], at).is_ok() {
+    while at < room && zero(file, BLOCK_BYTES, at).is_ok() {
         at += BLOCK_BYTES as u64;
     }
     Ok(())
+}
+
+fn zero(file: &File, bytes: usize, at: u64) -> io::Result<()> {
+    check_limit(at + bytes as u64)?;
+    file.write_all_at(&vec![0; bytes], at)
 }
 
 fn file_bytes(file: &File) -> Result<u64> {

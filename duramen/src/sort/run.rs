@@ -13,7 +13,7 @@ use super::chunk::{heading, parse};
 use super::{Record, spawn};
 use crate::error::{Error, Result};
 use crate::os::direct::{ALIGNMENT, Block, DirectFile};
-use crate::os::file::failed;
+use crate::os::file::{check_limit, failed};
 
 /// Where a run is in its file.
 #[derive(Clone, Copy)]
@@ -111,7 +111,8 @@ impl RunWriter {
     }
 
     fn write(&mut self, bytes: usize) -> Result<()> {
-        let written = self.file.write_at(self.at, &self.block[..bytes]);
+        let may_write = check_limit(self.at + bytes as u64);
+        let written = may_write.and_then(|()| self.file.write_at(self.at, &self.block[..bytes]));
         written.map_err(failed("write to a temporary file in", &self.directory))?;
         self.at += bytes as u64;
         self.filled = 0;

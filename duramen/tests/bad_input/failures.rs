@@ -5,10 +5,11 @@ use std::io;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
 
-use duramen::{Database, Durability, Error, Medium, Options, Result, WriteTxn};
+use duramen::{BulkOptions, Database, Durability, Error, Medium, Options, Result, WriteTxn};
+use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 use tempfile::TempDir;
 
-use crate::{assert_clean, scratch};
+use crate::{assert_clean, roles, scratch};
 
 /// A medium that is full while a switch is on.
 struct Filling {
@@ -241,4 +242,45 @@ fn a_failed_flush_poisons_all_handles_of_the_file_in_the_process() -> Result<()>
     db.update(|txn| fill(txn, 10, 3))?;
     assert_holds(&db, 10, 3);
     Ok(())
+}
+
+/// From now on this process may have no file longer than so many bytes.
+fn limit_files(bytes: u64) {
+    let limit = Rlimit { current: Some(bytes), maximum: getrlimit(Resource::Fsize).maximum };
+    setrlimit(Resource::Fsize, limit).unwrap();
+}
+
+fn is_too_long<T>(result: Result<T>) -> bool {
+    matches!(result, Err(Error::Io { source, .. } | Error::File { source, .. })
+        if source.kind() == io::ErrorKind::FileTooLarge)
+}
+
+#[test]
+fn role_limited() -> Result<()> {
+    let Some(arguments) = roles::arguments("failures::role_limited") else { return Ok(()) };
+    let directory = std::path::Path::new(&arguments[0]);
+    let long = Options::new().read_only(true).lock_path(directory.join("lock"));
+    limit_files(0);
+    assert!(is_too_long(long.clone().open(directory.join("long.dm"))));
+    limit_files(1 << 20);
+    let copy = std::fs::File::create(directory.join("copy")).unwrap();
+    assert!(is_too_long(long.open(directory.join("long.dm"))?.copy_to_file(&copy)));
+    let db = Database::open(directory.join("new.dm"))?;
+    let mut load = db.bulk_load("t", BulkOptions::new().memory_budget(1))?;
+    assert!(is_too_long((0..100_000_u64).rev().try_for_each(|i| load.push(i.to_be_bytes(), "value"))));
+    drop(load);
+    assert!(is_too_long(db.update(|txn| fill(txn, 5000, 1))));
+    db.update(|txn| fill(txn, 100, 1))?;
+    assert_holds(&db, 100, 1);
+    db.close()
+}
+
+/// The kernel tells of it by a signal, which would end the process.
+#[test]
+fn a_file_that_would_be_longer_than_the_process_may_have_any_is_an_error() {
+    let dir = tempfile::tempdir().unwrap();
+    let long = Database::open(dir.path().join("long.dm")).unwrap();
+    long.update(|txn| fill(txn, 5000, 1)).unwrap();
+    long.close().unwrap();
+    roles::start("failures::role_limited", &[dir.path().to_str().unwrap()]).finish();
 }
