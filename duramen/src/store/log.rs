@@ -229,6 +229,10 @@ impl Store {
         let data = self.file().metadata().map_err(file::failed("inspect", &self.path))?;
         let file = place.open_or_create(&data).map_err(file::failed("open", path))?;
         let found = file.metadata().map_err(file::failed("inspect", path))?.len();
+        if found < end {
+            // Somebody has removed it, as is done with what a crash leaves: what follows could not be done again.
+            return Err(Error::Usage { what: "the log has lost what was written to it" });
+        }
         let mut medium: Arc<dyn Medium> = Arc::new(FileMedium::new(Arc::new(file)));
         if let Some(layer) = &self.settings.log_medium {
             medium = layer(medium);

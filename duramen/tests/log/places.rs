@@ -86,3 +86,17 @@ fn a_data_file_put_in_the_place_of_one_that_is_open_is_another_database() -> Res
     assert_eq!(again.read()?.table("of the new")?.len(), 41);
     assert_survives(&new)
 }
+
+/// It looks like something that a crash has left. Who goes on with the rest needs all of it before a record has a use.
+#[test]
+fn nothing_follows_in_a_log_that_was_removed() -> Result {
+    let logged = Logged::new()?;
+    let path = logged.db.path().to_path_buf();
+    logged.db.update(|txn| txn.table("t")?.put(b"a", b"b"))?;
+    std::fs::remove_file(log_of(&path))?;
+    let other = Database::open(&path)?;
+    other.update(|txn| txn.table("t")?.put(b"c", b"d"))?;
+    let left = std::fs::read(log_of(&path)).unwrap_or_default();
+    assert!(left.iter().all(|&byte| byte == 0), "the data file has not been flushed");
+    check(&other)
+}
