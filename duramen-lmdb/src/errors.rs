@@ -77,6 +77,7 @@ impl From<Error> for Code {
             Error::TooNew { .. } => VERSION_MISMATCH,
             Error::NoSuchTable { .. } => NOTFOUND,
             Error::TableExists { .. } | Error::AppendOrder => KEYEXIST,
+            Error::NoRoom { .. } => MAP_FULL,
             Error::TableOptions { .. } | Error::Incompatible { .. } => INCOMPATIBLE,
             Error::KeyLength { .. } | Error::ValueLength { .. } => BAD_VALSIZE,
             Error::ReadOnly => EACCES,

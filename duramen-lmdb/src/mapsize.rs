@@ -44,6 +44,10 @@ pub struct Limit {
 pub struct Budget {
     free: u64,
     unplaced: u64,
+    /// Of those that are free, so many are side by side for values of as many pages as the longest,
+    in_runs: u64,
+    /// which has so many.
+    longest: u64,
 }
 
 impl Limit {
@@ -125,14 +129,36 @@ impl Limit {
     fn check_free(&self, txn: &mut WriteTxn<'static>, budget: &mut Budget, wanted: u64, unplaced: u64) -> Result {
         let (limit, reserve) = (self.pages(), self.reserve());
         // What was written early has used up some of it.
-        if unplaced >= budget.unplaced && wanted + reserve <= limit + budget.free {
-            budget.unplaced = unplaced;
-            return Ok(());
+        let known = if unplaced >= budget.unplaced { *budget } else { Budget::default() };
+        if wanted + reserve <= limit + known.free {
+            *budget = Budget { unplaced, ..known };
+            return self.check_runs(txn, budget);
         }
         let left_alone = if txn.grows() { reserve } else { 0 };
         let needed = (wanted + left_alone).saturating_sub(limit);
-        *budget = Budget { free: txn.pages_free(needed)?, unplaced };
-        if budget.free >= needed { Ok(()) } else { Err(MAP_FULL) }
+        *budget = Budget { free: txn.pages_free(needed)?, unplaced, ..known };
+        if budget.free >= needed { self.check_runs(txn, budget) } else { Err(MAP_FULL) }
+    }
+
+    /// Near the limit: values of several pages need those side by side, in a hole or at the file's end.
+    fn check_runs(&self, txn: &mut WriteTxn<'static>, budget: &mut Budget) -> Result {
+        let (pages, longest) = txn.pages_of_runs();
+        let at_end = self.pages().saturating_sub(txn.pages());
+        if pages <= at_end {
+            return Ok(());
+        }
+        let needed = pages - at_end / longest * longest;
+        if longest == budget.longest && needed <= budget.in_runs {
+            return Ok(());
+        }
+        // Twice as many, so that who stores many of them does not look each time.
+        (budget.in_runs, budget.longest) = (txn.pages_free_in_runs(longest, 2 * needed)?, longest);
+        if needed > budget.in_runs {
+            // What waits only for the disk may lie beside them.
+            budget.free = txn.pages_free(u64::MAX)?;
+            budget.in_runs = txn.pages_free_in_runs(longest, 2 * needed)?;
+        }
+        if needed <= budget.in_runs { Ok(()) } else { Err(MAP_FULL) }
     }
 
     /// The limit that the file is to remember: the highest that was set.

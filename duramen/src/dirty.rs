@@ -197,6 +197,8 @@ pub(crate) struct Dirty {
     runs: Vec<Option<Run>>,
     runs_free: Vec<u32>,
     run_pages: u64,
+    /// Pages of the longest run that there has been.
+    longest_run: u64,
     spare: Spare,
     /// Levels above 0.
     levels: Vec<Level>,
@@ -220,6 +222,7 @@ impl Dirty {
             runs: Vec::new(),
             runs_free: Vec::new(),
             run_pages: 0,
+            longest_run: 0,
             spare: Spare::default(),
             levels: Vec::new(),
             retired: Vec::new(),
@@ -254,7 +257,7 @@ impl Dirty {
         self.arena.reset();
         self.runs.drain(..).flatten().for_each(|run| self.spare.keep(run.bytes));
         self.runs_free.clear();
-        self.run_pages = 0;
+        (self.run_pages, self.longest_run) = (0, 0);
         self.levels.clear();
         self.retired.clear();
     }
@@ -267,6 +270,16 @@ impl Dirty {
     /// Dirty pages, those of runs included. At level 0 all of them are reachable.
     pub(crate) fn pages(&self) -> u64 {
         self.arena.used() as u64 + self.run_pages
+    }
+
+    /// Dirty pages of runs, and those of the longest run that this transaction has had.
+    pub(crate) fn run_pages(&self) -> (u64, u64) {
+        (self.run_pages, self.longest_run)
+    }
+
+    /// The lengths of all runs, in pages.
+    pub(crate) fn run_lengths(&self) -> impl Iterator<Item = u64> {
+        self.runs.iter().flatten().map(|run| (run.bytes.len() / self.arena.page_size) as u64)
     }
 
     /// Dirty pages without those of runs.
@@ -378,6 +391,7 @@ impl Dirty {
         self.note_addresses(bytes.as_ptr_range());
         let run = Run { bytes, level: self.level_tag() };
         self.run_pages += pages;
+        self.longest_run = self.longest_run.max(pages);
         let index = match self.runs_free.pop() {
             Some(index) => {
                 self.runs[index as usize] = Some(run);

@@ -147,6 +147,17 @@ pub enum Error {
         /// Longest allowed.
         max: usize,
     },
+    /// A value needs pages side by side, and the file has no such hole and may not be longer
+    /// ([`crate::WriteTxn::set_pages_wanted`]).
+    #[error(
+        "a value needs {pages} pages side by side: the file has no such hole, and would have more than {wanted} pages"
+    )]
+    NoRoom {
+        /// How many it needs.
+        pages: u64,
+        /// How many pages the file is to have at most.
+        wanted: u64,
+    },
     /// `append` was given a key (or duplicate) that does not sort after the last one. Nothing was written.
     #[error("append out of order: the key must sort after the last one in the table")]
     AppendOrder,

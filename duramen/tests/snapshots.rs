@@ -200,6 +200,32 @@ fn all_that_is_free_is_used_before_the_file_has_more_pages_than_wanted() -> Resu
 }
 
 #[test]
+fn a_value_for_which_there_is_no_hole_is_refused_before_the_file_has_more_pages_than_wanted() -> Result<()> {
+    const WANTED: u64 = 512;
+    let (_dir, db) = scratch(Durability::Relaxed);
+    let key = |i: u64| i.wrapping_mul(0x9E37_79B9_7F4A_7C15).to_be_bytes();
+    // Values of two pages each, and then holes of two pages where every other one was.
+    db.update(|txn| (0..200).try_for_each(|i| txn.table("t")?.put(key(i), [7; 5000])))?;
+    db.update(|txn| (0..200).step_by(2).try_for_each(|i| txn.table("t")?.delete(key(i)).map(drop)))?;
+    db.checkpoint()?;
+    let put = |mut which: std::ops::Range<u64>, bytes: usize| {
+        let mut txn = db.begin_write()?;
+        txn.set_pages_wanted(WANTED);
+        which.try_for_each(|i| txn.table("t")?.put(key(i), vec![8; bytes]))?;
+        txn.commit()
+    };
+    let refused = (1000..).map(|i| put(i..i + 1, 9000)).find(Result::is_err);
+    assert!(matches!(refused, Some(Err(duramen::Error::NoRoom { pages: 3, wanted: WANTED }))), "{refused:?}");
+    let full = db.stats()?;
+    assert!(full.free_pages > 100, "{full:?}");
+    // What fits into the holes is stored.
+    put(2000..2040, 5000)?;
+    assert!(db.stats()?.pages <= WANTED + 2, "{:?}", db.stats()?);
+    assert_clean(&db);
+    Ok(())
+}
+
+#[test]
 fn the_file_shrinks_when_most_of_it_is_deleted() -> Result<()> {
     let (_dir, db) = filled()?;
     let full = db.stats()?.file_bytes;

@@ -82,6 +82,48 @@ static void full_by_deleting(void) {
 	}
 }
 
+/* Stores entries of this length, ten in a transaction, until the map is full; the number behind the last. */
+static int fill(MDB_env *env, int next, size_t size) {
+	for (;;) {
+		MDB_txn *txn = begin(env, 0);
+		MDB_dbi dbi = table(txn, NULL, 0);
+		int rc = 0;
+		for (int i = 0; !rc && i < 10; i++) rc = put_number(txn, dbi, next + i, size, 0);
+		rc = rc ? (mdb_txn_abort(txn), rc) : mdb_txn_commit(txn);
+		if (rc) return printf("full: %d\n", rc), next;
+		next += 10;
+	}
+}
+
+/* Where values of a few pages were deleted, longer ones do not fit into the holes: whoever stores some is told that the map
+ * is full, and the file gets no longer, however often it is opened. That somebody once had a larger map is nothing to readers. */
+static void short_holes(void) {
+	const size_t map = 8 << 20;
+	MDB_env *env = open_with("holes", 2 * map, MDB_NOSYNC);
+	MDB_txn *txn = begin(env, 0);
+	MDB_dbi dbi = table(txn, NULL, 0);
+	MUST(put_number(txn, dbi, 0, 10, 0));
+	MUST(mdb_txn_commit(txn));
+	mdb_env_close(env);
+	for (int round = 0, first = 0, next = 0; round < 4; round++, first = next) {
+		env = open_with("holes", map, MDB_NOSYNC);
+		next = fill(env, first, 5000 + 9000 * round);
+		printf("round %d: limit kept %d\n", round, file_bytes("holes") <= map + 2 * 4096);
+		for (int i = first; i < next; i += 20) {
+			txn = begin(env, 0);
+			for (int j = i; j < i + 20 && j < next; j += 2) {
+				char key[16];
+				snprintf(key, sizeof key, "%06d", j);
+				MUST(del(txn, dbi, key, NULL));
+			}
+			MUST(mdb_txn_commit(txn));
+		}
+		SAY(mdb_txn_begin(env, NULL, MDB_RDONLY, &txn));
+		mdb_txn_abort(txn);
+		mdb_env_close(env);
+	}
+}
+
 /* A named table made and filled in one transaction that does not fit, at whatever call that shows. */
 static void nothing_remains(void) {
 	MDB_env *env = open_with("remains", 20 * 4096, 0);
@@ -411,6 +453,7 @@ int main(int argc, char **argv) {
 	base = argc > 1 ? argv[1] : ".";
 	setvbuf(stdout, NULL, _IOLBF, 0);
 	full_by_deleting();
+	short_holes();
 	nothing_remains();
 	grown_in_time();
 	sizes_asked_for();

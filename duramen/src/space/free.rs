@@ -113,6 +113,18 @@ impl Free {
         while self.note_more() {}
     }
 
+    /// How many pages runs of this length, side by side, find a place on; no more are counted than are enough.
+    pub(super) fn pages_in_runs(&self, length: u64, enough: u64) -> u64 {
+        let mut pages = 0;
+        for run in self.iter() {
+            pages += run.pages / length * length;
+            if pages >= enough {
+                break;
+            }
+        }
+        pages
+    }
+
     /// A bit for each free page.
     pub(super) fn bits(&self) -> &Bits {
         &self.bits

@@ -367,6 +367,17 @@ impl Space {
         self.free.smallest(pages).is_some()
     }
 
+    /// How many free pages runs of so many pages find a place on; no more are counted than are enough.
+    pub(crate) fn free_pages_in_runs(&mut self, length: u64, enough: u64) -> u64 {
+        let found = self.free.pages_in_runs(length, enough);
+        if found >= enough {
+            return found;
+        }
+        // What is set aside is left alone while there is enough.
+        self.gather();
+        self.free.pages_in_runs(length, enough)
+    }
+
     /// The length in pages of the longest free extent, 0 if there is none. What is set aside does not count.
     pub(crate) fn longest(&self) -> u64 {
         self.free.iter().map(|extent| extent.pages).max().unwrap_or(0)

@@ -3,6 +3,7 @@
 //! Owns: the choice between the free space and the file's end, how much is kept free for long runs, what is given back.
 //! Must not know: what the pages are for.
 
+use std::collections::BTreeMap;
 use std::ops::RangeInclusive;
 use std::sync::atomic::Ordering;
 
@@ -55,7 +56,9 @@ pub(super) fn allocate(work: &mut Work, pages: u64, contiguous: bool) -> Result<
         Vec::new()
     };
     let found: u64 = extents.iter().map(|e| e.pages).sum();
-    if found < pages {
+    if contiguous && found < pages && page_count + pages > pages_wanted {
+        extents.push(find_hole(work, pages)?);
+    } else if found < pages {
         extents.push(lengthen(work, pages - found)?);
     }
     work.placed.extents.extend(&extents);
@@ -70,7 +73,7 @@ pub(super) fn allocate_one(work: &mut Work, lane: Lane) -> Result<Pgno> {
         free_by_flushing(work, 1, false)?;
     }
     let page_count = work.horizon.page_count;
-    let step = if crowded { 1 } else { (page_count / GROWTH).clamp(*GROWTH_PAGES.start(), *GROWTH_PAGES.end()) };
+    let step = if crowded { 1 } else { growth(page_count, work.pages_wanted) };
     let reserve = reserve(work, step);
     // Where the file may grow by several pages that is cheaper than a look at what each commit retired.
     let space = if step == 1 { space_for(work, 1 + reserve)? } else { &mut work.ledger()?.space };
@@ -89,6 +92,43 @@ pub(super) fn allocate_one(work: &mut Work, lane: Lane) -> Result<Pgno> {
         None => work.placed.extents.push(Extent::new(page, 1)),
     }
     Ok(page)
+}
+
+/// Takes a hole for a run where the file may not be longer: among what the last commits retired, too, or behind a wait for
+/// the disk.
+fn find_hole(work: &mut Work, pages: u64) -> Result<Extent> {
+    release(work)?;
+    if let Some(hole) = work.ledger()?.space.take(pages) {
+        return Ok(hole);
+    }
+    let base = work.base;
+    if work.writer_mut()?.meta.txnid != base {
+        release_by_flushing(work)?;
+    }
+    let hole = work.ledger()?.space.take(pages);
+    hole.ok_or(Error::NoRoom { pages, wanted: work.pages_wanted })
+}
+
+/// By how many pages a small commit lets the file grow: not beyond those that are wanted, if one is enough.
+fn growth(page_count: u64, pages_wanted: u64) -> u64 {
+    let step = (page_count / GROWTH).clamp(*GROWTH_PAGES.start(), *GROWTH_PAGES.end());
+    step.min(pages_wanted.saturating_sub(page_count)).max(1)
+}
+
+/// Takes the places of all runs before those of single pages, which find theirs anywhere: where holes are all that is
+/// left, the long ones are not for them. By length, of which the longest has the first choice. None if the file may grow by
+/// all that is to be placed.
+pub(super) fn allocate_runs(work: &mut Work) -> Result<BTreeMap<u64, Vec<Extent>>> {
+    let mut places: BTreeMap<u64, Vec<Extent>> = BTreeMap::new();
+    if work.horizon.page_count + work.dirty.pages() <= work.pages_wanted {
+        return Ok(places);
+    }
+    let mut lengths: Vec<u64> = work.dirty.run_lengths().collect();
+    lengths.sort_unstable();
+    for pages in lengths.into_iter().rev() {
+        places.entry(pages).or_default().extend(allocate(work, pages, true)?);
+    }
+    Ok(places)
 }
 
 /// Takes a page at the file's end, and sets those aside that follow it, so many in all.

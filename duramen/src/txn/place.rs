@@ -6,7 +6,9 @@
 //! pages of a commit come from as few extents as the free space offers. They are written as they are placed, while the
 //! processor still has them at hand.
 
-use super::allocate::{allocate, give_back, is_small, release, take_back_replaced};
+use std::collections::BTreeMap;
+
+use super::allocate::{allocate, allocate_runs, give_back, is_small, release, take_back_replaced};
 use super::output::Output;
 use super::supply::{self, Supply};
 use super::work::Work;
@@ -35,6 +37,8 @@ pub(super) struct Placer {
     pub(super) kept: Vec<Child>,
     /// The tables whose roots get their places too, by these, ascending; the main table among them. None while spilling.
     roots: Vec<(u64, usize)>,
+    /// Places of runs that were taken before all others, by length.
+    runs: BTreeMap<u64, Vec<Extent>>,
 }
 
 impl Placer {
@@ -43,8 +47,9 @@ impl Placer {
     pub(super) fn for_commit(work: &mut Work, logged: bool) -> Result<Placer> {
         work.look_whether_it_grows();
         let small = is_small(work, logged);
+        let runs = allocate_runs(work)?;
         let supply = if small { Supply::InTurn } else { Supply::for_commit(work)? };
-        Ok(Placer { roots: roots(work), ..Placer::new(work, supply, logged, !small) })
+        Ok(Placer { roots: roots(work), runs, ..Placer::new(work, supply, logged, !small) })
     }
 
     /// A placer for at most all dirty pages, and for no roots.
@@ -57,7 +62,7 @@ impl Placer {
 
     fn new(work: &Work, supply: Supply, logged: bool, timed: bool) -> Placer {
         let output = Output::new(work.durability == Durability::Durable && !logged, timed);
-        Placer { supply, output, spilled: None, kept: Vec::new(), roots: Vec::new() }
+        Placer { supply, output, spilled: None, kept: Vec::new(), roots: Vec::new(), runs: BTreeMap::new() }
     }
 
     /// Places a tree of pages; where its root is now.
@@ -153,7 +158,10 @@ impl Placer {
             .take_run(stub.child.dirty_index())
             .ok_or_else(|| Damage("a value that is not there").at(Pgno(0)))?;
         let pages = (bytes.len() / work.page_size()) as u64;
-        let extent = allocate(work, pages, true)?[0];
+        let extent = match self.runs.get_mut(&pages).and_then(Vec::pop) {
+            Some(place) => place,
+            None => allocate(work, pages, true)?[0],
+        };
         self.add_run(work, bytes, extent)?;
         Ok(Child::page(extent.start, Child::UNCOUNTED).without_count())
     }

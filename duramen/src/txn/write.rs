@@ -139,7 +139,8 @@ impl<'p> WriteTxn<'p> {
     }
 
     /// Fills every hole before the file has more pages than this. Otherwise some small holes are left for the sake of
-    /// long runs. It is no limit.
+    /// long runs. It is a limit for values of several pages only, which are side by side: where none of the holes is long
+    /// enough, the commit (or what makes the transaction write early) fails with [`Error::NoRoom`].
     pub fn set_pages_wanted(&mut self, pages: u64) {
         self.work_mut().pages_wanted = pages;
     }
@@ -157,6 +158,19 @@ impl<'p> WriteTxn<'p> {
         }
         release_by_flushing(work)?;
         Ok(work.ledger()?.space.free_pages())
+    }
+
+    /// Pages of values that have no place in the file yet and need several side by side, and how many the longest of those
+    /// needs, or needed, that the transaction has had.
+    pub fn pages_of_runs(&self) -> (u64, u64) {
+        self.work().dirty.run_pages()
+    }
+
+    /// Of the pages in [`WriteTxn::pages_free`] those on which runs of this length find a place; counted as far as there are
+    /// enough.
+    pub fn pages_free_in_runs(&mut self, length: u64, enough: u64) -> Result<u64> {
+        let space = &mut self.work_mut().ledger()?.space;
+        Ok(space.free_pages_in_runs(length, enough))
     }
 
     fn id(&self, index: usize) -> TableId {
