@@ -10,7 +10,7 @@ use std::ffi::{CStr, c_char, c_int, c_uint};
 
 use duramen::TableStats;
 
-use crate::abi::{CORE_DBS, MAIN_DBI, MdbCmp, MdbStat, MdbVal, db};
+use crate::abi::{CORE_DBS, KEY_BYTES_MAX, MAIN_DBI, MdbCmp, MdbStat, MdbVal, db};
 use crate::dbs::{self, Slot};
 use crate::env::{self, Env};
 use crate::errors::{BAD_DBI, BAD_VALSIZE, EINVAL, INCOMPATIBLE, NOTFOUND, Result};
@@ -84,6 +84,10 @@ fn open_named(txn: &mut Txn, name: &[u8], flags: u32) -> Result<u32> {
 }
 
 fn create(txn: &mut Txn, name: &[u8], flags: u32) -> Result {
+    // It is to be a key of the main table.
+    if name.len() > KEY_BYTES_MAX {
+        return Err(BAD_VALSIZE);
+    }
     let slot = Slot { flags, ..Slot::default() };
     let table = txn.writer()?.open_table(name, Some(&dbs::options_to_make(&slot)))?;
     txn::enter(txn, table)?;

@@ -372,6 +372,14 @@ static void lengths(void) {
 	SAY(mdb_put(txn, dup, &k, &d, MDB_NODUPDATA));
 	SAY(mdb_get(txn, dup, &k, &d));
 	printf("%zu\n", d.mv_size);
+	/* A name is a key of the main table. */
+	for (size_t size = 510; size < 514; size++) {
+		char name[600] = "";
+		memset(name, 'n', size);
+		SAY(mdb_dbi_open(txn, name, 0, &dup));
+		SAY(mdb_dbi_open(txn, name, MDB_CREATE, &dup));
+	}
+	printf("%zu in main\n", entries(txn, table(txn, NULL, 0)));
 	mdb_txn_abort(txn);
 	mdb_env_close(env);
 }
