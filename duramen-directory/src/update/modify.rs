@@ -80,6 +80,10 @@ fn no_rule(described: &Described<'_>) -> Result<()> {
     fail(ResultCode::INAPPROPRIATE_MATCHING, text)
 }
 
+fn missing(described: &Described<'_>) -> Result<()> {
+    fail(ResultCode::NO_SUCH_ATTRIBUTE, format!("{}: the entry has no such attribute", described.description))
+}
+
 fn fail<T>(code: ResultCode, text: String) -> Result<T> {
     Err(Failure::new(code, text))
 }
@@ -163,32 +167,32 @@ impl<'c: 'e, 'e> Modifier<'_, 'c, 'e> {
 
     /// Without a value that is missing it is an error only if `strict`, and not if the control says so.
     fn delete_all(&mut self, described: &Described<'_>, strict: bool) -> Result<()> {
-        if let Some(at) = self.large(described) {
-            return self.delete_all_large(at);
-        }
-        let before = self.draft.attributes.len();
-        self.draft.attributes.retain(|found| !found.is(described));
-        if strict && before == self.draft.attributes.len() && !self.context.controls.permissive {
-            let text = format!("{}: the entry has no such attribute", described.description);
-            return fail(ResultCode::NO_SUCH_ATTRIBUTE, text);
+        let was_there = if let Some(at) = self.large(described) {
+            !self.take_all_large(at)?.is_empty()
+        } else {
+            let before = self.draft.attributes.len();
+            self.draft.attributes.retain(|found| !found.is(described));
+            before > self.draft.attributes.len()
+        };
+        if strict && !was_there && !self.context.controls.permissive {
+            return missing(described);
         }
         Ok(())
     }
 
-    fn delete_all_large(&mut self, at: usize) -> Result<()> {
-        let schema = self.context.schema();
-        let id = self.draft.large[at].stored.id;
+    /// Takes all values away, and says which there were.
+    fn take_all_large(&mut self, at: usize) -> Result<Vec<Vec<u8>>> {
+        let (schema, large) = (self.context.schema(), &mut self.draft.large[at]);
+        let id = large.stored.id;
         let rule = schema.attribute(id).equality;
         for value in large::values(&self.context.scene.tables.value()?, self.id, id)? {
             let value = value?;
             let normalized = form(schema, rule, value);
             let key = large::key(self.id, id, &normalized);
-            self.draft.large[at].changes.insert(key, (None, normalized));
+            large.changes.entry(key).or_insert_with(|| (Some(value.to_vec()), normalized));
         }
-        let large = &mut self.draft.large[at];
-        large.changes.values_mut().for_each(|(value, _)| *value = None);
         (large.stored.count, large.stored.bytes) = (0, 0);
-        Ok(())
+        Ok(large.changes.values_mut().filter_map(|(value, _)| value.take()).collect())
     }
 
     fn delete(&mut self, described: &Described<'_>, values: &[(Value<'_>, Vec<u8>)]) -> Result<()> {
@@ -338,16 +342,27 @@ impl<'c: 'e, 'e> Modifier<'_, 'c, 'e> {
         let Some(amount) = amount else {
             return fail(ResultCode::CONSTRAINT_VIOLATION, format!("{name}: the amount is too great"));
         };
-        let Some(found) = self.draft.find(described.attribute.id, &described.options) else {
-            return fail(ResultCode::NO_SUCH_ATTRIBUTE, format!("{name}: the entry has no such attribute"));
+        let sum = |value: &[u8]| match number(value).and_then(|before| before.checked_add(amount)) {
+            Some(sum) => Ok(sum.to_string().into_bytes()),
+            None => fail(ResultCode::CONSTRAINT_VIOLATION, format!("{name}: the number becomes too great")),
         };
-        for value in found.values_mut() {
-            let Some(sum) = number(value).and_then(|before| before.checked_add(amount)) else {
-                return fail(ResultCode::CONSTRAINT_VIOLATION, format!("{name}: the number becomes too great"));
-            };
-            *value = sum.to_string().into_bytes().into();
-        }
-        Ok(())
+        let is_there = if let Some(at) = self.large(described) {
+            let before = self.take_all_large(at)?;
+            for value in &before {
+                let sum = sum(value)?;
+                let normalized = form(self.context.schema(), described.attribute.equality, &sum);
+                self.add_large(at, &sum, &normalized)?;
+            }
+            !before.is_empty()
+        } else {
+            let found = self.draft.find(described.attribute.id, &described.options);
+            let is_there = found.is_some();
+            for value in found.into_iter().flat_map(|found| found.values_mut()) {
+                *value = sum(value)?.into();
+            }
+            is_there
+        };
+        if is_there { Ok(()) } else { missing(described) }
     }
 
     /// The rules that the entry has to obey at the end.

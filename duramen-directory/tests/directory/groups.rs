@@ -1,7 +1,7 @@
 //! Groups with very many members: their values are outside the entry.
 
-use duramen_directory::Config;
-use duramen_ldap::message::ChangeKind::{Add, Delete, Replace};
+use duramen_directory::{Config, SchemaFile};
+use duramen_ldap::message::ChangeKind::{Add, Delete, Increment, Replace};
 use duramen_ldap::message::ResultCode;
 
 use crate::sample::*;
@@ -88,7 +88,33 @@ fn a_change_within_a_change_counts_rfc4511_4_6() {
     assert_eq!(sample.found(&format!("(member={two})")), [GROUP]);
     let twice = sample.modify(GROUP, &[(Delete, "member", &[&two]), (Delete, "member", &[&two])]);
     assert_eq!(code(twice), ResultCode::NO_SUCH_ATTRIBUTE);
+    for emptied in [(Delete, "member", &[][..]), (Replace, "member", &[])] {
+        let gone = sample.modify(GROUP, &[emptied, (Delete, "member", &[]), (Add, "member", &["cn=x"])]);
+        assert_eq!(code(gone), ResultCode::NO_SUCH_ATTRIBUTE);
+    }
     assert_eq!(sample.read(GROUP, &[]).values("member").len(), 300);
+}
+
+#[test]
+fn very_many_integers_are_incremented_as_few_are_rfc4525() {
+    let text = "attributetype ( 1.3.6.1.4.1.99999.7.2 NAME 'port' EQUALITY integerMatch\n\
+        \tSYNTAX 1.3.6.1.4.1.1466.115.121.1.27 )\n";
+    let schema = vec![SchemaFile { name: "own.schema".into(), text: text.into() }];
+    let sample = Sample::with(Config { schema, ..Config::default() });
+    sample.load(PEOPLE);
+    let name = "cn=ports,dc=example,dc=com";
+    let ports: Vec<String> = (0..300).map(|n| n.to_string()).collect();
+    let values = ports.iter().map(|port| port.as_bytes()).collect();
+    sample.add(name, &[("objectClass", vec![b"device", b"extensibleObject"]), ("port", values)]).unwrap();
+    sample.modify(name, &[(Add, "port", &["1000"]), (Delete, "port", &["0"]), (Increment, "port", &["7"])]).unwrap();
+    let mut found: Vec<u32> =
+        sample.read(name, &[]).values("port").iter().map(|value| value.parse().unwrap()).collect();
+    found.sort_unstable();
+    assert!(found.into_iter().eq((8..307).chain([1007])));
+    assert_eq!(sample.found("(port=306)"), [name]);
+    assert_eq!(sample.found("(port=1000)").len(), 0);
+    let none = sample.modify(name, &[(Delete, "port", &[]), (Increment, "port", &["1"])]);
+    assert_eq!(code(none), ResultCode::NO_SUCH_ATTRIBUTE);
 }
 
 #[test]
