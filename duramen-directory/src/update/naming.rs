@@ -39,11 +39,16 @@ pub(crate) fn has(schema: &Schema, draft: &Draft<'_>, attribute: &Attribute, val
 }
 
 /// Adds what of an RDN is not in the entry (RFC 4511 section 4.7), unless it is one that stands only for its name. Operational attributes name nothing: nobody would set
-/// by a name what only the directory sets.
+/// by a name what only the directory sets. Nor do those of which nothing says what values are equal (RFC 4512 section 2.5.1).
 pub(crate) fn complete<'e>(schema: &'e Schema, draft: &mut Draft<'e>, rdn: &str) -> Result<()> {
     for (attribute, value) in pairs(schema, rdn)? {
         if attribute.is_operational() {
             let text = format!("{}: it is operational, and the name {rdn:?} has it", attribute.name);
+            return Err(Failure::new(ResultCode::NAMING_VIOLATION, text));
+        }
+        if attribute.equality.is_none() {
+            let text =
+                format!("{}: it has no equality rule, and the name {rdn:?} has it (RFC 4512 2.5.1)", attribute.name);
             return Err(Failure::new(ResultCode::NAMING_VIOLATION, text));
         }
         if !has(schema, draft, attribute, &value) && !draft.is_glue(schema) {

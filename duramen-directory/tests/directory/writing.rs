@@ -433,6 +433,15 @@ fn operational_attributes_name_nothing() {
 }
 
 #[test]
+fn attributes_without_equality_name_nothing_rfc4512_2_5_1() {
+    let sample = Sample::people();
+    let person = [("objectClass", vec![&b"inetOrgPerson"[..]]), ("cn", vec![b"x"]), ("sn", vec![b"x"])];
+    assert_eq!(code(sample.add("jpegPhoto=x,dc=example,dc=com", &person)), ResultCode::NAMING_VIOLATION);
+    assert_eq!(code(sample.add("cn=x+jpegPhoto=x,dc=example,dc=com", &person)), ResultCode::NAMING_VIOLATION);
+    assert_eq!(code(sample.rename(JENSEN, "jpegPhoto=x", false, None)), ResultCode::NAMING_VIOLATION);
+}
+
+#[test]
 fn an_identifier_that_is_given_is_no_other_entrys_rfc4530_2() {
     let sample = Sample::people();
     let (me, relax) = (Requester::internal(), [control(oid::RELAX)]);
