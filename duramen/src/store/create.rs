@@ -11,12 +11,15 @@ use crate::format::meta::{Meta, SLOT_BYTES, SLOTS, SpaceRoot};
 use crate::ids::Txnid;
 use crate::medium::Medium;
 use crate::order::Order;
+use crate::os::beside::linked_to;
 use crate::os::file;
 use crate::tree::Tree;
 
 /// Writes the meta pages of an empty database: one in each slot, so that a blank slot always means an interrupted
 /// creation.
 pub(super) fn create(path: &Path, settings: &Settings, medium: &dyn Medium) -> Result<()> {
+    // Before there is anything to be found in it: nobody asks whether the file's name is on disk afterwards.
+    file::sync_directory_of(&linked_to(path).map_err(file::failed("find the directory of", path))?)?;
     let mut id = [0; 8];
     getrandom(&mut id)?;
     let mut meta = Meta {
@@ -44,8 +47,7 @@ pub(super) fn create(path: &Path, settings: &Settings, medium: &dyn Medium) -> R
         // What the page cache has may never reach the disk: nobody shall find it.
         let _ = medium.set_len(0);
         Error::Io { op: "flush the first meta pages", source: error }
-    })?;
-    file::sync_directory_of(path)
+    })
 }
 
 fn getrandom(bytes: &mut [u8]) -> Result<()> {

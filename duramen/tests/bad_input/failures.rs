@@ -2,6 +2,7 @@
 
 use std::collections::BTreeSet;
 use std::io;
+use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
 
@@ -283,4 +284,44 @@ fn a_file_that_would_be_longer_than_the_process_may_have_any_is_an_error() {
     long.update(|txn| fill(txn, 5000, 1)).unwrap();
     long.close().unwrap();
     roles::start("failures::role_limited", &[dir.path().to_str().unwrap()]).finish();
+}
+
+/// A medium whose directory goes somewhere else as soon as its length is asked for.
+struct Moved {
+    medium: Arc<dyn Medium>,
+    from: PathBuf,
+    to: PathBuf,
+}
+
+impl Medium for Moved {
+    fn write_at(&self, offset: u64, parts: &[io::IoSlice<'_>]) -> io::Result<()> {
+        self.medium.write_at(offset, parts)
+    }
+
+    fn flush(&self) -> io::Result<()> {
+        self.medium.flush()
+    }
+
+    fn len(&self) -> io::Result<u64> {
+        let _ = std::fs::rename(&self.from, &self.to);
+        self.medium.len()
+    }
+
+    fn set_len(&self, bytes: u64) -> io::Result<()> {
+        self.medium.set_len(bytes)
+    }
+}
+
+#[test]
+fn a_file_whose_name_could_not_be_made_durable_is_not_taken_for_a_database() -> Result<()> {
+    let parent = tempfile::tempdir().unwrap();
+    let (before, after) = (parent.path().join("before"), parent.path().join("after"));
+    std::fs::create_dir(&before).unwrap();
+    let (from, to) = (before.clone(), after.clone());
+    let layer = move |medium| Arc::new(Moved { medium, from: from.clone(), to: to.clone() }) as Arc<dyn Medium>;
+    let made = Options::new().without_lock_file().medium(Arc::new(layer)).open(before.join("it.dm"));
+    assert!(matches!(made, Err(Error::File { .. })), "{made:?}");
+    let path = after.join("it.dm");
+    assert_eq!(std::fs::metadata(&path).unwrap().len(), 0, "who opens it next would not flush the directory");
+    Database::open(&path)?.close()
 }
