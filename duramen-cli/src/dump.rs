@@ -173,7 +173,7 @@ impl Dump<'_> {
         check_name(name)?;
         let table = self.snapshot.table_to_walk(name)?;
         let stats = table.stats();
-        if stats.order == "custom" || stats.duplicates == Some("custom") {
+        if stats.is_custom() {
             let name = String::from_utf8_lossy(name);
             remark(&format!(
                 "table {name:?} has an order of its own, which the format has no word for: it loads bytewise"

@@ -466,6 +466,60 @@ static void compacts_alone(const char *name, unsigned flags, int bytes_max) {
 	mdb_env_close(env);
 }
 
+static MDB_env *open_for(const char *name, unsigned tables) {
+	MDB_env *env;
+	mkdir(place(name), 0777);
+	MUST(mdb_env_create(&env));
+	MUST(mdb_env_set_maxdbs(env, tables));
+	MUST(mdb_env_open(env, place(name), 0, 0644));
+	return env;
+}
+
+/* Compacts tables of all kinds, from empty ones to some of several pages. */
+static void compacts_many(void) {
+	static const unsigned kinds[] = {0, MDB_REVERSEKEY, MDB_DUPSORT, MDB_DUPSORT | MDB_REVERSEDUP, MDB_DUPSORT | MDB_DUPFIXED};
+	enum { TABLES = 40 };
+	MDB_env *env = open_for("many", TABLES), *copy;
+	MDB_txn *txn = begin(env, 0), *copied;
+	char name[20], key[20];
+	for (int i = 0; i < TABLES; i++) {
+		snprintf(name, sizeof name, "%d", i);
+		MDB_dbi dbi = table(txn, name, MDB_CREATE | kinds[i % 5]);
+		for (int j = 0; j < 23 * (i % 13); j++) {
+			snprintf(key, sizeof key, "%d", j * 7 % 31);
+			snprintf(name, sizeof name, "%05d", j);
+			MUST(put(txn, dbi, key, name, 0));
+		}
+	}
+	MUST(mdb_txn_commit(txn));
+	mkdir(place("many compacted"), 0777);
+	SAY(mdb_env_copy2(env, place("many compacted"), MDB_CP_COMPACT));
+	copy = open_for("many compacted", TABLES);
+	txn = begin(env, MDB_RDONLY), copied = begin(copy, MDB_RDONLY);
+	for (int i = 0; i < TABLES; i++) {
+		MDB_cursor *a, *b;
+		MDB_val k, v, l, w;
+		unsigned flags = 0;
+		int count = 0, differ = 0, rc;
+		snprintf(name, sizeof name, "%d", i);
+		MUST(mdb_cursor_open(txn, table(txn, name, 0), &a));
+		MUST(mdb_cursor_open(copied, table(copied, name, 0), &b));
+		MUST(mdb_dbi_flags(copied, mdb_cursor_dbi(b), &flags));
+		do {
+			rc = mdb_cursor_get(a, &k, &v, MDB_NEXT);
+			differ += rc != mdb_cursor_get(b, &l, &w, MDB_NEXT);
+			if (!rc) differ += memcmp(k.mv_data, l.mv_data, k.mv_size) || memcmp(v.mv_data, w.mv_data, v.mv_size);
+		} while (!rc && !differ && ++count);
+		printf("%d flags %x: %d, differ %d\n", i, flags, count, differ);
+		mdb_cursor_close(a);
+		mdb_cursor_close(b);
+	}
+	mdb_txn_abort(txn);
+	mdb_txn_abort(copied);
+	mdb_env_close(env);
+	mdb_env_close(copy);
+}
+
 int main(int argc, char **argv) {
 	base = argc > 1 ? argv[1] : ".";
 	setvbuf(stdout, NULL, _IOLBF, 0);
@@ -481,5 +535,6 @@ int main(int argc, char **argv) {
 	compacts_alone("alone", 0, 20000);
 	compacts_alone("alone with duplicates", MDB_DUPSORT, 300);
 	compacts_alone("alone, reversed", MDB_REVERSEKEY, 300);
+	compacts_many();
 	return 0;
 }

@@ -13,6 +13,9 @@ use crate::os::file;
 use crate::store::Durability;
 use crate::txn::{BulkOptions, Snapshot, TableOptions, WriteTxn};
 
+/// A table of so few entries takes them one by one: what a load of its own costs grows with the number of tables, and there
+/// may be many thousands of small ones.
+const FEW: u64 = 100;
 /// Entries between two calls of the function that is told of the progress.
 const STEP: u64 = 4096;
 
@@ -115,8 +118,18 @@ impl Run<'_> {
     }
 
     fn table(&mut self, txn: &mut WriteTxn<'_>, name: &[u8]) -> Result<()> {
-        let mut load = txn.bulk_load(name, BulkOptions::new().table(self.options(name)?).sorted(true))?;
-        for entry in self.snapshot.table_to_walk(name)?.iter() {
+        let (options, entries) = (self.options(name)?, self.snapshot.table_to_walk(name)?);
+        if entries.len() <= FEW && !name.is_empty() && !entries.stats().is_custom() {
+            let copy = txn.open_table(name, Some(&options))?;
+            for entry in entries.iter() {
+                let (key, value) = entry?;
+                txn.put(copy, key, value)?;
+                self.step()?;
+            }
+            return Ok(());
+        }
+        let mut load = txn.bulk_load(name, BulkOptions::new().table(options).sorted(true))?;
+        for entry in entries.iter() {
             let (key, value) = entry?;
             load.push(key, value)?;
             self.step()?;

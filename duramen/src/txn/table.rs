@@ -81,6 +81,13 @@ pub struct TableStats {
     pub user_bits: u16,
 }
 
+impl TableStats {
+    /// Whether its keys, or the duplicates, are in an order that only a program's function knows.
+    pub fn is_custom(&self) -> bool {
+        self.order == "custom" || self.duplicates == Some("custom")
+    }
+}
+
 pub(super) fn stats_of(tree: &Tree, page_size: usize) -> TableStats {
     let name = |code: u8| ["bytes", "reversed", "native", "custom"][usize::from(code) % 4];
     TableStats {
