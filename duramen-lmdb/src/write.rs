@@ -303,7 +303,7 @@ pub(crate) unsafe fn del(txn: *mut Txn, dbi: c_uint, key: *const MdbVal, data: *
     }
     txn.leave_gaps(dbi, std::ptr::null_mut())?;
     let doomed = doomed(txn, dbi, &key, value)?;
-    delete(txn, dbi, std::ptr::null_mut(), &doomed)
+    delete(txn, dbi, &doomed)
 }
 
 /// Deletes where no cursor needs to know.
@@ -334,12 +334,9 @@ fn doomed(txn: &mut Txn, dbi: u32, key: &[u8], value: Option<&[u8]>) -> Result<D
     Ok(Doomed { key: Key::of(storable(key)?), value: Key::of(if value.is_some() { stored } else { &[] }), whole_key })
 }
 
-fn delete(txn: &mut Txn, dbi: u32, own: *mut Cursor, doomed: &Doomed) -> Result {
+fn delete(txn: &mut Txn, dbi: u32, doomed: &Doomed) -> Result {
     let value = (!doomed.whole_key).then_some(&doomed.value[..]);
-    let mut concerned = standing_on(txn, dbi, own, (&doomed.key, value))?;
-    if !own.is_null() {
-        concerned.push(own);
-    }
+    let concerned = standing_on(txn, dbi, std::ptr::null_mut(), (&doomed.key, value))?;
     let mut table = txn.table_mut(dbi)?;
     let deleted = match value {
         None => table.delete(&*doomed.key)?,
@@ -348,16 +345,22 @@ fn delete(txn: &mut Txn, dbi: u32, own: *mut Cursor, doomed: &Doomed) -> Result 
     if !deleted {
         return Err(NOTFOUND);
     }
-    for cursor in concerned {
-        // SAFETY: see the module's head.
-        let state = unsafe { &mut (*cursor).state };
-        if doomed.whole_key { state.key_is_gone(txn, cursor == own)? } else { state.value_is_gone(txn)? }
-    }
+    tell(txn, concerned, doomed.whole_key)?;
     after_deletion(txn, dbi)
 }
 
-/// Deletes the key that a cursor stands on, by the cursor's own way to it.
-fn delete_under(held: &mut Cursor, txn: &mut Txn) -> Result {
+/// Tells cursors that what they stand on is gone: their key, or one value of it.
+fn tell(txn: &mut Txn, cursors: Vec<*mut Cursor>, whole_key: bool) -> Result {
+    for cursor in cursors {
+        // SAFETY: see the module's head.
+        let state = unsafe { &mut (*cursor).state };
+        if whole_key { state.key_is_gone(txn, false)? } else { state.value_is_gone(txn)? }
+    }
+    Ok(())
+}
+
+/// Deletes what a cursor stands on, by the cursor's own way to it: the key, or one value of several.
+fn delete_under(held: &mut Cursor, txn: &mut Txn, whole_key: bool) -> Result {
     let (own, dbi) = (std::ptr::from_mut(held), held.dbi);
     let is_alone = txn.cursors_on(dbi).all(|cursor| cursor == own);
     let others = if is_alone {
@@ -365,15 +368,19 @@ fn delete_under(held: &mut Cursor, txn: &mut Txn) -> Result {
     } else {
         let item = held.state.item(txn)?.ok_or(NOTFOUND)?;
         // SAFETY: nothing has been changed since it was found.
-        let key = Key::of(storable(unsafe { bytes(&item.key)? })?);
-        standing_on(txn, dbi, own, (&key, None))?
+        let (key, value) = unsafe { (bytes(&item.key)?, if whole_key { &[] } else { bytes(&item.value)? }) };
+        let (key, value) = (Key::of(storable(key)?), Key::of(value));
+        standing_on(txn, dbi, own, (&key, (!whole_key).then_some(&*value)))?
     };
-    held.state.writing()?.delete_key(txn.writer()?).map_err(unless_gone)?;
-    for cursor in others {
-        // SAFETY: see the module's head.
-        unsafe { &mut (*cursor).state }.key_is_gone(txn, false)?;
+    let (engine, writer) = (held.state.writing()?, txn.writer()?);
+    let deleted = if whole_key { engine.delete_key(writer) } else { engine.delete(writer) };
+    deleted.map_err(unless_gone)?;
+    tell(txn, others, whole_key)?;
+    if whole_key {
+        held.own_key_is_gone(txn)?
+    } else {
+        held.state.value_is_gone(txn)?
     }
-    held.own_key_is_gone(txn)?;
     after_deletion(txn, dbi)
 }
 
@@ -414,14 +421,8 @@ pub(crate) unsafe fn cursor_del(cursor: *mut Cursor, how: c_uint) -> Result {
     if by_value && !held.state.has_value(txn)? {
         return Err(held.state.no_value());
     }
-    let one_value = by_value && held.state.count(txn)? > 1;
-    if !one_value {
-        return delete_under(held, txn);
-    }
-    let item = held.state.item(txn)?.ok_or(NOTFOUND)?;
-    // SAFETY: nothing has been changed since it was found.
-    let (key, value) = unsafe { (Key::of(storable(bytes(&item.key)?)?), Key::of(bytes(&item.value)?)) };
-    delete(txn, dbi, cursor, &Doomed { key, value, whole_key: false })
+    let whole_key = !by_value || held.state.count(txn)? == 1;
+    delete_under(held, txn, whole_key)
 }
 
 pub(crate) unsafe fn cursor_put(cursor: *mut Cursor, key: *const MdbVal, data: *mut MdbVal, how: c_uint) -> Result {

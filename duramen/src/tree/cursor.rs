@@ -5,9 +5,9 @@
 //!
 //! A position is *unset*, *on* an entry, or in the *gap* before the entry that `next` will give.
 
-use super::duplicates::{Duplicates, Orders, SubPage, item_of};
+use super::duplicates::{self, Duplicates, Orders, SubPage, item_of};
 use super::path::Step;
-use super::{AnyLeaf, Pages, Path, Tree, at, damaged, open_cells, value};
+use super::{AnyLeaf, Pages, PagesMut, Path, Tree, at, damaged, open_cells, value};
 use crate::error::{Error, Result};
 use crate::format::leaf::{Cell, Leaf};
 use crate::format::page::Child;
@@ -88,6 +88,25 @@ impl Position {
     pub(crate) fn key_is_gone(&mut self) -> bool {
         (self.state, self.inner) = (State::Gap, Inner::One);
         !self.path.is_empty()
+    }
+
+    /// Removes the value that the position is on from its `key`, in a table with duplicates. The position is in the gap then
+    /// where it was; false if that is not known. The caller keeps the count of entries.
+    pub(crate) fn remove_value<P: PagesMut>(
+        &mut self,
+        pages: &mut P,
+        table: &mut Tree,
+        orders: &Orders,
+        key: &[u8],
+    ) -> Result<bool> {
+        let i = if let Inner::Sub(i) = self.inner { i } else { 0 };
+        let place = (&mut self.path, i, &mut self.inner_path);
+        if duplicates::remove_here(pages, table, orders, place, key)? {
+            return Ok(self.key_is_gone());
+        }
+        self.state = State::Gap;
+        let is_lost = matches!(self.inner, Inner::Tree) && self.inner_path.is_empty();
+        Ok(!self.path.is_empty() && !is_lost)
     }
 
     /// The leaf that the position is in.

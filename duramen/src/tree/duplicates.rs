@@ -455,28 +455,46 @@ pub(crate) fn remove_one<P: PagesMut>(
 ) -> Result<bool> {
     let step = path.leaf();
     let cell = at(step.page, open_cells(pages, step.page)?.cell(step.index))?;
-    match Duplicates::open(step.page, table, &cell)? {
-        Duplicates::One(one) => {
-            if orders.duplicate.cmp(one, value).is_ne() {
+    let mut place = Path::default();
+    let i = match Duplicates::open(step.page, table, &cell)? {
+        Duplicates::One(one) if orders.duplicate.cmp(one, value).is_ne() => return Ok(false),
+        Duplicates::One(_) => 0,
+        Duplicates::Sub(sub) => match at(step.page, sub.find(value, &orders.duplicate))? {
+            (i, true) => i,
+            _ => return Ok(false),
+        },
+        Duplicates::Tree(tree) => {
+            if !place.seek(pages, &tree, &orders.duplicate, &Needle::new(value, &orders.duplicate))? {
                 return Ok(false);
             }
-            remove(pages, table, &orders.key, path)?;
+            0
         }
-        Duplicates::Sub(sub) => {
-            let (i, found) = at(step.page, sub.find(value, &orders.duplicate))?;
-            if !found {
-                return Ok(false);
-            }
-            let (kind, body) = match sub.len() {
-                1 => return remove(pages, table, &orders.key, path).map(|()| true),
-                2 => (CellKind::Plain, at(step.page, sub.get(1 - i))?.to_vec()),
-                _ => (CellKind::SubPage, at(step.page, sub.without(i))?),
-            };
-            store(pages, table, orders, path, key, kind, &body)?;
+    };
+    remove_here(pages, table, orders, (path, i, &mut place), key).map(|_| true)
+}
+
+/// Removes the value at a place from the key that the path stands on (and the key with its last one, which is told): the
+/// `i`th, or that at `place` in a tree of them. The paths then stand in the gaps, or are empty. The caller keeps the count of
+/// entries.
+pub(crate) fn remove_here<P: PagesMut>(
+    pages: &mut P,
+    table: &mut Tree,
+    orders: &Orders,
+    (path, i, place): (&mut Path, usize, &mut Path),
+    key: &[u8],
+) -> Result<bool> {
+    let step = path.leaf();
+    let cell = at(step.page, open_cells(pages, step.page)?.cell(step.index))?;
+    let (kind, body) = match Duplicates::open(step.page, table, &cell)? {
+        Duplicates::Tree(tree) => return remove_from_tree(pages, table, orders, path, tree, place),
+        Duplicates::Sub(sub) if sub.len() > 2 => (CellKind::SubPage, at(step.page, sub.without(i))?),
+        Duplicates::Sub(sub) if sub.len() == 2 => (CellKind::Plain, at(step.page, sub.get(1 - i))?.to_vec()),
+        Duplicates::One(_) | Duplicates::Sub(_) => {
+            return remove(pages, table, &orders.key, path).map(|()| true);
         }
-        Duplicates::Tree(tree) => return remove_from_tree(pages, table, orders, path, tree, value),
-    }
-    Ok(true)
+    };
+    store(pages, table, orders, path, key, kind, &body)?;
+    Ok(false)
 }
 
 fn remove_from_tree<P: PagesMut>(
@@ -485,14 +503,10 @@ fn remove_from_tree<P: PagesMut>(
     orders: &Orders,
     path: &mut Path,
     mut tree: Tree,
-    value: &[u8],
+    place: &mut Path,
 ) -> Result<bool> {
-    let mut place = Path::default();
-    if !place.seek(pages, &tree, &orders.duplicate, &Needle::new(value, &orders.duplicate))? {
-        return Ok(false);
-    }
     touch_path(pages, table, path)?;
-    remove(pages, &mut tree, &orders.duplicate, &mut place)?;
+    remove(pages, &mut tree, &orders.duplicate, place)?;
     tree.entries =
         tree.entries.checked_sub(1).ok_or_else(|| damaged(path.leaf().page, "more duplicates than counted"))?;
     if tree.is_empty() {
@@ -500,5 +514,5 @@ fn remove_from_tree<P: PagesMut>(
     } else {
         write_record(pages, path, &tree);
     }
-    Ok(true)
+    Ok(tree.is_empty())
 }

@@ -319,7 +319,11 @@ impl WriteCursor {
             return self.delete_key(txn);
         }
         self.on_entry(txn)?;
-        txn.table_by_id(self.table)?.delete_duplicate(&self.key, &self.value).map(drop)
+        let (work, i) = (txn.work_mut(), self.table.index as usize);
+        if update::delete_value_at(work, i, &mut self.position, (&self.key, &self.value))? {
+            self.epoch = work.epoch;
+        }
+        Ok(())
     }
 
     /// Removes the key that the cursor stands on with all its values.
