@@ -49,9 +49,7 @@ impl Work {
             (_, Some(refused)) => refused.into(),
             _ if request.version != 3 => only_version_3(request.version).into(),
             (Authentication::Simple(given), None) => self.simple(request.name, given),
-            (Authentication::Sasl { mechanism, credentials }, None) => {
-                self.sasl(mechanism, credentials.unwrap_or_default(), exchange)
-            }
+            (Authentication::Sasl { mechanism, credentials }, None) => self.sasl(mechanism, credentials, exchange),
             (_, None) => not_supported("this way to authenticate is not known here").into(),
         };
         match binding {

@@ -14,11 +14,14 @@ use crate::session::Begun;
 pub const MECHANISMS: [&str; 3] = ["EXTERNAL", "PLAIN", "SCRAM-SHA-256"];
 
 impl Work {
-    /// A step of a mechanism: `said` by the client; `exchange` is what the step before left.
-    pub(super) fn sasl(&self, mechanism: &str, said: &[u8], exchange: Option<Box<Begun>>) -> Binding {
+    /// A step of a mechanism: `said` by the client, if anything; `exchange` is what the step before left.
+    pub(super) fn sasl(&self, mechanism: &str, said: Option<&[u8]>, exchange: Option<Box<Begun>>) -> Binding {
         let is = |name: &str| mechanism.eq_ignore_ascii_case(name);
+        let (is_silent, said) = (said.is_none(), said.unwrap_or_default());
         let binding = match exchange {
             _ if is("EXTERNAL") => self.sasl_external(said),
+            _ if is_silent && is("PLAIN") => Ok(go_ahead().into()),
+            None if is_silent && is("SCRAM-SHA-256") => Ok(go_ahead().into()),
             _ if is("PLAIN") => self.sasl_plain(said),
             Some(exchange) if is("SCRAM-SHA-256") => Ok(scram_end(*exchange, said)),
             None if is("SCRAM-SHA-256") => self.scram_begin(said),
@@ -93,6 +96,11 @@ impl Work {
         });
         Ok(Binding::Later(Box::pin(async { work.await.flatten().unwrap_or_else(|| busy().into()) })))
     }
+}
+
+/// The empty challenge for a client that has to speak first, and has only named the mechanism (RFC 4422 section 5).
+fn go_ahead() -> Reply {
+    Reply { value: Some(Vec::new()), ..Reply::code(ResultCode::SASL_BIND_IN_PROGRESS) }
 }
 
 /// What SCRAM needs to know of a stored password: the scheme of that name has it, clear text gives it.

@@ -104,6 +104,27 @@ fn plain_finds_people_by_their_uid_and_refuses_to_act_as_others_rfc4616_2() {
 }
 
 #[test]
+fn who_only_names_a_mechanism_is_asked_to_go_ahead_rfc4422_5() {
+    let daemon = Daemon::plain();
+    let mut client = Client::administrator(&daemon);
+    client.populate(1);
+    let mut step = |mechanism, credentials| {
+        let authentication = Authentication::Sasl { mechanism, credentials };
+        client.send(Request::Bind(BindRequest { version: 3, name: "", authentication }));
+        let bytes = client.message().unwrap();
+        let Response::Bind(response) = Message::<Response<'_>>::decode(&bytes).unwrap().operation else { panic!() };
+        (response.result.code, response.sasl_credentials.map(<[u8]>::to_vec))
+    };
+    let challenge = (ResultCode::SASL_BIND_IN_PROGRESS, Some(Vec::new()));
+    assert_eq!(step("SCRAM-SHA-256", None), challenge);
+    let first = step("SCRAM-SHA-256", Some(b"n,,n=u0,r=abc"));
+    assert!(first.1.unwrap().starts_with(b"r=abc"));
+    assert_eq!(step("PLAIN", None), challenge);
+    assert_eq!(step("PLAIN", Some(b"\0u0\0secret-0")), (ResultCode::SUCCESS, None));
+    assert_eq!(step("PLAIN", Some(b"")).0, ResultCode::PROTOCOL_ERROR);
+}
+
+#[test]
 fn an_unknown_critical_control_is_refused_by_every_operation_rfc4511_4_1_11() {
     let daemon = Daemon::plain();
     let mut client = Client::administrator(&daemon);
