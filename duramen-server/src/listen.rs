@@ -5,7 +5,7 @@ use std::net::SocketAddr;
 use std::os::unix::fs::{FileTypeExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use duramen_directory::Peer;
 use tokio::net::{TcpListener, TcpSocket, TcpStream, UnixListener, UnixStream};
@@ -19,6 +19,8 @@ use crate::stream::Socket;
 const BACKLOG: u32 = 4096;
 /// How long accepting rests where it fails for want of something that others may free.
 const REST: Duration = Duration::from_millis(50);
+/// That accepting fails is logged at once, and then no more often than this.
+const TOLD_AGAIN: Duration = Duration::from_secs(10);
 
 /// Why an address cannot be listened at.
 #[derive(Debug, thiserror::Error)]
@@ -111,11 +113,15 @@ impl Listener {
             Listener::Tcp(_, address, _) => format!("IP={address}"),
             Listener::Unix(_, path) => local_text(path),
         });
+        let mut told: Option<Instant> = None;
         loop {
             match self.accept(&at).await {
                 Ok(accepted) => crew.admit(accepted),
                 Err(error) => {
-                    tracing::warn!("a connection could not be accepted: {error}");
+                    if told.is_none_or(|told| told.elapsed() >= TOLD_AGAIN) {
+                        told = Some(Instant::now());
+                        tracing::warn!("a connection could not be accepted: {error}");
+                    }
                     tokio::time::sleep(REST).await;
                 }
             }

@@ -1,6 +1,8 @@
 //! Much of what is right in small amounts: the server stays up, serves others meanwhile, and its memory has bounds.
 
 use std::io::Write;
+use std::process::Command;
+use std::time::Duration;
 
 use duramen_ldap::Payload;
 use duramen_ldap::control::PagedResults;
@@ -8,8 +10,8 @@ use duramen_ldap::filter::FilterBuf;
 use duramen_ldap::message::{Control, ExtendedRequest, Request, ResultCode, Scope};
 use duramen_ldap::oid;
 
-use crate::client::{Answer, Client, person, search};
-use crate::process::{Daemon, PLAIN, TLS, certificates};
+use crate::client::{Answer, Client, connected, person, search};
+use crate::process::{Daemon, PLAIN, TLS, certificates, configuration};
 
 const SUFFIX: &str = "dc=example,dc=com";
 
@@ -199,4 +201,20 @@ fn a_filter_of_ten_thousand_alternatives_is_answered() {
     }
     let parts: String = (0..10_000).map(|n| format!("(!(description=*{n}*))")).collect();
     assert_eq!(client.search(SUFFIX, Scope::Subtree, &format!("(|{parts}(uid=*))")).names.len(), 4);
+}
+
+#[test]
+fn a_lack_of_open_files_keeps_nobody_waiting_who_is_there_and_does_not_fill_the_log() {
+    let mut command = Command::new("sh");
+    command.args(["-c", "ulimit -n 64; exec \"$0\" \"$@\"", env!("CARGO_BIN_EXE_duramend")]);
+    let mut daemon = Daemon::start_by(command, tempfile::tempdir().unwrap(), &configuration(PLAIN));
+    let mut client = Client::administrator(&daemon);
+    client.populate(1);
+    let others: Vec<_> = (0..100).map(|_| connected(daemon.ldap)).collect();
+    daemon.wait_for("a connection could not be accepted");
+    assert_done(&client.replace(&person(0), "title", "updates go on"));
+    std::thread::sleep(Duration::from_millis(500));
+    assert_eq!(daemon.log().matches("could not be accepted").count(), 1, "{}", daemon.log());
+    drop(others);
+    assert_served(&daemon);
 }
