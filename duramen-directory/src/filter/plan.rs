@@ -3,7 +3,7 @@
 //! Owns: the order in which the parts of a test are looked at, and when to stop. Invariant: every entry that matches is
 //! among the candidates; if the answer is exact, every candidate matches.
 
-use std::cell::RefCell;
+use std::cell::{Cell, RefCell};
 
 use duramen::Table;
 use duramen_ldap::matching::{Place, Rule, SubstringsAssertion};
@@ -45,6 +45,15 @@ const KEYS_MIN: u64 = 2_000;
 /// Sets of so many trigrams are intersected at most.
 const TRIGRAMS: usize = 8;
 
+/// What finding candidates may cost besides some keys for each entry, in keys that are walked: nothing else has its turn
+/// meanwhile, while holding a test against entries can pause. It is looked at between two tests.
+const COST_MIN: u64 = 4_000_000;
+const KEYS_PER_ENTRY: u64 = 4;
+/// What a look into the index costs, and finding the entry of a member; so many ids are taken out of an index for one.
+const LOOK: u64 = 8;
+const MEMBER: u64 = 32;
+const IDS: u64 = 2;
+
 /// Finds candidates in one snapshot.
 pub(crate) struct Planner<'p> {
     pub schema: &'p Schema,
@@ -60,12 +69,26 @@ pub(crate) struct Planner<'p> {
     pub reach: Reach,
     /// What was done, if somebody wants to know.
     pub notes: Option<RefCell<Vec<String>>>,
+    /// What it has cost so far.
+    pub spent: Cell<u64>,
 }
 
 impl Planner<'_> {
     fn note(&self, text: impl FnOnce() -> String) {
         if let Some(notes) = &self.notes {
             notes.borrow_mut().push(text());
+        }
+    }
+
+    fn cost_max(&self) -> u64 {
+        COST_MIN + KEYS_PER_ENTRY * self.total
+    }
+
+    fn spend(&self, cost: u64) {
+        let was_enough = self.spent.get() > self.cost_max();
+        self.spent.set(self.spent.get().saturating_add(cost));
+        if !was_enough && self.spent.get() > self.cost_max() {
+            self.note(|| "so much was looked at that no more of the filter is looked for in indices".to_string());
         }
     }
 
@@ -84,6 +107,9 @@ impl Planner<'_> {
 
     /// As [`Planner::candidates`], where it does not matter of entries outside of a set whether they are among them.
     fn candidates_within(&self, test: &Test, within: Option<&Set>) -> Result<Candidates> {
+        if self.spent.get() > self.cost_max() {
+            return Ok(Candidates::ALL);
+        }
         match test {
             Test::True => Ok(Candidates { set: None, exact: true }),
             Test::False | Test::Undefined => Ok(Candidates::exact(Set::empty())),
@@ -109,6 +135,7 @@ impl Planner<'_> {
             }
             Test::Made { test, .. } => Ok(Candidates { exact: false, ..self.candidates_within(test, within)? }),
             Test::Name(name) => {
+                self.spend(LOOK);
                 let found = names::find_entry(&self.tables.name()?, self.suffixes, name)?;
                 self.note(|| "entryDN: the entry of that name".to_string());
                 Ok(Candidates::exact(found.map_or_else(Set::empty, Set::one)))
@@ -144,7 +171,9 @@ impl Planner<'_> {
                 self.note(|| format!("{}: no index of {what}, so all {} entries", self.name(id), self.total));
                 return Ok(Candidates::ALL);
             }
-            let Some(set) = find(id)? else {
+            let found = find(id)?;
+            self.spend(LOOK + found.as_ref().map_or(0, Set::len) / IDS);
+            let Some(set) = found else {
                 self.note(|| format!("{}: too many keys in the index of {what}", self.name(id)));
                 return Ok(Candidates::ALL);
             };
@@ -167,8 +196,14 @@ impl Planner<'_> {
     fn range(&self, subject: &Subject, from: Option<&Vec<u8>>, to: Option<&Vec<u8>>) -> Result<Candidates> {
         let (from, to) = (from.map(Vec::as_slice), to.map(Vec::as_slice));
         self.each(subject, bits::EQUALITY, "equality (a range)", |id| {
-            index::range(&self.index, id, from, to, self.keys_max())
+            self.walked(index::range(&self.index, id, from, to, self.keys_max())?)
         })
+    }
+
+    /// What a walk has found, paid for.
+    fn walked(&self, found: Option<Set>) -> Result<Option<Set>> {
+        self.spend(found.as_ref().map_or(self.keys_max(), Set::len));
+        Ok(found)
     }
 
     /// The cheapest part first; the others only while there are many candidates.
@@ -248,7 +283,7 @@ impl Planner<'_> {
                 fragments.iter().find(|(place, text)| *place == Place::Start && !text.is_empty())
         {
             found = self.each(subject, bits::EQUALITY, "equality (a beginning)", |id| {
-                index::starting(&self.index, id, beginning, self.keys_max())
+                self.walked(index::starting(&self.index, id, beginning, self.keys_max())?)
             })?;
         }
         found.exact = false;
@@ -274,6 +309,7 @@ impl Planner<'_> {
         }
         let step = wanted.len().div_ceil(TRIGRAMS);
         let wanted: Vec<Trigram> = wanted.into_iter().step_by(step).collect();
+        self.spend(LOOK * wanted.len() as u64 * (1 + (self.total >> index::CONTAINER_BITS)));
         index::trigrams(&self.index, &self.tables.waiting()?, id, &wanted, within, &self.reach).map(Some)
     }
 
@@ -289,6 +325,7 @@ impl Planner<'_> {
             let entry = names::entry(&entries, group)?;
             for kind in member_types(self.schema) {
                 each_value(&self.tables, group, &entry, kind, |value| {
+                    self.spend(MEMBER);
                     if let Some(member) =
                         std::str::from_utf8(value).ok().and_then(|name| names::normalize(self.schema, name).ok())
                         && let Some(id) = names::find_entry(&names, self.suffixes, &member)?

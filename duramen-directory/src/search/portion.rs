@@ -3,7 +3,7 @@
 //! Owns: how large a portion is. A search of which a page or a few entries are wanted finds the first candidates first; each
 //! further portion is larger, so that who needs all of them pays for few.
 
-use std::cell::RefCell;
+use std::cell::{Cell, RefCell};
 
 use crate::failure::Result;
 use crate::filter::{Candidates, Planner, Test};
@@ -59,6 +59,7 @@ impl Rest {
             total: tables.entry()?.len(),
             reach: Reach::of(self.from, self.windows),
             notes: explain.then(Default::default),
+            spent: Cell::new(0),
         };
         let Candidates { set, exact } = planner.candidates(test)?;
         let end = planner.reach.end();

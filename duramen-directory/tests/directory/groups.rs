@@ -1,8 +1,10 @@
 //! Groups with very many members: their values are outside the entry.
 
-use duramen_directory::{Config, SchemaFile};
+use duramen_directory::{Config, Requester, SchemaFile};
+use duramen_ldap::ber::List;
+use duramen_ldap::filter::FilterBuf;
 use duramen_ldap::message::ChangeKind::{Add, Delete, Increment, Replace};
-use duramen_ldap::message::ResultCode;
+use duramen_ldap::message::{Deref, ResultCode, Scope, SearchRequest};
 
 use crate::sample::*;
 
@@ -129,4 +131,30 @@ fn members_know_their_groups_and_nobody_else_does() {
     assert_eq!(sample.found(&format!("(memberOf={GROUP})")), [jensen]);
     sample.delete(GROUP, &[]).unwrap();
     assert_eq!(sample.read(jensen, &["memberOf"]).values("memberOf").len(), 1);
+}
+
+#[test]
+fn what_finding_candidates_costs_has_a_bound_and_answers_stay_the_same() {
+    let sample = with_group(2000);
+    sample.modify(GROUP, &[(Add, "member", &["uid=jsmith,ou=People,dc=example,dc=com"])]).unwrap();
+    let plan_of = |groups: usize| {
+        let filter = format!("(|{})", format!("(memberOf={GROUP})").repeat(groups));
+        assert_eq!(sample.found(&filter), ["uid=jsmith,ou=People,dc=example,dc=com"], "{groups}");
+        let filter = FilterBuf::parse(&filter).unwrap();
+        let request = SearchRequest {
+            base: "dc=example,dc=com",
+            scope: Scope::Subtree,
+            deref: Deref::Never,
+            size_limit: 0,
+            time_limit: 0,
+            types_only: false,
+            filter: filter.as_filter(),
+            attributes: List::default(),
+        };
+        sample.directory.explain(&Requester::internal(), &request).unwrap()
+    };
+    let is_walked = |plan: Vec<String>| plan.iter().any(|line| line.contains("entries are walked"));
+    assert!(!is_walked(plan_of(3)));
+    // As costly as a million of members: no other connection has its turn meanwhile.
+    assert!(is_walked(plan_of(500)));
 }
