@@ -369,6 +369,32 @@ fn who_knows_what_became_of_all_futures_can_close_the_database() {
     drop(dir);
 }
 
+struct Faulty(mpsc::Sender<()>);
+
+impl Wake for Faulty {
+    fn wake(self: Arc<Self>) {
+        self.0.send(()).unwrap();
+        panic!("on purpose");
+    }
+}
+
+#[test]
+fn a_task_that_cannot_be_woken_keeps_nobody_else_from_writing() {
+    let bench = Bench::new();
+    let (woken, wait_woken) = mpsc::channel();
+    let waker = Arc::new(Faulty(woken)).into();
+    let held = bench.db.begin_write().unwrap();
+    let mut submitted = bench.db.submit_async(put(1));
+    assert!(Pin::new(&mut submitted).poll(&mut Context::from_waker(&waker)).is_pending());
+    held.abort();
+    wait_woken.recv().unwrap();
+    let (db, (done, wait_done)) = (bench.db.clone(), mpsc::channel());
+    // Should it wait for ever, the test does not.
+    thread::spawn(move || done.send(db.submit(put(2)).is_ok()));
+    assert_eq!(wait_done.recv_timeout(Duration::from_secs(20)), Ok(true));
+    assert_eq!(bench.len(), 2);
+}
+
 /// Of a group that is gathered while another transaction is under way, what both changes asked for and whether the second
 /// one fails: whether the commit is durable.
 fn commits_durably(usual: Durability, asked: [Option<Durability>; 2], fails: bool) -> Result<bool> {

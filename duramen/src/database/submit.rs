@@ -302,7 +302,7 @@ impl Database {
         let all = Share { members_max: usize::MAX, brief: false };
         while let Some((entry, _)) = self.queue.pop(all, 0) {
             entry.ticket.fail(Error::Group { source: error.clone() });
-            entry.ticket.settle().into_iter().for_each(Waker::wake);
+            entry.ticket.settle().into_iter().for_each(wake);
         }
         if let Some(next) = self.queue.next_leader()
             && !next.lead()
@@ -424,7 +424,14 @@ fn tell(group: &[Arc<dyn Ticket>], committed: Result<()>) {
     }
     let mut wakers: Vec<Waker> = group.iter().filter_map(|ticket| ticket.settle()).collect();
     wakers.dedup_by(|next, before| next.will_wake(before));
-    wakers.into_iter().for_each(Waker::wake);
+    wakers.into_iter().for_each(wake);
+}
+
+/// Wakes a task. What its runtime does then is its own: a panic there must not end who leads for the others.
+fn wake(waker: Waker) {
+    if catch_unwind(AssertUnwindSafe(|| waker.wake())).is_err() {
+        tracing::error!("waking a task panicked");
+    }
 }
 
 /// Runs a change that is alone so far, without a child transaction; none is left if it came to nothing.
