@@ -114,6 +114,23 @@ static void read_index(MDB_env *env, MDB_dbi dbi) {
 	mdb_txn_abort(txn);
 }
 
+/* Removes every other value of all keys as a cursor comes by; nothing of it is kept. */
+static void del_passing(MDB_env *env, MDB_dbi dbi, const char *name) {
+	MDB_txn *txn = begin(env, 0);
+	MDB_cursor *cursor = cursor_on(txn, dbi);
+	MDB_val k, v;
+	uint64_t count = 0;
+	double began = now();
+	for (uint64_t i = 0; !mdb_cursor_get(cursor, &k, &v, MDB_NEXT); i++) {
+		if (i % 2) continue;
+		MUST(mdb_cursor_del(cursor, 0));
+		count++;
+	}
+	say(name, began, count);
+	mdb_cursor_close(cursor);
+	mdb_txn_abort(txn);
+}
+
 static void read_multiple(MDB_env *env, MDB_dbi dbi) {
 	MDB_txn *txn = begin(env, MDB_RDONLY);
 	MDB_cursor *cursor = cursor_on(txn, dbi);
@@ -138,10 +155,12 @@ static void indexes(MDB_env *env, uint64_t n) {
 	written(env, index_keys * DUPLICATES, BATCH, "index: put", put_index, dbi);
 	written(env, index_keys, BATCH, "index: put what is there, NODUPDATA", put_known, dbi);
 	read_index(env, dbi);
+	del_passing(env, dbi, "index: next, del of every other value");
 	written(env, index_keys, BATCH, "index: del of a value", del_index, dbi);
 	dbi = table(env, "fixed index", MDB_DUPSORT | MDB_DUPFIXED);
 	written(env, index_keys * DUPLICATES, BATCH, "fixed index: put", put_index, dbi);
 	read_multiple(env, dbi);
+	del_passing(env, dbi, "fixed index: next, del of every other value");
 }
 
 static void put_over(MDB_txn *txn, MDB_dbi dbi, uint64_t i) { put(txn, dbi, i, 1); }

@@ -60,6 +60,9 @@ pub enum Node<'a> {
     Approx(Assertion<'a>),
     /// `attribute:dn:rule:=value`
     Extensible(Extensible<'a>),
+    /// Of a kind that is not known here, which is Undefined for every entry (RFC 4511 section 4.5.1.7): its tag, and what is in
+    /// it.
+    Unknown(u8, &'a [u8]),
 }
 
 impl<'a> Filter<'a> {
@@ -167,8 +170,16 @@ fn item<'a>(tag: u8, content: Reader<'a>, at: &Reader<'a>) -> Result<Node<'a>, D
         PRESENT => Node::Present(content.into_text()?),
         APPROX => Node::Approx(Assertion::read_content(content)?),
         EXTENSIBLE => Node::Extensible(Extensible::read_content(content)?),
-        _ => return at.fail("a filter, with a tag of [0] to [9]"),
+        tag if is_unknown(tag) => Node::Unknown(tag, content.rest()),
+        _ => return at.fail("a filter, with a tag of its own"),
     })
+}
+
+/// Whether a tag is one that later versions of the protocol may have a filter for: the choice is an extensible one.
+fn is_unknown(tag: u8) -> bool {
+    // In one byte; 31 would say that the number follows.
+    (tag::context(10)..tag::context(31)).contains(&tag)
+        || (tag::context_constructed(10)..tag::context_constructed(31)).contains(&tag)
 }
 
 #[cfg(test)]

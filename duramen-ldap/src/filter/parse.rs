@@ -85,6 +85,7 @@ impl Node<'_> {
             Node::Present(description) => writer.octets(PRESENT, description.as_bytes()),
             Node::Approx(assertion) => assertion.write(writer, APPROX),
             Node::Extensible(extensible) => extensible.write(writer, EXTENSIBLE),
+            Node::Unknown(tag, content) => writer.octets(*tag, content),
         }
     }
 }

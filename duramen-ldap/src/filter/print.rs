@@ -21,6 +21,7 @@ impl fmt::Display for Filter<'_> {
             Node::Present(description) => write!(f, "{description}=*")?,
             Node::Approx(assertion) => write_assertion(f, assertion, "~=")?,
             Node::Extensible(extensible) => write_extensible(f, extensible)?,
+            Node::Unknown(..) => f.write_str("?=undefined")?,
         }
         f.write_str(")")
     }

@@ -102,12 +102,25 @@ fn what_is_no_filter_is_refused_with_its_place() {
         let error = Filter::decode(bytes).unwrap_err();
         (error.offset, error.expected)
     };
-    assert_eq!(error(b"\xAB\x00"), (0, "a filter, with a tag of [0] to [9]"));
-    assert_eq!(error(b"\xA0\x02\xAB\x00"), (2, "a filter, with a tag of [0] to [9]"));
+    assert_eq!(error(b"\x04\x00"), (0, "a filter, with a tag of its own"));
+    assert_eq!(error(b"\xA0\x02\x83\x00"), (2, "a filter, with a tag of its own"));
+    assert_eq!(error(b"\xBF\x00").1, "a tag of one byte");
     assert_eq!(error(b"\xA2\x04\x87\x00\x87\x00"), (4, "one filter within NOT"));
     assert_eq!(error(b"\xA4\x06\x04\x02cn\x30\x00"), (8, "a substring"));
     assert_eq!(error(b"\xA4\x0A\x04\x02cn\x30\x04\x82\x00\x81\x00").1, "a final substring in the last place only");
     assert_eq!(error(b"\xA9\x03\x83\x01a"), (2, "a matching rule or an attribute description"));
+}
+
+#[test]
+fn filters_of_unknown_kinds_are_taken_as_they_are_rfc4511_4_5_1_7() {
+    for bytes in [&b"\xAA\x00"[..], b"\x8A\x03abc", b"\xBE\x02\x04\x00"] {
+        let filter = Filter::decode(bytes).unwrap();
+        assert_eq!(filter.node(), Node::Unknown(bytes[0], &bytes[2..]));
+        assert_eq!((filter.to_string().as_str(), filter.depth()), ("(?=undefined)", 1));
+        assert_eq!(FilterBuf::new(&filter.node()).as_filter(), filter);
+    }
+    let within = Filter::decode(b"\xA0\x07\x87\x02cn\xAB\x01x").unwrap();
+    assert_eq!(within.to_string(), "(&(cn=*)(?=undefined))");
 }
 
 #[test]

@@ -80,6 +80,7 @@ fn check_attributes(filter: Filter<'_>, names: &dyn Names) -> Result<(), TextErr
         Node::Substrings(item) => Some(item.description),
         Node::Present(description) => Some(description),
         Node::Extensible(item) => item.description,
+        Node::Unknown(..) => None,
     };
     let name = description.and_then(|description| description.split(';').next());
     if name.is_none_or(|name| names.attribute_oid(name).is_some()) { Ok(()) } else { Err(NO_ATTRIBUTE) }
