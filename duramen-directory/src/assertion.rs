@@ -5,6 +5,8 @@ use std::cell::RefCell;
 use duramen_ldap::filter::Filter;
 use duramen_ldap::message::ResultCode;
 
+use crate::access::{Level, What};
+use crate::base;
 use crate::failure::{Failure, Result};
 use crate::filter::{Compiler, Evaluation, check_depth};
 use crate::view::View;
@@ -29,10 +31,11 @@ pub(crate) fn holds(view: &View<'_, '_>, filter: Filter<'_>) -> Result<Option<bo
 /// That an entry is as the control says.
 ///
 /// # Errors
-/// assertionFailed.
+/// assertionFailed; noSuchObject if the entry is not to be known of.
 pub(crate) fn check(view: &View<'_, '_>, filter: Filter<'_>) -> Result<()> {
     match holds(view, filter)? {
         Some(true) => Ok(()),
+        _ if !view.allows(What::Entry, Level::Disclose) => Err(base::hidden(view)),
         _ => Err(Failure::new(ResultCode::ASSERTION_FAILED, format!("{} is not as asserted", view.name))),
     }
 }

@@ -84,6 +84,11 @@ fn elsewhere(scene: &Scene<'_>, name: &str) -> Failure {
     }
 }
 
+/// What is told of an entry that is not to be known of: the same as if it was not there.
+pub(crate) fn hidden(view: &View<'_, '_>) -> Failure {
+    missing(view.scene, view.asked, view.entry.parent).unwrap_or_else(|failure| failure)
+}
+
 fn missing(scene: &Scene<'_>, name: &str, above: Id) -> Result<Failure> {
     let entries = scene.tables.entry()?;
     let mut id = above;

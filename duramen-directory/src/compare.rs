@@ -53,7 +53,7 @@ impl Inner {
         let id = base::find_normalized(&scene, request.name, normalized, follow)?;
         let entry = names::entry(&scene.tables.entry()?, id)?;
         let name = scene.name_of(id, &entry)?;
-        compared.is_true_of(&View::new(&scene, id, entry, &name))
+        compared.is_true_of(&View::new(&scene, id, entry, &name).asked_by(request.name))
     }
 
     /// What somebody can be authenticated by.
@@ -116,13 +116,13 @@ impl Compared<'_> {
         let attribute = described.attribute.id;
         if !view.allows(What::Attribute(attribute, Some(request.assertion.value)), Level::Compare) {
             if !view.allows(What::Entry, Level::Disclose) {
-                return Err(names::no_such_object(String::new(), request.name));
+                return Err(base::hidden(view));
             }
             return Err(not_allowed(&described.attribute.name));
         }
         let is_known = view.allows(What::Entry, Level::Disclose);
         let there = value_is_there(view, described, self.rule, self.asserted, request.assertion.value);
-        if is_known { there } else { there.map_err(|_| names::no_such_object(String::new(), request.name)) }
+        if is_known { there } else { there.map_err(|_| base::hidden(view)) }
     }
 }
 

@@ -45,6 +45,8 @@ pub(crate) struct View<'v, 'e> {
     pub entry: Entry<'e>,
     /// Its name as it is written.
     pub name: &'e str,
+    /// The name that it was asked for by: what errors tell of, which must not show how that is written that is hidden.
+    pub asked: &'e str,
     /// How many entries are directly below it, if it is made up.
     children: u32,
     normalized: OnceCell<String>,
@@ -52,7 +54,12 @@ pub(crate) struct View<'v, 'e> {
 
 impl<'v, 'e> View<'v, 'e> {
     pub fn new(scene: &'v Scene<'v>, id: Id, entry: Entry<'e>, name: &'e str) -> View<'v, 'e> {
-        View { scene, id, entry, name, children: 0, normalized: OnceCell::new() }
+        View { scene, id, entry, name, asked: name, children: 0, normalized: OnceCell::new() }
+    }
+
+    /// With the name that it was asked for by.
+    pub fn asked_by(self, asked: &'e str) -> View<'v, 'e> {
+        View { asked, ..self }
     }
 
     /// Of an entry that is made up.

@@ -263,7 +263,7 @@ impl Beginning<'_> {
         let entries = self.scene.tables.entry()?;
         let entry = names::entry(&entries, id)?;
         let name = self.scene.name_of(id, &entry)?;
-        let view = View::new(&self.scene, id, entry, &name);
+        let view = View::new(&self.scene, id, entry, &name).asked_by(self.request.base);
         if view.allows(What::Entry, Level::Search) {
             return Ok(());
         }
@@ -271,7 +271,7 @@ impl Beginning<'_> {
             let diagnostic = "the base of the search may not be searched";
             return Err(Failure::new(ResultCode::INSUFFICIENT_ACCESS_RIGHTS, diagnostic));
         }
-        Err(names::no_such_object(String::new(), self.request.base))
+        Err(base::hidden(&view))
     }
 
     /// RFC 4528 section 3: the assertion is about the base.
@@ -280,7 +280,8 @@ impl Beginning<'_> {
         let entries = self.scene.tables.entry()?;
         let entry = names::entry(&entries, id)?;
         let name = self.scene.name_of(id, &entry)?;
-        crate::assertion::check(&View::new(&self.scene, id, entry, &name), filter)
+        let view = View::new(&self.scene, id, entry, &name).asked_by(self.request.base);
+        crate::assertion::check(&view, filter)
     }
 
     fn area(&self, base: Base) -> Result<Area> {

@@ -91,7 +91,7 @@ fn place(context: &Context<'_>, name: &str, normalized: String) -> Result<Place>
     if table.contains_key(&key)? {
         return Err(exists(name));
     }
-    may_change_children(context, parent, Level::Add)?;
+    may_change_children(context, parent, Some(above.as_str()), Level::Add)?;
     let rdn = names::strict(context.schema(), rdn.as_str()).unwrap_or_else(|| rdn.to_string());
     Ok(Place { parent, key, rdn })
 }
@@ -100,14 +100,16 @@ fn exists(name: &str) -> Failure {
     Failure::new(ResultCode::ENTRY_ALREADY_EXISTS, format!("there is an entry {name:?} already"))
 }
 
-/// That the requester may add or take entries below one (`level` says which), and that it can have any.
-pub(crate) fn may_change_children(context: &Context<'_>, parent: Id, level: Level) -> Result<()> {
+/// That the requester may add or take entries below one (`level` says which), and that it can have any. `asked`: the name
+/// that this one was asked for by, if it was.
+pub(crate) fn may_change_children(context: &Context<'_>, parent: Id, asked: Option<&str>, level: Level) -> Result<()> {
     if parent == 0 {
         return Ok(());
     }
     let entries = context.scene.tables.entry()?;
     let (entry, name) = (names::entry(&entries, parent)?, names::name_of(&entries, parent)?);
-    context.require(&View::new(&context.scene, parent, entry, &name), What::Children, level)?;
+    let view = View::new(&context.scene, parent, entry, &name).asked_by(asked.unwrap_or(&name));
+    context.require(&view, What::Children, level)?;
     if entry.marks() & mark::SUBENTRY != 0 && level != Level::Delete {
         let text = format!("{name} is a subentry: nothing can be below it (RFC 3672 section 2)");
         return Err(Failure::new(ResultCode::OBJECT_CLASS_VIOLATION, text));

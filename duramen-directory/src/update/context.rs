@@ -106,7 +106,7 @@ impl<'c> Context<'c> {
             return Ok(());
         }
         if !view.allows(What::Entry, Level::Disclose) {
-            return Err(names::no_such_object(String::new(), view.name));
+            return Err(base::hidden(view));
         }
         let of = match what {
             What::Entry => "the entry".to_string(),

@@ -19,9 +19,9 @@ pub(crate) fn prepare(context: &Context<'_>, name: &str) -> Result<Batch> {
     let id = context.find(name)?;
     let entries = context.scene.tables.entry()?;
     let (entry, written) = (names::entry(&entries, id)?, names::name_of(&entries, id)?);
-    let view = View::new(&context.scene, id, entry, &written);
+    let view = View::new(&context.scene, id, entry, &written).asked_by(name);
     context.require(&view, What::Entry, Level::Delete)?;
-    may_change_children(context, entry.parent, Level::Delete)?;
+    may_change_children(context, entry.parent, None, Level::Delete)?;
     context.check_assertion(&view)?;
     let children = names::child_count(&context.scene.tables.name()?, id)?;
     if children > 0 && !context.controls.tree_delete {

@@ -35,7 +35,7 @@ pub(crate) fn prepare(context: &Context<'_>, request: &ModifyRequest<'_>) -> Res
     let id = context.find(request.name)?;
     let entries = context.scene.tables.entry()?;
     let (entry, name) = (names::entry(&entries, id)?, names::name_of(&entries, id)?);
-    let view = View::new(&context.scene, id, entry, &name);
+    let view = View::new(&context.scene, id, entry, &name).asked_by(request.name);
     context.check_assertion(&view)?;
     let mut modifier = Modifier { context, id, draft: Draft::of(&entry), touched: BTreeSet::new(), looked_at: 0 };
     for change in &changes {

@@ -12,6 +12,7 @@ use super::delete::name_key;
 use super::draft::{Draft, form};
 use super::{naming, structure};
 use crate::access::{Level, What};
+use crate::base;
 use crate::entry::Entry;
 use crate::failure::{Failure, Result, bad_name, damaged};
 use crate::names::{self, child_key};
@@ -34,11 +35,11 @@ pub(crate) fn prepare(context: &Context<'_>, request: &ModifyDnRequest<'_>) -> R
     if entry.parent == 0 {
         return fail(ResultCode::UNWILLING_TO_PERFORM, format!("{name} is a suffix: it cannot be renamed"));
     }
-    let view = View::new(&context.scene, id, entry, &name);
+    let view = View::new(&context.scene, id, entry, &name).asked_by(request.name);
     context.require(&view, What::Entry, Level::Write)?;
     context.check_assertion(&view)?;
     let leaves = if request.new_superior.is_some() { Level::Delete } else { Level::Write };
-    may_change_children(context, entry.parent, leaves)?;
+    may_change_children(context, entry.parent, None, leaves)?;
     let parent = new_parent(context, id, &entry, request.new_superior)?;
     let key = child_key(parent, &normalized_rdn);
     if let Some(found) = context.scene.tables.name()?.get(&key)?
@@ -72,11 +73,17 @@ pub(crate) fn prepare(context: &Context<'_>, request: &ModifyDnRequest<'_>) -> R
 fn new_parent(context: &Context<'_>, id: Id, entry: &Entry<'_>, new_superior: Option<&str>) -> Result<Id> {
     let Some(name) = new_superior else { return Ok(entry.parent) };
     let parent = context.find(name)?;
-    if names::is_within(&context.scene.tables.entry()?, parent, id)? {
+    let entries = context.scene.tables.entry()?;
+    if names::is_within(&entries, parent, id)? {
+        let (below, written) = (names::entry(&entries, parent)?, names::name_of(&entries, parent)?);
+        let view = View::new(&context.scene, parent, below, &written).asked_by(name);
+        if !view.allows(What::Entry, Level::Disclose) {
+            return Err(base::hidden(&view));
+        }
         return fail(ResultCode::UNWILLING_TO_PERFORM, format!("{name:?} is the entry itself or below it"));
     }
     if parent != entry.parent {
-        may_change_children(context, parent, Level::Add)?;
+        may_change_children(context, parent, Some(name), Level::Add)?;
     }
     Ok(parent)
 }

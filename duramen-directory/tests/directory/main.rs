@@ -5,6 +5,7 @@ mod altered;
 mod certificates;
 mod files;
 mod groups;
+mod hidden;
 mod limits;
 mod names;
 mod reading;
