@@ -89,6 +89,13 @@ pub(crate) fn hidden(view: &View<'_, '_>) -> Failure {
     missing(view.scene, view.asked, view.entry.parent).unwrap_or_else(|failure| failure)
 }
 
+/// Whether an entry may be known of.
+pub(crate) fn may_be_known(scene: &Scene<'_>, id: Id) -> Result<bool> {
+    let entries = scene.tables.entry()?;
+    let (entry, name) = (names::entry(&entries, id)?, names::name_of(&entries, id)?);
+    Ok(View::new(scene, id, entry, &name).allows(What::Entry, Level::Disclose))
+}
+
 fn missing(scene: &Scene<'_>, name: &str, above: Id) -> Result<Failure> {
     let entries = scene.tables.entry()?;
     let mut id = above;

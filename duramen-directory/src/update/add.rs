@@ -16,7 +16,7 @@ use crate::entry::{Entry, mark};
 use crate::failure::{Failure, Result, bad_name, damaged};
 use crate::names::{self, child_key};
 use crate::schema::{Attribute, AttributeId, Class, Schema};
-use crate::tables::{Id, read_id};
+use crate::tables::{Id, id_of, read_id};
 use crate::view::View;
 
 /// Where an entry is to be.
@@ -88,10 +88,17 @@ fn place(context: &Context<'_>, name: &str, normalized: String) -> Result<Place>
         found => found?,
     };
     let key = child_key(parent, normalized.rdn().map_or("", |rdn| rdn.as_str()));
-    if table.contains_key(&key)? {
+    let there = table.get(&key)?.map(|found| id_of(found, "table `name`")).transpose()?;
+    // Whoever may add an entry learns that one is there, and else those who may know of it.
+    if let Some(there) = there
+        && base::may_be_known(scene, there)?
+    {
         return Err(exists(name));
     }
     may_change_children(context, parent, Some(above.as_str()), Level::Add)?;
+    if there.is_some() {
+        return Err(exists(name));
+    }
     let rdn = names::strict(context.schema(), rdn.as_str()).unwrap_or_else(|| rdn.to_string());
     Ok(Place { parent, key, rdn })
 }

@@ -69,3 +69,15 @@ fn what_may_not_be_known_of_is_told_of_as_what_is_not_there() {
         }
     }
 }
+
+#[test]
+fn who_may_not_add_is_not_told_that_an_entry_is_there_that_may_not_be_known_of() {
+    let sample =
+        with("access to dn.subtree=\"uid=jsmith,ou=People,dc=example,dc=com\" by * none\naccess to * by * read");
+    let entry: [(&str, Vec<&[u8]>); 4] =
+        [("objectClass", vec![b"inetOrgPerson"]), ("uid", vec![b"jsmith"]), ("cn", vec![b"a"]), ("sn", vec![b"a"])];
+    let add = |name| sample.add_as(&jensen(&sample), name, &entry, &[]).unwrap_err();
+    let absent = add("uid=jsmith+cn=a,ou=People,dc=example,dc=com");
+    assert_eq!(absent.code, ResultCode::INSUFFICIENT_ACCESS_RIGHTS);
+    assert_eq!(add(HIDDEN), absent);
+}
