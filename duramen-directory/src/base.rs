@@ -52,7 +52,10 @@ pub(crate) fn find_normalized(scene: &Scene<'_>, name: &str, mut normalized: Str
                 return Err(referral(scene, name, id, remaining, follow.scope)?);
             }
             Found::Through { id, remaining, .. } => {
-                normalized = through_alias(scene, id, &normalized, remaining)?;
+                normalized = match through_alias(scene, id, &normalized, remaining) {
+                    Err(_) if !may_be_known(scene, id)? => return Err(missing_entry(scene, name, id)?),
+                    followed => followed?,
+                };
                 aliases.push(id);
             }
         }
@@ -65,6 +68,9 @@ pub(crate) fn find_normalized(scene: &Scene<'_>, name: &str, mut normalized: Str
 fn circle(scene: &Scene<'_>, name: &str, aliases: &[Id]) -> Result<Failure> {
     let again = (1..aliases.len()).find(|&n| aliases[..n].contains(&aliases[n]));
     let alias = again.map_or(aliases.last(), |n| aliases.get(n)).copied().unwrap_or(0);
+    if !may_be_known(scene, alias)? {
+        return missing_entry(scene, name, alias);
+    }
     let matched_dn = names::name_of(&scene.tables.entry()?, alias)?;
     let diagnostic = format!("the aliases in {name:?} lead round and round");
     Ok(Failure { matched_dn, ..Failure::new(ResultCode::ALIAS_PROBLEM, diagnostic) })
@@ -94,6 +100,11 @@ pub(crate) fn may_be_known(scene: &Scene<'_>, id: Id) -> Result<bool> {
     let entries = scene.tables.entry()?;
     let (entry, name) = (names::entry(&entries, id)?, names::name_of(&entries, id)?);
     Ok(View::new(scene, id, entry, &name).allows(What::Entry, Level::Disclose))
+}
+
+/// As [`hidden`], of an entry on the way to what was asked for.
+fn missing_entry(scene: &Scene<'_>, name: &str, id: Id) -> Result<Failure> {
+    missing(scene, name, names::parent(&scene.tables.entry()?, id)?)
 }
 
 fn missing(scene: &Scene<'_>, name: &str, above: Id) -> Result<Failure> {

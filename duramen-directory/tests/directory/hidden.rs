@@ -5,7 +5,7 @@ use duramen_ldap::attribute::Assertion;
 use duramen_ldap::ber::List;
 use duramen_ldap::filter::FilterBuf;
 use duramen_ldap::message::ChangeKind::Replace;
-use duramen_ldap::message::{CompareRequest, Control, Request, ResultCode};
+use duramen_ldap::message::{CompareRequest, Control, Deref, Request, ResultCode};
 use duramen_ldap::oid::control as oid;
 
 use crate::sample::*;
@@ -80,4 +80,28 @@ fn who_may_not_add_is_not_told_that_an_entry_is_there_that_may_not_be_known_of()
     let absent = add("uid=jsmith+cn=a,ou=People,dc=example,dc=com");
     assert_eq!(absent.code, ResultCode::INSUFFICIENT_ACCESS_RIGHTS);
     assert_eq!(add(HIDDEN), absent);
+}
+
+#[test]
+fn an_alias_that_may_not_be_known_of_tells_nobody_where_it_leads() {
+    let sample = with(&format!("access to dn.regex=\"^cn=hidden\" by * none\n{RULES}"));
+    let alias = |cn: &str, target: &str| {
+        let name = format!("cn={cn},dc=example,dc=com");
+        let classes: Vec<&[u8]> = vec![b"alias", b"extensibleObject"];
+        let target = vec![target.as_bytes()];
+        let attributes = [("objectClass", classes), ("cn", vec![cn.as_bytes()]), ("aliasedObjectName", target)];
+        sample.add(&name, &attributes).unwrap();
+        name
+    };
+    let told = |name: &str| {
+        let ask = Ask { requester: jensen(&sample), deref: Deref::Always, ..Ask::default() };
+        let mut failure = sample.search(name, "(uid=*)", &ask).unwrap_err();
+        failure.diagnostic = failure.diagnostic.replace(name, "");
+        failure
+    };
+    let absent = told("cn=absent,dc=example,dc=com");
+    assert_eq!(absent.code, ResultCode::NO_SUCH_OBJECT);
+    assert_eq!(told(&alias("hidden", "cn=a secret,dc=example,dc=com")), absent);
+    assert_eq!(told(&alias("hidden too", "cn=hidden too,dc=example,dc=com")), absent);
+    assert_eq!(told(&alias("open", "cn=nowhere,dc=example,dc=com")).code, ResultCode::ALIAS_PROBLEM);
 }
