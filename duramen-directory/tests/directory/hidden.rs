@@ -1,6 +1,6 @@
 //! What somebody may not know of is answered as what is not there, whatever is asked.
 
-use duramen_directory::{Config, Failure, Method, Requester, SchemaFile};
+use duramen_directory::{Config, Failure, Method, Requester, SchemaFile, Updated};
 use duramen_ldap::attribute::Assertion;
 use duramen_ldap::ber::List;
 use duramen_ldap::filter::FilterBuf;
@@ -104,4 +104,16 @@ fn an_alias_that_may_not_be_known_of_tells_nobody_where_it_leads() {
     assert_eq!(told(&alias("hidden", "cn=a secret,dc=example,dc=com")), absent);
     assert_eq!(told(&alias("hidden too", "cn=hidden too,dc=example,dc=com")), absent);
     assert_eq!(told(&alias("open", "cn=nowhere,dc=example,dc=com")).code, ResultCode::ALIAS_PROBLEM);
+}
+
+#[test]
+fn who_deletes_a_tree_is_not_told_the_names_in_it_that_may_not_be_known_of() {
+    let sample = with(RULES);
+    let mut buffer = Vec::new();
+    let controls = List::build(&mut buffer, [control(oid::TREE_DELETE)]);
+    let top = Request::Delete("ou=People,dc=example,dc=com");
+    let failure: Result<Updated, Failure> = sample.directory.update(&jensen(&sample), &top, controls);
+    let failure = failure.unwrap_err();
+    assert_eq!(failure.code, ResultCode::INSUFFICIENT_ACCESS_RIGHTS);
+    assert!(!failure.to_string().contains("jsmith"), "{failure}");
 }
