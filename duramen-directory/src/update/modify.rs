@@ -37,6 +37,10 @@ pub(crate) fn prepare(context: &Context<'_>, request: &ModifyRequest<'_>) -> Res
     let (entry, name) = (names::entry(&entries, id)?, names::name_of(&entries, id)?);
     let view = View::new(&context.scene, id, entry, &name).asked_by(request.name);
     context.check_assertion(&view)?;
+    if changes.is_empty() {
+        // Who changed it last, and when, changes all the same.
+        context.require(&view, What::Entry, Level::Write)?;
+    }
     let mut modifier = Modifier { context, id, draft: Draft::of(&entry), touched: BTreeSet::new(), looked_at: 0 };
     for change in &changes {
         modifier.change(&view, change)?;

@@ -117,3 +117,12 @@ fn who_deletes_a_tree_is_not_told_the_names_in_it_that_may_not_be_known_of() {
     assert_eq!(failure.code, ResultCode::INSUFFICIENT_ACCESS_RIGHTS);
     assert!(!failure.to_string().contains("jsmith"), "{failure}");
 }
+
+#[test]
+fn a_modify_without_changes_is_for_those_who_may_change_the_entry() {
+    let sample = with("access to dn.subtree=\"ou=Groups,dc=example,dc=com\" by * none\naccess to * by * read");
+    let modify = |name| ended(sample.modify_as(&jensen(&sample), name, &[], &[]));
+    assert_eq!(modify("cn=admins,ou=Groups,dc=example,dc=com"), ResultCode::NO_SUCH_OBJECT);
+    assert_eq!(modify(HIDDEN), ResultCode::INSUFFICIENT_ACCESS_RIGHTS);
+    assert_ne!(sample.read(HIDDEN, &["modifiersName"]).values("modifiersName"), [JENSEN]);
+}
