@@ -19,7 +19,7 @@ use crate::index::MERGED_FROM;
 use crate::names::{self, Commit};
 use crate::requester::{Name, Requester};
 use crate::schema::Schema;
-use crate::search::{Progress, Search};
+use crate::search::{Progress, Seal, Search};
 use crate::sink::Nowhere;
 use crate::state::{self, State};
 use crate::update::{UpdateFuture, Updated};
@@ -47,6 +47,7 @@ pub(crate) struct Inner {
     pub clock: Clock,
     /// How many records of waiting trigrams are merged.
     pub merge_due: AtomicU64,
+    pub seal: Seal,
     read_only: bool,
     config: RwLock<Config>,
     state: RwLock<Arc<State>>,
@@ -132,6 +133,7 @@ impl Directory {
             number: OPENED.fetch_add(1, Ordering::Relaxed),
             clock,
             merge_due: AtomicU64::new(MERGED_FROM),
+            seal: Seal::default(),
             read_only: config.read_only,
             state: RwLock::new(Arc::new(state)),
             config: RwLock::new(config),

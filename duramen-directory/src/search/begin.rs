@@ -4,6 +4,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use duramen_ldap::ber::List;
+use duramen_ldap::control::PagedResults;
 use duramen_ldap::message::{Control, Deref, ResultCode, Scope, SearchRequest};
 
 use super::order::{Collecting, Question};
@@ -77,6 +78,7 @@ impl Inner {
             collecting: None,
             notes: found.notes,
             state: state.clone(),
+            seal: self.seal.clone(),
         };
         search.sort(&state, requester, request, &controls)?;
         // RFC 2696 section 3: a page of nothing with a cookie ends a paged search.
@@ -126,7 +128,8 @@ impl Beginning<'_> {
     }
 
     fn page(&self) -> Result<Option<Page>> {
-        self.controls.page.map(|page| Page::parse(page.size, page.cookie, self.request)).transpose()
+        let parse = |page: PagedResults<'_>| Page::parse(&self.inner.seal, page.size, page.cookie, self.request);
+        self.controls.page.map(parse).transpose()
     }
 
     fn compiler(&self, of_values: bool) -> Compiler<'_> {

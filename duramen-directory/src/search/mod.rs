@@ -37,6 +37,7 @@ use crate::state::State;
 use crate::tables::{Id, Tables, read_id};
 use crate::view::{Scene, View};
 
+pub(crate) use page::Seal;
 pub(crate) use reference::continued;
 pub(crate) use select::{Picker, Selection, Source};
 
@@ -62,6 +63,7 @@ pub struct Search {
     area: Area,
     options: Options,
     page: Option<Page>,
+    seal: Seal,
     sort_response: Option<(ResultCode, String)>,
     /// What is to be put in order before anything is given out.
     collecting: Option<Box<Collecting>>,
@@ -230,7 +232,7 @@ impl Search {
             add(oid::SORT_RESPONSE, &value);
         }
         if let Some(page) = &self.page {
-            let cookie = if more { page.cookie(self.next, self.given) } else { Vec::new() };
+            let cookie = if more { page.cookie(&self.seal, self.next, self.given) } else { Vec::new() };
             let mut value = Vec::new();
             PagedResults { size: 0, cookie: &cookie }.encode(&mut value);
             add(oid::PAGED_RESULTS, &value);

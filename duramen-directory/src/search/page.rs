@@ -1,6 +1,9 @@
 //! Paged results (RFC 2696), with cookies that say everything: the server keeps nothing between pages.
 
+use std::hash::{BuildHasher, RandomState};
+
 use duramen_ldap::message::{ResultCode, SearchRequest};
+use subtle::ConstantTimeEq;
 
 use crate::failure::{Failure, Result};
 
@@ -13,38 +16,46 @@ pub(crate) struct Page {
     pub from: u32,
     /// Entries in the pages before it.
     pub before: u32,
-    /// What makes a cookie belong to its search.
-    pub check: u32,
+    /// What the search is about, so that a cookie of another one is noticed.
+    about: u64,
 }
 
-/// What a search is about, in 32 bits (FNV-1a), so that a cookie of another search is noticed.
-fn check(request: &SearchRequest<'_>) -> u32 {
-    let parts = [request.base.as_bytes(), &[request.scope as u8], request.filter.encoded()];
-    let bytes = parts.iter().flat_map(|part| part.iter());
-    bytes.fold(0x811C_9DC5, |hash, byte| (hash ^ u32::from(*byte)).wrapping_mul(0x0100_0193))
+/// What cookies are signed with, as long as the directory is open: a client that could write its own would have other
+/// limits.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Seal(RandomState);
+
+impl Seal {
+    fn about(&self, request: &SearchRequest<'_>) -> u64 {
+        self.0.hash_one((request.base, request.scope as u8, request.filter.encoded()))
+    }
+
+    fn sign(&self, about: u64, from: u32, before: u32) -> [u8; 8] {
+        self.0.hash_one((about, from, before)).to_be_bytes()
+    }
 }
 
 impl Page {
     /// The page that a request asks for.
-    pub fn parse(size: u32, cookie: &[u8], request: &SearchRequest<'_>) -> Result<Page> {
-        let check = check(request);
+    pub fn parse(seal: &Seal, size: u32, cookie: &[u8], request: &SearchRequest<'_>) -> Result<Page> {
+        let about = seal.about(request);
         if cookie.is_empty() {
-            return Ok(Page { size, from: 0, before: 0, check });
+            return Ok(Page { size, from: 0, before: 0, about });
         }
         let fail = || {
             let diagnostic = "the cookie of the paged results control is not one of this search";
             Failure::new(ResultCode::UNWILLING_TO_PERFORM, diagnostic)
         };
-        let cookie: [u8; 12] = cookie.try_into().map_err(|_| fail())?;
+        let cookie: [u8; 16] = cookie.try_into().map_err(|_| fail())?;
         let number = |at: usize| u32::from_be_bytes([cookie[at], cookie[at + 1], cookie[at + 2], cookie[at + 3]]);
-        if number(0) != check {
-            return Err(fail());
-        }
-        Ok(Page { size, from: number(4), before: number(8), check })
+        let (from, before) = (number(0), number(4));
+        let is_signed: bool = seal.sign(about, from, before).ct_eq(&cookie[8..]).into();
+        if is_signed { Ok(Page { size, from, before, about }) } else { Err(fail()) }
     }
 
     /// The cookie of the page after this one.
-    pub fn cookie(&self, next: u32, given: u32) -> Vec<u8> {
-        [self.check, next, self.before + given].iter().flat_map(|number| number.to_be_bytes()).collect()
+    pub fn cookie(&self, seal: &Seal, next: u32, given: u32) -> Vec<u8> {
+        let before = self.before.saturating_add(given);
+        [&next.to_be_bytes()[..], &before.to_be_bytes(), &seal.sign(self.about, next, before)].concat()
     }
 }

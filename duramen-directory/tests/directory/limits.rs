@@ -3,8 +3,11 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use duramen_directory::{Config, Directory, Limits, LimitsFor, Peer, Requester, SearchLimits};
-use duramen_ldap::message::ResultCode;
+use duramen_directory::{Config, Directory, Failure, Limits, LimitsFor, Peer, Requester, SearchLimits};
+use duramen_ldap::Payload;
+use duramen_ldap::control::PagedResults;
+use duramen_ldap::message::{Control, ResultCode};
+use duramen_ldap::oid::control as oid;
 
 use crate::sample::*;
 
@@ -86,5 +89,31 @@ fn whom_limits_are_for_is_said_without_an_entry() {
         let config = Config { suffixes: vec![BASE.into()], ..limited(&[(who, entries(0))]) };
         let error = Directory::open(folder.path(), config).map(drop).unwrap_err().to_string();
         assert!(error.starts_with("limits.for: who, line 1, column ") && error.contains(why), "{who}: {error}");
+    }
+}
+
+#[test]
+fn the_limit_holds_of_all_pages_whatever_the_client_makes_of_a_cookie() {
+    let sample = Sample::with(limited(&[]));
+    sample.load(PEOPLE);
+    let page = |cookie: &[u8]| {
+        let mut value = Vec::new();
+        PagedResults { size: 1, cookie }.encode(&mut value);
+        let controls = vec![Control { oid: oid::PAGED_RESULTS, critical: true, value: Some(&value) }];
+        let ask = Ask { requester: bound(&sample, JENSEN), controls, ..Ask::default() };
+        let given = sample.search(BASE, "(objectClass=*)", &ask)?;
+        let value = &crate::sample::controls(&given)[0].1;
+        Ok::<_, Failure>((given.code(), PagedResults::decode(value).unwrap().cookie.to_vec()))
+    };
+    let (_, first) = page(b"").unwrap();
+    let (_, second) = page(&first).unwrap();
+    assert_eq!(page(&second).unwrap().0, ResultCode::SIZE_LIMIT_EXCEEDED);
+    // That no entry was given before, that very many were, another place.
+    for forge in [|byte: &mut u8| *byte = 0, |byte: &mut u8| *byte = 0xFF] {
+        for part in [4..8, 8..12] {
+            let mut forged = second.clone();
+            forged[part].iter_mut().for_each(forge);
+            assert_eq!(code(page(&forged)), ResultCode::UNWILLING_TO_PERFORM);
+        }
     }
 }
