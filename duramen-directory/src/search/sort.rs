@@ -12,6 +12,9 @@ use crate::schema::{AttributeId, Schema};
 use crate::tables::Id;
 use crate::view::View;
 
+/// So many keys are sorted by at most: each entry's values for all of them are kept until all is found.
+const KEYS_MAX: usize = 16;
+
 /// What entries are sorted by.
 #[derive(Debug)]
 pub(crate) struct Order {
@@ -31,6 +34,9 @@ pub(crate) type SortValue = Vec<Option<Vec<u8>>>;
 impl Order {
     /// From the control; or the code of the response control, and the attribute.
     pub fn new(schema: &Schema, keys: SortKeys<'_>) -> Result<Order, (ResultCode, String)> {
+        if let Some(key) = keys.0.iter().nth(KEYS_MAX) {
+            return Err((ResultCode::UNWILLING_TO_PERFORM, key.description.to_string()));
+        }
         let keys = keys.0.iter().map(|key| Key::new(schema, &key).map_err(|code| (code, key.description.to_string())));
         Ok(Order { keys: keys.collect::<Result<_, _>>()? })
     }

@@ -1,6 +1,6 @@
 //! What a search finds.
 
-use duramen_directory::{Config, Index, IndexKinds, Progress, Requester, Sink};
+use duramen_directory::{Config, Failure, Index, IndexKinds, Progress, Requester, Sink};
 use duramen_ldap::Payload;
 use duramen_ldap::ber::List;
 use duramen_ldap::control::{MatchedValues, SortKey, SortKeys, SortResponse};
@@ -295,6 +295,22 @@ fn sorted_entries_come_in_pages_too() {
     assert_eq!(first, ["cn=admins,ou=Groups,dc=example,dc=com", JENSEN]);
     let (second, cookie) = page_of(&sample, "(cn=*)", 2, &cookie, Some(sort)).unwrap();
     assert_eq!((second, cookie.len()), (vec![SMITH.to_string()], 0));
+}
+
+#[test]
+fn entries_are_not_sorted_by_very_many_keys_rfc2891_1_2() {
+    let sample = Sample::people();
+    let sorted = |count, critical| {
+        let (mut buffer, mut value) = (Vec::new(), Vec::new());
+        let key = SortKey { description: "cn", rule: None, reverse: true };
+        SortKeys(List::build(&mut buffer, std::iter::repeat_n(key, count))).encode(&mut value);
+        let controls = vec![Control { oid: oid::SORT_REQUEST, critical, value: Some(&value) }];
+        let given = sample.search(BASE, "(sn=*)", &Ask { controls, ..Ask::default() })?;
+        Ok::<_, Failure>(given.names().join(" "))
+    };
+    assert_eq!(sorted(16, true).unwrap(), [SMITH, JENSEN].join(" "));
+    assert_eq!(code(sorted(17, true)), ResultCode::UNAVAILABLE_CRITICAL_EXTENSION);
+    assert_eq!(sorted(17, false).unwrap(), [JENSEN, SMITH].join(" "), "not sorted");
 }
 
 #[test]
