@@ -18,7 +18,11 @@ use crate::schema::{AttributeId, Schema};
 pub(crate) struct Selection {
     user: bool,
     operational: bool,
-    named: Vec<(AttributeId, Vec<String>)>,
+    /// Types that are named without options, and kinds of these; sorted. None is there twice, so that these are no more than
+    /// the schema has, whatever the request repeats.
+    named: Vec<AttributeId>,
+    /// Types as they are named, with options.
+    optioned: Vec<(AttributeId, Vec<String>)>,
     types_only: bool,
     /// Values have to match one of these (RFC 3876).
     matched_values: Option<Vec<Test>>,
@@ -48,39 +52,58 @@ impl Selection {
     fn name(&mut self, schema: &Schema, word: &str) {
         if let Some(class) = word.strip_prefix('@').and_then(|name| schema.find_class(name)) {
             self.user |= class.is_extensible;
-            let listed = class.must.iter().chain(&class.may);
-            self.named.extend(listed.flat_map(|id| &schema.attribute(*id).family).map(|id| (*id, Vec::new())));
+            class.must.iter().chain(&class.may).for_each(|id| self.name_kinds(&schema.attribute(*id).family));
         } else if let Ok(description) = AttributeDescription::parse(word)
             && let Some(attribute) = schema.find(description.kind)
         {
             let options: Vec<String> = description.options().map(str::to_ascii_lowercase).collect();
-            self.named.extend(attribute.family.iter().map(|id| (*id, options.clone())));
+            match options.is_empty() {
+                true => self.name_kinds(&attribute.family),
+                false => self.optioned.push((attribute.id, options)),
+            }
         }
+    }
+
+    fn name_kinds(&mut self, family: &[AttributeId]) {
+        for &id in family {
+            if let Err(place) = self.named.binary_search(&id) {
+                self.named.insert(place, id);
+            }
+        }
+    }
+
+    fn names(&self, id: AttributeId) -> bool {
+        self.named.binary_search(&id).is_ok()
     }
 
     /// Whether it is all user attributes as they are.
     fn is_plain(&self) -> bool {
-        self.user && !self.operational && self.named.is_empty() && !self.types_only && self.matched_values.is_none()
+        self.user && !self.operational && !self.names_any() && !self.types_only && self.matched_values.is_none()
     }
 
-    fn wants(&self, attribute: &StoredAttribute<'_>, is_user: bool) -> bool {
-        if if is_user { self.user } else { self.operational } {
+    fn names_any(&self) -> bool {
+        !self.named.is_empty() || !self.optioned.is_empty()
+    }
+
+    fn wants(&self, schema: &Schema, attribute: &StoredAttribute<'_>, is_user: bool) -> bool {
+        if self.wants_type(attribute.id, is_user) {
             return true;
         }
-        self.named.iter().any(|(id, options)| {
-            *id == attribute.id && (options.is_empty() || has_options(attribute.decode().description, options))
-        })
+        attribute.has_options
+            && self.optioned.iter().any(|(named, options)| {
+                schema.attribute(*named).family.contains(&attribute.id)
+                    && has_options(attribute.decode().description, options)
+            })
     }
 
     /// Whether a type without options is wanted.
     fn wants_type(&self, id: AttributeId, is_user: bool) -> bool {
-        (if is_user { self.user } else { self.operational })
-            || self.named.iter().any(|(named, options)| *named == id && options.is_empty())
+        (if is_user { self.user } else { self.operational }) || self.names(id)
     }
 
     /// Whether attributes that are made when an entry is read can be wanted at all.
     fn may_want_derived(&self) -> bool {
-        self.operational || !self.named.is_empty()
+        self.operational || self.names_any()
     }
 }
 
@@ -127,7 +150,7 @@ impl Picker<'_> {
         for attribute in entry.attributes() {
             let start = at;
             at += attribute.encoded.len();
-            if !self.selection.wants(&attribute, at <= user_end) {
+            if !self.selection.wants(self.schema, &attribute, at <= user_end) {
                 continue;
             }
             match self.verdict(attribute.id) {
@@ -283,4 +306,22 @@ fn write_whole(large: &LargeAttribute, source: &dyn Source, out: &mut Vec<u8>) -
         out.truncate(start);
     }
     Ok(is_right)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::schema::tests::built_in;
+
+    #[test]
+    fn what_is_named_again_and_again_takes_memory_once() {
+        let (schema, mut buffer) = (built_in("").unwrap(), Vec::new());
+        let words = ["@inetOrgPerson", "name", "cn"].into_iter().cycle().take(30_000);
+        let mut selection = Selection::new(&schema, List::build(&mut buffer, words), false);
+        assert!(selection.named.len() <= schema.attributes().count(), "{}", selection.named.len());
+        assert!(selection.names(schema.known().object_class) && selection.names(schema.find("sn").unwrap().id));
+        // A type with an option is one word, whatever kinds it has.
+        selection.name(&schema, "name;lang-de");
+        assert_eq!(selection.optioned.len(), 1);
+    }
 }
