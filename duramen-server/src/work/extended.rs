@@ -11,6 +11,7 @@ use duramen_ldap::oid;
 use super::bind::{busy, on_spare_thread};
 use super::{Controls, Op, Taken, Waiting, Work, refuse_critical};
 use crate::reply::Reply;
+use crate::server::Server;
 
 /// Extended operations, as the root DSE lists them.
 pub const OPERATIONS: [&str; 4] =
@@ -110,10 +111,11 @@ impl Work {
             Some(value) => PasswordModifyRequest::decode(value)?,
             None => PasswordModifyRequest::default(),
         };
-        let name = self.whose_password(&change, &requester)?;
-        let stored = match change.old_password {
-            Some(_) => Some(self.server.directory.credentials(&self.session.anonymous(), &name)?.stored),
-            None => None,
+        let user = self.whose_password(&change, &requester)?;
+        let stored = match (change.old_password, &user.name) {
+            (Some(_), Some(name)) => Some(self.server.directory.credentials(&self.session.anonymous(), name)?.stored),
+            (Some(_), None) => Some(Vec::new()),
+            (None, _) => None,
         };
         let old = change.old_password.unwrap_or_default().to_vec();
         let generated = if change.new_password.is_none() { password::scram::nonce() } else { None };
@@ -134,8 +136,8 @@ impl Work {
                 Some(Err(failure)) => return failure.into(),
                 None => return busy(),
             };
-            match server.directory.set_password(&requester, &name, &stored).await {
-                Ok(_) => Reply { value: generated.map(generated_value), ..Reply::default() },
+            match user.set_password(&server, &requester, &stored).await {
+                Ok(()) => Reply { value: generated.map(generated_value), ..Reply::default() },
                 Err(failure) => failure.into(),
             }
         };
@@ -143,21 +145,45 @@ impl Work {
         Ok(None)
     }
 
-    /// Name of the entry whose password is to be changed.
-    fn whose_password(&self, change: &PasswordModifyRequest<'_>, who: &Requester) -> Result<String, Failure> {
+    /// Whose password is to be changed.
+    fn whose_password(&self, change: &PasswordModifyRequest<'_>, who: &Requester) -> Result<User, Failure> {
         let Some(user) = change.user.filter(|user| !user.is_empty()) else {
-            return Ok(who.name.written.to_string());
+            return Ok(User { name: Some(who.name.written.to_string()), id: None });
         };
         let text = std::str::from_utf8(user)
             .map_err(|_| Failure::new(ResultCode::PROTOCOL_ERROR, "userIdentity is not UTF-8"))?;
         if self.server.directory.name(text).is_ok() {
-            return Ok(text.to_string());
+            return Ok(User { name: Some(text.to_string()), id: None });
         }
-        self.name_of_user(text)?.ok_or_else(|| {
-            let diagnostic = format!("no entry, or more than one, belongs to the user {text:?}; give the entry's name");
-            Failure::new(ResultCode::NO_SUCH_OBJECT, diagnostic)
+        Ok(User { name: self.name_of_user(text)?, id: Some(text.to_string()) })
+    }
+}
+
+/// A user whose password is to be changed.
+struct User {
+    /// The entry's name; `None` if there is no such entry, or more than one.
+    name: Option<String>,
+    /// What the user was called, if not by the entry's name.
+    id: Option<String>,
+}
+
+impl User {
+    /// Sets the password. Whoever may not know of the entry is told what is told where there is none, as late.
+    async fn set_password(self, server: &Server, requester: &Requester, stored: &[u8]) -> Result<(), Failure> {
+        let set = match &self.name {
+            Some(name) => server.directory.set_password(requester, name, stored).await.map(drop),
+            None => Err(Failure::new(ResultCode::NO_SUCH_OBJECT, "")),
+        };
+        set.map_err(|failure| match self.id {
+            Some(user) if failure.code == ResultCode::NO_SUCH_OBJECT => unknown(&user),
+            _ => failure,
         })
     }
+}
+
+fn unknown(user: &str) -> Failure {
+    let diagnostic = format!("no entry, or more than one, belongs to the user {user:?}; give the entry's name");
+    Failure::new(ResultCode::NO_SUCH_OBJECT, diagnostic)
 }
 
 fn who_am_i(request: &ExtendedRequest<'_>, who: &Requester) -> Reply {

@@ -1,12 +1,14 @@
 //! Who a session is (RFC 4513).
 
+use duramen_ldap::Payload;
+use duramen_ldap::extended::PasswordModifyRequest;
 use duramen_ldap::message::{
     Authentication, BindRequest, Control, ExtendedRequest, Message, Request, Response, ResultCode, Scope,
 };
 use duramen_ldap::oid;
 
 use crate::client::{Client, person};
-use crate::process::{ADMINISTRATOR, Daemon};
+use crate::process::{ADMINISTRATOR, Daemon, PLAIN};
 
 /// What Who am I? says.
 fn who(client: &mut Client) -> String {
@@ -101,6 +103,32 @@ fn plain_finds_people_by_their_uid_and_refuses_to_act_as_others_rfc4616_2() {
         format!("dn:{}", person(0))
     );
     assert_eq!(plain(b"nonsense").0, ResultCode::PROTOCOL_ERROR);
+}
+
+/// What is told of setting a user's password to `new`.
+fn set_password(client: &mut Client, user: &str, old_password: Option<&[u8]>) -> (ResultCode, String) {
+    let mut value = Vec::new();
+    let new_password = Some(&b"new"[..]);
+    PasswordModifyRequest { user: Some(user.as_bytes()), old_password, new_password }.encode(&mut value);
+    let name = oid::extended::PASSWORD_MODIFY;
+    let answer = client.ask(Request::Extended(ExtendedRequest { name, value: Some(&value) }));
+    (answer.code, answer.diagnostic.replace(user, ""))
+}
+
+#[test]
+fn a_changed_password_does_not_tell_whether_there_is_a_user_who_may_not_be_known_of() {
+    let rules = format!("access to dn={:?} by * none\naccess to * by self write by * read", person(1));
+    let more = format!("{PLAIN}[directory]\npassword_scheme = \"SSHA\"\n[access]\nrules = '''{rules}'''\n");
+    let daemon = Daemon::start(tempfile::tempdir().unwrap(), &more);
+    let mut client = Client::administrator(&daemon);
+    client.populate(2);
+    assert_eq!(set_password(&mut client, "u0", None).0, ResultCode::SUCCESS);
+    assert_eq!(set_password(&mut client, "u0", Some(b"new")).0, ResultCode::SUCCESS);
+    assert_eq!(client.bind(&person(0), "new").code, ResultCode::SUCCESS);
+    for old in [None, Some(&b"wrong"[..])] {
+        assert_eq!(set_password(&mut client, "u1", old), set_password(&mut client, "u2", old));
+    }
+    assert_eq!(set_password(&mut client, "u1", None).0, ResultCode::NO_SUCH_OBJECT);
 }
 
 #[test]
