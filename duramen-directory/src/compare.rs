@@ -24,6 +24,10 @@ use crate::tables::Tables;
 use crate::update::{Described, describe, form};
 use crate::view::{Members, Scene, View};
 
+/// So many stored passwords of an entry are tried at most. Who may write the own ones cannot have the server busy for hours
+/// with a bind.
+const PASSWORDS_MAX: usize = 10;
+
 impl Inner {
     pub(crate) fn compare(
         self: &Arc<Inner>,
@@ -88,8 +92,15 @@ impl Inner {
             let stored = entry.of_type(password).filter(|stored| !stored.has_options);
             credentials.stored.extend(stored.flat_map(|stored| stored.values()).map(<[u8]>::to_vec));
             if entry.large().any(|large| large.id == password) {
-                view.large(password, &mut |value| credentials.stored.push(value.to_vec()))?;
+                let mut left = PASSWORDS_MAX;
+                view.large(password, &mut |value| {
+                    if left > 0 {
+                        left -= 1;
+                        credentials.stored.push(value.to_vec());
+                    }
+                })?;
             }
+            credentials.stored.truncate(PASSWORDS_MAX);
         }
         Ok(credentials)
     }

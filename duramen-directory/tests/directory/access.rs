@@ -351,3 +351,15 @@ fn to_replace_is_to_delete_the_whole_and_to_add_each_value() {
     assert_eq!((ended("a", &[]), ended("a", &["new"])), (refused, refused));
     assert_eq!((ended("az", &[]), ended("az", &["new"])), (done, done));
 }
+
+#[test]
+fn of_very_many_passwords_of_an_entry_a_few_are_tried() {
+    let sample = with("access to * by * auth");
+    for count in [20, 1000] {
+        let passwords: Vec<String> = (0..count).map(|n| format!("secret {n}")).collect();
+        let passwords: Vec<&str> = passwords.iter().map(String::as_str).collect();
+        sample.modify(SMITH, &[(Replace, "userPassword", &passwords)]).unwrap();
+        let credentials = sample.directory.credentials(&somebody(&sample, ""), SMITH).unwrap();
+        assert_eq!(credentials.stored.len(), 10, "of {count}");
+    }
+}
