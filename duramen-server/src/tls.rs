@@ -3,7 +3,7 @@
 use std::path::Path;
 use std::sync::Arc;
 
-use duramen_ldap::dn::write_value;
+use duramen_ldap::certificate::Certificate;
 use rustls::crypto::CryptoProvider;
 use rustls::pki_types::pem::PemObject;
 use rustls::pki_types::{CertificateDer, PrivateKeyDer};
@@ -96,25 +96,15 @@ pub fn secured(connection: &ServerConnection) -> Secured {
 
 /// The subject of a certificate as RFC 4514 writes names: last RDN first.
 fn subject(certificate: &[u8]) -> Option<String> {
-    let (_, certificate) = X509Certificate::from_der(certificate).ok()?;
+    let certificate = Certificate::parse(certificate).ok()?;
     let mut name = String::new();
-    let rdns: Vec<_> = certificate.subject().iter_rdn().collect();
-    for rdn in rdns.iter().rev() {
-        for (at, attribute) in rdn.iter().enumerate() {
-            if !name.is_empty() {
-                name.push(if at == 0 { ',' } else { '+' });
-            }
-            name.push_str(&attribute_name(&attribute.attr_type().to_id_string()));
-            name.push('=');
-            write_value(&mut name, attribute.attr_value().data).ok()?;
-        }
-    }
+    certificate.subject.write(attribute_name, &mut name);
     (!name.is_empty()).then_some(name)
 }
 
 /// The name of an attribute type in RFC 4514 and 4519; its OID if it has none there.
-fn attribute_name(oid: &str) -> String {
-    let name = match oid {
+fn attribute_name(oid: &str) -> &str {
+    match oid {
         "2.5.4.3" => "cn",
         "2.5.4.4" => "sn",
         "2.5.4.5" => "serialNumber",
@@ -130,8 +120,7 @@ fn attribute_name(oid: &str) -> String {
         "0.9.2342.19200300.100.1.25" => "dc",
         "1.2.840.113549.1.9.1" => "email",
         other => other,
-    };
-    name.to_string()
+    }
 }
 
 #[cfg(test)]
@@ -149,5 +138,15 @@ mod tests {
         let certificate = parameters.self_signed(&key).unwrap();
         assert_eq!(subject(certificate.der()).unwrap(), "cn=bjensen,o=Example\\, Inc.");
         assert_eq!(subject(b"no certificate"), None);
+    }
+
+    #[test]
+    fn characters_of_two_bytes_in_a_certificate_are_not_taken_for_two_others() {
+        let mut parameters = rcgen::CertificateParams::new(Vec::new()).unwrap();
+        parameters.distinguished_name = rcgen::DistinguishedName::new();
+        let value = rcgen::DnValue::BmpString("\u{6164}\u{6D69}".try_into().unwrap());
+        parameters.distinguished_name.push(rcgen::DnType::CommonName, value);
+        let certificate = parameters.self_signed(&rcgen::KeyPair::generate().unwrap()).unwrap();
+        assert_eq!(subject(certificate.der()).unwrap(), "cn=\u{6164}\u{6D69}", "not admi");
     }
 }
