@@ -29,6 +29,9 @@ const LOOKED_FOR_MAX: usize = 4;
 /// So many values are looked at in a modify, one by one, at most: other updates wait for it.
 const LOOKED_AT_MAX: usize = 10_000_000;
 
+/// To look at so many attributes takes as long as to look at a value.
+const ATTRIBUTES_AS_A_VALUE: usize = 8;
+
 /// Decides what a modify does.
 pub(crate) fn prepare(context: &Context<'_>, request: &ModifyRequest<'_>) -> Result<Batch> {
     let changes = change::checked(context, request)?;
@@ -109,6 +112,8 @@ impl<'c: 'e, 'e> Modifier<'_, 'c, 'e> {
             context.require(view, What::Attribute(id, Some(value)), each)?;
         }
         self.touched.insert(id);
+        // The attribute is looked for among all.
+        self.look_at(described, self.draft.attributes.len() / ATTRIBUTES_AS_A_VALUE)?;
         match change.kind {
             ChangeKind::Add if described.attribute.equality.is_none() && self.has(described) => no_rule(described),
             ChangeKind::Add => self.add(described, &change.values),
@@ -278,7 +283,7 @@ impl<'c: 'e, 'e> Modifier<'_, 'c, 'e> {
             return Ok(());
         }
         let name = &described.description;
-        let text = format!("{name}: too many values are to be looked at: give those of an attribute in one change");
+        let text = format!("{name}: too much is to be looked at: give the values of an attribute in one change");
         fail(ResultCode::ADMIN_LIMIT_EXCEEDED, text)
     }
 

@@ -6,6 +6,7 @@ use std::time::Duration;
 use duramen_directory::{Config, Directory, Failure, Limits, LimitsFor, Peer, Requester, SearchLimits};
 use duramen_ldap::Payload;
 use duramen_ldap::control::PagedResults;
+use duramen_ldap::message::ChangeKind::{self, Add, Delete};
 use duramen_ldap::message::{Control, ResultCode};
 use duramen_ldap::oid::control as oid;
 
@@ -116,4 +117,17 @@ fn the_limit_holds_of_all_pages_whatever_the_client_makes_of_a_cookie() {
             assert_eq!(code(page(&forged)), ResultCode::UNWILLING_TO_PERFORM);
         }
     }
+}
+
+#[test]
+fn a_modify_does_not_look_for_attributes_among_very_many_again_and_again() {
+    let sample = Sample::people();
+    let names: Vec<String> = (0..9_000).map(|n| format!("description;x-{n}")).collect();
+    let changes: Vec<(ChangeKind, &str, &[&str])> = names.iter().map(|name| (Add, name.as_str(), &["a"][..])).collect();
+    sample.modify(SMITH, &changes).unwrap();
+    let last = names.last().unwrap().as_str();
+    let changes: Vec<(ChangeKind, &str, &[&str])> =
+        (0..40_000).map(|n| (if n % 2 == 0 { Delete } else { Add }, last, &["a"][..])).collect();
+    assert_eq!(ended(sample.modify(SMITH, &changes)), ResultCode::ADMIN_LIMIT_EXCEEDED);
+    sample.modify(SMITH, &changes[..1_000]).unwrap();
 }
