@@ -2,6 +2,7 @@
 
 use std::fs::{File, TryLockError};
 use std::io::{Read, Seek, Write};
+use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -178,7 +179,10 @@ fn lock(data: &Path) -> Result<File, ServeError> {
     };
     let fail = |source| failed("open", &path, source);
     std::fs::create_dir_all(data).map_err(|source| failed("make the directory", data, source))?;
-    let mut file = File::options().read(true).write(true).create(true).truncate(false).open(&path).map_err(fail)?;
+    // Whoever may open it may lock it.
+    let mut options = File::options();
+    options.read(true).write(true).create(true).truncate(false).mode(0o600);
+    let mut file = options.open(&path).map_err(fail)?;
     match file.try_lock() {
         Ok(()) => {}
         Err(TryLockError::WouldBlock) => {

@@ -3,6 +3,7 @@
 use std::fs;
 use std::io::{Read, Write};
 use std::net::{TcpListener, TcpStream};
+use std::os::unix::fs::PermissionsExt;
 use std::os::unix::net::UnixDatagram;
 use std::process::Command;
 
@@ -29,6 +30,16 @@ fn a_wrong_configuration_is_refused_with_line_and_cure_and_its_exit_code() {
         let (code, said) = run(&[action, "--config", path.to_str().unwrap()]);
         assert_eq!(code, Some(78), "{said}");
         assert!(said.contains("duramend.toml:2:13: \"nonsense\" is no name"), "{said}");
+    }
+}
+
+#[test]
+fn nobody_else_can_take_the_lock_that_keeps_a_second_server_away() {
+    let daemon = Daemon::plain();
+    for file in fs::read_dir(daemon.dir.path().join("data")).unwrap() {
+        let file = file.unwrap();
+        let mode = file.metadata().unwrap().permissions().mode();
+        assert!(file.file_name() == "ldapi" || mode & 0o077 == 0, "{file:?}: {mode:o}");
     }
 }
 
