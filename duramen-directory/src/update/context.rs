@@ -34,6 +34,12 @@ pub(crate) struct Context<'c> {
     pub after: std::cell::Cell<Option<Id>>,
 }
 
+/// What nobody in particular is told who would change something.
+pub(super) fn nobody() -> Failure {
+    let text = "who changes the directory has to be bound, whatever the access rules say";
+    Failure::new(ResultCode::STRONGER_AUTH_REQUIRED, text)
+}
+
 impl<'c> Context<'c> {
     pub fn schema(&self) -> &'c Schema {
         &self.scene.state.schema
@@ -44,8 +50,7 @@ impl<'c> Context<'c> {
         if !self.requester.is_anonymous() {
             return Ok(());
         }
-        let text = "who changes the directory has to be bound, whatever the access rules say";
-        Err(Failure::new(ResultCode::STRONGER_AUTH_REQUIRED, text))
+        Err(nobody())
     }
 
     /// The entry of a name that is to be changed.

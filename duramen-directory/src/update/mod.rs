@@ -41,7 +41,7 @@ use crate::requester::Requester;
 use crate::tables::{Id, Ids, Tables};
 use crate::view::{Members, Scene};
 
-use context::Context;
+use context::{Context, nobody};
 use references::Moved;
 
 pub(crate) use add::operational;
@@ -105,6 +105,10 @@ impl Inner {
         }
         let mut message = Vec::new();
         Message { id: 1, operation: *request, controls }.encode(&mut message);
+        // What else is wrong with it is looked for while other updates wait, so not in what is long and comes to nothing.
+        if requester.is_anonymous() && message.len() > BRIEF_BYTES {
+            return Err(nobody());
+        }
         Ok(Owned { inner: self.clone(), requester: requester.clone(), message })
     }
 

@@ -131,3 +131,15 @@ fn a_modify_does_not_look_for_attributes_among_very_many_again_and_again() {
     assert_eq!(ended(sample.modify(SMITH, &changes)), ResultCode::ADMIN_LIMIT_EXCEEDED);
     sample.modify(SMITH, &changes[..1_000]).unwrap();
 }
+
+#[test]
+fn a_long_update_by_nobody_is_not_looked_into() {
+    let sample = Sample::people();
+    let nobody = Requester::anonymous(Arc::new(Peer::Internal), 0);
+    for (bytes, expected) in [(10, ResultCode::UNDEFINED_ATTRIBUTE_TYPE), (20_000, ResultCode::STRONGER_AUTH_REQUIRED)]
+    {
+        let value = vec![b'x'; bytes];
+        let added = sample.add_as(&nobody, "cn=a,dc=example,dc=com", &[("nonsense", vec![&value])], &[]);
+        assert_eq!(ended(added), expected);
+    }
+}
