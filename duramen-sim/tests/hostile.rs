@@ -5,7 +5,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 
 use std::path::Path;
 
-use duramen_sim::hostile::{Scratch, exercise, recipe, seeds, visit_file, visit_recipe};
+use duramen_sim::hostile::{Scratch, exercise, recipe, seal, seeds, visit_file, visit_recipe};
 
 fn exercise_recipes(seeds_of_recipes: std::ops::Range<u64>) -> u64 {
     let (files, scratch) = (seeds::all(), Scratch::new());
@@ -67,4 +67,55 @@ fn what_the_fuzzer_kept_gives_errors_or_answers() {
     let (files, scratch) = (seeds::all(), Scratch::new());
     replay("recipe", |input| visit_recipe(&scratch, &files, input));
     replay("file", |input| visit_file(&scratch, input));
+}
+
+const PAGE: usize = 4096;
+
+/// The child pointers of the branch at the beginning of `page`.
+fn children(page: &mut [u8]) -> impl Iterator<Item = &mut [u8]> {
+    let half = |at: usize| usize::from(u16::from_le_bytes([page[at], page[at + 1]]));
+    let (count, prefix) = (half(26), half(32).next_multiple_of(8));
+    page[40 + prefix + 4 * count..][..8 * count].chunks_exact_mut(8)
+}
+
+/// A file whose main table has so many levels, of one page each: all children of a branch are the same page. (Its lowest
+/// branch is copied, level by level.)
+fn file_of_ways_that_meet(depth: u8) -> Vec<u8> {
+    let directory = duramen_sim::scratch();
+    let path = directory.path().join("ways.dm");
+    let db = duramen::Database::options().without_lock_file().open(&path).unwrap();
+    db.bulk_load("", duramen::BulkOptions::new())
+        .and_then(|mut load| {
+            (0..3000u32).try_for_each(|i| load.push(i.to_be_bytes(), [7; 60]))?;
+            load.finish()
+        })
+        .unwrap();
+    db.close().unwrap();
+    let mut file = std::fs::read(&path).unwrap();
+    let mut branch = file.chunks_exact(PAGE).skip(4).find(|page| page[24] == 2).expect("a branch").to_vec();
+    let mut below = children(&mut branch).next().expect("a child").to_vec();
+    for level in 2..=depth {
+        branch[25] = level;
+        children(&mut branch).for_each(|child| child.copy_from_slice(&below));
+        below = ((file.len() / PAGE) as u64 | 0xffff << 48).to_le_bytes().to_vec();
+        file.extend(&branch);
+    }
+    let pages = (file.len() / PAGE) as u64;
+    for slot in file.chunks_exact_mut(PAGE).take(4).filter(|slot| slot[48..56] != [0; 8]) {
+        slot[56..64].copy_from_slice(&pages.to_le_bytes());
+        slot[64..70].copy_from_slice(&below[..6]);
+        slot[104] = depth;
+        // Nothing is to be proven.
+        slot.copy_within(48..56, 128);
+    }
+    seal::reseal(&mut file, true);
+    file
+}
+
+#[test]
+fn a_check_goes_into_each_page_once_however_many_ways_lead_there() {
+    for depth in [2, 32] {
+        let findings = Scratch::new().check(&file_of_ways_that_meet(depth)).unwrap();
+        assert!(findings > 1, "{findings} findings in {depth} levels");
+    }
 }

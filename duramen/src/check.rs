@@ -190,21 +190,25 @@ impl<'s, F: FnMut(u64, u64)> Checker<'s, F> {
         (self.progress)(self.report.pages, self.report.pages);
     }
 
-    /// Notes who has a run of pages; a finding if somebody else has.
-    fn claim(&mut self, extent: Extent, who: &str) {
+    /// Notes who has a run of pages; a finding, and false, if somebody else has.
+    fn claim(&mut self, extent: Extent, who: &str) -> bool {
         for page in extent.start.0..extent.end().0 {
-            let Some(word) = self.claimed.get_mut((page / 64) as usize) else {
-                return self.find(format!("page {page} ({who}) is outside the file"));
+            let wrong = match self.claimed.get_mut((page / 64) as usize) {
+                None => "outside the file",
+                Some(word) if *word & 1 << (page % 64) != 0 => "in use twice",
+                Some(word) => {
+                    *word |= 1 << (page % 64);
+                    continue;
+                }
             };
-            if *word & 1 << (page % 64) != 0 {
-                return self.find(format!("page {page} ({who}) is in use twice"));
-            }
-            *word |= 1 << (page % 64);
+            self.find(format!("page {page} ({who}) is {wrong}"));
+            return false;
         }
         self.seen += extent.pages;
         if self.seen % 1024 < extent.pages {
             (self.progress)(self.seen.min(self.report.pages), self.report.pages);
         }
+        true
     }
 
     fn space(&mut self, held: &Held<'_>) {
@@ -287,9 +291,8 @@ impl<'s, F: FnMut(u64, u64)> Checker<'s, F> {
 impl<F: FnMut(u64, u64)> Visitor for Checker<'_, F> {
     fn page(&mut self, child: Child, level: u8) -> Result<bool> {
         let pages = Verifying { store: self.store, horizon: self.horizon };
-        let before = self.report.findings.len();
-        self.claim(Extent::new(child.pgno(), 1), "a page of a tree");
-        if self.report.findings.len() > before {
+        // What was gone into once is not gone into again: ways that meet again and again are too many to be gone.
+        if !self.claim(Extent::new(child.pgno(), 1), "a page of a tree") {
             return Ok(false);
         }
         if let Err(error) = pages.page(child) {
@@ -311,7 +314,9 @@ impl<F: FnMut(u64, u64)> Visitor for Checker<'_, F> {
         let pages = overflow::pages_for(bytes as usize, self.store.pager.page_size) as u64;
         self.report.overflow_pages += pages;
         self.count(2, pages);
-        self.claim(Extent::new(run.pgno(), pages), "a large value");
+        if !self.claim(Extent::new(run.pgno(), pages), "a large value") {
+            return Ok(());
+        }
         if let Err(error) = self.store.pager.verify_again(run.pgno(), pages, self.horizon) {
             self.find(error);
         }
