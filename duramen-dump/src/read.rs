@@ -107,10 +107,12 @@ impl<R: BufRead> Reader<R> {
         if !self.line.contains(&b'=') {
             return self.bad(Problem::NoDump);
         }
+        // Of lines that end otherwise, a name may have such an end itself.
+        let crlf = self.line.ends_with(b"\r");
         let mut header = Header::default();
         while self.line.strip_suffix(b"\r").unwrap_or(&self.line) != b"HEADER=END" {
             let line = std::mem::take(&mut self.line);
-            self.header_line(&line, &mut header)?;
+            self.header_line(line.strip_suffix(b"\r").filter(|_| crlf).unwrap_or(&line), &mut header)?;
             self.line = line;
             if !self.next_line()? {
                 return self.bad(Problem::HeaderCutOff);
@@ -121,7 +123,6 @@ impl<R: BufRead> Reader<R> {
     }
 
     fn header_line(&mut self, line: &[u8], header: &mut Header) -> Result<()> {
-        let line = line.strip_suffix(b"\r").unwrap_or(line);
         let Some(equals) = line.iter().position(|&byte| byte == b'=') else {
             return self.bad(Problem::NoName);
         };

@@ -194,3 +194,14 @@ fn a_bulk_load_that_goes_wrong_names_the_line_and_leaves_nothing() {
     assert_eq!(b.ok(&["ls", "x.dm", "--json"]).matches("\"name\"").count(), 1);
     assert_eq!(std::fs::read(b.path("x.dm")).unwrap(), before);
 }
+
+#[test]
+fn a_name_that_ends_in_a_carriage_return_is_kept() {
+    let b = Bench::new();
+    b.ok(&["put", "x.dm", "t", "k", "of the one"]);
+    b.ok(&["put", "x.dm", "t\r", "k", "of the other"]);
+    let run = b.fed(&["load", "y.dm"], b.ok(&["dump", "x.dm"]).as_bytes());
+    run.ok();
+    assert_eq!(b.ok(&["get", "y.dm", "t", "k"]), "of the one\n");
+    assert_eq!(b.ok(&["get", "y.dm", "t\r", "k"]), "of the other\n");
+}
