@@ -9,6 +9,7 @@ use duramen::Database;
 use crate::failure::{Failure, Result};
 use crate::interrupt;
 use crate::open;
+use crate::partial::Partial;
 use crate::progress::{Progress, Unit};
 
 const ABOUT: &str = "\
@@ -46,39 +47,26 @@ pub fn run(args: &Args) -> Result<()> {
         return Err(Failure::Failed(format!("{} exists already: remove it, or choose another name", show(&args.copy))));
     }
     interrupt::listen("nothing was copied")?;
-    let mut partial = args.copy.as_os_str().to_owned();
-    partial.push(".partial");
-    let partial = PathBuf::from(partial);
-    let made = if args.compact { compact(&db, &partial) } else { copy(&db, &partial) };
-    let placed = made.and_then(|()| put_in_place(&partial, &args.copy));
-    if placed.is_err() {
-        // The error that is told is the one that matters.
-        let _ = std::fs::remove_file(&partial);
+    let partial = Partial::beside(&args.copy)?;
+    // The same users may read and write it as the original.
+    let permissions =
+        std::fs::metadata(db.path()).and_then(|original| partial.file().set_permissions(original.permissions()));
+    permissions.map_err(|error| Failure::Failed(format!("cannot create {}: {error}", show(partial.path()))))?;
+    if args.compact {
+        compact(&db, partial.path())?;
+    } else {
+        // The pages as they are.
+        db.copy_to_file(partial.file())?;
     }
-    placed
+    put_in_place(partial, &args.copy)
 }
 
 fn show(path: &Path) -> impl std::fmt::Display + '_ {
     path.display()
 }
 
-/// The pages as they are.
-fn copy(db: &Database, to: &Path) -> Result<()> {
-    Ok(db.copy_to_file(&create(db, to)?)?)
-}
-
-/// A new file that the same users may read and write as the original.
-fn create(db: &Database, path: &Path) -> Result<File> {
-    let failed = |error: std::io::Error| Failure::Failed(format!("cannot create {}: {error}", show(path)));
-    let file = File::create(path).map_err(failed)?;
-    let original = std::fs::metadata(db.path()).map_err(failed)?;
-    file.set_permissions(original.permissions()).map_err(failed)?;
-    Ok(file)
-}
-
 /// All entries in order, in a database made anew.
 fn compact(db: &Database, to: &Path) -> Result<()> {
-    drop(create(db, to)?);
     let mut progress: Option<Progress> = None;
     let mut interrupted = Ok(());
     let copied = db.copy_compact(to, |done, total| {
@@ -91,11 +79,11 @@ fn compact(db: &Database, to: &Path) -> Result<()> {
     Ok(copied?)
 }
 
-fn put_in_place(partial: &Path, to: &Path) -> Result<()> {
+fn put_in_place(partial: Partial, to: &Path) -> Result<()> {
     let failed = |what: &str, error: std::io::Error| Failure::Failed(format!("cannot {what} {}: {error}", show(to)));
-    let flush = |path: &Path| File::open(path).and_then(|file| file.sync_all());
-    flush(partial).map_err(|error| failed("flush", error))?;
-    std::fs::rename(partial, to).map_err(|error| failed("make", error))?;
+    partial.file().sync_all().map_err(|error| failed("flush", error))?;
+    partial.complete(to).map_err(|error| failed("make", error))?;
     let directory = to.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."));
-    flush(directory).map_err(|error| failed("flush the directory of", error))
+    let flushed = File::open(directory).and_then(|directory| directory.sync_all());
+    flushed.map_err(|error| failed("flush the directory of", error))
 }

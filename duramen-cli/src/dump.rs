@@ -12,6 +12,7 @@ use duramen_dump::{Format, Header, write_end, write_entry, write_header};
 use crate::failure::{Failure, Result};
 use crate::open::{self, Records};
 use crate::output::{Output, remark};
+use crate::partial::Partial;
 use crate::progress::{Progress, Unit};
 use crate::{interrupt, units};
 
@@ -106,8 +107,7 @@ impl Dump<'_> {
         match std::fs::metadata(path) {
             Ok(there) if !there.is_file() => {
                 let out = File::options().write(true).open(path).map_err(|error| failed("open", path, &error))?;
-                self.write_to(out, path)?;
-                Ok(())
+                self.write_to(&out, path)
             }
             Ok(there) => {
                 let linked = std::fs::canonicalize(path).map_err(|error| failed("find", path, &error))?;
@@ -119,37 +119,24 @@ impl Dump<'_> {
 
     /// Writes it beside the file and then puts it in its place, with the permissions of what it replaces.
     fn make_file(&self, path: &Path, permissions: Option<Permissions>) -> Result<()> {
-        let mut name = path.as_os_str().to_owned();
-        name.push(".partial");
-        let partial = PathBuf::from(name);
-        let written = self.write_partial(&partial, permissions).and_then(|()| {
-            let renamed = std::fs::rename(&partial, path);
-            renamed.map_err(|error| failed("rename", &partial, &error))
-        });
-        if written.is_err() {
-            // The error that is told is the one that matters.
-            let _ = std::fs::remove_file(&partial);
-        }
-        written
-    }
-
-    fn write_partial(&self, path: &Path, permissions: Option<Permissions>) -> Result<()> {
-        let file = File::create(path).map_err(|error| failed("create", path, &error))?;
+        let partial = Partial::beside(path)?;
         if let Some(permissions) = permissions {
-            file.set_permissions(permissions).map_err(|error| failed("set the permissions of", path, &error))?;
+            let set = partial.file().set_permissions(permissions);
+            set.map_err(|error| failed("set the permissions of", partial.path(), &error))?;
         }
-        let file = self.write_to(file, path)?;
-        file.sync_all().map_err(|error| failed("flush", path, &error))
+        self.write_to(partial.file(), partial.path())?;
+        partial.file().sync_all().map_err(|error| failed("flush", partial.path(), &error))?;
+        partial.complete(path).map_err(|error| failed("make", path, &error))
     }
 
-    fn write_to(&self, file: File, path: &Path) -> Result<File> {
+    fn write_to(&self, file: &File, path: &Path) -> Result<()> {
         let mut out = BufWriter::with_capacity(1 << 16, file);
         let named = |failure| match failure {
             Failure::Closed => Failure::Failed(format!("cannot write {}: nobody reads it", path.display())),
             other => other,
         };
         self.write(&mut out, interrupt::check).map_err(named)?;
-        out.into_inner().map_err(|error| failed("write", path, error.error()))
+        out.flush().map_err(|error| failed("write", path, &error))
     }
 
     fn write(&self, out: &mut impl Write, may_go_on: impl Fn() -> Result<()>) -> Result<()> {

@@ -1,8 +1,9 @@
 //! Ctrl-C, for commands that have something to tidy up. All others simply die of it: a database does not mind.
 //!
 //! Owns: the flag that long work looks at. The second Ctrl-C, or a second without an answer, end the process at
-//! once.
+//! once, but for the removal of a file that nobody would complete.
 
+use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
@@ -15,18 +16,19 @@ const PATIENCE: Duration = Duration::from_secs(1);
 
 static INTERRUPTED: AtomicBool = AtomicBool::new(false);
 static CONSEQUENCE: Mutex<String> = Mutex::new(String::new());
+static LEFTOVER: Mutex<Option<PathBuf>> = Mutex::new(None);
 
 /// From now on Ctrl-C asks the work under way to end. `consequence` says what is left of it then.
 pub fn listen(consequence: &str) -> Result<()> {
     set_consequence(consequence);
     let heard = || {
         if INTERRUPTED.swap(true, Ordering::Relaxed) {
-            std::process::exit(130);
+            exit();
         }
         std::thread::spawn(|| {
             std::thread::sleep(PATIENCE);
             remark(&message());
-            std::process::exit(130);
+            exit();
         });
     };
     ctrlc::set_handler(heard).map_err(|error| Failure::Failed(format!("cannot listen for Ctrl-C: {error}")))
@@ -35,6 +37,20 @@ pub fn listen(consequence: &str) -> Result<()> {
 /// What is left of the work if it is interrupted from now on.
 pub fn set_consequence(consequence: &str) {
     *CONSEQUENCE.lock().unwrap_or_else(PoisonError::into_inner) = consequence.to_string();
+}
+
+/// What is to be removed if the process ends in the middle of its work.
+pub fn set_leftover(path: Option<&Path>) {
+    *LEFTOVER.lock().unwrap_or_else(PoisonError::into_inner) = path.map(Path::to_path_buf);
+}
+
+fn exit() -> ! {
+    // Held to the end: who is about to complete the file waits, and comes too late.
+    let leftover = LEFTOVER.lock().unwrap_or_else(PoisonError::into_inner);
+    if let Some(path) = &*leftover {
+        let _ = std::fs::remove_file(path);
+    }
+    std::process::exit(130);
 }
 
 /// An error if Ctrl-C was pressed.

@@ -20,6 +20,7 @@ mod ls;
 mod open;
 mod options;
 mod output;
+mod partial;
 mod progress;
 mod put;
 mod readers;

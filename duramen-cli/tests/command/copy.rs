@@ -1,5 +1,8 @@
 //! `duramen copy`: backups of a database in use, as it is and compacted.
 
+use std::fs::File;
+use std::process::{Command, Stdio};
+
 use duramen::{Database, Duplicates, Order, TableOptions};
 
 use super::Bench;
@@ -71,4 +74,42 @@ fn a_copy_replaces_nothing_and_leaves_nothing_half_done() {
     assert!(b.ok(&["check", "y.dm"]).starts_with("clean: "));
     let copy = Database::open(b.path("y.dm")).unwrap();
     assert_eq!(copy.read().unwrap().table_with("custom", &custom).unwrap().get("c").unwrap(), Some(&b"d"[..]));
+}
+
+#[test]
+fn commands_that_make_the_same_file_do_not_write_into_each_others() {
+    let b = Bench::new();
+    b.ok(&["put", "x.dm", "t", "k", "v"]);
+    let making: [&[&str]; 3] =
+        [&["copy", "x.dm", "y"], &["copy", "x.dm", "y", "--compact"], &["dump", "x.dm", "-f", "y"]];
+    for args in making {
+        std::fs::write(b.path("y.partial"), "half of what another makes").unwrap();
+        let other = File::options().write(true).open(b.path("y.partial")).unwrap();
+        other.lock().unwrap();
+        b.run(args).fails(1, "y is being made by another command");
+        assert_eq!(std::fs::read(b.path("y.partial")).unwrap(), b"half of what another makes");
+        // The other one dies.
+        drop(other);
+        b.ok(args);
+        assert!(!b.path("y.partial").exists());
+        std::fs::remove_file(b.path("y")).unwrap();
+    }
+}
+
+#[test]
+fn ctrl_c_in_a_copy_leaves_nothing_of_it() {
+    let b = Bench::new();
+    let db = Database::open(b.path("x.dm")).unwrap();
+    db.update(|txn| txn.table("t")?.put("k", vec![7; 200 << 20])).unwrap();
+    let mut child = b.command(&["copy", "x.dm", "y.dm"]).stderr(Stdio::null()).spawn().unwrap();
+    while !b.path("y.dm.partial").exists() && child.try_wait().unwrap().is_none() {
+        std::thread::yield_now();
+    }
+    for _ in 0..2 {
+        // It may have ended already.
+        Command::new("kill").args(["-INT", &child.id().to_string()]).stderr(Stdio::null()).status().unwrap();
+    }
+    let code = child.wait().unwrap().code();
+    assert!(!b.path("y.dm.partial").exists());
+    assert!(b.path("y.dm").exists() || code == Some(130), "{code:?}");
 }

@@ -1,0 +1,83 @@
+//! A file that appears under its name when it is complete.
+//!
+//! Owns: what stands beside that name until then. It is locked, so that two commands that make the same file do not write
+//! into each other's; it goes when it is not completed, also where Ctrl-C ends the process in the middle of its work.
+
+use std::fs::{self, File, TryLockError};
+use std::io;
+use std::os::unix::fs::MetadataExt;
+use std::path::{Path, PathBuf};
+
+use crate::failure::{Failure, Result};
+use crate::interrupt;
+
+/// See the module's head.
+pub struct Partial {
+    path: PathBuf,
+    /// Has the lock.
+    file: File,
+    is_complete: bool,
+}
+
+impl Partial {
+    /// An empty file beside the one that is to be made.
+    pub fn beside(to: &Path) -> Result<Partial> {
+        let mut name = to.as_os_str().to_owned();
+        name.push(".partial");
+        let path = PathBuf::from(name);
+        let failed = |error: io::Error| Failure::Failed(format!("cannot create {}: {error}", path.display()));
+        let file = loop {
+            let file = File::options().write(true).create(true).truncate(false).open(&path).map_err(failed)?;
+            if let Err(TryLockError::WouldBlock) = file.try_lock() {
+                return Err(Failure::Failed(format!("{} is being made by another command", to.display())));
+            }
+            // Who had the lock before may have completed it meanwhile, or removed it.
+            if is_at(&file, &path).map_err(failed)? {
+                break file;
+            }
+        };
+        interrupt::set_leftover(Some(&path));
+        // What one that was killed has left.
+        file.set_len(0).map_err(failed)?;
+        Ok(Partial { path, file, is_complete: false })
+    }
+
+    /// Where it is.
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// To write to.
+    pub fn file(&self) -> &File {
+        &self.file
+    }
+
+    /// Gives it its name.
+    pub fn complete(mut self, to: &Path) -> io::Result<()> {
+        interrupt::set_leftover(None);
+        fs::rename(&self.path, to)?;
+        // From here on another command may have such a file.
+        self.is_complete = true;
+        Ok(())
+    }
+}
+
+impl Drop for Partial {
+    fn drop(&mut self) {
+        interrupt::set_leftover(None);
+        if !self.is_complete {
+            // The error that is told is the one that matters.
+            let _ = fs::remove_file(&self.path);
+        }
+    }
+}
+
+/// Whether this is the file at the path.
+fn is_at(file: &File, path: &Path) -> io::Result<bool> {
+    let opened = file.metadata()?;
+    match fs::metadata(path) {
+        Ok(found) => Ok((found.dev(), found.ino()) == (opened.dev(), opened.ino())),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(false),
+        Err(error) => Err(error),
+    }
+}
