@@ -69,7 +69,7 @@ pub struct Args {
     /// Where --bulk puts its temporary file, if not beside the database
     #[arg(long, value_name = "DIR", requires = "bulk")]
     temp_dir: Option<PathBuf>,
-    /// Memory that --bulk sorts in, in MiB (256 unless given)
+    /// Memory that --bulk sorts in, in MiB (256 unless given, less where there is little)
     #[arg(long, value_name = "MIB", requires = "bulk")]
     memory: Option<usize>,
     /// Page size of a database that is created: 4096 to 65536

@@ -17,7 +17,7 @@ pub(crate) mod space_log;
 use std::fs::File;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, LazyLock, Mutex, PoisonError};
 use std::time::Duration;
 
 use crate::dirty::Dirty;
@@ -79,13 +79,17 @@ pub(crate) struct Settings {
 
 /// How long a handle that closes waits for its turn to make a checkpoint.
 const CLOSE_WAIT: Duration = Duration::from_secs(1);
-/// Memory that any transaction may take, where nothing was chosen.
+/// Memory that any transaction may take, where nothing was chosen and there is plenty.
 const MEMORY_BYTES: usize = 256 << 20;
+/// With less, work goes on and on instead.
+const MEMORY_BYTES_MIN: usize = 8 << 20;
 
 impl Settings {
     /// Memory that any transaction may take for its changed pages.
     pub(crate) fn memory_bytes(&self) -> usize {
-        self.memory_bytes.unwrap_or(MEMORY_BYTES)
+        // Asking the system takes longer than many a transaction.
+        static USUAL: LazyLock<usize> = LazyLock::new(|| usual_of(memory::for_files()));
+        self.memory_bytes.unwrap_or_else(|| *USUAL)
     }
 
     /// Memory that a transaction may take for its changed pages once it has filled that.
@@ -98,11 +102,18 @@ impl Settings {
     }
 }
 
+/// What any transaction may take of so many bytes of memory, if nothing was chosen. In a control group that has little, who
+/// takes more is killed.
+fn usual_of(available: u64) -> usize {
+    const PART: u64 = 4;
+    usize::try_from(available / PART).unwrap_or(usize::MAX).clamp(MEMORY_BYTES_MIN, MEMORY_BYTES)
+}
+
 /// What a large transaction may take of so many bytes of memory, if nothing was chosen: what it writes early it mostly
 /// reads, changes and writes again.
 fn large_of(available: u64) -> usize {
     const PART: u64 = 8;
-    usize::try_from(available / PART).unwrap_or(0).max(MEMORY_BYTES)
+    usize::try_from(available / PART).unwrap_or(0).max(usual_of(available))
 }
 
 /// See the module's head.
@@ -600,6 +611,12 @@ mod tests {
     fn a_large_transaction_takes_an_eighth_of_the_memory_and_no_less_than_any_other() {
         assert_eq!(large_of(24 << 30), 3 << 30);
         assert_eq!(large_of(1 << 30), MEMORY_BYTES);
-        assert_eq!(large_of(0), MEMORY_BYTES);
+    }
+
+    #[test]
+    fn no_transaction_takes_more_than_a_quarter_of_little_memory() {
+        assert_eq!((usual_of(100 << 20), large_of(100 << 20)), (25 << 20, 25 << 20));
+        assert_eq!((usual_of(0), large_of(0)), (MEMORY_BYTES_MIN, MEMORY_BYTES_MIN));
+        assert_eq!(usual_of(u64::MAX), MEMORY_BYTES);
     }
 }

@@ -91,7 +91,8 @@ impl BulkOptions {
         self
     }
 
-    /// Memory to sort in; the database's memory budget unless chosen, or 256 MiB. Less means a larger number of smaller
+    /// Memory to sort in; the database's memory budget unless chosen, or 256 MiB (a quarter of the memory there is where
+    /// that is less). Less means a larger number of smaller
     /// pieces, and below a few megabytes that these are merged more than once.
     pub fn memory_budget(mut self, bytes: usize) -> BulkOptions {
         self.memory_bytes = Some(bytes);
