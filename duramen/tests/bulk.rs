@@ -423,3 +423,21 @@ fn a_temporary_directory_that_is_not_there_is_named_and_nothing_is_left() {
     assert!(db.read().unwrap().table("t").is_err());
     assert_sound(&db);
 }
+
+#[test]
+fn a_load_that_is_forgotten_is_not_committed() -> Result<(), Error> {
+    for sorted in [true, false] {
+        let dir = tempfile::tempdir().unwrap();
+        let db = Database::open(dir.path().join("db"))?;
+        let mut txn = db.begin_write()?;
+        txn.table("before")?.put("a", "b")?;
+        let mut load = txn.bulk_load("loaded", BulkOptions::new().sorted(sorted))?;
+        (0..10_u8).try_for_each(|i| load.push([i], vec![i; 300_000]))?;
+        std::mem::forget(load);
+        assert!(matches!(txn.commit(), Err(Error::TxnFailed)), "sorted: {sorted}");
+        db.update(|txn| txn.table("after")?.put("c", "d"))?;
+        assert_eq!(db.read()?.table_names()?, [b"after"]);
+        assert_eq!(db.check(|_, _| {})?.findings, Vec::<String>::new());
+    }
+    Ok(())
+}

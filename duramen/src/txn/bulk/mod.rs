@@ -82,6 +82,8 @@ impl<'t> BulkLoad<'t> {
             // What stands in a leaf takes half a page at most.
             Sorter::new(by, memory, page_size, directory)
         });
+        // Until it is finished: what nobody ends, as a program may forget to, is half of a load and must not be committed.
+        work.failed = true;
         Ok(BulkLoad {
             sorter,
             build,
@@ -172,6 +174,7 @@ impl<'t> BulkLoad<'t> {
         // The builder ends, and its thread with it, before the transaction does: whatever happens.
         let BulkLoad { mut txn, sorter, build, index, mut progress, pushed, .. } = self;
         let entries = store_all(txn.work_mut(), index, sorter, build, &mut progress, pushed)?;
+        txn.work_mut().failed = false;
         txn.commit()?;
         Ok(entries)
     }
