@@ -47,8 +47,8 @@ pub fn run(args: &Args) -> Result<()> {
         return Err(Failure::Failed(format!("{} exists already: remove it, or choose another name", show(&args.copy))));
     }
     interrupt::listen("nothing was copied")?;
-    let partial = Partial::beside(&args.copy)?;
-    // The same users may read and write it as the original.
+    // In the end the same users may read and write it as the original; until then nobody else.
+    let partial = Partial::beside(&args.copy, 0o600)?;
     let permissions =
         std::fs::metadata(db.path()).and_then(|original| partial.file().set_permissions(original.permissions()));
     permissions.map_err(|error| Failure::Failed(format!("cannot create {}: {error}", show(partial.path()))))?;

@@ -119,7 +119,7 @@ impl Dump<'_> {
 
     /// Writes it beside the file and then puts it in its place, with the permissions of what it replaces.
     fn make_file(&self, path: &Path, permissions: Option<Permissions>) -> Result<()> {
-        let partial = Partial::beside(path)?;
+        let partial = Partial::beside(path, if permissions.is_some() { 0o600 } else { 0o666 })?;
         if let Some(permissions) = permissions {
             let set = partial.file().set_permissions(permissions);
             set.map_err(|error| failed("set the permissions of", partial.path(), &error))?;

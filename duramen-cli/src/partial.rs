@@ -5,7 +5,7 @@
 
 use std::fs::{self, File, TryLockError};
 use std::io;
-use std::os::unix::fs::MetadataExt;
+use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 
 use crate::failure::{Failure, Result};
@@ -20,14 +20,16 @@ pub struct Partial {
 }
 
 impl Partial {
-    /// An empty file beside the one that is to be made.
-    pub fn beside(to: &Path) -> Result<Partial> {
+    /// An empty file of this mode beside the one that is to be made.
+    pub fn beside(to: &Path, mode: u32) -> Result<Partial> {
         let mut name = to.as_os_str().to_owned();
         name.push(".partial");
         let path = PathBuf::from(name);
         let failed = |error: io::Error| Failure::Failed(format!("cannot create {}: {error}", path.display()));
+        let mut options = File::options();
+        options.write(true).create(true).truncate(false).mode(mode);
         let file = loop {
-            let file = File::options().write(true).create(true).truncate(false).open(&path).map_err(failed)?;
+            let file = options.open(&path).map_err(failed)?;
             if let Err(TryLockError::WouldBlock) = file.try_lock() {
                 return Err(Failure::Failed(format!("{} is being made by another command", to.display())));
             }

@@ -19,6 +19,7 @@ pub mod balance;
 pub mod buffer;
 pub mod config;
 pub mod connection;
+pub mod costs;
 pub mod crew;
 pub mod failure;
 pub mod figures;

@@ -1,6 +1,6 @@
 //! What all threads share: the directory, the settings in force, figures, the bound on costly work.
 
-use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering::Relaxed};
+use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering::Relaxed};
 use std::sync::{Arc, PoisonError, RwLock};
 use std::time::SystemTime;
 
@@ -9,6 +9,7 @@ use tokio::sync::Semaphore;
 use tokio_rustls::TlsAcceptor;
 
 use crate::config::{Config, Fault, Limits, Log};
+use crate::costs::Costs;
 use crate::figures::Figures;
 use crate::tls;
 
@@ -26,11 +27,11 @@ pub struct Server {
     pub started: SystemTime,
     /// What SCRAM makes pretended credentials of.
     pub secret: Vec<u8>,
-    /// A stored password that none fits, as costly as those that are made: checked where there is no entry, so that
-    /// the time tells nothing.
+    /// A stored password that none fits, as costly as those that are made: checked where there is none, or none that is
+    /// costly, so that the time tells nothing.
     pub decoy: Vec<u8>,
-    /// Whether the password that was checked last was costly: then the decoy is checked where there is no entry.
-    pub costly: AtomicBool,
+    /// Whether it has to be.
+    pub costs: Costs,
     /// The user who runs the server.
     pub user: u32,
     /// URLs of the listeners.
@@ -77,7 +78,7 @@ impl Server {
             started: SystemTime::now(),
             secret: decoy.clone(),
             decoy,
-            costly: AtomicBool::new(true),
+            costs: Costs::default(),
             user: rustix::process::geteuid().as_raw(),
             urls,
             numbers: AtomicU64::new(1000),

@@ -4,12 +4,12 @@
 //! same for a wrong password and for a name that is not there, and takes as long.
 
 use std::sync::Arc;
-use std::sync::atomic::Ordering::Relaxed;
 
 use duramen_directory::{Failure, Method, Requester, password};
 use duramen_ldap::message::{Authentication, BindRequest, ResultCode};
 
 use super::{Boxed, Controls, Op, Waiting, Work, refuse_critical};
+use crate::costs::Costs;
 use crate::reply::Reply;
 use crate::server::Server;
 use crate::session::Begun;
@@ -85,11 +85,11 @@ impl Work {
 
     /// Checks a password: here if that is cheap, else on a thread that nobody waits for.
     fn check(&mut self, op: Op, check: Check, out: &mut Vec<u8>) {
-        match check.at_once(&self.server) {
+        match check.at_once(&self.server.costs) {
             Some(right) => self.bound(op, check.bound(right), out),
             None => {
                 let work = on_spare_thread(self.server.clone(), move |server| {
-                    let right = check.at_leisure(server);
+                    let right = check.at_leisure(&server.decoy);
                     check.bound(right)
                 });
                 self.wait(op, Waiting::Bind(Box::pin(async { work.await.unwrap_or_else(|| busy().into()) })));
@@ -110,24 +110,25 @@ impl Work {
 
 impl Check {
     /// Whether the password is right, if that can be said cheaply.
-    fn at_once(&self, server: &Server) -> Option<bool> {
-        let is_costly = |stored: &Vec<u8>| password::is_costly(stored);
-        if self.stored.iter().any(|stored| !is_costly(stored) && password::verify(stored, &self.given)) {
-            server.costly.store(false, Relaxed);
+    fn at_once(&self, costs: &Costs) -> Option<bool> {
+        let (costly, cheap): (Vec<_>, Vec<_>) = self.stored.iter().partition(|stored| password::is_costly(stored));
+        if !costly.is_empty() {
+            costs.note_costly();
+        }
+        if cheap.iter().any(|stored| password::verify(stored, &self.given)) {
+            costs.note_cheap();
             return Some(true);
         }
-        let wait = if self.stored.is_empty() { server.costly.load(Relaxed) } else { self.stored.iter().any(is_costly) };
-        (!wait).then_some(false)
+        (costly.is_empty() && !costs.all_wait()).then_some(false)
     }
 
-    /// Whether the password is right, whatever that takes.
-    fn at_leisure(&self, server: &Server) -> bool {
-        if self.stored.is_empty() {
-            password::verify(&server.decoy, &self.given);
-            return false;
+    /// Whether the password is right, whatever that takes. Those that are cheap to check were found wrong.
+    fn at_leisure(&self, decoy: &[u8]) -> bool {
+        let mut costly = self.stored.iter().filter(|stored| password::is_costly(stored)).peekable();
+        if costly.peek().is_none() {
+            password::verify(decoy, &self.given);
         }
-        server.costly.store(true, Relaxed);
-        self.stored.iter().any(|stored| password::verify(stored, &self.given))
+        costly.any(|stored| password::verify(stored, &self.given))
     }
 
     fn bound(self, right: bool) -> Bound {
@@ -186,5 +187,50 @@ impl From<Reply> for Bound {
 impl From<Reply> for Binding {
     fn from(reply: Reply) -> Binding {
         Binding::Now(reply.into())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use duramen_directory::Peer;
+    use duramen_directory::password::{Scheme, hash};
+
+    use super::*;
+
+    fn check(stored: &[Scheme], given: &str) -> Check {
+        Check {
+            stored: stored.iter().map(|&scheme| hash(scheme, b"right").unwrap()).collect(),
+            given: given.into(),
+            requester: Requester::anonymous(Arc::new(Peer::Internal), 0),
+        }
+    }
+
+    #[test]
+    fn wrong_passwords_are_answered_alike_whoever_they_are_for_rfc4513_6_3_1() {
+        let (cheap, costly) = ([Scheme::Clear], [Scheme::Argon2]);
+        let costs = Costs::default();
+        let wrong = |stored: &[Scheme]| check(stored, "wrong").at_once(&costs);
+        // As long as nothing is known.
+        assert_eq!((wrong(&[]), wrong(&cheap)), (None, None));
+        // All passwords are cheap.
+        assert_eq!(check(&cheap, "right").at_once(&costs), Some(true));
+        assert_eq!((wrong(&[]), wrong(&cheap)), (Some(false), Some(false)));
+        // One is not.
+        assert_eq!(wrong(&costly), None);
+        assert_eq!((wrong(&[]), wrong(&cheap)), (None, None));
+        assert_eq!(check(&cheap, "right").at_once(&costs), Some(true));
+        assert_eq!((wrong(&[]), wrong(&cheap)), (None, None), "for good");
+    }
+
+    #[test]
+    fn what_is_checked_at_leisure_is_right_or_wrong() {
+        let decoy = hash(Scheme::Argon2, b"right").unwrap();
+        let stored = [Scheme::Clear, Scheme::Argon2];
+        assert!(check(&stored, "right").at_leisure(&decoy));
+        assert!(!check(&stored, "wrong").at_leisure(&decoy));
+        assert!(!check(&[], "right").at_leisure(&decoy), "the decoy is nobody's password");
+        assert!(!check(&[Scheme::Clear], "wrong").at_leisure(&decoy));
     }
 }

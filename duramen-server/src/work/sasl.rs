@@ -87,8 +87,9 @@ impl Work {
         let said = said.to_vec();
         let work = on_spare_thread(self.server.clone(), move |server| {
             let first = ClientFirst::parse(&said).ok()?;
-            let known = stored.iter().find_map(|stored| scram_credentials(stored, &server.secret, &first.user));
-            let credentials = known.unwrap_or_else(|| Credentials::pretend(&server.secret, &first.user));
+            let user = of_one_spelling(&first.user);
+            let known = stored.iter().find_map(|stored| scram_credentials(stored, &server.secret, &user));
+            let credentials = known.unwrap_or_else(|| Credentials::pretend(&server.secret, &user));
             let (exchange, message) = first.challenge(credentials, &scram::nonce()?);
             let reply = Reply::code(ResultCode::SASL_BIND_IN_PROGRESS);
             let reply = Reply { value: Some(message.into_bytes()), ..reply };
@@ -101,6 +102,11 @@ impl Work {
 /// The empty challenge for a client that has to speak first, and has only named the mechanism (RFC 4422 section 5).
 fn go_ahead() -> Reply {
     Reply { value: Some(Vec::new()), ..Reply::code(ResultCode::SASL_BIND_IN_PROGRESS) }
+}
+
+/// A user's name as all spellings of it have it, or nearly: who is not there has one salt, as who is there does.
+fn of_one_spelling(user: &str) -> String {
+    user.split_whitespace().map(str::to_lowercase).collect::<Vec<_>>().join(" ")
 }
 
 /// What SCRAM needs to know of a stored password: the scheme of that name has it, clear text gives it.
