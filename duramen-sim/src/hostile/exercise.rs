@@ -2,6 +2,7 @@
 //!
 //! Every loop is bounded: a damaged tree may go round in circles, and whoever walks it must be able to stop.
 
+use std::ops::ControlFlow;
 use std::path::PathBuf;
 
 use duramen::{Database, Result, Snapshot, Table, TableId, WriteTxn};
@@ -54,6 +55,7 @@ pub fn exercise(scratch: &Scratch, file: &[u8]) -> u32 {
     let _ = (db.stats(), db.readers());
     let Ok(snapshot) = db.read() else { return 1 };
     let seen = read(&snapshot, usize::MAX);
+    compact(&db, scratch);
     let wrote = write(&db, &seen).is_ok();
     let _ = read(&snapshot, usize::MAX);
     drop(snapshot);
@@ -76,6 +78,7 @@ pub fn visit(scratch: &Scratch, file: &[u8], kind: u8) -> u32 {
         0 => drop(read(&snapshot, 3)),
         1 => {
             let _ = (db.check(|_, _| {}), db.stats(), db.readers());
+            compact(&db, scratch);
         }
         _ => {
             let seen = read(&snapshot, 0);
@@ -86,6 +89,13 @@ pub fn visit(scratch: &Scratch, file: &[u8], kind: u8) -> u32 {
         }
     }
     2
+}
+
+/// Copies what there is, as far as it goes without going round in circles.
+fn compact(db: &Database, scratch: &Scratch) {
+    let copy = scratch.directory.path().join("copy.dm");
+    let _ = db.copy_compact(&copy, |_, _| ControlFlow::Break(()));
+    let _ = std::fs::remove_file(copy);
 }
 
 /// Tables and some of their keys.
