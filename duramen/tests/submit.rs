@@ -395,6 +395,30 @@ fn a_task_that_cannot_be_woken_keeps_nobody_else_from_writing() {
     assert_eq!(bench.len(), 2);
 }
 
+/// A result that nobody has taken.
+struct Untaken(mpsc::Sender<()>);
+
+impl Drop for Untaken {
+    fn drop(&mut self) {
+        self.0.send(()).unwrap();
+        panic!("on purpose");
+    }
+}
+
+#[test]
+fn a_result_that_cannot_be_dropped_keeps_nobody_else_from_writing() {
+    let bench = Bench::new();
+    let (dropped, wait_dropped) = mpsc::channel();
+    let held = bench.db.begin_write().unwrap();
+    drop(bench.db.submit_async(move |txn| txn.table("t")?.put("untaken", "").map(|()| Untaken(dropped))));
+    held.abort();
+    wait_dropped.recv().unwrap();
+    let (db, (done, wait_done)) = (bench.db.clone(), mpsc::channel());
+    thread::spawn(move || done.send(db.submit(put(2)).is_ok()));
+    assert_eq!(wait_done.recv_timeout(Duration::from_secs(20)), Ok(true));
+    assert_eq!(bench.len(), 2);
+}
+
 /// Of a group that is gathered while another transaction is under way, what both changes asked for and whether the second
 /// one fails: whether the commit is durable.
 fn commits_durably(usual: Durability, asked: [Option<Durability>; 2], fails: bool) -> Result<bool> {

@@ -303,6 +303,7 @@ impl Database {
         while let Some((entry, _)) = self.queue.pop(all, 0) {
             entry.ticket.fail(Error::Group { source: error.clone() });
             entry.ticket.settle().into_iter().for_each(wake);
+            let_go(entry.ticket);
         }
         if let Some(next) = self.queue.next_leader()
             && !next.lead()
@@ -330,7 +331,7 @@ impl Database {
             not_to_land => {
                 self.queue.written(group.len(), work);
                 self.queue.landed(group.len(), None, work);
-                tell(&group, not_to_land.map(drop));
+                tell(group, not_to_land.map(drop));
                 return Next::ToBegin;
             }
         };
@@ -341,7 +342,7 @@ impl Database {
             (Next::ToBegin, self.land(&mut landing, baton))
         };
         self.queue.landed(group.len(), landed.as_ref().ok().copied(), begun.elapsed());
-        tell(&group, landed.map(drop));
+        tell(group, landed.map(drop));
         // Nobody waits for that.
         landing.ask_ahead();
         next
@@ -413,8 +414,8 @@ enum Next {
 }
 
 /// Tells everyone what became of it. A task that awaits several is woken when all of them are decided.
-fn tell(group: &[Arc<dyn Ticket>], committed: Result<()>) {
-    match (committed, group) {
+fn tell(group: Vec<Arc<dyn Ticket>>, committed: Result<()>) {
+    match (committed, group.as_slice()) {
         (Ok(()), _) => {}
         (Err(error), [only]) => only.fail(error),
         (Err(error), all) => {
@@ -425,12 +426,20 @@ fn tell(group: &[Arc<dyn Ticket>], committed: Result<()>) {
     let mut wakers: Vec<Waker> = group.iter().filter_map(|ticket| ticket.settle()).collect();
     wakers.dedup_by(|next, before| next.will_wake(before));
     wakers.into_iter().for_each(wake);
+    group.into_iter().for_each(let_go);
 }
 
 /// Wakes a task. What its runtime does then is its own: a panic there must not end who leads for the others.
 fn wake(waker: Waker) {
     if catch_unwind(AssertUnwindSafe(|| waker.wake())).is_err() {
         tracing::error!("waking a task panicked");
+    }
+}
+
+/// Drops a result that nobody awaits any more, which is the submitter's own affair as well.
+fn let_go(ticket: Arc<dyn Ticket>) {
+    if catch_unwind(AssertUnwindSafe(|| drop(ticket))).is_err() {
+        tracing::error!("dropping the result of a change panicked");
     }
 }
 
