@@ -63,7 +63,8 @@ struct Rest {
 }
 
 /// One of the two cursors.
-#[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
+#[derive(Clone, Copy, Default, Debug)]
+#[repr(C)]
 struct Marks {
     /// It stands somewhere.
     set: bool,
@@ -73,6 +74,15 @@ struct Marks {
     deleted: bool,
     /// It stands behind the last entry.
     behind: bool,
+}
+
+impl PartialEq for Marks {
+    /// As one word: every step of a cursor looks at both of its marks.
+    #[inline]
+    fn eq(&self, other: &Marks) -> bool {
+        let word = |m: &Marks| u32::from_ne_bytes([m.set, m.eof, m.deleted, m.behind].map(u8::from));
+        word(self) == word(other)
+    }
 }
 
 /// See the module's head.
@@ -452,9 +462,9 @@ impl State {
         if !kind.fixed {
             return Err(INCOMPATIBLE);
         }
+        let nowhere = !self.outer.set;
         let step = self.next(txn, kind, Op::NextDup)?;
-        // It was nowhere, and the first key has one value.
-        if self.count(txn)? < 2 {
+        if nowhere && self.count(txn)? < 2 {
             return Err(NOTFOUND);
         }
         let values = walk!(self, txn, whole_multiple).ok_or(NOTFOUND)?;

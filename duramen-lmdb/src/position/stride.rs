@@ -44,6 +44,7 @@ impl State {
             Op::Next | Op::NextNodup => (step!(walk, txn, next_key), (true, self.inner.eof), false),
             Op::NextDup if kind.duplicates => (step!(walk, txn, next_duplicate), (false, true), false),
             Op::Prev if kind.duplicates => return None,
+            Op::PrevDup if kind.duplicates => (step!(walk, txn, prev_duplicate), (false, false), false),
             Op::Prev | Op::PrevNodup => (step!(walk, txn, prev_key), (false, self.inner.eof), true),
             _ => return None,
         };

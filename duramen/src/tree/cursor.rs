@@ -155,13 +155,10 @@ impl Position {
             Duplicates::One(_) => Inner::One,
             Duplicates::Sub(sub) => Inner::Sub(if end == End::First { 0 } else { sub.len() - 1 }),
             Duplicates::Tree(tree) => {
-                let found = match end {
+                match end {
                     End::First => self.inner_path.first(pages, &tree)?,
                     End::Last => self.inner_path.last(pages, &tree)?,
                 };
-                if !found {
-                    return Err(damaged(self.path.leaf().page, "an empty tree of duplicates"));
-                }
                 Inner::Tree
             }
         };
@@ -341,8 +338,53 @@ impl Position {
         Ok(found)
     }
 
+    /// Goes to a key in a table without duplicates, or else to the gap where it would be; or, `or_after` that, to the
+    /// first entry behind it. The entry, and the leaf that it is in.
+    #[inline(always)]
+    pub(crate) fn seek_single<'p, P: Pages>(
+        &mut self,
+        pages: &'p P,
+        t: Trunk<'_>,
+        key: &[u8],
+        or_after: bool,
+    ) -> Result<Option<(Leaf<'p>, Cell<'p>)>> {
+        (self.state, self.inner) = (State::Gap, Inner::One);
+        let order = &t.orders.key;
+        let Some((bytes, found)) = self.path.seek_leaf(pages, t.tree, order, &Needle::new(key, order))? else {
+            return Ok(None);
+        };
+        if !found && !or_after {
+            return Ok(None);
+        }
+        let mut leaf = at(self.page(), Leaf::open(bytes))?;
+        if self.path.leaf().index == leaf.len() {
+            if !self.path.next_leaf(pages, order)? {
+                return Ok(None);
+            }
+            leaf = open_cells(pages, self.path.leaf().page)?;
+        }
+        let step = self.path.leaf();
+        let cell = at(step.page, leaf.cell(step.index))?;
+        self.state = State::On;
+        Ok(Some((leaf, cell)))
+    }
+
+    fn seek_pair_single<'p, P: Pages>(
+        &mut self,
+        pages: &'p P,
+        t: Trunk<'_>,
+        key: &[u8],
+        or_after: bool,
+    ) -> Result<Option<Pair<'p>>> {
+        let Some((_, cell)) = self.seek_single(pages, t, key, or_after)? else { return Ok(None) };
+        Ok(Some((cell.key, value::load(pages, self.page(), &cell)?)))
+    }
+
     /// The key, at its first value. If it is not there: nothing, and the position is the gap where it would be.
     pub(crate) fn seek<'p, P: Pages>(&mut self, pages: &'p P, t: Trunk<'_>, key: &[u8]) -> Result<Option<Pair<'p>>> {
+        if !t.tree.has_duplicates() {
+            return self.seek_pair_single(pages, t, key, false);
+        }
         let found = self.find_key(pages, t, key)?;
         self.enter_if(found, pages, t, End::First)
     }
@@ -354,6 +396,9 @@ impl Position {
         t: Trunk<'_>,
         key: &[u8],
     ) -> Result<Option<Pair<'p>>> {
+        if !t.tree.has_duplicates() {
+            return self.seek_pair_single(pages, t, key, true);
+        }
         if let Some(pair) = self.seek(pages, t, key)? {
             return Ok(Some(pair));
         }

@@ -12,7 +12,7 @@ use std::ops::Range;
 
 use super::insert::{Entry, insert, resize, touch_path};
 use super::record::{self, Tree};
-use super::{PagesMut, Path, at, below, damaged, open_cells, range, remove};
+use super::{Pages, PagesMut, Path, at, below, damaged, open_branch, open_cells, open_leaf, range, remove};
 use crate::error::{Damage, Result};
 use crate::format::leaf::{Cell, CellKind, LeafMut};
 use crate::format::page::Child;
@@ -173,6 +173,9 @@ impl<'a> Duplicates<'a> {
             CellKind::SubPage => Duplicates::Sub(at(leaf, SubPage::open(cell.value, item_of(table)))?),
             CellKind::SubTree => {
                 let tree = at(leaf, Tree::decode_duplicates(cell.value, table))?;
+                if tree.is_empty() {
+                    return Err(damaged(leaf, "an empty tree of duplicates"));
+                }
                 below(leaf, tree.root)?;
                 Duplicates::Tree(tree)
             }
@@ -186,6 +189,21 @@ impl<'a> Duplicates<'a> {
             Duplicates::One(_) => 1,
             Duplicates::Sub(sub) => sub.len() as u64,
             Duplicates::Tree(tree) => tree.entries,
+        }
+    }
+}
+
+/// The first value of a cell's key.
+pub(crate) fn first<'p, P: Pages>(pages: &'p P, table: &Tree, leaf: Child, cell: &Cell<'p>) -> Result<&'p [u8]> {
+    match Duplicates::open(leaf, table, cell)? {
+        Duplicates::One(value) => Ok(value),
+        Duplicates::Sub(sub) => at(leaf, sub.get(0)),
+        Duplicates::Tree(tree) => {
+            let mut child = tree.root;
+            for level in (2..=tree.depth).rev() {
+                child = below(child, at(child, open_branch(pages, child, level)?.child(0))?)?;
+            }
+            at(child, open_leaf(pages, child)?.key(0))
         }
     }
 }
@@ -380,20 +398,20 @@ fn add_to_tree<P: PagesMut>(
     value: &[u8],
     last: bool,
 ) -> Result<bool> {
-    let mut place = Path::default();
-    let found = place.seek(pages, &tree, &orders.duplicate, &Needle::new(value, &orders.duplicate))?;
-    if found || last && !is_at_end(pages, &place)? {
+    let (mut place, order) = (Path::default(), &orders.duplicate);
+    if last {
+        place.last(pages, &tree)?;
+        if order.cmp(place.key(pages)?, value).is_ge() {
+            return Ok(false);
+        }
+        place.leaf_mut().index += 1;
+    } else if place.seek(pages, &tree, order, &Needle::new(value, order))? {
         return Ok(false);
     }
     touch_path(pages, table, path)?;
-    insert_value(pages, &mut tree, &orders.duplicate, &mut place, value)?;
+    insert_value(pages, &mut tree, order, &mut place, value)?;
     write_record(pages, path, &tree);
     Ok(true)
-}
-
-/// Whether the path is in the gap behind all entries.
-fn is_at_end<P: PagesMut>(pages: &P, path: &Path) -> Result<bool> {
-    Ok(path.leaf().index == path.open_leaf(pages)?.len() && path.is_rightmost(pages)?)
 }
 
 fn add_all_to_tree<'v, P: PagesMut>(

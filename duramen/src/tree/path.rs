@@ -102,9 +102,22 @@ impl Path {
         order: &Order,
         needle: &Needle<'_>,
     ) -> Result<bool> {
+        Ok(self.seek_leaf(pages, tree, order, needle)?.is_some_and(|(_, found)| found))
+    }
+
+    /// As [`Path::seek`]; also the bytes of the leaf that it comes to, which an empty tree has not. (An opened leaf would
+    /// be handed on through memory, which takes longer than to open it again.)
+    #[inline]
+    pub(crate) fn seek_leaf<'p, P: Pages + ?Sized>(
+        &mut self,
+        pages: &'p P,
+        tree: &Tree,
+        order: &Order,
+        needle: &Needle<'_>,
+    ) -> Result<Option<(&'p [u8], bool)>> {
         self.clear();
         if tree.is_empty() {
-            return Ok(false);
+            return Ok(None);
         }
         let mut child = tree.root;
         for level in (2..=tree.depth).rev() {
@@ -114,9 +127,10 @@ impl Path {
             child = below(child, at(child, branch.child(i))?)?;
             pages.prefetch(child);
         }
-        let (i, found) = at(child, open_leaf(pages, child)?.find(needle, order))?;
+        let bytes = pages.page(child)?;
+        let (i, found) = at(child, AnyLeaf::open(bytes).and_then(|leaf| leaf.find(needle, order)))?;
         self.push(child, i)?;
-        Ok(found)
+        Ok(Some((bytes, found)))
     }
 
     /// Goes to the first entry; false if the tree is empty.

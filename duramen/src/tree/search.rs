@@ -13,6 +13,9 @@ const TOGETHER: usize = 16;
 /// Keys whose pages are asked for together, where they have to be read: about as many as a disk works on at a time.
 const ASKED_TOGETHER: usize = 128;
 
+/// A cell, and the leaf that it is in.
+pub(crate) type Found<'a> = (Child, Cell<'a>);
+
 /// The cell of a key, if the tree has it.
 #[inline]
 pub(crate) fn get<'a, P: Pages>(
@@ -20,7 +23,7 @@ pub(crate) fn get<'a, P: Pages>(
     tree: &Tree,
     order: &Order,
     needle: &Needle<'_>,
-) -> Result<Option<Cell<'a>>> {
+) -> Result<Option<Found<'a>>> {
     if tree.is_empty() {
         return Ok(None);
     }
@@ -28,8 +31,14 @@ pub(crate) fn get<'a, P: Pages>(
     for level in (2..=tree.depth).rev() {
         child = step_down(pages, child, level, order, needle)?;
     }
-    let leaf = open_cells(pages, child)?;
-    at(child, leaf.get(needle, order))
+    get_in(pages, child, order, needle)
+}
+
+/// The cell of a key in the leaf that would have it.
+#[inline(always)]
+fn get_in<'a, P: Pages>(pages: &'a P, leaf: Child, order: &Order, needle: &Needle<'_>) -> Result<Option<Found<'a>>> {
+    let cell = at(leaf, open_cells(pages, leaf)?.get(needle, order))?;
+    Ok(cell.map(|cell| (leaf, cell)))
 }
 
 /// The child of a branch that covers the needle, asked for.
@@ -49,7 +58,7 @@ pub(crate) fn get_many<'a, P: Pages>(
     tree: &Tree,
     order: &Order,
     needles: &[Needle<'_>],
-    mut found: impl FnMut(Option<Cell<'a>>) -> Result<()>,
+    mut found: impl FnMut(Option<Found<'a>>) -> Result<()>,
 ) -> Result<()> {
     if tree.is_empty() {
         return needles.iter().try_for_each(|_| found(None));
@@ -102,7 +111,7 @@ fn side_by_side<'a, P: Pages>(
     tree: &Tree,
     order: &Order,
     needles: &[Needle<'_>],
-    found: &mut impl FnMut(Option<Cell<'a>>) -> Result<()>,
+    found: &mut impl FnMut(Option<Found<'a>>) -> Result<()>,
 ) -> Result<()> {
     for needles in needles.chunks(TOGETHER) {
         let mut children = [tree.root; TOGETHER];
@@ -115,7 +124,7 @@ fn side_by_side<'a, P: Pages>(
             open_cells(pages, child)?.prefetch(needle, order);
         }
         for (&child, needle) in children.iter().zip(needles) {
-            found(at(child, open_cells(pages, child)?.get(needle, order))?)?;
+            found(get_in(pages, child, order, needle)?)?;
         }
     }
     Ok(())

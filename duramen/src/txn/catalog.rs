@@ -177,8 +177,8 @@ pub(super) fn find<P: Pages>(pages: &P, main: &Tree, orders: &Orders, name: &[u8
     if main.order == 2 && !matches!(name.len(), 4 | 8) {
         return Ok(None);
     }
-    let cell = get(pages, main, &orders.key, &Needle::new(name, &orders.key))?;
-    let found = cell.map(|cell| record_of(Child::default(), &cell)).transpose()?;
+    let found = get(pages, main, &orders.key, &Needle::new(name, &orders.key))?;
+    let found = found.map(|(leaf, cell)| record_of(leaf, &cell)).transpose()?;
     // Tables with dirty pages are known to their transaction and not looked for.
     found.map(|tree| below(Child::default(), tree.root).map(|_| tree)).transpose()
 }

@@ -50,17 +50,17 @@ impl Step {
 }
 
 /// Gives a cursor one method for each movement of a position: steps to neighbours, looks that leave it among the values
-/// of its leaf, and all others.
+/// of its leaf, searches for a key, and all others.
 macro_rules! movements {
     (
         steps { $($(#[$step_doc:meta])* $step:ident => ($kind:expr, $back:expr);)* }
         looks { $($(#[$look_doc:meta])* $look:ident;)* }
+        seeks { $($(#[$seek_doc:meta])* $seek:ident => $or_after:expr;)* }
         others { $($(#[$doc:meta])* $name:ident($($argument:ident),*) => $inner:ident;)* }
     ) => {
         #[allow(clippy::should_implement_trait, reason = "a cursor goes both ways, so it is no iterator")]
         impl<'t> Cursor<'t> {
             $($(#[$step_doc])*
-            #[inline]
             pub fn $step(&mut self) -> Result<Option<Pair<'t>>> {
                 self.step($kind, $back)
             })*
@@ -75,6 +75,11 @@ macro_rules! movements {
                 }
                 let trunk = self.table.trunk();
                 on!(self.table.source, pages => self.position.$look(pages, trunk))
+            })*
+
+            $($(#[$seek_doc])*
+            pub fn $seek(&mut self, key: impl AsRef<[u8]>) -> Result<Option<Pair<'t>>> {
+                self.seek_near(key.as_ref(), $or_after)
             })*
 
             $($(#[$doc])*
@@ -94,6 +99,12 @@ macro_rules! movements {
             $($(#[$look_doc])*
             pub fn $look<'x>(&mut self, txn: &'x WriteTxn<'_>) -> Result<Option<Pair<'x>>> {
                 self.moved(txn.work(), &[], |position, work, trunk| position.$look(work, trunk))
+            })*
+
+            $($(#[$seek_doc])*
+            pub fn $seek<'x>(&mut self, txn: &'x WriteTxn<'_>, key: impl AsRef<[u8]>) -> Result<Option<Pair<'x>>> {
+                let key = key.as_ref();
+                self.moved(txn.work(), &[key], |position, work, trunk| position.$seek(work, trunk, key))
             })*
 
             $($(#[$doc])*
@@ -129,6 +140,12 @@ movements! {
         /// As `multiple`, with those before the current one on its page too.
         whole_multiple;
     }
+    seeks {
+        /// To this key (its first value).
+        seek => false;
+        /// To the first entry whose key is this one or after it.
+        seek_at_or_after => true;
+    }
     others {
         /// To the first entry.
         first() => first;
@@ -138,10 +155,6 @@ movements! {
         first_duplicate() => first_duplicate;
         /// To the last value of the same key.
         last_duplicate() => last_duplicate;
-        /// To this key (its first value).
-        seek(key) => seek;
-        /// To the first entry whose key is this one or after it.
-        seek_at_or_after(key) => seek_at_or_after;
         /// To this key with this very value.
         seek_pair(key, value) => seek_exact_pair;
         /// To this key with the first value that is this one or after it.
@@ -158,7 +171,8 @@ impl<'t> Cursor<'t> {
         Cursor { table, position, near: None }
     }
 
-    #[inline]
+    /// Each movement has its own copy, in which most of the questions are answered.
+    #[inline(always)]
     fn step(&mut self, step: Step, back: bool) -> Result<Option<Pair<'t>>> {
         match self.step_near(step, back) {
             Some(cell) if cell.kind != CellKind::Overflow => Ok(Some((cell.key, cell.value))),
@@ -167,7 +181,7 @@ impl<'t> Cursor<'t> {
         }
     }
 
-    #[inline]
+    #[inline(always)]
     fn step_near(&mut self, step: Step, back: bool) -> Option<Cell<'t>> {
         let near = self.near.as_mut()?;
         match step {
@@ -175,6 +189,21 @@ impl<'t> Cursor<'t> {
             Step::Key => near.step_key(&mut self.position, back),
             Step::Duplicate => near.step_value(&mut self.position, back),
         }
+    }
+
+    /// Goes to a key, or to the first entry behind it. Who does is likely to walk on from there.
+    fn seek_near(&mut self, key: &[u8], or_after: bool) -> Result<Option<Pair<'t>>> {
+        self.near = None;
+        let trunk = self.table.trunk();
+        on!(self.table.source, pages => {
+            if trunk.tree.has_duplicates() {
+                let position = &mut self.position;
+                return if or_after { position.seek_at_or_after(pages, trunk, key) } else { position.seek(pages, trunk, key) };
+            }
+            let Some((leaf, cell)) = self.position.seek_single(pages, trunk, key, or_after)? else { return Ok(None) };
+            self.near = Some(Near::of(leaf, &cell));
+            Ok(Some((cell.key, value::load(pages, self.position.page(), &cell)?)))
+        })
     }
 
     /// The entry of a cell whose value lies elsewhere.

@@ -6,11 +6,12 @@ use super::key_range::KeyRange;
 use super::snapshot::Snapshot;
 use super::work::Work;
 use crate::error::{Error, Result};
+use crate::format::leaf::Cell;
 use crate::format::page::Child;
 use crate::ids::Txnid;
 use crate::order::{Needle, Order};
 use crate::tree::cursor::{Position, Trunk};
-use crate::tree::duplicates::Orders;
+use crate::tree::duplicates::{self, Orders};
 use crate::tree::{Pages, Tree, get, get_many, value};
 
 /// Where a table's pages come from.
@@ -238,12 +239,8 @@ fn get_many_in<'t, P: Pages, K: AsRef<[u8]>>(
 ) -> Result<Vec<Option<&'t [u8]>>> {
     let needles: Vec<Needle<'_>> = keys.iter().map(|key| Needle::new(key.as_ref(), &orders.key)).collect();
     let mut values = Vec::with_capacity(keys.len());
-    get_many(pages, tree, &orders.key, &needles, |cell| {
-        values.push(match cell {
-            None => None,
-            Some(cell) if !tree.has_duplicates() => Some(value::load(pages, Child::default(), &cell)?),
-            Some(cell) => first_value(pages, tree, orders, cell.key)?,
-        });
+    get_many(pages, tree, &orders.key, &needles, |found| {
+        values.push(found.map(|(leaf, cell)| first_value(pages, tree, leaf, &cell)).transpose()?);
         Ok(())
     })?;
     Ok(values)
@@ -252,19 +249,16 @@ fn get_many_in<'t, P: Pages, K: AsRef<[u8]>>(
 #[inline]
 pub(super) fn get_in<'t, P: Pages>(pages: &'t P, tree: &Tree, orders: &Orders, key: &[u8]) -> Result<Option<&'t [u8]>> {
     let needle = Needle::new(key, &orders.key);
-    let Some(cell) = get(pages, tree, &orders.key, &needle)? else {
+    let Some((leaf, cell)) = get(pages, tree, &orders.key, &needle)? else {
         return Ok(None);
     };
-    if !tree.has_duplicates() {
-        return value::load(pages, Child::default(), &cell).map(Some);
-    }
-    first_value(pages, tree, orders, key)
+    first_value(pages, tree, leaf, &cell).map(Some)
 }
 
-/// The first value of a key in a table with duplicates.
-fn first_value<'t, P: Pages>(pages: &'t P, tree: &Tree, orders: &Orders, key: &[u8]) -> Result<Option<&'t [u8]>> {
-    let mut position = Position::default();
-    Ok(position.seek(pages, Trunk { tree, orders }, key)?.map(|(_, value)| value))
+/// The value of a cell's key; the first one if it has several.
+#[inline]
+fn first_value<'t, P: Pages>(pages: &'t P, tree: &Tree, leaf: Child, cell: &Cell<'t>) -> Result<&'t [u8]> {
+    if tree.has_duplicates() { duplicates::first(pages, tree, leaf, cell) } else { value::load(pages, leaf, cell) }
 }
 
 #[cfg(test)]
