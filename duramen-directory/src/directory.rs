@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, PoisonError, RwLock};
 use std::time::Duration;
 
-use duramen::{Database, Snapshot};
+use duramen::{Database, Snapshot, WriteTxn};
 use duramen_ldap::ber::List;
 use duramen_ldap::message::{Change, ChangeKind, CompareRequest, Control, ModifyRequest, Request, SearchRequest};
 
@@ -72,10 +72,30 @@ impl Inner {
 
     /// Takes what is kept about the directory, and the configuration, into use anew.
     pub fn reload(&self) -> Result<(), OpenError> {
-        let config = self.config.read().unwrap_or_else(PoisonError::into_inner).clone();
-        let state = state::load(&self.db, &config, self.clock.now())?;
-        *self.state.write().unwrap_or_else(PoisonError::into_inner) = Arc::new(state);
+        if self.read_only {
+            let state = state::load(&self.db, &self.config(), self.clock.now())?;
+            self.change_state(Arc::new(state));
+            return Ok(());
+        }
+        let mut txn = self.db.begin_write()?;
+        let state = self.renewed(&mut txn)?;
+        // Updates wait for the transaction, so that none is made by what was before it and does not hold any more.
+        let before = self.change_state(Arc::new(state));
+        txn.commit().inspect_err(|_| drop(self.change_state(before)))?;
         Ok(())
+    }
+
+    /// What a reload in this transaction makes of what is kept about the directory, and of the configuration.
+    pub fn renewed(&self, txn: &mut WriteTxn<'_>) -> Result<State, OpenError> {
+        state::renew(txn, &self.config(), self.clock.now())
+    }
+
+    fn config(&self) -> Config {
+        self.config.read().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    fn change_state(&self, state: Arc<State>) -> Arc<State> {
+        std::mem::replace(&mut *self.state.write().unwrap_or_else(PoisonError::into_inner), state)
     }
 
     pub fn is_read_only(&self) -> bool {
@@ -274,9 +294,10 @@ impl Directory {
         self.inner.reindex(progress)
     }
 
-    /// Takes all indices for incomplete, from the next [`Directory::reconfigure`] on.
-    pub fn forget_indices(&self) -> Result<()> {
-        self.inner.forget_indices()
+    /// Builds all indices anew, those that are complete too: all or nothing. Searches go on by what was there before, and
+    /// updates wait. `progress` is as that of [`Directory::reindex`].
+    pub fn rebuild_indices(&self, progress: &mut dyn FnMut(u64, u64) -> bool) -> Result<()> {
+        self.inner.rebuild_indices(progress)
     }
 
     /// Names of attributes whose indices are asked for and not complete: [`Directory::reindex`] completes them.

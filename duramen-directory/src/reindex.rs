@@ -10,7 +10,7 @@ use std::sync::Arc;
 use duramen::{Error, WriteTxn};
 use duramen_ldap::message::ResultCode;
 
-use crate::directory::Inner;
+use crate::directory::{Inner, OpenError};
 use crate::failure::{Failure, Result};
 use crate::filter::each_value;
 use crate::index::{
@@ -18,7 +18,7 @@ use crate::index::{
 };
 use crate::schema::AttributeId;
 use crate::state::{self, State};
-use crate::tables::{Id, Ids, Tables, read_id};
+use crate::tables::{ENTRY, INDEX, Id, Ids, Tables, WAITING, read_id};
 
 /// Entries of one piece.
 const PIECE: usize = 500;
@@ -46,7 +46,7 @@ impl Inner {
         let missing = Arc::new(missing);
         let wanted = state.wanted.clone();
         self.db.submit(move |txn| clear(txn, &wanted))?;
-        let total = self.db.read()?.table(crate::tables::ENTRY)?.len();
+        let total = self.db.read()?.table(ENTRY)?.len();
         let (mut from, mut done) = (Some(0), 0);
         while let Some(id) = from {
             let (state, missing) = (state.clone(), missing.clone());
@@ -63,24 +63,33 @@ impl Inner {
         self.reload().map_err(|error| Failure::new(ResultCode::OTHER, error.to_string()))
     }
 
-    pub(crate) fn forget_indices(&self) -> Result<()> {
-        let state = self.state();
-        let forget = move |txn: &mut WriteTxn<'_>| {
-            for attribute in state.schema.attributes() {
-                let kinds = state.kept.get(attribute.id);
-                if kinds != 0 {
-                    state::write_index(txn, &state.schema, attribute.id, 0, kinds)?;
-                }
+    /// Builds all indices anew, whatever is there of them: in one transaction, since other processes search by them.
+    pub(crate) fn rebuild_indices(&self, progress: &mut dyn FnMut(u64, u64) -> bool) -> Result<()> {
+        let failed = |error: OpenError| Failure::new(ResultCode::OTHER, error.to_string());
+        let mut txn = self.db.begin_write()?;
+        let state = self.renewed(&mut txn).map_err(failed)?;
+        [INDEX, WAITING].into_iter().try_for_each(|name| txn.table(name)?.clear().map(drop))?;
+        let (total, mut from, mut done) = (txn.table(ENTRY)?.len(), Some(0), 0);
+        while let Some(id) = from {
+            let (next, count) = piece(&mut txn, &state, &state.kept, id)?;
+            from = next;
+            done += count;
+            if !progress(done, total) {
+                return Err(Failure::new(ResultCode::CANCELED, "stopped: the indices are as they were"));
             }
-            Ok(())
-        };
-        Ok(self.db.submit(forget)?)
+        }
+        for attribute in state.schema.attributes() {
+            let kinds = state.kept.get(attribute.id);
+            state::write_index(&mut txn, &state.schema, attribute.id, kinds, kinds)?;
+        }
+        txn.commit()?;
+        self.reload().map_err(failed)
     }
 
     /// Deletes keys of indices that are not kept.
     fn drop_leftovers(&self, state: &State) -> Result<()> {
         let snapshot = self.db.read()?;
-        let table = snapshot.table(crate::tables::INDEX)?;
+        let table = snapshot.table(INDEX)?;
         let mut left = Vec::new();
         let mut from = vec![0u8];
         while let Some(item) = table.range(&from[..]..)?.next() {
@@ -103,7 +112,7 @@ impl Inner {
 fn delete_prefix(txn: &mut WriteTxn<'_>, prefix: [u8; 3]) -> duramen::Result<()> {
     let mut end = prefix;
     end[2] += 1;
-    txn.table(crate::tables::INDEX)?.delete_range(prefix..end).map(drop)
+    txn.table(INDEX)?.delete_range(prefix..end).map(drop)
 }
 
 /// Takes away what is there of kinds that are to be built.
@@ -179,11 +188,11 @@ fn piece(txn: &mut WriteTxn<'_>, state: &State, missing: &Indices, from: Id) -> 
     Ok((next, count))
 }
 
-/// Says that the indices are complete.
+/// Says that the indices are complete, as far as they are still asked for: others no update has kept meanwhile.
 fn complete(txn: &mut WriteTxn<'_>, state: &State) -> duramen::Result<()> {
     for (id, kinds) in &state.wanted {
-        let ready = state.ready.get(*id) | kinds;
-        state::write_index(txn, &state.schema, *id, ready, ready)?;
+        let (ready, wanted) = state::read_index(txn, &state.schema, *id)?;
+        state::write_index(txn, &state.schema, *id, ready | (kinds & wanted), wanted)?;
     }
     Ok(())
 }

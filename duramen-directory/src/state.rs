@@ -97,28 +97,26 @@ pub(crate) fn load(db: &Database, config: &Config, now: Moment) -> Result<State,
     if config.read_only {
         let snapshot = db.read()?;
         let kept = Kept::read(&snapshot.table(META)?)?;
-        return Merged::new(kept, config)?.state(config, now);
+        return Merged::new(kept, config)?.fitting(&snapshot.table(NAME)?, &snapshot.table(ENTRY)?, config, now);
     }
     let mut txn = db.begin_write()?;
+    let state = renew(&mut txn, config, now)?;
+    txn.commit()?;
+    Ok(state)
+}
+
+/// As [`load`], as a part of a transaction.
+pub(crate) fn renew(txn: &mut WriteTxn<'_>, config: &Config, now: Moment) -> Result<State, OpenError> {
     for name in ALL {
         txn.table(name)?;
     }
     let id = txn.open_table(META, None)?;
     let kept = Kept::read(&txn.view(id)?)?;
     let merged = Merged::new(kept, config)?;
-    if let Some(before) = &merged.before {
-        let entries = txn.open_table(ENTRY, None)?;
-        altered::check(before, &merged.schema, &txn.view(entries)?)?;
-    }
-    merged.write(&mut txn)?;
-    // What is kept has no faults: tools take it as it is, and so does who opens it without a configuration.
-    let state = merged.state(config, now)?;
-    if !config.suffixes.is_empty() {
-        let (names, entries) = (txn.open_table(NAME, None)?, txn.open_table(ENTRY, None)?);
-        keep_suffixes(&state.suffixes, &txn.view(names)?, &txn.view(entries)?)?;
-    }
-    txn.commit()?;
-    Ok(state)
+    // Nothing of it is kept if it has faults: tools take it as it is, and so does who opens it without a configuration.
+    merged.write(txn)?;
+    let (names, entries) = (txn.open_table(NAME, None)?, txn.open_table(ENTRY, None)?);
+    merged.fitting(&txn.view(names)?, &txn.view(entries)?, config, now)
 }
 
 /// What was kept and what was asked for, together.
@@ -187,6 +185,24 @@ impl Merged {
             write_index(txn, &self.schema, id, ready, wanted)?;
         }
         Ok(())
+    }
+
+    /// The state, if it goes with what is stored.
+    fn fitting(
+        self,
+        names: &Table<'_>,
+        entries: &Table<'_>,
+        config: &Config,
+        since: Moment,
+    ) -> Result<State, OpenError> {
+        if let Some(before) = &self.before {
+            altered::check(before, &self.schema, entries)?;
+        }
+        let state = self.state(config, since)?;
+        if !config.suffixes.is_empty() {
+            keep_suffixes(&state.suffixes, names, entries)?;
+        }
+        Ok(state)
     }
 
     fn state(self, config: &Config, since: Moment) -> Result<State, OpenError> {
@@ -391,8 +407,19 @@ pub(crate) fn write_index(
     ready: u8,
     wanted: u8,
 ) -> duramen::Result<()> {
-    let key = format!("{}{}", meta::INDEX, schema.attribute(id).oid);
+    let key = index_key(schema, id);
     if ready | wanted == 0 { meta::remove(txn, &key) } else { meta::put(txn, &key, &[ready, wanted]) }
+}
+
+/// What [`write_index`] keeps.
+pub(crate) fn read_index(txn: &mut WriteTxn<'_>, schema: &Schema, id: AttributeId) -> duramen::Result<(u8, u8)> {
+    let meta = txn.table(META)?;
+    let kept = meta.get(index_key(schema, id))?.and_then(|kinds| kinds.first_chunk::<2>().copied());
+    Ok(kept.map_or((0, 0), |[ready, wanted]| (ready, wanted)))
+}
+
+fn index_key(schema: &Schema, id: AttributeId) -> String {
+    format!("{}{}", meta::INDEX, schema.attribute(id).oid)
 }
 
 /// The schema that has been in use, if what is chosen now makes another. None if it would be refused now.

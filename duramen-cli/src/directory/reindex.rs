@@ -1,7 +1,5 @@
 //! `duramen directory reindex`: completing indices.
 
-use duramen_directory::Config;
-
 use super::DirectoryArgs;
 use crate::failure::{Failure, Result};
 use crate::interrupt;
@@ -14,7 +12,7 @@ use crate::progress::{Progress, Unit, is_quiet};
 pub struct Args {
     #[command(flatten)]
     directory: DirectoryArgs,
-    /// Build all indices anew, also those that are complete
+    /// Build all indices anew, also those that are complete; updates wait meanwhile
     #[arg(long)]
     all: bool,
 }
@@ -22,25 +20,26 @@ pub struct Args {
 /// Runs `duramen directory reindex`.
 pub fn run(args: &Args) -> Result<()> {
     let directory = args.directory.open(false)?;
-    interrupt::listen("indices that were being built are not complete, and are not used: run it again")?;
-    if args.all {
-        directory.forget_indices()?;
-        directory.reconfigure(Config::default())?;
-    }
+    let left = match args.all {
+        true => "all indices are as they were",
+        false => "indices that were being built are not complete, and are not used: run it again",
+    };
+    interrupt::listen(left)?;
     let names = directory.incomplete_indices();
     let mut progress = Progress::new("index", Unit::Things("entries"), None);
-    let outcome = directory.reindex(&mut |done, total| {
+    let mut report = |done, total| {
         progress.at(done, || format!("of {total}"));
         interrupt::check().is_ok()
-    });
+    };
+    let outcome = if args.all { directory.rebuild_indices(&mut report) } else { directory.reindex(&mut report) };
     progress.end();
     interrupt::check()?;
     outcome.map_err(Failure::from)?;
     if !is_quiet() {
-        remark(&if names.is_empty() {
-            "all indices were complete".to_string()
-        } else {
-            format!("indexed {}", names.join(", "))
+        remark(&match args.all {
+            true => "all indices are built anew".to_string(),
+            false if names.is_empty() => "all indices were complete".to_string(),
+            false => format!("indexed {}", names.join(", ")),
         });
     }
     Ok(())

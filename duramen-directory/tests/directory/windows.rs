@@ -194,6 +194,63 @@ fn windows_are_right_in_an_index_that_is_built_while_entries_come_and_go() {
 }
 
 #[test]
+fn indices_that_are_built_anew_are_complete_for_other_processes_all_the_time() {
+    use duramen_directory::Directory;
+    let sample = sample(true);
+    let database = sample.directory.database();
+    let keys = || database.read().unwrap().table("index").unwrap().len();
+    let before = keys();
+    let tool = Directory::open(sample.folder.path(), Config::default()).unwrap();
+    let mut told = 0;
+    tool.rebuild_indices(&mut |_, _| {
+        told += 1;
+        assert_eq!(sample.found("(uid=u7)").len(), 1);
+        assert_eq!(sample.found("(uid=*u70*)").len(), 1 + 10 + 100);
+        told < 3
+    })
+    .unwrap_err();
+    assert_eq!((told, keys(), problems(&sample)), (3, before, Vec::new()), "as it was");
+    let junk = {
+        let snapshot = database.read().unwrap();
+        let (key, ids) = snapshot.table("index").unwrap().first().unwrap().unwrap();
+        (key.to_vec(), ids.to_vec())
+    };
+    database.update(|txn| txn.table("index")?.put([&junk.0[..2], &[2, b'x', 0, 0, 0, 0]].concat(), &junk.1)).unwrap();
+    assert!(!problems(&sample).is_empty());
+    tool.rebuild_indices(&mut |_, _| true).unwrap();
+    assert_eq!((keys(), problems(&sample)), (before, Vec::new()));
+}
+
+#[test]
+fn an_index_that_is_not_asked_for_any_more_is_not_complete_when_it_is_built() {
+    use duramen_directory::Directory;
+    let sample = sample(false);
+    let kinds = IndexKinds { presence: false, equality: true, substring: false };
+    let with = || Config {
+        indices: Some(vec![Index { attribute: "uid".to_string(), kinds }]),
+        suffixes: vec![BASE.into()],
+        ..Config::default()
+    };
+    let without = || Config { indices: Some(Vec::new()), ..with() };
+    sample.directory.reconfigure(with()).unwrap();
+    let tool = Directory::open(sample.folder.path(), Config::default()).unwrap();
+    tool.reindex(&mut |done, _| {
+        if done < 1000 {
+            sample.directory.reconfigure(without()).unwrap();
+        }
+        true
+    })
+    .unwrap();
+    sample.add(&name(100_000), &[("objectClass", vec![b"account"])]).unwrap();
+    sample.directory.reconfigure(with()).unwrap();
+    assert_eq!(sample.directory.incomplete_indices(), ["uid"]);
+    assert_eq!(sample.found("(uid=u100000)").len(), 1);
+    tool.reconfigure(Config::default()).unwrap();
+    tool.reindex(&mut |_, _| true).unwrap();
+    assert_eq!(problems(&sample), Vec::<String>::new());
+}
+
+#[test]
 fn a_check_finds_windows_that_are_missing_or_too_many() {
     let sample = sample(true);
     let database = sample.directory.database();
