@@ -117,7 +117,7 @@ fn prepare(state: &State, clock: &Clock, options: ImportOptions, record: &Record
     if options.repair {
         remarks.left_out.extend(repair::values(schema, &mut draft));
     }
-    naming::complete(schema, &mut draft, naming::first_rdn(rdn))?;
+    naming::complete(schema, &mut draft, None, naming::first_rdn(rdn))?;
     draft.attributes.iter().try_for_each(|attribute| check::values(schema, attribute))?;
     let structural = check::entry(schema, &draft, false)?;
     let rules = structure::named(schema, structural, naming::first_rdn(rdn))?;

@@ -117,8 +117,11 @@ impl<'s> Extractor<'s> {
     }
 }
 
-/// The values that an attribute has more than before, if it only grew, and is there once.
+/// The values that an attribute has more than before, if it only grew, and is there once. What is outside may go meanwhile.
 fn added<'a>(before: &Entry<'_>, after: &Entry<'a>, id: AttributeId) -> Option<List<'a, &'a [u8]>> {
+    if before.has_large() && before.large().any(|large| large.id == id) {
+        return None;
+    }
     let (mut before, mut after) = (before.of_type(id), after.of_type(id));
     let (Some(old), None, Some(new), None) = (before.next(), before.next(), after.next(), after.next()) else {
         return None;

@@ -37,7 +37,7 @@ pub(crate) fn prepare(context: &Context<'_>, request: &AddRequest<'_>) -> Result
     let mut draft = draft(context, request)?;
     draft.attributes.iter().try_for_each(|attribute| check::values(schema, attribute))?;
     context.require_somebody()?;
-    naming::complete(schema, &mut draft, rdn)?;
+    naming::complete(schema, &mut draft, None, rdn)?;
     let structural = check::entry(schema, &draft, context.is_relaxed())?;
     let candidates = if context.is_relaxed() { Vec::new() } else { structure::named(schema, structural, rdn)? };
     let place = place(context, request.name, normalized)?;
@@ -203,7 +203,7 @@ fn store(context: &Context<'_>, mut draft: Draft<'_>, id: Id, place: &Place, nam
     context.post_read(id);
     let mut keys = context.keys(&entry, |_| true);
     let mut batch = Batch::default();
-    super::large_changes(context, &draft, &mut Default::default(), &mut keys, &mut batch);
+    super::large_changes(context, (id, None), &draft, (&mut Default::default(), &mut keys), &mut batch)?;
     batch.index(id, None, Some(keys));
     batch.put_name(place.key.clone(), id, entry.marks());
     batch.add_children(place.parent, 1);

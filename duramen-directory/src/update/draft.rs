@@ -252,6 +252,11 @@ impl<'e> Draft<'e> {
         self.values(id).next().is_some() || self.kept_large().any(|large| large.stored.id == id)
     }
 
+    /// The attribute of a type without options, if its values are outside.
+    pub fn outside(&mut self, id: AttributeId) -> Option<&mut LargeDraft> {
+        self.large.iter_mut().find(|large| large.stored.id == id)
+    }
+
     /// Attributes with values outside that have not lost them all.
     pub fn kept_large(&self) -> impl Iterator<Item = &LargeDraft> {
         self.large.iter().filter(|large| large.stored.count > 0)
@@ -354,18 +359,35 @@ impl LargeDraft {
         }
     }
 
+    /// Adds a value of entry `id`, given with its normalized form; false if it is there.
+    pub fn add(&mut self, tables: &Tables<'_>, id: Id, value: &[u8], normalized: &[u8]) -> Result<bool> {
+        let key = large::key(id, self.stored.id, normalized);
+        if self.has(tables, &key)? {
+            return Ok(false);
+        }
+        self.put(key, value.to_vec(), normalized.to_vec());
+        Ok(true)
+    }
+
+    /// Takes a value of entry `id` away, given by its normalized form; false if it is not there.
+    pub fn remove(&mut self, tables: &Tables<'_>, id: Id, normalized: &[u8]) -> Result<bool> {
+        let key = large::key(id, self.stored.id, normalized);
+        let value = match self.changes.get(&key) {
+            Some((value, _)) => value.clone(),
+            None => tables.value()?.get(&key)?.map(<[u8]>::to_vec),
+        };
+        let Some(value) = value else { return Ok(false) };
+        self.stored.count = self.stored.count.saturating_sub(1);
+        self.stored.bytes = self.stored.bytes.saturating_sub(encoded_len(&value));
+        self.changes.insert(key, (None, normalized.to_vec()));
+        Ok(true)
+    }
+
     /// Adds a value that is not there.
-    pub fn put(&mut self, key: Vec<u8>, value: Vec<u8>, normalized: Vec<u8>) {
+    fn put(&mut self, key: Vec<u8>, value: Vec<u8>, normalized: Vec<u8>) {
         self.stored.count += 1;
         self.stored.bytes = self.stored.bytes.saturating_add(encoded_len(&value));
         self.changes.insert(key, (Some(value), normalized));
-    }
-
-    /// Takes a value away that is there.
-    pub fn take(&mut self, key: Vec<u8>, value: &[u8], normalized: Vec<u8>) {
-        self.stored.count = self.stored.count.saturating_sub(1);
-        self.stored.bytes = self.stored.bytes.saturating_sub(encoded_len(value));
-        self.changes.insert(key, (None, normalized));
     }
 }
 

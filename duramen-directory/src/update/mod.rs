@@ -34,8 +34,10 @@ use duramen_ldap::oid;
 
 use crate::controls::{Controls, Of};
 use crate::directory::Inner;
+use crate::entry::Entry;
 use crate::failure::{Failure, Result};
 use crate::index::{Extractor, KeySet, MERGED_FROM, merge};
+use crate::large;
 use crate::names;
 use crate::requester::Requester;
 use crate::tables::{Id, Ids, Tables};
@@ -281,14 +283,29 @@ fn refuse_made_up(context: &Context<'_>, request: &Request<'_>) -> Result<()> {
     Err(Failure::new(ResultCode::UNWILLING_TO_PERFORM, text))
 }
 
-/// Puts what changes of values outside into a batch, and their keys to those of before and after.
-fn large_changes(context: &Context<'_>, draft: &Draft<'_>, old: &mut KeySet, new: &mut KeySet, batch: &mut Batch) {
-    let mut extractor = Extractor::new(context.schema(), &context.scene.state.kept);
+/// Puts what changes of an entry's values outside into a batch, and their keys to those of before and after.
+fn large_changes(
+    context: &Context<'_>,
+    (id, before): (Id, Option<&Entry<'_>>),
+    draft: &Draft<'_>,
+    (old, new): (&mut KeySet, &mut KeySet),
+    batch: &mut Batch,
+) -> Result<()> {
+    let schema = context.schema();
+    let mut extractor = Extractor::new(schema, &context.scene.state.kept);
     for large in &draft.large {
         for (key, (value, normalized)) in &large.changes {
             let keys = if value.is_some() { &mut *new } else { &mut *old };
             extractor.normalized(large.stored.id, normalized, &mut |key| keys.insert(key));
             batch.value(key.clone(), value.clone());
         }
+        // What has gone from under an option may still be outside, where it need not change.
+        for value in before.iter().flat_map(|entry| entry.of_type(large.stored.id)).flat_map(|found| found.values()) {
+            let normalized = draft::form(schema, schema.attribute(large.stored.id).equality, value);
+            if large.has(&context.scene.tables, &large::key(id, large.stored.id, &normalized))? {
+                extractor.normalized(large.stored.id, &normalized, &mut |key| new.insert(key));
+            }
+        }
     }
+    Ok(())
 }

@@ -65,8 +65,13 @@ pub(super) fn refer(context: &Context<'_>, id: Id, references: &[Reference]) -> 
     for reference in references {
         modifier.refer(reference)?;
     }
-    let is_named_so = naming::holds(context.schema(), &modifier.draft, naming::first_rdn(entry.rdn())).is_err();
-    if modifier.touched.is_empty() || is_named_so { Ok(None) } else { modifier.finish(&entry).map(Some) }
+    if modifier.touched.is_empty() {
+        return Ok(None);
+    }
+    match modifier.holds_name(&entry) {
+        Err(failure) if failure.code == ResultCode::NOT_ALLOWED_ON_RDN => Ok(None),
+        held => held.and_then(|()| modifier.finish(&entry).map(Some)),
+    }
 }
 
 /// An entry that is being changed.
@@ -165,13 +170,7 @@ impl<'c: 'e, 'e> Modifier<'_, 'c, 'e> {
     }
 
     fn add_large(&mut self, at: usize, value: &[u8], normalized: &[u8]) -> Result<bool> {
-        let large = &mut self.draft.large[at];
-        let key = large::key(self.id, large.stored.id, normalized);
-        if large.has(&self.context.scene.tables, &key)? {
-            return Ok(false);
-        }
-        large.put(key, value.to_vec(), normalized.to_vec());
-        Ok(true)
+        self.draft.large[at].add(&self.context.scene.tables, self.id, value, normalized)
     }
 
     /// Without a value that is missing it is an error only if `strict`, and not if the control says so.
@@ -288,15 +287,7 @@ impl<'c: 'e, 'e> Modifier<'_, 'c, 'e> {
     }
 
     fn delete_large(&mut self, at: usize, normalized: &[u8]) -> Result<bool> {
-        let large = &mut self.draft.large[at];
-        let key = large::key(self.id, large.stored.id, normalized);
-        let value = match large.changes.get(&key) {
-            Some((value, _)) => value.clone(),
-            None => self.context.scene.tables.value()?.get(&key)?.map(<[u8]>::to_vec),
-        };
-        let Some(value) = value else { return Ok(false) };
-        large.take(key, &value, normalized.to_vec());
-        Ok(true)
+        self.draft.large[at].remove(&self.context.scene.tables, self.id, normalized)
     }
 
     /// Puts the new value in the place of the old one, if that is there.
@@ -374,6 +365,12 @@ impl<'c: 'e, 'e> Modifier<'_, 'c, 'e> {
         if is_there { Ok(()) } else { missing(described) }
     }
 
+    /// That the entry has the values of its name.
+    fn holds_name(&self, before: &Entry<'_>) -> Result<()> {
+        let stored = Some((self.context.scene.tables, self.id));
+        naming::holds(self.context.schema(), &self.draft, stored, naming::first_rdn(before.rdn()))
+    }
+
     /// The rules that the entry has to obey at the end.
     fn judge(&mut self, before: &Entry<'_>) -> Result<()> {
         let schema = self.context.schema();
@@ -393,7 +390,7 @@ impl<'c: 'e, 'e> Modifier<'_, 'c, 'e> {
             let text = format!("objectClass: the structural class cannot change from {old} to {}", structural.name);
             return fail(ResultCode::OBJECT_CLASS_MODS_PROHIBITED, text);
         }
-        naming::holds(schema, &self.draft, naming::first_rdn(before.rdn()))?;
+        self.holds_name(before)?;
         if !self.context.is_relaxed() {
             check::content(schema, &self.draft, structural.id, &classes)?;
         }
@@ -413,7 +410,8 @@ impl<'c: 'e, 'e> Modifier<'_, 'c, 'e> {
         let entry = Entry::parse(&bytes).ok_or_else(|| damaged("the changed entry"))?;
         let touched = &self.touched;
         let (mut old, mut new) = context.changed_keys(before, &entry, |id| touched.contains(&id));
-        super::large_changes(context, &self.draft, &mut old, &mut new, &mut batch);
+        let was = (self.id, Some(before));
+        super::large_changes(context, was, &self.draft, (&mut old, &mut new), &mut batch)?;
         batch.index(self.id, Some(old), Some(new));
         if entry.marks() != before.marks() {
             batch.put_name(name_key(context, before)?, self.id, entry.marks());

@@ -6,7 +6,9 @@ use duramen_ldap::message::ResultCode;
 use super::check;
 use super::draft::{Draft, form};
 use crate::failure::{Failure, Result, bad_name};
+use crate::large;
 use crate::schema::{Attribute, Schema};
+use crate::tables::{Id, Tables};
 
 /// The pairs of an RDN, bound to the schema.
 pub(crate) fn pairs<'s>(schema: &'s Schema, rdn: &str) -> Result<Vec<(&'s Attribute, Vec<u8>)>> {
@@ -32,15 +34,29 @@ pub(crate) fn first_rdn(text: &str) -> &str {
     duramen_ldap::dn::Dn::parse(text).ok().and_then(|name| name.rdn()).map_or(text, |rdn| rdn.as_str())
 }
 
+/// Where values of an entry are that are not in it: its tables, and its id. A new entry has none there.
+pub(crate) type Stored<'t> = Option<(Tables<'t>, Id)>;
+
 /// Whether an entry has a value, equal by the attribute's rule. What has options is no part of a name.
-pub(crate) fn has(schema: &Schema, draft: &Draft<'_>, attribute: &Attribute, value: &[u8]) -> bool {
+pub(crate) fn has(
+    schema: &Schema,
+    draft: &Draft<'_>,
+    stored: Stored<'_>,
+    attribute: &Attribute,
+    value: &[u8],
+) -> Result<bool> {
     let wanted = form(schema, attribute.equality, value);
-    draft.plain_values(attribute.id).any(|found| form(schema, attribute.equality, found) == wanted)
+    let outside = draft.large.iter().find(|large| large.stored.id == attribute.id);
+    if let (Some(outside), Some((tables, id))) = (outside, stored) {
+        return outside.has(&tables, &large::key(id, attribute.id, &wanted));
+    }
+    Ok(draft.plain_values(attribute.id).any(|found| form(schema, attribute.equality, found) == wanted))
 }
 
-/// Adds what of an RDN is not in the entry (RFC 4511 section 4.7), unless it is one that stands only for its name. Operational attributes name nothing: nobody would set
-/// by a name what only the directory sets. Nor do those of which nothing says what values are equal (RFC 4512 section 2.5.1).
-pub(crate) fn complete<'e>(schema: &'e Schema, draft: &mut Draft<'e>, rdn: &str) -> Result<()> {
+/// Adds what of an RDN is not in the entry (RFC 4511 section 4.7), unless it is one that stands only for its name.
+/// Operational attributes name nothing: nobody would set by a name what only the directory sets. Nor do those of which
+/// nothing says what values are equal (RFC 4512 section 2.5.1).
+pub(crate) fn complete<'e>(schema: &'e Schema, draft: &mut Draft<'e>, stored: Stored<'_>, rdn: &str) -> Result<()> {
     for (attribute, value) in pairs(schema, rdn)? {
         if attribute.is_operational() {
             let text = format!("{}: it is operational, and the name {rdn:?} has it", attribute.name);
@@ -51,26 +67,27 @@ pub(crate) fn complete<'e>(schema: &'e Schema, draft: &mut Draft<'e>, rdn: &str)
                 format!("{}: it has no equality rule, and the name {rdn:?} has it (RFC 4512 2.5.1)", attribute.name);
             return Err(Failure::new(ResultCode::NAMING_VIOLATION, text));
         }
-        if !has(schema, draft, attribute, &value) && !draft.is_glue(schema) {
+        if !has(schema, draft, stored, attribute, &value)? && !draft.is_glue(schema) {
             let count = draft.plain_values(attribute.id).count() + 1;
             if attribute.single_value && count > 1 {
                 let text =
                     format!("{}: SINGLE-VALUE, and its value is not the one in the name {rdn:?}", attribute.name);
                 return Err(Failure::new(ResultCode::NAMING_VIOLATION, text));
             }
-            draft.push(attribute, value);
+            if let (Some(outside), Some((tables, id))) = (draft.outside(attribute.id), stored) {
+                outside.add(&tables, id, &value, &form(schema, attribute.equality, &value))?;
+            } else {
+                draft.push(attribute, value);
+            }
         }
     }
     Ok(())
 }
 
 /// That an entry has the values of its RDN, unless it is one that stands only for its name.
-pub(crate) fn holds(schema: &Schema, draft: &Draft<'_>, rdn: &str) -> Result<()> {
+pub(crate) fn holds(schema: &Schema, draft: &Draft<'_>, stored: Stored<'_>, rdn: &str) -> Result<()> {
     for (attribute, value) in pairs(schema, rdn)? {
-        // Very many values are outside; none of them goes without `LargeDraft` knowing, and names are not among many.
-        let is_there =
-            has(schema, draft, attribute, &value) || draft.large.iter().any(|large| large.stored.id == attribute.id);
-        if !is_there && !draft.is_glue(schema) {
+        if !has(schema, draft, stored, attribute, &value)? && !draft.is_glue(schema) {
             let text =
                 format!("{}: the name {rdn:?} has this value, so it stays: rename the entry instead", attribute.name);
             return Err(Failure::new(ResultCode::NOT_ALLOWED_ON_RDN, text));

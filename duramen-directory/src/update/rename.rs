@@ -61,7 +61,9 @@ pub(crate) fn prepare(context: &Context<'_>, request: &ModifyDnRequest<'_>) -> R
     let changed = Entry::parse(&bytes).ok_or_else(|| damaged("the renamed entry"))?;
     context.post_read(id);
     let mut batch = Batch::default();
-    batch.index(id, Some(context.keys(&entry, |_| true)), Some(context.keys(&changed, |_| true)));
+    let (mut old, mut new) = (context.keys(&entry, |_| true), context.keys(&changed, |_| true));
+    super::large_changes(context, (id, Some(&entry)), &draft, (&mut old, &mut new), &mut batch)?;
+    batch.index(id, Some(old), Some(new));
     batch.delete_name(name_key(context, &entry)?);
     batch.put_name(key, id, changed.marks());
     batch.add_children(entry.parent, -1);
@@ -104,11 +106,14 @@ fn renamed<'e>(
     if delete_old {
         remove_old(context, view, &mut draft, new)?;
     }
-    // What is there already is not added.
-    for (attribute, value) in new.iter().filter(|(attribute, value)| !naming::has(schema, &draft, attribute, value)) {
-        context.require(view, What::Attribute(attribute.id, Some(value)), Level::Add)?;
+    let stored = Some((context.scene.tables, view.id));
+    for (attribute, value) in new {
+        // What is there already is not added.
+        if !naming::has(schema, &draft, stored, attribute, value)? {
+            context.require(view, What::Attribute(attribute.id, Some(value)), Level::Add)?;
+        }
     }
-    naming::complete(schema, &mut draft, rdn)?;
+    naming::complete(schema, &mut draft, stored, rdn)?;
     context.check_unique(&draft, Some(view.id), |changed| new.iter().any(|(attribute, _)| attribute.id == changed))?;
     let structural = check::entry(schema, &draft, context.is_relaxed())?;
     context.stamp(&mut draft);
@@ -131,7 +136,9 @@ fn remove_old(
             continue;
         }
         context.require(view, What::Attribute(attribute.id, Some(&value)), Level::Delete)?;
-        if let Some(found) = draft.find(attribute.id, &[]) {
+        if let Some(outside) = draft.outside(attribute.id) {
+            outside.remove(&context.scene.tables, view.id, &old)?;
+        } else if let Some(found) = draft.find(attribute.id, &[]) {
             found.values_mut().retain(|value| form(schema, attribute.equality, value) != old);
         }
         draft.drop_empty();

@@ -98,6 +98,56 @@ fn a_change_within_a_change_counts_rfc4511_4_6() {
 }
 
 #[test]
+fn what_is_among_very_many_and_under_an_option_is_found_by_either() {
+    let sample = with_group(300);
+    let (one, filter) = (member(1), format!("(member={})", member(1)));
+    let there = |expected: usize| {
+        assert_eq!(sample.found(&filter).len(), expected);
+        assert_eq!(problems(&sample), Vec::<String>::new());
+    };
+    sample.modify(GROUP, &[(Add, "member;lang-en", &[&one, &member(2)])]).unwrap();
+    there(1);
+    sample.modify(GROUP, &[(Delete, "member", &[&one])]).unwrap();
+    there(1);
+    sample.modify(GROUP, &[(Add, "member", &[&one]), (Add, "member;lang-en", &["cn=x"])]).unwrap();
+    sample.modify(GROUP, &[(Delete, "member;lang-en", &[&one])]).unwrap();
+    there(1);
+    sample.modify(GROUP, &[(Replace, "member;lang-de", &[&one]), (Delete, "member", &[&one])]).unwrap();
+    there(1);
+    sample.modify(GROUP, &[(Replace, "member", &["cn=last"])]).unwrap();
+    there(1);
+    sample.modify(GROUP, &[(Delete, "member;lang-de", &[])]).unwrap();
+    there(0);
+}
+
+#[test]
+fn one_of_very_many_names_an_entry_as_one_of_few_does() {
+    for count in [3, 300] {
+        let sample = Sample::people();
+        let named = |uid: &str| format!("memberUid={uid},ou=Groups,dc=example,dc=com");
+        let uids: Vec<String> = (0..count).map(|n| format!("u{n}")).collect();
+        let values = uids.iter().map(|uid| uid.as_bytes()).collect();
+        let of_group = [("objectClass", vec![&b"posixGroup"[..]]), ("cn", vec![b"g"]), ("gidNumber", vec![b"7"])];
+        sample.add(&named("u1"), &[&of_group[..], &[("memberUid", values)]].concat()).unwrap();
+        let there = |uid: &str, count: usize| {
+            assert_eq!(sample.read(&named(uid), &[]).values("memberUid").len(), count);
+            assert_eq!(sample.found(&format!("(memberUid={uid})")), [named(uid)]);
+            assert_eq!(problems(&sample), Vec::<String>::new());
+        };
+        let gone = sample.modify(&named("u1"), &[(Delete, "memberUid", &["u1"])]);
+        assert_eq!(code(gone), ResultCode::NOT_ALLOWED_ON_RDN, "{count}");
+        sample.rename(&named("u1"), "memberUid=u2", true, None).unwrap();
+        there("u2", count - 1);
+        assert_eq!(sample.found("(memberUid=u1)").len(), 0);
+        sample.rename(&named("u2"), "memberUid=new", false, None).unwrap();
+        there("new", count);
+        sample.rename(&named("new"), "memberUid=NEW", true, None).unwrap();
+        there("NEW", count);
+        assert_eq!(sample.found("(memberUid=new)").len(), 0, "case counts");
+    }
+}
+
+#[test]
 fn very_many_integers_are_incremented_as_few_are_rfc4525() {
     let text = "attributetype ( 1.3.6.1.4.1.99999.7.2 NAME 'port' EQUALITY integerMatch\n\
         \tSYNTAX 1.3.6.1.4.1.1466.115.121.1.27 )\n";
