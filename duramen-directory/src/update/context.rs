@@ -1,5 +1,7 @@
 //! What every kind of update needs: who asks, the state of the tables, the time.
 
+use std::collections::HashSet;
+
 use duramen_ldap::attribute::Attribute;
 use duramen_ldap::ber::{Element, List, Writer};
 use duramen_ldap::control::{ReadEntryRequest, ReadEntryResponse};
@@ -77,19 +79,25 @@ impl<'c> Context<'c> {
         }
     }
 
-    /// That no entry but `own` has a value that a draft has, of those attributes that were changed and of which no two entries
-    /// may have one.
+    /// That no other entry has a value that a draft has and the entry did not have `before`, of those attributes that were
+    /// changed and of which no two entries may have one.
     pub fn check_unique(
         &self,
         draft: &Draft<'_>,
-        own: Option<Id>,
+        before: Option<(Id, &Entry<'_>)>,
         is_changed: impl Fn(AttributeId) -> bool,
     ) -> Result<()> {
         for &id in self.scene.state.unique.iter().filter(|id| is_changed(**id)) {
             let (attribute, index) = (self.schema().attribute(id), self.scene.tables.index()?);
+            let form = |value: &[u8]| form(self.schema(), attribute.equality, value);
+            let stored = before.iter().flat_map(|(_, entry)| entry.of_type(id)).flat_map(|found| found.values());
+            let stored: HashSet<Vec<u8>> = stored.map(form).collect();
             for value in draft.values(id) {
-                let form = form(self.schema(), attribute.equality, value);
-                if equal(&index, id, &form, &Reach::all())?.iter().any(|other| Some(other) != own) {
+                let form = form(value);
+                let is_own = |other: Id| before.is_some_and(|(own, _)| own == other);
+                if !stored.contains(&form)
+                    && equal(&index, id, &form, &Reach::all())?.iter().any(|other| !is_own(other))
+                {
                     let value = String::from_utf8_lossy(value);
                     let text =
                         format!("{}: another entry has the value {value:?}, and each is of one only", attribute.name);

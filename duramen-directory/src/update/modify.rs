@@ -53,7 +53,7 @@ pub(crate) fn prepare(context: &Context<'_>, request: &ModifyRequest<'_>) -> Res
     if modifier.touched.contains(&context.schema().known().entry_uuid) {
         context.check_identifier(&modifier.draft, Some(id), &name)?;
     }
-    context.check_unique(&modifier.draft, Some(id), |changed| modifier.touched.contains(&changed))?;
+    context.check_unique(&modifier.draft, Some((id, &entry)), |changed| modifier.touched.contains(&changed))?;
     modifier.finish(&entry)
 }
 

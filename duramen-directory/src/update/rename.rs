@@ -114,7 +114,8 @@ fn renamed<'e>(
         }
     }
     naming::complete(schema, &mut draft, stored, rdn)?;
-    context.check_unique(&draft, Some(view.id), |changed| new.iter().any(|(attribute, _)| attribute.id == changed))?;
+    let before = Some((view.id, &view.entry));
+    context.check_unique(&draft, before, |changed| new.iter().any(|(attribute, _)| attribute.id == changed))?;
     let structural = check::entry(schema, &draft, context.is_relaxed())?;
     context.stamp(&mut draft);
     Ok((draft, structural))

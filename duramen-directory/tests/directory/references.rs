@@ -1,7 +1,7 @@
 //! Values that go with the entries that they name, or change with their names.
 
 use duramen_directory::{Config, Directory, Index, IndexKinds};
-use duramen_ldap::message::ChangeKind::{Add, Replace};
+use duramen_ldap::message::ChangeKind::{Add, Delete, Replace};
 use duramen_ldap::message::ResultCode;
 use duramen_ldap::oid::control as oid;
 
@@ -138,6 +138,19 @@ fn values_are_of_one_entry_only_where_that_is_asked_for() {
     sample.modify(SMITH, &[(Add, "mail", &["other@example.com"])]).unwrap();
     sample.modify(SMITH, &[(Add, "title", &["Herr"])]).unwrap();
     assert_eq!(problems(&sample), Vec::<String>::new());
+}
+
+#[test]
+fn values_that_two_entries_had_before_are_no_fault_of_other_values() {
+    let sample = Sample::people();
+    let shared = "bjensen@example.com";
+    sample.modify(SMITH, &[(Add, "mail", &[shared])]).unwrap();
+    let unique = Config { unique: vec!["mail".into(), "cn".into()], ..Config::default() };
+    sample.directory.reconfigure(unique).unwrap();
+    sample.modify(SMITH, &[(Add, "mail", &["own@example.com"])]).unwrap();
+    sample.modify(SMITH, &[(Replace, "mail", &["BJensen@example.com", "new@example.com"])]).unwrap();
+    sample.modify(SMITH, &[(Delete, "mail", &[shared])]).unwrap();
+    assert_eq!(code(sample.modify(SMITH, &[(Add, "mail", &[shared])])), ResultCode::CONSTRAINT_VIOLATION);
 }
 
 #[test]
