@@ -123,13 +123,9 @@ fn missing(scene: &Scene<'_>, name: &str, above: Id) -> Result<Failure> {
 }
 
 /// The first RDNs of a name, without the comma behind them.
-fn first_rdns(name: &str, count: usize) -> Result<&str> {
-    let Ok(mut rest) = Dn::parse(name) else { return Ok("") };
-    for _ in 0..count {
-        rest = rest.parent().unwrap_or(Dn::ROOT);
-    }
-    let end = name.len() - rest.as_str().len();
-    Ok(name[..end].trim_end_matches([',', ';', ' ']))
+fn first_rdns(name: &str, count: usize) -> String {
+    let name = Dn::parse(name).unwrap_or_default();
+    name.rdns().take(count).map(|rdn| rdn.as_str()).collect::<Vec<_>>().join(",")
 }
 
 fn referral(scene: &Scene<'_>, name: &str, id: Id, remaining: usize, scope: Option<Scope>) -> Result<Failure> {
@@ -138,8 +134,8 @@ fn referral(scene: &Scene<'_>, name: &str, id: Id, remaining: usize, scope: Opti
     if !View::new(scene, id, entry, &above).allows(What::Entry, Level::Disclose) {
         return missing(scene, name, entry.parent);
     }
-    let below = first_rdns(name, remaining)?;
-    let urls = continued(&scene.state.schema, &entry, &above, below, scope);
+    let below = first_rdns(name, remaining);
+    let urls = continued(&scene.state.schema, &entry, &above, &below, scope);
     Ok(Failure::referral(above, &urls))
 }
 
@@ -161,6 +157,6 @@ fn through_alias(scene: &Scene<'_>, id: Id, name: &str, remaining: usize) -> Res
         let matched_dn = names::name_of(&scene.tables.entry()?, id)?;
         return Err(Failure { matched_dn, ..Failure::new(ResultCode::ALIAS_PROBLEM, diagnostic) });
     }
-    let below = first_rdns(name, remaining)?;
+    let below = first_rdns(name, remaining);
     Ok(if below.is_empty() { target } else { format!("{below},{target}") })
 }

@@ -7,6 +7,7 @@
 
 mod memory;
 
+use std::ops::Range;
 use std::sync::Arc;
 
 use duramen::Table;
@@ -218,8 +219,10 @@ pub(crate) fn entry<'t>(entries: &Table<'t>, id: Id) -> Result<Entry<'t>> {
     Entry::parse(entry_bytes(entries, id)?).ok_or_else(|| damaged(format_args!("entry {id}")))
 }
 
-/// Names are never deeper; more is a circle.
-const DEPTH_MAX: usize = 10_000;
+/// An entry cannot have more above it than there are entries; what has is damaged, and goes round.
+fn steps(entries: &Table<'_>) -> Range<u64> {
+    0..entries.len() + 1
+}
 
 /// The parent of an entry that a table says is there.
 pub(crate) fn parent(entries: &Table<'_>, id: Id) -> Result<Id> {
@@ -234,7 +237,7 @@ pub(crate) fn name_of(entries: &Table<'_>, id: Id) -> Result<String> {
 /// As [`name_of`]; `known` may know names of those above.
 fn name_by(entries: &Table<'_>, mut id: Id, known: impl Fn(Id) -> Option<Arc<str>>) -> Result<String> {
     let mut name = String::new();
-    for _ in 0..DEPTH_MAX {
+    for _ in steps(entries) {
         if id == 0 {
             return Ok(name);
         }
@@ -252,6 +255,20 @@ fn name_by(entries: &Table<'_>, mut id: Id, known: impl Fn(Id) -> Option<Arc<str
     Err(damaged(format_args!("the name of entry {id}")))
 }
 
+/// An entry, its parent and so on, up to the suffix; nothing of 0.
+pub(crate) fn lineage<'t>(entries: &Table<'t>, id: Id) -> Result<Vec<Entry<'t>>> {
+    let (mut lineage, mut next) = (Vec::new(), id);
+    for _ in steps(entries) {
+        if next == 0 {
+            return Ok(lineage);
+        }
+        let entry = entry(entries, next)?;
+        lineage.push(entry);
+        next = entry.parent;
+    }
+    Err(damaged(format_args!("the name of entry {id}")))
+}
+
 /// Whether an entry is `top` or below it.
 pub(crate) fn is_within(entries: &Table<'_>, id: Id, top: Id) -> Result<bool> {
     climb(entries, id, |id| (id == top).then_some(true))
@@ -259,7 +276,7 @@ pub(crate) fn is_within(entries: &Table<'_>, id: Id, top: Id) -> Result<bool> {
 
 /// Asks `decide` of an entry, its parent and so on, until it has an answer; false above all.
 pub(crate) fn climb(entries: &Table<'_>, mut id: Id, decide: impl Fn(Id) -> Option<bool>) -> Result<bool> {
-    for _ in 0..DEPTH_MAX {
+    for _ in steps(entries) {
         if let Some(decided) = decide(id) {
             return Ok(decided);
         }

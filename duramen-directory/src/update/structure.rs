@@ -84,15 +84,8 @@ pub(crate) fn placed_below(
 
 /// The rules that govern an entry that is stored; `None` of 0. What stands there against the rules has none.
 fn governing_of(schema: &Schema, tables: &Tables<'_>, id: Id) -> Result<Option<Governing>> {
-    let entries = tables.entry()?;
-    let (mut lineage, mut next) = (Vec::new(), id);
-    while next != 0 {
-        let entry = names::entry(&entries, next)?;
-        lineage.push(entry);
-        next = entry.parent;
-    }
     let mut above = None;
-    for entry in lineage.iter().rev() {
+    for entry in names::lineage(&tables.entry()?, id)?.iter().rev() {
         let candidates = candidates_of(schema, entry)?;
         above = Some(schema.rules().governing(&candidates, above.as_deref()));
     }

@@ -1,8 +1,8 @@
 //! Names whose parents were found before: what is remembered of parents is never what was true of them earlier, or for
 //! another request.
 
-use duramen_directory::{Config, Directory, Requester};
-use duramen_ldap::message::{ChangeKind, ResultCode, Scope};
+use duramen_directory::{Config, Directory, ImportOptions, Requester};
+use duramen_ldap::message::{ChangeKind, Deref, ResultCode, Scope};
 use duramen_ldap::oid::control as oid;
 
 use crate::sample::{Ask, BASE, JENSEN, Sample, code, control};
@@ -60,6 +60,49 @@ fn a_referral_on_the_way_is_one_for_whoever_does_not_manage_it() {
         assert_eq!(sample.search(name, "(ou=*)", &managed).unwrap().names(), [name], "time {n}");
         assert_eq!(code(sample.search(name, "(ou=*)", &Ask::default())), ResultCode::REFERRAL, "time {n}");
     }
+}
+
+#[test]
+fn names_below_references_and_aliases_keep_what_is_escaped_at_their_ends() {
+    let sample = Sample::people();
+    let text = "dn: ou=Abroad,dc=example,dc=com\nobjectClass: referral\nobjectClass: extensibleObject\nou: Abroad\n\
+        ref: ldap://abroad.example/\n\ndn: ou=All,dc=example,dc=com\nobjectClass: alias\nobjectClass: extensibleObject\n\
+        ou: All\naliasedObjectName: ou=People,dc=example,dc=com\n";
+    sample.load(text);
+    for rdn in ["cn=a\\,", "cn=a\\;", "cn=a\\,\\,"] {
+        let person: &[(&str, Vec<&[u8]>)] = &[("objectClass", vec![b"person"]), ("sn", vec![b"a"])];
+        sample.add(&format!("{rdn},ou=People,dc=example,dc=com"), person).unwrap();
+        let ask = Ask { deref: Deref::FindingBase, scope: Scope::Base, ..Ask::default() };
+        let found = sample.search(&format!("{rdn} , ou=All,dc=example,dc=com"), "(sn=a)", &ask).unwrap();
+        assert_eq!(found.entries.len(), 1, "{rdn}");
+        let referral = sample.compare(&format!("{rdn},cn=b,ou=Abroad,dc=example,dc=com"), "sn", "a").unwrap_err();
+        let url = referral.as_result().referral.iter().next().unwrap().replace("%5C", "\\").replace("%3B", ";");
+        assert_eq!(url, format!("ldap://abroad.example/{rdn},cn=b,ou=Abroad,dc=example,dc=com"));
+    }
+}
+
+#[test]
+fn names_may_be_as_deep_as_subtrees_were_moved_below_each_other() {
+    const CHAINS: usize = 102;
+    let sample = Sample::empty();
+    let mut text = format!("dn: {BASE}\nobjectClass: domain\n\n");
+    let mut bottoms = Vec::new();
+    for chain in 0..CHAINS {
+        let mut name = BASE.to_string();
+        for _ in 0..100 {
+            name = format!("ou={chain},{name}");
+            text += &format!("dn: {name}\nobjectClass: organizationalUnit\n\n");
+        }
+        bottoms.push(name);
+    }
+    sample.directory.import("deep", &mut text.as_bytes(), ImportOptions::default(), &mut |_| true).unwrap();
+    let mut deepest = bottoms[0].clone();
+    for (chain, bottom) in bottoms.iter().enumerate().skip(1) {
+        sample.rename(&format!("ou={chain},{BASE}"), &format!("ou={chain}"), false, Some(&deepest)).unwrap();
+        deepest = format!("{}{deepest}", bottom.strip_suffix(BASE).unwrap());
+    }
+    assert_eq!(sample.read(&deepest, &[]).names(), [&deepest]);
+    assert_eq!(sample.found("(ou=101)").len(), 100);
 }
 
 #[test]
