@@ -5,7 +5,7 @@ use duramen_ldap::filter::{Filter, Node, Substrings};
 use duramen_ldap::matching::{Rule, SubstringsAssertion};
 
 use super::Target;
-use crate::schema::{Attribute, AttributeId, Schema};
+use crate::schema::{Attribute, AttributeId, ClassId, Schema};
 
 /// A filter, its assertions normalized.
 #[derive(Debug)]
@@ -24,8 +24,8 @@ pub(super) enum Condition {
 #[derive(Debug)]
 pub(super) enum Test {
     Present,
-    /// An object class or a kind of it: all names, in lower case, and numbers.
-    Class(Vec<String>),
+    /// An object class or a kind of it.
+    Class(ClassId),
     Equal(&'static Rule, Vec<u8>),
     AtLeast(&'static Rule, Vec<u8>),
     AtMost(&'static Rule, Vec<u8>),
@@ -107,8 +107,8 @@ fn any_value(attribute: AttributeId, test: &Test, target: &dyn Target, schema: &
 impl Test {
     /// `normalized` is an empty buffer. `None`: the value cannot be tested.
     pub fn passes(&self, value: &[u8], schema: &Schema, normalized: &mut Vec<u8>) -> Option<bool> {
-        if let Test::Class(names) = self {
-            return Some(names.iter().any(|name| name.as_bytes().eq_ignore_ascii_case(value)));
+        if let Test::Class(class) = self {
+            return Some(schema.class(*class).has_kind(value));
         }
         let (Test::Equal(rule, _) | Test::AtLeast(rule, _) | Test::AtMost(rule, _) | Test::Substrings(rule, _)) = self
         else {
@@ -142,7 +142,7 @@ fn class(assertion: &Assertion<'_>, schema: &Schema) -> Result<Condition, String
     let found = std::str::from_utf8(assertion.value).ok().and_then(|name| schema.find_class(name));
     let name = String::from_utf8_lossy(assertion.value);
     let class = found.ok_or_else(|| format!("the schema has no object class '{name}'"))?;
-    Ok(value(find(assertion.description, schema)?, Test::Class(schema.names_of_kinds(class.id))))
+    Ok(value(find(assertion.description, schema)?, Test::Class(class.id)))
 }
 
 fn compare(

@@ -150,7 +150,7 @@ impl Compiler<'_> {
         if class.name == "top" && !subject.checked && !self.of_values {
             return Test::True;
         }
-        Test::Class { subject, oid: class.oid.clone(), names: self.schema.names_of_kinds(class.id) }
+        Test::Class { subject, class: class.id }
     }
 
     fn ordering(&self, assertion: Assertion<'_>, at_least: bool) -> Test {

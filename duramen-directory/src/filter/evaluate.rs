@@ -75,10 +75,7 @@ impl Evaluation<'_, '_> {
             Test::Substrings { subject, rule, assertion } => {
                 return self.any_normalized(subject, rule, |value| assertion.matches(value));
             }
-            Test::Class { subject, names, .. } => {
-                let is_one = |value: &[u8]| names.iter().any(|name| name.as_bytes().eq_ignore_ascii_case(value));
-                self.any(subject, is_one)
-            }
+            Test::Class { subject, class } => self.any(subject, |value| self.schema.class(*class).has_kind(value)),
             Test::Bits { subject, rule, value: mask } => {
                 self.any(subject, |value| rule.bits_match(value, mask) == Some(true))
             }
@@ -257,9 +254,7 @@ impl Value<'_> {
             Test::Substrings { subject, rule, assertion } => {
                 is_its(subject) && self.normalize(rule, schema, scratch) && assertion.matches(scratch)
             }
-            Test::Class { subject, names, .. } => {
-                is_its(subject) && names.iter().any(|name| name.as_bytes().eq_ignore_ascii_case(self.bytes))
-            }
+            Test::Class { subject, class } => is_its(subject) && schema.class(*class).has_kind(self.bytes),
             Test::Bits { subject, rule, value: mask } => {
                 is_its(subject) && rule.bits_match(self.bytes, mask) == Some(true)
             }

@@ -13,7 +13,7 @@ use duramen_ldap::message::ResultCode;
 use smallvec::SmallVec;
 
 use crate::failure::{Failure, Result};
-use crate::schema::AttributeId;
+use crate::schema::{AttributeId, ClassId};
 
 pub(crate) use compile::Compiler;
 pub(crate) use evaluate::{Derived, Evaluation, Value};
@@ -109,11 +109,10 @@ pub(crate) enum Test {
         rule: &'static Rule,
         assertion: SubstringsAssertion,
     },
-    /// A class or a kind of it: all names of all of them, in lower case.
+    /// A class or a kind of it.
     Class {
         subject: Subject,
-        oid: String,
-        names: Vec<String>,
+        class: ClassId,
     },
     Bits {
         subject: Subject,

@@ -121,8 +121,9 @@ impl Planner<'_> {
                 .each(subject, bits::EQUALITY, "equality", |id| {
                     index::equal(&self.index, id, normalized, &self.reach).map(Some)
                 }),
-            Test::Class { subject, oid, .. } => self.each(subject, bits::EQUALITY, "equality", |id| {
-                index::equal(&self.index, id, oid.as_bytes(), &self.reach).map(Some)
+            Test::Class { subject, class } => self.each(subject, bits::EQUALITY, "equality", |id| {
+                let oid = self.schema.class(*class).oid.as_bytes();
+                index::equal(&self.index, id, oid, &self.reach).map(Some)
             }),
             Test::AtLeast { subject, rule, normalized, .. } if self.sort(subject, rule) => {
                 self.range(subject, Some(normalized), None)

@@ -110,6 +110,11 @@ impl Schema {
         for place in order(&source.object_classes, |c| &c.definition, |c| c.superiors.clone())? {
             binder.class(&source.object_classes[place])?;
         }
+        for (name, id) in &binder.class_names {
+            for above in binder.classes[usize::from(id.0)].lineage.clone() {
+                binder.classes[usize::from(above.0)].kinds.push(name.clone());
+            }
+        }
         let rules = binder.rules(&source)?;
         for rule in &RULES {
             binder.oids.entry(rule.name.to_ascii_lowercase()).or_insert_with(|| rule.oid.to_string());
@@ -233,6 +238,7 @@ impl Binder {
             may,
             is_extensible: item.definition.is("extensibleObject"),
             is_glue: item.definition.oid == GLUE,
+            kinds: Vec::new(),
         };
         self.classes.push(class);
         self.names(&item.definition, |binder, lower| {

@@ -24,6 +24,8 @@ pub struct Class {
     pub kind: ClassKind,
     /// The class and all that it is a kind of.
     pub lineage: Vec<ClassId>,
+    /// All names, in lower case, and numbers of the class and of those that are kinds of it.
+    pub kinds: Vec<String>,
     /// Attributes that entries have to have, inherited ones too; sorted.
     pub must: Vec<AttributeId>,
     /// Attributes that they may have, inherited ones too; sorted.
@@ -39,6 +41,12 @@ impl Class {
     /// Whether it is the other one or a kind of it.
     pub fn is_a(&self, other: ClassId) -> bool {
         self.lineage.contains(&other)
+    }
+
+    /// Whether a value of objectClass names it or a kind of it.
+    #[inline]
+    pub fn has_kind(&self, value: &[u8]) -> bool {
+        self.kinds.iter().any(|name| name.as_bytes().eq_ignore_ascii_case(value))
     }
 
     /// Whether it allows an attribute.

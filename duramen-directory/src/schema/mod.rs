@@ -177,12 +177,6 @@ impl Schema {
         self.classes.iter()
     }
 
-    /// All names, in lower case, and numbers of a class and of the classes that are kinds of it.
-    pub(crate) fn names_of_kinds(&self, id: ClassId) -> Vec<String> {
-        let names = self.class_names.iter().filter(|(_, found)| self.class(**found).is_a(id));
-        names.map(|(name, _)| name.clone()).collect()
-    }
-
     /// Attribute types that the program itself knows.
     pub fn known(&self) -> &WellKnown {
         &self.known
