@@ -23,7 +23,6 @@ use uuid::Uuid;
 
 use crate::directory::Inner;
 use crate::failure::{Failure, Result};
-use crate::index::merge_all;
 use crate::schema::Schema;
 use crate::tables::{ENTRY, INDEX, NAME, VALUE, WAITING};
 use crate::update::same_identifier;
@@ -145,15 +144,21 @@ impl Inner {
             let text = "the directory is open for reading only";
             return Err(Failure::new(ResultCode::UNWILLING_TO_PERFORM, text).into());
         }
-        let is_empty = self.db.read()?.table(ENTRY)?.is_empty();
-        if !is_empty || options.dry_run {
+        let is_empty = !options.dry_run
+            && self.db.update(|txn| {
+                let is_empty = txn.table(ENTRY)?.is_empty();
+                if is_empty {
+                    // What entries that are gone have left, as in indices that are not kept any more.
+                    [NAME, INDEX, WAITING, VALUE]
+                        .into_iter()
+                        .try_for_each(|name| txn.table(name)?.clear().map(drop))?;
+                    meta::put(txn, meta::IMPORT, b"running")?;
+                }
+                Ok(is_empty)
+            })?;
+        if !is_empty {
             return online::run(self, file, text, options, listener);
         }
-        self.db.update(|txn| {
-            // What entries that are gone have left.
-            merge_all(txn)?;
-            meta::put(txn, meta::IMPORT, b"running")
-        })?;
         let outcome = bulk::run(self, file, text, options, listener);
         let ended = self.db.update(|txn| {
             if outcome.is_err() {

@@ -472,3 +472,14 @@ fn a_check_finds_identifiers_of_several_entries() {
     sample.directory.reindex(&mut |_, _| true).unwrap();
     assert_eq!(problems(&sample), [format!("more than one entry has the entryUUID {IDENTIFIER}")]);
 }
+
+#[test]
+fn what_is_left_of_indices_that_are_gone_is_in_no_imports_way() {
+    let sample = Sample::empty();
+    import(&sample, PEOPLE, ImportOptions::default()).unwrap();
+    let without = Config { indices: Some(vec![]), suffixes: vec![BASE.into()], ..Config::default() };
+    sample.directory.reconfigure(without).unwrap();
+    sample.delete(BASE, &[control(oid::TREE_DELETE)]).unwrap();
+    assert_eq!(import(&sample, PEOPLE, ImportOptions::default()).unwrap().0, taken(6, 0));
+    assert_eq!((sample.found("(uid=jsmith)").len(), problems(&sample)), (1, Vec::new()));
+}
