@@ -82,14 +82,22 @@ fn parse_index(text: &str) -> std::result::Result<Index, String> {
 
 /// Runs `duramen directory import`.
 pub fn run(args: &Args) -> Result<()> {
-    // What does not exist is not made by a try.
-    let scratch = (args.dry_run && !args.directory.folder().exists()).then(tempfile::tempdir).transpose()?;
+    if !args.index.is_empty() && args.directory.is_there() {
+        let data = args.directory.folder().display();
+        return Err(Failure::Usage(format!(
+            "--index is for a new directory, and there is one in {data}: leave it out. What indices that has is said by \
+             [[index]] in its server's configuration"
+        )));
+    }
+    // What does not exist is not made by a try, and what does is not changed.
+    let scratch = (args.dry_run && !args.directory.is_there()).then(tempfile::tempdir).transpose()?;
     let folder = scratch.as_ref().map_or(args.directory.folder(), |folder| folder.path());
     let config = Config {
         suffixes: args.suffix.clone(),
         schema: read_schema(&args.schema)?,
         nis_bis: args.rfc2307bis,
         indices: (!args.index.is_empty()).then(|| args.index.clone()),
+        read_only: args.dry_run && scratch.is_none(),
         ..Config::default()
     };
     let directory = Directory::open(folder, config)?;

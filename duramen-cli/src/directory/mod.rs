@@ -53,13 +53,18 @@ pub struct DirectoryArgs {
 impl DirectoryArgs {
     /// Opens a directory that is there.
     pub fn open(&self, read_only: bool) -> Result<Directory> {
-        if !self.data.join("directory.dm").exists() {
+        if !self.is_there() {
             let data = self.data.display();
             return Err(Failure::NotFound(format!(
                 "there is no directory in {data}: `duramen directory import` makes one"
             )));
         }
         Ok(Directory::open(&self.data, Config { read_only, ..Config::default() })?)
+    }
+
+    /// Whether there is a directory.
+    pub fn is_there(&self) -> bool {
+        self.data.join("directory.dm").exists()
     }
 
     /// The folder.

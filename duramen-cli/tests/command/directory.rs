@@ -57,6 +57,32 @@ fn what_is_imported_is_exported_checked_and_explained() {
 }
 
 #[test]
+fn an_import_that_is_only_tried_writes_nothing() {
+    let bench = with_people();
+    let schema = "attributetype ( 1.1.1 NAME 'own' EQUALITY caseIgnoreMatch SYNTAX 1.3.6.1.4.1.1466.115.121.1.15 )\n";
+    std::fs::write(bench.path("own.schema"), schema).unwrap();
+    let more = "dn: cn=more,dc=example,dc=com\nobjectClass: device\nobjectClass: extensibleObject\nown: x\n";
+    std::fs::write(bench.path("more.ldif"), more).unwrap();
+    let import = |more: &[&str]| bench.run(&[&["directory", "import", "more.ldif"], more].concat());
+    import(&["--data", "people", "--schema", "own.schema", "--dry-run"]).ok();
+    import(&["--data", "people"]).fails(1, "own: the schema has no such attribute type");
+    std::fs::create_dir(bench.path("empty")).unwrap();
+    let tried = ["--data", "empty", "--suffix", "dc=example,dc=com", "--schema", "own.schema", "--dry-run"];
+    import(&tried).fails(1, "there is no entry \"dc=example,dc=com\" above it");
+    assert_eq!(std::fs::read_dir(bench.path("empty")).unwrap().count(), 0);
+}
+
+#[test]
+fn an_import_chooses_the_indices_of_a_new_directory_only() {
+    let bench = with_people();
+    let import = ["directory", "import", "--suffix", "dc=example,dc=com", "--index", "sn:eq", "people.ldif", "--data"];
+    bench.run(&[&import[..], &["people"]].concat()).fails(2, "--index is for a new directory");
+    assert!(bench.ok(&["directory", "explain", "--data", "people", "(cn=x)"]).contains("cn: index of equality"));
+    bench.ok(&[&import[..], &["new"]].concat());
+    assert!(bench.ok(&["directory", "explain", "--data", "new", "(cn=x)"]).contains("cn: no index"));
+}
+
+#[test]
 fn what_a_message_quotes_is_no_command_to_the_terminal() {
     let bench = with_people();
     // "uid=\u{1b}[2Jx\r,dc=example,dc=com"

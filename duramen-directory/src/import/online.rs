@@ -1,6 +1,6 @@
 //! An import into a directory that has entries already, and one that is only tried.
 
-use std::collections::HashSet;
+use std::collections::HashMap;
 use std::io::BufRead;
 
 use duramen::WriteTxn;
@@ -15,7 +15,8 @@ use crate::index::{Extractor, KeySet, merge_all};
 use crate::names::{self, child_key};
 use crate::state::State;
 use crate::tables::{Id, Ids, Tables, read_id};
-use crate::update::{Batch, identifiers_are_indexed, is_identifier_of_another, same_identifier, structure};
+use crate::update::structure::{self, Governing};
+use crate::update::{Batch, identifiers_are_indexed, is_identifier_of_another, same_identifier};
 
 /// Entries of one transaction.
 const TOGETHER: u64 = 500;
@@ -130,21 +131,25 @@ fn try_out(
     let snapshot = inner.db.read()?;
     let tables = Tables::Snapshot(&snapshot);
     let table = tables.name()?;
-    let mut seen: HashSet<String> = HashSet::new();
+    // Names, and the structure rules that govern what they are of.
+    let mut seen: HashMap<String, Governing> = HashMap::new();
     prepared(inner, (file, text), options, Identifiers::memory(), listener, &mut |entry| {
-        let is_there = |name: &str| Ok::<_, Failure>(names::find_entry(&table, &state.suffixes, name)?.is_some());
-        if seen.contains(&entry.name) || is_there(&entry.name)? {
+        let find = |name: &str| names::find_entry(&table, &state.suffixes, name);
+        if seen.contains_key(&entry.name) || find(&entry.name)?.is_some() {
             let text = format!("there is an entry {:?} already", entry.name);
             return Err(Failure::new(ResultCode::ENTRY_ALREADY_EXISTS, text).into());
         }
-        if let Some(parent) = entry.parent()
-            && !seen.contains(parent)
-            && !is_there(parent)?
-        {
-            return Ok(Taken::Early(entry));
-        }
+        let (rules, rdn) = (&entry.rules, entry.rdn());
+        let governing = match entry.parent().map(|parent| (parent, seen.get(parent))) {
+            None => structure::placed(&state.schema, rules, None, rdn)?,
+            Some((_, Some(above))) => structure::placed(&state.schema, rules, Some(above), rdn)?,
+            Some((parent, None)) => match find(parent)? {
+                Some(id) => structure::placed_below(&state.schema, &tables, rules, id, rdn)?,
+                None => return Ok(Taken::Early(entry)),
+            },
+        };
         unlike_stored(&state, &tables, &entry)?;
-        seen.insert(entry.name);
+        seen.insert(entry.name, governing);
         Ok(Taken::Yes)
     })
 }

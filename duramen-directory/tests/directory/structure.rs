@@ -142,12 +142,20 @@ fn imports_obey_the_same_rules() {
     let misplaced = PEOPLE.replace("uid=jsmith,ou=People,", "uid=jsmith,");
     let error = import(NAMES, &misplaced).map(|_| ()).unwrap_err().to_string();
     assert!(error.contains("x.ldif, line") && error.contains("structure rule personRule"), "{error}");
+    let dry_run = ImportOptions { dry_run: true, ..ImportOptions::default() };
+    let tried = |sample: &Sample, ldif: &str| {
+        let outcome = sample.directory.import("y.ldif", &mut ldif.as_bytes(), dry_run, &mut |_| true);
+        outcome.map(|imported| imported.entries).map_err(|error| error.to_string())
+    };
+    let empty = Sample::with(schema(NAMES));
+    assert_eq!((tried(&empty, PEOPLE), tried(&empty, &misplaced)), (Ok(6), Err(error.replace("x.ldif", "y.ldif"))));
     let (sample, entries) = import(NAMES, PEOPLE).unwrap();
     assert_eq!(entries, 6);
     // Into a directory that has entries, one by one.
     let more = "dn: uid=x,dc=example,dc=com\nobjectClass: inetOrgPerson\ncn: x\nsn: x\n";
     let outcome = sample.directory.import("y.ldif", &mut more.as_bytes(), ImportOptions::default(), &mut |_| true);
     let error = outcome.unwrap_err().to_string();
+    assert_eq!(tried(&sample, more), Err(error.clone()));
     assert!(error.contains("y.ldif, line 1") && error.contains("structure rule personRule"), "{error}");
 }
 
