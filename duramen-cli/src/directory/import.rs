@@ -117,9 +117,18 @@ pub fn run(args: &Args) -> Result<()> {
         let seconds = begun.elapsed().as_secs_f64();
         let verb = if args.dry_run { "would be imported" } else { "imported" };
         remark(&format!("{} entries {verb} in {seconds:.1} s", units::count(all.entries)));
-        if all.left_out > 0 {
-            remark(&format!("{} attributes and values of them were left out", units::count(all.left_out)));
-        }
+    }
+    tell(&all);
+    match all.problems {
+        0 => Ok(()),
+        problems => Err(Failure::Failed(format!("{} records were left out", units::count(problems)))),
+    }
+}
+
+/// Tells what of the entries is not as it was in the text, or of no use.
+fn tell(all: &Imported) {
+    if all.left_out > 0 && !is_quiet() {
+        remark(&format!("{} attributes and values of them were left out", units::count(all.left_out)));
     }
     if !all.not_kept.is_empty() {
         let each = all.not_kept.iter().map(|(name, count)| format!("{name} of {} entries", units::count(*count)));
@@ -135,10 +144,6 @@ pub fn run(args: &Args) -> Result<()> {
             "{count} passwords of scheme {scheme} have a form that is not known here: nobody can bind with them until they \
              are set anew"
         ));
-    }
-    match all.problems {
-        0 => Ok(()),
-        problems => Err(Failure::Failed(format!("{} records were left out", units::count(problems)))),
     }
 }
 

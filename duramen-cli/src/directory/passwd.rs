@@ -3,11 +3,12 @@
 use std::io::{self, BufRead, IsTerminal, Write};
 use std::path::PathBuf;
 
+use duramen_directory::Requester;
 use duramen_directory::password::{Scheme, hash};
-use duramen_directory::{Config, Directory, Requester};
 use duramen_ldap::ber::List;
 use duramen_ldap::message::{Attribute, Change, ChangeKind, ModifyRequest, Request};
 
+use super::DirectoryArgs;
 use crate::failure::{Failure, Result};
 use crate::output::Output;
 
@@ -40,7 +41,7 @@ pub fn run(args: &Args) -> Result<()> {
     // The entry is looked for before anybody types a password.
     let target = match (&args.data, &args.dn) {
         (Some(data), Some(dn)) => {
-            let directory = open(data)?;
+            let directory = DirectoryArgs { data: data.clone() }.open(false)?;
             directory.explain_access(&Requester::internal(), dn, "userPassword", None)?;
             Some((directory, dn))
         }
@@ -64,13 +65,6 @@ pub fn run(args: &Args) -> Result<()> {
             out.finish()
         }
     }
-}
-
-fn open(data: &PathBuf) -> Result<Directory> {
-    if !data.join("directory.dm").exists() {
-        return Err(Failure::NotFound(format!("there is no directory in {}", data.display())));
-    }
-    Ok(Directory::open(data, Config::default())?)
 }
 
 /// From the terminal, unseen and twice; or the first line of what is piped in.
