@@ -167,8 +167,8 @@ impl Member {
         while let Some(guest) = guests.recv().await {
             self.take(guest);
         }
-        let limit = Instant::now() + self.shared.server.settings().limits.stop;
-        while !self.thread.is_empty() && Instant::now() < limit {
+        let (began, limit) = (Instant::now(), self.shared.server.settings().limits.stop);
+        while !self.thread.is_empty() && began.elapsed() < limit {
             self.thread.wake_all();
             tokio::time::sleep(Duration::from_millis(10)).await;
         }

@@ -172,7 +172,8 @@ impl Beginning<'_> {
             follows_aliases: matches!(request.deref, Deref::InSearching | Deref::Always),
             subentries: self.controls.subentries,
             entries_max,
-            deadline: time.map(|time| Instant::now() + time),
+            // What is beyond all clocks never comes.
+            deadline: time.and_then(|time| Instant::now().checked_add(time)),
             examined_max: if limits.examined > 0 { u64::from(limits.examined) } else { u64::MAX },
             entry_checked: self.scene.plan.everywhere(None, Level::Read) != Some(true),
         }

@@ -35,6 +35,14 @@ fn bound(sample: &Sample, name: &str) -> Requester {
 }
 
 #[test]
+fn a_limit_of_time_that_no_clock_reaches_is_none() {
+    let search = SearchLimits { time: Some(Duration::MAX), ..SearchLimits::default() };
+    let sample = Sample::with(Config { limits: Limits { search, ..Limits::default() }, ..Config::default() });
+    sample.load(PEOPLE);
+    assert_eq!(got(&sample, bound(&sample, SMITH)), (6, ResultCode::SUCCESS));
+}
+
+#[test]
 fn the_limits_hold_of_the_first_whom_somebody_is() {
     let sample = Sample::with(limited(&[
         ("group=cn=admins,ou=Groups,dc=example,dc=com", entries(0)),

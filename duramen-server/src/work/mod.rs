@@ -236,7 +236,7 @@ impl Work {
 
     /// Gives up an operation: a search ends without a word, anything else goes on without one (RFC 4511 section 4.11).
     fn abandon(&mut self, id: MessageId) {
-        self.searches.retain(|running| running.op.id != id);
+        self.give_up(|running| running.op.id == id);
         for pending in self.pending.iter_mut().filter(|pending| pending.op.id == id) {
             pending.silent = true;
         }
@@ -244,7 +244,17 @@ impl Work {
 
     /// Gives up all searches: nobody is there any more to be answered.
     pub fn give_up_searches(&mut self) {
-        self.searches.clear();
+        self.give_up(|_| true);
+    }
+
+    fn give_up(&mut self, is_meant: impl Fn(&Running) -> bool) {
+        self.searches.retain(|running| {
+            let stays = !is_meant(running);
+            if !stays {
+                self.figures.end(running.op.kind, false, running.op.began.elapsed());
+            }
+            stays
+        });
     }
 
     fn wait(&mut self, op: Op, future: Waiting) {
@@ -262,7 +272,7 @@ impl Work {
             let Pending { op, silent, .. } = self.pending.remove(at);
             match outcome {
                 Outcome::Bound(bound) => self.bound(op, bound, out),
-                Outcome::Replied(_) if silent => {}
+                Outcome::Replied(reply) if silent => self.finished(op, &reply, None, String::new),
                 Outcome::Replied(reply) => self.finish(op, &reply, out),
             }
         }

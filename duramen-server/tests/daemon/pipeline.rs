@@ -148,4 +148,8 @@ fn a_search_whose_client_does_not_read_waits_and_can_be_abandoned_or_cancelled_r
         client.ask(Request::Extended(ExtendedRequest { name, value: Some(&value) })).code,
         ResultCode::NO_SUCH_OPERATION
     );
+    // All but the one that asks are over.
+    let counts = (1..20).map(|n| format!("(&(monitorOpInitiated={})(monitorOpCompleted={n}))", n + 1));
+    let filter = format!("(|{})", counts.collect::<String>());
+    assert_eq!(client.search("cn=Search,cn=Operations,cn=Monitor", Scope::Base, &filter).names.len(), 1);
 }
