@@ -53,10 +53,10 @@ pub fn serve(start: &Start) -> Result<(), ServeError> {
     let logging = Logging::start(&config.log).map_err(ServeError::System)?;
     allow_files(config.limits.connections);
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().map_err(system("a runtime"))?;
-    runtime.block_on(run(start, config, settings, logging))
+    runtime.block_on(run(start, config, settings, Arc::new(logging)))
 }
 
-async fn run(start: &Start, config: Config, settings: Settings, logging: Logging) -> Result<(), ServeError> {
+async fn run(start: &Start, config: Config, settings: Settings, logging: Arc<Logging>) -> Result<(), ServeError> {
     let _lock = lock(&config.data)?;
     let listeners = listen(&config.listen)?;
     let page = http::listen(config.http)?;
@@ -76,7 +76,7 @@ async fn run(start: &Start, config: Config, settings: Settings, logging: Logging
     tokio::select! {
         () = accept_all(&listeners, &crew) => {}
         () = http::serve(page, server.clone()) => {}
-        () = signals.obey(|| reload(start, &server, &logging)) => {}
+        () = signals.obey(async || reloaded(start, &server, &logging).await) => {}
     }
     tracing::info!("stopping");
     notify::stopping();
@@ -107,6 +107,14 @@ fn refuse_long_files() -> Result<(), ServeError> {
 
 fn open(config: &Config) -> Result<Directory, ServeError> {
     Directory::open(&config.data, config.directory.clone()).map_err(|source| refused(config, source))
+}
+
+/// As [`reload`], on a thread of its own: it may have to wait for a tool that writes, and connections are accepted here.
+async fn reloaded(start: &Start, server: &Arc<Server>, logging: &Arc<Logging>) {
+    let (start, server, logging) = (start.clone(), server.clone(), logging.clone());
+    if let Err(error) = tokio::task::spawn_blocking(move || reload(&start, &server, &logging)).await {
+        tracing::error!("not reloaded: {error}");
+    }
 }
 
 /// Takes another configuration into use, unless it has faults: then all stays as it was.
@@ -158,12 +166,12 @@ impl Signals {
     }
 
     /// Returns when it is time to stop.
-    async fn obey(&mut self, reload: impl Fn()) {
+    async fn obey(&mut self, reload: impl AsyncFn()) {
         loop {
             tokio::select! {
                 _ = self.terminate.recv() => return,
                 _ = self.interrupt.recv() => return,
-                _ = self.hangup.recv() => reload(),
+                _ = self.hangup.recv() => reload().await,
             }
         }
     }

@@ -195,6 +195,20 @@ fn a_reload_takes_good_configurations_into_use_and_leaves_bad_ones_alone() {
 }
 
 #[test]
+fn a_reload_that_waits_for_a_tool_keeps_nobody_from_being_served() {
+    let mut daemon = Daemon::plain();
+    Client::administrator(&daemon).populate(1);
+    let database = duramen::Database::open(daemon.path("data").join("directory.dm")).unwrap();
+    let writing = database.begin_write().unwrap();
+    daemon.signal("HUP");
+    std::thread::sleep(std::time::Duration::from_millis(300));
+    assert_eq!(Client::new(&daemon).search(&person(0), Scope::Base, "(uid=u0)").names.len(), 1);
+    assert!(!daemon.log().contains("reloaded: "), "{}", daemon.log());
+    drop(writing);
+    daemon.wait_for("reloaded: ");
+}
+
+#[test]
 fn an_index_that_is_not_complete_is_told_of_until_it_is() {
     let mut daemon = Daemon::plain();
     Client::administrator(&daemon).populate(1);
