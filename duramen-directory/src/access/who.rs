@@ -1,5 +1,7 @@
 //! Whether somebody is the one whom a clause is about.
 
+use duramen_ldap::syntax::split_uid;
+
 use super::name::{ancestor, expanded_name};
 use super::rule::{Clause, Who, normalized_name};
 use super::template::Parts;
@@ -68,7 +70,7 @@ fn names(value: &[u8], attribute: crate::schema::AttributeId, asked: &Asked<'_>)
             normalized_name(value, asked.schema).as_deref() == Some(&asked.requester.name.normalized)
         }
         Some("uniqueMemberMatch") => {
-            let name = std::str::from_utf8(value).map_or("", |text| text.split("#'").next().unwrap_or(text));
+            let name = std::str::from_utf8(value).map_or("", |text| split_uid(text).0);
             normalized_name(name.as_bytes(), asked.schema).as_deref() == Some(&asked.requester.name.normalized)
         }
         _ => false,

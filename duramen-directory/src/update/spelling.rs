@@ -5,6 +5,8 @@
 
 use std::borrow::Cow;
 
+use duramen_ldap::syntax::split_uid;
+
 use super::draft::Value;
 use crate::names::strict;
 use crate::schema::{Attribute, Schema};
@@ -32,8 +34,8 @@ pub(crate) fn value<'v>(schema: &Schema, attribute: &Attribute, value: &'v [u8])
 }
 
 fn name_and_uid(schema: &Schema, text: &str) -> Option<String> {
-    match text.rsplit_once('#').filter(|(_, uid)| uid.starts_with('\'')) {
-        Some((front, uid)) => Some(format!("{}#{uid}", strict(schema, front)?)),
-        None => strict(schema, text),
+    match split_uid(text) {
+        (name, Some(uid)) => Some(format!("{}#{uid}", strict(schema, name)?)),
+        (name, None) => strict(schema, name),
     }
 }

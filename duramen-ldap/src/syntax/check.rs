@@ -174,7 +174,7 @@ pub(crate) fn parse_uuid(value: &[u8]) -> Result<[u8; 16], TextError> {
 }
 
 /// A Name And Optional UID taken apart: the name, and the bit string if there is one.
-pub(crate) fn split_uid(value: &str) -> (&str, Option<&str>) {
+pub fn split_uid(value: &str) -> (&str, Option<&str>) {
     match value.rsplit_once('#') {
         Some((name, uid)) if check_bit_string(uid.as_bytes()).is_ok() => (name, Some(uid)),
         _ => (value, None),

@@ -10,7 +10,8 @@ mod time;
 
 use crate::error::TextError;
 
-pub(crate) use check::{check_bit_string, check_boolean, check_integer, check_oid, parse_uuid, split_uid};
+pub use check::split_uid;
+pub(crate) use check::{check_bit_string, check_boolean, check_integer, check_oid, parse_uuid};
 pub(crate) use text::presentation_address as check_presentation_address;
 pub(crate) use time::key as time_key;
 

@@ -136,6 +136,12 @@ fn one_may_be_allowed_to_add_oneself_and_nobody_else() {
         let what = What::Attribute(world.attribute("member"), Some(value.as_bytes()));
         assert_eq!(world.allows(ALICE, TEAM, what, Level::Add), allowed, "{value}");
     }
+    let unique = World::new("access to attrs=uniqueMember by users selfwrite");
+    for (bits, allowed) in [("", true), ("#'01'B", true), ("#'", false), ("#'2'B", false), ("#'01'B,dc=org", false)] {
+        let value = format!("{ALICE}{bits}");
+        let what = What::Attribute(unique.attribute("uniqueMember"), Some(value.as_bytes()));
+        assert_eq!(unique.allows(ALICE, TEAM, what, Level::Add), allowed, "{value}");
+    }
     assert!(world.plan(ALICE).is_by_value(world.attribute("member")));
     assert!(!world.plan(ALICE).is_by_value(world.attribute("cn")));
 }
