@@ -531,12 +531,13 @@ fn is_rdn(name: &str) -> bool {
 }
 
 /// Which of the names and places that access rules are about are an entry's, or below it.
-fn rules_about(name: &str) -> [bool; 4] {
+fn rules_about(name: &str) -> [bool; 5] {
     let name = comparable_name(name);
     let people = format!(",ou=people,{SUFFIX}");
     let within = name.strip_suffix(&people);
     let is_one_below = within.is_some_and(is_rdn);
-    [GROUP.ends_with(&name), within == Some("uid=alice"), within.is_some(), is_one_below]
+    let is_user = is_one_below && name.starts_with("uid=");
+    [GROUP.ends_with(&name), within == Some("uid=alice"), within.is_some(), is_one_below, is_user]
 }
 
 /// Whether aliases below the base are followed.
