@@ -44,12 +44,15 @@ impl<'s> Extractor<'s> {
         old: &mut dyn FnMut(&[u8]),
         new: &mut dyn FnMut(&[u8]),
     ) {
-        // A value that goes may share keys with those that stay; one that comes needs only its own.
-        let is_grown = |id| added(before, after, id).is_some();
-        self.entry(before, |id| wanted(id) && !is_grown(id), old);
-        self.entry(after, |id| wanted(id) && !is_grown(id), new);
+        // A value that goes may share keys with those that stay; one that comes needs only its own. But trigrams are noted
+        // as coming only if no value had them before.
+        let indices = self.indices;
+        let has_trigrams = |id| indices.get(id) & bits::SUBSTRING != 0;
+        let grown = |id| if has_trigrams(id) { None } else { added(before, after, id) };
+        self.entry(before, |id| wanted(id) && grown(id).is_none(), old);
+        self.entry(after, |id| wanted(id) && grown(id).is_none(), new);
         for attribute in after.attributes().filter(|attribute| wanted(attribute.id)) {
-            for value in added(before, after, attribute.id).iter().flat_map(List::iter) {
+            for value in grown(attribute.id).iter().flat_map(List::iter) {
                 self.value(attribute.id, value, new);
             }
         }

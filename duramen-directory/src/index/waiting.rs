@@ -14,8 +14,8 @@
 //! | 3 | the trigram |
 //! | 1 | 1 if it comes, 0 if it goes |
 //!
-//! Invariant: what comes the entry has, what goes it does not have; whatever else it has is in the index. Of a whole
-//! record's entry the index has only what the record names.
+//! Invariant: what comes the entry has, and the index does not; what goes the index has, and the entry does not; whatever
+//! else it has is in the index. Of a whole record's entry the index has only what the record names.
 
 use duramen::{Edit, Error, Result, Table, WriteTxn};
 

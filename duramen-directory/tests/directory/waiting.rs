@@ -1,7 +1,7 @@
 //! Trigrams that are noted, and written into the index later.
 
 use duramen_directory::{Config, ImportOptions, Index, IndexKinds};
-use duramen_ldap::message::ChangeKind::Replace;
+use duramen_ldap::message::ChangeKind::{Add, Delete, Replace};
 
 use crate::sample::*;
 
@@ -82,8 +82,9 @@ fn searches_by_parts_find_the_same_whatever_is_waiting() {
             }
             7 if at < here.len() => {
                 let value = format!("changed {step}");
+                let kind = if random.bool() { Add } else { Replace };
                 for sample in &samples {
-                    sample.modify(&here[at], &[(Replace, "description", &[&value])]).unwrap();
+                    sample.modify(&here[at], &[(kind, "description", &[&value])]).unwrap();
                 }
             }
             // The last one too: its id is given to the next that comes.
@@ -99,6 +100,20 @@ fn searches_by_parts_find_the_same_whatever_is_waiting() {
         }
     }
     assert_eq!(most, MERGED_FROM - 1, "who makes the last record has them merged in the same commit");
+}
+
+#[test]
+fn parts_that_a_new_value_shares_with_an_older_one_go_with_the_entry_or_the_values() {
+    let [indexed, _] = both();
+    (0..3).for_each(|n| add(&indexed, n));
+    indexed.directory.reindex(&mut |_, _| true).unwrap();
+    assert_eq!(records(&indexed), 0, "reindexing leaves nothing waiting");
+    (0..3).for_each(|n| drop(indexed.modify(&name(n), &[(Add, "description", &["number of another"])]).unwrap()));
+    indexed.delete(&name(0), &[]).unwrap();
+    indexed.modify(&name(1), &[(Replace, "description", &["else"])]).unwrap();
+    indexed.modify(&name(2), &[(Delete, "description", &["number of another"])]).unwrap();
+    assert_eq!(indexed.found("(description=*number*)"), [name(2)]);
+    assert_eq!(problems(&indexed), Vec::<String>::new());
 }
 
 #[test]
