@@ -78,7 +78,7 @@ fn steps(work: &mut Work) -> Result<Option<Landing>> {
     let placed = Instant::now();
     let secured = secure(work, &mut meta, record)?;
     let timings = CommitTimings {
-        place_us: (placed - started - written.time).as_micros() as u64,
+        place_us: placed.duration_since(started).saturating_sub(written.time).as_micros() as u64,
         write_us: written.time.as_micros() as u64,
         flush_us: placed.elapsed().as_micros() as u64,
         pages: written.pages + 1,
