@@ -1,6 +1,6 @@
 //! Trigrams that are noted, and written into the index later.
 
-use duramen_directory::{Config, ImportOptions, Index, IndexKinds};
+use duramen_directory::{Config, Directory, ImportOptions, Index, IndexKinds};
 use duramen_ldap::message::ChangeKind::{Add, Delete, Replace};
 
 use crate::sample::*;
@@ -163,6 +163,25 @@ fn an_index_that_goes_takes_what_is_waiting_with_it() {
     (50..60).for_each(|n| [&indexed, &plain].into_iter().for_each(|sample| add(sample, n)));
     indexed.directory.reindex(&mut |_, _| true).unwrap();
     compare(&[indexed, plain]);
+}
+
+#[test]
+fn an_index_that_goes_while_a_tool_builds_it_is_not_complete_afterwards() {
+    let [_, served] = both();
+    (0..3).for_each(|n| add(&served, n));
+    served.directory.reconfigure(indices(true)).unwrap();
+    let tool = Directory::open(served.folder.path(), Config::default()).unwrap();
+    tool.reindex(&mut |_, _| {
+        served.directory.reconfigure(indices(false)).unwrap();
+        add(&served, 3);
+        true
+    })
+    .unwrap();
+    served.directory.reconfigure(indices(true)).unwrap();
+    assert_eq!(served.found("(uid=*u3*)"), [name(3)]);
+    served.directory.reindex(&mut |_, _| true).unwrap();
+    assert_eq!(served.found("(uid=*u3*)"), [name(3)]);
+    assert_eq!(problems(&served), Vec::<String>::new());
 }
 
 #[test]
