@@ -119,3 +119,89 @@ fn a_check_goes_into_each_page_once_however_many_ways_lead_there() {
         assert!(findings > 1, "{findings} findings in {depth} levels");
     }
 }
+
+/// A file as a database left it that was filled like this.
+fn file_with(fill: impl FnOnce(&mut duramen::WriteTxn<'_>) -> duramen::Result<()>) -> Vec<u8> {
+    let directory = duramen_sim::scratch();
+    let path = directory.path().join("sound.dm");
+    let db = duramen::Database::options().without_lock_file().open(&path).unwrap();
+    db.update(fill).unwrap();
+    db.close().unwrap();
+    std::fs::read(&path).unwrap()
+}
+
+fn half(page: &[u8], at: usize) -> usize {
+    usize::from(u16::from_le_bytes([page[at], page[at + 1]]))
+}
+
+/// Changes the leaves in which a cell has this key, given with the offset of that cell's slot and of the cell; right
+/// checksums for all.
+fn change_leaves_with(file: &mut [u8], key: &[u8], change: impl Fn(&mut [u8], usize, usize)) {
+    let mut changed = 0;
+    for leaf in file.chunks_exact_mut(PAGE).skip(4).filter(|page| page[24] == 3) {
+        for i in 0..half(leaf, 26) {
+            let slot = 40 + 4 * half(leaf, 26) + 2 * i;
+            let cell = half(leaf, slot);
+            if half(leaf, cell) & 0x3fff == key.len() && leaf[cell + 4..].starts_with(key) {
+                change(leaf, slot, cell);
+                changed += 1;
+            }
+        }
+    }
+    assert!(changed > 0, "no leaf has the key {key:?}");
+    seal::reseal(file, false);
+}
+
+/// Opens a changed file.
+fn opened(file: &[u8]) -> (tempfile::TempDir, duramen::Database) {
+    let directory = duramen_sim::scratch();
+    let path = directory.path().join("hostile.dm");
+    std::fs::write(&path, file).unwrap();
+    let db = duramen::Database::options().without_lock_file().open(&path).unwrap();
+    (directory, db)
+}
+
+fn is_damage<T: std::fmt::Debug>(result: duramen::Result<T>) -> bool {
+    matches!(result, Err(duramen::Error::Corrupt { .. }))
+}
+
+#[test]
+fn a_cursor_whose_search_met_damage_can_be_moved_on() {
+    let number = u64::to_be_bytes;
+    let mut file = file_with(|txn| {
+        let mut table = txn.table("t")?;
+        (0..20).try_for_each(|i| table.put(number(i), "value"))
+    });
+    change_leaves_with(&mut file, &number(15), |leaf, slot, _| leaf[slot..slot + 2].fill(0xff));
+    let (_dir, db) = opened(&file);
+    let snapshot = db.read().unwrap();
+    let table = snapshot.table("t").unwrap();
+    let mut cursor = table.cursor();
+    let first = Some((&number(0)[..], &b"value"[..]));
+    assert_eq!(cursor.first().unwrap(), first);
+    assert!(is_damage(cursor.seek(number(15))));
+    assert_eq!(cursor.current().unwrap(), None);
+    assert!(cursor.count().is_err());
+    assert_eq!(cursor.next().unwrap(), first);
+}
+
+#[test]
+fn a_cursor_whose_search_met_damage_among_the_values_of_a_key_can_be_moved_on() {
+    let number = u64::to_be_bytes;
+    let duplicates = duramen::TableOptions::new().duplicates(duramen::Duplicates::sorted());
+    let mut file = file_with(|txn| {
+        let mut table = txn.table_with("t", &duplicates)?;
+        table.put("a", "value")?;
+        (0..100).try_for_each(|i| table.put("b", [[7; 40], [number(i)[7]; 40]].concat()))
+    });
+    // The values' leaf says that it has none.
+    change_leaves_with(&mut file, &[[7; 40], [99; 40]].concat(), |leaf, slot, _| leaf[slot..slot + 2].fill(0xff));
+    let (_dir, db) = opened(&file);
+    let snapshot = db.read().unwrap();
+    let mut cursor = snapshot.table("t").unwrap().cursor();
+    let first = Some((&b"a"[..], &b"value"[..]));
+    assert_eq!(cursor.first().unwrap(), first);
+    assert!(is_damage(cursor.seek_pair("b", [[7; 40], [99; 40]].concat())));
+    assert_eq!(cursor.current().unwrap(), None);
+    assert_eq!(cursor.next().unwrap(), first);
+}

@@ -140,20 +140,20 @@ fn search(table: &Table<'_>, key: &[u8]) -> Result<()> {
     table.prefix(&key[..key.len() / 2])?.take(3).try_for_each(|item| item.map(drop))?;
     table.values_of(key)?.take(20).try_for_each(|item| item.map(drop))?;
     table.values_of(key)?.rev().take(20).try_for_each(|item| item.map(drop))?;
+    move_about(table, key, &value);
+    Ok(())
+}
+
+/// Moves a cursor in every way, whatever it meets.
+fn move_about(table: &Table<'_>, key: &[u8], value: &[u8]) {
     let mut cursor = table.cursor();
-    cursor.seek_at_or_after(key)?;
+    let _ = cursor.seek_at_or_after(key);
     let _ = cursor.count();
     for _ in 0..3 {
-        cursor.next_duplicate()?;
-        cursor.prev_key()?;
-        cursor.multiple()?;
-        cursor.next_multiple()?;
-        cursor.last_duplicate()?;
-        cursor.prev()?;
-        cursor.seek_pair_at_or_after(key, &value)?;
-        cursor.next_key()?;
+        let _ = (cursor.next_duplicate(), cursor.prev_key(), cursor.multiple(), cursor.next_multiple());
+        let _ = (cursor.last_duplicate(), cursor.prev(), cursor.current(), cursor.count());
+        let _ = (cursor.seek_pair_at_or_after(key, value), cursor.next_key());
     }
-    Ok(())
 }
 
 /// Changes of all sorts, in transactions of their own, so that what one runs into does not hide the next.

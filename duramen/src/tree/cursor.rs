@@ -3,7 +3,8 @@
 //! Owns: every movement of a cursor. Must not know: transactions (whoever holds a position across changes of the
 //! table seeks it anew).
 //!
-//! A position is *unset*, *on* an entry, or in the *gap* before the entry that `next` will give.
+//! A position is *unset*, *on* an entry, or in the *gap* before the entry that `next` will give. After a search that meets
+//! an error it is unset: what it had found by then is no position.
 
 use super::duplicates::{self, Duplicates, Orders, SubPage, item_of};
 use super::path::Step;
@@ -333,7 +334,8 @@ impl Position {
 
     /// Goes to a key, its values not looked at. If it is not there the position is the gap where it would be.
     fn find_key<P: Pages>(&mut self, pages: &P, t: Trunk<'_>, key: &[u8]) -> Result<bool> {
-        let found = self.path.seek(pages, t.tree, &t.orders.key, &Needle::new(key, &t.orders.key))?;
+        let found = self.path.seek(pages, t.tree, &t.orders.key, &Needle::new(key, &t.orders.key));
+        let found = found.inspect_err(|_| self.unset())?;
         (self.state, self.inner) = (if found { State::On } else { State::Gap }, Inner::One);
         Ok(found)
     }
@@ -386,7 +388,7 @@ impl Position {
             return self.seek_pair_single(pages, t, key, false);
         }
         let found = self.find_key(pages, t, key)?;
-        self.enter_if(found, pages, t, End::First)
+        self.enter_if(found, pages, t, End::First).inspect_err(|_| self.unset())
     }
 
     /// The first entry whose key is not below this one.
@@ -409,6 +411,16 @@ impl Position {
     /// The entry with this key and the first value not below this one: `(pair, is it exactly the value)`. If there is
     /// none: the gap where it would be.
     pub(crate) fn seek_pair<'p, P: Pages>(
+        &mut self,
+        pages: &'p P,
+        t: Trunk<'_>,
+        key: &[u8],
+        value: &[u8],
+    ) -> Result<Option<(Pair<'p>, bool)>> {
+        self.find_pair(pages, t, key, value).inspect_err(|_| self.unset())
+    }
+
+    fn find_pair<'p, P: Pages>(
         &mut self,
         pages: &'p P,
         t: Trunk<'_>,

@@ -14,7 +14,8 @@ use crate::tree::{Pages, value};
 /// A position in a table for reading.
 ///
 /// A new cursor stands nowhere: `next` is then `first`, `prev` is `last`. A movement that finds nothing returns
-/// `None`; after one at either end of the table the cursor stays where it was.
+/// `None`; after one at either end of the table the cursor stays where it was. After a search that meets an error it
+/// stands nowhere.
 pub struct Cursor<'t> {
     table: Table<'t>,
     position: Position,
