@@ -205,3 +205,22 @@ fn a_cursor_whose_search_met_damage_among_the_values_of_a_key_can_be_moved_on() 
     assert_eq!(cursor.current().unwrap(), None);
     assert_eq!(cursor.next().unwrap(), first);
 }
+
+#[test]
+fn a_page_that_is_joined_with_its_neighbour_is_looked_at_before() {
+    let number = u64::to_be_bytes;
+    let mut file = file_with(|txn| {
+        let mut table = txn.table("t")?;
+        (0..80).try_for_each(|i| table.append(number(i), [7; 100]))?;
+        table.append(number(80), [7; 9000])
+    });
+    // The value in the last of three leaves is said to lie in a writer's memory.
+    change_leaves_with(&mut file, &number(80), |leaf, _, cell| leaf[cell + 4 + 8 + 5] |= 0x80);
+    let (_dir, db) = opened(&file);
+    let emptied = db.update(|txn| {
+        let mut table = txn.table("t")?;
+        (34..68).try_for_each(|i| table.delete(number(i)).map(drop))
+    });
+    assert!(is_damage(emptied));
+    assert_eq!(db.read().unwrap().table("t").unwrap().get(number(0)).unwrap(), Some(&[7; 100][..]));
+}

@@ -4,7 +4,7 @@
 //! page; validation. Must not know: where a page's bytes come from, transactions, trees of pages.
 //!
 //! Invariants: everything is little-endian. Readers (`Leaf`, `Branch`, `Packed`) accept arbitrary bytes: `open` checks
-//! the header once, each later access is bounds-checked, and what cannot be right is [`Damage`](crate::error::Damage)
+//! the header once, each later access is bounds-checked, and what cannot be right is [`Damage`]
 //! or a wrong answer, never a panic. Editors (`LeafMut`, `BranchMut`, `PackedMut`) work on pages that `validate` has
 //! accepted or `init` has made, keep them so, and may assert.
 
@@ -16,6 +16,20 @@ pub(crate) mod meta;
 pub(crate) mod overflow;
 pub(crate) mod packed;
 pub(crate) mod page;
+
+use crate::error::Damage;
+use page::Kind;
+
+/// The full check that a page of the file gets before it is changed, or comes into one that is: afterwards nothing in it
+/// can surprise.
+pub(crate) fn validate(bytes: &[u8]) -> Result<(), Damage> {
+    match page::kind(bytes) {
+        Some(Kind::Branch) => branch::validate(bytes),
+        Some(Kind::Leaf) => leaf::validate(bytes),
+        Some(Kind::Packed) => packed::validate(bytes),
+        _ => Err(Damage("not a page of a tree")),
+    }
+}
 
 /// How many cases a property test runs: few under Miri, which is slow.
 #[cfg(test)]

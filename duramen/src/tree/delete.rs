@@ -6,7 +6,7 @@
 //! otherwise it is left alone: moving entries between two pages would dirty both and gain neither.
 
 use super::insert::{build, collect, touch_path};
-use super::{AnyLeaf, PagesMut, Path, Tree, at, below, damaged, expect_kind, open_branch, open_leaf};
+use super::{AnyLeaf, PagesMut, Path, Tree, at, below, damaged, expect_kind, expect_sound, open_branch, open_leaf};
 use crate::error::Result;
 use crate::format::branch::BranchMut;
 use crate::format::leaf::LeafMut;
@@ -177,6 +177,7 @@ fn merge_leaf<P: PagesMut>(pages: &mut P, tree: &mut Tree, order: &Order, path: 
         }
         let (left, right, right_index) =
             if i < parent.index { (pages.touch(other)?, current, parent.index) } else { (current, other, i) };
+        expect_sound(pages, right)?;
         append_leaf(pages, order, left, right)?;
         pages.free(right)?;
         tree.leaves = tree.leaves.checked_sub(1).ok_or_else(|| damaged(right, "more leaves than counted"))?;
@@ -214,6 +215,7 @@ fn merge_branch<P: PagesMut>(pages: &mut P, tree: &mut Tree, order: &Order, path
         }
         let (left, right, right_index) =
             if other_index < parent.index { (other, current, parent.index) } else { (current, other, other_index) };
+        expect_sound(pages, right)?;
         let entries = joined(pages, parent.page, right_index, level, (left, right))?;
         let left = pages.touch(left)?;
         let before = pages.page(left)?.to_vec();

@@ -31,6 +31,7 @@ pub(crate) use search::{get, get_many};
 
 use crate::advice::Advice;
 use crate::error::{Damage, Error, Result};
+use crate::format;
 use crate::format::branch::Branch;
 use crate::format::leaf::Leaf;
 use crate::format::packed::Packed;
@@ -210,6 +211,12 @@ pub(crate) fn open_leaf<P: Pages + ?Sized>(pages: &P, child: Child) -> Result<An
 pub(crate) fn expect_kind<P: Pages + ?Sized>(pages: &P, tree: &Tree, child: Child) -> Result<()> {
     let suits = open_leaf(pages, child)?.suits(tree);
     if suits { Ok(()) } else { Err(damaged(child, "another kind of leaf than its tree has")) }
+}
+
+/// Refuses a page of the file that is not sound, before what is in it comes into a writer's page: nobody looks at it any
+/// more there.
+pub(crate) fn expect_sound<P: Pages + ?Sized>(pages: &P, child: Child) -> Result<()> {
+    if child.is_dirty() { Ok(()) } else { at(child, format::validate(pages.page(child)?)) }
 }
 
 /// Opens a page at level 1 that must hold keys and values.

@@ -70,7 +70,11 @@ impl Placer {
         if tree.is_empty() {
             return Ok(tree.root);
         }
-        self.page(work, tree.root, tree.depth, orders).map(Child::without_count)
+        let root = self.page(work, tree.root, tree.depth, orders)?;
+        if root.is_dirty() && self.spilled.is_none() {
+            return Err(Damage("a tree with a page that is not the transaction's").at(Pgno(0)));
+        }
+        Ok(root.without_count())
     }
 
     fn page(&mut self, work: &mut Work, child: Child, level: u8, orders: &Orders) -> Result<Child> {

@@ -13,7 +13,7 @@ use crate::advice::Advice;
 use crate::dirty::{Dirty, Retired};
 use crate::error::{Error, Result};
 use crate::format::page::{self, Child, HEADER, Kind};
-use crate::format::{branch, leaf, overflow, packed};
+use crate::format::{self, overflow};
 use crate::ids::{Extent, Txnid};
 use crate::pager::Horizon;
 use crate::store::space_log::Ledger;
@@ -313,16 +313,6 @@ impl Drop for Work {
     }
 }
 
-/// The full check that a page gets before it is changed: afterwards nothing in it can surprise.
-fn validate(bytes: &[u8]) -> std::result::Result<(), crate::error::Damage> {
-    match page::kind(bytes) {
-        Some(Kind::Branch) => branch::validate(bytes),
-        Some(Kind::Leaf) => leaf::validate(bytes),
-        Some(Kind::Packed) => packed::validate(bytes),
-        _ => Err(crate::error::Damage("not a page of a tree")),
-    }
-}
-
 impl Pages for Work {
     fn page_size(&self) -> usize {
         self.store.pager.page_size
@@ -398,7 +388,7 @@ impl PagesMut for Work {
             return Ok(copy);
         }
         // The copy, which is in the processor's cache, where the page perhaps is not.
-        if let Err(damage) = validate(self.dirty.page_mut(copy)) {
+        if let Err(damage) = format::validate(self.dirty.page_mut(copy)) {
             self.dirty.free(copy);
             return at(child, Err(damage));
         }
