@@ -224,3 +224,16 @@ fn a_page_that_is_joined_with_its_neighbour_is_looked_at_before() {
     assert!(is_damage(emptied));
     assert_eq!(db.read().unwrap().table("t").unwrap().get(number(0)).unwrap(), Some(&[7; 100][..]));
 }
+
+#[test]
+fn a_renaming_that_meets_damage_leaves_a_transaction_that_can_only_be_aborted() {
+    let mut file = file_with(|txn| ["a", "b"].iter().try_for_each(|name| txn.table(name)?.put("key", "value")));
+    // Nothing is wrong with what is found there; but so many bytes are not used.
+    change_leaves_with(&mut file, b"a", |leaf, _, _| leaf[30] += 2);
+    let (_dir, db) = opened(&file);
+    let mut txn = db.begin_write().unwrap();
+    assert!(is_damage(txn.rename_table("a", "z")));
+    assert!(matches!(txn.drop_table("a"), Err(duramen::Error::TxnFailed)));
+    assert!(matches!(txn.commit(), Err(duramen::Error::TxnFailed)));
+    assert_eq!(db.read().unwrap().table("a").unwrap().get("key").unwrap(), Some(&b"value"[..]));
+}

@@ -275,7 +275,7 @@ pub(super) fn clear(work: &mut Work, i: usize) -> Result<u64> {
 fn empty(work: &mut Work, i: usize) -> Result<u64> {
     let mut tree = work.tables[i].tree;
     let order = work.tables[i].orders.key.clone();
-    let entries = range::drop_tree(work, &mut tree, &order)?;
+    let entries = range::drop_tree(work, &mut tree, &order).inspect_err(|_| work.failed = true)?;
     work.tables[i].tree = tree;
     work.tables[i].end = None;
     work.epoch += 1;
@@ -372,6 +372,8 @@ fn remove_record(work: &mut Work, i: usize) -> Result<()> {
     })
 }
 
+/// Changes the main table. An error leaves a transaction that can only be aborted, because pages may have been changed
+/// half-way.
 fn with_main<R>(work: &mut Work, f: impl FnOnce(&mut Work, &mut Tree, &Orders) -> Result<R>) -> Result<R> {
     let mut tree = work.tables[0].tree;
     let orders = work.tables[0].orders.clone();
@@ -379,6 +381,7 @@ fn with_main<R>(work: &mut Work, f: impl FnOnce(&mut Work, &mut Tree, &Orders) -
     work.tables[0].tree = tree;
     work.tables[0].end = None;
     work.epoch += 1;
+    work.failed |= result.is_err();
     result
 }
 

@@ -219,7 +219,7 @@ impl<'p> WriteTxn<'p> {
     pub fn enter_tables(&mut self) -> Result<()> {
         let work = self.work_mut();
         work.check()?;
-        catalog::save(work).inspect_err(|_| work.failed = true)
+        catalog::save(work)
     }
 
     /// As [`WriteTxn::enter_tables`], of one table.
@@ -228,7 +228,7 @@ impl<'p> WriteTxn<'p> {
         work.check()?;
         work.table(id)?;
         let i = id.index as usize;
-        if i == 0 { Ok(()) } else { catalog::save_one(work, i).inspect_err(|_| work.failed = true) }
+        if i == 0 { Ok(()) } else { catalog::save_one(work, i) }
     }
 
     /// A handle to the main table, which has no name and holds the records of all others under theirs.
@@ -292,8 +292,7 @@ impl<'p> WriteTxn<'p> {
         let Some(i) = catalog::open_to_drop(work, name.as_ref())? else {
             return Ok(false);
         };
-        catalog::drop_table(work, i).inspect_err(|_| work.failed = true)?;
-        Ok(true)
+        catalog::drop_table(work, i).map(|()| true)
     }
 
     /// Gives a table another name. Returns whether there is such a table.
