@@ -237,3 +237,20 @@ fn a_renaming_that_meets_damage_leaves_a_transaction_that_can_only_be_aborted() 
     assert!(matches!(txn.commit(), Err(duramen::Error::TxnFailed)));
     assert_eq!(db.read().unwrap().table("a").unwrap().get("key").unwrap(), Some(&b"value"[..]));
 }
+
+#[test]
+fn more_duplicates_than_can_be_counted_are_damage() {
+    let duplicates = duramen::TableOptions::new().duplicates(duramen::Duplicates::sorted());
+    let keys = 0..100u8;
+    let mut file = file_with(|txn| {
+        let mut table = txn.table_with("t", &duplicates)?;
+        let mut pairs = keys.clone().flat_map(|key| (0..30u8).map(move |value| (key, value)));
+        pairs.try_for_each(|(key, value)| table.put([key; 8], [value; 100]))
+    });
+    for key in keys {
+        let count = (1u64 << 62).to_le_bytes();
+        change_leaves_with(&mut file, &[key; 8], |leaf, _, cell| leaf[cell + 4 + 8 + 8..][..8].copy_from_slice(&count));
+    }
+    let (_dir, db) = opened(&file);
+    assert!(is_damage(db.update(|txn| txn.table_with("t", &duplicates)?.clear())));
+}

@@ -103,7 +103,8 @@ impl<P: PagesMut> Pruner<'_, P> {
         }
         expect_kind(self.pages, self.tree, child)?;
         let child = self.pages.touch(child)?;
-        self.removed += self.release_cells(child, from..to)?;
+        let entries = self.release_cells(child, from..to)?;
+        self.count(entries);
         let page = self.pages.page_mut(child);
         for i in (from..to).rev() {
             if self.tree.is_packed() {
@@ -190,11 +191,17 @@ impl<P: PagesMut> Pruner<'_, P> {
         self.tree.leaves = leaves.ok_or_else(|| damaged(child, "more leaves than counted"))?;
         if child.is_dirty() || child.count16() == Child::UNCOUNTED || child.count16() == 0 {
             let len = open_leaf(self.pages, child)?.len();
-            self.removed += self.release_cells(child, 0..len)?;
+            let entries = self.release_cells(child, 0..len)?;
+            self.count(entries);
         } else {
-            self.removed += u64::from(child.count16());
+            self.count(u64::from(child.count16()));
         }
         self.pages.free_unread(child, born_by)
+    }
+
+    /// Counts removed entries, of which a damaged file may say any number.
+    fn count(&mut self, entries: u64) {
+        self.removed = self.removed.saturating_add(entries);
     }
 
     /// Releases what these cells hold outside their leaf; returns how many entries they are.
