@@ -55,13 +55,15 @@ pub(super) fn allocate(work: &mut Work, pages: u64, contiguous: bool) -> Result<
     } else {
         Vec::new()
     };
-    let found: u64 = extents.iter().map(|e| e.pages).sum();
-    if contiguous && found < pages && page_count + pages > pages_wanted {
-        extents.push(find_hole(work, pages)?);
-    } else if found < pages {
-        extents.push(lengthen(work, pages - found)?);
-    }
+    // They are the transaction's, even if the rest cannot be had.
     work.placed.extents.extend(&extents);
+    let found: u64 = extents.iter().map(|e| e.pages).sum();
+    if found < pages {
+        let hole = contiguous && page_count + pages > pages_wanted;
+        let rest = if hole { find_hole(work, pages)? } else { lengthen(work, pages - found)? };
+        work.placed.extents.push(rest);
+        extents.push(rest);
+    }
     extents.sort_by_key(|e| e.start);
     Ok(extents)
 }

@@ -12,7 +12,7 @@ use tempfile::TempDir;
 
 use crate::{assert_clean, roles, scratch};
 
-/// A medium that is full while a switch is on.
+/// A medium that is full while a switch is on, and does not tell its length then.
 struct Filling {
     medium: Arc<dyn Medium>,
     full: Arc<AtomicBool>,
@@ -31,7 +31,7 @@ impl Medium for Filling {
     }
 
     fn len(&self) -> io::Result<u64> {
-        self.medium.len()
+        if self.full.load(Ordering::SeqCst) { Err(io::ErrorKind::StorageFull.into()) } else { self.medium.len() }
     }
 
     fn set_len(&self, bytes: u64) -> io::Result<()> {
@@ -182,6 +182,27 @@ fn a_child_that_failed_leaves_its_parent_whole() -> Result<()> {
     fill(&mut txn, 2000, 4)?;
     txn.commit()?;
     assert_holds(&db, 2000, 4);
+    Ok(())
+}
+
+#[test]
+fn free_pages_that_a_child_took_before_it_failed_are_free_again() -> Result<()> {
+    let (_dir, db, full) = filling();
+    db.update(|txn| txn.table("t")?.delete_range(..[0x10; 4]).map(drop))?;
+    db.checkpoint()?;
+    let mut txn = db.begin_write()?;
+    // So that all of them are taken before the file is lengthened, of which the length is to be known.
+    txn.set_pages_wanted(1);
+    let free = txn.pages_free(0)?;
+    assert!((5..64).contains(&free), "{free} pages are free");
+    let mut child = txn.child()?;
+    full.store(true, Ordering::SeqCst);
+    assert!(fill(&mut child, 1000, 2).is_err());
+    drop(child);
+    full.store(false, Ordering::SeqCst);
+    assert_eq!(txn.pages_free(0)?, free);
+    txn.commit()?;
+    assert_clean(&db);
     Ok(())
 }
 
