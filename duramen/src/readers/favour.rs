@@ -82,29 +82,30 @@ impl Favour {
             lock::unlock(file, WRITER)?;
             return Err(error);
         }
-        self.count(file, header, was_favoured)
+        self.count(file, header, was_favoured);
+        Ok(())
     }
 
     /// Notes that this handle has the kernel's lock, and whether it should not need it the next time.
-    fn count(&self, file: &File, header: &Header, was_favoured: bool) -> Result<()> {
+    fn count(&self, file: &File, header: &Header, was_favoured: bool) {
         let before = header.taken.word.fetch_add(1, Ordering::Relaxed);
         let last = self.taken.swap(before + 1, Ordering::Relaxed);
         if last != before || was_favoured {
             self.in_a_row.store(0, Ordering::Relaxed);
-            return Ok(());
+            return;
         }
         if self.in_a_row.fetch_add(1, Ordering::Relaxed) < IN_A_ROW {
-            return Ok(());
+            return;
         }
         if self.number.load(Ordering::Relaxed) == NOBODY {
             let number = before + 1;
-            if number > NUMBER_MAX || !lock::try_lock(file, lock_of(number), Kind::Exclusive)? {
-                return Ok(());
+            // Whoever is refused goes on by the kernel's lock, which it has.
+            if number > NUMBER_MAX || !lock::try_lock(file, lock_of(number), Kind::Exclusive).unwrap_or(false) {
+                return;
             }
             self.number.store(number, Ordering::Relaxed);
         }
         header.favoured.word.store(self.number.load(Ordering::Relaxed), Ordering::SeqCst);
-        Ok(())
     }
 }
 
