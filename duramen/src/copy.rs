@@ -3,14 +3,14 @@
 //! Owns: the bytes of a copy, and how they get into a file. Must not know: what is in pages.
 
 use std::fs::File;
-use std::io::{self, ErrorKind, Write};
+use std::io::{self, Write};
 use std::os::unix::fs::FileExt;
 
 use crate::check::Held;
 use crate::error::{Error, Result};
 use crate::format::meta::{Meta, SLOT_BYTES, SLOTS, bytes_needed};
 use crate::os::direct::{Block, DirectFile, Until};
-use crate::os::file::check_limit;
+use crate::os::file::{check_limit, read_up_to};
 use crate::store::Store;
 
 /// Bytes read and written at once; the head of the file is among the first.
@@ -72,15 +72,7 @@ fn fill_head(piece: &mut [u8], newest: &Meta) {
 
 /// Reads a piece of the file. Where a writer has meanwhile cut off its free end: zeros.
 fn read_or_zeros(store: &Store, buffer: &mut [u8], at: u64) -> Result<()> {
-    let mut filled = 0;
-    while filled < buffer.len() {
-        match store.file().read_at(&mut buffer[filled..], at + filled as u64) {
-            Ok(0) => break,
-            Ok(bytes) => filled += bytes,
-            Err(error) if error.kind() == ErrorKind::Interrupted => {}
-            Err(source) => return Err(Error::Io { op: "read the data file", source }),
-        }
-    }
+    let filled = read_up_to(store.file(), buffer, at).map_err(Error::io("read the data file"))?;
     buffer[filled..].fill(0);
     Ok(())
 }

@@ -3,7 +3,6 @@
 //! Owns: which of these ways is taken. Must not know: how a commit is chosen and proven, what happens afterwards.
 
 use std::fs::File;
-use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -16,7 +15,7 @@ use crate::format::meta::{HEAD_BYTES, Meta};
 use crate::map::Map;
 use crate::medium::Medium;
 use crate::os::beside::{Beside, linked_to};
-use crate::os::file::{failed, is_still_at};
+use crate::os::file::{failed, is_still_at, read_up_to};
 use crate::os::identity::{self, Identity};
 use crate::os::overlay;
 use crate::pager::Pager;
@@ -204,13 +203,7 @@ pub(super) fn show_first(shared: &Shared, settings: &Settings, found: &Chosen) -
 
 pub(super) fn read_head(file: &File) -> Result<Vec<u8>> {
     let mut head = vec![0; HEAD_BYTES as usize];
-    let mut filled = 0;
-    while filled < head.len() {
-        match file.read_at(&mut head[filled..], filled as u64).map_err(Error::io("read the meta pages"))? {
-            0 => break,
-            n => filled += n,
-        }
-    }
+    let filled = read_up_to(file, &mut head, 0).map_err(Error::io("read the meta pages"))?;
     head.truncate(filled);
     Ok(head)
 }
