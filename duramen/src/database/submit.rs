@@ -300,15 +300,17 @@ impl Database {
     fn refuse_all(&self, error: std::io::Error) {
         let error = Arc::new(Error::Io { op: "start a thread for what was submitted", source: error });
         let all = Share { members_max: usize::MAX, brief: false };
-        while let Some((entry, _)) = self.queue.pop(all, 0) {
-            entry.ticket.fail(Error::Group { source: error.clone() });
-            entry.ticket.settle().into_iter().for_each(wake);
-            let_go(entry.ticket);
-        }
-        if let Some(next) = self.queue.next_leader()
-            && !next.lead()
-        {
-            self.refuse_all(std::io::ErrorKind::WouldBlock.into());
+        loop {
+            while let Some((entry, _)) = self.queue.pop(all, 0) {
+                entry.ticket.fail(Error::Group { source: error.clone() });
+                entry.ticket.settle().into_iter().for_each(wake);
+                let_go(entry.ticket);
+            }
+            // Who has come meanwhile may have a thread.
+            match self.queue.next_leader() {
+                Some(next) if !next.lead() => {}
+                _ => return,
+            }
         }
     }
 
