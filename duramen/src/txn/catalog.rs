@@ -318,7 +318,6 @@ pub(super) fn open_to_drop(work: &mut Work, name: &[u8]) -> Result<Option<usize>
 pub(super) fn names(work: &Work) -> Result<Vec<Vec<u8>>> {
     let main = &work.tables[0];
     let mut found = stored_names(work, &main.tree, &main.orders)?;
-    found.retain(|name| !work.tables.iter().any(|t| t.dropped && *t.name == **name));
     found.extend(work.tables.iter().skip(1).filter(|t| !t.dropped).map(|t| t.name.to_vec()));
     found.sort_unstable();
     found.dedup();

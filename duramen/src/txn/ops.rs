@@ -35,7 +35,7 @@ const SPLICE: u8 = 11;
 pub(crate) struct Ops {
     /// Room for the record's header, then the operations. Empty: nothing is noted (any more).
     bytes: Vec<u8>,
-    /// Where the values stand that are not known yet: offsets of the table's number.
+    /// Where the operations begin whose values are not known yet.
     rooms: Vec<usize>,
 }
 
