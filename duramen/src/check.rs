@@ -9,6 +9,7 @@ use crate::format::meta::Meta;
 use crate::format::overflow;
 use crate::format::page::{self, Child};
 use crate::ids::{Extent, Pgno};
+use crate::order::Order;
 use crate::pager::Horizon;
 use crate::readers::ReadSlot;
 use crate::store::recover::whole_slots;
@@ -16,7 +17,6 @@ use crate::store::space_log::{self, Ledger};
 use crate::store::{Store, Unpacked};
 use crate::tree::walk::{Place, Visitor, rises, walk};
 use crate::tree::{AnyLeaf, Pages, Tree, at, damaged, open_branch};
-use crate::txn::orders_by_code;
 
 /// What a check found.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -267,8 +267,8 @@ impl<'s, F: FnMut(u64, u64)> Checker<'s, F> {
     }
 
     fn check_leaf(&mut self, child: Child, leaf: &AnyLeaf<'_>) -> Result<()> {
-        let tree = self.trees.last().copied().unwrap_or_else(|| Tree::new(&crate::Order::Bytes));
-        if let Some(order) = orders_by_code(tree.order) {
+        let tree = self.trees.last().copied().unwrap_or_else(|| Tree::new(&Order::Bytes));
+        if let Some(order) = Order::built_in(tree.order) {
             rises(child, leaf, &order)?;
         }
         if !leaf.suits(&tree) {

@@ -35,14 +35,14 @@ impl fmt::Debug for Order {
 }
 
 impl Order {
-    /// The order's name, as statistics show it.
+    /// The order's name, as [`TableStats`](crate::TableStats) shows it: `bytes`, `reversed`, `native` or `custom`.
     pub fn name(&self) -> &'static str {
-        match self {
-            Order::Bytes => "bytes",
-            Order::Reversed => "reversed",
-            Order::Native => "native integers",
-            Order::Custom(_) => "custom",
-        }
+        Order::name_of(self.code())
+    }
+
+    /// The name of the order that a file stores under this number.
+    pub(crate) fn name_of(code: u8) -> &'static str {
+        ["bytes", "reversed", "native", "custom"][usize::from(code) % 4]
     }
 
     /// The number under which a file stores the order.
@@ -52,6 +52,16 @@ impl Order {
             Order::Reversed => 1,
             Order::Native => 2,
             Order::Custom(_) => 3,
+        }
+    }
+
+    /// The order of this number; none of a custom one, whose function no file has.
+    pub(crate) fn built_in(code: u8) -> Option<Order> {
+        match code {
+            0 => Some(Order::Bytes),
+            1 => Some(Order::Reversed),
+            2 => Some(Order::Native),
+            _ => None,
         }
     }
 

@@ -91,15 +91,15 @@ impl TableOptions {
         let fixed = flags & FIXED != 0;
         let duplicates = match flags & DUPLICATES {
             0 => None,
-            _ => Some(Duplicates { order: orders_by_code(duplicate_order)?, fixed }),
+            _ => Some(Duplicates { order: Order::built_in(duplicate_order)?, fixed }),
         };
-        Some(TableOptions { order: orders_by_code(order)?, duplicates, user })
+        Some(TableOptions { order: Order::built_in(order)?, duplicates, user })
     }
 
     /// The options that a stored table was made with. In place of a function that nobody has told there is one by which
     /// all that comes sorts behind what came before.
     pub(super) fn as_made(tree: &Tree) -> TableOptions {
-        let order = |code| orders_by_code(code).unwrap_or_else(|| Order::Custom(Arc::new(behind)));
+        let order = |code| Order::built_in(code).unwrap_or_else(|| Order::Custom(Arc::new(behind)));
         let duplicates =
             tree.has_duplicates().then(|| Duplicates { order: order(tree.duplicate_order), fixed: tree.has_fixed() });
         TableOptions { order: order(tree.order), duplicates, user: tree.user }
@@ -155,26 +155,16 @@ pub(super) fn orders_of(name: &[u8], tree: &Tree, options: Option<&TableOptions>
         return Ok(options.orders());
     }
     let built_in = |code| {
-        orders_by_code(code).ok_or_else(|| {
+        Order::built_in(code).ok_or_else(|| {
             wrong("an order without its comparison function (give it in the table's options)".to_string())
         })
     };
     Ok(Orders { key: built_in(tree.order)?, duplicate: built_in(tree.duplicate_order)? })
 }
 
-/// The built-in order of this number; none for custom ones.
-pub(crate) fn orders_by_code(code: u8) -> Option<Order> {
-    match code {
-        0 => Some(Order::Bytes),
-        1 => Some(Order::Reversed),
-        2 => Some(Order::Native),
-        _ => None,
-    }
-}
-
 /// The record of a table in the main table; `None` if there is none of this name.
 pub(super) fn find<P: Pages>(pages: &P, main: &Tree, orders: &Orders, name: &[u8]) -> Result<Option<Tree>> {
-    if main.order == 2 && !matches!(name.len(), 4 | 8) {
+    if main.order == Order::Native.code() && !matches!(name.len(), 4 | 8) {
         return Ok(None);
     }
     let found = get(pages, main, &orders.key, &Needle::new(name, &orders.key))?;

@@ -26,7 +26,6 @@ pub(crate) mod work;
 mod write;
 
 pub use bulk::{BulkLoad, BulkOptions, BulkProgress};
-pub(crate) use catalog::orders_by_code;
 pub use catalog::{Duplicates, TableOptions};
 pub use cursor::{Cursor, WriteCursor};
 pub use edit::Edit;

@@ -70,7 +70,7 @@ pub struct TableStats {
     pub overflow_pages: u64,
     /// Bytes in a page.
     pub page_size: usize,
-    /// Key order by name.
+    /// Key order by name: [`Order::name`].
     pub order: &'static str,
     /// Order of the duplicates by name, if the table has them.
     pub duplicates: Option<&'static str>,
@@ -90,7 +90,6 @@ impl TableStats {
 }
 
 pub(super) fn stats_of(tree: &Tree, page_size: usize) -> TableStats {
-    let name = |code: u8| ["bytes", "reversed", "native", "custom"][usize::from(code) % 4];
     TableStats {
         entries: tree.entries,
         depth: u32::from(tree.depth),
@@ -98,8 +97,8 @@ pub(super) fn stats_of(tree: &Tree, page_size: usize) -> TableStats {
         leaf_pages: tree.leaves,
         overflow_pages: tree.overflows,
         page_size,
-        order: name(tree.order),
-        duplicates: tree.has_duplicates().then(|| name(tree.duplicate_order)),
+        order: Order::name_of(tree.order),
+        duplicates: tree.has_duplicates().then(|| Order::name_of(tree.duplicate_order)),
         fixed_size: tree.has_fixed(),
         item_bytes: tree.item,
         user_bits: tree.user,
