@@ -20,6 +20,7 @@ use crate::tree::{AnyLeaf, Pages, Tree, at, damaged, open_branch};
 
 /// What a check found.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct CheckReport {
     /// Pages looked at: all of the file's.
     pub pages: u64,

@@ -20,6 +20,14 @@
 //! }
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
+//!
+//! # Errors
+//! What is not there is `None`, never an error. Whatever reads or writes may meet [`Error::Io`] or [`Error::Corrupt`],
+//! and is [`Error::Forked`] in a child of the process that opened the database. Changes are [`Error::TxnFailed`] after
+//! one of the same transaction came to nothing half-way, and [`Error::Poisoned`] after a flush has failed. Functions name
+//! what else they may return.
+
+#![warn(missing_debug_implementations)]
 
 mod advice;
 mod check;

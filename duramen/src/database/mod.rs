@@ -58,6 +58,7 @@ impl std::fmt::Debug for Database {
 
 /// A running read transaction, of whatever process.
 #[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct Reader {
     /// Its process.
     pub pid: u64,
@@ -71,6 +72,7 @@ pub struct Reader {
 
 /// The database in numbers.
 #[derive(Clone, Debug, PartialEq)]
+#[non_exhaustive]
 pub struct Stats {
     /// Bytes in a page.
     pub page_size: usize,
@@ -97,6 +99,9 @@ pub struct Stats {
 impl Database {
     /// Opens a database, creating the file if there is none. Nothing needs to be sized or tuned; see [`Options`] for
     /// what can be chosen.
+    ///
+    /// # Errors
+    /// As [`Options::open`].
     pub fn open(path: impl AsRef<Path>) -> Result<Database> {
         Options::new().open(path)
     }
@@ -107,12 +112,19 @@ impl Database {
     }
 
     /// Begins reading the newest state. Takes no lock and never waits.
+    ///
+    /// # Errors
+    /// [`Error::Truncated`] if somebody has cut the file off; [`Error::Io`] if the lock file cannot be made longer for
+    /// more readers.
     #[inline]
     pub fn read(&self) -> Result<Snapshot<'_>> {
         Snapshot::begin(crate::txn::Held::Borrowed(&self.store))
     }
 
     /// As [`Database::read`], but the snapshot keeps the database open by itself.
+    ///
+    /// # Errors
+    /// As [`Database::read`].
     pub fn read_owned(&self) -> Result<Snapshot<'static>> {
         Snapshot::begin(crate::txn::Held::Shared(self.store.clone()))
     }
@@ -137,6 +149,9 @@ impl Database {
     }
 
     /// Begins the one write transaction. Waits for other writers as the options say, those of this thread too.
+    ///
+    /// # Errors
+    /// [`Error::ReadOnly`]; [`Error::Busy`] if the options limit the wait; [`Error::Poisoned`].
     pub fn begin_write(&self) -> Result<WriteTxn<'static>> {
         WriteTxn::begin(&self.store, self.store.settings.wait, self.store.settings.durability)
     }
@@ -181,6 +196,9 @@ impl Database {
     /// commit finds that as much is new since the last time as the data file is long (at least 16 MiB, and at most a
     /// sixteenth of the memory, which counts for at least 128 MiB and at most 512), with [`Durability::Relaxed`] a
     /// sixteenth of the memory or five seconds; and when the last user closes the database.
+    ///
+    /// # Errors
+    /// As [`Database::begin_write`], and what the flush meets.
     pub fn checkpoint(&self) -> Result<()> {
         self.store.checkpoint(self.store.settings.wait)
     }

@@ -24,6 +24,17 @@ pub struct Options {
     settings: Settings,
 }
 
+impl std::fmt::Debug for Options {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Options")
+            .field("read_only", &self.settings.read_only)
+            .field("create", &self.settings.create)
+            .field("page_size", &self.settings.page_size)
+            .field("durability", &self.settings.durability)
+            .finish_non_exhaustive()
+    }
+}
+
 impl Default for Options {
     fn default() -> Options {
         Options::new()

@@ -171,6 +171,7 @@ pub(crate) struct Writer {
 
 /// Where the time of the last commit went, in microseconds, and how much it wrote.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
+#[non_exhaustive]
 pub struct CommitTimings {
     /// Choosing pages, placing, checksums; in a small commit that is flushed with others, or later, writing too.
     pub place_us: u64,

@@ -18,6 +18,7 @@ use crate::tree::{Pages, Path, at, below, get, insert, open_cells, path, range, 
 
 /// What a table that holds several values for a key does with them.
 #[derive(Clone, Debug, Default)]
+#[must_use]
 pub struct Duplicates {
     order: Order,
     fixed: bool,
@@ -59,6 +60,7 @@ impl Duplicates {
 /// let index = TableOptions::new().duplicates(Duplicates::sorted());
 /// ```
 #[derive(Clone, Debug, Default)]
+#[must_use]
 pub struct TableOptions {
     order: Order,
     duplicates: Option<Duplicates>,

@@ -1,5 +1,7 @@
 //! Cursors: every movement that a position in a table can make.
 
+use std::fmt;
+
 use super::place::spill_if_large;
 use super::table::{Source, Table, on};
 use super::update;
@@ -21,6 +23,12 @@ pub struct Cursor<'t> {
     position: Position,
     /// The leaf that it is in, while it walks: other movements forget it.
     near: Option<Near<'t>>,
+}
+
+impl fmt::Debug for Cursor<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Cursor(..)")
+    }
 }
 
 /// A movement to a neighbour.
@@ -267,6 +275,12 @@ pub struct WriteCursor {
     /// `value` is not known: it stands before all those of the key.
     before_values: bool,
     placed: bool,
+}
+
+impl fmt::Debug for WriteCursor {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("WriteCursor(..)")
+    }
 }
 
 impl WriteCursor {

@@ -6,6 +6,8 @@
 //! for once a leaf. A table with them is walked by two cursors.
 
 use std::cmp::Ordering;
+use std::fmt;
+use std::iter::FusedIterator;
 use std::ops::Bound;
 
 use super::cursor::Cursor;
@@ -21,9 +23,11 @@ use crate::tree::near::Ahead;
 use crate::tree::{Pages, Path, Tree, at, open_cells, value};
 
 /// Entries of a table in order; see [`Table::iter`] and [`Table::range`].
+#[must_use = "nothing is read before an entry is asked for"]
 pub struct Iter<'t>(Kind<'t>);
 
 /// Keys of a table in order; see [`Table::keys`].
+#[must_use = "nothing is read before a key is asked for"]
 pub struct Keys<'t>(KeyKind<'t>);
 
 enum Kind<'t> {
@@ -114,6 +118,14 @@ impl DoubleEndedIterator for Iter<'_> {
     }
 }
 
+impl FusedIterator for Iter<'_> {}
+
+impl fmt::Debug for Iter<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Iter(..)")
+    }
+}
+
 impl<'t> Keys<'t> {
     pub(super) fn new(table: &Table<'t>) -> Keys<'t> {
         if !table.tree.has_duplicates() && !table.tree.is_empty() {
@@ -140,6 +152,14 @@ impl<'t> Iterator for Keys<'t> {
                 next.map(|pair| pair.map(|(key, _)| key))
             }
         }
+    }
+}
+
+impl FusedIterator for Keys<'_> {}
+
+impl fmt::Debug for Keys<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Keys(..)")
     }
 }
 

@@ -76,13 +76,20 @@ impl<'db> Snapshot<'db> {
         self.horizon.txnid
     }
 
-    /// Opens a table. [`Error::NoSuchTable`] if there is none of this name.
+    /// Opens a table.
+    ///
+    /// # Errors
+    /// [`Error::NoSuchTable`] if there is none of this name; [`Error::TableOptions`] if its order is a function, which
+    /// [`Snapshot::table_with`] takes; [`Error::Usage`] after [`Snapshot::reset`].
     pub fn table(&self, name: impl AsRef<[u8]>) -> Result<Table<'_>> {
         let name = name.as_ref();
         self.find_table(name, None)?.ok_or_else(|| no_such_table(name))
     }
 
     /// Opens a table whose options must be these (the way to give a custom order its function).
+    ///
+    /// # Errors
+    /// [`Error::TableOptions`] if it has others; else as [`Snapshot::table`].
     pub fn table_with(&self, name: impl AsRef<[u8]>, options: &TableOptions) -> Result<Table<'_>> {
         let name = name.as_ref();
         self.find_table(name, Some(options))?.ok_or_else(|| no_such_table(name))

@@ -1,5 +1,7 @@
 //! A table, for reading: in a snapshot, or in a write transaction as it stands.
 
+use std::fmt;
+
 use super::cursor::Cursor;
 use super::iter::{Iter, Keys};
 use super::key_range::KeyRange;
@@ -10,7 +12,7 @@ use crate::format::leaf::Cell;
 use crate::format::page::Child;
 use crate::ids::Txnid;
 use crate::order::{Needle, Order};
-use crate::tree::cursor::{Position, Trunk};
+use crate::tree::cursor::{Pair, Position, Trunk};
 use crate::tree::duplicates::{self, Orders};
 use crate::tree::{Pages, Tree, get, get_many, value};
 
@@ -57,6 +59,7 @@ pub(super) struct Commit {
 
 /// What a table consists of. Pages of the trees of duplicates in it are not counted.
 #[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct TableStats {
     /// Entries, each duplicate counted.
     pub entries: u64,
@@ -102,6 +105,22 @@ pub(super) fn stats_of(tree: &Tree, page_size: usize) -> TableStats {
         fixed_size: tree.has_fixed(),
         item_bytes: tree.item,
         user_bits: tree.user,
+    }
+}
+
+impl fmt::Debug for Table<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Table({} entries)", self.len())
+    }
+}
+
+/// All entries in order, as [`Table::iter`] gives them.
+impl<'t> IntoIterator for &Table<'t> {
+    type Item = Result<Pair<'t>>;
+    type IntoIter = Iter<'t>;
+
+    fn into_iter(self) -> Iter<'t> {
+        self.iter()
     }
 }
 

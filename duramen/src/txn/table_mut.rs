@@ -1,5 +1,7 @@
 //! A table of a write transaction.
 
+use std::fmt;
+
 use super::edit::{self, Edit};
 use super::table::{Source, Table, TableStats, stats_of};
 use super::update::{self, Mode, Put, Value};
@@ -14,6 +16,12 @@ use crate::tree::Pages;
 pub struct TableMut<'t> {
     work: &'t mut Work,
     id: TableId,
+}
+
+impl fmt::Debug for TableMut<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "TableMut({} entries)", self.len())
+    }
 }
 
 impl<'t> TableMut<'t> {
@@ -73,6 +81,10 @@ impl<'t> TableMut<'t> {
     }
 
     /// Stores an entry: over the key's value if it has one, beside its others in a table with duplicates.
+    ///
+    /// # Errors
+    /// [`Error::KeyLength`], [`Error::ValueLength`]; [`Error::Incompatible`] if a table has this name in the main table.
+    /// Nothing is changed then, and the transaction can go on.
     pub fn put(&mut self, key: impl AsRef<[u8]>, value: impl AsRef<[u8]>) -> Result<()> {
         self.store(key.as_ref(), value.as_ref(), Mode::Set).map(drop)
     }
@@ -89,6 +101,10 @@ impl<'t> TableMut<'t> {
 
     /// Stores values of one key that have this many bytes each and lie side by side, in any order; how many of them it
     /// did not have. Far faster than putting them one by one.
+    ///
+    /// # Errors
+    /// As [`TableMut::put`]; [`Error::Incompatible`] in a table without duplicates; [`Error::Usage`] if `values` are no
+    /// whole number of values.
     pub fn put_duplicates(&mut self, key: impl AsRef<[u8]>, values: &[u8], bytes: usize) -> Result<u64> {
         update::put_duplicates(self.work, self.index(), key.as_ref(), values, bytes)
     }
@@ -160,12 +176,15 @@ impl<'t> TableMut<'t> {
     }
 
     /// Stores an entry whose value, `bytes` long and zeroed, is returned to be filled in.
+    ///
+    /// # Errors
+    /// As [`TableMut::put`]; [`Error::Incompatible`] in a table with duplicates.
     pub fn reserve(&mut self, key: impl AsRef<[u8]>, bytes: usize) -> Result<&mut [u8]> {
         let key = key.as_ref();
         if self.work.tables[self.index()].tree.has_duplicates() {
             return Err(Error::Incompatible { what: "a value with duplicates cannot be filled in later" });
         }
-        update::reserve(self.work, self.id.index as usize, key, bytes)
+        update::reserve(self.work, self.index(), key, bytes)
     }
 
     /// Removes a key with all its values. Returns whether it was there.
@@ -174,6 +193,9 @@ impl<'t> TableMut<'t> {
     }
 
     /// Removes one value of a key. Returns whether it was there.
+    ///
+    /// # Errors
+    /// [`Error::Incompatible`] in a table without duplicates.
     pub fn delete_duplicate(&mut self, key: impl AsRef<[u8]>, value: impl AsRef<[u8]>) -> Result<bool> {
         update::delete_duplicate(self.work, self.index(), key.as_ref(), value.as_ref())
     }
@@ -216,6 +238,9 @@ impl<'t> TableMut<'t> {
 
     /// Removes all keys in a range and returns how many entries that were. Whole subtrees go without their leaves
     /// being read.
+    ///
+    /// # Errors
+    /// [`Error::Incompatible`] for the main table.
     pub fn delete_range(&mut self, range: impl KeyRange) -> Result<u64> {
         let (low, high) = range.bounds();
         update::delete_range(self.work, self.index(), low, high)

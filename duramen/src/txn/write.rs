@@ -26,6 +26,7 @@ pub struct TableId {
 }
 
 /// The one write transaction: sees its own changes, and nobody else does before it commits. Dropping it aborts it.
+#[must_use = "dropped without `commit` it is aborted"]
 pub struct WriteTxn<'p> {
     work: Handle<'p>,
     /// The nesting level that it is; deeper ones are its own.
@@ -179,12 +180,20 @@ impl<'p> WriteTxn<'p> {
     }
 
     /// Opens a table, creating it (bytewise order, no duplicates) if it is not there.
+    ///
+    /// # Errors
+    /// [`Error::KeyLength`] if no table can have this name; [`Error::TableOptions`] if its order is a function, which
+    /// [`WriteTxn::table_with`] takes; [`Error::Incompatible`] if the main table has an entry of this name, or cannot
+    /// have tables.
     pub fn table(&mut self, name: impl AsRef<[u8]>) -> Result<TableMut<'_>> {
         let id = self.open_table(name, None)?;
         Ok(TableMut::new(self.work_mut(), id))
     }
 
-    /// Opens a table with these options, creating it if it is not there. [`Error::TableOptions`] if it has others.
+    /// Opens a table with these options, creating it if it is not there.
+    ///
+    /// # Errors
+    /// [`Error::TableOptions`] if it has others; else as [`WriteTxn::table`].
     pub fn table_with(&mut self, name: impl AsRef<[u8]>, options: &TableOptions) -> Result<TableMut<'_>> {
         let id = self.open_table(name, Some(options))?;
         Ok(TableMut::new(self.work_mut(), id))
@@ -237,6 +246,9 @@ impl<'p> WriteTxn<'p> {
     }
 
     /// Gives the main table other options. Only while it is empty.
+    ///
+    /// # Errors
+    /// [`Error::TableOptions`] if it is not empty, and these are not its options.
     pub fn set_main_options(&mut self, options: &TableOptions) -> Result<()> {
         let work = self.work_mut();
         work.check()?;
@@ -251,6 +263,9 @@ impl<'p> WriteTxn<'p> {
     }
 
     /// A table by its handle.
+    ///
+    /// # Errors
+    /// [`Error::BadTable`] if the handle is of another transaction, or the table was dropped.
     pub fn table_by_id(&mut self, id: TableId) -> Result<TableMut<'_>> {
         self.work().table(id)?;
         Ok(TableMut::new(self.work_mut(), id))
@@ -296,6 +311,10 @@ impl<'p> WriteTxn<'p> {
     }
 
     /// Gives a table another name. Returns whether there is such a table.
+    ///
+    /// # Errors
+    /// [`Error::TableExists`] if another one has that name; [`Error::KeyLength`] if no table can have it;
+    /// [`Error::Incompatible`] if the main table has an entry of that name.
     pub fn rename_table(&mut self, from: impl AsRef<[u8]>, to: impl AsRef<[u8]>) -> Result<bool> {
         catalog::rename(self.work_mut(), from.as_ref(), to.as_ref())
     }
@@ -311,7 +330,10 @@ impl<'p> WriteTxn<'p> {
         BulkLoad::begin(self.child()?, name.as_ref(), options)
     }
 
-    /// Begins a child transaction: its changes become this one's when it commits, or never were. To any depth up to 65,000.
+    /// Begins a child transaction: its changes become this one's when it commits, or never were.
+    ///
+    /// # Errors
+    /// [`Error::Usage`] beyond a depth of 65,000.
     pub fn child(&mut self) -> Result<WriteTxn<'_>> {
         let work = self.work_mut();
         work.check()?;
@@ -321,7 +343,11 @@ impl<'p> WriteTxn<'p> {
     }
 
     /// Makes the transaction's changes the newest state (a child's: its parent's). With
-    /// [`Durability::Durable`] they survive a power cut once this has returned. On an error nothing of them remains.
+    /// [`Durability::Durable`] they survive a power cut once this has returned.
+    ///
+    /// # Errors
+    /// What the disk says ([`Error::is_disk_full`]), [`Error::NoRoom`], [`Error::TxnFailed`]. Nothing of the changes
+    /// remains then.
     pub fn commit(mut self) -> Result<()> {
         let Some(mut landing) = self.commit_levels()? else { return Ok(()) };
         let took = landing.land()?;

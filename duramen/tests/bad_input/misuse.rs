@@ -384,7 +384,7 @@ fn a_closure_that_fails_leaves_nothing() -> Result<()> {
     assert_eq!(db.read()?.table_names()?, Vec::<Vec<u8>>::new());
     let panicking = || db.update::<()>(|_| panic!("the caller's own fault"));
     assert!(catch_unwind(AssertUnwindSafe(panicking)).is_err());
-    db.try_begin_write()?;
+    drop(db.try_begin_write()?);
     Ok(())
 }
 

@@ -36,6 +36,7 @@ const STEP: u64 = 4096;
 ///
 /// Made by [`crate::Database::bulk_load`], whose `finish` commits, or [`WriteTxn::bulk_load`]. While it lives it is the one
 /// write transaction, or a child of it: readers go on, other writers wait.
+#[must_use = "dropped without `finish` it leaves nothing"]
 pub struct BulkLoad<'t> {
     /// Where records go that are to be sorted first.
     sorter: Option<Sorter>,

@@ -7,6 +7,7 @@ use crate::txn::TableOptions;
 
 /// How far a bulk load is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct BulkProgress {
     /// Records pushed so far.
     pub pushed: u64,
