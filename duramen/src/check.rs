@@ -2,21 +2,46 @@
 //!
 //! Owns: the check and the statistics of a snapshot. Must not know: how anything is mended.
 
-use crate::Stats;
 use crate::advice::Advice;
 use crate::error::{Error, Result};
 use crate::format::meta::Meta;
 use crate::format::overflow;
 use crate::format::page::{self, Child};
-use crate::ids::{Extent, Pgno};
+use crate::ids::{Extent, Pgno, Txnid};
 use crate::order::Order;
 use crate::pager::Horizon;
 use crate::readers::ReadSlot;
 use crate::store::recover::whole_slots;
 use crate::store::space_log::{self, Ledger};
-use crate::store::{Store, Unpacked};
+use crate::store::{CommitTimings, Store, Unpacked};
 use crate::tree::walk::{Place, Visitor, rises, walk};
 use crate::tree::{AnyLeaf, Pages, Tree, at, damaged, open_branch};
+
+/// The database in numbers.
+#[derive(Clone, Debug, PartialEq)]
+#[non_exhaustive]
+pub struct Stats {
+    /// Bytes in a page.
+    pub page_size: usize,
+    /// Newest commit.
+    pub txnid: Txnid,
+    /// Newest commit known to survive a power cut.
+    pub durable_txnid: Txnid,
+    /// Pages of the file, meta pages included.
+    pub pages: u64,
+    /// Pages that can be reused now.
+    pub free_pages: u64,
+    /// Pages that are no longer reachable but may still be seen by a snapshot.
+    pub retired_pages: u64,
+    /// Length of the longest run of free pages.
+    pub longest_free_run: u64,
+    /// Bytes of the data file.
+    pub file_bytes: u64,
+    /// Wall clock of the newest commit, in nanoseconds since 1970; 0 if there was none.
+    pub committed_ns: u64,
+    /// Where the time of this handle's last commit went.
+    pub last_commit: CommitTimings,
+}
 
 /// What a check found.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]

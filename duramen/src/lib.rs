@@ -54,8 +54,8 @@ mod sync;
 mod tree;
 mod txn;
 
-pub use check::CheckReport;
-pub use database::{Database, Options, Reader, Stats, Submitted};
+pub use check::{CheckReport, Stats};
+pub use database::{Database, Options, Reader, Submitted};
 pub use error::{Error, Result};
 pub use ids::{Extent, Pgno, Txnid};
 pub use medium::Medium;

@@ -12,12 +12,12 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
-use crate::check::{self, CheckReport};
+use crate::check::{self, CheckReport, Stats};
 use crate::copy;
 use crate::error::{Error, Result};
 use crate::ids::Txnid;
 use crate::readers::Wait;
-use crate::store::{CommitTimings, Durability, Store};
+use crate::store::{Durability, Store};
 use crate::txn::{BulkLoad, BulkOptions, Snapshot, WriteTxn};
 
 pub use options::Options;
@@ -68,32 +68,6 @@ pub struct Reader {
     pub since_ms: u64,
     /// Freed pages that the file must keep because this snapshot sees them.
     pub pages_held: u64,
-}
-
-/// The database in numbers.
-#[derive(Clone, Debug, PartialEq)]
-#[non_exhaustive]
-pub struct Stats {
-    /// Bytes in a page.
-    pub page_size: usize,
-    /// Newest commit.
-    pub txnid: Txnid,
-    /// Newest commit known to survive a power cut.
-    pub durable_txnid: Txnid,
-    /// Pages of the file, meta pages included.
-    pub pages: u64,
-    /// Pages that can be reused now.
-    pub free_pages: u64,
-    /// Pages that are no longer reachable but may still be seen by a snapshot.
-    pub retired_pages: u64,
-    /// Length of the longest run of free pages.
-    pub longest_free_run: u64,
-    /// Bytes of the data file.
-    pub file_bytes: u64,
-    /// Wall clock of the newest commit, in nanoseconds since 1970; 0 if there was none.
-    pub committed_ns: u64,
-    /// Where the time of this handle's last commit went.
-    pub last_commit: CommitTimings,
 }
 
 impl Database {

@@ -28,6 +28,7 @@ use crate::prefetch::{LINE, prefetch};
 use super::heads::{self, Head};
 use super::overflow::STUB;
 use super::page::{self, Child, HEADER, Kind, NO_ENTRY, PAGE_MAX, SHORT, TOO_MANY};
+use super::record;
 
 mod build;
 mod edit;
@@ -36,9 +37,6 @@ mod tests;
 
 pub(crate) use build::LeafBuilder;
 pub(crate) use edit::LeafMut;
-
-/// Bytes of the record of a tree, as cells of kind [`CellKind::SubTree`] and [`CellKind::Table`] hold it.
-pub(crate) const TREE_RECORD: usize = 48;
 
 /// Bytes of an entry outside the heap: a head and a slot.
 const ENTRY: usize = 6;
@@ -81,7 +79,7 @@ impl CellKind {
         match self {
             CellKind::Plain | CellKind::SubPage => true,
             CellKind::Overflow => vlen == STUB,
-            CellKind::SubTree | CellKind::Table => vlen == TREE_RECORD,
+            CellKind::SubTree | CellKind::Table => vlen == record::BYTES,
         }
     }
 }

@@ -11,7 +11,8 @@ use twox_hash::XxHash3_64;
 
 use crate::error::Damage;
 use crate::ids::{Pgno, Txnid};
-use crate::tree::record::{self, Tree};
+
+use super::record::{self, Tree};
 
 /// Bytes of a meta slot.
 pub(crate) const SLOT_BYTES: usize = 4096;

@@ -1,12 +1,13 @@
 //! The pages as they lie on disk, and all work inside one page.
 //!
-//! Owns: byte layouts of branch, leaf, packed and overflow pages; search, insertion, removal and splitting within a
-//! page; validation. Must not know: where a page's bytes come from, transactions, trees of pages.
+//! Owns: byte layouts of meta pages, branch, leaf, packed and overflow pages, of records of trees and of the log; search,
+//! insertion, removal and splitting within a page; validation. Must not know: where a page's bytes come from,
+//! transactions, trees of pages.
 //!
 //! Invariants: everything is little-endian. Readers (`Leaf`, `Branch`, `Packed`) accept arbitrary bytes: `open` checks
-//! the header once, each later access is bounds-checked, and what cannot be right is [`Damage`]
-//! or a wrong answer, never a panic. Editors (`LeafMut`, `BranchMut`, `PackedMut`) work on pages that `validate` has
-//! accepted or `init` has made, keep them so, and may assert.
+//! the header once, each later access is bounds-checked, and what cannot be right is [`Damage`] or a wrong answer, never
+//! a panic. Editors (`LeafMut`, `BranchMut`, `PackedMut`) work on pages that `validate` has accepted or `init` has made,
+//! keep them so, and may assert.
 
 pub(crate) mod branch;
 pub(crate) mod heads;
@@ -16,6 +17,7 @@ pub(crate) mod meta;
 pub(crate) mod overflow;
 pub(crate) mod packed;
 pub(crate) mod page;
+pub(crate) mod record;
 
 use crate::error::Damage;
 use page::Kind;

@@ -4,11 +4,11 @@
 
 use super::log::Mark;
 use crate::format::meta::{Meta, SLOTS};
+use crate::format::record::{self, Tree};
 use crate::ids::Txnid;
 use crate::order::Order;
 use crate::pager::Horizon;
 use crate::readers::{Published, RECORD_WORDS};
-use crate::tree::{Tree, record};
 
 /// What the words of a published record mean.
 pub(crate) struct Unpacked {

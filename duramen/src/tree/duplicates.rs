@@ -11,11 +11,11 @@ use std::cmp::Ordering;
 use std::ops::Range;
 
 use super::insert::{Entry, insert, resize, touch_path};
-use super::record::{self, Tree};
-use super::{Pages, PagesMut, Path, at, below, damaged, open_branch, open_cells, open_leaf, range, remove};
+use super::{Pages, PagesMut, Path, Tree, at, below, damaged, open_branch, open_cells, open_leaf, range, remove};
 use crate::error::{Damage, Result};
 use crate::format::leaf::{Cell, CellKind, LeafMut};
 use crate::format::page::Child;
+use crate::format::record;
 use crate::order::{Needle, Order};
 use crate::tree::value::is_large;
 

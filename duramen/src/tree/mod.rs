@@ -17,7 +17,6 @@ pub(crate) mod insert;
 pub(crate) mod near;
 pub(crate) mod path;
 pub(crate) mod range;
-pub(crate) mod record;
 mod search;
 mod share;
 pub(crate) mod value;
@@ -26,7 +25,6 @@ pub(crate) mod walk;
 pub(crate) use delete::remove;
 pub(crate) use insert::{insert, resize};
 pub(crate) use path::Path;
-pub(crate) use record::Tree;
 pub(crate) use search::{get, get_many};
 
 use crate::advice::Advice;
@@ -36,11 +34,9 @@ use crate::format::branch::Branch;
 use crate::format::leaf::Leaf;
 use crate::format::packed::Packed;
 use crate::format::page::{self, Child, Kind};
+pub(crate) use crate::format::record::Tree;
 use crate::ids::{Pgno, Txnid};
 use crate::order::{Needle, Order};
-
-/// Deepest tree that is followed. With two children a branch it would hold 2^31 leaves; real ones have hundreds.
-pub(crate) const DEPTH_MAX: usize = 32;
 
 /// Read access to pages by child pointer.
 pub(crate) trait Pages {

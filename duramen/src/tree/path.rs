@@ -7,10 +7,11 @@
 //! such a path to the next entry.
 
 use super::ahead::Ahead;
-use super::{AnyLeaf, DEPTH_MAX, Pages, Tree, at, below, damaged, open_branch, open_leaf};
+use super::{AnyLeaf, Pages, Tree, at, below, damaged, open_branch, open_leaf};
 use crate::advice::Advice;
 use crate::error::Result;
 use crate::format::page::Child;
+use crate::format::record::DEPTH_MAX;
 use crate::order::{Needle, Order};
 
 #[derive(Clone, Copy, Debug, Default)]

@@ -7,9 +7,8 @@
 
 use super::delete::{collapse_root, tidy};
 use super::insert::build;
-use super::record::Tree;
 use super::{
-    AnyLeaf, PagesMut, Path, at, below, blame, damaged, duplicates, expect_kind, open_branch, open_leaf, value,
+    AnyLeaf, PagesMut, Path, Tree, at, below, blame, damaged, duplicates, expect_kind, open_branch, open_leaf, value,
 };
 use crate::error::Result;
 use crate::format::leaf::{Leaf, LeafMut};

@@ -10,11 +10,11 @@ use super::work::Work;
 use crate::error::{Error, Result};
 use crate::format::leaf::{Cell, CellKind, key_max};
 use crate::format::page::Child;
+use crate::format::record::{self, DUPLICATES, FIXED};
 use crate::order::{Comparator, Needle, Order};
 use crate::tree::duplicates::Orders;
 use crate::tree::insert::Entry;
-use crate::tree::record::{self, DUPLICATES, FIXED, Tree};
-use crate::tree::{Pages, Path, at, below, get, insert, open_cells, path, range, remove, resize};
+use crate::tree::{Pages, Path, Tree, at, below, get, insert, open_cells, path, range, remove, resize};
 
 /// What a table that holds several values for a key does with them.
 #[derive(Clone, Debug, Default)]

@@ -281,12 +281,12 @@ fn cells_of_other_kinds_are_counted_and_have_their_length() {
     let mut bytes = page_with(&[(b"aa", 30)]);
     let mut page = LeafMut::new(&mut bytes);
     page.insert(1, b"bb", STUB, CellKind::Overflow, &Order::Bytes).fill(2);
-    page.insert(2, b"cc", TREE_RECORD, CellKind::Table, &Order::Bytes).fill(3);
+    page.insert(2, b"cc", record::BYTES, CellKind::Table, &Order::Bytes).fill(3);
     assert_eq!(page.leaf().outside(), 2);
     page.resize_value(1, 9, CellKind::Plain, &Order::Bytes).unwrap().fill(4);
     assert_eq!(page.leaf().outside(), 1);
     assert_eq!(page.leaf().cell(1).unwrap(), Cell { key: b"bb", value: &[4; 9], kind: CellKind::Plain });
-    page.resize_value(0, TREE_RECORD, CellKind::SubTree, &Order::Bytes).unwrap().fill(5);
+    page.resize_value(0, record::BYTES, CellKind::SubTree, &Order::Bytes).unwrap().fill(5);
     page.remove(2);
     assert_eq!(page.leaf().outside(), 1);
     validate(&bytes).unwrap();
@@ -329,7 +329,9 @@ fn keys_that_share_no_prefix_any_more_are_found_after_an_insert() {
 
 #[test]
 fn dirty_pointers_are_refused_in_a_page_from_the_file() {
-    for (kind, len) in [(CellKind::SubTree, TREE_RECORD), (CellKind::Table, TREE_RECORD), (CellKind::Overflow, STUB)] {
+    for (kind, len) in
+        [(CellKind::SubTree, record::BYTES), (CellKind::Table, record::BYTES), (CellKind::Overflow, STUB)]
+    {
         let mut bytes = vec![0; 4096];
         let mut page = LeafMut::init(&mut bytes);
         page.insert(0, b"a", len, kind, &Order::Bytes).fill(0);

@@ -4,7 +4,8 @@ use super::Sink;
 use crate::error::Result;
 use crate::format::branch::BranchMut;
 use crate::format::page::Child;
-use crate::tree::{DEPTH_MAX, damaged};
+use crate::format::record::DEPTH_MAX;
+use crate::tree::damaged;
 
 /// The branch of one level that is being filled.
 struct Open {

@@ -6,8 +6,9 @@ use super::{Builder, Sink};
 use crate::error::Result;
 use crate::format::leaf::CellKind;
 use crate::format::overflow::STUB;
+use crate::format::record;
+use crate::tree::Tree;
 use crate::tree::duplicates::{Orders, encode, item_of};
-use crate::tree::record::{self, Tree};
 use crate::tree::value::is_large;
 
 /// What a key is to have.

@@ -1,16 +1,19 @@
 //! The 48-byte record that describes a tree: in the catalog for a table, in a leaf for a tree of duplicates, in the
 //! meta page for the catalog itself.
 //!
-//! Owns: the record's layout. Must not know: pages.
+//! Owns: the record's layout, which records can be. Must not know: what is in a tree's pages.
 
 use crate::error::Damage;
-use crate::format::page::Child;
 use crate::ids::Pgno;
 use crate::order::Order;
-use crate::tree::DEPTH_MAX;
+
+use super::page::Child;
 
 /// Bytes of an encoded record.
 pub(crate) const BYTES: usize = 48;
+
+/// Deepest tree that is followed. With two children a branch it would hold 2^31 leaves; real ones have hundreds.
+pub(crate) const DEPTH_MAX: usize = 32;
 
 /// The table holds several sorted values for a key.
 pub(crate) const DUPLICATES: u8 = 1;
