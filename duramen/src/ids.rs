@@ -19,7 +19,7 @@ impl Pgno {
 
 impl Txnid {
     /// The transaction after this one.
-    pub fn next(self) -> Txnid {
+    pub(crate) fn next(self) -> Txnid {
         Txnid(self.0 + 1)
     }
 }
@@ -50,7 +50,7 @@ impl fmt::Debug for Txnid {
 
 /// A run of page numbers: `start .. start + pages`. Never empty.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
-pub struct Extent {
+pub(crate) struct Extent {
     /// First page.
     pub start: Pgno,
     /// How many pages.
@@ -59,13 +59,13 @@ pub struct Extent {
 
 impl Extent {
     /// An extent of `pages` pages from `start`.
-    pub fn new(start: Pgno, pages: u64) -> Extent {
+    pub(crate) fn new(start: Pgno, pages: u64) -> Extent {
         debug_assert!(pages > 0);
         Extent { start, pages }
     }
 
     /// The first page number after the extent.
-    pub fn end(self) -> Pgno {
+    pub(crate) fn end(self) -> Pgno {
         Pgno(self.start.0 + self.pages)
     }
 }

@@ -57,7 +57,7 @@ mod txn;
 pub use check::{CheckReport, Stats};
 pub use database::{Database, Options, Reader, Submitted};
 pub use error::{Error, Result};
-pub use ids::{Extent, Pgno, Txnid};
+pub use ids::{Pgno, Txnid};
 pub use medium::Medium;
 pub use order::{Comparator, Order};
 pub use store::{CommitTimings, Durability, MediumLayer};

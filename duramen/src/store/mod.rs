@@ -142,6 +142,8 @@ pub(crate) struct Store {
     untold: bool,
     /// A newer commit than this is in a copy of the data file.
     may_be_copied: Mutex<Option<Txnid>>,
+    /// What is to be done at the end has been done, or tried.
+    closed: bool,
 }
 
 /// A writer's memory.
@@ -257,6 +259,7 @@ impl Store {
             log_place,
             untold,
             may_be_copied: Mutex::new(may_be_copied),
+            closed: false,
             unregistered: recovered.unregistered,
         })
     }
@@ -514,9 +517,15 @@ impl Store {
         if is_flushed { newest } else { self.shared.durable() }
     }
 
+    /// Closes the database, and says what a drop only logs.
+    pub(crate) fn close(mut self) -> Result<()> {
+        self.closed = true;
+        self.end()
+    }
+
     /// What a closing database does: everything durable, unless that was not wanted, and a meta page that needs no proof,
     /// if nobody else has it open.
-    pub(crate) fn close(&self) -> Result<()> {
+    fn end(&self) -> Result<()> {
         if self.settings.read_only || self.shared.is_forked() || self.poison.is_there() {
             return Ok(());
         }
@@ -569,7 +578,9 @@ impl Store {
 
 impl Drop for Store {
     fn drop(&mut self) {
-        if let Err(error) = self.close() {
+        if !self.closed
+            && let Err(error) = self.end()
+        {
             tracing::warn!(path = %self.path.display(), %error, "closing left the last checkpoint to the next opening");
         }
     }
