@@ -78,13 +78,13 @@ fn children(page: &mut [u8]) -> impl Iterator<Item = &mut [u8]> {
     page[40 + prefix + 4 * count..][..8 * count].chunks_exact_mut(8)
 }
 
-/// A file whose main table has so many levels, of one page each: all children of a branch are the same page. (Its lowest
-/// branch is copied, level by level.)
-fn file_of_ways_that_meet(depth: u8) -> Vec<u8> {
+/// A file whose table (the main one is "") has so many levels, of one page each: all children of a branch are the same page.
+/// (Its lowest branch is copied, level by level.) Nothing is to be proven, unless all is.
+fn file_of_ways_that_meet(table: &str, depth: u8, proven: bool) -> Vec<u8> {
     let directory = duramen_sim::scratch();
     let path = directory.path().join("ways.dm");
     let db = duramen::Database::options().without_lock_file().open(&path).unwrap();
-    db.bulk_load("", duramen::BulkOptions::new())
+    db.bulk_load(table, duramen::BulkOptions::new())
         .and_then(|mut load| {
             (0..3000u32).try_for_each(|i| load.push(i.to_be_bytes(), [7; 60]))?;
             load.finish()
@@ -101,22 +101,54 @@ fn file_of_ways_that_meet(depth: u8) -> Vec<u8> {
         file.extend(&branch);
     }
     let pages = (file.len() / PAGE) as u64;
+    let lengthen = |record: &mut [u8]| {
+        record[..6].copy_from_slice(&below[..6]);
+        // Entries, branches and leaves: as many as can be.
+        for (at, most) in [(8, 1u64 << 62), (16, 1 << 47), (24, 1 << 47)] {
+            record[at..at + 8].copy_from_slice(&most.to_le_bytes());
+        }
+        record[40] = depth;
+    };
     for slot in file.chunks_exact_mut(PAGE).take(4).filter(|slot| slot[48..56] != [0; 8]) {
         slot[56..64].copy_from_slice(&pages.to_le_bytes());
-        slot[64..70].copy_from_slice(&below[..6]);
-        slot[104] = depth;
-        // Nothing is to be proven.
-        slot.copy_within(48..56, 128);
+        if table.is_empty() {
+            lengthen(&mut slot[64..112]);
+        }
+        if proven {
+            slot.copy_within(48..56, 128);
+        } else {
+            slot[128..136].fill(0);
+        }
     }
     seal::reseal(&mut file, true);
+    if !table.is_empty() {
+        change_leaves_with(&mut file, table.as_bytes(), |leaf, _, cell| {
+            lengthen(&mut leaf[cell + 4 + table.len().next_multiple_of(2)..][..48])
+        });
+    }
     file
 }
 
 #[test]
 fn a_check_goes_into_each_page_once_however_many_ways_lead_there() {
     for depth in [2, 32] {
-        let findings = Scratch::new().check(&file_of_ways_that_meet(depth)).unwrap();
+        let findings = Scratch::new().check(&file_of_ways_that_meet("", depth, true)).unwrap();
         assert!(findings > 1, "{findings} findings in {depth} levels");
+    }
+}
+
+#[test]
+fn a_commit_is_not_proven_by_more_pages_than_there_are() {
+    let (_dir, db) = opened(&file_of_ways_that_meet("", 32, false));
+    assert_eq!(db.read().unwrap().txnid(), duramen::Txnid(0));
+}
+
+#[test]
+fn no_more_pages_are_freed_than_there_are() {
+    for depth in [4, 32] {
+        let (_dir, db) = opened(&file_of_ways_that_meet("t", depth, true));
+        let mut txn = db.begin_write().unwrap();
+        assert!(is_damage(txn.drop_table("t")), "{depth} levels");
     }
 }
 

@@ -217,7 +217,7 @@ fn prove(pager: &Pager, meta: &Meta, file_bytes: u64) -> Result<Vec<Extent>> {
     prove_trees(&mut prover, &meta.catalog)?;
     space_log::walk(pager, horizon, meta.space.head, |extent, _| {
         let bytes = pager.verify_again(extent.start, extent.pages, horizon)?;
-        Ok(prover.count(bytes, extent.pages))
+        prover.count(bytes, extent.pages)
     })?;
     if prover.sum != meta.proof_sum || prover.pages != meta.proof_pages {
         return Err(Damage("a commit whose pages are not all there").at(Pgno(0)));
@@ -241,15 +241,19 @@ struct Prover<'p> {
 }
 
 impl Prover<'_> {
-    /// Counts a page or run if it is new.
-    fn count(&mut self, bytes: &[u8], pages: u64) -> bool {
+    /// Counts a page or run if it is new. There cannot be more of them than the file has: ways that meet again and again
+    /// are too many to be gone.
+    fn count(&mut self, bytes: &[u8], pages: u64) -> Result<bool> {
         if page::birth(bytes) <= self.base {
-            return false;
+            return Ok(false);
         }
         self.sum = self.sum.wrapping_add(page::checksum(bytes));
         self.pages += pages;
+        if self.pages > self.horizon.page_count {
+            return Err(Damage("a commit of more pages than there are").at(page::pgno(bytes)));
+        }
         self.found.push(Extent::new(page::pgno(bytes), pages));
-        true
+        Ok(true)
     }
 }
 
@@ -260,7 +264,7 @@ impl Visitor for Prover<'_> {
             return Ok(false);
         }
         let bytes = self.pager.verify_again(child.pgno(), 1, self.horizon)?;
-        Ok(self.count(bytes, 1))
+        self.count(bytes, 1)
     }
 
     fn run(&mut self, run: Child, bytes: u32) -> Result<()> {
@@ -268,7 +272,7 @@ impl Visitor for Prover<'_> {
         if page::birth(header) > self.base {
             let run = self.pager.run(run.pgno(), Kind::Overflow, Some(bytes), self.horizon)?;
             let pages = run.len() / self.pager.page_size;
-            self.count(run, pages as u64);
+            self.count(run, pages as u64)?;
         }
         Ok(())
     }

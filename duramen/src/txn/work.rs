@@ -301,6 +301,12 @@ impl Work {
         self.epoch += 1;
     }
 
+    /// Refuses to free more pages than there are: who drops a damaged tree may come to the same ones again and again.
+    fn check_freed(&self, child: Child) -> Result<()> {
+        let possible = (self.dirty.retired.len() as u64) < self.horizon.page_count;
+        if possible { Ok(()) } else { Err(damaged(child, "a page that was freed before")) }
+    }
+
     fn retire(&mut self, pages: u64, child: Child, header: (Txnid, u64)) {
         let extent = Extent::new(child.pgno(), pages);
         self.dirty.retired.push(Retired { extent, birth: header.0, checksum: Some(header.1) });
@@ -411,6 +417,7 @@ impl PagesMut for Work {
             self.dirty.free(child);
             return Ok(());
         }
+        self.check_freed(child)?;
         let bytes = self.store.pager.page(child.pgno(), self.horizon)?;
         let header = (page::birth(bytes), page::checksum(bytes));
         self.retire(1, child, header);
@@ -421,6 +428,7 @@ impl PagesMut for Work {
         if child.is_dirty() || born_by.is_none_or(|birth| birth > self.base) {
             return self.free(child);
         }
+        self.check_freed(child)?;
         let extent = Extent::new(child.pgno(), 1);
         self.dirty.retired.push(Retired { extent, birth: Txnid(0), checksum: None });
         Ok(())
@@ -444,6 +452,7 @@ impl PagesMut for Work {
             self.dirty.free_run(run.dirty_index());
             return Ok(());
         }
+        self.check_freed(run)?;
         let pages = overflow::pages_for(bytes as usize, self.page_size()) as u64;
         let header = self.store.pager.header(run.pgno(), self.horizon)?;
         if page::kind(header) != Some(Kind::Overflow) || u64::from(page::run(header)) != pages {
