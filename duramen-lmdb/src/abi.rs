@@ -138,55 +138,26 @@ impl MdbVal {
     }
 }
 
-/// Movements of a cursor, by number.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Op {
-    First,
-    FirstDup,
-    GetBoth,
-    GetBothRange,
-    GetCurrent,
-    GetMultiple,
-    Last,
-    LastDup,
-    Next,
-    NextDup,
-    NextMultiple,
-    NextNodup,
-    Prev,
-    PrevDup,
-    PrevNodup,
-    Set,
-    SetKey,
-    SetRange,
-    PrevMultiple,
+/// Movements, which have the numbers 0, 1, 2 and so on.
+macro_rules! movements {
+    ($($name:ident)*) => {
+        /// Movements of a cursor, by number.
+        #[derive(Clone, Copy, PartialEq, Eq, Debug)]
+        pub enum Op {
+            $($name),*
+        }
+
+        impl Op {
+            /// The movement of this number.
+            pub fn of(number: c_uint) -> Option<Op> {
+                const ALL: &[Op] = &[$(Op::$name),*];
+                ALL.get(number as usize).copied()
+            }
+        }
+    };
 }
 
-impl Op {
-    /// The movement of this number.
-    pub fn of(number: c_uint) -> Option<Op> {
-        use Op::*;
-        const ALL: [Op; 19] = [
-            First,
-            FirstDup,
-            GetBoth,
-            GetBothRange,
-            GetCurrent,
-            GetMultiple,
-            Last,
-            LastDup,
-            Next,
-            NextDup,
-            NextMultiple,
-            NextNodup,
-            Prev,
-            PrevDup,
-            PrevNodup,
-            Set,
-            SetKey,
-            SetRange,
-            PrevMultiple,
-        ];
-        ALL.get(number as usize).copied()
-    }
+movements! {
+    First FirstDup GetBoth GetBothRange GetCurrent GetMultiple Last LastDup Next NextDup NextMultiple NextNodup Prev PrevDup
+    PrevNodup Set SetKey SetRange PrevMultiple
 }
