@@ -349,7 +349,18 @@ impl Position {
         t: Trunk<'_>,
         key: &[u8],
         or_after: bool,
-    ) -> Result<Option<(Leaf<'p>, Cell<'p>)>> {
+    ) -> Result<Option<(Leaf<'p>, Pair<'p>)>> {
+        self.find_single(pages, t, key, or_after).inspect_err(|_| self.unset())
+    }
+
+    #[inline(always)]
+    fn find_single<'p, P: Pages>(
+        &mut self,
+        pages: &'p P,
+        t: Trunk<'_>,
+        key: &[u8],
+        or_after: bool,
+    ) -> Result<Option<(Leaf<'p>, Pair<'p>)>> {
         (self.state, self.inner) = (State::Gap, Inner::One);
         let order = &t.orders.key;
         let Some((bytes, found)) = self.path.seek_leaf(pages, t.tree, order, &Needle::new(key, order))? else {
@@ -368,24 +379,13 @@ impl Position {
         let step = self.path.leaf();
         let cell = at(step.page, leaf.cell(step.index))?;
         self.state = State::On;
-        Ok(Some((leaf, cell)))
-    }
-
-    fn seek_pair_single<'p, P: Pages>(
-        &mut self,
-        pages: &'p P,
-        t: Trunk<'_>,
-        key: &[u8],
-        or_after: bool,
-    ) -> Result<Option<Pair<'p>>> {
-        let Some((_, cell)) = self.seek_single(pages, t, key, or_after)? else { return Ok(None) };
-        Ok(Some((cell.key, value::load(pages, self.page(), &cell)?)))
+        Ok(Some((leaf, (cell.key, value::load(pages, step.page, &cell)?))))
     }
 
     /// The key, at its first value. If it is not there: nothing, and the position is the gap where it would be.
     pub(crate) fn seek<'p, P: Pages>(&mut self, pages: &'p P, t: Trunk<'_>, key: &[u8]) -> Result<Option<Pair<'p>>> {
         if !t.tree.has_duplicates() {
-            return self.seek_pair_single(pages, t, key, false);
+            return Ok(self.seek_single(pages, t, key, false)?.map(|(_, pair)| pair));
         }
         let found = self.find_key(pages, t, key)?;
         self.enter_if(found, pages, t, End::First).inspect_err(|_| self.unset())
@@ -399,7 +399,7 @@ impl Position {
         key: &[u8],
     ) -> Result<Option<Pair<'p>>> {
         if !t.tree.has_duplicates() {
-            return self.seek_pair_single(pages, t, key, true);
+            return Ok(self.seek_single(pages, t, key, true)?.map(|(_, pair)| pair));
         }
         if let Some(pair) = self.seek(pages, t, key)? {
             return Ok(Some(pair));

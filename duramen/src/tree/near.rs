@@ -99,10 +99,10 @@ impl<'p> Near<'p> {
         Some(Near { leaf, key: cell.key, values, duplicates: t.tree.has_duplicates(), item, ahead })
     }
 
-    /// Around a cell of a table without duplicates, that the position is on.
+    /// Around an entry of a table without duplicates, which the position is on.
     #[inline(always)]
-    pub(crate) fn of(leaf: Leaf<'p>, cell: &Cell<'p>) -> Near<'p> {
-        Near { leaf, key: cell.key, values: Values::One, duplicates: false, item: 0, ahead: Ahead::default() }
+    pub(crate) fn of(leaf: Leaf<'p>, key: &'p [u8]) -> Near<'p> {
+        Near { leaf, key, values: Values::One, duplicates: false, item: 0, ahead: Ahead::default() }
     }
 
     /// Whether the position is on the last value of the key, or, backwards, on the first.

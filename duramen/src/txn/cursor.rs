@@ -209,9 +209,9 @@ impl<'t> Cursor<'t> {
                 let position = &mut self.position;
                 return if or_after { position.seek_at_or_after(pages, trunk, key) } else { position.seek(pages, trunk, key) };
             }
-            let Some((leaf, cell)) = self.position.seek_single(pages, trunk, key, or_after)? else { return Ok(None) };
-            self.near = Some(Near::of(leaf, &cell));
-            Ok(Some((cell.key, value::load(pages, self.position.page(), &cell)?)))
+            let Some((leaf, pair)) = self.position.seek_single(pages, trunk, key, or_after)? else { return Ok(None) };
+            self.near = Some(Near::of(leaf, pair.0));
+            Ok(Some(pair))
         })
     }
 
