@@ -237,6 +237,19 @@ impl Free {
         None
     }
 
+    /// Of the runs of shorter classes than that of `pages`, one of the longest class.
+    pub(super) fn shorter(&mut self, pages: u64) -> Option<Extent> {
+        let mut left = self.hinted & ((1 << class(pages)) - 1);
+        while left != 0 {
+            let class = left.ilog2() as usize;
+            left &= !(1 << class);
+            if let Some(run) = self.of_class(class, 1) {
+                return Some(run);
+            }
+        }
+        None
+    }
+
     /// A run than which none is twice as long, if that is less than [`LONG`].
     pub(super) fn long(&mut self) -> Option<Extent> {
         while self.hinted != 0 {

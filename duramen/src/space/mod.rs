@@ -4,7 +4,7 @@
 //! `birth <= s < death`. It is *retired* while a live snapshot, or the durable commit that we may have to fall back to,
 //! lies in that range; afterwards it is *free*. A long reader therefore holds only the pages that it can see.
 //!
-//! Owns: the free and the retired extents, the choice among the free ones ([`Fit`]), and their form on disk ([`log`]).
+//! Owns: the free and the retired extents, the choice among the free ones ([`choose`]), and their form on disk ([`log`]).
 //! Must not know: files, pages' contents, who the readers are.
 //!
 //! Invariants: no page is free twice, retired twice, or both; extents are never empty and end at or below
@@ -13,6 +13,7 @@
 
 pub(crate) mod base;
 mod bits;
+mod choose;
 mod cohort;
 mod free;
 mod lanes;
@@ -24,26 +25,12 @@ mod retired;
 use crate::error::Damage;
 use crate::ids::{Extent, Pgno, Txnid};
 use bits::Bits;
+pub(crate) use choose::{Fit, SMALL_COMMIT};
 use free::Free;
 pub(crate) use lanes::Lane;
 use lanes::Lanes;
 use retired::Retired;
 
-/// Where to put pages when several free extents would do.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Fit {
-    /// In the smallest extent that holds all of them, else in the longest ones: few runs, and long extents stay long.
-    Tight,
-    /// In the lowest extent that holds all of them, else in the lowest that are long enough to be worth a write of their
-    /// own: the file's end empties.
-    Low,
-}
-
-/// Runs of fewer pages than this cost a disk about as much each as one of this length.
-const RUN_WORTH: u64 = 8;
-
-/// Pages set aside at once for small commits.
-const LANE_PAGES: u64 = 32;
 /// Pages by which a file may grow at least before it is indexed anew.
 const INDEX_ROOM: u64 = 1 << 20;
 /// So many pages may be retired before it is worth finding out which of them are free: what eight commits of one entry
@@ -68,6 +55,8 @@ pub(crate) struct Space {
     limit: Option<u64>,
     /// There are free or retired pages from the limit on, of which nothing more is noted.
     beyond: bool,
+    /// The length of the shortest run that was asked for, once long values are stored.
+    shortest_run: Option<u64>,
 }
 
 impl Space {
@@ -176,7 +165,13 @@ impl Space {
         let [lasting, fleeting] = free;
         let (runs, alone): (Vec<_>, Vec<_>) = joined(fleeting).into_iter().partition(|extent| extent.pages > 1);
         self.set_aside_all(Lane::Fleeting, runs);
-        self.set_aside_all(Lane::Lasting, joined([lasting, alone].concat()));
+        let lasting = joined([lasting, alone].concat());
+        if self.shortest_run.is_some() {
+            // They may have been long values, and become one again.
+            lasting.into_iter().for_each(|extent| self.free.add(extent));
+        } else {
+            self.set_aside_all(Lane::Lasting, lasting);
+        }
     }
 
     fn set_aside_all(&mut self, lane: Lane, extents: Vec<Extent>) {
@@ -201,22 +196,6 @@ impl Space {
         joined(unseen).into_iter().for_each(|extent| self.free.add(extent));
     }
 
-    /// Takes a page for a small commit: one of those set aside for such a use, if need be after setting some aside. So
-    /// pages taken for the same use mostly follow each other, and are those that were written lately: writing over them
-    /// before the disk has them saves it the page.
-    pub(crate) fn take_one(&mut self, lane: Lane, fit: Fit) -> Option<Pgno> {
-        let other = if lane == Lane::Lasting { Lane::Fleeting } else { Lane::Lasting };
-        if self.lanes.is_empty(lane)
-            && let Some(from) = self.choose_for_lane(fit)
-        {
-            let set_aside = self.free.take_from(from, LANE_PAGES.min(from.pages));
-            self.lanes.push(lane, set_aside);
-        }
-        let page = self.lanes.pop(lane).or_else(|| self.lanes.pop(other))?;
-        self.mark_used(Extent::new(page, 1));
-        Some(page)
-    }
-
     /// Takes pages that follow each other, all of which are free and not set aside.
     pub(crate) fn take_free(&mut self, extent: Extent) {
         self.free.remove(extent);
@@ -230,87 +209,6 @@ impl Space {
         self.mark_vacant(extent);
         self.lanes.push(lane, extent).into_iter().for_each(|extent| self.free.add(extent));
         Ok(())
-    }
-
-    /// From a set that was read and not noted yet, one that is found soon.
-    fn choose_for_lane(&mut self, fit: Fit) -> Option<Extent> {
-        let free = &mut self.free;
-        loop {
-            let is_more = free.note_more();
-            let chosen = match fit {
-                Fit::Tight => free.smallest(LANE_PAGES),
-                Fit::Low => free.lowest(LANE_PAGES).or_else(|| free.lowest(RUN_WORTH)),
-            };
-            let chosen = chosen.or_else(|| free.long());
-            if chosen.is_some() || !is_more {
-                return chosen;
-            }
-        }
-    }
-
-    /// Takes one run of exactly `pages` pages (at least one) from one that is hardly longer, if there is such a one.
-    pub(crate) fn take(&mut self, pages: u64) -> Option<Extent> {
-        self.free.note_rest();
-        // What is set aside is left alone while there is another run, for small commits to write over.
-        let from = self.free.smallest(pages).or_else(|| {
-            self.gather();
-            self.free.smallest(pages)
-        })?;
-        let taken = self.free.take_from(from, pages);
-        self.mark_used(taken);
-        Some(taken)
-    }
-
-    /// Takes up to `pages` pages, fewer only if no more are free; in ascending order, as few extents as `fit` allows.
-    pub(crate) fn take_up_to(&mut self, pages: u64, fit: Fit) -> Vec<Extent> {
-        // What is set aside is left alone while there is enough.
-        if self.free.pages() < pages {
-            self.gather();
-        }
-        self.free.note_rest();
-        let mut taken = match (pages, fit) {
-            (0, _) => Vec::new(),
-            (_, Fit::Tight) => self.take_tight(pages),
-            (_, Fit::Low) => self.take_low(pages),
-        };
-        taken.iter().for_each(|part| self.mark_used(*part));
-        taken.sort_unstable();
-        taken
-    }
-
-    fn take_tight(&mut self, pages: u64) -> Vec<Extent> {
-        let mut taken = Vec::new();
-        let mut wanted = pages;
-        while wanted > 0
-            && let Some(from) = self.free.smallest(wanted).or_else(|| self.free.long())
-        {
-            taken.push(self.free.take_from(from, wanted.min(from.pages)));
-            wanted -= wanted.min(from.pages);
-        }
-        taken
-    }
-
-    fn take_low(&mut self, pages: u64) -> Vec<Extent> {
-        if let Some(from) = self.free.lowest(pages) {
-            return vec![self.free.take_from(from, pages)];
-        }
-        let mut taken: Vec<Extent> = Vec::new();
-        let mut wanted = pages;
-        for least in [RUN_WORTH, 1] {
-            let mut found = Vec::new();
-            for from in self.free.iter() {
-                if wanted == 0 {
-                    break;
-                }
-                if from.pages >= wanted.min(least) {
-                    found.push(Extent::new(from.start, wanted.min(from.pages)));
-                    wanted -= wanted.min(from.pages);
-                }
-            }
-            found.iter().for_each(|part| self.free.remove(*part));
-            taken.extend(found);
-        }
-        taken
     }
 
     /// How many free pages end at `end`.
@@ -614,6 +512,20 @@ mod tests {
         );
         assert_eq!(space(&holes).take(5), Some(extent(40, 5)));
         assert_eq!(space(&holes).take(10), None);
+    }
+
+    #[test]
+    fn beside_long_values_single_pages_come_to_lie_where_these_find_no_room() {
+        let holes = [(10, 25), (60, 3), (70, 9), (90, 2), (100, 30)];
+        let mut space = space(&holes);
+        assert_eq!(space.take(20), Some(extent(10, 20)));
+        assert_eq!(
+            space.take_up_to(12, Fit::Tight),
+            [extent(30, 5), extent(60, 3), extent(70, 4)],
+            "a few: the lowest"
+        );
+        let many = [extent(74, 5), extent(90, 2), extent(100, 13)];
+        assert_eq!(space.take_up_to(20, Fit::Low), many, "many: long holes last");
     }
 
     #[test]

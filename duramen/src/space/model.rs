@@ -5,8 +5,9 @@ use std::collections::BTreeSet;
 use proptest::prelude::*;
 
 use super::base::{decode_base, encode_base};
+use super::choose::{Fit, RUN_WORTH, SMALL_COMMIT};
 use super::log::{Delta, Replay};
-use super::{Fit, Lane, RUN_WORTH, Space, subtract};
+use super::{Lane, Space, subtract};
 use crate::error::Damage;
 use crate::ids::{Extent, Pgno, Txnid};
 
@@ -132,9 +133,7 @@ impl Model {
         set_aside: &[Extent],
         taken: &[Extent],
     ) -> Result<(), TestCaseError> {
-        let others = subtract(&self.free(), set_aside);
-        let enough = others.iter().map(|run| run.pages).sum::<u64>() >= wanted;
-        let free = if enough { others } else { self.free() };
+        let free = self.free_but(set_aside, wanted);
         let fitting = free.iter().copied().filter(|run| run.pages >= wanted);
         let expected = match fit {
             Fit::Tight => {
@@ -153,6 +152,38 @@ impl Model {
         }
         taken.iter().for_each(|part| self.slots(*part).fill(Page::Used));
         Ok(())
+    }
+
+    /// As [`Model::take_up_to`], where runs of `shortest` pages and more were asked for: a few pages are the lowest ones,
+    /// and of many none is in a run so long while a shorter one is left.
+    fn take_beside_runs(
+        &mut self,
+        wanted: u64,
+        shortest: u64,
+        set_aside: &[Extent],
+        taken: &[Extent],
+    ) -> Result<(), TestCaseError> {
+        let free = self.free_but(set_aside, wanted);
+        let from = |part: &Extent| free.iter().find(|run| run.start == part.start && run.pages >= part.pages);
+        prop_assert!(taken.iter().all(|part| from(part).is_some()));
+        prop_assert!(taken.iter().filter(|part| from(part) != Some(part)).count() <= 1);
+        let all: u64 = free.iter().map(|run| run.pages).sum();
+        prop_assert_eq!(taken.iter().map(|part| part.pages).sum::<u64>(), wanted.min(all));
+        let mut left = free.iter().filter(|run| taken.iter().all(|part| part.start != run.start));
+        if wanted <= SMALL_COMMIT {
+            prop_assert!(left.all(|run| taken.iter().all(|part| part.start < run.start)));
+        } else if taken.iter().filter_map(from).any(|run| run.pages >= shortest.max(RUN_WORTH)) {
+            prop_assert!(left.all(|run| run.pages >= shortest.clamp(RUN_WORTH, SHORT)));
+        }
+        taken.iter().for_each(|part| self.slots(*part).fill(Page::Used));
+        Ok(())
+    }
+
+    /// What is free: without what was set aside, if that is enough.
+    fn free_but(&self, set_aside: &[Extent], wanted: u64) -> Vec<Extent> {
+        let others = subtract(&self.free(), set_aside);
+        let enough = others.iter().map(|run| run.pages).sum::<u64>() >= wanted;
+        if enough { others } else { self.free() }
     }
 
     /// Each part is the front of a run, and all but one are whole; of those left, none is longer, or none that was worth
@@ -374,7 +405,10 @@ fn step(space: &mut Space, model: &mut Model, op: &Op) -> Result<(), TestCaseErr
         }
         Op::TakeUpTo(pages, fit) => {
             let set_aside: Vec<Extent> = space.lanes.iter().collect();
-            model.take_up_to(pages, fit, &set_aside, &space.take_up_to(pages, fit))?
+            match (space.shortest_run, space.take_up_to(pages, fit)) {
+                (None, taken) => model.take_up_to(pages, fit, &set_aside, &taken)?,
+                (Some(shortest), taken) => model.take_beside_runs(pages, shortest, &set_aside, &taken)?,
+            }
         }
         Op::TrimEnd(end) => {
             let cut = model.trim_end(end);

@@ -11,7 +11,7 @@ use super::work::Work;
 use crate::error::{Error, Result};
 use crate::ids::{Extent, Pgno, Txnid};
 use crate::readers::unregistered;
-use crate::space::{Fit, Lane, Space};
+use crate::space::{Fit, Lane, SMALL_COMMIT, Space};
 use crate::store::Durability;
 use crate::tree::Pages;
 
@@ -26,8 +26,6 @@ const SLACK_NOW: u64 = 32;
 const GROWTH: u64 = 64;
 /// and by as many pages as this: one alone would be followed by a look at what each commit retired.
 const GROWTH_PAGES: RangeInclusive<u64> = 2..=32;
-/// Fewer pages than this are put into small holes at once.
-const SMALL_COMMIT: u64 = 16;
 /// This part of the file's length is left free by transactions that write more pages than they free, so that on a full
 /// disk those that do not, as most that delete, find room for their copies,
 const RESERVE: u64 = 16;
