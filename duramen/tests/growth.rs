@@ -1,6 +1,5 @@
 //! How long a file becomes by much work that leaves little in it.
 
-#[allow(dead_code, reason = "only its random numbers are wanted here")]
 mod roles;
 
 use duramen::{Database, Durability, Result};

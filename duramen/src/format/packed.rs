@@ -9,8 +9,12 @@ use std::ops::Range;
 
 use crate::error::Damage;
 use crate::order::{Needle, Order};
+use crate::prefetch::{LINE, prefetch};
 
 use super::page::{self, HEADER, Kind, NO_ENTRY, SHORT, TOO_MANY};
+
+/// A search looks at items about so many parts of the page apart, and then between two of these.
+const PROBES: usize = 16;
 
 /// A packed leaf, for reading.
 #[derive(Clone, Copy)]
@@ -66,6 +70,7 @@ impl<'a> Packed<'a> {
     /// The first item not below the needle, and whether it equals it.
     #[inline]
     pub(crate) fn find(&self, needle: &Needle<'_>, order: &Order) -> Result<(usize, bool), Damage> {
+        self.prefetch_probes();
         let at = match (order, <[u8; 8]>::try_from(needle.key)) {
             (Order::Native, Ok(key)) if self.size == 8 => {
                 self.lower_number(u64::from_ne_bytes(key), u64::from_ne_bytes)
@@ -75,6 +80,15 @@ impl<'a> Packed<'a> {
         };
         let found = at < self.count && order.cmp(self.key(at)?, needle.key) == Ordering::Equal;
         Ok((at, found))
+    }
+
+    /// Fetches what the first steps of a search may look at, whichever way it goes: else it waits for each line before it
+    /// knows the next.
+    #[inline]
+    fn prefetch_probes(&self) {
+        if self.items.len() >= PROBES * LINE {
+            (1..PROBES).for_each(|i| prefetch(self.items, self.items.len() / PROBES * i));
+        }
     }
 
     /// As `lower`, for items of 8 bytes that compare as numbers: far cheaper than comparing slices.

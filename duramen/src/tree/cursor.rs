@@ -433,30 +433,32 @@ impl Position {
         let cell = self.cell(pages)?;
         let leaf = self.path.leaf().page;
         let order = &t.orders.duplicate;
-        let (there, exact) = if !t.tree.has_duplicates() {
-            let cmp = order.cmp(value::load(pages, leaf, &cell)?, value);
-            (cmp.is_ge(), cmp.is_eq())
+        let not_below = |only| {
+            let cmp = order.cmp(only, value);
+            cmp.is_ge().then_some((only, cmp.is_eq()))
+        };
+        let found = if !t.tree.has_duplicates() {
+            not_below(value::load(pages, leaf, &cell)?)
         } else {
             match Duplicates::open(leaf, t.tree, &cell)? {
-                Duplicates::One(one) => (order.cmp(one, value).is_ge(), order.cmp(one, value).is_eq()),
+                Duplicates::One(only) => not_below(only),
                 Duplicates::Sub(sub) => {
                     let (i, exact) = at(leaf, sub.find(value, order))?;
                     self.inner = Inner::Sub(i);
-                    (i < sub.len(), exact)
+                    if i < sub.len() { Some((at(leaf, sub.get(i))?, exact)) } else { None }
                 }
                 Duplicates::Tree(tree) => {
                     self.inner = Inner::Tree;
                     let exact = self.inner_path.seek(pages, &tree, order, &Needle::new(value, order))?;
-                    (self.inner_path.settle(pages, order)?, exact)
+                    let there = exact || self.inner_path.settle(pages, order)?;
+                    if there { Some((self.inner_path.key(pages)?, exact)) } else { None }
                 }
             }
         };
-        if !there {
-            self.leave_behind(pages, t)?;
-            return Ok(None);
+        match found {
+            Some((found, exact)) => Ok(Some(((cell.key, found), exact))),
+            None => self.leave_behind(pages, t).map(|()| None),
         }
-        let pair = self.current(pages, t)?.ok_or(Error::BadTable)?;
-        Ok(Some((pair, exact)))
     }
 
     /// As [`Position::seek_pair`], only if the value is exactly this one.
