@@ -60,14 +60,17 @@ impl Space {
 
     /// Where so many single pages go in a file with long values, which need runs: each page that lasts in the middle of
     /// a hole makes it too short for the next long value, and the file longer. A few pages fill the file from its start,
-    /// so that such pages come to lie side by side. Of many pages each disk request should have several: they go to holes
-    /// that are too short for any value.
+    /// so that such pages come to lie side by side. Of many pages each request to the disk should have several: they go to
+    /// holes too short for any value only where values are longer than that.
     fn choose_beside_runs(&mut self, pages: u64) -> Option<Extent> {
-        let long = self.shortest_run?.max(RUN_WORTH);
+        let shortest = self.shortest_run?;
         if pages <= SMALL_COMMIT {
             return self.free.lowest(1);
         }
-        self.free.smallest(RUN_WORTH).filter(|run| run.pages < long).or_else(|| self.free.shorter(long))
+        if shortest < RUN_WORTH {
+            return None;
+        }
+        self.free.smallest(RUN_WORTH).filter(|run| run.pages < shortest).or_else(|| self.free.shorter(shortest))
     }
 
     /// Takes one run of exactly `pages` pages (at least one) from one that is hardly longer, if there is such a one.

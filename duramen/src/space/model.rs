@@ -172,8 +172,8 @@ impl Model {
         let mut left = free.iter().filter(|run| taken.iter().all(|part| part.start != run.start));
         if wanted <= SMALL_COMMIT {
             prop_assert!(left.all(|run| taken.iter().all(|part| part.start < run.start)));
-        } else if taken.iter().filter_map(from).any(|run| run.pages >= shortest.max(RUN_WORTH)) {
-            prop_assert!(left.all(|run| run.pages >= shortest.clamp(RUN_WORTH, SHORT)));
+        } else if taken.iter().filter_map(from).any(|run| run.pages >= shortest) {
+            prop_assert!(left.all(|run| run.pages >= shortest.min(SHORT)));
         }
         taken.iter().for_each(|part| self.slots(*part).fill(Page::Used));
         Ok(())
@@ -406,8 +406,10 @@ fn step(space: &mut Space, model: &mut Model, op: &Op) -> Result<(), TestCaseErr
         Op::TakeUpTo(pages, fit) => {
             let set_aside: Vec<Extent> = space.lanes.iter().collect();
             match (space.shortest_run, space.take_up_to(pages, fit)) {
-                (None, taken) => model.take_up_to(pages, fit, &set_aside, &taken)?,
-                (Some(shortest), taken) => model.take_beside_runs(pages, shortest, &set_aside, &taken)?,
+                (Some(shortest), taken) if pages <= SMALL_COMMIT || shortest >= RUN_WORTH => {
+                    model.take_beside_runs(pages, shortest, &set_aside, &taken)?;
+                }
+                (_, taken) => model.take_up_to(pages, fit, &set_aside, &taken)?,
             }
         }
         Op::TrimEnd(end) => {
