@@ -27,6 +27,11 @@ pub(crate) const TYPE: &str = "type/";
 pub(crate) const INDEX: &str = "index/";
 pub(crate) const IMPORT: &str = "import";
 
+/// Whether an import has not ended.
+pub(crate) fn is_importing(txn: &mut WriteTxn<'_>) -> duramen::Result<bool> {
+    Ok(txn.table(META)?.get(IMPORT)?.is_some())
+}
+
 /// Text under a key.
 pub(crate) fn text(meta: &Table<'_>, key: &str) -> duramen::Result<Option<String>> {
     Ok(meta.get(key)?.map(|value| String::from_utf8_lossy(value).into_owned()))

@@ -38,6 +38,7 @@ use crate::entry::Entry;
 use crate::failure::{Failure, Result};
 use crate::index::{Extractor, KeySet, MERGED_FROM, merge};
 use crate::large;
+use crate::meta;
 use crate::names;
 use crate::requester::Requester;
 use crate::tables::{Id, Ids, Tables};
@@ -189,6 +190,12 @@ fn damaged() -> Error {
 impl Owned {
     fn run(&self, txn: &mut WriteTxn<'_>) -> duramen::Result<Result<Updated>> {
         let ids = Ids::open(txn)?;
+        // What an import has loaded is no directory before the last table, which is the index.
+        if txn.view(ids.index)?.is_empty() && meta::is_importing(txn)? {
+            let text =
+                "an import into this directory is under way; if it was interrupted: remove the folder, import again";
+            return Ok(Err(Failure::new(ResultCode::BUSY, text)));
+        }
         let Decided { batch, mut controls, after, moved } = match self.decide(txn, ids) {
             Ok(decided) => decided,
             Err(failure) => return Ok(Err(failure)),

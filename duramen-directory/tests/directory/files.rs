@@ -208,6 +208,19 @@ fn an_import_that_fails_names_file_and_line_and_leaves_nothing() {
 }
 
 #[test]
+fn nothing_is_changed_while_an_import_is_under_way() {
+    let sample = Sample::empty();
+    let db = sample.directory.database();
+    let add = || sample.add("dc=example,dc=com", &[("objectClass", vec![&b"domain"[..]])]);
+    // As another process does that begins one.
+    db.update(|txn| txn.table("meta")?.put("import", "running")).unwrap();
+    assert_eq!(add().unwrap_err().code, ResultCode::BUSY);
+    db.update(|txn| txn.table("meta")?.delete("import")).unwrap();
+    add().unwrap();
+    assert_eq!(problems(&sample), Vec::<String>::new());
+}
+
+#[test]
 fn what_stands_before_its_parent_waits_for_it() {
     let text = many();
     let mut records: Vec<&str> = text.trim_start_matches("version: 1").split("\n\n").map(str::trim).collect();
