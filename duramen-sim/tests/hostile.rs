@@ -286,3 +286,21 @@ fn more_duplicates_than_can_be_counted_are_damage() {
     let (_dir, db) = opened(&file);
     assert!(is_damage(db.update(|txn| txn.table_with("t", &duplicates)?.clear())));
 }
+
+#[test]
+fn a_search_in_a_write_transaction_follows_no_way_out_of_the_file() {
+    let number = u64::to_be_bytes;
+    let mut file = file_with(|txn| {
+        let mut table = txn.table("t")?;
+        (0..200).try_for_each(|i| table.append(number(i), [7; 100]))
+    });
+    // All leaves are said to be the first page in a writer's memory.
+    for branch in file.chunks_exact_mut(PAGE).skip(4).filter(|page| page[24] == 2) {
+        children(branch).for_each(|child| child.copy_from_slice(&(1_u64 << 47).to_le_bytes()));
+    }
+    seal::reseal(&mut file, false);
+    let (_dir, db) = opened(&file);
+    let mut txn = db.begin_write().unwrap();
+    txn.table("other").unwrap().put(number(7), "an entry of another table").unwrap();
+    assert!(is_damage(txn.table("t").unwrap().get(number(7))));
+}

@@ -1,6 +1,6 @@
 //! Finding one key: the hottest path of the engine.
 
-use super::{Pages, Tree, ahead, at, open_branch, open_cells};
+use super::{Pages, Tree, ahead, at, below, open_branch, open_cells};
 use crate::advice::Advice;
 use crate::error::Result;
 use crate::format::leaf::{Cell, CellKind};
@@ -46,7 +46,7 @@ fn get_in<'a, P: Pages>(pages: &'a P, leaf: Child, order: &Order, needle: &Needl
 fn step_down<P: Pages>(pages: &P, branch: Child, level: u8, order: &Order, needle: &Needle<'_>) -> Result<Child> {
     let page = open_branch(pages, branch, level)?;
     let i = at(branch, page.search(needle, order))?;
-    let child = at(branch, page.child(i))?;
+    let child = below(branch, at(branch, page.child(i))?)?;
     pages.prefetch(child);
     Ok(child)
 }
