@@ -73,7 +73,7 @@ const fn update(name: &'static str, mode: Mode, connections: usize, outstanding:
 }
 
 /// All rows, in the order in which they run: updates change what later rows find.
-pub const ROWS: [Row; 37] = [
+pub const ROWS: [Row; 38] = [
     scan("scan", 1),
     scan("scans-2", 2),
     scan("scans-4", 4),
@@ -127,6 +127,7 @@ pub const ROWS: [Row; 37] = [
     Row { operations: 50_000, ..update("relaxed-add-4x16", Mode::Relaxed, 4, 16, |people| adds(people, 1 << 30)) },
     Row { undoes: true, ..update("relaxed-delete-4x16", Mode::Relaxed, 4, 16, |people| deletes(people, 1 << 30)) },
     Row { beside: Some(("mixed-search-4x1", equality)), ..update("mixed-modify-4x1", Mode::Relaxed, 4, 1, modifies) },
+    Row { beside: Some(("mixed-search-4x16", equality)), ..update("mixed-modify-4x16", Mode::Relaxed, 4, 16, modifies) },
     // How much was changed before depends on how fast it went, so there is nothing to compare any more.
     Row { compared: 0, ..read("reads-after-modifies-4x1", 4, 1, equality) },
     Row { compared: 0, ..scan("scan-after-modifies", 1) },
