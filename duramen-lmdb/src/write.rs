@@ -11,7 +11,7 @@
 use std::ffi::c_uint;
 use std::mem::MaybeUninit;
 
-use duramen::{Put, TableMut};
+use duramen::{Put, TableMut, WriteCursor};
 
 use crate::abi::{KEY_BYTES_MAX, MdbVal, VALUE_BYTES_MAX, db, put as flag};
 use crate::cursor::{self, Cursor};
@@ -107,9 +107,11 @@ fn check_room_for(txn: &mut Txn, bytes: usize) -> Result {
     if bytes < PAGE { Ok(()) } else { txn.check_room((bytes / PAGE) as u64) }
 }
 
+/// By the cursor if there is one, which then stands on what was stored as bytes.
 fn store(
     txn: &mut Txn,
     target: Target,
+    cursor: Option<&mut WriteCursor>,
     key: &[u8],
     value: &Value<'_>,
     how: u32,
@@ -120,7 +122,11 @@ fn store(
         Value::Room(bytes) => *bytes,
     };
     check_room_for(txn, bytes)?;
-    let (has_duplicates, mut table) = (target.flags & db::DUPSORT != 0, txn.table_mut(target.dbi)?);
+    let has_duplicates = target.flags & db::DUPSORT != 0;
+    let mut table = match cursor {
+        Some(cursor) => cursor.table_mut(txn.writer()?)?,
+        None => txn.table_mut(target.dbi)?,
+    };
     let outcome = match value {
         Value::Bytes(bytes) if has_duplicates => store_duplicate(&mut table, key, bytes, how, answer)?,
         Value::Bytes(bytes) => store_bytes(&mut table, key, bytes, how, answer)?,
@@ -223,14 +229,21 @@ fn with_value<R>(txn: &mut Txn, value: &[u8], change: impl FnOnce(&mut Txn, &[u8
 }
 
 /// Stores one entry as the program asks for it, and answers in `data` where it wants an answer.
-fn put_one(txn: &mut Txn, table: Target, key: &[u8], data: &mut MdbVal, how: u32) -> Result<Outcome> {
+fn put_one(
+    txn: &mut Txn,
+    table: Target,
+    cursor: Option<&mut WriteCursor>,
+    key: &[u8],
+    data: &mut MdbVal,
+    how: u32,
+) -> Result<Outcome> {
     check_value(table.flags, data.mv_size)?;
     let result = if how & flag::RESERVE != 0 {
-        store(txn, table, key, &Value::Room(data.mv_size), how, data)
+        store(txn, table, cursor, key, &Value::Room(data.mv_size), how, data)
     } else {
         // SAFETY: see the module's head.
         let value = unsafe { bytes(data) }?;
-        with_value(txn, value, |txn, value| store(txn, table, key, &Value::Bytes(value), how, data))
+        with_value(txn, value, |txn, value| store(txn, table, cursor, key, &Value::Bytes(value), how, data))
     };
     txn.judge(result)
 }
@@ -247,7 +260,7 @@ pub(crate) unsafe fn put(txn: *mut Txn, dbi: c_uint, key: *const MdbVal, data: *
     let key = Key::of(storable(unsafe { bytes(key)? })?);
     let table = dbi::made_for(txn, dbi, data.mv_size)?;
     txn.leave_gaps(dbi, std::ptr::null_mut())?;
-    match put_one(txn, table, &key, data, how)? {
+    match put_one(txn, table, None, &key, data, how)? {
         Outcome::Stored | Outcome::Made => Ok(()),
         Outcome::Exists | Outcome::Refused => Err(KEYEXIST),
     }
@@ -518,14 +531,17 @@ fn store_run(txn: &mut Txn, dbi: u32, key: &[u8], values: &[u8], bytes: usize) -
 
 fn put_and_stand(held: &mut Cursor, txn: &mut Txn, table: Target, key: &[u8], data: &mut MdbVal, how: u32) -> Result {
     let given = *data;
-    let outcome = put_one(txn, table, key, data, how)?;
+    let outcome = put_one(txn, table, Some(held.state.writing()?), key, data, how)?;
     held.state.settle_deletion();
     match outcome {
+        Outcome::Stored if table.flags & db::DUPSORT == 0 => {
+            held.state.stand();
+            Ok(())
+        }
         Outcome::Stored => {
             // SAFETY: the program's own value; if it lay in the transaction's memory it may be another now, of the
             // same length, which a later search for it would tell.
-            let value = if table.flags & db::DUPSORT != 0 { unsafe { bytes(&given)? } } else { &[] };
-            held.state.stand_on(key, value)
+            held.state.stand_on(key, unsafe { bytes(&given)? })
         }
         Outcome::Made => held.state.stand_on(key, &[]),
         Outcome::Exists => held.state.stand_on_key(txn, key).and(Err(KEYEXIST)),
@@ -568,19 +584,19 @@ fn put_over(held: &mut Cursor, txn: &mut Txn, table: Target, data: &mut MdbVal, 
     // SAFETY: the program's own value.
     let new = Key::of(unsafe { bytes(data)? });
     let others = standing_on(txn, held.dbi, std::ptr::from_mut(held), (&key, Some(&old)))?;
-    let replaced = replace(txn, table.dbi, &key, (&old, &new));
+    let replaced = replace_value(held, txn, table.dbi, &key, (&old, &new));
     txn.judge(replaced)?;
     for cursor in others {
         // SAFETY: see the module's head; the one that the program named is not borrowed here.
         unsafe { &mut *cursor }.state.stand_on(&key, &new)?;
     }
-    held.state.stand_on(&key, &new)
+    Ok(())
 }
 
 /// Makes room in a value's place. Programs change single bytes of one that stays as long as it was: they find it there.
 fn room_over(txn: &mut Txn, table: Target, key: &[u8], old: &[u8], data: &mut MdbVal) -> Result {
     let kept = if old.len() == data.mv_size { old.to_vec() } else { Vec::new() };
-    put_one(txn, table, key, data, flag::RESERVE)?;
+    put_one(txn, table, None, key, data, flag::RESERVE)?;
     // SAFETY: room for so many bytes has just been made there, or none are kept.
     unsafe { std::ptr::copy_nonoverlapping(kept.as_ptr(), data.mv_data.cast(), kept.len()) };
     Ok(())
@@ -594,12 +610,20 @@ fn replace_under(held: &mut Cursor, txn: &mut Txn, value: &[u8]) -> Result {
     txn.check_room(0)
 }
 
-fn replace(txn: &mut Txn, dbi: u32, key: &[u8], (old, new): (&[u8], &[u8])) -> Result {
-    if old == new {
-        return Ok(());
+/// Gives the key that a cursor stands on another value for the one that it stands on, and leaves the cursor on that.
+fn replace_value(held: &mut Cursor, txn: &mut Txn, dbi: u32, key: &[u8], (old, new): (&[u8], &[u8])) -> Result {
+    match held.state.writing()?.replace(txn.writer()?, new) {
+        // It has another place among the values.
+        Err(duramen::Error::Incompatible { .. }) => {
+            let mut table = txn.table_mut(dbi)?;
+            table.delete_duplicate(key, old)?;
+            table.put(key, new)?;
+            held.state.stand_on(key, new)?;
+        }
+        done => {
+            done.map_err(unless_gone)?;
+            held.state.stand();
+        }
     }
-    let mut table = txn.table_mut(dbi)?;
-    table.delete_duplicate(key, old)?;
-    table.put(key, new)?;
     txn.check_room(0)
 }

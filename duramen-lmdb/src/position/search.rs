@@ -48,17 +48,20 @@ impl State {
             walk!(self, txn, seek_pair_at_or_after, key, value)
         };
         match found {
-            Some(item) if !exact || !value.is_empty() || self.count(txn)? < 2 => {
+            Some(_) if exact && value.is_empty() && self.count(txn)? > 1 => self.refuse_empty(txn),
+            Some(item) => {
                 self.on();
                 Ok(Answer { key: None, value: Some(item.value) })
             }
-            _ => self.miss_pair(txn, exact, key, value),
+            None => self.miss_pair(txn, exact, value),
         }
     }
 
-    /// Stands where a search for a pair leaves a cursor that finds none.
-    fn miss_pair(&mut self, txn: &mut Txn, exact: bool, key: &[u8], value: &[u8]) -> Result<Answer> {
-        if walk!(self, txn, seek, key).is_none() {
+    /// Stands where a search for a pair leaves a cursor that finds none: the engine's is in the gap where that would be.
+    fn miss_pair(&mut self, txn: &mut Txn, exact: bool, value: &[u8]) -> Result<Answer> {
+        let next = walk!(self, txn, next_duplicate);
+        if next.is_none() && walk!(self, txn, prev_duplicate).is_none() {
+            // The key is not there.
             self.settle(txn)?;
             return Err(NOTFOUND);
         }
@@ -67,15 +70,18 @@ impl State {
             self.inner.set = false;
             return Err(NOTFOUND);
         }
-        if value.is_empty() && exact {
-            self.inner.set = false;
-            return Err(BAD_VALSIZE);
+        if exact && value.is_empty() {
+            return self.refuse_empty(txn);
         }
-        if walk!(self, txn, seek_pair_at_or_after, key, value).is_none() {
-            walk!(self, txn, seek, key);
-            walk!(self, txn, last_duplicate);
-            self.inner.behind = true;
-        }
+        self.inner.behind = next.is_none();
         Err(NOTFOUND)
+    }
+
+    /// No empty value is looked for among several.
+    fn refuse_empty(&mut self, txn: &mut Txn) -> Result<Answer> {
+        walk!(self, txn, first_duplicate);
+        self.on();
+        self.inner.set = false;
+        Err(BAD_VALSIZE)
     }
 }

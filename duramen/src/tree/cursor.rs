@@ -85,6 +85,13 @@ impl Position {
         &mut self.path
     }
 
+    /// An entry has been stored by its path, in a table without duplicates: the position is on it. False if the path leads
+    /// nowhere.
+    pub(crate) fn stand_on_path(&mut self) -> bool {
+        (self.state, self.inner) = (State::On, Inner::One);
+        !self.path.is_empty()
+    }
+
     /// The key has been removed by its path: the position is in the gap where it was. False if that is not known.
     pub(crate) fn key_is_gone(&mut self) -> bool {
         (self.state, self.inner) = (State::Gap, Inner::One);
@@ -108,6 +115,21 @@ impl Position {
         self.state = State::Gap;
         let is_lost = matches!(self.inner, Inner::Tree) && self.inner_path.is_empty();
         Ok(!self.path.is_empty() && !is_lost)
+    }
+
+    /// Gives the value that the position is on, in a table with duplicates, other bytes, where nothing moves by that; false if
+    /// something would. The new ones are of the same place in the order.
+    pub(crate) fn overwrite_value<P: PagesMut>(
+        &mut self,
+        pages: &mut P,
+        table: &mut Tree,
+        value: &[u8],
+    ) -> Result<bool> {
+        match self.inner {
+            Inner::One => duplicates::overwrite_here(pages, table, &mut self.path, 0, value),
+            Inner::Sub(i) => duplicates::overwrite_here(pages, table, &mut self.path, i, value),
+            Inner::Tree => Ok(false),
+        }
     }
 
     /// The leaf that the position is in.
@@ -145,25 +167,35 @@ impl Position {
     }
 
     /// Stands on the key at the path, at one end of its values.
-    fn enter<P: Pages>(&mut self, pages: &P, t: Trunk<'_>, end: End) -> Result<()> {
-        self.state = State::On;
-        self.inner = Inner::One;
+    fn enter<'p, P: Pages>(&mut self, pages: &'p P, t: Trunk<'_>, end: End) -> Result<Pair<'p>> {
         if !t.tree.has_duplicates() {
-            return Ok(());
+            return self.enter_single(pages, end);
         }
         let cell = self.cell(pages)?;
-        self.inner = match Duplicates::open(self.path.leaf().page, t.tree, &cell)? {
-            Duplicates::One(_) => Inner::One,
-            Duplicates::Sub(sub) => Inner::Sub(if end == End::First { 0 } else { sub.len() - 1 }),
+        self.enter_cell(pages, t, &cell, end)
+    }
+
+    /// Stands on the key at the path, whose cell this is, in a table with duplicates.
+    fn enter_cell<'p, P: Pages>(&mut self, pages: &'p P, t: Trunk<'_>, cell: &Cell<'p>, end: End) -> Result<Pair<'p>> {
+        (self.state, self.inner) = (State::On, Inner::One);
+        let leaf = self.path.leaf().page;
+        let value = match Duplicates::open(leaf, t.tree, cell)? {
+            Duplicates::One(value) => value,
+            Duplicates::Sub(sub) => {
+                let i = if end == End::First { 0 } else { sub.len() - 1 };
+                self.inner = Inner::Sub(i);
+                at(leaf, sub.get(i))?
+            }
             Duplicates::Tree(tree) => {
                 match end {
                     End::First => self.inner_path.first(pages, &tree)?,
                     End::Last => self.inner_path.last(pages, &tree)?,
                 };
-                Inner::Tree
+                self.inner = Inner::Tree;
+                self.inner_path.key(pages)?
             }
         };
-        Ok(())
+        Ok((cell.key, value))
     }
 
     fn enter_if<'p, P: Pages>(
@@ -173,14 +205,7 @@ impl Position {
         t: Trunk<'_>,
         end: End,
     ) -> Result<Option<Pair<'p>>> {
-        if !there {
-            return Ok(None);
-        }
-        if !t.tree.has_duplicates() {
-            return self.enter_single(pages, end).map(Some);
-        }
-        self.enter(pages, t, end)?;
-        self.current(pages, t)
+        if there { self.enter(pages, t, end).map(Some) } else { Ok(None) }
     }
 
     /// Stands on the key at the path, in a table without duplicates.
@@ -332,35 +357,17 @@ impl Position {
         self.enter_if(on, pages, t, End::Last)
     }
 
-    /// Goes to a key, its values not looked at. If it is not there the position is the gap where it would be.
-    fn find_key<P: Pages>(&mut self, pages: &P, t: Trunk<'_>, key: &[u8]) -> Result<bool> {
-        let found = self.path.seek(pages, t.tree, &t.orders.key, &Needle::new(key, &t.orders.key));
-        let found = found.inspect_err(|_| self.unset())?;
-        (self.state, self.inner) = (if found { State::On } else { State::Gap }, Inner::One);
-        Ok(found)
-    }
-
-    /// Goes to a key in a table without duplicates, or else to the gap where it would be; or, `or_after` that, to the
-    /// first entry behind it. The entry, and the leaf that it is in.
+    /// Goes to a key, its values not looked at, or else to the gap where it would be; or, `or_after` that, to the first
+    /// entry behind it. The cell there, and the leaf that it is in. The position stands in a gap until its values are
+    /// known.
     #[inline(always)]
-    pub(crate) fn seek_single<'p, P: Pages>(
+    fn find_cell<'p, P: Pages>(
         &mut self,
         pages: &'p P,
         t: Trunk<'_>,
         key: &[u8],
         or_after: bool,
-    ) -> Result<Option<(Leaf<'p>, Pair<'p>)>> {
-        self.find_single(pages, t, key, or_after).inspect_err(|_| self.unset())
-    }
-
-    #[inline(always)]
-    fn find_single<'p, P: Pages>(
-        &mut self,
-        pages: &'p P,
-        t: Trunk<'_>,
-        key: &[u8],
-        or_after: bool,
-    ) -> Result<Option<(Leaf<'p>, Pair<'p>)>> {
+    ) -> Result<Option<(Leaf<'p>, Cell<'p>)>> {
         (self.state, self.inner) = (State::Gap, Inner::One);
         let order = &t.orders.key;
         let Some((bytes, found)) = self.path.seek_leaf(pages, t.tree, order, &Needle::new(key, order))? else {
@@ -378,17 +385,48 @@ impl Position {
         }
         let step = self.path.leaf();
         let cell = at(step.page, leaf.cell(step.index))?;
-        self.state = State::On;
-        Ok(Some((leaf, (cell.key, value::load(pages, step.page, &cell)?))))
+        Ok(Some((leaf, cell)))
+    }
+
+    /// As [`Position::find_cell`], and stands there, in a table without duplicates.
+    #[inline(always)]
+    pub(crate) fn seek_single<'p, P: Pages>(
+        &mut self,
+        pages: &'p P,
+        t: Trunk<'_>,
+        key: &[u8],
+        or_after: bool,
+    ) -> Result<Option<(Leaf<'p>, Pair<'p>)>> {
+        let found = self.find_cell(pages, t, key, or_after).and_then(|found| {
+            let Some((leaf, cell)) = found else { return Ok(None) };
+            self.state = State::On;
+            Ok(Some((leaf, (cell.key, value::load(pages, self.page(), &cell)?))))
+        });
+        found.inspect_err(|_| self.unset())
+    }
+
+    /// As [`Position::find_cell`], and stands there, at the first value.
+    #[inline]
+    fn seek_key<'p, P: Pages>(
+        &mut self,
+        pages: &'p P,
+        t: Trunk<'_>,
+        key: &[u8],
+        or_after: bool,
+    ) -> Result<Option<Pair<'p>>> {
+        if !t.tree.has_duplicates() {
+            return Ok(self.seek_single(pages, t, key, or_after)?.map(|(_, pair)| pair));
+        }
+        let found = self.find_cell(pages, t, key, or_after).and_then(|found| {
+            let Some((_, cell)) = found else { return Ok(None) };
+            self.enter_cell(pages, t, &cell, End::First).map(Some)
+        });
+        found.inspect_err(|_| self.unset())
     }
 
     /// The key, at its first value. If it is not there: nothing, and the position is the gap where it would be.
     pub(crate) fn seek<'p, P: Pages>(&mut self, pages: &'p P, t: Trunk<'_>, key: &[u8]) -> Result<Option<Pair<'p>>> {
-        if !t.tree.has_duplicates() {
-            return Ok(self.seek_single(pages, t, key, false)?.map(|(_, pair)| pair));
-        }
-        let found = self.find_key(pages, t, key)?;
-        self.enter_if(found, pages, t, End::First).inspect_err(|_| self.unset())
+        self.seek_key(pages, t, key, false)
     }
 
     /// The first entry whose key is not below this one.
@@ -398,14 +436,7 @@ impl Position {
         t: Trunk<'_>,
         key: &[u8],
     ) -> Result<Option<Pair<'p>>> {
-        if !t.tree.has_duplicates() {
-            return Ok(self.seek_single(pages, t, key, true)?.map(|(_, pair)| pair));
-        }
-        if let Some(pair) = self.seek(pages, t, key)? {
-            return Ok(Some(pair));
-        }
-        let there = self.path.settle(pages, &t.orders.key)?;
-        self.enter_if(there, pages, t, End::First)
+        self.seek_key(pages, t, key, true)
     }
 
     /// The entry with this key and the first value not below this one: `(pair, is it exactly the value)`. If there is
@@ -427,10 +458,8 @@ impl Position {
         key: &[u8],
         value: &[u8],
     ) -> Result<Option<(Pair<'p>, bool)>> {
-        if !self.find_key(pages, t, key)? {
-            return Ok(None);
-        }
-        let cell = self.cell(pages)?;
+        let Some((_, cell)) = self.find_cell(pages, t, key, false)? else { return Ok(None) };
+        self.state = State::On;
         let leaf = self.path.leaf().page;
         let order = &t.orders.duplicate;
         let not_below = |only| {

@@ -69,12 +69,17 @@ impl<'a> SubPage<'a> {
         if i >= self.len {
             return Err(OUTSIDE);
         }
+        self.bytes.get(self.place(i)).ok_or(OUTSIDE)
+    }
+
+    /// Where value `i`, of those that there are, stands in the sub-page's bytes.
+    fn place(&self, i: usize) -> Range<usize> {
         if self.item > 0 {
-            return Ok(&self.bytes[i * self.item..(i + 1) * self.item]);
+            return i * self.item..(i + 1) * self.item;
         }
-        let body = &self.bytes[2 + 2 * self.len..];
         let start = if i == 0 { 0 } else { self.end(i - 1) };
-        body.get(start..self.end(i)).ok_or(OUTSIDE)
+        let body = 2 + 2 * self.len;
+        body + start..body + self.end(i)
     }
 
     /// Fixed-size values side by side.
@@ -459,6 +464,31 @@ fn comes_next<P: PagesMut>(pages: &P, path: &Path, order: &Order, value: &[u8]) 
 fn write_record<P: PagesMut>(pages: &mut P, path: &Path, tree: &Tree) {
     let step = path.leaf();
     LeafMut::new(pages.page_mut(step.page)).value_mut(step.index).copy_from_slice(&tree.encode());
+}
+
+/// Gives the `i`th value of the key that the path stands on other bytes, as many as it has and of the same place in the
+/// order. False, and nothing changed, if it has another length, or stands in a tree of them.
+pub(crate) fn overwrite_here<P: PagesMut>(
+    pages: &mut P,
+    table: &mut Tree,
+    path: &mut Path,
+    i: usize,
+    value: &[u8],
+) -> Result<bool> {
+    let step = path.leaf();
+    let cell = at(step.page, open_cells(pages, step.page)?.cell(step.index))?;
+    let place = match Duplicates::open(step.page, table, &cell)? {
+        Duplicates::One(one) => 0..one.len(),
+        Duplicates::Sub(sub) => at(step.page, sub.get(i)).map(|_| sub.place(i))?,
+        Duplicates::Tree(_) => return Ok(false),
+    };
+    if place.len() != value.len() {
+        return Ok(false);
+    }
+    touch_path(pages, table, path)?;
+    let step = path.leaf();
+    LeafMut::new(pages.page_mut(step.page)).value_mut(step.index)[place].copy_from_slice(value);
+    Ok(true)
 }
 
 /// Removes one value of the key that the path stands on (and the key with its last one). False if it has no such

@@ -134,6 +134,27 @@ impl Path {
         Ok(Some((bytes, found)))
     }
 
+    /// As [`Path::seek`], if the needle's place is in the leaf that the path is in already. The path must be a way into the
+    /// tree as it is; `None`, and it is where it was, if the place is elsewhere, or may be.
+    pub(crate) fn seek_here<P: Pages + ?Sized>(
+        &mut self,
+        pages: &P,
+        order: &Order,
+        needle: &Needle<'_>,
+    ) -> Result<Option<bool>> {
+        if self.is_empty() {
+            return Ok(None);
+        }
+        let leaf = self.open_leaf(pages)?;
+        let (i, found) = at(self.leaf().page, leaf.find(needle, order))?;
+        let is_here = found || self.len == 1 || (i > 0 && i < leaf.len());
+        if !is_here {
+            return Ok(None);
+        }
+        self.leaf_mut().index = i;
+        Ok(Some(found))
+    }
+
     /// Goes to the first entry; false if the tree is empty.
     pub(crate) fn first<P: Pages + ?Sized>(&mut self, pages: &P, tree: &Tree) -> Result<bool> {
         self.clear();

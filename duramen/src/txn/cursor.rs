@@ -4,7 +4,8 @@ use std::fmt;
 
 use super::place::spill_if_large;
 use super::table::{Source, Table, on};
-use super::update;
+use super::table_mut::TableMut;
+use super::update::{self, Guide};
 use super::work::Work;
 use super::write::{TableId, WriteTxn};
 use crate::error::{Error, Result};
@@ -58,6 +59,18 @@ impl Step {
     }
 }
 
+/// Where a movement of a cursor in a write transaction begins, and where it may leave it.
+enum From<'k> {
+    /// From where it stands.
+    Here,
+    /// As `Here`; what is found is several values at once, on one of which it then stands.
+    HereOn,
+    /// From one end of the table.
+    End,
+    /// With a search for a key, or for a key and a value.
+    Search(&'k [&'k [u8]]),
+}
+
 /// Gives a cursor one method for each movement of a position: steps to neighbours, looks that leave it among the values
 /// of its leaf, searches for a key, and all others.
 macro_rules! movements {
@@ -65,7 +78,7 @@ macro_rules! movements {
         steps { $($(#[$step_doc:meta])* $step:ident => ($kind:expr, $back:expr);)* }
         looks { $($(#[$look_doc:meta])* $look:ident;)* }
         seeks { $($(#[$seek_doc:meta])* $seek:ident => $or_after:expr;)* }
-        others { $($(#[$doc:meta])* $name:ident($($argument:ident),*) => $inner:ident;)* }
+        others { $($(#[$doc:meta])* $name:ident($($argument:ident),*) => $inner:ident from $from:expr;)* }
     ) => {
         #[allow(clippy::should_implement_trait, reason = "a cursor goes both ways, so it is no iterator")]
         impl<'t> Cursor<'t> {
@@ -102,24 +115,24 @@ macro_rules! movements {
         impl WriteCursor {
             $($(#[$step_doc])*
             pub fn $step<'x>(&mut self, txn: &'x WriteTxn<'_>) -> Result<Option<Pair<'x>>> {
-                self.moved(txn.work(), &[], |position, work, trunk| position.$step(work, trunk))
+                self.moved(txn.work(), From::Here, |position, work, trunk| position.$step(work, trunk))
             })*
 
             $($(#[$look_doc])*
             pub fn $look<'x>(&mut self, txn: &'x WriteTxn<'_>) -> Result<Option<Pair<'x>>> {
-                self.moved(txn.work(), &[], |position, work, trunk| position.$look(work, trunk))
+                self.moved(txn.work(), From::HereOn, |position, work, trunk| position.$look(work, trunk))
             })*
 
             $($(#[$seek_doc])*
             pub fn $seek<'x>(&mut self, txn: &'x WriteTxn<'_>, key: impl AsRef<[u8]>) -> Result<Option<Pair<'x>>> {
                 let key = key.as_ref();
-                self.moved(txn.work(), &[key], |position, work, trunk| position.$seek(work, trunk, key))
+                self.moved(txn.work(), From::Search(&[key]), |position, work, trunk| position.$seek(work, trunk, key))
             })*
 
             $($(#[$doc])*
             pub fn $name<'x>(&mut self, txn: &'x WriteTxn<'_>, $($argument: impl AsRef<[u8]>),*) -> Result<Option<Pair<'x>>> {
-                let sought: &[&[u8]] = &[$($argument.as_ref()),*];
-                self.moved(txn.work(), sought, |position, work, trunk| position.$inner(work, trunk, $($argument.as_ref()),*))
+                $(let $argument = $argument.as_ref();)*
+                self.moved(txn.work(), $from, |position, work, trunk| position.$inner(work, trunk, $($argument),*))
             })*
         }
     };
@@ -157,21 +170,21 @@ movements! {
     }
     others {
         /// To the first entry.
-        first() => first;
+        first() => first from From::End;
         /// To the last entry.
-        last() => last;
+        last() => last from From::End;
         /// To the first value of the same key.
-        first_duplicate() => first_duplicate;
+        first_duplicate() => first_duplicate from From::Here;
         /// To the last value of the same key.
-        last_duplicate() => last_duplicate;
+        last_duplicate() => last_duplicate from From::Here;
         /// To this key with this very value.
-        seek_pair(key, value) => seek_exact_pair;
+        seek_pair(key, value) => seek_exact_pair from From::Search(&[key, value]);
         /// To this key with the first value that is this one or after it.
-        seek_pair_at_or_after(key, value) => seek_pair_at_or_after;
+        seek_pair_at_or_after(key, value) => seek_pair_at_or_after from From::Search(&[key, value]);
         /// As `multiple`, for the next page of the key's values.
-        next_multiple() => next_multiple;
+        next_multiple() => next_multiple from From::HereOn;
         /// As `multiple`, for the page before; the cursor is then on the first of them.
-        prev_multiple() => multiple_before;
+        prev_multiple() => multiple_before from From::HereOn;
     }
 }
 
@@ -312,12 +325,31 @@ impl WriteCursor {
         self.position.count(work, self.trunk(work)?)
     }
 
-    /// Stores an entry as [`super::TableMut::put`] does and stands on it.
+    /// The table that it is a cursor of, to store entries by the cursor: what lies near it is found sooner, and it then
+    /// stands on what was stored, unless that was room to be filled in or several values at once.
+    pub fn table_mut<'x>(&'x mut self, txn: &'x mut WriteTxn<'_>) -> Result<TableMut<'x>> {
+        txn.work().table(self.table)?;
+        Ok(TableMut::of_cursor(txn.work_mut(), self))
+    }
+
+    /// Stores an entry as [`TableMut::put`] does and stands on it.
     pub fn put(&mut self, txn: &mut WriteTxn<'_>, key: impl AsRef<[u8]>, value: impl AsRef<[u8]>) -> Result<()> {
-        let (key, value) = (key.as_ref(), value.as_ref());
-        txn.table_by_id(self.table)?.put(key, value)?;
-        self.stand_on(key, value);
-        Ok(())
+        self.table_mut(txn)?.put(key, value)
+    }
+
+    /// The way to where it stands. Whatever becomes of that, the cursor finds its place again by what it remembers.
+    pub(super) fn guide(&mut self) -> Guide<'_> {
+        Guide { epoch: std::mem::take(&mut self.epoch), path: self.position.path_mut() }
+    }
+
+    /// An entry has been stored by its guide, or was there.
+    pub(super) fn stored(&mut self, work: &Work, key: &[u8], value: &[u8]) {
+        let has_duplicates = work.tables[self.table.index as usize].tree.has_duplicates();
+        self.remember(key, if has_duplicates { value } else { &[] });
+        // Among several values its place is not known.
+        if !has_duplicates && self.position.stand_on_path() {
+            self.epoch = work.epoch;
+        }
     }
 
     /// Stands on this entry, which has just been stored.
@@ -344,16 +376,19 @@ impl WriteCursor {
         if order.cmp(&self.value, value).is_ne() {
             return Err(Error::Incompatible { what: "a duplicate can only be replaced by one that sorts the same" });
         }
-        if self.value != value {
-            // Before the old one goes.
-            let work = txn.work();
-            update::check_value(work.page_size(), work.table(self.table)?, value.len())?;
+        if self.value == value {
+            return Ok(());
+        }
+        let (i, entry) = (self.table.index as usize, (&self.value[..], value));
+        if update::overwrite_value_at(work, i, &mut self.position, &self.key, entry)? {
+            self.epoch = work.epoch;
+        } else {
             let mut table = txn.table_by_id(self.table)?;
             table.delete_duplicate(&self.key, &self.value)?;
             table.put(&self.key, value)?;
-            self.value.clear();
-            self.value.extend_from_slice(value);
         }
+        self.value.clear();
+        self.value.extend_from_slice(value);
         Ok(())
     }
 
@@ -416,15 +451,16 @@ impl WriteCursor {
         Ok(())
     }
 
-    /// Makes a movement; `sought` is the key, or key and value, that it looks for, if it looks for any.
+    /// Makes a movement.
+    #[inline]
     fn moved<'x>(
         &mut self,
         work: &'x Work,
-        sought: &[&[u8]],
+        from: From<'_>,
         step: impl FnOnce(&mut Position, &'x Work, Trunk<'_>) -> Result<Option<Pair<'x>>>,
     ) -> Result<Option<Pair<'x>>> {
         work.check()?;
-        if sought.is_empty() {
+        if matches!(from, From::Here | From::HereOn) {
             self.sync(work)?;
         } else {
             // Where it stood does not matter.
@@ -434,18 +470,15 @@ impl WriteCursor {
         let trunk = self.trunk(work)?;
         // After an error it is found again by what it remembers.
         let found = step(&mut self.position, work, trunk).inspect_err(|_| self.epoch = 0)?;
-        if self.position.is_on() {
-            let several = trunk.tree.has_fixed();
-            // What is found may be several values at once.
-            let entry = if found.is_none() || several { self.position.current(work, trunk)? } else { found };
-            if let Some((key, value)) = entry {
-                self.remember(key, if trunk.tree.has_duplicates() { value } else { &[] });
+        let entry = if matches!(from, From::HereOn) { self.position.current(work, trunk)? } else { found };
+        match (entry, from) {
+            (Some((key, value)), _) => self.remember(key, if trunk.tree.has_duplicates() { value } else { &[] }),
+            (None, From::Search(sought)) => {
+                self.remember(sought[0], sought.get(1).copied().unwrap_or_default());
+                self.before_values = sought.len() == 1;
             }
-        } else if let Some(key) = sought.first() {
-            self.remember(key, sought.get(1).copied().unwrap_or_default());
-            self.before_values = sought.len() == 1;
-        } else if self.position.is_unset() {
-            self.placed = false;
+            // It is where it was, or there is nothing to stand on.
+            (None, _) => self.placed &= !self.position.is_unset(),
         }
         Ok(found)
     }

@@ -2,6 +2,7 @@
 
 use std::fmt;
 
+use super::cursor::WriteCursor;
 use super::edit::{self, Edit};
 use super::table::{Source, Table, TableStats, stats_of};
 use super::update::{self, Mode, Put, Value};
@@ -16,6 +17,8 @@ use crate::tree::Pages;
 pub struct TableMut<'t> {
     work: &'t mut Work,
     id: TableId,
+    /// What is stored is looked for from where it stands, and it then stands there.
+    cursor: Option<&'t mut WriteCursor>,
 }
 
 impl fmt::Debug for TableMut<'_> {
@@ -26,7 +29,11 @@ impl fmt::Debug for TableMut<'_> {
 
 impl<'t> TableMut<'t> {
     pub(super) fn new(work: &'t mut Work, id: TableId) -> TableMut<'t> {
-        TableMut { work, id }
+        TableMut { work, id, cursor: None }
+    }
+
+    pub(super) fn of_cursor(work: &'t mut Work, cursor: &'t mut WriteCursor) -> TableMut<'t> {
+        TableMut { work, id: cursor.table(), cursor: Some(cursor) }
     }
 
     fn index(&self) -> usize {
@@ -77,7 +84,13 @@ impl<'t> TableMut<'t> {
     }
 
     fn store(&mut self, key: &[u8], value: &[u8], mode: Mode) -> Result<Put> {
-        update::put(self.work, self.index(), key, Value::Bytes(value), mode)
+        let i = self.index();
+        let Some(cursor) = &mut self.cursor else { return update::put(self.work, i, key, Value::Bytes(value), mode) };
+        let put = update::put_guided(self.work, i, cursor.guide(), key, Value::Bytes(value), mode)?;
+        if put == Put::Stored || mode == Mode::Set {
+            cursor.stored(self.work, key, value);
+        }
+        Ok(put)
     }
 
     /// Stores an entry: over the key's value if it has one, beside its others in a table with duplicates.

@@ -73,6 +73,32 @@ impl Value<'_> {
     }
 }
 
+/// A way into a table by which a key may be found sooner; good as long as nothing has changed since the epoch that it is of.
+/// Where something is stored it then leads there, or is empty.
+pub(super) struct Guide<'g> {
+    pub path: &'g mut Path,
+    pub epoch: u64,
+}
+
+impl Guide<'_> {
+    /// None, but room for the way.
+    pub(super) fn none(path: &mut Path) -> Guide<'_> {
+        Guide { path, epoch: 0 }
+    }
+
+    /// Goes to a key, or to the gap where it would be; whether it is there.
+    fn lead(&mut self, work: &Work, i: usize, key: &[u8]) -> Result<bool> {
+        let order = &work.tables[i].orders.key;
+        if self.epoch == work.epoch
+            && let Some(found) = self.path.seek_here(work, order, &Needle::new(key, order))?
+        {
+            check_size(work, i, self.path, key)?;
+            return Ok(found);
+        }
+        seek(work, i, self.path, key)
+    }
+}
+
 /// Refuses keys that the table cannot hold.
 pub(super) fn check_key(page_size: usize, table: &OpenTable, key: &[u8]) -> Result<()> {
     let max = key_max(page_size);
@@ -146,7 +172,19 @@ impl Drop for Changing<'_> {
 
 /// Stores an entry.
 pub(super) fn put(work: &mut Work, i: usize, key: &[u8], value: Value<'_>, mode: Mode) -> Result<Put> {
-    let put = put_entry(work, i, key, value, mode)?;
+    put_guided(work, i, Guide::none(&mut Path::default()), key, value, mode)
+}
+
+/// As [`put`].
+pub(super) fn put_guided(
+    work: &mut Work,
+    i: usize,
+    guide: Guide<'_>,
+    key: &[u8],
+    value: Value<'_>,
+    mode: Mode,
+) -> Result<Put> {
+    let put = put_entry(work, i, guide, key, value, mode)?;
     if put == Put::Stored {
         ops::put(work, i, key, &value);
     }
@@ -192,26 +230,28 @@ fn prepare(work: &mut Work, i: usize, key: &[u8], bytes: usize) -> Result<()> {
     spill_if_large(work)
 }
 
-fn put_entry(work: &mut Work, i: usize, key: &[u8], value: Value<'_>, mode: Mode) -> Result<Put> {
+fn put_entry(work: &mut Work, i: usize, mut guide: Guide<'_>, key: &[u8], value: Value<'_>, mode: Mode) -> Result<Put> {
     prepare(work, i, key, value.len())?;
     if add_last(work, i, key, &value) {
+        guide.path.clear();
         return Ok(Put::Stored);
     }
     if let Some(mut path) = at_end(work, i, key)? {
+        guide.path.clear();
         check_size(work, i, &path, key)?;
         change(work, i, |work, tree, orders| store(work, tree, orders, &mut path, (false, mode), key, &value))?;
         work.tables[i].end = Some((path, work.epoch));
         return Ok(Put::Stored);
     }
-    let mut path = Path::default();
-    let found = seek(work, i, &mut path, key)?;
-    let is_last = is_at_end(work, i, &path, found)?;
-    if let Some(outcome) = refuse(work, i, (&path, is_last), found, key, &value, mode)? {
+    let found = guide.lead(work, i, key)?;
+    let path = guide.path;
+    let is_last = is_at_end(work, i, path, found)?;
+    if let Some(outcome) = refuse(work, i, (path, is_last), found, key, &value, mode)? {
         return outcome;
     }
-    let put = change(work, i, |work, tree, orders| store(work, tree, orders, &mut path, (found, mode), key, &value))?;
+    let put = change(work, i, |work, tree, orders| store(work, tree, orders, path, (found, mode), key, &value))?;
     if is_last {
-        work.tables[i].end = Some((Box::new(path), work.epoch));
+        work.tables[i].end = Some((Box::new(path.clone()), work.epoch));
     }
     Ok(put)
 }
@@ -545,6 +585,24 @@ pub(super) fn delete_value_at(
         tree.entries = tree.entries.saturating_sub(1);
         Ok(is_known)
     })
+}
+
+/// Gives the value that a position is on, `old`, other bytes of the same place in the order, if nothing moves by that. The
+/// position stays on it.
+pub(super) fn overwrite_value_at(
+    work: &mut Work,
+    i: usize,
+    position: &mut Position,
+    key: &[u8],
+    (old, new): (&[u8], &[u8]),
+) -> Result<bool> {
+    check_value(work.page_size(), &work.tables[i], new.len())?;
+    let is_done = change(work, i, |work, tree, _| position.overwrite_value(work, tree, new))?;
+    if is_done {
+        ops::delete_duplicate(work, i, key, old);
+        ops::put(work, i, key, &Value::Bytes(new));
+    }
+    Ok(is_done)
 }
 
 /// Removes the keys in a range; how many entries that were.
