@@ -279,8 +279,59 @@ static void respelled(MDB_env *env, const char *name, unsigned flags) {
 	MUST(mdb_txn_commit(txn));
 }
 
+/* By a cursor, under the eyes of others. */
+static void replaced_by_equals(MDB_env *env, const char *name, unsigned flags, int others) {
+	printf("== %s, %d others\n", name, others);
+	char text[20];
+	MDB_txn *txn = begin(env, 0);
+	MDB_dbi dbi = table(txn, name, flags | MDB_CREATE | MDB_DUPSORT);
+	MUST(mdb_set_dupsort(txn, dbi, without_case));
+	for (int i = 0; i <= others; i++) {
+		sprintf(text, "value%d", 1000 + i);
+		MUST(put(txn, dbi, "k", text, 0));
+	}
+	for (int again = 0; again < 2; again++) {
+		MDB_cursor *cursor, *same, *next;
+		MDB_val k = of_text("k"), d;
+		MUST(mdb_cursor_open(txn, dbi, &cursor));
+		MUST(mdb_cursor_open(txn, dbi, &same));
+		MUST(mdb_cursor_open(txn, dbi, &next));
+		for (int i = 0; i <= others; i += 1 + others / 3) {
+			sprintf(text, "value%d", 1000 + i);
+			move(cursor, MDB_GET_BOTH, "k", text);
+			move(same, MDB_GET_BOTH, "k", text);
+			move(next, MDB_GET_BOTH, "k", text);
+			move(next, MDB_NEXT, NULL, NULL);
+			sprintf(text, again ? "vaLUE%d" : "VALue%d", 1000 + i);
+			d = of_text(text);
+			SAY(mdb_cursor_put(cursor, &k, &d, MDB_CURRENT));
+			move(cursor, MDB_GET_CURRENT, NULL, NULL);
+			move(same, MDB_GET_CURRENT, NULL, NULL);
+			move(next, MDB_GET_CURRENT, NULL, NULL);
+			move(cursor, MDB_NEXT, NULL, NULL);
+			move(cursor, MDB_PREV, NULL, NULL);
+		}
+		mdb_cursor_close(cursor);
+		mdb_cursor_close(same);
+		mdb_cursor_close(next);
+		walk(txn, dbi);
+		/* The second time the pages are of another transaction. */
+		MUST(mdb_txn_commit(txn));
+		txn = begin(env, 0);
+		MUST(mdb_set_dupsort(txn, dbi, without_case));
+	}
+	walk(txn, dbi);
+	mdb_txn_abort(txn);
+}
+
 static void all_respelled(void) {
-	MDB_env *env = open_env("respelled", 0);
+	MDB_env *env = open_env("equals", 0);
+	for (int others = 0; others < 1000; others = 10 * others + 3) {
+		replaced_by_equals(env, "any", 0, others);
+		replaced_by_equals(env, "fixed", MDB_DUPFIXED, others);
+	}
+	mdb_env_close(env);
+	env = open_env("respelled", 0);
 	respelled(env, "any size", 0);
 	respelled(env, "fixed size", MDB_DUPFIXED);
 	respelled(env, "integers", MDB_INTEGERDUP);
