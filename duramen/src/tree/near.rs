@@ -3,7 +3,7 @@
 //! Owns: steps inside a leaf and among the values of a key, and what is fetched of the next leaf meanwhile. Must not
 //! know: how one goes from leaf to leaf.
 //!
-//! Only for pages that stay as they are: of a snapshot, or while a write transaction is borrowed. A step that cannot be
+//! Only for pages that stay as they are: of a snapshot, or of a write transaction until its next change. A step that cannot be
 //! made here answers `None` and moves nothing. The position's own movements then make it, or say what is wrong.
 
 use super::cursor::{CELLS_AHEAD, Inner, Pair, Position, Trunk};
@@ -103,6 +103,12 @@ impl<'p> Near<'p> {
     #[inline(always)]
     pub(crate) fn of(leaf: Leaf<'p>, key: &'p [u8]) -> Near<'p> {
         Near { leaf, key, values: Values::One, duplicates: false, item: 0, ahead: Ahead::default() }
+    }
+
+    /// Whether keys may have several values.
+    #[inline]
+    pub(crate) fn has_duplicates(&self) -> bool {
+        self.duplicates
     }
 
     /// Whether the position is on the last value of the key, or, backwards, on the first.

@@ -2,6 +2,7 @@
 
 use std::fmt;
 
+use super::held::Held;
 use super::place::spill_if_large;
 use super::table::{Source, Table, on};
 use super::table_mut::TableMut;
@@ -115,7 +116,7 @@ macro_rules! movements {
         impl WriteCursor {
             $($(#[$step_doc])*
             pub fn $step<'x>(&mut self, txn: &'x WriteTxn<'_>) -> Result<Option<Pair<'x>>> {
-                self.moved(txn.work(), From::Here, |position, work, trunk| position.$step(work, trunk))
+                self.step(txn.work(), $kind, $back)
             })*
 
             $($(#[$look_doc])*
@@ -154,8 +155,6 @@ movements! {
         prev_duplicate => (Step::Duplicate, true);
     }
     looks {
-        /// The entry that the cursor stands on.
-        current;
         /// The key, and its fixed-size values from the current one to the end of their page, side by side. The cursor is
         /// then on the last of them.
         multiple;
@@ -188,6 +187,17 @@ movements! {
     }
 }
 
+/// Makes a step of a position, and what is found there, if the leaf around it is open and holds it.
+macro_rules! step_near {
+    ($near:expr, $position:expr, $step:expr, $back:expr) => {
+        match $step {
+            Step::Entry => $near.step($position, $back),
+            Step::Key => $near.step_key($position, $back),
+            Step::Duplicate => $near.step_value($position, $back),
+        }
+    };
+}
+
 impl<'t> Cursor<'t> {
     pub(super) fn new(table: Table<'t>, position: Position) -> Cursor<'t> {
         Cursor { table, position, near: None }
@@ -206,11 +216,18 @@ impl<'t> Cursor<'t> {
     #[inline(always)]
     fn step_near(&mut self, step: Step, back: bool) -> Option<Cell<'t>> {
         let near = self.near.as_mut()?;
-        match step {
-            Step::Entry => near.step(&mut self.position, back),
-            Step::Key => near.step_key(&mut self.position, back),
-            Step::Duplicate => near.step_value(&mut self.position, back),
+        step_near!(near, &mut self.position, step, back)
+    }
+
+    /// The entry that the cursor stands on.
+    #[inline]
+    pub fn current(&mut self) -> Result<Option<Pair<'t>>> {
+        if let Some(near) = &self.near
+            && let Some(pair) = near.current(&mut self.position)
+        {
+            return Ok(Some(pair));
         }
+        on!(self.table.source, pages => self.position.current(pages, self.table.trunk()))
     }
 
     /// Goes to a key, or to the first entry behind it. Who does is likely to walk on from there.
@@ -277,7 +294,6 @@ impl<'t> Cursor<'t> {
 /// any number of cursors may be used between changes. After changes by others it stands on the same entry, or, if
 /// that is gone, in the gap where it was: `next` then gives the entry after it. After a search for what is not there
 /// it stands in the gap where that would be.
-#[derive(Clone)]
 pub struct WriteCursor {
     table: TableId,
     position: Position,
@@ -288,6 +304,17 @@ pub struct WriteCursor {
     /// `value` is not known: it stands before all those of the key.
     before_values: bool,
     placed: bool,
+    /// The leaf that it is in, while it walks.
+    held: Held,
+    /// Its last movement was a step.
+    walks: bool,
+}
+
+impl Clone for WriteCursor {
+    fn clone(&self) -> WriteCursor {
+        let (key, value, position) = (self.key.clone(), self.value.clone(), self.position.clone());
+        WriteCursor { key, value, position, held: Held::none(), ..*self }
+    }
 }
 
 impl fmt::Debug for WriteCursor {
@@ -299,7 +326,9 @@ impl fmt::Debug for WriteCursor {
 impl WriteCursor {
     pub(super) fn new(table: TableId) -> WriteCursor {
         let (key, value) = (Vec::new(), Vec::new());
-        WriteCursor { table, position: Position::default(), epoch: 0, key, value, before_values: false, placed: false }
+        let position = Position::default();
+        let (before_values, placed, held, walks) = (false, false, Held::none(), false);
+        WriteCursor { table, position, epoch: 0, key, value, before_values, placed, held, walks }
     }
 
     /// The table that it is a cursor of.
@@ -321,6 +350,9 @@ impl WriteCursor {
         self.sync(work)?;
         if !self.position.is_on() {
             return Err(Error::Usage { what: "a cursor that stands on no entry was asked for a count" });
+        }
+        if let Some(count) = self.held.get(work).and_then(|near| near.count()) {
+            return Ok(count);
         }
         self.position.count(work, self.trunk(work)?)
     }
@@ -451,6 +483,50 @@ impl WriteCursor {
         Ok(())
     }
 
+    /// The entry that the cursor stands on.
+    pub fn current<'x>(&mut self, txn: &'x WriteTxn<'_>) -> Result<Option<Pair<'x>>> {
+        let work = txn.work();
+        work.check()?;
+        self.sync(work)?;
+        self.position.current(work, self.trunk(work)?)
+    }
+
+    /// Each movement has its own copy, in which most of the questions are answered.
+    #[inline(always)]
+    fn step<'x>(&mut self, work: &'x Work, step: Step, back: bool) -> Result<Option<Pair<'x>>> {
+        work.check()?;
+        let Some(near) = self.held.get(work) else { return self.step_far(work, step, back) };
+        let Some(cell) = step_near!(near, &mut self.position, step, back) else {
+            let is_last = matches!(step, Step::Duplicate) && near.is_last_value(&self.position, back);
+            return if is_last { Ok(None) } else { self.step_far(work, step, back) };
+        };
+        let has_duplicates = near.has_duplicates();
+        self.remember(cell.key, if has_duplicates { cell.value } else { &[] });
+        match cell.kind {
+            CellKind::Overflow => self.load(work, &cell).map(Some),
+            _ => Ok(Some((cell.key, cell.value))),
+        }
+    }
+
+    /// The entry of a cell whose value lies elsewhere.
+    #[inline(never)]
+    fn load<'x>(&self, work: &'x Work, cell: &Cell<'x>) -> Result<Pair<'x>> {
+        Ok((cell.key, value::load(work, self.position.page(), cell)?))
+    }
+
+    /// A step that leads out of the leaf, or nowhere, or one of the first in it: who makes one need not make more.
+    #[inline(never)]
+    fn step_far<'x>(&mut self, work: &'x Work, step: Step, back: bool) -> Result<Option<Pair<'x>>> {
+        let walks = self.walks;
+        let found = self.moved(work, From::Here, |position, work, trunk| step.go(position, work, trunk, back))?;
+        if found.is_some() && walks {
+            let trunk = self.trunk(work)?;
+            self.held.open(work, &self.position, trunk, back);
+        }
+        self.walks = true;
+        Ok(found)
+    }
+
     /// Makes a movement.
     #[inline]
     fn moved<'x>(
@@ -460,6 +536,8 @@ impl WriteCursor {
         step: impl FnOnce(&mut Position, &'x Work, Trunk<'_>) -> Result<Option<Pair<'x>>>,
     ) -> Result<Option<Pair<'x>>> {
         work.check()?;
+        self.held.close();
+        self.walks = false;
         if matches!(from, From::Here | From::HereOn) {
             self.sync(work)?;
         } else {

@@ -9,6 +9,7 @@ mod catalog;
 mod commit;
 mod cursor;
 mod edit;
+mod held;
 mod iter;
 mod key_range;
 mod memo;

@@ -549,6 +549,7 @@ pub(super) fn overwrite(work: &mut Work, i: usize, path: &Path, key: &[u8], valu
     }
     let Some(space) = LeafMut::new(work.page_mut(step.page)).into_plain(step.index, value.len()) else { return false };
     pieces::copy(space, value);
+    work.overwritten += 1;
     ops::put(work, i, key, &Value::Bytes(value));
     true
 }

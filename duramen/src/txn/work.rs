@@ -71,8 +71,12 @@ pub(crate) struct Work {
     pub pages_wanted: u64,
     /// What it writes is more than what it frees, as far as is known.
     pub grows: bool,
+    /// Tells it apart from other transactions.
+    serial: u64,
     /// Rises with every change: positions from before it must be sought anew.
     pub epoch: u64,
+    /// Rises with every change of bytes where they stand, after which positions are as good as before.
+    pub overwritten: u64,
     /// An operation failed half-way.
     pub failed: bool,
     pub durability: Durability,
@@ -80,6 +84,14 @@ pub(crate) struct Work {
     pub user: u64,
     /// What was done, for the log.
     pub ops: Ops,
+}
+
+/// A state of the pages of one transaction.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) struct Stamp {
+    serial: u64,
+    epoch: u64,
+    overwritten: u64,
 }
 
 /// What was given a place in the file.
@@ -110,7 +122,7 @@ struct Saved {
     pages_wanted: u64,
 }
 
-/// A number for a table that no other has in this process.
+/// A number for a table, or a transaction, that no other has in this process.
 fn next_serial() -> u64 {
     static SERIALS: AtomicU64 = AtomicU64::new(1);
     SERIALS.fetch_add(1, Ordering::Relaxed)
@@ -150,7 +162,9 @@ impl Work {
             pages_in_memory: pages_of(store.settings.memory_bytes(), &store),
             unspilled: 0,
             grows: true,
+            serial: next_serial(),
             epoch: 1,
+            overwritten: 0,
             failed: false,
             durability,
             ops,
@@ -301,6 +315,12 @@ impl Work {
         self.epoch += 1;
     }
 
+    /// The state that its pages are in.
+    #[inline]
+    pub(crate) fn stamp(&self) -> Stamp {
+        Stamp { serial: self.serial, epoch: self.epoch, overwritten: self.overwritten }
+    }
+
     /// Refuses to free more pages than there are: who drops a damaged tree may come to the same ones again and again.
     fn check_freed(&self, child: Child) -> Result<()> {
         let possible = (self.dirty.retired.len() as u64) < self.horizon.page_count;
@@ -366,6 +386,14 @@ impl Pages for Work {
     #[inline]
     fn scarce(&self) -> Option<&Advice> {
         self.store.pager.scarce()
+    }
+
+    #[inline]
+    fn upcoming(&self, child: Child) -> Option<&[u8]> {
+        if child.is_dirty() {
+            return self.dirty.page(child.dirty_index());
+        }
+        self.store.pager.header(child.pgno(), self.horizon).ok()
     }
 }
 

@@ -335,7 +335,8 @@ impl Both<'_, '_> {
         Ok(())
     }
 
-    fn touch(&mut self, Pointer { cursor, place, .. }: &mut Pointer, touch: &Touch) -> Outcome {
+    fn touch(&mut self, pointer: &mut Pointer, touch: &Touch) -> Outcome {
+        let Pointer { cursor, place, .. } = &mut *pointer;
         let here = self.table.at(place).cloned();
         match *touch {
             Touch::Go(movement, pick, spec) => {
@@ -346,6 +347,11 @@ impl Both<'_, '_> {
                 if is_lost(self.table, place, movement, there) {
                     cursor.first(self.txn)?;
                     self.table.go(place, Movement::First, &key, &value);
+                }
+            }
+            Touch::Walk(movement, pick, spec, times) => {
+                for _ in 0..times {
+                    self.touch(pointer, &Touch::Go(movement, pick, spec))?;
                 }
             }
             Touch::Put(pick, spec) => {

@@ -63,6 +63,8 @@ pub enum Act {
 #[derive(Clone, Debug)]
 pub enum Touch {
     Go(Movement, Pick, ValueSpec),
+    /// The same movement so many times.
+    Walk(Movement, Pick, ValueSpec, u8),
     Put(Pick, ValueSpec),
     Replace(ValueSpec),
     Delete,
@@ -140,6 +142,7 @@ fn movement() -> impl Strategy<Value = Movement> {
 fn touch() -> impl Strategy<Value = Touch> {
     prop_oneof![
         8 => (movement(), pick(), value()).prop_map(|(m, p, v)| Touch::Go(m, p, v)),
+        4 => (movement(), pick(), value(), 2u8..12).prop_map(|(m, p, v, times)| Touch::Walk(m, p, v, times)),
         2 => (pick(), value()).prop_map(|(p, v)| Touch::Put(p, v)),
         1 => value().prop_map(Touch::Replace),
         3 => Just(Touch::Delete),

@@ -1,0 +1,61 @@
+//! The leaf of a write transaction that a cursor walks in, kept open between its steps.
+//!
+//! Owns: whether it may still be looked at. Must not know: movements.
+//!
+//! # Safety
+//! A cursor of a write transaction borrows nothing, so what it keeps open has no lifetime. It is looked at only in the
+//! transaction that it was opened in, and only while that has the same [`Stamp`]: until then no page has been changed,
+//! moved or given away. `Work` changes its stamp with everything that does. The pages are in the map or the arena, which
+//! stay where they are while the transaction lives.
+#![allow(unsafe_code)]
+
+use std::fmt;
+use std::mem::{MaybeUninit, transmute};
+
+use super::work::{Stamp, Work};
+use crate::tree::cursor::{Position, Trunk};
+use crate::tree::near::Near;
+
+/// See the module's head.
+pub(super) struct Held {
+    /// Of that stamp, or never opened.
+    near: MaybeUninit<Near<'static>>,
+    stamp: Option<Stamp>,
+}
+
+impl fmt::Debug for Held {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Held(..)")
+    }
+}
+
+impl Held {
+    pub(super) fn none() -> Held {
+        Held { near: MaybeUninit::uninit(), stamp: None }
+    }
+
+    /// Opens the leaf that the position is in, for a walk in that direction.
+    pub(super) fn open(&mut self, work: &Work, position: &Position, trunk: Trunk<'_>, back: bool) {
+        self.stamp = Near::open(work, position, trunk, Some(back)).map(|near| {
+            // SAFETY: only the lifetime changes, which the module's head speaks of.
+            self.near.write(unsafe { transmute::<Near<'_>, Near<'static>>(near) });
+            work.stamp()
+        });
+    }
+
+    /// The leaf, if it is as it was.
+    #[inline]
+    pub(super) fn get<'w>(&mut self, work: &'w Work) -> Option<&mut Near<'w>> {
+        if self.stamp != Some(work.stamp()) {
+            return None;
+        }
+        // SAFETY: it has been opened, and the pages are this transaction's, as the module's head says.
+        Some(unsafe { transmute::<&mut Near<'static>, &mut Near<'w>>(self.near.assume_init_mut()) })
+    }
+
+    /// The position has been moved by something else.
+    #[inline]
+    pub(super) fn close(&mut self) {
+        self.stamp = None;
+    }
+}
