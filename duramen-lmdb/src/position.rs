@@ -90,9 +90,18 @@ pub struct State {
     walk: Walk,
     outer: Marks,
     inner: Marks,
-    /// It has deleted the key that it stood on, and the engine's cursor is in the gap: what comes after that is looked
-    /// for when it is asked for, and before anything else is stored there. The marks are those from before.
-    in_gap: bool,
+    gap: Gap,
+}
+
+/// What a cursor has deleted that it stood on. The engine's cursor is in the gap: what comes after that is looked for when
+/// it is asked for, and before anything else is stored there. The marks are those from before.
+#[derive(Clone, Copy, Default, PartialEq, Eq)]
+enum Gap {
+    #[default]
+    None,
+    Key,
+    /// One value of several.
+    Value,
 }
 
 /// Makes a movement of the engine's cursor.
@@ -110,7 +119,7 @@ use walk;
 impl State {
     /// Stands nowhere.
     pub fn new() -> State {
-        State { walk: Walk::None, outer: Marks::default(), inner: Marks::default(), in_gap: false }
+        State { walk: Walk::None, outer: Marks::default(), inner: Marks::default(), gap: Gap::None }
     }
 
     /// Forgets where it stands.
@@ -124,7 +133,7 @@ impl State {
             Walk::Write(cursor) => Walk::Write(cursor.clone()),
             Walk::None | Walk::Rest(_) | Walk::Read(_) => Walk::None,
         };
-        State { walk, outer: self.outer, inner: self.inner, in_gap: self.in_gap }
+        State { walk, outer: self.outer, inner: self.inner, gap: self.gap }
     }
 
     /// Whether it stands on an entry.
@@ -558,15 +567,24 @@ impl State {
 
     /// It has deleted the key that it stood on itself.
     pub fn own_key_is_gone(&mut self, txn: &mut Txn, kind: Kind) -> Result {
-        self.in_gap = true;
+        self.gap = Gap::Key;
         // Where a key may have several values, there is more to be said of the next one than a step finds.
         if kind.duplicates { self.leave_gap(txn) } else { Ok(()) }
     }
 
-    /// Stands on what comes after the key that it has deleted, if it has not looked for that yet.
+    /// It has deleted the value that it stood on itself, and the key has others.
+    pub fn own_value_is_gone(&mut self) {
+        self.gap = Gap::Value;
+    }
+
+    /// Stands on what comes after the key or value that it has deleted, if it has not looked for that yet.
     #[inline]
     pub fn leave_gap(&mut self, txn: &mut Txn) -> Result {
-        if std::mem::take(&mut self.in_gap) { self.key_is_gone(txn, true) } else { Ok(()) }
+        match std::mem::take(&mut self.gap) {
+            Gap::None => Ok(()),
+            Gap::Key => self.key_is_gone(txn, true),
+            Gap::Value => self.value_is_gone(txn),
+        }
     }
 
     /// Stands where a key was: the engine's cursor is on the one after it, or `at_end`.

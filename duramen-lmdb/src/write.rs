@@ -390,9 +390,9 @@ fn delete_under(held: &mut Cursor, txn: &mut Txn, whole_key: bool) -> Result {
     deleted.map_err(unless_gone)?;
     tell(txn, others, whole_key)?;
     if whole_key {
-        held.own_key_is_gone(txn)?
+        held.own_key_is_gone(txn)?;
     } else {
-        held.state.value_is_gone(txn)?
+        held.state.own_value_is_gone();
     }
     after_deletion(txn, dbi)
 }

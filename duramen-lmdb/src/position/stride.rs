@@ -3,7 +3,7 @@
 //! Owns: the same answers and marks as the movements in `position` give, found in fewer steps. Must not know: marks
 //! that deletions leave. (A gap has none.)
 
-use super::{Item, Kind, Marks, State, Walk};
+use super::{Gap, Item, Kind, Marks, State, Walk};
 use crate::abi::Op;
 use crate::errors::{NOTFOUND, Result};
 use crate::txn::Txn;
@@ -29,7 +29,7 @@ impl State {
     /// Makes a step to a neighbour, if it is one of those that this module is for.
     #[inline]
     pub fn stride(&mut self, txn: &mut Txn, kind: Kind, op: Op) -> Option<Result<Item>> {
-        if self.in_gap {
+        if self.gap != Gap::None {
             return self.stride_out_of_gap(txn, op);
         }
         // Whether it came to the value from behind does not matter here.
@@ -61,14 +61,16 @@ impl State {
         })
     }
 
-    /// Makes the step that mostly comes after a deletion: to the key that is next now.
+    /// Makes the step that mostly comes after a deletion: to the key, or the value, that is next now.
     fn stride_out_of_gap(&mut self, txn: &mut Txn, op: Op) -> Option<Result<Item>> {
-        if !matches!(op, Op::Next | Op::NextNodup) {
-            return None;
-        }
-        match step!(&mut self.walk, txn, next_key) {
+        let found = match (self.gap, op) {
+            (Gap::Key, Op::Next | Op::NextNodup) => step!(&mut self.walk, txn, next_key),
+            (Gap::Value, Op::Next | Op::NextDup) if self.outer == ON => step!(&mut self.walk, txn, next_duplicate),
+            _ => return None,
+        };
+        match found {
             Ok(Some(pair)) => {
-                (self.outer, self.inner, self.in_gap) = (ON, ON, false);
+                (self.outer, self.inner, self.gap) = (ON, ON, Gap::None);
                 Some(Ok(Item::of(pair)))
             }
             Ok(None) => None,

@@ -306,8 +306,8 @@ pub struct WriteCursor {
     placed: bool,
     /// The leaf that it is in, while it walks.
     held: Held,
-    /// Its last movement was a step.
-    walks: bool,
+    /// Steps that it has made one after the other, with nothing changed between them, as far as they are counted.
+    steps: u8,
 }
 
 impl Clone for WriteCursor {
@@ -327,8 +327,8 @@ impl WriteCursor {
     pub(super) fn new(table: TableId) -> WriteCursor {
         let (key, value) = (Vec::new(), Vec::new());
         let position = Position::default();
-        let (before_values, placed, held, walks) = (false, false, Held::none(), false);
-        WriteCursor { table, position, epoch: 0, key, value, before_values, placed, held, walks }
+        let (before_values, placed, held, steps) = (false, false, Held::none(), 0);
+        WriteCursor { table, position, epoch: 0, key, value, before_values, placed, held, steps }
     }
 
     /// The table that it is a cursor of.
@@ -431,6 +431,7 @@ impl WriteCursor {
         }
         self.on_entry(txn)?;
         let (work, i) = (txn.work_mut(), self.table.index as usize);
+        self.steps = 0;
         if update::delete_value_at(work, i, &mut self.position, (&self.key, &self.value))? {
             self.epoch = work.epoch;
         }
@@ -442,6 +443,7 @@ impl WriteCursor {
         self.on_entry(txn)?;
         let work = txn.work_mut();
         update::delete_at(work, self.table.index as usize, self.position.path_mut(), &self.key)?;
+        self.steps = 0;
         // Whatever value it stood on, the gap is where the key was.
         self.before_values = true;
         if self.position.key_is_gone() {
@@ -514,16 +516,17 @@ impl WriteCursor {
         Ok((cell.key, value::load(work, self.position.page(), cell)?))
     }
 
-    /// A step that leads out of the leaf, or nowhere, or one of the first in it: who makes one need not make more.
+    /// A step that leads out of the leaf, or nowhere, or one of the first: who makes one or two need not make more.
     #[inline(never)]
     fn step_far<'x>(&mut self, work: &'x Work, step: Step, back: bool) -> Result<Option<Pair<'x>>> {
-        let walks = self.walks;
+        const SOME: u8 = 3;
+        let steps = if self.epoch == work.epoch { SOME.min(self.steps + 1) } else { 1 };
         let found = self.moved(work, From::Here, |position, work, trunk| step.go(position, work, trunk, back))?;
-        if found.is_some() && walks {
+        if found.is_some() && steps == SOME {
             let trunk = self.trunk(work)?;
             self.held.open(work, &self.position, trunk, back);
         }
-        self.walks = true;
+        self.steps = steps;
         Ok(found)
     }
 
@@ -537,7 +540,7 @@ impl WriteCursor {
     ) -> Result<Option<Pair<'x>>> {
         work.check()?;
         self.held.close();
-        self.walks = false;
+        self.steps = 0;
         if matches!(from, From::Here | From::HereOn) {
             self.sync(work)?;
         } else {
