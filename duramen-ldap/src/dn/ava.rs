@@ -88,14 +88,18 @@ impl<'a> Iterator for Avas<'a> {
     }
 }
 
-/// What stands before the first separator that is not escaped, and what stands behind it.
+/// What stands before the first separator that is neither escaped nor in quotes, and what stands behind it.
 pub(super) fn split_first(text: &str, separator: impl Fn(u8) -> bool) -> (&str, Option<&str>) {
     let bytes = text.as_bytes();
-    let mut at = 0;
+    let (mut at, mut quoted) = (0, false);
     while at < bytes.len() {
         match bytes[at] {
             b'\\' => at += 2,
-            byte if separator(byte) => return (&text[..at], Some(&text[at + 1..])),
+            b'"' => {
+                quoted = !quoted;
+                at += 1;
+            }
+            byte if separator(byte) && !quoted => return (&text[..at], Some(&text[at + 1..])),
             _ => at += 1,
         }
     }

@@ -69,7 +69,11 @@ impl Scanner<'_> {
         }
         self.at += 1;
         self.spaces();
-        if self.peek() == Some(b'#') { self.hex() } else { self.string() }
+        match self.peek() {
+            Some(b'#') => self.hex(),
+            Some(b'"') => self.quoted(),
+            _ => self.string(),
+        }
     }
 
     /// A name (RFC 4512 section 1.4; underscores too, which some schemas have) or a dotted OID.
@@ -112,6 +116,22 @@ impl Scanner<'_> {
                 Some(_) => return self.fail("a backslash before '\"', '<', '>', or '\\00' for a NUL"),
             }
         }
+    }
+
+    /// All that stands between quotes stands for itself, but for escapes (RFC 2253 section 4).
+    fn quoted(&mut self) -> Result<(), TextError> {
+        self.at += 1;
+        loop {
+            self.skip(|byte| !matches!(byte, b'\\' | b'"' | 0));
+            match self.peek() {
+                Some(b'\\') => self.escape()?,
+                Some(b'"') => break,
+                _ => return self.fail("'\"' behind the value that begins with one"),
+            }
+        }
+        self.at += 1;
+        self.spaces();
+        Ok(())
     }
 
     fn escape(&mut self) -> Result<(), TextError> {

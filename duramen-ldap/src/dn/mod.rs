@@ -3,10 +3,11 @@
 //! Owns: the grammar, escapes, taking names apart and putting them together. Must not know: schema; it is asked for
 //! through [`NamingRules`].
 //!
-//! A [`Dn`] is a checked string. Its RDNs are found by looking for separators that are not escaped, from either end,
-//! so that nothing is kept beside the text, and the parent of a name is a slice of it.
+//! A [`Dn`] is a checked string. Its RDNs are found by looking for separators that are neither escaped nor in quotes,
+//! from either end, so that nothing is kept beside the text, and the parent of a name is a slice of it.
 //!
-//! Beyond the grammar, and as others do: spaces around separators are allowed, and `;` between RDNs.
+//! Beyond the grammar, and as others do: spaces around separators are allowed, `;` between RDNs, and quotes around a value
+//! (RFC 2253 section 4).
 
 mod ava;
 mod check;
@@ -126,7 +127,14 @@ impl<'a> DoubleEndedIterator for Rdns<'a> {
     fn next_back(&mut self) -> Option<Rdn<'a>> {
         let rest = self.rest?;
         let bytes = rest.as_bytes();
-        let at = (0..bytes.len()).rev().find(|&at| is_separator(bytes[at]) && !escaped(bytes, at));
+        let mut quoted = false;
+        let at = (0..bytes.len()).rev().find(|&at| match bytes[at] {
+            b'"' if !escaped(bytes, at) => {
+                quoted = !quoted;
+                false
+            }
+            byte => is_separator(byte) && !quoted && !escaped(bytes, at),
+        });
         let begin = at.map_or(0, |at| at + 1);
         self.rest = at.map(|at| &rest[..at]);
         Some(Rdn::new(&rest[begin..], self.start + begin))

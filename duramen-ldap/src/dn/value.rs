@@ -14,6 +14,7 @@ pub(super) fn read(raw: &str) -> Cow<'_, [u8]> {
     if let Some(digits) = raw.strip_prefix('#') {
         return Cow::Owned(decode_hex(digits.as_bytes()).unwrap_or_default());
     }
+    let raw = raw.strip_prefix('"').and_then(|quoted| quoted.strip_suffix('"')).unwrap_or(raw);
     if raw.contains('\\') { Cow::Owned(unescape(raw.as_bytes())) } else { Cow::Borrowed(raw.as_bytes()) }
 }
 

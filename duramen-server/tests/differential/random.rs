@@ -68,6 +68,7 @@ impl Random {
             2 => format!("cn=nobody,{name}"),
             3 => self.of(&["dc=elsewhere", "", "no name", "uid=x,dc=example,dc=org"]).to_owned(),
             4 => name.replace("uid=", "0.9.2342.19200300.100.1.1="),
+            5 => in_quotes(&name),
             _ => name,
         }
     }
@@ -105,4 +106,10 @@ impl Random {
         }
         request
     }
+}
+
+/// The name with its first value in quotes, as LDAPv2 had them.
+fn in_quotes(name: &str) -> String {
+    let parts = name.split_once('=').and_then(|(attribute, rest)| Some((attribute, rest.split_once(',')?)));
+    parts.map_or_else(|| name.to_owned(), |(attribute, (value, above))| format!("{attribute}=\"{value}\",{above}"))
 }
