@@ -4,6 +4,7 @@
 //! normalized by itself, so that a name can be followed down the tree RDN by RDN.
 
 use std::borrow::Cow;
+use std::collections::HashSet;
 
 use super::{Dn, Rdn, write_ava};
 use crate::error::TextError;
@@ -23,7 +24,7 @@ pub trait NamingRules {
 impl Rdn<'_> {
     /// Appends the normalized form. Offsets in errors count from the start of the name the RDN was taken from.
     pub fn normalize(&self, rules: &(impl NamingRules + ?Sized), out: &mut String) -> Result<(), TextError> {
-        let (mut pairs, mut types) = (Vec::new(), Vec::new());
+        let (mut pairs, mut types) = (Vec::new(), HashSet::new());
         let mut value = Vec::new();
         let mut avas = self.avas();
         while let Some(ava) = avas.next() {
@@ -36,16 +37,15 @@ impl Rdn<'_> {
                 write_ava(out, &name, &value).expect("a string takes whatever is written to it");
                 return Ok(());
             }
-            if types.contains(&name) {
+            let mut pair = String::new();
+            write_ava(&mut pair, &name, &value).expect("a string takes whatever is written to it");
+            pairs.push(pair);
+            if !types.insert(name) {
                 return Err(TextError::new(
                     ava.offset(),
                     "another attribute type, as this RDN has a value of this one",
                 ));
             }
-            let mut pair = String::new();
-            write_ava(&mut pair, &name, &value).expect("a string takes whatever is written to it");
-            pairs.push(pair);
-            types.push(name);
         }
         pairs.sort_unstable();
         out.push_str(&pairs.join("+"));

@@ -28,9 +28,9 @@ impl Rule {
                 parts(asserted).zip(parts(value)).all(|(asserted, own)| asserted.is_empty() || asserted == own)
             }
             (_, Form::PresentationAddress) => {
-                // Selectors, and then addresses, of which the value has to have those that are asserted.
+                // Selectors, and then addresses, of which the value has to have those that are asserted: both are in order.
                 let (mut asserted, mut own) = (parts(asserted), parts(value));
-                asserted.next() == own.next() && asserted.all(|address| own.clone().any(|other| other == address))
+                asserted.next() == own.next() && asserted.all(|address| own.any(|other| other == address))
             }
             _ => value == asserted,
         }
@@ -38,7 +38,7 @@ impl Rule {
 }
 
 /// What stands before each NUL.
-fn parts(form: &[u8]) -> impl Iterator<Item = &[u8]> + Clone {
+fn parts(form: &[u8]) -> impl Iterator<Item = &[u8]> {
     form.strip_suffix(b"\0").unwrap_or(form).split(|&byte| byte == 0)
 }
 

@@ -343,6 +343,20 @@ fn presentation_addresses_are_the_same_by_selectors_and_have_the_asserted_networ
     let value = "\"256\"/NS+a433bb93c1|NS+aa3106";
     assert!(matches(value, "\"256\"/NS+AA3106|NS+A433BB93C1") && matches(value, "\"256\"/NS+aa3106"));
     assert!(!matches(value, "NS+aa3106") && !matches(value, "\"256\"/NS+aa3107"));
+    assert!(!matches(value, "\"256\"/NS+aa3106|NS+aa3107") && !matches("NS+b", "NS+a|NS+b") && matches("b|a|c", "c|a"));
+}
+
+/// If each part were held against all before it, these would take minutes.
+#[test]
+fn values_of_very_many_parts_are_compared_in_one_go() {
+    const PARTS: usize = 300_000;
+    let joined = |part: &dyn Fn(usize) -> String, with| (0..PARTS).map(part).collect::<Vec<_>>().join(with);
+    let networks = joined(&|n| format!("NS+{n}"), "|");
+    assert!(matches("presentationAddressMatch", networks.as_bytes(), &networks));
+    // Of types that no schema has, an RDN may have any number.
+    let rdn = joined(&|n| format!("1.2.{n}=a"), "+");
+    let assertion = format!("{{ serialNumber 1, issuer rdnSequence:\"{rdn}\" }}");
+    assert_eq!(asserted("certificateExactMatch", &assertion).unwrap().len(), rdn.len() + "1$".len());
 }
 
 #[test]

@@ -4,7 +4,7 @@
 //! case, names without quotes and OIDs with them, lists without dollar signs.
 
 use std::borrow::Cow;
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 
 use crate::error::TextError;
 use crate::hex;
@@ -166,14 +166,14 @@ impl Fields {
             (_, Token::Word(word) | Token::Quoted(word)) => word,
             (at, _) => return Err(TextError::new(at, "an OID")),
         };
-        let mut fields: Vec<Field> = Vec::new();
+        let (mut fields, mut keywords) = (Vec::new(), HashSet::new());
         loop {
             let keyword = match lexer.expect("')'")? {
                 (_, Token::Word(word)) => word,
                 (_, Token::Close) => break,
                 (at, _) => return Err(TextError::new(at, "a keyword or ')'")),
             };
-            if fields.iter().any(|field| field.keyword.text.eq_ignore_ascii_case(&keyword.text)) {
+            if !keywords.insert(keyword.text.to_ascii_uppercase()) {
                 return Err(TextError::new(keyword.at, "each keyword once"));
             }
             let flag = FLAGS.iter().any(|flag| keyword.text.eq_ignore_ascii_case(flag));

@@ -189,6 +189,15 @@ fn the_built_in_schema_says_what_the_rfcs_say() {
     assert_eq!((group.item.kind, group.item.must.len()), (ClassKind::Auxiliary, 1));
 }
 
+/// If each were held against all before it, this would take minutes.
+#[test]
+fn a_description_may_have_very_many_extensions_each_once() {
+    let extensions: String = (0..300_000).map(|n| format!(" X-{n} 'a'")).collect();
+    let syntax = parse::<LdapSyntax>(&format!("( 1.2.3{extensions} )"));
+    assert_eq!(syntax.definition.extensions.len(), 300_000);
+    assert_eq!(fails::<LdapSyntax>("( 1.2.3 X-1 'a' x-1 'b' )"), (16, "each keyword once"));
+}
+
 proptest! {
     #[test]
     fn attribute_types_come_back(
