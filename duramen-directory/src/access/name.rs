@@ -92,9 +92,10 @@ pub(super) fn expanded_name(text: &Template, parts: &Parts, schema: &Schema) -> 
     if text.has_places() { normalized_name(name.as_bytes(), schema) } else { Some(name) }
 }
 
-/// A regular expression as rules have them: in any case.
+/// A regular expression as rules have them: in any case. A dot is any character, the end of a line too, as in POSIX: nobody
+/// passes a rule by with one in a value.
 pub(super) fn compile(text: &str) -> Result<Regex, regex::Error> {
-    regex::RegexBuilder::new(text).case_insensitive(true).size_limit(1 << 20).build()
+    regex::RegexBuilder::new(text).case_insensitive(true).dot_matches_new_line(true).size_limit(1 << 20).build()
 }
 
 /// The whole that an expression found, and what stood in its parentheses.

@@ -142,7 +142,8 @@ impl ValuePattern {
     fn parts(&self, value: &[u8], schema: &Schema) -> Option<Vec<String>> {
         match self {
             ValuePattern::Equal(test) => test.passes(value, schema, &mut Vec::new())?.then(Vec::new),
-            ValuePattern::Regex(regex) => captures(regex, std::str::from_utf8(value).ok()?),
+            // Rules are about bytes that are no text, too.
+            ValuePattern::Regex(regex) => captures(regex, &String::from_utf8_lossy(value)),
             ValuePattern::Near { base, span } => is_near(&normalized_name(value, schema)?, base, *span).then(Vec::new),
         }
     }

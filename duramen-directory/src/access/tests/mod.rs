@@ -160,6 +160,20 @@ fn filters_and_values_select() {
 }
 
 #[test]
+fn no_value_passes_an_expression_by_with_a_line_end_or_bytes_that_are_no_text() {
+    let rules = "access to attrs=description val.regex=\"^.*secret\" by * none
+                 access to attrs=userPassword val.regex=\"^[^{]\" by * none
+                 access to * by * read";
+    assert_eq!(granted(rules, "", BOB, "description:a\nsecret"), Privileges::NONE);
+    assert_eq!(granted(rules, "", BOB, "description:a\nb"), Privileges::of(Level::Read));
+    let world = World::new(rules);
+    for (value, allowed) in [(&b"\xFFa"[..], false), (b"{SHA}\xFF", true)] {
+        let what = What::Attribute(world.attribute("userPassword"), Some(value));
+        assert_eq!(world.allows("", BOB, what, Level::Read), allowed, "{value:?}");
+    }
+}
+
+#[test]
 fn it_counts_where_somebody_comes_from_and_how_well_protected() {
     for (pattern, from, allowed) in [
         ("peername.ip=10.0.0.0%255.0.0.0", "10.1.2.3:5", true),
