@@ -9,6 +9,9 @@ use super::Attribute;
 /// The option of values that are transferred in BER (RFC 4522).
 const BINARY: &str = "binary";
 
+/// Options of a description, as many as slapd takes: those of filters are looked for among those of entries, one by one.
+const OPTIONS_MAX: usize = 128;
+
 impl Attribute {
     /// That the type can have these options, which are in lower case. What is operational has none, as in slapd: the
     /// program gives such types a meaning, and would look for them without options.
@@ -18,6 +21,9 @@ impl Attribute {
     pub(crate) fn check_options(&self, options: &[String]) -> Result<(), &'static str> {
         if self.is_operational() && !options.is_empty() {
             return Err("it is operational, and operational attributes have no options");
+        }
+        if options.len() > OPTIONS_MAX {
+            return Err("it has more than 128 options");
         }
         let is_of_bytes = self.syntax.is_none_or(Syntax::may_be_binary);
         if !is_of_bytes && options.iter().any(|option| option == BINARY) {

@@ -68,6 +68,11 @@ fn options_stand_behind_types_that_can_have_them_rfc4512_2_5_rfc4522_3() {
         assert_eq!(code(sample.compare(JENSEN, description, "x")), undefined, "{description}");
     }
     sample.modify(JENSEN, &[(Add, "userSMIMECertificate;binary", &["0"]), (Add, "cn;lang-fr;x-a", &["b"])]).unwrap();
+    // As many as slapd takes: they are looked for one by one.
+    let with = |count: usize| (0..count).fold("description".to_owned(), |text, n| format!("{text};x-{n}"));
+    assert_eq!(code(sample.modify(JENSEN, &[(Add, &with(129), &["x"])])), undefined);
+    sample.modify(JENSEN, &[(Add, &with(128), &["x"])]).unwrap();
+    assert_eq!(sample.found(&format!("({}=x)", with(128))), [JENSEN]);
 }
 
 /// As slapd has it.
