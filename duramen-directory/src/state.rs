@@ -253,6 +253,11 @@ pub(crate) fn chosen_schema(config: &Config) -> Result<Arc<Schema>, OpenError> {
 pub(crate) fn administrator(schema: &Schema, config: &Config) -> Result<Option<AdministratorState>, OpenError> {
     let Some(chosen) = &config.administrator else { return Ok(None) };
     match names::both(schema, &chosen.name) {
+        // As nobody everybody can act.
+        Ok(name) if name.is_empty() => {
+            let why = "the empty name is nobody's: write one like cn=admin,dc=example,dc=com";
+            Err(config_error("administrator", why))
+        }
         Ok(name) => Ok(Some(AdministratorState { name, password: chosen.password.clone() })),
         Err(failure) => {
             let why = format!("{}: write one like cn=admin,dc=example,dc=com", failure.diagnostic);

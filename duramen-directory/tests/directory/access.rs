@@ -1,6 +1,6 @@
 //! Access rules decide in searches, compares and updates.
 
-use duramen_directory::{Config, Method, Requester, SchemaFile};
+use duramen_directory::{Administrator, Config, Directory, Method, Requester, SchemaFile};
 use duramen_ldap::Payload;
 use duramen_ldap::attribute::Assertion;
 use duramen_ldap::ber::List;
@@ -270,6 +270,15 @@ fn the_administrator_acts_for_whoever_has_a_name_rfc4370_3() {
     assert_eq!(acting(&jensen, &format!("dn:{JENSEN}")), done);
     for (who, identity) in [(&jensen, "dn:cn=x"), (&jensen, "dn:no name"), (&administrator, "dn:no name")] {
         assert_eq!(acting(who, identity), denied, "{identity}");
+    }
+}
+
+#[test]
+fn nobody_is_no_administrator() {
+    for name in ["", " "] {
+        let administrator = Some(Administrator { name: name.to_owned(), password: None });
+        let error = Directory::check_config(&Config { administrator, ..Config::default() })[0].to_string();
+        assert!(error.starts_with("administrator: the empty name is nobody's"), "{error}");
     }
 }
 
