@@ -113,7 +113,8 @@ fn of_one_spelling(user: &str) -> String {
 fn scram_credentials(stored: &[u8], secret: &[u8], user: &str) -> Option<Credentials> {
     match Scheme::split(stored)? {
         (Scheme::ScramSha256, text) => Credentials::parse(std::str::from_utf8(text).ok()?),
-        (Scheme::Clear, password) => {
+        // An empty password is none, as with a simple bind.
+        (Scheme::Clear, password) if !password.is_empty() => {
             Some(Credentials::derive(password, &Credentials::salt_for(secret, user), scram::ITERATIONS))
         }
         _ => None,
@@ -129,5 +130,20 @@ fn scram_end((exchange, requester): Begun, said: &[u8]) -> Binding {
         }
         (Ok(_), None) | (Err(ScramError::InvalidProof), _) => invalid_credentials().into(),
         (Err(error), _) => Reply::new(ResultCode::PROTOCOL_ERROR, error.to_string()).into(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn scram_knows_its_own_scheme_and_clear_text_that_is_not_empty() {
+        let credentials = |stored: &[u8]| scram_credentials(stored, b"secret", "user");
+        let scram = duramen_directory::password::hash(Scheme::ScramSha256, b"password").unwrap();
+        assert!(credentials(&scram).is_some() && credentials(b"password").is_some());
+        for stored in [&b""[..], b"{CLEARTEXT}", b"{SHA}SBgazSKz7a68ikR4aKfffOYpkgo="] {
+            assert!(credentials(stored).is_none(), "{}", String::from_utf8_lossy(stored));
+        }
     }
 }
