@@ -11,7 +11,7 @@ use toml::Spanned;
 pub(super) struct File {
     pub data: Option<PathBuf>,
     pub suffixes: Vec<Spanned<String>>,
-    pub listen: Option<Listen>,
+    pub listen: Option<Spanned<Listen>>,
     pub tls: Option<Tls>,
     pub administrator: Option<Administrator>,
     pub directory: Directory,

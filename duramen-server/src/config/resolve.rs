@@ -1,6 +1,6 @@
 //! From the file and the command line to a [`Config`]. All faults are gathered, not only the first.
 
-use std::ops::Range;
+use std::ops::{Bound, Range, RangeBounds};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
@@ -18,6 +18,9 @@ use super::{Config, Fault, Limits, Listen, Log, Tls};
 
 /// The system takes no longer path for a local socket.
 const SOCKET_PATH_BYTES_MAX: usize = 108;
+
+/// More threads of a kind than any machine has use for. Each takes memory from the start.
+const THREADS_MAX: usize = 1024;
 
 /// What the command line says; it goes before the file.
 #[derive(Clone, Debug, Default)]
@@ -112,6 +115,11 @@ impl<'a> Checker<'a> {
             let ldapi = Some(data.join("ldapi")).filter(|path| path.as_os_str().len() < SOCKET_PATH_BYTES_MAX);
             return Listen { ldap: vec![loopback], ldaps: Vec::new(), ldapi };
         };
+        let (span, listen) = (listen.span(), listen.get_ref());
+        if listen.ldap.is_empty() && listen.ldaps.is_empty() && listen.ldapi.is_none() {
+            let cure = "name an address in ldap or ldaps, or a path in ldapi, or leave the section away";
+            self.at(span, "there is nothing to listen at", cure);
+        }
         if let (Some(address), None) = (listen.ldaps.first(), &file.tls) {
             self.at(address.span(), "ldaps needs a certificate", "add a section [tls] with certificate and key");
         }
@@ -144,35 +152,29 @@ impl<'a> Checker<'a> {
         let defaults = Limits::default();
         let seconds = |given: Option<u64>, default| given.map_or(default, Duration::from_secs);
         Limits {
-            connections: self.at_least(&limits.connections, 1, defaults.connections),
-            message_bytes: self.at_least(&limits.message_bytes, 4096, defaults.message_bytes),
-            message_bytes_anonymous: self.at_least(
+            connections: self.within(&limits.connections, 1.., defaults.connections),
+            message_bytes: self.within(&limits.message_bytes, 4096.., defaults.message_bytes),
+            message_bytes_anonymous: self.within(
                 &limits.message_bytes_anonymous,
-                4096,
+                4096..,
                 defaults.message_bytes_anonymous,
             ),
-            pending: self.at_least(&limits.pending, 1, defaults.pending),
+            pending: self.within(&limits.pending, 1.., defaults.pending),
             idle: seconds(limits.idle_seconds, defaults.idle),
             handshake: seconds(limits.handshake_seconds, defaults.handshake),
             write: seconds(limits.write_seconds, defaults.write),
             search: seconds(limits.hold_seconds, defaults.search),
             stop: seconds(limits.stop_seconds, defaults.stop),
-            password_checks: self.at_least(&limits.password_checks, 1, defaults.password_checks),
-            threads: self.at_least(&limits.threads, 1, defaults.threads),
+            password_checks: self.within(&limits.password_checks, 1..=THREADS_MAX, defaults.password_checks),
+            threads: self.within(&limits.threads, 1..=THREADS_MAX, defaults.threads),
         }
     }
 
     fn operation_limits(&mut self, limits: &file::Limits) -> OperationLimits {
         let defaults = OperationLimits::default();
-        if let Some(depth) = &limits.filter_depth
-            && *depth.get_ref() > DEPTH_MAX
-        {
-            let cure = format!("write {DEPTH_MAX} or less");
-            self.at(depth.span(), format!("{} is too much", depth.get_ref()), cure);
-        }
         OperationLimits {
             search: search_limits(limits),
-            filter_depth: self.at_least(&limits.filter_depth, 1, defaults.filter_depth),
+            filter_depth: self.within(&limits.filter_depth, 1..=DEPTH_MAX, defaults.filter_depth),
             tree_delete: limits.tree_delete.unwrap_or(defaults.tree_delete),
         }
     }
@@ -319,12 +321,19 @@ impl<'a> Checker<'a> {
         name.get_ref().clone()
     }
 
-    fn at_least(&mut self, given: &Option<Spanned<usize>>, least: usize, default: usize) -> usize {
+    fn within(&mut self, given: &Option<Spanned<usize>>, range: impl RangeBounds<usize>, default: usize) -> usize {
         let Some(given) = given else { return default };
-        if *given.get_ref() < least {
-            self.at(given.span(), format!("{} is too little", given.get_ref()), format!("write {least} or more"));
+        let value = *given.get_ref();
+        match (range.start_bound(), range.end_bound()) {
+            (Bound::Included(least), _) if value < *least => {
+                self.at(given.span(), format!("{value} is too little"), format!("write {least} or more"));
+            }
+            (_, Bound::Included(most)) if value > *most => {
+                self.at(given.span(), format!("{value} is too much"), format!("write {most} or less"));
+            }
+            _ => {}
         }
-        *given.get_ref()
+        value
     }
 
     fn readable(&mut self, path: &Spanned<PathBuf>, what: &str) -> PathBuf {
