@@ -275,7 +275,7 @@ pub(crate) fn is_within(entries: &Table<'_>, id: Id, top: Id) -> Result<bool> {
 }
 
 /// Asks `decide` of an entry, its parent and so on, until it has an answer; false above all.
-pub(crate) fn climb(entries: &Table<'_>, mut id: Id, decide: impl Fn(Id) -> Option<bool>) -> Result<bool> {
+pub(crate) fn climb(entries: &Table<'_>, mut id: Id, mut decide: impl FnMut(Id) -> Option<bool>) -> Result<bool> {
     for _ in steps(entries) {
         if let Some(decided) = decide(id) {
             return Ok(decided);

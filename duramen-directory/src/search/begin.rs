@@ -1,5 +1,6 @@
 //! The beginning of a search: who asks, where it begins, which entries come into question.
 
+use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -307,37 +308,47 @@ impl Beginning<'_> {
         Ok(area)
     }
 
-    /// Adds what the aliases lead to that are in what is searched (RFC 4511 section 4.5.1.3), until no more come in.
+    /// Adds what the aliases lead to that are in what is searched (RFC 4511 section 4.5.1.3), until no more come in. Each is
+    /// looked at once, when the part that it is in comes in.
     fn through_aliases(&self, area: &mut Area) -> Result<()> {
         let (entries, names_table) = (self.scene.tables.entry()?, self.scene.tables.name()?);
-        let mut aliases = Vec::new();
+        let (mut aliases, mut parts, mut followed) = (self.aliases_by_part(area)?, vec![area.base], HashSet::new());
+        while let Some(part) = parts.pop() {
+            for alias in aliases.remove(&part).unwrap_or_default() {
+                if !followed.insert(alias) {
+                    continue;
+                }
+                let target = base::alias_target(&self.scene, alias)?;
+                let Some(target) = names::find_entry(&names_table, &self.state.suffixes, &target)? else { continue };
+                if !area.has(&entries, target, names::parent(&entries, target)?)? {
+                    area.add(target);
+                    parts.push(target);
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Aliases by the entries that bring them into what is searched: themselves, and those above them.
+    fn aliases_by_part(&self, area: &Area) -> Result<HashMap<Id, Vec<Id>>> {
+        let entries = self.scene.tables.entry()?;
+        let mut aliases: HashMap<Id, Vec<Id>> = HashMap::new();
         for id in self.marked(mark::ALIAS)?.iter().flat_map(Set::iter) {
             let entry = names::entry(&entries, id)?;
             // Whether the base is followed is another question (`derefFindingBaseObj`). One may have the class under an option
             // only.
-            if id != area.base && entry.marks() & mark::ALIAS != 0 {
-                aliases.push((id, entry.parent));
+            if id == area.base || entry.marks() & mark::ALIAS == 0 {
+                continue;
+            }
+            aliases.entry(id).or_default().push(id);
+            if area.scope != Scope::One || entry.parent == area.base {
+                names::climb(&entries, entry.parent, |above| {
+                    aliases.entry(above).or_default().push(id);
+                    (area.scope == Scope::One).then_some(true)
+                })?;
             }
         }
-        loop {
-            let (mut outside, mut grows) = (Vec::new(), false);
-            for (id, parent) in aliases {
-                if !area.has(&entries, id, parent)? {
-                    outside.push((id, parent));
-                    continue;
-                }
-                let target = base::alias_target(&self.scene, id)?;
-                let Some(target) = names::find_entry(&names_table, &self.state.suffixes, &target)? else { continue };
-                if !area.has(&entries, target, names::parent(&entries, target)?)? {
-                    area.add(target);
-                    grows = true;
-                }
-            }
-            if !grows {
-                return Ok(());
-            }
-            aliases = outside;
-        }
+        Ok(aliases)
     }
 
     /// What is walked: the candidates of the filter, what is in scope, or all.

@@ -482,6 +482,22 @@ fn aliases_that_lead_to_aliases_are_followed_whatever_came_first() {
     assert_eq!(found("first", Scope::Subordinates), all);
 }
 
+/// If all were looked at for each that is followed, this would take minutes.
+#[test]
+fn very_many_aliases_that_lead_on_are_looked_at_once_each() {
+    const ALIASES: usize = 8_000;
+    let sample = Sample::people();
+    // The last of the way is the oldest.
+    let parts = (1..=ALIASES).rev().map(|n| {
+        let part = format!("\ndn: ou={n},{BASE}\nobjectClass: organizationalUnit\n");
+        part + &alias(&format!("ou=on,ou={n},{BASE}"), &format!("ou={},{BASE}", n + 1))
+    });
+    sample.load(&parts.collect::<String>());
+    let ask = Ask { deref: Deref::Always, ..Ask::default() };
+    let given = sample.search(&format!("ou=1,{BASE}"), "(objectClass=*)", &ask).unwrap();
+    assert_eq!(given.names().len(), ALIASES);
+}
+
 #[test]
 fn references_are_given_where_they_are_and_nowhere_else() {
     let sample = with_alias_and_referral();
