@@ -1,6 +1,6 @@
 //! The assertion control (RFC 4528).
 
-use std::cell::RefCell;
+use std::cell::{Cell, RefCell};
 
 use duramen_ldap::filter::Filter;
 use duramen_ldap::message::ResultCode;
@@ -24,6 +24,7 @@ pub(crate) fn holds(view: &View<'_, '_>, filter: Filter<'_>) -> Result<Option<bo
         entry: &view.entry,
         derived: view,
         scratch: &scratch,
+        looked_at: Cell::default(),
     };
     evaluation.matches(&test)
 }

@@ -1,15 +1,20 @@
 //! Holding a test against an entry.
 
-use std::cell::RefCell;
+use std::cell::{Cell, RefCell};
 
 use duramen_ldap::matching::{Rule, RuleKind};
+use duramen_ldap::message::ResultCode;
 
 use super::{Subject, Test, has_options};
 use crate::entry::{Entry, LargeAttribute};
-use crate::failure::Result;
+use crate::failure::{Failure, Result};
 use crate::large;
 use crate::schema::{AttributeId, Schema};
 use crate::tables::{Id, Tables};
+
+/// So many bytes of values are looked at in an entry at most, again for each item of the filter: nobody else is served by the
+/// thread meanwhile.
+const LOOKED_AT_MAX: usize = 256 << 20;
 
 /// True, false or undefined.
 pub(crate) type Matched = Option<bool>;
@@ -38,6 +43,8 @@ pub(crate) struct Evaluation<'e, 't> {
     pub entry: &'e Entry<'e>,
     pub derived: &'e dyn Derived,
     pub scratch: &'e RefCell<Vec<u8>>,
+    /// Bytes of values that were looked at.
+    pub looked_at: Cell<usize>,
 }
 
 impl Evaluation<'_, '_> {
@@ -54,7 +61,7 @@ impl Evaluation<'_, '_> {
             Test::Equal { subject, rule, quick, normalized, asserted } => {
                 let mut scratch = self.scratch.borrow_mut();
                 let equal = |value: &[u8]| quick.equal(rule, self.schema, value, normalized, &mut scratch);
-                if self.large_has(subject, normalized)? || self.has(subject, equal) {
+                if self.large_has(subject, normalized)? || self.has(subject, equal)? {
                     return Ok(Some(true));
                 }
                 // Who may ask for this very value may learn that it is not there.
@@ -75,9 +82,11 @@ impl Evaluation<'_, '_> {
             Test::Substrings { subject, rule, assertion } => {
                 return self.any_normalized(subject, rule, |value| assertion.matches(value));
             }
-            Test::Class { subject, class } => self.any(subject, |value| self.schema.class(*class).has_kind(value)),
+            Test::Class { subject, class } => {
+                return self.any(subject, |value| self.schema.class(*class).has_kind(value));
+            }
             Test::Bits { subject, rule, value: mask } => {
-                self.any(subject, |value| rule.bits_match(value, mask) == Some(true))
+                return self.any(subject, |value| rule.bits_match(value, mask) == Some(true));
             }
             Test::WithName { test, subject, rule, normalized } => match self.matches(test)? {
                 Some(true) => Some(true),
@@ -133,25 +142,40 @@ impl Evaluation<'_, '_> {
     }
 
     /// Whether a value that is stored in the entry passes. Without any value the item is false.
-    fn any(&self, subject: &Subject, passes: impl FnMut(&[u8]) -> bool) -> Matched {
-        if self.has(subject, passes) { Some(true) } else { self.none_of(subject, None) }
+    fn any(&self, subject: &Subject, passes: impl FnMut(&[u8]) -> bool) -> Result<Matched> {
+        Ok(if self.has(subject, passes)? { Some(true) } else { self.none_of(subject, None) })
     }
 
     /// Whether a value that is stored in the entry passes, and may be looked for.
-    fn has(&self, subject: &Subject, mut passes: impl FnMut(&[u8]) -> bool) -> bool {
+    fn has(&self, subject: &Subject, mut passes: impl FnMut(&[u8]) -> bool) -> Result<bool> {
         for &id in &subject.types {
             for attribute in self.entry.of_type(id) {
                 if !fits(&attribute, &subject.options) {
                     continue;
                 }
+                self.look_at(attribute.encoded.len())?;
                 for value in attribute.values() {
                     if passes(value) && (!subject.checked || self.derived.may_search(id, Some(value))) {
-                        return true;
+                        return Ok(true);
                     }
                 }
             }
         }
-        false
+        Ok(false)
+    }
+
+    /// Takes note that so many bytes of values are looked at.
+    ///
+    /// # Errors
+    /// adminLimitExceeded, where these are too many in all.
+    #[inline]
+    fn look_at(&self, bytes: usize) -> Result<()> {
+        self.looked_at.set(self.looked_at.get().saturating_add(bytes));
+        if self.looked_at.get() <= LOOKED_AT_MAX {
+            return Ok(());
+        }
+        let text = "the filter has too many items for an entry with so many values: ask in several searches";
+        Err(Failure::new(ResultCode::ADMIN_LIMIT_EXCEEDED, text))
     }
 
     fn any_normalized(&self, subject: &Subject, rule: &Rule, mut passes: impl FnMut(&[u8]) -> bool) -> Result<Matched> {
@@ -160,12 +184,13 @@ impl Evaluation<'_, '_> {
             scratch.clear();
             rule.normalize(value, self.schema, &mut scratch).is_ok() && passes(&scratch)
         };
-        if self.has(subject, &mut test) {
+        if self.has(subject, &mut test)? {
             return Ok(Some(true));
         }
         for large in self.large(subject) {
             for value in large::values(&self.tables.value()?, self.id, large.id)? {
                 let value = value?;
+                self.look_at(value.len())?;
                 if test(value) && (!subject.checked || self.derived.may_search(large.id, Some(value))) {
                     return Ok(Some(true));
                 }
@@ -222,49 +247,60 @@ fn fits(attribute: &crate::entry::StoredAttribute<'_>, options: &[String]) -> bo
 }
 
 /// A value that items of a matched values filter are held against (RFC 3876 section 3).
-#[derive(Clone, Copy)]
 pub(crate) struct Value<'v> {
     pub id: AttributeId,
     /// Of its attribute, with options.
     pub description: &'v str,
     pub bytes: &'v [u8],
+    /// The rule by which it was normalized last, and the form if there is one: items that follow each other share it.
+    form: Option<(&'static Rule, Option<Vec<u8>>)>,
 }
 
-impl Value<'_> {
+impl<'v> Value<'v> {
+    pub fn new(id: AttributeId, description: &'v str, bytes: &'v [u8]) -> Value<'v> {
+        Value { id, description, bytes, form: None }
+    }
+
     /// Whether it matches an item, compiled for values.
-    pub fn matches(&self, test: &Test, schema: &Schema, scratch: &mut Vec<u8>) -> bool {
-        let is_its = |subject: &Subject| subject.is_about(self.id, self.description);
+    pub fn matches(&mut self, test: &Test, schema: &Schema) -> bool {
         match test {
-            Test::Present(subject) => is_its(subject),
-            Test::Equal { subject, rule, quick, normalized, .. } => {
-                is_its(subject) && quick.equal(rule, schema, self.bytes, normalized, scratch)
+            Test::Present(subject) => self.is_of(subject),
+            Test::Class { subject, class } => self.is_of(subject) && schema.class(*class).has_kind(self.bytes),
+            Test::Bits { subject, rule, value: mask } => {
+                self.is_of(subject) && rule.bits_match(self.bytes, mask) == Some(true)
+            }
+            Test::Equal { subject, rule, normalized, .. } => {
+                self.is_of(subject) && self.passes(rule, schema, |form| form == normalized)
             }
             Test::AtLeast { subject, rule, normalized: least } => {
-                is_its(subject) && self.normalize(rule, schema, scratch) && *scratch >= *least
+                self.is_of(subject) && self.passes(rule, schema, |form| form >= least)
             }
             Test::AtMost { subject, rule, normalized: most } => {
-                is_its(subject) && self.normalize(rule, schema, scratch) && *scratch <= *most
+                self.is_of(subject) && self.passes(rule, schema, |form| form <= most)
             }
             Test::Less { subject, rule, normalized: end } => {
-                is_its(subject) && self.normalize(rule, schema, scratch) && *scratch < *end
+                self.is_of(subject) && self.passes(rule, schema, |form| form < end)
             }
             Test::Related { subject, rule, normalized } => {
-                is_its(subject) && self.normalize(rule, schema, scratch) && rule.relates(scratch, normalized)
+                self.is_of(subject) && self.passes(rule, schema, |form| rule.relates(form, normalized))
             }
             Test::Substrings { subject, rule, assertion } => {
-                is_its(subject) && self.normalize(rule, schema, scratch) && assertion.matches(scratch)
-            }
-            Test::Class { subject, class } => is_its(subject) && schema.class(*class).has_kind(self.bytes),
-            Test::Bits { subject, rule, value: mask } => {
-                is_its(subject) && rule.bits_match(self.bytes, mask) == Some(true)
+                self.is_of(subject) && self.passes(rule, schema, |form| assertion.matches(form))
             }
             _ => false,
         }
     }
 
-    /// Whether it has a normalized form by a rule: then `scratch` is that.
-    fn normalize(&self, rule: &Rule, schema: &Schema, scratch: &mut Vec<u8>) -> bool {
-        scratch.clear();
-        rule.normalize(self.bytes, schema, scratch).is_ok()
+    fn is_of(&self, subject: &Subject) -> bool {
+        subject.is_about(self.id, self.description)
+    }
+
+    /// Whether it has a normalized form by a rule, and that passes.
+    fn passes(&mut self, rule: &'static Rule, schema: &Schema, test: impl FnOnce(&Vec<u8>) -> bool) -> bool {
+        if self.form.as_ref().is_none_or(|(last, _)| !last.normalizes_as(rule)) {
+            let mut form = Vec::new();
+            self.form = Some((rule, rule.normalize(self.bytes, schema, &mut form).is_ok().then_some(form)));
+        }
+        self.form.as_ref().and_then(|(_, form)| form.as_ref()).is_some_and(test)
     }
 }

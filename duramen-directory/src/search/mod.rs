@@ -14,7 +14,7 @@ mod select;
 mod sort;
 pub(crate) mod special;
 
-use std::cell::RefCell;
+use std::cell::{Cell, RefCell};
 use std::sync::Arc;
 use std::time::Instant;
 
@@ -461,6 +461,7 @@ impl<'r> Run<'r> {
             entry: &view.entry,
             derived: view,
             scratch: &self.scratch,
+            looked_at: Cell::default(),
         };
         Ok(evaluation.matches(self.test)? == Some(true))
     }
@@ -543,7 +544,7 @@ fn give(
     picked: &mut Vec<u8>,
     sink: &mut dyn Sink,
 ) -> Result<()> {
-    let picker = Picker { schema: &scene.state.schema, plan: scene.plan, selection };
+    let picker = Picker::new(&scene.state.schema, scene.plan, selection);
     let pieces = picker.pick(&view.entry, view, picked)?;
     sink.entry(view.name, &pieces, List::default());
     Ok(())

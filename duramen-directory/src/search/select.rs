@@ -3,15 +3,22 @@
 //! Owns: the selection, what the requester may see of it. Invariant: an entry that is asked for whole, and may be seen
 //! whole, is not touched.
 
+use std::cell::Cell;
+
 use duramen_ldap::attribute::AttributeDescription;
 use duramen_ldap::ber::{List, Writer, tag, tlv_len};
+use duramen_ldap::message::ResultCode;
 use smallvec::SmallVec;
 
 use crate::access::{Level, Plan};
 use crate::entry::{Entry, LargeAttribute, StoredAttribute};
-use crate::failure::Result;
+use crate::failure::{Failure, Result};
 use crate::filter::{Test, Value, has_options};
 use crate::schema::{AttributeId, Schema};
+
+/// So often values of an entry are held against items of the matched values control at most: nobody else is served by the
+/// thread meanwhile.
+const TRIED_MAX: usize = 10_000_000;
 
 /// What is asked for of entries.
 #[derive(Debug, Default)]
@@ -131,12 +138,19 @@ pub(crate) type Pieces<'p> = SmallVec<[&'p [u8]; 8]>;
 
 /// Puts together what is selected of one entry.
 pub(crate) struct Picker<'p> {
-    pub schema: &'p Schema,
-    pub plan: &'p Plan,
-    pub selection: &'p Selection,
+    schema: &'p Schema,
+    plan: &'p Plan,
+    selection: &'p Selection,
+    /// How often a value was held against an item of the matched values control.
+    tried: Cell<usize>,
 }
 
-impl Picker<'_> {
+impl<'s> Picker<'s> {
+    /// For one entry.
+    pub fn new(schema: &'s Schema, plan: &'s Plan, selection: &'s Selection) -> Picker<'s> {
+        Picker { schema, plan, selection, tried: Cell::default() }
+    }
+
     /// The encoded attributes; those that cannot stay where they are are put into `scratch`.
     pub fn pick<'p>(&self, entry: &Entry<'p>, source: &dyn Source, scratch: &'p mut Vec<u8>) -> Result<Pieces<'p>> {
         if self.selection.is_plain() && self.plan.reads_everything() && !entry.has_large() {
@@ -171,6 +185,7 @@ impl Picker<'_> {
         if self.selection.may_want_derived() {
             self.derived(source, scratch)?;
         }
+        self.check_tried()?;
         if !scratch.is_empty() {
             pieces.push(scratch);
         }
@@ -188,9 +203,21 @@ impl Picker<'_> {
         }
     }
 
-    fn keeps(&self, value: Value<'_>, form: &mut Vec<u8>) -> bool {
+    /// Whether a value is one of those that are asked for: none any more, once too much was tried.
+    fn keeps(&self, mut value: Value<'_>) -> bool {
         let Some(tests) = &self.selection.matched_values else { return true };
-        tests.iter().any(|test| value.matches(test, self.schema, form))
+        self.tried.set(self.tried.get().saturating_add(tests.len()));
+        self.tried.get() <= TRIED_MAX && tests.iter().any(|test| value.matches(test, self.schema))
+    }
+
+    /// That no more was tried than may be.
+    fn check_tried(&self) -> Result<()> {
+        if self.tried.get() <= TRIED_MAX {
+            return Ok(());
+        }
+        let text =
+            "the matched values control has too many items for an entry with so many values: ask in several searches";
+        Err(Failure::new(ResultCode::ADMIN_LIMIT_EXCEEDED, text))
     }
 
     /// Appends what is to be seen of an attribute.
@@ -201,11 +228,10 @@ impl Picker<'_> {
         }
         let by_value = verdict == Verdict::Depends && self.plan.is_by_value(id);
         let decoded = attribute.decode();
-        let (description, mut form) = (decoded.description, Vec::new());
         let values = decoded.values.iter().filter(|bytes| {
-            (!by_value || source.may_read(id, Some(bytes))) && self.keeps(Value { id, description, bytes }, &mut form)
+            (!by_value || source.may_read(id, Some(bytes))) && self.keeps(Value::new(id, decoded.description, bytes))
         });
-        self.write(description, values, out);
+        self.write(decoded.description, values, out);
     }
 
     fn write<'v>(&self, description: &str, values: impl Iterator<Item = &'v [u8]>, out: &mut Vec<u8>) {
@@ -264,14 +290,13 @@ impl Picker<'_> {
             return Ok(());
         }
         let start = out.len();
-        let (mut count, mut form) = (0u32, Vec::new());
-        let mut found = Ok(());
+        let (mut count, mut found) = (0u32, Ok(()));
         Writer::new(out).sequence(|w| {
             w.text(description);
             w.constructed(tag::SET, |w| {
                 found = find(&mut |bytes| {
                     let is_visible = !by_value || source.may_read(id, Some(bytes));
-                    if is_visible && self.keeps(Value { id, description, bytes }, &mut form) {
+                    if is_visible && self.keeps(Value::new(id, description, bytes)) {
                         count += 1;
                         if !self.selection.types_only {
                             w.octets(tag::OCTETS, bytes);

@@ -202,7 +202,7 @@ impl<'c> Context<'c> {
             return Ok(());
         }
         let selection = Selection::new(self.schema(), request.0, false);
-        let picker = Picker { schema: self.schema(), plan: self.scene.plan, selection: &selection };
+        let picker = Picker::new(self.schema(), self.scene.plan, &selection);
         let mut scratch = Vec::new();
         let picked = picker.pick(&view.entry, view, &mut scratch)?.concat();
         let attributes: List<'_, Attribute<'_>> = List::trusted(&picked);

@@ -5,7 +5,9 @@ use std::time::Duration;
 
 use duramen_directory::{Config, Directory, Failure, Limits, LimitsFor, Peer, Requester, SearchLimits};
 use duramen_ldap::Payload;
-use duramen_ldap::control::PagedResults;
+use duramen_ldap::ber::List;
+use duramen_ldap::control::{MatchedValues, PagedResults};
+use duramen_ldap::filter::FilterBuf;
 use duramen_ldap::message::ChangeKind::{self, Add, Delete};
 use duramen_ldap::message::{Control, ResultCode};
 use duramen_ldap::oid::control as oid;
@@ -138,6 +140,33 @@ fn a_modify_does_not_look_for_attributes_among_very_many_again_and_again() {
         (0..40_000).map(|n| (if n % 2 == 0 { Delete } else { Add }, last, &["a"][..])).collect();
     assert_eq!(ended(sample.modify(SMITH, &changes)), ResultCode::ADMIN_LIMIT_EXCEEDED);
     sample.modify(SMITH, &changes[..1_000]).unwrap();
+}
+
+#[test]
+fn very_many_items_are_not_held_against_very_many_values_of_an_entry() {
+    let sample = Sample::people();
+    let long = "a".repeat(1 << 20);
+    sample.modify(SMITH, &[(Add, "description", &[&long])]).unwrap();
+    let any = |count: usize| format!("(|{})", "(description=b*)".repeat(count));
+    let code = |filter: &str, controls: Vec<Control<'_>>| {
+        sample.search(SMITH, filter, &Ask { controls, ..Ask::default() }).unwrap().code()
+    };
+    assert_eq!(
+        (code(&any(200), vec![]), code(&any(300), vec![])),
+        (ResultCode::SUCCESS, ResultCode::ADMIN_LIMIT_EXCEEDED)
+    );
+    // Of the values that are asked for, too.
+    let values: Vec<String> = (0..3_000).map(|n| n.to_string()).collect();
+    sample.modify(SMITH, &[(Add, "title", &values.iter().map(String::as_str).collect::<Vec<_>>())]).unwrap();
+    let matched = |count: usize| {
+        let filter = FilterBuf::parse("(title=x)").unwrap();
+        let (mut buffer, mut value) = (Vec::new(), Vec::new());
+        let items = std::iter::repeat_n(filter.as_filter(), count);
+        MatchedValues(List::build(&mut buffer, items)).encode(&mut value);
+        let control = Control { oid: oid::MATCHED_VALUES, critical: true, value: Some(&value) };
+        code("(objectClass=*)", vec![control])
+    };
+    assert_eq!((matched(3_000), matched(4_000)), (ResultCode::SUCCESS, ResultCode::ADMIN_LIMIT_EXCEEDED));
 }
 
 #[test]
