@@ -1,5 +1,7 @@
 //! Patterns of names. Names are normalized, so that they are compared byte by byte.
 
+use std::borrow::Cow;
+
 use regex::Regex;
 
 use super::rule::normalized_name;
@@ -66,10 +68,11 @@ impl NamePattern {
                 let fits = |base: String| base.is_empty() == name.is_empty() && is_near(name, &base, *span);
                 expanded_name(base, parts, schema).is_some_and(fits)
             }
-            NamePattern::Regex(regex) => regex.is_match(name),
+            NamePattern::Regex(regex) => regex.is_match(&in_hex(name)),
             NamePattern::RegexExpanded(template) => {
                 // What is put in is a name's text, not part of the expression.
-                compile(&template.expand(parts, regex::escape)).is_ok_and(|regex| regex.is_match(name))
+                let text = template.expand(parts, |part| regex::escape(&in_hex(part)));
+                compile(&text).is_ok_and(|regex| regex.is_match(&in_hex(name)))
             }
         }
     }
@@ -79,7 +82,7 @@ impl NamePattern {
         match self {
             NamePattern::Any => Some(vec![name.to_owned()]),
             NamePattern::Near { base, span } => is_near(name, base, *span).then(|| vec![name.to_owned(), base.clone()]),
-            NamePattern::Regex(regex) => captures(regex, name),
+            NamePattern::Regex(regex) => captures(regex, &in_hex(name)),
             NamePattern::NearExpanded { .. } | NamePattern::RegexExpanded(_) => None,
         }
     }
@@ -90,6 +93,26 @@ impl NamePattern {
 pub(super) fn expanded_name(text: &Template, parts: &Parts, schema: &Schema) -> Option<String> {
     let name = text.expand(parts, str::to_owned);
     if text.has_places() { normalized_name(name.as_bytes(), schema) } else { Some(name) }
+}
+
+/// A normalized name as expressions see it, which are written for OpenLDAP's form: each character of a value that means
+/// something in names is a backslash and two hex digits. A comma is a separator then, and `[^,]+` all of a value.
+fn in_hex(name: &str) -> Cow<'_, str> {
+    let (mut text, mut rest, mut is_escaped, mut is_in_value) = (String::new(), 0, false, false);
+    for (at, byte) in name.bytes().enumerate() {
+        let escape = match byte {
+            _ if is_escaped => (!byte.is_ascii_hexdigit()).then_some(""),
+            b'=' if is_in_value => Some("\\"),
+            _ => None,
+        };
+        is_escaped = byte == b'\\' && !is_escaped;
+        is_in_value = byte == b'=' || is_in_value && (escape.is_some() || !matches!(byte, b',' | b'+'));
+        if let Some(escape) = escape {
+            text += &format!("{}{escape}{byte:02X}", &name[rest..at]);
+            rest = at + 1;
+        }
+    }
+    if rest == 0 { Cow::Borrowed(name) } else { Cow::Owned(text + &name[rest..]) }
 }
 
 /// A regular expression as rules have them: in any case. A dot is any character, the end of a line too, as in POSIX: nobody

@@ -12,6 +12,7 @@ use world::World;
 const ALICE: &str = "uid=alice,ou=people,dc=example,dc=com";
 const BOB: &str = "uid=bob,ou=people,dc=example,dc=com";
 const CAROL: &str = "uid=carol,ou=people,dc=example,dc=com";
+const ESCAPED: &str = "uid=d\\, e\\+f=g,ou=people,dc=example,dc=com";
 const TEAM: &str = "cn=team,ou=groups,dc=example,dc=com";
 
 /// Letters of what `who` may do with an attribute of an entry.

@@ -8,7 +8,7 @@ use proptest::test_runner::{Config, TestRunner};
 
 use super::super::{Level, Privileges, Rules};
 use super::world::{ENTRIES, SCHEMA, World, ldif};
-use super::{ALICE, BOB, CAROL};
+use super::{ALICE, BOB, CAROL, ESCAPED};
 
 /// Rules are random, entries and requesters too; as many as this are tried in a test.
 const CASES: u32 = 60;
@@ -235,6 +235,34 @@ fn parts_come_to_what_they_come_to_in_openldap() {
             for (asked, theirs) in asked.iter().zip(ask(&slapd.conf, who, BOB, &asked)) {
                 assert_eq!(world.granted(who, BOB, asked), theirs, "{asked} for {who:?}\n{rules}");
             }
+        }
+    }
+}
+
+/// A character that has to be escaped in a value is none that an expression takes for a separator.
+#[test]
+fn expressions_see_names_as_in_openldap() {
+    let slapd = Slapd::new();
+    for (what, who) in [
+        (
+            "dn.regex=\"^uid=([^,]+),ou=people,dc=example,dc=com$\"",
+            "dn.exact,expand=\"uid=$1,ou=people,dc=example,dc=com\"",
+        ),
+        ("dn.regex=\"^uid=[^,+=]+,ou=people,dc=example,dc=com$\"", "users"),
+        ("dn.regex=\"^uid=d.2c e.2Bf.3dg,\"", "users"),
+        ("dn.regex=\"e[+]f\"", "users"),
+        ("dn.exact=\"uid=d\\\\2C e\\\\2Bf=g,ou=people,dc=example,dc=com\"", "dn.exact,expand=\"$0\""),
+        ("*", "dn.regex=\"^uid=[^,]+,ou=people,dc=example,dc=com$\""),
+    ] {
+        let rules = format!("access to {what}\n    by {who} write\n    by * read\n");
+        slapd.configure("", &(rules.clone() + END));
+        let world = World::new(&rules);
+        for (who, entry) in [(ALICE, ALICE), (ALICE, ESCAPED), (ESCAPED, ESCAPED), (ESCAPED, ALICE), ("", ESCAPED)] {
+            assert_eq!(
+                [world.granted(who, entry, "cn")][..],
+                ask(&slapd.conf, who, entry, &["cn"]),
+                "{who} {entry}\n{rules}"
+            );
         }
     }
 }

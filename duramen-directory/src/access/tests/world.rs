@@ -54,6 +54,16 @@ pub const ENTRIES: &[(&str, Attributes)] = &[
         &[("objectClass", &["organizationalRole"]), ("cn", &["x"]), ("description", &["below carol"])],
     ),
     (
+        "uid=d\\, e\\+f=g,ou=people,dc=example,dc=com",
+        &[
+            ("objectClass", &["inetOrgPerson"]),
+            ("uid", &["d, e+f=g"]),
+            ("cn", &["D"]),
+            ("sn", &["D"]),
+            ("manager", &["uid=d\\, e\\+f=g,ou=people,dc=example,dc=com"]),
+        ],
+    ),
+    (
         "cn=team,ou=groups,dc=example,dc=com",
         &[
             ("objectClass", &["groupOfNames"]),
