@@ -2,7 +2,7 @@
 
 use fastrand::Rng;
 
-const WHAT: [&str; 22] = [
+const WHAT: [&str; 29] = [
     "*",
     "dn.subtree=\"ou=people,dc=example,dc=com\"",
     "dn.one=\"ou=people,dc=example,dc=com\"",
@@ -25,9 +25,16 @@ const WHAT: [&str; 22] = [
     "attrs=@posixAccount",
     "attrs=title val=\"Engineer\"",
     "dn.subtree=\"ou=people,dc=example,dc=com\" filter=(uidNumber=1000) attrs=uid,cn,description",
+    "dn.regex=\"^(.+,)?(ou=[^,]+,dc=example,dc=com)$\"",
+    "attrs=member val.regex=\"^uid=a\"",
+    "attrs=cn val.regex=\"^[a-c].* \"",
+    "attrs=mail val.regex=\"@(example).com$\"",
+    "attrs=manager,seeAlso",
+    "attrs=!inetOrgPerson",
+    "attrs=member val.one=\"ou=people,dc=example,dc=com\"",
 ];
 
-const WHO: [&str; 14] = [
+const WHO: [&str; 23] = [
     "*",
     "*",
     "anonymous",
@@ -42,20 +49,58 @@ const WHO: [&str; 14] = [
     "dnattr=manager",
     "dnattr=member",
     "group.exact=\"cn=team,ou=groups,dc=example,dc=com\"",
+    "group/groupOfUniqueNames/uniqueMember=\"cn=unique,ou=groups,dc=example,dc=com\"",
+    "peername.ip=127.0.0.0%255.0.0.0",
+    "peername.ip=10.0.0.0%255.0.0.0",
+    "ssf=1",
+    "users ssf=1",
+    "self.level{1}",
+    "self.level{-1}",
+    "dn.one=\"ou=people,dc=example,dc=com\"",
+    "dn.exact,expand=\"uid=alice,$2\"",
 ];
 
-const LEVEL: [&str; 24] = [
-    "none", "disclose", "auth", "compare", "search", "read", "read", "read", "write", "write", "write", "manage",
-    "=rsc", "=rscxd", "+w", "-r", "+rs", "=w", "=a", "=z", "add", "delete", "+0", "=wrscxd",
+const LEVEL: [&str; 28] = [
+    "none",
+    "disclose",
+    "auth",
+    "compare",
+    "search",
+    "read",
+    "read",
+    "read",
+    "write",
+    "write",
+    "write",
+    "manage",
+    "=rsc",
+    "=rscxd",
+    "+w",
+    "-r",
+    "+rs",
+    "=w",
+    "=a",
+    "=z",
+    "add",
+    "delete",
+    "+0",
+    "=wrscxd",
+    "selfwrite",
+    "selfread",
+    "selfadd",
+    "=s",
 ];
 
 fn of(rng: &mut Rng, list: &[&'static str]) -> &'static str {
     list[rng.usize(..list.len())]
 }
 
-fn clause(rng: &mut Rng) -> String {
+/// Parts of names are referred to where they are of an expression with two: elsewhere it is refused.
+fn clause(rng: &mut Rng, what: &str) -> String {
     let control = of(rng, &["", "", "", " stop", " continue", " break"]);
-    format!(" by {} {}{control}", of(rng, &WHO), of(rng, &LEVEL))
+    let who = of(rng, &WHO);
+    let who = if who.contains("$2") && !what.contains(")?(") { "users" } else { who };
+    format!(" by {who} {}{control}", of(rng, &LEVEL))
 }
 
 /// Rules as they stand in both configurations. Every fourth world has plain ones.
@@ -66,8 +111,9 @@ pub fn rules(seed: u64) -> String {
         return text + "access to * by users write by * read\n";
     }
     for _ in 0..rng.u32(1..5) {
-        let clauses: String = (0..rng.u32(1..4)).map(|_| clause(&mut rng)).collect();
-        text += &format!("access to {}{clauses}\n", of(&mut rng, &WHAT));
+        let what = of(&mut rng, &WHAT);
+        let clauses: String = (0..rng.u32(1..4)).map(|_| clause(&mut rng, what)).collect();
+        text += &format!("access to {what}{clauses}\n");
     }
     text + of(&mut rng, &["", "access to * by users write by * read\n", "access to * by * read\n"])
 }

@@ -80,13 +80,16 @@ impl Case<'_> {
 
     /// Whether both ended alike, and agree about the entries that both found.
     pub fn found_in_common(&self) -> bool {
-        let same = |(name, entry)| self.ours.entries.get(name).is_none_or(|other| other == entry);
         // With sorting, slapd loses references.
         let is_sorted = self.has(|kind| matches!(kind, Kind::Sort(_)));
         let (theirs, ours) = (&self.theirs.references, &self.ours.references);
-        self.theirs.code == self.ours.code
-            && (theirs == ours || (is_sorted && theirs.is_empty()))
-            && self.theirs.entries.iter().all(same)
+        (theirs == ours || (is_sorted && theirs.is_empty())) && self.agrees_about_entries()
+    }
+
+    /// As [`Case::found_in_common`], whatever references were given.
+    pub fn agrees_about_entries(&self) -> bool {
+        let same = |(name, entry)| self.ours.entries.get(name).is_none_or(|other| other == entry);
+        self.theirs.code == self.ours.code && self.theirs.entries.iter().all(same)
     }
 
     /// Whether a filter that finds more finds more, as none of it is negated.

@@ -28,7 +28,7 @@ const fn difference(why: &'static str, applies: fn(&Case<'_>) -> bool) -> Differ
     Difference { why, applies }
 }
 
-static DIFFERENCES: [Difference; 72] = [
+static DIFFERENCES: [Difference; 74] = [
     difference("RFC 4511 section 4.1.9: of several errors that a request has in itself, one is told", |case| {
         let (theirs, ours) = case.codes();
         let both = IN_REQUEST.contains(&theirs) && IN_REQUEST.contains(&ours) && theirs != ours;
@@ -83,6 +83,17 @@ static DIFFERENCES: [Difference; 72] = [
         },
     ),
     difference(
+        "RFC 4512 section 5.1: the root DSE need not say which of its classes is structural. slapd's does",
+        |case| {
+            let is_compared = matches!(&case.request.operation, Operation::Compare { name, .. } if name.is_empty());
+            is_compared && case.attribute_is(&["structuralObjectClass"]) && case.ours.code == 16
+        },
+    ),
+    difference("RFC 4512 section 2.6: an alias is nobody, so that it has no password which could be right", |case| {
+        let is_asked = matches!(&case.request.operation, Operation::PasswordModify { old: Some(_), .. });
+        is_asked && case.codes() == (SUCCESS, 53) && case.may_be_administrator()
+    }),
+    difference(
         "RFC 4511 section 4.6: what the entry is named by is not removed (67). slapd says that the name lacks it (64)",
         |case| case.codes() == (64, 67),
     ),
@@ -100,10 +111,10 @@ static DIFFERENCES: [Difference; 72] = [
     ),
     difference(
         "RFC 4511 section 4.1.9, appendix A.2: who may not know of an entry is told that there is none (32). slapd says \
-         insufficientAccessRights (50)",
+         insufficientAccessRights (50), or that it is there (68)",
         |case| {
             let is_above = |name: &&str| comparable_name(name).ends_with(&case.ours.matched);
-            [10, 50, 122].contains(&case.theirs.code) && case.ours.code == 32 && case.names().iter().any(is_above)
+            [10, 50, 68, 122].contains(&case.theirs.code) && case.ours.code == 32 && case.names().iter().any(is_above)
         },
     ),
     difference("RFC 4511 section 4.1.9: matchedDN names nothing that is not to be known of", |case| {
@@ -288,8 +299,10 @@ static DIFFERENCES: [Difference; 72] = [
         "slapd.access(5): rights to search are about the value, where a rule names one. slapd asks for those of the type alone \
          if a part of a value is asserted",
         |case| {
-            // The rules name values of this one only.
-            let is_part = |(name, pattern): &(&str, &str)| ["title", "name"].contains(name) && pattern.contains('*');
+            // The rules name values of these only.
+            let is_part = |(name, pattern): &(&str, &str)| {
+                ["title", "cn", "mail", "name"].contains(name) && pattern.contains('*')
+            };
             case.items().iter().any(is_part) && case.may_be_bound_by_rules() && case.theirs_is_truer()
         },
     ),
@@ -470,8 +483,10 @@ static DIFFERENCES: [Difference; 72] = [
                     && search.scope == Scope::One
                     && !more().any(|name| is_one_below(name, &search.base))
             };
+            let refers_to_more =
+                || case.agrees_about_entries() && case.ours.references.is_subset(&case.theirs.references);
             case.search().is_some_and(is_about)
-                && case.found_in_common()
+                && (case.found_in_common() || refers_to_more())
                 && case.ours.entries.keys().all(|name| case.theirs.entries.contains_key(name))
         },
     ),
