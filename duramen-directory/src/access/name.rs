@@ -97,7 +97,7 @@ pub(super) fn expanded_name(text: &Template, parts: &Parts, schema: &Schema) -> 
 
 /// A normalized name as expressions see it, which are written for OpenLDAP's form: each character of a value that means
 /// something in names is a backslash and two hex digits. A comma is a separator then, and `[^,]+` all of a value.
-fn in_hex(name: &str) -> Cow<'_, str> {
+pub(super) fn in_hex(name: &str) -> Cow<'_, str> {
     let (mut text, mut rest, mut is_escaped, mut is_in_value) = (String::new(), 0, false, false);
     for (at, byte) in name.bytes().enumerate() {
         let escape = match byte {

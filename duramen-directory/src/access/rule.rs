@@ -1,11 +1,12 @@
 //! What a rule is made of: what it selects, and clauses of who gets what.
 
+use duramen_ldap::matching::Rule as MatchingRule;
 use regex::Regex;
 
 use super::What;
 use super::condition::{Condition, Test};
 use super::level::Change;
-use super::name::{NamePattern, Span, captures, is_near};
+use super::name::{NamePattern, Span, captures, in_hex, is_near};
 use super::peer::PeerPattern;
 use super::template::{Parts, Template};
 use super::who::Asked;
@@ -41,8 +42,12 @@ pub(super) struct Selection {
 #[derive(Debug)]
 pub(super) enum ValuePattern {
     Equal(Test),
-    Regex(Regex),
-    Near { base: String, span: Span },
+    /// With the rule by which values are normalized that it is held against.
+    Regex(Regex, Option<&'static MatchingRule>),
+    Near {
+        base: String,
+        span: Span,
+    },
 }
 
 /// `by <who> <access> <control>`
@@ -142,11 +147,20 @@ impl ValuePattern {
     fn parts(&self, value: &[u8], schema: &Schema) -> Option<Vec<String>> {
         match self {
             ValuePattern::Equal(test) => test.passes(value, schema, &mut Vec::new())?.then(Vec::new),
-            // Rules are about bytes that are no text, too.
-            ValuePattern::Regex(regex) => captures(regex, &String::from_utf8_lossy(value)),
+            ValuePattern::Regex(regex, rule) => captures(regex, &as_text(value, *rule, schema)),
             ValuePattern::Near { base, span } => is_near(&normalized_name(value, schema)?, base, *span).then(Vec::new),
         }
     }
+}
+
+/// A value as expressions see it: normalized, so that none passes a rule by with other spaces. Rules are about bytes that are no
+/// text, too.
+fn as_text(value: &[u8], rule: Option<&MatchingRule>, schema: &Schema) -> String {
+    let mut form = Vec::new();
+    let normalized = rule.filter(|rule| rule.normalize_in_name(value, schema, &mut form).is_ok());
+    let text = String::from_utf8_lossy(if normalized.is_some() { &form } else { value });
+    let is_name = normalized.is_some_and(MatchingRule::asks_about_names);
+    if is_name { in_hex(&text).into_owned() } else { text.into_owned() }
 }
 
 /// The normalized form of a value that is a name. `None` if it is not one.

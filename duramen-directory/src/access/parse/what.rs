@@ -13,6 +13,21 @@ use crate::schema::{Attribute, AttributeId, Schema};
 
 const EXPECTED: &str = "expected *, dn=, dn.regex= or another style, filter=, attrs= or val=";
 
+/// Rules whose normalized forms are text that is to be read as the value. Expressions are held against other values as they
+/// are written.
+const OF_TEXT: [&str; 10] = [
+    "caseIgnoreMatch",
+    "caseExactMatch",
+    "caseIgnoreIA5Match",
+    "caseExactIA5Match",
+    "caseIgnoreListMatch",
+    "numericStringMatch",
+    "telephoneNumberMatch",
+    "integerMatch",
+    "distinguishedNameMatch",
+    "uniqueMemberMatch",
+];
+
 /// What has been said so far.
 #[derive(Default)]
 pub(super) struct About {
@@ -43,7 +58,7 @@ pub(super) struct Finished {
 impl Finished {
     /// Which parts clauses may refer to.
     pub fn reach(&self) -> Reach {
-        let is_expression = matches!(self.value, Some(ValuePattern::Regex(_)));
+        let is_expression = matches!(self.value, Some(ValuePattern::Regex(..)));
         Reach { name: self.names.reach(), value: if is_expression { Reach::EXPRESSION } else { 0 } }
     }
 }
@@ -155,7 +170,7 @@ fn value_pattern(value: &Value, list: &str, schema: &Schema) -> Result<ValuePatt
     let attribute = attribute(list, schema)?;
     match &*value.style {
         "regex" => match compile(&value.text) {
-            Ok(regex) => Ok(ValuePattern::Regex(regex)),
+            Ok(regex) => Ok(ValuePattern::Regex(regex, attribute.equality.filter(|rule| OF_TEXT.contains(&rule.name)))),
             Err(error) => Err(format!("'{}' is not a regular expression: {error}", value.text)),
         },
         "" | "exact" => equal(value, attribute, schema),

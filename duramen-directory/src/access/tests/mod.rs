@@ -161,12 +161,20 @@ fn filters_and_values_select() {
 }
 
 #[test]
-fn no_value_passes_an_expression_by_with_a_line_end_or_bytes_that_are_no_text() {
+fn no_value_passes_an_expression_by_as_it_is_written() {
     let rules = "access to attrs=description val.regex=\"^.*secret\" by * none
                  access to attrs=userPassword val.regex=\"^[^{]\" by * none
                  access to * by * read";
     assert_eq!(granted(rules, "", BOB, "description:a\nsecret"), Privileges::NONE);
     assert_eq!(granted(rules, "", BOB, "description:a\nb"), Privileges::of(Level::Read));
+    let spelt = "access to attrs=cn val.regex=\"^bob jones$\" by * none
+                 access to attrs=telephoneNumber val.regex=\"^[+]4930$\" by * none
+                 access to attrs=manager val.regex=\"^uid=[^,]+,dc=com$\" by * none
+                 access to attrs=objectClass val.regex=\"^device$\" by * none
+                 access to * by * read";
+    for what in ["cn: Bob   JONES", "telephoneNumber:+49 3-0", "manager:UID=a\\, b , dc=com", "objectClass:device"] {
+        assert_eq!(granted(spelt, "", BOB, what), Privileges::NONE, "{what}");
+    }
     let world = World::new(rules);
     for (value, allowed) in [(&b"\xFFa"[..], false), (b"{SHA}\xFF", true)] {
         let what = What::Attribute(world.attribute("userPassword"), Some(value));
