@@ -27,7 +27,7 @@ const WHAT: [&str; 29] = [
     "dn.subtree=\"ou=people,dc=example,dc=com\" filter=(uidNumber=1000) attrs=uid,cn,description",
     "dn.regex=\"^(.+,)?(ou=[^,]+,dc=example,dc=com)$\"",
     "attrs=member val.regex=\"^uid=a\"",
-    "attrs=cn val.regex=\"^[a-c].* \"",
+    "attrs=cn val.regex=\"^[a-c][^ ]+ [^ ]+$\"",
     "attrs=mail val.regex=\"@(example).com$\"",
     "attrs=manager,seeAlso",
     "attrs=!inetOrgPerson",

@@ -24,6 +24,9 @@ const IN_REQUEST: [u32; 13] = [2, 8, 12, 17, 18, 19, 20, 21, 34, 53, 64, 65, 123
 /// The group that access rules name.
 const GROUP: &str = "cn=team,ou=groups,dc=example,dc=com";
 
+/// Attributes of which access rules name values.
+const WITH_VALUES: [&str; 4] = ["title", "cn", "mail", "member"];
+
 const fn difference(why: &'static str, applies: fn(&Case<'_>) -> bool) -> Difference {
     Difference { why, applies }
 }
@@ -299,9 +302,8 @@ static DIFFERENCES: [Difference; 74] = [
         "slapd.access(5): rights to search are about the value, where a rule names one. slapd asks for those of the type alone \
          if a part of a value is asserted",
         |case| {
-            // The rules name values of these only.
             let is_part = |(name, pattern): &(&str, &str)| {
-                ["title", "cn", "mail", "name"].contains(name) && pattern.contains('*')
+                (*name == "name" || WITH_VALUES.contains(name)) && pattern.contains('*')
             };
             case.items().iter().any(is_part) && case.may_be_bound_by_rules() && case.theirs_is_truer()
         },
@@ -329,11 +331,13 @@ static DIFFERENCES: [Difference; 74] = [
         "RFC 4511 section 4.5.1.6: types without values are those that would come with values. slapd gives one whose values \
          may not be read, too",
         |case| {
-            // The rules have single values of this one only.
-            let without = |answer: &Answer| answer.clone().without(&["title"]);
+            let without = |answer: &Answer| answer.clone().without(&WITH_VALUES);
+            let is_part = |(name, ours): (&String, &Entry)| {
+                case.theirs.entries.get(name).is_some_and(|theirs| ours.keys().all(|kind| theirs.contains_key(kind)))
+            };
             case.search().is_some_and(|search| search.types_only)
                 && case.may_be_bound_by_rules()
-                && case.ours.entries.values().all(|entry| !entry.contains_key("title"))
+                && case.ours.entries.iter().all(is_part)
                 && without(case.theirs) == without(case.ours)
         },
     ),
@@ -405,9 +409,9 @@ static DIFFERENCES: [Difference; 74] = [
         "RFC 3062 section 2: the user need not be a name; one that nobody knows belongs to no entry (32)",
         |case| {
             let is_no_name = case.names().iter().any(|name| Dn::parse(name).is_err());
-            // That an empty password is none, slapd sees before it.
-            let is_told =
-                case.codes() == (21, 32) || (case.codes() == (53, 32) && case.said("password value is empty"));
+            // That an empty password is none, slapd sees before it; nobody's old password is right.
+            let is_told = [(21, 32), (21, 53)].contains(&case.codes())
+                || (case.codes() == (53, 32) && case.said("password value is empty"));
             matches!(case.request.operation, Operation::PasswordModify { .. }) && is_no_name && is_told
         },
     ),
