@@ -8,7 +8,7 @@ use duramen_ldap::extended::{CancelRequest, PasswordModifyRequest, PasswordModif
 use duramen_ldap::message::{ExtendedRequest, ResultCode};
 use duramen_ldap::oid;
 
-use super::bind::{busy, on_spare_thread};
+use super::bind::{Check, busy, on_spare_thread};
 use super::{Controls, Op, Taken, Waiting, Work, refuse_critical};
 use crate::reply::Reply;
 use crate::server::Server;
@@ -117,7 +117,9 @@ impl Work {
             (Some(_), None) => Some(Vec::new()),
             (None, _) => None,
         };
-        let old = change.old_password.unwrap_or_default().to_vec();
+        // Of who is not there, too: the time tells nothing.
+        let given = change.old_password.unwrap_or_default().to_vec();
+        let old = stored.map(|stored| Check { stored, given, requester: requester.clone() });
         let generated = if change.new_password.is_none() { password::scram::nonce() } else { None };
         let new = match (change.new_password, &generated) {
             (Some(new), _) => new.to_vec(),
@@ -126,8 +128,8 @@ impl Work {
         };
         let server = self.server.clone();
         let scheme = self.settings.password_scheme;
-        let hashed = on_spare_thread(self.server.clone(), move |_| {
-            let is_right = stored.is_none_or(|stored| stored.iter().any(|stored| password::verify(stored, &old)));
+        let hashed = on_spare_thread(self.server.clone(), move |server| {
+            let is_right = old.is_none_or(|old| old.is_right(server));
             if is_right { hash(scheme, &new) } else { Err(wrong_old_password()) }
         });
         let future = async move {
