@@ -568,10 +568,14 @@ fn is_left_by_others(memory: &Memory, data: &dyn DataFile) -> bool {
     let found = identity_in(memory);
     let newest = Txnid(header.newest.word.load(Ordering::SeqCst));
     let unsettled = header.writing.word.load(Ordering::Acquire) != 0;
-    let on_disk = !unsettled && header.durable.word.load(Ordering::Acquire) == newest.0;
+    let durable = Txnid(header.durable.word.load(Ordering::Acquire));
+    let on_disk = !unsettled && durable == newest;
+    // A writer that dies may have made durable what it had yet to publish.
+    let possible = (unsettled || durable <= newest) && memory.blocks().is_ok();
     let same = if on_disk { identity::is_same_file } else { identity::is_same_cache };
     data.identity().is_some_and(|identity| same(&identity, &found))
         && is_ready(memory).is_ok_and(|ready| ready)
+        && possible
         && header.doubt.word.load(Ordering::Acquire) == 0
         && memory
             .record(newest.0)

@@ -422,6 +422,24 @@ fn whatever_is_in_a_lock_file_the_first_opener_makes_it_anew() {
 }
 
 #[test]
+fn who_comes_after_the_last_one_does_not_go_on_with_what_cannot_be() {
+    let ours = [1, 2, 3, 4, 5, 6];
+    let left = |change: &dyn Fn(&Shared)| {
+        let place = Place::new();
+        let (shared, _) = place.inherit(ours, 6);
+        shared.publish(&commit(6)).unwrap();
+        shared.set_durable(Txnid(6)).unwrap();
+        shared.opened().unwrap();
+        change(&shared);
+        drop(shared);
+        place.inherit(ours, 6).1
+    };
+    assert_eq!(left(&|_| ()), Role::Joined);
+    assert_eq!(left(&|shared| shared.memory.header().blocks.word.store(1000, Ordering::Relaxed)), Role::First);
+    assert_eq!(left(&|shared| shared.set_durable(Txnid(7)).unwrap()), Role::First);
+}
+
+#[test]
 fn a_program_of_another_version_that_has_it_open_is_named_as_the_reason() {
     let place = Place::new();
     let shared = place.first(1);
