@@ -8,7 +8,7 @@
 
 use std::ffi::{OsStr, OsString};
 use std::fs::{File, Metadata, Permissions};
-use std::io::{self, ErrorKind, Read};
+use std::io::{self, ErrorKind};
 use std::os::fd::OwnedFd;
 use std::os::unix::fs::{MetadataExt, PermissionsExt, fchown};
 use std::path::{Path, PathBuf};
@@ -79,15 +79,12 @@ impl Beside {
         Ok(rustix::fs::fsync(directory)?)
     }
 
-    /// All bytes of the file; none if it is not there.
-    pub(crate) fn read(&self) -> io::Result<Vec<u8>> {
-        let mut bytes = Vec::new();
+    /// Opens the file to be read, if it is there.
+    pub(crate) fn open_to_read(&self) -> io::Result<Option<File>> {
         match self.open(OFlags::RDONLY, Mode::empty()) {
-            Ok(mut file) => file.read_to_end(&mut bytes)?,
-            Err(error) if error.kind() == ErrorKind::NotFound => 0,
-            Err(error) => return Err(error),
-        };
-        Ok(bytes)
+            Err(error) if error.kind() == ErrorKind::NotFound => Ok(None),
+            opened => opened.map(Some),
+        }
     }
 
     /// Whether there is anything of that name, as far as can be seen.

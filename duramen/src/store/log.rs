@@ -7,7 +7,7 @@
 //! full, or too much of the data file waits to be flushed, a commit flushes the data file instead, and the log begins anew at its start.
 
 use std::fs::File;
-use std::io::{self, IoSlice};
+use std::io::{self, IoSlice, Read};
 use std::path::Path;
 use std::sync::Arc;
 
@@ -306,9 +306,23 @@ impl Found {
     }
 }
 
+/// The file as far as its records go, and not much more: what else is of that name may be of any length.
+fn read_records(place: &Beside, file_id: u64) -> io::Result<Vec<u8>> {
+    let mut bytes = Vec::new();
+    let Some(mut file) = place.open_to_read()? else { return Ok(bytes) };
+    loop {
+        let piece = bytes.len().max(RECORD_MAX) as u64;
+        let read = file.by_ref().take(piece).read_to_end(&mut bytes)?;
+        let end: usize = chain(&bytes, file_id).iter().map(|record| record.bytes).sum();
+        if read == 0 || end + RECORD_MAX <= bytes.len() {
+            return Ok(bytes);
+        }
+    }
+}
+
 /// Reads the log that lies beside a data file whose newest whole commit is this. Nothing if it holds nothing newer.
 pub(crate) fn find(place: &Beside, newest: &Meta) -> Result<Option<Found>> {
-    let bytes = place.read().map_err(file::failed("read", &place.path))?;
+    let bytes = read_records(place, newest.file_id).map_err(file::failed("read", &place.path))?;
     let records = chain(&bytes, newest.file_id);
     let (Some(first), Some(last)) = (records.first(), records.last()) else { return Ok(None) };
     if last.header.txnid <= newest.txnid {

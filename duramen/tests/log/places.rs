@@ -1,8 +1,10 @@
-//! Which log is a database's: that beside the data file, while that has its name.
+//! Which log is a database's: that beside the data file, while that has its name; how much of it.
+
+use std::fs::File;
 
 use duramen::Database;
 
-use crate::{Logged, Result, assert_survives, check, log_of};
+use crate::{Logged, Result, assert_survives, check, contents, log_of};
 
 #[test]
 fn a_database_opened_by_a_link_has_its_log_beside_the_file() -> Result {
@@ -99,4 +101,22 @@ fn nothing_follows_in_a_log_that_was_removed() -> Result {
     let left = std::fs::read(log_of(&path)).unwrap_or_default();
     assert!(left.iter().all(|&byte| byte == 0), "the data file has not been flushed");
     check(&other)
+}
+
+#[test]
+fn a_log_is_read_as_far_as_its_records_go() -> Result {
+    let dir = tempfile::tempdir()?;
+    let path = dir.path().join("it.dm");
+    Database::open(&path)?.close()?;
+    let base = std::fs::read(&path)?;
+    let db = Database::options().log_at_once(8 << 20).open(&path)?;
+    (0..5u8).try_for_each(|i| db.update(|txn| txn.table("t")?.put([i], vec![i; 900_000])))?;
+    let cut = dir.path().join("cut.dm");
+    std::fs::write(&cut, &base)?;
+    std::fs::copy(log_of(&path), log_of(&cut))?;
+    // No memory would hold all of it.
+    File::options().write(true).open(log_of(&cut))?.set_len(1 << 40)?;
+    let after = Database::open(&cut)?;
+    assert_eq!(contents(&after)?, contents(&db)?);
+    check(&after)
 }
