@@ -1,11 +1,14 @@
 //! Reading the format. What is wrong in it is told with its line and what to do.
 
-use std::io::BufRead;
+use std::io::{BufRead, Read};
 
 use crate::problem::{BadInput, Part, Problem};
 use crate::{Format, Header, decode};
 
 type Result<T> = std::result::Result<T, BadInput>;
+
+/// Longer than any line of a header, which names a table at most.
+const HEADER_LINE_MAX: u64 = 64 << 10;
 
 /// A line of a header.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -74,17 +77,21 @@ impl<R: BufRead> Reader<R> {
     fn next_line(&mut self) -> Result<bool> {
         self.line.clear();
         self.line_number += 1;
-        let read = match self.input.read_until(b'\n', &mut self.line) {
-            Ok(read) => read,
+        // What is no dump may have no line breaks at all.
+        let most = if self.part == Part::Header { HEADER_LINE_MAX } else { u64::MAX };
+        let read = match self.input.by_ref().take(most).read_until(b'\n', &mut self.line) {
+            Ok(read) => read as u64,
             Err(error) => return self.bad(Problem::Unreadable(error)),
         };
-        self.bytes += read as u64;
+        self.bytes += read;
         if read == 0 {
             self.line_number -= 1;
             return Ok(false);
         }
         if self.line.last() == Some(&b'\n') {
             self.line.pop();
+        } else if read == most {
+            return self.bad(Problem::NoDump);
         } else if !self.bare {
             return self.bad(Problem::LineCutOff);
         }
@@ -243,6 +250,16 @@ mod tests {
         assert!(complaint(&format!("{head} 00")).starts_with("3: the input ends within this line"));
         assert!(complaint(&format!("{head}00\n")).starts_with("3: a line of data begins with a blank"));
         assert!(complaint("VERSION=3\nformat=print\nHEADER=END\n a\\b\n").starts_with("4: a backslash without"));
+    }
+
+    #[test]
+    fn what_has_no_line_breaks_is_not_read_to_its_end() {
+        let mut endless = std::io::BufReader::new(std::io::repeat(0));
+        let bad = Reader::new(&mut endless).next_header().unwrap_err();
+        assert!(bad.to_string().starts_with("this is no dump"), "{bad}");
+        let name = [b'n'; 16383];
+        let named = [b"database=", &name[..], b"\nHEADER=END\nDATA=END\n"].concat();
+        assert_eq!(read_all(&named).unwrap()[0].0.database.as_deref(), Some(&name[..]));
     }
 
     #[test]
