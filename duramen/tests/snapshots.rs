@@ -241,6 +241,33 @@ fn the_file_shrinks_when_most_of_it_is_deleted() -> Result<()> {
     Ok(())
 }
 
+/// Deletes most of a file, then makes small commits until all that is left has been written again, and has the last ones
+/// flushed like this. Bytes of the file before; the database.
+fn emptied(durability: Durability, flush: impl Fn(Database) -> Result<Database>) -> Result<(TempDir, u64, Database)> {
+    let (dir, db) = filled()?;
+    let full = db.stats()?.file_bytes;
+    db.close()?;
+    // Durable commits go into the log.
+    let db = Options::new().durability(durability).log_at_once(1 << 20).open(dir.path().join("filled.dm"))?;
+    db.update(|txn| txn.table("data")?.delete_range(100u64.to_be_bytes()..))?;
+    let emptied = (0..30u8).try_fold(db, |db, round| {
+        db.update(|txn| (0..100u64).try_for_each(|i| txn.table("data")?.put(i.to_be_bytes(), [round; 100])))?;
+        flush(db)
+    })?;
+    Ok((dir, full, emptied))
+}
+
+#[test]
+fn small_commits_keep_no_page_at_the_end_of_a_file_that_is_mostly_free() -> Result<()> {
+    for durability in [Durability::Relaxed, Durability::Durable] {
+        let (_dir, full, db) = emptied(durability, |db| db.checkpoint().map(|()| db))?;
+        let stats = db.stats()?;
+        assert!(stats.pages * stats.page_size as u64 * 10 < full, "{durability:?}: {full} bytes, {stats:?}");
+        assert_clean(&db);
+    }
+    Ok(())
+}
+
 #[test]
 fn a_reader_keeps_its_pages_while_the_file_shrinks() -> Result<()> {
     let (_dir, db) = filled()?;

@@ -76,6 +76,14 @@ impl Lanes {
         excess
     }
 
+    /// Gives back what is set aside and reaches beyond a page.
+    pub(super) fn drain_beyond(&mut self, page: Pgno) -> Vec<Extent> {
+        let beyond = |extent: &mut Extent| extent.end() > page;
+        let given: Vec<Extent> = self.extents.iter_mut().flat_map(|extents| extents.extract_if(.., beyond)).collect();
+        self.pages -= given.iter().map(|extent| extent.pages).sum::<u64>();
+        given
+    }
+
     /// Gives back all that is set aside.
     pub(super) fn drain(&mut self) -> impl Iterator<Item = Extent> + '_ {
         self.pages = 0;

@@ -196,6 +196,11 @@ impl Space {
         joined(unseen).into_iter().for_each(|extent| self.free.add(extent));
     }
 
+    /// From this page on nothing stays set aside: what is taken there again and again keeps the file's end in use.
+    pub(crate) fn set_aside_only_before(&mut self, page: Pgno) {
+        self.lanes.drain_beyond(page).into_iter().for_each(|extent| self.free.add(extent));
+    }
+
     /// Takes pages that follow each other, all of which are free and not set aside.
     pub(crate) fn take_free(&mut self, extent: Extent) {
         self.free.remove(extent);

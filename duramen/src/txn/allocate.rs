@@ -267,7 +267,7 @@ pub(super) fn release_in_time(work: &mut Work, logged: bool) -> Result<()> {
 /// Lets the free space know who is reading: the snapshots that somebody may see or go back to, ascending, but for those
 /// that come after them.
 pub(super) fn release(work: &mut Work) -> Result<Vec<Txnid>> {
-    let base = work.base;
+    let (base, page_count) = (work.base, work.horizon.page_count);
     let (store, writer) = work.store_and_writer()?;
     let before = writer.meta.txnid;
     // Asked for first: who begins to read after that reads this one or a later one.
@@ -281,7 +281,11 @@ pub(super) fn release(work: &mut Work) -> Result<Vec<Txnid>> {
     live.push(before);
     live.sort_unstable();
     live.dedup();
-    store.ledger(writer)?.space.release(&live);
+    let space = &mut store.ledger(writer)?.space;
+    space.release(&live);
+    if fit(space, page_count) == Fit::Low {
+        space.set_aside_only_before(Pgno(page_count / 2));
+    }
     Ok(live)
 }
 
