@@ -269,6 +269,24 @@ fn small_commits_keep_no_page_at_the_end_of_a_file_that_is_mostly_free() -> Resu
 }
 
 #[test]
+fn the_file_is_as_long_as_what_was_flushed_and_closed_needs() -> Result<()> {
+    let reopen = |db: Database| {
+        let path = db.path().to_path_buf();
+        db.close()?;
+        Options::new().durability(Durability::Relaxed).open(path)
+    };
+    for durability in [Durability::Relaxed, Durability::Durable] {
+        let flushed = emptied(durability, |db| db.checkpoint().map(|()| db))?;
+        for (_dir, full, db) in [flushed, emptied(durability, reopen)?] {
+            let stats = db.stats()?;
+            assert!(stats.file_bytes * 10 < full, "{durability:?}: {full} bytes, {stats:?}");
+            assert_eq!(stats.file_bytes, stats.pages * stats.page_size as u64);
+        }
+    }
+    Ok(())
+}
+
+#[test]
 fn a_reader_keeps_its_pages_while_the_file_shrinks() -> Result<()> {
     let (_dir, db) = filled()?;
     let parked = db.read()?;

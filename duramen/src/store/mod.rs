@@ -344,7 +344,9 @@ impl Store {
         writer.mark = slots.mark;
         writer.seen_slot = slots.slot;
         if newest != writer.meta.txnid || slots.slot != writer.slot {
-            writer.meta = recover::decode_newest(self.pager.slot(slots.slot), newest, &self.path)?;
+            let meta = recover::decode_newest(self.pager.slot(slots.slot), newest, &self.path)?;
+            writer.too_long |= meta.page_count < writer.meta.page_count;
+            writer.meta = meta;
             writer.slot = slots.slot;
         }
         if self.length_checked.load(Ordering::Relaxed) == newest.0 {
@@ -434,6 +436,19 @@ impl Store {
         }
     }
 
+    /// Cuts off the free end of the file, once the newest commit is durable.
+    pub(crate) fn cut_off(&self, writer: &mut Writer) {
+        let bytes = writer.meta.page_count * u64::from(writer.meta.page_size);
+        if std::mem::take(&mut writer.too_long)
+            && !self.settings.keep_length
+            && let Err(error) = self.medium.set_len(bytes)
+        {
+            // The commit stands all the same; the next checkpoint tries again.
+            tracing::warn!(%error, "the free end of the data file could not be cut off");
+            writer.too_long = true;
+        }
+    }
+
     /// After a failed flush (or meta page write) nobody knows what is on disk: no more writing by this process.
     pub(crate) fn poison(&self, op: &'static str, error: std::io::Error) -> Error {
         self.give_up(format!("{op}: {error}"));
@@ -458,7 +473,7 @@ impl Store {
     /// Makes the data file durable with all that is committed. Returns at once if it is.
     pub(crate) fn checkpoint(&self, wait: Wait) -> Result<()> {
         let mut writer = self.begin_write(wait)?;
-        let result = self.flush_data(&mut writer);
+        let result = self.flush_and_cut_off(&mut writer);
         self.end_write(writer);
         result
     }
@@ -488,8 +503,15 @@ impl Store {
         if !self.shared.checkpoint_is_asked_for() {
             return Ok(());
         }
-        self.flush_data(writer)?;
+        self.flush_and_cut_off(writer)?;
         self.shared.checkpoint_made();
+        Ok(())
+    }
+
+    /// Between transactions: what one has placed behind the newest commit's end must stay.
+    fn flush_and_cut_off(&self, writer: &mut Writer) -> Result<()> {
+        self.flush_data(writer)?;
+        self.cut_off(writer);
         Ok(())
     }
 
@@ -551,11 +573,11 @@ impl Store {
 
     /// Others go on: what is in the log may stay there.
     fn close_another(&self, writer: &mut Writer) -> Result<()> {
-        if self.flush_log(writer)? { Ok(()) } else { self.flush_data(writer) }
+        if self.flush_log(writer)? { Ok(()) } else { self.flush_and_cut_off(writer) }
     }
 
     fn close_last(&self, writer: &mut Writer) -> Result<()> {
-        self.flush_data(writer)?;
+        self.flush_and_cut_off(writer)?;
         if !writer.meta.is_proven() {
             self.write_proven_meta(writer)?;
         }

@@ -142,7 +142,7 @@ fn show(work: &mut Work, secured: Secured) -> Result<Option<Landing>> {
     let (store, writer) = work.store_and_writer()?;
     if secured.mark == Mark::START {
         store.became_durable(writer)?;
-        cut_off(work);
+        store.cut_off(writer);
         return Ok(None);
     }
     let published = published(&writer.meta, secured.slot, writer.durable_slot, secured.mark);
@@ -498,18 +498,4 @@ fn publish(store: &Store, writer: &mut Writer, published: &Published) -> Result<
     writer.seen_slot = writer.slot;
     store.length_is_known(published.txnid);
     store.shared.publish(published)
-}
-
-/// Cuts off the free end of the file, which no durable commit uses any more.
-fn cut_off(work: &mut Work) {
-    let Ok((store, writer)) = work.store_and_writer() else { return };
-    let bytes = writer.meta.page_count * u64::from(writer.meta.page_size);
-    if std::mem::take(&mut writer.too_long)
-        && !store.settings.keep_length
-        && let Err(error) = store.medium.set_len(bytes)
-    {
-        // The commit stands all the same; the next durable one tries again.
-        tracing::warn!(%error, "the free end of the data file could not be cut off");
-        writer.too_long = true;
-    }
 }
