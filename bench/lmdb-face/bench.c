@@ -14,9 +14,8 @@ enum { PROCESSES = 16 };
 volatile uint64_t sum;
 
 static MDB_dbi main_db(MDB_env *env) {
-	MDB_txn *txn;
+	MDB_txn *txn = begin(env, MDB_RDONLY);
 	MDB_dbi dbi;
-	MUST(mdb_txn_begin(env, NULL, MDB_RDONLY, &txn));
 	MUST(mdb_dbi_open(txn, NULL, 0, &dbi));
 	MUST(mdb_txn_commit(txn));
 	return dbi;
@@ -25,8 +24,7 @@ static MDB_dbi main_db(MDB_env *env) {
 static void load(MDB_env *env, MDB_dbi dbi, uint64_t n) {
 	double began = now();
 	for (uint64_t i = 0; i < n;) {
-		MDB_txn *txn;
-		MUST(mdb_txn_begin(env, NULL, 0, &txn));
+		MDB_txn *txn = begin(env, 0);
 		for (uint64_t end = i + 100000 < n ? i + 100000 : n; i < end; i++) put(txn, dbi, i, 0);
 		MUST(mdb_txn_commit(txn));
 	}
@@ -42,8 +40,7 @@ static void get(MDB_txn *txn, MDB_dbi dbi, uint64_t n) {
 }
 
 static void gets(MDB_env *env, MDB_dbi dbi, uint64_t n) {
-	MDB_txn *txn;
-	MUST(mdb_txn_begin(env, NULL, MDB_RDONLY, &txn));
+	MDB_txn *txn = begin(env, MDB_RDONLY);
 	for (int timed = 0; timed < 2; timed++) {
 		double began = now();
 		for (uint64_t i = 0; i < n; i++) get(txn, dbi, mixed(i + timed) % n);
@@ -59,7 +56,7 @@ static void gets(MDB_env *env, MDB_dbi dbi, uint64_t n) {
 	mdb_txn_abort(txn);
 	began = now();
 	for (uint64_t i = 0; i < n; i++) {
-		MUST(mdb_txn_begin(env, NULL, MDB_RDONLY, &txn));
+		txn = begin(env, MDB_RDONLY);
 		get(txn, dbi, mixed(i + 3) % n);
 		mdb_txn_abort(txn);
 	}
@@ -67,11 +64,10 @@ static void gets(MDB_env *env, MDB_dbi dbi, uint64_t n) {
 }
 
 static void scans(MDB_env *env, MDB_dbi dbi) {
-	MDB_txn *txn;
+	MDB_txn *txn = begin(env, MDB_RDONLY);
 	MDB_cursor *cursor;
 	MDB_val k, v;
 	uint64_t count = 0;
-	MUST(mdb_txn_begin(env, NULL, MDB_RDONLY, &txn));
 	MUST(mdb_cursor_open(txn, dbi, &cursor));
 	double began = now();
 	for (int round = 0; round < 5; round++)
@@ -96,8 +92,7 @@ static void puts_for(MDB_env *env, MDB_dbi dbi, uint64_t n, uint64_t each, const
 	uint64_t count = 0;
 	double began = now();
 	while (now() - began < 2) {
-		MDB_txn *txn;
-		MUST(mdb_txn_begin(env, NULL, 0, &txn));
+		MDB_txn *txn = begin(env, 0);
 		for (uint64_t i = 0; i < each; i++, count++) put(txn, dbi, mixed(count + each) % n, count + 1);
 		MUST(mdb_txn_commit(txn));
 	}
@@ -114,8 +109,7 @@ static void processes(const char *path, uint64_t n) {
 		MDB_dbi dbi = main_db(env);
 		uint64_t count = 0;
 		for (; now() - began < 3; count++) {
-			MDB_txn *txn;
-			MUST(mdb_txn_begin(env, NULL, 0, &txn));
+			MDB_txn *txn = begin(env, 0);
 			put(txn, dbi, mixed(count * PROCESSES + p) % n, count);
 			MUST(mdb_txn_commit(txn));
 		}
