@@ -85,7 +85,7 @@ pub mod env {
     pub const CHANGEABLE: c_uint = NOSYNC | NOMETASYNC | MAPASYNC | NOMEMINIT;
     /// May be chosen when it is opened.
     pub const CHANGELESS: c_uint = FIXEDMAP | NOSUBDIR | RDONLY | WRITEMAP | NOTLS | NOLOCK | NORDAHEAD;
-    /// As well, in the later interface.
+    /// As well, in the interface of 1.0.
     pub const LATER: c_uint = REMAP_CHUNKS;
 }
 

@@ -114,6 +114,12 @@ impl Env {
         self.interface == interface
     }
 
+    /// The flags that its interface knows.
+    fn flags_there_are(&self) -> u32 {
+        let later = if self.is_of(Interface::V1_0) { flag::LATER } else { 0 };
+        flag::CHANGEABLE | flag::CHANGELESS | later
+    }
+
     /// The code for writing to what may only be read.
     pub(crate) fn read_only(&self) -> Code {
         if self.is_of(Interface::V1_0) { IS_READONLY } else { EACCES }
@@ -154,7 +160,7 @@ impl Env {
     }
 
     fn open_at(&mut self, path: &CStr, flags: u32, mode: u32) -> Result {
-        if self.open.is_some() || flags & !(flag::CHANGEABLE | flag::CHANGELESS | flag::LATER) != 0 {
+        if self.open.is_some() || flags & !self.flags_there_are() != 0 {
             return Err(EINVAL);
         }
         let mut flags = flags | self.flags();
@@ -293,7 +299,7 @@ pub(crate) unsafe fn set_flags(env: *mut Env, which: c_uint, on: c_int) -> Resul
 pub(crate) unsafe fn get_flags(env: *mut Env, out: *mut c_uint) -> Result {
     // SAFETY: see the module's head; `out` is a place for a number.
     let (env, out) = unsafe { (of(env)?, out.as_mut().ok_or(EINVAL)?) };
-    *out = env.flags() & (flag::CHANGEABLE | flag::CHANGELESS | flag::LATER);
+    *out = env.flags() & env.flags_there_are();
     Ok(())
 }
 

@@ -68,9 +68,13 @@ static void refusals(void) {
 	MUST(mdb_env_create(&env));
 	SAY(mdb_env_open(env, other, 0, 0644));
 	mdb_env_close(env);
-	MUST(mdb_env_create(&env));
-	SAY(mdb_env_open(env, base, 0x8, 0644));
-	mdb_env_close(env);
+	/* Of no version, and of 1.0. */
+	static const unsigned unknown[] = {0x8, 0x2000, 0x2000000, 0x4000000};
+	for (size_t i = 0; i < sizeof unknown / sizeof *unknown; i++) {
+		MUST(mdb_env_create(&env));
+		SAY(mdb_env_open(env, base, unknown[i], 0644));
+		mdb_env_close(env);
+	}
 }
 
 static void show_files(const char *name) {
