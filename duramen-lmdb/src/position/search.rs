@@ -48,7 +48,6 @@ impl State {
             walk!(self, txn, seek_pair_at_or_after, key, value)
         };
         match found {
-            Some(_) if exact && value.is_empty() && self.count(txn)? > 1 => self.refuse_empty(txn),
             Some(item) => {
                 self.on();
                 Ok(Answer { key: None, value: Some(item.value) })

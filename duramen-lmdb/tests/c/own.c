@@ -393,6 +393,36 @@ static void threads(void) {
 	mdb_env_close(env);
 }
 
+/* An empty value is one among several of its key. */
+static void empty_values(void) {
+	MDB_env *env = open_env("empty values", 0);
+	MDB_txn *txn = begin(env, 0);
+	MDB_dbi dbi = table(txn, "values", MDB_CREATE | MDB_DUPSORT);
+	MDB_cursor *cursor;
+	MDB_val k, v;
+	size_t count = 0;
+	MUST(put(txn, dbi, "key", "", 0));
+	MUST(put(txn, dbi, "key", "more", 0));
+	IS(put(txn, dbi, "key", "", MDB_NODUPDATA), MDB_KEYEXIST);
+	MUST(mdb_cursor_open(txn, dbi, &cursor));
+	MUST(mdb_cursor_get(cursor, &k, &v, MDB_FIRST));
+	IS(v.mv_size, 0);
+	MUST(mdb_cursor_count(cursor, &count));
+	IS(count, 2);
+	k = of_text("key");
+	v = of_text("");
+	IS(mdb_cursor_get(cursor, &k, &v, MDB_GET_BOTH), 0);
+	MUST(mdb_cursor_get(cursor, &k, &v, MDB_NEXT));
+	IS(v.mv_size, 4);
+	IS(del(txn, dbi, "key", ""), 0);
+	MUST(put(txn, dbi, "key", "most", 0));
+	k = of_text("key");
+	v = of_text("");
+	IS(mdb_cursor_get(cursor, &k, &v, MDB_GET_BOTH), MDB_BAD_VALSIZE);
+	mdb_txn_abort(txn);
+	mdb_env_close(env);
+}
+
 static void arguments(void) {
 	MDB_txn *txn;
 	MDB_val v;
@@ -460,6 +490,7 @@ int main(int argc, char **argv) {
 	handed_back_again();
 	rested();
 	threads();
+	empty_values();
 	arguments();
 	no_file();
 	return failures != 0;
