@@ -13,7 +13,7 @@ use std::os::fd::{AsFd, AsRawFd};
 use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, AtomicPtr, AtomicU32, Ordering};
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Arc, Mutex, PoisonError};
 
 use duramen::{Database, Durability, Error, Options};
 
@@ -22,12 +22,13 @@ use crate::cancel::{self, Uncancelled};
 use crate::cursor::Cursor;
 use crate::dbs::Dbs;
 use crate::errors::{Code, EACCES, EINVAL, EISDIR, INVALID, IS_READONLY, Result, VERSION_MISMATCH};
-use crate::handle::Handle;
+use crate::handle::{FileId, Handle};
 use crate::mapsize::{Limit, counted};
 use crate::owner::Owner;
 use crate::spares::Spares;
 use crate::threads::Readers;
 use crate::txn::Txn;
+use crate::writers;
 
 /// Cursors of ended write transactions that are remembered, in case that the program closes them after all.
 const ORPHANS_MAX: usize = 256;
@@ -58,7 +59,7 @@ pub struct Env {
     /// The write transaction of this process, if there is one.
     pub(crate) writing: AtomicPtr<Txn>,
     /// The thread that began it.
-    pub(crate) writer: Owner,
+    pub(crate) writer: Arc<Owner>,
     orphans: Mutex<Vec<*mut Cursor>>,
     pub(crate) spares: Spares<Txn>,
     /// The same for write transactions: with the memory that they took.
@@ -68,6 +69,7 @@ pub struct Env {
 /// What there is once it has been opened.
 pub struct Open {
     handle: Handle,
+    file: Option<FileId>,
     pub(crate) readers: Readers,
 }
 
@@ -76,6 +78,11 @@ impl Open {
     #[inline]
     pub(crate) fn db(&self) -> Result<&Database> {
         self.handle.db()
+    }
+
+    /// Whether this thread has a write transaction on the file already.
+    pub(crate) fn is_written_here(&self) -> bool {
+        self.file.is_some_and(writers::is_writing)
     }
 }
 
@@ -94,7 +101,7 @@ impl Env {
             context: AtomicPtr::default(),
             on_assert: Mutex::new(None),
             writing: AtomicPtr::default(),
-            writer: Owner::default(),
+            writer: Arc::default(),
             orphans: Mutex::default(),
             spares: Spares::default(),
             spare_writers: Spares::default(),
@@ -193,7 +200,11 @@ impl Env {
         self.limit.begin(handle.db()?)?;
         self.flags.store(flags, Ordering::Relaxed);
         self.path = Some(path.to_owned());
-        self.open = Some(Open { handle, readers });
+        let file = handle.file();
+        if let Some(file) = file {
+            writers::add(file, &self.writer);
+        }
+        self.open = Some(Open { handle, file, readers });
         Ok(())
     }
 }

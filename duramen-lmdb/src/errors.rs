@@ -63,6 +63,8 @@ pub const EINVAL: Code = Code(libc::EINVAL);
 pub const EACCES: Code = Code(libc::EACCES);
 /// A path that leads to a directory.
 pub const EISDIR: Code = Code(libc::EISDIR);
+/// A thread would wait for itself.
+pub const EDEADLK: Code = Code(libc::EDEADLK);
 /// What no code says better.
 pub const EIO: Code = Code(libc::EIO);
 /// What cannot be done by this library.

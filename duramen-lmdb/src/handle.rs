@@ -17,6 +17,9 @@ use duramen::{Database, Error, Options};
 
 use crate::errors::Result;
 
+/// A file, by device and inode, for as long as it is open.
+pub(crate) type FileId = (u64, u64);
+
 /// See the module's head.
 pub struct Handle {
     db: Database,
@@ -72,11 +75,19 @@ impl Handle {
 
     /// Whether the path leads to the file that was opened.
     fn is_still_there(&self) -> bool {
-        let (Ok(there), Ok(opened)) = (fs::metadata(&self.path), self.db.as_fd().try_clone_to_owned()) else {
-            return false;
-        };
-        File::from(opened).metadata().is_ok_and(|opened| (opened.dev(), opened.ino()) == (there.dev(), there.ino()))
+        let there = fs::metadata(&self.path).map(|there| id_of(&there));
+        self.file().is_some_and(|opened| there.is_ok_and(|there| there == opened))
     }
+
+    /// The file that was opened, unless the system does not say.
+    pub(crate) fn file(&self) -> Option<FileId> {
+        let opened = File::from(self.db.as_fd().try_clone_to_owned().ok()?);
+        Some(id_of(&opened.metadata().ok()?))
+    }
+}
+
+fn id_of(file: &fs::Metadata) -> FileId {
+    (file.dev(), file.ino())
 }
 
 /// Gives a log a name that nobody looks for; false if that cannot be done.

@@ -10,7 +10,7 @@
 //! | `abi`, `errors` | types, constants; codes and texts |
 //! | `env`, `handle`, `mapsize`, `threads`, `readers`, `copy` | the environment, what a forked child has of it, its limits, who reads, copies |
 //! | `txn`, `spares` | transactions and nesting; read transactions for use once more |
-//! | `cancel`, `owner` | threads that the program cancels, or that end with their write transaction |
+//! | `cancel`, `owner`, `writers` | threads that the program cancels, that end with their write transaction, or that would wait for themselves |
 //! | `dbs`, `dbi` | table handles; the functions about tables |
 //! | `names_of_tables` | names as LMDB 1.0 has them among the keys of the main table |
 //! | `position`, `cursor`, `write` | movements; cursors; storing and deleting |
@@ -35,6 +35,7 @@ mod spares;
 mod threads;
 pub mod txn;
 mod write;
+mod writers;
 
 /// What the libraries' export lists name.
 pub mod names {

@@ -72,6 +72,11 @@ impl Owner {
         owner != 0 && owner >> 32 == this() >> 32
     }
 
+    /// Whether it is this thread.
+    pub(crate) fn is_this(&self) -> bool {
+        self.0.load(Ordering::Acquire) == this()
+    }
+
     /// Whether it was a thread of this process that has ended without leaving.
     pub(crate) fn is_gone(&self) -> bool {
         let owner = self.0.load(Ordering::Acquire);
@@ -95,12 +100,13 @@ mod tests {
     fn who_ends_without_leaving_is_gone() {
         let owner = Owner::default();
         let in_a_thread = |work: fn(&Owner)| std::thread::scope(|scope| scope.spawn(|| work(&owner)).join().unwrap());
-        assert!(!owner.is_here() && !owner.is_gone());
+        assert!(!owner.is_here() && !owner.is_gone() && !owner.is_this());
         in_a_thread(|owner| owner.leave(owner.enter()));
         assert!(!owner.is_here() && !owner.is_gone());
         let own = owner.enter();
-        assert!(owner.is_here() && !owner.is_gone());
+        assert!(owner.is_here() && !owner.is_gone() && owner.is_this());
         in_a_thread(|owner| {
+            assert!(owner.is_here() && !owner.is_this());
             owner.enter();
         });
         owner.leave(own);

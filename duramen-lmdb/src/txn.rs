@@ -24,7 +24,7 @@ use crate::abi::{MAIN_DBI, db, env as flag};
 use crate::cancel::{self, Uncancelled};
 use crate::cursor::{Cursor, State};
 use crate::env::{self, Env, Open};
-use crate::errors::{BAD_TXN, EINVAL, PANIC, Result};
+use crate::errors::{BAD_TXN, EDEADLK, EINVAL, PANIC, Result};
 use crate::mapsize::{self, Budget};
 use crate::names_of_tables::Names;
 use crate::spares::Spares;
@@ -420,10 +420,15 @@ fn read(env: &Env, open: &'static Open) -> Result<Snapshot<'static>> {
     Ok(snapshot)
 }
 
-/// Waits for other writers. One of this process whose thread has ended without ending it would be waited for in vain.
+/// Waits for other writers. In vain would be waited for one of this thread, and for one of this process whose thread has
+/// ended without ending it.
 fn wait_to_write(env: &Env) -> Result<WriteTxn<'static>> {
     let _through = Uncancelled::new();
-    let db = env.opened()?.db()?;
+    let open = env.opened()?;
+    let db = open.db()?;
+    if env.writer.is_this() || open.is_written_here() {
+        return Err(EDEADLK);
+    }
     while env.writer.is_here() {
         if env.writer.is_gone() {
             return Err(PANIC);

@@ -393,6 +393,33 @@ static void threads(void) {
 	mdb_env_close(env);
 }
 
+static void *write_elsewhere(void *env) {
+	mdb_txn_abort(begin(env, 0));
+	return NULL;
+}
+
+/* A thread that has a write transaction and wants another one is told so, also through a second environment. */
+static void waiting_for_oneself(void) {
+	MDB_env *env = open_env("oneself", 0), *again = open_env("oneself", 0), *other = open_env("another", 0);
+	MDB_txn *refused;
+	pthread_t thread;
+	alarm(20);
+	MDB_txn *txn = begin(env, 0);
+	IS(mdb_txn_begin(env, NULL, 0, &refused), EDEADLK);
+	IS(mdb_txn_begin(again, NULL, 0, &refused), EDEADLK);
+	mdb_txn_abort(begin(other, 0));
+	mdb_txn_abort(begin(again, MDB_RDONLY));
+	MUST(pthread_create(&thread, NULL, write_elsewhere, env));
+	usleep(10000);
+	MUST(mdb_txn_commit(txn));
+	MUST(pthread_join(thread, NULL));
+	mdb_env_close(env);
+	mdb_txn_abort(begin(again, 0));
+	alarm(0);
+	mdb_env_close(again);
+	mdb_env_close(other);
+}
+
 /* An empty value is one among several of its key. */
 static void empty_values(void) {
 	MDB_env *env = open_env("empty values", 0);
@@ -490,6 +517,7 @@ int main(int argc, char **argv) {
 	handed_back_again();
 	rested();
 	threads();
+	waiting_for_oneself();
 	empty_values();
 	arguments();
 	no_file();
