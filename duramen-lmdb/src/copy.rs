@@ -98,10 +98,19 @@ impl Temporary {
     /// An empty one that nobody else may read.
     fn create() -> io::Result<Temporary> {
         static NUMBER: AtomicU32 = AtomicU32::new(0);
-        let number = NUMBER.fetch_add(1, Ordering::Relaxed);
-        let path = std::env::temp_dir().join(format!("duramen-copy-{}-{number}", std::process::id()));
-        OpenOptions::new().write(true).create_new(true).mode(0o600).open(&path)?;
-        Ok(Temporary(path))
+        loop {
+            let path = Temporary::path(NUMBER.fetch_add(1, Ordering::Relaxed));
+            match OpenOptions::new().write(true).create_new(true).mode(0o600).open(&path) {
+                Ok(_) => return Ok(Temporary(path)),
+                // Left by a process of this number that was killed: where few run, the numbers come again soon.
+                Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}
+                Err(error) => return Err(error),
+            }
+        }
+    }
+
+    fn path(number: u32) -> PathBuf {
+        std::env::temp_dir().join(format!("duramen-copy-{}-{number}", std::process::id()))
     }
 }
 
@@ -119,5 +128,24 @@ fn stream(from: &Path, out: &mut File) -> io::Result<()> {
             0 => return Ok(()),
             bytes => out.write_all(&buffer[..bytes])?,
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_a_killed_process_of_the_same_number_left_is_passed_over() {
+        let left: Vec<_> = (0..3).map(Temporary::path).collect();
+        for path in &left {
+            std::fs::write(path, "left").unwrap();
+        }
+        let made = Temporary::create();
+        for path in &left {
+            assert_eq!(std::fs::read(path).unwrap(), b"left");
+            std::fs::remove_file(path).unwrap();
+        }
+        assert!(!left.contains(&made.unwrap().0));
     }
 }
