@@ -449,15 +449,7 @@ pub(crate) unsafe fn begin(env: *mut Env, parent: *mut Txn, flags: c_uint, out: 
         return Err(env.read_only());
     }
     // SAFETY: see the module's head.
-    if let Some(parent) = unsafe { parent.as_ref() } {
-        if parent.is_reader() {
-            return Err(EINVAL);
-        }
-        if (flags & flag::RDONLY) | (env.flags() & flag::WRITEMAP) | (parent.flags & BLOCKED) != 0 {
-            return Err(BAD_TXN);
-        }
-    }
-    let inherited = unsafe { parent.as_ref() }.map_or(0, |parent| parent.flags & BEGIN_FLAGS);
+    let inherited = unsafe { parent.as_ref() }.map_or(Ok(0), |parent| inherited_from(parent, env, flags))?;
     let spare = if parent.is_null() { spares(env, flags).take() } else { None };
     let mut txn = spare.unwrap_or_else(|| Box::new(Txn::new(env, parent, 0)));
     txn.flags = flags | inherited;
@@ -470,6 +462,17 @@ pub(crate) unsafe fn begin(env: *mut Env, parent: *mut Txn, flags: c_uint, out: 
     Ok(())
 }
 
+/// The flags that a nested transaction has from its parent, if that may have one with these.
+fn inherited_from(parent: &Txn, env: &Env, flags: u32) -> Result<u32> {
+    if parent.is_reader() {
+        return Err(EINVAL);
+    }
+    if (flags & flag::RDONLY) | (env.flags() & flag::WRITEMAP) | (parent.flags & BLOCKED) != 0 {
+        return Err(BAD_TXN);
+    }
+    Ok(parent.flags & BEGIN_FLAGS)
+}
+
 /// Where transactions of this kind wait to be used again.
 fn spares(env: &Env, flags: u32) -> &Spares<Txn> {
     if flags & flag::RDONLY != 0 { &env.spares } else { &env.spare_writers }
@@ -480,7 +483,11 @@ unsafe fn end(txn: *mut Txn, keep: bool) -> Result {
     // SAFETY: see the module's head.
     let ended = unsafe { of(txn)? };
     let (child, _through) = (ended.child, (!ended.is_reader()).then(Uncancelled::new));
-    let children = if child.is_null() { Ok(()) } else { unsafe { end(child, keep) } };
+    let children = match child.is_null() {
+        true => Ok(()),
+        // SAFETY: as above; a child that has ended is its parent's no more.
+        false => unsafe { end(child, keep) },
+    };
     // SAFETY: it came from a box, and the program uses it no more.
     let mut txn = unsafe { Box::from_raw(txn) };
     let result = txn.end(keep && children.is_ok());

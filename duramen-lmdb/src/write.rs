@@ -488,15 +488,17 @@ unsafe fn put_side_by_side(
     (data, count): (*mut MdbVal, usize),
     how: u32,
 ) -> Result {
+    // SAFETY: promised by the caller.
     let first = unsafe { *data };
     // Where one may be refused they go one by one. Else a page of them at a time.
     let at_once = if how == flag::MULTIPLE { (PAGE / first.mv_size.max(1)).max(1) } else { 1 };
     let mut done = 0;
     while done < count {
         let some = at_once.min(count - done);
-        // SAFETY: promised by the caller.
-        let mut part =
-            MdbVal { mv_data: unsafe { first.mv_data.cast::<u8>().add(done * first.mv_size) }.cast(), ..first };
+        // SAFETY: as above: fewer than `count` lie before it.
+        let begin = unsafe { first.mv_data.cast::<u8>().add(done * first.mv_size) };
+        let mut part = MdbVal { mv_data: begin.cast(), ..first };
+        // SAFETY: as above.
         unsafe { *data = part };
         if some == 1 {
             put_and_stand(held, txn, table, key, &mut part, how)?;

@@ -79,9 +79,10 @@ pub fn parse<'a>(words: &'a [CString], syntax: &Syntax) -> Result<Option<Options
             Ok(b'?') => return Err(usage()),
             Ok(b'V') => return print_version().map(|()| None),
             Ok(letter @ (b'v' | b'm' | b'w')) => return Err(unsupported(tool, letter)),
-            // SAFETY: null, or a string among the words.
             Ok(letter) => {
-                given.push((letter, unsafe { optarg.as_ref() }.map(|_| unsafe { CStr::from_ptr(optarg) }.to_owned())))
+                // SAFETY: null, or a string among the words.
+                let argument = unsafe { optarg.as_ref().map(|_| CStr::from_ptr(optarg).to_owned()) };
+                given.push((letter, argument));
             }
         }
     }
