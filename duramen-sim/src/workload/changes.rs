@@ -102,6 +102,14 @@ fn name(rng: &mut fastrand::Rng) -> Vec<u8> {
     format!("table {}", rng.u32(..12)).into_bytes()
 }
 
+/// A table of one of these names, of any kind if it is new.
+fn any_table<'m>(model: &'m mut Model, rng: &mut fastrand::Rng) -> (Vec<u8>, &'m mut TableModel) {
+    let name = name(rng);
+    let made = || TableModel::new(Kind::ALL[rng.usize(..Kind::ALL.len())]);
+    let table = model.tables.entry(name.clone()).or_insert_with(made);
+    (name, table)
+}
+
 fn drop_table(txn: &mut WriteTxn<'_>, model: &mut Model, rng: &mut fastrand::Rng) -> Result<(), Trouble> {
     let name = name(rng);
     let dropped = txn.drop_table(&name)?;
@@ -127,9 +135,7 @@ fn load_table(
     rng: &mut fastrand::Rng,
     profile: &Profile,
 ) -> Result<(), Trouble> {
-    let name = name(rng);
-    let made = || TableModel::new(Kind::ALL[rng.usize(..Kind::ALL.len())]);
-    let table = model.tables.entry(name.clone()).or_insert_with(made);
+    let (name, table) = any_table(model, rng);
     let options = BulkOptions::new().table(table.kind.options()).keep_cached(rng.bool());
     let mut load = match txn.bulk_load(&name, options.memory_budget(profile.memory_bytes)) {
         Err(Error::Incompatible { .. }) => return same("a load of a table with entries", table.is_empty(), false),
@@ -150,9 +156,7 @@ fn in_table(
     rng: &mut fastrand::Rng,
     profile: &Profile,
 ) -> Result<(), Trouble> {
-    let name = name(rng);
-    let made = || TableModel::new(Kind::ALL[rng.usize(..Kind::ALL.len())]);
-    let table = model.tables.entry(name.clone()).or_insert_with(made);
+    let (name, table) = any_table(model, rng);
     let mut stored = txn.table_with(&name, &table.kind.options())?;
     let only_adds = rng.u32(..100) < profile.growth;
     if only_adds {
