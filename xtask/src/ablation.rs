@@ -7,6 +7,8 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Command, ExitCode};
 
+use crate::workspace;
+
 #[derive(clap::Args)]
 pub struct Arguments {
     /// Records in the file
@@ -50,7 +52,7 @@ pub fn run(arguments: &Arguments) -> ExitCode {
 }
 
 fn variants(arguments: &Arguments) -> Result<Vec<Variant>, Problem> {
-    let root = Path::new(env!("CARGO_MANIFEST_DIR")).parent().ok_or("xtask lies in the workspace")?;
+    let root = workspace::root();
     let work = root.join("target/ablation");
     let mut patches: Vec<PathBuf> =
         fs::read_dir(root.join("bench/ablation"))?.map(|entry| Ok(entry?.path())).collect::<Result<_, Problem>>()?;

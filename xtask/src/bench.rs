@@ -1,7 +1,9 @@
 //! `cargo xtask bench directory`: builds duramend as it is installed, and compares it with slapd.
 
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::process::{Command, ExitCode};
+
+use crate::workspace;
 
 #[derive(clap::Args)]
 pub struct Arguments {
@@ -21,13 +23,13 @@ enum What {
 
 pub fn run(arguments: &Arguments) -> ExitCode {
     let What::Directory { arguments } = &arguments.what;
-    let root = Path::new(env!("CARGO_MANIFEST_DIR")).parent().expect("xtask lies in the workspace");
+    let root = workspace::root();
     let mut build = cargo(root);
     build.args(["build", "--release", "-p", "duramen-server", "-p", "duramen-cli"]);
     let mut bench = cargo(&root.join("bench/directory"));
     bench.args(["run", "--release", "--"]).args(arguments);
     for (option, program) in [("--daemon", "duramend"), ("--tool", "duramen")] {
-        bench.arg(option).arg(programs(root).join(program));
+        bench.arg(option).arg(workspace::target().join("release").join(program));
     }
     let done = [build, bench].into_iter().all(|mut command| command.status().is_ok_and(|status| status.success()));
     if done { ExitCode::SUCCESS } else { ExitCode::FAILURE }
@@ -37,10 +39,4 @@ fn cargo(directory: &Path) -> Command {
     let mut command = Command::new(std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into()));
     command.current_dir(directory);
     command
-}
-
-/// Where cargo puts programs that are built for release.
-fn programs(root: &Path) -> PathBuf {
-    let target = std::env::var_os("CARGO_TARGET_DIR").map_or_else(|| root.join("target"), PathBuf::from);
-    target.join("release")
 }

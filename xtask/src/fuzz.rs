@@ -12,6 +12,8 @@ use std::time::{Duration, Instant};
 use duramen_sim::hostile::{VISITS, seeds};
 use indicatif::ProgressBar;
 
+use crate::workspace;
+
 /// Bytes of kept inputs, for each target.
 const KEPT_BYTES_MAX: u64 = 240 << 10;
 
@@ -69,18 +71,13 @@ pub fn run(arguments: &Arguments) -> ExitCode {
     }
 }
 
-fn root() -> &'static Path {
-    Path::new(env!("CARGO_MANIFEST_DIR")).parent().expect("xtask lies in the workspace")
-}
-
 /// Where inputs are gathered from one run to the next.
 fn gathered(target: &str) -> PathBuf {
-    let build = std::env::var_os("CARGO_TARGET_DIR").map_or_else(|| root().join("target"), PathBuf::from);
-    build.join("fuzz-inputs").join(target)
+    workspace::target().join("fuzz-inputs").join(target)
 }
 
 fn kept(target: &str) -> PathBuf {
-    root().join("fuzz/corpus").join(target)
+    workspace::root().join("fuzz/corpus").join(target)
 }
 
 fn fuzz(arguments: &Arguments, target: &str) -> Result<(), String> {
@@ -112,7 +109,7 @@ fn longest(target: &str) -> &'static str {
 fn cargo_fuzz(arguments: &Arguments, target: &str) -> Command {
     let mut command = Command::new("cargo");
     command.args(["+nightly", "fuzz", "run", "--fuzz-dir", "fuzz", "--no-trace-compares"]);
-    command.args(["--sanitizer", &arguments.sanitizer, target]).current_dir(root());
+    command.args(["--sanitizer", &arguments.sanitizer, target]).current_dir(workspace::root());
     command
 }
 

@@ -1,7 +1,8 @@
 //! `cargo xtask miri` and `cargo xtask loom`: unit tests of the engine under other machines than the real one.
 
-use std::path::Path;
 use std::process::{Command, ExitCode};
+
+use crate::workspace;
 
 /// Modules whose tests need neither files nor maps: only there Miri can go.
 const MODULES: [&str; 5] = ["format::", "space::", "order::", "dirty::", "tree::"];
@@ -25,8 +26,7 @@ pub fn loom() -> ExitCode {
 }
 
 fn run(command: &mut Command, hint: &str) -> ExitCode {
-    let root = Path::new(env!("CARGO_MANIFEST_DIR")).parent().expect("xtask lies in the workspace");
-    match command.current_dir(root).status() {
+    match command.current_dir(workspace::root()).status() {
         Ok(status) if status.success() => ExitCode::SUCCESS,
         Ok(status) => {
             eprintln!("it ended with {status}; {hint}, if that is why");

@@ -9,6 +9,7 @@ mod fuzz;
 mod interpret;
 mod sanitizers;
 mod suites;
+mod workspace;
 
 use std::process::ExitCode;
 

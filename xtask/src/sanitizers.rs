@@ -6,6 +6,8 @@
 use std::path::{Path, PathBuf};
 use std::process::{Command, ExitCode};
 
+use crate::workspace;
+
 /// Programs that leave the library by `longjmp`: what it had in its hands is lost then.
 const JUMPING: [&str; 2] = ["beyond", "surroundings"];
 const PROGRAMS: [&str; 8] =
@@ -19,11 +21,10 @@ pub fn run() -> ExitCode {
         Ok(place) => place,
         Err(error) => return fail(&format!("no temporary directory: {error}")),
     };
-    let root = Path::new(env!("CARGO_MANIFEST_DIR")).parent().expect("xtask lies in the workspace");
-    let all = library(root, place.path()).and_then(|library| {
+    let all = library(place.path()).and_then(|library| {
         PROGRAMS.iter().try_for_each(|name| {
             println!("{name}");
-            program(root, place.path(), &library, name)
+            program(place.path(), &library, name)
         })
     });
     all.map_or_else(|error| fail(&error), |()| ExitCode::SUCCESS)
@@ -35,14 +36,14 @@ fn fail(why: &str) -> ExitCode {
 }
 
 /// Builds the library with the sanitizer; the directory in which it has its soname.
-fn library(root: &Path, place: &Path) -> Result<PathBuf> {
+fn library(place: &Path) -> Result<PathBuf> {
     if ended(Command::new("cargo").args(["+nightly", "--version"])).is_err() {
         ended(Command::new("rustup").args(["toolchain", "install", "nightly", "--profile", "minimal"]))?;
     }
-    let own = std::env::var_os("CARGO_TARGET_DIR").map_or_else(|| root.join("target"), PathBuf::from);
-    let target = root.join(own).join("sanitizers");
+    let target = workspace::target().join("sanitizers");
     let mut cargo = Command::new("cargo");
-    cargo.args(["+nightly", "build", "--quiet", "--target", TARGET, "-p", "duramen-liblmdb0"]).current_dir(root);
+    cargo.args(["+nightly", "build", "--quiet", "--target", TARGET, "-p", "duramen-liblmdb0"]);
+    cargo.current_dir(workspace::root());
     ended(cargo.env("CARGO_TARGET_DIR", &target).env("RUSTFLAGS", "-Zsanitizer=address"))?;
     let link = place.join("liblmdb.so.0");
     let built = target.join(TARGET).join("debug/liblmdb0.so");
@@ -51,8 +52,8 @@ fn library(root: &Path, place: &Path) -> Result<PathBuf> {
 }
 
 /// Compiles a program and runs it.
-fn program(root: &Path, place: &Path, library: &Path, name: &str) -> Result {
-    let of_tests = root.join("duramen-lmdb");
+fn program(place: &Path, library: &Path, name: &str) -> Result {
+    let of_tests = workspace::root().join("duramen-lmdb");
     let (binary, work) = (place.join(name), place.join(format!("{name}.d")));
     std::fs::create_dir(&work).map_err(|error| error.to_string())?;
     let mut compiler = Command::new("cc");

@@ -8,6 +8,8 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Command, ExitCode};
 
+use crate::workspace;
+
 #[derive(clap::Args)]
 pub struct Arguments {
     /// The suites
@@ -64,12 +66,11 @@ pub fn run(arguments: &Arguments) -> ExitCode {
 
 /// Builds our library; the directory in which it has its soname.
 fn libraries(work: &Path) -> Result<PathBuf> {
-    let root = Path::new(env!("CARGO_MANIFEST_DIR")).parent().ok_or("xtask lies in the workspace")?;
-    let target = std::env::var_os("CARGO_TARGET_DIR").map_or_else(|| root.join("target"), PathBuf::from);
-    ended(Command::new("cargo").args(["build", "--release", "-p", "duramen-liblmdb0"]).current_dir(root))?;
+    let build = ["build", "--release", "-p", "duramen-liblmdb0"];
+    ended(Command::new("cargo").args(build).current_dir(workspace::root()))?;
     let place = work.join("library");
     make(&place)?;
-    let built = root.join(target).join("release/liblmdb0.so");
+    let built = workspace::target().join("release/liblmdb0.so");
     for name in ["liblmdb.so.0", "liblmdb.so"] {
         fs::copy(&built, place.join(name)).map_err(|error| format!("{}: {error}", built.display()))?;
     }
