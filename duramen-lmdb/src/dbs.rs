@@ -35,47 +35,40 @@ pub struct Slot {
     pub duplicate_order: Option<MdbCmp>,
     /// The transaction that it is private to.
     pub owner: usize,
-    /// Who begins before this does not see it,
+    /// A transaction that began before this does not see it,
     pub since: u64,
-    /// unless he began between these two: then the number stood for another table, and he finds what has this one's name
-    /// in his snapshot, as with LMDB.
+    /// unless it began between these two: then the number stood for another table, and it finds what has this one's name
+    /// in its snapshot, as with LMDB.
     pub before: Option<(u64, u64)>,
 }
 
 /// See the module's head.
 pub struct Dbs {
-    inner: Mutex<Inner>,
+    /// By number.
+    slots: Mutex<Vec<Slot>>,
     /// Rises whenever handles become everybody's.
     now: AtomicU64,
     /// Rises with every change of a handle.
     changes: AtomicU64,
 }
 
-struct Inner {
-    slots: Vec<Slot>,
-}
-
 impl Default for Dbs {
     fn default() -> Dbs {
         let main = Slot { name: Some(Arc::from(&b""[..])), ..Slot::default() };
-        Dbs {
-            inner: Mutex::new(Inner { slots: vec![Slot::default(), main] }),
-            now: AtomicU64::new(0),
-            changes: AtomicU64::new(1),
-        }
+        Dbs { slots: Mutex::new(vec![Slot::default(), main]), now: AtomicU64::new(0), changes: AtomicU64::new(1) }
     }
 }
 
 impl Dbs {
-    fn lock(&self) -> MutexGuard<'_, Inner> {
-        self.inner.lock().unwrap_or_else(PoisonError::into_inner)
+    fn lock(&self) -> MutexGuard<'_, Vec<Slot>> {
+        self.slots.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// For who changes handles.
-    fn lock_to_change(&self) -> MutexGuard<'_, Inner> {
-        let inner = self.lock();
+    fn lock_to_change(&self) -> MutexGuard<'_, Vec<Slot>> {
+        let slots = self.lock();
         self.changes.fetch_add(1, Release);
-        inner
+        slots
     }
 
     /// The state of all handles: what was found out at another number may be wrong.
@@ -90,51 +83,51 @@ impl Dbs {
 
     /// What stands behind a handle, if the transaction may see it.
     pub fn find(&self, txn: &Txn, dbi: u32) -> Option<Slot> {
-        let inner = self.lock();
-        let slot = inner.slots.get(dbi as usize)?;
+        let slots = self.lock();
+        let slot = slots.get(dbi as usize)?;
         is_visible(slot, txn).then(|| slot.clone())
     }
 
     /// The handle that a name has already.
     pub fn by_name(&self, txn: &Txn, name: &[u8]) -> Option<u32> {
-        let inner = self.lock();
-        let mut named = inner.slots.iter().enumerate().skip(CORE_DBS);
+        let slots = self.lock();
+        let mut named = slots.iter().enumerate().skip(CORE_DBS);
         let found = named.find(|(_, slot)| slot.name.as_deref() == Some(name) && is_visible(slot, txn));
         found.map(|(dbi, _)| dbi as u32)
     }
 
     /// The lowest free number, if there may be another one.
     pub fn vacancy(&self, max: u32) -> Result<u32> {
-        let inner = self.lock();
-        let free = inner.slots.iter().skip(CORE_DBS).position(|slot| slot.name.is_none());
-        let dbi = free.map_or(inner.slots.len(), |i| i + CORE_DBS);
+        let slots = self.lock();
+        let free = slots.iter().skip(CORE_DBS).position(|slot| slot.name.is_none());
+        let dbi = free.map_or(slots.len(), |i| i + CORE_DBS);
         if dbi >= CORE_DBS + max as usize { Err(DBS_FULL) } else { Ok(dbi as u32) }
     }
 
     /// Gives a number to a table that the transaction has opened.
     pub fn add(&self, txn: &Txn, dbi: u32, name: &[u8], flags: u32) {
-        let mut inner = self.lock_to_change();
+        let mut slots = self.lock_to_change();
         let at = dbi as usize;
-        if inner.slots.len() <= at {
-            inner.slots.resize(at + 1, Slot::default());
+        if slots.len() <= at {
+            slots.resize(at + 1, Slot::default());
         }
-        let before = inner.slots[at].before;
-        inner.slots[at] = Slot { name: Some(Arc::from(name)), flags, owner: txn.id(), before, ..Slot::default() };
+        let before = slots[at].before;
+        slots[at] = Slot { name: Some(Arc::from(name)), flags, owner: txn.id(), before, ..Slot::default() };
     }
 
     /// Changes what stands behind a handle.
     pub fn change(&self, dbi: u32, change: impl FnOnce(&mut Slot)) {
-        if let Some(slot) = self.lock_to_change().slots.get_mut(dbi as usize) {
+        if let Some(slot) = self.lock_to_change().get_mut(dbi as usize) {
             change(slot);
         }
     }
 
     /// A transaction's own handles become everybody's, or its parent's.
     pub fn publish(&self, opened: &[u32], parent: Option<&Txn>) {
-        let mut inner = self.lock_to_change();
+        let mut slots = self.lock_to_change();
         let now = self.now.load(Acquire) + 1;
         for &dbi in opened {
-            if let Some(slot) = inner.slots.get_mut(dbi as usize).filter(|slot| slot.owner != 0) {
+            if let Some(slot) = slots.get_mut(dbi as usize).filter(|slot| slot.owner != 0) {
                 slot.owner = parent.map_or(0, Txn::id);
                 slot.since = now;
             }
@@ -145,7 +138,7 @@ impl Dbs {
     /// Frees a number.
     pub fn close(&self, dbi: u32) {
         if dbi as usize >= CORE_DBS
-            && let Some(slot) = self.lock_to_change().slots.get_mut(dbi as usize)
+            && let Some(slot) = self.lock_to_change().get_mut(dbi as usize)
         {
             // Who has kept it from everybody else leaves no trace.
             let before = if slot.owner == 0 { Some((slot.since, self.now())) } else { slot.before };
@@ -155,10 +148,10 @@ impl Dbs {
 }
 
 fn is_visible(slot: &Slot, txn: &Txn) -> bool {
-    let is_his = if slot.owner == 0 { slot.since <= txn.began() } else { txn.descends_from(slot.owner) };
-    let was_his =
+    let is_seen = if slot.owner == 0 { slot.since <= txn.began() } else { txn.descends_from(slot.owner) };
+    let was_seen =
         || slot.before.is_some_and(|(since, until)| txn.is_reader() && (since..=until).contains(&txn.began()));
-    slot.name.is_some() && (is_his || was_his())
+    slot.name.is_some() && (is_seen || was_seen())
 }
 
 /// A program's function as an order of ours.

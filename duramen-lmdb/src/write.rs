@@ -8,6 +8,8 @@
 //! call. The cursors in a transaction's list are alive; none of them is borrowed while another is changed.
 #![allow(unsafe_code)]
 
+mod multiple;
+
 use std::ffi::c_uint;
 use std::mem::MaybeUninit;
 
@@ -446,15 +448,11 @@ pub(crate) unsafe fn cursor_put(cursor: *mut Cursor, key: *const MdbVal, data: *
     }
     let table = if txn.is_reader() { None } else { Some(txn.target(held.dbi)?) };
     let flags = table.map_or_else(|| txn.db_flags(held.dbi), |table| Ok(table.flags))?;
-    let mut count = 1;
-    if how & flag::MULTIPLE != 0 {
+    let count = match how & flag::MULTIPLE {
+        0 => 1,
         // SAFETY: with this flag the program gives two values, the second of which says how many the first holds.
-        let second = unsafe { &mut *data.add(1) };
-        count = std::mem::take(&mut second.mv_size);
-        if flags & db::DUPFIXED == 0 {
-            return Err(INCOMPATIBLE);
-        }
-    }
+        _ => unsafe { multiple::take_count(data, flags)? },
+    };
     txn.check_writer()?;
     let table = table.ok_or(BAD_TXN)?;
     txn.leave_gaps(held.dbi, cursor)?;
@@ -473,62 +471,7 @@ pub(crate) unsafe fn cursor_put(cursor: *mut Cursor, key: *const MdbVal, data: *
         return put_and_stand(held, txn, table, &key, data_now, how);
     }
     // SAFETY: with this flag there are two values; the first names the first of so many that lie side by side.
-    unsafe { put_side_by_side(held, txn, table, &key, (data, count), how) }
-}
-
-/// Stores many values, and notes in the second of the two that the program gave how many were stored.
-///
-/// # Safety
-/// The values are there, side by side.
-unsafe fn put_side_by_side(
-    held: &mut Cursor,
-    txn: &mut Txn,
-    table: Target,
-    key: &[u8],
-    (data, count): (*mut MdbVal, usize),
-    how: u32,
-) -> Result {
-    // SAFETY: promised by the caller.
-    let first = unsafe { *data };
-    // Where one may be refused they go one by one. Else a page of them at a time.
-    let at_once = if how == flag::MULTIPLE { (PAGE / first.mv_size.max(1)).max(1) } else { 1 };
-    let mut done = 0;
-    while done < count {
-        let some = at_once.min(count - done);
-        // SAFETY: as above: fewer than `count` lie before it.
-        let begin = unsafe { first.mv_data.cast::<u8>().add(done * first.mv_size) };
-        let mut part = MdbVal { mv_data: begin.cast(), ..first };
-        // SAFETY: as above.
-        unsafe { *data = part };
-        if some == 1 {
-            put_and_stand(held, txn, table, key, &mut part, how)?;
-        } else {
-            part.mv_size *= some;
-            // SAFETY: as above.
-            put_run(held, txn, table, key, (unsafe { bytes(&part) }?, first.mv_size))?;
-        }
-        done += some;
-        // SAFETY: as above.
-        unsafe { (*data.add(1)).mv_size = done };
-    }
-    Ok(())
-}
-
-/// Stores values of so many bytes at once, and stands on the last.
-fn put_run(held: &mut Cursor, txn: &mut Txn, table: Target, key: &[u8], (values, bytes): (&[u8], usize)) -> Result {
-    let stored = with_value(txn, values, |txn, values| store_run(txn, table.dbi, key, values, bytes));
-    txn.judge(stored)?;
-    held.state.settle_deletion();
-    held.state.stand_on(key, values.rchunks(bytes).next().unwrap_or_default())
-}
-
-fn store_run(txn: &mut Txn, dbi: u32, key: &[u8], values: &[u8], bytes: usize) -> Result {
-    let mut table = txn.table_mut(dbi)?;
-    let stored = table.put_duplicates(key, values, bytes)?;
-    if (stored as usize) < values.len() / bytes {
-        values.chunks(bytes).try_for_each(|value| respell(&mut table, key, value).map(drop))?;
-    }
-    txn.check_room(0)
+    unsafe { multiple::put(held, txn, table, &key, (data, count), how) }
 }
 
 fn put_and_stand(held: &mut Cursor, txn: &mut Txn, table: Target, key: &[u8], data: &mut MdbVal, how: u32) -> Result {

@@ -1,0 +1,80 @@
+//! Many values of one key, stored by one call (`MDB_MULTIPLE`).
+//!
+//! Owns: where they lie in the program's memory, how many are stored at once. Must not know: what other flags mean.
+//!
+//! # Safety
+//! As the head of `write` says. The program gives two values side by side: one names the first of those to be stored, which lie
+//! side by side as well, the other one has their number.
+#![allow(unsafe_code)]
+
+use super::{PAGE, bytes, put_and_stand, respell, with_value};
+use crate::abi::{MdbVal, db, put as flag};
+use crate::cursor::Cursor;
+use crate::errors::{INCOMPATIBLE, Result};
+use crate::txn::{Target, Txn};
+
+/// How many values the program gives. In their number's place comes how many were stored.
+///
+/// # Safety
+/// There are two values, the second of which has the number.
+pub(super) unsafe fn take_count(data: *mut MdbVal, flags: u32) -> Result<usize> {
+    // SAFETY: promised by the caller.
+    let second = unsafe { &mut *data.add(1) };
+    let count = std::mem::take(&mut second.mv_size);
+    if flags & db::DUPFIXED == 0 { Err(INCOMPATIBLE) } else { Ok(count) }
+}
+
+/// Stores many values, and notes in the second of the two that the program gave how many were stored.
+///
+/// # Safety
+/// The values are there, side by side.
+pub(super) unsafe fn put(
+    held: &mut Cursor,
+    txn: &mut Txn,
+    table: Target,
+    key: &[u8],
+    (data, count): (*mut MdbVal, usize),
+    how: u32,
+) -> Result {
+    // SAFETY: promised by the caller.
+    let first = unsafe { *data };
+    // Where one may be refused they go one by one. Else a page of them at a time.
+    let at_once = if how == flag::MULTIPLE { (PAGE / first.mv_size.max(1)).max(1) } else { 1 };
+    let mut done = 0;
+    while done < count {
+        let some = at_once.min(count - done);
+        // SAFETY: as above: fewer than `count` lie before it.
+        let begin = unsafe { first.mv_data.cast::<u8>().add(done * first.mv_size) };
+        let mut part = MdbVal { mv_data: begin.cast(), ..first };
+        // SAFETY: as above.
+        unsafe { *data = part };
+        if some == 1 {
+            put_and_stand(held, txn, table, key, &mut part, how)?;
+        } else {
+            part.mv_size *= some;
+            // SAFETY: as above.
+            put_run(held, txn, table, key, (unsafe { bytes(&part) }?, first.mv_size))?;
+        }
+        done += some;
+        // SAFETY: as above.
+        unsafe { (*data.add(1)).mv_size = done };
+    }
+    Ok(())
+}
+
+/// Stores values of so many bytes at once, and stands on the last.
+fn put_run(held: &mut Cursor, txn: &mut Txn, table: Target, key: &[u8], (values, bytes): (&[u8], usize)) -> Result {
+    let stored = with_value(txn, values, |txn, values| store_run(txn, table.dbi, key, values, bytes));
+    txn.judge(stored)?;
+    held.state.settle_deletion();
+    held.state.stand_on(key, values.rchunks(bytes).next().unwrap_or_default())
+}
+
+fn store_run(txn: &mut Txn, dbi: u32, key: &[u8], values: &[u8], bytes: usize) -> Result {
+    let mut table = txn.table_mut(dbi)?;
+    let stored = table.put_duplicates(key, values, bytes)?;
+    if (stored as usize) < values.len() / bytes {
+        values.chunks(bytes).try_for_each(|value| respell(&mut table, key, value).map(drop))?;
+    }
+    txn.check_room(0)
+}
