@@ -39,7 +39,10 @@ pub(super) unsafe fn put(
     // SAFETY: promised by the caller.
     let first = unsafe { *data };
     // Where one may be refused they go one by one. Else a page of them at a time.
-    let at_once = if how == flag::MULTIPLE { (PAGE / first.mv_size.max(1)).max(1) } else { 1 };
+    let at_once = match first.mv_size {
+        size @ 1.. if how == flag::MULTIPLE => (PAGE / size).max(1),
+        _ => 1,
+    };
     let mut done = 0;
     while done < count {
         let some = at_once.min(count - done);

@@ -420,6 +420,26 @@ static void waiting_for_oneself(void) {
 	mdb_env_close(other);
 }
 
+/* Values of a fixed size have a byte at least, however they come; none of them is none. */
+static void values_of_no_size(void) {
+	MDB_env *env = open_env("no size", 0);
+	MDB_txn *txn = begin(env, 0);
+	MDB_dbi dbi = table(txn, "values", MDB_CREATE | MDB_DUPSORT | MDB_DUPFIXED);
+	MDB_cursor *cursor;
+	MUST(mdb_cursor_open(txn, dbi, &cursor));
+	IS(put(txn, dbi, "key", "", 0), MDB_BAD_VALSIZE);
+	for (size_t count = 1; count < 4; count++) {
+		MDB_val k = of_text("key"), values[2] = {{0, "abc"}, {count, NULL}};
+		IS(mdb_cursor_put(cursor, &k, values, MDB_MULTIPLE), MDB_BAD_VALSIZE);
+		IS(values[1].mv_size, 0);
+	}
+	MDB_val k = of_text("key"), values[2] = {{1, "abc"}, {0, NULL}};
+	IS(mdb_cursor_put(cursor, &k, values, MDB_MULTIPLE), 0);
+	IS(mdb_cursor_get(cursor, &k, values, MDB_FIRST), MDB_NOTFOUND);
+	mdb_txn_abort(txn);
+	mdb_env_close(env);
+}
+
 /* An empty value is one among several of its key. */
 static void empty_values(void) {
 	MDB_env *env = open_env("empty values", 0);
@@ -519,6 +539,7 @@ int main(int argc, char **argv) {
 	threads();
 	waiting_for_oneself();
 	empty_values();
+	values_of_no_size();
 	arguments();
 	no_file();
 	return failures != 0;
