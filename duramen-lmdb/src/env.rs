@@ -55,7 +55,6 @@ pub struct Env {
     open: Option<Open>,
     path: Option<CString>,
     context: AtomicPtr<c_void>,
-    on_assert: Mutex<Option<MdbAssert>>,
     /// The write transaction of this process, if there is one.
     pub(crate) writing: AtomicPtr<Txn>,
     /// The thread that began it.
@@ -99,7 +98,6 @@ impl Env {
             open: None,
             path: None,
             context: AtomicPtr::default(),
-            on_assert: Mutex::new(None),
             writing: AtomicPtr::default(),
             writer: Arc::default(),
             orphans: Mutex::default(),
@@ -384,10 +382,11 @@ pub(crate) unsafe fn get_userctx(env: *mut Env) -> *mut c_void {
     unsafe { of(env) }.map_or(std::ptr::null_mut(), |env| env.context.load(Ordering::Acquire))
 }
 
-pub(crate) unsafe fn set_assert(env: *mut Env, function: Option<MdbAssert>) -> Result {
+/// There is no inconsistency that a function would be told of: what is damaged is an error, and our own faults end the
+/// process with a message.
+pub(crate) unsafe fn set_assert(env: *mut Env, _function: Option<MdbAssert>) -> Result {
     // SAFETY: see the module's head.
-    *unsafe { of(env)? }.on_assert.lock().unwrap_or_else(PoisonError::into_inner) = function;
-    Ok(())
+    unsafe { of(env) }.map(drop)
 }
 
 pub(crate) unsafe fn stat(env: *mut Env, out: *mut MdbStat) -> Result {
