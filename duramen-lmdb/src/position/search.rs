@@ -70,17 +70,12 @@ impl State {
             return Err(NOTFOUND);
         }
         if exact && value.is_empty() {
-            return self.refuse_empty(txn);
+            // Among several it is not looked for.
+            walk!(self, txn, first_duplicate);
+            self.inner.set = false;
+            return Err(BAD_VALSIZE);
         }
         self.inner.behind = next.is_none();
         Err(NOTFOUND)
-    }
-
-    /// No empty value is looked for among several.
-    fn refuse_empty(&mut self, txn: &mut Txn) -> Result<Answer> {
-        walk!(self, txn, first_duplicate);
-        self.on();
-        self.inner.set = false;
-        Err(BAD_VALSIZE)
     }
 }
