@@ -6,7 +6,7 @@
 //! all those that hand out their reading to worker processes; so the first call that needs a handle makes one. It
 //! has locks and places of its own, and what the parent holds stays the parent's.
 
-use std::fs::{self, File};
+use std::fs;
 use std::io::Write;
 use std::os::fd::AsFd;
 use std::os::unix::fs::MetadataExt;
@@ -75,19 +75,15 @@ impl Handle {
 
     /// Whether the path leads to the file that was opened.
     fn is_still_there(&self) -> bool {
-        let there = fs::metadata(&self.path).map(|there| id_of(&there));
+        let there = fs::metadata(&self.path).map(|there| (there.dev(), there.ino()));
         self.file().is_some_and(|opened| there.is_ok_and(|there| there == opened))
     }
 
     /// The file that was opened, unless the system does not say.
     pub(crate) fn file(&self) -> Option<FileId> {
-        let opened = File::from(self.db.as_fd().try_clone_to_owned().ok()?);
-        Some(id_of(&opened.metadata().ok()?))
+        let opened = rustix::fs::fstat(self.db.as_fd()).ok()?;
+        Some((opened.st_dev, opened.st_ino))
     }
-}
-
-fn id_of(file: &fs::Metadata) -> FileId {
-    (file.dev(), file.ino())
 }
 
 /// Gives a log a name that nobody looks for; false if that cannot be done.
