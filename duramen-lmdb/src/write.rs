@@ -204,14 +204,15 @@ fn respell(table: &mut TableMut<'_>, key: &[u8], value: &[u8]) -> Result<Outcome
 }
 
 fn make_room(table: &mut TableMut<'_>, key: &[u8], bytes: usize, how: u32, answer: &mut MdbVal) -> Result<Outcome> {
-    if how & flag::APPEND != 0 && table.view().cursor().seek_at_or_after(key)?.is_some() {
-        return Ok(Outcome::Refused);
-    }
-    if how & flag::NOOVERWRITE != 0 && table.get(key)?.is_some() {
+    if how & flag::NOOVERWRITE != 0 && how & flag::APPEND == 0 && table.get(key)?.is_some() {
         return existing(table, key, answer);
     }
-    let room = table.reserve(key, bytes)?;
-    *answer = MdbVal { mv_size: bytes, mv_data: room.as_mut_ptr().cast() };
+    let room = if how & flag::APPEND != 0 { table.append_reserved(key, bytes) } else { table.reserve(key, bytes) };
+    match room {
+        Ok(room) => *answer = MdbVal { mv_size: bytes, mv_data: room.as_mut_ptr().cast() },
+        Err(duramen::Error::AppendOrder) => return Ok(Outcome::Refused),
+        Err(error) => return Err(error.into()),
+    }
     Ok(Outcome::Made)
 }
 

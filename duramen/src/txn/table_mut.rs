@@ -193,11 +193,19 @@ impl<'t> TableMut<'t> {
     /// # Errors
     /// As [`TableMut::put`]; [`Error::Incompatible`] in a table with duplicates.
     pub fn reserve(&mut self, key: impl AsRef<[u8]>, bytes: usize) -> Result<&mut [u8]> {
-        let key = key.as_ref();
+        self.make_room(key.as_ref(), bytes, Mode::Set)
+    }
+
+    /// As [`TableMut::reserve`], if the key sorts after all others; [`Error::AppendOrder`] if it does not.
+    pub fn append_reserved(&mut self, key: impl AsRef<[u8]>, bytes: usize) -> Result<&mut [u8]> {
+        self.make_room(key.as_ref(), bytes, Mode::Append)
+    }
+
+    fn make_room(&mut self, key: &[u8], bytes: usize, mode: Mode) -> Result<&mut [u8]> {
         if self.work.tables[self.index()].tree.has_duplicates() {
             return Err(Error::Incompatible { what: "a value with duplicates cannot be filled in later" });
         }
-        update::reserve(self.work, self.index(), key, bytes)
+        update::reserve(self.work, self.index(), key, bytes, mode)
     }
 
     /// Removes a key with all its values. Returns whether it was there.

@@ -444,17 +444,17 @@ fn put_over(
     Ok(())
 }
 
-/// Stores an entry whose value is to be filled in, in a table without duplicates; the space for it.
-pub(super) fn reserve<'w>(work: &'w mut Work, i: usize, key: &[u8], bytes: usize) -> Result<&'w mut [u8]> {
-    work.check()?;
-    check_key(work.page_size(), &work.tables[i], key)?;
-    spill_if_large(work)?;
-    let value = Value::Room(bytes);
-    let mut path = Path::default();
-    let found = seek(work, i, &mut path, key)?;
-    refuse(work, i, (&path, false), found, key, &value, Mode::Set)?;
-    put_here(work, i, &mut path, found, key, &value)?;
+/// Stores an entry whose value is to be filled in, in a table without duplicates; the space for it. `mode` is one that
+/// stores, or fails.
+pub(super) fn reserve<'w>(work: &'w mut Work, i: usize, key: &[u8], bytes: usize, mode: Mode) -> Result<&'w mut [u8]> {
+    let (mut path, value) = (Path::default(), Value::Room(bytes));
+    put_entry(work, i, Guide::none(&mut path), key, value, mode)?;
     ops::put(work, i, key, &value);
+    if path.is_empty()
+        && let Some((end, _)) = &work.tables[i].end
+    {
+        path = (**end).clone();
+    }
     room(work, &path)
 }
 

@@ -191,12 +191,17 @@ impl Both<'_, '_> {
     fn reserve(&mut self, pick: Pick, spec: ValueSpec) -> Outcome {
         let (key, value) = self.pair(pick, spec);
         let mut table = self.txn.table_by_id(self.id)?;
-        let room = table.reserve(&key, value.len());
         if self.table.kind.has_duplicates() {
-            prop_assert!(is_incompatible(&room));
+            prop_assert!(is_incompatible(&table.reserve(&key, value.len())));
+            prop_assert!(is_incompatible(&table.append_reserved(&key, value.len())));
             return Ok(());
         }
-        let room = room?;
+        let room = if self.table.may_append(&key, &value, false) {
+            table.append_reserved(&key, value.len())?
+        } else {
+            prop_assert!(matches!(table.append_reserved(&key, value.len()), Err(Error::AppendOrder)));
+            table.reserve(&key, value.len())?
+        };
         prop_assert!(room.len() == value.len() && room.iter().all(|&byte| byte == 0));
         room.copy_from_slice(&value);
         self.table.put(&key, &value);
