@@ -270,7 +270,7 @@ fn empty(work: &mut Work, i: usize) -> Result<u64> {
     let entries = range::drop_tree(work, &mut tree, &order).inspect_err(|_| work.failed = true)?;
     work.tables[i].tree = tree;
     work.tables[i].end = None;
-    work.epoch += 1;
+    work.changes(i);
     Ok(entries)
 }
 
@@ -371,7 +371,7 @@ fn with_main<R>(work: &mut Work, f: impl FnOnce(&mut Work, &mut Tree, &Orders) -
     let result = f(work, &mut tree, &orders);
     work.tables[0].tree = tree;
     work.tables[0].end = None;
-    work.epoch += 1;
+    work.changes(0);
     work.failed |= result.is_err();
     result
 }

@@ -351,7 +351,7 @@ impl WriteCursor {
         if !self.position.is_on() {
             return Err(Error::Usage { what: "a cursor that stands on no entry was asked for a count" });
         }
-        if let Some(count) = self.held.get(work).and_then(|near| near.count()) {
+        if let Some(count) = self.held.get(work, self.table).and_then(|near| near.count()) {
             return Ok(count);
         }
         self.position.count(work, self.trunk(work)?)
@@ -469,9 +469,15 @@ impl WriteCursor {
         Ok(Trunk { tree: &table.tree, orders: &table.orders })
     }
 
-    /// Finds its place again if anything has changed since it was found.
+    /// Whether its position is as good as when it was found.
+    #[inline]
+    fn is_current(&self, work: &Work) -> bool {
+        work.is_current(self.table.index as usize, self.epoch)
+    }
+
+    /// Finds its place again if the table has changed since it was found.
     fn sync(&mut self, work: &Work) -> Result<()> {
-        if self.epoch == work.epoch {
+        if self.is_current(work) {
             return Ok(());
         }
         let trunk = self.trunk(work)?;
@@ -497,7 +503,7 @@ impl WriteCursor {
     #[inline(always)]
     fn step<'x>(&mut self, work: &'x Work, step: Step, back: bool) -> Result<Option<Pair<'x>>> {
         work.check()?;
-        let Some(near) = self.held.get(work) else { return self.step_far(work, step, back) };
+        let Some(near) = self.held.get(work, self.table) else { return self.step_far(work, step, back) };
         let Some(cell) = step_near!(near, &mut self.position, step, back) else {
             let is_last = matches!(step, Step::Duplicate) && near.is_last_value(&self.position, back);
             return if is_last { Ok(None) } else { self.step_far(work, step, back) };
@@ -520,11 +526,11 @@ impl WriteCursor {
     #[inline(never)]
     fn step_far<'x>(&mut self, work: &'x Work, step: Step, back: bool) -> Result<Option<Pair<'x>>> {
         const SOME: u8 = 3;
-        let steps = if self.epoch == work.epoch { SOME.min(self.steps + 1) } else { 1 };
+        let steps = if self.is_current(work) { SOME.min(self.steps + 1) } else { 1 };
         let found = self.moved(work, From::Here, |position, work, trunk| step.go(position, work, trunk, back))?;
         if found.is_some() && steps == SOME {
             let trunk = self.trunk(work)?;
-            self.held.open(work, &self.position, trunk, back);
+            self.held.open(work, self.table, &self.position, trunk, back);
         }
         self.steps = steps;
         Ok(found)

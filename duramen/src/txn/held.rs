@@ -4,8 +4,8 @@
 //!
 //! # Safety
 //! A cursor of a write transaction borrows nothing, so what it keeps open has no lifetime. It is looked at only in the
-//! transaction that it was opened in, and only while that has the same [`Stamp`]: until then no page has been changed,
-//! moved or given away. `Work` changes its stamp with everything that does. The pages are in the map or the arena, which
+//! transaction that it was opened in, and only while its table has the same [`Stamp`] there: until then no page of it has
+//! been changed, moved or given away. `Work` changes the stamp with everything that does. The pages are in the map or the arena, which
 //! stay where they are while the transaction lives.
 #![allow(unsafe_code)]
 
@@ -13,6 +13,7 @@ use std::fmt;
 use std::mem::{MaybeUninit, transmute};
 
 use super::work::{Stamp, Work};
+use super::write::TableId;
 use crate::tree::cursor::{Position, Trunk};
 use crate::tree::near::Near;
 
@@ -35,18 +36,18 @@ impl Held {
     }
 
     /// Opens the leaf that the position is in, for a walk in that direction.
-    pub(super) fn open(&mut self, work: &Work, position: &Position, trunk: Trunk<'_>, back: bool) {
+    pub(super) fn open(&mut self, work: &Work, table: TableId, position: &Position, trunk: Trunk<'_>, back: bool) {
         self.stamp = Near::open(work, position, trunk, Some(back)).map(|near| {
             // SAFETY: only the lifetime changes, which the module's head speaks of.
             self.near.write(unsafe { transmute::<Near<'_>, Near<'static>>(near) });
-            work.stamp()
+            work.stamp(table.index as usize)
         });
     }
 
     /// The leaf, if it is as it was.
     #[inline]
-    pub(super) fn get<'w>(&mut self, work: &'w Work) -> Option<&mut Near<'w>> {
-        if self.stamp != Some(work.stamp()) {
+    pub(super) fn get<'w>(&mut self, work: &'w Work, table: TableId) -> Option<&mut Near<'w>> {
+        if self.stamp? != work.stamp(table.index as usize) {
             return None;
         }
         // SAFETY: it has been opened, and the pages are this transaction's, as the module's head says.

@@ -265,7 +265,7 @@ fn spill_now(work: &mut Work) -> Result<()> {
     let result = spill(work);
     // What could not be written now cannot be a moment later: without this every operation would try again.
     work.unspilled = work.dirty.pages();
-    work.epoch += 1;
+    work.all_change();
     work.failed |= result.is_err();
     result
 }

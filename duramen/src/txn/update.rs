@@ -73,7 +73,7 @@ impl Value<'_> {
     }
 }
 
-/// A way into a table by which a key may be found sooner; good as long as nothing has changed since the epoch that it is of.
+/// A way into a table by which a key may be found sooner; good as long as the table has not changed since the epoch that it is of.
 /// Where something is stored it then leads there, or is empty.
 pub(super) struct Guide<'g> {
     pub path: &'g mut Path,
@@ -89,7 +89,7 @@ impl Guide<'_> {
     /// Goes to a key, or to the gap where it would be; whether it is there.
     fn lead(&mut self, work: &Work, i: usize, key: &[u8]) -> Result<bool> {
         let order = &work.tables[i].orders.key;
-        if self.epoch == work.epoch
+        if work.is_current(i, self.epoch)
             && let Some(found) = self.path.seek_here(work, order, &Needle::new(key, order))?
         {
             check_size(work, i, self.path, key)?;
@@ -147,7 +147,7 @@ pub(super) fn check_value(page_size: usize, table: &OpenTable, bytes: usize) -> 
 fn change<R>(work: &mut Work, i: usize, f: impl FnOnce(&mut Work, &mut Tree, &Orders) -> Result<R>) -> Result<R> {
     let mut tree = work.tables[i].tree;
     let orders = std::mem::take(&mut work.tables[i].orders);
-    work.epoch += 1;
+    work.changes(i);
     let mut changing = Changing { work, i, orders, is_whole: false };
     let result = f(changing.work, &mut tree, &changing.orders);
     changing.work.tables[i].tree = tree;
@@ -266,11 +266,10 @@ pub(super) fn seek(work: &Work, i: usize, path: &mut Path, key: &[u8]) -> Result
 
 /// The gap after the last entry, if the way there is known and the key sorts behind it.
 fn at_end(work: &mut Work, i: usize, key: &[u8]) -> Result<Option<Box<Path>>> {
-    let epoch = work.epoch;
     let Some((mut path, known)) = work.tables[i].end.take() else {
         return Ok(None);
     };
-    if known != epoch || work.tables[i].orders.key.cmp(path.key(work)?, key).is_ge() {
+    if !work.is_current(i, known) || work.tables[i].orders.key.cmp(path.key(work)?, key).is_ge() {
         return Ok(None);
     }
     path.leaf_mut().index += 1;
@@ -280,10 +279,14 @@ fn at_end(work: &mut Work, i: usize, key: &[u8]) -> Result<Option<Box<Path>>> {
 /// Adds an entry behind the last one, if the way there is known and nothing but its leaf changes by that: what loading in
 /// order mostly is.
 fn add_last(work: &mut Work, i: usize, key: &[u8], value: &Value<'_>) -> bool {
-    let (page_size, table) = (work.page_size(), &mut work.tables[i]);
-    let Some((path, known)) = &mut table.end else { return false };
+    let known = work.tables[i].end.as_ref().is_some_and(|&(_, epoch)| work.is_current(i, epoch));
+    if !known || value::is_large(work.page_size(), key.len(), value.len()) {
+        return false;
+    }
+    let table = &mut work.tables[i];
+    let Some((path, epoch)) = &mut table.end else { return false };
     let step = path.leaf_mut();
-    if *known != work.epoch || !work.dirty.is_own(step.page) || value::is_large(page_size, key.len(), value.len()) {
+    if !work.dirty.is_own(step.page) {
         return false;
     }
     let page = LeafMut::new(work.dirty.page_mut(step.page));
@@ -296,7 +299,7 @@ fn add_last(work: &mut Work, i: usize, key: &[u8], value: &Value<'_>) -> bool {
     value.write(page.insert_last(step.index, key, value.len(), CellKind::Plain, &table.orders.key));
     table.tree.entries += 1;
     work.epoch += 1;
-    *known = work.epoch;
+    (*epoch, table.changed) = (work.epoch, work.epoch);
     true
 }
 
@@ -549,7 +552,7 @@ pub(super) fn overwrite(work: &mut Work, i: usize, path: &Path, key: &[u8], valu
     }
     let Some(space) = LeafMut::new(work.page_mut(step.page)).into_plain(step.index, value.len()) else { return false };
     pieces::copy(space, value);
-    work.overwritten += 1;
+    work.tables[i].overwritten += 1;
     ops::put(work, i, key, &Value::Bytes(value));
     true
 }

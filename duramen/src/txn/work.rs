@@ -38,7 +38,11 @@ pub(crate) struct OpenTable {
     /// What the catalog says of it; `None` if it is new there.
     pub saved: Option<Tree>,
     pub dropped: bool,
-    /// The way to the last entry, while nothing else has changed since epoch `.1`.
+    /// The epoch that its last change began.
+    pub changed: u64,
+    /// Rises with every change of bytes where they stand, after which positions are as good as before.
+    pub overwritten: u64,
+    /// The way to the last entry, as it was in epoch `.1`.
     pub end: Option<(Box<Path>, u64)>,
     /// The list of operations says which table it is.
     pub noted: bool,
@@ -73,10 +77,10 @@ pub(crate) struct Work {
     pub grows: bool,
     /// Tells it apart from other transactions.
     serial: u64,
-    /// Rises with every change: positions from before it must be sought anew.
+    /// Rises with every change. Positions in a table are good since its last one, and since the last that was one of all.
     pub epoch: u64,
-    /// Rises with every change of bytes where they stand, after which positions are as good as before.
-    pub overwritten: u64,
+    /// The epoch that the last change of all tables began.
+    moved: u64,
     /// An operation failed half-way.
     pub failed: bool,
     pub durability: Durability,
@@ -86,11 +90,11 @@ pub(crate) struct Work {
     pub ops: Ops,
 }
 
-/// A state of the pages of one transaction.
+/// A state of the pages of one table in one transaction.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct Stamp {
     serial: u64,
-    epoch: u64,
+    since: u64,
     overwritten: u64,
 }
 
@@ -144,6 +148,8 @@ impl Work {
             orders: Orders::default(),
             saved: Some(writer.meta.catalog),
             dropped: false,
+            changed: 0,
+            overwritten: 0,
             end: None,
             noted: false,
         };
@@ -164,7 +170,7 @@ impl Work {
             grows: true,
             serial: next_serial(),
             epoch: 1,
-            overwritten: 0,
+            moved: 1,
             failed: false,
             durability,
             ops,
@@ -278,7 +284,18 @@ impl Work {
     /// Adds a table that was found or is to be made; its index.
     pub(crate) fn add_table(&mut self, name: &[u8], tree: Tree, orders: Orders, saved: Option<Tree>) -> usize {
         let (name, serial) = (name.into(), next_serial());
-        self.tables.push(OpenTable { serial, name, tree, orders, saved, dropped: false, end: None, noted: false });
+        self.tables.push(OpenTable {
+            serial,
+            name,
+            tree,
+            orders,
+            saved,
+            dropped: false,
+            changed: 0,
+            overwritten: 0,
+            end: None,
+            noted: false,
+        });
         self.tables.len() - 1
     }
 
@@ -312,13 +329,39 @@ impl Work {
             self.failed = saved.failed || allocate::add_free(self, &placed.extents).is_err();
         }
         self.unspilled = self.unspilled.min(self.dirty.pages());
-        self.epoch += 1;
+        self.all_change();
     }
 
-    /// The state that its pages are in.
+    /// A table changes: positions in it from before this must be sought anew.
     #[inline]
-    pub(crate) fn stamp(&self) -> Stamp {
-        Stamp { serial: self.serial, epoch: self.epoch, overwritten: self.overwritten }
+    pub(crate) fn changes(&mut self, i: usize) {
+        self.epoch += 1;
+        self.tables[i].changed = self.epoch;
+    }
+
+    /// All tables change, or their pages get other places.
+    pub(crate) fn all_change(&mut self) {
+        self.epoch += 1;
+        self.moved = self.epoch;
+    }
+
+    /// The epoch of a table's last change; of a table that is gone, none that comes.
+    #[inline]
+    fn since(&self, i: usize) -> u64 {
+        self.tables.get(i).map_or(u64::MAX, |table| table.changed.max(self.moved))
+    }
+
+    /// Whether a position that was found in a table in this epoch is still good. None is from epoch 0.
+    #[inline]
+    pub(crate) fn is_current(&self, i: usize, epoch: u64) -> bool {
+        epoch >= self.since(i)
+    }
+
+    /// The state that a table's pages are in.
+    #[inline]
+    pub(crate) fn stamp(&self, i: usize) -> Stamp {
+        let overwritten = self.tables.get(i).map_or(0, |table| table.overwritten);
+        Stamp { serial: self.serial, since: self.since(i), overwritten }
     }
 
     /// Refuses to free more pages than there are: who drops a damaged tree may come to the same ones again and again.

@@ -297,7 +297,7 @@ impl Build {
         tree.item = table.tree.item;
         table.tree = tree;
         table.end = None;
-        work.epoch += 1;
+        work.changes(index);
         Ok(tree.entries)
     }
 }
