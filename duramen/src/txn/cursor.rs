@@ -6,7 +6,7 @@ use super::held::Held;
 use super::place::spill_if_large;
 use super::table::{Source, Table, on};
 use super::table_mut::TableMut;
-use super::update::{self, Guide};
+use super::update::{self, Guide, Mode, Put, Value};
 use super::work::Work;
 use super::write::{TableId, WriteTxn};
 use crate::error::{Error, Result};
@@ -369,19 +369,23 @@ impl WriteCursor {
         self.table_mut(txn)?.put(key, value)
     }
 
-    /// The way to where it stands. Whatever becomes of that, the cursor finds its place again by what it remembers.
-    pub(super) fn guide(&mut self) -> Guide<'_> {
-        Guide { epoch: std::mem::take(&mut self.epoch), path: self.position.path_mut() }
-    }
-
-    /// An entry has been stored by its guide, or was there.
-    pub(super) fn stored(&mut self, work: &Work, key: &[u8], value: &[u8]) {
-        let has_duplicates = work.tables[self.table.index as usize].tree.has_duplicates();
+    /// Stores an entry, looked for from where the cursor stands, and stands on it, also if it was there.
+    #[inline(never)]
+    pub(super) fn store(&mut self, work: &mut Work, key: &[u8], value: &[u8], mode: Mode) -> Result<Put> {
+        let i = self.table.index as usize;
+        // Whatever becomes of the way, the cursor finds its place again by what it remembers.
+        let guide = Guide { epoch: std::mem::take(&mut self.epoch), path: self.position.path_mut() };
+        let put = update::put_guided(work, i, Some(guide), key, Value::Bytes(value), mode)?;
+        if put == Put::Exists && mode != Mode::Set {
+            return Ok(put);
+        }
+        let has_duplicates = work.tables[i].tree.has_duplicates();
         self.remember(key, if has_duplicates { value } else { &[] });
         // Among several values its place is not known.
         if !has_duplicates && self.position.stand_on_path() {
             self.epoch = work.epoch;
         }
+        Ok(put)
     }
 
     /// Stands on this entry, which has just been stored.

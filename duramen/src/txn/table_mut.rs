@@ -83,14 +83,12 @@ impl<'t> TableMut<'t> {
         stats_of(&self.work.tables[self.index()].tree, self.work.page_size())
     }
 
+    #[inline]
     fn store(&mut self, key: &[u8], value: &[u8], mode: Mode) -> Result<Put> {
-        let i = self.index();
-        let Some(cursor) = &mut self.cursor else { return update::put(self.work, i, key, Value::Bytes(value), mode) };
-        let put = update::put_guided(self.work, i, cursor.guide(), key, Value::Bytes(value), mode)?;
-        if put == Put::Stored || mode == Mode::Set {
-            cursor.stored(self.work, key, value);
+        match &mut self.cursor {
+            None => update::put(self.work, self.id.index as usize, key, Value::Bytes(value), mode),
+            Some(cursor) => cursor.store(self.work, key, value, mode),
         }
-        Ok(put)
     }
 
     /// Stores an entry: over the key's value if it has one, beside its others in a table with duplicates.

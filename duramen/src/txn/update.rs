@@ -172,14 +172,14 @@ impl Drop for Changing<'_> {
 
 /// Stores an entry.
 pub(super) fn put(work: &mut Work, i: usize, key: &[u8], value: Value<'_>, mode: Mode) -> Result<Put> {
-    put_guided(work, i, Guide::none(&mut Path::default()), key, value, mode)
+    put_guided(work, i, None, key, value, mode)
 }
 
 /// As [`put`].
 pub(super) fn put_guided(
     work: &mut Work,
     i: usize,
-    guide: Guide<'_>,
+    guide: Option<Guide<'_>>,
     key: &[u8],
     value: Value<'_>,
     mode: Mode,
@@ -230,12 +230,34 @@ fn prepare(work: &mut Work, i: usize, key: &[u8], bytes: usize) -> Result<()> {
     spill_if_large(work)
 }
 
-fn put_entry(work: &mut Work, i: usize, mut guide: Guide<'_>, key: &[u8], value: Value<'_>, mode: Mode) -> Result<Put> {
+fn put_entry(
+    work: &mut Work,
+    i: usize,
+    mut guide: Option<Guide<'_>>,
+    key: &[u8],
+    value: Value<'_>,
+    mode: Mode,
+) -> Result<Put> {
     prepare(work, i, key, value.len())?;
     if add_last(work, i, key, &value) {
-        guide.path.clear();
+        guide.iter_mut().for_each(|guide| guide.path.clear());
         return Ok(Put::Stored);
     }
+    match guide {
+        Some(guide) => put_in_place(work, i, guide, key, value, mode),
+        None => put_in_place(work, i, Guide::none(&mut Path::default()), key, value, mode),
+    }
+}
+
+/// Stores an entry where its place is.
+fn put_in_place(
+    work: &mut Work,
+    i: usize,
+    mut guide: Guide<'_>,
+    key: &[u8],
+    value: Value<'_>,
+    mode: Mode,
+) -> Result<Put> {
     if let Some(mut path) = at_end(work, i, key)? {
         guide.path.clear();
         check_size(work, i, &path, key)?;
@@ -451,7 +473,7 @@ fn put_over(
 /// stores, or fails.
 pub(super) fn reserve<'w>(work: &'w mut Work, i: usize, key: &[u8], bytes: usize, mode: Mode) -> Result<&'w mut [u8]> {
     let (mut path, value) = (Path::default(), Value::Room(bytes));
-    put_entry(work, i, Guide::none(&mut path), key, value, mode)?;
+    put_entry(work, i, Some(Guide::none(&mut path)), key, value, mode)?;
     ops::put(work, i, key, &value);
     if path.is_empty()
         && let Some((end, _)) = &work.tables[i].end
