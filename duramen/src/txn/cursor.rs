@@ -373,6 +373,9 @@ impl WriteCursor {
     #[inline(never)]
     pub(super) fn store(&mut self, work: &mut Work, key: &[u8], value: &[u8], mode: Mode) -> Result<Put> {
         let i = self.table.index as usize;
+        if mode == Mode::Set && self.overwrite(work, key, value) {
+            return Ok(Put::Stored);
+        }
         // Whatever becomes of the way, the cursor finds its place again by what it remembers.
         let guide = Guide { epoch: std::mem::take(&mut self.epoch), path: self.position.path_mut() };
         let put = update::put_guided(work, i, Some(guide), key, Value::Bytes(value), mode)?;
@@ -388,6 +391,18 @@ impl WriteCursor {
         Ok(put)
     }
 
+    /// Stores the value over that of the key, if the cursor is known to stand on that and nothing moves by it.
+    fn overwrite(&mut self, work: &mut Work, key: &[u8], value: &[u8]) -> bool {
+        let i = self.table.index as usize;
+        let is_here = self.is_current(work) && self.position.is_on() && self.key == key;
+        if !is_here || work.failed || work.tables[i].tree.has_duplicates() {
+            return false;
+        }
+        // Who stores and steps in turn need not have the leaf kept open.
+        self.steps = 0;
+        update::overwrite(work, i, self.position.path_mut(), key, value)
+    }
+
     /// Stands on this entry, which has just been stored.
     pub fn stand_on(&mut self, key: &[u8], value: &[u8]) {
         self.remember(key, value);
@@ -401,6 +416,7 @@ impl WriteCursor {
         self.on_entry(txn)?;
         let work = txn.work_mut();
         if !work.table(self.table)?.tree.has_duplicates() {
+            self.steps = 0;
             let (i, path) = (self.table.index as usize, self.position.path_mut());
             if !update::overwrite(work, i, path, &self.key, value) {
                 update::put_at(work, i, path, &self.key, value)?;
