@@ -29,7 +29,8 @@ fn a_first_rdn_is_checked_though_its_parent_is_known() {
         ("", ResultCode::INVALID_DN_SYNTAX),
         ("nothing=x", ResultCode::INVALID_DN_SYNTAX),
         ("uid=a\\zz", ResultCode::INVALID_DN_SYNTAX),
-        ("uid=\"x\"", ResultCode::INVALID_DN_SYNTAX),
+        ("uid=\"x", ResultCode::INVALID_DN_SYNTAX),
+        ("uid=\"x\"", ResultCode::NO_SUCH_OBJECT),
         ("uid=nobody", ResultCode::NO_SUCH_OBJECT),
         ("uid=bjensen\\,ou=People", ResultCode::NO_SUCH_OBJECT),
     ] {
