@@ -160,9 +160,10 @@ struct Moment {
 }
 
 impl Moment {
-    /// How long the thread was at work since then.
+    /// How long the thread was at work since then; not at all by a clock that has gone back, as those of some virtual
+    /// machines do.
     fn worked(self, since: Moment) -> u64 {
-        (self.at - since.at).saturating_sub(self.slept - since.slept)
+        self.at.saturating_sub(since.at).saturating_sub(self.slept.saturating_sub(since.slept))
     }
 }
 
@@ -199,7 +200,7 @@ impl Gauge {
         window.longest = window.longest.max(now.worked(window.turn));
         window.turn = now;
         window.active += usize::from(seen.replace(window.number) != window.number);
-        if now.at - window.began.at >= nanos(WINDOW) {
+        if now.at.saturating_sub(window.began.at) >= nanos(WINDOW) {
             self.look(window, now);
             self.lone.set(window.active <= 1);
             window = Window { active: 1, ..Window::new(window.number + 1, now) };
@@ -308,7 +309,7 @@ impl State {
     fn decide(&mut self, own: usize, seen: &[Seen], active: usize, now: u64) -> Decision {
         let host = (0..own).find(|&other| seen[own].busy + seen[other].busy <= TOGETHER);
         since(&mut self.calm_since, host.is_some(), now);
-        if let Some(to) = host.filter(|_| now - self.calm_since >= nanos(CALM)) {
+        if let Some(to) = host.filter(|_| now.saturating_sub(self.calm_since) >= nanos(CALM)) {
             (self.full, self.trial) = (None, None);
             return Decision::Leave(Leaving { count: usize::MAX, to, until: now + nanos(4 * WINDOW) });
         }
@@ -320,7 +321,7 @@ impl State {
             self.full = None;
             return Decision::Stay;
         };
-        let time = now - full.since;
+        let time = now.saturating_sub(full.since);
         if time < nanos(TRIAL) {
             self.full = Some(full);
             return Decision::Stay;
@@ -511,6 +512,24 @@ mod tests {
         });
         let none = Duration::ZERO;
         assert_eq!(patience, [LONG, none, none, none, LONG, none, none]);
+    }
+
+    #[test]
+    fn a_clock_that_goes_back_makes_no_thread_busy_and_moves_nobody() {
+        let loads = Arc::new(Loads::new(1));
+        let gauge = Gauge::new(loads.clone(), 0);
+        let begun = loads.now() + 2 * nanos(WINDOW);
+        for (at, slept) in [(nanos(WINDOW), nanos(WINDOW)), (0, 0), (2 * nanos(WINDOW), 2 * nanos(WINDOW))] {
+            gauge.turn_at(Moment { at: begun + at, slept }, &Cell::new(0));
+        }
+        assert!(loads.threads[0].busy.load(Relaxed) <= FULL);
+        let back = |n: u64| if n.is_multiple_of(2) { 10 - n } else { 10 + n };
+        let mut state = State::default();
+        for busy in [[950, 100], [100, 100]] {
+            let seen = busy.map(|busy| Seen { busy, work: 0 });
+            let decisions = (1..10).map(|n| state.decide(1, &seen, 4, back(n) * nanos(WINDOW)));
+            assert!(decisions.into_iter().all(|decision| decision == Decision::Stay));
+        }
     }
 
     #[test]
