@@ -31,7 +31,7 @@ pub struct ListenError {
     /// What went wrong.
     pub source: io::Error,
     /// What to do about it.
-    pub cure: &'static str,
+    pub cure: String,
 }
 
 /// A socket that listens.
@@ -47,7 +47,7 @@ pub fn listen(config: &Listen) -> Result<Vec<Listener>, ListenError> {
     let mut listeners = Vec::new();
     for (addresses, tls) in [(&config.ldap, false), (&config.ldaps, true)] {
         for &address in addresses {
-            let listener = tcp(address).map_err(|source| error(address.to_string(), source))?;
+            let listener = tcp(address).map_err(|source| taken(&listeners, address, source))?;
             let address = listener.local_addr().unwrap_or(address);
             listeners.push(Listener::Tcp(listener, address, tls));
         }
@@ -78,6 +78,21 @@ fn unix(path: &Path) -> io::Result<UnixListener> {
     Ok(listener)
 }
 
+/// As [`error`], of an address that this server itself may have taken: `[::]` has IPv4 too on most systems.
+fn taken(listeners: &[Listener], address: SocketAddr, source: io::Error) -> ListenError {
+    let own = listeners.iter().find_map(|listener| match listener {
+        Listener::Tcp(_, own, _) if own.port() == address.port() => Some(*own),
+        _ => None,
+    });
+    let fault = error(address.to_string(), source);
+    match own.filter(|_| fault.source.kind() == io::ErrorKind::AddrInUse) {
+        Some(own) => {
+            ListenError { cure: format!("this server listens at {own}, which takes it: leave one out"), ..fault }
+        }
+        None => fault,
+    }
+}
+
 pub(crate) fn error(address: String, source: io::Error) -> ListenError {
     let cure = match source.kind() {
         io::ErrorKind::AddrInUse => "another program listens there: stop it, or choose another address",
@@ -90,7 +105,7 @@ pub(crate) fn error(address: String, source: io::Error) -> ListenError {
         io::ErrorKind::NotFound => "make the directory of the socket first",
         _ => "choose another address",
     };
-    ListenError { address, source, cure }
+    ListenError { address, source, cure: cure.into() }
 }
 
 impl Listener {

@@ -9,7 +9,7 @@ use toml::Spanned;
 #[derive(Deserialize, Default)]
 #[serde(deny_unknown_fields, default)]
 pub(super) struct File {
-    pub data: Option<PathBuf>,
+    pub data: Option<Spanned<PathBuf>>,
     pub suffixes: Vec<Spanned<String>>,
     pub listen: Option<Spanned<Listen>>,
     pub tls: Option<Tls>,
@@ -25,9 +25,9 @@ pub(super) struct File {
 #[derive(Deserialize, Default)]
 #[serde(deny_unknown_fields, default)]
 pub(super) struct Listen {
-    pub ldap: Vec<Address>,
+    pub ldap: Vec<Spanned<Address>>,
     pub ldaps: Vec<Spanned<Address>>,
-    pub ldapi: Option<PathBuf>,
+    pub ldapi: Option<Spanned<PathBuf>>,
 }
 
 #[derive(Deserialize)]
@@ -156,7 +156,7 @@ pub enum LogFormat {
 #[derive(Deserialize, Default)]
 #[serde(deny_unknown_fields, default)]
 pub(super) struct Http {
-    pub listen: Option<Address>,
+    pub listen: Option<Spanned<Address>>,
 }
 
 /// An address with a port.

@@ -1,5 +1,6 @@
 //! From the file and the command line to a [`Config`]. All faults are gathered, not only the first.
 
+use std::net::SocketAddr;
 use std::ops::{Bound, Range, RangeBounds};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -17,7 +18,7 @@ use super::file::{self, File, IndexKind};
 use super::{Config, Fault, Limits, Listen, Log, Tls};
 
 /// The system takes no longer path for a local socket.
-const SOCKET_PATH_BYTES_MAX: usize = 108;
+const SOCKET_PATH_BYTES_MAX: usize = 107;
 
 /// More threads of a kind than any machine has use for. Each takes memory from the start.
 const THREADS_MAX: usize = 1024;
@@ -34,7 +35,7 @@ pub struct Overrides {
     /// The administrator.
     pub administrator: Option<Administrator>,
     /// Where `/metrics` is served.
-    pub http: Option<std::net::SocketAddr>,
+    pub http: Option<SocketAddr>,
     /// Whether every operation is logged.
     pub stats: bool,
 }
@@ -87,32 +88,41 @@ impl<'a> Checker<'a> {
     }
 
     fn config(mut self, file: &File, overrides: &Overrides) -> (Config, Vec<Fault>) {
-        let data = overrides.data.clone().or(file.data.as_ref().map(|data| self.beside(data)));
-        let data = data.unwrap_or_else(|| {
-            self.faults.push(Fault::command(
-                "no data directory is named",
-                "give --data DIRECTORY, or write data = \"/var/lib/duramend\" in the configuration",
-            ));
-            PathBuf::new()
-        });
+        let data = self.data(file, overrides);
         let tls = file.tls.as_ref().and_then(|tls| self.tls(tls));
         let listen = self.listen(file, overrides, &data);
         let limits = self.limits(&file.limits);
         let log = self.log(&file.log, overrides);
-        let http = overrides.http.or(file.http.listen.map(|address| address.0));
+        let http = overrides.http.or(file.http.listen.as_ref().map(|address| address.get_ref().0));
+        self.addresses(file, overrides);
         let directory = self.directory(file, overrides);
         let password_scheme = self.password_scheme(&file.directory);
         (Config { data, directory, listen, tls, limits, log, password_scheme, http }, self.faults)
     }
 
+    fn data(&mut self, file: &File, overrides: &Overrides) -> PathBuf {
+        let span = if overrides.data.is_none() { file.data.as_ref().map(Spanned::span) } else { None };
+        let data = overrides.data.clone().or(file.data.as_ref().map(|data| data.get_ref().clone()));
+        match data {
+            Some(data) if !data.as_os_str().is_empty() && span.is_some() => self.beside(&data),
+            Some(data) if !data.as_os_str().is_empty() => data,
+            _ => {
+                let cure = "give --data DIRECTORY, or write data = \"/var/lib/duramend\" in the configuration";
+                self.of(span, "no data directory is named", cure);
+                PathBuf::new()
+            }
+        }
+    }
+
     fn listen(&mut self, file: &File, overrides: &Overrides, data: &Path) -> Listen {
         if let Some(listen) = &overrides.listen {
+            listen.ldapi.iter().for_each(|path| self.socket_path(None, path, path));
             return listen.clone();
         }
         let Some(listen) = &file.listen else {
-            let loopback = std::net::SocketAddr::from(([127, 0, 0, 1], 1389));
+            let loopback = SocketAddr::from(([127, 0, 0, 1], 1389));
             // Nobody asked for it by name, so it is left away where its path would be too long.
-            let ldapi = Some(data.join("ldapi")).filter(|path| path.as_os_str().len() < SOCKET_PATH_BYTES_MAX);
+            let ldapi = Some(data.join("ldapi")).filter(|path| path.as_os_str().len() <= SOCKET_PATH_BYTES_MAX);
             return Listen { ldap: vec![loopback], ldaps: Vec::new(), ldapi };
         };
         let (span, listen) = (listen.span(), listen.get_ref());
@@ -123,10 +133,53 @@ impl<'a> Checker<'a> {
         if let (Some(address), None) = (listen.ldaps.first(), &file.tls) {
             self.at(address.span(), "ldaps needs a certificate", "add a section [tls] with certificate and key");
         }
-        Listen {
-            ldap: listen.ldap.iter().map(|address| address.0).collect(),
-            ldaps: listen.ldaps.iter().map(|address| address.get_ref().0).collect(),
-            ldapi: listen.ldapi.as_ref().map(|path| self.beside(path)),
+        let ldapi = listen.ldapi.as_ref().map(|path| {
+            let full = self.beside(path.get_ref());
+            self.socket_path(Some(path.span()), path.get_ref(), &full);
+            full
+        });
+        let addresses = |list: &[Spanned<file::Address>]| list.iter().map(|address| address.get_ref().0).collect();
+        Listen { ldap: addresses(&listen.ldap), ldaps: addresses(&listen.ldaps), ldapi }
+    }
+
+    /// That a local socket can have this path, which was `written` so.
+    fn socket_path(&mut self, span: Option<Range<usize>>, written: &Path, full: &Path) {
+        let length = full.as_os_str().len();
+        if written.as_os_str().is_empty() {
+            self.of(
+                span,
+                "the path of the local socket is empty",
+                "write one like /run/duramend/ldapi, or leave it out",
+            );
+        } else if length > SOCKET_PATH_BYTES_MAX {
+            let what = format!("the path {} of the local socket has {length} bytes", full.display());
+            self.of(
+                span,
+                what,
+                format!("choose one of {SOCKET_PATH_BYTES_MAX} or less: the system takes no longer one"),
+            );
+        }
+    }
+
+    /// That no two listeners are at one address: the second would find that somebody is there.
+    fn addresses(&mut self, file: &File, overrides: &Overrides) {
+        let of_file = |list: &[Spanned<file::Address>]| -> Vec<_> {
+            list.iter().map(|address| (Some(address.span()), address.get_ref().0)).collect()
+        };
+        let mut all: Vec<(Option<Range<usize>>, SocketAddr)> = match (&overrides.listen, &file.listen) {
+            (Some(listen), _) => listen.ldap.iter().map(|&address| (None, address)).collect(),
+            (None, Some(listen)) => [of_file(&listen.get_ref().ldap), of_file(&listen.get_ref().ldaps)].concat(),
+            (None, None) => Vec::new(),
+        };
+        match overrides.http {
+            Some(address) => all.push((None, address)),
+            None => all.extend(of_file(file.http.listen.as_slice())),
+        }
+        for (n, (span, address)) in all.iter().enumerate() {
+            if let Some((_, other)) = all[..n].iter().find(|(_, other)| are_one(*other, *address)) {
+                let what = format!("{address} is listened at already, by {other}");
+                self.of(span.clone(), what, "leave one of them out, or choose another port");
+            }
         }
     }
 
@@ -362,9 +415,24 @@ impl<'a> Checker<'a> {
         self.path.parent().unwrap_or(Path::new("")).join(path)
     }
 
+    /// Of what stands in the file at `span`, or else on the command line.
+    fn of(&mut self, span: Option<Range<usize>>, what: impl Into<String>, cure: impl Into<String>) {
+        match span {
+            Some(span) => self.at(span, what, cure),
+            None => self.faults.push(Fault::command(what, cure)),
+        }
+    }
+
     fn at(&mut self, span: Range<usize>, what: impl Into<String>, cure: impl Into<String>) {
         self.faults.push(Fault::at(self.path, self.text, span, what, cure));
     }
+}
+
+/// Whether what listens at one of them leaves nothing of the other. `[::]` has IPv4 too where the system is set so, which is
+/// found out when it starts.
+fn are_one(a: SocketAddr, b: SocketAddr) -> bool {
+    let is_any = a.is_ipv4() == b.is_ipv4() && (a.ip().is_unspecified() || b.ip().is_unspecified());
+    a.port() == b.port() && a.port() != 0 && (is_any || a.ip() == b.ip())
 }
 
 fn search_limits(limits: &file::Limits) -> SearchLimits {

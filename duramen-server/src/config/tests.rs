@@ -86,11 +86,45 @@ fn faults_of_values_have_their_place_and_a_cure() {
         ("data = \"/d\"\n[directory]\nschema = [\"absent.schema\"]\n", (3, 11), "check the path"),
         ("data = \"/d\"\n[access]\nrules = \"\"\nfile = \"duramend.toml\"\n", (4, 8), "leave one of them away"),
         ("data = \"/d\"\n[administrator]\nname = \"admin\"\n", (3, 8), "write one like dc=example,dc=com"),
+        ("data = \"\"\n", (1, 8), "give --data DIRECTORY"),
+        ("data = \"/d\"\n[listen]\nldapi = \"\"\n", (3, 9), "write one like /run/duramend/ldapi"),
+        ("data = \"/d\"\n[listen]\nldap = [\"[::1]:389\", \"[::1]:389\"]\n", (3, 22), "choose another port"),
+        ("data = \"/d\"\n[listen]\nldap = [\"127.0.0.1:389\", \"0.0.0.0:389\"]\n", (3, 26), "leave one of them out"),
+        (
+            "data = \"/d\"\n[listen]\nldap = [\"[::1]:1\"]\n[http]\nlisten = \"[::1]:1\"\n",
+            (5, 10),
+            "already, by [::1]:1",
+        ),
     ];
     for (text, place, cure) in cases {
         let (line, column, what) = fault(text);
         assert!((line, column) == place && what.contains(cure), "{text}: {line}:{column}: {what}");
     }
+}
+
+#[test]
+fn a_local_socket_has_a_path_of_107_bytes_at_most() {
+    let socket = |length: usize| format!("data = \"/d\"\n[listen]\nldapi = \"/{}\"\n", "a".repeat(length - 1));
+    assert!(loaded(&socket(107)).is_ok());
+    let (line, column, what) = fault(&socket(108));
+    assert!((line, column) == (3, 9) && what.contains("has 108 bytes; choose one of 107 or less"), "{what}");
+}
+
+#[test]
+fn ports_that_the_system_chooses_and_other_addresses_may_be_listened_at_as_often_as_one_likes() {
+    for ldap in ["\"127.0.0.1:0\", \"127.0.0.1:0\"", "\"127.0.0.1:1\", \"127.0.0.2:1\"", "\"0.0.0.0:1\", \"[::1]:1\""] {
+        loaded(&format!("data = \"/d\"\n[listen]\nldap = [{ldap}]\n")).unwrap();
+    }
+}
+
+#[test]
+fn the_command_lines_say_is_held_to_the_same() {
+    let address = "127.0.0.1:389".parse().unwrap();
+    let listen = Listen { ldap: vec![address, address], ldapi: Some("".into()), ..Listen::default() };
+    let overrides = Overrides { data: Some("".into()), listen: Some(listen), ..Overrides::default() };
+    let told: Vec<_> = load(None, &overrides).unwrap_err().into_iter().map(|fault| fault.what).collect();
+    let wanted = ["no data directory", "the path of the local socket is empty", "127.0.0.1:389 is listened at already"];
+    assert!(told.len() == 3 && told.iter().zip(wanted).all(|(told, wanted)| told.contains(wanted)), "{told:?}");
 }
 
 #[test]
