@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use duramen_ldap::certificate::Certificate;
 use rustls::crypto::CryptoProvider;
-use rustls::pki_types::pem::PemObject;
+use rustls::pki_types::pem::{self, PemObject};
 use rustls::pki_types::{CertificateDer, PrivateKeyDer};
 use rustls::server::WebPkiClientVerifier;
 use rustls::sign::{CertifiedKey, SingleCertAndKey};
@@ -19,7 +19,7 @@ pub fn load(tls: &Tls) -> Result<Arc<ServerConfig>, Fault> {
     let chain = certificates(&tls.certificate)?;
     let key = PrivateKeyDer::from_pem_file(&tls.key).map_err(|error| {
         let cure = "it has to be a key in PEM, not encrypted";
-        Fault::file(&tls.key, format!("no private key can be read here: {error}"), cure)
+        Fault::file(&tls.key, format!("no private key can be read here: {}", in_words(error)), cure)
     })?;
     let provider = Arc::new(rustls::crypto::ring::default_provider());
     let certified = certified(tls, &provider, chain, key)?;
@@ -61,8 +61,22 @@ fn certificates(path: &Path) -> Result<Vec<CertificateDer<'static>>, Fault> {
     let fail = |what: String| Fault::file(path, what, "it has to hold certificates in PEM");
     let certificates = CertificateDer::pem_file_iter(path)
         .and_then(Iterator::collect::<Result<Vec<_>, _>>)
-        .map_err(|error| fail(format!("no certificate can be read here: {error}")))?;
+        .map_err(|error| fail(format!("no certificate can be read here: {}", in_words(error))))?;
     if certificates.is_empty() { Err(fail("there is no certificate in it".into())) } else { Ok(certificates) }
+}
+
+/// The library's own words show lines as lists of numbers.
+fn in_words(error: pem::Error) -> String {
+    let line = |line: &[u8]| String::from_utf8_lossy(line).trim_end().to_string();
+    match error {
+        pem::Error::MissingSectionEnd { end_marker } => {
+            format!("the file is cut off, there is no line -----END {}-----", line(&end_marker))
+        }
+        pem::Error::IllegalSectionStart { line: begin } => format!("the line {:?} begins nothing", line(&begin)),
+        pem::Error::Base64Decode(_) => "what stands between BEGIN and END is no base64".into(),
+        pem::Error::NoItemsFound => "there is none in the file".into(),
+        other => other.to_string(),
+    }
 }
 
 fn verifier(path: &Path, required: bool) -> Result<Arc<dyn rustls::server::danger::ClientCertVerifier>, Fault> {

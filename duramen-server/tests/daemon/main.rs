@@ -16,4 +16,5 @@ mod pipeline;
 mod power;
 mod process;
 mod threads;
+mod tls;
 mod unit;

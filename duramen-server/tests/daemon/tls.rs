@@ -1,0 +1,28 @@
+//! What operators are told of certificates and handshakes.
+
+use std::fs;
+use std::path::Path;
+
+use crate::process::{TLS, certificates, configuration, run};
+
+/// What `check-config` says of the configuration with TLS in a directory.
+fn checked(dir: &Path) -> (Option<i32>, String) {
+    let path = dir.join("duramend.toml");
+    fs::write(&path, configuration(TLS)).unwrap();
+    run(&["check-config", "--config", path.to_str().unwrap()])
+}
+
+#[test]
+fn a_file_that_is_cut_off_is_said_to_be_in_words() {
+    let dir = tempfile::tempdir().unwrap();
+    certificates(dir.path());
+    for (name, what) in [("server.key", "PRIVATE KEY"), ("server.pem", "CERTIFICATE")] {
+        let path = dir.path().join(name);
+        let whole = fs::read_to_string(&path).unwrap();
+        fs::write(&path, &whole[..whole.len() - 40]).unwrap();
+        let (code, said) = checked(dir.path());
+        let wanted = format!("{name}: no {} can be read here: the file is cut off", what.to_lowercase());
+        assert!(code == Some(78) && said.contains(&wanted), "{said}");
+        assert!(said.contains(&format!("there is no line -----END {what}-----")), "{said}");
+    }
+}
