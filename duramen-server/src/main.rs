@@ -67,8 +67,12 @@ struct Options {
 fn main() -> ExitCode {
     let result = match Command::parse().action {
         Action::Serve(options) => options.start().and_then(|start| serve(&start)),
-        Action::CheckConfig(options) => options.start().and_then(|start| check(&start)).map(|(config, entries)| {
-            println!("The configuration is right. Data: {}", config.data.display());
+        Action::CheckConfig(options) => options.start().and_then(|start| check(&start)).map(|checked| {
+            if let Some(warning) = checked.warning {
+                eprintln!("duramend: warning: {warning}");
+            }
+            println!("The configuration is right. Data: {}", checked.config.data.display());
+            let entries = checked.access_entries;
             if !entries.is_empty() {
                 println!("The access rules are those of {}.", entries.join(", and behind them those of "));
             }

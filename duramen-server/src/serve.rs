@@ -10,7 +10,7 @@ use duramen_directory::{Directory, OpenError};
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 use tokio::signal::unix::{Signal, SignalKind, signal};
 
-use crate::config::{self, Config, Overrides};
+use crate::config::{self, Config, Fault, Overrides};
 use crate::crew::Crew;
 use crate::failure::ServeError;
 use crate::listen::{Listener, listen};
@@ -30,20 +30,42 @@ pub struct Start {
     pub overrides: Overrides,
 }
 
-/// Checks a configuration: certificates, schema files and access rules included. Opens no data. Returns the entries of
-/// slapd's configuration too that the access rules are of, in their order, if there are several to choose from.
-pub fn check(start: &Start) -> Result<(Config, Vec<String>), ServeError> {
+/// What is right, as far as checking can tell.
+pub struct Checked {
+    /// The configuration.
+    pub config: Config,
+    /// The entries of slapd's configuration that the access rules are of, in their order, if there are several to choose
+    /// from.
+    pub access_entries: Vec<String>,
+    /// What is no fault, and will be trouble.
+    pub warning: Option<Fault>,
+}
+
+/// Checks a configuration: certificates, schema files and access rules included. Opens no data.
+pub fn check(start: &Start) -> Result<Checked, ServeError> {
     let (config, mut faults) = config::check(start.config.as_deref(), &start.overrides)?;
-    faults.extend(Settings::new(&config).err());
+    let warning = Settings::new(&config).map_or_else(
+        |fault| {
+            faults.push(fault);
+            None
+        },
+        |settings| settings.warning,
+    );
     if !faults.is_empty() {
         return Err(faults.into());
     }
-    let entries = Directory::access_entries(&config.directory).map_err(|source| refused(&config, source))?;
-    Ok((config, entries))
+    let access_entries = Directory::access_entries(&config.directory).map_err(|source| refused(&config, source))?;
+    Ok(Checked { config, access_entries, warning })
 }
 
 fn refused(config: &Config, source: OpenError) -> ServeError {
     ServeError::Directory { path: config.data.clone(), source }
+}
+
+fn warn(settings: &Settings) {
+    if let Some(warning) = &settings.warning {
+        tracing::warn!("{warning}");
+    }
 }
 
 /// Serves until a signal says to stop.
@@ -51,6 +73,7 @@ pub fn serve(start: &Start) -> Result<(), ServeError> {
     let config = config::load(start.config.as_deref(), &start.overrides)?;
     let settings = Settings::new(&config)?;
     let logging = Logging::start(&config.log).map_err(ServeError::System)?;
+    warn(&settings);
     allow_files(config.limits.connections);
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().map_err(system("a runtime"))?;
     runtime.block_on(run(start, config, settings, Arc::new(logging)))
@@ -124,6 +147,7 @@ fn reload(start: &Start, server: &Arc<Server>, logging: &Logging) {
         let settings = Settings::new(&config)?;
         server.directory.reconfigure(config.directory.clone()).map_err(|source| refused(&config, source))?;
         logging.change(&config.log).map_err(ServeError::System)?;
+        warn(&settings);
         server.change_settings(settings);
         monitor::introduce(server);
         remind_of_indices(&config.data, &server.directory);

@@ -50,6 +50,8 @@ pub struct Settings {
     pub password_scheme: password::Scheme,
     /// TLS, if it is offered.
     pub tls: Option<TlsAcceptor>,
+    /// What operators are told of its certificate.
+    pub warning: Option<Fault>,
 }
 
 impl Settings {
@@ -61,6 +63,7 @@ impl Settings {
             log: config.log.clone(),
             password_scheme: config.password_scheme,
             tls,
+            warning: config.tls.as_ref().and_then(|tls| tls::warning(tls, SystemTime::now())),
         })
     }
 }

@@ -2,6 +2,7 @@
 
 use std::path::Path;
 use std::sync::Arc;
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use duramen_ldap::certificate::Certificate;
 use rustls::crypto::CryptoProvider;
@@ -10,9 +11,12 @@ use rustls::pki_types::{CertificateDer, PrivateKeyDer};
 use rustls::server::WebPkiClientVerifier;
 use rustls::sign::{CertifiedKey, SingleCertAndKey};
 use rustls::{RootCertStore, ServerConfig, ServerConnection};
-use x509_parser::prelude::{FromDer, X509Certificate};
+use x509_parser::prelude::{ASN1Time, FromDer, Validity, X509Certificate};
 
 use crate::config::{Fault, Tls};
+
+/// How long before its end a certificate is warned of.
+const ENDS_SOON: Duration = Duration::from_secs(14 * 24 * 3600);
 
 /// Reads certificate, key and roots.
 pub fn load(tls: &Tls) -> Result<Arc<ServerConfig>, Fault> {
@@ -76,6 +80,35 @@ fn in_words(error: pem::Error) -> String {
         pem::Error::Base64Decode(_) => "what stands between BEGIN and END is no base64".into(),
         pem::Error::NoItemsFound => "there is none in the file".into(),
         other => other.to_string(),
+    }
+}
+
+/// What there is to say of the time for which the certificates of the server hold: clients refuse it outside of that, and
+/// the server would serve on without a word.
+pub fn warning(tls: &Tls, now: SystemTime) -> Option<Fault> {
+    let chain = certificates(&tls.certificate).ok()?;
+    chain.iter().find_map(|certificate| {
+        let (_, certificate) = X509Certificate::from_der(certificate).ok()?;
+        let what = out_of_time(certificate.validity(), now)?;
+        let what = format!("the certificate of {:?} in it {what}", certificate.subject().to_string());
+        Some(Fault::file(&tls.certificate, what, "put another in its place; SIGHUP has it used"))
+    })
+}
+
+fn out_of_time(validity: &Validity, now: SystemTime) -> Option<String> {
+    let now = now.duration_since(UNIX_EPOCH).ok()?.as_secs() as i64;
+    let date = |time: ASN1Time| {
+        let time = time.to_datetime();
+        format!("{} {:02}:{:02} UTC", time.date(), time.hour(), time.minute())
+    };
+    let (begin, end) = (validity.not_before, validity.not_after);
+    if now < begin.timestamp() {
+        Some(format!("is not valid before {}: until then clients refuse it", date(begin)))
+    } else if now > end.timestamp() {
+        Some(format!("has expired on {}: clients refuse it", date(end)))
+    } else {
+        let is_soon = now + ENDS_SOON.as_secs() as i64 > end.timestamp();
+        is_soon.then(|| format!("expires on {}: from then on clients refuse it", date(end)))
     }
 }
 
@@ -152,6 +185,29 @@ mod tests {
         let certificate = parameters.self_signed(&key).unwrap();
         assert_eq!(subject(certificate.der()).unwrap(), "cn=bjensen,o=Example\\, Inc.");
         assert_eq!(subject(b"no certificate"), None);
+    }
+
+    #[test]
+    fn what_is_said_of_a_certificates_time_names_the_day() {
+        let dir = tempfile::tempdir().unwrap();
+        let [certificate, key] = ["server.pem", "server.key"].map(|name| dir.path().join(name));
+        let mut parameters = rcgen::CertificateParams::new(Vec::new()).unwrap();
+        parameters.not_before = rcgen::date_time_ymd(2020, 2, 1);
+        parameters.not_after = rcgen::date_time_ymd(2021, 2, 1);
+        let signed = parameters.self_signed(&rcgen::KeyPair::generate().unwrap()).unwrap();
+        std::fs::write(&certificate, signed.pem()).unwrap();
+        let tls = Tls { certificate, key, client_roots: None, client_required: false };
+        let said = |year, month, day| {
+            warning(&tls, rcgen::date_time_ymd(year, month, day).into()).map(|warning| warning.to_string())
+        };
+        assert_eq!((said(2020, 2, 2), said(2021, 1, 17)), (None, None));
+        for (said, wanted) in [
+            (said(2020, 1, 31), "is not valid before 2020-02-01 00:00 UTC"),
+            (said(2021, 1, 19), "expires on 2021-02-01 00:00 UTC"),
+            (said(2021, 2, 2), "has expired on 2021-02-01 00:00 UTC"),
+        ] {
+            assert!(said.as_ref().is_some_and(|said| said.contains(wanted)), "{wanted}: {said:?}");
+        }
     }
 
     #[test]
