@@ -346,7 +346,7 @@ impl Connection {
         let tls = match tokio::time::timeout(settings.limits.handshake, handshake).await {
             Ok(Ok(tls)) => tls,
             Ok(Err(error)) => {
-                tracing::debug!("a TLS handshake failed: {error}");
+                self.work.log.tls_failed(&error);
                 return Err("TLS handshake failed");
             }
             Err(_) => return Err("TLS handshake took too long"),

@@ -7,7 +7,7 @@ use std::time::Duration;
 use duramen_directory::{Failure, Method, Requester};
 use duramen_ldap::message::{Authentication, Request, SearchRequest, op};
 use duramen_ldap::oid;
-use tracing::{info, warn};
+use tracing::{debug, info, warn};
 
 use crate::figures::Kind;
 
@@ -51,6 +51,15 @@ impl ConnectionLog {
             let subject = subject.unwrap_or("");
             let (number, descriptor) = (self.number, self.descriptor);
             info!(target: "stats", "conn={number} fd={descriptor} TLS established tls_ssf={ssf} ssf={ssf} subject=\"{subject}\"");
+        }
+    }
+
+    /// There will be no TLS: a certificate of the client's was refused, for example.
+    pub fn tls_failed(&self, why: &std::io::Error) {
+        if self.on {
+            info!(target: "stats", "conn={} fd={} TLS failed: {why}", self.number, self.descriptor);
+        } else {
+            debug!(conn = self.number, "a TLS handshake failed: {why}");
         }
     }
 

@@ -2,8 +2,15 @@
 
 use std::fs;
 use std::path::Path;
+use std::process::{Command, Stdio};
 
 use crate::process::{Daemon, TLS, certificates, configuration, run};
+
+/// What openssl says; it has to succeed.
+fn openssl(dir: &Path, args: &[&str]) {
+    let output = Command::new("openssl").current_dir(dir).args(args).output().unwrap();
+    assert!(output.status.success(), "{args:?}: {}", String::from_utf8_lossy(&output.stderr));
+}
 
 /// What `check-config` says of the configuration with TLS in a directory.
 fn checked(dir: &Path) -> (Option<i32>, String) {
@@ -40,4 +47,25 @@ fn a_file_that_is_cut_off_is_said_to_be_in_words() {
         assert!(code == Some(78) && said.contains(&wanted), "{said}");
         assert!(said.contains(&format!("there is no line -----END {what}-----")), "{said}");
     }
+}
+
+#[test]
+fn the_log_of_operations_says_why_a_clients_certificate_is_refused() {
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path();
+    certificates(path);
+    let key = ["-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256", "-nodes", "-keyout"];
+    openssl(path, &[&["req", "-x509"], &key[..], &["own.key", "-out", "root.pem", "-subj", "/CN=root"]].concat());
+    openssl(path, &[&["req"], &key[..], &["old.key", "-out", "old.csr", "-subj", "/CN=a client"]].concat());
+    let sign = ["-CA", "root.pem", "-CAkey", "own.key", "-CAcreateserial", "-out", "old.pem"];
+    openssl(path, &[&["x509", "-req", "-in", "old.csr"], &sign[..]].concat());
+    let mut daemon = Daemon::start(dir, &format!("{TLS}[log]\nstats = true\n"));
+    let ldaps = daemon.ldaps.unwrap().to_string();
+    let mut client = Command::new("openssl");
+    client.current_dir(daemon.dir.path()).args(["s_client", "-connect", &ldaps, "-cert", "old.pem", "-key", "old.key"]);
+    client.stdin(Stdio::null()).output().unwrap();
+    daemon.wait_for("closed (TLS handshake failed)");
+    let log = daemon.log();
+    let line = log.lines().find(|line| line.contains("TLS failed: ")).unwrap_or_else(|| panic!("{log}"));
+    assert!(line.contains("stats: conn=1000 fd=") && line.contains("UnsupportedCertVersion"), "{line}");
 }
