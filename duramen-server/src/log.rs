@@ -1,6 +1,6 @@
 //! The log: to the standard error, as lines for people or as JSON; its level can change while the server runs.
 
-use tracing_subscriber::filter::Targets;
+use tracing_subscriber::filter::{LevelFilter, Targets};
 use tracing_subscriber::layer::SubscriberExt;
 use tracing_subscriber::util::SubscriberInitExt;
 use tracing_subscriber::{Layer, Registry, fmt, reload};
@@ -33,6 +33,34 @@ impl Logging {
     }
 }
 
+/// What the library of TLS warns of, clients cause as often as they like, by asking to renegotiate for example: who wants to
+/// see that names it in the level, or takes debug.
 fn targets(log: &Log) -> Result<Targets, String> {
-    log.level.parse().map_err(|error| format!("{:?} is no level of the log: {error}", log.level))
+    let targets = log.level.parse::<Targets>();
+    let targets = targets.map_err(|error| format!("{:?} is no level of the log: {error}", log.level))?;
+    let is_named = targets.iter().any(|(target, _)| target.starts_with("rustls"));
+    let is_quiet = targets.default_level().is_none_or(|level| level <= LevelFilter::INFO);
+    Ok(if is_quiet && !is_named { targets.with_target("rustls", LevelFilter::ERROR) } else { targets })
+}
+
+#[cfg(test)]
+mod tests {
+    use tracing::Level;
+
+    use super::*;
+
+    #[test]
+    fn what_clients_can_make_the_library_of_tls_say_is_logged_for_those_who_ask_for_it() {
+        let told = |level: &str, target| {
+            let log = Log { level: level.into(), ..Log::default() };
+            targets(&log).unwrap().would_enable(target, &Level::WARN)
+        };
+        for level in ["error", "warn", "info", "info,duramen_server=debug"] {
+            assert!(!told(level, "rustls::common_state"), "{level}");
+        }
+        for level in ["debug", "trace", "info,rustls=warn", "error,rustls::common_state=info"] {
+            assert!(told(level, "rustls::common_state"), "{level}");
+        }
+        assert!(told("info", "duramen_server::listen"));
+    }
 }

@@ -1,6 +1,7 @@
 //! What operators are told of certificates and handshakes.
 
 use std::fs;
+use std::io::Write;
 use std::path::Path;
 use std::process::{Command, Stdio};
 
@@ -68,4 +69,18 @@ fn the_log_of_operations_says_why_a_clients_certificate_is_refused() {
     let log = daemon.log();
     let line = log.lines().find(|line| line.contains("TLS failed: ")).unwrap_or_else(|| panic!("{log}"));
     assert!(line.contains("stats: conn=1000 fd=") && line.contains("UnsupportedCertVersion"), "{line}");
+}
+
+#[test]
+fn clients_that_ask_to_renegotiate_are_told_of_by_a_part_of_the_log_that_is_off_by_itself() {
+    let dir = tempfile::tempdir().unwrap();
+    certificates(dir.path());
+    let mut daemon = Daemon::start(dir, &format!("{TLS}[log]\nlevel = \"info,rustls=warn\"\n"));
+    let mut command = Command::new("openssl");
+    command.args(["s_client", "-tls1_2", "-connect", &daemon.ldaps.unwrap().to_string()]);
+    let mut client = command.stdin(Stdio::piped()).stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
+    client.stdin.as_mut().unwrap().write_all(b"R\n").unwrap();
+    daemon.wait_for("WARN rustls::");
+    client.kill().unwrap();
+    client.wait().unwrap();
 }
