@@ -437,7 +437,7 @@ impl<'r> Run<'r> {
             return Ok(Step::Next);
         }
         if let Some(to_sort) = &mut self.to_sort {
-            to_sort.add(view);
+            to_sort.add(view)?;
             return Ok(Step::Next);
         }
         if self.is_page_full() {

@@ -11,6 +11,7 @@ use duramen_ldap::message::{Deref, Scope, SearchRequest};
 
 use crate::clock::Moment;
 use crate::controls::Controls;
+use crate::failure::Result;
 use crate::names::Commit;
 use crate::requester::Requester;
 use crate::state::State;
@@ -39,8 +40,9 @@ impl Collecting {
         Collecting { order, question, found: Vec::new(), is_all: true, next: 0 }
     }
 
-    pub fn add(&mut self, view: &View<'_, '_>) {
-        self.found.push((self.order.value(view), view.id));
+    pub fn add(&mut self, view: &View<'_, '_>) -> Result<()> {
+        self.found.push((self.order.value(view)?, view.id));
+        Ok(())
     }
 
     /// What was found, in order; remembered for the next page.

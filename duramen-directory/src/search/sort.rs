@@ -8,12 +8,19 @@ use duramen_ldap::matching::Rule;
 use duramen_ldap::message::ResultCode;
 
 use crate::access::{Level, What};
+use crate::failure::Result;
 use crate::schema::{AttributeId, Schema};
 use crate::tables::Id;
 use crate::view::View;
 
+use super::select::Source;
+
 /// So many keys are sorted by at most: each entry's values for all of them are kept until all is found.
 const KEYS_MAX: usize = 16;
+
+/// So many values in table `value` are looked at for one entry, which cannot pause. One that has more is sorted as if it had
+/// none.
+const LARGE_VALUES_MAX: u32 = 100_000;
 
 /// What entries are sorted by.
 #[derive(Debug)]
@@ -33,18 +40,19 @@ pub(crate) type SortValue = Vec<Option<Vec<u8>>>;
 
 impl Order {
     /// From the control; or the code of the response control, and the attribute.
-    pub fn new(schema: &Schema, keys: SortKeys<'_>) -> Result<Order, (ResultCode, String)> {
+    pub fn new(schema: &Schema, keys: SortKeys<'_>) -> std::result::Result<Order, (ResultCode, String)> {
         if let Some(key) = keys.0.iter().nth(KEYS_MAX) {
             return Err((ResultCode::UNWILLING_TO_PERFORM, key.description.to_string()));
         }
         let keys = keys.0.iter().map(|key| Key::new(schema, &key).map_err(|code| (code, key.description.to_string())));
-        Ok(Order { keys: keys.collect::<Result<_, _>>()? })
+        Ok(Order { keys: keys.collect::<std::result::Result<_, _>>()? })
     }
 
     /// What an entry is sorted by. Values that may not be searched for are as if they were missing: the order would tell
     /// of them.
-    pub fn value(&self, view: &View<'_, '_>) -> SortValue {
-        self.keys.iter().map(|key| key.value(view)).collect()
+    pub fn value(&self, view: &View<'_, '_>) -> Result<SortValue> {
+        let mut left = LARGE_VALUES_MAX;
+        self.keys.iter().map(|key| key.value(view, &mut left)).collect()
     }
 
     fn compare(&self, a: &SortValue, b: &SortValue) -> Ordering {
@@ -68,7 +76,7 @@ impl Order {
 }
 
 impl Key {
-    fn new(schema: &Schema, key: &SortKey<'_>) -> Result<Key, ResultCode> {
+    fn new(schema: &Schema, key: &SortKey<'_>) -> std::result::Result<Key, ResultCode> {
         let description = AttributeDescription::parse(key.description).map_err(|_| ResultCode::NO_SUCH_ATTRIBUTE)?;
         let attribute = schema.find(description.kind).ok_or(ResultCode::NO_SUCH_ATTRIBUTE)?;
         let rule = match key.rule {
@@ -78,20 +86,39 @@ impl Key {
         Ok(Key { types: attribute.family.clone(), rule, reverse: key.reverse })
     }
 
-    fn value(&self, view: &View<'_, '_>) -> Option<Vec<u8>> {
-        let may = |id, value| view.allows(What::Attribute(id, Some(value)), Level::Search);
-        let of_type = |&id| {
-            let values = view.entry.of_type(id).flat_map(|attribute| attribute.values());
-            values.filter(move |value| may(id, value))
+    /// The least value; none if there are more outside of the entry than may be looked at.
+    fn value(&self, view: &View<'_, '_>, left: &mut u32) -> Result<Option<Vec<u8>>> {
+        let (mut least, mut form): (Option<Vec<u8>>, _) = (None, Vec::new());
+        let mut consider = |id, value: &[u8]| {
+            form.clear();
+            let may = view.allows(What::Attribute(id, Some(value)), Level::Search);
+            if may && self.normalize(&view.scene.state.schema, value, &mut form) {
+                match &mut least {
+                    Some(least) if form >= *least => {}
+                    Some(least) => std::mem::swap(least, &mut form),
+                    None => least = Some(std::mem::take(&mut form)),
+                }
+            }
         };
-        let values = self.types.iter().flat_map(of_type);
-        values.filter_map(|value| self.normalize(&view.scene.state.schema, value)).min()
+        for &id in &self.types {
+            view.entry.of_type(id).flat_map(|attribute| attribute.values()).for_each(|value| consider(id, value));
+        }
+        for large in view.entry.large().filter(|large| self.types.contains(&large.id)) {
+            let Some(rest) = left.checked_sub(large.count) else { return Ok(None) };
+            *left = rest;
+            view.large(large.id, &mut |value| consider(large.id, value))?;
+        }
+        Ok(least)
     }
 
-    fn normalize(&self, schema: &Schema, value: &[u8]) -> Option<Vec<u8>> {
-        let Some(rule) = self.rule else { return Some(value.to_ascii_lowercase()) };
-        let mut normalized = Vec::new();
-        rule.normalize(value, schema, &mut normalized).ok()?;
-        Some(normalized)
+    /// Whether a value can be sorted by; its form.
+    fn normalize(&self, schema: &Schema, value: &[u8], form: &mut Vec<u8>) -> bool {
+        match self.rule {
+            Some(rule) => rule.normalize(value, schema, form).is_ok(),
+            None => {
+                form.extend(value.iter().map(u8::to_ascii_lowercase));
+                true
+            }
+        }
     }
 }

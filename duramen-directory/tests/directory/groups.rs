@@ -1,10 +1,13 @@
 //! Groups with very many members: their values are outside the entry.
 
 use duramen_directory::{Config, Requester, SchemaFile};
+use duramen_ldap::Payload;
 use duramen_ldap::ber::List;
+use duramen_ldap::control::{SortKey, SortKeys};
 use duramen_ldap::filter::FilterBuf;
 use duramen_ldap::message::ChangeKind::{Add, Delete, Increment, Replace};
-use duramen_ldap::message::{Deref, ResultCode, Scope, SearchRequest};
+use duramen_ldap::message::{Control, Deref, ResultCode, Scope, SearchRequest};
+use duramen_ldap::oid::control as oid;
 
 use crate::sample::*;
 
@@ -145,6 +148,30 @@ fn one_of_very_many_names_an_entry_as_one_of_few_does() {
         there("NEW", count);
         assert_eq!(sample.found("(memberUid=new)").len(), 0, "case counts");
     }
+}
+
+#[test]
+fn entries_are_sorted_by_the_least_of_very_many_values_too_rfc2891_1_2() {
+    let sample = with_group(1000);
+    for (name, members) in [("before", ["uid=user"]), ("behind", ["uid=user0a"])] {
+        let members = members.map(|rdn| format!("{rdn},ou=People,dc=example,dc=com"));
+        let values = members.iter().map(|name| name.as_bytes()).collect();
+        let name = format!("cn={name},ou=Groups,dc=example,dc=com");
+        sample.add(&name, &[("objectClass", vec![b"groupOfNames"]), ("member", values)]).unwrap();
+    }
+    let sorted = |reverse| {
+        let (mut buffer, mut value) = (Vec::new(), Vec::new());
+        let key = SortKey { description: "member", rule: Some("caseIgnoreOrderingMatch"), reverse };
+        SortKeys(List::build(&mut buffer, [key])).encode(&mut value);
+        let controls = vec![Control { oid: oid::SORT_REQUEST, critical: true, value: Some(&value) }];
+        let given =
+            sample.search(BASE, "(|(cn=many)(cn=be*)(cn=admins))", &Ask { controls, ..Ask::default() }).unwrap();
+        given.names().iter().map(|name| name[3..].split(',').next().unwrap().to_string()).collect::<Vec<_>>()
+    };
+    let mut order = ["admins", "before", "many", "behind"];
+    assert_eq!(sorted(false), order);
+    order.reverse();
+    assert_eq!(sorted(true), order);
 }
 
 #[test]
