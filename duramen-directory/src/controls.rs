@@ -10,7 +10,7 @@ use duramen_ldap::oid::control as oid;
 use crate::failure::{Failure, Result};
 
 /// Controls that the directory knows, for the root DSE.
-pub(crate) const SUPPORTED: [&str; 13] = [
+pub(crate) const SUPPORTED: [&str; 14] = [
     oid::PAGED_RESULTS,
     oid::SORT_REQUEST,
     oid::ASSERTION,
@@ -24,6 +24,7 @@ pub(crate) const SUPPORTED: [&str; 13] = [
     oid::PERMISSIVE_MODIFY,
     oid::RELAX,
     oid::DONT_USE_COPY,
+    oid::DOMAIN_SCOPE,
 ];
 
 /// Controls of a request.
@@ -43,6 +44,8 @@ pub(crate) struct Controls<'a> {
     pub tree_delete: bool,
     pub permissive: bool,
     pub relax: bool,
+    /// References are not sent.
+    pub domain_scope: bool,
 }
 
 /// Which operation controls are of: each control belongs to some (RFC 4511 section 4.1.11).
@@ -61,7 +64,9 @@ pub(crate) enum Of {
 /// Whether a control of this number is one for an operation.
 fn belongs(number: &str, of: Of) -> bool {
     match number {
-        oid::PAGED_RESULTS | oid::SORT_REQUEST | oid::MATCHED_VALUES | oid::SUBENTRIES => of == Of::Search,
+        oid::PAGED_RESULTS | oid::SORT_REQUEST | oid::MATCHED_VALUES | oid::SUBENTRIES | oid::DOMAIN_SCOPE => {
+            of == Of::Search
+        }
         oid::PROXIED_AUTHORIZATION => true,
         oid::ASSERTION | oid::MANAGE_DSA_IT => of != Of::Extended,
         oid::PRE_READ => matches!(of, Of::Modify | Of::Delete | Of::ModifyDn),
@@ -117,6 +122,7 @@ impl<'a> Controls<'a> {
             RequestControl::TreeDelete => set(&mut self.tree_delete),
             RequestControl::PermissiveModify => set(&mut self.permissive),
             RequestControl::Relax => set(&mut self.relax),
+            RequestControl::DomainScope => set(&mut self.domain_scope),
             _ => false,
         };
         if twice {

@@ -47,6 +47,8 @@ pub mod control {
     pub const RELAX: &str = "1.3.6.1.4.1.4203.666.5.12";
     /// Don't use copy (RFC 6171).
     pub const DONT_USE_COPY: &str = "1.3.6.1.1.22";
+    /// Domain scope: no references (MS-ADTS section 3.1.1.3.4.1.4).
+    pub const DOMAIN_SCOPE: &str = "1.2.840.113556.1.4.1339";
 }
 
 /// Extended operations.

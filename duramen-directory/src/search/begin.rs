@@ -170,6 +170,7 @@ impl Beginning<'_> {
         Options {
             scope: request.scope,
             manage: self.controls.manage_dsa_it,
+            domain_scope: self.controls.domain_scope,
             follows_aliases: matches!(request.deref, Deref::InSearching | Deref::Always),
             subentries: self.controls.subentries,
             entries_max,

@@ -93,6 +93,8 @@ enum Job {
 struct Options {
     scope: Scope,
     manage: bool,
+    /// References are not sent.
+    domain_scope: bool,
     /// Aliases are not entries to be returned.
     follows_aliases: bool,
     /// Subentries only, other entries only, or all.
@@ -499,7 +501,9 @@ impl<'r> Run<'r> {
             // One that has lost its URLs leads nowhere, and a reference without any is none.
             if !urls.is_empty() {
                 self.to_sort.iter_mut().for_each(|to_sort| to_sort.is_all = false);
-                sink.reference(List::trusted(&encode_urls(&urls)));
+                if !self.options.domain_scope {
+                    sink.reference(List::trusted(&encode_urls(&urls)));
+                }
             }
             return Ok(true);
         }

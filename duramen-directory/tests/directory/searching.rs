@@ -531,6 +531,25 @@ fn referral_objects_lead_elsewhere_rfc3296_5() {
 }
 
 #[test]
+fn no_references_are_sent_in_domain_scope_however_often_it_is_asked_in_either() {
+    let sample = with_alias_and_referral();
+    let mut value = Vec::new();
+    sorted_by(&mut value, "cn", false);
+    let sort = Control { oid: oid::SORT_REQUEST, critical: true, value: Some(&value) };
+    let domain_scope = Control { critical: true, ..control(oid::DOMAIN_SCOPE) };
+    for _ in 0..2 {
+        for (controls, count) in [(vec![sort, domain_scope], 0), (vec![sort], 1), (vec![domain_scope], 0), (vec![], 1)]
+        {
+            let given = sample.search(BASE, "(sn=smith)", &Ask { controls, ..Ask::default() }).unwrap();
+            assert_eq!((given.names(), given.references.len()), (vec![SMITH], count));
+        }
+    }
+    let ask = Ask { controls: vec![domain_scope], ..Ask::default() };
+    let failure = sample.search("cn=x,ou=Abroad,dc=example,dc=com", "(a=b)", &ask).err().unwrap();
+    assert_eq!(failure.code, ResultCode::REFERRAL);
+}
+
+#[test]
 fn subentries_are_seen_when_they_are_asked_for_rfc3672_3() {
     let sample = Sample::people();
     sample.load("\ndn: cn=sub,dc=example,dc=com\nobjectClass: subentry\ncn: sub\nsubtreeSpecification: {}\n");

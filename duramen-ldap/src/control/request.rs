@@ -39,6 +39,8 @@ pub enum RequestControl<'a> {
     Relax,
     /// Do not answer from a copy (RFC 6171).
     DontUseCopy,
+    /// Send no references.
+    DomainScope,
     /// A number that is not known here.
     Unknown,
 }
@@ -62,6 +64,7 @@ impl<'a> RequestControl<'a> {
             oid::PERMISSIVE_MODIFY => none(RequestControl::PermissiveModify)?,
             oid::RELAX => none(RequestControl::Relax)?,
             oid::DONT_USE_COPY => none(RequestControl::DontUseCopy)?,
+            oid::DOMAIN_SCOPE => none(RequestControl::DomainScope)?,
             _ => RequestControl::Unknown,
         })
     }

@@ -114,6 +114,7 @@ fn controls_without_a_value_have_none_rfc3296_3() {
         (oid::PERMISSIVE_MODIFY, RequestControl::PermissiveModify),
         (oid::RELAX, RequestControl::Relax),
         (oid::DONT_USE_COPY, RequestControl::DontUseCopy),
+        (oid::DOMAIN_SCOPE, RequestControl::DomainScope),
     ] {
         assert_eq!(decoded(oid, None), Ok(control));
         assert_eq!(decoded(oid, &b""[..]), Ok(control));
