@@ -66,7 +66,7 @@ pub fn run(args: &Args) -> Result<()> {
     let Command::Explain(explain) = &args.command;
     let settings = explain.settings()?;
     let folder = settings.data;
-    if !folder.join("directory.dm").exists() {
+    if !Directory::is_in(&folder) {
         return Err(Failure::NotFound(format!("there is no directory in {}", folder.display())));
     }
     let config = Config { access: settings.rules, read_only: true, ..Config::default() };

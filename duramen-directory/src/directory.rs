@@ -135,6 +135,11 @@ pub enum OpenError {
 }
 
 impl Directory {
+    /// Whether there is one in the folder `path`.
+    pub fn is_in(path: impl AsRef<Path>) -> bool {
+        path.as_ref().join(FILE).exists()
+    }
+
     /// Opens the directory whose data is in the folder `path`, or makes a new one there.
     pub fn open(path: impl AsRef<Path>, config: Config) -> Result<Directory, OpenError> {
         let folder = path.as_ref();

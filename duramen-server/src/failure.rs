@@ -1,5 +1,6 @@
 //! Why the daemon ends, and the exit code that says so.
 
+use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
@@ -44,7 +45,7 @@ pub enum ServeError {
 impl ServeError {
     /// The exit code.
     pub fn exit_code(&self) -> ExitCode {
-        let denied = |error: &std::io::Error| error.kind() == std::io::ErrorKind::PermissionDenied;
+        let denied = |error: &std::io::Error| error.kind() == ErrorKind::PermissionDenied;
         ExitCode::from(match self {
             ServeError::Config(_) => 78,
             ServeError::Listen(error) => {
@@ -81,8 +82,30 @@ impl From<Fault> for ServeError {
 /// Faults of schema, rules and settings name their own place.
 fn refusal(path: &Path, source: &OpenError) -> String {
     match source {
-        OpenError::Database(error) => format!("the data directory {}: {error}", path.display()),
+        OpenError::Database(error) => {
+            let cure = cure(error).map(|cure| format!("; {cure}")).unwrap_or_default();
+            format!("the data directory {}: {error}{cure}", path.display())
+        }
         other => other.to_string(),
+    }
+}
+
+/// What to do about it, where the database's message does not say.
+fn cure(error: &duramen::Error) -> Option<&'static str> {
+    let (duramen::Error::Io { source, .. } | duramen::Error::File { source, .. }) = error else {
+        let is_other = matches!(error, duramen::Error::NotADatabase { .. });
+        return is_other.then_some("name the directory that duramend or `duramen directory import` made");
+    };
+    match source.kind() {
+        ErrorKind::PermissionDenied => Some(
+            "the user who runs duramend has to own it with all that is in it (`chown -R`), and be let through to it",
+        ),
+        ErrorKind::AlreadyExists | ErrorKind::NotADirectory => {
+            Some("name a directory, or a path where there is nothing yet")
+        }
+        ErrorKind::ReadOnlyFilesystem => Some("mount it for writing, or name another directory"),
+        ErrorKind::StorageFull | ErrorKind::QuotaExceeded => Some("make room there"),
+        _ => None,
     }
 }
 

@@ -70,6 +70,9 @@ pub fn tcp(address: SocketAddr) -> io::Result<TcpListener> {
 /// A local socket that everybody may connect to: who does is known. One that a dead server left is replaced.
 fn unix(path: &Path) -> io::Result<UnixListener> {
     let is_socket = std::fs::symlink_metadata(path).is_ok_and(|found| found.file_type().is_socket());
+    if !is_socket && path.exists() {
+        return Err(io::ErrorKind::AlreadyExists.into());
+    }
     if is_socket && std::os::unix::net::UnixStream::connect(path).is_err() {
         std::fs::remove_file(path)?;
     }
@@ -96,6 +99,7 @@ fn taken(listeners: &[Listener], address: SocketAddr, source: io::Error) -> List
 pub(crate) fn error(address: String, source: io::Error) -> ListenError {
     let cure = match source.kind() {
         io::ErrorKind::AddrInUse => "another program listens there: stop it, or choose another address",
+        io::ErrorKind::AlreadyExists => "what is there is no socket: remove it, or choose another path",
         io::ErrorKind::PermissionDenied => {
             "choose a port from 1024 up and a directory that this user may write, \
              or let systemd give the capability CAP_NET_BIND_SERVICE"

@@ -45,7 +45,7 @@ struct Options {
     #[arg(short, long, value_name = "NAME")]
     suffix: Vec<String>,
     /// Where to listen for LDAP, in place of what the configuration says; may be given several times.
-    #[arg(short, long, value_name = "ADDRESS:PORT")]
+    #[arg(short, long, value_name = "ADDRESS:PORT", value_parser = address)]
     listen: Vec<SocketAddr>,
     /// Path of the local socket; without --listen, DIRECTORY/ldapi.
     #[arg(long, value_name = "PATH", requires = "listen")]
@@ -57,7 +57,7 @@ struct Options {
     #[arg(long, value_name = "FILE", requires = "administrator")]
     password_file: Option<PathBuf>,
     /// Where to serve /metrics and /healthz by HTTP.
-    #[arg(long, value_name = "ADDRESS:PORT")]
+    #[arg(long, value_name = "ADDRESS:PORT", value_parser = address)]
     http: Option<SocketAddr>,
     /// Log every connection and operation.
     #[arg(long)]
@@ -104,6 +104,10 @@ impl Options {
         };
         Ok(Start { config: self.config, overrides })
     }
+}
+
+fn address(text: &str) -> Result<SocketAddr, &'static str> {
+    text.parse().map_err(|_| "that is no address with a port; write one like 127.0.0.1:389 or [::]:389")
 }
 
 fn first_line(path: &std::path::Path) -> Result<String, Fault> {

@@ -128,7 +128,12 @@ fn refuse_long_files() -> Result<(), ServeError> {
     signal(SignalKind::from_raw(rustix::process::Signal::XFSZ.as_raw())).map_err(system("signals")).map(drop)
 }
 
+/// Whoever moved the data, or mistyped its path, would find an empty directory served.
 fn open(config: &Config) -> Result<Directory, ServeError> {
+    if !Directory::is_in(&config.data) {
+        let path = std::path::absolute(&config.data).unwrap_or_else(|_| config.data.clone());
+        tracing::info!("there is no directory in {} yet: a new one is made", path.display());
+    }
     Directory::open(&config.data, config.directory.clone()).map_err(|source| refused(config, source))
 }
 

@@ -64,7 +64,7 @@ impl DirectoryArgs {
 
     /// Whether there is a directory.
     pub fn is_there(&self) -> bool {
-        self.data.join("directory.dm").exists()
+        Directory::is_in(&self.data)
     }
 
     /// The folder.

@@ -55,6 +55,39 @@ fn a_port_that_is_taken_is_named_and_has_its_exit_code() {
 }
 
 #[test]
+fn what_is_in_the_way_of_a_start_is_named_with_its_cure() {
+    let dir = tempfile::tempdir().unwrap();
+    let path = |name: &str| dir.path().join(name).to_str().unwrap().to_string();
+    fs::write(path("file"), "").unwrap();
+    fs::create_dir(path("other")).unwrap();
+    fs::write(path("other/directory.dm"), "another program's").unwrap();
+    let refused = |data: &str, more: &[&str], code: i32, told: &str| {
+        let data = path(data);
+        let args = [&["serve", "--data", &data, "--suffix", "dc=example,dc=com"], more].concat();
+        let (ended, said) = run(&args);
+        assert!(ended == Some(code) && said.contains(told), "{args:?}: {ended:?} {said}");
+    };
+    let any = ["--listen", "127.0.0.1:0"];
+    refused("file", &any, 74, "name a directory, or a path where there is nothing yet");
+    refused("other", &any, 74, "name the directory that duramend or `duramen directory import` made");
+    refused("data", &[&any[..], &["--ldapi", &path("file")]].concat(), 69, "is no socket: remove it");
+    refused("data", &["--listen", "localhost:389"], 2, "write one like 127.0.0.1:389");
+    let free = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
+    let both = [format!("0.0.0.0:{free}"), format!("[::]:{free}")];
+    refused("data", &["--listen", &both[0], "--listen", &both[1]], 69, "this server listens at 0.0.0.0:");
+}
+
+#[test]
+fn a_directory_that_is_made_is_told_of_since_its_path_may_be_mistyped() {
+    let daemon = Daemon::plain();
+    let told = "there is no directory in ";
+    let log = daemon.log();
+    assert!(log.contains(&format!("{told}{} yet: a new one is made", daemon.path("data").display())), "{log}");
+    let again = Daemon::start(daemon.kill(), PLAIN);
+    assert!(!again.log().contains(told), "{}", again.log());
+}
+
+#[test]
 fn a_second_daemon_on_the_same_data_is_refused_with_the_firsts_number() {
     let daemon = Daemon::plain();
     let data = daemon.path("data");
