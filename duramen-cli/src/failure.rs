@@ -55,6 +55,11 @@ impl From<duramen::Error> for Failure {
             duramen::Error::Busy => {
                 Failure::Failed(format!("{error}: wait longer with --wait, or without it for ever"))
             }
+            duramen::Error::Io { ref source, .. } | duramen::Error::File { ref source, .. }
+                if source.kind() == io::ErrorKind::PermissionDenied =>
+            {
+                Failure::Failed(format!("{error}; run this as the user whose files those are (`sudo -u`), or as root"))
+            }
             _ => Failure::Failed(error.to_string()),
         }
     }
@@ -73,5 +78,18 @@ impl From<io::Error> for Failure {
 impl From<serde_json::Error> for Failure {
     fn from(error: serde_json::Error) -> Failure {
         io::Error::from(error).into()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn who_may_not_is_told_who_may() {
+        let source = io::Error::from(io::ErrorKind::PermissionDenied);
+        let failure = Failure::from(duramen::Error::File { op: "open", path: "people.dm".into(), source });
+        let said = failure.message().unwrap();
+        assert!(said.starts_with("cannot open people.dm: ") && said.contains("as the user whose files"), "{said}");
     }
 }

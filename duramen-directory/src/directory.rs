@@ -135,9 +135,9 @@ pub enum OpenError {
 }
 
 impl Directory {
-    /// Whether there is one in the folder `path`.
+    /// Whether there is one in the folder `path`, or may be, as one may not look: opening it tells why.
     pub fn is_in(path: impl AsRef<Path>) -> bool {
-        path.as_ref().join(FILE).exists()
+        path.as_ref().join(FILE).try_exists().unwrap_or(true)
     }
 
     /// Opens the directory whose data is in the folder `path`, or makes a new one there.

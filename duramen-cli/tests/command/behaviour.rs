@@ -43,7 +43,7 @@ fn a_file_that_is_not_there_or_not_ours_is_named() {
     std::fs::write(b.path("text.dm"), "hello ".repeat(10_000)).unwrap();
     b.run(&["stat", "text.dm"]).fails(1, "text.dm is not a Duramen database");
     b.run(&["put", "text.dm", "t", "k", "v"]).fails(1, "text.dm is not a Duramen database");
-    b.run(&["get", ".", "t", "k"]).fails(1, "it is a directory");
+    b.run(&["get", ".", "t", "k"]).fails(1, "it is a directory: name the file in it");
 }
 
 #[test]

@@ -110,4 +110,6 @@ fn what_is_wrong_is_named_with_file_and_line() {
     import("people", &["--continue"], "wrong.ldif").fails(1, "3 records were left out");
     import("new2", &[], "people.ldif").fails(1, "--suffix");
     bench.run(&["directory", "export", "--data", "missing"]).fails(1, "there is no directory in missing");
+    std::os::unix::fs::symlink("round", bench.path("round")).unwrap();
+    bench.run(&["directory", "export", "--data", "round"]).fails(1, "Too many levels of symbolic links");
 }

@@ -45,12 +45,12 @@ pub(crate) fn open_data(path: &Path, read_only: bool, create: bool, mode: u32) -
     options.custom_flags(libc::O_NONBLOCK | libc::O_NOCTTY);
     let not_a_database = |what| Error::NotADatabase { path: path.to_path_buf(), what };
     let file = options.open(path).and_then(apart_from_streams).map_err(|e| match e.kind() {
-        ErrorKind::IsADirectory => not_a_database("it is a directory"),
+        ErrorKind::IsADirectory => not_a_database("it is a directory: name the file in it"),
         _ => failed("open", path)(e),
     })?;
     let kind = file.metadata().map_err(failed("inspect", path))?.file_type();
     if kind.is_dir() {
-        return Err(not_a_database("it is a directory"));
+        return Err(not_a_database("it is a directory: name the file in it"));
     }
     if !kind.is_file() {
         return Err(not_a_database("it is not a regular file"));
