@@ -204,7 +204,10 @@ impl Beginning<'_> {
         }
         let aliases = matches!(self.request.deref, Deref::FindingBase | Deref::Always);
         let follow = Follow { aliases, manage: self.controls.manage_dsa_it, scope: Some(self.request.scope) };
-        let id = base::find(&self.scene, name, follow)?;
+        let id = base::find(&self.scene, name, follow).map_err(|failure| match failure.code {
+            ResultCode::REFERRAL if self.controls.domain_scope => names::no_such_object(failure.matched_dn, name),
+            _ => failure,
+        })?;
         let entry = names::entry(&self.scene.tables.entry()?, id)?;
         let base = Base { id, is_suffix: entry.parent == 0 };
         // What is remembered has to be right whatever the next request says of aliases and referrals.
