@@ -24,6 +24,7 @@ pub enum Kind {
     PreRead(Vec<String>),
     PostRead(Vec<String>),
     ManageDsaIt,
+    DomainScope,
     MatchedValues(Vec<String>),
     Subentries(bool),
     Proxied(String),
@@ -45,6 +46,7 @@ impl Kind {
             Kind::PreRead(_) => oid::PRE_READ,
             Kind::PostRead(_) => oid::POST_READ,
             Kind::ManageDsaIt => oid::MANAGE_DSA_IT,
+            Kind::DomainScope => oid::DOMAIN_SCOPE,
             Kind::MatchedValues(_) => oid::MATCHED_VALUES,
             Kind::Subentries(_) => oid::SUBENTRIES,
             Kind::Proxied(_) => oid::PROXIED_AUTHORIZATION,
@@ -86,7 +88,12 @@ impl Control {
             Kind::Subentries(visible) => Writer::new(&mut out).boolean(tag::BOOLEAN, *visible),
             Kind::Proxied(id) => out.extend_from_slice(id.as_bytes()),
             Kind::Nonsense(_) => out.extend_from_slice(b"nonsense"),
-            Kind::ManageDsaIt | Kind::TreeDelete | Kind::Permissive | Kind::Relax | Kind::Unknown => return None,
+            Kind::ManageDsaIt
+            | Kind::DomainScope
+            | Kind::TreeDelete
+            | Kind::Permissive
+            | Kind::Relax
+            | Kind::Unknown => return None,
         }
         Some(out)
     }

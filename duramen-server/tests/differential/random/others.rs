@@ -64,13 +64,14 @@ impl Random {
     }
 
     fn fitting(&mut self, operation: &Operation) -> Kind {
-        match (operation, self.rng.u32(..8)) {
+        match (operation, self.rng.u32(..9)) {
             (Operation::Bind { .. }, _) => Kind::Unknown,
             (_, 0) => Kind::ManageDsaIt,
             (_, 1) => Kind::Assertion(self.filter(1)),
             (Operation::Search(_), 2 | 3) => Kind::Paged(1 + self.rng.u32(..5)),
             (Operation::Search(_), 4 | 5) => self.sort(),
             (Operation::Search(_), 6) => Kind::MatchedValues((0..1 + self.less_than(4)).map(|_| self.item()).collect()),
+            (Operation::Search(_), 7) => Kind::DomainScope,
             (Operation::Search(_), _) => Kind::Subentries(self.chance(2)),
             (Operation::Modify { .. }, 2 | 3) => Kind::Permissive,
             (Operation::Delete { .. }, 2 | 3) => Kind::PreRead(self.selection()),
@@ -96,7 +97,7 @@ impl Random {
     }
 
     fn any(&mut self) -> Kind {
-        match self.rng.u32(..14) {
+        match self.rng.u32(..15) {
             0 => Kind::Paged(2),
             1 => self.sort(),
             2 => Kind::Assertion(self.filter(0)),
@@ -118,6 +119,7 @@ impl Random {
             ])),
             11 => Kind::Proxied(String::new()),
             12 => Kind::TreeDelete,
+            13 => Kind::DomainScope,
             _ => Kind::Unknown,
         }
     }
