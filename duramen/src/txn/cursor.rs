@@ -61,11 +61,11 @@ impl Step {
 }
 
 /// Where a movement of a cursor in a write transaction begins, and where it may leave it.
-enum From<'k> {
+enum Start<'k> {
     /// From where it stands.
     Here,
     /// As `Here`; what is found is several values at once, on one of which it then stands.
-    HereOn,
+    Among,
     /// From one end of the table.
     End,
     /// With a search for a key, or for a key and a value.
@@ -121,13 +121,13 @@ macro_rules! movements {
 
             $($(#[$look_doc])*
             pub fn $look<'x>(&mut self, txn: &'x WriteTxn<'_>) -> Result<Option<Pair<'x>>> {
-                self.moved(txn.work(), From::HereOn, |position, work, trunk| position.$look(work, trunk))
+                self.moved(txn.work(), Start::Among, |position, work, trunk| position.$look(work, trunk))
             })*
 
             $($(#[$seek_doc])*
             pub fn $seek<'x>(&mut self, txn: &'x WriteTxn<'_>, key: impl AsRef<[u8]>) -> Result<Option<Pair<'x>>> {
                 let key = key.as_ref();
-                self.moved(txn.work(), From::Search(&[key]), |position, work, trunk| position.$seek(work, trunk, key))
+                self.moved(txn.work(), Start::Search(&[key]), |position, work, trunk| position.$seek(work, trunk, key))
             })*
 
             $($(#[$doc])*
@@ -169,21 +169,21 @@ movements! {
     }
     others {
         /// To the first entry.
-        first() => first from From::End;
+        first() => first from Start::End;
         /// To the last entry.
-        last() => last from From::End;
+        last() => last from Start::End;
         /// To the first value of the same key.
-        first_duplicate() => first_duplicate from From::Here;
+        first_duplicate() => first_duplicate from Start::Here;
         /// To the last value of the same key.
-        last_duplicate() => last_duplicate from From::Here;
+        last_duplicate() => last_duplicate from Start::Here;
         /// To this key with this very value.
-        seek_pair(key, value) => seek_exact_pair from From::Search(&[key, value]);
+        seek_pair(key, value) => seek_exact_pair from Start::Search(&[key, value]);
         /// To this key with the first value that is this one or after it.
-        seek_pair_at_or_after(key, value) => seek_pair_at_or_after from From::Search(&[key, value]);
+        seek_pair_at_or_after(key, value) => seek_pair_at_or_after from Start::Search(&[key, value]);
         /// As `multiple`, for the next page of the key's values.
-        next_multiple() => next_multiple from From::HereOn;
+        next_multiple() => next_multiple from Start::Among;
         /// As `multiple`, for the page before; the cursor is then on the first of them.
-        prev_multiple() => multiple_before from From::HereOn;
+        prev_multiple() => multiple_before from Start::Among;
     }
 }
 
@@ -547,7 +547,7 @@ impl WriteCursor {
     fn step_far<'x>(&mut self, work: &'x Work, step: Step, back: bool) -> Result<Option<Pair<'x>>> {
         const SOME: u8 = 3;
         let steps = if self.is_current(work) { SOME.min(self.steps + 1) } else { 1 };
-        let found = self.moved(work, From::Here, |position, work, trunk| step.go(position, work, trunk, back))?;
+        let found = self.moved(work, Start::Here, |position, work, trunk| step.go(position, work, trunk, back))?;
         if found.is_some() && steps == SOME {
             let trunk = self.trunk(work)?;
             self.held.open(work, self.table, &self.position, trunk, back);
@@ -561,13 +561,13 @@ impl WriteCursor {
     fn moved<'x>(
         &mut self,
         work: &'x Work,
-        from: From<'_>,
+        from: Start<'_>,
         step: impl FnOnce(&mut Position, &'x Work, Trunk<'_>) -> Result<Option<Pair<'x>>>,
     ) -> Result<Option<Pair<'x>>> {
         work.check()?;
         self.held.close();
         self.steps = 0;
-        if matches!(from, From::Here | From::HereOn) {
+        if matches!(from, Start::Here | Start::Among) {
             self.sync(work)?;
         } else {
             // Where it stood does not matter.
@@ -577,10 +577,10 @@ impl WriteCursor {
         let trunk = self.trunk(work)?;
         // After an error it is found again by what it remembers.
         let found = step(&mut self.position, work, trunk).inspect_err(|_| self.epoch = 0)?;
-        let entry = if matches!(from, From::HereOn) { self.position.current(work, trunk)? } else { found };
+        let entry = if matches!(from, Start::Among) { self.position.current(work, trunk)? } else { found };
         match (entry, from) {
             (Some((key, value)), _) => self.remember(key, if trunk.tree.has_duplicates() { value } else { &[] }),
-            (None, From::Search(sought)) => {
+            (None, Start::Search(sought)) => {
                 self.remember(sought[0], sought.get(1).copied().unwrap_or_default());
                 self.before_values = sought.len() == 1;
             }

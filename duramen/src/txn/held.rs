@@ -5,8 +5,8 @@
 //! # Safety
 //! A cursor of a write transaction borrows nothing, so what it keeps open has no lifetime. It is looked at only in the
 //! transaction that it was opened in, and only while its table has the same [`Stamp`] there: until then no page of it has
-//! been changed, moved or given away. `Work` changes the stamp with everything that does. The pages are in the map or the arena, which
-//! stay where they are while the transaction lives.
+//! been changed, moved or given away. `Work` changes the stamp with everything that does. The pages are in the map or the
+//! arena, which stay where they are while the transaction lives.
 #![allow(unsafe_code)]
 
 use std::fmt;
