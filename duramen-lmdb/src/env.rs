@@ -183,6 +183,7 @@ impl Env {
             .mode(mode)
             .page_size(self.page_bytes)
             .flush_on_close(false)
+            .late_checks(true)
             .keep_length(flags & flag::WRITEMAP != 0);
         if flags & flag::NOLOCK != 0 {
             options = options.without_lock_file();

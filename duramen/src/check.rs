@@ -3,9 +3,9 @@
 //! Owns: the check and the statistics of a snapshot. Must not know: how anything is mended.
 
 use crate::advice::Advice;
-use crate::error::{Error, Result};
+use crate::error::{Damage, Error, Result};
 use crate::format::meta::Meta;
-use crate::format::overflow;
+use crate::format::overflow::Stub;
 use crate::format::page::{self, Child};
 use crate::ids::{Extent, Pgno, Txnid};
 use crate::order::Order;
@@ -336,15 +336,17 @@ impl<F: FnMut(u64, u64)> Visitor for Checker<'_, F> {
         Ok(true)
     }
 
-    fn run(&mut self, run: Child, bytes: u32) -> Result<()> {
-        let pages = overflow::pages_for(bytes as usize, self.store.pager.page_size) as u64;
+    fn value(&mut self, stub: Stub) -> Result<()> {
+        let (pgno, pages) = (stub.child.pgno(), stub.pages(self.store.pager.page_size));
         self.report.overflow_pages += pages;
         self.count(2, pages);
-        if !self.claim(Extent::new(run.pgno(), pages), "a large value") {
+        if !self.claim(Extent::new(pgno, pages), "a large value") {
             return Ok(());
         }
-        if let Err(error) = self.store.pager.verify_again(run.pgno(), pages, self.horizon) {
-            self.find(error);
+        match self.store.pager.verify_again(pgno, pages, self.horizon) {
+            Ok(run) if stub.may_be_born(page::birth(run)) => {}
+            Ok(_) => self.find(Damage("a value of another birth than its key says").at(pgno)),
+            Err(error) => self.find(error),
         }
         Ok(())
     }
@@ -399,9 +401,8 @@ impl Pages for Verifying<'_> {
         self.store.pager.verify_again(child.pgno(), 1, self.horizon)
     }
 
-    fn run(&self, child: Child, bytes: u32) -> Result<&[u8]> {
-        let run = self.store.pager.run(child.pgno(), page::Kind::Overflow, Some(bytes), self.horizon)?;
-        at(child, overflow::open(run))
+    fn value(&self, stub: Stub) -> Result<&[u8]> {
+        self.store.pager.value(stub, self.horizon)
     }
 
     fn scarce(&self) -> Option<&Advice> {

@@ -22,6 +22,12 @@ impl Txnid {
     pub(crate) fn next(self) -> Txnid {
         Txnid(self.0 + 1)
     }
+
+    /// The lower half of the number.
+    #[inline]
+    pub(crate) fn low(self) -> u32 {
+        self.0 as u32
+    }
 }
 
 impl fmt::Display for Pgno {

@@ -37,6 +37,7 @@ mod dirty;
 mod error;
 mod format;
 mod ids;
+mod late;
 mod map;
 mod medium;
 #[cfg(doctest)]

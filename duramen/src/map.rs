@@ -97,6 +97,11 @@ impl Map {
         Some(unsafe { std::slice::from_raw_parts(self.base().add(start), len) })
     }
 
+    /// Whether the byte at `offset` can be read without waiting for the disk, by what the system says.
+    pub(crate) fn is_in_memory(&self, offset: u64) -> bool {
+        usize::try_from(offset).is_ok_and(|offset| self.region.is_in_memory(offset))
+    }
+
     /// Maps the copy that has taken the file's place, once. What is read of the file's snapshots stands there too.
     pub(crate) fn follow(&self, copy: File) -> rustix::io::Result<()> {
         let _one = self.growing.lock().unwrap_or_else(PoisonError::into_inner);
@@ -207,7 +212,13 @@ const VALID: u8 = 1;
 /// The tag under which a page of this birth is noted as verified. Never 0, which stands for "not verified".
 #[inline]
 pub(crate) fn tag_of(birth: Txnid) -> u8 {
-    ((birth.0.wrapping_mul(0x9E37_79B9_7F4A_7C15) >> 56) as u8 & !VALID).max(VALID << 1)
+    tag_of_low(birth.low())
+}
+
+/// The same by the lower half of the birth, which is all that a large value's stub knows of it.
+#[inline]
+pub(crate) fn tag_of_low(birth: u32) -> u8 {
+    ((birth.wrapping_mul(0x9E37_79B9) >> 24) as u8 & !VALID).max(VALID << 1)
 }
 
 #[cfg(test)]

@@ -11,10 +11,11 @@ use std::fs::File;
 
 use crate::advice::Advice;
 use crate::error::{Damage, Error, Result};
-use crate::format::page::{self, Kind};
+use crate::format::overflow::Stub;
+use crate::format::page::{self, HEADER, Kind};
 use crate::format::{meta, overflow};
 use crate::ids::{Extent, Pgno, Txnid};
-use crate::map::{Map, Verified, tag_of};
+use crate::map::{Map, Verified, tag_of, tag_of_low};
 use crate::prefetch::{LINE, prefetch};
 
 /// What a reader may see: pages below `page_count` born no later than `txnid`.
@@ -163,6 +164,38 @@ impl Pager {
             self.verify(pgno, run, horizon)?;
         }
         Ok(run)
+    }
+
+    /// The value that a stub of the file stands for.
+    pub(crate) fn value(&self, stub: Stub, horizon: Horizon) -> Result<&[u8]> {
+        if self.is_at_hand(stub) {
+            return self.value_as_it_is(stub, horizon);
+        }
+        let pgno = stub.child.pgno();
+        let run = self.run(pgno, Kind::Overflow, Some(stub.bytes), horizon)?;
+        if !stub.may_be_born(page::birth(run)) {
+            return Err(Damage("a value of another birth than its key says").at(pgno));
+        }
+        overflow::open(run).map_err(|damage| damage.at(pgno))
+    }
+
+    /// As [`Pager::value`], but nothing of it is looked at.
+    pub(crate) fn value_as_it_is(&self, stub: Stub, horizon: Horizon) -> Result<&[u8]> {
+        let run = self.raw(stub.child.pgno(), stub.pages(self.page_size), horizon)?;
+        Ok(&run[HEADER..HEADER + stub.bytes as usize])
+    }
+
+    /// Whether a value has been verified and is likely to be in memory: there is then no need to look at it again, nor to
+    /// ask for it.
+    #[inline]
+    pub(crate) fn is_at_hand(&self, stub: Stub) -> bool {
+        let is_known = stub.birth != 0 && self.verified.is(stub.child.pgno(), tag_of_low(stub.birth));
+        is_known && !self.advice.is_tight()
+    }
+
+    /// Whether a page of the file is in memory, by what the system says.
+    pub(crate) fn is_in_memory(&self, page: Pgno) -> bool {
+        self.map.is_in_memory(page.0 << self.shift)
     }
 
     /// Asks for a run of several pages whose bytes will all be read, where that may be worth it.

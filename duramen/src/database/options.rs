@@ -57,6 +57,7 @@ impl Options {
                 memory_bytes: None,
                 keep_length: false,
                 file_memory: None,
+                late_checks: false,
                 log: true,
                 flush_on_close: true,
                 medium: None,
@@ -122,6 +123,16 @@ impl Options {
     /// any other in the large pieces that the operating system chooses. So 0 turns the latter off.
     pub fn file_memory(mut self, bytes: u64) -> Options {
         self.settings.file_memory = Some(bytes);
+        self
+    }
+
+    /// Whether cursors and iterators hand out large values (those that have pages of their own) before they are verified,
+    /// where they are not in memory; without this no value is. Walking over such entries for their keys then reads nothing
+    /// of the values. A value that the program reads is verified when the same transaction's walk has come some values
+    /// further, or to its end: damage is that call's error. If most are read, those that come next are verified first.
+    /// `get`, and whatever else looks for a value by its key without a cursor, gives none that was not verified.
+    pub fn late_checks(mut self, late: bool) -> Options {
+        self.settings.late_checks = late;
         self
     }
 

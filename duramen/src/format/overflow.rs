@@ -6,6 +6,7 @@
 //! other header, so that it is read in place.
 
 use crate::error::Damage;
+use crate::ids::Txnid;
 
 use super::page::{self, Child, HEADER, Kind};
 
@@ -50,13 +51,15 @@ pub(crate) fn init_space(run: &mut [u8], pages: u32, bytes: u32) -> &mut [u8] {
     &mut run[HEADER..HEADER + bytes as usize]
 }
 
-/// What a leaf keeps of a value that lies in a run of its own: 8 bytes child pointer, 4 bytes length, 4 reserved.
+/// What a leaf keeps of a value that lies in a run of its own: 8 bytes child pointer, 4 bytes length, 4 bytes of the birth.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct Stub {
     /// The run's first page.
     pub child: Child,
     /// Length of the value.
     pub bytes: u32,
+    /// Lower half of the run's birth; 0 where it is not known, as before it has its place.
+    pub birth: u32,
 }
 
 impl Stub {
@@ -66,14 +69,25 @@ impl Stub {
         if value.len() != STUB {
             return Err(Damage("a large value's stub is not 16 bytes"));
         }
-        Ok(Stub { child: Child(page::get64(value, 0)), bytes: page::get32(value, 8) })
+        let (child, bytes, birth) = (page::get64(value, 0), page::get32(value, 8), page::get32(value, 12));
+        Ok(Stub { child: Child(child), bytes, birth })
     }
 
     /// Writes the stub into a cell's value space.
     pub(crate) fn write(self, value: &mut [u8]) {
         page::put64(value, 0, self.child.0);
         page::put32(value, 8, self.bytes);
-        page::put32(value, 12, 0);
+        page::put32(value, 12, self.birth);
+    }
+
+    /// The run's pages.
+    pub(crate) fn pages(self, page_size: usize) -> u64 {
+        pages_for(self.bytes as usize, page_size) as u64
+    }
+
+    /// Whether the run may be of this birth.
+    pub(crate) fn may_be_born(self, birth: Txnid) -> bool {
+        self.birth == 0 || self.birth == birth.low()
     }
 }
 
@@ -111,7 +125,7 @@ mod tests {
 
     #[test]
     fn a_stub_gives_back_what_was_written() {
-        let stub = Stub { child: Child::page(Pgno(77), 3), bytes: 1 << 20 };
+        let stub = Stub { child: Child::page(Pgno(77), 3), bytes: 1 << 20, birth: 9 };
         let mut value = [0xEE; STUB];
         stub.write(&mut value);
         assert_eq!(Stub::read(&value), Ok(stub));

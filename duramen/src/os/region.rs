@@ -133,6 +133,19 @@ impl Region {
         unsafe { mm::madvise(self.base().cast(), self.bytes(), advice) }
     }
 
+    /// Whether the page of the machine is in memory that this byte of the range is in. Of a file that is not the process's
+    /// own, and that it may not write, the kernel says that all pages are; so does this where it says nothing.
+    pub(crate) fn is_in_memory(&self, offset: usize) -> bool {
+        if offset >= self.bytes() {
+            return true;
+        }
+        let page = offset & !(rustix::param::page_size() - 1);
+        let mut state = 1;
+        // SAFETY: the page is ours and mapped; one byte is written, for it.
+        unsafe { libc::mincore(self.base().wrapping_add(page).cast(), 1, &raw mut state) };
+        state & 1 == 1
+    }
+
     /// Keeps the mapping for the rest of the process's life.
     pub(crate) fn leak(self) -> NonNull<u8> {
         let base = self.base;

@@ -69,6 +69,7 @@ pub(crate) struct Settings {
     pub memory_bytes: Option<usize>,
     pub keep_length: bool,
     pub file_memory: Option<u64>,
+    pub late_checks: bool,
     pub log: bool,
     pub flush_on_close: bool,
     pub medium: Option<MediumLayer>,

@@ -6,6 +6,7 @@ use std::path::Path;
 
 use crate::error::{Damage, Error, Result};
 use crate::format::meta::{self, HEAD_BYTES, Meta, SLOT_BYTES, SLOTS, Unusable, VERSION};
+use crate::format::overflow::Stub;
 use crate::format::page::{self, Child, Kind};
 use crate::ids::{Extent, Pgno, Txnid};
 use crate::medium::Medium;
@@ -267,10 +268,11 @@ impl Visitor for Prover<'_> {
         self.count(bytes, 1)
     }
 
-    fn run(&mut self, run: Child, bytes: u32) -> Result<()> {
-        let header = self.pager.header(run.pgno(), self.horizon)?;
+    fn value(&mut self, stub: Stub) -> Result<()> {
+        let pgno = stub.child.pgno();
+        let header = self.pager.header(pgno, self.horizon)?;
         if page::birth(header) > self.base {
-            let run = self.pager.run(run.pgno(), Kind::Overflow, Some(bytes), self.horizon)?;
+            let run = self.pager.run(pgno, Kind::Overflow, Some(stub.bytes), self.horizon)?;
             let pages = run.len() / self.pager.page_size;
             self.count(run, pages as u64)?;
         }
@@ -297,7 +299,7 @@ impl Pages for Unverified<'_> {
         self.pager.header(child.pgno(), self.horizon)
     }
 
-    fn run(&self, child: Child, bytes: u32) -> Result<&[u8]> {
-        self.pager.run(child.pgno(), Kind::Overflow, Some(bytes), self.horizon)
+    fn value(&self, stub: Stub) -> Result<&[u8]> {
+        self.pager.value(stub, self.horizon)
     }
 }

@@ -12,7 +12,7 @@ use super::path::Step;
 use super::{Pages, open_branch};
 use crate::advice::Advice;
 use crate::format::branch::Branch;
-use crate::format::overflow::{self, Stub};
+use crate::format::overflow::Stub;
 use crate::format::page::Child;
 use crate::ids::Extent;
 
@@ -29,8 +29,7 @@ pub(crate) fn page_of(child: Child) -> Option<Extent> {
 /// The pages of a large value.
 pub(crate) fn run_of(stub: &[u8], page_size: usize) -> Option<Extent> {
     let stub = Stub::read(stub).ok()?;
-    let pages = overflow::pages_for(stub.bytes as usize, page_size) as u64;
-    (!stub.child.is_dirty()).then(|| Extent::new(stub.child.pgno(), pages))
+    (!stub.child.is_dirty()).then(|| Extent::new(stub.child.pgno(), stub.pages(page_size)))
 }
 
 /// Asks for the children of a branch that are to be visited from the `i`-th on, a window at a time and one ahead.

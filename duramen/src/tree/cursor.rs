@@ -43,7 +43,7 @@ fn pair_at<'p, P: Pages>(pages: &'p P, step: Step, cells: &Leaf<'p>, end: End) -
         End::Last => cells.prefetch_cell(step.index.saturating_sub(CELLS_AHEAD)),
     }
     let cell = at(step.page, cells.cell(step.index))?;
-    Ok((cell.key, value::load(pages, step.page, &cell)?))
+    Ok((cell.key, value::meet(pages, step.page, &cell)?))
 }
 
 /// Where among the values of its key a position stands.
@@ -159,7 +159,7 @@ impl Position {
         let cell = self.cell(pages)?;
         let leaf = self.path.leaf().page;
         let value = match &self.inner {
-            Inner::One => value::load(pages, leaf, &cell)?,
+            Inner::One => value::meet(pages, leaf, &cell)?,
             Inner::Sub(i) => at(leaf, SubPage::open(cell.value, item_of(t.tree)).and_then(|sub| sub.get(*i)))?,
             Inner::Tree => self.inner_path.key(pages)?,
         };
@@ -400,7 +400,7 @@ impl Position {
         let found = self.find_cell(pages, t, key, or_after).and_then(|found| {
             let Some((leaf, cell)) = found else { return Ok(None) };
             self.state = State::On;
-            Ok(Some((leaf, (cell.key, value::load(pages, self.page(), &cell)?))))
+            Ok(Some((leaf, (cell.key, value::meet(pages, self.page(), &cell)?))))
         });
         found.inspect_err(|_| self.unset())
     }

@@ -32,6 +32,7 @@ use crate::error::{Damage, Error, Result};
 use crate::format;
 use crate::format::branch::Branch;
 use crate::format::leaf::Leaf;
+use crate::format::overflow::Stub;
 use crate::format::packed::Packed;
 use crate::format::page::{self, Child, Kind};
 pub(crate) use crate::format::record::Tree;
@@ -49,8 +50,19 @@ pub(crate) trait Pages {
     /// A page's bytes, after its header was found to be that page's.
     fn page(&self, child: Child) -> Result<&[u8]>;
 
-    /// The payload of a run of overflow pages, which must be `bytes` long.
-    fn run(&self, child: Child, bytes: u32) -> Result<&[u8]>;
+    /// The value that a stub stands for.
+    fn value(&self, stub: Stub) -> Result<&[u8]>;
+
+    /// As [`Pages::value`], of a value that a walk has come to: who walks may want the keys alone, and where that was
+    /// chosen it need not have been verified yet.
+    fn value_met(&self, stub: Stub) -> Result<&[u8]> {
+        self.value(stub)
+    }
+
+    /// A walk has come to its end.
+    fn walk_ends(&self) -> Result<()> {
+        Ok(())
+    }
 
     /// Asks the processor to fetch what a search of this page will read first.
     #[inline]

@@ -5,21 +5,25 @@
 use super::{Pages, PagesMut, Tree, at, below, damaged};
 use crate::error::Result;
 use crate::format::leaf::{Cell, CellKind, cell_bytes, max_inline};
-use crate::format::overflow::{self, Stub};
+use crate::format::overflow::Stub;
 use crate::format::page::Child;
 
 /// The value of a cell of leaf `leaf`, in place.
 #[inline]
 pub(crate) fn load<'a, P: Pages + ?Sized>(pages: &'a P, leaf: Child, cell: &Cell<'a>) -> Result<&'a [u8]> {
     match cell.kind {
-        CellKind::Overflow => load_run(pages, leaf, cell.value),
+        CellKind::Overflow => pages.value(at(leaf, Stub::read(cell.value))?),
         _ => Ok(cell.value),
     }
 }
 
-fn load_run<'a, P: Pages + ?Sized>(pages: &'a P, leaf: Child, stub: &[u8]) -> Result<&'a [u8]> {
-    let stub = at(leaf, Stub::read(stub))?;
-    pages.run(stub.child, stub.bytes)
+/// As [`load`], of a cell that a walk has come to.
+#[inline]
+pub(crate) fn meet<'a, P: Pages + ?Sized>(pages: &'a P, leaf: Child, cell: &Cell<'a>) -> Result<&'a [u8]> {
+    match cell.kind {
+        CellKind::Overflow => pages.value_met(at(leaf, Stub::read(cell.value))?),
+        _ => Ok(cell.value),
+    }
 }
 
 /// Whether a value of this length goes to overflow pages.
@@ -39,7 +43,7 @@ pub(crate) fn release<P: PagesMut>(
         return Ok(());
     }
     let stub = at(leaf, Stub::read(stub))?;
-    let run_pages = overflow::pages_for(stub.bytes as usize, pages.page_size()) as u64;
+    let run_pages = stub.pages(pages.page_size());
     tree.overflows =
         tree.overflows.checked_sub(run_pages).ok_or_else(|| damaged(leaf, "more overflow pages than counted"))?;
     pages.free_run(below(leaf, stub.child)?, stub.bytes)

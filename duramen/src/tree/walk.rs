@@ -14,8 +14,8 @@ pub(crate) trait Visitor {
     /// A branch or leaf page; false: do not go below it.
     fn page(&mut self, child: Child, level: u8) -> Result<bool>;
 
-    /// A run of overflow pages with a value of this many bytes.
-    fn run(&mut self, run: Child, bytes: u32) -> Result<()>;
+    /// A large value.
+    fn value(&mut self, stub: Stub) -> Result<()>;
 
     /// The entries of a leaf that was gone into.
     fn leaf(&mut self, _child: Child, _leaf: &AnyLeaf<'_>) -> Result<()> {
@@ -76,8 +76,7 @@ fn visit_leaf(pages: &dyn Pages, child: Child, place: Place, visitor: &mut dyn V
         let (below, tree) = match (cell.kind, place) {
             (CellKind::Plain | CellKind::SubPage, _) => continue,
             (CellKind::Overflow, Place::Catalog | Place::Table) => {
-                let stub = at(child, Stub::read(cell.value))?;
-                visitor.run(stub.child, stub.bytes)?;
+                visitor.value(at(child, Stub::read(cell.value))?)?;
                 continue;
             }
             (CellKind::Table, Place::Catalog) => (Place::Table, at(child, Tree::decode_table(cell.value))?),

@@ -248,7 +248,7 @@ impl<'t> Cursor<'t> {
     /// The entry of a cell whose value lies elsewhere.
     #[inline(never)]
     fn load(&self, cell: &Cell<'t>) -> Result<Option<Pair<'t>>> {
-        let value = on!(self.table.source, pages => value::load(pages, self.position.page(), cell))?;
+        let value = on!(self.table.source, pages => value::meet(pages, self.position.page(), cell))?;
         Ok(Some((cell.key, value)))
     }
 
@@ -271,8 +271,9 @@ impl<'t> Cursor<'t> {
         let trunk = self.table.trunk();
         on!(self.table.source, pages => {
             let found = step.go(&mut self.position, pages, trunk, back)?;
-            if found.is_some() {
-                self.near = Near::open(pages, &self.position, trunk, Some(back));
+            match found {
+                Some(_) => self.near = Near::open(pages, &self.position, trunk, Some(back)),
+                None => pages.walk_ends()?,
             }
             Ok(found)
         })
@@ -539,7 +540,7 @@ impl WriteCursor {
     /// The entry of a cell whose value lies elsewhere.
     #[inline(never)]
     fn load<'x>(&self, work: &'x Work, cell: &Cell<'x>) -> Result<Pair<'x>> {
-        Ok((cell.key, value::load(work, self.position.page(), cell)?))
+        Ok((cell.key, value::meet(work, self.position.page(), cell)?))
     }
 
     /// A step that leads out of the leaf, or nowhere, or one of the first: who makes one or two need not make more.
@@ -548,7 +549,9 @@ impl WriteCursor {
         const SOME: u8 = 3;
         let steps = if self.is_current(work) { SOME.min(self.steps + 1) } else { 1 };
         let found = self.moved(work, Start::Here, |position, work, trunk| step.go(position, work, trunk, back))?;
-        if found.is_some() && steps == SOME {
+        if found.is_none() {
+            work.walk_ends()?;
+        } else if steps == SOME {
             let trunk = self.trunk(work)?;
             self.held.open(work, self.table, &self.position, trunk, back);
         }

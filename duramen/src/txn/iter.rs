@@ -230,6 +230,13 @@ impl<'t> Leaves<'t> {
         item
     }
 
+    /// There is no further place.
+    fn end(&mut self) -> Result<Option<Place<'t>>> {
+        self.done = true;
+        on!(self.source, pages => pages.walk_ends())?;
+        Ok(None)
+    }
+
     #[inline]
     fn next_pair(&mut self) -> Option<Result<Pair<'t>>> {
         match self.advance() {
@@ -260,7 +267,7 @@ impl<'t> Leaves<'t> {
     #[inline(always)]
     fn pair(&self, (page, leaf, i): Place<'t>) -> Result<Pair<'t>> {
         let cell = at(page, leaf.cell(i))?;
-        Ok((cell.key, on!(self.source, pages => value::load(pages, page, &cell))?))
+        Ok((cell.key, on!(self.source, pages => value::meet(pages, page, &cell))?))
     }
 
     /// The next place from the front.
@@ -287,8 +294,7 @@ impl<'t> Leaves<'t> {
                 return Ok(Some((front.page, front.leaf, front.index - 1)));
             }
             if !limit.goes_on || !on!(self.source, pages => front.path.next_leaf(pages, &self.order))? {
-                self.done = true;
-                return Ok(None);
+                return self.end();
             }
             on!(self.source, pages => front.enter(pages, &self.order, &self.high, false))?;
             front.index = 0;
@@ -319,8 +325,7 @@ impl<'t> Leaves<'t> {
                 return Ok(Some((back.page, back.leaf, back.index)));
             }
             if !limit.goes_on || !on!(self.source, pages => back.path.prev_leaf(pages, &self.order))? {
-                self.done = true;
-                return Ok(None);
+                return self.end();
             }
             on!(self.source, pages => back.enter(pages, &self.order, &self.low, true))?;
             back.index = back.leaf.len();

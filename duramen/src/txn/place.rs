@@ -132,7 +132,9 @@ impl Placer {
                     whole = false;
                     continue;
                 }
-                Outside::Run(stub) => stub_bytes(Stub { child: self.run(work, stub)?, ..stub }),
+                Outside::Run(stub) => {
+                    stub_bytes(Stub { child: self.run(work, stub)?, birth: work.txnid.low(), ..stub })
+                }
                 Outside::Table(root) => self.table(work, root)?.encode().into(),
                 Outside::Tree(tree) => {
                     let inner = Orders { key: orders.duplicate.clone(), duplicate: Order::Bytes };

@@ -7,13 +7,16 @@ use super::memo;
 use super::table::{Commit, DetachedTable, Source, Table, TableStats, stats_of};
 use crate::advice::Advice;
 use crate::error::{Error, Result};
-use crate::format::overflow;
-use crate::format::page::{Child, Kind};
+use crate::format::overflow::Stub;
+use crate::format::page::Child;
 use crate::ids::Txnid;
+use crate::late::Late;
 use crate::pager::Horizon;
 use crate::readers::{Published, ReadSlot};
 use crate::store::{Store, Unpacked};
-use crate::tree::{Pages, Tree, at, damaged};
+use crate::tree::{Pages, Tree, damaged};
+
+const WRITERS: &str = "a pointer that only a writer's memory may hold";
 
 /// A read transaction: the database as the newest commit left it when the transaction began, for as long as it lives.
 ///
@@ -26,6 +29,7 @@ pub struct Snapshot<'db> {
     slot: Option<ReadSlot>,
     horizon: Horizon,
     main: Tree,
+    late: Late,
 }
 
 /// A snapshot borrows its database or shares it.
@@ -68,7 +72,8 @@ impl<'db> Snapshot<'db> {
     #[inline]
     fn of(store: Held<'db>, slot: Option<ReadSlot>, shown: &Published) -> Snapshot<'db> {
         let state = Unpacked::of(shown);
-        Snapshot { store, slot, horizon: state.horizon(shown.txnid), main: state.catalog }
+        let late = Late::new(store.settings.late_checks);
+        Snapshot { store, slot, horizon: state.horizon(shown.txnid), main: state.catalog, late }
     }
 
     /// Number of the commit that it shows; 0 in a database without any.
@@ -204,6 +209,7 @@ impl<'db> Snapshot<'db> {
 
     /// Lets go of the state, so that its pages can be reused. Every use but [`Snapshot::renew`] is then an error.
     pub fn reset(&mut self) {
+        self.late.forget();
         if let Some(slot) = self.slot.take() {
             self.store.shared.end_read(slot);
         }
@@ -231,6 +237,10 @@ fn no_such_table(name: &[u8]) -> Error {
     Error::NoSuchTable { name: String::from_utf8_lossy(name).into_owned() }
 }
 
+fn in_file(stub: Stub) -> Result<Stub> {
+    if stub.child.is_dirty() { Err(damaged(stub.child, WRITERS)) } else { Ok(stub) }
+}
+
 impl Drop for Snapshot<'_> {
     #[inline]
     fn drop(&mut self) {
@@ -250,17 +260,21 @@ impl Pages for Snapshot<'_> {
     #[inline]
     fn page(&self, child: Child) -> Result<&[u8]> {
         if child.is_dirty() {
-            return Err(damaged(child, "a pointer that only a writer's memory may hold"));
+            return Err(damaged(child, WRITERS));
         }
         self.store.pager.page(child.pgno(), self.horizon)
     }
 
-    fn run(&self, child: Child, bytes: u32) -> Result<&[u8]> {
-        if child.is_dirty() {
-            return Err(damaged(child, "a pointer that only a writer's memory may hold"));
-        }
-        let run = self.store.pager.run(child.pgno(), Kind::Overflow, Some(bytes), self.horizon)?;
-        at(child, overflow::open(run))
+    fn value(&self, stub: Stub) -> Result<&[u8]> {
+        self.store.pager.value(in_file(stub)?, self.horizon)
+    }
+
+    fn value_met(&self, stub: Stub) -> Result<&[u8]> {
+        self.late.meet(&self.store.pager, in_file(stub)?, self.horizon)
+    }
+
+    fn walk_ends(&self) -> Result<()> {
+        self.late.settle(&self.store.pager, self.horizon)
     }
 
     #[inline]

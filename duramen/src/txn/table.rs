@@ -285,6 +285,7 @@ mod tests {
 
     use super::*;
     use crate::error::Error;
+    use crate::format::overflow::Stub;
     use crate::format::page::Child;
     use crate::order::Order;
     use crate::tree::path::Path;
@@ -306,8 +307,8 @@ mod tests {
             self.0.page(child)
         }
 
-        fn run(&self, child: Child, bytes: u32) -> Result<&[u8]> {
-            self.0.run(child, bytes)
+        fn value(&self, stub: Stub) -> Result<&[u8]> {
+            self.0.value(stub)
         }
     }
 

@@ -429,7 +429,7 @@ fn put_run(work: &mut Work, tree: &mut Tree, value: &Value<'_>) -> Result<Stub> 
     };
     let child = work.create_run(bytes, content)?;
     tree.overflows += pages_for(bytes as usize, work.page_size()) as u64;
-    Ok(Stub { child, bytes })
+    Ok(Stub { child, bytes, birth: 0 })
 }
 
 fn put_over(

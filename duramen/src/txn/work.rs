@@ -12,9 +12,11 @@ use super::write::TableId;
 use crate::advice::Advice;
 use crate::dirty::{Dirty, Retired};
 use crate::error::{Error, Result};
+use crate::format;
+use crate::format::overflow::{self, Stub};
 use crate::format::page::{self, Child, HEADER, Kind};
-use crate::format::{self, overflow};
 use crate::ids::{Extent, Txnid};
+use crate::late::Late;
 use crate::pager::Horizon;
 use crate::store::space_log::Ledger;
 use crate::store::{Durability, Store, Writer};
@@ -88,6 +90,7 @@ pub(crate) struct Work {
     pub user: u64,
     /// What was done, for the log.
     pub ops: Ops,
+    late: Late,
 }
 
 /// A state of the pages of one table in one transaction.
@@ -176,6 +179,7 @@ impl Work {
             ops,
             user: writer.meta.user,
             writer: Some(writer),
+            late: Late::new(store.settings.late_checks),
             store,
         }
     }
@@ -382,6 +386,13 @@ impl Drop for Work {
     }
 }
 
+impl Work {
+    fn dirty_value(&self, child: Child) -> Result<&[u8]> {
+        let run = self.dirty.run(child.dirty_index()).ok_or_else(|| damaged(child, "a pointer to no run"))?;
+        at(child, overflow::open(run))
+    }
+}
+
 impl Pages for Work {
     fn page_size(&self) -> usize {
         self.store.pager.page_size
@@ -401,14 +412,21 @@ impl Pages for Work {
         self.store.pager.page(child.pgno(), self.horizon)
     }
 
-    fn run(&self, child: Child, bytes: u32) -> Result<&[u8]> {
+    fn value(&self, stub: Stub) -> Result<&[u8]> {
         self.check()?;
-        let run = if child.is_dirty() {
-            self.dirty.run(child.dirty_index()).ok_or_else(|| damaged(child, "a pointer to no run"))?
-        } else {
-            self.store.pager.run(child.pgno(), Kind::Overflow, Some(bytes), self.horizon)?
-        };
-        at(child, overflow::open(run))
+        if stub.child.is_dirty() { self.dirty_value(stub.child) } else { self.store.pager.value(stub, self.horizon) }
+    }
+
+    fn value_met(&self, stub: Stub) -> Result<&[u8]> {
+        self.check()?;
+        if stub.child.is_dirty() {
+            return self.dirty_value(stub.child);
+        }
+        self.late.meet(&self.store.pager, stub, self.horizon)
+    }
+
+    fn walk_ends(&self) -> Result<()> {
+        self.late.settle(&self.store.pager, self.horizon)
     }
 
     #[inline]

@@ -161,7 +161,7 @@ impl Output {
         for part in parts {
             self.pen.append(work, &mut self.values, part)?;
         }
-        Ok(Stub { child: Child::page(pgno, 0), bytes: value.len() as u32 })
+        Ok(Stub { child: Child::page(pgno, 0), bytes: value.len() as u32, birth: work.txnid.low() })
     }
 
     /// Takes a run of pages for a value.
