@@ -86,6 +86,11 @@ const MEMORY_BYTES: usize = 256 << 20;
 const MEMORY_BYTES_MIN: usize = 8 << 20;
 
 impl Settings {
+    /// Memory that any transaction may take for its changed pages before anybody asks how much there is.
+    pub(crate) fn memory_bytes_unasked(&self) -> usize {
+        self.memory_bytes.unwrap_or(MEMORY_BYTES_MIN)
+    }
+
     /// Memory that any transaction may take for its changed pages.
     pub(crate) fn memory_bytes(&self) -> usize {
         // Asking the system takes longer than many a transaction.

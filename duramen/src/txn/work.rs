@@ -168,7 +168,7 @@ impl Work {
             placed: Placed::default(),
             bytes_before: None,
             pages_wanted: u64::MAX,
-            pages_in_memory: pages_of(store.settings.memory_bytes(), &store),
+            pages_in_memory: pages_of(store.settings.memory_bytes_unasked(), &store),
             unspilled: 0,
             grows: true,
             serial: next_serial(),
@@ -265,9 +265,14 @@ impl Work {
         if self.failed { Err(Error::TxnFailed) } else { Ok(()) }
     }
 
-    /// Takes more memory, if a large transaction may have more. Not for large values, which are rarely changed again:
-    /// what they are written from is best used again for the next.
+    /// Takes more memory: what any transaction may have, then more, if a large one may. Not for large values, which are
+    /// rarely changed again: what they are written from is best used again for the next.
     pub(crate) fn take_more_memory(&mut self) -> bool {
+        let usual = pages_of(self.store.settings.memory_bytes(), &self.store);
+        if self.pages_in_memory < usual {
+            self.pages_in_memory = usual;
+            return true;
+        }
         if self.dirty.single_pages() < self.dirty.pages() / 2 {
             return false;
         }
