@@ -1,6 +1,7 @@
 //! Large values that need not be verified before they are handed out.
 
 use std::fs::{self, File, OpenOptions};
+use std::ops::ControlFlow;
 use std::os::unix::fs::FileExt;
 use std::path::Path;
 
@@ -128,6 +129,20 @@ fn a_value_that_is_asked_for_by_its_key_was_verified() {
     let table = snapshot.table("large").unwrap();
     assert!(table.get(7_u32.to_be_bytes()).is_err());
     assert_eq!(table.get(8_u32.to_be_bytes()).unwrap(), Some(&value(8)[..]));
+}
+
+#[test]
+fn a_transaction_may_choose_for_itself() {
+    let dir = dir();
+    let path = cold_file(dir.path());
+    damage(&path, VALUES - 1);
+    forget(&path);
+    let db = open(&path, true);
+    let mut snapshot = db.read().unwrap();
+    snapshot.late_checks(false);
+    let mut cursor = snapshot.table("large").unwrap().cursor();
+    assert!(cursor.last().is_err());
+    assert!(db.copy_compact(dir.path().join("copy.dm"), |_, _| ControlFlow::Continue(())).is_err());
 }
 
 #[test]

@@ -207,6 +207,11 @@ impl<'db> Snapshot<'db> {
         Ok(names)
     }
 
+    /// As [`crate::Options::late_checks`], for this transaction.
+    pub fn late_checks(&mut self, late: bool) {
+        self.late = Late::new(late);
+    }
+
     /// Lets go of the state, so that its pages can be reused. Every use but [`Snapshot::renew`] is then an error.
     pub fn reset(&mut self) {
         self.late.forget();
