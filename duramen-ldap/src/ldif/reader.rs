@@ -68,7 +68,6 @@ pub struct LdifReader<R> {
     text: Vec<u8>,
     lines: Vec<Line>,
     fetch: Fetch,
-    begun: bool,
     /// The first line of the record with a CR that ends no line (RFC 2849: values have none).
     stray: Option<u64>,
 }
@@ -78,16 +77,7 @@ impl<R: BufRead> LdifReader<R> {
     pub fn new(file: impl Into<String>, input: R) -> LdifReader<R> {
         let refuse = |_: &str| Err(io::Error::new(io::ErrorKind::Unsupported, "values from URLs are not allowed here"));
         let (text, lines) = (Vec::new(), Vec::new());
-        LdifReader {
-            input,
-            file: file.into(),
-            line: 0,
-            text,
-            lines,
-            fetch: Box::new(refuse),
-            begun: false,
-            stray: None,
-        }
+        LdifReader { input, file: file.into(), line: 0, text, lines, fetch: Box::new(refuse), stray: None }
     }
 
     /// Has values of URLs (`attribute:< file:///path`) fetched by `fetch`.
@@ -106,18 +96,14 @@ impl<R: BufRead> LdifReader<R> {
                     "LF or CR LF at the end of the line: a CR alone ends none, and a value with one is in base64";
                 return Err(LdifError::Malformed { file: self.file.clone(), line, expected });
             }
-            let mut lines = &self.lines[..];
-            if !self.begun && !lines.is_empty() {
-                self.begun = true;
-                lines = without_version(&self.text, lines).map_err(|(line, expected)| LdifError::Malformed {
-                    file: self.file.clone(),
-                    line,
-                    expected,
-                })?;
-            }
             if self.lines.is_empty() {
                 return Ok(None);
             }
+            let lines = without_version(&self.text, &self.lines).map_err(|(line, expected)| LdifError::Malformed {
+                file: self.file.clone(),
+                line,
+                expected,
+            })?;
             if lines.is_empty() {
                 continue;
             }
@@ -195,7 +181,7 @@ fn trim_newline(text: &mut Vec<u8>, start: usize) {
     }
 }
 
-/// The first record's lines without `version: 1`.
+/// A record's lines without `version: 1`, which files have at their beginning: several may have been put into one.
 fn without_version<'l>(text: &[u8], lines: &'l [Line]) -> Result<&'l [Line], (u64, &'static str)> {
     let first = lines[0];
     let line = &text[first.start..first.end];

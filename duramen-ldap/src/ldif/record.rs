@@ -69,7 +69,7 @@ pub struct Modification<'a> {
     /// Attribute type and options.
     pub description: &'a str,
     /// With which values.
-    pub values: Vec<Cow<'a, [u8]>>,
+    pub values: Vec<Pair<'a>>,
 }
 
 /// A control of a change.
@@ -222,7 +222,7 @@ impl<'a> Parser<'a, '_> {
                 if !pair.description.eq_ignore_ascii_case(description) {
                     return Err(Fault::Expected(pair.line, "the attribute with a value, or '-'"));
                 }
-                values.push(pair.value);
+                values.push(pair);
             }
             if !self.lines.is_empty() {
                 self.take();

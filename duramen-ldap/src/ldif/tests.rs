@@ -37,6 +37,14 @@ fn lines_are_unfolded_and_comments_left_out_rfc2849_notes_2_and_5() {
     assert_eq!(again("# nothing\n\n").unwrap(), "");
 }
 
+/// `cat *.ldif` makes such a file, and ldapadd takes it.
+#[test]
+fn files_that_are_put_into_one_keep_their_versions() {
+    let text = "version: 1\ndn: dc=b\n\nversion: 1\n\ndn: dc=c\n\n# more\nversion: 1\ndn: dc=d\n\nversion: 1\n";
+    assert_eq!(again(text).unwrap(), "dn: dc=b\n\ndn: dc=c\n\ndn: dc=d\n\n");
+    assert!(again("dn: dc=b\n\nversion: 2\ndn: dc=c\n").is_err());
+}
+
 #[test]
 fn a_cr_alone_ends_no_line_and_is_in_no_value_rfc2849() {
     let says = ": expected LF or CR LF at the end of the line: a CR alone ends none, and a value with one is in base64";
@@ -157,9 +165,14 @@ proptest! {
     #[test]
     fn any_change_comes_back(changes in prop::collection::vec((0..4usize, "[a-z]{1,4}", prop::collection::vec(prop::collection::vec(any::<u8>(), 0..9), 0..3)), 1..4)) {
         let kinds = [ChangeKind::Add, ChangeKind::Delete, ChangeKind::Replace, ChangeKind::Increment];
+        // Behind the name and the kind of change.
+        let mut line = 3;
         let modification = |change| {
             let (kind, description, values): &(usize, String, Vec<Vec<u8>>) = change;
-            Modification { kind: kinds[*kind], description, values: values.iter().map(|v| Cow::Borrowed(&v[..])).collect() }
+            let first = line + 1;
+            line += values.len() as u64 + 2;
+            let pair = |(line, value): (u64, &'_ Vec<u8>)| Pair { description, value: Cow::Owned(value.clone()), line };
+            Modification { kind: kinds[*kind], description, values: (first..).zip(values).map(pair).collect() }
         };
         let body = Body::Modify(changes.iter().map(modification).collect());
         let record = Record { dn: Cow::Borrowed("cn=x"), controls: Vec::new(), body, line: 1 };

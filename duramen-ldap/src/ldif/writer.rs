@@ -42,7 +42,7 @@ impl Record<'_> {
 fn write_modification(out: &mut Vec<u8>, modification: &Modification<'_>) {
     write_pair(out, modification.kind.keyword(), modification.description.as_bytes());
     for value in &modification.values {
-        write_pair(out, modification.description, value);
+        write_pair(out, modification.description, &value.value);
     }
     out.extend_from_slice(b"-\n");
 }

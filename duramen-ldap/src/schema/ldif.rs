@@ -3,43 +3,77 @@
 use std::sync::Arc;
 
 use super::file::{Schema, SchemaError};
-use crate::ldif::{Body, LdifError, LdifReader};
+use crate::ldif::{Body, LdifError, LdifReader, Pair};
+use crate::message::ChangeKind;
 
 /// The entry of slapd's configuration that has what is compiled into it: types of its own, with rules that nothing else has.
 /// Files that people choose are below it.
 const COMPILED: &str = "cn=schema,cn=config";
 
+/// What is said of LDIF that is about something else.
+const NO_SCHEMA: &str = "no record describes schema: expected attributeTypes, objectClasses, olcAttributeTypes or another kind of \
+                         description in the file";
+
 impl Schema {
-    /// Adds the descriptions of an LDIF file. Attributes that hold none are passed over, and so is what slapd has compiled
-    /// into it.
+    /// Adds the descriptions of an LDIF file, changes that add some included. Attributes that hold none are passed over, and so
+    /// is what slapd has compiled into it.
     pub fn load_ldif(&mut self, file: &str, text: &str) -> Result<(), SchemaError> {
         let file: Arc<str> = file.into();
         let mut reader = LdifReader::new(&*file, text.as_bytes());
-        while let Some(record) = reader.next_record().map_err(|error| schema_error(&file, error))? {
-            let (Body::Entry(pairs) | Body::Add(pairs)) = record.body else { continue };
-            for pair in pairs {
+        let mut first = None;
+        let mut has_any = false;
+        while let Some(record) = reader.next_record().map_err(|failed| schema_error(&file, failed))? {
+            first = first.or(Some(record.line));
+            for pair in described(record.body) {
                 let keyword = strip_prefix(pair.description);
-                let is_compiled = record.dn.eq_ignore_ascii_case(COMPILED) && !keyword.eq_ignore_ascii_case(IDENTIFIER);
-                if !is_schema(keyword) || is_compiled {
-                    continue;
+                if is_schema(keyword) {
+                    has_any = true;
+                    let is_compiled = record.dn.eq_ignore_ascii_case(COMPILED);
+                    if !is_compiled || keyword.eq_ignore_ascii_case(IDENTIFIER) {
+                        self.add_pair(keyword, &pair, &file)?;
+                    }
                 }
-                let line = u32::try_from(pair.line).unwrap_or(u32::MAX);
-                let fail = |what| SchemaError { file: file.clone(), line, what };
-                let value = std::str::from_utf8(&pair.value).map_err(|_| fail("expected UTF-8".to_string()))?;
-                self.add(keyword, without_order(value), &file, line).map_err(|error| fail(error.to_string()))?;
             }
         }
-        Ok(())
+        match first.filter(|_| !has_any) {
+            Some(line) => Err(error(&file, line, NO_SCHEMA.to_string())),
+            None => Ok(()),
+        }
+    }
+
+    fn add_pair(&mut self, keyword: &str, pair: &Pair<'_>, file: &Arc<str>) -> Result<(), SchemaError> {
+        let value = std::str::from_utf8(&pair.value);
+        let value = value.map_err(|_| error(file, pair.line, "expected UTF-8".to_string()))?;
+        let line = u32::try_from(pair.line).unwrap_or(u32::MAX);
+        let added = self.add(keyword, without_order(value), file, line);
+        added.map_err(|failed| error(file, pair.line, failed.to_string()))
     }
 }
 
-fn schema_error(file: &Arc<str>, error: LdifError) -> SchemaError {
-    let (line, what) = match error {
+/// What a record says of an entry, or adds to it: other servers get their schema by changes of `cn=schema`.
+fn described(body: Body<'_>) -> Vec<Pair<'_>> {
+    match body {
+        Body::Entry(pairs) | Body::Add(pairs) => pairs,
+        Body::Modify(changes) => {
+            let adds =
+                changes.into_iter().filter(|change| matches!(change.kind, ChangeKind::Add | ChangeKind::Replace));
+            adds.flat_map(|change| change.values).collect()
+        }
+        Body::Delete | Body::ModifyDn { .. } => Vec::new(),
+    }
+}
+
+fn error(file: &Arc<str>, line: u64, what: String) -> SchemaError {
+    SchemaError { file: file.clone(), line: u32::try_from(line).unwrap_or(u32::MAX), what }
+}
+
+fn schema_error(file: &Arc<str>, failed: LdifError) -> SchemaError {
+    let (line, what) = match failed {
         LdifError::Malformed { line, expected, .. } => (line, format!("expected {expected}")),
         LdifError::Url { line, url, source, .. } => (line, format!("cannot read {url}: {source}")),
         LdifError::Io { line, source, .. } => (line, source.to_string()),
     };
-    SchemaError { file: file.clone(), line: u32::try_from(line).unwrap_or(u32::MAX), what }
+    error(file, line, what)
 }
 
 fn strip_prefix(description: &str) -> &str {

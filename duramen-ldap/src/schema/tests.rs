@@ -125,6 +125,31 @@ fn schema_of_a_server_configuration_is_read_from_ldif() {
     assert_eq!(refused("dn: cn=x\nfoo"), "x, line 2: expected an attribute description and a colon");
 }
 
+/// MIT's kerberos.ldif is one, and so are those that Samba and FreeRADIUS have for other servers.
+#[test]
+fn schema_of_changes_is_read_from_ldif() {
+    let text = "dn: cn=schema\nchangetype: modify\nadd: attributetypes\nattributetypes: ( 1.2 NAME 'a'\n  SUP name )\n\
+                attributeTypes: ( 1.3 SUP name )\n-\nadd: objectClasses\nobjectClasses: ( 1.4 NAME 'c' )\n-\n\
+                delete: objectClasses\nobjectClasses: ( 1.5 NAME 'd' )\n\n\
+                dn: cn=schema\nchangetype: modify\nadd: objectclasses\nobjectClasses: ( 1.6 NAME 'e' )\n";
+    let mut schema = Schema::default();
+    schema.load("x.ldif", text).unwrap();
+    let classes: Vec<_> = schema.object_classes.iter().map(|class| (class.item.to_string(), class.line)).collect();
+    assert_eq!(
+        classes,
+        [("( 1.4 NAME 'c' STRUCTURAL )".to_string(), 9), ("( 1.6 NAME 'e' STRUCTURAL )".to_string(), 17)]
+    );
+    assert_eq!(schema.attribute_types.iter().map(|kind| kind.line).collect::<Vec<_>>(), [4, 6]);
+    assert_eq!(refused(&text.replace("NAME 'c'", "FOO")), "x, line 9: at byte 10: expected a value");
+}
+
+#[test]
+fn ldif_about_something_else_is_no_schema() {
+    let says = |text| assert!(refused(text).starts_with("x, line 2: no record describes schema"), "{}", refused(text));
+    says("\ndn: dc=example,dc=com\nobjectClass: domain\n");
+    says("version: 1\ndn: cn=x\nchangetype: add\nattributeID: 1.2\n");
+}
+
 /// Every name that a description uses is defined, and nothing is defined twice.
 #[test]
 fn the_built_in_schema_is_complete() {
