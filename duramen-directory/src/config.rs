@@ -1,5 +1,7 @@
 //! What can be chosen about a directory. Nothing but the suffixes has to be, and those only in a new one.
 
+use std::io;
+use std::path::Path;
 use std::time::Duration;
 
 pub use duramen::Durability;
@@ -46,6 +48,33 @@ pub struct SchemaFile {
     pub name: String,
     /// What is in it.
     pub text: String,
+}
+
+impl SchemaFile {
+    /// Reads a file.
+    ///
+    /// # Errors
+    /// The system's; that it is not UTF-8 says with which line that begins.
+    pub fn read(path: &Path) -> io::Result<SchemaFile> {
+        let text = String::from_utf8(std::fs::read(path)?).map_err(|error| {
+            let before = &error.as_bytes()[..error.utf8_error().valid_up_to()];
+            let line = before.iter().filter(|byte| **byte == b'\n').count() + 1;
+            io::Error::new(io::ErrorKind::InvalidData, format!("line {line} is not UTF-8"))
+        })?;
+        Ok(SchemaFile { name: path.display().to_string(), text })
+    }
+
+    /// Reads a file of schema. In old ones comments and descriptions are in Latin-1, and other servers take them: so are lines
+    /// here that are not UTF-8.
+    ///
+    /// # Errors
+    /// The system's.
+    pub fn read_schema(path: &Path) -> io::Result<SchemaFile> {
+        let latin = |line: &[u8]| line.iter().map(|byte| char::from(*byte)).collect();
+        let line = |line: &[u8]| String::from_utf8(line.to_vec()).unwrap_or_else(|_| latin(line));
+        let text = std::fs::read(path)?.split_inclusive(|byte| *byte == b'\n').map(line).collect();
+        Ok(SchemaFile { name: path.display().to_string(), text })
+    }
 }
 
 /// An index.

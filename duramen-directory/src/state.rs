@@ -353,6 +353,12 @@ pub(crate) fn suffix(schema: &Schema, others: &[Suffix], text: &str) -> Result<S
         Err(failure) => return fault(text, format!("{}: write one like dc=example,dc=com", failure.diagnostic)),
     };
     let is_below = |below: &str, above: &str| names::below_suffix(below, above).is_some();
+    if let Some(made_up) = [names::SUBSCHEMA, names::MONITOR].iter().find(|made_up| is_below(&normalized, made_up)) {
+        return fault(
+            text,
+            format!("{made_up} is made up by the directory, and searches find nothing else there: choose another"),
+        );
+    }
     for other in others {
         if is_below(&normalized, &other.normalized) {
             return fault(text, format!("{:?} has it already: leave it out", other.text));

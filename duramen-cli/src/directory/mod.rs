@@ -76,9 +76,7 @@ impl DirectoryArgs {
 /// Schema files as text.
 pub fn read_schema(paths: &[PathBuf]) -> Result<Vec<SchemaFile>> {
     let read = |path: &PathBuf| {
-        let name = path.display().to_string();
-        let text = std::fs::read_to_string(path).map_err(|error| Failure::Failed(format!("{name}: {error}")))?;
-        Ok(SchemaFile { name, text })
+        SchemaFile::read_schema(path).map_err(|error| Failure::Failed(format!("{}: {error}", path.display())))
     };
     paths.iter().map(read).collect()
 }

@@ -6,7 +6,7 @@ use duramen_ldap::oid::feature;
 use crate::controls::SUPPORTED;
 use crate::directory::Inner;
 use crate::entry::Builder;
-use crate::names;
+use crate::names::{self, MONITOR, SUBSCHEMA};
 use crate::schema::Schema;
 use crate::state::State;
 
@@ -21,9 +21,6 @@ pub(crate) struct Special {
 
 /// Attributes with values.
 type Attributes = Vec<(String, Vec<String>)>;
-
-const SUBSCHEMA: &str = "cn=subschema";
-const MONITOR: &str = "cn=monitor";
 
 /// The made up entries in the scope of a base; `None` if the base is none of them.
 pub(crate) fn find(inner: &Inner, state: &State, base: &str, scope: Scope) -> Option<Vec<Special>> {

@@ -112,7 +112,7 @@ pub(super) struct Limits {
     pub message_bytes_anonymous: Option<Spanned<usize>>,
     pub pending: Option<Spanned<usize>>,
     pub idle_seconds: Option<u64>,
-    pub handshake_seconds: Option<u64>,
+    pub handshake_seconds: Option<Spanned<usize>>,
     pub write_seconds: Option<u64>,
     pub hold_seconds: Option<u64>,
     pub stop_seconds: Option<u64>,

@@ -56,12 +56,9 @@ fn read(path: Option<&Path>, overrides: &Overrides, is_new: bool) -> Result<(Con
     let Some(path) = path else {
         return Ok(Checker::new(Path::new(""), "", is_new).config(&File::default(), overrides));
     };
-    let text = std::fs::read_to_string(path).map_err(|error| {
-        vec![Fault::file(
-            path,
-            format!("the configuration cannot be read: {error}"),
-            "check the path and its permissions",
-        )]
+    let SchemaFile { text, .. } = SchemaFile::read(path).map_err(|error| {
+        let cure = cure_of(&error, "check the path and its permissions");
+        vec![Fault::file(path, format!("the configuration cannot be read: {error}"), cure)]
     })?;
     let file: File = toml::from_str(&text).map_err(|error| {
         let what = error.message().to_string();
@@ -204,6 +201,8 @@ impl<'a> Checker<'a> {
     fn limits(&mut self, limits: &file::Limits) -> Limits {
         let defaults = Limits::default();
         let seconds = |given: Option<u64>, default| given.map_or(default, Duration::from_secs);
+        // None would have time for one, and whoever is silent could stay if it was none.
+        let handshake = self.within(&limits.handshake_seconds, 1.., defaults.handshake.as_secs() as usize);
         Limits {
             connections: self.within(&limits.connections, 1.., defaults.connections),
             message_bytes: self.within(&limits.message_bytes, 4096.., defaults.message_bytes),
@@ -214,7 +213,7 @@ impl<'a> Checker<'a> {
             ),
             pending: self.within(&limits.pending, 1.., defaults.pending),
             idle: seconds(limits.idle_seconds, defaults.idle),
-            handshake: seconds(limits.handshake_seconds, defaults.handshake),
+            handshake: Duration::from_secs(handshake as u64),
             write: seconds(limits.write_seconds, defaults.write),
             search: seconds(limits.hold_seconds, defaults.search),
             stop: seconds(limits.stop_seconds, defaults.stop),
@@ -256,11 +255,15 @@ impl<'a> Checker<'a> {
     fn directory(&mut self, file: &File, overrides: &Overrides) -> Directory {
         let suffixes = if overrides.suffixes.is_empty() { self.suffixes(file) } else { self.given_suffixes(overrides) };
         let administrator = match &overrides.administrator {
-            Some(administrator) => Some(administrator.clone()),
+            Some(administrator) => {
+                administrator.password.iter().for_each(|password| self.password(None, password));
+                Some(administrator.clone())
+            }
             None => file.administrator.as_ref().map(|administrator| self.administrator(administrator)),
         };
         let before = self.faults.len();
-        let schema = file.directory.schema.iter().map(|path| self.contents(path, "the schema")).collect();
+        let read = SchemaFile::read_schema;
+        let schema = file.directory.schema.iter().map(|path| self.contents(path, "the schema", read)).collect();
         let is_whole = self.faults.len() == before;
         let directory = Directory {
             suffixes,
@@ -317,19 +320,23 @@ impl<'a> Checker<'a> {
     }
 
     fn administrator(&mut self, administrator: &file::Administrator) -> Administrator {
-        if let Some(password) = &administrator.password
-            && Scheme::split(password.get_ref().as_bytes()).is_none()
-        {
-            let cure = "`duramen directory passwd` makes one that is";
-            self.at(
-                password.span(),
-                "the password's scheme is not known here, so no password is the administrator's",
-                cure,
-            );
+        if let Some(password) = &administrator.password {
+            self.password(Some(password.span()), password.get_ref());
         }
         Administrator {
             name: self.name(&administrator.name),
             password: administrator.password.as_ref().map(|password| password.get_ref().clone()),
+        }
+    }
+
+    /// That there is a password for the administrator's stored one.
+    fn password(&mut self, span: Option<Range<usize>>, stored: &str) {
+        if stored.is_empty() {
+            let what = "the password is empty, and nobody can bind with such a one (RFC 4513 section 5.1.2)";
+            self.of(span, what, "write one, or leave it out to have that of the entry");
+        } else if Scheme::split(stored.as_bytes()).is_none() {
+            let what = "the password's scheme is not known here, so no password is the administrator's";
+            self.of(span, what, "`duramen directory passwd` makes one that is");
         }
     }
 
@@ -347,7 +354,7 @@ impl<'a> Checker<'a> {
                 let name = format!("{}: access.rules", self.path.display());
                 Some(SchemaFile { name, text: rules.get_ref().clone() })
             }
-            (None, Some(path)) => Some(self.contents(path, "the file of access rules")),
+            (None, Some(path)) => Some(self.contents(path, "the file of access rules", SchemaFile::read)),
             (None, None) => None,
             (Some(_), Some(path)) => {
                 self.at(path.span(), "there are access rules here and in a file", "leave one of them away");
@@ -397,18 +404,22 @@ impl<'a> Checker<'a> {
         full
     }
 
-    fn contents(&mut self, path: &Spanned<PathBuf>, what: &str) -> SchemaFile {
+    fn contents(
+        &mut self,
+        path: &Spanned<PathBuf>,
+        what: &str,
+        read: fn(&Path) -> std::io::Result<SchemaFile>,
+    ) -> SchemaFile {
         let full = self.beside(path.get_ref());
-        let text = std::fs::read_to_string(&full).unwrap_or_else(|error| {
+        read(&full).unwrap_or_else(|error| {
             self.unreadable(path.span(), &full, what, &error);
-            String::new()
-        });
-        SchemaFile { name: full.display().to_string(), text }
+            SchemaFile { name: full.display().to_string(), text: String::new() }
+        })
     }
 
     fn unreadable(&mut self, span: Range<usize>, path: &Path, what: &str, error: &std::io::Error) {
         let what = format!("{what} {} cannot be read: {error}", path.display());
-        self.at(span, what, "check the path, and that the user who runs duramend may read it");
+        self.at(span, what, cure_of(error, "check the path, and that the user who runs duramend may read it"));
     }
 
     fn beside(&self, path: &Path) -> PathBuf {
@@ -425,6 +436,14 @@ impl<'a> Checker<'a> {
 
     fn at(&mut self, span: Range<usize>, what: impl Into<String>, cure: impl Into<String>) {
         self.faults.push(Fault::at(self.path, self.text, span, what, cure));
+    }
+}
+
+/// What to do about a file that cannot be read; `of_system` where it is the system that says so.
+fn cure_of(error: &std::io::Error, of_system: &'static str) -> &'static str {
+    match error.kind() {
+        std::io::ErrorKind::InvalidData => "write it as UTF-8: `iconv -f latin1 -t utf-8` makes that of Latin-1",
+        _ => of_system,
     }
 }
 

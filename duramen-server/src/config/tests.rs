@@ -1,7 +1,7 @@
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use duramen_directory::SearchLimits;
+use duramen_directory::{Administrator, SearchLimits};
 
 use super::*;
 
@@ -81,6 +81,8 @@ fn faults_of_values_have_their_place_and_a_cure() {
         ("data = \"/d\"\n[log]\nlevel = \"info, duramen_server\"\n", (3, 9), "info,duramen_server=debug"),
         ("data = \"/d\"\n[log]\nlevel = \"\"\n", (3, 9), "write error, warn, info, debug or trace"),
         ("data = \"/d\"\n[administrator]\nname = \"cn=a\"\npassword = \"{ROT13}a\"\n", (4, 12), "directory passwd"),
+        ("data = \"/d\"\n[administrator]\nname = \"cn=a\"\npassword = \"\"\n", (4, 12), "that of the entry"),
+        ("data = \"/d\"\n[limits]\nhandshake_seconds = 0\n", (3, 21), "write 1 or more"),
         ("data = \"/d\"\n[directory]\nreferrals = [\"http://a\"]\n", (3, 14), "write one like ldap://"),
         ("data = \"/d\"\n[directory]\npassword_scheme = \"ROT13\"\n", (3, 19), "ARGON2 is the default"),
         ("data = \"/d\"\n[directory]\nschema = [\"absent.schema\"]\n", (3, 11), "check the path"),
@@ -121,10 +123,17 @@ fn ports_that_the_system_chooses_and_other_addresses_may_be_listened_at_as_often
 fn the_command_lines_say_is_held_to_the_same() {
     let address = "127.0.0.1:389".parse().unwrap();
     let listen = Listen { ldap: vec![address, address], ldapi: Some("".into()), ..Listen::default() };
-    let overrides = Overrides { data: Some("".into()), listen: Some(listen), ..Overrides::default() };
+    let administrator = Administrator { name: "cn=a".into(), password: Some("{ROT13}a".into()) };
+    let (data, listen, administrator) = (Some("".into()), Some(listen), Some(administrator));
+    let overrides = Overrides { data, listen, administrator, ..Overrides::default() };
     let told: Vec<_> = load(None, &overrides).unwrap_err().into_iter().map(|fault| fault.what).collect();
-    let wanted = ["no data directory", "the path of the local socket is empty", "127.0.0.1:389 is listened at already"];
-    assert!(told.len() == 3 && told.iter().zip(wanted).all(|(told, wanted)| told.contains(wanted)), "{told:?}");
+    let wanted = [
+        "no data directory",
+        "the path of the local socket is empty",
+        "127.0.0.1:389 is listened at already",
+        "the password's scheme is not known here",
+    ];
+    assert!(told.len() == 4 && told.iter().zip(wanted).all(|(told, wanted)| told.contains(wanted)), "{told:?}");
 }
 
 #[test]
@@ -212,12 +221,52 @@ fn a_file_that_is_not_there_is_a_fault_with_its_name() {
     assert!(faults[0].to_string().starts_with("/absent/duramend.toml: the configuration cannot be read"));
 }
 
+/// Files of old, whose authors' names have accents: other servers take them.
+#[test]
+fn schema_files_may_have_lines_in_latin_1_and_other_files_are_said_to() {
+    let dir = tempfile::tempdir().unwrap();
+    let file = |name: &str, bytes: &[u8]| {
+        let path = dir.path().join(name);
+        std::fs::write(&path, bytes).unwrap();
+        path
+    };
+    file("a.schema", b"# Ren\xe9, \xc3\xa9t\xc3\xa9\r\n# \xc3\xa9t\xc3\xa9\nattributetype ( 1.2.3 NAME 'a' DESC 'Ren\xe9' SUP name )\n");
+    let path = file("duramend.toml", b"data = \"d\"\nsuffixes = [\"dc=a\"]\n[directory]\nschema = [\"a.schema\"]\n");
+    let (config, faults) = check(Some(&path), &Overrides::default()).unwrap();
+    assert!(faults.is_empty(), "{faults:?}");
+    let text = &config.directory.schema[0].text;
+    assert!(text.contains("\n# \u{e9}t\u{e9}\nattributetype") && text.contains("'Ren\u{e9}'"), "{text}");
+    file("access.conf", b"# Ren\xc3\xa9\n# Ren\xe9\naccess to * by * read\n");
+    let path = file("access.toml", b"data = \"d\"\n[access]\nfile = \"access.conf\"\n");
+    let told = load(Some(&path), &Overrides::default()).unwrap_err()[0].to_string();
+    assert!(told.contains("access.conf cannot be read: line 2 is not UTF-8; write it as UTF-8: `iconv"), "{told}");
+    let path = file("latin.toml", b"data = \"d\"\n# Ren\xe9\n");
+    let told = load(Some(&path), &Overrides::default()).unwrap_err()[0].to_string();
+    assert!(told.contains("latin.toml: the configuration cannot be read: line 2 is not UTF-8; write it"), "{told}");
+}
+
 #[test]
 fn zero_seconds_switch_a_limit_off() {
     let config = loaded("data = \"d\"\n[limits]\nidle_seconds = 0\nsearch_seconds = 0\nwrite_seconds = 5\n").unwrap();
     assert_eq!(config.limits.idle, Duration::ZERO);
     assert_eq!(config.directory.limits.search.time, None);
     assert_eq!(config.limits.write, Duration::from_secs(5));
+}
+
+#[test]
+fn what_the_directory_makes_up_is_no_suffix() {
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join("duramend.toml");
+    std::fs::write(
+        &path,
+        "data = \"d\"\nsuffixes = [\"CN=Monitor\", \"ou=a,cn=subschema\", \"dc=a\", \"cn=config\"]\n",
+    )
+    .unwrap();
+    let faults = check(Some(&path), &Overrides::default()).unwrap().1;
+    let told: Vec<_> = faults.iter().map(|fault| (fault.place.unwrap().1, fault.to_string())).collect();
+    let is = |n: usize, column, what: &str| told[n].0 == column && told[n].1.contains(what);
+    let wanted = "is made up by the directory, and searches find nothing else there: choose another";
+    assert!(told.len() == 2 && is(0, 13, wanted) && is(1, 27, wanted), "{told:?}");
 }
 
 #[test]
