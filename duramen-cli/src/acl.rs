@@ -69,7 +69,8 @@ pub fn run(args: &Args) -> Result<()> {
     if !Directory::is_in(&folder) {
         return Err(Failure::NotFound(format!("there is no directory in {}", folder.display())));
     }
-    let config = Config { access: settings.rules, read_only: true, ..Config::default() };
+    let nested_groups = settings.nested_groups;
+    let config = Config { access: settings.rules, nested_groups, read_only: true, ..Config::default() };
     let directory = Directory::open(&folder, config)?;
     let requester = explain.requester(&directory, settings.administrator.as_deref())?;
     let value = explain.value.as_deref().map(str::as_bytes);
@@ -85,6 +86,8 @@ struct Settings {
     data: PathBuf,
     rules: Option<SchemaFile>,
     administrator: Option<String>,
+    /// Rules with filters about `memberOf` see what this makes of it.
+    nested_groups: bool,
 }
 
 impl Explain {
@@ -119,19 +122,19 @@ impl Explain {
 }
 
 fn read(path: &Path) -> Result<SchemaFile> {
-    let name = path.display().to_string();
-    let text = std::fs::read_to_string(path).map_err(|error| Failure::Failed(format!("{name}: {error}")))?;
-    Ok(SchemaFile { name, text })
+    SchemaFile::read(path).map_err(|error| Failure::Failed(format!("{}: {error}", path.display())))
 }
 
 /// From the server's configuration. What else is in it is the server's affair.
 fn read_settings(path: &Path) -> Result<Settings> {
     let file = read(path)?;
     let table: toml::Table = file.text.parse().map_err(|error| Failure::Failed(format!("{}: {error}", file.name)))?;
-    let text = |section: Option<&str>, key: &str| {
+    let value = |section: Option<&str>, key: &str| {
         let section = section.map_or(Some(&table), |name| table.get(name)?.as_table());
-        section.and_then(|section| section.get(key)?.as_str()).map(str::to_owned)
+        section.and_then(|section| section.get(key))
     };
+    let text = |section: Option<&str>, key: &str| value(section, key)?.as_str().map(str::to_owned);
+    let nested_groups = value(Some("directory"), "nested_groups").and_then(toml::Value::as_bool).unwrap_or_default();
     let beside = |name: String| path.parent().unwrap_or(Path::new("")).join(name);
     let rules = match (text(Some("access"), "rules"), text(Some("access"), "file")) {
         (Some(text), _) => Some(SchemaFile { name: format!("access.rules of {}", file.name), text }),
@@ -139,5 +142,5 @@ fn read_settings(path: &Path) -> Result<Settings> {
         (None, None) => None,
     };
     let data = text(None, "data").map(beside).unwrap_or_default();
-    Ok(Settings { data, rules, administrator: text(Some("administrator"), "name") })
+    Ok(Settings { data, rules, administrator: text(Some("administrator"), "name"), nested_groups })
 }

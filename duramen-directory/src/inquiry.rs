@@ -2,13 +2,15 @@
 
 use std::sync::Arc;
 
-use duramen_ldap::message::ResultCode;
+use duramen_ldap::message::{ResultCode, Scope};
 
 use crate::access::{Explanation, What};
 use crate::directory::Inner;
-use crate::failure::{Failure, Result};
+use crate::entry::Entry;
+use crate::failure::{Failure, Result, damaged};
 use crate::names;
 use crate::requester::Requester;
+use crate::search::special::{self, Special};
 use crate::tables::Tables;
 use crate::view::{Members, Scene, View};
 
@@ -36,13 +38,19 @@ impl Inner {
             },
         };
         let normalized = names::normalize(&state.schema, name)?;
-        let Some(id) = names::find_entry(&tables.name()?, &state.suffixes, &normalized)? else {
-            return Err(names::no_such_object(String::new(), name));
-        };
         let members = Members::new(&state, tables, None);
         let plan = state.rules.plan(requester, &members);
         let scene = Scene { state: &state, tables, commit: Some(self.commit_of(&snapshot)), plan: &plan };
-        let view = View::new(&scene, id, names::entry(&tables.entry()?, id)?, name);
-        Ok(state.rules.explain(requester, &view, &members, what))
+        let explain = |view: &View<'_, '_>| Ok(state.rules.explain(requester, view, &members, what));
+        let made_up = special::find(self, &state, &normalized, Scope::Base).and_then(|mut found| found.pop());
+        if let Some(Special { name, bytes, children }) = made_up.or_else(|| special::unseen(&state.schema, &normalized))
+        {
+            let entry = Entry::parse(&bytes).ok_or_else(|| damaged("an entry that is made up"))?;
+            return explain(&View::made_up(&scene, entry, &name, children));
+        }
+        let Some(id) = names::find_entry(&tables.name()?, &state.suffixes, &normalized)? else {
+            return Err(names::no_such_object(String::new(), name));
+        };
+        explain(&View::new(&scene, id, names::entry(&tables.entry()?, id)?, name))
     }
 }

@@ -113,3 +113,23 @@ fn what_is_wrong_is_named_with_file_and_line() {
     std::os::unix::fs::symlink("round", bench.path("round")).unwrap();
     bench.run(&["directory", "export", "--data", "round"]).fails(1, "Too many levels of symbolic links");
 }
+
+#[test]
+fn access_rules_are_explained_as_the_server_would_apply_them_with_groups_in_groups() {
+    let bench = with_people();
+    let group = |name: &str, member: &str| {
+        format!("\ndn: cn={name},dc=example,dc=com\nobjectClass: groupOfNames\nmember: {member},dc=example,dc=com\n")
+    };
+    let groups = [group("inner", "uid=jsmith"), group("outer", "cn=inner")].concat();
+    std::fs::write(bench.path("groups.ldif"), groups).unwrap();
+    bench.ok(&["directory", "import", "--data", "people", "groups.ldif"]);
+    let rules = "access to filter=\"(memberOf=cn=outer,dc=example,dc=com)\" attrs=sn by * none\naccess to * by * read";
+    for (nested, granted) in [(true, "granted: none"), (false, "granted: read")] {
+        let text =
+            format!("data = \"people\"\n[directory]\nnested_groups = {nested}\n[access]\nrules = '''\n{rules}\n'''\n");
+        std::fs::write(bench.path("duramend.toml"), text).unwrap();
+        let asked = ["--config", "duramend.toml", "anonymous", "uid=jsmith,dc=example,dc=com", "sn"];
+        let explained = bench.ok(&[&["acl", "explain"], &asked[..]].concat());
+        assert!(explained.contains(granted), "{nested}: {explained}");
+    }
+}

@@ -140,10 +140,15 @@ impl Privileges {
     }
 }
 
-/// A level and letters: `read (=rscxd)`.
+/// A level and letters, `read (=rscxd)`; letters alone of what is no level, `=wx`.
 impl fmt::Display for Privileges {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{} (=", self.level())?;
+        let level = self.level();
+        let is_level = Privileges::of(level) == *self;
+        if is_level {
+            write!(f, "{level} (")?;
+        }
+        f.write_str("=")?;
         if *self == Privileges::NONE {
             f.write_str("0")?;
         }
@@ -155,7 +160,7 @@ impl fmt::Display for Privileges {
                 _ => write!(f, "{letter}")?,
             }
         }
-        f.write_str(")")
+        f.write_str(if is_level { ")" } else { "" })
     }
 }
 

@@ -37,6 +37,12 @@ pub(crate) fn find(inner: &Inner, state: &State, base: &str, scope: Scope) -> Op
     None
 }
 
+/// What stands for an entry of `cn=monitor` where there is no server that counts: its name, by which access rules tell it.
+pub(crate) fn unseen(schema: &Schema, base: &str) -> Option<Special> {
+    let is_there = base == MONITOR || base.ends_with(",cn=monitor");
+    is_there.then(|| build(schema, base, vec![("objectClass".into(), texts(["top", "monitor"]))]))
+}
+
 fn texts<'s>(values: impl IntoIterator<Item = &'s str>) -> Vec<String> {
     values.into_iter().map(str::to_string).collect()
 }

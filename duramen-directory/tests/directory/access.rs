@@ -349,6 +349,22 @@ fn the_line_that_decides_is_named() {
 }
 
 #[test]
+fn rules_about_what_the_directory_makes_up_are_explained_too() {
+    let rules =
+        "access to dn.base=\"\" by * none\naccess to dn.subtree=\"cn=monitor\" by users read\naccess to * by * read";
+    let sample = with(rules);
+    let explain = |who: &str, name: &str| {
+        sample.directory.explain_access(&somebody(&sample, who), name, "entry", None).unwrap().to_string()
+    };
+    assert!(explain(JENSEN, "").ends_with("granted: none (=0), by access.conf, line 1"));
+    assert!(explain(JENSEN, "CN=Subschema").ends_with("granted: read (=rscxd), by access.conf, line 3"));
+    for name in ["cn=Monitor", "cn=Total,cn=Connections,cn=Monitor"] {
+        assert!(explain(JENSEN, name).ends_with("granted: read (=rscxd), by access.conf, line 2"));
+        assert!(explain("", name).ends_with("granted: none (=0)"), "{}", explain("", name));
+    }
+}
+
+#[test]
 fn to_replace_is_to_delete_the_whole_and_to_add_each_value() {
     let ended = |privileges: &str, values: &[&str]| {
         let sample = with(&format!("access to attrs=description by users ={privileges}\naccess to * by * read"));

@@ -226,7 +226,9 @@ fn an_error_names_line_column_and_cure() {
 fn privileges_are_levels_and_letters() {
     assert_eq!(Privileges::of(Level::Write).to_string(), "write (=wrscxd)");
     assert_eq!(Privileges::of(Level::Add).to_string(), "add (=arscxd)");
-    assert_eq!(Privileges::from_letters("zr").unwrap().to_string(), "none (=zr)");
+    for letters in ["zr", "wx", "wrscx"] {
+        assert_eq!(Privileges::from_letters(letters).unwrap().to_string(), format!("={letters}"), "it is no level");
+    }
     assert_eq!(Privileges::NONE.to_string(), "none (=0)");
     assert_eq!(Privileges::from_letters("q"), None);
     for level in [Level::Disclose, Level::Auth, Level::Compare, Level::Search, Level::Read, Level::Write, Level::Manage]
