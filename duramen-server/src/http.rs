@@ -1,21 +1,38 @@
 //! `/metrics` for Prometheus, and `/healthz`. Off unless an address is configured.
+//!
+//! Whoever may look here need not be anybody who may use the directory, so there are few connections at a time, each for one
+//! answer and not for long: else they could take all files that the process may open.
 
 use std::fmt::Write;
+use std::future::Future;
+use std::io;
 use std::net::SocketAddr;
+use std::pin::Pin;
 use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
+use std::task::{Context, Poll};
+use std::time::Duration;
 
 use axum::Router;
 use axum::extract::State;
-use axum::http::{StatusCode, header};
-use axum::response::IntoResponse;
+use axum::http::{HeaderValue, StatusCode, header};
+use axum::middleware::map_response;
+use axum::response::{IntoResponse, Response};
 use axum::routing::get;
-use tokio::net::TcpListener;
+use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
+use tokio::net::{TcpListener, TcpStream};
+use tokio::sync::{OwnedSemaphorePermit, Semaphore};
+use tokio::time::{Sleep, sleep};
 
 use crate::figures::{BUCKETS, Figures, NAMES, OfKind};
 use crate::listen::{ListenError, error, tcp};
 use crate::monitor::uptime;
 use crate::server::Server;
+
+/// Connections at a time; others wait.
+pub const CONNECTIONS_MAX: usize = 256;
+/// How long a connection may last.
+const LONGEST: Duration = Duration::from_secs(10);
 
 /// Listens, if there is an address.
 pub fn listen(address: Option<SocketAddr>) -> Result<Option<TcpListener>, ListenError> {
@@ -29,9 +46,75 @@ pub async fn serve(listener: Option<TcpListener>, server: Arc<Server>) {
         tracing::info!("figures at http://{address}/metrics");
     }
     let routes = Router::new().route("/metrics", get(metrics)).route("/healthz", get(health)).with_state(server);
-    if let Err(error) = axum::serve(listener, routes).await {
+    let few = Few { listener, permits: Arc::new(Semaphore::new(CONNECTIONS_MAX)) };
+    if let Err(error) = axum::serve(few, routes.layer(map_response(last))).await {
         tracing::error!("no more figures by HTTP: {error}");
         std::future::pending::<()>().await;
+    }
+}
+
+/// Has the connection end with its first answer.
+async fn last(mut response: Response) -> Response {
+    response.headers_mut().insert(header::CONNECTION, HeaderValue::from_static("close"));
+    response
+}
+
+/// Accepts a bounded number of connections at a time.
+struct Few {
+    listener: TcpListener,
+    permits: Arc<Semaphore>,
+}
+
+impl axum::serve::Listener for Few {
+    type Io = Brief;
+    type Addr = SocketAddr;
+
+    async fn accept(&mut self) -> (Brief, SocketAddr) {
+        // Nobody closes the semaphore.
+        let permit = self.permits.clone().acquire_owned().await.ok();
+        let (stream, address) = axum::serve::Listener::accept(&mut self.listener).await;
+        (Brief { stream, end: Box::pin(sleep(LONGEST)), _permit: permit }, address)
+    }
+
+    fn local_addr(&self) -> io::Result<SocketAddr> {
+        self.listener.local_addr()
+    }
+}
+
+/// A connection that fails when its time is over.
+struct Brief {
+    stream: TcpStream,
+    end: Pin<Box<Sleep>>,
+    _permit: Option<OwnedSemaphorePermit>,
+}
+
+impl Brief {
+    /// Its stream, as long as there is time; who waits for it is woken when there is none.
+    fn in_time(&mut self, cx: &mut Context<'_>) -> io::Result<Pin<&mut TcpStream>> {
+        match self.end.as_mut().poll(cx) {
+            Poll::Ready(()) => Err(io::ErrorKind::TimedOut.into()),
+            Poll::Pending => Ok(Pin::new(&mut self.stream)),
+        }
+    }
+}
+
+impl AsyncRead for Brief {
+    fn poll_read(mut self: Pin<&mut Self>, cx: &mut Context<'_>, into: &mut ReadBuf<'_>) -> Poll<io::Result<()>> {
+        self.in_time(cx)?.poll_read(cx, into)
+    }
+}
+
+impl AsyncWrite for Brief {
+    fn poll_write(mut self: Pin<&mut Self>, cx: &mut Context<'_>, from: &[u8]) -> Poll<io::Result<usize>> {
+        self.in_time(cx)?.poll_write(cx, from)
+    }
+
+    fn poll_flush(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        self.in_time(cx)?.poll_flush(cx)
+    }
+
+    fn poll_shutdown(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        Pin::new(&mut self.stream).poll_shutdown(cx)
     }
 }
 
@@ -61,6 +144,11 @@ fn text(server: &Server) -> String {
     ];
     for (name, kind, help, value) in single {
         let _ = writeln!(out, "# HELP {name} {help}.\n# TYPE {name} {kind}\n{name} {value}");
+    }
+    if let Some(ends) = server.settings().certificate_ends {
+        let name = "duramend_certificate_not_after_timestamp_seconds";
+        let help = "When the first of the server's certificates ends, in seconds since 1970";
+        let _ = writeln!(out, "# HELP {name} {help}.\n# TYPE {name} gauge\n{name} {ends}");
     }
     let name = "duramend_operations_total";
     let _ = writeln!(out, "# HELP {name} Operations by kind and by how they ended.\n# TYPE {name} counter");

@@ -18,8 +18,8 @@ use crate::log::Logging;
 use crate::server::{Server, Settings};
 use crate::{http, monitor, notify};
 
-/// Files that are no connections: the database's, listeners, the runtime's.
-const OTHER_FILES: u64 = 64;
+/// Files that are no connections of clients: the database's, listeners, the runtime's, those of whoever looks at figures.
+const OTHER_FILES: u64 = 64 + http::CONNECTIONS_MAX as u64;
 
 /// What the daemon is started with.
 #[derive(Clone, Debug, Default)]

@@ -52,6 +52,8 @@ pub struct Settings {
     pub tls: Option<TlsAcceptor>,
     /// What operators are told of its certificate.
     pub warning: Option<Fault>,
+    /// When its certificates end, in seconds since 1970.
+    pub certificate_ends: Option<i64>,
 }
 
 impl Settings {
@@ -64,6 +66,7 @@ impl Settings {
             password_scheme: config.password_scheme,
             tls,
             warning: config.tls.as_ref().and_then(|tls| tls::warning(tls, SystemTime::now())),
+            certificate_ends: config.tls.as_ref().and_then(tls::ends_at),
         })
     }
 }

@@ -95,6 +95,16 @@ pub fn warning(tls: &Tls, now: SystemTime) -> Option<Fault> {
     })
 }
 
+/// When the first of the server's certificates ends, in seconds since 1970.
+pub fn ends_at(tls: &Tls) -> Option<i64> {
+    let chain = certificates(&tls.certificate).ok()?;
+    let end = |certificate: &CertificateDer<'_>| {
+        let (_, certificate) = X509Certificate::from_der(certificate).ok()?;
+        Some(certificate.validity().not_after.timestamp())
+    };
+    chain.iter().filter_map(end).min()
+}
+
 fn out_of_time(validity: &Validity, now: SystemTime) -> Option<String> {
     let now = now.duration_since(UNIX_EPOCH).ok()?.as_secs() as i64;
     let date = |time: ASN1Time| {

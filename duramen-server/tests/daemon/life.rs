@@ -1,8 +1,8 @@
 //! Starting, what goes wrong then, reloading, stopping.
 
 use std::fs;
-use std::io::{Read, Write};
-use std::net::{TcpListener, TcpStream};
+use std::io::{ErrorKind, Read, Write};
+use std::net::{SocketAddr, TcpListener, TcpStream};
 use std::os::unix::fs::PermissionsExt;
 use std::os::unix::net::UnixDatagram;
 use std::process::Command;
@@ -290,18 +290,37 @@ fn figures_and_health_are_served_by_http_if_asked_for() {
     let mut daemon = Daemon::start(tempfile::tempdir().unwrap(), &format!("{PLAIN}[http]\nlisten = \"{port}\"\n"));
     daemon.wait_for("figures at http://");
     assert_eq!(Client::new(&daemon).search("", Scope::Base, "(objectClass=*)").code, ResultCode::SUCCESS);
-    let get = |path: &str| {
-        let mut stream = TcpStream::connect(port).unwrap();
-        write!(stream, "GET {path} HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n").unwrap();
-        let mut answer = String::new();
-        stream.read_to_string(&mut answer).unwrap();
-        answer
-    };
+    let get = |path: &str| get(port, path);
     assert!(get("/healthz").starts_with("HTTP/1.1 200"));
     let metrics = get("/metrics");
     let counted = "duramend_operations_total{operation=\"search\",result=\"success\"} 1";
     assert!(metrics.lines().any(|line| line == counted), "{metrics}");
+    assert!(!metrics.contains("certificate"), "there is none: {metrics}");
     assert!(get("/else").starts_with("HTTP/1.1 404"));
+}
+
+#[test]
+fn whoever_may_look_at_figures_takes_no_files_from_the_directorys_clients() {
+    let port = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
+    let mut daemon = Daemon::start(tempfile::tempdir().unwrap(), &format!("{PLAIN}[http]\nlisten = \"{port}\"\n"));
+    daemon.wait_for("figures at http://");
+    let before = daemon.files();
+    let mut silent: Vec<TcpStream> = (0..400).map(|_| TcpStream::connect(port).unwrap()).collect();
+    assert_eq!(Client::new(&daemon).search("", Scope::Base, "(objectClass=*)").code, ResultCode::SUCCESS);
+    // Those who say nothing make room for others.
+    assert!(get(port, "/healthz").starts_with("HTTP/1.1 200"));
+    assert!(daemon.files() < before + 300, "{} files, {before} before", daemon.files());
+    let ended = silent[0].read(&mut [0; 1]);
+    assert!(matches!(ended, Ok(0)) || ended.is_err_and(|error| error.kind() == ErrorKind::ConnectionReset));
+}
+
+/// What is answered by HTTP.
+pub fn get(at: SocketAddr, path: &str) -> String {
+    let mut stream = TcpStream::connect(at).unwrap();
+    write!(stream, "GET {path} HTTP/1.1\r\nHost: localhost\r\n\r\n").unwrap();
+    let mut answer = String::new();
+    stream.read_to_string(&mut answer).unwrap();
+    answer
 }
 
 #[test]

@@ -145,6 +145,11 @@ impl Daemon {
         line.trim().trim_end_matches(" kB").parse::<u64>().unwrap() << 10
     }
 
+    /// How many files it has open.
+    pub fn files(&self) -> usize {
+        fs::read_dir(format!("/proc/{}/fd", self.child.id())).unwrap().count()
+    }
+
     /// Sends it a signal.
     pub fn signal(&self, name: &str) {
         let number = self.child.id().to_string();

@@ -2,9 +2,11 @@
 
 use std::fs;
 use std::io::Write;
+use std::net::TcpListener;
 use std::path::Path;
 use std::process::{Command, Stdio};
 
+use crate::life::get;
 use crate::process::{Daemon, TLS, certificates, configuration, run};
 
 /// What openssl says; it has to succeed.
@@ -33,6 +35,34 @@ fn a_certificate_that_has_expired_is_warned_of_and_served() {
     assert!(code == Some(0) && said.contains("warning: ") && said.contains(wanted), "{said}");
     let mut daemon = Daemon::start(dir, TLS);
     daemon.wait_for(wanted);
+}
+
+#[test]
+fn metrics_say_when_the_certificate_in_use_ends() {
+    let dir = tempfile::tempdir().unwrap();
+    certificates(dir.path());
+    let key = rcgen::KeyPair::from_pem(&fs::read_to_string(dir.path().join("server.key")).unwrap()).unwrap();
+    let until = |year, path: &Path| {
+        let mut parameters = rcgen::CertificateParams::new(vec!["localhost".into()]).unwrap();
+        parameters.not_after = rcgen::date_time_ymd(year, 1, 1);
+        fs::write(path, parameters.self_signed(&key).unwrap().pem()).unwrap();
+    };
+    until(2096, &dir.path().join("server.pem"));
+    let port = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
+    let mut daemon = Daemon::start(dir, &format!("{TLS}[http]\nlisten = \"{port}\"\n"));
+    daemon.wait_for("figures at http://");
+    let told = || {
+        let metrics = get(port, "/metrics");
+        let line =
+            metrics.lines().find_map(|line| line.strip_prefix("duramend_certificate_not_after_timestamp_seconds "));
+        line.map(str::to_string)
+    };
+    assert_eq!(told().as_deref(), Some("3976214400"));
+    until(2097, &daemon.path("server.pem"));
+    assert_eq!(told().as_deref(), Some("3976214400"), "the one in use, not that in the file");
+    daemon.signal("HUP");
+    daemon.wait_for("reloaded");
+    assert_eq!(told().as_deref(), Some("4007836800"));
 }
 
 #[test]
