@@ -5,10 +5,12 @@ use std::io::{Read, Seek, Write};
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::time::Duration;
 
 use duramen_directory::{Directory, OpenError};
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 use tokio::signal::unix::{Signal, SignalKind, signal};
+use tokio::task::{JoinError, JoinHandle};
 
 use crate::config::{self, Config, Fault, Overrides};
 use crate::crew::Crew;
@@ -20,6 +22,9 @@ use crate::{http, monitor, notify};
 
 /// Files that are no connections of clients: the database's, listeners, the runtime's, those of whoever looks at figures.
 const OTHER_FILES: u64 = 64 + http::CONNECTIONS_MAX as u64;
+
+/// Who waits for a tool that writes is told after this time.
+const SILENT: Duration = Duration::from_secs(1);
 
 /// What the daemon is started with.
 #[derive(Clone, Debug, Default)]
@@ -76,7 +81,10 @@ pub fn serve(start: &Start) -> Result<(), ServeError> {
     warn(&settings);
     allow_files(config.limits.connections);
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().map_err(system("a runtime"))?;
-    runtime.block_on(run(start, config, settings, Arc::new(logging)))
+    let ended = runtime.block_on(run(start, config, settings, Arc::new(logging)));
+    // A reload may still wait for a tool that writes, and the end of the server does not.
+    runtime.shutdown_background();
+    ended
 }
 
 async fn run(start: &Start, config: Config, settings: Settings, logging: Arc<Logging>) -> Result<(), ServeError> {
@@ -84,7 +92,9 @@ async fn run(start: &Start, config: Config, settings: Settings, logging: Arc<Log
     let listeners = listen(&config.listen)?;
     let page = http::listen(config.http)?;
     refuse_long_files()?;
-    let directory = open(&config)?;
+    let opened = config.clone();
+    let opening = tokio::task::spawn_blocking(move || open(&opened));
+    let directory = patiently("the start", opening).await.map_err(|error| ServeError::System(error.to_string()))??;
     let urls = listeners.iter().map(Listener::url).collect();
     let server = Server::new(directory, settings, urls).map_err(|error| ServeError::System(error.to_string()))?;
     let server = Arc::new(server);
@@ -105,7 +115,8 @@ async fn run(start: &Start, config: Config, settings: Settings, logging: Arc<Log
     notify::stopping();
     drop(listeners);
     crew.stop();
-    server.directory.database().checkpoint().map_err(|error| ServeError::System(error.to_string()))?;
+    // A checkpoint would wait for a tool that writes.
+    server.directory.database().sync().map_err(|error| ServeError::System(error.to_string()))?;
     tracing::info!("stopped");
     Ok(())
 }
@@ -140,9 +151,21 @@ fn open(config: &Config) -> Result<Directory, ServeError> {
 /// As [`reload`], on a thread of its own: it may have to wait for a tool that writes, and connections are accepted here.
 async fn reloaded(start: &Start, server: &Arc<Server>, logging: &Arc<Logging>) {
     let (start, server, logging) = (start.clone(), server.clone(), logging.clone());
-    if let Err(error) = tokio::task::spawn_blocking(move || reload(&start, &server, &logging)).await {
+    let reloading = tokio::task::spawn_blocking(move || reload(&start, &server, &logging));
+    if let Err(error) = patiently("the reload", reloading).await {
         tracing::error!("not reloaded: {error}");
     }
+}
+
+/// Waits for work that takes its turn among those who write, and says what it may be waiting for.
+async fn patiently<T>(what: &str, mut work: JoinHandle<T>) -> Result<T, JoinError> {
+    if let Ok(done) = tokio::time::timeout(SILENT, &mut work).await {
+        return done;
+    }
+    tracing::info!(
+        "{what} takes its time: it waits for whoever writes to the directory, as import and reindex may do for long"
+    );
+    work.await
 }
 
 /// Takes another configuration into use, unless it has faults: then all stays as it was.
@@ -194,14 +217,17 @@ impl Signals {
         })
     }
 
-    /// Returns when it is time to stop.
+    /// Returns when it is time to stop, in the midst of a reload too.
     async fn obey(&mut self, reload: impl AsyncFn()) {
-        loop {
-            tokio::select! {
-                _ = self.terminate.recv() => return,
-                _ = self.interrupt.recv() => return,
-                _ = self.hangup.recv() => reload().await,
+        let reloads = async {
+            while self.hangup.recv().await.is_some() {
+                reload().await;
             }
+        };
+        tokio::select! {
+            _ = self.terminate.recv() => {}
+            _ = self.interrupt.recv() => {}
+            () = reloads => {}
         }
     }
 }

@@ -17,4 +17,5 @@ mod power;
 mod process;
 mod threads;
 mod tls;
+mod tools;
 mod unit;
