@@ -16,11 +16,15 @@ use tokio::sync::watch;
 use crate::balance::{Gauge, Loads};
 use crate::connection::{Connection, Left};
 use crate::figures::add;
+use crate::seldom::Seldom;
 use crate::server::Server;
 use crate::session::{Process, Session};
 use crate::stream::{Socket, Stream};
 use crate::thread::{TICK, Thread, Watch};
 use crate::work::{ConnectionLog, Resting, Work};
+
+/// Whoever has as many connections as there may be could fill the log with more.
+static TURNED_AWAY: Seldom = Seldom::new(1);
 
 /// A connection that was accepted.
 pub struct Accepted {
@@ -83,7 +87,9 @@ impl Crew {
     pub fn admit(&self, accepted: Accepted) {
         let server = &self.shared.server;
         if server.connected.load(Relaxed) >= server.settings().limits.connections {
-            tracing::warn!("a connection is turned away: there are as many as limits.connections allows");
+            if let Some(untold) = TURNED_AWAY.note() {
+                tracing::warn!(untold, "a connection is turned away: there are as many as limits.connections allows");
+            }
             return;
         }
         server.connected.fetch_add(1, Relaxed);

@@ -13,7 +13,7 @@
 //! | [`connection`], [`thread`] | bytes in, bytes out; what the connections of a thread share |
 //! | [`work`] | operations of a connection |
 //! | [`session`], [`tls`], [`stream`], [`buffer`], [`reply`] | what they stand on |
-//! | [`figures`], [`monitor`], [`http`], [`log`], [`notify`] | what the daemon tells of itself |
+//! | [`figures`], [`monitor`], [`http`], [`log`], [`seldom`], [`notify`] | what the daemon tells of itself |
 
 pub mod balance;
 pub mod buffer;
@@ -29,6 +29,7 @@ pub mod log;
 pub mod monitor;
 pub mod notify;
 pub mod reply;
+pub mod seldom;
 pub mod serve;
 pub mod server;
 pub mod session;

@@ -5,13 +5,14 @@ use std::net::SocketAddr;
 use std::os::unix::fs::{FileTypeExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use duramen_directory::Peer;
 use tokio::net::{TcpListener, TcpSocket, TcpStream, UnixListener, UnixStream};
 
 use crate::config::Listen;
 use crate::crew::{Accepted, Crew};
+use crate::seldom::Seldom;
 use crate::session::{Process, local_text};
 use crate::stream::Socket;
 
@@ -19,8 +20,6 @@ use crate::stream::Socket;
 const BACKLOG: u32 = 4096;
 /// How long accepting rests where it fails for want of something that others may free.
 const REST: Duration = Duration::from_millis(50);
-/// That accepting fails is logged at once, and then no more often than this.
-const TOLD_AGAIN: Duration = Duration::from_secs(10);
 
 /// Why an address cannot be listened at.
 #[derive(Debug, thiserror::Error)]
@@ -132,13 +131,12 @@ impl Listener {
             Listener::Tcp(_, address, _) => format!("IP={address}"),
             Listener::Unix(_, path) => local_text(path),
         });
-        let mut told: Option<Instant> = None;
+        let failures = Seldom::new(1);
         loop {
             match self.accept(&at).await {
                 Ok(accepted) => crew.admit(accepted),
                 Err(error) => {
-                    if told.is_none_or(|told| told.elapsed() >= TOLD_AGAIN) {
-                        told = Some(Instant::now());
+                    if failures.note().is_some() {
                         tracing::warn!("a connection could not be accepted: {error}");
                     }
                     tokio::time::sleep(REST).await;
@@ -153,7 +151,9 @@ impl Listener {
             Listener::Tcp(listener, _, tls) => {
                 let (stream, address) = listener.accept().await?;
                 let socket = prepared(stream)?;
-                Ok(Accepted { socket, peer: Peer::Network(address), local: None, at, tls: *tls })
+                // Where [::] has IPv4 too, whoever comes by that is told of as elsewhere.
+                let peer = Peer::Network(SocketAddr::new(address.ip().to_canonical(), address.port()));
+                Ok(Accepted { socket, peer, local: None, at, tls: *tls })
             }
             Listener::Unix(listener, path) => {
                 let (stream, _) = listener.accept().await?;

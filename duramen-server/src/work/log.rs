@@ -10,9 +10,13 @@ use duramen_ldap::oid;
 use tracing::{debug, info, warn};
 
 use crate::figures::Kind;
+use crate::seldom::Seldom;
 
 /// Why connections end that end as they should.
 pub const UNBIND: &str = "unbind";
+
+/// Anybody can send nonsense.
+static REFUSED: Seldom = Seldom::new(20);
 
 /// Logs of one connection.
 pub struct ConnectionLog {
@@ -73,7 +77,11 @@ impl ConnectionLog {
 
     /// The connection is ended because of what the client sent, which most clients do not tell anybody.
     pub fn refused(&self, peer: &str, why: &str) {
-        info!(conn = self.number, peer, "a client is disconnected: {why}");
+        match REFUSED.note() {
+            Some(0) => info!(conn = self.number, peer, "a client is disconnected: {why}"),
+            Some(untold) => info!(conn = self.number, peer, untold, "a client is disconnected: {why}"),
+            None => {}
+        }
     }
 
     /// An operation begins.

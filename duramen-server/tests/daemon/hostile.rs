@@ -146,3 +146,26 @@ fn more_connections_than_the_limit_are_turned_away() {
     }
     assert_eq!(Client::new(&daemon).message(), None);
 }
+
+#[test]
+fn whoever_is_turned_away_or_disconnected_again_and_again_does_not_fill_the_log() {
+    let lines = |daemon: &Daemon, what: &str| daemon.log().lines().filter(|line| line.contains(what)).count();
+    let daemon = Daemon::plain();
+    for _ in 0..200 {
+        let mut client = Client::new(&daemon);
+        client.stream.write_all(b"nonsense").unwrap();
+        while client.message().is_some() {}
+    }
+    let told = lines(&daemon, "a client is disconnected");
+    assert!((1..150).contains(&told), "{told}");
+    let daemon = Daemon::start(tempfile::tempdir().unwrap(), &format!("{PLAIN}[limits]\nconnections = 2\n"));
+    let mut clients = [Client::new(&daemon), Client::new(&daemon)];
+    for client in &mut clients {
+        assert_eq!(client.search("", Scope::Base, "(objectClass=*)").code, ResultCode::SUCCESS);
+    }
+    for _ in 0..200 {
+        assert_eq!(Client::new(&daemon).message(), None);
+    }
+    let told = lines(&daemon, "a connection is turned away");
+    assert!((1..50).contains(&told), "{told}");
+}

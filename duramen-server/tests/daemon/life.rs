@@ -324,6 +324,20 @@ pub fn get(at: SocketAddr, path: &str) -> String {
 }
 
 #[test]
+fn a_client_over_ipv4_has_its_address_in_the_log_at_a_listener_for_ipv6_too() {
+    if TcpListener::bind("[::]:0").is_err() {
+        return; // No IPv6 here.
+    }
+    let listen = "[listen]\nldap = [\"[::]:0\"]\nldapi = \"ldapi\"\n[log]\nstats = true\n";
+    let mut daemon = Daemon::start(tempfile::tempdir().unwrap(), listen);
+    let port = daemon.ldap.port();
+    for (client, wanted) in [("127.0.0.1", "ACCEPT from IP=127.0.0.1:"), ("[::1]", "ACCEPT from IP=[::1]:")] {
+        let _client = TcpStream::connect(format!("{client}:{port}")).unwrap();
+        daemon.wait_for(wanted);
+    }
+}
+
+#[test]
 fn cn_monitor_counts_where_openldap_does() {
     let daemon = Daemon::plain();
     let mut client = Client::administrator(&daemon);
