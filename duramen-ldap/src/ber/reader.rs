@@ -152,10 +152,10 @@ impl<'a> Reader<'a> {
         self.element(tag, expected)?.into_boolean()
     }
 
-    /// What is left, as a BOOLEAN's content.
+    /// What is left, as a BOOLEAN's content. Some clients write it as an integer, and other servers take that.
     pub fn into_boolean(self) -> Result<bool, DecodeError> {
-        match *self.rest() {
-            [octet] => Ok(octet != 0),
+        match self.rest() {
+            octets @ ([_] | [_, _] | [_, _, _] | [_, _, _, _]) => Ok(octets.iter().any(|octet| *octet != 0)),
             _ => self.fail("a BOOLEAN of one octet"),
         }
     }

@@ -42,6 +42,25 @@ fn sort_keys_come_back_rfc2891_1_1() {
 }
 
 #[test]
+fn mozillas_sdk_for_java_writes_a_boolean_of_two_octets() {
+    let value = b"\x30\x11\x30\x0F\x04\x09uidNumber\x81\x02\x00\x81";
+    let Ok(RequestControl::Sort(SortKeys(keys))) = decoded(oid::SORT_REQUEST, &value[..]) else { panic!() };
+    let key = SortKey { description: "uidNumber", rule: None, reverse: true };
+    assert_eq!(keys.iter().collect::<Vec<_>>(), [key]);
+    for (octets, reverse) in
+        [(&b"\x81\x02\x00\x00"[..], Some(false)), (b"\x81\x00", None), (b"\x81\x05\x00\x00\x00\x00\x01", None)]
+    {
+        let pair = [b"\x04\x01a", octets].concat();
+        let value = [&[0x30, pair.len() as u8 + 2, 0x30, pair.len() as u8], &pair[..]].concat();
+        let found = match decoded(oid::SORT_REQUEST, &value[..]) {
+            Ok(RequestControl::Sort(SortKeys(keys))) => keys.iter().next().map(|key| key.reverse),
+            _ => None,
+        };
+        assert_eq!(found, reverse, "{octets:?}");
+    }
+}
+
+#[test]
 fn a_sort_result_comes_back_rfc2891_1_2() {
     let response = SortResponse { code: ResultCode::NO_SUCH_ATTRIBUTE, description: Some("x") };
     let value = encoded(&response);
