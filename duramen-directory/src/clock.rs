@@ -3,7 +3,11 @@
 use std::sync::Mutex;
 use std::time::{SystemTime, UNIX_EPOCH};
 
-/// Gives times that never go backwards and never come twice, whatever the system's clock does.
+/// By how much the system's clock may be behind the last change before that is taken for one that was made when the clock
+/// was wrong, in microseconds. Without such a limit, one change of the year 2099 would have all later ones be of that year.
+const BEHIND_MAX: u64 = 24 * 3600 * 1_000_000;
+
+/// Gives times that do not go backwards and do not come twice, unless the system's clock was put back by more than a day.
 #[derive(Debug)]
 pub(crate) struct Clock {
     last: Mutex<u64>,
@@ -18,6 +22,11 @@ pub fn timestamp(time: SystemTime) -> String {
     Moment(time.duration_since(UNIX_EPOCH).map_or(0, |since| since.as_micros() as u64)).timestamp()
 }
 
+/// What the system's clock says, in microseconds since 1970.
+fn system() -> u64 {
+    SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |since| since.as_micros() as u64)
+}
+
 impl Clock {
     /// Goes on after a moment, in nanoseconds since 1970: that of the last commit.
     pub fn after(nanoseconds: u64) -> Clock {
@@ -25,9 +34,17 @@ impl Clock {
     }
 
     pub fn now(&self) -> Moment {
-        let now = SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |since| since.as_micros() as u64);
+        let now = system();
         let mut last = self.last.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
-        *last = now.max(*last + 1);
+        *last = if *last > now + BEHIND_MAX {
+            let [before, after] = [*last, now].map(|moment| Moment(moment).timestamp());
+            tracing::warn!(
+                "the last change was made at {before}, and it is {after}: the clock was wrong then, or is now; times go by the clock"
+            );
+            now
+        } else {
+            now.max(*last + 1)
+        };
         Moment(*last)
     }
 }
@@ -97,9 +114,18 @@ mod tests {
     }
 
     #[test]
-    fn a_clock_that_is_behind_goes_on_after_the_last_moment() {
-        let clock = Clock::after(u64::from(u32::MAX) * 1_000_000_000);
-        let (first, second) = (clock.now(), clock.now());
-        assert!(second.0 == first.0 + 1 && first.0 > u64::from(u32::MAX) * 1_000_000);
+    fn a_clock_that_is_a_little_behind_goes_on_after_the_last_moment() {
+        let last = system() + BEHIND_MAX / 2;
+        let clock = Clock::after(last * 1000);
+        assert_eq!((clock.now().0, clock.now().0), (last + 1, last + 2));
+    }
+
+    /// A machine whose battery is empty, one change, and a clock that is right again.
+    #[test]
+    fn one_change_of_the_year_2099_does_not_take_all_others_there() {
+        let before = system();
+        let clock = Clock::after(4_070_908_800_000_000_000);
+        let (first, second) = (clock.now().0, clock.now().0);
+        assert!(before <= first && first < second && second <= system() + 2, "{before} {first} {second}");
     }
 }
