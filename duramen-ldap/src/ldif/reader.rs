@@ -43,6 +43,13 @@ pub enum LdifError {
 
 const BYTE_ORDER_MARK: &[u8] = "\u{FEFF}".as_bytes();
 
+/// How files begin that are no LDIF before they are converted, and what they should be.
+const OTHERS: [(&[u8], &str); 3] = [
+    (b"\xFF\xFE", "UTF-8, and the file begins as UTF-16 does: `iconv -f utf-16 -t utf-8` converts it"),
+    (b"\xFE\xFF", "UTF-8, and the file begins as UTF-16 does: `iconv -f utf-16 -t utf-8` converts it"),
+    (b"\x1F\x8B", "text, and the file is compressed: `zcat` gives what is in it"),
+];
+
 /// What went wrong within a record; the reader adds the file's name.
 pub(super) enum Fault {
     Expected(u64, &'static str),
@@ -133,9 +140,8 @@ impl<R: BufRead> LdifReader<R> {
                 return Ok(());
             }
             self.line += 1;
-            // Some editors put a mark in front of a file.
-            if self.line == 1 && self.text.starts_with(BYTE_ORDER_MARK) {
-                self.text.drain(..BYTE_ORDER_MARK.len());
+            if self.line == 1 {
+                self.look_at_beginning()?;
             }
             trim_newline(&mut self.text, start);
             // In comments too: they would go on to the next LF, and entries with them.
@@ -157,6 +163,17 @@ impl<R: BufRead> LdifReader<R> {
                 }
             }
         }
+    }
+
+    /// Some editors put a mark in front of a file, and some programs write what is to be converted first.
+    fn look_at_beginning(&mut self) -> Result<(), LdifError> {
+        if let Some(&(_, expected)) = OTHERS.iter().find(|(beginning, _)| self.text.starts_with(beginning)) {
+            return Err(LdifError::Malformed { file: self.file.clone(), line: 1, expected });
+        }
+        if self.text.starts_with(BYTE_ORDER_MARK) {
+            self.text.drain(..BYTE_ORDER_MARK.len());
+        }
+        Ok(())
     }
 
     /// Joins the last line, which begins at `start`, with the one before.

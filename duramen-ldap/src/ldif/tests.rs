@@ -46,6 +46,14 @@ fn files_that_are_put_into_one_keep_their_versions() {
 }
 
 #[test]
+fn files_in_utf_16_and_compressed_ones_are_said_to_be() {
+    let told = |text: &[u8]| LdifReader::new("x", text).next_record().unwrap_err().to_string();
+    assert!(told(b"\xFF\xFEd\0n\0:\0\r\0\n\0").starts_with("x, line 1: expected UTF-8, and the file begins as UTF-16"));
+    assert!(told(b"\xFE\xFF\0d\0n\0:\0\n").starts_with("x, line 1: expected UTF-8, and the file begins as UTF-16"));
+    assert!(told(b"\x1F\x8B\x08\0\r\n").starts_with("x, line 1: expected text, and the file is compressed: `zcat`"));
+}
+
+#[test]
 fn a_cr_alone_ends_no_line_and_is_in_no_value_rfc2849() {
     let says = ": expected LF or CR LF at the end of the line: a CR alone ends none, and a value with one is in base64";
     for (text, line) in
