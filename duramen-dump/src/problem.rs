@@ -48,6 +48,8 @@ pub enum Problem {
     HeaderCutOff,
     #[error("the input ends within this line: it was cut off; dump again")]
     LineCutOff,
+    #[error("this line has more than {bytes} bytes, which none has that a table could take: is it what was dumped?")]
+    LongLine { bytes: u64 },
     #[error("the input ends before DATA=END: it was cut off; dump again")]
     NoEnd,
     #[error("the last key has no value: a line is missing; dump again")]

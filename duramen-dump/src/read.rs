@@ -7,8 +7,11 @@ use crate::{Format, Header, decode};
 
 type Result<T> = std::result::Result<T, BadInput>;
 
-/// Longer than any line of a header, which names a table at most.
-const HEADER_LINE_MAX: u64 = 64 << 10;
+/// Longer than any line of a header, which names a table at most, and than that of any key: 16 KiB, three characters a byte.
+const SHORT_LINE_MAX: u64 = 64 << 10;
+
+/// The longest line of a value: the longest value there is, three characters a byte, what stands before and behind it.
+const VALUE_LINE_MAX: u64 = 3 * u32::MAX as u64 + 3;
 
 /// A line of a header.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -78,7 +81,7 @@ impl<R: BufRead> Reader<R> {
         self.line.clear();
         self.line_number += 1;
         // What is no dump may have no line breaks at all.
-        let most = if self.part == Part::Header { HEADER_LINE_MAX } else { u64::MAX };
+        let most = if self.part == Part::Value { VALUE_LINE_MAX } else { SHORT_LINE_MAX };
         let read = match self.input.by_ref().take(most).read_until(b'\n', &mut self.line) {
             Ok(read) => read as u64,
             Err(error) => return self.bad(Problem::Unreadable(error)),
@@ -91,7 +94,8 @@ impl<R: BufRead> Reader<R> {
         if self.line.last() == Some(&b'\n') {
             self.line.pop();
         } else if read == most {
-            return self.bad(Problem::NoDump);
+            let is_header = self.part == Part::Header;
+            return self.bad(if is_header { Problem::NoDump } else { Problem::LongLine { bytes: most } });
         } else if !self.bare {
             return self.bad(Problem::LineCutOff);
         }
@@ -260,6 +264,21 @@ mod tests {
         let name = [b'n'; 16383];
         let named = [b"database=", &name[..], b"\nHEADER=END\nDATA=END\n"].concat();
         assert_eq!(read_all(&named).unwrap()[0].0.database.as_deref(), Some(&name[..]));
+    }
+
+    #[test]
+    fn no_line_of_a_key_is_longer_than_any_key() {
+        let longest = "\\ff".repeat(16384);
+        let text = format!("{longest}\nv\n{longest}{longest}\nv\n");
+        let mut reader = Reader::bare(text.as_bytes());
+        let (mut key, mut value) = (Vec::new(), Vec::new());
+        assert!(reader.next_entry(&mut key, &mut value).unwrap());
+        assert_eq!(key, [0xff; 16384]);
+        let bad = reader.next_entry(&mut key, &mut value).unwrap_err();
+        assert_eq!((bad.line, bad.part), (3, Part::Key));
+        assert!(bad.to_string().starts_with("this line has more than 65536 bytes"), "{bad}");
+        let mut endless = std::io::BufReader::new(std::io::repeat(b'x'));
+        assert!(Reader::bare(&mut endless).next_entry(&mut key, &mut value).is_err());
     }
 
     #[test]
