@@ -1,6 +1,5 @@
 //! `duramen copy`: a database as another file, while it is in use.
 
-use std::fs::File;
 use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
 
@@ -58,7 +57,7 @@ pub fn run(args: &Args) -> Result<()> {
         // The pages as they are.
         db.copy_to_file(partial.file())?;
     }
-    put_in_place(partial, &args.copy)
+    partial.complete_new(&args.copy)
 }
 
 fn show(path: &Path) -> impl std::fmt::Display + '_ {
@@ -77,13 +76,4 @@ fn compact(db: &Database, to: &Path) -> Result<()> {
     });
     interrupted?;
     Ok(copied?)
-}
-
-fn put_in_place(partial: Partial, to: &Path) -> Result<()> {
-    let failed = |what: &str, error: std::io::Error| Failure::Failed(format!("cannot {what} {}: {error}", show(to)));
-    partial.file().sync_all().map_err(|error| failed("flush", error))?;
-    partial.complete(to).map_err(|error| failed("make", error))?;
-    let directory = to.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."));
-    let flushed = File::open(directory).and_then(|directory| directory.sync_all());
-    flushed.map_err(|error| failed("flush the directory of", error))
 }

@@ -2,7 +2,7 @@
 
 use std::ffi::OsString;
 use std::fs::{File, Permissions};
-use std::io::{BufWriter, Write};
+use std::io::{self, BufWriter, Write};
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
@@ -46,7 +46,7 @@ pub struct Args {
     /// Printable characters as they are, instead of hexadecimal digits only
     #[arg(long, short)]
     print: bool,
-    /// Write to this file, which appears when it is complete, instead of standard output
+    /// Write to this file, which appears when it is complete, instead of standard output (`-`)
     #[arg(long, short, value_name = "OUTPUT")]
     file: Option<PathBuf>,
 }
@@ -58,7 +58,7 @@ pub fn run(args: &Args) -> Result<()> {
     let snapshot = db.read()?;
     let format = if args.print { Format::Print } else { Format::ByteValue };
     let dump = Dump { snapshot: &snapshot, names: names(&snapshot, args)?, format, map_bytes };
-    match &args.file {
+    match args.file.as_ref().filter(|path| path.as_os_str() != "-") {
         None => {
             let mut out = Output::stdout();
             dump.write(&mut out, || Ok(()))?;
@@ -125,18 +125,19 @@ impl Dump<'_> {
             set.map_err(|error| failed("set the permissions of", partial.path(), &error))?;
         }
         self.write_to(partial.file(), partial.path())?;
-        partial.file().sync_all().map_err(|error| failed("flush", partial.path(), &error))?;
-        partial.complete(path).map_err(|error| failed("make", path, &error))
+        partial.complete(path)
     }
 
     fn write_to(&self, file: &File, path: &Path) -> Result<()> {
-        let mut out = BufWriter::with_capacity(1 << 16, file);
+        let mut out = BufWriter::with_capacity(1 << 16, Named { file, path });
         let named = |failure| match failure {
             Failure::Closed => Failure::Failed(format!("cannot write {}: nobody reads it", path.display())),
             other => other,
         };
-        self.write(&mut out, interrupt::check).map_err(named)?;
-        out.flush().map_err(|error| failed("write", path, &error))
+        let written = self.write(&mut out, interrupt::check).and_then(|()| Ok(out.flush()?)).map_err(named);
+        // What is left would be tried once more.
+        drop(out.into_parts());
+        written
     }
 
     fn write(&self, out: &mut impl Write, may_go_on: impl Fn() -> Result<()>) -> Result<()> {
@@ -186,6 +187,23 @@ impl Dump<'_> {
     }
 }
 
+/// A file whose errors have its name.
+struct Named<'f> {
+    file: &'f File,
+    path: &'f Path,
+}
+
+impl Write for Named<'_> {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        let mut file = self.file;
+        file.write(bytes).map_err(|error| io::Error::new(error.kind(), format!("{}: {error}", self.path.display())))
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}
+
 /// Entries between two looks at the clock.
 const STEP: u64 = 1024;
 
@@ -200,6 +218,6 @@ fn check_name(name: &[u8]) -> Result<()> {
     )))
 }
 
-fn failed(op: &str, path: &Path, error: &std::io::Error) -> Failure {
+fn failed(op: &str, path: &Path, error: &io::Error) -> Failure {
     Failure::Failed(format!("cannot {op} {}: {error}", path.display()))
 }

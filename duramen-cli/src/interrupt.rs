@@ -1,11 +1,12 @@
-//! Ctrl-C, for commands that have something to tidy up. All others simply die of it: a database does not mind.
+//! Signals. Ctrl-C, for commands that have something to tidy up: all others simply die of it, a database does not mind.
+//! And what the kernel sends to who writes more into a file than he may.
 //!
 //! Owns: the flag that long work looks at. The second Ctrl-C, or a second without an answer, end the process at
 //! once, but for the removal of a file that nobody would complete.
 
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use crate::failure::{Failure, Result};
@@ -17,6 +18,13 @@ const PATIENCE: Duration = Duration::from_secs(1);
 static INTERRUPTED: AtomicBool = AtomicBool::new(false);
 static CONSEQUENCE: Mutex<String> = Mutex::new(String::new());
 static LEFTOVER: Mutex<Option<PathBuf>> = Mutex::new(None);
+
+/// Makes a write beyond the limit of a file's length (`ulimit -f`) fail, as one to a full disk does: without a handler, the
+/// signal that comes with it is the end of the process, which then tidies nothing up.
+pub fn refuse_long_files() {
+    // Where it is refused, long files are as bad as they were.
+    let _ = signal_hook::flag::register(signal_hook::consts::SIGXFSZ, Arc::default());
+}
 
 /// From now on Ctrl-C asks the work under way to end. `consequence` says what is left of it then.
 pub fn listen(consequence: &str) -> Result<()> {

@@ -8,13 +8,14 @@ use std::os::unix::ffi::OsStrExt;
 use std::path::PathBuf;
 use std::time::Instant;
 
-use duramen::{BulkOptions, BulkProgress, Database, Error, Put, TableId, WriteTxn};
+use duramen::{BulkOptions, BulkProgress, Database, Error, Options, Put, TableId, WriteTxn};
 use duramen_dump::{BadInput, Header, Reader};
 use serde_json::json;
 
 use crate::failure::{Failure, Result};
 use crate::open::{self, WaitArgs};
 use crate::output::{Output, remark};
+use crate::partial::Partial;
 use crate::progress::{Progress, Unit, is_quiet};
 use crate::shape::ShapeArgs;
 use crate::{interrupt, units};
@@ -26,8 +27,8 @@ Reads the text format of LMDB's mdb_dump, in one section or many: each goes to t
 to the main table if it names none. Tables that are not there are created, of the kind that the section \
 says. An entry replaces what its key has, or goes beside its other values in a table with duplicates.
 
-All is loaded in one transaction: everything, or nothing if something is wrong or Ctrl-C is pressed. An \
-error names the line. (With --commit-every what was committed before the error stays.)
+All is loaded in one transaction: everything, or nothing if something is wrong or Ctrl-C is pressed; a new database \
+appears when it is complete. An error names the line. (With --commit-every what was committed before the error stays.)
 
 With --bulk each table is sorted and built as a whole, which is many times faster for large input, above all in \
 random order. The tables must be new or empty. Sorting takes a temporary file as large as the input if memory is not \
@@ -91,8 +92,8 @@ pub fn run(args: &Args) -> Result<()> {
     if let Some(bytes) = args.page_size {
         options = options.page_size(bytes);
     }
-    let db = options.open(&args.path)?;
     interrupt::listen(NOTHING)?;
+    let (made, db) = open_target(args, options)?;
     let begun = Instant::now();
     let reader = if args.text { Reader::bare(input) } else { Reader::new(input) };
     let mut load = Load {
@@ -116,6 +117,7 @@ pub fn run(args: &Args) -> Result<()> {
     }
     drop(progress);
     db.close()?;
+    made.map_or(Ok(()), |made| made.complete_new(&args.path))?;
     let time = begun.elapsed();
     if args.json {
         let mut out = Output::stdout();
@@ -130,6 +132,19 @@ pub fn run(args: &Args) -> Result<()> {
         }
     }
     Ok(())
+}
+
+/// The database that is loaded into. One that is new has another name until it is complete, so that a load that fails
+/// leaves none, and nobody else has it open.
+fn open_target(args: &Args, options: Options) -> Result<(Option<Partial>, Database)> {
+    let is_there = !matches!(args.path.symlink_metadata(), Err(error) if error.kind() == io::ErrorKind::NotFound);
+    // What is committed on the way stays.
+    if is_there || args.commit_every.is_some() {
+        return Ok((None, options.open(&args.path)?));
+    }
+    let partial = Partial::beside(&args.path, 0o644)?;
+    let db = options.without_lock_file().open(partial.path())?;
+    Ok((Some(partial), db))
 }
 
 type Input = Box<dyn BufRead>;

@@ -38,6 +38,7 @@ use crate::options::{Cli, Command};
 fn main() -> ExitCode {
     let cli = Cli::parse();
     progress::set_quiet(cli.quiet);
+    interrupt::refuse_long_files();
     let result = match &cli.command {
         Command::Stat(args) => stat::run(args),
         Command::Ls(args) => ls::run(args),

@@ -1,4 +1,4 @@
-//! A file that appears under its name when it is complete.
+//! A file that appears under its name when it is complete and on the disk.
 //!
 //! Owns: what stands beside that name until then. It is locked, so that two commands that make the same file do not write
 //! into each other's; it goes when it is not completed, also where Ctrl-C ends the process in the middle of its work.
@@ -7,6 +7,9 @@ use std::fs::{self, File, TryLockError};
 use std::io;
 use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
+
+use rustix::fs::{CWD, RenameFlags, renameat_with};
+use rustix::io::Errno;
 
 use crate::failure::{Failure, Result};
 use crate::interrupt;
@@ -54,13 +57,26 @@ impl Partial {
         &self.file
     }
 
-    /// Gives it its name.
-    pub fn complete(mut self, to: &Path) -> io::Result<()> {
+    /// Gives it its name, in place of what has it.
+    pub fn complete(self, to: &Path) -> Result<()> {
+        self.finish(to, |from| fs::rename(from, to))
+    }
+
+    /// Gives it its name, which nothing may have.
+    pub fn complete_new(self, to: &Path) -> Result<()> {
+        self.finish(to, |from| rename_to_new(from, to))
+    }
+
+    fn finish(mut self, to: &Path, rename: impl FnOnce(&Path) -> io::Result<()>) -> Result<()> {
+        let failed = |what: &str, error: io::Error| Failure::Failed(format!("cannot {what} {}: {error}", to.display()));
+        self.file.sync_all().map_err(|error| failed("flush", error))?;
         interrupt::set_leftover(None);
-        fs::rename(&self.path, to)?;
+        rename(&self.path).map_err(|error| failed("make", error))?;
         // From here on another command may have such a file.
         self.is_complete = true;
-        Ok(())
+        let directory = to.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."));
+        let flushed = File::open(directory).and_then(|directory| directory.sync_all());
+        flushed.map_err(|error| failed("flush the directory of", error))
     }
 }
 
@@ -71,6 +87,15 @@ impl Drop for Partial {
             // The error that is told is the one that matters.
             let _ = fs::remove_file(&self.path);
         }
+    }
+}
+
+/// Renames a file, but not over another one, as far as the filesystem can see to that.
+fn rename_to_new(from: &Path, to: &Path) -> io::Result<()> {
+    match renameat_with(CWD, from, CWD, to, RenameFlags::NOREPLACE) {
+        Err(Errno::INVAL | Errno::NOSYS | Errno::OPNOTSUPP) if to.symlink_metadata().is_err() => fs::rename(from, to),
+        Err(Errno::INVAL | Errno::NOSYS | Errno::OPNOTSUPP) => Err(Errno::EXIST.into()),
+        renamed => Ok(renamed?),
     }
 }
 

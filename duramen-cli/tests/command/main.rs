@@ -30,6 +30,15 @@ impl Bench {
         self.dir.path().join(name)
     }
 
+    /// The names of the files that are there.
+    fn files(&self) -> Vec<String> {
+        let entries = std::fs::read_dir(self.dir.path()).expect("its directory");
+        let mut names: Vec<_> =
+            entries.map(|entry| entry.expect("an entry").file_name().into_string().expect("text")).collect();
+        names.sort();
+        names
+    }
+
     fn command<S: AsRef<OsStr>>(&self, args: &[S]) -> Command {
         let mut command = Command::new(env!("CARGO_BIN_EXE_duramen"));
         command.current_dir(self.dir.path()).args(args).stdin(Stdio::null());

@@ -1,5 +1,8 @@
 //! `dump` and `load` without LMDB: round trips, and what is said about bad input.
 
+use std::io::{BufRead, BufReader, Read, Write};
+use std::process::Stdio;
+
 use duramen::{Database, TableOptions};
 
 use super::Bench;
@@ -95,14 +98,49 @@ fn bad_input_is_named_by_file_and_line_and_loads_nothing() {
         let run = b.run(&["load", "x.dm", "x.dump"]);
         assert!(run.stderr.contains("; nothing was loaded"), "{run:?}");
         run.fails(1, message);
-        assert_eq!(b.ok(&["ls", "x.dm", "--json"]), "[]\n");
+        assert_eq!(b.files(), ["x.dump"], "nothing is made");
     }
+    let before = b.ok(&["put", "x.dm", "t", "a", "0"]) + &b.ok(&["dump", "x.dm"]);
+    std::fs::write(b.path("x.dump"), dump(" a\n 1\n b\n")).unwrap();
+    b.run(&["load", "x.dm", "x.dump"]).fails(1, "; nothing was loaded");
+    assert_eq!(b.ok(&["dump", "x.dm"]), before);
     b.fed(&["load", "x.dm"], b"").fails(1, "standard input: there is nothing in it");
     b.fed(&["load", "x.dm"], b"key,value\n").fails(1, "standard input:1: this is no dump");
     b.fed(&["load", "x.dm"], b"VERSION=3\ndupfixed=1\nHEADER=END\nDATA=END\n")
         .fails(1, "standard input:3: in the header that ends here dupfixed=1");
     b.fed(&["load", "x.dm"], &dump("")[..60]).fails(1, "the input ends");
     b.run(&["load", "x.dm", "missing"]).fails(1, "cannot open missing");
+}
+
+#[test]
+fn what_is_no_text_is_not_read_to_its_end() {
+    let b = Bench::new();
+    for args in [&["load", "x.dm", "/dev/zero"][..], &["load", "x.dm", "-T", "/dev/zero"]] {
+        b.run(args).fails(1, "/dev/zero:1: this ");
+    }
+    assert_eq!(b.files(), [""; 0]);
+}
+
+#[test]
+fn a_new_database_appears_when_it_is_loaded_and_replaces_nothing() {
+    let b = Bench::new();
+    let mut child = b.command(&["load", "x.dm"]).stdin(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+    let mut input = child.stdin.take().unwrap();
+    input.write_all(b"VERSION=3\nwhat=1\nHEADER=END\n 61\n 62\n").unwrap();
+    let mut messages = BufReader::new(child.stderr.take().unwrap());
+    // Of the header: by now there is a file.
+    messages.read_line(&mut String::new()).unwrap();
+    assert_eq!(b.files(), ["x.dm.partial"]);
+    b.run(&["load", "x.dm"]).fails(1, "x.dm is being made by another command");
+    b.ok(&["put", "x.dm", "t", "k", "of somebody else"]);
+    input.write_all(b"DATA=END\n").unwrap();
+    drop(input);
+    let mut said = String::new();
+    messages.read_to_string(&mut said).unwrap();
+    assert_eq!(child.wait().unwrap().code(), Some(1), "{said}");
+    assert!(said.contains("cannot make x.dm: File exists"), "{said}");
+    assert_eq!(b.ok(&["get", "x.dm", "t", "k"]), "of somebody else\n");
+    assert!(!b.path("x.dm.partial").exists());
 }
 
 #[test]
@@ -204,4 +242,29 @@ fn a_name_that_ends_in_a_carriage_return_is_kept() {
     run.ok();
     assert_eq!(b.ok(&["get", "y.dm", "t", "k"]), "of the one\n");
     assert_eq!(b.ok(&["get", "y.dm", "t\r", "k"]), "of the other\n");
+}
+
+#[test]
+fn a_dump_that_may_not_become_so_long_is_an_error_and_leaves_nothing() {
+    let b = Bench::new();
+    let db = Database::open(b.path("x.dm")).unwrap();
+    db.update(|txn| txn.table("t")?.put("k", vec![7; 1 << 20])).unwrap();
+    drop(db);
+    // In units of 512 bytes.
+    let limited = |rest: &str| {
+        let line = format!("ulimit -f 1000; {} dump x.dm {rest}", env!("CARGO_BIN_EXE_duramen"));
+        let output = std::process::Command::new("sh").args(["-c", &line]).current_dir(b.path("")).output().unwrap();
+        super::Run::of(&[rest], output)
+    };
+    limited("-f y.dump").fails(1, "cannot write the output: y.dump.partial: File too large");
+    assert!(!b.path("y.dump.partial").exists() && !b.path("y.dump").exists());
+    limited("> y.dump").fails(1, "cannot write the output: File too large");
+}
+
+#[test]
+fn a_dump_to_a_dash_goes_to_standard_output() {
+    let b = Bench::new();
+    b.ok(&["put", "x.dm", "t", "k", "v"]);
+    assert_eq!(b.ok(&["dump", "x.dm", "-f", "-"]), b.ok(&["dump", "x.dm"]));
+    assert!(!b.path("-").exists());
 }
