@@ -138,7 +138,8 @@ impl Options {
     }
 
     /// Path of the lock file, if it shall not be the data file's with `-lock` appended (of a file `data.mdb` it is
-    /// `lock.mdb`; symbolic links are followed first). All who open the database must name the same.
+    /// `lock.mdb`; symbolic links are followed first). All who open the database must name the same. What is there becomes
+    /// a lock file, whatever it is; a database is refused.
     pub fn lock_path(mut self, path: impl Into<PathBuf>) -> Options {
         self.settings.lock_path = Some(path.into());
         self

@@ -62,6 +62,11 @@ pub(crate) fn seal(record: &mut Vec<u8>, header: &Header, file_id: u64, previous
     record.resize(bytes.next_multiple_of(UNIT), 0);
 }
 
+/// Whether a log may begin so: with a record, or with the zeros that it is made of.
+pub(crate) fn may_begin(log: &[u8]) -> bool {
+    log.get(8..12) == Some(&MAGIC[..]) || log.iter().all(|&byte| byte == 0)
+}
+
 /// The record at the start of `log`, if there is one that follows a commit made at `previous_ns` (none: the record
 /// begins a round, and says itself what it follows).
 pub(crate) fn read(log: &[u8], file_id: u64, previous_ns: Option<u64>) -> Option<Record<'_>> {

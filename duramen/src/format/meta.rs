@@ -145,6 +145,11 @@ impl Meta {
         slot.starts_with(&MAGIC) && slot.get(48..56) == Some(&[0; 8])
     }
 
+    /// Whether a file that begins so has a meta page, whole or not: then it is a database.
+    pub(crate) fn is_in(head: &[u8]) -> bool {
+        head.chunks(SLOT_BYTES).any(|slot| slot.starts_with(&MAGIC))
+    }
+
     /// As [`Meta::decode`], for those who mean to write: some features may only be read by programs that do not know
     /// them.
     pub(crate) fn decode_to_write(slot: &[u8]) -> Result<Meta, Unusable> {

@@ -13,7 +13,7 @@ use std::sync::Arc;
 
 use super::{Durability, Settings, Store, Writer, published};
 use crate::error::{Error, Result};
-use crate::format::log::{Record, UNIT, chain};
+use crate::format::log::{self, Record, UNIT, chain};
 use crate::format::meta::Meta;
 use crate::medium::Medium;
 use crate::os::beside::Beside;
@@ -228,6 +228,9 @@ impl Store {
         let (place, path) = (&self.log_place, &self.log_place.path);
         let data = self.file().metadata().map_err(file::failed("inspect", &self.path))?;
         let file = place.open_or_create(&data).map_err(file::failed("open", path))?;
+        if !is_log(&file).map_err(file::failed("read", path))? {
+            return Err(Error::Usage { what: "a file of somebody else's has the log's name" });
+        }
         let found = file.metadata().map_err(file::failed("inspect", path))?.len();
         if found < end {
             // Somebody has removed it, as is done with what a crash leaves: what follows could not be done again.
@@ -347,10 +350,25 @@ pub(crate) fn find(place: &Beside, newest: &Meta) -> Result<Option<Found>> {
 /// Removes the log, where there is one. It holds nothing that the data file lacks.
 pub(crate) fn remove(place: &Beside, data: &File, settings: &Settings) {
     if settings.lock_file
-        && let Err(error) = data.metadata().and_then(|data| place.remove(&data))
+        && let Err(error) = try_to_remove(place, data)
     {
         tracing::debug!(path = %place.path.display(), %error, "an old log stays");
     }
+}
+
+fn try_to_remove(place: &Beside, data: &File) -> io::Result<()> {
+    match place.open_to_read()? {
+        None => Ok(()),
+        Some(file) if is_log(&file)? => place.remove(&data.metadata()?),
+        Some(_) => Err(io::Error::other("it is no log")),
+    }
+}
+
+/// Whether what has the log's name is a log: a database may be called so, or what another program writes its messages to.
+fn is_log(file: &File) -> io::Result<bool> {
+    let mut head = [0; UNIT];
+    let filled = file::read_up_to(file, &mut head, 0)?;
+    Ok(log::may_begin(&head[..filled]))
 }
 
 #[cfg(test)]

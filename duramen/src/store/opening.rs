@@ -30,6 +30,7 @@ pub(super) fn open_shared(path: &Path, settings: &Settings, file: &File) -> Resu
         Some(chosen) => chosen.clone(),
         None => lock_path(path)?,
     };
+    refuse_database(&lock_path)?;
     match Shared::open(&lock_path, settings.mode, &Opened { path, file, identity: identity::of(file) }) {
         // On read-only media, or without the permission to write the lock file: see `hold_newest`.
         Err(Error::File { source, .. }) if settings.read_only && is_read_only(&source) => {
@@ -37,6 +38,17 @@ pub(super) fn open_shared(path: &Path, settings: &Settings, file: &File) -> Resu
         }
         other => other.map(|(shared, role)| (shared, role, true)),
     }
+}
+
+/// A database may have the lock file's name. It would be none once it was used as that: what else is there is of no account.
+fn refuse_database(lock_path: &Path) -> Result<()> {
+    let is_file = std::fs::metadata(lock_path).is_ok_and(|found| found.is_file());
+    // What cannot be looked at says so when it is opened.
+    let Some(file) = is_file.then(|| File::open(lock_path).ok()).flatten() else { return Ok(()) };
+    if Meta::is_in(&read_head(&file)?) {
+        return Err(failed("use as a lock file", lock_path)(std::io::Error::other("it is a database")));
+    }
+    Ok(())
 }
 
 /// The data file, as the lock file sees it.

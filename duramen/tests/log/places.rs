@@ -120,3 +120,26 @@ fn a_log_is_read_as_far_as_its_records_go() -> Result {
     assert_eq!(contents(&after)?, contents(&db)?);
     check(&after)
 }
+
+/// A database, and what another program writes its messages to, are the user's, whatever they are called.
+#[test]
+fn what_has_the_logs_name_and_is_no_log_is_left_alone() -> Result {
+    let dir = tempfile::tempdir()?;
+    let path = dir.path().join("it");
+    let other = Database::options().without_lock_file().open(log_of(&path))?;
+    other.update(|txn| txn.table("t")?.put(b"a", b"beside"))?;
+    other.close()?;
+    for theirs in [std::fs::read(log_of(&path))?, b"2026-11-26 started\n".to_vec(), b"x".to_vec()] {
+        std::fs::write(log_of(&path), &theirs)?;
+        for n in 0..3u8 {
+            let db = Database::options().log_at_once(4096).open(&path)?;
+            (0..20u8).try_for_each(|i| db.update(|txn| txn.table("t")?.put([n, i], b"value")))?;
+            check(&db)?;
+            assert!(std::fs::read(log_of(&path))? == theirs, "open");
+            db.close()?;
+            assert!(std::fs::read(log_of(&path))? == theirs, "closed");
+        }
+    }
+    assert_eq!(Database::open(&path)?.read()?.table("t")?.len(), 60);
+    Ok(())
+}

@@ -188,6 +188,24 @@ fn the_lock_file_holds_nothing_that_a_database_needs() -> Result<()> {
 }
 
 #[test]
+fn a_database_is_no_lock_file() -> Result<()> {
+    let (_dir, path) = scratch();
+    let beside = format!("{path}-lock");
+    Database::options().without_lock_file().open(&beside)?.update(|txn| txn.table("t")?.put("key", "beside"))?;
+    let refused = |opened: Result<Database>| {
+        let error = opened.expect_err("the lock file is a database").to_string();
+        assert!(error.starts_with("cannot use as a lock file ") && error.ends_with(": it is a database"), "{error}");
+    };
+    refused(Database::open(&path));
+    refused(Database::options().lock_path(&beside).open(&path));
+    refused(Database::options().lock_path(&beside).open(&beside));
+    let db = Database::options().without_lock_file().open(&beside)?;
+    assert_eq!(db.read()?.table("t")?.get("key")?, Some(&b"beside"[..]));
+    assert_clean(&db);
+    Ok(())
+}
+
+#[test]
 fn the_lock_file_may_have_another_path() -> Result<()> {
     let (dir, path) = scratch();
     let lock = dir.path().join("elsewhere");
