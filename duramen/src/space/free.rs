@@ -115,7 +115,7 @@ impl Free {
 
     /// How many pages runs of this length, side by side, find a place on; no more are counted than are enough.
     pub(super) fn pages_in_runs(&self, length: u64, enough: u64) -> u64 {
-        let mut pages = 0;
+        let (length, mut pages) = (length.max(1), 0);
         for run in self.iter() {
             pages += run.pages / length * length;
             if pages >= enough {

@@ -530,3 +530,18 @@ fn what_a_child_asked_for_goes_with_it() -> Result<()> {
     }
     Ok(())
 }
+
+#[test]
+fn runs_of_no_pages_are_those_of_one() -> Result<()> {
+    let (_dir, db) = open();
+    db.update(|txn| txn.table("t")?.put("key", vec![1; 100_000]))?;
+    db.update(|txn| txn.table("behind")?.put("key", vec![1; 100_000]))?;
+    db.update(|txn| txn.drop_table("t").map(drop))?;
+    (0..2_u8).try_for_each(|i| db.update(|txn| txn.table("behind")?.put([i], "")))?;
+    let mut txn = db.begin_write()?;
+    let free = txn.pages_free_in_runs(1, u64::MAX)?;
+    assert!(free > 0);
+    assert_eq!(txn.pages_free_in_runs(0, u64::MAX)?, free);
+    assert_eq!(txn.pages_free_in_runs(u64::MAX, u64::MAX)?, 0);
+    Ok(())
+}
