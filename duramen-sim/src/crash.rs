@@ -17,6 +17,8 @@ const ALL_OF: u128 = 16;
 pub struct Tally {
     /// Workloads.
     pub workloads: u64,
+    /// Calls to the disk that failed in them, or from which on it was full.
+    pub faults: u64,
     /// Images, those of recoveries included.
     pub images: u64,
     /// Images that held the newest state possible.
@@ -31,6 +33,7 @@ impl Tally {
     /// Adds another.
     pub fn add(&mut self, other: Tally) {
         self.workloads += other.workloads;
+        self.faults += other.faults;
         self.images += other.images;
         self.newest += other.newest;
         self.oldest += other.oldest;
@@ -115,7 +118,7 @@ pub fn judge(life: &Life, profile: &Profile, images: u64, rng: &mut fastrand::Rn
     let events = life.disk.events();
     let mut judge = Judge::new(life.states.clone(), profile.page_size);
     let mut platters = Platters::new(life.disk.start(), Default::default());
-    let mut tally = Tally { workloads: 1, ..Tally::default() };
+    let mut tally = Tally { workloads: 1, faults: life.disk.faults(), ..Tally::default() };
     let share = images as f64 / events.len().max(1) as f64;
     for (i, event) in events.iter().enumerate() {
         if !platters.apply(event) {

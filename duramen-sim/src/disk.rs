@@ -121,6 +121,8 @@ struct State {
     calls: u64,
     fault: Option<(u64, Fault)>,
     met: Vec<Call>,
+    /// Faults that took effect, kills aside.
+    faults: u64,
     dead: bool,
     full: bool,
     /// What was last written to the log was zeros.
@@ -209,9 +211,10 @@ impl Disk {
         self.lock().calls
     }
 
-    /// The `n`th call from now on (0 is the next) fails.
+    /// The `n`th call from now on (0 is the next) fails. What has failed before was of no account.
     pub fn fail_after(&self, n: u64, fault: Fault) {
         let mut state = self.lock();
+        state.met.clear();
         state.fault = Some((state.calls + n, fault));
     }
 
@@ -222,9 +225,14 @@ impl Disk {
         state.met.clear();
     }
 
-    /// The calls that have failed since the last [`Disk::heal`].
+    /// The calls that have failed since the last [`Disk::heal`] or [`Disk::fail_after`].
     pub fn met(&self) -> Vec<Call> {
         self.lock().met.clone()
+    }
+
+    /// How many faults have taken effect so far, kills aside.
+    pub fn faults(&self) -> u64 {
+        self.lock().faults
     }
 
     /// Whether the process was killed.
@@ -246,6 +254,7 @@ impl State {
             return None;
         }
         self.fault = None;
+        self.faults += u64::from(fault != Fault::Kill);
         match fault {
             Fault::Kill => self.dead = true,
             Fault::Full => {

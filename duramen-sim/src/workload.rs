@@ -57,6 +57,8 @@ pub struct Profile {
     pub flush_on_close: bool,
     /// Handles that have the database open at the same time, at most, and write in turn. Without a lock file it is one.
     pub handles: usize,
+    /// Whether calls to the disk fail now and then.
+    pub faults: bool,
 }
 
 impl Profile {
@@ -81,6 +83,7 @@ impl Profile {
             lock_file: rng.bool(),
             flush_on_close: rng.bool(),
             handles: [1, 2][rng.usize(..2)],
+            faults: rng.u32(..3) == 0,
         }
     }
 
@@ -101,6 +104,7 @@ impl Profile {
             lock_file: true,
             flush_on_close: rng.bool(),
             handles: rng.usize(2..4),
+            faults: rng.u32(..3) == 0,
         }
     }
 
@@ -121,6 +125,7 @@ impl Profile {
             lock_file: rng.bool(),
             flush_on_close: rng.bool(),
             handles: 1,
+            faults: rng.u32(..3) == 0,
         }
     }
 
@@ -391,10 +396,13 @@ impl Life {
             self.in_doubt.extend(attempt);
             return Ok(true);
         }
-        let Some(&call) = self.disk.met().first() else {
+        let (met, is_unsure) =
+            (self.disk.met(), |call: &&Call| matches!(call, Call::Meta | Call::Flush | Call::Record));
+        // What came before such a call was no reason to fail.
+        let Some(&call) = met.iter().find(is_unsure).or(met.first()) else {
             return Err(format!("an operation failed without a fault: {error}"));
         };
-        let unsure = matches!(call, Call::Meta | Call::Flush | Call::Record);
+        let unsure = is_unsure(&&call);
         self.expect_poison(unsure, call)?;
         self.whole("after a failed operation")?;
         if unsure {
@@ -510,9 +518,20 @@ impl Life {
         }
     }
 
-    /// Does all of the profile's steps, closes, opens once more and closes. Kills and one fault may be met.
+    /// One of the calls that come soon fails, now and then.
+    fn perhaps_a_fault(&mut self) {
+        if self.profile.faults && self.rng.u32(..3) == 0 {
+            let fault = [Fault::Error, Fault::Partly, Fault::Full][self.rng.usize(..3)];
+            // Most steps make few calls, and some very many.
+            let soon = [4, 40, 400][self.rng.usize(..3)];
+            self.disk.fail_after(self.rng.u64(..soon), fault);
+        }
+    }
+
+    /// Does all of the profile's steps, closes, opens once more and closes. Kills and faults may be met.
     pub fn live(&mut self) -> Verdict<()> {
         for _ in 0..self.profile.steps {
+            self.perhaps_a_fault();
             self.step()?;
             if self.disk.is_dead() {
                 self.end();

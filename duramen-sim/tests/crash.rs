@@ -8,7 +8,7 @@ use duramen_sim::model::{Kind, Model, TableModel};
 use duramen_sim::platter::Platters;
 use duramen_sim::workload::{Commits, Life, Profile};
 
-fn judge_workloads(seeds: std::ops::Range<u64>, images: u64) {
+fn judge_workloads(seeds: std::ops::Range<u64>, images: u64) -> Tally {
     let mut tally = Tally::default();
     for seed in seeds {
         match crash::workload(seed, images) {
@@ -17,11 +17,13 @@ fn judge_workloads(seeds: std::ops::Range<u64>, images: u64) {
         }
     }
     assert!(tally.newest > 0 && tally.oldest > 0, "the power was cut early and late: {tally:?}");
+    tally
 }
 
 #[test]
 fn after_a_power_cut_a_database_has_the_state_of_a_commit_and_none_before_the_last_durable_one() {
-    judge_workloads(1..90, 24);
+    let tally = judge_workloads(1..90, 24);
+    assert!(tally.faults > 0, "calls to the disk failed before, too: {tally:?}");
 }
 
 #[test]
@@ -39,7 +41,8 @@ fn a_creation_may_be_cut_off_anywhere() {
 #[test]
 fn a_judge_finds_a_lost_commit_a_torn_page_and_a_wrong_state() {
     let mut rng = fastrand::Rng::with_seed(7);
-    let profile = Profile { commits: Commits::Durable, kills: false, steps: 12, ..Profile::small(&mut rng) };
+    let commits = Commits::Durable;
+    let profile = Profile { commits, kills: false, faults: false, steps: 12, ..Profile::small(&mut rng) };
     let mut life = Life::begin(profile.clone(), 3);
     life.live().unwrap();
     let mut platters = Platters::new(&Default::default(), Default::default());

@@ -90,4 +90,5 @@ fn say(tally: Tally, findings: u32, started: Instant) {
     );
     let [durable, relaxed, mixed] = tally.modes;
     println!("by durability of the commits: {durable} all durable, {relaxed} all relaxed, {mixed} some of each");
+    println!("{} calls to the disk failed, or found it full from then on", tally.faults);
 }
