@@ -4,6 +4,7 @@ use std::ffi::OsString;
 use std::fs::{File, Permissions};
 use std::io::{self, BufWriter, Write};
 use std::os::unix::ffi::OsStrExt;
+use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
 use duramen::Snapshot;
@@ -64,8 +65,16 @@ pub fn run(args: &Args) -> Result<()> {
             dump.write(&mut out, || Ok(()))?;
             out.finish()
         }
+        Some(path) if is_same_file(path, db.path()) => {
+            Err(Failure::Usage(format!("{} is the database: a dump would replace it", path.display())))
+        }
         Some(path) => dump.write_file(path),
     }
+}
+
+fn is_same_file(one: &Path, other: &Path) -> bool {
+    let file = |path: &Path| std::fs::metadata(path).map(|found| (found.dev(), found.ino()));
+    matches!((file(one), file(other)), (Ok(one), Ok(other)) if one == other)
 }
 
 /// Room for LMDB to store the same: its pages are not as full, and its free ones not as few. In large steps, so that

@@ -326,7 +326,10 @@ impl Load<'_> {
     fn refused(&self, error: &Error) -> Failure {
         match error {
             Error::TableOptions { .. } => self.wrong(&format!("{error}: load into another table with -s")),
-            Error::KeyLength { .. } | Error::ValueLength { .. } => {
+            // Of integers, and of values of one size, no page holds other ones.
+            Error::KeyLength { bytes, max, .. } | Error::ValueLength { bytes, max, .. }
+                if bytes > max && *max > 1000 =>
+            {
                 self.wrong(&format!("{error} (a database with a larger --page-size takes longer ones)"))
             }
             Error::Incompatible { .. } if self.args.bulk => self.wrong(&format!("{error}: load without --bulk")),

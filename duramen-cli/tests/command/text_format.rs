@@ -144,6 +144,25 @@ fn a_new_database_appears_when_it_is_loaded_and_replaces_nothing() {
 }
 
 #[test]
+fn a_larger_page_size_is_proposed_only_where_it_helps() {
+    let b = Bench::new();
+    let integers = String::from_utf8(dump(" a\n 1\n")).unwrap().replace("type", "integerkey=1\ntype");
+    b.fed(&["load", "x.dm"], integers.as_bytes()).fails(1, "a key of 1 bytes: this table takes 4 to 8; nothing");
+    b.fed(&["load", "x.dm"], &dump(&format!(" {}\n 1\n", "k".repeat(2000)))).fails(1, "larger --page-size");
+}
+
+#[test]
+fn a_dump_does_not_replace_its_database() {
+    let b = Bench::new();
+    b.ok(&["put", "x.dm", "t", "k", "v"]);
+    std::fs::hard_link(b.path("x.dm"), b.path("same.dm")).unwrap();
+    for name in ["x.dm", "./x.dm", "same.dm"] {
+        b.run(&["dump", "x.dm", "-f", name]).fails(2, "is the database: a dump would replace it");
+    }
+    assert_eq!(b.ok(&["get", "x.dm", "t", "k"]), "v\n");
+}
+
+#[test]
 fn a_section_for_a_table_of_another_kind_is_refused() {
     let b = Bench::new();
     b.fed(&["load", "x.dm"], &dump(" a\n 1\n")).ok();
