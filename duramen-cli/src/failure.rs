@@ -18,7 +18,7 @@ pub enum Failure {
     Failed(String),
     /// The command line asks for something that makes no sense.
     Usage(String),
-    /// The user pressed Ctrl-C; what that means for the work under way.
+    /// The user pressed Ctrl-C, or somebody told the process to end; what that means for the work under way.
     Interrupted(String),
     /// Whoever read the output went away.
     Closed,

@@ -1,5 +1,5 @@
-//! Signals. Ctrl-C, for commands that have something to tidy up: all others simply die of it, a database does not mind.
-//! And what the kernel sends to who writes more into a file than he may.
+//! Signals. Ctrl-C and SIGTERM, for commands that have something to tidy up: all others simply die of them, a database does
+//! not mind. And what the kernel sends to who writes more into a file than he may.
 //!
 //! Owns: the flag that long work looks at. The second Ctrl-C, or a second without an answer, end the process at
 //! once, but for the removal of a file that nobody would complete.
@@ -8,6 +8,9 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
+
+use signal_hook::consts::{SIGINT, SIGTERM, SIGXFSZ};
+use signal_hook::iterator::Signals;
 
 use crate::failure::{Failure, Result};
 use crate::output::remark;
@@ -23,23 +26,27 @@ static LEFTOVER: Mutex<Option<PathBuf>> = Mutex::new(None);
 /// signal that comes with it is the end of the process, which then tidies nothing up.
 pub fn refuse_long_files() {
     // Where it is refused, long files are as bad as they were.
-    let _ = signal_hook::flag::register(signal_hook::consts::SIGXFSZ, Arc::default());
+    let _ = signal_hook::flag::register(SIGXFSZ, Arc::default());
 }
 
-/// From now on Ctrl-C asks the work under way to end. `consequence` says what is left of it then.
+/// From now on Ctrl-C, or SIGTERM, asks the work under way to end. `consequence` says what is left of it then.
 pub fn listen(consequence: &str) -> Result<()> {
     set_consequence(consequence);
-    let heard = || {
-        if INTERRUPTED.swap(true, Ordering::Relaxed) {
-            exit();
-        }
-        std::thread::spawn(|| {
-            std::thread::sleep(PATIENCE);
-            remark(&message());
-            exit();
-        });
-    };
-    ctrlc::set_handler(heard).map_err(|error| Failure::Failed(format!("cannot listen for Ctrl-C: {error}")))
+    let signals = Signals::new([SIGINT, SIGTERM]).and_then(|mut signals| {
+        std::thread::Builder::new().spawn(move || signals.forever().for_each(|_| heard())).map(drop)
+    });
+    signals.map_err(|error| Failure::Failed(format!("cannot listen for Ctrl-C: {error}")))
+}
+
+fn heard() {
+    if INTERRUPTED.swap(true, Ordering::Relaxed) {
+        exit();
+    }
+    std::thread::spawn(|| {
+        std::thread::sleep(PATIENCE);
+        remark(&message());
+        exit();
+    });
 }
 
 /// What is left of the work if it is interrupted from now on.
@@ -61,7 +68,7 @@ fn exit() -> ! {
     std::process::exit(130);
 }
 
-/// An error if Ctrl-C was pressed.
+/// An error if Ctrl-C was pressed, or the process was told to end.
 pub fn check() -> Result<()> {
     if INTERRUPTED.load(Ordering::Relaxed) {
         return Err(Failure::Interrupted(message()));

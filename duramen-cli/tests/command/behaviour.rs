@@ -94,15 +94,17 @@ fn a_reader_that_goes_away_ends_the_command_without_a_word() {
 #[test]
 fn ctrl_c_in_a_load_leaves_the_database_as_it_was() {
     let b = Bench::new();
-    interrupted_load(&b);
-    assert_eq!(b.files(), [""; 0]);
+    for signal in ["-INT", "-TERM"] {
+        interrupted_load(&b, signal);
+        assert_eq!(b.files(), [""; 0]);
+    }
     b.ok(&["put", "x.dm", "other", "k", "v"]);
-    interrupted_load(&b);
+    interrupted_load(&b, "-INT");
     assert_eq!(b.ok(&["ls", "x.dm", "--json"]).matches("\"name\"").count(), 1);
 }
 
 /// Begins to load a table, and is interrupted.
-fn interrupted_load(b: &Bench) {
+fn interrupted_load(b: &Bench, signal: &str) {
     let mut child = b.command(&["load", "x.dm"]).stdin(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
     let mut input = child.stdin.take().unwrap();
     input.write_all(b"VERSION=3\ndatabase=t\nwhat=1\nHEADER=END\n 61\n 62\n").unwrap();
@@ -111,7 +113,7 @@ fn interrupted_load(b: &Bench) {
     // By now it listens: it has read the header.
     messages.read_line(&mut line).unwrap();
     assert!(line.contains("standard input:3: the header says what"), "{line}");
-    let sent = Command::new("kill").args(["-INT", &child.id().to_string()]).status().unwrap();
+    let sent = Command::new("kill").args([signal, &child.id().to_string()]).status().unwrap();
     assert!(sent.success());
     assert_eq!(child.wait().unwrap().code(), Some(130));
     messages.read_to_string(&mut line).unwrap();
