@@ -10,7 +10,8 @@ use std::cmp::Ordering;
 use std::fmt;
 use std::sync::Arc;
 
-/// A comparison function given by the user: a total order, the same in every process that opens the table.
+/// A comparison function given by the user: a total order, the same in every process that opens the table. With one that is
+/// none, entries of the table may be lost or found twice, and loading it as a whole may panic; nothing else is damaged.
 pub type Comparator = Arc<dyn Fn(&[u8], &[u8]) -> Ordering + Send + Sync>;
 
 /// How the keys (or the duplicates) of a table sort.

@@ -3,6 +3,7 @@
 mod failures;
 mod files;
 mod misuse;
+mod orders;
 mod permissions;
 #[path = "../roles/mod.rs"]
 mod roles;
