@@ -116,16 +116,29 @@ pub(crate) struct Memory {
 }
 
 impl Memory {
-    /// The state in `file` if the caller wants to keep it, else made anew: all zeros. Whether it was kept.
-    pub(crate) fn take_over(file: LockFile, keep: impl FnOnce(&Memory) -> bool) -> Result<(Memory, bool)> {
-        let whole = file_bytes(&file)? >= BLOCKS_OFFSET as u64;
+    /// The state in `file` if the caller wants to keep it, else made anew: all zeros, unless the caller refuses to lose what is
+    /// there. Whether it was kept.
+    pub(crate) fn take_over(
+        file: LockFile,
+        keep: impl FnOnce(&Memory) -> bool,
+        refuse: impl FnOnce(&File) -> Result<()>,
+    ) -> Result<(Memory, bool)> {
+        let bytes = file_bytes(&file)?;
+        let whole = bytes >= BLOCKS_OFFSET as u64;
+        let make_anew = |file: &File| {
+            if bytes > 0 {
+                refuse(file)?;
+            }
+            write_zeros(file)
+        };
         if !whole {
-            write_zeros(&file)?;
+            make_anew(&file)?;
+            return Ok((Memory::map(file)?, false));
         }
         let memory = Memory::map(file)?;
-        let kept = whole && keep(&memory);
-        if whole && !kept {
-            memory.file().map_or(Ok(()), write_zeros)?;
+        let kept = keep(&memory);
+        if !kept {
+            memory.file().map_or(Ok(()), make_anew)?;
         }
         Ok((memory, kept))
     }
@@ -272,7 +285,7 @@ mod tests {
     #[test]
     fn a_block_is_seen_by_another_mapping_once_it_is_counted() {
         let temporary = tempfile::NamedTempFile::new().unwrap();
-        let ours = Memory::take_over(reopen(&temporary), |_| true).unwrap().0;
+        let ours = Memory::take_over(reopen(&temporary), |_| true, |_| Ok(())).unwrap().0;
         let theirs = Memory::join(reopen(&temporary)).unwrap().unwrap();
         let number = ours.append_block().unwrap();
         assert_eq!((number, ours.blocks().unwrap(), theirs.blocks().unwrap()), (0, 0, 0));
@@ -288,7 +301,7 @@ mod tests {
     #[test]
     fn a_count_of_blocks_beyond_the_files_end_is_an_error() {
         let temporary = tempfile::NamedTempFile::new().unwrap();
-        let memory = Memory::take_over(reopen(&temporary), |_| true).unwrap().0;
+        let memory = Memory::take_over(reopen(&temporary), |_| true, |_| Ok(())).unwrap().0;
         for absurd in [BLOCKS_AT_ONCE as u64 + 1, u64::from(u32::MAX), u64::MAX] {
             memory.header().blocks.word.store(absurd, Ordering::Relaxed);
             assert!(matches!(memory.blocks(), Err(Error::Usage { .. })));
@@ -302,7 +315,7 @@ mod tests {
         let length = || temporary.as_file().metadata().unwrap().len();
         for found in [0, 1, BLOCKS_OFFSET as u64 + 1, 1 << 20] {
             temporary.as_file().set_len(found).unwrap();
-            let memory = Memory::take_over(reopen(&temporary), |_| false).unwrap().0;
+            let memory = Memory::take_over(reopen(&temporary), |_| false, |_| Ok(())).unwrap().0;
             let full = length();
             for number in 0..BLOCKS_AT_ONCE as u32 {
                 memory.count_block(memory.append_block().unwrap());

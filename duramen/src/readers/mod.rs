@@ -37,6 +37,7 @@ mod process_tests;
 mod tests;
 
 use std::cell::Cell;
+use std::fs::File;
 use std::ops::Range;
 use std::path::Path;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -107,6 +108,9 @@ pub(crate) trait DataFile {
 
     /// Whether it still has the name that it was opened by.
     fn is_in_place(&self) -> Result<bool>;
+
+    /// An error if what is in the file beside it is not to be lost when that becomes its lock file.
+    fn check_lock_file(&self, lock_file: &File) -> Result<()>;
 
     /// Whether it holds what was published last. `unsettled`: a writer died in its transaction.
     fn holds(&self, newest: &Published, unsettled: bool) -> bool;
@@ -513,7 +517,8 @@ fn admit(lock_file: LockFile, path: &Path, data: &dyn DataFile) -> Result<Option
         }
         return Ok(Some((memory, Role::Joined)));
     }
-    let (memory, kept) = Memory::take_over(lock_file, |memory| is_left_by_others(memory, data))?;
+    let keep = |memory: &Memory| is_left_by_others(memory, data);
+    let (memory, kept) = Memory::take_over(lock_file, keep, |file| data.check_lock_file(file))?;
     if kept {
         tracing::info!(path = %path.display(), "going on with what others left");
         memory.file().map_or(Ok(()), |file| lock::lock(file, OPENER, Kind::Shared))?;

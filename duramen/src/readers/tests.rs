@@ -30,6 +30,10 @@ impl DataFile for Data {
         Ok(!self.is_gone)
     }
 
+    fn check_lock_file(&self, _lock_file: &std::fs::File) -> Result<()> {
+        Ok(())
+    }
+
     fn holds(&self, newest: &Published, _unsettled: bool) -> bool {
         self.holds.is_some_and(|txnid| *newest == commit(txnid))
     }

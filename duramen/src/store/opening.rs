@@ -30,8 +30,11 @@ pub(super) fn open_shared(path: &Path, settings: &Settings, file: &File) -> Resu
         Some(chosen) => chosen.clone(),
         None => lock_path(path)?,
     };
-    refuse_database(&lock_path)?;
-    match Shared::open(&lock_path, settings.mode, &Opened { path, file, identity: identity::of(file) }) {
+    match Shared::open(
+        &lock_path,
+        settings.mode,
+        &Opened { path, lock_path: &lock_path, file, identity: identity::of(file) },
+    ) {
         // On read-only media, or without the permission to write the lock file: see `hold_newest`.
         Err(Error::File { source, .. }) if settings.read_only && is_read_only(&source) => {
             Ok((Shared::private()?, Role::First, false))
@@ -40,20 +43,10 @@ pub(super) fn open_shared(path: &Path, settings: &Settings, file: &File) -> Resu
     }
 }
 
-/// A database may have the lock file's name. It would be none once it was used as that: what else is there is of no account.
-fn refuse_database(lock_path: &Path) -> Result<()> {
-    let is_file = std::fs::metadata(lock_path).is_ok_and(|found| found.is_file());
-    // What cannot be looked at says so when it is opened.
-    let Some(file) = is_file.then(|| File::open(lock_path).ok()).flatten() else { return Ok(()) };
-    if Meta::is_in(&read_head(&file)?) {
-        return Err(failed("use as a lock file", lock_path)(std::io::Error::other("it is a database")));
-    }
-    Ok(())
-}
-
 /// The data file, as the lock file sees it.
 struct Opened<'a> {
     path: &'a Path,
+    lock_path: &'a Path,
     file: &'a File,
     identity: Option<Identity>,
 }
@@ -70,6 +63,14 @@ impl DataFile for Opened<'_> {
 
     fn is_in_place(&self) -> Result<bool> {
         is_still_at(self.file, self.path)
+    }
+
+    /// A database may have the lock file's name. It would be none once it was used as that: what else is there is of no account.
+    fn check_lock_file(&self, lock_file: &File) -> Result<()> {
+        if Meta::is_in(&read_head(lock_file)?) {
+            return Err(failed("use as a lock file", self.lock_path)(std::io::Error::other("it is a database")));
+        }
+        Ok(())
     }
 
     fn holds(&self, newest: &Published, unsettled: bool) -> bool {
