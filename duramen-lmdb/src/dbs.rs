@@ -11,14 +11,15 @@
 #![allow(unsafe_code)]
 
 use std::cmp::Ordering;
+use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
 use std::sync::atomic::Ordering::{Acquire, Release};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use duramen::{Comparator, Duplicates, Order, TableOptions, TableStats};
 
 use crate::abi::{CORE_DBS, MdbCmp, MdbVal, db};
 use crate::errors::{DBS_FULL, Result};
+use crate::forks::{Locked, Whole};
 use crate::integers;
 use crate::txn::Txn;
 
@@ -45,7 +46,7 @@ pub struct Slot {
 /// See the module's head.
 pub struct Dbs {
     /// By number.
-    slots: Mutex<Vec<Slot>>,
+    slots: Whole<Vec<Slot>>,
     /// Rises whenever handles become everybody's.
     now: AtomicU64,
     /// Rises with every change of a handle.
@@ -55,17 +56,17 @@ pub struct Dbs {
 impl Default for Dbs {
     fn default() -> Dbs {
         let main = Slot { name: Some(Arc::from(&b""[..])), ..Slot::default() };
-        Dbs { slots: Mutex::new(vec![Slot::default(), main]), now: AtomicU64::new(0), changes: AtomicU64::new(1) }
+        Dbs { slots: Whole::new(vec![Slot::default(), main]), now: AtomicU64::new(0), changes: AtomicU64::new(1) }
     }
 }
 
 impl Dbs {
-    fn lock(&self) -> MutexGuard<'_, Vec<Slot>> {
-        self.slots.lock().unwrap_or_else(PoisonError::into_inner)
+    fn lock(&self) -> Locked<'_, Vec<Slot>> {
+        self.slots.lock()
     }
 
     /// For who changes handles.
-    fn lock_to_change(&self) -> MutexGuard<'_, Vec<Slot>> {
+    fn lock_to_change(&self) -> Locked<'_, Vec<Slot>> {
         let slots = self.lock();
         self.changes.fetch_add(1, Release);
         slots

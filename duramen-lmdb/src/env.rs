@@ -12,8 +12,8 @@ use std::io::Write;
 use std::os::fd::{AsFd, AsRawFd};
 use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicPtr, AtomicU32, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
 
 use duramen::{Database, Durability, Error, Options};
 
@@ -22,6 +22,7 @@ use crate::cancel::{self, Uncancelled};
 use crate::cursor::Cursor;
 use crate::dbs::Dbs;
 use crate::errors::{Code, EACCES, EINVAL, EISDIR, INVALID, IS_READONLY, Result, VERSION_MISMATCH};
+use crate::forks::{self, Whole};
 use crate::handle::{FileId, Handle};
 use crate::mapsize::{Limit, counted};
 use crate::owner::Owner;
@@ -59,7 +60,7 @@ pub struct Env {
     pub(crate) writing: AtomicPtr<Txn>,
     /// The thread that began it.
     pub(crate) writer: Arc<Owner>,
-    orphans: Mutex<Vec<*mut Cursor>>,
+    orphans: Whole<Vec<*mut Cursor>>,
     pub(crate) spares: Spares<Txn>,
     /// The same for write transactions: with the memory that they took.
     pub(crate) spare_writers: Spares<Txn>,
@@ -87,6 +88,7 @@ impl Open {
 
 impl Env {
     pub(crate) fn new(interface: Interface) -> Env {
+        forks::watch();
         Env {
             interface,
             flags: AtomicU32::new(0),
@@ -100,7 +102,7 @@ impl Env {
             context: AtomicPtr::default(),
             writing: AtomicPtr::default(),
             writer: Arc::default(),
-            orphans: Mutex::default(),
+            orphans: Whole::default(),
             spares: Spares::default(),
             spare_writers: Spares::default(),
         }
@@ -149,7 +151,7 @@ impl Env {
 
     /// Remembers a cursor whose transaction ended before it was closed.
     pub(crate) fn adopt(&self, cursor: *mut Cursor) {
-        let mut orphans = self.orphans.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut orphans = self.orphans.lock();
         orphans.push(cursor);
         if orphans.len() > ORPHANS_MAX {
             // SAFETY: orphans are boxes that nobody else frees.
@@ -159,7 +161,7 @@ impl Env {
 
     /// Gives up a cursor that the program closes now; false if it is unknown.
     pub(crate) fn disown(&self, cursor: *mut Cursor) -> bool {
-        let mut orphans = self.orphans.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut orphans = self.orphans.lock();
         let found = orphans.iter().position(|&orphan| orphan == cursor);
         found.map(|i| orphans.swap_remove(i)).is_some()
     }
@@ -210,7 +212,7 @@ impl Env {
 
 impl Drop for Env {
     fn drop(&mut self) {
-        for cursor in self.orphans.get_mut().unwrap_or_else(PoisonError::into_inner).drain(..) {
+        for cursor in self.orphans.get_mut().drain(..) {
             // SAFETY: orphans are boxes that nobody else frees.
             drop(unsafe { Box::from_raw(cursor) });
         }

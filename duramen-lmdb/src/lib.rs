@@ -11,6 +11,7 @@
 //! | `env`, `handle`, `mapsize`, `threads`, `readers`, `copy` | the environment, what a forked child has of it, its limits, who reads, copies |
 //! | `txn`, `spares` | transactions and nesting; read transactions for use once more |
 //! | `cancel`, `owner`, `writers` | threads that the program cancels, that end with their write transaction, or that would wait for themselves |
+//! | `forks` | what threads do when another one forks |
 //! | `dbs`, `dbi` | table handles; the functions about tables |
 //! | `names_of_tables` | names as LMDB 1.0 has them among the keys of the main table |
 //! | `position`, `cursor`, `write` | movements; cursors; storing and deleting |
@@ -24,6 +25,7 @@ mod dbs;
 pub mod env;
 pub mod errors;
 pub mod faces;
+mod forks;
 mod handle;
 mod integers;
 mod mapsize;

@@ -5,48 +5,37 @@
 //! A thread asks the system for its numbers once: two system calls for each transaction would be felt.
 //!
 //! # Safety
-//! The system calls take numbers only. What runs in a forked child touches one number.
+//! The system calls take numbers only.
 #![allow(unsafe_code)]
 
 use std::cell::Cell;
 use std::io;
 use std::process;
-use std::sync::Once;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-/// How many forks lie between this process and the first that asked. What a thread knows is forgotten with each.
-static FORKS: AtomicU64 = AtomicU64::new(0);
+use crate::forks;
 
 thread_local! {
-    /// Process and thread, and the forks before them.
+    /// Process and thread, and the forks before them: what a thread knows is forgotten with each.
     static KNOWN: Cell<Option<(u64, u64)>> = const { Cell::new(None) };
 }
 
 /// This process and thread.
 fn this() -> u64 {
-    let forks = FORKS.load(Ordering::Relaxed);
     match KNOWN.get() {
-        Some((this, then)) if then == forks => this,
+        Some((this, then)) if then == forks::count() => this,
         _ => asked(),
     }
 }
 
 #[cold]
 fn asked() -> u64 {
-    static COUNTED: Once = Once::new();
+    forks::watch();
     // SAFETY: see the module's head.
-    COUNTED.call_once(|| unsafe {
-        libc::pthread_atfork(None, None, Some(forked));
-    });
-    // SAFETY: as above.
     let thread = unsafe { libc::gettid() };
     let this = u64::from(process::id()) << 32 | u64::from(thread as u32);
-    KNOWN.set(Some((this, FORKS.load(Ordering::Relaxed))));
+    KNOWN.set(Some((this, forks::count())));
     this
-}
-
-unsafe extern "C" fn forked() {
-    FORKS.fetch_add(1, Ordering::Relaxed);
 }
 
 /// Process and thread, or 0 for nobody.

@@ -11,9 +11,9 @@
 
 use std::ffi::c_void;
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
-use std::sync::{Mutex, PoisonError};
 
 use crate::errors::{BAD_RSLOT, READERS_FULL, Result, TLS_FULL};
+use crate::forks::Whole;
 
 /// A thread's mark.
 #[derive(Default)]
@@ -46,7 +46,7 @@ pub struct Readers {
     key: Option<libc::pthread_key_t>,
     /// Boxed: threads hold pointers to them.
     #[allow(clippy::vec_box, reason = "threads hold pointers to the marks, which must not move")]
-    marks: Mutex<Vec<Box<Mark>>>,
+    marks: Whole<Vec<Box<Mark>>>,
     /// Transactions that have no mark; those of them that are reset.
     loose: AtomicU32,
     resting: AtomicU32,
@@ -89,7 +89,7 @@ impl Readers {
 
     fn with(key: Option<libc::pthread_key_t>, max: Option<u32>) -> Readers {
         let (loose, resting, peak) = (AtomicU32::new(0), AtomicU32::new(0), AtomicU32::new(0));
-        Readers { key, marks: Mutex::default(), loose, resting, peak, max }
+        Readers { key, marks: Whole::default(), loose, resting, peak, max }
     }
 
     /// Whether there is a table of readers, as LMDB sees it.
@@ -132,7 +132,7 @@ impl Readers {
     }
 
     fn new_mark(&self, max: u32) -> Result<*const Mark> {
-        let mut marks = self.marks.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut marks = self.marks.lock();
         if let Some(mark) = marks.iter().find(|mark| !mark.taken.swap(true, Ordering::AcqRel)) {
             return Ok(&raw const **mark);
         }
@@ -184,7 +184,7 @@ impl Readers {
 
     /// How many places no transaction is in, although a thread keeps them.
     pub fn idle(&self) -> usize {
-        let marks = self.marks.lock().unwrap_or_else(PoisonError::into_inner);
+        let marks = self.marks.lock();
         let idle = |mark: &&Mark| mark.taken.load(Ordering::Relaxed) && !mark.is_busy();
         marks.iter().map(Box::as_ref).filter(idle).count() + self.resting.load(Ordering::Relaxed) as usize
     }

@@ -6,19 +6,20 @@
 //! begins another one in the next would wait for ever.
 
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
+use std::sync::{Arc, Weak};
 
+use crate::forks::{Locked, Whole};
 use crate::handle::FileId;
 use crate::owner::Owner;
 
 /// The file that each environment has open, and the thread that writes in the environment.
-static OPEN: Mutex<Vec<(FileId, Weak<Owner>)>> = Mutex::new(Vec::new());
+static OPEN: Whole<Vec<(FileId, Weak<Owner>)>> = Whole::new(Vec::new());
 
 /// Whether a file has ever been open in two of them: most programs are spared the list.
 static ANY_TWICE: AtomicBool = AtomicBool::new(false);
 
-fn open() -> MutexGuard<'static, Vec<(FileId, Weak<Owner>)>> {
-    OPEN.lock().unwrap_or_else(PoisonError::into_inner)
+fn open() -> Locked<'static, Vec<(FileId, Weak<Owner>)>> {
+    OPEN.lock()
 }
 
 /// An environment has opened this file. It is forgotten when its owner is dropped.

@@ -203,6 +203,73 @@ static void going_on(void) {
 	}
 }
 
+enum { TABLES = 1500, THREADS = 3, CHILDREN = 60 };
+
+static volatile int is_over;
+
+/* Looks for tables among many, makes more, and leaves cursors open: most of the time it has some lock. */
+static void *look_for_tables(void *unused) {
+	(void)unused;
+	for (unsigned i = 0; !is_over; i++) {
+		char name[20];
+		MDB_cursor *cursor;
+		MDB_txn *txn = begin(env, i % 4 ? MDB_RDONLY : 0);
+		snprintf(name, sizeof name, "t%u", TABLES - 1 - i % 10);
+		MDB_dbi dbi = table(txn, name, 0);
+		if (i % 4) {
+			mdb_txn_abort(txn);
+			continue;
+		}
+		MUST(put(txn, dbi, "a", name, 0));
+		for (int j = 0; j < 20; j++) MUST(mdb_cursor_open(txn, dbi, &cursor));
+		MUST(mdb_txn_commit(txn));
+	}
+	return NULL;
+}
+
+static void look_and_close(int i) {
+	alarm(20);
+	if (i % 2) {
+		MDB_txn *txn = begin(env, i % 4 == 1 ? MDB_RDONLY : 0);
+		table(txn, "t7", 0);
+		mdb_txn_abort(txn);
+	}
+	mdb_env_close(env);
+}
+
+/* Whatever other threads are in the middle of when a child is made: the child need not wait for them. */
+static void forked_beside_threads(void) {
+	pthread_t threads[THREADS];
+	mkdir(place("beside"), 0777);
+	MUST(mdb_env_create(&env));
+	MUST(mdb_env_set_maxdbs(env, TABLES));
+	MUST(mdb_env_set_mapsize(env, 64 << 20));
+	MUST(mdb_env_open(env, place("beside"), MDB_NOSYNC | MDB_NOTLS, 0644));
+	MDB_txn *txn = begin(env, 0);
+	for (int i = 0; i < TABLES; i++) {
+		char name[20];
+		snprintf(name, sizeof name, "t%d", i);
+		table(txn, name, MDB_CREATE);
+	}
+	MUST(mdb_txn_commit(txn));
+	for (int i = 0; i < THREADS; i++) MUST(pthread_create(&threads[i], NULL, look_for_tables, NULL));
+	for (int i = 0; i < CHILDREN; i++) {
+		fflush(stdout);
+		pid_t child = fork();
+		if (!child) {
+			look_and_close(i);
+			_exit(failures != 0);
+		}
+		int status = 1;
+		waitpid(child, &status, 0);
+		IS(status, 0);
+		if (status) break;
+	}
+	is_over = 1;
+	for (int i = 0; i < THREADS; i++) MUST(pthread_join(threads[i], NULL));
+	mdb_env_close(env);
+}
+
 /* What is at the path by then may be another's. */
 static void read_nothing(const char *name) {
 	MDB_txn *txn;
@@ -297,6 +364,7 @@ int main(int argc, char **argv) {
 	jumping_out_of_changes();
 	forked_children();
 	going_on();
+	forked_beside_threads();
 	removed();
 	cancelled();
 	without_streams();

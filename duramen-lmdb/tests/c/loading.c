@@ -4,6 +4,8 @@
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 enum { ROUNDS = 1500, THREAD_ROUNDS = 6, THREADS = 3 };
 
@@ -53,6 +55,14 @@ static void store_in(void *library, MDB_env *env, int round) {
 	if (mdb_put_(txn, dbi, &k, &d, 0) || mdb_txn_commit_(txn)) abort();
 }
 
+/* What the library has the system do at a fork goes with it, and does not keep it. */
+static void fork_once(void) {
+	pid_t child = fork();
+	if (!child) _exit(0);
+	int status = 1;
+	if (waitpid(child, &status, 0) != child || status) abort();
+}
+
 /* More often than a process can have keys of thread-local storage. */
 static void again_and_again(int rounds) {
 	for (int round = 0; round < rounds; round++) {
@@ -61,9 +71,12 @@ static void again_and_again(int rounds) {
 		FUNCTION(mdb_env_close);
 		MDB_env *env = open_in(library, MDB_NOSYNC);
 		if (round % 100 == 0) store_in(library, env, round);
+		if (round % 100 == 0) fork_once();
 		mdb_env_close_(env);
 		dlclose(library);
+		if (round % 100 == 0) fork_once();
 	}
+	printf("unloaded %d\n", !dlopen("liblmdb.so.0", RTLD_NOW | RTLD_NOLOAD));
 	printf("loaded %d times\n", rounds);
 }
 

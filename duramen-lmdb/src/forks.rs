@@ -1,0 +1,110 @@
+//! Forks: how many there were, and what they must not interrupt.
+//!
+//! Owns: the handlers that the system calls at a fork, locks that nobody has at that moment. Must not know: what is
+//! behind those locks.
+//!
+//! A child has none of its parent's other threads. A lock that one of them had would stay locked there for ever, and what
+//! it was changing would stay half changed. So whoever takes a [`Whole`] passes a gate, which who forks closes.
+//!
+//! # Safety
+//! The handlers touch one number, the gate, and the guard of it that the forking thread keeps meanwhile.
+#![allow(unsafe_code)]
+
+use std::cell::Cell;
+use std::mem::ManuallyDrop;
+use std::ops::{Deref, DerefMut};
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Mutex, MutexGuard, Once, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
+
+/// How many forks lie between this process and the first that asked.
+static FORKS: AtomicU64 = AtomicU64::new(0);
+
+static GATE: RwLock<()> = RwLock::new(());
+
+thread_local! {
+    /// The gate, closed by this thread, which forks. Never dropped with the thread: a destructor would keep the library
+    /// from being unloaded.
+    static CLOSED: Cell<Option<ManuallyDrop<RwLockWriteGuard<'static, ()>>>> = const { Cell::new(None) };
+}
+
+/// From now on forks are noticed.
+pub(crate) fn watch() {
+    static WATCHED: Once = Once::new();
+    // SAFETY: see the module's head; who unloads the library takes its handlers away.
+    WATCHED.call_once(|| unsafe {
+        libc::pthread_atfork(Some(before), Some(behind), Some(in_child));
+    });
+}
+
+/// See [`FORKS`].
+pub(crate) fn count() -> u64 {
+    FORKS.load(Ordering::Relaxed)
+}
+
+unsafe extern "C" fn before() {
+    let closed = GATE.write().unwrap_or_else(PoisonError::into_inner);
+    CLOSED.set(Some(ManuallyDrop::new(closed)));
+}
+
+unsafe extern "C" fn behind() {
+    drop(CLOSED.take().map(ManuallyDrop::into_inner));
+}
+
+unsafe extern "C" fn in_child() {
+    FORKS.fetch_add(1, Ordering::Relaxed);
+    // SAFETY: the child's only thread is the one that forked.
+    unsafe { behind() };
+}
+
+/// Whether this thread forks: the program has handlers of its own, which may call us.
+fn is_forking() -> bool {
+    let closed = CLOSED.take();
+    let forks = closed.is_some();
+    CLOSED.set(closed);
+    forks
+}
+
+/// Behind a lock that nobody has while somebody forks.
+#[derive(Default)]
+pub(crate) struct Whole<T>(Mutex<T>);
+
+impl<T> Whole<T> {
+    pub(crate) const fn new(value: T) -> Whole<T> {
+        Whole(Mutex::new(value))
+    }
+
+    /// No thread that has one asks for another.
+    pub(crate) fn lock(&self) -> Locked<'_, T> {
+        let gate = match GATE.try_read() {
+            Ok(gate) => Some(gate),
+            Err(_) if is_forking() => None,
+            Err(_) => Some(GATE.read().unwrap_or_else(PoisonError::into_inner)),
+        };
+        Locked { value: self.0.lock().unwrap_or_else(PoisonError::into_inner), _gate: gate }
+    }
+
+    pub(crate) fn get_mut(&mut self) -> &mut T {
+        self.0.get_mut().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// What [`Whole::lock`] gives.
+pub(crate) struct Locked<'l, T> {
+    value: MutexGuard<'l, T>,
+    /// Let go of behind the lock.
+    _gate: Option<RwLockReadGuard<'static, ()>>,
+}
+
+impl<T> Deref for Locked<'_, T> {
+    type Target = T;
+
+    fn deref(&self) -> &T {
+        &self.value
+    }
+}
+
+impl<T> DerefMut for Locked<'_, T> {
+    fn deref_mut(&mut self) -> &mut T {
+        &mut self.value
+    }
+}
