@@ -90,6 +90,18 @@ fn on_a_full_ext4_the_transaction_fails_and_the_database_goes_on() {
     on_a_small_filesystem("ext4", Mount::ext4(8));
 }
 
+#[test]
+fn a_log_that_finds_no_room_leaves_to_the_data_file_what_there_is() {
+    let Some(mount) = Mount::tmpfs(1) else {
+        eprintln!("NOT TESTED: mounting is not permitted here");
+        return;
+    };
+    let db = Database::options().durability(Durability::Durable).open(mount.point().join("full.dm")).unwrap();
+    let put = |i: u32| db.update(|txn| txn.table("t")?.put(key(i), [7; 300]));
+    let stored = (0..10_000).map_while(|i| put(i).ok()).count();
+    assert!(stored > 1000, "only {stored} entries");
+}
+
 /// Puts an entry into each of so many tables, at places far from each other.
 fn put_in_tables(db: &Database, tables: u32, i: u32, value: &[u8]) -> Result<(), Error> {
     db.update(|txn| {

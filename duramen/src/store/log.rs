@@ -282,8 +282,14 @@ fn whole_units(bytes: u64) -> u64 {
 }
 
 /// Writes zeros, so that later writes find blocks that the filesystem has nothing more to note about. In small pieces:
-/// of larger ones the kernel makes large folios, and goes through all of one for each record that is written to it.
+/// of larger ones the kernel makes large folios, and goes through all of one for each record that is written to it. Where
+/// there is no room for all of them none stay: the data file can use what is left.
 fn fill(medium: &dyn Medium, from: u64, to: u64) -> io::Result<()> {
+    let before = medium.len()?;
+    write_zeros(medium, from, to).inspect_err(|_| drop(medium.set_len(before)))
+}
+
+fn write_zeros(medium: &dyn Medium, from: u64, to: u64) -> io::Result<()> {
     let zeros = [0; 4096];
     let mut at = from;
     while at < to {
