@@ -125,6 +125,8 @@ pub const VALUE_BYTES_MAX: usize = 0xffff_ffff;
 
 /// Table handles that exist without being opened: the free list's, which is none here, and the main table's.
 pub const CORE_DBS: usize = 2;
+/// The list of free pages.
+pub const FREE_DBI: usize = 0;
 /// The main table.
 pub const MAIN_DBI: usize = 1;
 

@@ -10,7 +10,7 @@
 use std::ffi::c_uint;
 use std::ptr;
 
-use crate::abi::{MAIN_DBI, MdbVal, Op, db};
+use crate::abi::{FREE_DBI, MAIN_DBI, MdbVal, Op, db};
 use crate::env::Env;
 use crate::errors::{BAD_TXN, EINVAL, INCOMPATIBLE, Result};
 pub(crate) use crate::position::State;
@@ -59,10 +59,18 @@ fn kind_of(flags: u32) -> Kind {
     Kind { duplicates: txn::has_duplicates(flags), fixed: flags & db::DUPFIXED != 0 }
 }
 
+/// The flags of a table that is to be walked through.
+fn flags_to_walk(txn: &mut Txn, dbi: u32) -> Result<u32> {
+    match dbi as usize {
+        FREE_DBI if txn.is_reader() => txn.check().map(|()| db::INTEGERKEY),
+        _ => txn.db_flags(dbi),
+    }
+}
+
 pub(crate) unsafe fn open(txn: *mut Txn, dbi: c_uint, out: *mut *mut Cursor) -> Result {
     // SAFETY: see the module's head; `out` is a place for a pointer.
     let (held, out) = unsafe { (txn::of(txn)?, out.as_mut().ok_or(EINVAL)?) };
-    let flags = held.db_flags(dbi)?;
+    let flags = flags_to_walk(held, dbi)?;
     held.check()?;
     let writes = !held.is_reader();
     let cursor = Cursor { txn, dbi, state: State::new(), kind: kind_of(flags), env: held.env(), writes };
@@ -89,7 +97,7 @@ pub(crate) unsafe fn close(cursor: *mut Cursor) {
 pub(crate) unsafe fn renew(txn: *mut Txn, cursor: *mut Cursor) -> Result {
     // SAFETY: see the module's head.
     let (held, renewed) = unsafe { (txn::of(txn)?, cursor.as_mut().ok_or(EINVAL)?) };
-    let flags = held.db_flags(renewed.dbi)?;
+    let flags = flags_to_walk(held, renewed.dbi)?;
     if renewed.writes || !held.is_reader() {
         return Err(EINVAL);
     }

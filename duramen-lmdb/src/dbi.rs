@@ -10,7 +10,7 @@ use std::ffi::{CStr, c_char, c_int, c_uint};
 
 use duramen::TableStats;
 
-use crate::abi::{CORE_DBS, KEY_BYTES_MAX, MAIN_DBI, MdbCmp, MdbStat, MdbVal, db};
+use crate::abi::{CORE_DBS, FREE_DBI, KEY_BYTES_MAX, MAIN_DBI, MdbCmp, MdbStat, MdbVal, db};
 use crate::dbs::{self, Slot};
 use crate::env::{self, Env};
 use crate::errors::{BAD_DBI, BAD_VALSIZE, EINVAL, INCOMPATIBLE, NOTFOUND, Result};
@@ -111,7 +111,7 @@ pub(crate) unsafe fn flags(txn: *mut Txn, dbi: c_uint, out: *mut c_uint) -> Resu
 pub(crate) unsafe fn stat(txn: *mut Txn, dbi: c_uint, out: *mut MdbStat) -> Result {
     // SAFETY: see the module's head.
     let (txn, out) = unsafe { (txn::of(txn)?, out.as_mut().ok_or(EINVAL)?) };
-    if dbi == 0 {
+    if dbi as usize == FREE_DBI {
         // The list of free pages, which is no table here.
         txn.check()?;
         *out = MdbStat { ms_psize: txn.env().opened()?.db()?.page_size() as c_uint, ..MdbStat::default() };

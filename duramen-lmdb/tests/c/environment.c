@@ -375,6 +375,41 @@ static void reading_only(void) {
 	chmod(place("shown"), 0755);
 }
 
+/* Monitors count free pages: they walk through the list of these, which is a table to LMDB. (Here nothing is ever in it.) */
+static void free_pages(void) {
+	MDB_env *env = open_env("free", 0);
+	MDB_txn *txn = begin(env, MDB_RDONLY);
+	MDB_cursor *cursor;
+	MDB_val k = of_bytes("12345678", 8), d;
+	MDB_stat stat;
+	size_t number;
+	for (int i = 0; i < 2; i++) {
+		SAY(i ? mdb_cursor_renew(txn, cursor) : mdb_cursor_open(txn, 0, &cursor));
+		SAY(mdb_cursor_get(cursor, &k, &d, MDB_NEXT));
+		SAY(mdb_cursor_get(cursor, &k, &d, MDB_NEXT));
+		SAY(mdb_cursor_get(cursor, &k, &d, MDB_PREV));
+		SAY(mdb_cursor_get(cursor, &k, &d, MDB_FIRST));
+		SAY(mdb_cursor_get(cursor, &k, &d, MDB_LAST));
+		SAY(mdb_cursor_get(cursor, &k, &d, MDB_SET_RANGE));
+		SAY(mdb_cursor_get(cursor, &k, &d, MDB_SET_KEY));
+		SAY(mdb_cursor_count(cursor, &number));
+		SAY(mdb_cursor_del(cursor, 0));
+		printf("handle %u\n", mdb_cursor_dbi(cursor));
+		mdb_txn_reset(txn);
+		MUST(mdb_txn_renew(txn));
+	}
+	SAY(mdb_stat(txn, 0, &stat));
+	printf("%zu\n", stat.ms_entries);
+	SAY(mdb_get(txn, 0, &k, &d));
+	mdb_cursor_close(cursor);
+	mdb_txn_abort(txn);
+	txn = begin(env, 0);
+	SAY(mdb_cursor_open(txn, 0, &cursor));
+	SAY(mdb_put(txn, 0, &k, &k, 0));
+	mdb_txn_abort(txn);
+	mdb_env_close(env);
+}
+
 int main(int argc, char **argv) {
 	base = argc > 1 ? argv[1] : ".";
 	setvbuf(stdout, NULL, _IOLBF, 0);
@@ -385,6 +420,7 @@ int main(int argc, char **argv) {
 	all_flags();
 	numbers();
 	sizes();
+	free_pages();
 	full();
 	strangers();
 	restored();
