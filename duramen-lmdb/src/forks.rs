@@ -15,11 +15,17 @@ use std::mem::ManuallyDrop;
 use std::ops::{Deref, DerefMut};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Mutex, MutexGuard, Once, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
+use std::thread;
+use std::time::{Duration, Instant};
 
 /// How many forks lie between this process and the first that asked.
 static FORKS: AtomicU64 = AtomicU64::new(0);
 
 static GATE: RwLock<()> = RwLock::new(());
+
+/// For so long who forks keeps others out at most. It may be waiting, in a handler of the program's, for one that waits here.
+const PATIENCE: Duration = Duration::from_millis(100);
+const STEP: Duration = Duration::from_millis(1);
 
 thread_local! {
     /// The gate, closed by this thread, which forks. Never dropped with the thread: a destructor would keep the library
@@ -64,6 +70,29 @@ fn is_forking() -> bool {
     forks
 }
 
+type Pass = RwLockReadGuard<'static, ()>;
+
+/// Through the gate, or past it.
+#[inline]
+fn pass() -> Option<Pass> {
+    GATE.try_read().ok().or_else(wait_to_pass)
+}
+
+#[cold]
+fn wait_to_pass() -> Option<Pass> {
+    if is_forking() {
+        return None;
+    }
+    let began = Instant::now();
+    while began.elapsed() < PATIENCE {
+        thread::sleep(STEP);
+        if let Ok(pass) = GATE.try_read() {
+            return Some(pass);
+        }
+    }
+    None
+}
+
 /// Behind a lock that nobody has while somebody forks.
 #[derive(Default)]
 pub(crate) struct Whole<T>(Mutex<T>);
@@ -75,12 +104,8 @@ impl<T> Whole<T> {
 
     /// No thread that has one asks for another.
     pub(crate) fn lock(&self) -> Locked<'_, T> {
-        let gate = match GATE.try_read() {
-            Ok(gate) => Some(gate),
-            Err(_) if is_forking() => None,
-            Err(_) => Some(GATE.read().unwrap_or_else(PoisonError::into_inner)),
-        };
-        Locked { value: self.0.lock().unwrap_or_else(PoisonError::into_inner), _gate: gate }
+        let pass = pass();
+        Locked { value: self.0.lock().unwrap_or_else(PoisonError::into_inner), _pass: pass }
     }
 
     pub(crate) fn get_mut(&mut self) -> &mut T {
@@ -92,7 +117,7 @@ impl<T> Whole<T> {
 pub(crate) struct Locked<'l, T> {
     value: MutexGuard<'l, T>,
     /// Let go of behind the lock.
-    _gate: Option<RwLockReadGuard<'static, ()>>,
+    _pass: Option<Pass>,
 }
 
 impl<T> Deref for Locked<'_, T> {

@@ -203,9 +203,15 @@ static void going_on(void) {
 	}
 }
 
-enum { TABLES = 1500, THREADS = 3, CHILDREN = 60 };
+enum { TABLES = 1500, THREADS = 3, CHILDREN = 60, MORE_CHILDREN = 10 };
 
-static volatile int is_over;
+static volatile int is_over, in_turn;
+static pthread_mutex_t of_program = PTHREAD_MUTEX_INITIALIZER;
+
+/* The program's own, which it takes care of at forks, too. */
+static void lock_own(void) { pthread_mutex_lock(&of_program); }
+
+static void unlock_own(void) { pthread_mutex_unlock(&of_program); }
 
 /* Looks for tables among many, makes more, and leaves cursors open: most of the time it has some lock. */
 static void *look_for_tables(void *unused) {
@@ -215,7 +221,10 @@ static void *look_for_tables(void *unused) {
 		MDB_cursor *cursor;
 		MDB_txn *txn = begin(env, i % 4 ? MDB_RDONLY : 0);
 		snprintf(name, sizeof name, "t%u", TABLES - 1 - i % 10);
+		int locks = in_turn;
+		if (locks) lock_own();
 		MDB_dbi dbi = table(txn, name, 0);
+		if (locks) unlock_own();
 		if (i % 4) {
 			mdb_txn_abort(txn);
 			continue;
@@ -240,6 +249,7 @@ static void look_and_close(int i) {
 /* Whatever other threads are in the middle of when a child is made: the child need not wait for them. */
 static void forked_beside_threads(void) {
 	pthread_t threads[THREADS];
+	alarm(300);
 	mkdir(place("beside"), 0777);
 	MUST(mdb_env_create(&env));
 	MUST(mdb_env_set_maxdbs(env, TABLES));
@@ -253,11 +263,13 @@ static void forked_beside_threads(void) {
 	}
 	MUST(mdb_txn_commit(txn));
 	for (int i = 0; i < THREADS; i++) MUST(pthread_create(&threads[i], NULL, look_for_tables, NULL));
-	for (int i = 0; i < CHILDREN; i++) {
+	for (int i = 0; i < CHILDREN + MORE_CHILDREN; i++) {
+		/* Who forks then waits for a thread that would have to wait for the fork. */
+		in_turn = i >= CHILDREN;
 		fflush(stdout);
 		pid_t child = fork();
 		if (!child) {
-			look_and_close(i);
+			if (!in_turn) look_and_close(i);
 			_exit(failures != 0);
 		}
 		int status = 1;
@@ -267,6 +279,7 @@ static void forked_beside_threads(void) {
 	}
 	is_over = 1;
 	for (int i = 0; i < THREADS; i++) MUST(pthread_join(threads[i], NULL));
+	alarm(0);
 	mdb_env_close(env);
 }
 
@@ -361,6 +374,8 @@ static void without_streams(void) {
 int main(int argc, char **argv) {
 	base = argc > 1 ? argv[1] : ".";
 	setvbuf(stdout, NULL, _IOLBF, 0);
+	/* Before the library's, so that they are called when it has made its own preparations. */
+	pthread_atfork(lock_own, unlock_own, unlock_own);
 	jumping_out_of_changes();
 	forked_children();
 	going_on();
