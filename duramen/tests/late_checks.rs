@@ -123,12 +123,14 @@ fn a_value_that_is_asked_for_by_its_key_was_verified() {
     let dir = dir();
     let path = cold_file(dir.path());
     damage(&path, 7);
+    damage(&path, 9);
     forget(&path);
     let db = open(&path, true);
     let snapshot = db.read().unwrap();
     let table = snapshot.table("large").unwrap();
     assert!(table.get(7_u32.to_be_bytes()).is_err());
     assert_eq!(table.get(8_u32.to_be_bytes()).unwrap(), Some(&value(8)[..]));
+    assert!(table.cursor().seek(9_u32.to_be_bytes()).is_err());
 }
 
 #[test]

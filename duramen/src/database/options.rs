@@ -130,8 +130,8 @@ impl Options {
     /// where they are not in memory; without this no value is. Walking over such entries for their keys then reads nothing
     /// of the values. A value that the program reads is verified when the same transaction's walk has come some values
     /// further, or to its end: damage is that call's error. If most are read, those that come next are verified first.
-    /// `get`, and whatever else looks for a value by its key without a cursor, gives none that was not verified; nor is any
-    /// copied ([`crate::Database::copy_compact`]). [`crate::Snapshot::late_checks`] chooses for one transaction.
+    /// `get`, a cursor's `seek`, and whatever else looks for a value by its very key, give none that was not verified; nor is
+    /// any copied ([`crate::Database::copy_compact`]). [`crate::Snapshot::late_checks`] chooses for one transaction.
     pub fn late_checks(mut self, late: bool) -> Options {
         self.settings.late_checks = late;
         self

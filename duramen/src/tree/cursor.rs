@@ -400,7 +400,9 @@ impl Position {
         let found = self.find_cell(pages, t, key, or_after).and_then(|found| {
             let Some((leaf, cell)) = found else { return Ok(None) };
             self.state = State::On;
-            Ok(Some((leaf, (cell.key, value::meet(pages, self.page(), &cell)?))))
+            // Who looks for a key itself wants its value; from one at or after it a walk begins.
+            let load = if or_after { value::meet } else { value::load };
+            Ok(Some((leaf, (cell.key, load(pages, self.page(), &cell)?))))
         });
         found.inspect_err(|_| self.unset())
     }
