@@ -23,9 +23,9 @@ static FORKS: AtomicU64 = AtomicU64::new(0);
 
 static GATE: RwLock<()> = RwLock::new(());
 
-/// For so long who forks keeps others out at most. It may be waiting, in a handler of the program's, for one that waits here.
+/// For so long who forks and who passes wait for each other at most. Who forks may be waiting, in a handler of the program's,
+/// for one that waits here; or have been interrupted by a signal while it had a lock, as where crashes are reported.
 const PATIENCE: Duration = Duration::from_millis(100);
-const STEP: Duration = Duration::from_millis(1);
 
 thread_local! {
     /// The gate, closed by this thread, which forks. Never dropped with the thread: a destructor would keep the library
@@ -48,8 +48,7 @@ pub(crate) fn count() -> u64 {
 }
 
 unsafe extern "C" fn before() {
-    let closed = GATE.write().unwrap_or_else(PoisonError::into_inner);
-    CLOSED.set(Some(ManuallyDrop::new(closed)));
+    CLOSED.set(patiently(|| GATE.try_write().ok()).map(ManuallyDrop::new));
 }
 
 unsafe extern "C" fn behind() {
@@ -83,14 +82,19 @@ fn wait_to_pass() -> Option<Pass> {
     if is_forking() {
         return None;
     }
+    patiently(|| GATE.try_read().ok())
+}
+
+/// What is tried, once it can be had; nothing if that takes too long.
+fn patiently<T>(attempt: impl Fn() -> Option<T>) -> Option<T> {
     let began = Instant::now();
-    while began.elapsed() < PATIENCE {
-        thread::sleep(STEP);
-        if let Ok(pass) = GATE.try_read() {
-            return Some(pass);
+    loop {
+        let had = attempt();
+        if had.is_some() || began.elapsed() > PATIENCE {
+            return had;
         }
+        thread::yield_now();
     }
-    None
 }
 
 /// Behind a lock that nobody has while somebody forks.
