@@ -273,6 +273,60 @@ fn a_log_is_gone_after_closing_and_what_was_in_it_is_in_the_data_file() -> Resul
 }
 
 #[test]
+fn relaxed_commits_are_not_left_unflushed_where_no_lock_file_tells_of_them() -> Result {
+    let dir = tempfile::tempdir()?;
+    let path = dir.path().join("it.dm");
+    let calls = Calls::default();
+    let options = Database::options().medium(calls.layer()).flush_on_close(false).durability(Durability::Relaxed);
+    let db = options.without_lock_file().open(&path)?;
+    db.update(|txn| txn.table("t")?.put(key(0), 5u64.to_le_bytes()))?;
+    calls.take();
+    db.close()?;
+    assert!(calls.take().contains(&Call::Flush));
+    assert_eq!(value(&path)?, 5);
+    Ok(())
+}
+
+/// Closes with relaxed commits left unflushed, then damages a leaf of them.
+fn leave_a_damaged_leaf(path: &Path) -> Result {
+    let db = Database::options().flush_on_close(false).durability(Durability::Relaxed).open(path)?;
+    db.update(|txn| txn.table("t")?.put(key(0), 8u64.to_le_bytes()))?;
+    db.update(|txn| txn.table("other")?.put("needle", [b'n'; 100]))?;
+    db.close()?;
+    let bytes = std::fs::read(path)?;
+    let at = bytes.windows(100).position(|bytes| bytes == [b'n'; 100]).ok_or("no such value")?;
+    std::fs::File::options().write(true).open(path)?.write_all_at(b"x", at as u64)?;
+    Ok(())
+}
+
+#[test]
+fn who_reads_without_a_lock_file_need_not_prove_what_that_of_others_vouches_for() -> Result {
+    let dir = tempfile::tempdir()?;
+    let path = dir.path().join("it.dm");
+    leave_a_damaged_leaf(&path)?;
+    if std::fs::read(dir.path().join("it.dm-lock"))?[MOUNT as usize..][..8] == [0; 8] {
+        return Ok(());
+    }
+    let open = || Database::options().read_only(true).without_lock_file().open(&path);
+    let db = open()?;
+    let snapshot = db.read()?;
+    assert_eq!(snapshot.table("t")?.get(key(0))?, Some(&8u64.to_le_bytes()[..]));
+    assert!(snapshot.table("other")?.get("needle").is_err());
+    // Without that word all of it has to prove itself, which it cannot: the commit before is read, and nothing newer.
+    std::fs::remove_file(dir.path().join("it.dm-lock"))?;
+    let older = open()?;
+    for _ in 0..2 {
+        let before = older.read()?;
+        assert!(before.txnid() < snapshot.txnid());
+        assert_eq!(before.table("t")?.get(key(0))?, Some(&8u64.to_le_bytes()[..]));
+    }
+    // Who writes goes on from there, and is seen to.
+    Database::options().open(&path)?.update(|txn| txn.table("t")?.put(key(0), 9u64.to_le_bytes()))?;
+    assert_eq!(older.read()?.table("t")?.get(key(0))?, Some(&9u64.to_le_bytes()[..]));
+    Ok(())
+}
+
+#[test]
 fn another_state_that_is_put_into_a_closed_file_is_found() -> Result {
     let dir = tempfile::tempdir()?;
     let path = dir.path().join("it.dm");

@@ -170,7 +170,8 @@ impl Options {
 
     /// Whether closing makes relaxed commits durable (it does by default). Without this they are left to the next checkpoint,
     /// as if the process had been killed: closing, and opening again, then do not wait for the disk, unless a checkpoint is
-    /// due. For programs that open and close a database for each of their commits.
+    /// due. For programs that open and close a database for each of their commits. Of no effect
+    /// [without a lock file](Options::without_lock_file): nobody would tell the next that what was left is whole.
     pub fn flush_on_close(mut self, flush: bool) -> Options {
         self.settings.flush_on_close = flush;
         self

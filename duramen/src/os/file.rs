@@ -71,6 +71,13 @@ pub(crate) fn open_lock(path: &Path, mode: u32) -> Result<File> {
     file.and_then(apart_from_streams).map_err(failed(op, path))
 }
 
+/// Opens the lock file for who only looks at it, if it is there and may be read.
+pub(crate) fn open_lock_to_read(path: &Path) -> Option<File> {
+    let mut options = OpenOptions::new();
+    options.read(true).custom_flags(libc::O_NONBLOCK | libc::O_NOCTTY);
+    options.open(path).and_then(apart_from_streams).ok()
+}
+
 /// Whether `path` still names the open file: it may have been removed or replaced since.
 pub(crate) fn is_still_at(file: &File, path: &Path) -> Result<bool> {
     let open = file.metadata().map_err(failed("inspect", path))?;

@@ -22,7 +22,7 @@ use std::os::unix::fs::FileExt;
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 
 use crate::error::{Error, Result};
-use crate::os::file::check_limit;
+use crate::os::file::{check_limit, read_up_to};
 use crate::os::lock::LockFile;
 use crate::os::region::{Access, Region};
 use crate::readers::protocol::Record;
@@ -149,6 +149,16 @@ impl Memory {
             return Ok(None);
         }
         Memory::map(file).map(Some)
+    }
+
+    /// What `file` says of the newest commit, as a copy: who has no part in it may find it cut off at any moment.
+    pub(crate) fn copy_of(file: &File) -> Result<Option<Memory>> {
+        let failed = |e: std::io::Error| Error::Io { op: "copy what the lock file says", source: e };
+        let region = Region::anonymous(BLOCKS_OFFSET).map_err(|e| failed(e.into()))?;
+        // SAFETY: the region has these bytes, and nobody else knows of it yet.
+        let copy = unsafe { std::slice::from_raw_parts_mut(region.base(), BLOCKS_OFFSET) };
+        let whole = read_up_to(file, copy, 0).map_err(failed)? == BLOCKS_OFFSET;
+        Ok(whole.then_some(Memory { region, file: None, backed: AtomicU32::new(0) }))
     }
 
     /// State of this process alone, in no file.

@@ -569,6 +569,11 @@ fn is_ready(memory: &Memory) -> Result<bool> {
 
 /// Whether a state that nobody has a part in any more can be gone on with: see the module's head.
 fn is_left_by_others(memory: &Memory, data: &dyn DataFile) -> bool {
+    whole_by(memory, data).is_some() && memory.blocks().is_ok()
+}
+
+/// The commit published last, if this is the state of the data file, which holds that, and has all of it.
+fn whole_by(memory: &Memory, data: &dyn DataFile) -> Option<Txnid> {
     let header = memory.header();
     let found = identity_in(memory);
     let newest = Txnid(header.newest.word.load(Ordering::SeqCst));
@@ -576,16 +581,21 @@ fn is_left_by_others(memory: &Memory, data: &dyn DataFile) -> bool {
     let durable = Txnid(header.durable.word.load(Ordering::Acquire));
     let on_disk = !unsettled && durable == newest;
     // A writer that dies may have made durable what it had yet to publish.
-    let possible = (unsettled || durable <= newest) && memory.blocks().is_ok();
+    let possible = unsettled || durable <= newest;
     let same = if on_disk { identity::is_same_file } else { identity::is_same_cache };
-    data.identity().is_some_and(|identity| same(&identity, &found))
+    let known = data.identity().is_some_and(|identity| same(&identity, &found))
         && is_ready(memory).is_ok_and(|ready| ready)
         && possible
-        && header.doubt.word.load(Ordering::Acquire) == 0
-        && memory
-            .record(newest.0)
-            .read(newest)
-            .is_some_and(|words| data.holds(&Published { txnid: newest, words }, unsettled))
+        && header.doubt.word.load(Ordering::Acquire) == 0;
+    let words = known.then(|| memory.record(newest.0).read(newest)).flatten()?;
+    data.holds(&Published { txnid: newest, words }, unsettled).then_some(newest)
+}
+
+/// The newest commit by the lock file at `path`, if that says that the page cache has all of it: for who reads without a part
+/// in that file. Nothing is locked, so that nobody takes this for the part of a handle.
+pub(crate) fn vouched(path: &Path, data: &dyn DataFile) -> Option<Txnid> {
+    let memory = Memory::copy_of(&file::open_lock_to_read(path)?).ok()??;
+    whole_by(&memory, data)
 }
 
 fn info(slot: &Slot) -> Option<ReaderInfo> {

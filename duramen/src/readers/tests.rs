@@ -444,6 +444,30 @@ fn who_comes_after_the_last_one_does_not_go_on_with_what_cannot_be() {
 }
 
 #[test]
+fn a_lock_file_vouches_for_what_was_published_last_whether_or_not_somebody_goes_on_with_it() {
+    let ours = [1, 2, 3, 4, 5, 6];
+    let place = Place::new();
+    let by = |identity, holds| vouched(&place.path(), &Data { identity, holds: Some(holds), is_gone: false });
+    assert_eq!(by(Some(ours), 6), None);
+    assert!(!place.path().exists());
+    let (shared, _) = place.inherit(ours, 6);
+    shared.publish(&commit(6)).unwrap();
+    assert_eq!(by(Some(ours), 6), None, "still being recovered");
+    shared.opened().unwrap();
+    assert_eq!(by(Some(ours), 6), Some(Txnid(6)));
+    for (other, holds) in [(None, 6), (Some(ours), 5), (Some([1, 2, 3, 4, 9, 6]), 6), (Some([9, 2, 3, 4, 5, 6]), 6)] {
+        assert_eq!(by(other, holds), None);
+    }
+    shared.flushing();
+    assert_eq!(by(Some(ours), 6), None, "nobody knows how that flush ends");
+    shared.flushed();
+    drop(shared);
+    assert_eq!(by(Some(ours), 6), Some(Txnid(6)));
+    std::fs::OpenOptions::new().write(true).open(place.path()).unwrap().set_len(5000).unwrap();
+    assert_eq!(by(Some(ours), 6), None);
+}
+
+#[test]
 fn a_program_of_another_version_that_has_it_open_is_named_as_the_reason() {
     let place = Place::new();
     let shared = place.first(1);

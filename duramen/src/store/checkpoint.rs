@@ -84,9 +84,11 @@ impl Store {
     }
 
     /// Whether a handle that closes may leave what was committed to the next checkpoint. The last one not while there is
-    /// a log: some of it may be nowhere else, and a copy of the data file alone should have all.
+    /// a log: some of it may be nowhere else, and a copy of the data file alone should have all. Nor where no lock file tells
+    /// of it: whoever opens the file would have to read all of it again.
     pub(crate) fn may_leave_unflushed(&self, last: bool) -> bool {
-        let may_wait = !self.settings.flush_on_close && !self.checkpoint_is_late();
+        let settings = &self.settings;
+        let may_wait = !settings.flush_on_close && settings.lock_file && !self.checkpoint_is_late();
         may_wait && (!last || !self.log_place.is_there())
     }
 

@@ -148,6 +148,8 @@ pub(crate) struct Store {
     untold: bool,
     /// A newer commit than this is in a copy of the data file.
     may_be_copied: Mutex<Option<Txnid>>,
+    /// The sequence number of the newest meta page that the opening found, if not all of its commit was there.
+    rejected: Option<u64>,
     /// What is to be done at the end has been done, or tried.
     closed: bool,
 }
@@ -246,6 +248,7 @@ impl Store {
             }
         }
         let file_bytes = file.metadata().map_err(Error::io("ask for the length of the data file"))?.len();
+        let rejected = recovered.chosen.rejected.map(|(_, sequence)| sequence);
         let writer = Writer::new(recovered.chosen, &settings, file_bytes);
         tracing::debug!(path = %path.display(), txnid = writer.meta.txnid.0, ?role, "opened");
         let may_be_copied = (settings.read_only && overlay::may_be_copied(&file)).then_some(writer.meta.txnid);
@@ -265,6 +268,7 @@ impl Store {
             log_place,
             untold,
             may_be_copied: Mutex::new(may_be_copied),
+            rejected,
             closed: false,
             unregistered: recovered.unregistered,
         })
@@ -406,7 +410,7 @@ impl Store {
         let found = usable.first().cloned().filter(|(_, meta)| meta.txnid >= newest);
         let (slot, meta) = found.ok_or_else(|| recover::NOT_THERE.at(Pgno(0)))?;
         if self.shared.in_doubt() {
-            let mut chosen = recover::choose(&self.pager, file_bytes, &usable, &self.path)?;
+            let mut chosen = recover::choose(&self.pager, file_bytes, &usable, None, &self.path)?;
             if chosen.meta.txnid < newest {
                 return Err(Damage("the newest commit is not whole any more").at(Pgno(0)));
             }

@@ -12,6 +12,7 @@ use super::{Settings, create, published, published_durable};
 use crate::advice::Advice;
 use crate::error::{Error, Result};
 use crate::format::meta::{HEAD_BYTES, Meta};
+use crate::ids::Txnid;
 use crate::map::Map;
 use crate::medium::Medium;
 use crate::os::beside::{Beside, linked_to};
@@ -19,17 +20,14 @@ use crate::os::file::{failed, is_still_at, read_up_to};
 use crate::os::identity::{self, Identity};
 use crate::os::overlay;
 use crate::pager::Pager;
-use crate::readers::{DataFile, Published, Role, Shared, UnregisteredReader};
+use crate::readers::{DataFile, Published, Role, Shared, UnregisteredReader, vouched};
 
 /// The shared state, the part in it, and whether readers of this handle are known to others by it.
 pub(super) fn open_shared(path: &Path, settings: &Settings, file: &File) -> Result<(Shared, Role, bool)> {
     if !settings.lock_file {
         return Ok((Shared::private()?, Role::First, true));
     }
-    let lock_path = match &settings.lock_path {
-        Some(chosen) => chosen.clone(),
-        None => lock_path(path)?,
-    };
+    let lock_path = chosen_lock_path(path, settings)?;
     match Shared::open(
         &lock_path,
         settings.mode,
@@ -41,6 +39,10 @@ pub(super) fn open_shared(path: &Path, settings: &Settings, file: &File) -> Resu
         }
         other => other.map(|(shared, role)| (shared, role, true)),
     }
+}
+
+fn chosen_lock_path(path: &Path, settings: &Settings) -> Result<PathBuf> {
+    settings.lock_path.clone().map_or_else(|| lock_path(path), Ok)
 }
 
 /// The data file, as the lock file sees it.
@@ -131,7 +133,8 @@ pub(super) fn hold_newest(
             _ => continue,
         };
         let file_bytes = medium.len().map_err(Error::io("ask for the length of the data file"))?;
-        let recovered = match recover_from(&usable, file_bytes, path, settings, file) {
+        let vouched = vouched_for(path, settings, file, &usable);
+        let recovered = match recover_from(&usable, vouched, file_bytes, path, settings, file) {
             // A newer commit may have cut off the end of the file that this one does not use.
             Err(_) if read_head(file)? != head => continue,
             recovered => recovered?,
@@ -167,7 +170,9 @@ pub(super) fn recover(
         file_bytes = medium.len().map_err(Error::io("ask for the length of the data file"))?;
         usable = recover::decode_slots(&head, path, settings.purpose());
     }
-    let mut recovered = recover_from(&usable?, file_bytes, path, settings, file)?;
+    let usable = usable?;
+    let vouched = vouched_for(path, settings, file, &usable);
+    let mut recovered = recover_from(&usable, vouched, file_bytes, path, settings, file)?;
     if !settings.read_only {
         recover::secure(&mut recovered.chosen, &recovered.pager, medium)?;
     }
@@ -175,15 +180,26 @@ pub(super) fn recover(
     Ok(recovered)
 }
 
+/// The commit that need not prove itself to who only reads: the lock file, in which he has no part, tells that the page cache
+/// has all of it. Who writes makes sure that the disk has it, and needs to know its pages for that.
+fn vouched_for(path: &Path, settings: &Settings, file: &File, usable: &[(usize, Meta)]) -> Option<Txnid> {
+    if !settings.read_only || usable.first().is_none_or(|(_, meta)| meta.is_proven()) {
+        return None;
+    }
+    let lock_path = chosen_lock_path(path, settings).ok()?;
+    vouched(&lock_path, &Opened { path, lock_path: &lock_path, file, identity: identity::of(file) })
+}
+
 fn recover_from(
     usable: &[(usize, Meta)],
+    vouched: Option<Txnid>,
     file_bytes: u64,
     path: &Path,
     settings: &Settings,
     file: &Arc<File>,
 ) -> Result<Recovered> {
     let pager = pager_for(file, file_bytes, &usable[0].1, settings)?;
-    let chosen = recover::choose(&pager, file_bytes, usable, path)?;
+    let chosen = recover::choose(&pager, file_bytes, usable, vouched, path)?;
     Ok(Recovered { pager, chosen, pending: None, unregistered: None })
 }
 

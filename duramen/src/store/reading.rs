@@ -120,7 +120,9 @@ impl Store {
     }
 
     fn is_news(&self, meta: &Meta) -> bool {
-        meta.file_id == self.pager.file_id && meta.txnid > self.shared.newest()
+        // What the opening found not to be whole stays there until somebody writes, and who does numbers what follows after it.
+        let is_rejected = self.rejected.is_some_and(|sequence| meta.sequence <= sequence);
+        meta.file_id == self.pager.file_id && meta.txnid > self.shared.newest() && !is_rejected
     }
 
     /// A copy of the meta slots, for who does not keep writers from writing there. In the map a slot may change after its

@@ -131,11 +131,17 @@ pub(crate) struct Chosen {
     pub rejected: Option<(usize, u64)>,
 }
 
-/// The newest commit that proves itself, else the durable one that those were built on.
-pub(crate) fn choose(pager: &Pager, file_bytes: u64, usable: &[(usize, Meta)], path: &Path) -> Result<Chosen> {
+/// The newest commit that proves itself, or that somebody vouches for; else the durable one that those were built on.
+pub(crate) fn choose(
+    pager: &Pager,
+    file_bytes: u64,
+    usable: &[(usize, Meta)],
+    vouched: Option<Txnid>,
+    path: &Path,
+) -> Result<Chosen> {
     let (newest, older) = usable.split_first().ok_or_else(|| NOT_THERE.at(Pgno(0)))?;
     let (slot, meta) = newest.clone();
-    if meta.is_proven() {
+    if meta.is_proven() || vouched == Some(meta.txnid) {
         check_length(&meta, file_bytes, path)?;
         return Ok(Chosen { slot, meta, unflushed: Vec::new(), rejected: None });
     }
