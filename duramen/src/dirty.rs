@@ -16,6 +16,7 @@ use crate::error::{Error, Result};
 use crate::format::page::{self, Child};
 use crate::ids::{Extent, Txnid};
 use crate::os::direct::Block;
+use crate::os::memory;
 use crate::pieces;
 
 /// Bytes allocated at once for the arena: little, since a handle may be opened for a single small transaction.
@@ -136,7 +137,8 @@ impl Arena {
         self.kept_pages = 0;
         self.levels.clear();
         self.free.clear();
-        self.chunks.truncate(KEPT_CHUNKS);
+        let kept = self.chunks.len().min(KEPT_CHUNKS);
+        self.chunks.drain(kept..).for_each(|mut chunk| memory::give_back(&mut chunk));
     }
 }
 

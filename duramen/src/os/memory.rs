@@ -1,10 +1,11 @@
 //! What the operating system says of memory: how much of it the process may fill with a file's pages, and how often a
-//! thread had to wait for the disk.
+//! thread had to wait for the disk. Giving back to it what the process no longer needs.
 //!
 //! Owns: reading `/proc` and the control groups, the thread's counters. Must not know: what the answers are used for.
 //!
 //! # Safety
-//! One system call that rustix does not offer; it fills a structure of this function's own.
+//! One system call that rustix does not offer; it fills a structure of this function's own. One that makes zeros of bytes
+//! that the caller alone has.
 #![allow(unsafe_code)]
 
 use std::fs;
@@ -82,9 +83,33 @@ pub(crate) fn bytes_read() -> u64 {
     blocks.wrapping_add((usage.ru_majflt as u64).wrapping_mul(FAULT_BYTES))
 }
 
+/// Gives the machine's pages in the process's own memory back to the system; it has zeros then, or what it had. For memory that
+/// is to be freed: the allocator keeps what lies below anything that is still in use.
+pub(crate) fn give_back(memory: &mut [u8]) {
+    let page = rustix::param::page_size();
+    let start = memory.as_ptr().align_offset(page).min(memory.len());
+    let whole = (memory.len() - start) / page * page;
+    let inner = &mut memory[start..start + whole];
+    // SAFETY: nobody else has these bytes, and zeros are values of them. No harm comes of a refusal.
+    let _ = unsafe { rustix::mm::madvise(inner.as_mut_ptr().cast(), whole, rustix::mm::Advice::LinuxDontNeed) };
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn memory_given_back_has_zeros_and_what_lies_beside_it_stays() {
+        let mut memory = vec![7; 100_000];
+        give_back(&mut memory[100..90_000]);
+        assert!(memory[..100].iter().chain(&memory[90_000..]).all(|&byte| byte == 7));
+        let zeros = memory.iter().filter(|&&byte| byte == 0).count();
+        assert!(zeros >= 90_000 - 100 - 2 * rustix::param::page_size() && zeros % rustix::param::page_size() == 0);
+        memory.fill(8);
+        give_back(&mut memory[..0]);
+        give_back(&mut memory[..10]);
+        assert!(memory.iter().all(|&byte| byte == 8));
+    }
 
     #[test]
     fn the_memory_for_files_is_no_more_than_the_machine_has() {
