@@ -203,6 +203,16 @@ impl<'s> Picker<'s> {
         }
     }
 
+    /// Whether it has to be asked of each value of an attribute whether it may be read; `None` if none may.
+    fn asks_of_values(&self, id: AttributeId, source: &dyn Source) -> Option<bool> {
+        match self.verdict(id) {
+            Verdict::Hidden => None,
+            Verdict::Depends if self.plan.is_by_value(id) => Some(true),
+            Verdict::Depends => source.may_read(id, None).then_some(false),
+            Verdict::Visible => Some(false),
+        }
+    }
+
     /// Whether a value is one of those that are asked for: none any more, once too much was tried.
     fn keeps(&self, mut value: Value<'_>) -> bool {
         let Some(tests) = &self.selection.matched_values else { return true };
@@ -256,7 +266,7 @@ impl<'s> Picker<'s> {
         for large in entry.large().filter(|large| self.selection.wants_type(large.id, true)) {
             let gives_all = !self.selection.types_only
                 && self.selection.matched_values.is_none()
-                && self.verdict(large.id) == Verdict::Visible;
+                && self.asks_of_values(large.id, source) == Some(false);
             if !gives_all || !write_whole(&large, source, out)? {
                 self.collect(large.id, &large.description, source, |each| source.large(large.id, each), out)?;
             }
@@ -284,11 +294,7 @@ impl<'s> Picker<'s> {
         find: impl FnOnce(&mut dyn FnMut(&[u8])) -> Result<()>,
         out: &mut Vec<u8>,
     ) -> Result<()> {
-        let verdict = self.verdict(id);
-        let by_value = verdict == Verdict::Depends && self.plan.is_by_value(id);
-        if verdict == Verdict::Hidden || (verdict == Verdict::Depends && !by_value && !source.may_read(id, None)) {
-            return Ok(());
-        }
+        let Some(by_value) = self.asks_of_values(id, source) else { return Ok(()) };
         let start = out.len();
         let (mut count, mut found) = (0u32, Ok(()));
         Writer::new(out).sequence(|w| {

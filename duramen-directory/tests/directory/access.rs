@@ -160,6 +160,34 @@ fn a_filter_knows_attributes_that_are_made() {
 }
 
 #[test]
+fn of_a_large_group_is_shown_what_is_shown_of_a_small_one() {
+    const GROUP: &str = "cn=all,ou=Groups,dc=example,dc=com";
+    for (rule, is_shown, hidden) in [
+        ("access to filter=(cn=all) attrs=member by * read", true, 0),
+        ("access to filter=(cn=another) attrs=member by * none", true, 0),
+        ("access to filter=(cn=all) attrs=member by * none", false, 0),
+        ("access to attrs=member by dnattr=member read", true, 0),
+        ("access to attrs=member by dnattr=owner read", false, 0),
+        ("access to attrs=member val.exact=\"uid=u1,ou=People,dc=example,dc=com\" by * none", true, 1),
+    ] {
+        for count in [3, 600] {
+            let sample = with(&format!("{rule}\naccess to * by * read"));
+            let names = (1..count).map(|n| format!("uid=u{n},ou=People,dc=example,dc=com"));
+            let names: Vec<String> = names.chain([JENSEN.to_string()]).collect();
+            let values: Vec<&[u8]> = names.iter().map(|name| name.as_bytes()).collect();
+            sample.add(GROUP, &[("objectClass", vec![b"groupOfNames"]), ("member", values)]).unwrap();
+            let ask = Ask { requester: somebody(&sample, JENSEN), ..Ask::default() };
+            let given = sample.search(GROUP, "(objectClass=*)", &ask).unwrap();
+            let shown = given.entries[0].1.iter().any(|(name, _)| name == "member");
+            assert_eq!(shown, is_shown, "{count}: {rule}");
+            if shown {
+                assert_eq!(given.values("member").len(), count - hidden, "{count}: {rule}");
+            }
+        }
+    }
+}
+
+#[test]
 fn members_of_a_large_group_are_found_as_those_of_a_small_one() {
     const GROUP: &str = "cn=all,ou=Groups,dc=example,dc=com";
     let member = |n: usize| if n == 0 { JENSEN.to_string() } else { format!("uid=u{n},ou=People,dc=example,dc=com") };
