@@ -1,9 +1,9 @@
 //! Which keys an entry has in table `index`.
 
-use duramen_ldap::ber::List;
 use duramen_ldap::matching::Rule;
 
 use super::key::{Kind, key};
+use super::key_set::KeySet;
 use super::{Indices, bits};
 use crate::entry::Entry;
 use crate::schema::{AttributeId, Schema};
@@ -41,20 +41,39 @@ impl<'s> Extractor<'s> {
         &mut self,
         (before, after): (&Entry<'_>, &Entry<'_>),
         wanted: impl Fn(AttributeId) -> bool,
-        old: &mut dyn FnMut(&[u8]),
-        new: &mut dyn FnMut(&[u8]),
+        old: &mut KeySet,
+        new: &mut KeySet,
     ) {
+        let present = before.attributes().chain(after.attributes()).map(|attribute| attribute.id);
+        let mut changed: Vec<_> = present.filter(|id| self.indices.get(*id) != 0 && wanted(*id)).collect();
+        changed.sort_unstable();
+        changed.dedup();
+        // What is outside comes and goes by itself, and may share keys with what is here under options.
+        let is_outside = |id| before.large().chain(after.large()).any(|large| large.id == id);
+        self.entry(before, |id| wanted(id) && is_outside(id), &mut |key| old.insert(key));
+        self.entry(after, |id| wanted(id) && is_outside(id), &mut |key| new.insert(key));
+        for id in changed.into_iter().filter(|id| !is_outside(*id)) {
+            self.change_values(id, &Values::between(before, after, id), old, new);
+        }
+    }
+
+    fn change_values(&mut self, id: AttributeId, values: &Values<'_>, old: &mut KeySet, new: &mut KeySet) {
+        let (mut gone, mut come) = (KeySet::default(), KeySet::default());
+        values.gone.iter().for_each(|value| self.value(id, value, &mut |key| gone.insert(key)));
+        values.come.iter().for_each(|value| self.value(id, value, &mut |key| come.insert(key)));
         // A value that goes may share keys with those that stay; one that comes needs only its own. But trigrams are noted
         // as coming only if no value had them before.
-        let indices = self.indices;
-        let has_trigrams = |id| indices.get(id) & bits::SUBSTRING != 0;
-        let grown = |id| if has_trigrams(id) { None } else { added(before, after, id) };
-        self.entry(before, |id| wanted(id) && grown(id).is_none(), old);
-        self.entry(after, |id| wanted(id) && grown(id).is_none(), new);
-        for attribute in after.attributes().filter(|attribute| wanted(attribute.id)) {
-            for value in grown(attribute.id).iter().flat_map(List::iter) {
-                self.value(attribute.id, value, new);
-            }
+        if !values.gone.is_empty() || self.indices.get(id) & bits::SUBSTRING != 0 {
+            let stay = |each: &mut dyn FnMut(&[u8])| values.stay.iter().for_each(|value| self.value(id, value, each));
+            KeySet::take_away([&mut gone, &mut come], stay);
+        }
+        old.append(&gone);
+        new.append(&come);
+        if !values.is_before() {
+            self.presence(id, &mut |key| new.insert(key));
+        }
+        if !values.is_after() {
+            self.presence(id, &mut |key| old.insert(key));
         }
     }
 
@@ -120,14 +139,33 @@ impl<'s> Extractor<'s> {
     }
 }
 
-/// The values that an attribute has more than before, if it only grew, and is there once. What is outside may go meanwhile.
-fn added<'a>(before: &Entry<'_>, after: &Entry<'a>, id: AttributeId) -> Option<List<'a, &'a [u8]>> {
-    if before.has_large() && before.large().any(|large| large.id == id) {
-        return None;
+/// The values of a type before and after a change, whatever their options.
+struct Values<'v> {
+    gone: Vec<&'v [u8]>,
+    come: Vec<&'v [u8]>,
+    /// Those in both, at the beginning and at the end: most changes are at one place.
+    stay: Vec<&'v [u8]>,
+}
+
+impl<'v> Values<'v> {
+    fn between(before: &Entry<'v>, after: &Entry<'v>, id: AttributeId) -> Values<'v> {
+        let of = |entry: &Entry<'v>| entry.of_type(id).flat_map(|attribute| attribute.values()).collect::<Vec<_>>();
+        let (mut gone, mut come) = (of(before), of(after));
+        let same = |(a, b): &(&&[u8], &&[u8])| a == b;
+        let front = gone.iter().zip(&come).take_while(same).count();
+        let back = gone[front..].iter().rev().zip(come[front..].iter().rev()).take_while(same).count();
+        come.truncate(come.len() - back);
+        come.drain(..front);
+        let mut stay = gone.split_off(gone.len() - back);
+        stay.extend(gone.drain(..front));
+        Values { gone, come, stay }
     }
-    let (mut before, mut after) = (before.of_type(id), after.of_type(id));
-    let (Some(old), None, Some(new), None) = (before.next(), before.next(), after.next(), after.next()) else {
-        return None;
-    };
-    new.values().encoded().strip_prefix(old.values().encoded()).map(List::trusted)
+
+    fn is_before(&self) -> bool {
+        !self.stay.is_empty() || !self.gone.is_empty()
+    }
+
+    fn is_after(&self) -> bool {
+        !self.stay.is_empty() || !self.come.is_empty()
+    }
 }

@@ -35,6 +35,37 @@ impl KeySet {
         self.places.push(Place { head: head(key), start, end: self.bytes.len() as u32 });
     }
 
+    /// Adds the keys of another set.
+    pub fn append(&mut self, other: &KeySet) {
+        other.places.iter().for_each(|place| self.insert(other.key(*place)));
+    }
+
+    /// Takes those keys out of some sets that `others` calls back with.
+    pub fn take_away<const N: usize>(mut sets: [&mut KeySet; N], others: impl FnOnce(&mut dyn FnMut(&[u8]))) {
+        if sets.iter().all(|set| set.places.is_empty()) {
+            return;
+        }
+        sets.iter_mut().for_each(|set| set.sort());
+        let mut stay = sets.each_ref().map(|set| vec![true; set.places.len()]);
+        others(&mut |key| {
+            for (set, stay) in sets.iter().zip(&mut stay) {
+                if let Ok(found) = set.find(key) {
+                    stay[found] = false;
+                }
+            }
+        });
+        for (set, stay) in sets.into_iter().zip(stay) {
+            let mut stay = stay.into_iter();
+            set.places.retain(|_| stay.next().unwrap_or(true));
+        }
+    }
+
+    /// The place of a key in a sorted set.
+    fn find(&self, key: &[u8]) -> Result<usize, usize> {
+        let head = head(key);
+        self.places.binary_search_by(|place| place.head.cmp(&head).then_with(|| self.key(*place).cmp(key)))
+    }
+
     fn key(&self, place: Place) -> &[u8] {
         &self.bytes[place.start as usize..place.end as usize]
     }
@@ -93,6 +124,19 @@ mod tests {
     }
 
     proptest! {
+        #[test]
+        fn what_others_have_is_taken_away(
+            some in prop::collection::vec(prop::collection::vec(0..3u8, 0..12), 0..40),
+            others in prop::collection::vec(prop::collection::vec(0..3u8, 0..12), 0..40),
+        ) {
+            let (mut a, mut b) = (set(&some), set(&others));
+            KeySet::take_away([&mut a, &mut b], |each| others.iter().for_each(|key| each(key)));
+            prop_assert!(b.places.is_empty());
+            let wanted: BTreeSet<_> = some.into_iter().filter(|key| !others.contains(key)).collect();
+            let found: Vec<_> = a.places.iter().map(|place| a.key(*place).to_vec()).collect();
+            prop_assert_eq!(found, wanted.into_iter().collect::<Vec<_>>());
+        }
+
         #[test]
         fn what_differs_is_what_sets_say(
             old in prop::collection::vec(prop::collection::vec(0..3u8, 0..12), 0..40),

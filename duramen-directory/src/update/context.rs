@@ -153,7 +153,7 @@ impl<'c> Context<'c> {
     ) -> (KeySet, KeySet) {
         let (mut old, mut new) = (KeySet::default(), KeySet::default());
         let mut extractor = Extractor::new(self.schema(), &self.scene.state.kept);
-        extractor.change((before, after), wanted, &mut |key| old.insert(key), &mut |key| new.insert(key));
+        extractor.change((before, after), wanted, &mut old, &mut new);
         (old, new)
     }
 

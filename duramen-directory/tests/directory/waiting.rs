@@ -1,7 +1,8 @@
 //! Trigrams that are noted, and written into the index later.
 
-use duramen_directory::{Config, Directory, ImportOptions, Index, IndexKinds};
+use duramen_directory::{Config, Directory, ImportOptions, Index, IndexKinds, Requester};
 use duramen_ldap::message::ChangeKind::{Add, Delete, Replace};
+use duramen_ldap::oid::control as oid;
 
 use crate::sample::*;
 
@@ -114,6 +115,34 @@ fn parts_that_a_new_value_shares_with_an_older_one_go_with_the_entry_or_the_valu
     indexed.modify(&name(2), &[(Delete, "description", &["number of another"])]).unwrap();
     assert_eq!(indexed.found("(description=*number*)"), [name(2)]);
     assert_eq!(problems(&indexed), Vec::<String>::new());
+}
+
+#[test]
+fn what_values_share_stays_as_long_as_one_of_them_whatever_comes_and_goes_where() {
+    let [indexed, plain] = both();
+    let values = ["front one", "middle two", "middle three", "back one", "front four", "one"];
+    for sample in [&indexed, &plain] {
+        let attributes = [("objectClass", vec![&b"account"[..]]), ("description;lang-de", vec![b"front five"])];
+        sample.add(&name(0), &attributes).unwrap();
+    }
+    let mut random = fastrand::Rng::with_seed(7);
+    for step in 0..200 {
+        let chosen: Vec<&str> = values.into_iter().filter(|_| random.bool()).collect();
+        let kind = if chosen.is_empty() { Replace } else { random.choice([Add, Delete, Replace]).unwrap() };
+        let (shown, permissive) = (format!("{step}: {kind:?} {chosen:?}"), [control(oid::PERMISSIVE_MODIFY)]);
+        for sample in [&indexed, &plain] {
+            let changes = [(kind, "description", chosen.as_slice())];
+            sample
+                .modify_as(&Requester::internal(), &name(0), &changes, &permissive)
+                .unwrap_or_else(|failure| panic!("{shown}: {failure}"));
+        }
+        for part in ["front", "middle", "back", "two", "t one", "e", "five", "four"] {
+            for filter in [format!("(description=*{part}*)"), format!("(description={part}*)")] {
+                assert_eq!(indexed.found(&filter), plain.found(&filter), "{shown}: {filter}");
+            }
+        }
+        assert_eq!(problems(&indexed), Vec::<String>::new(), "{shown}");
+    }
 }
 
 #[test]
