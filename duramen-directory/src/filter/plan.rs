@@ -42,6 +42,12 @@ impl Candidates {
 const FEW: u64 = 24;
 /// So many keys of a range are walked at least before all entries are looked at instead.
 const KEYS_MIN: u64 = 2_000;
+/// So many keys are walked in the time that it takes to look at an entry, or some more.
+const KEYS_AS_AN_ENTRY: u64 = 16;
+/// Members of a group that are found sooner than what has parts of values.
+const MEMBERS_FEW: u64 = 1_000;
+/// So many members are found in the time that it takes to ask whether an entry is one.
+const MEMBERS_AS_A_CANDIDATE: u64 = 4;
 /// Sets of so many trigrams are intersected at most.
 const TRIGRAMS: usize = 8;
 
@@ -67,6 +73,8 @@ pub(crate) struct Planner<'p> {
     pub total: u64,
     /// How far candidates are looked for.
     pub reach: Reach,
+    /// How many entries are wanted for the time being.
+    pub wanted: u64,
     /// What was done, if somebody wants to know.
     pub notes: Option<RefCell<Vec<String>>>,
     /// What it has cost so far.
@@ -96,9 +104,13 @@ impl Planner<'_> {
         self.schema.get(id).map_or("?", |attribute| &attribute.name)
     }
 
-    /// The candidates of a test, as far as they were looked for.
-    pub fn candidates(&self, test: &Test) -> Result<Candidates> {
-        let mut found = self.candidates_within(test, None)?;
+    /// The candidates of a test, as far as they were looked for. If all that matters are entries of a set, others may be
+    /// among them.
+    pub fn candidates(&self, test: &Test, within: Option<&Set>) -> Result<Candidates> {
+        if let Some(few) = within.filter(|within| within.len() <= FEW && !matches!(test, Test::True)) {
+            return Ok(Candidates { set: Some(few.clone()), exact: false });
+        }
+        let mut found = self.candidates_within(test, within)?;
         if let (Some(set), Some(end)) = (&mut found.set, self.reach.end()) {
             set.cut(end);
         }
@@ -126,10 +138,10 @@ impl Planner<'_> {
                 index::equal(&self.index, id, oid, &self.reach).map(Some)
             }),
             Test::AtLeast { subject, rule, normalized, .. } if self.sort(subject, rule) => {
-                self.range(subject, Some(normalized), None)
+                self.range(subject, Some(normalized), None, within)
             }
             Test::AtMost { subject, rule, normalized, .. } if self.sort(subject, rule) => {
-                self.range(subject, None, Some(normalized))
+                self.range(subject, None, Some(normalized), within)
             }
             Test::Substrings { subject, rule, assertion } if self.all_have(subject, |own| own.substrings, rule) => {
                 self.substrings(subject, assertion, within)
@@ -141,7 +153,7 @@ impl Planner<'_> {
                 self.note(|| "entryDN: the entry of that name".to_string());
                 Ok(Candidates::exact(found.map_or_else(Set::empty, Set::one)))
             }
-            Test::MemberOf(group) => self.members(group),
+            Test::MemberOf(group) => self.members(group, within),
             _ => Ok(Candidates::ALL),
         }
     }
@@ -190,35 +202,46 @@ impl Planner<'_> {
         })
     }
 
-    fn keys_max(&self) -> u64 {
-        KEYS_MIN.max(self.total / 8)
+    /// So many keys are walked at most before all entries, or those that matter, are looked at instead.
+    fn keys_max(&self, within: Option<&Set>) -> u64 {
+        // Where k entries match, some total / k are looked at for each that is wanted: with more keys than the root of what all
+        // wanted ones cost so, looking at entries is less work.
+        let looked_at = self.wanted.saturating_mul(self.total).saturating_mul(KEYS_AS_AN_ENTRY).isqrt();
+        let most = KEYS_MIN.max(looked_at.min(self.total / 8));
+        within.map_or(most, |within| most.min(within.len().saturating_mul(KEYS_PER_ENTRY)))
     }
 
-    fn range(&self, subject: &Subject, from: Option<&Vec<u8>>, to: Option<&Vec<u8>>) -> Result<Candidates> {
-        let (from, to) = (from.map(Vec::as_slice), to.map(Vec::as_slice));
+    fn range(
+        &self,
+        subject: &Subject,
+        from: Option<&Vec<u8>>,
+        to: Option<&Vec<u8>>,
+        within: Option<&Set>,
+    ) -> Result<Candidates> {
+        let (from, to, most) = (from.map(Vec::as_slice), to.map(Vec::as_slice), self.keys_max(within));
         self.each(subject, bits::EQUALITY, "equality (a range)", |id| {
-            self.walked(index::range(&self.index, id, from, to, self.keys_max())?)
+            self.walked(index::range(&self.index, id, from, to, most)?, most)
         })
     }
 
-    /// What a walk has found, paid for.
-    fn walked(&self, found: Option<Set>) -> Result<Option<Set>> {
-        self.spend(found.as_ref().map_or(self.keys_max(), Set::len));
+    /// What a walk of so many keys at most has found, paid for.
+    fn walked(&self, found: Option<Set>, most: u64) -> Result<Option<Set>> {
+        self.spend(found.as_ref().map_or(most, Set::len));
         Ok(found)
     }
 
     /// The cheapest part first; the others only while there are many candidates.
     fn and(&self, parts: &[Test], within: Option<&Set>) -> Result<Candidates> {
         let mut best = Candidates { set: None, exact: true };
-        let ranges = self.ranges(parts)?;
+        let ranges = self.ranges(parts, within)?;
         let mut skipped = ranges.is_some();
         if let Some(range) = ranges {
             best = range;
         }
-        let mut order: Vec<&Test> = parts.iter().collect();
-        order.sort_by_key(|part| rank(part));
-        for part in order {
-            if best.set.is_some() && best.count() <= FEW || skipped && rank(part) >= RANGE {
+        let mut order = parts.iter().map(|part| Ok((self.rank(part)?, part))).collect::<Result<Vec<_>>>()?;
+        order.sort_by_key(|(rank, _)| *rank);
+        for (rank, part) in order {
+            if best.set.is_some() && best.count() <= FEW || skipped && rank >= RANGE {
                 skipped = true;
                 best.exact = false;
                 continue;
@@ -237,7 +260,7 @@ impl Planner<'_> {
     }
 
     /// `>=` and `<=` of one attribute with one value as one walk.
-    fn ranges(&self, parts: &[Test]) -> Result<Option<Candidates>> {
+    fn ranges(&self, parts: &[Test], within: Option<&Set>) -> Result<Option<Candidates>> {
         for part in parts {
             let Test::AtLeast { subject, rule, normalized: from } = part else { continue };
             let [id] = subject.types[..] else { continue };
@@ -250,7 +273,7 @@ impl Planner<'_> {
                 _ => None,
             });
             if let Some(to) = upper {
-                let found = self.range(subject, Some(from), Some(to))?;
+                let found = self.range(subject, Some(from), Some(to), within)?;
                 return Ok(found.set.is_some().then_some(found));
             }
         }
@@ -283,8 +306,9 @@ impl Planner<'_> {
             && let Some((_, beginning)) =
                 fragments.iter().find(|(place, text)| *place == Place::Start && !text.is_empty())
         {
+            let most = self.keys_max(within);
             found = self.each(subject, bits::EQUALITY, "equality (a beginning)", |id| {
-                self.walked(index::starting(&self.index, id, beginning, self.keys_max())?)
+                self.walked(index::starting(&self.index, id, beginning, most)?, most)
             })?;
         }
         found.exact = false;
@@ -314,12 +338,31 @@ impl Planner<'_> {
         index::trigrams(&self.index, &self.tables.waiting()?, id, &wanted, within, &self.reach).map(Some)
     }
 
+    /// As [`rank`]; but there may be very many members to find.
+    fn rank(&self, test: &Test) -> Result<u8> {
+        let Test::MemberOf(group) = test else { return Ok(rank(test)) };
+        let found = names::find_entry(&self.tables.name()?, self.suffixes, group)?;
+        let many = found.map_or(Ok(0), |id| self.members_outside(id))? > MEMBERS_FEW;
+        Ok(if many { MANY_MEMBERS } else { rank(test) })
+    }
+
+    /// How many members a group has, if these are not in its entry.
+    fn members_outside(&self, group: Id) -> Result<u64> {
+        let (entry, kinds) = (names::entry(&self.tables.entry()?, group)?, member_types(self.schema));
+        Ok(entry.large().filter(|large| kinds.contains(&large.id)).map(|large| u64::from(large.count)).sum())
+    }
+
     /// The entries that a group's members name.
-    fn members(&self, group: &str) -> Result<Candidates> {
+    fn members(&self, group: &str, within: Option<&Set>) -> Result<Candidates> {
         let (names, entries) = (self.tables.name()?, self.tables.entry()?);
         let Some(id) = names::find_entry(&names, self.suffixes, group)? else {
             return Ok(Candidates::exact(Set::empty()));
         };
+        let count = self.members_outside(id)?;
+        if within.is_some_and(|within| within.len().saturating_mul(MEMBERS_AS_A_CANDIDATE) < count) {
+            self.note(|| format!("memberOf: the group has {count} members, so candidates are asked instead"));
+            return Ok(Candidates::ALL);
+        }
         let mut found = roaring::RoaringBitmap::new();
         let mut waiting = vec![id];
         while let Some(group) = waiting.pop() {
@@ -375,7 +418,20 @@ fn unite(a: Set, b: Set) -> Set {
     }
 }
 
+impl Test {
+    /// Whether it is looked up by single values in the end, so that mostly few entries are left.
+    pub(crate) fn is_looked_up(&self) -> bool {
+        match self {
+            Test::Made { test, .. } => test.is_looked_up(),
+            Test::And(parts) => parts.iter().any(Test::is_looked_up),
+            Test::Or(parts) => parts.iter().all(Test::is_looked_up),
+            _ => rank(self) < RANGE,
+        }
+    }
+}
+
 const RANGE: u8 = 3;
+const MANY_MEMBERS: u8 = 5;
 
 /// How much it costs to find the candidates of a test, and how many there may be: what is least comes first.
 fn rank(test: &Test) -> u8 {
@@ -386,9 +442,9 @@ fn rank(test: &Test) -> u8 {
         Test::MemberOf(_) => 2,
         Test::AtLeast { .. } | Test::AtMost { .. } => RANGE,
         Test::Substrings { .. } => 4,
-        Test::Or(_) | Test::And(_) => 5,
-        Test::Class { .. } => 6,
-        Test::Present(_) => 7,
-        _ => 8,
+        Test::Or(_) | Test::And(_) => 6,
+        Test::Class { .. } => 7,
+        Test::Present(_) => 8,
+        _ => 9,
     }
 }

@@ -12,6 +12,7 @@ use std::sync::Arc;
 
 use duramen::Table;
 use duramen_ldap::dn::{Dn, Rdn};
+use roaring::RoaringBitmap;
 use sha2::{Digest, Sha256};
 
 use crate::entry::Entry;
@@ -201,6 +202,21 @@ pub(crate) fn children(names: &Table<'_>, id: Id, mut each: impl FnMut(Id, u8) -
         }
     }
     Ok(())
+}
+
+/// Those of some entries that have others below them.
+pub(crate) fn parents_among(names: &Table<'_>, ids: &RoaringBitmap) -> Result<Vec<Id>> {
+    let (mut found, mut from) = (Vec::new(), Some(0));
+    while let Some(id) = from.and_then(|from| ids.range(from..).next()) {
+        // The next key tells whose turn it is: none of those between have any, and most ids are next to each other.
+        let Some(item) = names.range(id.to_be_bytes()..)?.next() else { break };
+        let parent = id_of(item?.0, "a key of table `name`")?;
+        if parent == id {
+            found.push(id);
+        }
+        from = if parent == id { id.checked_add(1) } else { Some(parent) };
+    }
+    Ok(found)
 }
 
 /// All that are directly below an entry.

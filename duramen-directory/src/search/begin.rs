@@ -8,6 +8,7 @@ use duramen_ldap::ber::List;
 use duramen_ldap::control::PagedResults;
 use duramen_ldap::message::{Control, Deref, ResultCode, Scope, SearchRequest};
 
+use super::members;
 use super::order::{Collecting, Question};
 use super::page::Page;
 use super::portion::Rest;
@@ -368,7 +369,7 @@ impl Beginning<'_> {
         // Referral objects are given as references, whatever the filter says.
         let also = if found.options.manage { Some(Set::empty()) } else { self.marked_in(mark::REFERRAL, &found.area)? };
         if let Some(also) = also {
-            let portion = self.first(also, &found).find(self.state, self.scene.tables, &found.test, self.explain)?;
+            let portion = self.first(also, &found).find(&self.scene, &found.area, &found.test, self.explain)?;
             (found.exact, found.rest, found.notes) = (portion.exact, portion.rest, portion.notes);
             if let Some(set) = portion.set {
                 found.job = Job::Ids(set);
@@ -376,7 +377,7 @@ impl Beginning<'_> {
             }
         }
         let total = self.scene.tables.entry()?.len();
-        let members = found.area.members(&self.scene.tables.name()?, total)?;
+        let members = members::find(&found.area, &self.scene, members::most_of_all(total))?;
         if self.explain {
             found.notes.push(match &members {
                 Some(set) => format!("{} entries in scope are walked", set.len()),
@@ -390,11 +391,11 @@ impl Beginning<'_> {
     /// Who wants a page or so many entries at most may need the first candidates only; who wants them in order, or wants to
     /// know how they are found, needs all.
     fn first(&self, also: Set, found: &Found) -> Rest {
-        let (is_sorted, is_short) =
-            (self.controls.sort.is_some(), found.page.is_some() || found.options.entries_max < u32::MAX);
+        let wanted = found.page.map_or(u32::MAX, |page| page.size).min(found.options.entries_max);
+        let (is_sorted, is_short) = (self.controls.sort.is_some(), found.page.is_some() || wanted < u32::MAX);
         match found.page.map_or(0, |page| page.from) {
             _ if is_sorted => Rest::at_once(0, also),
-            from if is_short && !self.explain => Rest::by_portions(from, also),
+            from if is_short && !self.explain => Rest::by_portions(from, wanted, also),
             from => Rest::at_once(from, also),
         }
     }

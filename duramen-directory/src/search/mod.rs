@@ -5,6 +5,7 @@
 //! A search owns its snapshot. Between two calls of [`Search::run`] it keeps only the id to go on from.
 
 mod begin;
+mod members;
 mod order;
 mod page;
 mod portion;
@@ -204,7 +205,9 @@ impl Search {
 
     /// Takes the next candidates.
     fn go_on(&mut self, state: &State, rest: Rest) -> Result<()> {
-        let portion = rest.find(state, Tables::Snapshot(&self.snapshot), &self.test, false)?;
+        let tables = Tables::Snapshot(&self.snapshot);
+        let scene = Scene { state, tables, commit: Some(self.commit), plan: &self.plan };
+        let portion = rest.find(&scene, &self.area, &self.test, false)?;
         (self.exact, self.rest) = (portion.exact, portion.rest);
         self.job = portion.set.map_or(Job::All, Job::Ids);
         Ok(())

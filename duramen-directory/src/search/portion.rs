@@ -8,8 +8,11 @@ use std::cell::{Cell, RefCell};
 use crate::failure::Result;
 use crate::filter::{Candidates, Planner, Test};
 use crate::index::{Reach, Set};
-use crate::state::State;
-use crate::tables::{Id, Tables};
+use crate::tables::Id;
+use crate::view::Scene;
+
+use super::members;
+use super::scope::Area;
 
 /// Windows of the first portion, and how many times as many the next one has.
 const FIRST: usize = 2;
@@ -32,6 +35,8 @@ pub(super) struct Portion {
 pub(super) struct Rest {
     from: Id,
     windows: usize,
+    /// How many entries are wanted of them.
+    wanted: u32,
     /// Entries that are looked at whatever the filter says.
     also: Set,
 }
@@ -39,16 +44,17 @@ pub(super) struct Rest {
 impl Rest {
     /// All candidates from an id on, at once.
     pub fn at_once(from: Id, also: Set) -> Rest {
-        Rest { from, windows: usize::MAX, also }
+        Rest { from, windows: usize::MAX, wanted: u32::MAX, also }
     }
 
-    /// All candidates from an id on, portion by portion.
-    pub fn by_portions(from: Id, also: Set) -> Rest {
-        Rest { from, windows: FIRST, also }
+    /// All candidates from an id on, portion by portion, where so many entries may be enough.
+    pub fn by_portions(from: Id, wanted: u32, also: Set) -> Rest {
+        Rest { from, windows: FIRST, wanted, also }
     }
 
     /// Finds the next candidates.
-    pub fn find(self, state: &State, tables: Tables<'_>, test: &Test, explain: bool) -> Result<Portion> {
+    pub fn find(self, scene: &Scene<'_>, area: &Area, test: &Test, explain: bool) -> Result<Portion> {
+        let (state, tables) = (scene.state, scene.tables);
         let planner = Planner {
             schema: &state.schema,
             indices: &state.ready,
@@ -58,21 +64,31 @@ impl Rest {
             nested_groups: state.nested_groups,
             total: tables.entry()?.len(),
             reach: Reach::of(self.from, self.windows),
+            wanted: u64::from(self.wanted),
             notes: explain.then(Default::default),
             spent: Cell::new(0),
         };
-        let Candidates { set, exact } = planner.candidates(test)?;
+        // A part of the tree that has few entries says more than most of what a filter may ask for.
+        let members = if test.is_looked_up() {
+            None
+        } else {
+            members::find(area, scene, members::most_before_indices(planner.total))?
+        };
+        let Candidates { set, exact } = planner.candidates(test, members.as_ref())?;
         let end = planner.reach.end();
-        Ok(Portion {
-            exact: exact && (set.is_none() || self.also.len() == 0),
-            rest: end.filter(|_| set.is_some()).map(|from| Rest {
-                from,
-                windows: self.windows.saturating_mul(GROWTH),
-                also: self.also.clone(),
-            }),
-            set: set.map(|set| self.and_also(set, end)),
-            notes: planner.notes.map(RefCell::into_inner).unwrap_or_default(),
-        })
+        let exact = exact && (set.is_none() || self.also.len() == 0);
+        let rest = end.filter(|_| set.is_some()).map(|from| Rest {
+            from,
+            windows: self.windows.saturating_mul(GROWTH),
+            wanted: self.wanted,
+            also: self.also.clone(),
+        });
+        let mut notes = planner.notes.map(RefCell::into_inner).unwrap_or_default();
+        let set = match set {
+            Some(set) => Some(members::narrow(area, scene, self.and_also(set, end), members, &mut notes)?),
+            None => None,
+        };
+        Ok(Portion { exact, rest, set, notes })
     }
 
     fn and_also(mut self, set: Set, end: Option<Id>) -> Set {

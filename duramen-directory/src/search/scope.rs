@@ -8,7 +8,6 @@ use duramen_ldap::message::Scope;
 use roaring::RoaringBitmap;
 
 use crate::failure::Result;
-use crate::index::Set;
 use crate::names;
 use crate::tables::Id;
 
@@ -72,34 +71,30 @@ impl Area {
         Ok(within)
     }
 
-    /// The ids in it, if they are few of all: then they are better walked than all entries.
-    pub fn members(&self, names: &Table<'_>, total: u64) -> Result<Option<Set>> {
-        if self.whole {
-            return Ok(None);
-        }
+    /// The ids in it, if they are no more than `most`: found by walking down, one level after the other.
+    pub fn walked(&self, names: &Table<'_>, most: u64) -> Result<Option<RoaringBitmap>> {
         let mut found: RoaringBitmap = self.through.iter().copied().collect();
+        let mut level: RoaringBitmap = if self.scope == Scope::One { RoaringBitmap::new() } else { found.clone() };
+        level.insert(self.base);
         if matches!(self.scope, Scope::Base | Scope::Subtree) {
             found.insert(self.base);
         }
-        let mut waiting = if self.scope == Scope::Base { Vec::new() } else { vec![self.base] };
-        if self.scope != Scope::One {
-            waiting.extend(&self.through);
-        }
-        let most = total / 4;
-        while let Some(id) = waiting.pop() {
-            let count = names::child_count(names, id)?;
-            if found.len() + u64::from(count) > most && total > 64 {
-                return Ok(None);
-            }
-            if count > 0 {
-                names::children(names, id, |child, _| {
-                    if found.insert(child) && self.scope != Scope::One {
-                        waiting.push(child);
-                    }
+        while self.scope != Scope::Base && !level.is_empty() {
+            let mut below = RoaringBitmap::new();
+            for parent in names::parents_among(names, &level)? {
+                let count = u64::from(names::child_count(names, parent)?);
+                if found.len() + below.len() + count > most {
+                    return Ok(None);
+                }
+                names::children(names, parent, |child, _| {
+                    below.insert(child);
                     true
                 })?;
             }
+            below -= &found;
+            found |= &below;
+            level = if self.scope == Scope::One { RoaringBitmap::new() } else { below };
         }
-        Ok(Some(Set::Many(found)))
+        Ok(Some(found))
     }
 }

@@ -211,6 +211,24 @@ fn members_know_their_groups_and_nobody_else_does() {
 }
 
 #[test]
+fn few_are_asked_whether_they_are_in_a_large_group_instead_of_finding_all_its_members() {
+    let sample = with_group(1_500);
+    for n in (0..20).chain(2_000..2_020) {
+        let attributes = [("objectClass", vec![&b"inetOrgPerson"[..]]), ("cn", vec![b"Anna"]), ("sn", vec![b"Smith"])];
+        sample.add(&member(n), &attributes).unwrap();
+    }
+    for part in ["(cn=*ann*)", "(objectClass=person)(cn=anna)", "(|(cn=*ann*)(cn=nobody))"] {
+        for filter in [format!("(&{part}(memberOf={GROUP}))"), format!("(&(memberOf={GROUP}){part})")] {
+            let given = sample.search(BASE, &filter, &Ask::default()).unwrap();
+            assert_eq!(given.names().len(), 20, "{filter}: {}", given.plan);
+        }
+    }
+    let given = sample.search(BASE, &format!("(&(memberOf={GROUP})(cn=*ann*))"), &Ask::default()).unwrap();
+    assert!(given.plan.contains(" 40 looked at"), "{}", given.plan);
+    assert_eq!(sample.found(&format!("(&(memberOf={GROUP})(!(cn=*ann*)))")), Vec::<String>::new());
+}
+
+#[test]
 fn what_finding_candidates_costs_has_a_bound_and_answers_stay_the_same() {
     let sample = with_group(2000);
     sample.modify(GROUP, &[(Add, "member", &["uid=jsmith,ou=People,dc=example,dc=com"])]).unwrap();

@@ -8,6 +8,7 @@ mod groups;
 mod hidden;
 mod limits;
 mod names;
+mod parts;
 mod reading;
 mod references;
 mod rules;
