@@ -7,6 +7,7 @@ mod orders;
 mod permissions;
 #[path = "../roles/mod.rs"]
 mod roles;
+mod stale;
 
 use duramen::{Database, Options, Result};
 use tempfile::TempDir;
