@@ -1,6 +1,9 @@
 /* What programs do beside getting and putting single entries: indexes with duplicates, cursors that write, loads in
  * order, many tables, nested transactions, opening and closing. All in an environment without flushes. */
+#define _GNU_SOURCE
+#include <fcntl.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include "bench.h"
 
@@ -387,6 +390,60 @@ static void writable_map(const char *path) {
 	mdb_env_close(env);
 }
 
+/* Has the kernel drop what it keeps of an environment's data. */
+static void forget(const char *own) {
+	char data[4200];
+	snprintf(data, sizeof data, "%s/data.mdb", own);
+	int file = open(data, O_RDONLY);
+	if (file < 0 || fsync(file) || posix_fadvise(file, 0, 0, POSIX_FADV_DONTNEED)) exit(1);
+	close(file);
+}
+
+/* From the first entry to the last of a file that is not in memory. */
+static void walk_cold(const char *own, unsigned flags, const char *name, int reads) {
+	forget(own);
+	MDB_env *env = open_env(own, MDB_RDONLY | flags);
+	MDB_txn *txn = begin(env, MDB_RDONLY);
+	MDB_dbi dbi;
+	MDB_cursor *cursor;
+	MDB_val key, value;
+	uint64_t count = 0;
+	MUST(mdb_dbi_open(txn, "large", 0, &dbi));
+	MUST(mdb_cursor_open(txn, dbi, &cursor));
+	double began = now();
+	for (; !mdb_cursor_get(cursor, &key, &value, MDB_NEXT); count++)
+		for (size_t at = 0; reads && at < value.mv_size; at += 64) sum += ((unsigned char *)value.mv_data)[at];
+	say(name, began, count);
+	mdb_cursor_close(cursor);
+	mdb_txn_abort(txn);
+	mdb_env_close(env);
+}
+
+static void large_values(const char *path) {
+	enum { COUNT = 5000, BYTES = 100000 };
+	static unsigned char bytes[BYTES], key[KEY];
+	char own[4096];
+	snprintf(own, sizeof own, "%s/large", path);
+	if (mkdir(own, 0700)) exit(1);
+	MDB_env *env = open_env(own, MDB_NOSYNC);
+	MDB_dbi dbi = table(env, "large", 0);
+	for (uint64_t i = 0; i < COUNT; i += 100) {
+		MDB_txn *txn = begin(env, 0);
+		for (uint64_t j = i; j < i + 100; j++) {
+			MDB_val k = {KEY, key}, v = {BYTES, bytes};
+			make_key(key, j);
+			memcpy(bytes, &j, sizeof j);
+			MUST(mdb_put(txn, dbi, &k, &v, 0));
+		}
+		MUST(mdb_txn_commit(txn));
+	}
+	mdb_env_close(env);
+	walk_cold(own, 0, "values of 100,000 bytes, cold: keys", 0);
+	walk_cold(own, MDB_NORDAHEAD, "the same, NORDAHEAD", 0);
+	walk_cold(own, 0, "values of 100,000 bytes, cold: read whole", 1);
+	walk_cold(own, MDB_NORDAHEAD, "the same, NORDAHEAD, read whole", 1);
+}
+
 void habits(const char *path, uint64_t n) {
 	char own[4096];
 	snprintf(own, sizeof own, "%s/habits", path);
@@ -402,4 +459,5 @@ void habits(const char *path, uint64_t n) {
 	mdb_env_close(env);
 	openings(own);
 	writable_map(path);
+	large_values(path);
 }
