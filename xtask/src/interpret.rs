@@ -1,4 +1,4 @@
-//! `cargo xtask miri` and `cargo xtask loom`: unit tests of the engine under other machines than the real one.
+//! `cargo xtask miri`, `loom` and `aarch64`: tests of the engine under other machines than the real one.
 
 use std::process::{Command, ExitCode};
 
@@ -23,6 +23,38 @@ pub fn loom() -> ExitCode {
     command.args(["test", "-p", "duramen", "--lib", "--release", "readers"]);
     command.env("RUSTFLAGS", "--cfg loom");
     run(&mut command, "cargo cannot be run")
+}
+
+/// Tests that begin no other programs, where the emulator does not follow, and do not ask it what is in memory.
+const WITHIN_ONE_PROCESS: [&str; 11] = [
+    "bulk",
+    "checkpoint",
+    "compact",
+    "examples",
+    "file_format",
+    "growth",
+    "large_transactions",
+    "log",
+    "model",
+    "reopening",
+    "snapshots",
+];
+
+/// The emulated program has 6 GiB of addresses: the emulator keeps a table of all that are mapped, and a database
+/// reserves as many as it gets.
+const EMULATOR: &str = "qemu-aarch64 -R 6G -L /usr/aarch64-linux-gnu";
+
+pub fn aarch64() -> ExitCode {
+    let mut command = Command::new("cargo");
+    command.args(["test", "-p", "duramen", "--target", "aarch64-unknown-linux-gnu"]);
+    command.args(WITHIN_ONE_PROCESS.iter().flat_map(|test| ["--test", test]));
+    command.args(["--", "--test-threads", "1"]);
+    command.env("CARGO_TARGET_AARCH64_UNKNOWN_LINUX_GNU_RUNNER", EMULATOR);
+    command.env("CARGO_TARGET_AARCH64_UNKNOWN_LINUX_GNU_LINKER", "aarch64-linux-gnu-gcc").env("PROPTEST_CASES", "8");
+    run(
+        &mut command,
+        "it needs `rustup target add aarch64-unknown-linux-gnu`, and Debian's packages gcc-aarch64-linux-gnu, libc6-dev-arm64-cross and qemu-user",
+    )
 }
 
 fn run(command: &mut Command, hint: &str) -> ExitCode {

@@ -1,5 +1,5 @@
-//! Developer commands: `cargo xtask ablation`, `bench`, `crash`, `differential`, `fuzz`, `loom`, `miri`, `sanitizers`,
-//! `suites`.
+//! Developer commands: `cargo xtask ablation`, `bench`, `crash`, `differential`, `fuzz`, `loom`, `miri`, `aarch64`,
+//! `sanitizers`, `suites`.
 
 mod ablation;
 mod bench;
@@ -40,6 +40,8 @@ enum Command {
     Miri,
     /// Runs the reader protocol under every interleaving
     Loom,
+    /// Runs the engine's tests on an emulated 64-bit ARM
+    Aarch64,
     /// Runs the C programs of the LMDB interface's tests with AddressSanitizer
     Sanitizers,
     /// Runs the test suites of LMDB's wrappers in other languages on our liblmdb
@@ -55,6 +57,7 @@ fn main() -> ExitCode {
         Command::Fuzz(arguments) => fuzz::run(&arguments),
         Command::Miri => interpret::miri(),
         Command::Loom => interpret::loom(),
+        Command::Aarch64 => interpret::aarch64(),
         Command::Sanitizers => sanitizers::run(),
         Command::Suites(arguments) => suites::run(&arguments),
     }

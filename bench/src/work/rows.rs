@@ -64,6 +64,8 @@ pub const ROWS: &[Row] = &[
     row("latency-median", "one durable put a transaction for 60 s: the median", Unit::Millis, ""),
     row("latency-999", "- of a thousand, all but one are faster", Unit::Millis, ""),
     row("latency-worst", "- the worst", Unit::Millis, "1x to 0.1x"),
+    row("lasting-relaxed", "one relaxed put a transaction for 60 s", Unit::Rate, ""),
+    row("lasting-relaxed-worst", "- the worst", Unit::Millis, ""),
     row("update-100", "100 random updates a durable transaction, fresh file", Unit::Rate, "1.5x to 4x"),
     row("update-100-flushes", "- flushes for each transaction", Unit::Plain, "1"),
     row("update-100-written", "- written for each transaction", Unit::KiB, ""),
