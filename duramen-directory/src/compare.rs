@@ -18,7 +18,6 @@ use crate::large;
 use crate::names::{self, Found};
 use crate::requester::{Name, Requester};
 use crate::schema::{Attribute, AttributeId, Schema};
-use crate::search::Source;
 use crate::search::special::{self, Special};
 use crate::tables::Tables;
 use crate::update::{Described, describe, form};

@@ -1,6 +1,7 @@
 //! An entry in its surroundings: what filters, selections and access rules ask about it that is not stored in it.
 //!
-//! Owns: derived attributes. Must not know: how the entry was found.
+//! Owns: derived attributes, where values are that stand outside the entry. Must not know: how the entry was found, what of it
+//! is wanted.
 
 use std::cell::{OnceCell, RefCell};
 
@@ -13,7 +14,6 @@ use crate::filter::{Derived, each_value, member_types};
 use crate::index::{self, Reach, Set};
 use crate::names::{self, Commit, Found};
 use crate::schema::AttributeId;
-use crate::search::Source;
 use crate::state::State;
 use crate::tables::{Id, Tables};
 
@@ -175,12 +175,14 @@ impl Derived for View<'_, '_> {
     }
 }
 
-impl Source for View<'_, '_> {
-    fn may_read(&self, id: AttributeId, value: Option<&[u8]>) -> bool {
+impl View<'_, '_> {
+    /// Whether the requester may read an attribute of the entry, or a value of it.
+    pub fn may_read(&self, id: AttributeId, value: Option<&[u8]>) -> bool {
         self.allows(What::Attribute(id, value), Level::Read)
     }
 
-    fn derived(&self, id: AttributeId, each: &mut dyn FnMut(&[u8])) -> Result<()> {
+    /// Calls `each` with the values of an attribute that is made when the entry is read.
+    pub fn derived(&self, id: AttributeId, each: &mut dyn FnMut(&[u8])) -> Result<()> {
         let known = self.scene.state.schema.known();
         if id == known.entry_dn {
             each(self.name.as_bytes());
@@ -200,7 +202,8 @@ impl Source for View<'_, '_> {
         Ok(())
     }
 
-    fn large(&self, id: AttributeId, each: &mut dyn FnMut(&[u8])) -> Result<()> {
+    /// Calls `each` with the values of an attribute that are in table `value`.
+    pub fn large(&self, id: AttributeId, each: &mut dyn FnMut(&[u8])) -> Result<()> {
         for value in crate::large::values(&self.scene.tables.value()?, self.id, id)? {
             each(value?);
         }

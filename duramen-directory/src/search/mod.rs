@@ -40,7 +40,7 @@ use crate::view::{Scene, View};
 
 pub(crate) use page::Seal;
 pub(crate) use reference::continued;
-pub(crate) use select::{Picker, Selection, Source};
+pub(crate) use select::{Picker, Selection};
 
 use order::Collecting;
 use page::Page;
@@ -315,7 +315,7 @@ impl<'r> Run<'r> {
                 if self.is_page_full() {
                     return Ok(Some(true));
                 }
-                give(&self.scene, self.selection, &view, &mut self.picked, sink)?;
+                give(self.selection, &view, &mut self.picked, sink)?;
                 *self.given += 1;
             }
             *self.next += 1;
@@ -453,7 +453,7 @@ impl<'r> Run<'r> {
             let diagnostic = format!("there are more than {} entries", self.options.entries_max);
             return Err(Failure::new(ResultCode::SIZE_LIMIT_EXCEEDED, diagnostic));
         }
-        give(&self.scene, self.selection, view, &mut self.picked, sink)?;
+        give(self.selection, view, &mut self.picked, sink)?;
         *self.given += 1;
         Ok(Step::Next)
     }
@@ -544,15 +544,9 @@ fn encode_urls(urls: &[String]) -> Vec<u8> {
 }
 
 /// Gives an entry to a sink.
-fn give(
-    scene: &Scene<'_>,
-    selection: &Selection,
-    view: &View<'_, '_>,
-    picked: &mut Vec<u8>,
-    sink: &mut dyn Sink,
-) -> Result<()> {
-    let picker = Picker::new(&scene.state.schema, scene.plan, selection);
-    let pieces = picker.pick(&view.entry, view, picked)?;
+fn give(selection: &Selection, view: &View<'_, '_>, picked: &mut Vec<u8>, sink: &mut dyn Sink) -> Result<()> {
+    let picker = Picker::new(view, selection);
+    let pieces = picker.pick(picked)?;
     sink.entry(view.name, &pieces, List::default());
     Ok(())
 }

@@ -11,10 +11,11 @@ use duramen_ldap::message::ResultCode;
 use smallvec::SmallVec;
 
 use crate::access::{Level, Plan};
-use crate::entry::{Entry, LargeAttribute, StoredAttribute};
+use crate::entry::{LargeAttribute, StoredAttribute};
 use crate::failure::{Failure, Result};
 use crate::filter::{Test, Value, has_options};
 use crate::schema::{AttributeId, Schema};
+use crate::view::View;
 
 /// So often values of an entry are held against items of the matched values control at most: nobody else is served by the
 /// thread meanwhile.
@@ -123,21 +124,12 @@ enum Verdict {
     Depends,
 }
 
-/// What cannot be read off the stored entry.
-pub(crate) trait Source {
-    /// Whether the requester may read an attribute, or a value of it, of this entry.
-    fn may_read(&self, id: AttributeId, value: Option<&[u8]>) -> bool;
-    /// Calls `each` with the values of an attribute that is made when the entry is read.
-    fn derived(&self, id: AttributeId, each: &mut dyn FnMut(&[u8])) -> Result<()>;
-    /// Calls `each` with the values of an attribute that are in table `value`.
-    fn large(&self, id: AttributeId, each: &mut dyn FnMut(&[u8])) -> Result<()>;
-}
-
 /// Encoded attributes that follow each other.
 pub(crate) type Pieces<'p> = SmallVec<[&'p [u8]; 8]>;
 
 /// Puts together what is selected of one entry.
-pub(crate) struct Picker<'p> {
+pub(crate) struct Picker<'p, 'e> {
+    view: &'p View<'p, 'e>,
     schema: &'p Schema,
     plan: &'p Plan,
     selection: &'p Selection,
@@ -145,14 +137,15 @@ pub(crate) struct Picker<'p> {
     tried: Cell<usize>,
 }
 
-impl<'s> Picker<'s> {
-    /// For one entry.
-    pub fn new(schema: &'s Schema, plan: &'s Plan, selection: &'s Selection) -> Picker<'s> {
-        Picker { schema, plan, selection, tried: Cell::default() }
+impl<'p, 'e> Picker<'p, 'e> {
+    pub fn new(view: &'p View<'p, 'e>, selection: &'p Selection) -> Picker<'p, 'e> {
+        let (schema, plan) = (&view.scene.state.schema, view.scene.plan);
+        Picker { view, schema, plan, selection, tried: Cell::default() }
     }
 
     /// The encoded attributes; those that cannot stay where they are are put into `scratch`.
-    pub fn pick<'p>(&self, entry: &Entry<'p>, source: &dyn Source, scratch: &'p mut Vec<u8>) -> Result<Pieces<'p>> {
+    pub fn pick(&self, scratch: &'e mut Vec<u8>) -> Result<Pieces<'e>> {
+        let entry = &self.view.entry;
         if self.selection.is_plain() && self.plan.reads_everything() && !entry.has_large() {
             return Ok(SmallVec::from_slice(&[entry.user_attributes()]));
         }
@@ -177,13 +170,13 @@ impl<'s> Picker<'s> {
                         run.end = at;
                     }
                 }
-                verdict => self.rewrite(&attribute, verdict, source, scratch),
+                verdict => self.rewrite(&attribute, verdict, scratch),
             }
         }
         pieces.extend(entry.all_attributes().get(run).filter(|piece| !piece.is_empty()));
-        self.large(entry, source, scratch)?;
+        self.large(scratch)?;
         if self.selection.may_want_derived() {
-            self.derived(source, scratch)?;
+            self.derived(scratch)?;
         }
         self.check_tried()?;
         if !scratch.is_empty() {
@@ -204,11 +197,11 @@ impl<'s> Picker<'s> {
     }
 
     /// Whether it has to be asked of each value of an attribute whether it may be read; `None` if none may.
-    fn asks_of_values(&self, id: AttributeId, source: &dyn Source) -> Option<bool> {
+    fn asks_of_values(&self, id: AttributeId) -> Option<bool> {
         match self.verdict(id) {
             Verdict::Hidden => None,
             Verdict::Depends if self.plan.is_by_value(id) => Some(true),
-            Verdict::Depends => source.may_read(id, None).then_some(false),
+            Verdict::Depends => self.view.may_read(id, None).then_some(false),
             Verdict::Visible => Some(false),
         }
     }
@@ -231,15 +224,15 @@ impl<'s> Picker<'s> {
     }
 
     /// Appends what is to be seen of an attribute.
-    fn rewrite(&self, attribute: &StoredAttribute<'_>, verdict: Verdict, source: &dyn Source, out: &mut Vec<u8>) {
+    fn rewrite(&self, attribute: &StoredAttribute<'_>, verdict: Verdict, out: &mut Vec<u8>) {
         let id = attribute.id;
-        if verdict == Verdict::Depends && !source.may_read(id, None) && !self.plan.is_by_value(id) {
+        if verdict == Verdict::Depends && !self.view.may_read(id, None) && !self.plan.is_by_value(id) {
             return;
         }
         let by_value = verdict == Verdict::Depends && self.plan.is_by_value(id);
         let decoded = attribute.decode();
         let values = decoded.values.iter().filter(|bytes| {
-            (!by_value || source.may_read(id, Some(bytes))) && self.keeps(Value::new(id, decoded.description, bytes))
+            (!by_value || self.view.may_read(id, Some(bytes))) && self.keeps(Value::new(id, decoded.description, bytes))
         });
         self.write(decoded.description, values, out);
     }
@@ -259,28 +252,29 @@ impl<'s> Picker<'s> {
         });
     }
 
-    fn large(&self, entry: &Entry<'_>, source: &dyn Source, out: &mut Vec<u8>) -> Result<()> {
+    fn large(&self, out: &mut Vec<u8>) -> Result<()> {
+        let entry = &self.view.entry;
         if !entry.has_large() {
             return Ok(());
         }
         for large in entry.large().filter(|large| self.selection.wants_type(large.id, true)) {
             let gives_all = !self.selection.types_only
                 && self.selection.matched_values.is_none()
-                && self.asks_of_values(large.id, source) == Some(false);
-            if !gives_all || !write_whole(&large, source, out)? {
-                self.collect(large.id, &large.description, source, |each| source.large(large.id, each), out)?;
+                && self.asks_of_values(large.id) == Some(false);
+            if !gives_all || !write_whole(&large, self.view, out)? {
+                self.collect(large.id, &large.description, |each| self.view.large(large.id, each), out)?;
             }
         }
         Ok(())
     }
 
-    fn derived(&self, source: &dyn Source, out: &mut Vec<u8>) -> Result<()> {
+    fn derived(&self, out: &mut Vec<u8>) -> Result<()> {
         let known = self.schema.known();
         let all =
             [known.entry_dn, known.subschema_subentry, known.has_subordinates, known.num_subordinates, known.member_of];
         for id in all.into_iter().filter(|id| self.selection.wants_type(*id, false)) {
             let name = &self.schema.attribute(id).name;
-            self.collect(id, name, source, |each| source.derived(id, each), out)?;
+            self.collect(id, name, |each| self.view.derived(id, each), out)?;
         }
         Ok(())
     }
@@ -290,18 +284,17 @@ impl<'s> Picker<'s> {
         &self,
         id: AttributeId,
         description: &str,
-        source: &dyn Source,
         find: impl FnOnce(&mut dyn FnMut(&[u8])) -> Result<()>,
         out: &mut Vec<u8>,
     ) -> Result<()> {
-        let Some(by_value) = self.asks_of_values(id, source) else { return Ok(()) };
+        let Some(by_value) = self.asks_of_values(id) else { return Ok(()) };
         let start = out.len();
         let (mut count, mut found) = (0u32, Ok(()));
         Writer::new(out).sequence(|w| {
             w.text(description);
             w.constructed(tag::SET, |w| {
                 found = find(&mut |bytes| {
-                    let is_visible = !by_value || source.may_read(id, Some(bytes));
+                    let is_visible = !by_value || self.view.may_read(id, Some(bytes));
                     if is_visible && self.keeps(Value::new(id, description, bytes)) {
                         count += 1;
                         if !self.selection.types_only {
@@ -323,7 +316,7 @@ const RESERVED_MAX: usize = 16 << 20;
 
 /// Appends an attribute with all of its values, which are written once, behind the length that the entry notes. False, and
 /// nothing, if that is not theirs.
-fn write_whole(large: &LargeAttribute, source: &dyn Source, out: &mut Vec<u8>) -> Result<bool> {
+fn write_whole(large: &LargeAttribute, view: &View<'_, '_>, out: &mut Vec<u8>) -> Result<bool> {
     let (start, values_len) = (out.len(), large.bytes as usize);
     let content = tlv_len(large.description.len()) + tlv_len(values_len);
     out.reserve(tlv_len(content).min(RESERVED_MAX));
@@ -331,7 +324,7 @@ fn write_whole(large: &LargeAttribute, source: &dyn Source, out: &mut Vec<u8>) -
     writer.header(tag::SEQUENCE, content);
     writer.text(&large.description);
     writer.header(tag::SET, values_len);
-    source.large(large.id, &mut |value| writer.octets(tag::OCTETS, value))?;
+    view.large(large.id, &mut |value| writer.octets(tag::OCTETS, value))?;
     let is_right = out.len() - start == tlv_len(content) && large.count > 0;
     if !is_right {
         out.truncate(start);

@@ -13,8 +13,6 @@ use crate::schema::{AttributeId, Schema};
 use crate::tables::Id;
 use crate::view::View;
 
-use super::select::Source;
-
 /// So many keys are sorted by at most: each entry's values for all of them are kept until all is found.
 const KEYS_MAX: usize = 16;
 

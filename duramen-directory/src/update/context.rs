@@ -202,9 +202,8 @@ impl<'c> Context<'c> {
             return Ok(());
         }
         let selection = Selection::new(self.schema(), request.0, false);
-        let picker = Picker::new(self.schema(), self.scene.plan, &selection);
         let mut scratch = Vec::new();
-        let picked = picker.pick(&view.entry, view, &mut scratch)?.concat();
+        let picked = Picker::new(view, &selection).pick(&mut scratch)?.concat();
         let attributes: List<'_, Attribute<'_>> = List::trusted(&picked);
         let mut value = Vec::new();
         ReadEntryResponse(SearchEntry { name: view.name, attributes }).encode(&mut value);
