@@ -8,8 +8,8 @@ use duramen::Table;
 use duramen_ldap::dn::Dn;
 use duramen_ldap::matching::Rule;
 
-use crate::directory::OpenError;
 use crate::entry::Entry;
+use crate::error::OpenError;
 use crate::index::bits;
 use crate::schema::{Attribute, AttributeId, Class, Schema};
 

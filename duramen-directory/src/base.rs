@@ -7,8 +7,8 @@ use crate::access::{Level, What};
 use crate::entry::mark;
 use crate::failure::{Failure, Result};
 use crate::names::{self, Found, no_such_object};
+use crate::referral;
 use crate::schema::Schema;
-use crate::search::continued;
 use crate::tables::Id;
 use crate::view::{Scene, View};
 
@@ -49,7 +49,7 @@ pub(crate) fn find_normalized(scene: &Scene<'_>, name: &str, mut normalized: Str
             Found::Elsewhere => return Err(elsewhere(scene, name)),
             Found::Nothing { above } => return Err(missing(scene, name, above)?),
             Found::Through { id, marks, remaining } if marks & mark::REFERRAL != 0 => {
-                return Err(referral(scene, name, id, remaining, follow.scope)?);
+                return Err(referred(scene, name, id, remaining, follow.scope)?);
             }
             Found::Through { id, remaining, .. } => {
                 normalized = match through_alias(scene, id, &normalized, remaining) {
@@ -128,14 +128,14 @@ fn first_rdns(name: &str, count: usize) -> String {
     name.rdns().take(count).map(|rdn| rdn.as_str()).collect::<Vec<_>>().join(",")
 }
 
-fn referral(scene: &Scene<'_>, name: &str, id: Id, remaining: usize, scope: Option<Scope>) -> Result<Failure> {
+fn referred(scene: &Scene<'_>, name: &str, id: Id, remaining: usize, scope: Option<Scope>) -> Result<Failure> {
     let entries = scene.tables.entry()?;
     let (entry, above) = (names::entry(&entries, id)?, names::name_of(&entries, id)?);
     if !View::new(scene, id, entry, &above).allows(What::Entry, Level::Disclose) {
         return missing(scene, name, entry.parent);
     }
     let below = first_rdns(name, remaining);
-    let urls = continued(&scene.state.schema, &entry, &above, &below, scope);
+    let urls = referral::continued(&scene.state.schema, &entry, &above, &below, scope);
     Ok(Failure::referral(above, &urls))
 }
 

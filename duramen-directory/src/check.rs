@@ -7,13 +7,13 @@ use std::collections::HashMap;
 use duramen::Table;
 use uuid::Uuid;
 
-use crate::directory::Inner;
 use crate::entry::Entry;
 use crate::failure::Result;
 use crate::index::{
     Extractor, Kind, count, has, has_window, is_container, is_of_windows, is_trigram, low_of, records, shared,
     waiting_changes, window_of,
 };
+use crate::inner::Inner;
 use crate::large;
 use crate::names;
 use crate::reindex::{Postings, collect};

@@ -1,4 +1,4 @@
-//! Compare (RFC 4511 section 4.10), and what somebody can be authenticated by.
+//! Compare (RFC 4511 section 4.10).
 
 use std::sync::Arc;
 
@@ -8,24 +8,20 @@ use duramen_ldap::matching::Rule;
 use duramen_ldap::message::{CompareRequest, Control, ResultCode, Scope};
 
 use crate::access::{Level, What};
+use crate::attribute::{Described, describe, form};
 use crate::base::{self, Follow};
 use crate::controls::{Controls, Of};
-use crate::directory::{Credentials, Inner};
-use crate::entry::{Entry, mark};
+use crate::entry::Entry;
 use crate::failure::{Failure, Result, damaged};
 use crate::filter::{Derived, Quick, has_options};
+use crate::inner::Inner;
 use crate::large;
-use crate::names::{self, Found};
-use crate::requester::{Name, Requester};
+use crate::names;
+use crate::requester::Requester;
 use crate::schema::{Attribute, AttributeId, Schema};
 use crate::search::special::{self, Special};
 use crate::tables::Tables;
-use crate::update::{Described, describe, form};
 use crate::view::{Members, Scene, View};
-
-/// So many stored passwords of an entry are tried at most. Who may write the own ones cannot have the server busy for hours
-/// with a bind.
-const PASSWORDS_MAX: usize = 10;
 
 impl Inner {
     pub(crate) fn compare(
@@ -57,51 +53,6 @@ impl Inner {
         let entry = names::entry(&scene.tables.entry()?, id)?;
         let name = scene.name_of(id, &entry)?;
         compared.is_true_of(&View::new(&scene, id, entry, &name).asked_by(request.name))
-    }
-
-    /// What somebody can be authenticated by.
-    pub(crate) fn credentials(&self, requester: &Requester, name: &str) -> Result<Credentials> {
-        let state = self.state();
-        // How it is written down says the entry, if there is one.
-        let asked = Name { written: name.into(), normalized: names::normalize(&state.schema, name)?.into() };
-        let administrator = state.administrator.as_ref().filter(|it| it.name.normalized == asked.normalized);
-        let mut credentials = Credentials {
-            is_administrator: administrator.is_some(),
-            stored: administrator.and_then(|it| it.password.clone()).map(String::into_bytes).into_iter().collect(),
-            name: administrator.map_or(asked, |it| it.name.clone()),
-        };
-        let snapshot = self.db.read()?;
-        let (tables, commit) = (Tables::Snapshot(&snapshot), self.commit_of(&snapshot));
-        let plan = state.rules.plan(requester, &Members::new(&state, tables, Some(commit)));
-        let scene = Scene { state: &state, tables, commit: Some(commit), plan: &plan };
-        let (table, normalized) = (scene.tables.name()?, &credentials.name.normalized);
-        let Found::Entry(id) = names::find_in(commit, &table, &state.suffixes, normalized, 0)? else {
-            return Ok(credentials);
-        };
-        let entry = names::entry(&scene.tables.entry()?, id)?;
-        credentials.name.written = scene.name_of(id, &entry)?.into();
-        let view = View::new(&scene, id, entry, name);
-        if entry.marks() & (mark::ALIAS | mark::REFERRAL | mark::SUBENTRY) != 0 {
-            // None of these is somebody.
-            return Ok(credentials);
-        }
-        let password: AttributeId = state.schema.known().user_password;
-        if view.allows(What::Attribute(password, None), Level::Auth) {
-            // What stands under an option says something else than who he is.
-            let stored = entry.of_type(password).filter(|stored| !stored.has_options);
-            credentials.stored.extend(stored.flat_map(|stored| stored.values()).map(<[u8]>::to_vec));
-            if entry.large().any(|large| large.id == password) {
-                let mut left = PASSWORDS_MAX;
-                view.large(password, &mut |value| {
-                    if left > 0 {
-                        left -= 1;
-                        credentials.stored.push(value.to_vec());
-                    }
-                })?;
-            }
-            credentials.stored.truncate(PASSWORDS_MAX);
-        }
-        Ok(credentials)
     }
 }
 

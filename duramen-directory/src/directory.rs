@@ -1,27 +1,27 @@
 //! A directory: opening it, and the doors to what it does.
 
 use std::path::Path;
-use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, PoisonError, RwLock};
+use std::sync::Arc;
 use std::time::Duration;
 
-use duramen::{Database, Snapshot, WriteTxn};
+use duramen::Database;
 use duramen_ldap::ber::List;
 use duramen_ldap::message::{Change, ChangeKind, CompareRequest, Control, ModifyRequest, Request, SearchRequest};
 
 use crate::access;
-use crate::clock::Clock;
 use crate::config::Config;
+use crate::credentials::Credentials;
+use crate::error::OpenError;
 use crate::failure::Result;
 use crate::faults::{self, ConfigFault};
 use crate::import::{ImportError, ImportEvent, ImportOptions, Imported};
-use crate::index::MERGED_FROM;
-use crate::names::{self, Commit};
+use crate::inner::{Inner, Monitor};
+use crate::names;
 use crate::requester::{Name, Requester};
 use crate::schema::Schema;
-use crate::search::{Progress, Seal, Search};
+use crate::search::{Progress, Search};
 use crate::sink::Nowhere;
-use crate::state::{self, State};
+use crate::state;
 use crate::update::{UpdateFuture, Updated};
 
 /// The database's file in the folder of a directory.
@@ -39,101 +39,6 @@ impl std::fmt::Debug for Directory {
     }
 }
 
-/// What clones of a directory share.
-pub(crate) struct Inner {
-    pub db: Database,
-    /// One of its own for each opened directory of the process.
-    pub number: u64,
-    pub clock: Clock,
-    /// How many records of waiting trigrams are merged.
-    pub merge_due: AtomicU64,
-    pub seal: Seal,
-    read_only: bool,
-    config: RwLock<Config>,
-    state: RwLock<Arc<State>>,
-    root_dse: RwLock<RootDse>,
-    monitor: RwLock<Option<Monitor>>,
-}
-
-/// Attributes of the root DSE that the server gives.
-type RootDse = Arc<Vec<(String, Vec<String>)>>;
-
-static OPENED: AtomicU64 = AtomicU64::new(0);
-
-impl Inner {
-    pub fn state(&self) -> Arc<State> {
-        self.state.read().unwrap_or_else(PoisonError::into_inner).clone()
-    }
-
-    /// The state that a snapshot shows.
-    pub fn commit_of(&self, snapshot: &Snapshot<'_>) -> Commit {
-        Commit { directory: self.number, txnid: snapshot.txnid() }
-    }
-
-    /// Takes what is kept about the directory, and the configuration, into use anew.
-    pub fn reload(&self) -> Result<(), OpenError> {
-        if self.read_only {
-            let state = state::load(&self.db, &self.config(), self.clock.now())?;
-            self.change_state(Arc::new(state));
-            return Ok(());
-        }
-        let mut txn = self.db.begin_write()?;
-        let state = self.renewed(&mut txn)?;
-        // Updates wait for the transaction, so that none is made by what was before it and does not hold any more.
-        let before = self.change_state(Arc::new(state));
-        txn.commit().inspect_err(|_| drop(self.change_state(before)))?;
-        Ok(())
-    }
-
-    /// What a reload in this transaction makes of what is kept about the directory, and of the configuration.
-    pub fn renewed(&self, txn: &mut WriteTxn<'_>) -> Result<State, OpenError> {
-        state::renew(txn, &self.config(), self.clock.now())
-    }
-
-    fn config(&self) -> Config {
-        self.config.read().unwrap_or_else(PoisonError::into_inner).clone()
-    }
-
-    fn change_state(&self, state: Arc<State>) -> Arc<State> {
-        std::mem::replace(&mut *self.state.write().unwrap_or_else(PoisonError::into_inner), state)
-    }
-
-    pub fn is_read_only(&self) -> bool {
-        self.read_only
-    }
-
-    pub fn root_dse(&self) -> RootDse {
-        self.root_dse.read().unwrap_or_else(PoisonError::into_inner).clone()
-    }
-
-    pub fn monitor(&self) -> Option<Monitor> {
-        self.monitor.read().unwrap_or_else(PoisonError::into_inner).clone()
-    }
-}
-
-/// Why a directory cannot be opened.
-#[derive(Debug, thiserror::Error)]
-#[non_exhaustive]
-pub enum OpenError {
-    /// The database cannot.
-    #[error(transparent)]
-    Database(#[from] duramen::Error),
-    /// The schema is not one.
-    #[error("{0}")]
-    Schema(String),
-    /// The access rules are none.
-    #[error("{0}")]
-    Access(String),
-    /// Something else that was chosen makes no sense.
-    #[error("{what}: {why}")]
-    Config {
-        /// The setting.
-        what: String,
-        /// What is wrong with it.
-        why: String,
-    },
-}
-
 impl Directory {
     /// Whether there is one in the folder `path`, or may be, as one may not look: opening it tells why.
     pub fn is_in(path: impl AsRef<Path>) -> bool {
@@ -149,24 +54,7 @@ impl Directory {
                 why: format!("it cannot be made: {error}"),
             })?;
         }
-        let options = Database::options().durability(config.durability).mode(0o600);
-        let options = options.read_only(config.read_only).create(!config.read_only);
-        let db = options.open(folder.join(FILE))?;
-        let clock = Clock::after(db.stats()?.committed_ns);
-        let state = state::load(&db, &config, clock.now())?;
-        let inner = Inner {
-            number: OPENED.fetch_add(1, Ordering::Relaxed),
-            clock,
-            merge_due: AtomicU64::new(MERGED_FROM),
-            seal: Seal::default(),
-            read_only: config.read_only,
-            state: RwLock::new(Arc::new(state)),
-            config: RwLock::new(config),
-            root_dse: RwLock::default(),
-            monitor: RwLock::default(),
-            db,
-        };
-        Ok(Directory { inner: Arc::new(inner) })
+        Ok(Directory { inner: Arc::new(Inner::open(&folder.join(FILE), config)?) })
     }
 
     /// Finds all that is wrong with a configuration by itself, schema files and access rules included. Opens nothing.
@@ -184,11 +72,7 @@ impl Directory {
     ///
     /// Durability and reading only stay as they were when the directory was opened.
     pub fn reconfigure(&self, config: Config) -> Result<(), OpenError> {
-        let config = Config { read_only: self.inner.read_only, ..config };
-        let before = std::mem::replace(&mut *self.inner.config.write().unwrap_or_else(PoisonError::into_inner), config);
-        self.inner.reload().inspect_err(|_| {
-            *self.inner.config.write().unwrap_or_else(PoisonError::into_inner) = before;
-        })
+        self.inner.reconfigure(config)
     }
 
     /// The schema in use.
@@ -357,38 +241,13 @@ impl Directory {
 
     /// Gives what `cn=monitor` shows: called once a search looks there.
     pub fn set_monitor(&self, monitor: Monitor) {
-        *self.inner.monitor.write().unwrap_or_else(PoisonError::into_inner) = Some(monitor);
+        self.inner.set_monitor(monitor);
     }
 
     /// Gives what the root DSE says about the server (RFC 4512 section 5.1): `supportedExtension`,
     /// `supportedSASLMechanisms`, `altServer`, `vendorName`... The directory adds what it knows itself: naming
     /// contexts, controls, features, the subschema subentry.
     pub fn set_root_dse(&self, attributes: Vec<(String, Vec<String>)>) {
-        *self.inner.root_dse.write().unwrap_or_else(PoisonError::into_inner) = Arc::new(attributes);
-    }
-}
-
-/// Gives the entries of `cn=monitor`.
-pub type Monitor = Arc<dyn Fn() -> Vec<MonitorEntry> + Send + Sync>;
-
-/// An entry of `cn=monitor`: its name without that (`cn=Total,cn=Connections`; empty for the top), and attributes with
-/// values, classes included.
-pub type MonitorEntry = (String, Vec<(String, Vec<String>)>);
-
-/// What somebody can be authenticated by.
-#[derive(Clone, Default, PartialEq, Eq)]
-pub struct Credentials {
-    /// The entry's name as the entry has it, the administrator's as the configuration does.
-    pub name: Name,
-    /// Stored passwords, in the form of RFC 2307.
-    pub stored: Vec<Vec<u8>>,
-    /// Whether it is the administrator's name.
-    pub is_administrator: bool,
-}
-
-impl std::fmt::Debug for Credentials {
-    // Hashes do not belong in logs.
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        write!(f, "Credentials({}, {} stored)", self.name.written, self.stored.len())
+        self.inner.set_root_dse(attributes);
     }
 }

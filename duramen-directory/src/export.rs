@@ -5,9 +5,9 @@ use std::io::Write;
 use duramen_ldap::ldif::write_pair;
 use duramen_ldap::message::ResultCode;
 
-use crate::directory::Inner;
 use crate::failure::{Failure, Result};
 use crate::filter::each_value;
+use crate::inner::Inner;
 use crate::names;
 use crate::tables::{Id, Tables};
 

@@ -3,7 +3,7 @@
 //! Owns: which setting a fault is of. Must not know: what settings mean, how a directory is opened.
 
 use crate::config::{Config, Index};
-use crate::directory::OpenError;
+use crate::error::OpenError;
 use crate::index::{Indices, bits};
 use crate::state;
 

@@ -5,9 +5,9 @@ use std::sync::Arc;
 use duramen_ldap::message::{ResultCode, Scope};
 
 use crate::access::{Explanation, What};
-use crate::directory::Inner;
 use crate::entry::Entry;
 use crate::failure::{Failure, Result, damaged};
+use crate::inner::Inner;
 use crate::names;
 use crate::requester::Requester;
 use crate::search::special::{self, Special};

@@ -5,8 +5,8 @@ use duramen_ldap::ber::List;
 use duramen_ldap::message::{Control, ResultCode};
 
 use crate::controls::{Controls, Of};
-use crate::directory::Inner;
 use crate::failure::{Failure, Result};
+use crate::inner::Inner;
 use crate::names;
 use crate::requester::{Method, Name, Requester};
 use crate::state::State;

@@ -10,12 +10,13 @@ use std::sync::Arc;
 use duramen::{Error, WriteTxn};
 use duramen_ldap::message::ResultCode;
 
-use crate::directory::{Inner, OpenError};
+use crate::error::OpenError;
 use crate::failure::{Failure, Result};
 use crate::filter::each_value;
 use crate::index::{
     CONTAINER_BITS, Extractor, Indices, Kind, add_all, bits, in_window, kind_prefix, low_of, merge_all,
 };
+use crate::inner::Inner;
 use crate::schema::AttributeId;
 use crate::state::{self, State};
 use crate::tables::{ENTRY, INDEX, Id, Ids, Tables, WAITING, read_id};

@@ -16,9 +16,9 @@ use super::{
     Identifiers, ImportError, ImportEvent, ImportOptions, ImportProblem, Imported, Listener, Taken, prepared,
     set_parent,
 };
-use crate::directory::Inner;
 use crate::failure::{Failure, Result};
 use crate::index::{CONTAINER_BITS, Extractor, Kind, Reach, Windows, encode, equal, shared};
+use crate::inner::Inner;
 use crate::names::{self, child_key, child_value};
 use crate::reindex::{Postings, collect};
 use crate::schema::{AttributeId, Schema};

@@ -21,8 +21,8 @@ use std::sync::Arc;
 use duramen_ldap::message::ResultCode;
 use uuid::Uuid;
 
-use crate::directory::Inner;
 use crate::failure::{Failure, Result};
+use crate::inner::Inner;
 use crate::schema::Schema;
 use crate::tables::{ENTRY, INDEX, NAME, VALUE, WAITING};
 use crate::update::same_identifier;

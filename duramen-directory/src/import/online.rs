@@ -8,10 +8,10 @@ use duramen_ldap::message::ResultCode;
 
 use super::prepare::Prepared;
 use super::{Identifiers, ImportError, ImportOptions, Imported, Listener, Taken, prepared, set_parent};
-use crate::directory::Inner;
 use crate::entry::Entry;
 use crate::failure::{Failure, Result, damaged};
 use crate::index::{Extractor, KeySet, merge_all};
+use crate::inner::Inner;
 use crate::names::{self, child_key};
 use crate::state::State;
 use crate::tables::{Id, Ids, Tables, read_id};

@@ -7,6 +7,7 @@ use uuid::Uuid;
 
 use super::pieces::Piece;
 use super::{ImportOptions, ImportProblem, outside, repair};
+use crate::attribute::describe_stored;
 use crate::clock::Clock;
 use crate::failure::{Failure, Result, bad_name};
 use crate::names::{self, Suffix};
@@ -14,7 +15,7 @@ use crate::password;
 use crate::schema::{Attribute, AttributeId, WellKnown};
 use crate::state::State;
 use crate::update::structure::{self, Governing};
-use crate::update::{Draft, check, describe_stored, identifier_of, naming, operational, spelling};
+use crate::update::{Draft, check, identifier_of, naming, operational, spelling};
 
 /// An entry that lacks only ids.
 pub(super) struct Prepared {

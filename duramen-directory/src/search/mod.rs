@@ -9,7 +9,6 @@ mod members;
 mod order;
 mod page;
 mod portion;
-mod reference;
 mod scope;
 mod select;
 mod sort;
@@ -33,13 +32,13 @@ use crate::failure::{Failure, Result, damaged};
 use crate::filter::{Evaluation, Test};
 use crate::index::Set;
 use crate::names::{self, Commit};
+use crate::referral;
+use crate::seal::Seal;
 use crate::sink::Sink;
 use crate::state::State;
 use crate::tables::{Id, Tables, read_id};
 use crate::view::{Scene, View};
 
-pub(crate) use page::Seal;
-pub(crate) use reference::continued;
 pub(crate) use select::{Picker, Selection};
 
 use order::Collecting;
@@ -500,7 +499,7 @@ impl<'r> Run<'r> {
             }
             // RFC 4511 section 4.5.3: what is below the base is searched as what it is in the scope.
             let scope = Some(if self.options.scope == Scope::One { Scope::Base } else { Scope::Subtree });
-            let urls = continued(&self.scene.state.schema, entry, &self.name, "", scope);
+            let urls = referral::continued(&self.scene.state.schema, entry, &self.name, "", scope);
             // One that has lost its URLs leads nowhere, and a reference without any is none.
             if !urls.is_empty() {
                 self.to_sort.iter_mut().for_each(|to_sort| to_sort.is_all = false);

@@ -1,11 +1,10 @@
 //! Paged results (RFC 2696), with cookies that say everything: the server keeps nothing between pages.
 
-use std::hash::{BuildHasher, RandomState};
-
 use duramen_ldap::message::{ResultCode, SearchRequest};
 use subtle::ConstantTimeEq;
 
 use crate::failure::{Failure, Result};
+use crate::seal::Seal;
 
 /// A page of a search.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -18,21 +17,6 @@ pub(crate) struct Page {
     pub before: u32,
     /// What the search is about, so that a cookie of another one is noticed.
     about: u64,
-}
-
-/// What cookies are signed with, as long as the directory is open: a client that could write its own would have other
-/// limits.
-#[derive(Debug, Clone, Default)]
-pub(crate) struct Seal(RandomState);
-
-impl Seal {
-    fn about(&self, request: &SearchRequest<'_>) -> u64 {
-        self.0.hash_one((request.base, request.scope as u8, request.filter.encoded()))
-    }
-
-    fn sign(&self, about: u64, from: u32, before: u32) -> [u8; 8] {
-        self.0.hash_one((about, from, before)).to_be_bytes()
-    }
 }
 
 impl Page {

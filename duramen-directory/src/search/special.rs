@@ -4,8 +4,8 @@ use duramen_ldap::message::Scope;
 use duramen_ldap::oid::feature;
 
 use crate::controls::SUPPORTED;
-use crate::directory::Inner;
 use crate::entry::Builder;
+use crate::inner::Inner;
 use crate::names::{self, MONITOR, SUBSCHEMA};
 use crate::schema::Schema;
 use crate::state::State;

@@ -6,8 +6,9 @@ use duramen_ldap::message::{Change, ChangeKind, ModifyRequest, ResultCode};
 
 use super::check;
 use super::context::Context;
-use super::draft::{Described, Value, describe_stored};
+use super::draft::Value;
 use super::spelling;
+use crate::attribute::{Described, describe_stored};
 use crate::failure::{Failure, Result};
 
 /// A change of one attribute.

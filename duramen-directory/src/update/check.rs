@@ -4,7 +4,8 @@ use duramen_ldap::matching::Rule;
 use duramen_ldap::message::ResultCode;
 use duramen_ldap::schema::ClassKind;
 
-use super::draft::{Draft, DraftAttribute, form};
+use super::draft::{Draft, DraftAttribute};
+use crate::attribute::form;
 use crate::failure::{Failure, Result};
 use crate::schema::{Attribute, AttributeId, Class, ClassId, ContentRule, Schema};
 

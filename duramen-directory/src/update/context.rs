@@ -8,9 +8,10 @@ use duramen_ldap::control::{ReadEntryRequest, ReadEntryResponse};
 use duramen_ldap::message::{Control, ResultCode, SearchEntry};
 use duramen_ldap::{Payload, oid::control as oid};
 
-use super::draft::{Draft, form};
+use super::draft::Draft;
 use super::identifier::{identifier_of, is_identifier_of_another, same_identifier};
 use crate::access::{Level, What};
+use crate::attribute::form;
 use crate::base::{self, Follow};
 use crate::clock::Moment;
 use crate::controls::Controls;

@@ -32,11 +32,12 @@ use duramen_ldap::dn::Dn;
 use duramen_ldap::message::{AddRequest, Control, Message, ModifyDnRequest, ModifyRequest, Request, ResultCode};
 use duramen_ldap::oid;
 
+use crate::attribute::form;
 use crate::controls::{Controls, Of};
-use crate::directory::Inner;
 use crate::entry::Entry;
 use crate::failure::{Failure, Result};
 use crate::index::{Extractor, KeySet, MERGED_FROM, merge};
+use crate::inner::Inner;
 use crate::large;
 use crate::meta;
 use crate::names;
@@ -49,7 +50,7 @@ use references::Moved;
 
 pub(crate) use add::operational;
 pub(crate) use batch::Batch;
-pub(crate) use draft::{Described, Draft, describe, describe_stored, form};
+pub(crate) use draft::Draft;
 pub(crate) use identifier::{identifier_of, identifiers_are_indexed, is_identifier_of_another, same_identifier};
 
 /// A request that is longer keeps a thread that also searches for too long.
@@ -308,7 +309,7 @@ fn large_changes(
         }
         // What has gone from under an option may still be outside, where it need not change.
         for value in before.iter().flat_map(|entry| entry.of_type(large.stored.id)).flat_map(|found| found.values()) {
-            let normalized = draft::form(schema, schema.attribute(large.stored.id).equality, value);
+            let normalized = form(schema, schema.attribute(large.stored.id).equality, value);
             if large.has(&context.scene.tables, &large::key(id, large.stored.id, &normalized))? {
                 extractor.normalized(large.stored.id, &normalized, &mut |key| new.insert(key));
             }

@@ -4,7 +4,8 @@ use duramen_ldap::dn::Rdn;
 use duramen_ldap::message::ResultCode;
 
 use super::check;
-use super::draft::{Draft, form};
+use super::draft::Draft;
+use crate::attribute::form;
 use crate::failure::{Failure, Result, bad_name};
 use crate::large;
 use crate::schema::{Attribute, Schema};

@@ -13,8 +13,8 @@ use duramen_ldap::message::{ModifyDnRequest, Request, ResultCode};
 
 use super::batch::Batch;
 use super::context::Context;
-use super::draft::form;
 use super::modify;
+use crate::attribute::form;
 use crate::failure::Result;
 use crate::index::{Reach, equal};
 use crate::names;

@@ -1,4 +1,6 @@
 //! Referrals: what a referral object's URLs become for a client (RFC 3296, RFC 4511 sections 4.1.10 and 4.5.3).
+//!
+//! Must not know: when a client is referred elsewhere.
 
 use duramen_ldap::message::Scope;
 use duramen_ldap::url::LdapUrl;

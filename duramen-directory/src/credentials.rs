@@ -1,0 +1,82 @@
+//! What somebody can be authenticated by.
+//!
+//! Must not know: how passwords are checked, what follows from it.
+
+use crate::access::{Level, What};
+use crate::entry::mark;
+use crate::failure::Result;
+use crate::inner::Inner;
+use crate::names::{self, Found};
+use crate::requester::{Name, Requester};
+use crate::schema::AttributeId;
+use crate::tables::Tables;
+use crate::view::{Members, Scene, View};
+
+/// So many stored passwords of an entry are tried at most. Who may write the own ones cannot have the server busy for hours
+/// with a bind.
+const PASSWORDS_MAX: usize = 10;
+
+/// What somebody can be authenticated by.
+#[derive(Clone, Default, PartialEq, Eq)]
+pub struct Credentials {
+    /// The entry's name as the entry has it, the administrator's as the configuration does.
+    pub name: Name,
+    /// Stored passwords, in the form of RFC 2307.
+    pub stored: Vec<Vec<u8>>,
+    /// Whether it is the administrator's name.
+    pub is_administrator: bool,
+}
+
+impl std::fmt::Debug for Credentials {
+    // Hashes do not belong in logs.
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "Credentials({}, {} stored)", self.name.written, self.stored.len())
+    }
+}
+
+impl Inner {
+    /// What somebody can be authenticated by.
+    pub(crate) fn credentials(&self, requester: &Requester, name: &str) -> Result<Credentials> {
+        let state = self.state();
+        // How it is written down says the entry, if there is one.
+        let asked = Name { written: name.into(), normalized: names::normalize(&state.schema, name)?.into() };
+        let administrator = state.administrator.as_ref().filter(|it| it.name.normalized == asked.normalized);
+        let mut credentials = Credentials {
+            is_administrator: administrator.is_some(),
+            stored: administrator.and_then(|it| it.password.clone()).map(String::into_bytes).into_iter().collect(),
+            name: administrator.map_or(asked, |it| it.name.clone()),
+        };
+        let snapshot = self.db.read()?;
+        let (tables, commit) = (Tables::Snapshot(&snapshot), self.commit_of(&snapshot));
+        let plan = state.rules.plan(requester, &Members::new(&state, tables, Some(commit)));
+        let scene = Scene { state: &state, tables, commit: Some(commit), plan: &plan };
+        let (table, normalized) = (scene.tables.name()?, &credentials.name.normalized);
+        let Found::Entry(id) = names::find_in(commit, &table, &state.suffixes, normalized, 0)? else {
+            return Ok(credentials);
+        };
+        let entry = names::entry(&scene.tables.entry()?, id)?;
+        credentials.name.written = scene.name_of(id, &entry)?.into();
+        let view = View::new(&scene, id, entry, name);
+        if entry.marks() & (mark::ALIAS | mark::REFERRAL | mark::SUBENTRY) != 0 {
+            // None of these is somebody.
+            return Ok(credentials);
+        }
+        let password: AttributeId = state.schema.known().user_password;
+        if view.allows(What::Attribute(password, None), Level::Auth) {
+            // What stands under an option says something else than who he is.
+            let stored = entry.of_type(password).filter(|stored| !stored.has_options);
+            credentials.stored.extend(stored.flat_map(|stored| stored.values()).map(<[u8]>::to_vec));
+            if entry.large().any(|large| large.id == password) {
+                let mut left = PASSWORDS_MAX;
+                view.large(password, &mut |value| {
+                    if left > 0 {
+                        left -= 1;
+                        credentials.stored.push(value.to_vec());
+                    }
+                })?;
+            }
+            credentials.stored.truncate(PASSWORDS_MAX);
+        }
+        Ok(credentials)
+    }
+}

@@ -1,0 +1,141 @@
+//! What the clones of an opened directory share, and what all of its work stands on.
+//!
+//! Owns: the database, the state in use, what the server has told. Must not know: any of the work; each kind is an
+//! `impl Inner` of its own, beside what it needs.
+//!
+//! No lock of these is held while another one is taken, nor while anything else is done.
+
+use std::path::Path;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, PoisonError, RwLock};
+
+use duramen::{Database, Snapshot, WriteTxn};
+
+use crate::clock::Clock;
+use crate::config::Config;
+use crate::error::OpenError;
+use crate::index::MERGED_FROM;
+use crate::names::Commit;
+use crate::seal::Seal;
+use crate::state::{self, State};
+
+/// What clones of a directory share.
+pub(crate) struct Inner {
+    pub db: Database,
+    /// One of its own for each opened directory of the process.
+    pub number: u64,
+    pub clock: Clock,
+    /// How many records of waiting trigrams are merged.
+    pub merge_due: AtomicU64,
+    pub seal: Seal,
+    read_only: bool,
+    config: RwLock<Config>,
+    state: RwLock<Arc<State>>,
+    root_dse: RwLock<RootDse>,
+    monitor: RwLock<Option<Monitor>>,
+}
+
+/// Attributes of the root DSE that the server gives.
+type RootDse = Arc<Vec<(String, Vec<String>)>>;
+
+static OPENED: AtomicU64 = AtomicU64::new(0);
+
+impl Inner {
+    /// Opens the database `file`, or makes it.
+    pub fn open(file: &Path, config: Config) -> Result<Inner, OpenError> {
+        let options = Database::options().durability(config.durability).mode(0o600);
+        let options = options.read_only(config.read_only).create(!config.read_only);
+        let db = options.open(file)?;
+        let clock = Clock::after(db.stats()?.committed_ns);
+        let state = state::load(&db, &config, clock.now())?;
+        Ok(Inner {
+            number: OPENED.fetch_add(1, Ordering::Relaxed),
+            clock,
+            merge_due: AtomicU64::new(MERGED_FROM),
+            seal: Seal::default(),
+            read_only: config.read_only,
+            state: RwLock::new(Arc::new(state)),
+            config: RwLock::new(config),
+            root_dse: RwLock::default(),
+            monitor: RwLock::default(),
+            db,
+        })
+    }
+
+    /// The state in use, which a reload replaces as a whole.
+    pub fn state(&self) -> Arc<State> {
+        self.state.read().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    /// The state that a snapshot shows.
+    pub fn commit_of(&self, snapshot: &Snapshot<'_>) -> Commit {
+        Commit { directory: self.number, txnid: snapshot.txnid() }
+    }
+
+    /// Takes what is kept about the directory, and the configuration, into use anew.
+    pub fn reload(&self) -> Result<(), OpenError> {
+        if self.read_only {
+            let state = state::load(&self.db, &self.config(), self.clock.now())?;
+            self.change_state(Arc::new(state));
+            return Ok(());
+        }
+        let mut txn = self.db.begin_write()?;
+        let state = self.renewed(&mut txn)?;
+        // Updates wait for the transaction, so that none is made by what was before it and does not hold any more.
+        let before = self.change_state(Arc::new(state));
+        txn.commit().inspect_err(|_| drop(self.change_state(before)))?;
+        Ok(())
+    }
+
+    /// Takes another configuration into use. How the directory was opened stays as it is.
+    pub fn reconfigure(&self, config: Config) -> Result<(), OpenError> {
+        let config = Config { read_only: self.read_only, ..config };
+        let before = self.change_config(config);
+        self.reload().inspect_err(|_| drop(self.change_config(before)))
+    }
+
+    /// What a reload in this transaction makes of what is kept about the directory, and of the configuration.
+    pub fn renewed(&self, txn: &mut WriteTxn<'_>) -> Result<State, OpenError> {
+        state::renew(txn, &self.config(), self.clock.now())
+    }
+
+    fn config(&self) -> Config {
+        self.config.read().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    fn change_config(&self, config: Config) -> Config {
+        std::mem::replace(&mut *self.config.write().unwrap_or_else(PoisonError::into_inner), config)
+    }
+
+    fn change_state(&self, state: Arc<State>) -> Arc<State> {
+        std::mem::replace(&mut *self.state.write().unwrap_or_else(PoisonError::into_inner), state)
+    }
+
+    pub fn is_read_only(&self) -> bool {
+        self.read_only
+    }
+
+    /// What the server says of itself in the root DSE.
+    pub fn root_dse(&self) -> RootDse {
+        self.root_dse.read().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    pub fn set_root_dse(&self, attributes: Vec<(String, Vec<String>)>) {
+        *self.root_dse.write().unwrap_or_else(PoisonError::into_inner) = Arc::new(attributes);
+    }
+
+    pub fn monitor(&self) -> Option<Monitor> {
+        self.monitor.read().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    pub fn set_monitor(&self, monitor: Monitor) {
+        *self.monitor.write().unwrap_or_else(PoisonError::into_inner) = Some(monitor);
+    }
+}
+
+/// Gives the entries of `cn=monitor`.
+pub type Monitor = Arc<dyn Fn() -> Vec<MonitorEntry> + Send + Sync>;
+
+/// An entry of `cn=monitor`: its name without that (`cn=Total,cn=Connections`; empty for the top), and attributes with
+/// values, classes included.
+pub type MonitorEntry = (String, Vec<(String, Vec<String>)>);
