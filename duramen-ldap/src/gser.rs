@@ -17,7 +17,7 @@ pub(crate) struct Scanner<'a> {
 impl<'a> Scanner<'a> {
     /// At the first character of a value that is not a space.
     pub fn new(value: &'a [u8]) -> Result<Scanner<'a>, TextError> {
-        let text = std::str::from_utf8(value).map_err(|error| TextError::new(error.valid_up_to(), "UTF-8"))?;
+        let text = crate::value::text(value)?;
         let mut scanner = Scanner { text, at: 0 };
         scanner.spaces();
         Ok(scanner)

@@ -53,7 +53,9 @@ pub mod oid;
 mod payload;
 pub mod schema;
 pub mod syntax;
+mod time;
 pub mod url;
+mod value;
 
 pub use error::{DecodeError, TextError};
 pub use payload::Payload;

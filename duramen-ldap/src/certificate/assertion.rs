@@ -67,7 +67,7 @@ impl<'a> CertificateAssertion<'a> {
             && let Some(at) = value.iter().position(|&byte| byte == b'$')
         {
             let text = |part: &'a [u8]| String::from_utf8_lossy(part);
-            crate::syntax::check_integer(&value[..at])?;
+            crate::value::check_integer(&value[..at])?;
             return Ok(CertificateAssertion { serial_number: text(&value[..at]), issuer: text(&value[at + 1..]) });
         }
         whole(scanner, CertificateAssertion::read)
@@ -202,7 +202,7 @@ fn needed<T>(field: Option<T>, end: usize) -> Result<T, TextError> {
 fn integer<'a>(scanner: &mut Scanner<'a>) -> Result<Cow<'a, str>, TextError> {
     let offset = scanner.offset();
     let number = scanner.value()?;
-    crate::syntax::check_integer(number.as_bytes()).map_err(|error| error.after(offset))?;
+    crate::value::check_integer(number.as_bytes()).map_err(|error| error.after(offset))?;
     Ok(number)
 }
 
@@ -230,7 +230,7 @@ fn time(scanner: &mut Scanner<'_>) -> Result<Vec<u8>, TextError> {
     let choice = scanner.choice(&["utcTime", "generalizedTime"])?;
     let value = scanner.value()?;
     let time = if choice == Some("utcTime") { generalized(value.as_bytes()) } else { value.as_bytes().to_vec() };
-    crate::syntax::time_key(&time, &mut Vec::new()).map_err(|_| TextError::new(offset, "a time"))?;
+    crate::time::key(&time, &mut Vec::new()).map_err(|_| TextError::new(offset, "a time"))?;
     Ok(time)
 }
 

@@ -109,7 +109,7 @@ impl<'a> CertificateList<'a> {
             GENERALIZED_TIME => time.rest().to_vec(),
             _ => return time.fail("a time"),
         };
-        if crate::syntax::time_key(&this_update, &mut Vec::new()).is_err() {
+        if crate::time::key(&this_update, &mut Vec::new()).is_err() {
             return time.fail("a time");
         }
         signed.ignore_rest()?;

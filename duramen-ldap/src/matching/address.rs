@@ -1,7 +1,7 @@
 //! Presentation addresses (RFC 1278): up to three selectors and some network addresses.
 
-use super::rule::text;
 use crate::error::TextError;
+use crate::value::text;
 
 /// Appends the form of an address: selectors as they are written, NUL, and each network address in lower case, sorted,
 /// with a NUL behind it.

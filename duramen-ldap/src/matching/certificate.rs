@@ -113,7 +113,7 @@ pub(super) fn list_assertion(value: &[u8], names: &dyn Names, out: &mut Vec<u8>)
 }
 
 fn issue(time: &[u8], issuer: &str, names: &dyn Names, out: &mut Vec<u8>) -> Result<(), TextError> {
-    crate::syntax::time_key(time, out)?;
+    crate::time::key(time, out)?;
     out.push(b'$');
     rule::dn(issuer, &ForeignNames(names), out)
 }

@@ -3,7 +3,7 @@
 //! Owns: rules, string preparation. Must not know: which attribute has which rule; it asks through [`Names`].
 
 mod address;
-pub(crate) mod authz;
+mod authz;
 mod certificate;
 mod integer;
 mod names;

@@ -6,6 +6,7 @@ use super::{address, authz, certificate, integer};
 use crate::dn::{Dn, NamingRules};
 use crate::error::TextError;
 use crate::syntax::Syntax;
+use crate::value::text;
 
 /// A matching rule.
 #[derive(Debug)]
@@ -285,7 +286,7 @@ impl Rule {
                 out.extend_from_slice(value);
             }
             Form::Integer => integer::key(value, out)?,
-            Form::Time => crate::syntax::time_key(value, out)?,
+            Form::Time => crate::time::key(value, out)?,
             Form::PresentationAddress => address::presentation(value, out)?,
             Form::Uuid => out.extend_from_slice(&crate::syntax::parse_uuid(value)?),
             _ => out.extend_from_slice(value),
@@ -304,10 +305,6 @@ impl Rule {
             _ => None,
         }
     }
-}
-
-pub(super) fn text(value: &[u8]) -> Result<&str, TextError> {
-    std::str::from_utf8(value).map_err(|error| TextError::new(error.valid_up_to(), "UTF-8"))
 }
 
 pub(super) fn ascii(value: &[u8]) -> Result<&str, TextError> {

@@ -1,10 +1,11 @@
 //! Substrings assertions, made ready for being held against many values.
 
 use super::prepare::{transcode, widen};
-use super::rule::{Form, Rule, ascii, text};
+use super::rule::{Form, Rule, ascii};
 use crate::ber::List;
 use crate::error::TextError;
 use crate::filter::Substring;
+use crate::value::text;
 
 /// A substrings assertion in normalized form. It is held against values in their normalized form.
 #[derive(Debug, Clone, PartialEq, Eq)]

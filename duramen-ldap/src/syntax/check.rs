@@ -6,6 +6,7 @@ use crate::certificate::{
     CertificateList, ListAssertion, PairAssertion, SupportedAlgorithm,
 };
 use crate::error::TextError;
+use crate::value::text;
 
 fn fail<T>(offset: usize, expected: &'static str) -> Result<T, TextError> {
     Err(TextError::new(offset, expected))
@@ -84,10 +85,6 @@ pub(super) fn list_assertion(value: &[u8]) -> Result<(), TextError> {
     ListAssertion::parse(value).map(drop)
 }
 
-pub(super) fn text(value: &[u8]) -> Result<&str, TextError> {
-    std::str::from_utf8(value).or_else(|error| fail(error.valid_up_to(), "UTF-8"))
-}
-
 /// RFC 4517 section 3.3.6: one character at least.
 pub(super) fn directory_string(value: &[u8]) -> Result<(), TextError> {
     if value.is_empty() { fail(0, "a character at least") } else { text(value).map(drop) }
@@ -119,14 +116,6 @@ pub(super) fn country(value: &[u8]) -> Result<(), TextError> {
 /// RFC 4517 section 3.3.23.
 pub(super) fn numeric_string(value: &[u8]) -> Result<(), TextError> {
     all(value, |byte| byte.is_ascii_digit() || byte == b' ', "a digit or a space")
-}
-
-/// RFC 4517 section 3.3.16: no needless zeros, no negative zero.
-pub(crate) fn check_integer(value: &[u8]) -> Result<(), TextError> {
-    let digits = value.strip_prefix(b"-").unwrap_or(value);
-    let offset = value.len() - digits.len();
-    all(digits, |byte| byte.is_ascii_digit(), "a digit").map_err(|error| error.after(offset))?;
-    if digits[0] == b'0' && value.len() > 1 { fail(offset, "an integer without leading zeros") } else { Ok(()) }
 }
 
 /// RFC 4517 section 3.3.3. In capitals only, as all write them: who reads them compares text, and other servers refuse the

@@ -1,7 +1,7 @@
 //! Guides: what to search for (RFC 4517 sections 3.3.10 and 3.3.14). Letters of either case are alike in their words.
 
-use super::check::text;
 use crate::error::TextError;
+use crate::value::text;
 
 /// `class#criteria`, of which the class may be missing.
 pub(super) fn guide(value: &[u8]) -> Result<(), TextError> {

@@ -2,18 +2,18 @@
 //!
 //! Owns: the table of syntaxes, the check of each. Must not know: which attribute has which syntax.
 
+mod authz;
 mod check;
 mod guide;
 mod subtree;
 mod text;
-mod time;
 
 use crate::error::TextError;
 
+pub(crate) use authz::{Authz, parse as parse_authz};
 pub use check::split_uid;
-pub(crate) use check::{check_bit_string, check_boolean, check_integer, check_oid, parse_uuid};
+pub(crate) use check::{check_bit_string, check_boolean, check_oid, parse_uuid};
 pub(crate) use text::presentation_address as check_presentation_address;
-pub(crate) use time::key as time_key;
 
 /// A syntax.
 #[derive(Debug)]
@@ -94,7 +94,7 @@ pub static SYNTAXES: [Syntax; 58] = [
     readable(rfc4517!(24), "Generalized Time", text::generalized_time),
     readable(rfc4517!(25), "Guide", guide::guide),
     readable(rfc4517!(26), "IA5 String", check::ia5_string),
-    readable(rfc4517!(27), "INTEGER", check::check_integer),
+    readable(rfc4517!(27), "INTEGER", crate::value::check_integer),
     opaque(rfc4517!(28), "JPEG", check::anything),
     readable(rfc4517!(30), "Matching Rule Description", text::matching_rule),
     readable(rfc4517!(31), "Matching Rule Use Description", text::matching_rule_use),
@@ -126,7 +126,7 @@ pub static SYNTAXES: [Syntax; 58] = [
     readable("1.3.6.1.1.16.1", "UUID", check::uuid),
     readable("1.2.36.79672281.1.5.0", "RDN", text::rdn),
     opaque(PRIVATE_KEY, "PKCS#8 PrivateKeyInfo", check::private_key),
-    readable("1.3.6.1.4.1.4203.666.2.7", "OpenLDAP authz", crate::matching::authz::check),
+    readable("1.3.6.1.4.1.4203.666.2.7", "OpenLDAP authz", authz::check),
     opaque(ATTRIBUTE_CERTIFICATE, "Attribute Certificate", check::attribute_certificate),
     readable("1.3.6.1.4.1.4203.666.11.10.2.2", "Attribute Certificate Exact Assertion", check::attribute_assertion),
     readable("1.3.6.1.4.1.4203.666.11.2.1", "CSN", check::ia5_string),

@@ -44,7 +44,7 @@ fn exclusion(scanner: &mut Scanner<'_>) -> Result<(), TextError> {
 fn distance(scanner: &mut Scanner<'_>) -> Result<(), TextError> {
     let offset = scanner.offset();
     let number = scanner.word()?;
-    crate::syntax::check_integer(number.as_bytes()).map_err(|error| error.after(offset))?;
+    crate::value::check_integer(number.as_bytes()).map_err(|error| error.after(offset))?;
     if number.starts_with('-') { Err(TextError::new(offset, "a distance that is not negative")) } else { Ok(()) }
 }
 

@@ -1,12 +1,13 @@
 //! Checks of what has a grammar.
 
-use super::check::{all, directory_string, is_printable, printable_string, split_uid, text};
+use super::check::{all, directory_string, is_printable, printable_string, split_uid};
 use crate::dn::Dn;
 use crate::error::TextError;
 use crate::schema::{
     AttributeType, Description, DitContentRule, DitStructureRule, LdapSyntax, MatchingRule, MatchingRuleUse, NameForm,
     ObjectClass,
 };
+use crate::value::text;
 
 fn fail<T>(offset: usize, expected: &'static str) -> Result<T, TextError> {
     Err(TextError::new(offset, expected))
@@ -49,7 +50,7 @@ pub(super) fn name_and_uid(value: &[u8]) -> Result<(), TextError> {
 }
 
 pub(super) fn generalized_time(value: &[u8]) -> Result<(), TextError> {
-    super::time::key(value, &mut Vec::new())
+    crate::time::key(value, &mut Vec::new())
 }
 
 /// RFC 4517 section 3.3.34: `YYMMDDhhmm[ss](Z|+hhmm|-hhmm)`. The century is guessed: only the form counts here.
