@@ -1,6 +1,6 @@
 //! A writer's copied pages: memory until the commit gives them a place in the file.
 //!
-//! Owns: the arena, nesting levels, what is to be retired, copies kept for the next transaction. Must not know: keys,
+//! Owns: nesting levels, runs of pages, what is to be retired, copies kept for the next transaction. Must not know: keys,
 //! files, free space.
 //!
 //! A dirty page has no page number; its parent points at it by its index in the arena. Each page belongs to the
@@ -10,137 +10,18 @@
 //! Pages that were given their place, and will probably be changed soon again, are *kept*: their copies here are what
 //! stands in the file, so that who wants to change them need neither copy nor check them.
 
+mod arena;
+
 use std::ops::Range;
 
 use crate::error::{Error, Result};
-use crate::format::page::{self, Child};
+use crate::format::page::Child;
 use crate::ids::{Extent, Txnid};
-use crate::os::direct::Block;
-use crate::os::memory;
 use crate::pieces;
+use arena::{Arena, LEVELS_MAX};
 
-/// Bytes allocated at once for the arena: little, since a handle may be opened for a single small transaction.
-const CHUNK_BYTES: usize = 256 << 10;
-/// Chunks kept for the next transaction (64 MiB).
-const KEPT_CHUNKS: usize = 256;
-/// Most bytes of pages kept. What small commits touch is to fit into the processor's cache.
-const KEPT_BYTES: usize = 2 << 20;
 /// Most bytes of memory kept for the next runs.
 const SPARE_BYTES: usize = 4 << 20;
-/// Level of an arena page that is not in use.
-const FREE: u16 = u16::MAX;
-/// Level of an arena page that is kept.
-const KEPT: u16 = FREE - 1;
-
-/// Nesting levels, each told by a number below those.
-const LEVELS_MAX: usize = 65_000;
-/// What tells one version of a page from all others: checksum, page number, birth.
-const IDENTITY: usize = 24;
-
-/// Pages of memory by index.
-struct Arena {
-    page_size: usize,
-    /// Pages in a chunk, as a power of two.
-    chunk_shift: u32,
-    /// Aligned as the file's pages are in the map: what is copied from there, and to the kernel, is copied fastest so.
-    chunks: Vec<Block>,
-    /// The level that owns each page handed out so far.
-    levels: Vec<u16>,
-    free: Vec<u32>,
-    /// Where the kept page is whose number has these lowest bits. Empty before the first is kept.
-    kept: Box<[Option<u32>]>,
-    kept_pages: usize,
-}
-
-impl Arena {
-    fn create(&mut self, level: u16) -> u32 {
-        if let Some(index) = self.free.pop() {
-            self.levels[index as usize] = level;
-            return index;
-        }
-        let index = self.levels.len();
-        if index == self.chunks.len() << self.chunk_shift {
-            self.chunks.push(Block::new(CHUNK_BYTES));
-        }
-        self.levels.push(level);
-        u32::try_from(index).expect("fewer than 2^32 dirty pages")
-    }
-
-    fn release(&mut self, index: u32) {
-        self.levels[index as usize] = FREE;
-        self.free.push(index);
-    }
-
-    #[inline]
-    fn place(&self, index: u32) -> (usize, usize) {
-        let within = index as usize & ((1 << self.chunk_shift) - 1);
-        (index as usize >> self.chunk_shift, within * self.page_size)
-    }
-
-    #[inline]
-    fn page(&self, index: u32) -> &[u8] {
-        let (chunk, offset) = self.place(index);
-        &self.chunks[chunk][offset..offset + self.page_size]
-    }
-
-    #[inline]
-    fn page_mut(&mut self, index: u32) -> &mut [u8] {
-        let (chunk, offset) = self.place(index);
-        &mut self.chunks[chunk][offset..offset + self.page_size]
-    }
-
-    fn used(&self) -> usize {
-        self.levels.len() - self.free.len() - self.kept_pages
-    }
-
-    fn kept_place(&self, page: &[u8]) -> usize {
-        page::pgno(page).0 as usize % (KEPT_BYTES / self.page_size)
-    }
-
-    fn keep(&mut self, index: u32) {
-        if self.kept.is_empty() {
-            self.kept = vec![None; KEPT_BYTES / self.page_size].into();
-        }
-        let place = self.kept_place(self.page(index));
-        self.levels[index as usize] = KEPT;
-        match self.kept[place].replace(index) {
-            Some(other) => self.release(other),
-            None => self.kept_pages += 1,
-        }
-    }
-
-    /// The kept page that is this one, no longer kept but at this level.
-    fn take_kept(&mut self, page: &[u8], level: u16) -> Option<u32> {
-        let place = self.kept_place(page);
-        let kept = self.kept.get(place).copied().flatten();
-        let index = kept.filter(|&index| self.page(index)[..IDENTITY] == page[..IDENTITY])?;
-        self.kept[place] = None;
-        self.kept_pages -= 1;
-        self.levels[index as usize] = level;
-        Some(index)
-    }
-
-    /// Takes back what is in use; what is kept stays, unless so much was in use that it would be lost in it.
-    fn reset(&mut self) {
-        if self.levels.len() <= 2 * self.kept.len() {
-            for index in 0..self.levels.len() {
-                if self.used() == 0 {
-                    break;
-                }
-                if self.levels[index] < KEPT {
-                    self.release(index as u32);
-                }
-            }
-            return;
-        }
-        self.kept.fill(None);
-        self.kept_pages = 0;
-        self.levels.clear();
-        self.free.clear();
-        let kept = self.chunks.len().min(KEPT_CHUNKS);
-        self.chunks.drain(kept..).for_each(|mut chunk| memory::give_back(&mut chunk));
-    }
-}
 
 /// A dirty run of overflow pages: whole pages, header included.
 struct Run {
@@ -212,15 +93,7 @@ pub(crate) struct Dirty {
 impl Dirty {
     pub(crate) fn new(page_size: usize) -> Dirty {
         Dirty {
-            arena: Arena {
-                page_size,
-                chunk_shift: (CHUNK_BYTES / page_size).trailing_zeros(),
-                chunks: Vec::new(),
-                levels: Vec::new(),
-                free: Vec::new(),
-                kept: Box::default(),
-                kept_pages: 0,
-            },
+            arena: Arena::new(page_size),
             runs: Vec::new(),
             runs_free: Vec::new(),
             run_pages: 0,
@@ -291,23 +164,19 @@ impl Dirty {
 
     /// The dirty pages without those of runs.
     pub(crate) fn singles(&self) -> impl Iterator<Item = &[u8]> {
-        let used = self.arena.levels.iter().enumerate().filter(|(_, level)| **level < KEPT);
-        used.map(|(index, _)| self.arena.page(index as u32))
+        self.arena.in_use()
     }
 
     /// Whether this page was made at the level at work.
     #[inline]
     pub(crate) fn is_own(&self, child: Child) -> bool {
-        child.is_dirty() && self.arena.levels.get(child.dirty_index() as usize) == Some(&self.level_tag())
+        child.is_dirty() && self.arena.is_at(child.dirty_index(), self.level_tag())
     }
 
     /// The page, or nothing if there is no such dirty page (a damaged file can name any).
     #[inline]
     pub(crate) fn page(&self, index: u32) -> Option<&[u8]> {
-        match self.arena.levels.get(index as usize) {
-            Some(&level) if level < KEPT => Some(self.arena.page(index)),
-            _ => None,
-        }
+        self.arena.get(index)
     }
 
     #[inline]
@@ -325,10 +194,8 @@ impl Dirty {
 
     /// A new page with any content.
     fn create_unset(&mut self) -> Child {
-        let chunks = self.arena.chunks.len();
-        let index = self.arena.create(self.level_tag());
-        if let Some(new) = self.arena.chunks.get(chunks) {
-            let new = new.as_ptr_range();
+        let (index, new_memory) = self.arena.create(self.level_tag());
+        if let Some(new) = new_memory {
             self.note_addresses(new);
         }
         if let Some(level) = self.levels.last_mut() {
@@ -361,15 +228,7 @@ impl Dirty {
     /// Copies a dirty page of a lower level to this one.
     pub(crate) fn copy_up(&mut self, child: Child) -> Child {
         let copy = self.create_unset();
-        let (from_chunk, from) = self.arena.place(child.dirty_index());
-        let (to_chunk, to) = self.arena.place(copy.dirty_index());
-        let size = self.arena.page_size;
-        if from_chunk == to_chunk {
-            self.arena.chunks[from_chunk].copy_within(from..from + size, to);
-        } else {
-            let [a, b] = self.arena.chunks.get_disjoint_mut([from_chunk, to_chunk]).expect("two chunks of the arena");
-            b[to..to + size].copy_from_slice(&a[from..from + size]);
-        }
+        self.arena.copy(child.dirty_index(), copy.dirty_index());
         self.free(child);
         copy
     }
@@ -474,7 +333,7 @@ impl Dirty {
         let tag = self.level_tag();
         let Some(level) = self.levels.pop() else { return };
         for index in level.created {
-            if self.arena.levels[index as usize] == tag {
+            if self.arena.is_at(index, tag) {
                 self.arena.release(index);
             }
         }
@@ -491,10 +350,9 @@ impl Dirty {
         let tag = self.level_tag();
         let Some(level) = self.levels.pop() else { return };
         let below = self.level_tag();
-        let created: Vec<u32> =
-            level.created.into_iter().filter(|&index| self.arena.levels[index as usize] == tag).collect();
+        let created: Vec<u32> = level.created.into_iter().filter(|&index| self.arena.is_at(index, tag)).collect();
         for &index in &created {
-            self.arena.levels[index as usize] = below;
+            self.arena.set_level(index, below);
         }
         let runs: Vec<u32> = level.runs_created.into_iter().filter(|&i| self.run_level(i) == Some(tag)).collect();
         for &index in &runs {
@@ -522,6 +380,7 @@ impl Dirty {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::format::page;
     use crate::ids::Pgno;
 
     #[test]
