@@ -13,7 +13,6 @@ pub(crate) mod lock;
 pub(crate) mod memory;
 pub(crate) mod overlay;
 pub(crate) mod region;
-pub(crate) mod shm;
 
 /// Milliseconds since 1970, as of the kernel's last tick: a few nanoseconds to read, off by up to ten milliseconds.
 #[inline]

@@ -10,10 +10,10 @@ use std::fs::File;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
 
+use super::memory::Memory;
 use super::{BLOCK_LOCKS, GROWTH, byte, protocol};
 use crate::error::Result;
 use crate::os::lock::{self, Kind};
-use crate::os::shm::Memory;
 
 /// Chunk `k` has room for `2^k` blocks, so that the list grows without moving.
 const CHUNKS: usize = 26;

@@ -21,11 +21,11 @@ use std::fs::File;
 use std::ops::Range;
 use std::time::{Duration, Instant};
 
+use super::memory::Header;
 use super::turn::{self, Pause, Wait};
 use super::{WRITER, byte};
 use crate::error::{Error, Result};
 use crate::os::lock::{self, Kind};
-use crate::os::shm::Header;
 use crate::sync::{AtomicU64, Ordering, Word};
 
 /// The lock of number 0; the others follow.

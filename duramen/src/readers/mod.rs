@@ -6,7 +6,9 @@
 //! The state lives in `NAME-lock` and holds nothing that a crash may lose. Who is alive is told by the kernel: a handle
 //! holds locks on bytes of the lock file (far beyond its end), which go when it does, however it dies.
 //! - `OPENER`: held by every handle, shared. The first opener holds it exclusively while it recovers, so the others wait.
-//! - `WRITER`: held by the writer, unless it is favoured ([`favour`]). - `GROWTH`: held while a block is appended.
+//! - `WRITER`: held by the writer, unless it is favoured ([`favour`]).
+//! - `GROWTH`: held while a block is appended.
+//! - `SUCCESSION`: held while another data file's lock file is replaced ([`joining`]).
 //! - one byte for each handle that has been favoured, held by it.
 //! - one byte for each block of reader slots, held by the handle that owns the block.
 //!
@@ -14,20 +16,17 @@
 //! locks but the writer's are taken and dropped under the mutex of [`blocks::Blocks`], since threads of one handle do
 //! not exclude each other by them.
 //!
-//! Where all processes closed the database or died, whoever opens it next goes on with their state, as if one of them
-//! were still there: if it is the same file of the same boot, and all had been flushed or it is the same mount too, so
-//! that the page cache has whatever they wrote; if what they published last is what the file holds; and if no flush
-//! failed, or was under way. Else the first opener makes the state anew.
-//!
 //! The lock file must not be removed or replaced while the database is open anywhere: those who open it then would not
 //! know of those who have it open, nor be kept from writing at the same time. But where another data file has been put
 //! in the place of one that is still open, as programs do that make a file anew and rename it over the old one, those who
-//! open the new one get a new lock file: see [`make_way`]. A child made by `fork` keeps the locks
+//! open the new one get a new lock file: see [`joining`]. A child made by `fork` keeps the locks
 //! of its parent's handles alive until it drops the handles, exits or runs another program.
 
 mod blocks;
 mod favour;
-pub(crate) mod protocol;
+mod joining;
+mod memory;
+mod protocol;
 mod turn;
 mod unregistered;
 
@@ -37,7 +36,6 @@ mod process_tests;
 mod tests;
 
 use std::cell::Cell;
-use std::fs::File;
 use std::ops::Range;
 use std::path::Path;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -46,20 +44,18 @@ use std::time::Duration;
 use crate::error::{Error, Result};
 use crate::ids::Txnid;
 use crate::os::fork::ForkGuard;
-use crate::os::identity::{self, Identity};
 use crate::os::lock::{self, Kind, LockFile};
-pub(crate) use crate::os::shm::RECORD_WORDS;
-use crate::os::shm::{BLOCK_SLOTS, Memory, Slot};
 use crate::os::{coarse_unix_ms, file};
 
 use blocks::Blocks;
 use favour::Favour;
+use joining::admit;
+pub(crate) use joining::{DataFile, vouched};
+pub(crate) use memory::RECORD_WORDS;
+use memory::{BLOCK_SLOTS, Memory, Slot};
 pub(crate) use turn::{Inherited, Wait};
 use turn::{Pause, Turn};
 pub(crate) use unregistered::{UnregisteredReader, unregistered};
-
-const MAGIC: u64 = u64::from_le_bytes(*b"duramenL");
-const VERSION: u64 = 5;
 
 /// The header's `doubt` counts the flushes of the data file that are under way; this is added to it after a failure that
 /// leaves unknown what is on disk.
@@ -72,7 +68,6 @@ const WRITER: Range<u64> = byte((1 << 41) + 1);
 const GROWTH: Range<u64> = byte((1 << 41) + 2);
 /// Held by who replaces the lock file.
 const SUCCESSION: Range<u64> = byte((1 << 41) + 3);
-
 /// Fruitless attempts to copy the newest record after which something must be wrong with the lock file.
 const ATTEMPTS_MAX: u32 = 1000;
 
@@ -96,24 +91,6 @@ pub(crate) struct Published {
     pub txnid: Txnid,
     /// What was said of it.
     pub words: [u64; RECORD_WORDS],
-}
-
-/// The data file that a handle has opened, as far as the lock file has to do with it.
-pub(crate) trait DataFile {
-    /// Which one it is, if the system tells.
-    fn identity(&self) -> Option<Identity>;
-
-    /// Whether it is another one than this.
-    fn is_another(&self, known: &Identity) -> bool;
-
-    /// Whether it still has the name that it was opened by.
-    fn is_in_place(&self) -> Result<bool>;
-
-    /// An error if what is in the file beside it is not to be lost when that becomes its lock file.
-    fn check_lock_file(&self, lock_file: &File) -> Result<()>;
-
-    /// Whether it holds what was published last. `unsettled`: a writer died in its transaction.
-    fn holds(&self, newest: &Published, unsettled: bool) -> bool;
 }
 
 /// A reader's place in the table, to be given back by [`Shared::end_read`] of the same handle, on any thread.
@@ -494,108 +471,6 @@ impl Drop for Shared {
             self.blocks.clear_own(&self.memory);
         }
     }
-}
-
-/// Takes the opener's lock and looks at the state. Nothing if the file is to be opened anew: it was removed meanwhile,
-/// or its first opener went away before it was done.
-fn admit(lock_file: LockFile, path: &Path, data: &dyn DataFile) -> Result<Option<(Memory, Role)>> {
-    let first = lock::try_lock(&lock_file, OPENER, Kind::Exclusive)?;
-    if !first {
-        lock::lock(&lock_file, OPENER, Kind::Shared)?;
-    }
-    if !file::is_still_at(&lock_file, path)? {
-        return Ok(None);
-    }
-    if !first {
-        let Some(memory) = Memory::join(lock_file)? else { return Ok(None) };
-        if !is_ready(&memory)? {
-            return Ok(None);
-        }
-        let theirs = identity_in(&memory);
-        if theirs != Identity::default() && data.is_another(&theirs) {
-            return make_way(&memory, path, data).map(|()| None);
-        }
-        return Ok(Some((memory, Role::Joined)));
-    }
-    let keep = |memory: &Memory| is_left_by_others(memory, data);
-    let (memory, kept) = Memory::take_over(lock_file, keep, |file| data.check_lock_file(file))?;
-    if kept {
-        tracing::info!(path = %path.display(), "going on with what others left");
-        memory.file().map_or(Ok(()), |file| lock::lock(file, OPENER, Kind::Shared))?;
-        return Ok(Some((memory, Role::Joined)));
-    }
-    let header = memory.header();
-    for (to, word) in header.identity.iter().zip(data.identity().unwrap_or_default()) {
-        to.store(word, Ordering::Relaxed);
-    }
-    header.version.store(VERSION, Ordering::Relaxed);
-    header.magic.store(MAGIC, Ordering::Release);
-    Ok(Some((memory, Role::First)))
-}
-
-/// Removes a lock file of those who have another data file open, which had this one's name before. They go on with it, and
-/// whoever opens the new one gets a lock file of his own.
-fn make_way(memory: &Memory, path: &Path, data: &dyn DataFile) -> Result<()> {
-    let Some(lock_file) = memory.file() else { return Ok(()) };
-    // One after the other: the next one's lock file is not to be removed by who comes late.
-    lock::lock(lock_file, SUCCESSION, Kind::Exclusive)?;
-    if !file::is_still_at(lock_file, path)? {
-        return Ok(());
-    }
-    if !data.is_in_place()? {
-        return Err(Error::Usage {
-            what: "another file took the data file's place while it was being opened: open it again",
-        });
-    }
-    tracing::info!(path = %path.display(), "a new lock file: the one that was there is of a data file that has gone from here");
-    std::fs::remove_file(path).map_err(file::failed("remove another data file's", path))
-}
-
-fn identity_in(memory: &Memory) -> Identity {
-    memory.header().identity.each_ref().map(|word| word.load(Ordering::Relaxed))
-}
-
-/// Whether there is a state that one can join.
-fn is_ready(memory: &Memory) -> Result<bool> {
-    let header = memory.header();
-    if header.magic.load(Ordering::Acquire) != MAGIC || header.ready.load(Ordering::Acquire) != 1 {
-        return Ok(false);
-    }
-    if header.version.load(Ordering::Relaxed) != VERSION {
-        return Err(Error::Usage { what: "a program of another version has the database open: close it there first" });
-    }
-    Ok(true)
-}
-
-/// Whether a state that nobody has a part in any more can be gone on with: see the module's head.
-fn is_left_by_others(memory: &Memory, data: &dyn DataFile) -> bool {
-    whole_by(memory, data).is_some() && memory.blocks().is_ok()
-}
-
-/// The commit published last, if this is the state of the data file, which holds that, and has all of it.
-fn whole_by(memory: &Memory, data: &dyn DataFile) -> Option<Txnid> {
-    let header = memory.header();
-    let found = identity_in(memory);
-    let newest = Txnid(header.newest.word.load(Ordering::SeqCst));
-    let unsettled = header.writing.word.load(Ordering::Acquire) != 0;
-    let durable = Txnid(header.durable.word.load(Ordering::Acquire));
-    let on_disk = !unsettled && durable == newest;
-    // A writer that dies may have made durable what it had yet to publish.
-    let possible = unsettled || durable <= newest;
-    let same = if on_disk { identity::is_same_file } else { identity::is_same_cache };
-    let known = data.identity().is_some_and(|identity| same(&identity, &found))
-        && is_ready(memory).is_ok_and(|ready| ready)
-        && possible
-        && header.doubt.word.load(Ordering::Acquire) == 0;
-    let words = known.then(|| memory.record(newest.0).read(newest)).flatten()?;
-    data.holds(&Published { txnid: newest, words }, unsettled).then_some(newest)
-}
-
-/// The newest commit by the lock file at `path`, if that says that the page cache has all of it: for who reads without a part
-/// in that file. Nothing is locked, so that nobody takes this for the part of a handle.
-pub(crate) fn vouched(path: &Path, data: &dyn DataFile) -> Option<Txnid> {
-    let memory = Memory::copy_of(&file::open_lock_to_read(path)?).ok()??;
-    whole_by(&memory, data)
 }
 
 fn info(slot: &Slot) -> Option<ReaderInfo> {

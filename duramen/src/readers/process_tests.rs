@@ -7,6 +7,7 @@ use std::time::Duration;
 use super::tests::{Data, Place, commit, live, write_alone};
 use super::*;
 use crate::os::fork::in_forked_child;
+use crate::os::identity::Identity;
 
 const TASK: &str = "DURAMEN_TEST_TASK";
 const LOCK_FILE: &str = "DURAMEN_TEST_LOCK_FILE";

@@ -7,7 +7,9 @@ use std::time::{Duration, Instant};
 
 use proptest::prelude::*;
 
+use super::joining::{MAGIC, VERSION};
 use super::*;
+use crate::os::identity::{self, Identity};
 
 /// A data file as tests want it: of this identity, and with this commit in it.
 #[derive(Default)]

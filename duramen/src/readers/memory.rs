@@ -1,6 +1,6 @@
 //! The shared state as memory: the lock file's layout, its mapping, its growth.
 //!
-//! Owns: where each word lies. Must not know: what order the words are written in (`readers`), locks.
+//! Owns: where each word lies. Must not know: what order the words are written in ([`super::protocol`]), locks.
 //!
 //! Layout (native byte order: the file never leaves the machine): a header page with the identity and the words that
 //! all share, a ring of records at 4096, and from 16384 on blocks of 64 reader slots. The first three words are the
@@ -21,11 +21,11 @@ use std::mem::{align_of, offset_of, size_of};
 use std::os::unix::fs::FileExt;
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 
+use super::protocol::Record;
 use crate::error::{Error, Result};
 use crate::os::file::{check_limit, read_up_to};
 use crate::os::lock::LockFile;
 use crate::os::region::{Access, Region};
-use crate::readers::protocol::Record;
 
 /// Words that are published with a txnid.
 pub(crate) const RECORD_WORDS: usize = 15;
