@@ -1,6 +1,7 @@
-//! When the data file is flushed, and what the disk is asked to write before that.
+//! Checkpoints: when the data file is flushed, what is done then, and what the disk is asked to write before that.
 //!
-//! Owns: the limits of what may wait for a flush, how far the disk was asked. Must not know: what is in the pages.
+//! Owns: the limits of what may wait for a flush, how far the disk was asked, that the file is cut off only afterwards. Must
+//! not know: what is in the pages.
 //!
 //! Most pages that small commits write are replaced before the next flush, and need not reach the disk at all. So it is
 //! left alone until a checkpoint is near; then it is asked for one part of the data file after the other, so that the
@@ -10,9 +11,12 @@ use std::ops::{Range, RangeInclusive};
 use std::time::Duration;
 
 use super::log::Mark;
-use super::{Durability, Store, Writer};
+use super::published::is_flushed;
+use super::{Durability, Store, Writer, published_durable};
+use crate::error::{Error, Result};
 use crate::ids::Txnid;
 use crate::os::memory;
+use crate::readers::Wait;
 
 /// The data file is flushed when so much is new as it is long, since the pages that were replaced are kept until then; but
 /// not before this, and
@@ -111,6 +115,88 @@ impl Store {
     pub(crate) fn ask_ahead(&self, bytes: Range<u64>) {
         if !bytes.is_empty() {
             self.medium.begin_flush(bytes);
+        }
+    }
+
+    /// Makes the data file durable with all that is committed. Returns at once if it is.
+    pub(crate) fn checkpoint(&self, wait: Wait) -> Result<()> {
+        let mut writer = self.begin_write(wait)?;
+        let result = self.flush_and_cut_off(&mut writer);
+        self.end_write(writer);
+        result
+    }
+
+    /// As [`Store::checkpoint`], but without waiting for a writer. Beside one, the data file is flushed as it is: that one's
+    /// transaction writes nothing over that the newest commit can reach, and the next one begins with a checkpoint.
+    pub(crate) fn sync(&self) -> Result<()> {
+        if self.settings.read_only {
+            return Err(Error::ReadOnly);
+        }
+        self.poison.check()?;
+        if self.durable() == self.shared.newest() {
+            return Ok(());
+        }
+        match self.checkpoint(Wait::No) {
+            Err(Error::Busy) => {
+                // Before the flush: whoever begins to write after this keeps what that finds.
+                self.shared.ask_for_checkpoint();
+                self.flush("flush the data file")
+            }
+            done => done,
+        }
+    }
+
+    /// Somebody flushed the data file while another was writing: what that flush found is kept until now.
+    pub(super) fn make_due_checkpoint(&self, writer: &mut Writer) -> Result<()> {
+        if !self.shared.checkpoint_is_asked_for() {
+            return Ok(());
+        }
+        self.flush_and_cut_off(writer)?;
+        self.shared.checkpoint_made();
+        Ok(())
+    }
+
+    /// Between transactions: what one has placed behind the newest commit's end must stay.
+    pub(super) fn flush_and_cut_off(&self, writer: &mut Writer) -> Result<()> {
+        self.flush_data(writer)?;
+        self.cut_off(writer);
+        Ok(())
+    }
+
+    pub(crate) fn flush_data(&self, writer: &mut Writer) -> Result<()> {
+        self.wait_for_landing(writer)?;
+        if self.shared.durable() == writer.meta.txnid {
+            return Ok(());
+        }
+        self.flush("flush a checkpoint")?;
+        self.became_durable(writer)
+    }
+
+    /// The writer's commit has been flushed.
+    pub(crate) fn became_durable(&self, writer: &mut Writer) -> Result<()> {
+        (writer.durable_slot, writer.seen_slot) = (writer.slot, writer.slot);
+        writer.mark = Mark::START;
+        self.shared.set_durable(writer.meta.txnid)?;
+        self.shared.publish(&published_durable(&writer.meta, writer.slot))
+    }
+
+    /// The newest commit that survives a power cut: of the data file, or of data file and log.
+    pub(crate) fn durable(&self) -> Txnid {
+        let newest = self.shared.newest();
+        let is_flushed = self.shared.record(newest).is_some_and(|record| is_flushed(&record));
+        if is_flushed { newest } else { self.shared.durable() }
+    }
+
+    /// Cuts off the free end of the file, once the newest commit is durable.
+    pub(crate) fn cut_off(&self, writer: &mut Writer) {
+        let bytes = writer.meta.page_count * u64::from(writer.meta.page_size);
+        if std::mem::take(&mut writer.too_long)
+            && !self.settings.keep_length
+            && let Err(error) = self.medium.set_len(bytes)
+        {
+            // The commit stands all the same; the next checkpoint tries again.
+            tracing::warn!(%error, "the free end of the data file could not be cut off");
+            writer.too_long = true;
         }
     }
 }

@@ -1,126 +1,51 @@
 //! An open database: the data file, its map, and the state shared with other processes.
 //!
-//! Owns: what is open, checkpoints, settling what a dead writer left, closing, who is poisoned by a failed flush. Must not know: keys,
-//! tables.
+//! Owns: what is open, the writer's memory, settling what a dead writer left, giving up after a failed flush. Must
+//! not know: keys, tables.
+//!
+//! Locks: none of the mutexes here is taken while another one of them is held. That of the writer's memory is held while
+//! commits of other handles are published ([`Store::look_for_commits`]), so that the handle's own writer is not at it.
 
 mod checkpoint;
+mod closing;
 pub(crate) mod create;
 pub(crate) mod landing;
 pub(crate) mod log;
+mod meta_slots;
 mod opening;
 pub(crate) mod poison;
 mod published;
 mod reading;
 pub(crate) mod recover;
+mod settings;
 pub(crate) mod space_log;
 
 use std::fs::File;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::sync::{Arc, LazyLock, Mutex, PoisonError};
-use std::time::Duration;
+use std::sync::{Arc, Mutex, PoisonError};
 
 use crate::dirty::Dirty;
 use crate::error::{Damage, Error, Result};
-use crate::format::meta::{Meta, SLOT_BYTES, SLOTS};
+use crate::format::meta::Meta;
 use crate::ids::{Pgno, Txnid};
 use crate::medium::Medium;
 use crate::os::beside::Beside;
 use crate::os::file::{self, FileMedium};
-use crate::os::{memory, overlay};
+use crate::os::overlay;
 use crate::pager::Pager;
 use crate::readers::{Inherited, Role, Shared, UnregisteredReader, Wait};
 use crate::store::checkpoint::Sweep;
 use crate::store::landing::Landed;
 use crate::store::log::{Found, Log, Mark};
+pub(crate) use crate::store::meta_slots::{blank, free_slot, write_meta};
 use crate::store::opening::{hold_newest, join, open_shared, read_head};
 use crate::store::poison::Poison;
 pub(crate) use crate::store::published::{Unpacked, published, published_durable};
 use crate::store::recover::{Chosen, Purpose};
+pub(crate) use crate::store::settings::Settings;
+pub use crate::store::settings::{Durability, MediumLayer};
 use crate::store::space_log::Ledger;
-
-/// Whether a commit waits for the disk.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
-pub enum Durability {
-    /// A commit that has returned survives a power cut.
-    #[default]
-    Durable,
-    /// A power cut may take the newest commits with it, back to the last checkpoint; nothing else is lost, nothing is
-    /// damaged, and the end of the process (even by `kill -9`) loses nothing. Checkpoints happen by themselves (see
-    /// [`crate::Database::checkpoint`]).
-    Relaxed,
-}
-
-/// Stands a medium of the caller's between the engine and the file.
-pub type MediumLayer = Arc<dyn Fn(Arc<dyn Medium>) -> Arc<dyn Medium> + Send + Sync>;
-
-/// How to open a database.
-#[derive(Clone)]
-pub(crate) struct Settings {
-    pub read_only: bool,
-    pub create: bool,
-    pub page_size: usize,
-    pub durability: Durability,
-    pub lock_file: bool,
-    pub lock_path: Option<PathBuf>,
-    pub wait: Wait,
-    pub mode: u32,
-    /// Memory for a transaction's changed pages, if that was chosen.
-    pub memory_bytes: Option<usize>,
-    pub keep_length: bool,
-    pub file_memory: Option<u64>,
-    pub late_checks: bool,
-    pub log: bool,
-    pub flush_on_close: bool,
-    pub medium: Option<MediumLayer>,
-    pub log_medium: Option<MediumLayer>,
-    /// Length of a log that is made for the first commit.
-    pub log_at_once: Option<u64>,
-}
-
-/// How long a handle that closes waits for its turn to make a checkpoint.
-const CLOSE_WAIT: Duration = Duration::from_secs(1);
-/// Memory that any transaction may take, where nothing was chosen and there is plenty.
-const MEMORY_BYTES: usize = 256 << 20;
-/// With less, work goes on and on instead.
-const MEMORY_BYTES_MIN: usize = 8 << 20;
-
-impl Settings {
-    /// Memory that any transaction may take for its changed pages before anybody asks how much there is.
-    pub(crate) fn memory_bytes_unasked(&self) -> usize {
-        self.memory_bytes.unwrap_or(MEMORY_BYTES_MIN)
-    }
-
-    /// Memory that any transaction may take for its changed pages.
-    pub(crate) fn memory_bytes(&self) -> usize {
-        // Asking the system takes longer than many a transaction.
-        static USUAL: LazyLock<usize> = LazyLock::new(|| usual_of(memory::for_files()));
-        self.memory_bytes.unwrap_or_else(|| *USUAL)
-    }
-
-    /// Memory that a transaction may take for its changed pages once it has filled that.
-    pub(crate) fn memory_bytes_large(&self) -> usize {
-        self.memory_bytes.unwrap_or_else(|| large_of(memory::for_files()))
-    }
-
-    fn purpose(&self) -> Purpose {
-        if self.read_only { Purpose::Read } else { Purpose::Write }
-    }
-}
-
-/// What any transaction may take of so many bytes of memory, if nothing was chosen. In a control group that has little, who
-/// takes more is killed.
-fn usual_of(available: u64) -> usize {
-    const PART: u64 = 4;
-    usize::try_from(available / PART).unwrap_or(usize::MAX).clamp(MEMORY_BYTES_MIN, MEMORY_BYTES)
-}
-
-/// What a large transaction may take of so many bytes of memory, if nothing was chosen: what it writes early it mostly
-/// reads, changes and writes again.
-fn large_of(available: u64) -> usize {
-    const PART: u64 = 8;
-    usize::try_from(available / PART).unwrap_or(0).max(usual_of(available))
-}
 
 /// See the module's head.
 pub(crate) struct Store {
@@ -446,19 +371,6 @@ impl Store {
         }
     }
 
-    /// Cuts off the free end of the file, once the newest commit is durable.
-    pub(crate) fn cut_off(&self, writer: &mut Writer) {
-        let bytes = writer.meta.page_count * u64::from(writer.meta.page_size);
-        if std::mem::take(&mut writer.too_long)
-            && !self.settings.keep_length
-            && let Err(error) = self.medium.set_len(bytes)
-        {
-            // The commit stands all the same; the next checkpoint tries again.
-            tracing::warn!(%error, "the free end of the data file could not be cut off");
-            writer.too_long = true;
-        }
-    }
-
     /// After a failed flush (or meta page write) nobody knows what is on disk: no more writing by this process.
     pub(crate) fn poison(&self, op: &'static str, error: std::io::Error) -> Error {
         self.give_up(format!("{op}: {error}"));
@@ -478,189 +390,5 @@ impl Store {
         self.medium.flush().map_err(|error| self.poison(op, error))?;
         self.shared.flushed();
         Ok(())
-    }
-
-    /// Makes the data file durable with all that is committed. Returns at once if it is.
-    pub(crate) fn checkpoint(&self, wait: Wait) -> Result<()> {
-        let mut writer = self.begin_write(wait)?;
-        let result = self.flush_and_cut_off(&mut writer);
-        self.end_write(writer);
-        result
-    }
-
-    /// As [`Store::checkpoint`], but without waiting for a writer. Beside one, the data file is flushed as it is: that one's
-    /// transaction writes nothing over that the newest commit can reach, and the next one begins with a checkpoint.
-    pub(crate) fn sync(&self) -> Result<()> {
-        if self.settings.read_only {
-            return Err(Error::ReadOnly);
-        }
-        self.poison.check()?;
-        if self.durable() == self.shared.newest() {
-            return Ok(());
-        }
-        match self.checkpoint(Wait::No) {
-            Err(Error::Busy) => {
-                // Before the flush: whoever begins to write after this keeps what that finds.
-                self.shared.ask_for_checkpoint();
-                self.flush("flush the data file")
-            }
-            done => done,
-        }
-    }
-
-    /// Somebody flushed the data file while another was writing: what that flush found is kept until now.
-    fn make_due_checkpoint(&self, writer: &mut Writer) -> Result<()> {
-        if !self.shared.checkpoint_is_asked_for() {
-            return Ok(());
-        }
-        self.flush_and_cut_off(writer)?;
-        self.shared.checkpoint_made();
-        Ok(())
-    }
-
-    /// Between transactions: what one has placed behind the newest commit's end must stay.
-    fn flush_and_cut_off(&self, writer: &mut Writer) -> Result<()> {
-        self.flush_data(writer)?;
-        self.cut_off(writer);
-        Ok(())
-    }
-
-    pub(crate) fn flush_data(&self, writer: &mut Writer) -> Result<()> {
-        self.wait_for_landing(writer)?;
-        if self.shared.durable() == writer.meta.txnid {
-            return Ok(());
-        }
-        self.flush("flush a checkpoint")?;
-        self.became_durable(writer)
-    }
-
-    /// The writer's commit has been flushed.
-    pub(crate) fn became_durable(&self, writer: &mut Writer) -> Result<()> {
-        (writer.durable_slot, writer.seen_slot) = (writer.slot, writer.slot);
-        writer.mark = Mark::START;
-        self.shared.set_durable(writer.meta.txnid)?;
-        self.shared.publish(&published_durable(&writer.meta, writer.slot))
-    }
-
-    /// The newest commit that survives a power cut: of the data file, or of data file and log.
-    pub(crate) fn durable(&self) -> Txnid {
-        let newest = self.shared.newest();
-        let is_flushed = self.shared.record(newest).is_some_and(|record| published::is_flushed(&record));
-        if is_flushed { newest } else { self.shared.durable() }
-    }
-
-    /// Closes the database, and says what a drop only logs.
-    pub(crate) fn close(mut self) -> Result<()> {
-        self.closed = true;
-        self.end()
-    }
-
-    /// What a closing database does: everything durable, unless that was not wanted, and a meta page that needs no proof,
-    /// if nobody else has it open.
-    fn end(&self) -> Result<()> {
-        if self.settings.read_only || self.shared.is_forked() || self.poison.is_there() {
-            return Ok(());
-        }
-        if self.lock_pending().is_some() {
-            return Ok(());
-        }
-        let last = self.shared.last_one()?;
-        let flushed = self.durable() == self.shared.newest();
-        let nothing_to_do = if flushed { !last } else { self.may_leave_unflushed(last) };
-        if nothing_to_do {
-            return Ok(());
-        }
-        let flush = self.settings.flush_on_close;
-        let mut writer = match self.begin_write(if flush { Wait::For(CLOSE_WAIT) } else { Wait::No }) {
-            // Whoever writes sees what is due.
-            Err(Error::Busy) if !flush => return Ok(()),
-            begun => begun?,
-        };
-        let result = if last { self.close_last(&mut writer) } else { self.close_another(&mut writer) };
-        self.end_write(writer);
-        result
-    }
-
-    /// Others go on: what is in the log may stay there.
-    fn close_another(&self, writer: &mut Writer) -> Result<()> {
-        if self.flush_log(writer)? { Ok(()) } else { self.flush_and_cut_off(writer) }
-    }
-
-    fn close_last(&self, writer: &mut Writer) -> Result<()> {
-        self.flush_and_cut_off(writer)?;
-        if !writer.meta.is_proven() {
-            self.write_proven_meta(writer)?;
-        }
-        log::remove(&self.log_place, &self.file, &self.settings);
-        Ok(())
-    }
-
-    /// Writes the newest commit's meta page once more, saying that it needs no proof. It need not be flushed: the commit
-    /// is on disk, and if this page is lost, the one before it says so too.
-    fn write_proven_meta(&self, writer: &mut Writer) -> Result<()> {
-        let slot = free_slot(writer);
-        writer.meta.sequence += 1;
-        writer.meta.needs_no_proof();
-        write_meta(&*self.medium, &writer.meta, slot, &mut writer.meta_bytes)
-            .map_err(|error| self.poison("write the meta page", error))?;
-        (writer.slot, writer.seen_slot) = (slot, slot);
-        self.shared.publish(&published(&writer.meta, slot, writer.durable_slot, Mark::START))
-    }
-}
-
-impl Drop for Store {
-    fn drop(&mut self) {
-        if !self.closed
-            && let Err(error) = self.end()
-        {
-            tracing::warn!(path = %self.path.display(), %error, "closing left the last checkpoint to the next opening");
-        }
-    }
-}
-
-/// The slot that the next commit writes: never the current one, the durable one, nor the one that readers see. The same
-/// question always has the same answer, so that what a failed commit left in a slot is overwritten by the next.
-pub(crate) fn free_slot(writer: &Writer) -> usize {
-    let taken = [writer.slot, writer.durable_slot, writer.seen_slot];
-    (0..SLOTS).find(|slot| !taken.contains(slot)).expect("more slots than three")
-}
-
-/// Writes a meta page; `room` is any memory for it.
-pub(crate) fn write_meta(medium: &dyn Medium, meta: &Meta, slot: usize, room: &mut Vec<u8>) -> std::io::Result<()> {
-    meta.encode(room);
-    medium.write_at((slot * SLOT_BYTES) as u64, &[std::io::IoSlice::new(room)])
-}
-
-/// Writes a meta page that says that its commit, flushed before, needs no proof, and flushes it.
-pub(crate) fn write_proven(medium: &dyn Medium, meta: &mut Meta, slot: usize) -> std::io::Result<()> {
-    meta.needs_no_proof();
-    write_meta(medium, meta, slot, &mut Vec::new())?;
-    medium.flush().inspect_err(|_| blank(medium, slot))
-}
-
-/// Takes back a meta page that needs no proof and whose flush failed: the page cache has it, the disk may never, and
-/// the next to open would trust it.
-pub(crate) fn blank(medium: &dyn Medium, slot: usize) {
-    let zeros = [0; SLOT_BYTES];
-    if let Err(error) = medium.write_at((slot * SLOT_BYTES) as u64, &[std::io::IoSlice::new(&zeros)]) {
-        tracing::error!(%error, "a meta page that was not flushed could not be taken back");
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_large_transaction_takes_an_eighth_of_the_memory_and_no_less_than_any_other() {
-        assert_eq!(large_of(24 << 30), 3 << 30);
-        assert_eq!(large_of(1 << 30), MEMORY_BYTES);
-    }
-
-    #[test]
-    fn no_transaction_takes_more_than_a_quarter_of_little_memory() {
-        assert_eq!((usual_of(100 << 20), large_of(100 << 20)), (25 << 20, 25 << 20));
-        assert_eq!((usual_of(0), large_of(0)), (MEMORY_BYTES_MIN, MEMORY_BYTES_MIN));
-        assert_eq!(usual_of(u64::MAX), MEMORY_BYTES);
     }
 }

@@ -18,21 +18,21 @@ pub(crate) struct Poison {
 }
 
 /// A file, by device and inode.
-type Identity = (u64, u64);
+type Inode = (u64, u64);
 
-static OPEN: Mutex<Vec<(Identity, Weak<Poison>)>> = Mutex::new(Vec::new());
+static OPEN: Mutex<Vec<(Inode, Weak<Poison>)>> = Mutex::new(Vec::new());
 
 impl Poison {
     /// The poison that all handles of this file share.
     pub(crate) fn of(file: &File) -> Result<Arc<Poison>> {
         let metadata = file.metadata().map_err(Error::io("inspect the data file"))?;
-        let identity = (metadata.dev(), metadata.ino());
+        let inode = (metadata.dev(), metadata.ino());
         let mut open = OPEN.lock().unwrap_or_else(PoisonError::into_inner);
         open.retain(|(_, poison)| poison.strong_count() > 0);
-        let known = open.iter().find(|(other, _)| *other == identity).and_then(|(_, poison)| poison.upgrade());
+        let known = open.iter().find(|(other, _)| *other == inode).and_then(|(_, poison)| poison.upgrade());
         Ok(known.unwrap_or_else(|| {
             let poison = Arc::default();
-            open.push((identity, Arc::downgrade(&poison)));
+            open.push((inode, Arc::downgrade(&poison)));
             poison
         }))
     }

@@ -12,6 +12,7 @@ use crate::ids::{Extent, Pgno, Txnid};
 use crate::medium::Medium;
 use crate::pager::{Horizon, Pager};
 use crate::readers::Published;
+use crate::store::meta_slots::{write_meta, write_proven};
 use crate::store::published::{Unpacked, published};
 use crate::store::space_log;
 use crate::tree::walk::{Place, Visitor, walk};
@@ -176,12 +177,11 @@ pub(crate) fn secure(chosen: &mut Chosen, pager: &Pager, medium: &dyn Medium) ->
         }
         chosen.meta.sequence = sequence + 1;
         chosen.slot = slot;
-        return super::write_proven(medium, &mut chosen.meta, slot).map_err(Error::io("write the meta page"));
+        return write_proven(medium, &mut chosen.meta, slot).map_err(Error::io("write the meta page"));
     }
     if !chosen.meta.is_proven() {
         write_again(chosen, pager, medium).map_err(Error::io("write the recovered commit"))?;
-        super::write_meta(medium, &chosen.meta, chosen.slot, &mut Vec::new())
-            .map_err(Error::io("write the meta page"))?;
+        write_meta(medium, &chosen.meta, chosen.slot, &mut Vec::new()).map_err(Error::io("write the meta page"))?;
     }
     medium.flush().map_err(Error::io("flush the recovered commit"))
 }
