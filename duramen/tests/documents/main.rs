@@ -1,4 +1,6 @@
-//! The documents name only what there is.
+//! The documents name only what there is, and the code is as they say.
+
+mod structure;
 
 use std::path::{Path, PathBuf};
 
@@ -66,45 +68,45 @@ fn every_path_in_the_documents_exists() {
     assert!(paths > 50, "only {paths} paths were found");
 }
 
-#[test]
-fn every_module_of_the_engine_is_in_the_architecture() {
-    let text = std::fs::read_to_string(root().join("docs/architecture.md")).unwrap();
-    for entry in std::fs::read_dir(root().join("duramen/src")).unwrap() {
-        let entry = entry.unwrap();
-        let name = entry.file_name().into_string().unwrap();
-        let name = if entry.path().is_dir() { format!("{name}/") } else { name.trim_end_matches(".rs").to_string() };
-        assert!(name == "lib" || text.contains(&format!("`{name}")), "nothing is said of {name}");
+/// The crates that a manifest depends on, but for the project's own.
+fn dependencies(manifest: &str) -> Vec<&str> {
+    let (mut found, mut wanted) = (Vec::new(), false);
+    for line in manifest.lines() {
+        if line.starts_with('[') {
+            wanted = line.ends_with("dependencies]");
+        } else if let (true, Some((name, _))) = (wanted, line.split_once([' ', '.'])) {
+            found.extend((!name.starts_with(['#', '{', '}']) && !name.starts_with("duramen")).then_some(name));
+        }
     }
+    found
+}
+
+/// The first cells of all tables in a text.
+fn rows(text: &str) -> impl Iterator<Item = &str> {
+    text.lines().filter_map(|line| line.strip_prefix("| ")?.split(" |").next())
 }
 
 #[test]
 fn every_dependency_has_its_reason() {
     let text = std::fs::read_to_string(root().join("CONTRIBUTING.md")).unwrap();
-    for package in [
-        "duramen",
-        "duramen-cli",
-        "duramen-lmdb",
-        "duramen-lmdb/so0",
-        "duramen-lmdb/so1",
-        "duramen-sim",
-        "xtask",
-        "bench",
-    ] {
-        let manifest = std::fs::read_to_string(root().join(package).join("Cargo.toml")).unwrap();
-        let mut wanted = false;
-        for line in manifest.lines() {
-            if line.starts_with('[') {
-                wanted = line.ends_with("dependencies]");
-            } else if let (true, Some((name, _))) = (wanted, line.split_once([' ', '.'])) {
-                let named = text.lines().any(|line| {
-                    let crates = line.strip_prefix("| ").and_then(|line| line.split('|').next()).unwrap_or("");
-                    crates.split(',').any(|known| known.trim() == name)
-                });
-                assert!(
-                    named || name.starts_with("duramen") || name.starts_with('#'),
-                    "{package}: no reason for {name}"
-                );
-            }
+    let reasons: Vec<&str> = rows(&text).flat_map(|crates| crates.split([',', ';'])).map(str::trim).collect();
+    let manifests = structure::files(&root(), "Cargo.toml");
+    assert!(manifests.len() > 12, "{manifests:?}");
+    let mut used = Vec::new();
+    for manifest in &manifests {
+        let text = std::fs::read_to_string(manifest).unwrap();
+        for name in dependencies(&text) {
+            assert!(reasons.contains(&name), "{}: no reason for {name}", manifest.display());
+            used.push(name.to_string());
+        }
+    }
+    let section = text.split("## Dependencies").nth(1).unwrap();
+    for row in rows(section).filter(|row| !["crate", "---"].contains(row)) {
+        for name in row.split([',', ';']).map(str::trim) {
+            assert!(
+                used.iter().any(|used| used == name),
+                "CONTRIBUTING.md gives a reason for {name}, which nothing uses"
+            );
         }
     }
 }
