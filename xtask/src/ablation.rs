@@ -5,8 +5,9 @@
 
 use std::fs;
 use std::path::{Path, PathBuf};
-use std::process::{Command, ExitCode};
+use std::process::Command;
 
+use crate::command::{self, Result, cargo};
 use crate::workspace;
 
 #[derive(clap::Args)]
@@ -38,24 +39,18 @@ struct Variant {
     rounds: Vec<Vec<(String, f64)>>,
 }
 
-pub fn run(arguments: &Arguments) -> ExitCode {
-    match variants(arguments).and_then(|variants| measure(arguments, variants)) {
-        Ok(variants) => {
-            print_table(&variants);
-            ExitCode::SUCCESS
-        }
-        Err(problem) => {
-            eprintln!("ablation: {problem}");
-            ExitCode::FAILURE
-        }
-    }
+pub fn run(arguments: &Arguments) -> Result {
+    let variants = variants(arguments).and_then(|variants| measure(arguments, variants));
+    print_table(&variants.map_err(|problem| problem.to_string())?);
+    Ok(())
 }
 
-fn variants(arguments: &Arguments) -> Result<Vec<Variant>, Problem> {
+fn variants(arguments: &Arguments) -> std::result::Result<Vec<Variant>, Problem> {
     let root = workspace::root();
-    let work = root.join("target/ablation");
-    let mut patches: Vec<PathBuf> =
-        fs::read_dir(root.join("bench/ablation"))?.map(|entry| Ok(entry?.path())).collect::<Result<_, Problem>>()?;
+    let work = workspace::target().join("ablation");
+    let mut patches: Vec<PathBuf> = fs::read_dir(root.join("bench/ablation"))?
+        .map(|entry| Ok(entry?.path()))
+        .collect::<std::result::Result<_, Problem>>()?;
     patches.sort();
     let plain = build(root, &work, None)?;
     let variant = |name: String, binary: PathBuf, page_size| Variant { name, binary, page_size, rounds: Vec::new() };
@@ -71,7 +66,7 @@ fn variants(arguments: &Arguments) -> Result<Vec<Variant>, Problem> {
 }
 
 /// Builds a copy of the sources, patched or not; the command.
-fn build(root: &Path, work: &Path, patch: Option<&Path>) -> Result<PathBuf, Problem> {
+fn build(root: &Path, work: &Path, patch: Option<&Path>) -> std::result::Result<PathBuf, Problem> {
     let name = patch.and_then(Path::file_stem).map_or("plain".into(), |stem| stem.to_string_lossy());
     eprintln!("building: {name}");
     let sources = work.join("sources");
@@ -84,23 +79,19 @@ fn build(root: &Path, work: &Path, patch: Option<&Path>) -> Result<PathBuf, Prob
     }
     if let Some(patch) = patch {
         // In a repository, what lies outside of its tree would be left alone.
-        finish(
+        command::run(
             Command::new("git").args(["apply"]).arg(patch).env("GIT_CEILING_DIRECTORIES", work).current_dir(&sources),
         )?;
     }
     let target = work.join("target");
     let build = ["build", "--release", "--quiet", "-p", "duramen-cli"];
-    finish(Command::new("cargo").args(build).env("CARGO_TARGET_DIR", &target).current_dir(&sources))?;
+    command::run(cargo().args(build).env("CARGO_TARGET_DIR", &target).current_dir(&sources))?;
     let binary = work.join(format!("duramen-{name}"));
     fs::copy(target.join("release/duramen"), &binary)?;
     Ok(binary)
 }
 
-fn finish(command: &mut Command) -> Result<(), Problem> {
-    if command.status()?.success() { Ok(()) } else { Err(format!("{command:?} failed").into()) }
-}
-
-fn measure(arguments: &Arguments, mut variants: Vec<Variant>) -> Result<Vec<Variant>, Problem> {
+fn measure(arguments: &Arguments, mut variants: Vec<Variant>) -> std::result::Result<Vec<Variant>, Problem> {
     for round in 1..=arguments.rounds {
         for variant in &mut variants {
             eprintln!("round {round} of {}: {}", arguments.rounds, variant.name);
@@ -119,7 +110,7 @@ fn measure(arguments: &Arguments, mut variants: Vec<Variant>) -> Result<Vec<Vari
 }
 
 /// Work and figure of each line of a run: operations a second, bytes for the file.
-fn figures(json: &[u8]) -> Result<Vec<(String, f64)>, Problem> {
+fn figures(json: &[u8]) -> std::result::Result<Vec<(String, f64)>, Problem> {
     let lines: Vec<serde_json::Value> = serde_json::from_slice(json)?;
     let figure = |line: &serde_json::Value| {
         let value = line.get("per_second").or(line.get("bytes"))?.as_f64()?;

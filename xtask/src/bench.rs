@@ -1,8 +1,6 @@
 //! `cargo xtask bench directory`: builds duramend as it is installed, and compares it with slapd.
 
-use std::path::Path;
-use std::process::{Command, ExitCode};
-
+use crate::command::{Result, cargo, run as finish};
 use crate::workspace;
 
 #[derive(clap::Args)]
@@ -21,22 +19,14 @@ enum What {
     },
 }
 
-pub fn run(arguments: &Arguments) -> ExitCode {
+pub fn run(arguments: &Arguments) -> Result {
     let What::Directory { arguments } = &arguments.what;
-    let root = workspace::root();
-    let mut build = cargo(root);
-    build.args(["build", "--release", "-p", "duramen-server", "-p", "duramen-cli"]);
-    let mut bench = cargo(&root.join("bench/directory"));
+    finish(cargo().args(["build", "--release", "-p", "duramen-server", "-p", "duramen-cli"]))?;
+    let mut bench = cargo();
+    bench.current_dir(workspace::root().join("bench/directory"));
     bench.args(["run", "--release", "--"]).args(arguments);
     for (option, program) in [("--daemon", "duramend"), ("--tool", "duramen")] {
         bench.arg(option).arg(workspace::target().join("release").join(program));
     }
-    let done = [build, bench].into_iter().all(|mut command| command.status().is_ok_and(|status| status.success()));
-    if done { ExitCode::SUCCESS } else { ExitCode::FAILURE }
-}
-
-fn cargo(directory: &Path) -> Command {
-    let mut command = Command::new(std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into()));
-    command.current_dir(directory);
-    command
+    finish(&mut bench)
 }

@@ -1,10 +1,11 @@
 //! `cargo xtask crash`: workloads and their crash images, as many as asked for.
 
-use std::process::ExitCode;
 use std::time::Instant;
 
 use duramen_sim::crash::{self, Tally};
 use indicatif::ProgressBar;
+
+use crate::command::Result;
 
 #[derive(clap::Args)]
 pub struct Arguments {
@@ -25,7 +26,7 @@ pub struct Arguments {
     findings: u32,
 }
 
-pub fn run(arguments: &Arguments) -> ExitCode {
+pub fn run(arguments: &Arguments) -> Result {
     if let Some(seed) = arguments.workload {
         return one(seed, arguments.each);
     }
@@ -62,21 +63,14 @@ pub fn run(arguments: &Arguments) -> ExitCode {
     }
     bar.finish_and_clear();
     say(tally, findings, started);
-    ExitCode::from(u8::from(findings > 0))
+    if findings == 0 { Ok(()) } else { Err("there are findings".to_string()) }
 }
 
-fn one(seed: u64, each: u64) -> ExitCode {
+fn one(seed: u64, each: u64) -> Result {
     let started = Instant::now();
-    match crash::workload(seed, each) {
-        Ok(tally) => {
-            say(tally, 0, started);
-            ExitCode::SUCCESS
-        }
-        Err(finding) => {
-            eprintln!("FINDING in workload {seed}: {finding}");
-            ExitCode::FAILURE
-        }
-    }
+    let tally = crash::workload(seed, each).map_err(|finding| format!("FINDING in workload {seed}: {finding}"))?;
+    say(tally, 0, started);
+    Ok(())
 }
 
 fn say(tally: Tally, findings: u32, started: Instant) {

@@ -2,7 +2,7 @@
 //!
 //! Owns: how many worlds are played. What happens in them is the test's affair.
 
-use std::process::{Command, ExitCode};
+use crate::command::{self, Result, cargo};
 
 /// A test that plays worlds.
 struct Test {
@@ -30,20 +30,11 @@ pub struct Arguments {
 }
 
 /// Runs the test with as many worlds as were asked for.
-pub fn run(arguments: &Arguments) -> ExitCode {
+pub fn run(arguments: &Arguments) -> Result {
     let test = if arguments.directory { DIRECTORIES } else { LIBRARIES };
-    let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
-    let status = Command::new(cargo)
-        .args(["test", "--release", "-p", test.package, "--test", "differential"])
-        .env(test.seed, arguments.seed.to_string())
-        .env("DURAMEN_CASES", arguments.operations.div_ceil(test.operations).to_string())
-        .status();
-    match status {
-        Ok(status) if status.success() => ExitCode::SUCCESS,
-        Ok(_) => ExitCode::FAILURE,
-        Err(error) => {
-            eprintln!("cargo: {error}");
-            ExitCode::FAILURE
-        }
-    }
+    let worlds = arguments.operations.div_ceil(test.operations);
+    let mut cargo = cargo();
+    cargo.args(["test", "--release", "-p", test.package, "--test", "differential"]);
+    cargo.env(test.seed, arguments.seed.to_string()).env("DURAMEN_CASES", worlds.to_string());
+    command::run(&mut cargo)
 }

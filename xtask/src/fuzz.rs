@@ -6,12 +6,13 @@
 use std::collections::VecDeque;
 use std::io::{BufRead, BufReader, Write};
 use std::path::{Path, PathBuf};
-use std::process::{Command, ExitCode, Stdio};
+use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
 use duramen_sim::hostile::{VISITS, seeds};
 use indicatif::ProgressBar;
 
+use crate::command::{Result, cargo, nightly_cargo, run_quietly};
 use crate::workspace;
 
 /// Bytes of kept inputs, for each target.
@@ -57,18 +58,10 @@ pub struct Arguments {
     keep: bool,
 }
 
-pub fn run(arguments: &Arguments) -> ExitCode {
-    if !Command::new("cargo").args(["fuzz", "--version"]).output().is_ok_and(|o| o.status.success()) {
-        eprintln!("cargo-fuzz is not installed: cargo install cargo-fuzz");
-        return ExitCode::FAILURE;
-    }
-    match arguments.targets.iter().try_for_each(|target| fuzz(arguments, target)) {
-        Ok(()) => ExitCode::SUCCESS,
-        Err(why) => {
-            eprintln!("{why}");
-            ExitCode::FAILURE
-        }
-    }
+pub fn run(arguments: &Arguments) -> Result {
+    run_quietly(cargo().args(["fuzz", "--version"]))
+        .map_err(|why| format!("{why} (is it there? cargo install cargo-fuzz)"))?;
+    arguments.targets.iter().try_for_each(|target| fuzz(arguments, target))
 }
 
 /// Where inputs are gathered from one run to the next.
@@ -80,7 +73,7 @@ fn kept(target: &str) -> PathBuf {
     workspace::root().join("fuzz/corpus").join(target)
 }
 
-fn fuzz(arguments: &Arguments, target: &str) -> Result<(), String> {
+fn fuzz(arguments: &Arguments, target: &str) -> Result {
     let gathered = gathered(target);
     for directory in [&gathered, &kept(target)] {
         std::fs::create_dir_all(directory).map_err(|e| format!("cannot make {}: {e}", directory.display()))?;
@@ -107,9 +100,9 @@ fn longest(target: &str) -> &'static str {
 
 /// Comparisons are not traced: that costs more than half of the time, and checksums are made right by other means.
 fn cargo_fuzz(arguments: &Arguments, target: &str) -> Command {
-    let mut command = Command::new("cargo");
-    command.args(["+nightly", "fuzz", "run", "--fuzz-dir", "fuzz", "--no-trace-compares"]);
-    command.args(["--sanitizer", &arguments.sanitizer, target]).current_dir(workspace::root());
+    let mut command = nightly_cargo();
+    command.args(["fuzz", "run", "--fuzz-dir", "fuzz", "--no-trace-compares"]);
+    command.args(["--sanitizer", &arguments.sanitizer, target]);
     command
 }
 
@@ -129,14 +122,14 @@ fn plant(directory: &Path) -> std::io::Result<()> {
 const TOLD_EVERY: Duration = Duration::from_secs(30);
 
 /// Runs libFuzzer and shows what it says in one line.
-fn watch(target: &str, command: &mut Command, runs: Option<u64>) -> Result<(), String> {
+fn watch(target: &str, command: &mut Command, runs: Option<u64>) -> Result {
     let cannot = |e: std::io::Error| format!("cargo fuzz cannot be run: {e}");
     let mut child = command.stderr(Stdio::piped()).spawn().map_err(cannot)?;
     let bar = runs.map_or_else(ProgressBar::new_spinner, ProgressBar::new);
     bar.set_style(crate::style("executions"));
     let (mut last, mut told) = (VecDeque::new(), Instant::now());
     let lines = child.stderr.take().map(BufReader::new);
-    for line in lines.into_iter().flat_map(|lines| lines.split(b'\n')).map_while(Result::ok) {
+    for line in lines.into_iter().flat_map(|lines| lines.split(b'\n')).map_while(std::result::Result::ok) {
         let line = String::from_utf8_lossy(&line).into_owned();
         if let Some((executions, state)) = progress(&line) {
             bar.set_position(executions);
@@ -174,7 +167,7 @@ fn progress(line: &str) -> Option<(u64, String)> {
 }
 
 /// Adds to the kept inputs those that reach something new, the smallest of them as far as there is room.
-fn keep(arguments: &Arguments, target: &str) -> Result<(), String> {
+fn keep(arguments: &Arguments, target: &str) -> Result {
     let mut command = cargo_fuzz(arguments, target);
     // One input for each place in the code: how often it was passed does not count.
     let options = ["--", "-merge=1", "-use_counters=0", longest(target)];

@@ -3,6 +3,7 @@
 
 mod ablation;
 mod bench;
+mod command;
 mod crash;
 mod differential;
 mod fuzz;
@@ -49,7 +50,7 @@ enum Command {
 }
 
 fn main() -> ExitCode {
-    match Arguments::parse().command {
+    let ended = match Arguments::parse().command {
         Command::Ablation(arguments) => ablation::run(&arguments),
         Command::Bench(arguments) => bench::run(&arguments),
         Command::Crash(arguments) => crash::run(&arguments),
@@ -60,6 +61,13 @@ fn main() -> ExitCode {
         Command::Aarch64 => interpret::aarch64(),
         Command::Sanitizers => sanitizers::run(),
         Command::Suites(arguments) => suites::run(&arguments),
+    };
+    match ended {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(why) => {
+            eprintln!("{why}");
+            ExitCode::FAILURE
+        }
     }
 }
 

@@ -4,8 +4,9 @@
 //! library has to be built by a nightly compiler, which this installs by rustup where there is none.
 
 use std::path::{Path, PathBuf};
-use std::process::{Command, ExitCode};
+use std::process::Command;
 
+use crate::command::{Result, nightly_cargo, run_quietly, temporary};
 use crate::workspace;
 
 /// Programs that leave the library by `longjmp`: what it had in its hands is lost then.
@@ -14,37 +15,25 @@ const PROGRAMS: [&str; 8] =
     ["entries", "environment", "transactions", "limits", "loading", "own", JUMPING[0], JUMPING[1]];
 const TARGET: &str = "x86_64-unknown-linux-gnu";
 
-type Result<T = ()> = std::result::Result<T, String>;
-
-pub fn run() -> ExitCode {
-    let place = match tempfile::tempdir() {
-        Ok(place) => place,
-        Err(error) => return fail(&format!("no temporary directory: {error}")),
-    };
-    let all = library(place.path()).and_then(|library| {
-        PROGRAMS.iter().try_for_each(|name| {
-            println!("{name}");
-            program(place.path(), &library, name)
-        })
-    });
-    all.map_or_else(|error| fail(&error), |()| ExitCode::SUCCESS)
-}
-
-fn fail(why: &str) -> ExitCode {
-    eprintln!("{why}");
-    ExitCode::FAILURE
+pub fn run() -> Result {
+    let place = temporary()?;
+    let library = library(place.path())?;
+    for name in PROGRAMS {
+        println!("{name}");
+        program(place.path(), &library, name)?;
+    }
+    Ok(())
 }
 
 /// Builds the library with the sanitizer; the directory in which it has its soname.
 fn library(place: &Path) -> Result<PathBuf> {
-    if ended(Command::new("cargo").args(["+nightly", "--version"])).is_err() {
-        ended(Command::new("rustup").args(["toolchain", "install", "nightly", "--profile", "minimal"]))?;
+    if run_quietly(nightly_cargo().arg("--version")).is_err() {
+        run_quietly(Command::new("rustup").args(["toolchain", "install", "nightly", "--profile", "minimal"]))?;
     }
     let target = workspace::target().join("sanitizers");
-    let mut cargo = Command::new("cargo");
-    cargo.args(["+nightly", "build", "--quiet", "--target", TARGET, "-p", "duramen-liblmdb0"]);
-    cargo.current_dir(workspace::root());
-    ended(cargo.env("CARGO_TARGET_DIR", &target).env("RUSTFLAGS", "-Zsanitizer=address"))?;
+    let mut cargo = nightly_cargo();
+    cargo.args(["build", "--quiet", "--target", TARGET, "-p", "duramen-liblmdb0"]);
+    run_quietly(cargo.env("CARGO_TARGET_DIR", &target).env("RUSTFLAGS", "-Zsanitizer=address"))?;
     let link = place.join("liblmdb.so.0");
     let built = target.join(TARGET).join("debug/liblmdb0.so");
     std::os::unix::fs::symlink(built, link).map_err(|error| error.to_string())?;
@@ -60,15 +49,9 @@ fn program(place: &Path, library: &Path, name: &str) -> Result {
     compiler.args(["-std=gnu11", "-g", "-fsanitize=address", "-rdynamic", "-I"]).arg(of_tests.join("include"));
     compiler.arg(of_tests.join("tests/c").join(name).with_extension("c")).arg("-o").arg(&binary).arg("-lpthread");
     // One loads the library by itself.
-    ended(compiler.args((name != "loading").then_some("-llmdb")))?;
+    run_quietly(compiler.args((name != "loading").then_some("-llmdb")))?;
     let leaks = u8::from(!JUMPING.contains(&name));
     let mut run = Command::new(binary);
     run.arg(work).arg("100").env("LD_LIBRARY_PATH", library).env("ASAN_OPTIONS", format!("detect_leaks={leaks}"));
-    ended(&mut run)
-}
-
-fn ended(command: &mut Command) -> Result {
-    let output = command.output().map_err(|error| format!("{command:?}: {error}"))?;
-    let said = String::from_utf8_lossy(&output.stderr);
-    if output.status.success() { Ok(()) } else { Err(format!("{command:?}: {}\n{said}", output.status)) }
+    run_quietly(&mut run)
 }

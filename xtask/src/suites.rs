@@ -6,8 +6,9 @@
 use std::collections::BTreeSet;
 use std::fs;
 use std::path::{Path, PathBuf};
-use std::process::{Command, ExitCode};
+use std::process::Command;
 
+use crate::command::{self, Result, run_quietly, temporary};
 use crate::workspace;
 
 #[derive(clap::Args)]
@@ -16,8 +17,6 @@ pub struct Arguments {
     #[arg(long, value_delimiter = ',', default_values_t = ["heed", "lmdb-rkv", "rkv", "lmdb-zero", "lmdb-go"].map(String::from))]
     suites: Vec<String>,
 }
-
-type Result<T = ()> = std::result::Result<T, String>;
 
 /// A wrapper for Rust, and the crate that binds it to the library.
 struct Wrapper {
@@ -45,29 +44,15 @@ const DIFFER: [(&str, &str); 3] = [
     ("test_load_ratio", "reads LMDB's list of free pages, which is no table here"),
 ];
 
-pub fn run(arguments: &Arguments) -> ExitCode {
-    let work = match tempfile::tempdir() {
-        Ok(work) => work,
-        Err(error) => {
-            eprintln!("no temporary directory: {error}");
-            return ExitCode::FAILURE;
-        }
-    };
-    let result = libraries(work.path())
-        .and_then(|libraries| arguments.suites.iter().try_for_each(|suite| one(suite, work.path(), &libraries)));
-    match result {
-        Ok(()) => ExitCode::SUCCESS,
-        Err(error) => {
-            eprintln!("{error}");
-            ExitCode::FAILURE
-        }
-    }
+pub fn run(arguments: &Arguments) -> Result {
+    let work = temporary()?;
+    let libraries = libraries(work.path())?;
+    arguments.suites.iter().try_for_each(|suite| one(suite, work.path(), &libraries))
 }
 
 /// Builds our library; the directory in which it has its soname.
 fn libraries(work: &Path) -> Result<PathBuf> {
-    let build = ["build", "--release", "-p", "duramen-liblmdb0"];
-    ended(Command::new("cargo").args(build).current_dir(workspace::root()))?;
+    run_quietly(command::cargo().args(["build", "--release", "-p", "duramen-liblmdb0"]))?;
     let place = work.join("library");
     make(&place)?;
     let built = workspace::target().join("release/liblmdb0.so");
@@ -122,7 +107,9 @@ fn prepare(wrapper: &Wrapper, place: &Path, library: &Path) -> Result {
     make(&place.join("fetch/src"))?;
     write(&place.join("fetch/src/lib.rs"), "")?;
     write(&place.join("fetch/Cargo.toml"), &fetch)?;
-    ended(Command::new("cargo").args(["vendor", "--quiet", "--versioned-dirs"]).current_dir(place.join("fetch")))?;
+    run_quietly(
+        Command::new("cargo").args(["vendor", "--quiet", "--versioned-dirs"]).current_dir(place.join("fetch")),
+    )?;
     for (package, version) in [(name, version), (binding, binding_version)] {
         let source = place.join(format!("fetch/vendor/{package}-{version}"));
         fs::rename(&source, place.join(package)).map_err(|error| format!("{}: {error}", source.display()))?;
@@ -153,7 +140,6 @@ fn rust(place: &Path, features: &[&str], library: Option<&Path>) -> Result<BTree
         .env("CARGO_TARGET_DIR", place.join("target"));
     cargo.env("RUSTFLAGS", "--cap-lints allow");
     give(&mut cargo, library);
-    // Some fail with LMDB's library too: names tell.
     let said = output(&mut cargo)?;
     Ok(said.lines().filter_map(|line| Some(line.strip_prefix("test ")?.strip_suffix(" ... ok")?.to_string())).collect())
 }
@@ -196,15 +182,9 @@ fn give(command: &mut Command, library: Option<&Path>) {
     };
 }
 
+/// All that a program writes to its standard output, however it ends: some tests fail with LMDB's library, too.
 fn output(command: &mut Command) -> Result<String> {
-    let output = command.output().map_err(|error| format!("{command:?}: {error}"))?;
-    Ok(String::from_utf8_lossy(&output.stdout).into_owned())
-}
-
-fn ended(command: &mut Command) -> Result {
-    let output = command.output().map_err(|error| format!("{command:?}: {error}"))?;
-    let said = String::from_utf8_lossy(&output.stderr);
-    if output.status.success() { Ok(()) } else { Err(format!("{command:?}: {said}")) }
+    Ok(String::from_utf8_lossy(&command::output(command)?.stdout).into_owned())
 }
 
 fn make(place: &Path) -> Result {
