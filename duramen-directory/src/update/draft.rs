@@ -16,6 +16,8 @@ use crate::tables::{Id, Tables};
 const ATTRIBUTES_MAX: usize = 10_000;
 /// Attributes of an entry whose values are in table `value`.
 const LARGE_MAX: usize = 255;
+/// Bytes of the name of one of these.
+const LARGE_NAME_MAX: usize = 255;
 /// Bytes of an RDN as it is written.
 const RDN_MAX: usize = 10_000;
 
@@ -272,8 +274,9 @@ impl<'e> Draft<'e> {
     /// # Errors
     /// adminLimitExceeded, of what has more attributes or longer names than an entry's head has room for.
     pub fn build(&self, schema: &Schema, parent: Id, rdn: &str) -> Result<Vec<u8>> {
-        let long = self.large.iter().any(|large| large.stored.description.len() > 255);
-        if self.attributes.len() > ATTRIBUTES_MAX || self.large.len() > LARGE_MAX || rdn.len() > RDN_MAX || long {
+        let is_long = |large: &LargeDraft| large.stored.description.len() > LARGE_NAME_MAX;
+        let has_too_many = self.attributes.len() > ATTRIBUTES_MAX || self.large.len() > LARGE_MAX;
+        if has_too_many || rdn.len() > RDN_MAX || self.large.iter().any(is_long) {
             return Err(too_much());
         }
         let bytes = self.attributes.iter().map(DraftAttribute::bytes).sum();
@@ -292,8 +295,8 @@ impl<'e> Draft<'e> {
 
 fn too_much() -> Failure {
     let text = format!(
-        "an entry has {ATTRIBUTES_MAX} attributes, {LARGE_MAX} with more than {MANY} values each, and {RDN_MAX} bytes of RDN \
-         at most"
+        "an entry has at most {ATTRIBUTES_MAX} attributes, {LARGE_MAX} of them with more than {MANY} values and then with names \
+         of {LARGE_NAME_MAX} bytes, and {RDN_MAX} bytes of RDN"
     );
     Failure::new(ResultCode::ADMIN_LIMIT_EXCEEDED, text)
 }
