@@ -11,6 +11,11 @@
 //! assert_eq!(&*directory.name("DC=Example, dc=com")?.normalized, "dc=example,dc=com");
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
+//!
+//! # Errors
+//! A [`Failure`] has the code that the RFCs give to what is wrong with a request, and a sentence. Besides, any function that
+//! returns one may fail with `unwillingToPerform` where the disk is full, `busy` or `unavailable` where the database is, and
+//! `other` where what is stored cannot be read. Opening and taking a configuration into use return an [`OpenError`].
 #![forbid(unsafe_code)]
 
 pub mod access;

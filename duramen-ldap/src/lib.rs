@@ -33,6 +33,10 @@
 //! Message::new(envelope.id, Response::Bind(LdapResult::new(ResultCode::SUCCESS).into())).encode(&mut buffer);
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
+//!
+//! # Errors
+//! Whatever decodes bytes may return [`DecodeError`], whatever parses text or checks a value [`TextError`]: at which byte it is
+//! wrong, and what should have been there. Making one allocates nothing. No bytes and no text lead to a panic.
 #![forbid(unsafe_code)]
 
 pub mod attribute;
