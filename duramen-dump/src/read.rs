@@ -24,11 +24,11 @@ pub struct Line {
     pub is_known: bool,
 }
 
-/// Reads sections.
+/// Reads sections: [`Reader::next_header`], then [`Reader::next_entry`] until that says that the section is over, and so on.
 pub struct Reader<R> {
     input: R,
     /// Entries are pairs of lines without a blank before them, and there are no headers (`mdb_load -T`).
-    bare: bool,
+    is_bare: bool,
     format: Format,
     part: Part,
     line: Vec<u8>,
@@ -42,7 +42,7 @@ impl<R: BufRead> Reader<R> {
     pub fn new(input: R) -> Reader<R> {
         Reader {
             input,
-            bare: false,
+            is_bare: false,
             format: Format::ByteValue,
             part: Part::Header,
             line: Vec::new(),
@@ -54,7 +54,7 @@ impl<R: BufRead> Reader<R> {
 
     /// Reads pairs of lines: a key, its value, and so on to the end.
     pub fn bare(input: R) -> Reader<R> {
-        Reader { bare: true, format: Format::Print, ..Reader::new(input) }
+        Reader { is_bare: true, format: Format::Print, ..Reader::new(input) }
     }
 
     /// The last line read, counted from 1.
@@ -96,7 +96,7 @@ impl<R: BufRead> Reader<R> {
         } else if read == most {
             let is_header = self.part == Part::Header;
             return self.bad(if is_header { Problem::NoDump } else { Problem::LongLine { bytes: most } });
-        } else if !self.bare {
+        } else if !self.is_bare {
             return self.bad(Problem::LineCutOff);
         }
         Ok(true)
@@ -104,6 +104,9 @@ impl<R: BufRead> Reader<R> {
 
     /// The next section's header; `None` at the end of the input. What it says may contradict itself: see
     /// [`Header::contradiction`].
+    ///
+    /// # Errors
+    /// What is no header, or is not all there. Names that mean nothing here are none: see [`Reader::header_lines`].
     pub fn next_header(&mut self) -> Result<Option<Header>> {
         self.header_lines.clear();
         self.part = Part::Header;
@@ -119,11 +122,11 @@ impl<R: BufRead> Reader<R> {
             return self.bad(Problem::NoDump);
         }
         // Of lines that end otherwise, a name may have such an end itself.
-        let crlf = self.line.ends_with(b"\r");
+        let is_crlf = self.line.ends_with(b"\r");
         let mut header = Header::default();
         while self.line.strip_suffix(b"\r").unwrap_or(&self.line) != b"HEADER=END" {
             let line = std::mem::take(&mut self.line);
-            self.header_line(line.strip_suffix(b"\r").filter(|_| crlf).unwrap_or(&line), &mut header)?;
+            self.header_line(line.strip_suffix(b"\r").filter(|_| is_crlf).unwrap_or(&line), &mut header)?;
             self.line = line;
             if !self.next_line()? {
                 return self.bad(Problem::HeaderCutOff);
@@ -147,7 +150,10 @@ impl<R: BufRead> Reader<R> {
         }
     }
 
-    /// Reads an entry; false at the section's end.
+    /// Reads an entry into memory of the caller's; false, and both of any content, at the section's end.
+    ///
+    /// # Errors
+    /// A line that is not of the header's format, a key without a value, an input that ends before `DATA=END`.
     pub fn next_entry(&mut self, key: &mut Vec<u8>, value: &mut Vec<u8>) -> Result<bool> {
         self.part = Part::Key;
         if !self.data_line(key)? {
@@ -171,7 +177,7 @@ impl<R: BufRead> Reader<R> {
 
     fn decode(&self, there: bool, line: &[u8], out: &mut Vec<u8>) -> std::result::Result<bool, Problem> {
         out.clear();
-        let data = match (self.bare, there) {
+        let data = match (self.is_bare, there) {
             (true, false) => return Ok(false),
             (true, true) => line,
             (false, false) => return Err(Problem::NoEnd),

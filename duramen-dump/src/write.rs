@@ -10,6 +10,9 @@ use crate::{Format, Header};
 const DIGITS: &[u8; 16] = b"0123456789abcdef";
 
 /// Writes a section's header.
+///
+/// # Errors
+/// Those of `out`.
 pub fn write_header(out: &mut impl Write, header: &Header) -> io::Result<()> {
     let format = if header.format == Format::Print { "print" } else { "bytevalue" };
     write!(out, "VERSION=3\nformat={format}\n")?;
@@ -37,7 +40,10 @@ pub fn write_header(out: &mut impl Write, header: &Header) -> io::Result<()> {
     write!(out, "db_pagesize={}\nHEADER=END\n", header.page_size)
 }
 
-/// Writes an entry; `line` is memory to work in.
+/// Writes an entry in the format of its section's header; `line` is memory to work in.
+///
+/// # Errors
+/// Those of `out`.
 pub fn write_entry(
     out: &mut impl Write,
     format: Format,
@@ -71,6 +77,9 @@ fn push_print(line: &mut Vec<u8>, byte: u8) {
 }
 
 /// Ends a section.
+///
+/// # Errors
+/// Those of `out`.
 pub fn write_end(out: &mut impl Write) -> io::Result<()> {
     out.write_all(b"DATA=END\n")
 }
