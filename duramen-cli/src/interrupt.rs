@@ -1,5 +1,5 @@
-//! Signals. Ctrl-C and SIGTERM, for commands that have something to tidy up: all others simply die of them, a database does
-//! not mind. And what the kernel sends to who writes more into a file than he may.
+//! Signals. Ctrl-C, SIGTERM and a terminal that is closed, for commands that have something to tidy up: all others simply die
+//! of them, a database does not mind. And what the kernel sends to who writes more into a file than he may.
 //!
 //! Owns: the flag that long work looks at. The second Ctrl-C, or a second without an answer, end the process at
 //! once, but for the removal of a file that nobody would complete.
@@ -9,7 +9,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
-use signal_hook::consts::{SIGINT, SIGTERM, SIGXFSZ};
+use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM, SIGXFSZ};
 use signal_hook::iterator::Signals;
 
 use crate::failure::{Failure, Result};
@@ -29,13 +29,23 @@ pub fn refuse_long_files() {
     let _ = signal_hook::flag::register(SIGXFSZ, Arc::default());
 }
 
-/// From now on Ctrl-C, or SIGTERM, asks the work under way to end. `consequence` says what is left of it then.
+/// From now on Ctrl-C, SIGTERM or SIGHUP ask the work under way to end. `consequence` says what is left of it then. Those that
+/// whoever began this process had it ignore, as `nohup` does, it goes on to ignore.
 pub fn listen(consequence: &str) -> Result<()> {
     set_consequence(consequence);
-    let signals = Signals::new([SIGINT, SIGTERM]).and_then(|mut signals| {
+    let ignored = ignored();
+    let heeded = [SIGHUP, SIGINT, SIGTERM].into_iter().filter(|signal| ignored & (1 << (signal - 1)) == 0);
+    let signals = Signals::new(heeded).and_then(|mut signals| {
         std::thread::Builder::new().spawn(move || signals.forever().for_each(|_| heard())).map(drop)
     });
     signals.map_err(|error| Failure::Failed(format!("cannot listen for Ctrl-C: {error}")))
+}
+
+/// The signals that this process ignores, a bit for each.
+fn ignored() -> u64 {
+    let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
+    let mask = status.lines().find_map(|line| line.strip_prefix("SigIgn:"));
+    mask.and_then(|mask| u64::from_str_radix(mask.trim(), 16).ok()).unwrap_or(0)
 }
 
 fn heard() {
@@ -68,7 +78,7 @@ fn exit() -> ! {
     std::process::exit(130);
 }
 
-/// An error if Ctrl-C was pressed, or the process was told to end.
+/// An error if Ctrl-C was pressed, the terminal was closed, or the process was told to end.
 pub fn check() -> Result<()> {
     if INTERRUPTED.load(Ordering::Relaxed) {
         return Err(Failure::Interrupted(message()));

@@ -23,7 +23,7 @@ Exit codes:
     0  done, found, clean
     1  not found, findings, or failed (the message says which)
     2  wrong usage
-  130  interrupted (Ctrl-C, SIGTERM)
+  130  interrupted (Ctrl-C, SIGTERM, SIGHUP)
   141  whoever read the output went away (as `| head` does)
 
 The table named '' is the main table: it holds the records of all others, and rarely entries of its own.";

@@ -94,13 +94,31 @@ fn a_reader_that_goes_away_ends_the_command_without_a_word() {
 #[test]
 fn ctrl_c_in_a_load_leaves_the_database_as_it_was() {
     let b = Bench::new();
-    for signal in ["-INT", "-TERM"] {
+    for signal in ["-INT", "-TERM", "-HUP"] {
         interrupted_load(&b, signal);
         assert_eq!(b.files(), [""; 0]);
     }
     b.ok(&["put", "x.dm", "other", "k", "v"]);
     interrupted_load(&b, "-INT");
     assert_eq!(b.ok(&["ls", "x.dm", "--json"]).matches("\"name\"").count(), 1);
+}
+
+#[test]
+fn a_load_that_was_told_to_go_on_when_the_terminal_is_closed_goes_on() {
+    let b = Bench::new();
+    let mut command = Command::new("nohup");
+    let command = command.args([env!("CARGO_BIN_EXE_duramen"), "load", "x.dm"]).current_dir(b.dir.path());
+    let streams = command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
+    let mut child = streams.spawn().unwrap();
+    let mut input = child.stdin.take().unwrap();
+    input.write_all(b"VERSION=3\nwhat=1\nHEADER=END\n 61\n 62\n").unwrap();
+    let mut messages = BufReader::new(child.stderr.take().unwrap());
+    messages.read_line(&mut String::new()).unwrap();
+    assert!(Command::new("kill").args(["-HUP", &child.id().to_string()]).status().unwrap().success());
+    input.write_all(b"DATA=END\n").unwrap();
+    drop(input);
+    assert_eq!(child.wait().unwrap().code(), Some(0));
+    assert_eq!(b.ok(&["get", "x.dm", "", "a"]), "b\n");
 }
 
 /// Begins to load a table, and is interrupted.
