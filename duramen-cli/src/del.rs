@@ -70,7 +70,7 @@ pub struct Args {
 
 /// Runs `duramen del`.
 pub fn run(args: &Args) -> Result<()> {
-    let db = open::to_write(&args.file, false)?;
+    let db = open::to_write(&args.file)?;
     let mut txn = open::begin(&db, args.wait)?;
     let done = if args.drop { drop_table(&mut txn, args.table.as_bytes())? } else { delete(&mut txn, args)? };
     txn.commit()?;

@@ -4,6 +4,8 @@
 
 use std::io;
 
+use crate::open;
+
 /// Result of a command.
 pub type Result<T, E = Failure> = std::result::Result<T, E>;
 
@@ -52,9 +54,7 @@ impl From<duramen::Error> for Failure {
             duramen::Error::NoSuchTable { .. } => {
                 Failure::NotFound(format!("{error} (`duramen ls` lists those that are there)"))
             }
-            duramen::Error::Busy => {
-                Failure::Failed(format!("{error}: wait longer with --wait, or without it for ever"))
-            }
+            duramen::Error::Busy => Failure::Failed(format!("{error}: {}", open::WAIT_LONGER)),
             duramen::Error::Io { ref source, .. } | duramen::Error::File { ref source, .. }
                 if source.kind() == io::ErrorKind::PermissionDenied =>
             {

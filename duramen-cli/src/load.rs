@@ -8,16 +8,16 @@ use std::os::unix::ffi::OsStrExt;
 use std::path::PathBuf;
 use std::time::Instant;
 
-use duramen::{BulkOptions, BulkProgress, Database, Error, Options, Put, TableId, WriteTxn};
+use duramen::{BulkOptions, BulkProgress, Database, Error, Put, TableId, WriteTxn};
 use duramen_dump::{BadInput, Header, Reader};
 use serde_json::json;
 
 use crate::failure::{Failure, Result};
-use crate::open::{self, WaitArgs};
+use crate::open::WaitArgs;
 use crate::output::{Output, remark};
-use crate::partial::Partial;
 use crate::progress::{Progress, Unit, is_quiet};
 use crate::shape::ShapeArgs;
+use crate::target::Target;
 use crate::{interrupt, units};
 
 const ABOUT: &str = "\
@@ -28,7 +28,8 @@ to the main table if it names none. Tables that are not there are created, of th
 says. An entry replaces what its key has, or goes beside its other values in a table with duplicates.
 
 All is loaded in one transaction: everything, or nothing if something is wrong or Ctrl-C is pressed; a new database \
-appears when it is complete. An error names the line. (With --commit-every what was committed before the error stays.)
+appears when it is complete. An error names the line. (With --commit-every what was committed before the error stays; a \
+new database appears with the first commit.)
 
 With --bulk each table is sorted and built as a whole, which is many times faster for large input, above all in \
 random order. The tables must be new or empty. Sorting takes a temporary file as large as the input if memory is not \
@@ -93,14 +94,13 @@ pub fn run(args: &Args) -> Result<()> {
         options = options.page_size(bytes);
     }
     interrupt::listen(NOTHING)?;
-    let (made, db) = open_target(args, options)?;
+    let target = Target::open(&args.path, options, args.wait)?;
     let begun = Instant::now();
     let reader = if args.text { Reader::bare(input) } else { Reader::new(input) };
     let mut load = Load {
         args,
         name,
-        txn: Some(open::begin(&db, args.wait)?),
-        db: &db,
+        place: Some(Place { txn: target.begin(args.wait)?, target }),
         reader,
         progress: reading(bytes),
         bytes,
@@ -110,14 +110,13 @@ pub fn run(args: &Args) -> Result<()> {
         committed: 0,
     };
     load.sections()?;
-    let Load { txn, entries, tables, skipped, progress, .. } = load;
-    if let Some(txn) = txn {
+    let Load { place, entries, tables, skipped, progress, .. } = load;
+    if let Some(Place { txn, target }) = place {
         interrupt::set_consequence(UNKNOWN);
         txn.commit()?;
+        drop(progress);
+        target.complete()?;
     }
-    drop(progress);
-    db.close()?;
-    made.map_or(Ok(()), |made| made.complete_new(&args.path))?;
     let time = begun.elapsed();
     if args.json {
         let mut out = Output::stdout();
@@ -132,19 +131,6 @@ pub fn run(args: &Args) -> Result<()> {
         }
     }
     Ok(())
-}
-
-/// The database that is loaded into. One that is new has another name until it is complete, so that a load that fails
-/// leaves none, and nobody else has it open.
-fn open_target(args: &Args, options: Options) -> Result<(Option<Partial>, Database)> {
-    let is_there = !matches!(args.path.symlink_metadata(), Err(error) if error.kind() == io::ErrorKind::NotFound);
-    // What is committed on the way stays.
-    if is_there || args.commit_every.is_some() {
-        return Ok((None, options.open(&args.path)?));
-    }
-    let partial = Partial::beside(&args.path, 0o644)?;
-    let db = options.without_lock_file().open(partial.path())?;
-    Ok((Some(partial), db))
 }
 
 type Input = Box<dyn BufRead>;
@@ -173,14 +159,20 @@ fn open_input(args: &Args) -> Result<(String, Input, Option<u64>)> {
     Ok((path.display().to_string(), Box::new(BufReader::with_capacity(1 << 16, file)), bytes))
 }
 
+/// Where entries go.
+struct Place {
+    // Goes before the database that it is of.
+    txn: WriteTxn<'static>,
+    target: Target,
+}
+
 /// A load under way.
 struct Load<'a> {
     args: &'a Args,
     /// The input's name.
     name: String,
-    db: &'a Database,
-    /// Missing only between two commits.
-    txn: Option<WriteTxn<'static>>,
+    /// Missing only from the end of one transaction to the beginning of the next.
+    place: Option<Place>,
     reader: Reader<Input>,
     progress: Progress,
     /// The input's length if that is known.
@@ -191,6 +183,8 @@ struct Load<'a> {
     /// Entries that are committed already.
     committed: u64,
 }
+
+const PLACE: &str = "a transaction from one commit to the next";
 
 const NOTHING: &str = "nothing was loaded";
 
@@ -263,7 +257,7 @@ impl Load<'_> {
         self.tables += 1;
         self.progress = reading(self.bytes);
         let options = self.bulk_options(header);
-        let txn = self.txn.as_mut().expect("a transaction from one commit to the next");
+        let txn = &mut self.place.as_mut().expect(PLACE).txn;
         let (reader, progress, entries) = (&mut self.reader, &mut self.progress, &mut self.entries);
         let (mut key, mut value) = (Vec::new(), Vec::new());
         let loaded = txn.bulk_load(name, options).map_err(Trouble::Engine).and_then(|mut load| {
@@ -358,24 +352,25 @@ impl Load<'_> {
     }
 
     fn commit(&mut self) -> Result<()> {
-        if let Some(txn) = self.txn.take() {
-            interrupt::set_consequence(UNKNOWN);
-            txn.commit()?;
-        }
+        let Place { txn, target } = self.place.take().expect(PLACE);
+        interrupt::set_consequence(UNKNOWN);
+        txn.commit()?;
+        let target = target.appear()?;
         self.committed = self.entries;
         interrupt::set_consequence(&self.remains());
-        self.txn = Some(open::begin(self.db, self.args.wait)?);
+        self.place = Some(Place { txn: target.begin(self.args.wait)?, target });
         Ok(())
     }
 
     fn txn(&mut self) -> &mut WriteTxn<'static> {
-        self.txn.as_mut().expect("a transaction from one commit to the next")
+        &mut self.place.as_mut().expect(PLACE).txn
     }
 
     /// What stays of the load when it fails now.
     fn remains(&self) -> String {
         match self.committed {
             0 => NOTHING.to_string(),
+            1 => "the first entry was loaded and committed".to_string(),
             n => format!("the first {} were loaded and committed", units::plural(n, "entry")),
         }
     }

@@ -27,6 +27,7 @@ mod readers;
 mod scan;
 mod shape;
 mod stat;
+mod target;
 mod units;
 
 use std::process::ExitCode;

@@ -18,6 +18,16 @@ pub struct WaitArgs {
     wait: Option<Duration>,
 }
 
+impl WaitArgs {
+    /// How long at most; without end if nothing was said.
+    pub fn limit(self) -> Option<Duration> {
+        self.wait
+    }
+}
+
+/// What to do about having waited too long.
+pub const WAIT_LONGER: &str = "wait longer with --wait, or without it for ever";
+
 fn seconds(text: &str) -> Result<Duration, String> {
     let seconds: f64 = text.parse().map_err(|_| "not a number of seconds".to_string())?;
     Duration::try_from_secs_f64(seconds).map_err(|error| error.to_string())
@@ -28,15 +38,15 @@ pub fn to_read(path: &Path) -> Result<Database> {
     Ok(Database::options().read_only(true).open(path)?)
 }
 
-/// Opens a database to change it.
-pub fn to_write(path: &Path, create: bool) -> Result<Database> {
-    Ok(Database::options().create(create).open(path)?)
+/// Opens a database that exists, to change it.
+pub fn to_write(path: &Path) -> Result<Database> {
+    Ok(Database::options().create(false).open(path)?)
 }
 
 /// Opens a database to look at every page of it, while writers are kept out; where this process may not write, to look
 /// at it all the same. The second value is whether writers are kept out.
 pub fn to_check(path: &Path) -> Result<(Database, bool)> {
-    match to_write(path, false) {
+    match to_write(path) {
         Ok(db) => {
             // The engine waits for the lock without a word.
             drop(begin(&db, WaitArgs { wait: None })?);

@@ -7,12 +7,19 @@ use std::fs::{self, File, TryLockError};
 use std::io;
 use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
 
 use rustix::fs::{CWD, RenameFlags, renameat_with};
 use rustix::io::Errno;
 
 use crate::failure::{Failure, Result};
 use crate::interrupt;
+use crate::open::{self, WaitArgs};
+use crate::output::remark;
+use crate::progress::is_quiet;
+
+/// Between two looks at whether another command has made the file.
+const PAUSE: Duration = Duration::from_millis(10);
 
 /// See the module's head.
 pub struct Partial {
@@ -23,8 +30,20 @@ pub struct Partial {
 }
 
 impl Partial {
-    /// An empty file of this mode beside the one that is to be made.
+    /// An empty file of this mode beside the one that is to be made. An error if another command makes that.
     pub fn beside(to: &Path, mode: u32) -> Result<Partial> {
+        let made = || Err(Failure::Failed(format!("{} is being made by another command", to.display())));
+        Partial::unless_made(to, mode, made)
+    }
+
+    /// The same, once no other command makes that file any more.
+    pub fn in_turn(to: &Path, mode: u32, wait: WaitArgs) -> Result<Partial> {
+        let mut turn = Turn::new(wait);
+        Partial::unless_made(to, mode, || turn.wait(to))
+    }
+
+    /// `made` is called as long as another command makes the file, and may be in no hurry.
+    fn unless_made(to: &Path, mode: u32, mut made: impl FnMut() -> Result<()>) -> Result<Partial> {
         let mut name = to.as_os_str().to_owned();
         name.push(".partial");
         let path = PathBuf::from(name);
@@ -34,7 +53,8 @@ impl Partial {
         let file = loop {
             let file = options.open(&path).map_err(failed)?;
             if let Err(TryLockError::WouldBlock) = file.try_lock() {
-                return Err(Failure::Failed(format!("{} is being made by another command", to.display())));
+                made()?;
+                continue;
             }
             // Who had the lock before may have completed it meanwhile, or removed it.
             if is_at(&file, &path).map_err(failed)? {
@@ -87,6 +107,33 @@ impl Drop for Partial {
             // The error that is told is the one that matters.
             let _ = fs::remove_file(&self.path);
         }
+    }
+}
+
+/// Waiting until another command has made a file, or has failed to.
+struct Turn {
+    limit: Option<Duration>,
+    begun: Option<Instant>,
+}
+
+impl Turn {
+    fn new(wait: WaitArgs) -> Turn {
+        Turn { limit: wait.limit(), begun: None }
+    }
+
+    /// Waits for a moment; tells the user when it is the first.
+    fn wait(&mut self, to: &Path) -> Result<()> {
+        interrupt::check()?;
+        if self.begun.is_none() && !is_quiet() && self.limit != Some(Duration::ZERO) {
+            remark(&format!("{} is being made by another command; waiting for it", to.display()));
+        }
+        let begun = *self.begun.get_or_insert_with(Instant::now);
+        if self.limit.is_some_and(|limit| begun.elapsed() >= limit) {
+            let to = to.display();
+            return Err(Failure::Failed(format!("{to} is being made by another command: {}", open::WAIT_LONGER)));
+        }
+        std::thread::sleep(PAUSE);
+        Ok(())
     }
 }
 

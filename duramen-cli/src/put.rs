@@ -5,12 +5,14 @@ use std::io::Read;
 use std::os::unix::ffi::OsStrExt;
 use std::path::PathBuf;
 
-use duramen::Put;
+use duramen::{Database, Put};
 
 use crate::bytes::{self, Meaning};
 use crate::failure::{Failure, Result};
-use crate::open::{self, WaitArgs};
+use crate::interrupt;
+use crate::open::WaitArgs;
 use crate::shape::{self, ShapeArgs};
+use crate::target::{self, Target};
 
 const ABOUT: &str = "\
 Store an entry.
@@ -53,8 +55,12 @@ pub struct Args {
 /// Runs `duramen put`.
 pub fn run(args: &Args) -> Result<()> {
     let value = Value::read(args)?;
-    let db = open::to_write(&args.file, true)?;
-    let mut txn = open::begin(&db, args.wait)?;
+    if !target::is_there(&args.file) {
+        // Nothing is left of a new one.
+        interrupt::listen("nothing was stored")?;
+    }
+    let target = Target::open(&args.file, Database::options(), args.wait)?;
+    let mut txn = target.begin(args.wait)?;
     let (name, options) = (args.table.as_bytes(), args.shape.options());
     let id = match (name, &options) {
         (b"", None) => txn.main_table(),
@@ -74,7 +80,7 @@ pub fn run(args: &Args) -> Result<()> {
         return Err(Failure::Failed(format!("the key {} is there already", args.key.display())));
     }
     txn.commit()?;
-    Ok(db.close()?)
+    target.complete()
 }
 
 /// A value as it was given.

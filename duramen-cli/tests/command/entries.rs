@@ -25,6 +25,14 @@ fn put_replaces_unless_told_not_to() {
 }
 
 #[test]
+fn a_put_that_fails_makes_no_database() {
+    let b = Bench::new();
+    b.run(&["put", "x.dm", "t", "not hexadecimal", "00", "--hex"]).fails(2, "is not hexadecimal");
+    b.run(&["put", "x.dm", "t", &"k".repeat(5000), "v"]).fails(1, "a key of 5000 bytes");
+    assert_eq!(b.files(), [""; 0]);
+}
+
+#[test]
 fn any_bytes_go_through_standard_input_and_raw_output() {
     let b = Bench::new();
     let bytes: Vec<u8> = (0..=255).cycle().take(100_000).collect();

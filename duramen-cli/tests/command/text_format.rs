@@ -3,7 +3,7 @@
 use std::io::{BufRead, BufReader, Read, Write};
 use std::process::Stdio;
 
-use duramen::{Database, TableOptions};
+use duramen::{Database, TableOptions, WriteTxn};
 
 use super::Bench;
 
@@ -131,8 +131,8 @@ fn a_new_database_appears_when_it_is_loaded_and_replaces_nothing() {
     // Of the header: by now there is a file.
     messages.read_line(&mut String::new()).unwrap();
     assert_eq!(b.files(), ["x.dm.partial"]);
-    b.run(&["load", "x.dm"]).fails(1, "x.dm is being made by another command");
-    b.ok(&["put", "x.dm", "t", "k", "of somebody else"]);
+    let of_somebody_else = |txn: &mut WriteTxn<'_>| txn.table("t")?.put("k", "of somebody else");
+    Database::open(b.path("x.dm")).unwrap().update(of_somebody_else).unwrap();
     input.write_all(b"DATA=END\n").unwrap();
     drop(input);
     let mut said = String::new();
@@ -140,6 +140,42 @@ fn a_new_database_appears_when_it_is_loaded_and_replaces_nothing() {
     assert_eq!(child.wait().unwrap().code(), Some(1), "{said}");
     assert!(said.contains("cannot make x.dm: File exists"), "{said}");
     assert_eq!(b.ok(&["get", "x.dm", "t", "k"]), "of somebody else\n");
+    assert!(!b.path("x.dm.partial").exists());
+}
+
+#[test]
+fn commands_that_make_the_same_database_take_turns() {
+    let b = Bench::new();
+    let begin = |args: &[&str]| {
+        let mut child = b.command(args).stdin(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+        (child.stdin.take().unwrap(), BufReader::new(child.stderr.take().unwrap()), child)
+    };
+    let said = |messages: &mut BufReader<_>| {
+        let mut line = String::new();
+        messages.read_line(&mut line).unwrap();
+        line
+    };
+    let (mut input, mut messages, mut first) = begin(&["load", "x.dm"]);
+    input.write_all(b"VERSION=3\nwhat=1\ndatabase=a\nHEADER=END\n 61\n 62\n").unwrap();
+    assert!(said(&mut messages).contains("means nothing here"));
+    b.fed(&["load", "x.dm", "--wait", "0"], b"").fails(1, "x.dm is being made by another command: wait longer");
+    b.run(&["put", "x.dm", "t", "k", "v", "--wait", "0.01"])
+        .fails(1, "x.dm is being made by another command: wait longer");
+    let (second_input, mut second_messages, mut second) = begin(&["load", "x.dm", "-T", "-s", "b"]);
+    let (_, mut third_messages, mut third) = begin(&["put", "x.dm", "c", "k", "v"]);
+    for messages in [&mut second_messages, &mut third_messages] {
+        assert_eq!(said(messages), "duramen: x.dm is being made by another command; waiting for it\n");
+    }
+    (&second_input).write_all(b"k\nv\n").unwrap();
+    drop(second_input);
+    input.write_all(b"DATA=END\n").unwrap();
+    drop(input);
+    for child in [&mut first, &mut second, &mut third] {
+        assert_eq!(child.wait().unwrap().code(), Some(0));
+    }
+    for table in ["a", "b", "c"] {
+        assert_eq!(b.ok(&["scan", "x.dm", table]).lines().count(), 1, "{table}");
+    }
     assert!(!b.path("x.dm.partial").exists());
 }
 
@@ -210,6 +246,8 @@ fn commits_on_the_way_stay_when_a_later_line_is_bad() {
     b.fed(&["load", "x.dm", "--commit-every", "2"], &text)
         .fails(1, "standard input:12: a backslash without two hexadecimal digits");
     assert_eq!(b.ok(&["scan", "x.dm", "t"]), "a\t1\nb\t2\n");
+    b.fed(&["load", "y.dm", "--commit-every", "4"], &text).fails(1, "nothing was loaded");
+    assert!(b.files().iter().all(|name| name.starts_with("x.dm")), "what has no commit is not made");
 }
 
 #[test]
