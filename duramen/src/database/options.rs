@@ -109,8 +109,8 @@ impl Options {
     }
 
     /// Memory that a write transaction may fill with changed pages before it writes some of them early. Unless chosen,
-    /// an eighth of what the machine has available and the process's control group allows, and 256 MiB at least, or a
-    /// quarter of it where that is less. Little makes a large transaction in random order slow: most pages are then
+    /// an eighth of what the machine has available and the process's control group and limits (`ulimit -v`, `-d`) allow, and
+    /// 256 MiB at least, or a quarter of it where that is less. Little makes a large transaction in random order slow: most pages are then
     /// written, and read again, many times.
     pub fn memory_budget(mut self, bytes: usize) -> Options {
         self.settings.memory_bytes = Some(bytes);

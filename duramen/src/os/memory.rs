@@ -1,5 +1,5 @@
-//! What the operating system says of memory: how much of it the process may fill with a file's pages, and how often a
-//! thread had to wait for the disk. Giving back to it what the process no longer needs.
+//! What the operating system says of memory: how much of it the process may fill with a file's pages, or take for itself, and
+//! how often a thread had to wait for the disk. Giving back to it what the process no longer needs.
 //!
 //! Owns: reading `/proc` and the control groups, the thread's counters. Must not know: what the answers are used for.
 //!
@@ -12,6 +12,8 @@ use std::fs;
 use std::path::Path;
 use std::sync::Mutex;
 use std::time::{Duration, Instant};
+
+use rustix::process::{Resource, getrlimit};
 
 /// Bytes in a block of `ru_inblock`.
 const BLOCK_BYTES: u64 = 512;
@@ -41,9 +43,27 @@ fn for_files_now() -> u64 {
     limits(&groups).chain(available).min().unwrap_or(u64::MAX)
 }
 
-/// The line `MemAvailable` of `/proc/meminfo`, in bytes.
+/// Bytes that the process may take for itself beside all that it has: no more than fit into memory, and than its limits of
+/// address space and data leave.
+pub(crate) fn for_own() -> u64 {
+    let limits = [(Resource::As, "VmSize:"), (Resource::Data, "VmData:")];
+    let limits = limits.map(|(resource, taken)| getrlimit(resource).current.map(|limit| (limit, taken)));
+    if limits.iter().all(Option::is_none) {
+        return for_files();
+    }
+    let status = fs::read_to_string("/proc/self/status").unwrap_or_default();
+    let left = |(limit, taken): (u64, &str)| limit.saturating_sub(kilobytes_of(&status, taken).unwrap_or(0));
+    limits.into_iter().flatten().map(left).fold(for_files(), u64::min)
+}
+
+/// What `/proc/meminfo` says is available, in bytes.
 fn available_of(meminfo: &str) -> Option<u64> {
-    let line = meminfo.lines().find_map(|line| line.strip_prefix("MemAvailable:"))?;
+    kilobytes_of(meminfo, "MemAvailable:")
+}
+
+/// The line that begins so, in bytes.
+fn kilobytes_of(text: &str, begin: &str) -> Option<u64> {
+    let line = text.lines().find_map(|line| line.strip_prefix(begin))?;
     line.split_whitespace().next()?.parse::<u64>().ok()?.checked_mul(1024)
 }
 
@@ -124,6 +144,15 @@ mod tests {
         assert_eq!(available_of("MemTotal: 7 kB\nMemAvailable:    3 kB\n"), Some(3072));
         assert_eq!(available_of("MemTotal: 7 kB\nMemAvailable: many kB\n"), None);
         assert_eq!(available_of(""), None);
+    }
+
+    #[test]
+    fn where_address_space_is_limited_no_more_is_for_the_process_than_is_left_of_it() {
+        use rustix::process::{Rlimit, setrlimit};
+        assert!(crate::os::fork::in_forked_child(|| {
+            let limit = Rlimit { current: Some(1 << 30), maximum: getrlimit(Resource::As).maximum };
+            setrlimit(Resource::As, limit).is_err() || for_own() < 1 << 30
+        }));
     }
 
     #[test]

@@ -63,13 +63,13 @@ impl Settings {
     /// Memory that any transaction may take for its changed pages.
     pub(crate) fn memory_bytes(&self) -> usize {
         // Asking the system takes longer than many a transaction.
-        static USUAL: LazyLock<usize> = LazyLock::new(|| usual_of(memory::for_files()));
+        static USUAL: LazyLock<usize> = LazyLock::new(|| usual_of(memory::for_own()));
         self.memory_bytes.unwrap_or_else(|| *USUAL)
     }
 
     /// Memory that a transaction may take for its changed pages once it has filled that.
     pub(crate) fn memory_bytes_large(&self) -> usize {
-        self.memory_bytes.unwrap_or_else(|| large_of(memory::for_files()))
+        self.memory_bytes.unwrap_or_else(|| large_of(memory::for_own()))
     }
 
     /// What the file is opened for.
@@ -78,8 +78,8 @@ impl Settings {
     }
 }
 
-/// What any transaction may take of so many bytes of memory, if nothing was chosen. In a control group that has little, who
-/// takes more is killed.
+/// What any transaction may take of so many bytes of memory, if nothing was chosen. Who takes more in a control group that
+/// has little is killed, and ends himself where his own limits are met.
 fn usual_of(available: u64) -> usize {
     const PART: u64 = 4;
     usize::try_from(available / PART).unwrap_or(usize::MAX).clamp(MEMORY_BYTES_MIN, MEMORY_BYTES)
