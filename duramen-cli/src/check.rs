@@ -8,7 +8,7 @@ use serde_json::json;
 
 use crate::failure::{Failure, Result};
 use crate::open;
-use crate::output::{Output, remark};
+use crate::output::Output;
 use crate::progress::{Progress, Unit};
 use crate::units;
 
@@ -37,11 +37,8 @@ pub struct Args {
 
 /// Runs `duramen check`.
 pub fn run(args: &Args) -> Result<()> {
-    let (db, locked) = open::to_check(&args.file)?;
+    let db = open::to_read(&args.file)?;
     let report = report(&db)?;
-    if !locked && !report.is_clean() {
-        remark("writers could not be kept out (no permission to write): what was found may be their work under way");
-    }
     let mut out = Output::stdout();
     if args.json {
         out.json(&to_json(&report))?;

@@ -43,19 +43,6 @@ pub fn to_write(path: &Path) -> Result<Database> {
     Ok(Database::options().create(false).open(path)?)
 }
 
-/// Opens a database to look at every page of it, while writers are kept out; where this process may not write, to look
-/// at it all the same. The second value is whether writers are kept out.
-pub fn to_check(path: &Path) -> Result<(Database, bool)> {
-    match to_write(path) {
-        Ok(db) => {
-            // The engine waits for the lock without a word.
-            drop(begin(&db, WaitArgs { wait: None })?);
-            Ok((db, true))
-        }
-        Err(failure) => Ok((to_read(path).map_err(|_| failure)?, false)),
-    }
-}
-
 /// Begins a write transaction; tells the user if that means waiting.
 pub fn begin(db: &Database, args: WaitArgs) -> Result<WriteTxn<'static>> {
     match db.try_begin_write() {

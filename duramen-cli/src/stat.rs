@@ -61,7 +61,7 @@ struct Full {
 
 /// Runs `duramen stat`.
 pub fn run(args: &Args) -> Result<()> {
-    let db = if args.full { open::to_check(&args.file)?.0 } else { open::to_read(&args.file)? };
+    let db = open::to_read(&args.file)?;
     let report = if args.full { Some(check::report(&db)?) } else { None };
     let snapshot = db.read()?;
     let rows = ls::rows(&snapshot)?;

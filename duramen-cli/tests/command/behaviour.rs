@@ -57,6 +57,8 @@ fn another_writer_is_waited_for_only_as_long_as_asked() {
     // Those who only look do not wait.
     b.ok(&["ls", "x.dm"]);
     b.ok(&["stat", "x.dm"]);
+    b.ok(&["stat", "x.dm", "--full"]);
+    b.ok(&["check", "x.dm"]);
     b.ok(&["readers", "x.dm"]);
     let mut waiting = b.command(&["put", "x.dm", "t", "k", "v"]).stderr(Stdio::piped()).spawn().unwrap();
     let mut line = String::new();
