@@ -303,6 +303,18 @@ fn long_changes_behind_brief_ones_are_done_elsewhere() {
 }
 
 #[test]
+fn who_submits_behind_more_brief_changes_than_a_group_takes_is_told_when_his_is_done() {
+    let (_dir, db) = relaxed();
+    let unasked: Vec<_> = (0..2100).map(|n| db.submit_brief(NEVER, put(n))).collect();
+    assert_eq!(db.submit(put(5000)).unwrap(), 5000);
+    for future in unasked {
+        wait_for(future).unwrap();
+    }
+    assert_eq!(db.read().unwrap().table("t").unwrap().len(), 2101);
+    db.close().unwrap();
+}
+
+#[test]
 fn brief_changes_of_many_threads_are_all_told() {
     let (_dir, db) = relaxed();
     thread::scope(|scope| {

@@ -200,8 +200,11 @@ impl Database {
     {
         self.store.shared.check()?;
         let slot = Slot::new(true);
-        if self.queue.push(entry(&slot, false, change)) || slot.wait() {
+        let mut leads = self.queue.push(entry(&slot, false, change));
+        // Brief changes that nobody has asked for yet may stand before it, more than go into one group.
+        while leads || slot.wait() {
             self.lead_group();
+            leads = false;
         }
         slot.take()
     }
