@@ -137,13 +137,15 @@ impl Store {
             return Ok(());
         }
         match self.checkpoint(Wait::No) {
-            Err(Error::Busy) => {
-                // Before the flush: whoever begins to write after this keeps what that finds.
-                self.shared.ask_for_checkpoint();
-                self.flush("flush the data file")
-            }
+            Err(Error::Busy) => self.flush_beside_writer(),
             done => done,
         }
+    }
+
+    pub(super) fn flush_beside_writer(&self) -> Result<()> {
+        // Before the flush: whoever begins to write after this keeps what that finds.
+        self.shared.ask_for_checkpoint();
+        self.flush("flush the data file")
     }
 
     /// Somebody flushed the data file while another was writing: what that flush found is kept until now.

@@ -10,7 +10,7 @@ use super::{Store, Writer, published};
 use crate::error::{Error, Result};
 use crate::readers::Wait;
 
-/// How long a handle that closes waits for its turn to make a checkpoint.
+/// How long a handle that closes waits for its turn to make a checkpoint, before it flushes beside the writer.
 const CLOSE_WAIT: Duration = Duration::from_secs(1);
 
 impl Store {
@@ -39,6 +39,7 @@ impl Store {
         let mut writer = match self.begin_write(if flush { Wait::For(CLOSE_WAIT) } else { Wait::No }) {
             // Whoever writes sees what is due.
             Err(Error::Busy) if !flush => return Ok(()),
+            Err(Error::Busy) => return self.flush_beside_writer(),
             begun => begun?,
         };
         let result = if last { self.close_last(&mut writer) } else { self.close_another(&mut writer) };
