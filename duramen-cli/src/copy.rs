@@ -1,7 +1,10 @@
 //! `duramen copy`: a database as another file, while it is in use.
 
+use std::fs::File;
 use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
+use std::sync::mpsc::{self, RecvTimeoutError};
+use std::time::Duration;
 
 use duramen::Database;
 
@@ -10,6 +13,9 @@ use crate::interrupt;
 use crate::open;
 use crate::partial::Partial;
 use crate::progress::{Progress, Unit};
+
+/// Between two looks at how far a copy is.
+const LOOK_EVERY: Duration = Duration::from_millis(100);
 
 const ABOUT: &str = "\
 Copy a database into a file of its own, while it is in use: a backup.
@@ -54,14 +60,32 @@ pub fn run(args: &Args) -> Result<()> {
     if args.compact {
         compact(&db, partial.path())?;
     } else {
-        // The pages as they are.
-        db.copy_to_file(partial.file())?;
+        as_it_is(&db, partial.file())?;
     }
     partial.complete_new(&args.copy)
 }
 
 fn show(path: &Path) -> impl std::fmt::Display + '_ {
     path.display()
+}
+
+/// The pages as they are, of which more and more are in the file.
+fn as_it_is(db: &Database, to: &File) -> Result<()> {
+    let total = open::unless_overtaken(|| db.stats())?.file_bytes;
+    let (copying, ended) = mpsc::channel::<()>();
+    let watch = move || {
+        let mut progress = Progress::new("copy", Unit::Bytes, Some(total));
+        while ended.recv_timeout(LOOK_EVERY) == Err(RecvTimeoutError::Timeout) {
+            progress.at(to.metadata().map_or(0, |copy| copy.len()).min(total), String::new);
+        }
+    };
+    let copied = std::thread::scope(|scope| {
+        scope.spawn(watch);
+        let copied = db.copy_to_file(to);
+        drop(copying);
+        copied
+    });
+    Ok(copied?)
 }
 
 /// All entries in order, in a database made anew.

@@ -52,7 +52,9 @@ impl Progress {
     /// Says how far the work is; `note` is called only if something is shown.
     pub fn at(&mut self, position: u64, note: impl FnOnce() -> String) {
         if let Some(bar) = &self.bar {
-            bar.set_message(note());
+            let note = note();
+            let apart = matches!(self.unit, Unit::Bytes) && !note.is_empty();
+            bar.set_message(if apart { format!(", {note}") } else { note });
             bar.set_position(position);
         } else if !is_quiet() && Instant::now() >= self.next_line {
             self.next_line = Instant::now() + LINE_EVERY;
@@ -91,8 +93,8 @@ impl Drop for Progress {
 
 fn bar(work: &'static str, unit: Unit, total: Option<u64>) -> ProgressBar {
     let template = match (unit, total) {
-        (Unit::Bytes, Some(_)) => "{prefix} {wide_bar} {bytes} of {total_bytes}, {msg}, {eta} left",
-        (Unit::Bytes, None) => "{prefix} {spinner} {bytes}, {msg}",
+        (Unit::Bytes, Some(_)) => "{prefix} {wide_bar} {bytes} of {total_bytes}{msg}, {eta} left",
+        (Unit::Bytes, None) => "{prefix} {spinner} {bytes}{msg}",
         (Unit::Things(_), Some(_)) => "{prefix} {wide_bar} {human_pos} of {human_len} {msg} {eta} left",
         (Unit::Things(_), None) => "{prefix} {spinner} {human_pos} {msg}",
     };
