@@ -165,7 +165,7 @@ pub(crate) struct Verified {
 impl Verified {
     /// A record for `pages` pages, or for the first of them where memory is refused; costs memory only for pages seen.
     pub(crate) fn new(pages: u64) -> Verified {
-        Verified { tags: Region::largest(address_bytes(pages.max(1)), 1 << 16, Region::anonymous).ok() }
+        Verified { tags: Region::largest_anonymous(address_bytes(pages.max(1)), 1 << 16).ok() }
     }
 
     /// Whether the page was verified under this tag.

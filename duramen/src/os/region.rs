@@ -13,6 +13,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 use rustix::io::Errno;
 use rustix::mm::{self, Advice, MapFlags, ProtFlags};
+use rustix::process::{Resource, getrlimit};
 
 /// A mapping, unmapped on drop.
 pub(crate) struct Region {
@@ -62,13 +63,18 @@ impl Region {
         least: usize,
         map: impl Fn(usize) -> rustix::io::Result<Region>,
     ) -> rustix::io::Result<Region> {
-        let mut bytes = wanted.min(fair_share()).max(least);
+        let mut bytes = wanted.min(fair_share(Resource::As)).max(least);
         loop {
             match map(bytes) {
                 Err(e) if too_large(e) && bytes > least => bytes = page_floor(bytes / 2).max(least),
                 answer => return answer,
             }
         }
+    }
+
+    /// As [`Region::largest`], of [`Region::anonymous`]. All of those count as data, of which the process may be allowed less.
+    pub(crate) fn largest_anonymous(wanted: usize, least: usize) -> rustix::io::Result<Region> {
+        Region::largest(wanted.min(fair_share(Resource::Data)), least, Region::anonymous)
     }
 
     fn own(base: *mut u8, bytes: usize) -> rustix::io::Result<Region> {
@@ -167,10 +173,9 @@ fn too_large(e: Errno) -> bool {
     matches!(e, Errno::INVAL | Errno::NOMEM | Errno::OVERFLOW | Errno::AGAIN)
 }
 
-/// What one mapping may take of the address space that the process is allowed.
-fn fair_share() -> usize {
-    let limit = rustix::process::getrlimit(rustix::process::Resource::As).current;
-    limit.and_then(|bytes| usize::try_from(bytes / 8).ok()).map_or(usize::MAX, page_floor)
+/// What one mapping may take of what the process is allowed of this.
+fn fair_share(of: Resource) -> usize {
+    getrlimit(of).current.and_then(|bytes| usize::try_from(bytes / 8).ok()).map_or(usize::MAX, page_floor)
 }
 
 fn page_floor(bytes: usize) -> usize {
@@ -183,7 +188,7 @@ mod tests {
 
     #[test]
     fn where_address_space_is_limited_most_of_it_is_left_to_the_program() {
-        use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
+        use rustix::process::{Rlimit, setrlimit};
         let limit = Rlimit { current: Some(64 << 30), maximum: getrlimit(Resource::As).maximum };
         assert!(crate::os::fork::in_forked_child(|| {
             if setrlimit(Resource::As, limit).is_err() {
@@ -192,6 +197,16 @@ mod tests {
             let file = tempfile::tempfile().unwrap();
             let map = |bytes| Region::of_file(&file, bytes, Access::Read);
             Region::largest(1 << 40, 1 << 20, map).unwrap().bytes() == 8 << 30
+        }));
+    }
+
+    #[test]
+    fn where_data_is_limited_most_of_it_is_left_to_the_program() {
+        use rustix::process::{Rlimit, setrlimit};
+        let limit = Rlimit { current: Some(8 << 30), maximum: getrlimit(Resource::Data).maximum };
+        assert!(crate::os::fork::in_forked_child(|| {
+            setrlimit(Resource::Data, limit).is_err()
+                || Region::largest_anonymous(1 << 40, 1 << 20).unwrap().bytes() == 1 << 30
         }));
     }
 

@@ -163,7 +163,7 @@ impl Memory {
 
     /// State of this process alone, in no file.
     pub(crate) fn private() -> Result<Memory> {
-        let region = Region::largest(RESERVED_BYTES, LEAST_RESERVED_BYTES, Region::anonymous)
+        let region = Region::largest_anonymous(RESERVED_BYTES, LEAST_RESERVED_BYTES)
             .map_err(|e| Error::Io { op: "reserve memory for the reader table", source: e.into() })?;
         let backed = blocks_in(region.bytes() as u64);
         Ok(Memory { region, file: None, backed: AtomicU32::new(backed) })
