@@ -473,3 +473,28 @@ fn a_glance_tells_the_newest_commits_numbers_and_holds_nothing() -> Result<()> {
     }
     Ok(())
 }
+
+#[test]
+fn a_table_says_which_commit_changed_it_last() {
+    let (_dir, db) = scratch(Durability::Relaxed);
+    let changed = |name: &str| db.read().unwrap().table(name).unwrap().changed_in().unwrap();
+    db.update(|txn| ["names", "others"].into_iter().try_for_each(|name| txn.table(name).map(drop))).unwrap();
+    assert_eq!(changed("names"), None, "empty");
+    db.update(|txn| (0..1000u32).try_for_each(|n| txn.table("names")?.put(n.to_be_bytes(), [7; 100]))).unwrap();
+    let first = changed("names");
+    assert_eq!(first, Some(db.read().unwrap().txnid()));
+    db.update(|txn| txn.table("others")?.put(b"x", b"y")).unwrap();
+    assert_eq!(changed("names"), first, "another table's commit");
+    assert_eq!(changed("others"), Some(db.read().unwrap().txnid()));
+    let mut txn = db.begin_write().unwrap();
+    let id = txn.open_table("names", None).unwrap();
+    assert_eq!(txn.view(id).unwrap().changed_in().unwrap(), first);
+    let mut child = txn.child().unwrap();
+    child.put(id, 500u32.to_be_bytes(), b"changed").unwrap();
+    assert_eq!(child.view(id).unwrap().changed_in().unwrap(), None, "by this transaction");
+    child.abort();
+    assert_eq!(txn.view(id).unwrap().changed_in().unwrap(), first, "taken back");
+    txn.put(id, 999u32.to_be_bytes(), b"changed").unwrap();
+    txn.commit().unwrap();
+    assert_eq!(changed("names"), Some(db.read().unwrap().txnid()), "in one leaf of many");
+}

@@ -9,7 +9,7 @@ use super::snapshot::Snapshot;
 use super::work::Work;
 use crate::error::{Error, Result};
 use crate::format::leaf::Cell;
-use crate::format::page::Child;
+use crate::format::page::{self, Child};
 use crate::ids::Txnid;
 use crate::order::{Needle, Order};
 use crate::tree::cursor::{Pair, Position, Trunk};
@@ -174,6 +174,20 @@ impl<'t> Table<'t> {
     /// Whether there is no entry.
     pub fn is_empty(&self) -> bool {
         self.tree.entries == 0
+    }
+
+    /// The commit that changed the table last, whatever others have changed since: as long as it stays the same, so do the
+    /// entries. `None` of a table that is empty, and of one that this transaction has changed. The commit that a write
+    /// transaction goes on from may still be on its way to the disk, which is the last that can be taken back.
+    pub fn changed_in(&self) -> Result<Option<Txnid>> {
+        let root = self.tree.root;
+        if self.is_empty() || root.is_dirty() {
+            return Ok(None);
+        }
+        // Whatever changes a page writes all that is above it anew.
+        let birth = page::birth(on!(self.source, pages => pages.page(root))?);
+        let is_own = matches!(self.source, Source::Work(work) if work.txnid == birth);
+        Ok((!is_own).then_some(birth))
     }
 
     /// The first entry.
