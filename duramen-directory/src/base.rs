@@ -40,8 +40,8 @@ pub(crate) fn find_normalized(scene: &Scene<'_>, name: &str, mut normalized: Str
     let stop = if follow.manage { 0 } else { mark::REFERRAL } | if follow.aliases { mark::ALIAS } else { 0 };
     let mut aliases: Vec<Id> = Vec::new();
     while aliases.len() < ALIASES_MAX {
-        let found = match scene.commit {
-            Some(commit) => names::find_in(commit, &table, &scene.state.suffixes, &normalized, stop),
+        let found = match scene.naming {
+            Some(naming) => names::find_in(naming, &table, &scene.state.suffixes, &normalized, stop),
             None => names::find(&table, &scene.state.suffixes, &normalized, stop),
         };
         match found? {

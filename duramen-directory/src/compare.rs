@@ -37,9 +37,9 @@ impl Inner {
         let proxied = self.proxied(&state, requester, &controls)?;
         let requester = proxied.as_ref().unwrap_or(requester);
         let snapshot = self.db.read()?;
-        let (tables, commit) = (Tables::Snapshot(&snapshot), self.commit_of(&snapshot));
-        let plan = state.rules.plan(requester, &Members::new(&state, tables, Some(commit)));
-        let scene = Scene { state: &state, tables, commit: Some(commit), plan: &plan };
+        let (tables, naming) = (Tables::Snapshot(&snapshot), self.naming(&state, &snapshot)?);
+        let plan = state.rules.plan(requester, &Members::new(&state, tables, Some(naming)));
+        let scene = Scene { state: &state, tables, naming: Some(naming), plan: &plan };
         let asserted = asserted.as_slice();
         let compared = Compared { request, described: &described, rule, asserted, assertion: controls.assertion };
         let normalized = names::normalize(&state.schema, request.name)?;

@@ -47,11 +47,11 @@ impl Inner {
             name: administrator.map_or(asked, |it| it.name.clone()),
         };
         let snapshot = self.db.read()?;
-        let (tables, commit) = (Tables::Snapshot(&snapshot), self.commit_of(&snapshot));
-        let plan = state.rules.plan(requester, &Members::new(&state, tables, Some(commit)));
-        let scene = Scene { state: &state, tables, commit: Some(commit), plan: &plan };
+        let (tables, naming) = (Tables::Snapshot(&snapshot), self.naming(&state, &snapshot)?);
+        let plan = state.rules.plan(requester, &Members::new(&state, tables, Some(naming)));
+        let scene = Scene { state: &state, tables, naming: Some(naming), plan: &plan };
         let (table, normalized) = (scene.tables.name()?, &credentials.name.normalized);
-        let Found::Entry(id) = names::find_in(commit, &table, &state.suffixes, normalized, 0)? else {
+        let Found::Entry(id) = names::find_in(naming, &table, &state.suffixes, normalized, 0)? else {
             return Ok(credentials);
         };
         let entry = names::entry(&scene.tables.entry()?, id)?;

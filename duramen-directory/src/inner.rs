@@ -14,8 +14,9 @@ use duramen::{Database, Snapshot, WriteTxn};
 use crate::clock::Clock;
 use crate::config::Config;
 use crate::error::OpenError;
+use crate::failure;
 use crate::index::MERGED_FROM;
-use crate::names::Commit;
+use crate::names::Naming;
 use crate::seal::Seal;
 use crate::state::{self, State};
 
@@ -67,9 +68,9 @@ impl Inner {
         self.state.read().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
-    /// The state that a snapshot shows.
-    pub fn commit_of(&self, snapshot: &Snapshot<'_>) -> Commit {
-        Commit { directory: self.number, txnid: snapshot.txnid() }
+    /// The state of the names that a snapshot shows.
+    pub fn naming(&self, state: &State, snapshot: &Snapshot<'_>) -> failure::Result<Naming> {
+        Naming::of(self.number, &state.schema, snapshot)
     }
 
     /// Takes what is kept about the directory, and the configuration, into use anew.

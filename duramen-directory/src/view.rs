@@ -12,7 +12,7 @@ use crate::entry::Entry;
 use crate::failure::Result;
 use crate::filter::{Derived, each_value, member_types};
 use crate::index::{self, Reach, Set};
-use crate::names::{self, Commit, Found};
+use crate::names::{self, Found, Naming};
 use crate::schema::AttributeId;
 use crate::state::State;
 use crate::tables::{Id, Tables};
@@ -22,18 +22,18 @@ use crate::tables::{Id, Tables};
 pub(crate) struct Scene<'v> {
     pub state: &'v State,
     pub tables: Tables<'v>,
-    /// The commit whose tables they are; `None` of a write transaction's.
-    pub commit: Option<Commit>,
+    /// What names are remembered by; `None` where they are not.
+    pub naming: Option<Naming>,
     pub plan: &'v Plan,
 }
 
 impl Scene<'_> {
     /// The name of an entry, as it was written.
     pub fn name_of(&self, id: Id, entry: &Entry<'_>) -> Result<String> {
-        let Some(commit) = self.commit.filter(|_| entry.parent != 0) else {
+        let Some(naming) = self.naming.filter(|_| entry.parent != 0) else {
             return names::name_of(&self.tables.entry()?, id);
         };
-        let above = names::remembered_name(&self.tables, commit, entry.parent)?;
+        let above = names::remembered_name(&self.tables, naming, entry.parent)?;
         Ok([entry.rdn(), ",", &above].concat())
     }
 }
@@ -215,7 +215,7 @@ impl View<'_, '_> {
 pub(crate) struct Members<'v> {
     state: &'v State,
     tables: Tables<'v>,
-    commit: Option<Commit>,
+    naming: Option<Naming>,
     /// Which entries have a value, as the index knows: rules ask about one requester again and again.
     found: RefCell<Option<Having>>,
 }
@@ -234,13 +234,13 @@ impl Groups for Members<'_> {
 }
 
 impl<'v> Members<'v> {
-    /// `commit`: whose tables they are; `None` of a write transaction's.
-    pub fn new(state: &'v State, tables: Tables<'v>, commit: Option<Commit>) -> Members<'v> {
-        Members { state, tables, commit, found: RefCell::default() }
+    /// `naming`: what names are remembered by, if they are.
+    pub fn new(state: &'v State, tables: Tables<'v>, naming: Option<Naming>) -> Members<'v> {
+        Members { state, tables, naming, found: RefCell::default() }
     }
 
     pub fn of(scene: &Scene<'v>) -> Members<'v> {
-        Members::new(scene.state, scene.tables, scene.commit)
+        Members::new(scene.state, scene.tables, scene.naming)
     }
 
     fn find_member(&self, group: &str, attribute: AttributeId, member: &str) -> Result<bool> {
@@ -264,8 +264,8 @@ impl<'v> Members<'v> {
 
     fn find(&self, group: &str) -> Result<Option<Id>> {
         let (table, suffixes) = (self.tables.name()?, &self.state.suffixes);
-        let Some(commit) = self.commit else { return names::find_entry(&table, suffixes, group) };
-        Ok(match names::find_in(commit, &table, suffixes, group, 0)? {
+        let Some(naming) = self.naming else { return names::find_entry(&table, suffixes, group) };
+        Ok(match names::find_in(naming, &table, suffixes, group, 0)? {
             Found::Entry(id) => Some(id),
             _ => None,
         })

@@ -1,4 +1,4 @@
-//! What a thread remembers of names: where they lead in one commit, and how one schema normalizes them.
+//! What a thread remembers of names: where they lead while none is changed, and how one schema normalizes them.
 //!
 //! Owns: how much is remembered, and when it is forgotten.
 
@@ -6,18 +6,41 @@ use std::cell::RefCell;
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
-use duramen::Txnid;
+use duramen::{Snapshot, Txnid, WriteTxn};
 
 use super::name_by;
 use crate::failure::Result;
 use crate::schema::Schema;
-use crate::tables::{Id, Tables};
+use crate::tables::{Id, Ids, Tables};
 
-/// One state of one directory.
+/// One state of all names of one directory. Most updates leave them as they are.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Commit {
-    pub directory: u64,
-    pub txnid: Txnid,
+pub(crate) struct Naming {
+    directory: u64,
+    /// Suffixes, normalized forms and indices may be others with another.
+    schema: u64,
+    /// The commit that changed table `name` last.
+    changed: Txnid,
+    /// Of an import that has not come to the index yet, which tells of marks: the commit.
+    loading: Option<Txnid>,
+}
+
+impl Naming {
+    /// Of what a snapshot of a directory with this number shows.
+    pub fn of(directory: u64, schema: &Schema, snapshot: &Snapshot<'_>) -> Result<Naming> {
+        let tables = Tables::Snapshot(snapshot);
+        let loading = tables.index()?.is_empty().then(|| snapshot.txnid());
+        let changed = tables.name()?.changed_in()?.unwrap_or_default();
+        Ok(Naming { directory, schema: schema.number(), changed, loading })
+    }
+
+    /// Of what a write transaction goes on from, if nobody can take it back any more.
+    pub fn within(directory: u64, schema: &Schema, txn: &WriteTxn<'_>, ids: Ids) -> Result<Option<Naming>> {
+        let settled = |changed: &Txnid| changed.0 + 1 < txn.txnid().0;
+        let changed = txn.view(ids.name)?.changed_in()?.filter(settled);
+        let changed = changed.filter(|_| !txn.view(ids.index).is_ok_and(|index| index.is_empty()));
+        Ok(changed.map(|changed| Naming { directory, schema: schema.number(), changed, loading: None }))
+    }
 }
 
 /// Where a search begins.
@@ -42,7 +65,7 @@ const NAME_BYTES_MAX: usize = 512;
 
 #[derive(Default)]
 struct Memory {
-    commit: Option<Commit>,
+    naming: Option<Naming>,
     names: HashMap<Id, Arc<str>>,
     /// By what is written.
     bases: HashMap<String, Base>,
@@ -65,14 +88,14 @@ thread_local! {
 }
 
 impl Memory {
-    fn at(&mut self, commit: Commit) -> &mut Memory {
+    fn at(&mut self, naming: Naming) -> &mut Memory {
         let full = self.names.len() + self.bases.len() + self.above.len() + self.absent.len() > REMEMBERED;
-        if self.commit != Some(commit) || full {
+        if self.naming != Some(naming) || full {
             self.names.clear();
             self.bases.clear();
             self.above.clear();
             self.absent.clear();
-            self.commit = Some(commit);
+            self.naming = Some(naming);
         }
         self
     }
@@ -89,48 +112,48 @@ impl Normalized {
 }
 
 /// As [`super::name_of`], for parents: remembered.
-pub(crate) fn remembered_name(tables: &Tables<'_>, commit: Commit, id: Id) -> Result<Arc<str>> {
-    let known = |id| MEMORY.with_borrow_mut(|memory| memory.at(commit).names.get(&id).cloned());
+pub(crate) fn remembered_name(tables: &Tables<'_>, naming: Naming, id: Id) -> Result<Arc<str>> {
+    let known = |id| MEMORY.with_borrow_mut(|memory| memory.at(naming).names.get(&id).cloned());
     if let Some(name) = known(id) {
         return Ok(name);
     }
     let name: Arc<str> = name_by(&tables.entry()?, id, known)?.into();
-    MEMORY.with_borrow_mut(|memory| memory.at(commit).names.insert(id, name.clone()));
+    MEMORY.with_borrow_mut(|memory| memory.at(naming).names.insert(id, name.clone()));
     Ok(name)
 }
 
 /// The entry that a name, exactly as it is written here, was found to lead to.
-pub(crate) fn remembered_base(commit: Commit, name: &str) -> Option<Base> {
-    MEMORY.with_borrow_mut(|memory| memory.at(commit).bases.get(name).copied())
+pub(crate) fn remembered_base(naming: Naming, name: &str) -> Option<Base> {
+    MEMORY.with_borrow_mut(|memory| memory.at(naming).bases.get(name).copied())
 }
 
 /// Remembers to which entry a name leads.
-pub(crate) fn remember_base(commit: Commit, name: &str, base: Base) {
+pub(crate) fn remember_base(naming: Naming, name: &str, base: Base) {
     if name.len() <= NAME_BYTES_MAX {
-        MEMORY.with_borrow_mut(|memory| memory.at(commit).bases.insert(name.to_string(), base));
+        MEMORY.with_borrow_mut(|memory| memory.at(naming).bases.insert(name.to_string(), base));
     }
 }
 
 /// The entry of a normalized name that others were found below.
-pub(super) fn above(commit: Commit, name: &str) -> Option<Above> {
-    MEMORY.with_borrow_mut(|memory| memory.at(commit).above.get(name).copied())
+pub(super) fn above(naming: Naming, name: &str) -> Option<Above> {
+    MEMORY.with_borrow_mut(|memory| memory.at(naming).above.get(name).copied())
 }
 
 /// Remembers the entry of a normalized name.
-pub(super) fn remember_above(commit: Commit, name: &str, above: Above) {
+pub(super) fn remember_above(naming: Naming, name: &str, above: Above) {
     if name.len() <= NAME_BYTES_MAX {
-        MEMORY.with_borrow_mut(|memory| memory.at(commit).above.insert(name.to_string(), above));
+        MEMORY.with_borrow_mut(|memory| memory.at(naming).above.insert(name.to_string(), above));
     }
 }
 
 /// Whether it is remembered that no entry from `top` on down has a mark; 0 is above all entries.
-pub(crate) fn remembered_absent(commit: Commit, mark: u8, top: Id) -> bool {
-    MEMORY.with_borrow_mut(|memory| memory.at(commit).absent.contains(&(mark, top)))
+pub(crate) fn remembered_absent(naming: Naming, mark: u8, top: Id) -> bool {
+    MEMORY.with_borrow_mut(|memory| memory.at(naming).absent.contains(&(mark, top)))
 }
 
 /// Remembers that no entry from `top` on down has a mark.
-pub(crate) fn remember_absent(commit: Commit, mark: u8, top: Id) {
-    MEMORY.with_borrow_mut(|memory| memory.at(commit).absent.insert((mark, top)));
+pub(crate) fn remember_absent(naming: Naming, mark: u8, top: Id) {
+    MEMORY.with_borrow_mut(|memory| memory.at(naming).absent.insert((mark, top)));
 }
 
 /// What a name, exactly as it is written here, was normalized to.

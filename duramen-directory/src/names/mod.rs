@@ -23,7 +23,7 @@ use crate::tables::{Id, id_of};
 
 use memory::Above;
 pub(crate) use memory::{
-    Base, Commit, remember_absent, remember_base, remembered_absent, remembered_base, remembered_name,
+    Base, Naming, remember_absent, remember_base, remembered_absent, remembered_base, remembered_name,
 };
 
 /// Longest normalized RDN in a key; of a longer one a hash stands at the end.
@@ -133,10 +133,10 @@ pub(crate) fn find(names: &Table<'_>, suffixes: &[Suffix], name: &str, stop: u8)
     Ok(follow(names, suffixes, name, stop)?.0)
 }
 
-/// As [`find`], in a commit: where parents are is remembered.
-pub(crate) fn find_in(commit: Commit, names: &Table<'_>, suffixes: &[Suffix], name: &str, stop: u8) -> Result<Found> {
+/// As [`find`], in one state of all names: where parents are is remembered.
+pub(crate) fn find_in(naming: Naming, names: &Table<'_>, suffixes: &[Suffix], name: &str, stop: u8) -> Result<Found> {
     let Some((rdn, parent)) = Dn::split_first(name) else { return find(names, suffixes, name, stop) };
-    if let Some(above) = memory::above(commit, parent).filter(|above| above.marks & stop == 0) {
+    if let Some(above) = memory::above(naming, parent).filter(|above| above.marks & stop == 0) {
         return Ok(match child(names, above.id, rdn)? {
             Some((id, marks)) => arrived(id, marks, stop),
             None => Found::Nothing { above: above.id },
@@ -144,7 +144,7 @@ pub(crate) fn find_in(commit: Commit, names: &Table<'_>, suffixes: &[Suffix], na
     }
     let (found, above) = follow(names, suffixes, name, stop)?;
     if let Some(above) = above {
-        memory::remember_above(commit, parent, above);
+        memory::remember_above(naming, parent, above);
     }
     Ok(found)
 }

@@ -26,7 +26,7 @@ use crate::failure::{Failure, Result};
 use crate::filter::{Compiler, Test, check_depth};
 use crate::index::{self, Reach, Set, bits};
 use crate::inner::Inner;
-use crate::names::{self, Base, Commit};
+use crate::names::{self, Base, Naming};
 use crate::requester::Requester;
 use crate::state::State;
 use crate::tables::{Id, Tables};
@@ -47,13 +47,13 @@ impl Inner {
         let requester = proxied.as_ref().unwrap_or(requester);
         let snapshot = self.db.read_owned()?;
         let tables = Tables::Snapshot(&snapshot);
-        let commit = self.commit_of(&snapshot);
-        let plan = state.rules.plan(requester, &Members::new(&state, tables, Some(commit)));
+        let naming = self.naming(&state, &snapshot)?;
+        let plan = state.rules.plan(requester, &Members::new(&state, tables, Some(naming)));
         let begun = Beginning {
             inner: self,
             state: &state,
-            scene: Scene { state: &state, tables, commit: Some(commit), plan: &plan },
-            commit,
+            scene: Scene { state: &state, tables, naming: Some(naming), plan: &plan },
+            naming,
             request,
             controls: &controls,
             explain,
@@ -63,7 +63,7 @@ impl Inner {
         let mut search = Search {
             plan,
             snapshot,
-            commit,
+            naming,
             job: found.job,
             rest: found.rest,
             test: found.test,
@@ -107,7 +107,7 @@ struct Beginning<'b> {
     inner: &'b Inner,
     state: &'b State,
     scene: Scene<'b>,
-    commit: Commit,
+    naming: Naming,
     request: &'b SearchRequest<'b>,
     controls: &'b Controls<'b>,
     explain: bool,
@@ -153,7 +153,7 @@ impl Beginning<'_> {
         if requester.is_administrator {
             return SearchLimits::default();
         }
-        let groups = Members::new(self.state, self.scene.tables, Some(self.commit));
+        let groups = Members::new(self.state, self.scene.tables, Some(self.naming));
         let own = self.state.limits_for.iter().find(|(whom, _)| whom.is(requester, &groups));
         own.map_or(self.state.limits.search, |(_, limits)| *limits)
     }
@@ -200,7 +200,7 @@ impl Beginning<'_> {
 
     fn base(&self) -> Result<Base> {
         let name = self.request.base;
-        if let Some(base) = names::remembered_base(self.commit, name) {
+        if let Some(base) = names::remembered_base(self.naming, name) {
             return Ok(base);
         }
         let aliases = matches!(self.request.deref, Deref::FindingBase | Deref::Always);
@@ -215,7 +215,7 @@ impl Beginning<'_> {
         let plain = entry.marks() & (mark::ALIAS | mark::REFERRAL) == 0;
         let none = |set: Option<Set>| set.is_some_and(|set| set.len() == 0);
         if plain && none(self.marked(mark::ALIAS)?) && none(self.marked(mark::REFERRAL)?) {
-            names::remember_base(self.commit, name, base);
+            names::remember_base(self.naming, name, base);
         }
         Ok(base)
     }
@@ -231,15 +231,15 @@ impl Beginning<'_> {
         index::equal(&self.scene.tables.index()?, id, class.oid.as_bytes(), &Reach::all()).map(Some)
     }
 
-    /// Aliases or referral objects; `None` if there is no index to tell. That there are none is remembered while nothing
+    /// Aliases or referral objects; `None` if there is no index to tell. That there are none is remembered while no name
     /// changes.
     fn marked(&self, mark: u8) -> Result<Option<Set>> {
-        if names::remembered_absent(self.commit, mark, 0) {
+        if names::remembered_absent(self.naming, mark, 0) {
             return Ok(Some(Set::empty()));
         }
         let found = self.of_class(if mark == mark::ALIAS { "alias" } else { "referral" })?;
         if found.as_ref().is_some_and(|set| set.len() == 0) {
-            names::remember_absent(self.commit, mark, 0);
+            names::remember_absent(self.naming, mark, 0);
         }
         Ok(found)
     }
@@ -248,7 +248,7 @@ impl Beginning<'_> {
     /// they cost only those who search where they are.
     fn marked_in(&self, mark: u8, area: &Area) -> Result<Option<Set>> {
         let is_tree = area.scope == Scope::Subtree && area.is_plain();
-        if is_tree && names::remembered_absent(self.commit, mark, area.base) {
+        if is_tree && names::remembered_absent(self.naming, mark, area.base) {
             return Ok(Some(Set::empty()));
         }
         let Some(all) = self.marked(mark)?.filter(|all| all.len() > 0 && !area.whole) else { return self.marked(mark) };
@@ -260,7 +260,7 @@ impl Beginning<'_> {
             }
         }
         if is_tree && found.is_empty() {
-            names::remember_absent(self.commit, mark, area.base);
+            names::remember_absent(self.naming, mark, area.base);
         }
         Ok(Some(Set::of_sorted(found)))
     }
@@ -413,8 +413,8 @@ impl Search {
         match Order::new(&state.schema, keys) {
             Ok(order) => {
                 self.sort_response = Some((ResultCode::SUCCESS, String::new()));
-                let question =
-                    controls.page.map(|_| Question::new(self.commit, state, requester, request, controls, keys));
+                let commit = (self.naming, self.snapshot.txnid());
+                let question = controls.page.map(|_| Question::new(commit, state, requester, request, controls, keys));
                 match question.as_ref().and_then(Question::remembered) {
                     Some(ids) => (self.job, self.exact) = (Job::Sorted(ids), true),
                     None if matches!(self.job, Job::Special(_)) => {}

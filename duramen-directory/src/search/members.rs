@@ -12,7 +12,7 @@ use roaring::RoaringBitmap;
 
 use crate::failure::Result;
 use crate::index::{self, Set};
-use crate::names::Commit;
+use crate::names::Naming;
 use crate::tables::Id;
 use crate::view::Scene;
 
@@ -43,10 +43,10 @@ enum Extent {
     MoreThan(u64),
 }
 
-/// What a thread remembers of one commit.
+/// What a thread remembers while no name is changed.
 #[derive(Default)]
 struct Memory {
-    commit: Option<Commit>,
+    naming: Option<Naming>,
     ids: u64,
     extents: HashMap<(Id, Scope), Extent>,
 }
@@ -56,9 +56,9 @@ thread_local! {
 }
 
 impl Memory {
-    fn at(&mut self, commit: Commit) -> &mut Memory {
-        if self.commit != Some(commit) {
-            *self = Memory { commit: Some(commit), ..Memory::default() };
+    fn at(&mut self, naming: Naming) -> &mut Memory {
+        if self.naming != Some(naming) {
+            *self = Memory { naming: Some(naming), ..Memory::default() };
         }
         self
     }
@@ -82,16 +82,16 @@ pub(super) fn find(area: &Area, scene: &Scene<'_>, most: u64) -> Result<Option<S
     if area.whole {
         return Ok(None);
     }
-    let (part, commit) = ((area.base, area.scope), scene.commit.filter(|_| area.is_plain()));
-    match commit.and_then(|commit| MEMORY.with_borrow_mut(|memory| memory.at(commit).extents.get(&part).cloned())) {
+    let (part, naming) = ((area.base, area.scope), scene.naming.filter(|_| area.is_plain()));
+    match naming.and_then(|naming| MEMORY.with_borrow_mut(|memory| memory.at(naming).extents.get(&part).cloned())) {
         Some(Extent::Known(ids)) => return Ok(Some(Set::Many((*ids).clone()))),
         Some(Extent::MoreThan(count)) if count >= most => return Ok(None),
         _ => {}
     }
     let found = area.walked(&scene.tables.name()?, most)?;
-    if let Some(commit) = commit {
+    if let Some(naming) = naming {
         let extent = found.clone().map_or(Extent::MoreThan(most), |ids| Extent::Known(Arc::new(ids)));
-        MEMORY.with_borrow_mut(|memory| memory.at(commit).remember(part, extent));
+        MEMORY.with_borrow_mut(|memory| memory.at(naming).remember(part, extent));
     }
     Ok(found.map(Set::Many))
 }

@@ -31,7 +31,7 @@ use crate::entry::{Entry, mark};
 use crate::failure::{Failure, Result, damaged};
 use crate::filter::{Evaluation, Test};
 use crate::index::Set;
-use crate::names::{self, Commit};
+use crate::names::{self, Naming};
 use crate::referral;
 use crate::seal::Seal;
 use crate::sink::Sink;
@@ -51,7 +51,7 @@ use special::Special;
 pub struct Search {
     state: Arc<State>,
     snapshot: Snapshot<'static>,
-    commit: Commit,
+    naming: Naming,
     plan: Plan,
     job: Job,
     /// Candidates behind those of the job, which are found when it is through.
@@ -205,7 +205,7 @@ impl Search {
     /// Takes the next candidates.
     fn go_on(&mut self, state: &State, rest: Rest) -> Result<()> {
         let tables = Tables::Snapshot(&self.snapshot);
-        let scene = Scene { state, tables, commit: Some(self.commit), plan: &self.plan };
+        let scene = Scene { state, tables, naming: Some(self.naming), plan: &self.plan };
         let portion = rest.find(&scene, &self.area, &self.test, false)?;
         (self.exact, self.rest) = (portion.exact, portion.rest);
         self.job = portion.set.map_or(Job::All, Job::Ids);
@@ -249,7 +249,7 @@ impl Search {
 struct Run<'r> {
     scene: Scene<'r>,
     entries: Table<'r>,
-    commit: Commit,
+    naming: Naming,
     test: &'r Test,
     exact: bool,
     /// The test is held against entries before anything is made of their names.
@@ -273,9 +273,9 @@ impl<'r> Run<'r> {
     fn new(search: &'r mut Search, state: &'r State) -> Result<Run<'r>> {
         let tables = Tables::Snapshot(&search.snapshot);
         Ok(Run {
-            scene: Scene { state, tables, commit: Some(search.commit), plan: &search.plan },
+            scene: Scene { state, tables, naming: Some(search.naming), plan: &search.plan },
             entries: tables.entry()?,
-            commit: search.commit,
+            naming: search.naming,
             test: &search.test,
             exact: search.exact,
             is_of_values: !search.exact && search.test.is_of_values(),
@@ -525,7 +525,7 @@ impl<'r> Run<'r> {
             return Ok(());
         }
         if self.parent.as_ref().is_none_or(|(parent, _)| *parent != entry.parent) {
-            let name = names::remembered_name(&self.scene.tables, self.commit, entry.parent)?;
+            let name = names::remembered_name(&self.scene.tables, self.naming, entry.parent)?;
             *self.parent = Some((entry.parent, name));
         }
         let (_, name) = self.parent.as_ref().ok_or_else(|| damaged(format_args!("entry {id}")))?;

@@ -6,13 +6,14 @@
 use std::cell::RefCell;
 use std::sync::Arc;
 
+use duramen::Txnid;
 use duramen_ldap::control::SortKeys;
 use duramen_ldap::message::{Deref, Scope, SearchRequest};
 
 use crate::clock::Moment;
 use crate::controls::Controls;
 use crate::failure::Result;
-use crate::names::Commit;
+use crate::names::Naming;
 use crate::requester::Requester;
 use crate::state::State;
 use crate::tables::Id;
@@ -58,7 +59,7 @@ impl Collecting {
 /// All that an order depends on.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct Question {
-    commit: Commit,
+    commit: (Naming, Txnid),
     state: Moment,
     requester: Requester,
     base: String,
@@ -72,7 +73,7 @@ pub(super) struct Question {
 
 impl Question {
     pub fn new(
-        commit: Commit,
+        commit: (Naming, Txnid),
         state: &State,
         requester: &Requester,
         request: &SearchRequest<'_>,

@@ -40,7 +40,7 @@ use crate::index::{Extractor, KeySet, MERGED_FROM, merge};
 use crate::inner::Inner;
 use crate::large;
 use crate::meta;
-use crate::names;
+use crate::names::{self, Naming};
 use crate::requester::Requester;
 use crate::tables::{Id, Ids, Tables};
 use crate::view::{Members, Scene};
@@ -250,9 +250,10 @@ impl Owned {
         let proxied = self.inner.proxied(&state, &self.requester, &controls)?;
         let requester = proxied.as_ref().unwrap_or(&self.requester);
         let tables = Tables::Txn(txn, ids);
-        let plan = state.rules.plan(requester, &Members::new(&state, tables, None));
+        let naming = Naming::within(self.inner.number, &state.schema, txn, ids)?;
+        let plan = state.rules.plan(requester, &Members::new(&state, tables, naming));
         let context = Context {
-            scene: Scene { state: &state, tables, commit: None, plan: &plan },
+            scene: Scene { state: &state, tables, naming, plan: &plan },
             requester,
             controls: &controls,
             now: self.inner.clock.now(),

@@ -38,7 +38,8 @@ pub(crate) fn prepare(context: &Context<'_>, request: &ModifyRequest<'_>) -> Res
     let changes = change::checked(context, request)?;
     let id = context.find(request.name)?;
     let entries = context.scene.tables.entry()?;
-    let (entry, name) = (names::entry(&entries, id)?, names::name_of(&entries, id)?);
+    let entry = names::entry(&entries, id)?;
+    let name = context.scene.name_of(id, &entry)?;
     let view = View::new(&context.scene, id, entry, &name).asked_by(request.name);
     context.check_assertion(&view)?;
     if changes.is_empty() {

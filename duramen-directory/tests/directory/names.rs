@@ -21,6 +21,33 @@ fn a_parent_that_was_renamed_is_not_where_it_was() {
 }
 
 #[test]
+fn what_is_remembered_of_names_while_others_are_changed_ends_with_a_rename() {
+    let sample = Sample::people();
+    let smith = "uid=jsmith,ou=People,dc=example,dc=com";
+    let describe = |name: &str| sample.modify(name, &[(ChangeKind::Replace, "description", &["changed"])]);
+    let shown = || sample.search("ou=people,dc=example,dc=com", "(uid=*)", &Ask::default()).unwrap();
+    for _ in 0..3 {
+        describe(smith).unwrap();
+        assert!(shown().names().contains(&smith));
+    }
+    // Only how it is written changes, which no key says.
+    sample.rename("ou=People,dc=example,dc=com", "ou=PEOPLE", true, None).unwrap();
+    let spelt = "uid=jsmith,ou=PEOPLE,dc=example,dc=com";
+    for _ in 0..3 {
+        assert!(shown().names().contains(&spelt));
+        describe(smith).unwrap();
+    }
+    sample.rename("ou=people,dc=example,dc=com", "ou=Staff", true, None).unwrap();
+    let moved = "uid=jsmith,ou=Staff,dc=example,dc=com";
+    for _ in 0..3 {
+        assert_eq!(code(describe(smith)), ResultCode::NO_SUCH_OBJECT);
+        describe(moved).unwrap();
+    }
+    sample.delete(moved, &[]).unwrap();
+    assert_eq!(code(describe(moved)), ResultCode::NO_SUCH_OBJECT);
+}
+
+#[test]
 fn a_first_rdn_is_checked_though_its_parent_is_known() {
     let sample = Sample::people();
     assert_eq!(sample.compare(JENSEN, "sn", "Jensen"), Ok(true));
