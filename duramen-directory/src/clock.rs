@@ -75,7 +75,7 @@ impl Moment {
     pub fn csn(self) -> String {
         const END: &str = "Z#000000#000#000000";
         let mut text = self.seconds(".000000".len() + END.len()) + ".";
-        digits(&mut text, self.0 % 1_000_000, 6);
+        digits::<6>(&mut text, self.0 % 1_000_000);
         text + END
     }
 
@@ -83,16 +83,20 @@ impl Moment {
     fn seconds(self, more: usize) -> String {
         let (year, month, day, hour, minute, second) = self.civil();
         let mut text = String::with_capacity("YYYYMMDDhhmmss".len() + more);
-        digits(&mut text, year, 4);
-        [month, day, hour, minute, second].into_iter().for_each(|part| digits(&mut text, part, 2));
+        digits::<4>(&mut text, year);
+        [month, day, hour, minute, second].into_iter().for_each(|part| digits::<2>(&mut text, part));
         text
     }
 }
 
-/// Appends the last `count` digits of a number: two of these stand in every changed entry, and formatting takes longer.
-fn digits(text: &mut String, number: u64, count: u32) {
-    let digit = |place| char::from(b'0' + (number / 10u64.pow(place) % 10) as u8);
-    text.extend((0..count).rev().map(digit));
+/// Appends the last `N` digits of a number: two of these stand in every changed entry, and formatting takes longer.
+fn digits<const N: usize>(text: &mut String, mut number: u64) {
+    let mut digits = [b'0'; N];
+    for digit in digits.iter_mut().rev() {
+        *digit += (number % 10) as u8;
+        number /= 10;
+    }
+    text.extend(digits.map(char::from));
 }
 
 #[cfg(test)]

@@ -10,7 +10,7 @@ use duramen_ldap::schema::{
     NameForm, ObjectClass,
 };
 
-use super::class::GLUE;
+use super::class::{GLUE, bits};
 use super::matching::Vocabulary;
 use super::rules::{self, Rules};
 use super::unique::make_unique;
@@ -228,16 +228,22 @@ impl Binder {
         }
         lineage.sort_unstable();
         lineage.dedup();
+        let above = || lineage.iter().filter_map(|above| self.classes.get(usize::from(above.0)));
+        let is_kind = |name| item.definition.name() == name || above().any(|above| above.name == name);
         let class = Class {
             id,
             oid: item.definition.oid.clone(),
             name: item.definition.name().to_string(),
             kind: item.kind,
-            lineage,
+            listed: bits(must.iter().chain(&may)),
             must,
             may,
             is_extensible: item.definition.is("extensibleObject"),
             is_glue: item.definition.oid == GLUE,
+            is_alias: is_kind("alias"),
+            is_referral: is_kind("referral"),
+            is_subentry: is_kind("subentry"),
+            lineage,
             kinds: Vec::new(),
         };
         self.classes.push(class);

@@ -1,6 +1,6 @@
 //! What every kind of update needs: who asks, the state of the tables, the time.
 
-use std::collections::HashSet;
+use std::collections::{BTreeSet, HashSet};
 
 use duramen_ldap::attribute::Attribute;
 use duramen_ldap::ber::{Element, List, Writer};
@@ -150,11 +150,15 @@ impl<'c> Context<'c> {
         &self,
         before: &Entry<'_>,
         after: &Entry<'_>,
-        wanted: impl Fn(AttributeId) -> bool,
+        touched: &BTreeSet<AttributeId>,
     ) -> (KeySet, KeySet) {
         let (mut old, mut new) = (KeySet::default(), KeySet::default());
-        let mut extractor = Extractor::new(self.schema(), &self.scene.state.kept);
-        extractor.change((before, after), wanted, &mut old, &mut new);
+        let kept = &self.scene.state.kept;
+        // Most of what is changed has no index, and the attributes of the entry need not be gone through.
+        if touched.iter().any(|id| kept.get(*id) != 0) {
+            let mut extractor = Extractor::new(self.schema(), kept);
+            extractor.change((before, after), |id| touched.contains(&id), &mut old, &mut new);
+        }
         (old, new)
     }
 

@@ -252,21 +252,15 @@ impl<'e> Draft<'e> {
 
     /// Marks that its classes give an entry.
     pub fn marks(&self, schema: &Schema) -> u8 {
-        let mut marks = 0;
-        for value in self.plain_values(schema.known().object_class) {
-            let Some(class) = std::str::from_utf8(value).ok().and_then(|name| schema.find_class(name)) else {
-                continue;
-            };
-            for above in &class.lineage {
-                marks |= match schema.class(*above).name.as_str() {
-                    "alias" => mark::ALIAS,
-                    "referral" => mark::REFERRAL,
-                    "subentry" => mark::SUBENTRY,
-                    _ => 0,
-                };
-            }
-        }
-        marks
+        let class = |value| std::str::from_utf8(value).ok().and_then(|name| schema.find_class(name));
+        let classes = self.plain_values(schema.known().object_class).filter_map(class);
+        classes.fold(0, |marks, class| {
+            let of = |is_kind, mark| if is_kind { mark } else { 0 };
+            marks
+                | of(class.is_alias, mark::ALIAS)
+                | of(class.is_referral, mark::REFERRAL)
+                | of(class.is_subentry, mark::SUBENTRY)
+        })
     }
 
     /// The entry's bytes.

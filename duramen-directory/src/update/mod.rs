@@ -279,10 +279,16 @@ fn refuse_made_up(context: &Context<'_>, request: &Request<'_>) -> Result<()> {
         | Request::ModifyDn(ModifyDnRequest { name, .. }) => *name,
         _ => return Ok(()),
     };
-    let Some(top) = Dn::parse(name).ok().and_then(|name| name.rdns().next_back()) else { return Ok(()) };
-    let Some((_, why)) = MADE_UP.iter().find(|(made_up, _)| top.as_str().eq_ignore_ascii_case(made_up)) else {
-        return Ok(());
+    // Of most names the last bytes tell.
+    let ends_in = |made_up: &str| {
+        let (name, made_up) = (name.trim_end().as_bytes(), made_up.as_bytes());
+        name.len() >= made_up.len() && name[name.len() - made_up.len()..].eq_ignore_ascii_case(made_up)
     };
+    let Some((made_up, why)) = MADE_UP.iter().find(|(made_up, _)| ends_in(made_up)) else { return Ok(()) };
+    let top = Dn::parse(name).ok().and_then(|name| name.rdns().next_back());
+    if !top.is_some_and(|top| top.as_str().eq_ignore_ascii_case(made_up)) {
+        return Ok(());
+    }
     // Of what other servers have there the schema need not know the types.
     let is_below = |name: String| names::suffix_of(&context.scene.state.suffixes, &name).is_some();
     if names::normalize(context.schema(), name).is_ok_and(is_below) {

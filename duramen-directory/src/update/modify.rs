@@ -410,8 +410,7 @@ impl<'c: 'e, 'e> Modifier<'_, 'c, 'e> {
         let mut batch = Batch::default();
         let bytes = self.draft.build(context.schema(), before.parent, before.rdn())?;
         let entry = Entry::parse(&bytes).ok_or_else(|| damaged("the changed entry"))?;
-        let touched = &self.touched;
-        let (mut old, mut new) = context.changed_keys(before, &entry, |id| touched.contains(&id));
+        let (mut old, mut new) = context.changed_keys(before, &entry, &self.touched);
         let was = (self.id, Some(before));
         super::large_changes(context, was, &self.draft, (&mut old, &mut new), &mut batch)?;
         batch.index(self.id, Some(old), Some(new));
