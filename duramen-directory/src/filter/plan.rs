@@ -13,7 +13,7 @@ use crate::entry::Entry;
 use crate::failure::Result;
 use crate::index::{self, Indices, Reach, Set, Trigram, bits};
 use crate::large;
-use crate::names::{self, Suffix};
+use crate::names::{self, Naming, Suffix};
 use crate::schema::{Attribute, AttributeId, Schema};
 use crate::tables::{Id, Tables};
 
@@ -48,6 +48,8 @@ const KEYS_AS_AN_ENTRY: u64 = 16;
 const MEMBERS_FEW: u64 = 1_000;
 /// So many members are found in the time that it takes to ask whether an entry is one.
 const MEMBERS_AS_A_CANDIDATE: u64 = 4;
+/// So many members are looked for together.
+const MEMBERS_TOGETHER: usize = 64;
 /// Sets of so many trigrams are intersected at most.
 const TRIGRAMS: usize = 8;
 
@@ -65,6 +67,7 @@ pub(crate) struct Planner<'p> {
     pub schema: &'p Schema,
     pub indices: &'p Indices,
     pub suffixes: &'p [Suffix],
+    pub naming: Naming,
     pub tables: Tables<'p>,
     pub index: Table<'p>,
     /// Whether members of a group's members are its members.
@@ -363,24 +366,24 @@ impl Planner<'_> {
             self.note(|| format!("memberOf: the group has {count} members, so candidates are asked instead"));
             return Ok(Candidates::ALL);
         }
-        let mut found = roaring::RoaringBitmap::new();
-        let mut waiting = vec![id];
+        let (mut found, mut waiting, mut members) = (roaring::RoaringBitmap::new(), vec![id], Vec::new());
         while let Some(group) = waiting.pop() {
             let entry = names::entry(&entries, group)?;
+            let mut find = |members: &mut Vec<String>| -> Result<()> {
+                let new = names::find_entries(self.naming, &names, self.suffixes, members)?;
+                members.clear();
+                waiting.extend(new.into_iter().filter(|id| found.insert(*id) && self.nested_groups));
+                Ok(())
+            };
             for kind in member_types(self.schema) {
                 each_value(&self.tables, group, &entry, kind, |value| {
                     self.spend(MEMBER);
-                    if let Some(member) =
-                        std::str::from_utf8(value).ok().and_then(|name| names::normalize(self.schema, name).ok())
-                        && let Some(id) = names::find_entry(&names, self.suffixes, &member)?
-                        && found.insert(id)
-                        && self.nested_groups
-                    {
-                        waiting.push(id);
-                    }
-                    Ok(())
+                    let name = std::str::from_utf8(value).ok();
+                    members.extend(name.and_then(|name| names::normalize(self.schema, name).ok()));
+                    if members.len() < MEMBERS_TOGETHER { Ok(()) } else { find(&mut members) }
                 })?;
             }
+            find(&mut members)?;
         }
         self.note(|| format!("memberOf: members of the group, {} candidates", found.len()));
         Ok(Candidates::exact(Set::Many(found)))

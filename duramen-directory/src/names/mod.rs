@@ -185,6 +185,32 @@ pub(crate) fn find_entry(names: &Table<'_>, suffixes: &[Suffix], name: &str) -> 
     })
 }
 
+/// The entries of some normalized names, whatever they and those above them are; names of nothing lead to none. Those below
+/// parents that are remembered are found together.
+pub(crate) fn find_entries(
+    naming: Naming,
+    table: &Table<'_>,
+    suffixes: &[Suffix],
+    names: &[String],
+) -> Result<Vec<Id>> {
+    let (mut keys, mut found) = (Vec::with_capacity(names.len()), Vec::with_capacity(names.len()));
+    for name in names {
+        let below = Dn::split_first(name).and_then(|(rdn, parent)| Some((rdn, memory::above(naming, parent)?)));
+        match below {
+            Some((rdn, above)) => keys.push(child_key(above.id, rdn)),
+            None => {
+                if let Found::Entry(id) = find_in(naming, table, suffixes, name, 0)? {
+                    found.push(id);
+                }
+            }
+        }
+    }
+    for value in table.get_many(&keys)?.into_iter().flatten() {
+        found.push(id_of(value, "table `name`")?);
+    }
+    Ok(found)
+}
+
 /// How many entries are directly below one.
 pub(crate) fn child_count(names: &Table<'_>, id: Id) -> Result<u32> {
     Ok(match names.get(id.to_be_bytes())? {

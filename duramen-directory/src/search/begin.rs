@@ -369,7 +369,8 @@ impl Beginning<'_> {
         // Referral objects are given as references, whatever the filter says.
         let also = if found.options.manage { Some(Set::empty()) } else { self.marked_in(mark::REFERRAL, &found.area)? };
         if let Some(also) = also {
-            let portion = self.first(also, &found).find(&self.scene, &found.area, &found.test, self.explain)?;
+            let portion =
+                self.first(also, &found).find(&self.scene, self.naming, &found.area, &found.test, self.explain)?;
             (found.exact, found.rest, found.notes) = (portion.exact, portion.rest, portion.notes);
             if let Some(set) = portion.set {
                 found.job = Job::Ids(set);

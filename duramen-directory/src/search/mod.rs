@@ -206,7 +206,7 @@ impl Search {
     fn go_on(&mut self, state: &State, rest: Rest) -> Result<()> {
         let tables = Tables::Snapshot(&self.snapshot);
         let scene = Scene { state, tables, naming: Some(self.naming), plan: &self.plan };
-        let portion = rest.find(&scene, &self.area, &self.test, false)?;
+        let portion = rest.find(&scene, self.naming, &self.area, &self.test, false)?;
         (self.exact, self.rest) = (portion.exact, portion.rest);
         self.job = portion.set.map_or(Job::All, Job::Ids);
         Ok(())

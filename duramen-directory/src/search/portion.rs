@@ -8,6 +8,7 @@ use std::cell::{Cell, RefCell};
 use crate::failure::Result;
 use crate::filter::{Candidates, Planner, Test};
 use crate::index::{Reach, Set};
+use crate::names::Naming;
 use crate::tables::Id;
 use crate::view::Scene;
 
@@ -53,12 +54,13 @@ impl Rest {
     }
 
     /// Finds the next candidates.
-    pub fn find(self, scene: &Scene<'_>, area: &Area, test: &Test, explain: bool) -> Result<Portion> {
+    pub fn find(self, scene: &Scene<'_>, naming: Naming, area: &Area, test: &Test, explain: bool) -> Result<Portion> {
         let (state, tables) = (scene.state, scene.tables);
         let planner = Planner {
             schema: &state.schema,
             indices: &state.ready,
             suffixes: &state.suffixes,
+            naming,
             tables,
             index: tables.index()?,
             nested_groups: state.nested_groups,
