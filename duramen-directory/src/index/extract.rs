@@ -2,7 +2,7 @@
 
 use duramen_ldap::matching::Rule;
 
-use super::key::{Kind, key};
+use super::key::{Kind, key, kind_prefix};
 use super::key_set::KeySet;
 use super::{Indices, bits};
 use crate::entry::Entry;
@@ -111,7 +111,8 @@ impl<'s> Extractor<'s> {
             let mut marked = std::mem::take(&mut self.scratch);
             marked.insert(0, 1);
             marked.push(2);
-            marked.windows(3).for_each(|three| self.emit(id, Kind::Trigram, three, each));
+            let [a, b, kind] = kind_prefix(id, Kind::Trigram);
+            marked.windows(3).for_each(|three| each(&[a, b, kind, three[0], three[1], three[2]]));
             self.scratch = marked;
         }
     }

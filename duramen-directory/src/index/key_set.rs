@@ -21,10 +21,14 @@ struct Place {
 }
 
 fn head(key: &[u8]) -> u64 {
-    let mut bytes = [0; 8];
-    let known = key.len().min(8);
-    bytes[..known].copy_from_slice(&key[..known]);
-    u64::from_be_bytes(bytes)
+    match key.first_chunk() {
+        Some(bytes) => u64::from_be_bytes(*bytes),
+        // Those of three bytes are shorter, and there may be very many: calling somebody to copy them takes longer.
+        None => {
+            let number = key.iter().fold(0, |number, byte| number << 8 | u64::from(*byte));
+            number.checked_shl(64 - 8 * key.len() as u32).unwrap_or(0)
+        }
+    }
 }
 
 impl KeySet {
@@ -47,10 +51,16 @@ impl KeySet {
         }
         sets.iter_mut().for_each(|set| set.sort());
         let mut stay = sets.each_ref().map(|set| vec![true; set.places.len()]);
+        let mut sought = Sought::of(&sets);
         others(&mut |key| {
+            if !sought.may_be(key) {
+                return;
+            }
             for (set, stay) in sets.iter().zip(&mut stay) {
-                if let Ok(found) = set.find(key) {
-                    stay[found] = false;
+                if let Ok(found) = set.find(key)
+                    && std::mem::take(&mut stay[found])
+                {
+                    sought.is_found(key);
                 }
             }
         });
@@ -76,6 +86,42 @@ impl KeySet {
         let key = |place: &Place| &bytes[place.start as usize..place.end as usize];
         self.places.sort_unstable_by(|a, b| a.head.cmp(&b.head).then_with(|| key(a).cmp(key(b))));
         self.places.dedup_by(|a, b| a.head == b.head && key(a) == key(b));
+    }
+}
+
+/// Keys that are looked for, by a hash: how many of each have not been found yet. Of very many others most are told at
+/// once to be none of them, or to have been found.
+struct Sought {
+    counts: Vec<u32>,
+}
+
+impl Sought {
+    /// The keys of sorted sets.
+    fn of<const N: usize>(sets: &[&mut KeySet; N]) -> Sought {
+        let count: usize = sets.iter().map(|set| set.places.len()).sum();
+        let mut sought = Sought { counts: vec![0; (4 * count).next_power_of_two()] };
+        for set in sets {
+            for place in &set.places {
+                let slot = sought.slot(set.key(*place));
+                sought.counts[slot] += 1;
+            }
+        }
+        sought
+    }
+
+    /// Trigrams differ in the bytes that the head ends with.
+    fn slot(&self, key: &[u8]) -> usize {
+        let hash = (head(key) ^ key.len() as u64).wrapping_mul(0x9e37_79b9_7f4a_7c15);
+        (hash >> 32) as usize & (self.counts.len() - 1)
+    }
+
+    fn may_be(&self, key: &[u8]) -> bool {
+        self.counts[self.slot(key)] > 0
+    }
+
+    fn is_found(&mut self, key: &[u8]) {
+        let slot = self.slot(key);
+        self.counts[slot] -= 1;
     }
 }
 
