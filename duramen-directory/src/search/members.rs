@@ -23,6 +23,9 @@ const FEW: u64 = 32;
 /// Looking at a candidate costs several times as much as coming to an entry from above: of so many candidates for each entry
 /// little is lost where a part of the tree turns out to be too large.
 const CANDIDATES: u64 = 2;
+/// So many times as many entries are walked where it has been asked before: as long as no name changes it need not be walked
+/// again, and looking at the candidates of a search takes longer still.
+const AGAIN: u64 = 4;
 /// Ids that are remembered at most: some 2 bytes each, by each thread.
 const REMEMBERED: u64 = 1 << 20;
 
@@ -79,13 +82,19 @@ impl Memory {
 
 /// The entries in an area, if they are no more than `most`, or known anyway.
 pub(super) fn find(area: &Area, scene: &Scene<'_>, most: u64) -> Result<Option<Set>> {
+    find_again(area, scene, most, most)
+}
+
+/// As [`find`], where so many are walked if it is known that there are more than `most`.
+fn find_again(area: &Area, scene: &Scene<'_>, mut most: u64, again: u64) -> Result<Option<Set>> {
     if area.whole {
         return Ok(None);
     }
     let (part, naming) = ((area.base, area.scope), scene.naming.filter(|_| area.is_plain()));
     match naming.and_then(|naming| MEMORY.with_borrow_mut(|memory| memory.at(naming).extents.get(&part).cloned())) {
         Some(Extent::Known(ids)) => return Ok(Some(Set::Many((*ids).clone()))),
-        Some(Extent::MoreThan(count)) if count >= most => return Ok(None),
+        Some(Extent::MoreThan(count)) if count >= most.max(again) => return Ok(None),
+        Some(Extent::MoreThan(count)) if count >= most => most = again,
         _ => {}
     }
     let found = area.walked(&scene.tables.name()?, most)?;
@@ -106,7 +115,10 @@ pub(super) fn narrow(
     notes: &mut Vec<String>,
 ) -> Result<Set> {
     let members = match members {
-        None if candidates.len() > FEW => find(area, scene, candidates.len() / CANDIDATES)?,
+        None if candidates.len() > FEW => {
+            let most = candidates.len() / CANDIDATES;
+            find_again(area, scene, most, (AGAIN * most).min(REMEMBERED / 2))?
+        }
         members => members,
     };
     let Some(members) = members else { return Ok(candidates) };

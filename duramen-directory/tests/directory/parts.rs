@@ -3,7 +3,7 @@
 use std::fmt::Write;
 
 use duramen_directory::ImportOptions;
-use duramen_ldap::message::{ResultCode, Scope};
+use duramen_ldap::message::{ChangeKind, ResultCode, Scope};
 
 use crate::sample::*;
 
@@ -99,6 +99,26 @@ fn a_small_part_of_the_tree_is_searched_without_a_look_at_what_is_beside_it() {
     assert!(looked_at(&moved.plan) <= 64, "{}", moved.plan);
     sample.rename("ou=Night,ou=People,dc=example,dc=com", "ou=Night", true, Some(STAFF)).unwrap();
     compare(&sample);
+}
+
+#[test]
+fn a_large_part_that_is_searched_again_is_known_until_a_name_changes() {
+    let sample = Sample::empty();
+    let mut text = format!("dn: {BASE}\nobjectClass: domain\ndc: example\n\n");
+    writeln!(text, "dn: {STAFF}\nobjectClass: organizationalUnit\n").unwrap();
+    (0..600).for_each(|n| person(&mut text, &format!("u{n}"), BASE));
+    (0..1000).for_each(|n| writeln!(text, "dn: uid=s{n},{STAFF}\nobjectClass: account\n").unwrap());
+    sample.directory.import("people", &mut text.as_bytes(), ImportOptions::default(), &mut |_| true).unwrap();
+    let looked = || {
+        let given = sample.search(STAFF, "(sn=jensen)", &Ask::default()).unwrap();
+        assert_eq!(given.names().len(), 0);
+        looked_at(&given.plan)
+    };
+    assert_eq!([looked(), looked(), looked()], [600, 0, 0]);
+    sample.modify("uid=s7,ou=Staff,dc=example,dc=com", &[(ChangeKind::Replace, "description", &["changed"])]).unwrap();
+    assert_eq!(looked(), 0);
+    sample.add(&format!("uid=late,{STAFF}"), &[("objectClass", vec![b"account"])]).unwrap();
+    assert_eq!([looked(), looked()], [600, 0]);
 }
 
 #[test]
