@@ -17,6 +17,22 @@ pub(crate) fn is_numeric(word: &str) -> bool {
     word.split('.').all(number)
 }
 
+/// A number for `NAME-oid`, which Netscape's servers and those that came of them take in place of one: always the same, of
+/// the arc where numbers are UUIDs (ITU-T X.667), and this one is made of the name (RFC 9562 section 5.8).
+pub(crate) fn of_name(word: &str) -> Option<String> {
+    let word = word.to_ascii_lowercase();
+    let name = word.strip_suffix("-oid").filter(|name| name.starts_with(|c: char| c.is_ascii_alphabetic()))?;
+    if !name.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'-') {
+        return None;
+    }
+    // FNV-1a of 128 bits.
+    let hash = word.bytes().fold(0x6c62_272e_07bb_0142_62b8_2175_6295_c58d_u128, |hash, byte| {
+        (hash ^ u128::from(byte)).wrapping_mul(0x0000_0000_0100_0000_0000_0000_0000_013b)
+    });
+    let (places, version_8) = ((0xf_u128 << 76) | (0x3_u128 << 62), (0x8_u128 << 76) | (0x2_u128 << 62));
+    Some(format!("2.25.{}", (hash & !places) | version_8))
+}
+
 /// Controls of requests; responses use the same number unless there is another.
 pub mod control {
     /// Paged results (RFC 2696).

@@ -1,9 +1,11 @@
 //! Descriptions from their text.
 
+use std::borrow::Cow;
+
 use super::description::*;
 use super::fields::{Fields, Macros, Word};
 use crate::error::TextError;
-use crate::oid::is_numeric;
+use crate::oid::{is_numeric, of_name};
 
 /// What descriptions of all kinds can do. They are printed by `Display`.
 pub trait Description: Sized + std::fmt::Display {
@@ -22,7 +24,8 @@ pub trait Description: Sized + std::fmt::Display {
 /// Reads what all descriptions have; the fields of the kind have been taken out before.
 fn definition(mut fields: Fields, macros: &Macros, expected: &'static str) -> Result<Definition, TextError> {
     let number = &fields.number;
-    let oid = macros.expand(&number.text).ok_or(TextError::new(number.at, "an OID, or a defined name of one"))?;
+    let oid = macros.expand(&number.text).or_else(|| of_name(&number.text).map(Cow::Owned));
+    let oid = oid.ok_or(TextError::new(number.at, "an OID, or a defined name of one"))?;
     Ok(Definition {
         oid: oid.into_owned(),
         names: fields.strings("NAME"),

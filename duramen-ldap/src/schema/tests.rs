@@ -74,6 +74,21 @@ fn errors_say_where_and_what() {
 }
 
 #[test]
+fn names_in_place_of_numbers_as_netscapes_servers_have_them_are_numbers_made_of_them() {
+    let oid = |text: &str| AttributeType::parse(text).unwrap().definition.oid;
+    let made = oid("( nsCertfile-oid NAME 'nsCertfile' SYNTAX 1.3.6.1.4.1.1466.115.121.1.15 )");
+    // A UUID of version 8.
+    let number: u128 = made.strip_prefix("2.25.").unwrap().parse().unwrap();
+    assert_eq!(((number >> 76) & 0xf, (number >> 62) & 0x3), (8, 2));
+    assert_eq!(made, "2.25.53161152696522502446805795558858763383", "always this one");
+    assert_eq!(oid("( NSCERTFILE-OID NAME 'nsCertfile' SUP name )"), made);
+    assert_ne!(oid("( nsKeyfile-oid NAME 'nsKeyfile' SUP name )"), made);
+    for word in ["-oid", "1a-oid", "a_b-oid", "a-oid2", "oid"] {
+        assert_eq!(fails::<AttributeType>(&format!("( {word} NAME 'x' SUP name )")).0, 2, "{word}");
+    }
+}
+
+#[test]
 fn schema_files_have_macros_comments_and_continued_lines() {
     let text = "# comment\n that goes on\nobjectIdentifier Base 1.2.3\nobjectidentifier AT Base:1\r\n\n\
                 attributetype ( AT:7\n\tNAME 'a'\n# in between\n\n  SUP name )\nobjectclass(Base:2.1 NAME 'c'\n MAY a )\n\
