@@ -56,7 +56,7 @@ pub struct Args {
     /// Leave records with problems out, and go on
     #[arg(long = "continue")]
     skip_problems: bool,
-    /// Leave out attributes that the schema does not have, and values that break their syntax or are there twice; take
+    /// Leave out attributes and classes that the schema does not have, and values that break their syntax or are there twice; take
     /// the rest of the record
     #[arg(long)]
     repair: bool,

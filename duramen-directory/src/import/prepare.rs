@@ -116,6 +116,7 @@ fn prepare(state: &State, clock: &Clock, options: ImportOptions, record: &Record
     let mut remarks = Remarks::default();
     let mut draft = draft(state, pairs, options.repair, &mut remarks)?;
     if options.repair {
+        remarks.left_out.extend(repair::classes(schema, &mut draft));
         remarks.left_out.extend(repair::values(schema, &mut draft));
     }
     naming::complete(schema, &mut draft, None, naming::first_rdn(rdn))?;

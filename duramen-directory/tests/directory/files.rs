@@ -43,7 +43,6 @@ mail: W@EXAMPLE.COM
 mail: w@example.com
 
 dn: uid=x,ou=People,dc=example,dc=com
-objectClass: inetOrgPerson
 objectClass: nonsense
 uid: x
 cn: x
@@ -76,6 +75,24 @@ sn: \u{20}
     let found = sample.read("uid=w,ou=People,dc=example,dc=com", &["*"]);
     assert_eq!((found.values("cn"), found.values("mail")), (vec!["Weiß", "other"], vec!["w@example.com"]));
     assert_eq!((found.values("telexNumber"), found.values("otherMailbox").len()), (vec!["1$2$3"], 0));
+    assert_eq!(problems(&sample), Vec::<String>::new());
+}
+
+#[test]
+fn classes_that_the_schema_does_not_have_are_left_out_where_there_are_others() {
+    let sample = Sample::people();
+    let repair = ImportOptions { repair: true, ..ImportOptions::default() };
+    let text = "dn: cn=x,dc=example,dc=com\nobjectClass: person\nobjectClass: nsPerson\nobjectClass: nsRole\n\
+                structuralObjectClass: nsPerson\ncn: x\nsn: x\n";
+    import(&sample, text, ImportOptions::default()).unwrap_err();
+    let (imported, told) = import(&sample, text, repair).unwrap();
+    assert_eq!((imported.entries, imported.left_out), (1, 2), "{told:?}");
+    assert!(told[1].contains("objectClass, value 3: the schema has no object class \"nsRole\""), "{told:?}");
+    let found = sample.read("cn=x,dc=example,dc=com", &["*", "+"]);
+    assert_eq!((found.values("objectClass"), found.values("structuralObjectClass")), (vec!["person"], vec!["person"]));
+    let text = "dn: cn=y,dc=example,dc=com\nobjectClass: top\nobjectClass: nsRole\ncn: y\n";
+    let error = import(&sample, text, repair).unwrap_err().to_string();
+    assert!(error.contains("none of top is structural"), "{error}");
     assert_eq!(problems(&sample), Vec::<String>::new());
 }
 
