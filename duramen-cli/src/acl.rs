@@ -2,12 +2,13 @@
 
 use std::io::Write;
 use std::net::SocketAddr;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::sync::Arc;
 
 use clap::Subcommand;
 use duramen_directory::{Config, Directory, Method, Name, Peer, Requester, SchemaFile};
 
+use crate::configured::{Configured, read_text};
 use crate::failure::{Failure, Result};
 use crate::output::Output;
 
@@ -94,13 +95,21 @@ impl Explain {
     fn settings(&self) -> Result<Settings> {
         let mut settings = match &self.config {
             None => Settings::default(),
-            Some(path) => read_settings(path)?,
+            Some(path) => {
+                let configured = Configured::read(path)?;
+                Settings {
+                    data: self.data.clone().map_or_else(|| configured.data(), Ok)?,
+                    rules: configured.rules()?,
+                    administrator: configured.administrator().map(str::to_owned),
+                    nested_groups: configured.nested_groups(),
+                }
+            }
         };
         if let Some(data) = &self.data {
             settings.data = data.clone();
         }
         if let Some(rules) = &self.rules {
-            settings.rules = Some(read(rules)?);
+            settings.rules = Some(read_text(rules)?);
         }
         Ok(settings)
     }
@@ -119,28 +128,4 @@ impl Explain {
             ssf: self.ssf,
         })
     }
-}
-
-fn read(path: &Path) -> Result<SchemaFile> {
-    SchemaFile::read(path).map_err(|error| Failure::Failed(format!("{}: {error}", path.display())))
-}
-
-/// From the server's configuration. What else is in it is the server's affair.
-fn read_settings(path: &Path) -> Result<Settings> {
-    let file = read(path)?;
-    let table: toml::Table = file.text.parse().map_err(|error| Failure::Failed(format!("{}: {error}", file.name)))?;
-    let value = |section: Option<&str>, key: &str| {
-        let section = section.map_or(Some(&table), |name| table.get(name)?.as_table());
-        section.and_then(|section| section.get(key))
-    };
-    let text = |section: Option<&str>, key: &str| value(section, key)?.as_str().map(str::to_owned);
-    let nested_groups = value(Some("directory"), "nested_groups").and_then(toml::Value::as_bool).unwrap_or_default();
-    let beside = |name: String| path.parent().unwrap_or(Path::new("")).join(name);
-    let rules = match (text(Some("access"), "rules"), text(Some("access"), "file")) {
-        (Some(text), _) => Some(SchemaFile { name: format!("access.rules of {}", file.name), text }),
-        (None, Some(name)) => Some(read(&beside(name))?),
-        (None, None) => None,
-    };
-    let data = text(None, "data").map(beside).unwrap_or_default();
-    Ok(Settings { data, rules, administrator: text(Some("administrator"), "name"), nested_groups })
 }

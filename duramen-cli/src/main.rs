@@ -8,6 +8,7 @@ mod bytes;
 mod check;
 mod columns;
 mod completions;
+mod configured;
 mod copy;
 mod del;
 mod directory;

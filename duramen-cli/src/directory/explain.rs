@@ -2,11 +2,12 @@
 
 use std::io::Write;
 
-use duramen_directory::Requester;
+use duramen_directory::{Config, Requester};
 use duramen_ldap::filter::FilterBuf;
 use duramen_ldap::message::{Scope, SearchRequest};
 
 use super::DirectoryArgs;
+use crate::configured::Configured;
 use crate::failure::{Failure, Result};
 use crate::output::Output;
 
@@ -25,7 +26,15 @@ pub struct Args {
 
 /// Runs `duramen directory explain`.
 pub fn run(args: &Args) -> Result<()> {
-    let directory = args.directory.open(true)?;
+    let place = args.directory.place()?;
+    let configured = place.configured();
+    // As the server would after it has read its configuration again.
+    let directory = place.open(Config {
+        nested_groups: configured.is_some_and(Configured::nested_groups),
+        indices: configured.and_then(Configured::indices),
+        read_only: true,
+        ..Config::default()
+    })?;
     let filter = FilterBuf::parse(&args.filter)
         .map_err(|error| Failure::Usage(format!("the filter {:?}: {error}", args.filter)))?;
     let base = match &args.base {
@@ -36,6 +45,14 @@ pub fn run(args: &Args) -> Result<()> {
     let mut out = Output::stdout();
     for line in directory.explain(&Requester::internal(), &request)? {
         writeln!(out, "{line}")?;
+    }
+    let missing = directory.incomplete_indices();
+    if !missing.is_empty() {
+        writeln!(
+            out,
+            "not used until `duramen directory reindex` has completed them: indices of {}",
+            missing.join(", ")
+        )?;
     }
     out.finish()
 }

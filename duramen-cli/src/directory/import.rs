@@ -7,7 +7,7 @@ use std::time::Instant;
 
 use duramen_directory::{Config, Directory, ImportError, ImportEvent, ImportOptions, Imported, Index, IndexKinds};
 
-use super::{DirectoryArgs, read_schema};
+use super::{DirectoryArgs, Place, read_schema};
 use crate::failure::{Failure, Result};
 use crate::output::remark;
 use crate::progress::{Progress, Unit, is_quiet};
@@ -38,7 +38,7 @@ pub struct Args {
     /// The LDIF; `-` is standard input
     #[arg(value_name = "FILE", required = true)]
     files: Vec<PathBuf>,
-    /// A name under which there is data; needed for a new directory, may be given several times
+    /// A name under which there is data; needed for a new directory without --config, may be given several times
     #[arg(long, value_name = "DN")]
     suffix: Vec<String>,
     /// A schema file (.schema or LDIF), kept with the data; may be given several times
@@ -82,25 +82,19 @@ fn parse_index(text: &str) -> std::result::Result<Index, String> {
 
 /// Runs `duramen directory import`.
 pub fn run(args: &Args) -> Result<()> {
-    if !args.index.is_empty() && args.directory.is_there() {
-        let data = args.directory.folder().display();
+    let place = args.directory.place()?;
+    if !args.index.is_empty() && place.is_there() {
+        let data = place.folder().display();
         return Err(Failure::Usage(format!(
             "--index is for a new directory, and there is one in {data}: leave it out. What indices that has is said by \
              [[index]] in its server's configuration"
         )));
     }
     // What does not exist is not made by a try, and what does is not changed.
-    let scratch = (args.dry_run && !args.directory.is_there()).then(tempfile::tempdir).transpose()?;
-    let folder = scratch.as_ref().map_or(args.directory.folder(), |folder| folder.path());
-    let config = Config {
-        suffixes: args.suffix.clone(),
-        schema: read_schema(&args.schema)?,
-        nis_bis: args.rfc2307bis,
-        indices: (!args.index.is_empty()).then(|| args.index.clone()),
-        read_only: args.dry_run && scratch.is_none(),
-        ..Config::default()
-    };
-    let directory = Directory::open(folder, config)?;
+    let scratch = (args.dry_run && !place.is_there()).then(tempfile::tempdir).transpose()?;
+    let folder = scratch.as_ref().map_or(place.folder(), |folder| folder.path());
+    let read_only = args.dry_run && scratch.is_none();
+    let directory = Directory::open(folder, Config { read_only, ..config(args, &place)? })?;
     interrupt::listen("a directory that was empty is empty again; in any other, what was added stays")?;
     let begun = Instant::now();
     let mut all = Imported::default();
@@ -123,6 +117,27 @@ pub fn run(args: &Args) -> Result<()> {
         0 => Ok(()),
         problems => Err(Failure::Failed(format!("{} records were left out", units::count(problems)))),
     }
+}
+
+/// What the directory goes by: as its server has it, where that is named and the directory is new; what is there has
+/// that already.
+fn config(args: &Args, place: &Place) -> Result<Config> {
+    let mut config = Config {
+        suffixes: args.suffix.clone(),
+        schema: read_schema(&args.schema)?,
+        nis_bis: args.rfc2307bis,
+        indices: (!args.index.is_empty()).then(|| args.index.clone()),
+        ..Config::default()
+    };
+    if let Some(configured) = place.configured().filter(|_| !place.is_there()) {
+        if config.suffixes.is_empty() {
+            config.suffixes = configured.suffixes();
+        }
+        config.schema.extend(read_schema(&configured.schema())?);
+        config.nis_bis |= configured.nis_bis();
+        config.indices = config.indices.or_else(|| configured.indices());
+    }
+    Ok(config)
 }
 
 /// Tells what of the entries is not as it was in the text, or of no use.

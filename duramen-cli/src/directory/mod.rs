@@ -14,6 +14,7 @@ use std::path::{Path, PathBuf};
 use clap::Subcommand;
 use duramen_directory::{Config, Directory, OpenError, SchemaFile};
 
+use crate::configured::Configured;
 use crate::failure::{Failure, Result};
 
 const EXAMPLES: &str = "\
@@ -46,30 +47,62 @@ enum Command {
 #[derive(clap::Args)]
 pub struct DirectoryArgs {
     /// The folder with the directory's data, as the server's --data
-    #[arg(long, value_name = "DIR")]
-    data: PathBuf,
+    #[arg(long, value_name = "DIR", required_unless_present = "config")]
+    data: Option<PathBuf>,
+    /// The server's configuration, for its data and what else of it is needed
+    #[arg(long, value_name = "FILE")]
+    config: Option<PathBuf>,
+}
+
+/// Where a directory is, and the configuration of its server, if that was named.
+pub struct Place {
+    folder: PathBuf,
+    configured: Option<Configured>,
 }
 
 impl DirectoryArgs {
+    /// Looks where the directory is.
+    pub fn place(&self) -> Result<Place> {
+        let configured = self.config.as_deref().map(Configured::read).transpose()?;
+        let folder = match (&self.data, &configured) {
+            (Some(data), _) => data.clone(),
+            (None, Some(configured)) => configured.data()?,
+            (None, None) => return Err(Failure::Usage("give --data DIR or --config FILE".to_owned())),
+        };
+        Ok(Place { folder, configured })
+    }
+
     /// Opens a directory that is there.
     pub fn open(&self, read_only: bool) -> Result<Directory> {
+        self.place()?.open(Config { read_only, ..Config::default() })
+    }
+}
+
+impl Place {
+    /// Opens a directory that is there.
+    pub fn open(&self, config: Config) -> Result<Directory> {
         if !self.is_there() {
-            let data = self.data.display();
+            let data = self.folder.display();
             return Err(Failure::NotFound(format!(
                 "there is no directory in {data}: `duramen directory import` makes one"
             )));
         }
-        Ok(Directory::open(&self.data, Config { read_only, ..Config::default() })?)
+        Ok(Directory::open(&self.folder, config)?)
     }
 
     /// Whether there is a directory.
     pub fn is_there(&self) -> bool {
-        Directory::is_in(&self.data)
+        Directory::is_in(&self.folder)
     }
 
     /// The folder.
     pub fn folder(&self) -> &Path {
-        &self.data
+        &self.folder
+    }
+
+    /// The configuration of its server, if that was named.
+    pub fn configured(&self) -> Option<&Configured> {
+        self.configured.as_ref()
     }
 }
 

@@ -28,24 +28,26 @@ pub struct Args {
     /// The folder with the directory's data, as the server's --data
     #[arg(long, value_name = "DIR", requires = "dn")]
     data: Option<PathBuf>,
+    /// The server's configuration, for its data
+    #[arg(long, value_name = "FILE", requires = "dn")]
+    config: Option<PathBuf>,
     /// How it is stored: ARGON2, SSHA, SSHA512, CRYPT, PBKDF2-SHA256, SCRAM-SHA-256...
     #[arg(long, default_value_t)]
     scheme: Scheme,
     /// The entry
-    #[arg(requires = "data")]
     dn: Option<String>,
 }
 
 /// Runs `duramen directory passwd`.
 pub fn run(args: &Args) -> Result<()> {
     // The entry is looked for before anybody types a password.
-    let target = match (&args.data, &args.dn) {
-        (Some(data), Some(dn)) => {
-            let directory = DirectoryArgs { data: data.clone() }.open(false)?;
+    let target = match &args.dn {
+        Some(dn) => {
+            let directory = DirectoryArgs { data: args.data.clone(), config: args.config.clone() }.open(false)?;
             directory.explain_access(&Requester::internal(), dn, "userPassword", None)?;
             Some((directory, dn))
         }
-        _ => None,
+        None => None,
     };
     let stored = hash(args.scheme, new_password()?.as_bytes()).map_err(|error| Failure::Failed(error.to_string()))?;
     match target {

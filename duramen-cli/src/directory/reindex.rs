@@ -1,6 +1,9 @@
 //! `duramen directory reindex`: completing indices.
 
+use duramen_directory::Config;
+
 use super::DirectoryArgs;
+use crate::configured::Configured;
 use crate::failure::{Failure, Result};
 use crate::interrupt;
 use crate::output::remark;
@@ -19,7 +22,9 @@ pub struct Args {
 
 /// Runs `duramen directory reindex`.
 pub fn run(args: &Args) -> Result<()> {
-    let directory = args.directory.open(false)?;
+    let place = args.directory.place()?;
+    let indices = place.configured().and_then(Configured::indices);
+    let directory = place.open(Config { indices, ..Config::default() })?;
     let left = match args.all {
         true => "all indices are as they were",
         false => "indices that were being built are not complete, and are not used: run it again",

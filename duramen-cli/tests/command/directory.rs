@@ -57,6 +57,46 @@ fn what_is_imported_is_exported_checked_and_explained() {
 }
 
 #[test]
+fn the_servers_configuration_says_where_the_directory_is_and_what_it_goes_by() {
+    let bench = Bench::new();
+    std::fs::write(bench.path("people.ldif"), LDIF).unwrap();
+    let schema = "attributetype ( 1.1.1 NAME 'own' EQUALITY caseIgnoreMatch SYNTAX 1.3.6.1.4.1.1466.115.121.1.15 )\n";
+    std::fs::create_dir(bench.path("etc")).unwrap();
+    std::fs::write(bench.path("etc/own.schema"), schema).unwrap();
+    let configure = |index: &str| {
+        let text = "data = \"people\"\nsuffixes = [\"dc=example,dc=com\"]\n[directory]\nschema = [\"own.schema\"]\n";
+        let index = format!("[[index]]\nattribute = {index:?}\nkinds = [\"equality\"]\n");
+        std::fs::write(bench.path("etc/duramend.toml"), format!("{text}{index}")).unwrap();
+    };
+    let run = |command: &str, more: &[&str]| {
+        bench.run(&[&["directory", command, "--config", "etc/duramend.toml"], more].concat())
+    };
+    configure("own");
+    run("explain", &["(own=x)"]).fails(1, "there is no directory in etc/people");
+    run("import", &["people.ldif"]).ok();
+    let explained = run("explain", &["(own=x)"]).ok();
+    assert!(explained.contains("own: index of equality") && !explained.contains("reindex"), "{explained}");
+    assert!(run("explain", &["(sn=smith)"]).ok().contains("no index"), "as the configuration names another one");
+    assert_eq!(run("check", &[]).ok(), "everything fits together\n");
+
+    configure("sn");
+    let explained = run("explain", &["(sn=smith)"]).ok();
+    assert!(
+        explained.contains("no index") && explained.contains("reindex` has completed them: indices of"),
+        "{explained}"
+    );
+    run("reindex", &[]).ok();
+    assert!(run("explain", &["(sn=smith)"]).ok().contains("sn: index of equality, 1 candidates"));
+    let password = ["directory", "passwd", "--config", "etc/duramend.toml", "uid=jsmith,dc=example,dc=com"];
+    bench.fed(&password, b"secret\n").ok();
+    assert!(run("export", &["--data", "etc/people"]).ok().contains("userPassword: {ARGON2}"), "both may be named");
+    bench.run(&["directory", "export"]).fails(2, "--data");
+    bench.run(&["directory", "passwd", "uid=jsmith,dc=example,dc=com"]).fails(2, "--data");
+    std::fs::write(bench.path("etc/duramend.toml"), "").unwrap();
+    run("export", &[]).fails(2, "etc/duramend.toml names no data");
+}
+
+#[test]
 fn an_import_that_is_only_tried_writes_nothing() {
     let bench = with_people();
     let schema = "attributetype ( 1.1.1 NAME 'own' EQUALITY caseIgnoreMatch SYNTAX 1.3.6.1.4.1.1466.115.121.1.15 )\n";
