@@ -81,7 +81,7 @@ pub(super) enum Durability {
 #[serde(deny_unknown_fields)]
 pub(super) struct Index {
     pub attribute: Spanned<String>,
-    pub kinds: Vec<IndexKind>,
+    pub kinds: Spanned<Vec<IndexKind>>,
 }
 
 #[derive(Deserialize, Clone, Copy, PartialEq, Eq)]

@@ -261,6 +261,12 @@ impl<'a> Checker<'a> {
             }
             None => file.administrator.as_ref().map(|administrator| self.administrator(administrator)),
         };
+        for index in file.index.iter().flatten() {
+            if index.kinds.get_ref().is_empty() {
+                let cure = "name presence, equality or substring, or leave this [[index]] out: attributes that no [[index]] names have none";
+                self.at(index.kinds.span(), "an index of no kind is none", cure);
+            }
+        }
         let before = self.faults.len();
         let read = SchemaFile::read_schema;
         let schema = file.directory.schema.iter().map(|path| self.contents(path, "the schema", read)).collect();
@@ -506,7 +512,7 @@ fn levels(text: &str) -> Result<(), String> {
 }
 
 fn index(index: &file::Index) -> Index {
-    let has = |kind| index.kinds.contains(&kind);
+    let has = |kind| index.kinds.get_ref().contains(&kind);
     let kinds = IndexKinds {
         presence: has(IndexKind::Presence),
         equality: has(IndexKind::Equality),

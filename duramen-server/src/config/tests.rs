@@ -92,6 +92,7 @@ fn faults_of_values_have_their_place_and_a_cure() {
         ("data = \"/d\"\n[listen]\nldapi = \"\"\n", (3, 9), "write one like /run/duramend/ldapi"),
         ("data = \"/d\"\n[listen]\nldap = [\"[::1]:389\", \"[::1]:389\"]\n", (3, 22), "choose another port"),
         ("data = \"/d\"\n[listen]\nldap = [\"127.0.0.1:389\", \"0.0.0.0:389\"]\n", (3, 26), "leave one of them out"),
+        ("data = \"/d\"\n[[index]]\nattribute = \"cn\"\nkinds = []\n", (4, 9), "name presence, equality or substring"),
         (
             "data = \"/d\"\n[listen]\nldap = [\"[::1]:1\"]\n[http]\nlisten = \"[::1]:1\"\n",
             (5, 10),
