@@ -5,9 +5,7 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 
 use clap::{Args, Parser, Subcommand};
-use duramen_directory::Administrator;
-use duramen_server::config::{Fault, Listen, Overrides};
-use duramen_server::failure::ServeError;
+use duramen_server::config::{Listen, Overrides};
 use duramen_server::serve::{Start, check, serve};
 
 /// Updates allocate and free by the hundred. What this saves of their time, and costs of memory: docs/measurements.md.
@@ -66,8 +64,8 @@ struct Options {
 
 fn main() -> ExitCode {
     let result = match Command::parse().action {
-        Action::Serve(options) => options.start().and_then(|start| serve(&start)),
-        Action::CheckConfig(options) => options.start().and_then(|start| check(&start)).map(|checked| {
+        Action::Serve(options) => serve(&options.start()),
+        Action::CheckConfig(options) => check(&options.start()).map(|checked| {
             if let Some(warning) = checked.warning {
                 eprintln!("duramend: warning: {warning}");
             }
@@ -88,34 +86,20 @@ fn main() -> ExitCode {
 }
 
 impl Options {
-    fn start(self) -> Result<Start, ServeError> {
-        let administrator = match (self.administrator, self.password_file) {
-            (Some(name), Some(path)) => Some(Administrator { name, password: Some(first_line(&path)?) }),
-            _ => None,
-        };
+    fn start(self) -> Start {
         let listen = Listen { ldap: self.listen, ldaps: Vec::new(), ldapi: self.ldapi };
         let overrides = Overrides {
             data: self.data,
             suffixes: self.suffix,
             listen: (!listen.ldap.is_empty()).then_some(listen),
-            administrator,
+            administrator: self.administrator.zip(self.password_file),
             http: self.http,
             stats: self.stats,
         };
-        Ok(Start { config: self.config, overrides })
+        Start { config: self.config, overrides }
     }
 }
 
 fn address(text: &str) -> Result<SocketAddr, &'static str> {
     text.parse().map_err(|_| "that is no address with a port; write one like 127.0.0.1:389 or [::]:389")
-}
-
-fn first_line(path: &std::path::Path) -> Result<String, Fault> {
-    let cure = "write the administrator's password into the first line of a file that this user may read";
-    let text = std::fs::read_to_string(path)
-        .map_err(|error| Fault::file(path, format!("the password cannot be read: {error}"), cure))?;
-    match text.lines().next() {
-        Some(line) if !line.is_empty() => Ok(line.to_string()),
-        _ => Err(Fault::file(path, "the file has no password in it", cure)),
-    }
 }

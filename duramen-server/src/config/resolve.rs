@@ -32,8 +32,8 @@ pub struct Overrides {
     pub suffixes: Vec<String>,
     /// Where to listen, in place of what the file says.
     pub listen: Option<Listen>,
-    /// The administrator.
-    pub administrator: Option<Administrator>,
+    /// The administrator's name, and the file whose first line is the password.
+    pub administrator: Option<(String, PathBuf)>,
     /// Where `/metrics` is served.
     pub http: Option<SocketAddr>,
     /// Whether every operation is logged.
@@ -255,10 +255,7 @@ impl<'a> Checker<'a> {
     fn directory(&mut self, file: &File, overrides: &Overrides) -> Directory {
         let suffixes = if overrides.suffixes.is_empty() { self.suffixes(file) } else { self.given_suffixes(overrides) };
         let administrator = match &overrides.administrator {
-            Some(administrator) => {
-                administrator.password.iter().for_each(|password| self.password(None, password));
-                Some(administrator.clone())
-            }
+            Some((name, file)) => Some(self.given_administrator(name, file)),
             None => file.administrator.as_ref().map(|administrator| self.administrator(administrator)),
         };
         for index in file.index.iter().flatten() {
@@ -333,6 +330,13 @@ impl<'a> Checker<'a> {
             name: self.name(&administrator.name),
             password: administrator.password.as_ref().map(|password| password.get_ref().clone()),
         }
+    }
+
+    /// The command line's, whose password is the first line of a file.
+    fn given_administrator(&mut self, name: &str, file: &Path) -> Administrator {
+        let password = first_line(file).map_err(|fault| self.faults.push(fault)).ok();
+        password.iter().for_each(|password| self.password(None, password));
+        Administrator { name: name.to_owned(), password }
     }
 
     /// That there is a password for the administrator's stored one.
@@ -442,6 +446,16 @@ impl<'a> Checker<'a> {
 
     fn at(&mut self, span: Range<usize>, what: impl Into<String>, cure: impl Into<String>) {
         self.faults.push(Fault::at(self.path, self.text, span, what, cure));
+    }
+}
+
+fn first_line(path: &Path) -> Result<String, Fault> {
+    let cure = "write the administrator's password into the first line of a file that this user may read";
+    let text = std::fs::read_to_string(path)
+        .map_err(|error| Fault::file(path, format!("the password cannot be read: {error}"), cure))?;
+    match text.lines().next() {
+        Some(line) if !line.is_empty() => Ok(line.to_string()),
+        _ => Err(Fault::file(path, "the file has no password in it", cure)),
     }
 }
 

@@ -1,7 +1,7 @@
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use duramen_directory::{Administrator, SearchLimits};
+use duramen_directory::SearchLimits;
 
 use super::*;
 
@@ -124,8 +124,10 @@ fn ports_that_the_system_chooses_and_other_addresses_may_be_listened_at_as_often
 fn the_command_lines_say_is_held_to_the_same() {
     let address = "127.0.0.1:389".parse().unwrap();
     let listen = Listen { ldap: vec![address, address], ldapi: Some("".into()), ..Listen::default() };
-    let administrator = Administrator { name: "cn=a".into(), password: Some("{ROT13}a".into()) };
-    let (data, listen, administrator) = (Some("".into()), Some(listen), Some(administrator));
+    let file = tempfile::NamedTempFile::new().unwrap();
+    std::fs::write(file.path(), "{ROT13}a\n").unwrap();
+    let administrator = Some(("cn=a".into(), file.path().to_owned()));
+    let (data, listen) = (Some("".into()), Some(listen));
     let overrides = Overrides { data, listen, administrator, ..Overrides::default() };
     let told: Vec<_> = load(None, &overrides).unwrap_err().into_iter().map(|fault| fault.what).collect();
     let wanted = [

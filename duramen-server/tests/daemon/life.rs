@@ -10,7 +10,7 @@ use std::process::Command;
 use duramen_ldap::message::{Message, Request, Response, ResultCode, Scope};
 
 use crate::client::{Client, person};
-use crate::process::{Daemon, PLAIN, certificates, configuration, run};
+use crate::process::{ADMINISTRATOR, Daemon, PLAIN, certificates, configuration, run};
 
 #[test]
 fn a_data_directory_and_a_suffix_are_all_that_serving_needs() {
@@ -151,6 +151,28 @@ fn faults_of_schema_files_and_access_rules_are_found_before_anything_is_served()
     fs::write(&path, configuration("")).unwrap();
     let (code, said) = run(&["check-config", "--config", path.to_str().unwrap()]);
     assert!(code == Some(0) && said.contains("is right"), "{said}");
+}
+
+#[test]
+fn a_reload_reads_the_administrators_password_again() {
+    let dir = tempfile::tempdir().unwrap();
+    let (name, _) = ADMINISTRATOR;
+    let password = dir.path().join("password");
+    fs::write(&password, "first\n").unwrap();
+    let mut command = Command::new("sh");
+    command.args(["-c", "exec \"$0\" \"$@\" --administrator \"$NAME\" --password-file \"$FILE\""]);
+    command.arg(env!("CARGO_BIN_EXE_duramend")).env("NAME", name).env("FILE", &password);
+    let mut daemon = Daemon::start_by(command, dir, &configuration(PLAIN));
+    assert_eq!(Client::new(&daemon).bind(name, "first").code, ResultCode::SUCCESS);
+    fs::write(&password, "second\n").unwrap();
+    daemon.signal("HUP");
+    daemon.wait_for("reloaded: ");
+    assert_eq!(Client::new(&daemon).bind(name, "first").code, ResultCode::INVALID_CREDENTIALS);
+    assert_eq!(Client::new(&daemon).bind(name, "second").code, ResultCode::SUCCESS);
+    fs::remove_file(&password).unwrap();
+    daemon.signal("HUP");
+    daemon.wait_for("the password cannot be read");
+    assert_eq!(Client::new(&daemon).bind(name, "second").code, ResultCode::SUCCESS);
 }
 
 #[test]
