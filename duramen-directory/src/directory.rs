@@ -62,6 +62,21 @@ impl Directory {
         faults::find(config)
     }
 
+    /// As [`Directory::check_config`], by what the directory in the folder `path` keeps, if there is one. It is opened for
+    /// reading only.
+    pub fn check_config_in(path: impl AsRef<Path>, config: &Config) -> Vec<ConfigFault> {
+        let folder = path.as_ref();
+        if !Directory::is_in(folder) {
+            return faults::find(config);
+        }
+        let db = Database::options().read_only(true).create(false).open(folder.join(FILE));
+        // Whatever else is wrong with it is told by who opens it.
+        match db.map_err(OpenError::from).and_then(|db| state::check(&db, config)) {
+            Err(OpenError::Settings(faults)) => faults,
+            _ => Vec::new(),
+        }
+    }
+
     /// The entries of slapd's configuration that a configuration's access rules are of, in their order, if there are several
     /// to choose from. Opens nothing.
     pub fn access_entries(config: &Config) -> Result<Vec<String>, OpenError> {

@@ -1,5 +1,7 @@
 //! Why a directory cannot be opened, or a configuration not be taken into use.
 
+use crate::faults::{self, ConfigFault};
+
 /// Why a directory cannot be opened.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
@@ -13,6 +15,9 @@ pub enum OpenError {
     /// The access rules are none.
     #[error("{0}")]
     Access(String),
+    /// Settings that make no sense: all of them.
+    #[error("{}", faults::lines(.0))]
+    Settings(Vec<ConfigFault>),
     /// Something else that was chosen makes no sense.
     #[error("{what}: {why}")]
     Config {

@@ -2,9 +2,12 @@
 //!
 //! Owns: which setting a fault is of. Must not know: what settings mean, how a directory is opened.
 
+use std::sync::Arc;
+
 use crate::config::{Config, Index};
 use crate::error::OpenError;
 use crate::index::{Indices, bits};
+use crate::schema::Schema;
 use crate::state;
 
 /// A setting of a [`Config`].
@@ -55,27 +58,49 @@ pub(crate) fn find(config: &Config) -> Vec<ConfigFault> {
         // All else is about the schema.
         return faults.0;
     };
-    let mut suffixes = Vec::new();
-    for (n, text) in config.suffixes.iter().enumerate() {
-        suffixes.extend(faults.note(Setting::Suffix(n), state::suffix(&schema, &suffixes, text)));
-    }
+    faults.0.extend(of_schema(&schema, &config.suffixes, config));
     let mut ready = Indices::default();
     ready.set(schema.known().object_class, bits::EQUALITY);
-    for (n, index) in config.indices.clone().unwrap_or_else(Index::defaults).iter().enumerate() {
-        if let Some((id, kinds)) = faults.note(Setting::Index(n), state::asked_index(&schema, index)) {
+    for index in config.indices.clone().unwrap_or_else(Index::defaults) {
+        if let Ok((id, kinds)) = state::asked_index(&schema, &index) {
             ready.set(id, ready.get(id) | kinds);
         }
     }
-    faults.note(Setting::Administrator, state::administrator(&schema, config));
-    faults.note(Setting::Access, state::rules(&schema, &suffixes, config));
+    faults.0.extend(of_indices(&schema, &ready, config));
+    faults.0
+}
+
+/// Those that a schema shows, with these `suffixes`.
+pub(crate) fn of_schema(schema: &Arc<Schema>, suffixes: &[String], config: &Config) -> Vec<ConfigFault> {
+    let mut faults = Faults::default();
+    let mut right = Vec::new();
+    for (n, text) in suffixes.iter().enumerate() {
+        right.extend(faults.note(Setting::Suffix(n), state::suffix(schema, &right, text)));
+    }
+    for (n, index) in config.indices.iter().flatten().enumerate() {
+        faults.note(Setting::Index(n), state::asked_index(schema, index));
+    }
+    faults.note(Setting::Administrator, state::administrator(schema, config));
+    faults.note(Setting::Access, state::rules(schema, &right, config));
     for (n, chosen) in config.limits_for.iter().enumerate() {
-        faults.note(Setting::LimitsFor(n), state::limits_for(&schema, chosen));
-    }
-    for (n, name) in config.references.iter().enumerate() {
-        faults.note(Setting::Reference(n), state::reference(&schema, &ready, name));
-    }
-    for (n, name) in config.unique.iter().enumerate() {
-        faults.note(Setting::Unique(n), state::unique(&schema, &ready, name));
+        faults.note(Setting::LimitsFor(n), state::limits_for(schema, chosen));
     }
     faults.0
+}
+
+/// Those that depend on which indices are complete.
+pub(crate) fn of_indices(schema: &Schema, ready: &Indices, config: &Config) -> Vec<ConfigFault> {
+    let mut faults = Faults::default();
+    for (n, name) in config.references.iter().enumerate() {
+        faults.note(Setting::Reference(n), state::reference(schema, ready, name));
+    }
+    for (n, name) in config.unique.iter().enumerate() {
+        faults.note(Setting::Unique(n), state::unique(schema, ready, name));
+    }
+    faults.0
+}
+
+/// A line for each.
+pub(crate) fn lines(faults: &[ConfigFault]) -> String {
+    faults.iter().map(ConfigFault::to_string).collect::<Vec<_>>().join("\n")
 }

@@ -15,6 +15,7 @@ use crate::clock::Moment;
 use crate::config::{Config, Index, Limits, LimitsFor, SchemaFile, SearchLimits};
 use crate::entry::Entry;
 use crate::error::OpenError;
+use crate::faults;
 use crate::index::{Indices, Kind};
 use crate::meta;
 use crate::names::{self, Suffix};
@@ -105,6 +106,11 @@ pub(crate) fn load(db: &Database, config: &Config, now: Moment) -> Result<State,
     Ok(state)
 }
 
+/// Whether a configuration goes with what is kept, but for entries.
+pub(crate) fn check(db: &Database, config: &Config) -> Result<(), OpenError> {
+    Merged::new(Kept::read(&db.read()?.table(META)?)?, config).map(drop)
+}
+
 /// As [`load`], as a part of a transaction.
 pub(crate) fn renew(txn: &mut WriteTxn<'_>, config: &Config, now: Moment) -> Result<State, OpenError> {
     for name in ALL {
@@ -125,7 +131,7 @@ struct Merged {
     nis_bis: bool,
     files: Vec<SchemaFile>,
     types: Types,
-    schema: Schema,
+    schema: Arc<Schema>,
     /// What held until now, if `schema` takes its place.
     before: Option<Schema>,
     /// Complete kinds, and kinds wanted, by attribute.
@@ -161,9 +167,18 @@ impl Merged {
         let before = previous(&kept, nis_bis, &files);
         let is_chosen = |file: &SchemaFile| config.schema.iter().any(|chosen| chosen.name == file.name);
         let (schema, types) = bind(nis_bis, &files, is_chosen, kept.types)?;
-        let mut indices = indices(&schema, config, &kept.indices, is_new)?;
+        let schema = Arc::new(schema);
+        let texts: Vec<String> = suffixes.lines().map(str::to_owned).collect();
+        let mut faults = faults::of_schema(&schema, &texts, config);
+        let is_right = |index: &&Index| asked_index(&schema, index).is_ok();
+        let asked = config.indices.as_ref().map(|all| all.iter().filter(is_right).cloned().collect());
+        let mut indices = indices(&schema, asked, &kept.indices, is_new)?;
         if let Some(before) = &before {
             indices.iter_mut().for_each(|(id, ready, _)| *ready &= !altered::kinds(before, &schema, *id));
+        }
+        faults.extend(faults::of_indices(&schema, &ready(&indices), config));
+        if !faults.is_empty() {
+            return Err(OpenError::Settings(faults));
         }
         Ok(Merged { suffixes, nis_bis, files, types, schema, before, indices })
     }
@@ -208,9 +223,9 @@ impl Merged {
     fn state(self, config: &Config, since: Moment) -> Result<State, OpenError> {
         let schema = self.schema;
         let suffixes = suffixes(&schema, &self.suffixes)?;
-        let (mut ready, mut kept, mut wanted) = (Indices::default(), Indices::default(), Vec::new());
+        let ready = ready(&self.indices);
+        let (mut kept, mut wanted) = (Indices::default(), Vec::new());
         for &(id, complete, asked) in &self.indices {
-            ready.set(id, complete);
             kept.set(id, asked);
             if asked & !complete != 0 {
                 wanted.push((id, asked & !complete));
@@ -218,7 +233,6 @@ impl Merged {
         }
         let administrator = administrator(&schema, config)?;
         let (limits, referrals) = (config.limits.clone(), config.referrals.clone());
-        let schema = Arc::new(schema);
         let rules = rules(&schema, &suffixes, config)?;
         let limits_for = config.limits_for.iter().map(|one| limits_for(&schema, one)).collect::<Result<_, _>>()?;
         let nested_groups = config.nested_groups;
@@ -508,7 +522,7 @@ fn of_earlier_times(types: &Types, now: &text::Schema) -> Result<Vec<Located<Att
 /// Which kinds are complete and which are asked for, by attribute.
 fn indices(
     schema: &Schema,
-    config: &Config,
+    asked: Option<Vec<Index>>,
     kept: &[(String, Vec<u8>)],
     is_new: bool,
 ) -> Result<Vec<(AttributeId, u8, u8)>, OpenError> {
@@ -517,8 +531,8 @@ fn indices(
         let (Some(attribute), [ready, wanted]) = (schema.find(oid), kinds.as_slice()) else { continue };
         all.push((attribute.id, *ready, *wanted));
     }
-    let asked = match (&config.indices, is_new) {
-        (Some(asked), _) => asked.clone(),
+    let asked = match (asked, is_new) {
+        (Some(asked), _) => asked,
         (None, true) => Index::defaults(),
         (None, false) => return Ok(all),
     };
@@ -539,6 +553,13 @@ fn indices(
     // An index that updates do not keep any more is not complete any more.
     all.iter_mut().for_each(|(_, ready, wanted)| *ready &= *wanted);
     Ok(all)
+}
+
+/// Those of them that are complete.
+fn ready(indices: &[(AttributeId, u8, u8)]) -> Indices {
+    let mut ready = Indices::default();
+    indices.iter().for_each(|&(id, complete, _)| ready.set(id, complete));
+    ready
 }
 
 /// The attribute and the kinds of an index that is asked for.

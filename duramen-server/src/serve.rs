@@ -12,7 +12,7 @@ use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 use tokio::signal::unix::{Signal, SignalKind, signal};
 use tokio::task::{JoinError, JoinHandle};
 
-use crate::config::{self, Config, Fault, Overrides};
+use crate::config::{self, Config, Fault, Judge, Overrides};
 use crate::crew::Crew;
 use crate::failure::ServeError;
 use crate::listen::{Listener, listen};
@@ -48,7 +48,7 @@ pub struct Checked {
 
 /// Checks a configuration: certificates, schema files and access rules included. Opens no data.
 pub fn check(start: &Start) -> Result<Checked, ServeError> {
-    let (config, mut faults) = config::check(start.config.as_deref(), &start.overrides)?;
+    let (config, mut faults) = config::check(start.config.as_deref(), &start.overrides, Judge::New)?;
     let warning = Settings::new(&config).map_or_else(
         |fault| {
             faults.push(fault);
@@ -67,6 +67,29 @@ fn refused(config: &Config, source: OpenError) -> ServeError {
     ServeError::Directory { path: config.data.clone(), source }
 }
 
+/// What to serve by, or all that is wrong with it; but what the directory finds wrong with its settings only where something
+/// else is: else whoever opens it is told.
+fn settings(start: &Start) -> Result<(Config, Settings), ServeError> {
+    let path = start.config.as_deref();
+    let (config, faults) = config::check(path, &start.overrides, Judge::None)?;
+    match Settings::new(&config) {
+        Ok(settings) if faults.is_empty() => Ok((config, settings)),
+        made => {
+            let (_, mut faults) = config::check(path, &start.overrides, Judge::There)?;
+            faults.extend(made.err());
+            Err(faults.into())
+        }
+    }
+}
+
+/// What is wrong with the directory, or with settings that it does not go with.
+fn misfit(start: &Start, config: &Config, source: OpenError) -> ServeError {
+    match source {
+        OpenError::Settings(faults) => config::placed(start.config.as_deref(), &start.overrides, faults).into(),
+        source => refused(config, source),
+    }
+}
+
 fn warn(settings: &Settings) {
     if let Some(warning) = &settings.warning {
         tracing::warn!("{warning}");
@@ -75,8 +98,7 @@ fn warn(settings: &Settings) {
 
 /// Serves until a signal says to stop.
 pub fn serve(start: &Start) -> Result<(), ServeError> {
-    let config = config::load(start.config.as_deref(), &start.overrides)?;
-    let settings = Settings::new(&config)?;
+    let (config, settings) = settings(start)?;
     let logging = Logging::start(&config.log).map_err(ServeError::System)?;
     warn(&settings);
     allow_files(config.limits.connections);
@@ -92,8 +114,8 @@ async fn run(start: &Start, config: Config, settings: Settings, logging: Arc<Log
     let listeners = listen(&config.listen)?;
     let page = http::listen(config.http)?;
     refuse_long_files()?;
-    let opened = config.clone();
-    let opening = tokio::task::spawn_blocking(move || open(&opened));
+    let (started, opened) = (start.clone(), config.clone());
+    let opening = tokio::task::spawn_blocking(move || open(&started, &opened));
     let directory = patiently("the start", opening).await.map_err(|error| ServeError::System(error.to_string()))??;
     let urls = listeners.iter().map(Listener::url).collect();
     let server = Server::new(directory, settings, urls).map_err(|error| ServeError::System(error.to_string()))?;
@@ -140,12 +162,12 @@ fn refuse_long_files() -> Result<(), ServeError> {
 }
 
 /// Whoever moved the data, or mistyped its path, would find an empty directory served.
-fn open(config: &Config) -> Result<Directory, ServeError> {
+fn open(start: &Start, config: &Config) -> Result<Directory, ServeError> {
     if !Directory::is_in(&config.data) {
         let path = std::path::absolute(&config.data).unwrap_or_else(|_| config.data.clone());
         tracing::info!("there is no directory in {} yet: a new one is made", path.display());
     }
-    Directory::open(&config.data, config.directory.clone()).map_err(|source| refused(config, source))
+    Directory::open(&config.data, config.directory.clone()).map_err(|source| misfit(start, config, source))
 }
 
 /// As [`reload`], on a thread of its own: it may have to wait for a tool that writes, and connections are accepted here.
@@ -171,9 +193,8 @@ async fn patiently<T>(what: &str, mut work: JoinHandle<T>) -> Result<T, JoinErro
 /// Takes another configuration into use, unless it has faults: then all stays as it was.
 fn reload(start: &Start, server: &Arc<Server>, logging: &Logging) {
     let attempt = || -> Result<(), ServeError> {
-        let config = config::load(start.config.as_deref(), &start.overrides)?;
-        let settings = Settings::new(&config)?;
-        server.directory.reconfigure(config.directory.clone()).map_err(|source| refused(&config, source))?;
+        let (config, settings) = settings(start)?;
+        server.directory.reconfigure(config.directory.clone()).map_err(|source| misfit(start, &config, source))?;
         logging.change(&config.log).map_err(ServeError::System)?;
         warn(&settings);
         server.change_settings(settings);

@@ -16,7 +16,7 @@ use std::time::Duration;
 
 pub use fault::Fault;
 pub use file::LogFormat;
-pub use resolve::{Overrides, check, load};
+pub use resolve::{Judge, Overrides, check, placed};
 
 /// Everything that the daemon goes by.
 #[derive(Clone, Debug)]

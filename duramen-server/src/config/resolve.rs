@@ -8,8 +8,8 @@ use std::time::Duration;
 use duramen::Durability;
 use duramen_directory::password::Scheme;
 use duramen_directory::{
-    Administrator, Config as Directory, ConfigFault, Index, IndexKinds, Limits as OperationLimits, LimitsFor,
-    SchemaFile, SearchLimits, Setting,
+    Administrator, Config as Directory, ConfigFault, Directory as Opened, Index, IndexKinds, Limits as OperationLimits,
+    LimitsFor, SchemaFile, SearchLimits, Setting,
 };
 use duramen_ldap::{dn::Dn, filter::DEPTH_MAX, url::LdapUrl};
 use toml::Spanned;
@@ -40,22 +40,40 @@ pub struct Overrides {
     pub stats: bool,
 }
 
-/// Reads `path`, if there is one, and checks everything that can be checked without the schema that the data directory keeps.
-pub fn load(path: Option<&Path>, overrides: &Overrides) -> Result<Config, Vec<Fault>> {
-    let (config, faults) = read(path, overrides, false)?;
-    if faults.is_empty() { Ok(config) } else { Err(faults) }
+/// As what the settings of the directory are checked.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Judge {
+    /// They are not.
+    None,
+    /// As those of a new one.
+    New,
+    /// As those of the one that is there, if there is one.
+    There,
 }
 
-/// As [`load`], and checks what the directory goes by too, as if it was new. A configuration comes with faults as well, so that
-/// more of them can be found.
-pub fn check(path: Option<&Path>, overrides: &Overrides) -> Result<(Config, Vec<Fault>), Vec<Fault>> {
-    read(path, overrides, true)
+/// Reads `path`, if there is one, and checks everything that it says, what the directory goes by as `judge` has it. A
+/// configuration comes with faults as well, so that more of them can be found.
+pub fn check(path: Option<&Path>, overrides: &Overrides, judge: Judge) -> Result<(Config, Vec<Fault>), Vec<Fault>> {
+    let (text, file) = file(path)?;
+    Ok(Checker::new(path.unwrap_or(Path::new("")), &text, judge).config(&file, overrides))
 }
 
-fn read(path: Option<&Path>, overrides: &Overrides, is_new: bool) -> Result<(Config, Vec<Fault>), Vec<Fault>> {
-    let Some(path) = path else {
-        return Ok(Checker::new(Path::new(""), "", is_new).config(&File::default(), overrides));
-    };
+/// Faults that a directory finds with its settings, with the places where the file has these.
+pub fn placed(path: Option<&Path>, overrides: &Overrides, faults: Vec<ConfigFault>) -> Vec<Fault> {
+    let (text, file) = file(path).unwrap_or_default();
+    faults.into_iter().map(|fault| place(path, &text, &file, overrides, fault)).collect()
+}
+
+fn place(path: Option<&Path>, text: &str, file: &File, overrides: &Overrides, fault: ConfigFault) -> Fault {
+    match (path, span(file, overrides, fault.setting)) {
+        (Some(path), Some(span)) => Fault::at(path, text, span, fault.error.to_string(), ""),
+        _ => Fault::command(fault.error.to_string(), ""),
+    }
+}
+
+/// The text of the file, and what is in it; of none, nothing.
+fn file(path: Option<&Path>) -> Result<(String, File), Vec<Fault>> {
+    let Some(path) = path else { return Ok(Default::default()) };
     let SchemaFile { text, .. } = SchemaFile::read(path).map_err(|error| {
         let cure = cure_of(&error, "check the path and its permissions");
         vec![Fault::file(path, format!("the configuration cannot be read: {error}"), cure)]
@@ -68,20 +86,19 @@ fn read(path: Option<&Path>, overrides: &Overrides, is_new: bool) -> Result<(Con
             None => Fault::file(path, what, cure),
         }]
     })?;
-    Ok(Checker::new(path, &text, is_new).config(&file, overrides))
+    Ok((text, file))
 }
 
 struct Checker<'a> {
     path: &'a Path,
     text: &'a str,
-    /// Whether the directory's settings are checked as those of a new one.
-    is_new: bool,
+    judge: Judge,
     faults: Vec<Fault>,
 }
 
 impl<'a> Checker<'a> {
-    fn new(path: &'a Path, text: &'a str, is_new: bool) -> Checker<'a> {
-        Checker { path, text, is_new, faults: Vec::new() }
+    fn new(path: &'a Path, text: &'a str, judge: Judge) -> Checker<'a> {
+        Checker { path, text, judge, faults: Vec::new() }
     }
 
     fn config(mut self, file: &File, overrides: &Overrides) -> (Config, Vec<Fault>) {
@@ -92,7 +109,7 @@ impl<'a> Checker<'a> {
         let log = self.log(&file.log, overrides);
         let http = overrides.http.or(file.http.listen.as_ref().map(|address| address.get_ref().0));
         self.addresses(file, overrides);
-        let directory = self.directory(file, overrides);
+        let directory = self.directory(file, overrides, &data);
         let password_scheme = self.password_scheme(&file.directory);
         (Config { data, directory, listen, tls, limits, log, password_scheme, http }, self.faults)
     }
@@ -252,7 +269,7 @@ impl<'a> Checker<'a> {
         }
     }
 
-    fn directory(&mut self, file: &File, overrides: &Overrides) -> Directory {
+    fn directory(&mut self, file: &File, overrides: &Overrides, data: &Path) -> Directory {
         let suffixes = if overrides.suffixes.is_empty() { self.suffixes(file) } else { self.given_suffixes(overrides) };
         let administrator = match &overrides.administrator {
             Some((name, file)) => Some(self.given_administrator(name, file)),
@@ -288,19 +305,24 @@ impl<'a> Checker<'a> {
             ..Directory::default()
         };
         // Without all of the schema much would seem to be wrong.
-        if self.is_new && is_whole {
-            self.settings(file, overrides, &directory);
+        if is_whole {
+            self.settings(
+                file,
+                overrides,
+                match self.judge {
+                    Judge::None => Vec::new(),
+                    Judge::There if !data.as_os_str().is_empty() => Opened::check_config_in(data, &directory),
+                    _ => Opened::check_config(&directory),
+                },
+            );
         }
         directory
     }
 
     /// What the directory finds wrong with its settings. A name that is none was told of already.
-    fn settings(&mut self, file: &File, overrides: &Overrides, directory: &Directory) {
-        for ConfigFault { setting, error } in duramen_directory::Directory::check_config(directory) {
-            let fault = match span(file, overrides, setting) {
-                Some(span) => Fault::at(self.path, self.text, span, error.to_string(), ""),
-                None => Fault::command(error.to_string(), ""),
-            };
+    fn settings(&mut self, file: &File, overrides: &Overrides, faults: Vec<ConfigFault>) {
+        for fault in faults {
+            let fault = place(Some(self.path), self.text, file, overrides, fault);
             let is_told = fault.place.is_some() && self.faults.iter().any(|told| told.place == fault.place);
             if !is_told {
                 self.faults.push(fault);

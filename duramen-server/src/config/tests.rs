@@ -5,6 +5,12 @@ use duramen_directory::SearchLimits;
 
 use super::*;
 
+/// A configuration, or what it says that is wrong.
+fn load(path: Option<&Path>, overrides: &Overrides) -> Result<Config, Vec<Fault>> {
+    let (config, faults) = check(path, overrides, Judge::None)?;
+    if faults.is_empty() { Ok(config) } else { Err(faults) }
+}
+
 /// The configuration that `text` gives in a file of a directory of its own.
 fn loaded(text: &str) -> Result<Config, Vec<Fault>> {
     let dir = tempfile::tempdir().unwrap();
@@ -157,7 +163,7 @@ fn faults_of_the_directorys_settings_are_told_with_the_others_each_with_its_plac
         [[index]]\nattribute = \"jpegPhoto\"\nkinds = [\"equality\"]\n\
         [[limits.for]]\nwho = \"users\"\n[[limits.for]]\nwho = \"self\"\n";
     std::fs::write(&path, text).unwrap();
-    let (_, faults) = check(Some(&path), &Overrides::default()).unwrap();
+    let (_, faults) = check(Some(&path), &Overrides::default(), Judge::New).unwrap();
     let mut found: Vec<_> = faults.iter().map(|fault| (fault.place.unwrap(), fault.to_string())).collect();
     found.sort();
     let told = [
@@ -179,7 +185,7 @@ fn faults_of_the_directorys_settings_are_told_with_the_others_each_with_its_plac
     }
     // What only the schema that is missing would tell is not told.
     std::fs::write(&path, "data = \"d\"\n[directory]\nschema = [\"absent\"]\nunique = [\"ours\"]\n").unwrap();
-    assert_eq!(check(Some(&path), &Overrides::default()).unwrap().1.len(), 1);
+    assert_eq!(check(Some(&path), &Overrides::default(), Judge::New).unwrap().1.len(), 1);
 }
 
 #[test]
@@ -235,7 +241,7 @@ fn schema_files_may_have_lines_in_latin_1_and_other_files_are_said_to() {
     };
     file("a.schema", b"# Ren\xe9, \xc3\xa9t\xc3\xa9\r\n# \xc3\xa9t\xc3\xa9\nattributetype ( 1.2.3 NAME 'a' DESC 'Ren\xe9' SUP name )\n");
     let path = file("duramend.toml", b"data = \"d\"\nsuffixes = [\"dc=a\"]\n[directory]\nschema = [\"a.schema\"]\n");
-    let (config, faults) = check(Some(&path), &Overrides::default()).unwrap();
+    let (config, faults) = check(Some(&path), &Overrides::default(), Judge::New).unwrap();
     assert!(faults.is_empty(), "{faults:?}");
     let text = &config.directory.schema[0].text;
     assert!(text.contains("\n# \u{e9}t\u{e9}\nattributetype") && text.contains("'Ren\u{e9}'"), "{text}");
@@ -265,7 +271,7 @@ fn what_the_directory_makes_up_is_no_suffix() {
         "data = \"d\"\nsuffixes = [\"CN=Monitor\", \"ou=a,cn=subschema\", \"dc=a\", \"cn=config\"]\n",
     )
     .unwrap();
-    let faults = check(Some(&path), &Overrides::default()).unwrap().1;
+    let faults = check(Some(&path), &Overrides::default(), Judge::New).unwrap().1;
     let told: Vec<_> = faults.iter().map(|fault| (fault.place.unwrap().1, fault.to_string())).collect();
     let is = |n: usize, column, what: &str| told[n].0 == column && told[n].1.contains(what);
     let wanted = "is made up by the directory, and searches find nothing else there: choose another";

@@ -154,6 +154,36 @@ fn faults_of_schema_files_and_access_rules_are_found_before_anything_is_served()
 }
 
 #[test]
+fn all_faults_are_told_at_once_at_a_start_and_a_reload_each_with_its_place() {
+    let mut daemon = Daemon::plain();
+    let path = daemon.path("duramend.toml");
+    let faults = "[directory]\nreferences = [\"cn\"]\nunique = [\"nosuch\"]\n\
+        [[index]]\nattribute = \"absent\"\nkinds = [\"equality\"]\n[access]\nrules = \"access to nonsense\"\n";
+    let told = [
+        "8:15: references: \"cn\": ",
+        "9:11: unique: \"nosuch\": ",
+        "11:13: index of absent: ",
+        "access.rules, line 1",
+    ];
+    fs::write(&path, configuration(&format!("{PLAIN}{faults}"))).unwrap();
+    daemon.signal("HUP");
+    daemon.wait_for("not reloaded");
+    let log = daemon.log();
+    let dir = daemon.kill();
+    let serve = || run(&["serve", "--config", dir.path().join("duramend.toml").to_str().unwrap()]);
+    let (code, said) = serve();
+    assert_eq!(code, Some(78), "{said}");
+    for told in told {
+        assert!(log.contains(told), "{told}: {log}");
+        assert!(said.contains(told), "{told}: {said}");
+    }
+    // What the file has by itself is told of with them.
+    fs::write(&path, configuration(&format!("{PLAIN}{faults}[limits]\npending = 0\n"))).unwrap();
+    let (_, said) = serve();
+    assert!(said.contains("write 1 or more") && told.iter().all(|told| said.contains(told)), "{said}");
+}
+
+#[test]
 fn a_reload_reads_the_administrators_password_again() {
     let dir = tempfile::tempdir().unwrap();
     let (name, _) = ADMINISTRATOR;
