@@ -28,6 +28,7 @@ use crate::figures::{BUCKETS, Figures, NAMES, OfKind};
 use crate::listen::{ListenError, error, tcp};
 use crate::monitor::uptime;
 use crate::server::Server;
+use crate::tls::Lifetimes;
 
 /// Connections at a time; others wait.
 pub const CONNECTIONS_MAX: usize = 256;
@@ -145,7 +146,7 @@ fn text(server: &Server) -> String {
     for (name, kind, help, value) in single {
         let _ = writeln!(out, "# HELP {name} {help}.\n# TYPE {name} {kind}\n{name} {value}");
     }
-    if let Some(ends) = server.settings().certificate_ends {
+    if let Some(ends) = server.settings().lifetimes.as_ref().and_then(Lifetimes::end) {
         let name = "duramend_certificate_not_after_timestamp_seconds";
         let help = "When the first of the server's certificates ends, in seconds since 1970";
         let _ = writeln!(out, "# HELP {name} {help}.\n# TYPE {name} gauge\n{name} {ends}");

@@ -26,6 +26,8 @@ const OTHER_FILES: u64 = 64 + http::CONNECTIONS_MAX as u64;
 /// Who waits for a tool that writes is told after this time.
 const SILENT: Duration = Duration::from_secs(1);
 
+const DAY: Duration = Duration::from_secs(24 * 3600);
+
 /// What the daemon is started with.
 #[derive(Clone, Debug, Default)]
 pub struct Start {
@@ -54,7 +56,7 @@ pub fn check(start: &Start) -> Result<Checked, ServeError> {
             faults.push(fault);
             None
         },
-        |settings| settings.warning,
+        |settings| settings.warning(),
     );
     if !faults.is_empty() {
         return Err(faults.into());
@@ -91,8 +93,16 @@ fn misfit(start: &Start, config: &Config, source: OpenError) -> ServeError {
 }
 
 fn warn(settings: &Settings) {
-    if let Some(warning) = &settings.warning {
+    if let Some(warning) = settings.warning() {
         tracing::warn!("{warning}");
+    }
+}
+
+/// A server runs for longer than certificates hold, and nobody may look at it meanwhile.
+async fn warn_each_day(server: &Server) {
+    loop {
+        tokio::time::sleep(DAY).await;
+        warn(&server.settings());
     }
 }
 
@@ -131,6 +141,7 @@ async fn run(start: &Start, config: Config, settings: Settings, logging: Arc<Log
     tokio::select! {
         () = accept_all(&listeners, &crew) => {}
         () = http::serve(page, server.clone()) => {}
+        () = warn_each_day(&server) => {}
         () = signals.obey(async || reloaded(start, &server, &logging).await) => {}
     }
     tracing::info!("stopping");

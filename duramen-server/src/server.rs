@@ -11,7 +11,7 @@ use tokio_rustls::TlsAcceptor;
 use crate::config::{Config, Fault, Limits, Log};
 use crate::costs::Costs;
 use crate::figures::Figures;
-use crate::tls;
+use crate::tls::{self, Lifetimes};
 
 /// What all threads share.
 pub struct Server {
@@ -50,10 +50,8 @@ pub struct Settings {
     pub password_scheme: password::Scheme,
     /// TLS, if it is offered.
     pub tls: Option<TlsAcceptor>,
-    /// What operators are told of its certificate.
-    pub warning: Option<Fault>,
-    /// When its certificates end, in seconds since 1970.
-    pub certificate_ends: Option<i64>,
+    /// For which time its certificates hold.
+    pub lifetimes: Option<Lifetimes>,
 }
 
 impl Settings {
@@ -65,9 +63,13 @@ impl Settings {
             log: config.log.clone(),
             password_scheme: config.password_scheme,
             tls,
-            warning: config.tls.as_ref().and_then(|tls| tls::warning(tls, SystemTime::now())),
-            certificate_ends: config.tls.as_ref().and_then(tls::ends_at),
+            lifetimes: config.tls.as_ref().and_then(Lifetimes::read),
         })
+    }
+
+    /// What operators are told of the certificates in use.
+    pub fn warning(&self) -> Option<Fault> {
+        self.lifetimes.as_ref()?.warning(SystemTime::now())
     }
 }
 

@@ -1,6 +1,6 @@
 //! TLS: certificates from files, who a client's certificate speaks for, how strong a connection is.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
@@ -83,26 +83,37 @@ fn in_words(error: pem::Error) -> String {
     }
 }
 
-/// What there is to say of the time for which the certificates of the server hold: clients refuse it outside of that, and
-/// the server would serve on without a word.
-pub fn warning(tls: &Tls, now: SystemTime) -> Option<Fault> {
-    let chain = certificates(&tls.certificate).ok()?;
-    chain.iter().find_map(|certificate| {
-        let (_, certificate) = X509Certificate::from_der(certificate).ok()?;
-        let what = out_of_time(certificate.validity(), now)?;
-        let what = format!("the certificate of {:?} in it {what}", certificate.subject().to_string());
-        Some(Fault::file(&tls.certificate, what, "put another in its place; SIGHUP has it used"))
-    })
+/// For which time the certificates of the server that are in use hold, whatever is in their file by now.
+#[derive(Clone, Debug)]
+pub struct Lifetimes {
+    file: PathBuf,
+    /// Subjects, and their times.
+    each: Vec<(String, Validity)>,
 }
 
-/// When the first of the server's certificates ends, in seconds since 1970.
-pub fn ends_at(tls: &Tls) -> Option<i64> {
-    let chain = certificates(&tls.certificate).ok()?;
-    let end = |certificate: &CertificateDer<'_>| {
-        let (_, certificate) = X509Certificate::from_der(certificate).ok()?;
-        Some(certificate.validity().not_after.timestamp())
-    };
-    chain.iter().filter_map(end).min()
+impl Lifetimes {
+    /// Those of the certificates that are in the file now.
+    pub fn read(tls: &Tls) -> Option<Lifetimes> {
+        let of = |certificate: &CertificateDer<'_>| {
+            let (_, certificate) = X509Certificate::from_der(certificate).ok()?;
+            Some((certificate.subject().to_string(), certificate.validity().clone()))
+        };
+        let each = certificates(&tls.certificate).ok()?.iter().filter_map(of).collect();
+        Some(Lifetimes { file: tls.certificate.clone(), each })
+    }
+
+    /// What there is to say of them: outside of their time clients refuse them, and the server would serve on without a word.
+    pub fn warning(&self, now: SystemTime) -> Option<Fault> {
+        self.each.iter().find_map(|(subject, validity)| {
+            let what = format!("the certificate of {subject:?} in it {}", out_of_time(validity, now)?);
+            Some(Fault::file(&self.file, what, "put another in its place; SIGHUP has it used"))
+        })
+    }
+
+    /// When the first of them ends, in seconds since 1970.
+    pub fn end(&self) -> Option<i64> {
+        self.each.iter().map(|(_, validity)| validity.not_after.timestamp()).min()
+    }
 }
 
 fn out_of_time(validity: &Validity, now: SystemTime) -> Option<String> {
@@ -207,8 +218,11 @@ mod tests {
         let signed = parameters.self_signed(&rcgen::KeyPair::generate().unwrap()).unwrap();
         std::fs::write(&certificate, signed.pem()).unwrap();
         let tls = Tls { certificate, key, client_roots: None, client_required: false };
+        let lifetimes = Lifetimes::read(&tls).unwrap();
+        // What is in use holds no longer for that.
+        std::fs::write(&tls.certificate, "").unwrap();
         let said = |year, month, day| {
-            warning(&tls, rcgen::date_time_ymd(year, month, day).into()).map(|warning| warning.to_string())
+            lifetimes.warning(rcgen::date_time_ymd(year, month, day).into()).map(|warning| warning.to_string())
         };
         assert_eq!((said(2020, 2, 2), said(2021, 1, 17)), (None, None));
         for (said, wanted) in [
