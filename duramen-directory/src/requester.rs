@@ -42,8 +42,10 @@ impl Name {
 pub enum Method {
     /// Not at all.
     Anonymous,
-    /// By a password, simple or SASL PLAIN.
+    /// By a password, simple.
     Password,
+    /// By a password, SASL PLAIN.
+    Plain,
     /// By SASL SCRAM.
     Scram,
     /// By the transport: the user of a local socket, or a TLS certificate.

@@ -97,6 +97,7 @@ impl ConnectionLog {
         if self.on {
             let mechanism = match who.method {
                 Method::External => "EXTERNAL",
+                Method::Plain => "PLAIN",
                 Method::Scram => "SCRAM-SHA-256",
                 _ => "SIMPLE",
             };

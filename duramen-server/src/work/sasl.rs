@@ -64,7 +64,7 @@ impl Work {
         };
         if let Some(name) = self.name_of_user(plain.user)? {
             let credentials = self.server.directory.credentials(&self.session.anonymous(), &name)?;
-            let who = self.session.somebody(credentials.name, Method::Password, credentials.is_administrator);
+            let who = self.session.somebody(credentials.name, Method::Plain, credentials.is_administrator);
             if let Some(requester) = self.authorized(who, plain.authorization)? {
                 (check.stored, check.requester) = (credentials.stored, requester);
             }
