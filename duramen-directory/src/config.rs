@@ -33,6 +33,8 @@ pub struct Config {
     pub references: Vec<String>,
     /// Attributes of which no two entries have one value. Each needs an index of equality.
     pub unique: Vec<String>,
+    /// Who somebody is whom a mechanism knows by a name of its own: the first that matches says so.
+    pub identities: Vec<IdentityRule>,
     /// Whether updates wait for the disk.
     pub durability: Durability,
     /// Opens for reading only.
@@ -104,6 +106,15 @@ pub struct Administrator {
     pub name: String,
     /// Its password as it would be stored in `userPassword`; without one, that of its entry.
     pub password: Option<String>,
+}
+
+/// Who somebody is whom a mechanism knows by a name of its own: OpenLDAP's `authz-regexp`.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct IdentityRule {
+    /// A regular expression about the normalized name of the mechanism.
+    pub matches: String,
+    /// The name of the entry, or the URL of a search that finds it, with `$1` and so on for what stood in parentheses.
+    pub name: String,
 }
 
 /// Limits of operations.

@@ -6,7 +6,10 @@ use std::time::Duration;
 
 use duramen::Database;
 use duramen_ldap::ber::List;
-use duramen_ldap::message::{Change, ChangeKind, CompareRequest, Control, ModifyRequest, Request, SearchRequest};
+use duramen_ldap::filter::Filter;
+use duramen_ldap::message::{
+    Change, ChangeKind, CompareRequest, Control, ModifyRequest, Request, Scope, SearchRequest,
+};
 
 use crate::access;
 use crate::config::Config;
@@ -14,6 +17,7 @@ use crate::credentials::Credentials;
 use crate::error::OpenError;
 use crate::failure::Result;
 use crate::faults::{self, ConfigFault};
+use crate::identity::Identity;
 use crate::import::{ImportError, ImportEvent, ImportOptions, Imported};
 use crate::inner::{Inner, Monitor};
 use crate::names;
@@ -167,6 +171,17 @@ impl Directory {
     /// The administrator's own password comes first.
     pub fn credentials(&self, requester: &Requester, name: &str) -> Result<Credentials> {
         self.inner.credentials(requester, name)
+    }
+
+    /// Who is known by `name` to a mechanism, such as `uid=ann,cn=plain,cn=auth`, by the rules of [`Config::identities`].
+    pub fn identity(&self, name: &str) -> Result<Identity> {
+        self.inner.identity(name)
+    }
+
+    /// The name of the one entry of all that matches `filter`, whoever may see it; `None` if there is none, or more than one.
+    pub fn only_entry(&self, filter: Filter<'_>) -> Result<Option<String>> {
+        let suffixes = self.suffixes();
+        self.inner.only_entry(suffixes.iter().map(String::as_str), Scope::Subtree, filter)
     }
 
     /// Sets `userPassword` of an entry to one stored form: what a password modify operation does once it has made that

@@ -23,6 +23,8 @@ pub enum Setting {
     Access,
     /// The administrator.
     Administrator,
+    /// The rule at this place of `identities`.
+    Identity(usize),
     /// The limits at this place of `limits_for`.
     LimitsFor(usize),
     /// The attribute at this place of `references`.
@@ -82,6 +84,9 @@ pub(crate) fn of_schema(schema: &Arc<Schema>, suffixes: &[String], config: &Conf
     }
     faults.note(Setting::Administrator, state::administrator(schema, config));
     faults.note(Setting::Access, state::rules(schema, &right, config));
+    for (n, rule) in config.identities.iter().enumerate() {
+        faults.note(Setting::Identity(n), state::identity(rule));
+    }
     for (n, chosen) in config.limits_for.iter().enumerate() {
         faults.note(Setting::LimitsFor(n), state::limits_for(schema, chosen));
     }

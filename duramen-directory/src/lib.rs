@@ -36,6 +36,7 @@ mod export;
 mod failure;
 mod faults;
 mod filter;
+mod identity;
 mod import;
 mod index;
 mod inner;
@@ -58,12 +59,15 @@ mod update;
 mod view;
 
 pub use clock::timestamp;
-pub use config::{Administrator, Config, Durability, Index, IndexKinds, Limits, LimitsFor, SchemaFile, SearchLimits};
+pub use config::{
+    Administrator, Config, Durability, IdentityRule, Index, IndexKinds, Limits, LimitsFor, SchemaFile, SearchLimits,
+};
 pub use credentials::Credentials;
 pub use directory::Directory;
 pub use error::OpenError;
 pub use failure::{Failure, Result};
 pub use faults::{ConfigFault, Setting};
+pub use identity::Identity;
 pub use import::{ImportError, ImportEvent, ImportOptions, ImportProblem, Imported};
 pub use inner::{Monitor, MonitorEntry};
 pub use requester::{Method, Name, Peer, Requester};

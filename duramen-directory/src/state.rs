@@ -9,10 +9,10 @@ use duramen::{Database, Table, WriteTxn};
 use duramen_ldap::matching::Rule;
 use duramen_ldap::schema::{self as text, AttributeType, Builtin, Definition, Description, Located};
 
-use crate::access::{Rules, Whom};
+use crate::access::{Identity, Rules, Whom};
 use crate::altered;
 use crate::clock::Moment;
-use crate::config::{Config, Index, Limits, LimitsFor, SchemaFile, SearchLimits};
+use crate::config::{Config, IdentityRule, Index, Limits, LimitsFor, SchemaFile, SearchLimits};
 use crate::entry::Entry;
 use crate::error::OpenError;
 use crate::faults;
@@ -38,6 +38,7 @@ pub(crate) struct State {
     pub wanted: Vec<(AttributeId, u8)>,
     pub rules: Arc<Rules>,
     pub administrator: Option<AdministratorState>,
+    pub identities: Vec<Identity>,
     pub limits: Limits,
     /// Those of searches for some.
     pub limits_for: Vec<(Whom, SearchLimits)>,
@@ -235,6 +236,7 @@ impl Merged {
         let (limits, referrals) = (config.limits.clone(), config.referrals.clone());
         let rules = rules(&schema, &suffixes, config)?;
         let limits_for = config.limits_for.iter().map(|one| limits_for(&schema, one)).collect::<Result<_, _>>()?;
+        let identities = config.identities.iter().map(identity).collect::<Result<_, _>>()?;
         let nested_groups = config.nested_groups;
         let references =
             config.references.iter().map(|name| reference(&schema, &ready, name)).collect::<Result<_, _>>()?;
@@ -248,6 +250,7 @@ impl Merged {
             wanted,
             rules,
             administrator,
+            identities,
             limits,
             limits_for,
             referrals,
@@ -286,6 +289,11 @@ pub(crate) fn rules(schema: &Arc<Schema>, suffixes: &[Suffix], config: &Config) 
     let names: Vec<String> = suffixes.iter().map(|suffix| suffix.normalized.clone()).collect();
     let parsed = Rules::parse(&file.name, &file.text, &names, schema);
     parsed.map(Arc::new).map_err(|error| OpenError::Access(error.to_string()))
+}
+
+/// Whom a name of a mechanism stands for.
+pub(crate) fn identity(rule: &IdentityRule) -> Result<Identity, OpenError> {
+    Identity::parse(&rule.matches, &rule.name).map_err(|error| config_error("identity", error))
 }
 
 /// Limits of searches, and whom they are for.

@@ -224,7 +224,7 @@ pub fn file_path(url: &str) -> Result<String, TextError> {
 }
 
 /// Replaces each percent sign and two hex digits by the byte they stand for.
-fn decode(text: &str) -> Result<String, TextError> {
+pub fn decode(text: &str) -> Result<String, TextError> {
     let mut bytes = Vec::with_capacity(text.len());
     let mut at = 0;
     while let Some(&byte) = text.as_bytes().get(at) {

@@ -3,7 +3,7 @@
 //! Owns: the rules' language, what they come to for a requester, why. Must not know: which privileges an operation
 //! needs, how entries are stored; it sees them through [`Target`].
 //!
-//! The rest of the crate asks through [`Rules`], [`Plan`], [`Target`] and [`Whom`] only.
+//! The rest of the crate asks through [`Rules`], [`Plan`], [`Target`], [`Whom`] and [`Identity`] only.
 //!
 //! | module | owns |
 //! |---|---|
@@ -13,12 +13,14 @@
 //! | `name`, `template`, `condition`, `peer` | patterns of names, text with parts of what was selected, filters, where connections come from |
 //! | `who` | whether somebody is the one whom a clause is about |
 //! | `whom` | the same, without a rule |
+//! | `identity` | whom a name stands for that a mechanism knows somebody by |
 //! | `plan` | what holds for all entries |
 //! | `walk` | what holds for one |
 //! | `explain` | and why |
 
 mod condition;
 mod explain;
+mod identity;
 mod level;
 mod name;
 mod parse;
@@ -35,6 +37,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 pub use explain::{Explanation, Step};
+pub(crate) use identity::{Identity, Stands};
 pub use level::{Level, Privileges};
 pub use parse::RuleError;
 pub use plan::Plan;

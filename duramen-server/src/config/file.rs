@@ -16,6 +16,7 @@ pub(super) struct File {
     pub administrator: Option<Administrator>,
     pub directory: Directory,
     pub index: Option<Vec<Index>>,
+    pub identity: Vec<Identity>,
     pub access: Access,
     pub limits: Limits,
     pub log: Log,
@@ -82,6 +83,14 @@ pub(super) enum Durability {
 pub(super) struct Index {
     pub attribute: Spanned<String>,
     pub kinds: Spanned<Vec<IndexKind>>,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct Identity {
+    #[serde(rename = "match")]
+    pub matches: Spanned<String>,
+    pub name: Spanned<String>,
 }
 
 #[derive(Deserialize, Clone, Copy, PartialEq, Eq)]

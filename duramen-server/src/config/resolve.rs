@@ -8,8 +8,8 @@ use std::time::Duration;
 use duramen::Durability;
 use duramen_directory::password::Scheme;
 use duramen_directory::{
-    Administrator, Config as Directory, ConfigFault, Directory as Opened, Index, IndexKinds, Limits as OperationLimits,
-    LimitsFor, SchemaFile, SearchLimits, Setting,
+    Administrator, Config as Directory, ConfigFault, Directory as Opened, IdentityRule, Index, IndexKinds,
+    Limits as OperationLimits, LimitsFor, SchemaFile, SearchLimits, Setting,
 };
 use duramen_ldap::{dn::Dn, filter::DEPTH_MAX, url::LdapUrl};
 use toml::Spanned;
@@ -299,6 +299,7 @@ impl<'a> Checker<'a> {
                 file::Durability::Durable => Durability::Durable,
                 file::Durability::Relaxed => Durability::Relaxed,
             },
+            identities: file.identity.iter().map(identity).collect(),
             referrals: self.referrals(&file.directory.referrals),
             references: texts(&file.directory.references),
             unique: texts(&file.directory.unique),
@@ -530,6 +531,7 @@ fn span(file: &File, overrides: &Overrides, setting: Setting) -> Option<Range<us
         Setting::Suffix(n) if overrides.suffixes.is_empty() => file.suffixes.get(n).map(span),
         Setting::Index(n) => file.index.as_ref()?.get(n).map(|index| index.attribute.span()),
         Setting::Administrator if overrides.administrator.is_none() => Some(file.administrator.as_ref()?.name.span()),
+        Setting::Identity(n) => file.identity.get(n).map(|identity| identity.matches.span()),
         Setting::LimitsFor(n) => file.limits.for_some.get(n).map(|some| some.who.span()),
         Setting::Reference(n) => file.directory.references.get(n).map(span),
         Setting::Unique(n) => file.directory.unique.get(n).map(span),
@@ -545,6 +547,10 @@ fn levels(text: &str) -> Result<(), String> {
         level.ok().filter(|_| !word.is_empty()).ok_or(format!("{word:?} is none"))?;
     }
     text.parse::<tracing_subscriber::filter::Targets>().map(drop).map_err(|error| error.to_string())
+}
+
+fn identity(identity: &file::Identity) -> IdentityRule {
+    IdentityRule { matches: identity.matches.get_ref().clone(), name: identity.name.get_ref().clone() }
 }
 
 fn index(index: &file::Index) -> Index {

@@ -47,8 +47,19 @@ fn the_sample_is_right_and_what_it_shows_as_default_is_the_default() {
     let plain = loaded(sample).unwrap();
     // What stands behind `# ` and looks like a setting, other than what has no default.
     let given = |line: &str| line.starts_with("# ") && line.contains(" = ") && !line.contains("= \"\"\"");
-    let optional =
-        ["certificate", "key", "client_", "name", "password =", "attribute", "kinds", "file", "listen", "for ="];
+    let optional = [
+        "certificate",
+        "key",
+        "client_",
+        "match",
+        "name",
+        "password =",
+        "attribute",
+        "kinds",
+        "file",
+        "listen",
+        "for =",
+    ];
     let skipped = |line: &str| optional.iter().any(|name| line[2..].starts_with(name));
     let shown: Vec<_> = sample
         .lines()

@@ -157,7 +157,7 @@ impl Work {
         if self.server.directory.name(text).is_ok() {
             return Ok(User { name: Some(text.to_string()), id: None });
         }
-        Ok(User { name: self.name_of_user(text)?, id: Some(text.to_string()) })
+        Ok(User { name: self.name_of_user("plain", text)?, id: Some(text.to_string()) })
     }
 }
 

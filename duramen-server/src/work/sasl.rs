@@ -33,12 +33,8 @@ impl Work {
     fn sasl_external(&self, said: &[u8]) -> Result<Binding, Failure> {
         let subject = self.session.secured.as_ref().and_then(|secured| secured.subject.as_deref());
         let who = match (subject, self.session.local) {
-            (Some(subject), _) => self.external(subject)?,
-            (None, Some(process)) => {
-                let is_own = process.user == self.server.user || process.user == 0;
-                let name = self.server.directory.name(&process.name())?;
-                self.session.somebody(name, Method::External, is_own)
-            }
+            (Some(subject), _) => self.of_certificate(subject)?,
+            (None, Some(process)) => self.of_process(process)?,
             (None, None) => {
                 let diagnostic =
                     "EXTERNAL needs a local socket (ldapi) or a client's certificate (RFC 4513 section 5.2.3)";
@@ -46,7 +42,7 @@ impl Work {
             }
         };
         let Ok(authorization) = std::str::from_utf8(said) else { return Ok(invalid_credentials().into()) };
-        let requester = self.authorized(who, authorization)?;
+        let requester = self.authorized("external", who, authorization)?;
         let reply = if requester.is_some() { Reply::default() } else { invalid_credentials() };
         Ok(Binding::Now(Bound { reply, requester, exchange: None }))
     }
@@ -62,10 +58,10 @@ impl Work {
             given: plain.password.as_bytes().to_vec(),
             requester: self.session.anonymous(),
         };
-        if let Some(name) = self.name_of_user(plain.user)? {
+        if let Some(name) = self.name_of_user("plain", plain.user)? {
             let credentials = self.server.directory.credentials(&self.session.anonymous(), &name)?;
             let who = self.session.somebody(credentials.name, Method::Plain, credentials.is_administrator);
-            if let Some(requester) = self.authorized(who, plain.authorization)? {
+            if let Some(requester) = self.authorized("plain", who, plain.authorization)? {
                 (check.stored, check.requester) = (credentials.stored, requester);
             }
         }
@@ -79,10 +75,10 @@ impl Work {
             Err(error) => return Ok(Reply::new(ResultCode::PROTOCOL_ERROR, error.to_string()).into()),
         };
         let (mut requester, mut stored) = (None, Vec::new());
-        if let Some(name) = self.name_of_user(&first.user)? {
+        if let Some(name) = self.name_of_user("scram-sha-256", &first.user)? {
             let credentials = self.server.directory.credentials(&self.session.anonymous(), &name)?;
             let who = self.session.somebody(credentials.name, Method::Scram, credentials.is_administrator);
-            (requester, stored) = (self.authorized(who, &first.authorization)?, credentials.stored);
+            (requester, stored) = (self.authorized("scram-sha-256", who, &first.authorization)?, credentials.stored);
         }
         let said = said.to_vec();
         let work = on_spare_thread(self.server.clone(), move |server| {

@@ -1,26 +1,31 @@
 //! Users' names: from what SASL calls a user to the name of an entry.
 
-use duramen_directory::{Entries, Failure, Method, Progress, Requester};
+use duramen_directory::{Failure, Identity, Method, Requester};
 use duramen_ldap::authz::AuthzId;
-use duramen_ldap::ber::{List, Writer, tag};
+use duramen_ldap::ber::{Writer, tag};
+use duramen_ldap::dn;
 use duramen_ldap::filter::Filter;
-use duramen_ldap::message::{Deref, Scope, SearchRequest};
 
 use super::Work;
+use crate::session::Process;
 
 /// `(attribute=value)` in a message: context tag 3, constructed.
 const EQUALITY: u8 = tag::context_constructed(3);
 
 impl Work {
-    /// The name of the one entry below the suffixes with this `uid`; `dn:NAME` is a name already. `None` if there is no
-    /// such entry, or more than one.
-    pub(super) fn name_of_user(&self, user: &str) -> Result<Option<String>, Failure> {
-        match AuthzId::decode(user.as_bytes()) {
+    /// The name of whom this mechanism calls `user`: by the first rule of the configuration that is about him, else the one
+    /// entry below the suffixes with this `uid`. `dn:NAME` is a name already. `None` if there is nobody, or more than one.
+    pub(super) fn name_of_user(&self, mechanism: &str, user: &str) -> Result<Option<String>, Failure> {
+        let user = match AuthzId::decode(user.as_bytes()) {
             Ok(AuthzId::Dn(name)) => return Ok(Some(name.to_string())),
-            Ok(AuthzId::User(user)) => return self.name_of_uid(user),
-            Ok(AuthzId::Anonymous) | Err(_) => {}
+            Ok(AuthzId::User(user)) => user,
+            Ok(AuthzId::Anonymous) | Err(_) => user,
+        };
+        match self.server.directory.identity(&sasl_name(mechanism, user))? {
+            Identity::Own => self.name_of_uid(user),
+            Identity::Name(name) => Ok(Some(name)),
+            Identity::Nobody => Ok(None),
         }
-        self.name_of_uid(user)
     }
 
     fn name_of_uid(&self, uid: &str) -> Result<Option<String>, Failure> {
@@ -29,33 +34,21 @@ impl Work {
             writer.text("uid");
             writer.text(uid);
         });
-        let mut attributes = Vec::new();
-        let attributes = List::build(&mut attributes, ["1.1"]);
-        let mut found = Entries::default();
-        for suffix in self.server.directory.suffixes() {
-            let request = SearchRequest {
-                base: &suffix,
-                scope: Scope::Subtree,
-                deref: Deref::Never,
-                size_limit: 2,
-                time_limit: 0,
-                types_only: false,
-                filter: Filter::trusted(&encoded),
-                attributes,
-            };
-            let mut search = self.server.directory.search(&Requester::internal(), &request, List::default())?;
-            while let Progress::Paused = search.run(&mut found) {}
-        }
-        let one = found.entries.len() == 1;
-        Ok(found.entries.pop().filter(|_| one).map(|(name, _)| name))
+        self.server.directory.only_entry(Filter::trusted(&encoded))
     }
 
-    /// Who the session is if `who` has proved a name and asks to act as `authorization`; `None` if it may not.
-    pub(super) fn authorized(&self, who: Requester, authorization: &str) -> Result<Option<Requester>, Failure> {
+    /// Who the session is if `who` has proved a name by this mechanism and asks to act as `authorization`; `None` if it may
+    /// not.
+    pub(super) fn authorized(
+        &self,
+        mechanism: &str,
+        who: Requester,
+        authorization: &str,
+    ) -> Result<Option<Requester>, Failure> {
         if authorization.is_empty() {
             return Ok(Some(who));
         }
-        let Some(name) = self.name_of_user(authorization)? else { return Ok(None) };
+        let Some(name) = self.name_of_user(mechanism, authorization)? else { return Ok(None) };
         let name = self.server.directory.name(&name)?;
         if name.normalized == who.name.normalized {
             return Ok(Some(who));
@@ -66,9 +59,42 @@ impl Work {
         Ok(Some(self.session.somebody(name, who.method, false)))
     }
 
-    /// Who has this name, which the transport has proved.
-    pub(super) fn external(&self, name: &str) -> Result<Requester, Failure> {
+    /// Who has the certificate of this subject, which the transport has proved.
+    pub(super) fn of_certificate(&self, subject: &str) -> Result<Requester, Failure> {
+        self.renamed(subject)?.map_or_else(|| self.external(subject), Ok)
+    }
+
+    /// Who is at the other end of a local socket. The user who runs the server, and root, stay administrators whatever name
+    /// they have.
+    pub(super) fn of_process(&self, process: Process) -> Result<Requester, Failure> {
+        let own_name = process.name();
+        let is_own = process.user == self.server.user || process.user == 0;
+        let who = match self.renamed(&own_name)? {
+            Some(who) => who,
+            None => self.session.somebody(self.server.directory.name(&own_name)?, Method::External, false),
+        };
+        Ok(Requester { is_administrator: who.is_administrator || is_own, ..who })
+    }
+
+    /// Who has the name that the configuration gives to whom the transport calls `name`. `None` if it gives none, or what is
+    /// no name: a mistake there keeps nobody out.
+    fn renamed(&self, name: &str) -> Result<Option<Requester>, Failure> {
+        match self.server.directory.identity(name)? {
+            Identity::Name(name) if self.server.directory.name(&name).is_ok() => self.external(&name).map(Some),
+            Identity::Name(_) | Identity::Own | Identity::Nobody => Ok(None),
+        }
+    }
+
+    fn external(&self, name: &str) -> Result<Requester, Failure> {
         let known = self.server.directory.credentials(&self.session.anonymous(), name)?;
         Ok(self.session.somebody(known.name, Method::External, known.is_administrator))
     }
+}
+
+/// The name that other servers make of a user whom a mechanism knows, and that rules are written for.
+fn sasl_name(mechanism: &str, user: &str) -> String {
+    let mut name = String::new();
+    // Text takes it.
+    let _ = dn::write_ava(&mut name, "uid", user.as_bytes());
+    name + &format!(",cn={},cn=auth", mechanism.to_lowercase())
 }

@@ -6,7 +6,7 @@ use std::path::Path;
 use std::process::Command;
 
 use super::said;
-use crate::process::{ADMINISTRATOR, Daemon, TLS};
+use crate::process::{ADMINISTRATOR, Daemon, TLS, certificates};
 
 const TOP: &str = "dn: dc=example,dc=com\nobjectClass: dcObject\nobjectClass: organization\ndc: example\no: Example\n\n\
     dn: ou=people,dc=example,dc=com\nobjectClass: organizationalUnit\nou: people\n\n";
@@ -180,4 +180,54 @@ fn a_certificate_of_x509s_first_version_serves() {
     let mut command = anonymous(&daemon, "ldapwhoami");
     command.args(["-x", "-ZZ"]);
     assert_eq!(said(&mut command, 0), "anonymous\n");
+}
+
+#[test]
+fn names_of_sasl_become_those_of_entries_as_slapds_authz_regexp_has_them() {
+    let dir = tempfile::tempdir().unwrap();
+    certificates(dir.path());
+    let owner = fs::metadata(dir.path()).unwrap();
+    let process = format!(r"^gidNumber={}\+uidNumber={},cn=peercred,cn=external,cn=auth$", owner.gid(), owner.uid());
+    let rules = format!(
+        "[[identity]]\nmatch = '{process}'\nname = 'uid=runner,ou=people,dc=example,dc=com'\n\
+         [[identity]]\nmatch = '^cn=a client$'\nname = 'ldap:///dc=example,dc=com??sub?(cn=babs)'\n\
+         [[identity]]\nmatch = 'uid=([^,]+)@example.com,cn=plain,cn=auth'\nname = 'uid=$1,ou=people,dc=example,dc=com'\n\
+         [[identity]]\nmatch = 'uid=([^,]+),cn=scram-sha-256,cn=auth'\nname = 'ldap:///dc=example,dc=com??sub?(cn=$1)'\n"
+    );
+    let daemon = &mut Daemon::start(dir, &format!("{TLS}{rules}[log]\nstats = true\n"));
+    populate(daemon);
+    let local = |more: &[&str]| {
+        let mut command = Command::new("ldapwhoami");
+        command.args(["-Q", "-Y", "EXTERNAL", "-H", &daemon.local_url()]).args(more);
+        said(&mut command, 0)
+    };
+    assert_eq!(local(&[]), "dn:uid=runner,ou=people,dc=example,dc=com\n");
+    assert_eq!(local(&["-X", &format!("dn:{PERSON}")]), format!("dn:{PERSON}\n"), "still an administrator");
+    let sasl = |mechanism: &str, user: &str, code: i32| {
+        let mut command = anonymous(daemon, "ldapwhoami");
+        said(command.args(["-ZZ", "-Q", "-Y", mechanism, "-U", user, "-w", "first"]), code)
+    };
+    let person = format!("dn:{PERSON}\n");
+    assert_eq!(sasl("PLAIN", "bjensen@example.com", 0), person);
+    assert_eq!(sasl("PLAIN", "bjensen", 0), person, "no rule is about it");
+    assert!(daemon.log().contains(&format!("BIND dn=\"{PERSON}\" mech=PLAIN bind_ssf=0")), "{}", daemon.log());
+    sasl("PLAIN", "nobody@example.com", 49);
+    assert_eq!(sasl("SCRAM-SHA-256", "Babs", 0), person);
+    sasl("SCRAM-SHA-256", "bjensen", 49);
+    sasl("SCRAM-SHA-256", "U*", 49);
+    let certificate = |daemon: &Daemon| {
+        let mut command = anonymous(daemon, "ldapwhoami");
+        command.env("LDAPTLS_CERT", daemon.path("client.pem")).env("LDAPTLS_KEY", daemon.path("client.key"));
+        said(command.args(["-ZZ", "-Q", "-Y", "EXTERNAL"]), 0)
+    };
+    assert_eq!(certificate(daemon), person);
+    let path = daemon.path("duramend.toml");
+    let changed = fs::read_to_string(&path).unwrap().replace("(cn=babs)", "(cn=*)").replace("uid=runner", "nosuch=x");
+    fs::write(&path, changed).unwrap();
+    daemon.signal("HUP");
+    daemon.wait_for("reloaded: ");
+    assert_eq!(certificate(daemon), "dn:cn=a client\n", "of many it is none");
+    let mut command = Command::new("ldapwhoami");
+    let who = said(command.args(["-Q", "-Y", "EXTERNAL", "-H", &daemon.local_url()]), 0);
+    assert!(who.ends_with(",cn=peercred,cn=external,cn=auth\n"), "{who}");
 }
