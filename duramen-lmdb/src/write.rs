@@ -375,13 +375,14 @@ fn tell(txn: &mut Txn, cursors: Vec<*mut Cursor>, whole_key: bool) -> Result {
     Ok(())
 }
 
-/// Deletes what a cursor stands on, by the cursor's own way to it: the key, or one value of several.
-fn delete_under(held: &mut Cursor, txn: &mut Txn, whole_key: bool) -> Result {
+/// Deletes what a cursor stands on, by the cursor's own way to it: the key, or one of its values.
+fn delete_under(held: &mut Cursor, txn: &mut Txn, by_value: bool) -> Result {
     let (own, dbi) = (std::ptr::from_mut(held), held.dbi);
     let is_alone = txn.cursors_on(dbi).all(|cursor| cursor == own);
     let others = if is_alone {
         Vec::new()
     } else {
+        let whole_key = !by_value || held.state.count(txn)? == 1;
         let item = held.state.item(txn)?.ok_or(NOTFOUND)?;
         // SAFETY: nothing has been changed since it was found.
         let (key, value) = unsafe { (bytes(&item.key)?, if whole_key { &[] } else { bytes(&item.value)? }) };
@@ -389,8 +390,8 @@ fn delete_under(held: &mut Cursor, txn: &mut Txn, whole_key: bool) -> Result {
         standing_on(txn, dbi, own, (&key, (!whole_key).then_some(&*value)))?
     };
     let (engine, writer) = (held.state.writing()?, txn.writer()?);
-    let deleted = if whole_key { engine.delete_key(writer) } else { engine.delete(writer) };
-    deleted.map_err(unless_gone)?;
+    let deleted = if by_value { engine.delete(writer) } else { engine.delete_key(writer).map(|()| true) };
+    let whole_key = deleted.map_err(unless_gone)?;
     tell(txn, others, whole_key)?;
     if whole_key {
         held.own_key_is_gone(txn)?;
@@ -437,8 +438,7 @@ pub(crate) unsafe fn cursor_del(cursor: *mut Cursor, how: c_uint) -> Result {
     if by_value && !held.state.has_value(txn)? {
         return Err(held.state.no_value());
     }
-    let whole_key = !by_value || held.state.count(txn)? == 1;
-    delete_under(held, txn, whole_key)
+    delete_under(held, txn, by_value)
 }
 
 pub(crate) unsafe fn cursor_put(cursor: *mut Cursor, key: *const MdbVal, data: *mut MdbVal, how: c_uint) -> Result {

@@ -59,6 +59,15 @@ pub(super) enum Inner {
     Tree,
 }
 
+/// What became of a value that a position was on.
+#[derive(Clone, Copy)]
+pub(crate) struct Removed {
+    /// Its key has gone with it.
+    pub key: bool,
+    /// The position knows the gap where it was.
+    pub is_known: bool,
+}
+
 /// See the module's head.
 #[derive(Clone, Default)]
 pub(crate) struct Position {
@@ -98,23 +107,22 @@ impl Position {
         !self.path.is_empty()
     }
 
-    /// Removes the value that the position is on from its `key`, in a table with duplicates. The position is in the gap then
-    /// where it was; false if that is not known. The caller keeps the count of entries.
+    /// Removes the value that the position is on from its key, in a table with duplicates. The position is in the gap then
+    /// where it was, if that is known. The caller keeps the count of entries.
     pub(crate) fn remove_value<P: PagesMut>(
         &mut self,
         pages: &mut P,
         table: &mut Tree,
         orders: &Orders,
-        key: &[u8],
-    ) -> Result<bool> {
+    ) -> Result<Removed> {
         let i = if let Inner::Sub(i) = self.inner { i } else { 0 };
         let place = (&mut self.path, i, &mut self.inner_path);
-        if duplicates::remove_here(pages, table, orders, place, key)? {
-            return Ok(self.key_is_gone());
+        if duplicates::remove_here(pages, table, orders, place)? {
+            return Ok(Removed { key: true, is_known: self.key_is_gone() });
         }
         self.state = State::Gap;
         let is_lost = matches!(self.inner, Inner::Tree) && self.inner_path.is_empty();
-        Ok(!self.path.is_empty() && !is_lost)
+        Ok(Removed { key: false, is_known: !self.path.is_empty() && !is_lost })
     }
 
     /// Gives the value that the position is on, in a table with duplicates, other bytes, where nothing moves by that; false if
@@ -137,8 +145,23 @@ impl Position {
         self.path.leaf().page
     }
 
+    /// Whether it is in a gap.
+    pub(crate) fn is_in_gap(&self) -> bool {
+        self.state == State::Gap
+    }
+
+    /// It has been moved from a gap to an entry of the same leaf.
+    pub(super) fn leave_gap(&mut self) {
+        self.state = State::On;
+    }
+
     pub(crate) fn is_unset(&self) -> bool {
         self.state == State::Unset
+    }
+
+    /// The leaf that the position is in, unless it is unset or nothing is in the table.
+    pub(crate) fn leaf(&self) -> Option<Child> {
+        if self.is_unset() || self.path.is_empty() { None } else { Some(self.page()) }
     }
 
     pub(crate) fn unset(&mut self) {

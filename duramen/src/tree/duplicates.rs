@@ -61,10 +61,12 @@ impl<'a> SubPage<'a> {
         self.len
     }
 
+    #[inline]
     fn end(&self, i: usize) -> usize {
         usize::from(u16::from_le_bytes([self.bytes[2 + 2 * i], self.bytes[3 + 2 * i]]))
     }
 
+    #[inline]
     pub(crate) fn get(&self, i: usize) -> Result<&'a [u8], Damage> {
         if i >= self.len {
             return Err(OUTSIDE);
@@ -73,6 +75,7 @@ impl<'a> SubPage<'a> {
     }
 
     /// Where value `i`, of those that there are, stands in the sub-page's bytes.
+    #[inline]
     fn place(&self, i: usize) -> Range<usize> {
         if self.item > 0 {
             return i * self.item..(i + 1) * self.item;
@@ -107,45 +110,60 @@ impl<'a> SubPage<'a> {
 
     /// The sub-page with one value more, before value `i`.
     fn with(&self, i: usize, value: &[u8]) -> Result<Vec<u8>, Damage> {
-        self.spliced(i..i, Some(value))
-    }
-
-    /// The sub-page without value `i`.
-    fn without(&self, i: usize) -> Result<Vec<u8>, Damage> {
-        self.spliced(i..i + 1, None)
-    }
-
-    /// The sub-page with another value, or none, in the place of some.
-    fn spliced(&self, gone: Range<usize>, come: Option<&[u8]>) -> Result<Vec<u8>, Damage> {
-        let (bytes, before, after) = self.around(&gone)?;
-        let inserted = come.unwrap_or_default();
-        let mut out = Vec::with_capacity(self.bytes.len() + inserted.len() + 2);
+        let (bytes, at) = self.split(i)?;
+        let mut out = Vec::with_capacity(self.bytes.len() + value.len() + 2);
         if self.item == 0 {
-            out.extend(((self.len - gone.len() + usize::from(come.is_some())) as u16).to_le_bytes());
+            out.extend(((self.len + 1) as u16).to_le_bytes());
             let mut end = |end: usize| out.extend((end as u16).to_le_bytes());
-            (0..gone.start).for_each(|i| end(self.end(i)));
-            come.iter().for_each(|value| end(before + value.len()));
-            (gone.end..self.len).for_each(|i| end((self.end(i) + before + inserted.len()).wrapping_sub(after)));
+            (0..i).for_each(|i| end(self.end(i)));
+            end(at + value.len());
+            (i..self.len).for_each(|i| end(self.end(i) + value.len()));
         }
-        for part in [&bytes[..before], inserted, &bytes[after..]] {
+        for part in [&bytes[..at], value, &bytes[at..]] {
             out.extend_from_slice(part);
         }
         Ok(out)
     }
 
-    /// The values' bytes, and where in them those of some begin and end.
-    fn around(&self, some: &Range<usize>) -> Result<(&'a [u8], usize, usize), Damage> {
+    /// The values' bytes, and where in them value `i` begins.
+    fn split(&self, i: usize) -> Result<(&'a [u8], usize), Damage> {
         if self.item > 0 {
-            return Ok((self.bytes, some.start * self.item, some.end * self.item));
+            return Ok((self.bytes, i * self.item));
         }
         let ends = |i: usize| if i == 0 { 0 } else { self.end(i - 1) };
         let bytes = self.bytes[2 + 2 * self.len..].get(..ends(self.len)).ok_or(OUTSIDE)?;
-        if (0..self.len).all(|i| ends(i) <= ends(i + 1)) {
-            Ok((bytes, ends(some.start), ends(some.end)))
-        } else {
-            Err(OUTSIDE)
-        }
+        if (0..self.len).all(|i| ends(i) <= ends(i + 1)) { Ok((bytes, ends(i))) } else { Err(OUTSIDE) }
     }
+}
+
+/// Takes value `i` out of a sub-page that has others, of `item` bytes each unless they vary; how many bytes are left at its
+/// start. Where that is one value, it stands there alone.
+fn take_out(bytes: &mut [u8], item: usize, i: usize) -> Result<usize, Damage> {
+    let sub = SubPage::open(bytes, item)?;
+    let (len, gone) = (sub.len(), sub.get(i).map(|_| sub.place(i))?);
+    if len == 2 {
+        let left = sub.get(1 - i).map(|_| sub.place(1 - i))?;
+        bytes.copy_within(left.clone(), 0);
+        return Ok(left.len());
+    }
+    if item > 0 {
+        bytes.copy_within(gone.end.., gone.start);
+        return Ok(bytes.len() - item);
+    }
+    let end = sub.get(len - 1).map(|_| sub.place(len - 1).end)?;
+    if end < gone.end {
+        return Err(OUTSIDE);
+    }
+    let body = 2 + 2 * len;
+    let ends = bytes[2..body].as_chunks_mut::<2>().0;
+    ends.copy_within(i + 1.., i);
+    for end in &mut ends[i..len - 1] {
+        *end = u16::from_le_bytes(*end).wrapping_sub(gone.len() as u16).to_le_bytes();
+    }
+    bytes.copy_within(body..gone.start, body - 2);
+    bytes.copy_within(gone.end..end, gone.start - 2);
+    bytes[..2].copy_from_slice(&((len - 1) as u16).to_le_bytes());
+    Ok(end - gone.len() - 2)
 }
 
 /// A sub-page of these values.
@@ -498,7 +516,6 @@ pub(crate) fn remove_one<P: PagesMut>(
     table: &mut Tree,
     orders: &Orders,
     path: &mut Path,
-    key: &[u8],
     value: &[u8],
 ) -> Result<bool> {
     let step = path.leaf();
@@ -518,7 +535,7 @@ pub(crate) fn remove_one<P: PagesMut>(
             0
         }
     };
-    remove_here(pages, table, orders, (path, i, &mut place), key).map(|_| true)
+    remove_here(pages, table, orders, (path, i, &mut place)).map(|_| true)
 }
 
 /// Removes the value at a place from the key that the path stands on (and the key with its last one, which is told): the
@@ -529,19 +546,23 @@ pub(crate) fn remove_here<P: PagesMut>(
     table: &mut Tree,
     orders: &Orders,
     (path, i, place): (&mut Path, usize, &mut Path),
-    key: &[u8],
 ) -> Result<bool> {
     let step = path.leaf();
     let cell = at(step.page, open_cells(pages, step.page)?.cell(step.index))?;
-    let (kind, body) = match Duplicates::open(step.page, table, &cell)? {
+    let left = match Duplicates::open(step.page, table, &cell)? {
         Duplicates::Tree(tree) => return remove_from_tree(pages, table, orders, path, tree, place),
-        Duplicates::Sub(sub) if sub.len() > 2 => (CellKind::SubPage, at(step.page, sub.without(i))?),
-        Duplicates::Sub(sub) if sub.len() == 2 => (CellKind::Plain, at(step.page, sub.get(1 - i))?.to_vec()),
-        Duplicates::One(_) | Duplicates::Sub(_) => {
-            return remove(pages, table, &orders.key, path).map(|()| true);
-        }
+        Duplicates::One(_) => 0,
+        Duplicates::Sub(sub) => sub.len() - 1,
     };
-    store(pages, table, orders, path, key, kind, &body)?;
+    if left == 0 {
+        remove(pages, table, &orders.key, path)?;
+        return Ok(true);
+    }
+    touch_path(pages, table, path)?;
+    let step = path.leaf();
+    let mut leaf = LeafMut::new(pages.page_mut(step.page));
+    let bytes = at(step.page, take_out(leaf.value_mut(step.index), item_of(table), i))?;
+    leaf.cut_value(step.index, bytes, if left == 1 { CellKind::Plain } else { CellKind::SubPage });
     Ok(false)
 }
 
@@ -563,4 +584,35 @@ fn remove_from_tree<P: PagesMut>(
         write_record(pages, path, &tree);
     }
     Ok(tree.is_empty())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_value_that_is_taken_out_of_a_sub_page_leaves_what_was_made_without_it() {
+        let varying: &[&[u8]] = &[b"", b"a", b"bcd", b"ef", b"ghijk"];
+        let fixed: &[&[u8]] = &[b"ab", b"cd", b"ef", b"gh"];
+        for (values, item) in [(varying, 0), (fixed, 2)] {
+            for (len, i) in (2..=values.len()).flat_map(|len| (0..len).map(move |i| (len, i))) {
+                let mut bytes = encode(&values[..len], item);
+                let mut rest = values[..len].to_vec();
+                rest.remove(i);
+                let expected = if len == 2 { rest[0].to_vec() } else { encode(&rest, item) };
+                let left = take_out(&mut bytes, item, i).unwrap();
+                assert_eq!(bytes[..left], expected, "value {i} of {len}");
+            }
+        }
+    }
+
+    #[test]
+    fn a_sub_page_whose_values_are_out_of_place_is_damage() {
+        let whole = encode(&[b"first", b"second", b"third"], 0);
+        for (place, end) in [(2, 200), (4, 200), (6, 200), (4, 2), (6, 7)] {
+            let mut bytes = whole.clone();
+            bytes[place] = end;
+            assert!(take_out(&mut bytes, 0, 1).is_err(), "{place}: {end}");
+        }
+    }
 }

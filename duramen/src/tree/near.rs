@@ -79,7 +79,7 @@ pub(crate) struct Near<'p> {
 }
 
 impl<'p> Near<'p> {
-    /// What is around a position that is on an entry. `walking`: in that direction it will go on to the next leaf.
+    /// What is around a position that stands somewhere. `walking`: in that direction it will go on to the next leaf.
     pub(crate) fn open<P: Pages>(
         pages: &'p P,
         position: &Position,
@@ -92,6 +92,8 @@ impl<'p> Near<'p> {
         let item = item_of(t.tree);
         let values = match &position.inner {
             Inner::One => Values::One,
+            // In a gap beside an only value.
+            Inner::Sub(_) if cell.kind == CellKind::Plain => Values::One,
             Inner::Sub(_) => Values::Sub(SubPage::open(cell.value, item).ok()?),
             Inner::Tree => Values::Leaf(position.inner_path.open_leaf(pages).ok()?),
         };
@@ -103,6 +105,11 @@ impl<'p> Near<'p> {
     #[inline(always)]
     pub(crate) fn of(leaf: Leaf<'p>, key: &'p [u8]) -> Near<'p> {
         Near { leaf, key, values: Values::One, duplicates: false, item: 0, ahead: Ahead::default() }
+    }
+
+    /// For a position that is in a gap.
+    pub(crate) fn at_gap(&mut self) -> AtGap<'_, 'p> {
+        AtGap(self)
     }
 
     /// Whether keys may have several values.
@@ -134,6 +141,12 @@ impl<'p> Near<'p> {
     #[inline(always)]
     pub(crate) fn step_key(&mut self, position: &mut Position, back: bool) -> Option<Cell<'p>> {
         let to = beside(position.path.leaf().index, back)?;
+        self.enter_key(position, to, back)
+    }
+
+    /// One end of the key `to`.
+    #[inline(always)]
+    fn enter_key(&mut self, position: &mut Position, to: usize, back: bool) -> Option<Cell<'p>> {
         self.leaf.prefetch_cell(if back { to.saturating_sub(CELLS_AHEAD) } else { to + CELLS_AHEAD });
         let mut cell = self.leaf.cell(to).ok()?;
         if self.duplicates {
@@ -235,6 +248,69 @@ impl<'p> Near<'p> {
             }
             _ => None,
         }
+    }
+}
+
+/// The steps of a position in a gap of the leaf: the entry that has the gap's index is the next. One that is found takes the
+/// position out of the gap.
+pub(crate) struct AtGap<'n, 'p>(&'n mut Near<'p>);
+
+impl<'p> AtGap<'_, 'p> {
+    /// As [`Near::step`].
+    pub(crate) fn step(&mut self, position: &mut Position, back: bool) -> Option<Cell<'p>> {
+        match self.step_value(position, back) {
+            None if self.is_behind_values(position, back) => self.step_key(position, back),
+            found => found,
+        }
+    }
+
+    /// As [`Near::step_key`].
+    pub(crate) fn step_key(&mut self, position: &mut Position, back: bool) -> Option<Cell<'p>> {
+        let index = position.path.leaf().index;
+        let is_between_keys = matches!(position.inner, Inner::One);
+        let to = if is_between_keys && !back { index } else { beside(index, back)? };
+        let cell = self.0.enter_key(position, to, back)?;
+        position.leave_gap();
+        Some(cell)
+    }
+
+    /// As [`Near::step_value`].
+    pub(crate) fn step_value(&mut self, position: &mut Position, back: bool) -> Option<Cell<'p>> {
+        let beside = |i: usize| if back { i.checked_sub(1) } else { Some(i) };
+        let value = match (&self.0.values, &mut position.inner) {
+            (Values::Sub(sub), Inner::Sub(i)) => {
+                let to = beside(*i)?;
+                let value = sub.get(to).ok()?;
+                *i = to;
+                value
+            }
+            (Values::Leaf(leaf), Inner::Tree) => {
+                let i = &mut position.inner_path.leaf_mut().index;
+                let to = beside(*i)?;
+                let value = leaf.key(to).ok()?;
+                *i = to;
+                value
+            }
+            (Values::One, Inner::Sub(i)) if beside(*i) == Some(0) => {
+                let cell = self.0.leaf.cell(position.path.leaf().index).ok()?;
+                position.inner = Inner::One;
+                cell.value
+            }
+            _ => return None,
+        };
+        position.leave_gap();
+        Some(Cell { key: self.0.key, value, kind: CellKind::Plain })
+    }
+
+    /// Whether the gap is behind the last value of its key, or, backwards, before the first; or between keys.
+    fn is_behind_values(&self, position: &Position, back: bool) -> bool {
+        let len = match (&self.0.values, &position.inner) {
+            (Values::One, Inner::One) => return true,
+            (Values::One, _) => 1,
+            (Values::Sub(sub), _) => sub.len(),
+            (Values::Leaf(_), _) => return false,
+        };
+        matches!(position.inner, Inner::Sub(i) if i == if back { 0 } else { len })
     }
 }
 

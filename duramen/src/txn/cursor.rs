@@ -121,7 +121,16 @@ macro_rules! movements {
 
             $($(#[$look_doc])*
             pub fn $look<'x>(&mut self, txn: &'x WriteTxn<'_>) -> Result<Option<Pair<'x>>> {
-                self.moved(txn.work(), Start::Among, |position, work, trunk| position.$look(work, trunk))
+                let work = txn.work();
+                work.check()?;
+                if let Some(near) = self.held.get(work, self.table)
+                    && let Some(found) = near.$look(&mut self.position)
+                    && let Some((key, value)) = near.current(&mut self.position)
+                {
+                    self.remember(key, value);
+                    return Ok(Some(found));
+                }
+                self.moved(work, Start::Among, |position, work, trunk| position.$look(work, trunk))
             })*
 
             $($(#[$seek_doc])*
@@ -307,8 +316,6 @@ pub struct WriteCursor {
     placed: bool,
     /// The leaf that it is in, while it walks.
     held: Held,
-    /// Steps that it has made one after the other, with nothing changed between them, as far as they are counted.
-    steps: u8,
 }
 
 impl Clone for WriteCursor {
@@ -328,8 +335,8 @@ impl WriteCursor {
     pub(super) fn new(table: TableId) -> WriteCursor {
         let (key, value) = (Vec::new(), Vec::new());
         let position = Position::default();
-        let (before_values, placed, held, steps) = (false, false, Held::none(), 0);
-        WriteCursor { table, position, epoch: 0, key, value, before_values, placed, held, steps }
+        let (before_values, placed, held) = (false, false, Held::none());
+        WriteCursor { table, position, epoch: 0, key, value, before_values, placed, held }
     }
 
     /// The table that it is a cursor of.
@@ -378,6 +385,7 @@ impl WriteCursor {
             return Ok(Put::Stored);
         }
         // Whatever becomes of the way, the cursor finds its place again by what it remembers.
+        self.held.close();
         let guide = Guide { epoch: std::mem::take(&mut self.epoch), path: self.position.path_mut() };
         let put = update::put_guided(work, i, Some(guide), key, Value::Bytes(value), mode)?;
         if put == Put::Exists && mode != Mode::Set {
@@ -399,14 +407,13 @@ impl WriteCursor {
         if !is_here || work.failed || work.tables[i].tree.has_duplicates() {
             return false;
         }
-        // Who stores and steps in turn need not have the leaf kept open.
-        self.steps = 0;
         update::overwrite(work, i, self.position.path_mut(), key, value)
     }
 
     /// Stands on this entry, which has just been stored.
     pub fn stand_on(&mut self, key: &[u8], value: &[u8]) {
         self.remember(key, value);
+        self.held.close();
         self.epoch = 0;
     }
 
@@ -417,7 +424,6 @@ impl WriteCursor {
         self.on_entry(txn)?;
         let work = txn.work_mut();
         if !work.table(self.table)?.tree.has_duplicates() {
-            self.steps = 0;
             let (i, path) = (self.table.index as usize, self.position.path_mut());
             if !update::overwrite(work, i, path, &self.key, value) {
                 update::put_at(work, i, path, &self.key, value)?;
@@ -445,18 +451,18 @@ impl WriteCursor {
         Ok(())
     }
 
-    /// Removes the entry that the cursor stands on. `next` then gives the one after it.
-    pub fn delete(&mut self, txn: &mut WriteTxn<'_>) -> Result<()> {
+    /// Removes the entry that the cursor stands on; true if its key has no other. `next` then gives the one after it.
+    pub fn delete(&mut self, txn: &mut WriteTxn<'_>) -> Result<bool> {
         if !txn.work().table(self.table)?.tree.has_duplicates() {
-            return self.delete_key(txn);
+            return self.delete_key(txn).map(|()| true);
         }
         self.on_entry(txn)?;
         let (work, i) = (txn.work_mut(), self.table.index as usize);
-        self.steps = 0;
-        if update::delete_value_at(work, i, &mut self.position, (&self.key, &self.value))? {
+        let removed = update::delete_value_at(work, i, &mut self.position, (&self.key, &self.value))?;
+        if removed.is_known {
             self.epoch = work.epoch;
         }
-        Ok(())
+        Ok(removed.key)
     }
 
     /// Removes the key that the cursor stands on with all its values.
@@ -464,7 +470,6 @@ impl WriteCursor {
         self.on_entry(txn)?;
         let work = txn.work_mut();
         update::delete_at(work, self.table.index as usize, self.position.path_mut(), &self.key)?;
-        self.steps = 0;
         // Whatever value it stood on, the gap is where the key was.
         self.before_values = true;
         if self.position.key_is_gone() {
@@ -516,6 +521,11 @@ impl WriteCursor {
     pub fn current<'x>(&mut self, txn: &'x WriteTxn<'_>) -> Result<Option<Pair<'x>>> {
         let work = txn.work();
         work.check()?;
+        if let Some(near) = self.held.get(work, self.table)
+            && let Some(pair) = near.current(&mut self.position)
+        {
+            return Ok(Some(pair));
+        }
         self.sync(work)?;
         self.position.current(work, self.trunk(work)?)
     }
@@ -524,16 +534,22 @@ impl WriteCursor {
     #[inline(always)]
     fn step<'x>(&mut self, work: &'x Work, step: Step, back: bool) -> Result<Option<Pair<'x>>> {
         work.check()?;
-        let Some(near) = self.held.get(work, self.table) else { return self.step_far(work, step, back) };
+        let Some(near) = self.held.get(work, self.table) else { return self.step_anew(work, step, back) };
         let Some(cell) = step_near!(near, &mut self.position, step, back) else {
             let is_last = matches!(step, Step::Duplicate) && near.is_last_value(&self.position, back);
             return if is_last { Ok(None) } else { self.step_far(work, step, back) };
         };
         let has_duplicates = near.has_duplicates();
+        self.stand_on_cell(work, &cell, has_duplicates).map(Some)
+    }
+
+    /// Remembers the entry of a cell, which the position is on.
+    #[inline(always)]
+    fn stand_on_cell<'x>(&mut self, work: &'x Work, cell: &Cell<'x>, has_duplicates: bool) -> Result<Pair<'x>> {
         self.remember(cell.key, if has_duplicates { cell.value } else { &[] });
         match cell.kind {
-            CellKind::Overflow => self.load(work, &cell).map(Some),
-            _ => Ok(Some((cell.key, cell.value))),
+            CellKind::Overflow => self.load(work, cell),
+            _ => Ok((cell.key, cell.value)),
         }
     }
 
@@ -543,19 +559,38 @@ impl WriteCursor {
         Ok((cell.key, value::meet(work, self.position.page(), cell)?))
     }
 
-    /// A step that leads out of the leaf, or nowhere, or one of the first: who makes one or two need not make more.
+    /// The first step in a leaf, or since anything has changed in the table: mostly within the leaf that it is in.
+    #[inline(never)]
+    fn step_anew<'x>(&mut self, work: &'x Work, step: Step, back: bool) -> Result<Option<Pair<'x>>> {
+        self.sync(work)?;
+        if self.position.leaf().is_none() {
+            return self.step_far(work, step, back);
+        }
+        let trunk = self.trunk(work)?;
+        self.held.open(work, self.table, &self.position, trunk, None);
+        let Some(near) = self.held.get(work, self.table) else { return self.step_far(work, step, back) };
+        let found = if self.position.is_in_gap() {
+            step_near!(near.at_gap(), &mut self.position, step, back)
+        } else {
+            step_near!(near, &mut self.position, step, back)
+        };
+        match found {
+            Some(cell) => self.stand_on_cell(work, &cell, trunk.tree.has_duplicates()).map(Some),
+            None => self.step_far(work, step, back),
+        }
+    }
+
+    /// A step that leads out of the leaf, or nowhere.
     #[inline(never)]
     fn step_far<'x>(&mut self, work: &'x Work, step: Step, back: bool) -> Result<Option<Pair<'x>>> {
-        const SOME: u8 = 3;
-        let steps = if self.is_current(work) { SOME.min(self.steps + 1) } else { 1 };
+        let before = self.position.leaf();
         let found = self.moved(work, Start::Here, |position, work, trunk| step.go(position, work, trunk, back))?;
         if found.is_none() {
             work.walk_ends()?;
-        } else if steps == SOME {
-            let trunk = self.trunk(work)?;
-            self.held.open(work, self.table, &self.position, trunk, back);
+        } else {
+            let (trunk, is_in_next) = (self.trunk(work)?, self.position.leaf() != before);
+            self.held.open(work, self.table, &self.position, trunk, is_in_next.then_some(back));
         }
-        self.steps = steps;
         Ok(found)
     }
 
@@ -569,7 +604,6 @@ impl WriteCursor {
     ) -> Result<Option<Pair<'x>>> {
         work.check()?;
         self.held.close();
-        self.steps = 0;
         if matches!(from, Start::Here | Start::Among) {
             self.sync(work)?;
         } else {
@@ -639,6 +673,26 @@ mod tests {
         assert!(walk(&mut cursor, &mut txn, |_, _| ())?);
         txn.put(other, "key", "value")?;
         assert!(cursor.held.get(txn.work(), walked).is_some());
+        Ok(())
+    }
+
+    #[test]
+    fn what_could_not_be_stored_leaves_a_walk_where_it_was() -> Result<()> {
+        let dir = tempfile::tempdir().unwrap();
+        let db = Database::open(dir.path().join("test.dm"))?;
+        let mut txn = db.begin_write()?;
+        let id = txn.table("table")?.id();
+        for key in 0..100_u8 {
+            txn.put(id, [key], "there")?;
+        }
+        let mut cursor = txn.cursor(id)?;
+        for _ in 0..5 {
+            cursor.next(&txn)?;
+        }
+        assert_eq!(cursor.table_mut(&mut txn)?.insert([50], "new")?, Put::Exists);
+        assert_eq!(cursor.next(&txn)?.unwrap().0, [5]);
+        assert!(matches!(cursor.table_mut(&mut txn)?.append([60], "new"), Err(Error::AppendOrder)));
+        assert_eq!(cursor.next(&txn)?.unwrap().0, [6]);
         Ok(())
     }
 }

@@ -35,9 +35,16 @@ impl Held {
         Held { near: MaybeUninit::uninit(), stamp: None }
     }
 
-    /// Opens the leaf that the position is in, for a walk in that direction.
-    pub(super) fn open(&mut self, work: &Work, table: TableId, position: &Position, trunk: Trunk<'_>, back: bool) {
-        self.stamp = Near::open(work, position, trunk, Some(back)).map(|near| {
+    /// Opens the leaf that the position is in; for a walk in that direction.
+    pub(super) fn open(
+        &mut self,
+        work: &Work,
+        table: TableId,
+        position: &Position,
+        trunk: Trunk<'_>,
+        walking: Option<bool>,
+    ) {
+        self.stamp = Near::open(work, position, trunk, walking).map(|near| {
             // SAFETY: only the lifetime changes, which the module's head speaks of.
             self.near.write(unsafe { transmute::<Near<'_>, Near<'static>>(near) });
             work.stamp(table.index as usize)

@@ -13,7 +13,7 @@ use crate::format::leaf::{CellKind, LeafMut, key_max};
 use crate::format::overflow::{STUB, Stub, pages_for};
 use crate::order::{Needle, Order};
 use crate::pieces;
-use crate::tree::cursor::Position;
+use crate::tree::cursor::{Position, Removed};
 use crate::tree::duplicates::{self, Orders, item_of};
 use crate::tree::insert::{Entry, touch_path};
 use crate::tree::range::{self, Edge};
@@ -592,24 +592,24 @@ pub(super) fn delete_duplicate(work: &mut Work, i: usize, key: &[u8], value: &[u
     }
     ops::delete_duplicate(work, i, key, value);
     change(work, i, |work, tree, orders| {
-        let removed = duplicates::remove_one(work, tree, orders, &mut path, key, value)?;
+        let removed = duplicates::remove_one(work, tree, orders, &mut path, value)?;
         tree.entries = tree.entries.saturating_sub(u64::from(removed));
         Ok(removed)
     })
 }
 
-/// Removes the value that a position is on from its key. Whether the position knows the gap where it was.
+/// Removes the value that a position is on from its key.
 pub(super) fn delete_value_at(
     work: &mut Work,
     i: usize,
     position: &mut Position,
     (key, value): (&[u8], &[u8]),
-) -> Result<bool> {
+) -> Result<Removed> {
     ops::delete_duplicate(work, i, key, value);
     change(work, i, |work, tree, orders| {
-        let is_known = position.remove_value(work, tree, orders, key)?;
+        let removed = position.remove_value(work, tree, orders)?;
         tree.entries = tree.entries.saturating_sub(1);
-        Ok(is_known)
+        Ok(removed)
     })
 }
 

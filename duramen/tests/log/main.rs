@@ -627,7 +627,7 @@ fn what_a_cursor_changed_is_done_again() -> Result {
                     break;
                 }
                 match turn % 4 {
-                    0 => cursor.delete(txn)?,
+                    0 => cursor.delete(txn).map(drop)?,
                     1 if name == "plain" => cursor.replace(txn, b"other")?,
                     2 if name == "plain" => cursor.replace(txn, [turn as u8; 3000])?,
                     3 if turn % 40 == 3 => cursor.delete_key(txn)?,

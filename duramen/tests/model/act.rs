@@ -410,18 +410,19 @@ impl Both<'_, '_> {
         here: Option<crate::reference::Pair>,
         whole_key: bool,
     ) -> Outcome {
-        let deleted = if whole_key { cursor.delete_key(self.txn) } else { cursor.delete(self.txn) };
+        let deleted = if whole_key { cursor.delete_key(self.txn).map(|()| true) } else { cursor.delete(self.txn) };
         let Some((key, value)) = here else {
             prop_assert!(matches!(deleted, Err(Error::Usage { .. })), "{:?}", deleted);
             return Ok(());
         };
-        deleted?;
         if whole_key {
             self.table.delete(&key);
             *place = Place::At((self.table.kind.key_rank(&key), None));
         } else {
             self.table.delete_duplicate(&key, &value);
         }
+        let is_gone = self.table.get(&key).is_none();
+        prop_assert_eq!(deleted?, is_gone);
         Ok(())
     }
 }

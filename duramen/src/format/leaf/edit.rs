@@ -138,6 +138,17 @@ impl<'a> LeafMut<'a> {
         Some(&mut self.bytes[value])
     }
 
+    /// Leaves the cell at `i`, which is not plain, the first `vlen` bytes of its value, and gives it a kind.
+    pub(crate) fn cut_value(&mut self, i: usize, vlen: usize, kind: CellKind) {
+        let at = self.slot(i);
+        let (klen, old, _) = super::lengths(page::get32(self.bytes, at));
+        self.add_dead(heap_bytes(klen, old) - heap_bytes(klen, vlen));
+        if kind == CellKind::Plain {
+            page::set_item(self.bytes, page::item(self.bytes).saturating_sub(1));
+        }
+        self.finish_cell(at, klen, vlen, kind);
+    }
+
     /// The value at `i`, to be overwritten in place.
     pub(crate) fn value_mut(&mut self, i: usize) -> &mut [u8] {
         let (value, _) = self.value_at(i);
