@@ -59,7 +59,7 @@ fn open_main(txn: &mut Txn, flags: u32) -> Result {
 
 fn open_named(txn: &mut Txn, name: &[u8], flags: u32) -> Result<u32> {
     let env = txn.env();
-    let dbi = env.dbs.vacancy(env.max_dbs)?;
+    env.dbs.check_vacancy(env.max_dbs)?;
     let main = txn.db_flags(MAIN_DBI as u32)?;
     if main & (db::DUPSORT | db::INTEGERKEY) != 0 {
         return Err(if flags & db::CREATE != 0 { INCOMPATIBLE } else { NOTFOUND });
@@ -78,7 +78,7 @@ fn open_named(txn: &mut Txn, name: &[u8], flags: u32) -> Result<u32> {
             flags & db::PERSISTENT
         }
     };
-    env.dbs.add(txn, dbi, name, flags);
+    let dbi = env.dbs.add(txn, env.max_dbs, name, flags)?;
     txn.opened(dbi);
     Ok(dbi)
 }

@@ -36,6 +36,8 @@ pub struct Slot {
     pub duplicate_order: Option<MdbCmp>,
     /// The transaction that it is private to.
     pub owner: usize,
+    /// That is one that writes, and commits: who writes after it sees the handle, even before it is everybody's.
+    pub commits: bool,
     /// A transaction that began before this does not see it,
     pub since: u64,
     /// unless it began between these two: then the number stood for another table, and it finds what has this one's name
@@ -97,23 +99,23 @@ impl Dbs {
         found.map(|(dbi, _)| dbi as u32)
     }
 
-    /// The lowest free number, if there may be another one.
-    pub fn vacancy(&self, max: u32) -> Result<u32> {
-        let slots = self.lock();
-        let free = slots.iter().skip(CORE_DBS).position(|slot| slot.name.is_none());
-        let dbi = free.map_or(slots.len(), |i| i + CORE_DBS);
-        if dbi >= CORE_DBS + max as usize { Err(DBS_FULL) } else { Ok(dbi as u32) }
+    /// Refuses another table if there may be none.
+    pub fn check_vacancy(&self, max: u32) -> Result {
+        vacancy(&self.lock(), max).map(drop)
     }
 
-    /// Gives a number to a table that the transaction has opened.
-    pub fn add(&self, txn: &Txn, dbi: u32, name: &[u8], flags: u32) {
+    /// Gives a number, the lowest that is free, to a table that the transaction has opened: other threads may open some
+    /// at the same time.
+    pub fn add(&self, txn: &Txn, max: u32, name: &[u8], flags: u32) -> Result<u32> {
         let mut slots = self.lock_to_change();
+        let dbi = vacancy(&slots, max)?;
         let at = dbi as usize;
         if slots.len() <= at {
             slots.resize(at + 1, Slot::default());
         }
         let before = slots[at].before;
         slots[at] = Slot { name: Some(Arc::from(name)), flags, owner: txn.id(), before, ..Slot::default() };
+        Ok(dbi)
     }
 
     /// Changes what stands behind a handle.
@@ -123,12 +125,23 @@ impl Dbs {
         }
     }
 
+    /// A transaction that writes is about to commit. The next one may begin before the handles are everybody's, and is not
+    /// to open the same tables once more.
+    pub fn commits(&self, txn: &Txn, opened: &[u32]) {
+        let mut slots = self.lock();
+        for &dbi in opened {
+            if let Some(slot) = slots.get_mut(dbi as usize).filter(|slot| slot.owner == txn.id()) {
+                slot.commits = true;
+            }
+        }
+    }
+
     /// A transaction's own handles become everybody's, or its parent's.
-    pub fn publish(&self, opened: &[u32], parent: Option<&Txn>) {
+    pub fn publish(&self, txn: &Txn, opened: &[u32], parent: Option<&Txn>) {
         let mut slots = self.lock_to_change();
         let now = self.now.load(Acquire) + 1;
         for &dbi in opened {
-            if let Some(slot) = slots.get_mut(dbi as usize).filter(|slot| slot.owner != 0) {
+            if let Some(slot) = slots.get_mut(dbi as usize).filter(|slot| slot.owner == txn.id()) {
                 slot.owner = parent.map_or(0, Txn::id);
                 slot.since = now;
             }
@@ -136,20 +149,39 @@ impl Dbs {
         self.now.store(now, Release);
     }
 
+    /// Frees the numbers that a transaction has opened, as far as they are its own still.
+    pub fn close_own(&self, txn: &Txn, opened: &[u32]) {
+        let mut slots = self.lock_to_change();
+        for &dbi in opened {
+            if let Some(slot) = slots.get_mut(dbi as usize).filter(|slot| slot.owner == txn.id()) {
+                // Who has kept it from everybody else leaves no trace.
+                *slot = Slot { before: slot.before, ..Slot::default() };
+            }
+        }
+    }
+
     /// Frees a number.
     pub fn close(&self, dbi: u32) {
         if dbi as usize >= CORE_DBS
             && let Some(slot) = self.lock_to_change().get_mut(dbi as usize)
         {
-            // Who has kept it from everybody else leaves no trace.
+            // As in `close_own`.
             let before = if slot.owner == 0 { Some((slot.since, self.now())) } else { slot.before };
             *slot = Slot { before, ..Slot::default() };
         }
     }
 }
 
+/// The lowest free number, if there may be another one.
+fn vacancy(slots: &[Slot], max: u32) -> Result<u32> {
+    let free = slots.iter().skip(CORE_DBS).position(|slot| slot.name.is_none());
+    let dbi = free.map_or(slots.len(), |i| i + CORE_DBS);
+    if dbi >= CORE_DBS + max as usize { Err(DBS_FULL) } else { Ok(dbi as u32) }
+}
+
 fn is_visible(slot: &Slot, txn: &Txn) -> bool {
-    let is_seen = if slot.owner == 0 { slot.since <= txn.began() } else { txn.descends_from(slot.owner) };
+    let is_own_or_public = if slot.owner == 0 { slot.since <= txn.began() } else { txn.descends_from(slot.owner) };
+    let is_seen = is_own_or_public || slot.commits && !txn.is_reader();
     let was_seen =
         || slot.before.is_some_and(|(since, until)| txn.is_reader() && (since..=until).contains(&txn.began()));
     slot.name.is_some() && (is_seen || was_seen())

@@ -344,6 +344,9 @@ impl Txn {
         writer.set_durability(env.durability(more));
         let number = env.limit.to_store(&writer);
         writer.set_user_number(number);
+        if !self.opened.is_empty() {
+            env.dbs.commits(self, &self.opened);
+        }
         writer.commit()?;
         Ok(())
     }
@@ -402,11 +405,11 @@ impl Txn {
             return;
         }
         if !keep {
-            return opened.iter().for_each(|&dbi| env.dbs.close(dbi));
+            return env.dbs.close_own(self, &opened);
         }
         // SAFETY: see the module's head.
         let parent = unsafe { self.parent.as_mut() };
-        env.dbs.publish(&opened, parent.as_deref());
+        env.dbs.publish(self, &opened, parent.as_deref());
         if let Some(parent) = parent {
             parent.opened.extend(opened);
         }

@@ -393,6 +393,26 @@ static void threads(void) {
 	mdb_env_close(env);
 }
 
+static void *open_and_drop_for_a_while(void *env) {
+	for (int i = 0; i < 2000; i++) {
+		MDB_txn *txn = begin(env, 0);
+		MDB_dbi dbi = table(txn, i % 2 ? "one" : "other", MDB_CREATE);
+		MUST(put(txn, dbi, "key", "value", 0));
+		if (i % 5 == 0) MUST(mdb_drop(txn, dbi, 1));
+		MUST(mdb_txn_commit(txn));
+	}
+	return NULL;
+}
+
+/* Threads that write, and open tables by name each time, have one handle for each: none is left of what another drops. */
+static void dropping_threads(void) {
+	MDB_env *env = open_env("dropping threads", MDB_NOSYNC);
+	pthread_t writers[4];
+	for (int i = 0; i < 4; i++) pthread_create(&writers[i], NULL, open_and_drop_for_a_while, env);
+	for (int i = 0; i < 4; i++) pthread_join(writers[i], NULL);
+	mdb_env_close(env);
+}
+
 static void *write_elsewhere(void *env) {
 	mdb_txn_abort(begin(env, 0));
 	return NULL;
@@ -537,6 +557,7 @@ int main(int argc, char **argv) {
 	handed_back_again();
 	rested();
 	threads();
+	dropping_threads();
 	waiting_for_oneself();
 	empty_values();
 	values_of_no_size();
