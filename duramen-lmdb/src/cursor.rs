@@ -75,7 +75,7 @@ pub(crate) unsafe fn open(txn: *mut Txn, dbi: c_uint, out: *mut *mut Cursor) -> 
     let writes = !held.is_reader();
     let cursor = Cursor { txn, dbi, state: State::new(), kind: kind_of(flags), env: held.env(), writes };
     let cursor = Box::into_raw(Box::new(cursor));
-    held.cursors.push(cursor);
+    held.cursors.add(dbi, cursor);
     *out = cursor;
     Ok(())
 }
@@ -85,7 +85,7 @@ pub(crate) unsafe fn close(cursor: *mut Cursor) {
     let Some(held) = (unsafe { cursor.as_mut() }) else { return };
     // SAFETY: as above.
     match unsafe { held.txn.as_mut() } {
-        Some(txn) => txn.remove(cursor),
+        Some(txn) => txn.remove(held.dbi, cursor),
         // SAFETY: the environment outlives the cursors of its write transactions.
         None if held.writes && !unsafe { &*held.env }.disown(cursor) => return,
         None => {}
@@ -104,12 +104,12 @@ pub(crate) unsafe fn renew(txn: *mut Txn, cursor: *mut Cursor) -> Result {
     held.check()?;
     // SAFETY: as above.
     if let Some(old) = unsafe { renewed.txn.as_mut() } {
-        old.remove(cursor);
+        old.remove(renewed.dbi, cursor);
     }
     renewed.state.unset();
     renewed.kind = kind_of(flags);
     renewed.txn = txn;
-    held.cursors.push(cursor);
+    held.cursors.add(renewed.dbi, cursor);
     Ok(())
 }
 

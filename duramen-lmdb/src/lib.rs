@@ -14,12 +14,13 @@
 //! | `forks` | what threads do when another one forks |
 //! | `dbs`, `dbi` | table handles; the functions about tables |
 //! | `names_of_tables` | names as LMDB 1.0 has them among the keys of the main table |
-//! | `position`, `cursor`, `write` | movements; cursors; storing and deleting |
+//! | `position`, `cursor`, `cursors`, `write` | movements; cursors; those of a transaction; storing and deleting |
 
 pub mod abi;
 mod cancel;
 mod copy;
 pub mod cursor;
+mod cursors;
 pub mod dbi;
 mod dbs;
 pub mod env;

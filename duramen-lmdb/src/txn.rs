@@ -23,6 +23,7 @@ use duramen::{Snapshot, TableId, WriteTxn};
 use crate::abi::{MAIN_DBI, db, env as flag};
 use crate::cancel::{self, Uncancelled};
 use crate::cursor::{Cursor, State};
+use crate::cursors::Cursors;
 use crate::env::{self, Env, Open};
 use crate::errors::{BAD_TXN, EDEADLK, EINVAL, PANIC, Result};
 use crate::mapsize::{self, Budget};
@@ -66,7 +67,7 @@ pub struct Txn {
     opened: Vec<u32>,
     /// The main table was emptied: of the named ones these are there again at the end, and any other that is used before.
     emptied: Option<Vec<u32>>,
-    pub(crate) cursors: Vec<*mut Cursor>,
+    pub(crate) cursors: Cursors,
     /// What the cursors of the parent were when this child began.
     kept: Vec<(*mut Cursor, State)>,
     place: Option<Place>,
@@ -105,7 +106,7 @@ impl Txn {
             dbs_as_of: 0,
             opened: Vec::new(),
             emptied: None,
-            cursors: Vec::new(),
+            cursors: Cursors::default(),
             kept: Vec::new(),
             place: None,
             snapshot: None,
@@ -201,18 +202,16 @@ impl Txn {
 
     /// The cursors on a table, of this transaction and of those that it is nested in.
     pub(crate) fn cursors_on(&self, dbi: u32) -> impl Iterator<Item = *mut Cursor> + '_ {
-        // SAFETY: see the module's head: what is in the list is alive.
-        self.cursors.iter().copied().filter(move |&cursor| unsafe { &*cursor }.dbi == dbi)
+        self.cursors.on(dbi)
     }
 
     /// Before anything is stored in a table or deleted from it: cursors in gaps there stand on what comes after them, but
     /// for the one that the program has named, which is borrowed.
     pub(crate) fn leave_gaps(&mut self, dbi: u32, but: *mut Cursor) -> Result {
-        for i in 0..self.cursors.len() {
-            let cursor = self.cursors[i];
-            // SAFETY: see the module's head: what is in the list is alive; the one is not looked at.
-            if cursor != but && unsafe { (*cursor).dbi } == dbi {
-                // SAFETY: as above; nobody has borrowed it.
+        for i in self.cursors.range(dbi) {
+            let cursor = self.cursors.at(i);
+            if cursor != but {
+                // SAFETY: see the module's head: what is in the list is alive; nobody has borrowed it.
                 unsafe { &mut (*cursor).state }.leave_gap(self)?;
             }
         }
@@ -267,7 +266,7 @@ impl Txn {
         self.next_page = parent.next_page;
         self.dbs = parent.dbs.iter().map(tables::copy_of).collect();
         self.emptied.clone_from(&parent.emptied);
-        for &cursor in &parent.cursors {
+        for cursor in parent.cursors.iter() {
             // SAFETY: see the module's head: what is in the list is alive.
             let held = unsafe { &mut *cursor };
             self.kept.push((cursor, held.state.copy()));
@@ -279,19 +278,19 @@ impl Txn {
         Ok(())
     }
 
-    /// A cursor has been closed.
-    pub(crate) fn remove(&mut self, cursor: *mut Cursor) {
-        self.cursors.retain(|&other| other != cursor);
+    /// A cursor on this table has been closed.
+    pub(crate) fn remove(&mut self, dbi: u32, cursor: *mut Cursor) {
+        self.cursors.remove(dbi, cursor);
         self.kept.retain(|(other, _)| *other != cursor);
         // SAFETY: see the module's head.
         if let Some(parent) = unsafe { self.parent.as_mut() } {
-            parent.remove(cursor);
+            parent.remove(dbi, cursor);
         }
     }
 
     /// Lets go of everything that refers to the snapshot.
     fn release(&mut self, leave: impl Fn(&mut Cursor)) {
-        for &cursor in &self.cursors {
+        for cursor in self.cursors.iter() {
             // SAFETY: see the module's head: what is in the list is alive.
             leave(unsafe { &mut *cursor });
         }
@@ -302,7 +301,7 @@ impl Txn {
 
     fn end_reading(&mut self) {
         self.release(|cursor| cursor.state.unset());
-        for cursor in self.cursors.drain(..) {
+        for cursor in std::mem::take(&mut self.cursors).iter() {
             // SAFETY: as above.
             unsafe { &mut *cursor }.txn = ptr::null_mut();
         }
@@ -314,7 +313,7 @@ impl Txn {
     /// Ends the cursors of a write transaction: those of a child only, if it is one.
     fn end_cursors(&mut self, keep: bool) {
         let kept = std::mem::take(&mut self.kept);
-        for cursor in std::mem::take(&mut self.cursors) {
+        for cursor in std::mem::take(&mut self.cursors).iter() {
             if kept.iter().any(|(other, _)| *other == cursor) {
                 continue;
             }

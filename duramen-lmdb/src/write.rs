@@ -277,10 +277,10 @@ fn standing_on(
     (key, value): (&[u8], Option<&[u8]>),
 ) -> Result<Vec<*mut Cursor>> {
     let mut found = Vec::new();
-    for i in 0..txn.cursors.len() {
-        let cursor = txn.cursors[i];
+    for i in txn.cursors.range(dbi) {
+        let cursor = txn.cursors.at(i);
         // SAFETY: see the module's head; the one that the program named is not looked at.
-        if cursor != but && unsafe { (*cursor).dbi } == dbi && unsafe { &mut (*cursor).state }.is_at(txn, key, value)? {
+        if cursor != but && unsafe { &mut (*cursor).state }.is_at(txn, key, value)? {
             found.push(cursor);
         }
     }
@@ -314,7 +314,7 @@ pub(crate) unsafe fn del(txn: *mut Txn, dbi: c_uint, key: *const MdbVal, data: *
     // SAFETY: as above.
     let value = if table.flags & db::DUPSORT == 0 || data.is_null() { None } else { Some(unsafe { bytes(data)? }) };
     let key = Key::of(storable(key)?);
-    if txn.cursors.is_empty() {
+    if txn.cursors.range(dbi).is_empty() {
         return del_alone(txn, dbi, &key, value);
     }
     txn.leave_gaps(dbi, std::ptr::null_mut())?;
