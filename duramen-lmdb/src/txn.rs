@@ -390,6 +390,12 @@ impl Txn {
             (false, true) => Ok(()),
         };
         let kept = keep_it && result.is_ok();
+        // SAFETY: see the module's head.
+        let parent = unsafe { self.parent.as_mut() };
+        if let Some(parent) = parent.filter(|_| keep && !kept) {
+            // What the program takes to be in it is not.
+            parent.flags |= FAILED;
+        }
         self.end_cursors(kept);
         if self.parent.is_null() {
             self.end_writing();

@@ -95,6 +95,34 @@ static int fill(MDB_env *env, int next, size_t size) {
 	}
 }
 
+/* A child finds the map full. Aborted, it leaves its parent as it was; a commit of it fails, and the parent with it. */
+static void full_in_a_child(void) {
+	static char bytes[2 << 20];
+	for (int commits = 0; commits < 2; commits++) {
+		MDB_env *env;
+		mkdir(place(commits ? "full child committed" : "full child aborted"), 0777);
+		MUST(mdb_env_create(&env));
+		MUST(mdb_env_set_mapsize(env, 1 << 20));
+		MUST(mdb_env_open(env, path, 0, 0644));
+		MDB_txn *txn = begin(env, 0), *child;
+		MDB_dbi dbi = table(txn, NULL, 0);
+		SAY(put(txn, dbi, "parent", "value", 0));
+		MUST(mdb_txn_begin(env, txn, 0, &child));
+		SAY(put(child, dbi, "child", "value", 0));
+		MDB_val key = of_text("large"), data = of_bytes(bytes, sizeof bytes);
+		SAY(mdb_put(child, dbi, &key, &data, 0));
+		if (commits) SAY(mdb_txn_commit(child));
+		else mdb_txn_abort(child);
+		get(txn, dbi, "parent");
+		SAY(put(txn, dbi, "more", "value", 0));
+		SAY(mdb_txn_commit(txn));
+		txn = begin(env, MDB_RDONLY);
+		walk(txn, dbi);
+		mdb_txn_abort(txn);
+		mdb_env_close(env);
+	}
+}
+
 /* Where values of a few pages were deleted, longer ones do not fit into the holes: whoever stores some is told that the map
  * is full, and the file gets no longer, however often it is opened. That somebody once had a larger map is nothing to readers. */
 static void short_holes(void) {
@@ -461,6 +489,7 @@ int main(int argc, char **argv) {
 	base = argc > 1 ? argv[1] : ".";
 	setvbuf(stdout, NULL, _IOLBF, 0);
 	full_by_deleting();
+	full_in_a_child();
 	short_holes();
 	nothing_remains();
 	grown_in_time();
