@@ -14,9 +14,9 @@ use duramen_ldap::message::{
 use crate::access;
 use crate::config::Config;
 use crate::credentials::Credentials;
-use crate::error::OpenError;
+use crate::error::{ConfigFault, OpenError};
 use crate::failure::Result;
-use crate::faults::{self, ConfigFault};
+use crate::faults;
 use crate::identity::Identity;
 use crate::import::{ImportError, ImportEvent, ImportOptions, Imported};
 use crate::inner::{Inner, Monitor};
@@ -24,6 +24,7 @@ use crate::names;
 use crate::requester::{Name, Requester};
 use crate::schema::Schema;
 use crate::search::{Progress, Search};
+use crate::settings;
 use crate::sink::Nowhere;
 use crate::state;
 use crate::update::{UpdateFuture, Updated};
@@ -84,7 +85,7 @@ impl Directory {
     /// The entries of slapd's configuration that a configuration's access rules are of, in their order, if there are several
     /// to choose from. Opens nothing.
     pub fn access_entries(config: &Config) -> Result<Vec<String>, OpenError> {
-        state::access_entries(config)
+        settings::access_entries(config)
     }
 
     /// Takes another configuration into use, as at a reload. Searches under way go on with the old one.

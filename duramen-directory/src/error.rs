@@ -1,7 +1,5 @@
 //! Why a directory cannot be opened, or a configuration not be taken into use.
 
-use crate::faults::{self, ConfigFault};
-
 /// Why a directory cannot be opened.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
@@ -16,7 +14,7 @@ pub enum OpenError {
     #[error("{0}")]
     Access(String),
     /// Settings that make no sense: all of them.
-    #[error("{}", faults::lines(.0))]
+    #[error("{}", lines(.0))]
     Settings(Vec<ConfigFault>),
     /// Something else that was chosen makes no sense.
     #[error("{what}: {why}")]
@@ -26,4 +24,42 @@ pub enum OpenError {
         /// What is wrong with it.
         why: String,
     },
+}
+
+/// A setting of a [`Config`](crate::Config).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Setting {
+    /// The suffix at this place.
+    Suffix(usize),
+    /// The schema; messages name file and line.
+    Schema,
+    /// The index at this place.
+    Index(usize),
+    /// The access rules; messages name file and line.
+    Access,
+    /// The administrator.
+    Administrator,
+    /// The rule at this place of `identities`.
+    Identity(usize),
+    /// The limits at this place of `limits_for`.
+    LimitsFor(usize),
+    /// The attribute at this place of `references`.
+    Reference(usize),
+    /// The attribute at this place of `unique`.
+    Unique(usize),
+}
+
+/// What is wrong with a setting.
+#[derive(Debug, thiserror::Error)]
+#[error("{error}")]
+pub struct ConfigFault {
+    /// The setting.
+    pub setting: Setting,
+    /// What is wrong with it.
+    pub error: OpenError,
+}
+
+/// A line for each.
+fn lines(faults: &[ConfigFault]) -> String {
+    faults.iter().map(ConfigFault::to_string).collect::<Vec<_>>().join("\n")
 }

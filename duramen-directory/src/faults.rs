@@ -5,43 +5,10 @@
 use std::sync::Arc;
 
 use crate::config::{Config, Index};
-use crate::error::OpenError;
+use crate::error::{ConfigFault, OpenError, Setting};
 use crate::index::{Indices, bits};
 use crate::schema::Schema;
-use crate::state;
-
-/// A setting of a [`Config`].
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Setting {
-    /// The suffix at this place.
-    Suffix(usize),
-    /// The schema; messages name file and line.
-    Schema,
-    /// The index at this place.
-    Index(usize),
-    /// The access rules; messages name file and line.
-    Access,
-    /// The administrator.
-    Administrator,
-    /// The rule at this place of `identities`.
-    Identity(usize),
-    /// The limits at this place of `limits_for`.
-    LimitsFor(usize),
-    /// The attribute at this place of `references`.
-    Reference(usize),
-    /// The attribute at this place of `unique`.
-    Unique(usize),
-}
-
-/// What is wrong with a setting.
-#[derive(Debug, thiserror::Error)]
-#[error("{error}")]
-pub struct ConfigFault {
-    /// The setting.
-    pub setting: Setting,
-    /// What is wrong with it.
-    pub error: OpenError,
-}
+use crate::settings;
 
 #[derive(Default)]
 struct Faults(Vec<ConfigFault>);
@@ -56,7 +23,7 @@ impl Faults {
 /// Finds them. Of the schema, and of the access rules, the first fault is told.
 pub(crate) fn find(config: &Config) -> Vec<ConfigFault> {
     let mut faults = Faults::default();
-    let Some(schema) = faults.note(Setting::Schema, state::chosen_schema(config)) else {
+    let Some(schema) = faults.note(Setting::Schema, settings::chosen_schema(config)) else {
         // All else is about the schema.
         return faults.0;
     };
@@ -64,7 +31,7 @@ pub(crate) fn find(config: &Config) -> Vec<ConfigFault> {
     let mut ready = Indices::default();
     ready.set(schema.known().object_class, bits::EQUALITY);
     for index in config.indices.clone().unwrap_or_else(Index::defaults) {
-        if let Ok((id, kinds)) = state::asked_index(&schema, &index) {
+        if let Ok((id, kinds)) = settings::asked_index(&schema, &index) {
             ready.set(id, ready.get(id) | kinds);
         }
     }
@@ -77,18 +44,18 @@ pub(crate) fn of_schema(schema: &Arc<Schema>, suffixes: &[String], config: &Conf
     let mut faults = Faults::default();
     let mut right = Vec::new();
     for (n, text) in suffixes.iter().enumerate() {
-        right.extend(faults.note(Setting::Suffix(n), state::suffix(schema, &right, text)));
+        right.extend(faults.note(Setting::Suffix(n), settings::suffix(schema, &right, text)));
     }
     for (n, index) in config.indices.iter().flatten().enumerate() {
-        faults.note(Setting::Index(n), state::asked_index(schema, index));
+        faults.note(Setting::Index(n), settings::asked_index(schema, index));
     }
-    faults.note(Setting::Administrator, state::administrator(schema, config));
-    faults.note(Setting::Access, state::rules(schema, &right, config));
+    faults.note(Setting::Administrator, settings::administrator(schema, config));
+    faults.note(Setting::Access, settings::rules(schema, &right, config));
     for (n, rule) in config.identities.iter().enumerate() {
-        faults.note(Setting::Identity(n), state::identity(rule));
+        faults.note(Setting::Identity(n), settings::identity(rule));
     }
     for (n, chosen) in config.limits_for.iter().enumerate() {
-        faults.note(Setting::LimitsFor(n), state::limits_for(schema, chosen));
+        faults.note(Setting::LimitsFor(n), settings::limits_for(schema, chosen));
     }
     faults.0
 }
@@ -97,15 +64,10 @@ pub(crate) fn of_schema(schema: &Arc<Schema>, suffixes: &[String], config: &Conf
 pub(crate) fn of_indices(schema: &Schema, ready: &Indices, config: &Config) -> Vec<ConfigFault> {
     let mut faults = Faults::default();
     for (n, name) in config.references.iter().enumerate() {
-        faults.note(Setting::Reference(n), state::reference(schema, ready, name));
+        faults.note(Setting::Reference(n), settings::reference(schema, ready, name));
     }
     for (n, name) in config.unique.iter().enumerate() {
-        faults.note(Setting::Unique(n), state::unique(schema, ready, name));
+        faults.note(Setting::Unique(n), settings::unique(schema, ready, name));
     }
     faults.0
-}
-
-/// A line for each.
-pub(crate) fn lines(faults: &[ConfigFault]) -> String {
-    faults.iter().map(ConfigFault::to_string).collect::<Vec<_>>().join("\n")
 }

@@ -52,6 +52,7 @@ mod requester;
 pub mod schema;
 mod seal;
 mod search;
+mod settings;
 mod sink;
 mod state;
 mod tables;
@@ -64,9 +65,8 @@ pub use config::{
 };
 pub use credentials::Credentials;
 pub use directory::Directory;
-pub use error::OpenError;
+pub use error::{ConfigFault, OpenError, Setting};
 pub use failure::{Failure, Result};
-pub use faults::{ConfigFault, Setting};
 pub use identity::Identity;
 pub use import::{ImportError, ImportEvent, ImportOptions, ImportProblem, Imported};
 pub use inner::{Monitor, MonitorEntry};

@@ -2,25 +2,22 @@
 //!
 //! Owns: [`State`]. Must not know: entries.
 
-use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
 use duramen::{Database, Table, WriteTxn};
-use duramen_ldap::matching::Rule;
-use duramen_ldap::schema::{self as text, AttributeType, Builtin, Definition, Description, Located};
 
 use crate::access::{Identity, Rules, Whom};
 use crate::altered;
 use crate::clock::Moment;
-use crate::config::{Config, IdentityRule, Index, Limits, LimitsFor, SchemaFile, SearchLimits};
+use crate::config::{Config, Index, Limits, SchemaFile, SearchLimits};
 use crate::entry::Entry;
 use crate::error::OpenError;
 use crate::faults;
-use crate::index::{Indices, Kind};
+use crate::index::Indices;
 use crate::meta;
 use crate::names::{self, Suffix};
-use crate::requester::Name;
-use crate::schema::{Attribute, AttributeId, EARLIER_TIMES, Schema};
+use crate::schema::{AttributeId, Schema};
+use crate::settings::{self, AdministratorState, Types, config_error};
 use crate::tables::{ALL, ENTRY, META, NAME};
 
 /// What holds until the next reconfiguration.
@@ -49,15 +46,6 @@ pub(crate) struct State {
     /// Attributes of which no two entries have one value.
     pub unique: Vec<AttributeId>,
 }
-
-#[derive(Debug)]
-pub(crate) struct AdministratorState {
-    pub name: Name,
-    pub password: Option<String>,
-}
-
-/// Number and description of each attribute type that there ever was, by its OID.
-type Types = HashMap<String, (u16, String)>;
 
 /// What a directory keeps about itself.
 #[derive(Default)]
@@ -139,10 +127,6 @@ struct Merged {
     indices: Vec<(AttributeId, u8, u8)>,
 }
 
-fn config_error(what: impl Into<String>, why: impl ToString) -> OpenError {
-    OpenError::Config { what: what.into(), why: why.to_string() }
-}
-
 impl Merged {
     fn new(kept: Kept, config: &Config) -> Result<Merged, OpenError> {
         check_format(kept.format.as_deref())?;
@@ -151,7 +135,7 @@ impl Merged {
             return Err(config_error("data directory", why));
         }
         let is_new = kept.format.is_none();
-        config.suffixes.iter().try_for_each(|text| no_root(text))?;
+        config.suffixes.iter().try_for_each(|text| settings::no_root(text))?;
         let suffixes = match (config.suffixes.is_empty(), kept.suffixes.clone()) {
             (true, None) => {
                 return Err(config_error("suffixes", "a new directory needs one: --suffix dc=example,dc=com"));
@@ -167,11 +151,11 @@ impl Merged {
         }
         let before = previous(&kept, nis_bis, &files);
         let is_chosen = |file: &SchemaFile| config.schema.iter().any(|chosen| chosen.name == file.name);
-        let (schema, types) = bind(nis_bis, &files, is_chosen, kept.types)?;
+        let (schema, types) = settings::bind(nis_bis, &files, is_chosen, kept.types)?;
         let schema = Arc::new(schema);
         let texts: Vec<String> = suffixes.lines().map(str::to_owned).collect();
         let mut faults = faults::of_schema(&schema, &texts, config);
-        let is_right = |index: &&Index| asked_index(&schema, index).is_ok();
+        let is_right = |index: &&Index| settings::asked_index(&schema, index).is_ok();
         let asked = config.indices.as_ref().map(|all| all.iter().filter(is_right).cloned().collect());
         let mut indices = indices(&schema, asked, &kept.indices, is_new)?;
         if let Some(before) = &before {
@@ -223,7 +207,7 @@ impl Merged {
 
     fn state(self, config: &Config, since: Moment) -> Result<State, OpenError> {
         let schema = self.schema;
-        let suffixes = suffixes(&schema, &self.suffixes)?;
+        let suffixes = settings::suffixes(&schema, &self.suffixes)?;
         let ready = ready(&self.indices);
         let (mut kept, mut wanted) = (Indices::default(), Vec::new());
         for &(id, complete, asked) in &self.indices {
@@ -232,15 +216,20 @@ impl Merged {
                 wanted.push((id, asked & !complete));
             }
         }
-        let administrator = administrator(&schema, config)?;
+        let administrator = settings::administrator(&schema, config)?;
         let (limits, referrals) = (config.limits.clone(), config.referrals.clone());
-        let rules = rules(&schema, &suffixes, config)?;
-        let limits_for = config.limits_for.iter().map(|one| limits_for(&schema, one)).collect::<Result<_, _>>()?;
-        let identities = config.identities.iter().map(identity).collect::<Result<_, _>>()?;
+        let rules = settings::rules(&schema, &suffixes, config)?;
+        let limits_for =
+            config.limits_for.iter().map(|one| settings::limits_for(&schema, one)).collect::<Result<_, _>>()?;
+        let identities = config.identities.iter().map(settings::identity).collect::<Result<_, _>>()?;
         let nested_groups = config.nested_groups;
-        let references =
-            config.references.iter().map(|name| reference(&schema, &ready, name)).collect::<Result<_, _>>()?;
-        let unique = config.unique.iter().map(|name| unique(&schema, &ready, name)).collect::<Result<_, _>>()?;
+        let references = config
+            .references
+            .iter()
+            .map(|name| settings::reference(&schema, &ready, name))
+            .collect::<Result<_, _>>()?;
+        let unique =
+            config.unique.iter().map(|name| settings::unique(&schema, &ready, name)).collect::<Result<_, _>>()?;
         Ok(State {
             since,
             schema,
@@ -259,143 +248,6 @@ impl Merged {
             unique,
         })
     }
-}
-
-/// The schema that a new directory would have.
-pub(crate) fn chosen_schema(config: &Config) -> Result<Arc<Schema>, OpenError> {
-    bind(config.nis_bis, &config.schema, |_| true, Types::new()).map(|(schema, _)| Arc::new(schema))
-}
-
-/// The administrator, if there is one.
-pub(crate) fn administrator(schema: &Schema, config: &Config) -> Result<Option<AdministratorState>, OpenError> {
-    let Some(chosen) = &config.administrator else { return Ok(None) };
-    match names::both(schema, &chosen.name) {
-        // As nobody everybody can act.
-        Ok(name) if name.is_empty() => {
-            let why = "the empty name is nobody's: write one like cn=admin,dc=example,dc=com";
-            Err(config_error("administrator", why))
-        }
-        Ok(name) => Ok(Some(AdministratorState { name, password: chosen.password.clone() })),
-        Err(failure) => {
-            let why = format!("{}: write one like cn=admin,dc=example,dc=com", failure.diagnostic);
-            Err(config_error("administrator", why))
-        }
-    }
-}
-
-/// The access rules that are chosen, or the standard ones.
-pub(crate) fn rules(schema: &Arc<Schema>, suffixes: &[Suffix], config: &Config) -> Result<Arc<Rules>, OpenError> {
-    let Some(file) = &config.access else { return Ok(Rules::standard(schema)) };
-    let names: Vec<String> = suffixes.iter().map(|suffix| suffix.normalized.clone()).collect();
-    let parsed = Rules::parse(&file.name, &file.text, &names, schema);
-    parsed.map(Arc::new).map_err(|error| OpenError::Access(error.to_string()))
-}
-
-/// Whom a name of a mechanism stands for.
-pub(crate) fn identity(rule: &IdentityRule) -> Result<Identity, OpenError> {
-    Identity::parse(&rule.matches, &rule.name).map_err(|error| config_error("identity", error))
-}
-
-/// Limits of searches, and whom they are for.
-pub(crate) fn limits_for(schema: &Arc<Schema>, chosen: &LimitsFor) -> Result<(Whom, SearchLimits), OpenError> {
-    let whom = Whom::parse("who", &chosen.who, schema).map_err(|error| config_error("limits.for", error))?;
-    Ok((whom, chosen.search))
-}
-
-/// The entries that the access rules are of, if there are several to choose from.
-pub(crate) fn access_entries(config: &Config) -> Result<Vec<String>, OpenError> {
-    let schema = chosen_schema(config)?;
-    let suffixes = suffixes(&schema, &config.suffixes.join("\n"))?;
-    Ok(rules(&schema, &suffixes, config)?.entries().to_vec())
-}
-
-/// An attribute whose values follow the entries that they name: these are found by its index.
-pub(crate) fn reference(schema: &Schema, ready: &Indices, name: &str) -> Result<AttributeId, OpenError> {
-    let are_names = |attribute: &Attribute| attribute.equality.is_some_and(Rule::asks_about_names);
-    found_by_index(schema, ready, name, "references", |attribute| {
-        if are_names(attribute) { Ok(()) } else { Err("its values are not names of entries: leave it out") }
-    })
-}
-
-/// An attribute of which no two entries have one value: whether one has it already, its index says.
-pub(crate) fn unique(schema: &Schema, ready: &Indices, name: &str) -> Result<AttributeId, OpenError> {
-    found_by_index(schema, ready, name, "unique", |attribute| {
-        if attribute.equality.is_none() {
-            Err("it has no rule for equality: leave it out")
-        } else if crate::large::may_be(attribute) {
-            Err("groups may have very many values of it: leave it out")
-        } else {
-            Ok(())
-        }
-    })
-}
-
-/// An attribute that a setting names, and whose index tells which entries have a value.
-fn found_by_index(
-    schema: &Schema,
-    ready: &Indices,
-    name: &str,
-    setting: &str,
-    suits: impl Fn(&Attribute) -> Result<(), &'static str>,
-) -> Result<AttributeId, OpenError> {
-    let fault = |why: &str| config_error(format!("{setting}: {name:?}"), why);
-    let attribute = schema.find(name).ok_or_else(|| fault(NO_SUCH_TYPE))?;
-    suits(attribute).map_err(fault)?;
-    if schema.known().is_derived(attribute.id) {
-        return Err(fault("the directory makes its values itself: leave it out"));
-    }
-    if !ready.has_kind(attribute.id, Kind::Equality as u8) {
-        let why = "it has no index of equality that is complete: add one, build it by `duramen directory reindex`, and then name it";
-        return Err(fault(why));
-    }
-    Ok(attribute.id)
-}
-
-const NO_SUCH_TYPE: &str = "the schema has no such attribute type: correct the name, or load the file that has it";
-
-/// The suffixes of a text with one in each line.
-fn suffixes(schema: &Schema, text: &str) -> Result<Vec<Suffix>, OpenError> {
-    let mut suffixes: Vec<Suffix> = Vec::new();
-    for text in text.lines() {
-        let suffix = suffix(schema, &suffixes, text)?;
-        suffixes.push(suffix);
-    }
-    Ok(suffixes)
-}
-
-/// A suffix beside others.
-///
-/// # Errors
-/// One that is no name, or below another: nobody who looks for what the latter has would find what is there.
-pub(crate) fn suffix(schema: &Schema, others: &[Suffix], text: &str) -> Result<Suffix, OpenError> {
-    no_root(text)?;
-    let fault = |text: &str, why: String| Err(config_error(format!("suffix {text:?}"), why));
-    let normalized = match names::normalize(schema, text) {
-        Ok(normalized) => normalized,
-        Err(failure) => return fault(text, format!("{}: write one like dc=example,dc=com", failure.diagnostic)),
-    };
-    let is_below = |below: &str, above: &str| names::below_suffix(below, above).is_some();
-    if let Some(made_up) = [names::SUBSCHEMA, names::MONITOR].iter().find(|made_up| is_below(&normalized, made_up)) {
-        return fault(
-            text,
-            format!("{made_up} is made up by the directory, and searches find nothing else there: choose another"),
-        );
-    }
-    for other in others {
-        if is_below(&normalized, &other.normalized) {
-            return fault(text, format!("{:?} has it already: leave it out", other.text));
-        } else if is_below(&other.normalized, &normalized) {
-            return fault(&other.text, format!("{text:?} has it already: leave it out"));
-        }
-    }
-    Ok(Suffix { text: text.to_string(), normalized })
-}
-
-fn no_root(suffix: &str) -> Result<(), OpenError> {
-    if !suffix.is_empty() {
-        return Ok(());
-    }
-    Err(config_error("suffixes", "the empty name is the root's: give names below it, like dc=com"))
 }
 
 /// Sees to it that a suffix stays as long as it has entries: nobody would find them, nor would they be exported.
@@ -461,70 +313,7 @@ fn previous(kept: &Kept, nis_bis: bool, files: &[SchemaFile]) -> Option<Schema> 
     if kept.format.is_none() || is_same {
         return None;
     }
-    bind(kept.nis_bis(), &kept.files, |_| true, kept.types.clone()).ok().map(|(schema, _)| schema)
-}
-
-/// Binds the schema that is built in and the files; numbers of types that are new follow those that are there. Types
-/// that are in neither any more stay as they were, as entries may have them. Files that are not chosen now, but were once,
-/// are told from the others in messages.
-fn bind(
-    nis_bis: bool,
-    files: &[SchemaFile],
-    is_chosen: impl Fn(&SchemaFile) -> bool,
-    mut types: Types,
-) -> Result<(Schema, Types), OpenError> {
-    let mut source = text::Schema::default();
-    let nis = if nis_bis { Builtin::NisBis } else { Builtin::Nis };
-    for part in [Builtin::Core, Builtin::Cosine, Builtin::InetOrgPerson, Builtin::PasswordPolicy, nis] {
-        source.load_builtin(part);
-    }
-    for file in files {
-        let name = if is_chosen(file) { file.name.clone() } else { format!("{} as the directory keeps it", file.name) };
-        load_schema(&mut source, &name, &file.text)?;
-    }
-    // What is new and does not go with them is at fault: so they come first.
-    source.attribute_types.splice(0..0, of_earlier_times(&types, &source)?);
-    source.attribute_types.iter_mut().for_each(|of| keep_first_name(&types, &mut of.item.definition));
-    let mut next = types.values().map(|(number, _)| number + 1).max().unwrap_or(1);
-    for of in &source.attribute_types {
-        let description = of.item.to_string();
-        let entry = types.entry(of.item.definition.oid.clone()).or_insert_with(|| {
-            next += 1;
-            (next - 1, String::new())
-        });
-        entry.1 = description;
-    }
-    let number = |oid: &str| types.get(oid).map(|(number, _)| *number);
-    let schema = Schema::bind(source, number).map_err(|error| OpenError::Schema(error.to_string()))?;
-    Ok((schema, types))
-}
-
-/// Leaves first the name that came first when the type was described before, wherever it stands now: names of entries are
-/// kept with it.
-fn keep_first_name(types: &Types, definition: &mut Definition) {
-    let Some((_, description)) = types.get(&definition.oid) else { return };
-    let Ok(before) = AttributeType::parse(description) else { return };
-    let first = before.definition.name();
-    if let Some(place) = definition.names.iter().position(|name| name.eq_ignore_ascii_case(first)) {
-        definition.names[..=place].rotate_right(1);
-    }
-}
-
-fn load_schema(source: &mut text::Schema, name: &str, text: &str) -> Result<(), OpenError> {
-    source.load(name, text).map_err(|error| OpenError::Schema(error.to_string()))
-}
-
-/// Types that nothing describes any more.
-fn of_earlier_times(types: &Types, now: &text::Schema) -> Result<Vec<Located<AttributeType>>, OpenError> {
-    let described: HashSet<&str> = now.attribute_types.iter().map(|of| of.item.definition.oid.as_str()).collect();
-    let mut gone: Vec<&(u16, String)> =
-        types.iter().filter(|(oid, _)| !described.contains(oid.as_str())).map(|(_, kept)| kept).collect();
-    gone.sort();
-    let mut earlier = text::Schema::default();
-    for (_, description) in gone {
-        load_schema(&mut earlier, EARLIER_TIMES, &format!("attributetype {description}"))?;
-    }
-    Ok(earlier.attribute_types)
+    settings::bind(kept.nis_bis(), &kept.files, |_| true, kept.types.clone()).ok().map(|(schema, _)| schema)
 }
 
 /// Which kinds are complete and which are asked for, by attribute.
@@ -547,7 +336,7 @@ fn indices(
     // What is not asked for any more goes, complete or not.
     all.iter_mut().for_each(|(_, _, wanted)| *wanted = 0);
     for index in &asked {
-        let (asked, kinds) = asked_index(schema, index)?;
+        let (asked, kinds) = settings::asked_index(schema, index)?;
         match all.iter_mut().find(|(id, ..)| *id == asked) {
             Some((_, ready, wanted)) => {
                 *wanted |= kinds;
@@ -570,13 +359,6 @@ fn ready(indices: &[(AttributeId, u8, u8)]) -> Indices {
     ready
 }
 
-/// The attribute and the kinds of an index that is asked for.
-pub(crate) fn asked_index(schema: &Schema, index: &Index) -> Result<(AttributeId, u8), OpenError> {
-    let fault = |why| config_error(format!("index of {}", index.attribute), why);
-    let attribute = schema.find(&index.attribute).ok_or_else(|| fault(NO_SUCH_TYPE))?;
-    Ok((attribute.id, fitting(schema, attribute, index.kinds.to_bits()).map_err(fault)?))
-}
-
 /// Classes are always indexed: a search has to know of referral objects and aliases.
 fn always(schema: &Schema, all: &mut Vec<(AttributeId, u8, u8)>, is_new: bool) {
     let (id, kinds) = (schema.known().object_class, crate::index::bits::EQUALITY);
@@ -587,23 +369,4 @@ fn always(schema: &Schema, all: &mut Vec<(AttributeId, u8, u8)>, is_new: bool) {
         }
         None => all.push((id, if is_new { kinds } else { 0 }, kinds)),
     }
-}
-
-/// The kinds that are asked for, if the attribute can have them by its rules. What is made when an entry is read has none,
-/// whatever is asked for: other indices serve it.
-fn fitting(schema: &Schema, attribute: &Attribute, kinds: u8) -> Result<u8, &'static str> {
-    use crate::index::bits;
-    if schema.known().is_derived(attribute.id) {
-        return Ok(0);
-    }
-    if kinds & bits::EQUALITY != 0 && attribute.equality.is_none() {
-        return Err("the type has no rule for equality: leave \"equality\" out");
-    }
-    if kinds & bits::SUBSTRING != 0 && attribute.substrings.is_none() {
-        return Err("the type has no rule for substrings: leave \"substring\" out");
-    }
-    if kinds & bits::SUBSTRING != 0 && crate::large::may_be(attribute) {
-        return Err("groups may have very many values of it, so there is none of substrings: leave \"substring\" out");
-    }
-    Ok(kinds)
 }
