@@ -150,7 +150,7 @@ impl<'p> Near<'p> {
         self.leaf.prefetch_cell(if back { to.saturating_sub(CELLS_AHEAD) } else { to + CELLS_AHEAD });
         let mut cell = self.leaf.cell(to).ok()?;
         if self.duplicates {
-            cell = self.enter_values(position, cell, back)?;
+            (cell.value, cell.kind) = (self.enter_values(position, &cell, back)?, CellKind::Plain);
         }
         self.key = cell.key;
         position.path.leaf_mut().index = to;
@@ -233,18 +233,19 @@ impl<'p> Near<'p> {
     }
 
     /// One end of a cell's values, if they are in the cell.
-    fn enter_values(&mut self, position: &mut Position, cell: Cell<'p>, last: bool) -> Option<Cell<'p>> {
+    #[inline(always)]
+    fn enter_values(&mut self, position: &mut Position, cell: &Cell<'p>, last: bool) -> Option<&'p [u8]> {
         match cell.kind {
             CellKind::Plain if self.item == 0 || cell.value.len() == self.item => {
                 (position.inner, self.values) = (Inner::One, Values::One);
-                Some(cell)
+                Some(cell.value)
             }
             CellKind::SubPage => {
                 let sub = SubPage::open(cell.value, self.item).ok()?;
                 let i = if last { sub.len() - 1 } else { 0 };
                 let value = sub.get(i).ok()?;
                 (position.inner, self.values) = (Inner::Sub(i), Values::Sub(sub));
-                Some(Cell { value, kind: CellKind::Plain, ..cell })
+                Some(value)
             }
             _ => None,
         }

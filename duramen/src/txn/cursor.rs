@@ -316,6 +316,8 @@ pub struct WriteCursor {
     placed: bool,
     /// The leaf that it is in, while it walks.
     held: Held,
+    /// It has stored over its entry since its last step. Who stores and steps in turn need not have the leaf kept open.
+    stores: bool,
 }
 
 impl Clone for WriteCursor {
@@ -335,8 +337,8 @@ impl WriteCursor {
     pub(super) fn new(table: TableId) -> WriteCursor {
         let (key, value) = (Vec::new(), Vec::new());
         let position = Position::default();
-        let (before_values, placed, held) = (false, false, Held::none());
-        WriteCursor { table, position, epoch: 0, key, value, before_values, placed, held }
+        let (before_values, placed, held, stores) = (false, false, Held::none(), false);
+        WriteCursor { table, position, epoch: 0, key, value, before_values, placed, held, stores }
     }
 
     /// The table that it is a cursor of.
@@ -386,6 +388,7 @@ impl WriteCursor {
         }
         // Whatever becomes of the way, the cursor finds its place again by what it remembers.
         self.held.close();
+        self.stores = true;
         let guide = Guide { epoch: std::mem::take(&mut self.epoch), path: self.position.path_mut() };
         let put = update::put_guided(work, i, Some(guide), key, Value::Bytes(value), mode)?;
         if put == Put::Exists && mode != Mode::Set {
@@ -407,6 +410,7 @@ impl WriteCursor {
         if !is_here || work.failed || work.tables[i].tree.has_duplicates() {
             return false;
         }
+        self.stores = true;
         update::overwrite(work, i, self.position.path_mut(), key, value)
     }
 
@@ -424,6 +428,7 @@ impl WriteCursor {
         self.on_entry(txn)?;
         let work = txn.work_mut();
         if !work.table(self.table)?.tree.has_duplicates() {
+            self.stores = true;
             let (i, path) = (self.table.index as usize, self.position.path_mut());
             if !update::overwrite(work, i, path, &self.key, value) {
                 update::put_at(work, i, path, &self.key, value)?;
@@ -563,7 +568,7 @@ impl WriteCursor {
     #[inline(never)]
     fn step_anew<'x>(&mut self, work: &'x Work, step: Step, back: bool) -> Result<Option<Pair<'x>>> {
         self.sync(work)?;
-        if self.position.leaf().is_none() {
+        if self.position.leaf().is_none() || self.stores {
             return self.step_far(work, step, back);
         }
         let trunk = self.trunk(work)?;
@@ -583,11 +588,11 @@ impl WriteCursor {
     /// A step that leads out of the leaf, or nowhere.
     #[inline(never)]
     fn step_far<'x>(&mut self, work: &'x Work, step: Step, back: bool) -> Result<Option<Pair<'x>>> {
-        let before = self.position.leaf();
+        let (before, stores) = (self.position.leaf(), std::mem::take(&mut self.stores));
         let found = self.moved(work, Start::Here, |position, work, trunk| step.go(position, work, trunk, back))?;
         if found.is_none() {
             work.walk_ends()?;
-        } else {
+        } else if !stores {
             let (trunk, is_in_next) = (self.trunk(work)?, self.position.leaf() != before);
             self.held.open(work, self.table, &self.position, trunk, is_in_next.then_some(back));
         }
