@@ -6,13 +6,15 @@
 //! So a walk may hand out a value that is not in memory as it is, and have it wait until it comes to the next one, or to
 //! its end. If it is in memory then, somebody has read it, and it is verified.
 //!
+//! What a write transaction has written early and replaced is verified before other pages come to stand there.
+//!
 //! Who reads the values that he comes to gains nothing by that: for him values are then verified first, for a while.
 
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use crate::error::Result;
 use crate::format::overflow::Stub;
-use crate::ids::Pgno;
+use crate::ids::{Extent, Pgno};
 use crate::pager::{Horizon, Pager};
 
 /// After so many values that were read, not counting as many that were not,
@@ -81,6 +83,11 @@ impl Late {
         if self.on { self.lock().settle(&(pager, horizon)) } else { Ok(()) }
     }
 
+    /// These pages may get another content from now on: a value that waits among them cannot be verified later.
+    pub(crate) fn settle_in(&self, places: &[Extent], pager: &Pager, horizon: Horizon) -> Result<()> {
+        if self.on { self.lock().settle_in(places, &(pager, horizon)) } else { Ok(()) }
+    }
+
     /// Nothing waits any more.
     pub(crate) fn forget(&mut self) {
         self.state.get_mut().unwrap_or_else(PoisonError::into_inner).waiting = None;
@@ -120,6 +127,14 @@ impl State {
             (self.read, self.first) = (ENOUGH, FIRST);
         }
         file.verify(value)
+    }
+
+    /// As [`State::settle`], if the value that waits has some of these pages.
+    fn settle_in(&mut self, places: &[Extent], file: &impl File) -> Result<()> {
+        let Some(value) = self.waiting else { return Ok(()) };
+        let own = Extent::new(value.child.pgno(), value.pages(file.page_size()));
+        let is_there = places.iter().any(|place| place.start < own.end() && own.start < place.end());
+        if is_there { self.settle(file) } else { Ok(()) }
     }
 }
 
@@ -207,6 +222,24 @@ mod tests {
         file.damaged.set(1002);
         assert!(state.settle(&file).is_err());
         assert!(state.settle(&file).is_ok());
+        Ok(())
+    }
+
+    #[test]
+    fn a_value_is_verified_before_its_pages_become_others() -> Result<()> {
+        let (file, mut state) = (Pages::default(), State::default());
+        let places = |pgno| [Extent::new(Pgno(1), 5), Extent::new(Pgno(pgno), 2)];
+        for (pgno, other) in [(1000, 1001), (2000, 1999), (3000, 3000)] {
+            assert!(state.lets_wait(&file, value(pgno))?);
+            file.read(pgno);
+            state.settle_in(&places(pgno - 2), &file)?;
+            state.settle_in(&places(pgno + 2), &file)?;
+            assert_eq!(*file.verified.borrow(), []);
+            state.settle_in(&places(other), &file)?;
+            assert_eq!(file.verified.take(), [pgno]);
+            file.damaged.set(pgno);
+            state.settle(&file)?;
+        }
         Ok(())
     }
 

@@ -320,6 +320,7 @@ pub(super) fn give_back(work: &mut Work, extents: &[Extent]) -> Result<()> {
 
 /// Makes pages takeable that this transaction took and nobody refers to.
 pub(super) fn add_free(work: &mut Work, extents: &[Extent]) -> Result<()> {
+    let settled = work.settle_in(extents);
     let end = Pgno(work.horizon.page_count);
     let (store, writer) = work.store_and_writer()?;
     let old_end = Pgno(writer.meta.page_count);
@@ -334,5 +335,5 @@ pub(super) fn add_free(work: &mut Work, extents: &[Extent]) -> Result<()> {
     }
     writer.too_long |= cut < end;
     work.horizon.page_count = cut.max(old_end).0;
-    Ok(())
+    settled
 }

@@ -341,6 +341,11 @@ impl Work {
         self.all_change();
     }
 
+    /// To be called before pages that the transaction has written may get another content.
+    pub(super) fn settle_in(&self, places: &[Extent]) -> Result<()> {
+        self.late.settle_in(places, &self.store.pager, self.horizon)
+    }
+
     /// A table changes: positions in it from before this must be sought anew.
     #[inline]
     pub(crate) fn changes(&mut self, i: usize) {
