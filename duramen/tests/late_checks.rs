@@ -5,7 +5,7 @@ use std::ops::ControlFlow;
 use std::os::unix::fs::FileExt;
 use std::path::Path;
 
-use duramen::{Database, Options, Result};
+use duramen::{BulkOptions, Database, Options, Result, WriteTxn};
 use rustix::fs::{Advice, fadvise};
 
 const VALUES: u32 = 100;
@@ -166,4 +166,73 @@ fn in_a_write_transaction_what_waits_is_verified_too() {
         }
     }
     assert!(told);
+}
+
+/// A new file.
+fn empty(dir: &Path) -> (std::path::PathBuf, Database) {
+    let path = dir.join("own.dm");
+    let db = open(&path, true);
+    (path, db)
+}
+
+/// Loads a table inside a transaction. `cached`: what is written stays in memory.
+fn load(txn: &mut WriteTxn<'_>, name: &str, values: impl Iterator<Item = Vec<u8>>, cached: bool) -> Result<()> {
+    let mut load = txn.bulk_load(name, BulkOptions::new().keep_cached(cached))?;
+    for (key, value) in (0_u32..).zip(values) {
+        load.push(key.to_be_bytes(), value)?;
+    }
+    load.finish().map(drop)
+}
+
+/// Reads the second value of a table, which waits from now on.
+fn read_second(txn: &mut WriteTxn<'_>, name: &str) -> Result<()> {
+    let table = txn.table(name)?.id();
+    let mut cursor = txn.cursor(table)?;
+    cursor.first(txn)?;
+    let (_, read) = cursor.next(txn)?.unwrap();
+    assert_eq!(read, value(1));
+    Ok(())
+}
+
+/// Walks over a table of a transaction, to its end.
+fn walk_own(txn: &mut WriteTxn<'_>, name: &str) -> Result<u32> {
+    let table = txn.table(name)?.id();
+    let (mut cursor, mut entries) = (txn.cursor(table)?, 0);
+    while cursor.next(txn)?.is_some() {
+        entries += 1;
+    }
+    Ok(entries)
+}
+
+#[test]
+fn a_value_that_an_aborted_child_wrote_and_read_is_not_looked_for_later() -> Result<()> {
+    let dir = dir();
+    let (path, db) = empty(dir.path());
+    let mut txn = db.begin_write()?;
+    txn.table("kept")?.put("key", "value")?;
+    let mut child = txn.child()?;
+    load(&mut child, "own", (0..9).map(value), false)?;
+    forget(&path);
+    read_second(&mut child, "own")?;
+    child.abort();
+    assert_eq!(walk_own(&mut txn, "kept")?, 1);
+    txn.commit()
+}
+
+#[test]
+fn a_value_that_was_read_and_whose_pages_have_become_others_is_not_looked_for_there() -> Result<()> {
+    let dir = dir();
+    let (path, db) = empty(dir.path());
+    let mut txn = db.begin_write()?;
+    load(&mut txn, "own", (0..9).map(value), false)?;
+    forget(&path);
+    read_second(&mut txn, "own")?;
+    txn.table("own")?.clear()?;
+    // With this load the pages of what was cleared become free; the next one takes them, for one value.
+    load(&mut txn, "other", (0..1).map(value), true)?;
+    load(&mut txn, "own", [vec![0; 9 * VALUE_BYTES]].into_iter(), true)?;
+    assert_eq!(walk_own(&mut txn, "own")?, 1);
+    txn.commit()?;
+    assert_eq!(db.check(|_, _| ())?.findings.len(), 0);
+    Ok(())
 }
