@@ -144,7 +144,7 @@ impl Bench {
     /// Closes the gate, and has one group work on top of another that waits there. On a machine with much other work the
     /// times may not be as they should be at once.
     fn overlap(&self) -> Overlap {
-        (0..20).find_map(|_| self.try_overlap()).expect("the next group works while the disk flushes")
+        (0..100).find_map(|_| self.try_overlap()).expect("the next group works while the disk flushes")
     }
 
     fn try_overlap(&self) -> Option<Overlap> {
