@@ -236,6 +236,7 @@ fn closing_flushes_relaxed_commits_unless_that_is_not_wanted() -> Result {
     let lock = std::fs::OpenOptions::new().read(true).write(true).open(lock)?;
     let mut mount = [0; 8];
     lock.read_exact_at(&mut mount, MOUNT)?;
+    // Where a mount has no number of its own (before Linux 6.8), who opens flushes what was left unflushed.
     let recovered = usize::from(mount == [0; 8]);
     for i in 1..20 {
         let flushes = if i == 1 { 0 } else { recovered };
@@ -250,7 +251,7 @@ fn closing_flushes_relaxed_commits_unless_that_is_not_wanted() -> Result {
     }
     lock.write_all_at(&[0; 8], FLUSHED_AT)?;
     assert_eq!(open_put_close(&path, false, Durability::Relaxed, 20)?, 1, "the last flush is long ago");
-    assert_eq!(open_put_close(&path, false, Durability::Relaxed, 21)?, 0);
+    assert_eq!(open_put_close(&path, false, Durability::Relaxed, 21)?, recovered);
     Ok(())
 }
 
