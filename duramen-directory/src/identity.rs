@@ -1,4 +1,6 @@
 //! Who somebody is whom a mechanism knows by a name of its own.
+//!
+//! Owns: which rule decides, and that a search finds one entry or nobody. Must not know: mechanisms, the form of rules.
 
 use std::sync::Arc;
 
