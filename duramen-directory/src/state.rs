@@ -4,7 +4,7 @@
 
 use std::sync::Arc;
 
-use duramen::{Database, Table, WriteTxn};
+use duramen::{Database, Snapshot, Table, WriteTxn};
 
 use crate::access::{Identity, Rules, Whom};
 use crate::altered;
@@ -86,7 +86,7 @@ impl Kept {
 pub(crate) fn load(db: &Database, config: &Config, now: Moment) -> Result<State, OpenError> {
     if config.read_only {
         let snapshot = db.read()?;
-        let kept = Kept::read(&snapshot.table(META)?)?;
+        let kept = kept_in(&snapshot)?;
         return Merged::new(kept, config)?.fitting(&snapshot.table(NAME)?, &snapshot.table(ENTRY)?, config, now);
     }
     let mut txn = db.begin_write()?;
@@ -97,7 +97,19 @@ pub(crate) fn load(db: &Database, config: &Config, now: Moment) -> Result<State,
 
 /// Whether a configuration goes with what is kept, but for entries.
 pub(crate) fn check(db: &Database, config: &Config) -> Result<(), OpenError> {
-    Merged::new(Kept::read(&db.read()?.table(META)?)?, config).map(drop)
+    Merged::new(kept_in(&db.read()?)?, config).map(drop)
+}
+
+/// What is kept in a database that may be no directory: one whose first import was cut off before it had stored anything.
+fn kept_in(snapshot: &Snapshot<'_>) -> Result<Kept, OpenError> {
+    match snapshot.table(META) {
+        Ok(meta) => Ok(Kept::read(&meta)?),
+        Err(duramen::Error::NoSuchTable { .. }) => {
+            let why = "the database in it holds no directory yet: import one, or remove the folder";
+            Err(config_error("data directory", why))
+        }
+        Err(e) => Err(e.into()),
+    }
 }
 
 /// As [`load`], as a part of a transaction.

@@ -150,6 +150,12 @@ fn what_is_wrong_is_named_with_file_and_line() {
     import("people", &["--continue"], "wrong.ldif").fails(1, "3 records were left out");
     import("new2", &[], "people.ldif").fails(1, "--suffix");
     bench.run(&["directory", "export", "--data", "missing"]).fails(1, "there is no directory in missing");
+    // As a power cut may leave it that comes before the first entry of an import.
+    std::fs::create_dir(bench.path("begun")).unwrap();
+    bench.ok(&["put", "begun/directory.dm", "table", "key", "value"]);
+    for tool in ["check", "export"] {
+        bench.run(&["directory", tool, "--data", "begun"]).fails(1, "holds no directory yet");
+    }
     std::os::unix::fs::symlink("round", bench.path("round")).unwrap();
     bench.run(&["directory", "export", "--data", "round"]).fails(1, "Too many levels of symbolic links");
 }
