@@ -2,7 +2,11 @@
  * remove its files, die. */
 #include "falling.h"
 #include "say.h"
+#include <linux/filter.h>
+#include <linux/seccomp.h>
 #include <pthread.h>
+#include <sys/prctl.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 
 static void store(MDB_env *env, const char *key, const char *data) {
@@ -193,6 +197,48 @@ static void below_a_secret(void) {
 	MUST(chdir(place("secret/open")));
 	if (!getuid()) MUST(setuid(65534));
 	here();
+}
+
+/* As nobody in particular, in a directory that may be written and searched, but not read. */
+static void drop_box(void) {
+	mkdir(place("box"), 0333);
+	chmod(place("box"), 0333);
+	if (!getuid()) MUST(setuid(65534));
+	MDB_env *env = open_env("box/env", MDB_NOSUBDIR);
+	store_many(env, "boxed");
+	show(env);
+	mdb_env_close(env);
+}
+
+/* No call of this number is made for the process: whoever makes it is told that he may not. */
+static void forbid(unsigned number) {
+	struct sock_filter filter[] = {
+		BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, nr)),
+		BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, number, 0, 1),
+		BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ERRNO | EPERM),
+		BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW),
+	};
+	struct sock_fprog program = {sizeof filter / sizeof *filter, filter};
+	MUST(prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0));
+	MUST(prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &program));
+}
+
+/* In a sandbox that lets a program do what it needs with LMDB's own library, and no more. */
+static void in_a_sandbox(void) {
+	static const unsigned unknown[] = {
+		SYS_fsync,     SYS_syncfs,  SYS_prlimit64, SYS_getrandom, SYS_statx,  SYS_madvise,         SYS_mincore,
+		SYS_fallocate, SYS_statfs,  SYS_fstatfs,   SYS_fchmod,    SYS_fchown, SYS_sync_file_range, SYS_readlinkat,
+		SYS_getcwd,    SYS_sysinfo, SYS_membarrier, SYS_sched_getaffinity,
+#ifdef SYS_open
+		SYS_open,      SYS_readlink,
+#endif
+	};
+	for (unsigned i = 0; i < sizeof unknown / sizeof *unknown; i++) forbid(unknown[i]);
+	MDB_env *env = open_env("boxed in", 0);
+	store_many(env, "a");
+	show(env);
+	mdb_env_close(env);
+	show_at("boxed in", MDB_NOSYNC);
 }
 
 /* Deeper than a path can be long. */
@@ -393,11 +439,14 @@ int main(int argc, char **argv) {
 	base = argc > 1 ? argv[1] : ".";
 	setvbuf(stdout, NULL, _IOLBF, 0);
 	chmod(base, 0755);
+	in_child(in_a_sandbox);
+	show_at("boxed in", 0);
 	in_child(rooted_elsewhere);
 	show_at("moved", 0);
 	in_child(without_privileges);
 	show_at("privileged", 0);
 	in_child(below_a_secret);
+	in_child(drop_box);
 	in_child(deep_below);
 	linked_away();
 	in_child(closed_while_writing);

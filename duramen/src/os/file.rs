@@ -16,6 +16,7 @@ use crate::medium::Medium;
 use crate::os::behind::Behind;
 use crate::os::direct::{self, Block, DirectFile, Until};
 use crate::os::fork::ForkGuard;
+use crate::os::limits::{self, Limit};
 
 /// Most pieces that the kernel takes in one call.
 const PARTS_MAX: usize = 1024;
@@ -108,14 +109,35 @@ pub(crate) fn sync_directory_of(path: &Path) -> Result<()> {
         Some(parent) if !parent.as_os_str().is_empty() => parent,
         _ => Path::new("."),
     };
-    File::open(directory).and_then(|d| d.sync_all()).map_err(failed("flush the directory", directory))
+    sync_names(File::open(directory), || File::open(path)).map_err(failed("flush the directory", directory))
+}
+
+/// Flushes a directory, so that the names in it survive a power cut. Where it cannot be flushed (it may be written but not
+/// read, its filesystem does not offer that, a sandbox refuses) the whole filesystem is, by way of a file in the directory.
+pub(crate) fn sync_names(directory: io::Result<File>, file: impl FnOnce() -> io::Result<File>) -> io::Result<()> {
+    use rustix::io::Errno;
+    let cannot = |e: &io::Error| {
+        let refusals = [Errno::ACCESS, Errno::PERM, Errno::INVAL, Errno::NOSYS, Errno::NOTSUP];
+        Errno::from_io_error(e).is_some_and(|e| refusals.contains(&e))
+    };
+    match directory.and_then(|directory| directory.sync_all()) {
+        Err(refused) if cannot(&refused) => match rustix::fs::syncfs(file()?).map_err(io::Error::from) {
+            // Then nobody who works here can do better, and the filesystem sees to it in its own time.
+            Err(refused) if cannot(&refused) => Ok(()),
+            flushed => flushed,
+        },
+        flushed => flushed,
+    }
 }
 
 /// Refuses what the process may not write because the file would be longer than it may have any: the kernel would do so by
 /// a signal, which ends most programs.
 pub(crate) fn check_limit(end: u64) -> io::Result<()> {
-    let most = rustix::process::getrlimit(rustix::process::Resource::Fsize).current;
-    if most.is_some_and(|most| end > most) { Err(rustix::io::Errno::FBIG.into()) } else { Ok(()) }
+    if limits::soft(Limit::FileLength).is_some_and(|most| end > most) {
+        Err(rustix::io::Errno::FBIG.into())
+    } else {
+        Ok(())
+    }
 }
 
 /// A [`Medium`] that is a file.
@@ -259,6 +281,18 @@ mod tests {
     use proptest::prelude::*;
     use rustix::io::Errno;
     use std::os::unix::fs::PermissionsExt;
+
+    #[test]
+    fn where_a_directory_cannot_be_flushed_its_filesystem_is() {
+        let sync = |code, file: io::Result<File>| sync_names(Err(io::Error::from_raw_os_error(code)), || file);
+        for refusal in [libc::EACCES, libc::EPERM, libc::EINVAL, libc::ENOSYS, libc::ENOTSUP] {
+            assert!(sync(refusal, tempfile::tempfile()).is_ok());
+        }
+        let gone = sync(libc::EACCES, Err(io::Error::from_raw_os_error(libc::ENOENT)));
+        assert_eq!(gone.unwrap_err().raw_os_error(), Some(libc::ENOENT));
+        // Of a disk that fails nothing else is asked.
+        assert_eq!(sync(libc::EIO, tempfile::tempfile()).unwrap_err().raw_os_error(), Some(libc::EIO));
+    }
 
     #[test]
     fn a_medium_writes_all_parts_and_tells_its_length() {

@@ -13,7 +13,7 @@ use std::path::Path;
 use std::sync::Mutex;
 use std::time::{Duration, Instant};
 
-use rustix::process::{Resource, getrlimit};
+use crate::os::limits::{self, Limit};
 
 /// Bytes in a block of `ru_inblock`.
 const BLOCK_BYTES: u64 = 512;
@@ -46,8 +46,8 @@ fn for_files_now() -> u64 {
 /// Bytes that the process may take for itself beside all that it has: no more than fit into memory, and than its limits of
 /// address space and data leave.
 pub(crate) fn for_own() -> u64 {
-    let limits = [(Resource::As, "VmSize:"), (Resource::Data, "VmData:")];
-    let limits = limits.map(|(resource, taken)| getrlimit(resource).current.map(|limit| (limit, taken)));
+    let limits = [(Limit::AddressSpace, "VmSize:"), (Limit::Data, "VmData:")];
+    let limits = limits.map(|(of, taken)| limits::soft(of).map(|limit| (limit, taken)));
     if limits.iter().all(Option::is_none) {
         return for_files();
     }
@@ -148,7 +148,7 @@ mod tests {
 
     #[test]
     fn where_address_space_is_limited_no_more_is_for_the_process_than_is_left_of_it() {
-        use rustix::process::{Rlimit, setrlimit};
+        use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
         assert!(crate::os::fork::in_forked_child(|| {
             let limit = Rlimit { current: Some(1 << 30), maximum: getrlimit(Resource::As).maximum };
             setrlimit(Resource::As, limit).is_err() || for_own() < 1 << 30

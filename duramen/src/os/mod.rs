@@ -1,6 +1,6 @@
 //! What the engine asks of the operating system (Linux), behind safe functions.
 //!
-//! Owns: files, locks, mappings, fork detection, what is said of memory, the coarse clock. Must not know: pages,
+//! Owns: files, locks, mappings, fork detection, what is said of memory, the coarse clock, chance. Must not know: pages,
 //! transactions, the reader protocol.
 
 mod behind;
@@ -9,10 +9,23 @@ pub(crate) mod direct;
 pub(crate) mod file;
 pub(crate) mod fork;
 pub(crate) mod identity;
+mod limits;
 pub(crate) mod lock;
 pub(crate) mod memory;
 pub(crate) mod overlay;
 pub(crate) mod region;
+
+use std::fs::File;
+use std::io::{self, Read};
+
+/// Fills `bytes` with what nobody can foresee.
+pub(crate) fn random(bytes: &mut [u8]) -> io::Result<()> {
+    match rustix::rand::getrandom(&mut *bytes, rustix::rand::GetRandomFlags::empty()) {
+        Ok(n) if n == bytes.len() => Ok(()),
+        // Sandboxes that were made for other programs do not always let the call pass.
+        _ => File::open("/dev/urandom").and_then(|mut source| source.read_exact(bytes)),
+    }
+}
 
 /// Milliseconds since 1970, as of the kernel's last tick: a few nanoseconds to read, off by up to ten milliseconds.
 #[inline]

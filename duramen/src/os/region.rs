@@ -13,7 +13,8 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 use rustix::io::Errno;
 use rustix::mm::{self, Advice, MapFlags, ProtFlags};
-use rustix::process::{Resource, getrlimit};
+
+use crate::os::limits::{self, Limit};
 
 /// A mapping, unmapped on drop.
 pub(crate) struct Region {
@@ -63,7 +64,7 @@ impl Region {
         least: usize,
         map: impl Fn(usize) -> rustix::io::Result<Region>,
     ) -> rustix::io::Result<Region> {
-        let mut bytes = wanted.min(fair_share(Resource::As)).max(least);
+        let mut bytes = wanted.min(fair_share(Limit::AddressSpace)).max(least);
         loop {
             match map(bytes) {
                 Err(e) if too_large(e) && bytes > least => bytes = page_floor(bytes / 2).max(least),
@@ -74,7 +75,7 @@ impl Region {
 
     /// As [`Region::largest`], of [`Region::anonymous`]. All of those count as data, of which the process may be allowed less.
     pub(crate) fn largest_anonymous(wanted: usize, least: usize) -> rustix::io::Result<Region> {
-        Region::largest(wanted.min(fair_share(Resource::Data)), least, Region::anonymous)
+        Region::largest(wanted.min(fair_share(Limit::Data)), least, Region::anonymous)
     }
 
     fn own(base: *mut u8, bytes: usize) -> rustix::io::Result<Region> {
@@ -174,8 +175,8 @@ fn too_large(e: Errno) -> bool {
 }
 
 /// What one mapping may take of what the process is allowed of this.
-fn fair_share(of: Resource) -> usize {
-    getrlimit(of).current.and_then(|bytes| usize::try_from(bytes / 8).ok()).map_or(usize::MAX, page_floor)
+fn fair_share(of: Limit) -> usize {
+    limits::soft(of).and_then(|bytes| usize::try_from(bytes / 8).ok()).map_or(usize::MAX, page_floor)
 }
 
 fn page_floor(bytes: usize) -> usize {
@@ -188,7 +189,7 @@ mod tests {
 
     #[test]
     fn where_address_space_is_limited_most_of_it_is_left_to_the_program() {
-        use rustix::process::{Rlimit, setrlimit};
+        use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
         let limit = Rlimit { current: Some(64 << 30), maximum: getrlimit(Resource::As).maximum };
         assert!(crate::os::fork::in_forked_child(|| {
             if setrlimit(Resource::As, limit).is_err() {
@@ -202,7 +203,7 @@ mod tests {
 
     #[test]
     fn where_data_is_limited_most_of_it_is_left_to_the_program() {
-        use rustix::process::{Rlimit, setrlimit};
+        use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
         let limit = Rlimit { current: Some(8 << 30), maximum: getrlimit(Resource::Data).maximum };
         assert!(crate::os::fork::in_forked_child(|| {
             setrlimit(Resource::Data, limit).is_err()

@@ -12,7 +12,7 @@ use crate::ids::Txnid;
 use crate::medium::Medium;
 use crate::order::Order;
 use crate::os::beside::linked_to;
-use crate::os::file;
+use crate::os::{self, file};
 use crate::tree::Tree;
 
 /// Writes the meta pages of an empty database: one in each slot, so that a blank slot always means an interrupted
@@ -21,7 +21,7 @@ pub(super) fn create(path: &Path, settings: &Settings, medium: &dyn Medium) -> R
     // Before there is anything to be found in it: nobody asks whether the file's name is on disk afterwards.
     file::sync_directory_of(&linked_to(path).map_err(file::failed("find the directory of", path))?)?;
     let mut id = [0; 8];
-    getrandom(&mut id)?;
+    os::random(&mut id).map_err(Error::io("get random bytes"))?;
     let mut meta = Meta {
         page_size: u32::try_from(settings.page_size).map_err(|_| Error::Usage { what: "a page size beyond 64 KiB" })?,
         file_id: u64::from_le_bytes(id),
@@ -48,13 +48,4 @@ pub(super) fn create(path: &Path, settings: &Settings, medium: &dyn Medium) -> R
         let _ = medium.set_len(0);
         Error::Io { op: "flush the first meta pages", source: error }
     })
-}
-
-fn getrandom(bytes: &mut [u8]) -> Result<()> {
-    let wanted = bytes.len();
-    match rustix::rand::getrandom(bytes, rustix::rand::GetRandomFlags::empty()) {
-        Ok(n) if n == wanted => Ok(()),
-        Ok(_) => Err(Error::Usage { what: "the system gave too few random bytes" }),
-        Err(error) => Err(Error::Io { op: "get random bytes", source: error.into() }),
-    }
 }
