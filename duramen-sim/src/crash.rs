@@ -4,7 +4,7 @@
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
-use crate::disk::Event;
+use crate::disk::{Disk, Event, Listener};
 use crate::judge::{Depth, Judge};
 use crate::platter::{Cut, Platters};
 use crate::workload::{Commits, Life, Profile};
@@ -90,6 +90,37 @@ pub fn creations(seed: u64, images: u64) -> Result<Tally, Finding> {
     Ok(tally)
 }
 
+/// A workload for [`live`] and [`recorded`]: nothing fails in it.
+fn undisturbed(seed: u64) -> Profile {
+    Profile { kills: false, faults: false, ..Profile::small(&mut fastrand::Rng::with_seed(seed)) }
+}
+
+/// Lives one workload through on the disk itself, in a directory within that for temporary files, which stays: removing it would
+/// be recorded, too. What it comes to know is told as it does.
+///
+/// # Errors
+/// A finding before any power cut.
+pub fn live(seed: u64, listener: Listener) -> Result<(), String> {
+    let directory =
+        tempfile::Builder::new().disable_cleanup(true).tempdir().map_err(|e| format!("a temporary directory: {e}"))?;
+    Life::begin_on(Disk::itself(listener), directory, undisturbed(seed), seed).live()
+}
+
+/// Judges about as many images as wanted of what was recorded of a process while it did [`live`] with this seed.
+///
+/// # Errors
+/// The first finding.
+pub fn recorded(seed: u64, events: &[Event], images: u64) -> Result<Tally, Finding> {
+    caught(format!("--recorded 1 --seed {seed} --each {images}"), || {
+        let profile = undisturbed(seed);
+        // Lived once more for the states that it led to.
+        let mut life = Life::begin(profile.clone(), seed);
+        life.live()?;
+        judge_events(events, &life, &profile, images, &mut fastrand::Rng::with_seed(seed))
+            .map_err(|finding| format!("{profile:?}\n  {finding}"))
+    })
+}
+
 /// What a run finds, panics included.
 fn caught(replay: String, run: impl FnOnce() -> Result<Tally, String>) -> Result<Tally, Finding> {
     let outcome =
@@ -115,9 +146,19 @@ fn live_and_judge(profile: Profile, images: u64, rng: &mut fastrand::Rng) -> Res
 /// # Errors
 /// What is wrong with one of them, and after which event the power was cut.
 pub fn judge(life: &Life, profile: &Profile, images: u64, rng: &mut fastrand::Rng) -> Result<Tally, String> {
-    let events = life.disk.events();
+    judge_events(&life.disk.events(), life, profile, images, rng)
+}
+
+/// The same of what was recorded elsewhere of a life that came to the same states.
+fn judge_events(
+    events: &[Event],
+    life: &Life,
+    profile: &Profile,
+    images: u64,
+    rng: &mut fastrand::Rng,
+) -> Result<Tally, String> {
     let mut judge = Judge::new(life.states.clone(), profile.page_size);
-    let mut platters = Platters::new(life.disk.start(), Default::default());
+    let mut platters = Platters::default();
     let mut tally = Tally { workloads: 1, faults: life.disk.faults(), ..Tally::default() };
     let share = images as f64 / events.len().max(1) as f64;
     for (i, event) in events.iter().enumerate() {

@@ -48,6 +48,8 @@ pub enum Deed {
     FlushOf(Range<u64>),
     /// A flush failed: what was not flushed before may never be.
     FlushFailed,
+    /// Its name was removed: it may be gone from now on, or come again.
+    Removed,
 }
 
 impl std::fmt::Display for Event {
@@ -63,6 +65,7 @@ impl std::fmt::Display for Event {
             Deed::Flush => write!(f, "{file:?}: flushed"),
             Deed::FlushOf(bytes) => write!(f, "{file:?}: {bytes:#x?} flushed"),
             Deed::FlushFailed => write!(f, "{file:?}: flush failed"),
+            Deed::Removed => write!(f, "{file:?}: removed"),
         }
     }
 }
@@ -140,11 +143,16 @@ pub struct Files {
     pub log: Vec<u8>,
 }
 
+/// Who is told what a workload knows, as it comes to know it.
+pub type Listener = Box<dyn Fn(Mark) + Send + Sync>;
+
 /// The record of a database's life, over all its openings.
 #[derive(Default)]
 pub struct Disk {
     start: Files,
     state: Mutex<State>,
+    /// If there is one, nothing is recorded here.
+    listener: Option<Listener>,
 }
 
 impl Disk {
@@ -155,7 +163,13 @@ impl Disk {
 
     /// A disk on which the files have this content, all of it flushed.
     pub fn holding(start: Files) -> Arc<Disk> {
-        Arc::new(Disk { start, state: Mutex::default() })
+        Arc::new(Disk { start, ..Disk::default() })
+    }
+
+    /// The disk itself: nothing stands between it and the engine, and what the workload knows is told to somebody who
+    /// records in another way.
+    pub fn itself(listener: Listener) -> Arc<Disk> {
+        Arc::new(Disk { listener: Some(listener), ..Disk::default() })
     }
 
     /// What the files held at first.
@@ -169,6 +183,9 @@ impl Disk {
 
     /// Options with which a database lives on this disk.
     pub fn under(self: &Arc<Disk>, options: Options) -> Options {
+        if self.listener.is_some() {
+            return options;
+        }
         options.medium(self.layer(Which::Data)).log_medium(self.layer(Which::Log))
     }
 
@@ -200,6 +217,9 @@ impl Disk {
 
     /// Notes what the workload knows. A dead process says nothing.
     pub fn mark(&self, mark: Mark) {
+        if let Some(listener) = &self.listener {
+            return listener(mark);
+        }
         let mut state = self.lock();
         if !state.dead {
             state.events.push(Event::Mark(mark));

@@ -6,6 +6,7 @@
 //! - [`workload`]: seeded random work on a database and its model.
 //! - [`judge`]: whether an image opens, is whole, holds the state of some commit, and can be written to.
 //! - [`crash`]: all of them together: a workload, its images, the verdicts.
+//! - [`recording`]: what a process did to its files, recorded by strace.
 //! - [`mount`]: small filesystems, to be filled.
 //! - [`port`]: ports for servers that tests start.
 //! - [`hostile`]: damaged files, with and without checksums that hide the damage.
@@ -20,6 +21,7 @@ pub mod model;
 pub mod mount;
 pub mod platter;
 pub mod port;
+pub mod recording;
 pub mod workload;
 
 /// A directory that is as fast as this machine has one, removed when dropped.

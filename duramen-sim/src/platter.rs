@@ -101,6 +101,8 @@ impl Platter {
             Deed::Flush => self.flush(),
             Deed::FlushOf(bytes) => self.flush_of(bytes.clone()),
             Deed::FlushFailed => self.doubt(),
+            // Its name is not its content.
+            Deed::Removed => {}
         }
     }
 
@@ -278,6 +280,8 @@ pub struct Platters {
     log: Platter,
     /// The log that there was before this one was made: until this one is flushed, its name may still lead to that.
     old_log: Option<Vec<u8>>,
+    /// The log was removed, and none was made since.
+    removed: bool,
     allowed: Allowed,
 }
 
@@ -286,14 +290,25 @@ pub struct Platters {
 pub struct Cut {
     data: Image,
     log: Image,
-    old_log: bool,
+    which_log: WhichLog,
+}
+
+/// What the log's name leads to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum WhichLog {
+    /// The one that was made last.
+    Newest,
+    /// The one before.
+    Older,
+    /// Nothing.
+    None,
 }
 
 impl Platters {
     /// Files of this content, all flushed, that may hold these states.
     pub fn new(content: &Files, allowed: Allowed) -> Platters {
         let (data, log) = (Platter::new(&content.data), Platter::new(&content.log));
-        Platters { data, log, old_log: None, allowed }
+        Platters { data, log, allowed, ..Platters::default() }
     }
 
     /// Which states a crash may leave now.
@@ -307,8 +322,12 @@ impl Platters {
             Event::On(Which::Data, deed) => self.data.apply(deed),
             Event::On(Which::Log, deed) => {
                 match deed {
-                    Deed::Made => self.old_log = Some(self.log.bytes(&self.log.newest())),
+                    Deed::Made => {
+                        self.old_log = Some(self.log.bytes(&self.log.newest()));
+                        self.removed = false;
+                    }
                     Deed::Flush => self.old_log = None,
+                    Deed::Removed => self.removed = true,
                     _ => {}
                 }
                 self.log.apply(deed);
@@ -321,9 +340,16 @@ impl Platters {
         true
     }
 
+    /// What the log's name may lead to.
+    fn logs(&self) -> impl Iterator<Item = WhichLog> {
+        let older = self.old_log.is_some().then_some(WhichLog::Older);
+        let none = self.removed.then_some(WhichLog::None);
+        std::iter::once(WhichLog::Newest).chain(older).chain(none)
+    }
+
     /// How many different cuts there are, at most.
     pub fn count(&self) -> u128 {
-        let logs = self.log.count().saturating_mul(1 + u128::from(self.old_log.is_some()));
+        let logs = self.log.count().saturating_mul(self.logs().count() as u128);
         self.data.count().saturating_mul(logs)
     }
 
@@ -331,19 +357,22 @@ impl Platters {
     pub fn nth(&self, number: u128) -> Cut {
         let (of_data, of_log) = (self.data.count(), self.log.count());
         let rest = number / of_data;
-        Cut { data: self.data.nth(number % of_data), log: self.log.nth(rest % of_log), old_log: rest >= of_log }
+        let which_log = self.logs().nth((rest / of_log) as usize).unwrap_or(WhichLog::Newest);
+        Cut { data: self.data.nth(number % of_data), log: self.log.nth(rest % of_log), which_log }
     }
 
     /// Any cut; each kind of loss is given its share.
     pub fn random(&self, rng: &mut fastrand::Rng) -> Cut {
-        Cut { data: self.data.random(rng), log: self.log.random(rng), old_log: rng.bool() }
+        let logs: Vec<WhichLog> = self.logs().collect();
+        Cut { data: self.data.random(rng), log: self.log.random(rng), which_log: logs[rng.usize(..logs.len())] }
     }
 
     /// What the files hold after a cut.
     pub fn files(&self, cut: &Cut) -> Files {
-        let log = match &self.old_log {
-            Some(old) if cut.old_log => old.clone(),
-            _ => self.log.bytes(&cut.log),
+        let log = match cut.which_log {
+            WhichLog::Newest => self.log.bytes(&cut.log),
+            WhichLog::Older => self.old_log.clone().unwrap_or_default(),
+            WhichLog::None => Vec::new(),
         };
         Files { data: self.data.bytes(&cut.data), log }
     }

@@ -15,6 +15,9 @@ use crate::model::{self, Digests, Model};
 
 pub use changes::change;
 
+/// The name of a life's data file.
+pub const FILE: &str = "life.dm";
+
 /// How a workload's commits reach the disk.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Commits {
@@ -143,7 +146,6 @@ pub struct Life {
     models: Vec<Model>,
     profile: Profile,
     rng: fastrand::Rng,
-    directory: tempfile::TempDir,
     /// The handle whose turn it is, and the others.
     db: Option<Database>,
     others: Vec<Database>,
@@ -154,6 +156,8 @@ pub struct Life {
     durable: usize,
     /// States that a process which comes again may find, beside the newest.
     in_doubt: Vec<usize>,
+    /// After the handles, which are to find their files when they are dropped.
+    directory: tempfile::TempDir,
 }
 
 /// What a life met that must not be.
@@ -162,14 +166,18 @@ pub type Verdict<T> = Result<T, String>;
 impl Life {
     /// Begins with no file.
     pub fn begin(profile: Profile, seed: u64) -> Life {
-        let disk = Disk::new();
+        Life::begin_on(Disk::new(), crate::scratch(), profile, seed)
+    }
+
+    /// As [`Life::begin`], on a disk and in a directory chosen by the caller.
+    pub fn begin_on(disk: Arc<Disk>, directory: tempfile::TempDir, profile: Profile, seed: u64) -> Life {
         disk.mark(Mark::Begun(0));
         Life {
             disk,
             states: vec![Arc::default()],
             profile,
             rng: fastrand::Rng::with_seed(seed),
-            directory: crate::scratch(),
+            directory,
             models: vec![Model::default()],
             db: None,
             others: Vec::new(),
@@ -181,7 +189,7 @@ impl Life {
     }
 
     fn path(&self) -> PathBuf {
-        self.directory.path().join("life.dm")
+        self.directory.path().join(FILE)
     }
 
     /// The database, open.

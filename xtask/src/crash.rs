@@ -1,11 +1,18 @@
-//! `cargo xtask crash`: workloads and their crash images, as many as asked for.
+//! `cargo xtask crash`: workloads and their crash images, as many as asked for; on the simulated disk, or recorded from the
+//! system itself.
 
+use std::fs::File;
+use std::io::BufReader;
+use std::path::Path;
+use std::process::Command;
 use std::time::Instant;
 
 use duramen_sim::crash::{self, Tally};
+use duramen_sim::disk::Event;
+use duramen_sim::recording;
 use indicatif::ProgressBar;
 
-use crate::command::Result;
+use crate::command::{self, Result};
 
 #[derive(clap::Args)]
 pub struct Arguments {
@@ -24,11 +31,23 @@ pub struct Arguments {
     /// Go on after a finding, up to this many
     #[arg(long, default_value_t = 1)]
     findings: u32,
+    /// Instead, record what so many workloads ask of the system itself (with strace), and judge images of that
+    #[arg(long)]
+    recorded: Option<u64>,
+    /// Do the workload of this seed, to be recorded
+    #[arg(long, hide = true)]
+    live: Option<u64>,
 }
 
 pub fn run(arguments: &Arguments) -> Result {
     if let Some(seed) = arguments.workload {
         return one(seed, arguments.each);
+    }
+    if let Some(seed) = arguments.live {
+        return crash::live(seed, Box::new(recording::say));
+    }
+    if let Some(workloads) = arguments.recorded {
+        return recorded(arguments, workloads);
     }
     let bar = ProgressBar::new(arguments.images);
     bar.set_style(crate::style("images"));
@@ -71,6 +90,41 @@ fn one(seed: u64, each: u64) -> Result {
     let tally = crash::workload(seed, each).map_err(|finding| format!("FINDING in workload {seed}: {finding}"))?;
     say(tally, 0, started);
     Ok(())
+}
+
+/// Workloads in processes of their own, with strace looking on.
+fn recorded(arguments: &Arguments, workloads: u64) -> Result {
+    let (mut tally, mut findings, started) = (Tally::default(), 0, Instant::now());
+    let directory = command::temporary()?;
+    let bar = ProgressBar::new(workloads);
+    bar.set_style(crate::style("workloads"));
+    for seed in arguments.seed..arguments.seed + workloads {
+        let events = record(seed, directory.path())?;
+        match crash::recorded(seed, &events, arguments.each) {
+            Ok(more) => tally.add(more),
+            Err(finding) => {
+                findings += 1;
+                bar.suspend(|| eprintln!("FINDING in workload {seed}: {finding}"));
+            }
+        }
+        bar.inc(1);
+        if findings >= arguments.findings {
+            break;
+        }
+    }
+    bar.finish_and_clear();
+    say(tally, findings, started);
+    if findings == 0 { Ok(()) } else { Err("there are findings".to_string()) }
+}
+
+fn record(seed: u64, directory: &Path) -> Result<Vec<Event>> {
+    let trace = directory.join("trace");
+    let this = std::env::current_exe().map_err(|e| format!("this program: {e}"))?;
+    let mut strace = Command::new("strace");
+    strace.args(recording::OPTIONS).arg("-o").arg(&trace).arg(this).args(["crash", "--live", &seed.to_string()]);
+    command::run_quietly(strace.env("TMPDIR", directory))?;
+    let file = File::open(&trace).map_err(|e| format!("{}: {e}", trace.display()))?;
+    recording::read(BufReader::new(file))
 }
 
 fn say(tally: Tally, findings: u32, started: Instant) {
