@@ -51,7 +51,7 @@ install:
 # Clients of the directory server, and what the tests fetch others with.
 setup:
 	@scripts/setup mdb_dump=lmdb-utils /usr/include/lmdb.h=liblmdb-dev nm=binutils c++=g++ pkg-config=pkg-config \
-		valgrind=valgrind abidiff=abigail-tools named=bind9 rndc=bind9-utils ldbadd=ldb-tools \
+		mkfs.btrfs=btrfs-progs valgrind=valgrind abidiff=abigail-tools named=bind9 rndc=bind9-utils ldbadd=ldb-tools \
 		/usr/share/doc/liblmdb-file-perl/copyright=liblmdb-file-perl php=php-cli /etc/php/8.2/mods-available/dba.ini=php-dba \
 		postmap=postfix /usr/lib/postfix/postfix-lmdb.so=postfix-lmdb knotd=knot kresd=knot-resolver \
 		slapd=slapd /usr/lib/ldap/pw-pbkdf2.so=slapd-contrib ldapsearch=ldap-utils openssl=openssl \

@@ -20,11 +20,25 @@ impl Mount {
 
     /// An ext4 of so many MiB, in a file. `None` where mounting is not permitted.
     pub fn ext4(mib: u64) -> Option<Mount> {
+        Mount::in_a_file(mib, "mkfs.ext4", &["-q", "-O", "^has_journal"])
+    }
+
+    /// A btrfs of so many MiB, 114 at least, in a file. `None` where mounting is not permitted, or the kernel knows none.
+    pub fn btrfs(mib: u64) -> Option<Mount> {
+        Mount::in_a_file(mib, "mkfs.btrfs", &["-q"])
+    }
+
+    fn in_a_file(mib: u64, make: &str, options: &[&str]) -> Option<Mount> {
         Mount::new(|image, point| {
             File::create(image).and_then(|file| file.set_len(mib << 20)).is_ok()
-                && run("mkfs.ext4", &["-q", "-O", "^has_journal", text(image)])
+                && run(make, &[options, &[text(image)]].concat())
                 && run("mount", &["-o", "loop", text(image), text(point)])
         })
+    }
+
+    /// Has the disk take all that waits for it.
+    pub fn sync(&self) {
+        assert!(run("sync", &["-f", text(&self.point())]), "a filesystem that is not flushed");
     }
 
     fn new(mount: impl FnOnce(&Path, &Path) -> bool) -> Option<Mount> {

@@ -1,6 +1,7 @@
 //! A real disk that is full: a tmpfs and an ext4 of a few megabytes. Where mounting is not permitted, a limit on the
 //! size of files stands for it.
 
+use std::io::Write;
 use std::path::Path;
 
 use duramen::{BulkOptions, Database, Durability, Error};
@@ -100,6 +101,31 @@ fn a_log_that_finds_no_room_leaves_to_the_data_file_what_there_is() {
     let put = |i: u32| db.update(|txn| txn.table("t")?.put(key(i), [7; 300]));
     let stored = (0..10_000).map_while(|i| put(i).ok()).count();
     assert!(stored > 1000, "only {stored} entries");
+}
+
+/// There, what is written over is written elsewhere, and may find no room. What processes share is written through a map, where
+/// the kernel can say so by a signal only.
+#[test]
+fn on_a_full_btrfs_nobody_is_ended_by_a_signal() {
+    let Some(mount) = Mount::btrfs(120) else {
+        eprintln!("NOT TESTED on btrfs: mounting is not permitted here, or there is none");
+        return;
+    };
+    let options = Database::options().durability(Durability::Relaxed);
+    let db = options.clone().open(mount.point().join("full.dm")).unwrap();
+    let (batches, error) = fill(&db, 0);
+    assert!(error.is_disk_full(), "{error}");
+    let mut rest = std::fs::File::create(mount.point().join("rest")).unwrap();
+    for _ in 0..3 {
+        // Not one block is left, nor comes back.
+        while rest.write_all(&[7; 4096]).is_ok() {}
+        mount.sync();
+        assert_whole(&db, batches, "on the full disk");
+        let refused = db.update(|txn| txn.table("more")?.put([0], vec![7; 1 << 20])).unwrap_err();
+        assert!(refused.is_disk_full(), "{refused}");
+        let another = options.clone().open(db.path()).unwrap();
+        assert_whole(&another, batches, "opened a second time");
+    }
 }
 
 /// Puts an entry into each of so many tables, at places far from each other.

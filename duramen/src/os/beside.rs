@@ -16,7 +16,7 @@ use std::path::{Path, PathBuf};
 
 use rustix::fs::{AtFlags, CWD, FileType, Mode, OFlags, openat, readlinkat, statat, unlinkat};
 
-use super::file::{apart_from_streams, sync_names};
+use super::file::{apart_from_streams, sync_names, write_in_place};
 
 /// As many as the kernel follows.
 const LINKS_MAX: usize = 40;
@@ -67,6 +67,7 @@ impl Beside {
             answer => return answer,
         }
         let file = self.open(OFlags::RDWR | OFlags::CREATE | OFlags::EXCL, Mode::RUSR | Mode::WUSR)?;
+        write_in_place(&file);
         // Only root can give files away; where that is refused the file is its maker's.
         let _ = fchown(&file, Some(data.uid()), Some(data.gid()));
         file.set_permissions(Permissions::from_mode(data.mode() & 0o777))?;

@@ -11,6 +11,8 @@ use std::path::Path;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock};
 
+use rustix::fs::{IFlags, ioctl_getflags, ioctl_setflags};
+
 use crate::error::{Error, Result};
 use crate::medium::Medium;
 use crate::os::behind::Behind;
@@ -66,10 +68,22 @@ pub(crate) fn open_lock(path: &Path, mode: u32) -> Result<File> {
     options.read(true).write(true).custom_flags(libc::O_NONBLOCK | libc::O_NOCTTY);
     let (file, op) = match options.open(path) {
         // Asked for only then: in directories like /tmp the kernel refuses it for files that others have made.
-        Err(e) if e.kind() == ErrorKind::NotFound => (options.create(true).mode(mode).open(path), "create"),
+        Err(e) if e.kind() == ErrorKind::NotFound => {
+            (options.create(true).mode(mode).open(path).inspect(write_in_place), "create")
+        }
         answer => (answer, "open"),
     };
     file.and_then(apart_from_streams).map_err(failed(op, path))
+}
+
+/// Asks a filesystem that writes elsewhere what is written over (btrfs) to write this file in place, which is empty yet. Of a
+/// file that is changed through a map it would need room for each page again and again, and where there is none left end the
+/// process by a signal. Of a log that is written over it would make a new tree with each flush.
+pub(crate) fn write_in_place(file: &File) {
+    // The others know nothing of that, and need not.
+    if let Ok(flags) = ioctl_getflags(file) {
+        let _ = ioctl_setflags(file, flags | IFlags::NOCOW);
+    }
 }
 
 /// Opens the lock file for who only looks at it, if it is there and may be read.
