@@ -16,6 +16,7 @@ use crate::store::space_log::{self, Ledger};
 use crate::store::{CommitTimings, Store, Unpacked};
 use crate::tree::walk::{Place, Visitor, rises, walk};
 use crate::tree::{AnyLeaf, Pages, Tree, at, damaged, open_branch};
+use crate::width::to_usize;
 
 /// The database in numbers.
 #[derive(Clone, Debug, PartialEq)]
@@ -183,7 +184,7 @@ impl<'s, F: FnMut(u64, u64)> Checker<'s, F> {
         Checker {
             store,
             horizon: Horizon { txnid: meta.txnid, page_count: meta.page_count },
-            claimed: vec![0; meta.page_count.div_ceil(64) as usize],
+            claimed: vec![0; to_usize(meta.page_count.div_ceil(64))],
             report: CheckReport { pages: meta.page_count, ..CheckReport::default() },
             counts: vec![[0; 4]],
             trees: vec![meta.catalog],

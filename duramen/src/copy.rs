@@ -12,6 +12,7 @@ use crate::format::meta::{Meta, SLOT_BYTES, SLOTS, bytes_needed};
 use crate::os::direct::{Block, DirectFile, Until};
 use crate::os::file::{check_limit, read_up_to};
 use crate::store::Store;
+use crate::width::to_usize;
 
 /// Bytes read and written at once; the head of the file is among the first.
 const PIECE_BYTES: usize = 1 << 20;
@@ -50,7 +51,7 @@ fn pieces(store: &Store, mut write: impl FnMut(u64, &[u8]) -> io::Result<()>) ->
     let mut piece = Block::new(PIECE_BYTES);
     let mut at = 0;
     while at < end {
-        let wanted = PIECE_BYTES.min((end - at) as usize);
+        let wanted = PIECE_BYTES.min(to_usize(end - at));
         read_or_zeros(store, &mut piece[..wanted], at)?;
         if at == 0 {
             fill_head(&mut piece, &held.meta);

@@ -2,6 +2,7 @@
 //!
 //! Owns: page numbers, transaction numbers, extents. Must not know: bytes, files.
 
+use crate::width::low;
 use std::fmt;
 
 /// Number of a page: its offset in the file divided by the page size.
@@ -26,7 +27,7 @@ impl Txnid {
     /// The lower half of the number.
     #[inline]
     pub(crate) fn low(self) -> u32 {
-        self.0 as u32
+        low(self.0)
     }
 }
 

@@ -28,6 +28,7 @@
 //! what else they may return.
 
 #![warn(missing_debug_implementations)]
+#![cfg_attr(not(test), warn(clippy::cast_possible_truncation, clippy::cast_possible_wrap, clippy::cast_sign_loss))]
 
 mod advice;
 mod check;
@@ -54,6 +55,7 @@ mod store;
 mod sync;
 mod tree;
 mod txn;
+mod width;
 
 pub use check::{CheckReport, Stats};
 pub use database::{Database, Options, Reader, Submitted};

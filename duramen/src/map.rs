@@ -22,6 +22,7 @@ use rustix::mm::Advice;
 use crate::error::{Error, Result};
 use crate::ids::{Pgno, Txnid};
 use crate::os::region::{Access, Region};
+use crate::width::to_usize;
 
 /// Of the address space (128 TiB where pages have four levels) so much is shared out: a process that has many databases
 /// open reserves half of it at most, for ten thousand of them, and leaves the rest to its own memory.
@@ -133,7 +134,7 @@ fn with_room_behind(file: &File, region: Region, wanted: usize) -> rustix::io::R
     let (bytes, base) = (region.bytes(), region.base().addr());
     drop(region);
     for halved in 1..4 {
-        let place = base.saturating_sub((wanted >> halved) & !(ROUND_BYTES as usize - 1));
+        let place = base.saturating_sub((wanted >> halved) & !(to_usize(ROUND_BYTES) - 1));
         let region = Region::of_file_at(file, bytes, place)?;
         if region.base().addr() == place {
             return Ok(region);
@@ -150,7 +151,7 @@ impl Drop for Map {
 
 /// A mapping's size as an address-sized number: as much as fits.
 fn address_bytes(bytes: u64) -> usize {
-    usize::try_from(bytes).unwrap_or(usize::MAX / 4 * 2).min(isize::MAX as usize & !(ROUND_BYTES as usize - 1))
+    usize::try_from(bytes).unwrap_or(usize::MAX / 4 * 2).min(isize::MAX as usize & !(to_usize(ROUND_BYTES) - 1))
 }
 
 /// Which pages' checksums were found right, and for which birth: one byte for each page of the reservation.

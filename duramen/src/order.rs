@@ -6,6 +6,7 @@
 //! gives the table's order. Heads, common prefixes and short separators are taken from views, so that the search
 //! inside branch pages is the same for all of them.
 
+use crate::width::{low, to_u32};
 use std::cmp::Ordering;
 use std::fmt;
 use std::sync::Arc;
@@ -89,7 +90,7 @@ impl Order {
         match self {
             Order::Bytes | Order::Custom(_) => out.extend_from_slice(key),
             Order::Reversed => out.extend(key.iter().rev()),
-            Order::Native if key.len() == 4 => out.extend_from_slice(&(native(key) as u32).to_be_bytes()),
+            Order::Native if key.len() == 4 => out.extend_from_slice(&low(native(key)).to_be_bytes()),
             Order::Native => out.extend_from_slice(&native(key).to_be_bytes()),
         }
     }
@@ -175,7 +176,7 @@ pub(crate) fn head_of(view: &[u8], skip: usize) -> u32 {
     }
     // Fewer than four: the last four of the whole, without those that were skipped.
     if let Some(four) = view.last_chunk::<4>() {
-        return u32::from_be_bytes(*four).checked_shl(8 * (4 - rest.len() as u32)).unwrap_or(0);
+        return u32::from_be_bytes(*four).checked_shl(8 * (4 - to_u32(rest.len()))).unwrap_or(0);
     }
     rest.iter().zip([24, 16, 8]).fold(0, |head, (&byte, shift)| head | u32::from(byte) << shift)
 }
@@ -201,7 +202,7 @@ impl<'a> Needle<'a> {
             Order::Bytes | Order::Custom(_) => View::Same(key),
             Order::Native if key.len() == 4 => {
                 let mut bytes = [0; 8];
-                bytes[..4].copy_from_slice(&(native(key) as u32).to_be_bytes());
+                bytes[..4].copy_from_slice(&low(native(key)).to_be_bytes());
                 View::Short(bytes, 4)
             }
             Order::Native => View::Short(native(key).to_be_bytes(), 8),

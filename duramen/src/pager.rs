@@ -17,6 +17,7 @@ use crate::format::{meta, overflow};
 use crate::ids::{Extent, Pgno, Txnid};
 use crate::map::{Map, Verified, tag_of, tag_of_low};
 use crate::prefetch::{LINE, prefetch};
+use crate::width::to_usize;
 
 /// What a reader may see: pages below `page_count` born no later than `txnid`.
 #[derive(Clone, Copy, Debug)]
@@ -84,7 +85,7 @@ impl Pager {
         if pgno.0 < self.first_page || pgno.0 >= horizon.page_count || pages > horizon.page_count - pgno.0 {
             return Err(out_of_file(pgno));
         }
-        self.map.bytes(pgno.0 << self.shift, (pages << self.shift) as usize).ok_or_else(out_of_reach)
+        self.map.bytes(pgno.0 << self.shift, to_usize(pages << self.shift)).ok_or_else(out_of_reach)
     }
 
     /// A page that may be seen at this horizon.

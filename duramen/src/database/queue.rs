@@ -14,6 +14,7 @@ use crate::error::Error;
 use crate::ids::Txnid;
 use crate::store::Writer;
 use crate::txn::WriteTxn;
+use crate::width::to_u32;
 
 /// A group takes no more than this, so that its first member does not wait for ever.
 const GROUP_MAX: usize = 1024;
@@ -77,7 +78,7 @@ impl Pace {
     /// work of all, two halves wait for two flushes; if it takes less than that of half of them, there is little to be
     /// hidden behind it, and two commits have more work than one.
     pub fn divides(&self) -> bool {
-        let all = self.work * self.crowd as u32;
+        let all = self.work * to_u32(self.crowd);
         let pays = self.crowd > 1 && self.work >= WORTH_DIVIDING;
         pays && self.flush.is_some_and(|flush| all / 2 < flush && flush < all)
     }
@@ -175,7 +176,7 @@ impl Queue {
         // Of two halves, those who were just told and are about to submit again are not to be found: so it falls slowly.
         let least = if state.pace.divides() { before - before.div_ceil(8) } else { 0 };
         state.pace.crowd = found.max(least);
-        state.pace.work = time / members.max(1) as u32;
+        state.pace.work = time / to_u32(members.max(1));
         state.pace
     }
 

@@ -28,6 +28,7 @@ use crate::error::{Error, Result};
 use crate::store::landing::Landing;
 use crate::store::{Durability, Writer};
 use crate::txn::WriteTxn;
+use crate::width::micros;
 
 /// The write lock is passed on so often before other handles, and other ways to write, have their turn.
 const PASSES_MAX: u32 = 32;
@@ -363,7 +364,7 @@ impl Database {
     /// Gives the write lock back after a flush.
     fn give_back(&self, mut baton: Baton, flush: Option<&Duration>) {
         if let Some(flush) = flush {
-            baton.writer.last_commit.flush_us = flush.as_micros() as u64;
+            baton.writer.last_commit.flush_us = micros(*flush);
         }
         self.store.end_write(baton.writer);
     }

@@ -7,6 +7,7 @@ use std::ops::Range;
 use crate::format::page;
 use crate::os::direct::Block;
 use crate::os::memory;
+use crate::width::{to_u32, to_usize};
 
 /// Bytes allocated at once for the arena: little, since a handle may be opened for a single small transaction.
 const CHUNK_BYTES: usize = 256 << 10;
@@ -113,7 +114,7 @@ impl Arena {
     /// All pages in use.
     pub(super) fn in_use(&self) -> impl Iterator<Item = &[u8]> {
         let used = self.levels.iter().enumerate().filter(|(_, level)| **level < KEPT);
-        used.map(|(index, _)| self.page(index as u32))
+        used.map(|(index, _)| self.page(to_u32(index)))
     }
 
     /// Copies a page's content over another's.
@@ -134,7 +135,7 @@ impl Arena {
     }
 
     fn kept_place(&self, page: &[u8]) -> usize {
-        page::pgno(page).0 as usize % (KEPT_BYTES / self.page_size)
+        to_usize(page::pgno(page).0) % (KEPT_BYTES / self.page_size)
     }
 
     /// Keeps a page for the next transaction, in the place of one that was kept there before.
@@ -169,7 +170,7 @@ impl Arena {
                     break;
                 }
                 if self.levels[index] < KEPT {
-                    self.release(index as u32);
+                    self.release(to_u32(index));
                 }
             }
             return;

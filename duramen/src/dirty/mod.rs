@@ -18,6 +18,7 @@ use crate::error::{Error, Result};
 use crate::format::page::Child;
 use crate::ids::{Extent, Txnid};
 use crate::pieces;
+use crate::width::{to_u16, to_u32, to_usize};
 use arena::{Arena, LEVELS_MAX};
 
 /// Most bytes of memory kept for the next runs.
@@ -124,7 +125,7 @@ impl Dirty {
     }
 
     fn level_tag(&self) -> u16 {
-        self.levels.len() as u16
+        to_u16(self.levels.len())
     }
 
     /// Forgets everything; keeps memory for the next transaction.
@@ -245,10 +246,10 @@ impl Dirty {
 
     /// A new run of `pages` pages: zeros, this, and zeros again to its end.
     pub(crate) fn create_run(&mut self, pages: u64, zeros: usize, content: &[u8]) -> Child {
-        let mut bytes = self.spare.take(pages as usize * self.arena.page_size);
+        let mut bytes = self.spare.take(to_usize(pages) * self.arena.page_size);
         bytes.resize(zeros, 0);
         pieces::append(&mut bytes, content);
-        bytes.resize(pages as usize * self.arena.page_size, 0);
+        bytes.resize(to_usize(pages) * self.arena.page_size, 0);
         self.note_addresses(bytes.as_ptr_range());
         let run = Run { bytes, level: self.level_tag() };
         self.run_pages += pages;
@@ -260,7 +261,7 @@ impl Dirty {
             }
             None => {
                 self.runs.push(Some(run));
-                (self.runs.len() - 1) as u32
+                to_u32(self.runs.len() - 1)
             }
         };
         if let Some(level) = self.levels.last_mut() {

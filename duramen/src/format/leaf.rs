@@ -24,6 +24,7 @@ use std::cmp::Ordering;
 use crate::error::Damage;
 use crate::order::{Needle, Order};
 use crate::prefetch::{LINE, prefetch};
+use crate::width::to_u32;
 
 use super::heads::{self, Head};
 use super::overflow::STUB;
@@ -132,7 +133,7 @@ fn lengths(word: u32) -> (usize, usize, u32) {
 /// The first 4 bytes of a cell.
 fn word_of(klen: usize, vlen: usize, kind: CellKind) -> u32 {
     let code = kind as u32;
-    klen as u32 | (code >> 1) << 14 | (vlen as u32) << 16 | (code & 1) << 31
+    to_u32(klen) | (code >> 1) << 14 | to_u32(vlen) << 16 | (code & 1) << 31
 }
 
 /// A leaf, for reading.

@@ -11,6 +11,7 @@
 use twox_hash::XxHash3_64;
 
 use crate::ids::Txnid;
+use crate::width::to_u32;
 
 /// Records begin and end at multiples of this.
 pub(crate) const UNIT: usize = 512;
@@ -52,7 +53,7 @@ pub(crate) fn seal(record: &mut Vec<u8>, header: &Header, file_id: u64, previous
     let bytes = record.len();
     let words = [header.txnid.0, header.base.0, header.base_ns, header.committed_ns, header.user];
     record[8..12].copy_from_slice(&MAGIC);
-    record[12..16].copy_from_slice(&((bytes - HEADER) as u32).to_le_bytes());
+    record[12..16].copy_from_slice(&to_u32(bytes - HEADER).to_le_bytes());
     for (to, word) in record[16..56].chunks_exact_mut(8).zip(words) {
         to.copy_from_slice(&word.to_le_bytes());
     }

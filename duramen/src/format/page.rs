@@ -23,6 +23,7 @@ use twox_hash::XxHash3_64;
 
 use crate::error::Damage;
 use crate::ids::{Pgno, Txnid};
+use crate::width::{low, to_u16};
 
 /// Bytes of the header.
 pub(crate) const HEADER: usize = 40;
@@ -96,8 +97,7 @@ pub(crate) fn get16(bytes: &[u8], at: usize) -> usize {
 /// Stores a number known to be below 65536.
 #[inline]
 pub(crate) fn put16(bytes: &mut [u8], at: usize, value: usize) {
-    debug_assert!(value <= usize::from(u16::MAX));
-    bytes[at..at + 2].copy_from_slice(&(value as u16).to_le_bytes());
+    bytes[at..at + 2].copy_from_slice(&to_u16(value).to_le_bytes());
 }
 
 /// The `u32` at `at`, which must be inside `bytes`.
@@ -332,7 +332,7 @@ impl Child {
     /// The arena index; only for dirty pointers.
     #[inline]
     pub(crate) fn dirty_index(self) -> u32 {
-        self.0 as u32
+        low(self.0)
     }
 
     /// The pointer without what it notes about its page; dirty ones note nothing.

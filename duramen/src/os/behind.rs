@@ -201,7 +201,7 @@ impl State {
 }
 
 fn begin(file: &File, bytes: Range<u64>) {
-    let (from, len) = (bytes.start as libc::off64_t, (bytes.end - bytes.start) as libc::off64_t);
+    let (from, len) = (bytes.start.cast_signed(), (bytes.end - bytes.start).cast_signed());
     // SAFETY: see the head. Where it fails the flush does all of the work.
     unsafe { libc::sync_file_range(file.as_raw_fd(), from, len, libc::SYNC_FILE_RANGE_WRITE) };
 }

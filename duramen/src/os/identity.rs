@@ -26,7 +26,7 @@ pub(crate) fn of(file: &File) -> Option<Identity> {
     }
     let mount = if told(UNIQUE_MOUNT) { found.stx_mnt_id } else { 0 };
     let device = u64::from(found.stx_dev_major) << 32 | u64::from(found.stx_dev_minor);
-    let made = (found.stx_btime.tv_sec as u64).wrapping_mul(1_000_000_000) + u64::from(found.stx_btime.tv_nsec);
+    let made = found.stx_btime.tv_sec.cast_unsigned().wrapping_mul(1_000_000_000) + u64::from(found.stx_btime.tv_nsec);
     Some([mount, boot_high, boot_low, device, found.stx_ino, made])
 }
 
@@ -51,8 +51,10 @@ fn boot() -> Option<[u64; 2]> {
     static BOOT: OnceLock<Option<[u64; 2]>> = OnceLock::new();
     *BOOT.get_or_init(|| {
         let text = std::fs::read_to_string("/proc/sys/kernel/random/boot_id").ok()?;
-        let number = u128::from_str_radix(&text.trim().replace('-', ""), 16).ok()?;
-        Some([(number >> 64) as u64, number as u64])
+        let digits = text.trim().replace('-', "");
+        let half = |digits| u64::from_str_radix(digits, 16).ok();
+        let (high, low) = digits.split_at_checked(16)?;
+        Some([half(high)?, half(low)?])
     })
 }
 

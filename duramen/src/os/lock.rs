@@ -77,7 +77,7 @@ pub(crate) fn lock(file: &File, range: Range<u64>, kind: Kind) -> Result<()> {
 /// Drops whatever this open file holds in the range.
 pub(crate) fn unlock(file: &File, range: Range<u64>) -> Result<()> {
     let mut request = request(range, Kind::Shared);
-    request.l_type = libc::F_UNLCK as libc::c_short;
+    request.l_type = short(libc::F_UNLCK);
     apply(file, libc::F_OFD_SETLK, &mut request).map_err(Error::io("unlock a range of the file"))
 }
 
@@ -88,8 +88,8 @@ pub(crate) fn conflict(file: &File, range: Range<u64>) -> Result<Option<Range<u6
     if i32::from(answer.l_type) == libc::F_UNLCK {
         return Ok(None);
     }
-    let start = answer.l_start as u64;
-    let end = if answer.l_len == 0 { u64::MAX } else { start.saturating_add(answer.l_len as u64) };
+    let start = answer.l_start.cast_unsigned();
+    let end = if answer.l_len == 0 { u64::MAX } else { start.saturating_add(answer.l_len.cast_unsigned()) };
     Ok(Some(start.max(range.start)..end.min(range.end)))
 }
 
@@ -97,14 +97,20 @@ fn request(range: Range<u64>, kind: Kind) -> libc::flock {
     debug_assert!(range.start < range.end && range.end <= i64::MAX as u64);
     // SAFETY: `flock` is made of integers, for which zero is a value. `l_pid` has to be zero.
     let mut request: libc::flock = unsafe { std::mem::zeroed() };
-    request.l_type = match kind {
+    request.l_type = short(match kind {
         Kind::Exclusive => libc::F_WRLCK,
         Kind::Shared => libc::F_RDLCK,
-    } as libc::c_short;
-    request.l_whence = libc::SEEK_SET as libc::c_short;
-    request.l_start = range.start as libc::off_t;
-    request.l_len = (range.end - range.start) as libc::off_t;
+    });
+    request.l_whence = short(libc::SEEK_SET);
+    request.l_start = range.start.cast_signed();
+    request.l_len = (range.end - range.start).cast_signed();
     request
+}
+
+/// A constant of `fcntl.h` as the type of the fields that it is made for.
+#[expect(clippy::cast_possible_truncation, reason = "all of them are small")]
+const fn short(constant: libc::c_int) -> libc::c_short {
+    constant as libc::c_short
 }
 
 fn apply(file: &File, command: libc::c_int, request: &mut libc::flock) -> io::Result<()> {

@@ -99,8 +99,8 @@ pub(crate) fn bytes_read() -> u64 {
         usage.assume_init()
     };
     // Some filesystems count no blocks; faults that waited for a page are counted everywhere.
-    let blocks = (usage.ru_inblock as u64).wrapping_mul(BLOCK_BYTES);
-    blocks.wrapping_add((usage.ru_majflt as u64).wrapping_mul(FAULT_BYTES))
+    let blocks = usage.ru_inblock.cast_unsigned().wrapping_mul(BLOCK_BYTES);
+    blocks.wrapping_add(usage.ru_majflt.cast_unsigned().wrapping_mul(FAULT_BYTES))
 }
 
 /// Gives the machine's pages in the process's own memory back to the system; it has zeros then, or what it had. For memory that

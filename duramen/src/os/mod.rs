@@ -31,7 +31,7 @@ pub(crate) fn random(bytes: &mut [u8]) -> io::Result<()> {
 #[inline]
 pub(crate) fn coarse_unix_ms() -> u64 {
     let now = rustix::time::clock_gettime(rustix::time::ClockId::RealtimeCoarse);
-    (now.tv_sec as u64).wrapping_mul(1000).wrapping_add(now.tv_nsec as u64 / 1_000_000)
+    now.tv_sec.cast_unsigned().wrapping_mul(1000).wrapping_add(now.tv_nsec.cast_unsigned() / 1_000_000)
 }
 
 #[cfg(test)]

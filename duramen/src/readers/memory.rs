@@ -26,6 +26,7 @@ use crate::error::{Error, Result};
 use crate::os::file::{check_limit, read_up_to};
 use crate::os::lock::LockFile;
 use crate::os::region::{Access, Region};
+use crate::width::{low, to_usize};
 
 /// Words that are published with a txnid.
 pub(crate) const RECORD_WORDS: usize = 15;
@@ -191,7 +192,7 @@ impl Memory {
     /// The ring's place for a txnid.
     #[inline]
     pub(crate) fn record(&self, txnid: u64) -> &RingRecord {
-        let at = RING_OFFSET + (txnid as usize % RING_RECORDS) * size_of::<RingRecord>();
+        let at = RING_OFFSET + (to_usize(txnid) % RING_RECORDS) * size_of::<RingRecord>();
         // SAFETY: as for the header; the ring ends before the first block begins.
         unsafe { &*self.region.base().add(at).cast::<RingRecord>() }
     }
@@ -221,7 +222,7 @@ impl Memory {
                 what: "another program has changed the lock file: close the database everywhere, then open it again",
             });
         }
-        Ok(blocks as u32)
+        Ok(low(blocks))
     }
 
     /// Makes the block after the last one and returns its number. It is counted only after [`Memory::count_block`], so

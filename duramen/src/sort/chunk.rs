@@ -13,6 +13,7 @@
 
 use super::{By, Record};
 use crate::prefetch::{LINE, prefetch};
+use crate::width::{low, to_u32};
 
 /// Bytes before a record's key.
 pub(super) const HEAD: usize = 8;
@@ -32,7 +33,7 @@ pub(super) fn append(record: Record<'_>, out: &mut Vec<u8>) {
 /// What stands before the record's key.
 #[inline]
 pub(super) fn heading(record: Record<'_>) -> [u8; HEAD] {
-    let first = record.key.len() as u32 | if record.flag { FLAG } else { 0 };
+    let first = to_u32(record.key.len()) | if record.flag { FLAG } else { 0 };
     let word = u64::from(first) | (record.value.len() as u64) << 32;
     word.to_le_bytes()
 }
@@ -42,7 +43,7 @@ pub(super) fn heading(record: Record<'_>) -> [u8; HEAD] {
 pub(super) fn parse(bytes: &[u8]) -> Option<(Record<'_>, usize)> {
     let (head, rest) = bytes.split_first_chunk::<HEAD>()?;
     let word = u64::from_le_bytes(*head);
-    let (first, vlen) = (word as u32, (word >> 32) as usize);
+    let (first, vlen) = (low(word), (word >> 32) as usize);
     let klen = (first & !FLAG) as usize;
     let key = rest.get(..klen)?;
     let value = rest.get(klen..klen + vlen)?;
@@ -127,7 +128,7 @@ pub(super) fn sort(chunk: Chunk, mut entries: Vec<Entry>, by: &By, first: &[u8])
     let (mut shared, mut at) = (usize::MAX, 0);
     while let Some((record, bytes)) = parse(&chunk.bytes[at..]) {
         shared = shared.min(by.key.common_prefix(first, record.key));
-        entries.push(Entry { start: 0, at: at as u32 });
+        entries.push(Entry { start: 0, at: to_u32(at) });
         at += bytes;
     }
     for entry in &mut entries {

@@ -14,6 +14,7 @@ use super::{Record, spawn};
 use crate::error::{Error, Result};
 use crate::os::direct::{ALIGNMENT, Block, DirectFile};
 use crate::os::file::{check_limit, failed};
+use crate::width::to_usize;
 
 /// Where a run is in its file.
 #[derive(Clone, Copy)]
@@ -198,7 +199,7 @@ pub(super) struct RunReader {
 impl RunReader {
     /// Asks for the next block, to be read into this one.
     fn want(&mut self, block: Block) {
-        self.on_the_way = (self.run_end - self.next).min(self.block_bytes as u64) as usize;
+        self.on_the_way = to_usize((self.run_end - self.next).min(self.block_bytes as u64));
         if self.on_the_way > 0 {
             let bytes = self.on_the_way.next_multiple_of(ALIGNMENT);
             // If the thread has ended, waiting for the block says so.

@@ -21,6 +21,7 @@ use super::log::{earlier, extents, number, put, put_extents};
 use super::{Free, Retired, Space, joined};
 use crate::error::Damage;
 use crate::ids::{Extent, Pgno, Txnid};
+use crate::width::to_usize;
 
 /// A list takes some two bytes for each extent. Words may be four times as long: they are read many times as fast.
 const WORDS_BYTES_PER_EXTENT: usize = 2 * 4;
@@ -143,7 +144,7 @@ fn is_list(runs: usize, words: usize) -> bool {
 fn put_runs(out: &mut Vec<u8>, runs: Vec<Extent>) {
     let first = runs[0].start.0 / WORD;
     let end = runs[runs.len() - 1].end().0.div_ceil(WORD);
-    if is_list(runs.len(), (end - first) as usize) {
+    if is_list(runs.len(), to_usize(end - first)) {
         return put_list(out, runs);
     }
     let mut bits = Bits::new(Pgno::LIMIT);

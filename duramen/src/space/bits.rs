@@ -3,6 +3,7 @@
 //! Owns: the bits, and runs of them. Must not know: what they say of the pages.
 
 use crate::ids::{Extent, Pgno};
+use crate::width::to_usize;
 
 /// Pages in a word of bits.
 pub(super) const WORD: u64 = u64::BITS as u64;
@@ -21,13 +22,13 @@ impl Bits {
 
     /// These words, the first of them that of page `first * WORD`.
     pub(super) fn from_words(first: u64, words: Vec<u64>) -> Bits {
-        let words = if first == 0 { words } else { [vec![0; first as usize], words].concat() };
+        let words = if first == 0 { words } else { [vec![0; to_usize(first)], words].concat() };
         Bits { words, pages_max: Pgno::LIMIT }
     }
 
     /// Cuts words down to the bits of so many pages. Whether one was set among the others.
     pub(super) fn cut(words: &mut Vec<u64>, pages: u64) -> bool {
-        let len = pages.div_ceil(WORD).min(words.len() as u64) as usize;
+        let len = to_usize(pages.div_ceil(WORD).min(words.len() as u64));
         let mut lost = words.drain(len..).fold(0, |lost, word| lost | word);
         if let Some(last) = words.last_mut().filter(|_| pages < len as u64 * WORD) {
             let kept = (1 << (pages % WORD)) - 1;
@@ -40,7 +41,7 @@ impl Bits {
     /// The words from this one on to the last in which a bit is set.
     pub(super) fn words_from(&self, first: u64) -> &[u64] {
         let end = self.words.iter().rposition(|word| *word != 0).map_or(0, |last| last + 1);
-        self.words[..end].get(first as usize..).unwrap_or_default()
+        self.words[..end].get(to_usize(first)..).unwrap_or_default()
     }
 
     /// The bits of the pages from `word * WORD` on, as many as a word has.
@@ -87,7 +88,7 @@ impl Bits {
 
     /// Sets the extent's bits, which must be in reach.
     pub(super) fn set(&mut self, extent: Extent) {
-        let words = extent.end().0.div_ceil(WORD) as usize;
+        let words = to_usize(extent.end().0.div_ceil(WORD));
         if self.words.len() < words {
             self.words.resize(words, 0);
         }
@@ -101,7 +102,7 @@ impl Bits {
 
     /// Sets all bits that are set there, where the first is that of page `word * WORD`; they must be in reach.
     pub(super) fn set_all_from(&mut self, word: u64, other: &Bits) {
-        let first = word as usize;
+        let first = to_usize(word);
         if self.words.len() < first + other.words.len() {
             self.words.resize(first + other.words.len(), 0);
         }
@@ -149,7 +150,7 @@ impl Bits {
         let mut at = end;
         while at > limit {
             let (word, above) = ((at - 1) / WORD, WORD - 1 - (at - 1) % WORD);
-            let ones = (self.words.get(word as usize).copied().unwrap_or(0) << above).leading_ones();
+            let ones = (self.words.get(to_usize(word)).copied().unwrap_or(0) << above).leading_ones();
             // What was shifted in is clear, so it ends the count.
             at -= u64::from(ones);
             if at > word * WORD {
@@ -191,7 +192,7 @@ impl Iterator for Runs<'_> {
 #[inline]
 fn parts(extent: Extent) -> impl Iterator<Item = (usize, u64)> {
     let (start, end) = (extent.start.0, extent.end().0);
-    (start / WORD..end.div_ceil(WORD)).map(move |word| (word as usize, mask(extent, word)))
+    (start / WORD..end.div_ceil(WORD)).map(move |word| (to_usize(word), mask(extent, word)))
 }
 
 /// The bits of an extent's pages in this word, in which there are some.

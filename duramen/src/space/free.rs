@@ -13,12 +13,13 @@
 
 use super::bits::{Bits, Runs};
 use crate::ids::{Extent, Pgno};
+use crate::width::{to_u8, to_usize};
 
 /// Lengths below this are classes of their own, those above go by powers of two. A power of two.
 const SHORT: u64 = 64;
 /// Runs of this length and more are one class. A power of two.
 const LONG: u64 = 4096;
-const CLASSES: usize = (SHORT + LONG.ilog2() as u64 - SHORT.ilog2() as u64 + 1) as usize;
+const CLASSES: usize = to_usize(SHORT) + (LONG.ilog2() - SHORT.ilog2()) as usize + 1;
 const _: () = assert!(CLASSES <= u128::BITS as usize);
 /// Pages with one bound.
 const BLOCK: u64 = 4096;
@@ -61,9 +62,9 @@ impl Default for Free {
 /// The class of a length of at least one page.
 fn class(length: u64) -> usize {
     if length < SHORT {
-        return length as usize;
+        return to_usize(length);
     }
-    SHORT as usize + (length.min(LONG).ilog2() - SHORT.ilog2()) as usize
+    to_usize(SHORT) + (length.min(LONG).ilog2() - SHORT.ilog2()) as usize
 }
 
 fn between(start: u64, end: u64) -> Extent {
@@ -90,7 +91,7 @@ impl Free {
     /// All whose bits are set. They are found once they are noted.
     pub(super) fn from_bits(bits: Bits) -> Free {
         let (pages, runs) = bits.count();
-        let bounds = vec![CLASSES as u8; bits.end().div_ceil(BLOCK) as usize];
+        let bounds = vec![to_u8(CLASSES); to_usize(bits.end().div_ceil(BLOCK))];
         Free { bits, pages, runs, bounds, noted: 0, ..Free::default() }
     }
 
@@ -286,7 +287,7 @@ impl Free {
 
     /// The lowest run of at least `pages` pages.
     pub(super) fn lowest(&mut self, pages: u64) -> Option<Extent> {
-        let wanted = class(pages) as u8;
+        let wanted = to_u8(class(pages));
         for block in 0..self.bounds.len() {
             if self.bounds[block] < wanted {
                 continue;
@@ -298,7 +299,7 @@ impl Free {
                 }
                 longest = longest.max(run.pages);
             }
-            self.bounds[block] = if longest == 0 { 0 } else { class(longest) as u8 };
+            self.bounds[block] = if longest == 0 { 0 } else { to_u8(class(longest)) };
         }
         None
     }
@@ -330,11 +331,11 @@ impl Free {
         self.hints[class].push(start);
         self.hinted |= 1 << class;
         self.hints_len += 1;
-        let block = (start / BLOCK) as usize;
+        let block = to_usize(start / BLOCK);
         if self.bounds.len() <= block {
             self.bounds.resize(block + 1, 0);
         }
-        self.bounds[block] = self.bounds[block].max(class as u8);
+        self.bounds[block] = self.bounds[block].max(to_u8(class));
     }
 
     /// Makes all notes anew.

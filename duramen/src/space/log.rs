@@ -196,10 +196,10 @@ fn sorted<T: Ord + Copy>(list: &[T]) -> Cow<'_, [T]> {
 
 pub(super) fn put(out: &mut Vec<u8>, mut number: u64) {
     while number >= 0x80 {
-        out.push(number as u8 | 0x80);
+        out.push((number & 0x7F) as u8 | 0x80);
         number >>= 7;
     }
-    out.push(number as u8);
+    out.push((number & 0x7F) as u8);
 }
 
 pub(super) fn number(input: &mut &[u8]) -> Result<u64, Damage> {

@@ -56,6 +56,7 @@ impl Sweep {
             *self = Sweep { base, pass, asked: 0 };
         }
         let Range { start, end } = PASSES[pass];
+        #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "a part of the number of pages")]
         let due = ((near.min(end) - start) / (end - start) * page_count as f64) as u64;
         if due < self.asked + STEP_PAGES {
             return 0..0;

@@ -18,6 +18,7 @@ use crate::format::meta::Meta;
 use crate::medium::Medium;
 use crate::os::beside::Beside;
 use crate::os::file::{self, FileMedium};
+use crate::width::to_usize;
 
 /// Length of a new log.
 const STEP_BYTES: u64 = 1 << 20;
@@ -293,7 +294,7 @@ fn write_zeros(medium: &dyn Medium, from: u64, to: u64) -> io::Result<()> {
     let zeros = [0; 4096];
     let mut at = from;
     while at < to {
-        let bytes = zeros.len().min((to - at) as usize);
+        let bytes = zeros.len().min(to_usize(to - at));
         medium.write_at(at, &[IoSlice::new(&zeros[..bytes])])?;
         at += bytes as u64;
     }
@@ -338,7 +339,7 @@ pub(crate) fn find(place: &Beside, newest: &Meta) -> Result<Option<Found>> {
         return Ok(None);
     }
     let (base, base_ns) = (first.header.base, first.header.base_ns);
-    let done = newest.txnid.0.checked_sub(base.0).map(|done| done as usize);
+    let done = newest.txnid.0.checked_sub(base.0).map(to_usize);
     let made = match done {
         Some(0) => Some(base_ns),
         Some(done) => Some(records[done - 1].header.committed_ns),

@@ -21,6 +21,7 @@ use crate::os::identity::{self, Identity};
 use crate::os::overlay;
 use crate::pager::Pager;
 use crate::readers::{DataFile, Published, Role, Shared, UnregisteredReader, vouched};
+use crate::width::to_usize;
 
 /// The shared state, the part in it, and whether readers of this handle are known to others by it.
 pub(super) fn open_shared(path: &Path, settings: &Settings, file: &File) -> Result<(Shared, Role, bool)> {
@@ -231,7 +232,7 @@ pub(super) fn show_first(shared: &Shared, settings: &Settings, found: &Chosen) -
 }
 
 pub(super) fn read_head(file: &File) -> Result<Vec<u8>> {
-    let mut head = vec![0; HEAD_BYTES as usize];
+    let mut head = vec![0; to_usize(HEAD_BYTES)];
     let filled = read_up_to(file, &mut head, 0).map_err(Error::io("read the meta pages"))?;
     head.truncate(filled);
     Ok(head)

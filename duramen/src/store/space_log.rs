@@ -20,6 +20,7 @@ use crate::pager::{Horizon, Pager};
 use crate::space::Space;
 use crate::space::base::decode_base;
 use crate::space::log::{Delta, Replay};
+use crate::width::to_usize;
 
 /// Bytes before the records in a run's payload.
 const LINK_BYTES: usize = 16;
@@ -41,7 +42,7 @@ pub(crate) fn payloads(
 ) -> Vec<Vec<u8>> {
     let mut payloads = Vec::with_capacity(places.len());
     for place in places {
-        let room = place.pages as usize * page_size - HEADER - LINK_BYTES;
+        let room = to_usize(place.pages) * page_size - HEADER - LINK_BYTES;
         let part = records.split_off(..room.min(records.len())).expect("no more than there is");
         let begins_base = u64::from(is_base && payloads.is_empty());
         payloads.push([&prev.0.to_le_bytes(), &begins_base.to_le_bytes(), part].concat());

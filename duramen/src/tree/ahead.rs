@@ -15,6 +15,7 @@ use crate::format::branch::Branch;
 use crate::format::overflow::Stub;
 use crate::format::page::Child;
 use crate::ids::Extent;
+use crate::width::{to_u8, to_usize};
 
 /// Leaves gone over before a walk asks, where asking has paid lately,
 const BEGINNING: u64 = 2;
@@ -34,7 +35,7 @@ pub(crate) fn run_of(stub: &[u8], page_size: usize) -> Option<Extent> {
 
 /// Asks for the children of a branch that are to be visited from the `i`-th on, a window at a time and one ahead.
 pub(crate) fn ask_for_children(advice: &Advice, branch: &Branch<'_>, i: usize) {
-    let window = advice.window_pages() as usize;
+    let window = to_usize(advice.window_pages());
     if !i.is_multiple_of(window) {
         return;
     }
@@ -136,7 +137,7 @@ impl Scout {
         let depth = self.branches.len() + 1;
         for i in (0..self.branches.len()).rev() {
             let step = self.branches[i];
-            let branch = open_branch(pages, step.page, (depth - i) as u8).ok()?;
+            let branch = open_branch(pages, step.page, to_u8(depth - i)).ok()?;
             let to = self.beside(step.index);
             if to >= branch.len() {
                 continue;
@@ -144,7 +145,7 @@ impl Scout {
             self.branches[i].index = to;
             let mut child = branch.child(to).ok()?;
             for j in i + 1..self.branches.len() {
-                let branch = open_branch(pages, child, (depth - j) as u8).ok()?;
+                let branch = open_branch(pages, child, to_u8(depth - j)).ok()?;
                 let index = if self.back { branch.len() - 1 } else { 0 };
                 self.branches[j] = Step { page: child, index };
                 child = branch.child(index).ok()?;

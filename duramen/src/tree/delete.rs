@@ -13,6 +13,7 @@ use crate::format::leaf::LeafMut;
 use crate::format::packed::PackedMut;
 use crate::format::page::{self, Child, HEADER};
 use crate::order::Order;
+use crate::width::to_u8;
 
 /// Removes the entry at the path. The path then stands in the gap where the entry was, or, if pages were joined, is
 /// empty. The caller keeps the count of entries and has released what the entry's value held outside.
@@ -103,7 +104,7 @@ fn after_child_left<P: PagesMut>(
     i: usize,
 ) -> Result<()> {
     let step = path.steps()[i];
-    let level = tree.depth - i as u8;
+    let level = tree.depth - to_u8(i);
     if page::count(pages.page(step.page)?) == 0 {
         pages.free(step.page)?;
         uncount_branch(tree, step.page)?;
@@ -148,7 +149,7 @@ pub(super) fn neighbours<P: PagesMut>(
     above: usize,
 ) -> Result<Vec<(usize, Child)>> {
     let parent = path.steps()[above];
-    let branch = open_branch(pages, parent.page, tree.depth - above as u8)?;
+    let branch = open_branch(pages, parent.page, tree.depth - to_u8(above))?;
     let mut found = Vec::with_capacity(2);
     for i in [parent.index.wrapping_sub(1), parent.index + 1] {
         if i < branch.len() {
@@ -205,7 +206,7 @@ fn append_leaf<P: PagesMut>(pages: &mut P, order: &Order, to: Child, from: Child
 
 /// Joins the branch at step `i` with a neighbour, if they fit. The parent has then one child less.
 fn merge_branch<P: PagesMut>(pages: &mut P, tree: &mut Tree, order: &Order, path: &mut Path, i: usize) -> Result<bool> {
-    let level = tree.depth - i as u8;
+    let level = tree.depth - to_u8(i);
     let parent = path.steps()[i - 1];
     let current = path.steps()[i].page;
     for (other_index, other) in neighbours(pages, tree, path, i - 1)? {

@@ -18,6 +18,7 @@ use crate::format::page::Child;
 use crate::format::record;
 use crate::order::{Needle, Order};
 use crate::tree::value::is_large;
+use crate::width::to_u16;
 
 /// The two orders of a table.
 #[derive(Clone, Debug, Default)]
@@ -113,8 +114,8 @@ impl<'a> SubPage<'a> {
         let (bytes, at) = self.split(i)?;
         let mut out = Vec::with_capacity(self.bytes.len() + value.len() + 2);
         if self.item == 0 {
-            out.extend(((self.len + 1) as u16).to_le_bytes());
-            let mut end = |end: usize| out.extend((end as u16).to_le_bytes());
+            out.extend(to_u16(self.len + 1).to_le_bytes());
+            let mut end = |end: usize| out.extend(to_u16(end).to_le_bytes());
             (0..i).for_each(|i| end(self.end(i)));
             end(at + value.len());
             (i..self.len).for_each(|i| end(self.end(i) + value.len()));
@@ -158,11 +159,11 @@ fn take_out(bytes: &mut [u8], item: usize, i: usize) -> Result<usize, Damage> {
     let ends = bytes[2..body].as_chunks_mut::<2>().0;
     ends.copy_within(i + 1.., i);
     for end in &mut ends[i..len - 1] {
-        *end = u16::from_le_bytes(*end).wrapping_sub(gone.len() as u16).to_le_bytes();
+        *end = u16::from_le_bytes(*end).wrapping_sub(to_u16(gone.len())).to_le_bytes();
     }
     bytes.copy_within(body..gone.start, body - 2);
     bytes.copy_within(gone.end..end, gone.start - 2);
-    bytes[..2].copy_from_slice(&((len - 1) as u16).to_le_bytes());
+    bytes[..2].copy_from_slice(&to_u16(len - 1).to_le_bytes());
     Ok(end - gone.len() - 2)
 }
 
@@ -172,10 +173,10 @@ pub(super) fn encode(values: &[&[u8]], item: usize) -> Vec<u8> {
         return values.concat();
     }
     let mut out = Vec::with_capacity(encoded_bytes(values, item));
-    out.extend_from_slice(&(values.len() as u16).to_le_bytes());
+    out.extend_from_slice(&to_u16(values.len()).to_le_bytes());
     let mut end = 0u16;
     for value in values {
-        end += value.len() as u16;
+        end += to_u16(value.len());
         out.extend_from_slice(&end.to_le_bytes());
     }
     values.iter().for_each(|value| out.extend_from_slice(value));

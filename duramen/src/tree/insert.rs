@@ -14,6 +14,7 @@ use crate::format::leaf::{CellKind, Leaf, LeafMut, cell_bytes};
 use crate::format::packed::{Packed, PackedMut};
 use crate::format::page::Child;
 use crate::order::{Order, separator};
+use crate::width::to_u8;
 
 /// What a new cell needs: its key, and the length and kind of its value.
 #[derive(Clone, Copy)]
@@ -275,7 +276,7 @@ fn split_branch<P: PagesMut>(
     new: NewChild,
 ) -> Result<NewChild> {
     let step = path.steps()[at_step];
-    let level = tree.depth - at_step as u8;
+    let level = tree.depth - to_u8(at_step);
     let old = open_branch(pages, step.page, level)?;
     let mut entries = collect(step.page, &old)?;
     let place = step.index + 1;

@@ -13,6 +13,7 @@ use crate::error::Result;
 use crate::format::page::Child;
 use crate::format::record::DEPTH_MAX;
 use crate::order::{Needle, Order};
+use crate::width::to_u8;
 
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Step {
@@ -86,7 +87,7 @@ impl Path {
     /// Whether every branch step takes its page's last child.
     pub(crate) fn is_rightmost<P: Pages + ?Sized>(&self, pages: &P) -> Result<bool> {
         for (i, step) in self.steps[..self.len - 1].iter().enumerate() {
-            let branch = open_branch(pages, step.page, (self.len - i) as u8)?;
+            let branch = open_branch(pages, step.page, to_u8(self.len - i))?;
             if step.index + 1 != branch.len() {
                 return Ok(false);
             }
@@ -237,7 +238,7 @@ impl Path {
         let depth = self.len;
         let from = self.leaf().page;
         for i in (0..depth - 1).rev() {
-            let level = (depth - i) as u8;
+            let level = to_u8(depth - i);
             let step = self.steps[i];
             let branch = open_branch(pages, step.page, level)?;
             let to = if back { step.index.wrapping_sub(1) } else { step.index + 1 };

@@ -23,6 +23,7 @@ use crate::store::log::{Mark, Unwritten};
 use crate::store::space_log;
 use crate::store::{CommitTimings, Durability, Store, Writer, blank, free_slot, published, write_meta};
 use crate::tree::{Pages, Tree};
+use crate::width::{micros, to_u32, to_usize};
 
 /// A durable commit of more pages than this is flushed before its meta page is written, so that opening after a power
 /// cut never has more than this to prove.
@@ -78,9 +79,9 @@ fn steps(work: &mut Work) -> Result<Option<Landing>> {
     let placed = Instant::now();
     let secured = secure(work, &mut meta, record)?;
     let timings = CommitTimings {
-        place_us: placed.duration_since(started).saturating_sub(written.time).as_micros() as u64,
-        write_us: written.time.as_micros() as u64,
-        flush_us: placed.elapsed().as_micros() as u64,
+        place_us: micros(placed.duration_since(started).saturating_sub(written.time)),
+        write_us: micros(written.time),
+        flush_us: micros(placed.elapsed()),
         pages: written.pages + 1,
         runs: written.runs + 1,
     };
@@ -217,7 +218,7 @@ fn record_in_log(
 /// Whether a record of this length in the log saves more than it costs: what is in it is written twice.
 fn pays(work: &Work, bytes: usize) -> bool {
     const SAVES: usize = 4;
-    let little = bytes.next_multiple_of(UNIT) * SAVES <= work.dirty.pages() as usize * work.page_size();
+    let little = bytes.next_multiple_of(UNIT) * SAVES <= to_usize(work.dirty.pages()) * work.page_size();
     little || work.store.settings.log_at_once.is_some()
 }
 
@@ -427,8 +428,9 @@ fn chain_mut(work: &mut Work) -> Result<&mut Vec<(Extent, Txnid)>> {
 
 /// The bytes of a run of the space log.
 fn space_run(work: &Work, extent: Extent, payload: &[u8]) -> Vec<u8> {
-    let mut run = vec![0; extent.pages as usize * work.page_size()];
-    overflow::init_space(&mut run, extent.pages as u32, payload.len() as u32).copy_from_slice(payload);
+    let pages = to_usize(extent.pages);
+    let mut run = vec![0; pages * work.page_size()];
+    overflow::init_space(&mut run, to_u32(pages), to_u32(payload.len())).copy_from_slice(payload);
     run
 }
 
@@ -454,7 +456,9 @@ fn next_meta(work: &mut Work, catalog: Tree, space: SpaceRoot, tail: Vec<u8>) ->
     let last = &work.writer_mut()?.meta;
     // While no checkpoint came between, what the commits since the last one wrote is still to be proven.
     let (old_sum, old_pages) = if base == last.txnid { (0, 0) } else { (last.proof_sum, last.proof_pages) };
-    let now = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).map_or(0, |d| d.as_nanos() as u64);
+    let now = SystemTime::now()
+        .duration_since(SystemTime::UNIX_EPOCH)
+        .map_or(0, |d| u64::try_from(d.as_nanos()).unwrap_or(u64::MAX));
     Ok(Meta {
         sequence: last.sequence + 1,
         txnid,

@@ -9,6 +9,7 @@ use std::cell::RefCell;
 
 use super::table::Commit;
 use crate::tree::Tree;
+use crate::width::to_u8;
 
 /// Longest name that is remembered.
 const NAME_MAX: usize = 24;
@@ -52,7 +53,7 @@ pub(super) fn remember(commit: Commit, name: &[u8], tree: Tree) {
     }
     let mut copy = [0; NAME_MAX];
     copy[..name.len()].copy_from_slice(name);
-    let known = Known { commit, len: name.len() as u8, name: copy, tree };
+    let known = Known { commit, len: to_u8(name.len()), name: copy, tree };
     KNOWN.with_borrow_mut(|places| places[place(name)] = Some(known));
 }
 

@@ -17,6 +17,7 @@ use crate::error::{Damage, Error, Result};
 use crate::format::log::HEADER;
 use crate::ids::Pgno;
 use crate::store::log::RECORD_MAX;
+use crate::width::{to_u32, to_usize};
 
 const OPEN: u8 = 1;
 const CREATE: u8 = 2;
@@ -76,7 +77,7 @@ impl Ops {
     }
 
     fn part(&mut self, bytes: &[u8]) {
-        self.bytes.extend((bytes.len() as u32).to_le_bytes());
+        self.bytes.extend(to_u32(bytes.len()).to_le_bytes());
         self.bytes.extend(bytes);
     }
 
@@ -107,7 +108,7 @@ fn note(work: &mut Work, operation: u8, i: usize, bytes: usize) -> Option<&mut O
         }
     }
     work.ops.bytes.push(operation);
-    work.ops.bytes.extend((i as u32).to_le_bytes());
+    work.ops.bytes.extend(to_u32(i).to_le_bytes());
     Some(&mut work.ops)
 }
 
@@ -115,7 +116,7 @@ fn note(work: &mut Work, operation: u8, i: usize, bytes: usize) -> Option<&mut O
 /// are that a record of it would save nothing.
 fn is_too_much(work: &Work, bytes: usize) -> bool {
     const SOME: usize = 64 << 10;
-    let large = bytes > SOME && bytes > work.dirty.pages() as usize * work.store.pager.page_size / 2;
+    let large = bytes > SOME && bytes > to_usize(work.dirty.pages()) * work.store.pager.page_size / 2;
     bytes > RECORD_MAX || large && work.store.settings.log_at_once.is_none()
 }
 
@@ -130,7 +131,7 @@ fn introduce(work: &mut Work, i: usize) {
     table.noted = true;
     let is_new = i > 0 && table.saved.is_none();
     ops.bytes.push(if is_new { CREATE } else { OPEN });
-    ops.bytes.extend((i as u32).to_le_bytes());
+    ops.bytes.extend(to_u32(i).to_le_bytes());
     ops.part(&table.name);
     if is_new {
         ops.bytes.extend([tree.order, tree.flags, tree.duplicate_order]);
@@ -192,7 +193,11 @@ pub(super) fn delete_duplicate(work: &mut Work, i: usize, key: &[u8], value: &[u
 }
 
 pub(super) fn delete_range(work: &mut Work, i: usize, low: Bound<&[u8]>, high: Bound<&[u8]>) {
-    if let Some(ops) = note(work, DELETE_RANGE, i, 0) {
+    let bytes = [low, high].map(|bound| match bound {
+        Bound::Unbounded => 0,
+        Bound::Included(key) | Bound::Excluded(key) => key.len(),
+    });
+    if let Some(ops) = note(work, DELETE_RANGE, i, bytes.iter().sum()) {
         ops.bound(low);
         ops.bound(high);
     }
@@ -228,7 +233,7 @@ pub(super) fn take(work: &mut Work) -> Result<Option<Vec<u8>>> {
         // What was removed again, or lies in a table that was, is not there and need not be stored either.
         if let Some(value) = stored(work, i, key)? {
             filled.bytes.push(PUT);
-            filled.bytes.extend((i as u32).to_le_bytes());
+            filled.bytes.extend(to_u32(i).to_le_bytes());
             filled.part(key);
             filled.part(value);
         }

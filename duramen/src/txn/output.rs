@@ -17,6 +17,7 @@ use crate::format::page::Child;
 use crate::ids::{Extent, Pgno};
 use crate::space::Lane;
 use crate::tree::Pages;
+use crate::width::to_usize;
 
 /// Most pages handed to one write call: the kernel makes one large folio of a longer piece, and every later small
 /// change of that costs as if it were one of the whole.
@@ -106,7 +107,7 @@ impl Output {
         let waiting = self.runs.place.map_or(place, |waiting| Extent::new(waiting.start, waiting.pages + place.pages));
         self.runs.place = Some(waiting);
         self.runs.runs.push(run);
-        if waiting.pages as usize * work.page_size() < RUNS_BYTES { Ok(()) } else { self.write_runs(work) }
+        if to_usize(waiting.pages) * work.page_size() < RUNS_BYTES { Ok(()) } else { self.write_runs(work) }
     }
 
     fn write_runs(&mut self, work: &mut Work) -> Result<()> {

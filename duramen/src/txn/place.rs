@@ -23,6 +23,7 @@ use crate::space::Lane;
 use crate::store::Durability;
 use crate::tree::duplicates::Orders;
 use crate::tree::{AnyLeaf, Pages, PagesMut, Tree, at, open_branch, open_leaf};
+use crate::width::to_usize;
 
 /// Most pages that a commit keeps for the next.
 const KEPT_MAX: usize = 256;
@@ -56,7 +57,7 @@ impl Placer {
     fn for_spill(work: &mut Work, logged: bool) -> Result<Placer> {
         work.look_whether_it_grows();
         let supply = Supply::for_spill(work)?;
-        let spilled = Vec::with_capacity(work.dirty.single_pages() as usize);
+        let spilled = Vec::with_capacity(to_usize(work.dirty.single_pages()));
         Ok(Placer { spilled: Some(spilled), ..Placer::new(work, supply, logged, false) })
     }
 

@@ -18,6 +18,7 @@ use crate::tree::duplicates::{self, Orders, item_of};
 use crate::tree::insert::{Entry, touch_path};
 use crate::tree::range::{self, Edge};
 use crate::tree::{Pages, PagesMut, Path, Tree, at, insert, open_cells, remove, resize, value};
+use crate::width::{to_u16, to_u32};
 
 /// What a conditional write did.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -224,7 +225,7 @@ fn prepare(work: &mut Work, i: usize, key: &[u8], bytes: usize) -> Result<()> {
     check_key(page_size, table, key)?;
     check_value(page_size, table, bytes)?;
     if table.tree.has_fixed() && table.tree.item == 0 {
-        table.tree.item = bytes as u16;
+        table.tree.item = to_u16(bytes);
     }
     refuse_table(work, i, key)?;
     spill_if_large(work)
@@ -422,7 +423,7 @@ fn put_new(
 
 /// Stores a value in a new run of overflow pages.
 fn put_run(work: &mut Work, tree: &mut Tree, value: &Value<'_>) -> Result<Stub> {
-    let bytes = value.len() as u32;
+    let bytes = to_u32(value.len());
     let content = match value {
         Value::Bytes(bytes) => bytes,
         Value::Room(_) => &[][..],

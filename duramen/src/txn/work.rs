@@ -22,6 +22,7 @@ use crate::store::space_log::Ledger;
 use crate::store::{Durability, Store, Writer};
 use crate::tree::duplicates::Orders;
 use crate::tree::{Pages, PagesMut, Path, Tree, at, damaged};
+use crate::width::to_u32;
 
 /// More than some small updates change,
 const FEW_PAGES: u64 = 1024;
@@ -536,7 +537,7 @@ impl PagesMut for Work {
     fn create_run(&mut self, bytes: u32, content: &[u8]) -> Result<Child> {
         let pages = overflow::pages_for(bytes as usize, self.page_size());
         let run = self.dirty.create_run(pages as u64, HEADER, content);
-        overflow::init(self.dirty.run_mut(run), pages as u32, bytes);
+        overflow::init(self.dirty.run_mut(run), to_u32(pages), bytes);
         Ok(run)
     }
 

@@ -16,6 +16,7 @@ use crate::readers::Wait;
 use crate::store::landing::Landing;
 use crate::store::{Durability, Store, Writer};
 use crate::tree::Pages;
+use crate::width::{micros, to_u32};
 
 /// A table of one write transaction (its children included), by number. Costs nothing to keep and to copy.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -176,7 +177,7 @@ impl<'p> WriteTxn<'p> {
 
     fn id(&self, index: usize) -> TableId {
         let work = self.work();
-        TableId { index: index as u32, serial: work.tables[index].serial }
+        TableId { index: to_u32(index), serial: work.tables[index].serial }
     }
 
     /// Opens a table, creating it (bytewise order, no duplicates) if it is not there.
@@ -352,7 +353,7 @@ impl<'p> WriteTxn<'p> {
         let Some(mut landing) = self.commit_levels()? else { return Ok(()) };
         let took = landing.land()?;
         let work = self.work_mut();
-        work.writer_mut()?.last_commit.flush_us = took.as_micros() as u64;
+        work.writer_mut()?.last_commit.flush_us = micros(took);
         work.end();
         // Who does not wait for the disk is not kept waiting by it either.
         landing.ask_ahead();

@@ -8,6 +8,7 @@
 use super::super::page::{self, HEADER, Kind};
 use super::{CELL_HEAD, CellKind, ENTRY, cell_bytes, edit::worthwhile, even, lengths, word_of};
 use crate::order::Order;
+use crate::width::to_u16;
 
 /// A leaf that grows at its end.
 pub(crate) struct LeafBuilder {
@@ -47,7 +48,7 @@ impl LeafBuilder {
         cell[value - 1] = 0;
         page::put32(cell, 0, word_of(key.len(), vlen, kind));
         cell[CELL_HEAD..CELL_HEAD + key.len()].copy_from_slice(key);
-        self.slots.push(self.top as u16);
+        self.slots.push(to_u16(self.top));
         self.outside += usize::from(kind != CellKind::Plain);
         &mut cell[value..value + vlen]
     }

@@ -9,6 +9,7 @@ use std::ops::Range;
 
 use crate::error::Damage;
 use crate::order::Order;
+use crate::width::to_u16;
 
 use super::super::heads::Head;
 use super::super::page::{self, HEADER, Kind, TOO_MANY};
@@ -315,7 +316,7 @@ impl<'a> LeafMut<'a> {
         for slot in self.bytes[HEADER + 4 * n..HEADER + ENTRY * n].as_chunks_mut::<2>().0 {
             let offset = usize::from(u16::from_le_bytes(*slot));
             if offset <= at {
-                *slot = ((offset - more) as u16).to_le_bytes();
+                *slot = to_u16(offset - more).to_le_bytes();
             }
         }
         at - more

@@ -6,6 +6,7 @@ use crate::format::branch::BranchMut;
 use crate::format::page::Child;
 use crate::format::record::DEPTH_MAX;
 use crate::tree::damaged;
+use crate::width::to_u8;
 
 /// The branch of one level that is being filled.
 struct Open {
@@ -64,7 +65,7 @@ impl Branches {
     fn begin(&mut self, i: usize) -> BranchMut<'_> {
         let page = &mut self.levels[i].page;
         page.fill(0);
-        BranchMut::init(page, (LOWEST + i) as u8, self.whole)
+        BranchMut::init(page, to_u8(LOWEST + i), self.whole)
     }
 
     /// Hands out the branch of level `i`.
@@ -85,6 +86,6 @@ impl Branches {
             child = self.close(sink, i)?;
             i += 1;
         }
-        Ok((child, i as u8, self.count))
+        Ok((child, to_u8(i), self.count))
     }
 }

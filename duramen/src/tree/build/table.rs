@@ -10,6 +10,7 @@ use crate::format::record;
 use crate::tree::Tree;
 use crate::tree::duplicates::{Orders, encode, item_of};
 use crate::tree::value::is_large;
+use crate::width::to_u16;
 
 /// What a key is to have.
 #[derive(Clone, Copy)]
@@ -144,7 +145,7 @@ impl TableBuilder {
 
     fn add_value<S: Sink>(&mut self, sink: &mut S, value: &[u8]) -> Result<()> {
         if self.table.has_fixed() {
-            self.table.item = value.len() as u16;
+            self.table.item = to_u16(value.len());
         }
         let item = item_of(&self.table);
         if self.group.many.is_none() {

@@ -25,6 +25,7 @@ use crate::order::Order;
 use crate::sort::{By, Record, Sorter};
 use crate::tree::build::{Item, TableBuilder};
 use crate::tree::{Pages, PagesMut, value};
+use crate::width::to_u16;
 use options::OnProgress;
 use output::{Output, Placing};
 
@@ -150,7 +151,7 @@ impl<'t> BulkLoad<'t> {
             }
         }
         if table.tree.has_fixed() {
-            table.tree.item = value.len() as u16;
+            table.tree.item = to_u16(value.len());
         }
         let mut stub = [0; STUB];
         let is_large = !self.build.duplicates && value::is_large(page_size, key.len(), value.len());

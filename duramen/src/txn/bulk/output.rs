@@ -18,6 +18,7 @@ use crate::tree::Pages;
 use crate::tree::build::Sink;
 use crate::txn::allocate::{allocate, give_back};
 use crate::txn::work::Work;
+use crate::width::to_u32;
 
 /// Pages taken at once: at first, and at most. What is left over in the end goes back.
 const STEP_MIN: u64 = 64;
@@ -150,7 +151,7 @@ impl Output {
         let pages = overflow::pages_for(value.len(), page_size);
         let pgno = self.contiguous(work, pages as u64)?;
         let mut header = [0; HEADER];
-        overflow::init_header(&mut header, pages as u32, value.len() as u32);
+        overflow::init_header(&mut header, to_u32(pages), to_u32(value.len()));
         let checksum = page::seal_apart(&mut header, value, pgno, work.txnid, work.store.pager.file_id);
         self.sealed.sum = self.sealed.sum.wrapping_add(checksum);
         self.sealed.pages += pages as u64;
@@ -161,7 +162,7 @@ impl Output {
         for part in parts {
             self.pen.append(work, &mut self.values, part)?;
         }
-        Ok(Stub { child: Child::page(pgno, 0), bytes: value.len() as u32, birth: work.txnid.low() })
+        Ok(Stub { child: Child::page(pgno, 0), bytes: to_u32(value.len()), birth: work.txnid.low() })
     }
 
     /// Takes a run of pages for a value.
