@@ -1,18 +1,21 @@
 //! A position in a table: a key, and one of its values where there are several.
 //!
-//! Owns: every movement of a cursor. Must not know: transactions (whoever holds a position across changes of the
+//! Owns: every movement of a cursor; searches are in `seek`, values side by side in `multiple`. Must not know: transactions (whoever holds a position across changes of the
 //! table seeks it anew).
 //!
 //! A position is *unset*, *on* an entry, or in the *gap* before the entry that `next` will give. After a search that meets
 //! an error it is unset: what it had found by then is no position.
 
-use super::duplicates::{self, Duplicates, Orders, SubPage, item_of};
+mod multiple;
+mod seek;
+
+use super::duplicates::{self, Duplicates, Orders, Site, item_of};
 use super::path::Step;
-use super::{AnyLeaf, Pages, PagesMut, Path, Tree, at, damaged, open_cells, value};
-use crate::error::{Error, Result};
+use super::sub_page::SubPage;
+use super::{Pages, PagesMut, Path, Tree, at, damaged, open_cells, value};
+use crate::error::Result;
 use crate::format::leaf::{Cell, Leaf};
 use crate::format::page::Child;
-use crate::order::Needle;
 
 /// How far ahead of a walking cursor cells are fetched: their order in memory is that of their insertion.
 pub(crate) const CELLS_AHEAD: usize = 6;
@@ -116,8 +119,8 @@ impl Position {
         orders: &Orders,
     ) -> Result<Removed> {
         let i = if let Inner::Sub(i) = self.inner { i } else { 0 };
-        let place = (&mut self.path, i, &mut self.inner_path);
-        if duplicates::remove_here(pages, table, orders, place)? {
+        let site = Site { table, orders, path: &mut self.path };
+        if duplicates::remove_here(pages, site, i, &mut self.inner_path)? {
             return Ok(Removed { key: true, is_known: self.key_is_gone() });
         }
         self.state = State::Gap;
@@ -380,223 +383,6 @@ impl Position {
         self.enter_if(on, pages, t, End::Last)
     }
 
-    /// Goes to a key, its values not looked at, or else to the gap where it would be; or, `or_after` that, to the first
-    /// entry behind it. The cell there, and the leaf that it is in. The position stands in a gap until its values are
-    /// known.
-    #[inline(always)]
-    fn find_cell<'p, P: Pages>(
-        &mut self,
-        pages: &'p P,
-        t: Trunk<'_>,
-        key: &[u8],
-        or_after: bool,
-    ) -> Result<Option<(Leaf<'p>, Cell<'p>)>> {
-        (self.state, self.inner) = (State::Gap, Inner::One);
-        let order = &t.orders.key;
-        let Some((bytes, found)) = self.path.seek_leaf(pages, t.tree, order, &Needle::new(key, order))? else {
-            return Ok(None);
-        };
-        if !found && !or_after {
-            return Ok(None);
-        }
-        let mut leaf = at(self.page(), Leaf::open(bytes))?;
-        if self.path.leaf().index == leaf.len() {
-            if !self.path.next_leaf(pages, order)? {
-                return Ok(None);
-            }
-            leaf = open_cells(pages, self.path.leaf().page)?;
-        }
-        let step = self.path.leaf();
-        let cell = at(step.page, leaf.cell(step.index))?;
-        Ok(Some((leaf, cell)))
-    }
-
-    /// As [`Position::find_cell`], and stands there, in a table without duplicates.
-    #[inline(always)]
-    pub(crate) fn seek_single<'p, P: Pages>(
-        &mut self,
-        pages: &'p P,
-        t: Trunk<'_>,
-        key: &[u8],
-        or_after: bool,
-    ) -> Result<Option<(Leaf<'p>, Pair<'p>)>> {
-        let found = self.find_cell(pages, t, key, or_after).and_then(|found| {
-            let Some((leaf, cell)) = found else { return Ok(None) };
-            self.state = State::On;
-            // Who looks for a key itself wants its value; from one at or after it a walk begins.
-            let load = if or_after { value::meet } else { value::load };
-            Ok(Some((leaf, (cell.key, load(pages, self.page(), &cell)?))))
-        });
-        found.inspect_err(|_| self.unset())
-    }
-
-    /// As [`Position::find_cell`], and stands there, at the first value.
-    #[inline]
-    fn seek_key<'p, P: Pages>(
-        &mut self,
-        pages: &'p P,
-        t: Trunk<'_>,
-        key: &[u8],
-        or_after: bool,
-    ) -> Result<Option<Pair<'p>>> {
-        if !t.tree.has_duplicates() {
-            return Ok(self.seek_single(pages, t, key, or_after)?.map(|(_, pair)| pair));
-        }
-        let found = self.find_cell(pages, t, key, or_after).and_then(|found| {
-            let Some((_, cell)) = found else { return Ok(None) };
-            self.enter_cell(pages, t, &cell, End::First).map(Some)
-        });
-        found.inspect_err(|_| self.unset())
-    }
-
-    /// The key, at its first value. If it is not there: nothing, and the position is the gap where it would be.
-    pub(crate) fn seek<'p, P: Pages>(&mut self, pages: &'p P, t: Trunk<'_>, key: &[u8]) -> Result<Option<Pair<'p>>> {
-        self.seek_key(pages, t, key, false)
-    }
-
-    /// The first entry whose key is not below this one.
-    pub(crate) fn seek_at_or_after<'p, P: Pages>(
-        &mut self,
-        pages: &'p P,
-        t: Trunk<'_>,
-        key: &[u8],
-    ) -> Result<Option<Pair<'p>>> {
-        self.seek_key(pages, t, key, true)
-    }
-
-    /// The entry with this key and the first value not below this one: `(pair, is it exactly the value)`. If there is
-    /// none: the gap where it would be.
-    pub(crate) fn seek_pair<'p, P: Pages>(
-        &mut self,
-        pages: &'p P,
-        t: Trunk<'_>,
-        key: &[u8],
-        value: &[u8],
-    ) -> Result<Option<(Pair<'p>, bool)>> {
-        self.find_pair(pages, t, key, value).inspect_err(|_| self.unset())
-    }
-
-    fn find_pair<'p, P: Pages>(
-        &mut self,
-        pages: &'p P,
-        t: Trunk<'_>,
-        key: &[u8],
-        value: &[u8],
-    ) -> Result<Option<(Pair<'p>, bool)>> {
-        let Some((_, cell)) = self.find_cell(pages, t, key, false)? else { return Ok(None) };
-        self.state = State::On;
-        let leaf = self.path.leaf().page;
-        let order = &t.orders.duplicate;
-        let not_below = |only| {
-            let cmp = order.cmp(only, value);
-            cmp.is_ge().then_some((only, cmp.is_eq()))
-        };
-        let found = if !t.tree.has_duplicates() {
-            not_below(value::load(pages, leaf, &cell)?)
-        } else {
-            match Duplicates::open(leaf, t.tree, &cell)? {
-                Duplicates::One(only) => not_below(only),
-                Duplicates::Sub(sub) => {
-                    let (i, exact) = at(leaf, sub.find(value, order))?;
-                    self.inner = Inner::Sub(i);
-                    if i < sub.len() { Some((at(leaf, sub.get(i))?, exact)) } else { None }
-                }
-                Duplicates::Tree(tree) => {
-                    self.inner = Inner::Tree;
-                    let exact = self.inner_path.seek(pages, &tree, order, &Needle::new(value, order))?;
-                    let there = exact || self.inner_path.settle(pages, order)?;
-                    if there { Some((self.inner_path.key(pages)?, exact)) } else { None }
-                }
-            }
-        };
-        match found {
-            Some((found, exact)) => Ok(Some(((cell.key, found), exact))),
-            None => self.leave_behind(pages, t).map(|()| None),
-        }
-    }
-
-    /// As [`Position::seek_pair`], only if the value is exactly this one.
-    pub(crate) fn seek_exact_pair<'p, P: Pages>(
-        &mut self,
-        pages: &'p P,
-        t: Trunk<'_>,
-        key: &[u8],
-        value: &[u8],
-    ) -> Result<Option<Pair<'p>>> {
-        match self.seek_pair(pages, t, key, value)? {
-            Some((pair, true)) => Ok(Some(pair)),
-            Some((_, false)) => {
-                self.step_before(t);
-                Ok(None)
-            }
-            None => Ok(None),
-        }
-    }
-
-    /// As [`Position::seek_pair`], exact or not.
-    pub(crate) fn seek_pair_at_or_after<'p, P: Pages>(
-        &mut self,
-        pages: &'p P,
-        t: Trunk<'_>,
-        key: &[u8],
-        value: &[u8],
-    ) -> Result<Option<Pair<'p>>> {
-        Ok(self.seek_pair(pages, t, key, value)?.map(|(pair, _)| pair))
-    }
-
-    /// The next page of fixed-size values.
-    pub(crate) fn next_multiple<'p, P: Pages>(&mut self, pages: &'p P, t: Trunk<'_>) -> Result<Option<Pair<'p>>> {
-        must_be_fixed(t)?;
-        if self.next_duplicate(pages, t)?.is_none() {
-            return Ok(None);
-        }
-        self.multiple(pages, t)
-    }
-
-    /// Stands in the gap after all values of the key.
-    fn leave_behind<P: Pages>(&mut self, pages: &P, t: Trunk<'_>) -> Result<()> {
-        self.enter(pages, t, End::Last)?;
-        match &mut self.inner {
-            Inner::One if t.tree.has_duplicates() => self.inner = Inner::Sub(1),
-            Inner::One => self.path.leaf_mut().index += 1,
-            Inner::Sub(i) => *i += 1,
-            Inner::Tree => self.inner_path.leaf_mut().index += 1,
-        }
-        self.state = State::Gap;
-        Ok(())
-    }
-
-    /// Stands in the gap before the value that it is on.
-    fn step_before(&mut self, t: Trunk<'_>) {
-        if t.tree.has_duplicates() && matches!(self.inner, Inner::One) {
-            self.inner = Inner::Sub(0);
-        }
-        self.state = State::Gap;
-    }
-
-    /// Stands where this entry is, or in the gap where it was. No value: in the gap before those of the key.
-    pub(crate) fn restore<P: Pages>(
-        &mut self,
-        pages: &P,
-        t: Trunk<'_>,
-        key: &[u8],
-        value: Option<&[u8]>,
-    ) -> Result<()> {
-        match value {
-            Some(value) if t.tree.has_duplicates() => {
-                if let Some((_, false)) = self.seek_pair(pages, t, key, value)? {
-                    self.step_before(t);
-                }
-            }
-            _ => {
-                if self.seek(pages, t, key)?.is_some() && t.tree.has_duplicates() {
-                    self.step_before(t);
-                }
-            }
-        }
-        Ok(())
-    }
-
     /// How many values the key has.
     pub(crate) fn count<P: Pages>(&self, pages: &P, t: Trunk<'_>) -> Result<u64> {
         if !t.tree.has_duplicates() {
@@ -605,68 +391,4 @@ impl Position {
         let cell = self.cell(pages)?;
         Ok(Duplicates::open(self.path.leaf().page, t.tree, &cell)?.count())
     }
-
-    /// The fixed-size values from this one to the end of its page, side by side; the position is then on the last of
-    /// them.
-    pub(crate) fn multiple<'p, P: Pages>(&mut self, pages: &'p P, t: Trunk<'_>) -> Result<Option<Pair<'p>>> {
-        must_be_fixed(t)?;
-        let Some((key, value)) = self.current(pages, t)? else {
-            return Ok(None);
-        };
-        let values = match &mut self.inner {
-            Inner::One => value,
-            Inner::Sub(i) => {
-                let step = self.path.leaf();
-                let cell = at(step.page, open_cells(pages, step.page)?.cell(step.index))?;
-                let sub = at(step.page, SubPage::open(cell.value, item_of(t.tree)))?;
-                let from = std::mem::replace(i, sub.len() - 1);
-                sub.packed(from..sub.len())
-            }
-            Inner::Tree => {
-                let step = self.inner_path.leaf();
-                let AnyLeaf::Packed(page) = self.inner_path.open_leaf(pages)? else {
-                    return Err(damaged(step.page, "fixed-size duplicates that are not packed"));
-                };
-                self.inner_path.leaf_mut().index = page.len() - 1;
-                at(step.page, page.keys(step.index..page.len()))?
-            }
-        };
-        Ok(Some((key, values)))
-    }
-
-    /// As [`Position::multiple`], from the page's first value on.
-    pub(crate) fn whole_multiple<'p, P: Pages>(&mut self, pages: &'p P, t: Trunk<'_>) -> Result<Option<Pair<'p>>> {
-        must_be_fixed(t)?;
-        if self.is_on() {
-            match &mut self.inner {
-                Inner::One => {}
-                Inner::Sub(i) => *i = 0,
-                Inner::Tree => self.inner_path.leaf_mut().index = 0,
-            }
-        }
-        self.multiple(pages, t)
-    }
-
-    /// As [`Position::multiple`], for the page before: its values up to the last before this one's page.
-    pub(crate) fn multiple_before<'p, P: Pages>(&mut self, pages: &'p P, t: Trunk<'_>) -> Result<Option<Pair<'p>>> {
-        must_be_fixed(t)?;
-        if !self.is_on() || !matches!(self.inner, Inner::Tree) {
-            return Ok(None);
-        }
-        if !self.inner_path.prev_leaf(pages, &t.orders.duplicate)? {
-            return Ok(None);
-        }
-        self.inner_path.leaf_mut().index = 0;
-        let pair = self.multiple(pages, t)?;
-        self.inner_path.leaf_mut().index = 0;
-        Ok(pair)
-    }
-}
-
-/// Only values of one size stand side by side.
-fn must_be_fixed(t: Trunk<'_>) -> Result<()> {
-    if t.tree.has_fixed() {
-        return Ok(());
-    }
-    Err(Error::Incompatible { what: "it has no fixed-size duplicates to return several of" })
 }

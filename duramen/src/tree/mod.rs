@@ -19,6 +19,7 @@ pub(crate) mod path;
 pub(crate) mod range;
 mod search;
 mod share;
+mod sub_page;
 pub(crate) mod value;
 pub(crate) mod walk;
 

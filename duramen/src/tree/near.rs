@@ -7,7 +7,8 @@
 //! made here answers `None` and moves nothing. The position's own movements then make it, or say what is wrong.
 
 use super::cursor::{CELLS_AHEAD, Inner, Pair, Position, Trunk};
-use super::duplicates::{SubPage, item_of};
+use super::duplicates::item_of;
+use super::sub_page::SubPage;
 use super::{AnyLeaf, Pages, Path, open_cells};
 use crate::format::leaf::{Cell, CellKind, Leaf};
 use crate::prefetch::{LINE, prefetch};

@@ -42,7 +42,7 @@ pub(super) fn edit<'v>(
     match decide(old) {
         Edit::Put(bytes) => {
             let splice = old.filter(|_| ops::may_splice(work)).and_then(|old| Splice::between(old, &bytes));
-            update::put_here(work, i, &mut path, found, key, &Value::Bytes(&bytes))?;
+            update::put_here(work, i, &mut path, found, (key, &bytes))?;
             match splice {
                 Some(splice) => ops::splice(work, i, key, &splice),
                 None => ops::put(work, i, key, &Value::Bytes(&bytes)),

@@ -11,7 +11,7 @@ use std::ops::Bound;
 use super::catalog::{self, TableOptions};
 use super::edit::Splice;
 use super::table::get_in;
-use super::update::{self, Mode, Value};
+use super::update::{self, Offer, Value};
 use super::work::Work;
 use crate::error::{Damage, Error, Result};
 use crate::format::log::HEADER;
@@ -290,14 +290,14 @@ fn again(work: &mut Work, operation: u8, i: usize, rest: &mut Reader<'_>) -> Res
     match operation {
         PUT => {
             let (key, value) = (rest.part()?, rest.part()?);
-            update::put(work, i, key, Value::Bytes(value), Mode::Set)?;
+            update::put(work, i, Offer::set(key, value))?;
         }
         SPLICE => {
             let key = rest.part()?;
             let splice = Splice { at: rest.number()?, removed: rest.number()?, inserted: rest.part()? };
             let old = if work.tables[i].tree.has_duplicates() { None } else { stored(work, i, key)? };
             let new = old.and_then(|old| splice.apply(old)).ok_or(Damage("a change of a value that is not there"))?;
-            update::put(work, i, key, Value::Bytes(&new), Mode::Set)?;
+            update::put(work, i, Offer::set(key, &new))?;
         }
         DELETE => drop(update::delete(work, i, rest.part()?)?),
         DELETE_DUPLICATE => {

@@ -5,7 +5,7 @@ use std::fmt;
 use super::cursor::WriteCursor;
 use super::edit::{self, Edit};
 use super::table::{Source, Table, TableStats, stats_of};
-use super::update::{self, Mode, Put, Value};
+use super::update::{self, Mode, Offer, Put, Value};
 use super::work::Work;
 use super::write::TableId;
 use super::{Iter, KeyRange, catalog};
@@ -85,8 +85,9 @@ impl<'t> TableMut<'t> {
 
     #[inline]
     fn store(&mut self, key: &[u8], value: &[u8], mode: Mode) -> Result<Put> {
+        let offer = Offer { key, value: Value::Bytes(value), mode };
         match &mut self.cursor {
-            None => update::put(self.work, self.id.index as usize, key, Value::Bytes(value), mode),
+            None => update::put(self.work, self.id.index as usize, offer),
             Some(cursor) => cursor.store(self.work, key, value, mode),
         }
     }

@@ -1,24 +1,29 @@
 //! Changing the entries of a table: one function an operation.
 //!
-//! Owns: what each operation means, the checks before anything is changed. Must not know: how users name tables.
+//! Owns: what each operation means, the checks before anything is changed (`limits`); `remove`: what is taken away. Must not
+//! know: how users name tables.
 
-use std::ops::Bound;
+mod limits;
+mod remove;
 
 use super::catalog;
 use super::ops;
 use super::place::spill_if_large;
-use super::work::{OpenTable, Work};
+use super::work::Work;
 use crate::error::{Error, Result};
-use crate::format::leaf::{CellKind, LeafMut, key_max};
+use crate::format::leaf::{CellKind, LeafMut};
 use crate::format::overflow::{STUB, Stub, pages_for};
 use crate::order::{Needle, Order};
 use crate::pieces;
-use crate::tree::cursor::{Position, Removed};
-use crate::tree::duplicates::{self, Orders, item_of};
+use crate::tree::cursor::{Position, Trunk};
+use crate::tree::duplicates::{self, Orders, Site};
 use crate::tree::insert::{Entry, touch_path};
-use crate::tree::range::{self, Edge};
-use crate::tree::{Pages, PagesMut, Path, Tree, at, insert, open_cells, remove, resize, value};
+use crate::tree::{Pages, PagesMut, Path, Tree, at, insert, open_cells, resize, value};
 use crate::width::{to_u16, to_u32};
+
+use limits::check_size;
+pub(super) use limits::{check_key, check_value};
+pub(super) use remove::{delete, delete_at, delete_duplicate, delete_range, delete_value_at};
 
 /// What a conditional write did.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -51,7 +56,7 @@ pub(super) enum Value<'v> {
     Room(usize),
 }
 
-impl Value<'_> {
+impl<'v> Value<'v> {
     fn len(&self) -> usize {
         match self {
             Value::Bytes(bytes) => bytes.len(),
@@ -59,7 +64,7 @@ impl Value<'_> {
         }
     }
 
-    fn bytes(&self) -> Result<&[u8]> {
+    fn bytes(&self) -> Result<&'v [u8]> {
         match self {
             Value::Bytes(bytes) => Ok(bytes),
             Value::Room(_) => Err(Error::Incompatible { what: "a value with duplicates cannot be filled in later" }),
@@ -71,6 +76,21 @@ impl Value<'_> {
             Value::Bytes(bytes) => pieces::copy(space, bytes),
             Value::Room(_) => space.fill(0),
         }
+    }
+}
+
+/// An entry that is offered to a table, and when it is to be stored.
+#[derive(Clone, Copy)]
+pub(super) struct Offer<'o> {
+    pub key: &'o [u8],
+    pub value: Value<'o>,
+    pub mode: Mode,
+}
+
+impl<'o> Offer<'o> {
+    /// An entry that is to be stored in any case.
+    pub(super) fn set(key: &'o [u8], value: &'o [u8]) -> Offer<'o> {
+        Offer { key, value: Value::Bytes(value), mode: Mode::Set }
     }
 }
 
@@ -98,49 +118,6 @@ impl Guide<'_> {
         }
         seek(work, i, self.path, key)
     }
-}
-
-/// Refuses keys that the table cannot hold.
-pub(super) fn check_key(page_size: usize, table: &OpenTable, key: &[u8]) -> Result<()> {
-    let max = key_max(page_size);
-    if matches!(table.orders.key, Order::Native) {
-        return if matches!(key.len(), 4 | 8) {
-            Ok(())
-        } else {
-            Err(Error::KeyLength { bytes: key.len(), min: 4, max: 8 })
-        };
-    }
-    if key.len() > max { Err(Error::KeyLength { bytes: key.len(), min: 0, max }) } else { Ok(()) }
-}
-
-/// Refuses an integer key of another size than those in the table.
-fn check_size(work: &Work, i: usize, path: &Path, key: &[u8]) -> Result<()> {
-    if path.is_empty() || !matches!(work.tables[i].orders.key, Order::Native) {
-        return Ok(());
-    }
-    let size = at(path.leaf().page, path.open_leaf(work)?.key(0))?.len();
-    if key.len() == size { Ok(()) } else { Err(Error::KeyLength { bytes: key.len(), min: size, max: size }) }
-}
-
-/// Refuses values that the table cannot hold.
-pub(super) fn check_value(page_size: usize, table: &OpenTable, bytes: usize) -> Result<()> {
-    let wrong = |min, max| Err(Error::ValueLength { bytes, min, max });
-    if !table.tree.has_duplicates() {
-        let max = u32::MAX as usize;
-        return if bytes > max { wrong(0, max) } else { Ok(()) };
-    }
-    let item = item_of(&table.tree);
-    if item > 0 && bytes != item {
-        return wrong(item, item);
-    }
-    if table.tree.has_fixed() && bytes == 0 {
-        return wrong(1, key_max(page_size));
-    }
-    if matches!(table.orders.duplicate, Order::Native) && !matches!(bytes, 4 | 8) {
-        return wrong(4, 8);
-    }
-    let max = key_max(page_size);
-    if bytes > max { wrong(0, max) } else { Ok(()) }
 }
 
 /// Runs a change on a copy of the table's record and puts the record back. An error leaves a transaction that can
@@ -172,22 +149,15 @@ impl Drop for Changing<'_> {
 }
 
 /// Stores an entry.
-pub(super) fn put(work: &mut Work, i: usize, key: &[u8], value: Value<'_>, mode: Mode) -> Result<Put> {
-    put_guided(work, i, None, key, value, mode)
+pub(super) fn put(work: &mut Work, i: usize, offer: Offer<'_>) -> Result<Put> {
+    put_guided(work, i, None, &offer)
 }
 
 /// As [`put`].
-pub(super) fn put_guided(
-    work: &mut Work,
-    i: usize,
-    guide: Option<Guide<'_>>,
-    key: &[u8],
-    value: Value<'_>,
-    mode: Mode,
-) -> Result<Put> {
-    let put = put_entry(work, i, guide, key, value, mode)?;
+pub(super) fn put_guided(work: &mut Work, i: usize, guide: Option<Guide<'_>>, offer: &Offer<'_>) -> Result<Put> {
+    let put = put_entry(work, i, guide, offer)?;
     if put == Put::Stored {
-        ops::put(work, i, key, &value);
+        ops::put(work, i, offer.key, &offer.value);
     }
     Ok(put)
 }
@@ -206,8 +176,8 @@ pub(super) fn put_duplicates(work: &mut Work, i: usize, key: &[u8], values: &[u8
     let mut path = Path::default();
     let found = seek(work, i, &mut path, key)?;
     let stored = change(work, i, |work, tree, orders| {
-        let put = store(work, tree, orders, &mut path, (found, Mode::Set), key, &Value::Bytes(first))?;
-        let more = duplicates::add_all(work, tree, orders, &mut path, key, each.clone())?;
+        let put = store(work, Site { table: tree, orders, path: &mut path }, found, &Offer::set(key, first))?;
+        let more = duplicates::add_all(work, Site { table: tree, orders, path: &mut path }, key, each.clone())?;
         tree.entries += more;
         Ok(more + u64::from(put == Put::Stored))
     })?;
@@ -231,48 +201,34 @@ fn prepare(work: &mut Work, i: usize, key: &[u8], bytes: usize) -> Result<()> {
     spill_if_large(work)
 }
 
-fn put_entry(
-    work: &mut Work,
-    i: usize,
-    mut guide: Option<Guide<'_>>,
-    key: &[u8],
-    value: Value<'_>,
-    mode: Mode,
-) -> Result<Put> {
-    prepare(work, i, key, value.len())?;
-    if add_last(work, i, key, &value) {
+fn put_entry(work: &mut Work, i: usize, mut guide: Option<Guide<'_>>, offer: &Offer<'_>) -> Result<Put> {
+    prepare(work, i, offer.key, offer.value.len())?;
+    if add_last(work, i, offer.key, &offer.value) {
         guide.iter_mut().for_each(|guide| guide.path.clear());
         return Ok(Put::Stored);
     }
     match guide {
-        Some(guide) => put_in_place(work, i, guide, key, value, mode),
-        None => put_in_place(work, i, Guide::none(&mut Path::default()), key, value, mode),
+        Some(guide) => put_in_place(work, i, guide, offer),
+        None => put_in_place(work, i, Guide::none(&mut Path::default()), offer),
     }
 }
 
 /// Stores an entry where its place is.
-fn put_in_place(
-    work: &mut Work,
-    i: usize,
-    mut guide: Guide<'_>,
-    key: &[u8],
-    value: Value<'_>,
-    mode: Mode,
-) -> Result<Put> {
-    if let Some(mut path) = at_end(work, i, key)? {
+fn put_in_place(work: &mut Work, i: usize, mut guide: Guide<'_>, offer: &Offer<'_>) -> Result<Put> {
+    if let Some(mut path) = at_end(work, i, offer.key)? {
         guide.path.clear();
-        check_size(work, i, &path, key)?;
-        change(work, i, |work, tree, orders| store(work, tree, orders, &mut path, (false, mode), key, &value))?;
+        check_size(work, i, &path, offer.key)?;
+        store_at(work, i, &mut path, false, offer)?;
         work.tables[i].end = Some((path, work.epoch));
         return Ok(Put::Stored);
     }
-    let found = guide.lead(work, i, key)?;
+    let found = guide.lead(work, i, offer.key)?;
     let path = guide.path;
     let is_last = is_at_end(work, i, path, found)?;
-    if let Some(outcome) = refuse(work, i, (path, is_last), found, key, &value, mode)? {
+    if let Some(outcome) = refuse(work, i, path, (found, is_last), offer)? {
         return outcome;
     }
-    let put = change(work, i, |work, tree, orders| store(work, tree, orders, path, (found, mode), key, &value))?;
+    let put = store_at(work, i, path, found, offer)?;
     if is_last {
         work.tables[i].end = Some((Box::new(path.clone()), work.epoch));
     }
@@ -340,16 +296,17 @@ fn is_table(work: &Work, path: &Path) -> Result<bool> {
     Ok(at(step.page, open_cells(work, step.page)?.cell(step.index))?.kind == CellKind::Table)
 }
 
-/// What a mode says against storing, before anything is changed.
+/// What the mode says against storing where the path stands, on the key (`found`) or behind all entries (`is_last`), before
+/// anything is changed.
+#[inline(always)]
 fn refuse(
     work: &Work,
     i: usize,
-    (path, is_last): (&Path, bool),
-    found: bool,
-    key: &[u8],
-    value: &Value<'_>,
-    mode: Mode,
+    path: &Path,
+    (found, is_last): (bool, bool),
+    offer: &Offer<'_>,
 ) -> Result<Option<Result<Put>>> {
+    let &Offer { key, ref value, mode } = offer;
     let table = &work.tables[i];
     match mode {
         Mode::Set | Mode::LastDuplicate if found && i == 0 && is_table(work, path)? => {
@@ -359,9 +316,8 @@ fn refuse(
         Mode::Insert => Ok(found.then_some(Ok(Put::Exists))),
         Mode::Append | Mode::AppendDuplicate if is_last => Ok(None),
         Mode::Append | Mode::AppendDuplicate => {
-            let mut last = crate::tree::cursor::Position::default();
-            let trunk = crate::tree::cursor::Trunk { tree: &table.tree, orders: &table.orders };
-            let Some((last_key, last_value)) = last.last(work, trunk)? else { return Ok(None) };
+            let trunk = Trunk { tree: &table.tree, orders: &table.orders };
+            let Some((last_key, last_value)) = Position::default().last(work, trunk)? else { return Ok(None) };
             let in_order = match (table.orders.key.cmp(last_key, key), value) {
                 (std::cmp::Ordering::Less, _) => true,
                 (std::cmp::Ordering::Equal, Value::Bytes(bytes)) if mode == Mode::AppendDuplicate => {
@@ -374,50 +330,42 @@ fn refuse(
     }
 }
 
-fn store(
-    work: &mut Work,
-    tree: &mut Tree,
-    orders: &Orders,
-    path: &mut Path,
-    (found, mode): (bool, Mode),
-    key: &[u8],
-    value: &Value<'_>,
-) -> Result<Put> {
+/// Stores an entry where the path stands, whether its key is `found` there or not.
+#[inline(always)]
+fn store_at(work: &mut Work, i: usize, path: &mut Path, found: bool, offer: &Offer<'_>) -> Result<Put> {
+    change(work, i, |work, table, orders| store(work, Site { table, orders, path }, found, offer))
+}
+
+fn store(work: &mut Work, site: Site<'_>, found: bool, offer: &Offer<'_>) -> Result<Put> {
+    let &Offer { key, ref value, mode } = offer;
+    let Site { table, orders, path } = site;
     if !found {
-        put_new(work, tree, orders, path, key, value)?;
-        tree.entries += 1;
+        put_new(work, Site { table, orders, path }, key, value)?;
+    } else if !table.has_duplicates() {
+        put_over(work, Site { table, orders, path }, key, value)?;
         return Ok(Put::Stored);
+    } else {
+        let (last, bytes) = (mode == Mode::LastDuplicate, value.bytes()?);
+        if !duplicates::add(work, Site { table, orders, path }, key, bytes, last)? {
+            return Ok(Put::Exists);
+        }
     }
-    if !tree.has_duplicates() {
-        put_over(work, tree, orders, path, key, value)?;
-        return Ok(Put::Stored);
-    }
-    if !duplicates::add(work, tree, orders, path, (key, value.bytes()?), mode == Mode::LastDuplicate)? {
-        return Ok(Put::Exists);
-    }
-    tree.entries += 1;
+    table.entries += 1;
     Ok(Put::Stored)
 }
 
-fn put_new(
-    work: &mut Work,
-    tree: &mut Tree,
-    orders: &Orders,
-    path: &mut Path,
-    key: &[u8],
-    value: &Value<'_>,
-) -> Result<()> {
+fn put_new(work: &mut Work, site: Site<'_>, key: &[u8], value: &Value<'_>) -> Result<()> {
     if value::is_large(work.page_size(), key.len(), value.len()) {
-        if tree.has_duplicates() {
-            return duplicates::plant(work, tree, orders, path, key, value.bytes()?);
+        if site.table.has_duplicates() {
+            return duplicates::plant(work, site, key, value.bytes()?);
         }
-        let stub = put_run(work, tree, value)?;
+        let stub = put_run(work, site.table, value)?;
         let entry = Entry { key, value_bytes: STUB, kind: CellKind::Overflow };
-        stub.write(insert(work, tree, &orders.key, path, entry)?);
+        stub.write(insert(work, site.table, &site.orders.key, site.path, entry)?);
         return Ok(());
     }
     let entry = Entry { key, value_bytes: value.len(), kind: CellKind::Plain };
-    value.write(insert(work, tree, &orders.key, path, entry)?);
+    value.write(insert(work, site.table, &site.orders.key, site.path, entry)?);
     Ok(())
 }
 
@@ -433,14 +381,8 @@ fn put_run(work: &mut Work, tree: &mut Tree, value: &Value<'_>) -> Result<Stub> 
     Ok(Stub { child, bytes, birth: 0 })
 }
 
-fn put_over(
-    work: &mut Work,
-    tree: &mut Tree,
-    orders: &Orders,
-    path: &mut Path,
-    key: &[u8],
-    value: &Value<'_>,
-) -> Result<()> {
+fn put_over(work: &mut Work, site: Site<'_>, key: &[u8], value: &Value<'_>) -> Result<()> {
+    let Site { table, orders, path } = site;
     let step = path.leaf();
     let cell = at(step.page, open_cells(work, step.page)?.cell(step.index))?;
     let (kind, old_bytes) = (cell.kind, cell.value.len());
@@ -448,24 +390,24 @@ fn put_over(
     match kind {
         CellKind::Table => return Err(Error::Incompatible { what: "a table has this name" }),
         CellKind::Plain if !large && old_bytes == value.len() => {
-            touch_path(work, tree, path)?;
+            touch_path(work, table, path)?;
             let step = path.leaf();
             value.write(LeafMut::new(work.page_mut(step.page)).into_value(step.index));
             return Ok(());
         }
         CellKind::Overflow => {
             let stub = cell.value.to_vec();
-            value::release(work, tree, step.page, kind, &stub)?;
+            value::release(work, table, step.page, kind, &stub)?;
         }
         _ => {}
     }
     if large {
-        let stub = put_run(work, tree, value)?;
+        let stub = put_run(work, table, value)?;
         let entry = Entry { key, value_bytes: STUB, kind: CellKind::Overflow };
-        stub.write(resize(work, tree, &orders.key, path, entry)?);
+        stub.write(resize(work, table, &orders.key, path, entry)?);
     } else {
         let entry = Entry { key, value_bytes: value.len(), kind: CellKind::Plain };
-        value.write(resize(work, tree, &orders.key, path, entry)?);
+        value.write(resize(work, table, &orders.key, path, entry)?);
     }
     Ok(())
 }
@@ -474,7 +416,7 @@ fn put_over(
 /// stores, or fails.
 pub(super) fn reserve<'w>(work: &'w mut Work, i: usize, key: &[u8], bytes: usize, mode: Mode) -> Result<&'w mut [u8]> {
     let (mut path, value) = (Path::default(), Value::Room(bytes));
-    put_entry(work, i, Some(Guide::none(&mut path)), key, value, mode)?;
+    put_entry(work, i, Some(Guide::none(&mut path)), &Offer { key, value, mode })?;
     ops::put(work, i, key, &value);
     if path.is_empty()
         && let Some((end, _)) = &work.tables[i].end
@@ -495,58 +437,17 @@ fn room<'w>(work: &'w mut Work, path: &Path) -> Result<&'w mut [u8]> {
     Ok(LeafMut::new(work.page_mut(step.page)).into_value(step.index))
 }
 
-/// Finds a key to remove it; `None` if it is not there.
-fn find(work: &mut Work, i: usize, key: &[u8]) -> Result<Option<Path>> {
-    work.check()?;
-    spill_if_large(work)?;
-    let table = &work.tables[i];
-    if check_key(work.page_size(), table, key).is_err() {
-        return Ok(None);
-    }
-    let mut path = Path::default();
-    let found = path.seek(work, &table.tree, &table.orders.key, &Needle::new(key, &table.orders.key))?;
-    Ok(found.then_some(path))
-}
-
-/// Removes a key with all its values; false if it is not there.
-pub(super) fn delete(work: &mut Work, i: usize, key: &[u8]) -> Result<bool> {
-    match find(work, i, key)? {
-        Some(mut path) => delete_at(work, i, &mut path, key).map(|()| true),
-        None => Ok(false),
-    }
-}
-
-/// Removes the key at the path with all its values. The path then stands in the gap, or nowhere.
-pub(super) fn delete_at(work: &mut Work, i: usize, path: &mut Path, key: &[u8]) -> Result<()> {
-    let step = path.leaf();
-    let cell = at(step.page, open_cells(work, step.page)?.cell(step.index))?;
-    if cell.kind == CellKind::Table {
-        return Err(Error::Incompatible { what: "a table has this name" });
-    }
-    let (kind, body) = (cell.kind, if cell.kind == CellKind::Plain { Vec::new() } else { cell.value.to_vec() });
-    ops::delete(work, i, key);
-    change(work, i, |work, tree, orders| {
-        let entries = if kind == CellKind::Plain { 1 } else { duplicates::count(step.page, tree, kind, &body)? };
-        value::release(work, tree, step.page, kind, &body)?;
-        duplicates::release(work, step.page, kind, &body)?;
-        remove(work, tree, &orders.key, path)?;
-        tree.entries = tree.entries.saturating_sub(entries);
-        Ok(())
-    })
-}
-
-/// Stores an entry where the path stands, in a table without duplicates. The caller notes it for the log.
+/// Stores a value of a key where the path stands, in a table without duplicates. The caller notes it for the log.
 pub(super) fn put_here(
     work: &mut Work,
     i: usize,
     path: &mut Path,
     found: bool,
-    key: &[u8],
-    value: &Value<'_>,
+    (key, value): (&[u8], &[u8]),
 ) -> Result<()> {
     check_value(work.page_size(), &work.tables[i], value.len())?;
     refuse_table(work, i, key)?;
-    change(work, i, |work, tree, orders| store(work, tree, orders, path, (found, Mode::Set), key, value)).map(drop)
+    store_at(work, i, path, found, &Offer::set(key, value)).map(drop)
 }
 
 /// In the main table, the names of tables that are not entered yet are taken.
@@ -560,10 +461,10 @@ fn refuse_table(work: &Work, i: usize, key: &[u8]) -> Result<()> {
 /// Gives the key at the path, in a table without duplicates, another value. The path stays on it.
 pub(super) fn put_at(work: &mut Work, i: usize, path: &mut Path, key: &[u8], value: &[u8]) -> Result<()> {
     check_value(work.page_size(), &work.tables[i], value.len())?;
-    let value = Value::Bytes(value);
-    refuse(work, i, (path, false), true, key, &value, Mode::Set)?;
-    ops::put(work, i, key, &value);
-    change(work, i, |work, tree, orders| put_over(work, tree, orders, path, key, &value))
+    let offer = Offer::set(key, value);
+    refuse(work, i, path, (true, false), &offer)?;
+    ops::put(work, i, key, &offer.value);
+    change(work, i, |work, table, orders| put_over(work, Site { table, orders, path }, key, &offer.value))
 }
 
 /// Gives the key at the path, in a table without duplicates, another value where the old one stands, if that has the
@@ -578,40 +479,6 @@ pub(super) fn overwrite(work: &mut Work, i: usize, path: &Path, key: &[u8], valu
     work.tables[i].overwritten += 1;
     ops::put(work, i, key, &Value::Bytes(value));
     true
-}
-
-/// Removes one value of a key; false if it is not there.
-pub(super) fn delete_duplicate(work: &mut Work, i: usize, key: &[u8], value: &[u8]) -> Result<bool> {
-    if !work.tables[i].tree.has_duplicates() {
-        return Err(Error::Incompatible { what: "it holds one value for a key, none to choose from" });
-    }
-    let Some(mut path) = find(work, i, key)? else {
-        return Ok(false);
-    };
-    if check_value(work.page_size(), &work.tables[i], value.len()).is_err() {
-        return Ok(false);
-    }
-    ops::delete_duplicate(work, i, key, value);
-    change(work, i, |work, tree, orders| {
-        let removed = duplicates::remove_one(work, tree, orders, &mut path, value)?;
-        tree.entries = tree.entries.saturating_sub(u64::from(removed));
-        Ok(removed)
-    })
-}
-
-/// Removes the value that a position is on from its key.
-pub(super) fn delete_value_at(
-    work: &mut Work,
-    i: usize,
-    position: &mut Position,
-    (key, value): (&[u8], &[u8]),
-) -> Result<Removed> {
-    ops::delete_duplicate(work, i, key, value);
-    change(work, i, |work, tree, orders| {
-        let removed = position.remove_value(work, tree, orders)?;
-        tree.entries = tree.entries.saturating_sub(1);
-        Ok(removed)
-    })
 }
 
 /// Gives the value that a position is on, `old`, other bytes of the same place in the order, if nothing moves by that. The
@@ -630,27 +497,4 @@ pub(super) fn overwrite_value_at(
         ops::put(work, i, key, &Value::Bytes(new));
     }
     Ok(is_done)
-}
-
-/// Removes the keys in a range; how many entries that were.
-pub(super) fn delete_range(work: &mut Work, i: usize, low: Bound<&[u8]>, high: Bound<&[u8]>) -> Result<u64> {
-    work.check()?;
-    spill_if_large(work)?;
-    if i == 0 {
-        return Err(Error::Incompatible { what: "the main table holds the records of others" });
-    }
-    if let (Bound::Included(a) | Bound::Excluded(a), Bound::Included(b) | Bound::Excluded(b)) = (low, high)
-        && work.tables[i].orders.key.cmp(a, b).is_gt()
-    {
-        return Ok(0);
-    }
-    ops::delete_range(work, i, low, high);
-    change(work, i, |work, tree, orders| {
-        let edge = |bound: Bound<_>, after_included: bool| match bound {
-            Bound::Unbounded => None,
-            Bound::Included(key) => Some(Edge { needle: Needle::new(key, &orders.key), after: after_included }),
-            Bound::Excluded(key) => Some(Edge { needle: Needle::new(key, &orders.key), after: !after_included }),
-        };
-        range::delete_range(work, tree, &orders.key, edge(low, false).as_ref(), edge(high, true).as_ref())
-    })
 }

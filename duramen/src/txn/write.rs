@@ -286,8 +286,8 @@ impl<'p> WriteTxn<'p> {
     /// Stores an entry in a table.
     pub fn put(&mut self, id: TableId, key: impl AsRef<[u8]>, value: impl AsRef<[u8]>) -> Result<()> {
         self.work().table(id)?;
-        let value = update::Value::Bytes(value.as_ref());
-        update::put(self.work_mut(), id.index as usize, key.as_ref(), value, update::Mode::Set).map(drop)
+        let offer = update::Offer::set(key.as_ref(), value.as_ref());
+        update::put(self.work_mut(), id.index as usize, offer).map(drop)
     }
 
     /// A cursor on a table.

@@ -8,7 +8,8 @@ use crate::format::leaf::CellKind;
 use crate::format::overflow::STUB;
 use crate::format::record;
 use crate::tree::Tree;
-use crate::tree::duplicates::{Orders, encode, item_of};
+use crate::tree::duplicates::{Orders, item_of};
+use crate::tree::sub_page::encode;
 use crate::tree::value::is_large;
 use crate::width::to_u16;
 

@@ -1,5 +1,6 @@
 use super::*;
 use crate::Database;
+use crate::{Put, TableId};
 
 #[test]
 fn a_leaf_is_kept_open_until_anything_in_its_table_changes() -> Result<()> {

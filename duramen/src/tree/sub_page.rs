@@ -1,0 +1,196 @@
+//! A sub-page: a few sorted values of one key, in its cell.
+//!
+//! Owns: their form there, in which fixed-size ones stand side by side, others as a count, the end of each, and the bytes.
+//! Must not know: pages, when values are kept so.
+
+use std::cmp::Ordering;
+use std::ops::Range;
+
+use crate::error::{Damage, Result};
+use crate::order::Order;
+use crate::width::to_u16;
+
+/// See the module's head.
+#[derive(Clone, Copy)]
+pub(crate) struct SubPage<'a> {
+    bytes: &'a [u8],
+    /// Size of each value, 0 if they vary.
+    item: usize,
+    len: usize,
+}
+
+const OUTSIDE: Damage = Damage("a duplicate outside its sub-page");
+
+impl<'a> SubPage<'a> {
+    pub(crate) fn open(bytes: &'a [u8], item: usize) -> Result<SubPage<'a>, Damage> {
+        const WRONG: Damage = Damage("a sub-page of duplicates with a wrong length");
+        if let Some(len) = bytes.len().checked_div(item) {
+            return if len * item == bytes.len() && len > 0 { Ok(SubPage { bytes, item, len }) } else { Err(WRONG) };
+        }
+        let len = usize::from(u16::from_le_bytes(*bytes.first_chunk::<2>().ok_or(WRONG)?));
+        if len == 0 || bytes.len() < 2 + 2 * len {
+            return Err(WRONG);
+        }
+        Ok(SubPage { bytes, item, len })
+    }
+
+    pub(crate) fn len(&self) -> usize {
+        self.len
+    }
+
+    #[inline]
+    fn end(&self, i: usize) -> usize {
+        usize::from(u16::from_le_bytes([self.bytes[2 + 2 * i], self.bytes[3 + 2 * i]]))
+    }
+
+    #[inline]
+    pub(crate) fn get(&self, i: usize) -> Result<&'a [u8], Damage> {
+        if i >= self.len {
+            return Err(OUTSIDE);
+        }
+        self.bytes.get(self.place(i)).ok_or(OUTSIDE)
+    }
+
+    /// Where value `i`, of those that there are, stands in the sub-page's bytes.
+    #[inline]
+    pub(super) fn place(&self, i: usize) -> Range<usize> {
+        if self.item > 0 {
+            return i * self.item..(i + 1) * self.item;
+        }
+        let start = if i == 0 { 0 } else { self.end(i - 1) };
+        let body = 2 + 2 * self.len;
+        body + start..body + self.end(i)
+    }
+
+    /// Fixed-size values side by side.
+    pub(crate) fn packed(&self, range: Range<usize>) -> &'a [u8] {
+        &self.bytes[range.start * self.item..range.end * self.item]
+    }
+
+    /// Index of the first value not below `value`, and whether it is equal.
+    pub(crate) fn find(&self, value: &[u8], order: &Order) -> Result<(usize, bool), Damage> {
+        let (mut low, mut high) = (0, self.len);
+        while low < high {
+            let middle = (low + high) / 2;
+            match order.cmp(self.get(middle)?, value) {
+                Ordering::Less => low = middle + 1,
+                Ordering::Equal => return Ok((middle, true)),
+                Ordering::Greater => high = middle,
+            }
+        }
+        Ok((low, false))
+    }
+
+    pub(super) fn values(&self) -> Result<Vec<&'a [u8]>, Damage> {
+        (0..self.len).map(|i| self.get(i)).collect()
+    }
+
+    /// The sub-page with one value more, before value `i`.
+    pub(super) fn with(&self, i: usize, value: &[u8]) -> Result<Vec<u8>, Damage> {
+        let (bytes, at) = self.split(i)?;
+        let mut out = Vec::with_capacity(self.bytes.len() + value.len() + 2);
+        if self.item == 0 {
+            out.extend(to_u16(self.len + 1).to_le_bytes());
+            let mut end = |end: usize| out.extend(to_u16(end).to_le_bytes());
+            (0..i).for_each(|i| end(self.end(i)));
+            end(at + value.len());
+            (i..self.len).for_each(|i| end(self.end(i) + value.len()));
+        }
+        for part in [&bytes[..at], value, &bytes[at..]] {
+            out.extend_from_slice(part);
+        }
+        Ok(out)
+    }
+
+    /// The values' bytes, and where in them value `i` begins.
+    fn split(&self, i: usize) -> Result<(&'a [u8], usize), Damage> {
+        if self.item > 0 {
+            return Ok((self.bytes, i * self.item));
+        }
+        let ends = |i: usize| if i == 0 { 0 } else { self.end(i - 1) };
+        let bytes = self.bytes[2 + 2 * self.len..].get(..ends(self.len)).ok_or(OUTSIDE)?;
+        if (0..self.len).all(|i| ends(i) <= ends(i + 1)) { Ok((bytes, ends(i))) } else { Err(OUTSIDE) }
+    }
+}
+
+/// Takes value `i` out of a sub-page that has others, of `item` bytes each unless they vary; how many bytes are left at its
+/// start. Where that is one value, it stands there alone.
+pub(super) fn take_out(bytes: &mut [u8], item: usize, i: usize) -> Result<usize, Damage> {
+    let sub = SubPage::open(bytes, item)?;
+    let (len, gone) = (sub.len(), sub.get(i).map(|_| sub.place(i))?);
+    if len == 2 {
+        let left = sub.get(1 - i).map(|_| sub.place(1 - i))?;
+        bytes.copy_within(left.clone(), 0);
+        return Ok(left.len());
+    }
+    if item > 0 {
+        bytes.copy_within(gone.end.., gone.start);
+        return Ok(bytes.len() - item);
+    }
+    let end = sub.get(len - 1).map(|_| sub.place(len - 1).end)?;
+    if end < gone.end {
+        return Err(OUTSIDE);
+    }
+    let body = 2 + 2 * len;
+    let ends = bytes[2..body].as_chunks_mut::<2>().0;
+    ends.copy_within(i + 1.., i);
+    for end in &mut ends[i..len - 1] {
+        *end = u16::from_le_bytes(*end).wrapping_sub(to_u16(gone.len())).to_le_bytes();
+    }
+    bytes.copy_within(body..gone.start, body - 2);
+    bytes.copy_within(gone.end..end, gone.start - 2);
+    bytes[..2].copy_from_slice(&to_u16(len - 1).to_le_bytes());
+    Ok(end - gone.len() - 2)
+}
+
+/// A sub-page of these values.
+pub(super) fn encode(values: &[&[u8]], item: usize) -> Vec<u8> {
+    if item > 0 {
+        return values.concat();
+    }
+    let mut out = Vec::with_capacity(encoded_bytes(values, item));
+    out.extend_from_slice(&to_u16(values.len()).to_le_bytes());
+    let mut end = 0u16;
+    for value in values {
+        end += to_u16(value.len());
+        out.extend_from_slice(&end.to_le_bytes());
+    }
+    values.iter().for_each(|value| out.extend_from_slice(value));
+    out
+}
+
+/// Length of a sub-page of these values.
+pub(super) fn encoded_bytes(values: &[&[u8]], item: usize) -> usize {
+    if item > 0 { item * values.len() } else { values.iter().fold(2, |bytes, value| bytes + 2 + value.len()) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_value_that_is_taken_out_of_a_sub_page_leaves_what_was_made_without_it() {
+        let varying: &[&[u8]] = &[b"", b"a", b"bcd", b"ef", b"ghijk"];
+        let fixed: &[&[u8]] = &[b"ab", b"cd", b"ef", b"gh"];
+        for (values, item) in [(varying, 0), (fixed, 2)] {
+            for (len, i) in (2..=values.len()).flat_map(|len| (0..len).map(move |i| (len, i))) {
+                let mut bytes = encode(&values[..len], item);
+                let mut rest = values[..len].to_vec();
+                rest.remove(i);
+                let expected = if len == 2 { rest[0].to_vec() } else { encode(&rest, item) };
+                let left = take_out(&mut bytes, item, i).unwrap();
+                assert_eq!(bytes[..left], expected, "value {i} of {len}");
+            }
+        }
+    }
+
+    #[test]
+    fn a_sub_page_whose_values_are_out_of_place_is_damage() {
+        let whole = encode(&[b"first", b"second", b"third"], 0);
+        for (place, end) in [(2, 200), (4, 200), (6, 200), (4, 2), (6, 7)] {
+            let mut bytes = whole.clone();
+            bytes[place] = end;
+            assert!(take_out(&mut bytes, 0, 1).is_err(), "{place}: {end}");
+        }
+    }
+}

@@ -1,0 +1,374 @@
+//! Cursors of write transactions, which keep their places while the table changes.
+//!
+//! Owns: what a cursor remembers of where it stands, changes by a cursor. Must not know: how a position moves.
+
+use std::fmt;
+
+use super::{Step, step_near};
+use crate::error::{Error, Result};
+use crate::format::leaf::{Cell, CellKind};
+use crate::tree::cursor::{Pair, Position, Trunk};
+use crate::tree::{Pages, value};
+use crate::txn::held::Held;
+use crate::txn::place::spill_if_large;
+use crate::txn::table_mut::TableMut;
+use crate::txn::update::{self, Guide, Mode, Offer, Put, Value};
+use crate::txn::work::Work;
+use crate::txn::write::{TableId, WriteTxn};
+
+/// Where a movement of a cursor in a write transaction begins.
+pub(super) enum Start<'k> {
+    /// From where it stands.
+    Here,
+    /// As `Here`; what is found is several values at once, on one of which it then stands.
+    Among,
+    /// From one end of the table.
+    End,
+    /// With a search for a key, or for a key and a value.
+    Search(&'k [&'k [u8]]),
+}
+
+/// A position in a table of a write transaction. It borrows nothing: the transaction is given to each call, so that
+/// any number of cursors may be used between changes. After changes by others it stands on the same entry, or, if
+/// that is gone, in the gap where it was: `next` then gives the entry after it. After a search for what is not there
+/// it stands in the gap where that would be.
+pub struct WriteCursor {
+    pub(super) table: TableId,
+    pub(super) position: Position,
+    epoch: u64,
+    /// The entry it stands on, to find it again after a change.
+    key: Vec<u8>,
+    value: Vec<u8>,
+    /// `value` is not known: it stands before all those of the key.
+    before_values: bool,
+    placed: bool,
+    /// The leaf that it is in, while it walks.
+    pub(super) held: Held,
+    /// It has stored over its entry since its last step. Who stores and steps in turn need not have the leaf kept open.
+    stores: bool,
+}
+
+impl Clone for WriteCursor {
+    fn clone(&self) -> WriteCursor {
+        let (key, value, position) = (self.key.clone(), self.value.clone(), self.position.clone());
+        WriteCursor { key, value, position, held: Held::none(), ..*self }
+    }
+}
+
+impl fmt::Debug for WriteCursor {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("WriteCursor(..)")
+    }
+}
+
+impl WriteCursor {
+    pub(in crate::txn) fn new(table: TableId) -> WriteCursor {
+        let (key, value) = (Vec::new(), Vec::new());
+        let position = Position::default();
+        let (before_values, placed, held, stores) = (false, false, Held::none(), false);
+        WriteCursor { table, position, epoch: 0, key, value, before_values, placed, held, stores }
+    }
+
+    /// The table that it is a cursor of.
+    pub fn table(&self) -> TableId {
+        self.table
+    }
+
+    /// Whether it may stand on this key, or on this value of it, by what it remembers: looks at no page, so that many
+    /// cursors can be asked. Only a movement, or [`WriteCursor::current`], tells for certain.
+    pub fn may_be_on(&self, txn: &WriteTxn<'_>, key: &[u8], value: Option<&[u8]>) -> Result<bool> {
+        let orders = &txn.work().table(self.table)?.orders;
+        let has = |value| self.before_values || orders.duplicate.cmp(&self.value, value).is_eq();
+        Ok(self.placed && orders.key.cmp(&self.key, key).is_eq() && value.is_none_or(has))
+    }
+
+    /// How many values the key has that the cursor stands on.
+    pub fn count(&mut self, txn: &WriteTxn<'_>) -> Result<u64> {
+        let work = txn.work();
+        self.sync(work)?;
+        if !self.position.is_on() {
+            return Err(Error::Usage { what: "a cursor that stands on no entry was asked for a count" });
+        }
+        if let Some(count) = self.held.get(work, self.table).and_then(|near| near.count()) {
+            return Ok(count);
+        }
+        self.position.count(work, self.trunk(work)?)
+    }
+
+    /// The table that it is a cursor of, to store entries by the cursor: what lies near it is found sooner, and it then
+    /// stands on what was stored, unless that was room to be filled in or several values at once.
+    pub fn table_mut<'x>(&'x mut self, txn: &'x mut WriteTxn<'_>) -> Result<TableMut<'x>> {
+        txn.work().table(self.table)?;
+        Ok(TableMut::of_cursor(txn.work_mut(), self))
+    }
+
+    /// Stores an entry as [`TableMut::put`] does and stands on it.
+    pub fn put(&mut self, txn: &mut WriteTxn<'_>, key: impl AsRef<[u8]>, value: impl AsRef<[u8]>) -> Result<()> {
+        self.table_mut(txn)?.put(key, value)
+    }
+
+    /// Stores an entry, looked for from where the cursor stands, and stands on it, also if it was there.
+    #[inline(never)]
+    pub(in crate::txn) fn store(&mut self, work: &mut Work, key: &[u8], value: &[u8], mode: Mode) -> Result<Put> {
+        let i = self.table.index as usize;
+        if mode == Mode::Set && self.overwrite(work, key, value) {
+            return Ok(Put::Stored);
+        }
+        // Whatever becomes of the way, the cursor finds its place again by what it remembers.
+        self.held.close();
+        self.stores = true;
+        let guide = Guide { epoch: std::mem::take(&mut self.epoch), path: self.position.path_mut() };
+        let put = update::put_guided(work, i, Some(guide), &Offer { key, value: Value::Bytes(value), mode })?;
+        if put == Put::Exists && mode != Mode::Set {
+            return Ok(put);
+        }
+        let has_duplicates = work.tables[i].tree.has_duplicates();
+        self.remember(key, if has_duplicates { value } else { &[] });
+        // Among several values its place is not known.
+        if !has_duplicates && self.position.stand_on_path() {
+            self.epoch = work.epoch;
+        }
+        Ok(put)
+    }
+
+    /// Stores the value over that of the key, if the cursor is known to stand on that and nothing moves by it.
+    fn overwrite(&mut self, work: &mut Work, key: &[u8], value: &[u8]) -> bool {
+        let i = self.table.index as usize;
+        let is_here = self.is_current(work) && self.position.is_on() && self.key == key;
+        if !is_here || work.failed || work.tables[i].tree.has_duplicates() {
+            return false;
+        }
+        self.stores = true;
+        update::overwrite(work, i, self.position.path_mut(), key, value)
+    }
+
+    /// Stands on this entry, which has just been stored.
+    pub fn stand_on(&mut self, key: &[u8], value: &[u8]) {
+        self.remember(key, value);
+        self.held.close();
+        self.epoch = 0;
+    }
+
+    /// Gives the entry that the cursor stands on another value. In a table with duplicates the new one must sort at
+    /// the same place: anything else is [`Error::Incompatible`].
+    pub fn replace(&mut self, txn: &mut WriteTxn<'_>, value: impl AsRef<[u8]>) -> Result<()> {
+        let value = value.as_ref();
+        self.on_entry(txn)?;
+        let work = txn.work_mut();
+        if !work.table(self.table)?.tree.has_duplicates() {
+            self.stores = true;
+            let (i, path) = (self.table.index as usize, self.position.path_mut());
+            if !update::overwrite(work, i, path, &self.key, value) {
+                update::put_at(work, i, path, &self.key, value)?;
+                self.epoch = work.epoch;
+            }
+            return Ok(());
+        }
+        let order = work.table(self.table)?.orders.duplicate.clone();
+        if order.cmp(&self.value, value).is_ne() {
+            return Err(Error::Incompatible { what: "a duplicate can only be replaced by one that sorts the same" });
+        }
+        if self.value == value {
+            return Ok(());
+        }
+        let (i, entry) = (self.table.index as usize, (&self.value[..], value));
+        if update::overwrite_value_at(work, i, &mut self.position, &self.key, entry)? {
+            self.epoch = work.epoch;
+        } else {
+            let mut table = txn.table_by_id(self.table)?;
+            table.delete_duplicate(&self.key, &self.value)?;
+            table.put(&self.key, value)?;
+        }
+        self.value.clear();
+        self.value.extend_from_slice(value);
+        Ok(())
+    }
+
+    /// Removes the entry that the cursor stands on; true if its key has no other. `next` then gives the one after it.
+    pub fn delete(&mut self, txn: &mut WriteTxn<'_>) -> Result<bool> {
+        if !txn.work().table(self.table)?.tree.has_duplicates() {
+            return self.delete_key(txn).map(|()| true);
+        }
+        self.on_entry(txn)?;
+        let (work, i) = (txn.work_mut(), self.table.index as usize);
+        let removed = update::delete_value_at(work, i, &mut self.position, (&self.key, &self.value))?;
+        if removed.is_known {
+            self.epoch = work.epoch;
+        }
+        Ok(removed.key)
+    }
+
+    /// Removes the key that the cursor stands on with all its values.
+    pub fn delete_key(&mut self, txn: &mut WriteTxn<'_>) -> Result<()> {
+        self.on_entry(txn)?;
+        let work = txn.work_mut();
+        update::delete_at(work, self.table.index as usize, self.position.path_mut(), &self.key)?;
+        // Whatever value it stood on, the gap is where the key was.
+        self.before_values = true;
+        if self.position.key_is_gone() {
+            self.epoch = work.epoch;
+        }
+        Ok(())
+    }
+
+    /// Sees to it that the entry which the cursor stands on can be changed by the way to it.
+    fn on_entry(&mut self, txn: &mut WriteTxn<'_>) -> Result<()> {
+        let work = txn.work_mut();
+        work.check()?;
+        spill_if_large(work)?;
+        self.sync(work)?;
+        if self.position.is_on() {
+            return Ok(());
+        }
+        Err(Error::Usage { what: "a cursor that stands on no entry was asked to change it" })
+    }
+
+    fn trunk<'w>(&self, work: &'w Work) -> Result<Trunk<'w>> {
+        let table = work.table(self.table)?;
+        Ok(Trunk { tree: &table.tree, orders: &table.orders })
+    }
+
+    /// Whether its position is as good as when it was found.
+    #[inline]
+    fn is_current(&self, work: &Work) -> bool {
+        work.is_current(self.table.index as usize, self.epoch)
+    }
+
+    /// Finds its place again if the table has changed since it was found.
+    fn sync(&mut self, work: &Work) -> Result<()> {
+        if self.is_current(work) {
+            return Ok(());
+        }
+        let trunk = self.trunk(work)?;
+        if self.placed {
+            let value = (!self.before_values).then_some(&self.value[..]);
+            self.position.restore(work, trunk, &self.key, value)?;
+        } else {
+            self.position.unset();
+        }
+        self.epoch = work.epoch;
+        Ok(())
+    }
+
+    /// The entry that the cursor stands on.
+    pub fn current<'x>(&mut self, txn: &'x WriteTxn<'_>) -> Result<Option<Pair<'x>>> {
+        let work = txn.work();
+        work.check()?;
+        if let Some(near) = self.held.get(work, self.table)
+            && let Some(pair) = near.current(&mut self.position)
+        {
+            return Ok(Some(pair));
+        }
+        self.sync(work)?;
+        self.position.current(work, self.trunk(work)?)
+    }
+
+    /// Each movement has its own copy, in which most of the questions are answered.
+    #[inline(always)]
+    pub(super) fn step<'x>(&mut self, work: &'x Work, step: Step, back: bool) -> Result<Option<Pair<'x>>> {
+        work.check()?;
+        let Some(near) = self.held.get(work, self.table) else { return self.step_anew(work, step, back) };
+        let Some(cell) = step_near!(near, &mut self.position, step, back) else {
+            let is_last = matches!(step, Step::Duplicate) && near.is_last_value(&self.position, back);
+            return if is_last { Ok(None) } else { self.step_far(work, step, back) };
+        };
+        let has_duplicates = near.has_duplicates();
+        self.stand_on_cell(work, &cell, has_duplicates).map(Some)
+    }
+
+    /// Remembers the entry of a cell, which the position is on.
+    #[inline(always)]
+    fn stand_on_cell<'x>(&mut self, work: &'x Work, cell: &Cell<'x>, has_duplicates: bool) -> Result<Pair<'x>> {
+        self.remember(cell.key, if has_duplicates { cell.value } else { &[] });
+        match cell.kind {
+            CellKind::Overflow => self.load(work, cell),
+            _ => Ok((cell.key, cell.value)),
+        }
+    }
+
+    /// The entry of a cell whose value lies elsewhere.
+    #[inline(never)]
+    fn load<'x>(&self, work: &'x Work, cell: &Cell<'x>) -> Result<Pair<'x>> {
+        Ok((cell.key, value::meet(work, self.position.page(), cell)?))
+    }
+
+    /// The first step in a leaf, or since anything has changed in the table: mostly within the leaf that it is in.
+    #[inline(never)]
+    fn step_anew<'x>(&mut self, work: &'x Work, step: Step, back: bool) -> Result<Option<Pair<'x>>> {
+        self.sync(work)?;
+        if self.position.leaf().is_none() || self.stores {
+            return self.step_far(work, step, back);
+        }
+        let trunk = self.trunk(work)?;
+        self.held.open(work, self.table, &self.position, trunk, None);
+        let Some(near) = self.held.get(work, self.table) else { return self.step_far(work, step, back) };
+        let found = if self.position.is_in_gap() {
+            step_near!(near.at_gap(), &mut self.position, step, back)
+        } else {
+            step_near!(near, &mut self.position, step, back)
+        };
+        match found {
+            Some(cell) => self.stand_on_cell(work, &cell, trunk.tree.has_duplicates()).map(Some),
+            None => self.step_far(work, step, back),
+        }
+    }
+
+    /// A step that leads out of the leaf, or nowhere.
+    #[inline(never)]
+    fn step_far<'x>(&mut self, work: &'x Work, step: Step, back: bool) -> Result<Option<Pair<'x>>> {
+        let (before, stores) = (self.position.leaf(), std::mem::take(&mut self.stores));
+        let found = self.moved(work, Start::Here, |position, work, trunk| step.go(position, work, trunk, back))?;
+        if found.is_none() {
+            work.walk_ends()?;
+        } else if !stores {
+            let (trunk, is_in_next) = (self.trunk(work)?, self.position.leaf() != before);
+            self.held.open(work, self.table, &self.position, trunk, is_in_next.then_some(back));
+        }
+        Ok(found)
+    }
+
+    /// Makes a movement.
+    #[inline]
+    pub(super) fn moved<'x>(
+        &mut self,
+        work: &'x Work,
+        from: Start<'_>,
+        step: impl FnOnce(&mut Position, &'x Work, Trunk<'_>) -> Result<Option<Pair<'x>>>,
+    ) -> Result<Option<Pair<'x>>> {
+        work.check()?;
+        self.held.close();
+        if matches!(from, Start::Here | Start::Among) {
+            self.sync(work)?;
+        } else {
+            // Where it stood does not matter.
+            self.position.unset();
+            self.epoch = work.epoch;
+        }
+        let trunk = self.trunk(work)?;
+        // After an error it is found again by what it remembers.
+        let found = step(&mut self.position, work, trunk).inspect_err(|_| self.epoch = 0)?;
+        let entry = if matches!(from, Start::Among) { self.position.current(work, trunk)? } else { found };
+        match (entry, from) {
+            (Some((key, value)), _) => self.remember(key, if trunk.tree.has_duplicates() { value } else { &[] }),
+            (None, Start::Search(sought)) => {
+                self.remember(sought[0], sought.get(1).copied().unwrap_or_default());
+                self.before_values = sought.len() == 1;
+            }
+            // It is where it was, or there is nothing to stand on.
+            (None, _) => self.placed &= !self.position.is_unset(),
+        }
+        Ok(found)
+    }
+
+    pub(super) fn remember(&mut self, key: &[u8], value: &[u8]) {
+        self.key.clear();
+        self.key.extend_from_slice(key);
+        self.value.clear();
+        // Only short values can be duplicates; a long one need not be remembered to find the key again.
+        if value.len() <= 1 << 14 {
+            self.value.extend_from_slice(value);
+        }
+        self.before_values = false;
+        self.placed = true;
+    }
+}
