@@ -1,7 +1,7 @@
 //! Times and change numbers as operational attributes have them.
 
 use std::sync::Mutex;
-use std::time::{SystemTime, UNIX_EPOCH};
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 /// By how much the system's clock may be behind the last change before that is taken for one that was made when the clock
 /// was wrong, in microseconds. Without such a limit, one change of the year 2099 would have all later ones be of that year.
@@ -19,12 +19,17 @@ pub(crate) struct Moment(pub u64);
 
 /// A time as GeneralizedTime in whole seconds (RFC 4517 section 3.3.13).
 pub fn timestamp(time: SystemTime) -> String {
-    Moment(time.duration_since(UNIX_EPOCH).map_or(0, |since| since.as_micros() as u64)).timestamp()
+    Moment(time.duration_since(UNIX_EPOCH).map_or(0, micros)).timestamp()
+}
+
+/// A time in whole microseconds; the longest that there is if it is longer.
+fn micros(time: Duration) -> u64 {
+    u64::try_from(time.as_micros()).unwrap_or(u64::MAX)
 }
 
 /// What the system's clock says, in microseconds since 1970.
 fn system() -> u64 {
-    SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |since| since.as_micros() as u64)
+    SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, micros)
 }
 
 impl Clock {

@@ -17,6 +17,7 @@
 //! returns one may fail with `unwillingToPerform` where the disk is full, `busy` or `unavailable` where the database is, and
 //! `other` where what is stored cannot be read. Opening and taking a configuration into use return an [`OpenError`].
 #![forbid(unsafe_code)]
+#![cfg_attr(not(test), warn(clippy::cast_possible_truncation, clippy::cast_possible_wrap, clippy::cast_sign_loss))]
 
 pub mod access;
 mod altered;

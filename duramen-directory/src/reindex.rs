@@ -172,7 +172,7 @@ fn piece(txn: &mut WriteTxn<'_>, state: &State, missing: &Indices, from: Id) -> 
             let (key, bytes) = item?;
             let damaged = Error::Usage { what: "an entry is damaged: run `duramen directory check`" };
             let Some(id) = read_id(key) else { return Err(damaged) };
-            if count as usize == PIECE {
+            if count == PIECE as u64 {
                 next = Some(id);
                 break;
             }

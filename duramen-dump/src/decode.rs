@@ -4,7 +4,7 @@ use crate::problem::Problem;
 
 /// The value of a hexadecimal digit.
 pub fn nibble(digit: u8) -> Option<u8> {
-    (digit as char).to_digit(16).map(|n| n as u8)
+    (digit as char).to_digit(16).and_then(|n| u8::try_from(n).ok())
 }
 
 /// Bytes written as two hexadecimal digits each.

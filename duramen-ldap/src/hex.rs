@@ -9,7 +9,7 @@ pub(crate) fn byte(digits: &[u8]) -> Option<u8> {
 }
 
 fn digit(byte: u8) -> Option<u8> {
-    char::from(byte).to_digit(16).map(|digit| digit as u8)
+    char::from(byte).to_digit(16).and_then(|digit| u8::try_from(digit).ok())
 }
 
 /// Writes a backslash and two hex digits for each byte.

@@ -38,6 +38,7 @@
 //! Whatever decodes bytes may return [`DecodeError`], whatever parses text or checks a value [`TextError`]: at which byte it is
 //! wrong, and what should have been there. Making one allocates nothing. No bytes and no text lead to a panic.
 #![forbid(unsafe_code)]
+#![cfg_attr(not(test), warn(clippy::cast_possible_truncation, clippy::cast_possible_wrap, clippy::cast_sign_loss))]
 
 pub mod attribute;
 pub mod authz;

@@ -114,7 +114,7 @@ impl Loads {
     }
 
     fn now(&self) -> u64 {
-        self.origin.elapsed().as_nanos() as u64
+        nanos(self.origin.elapsed())
     }
 
     /// What a thread said last, unless it has been asleep since, or in one turn.
@@ -230,7 +230,8 @@ impl Gauge {
     fn look(&self, window: Window, now: Moment) {
         let own = &self.loads.threads[self.thread];
         let worked = now.worked(window.began) * 1000 / (now.at - window.began.at);
-        own.busy.store(if window.longest > nanos(LONG) { 1000 } else { worked as u32 }, Relaxed);
+        let worked = if window.longest > nanos(LONG) { 1000 } else { u32::try_from(worked).unwrap_or(u32::MAX) };
+        own.busy.store(worked, Relaxed);
         own.looked.store(now.at, Relaxed);
         let leaving = self.leaving.get();
         if leaving.count == 0 || leaving.until <= now.at {
@@ -382,7 +383,7 @@ fn since(at: &mut u64, is_so: bool, now: u64) {
 }
 
 fn nanos(time: Duration) -> u64 {
-    time.as_nanos() as u64
+    u64::try_from(time.as_nanos()).unwrap_or(u64::MAX)
 }
 
 #[cfg(test)]

@@ -106,7 +106,7 @@ impl Figures {
     pub fn end(&self, kind: Kind, succeeded: bool, took: Duration) {
         let of_kind = &self.kinds[kind as usize];
         add(if succeeded { &of_kind.succeeded } else { &of_kind.failed }, 1);
-        let micros = took.as_micros() as u64;
+        let micros = u64::try_from(took.as_micros()).unwrap_or(u64::MAX);
         add(&of_kind.micros, micros);
         add(&of_kind.histogram[bucket(micros)], 1);
     }

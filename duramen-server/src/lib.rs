@@ -15,6 +15,8 @@
 //! | [`session`], [`tls`], [`stream`], [`buffer`], [`reply`] | what they stand on |
 //! | [`figures`], [`monitor`], [`http`], [`log`], [`seldom`], [`notify`] | what the daemon tells of itself |
 
+#![cfg_attr(not(test), warn(clippy::cast_possible_truncation, clippy::cast_possible_wrap, clippy::cast_sign_loss))]
+
 pub mod balance;
 pub mod buffer;
 pub mod config;

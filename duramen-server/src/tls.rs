@@ -117,7 +117,7 @@ impl Lifetimes {
 }
 
 fn out_of_time(validity: &Validity, now: SystemTime) -> Option<String> {
-    let now = now.duration_since(UNIX_EPOCH).ok()?.as_secs() as i64;
+    let now = now.duration_since(UNIX_EPOCH).ok()?.as_secs().cast_signed();
     let date = |time: ASN1Time| {
         let time = time.to_datetime();
         format!("{} {:02}:{:02} UTC", time.date(), time.hour(), time.minute())
@@ -128,7 +128,7 @@ fn out_of_time(validity: &Validity, now: SystemTime) -> Option<String> {
     } else if now > end.timestamp() {
         Some(format!("has expired on {}: clients refuse it", date(end)))
     } else {
-        let is_soon = now + ENDS_SOON.as_secs() as i64 > end.timestamp();
+        let is_soon = now + ENDS_SOON.as_secs().cast_signed() > end.timestamp();
         is_soon.then(|| format!("expires on {}: from then on clients refuse it", date(end)))
     }
 }

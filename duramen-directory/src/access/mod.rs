@@ -134,7 +134,7 @@ impl Rules {
         let mut class = |what: Option<What<'_>>| {
             let selects = |rule: &Rule| what.map_or(rule.attributes.is_none(), |what| rule.selects_part(what));
             let selected: Vec<usize> = (0..rules.len()).filter(|&n| selects(&rules[n])).collect();
-            let next = numbers.len();
+            let next = u16::try_from(numbers.len()).expect("fewer classes than attributes have numbers");
             *numbers.entry(selected).or_insert(next)
         };
         let (entry_class, children_class) = (class(Some(What::Entry)), class(Some(What::Children)));
@@ -143,12 +143,12 @@ impl Rules {
         for attribute in schema.attributes() {
             let number = usize::from(attribute.id.number());
             if attribute_classes.len() <= number {
-                attribute_classes.resize(number + 1, other_class as u16);
+                attribute_classes.resize(number + 1, other_class);
             }
-            attribute_classes[number] = class(Some(What::Attribute(attribute.id, None))) as u16;
+            attribute_classes[number] = class(Some(What::Attribute(attribute.id, None)));
         }
         let mut classes = vec![Vec::new(); numbers.len()];
-        numbers.into_iter().for_each(|(selected, n)| classes[n] = selected);
+        numbers.into_iter().for_each(|(selected, n)| classes[usize::from(n)] = selected);
         let of_value = |rule: &Rule| rule.value.is_some() || rule.clauses.iter().any(|clause| clause.own_value);
         let by_value = classes.iter().map(|class| class.iter().any(|&n| of_value(&rules[n]))).collect();
         let first_clauses = rules
@@ -168,9 +168,9 @@ impl Rules {
             classes,
             by_value,
             attribute_classes,
-            entry_class,
-            children_class,
-            other_class,
+            entry_class: usize::from(entry_class),
+            children_class: usize::from(children_class),
+            other_class: usize::from(other_class),
         }
     }
 

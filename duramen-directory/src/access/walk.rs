@@ -53,8 +53,7 @@ impl Plan {
                 Err(why) => observer.rule_passed(rule, why),
                 Ok(parts) => {
                     observer.rule_selects(rule);
-                    let answers = &self.answers[self.rules.first_clauses[n]..];
-                    match self.walk_clauses(rule, answers, granted, &asked, &parts, observer) {
+                    match self.walk_clauses(n, granted, &asked, &parts, observer) {
                         Ended::Stopped(granted) => return granted,
                         Ended::Broke(so_far) => granted = so_far,
                     }
@@ -65,15 +64,16 @@ impl Plan {
         Privileges::NONE
     }
 
+    /// Goes through the clauses of rule `n`.
     fn walk_clauses(
         &self,
-        rule: &Rule,
-        answers: &[Answer],
+        n: usize,
         mut granted: Privileges,
         asked: &Asked<'_>,
         parts: &Parts,
         observer: &mut impl Observer,
     ) -> Ended {
+        let (rule, answers) = (&self.rules.rules[n], &self.answers[self.rules.first_clauses[n]..]);
         for (clause, answer) in rule.clauses.iter().zip(answers) {
             let applies = match answer {
                 Answer::Yes => true,

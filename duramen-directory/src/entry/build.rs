@@ -77,9 +77,9 @@ impl Builder {
         let wide = self.attributes.len() > usize::from(u16::MAX);
         let directory = self.numbers.len() * if wide { 6 } else { 4 };
         let mut out = Vec::with_capacity(HEAD + directory + rdn.len() + self.attributes.len());
-        out.extend_from_slice(&[marks | if wide { mark::WIDE } else { 0 }, self.large.len() as u8]);
+        out.extend_from_slice(&[marks | if wide { mark::WIDE } else { 0 }, byte(self.large.len())]);
         for number in [self.numbers.len(), self.user_count, rdn.len()] {
-            out.extend_from_slice(&(number as u16).to_le_bytes());
+            out.extend_from_slice(&short(number).to_le_bytes());
         }
         out.extend_from_slice(&parent.to_le_bytes());
         self.numbers.iter().for_each(|number| out.extend_from_slice(&number.to_le_bytes()));
@@ -92,9 +92,19 @@ impl Builder {
             out.extend_from_slice(&large.id.0.to_le_bytes());
             out.extend_from_slice(&large.count.to_le_bytes());
             out.extend_from_slice(&large.bytes.to_le_bytes());
-            out.push(large.description.len() as u8);
+            out.push(byte(large.description.len()));
             out.extend_from_slice(large.description.as_bytes());
         }
         out
     }
+}
+
+/// A count of which there is room for one byte: a draft with more is refused.
+fn byte(n: usize) -> u8 {
+    u8::try_from(n).expect("few attributes with very many values, of short names")
+}
+
+/// A count of which there is room for two bytes: a draft with more is refused.
+fn short(n: usize) -> u16 {
+    u16::try_from(n).expect("few attributes, and a short name")
 }

@@ -67,8 +67,8 @@ impl<'a> StoredAttribute<'a> {
     }
 }
 
-fn u16_at(bytes: &[u8], at: usize) -> Option<usize> {
-    Some(usize::from(u16::from_le_bytes(bytes.get(at..at + 2)?.try_into().ok()?)))
+fn u16_at(bytes: &[u8], at: usize) -> Option<u16> {
+    Some(u16::from_le_bytes(bytes.get(at..at + 2)?.try_into().ok()?))
 }
 
 fn u32_at(bytes: &[u8], at: usize) -> Option<u32> {
@@ -86,9 +86,9 @@ impl<'a> Entry<'a> {
     #[inline]
     pub fn parse_nameless(bytes: &'a [u8]) -> Option<Entry<'a>> {
         let (&[marks, large_count, ..], rest) = bytes.split_at_checked(HEAD)? else { return None };
-        let count = u16_at(bytes, 2)?;
-        let user_count = u16_at(bytes, 4)?;
-        let rdn_len = u16_at(bytes, 6)?;
+        let count = usize::from(u16_at(bytes, 2)?);
+        let user_count = usize::from(u16_at(bytes, 4)?);
+        let rdn_len = usize::from(u16_at(bytes, 6)?);
         let parent = u32_at(bytes, 8)?;
         let width = if marks & mark::WIDE == 0 { 2 } else { 4 };
         let (numbers, rest) = rest.split_at_checked(2 * count)?;
@@ -117,7 +117,7 @@ impl<'a> Entry<'a> {
     #[inline]
     fn end(&self, n: usize) -> usize {
         if self.marks & mark::WIDE == 0 {
-            u16_at(self.ends, 2 * n).unwrap_or(0)
+            u16_at(self.ends, 2 * n).map_or(0, usize::from)
         } else {
             u32_at(self.ends, 4 * n).unwrap_or(0) as usize
         }
@@ -152,7 +152,7 @@ impl<'a> Entry<'a> {
 
     #[inline]
     fn attribute(&self, n: usize) -> StoredAttribute<'a> {
-        let number = u16_at(self.numbers, 2 * n).unwrap_or(0) as u16;
+        let number = u16_at(self.numbers, 2 * n).unwrap_or(0);
         let start = if n == 0 { 0 } else { self.end(n - 1) };
         StoredAttribute {
             id: AttributeId(number & NUMBER),
@@ -183,7 +183,7 @@ impl<'a> Entry<'a> {
     pub fn large(&self) -> impl Iterator<Item = LargeAttribute> + use<'a> {
         let mut rest = self.large;
         (0..self.large_count).map_while(move |_| {
-            let number = u16_at(rest, 0)? as u16;
+            let number = u16_at(rest, 0)?;
             let (count, bytes) = (u32_at(rest, 2)?, u32_at(rest, 6)?);
             let end = 11 + usize::from(*rest.get(10)?);
             let description = std::str::from_utf8(rest.get(11..end)?).ok()?.to_string();

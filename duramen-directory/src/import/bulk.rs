@@ -121,7 +121,8 @@ impl Tree {
         self.children.resize(id as usize + 1, 0);
         self.children[parent as usize] += 1;
         let key = child_key(parent, entry.rdn());
-        self.names.extend_from_slice(&(key.len() as u16).to_le_bytes());
+        let key_bytes = u16::try_from(key.len()).expect("keys of names are short");
+        self.names.extend_from_slice(&key_bytes.to_le_bytes());
         self.names.extend_from_slice(&key);
         self.names.extend_from_slice(&child_value(id, entry.marks));
         Ok(Some((id, parent)))

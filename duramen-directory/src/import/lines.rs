@@ -17,10 +17,10 @@ impl Lines {
         let mut step = self.last.abs_diff(line) << 1 | u64::from(line < self.last);
         self.last = line;
         while step >= 0x80 {
-            self.steps.push(step as u8 | 0x80);
+            self.steps.push((step & 0x7F) as u8 | 0x80);
             step >>= 7;
         }
-        self.steps.push(step as u8);
+        self.steps.push((step & 0x7F) as u8);
     }
 
     /// The line of an entry that was pushed.

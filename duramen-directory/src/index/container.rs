@@ -34,6 +34,13 @@ pub(crate) fn is_container(bytes: &[u8]) -> bool {
     }
 }
 
+/// The number that a bit of a word of a bitmap stands for.
+#[inline]
+#[expect(clippy::cast_possible_truncation, reason = "a bitmap has 65,536 bits")]
+fn number_of(word: usize, bit: u32) -> u16 {
+    (64 * word) as u16 + bit as u16
+}
+
 /// Calls `each` with the ranges of numbers, ascending.
 fn ranges(bytes: &[u8], mut each: impl FnMut(u16, u16)) {
     match bytes.len() {
@@ -43,7 +50,7 @@ fn ranges(bytes: &[u8], mut each: impl FnMut(u16, u16)) {
                 while word != 0 {
                     let first = word.trailing_zeros();
                     let run = (word >> first).trailing_ones();
-                    each((n as u32 * 64 + first) as u16, (n as u32 * 64 + first + run - 1) as u16);
+                    each(number_of(n, first), number_of(n, first + run - 1));
                     let done = first + run;
                     word = if done == 64 { 0 } else { word >> done << done };
                 }
@@ -175,7 +182,7 @@ fn both_bitmaps(a: &[u8], b: &[u8]) -> Vec<u16> {
     for (n, (a, b)) in a.as_chunks::<8>().0.iter().zip(b.as_chunks::<8>().0).enumerate() {
         let mut word = u64::from_le_bytes(*a) & u64::from_le_bytes(*b);
         while word != 0 {
-            lows.push((64 * n) as u16 + word.trailing_zeros() as u16);
+            lows.push(number_of(n, word.trailing_zeros()));
             word &= word - 1;
         }
     }

@@ -26,7 +26,9 @@ fn head(key: &[u8]) -> u64 {
         // Those of three bytes are shorter, and there may be very many: calling somebody to copy them takes longer.
         None => {
             let number = key.iter().fold(0, |number, byte| number << 8 | u64::from(*byte));
-            number.checked_shl(64 - 8 * key.len() as u32).unwrap_or(0)
+            #[expect(clippy::cast_possible_truncation, reason = "fewer than eight")]
+            let bytes = key.len() as u32;
+            number.checked_shl(64 - 8 * bytes).unwrap_or(0)
         }
     }
 }
@@ -34,9 +36,13 @@ fn head(key: &[u8]) -> u64 {
 impl KeySet {
     /// Adds a key, which may be there already.
     pub fn insert(&mut self, key: &[u8]) {
-        let start = self.bytes.len() as u32;
+        let start = self.end();
         self.bytes.extend_from_slice(key);
-        self.places.push(Place { head: head(key), start, end: self.bytes.len() as u32 });
+        self.places.push(Place { head: head(key), start, end: self.end() });
+    }
+
+    fn end(&self) -> u32 {
+        u32::try_from(self.bytes.len()).expect("the keys of an entry take less than 4 GiB")
     }
 
     /// Adds the keys of another set.

@@ -105,7 +105,8 @@ fn monitor(inner: &Inner, state: &State, base: &str, scope: Scope) -> Option<Vec
         })
     });
     let built = chosen.map(|(normalized, name, attributes)| {
-        let children = entries.iter().filter(|(other, ..)| below(other, normalized) == Some(1)).count() as u32;
+        let children = entries.iter().filter(|(other, ..)| below(other, normalized) == Some(1)).count();
+        let children = u32::try_from(children).unwrap_or(u32::MAX);
         Special { children, ..build(&state.schema, name, attributes.clone()) }
     });
     Some(built.collect())

@@ -20,6 +20,13 @@ const fn length_digits(content: usize) -> usize {
     if content < 0x80 { 0 } else { (usize::BITS - content.leading_zeros()).div_ceil(8) as usize }
 }
 
+/// The octet that a length begins with: the length itself, or how many digits follow.
+#[inline]
+#[expect(clippy::cast_possible_truncation, reason = "without digits a length is below 128; there are eight at most")]
+fn first_octet(length: usize, digits: usize) -> u8 {
+    if digits == 0 { length as u8 } else { 0x80 | digits as u8 }
+}
+
 impl<'b> Writer<'b> {
     /// At the end of `out`.
     pub fn new(out: &'b mut Vec<u8>) -> Writer<'b> {
@@ -30,10 +37,8 @@ impl<'b> Writer<'b> {
     #[inline]
     pub fn header(&mut self, tag: u8, content: usize) {
         let digits = length_digits(content);
-        if digits == 0 {
-            self.out.extend_from_slice(&[tag, content as u8]);
-        } else {
-            self.out.extend_from_slice(&[tag, 0x80 | digits as u8]);
+        self.out.extend_from_slice(&[tag, first_octet(content, digits)]);
+        if digits > 0 {
             self.out.extend_from_slice(&content.to_be_bytes()[size_of::<usize>() - digits..]);
         }
     }
@@ -81,12 +86,10 @@ impl<'b> Writer<'b> {
         let result = content(&mut Writer { out: self.out });
         let length = self.out.len() - start;
         let digits = length_digits(length);
-        if digits == 0 {
-            self.out[start - 1] = length as u8;
-        } else {
+        self.out[start - 1] = first_octet(length, digits);
+        if digits > 0 {
             self.out.resize(start + length + digits, 0);
             self.out.copy_within(start..start + length, start + digits);
-            self.out[start - 1] = 0x80 | digits as u8;
             self.out[start..start + digits].copy_from_slice(&length.to_be_bytes()[size_of::<usize>() - digits..]);
         }
         result

@@ -6,18 +6,19 @@
 use crate::error::TextError;
 
 /// Digit counts from this on take four more bytes.
-const LONG: usize = 0x7F;
+const LONG: u8 = 0x7F;
 
 /// Appends the key of the integer that `value` writes in decimal (RFC 4517 section 3.3.16).
 pub(super) fn key(value: &[u8], out: &mut Vec<u8>) -> Result<(), TextError> {
     let (negative, digits) = split(value)?;
     let start = out.len();
-    if digits.len() < LONG {
-        out.push(0x80 | digits.len() as u8);
-    } else {
-        let count = u32::try_from(digits.len()).map_err(|_| TextError::new(0, "fewer digits"))?;
-        out.push(0xFF);
-        out.extend_from_slice(&count.to_be_bytes());
+    match u8::try_from(digits.len()) {
+        Ok(count) if count < LONG => out.push(0x80 | count),
+        _ => {
+            let count = u32::try_from(digits.len()).map_err(|_| TextError::new(0, "fewer digits"))?;
+            out.push(0xFF);
+            out.extend_from_slice(&count.to_be_bytes());
+        }
     }
     let pack = |two: &[u8]| (two[0] - b'0') << 4 | two.get(1).map_or(0, |low| low - b'0');
     out.extend(digits.chunks(2).map(pack));

@@ -219,7 +219,8 @@ impl<'a> Checker<'a> {
         let defaults = Limits::default();
         let seconds = |given: Option<u64>, default| given.map_or(default, Duration::from_secs);
         // None would have time for one, and whoever is silent could stay if it was none.
-        let handshake = self.within(&limits.handshake_seconds, 1.., defaults.handshake.as_secs() as usize);
+        let handshake_default = usize::try_from(defaults.handshake.as_secs()).unwrap_or(usize::MAX);
+        let handshake = self.within(&limits.handshake_seconds, 1.., handshake_default);
         Limits {
             connections: self.within(&limits.connections, 1.., defaults.connections),
             message_bytes: self.within(&limits.message_bytes, 4096.., defaults.message_bytes),

@@ -120,7 +120,7 @@ impl ConnectionLog {
 
     /// An operation took long.
     pub(super) fn slow(&self, operation: u64, kind: Kind, took: Duration, who: &str, plan: &str) {
-        let ms = took.as_millis() as u64;
+        let ms = u64::try_from(took.as_millis()).unwrap_or(u64::MAX);
         warn!(target: "slow", conn = self.number, op = operation, kind = ?kind, ms, who, plan, "slow operation");
     }
 }
