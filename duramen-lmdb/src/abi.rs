@@ -126,9 +126,15 @@ pub const VALUE_BYTES_MAX: usize = 0xffff_ffff;
 /// Table handles that exist without being opened: the free list's, which is none here, and the main table's.
 pub const CORE_DBS: usize = 2;
 /// The list of free pages.
-pub const FREE_DBI: usize = 0;
+pub const FREE_DBI: u32 = 0;
 /// The main table.
-pub const MAIN_DBI: usize = 1;
+pub const MAIN_DBI: u32 = 1;
+
+/// A number of the engine's as a `size_t`: both have 64 bits.
+#[expect(clippy::cast_possible_truncation, reason = "the engine is for addresses of 64 bits")]
+pub(crate) const fn size(n: u64) -> usize {
+    n as usize
+}
 
 impl MdbVal {
     /// Nothing, nowhere.

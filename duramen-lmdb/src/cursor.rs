@@ -10,7 +10,7 @@
 use std::ffi::c_uint;
 use std::ptr;
 
-use crate::abi::{FREE_DBI, MAIN_DBI, MdbVal, Op, db};
+use crate::abi::{FREE_DBI, MAIN_DBI, MdbVal, Op, db, size};
 use crate::env::Env;
 use crate::errors::{BAD_TXN, EINVAL, INCOMPATIBLE, Result};
 pub(crate) use crate::position::State;
@@ -61,7 +61,7 @@ fn kind_of(flags: u32) -> Kind {
 
 /// The flags of a table that is to be walked through.
 fn flags_to_walk(txn: &mut Txn, dbi: u32) -> Result<u32> {
-    match dbi as usize {
+    match dbi {
         FREE_DBI if txn.is_reader() => txn.check().map(|()| db::INTEGERKEY),
         _ => txn.db_flags(dbi),
     }
@@ -129,7 +129,7 @@ pub(crate) unsafe fn is_table(cursor: *mut Cursor) -> Result<bool> {
     let (held, txn) = unsafe { of(cursor)? };
     txn.check()?;
     held.state.prepare(txn, held.dbi)?;
-    if held.dbi as usize != MAIN_DBI || !held.state.is_on() {
+    if held.dbi != MAIN_DBI || !held.state.is_on() {
         return Ok(false);
     }
     let Some(item) = held.state.item(txn)? else { return Ok(false) };
@@ -148,7 +148,7 @@ pub(crate) unsafe fn count(cursor: *mut Cursor, out: *mut usize) -> Result {
     }
     txn.check()?;
     held.state.prepare(txn, held.dbi)?;
-    *out = held.state.duplicates(txn)? as usize;
+    *out = size(held.state.duplicates(txn)?);
     Ok(())
 }
 

@@ -10,22 +10,27 @@ use std::ffi::{CStr, c_char, c_int, c_uint};
 
 use duramen::TableStats;
 
-use crate::abi::{CORE_DBS, FREE_DBI, KEY_BYTES_MAX, MAIN_DBI, MdbCmp, MdbStat, MdbVal, db};
+use crate::abi::{CORE_DBS, FREE_DBI, KEY_BYTES_MAX, MAIN_DBI, MdbCmp, MdbStat, MdbVal, db, size};
 use crate::dbs::{self, Slot};
 use crate::env::{self, Env};
 use crate::errors::{BAD_DBI, BAD_VALSIZE, EINVAL, INCOMPATIBLE, NOTFOUND, Result};
 use crate::integers;
 use crate::txn::{self, Db, Target, Txn};
 
+/// The size of a page: 65,536 at most.
+fn page_bytes(bytes: usize) -> c_uint {
+    c_uint::try_from(bytes).unwrap_or(c_uint::MAX)
+}
+
 /// A table's numbers as LMDB gives them.
 pub(crate) fn numbers(stats: &TableStats) -> MdbStat {
     MdbStat {
-        ms_psize: stats.page_size as c_uint,
+        ms_psize: page_bytes(stats.page_size),
         ms_depth: stats.depth,
-        ms_branch_pages: stats.branch_pages as usize,
-        ms_leaf_pages: stats.leaf_pages as usize,
-        ms_overflow_pages: stats.overflow_pages as usize,
-        ms_entries: stats.entries as usize,
+        ms_branch_pages: size(stats.branch_pages),
+        ms_leaf_pages: size(stats.leaf_pages),
+        ms_overflow_pages: size(stats.overflow_pages),
+        ms_entries: size(stats.entries),
     }
 }
 
@@ -37,7 +42,7 @@ pub(crate) unsafe fn open(txn: *mut Txn, name: *const c_char, flags: c_uint, out
     }
     txn.check()?;
     if name.is_null() {
-        *out = MAIN_DBI as u32;
+        *out = MAIN_DBI;
         return open_main(txn, flags & db::PERSISTENT);
     }
     // SAFETY: the name is a string.
@@ -51,16 +56,16 @@ pub(crate) unsafe fn open(txn: *mut Txn, name: *const c_char, flags: c_uint, out
 
 fn open_main(txn: &mut Txn, flags: u32) -> Result {
     if flags != 0 {
-        txn.env().dbs.change(MAIN_DBI as u32, |slot| slot.flags |= flags);
-        txn.remember(MAIN_DBI as u32, Db::Unseen);
+        txn.env().dbs.change(MAIN_DBI, |slot| slot.flags |= flags);
+        txn.remember(MAIN_DBI, Db::Unseen);
     }
-    txn.db(MAIN_DBI as u32).map(drop)
+    txn.db(MAIN_DBI).map(drop)
 }
 
 fn open_named(txn: &mut Txn, name: &[u8], flags: u32) -> Result<u32> {
     let env = txn.env();
     env.dbs.check_vacancy(env.max_dbs)?;
-    let main = txn.db_flags(MAIN_DBI as u32)?;
+    let main = txn.db_flags(MAIN_DBI)?;
     if main & (db::DUPSORT | db::INTEGERKEY) != 0 {
         return Err(if flags & db::CREATE != 0 { INCOMPATIBLE } else { NOTFOUND });
     }
@@ -111,10 +116,10 @@ pub(crate) unsafe fn flags(txn: *mut Txn, dbi: c_uint, out: *mut c_uint) -> Resu
 pub(crate) unsafe fn stat(txn: *mut Txn, dbi: c_uint, out: *mut MdbStat) -> Result {
     // SAFETY: see the module's head.
     let (txn, out) = unsafe { (txn::of(txn)?, out.as_mut().ok_or(EINVAL)?) };
-    if dbi as usize == FREE_DBI {
+    if dbi == FREE_DBI {
         // The list of free pages, which is no table here.
         txn.check()?;
-        *out = MdbStat { ms_psize: txn.env().opened()?.db()?.page_size() as c_uint, ..MdbStat::default() };
+        *out = MdbStat { ms_psize: page_bytes(txn.env().opened()?.db()?.page_size()), ..MdbStat::default() };
         return Ok(());
     }
     let id = match txn.db(dbi)? {
@@ -153,7 +158,7 @@ pub(crate) unsafe fn drop_table(txn: *mut Txn, dbi: c_uint, del: c_int) -> Resul
 
 fn clear(txn: &mut Txn, dbi: u32) -> Result {
     txn.table_mut(dbi)?.clear()?;
-    if dbi as usize == MAIN_DBI {
+    if dbi == MAIN_DBI {
         txn.forget_named();
     }
     Ok(())

@@ -96,7 +96,7 @@ impl Dbs {
         let slots = self.lock();
         let mut named = slots.iter().enumerate().skip(CORE_DBS);
         let found = named.find(|(_, slot)| slot.name.as_deref() == Some(name) && is_visible(slot, txn));
-        found.map(|(dbi, _)| dbi as u32)
+        found.and_then(|(dbi, _)| u32::try_from(dbi).ok())
     }
 
     /// Refuses another table if there may be none.
@@ -176,7 +176,7 @@ impl Dbs {
 fn vacancy(slots: &[Slot], max: u32) -> Result<u32> {
     let free = slots.iter().skip(CORE_DBS).position(|slot| slot.name.is_none());
     let dbi = free.map_or(slots.len(), |i| i + CORE_DBS);
-    if dbi >= CORE_DBS + max as usize { Err(DBS_FULL) } else { Ok(dbi as u32) }
+    u32::try_from(dbi).ok().filter(|_| dbi < CORE_DBS + max as usize).ok_or(DBS_FULL)
 }
 
 fn is_visible(slot: &Slot, txn: &Txn) -> bool {
@@ -239,8 +239,8 @@ fn user_bits(flags: u32) -> u16 {
         || flags & db::INTEGERDUP != 0 && flags & db::REVERSEDUP != 0
         || flags & db::INTEGERKEY != 0 && flags & db::REVERSEKEY != 0;
     match (odd, loose) {
-        (true, _) => ALL_FLAGS | flags as u16,
-        (false, true) => db::INTEGERDUP as u16,
+        (true, _) => ALL_FLAGS | (flags & 0xFFFF) as u16,
+        (false, true) => (db::INTEGERDUP & 0xFFFF) as u16,
         (false, false) => 0,
     }
 }
@@ -255,7 +255,7 @@ pub fn options_to_make(slot: &Slot) -> TableOptions {
         None => Order::Bytes,
     };
     let bits = if slot.key_order.is_some() || slot.duplicate_order.is_some() {
-        ALL_FLAGS | flags as u16
+        ALL_FLAGS | (flags & 0xFFFF) as u16
     } else {
         user_bits(flags)
     };

@@ -17,7 +17,7 @@ use std::sync::atomic::{AtomicBool, AtomicPtr, AtomicU32, Ordering};
 
 use duramen::{Database, Durability, Error, Options};
 
-use crate::abi::{MdbAssert, MdbEnvinfo, MdbStat, env as flag};
+use crate::abi::{MdbAssert, MdbEnvinfo, MdbStat, env as flag, size};
 use crate::cancel::{self, Uncancelled};
 use crate::cursor::Cursor;
 use crate::dbs::Dbs;
@@ -409,7 +409,7 @@ pub(crate) unsafe fn info(env: *mut Env, out: *mut MdbEnvinfo) -> Result {
         me_mapsize: env.limit.bytes(),
         // Counted as the limit counts, which leaves out some of the first pages.
         me_last_pgno: counted(newest.pages()).saturating_sub(1),
-        me_last_txnid: newest.txnid().0 as usize,
+        me_last_txnid: size(newest.txnid().0),
         me_maxreaders: env.max_readers,
         me_numreaders: open.readers.peak(),
     };

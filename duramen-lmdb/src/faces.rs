@@ -82,6 +82,7 @@ pub unsafe extern "C" fn mdb_env_get_userctx(e: *mut Env) -> *mut c_void {
     unsafe { env::get_userctx(e) }
 }
 
+#[expect(clippy::cast_possible_truncation, clippy::cast_possible_wrap, reason = "it is 511")]
 pub unsafe extern "C" fn mdb_env_get_maxkeysize(_env: *mut Env) -> c_int {
     KEY_BYTES_MAX as c_int
 }

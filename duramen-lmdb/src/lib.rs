@@ -16,6 +16,8 @@
 //! | `names_of_tables` | names as LMDB 1.0 has them among the keys of the main table |
 //! | `position`, `cursor`, `cursors`, `write` | movements; cursors; those of a transaction; storing and deleting |
 
+#![cfg_attr(not(test), warn(clippy::cast_possible_truncation, clippy::cast_possible_wrap, clippy::cast_sign_loss))]
+
 pub mod abi;
 mod cancel;
 mod copy;

@@ -10,12 +10,13 @@ use std::sync::atomic::{AtomicU32, AtomicUsize, Ordering};
 
 use duramen::{Database, Snapshot, WriteTxn};
 
+use crate::abi::size;
 use crate::errors::{MAP_FULL, MAP_RESIZED, Result};
 
 /// As many pages of a file as count.
 #[inline]
 pub(crate) fn counted(pages: u64) -> usize {
-    pages.saturating_sub(META_PAGES) as usize
+    size(pages.saturating_sub(META_PAGES))
 }
 
 /// LMDB's default.
@@ -74,7 +75,7 @@ impl Limit {
 
     /// Sets it in an open database: 0 is what the file says; never less than is in use.
     pub fn change(&self, db: &Database, bytes: usize) -> Result {
-        let stored = db.user_number()? as usize;
+        let stored = size(db.user_number()?);
         let newest = db.glance()?;
         let is_new = newest.txnid().0 == 0;
         let wanted = match bytes {
@@ -98,13 +99,13 @@ impl Limit {
 
     /// As [`Limit::check_read`], for a writer.
     pub fn check_write(&self, txn: &WriteTxn<'_>) -> Result {
-        let raised = txn.pages() > self.pages() && txn.user_number() as usize > self.bytes();
+        let raised = txn.pages() > self.pages() && size(txn.user_number()) > self.bytes();
         if raised { Err(MAP_RESIZED) } else { Ok(()) }
     }
 
     #[cold]
     fn compare(&self, db: &Database) -> Result {
-        if db.user_number()? as usize > self.bytes() { Err(MAP_RESIZED) } else { Ok(()) }
+        if size(db.user_number()?) > self.bytes() { Err(MAP_RESIZED) } else { Ok(()) }
     }
 
     /// Whether what the transaction has changed, and `more` pages, still fit.

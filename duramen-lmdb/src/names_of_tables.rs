@@ -43,7 +43,7 @@ impl Txn {
     /// Whether the program sees names with zeros among the keys of this table.
     #[inline]
     pub(crate) fn shows_names(&self, dbi: u32) -> bool {
-        dbi as usize == MAIN_DBI && self.env().is_of(Interface::V1_0)
+        dbi == MAIN_DBI && self.env().is_of(Interface::V1_0)
     }
 
     /// Whether a key of the main table is a table's name.

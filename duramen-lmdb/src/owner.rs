@@ -33,7 +33,7 @@ fn asked() -> u64 {
     forks::watch();
     // SAFETY: see the module's head.
     let thread = unsafe { libc::gettid() };
-    let this = u64::from(process::id()) << 32 | u64::from(thread as u32);
+    let this = u64::from(process::id()) << 32 | u64::from(thread.cast_unsigned());
     KNOWN.set(Some((this, forks::count())));
     this
 }
@@ -69,7 +69,7 @@ impl Owner {
     /// Whether it was a thread of this process that has ended without leaving.
     pub(crate) fn is_gone(&self) -> bool {
         let owner = self.0.load(Ordering::Acquire);
-        let (process, thread) = ((owner >> 32) as u32, owner as u32);
+        let (process, thread) = ((owner >> 32) as u32, (owner & 0xFFFF_FFFF) as u32);
         // It may have left, and ended, between the first look and the second.
         owner >> 32 == this() >> 32 && !runs(process, thread) && self.0.load(Ordering::Acquire) == owner
     }

@@ -159,7 +159,7 @@ impl State {
 
     fn begin(&mut self, txn: &mut Txn, dbi: u32) -> Result {
         // The list of free pages is no table here: programs that count what is in it find it empty.
-        if dbi as usize == FREE_DBI {
+        if dbi == FREE_DBI {
             return Ok(());
         }
         let walk = match txn.db(dbi)? {

@@ -50,7 +50,7 @@ pub(crate) unsafe fn check(env: *mut Env, dead: *mut c_int) -> Result {
         Err(_) => 0,
     };
     if let Some(dead) = dead {
-        *dead = cleared as c_int;
+        *dead = c_int::try_from(cleared).unwrap_or(c_int::MAX);
     }
     Ok(())
 }

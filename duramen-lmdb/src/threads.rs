@@ -136,11 +136,11 @@ impl Readers {
         if let Some(mark) = marks.iter().find(|mark| !mark.taken.swap(true, Ordering::AcqRel)) {
             return Ok(&raw const **mark);
         }
-        if marks.len() as u32 >= max {
+        if marks.len() >= max as usize {
             return Err(READERS_FULL);
         }
         marks.push(Box::new(Mark { taken: AtomicBool::new(true), turn: AtomicU64::new(0) }));
-        self.peak.fetch_max(marks.len() as u32, Ordering::Relaxed);
+        self.peak.fetch_max(u32::try_from(marks.len()).unwrap_or(u32::MAX), Ordering::Relaxed);
         Ok(&raw const **marks.last().expect("just pushed"))
     }
 

@@ -20,7 +20,7 @@ use std::time::Duration;
 
 use duramen::{Snapshot, TableId, WriteTxn};
 
-use crate::abi::{MAIN_DBI, db, env as flag};
+use crate::abi::{MAIN_DBI, db, env as flag, size};
 use crate::cancel::{self, Uncancelled};
 use crate::cursor::{Cursor, State};
 use crate::cursors::Cursors;
@@ -557,8 +557,8 @@ pub(crate) unsafe fn txn_id(txn: *mut Txn) -> usize {
     // SAFETY: see the module's head.
     let Ok(txn) = (unsafe { of(txn) }) else { return 0 };
     match txn.is_reader() {
-        true => txn.reads as usize,
-        false => txn.writer().map_or(0, |writer| writer.txnid().0 as usize),
+        true => size(txn.reads),
+        false => txn.writer().map_or(0, |writer| size(writer.txnid().0)),
     }
 }
 
@@ -572,7 +572,7 @@ pub(crate) unsafe fn txn_flags(txn: *mut Txn, out: *mut c_uint) -> Result {
 
 /// A table that is new in the program's eyes is entered in the main table at once.
 pub(crate) fn enter(txn: &mut Txn, table: TableId) -> Result {
-    txn.leave_gaps(MAIN_DBI as u32, ptr::null_mut())?;
+    txn.leave_gaps(MAIN_DBI, ptr::null_mut())?;
     Ok(txn.writer()?.enter_table(table)?)
 }
 

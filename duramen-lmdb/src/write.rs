@@ -85,6 +85,13 @@ enum Value<'v> {
     Room(usize),
 }
 
+/// Where the program wants something to be stored, and how: its flags.
+#[derive(Clone, Copy)]
+struct Wanted<'k> {
+    key: &'k [u8],
+    how: u32,
+}
+
 /// What storing did. It fits into a register; answers go where the program wants them.
 #[derive(Clone, Copy)]
 enum Outcome {
@@ -114,9 +121,8 @@ fn store(
     txn: &mut Txn,
     target: Target,
     cursor: Option<&mut WriteCursor>,
-    key: &[u8],
+    wanted: Wanted<'_>,
     value: &Value<'_>,
-    how: u32,
     answer: &mut MdbVal,
 ) -> Result<Outcome> {
     let bytes = match value {
@@ -130,16 +136,17 @@ fn store(
         None => txn.table_mut(target.dbi)?,
     };
     let outcome = match value {
-        Value::Bytes(bytes) if has_duplicates => store_duplicate(&mut table, key, bytes, how, answer)?,
-        Value::Bytes(bytes) => store_bytes(&mut table, key, bytes, how, answer)?,
+        Value::Bytes(bytes) if has_duplicates => store_duplicate(&mut table, wanted, bytes, answer)?,
+        Value::Bytes(bytes) => store_bytes(&mut table, wanted, bytes, answer)?,
         Value::Room(_) if has_duplicates => return Err(INCOMPATIBLE),
-        Value::Room(bytes) => make_room(&mut table, key, *bytes, how, answer)?,
+        Value::Room(bytes) => make_room(&mut table, wanted, *bytes, answer)?,
     };
     txn.check_room(0)?;
     Ok(outcome)
 }
 
-fn store_bytes(table: &mut TableMut<'_>, key: &[u8], value: &[u8], how: u32, answer: &mut MdbVal) -> Result<Outcome> {
+fn store_bytes(table: &mut TableMut<'_>, wanted: Wanted<'_>, value: &[u8], answer: &mut MdbVal) -> Result<Outcome> {
+    let Wanted { key, how } = wanted;
     if how & flag::APPEND != 0 {
         return append(table, key, value);
     }
@@ -169,13 +176,8 @@ fn existing(table: &TableMut<'_>, key: &[u8], answer: &mut MdbVal) -> Result<Out
     Ok(Outcome::Exists)
 }
 
-fn store_duplicate(
-    table: &mut TableMut<'_>,
-    key: &[u8],
-    value: &[u8],
-    how: u32,
-    answer: &mut MdbVal,
-) -> Result<Outcome> {
+fn store_duplicate(table: &mut TableMut<'_>, wanted: Wanted<'_>, value: &[u8], answer: &mut MdbVal) -> Result<Outcome> {
+    let Wanted { key, how } = wanted;
     if how & flag::APPEND != 0 {
         return append(table, key, value);
     }
@@ -203,7 +205,8 @@ fn respell(table: &mut TableMut<'_>, key: &[u8], value: &[u8]) -> Result<Outcome
     Ok(Outcome::Stored)
 }
 
-fn make_room(table: &mut TableMut<'_>, key: &[u8], bytes: usize, how: u32, answer: &mut MdbVal) -> Result<Outcome> {
+fn make_room(table: &mut TableMut<'_>, wanted: Wanted<'_>, bytes: usize, answer: &mut MdbVal) -> Result<Outcome> {
+    let Wanted { key, how } = wanted;
     if how & flag::NOOVERWRITE != 0 && how & flag::APPEND == 0 && table.get(key)?.is_some() {
         return existing(table, key, answer);
     }
@@ -241,12 +244,13 @@ fn put_one(
     how: u32,
 ) -> Result<Outcome> {
     check_value(table.flags, data.mv_size)?;
+    let wanted = Wanted { key, how };
     let result = if how & flag::RESERVE != 0 {
-        store(txn, table, cursor, key, &Value::Room(data.mv_size), how, data)
+        store(txn, table, cursor, wanted, &Value::Room(data.mv_size), data)
     } else {
         // SAFETY: see the module's head.
         let value = unsafe { bytes(data) }?;
-        with_value(txn, value, |txn, value| store(txn, table, cursor, key, &Value::Bytes(value), how, data))
+        with_value(txn, value, |txn, value| store(txn, table, cursor, wanted, &Value::Bytes(value), data))
     };
     txn.judge(result)
 }

@@ -139,7 +139,7 @@ impl Txn {
 
     fn find_to_read(&self, dbi: u32, slot: &Slot) -> Result<Db> {
         let snapshot = self.snapshot_for_tables()?;
-        if dbi as usize == MAIN_DBI {
+        if dbi == MAIN_DBI {
             let options = dbs::options_as_made(&snapshot.main_stats(), slot);
             let table = snapshot.main_table_with(&options)?;
             let flags = dbs::flags_of(&table.stats()) | if table.is_empty() { slot.flags } else { 0 };
@@ -164,10 +164,10 @@ impl Txn {
     fn find_to_write(&mut self, dbi: u32, slot: &Slot) -> Result<Db> {
         if slot.key_order.is_some() || slot.duplicate_order.is_some() {
             // The table may be made anew, and its record with it.
-            self.leave_gaps(MAIN_DBI as u32, ptr::null_mut())?;
+            self.leave_gaps(MAIN_DBI, ptr::null_mut())?;
         }
         let writer = self.writer()?;
-        if dbi as usize == MAIN_DBI {
+        if dbi == MAIN_DBI {
             let stats = writer.main_stats();
             let wanted = Slot { flags: slot.flags | dbs::flags_of(&stats), ..slot.clone() };
             let differs = wanted.flags != dbs::flags_of(&stats) || dbs::wants_other_order(&stats, slot);
@@ -220,7 +220,7 @@ impl Txn {
         let used = (0..).zip(&self.dbs).skip(CORE_DBS).filter(|(_, db)| matches!(db, Db::Write(..)));
         let used: Vec<u32> = used.map(|(dbi, _)| dbi).collect();
         self.emptied.get_or_insert_default().extend(used);
-        self.dbs.truncate(MAIN_DBI + 1);
+        self.dbs.truncate(CORE_DBS);
     }
 
     /// Makes the tables anew that were used before the main table was emptied, but for those whose handles are gone.

@@ -76,7 +76,7 @@ fn put_run(held: &mut Cursor, txn: &mut Txn, table: Target, key: &[u8], (values,
 fn store_run(txn: &mut Txn, dbi: u32, key: &[u8], values: &[u8], bytes: usize) -> Result {
     let mut table = txn.table_mut(dbi)?;
     let stored = table.put_duplicates(key, values, bytes)?;
-    if (stored as usize) < values.len() / bytes {
+    if stored < (values.len() / bytes) as u64 {
         values.chunks(bytes).try_for_each(|value| respell(&mut table, key, value).map(drop))?;
     }
     txn.check_room(0)

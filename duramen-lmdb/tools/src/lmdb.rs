@@ -25,7 +25,7 @@ pub type Answer<T = ()> = Result<T, Code>;
 pub type Dbi = c_uint;
 
 /// The main table's.
-pub const MAIN_DBI: Dbi = duramen_lmdb::abi::MAIN_DBI as Dbi;
+pub const MAIN_DBI: Dbi = duramen_lmdb::abi::MAIN_DBI;
 
 fn answer(code: c_int) -> Answer {
     if code == 0 { Ok(()) } else { Err(Code(code)) }
