@@ -125,7 +125,7 @@ impl Shape {
     }
 
     fn value(self, n: u64) -> Vec<u8> {
-        vec![n as u8; self.value_bytes]
+        vec![n.to_le_bytes()[0]; self.value_bytes]
     }
 }
 
@@ -173,9 +173,9 @@ impl Bench<'_> {
             for _ in 0..1000 {
                 let n = rng.u64(..self.records);
                 let value = table.get(self.shape.key(n))?;
-                if !value
-                    .is_some_and(|value| value.len() == self.shape.value_bytes && value.iter().all(|&b| b == n as u8))
-                {
+                if !value.is_some_and(|value| {
+                    value.len() == self.shape.value_bytes && value.iter().all(|&b| b == n.to_le_bytes()[0])
+                }) {
                     return Err(Failure::Failed(format!("record {n} did not come back as it was stored")));
                 }
             }
@@ -271,7 +271,7 @@ impl Bench<'_> {
 
 impl Outcome {
     fn each_ns(&self) -> u64 {
-        (self.time.as_nanos() / u128::from(self.operations.max(1))) as u64
+        u64::try_from(self.time.as_nanos() / u128::from(self.operations.max(1))).unwrap_or(u64::MAX)
     }
 
     fn cells(&self) -> [String; 5] {

@@ -2,6 +2,8 @@
 //!
 //! Owns: the exit code, and what is said when something fails. Must not know: what a command does.
 
+#![cfg_attr(not(test), warn(clippy::cast_possible_truncation, clippy::cast_possible_wrap, clippy::cast_sign_loss))]
+
 mod acl;
 mod bench;
 mod bytes;

@@ -49,7 +49,13 @@ pub fn escaped(name: &[u8]) -> String {
 
 /// How many a second, as `1,234,567/s`.
 pub fn rate(n: u64, time: Duration) -> String {
-    format!("{}/s", count((n as f64 / time.as_secs_f64().max(1e-9)) as u64))
+    #[expect(
+        clippy::cast_possible_truncation,
+        clippy::cast_sign_loss,
+        reason = "it is not negative, and ends at the most"
+    )]
+    let each_second = (n as f64 / time.as_secs_f64().max(1e-9)) as u64;
+    format!("{}/s", count(each_second))
 }
 
 /// `850 ms`, `12.3 s`, `4 min 5 s`, `3 h 12 min`
