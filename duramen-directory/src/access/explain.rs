@@ -3,11 +3,11 @@
 use std::fmt;
 use std::sync::Arc;
 
+use super::asked::Asked;
 use super::level::Privileges;
 use super::rule::{Clause, Passed, Rule, Who};
 use super::template::Parts;
 use super::walk::Observer;
-use super::who::Asked;
 use super::{Groups, Rules, Target, What, peer};
 use crate::requester::Requester;
 

@@ -18,6 +18,7 @@
 //! | `walk` | what holds for one |
 //! | `explain` | and why |
 
+mod asked;
 mod condition;
 mod explain;
 mod identity;

@@ -2,9 +2,9 @@
 
 use std::borrow::Cow;
 
+use duramen_ldap::dn::Dn;
 use regex::Regex;
 
-use super::rule::normalized_name;
 use super::template::{Parts, Reach, Template};
 use crate::schema::Schema;
 
@@ -169,4 +169,12 @@ fn separators(name: &str) -> impl Iterator<Item = usize> {
 /// Whether the character behind this text is escaped.
 fn ends_escaped(text: &str) -> bool {
     text.bytes().rev().take_while(|&byte| byte == b'\\').count() % 2 == 1
+}
+
+/// The normalized form of a value that is a name. `None` if it is not one.
+pub(super) fn normalized_name(value: &[u8], schema: &Schema) -> Option<String> {
+    let mut normalized = String::with_capacity(value.len());
+    let name = Dn::parse(std::str::from_utf8(value).ok()?).ok()?;
+    name.normalize(schema, &mut normalized).ok()?;
+    Some(normalized)
 }

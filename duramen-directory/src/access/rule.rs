@@ -4,12 +4,12 @@ use duramen_ldap::matching::Rule as MatchingRule;
 use regex::Regex;
 
 use super::What;
+use super::asked::Asked;
 use super::condition::{Condition, Test};
 use super::level::Change;
-use super::name::{NamePattern, Span, captures, in_hex, is_near};
+use super::name::{NamePattern, Span, captures, in_hex, is_near, normalized_name};
 use super::peer::PeerPattern;
 use super::template::{Parts, Template};
-use super::who::Asked;
 use super::words::Place;
 use crate::schema::{AttributeId, Schema};
 
@@ -161,12 +161,4 @@ fn as_text(value: &[u8], rule: Option<&MatchingRule>, schema: &Schema) -> String
     let text = String::from_utf8_lossy(if normalized.is_some() { &form } else { value });
     let is_name = normalized.is_some_and(MatchingRule::asks_about_names);
     if is_name { in_hex(&text).into_owned() } else { text.into_owned() }
-}
-
-/// The normalized form of a value that is a name. `None` if it is not one.
-pub(super) fn normalized_name(value: &[u8], schema: &Schema) -> Option<String> {
-    let mut normalized = String::with_capacity(value.len());
-    let name = duramen_ldap::dn::Dn::parse(std::str::from_utf8(value).ok()?).ok()?;
-    name.normalize(schema, &mut normalized).ok()?;
-    Some(normalized)
 }

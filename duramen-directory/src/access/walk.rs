@@ -1,10 +1,11 @@
 //! Running through rules with an entry at hand.
 
+use super::asked::Asked;
 use super::level::Privileges;
 use super::plan::Plan;
 use super::rule::{Clause, Control, Passed, Rule};
 use super::template::Parts;
-use super::who::{Answer, Asked};
+use super::who::Answer;
 use super::{Groups, Target, What};
 
 /// Is told what happens. Nobody listens but those who want it explained.

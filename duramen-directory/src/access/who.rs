@@ -2,10 +2,11 @@
 
 use duramen_ldap::syntax::split_uid;
 
-use super::name::{ancestor, expanded_name};
-use super::rule::{Clause, Who, normalized_name};
+use super::asked::Asked;
+use super::name::{ancestor, expanded_name, normalized_name};
+use super::rule::{Clause, Who};
 use super::template::Parts;
-use super::{Groups, Target, What};
+use super::{Groups, What};
 use crate::requester::Requester;
 use crate::schema::Schema;
 
@@ -15,15 +16,6 @@ pub(super) enum Answer {
     No,
     Yes,
     Depends,
-}
-
-/// What is asked: of which entry, and what of it.
-pub(super) struct Asked<'a> {
-    pub requester: &'a Requester,
-    pub target: &'a dyn Target,
-    pub groups: &'a dyn Groups,
-    pub what: What<'a>,
-    pub schema: &'a Schema,
 }
 
 impl Clause {

@@ -11,6 +11,7 @@
 //! windows. Trigrams that have come or gone lately are in table `waiting`: see [`waiting`].
 
 mod container;
+mod entry;
 mod extract;
 mod key;
 mod key_set;
@@ -23,6 +24,7 @@ mod windows;
 mod write;
 
 pub(crate) use container::{CONTAINER_BITS, count, encode, has, is_container};
+pub(crate) use entry::change_index;
 pub(crate) use extract::Extractor;
 pub(crate) use key::{Kind, Trigram, in_window, is_of_windows, is_trigram, kind_prefix, window_of};
 pub(crate) use key_set::KeySet;
@@ -32,7 +34,7 @@ pub(crate) use read::{Set, equal, intersect, present, range, starting};
 pub(crate) use shared::shared;
 pub(crate) use waiting::{MERGED_FROM, merge, merge_all, records, waiting_changes};
 pub(crate) use windows::{Windows, has_window};
-pub(crate) use write::{add_all, change_index, low_of};
+pub(crate) use write::{add_all, low_of};
 
 use crate::config::{Index, IndexKinds};
 use crate::schema::AttributeId;

@@ -3,40 +3,16 @@
 //! Owns: containers that come and go. Invariant: what has a container of a trigram in a window is among the windows of
 //! that trigram, and nothing else is.
 
-use duramen::{Edit, Error, Result, TableMut, WriteTxn};
+use duramen::{Edit, Error, Result, TableMut};
 
 use super::container::{CONTAINER_BITS, LOW, changed};
 use super::key::{Trigram, TrigramKey, in_window, is_trigram, trigram_key, window_of, windows_key};
-use super::key_set::{KeySet, changes};
-use super::waiting::Noted;
 use crate::schema::AttributeId;
-use crate::tables::{Id, Ids};
+use crate::tables::Id;
 
 /// The lower bits of an id, or of a window.
 pub(crate) fn low_of(id: u32) -> u16 {
     (id & LOW) as u16
-}
-
-/// Takes an entry out of the containers of keys that it had, and puts it into those of keys that it has; trigrams are
-/// noted for later. `None`: there was no entry, or there is none from now on.
-pub(crate) fn change_index(
-    txn: &mut WriteTxn<'_>,
-    ids: Ids,
-    id: Id,
-    old: Option<KeySet>,
-    new: Option<KeySet>,
-) -> Result<()> {
-    let mut noted = Noted::new(old.is_none(), new.is_none());
-    let (mut index, mut full) = (txn.table_by_id(ids.index)?, Vec::new());
-    changes(old.unwrap_or_default(), new.unwrap_or_default(), |key, comes| {
-        if is_trigram(key) {
-            noted.push(key, comes);
-            return Ok(());
-        }
-        in_window(&mut full, key, id >> CONTAINER_BITS);
-        change_one(&mut index, &full, low_of(id), comes)
-    })?;
-    noted.write(txn, ids, id)
 }
 
 /// An entry comes into a container of a trigram, or goes.
@@ -82,7 +58,7 @@ pub(crate) fn add_all(index: &mut TableMut<'_>, key: &[u8], lows: &[u16]) -> Res
 }
 
 /// Adds a number to a container, or takes it away.
-fn change_one(index: &mut TableMut<'_>, key: &[u8], low: u16, comes: bool) -> Result<()> {
+pub(super) fn change_one(index: &mut TableMut<'_>, key: &[u8], low: u16, comes: bool) -> Result<()> {
     if comes { change(index, key, &[low], &[]) } else { change(index, key, &[], &[low]) }
 }
 
