@@ -14,6 +14,17 @@
 //! | [`work`] | operations of a connection |
 //! | [`session`], [`tls`], [`stream`], [`buffer`], [`reply`] | what they stand on |
 //! | [`figures`], [`monitor`], [`http`], [`log`], [`seldom`], [`notify`] | what the daemon tells of itself |
+//!
+//! ```
+//! use duramen_server::config::Overrides;
+//! use duramen_server::serve::{Start, check};
+//!
+//! let (data, suffixes) = (Some("people".into()), vec!["dc=example,dc=com".into()]);
+//! let overrides = Overrides { data, suffixes, ..Overrides::default() };
+//! let checked = check(&Start { overrides, ..Start::default() })?; // opens no data; `serve` does, until a signal
+//! assert!(checked.warning.is_none());
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
 
 #![cfg_attr(not(test), warn(clippy::cast_possible_truncation, clippy::cast_possible_wrap, clippy::cast_sign_loss))]
 

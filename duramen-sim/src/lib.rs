@@ -12,6 +12,12 @@
 //! - [`hostile`]: damaged files, with and without checksums that hide the damage.
 //!
 //! Everything is decided by seeds: a failure names its own, and runs again.
+//!
+//! ```
+//! // A workload of random transactions, and 40 of the images that a power cut may leave at any time of it.
+//! let tally = duramen_sim::crash::workload(7, 40).unwrap_or_else(|finding| panic!("{finding}"));
+//! assert!(tally.images >= 40, "each was whole, and held the state of a commit");
+//! ```
 
 pub mod crash;
 pub mod disk;
