@@ -23,7 +23,6 @@ pub fn introduce(server: &Arc<Server>) {
     server.directory.set_root_dse(vec![
         ("vendorName".into(), texts(&["Duramen"])),
         ("vendorVersion".into(), texts(&[env!("CARGO_PKG_VERSION")])),
-        ("supportedLDAPVersion".into(), texts(&["3"])),
         ("supportedExtension".into(), texts(&extensions.collect::<Vec<_>>())),
         ("supportedSASLMechanisms".into(), texts(&MECHANISMS)),
     ]);

@@ -98,7 +98,7 @@ fn the_root_dse_and_the_schema_are_found_as_tools_look_for_them() {
         "supportedControl: 1.2.840.113556.1.4.319",
         "supportedSASLMechanisms: SCRAM-SHA-256",
     ] {
-        assert!(dse.lines().any(|found| found == line), "no {line:?} in\n{dse}");
+        assert_eq!(dse.lines().filter(|found| *found == line).count(), 1, "{line:?} in\n{dse}");
     }
     let schema = said(
         anonymous(daemon, "ldapsearch")
