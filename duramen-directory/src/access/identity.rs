@@ -71,14 +71,19 @@ impl Identity {
             },
         };
         let identity = Identity { matches, target };
-        // With something in its places, so that a wrong filter is found now.
-        identity.stands(&["a".to_owned(), "a".to_owned()])?;
+        // With something in its places, so that a wrong filter is found now. What stands in them may be an item of it.
+        identity.filled_with("a").or_else(|error| identity.filled_with("a=a").map_err(|_| error))?;
         Ok(identity)
     }
 
     /// Whom the normalized name of somebody stands for, if it matches. What cannot be searched for is an error.
     pub fn apply(&self, name: &str) -> Option<Result<Stands, String>> {
         captures(&self.matches, &in_hex(name)).map(|parts| self.stands(&parts))
+    }
+
+    /// Whom it stands for if all of its places have this.
+    fn filled_with(&self, part: &str) -> Result<Stands, String> {
+        self.stands(&vec![part.to_owned(); self.matches.captures_len()])
     }
 
     fn stands(&self, parts: &[String]) -> Result<Stands, String> {
@@ -165,6 +170,11 @@ mod tests {
         assert_eq!(
             stands(sasl, &mail.replace("%28", "\\28"), "uid=ann@example.com,cn=plain,cn=auth"),
             "dc=example,dc=com Subtree (&(mail=ann@example.com)(!(ou=\\28)))"
+        );
+        let item = "ldap:///dc=example,dc=com??sub?(&(objectClass=person)($1))";
+        assert_eq!(
+            stands("^([^,]+),cn=[^,]+,cn=auth", item, "uid=ann,cn=plain,cn=auth"),
+            "dc=example,dc=com Subtree (&(objectClass=person)(uid=ann))"
         );
         assert_eq!(
             stands("^cn=([^,]+),o=us$", "LDAP:///ou=$1%20x,dc=com", "cn=ann,o=us"),
