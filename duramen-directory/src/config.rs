@@ -35,6 +35,8 @@ pub struct Config {
     pub unique: Vec<String>,
     /// Who somebody is whom a mechanism knows by a name of its own: the first that matches says so.
     pub identities: Vec<IdentityRule>,
+    /// Whose word lets somebody act for others.
+    pub authz_policy: AuthzPolicy,
     /// Whether updates wait for the disk.
     pub durability: Durability,
     /// Opens for reading only.
@@ -115,6 +117,22 @@ pub struct IdentityRule {
     pub matches: String,
     /// The name of the entry, or the URL of a search that finds it, with `$1` and so on for what stood in parentheses.
     pub name: String,
+}
+
+/// Whose word lets somebody who is not the administrator act for others: OpenLDAP's `authz-policy`.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum AuthzPolicy {
+    /// Nobody's.
+    #[default]
+    None,
+    /// What `authzTo` of the own entry says.
+    To,
+    /// What `authzFrom` of the other's entry says.
+    From,
+    /// Either.
+    Any,
+    /// Both.
+    All,
 }
 
 /// Limits of operations.

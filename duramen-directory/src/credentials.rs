@@ -9,6 +9,7 @@ use crate::inner::Inner;
 use crate::names::{self, Found};
 use crate::requester::{Name, Requester};
 use crate::schema::AttributeId;
+use crate::state::State;
 use crate::tables::Tables;
 use crate::view::{Members, Scene, View};
 
@@ -46,37 +47,52 @@ impl Inner {
             stored: administrator.and_then(|it| it.password.clone()).map(String::into_bytes).into_iter().collect(),
             name: administrator.map_or(asked, |it| it.name.clone()),
         };
-        let snapshot = self.db.read()?;
-        let (tables, naming) = (Tables::Snapshot(&snapshot), self.naming(&state, &snapshot)?);
-        let plan = state.rules.plan(requester, &Members::new(&state, tables, Some(naming)));
-        let scene = Scene { state: &state, tables, naming: Some(naming), plan: &plan };
-        let (table, normalized) = (scene.tables.name()?, &credentials.name.normalized);
-        let Found::Entry(id) = names::find_in(naming, &table, &state.suffixes, normalized, 0)? else {
-            return Ok(credentials);
-        };
-        let entry = names::entry(&scene.tables.entry()?, id)?;
-        credentials.name.written = scene.name_of(id, &entry)?.into();
-        let view = View::new(&scene, id, entry, name);
-        if entry.marks() & (mark::ALIAS | mark::REFERRAL | mark::SUBENTRY) != 0 {
-            // None of these is somebody.
-            return Ok(credentials);
-        }
-        let password: AttributeId = state.schema.known().user_password;
-        if view.allows(What::Attribute(password, None), Level::Auth) {
-            // What stands under an option says something else than who he is.
-            let stored = entry.of_type(password).filter(|stored| !stored.has_options);
-            credentials.stored.extend(stored.flat_map(|stored| stored.values()).map(<[u8]>::to_vec));
-            if entry.large().any(|large| large.id == password) {
-                let mut left = PASSWORDS_MAX;
-                view.large(password, &mut |value| {
-                    if left > 0 {
-                        left -= 1;
-                        credentials.stored.push(value.to_vec());
-                    }
-                })?;
-            }
-            credentials.stored.truncate(PASSWORDS_MAX);
+        let password = state.schema.known().user_password;
+        let most = PASSWORDS_MAX - credentials.stored.len();
+        if let Some((written, stored)) =
+            self.for_auth(&state, requester, &credentials.name.normalized, password, most)?
+        {
+            credentials.name.written = written.into();
+            credentials.stored.extend(stored);
         }
         Ok(credentials)
+    }
+
+    /// How the name of an entry is written, and so many values of an attribute at most, if `requester` may be authenticated
+    /// by them. `None` if there is no entry of this normalized name.
+    pub(crate) fn for_auth(
+        &self,
+        state: &State,
+        requester: &Requester,
+        name: &str,
+        attribute: AttributeId,
+        most: usize,
+    ) -> Result<Option<(String, Vec<Vec<u8>>)>> {
+        let snapshot = self.db.read()?;
+        let (tables, naming) = (Tables::Snapshot(&snapshot), self.naming(state, &snapshot)?);
+        let plan = state.rules.plan(requester, &Members::new(state, tables, Some(naming)));
+        let scene = Scene { state, tables, naming: Some(naming), plan: &plan };
+        let table = scene.tables.name()?;
+        let Found::Entry(id) = names::find_in(naming, &table, &state.suffixes, name, 0)? else { return Ok(None) };
+        let entry = names::entry(&scene.tables.entry()?, id)?;
+        let written = scene.name_of(id, &entry)?;
+        let view = View::new(&scene, id, entry, name);
+        // None of these is somebody.
+        let is_nobody = entry.marks() & (mark::ALIAS | mark::REFERRAL | mark::SUBENTRY) != 0;
+        if is_nobody || !view.allows(What::Attribute(attribute, None), Level::Auth) {
+            return Ok(Some((written, Vec::new())));
+        }
+        // What stands under an option says something else than who he is.
+        let stored = entry.of_type(attribute).filter(|stored| !stored.has_options);
+        let mut values: Vec<Vec<u8>> =
+            stored.flat_map(|stored| stored.values()).take(most).map(<[u8]>::to_vec).collect();
+        if entry.large().any(|large| large.id == attribute) {
+            view.large(attribute, &mut |value| {
+                if values.len() < most {
+                    values.push(value.to_vec());
+                }
+            })?;
+        }
+        Ok(Some((written, values)))
     }
 }

@@ -6,10 +6,8 @@ use std::time::Duration;
 
 use duramen::Database;
 use duramen_ldap::ber::List;
-use duramen_ldap::filter::Filter;
-use duramen_ldap::message::{
-    Change, ChangeKind, CompareRequest, Control, ModifyRequest, Request, Scope, SearchRequest,
-};
+use duramen_ldap::message::{Change, ChangeKind, CompareRequest, Control, ModifyRequest, Request, SearchRequest};
+use duramen_ldap::syntax::AuthzUser;
 
 use crate::access;
 use crate::config::Config;
@@ -179,10 +177,16 @@ impl Directory {
         self.inner.identity(name)
     }
 
-    /// The name of the one entry of all that matches `filter`, whoever may see it; `None` if there is none, or more than one.
-    pub fn only_entry(&self, filter: Filter<'_>) -> Result<Option<String>> {
-        let suffixes = self.suffixes();
-        self.inner.only_entry(suffixes.iter().map(String::as_str), Scope::Subtree, filter)
+    /// The name of whom a mechanism calls `user`: by the first of these rules that is about him, else the one entry below the
+    /// suffixes with this `uid`. `None` if there is nobody, or more than one.
+    pub fn name_of_user(&self, mechanism: &str, user: &str) -> Result<Option<String>> {
+        self.inner.name_of_user(AuthzUser { mechanism: Some(mechanism), realm: None, user })
+    }
+
+    /// Whether `who`, who has proved or is going to prove to be that, may act as whoever has this name, by
+    /// [`Config::authz_policy`]. `asking` needs leave to be authenticated by the rules of the entries.
+    pub fn may_act(&self, asking: &Requester, who: &Requester, name: &Name) -> Result<bool> {
+        self.inner.may_act(&self.inner.state(), asking, who, name)
     }
 
     /// Sets `userPassword` of an entry to one stored form: what a password modify operation does once it has made that

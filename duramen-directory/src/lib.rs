@@ -23,6 +23,7 @@ pub mod access;
 mod altered;
 mod assertion;
 mod attribute;
+mod authorization;
 mod base;
 mod check;
 mod clock;
@@ -62,7 +63,8 @@ mod view;
 
 pub use clock::timestamp;
 pub use config::{
-    Administrator, Config, Durability, IdentityRule, Index, IndexKinds, Limits, LimitsFor, SchemaFile, SearchLimits,
+    Administrator, AuthzPolicy, Config, Durability, IdentityRule, Index, IndexKinds, Limits, LimitsFor, SchemaFile,
+    SearchLimits,
 };
 pub use credentials::Credentials;
 pub use directory::Directory;

@@ -1,8 +1,11 @@
 //! Acting for others (RFC 4370).
 
+use std::sync::Arc;
+
 use duramen_ldap::authz::AuthzId;
 use duramen_ldap::ber::List;
 use duramen_ldap::message::{Control, ResultCode};
+use duramen_ldap::syntax::AuthzUser;
 
 use crate::controls::{Controls, Of};
 use crate::failure::{Failure, Result};
@@ -16,20 +19,29 @@ fn denied(text: impl Into<String>) -> Failure {
 }
 
 impl Inner {
-    /// Whom the proxied authorization control makes of a requester (RFC 4370): only the administrator may be others.
-    pub fn proxied(&self, state: &State, requester: &Requester, controls: &Controls<'_>) -> Result<Option<Requester>> {
+    /// Whom the proxied authorization control makes of a requester (RFC 4370).
+    pub fn proxied(
+        self: &Arc<Inner>,
+        state: &State,
+        requester: &Requester,
+        controls: &Controls<'_>,
+    ) -> Result<Option<Requester>> {
         let Some(identity) = controls.proxied else { return Ok(None) };
+        // What is no name is no identity that could be known.
+        let name = |name: &str| names::both(&state.schema, name).map_err(|failure| denied(failure.diagnostic));
         let name = match identity {
             AuthzId::Anonymous => Name::default(),
-            // What is no name is no identity that could be known.
-            AuthzId::Dn(name) => names::both(&state.schema, name).map_err(|failure| denied(failure.diagnostic))?,
-            AuthzId::User(_) => return Err(denied("an identity of the form u: is not known here: use dn: and a name")),
+            AuthzId::Dn(text) => name(text)?,
+            AuthzId::User(user) => {
+                let mechanism = mechanism(requester.method);
+                match self.name_of_user(AuthzUser { mechanism, realm: None, user })? {
+                    Some(found) => name(&found)?,
+                    None => return Err(denied(NOT_ALLOWED)),
+                }
+            }
         };
-        // Nobody in particular is what everybody can be.
-        let is_harmless =
-            !requester.is_anonymous() && (name.is_empty() || name.normalized == requester.name.normalized);
-        if !requester.is_administrator && !is_harmless {
-            return Err(denied("only the administrator may act for others"));
+        if !self.may_act(state, requester, requester, &name)? {
+            return Err(denied(NOT_ALLOWED));
         }
         let is_administrator = state.administrator.as_ref().is_some_and(|it| it.name.normalized == name.normalized);
         let method = if name.is_empty() { Method::Anonymous } else { requester.method };
@@ -37,9 +49,22 @@ impl Inner {
     }
 
     /// Who an extended operation is carried out as.
-    pub fn acting(&self, requester: &Requester, controls: List<'_, Control<'_>>) -> Result<Requester> {
+    pub fn acting(self: &Arc<Inner>, requester: &Requester, controls: List<'_, Control<'_>>) -> Result<Requester> {
         let controls = Controls::parse(controls, Of::Extended)?;
         let proxied = self.proxied(&self.state(), requester, &controls)?;
         Ok(proxied.unwrap_or_else(|| requester.clone()))
+    }
+}
+
+/// What is told, whether there is such an identity or not.
+const NOT_ALLOWED: &str = "not allowed to act as that: only the administrator may, and whom authzTo and authzFrom let, where directory.authz_policy says so";
+
+/// The mechanism by which somebody was authenticated, if it was one of SASL.
+fn mechanism(method: Method) -> Option<&'static str> {
+    match method {
+        Method::Plain => Some("plain"),
+        Method::Scram => Some("scram-sha-256"),
+        Method::External => Some("external"),
+        Method::Anonymous | Method::Password | Method::Internal => None,
     }
 }

@@ -9,7 +9,7 @@ use duramen::{Database, Snapshot, Table, WriteTxn};
 use crate::access::{Identity, Rules, Whom};
 use crate::altered;
 use crate::clock::Moment;
-use crate::config::{Config, Index, Limits, SchemaFile, SearchLimits};
+use crate::config::{AuthzPolicy, Config, Index, Limits, SchemaFile, SearchLimits};
 use crate::entry::Entry;
 use crate::error::OpenError;
 use crate::faults;
@@ -36,6 +36,7 @@ pub(crate) struct State {
     pub rules: Arc<Rules>,
     pub administrator: Option<AdministratorState>,
     pub identities: Vec<Identity>,
+    pub authz_policy: AuthzPolicy,
     pub limits: Limits,
     /// Those of searches for some.
     pub limits_for: Vec<(Whom, SearchLimits)>,
@@ -252,6 +253,7 @@ impl Merged {
             rules,
             administrator,
             identities,
+            authz_policy: config.authz_policy,
             limits,
             limits_for,
             referrals,

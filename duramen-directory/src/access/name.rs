@@ -10,7 +10,7 @@ use crate::schema::Schema;
 
 /// Which names stand in which relation to a base.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Span {
+pub(crate) enum Span {
     /// The base itself and everything below.
     Subtree,
     /// Everything below the base.
@@ -97,7 +97,7 @@ pub(super) fn expanded_name(text: &Template, parts: &Parts, schema: &Schema) -> 
 
 /// A normalized name as expressions see it, which are written for OpenLDAP's form: each character of a value that means
 /// something in names is a backslash and two hex digits. A comma is a separator then, and `[^,]+` all of a value.
-pub(super) fn in_hex(name: &str) -> Cow<'_, str> {
+pub(crate) fn in_hex(name: &str) -> Cow<'_, str> {
     let (mut text, mut rest, mut is_escaped, mut is_in_value) = (String::new(), 0, false, false);
     for (at, byte) in name.bytes().enumerate() {
         let escape = match byte {
@@ -117,7 +117,7 @@ pub(super) fn in_hex(name: &str) -> Cow<'_, str> {
 
 /// A regular expression as rules have them: in any case. A dot is any character, the end of a line too, as in POSIX: nobody
 /// passes a rule by with one in a value.
-pub(super) fn compile(text: &str) -> Result<Regex, regex::Error> {
+pub(crate) fn compile(text: &str) -> Result<Regex, regex::Error> {
     regex::RegexBuilder::new(text).case_insensitive(true).dot_matches_new_line(true).size_limit(1 << 20).build()
 }
 
@@ -128,7 +128,7 @@ pub(super) fn captures(regex: &Regex, text: &str) -> Option<Vec<String>> {
 }
 
 /// Whether a name stands in this relation to a base.
-pub(super) fn is_near(name: &str, base: &str, span: Span) -> bool {
+pub(crate) fn is_near(name: &str, base: &str, span: Span) -> bool {
     let Some(above) = name.strip_suffix(base) else { return false };
     let levels = match above {
         "" => Some(0),

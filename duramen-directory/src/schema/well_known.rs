@@ -39,6 +39,8 @@ well_known! {
     aliased_object_name "aliasedObjectName",
     reference "ref",
     user_password "userPassword",
+    authz_to "authzTo",
+    authz_from "authzFrom",
 }
 
 impl WellKnown {

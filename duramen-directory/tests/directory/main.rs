@@ -2,6 +2,7 @@
 
 mod access;
 mod altered;
+mod authorization;
 mod certificates;
 mod files;
 mod groups;

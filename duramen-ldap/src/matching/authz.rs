@@ -5,18 +5,21 @@ use super::rule;
 use crate::error::TextError;
 use crate::filter::{Filter, Node};
 use crate::message::Scope;
-use crate::syntax::{Authz, parse_authz};
+use crate::syntax::{Authz, AuthzNames, AuthzUser, parse_authz};
 
 /// Appends a rule's form: names and what stands for their styles alike however they are written.
 pub(super) fn normalize(value: &[u8], names: &dyn Names, out: &mut Vec<u8>) -> Result<(), TextError> {
     match parse_authz(value)? {
         Authz::Names(_, "*") => out.push(b'*'),
         Authz::Names(style, name) => {
-            out.extend_from_slice(style.as_bytes());
+            out.extend_from_slice(word(style).as_bytes());
             rule::dn(name, names, out)?;
         }
         Authz::Expression(text) => out.extend_from_slice(format!("dn.regex:{text}").as_bytes()),
-        Authz::User(user) => out.extend_from_slice(format!("u{user}").as_bytes()),
+        Authz::User(AuthzUser { mechanism, realm, user }) => {
+            let part = |mark: &str, part: Option<&str>| part.map_or(String::new(), |part| format!("{mark}{part}"));
+            out.extend_from_slice(format!("u{}{}:{user}", part(".", mechanism), part("/", realm)).as_bytes());
+        }
         Authz::Group(class, attribute, name) => {
             let class = class.map_or(Ok(""), |word| names.class_oid(word).ok_or(NO_CLASS))?;
             let attribute = attribute.map_or(Ok(""), |word| names.attribute_oid(word).ok_or(NO_ATTRIBUTE))?;
@@ -35,6 +38,15 @@ pub(super) fn normalize(value: &[u8], names: &dyn Names, out: &mut Vec<u8>) -> R
         }
     }
     Ok(())
+}
+
+fn word(style: AuthzNames) -> &'static str {
+    match style {
+        AuthzNames::Exact => "dn:",
+        AuthzNames::Children => "dn.children:",
+        AuthzNames::Subtree => "dn.subtree:",
+        AuthzNames::OneLevel => "dn.onelevel:",
+    }
 }
 
 const NO_CLASS: TextError = TextError::new(0, "a class that the schema has behind group/");

@@ -5,27 +5,52 @@ use crate::error::TextError;
 use crate::url::{LdapUrl, Scheme};
 use crate::value::text;
 
-/// A rule taken apart.
-pub(crate) enum Authz<'a> {
-    /// Names: how they are to be taken, and a name or `*`.
-    Names(&'static str, &'a str),
-    /// An expression that names match.
+/// A rule of who may act as whom, taken apart: whom it names.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Authz<'a> {
+    /// Whoever has a name that stands so to this one; of `*`, whoever has one.
+    Names(AuthzNames, &'a str),
+    /// Whoever has a name that matches this expression.
     Expression(&'a str),
-    /// A user, with a mechanism and a realm or without: all of it behind the first letter.
-    User(&'a str),
+    /// A user.
+    User(AuthzUser<'a>),
     /// Members of a group: class and attribute, which need not be there, and the group's name.
     Group(Option<&'a str>, Option<&'a str>, &'a str),
     /// Whom a search finds.
     Search(Box<LdapUrl>),
 }
 
-const STYLES: [(&str, &str); 6] = [
-    ("dn", "dn:"),
-    ("dn.exact", "dn:"),
-    ("dn.children", "dn.children:"),
-    ("dn.subtree", "dn.subtree:"),
-    ("dn.onelevel", "dn.onelevel:"),
-    ("dn.regex", ""),
+/// Which names a rule means by one.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum AuthzNames {
+    /// That one.
+    Exact,
+    /// All below it.
+    Children,
+    /// It, and all below.
+    Subtree,
+    /// All one level below it.
+    OneLevel,
+}
+
+/// A user as a mechanism knows him.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct AuthzUser<'a> {
+    /// The mechanism, if it is said.
+    pub mechanism: Option<&'a str>,
+    /// The realm, if it is said.
+    pub realm: Option<&'a str>,
+    /// What the mechanism calls him.
+    pub user: &'a str,
+}
+
+const STYLES: [(&str, Option<AuthzNames>); 6] = [
+    ("dn", Some(AuthzNames::Exact)),
+    ("dn.exact", Some(AuthzNames::Exact)),
+    ("dn.children", Some(AuthzNames::Children)),
+    ("dn.subtree", Some(AuthzNames::Subtree)),
+    ("dn.onelevel", Some(AuthzNames::OneLevel)),
+    ("dn.regex", None),
 ];
 
 /// Whether a value is a rule.
@@ -33,8 +58,8 @@ pub(super) fn check(value: &[u8]) -> Result<(), TextError> {
     parse(value).map(drop)
 }
 
-/// Takes a rule apart.
-pub(crate) fn parse(value: &[u8]) -> Result<Authz<'_>, TextError> {
+/// Takes a rule of who may act as whom apart, a value of the syntax "OpenLDAP authz".
+pub fn parse(value: &[u8]) -> Result<Authz<'_>, TextError> {
     let whole = text(value)?;
     let text = without_place(whole);
     let start = whole.len() - text.len();
@@ -53,11 +78,11 @@ fn rest(text: &str) -> Result<Authz<'_>, TextError> {
     if text.get(..5).is_some_and(|scheme| scheme.eq_ignore_ascii_case("ldap:")) {
         return search(text);
     }
-    let Some((kind, behind)) = text.split_once(':') else { return name("dn:", text, 0) };
+    let Some((kind, behind)) = text.split_once(':') else { return name(AuthzNames::Exact, text, 0) };
     let start = kind.len() + 1;
     let lower = kind.to_ascii_lowercase();
     if let Some((_, style)) = STYLES.iter().find(|(style, _)| *style == lower) {
-        return if style.is_empty() { Ok(Authz::Expression(behind)) } else { name(style, behind, start) };
+        return style.map_or(Ok(Authz::Expression(behind)), |style| name(style, behind, start));
     }
     let mut words = kind.splitn(3, '/');
     match words.next() {
@@ -65,12 +90,19 @@ fn rest(text: &str) -> Result<Authz<'_>, TextError> {
             Dn::parse(behind).map_err(|error| error.after(start))?;
             Ok(Authz::Group(words.next(), words.next(), behind))
         }
-        _ if lower == "u" || lower.starts_with("u.") => Ok(Authz::User(&text[1..])),
-        _ => name("dn:", text, 0),
+        _ if lower == "u" || lower.starts_with("u.") => Ok(Authz::User(user(&kind[1..], behind))),
+        _ => name(AuthzNames::Exact, text, 0),
     }
 }
 
-fn name<'a>(style: &'static str, text: &'a str, start: usize) -> Result<Authz<'a>, TextError> {
+/// A user, behind `.MECHANISM/REALM` or nothing.
+fn user<'a>(kind: &'a str, user: &'a str) -> AuthzUser<'a> {
+    let Some(mechanism) = kind.strip_prefix('.') else { return AuthzUser { mechanism: None, realm: None, user } };
+    let (mechanism, realm) = mechanism.split_once('/').map_or((mechanism, None), |(one, other)| (one, Some(other)));
+    AuthzUser { mechanism: Some(mechanism), realm, user }
+}
+
+fn name<'a>(style: AuthzNames, text: &'a str, start: usize) -> Result<Authz<'a>, TextError> {
     if text != "*" {
         Dn::parse(text).map_err(|error| error.after(start))?;
     }

@@ -10,7 +10,7 @@ mod text;
 
 use crate::error::TextError;
 
-pub(crate) use authz::{Authz, parse as parse_authz};
+pub use authz::{Authz, AuthzNames, AuthzUser, parse as parse_authz};
 pub use check::split_uid;
 pub(crate) use check::{check_bit_string, check_boolean, check_oid, parse_uuid};
 pub(crate) use text::presentation_address as check_presentation_address;

@@ -59,6 +59,18 @@ pub(super) struct Directory {
     pub referrals: Vec<Spanned<String>>,
     pub references: Vec<Spanned<String>>,
     pub unique: Vec<Spanned<String>>,
+    pub authz_policy: AuthzPolicy,
+}
+
+#[derive(Deserialize, Default, Clone, Copy)]
+#[serde(rename_all = "lowercase")]
+pub(super) enum AuthzPolicy {
+    #[default]
+    None,
+    To,
+    From,
+    Any,
+    All,
 }
 
 #[derive(Deserialize, Default, PartialEq, Eq)]

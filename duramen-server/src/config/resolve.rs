@@ -8,7 +8,7 @@ use std::time::Duration;
 use duramen::Durability;
 use duramen_directory::password::Scheme;
 use duramen_directory::{
-    Administrator, Config as Directory, ConfigFault, Directory as Opened, IdentityRule, Index, IndexKinds,
+    Administrator, AuthzPolicy, Config as Directory, ConfigFault, Directory as Opened, IdentityRule, Index, IndexKinds,
     Limits as OperationLimits, LimitsFor, SchemaFile, SearchLimits, Setting,
 };
 use duramen_ldap::{dn::Dn, filter::DEPTH_MAX, url::LdapUrl};
@@ -304,6 +304,7 @@ impl<'a> Checker<'a> {
             referrals: self.referrals(&file.directory.referrals),
             references: texts(&file.directory.references),
             unique: texts(&file.directory.unique),
+            authz_policy: authz_policy(file.directory.authz_policy),
             ..Directory::default()
         };
         // Without all of the schema much would seem to be wrong.
@@ -548,6 +549,16 @@ fn levels(text: &str) -> Result<(), String> {
         level.ok().filter(|_| !word.is_empty()).ok_or(format!("{word:?} is none"))?;
     }
     text.parse::<tracing_subscriber::filter::Targets>().map(drop).map_err(|error| error.to_string())
+}
+
+fn authz_policy(policy: file::AuthzPolicy) -> AuthzPolicy {
+    match policy {
+        file::AuthzPolicy::None => AuthzPolicy::None,
+        file::AuthzPolicy::To => AuthzPolicy::To,
+        file::AuthzPolicy::From => AuthzPolicy::From,
+        file::AuthzPolicy::Any => AuthzPolicy::Any,
+        file::AuthzPolicy::All => AuthzPolicy::All,
+    }
 }
 
 fn identity(identity: &file::Identity) -> IdentityRule {

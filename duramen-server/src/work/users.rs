@@ -2,15 +2,9 @@
 
 use duramen_directory::{Failure, Identity, Method, Requester};
 use duramen_ldap::authz::AuthzId;
-use duramen_ldap::ber::{Writer, tag};
-use duramen_ldap::dn;
-use duramen_ldap::filter::Filter;
 
 use super::Work;
 use crate::session::Process;
-
-/// `(attribute=value)` in a message: context tag 3, constructed.
-const EQUALITY: u8 = tag::context_constructed(3);
 
 impl Work {
     /// The name of whom this mechanism calls `user`: by the first rule of the configuration that is about him, else the one
@@ -21,20 +15,7 @@ impl Work {
             Ok(AuthzId::User(user)) => user,
             Ok(AuthzId::Anonymous) | Err(_) => user,
         };
-        match self.server.directory.identity(&sasl_name(mechanism, user))? {
-            Identity::Own => self.name_of_uid(user),
-            Identity::Name(name) => Ok(Some(name)),
-            Identity::Nobody => Ok(None),
-        }
-    }
-
-    fn name_of_uid(&self, uid: &str) -> Result<Option<String>, Failure> {
-        let mut encoded = Vec::new();
-        Writer::new(&mut encoded).constructed(EQUALITY, |writer| {
-            writer.text("uid");
-            writer.text(uid);
-        });
-        self.server.directory.only_entry(Filter::trusted(&encoded))
+        self.server.directory.name_of_user(mechanism, user)
     }
 
     /// Who the session is if `who` has proved a name by this mechanism and asks to act as `authorization`; `None` if it may
@@ -53,10 +34,11 @@ impl Work {
         if name.normalized == who.name.normalized {
             return Ok(Some(who));
         }
-        if !who.is_administrator {
+        if !self.server.directory.may_act(&self.session.anonymous(), &who, &name)? {
             return Ok(None);
         }
-        Ok(Some(self.session.somebody(name, who.method, false)))
+        let known = self.server.directory.credentials(&self.session.anonymous(), &name.written)?;
+        Ok(Some(self.session.somebody(known.name, who.method, known.is_administrator)))
     }
 
     /// Who has the certificate of this subject, which the transport has proved.
@@ -89,12 +71,4 @@ impl Work {
         let known = self.server.directory.credentials(&self.session.anonymous(), name)?;
         Ok(self.session.somebody(known.name, Method::External, known.is_administrator))
     }
-}
-
-/// The name that other servers make of a user whom a mechanism knows, and that rules are written for.
-fn sasl_name(mechanism: &str, user: &str) -> String {
-    let mut name = String::new();
-    // Text takes it.
-    let _ = dn::write_ava(&mut name, "uid", user.as_bytes());
-    name + &format!(",cn={},cn=auth", mechanism.to_lowercase())
 }

@@ -105,6 +105,28 @@ fn plain_finds_people_by_their_uid_and_refuses_to_act_as_others_rfc4616_2() {
     assert_eq!(plain(b"nonsense").0, ResultCode::PROTOCOL_ERROR);
 }
 
+#[test]
+fn sasl_lets_act_for_others_as_entries_say_rfc4422_3_4_1() {
+    let more = format!("{PLAIN}[directory]\nauthz_policy = \"to\"\n");
+    let daemon = Daemon::start(tempfile::tempdir().unwrap(), &more);
+    let mut client = Client::administrator(&daemon);
+    client.populate(3);
+    let to = format!("dn:{}", person(1));
+    assert_eq!(client.replace(&person(0), "authzTo", &to).code, ResultCode::SUCCESS);
+    let mut plain = |said: &str| {
+        let authentication = Authentication::Sasl { mechanism: "PLAIN", credentials: Some(said.as_bytes()) };
+        let answer = client.ask(Request::Bind(BindRequest { version: 3, name: "", authentication }));
+        (answer.code, who(&mut client))
+    };
+    let refused = (ResultCode::INVALID_CREDENTIALS, String::new());
+    assert_eq!(plain("u:u1\0u0\0secret-0"), (ResultCode::SUCCESS, to.clone()));
+    assert_eq!(plain(&format!("{to}\0u0\0secret-0")), (ResultCode::SUCCESS, to));
+    assert_eq!(plain("u:u1\0u0\0wrong"), refused);
+    assert_eq!(plain("u:u2\0u0\0secret-0"), refused);
+    assert_eq!(plain("u:u0\0u1\0secret-1"), refused);
+    assert_eq!(plain(&format!("dn:{}\0u0\0secret-0", ADMINISTRATOR.0)), refused);
+}
+
 /// What is told of setting a user's password to `new`.
 fn set_password(client: &mut Client, user: &str, old_password: Option<&[u8]>) -> (ResultCode, String) {
     let mut value = Vec::new();

@@ -109,7 +109,7 @@ fn changes(attribute: &str, values: &[&str]) -> Vec<Request> {
 
 #[test]
 fn certificates_are_told_apart_as_slapd_tells_them() {
-    let mut world = World::with(0, "access to * by * read\n".into());
+    let mut world = World::with(0, "access to * by * read\n".into(), "none");
     let mut pair = world.administrator();
     for request in world::entries() {
         pair.ask(&request);

@@ -71,7 +71,7 @@ fn members_of_large_groups_are_found_and_read_by_whom_slapd_lets() {
     let mut found = 0;
     for rules in RULES {
         let open = "access to attrs=userPassword by anonymous auth by * none\n";
-        let mut world = World::with(0, format!("{open}{rules}access to * by * read\n"));
+        let mut world = World::with(0, format!("{open}{rules}access to * by * read\n"), "none");
         let mut administrator = world.administrator();
         for request in world::entries().into_iter().chain([group()]) {
             let answers = administrator.ask(&request);

@@ -11,6 +11,7 @@
 
 mod access;
 mod answer;
+mod authorization;
 mod case;
 mod certificates;
 mod client;
@@ -95,11 +96,12 @@ struct World {
 
 impl World {
     fn new(seed: u64) -> World {
-        World::with(seed, access::rules(seed))
+        World::with(seed, access::rules(seed), "none")
     }
 
-    fn with(seed: u64, rules: String) -> World {
-        let (slapd, duramend) = (Slapd::start(&rules), Duramend::start(&rules));
+    /// One where `policy` says whose word lets somebody act for others.
+    fn with(seed: u64, rules: String, policy: &str) -> World {
+        let (slapd, duramend) = (Slapd::start(&rules, policy), Duramend::start(&rules, policy));
         let (random, found, is_traced) = (Random::new(seed), Vec::new(), std::env::var_os("DURAMEN_TRACE").is_some());
         World { seed, slapd, duramend, random, rules, found, mended: false, is_traced }
     }

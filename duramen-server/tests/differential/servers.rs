@@ -18,6 +18,10 @@ const RULES: &str = "ditcontentrule ( 2.5.6.3 NAME 'placeContent' AUX ( extensib
     attributetype ( 1.3.6.1.4.1.99999.7.1 NAME 'issuedList' EQUALITY certificateListExactMatch\n\
     \tSYNTAX 1.3.6.1.4.1.1466.115.121.1.9 )\n";
 
+/// Names of users that are no names of entries, and what they stand for.
+const USERS: &str = "^uid=([^,]+),cn=auth$";
+const PEOPLE: &str = "uid=$1,ou=people,dc=example,dc=com";
+
 /// Longest wait for a server to listen.
 const PATIENCE: Duration = Duration::from_secs(60);
 
@@ -66,12 +70,12 @@ fn answers(address: SocketAddr) -> std::io::Result<()> {
 
 impl Slapd {
     /// It was seen to be gone, without a word, between its first moment of listening and the first bind.
-    pub fn start(rules: &str) -> Server {
-        let started = (0..STARTS_MAX).find_map(|_| Slapd::try_start(rules));
+    pub fn start(rules: &str, policy: &str) -> Server {
+        let started = (0..STARTS_MAX).find_map(|_| Slapd::try_start(rules, policy));
         started.unwrap_or_else(|| panic!("slapd ended {STARTS_MAX} times while it started"))
     }
 
-    fn try_start(rules: &str) -> Option<Server> {
+    fn try_start(rules: &str, policy: &str) -> Option<Server> {
         let dir = tempfile::tempdir().unwrap();
         let schemas = ["core", "cosine", "inetorgperson", "nis"];
         let includes: String = schemas.iter().map(|name| format!("include /etc/ldap/schema/{name}.schema\n")).collect();
@@ -81,7 +85,8 @@ impl Slapd {
         let modules = ["back_mdb", "sssvlv", "pw-sha2", "pw-pbkdf2", "argon2"];
         let loads: String = modules.iter().map(|name| format!("moduleload {name}\n")).collect();
         let text = format!(
-            "{includes}modulepath /usr/lib/ldap\n{loads}threads 2\ndatabase mdb\nsuffix {SUFFIX}\n\
+            "{includes}modulepath /usr/lib/ldap\n{loads}threads 2\nauthz-policy {policy}\n\
+             authz-regexp {USERS} {PEOPLE}\ndatabase mdb\nsuffix {SUFFIX}\n\
              rootdn {ADMINISTRATOR}\nrootpw {PASSWORD}\ndirectory {}\ndbnosync\nmaxsize 16777216\n\
              index objectClass,uid eq\nindex cn,sn eq,sub\n{rules}\noverlay sssvlv\nsssvlv-max 8\n",
             dir.path().display()
@@ -96,13 +101,14 @@ impl Slapd {
 }
 
 impl Duramend {
-    pub fn start(rules: &str) -> Server {
+    pub fn start(rules: &str, policy: &str) -> Server {
         let (dir, address) = (tempfile::tempdir().unwrap(), free_address());
         let text = format!(
             "data = \"data\"\nsuffixes = [\"{SUFFIX}\"]\n\
              administrator = {{ name = \"{ADMINISTRATOR}\", password = \"{PASSWORD}\" }}\n\
              [listen]\nldap = [\"{address}\"]\nldapi = \"ldapi\"\n\
              [directory]\nschema = [\"rules.schema\"]\ndurability = \"relaxed\"\npassword_scheme = \"SSHA\"\n\
+             authz_policy = \"{policy}\"\n[[identity]]\nmatch = '{USERS}'\nname = '{PEOPLE}'\n\
              [access]\nrules = '''\n{rules}'''\n"
         );
         std::fs::write(dir.path().join("rules.schema"), RULES).unwrap();

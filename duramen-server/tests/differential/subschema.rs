@@ -32,7 +32,7 @@ fn identity(description: &str) -> (String, Option<String>) {
 
 #[test]
 fn every_syntax_and_rule_that_slapd_lists_is_listed_rfc4512_4_2() {
-    let world = World::with(0, String::new());
+    let world = World::with(0, String::new(), "none");
     let mut pair = world.administrator();
     for attribute in ["ldapSyntaxes", "matchingRules"] {
         let ours: Vec<_> = listed(&mut pair.ours, attribute).iter().map(|text| identity(text)).collect();
