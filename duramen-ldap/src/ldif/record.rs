@@ -89,7 +89,8 @@ pub(super) fn parse<'a>(text: &'a [u8], lines: &[Line], fetch: &mut Fetch) -> Re
     let line = lines[0].number;
     let first = parser.pair("dn: and the name of an entry")?;
     if !first.description.eq_ignore_ascii_case("dn") {
-        return Err(Fault::Expected(line, "dn: and the name of an entry"));
+        let is_result = first.description == "search";
+        return Err(Fault::Expected(line, if is_result { NO_RESULT } else { "dn: and the name of an entry" }));
     }
     let dn = into_text(first)?;
     let mut controls = Vec::new();
@@ -108,6 +109,10 @@ pub(super) fn parse<'a>(text: &'a [u8], lines: &[Line], fetch: &mut Fetch) -> Re
         Some(line) => Err(Fault::Expected(line.number, "an empty line before the next record")),
     }
 }
+
+/// What of a search that was put into a file is no record.
+const NO_RESULT: &str =
+    "dn: and the name of an entry, and not how a search ended: `ldapsearch -LLL` does not write that";
 
 struct Parser<'a, 'p> {
     text: &'a [u8],
@@ -170,7 +175,12 @@ impl<'a> Parser<'a, '_> {
 
     fn pairs(&mut self) -> Result<Vec<Pair<'a>>, Fault> {
         let mut pairs = Vec::with_capacity(self.lines.len());
-        while !self.lines.is_empty() {
+        while let Some(next) = self.lines.first() {
+            if self.next_is("dn") {
+                // What follows would be taken for more of this entry.
+                let expected = "an empty line, without spaces, before dn: and the next record";
+                return Err(Fault::Expected(next.number, expected));
+            }
             pairs.push(self.pair("an attribute description and a colon")?);
         }
         Ok(pairs)
