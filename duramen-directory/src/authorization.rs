@@ -23,8 +23,20 @@ use crate::state::State;
 /// names a group.
 const RULES_MAX: usize = 10_000;
 
-/// So many of them that are more than a comparison of names.
-const COSTLY_MAX: usize = 100;
+/// What those cost in all, at most, that are more than a comparison of names: sixteen expressions, which are compiled each time,
+/// or a thousand looks at an entry. Who may write the own entry cannot have the server busy with whoever wants to be him.
+const COST_MAX: usize = 1024;
+
+/// What a rule costs, in looks at an entry.
+fn cost(rule: &Authz<'_>) -> usize {
+    match rule {
+        Authz::Names(..) => 0,
+        Authz::Expression(_) => 64,
+        // He is looked for in all of the directory.
+        Authz::User(_) => 16,
+        Authz::Group(..) | Authz::Search(_) => 1,
+    }
+}
 
 impl Inner {
     /// Whether `who` may act as the one who has this name. `asking` needs leave to be authenticated by the rules that decide.
@@ -61,10 +73,11 @@ impl Inner {
     ) -> Result<bool> {
         let rules = self.for_auth(state, asking, &holder.normalized, attribute, RULES_MAX)?;
         let (_, values) = rules.unwrap_or_default();
-        let mut costly = 0;
+        let mut costs = 0;
         for rule in values.iter().filter_map(|value| parse_authz(value).ok()) {
-            costly += usize::from(!matches!(rule, Authz::Names(..)));
-            if costly > COSTLY_MAX && !matches!(rule, Authz::Names(..)) {
+            let cost = cost(&rule);
+            costs += cost;
+            if cost > 0 && costs > COST_MAX {
                 continue;
             }
             if self.is_named(state, who, &rule, somebody)? {

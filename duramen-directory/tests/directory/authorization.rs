@@ -108,6 +108,21 @@ fn who_acts_for_the_administrator_is_one_and_for_others_only_what_they_are() {
 }
 
 #[test]
+fn sixteen_expressions_are_tried_and_all_names() {
+    let sample = with(AuthzPolicy::From);
+    let jensen = somebody(&sample, JENSEN, Method::Password);
+    let set = |count: usize, last: &str| {
+        let rules: Vec<String> = (0..count).map(|n| format!("dn.regex:^nobody{n}$")).collect();
+        let rules: Vec<&str> = rules.iter().map(String::as_str).chain([last]).collect();
+        sample.modify(SMITH, &[(Replace, "authzFrom", &rules)]).unwrap();
+        change(&sample, &jensen, SMITH, &format!("dn:{SMITH}"))
+    };
+    assert_eq!(set(15, "dn.regex:bjensen"), DONE);
+    assert_eq!(set(16, "dn.regex:bjensen"), DENIED);
+    assert_eq!(set(16, &format!("dn:{JENSEN}")), DONE);
+}
+
+#[test]
 fn thousands_of_names_let_as_few_do() {
     let sample = with(AuthzPolicy::To);
     let jensen = somebody(&sample, JENSEN, Method::Password);
