@@ -12,6 +12,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock};
 
 use rustix::fs::{IFlags, ioctl_getflags, ioctl_setflags};
+use rustix::io::Errno;
 
 use crate::error::{Error, Result};
 use crate::medium::Medium;
@@ -117,31 +118,32 @@ pub(crate) fn read_up_to(file: &File, buffer: &mut [u8], offset: u64) -> io::Res
     Ok(filled)
 }
 
-/// Makes a file's name survive a power cut: to be called once after creating it.
+/// Makes a file's name survive a power cut: to be called once after creating it. Where all that is asked for is refused
+/// nobody who works here can do better, and the filesystem sees to it in its own time.
 pub(crate) fn sync_directory_of(path: &Path) -> Result<()> {
     let directory = match path.parent() {
         Some(parent) if !parent.as_os_str().is_empty() => parent,
         _ => Path::new("."),
     };
-    sync_names(File::open(directory), || File::open(path)).map_err(failed("flush the directory", directory))
+    match sync_names(File::open(directory), || File::open(path)) {
+        Err(refused) if cannot_flush(&refused) => Ok(()),
+        flushed => flushed.map_err(failed("flush the directory", directory)),
+    }
 }
 
 /// Flushes a directory, so that the names in it survive a power cut. Where it cannot be flushed (it may be written but not
 /// read, its filesystem does not offer that, a sandbox refuses) the whole filesystem is, by way of a file in the directory.
 pub(crate) fn sync_names(directory: io::Result<File>, file: impl FnOnce() -> io::Result<File>) -> io::Result<()> {
-    use rustix::io::Errno;
-    let cannot = |e: &io::Error| {
-        let refusals = [Errno::ACCESS, Errno::PERM, Errno::INVAL, Errno::NOSYS, Errno::NOTSUP];
-        Errno::from_io_error(e).is_some_and(|e| refusals.contains(&e))
-    };
     match directory.and_then(|directory| directory.sync_all()) {
-        Err(refused) if cannot(&refused) => match rustix::fs::syncfs(file()?).map_err(io::Error::from) {
-            // Then nobody who works here can do better, and the filesystem sees to it in its own time.
-            Err(refused) if cannot(&refused) => Ok(()),
-            flushed => flushed,
-        },
+        Err(refused) if cannot_flush(&refused) => Ok(rustix::fs::syncfs(file()?)?),
         flushed => flushed,
     }
+}
+
+/// Whether this is no failure of the disk: it was not asked.
+fn cannot_flush(error: &io::Error) -> bool {
+    let refusals = [Errno::ACCESS, Errno::PERM, Errno::INVAL, Errno::NOSYS, Errno::NOTSUP];
+    Errno::from_io_error(error).is_some_and(|errno| refusals.contains(&errno))
 }
 
 /// Refuses what the process may not write because the file would be longer than it may have any: the kernel would do so by
@@ -293,7 +295,6 @@ fn write_fully(
 mod tests {
     use super::*;
     use proptest::prelude::*;
-    use rustix::io::Errno;
     use std::os::unix::fs::PermissionsExt;
 
     #[test]

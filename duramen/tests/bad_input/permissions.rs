@@ -50,16 +50,37 @@ fn assert_readable(db: &Database) -> Result<()> {
     Ok(())
 }
 
-/// Commits beside a log that somebody else was making when they died: nobody has made its name safe.
-fn commit_beside_a_log(path: &str) -> Result<()> {
+/// Commits beside a log that somebody else was making when they died: nobody has made its name safe. What is in it then.
+fn log_of_a_commit(path: &str) -> Result<Vec<u8>> {
     let db = Options::new().log_at_once(1 << 20).open(path)?;
     let log = format!("{path}-log");
     fs::write(&log, vec![0; 1 << 20]).unwrap();
     db.update(|txn| txn.table("t")?.put(b"one", b"more"))?;
     let stats = db.stats()?;
     assert_eq!(stats.durable_txnid, stats.txnid);
-    assert!(fs::read(&log).unwrap().iter().all(|&byte| byte == 0), "a power cut may take the log");
-    Ok(())
+    Ok(fs::read(&log).unwrap())
+}
+
+/// From now on the process may flush what is in files, but neither directories nor filesystems.
+fn forbid_flushes_of_names() {
+    for call in [libc::SYS_fsync, libc::SYS_syncfs] {
+        let call = u32::try_from(call).unwrap();
+        let step = |code, k, jf| libc::sock_filter { code, jt: 0, jf, k };
+        // The call's number is the first word of what a filter is given.
+        let mut steps = [
+            step((libc::BPF_LD | libc::BPF_W | libc::BPF_ABS) as u16, 0, 0),
+            step((libc::BPF_JMP | libc::BPF_JEQ | libc::BPF_K) as u16, call, 1),
+            step((libc::BPF_RET | libc::BPF_K) as u16, libc::SECCOMP_RET_ERRNO | libc::EPERM as u32, 0),
+            step((libc::BPF_RET | libc::BPF_K) as u16, libc::SECCOMP_RET_ALLOW, 0),
+        ];
+        let program = libc::sock_fprog { len: 4, filter: steps.as_mut_ptr() };
+        // SAFETY: the kernel copies the filter, which is whole.
+        let set = unsafe {
+            libc::prctl(libc::PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) == 0
+                && libc::prctl(libc::PR_SET_SECCOMP, libc::SECCOMP_MODE_FILTER, &raw const program) == 0
+        };
+        assert!(set, "{}", std::io::Error::last_os_error());
+    }
 }
 
 /// Role: what somebody without rights may do.
@@ -77,7 +98,11 @@ fn role_nobody() -> Result<()> {
         }
         "no entry" => assert!(is_denied(Database::open(path)) && is_denied(read_only())),
         "create" => assert!(is_denied(Database::open(path))),
-        "log" => commit_beside_a_log(path)?,
+        "log" => assert!(log_of_a_commit(path)?.iter().any(|&byte| byte != 0), "the log is not used"),
+        "log without a name" => {
+            forbid_flushes_of_names();
+            assert!(log_of_a_commit(path)?.iter().all(|&byte| byte == 0), "a power cut may take the log");
+        }
         _ => panic!("{what}"),
     }
     roles::say("all well");
@@ -229,7 +254,9 @@ fn a_log_whose_name_cannot_be_made_safe_is_not_used() -> Result<()> {
     for file in [path.clone(), format!("{path}-lock")] {
         chmod(file, 0o666);
     }
-    // It may be written, but not opened for the flush.
+    chmod(dir.path(), 0o777);
+    as_nobody(&path, "log without a name");
+    // It may be written, but not opened for the flush: the whole filesystem is flushed.
     chmod(dir.path(), 0o333);
     as_nobody(&path, "log");
     Ok(())
