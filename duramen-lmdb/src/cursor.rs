@@ -73,8 +73,15 @@ pub(crate) unsafe fn open(txn: *mut Txn, dbi: c_uint, out: *mut *mut Cursor) -> 
     let flags = flags_to_walk(held, dbi)?;
     held.check()?;
     let writes = !held.is_reader();
-    let cursor = Cursor { txn, dbi, state: State::new(), kind: kind_of(flags), env: held.env(), writes };
-    let cursor = Box::into_raw(Box::new(cursor));
+    let kind = kind_of(flags);
+    let cursor = match held.closed.take() {
+        Some(mut cursor) => {
+            (cursor.txn, cursor.dbi, cursor.kind, cursor.writes) = (txn, dbi, kind, writes);
+            cursor
+        }
+        None => Box::new(Cursor { txn, dbi, state: State::new(), kind, env: held.env(), writes }),
+    };
+    let cursor = Box::into_raw(cursor);
     held.cursors.add(dbi, cursor);
     *out = cursor;
     Ok(())
@@ -85,7 +92,13 @@ pub(crate) unsafe fn close(cursor: *mut Cursor) {
     let Some(held) = (unsafe { cursor.as_mut() }) else { return };
     // SAFETY: as above.
     match unsafe { held.txn.as_mut() } {
-        Some(txn) => txn.remove(held.dbi, cursor),
+        Some(txn) => {
+            txn.remove(held.dbi, cursor);
+            held.state.unset();
+            // SAFETY: nobody else refers to it any more.
+            txn.closed = Some(unsafe { Box::from_raw(cursor) });
+            return;
+        }
         // SAFETY: the environment outlives the cursors of its write transactions.
         None if held.writes && !unsafe { &*held.env }.disown(cursor) => return,
         None => {}

@@ -13,6 +13,7 @@
 //! is what the interface promises to programs.
 #![allow(unsafe_code)]
 
+mod room;
 mod search;
 mod stride;
 
@@ -21,6 +22,7 @@ use duramen::WriteCursor;
 use crate::abi::{FREE_DBI, MdbVal, Op, put};
 use crate::errors::{Code, EINVAL, INCOMPATIBLE, NOTFOUND, Result};
 use crate::txn::{Db, Txn};
+use room::Room;
 
 /// An entry, in place.
 #[derive(Clone, Copy)]
@@ -57,9 +59,11 @@ enum Walk {
 }
 
 /// What a cursor of a transaction that was reset stood on. The value counts only where a key may have several.
+#[derive(Default)]
 struct Rest {
     key: Vec<u8>,
-    value: Option<Vec<u8>>,
+    value: Vec<u8>,
+    has_value: bool,
 }
 
 /// One of the two cursors.
@@ -91,6 +95,7 @@ pub struct State {
     outer: Marks,
     inner: Marks,
     gap: Gap,
+    room: Room,
 }
 
 /// What a cursor has deleted that it stood on. The engine's cursor is in the gap: what comes after that is looked for when
@@ -119,12 +124,24 @@ use walk;
 impl State {
     /// Stands nowhere.
     pub fn new() -> State {
-        State { walk: Walk::None, outer: Marks::default(), inner: Marks::default(), gap: Gap::None }
+        State {
+            walk: Walk::None,
+            outer: Marks::default(),
+            inner: Marks::default(),
+            gap: Gap::None,
+            room: Room::default(),
+        }
     }
 
     /// Forgets where it stands.
     pub fn unset(&mut self) {
-        *self = State::new();
+        self.change_walk(Walk::None);
+        (self.outer, self.inner, self.gap) = (Marks::default(), Marks::default(), Gap::None);
+    }
+
+    fn change_walk(&mut self, walk: Walk) {
+        let before = std::mem::replace(&mut self.walk, walk);
+        self.room.keep(before);
     }
 
     /// The same position once more; only of a write transaction's cursor.
@@ -133,7 +150,7 @@ impl State {
             Walk::Write(cursor) => Walk::Write(cursor.clone()),
             Walk::None | Walk::Rest(_) | Walk::Read(_) => Walk::None,
         };
-        State { walk, outer: self.outer, inner: self.inner, gap: self.gap }
+        State { walk, outer: self.outer, inner: self.inner, gap: self.gap, room: Room::default() }
     }
 
     /// Whether it stands on an entry.
@@ -163,29 +180,28 @@ impl State {
             return Ok(());
         }
         let walk = match txn.db(dbi)? {
-            Db::Read(table, _) => Walk::Read(Box::new(table.cursor())),
+            Db::Read(table, _) => Walk::Read(self.room.reading(table)),
             Db::Write(id, _) => {
                 let id = *id;
-                Walk::Write(Box::new(txn.writer()?.cursor(id)?))
+                Walk::Write(self.room.writing(txn.writer()?, id)?)
             }
             _ => Walk::None,
         };
-        match std::mem::replace(&mut self.walk, walk) {
-            Walk::Rest(rest) => self.stand_again(txn, &rest),
-            _ => Ok(()),
-        }
+        let before = std::mem::replace(&mut self.walk, walk);
+        let stood = if let Walk::Rest(rest) = &before { self.stand_again(txn, rest) } else { Ok(()) };
+        self.room.keep(before);
+        stood
     }
 
     /// The transaction is reset. Programs go on from where they stood once it is renewed, whatever the manual says.
     pub fn rest(&mut self, kind: Kind) {
         let Walk::Read(cursor) = &mut self.walk else { return };
-        let rest = cursor.current().ok().flatten().map(|(key, value)| {
-            let value = kind.duplicates.then(|| value.to_vec());
-            Box::new(Rest { key: key.to_vec(), value })
-        });
-        match rest {
-            Some(rest) if self.is_on() => self.walk = Walk::Rest(rest),
-            _ if self.outer.behind => self.walk = Walk::None,
+        match cursor.current().ok().flatten() {
+            Some((key, value)) if self.outer.set && !self.outer.behind => {
+                let rest = self.room.resting(key, kind.duplicates.then_some(value));
+                self.change_walk(Walk::Rest(rest));
+            }
+            _ if self.outer.behind => self.change_walk(Walk::None),
             _ => self.unset(),
         }
     }
@@ -197,12 +213,11 @@ impl State {
         if near.is_none_or(|item| unsafe { bytes(item.key) } != rest.key) {
             return self.stand_at_gap(txn, near.is_none());
         }
-        let Some(value) = &rest.value else { return Ok(()) };
-        if walk!(self, txn, seek_pair, &rest.key, value).is_some() {
+        if !rest.has_value || walk!(self, txn, seek_pair, &rest.key, &rest.value).is_some() {
             return Ok(());
         }
         self.inner = Marks { set: true, deleted: true, ..Marks::default() };
-        if walk!(self, txn, seek_pair_at_or_after, &rest.key, value).is_none() {
+        if walk!(self, txn, seek_pair_at_or_after, &rest.key, &rest.value).is_none() {
             walk!(self, txn, seek, &rest.key);
             walk!(self, txn, last_duplicate);
             (self.inner.eof, self.inner.behind) = (true, true);

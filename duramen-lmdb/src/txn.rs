@@ -68,6 +68,8 @@ pub struct Txn {
     /// The main table was emptied: of the named ones these are there again at the end, and any other that is used before.
     emptied: Option<Vec<u32>>,
     pub(crate) cursors: Cursors,
+    /// The last that was closed, for use once more.
+    pub(crate) closed: Option<Box<Cursor>>,
     /// What the cursors of the parent were when this child began.
     kept: Vec<(*mut Cursor, State)>,
     place: Option<Place>,
@@ -107,6 +109,7 @@ impl Txn {
             opened: Vec::new(),
             emptied: None,
             cursors: Cursors::default(),
+            closed: None,
             kept: Vec::new(),
             place: None,
             snapshot: None,

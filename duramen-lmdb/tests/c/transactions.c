@@ -152,6 +152,66 @@ static void going_on(void) {
 	mdb_env_close(env);
 }
 
+/* What a cursor did is not seen by the next one, on whichever table and in whatever transaction. */
+static void look_and_close(MDB_txn *txn, const MDB_dbi *dbis, int round) {
+	MDB_cursor *cursor;
+	size_t count = 0;
+	for (int i = 0; i < 6; i++) {
+		MUST(mdb_cursor_open(txn, dbis[(i + round) % 3], &cursor));
+		move(cursor, MDB_GET_CURRENT, NULL, NULL);
+		printf("%d\n", mdb_cursor_count(cursor, &count));
+		move(cursor, i & 1 ? MDB_NEXT : MDB_PREV, NULL, NULL);
+		for (int j = 0; j < i; j++) {
+			move(cursor, MDB_LAST_DUP, NULL, NULL);
+			move(cursor, MDB_NEXT_NODUP, NULL, NULL);
+			move(cursor, MDB_NEXT, NULL, NULL);
+		}
+		if (i == round) move(cursor, MDB_SET_RANGE, "k2", NULL);
+		move(cursor, MDB_FIRST_DUP, NULL, NULL);
+		move(cursor, MDB_PREV_NODUP, NULL, NULL);
+		mdb_cursor_close(cursor);
+	}
+}
+
+static void opened_again(void) {
+	MDB_env *env = open_env("opened again", 0);
+	MDB_txn *txn = begin(env, 0), *child;
+	MDB_dbi dbis[3] = {table(txn, "a", MDB_CREATE), table(txn, "b", MDB_CREATE | MDB_DUPSORT), table(txn, "c", MDB_CREATE)};
+	MDB_cursor *cursor;
+	for (int i = 0; i < 900; i++) {
+		char key[8], data[8];
+		snprintf(key, sizeof key, "k%d", i % (i < 600 ? 5 : 40));
+		snprintf(data, sizeof data, "%d", i);
+		for (int j = 0; j < 2; j++) MUST(put(txn, dbis[j], key, data, 0));
+	}
+	look_and_close(txn, dbis, 0);
+	MUST(mdb_txn_begin(env, txn, 0, &child));
+	look_and_close(child, dbis, 1);
+	MUST(put(child, dbis[2], "k7", "child", 0));
+	look_and_close(child, dbis, 2);
+	mdb_txn_abort(child);
+	look_and_close(txn, dbis, 3);
+	MUST(mdb_txn_commit(txn));
+	for (int round = 0; round < 6; round++) {
+		txn = begin(env, round & 1 ? 0 : MDB_RDONLY);
+		look_and_close(txn, dbis, round);
+		mdb_txn_abort(txn);
+	}
+	txn = begin(env, MDB_RDONLY);
+	MUST(mdb_cursor_open(txn, dbis[1], &cursor));
+	for (int i = 0; i < 4; i++) {
+		move(cursor, MDB_NEXT, NULL, NULL);
+		move(cursor, i & 1 ? MDB_LAST_DUP : MDB_NEXT_NODUP, NULL, NULL);
+		mdb_txn_reset(txn);
+		MUST(mdb_txn_renew(txn));
+		MUST(mdb_cursor_renew(txn, cursor));
+		move(cursor, MDB_GET_CURRENT, NULL, NULL);
+	}
+	mdb_cursor_close(cursor);
+	mdb_txn_abort(txn);
+	mdb_env_close(env);
+}
+
 static void handles(void) {
 	MDB_env *env = open_env("handles", 0);
 	MDB_txn *txn = begin(env, 0), *old;
@@ -526,6 +586,7 @@ int main(int argc, char **argv) {
 	nesting();
 	resetting();
 	going_on();
+	opened_again();
 	handles();
 	tables_again();
 	for (int i = 0; i < 4; i++) made_anew(i & 1, i >> 1);

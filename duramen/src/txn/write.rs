@@ -296,6 +296,13 @@ impl<'p> WriteTxn<'p> {
         Ok(WriteCursor::new(id))
     }
 
+    /// As [`WriteTxn::cursor`], with the memory of one that is used no more, of whatever transaction.
+    pub fn reuse_cursor(&self, cursor: &mut WriteCursor, id: TableId) -> Result<()> {
+        self.work().table(id)?;
+        cursor.begin_again(id);
+        Ok(())
+    }
+
     /// Names of all tables, sorted bytewise.
     pub fn table_names(&self) -> Result<Vec<Vec<u8>>> {
         self.work().check()?;

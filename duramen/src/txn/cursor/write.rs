@@ -69,6 +69,14 @@ impl WriteCursor {
         WriteCursor { table, position, epoch: 0, key, value, before_values, placed, held, stores }
     }
 
+    /// Is as new, on a table, but for its memory.
+    pub(in crate::txn) fn begin_again(&mut self, table: TableId) {
+        self.position.unset();
+        self.held.close();
+        (self.table, self.epoch) = (table, 0);
+        (self.before_values, self.placed, self.stores) = (false, false, false);
+    }
+
     /// The table that it is a cursor of.
     pub fn table(&self) -> TableId {
         self.table
