@@ -460,16 +460,21 @@ impl State {
             return Err(NOTFOUND);
         }
         self.outer.eof = false;
-        if self.count(txn)? < 2 {
-            self.inner = Marks { set: true, ..Marks::default() };
-            return Ok(self.item(txn)?.ok_or(NOTFOUND)?.into());
-        }
-        if !self.inner.set {
+        if !self.inner.set && self.count(txn)? > 1 {
             return Err(EINVAL);
         }
         let item = if first { walk!(self, txn, first_duplicate) } else { walk!(self, txn, last_duplicate) };
-        self.inner = Marks { set: true, eof: !first, ..Marks::default() };
-        Ok(Answer { key: None, value: Some(item.ok_or(NOTFOUND)?.value) })
+        let (item, single) = (item.ok_or(NOTFOUND)?, self.is_single(txn)?);
+        self.inner = Marks { set: true, eof: !first && !single, ..Marks::default() };
+        Ok(if single { item.into() } else { Answer { key: None, value: Some(item.value) } })
+    }
+
+    /// Whether the key that has just been moved on has one value.
+    fn is_single(&mut self, txn: &mut Txn) -> Result<bool> {
+        match &self.walk {
+            Walk::Read(cursor) => Ok(cursor.has_one_value()),
+            _ => Ok(self.count(txn)? < 2),
+        }
     }
 
     fn multiple(&mut self, txn: &mut Txn, kind: Kind) -> Result<Answer> {

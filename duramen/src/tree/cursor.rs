@@ -92,6 +92,11 @@ impl Position {
         self.state == State::On
     }
 
+    /// Whether it is on a value that is the only one of its key.
+    pub(crate) fn is_on_only_value(&self) -> bool {
+        self.is_on() && matches!(self.inner, Inner::One)
+    }
+
     /// The way to the key that the position is on, for who changes the entry there.
     pub(crate) fn path_mut(&mut self) -> &mut Path {
         &mut self.path

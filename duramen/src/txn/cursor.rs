@@ -25,6 +25,8 @@ pub struct Cursor<'t> {
     position: Position,
     /// The leaf that it is in, while it walks: other movements forget it.
     near: Option<Near<'t>>,
+    /// Its last movement was a step to another key, with no leaf open: one more, and it walks.
+    steps_keys: bool,
 }
 
 impl fmt::Debug for Cursor<'_> {
@@ -95,7 +97,7 @@ macro_rules! movements {
 
             $($(#[$doc])*
             pub fn $name(&mut self, $($argument: impl AsRef<[u8]>),*) -> Result<Option<Pair<'t>>> {
-                self.near = None;
+                (self.near, self.steps_keys) = (None, false);
                 let trunk = self.table.trunk();
                 on!(self.table.source, pages => self.position.$inner(pages, trunk, $($argument.as_ref()),*))
             })*
@@ -199,7 +201,7 @@ use step_near;
 
 impl<'t> Cursor<'t> {
     pub(super) fn new(table: Table<'t>, position: Position) -> Cursor<'t> {
-        Cursor { table, position, near: None }
+        Cursor { table, position, near: None, steps_keys: false }
     }
 
     /// Each movement has its own copy, in which most of the questions are answered.
@@ -231,7 +233,7 @@ impl<'t> Cursor<'t> {
 
     /// Goes to a key, or to the first entry behind it. Who does is likely to walk on from there.
     fn seek_near(&mut self, key: &[u8], or_after: bool) -> Result<Option<Pair<'t>>> {
-        self.near = None;
+        (self.near, self.steps_keys) = (None, false);
         let trunk = self.table.trunk();
         on!(self.table.source, pages => {
             if trunk.tree.has_duplicates() {
@@ -259,23 +261,33 @@ impl<'t> Cursor<'t> {
         {
             return Ok(None);
         }
-        if self.near.is_none() && self.position.is_on() {
+        // Who goes to another key only to see the end of its values does not walk in the leaf.
+        let looks_at_ends = matches!(step, Step::Key) && !self.steps_keys && self.table.trunk().tree.has_duplicates();
+        self.steps_keys = matches!(step, Step::Key);
+        if self.near.is_none() && self.position.is_on() && !looks_at_ends {
             let trunk = self.table.trunk();
             self.near = on!(self.table.source, pages => Near::open(pages, &self.position, trunk, None));
             if let Some(cell) = self.step_near(step, back) {
                 return self.load(&cell);
             }
         }
-        self.near = None;
+        let (was_open, before) = (self.near.take().is_some(), self.position.leaf());
         let trunk = self.table.trunk();
         on!(self.table.source, pages => {
             let found = step.go(&mut self.position, pages, trunk, back)?;
+            let is_in_next = self.position.leaf() != before;
             match found {
-                Some(_) => self.near = Near::open(pages, &self.position, trunk, Some(back)),
+                Some(_) if looks_at_ends && !was_open && !is_in_next => {}
+                Some(_) => self.near = Near::open(pages, &self.position, trunk, is_in_next.then_some(back)),
                 None => pages.walk_ends()?,
             }
             Ok(found)
         })
+    }
+
+    /// Whether the key that the cursor stands on has one value; false if it stands on none.
+    pub fn has_one_value(&self) -> bool {
+        self.position.is_on_only_value()
     }
 
     /// How many values the key has that the cursor stands on.
