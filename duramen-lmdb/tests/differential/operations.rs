@@ -417,8 +417,11 @@ impl Chooser {
                 self.changed(known.table, Some(*cursor));
                 // A failure in between leaves it somewhere.
                 self.settle(*cursor, code == 0 && !known.eof, code != 0 || known.eof);
+                let appends = matches!(operation, Operation::CursorPut { flags, .. } if flags & put::APPEND != 0);
                 if let Some(known) = &mut self.cursors[*cursor] {
                     known.searched = false;
+                    // It has been to the last entry, as by that movement.
+                    known.eof |= appends;
                 }
             }
             Operation::CursorDel { cursor, .. } => {
