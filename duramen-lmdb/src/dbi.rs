@@ -149,7 +149,7 @@ pub(crate) unsafe fn drop_table(txn: *mut Txn, dbi: c_uint, del: c_int) -> Resul
     txn.check()?;
     for cursor in txn.cursors_on(dbi) {
         // SAFETY: what is in a transaction's list is alive.
-        unsafe { &mut *cursor }.state.unset();
+        unsafe { &mut *cursor }.state.table_is_dropped();
     }
     let dropped = if del == 1 && dbi as usize >= CORE_DBS { delete(txn, dbi) } else { clear(txn, dbi) };
     let dropped = dropped.and_then(|()| txn.check_room(0));

@@ -627,6 +627,13 @@ impl State {
         Ok(())
     }
 
+    /// The table has been emptied or dropped: it stands nowhere, but keeps what its deletion has left.
+    pub fn table_is_dropped(&mut self) {
+        let deleted = self.outer.deleted || self.gap == Gap::Key;
+        self.unset();
+        self.outer.deleted = deleted;
+    }
+
     /// Nothing is left in the table: it stands nowhere.
     pub fn table_is_empty(&mut self) {
         self.outer = Marks { set: false, behind: false, ..self.outer };

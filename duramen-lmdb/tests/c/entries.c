@@ -457,6 +457,7 @@ static int meanwhile(int event, MDB_env *env, MDB_txn *txn, MDB_dbi dbi, MDB_cur
 		return 0;
 	case 13: return put(txn, table(txn, "other", MDB_CREATE), "cc", "elsewhere", 0);
 	case 14: return mdb_drop(txn, dbi, 0);
+	case 15: return mdb_drop(txn, dbi, 0) || put(txn, dbi, "c", "anew", 0);
 	default: return -1;
 	}
 }
@@ -464,10 +465,10 @@ static int meanwhile(int event, MDB_env *env, MDB_txn *txn, MDB_dbi dbi, MDB_cur
 /* A cursor that has deleted what it stood on, at the beginning, in the middle and at the end. */
 static void after_deletions(MDB_env *env, const char *name, unsigned flags) {
 	static const char *const keys[] = {"a", "c", "f"};
-	static const MDB_cursor_op ops[] = {MDB_NEXT, MDB_NEXT_NODUP, MDB_PREV, MDB_GET_CURRENT, MDB_FIRST, MDB_LAST};
-	for (int event = 0; event < 15; event++)
+	static const MDB_cursor_op ops[] = {MDB_NEXT, MDB_NEXT_NODUP, MDB_NEXT_DUP, MDB_PREV, MDB_GET_CURRENT, MDB_FIRST, MDB_LAST};
+	for (int event = 0; event < 16; event++)
 		for (int at = 0; at < 3; at++)
-			for (int op = 0; op < 6; op++) {
+			for (int op = 0; op < 7; op++) {
 				/* Where there is no entry any more LMDB writes behind the page's last one. */
 				if (event == 5 && at == 2) continue;
 				MDB_txn *txn = begin(env, 0);
