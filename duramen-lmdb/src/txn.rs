@@ -341,7 +341,9 @@ impl Txn {
         let more = self.flags;
         self.bring_back()?;
         self.writer()?.enter_tables()?;
-        self.check_room(0)?;
+        if self.writer()?.has_changes() {
+            self.check_room(0)?;
+        }
         let mut writer = self.writer.take().ok_or(BAD_TXN)?;
         writer.set_durability(env.durability(more));
         let number = env.limit.to_store(&writer);

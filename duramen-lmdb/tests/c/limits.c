@@ -176,6 +176,43 @@ static size_t next_page(const MDB_txn *txn) {
 	return ((const size_t *)txn)[2];
 }
 
+/* However little room there is, a transaction that changes nothing commits. */
+static void no_room_needed(void) {
+	for (size_t pages = 1; pages <= 24; pages++) {
+		char name[32];
+		MDB_txn *txn;
+		MDB_dbi dbi;
+		MDB_stat stat;
+		snprintf(name, sizeof name, "no room %zu", pages);
+		MDB_env *env = open_with(name, pages << 12, 0);
+		SAY(mdb_txn_begin(env, NULL, 0, &txn));
+		SAY(mdb_dbi_open(txn, NULL, 0, &dbi));
+		SAY(mdb_txn_commit(txn));
+		for (int i = 0, rc = 0; !rc; i++) {
+			txn = begin(env, 0);
+			rc = put_number(txn, dbi, i, 500, 0);
+			if (rc) mdb_txn_abort(txn);
+			else rc = mdb_txn_commit(txn);
+			if (rc) printf("%d\n", rc);
+		}
+		/* Deletions may use what is left for them. */
+		for (int i = 0; i < 4; i++) {
+			unsigned long number = i;
+			MDB_val k = of_bytes(&number, sizeof number);
+			txn = begin(env, 0);
+			if (mdb_del(txn, dbi, &k, NULL)) mdb_txn_abort(txn);
+			else mdb_txn_commit(txn);
+		}
+		for (int i = 0; i < 3; i++) {
+			SAY(mdb_txn_begin(env, NULL, 0, &txn));
+			SAY(mdb_dbi_open(txn, NULL, 0, &dbi));
+			SAY(mdb_stat(txn, dbi, &stat));
+			SAY(mdb_txn_commit(txn));
+		}
+		mdb_env_close(env);
+	}
+}
+
 static void grown_in_time(void) {
 	const size_t room = 64 << 10, page = 4096;
 	size_t map = 256 << 10, began;
@@ -492,6 +529,7 @@ int main(int argc, char **argv) {
 	full_in_a_child();
 	short_holes();
 	nothing_remains();
+	no_room_needed();
 	grown_in_time();
 	sizes_asked_for();
 	arithmetic();

@@ -59,7 +59,7 @@ pub(crate) fn commit(work: &mut Work) -> Result<Option<Landing>> {
 fn steps(work: &mut Work) -> Result<Option<Landing>> {
     // 1. The tables' records go to the catalog: from here on the shape of every tree is final.
     super::catalog::save(work)?;
-    if work.dirty.is_empty() && work.placed.extents.is_empty() && work.tables[0].saved == Some(work.tables[0].tree) {
+    if !work.has_changes() {
         wait_for_landing(work)?;
         return Ok(None);
     }

@@ -225,6 +225,12 @@ impl Work {
         written > retired.len() as u64 && written > retired.iter().map(|retired| retired.extent.pages).sum()
     }
 
+    /// Whether a commit has anything to store, once the tables' records are in the catalog.
+    pub(super) fn has_changes(&self) -> bool {
+        let is_same = self.dirty.is_empty() && self.placed.extents.is_empty();
+        !is_same || self.tables[0].saved != Some(self.tables[0].tree)
+    }
+
     /// Whether a commit of a few pages may be the one that flushes what many before it left.
     pub(super) fn is_flush_near(&self) -> bool {
         let Some(writer) = self.writer.as_deref() else { return false };

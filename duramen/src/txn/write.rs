@@ -232,6 +232,11 @@ impl<'p> WriteTxn<'p> {
         catalog::save(work)
     }
 
+    /// Whether a commit has anything to store; to be asked after [`WriteTxn::enter_tables`].
+    pub fn has_changes(&self) -> bool {
+        self.work().has_changes()
+    }
+
     /// As [`WriteTxn::enter_tables`], of one table.
     pub fn enter_table(&mut self, id: TableId) -> Result<()> {
         let work = self.work_mut();
