@@ -61,10 +61,11 @@ impl State {
         })
     }
 
-    /// Makes the step that mostly comes after a deletion: to the key, or the value, that is next now.
+    /// Makes the movement that mostly comes after a deletion: to the key, or the value, that is next now, or to the first key.
     fn stride_out_of_gap(&mut self, txn: &mut Txn, op: Op) -> Option<Result<Item>> {
         let found = match (self.gap, op) {
-            (Gap::Key, Op::Next | Op::NextNodup) => step!(&mut self.walk, txn, next_key),
+            (Gap::Key, Op::Next | Op::NextNodup | Op::GetCurrent) => step!(&mut self.walk, txn, next_key),
+            (Gap::Key, Op::First) => step!(&mut self.walk, txn, first),
             (Gap::Value, Op::Next | Op::NextDup) if self.outer == ON => step!(&mut self.walk, txn, next_duplicate),
             _ => return None,
         };
