@@ -38,6 +38,12 @@ impl State {
             return None;
         }
         let walk = &mut self.walk;
+        if op == Op::GetCurrent {
+            return match step!(walk, txn, current) {
+                Ok(found) => found.map(|pair| Ok(Item::of(pair))),
+                Err(error) => Some(Err(error.into())),
+            };
+        }
         // What is found; the marks `eof` if that is nothing; whether it comes to a value from behind.
         let (found, at_end, back) = match op {
             Op::Next if kind.duplicates => (step!(walk, txn, next), (true, true), false),

@@ -188,10 +188,14 @@ impl<'p> Near<'p> {
         }
     }
 
-    /// Of several values, the one that the position is on.
+    /// The entry that the position is on, if its value lies in the leaf.
     #[inline]
-    pub(crate) fn current(&self, position: &mut Position) -> Option<Pair<'p>> {
+    pub(crate) fn current(&self, position: &Position) -> Option<Pair<'p>> {
         let value = match (&self.values, &position.inner) {
+            (Values::One, Inner::One) if position.is_on() => {
+                let cell = self.leaf.cell(position.path.leaf().index).ok()?;
+                return (cell.kind == CellKind::Plain).then_some((cell.key, cell.value));
+            }
             (Values::Sub(sub), Inner::Sub(i)) => sub.get(*i).ok()?,
             (Values::Leaf(leaf), Inner::Tree) => leaf.key(position.inner_path.leaf().index).ok()?,
             _ => return None,

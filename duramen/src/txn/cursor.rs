@@ -115,7 +115,7 @@ macro_rules! movements {
                 work.check()?;
                 if let Some(near) = self.held.get(work, self.table)
                     && let Some(found) = near.$look(&mut self.position)
-                    && let Some((key, value)) = near.current(&mut self.position)
+                    && let Some((key, value)) = near.current(&self.position)
                 {
                     self.remember(key, value);
                     return Ok(Some(found));
@@ -224,7 +224,7 @@ impl<'t> Cursor<'t> {
     #[inline]
     pub fn current(&mut self) -> Result<Option<Pair<'t>>> {
         if let Some(near) = &self.near
-            && let Some(pair) = near.current(&mut self.position)
+            && let Some(pair) = near.current(&self.position)
         {
             return Ok(Some(pair));
         }

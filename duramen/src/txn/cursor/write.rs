@@ -263,7 +263,7 @@ impl WriteCursor {
         let work = txn.work();
         work.check()?;
         if let Some(near) = self.held.get(work, self.table)
-            && let Some(pair) = near.current(&mut self.position)
+            && let Some(pair) = near.current(&self.position)
         {
             return Ok(Some(pair));
         }
