@@ -216,6 +216,7 @@ impl Drop for Env {
             // SAFETY: orphans are boxes that nobody else frees.
             drop(unsafe { Box::from_raw(cursor) });
         }
+        writers::remove(&self.writer);
     }
 }
 
