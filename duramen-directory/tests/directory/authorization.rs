@@ -98,7 +98,7 @@ fn who_acts_for_the_administrator_is_one_and_for_others_only_what_they_are() {
     assert_eq!(change(&sample, &jensen, SMITH, &format!("dn:{SMITH}")), DONE);
     assert_eq!(change(&sample, &jensen, JENSEN, &format!("dn:{SMITH}")), ResultCode::INSUFFICIENT_ACCESS_RIGHTS);
     assert_eq!(change(&sample, &jensen, SMITH, &format!("dn:{ADMINISTRATOR}")), DONE);
-    // What is under an option says something else.
+    // Without a rule he is nobody but himself.
     sample.modify(JENSEN, &[(Replace, "authzTo", &[])]).unwrap();
     assert_eq!(change(&sample, &jensen, SMITH, &format!("dn:{SMITH}")), DENIED);
     // Nobody is somebody.
