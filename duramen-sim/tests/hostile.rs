@@ -123,7 +123,7 @@ fn file_of_ways_that_meet(table: &str, depth: u8, proven: bool) -> Vec<u8> {
     seal::reseal(&mut file, true);
     if !table.is_empty() {
         change_leaves_with(&mut file, table.as_bytes(), |leaf, _, cell| {
-            lengthen(&mut leaf[cell + 4 + table.len().next_multiple_of(2)..][..48])
+            lengthen(&mut leaf[cell + table.len().next_multiple_of(2)..][..48])
         });
     }
     file
@@ -170,11 +170,11 @@ fn half(page: &[u8], at: usize) -> usize {
 /// checksums for all.
 fn change_leaves_with(file: &mut [u8], key: &[u8], change: impl Fn(&mut [u8], usize, usize)) {
     let mut changed = 0;
-    for leaf in file.chunks_exact_mut(PAGE).skip(4).filter(|page| page[24] == 3) {
+    for leaf in file.chunks_exact_mut(PAGE).skip(4).filter(|page| page[24] == 7) {
         for i in 0..half(leaf, 26) {
-            let slot = 40 + 4 * half(leaf, 26) + 2 * i;
+            let slot = 40 + 4 * half(leaf, 26) + 6 * i;
             let cell = half(leaf, slot);
-            if half(leaf, cell) & 0x3fff == key.len() && leaf[cell + 4..].starts_with(key) {
+            if half(leaf, slot + 2) & 0x3fff == key.len() && leaf[cell..].starts_with(key) {
                 change(leaf, slot, cell);
                 changed += 1;
             }
@@ -244,10 +244,10 @@ fn a_page_that_is_joined_with_its_neighbour_is_looked_at_before() {
     let mut file = file_with(|txn| {
         let mut table = txn.table("t")?;
         (0..80).try_for_each(|i| table.append(number(i), [7; 100]))?;
-        table.append(number(80), [7; 9000])
+        table.append(number(80), [9; 9000])
     });
     // The value in the last of three leaves is said to lie in a writer's memory.
-    change_leaves_with(&mut file, &number(80), |leaf, _, cell| leaf[cell + 4 + 8 + 5] |= 0x80);
+    change_leaves_with(&mut file, &number(80), |leaf, _, cell| leaf[cell + 8 + 5] |= 0x80);
     let (_dir, db) = opened(&file);
     let emptied = db.update(|txn| {
         let mut table = txn.table("t")?;
@@ -281,7 +281,7 @@ fn more_duplicates_than_can_be_counted_are_damage() {
     });
     for key in keys {
         let count = (1u64 << 62).to_le_bytes();
-        change_leaves_with(&mut file, &[key; 8], |leaf, _, cell| leaf[cell + 4 + 8 + 8..][..8].copy_from_slice(&count));
+        change_leaves_with(&mut file, &[key; 8], |leaf, _, cell| leaf[cell + 8 + 8..][..8].copy_from_slice(&count));
     }
     let (_dir, db) = opened(&file);
     assert!(is_damage(db.update(|txn| txn.table_with("t", &duplicates)?.clear())));

@@ -56,7 +56,7 @@ fn reseal_page(rest: &mut [u8], page_size: usize, page: usize, id: u64, renumber
         false => (page_size, 1),
         true => (HEADER + half(rest, 28), half(rest, 36).max(1)),
     };
-    if end > rest.len() || pages > rest.len() / page_size || !matches!(rest[24], 2..=6) {
+    if end > rest.len() || pages > rest.len() / page_size || !matches!(rest[24], 2..=7) {
         return 1;
     }
     if renumber {

@@ -4,27 +4,30 @@
 //! know: what a value means beyond its kind, other pages.
 //!
 //! ```text
-//! 0       40                40+4n           40+6n                 end-heap            end
-//! | header | heads u32 x n    | slots u16 x n   | gap ...            | heap: cells        |
+//! 0       40                40+4n            40+10n                end-heap            end
+//! | header | heads u32 x n    | slots 6 x n     | gap ...            | heap: cells        |
 //! ```
-//! A slot is the offset of a cell in the page. A cell begins at an even offset:
+//! A slot says where a cell is in the page, and what:
 //!
 //! | bytes | field |
 //! |---|---|
-//! | 0..4 | key length (14 bits), kind's upper bits (2), value length (15), kind's lowest bit (1), from the lowest bit on |
-//! | 4.. | the key, whole; a zero byte if its length is odd |
-//! | .. | the value; a zero byte if its length is odd |
+//! | 0..2 | offset of the cell, even |
+//! | 2..6 | key length (14 bits), kind's upper bits (2), value length (15), kind's lowest bit (1), from the lowest bit on |
+//!
+//! A cell is the key, whole, and the value; a zero byte after each whose length is odd. Nothing else is between them, so
+//! where all lengths are multiples of 8, all keys and values lie at such: programs read numbers where they are.
 //!
 //! A *head* is the 4 bytes of the key's view after the page's common prefix, as a number. Keys with equal heads are
 //! told apart by their cells, so a search reads the header, the heads, one slot and, mostly, one cell. The prefix is
 //! only a length: its bytes are those of any key. Tables with a custom order have no views: their heads are zero.
 
 use std::cmp::Ordering;
+use std::ops::Range;
 
 use crate::error::Damage;
 use crate::order::{Needle, Order};
 use crate::prefetch::{LINE, prefetch};
-use crate::width::to_u32;
+use crate::width::{to_u16, to_u32};
 
 use super::heads::{self, Head};
 use super::overflow::STUB;
@@ -39,10 +42,12 @@ mod tests;
 pub(crate) use build::LeafBuilder;
 pub(crate) use edit::LeafMut;
 
+/// Bytes of a slot.
+const SLOT: usize = 6;
 /// Bytes of an entry outside the heap: a head and a slot.
-const ENTRY: usize = 6;
-/// Bytes before a cell's key.
-const CELL_HEAD: usize = 4;
+const ENTRY: usize = 4 + SLOT;
+/// What an empty cell takes of the heap, so that no other cell is at its offset, and none at the page's end.
+const CELL_MIN: usize = 2;
 /// Longest key that 14 bits can tell.
 const KEY_LIMIT: usize = (1 << 14) - 1;
 
@@ -116,7 +121,7 @@ pub(crate) fn max_inline(page_size: usize) -> usize {
 /// What a cell takes of the heap.
 #[inline]
 fn heap_bytes(klen: usize, vlen: usize) -> usize {
-    CELL_HEAD + even(klen) + even(vlen)
+    (even(klen) + even(vlen)).max(CELL_MIN)
 }
 
 #[inline]
@@ -124,16 +129,62 @@ fn even(n: usize) -> usize {
     n + (n & 1)
 }
 
-/// The first 4 bytes of a cell, taken apart: key length, value length, code of the kind.
-#[inline]
-fn lengths(word: u32) -> (usize, usize, u32) {
-    ((word & 0x3FFF) as usize, (word >> 16 & 0x7FFF) as usize, (word >> 14 & 3) << 1 | word >> 31)
+/// Where a cell is, and what.
+#[derive(Clone, Copy)]
+struct Slot {
+    /// Offset in the page.
+    at: usize,
+    klen: usize,
+    vlen: usize,
+    /// A [`CellKind`], if it is known.
+    code: u32,
 }
 
-/// The first 4 bytes of a cell.
-fn word_of(klen: usize, vlen: usize, kind: CellKind) -> u32 {
-    let code = kind as u32;
-    to_u32(klen) | (code >> 1) << 14 | to_u32(vlen) << 16 | (code & 1) << 31
+impl Slot {
+    fn new(at: usize, klen: usize, vlen: usize, kind: CellKind) -> Slot {
+        Slot { at, klen, vlen, code: kind as u32 }
+    }
+
+    #[inline]
+    fn read(bytes: [u8; SLOT]) -> Slot {
+        let [a, b, word @ ..] = bytes;
+        let word = u32::from_le_bytes(word);
+        Slot {
+            at: usize::from(u16::from_le_bytes([a, b])),
+            klen: (word & 0x3FFF) as usize,
+            vlen: (word >> 16 & 0x7FFF) as usize,
+            code: (word >> 14 & 3) << 1 | word >> 31,
+        }
+    }
+
+    fn bytes(self) -> [u8; SLOT] {
+        let word = to_u32(self.klen) | (self.code >> 1) << 14 | to_u32(self.vlen) << 16 | (self.code & 1) << 31;
+        let ([a, b], [c, d, e, f]) = (to_u16(self.at).to_le_bytes(), word.to_le_bytes());
+        [a, b, c, d, e, f]
+    }
+
+    /// Where the key is in the page.
+    #[inline]
+    fn key(self) -> Range<usize> {
+        self.at..self.at + self.klen
+    }
+
+    /// Where the value is in the page.
+    #[inline]
+    fn value(self) -> Range<usize> {
+        let start = self.at + even(self.klen);
+        start..start + self.vlen
+    }
+
+    /// What the cell takes of the heap.
+    #[inline]
+    fn size(self) -> usize {
+        heap_bytes(self.klen, self.vlen)
+    }
+
+    fn is_plain(self) -> bool {
+        self.code == CellKind::Plain as u32
+    }
 }
 
 /// A leaf, for reading.
@@ -141,7 +192,7 @@ fn word_of(klen: usize, vlen: usize, kind: CellKind) -> u32 {
 pub(crate) struct Leaf<'a> {
     bytes: &'a [u8],
     heads: &'a [Head],
-    slots: &'a [[u8; 2]],
+    slots: &'a [[u8; SLOT]],
     prefix: usize,
 }
 
@@ -169,7 +220,7 @@ impl<'a> Leaf<'a> {
         Leaf {
             bytes,
             heads: bytes[HEADER..slots].as_chunks().0,
-            slots: bytes[slots..slots + 2 * count].as_chunks().0,
+            slots: bytes[slots..slots + SLOT * count].as_chunks().0,
             prefix: page::prefix(bytes),
         }
     }
@@ -196,22 +247,25 @@ impl<'a> Leaf<'a> {
         (self.bytes.len() - HEADER).saturating_sub(self.used())
     }
 
+    #[inline]
+    fn slot(&self, i: usize) -> Result<Slot, Damage> {
+        self.slots.get(i).map(|bytes| Slot::read(*bytes)).ok_or(NO_ENTRY)
+    }
+
     /// The key at `i`.
     #[inline]
     pub(crate) fn key(&self, i: usize) -> Result<&'a [u8], Damage> {
-        let (rest, word) = self.cell_head(i)?;
-        rest.get(..lengths(word).0).ok_or(CELL_OUTSIDE)
+        self.bytes.get(self.slot(i)?.key()).ok_or(CELL_OUTSIDE)
     }
 
     /// The cell at `i`.
     #[inline]
     pub(crate) fn cell(&self, i: usize) -> Result<Cell<'a>, Damage> {
-        let (rest, word) = self.cell_head(i)?;
-        let (klen, vlen, code) = lengths(word);
-        let (Some(key), Some(value)) = (rest.get(..klen), rest.get(even(klen)..even(klen) + vlen)) else {
+        let slot = self.slot(i)?;
+        let (Some(key), Some(value)) = (self.bytes.get(slot.key()), self.bytes.get(slot.value())) else {
             return Err(CELL_OUTSIDE);
         };
-        let kind = CellKind::from_code(code).ok_or(Damage("a cell is of an unknown kind"))?;
+        let kind = CellKind::from_code(slot.code).ok_or(Damage("a cell is of an unknown kind"))?;
         Ok(Cell { key, value, kind })
     }
 
@@ -227,28 +281,18 @@ impl<'a> Leaf<'a> {
 
     #[inline]
     fn points_to_dirty(&self, i: usize) -> Result<bool, Damage> {
-        let (rest, word) = self.cell_head(i)?;
-        let (klen, _, code) = lengths(word);
-        if matches!(CellKind::from_code(code), Some(CellKind::Plain | CellKind::SubPage)) {
+        let slot = self.slot(i)?;
+        if matches!(CellKind::from_code(slot.code), Some(CellKind::Plain | CellKind::SubPage)) {
             return Ok(false);
         }
-        let pointer = rest.get(even(klen)..).and_then(|value| value.first_chunk()).ok_or(CELL_OUTSIDE)?;
+        let pointer = self.bytes.get(slot.value().start..).and_then(|value| value.first_chunk()).ok_or(CELL_OUTSIDE)?;
         Ok(Child(u64::from_le_bytes(*pointer)).is_dirty())
-    }
-
-    /// A cell's first word, and the bytes from its key to the page's end.
-    #[inline]
-    fn cell_head(&self, i: usize) -> Result<(&'a [u8], u32), Damage> {
-        let slot = self.slots.get(i).ok_or(NO_ENTRY)?;
-        let cell = self.bytes.get(usize::from(u16::from_le_bytes(*slot))..).ok_or(CELL_OUTSIDE)?;
-        let (word, rest) = cell.split_first_chunk().ok_or(CELL_OUTSIDE)?;
-        Ok((rest, u32::from_le_bytes(*word)))
     }
 
     /// Fetches the whole of a cell of common size: who finds it will look at the value next.
     #[inline]
     pub(crate) fn prefetch_cell(&self, i: usize) {
-        let at = self.slots.get(i).map_or(0, |slot| usize::from(u16::from_le_bytes(*slot)));
+        let at = self.slots.get(i).map_or(0, |slot| Slot::read(*slot).at);
         for line in 0..3 {
             prefetch(self.bytes, at + line * LINE);
         }
@@ -358,17 +402,7 @@ impl<'a> Leaf<'a> {
 
     /// The [`cell_bytes`] of the cell at `i`.
     pub(crate) fn bytes_of(&self, i: usize) -> Result<usize, Damage> {
-        let (_, word) = self.cell_head(i)?;
-        let (klen, vlen, _) = lengths(word);
-        Ok(cell_bytes(klen, vlen))
-    }
-
-    /// The cell at `i` as it lies in the page.
-    fn raw_cell(&self, i: usize) -> Result<&'a [u8], Damage> {
-        let (rest, word) = self.cell_head(i)?;
-        let (klen, vlen, _) = lengths(word);
-        let at = self.bytes.len() - rest.len() - CELL_HEAD;
-        self.bytes.get(at..at + heap_bytes(klen, vlen)).ok_or(CELL_OUTSIDE)
+        Ok(self.slot(i)?.size() + ENTRY)
     }
 
     /// The cell at `i`, if it is one that a page of this size may hold.
@@ -425,9 +459,9 @@ fn validate_cells_in<const WORDS: usize>(bytes: &[u8]) -> Result<(), Damage> {
     let (mut used, mut outside) = (0, 0);
     for i in 0..leaf.len() {
         let cell = leaf.sane_cell(i)?;
-        let at = usize::from(u16::from_le_bytes(leaf.slots[i]));
-        let size = heap_bytes(cell.key.len(), cell.value.len());
-        if at % 2 != 0 || at < heap_start {
+        let slot = leaf.slot(i)?;
+        let (at, size) = (slot.at, slot.size());
+        if at % 2 != 0 || at < heap_start || at + size > bytes.len() {
             return Err(CELL_OUTSIDE);
         }
         if !taken.take(at / 2, size / 2) {
@@ -449,7 +483,7 @@ fn points_nowhere(cell: &Cell<'_>) -> bool {
 }
 
 /// Which pairs of bytes of a page belong to a cell seen so far. Without this check, writing one cell's value could
-/// change the lengths in another's, after they were checked.
+/// change another's, and the sizes of all add up to more than the heap.
 struct Taken<const WORDS: usize>([u64; WORDS]);
 
 impl<const WORDS: usize> Taken<WORDS> {

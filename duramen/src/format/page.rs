@@ -56,14 +56,14 @@ pub(crate) const NO_ENTRY: Damage = Damage("it has fewer entries than expected")
 pub(crate) enum Kind {
     /// Separators and children.
     Branch = 2,
-    /// Keys and values.
-    Leaf = 3,
     /// Keys of one size, without values.
     Packed = 4,
     /// First page of a run that holds one large value.
     Overflow = 5,
     /// First page of a run that holds the free-space log.
     Space = 6,
+    /// Keys and values.
+    Leaf = 7,
 }
 
 impl Kind {
@@ -72,10 +72,10 @@ impl Kind {
     pub(crate) fn from_code(code: u8) -> Option<Kind> {
         match code {
             2 => Some(Kind::Branch),
-            3 => Some(Kind::Leaf),
             4 => Some(Kind::Packed),
             5 => Some(Kind::Overflow),
             6 => Some(Kind::Space),
+            7 => Some(Kind::Leaf),
             _ => None,
         }
     }

@@ -103,6 +103,7 @@ fn the_tables_cover_every_byte_once() {
     FORMAT.meta.assert_covers(4096);
     FORMAT.header.assert_covers(40);
     FORMAT.tree.assert_covers(48);
+    FORMAT.slot.assert_covers(6);
     FORMAT.stub.assert_covers(16);
     FORMAT.ring_record.assert_covers(128);
     FORMAT.log_record.assert_covers(usize::MAX);

@@ -4,6 +4,7 @@
 //! (`space`).
 
 use std::collections::BTreeMap;
+use std::ops::Range;
 use std::rc::Rc;
 
 use xxhash_rust::xxh3::xxh3_64_with_seed;
@@ -185,10 +186,9 @@ impl File {
         let mut used = 0;
         let mut cells = Vec::new();
         for i in 0..count {
-            let at = little(&page[slots + 2 * i..][..2]) as usize;
-            assert!(at >= heap && at.is_multiple_of(2));
-            let (cell, bytes) = cell(&page[at..]);
-            used += bytes;
+            let (cell, place) = cell(page, slots + 6 * i);
+            assert!(place.start >= heap && place.start.is_multiple_of(2));
+            used += place.len();
             let head = if order == "custom" { 0 } else { head(view(&cell.key, &order).get(prefix..).unwrap_or(&[])) };
             assert_eq!(little(&page[heads + 4 * i..][..4]), head, "head {i}");
             self.meet(&format!("{} cell", cell.kind));
@@ -260,18 +260,17 @@ fn separator(page: &[u8], variables: &[(&str, usize)], i: usize, prefix: &[u8], 
     (separator, 2 + bytes)
 }
 
-/// The cell at the start of these bytes, and its size.
-fn cell(bytes: &[u8]) -> (Cell, usize) {
-    let (layout, fields) = (&FORMAT.cell, &FORMAT.cell_word);
-    let word = layout.number(bytes, "word");
+/// The cell whose slot is at this offset of a leaf, and where it is.
+fn cell(page: &[u8], slot: usize) -> (Cell, Range<usize>) {
+    let (layout, fields) = (&FORMAT.slot, &FORMAT.cell_word);
+    let (key, word) = (layout.number(&page[slot..], "cell") as usize, layout.number(&page[slot..], "word"));
     let length = |field| fields.bits(word, field) as usize;
     let code = fields.bits(word, "kind, upper bits") << 1 | fields.bits(word, "kind, lowest bit");
     let kind = FORMAT.cell_kinds.name_of(code).to_string();
-    let key = layout.range("key").start;
     let value = key + length("key bytes").next_multiple_of(2);
     let end = value + length("value bytes");
-    let cell = Cell { kind, key: bytes[key..key + length("key bytes")].to_vec(), value: bytes[value..end].to_vec() };
-    (cell, end.next_multiple_of(2))
+    let cell = Cell { kind, key: page[key..key + length("key bytes")].to_vec(), value: page[value..end].to_vec() };
+    (cell, key..end.next_multiple_of(2).max(key + 2))
 }
 
 fn packed(page: &[u8], record: &[u8]) -> Vec<Cell> {
@@ -289,9 +288,11 @@ fn sub_page(bytes: &[u8], record: &[u8]) -> Vec<Vec<u8>> {
         let item = FORMAT.tree.number(record, "item") as usize;
         return bytes.chunks_exact(item).map(<[u8]>::to_vec).collect();
     }
-    let count = little(&bytes[..2]) as usize;
+    let (count, is_padded) = (little(&bytes[..2]) as usize % 32768, little(&bytes[..2]) >= 32768);
     let ends: Vec<usize> = bytes[2..2 + 2 * count].chunks(2).map(|end| little(end) as usize).collect();
-    let body = &bytes[2 + 2 * count..];
+    let body = if is_padded { (2 + 2 * count).next_multiple_of(8) } else { 2 + 2 * count };
+    assert!(bytes[2 + 2 * count..body].iter().all(|&byte| byte == 0));
+    let body = &bytes[body..];
     let starts = std::iter::once(0).chain(ends.iter().copied());
     starts.zip(&ends).map(|(start, end)| body[start..*end].to_vec()).collect()
 }

@@ -6,14 +6,13 @@
 //! common prefix of all keys is known.
 
 use super::super::page::{self, HEADER, Kind};
-use super::{CELL_HEAD, CellKind, ENTRY, cell_bytes, edit::worthwhile, even, lengths, word_of};
+use super::{CELL_MIN, CellKind, ENTRY, SLOT, Slot, cell_bytes, edit::worthwhile};
 use crate::order::Order;
-use crate::width::to_u16;
 
 /// A leaf that grows at its end.
 pub(crate) struct LeafBuilder {
     bytes: Vec<u8>,
-    slots: Vec<u16>,
+    slots: Vec<[u8; SLOT]>,
     /// Where the heap begins.
     top: usize,
     /// Cells that are not plain.
@@ -40,30 +39,27 @@ impl LeafBuilder {
     /// Appends a cell, which must fit; returns the value space, to be filled.
     #[inline]
     pub(crate) fn push(&mut self, key: &[u8], vlen: usize, kind: CellKind) -> &mut [u8] {
-        let (value, end) = (CELL_HEAD + even(key.len()), CELL_HEAD + even(key.len()) + even(vlen));
-        self.top -= end;
-        let cell = &mut self.bytes[self.top..self.top + end];
+        let size = Slot::new(0, key.len(), vlen, kind).size();
+        self.top -= size;
+        let slot = Slot::new(self.top, key.len(), vlen, kind);
         // The bytes that round odd lengths up; where there are none, what comes next is written over them.
-        cell[end - 1] = 0;
-        cell[value - 1] = 0;
-        page::put32(cell, 0, word_of(key.len(), vlen, kind));
-        cell[CELL_HEAD..CELL_HEAD + key.len()].copy_from_slice(key);
-        self.slots.push(to_u16(self.top));
+        self.bytes[self.top + size - CELL_MIN..self.top + size].fill(0);
+        self.bytes[slot.value().start - 1] = 0;
+        self.bytes[slot.key()].copy_from_slice(key);
+        self.slots.push(slot.bytes());
         self.outside += usize::from(kind != CellKind::Plain);
-        &mut cell[value..value + vlen]
+        &mut self.bytes[slot.value()]
     }
 
     /// Takes the last cell away again.
     pub(crate) fn pop(&mut self) {
-        let Some(at) = self.slots.pop() else { return };
-        let (klen, vlen, code) = lengths(page::get32(&self.bytes, usize::from(at)));
-        self.top += CELL_HEAD + even(klen) + even(vlen);
-        self.outside -= usize::from(code != CellKind::Plain as u32);
+        let Some(slot) = self.slots.pop().map(Slot::read) else { return };
+        self.top += slot.size();
+        self.outside -= usize::from(!slot.is_plain());
     }
 
     fn key(&self, i: usize) -> &[u8] {
-        let at = usize::from(self.slots[i]);
-        &self.bytes[at + CELL_HEAD..at + CELL_HEAD + lengths(page::get32(&self.bytes, at)).0]
+        &self.bytes[Slot::read(self.slots[i]).key()]
     }
 
     /// The key of the last cell.
@@ -74,10 +70,8 @@ impl LeafBuilder {
 
     /// The value of the last cell, if it is of the given kind.
     pub(crate) fn last_value(&self, kind: CellKind) -> Option<&[u8]> {
-        let at = usize::from(*self.slots.last()?);
-        let (klen, vlen, code) = lengths(page::get32(&self.bytes, at));
-        let value = at + CELL_HEAD + even(klen);
-        (code == kind as u32).then(|| &self.bytes[value..value + vlen])
+        let slot = Slot::read(*self.slots.last()?);
+        (slot.code == kind as u32).then(|| &self.bytes[slot.value()])
     }
 
     /// The page, finished, and how many of its cells are not plain. [`LeafBuilder::clear`] begins the next.
@@ -91,8 +85,8 @@ impl LeafBuilder {
         for i in 0..n {
             let head = order.head(self.key(i), prefix);
             page::put32(&mut self.bytes, HEADER + 4 * i, head);
-            page::put16(&mut self.bytes, HEADER + 4 * n + 2 * i, usize::from(self.slots[i]));
         }
+        self.bytes[HEADER + 4 * n..HEADER + ENTRY * n].copy_from_slice(self.slots.as_flattened());
         // What an earlier page left there.
         self.bytes[HEADER + ENTRY * n..self.top].fill(0);
         page::set_count(&mut self.bytes, n);

@@ -9,13 +9,10 @@ use std::ops::Range;
 
 use crate::error::Damage;
 use crate::order::Order;
-use crate::width::to_u16;
 
 use super::super::heads::Head;
 use super::super::page::{self, HEADER, Kind, TOO_MANY};
-use super::{
-    CELL_HEAD, Cell, CellKind, ENTRY, Leaf, cell_bytes, even, heap_bytes, key_max, max_inline, validate_cells, word_of,
-};
+use super::{CellKind, ENTRY, Leaf, SLOT, Slot, cell_bytes, heap_bytes, key_max, max_inline, validate_cells};
 
 /// Shorter common prefixes are not worth the look at a cell that a miss costs in a page that has one.
 const PREFIX_MIN: usize = 2;
@@ -58,9 +55,7 @@ impl<'a> LeafMut<'a> {
     /// The key at `i`.
     #[inline]
     pub(crate) fn key(&self, i: usize) -> &[u8] {
-        let at = self.slot(i);
-        let (klen, ..) = super::lengths(page::get32(self.bytes, at));
-        &self.bytes[at + CELL_HEAD..at + CELL_HEAD + klen]
+        &self.bytes[self.slot(i).key()]
     }
 
     /// Bytes left for more cells, in units of [`cell_bytes`].
@@ -104,86 +99,84 @@ impl<'a> LeafMut<'a> {
             self.compact();
         }
         self.shorten_prefix(key, order);
-        let at = self.push(size);
-        self.bytes[at + CELL_HEAD..at + CELL_HEAD + key.len()].copy_from_slice(key);
-        self.open_entry(i, order.head(key, page::prefix(self.bytes)), at);
-        self.count_outside(kind, 1);
-        self.finish_cell(at, key.len(), vlen, kind)
+        let slot = Slot::new(self.push(size), key.len(), vlen, kind);
+        self.bytes[slot.key()].copy_from_slice(key);
+        self.open_entry(i, order.head(key, page::prefix(self.bytes)));
+        self.count_outside(slot, 1);
+        self.finish_cell(i, slot)
     }
 
     /// Gives the cell at `i` a value of another length (and kind); returns the value space, to be filled: the old
     /// value is not kept. `None`, and no change, if it does not fit.
     pub(crate) fn resize_value(&mut self, i: usize, vlen: usize, kind: CellKind, order: &Order) -> Option<&mut [u8]> {
-        let (at, cell) = self.cell_at(i);
-        let (klen, old_kind) = (cell.key.len(), cell.kind);
-        let (old, new) = (heap_bytes(klen, cell.value.len()), heap_bytes(klen, vlen));
+        let slot = self.slot(i);
+        let (old, new) = (slot.size(), heap_bytes(slot.klen, vlen));
         if new > old && new - old > self.free_space() {
             return None;
         }
-        let to = match new.checked_sub(old) {
+        let at = match new.checked_sub(old) {
             Some(more) if more > self.gap() => {
-                let key = cell.key.to_vec();
+                let key = self.key(i).to_vec();
                 self.remove(i);
                 return Some(self.insert(i, &key, vlen, kind, order));
             }
-            Some(0) => at,
-            Some(more) => self.widen(at, klen, more),
+            Some(0) => slot.at,
+            Some(more) => self.widen(slot, more),
             None => {
                 self.add_dead(old - new);
-                at
+                slot.at
             }
         };
-        self.count_outside(old_kind, -1);
-        self.count_outside(kind, 1);
-        let value = self.finish_cell(to, klen, vlen, kind);
+        let changed = Slot::new(at, slot.klen, vlen, kind);
+        self.count_outside(slot, -1);
+        self.count_outside(changed, 1);
+        let value = self.finish_cell(i, changed);
         Some(&mut self.bytes[value])
     }
 
     /// Leaves the cell at `i`, which is not plain, the first `vlen` bytes of its value, and gives it a kind.
     pub(crate) fn cut_value(&mut self, i: usize, vlen: usize, kind: CellKind) {
-        let at = self.slot(i);
-        let (klen, old, _) = super::lengths(page::get32(self.bytes, at));
-        self.add_dead(heap_bytes(klen, old) - heap_bytes(klen, vlen));
-        if kind == CellKind::Plain {
-            page::set_item(self.bytes, page::item(self.bytes).saturating_sub(1));
-        }
-        self.finish_cell(at, klen, vlen, kind);
+        let slot = self.slot(i);
+        let cut = Slot::new(slot.at, slot.klen, vlen, kind);
+        self.add_dead(slot.size() - cut.size());
+        self.count_outside(slot, -1);
+        self.count_outside(cut, 1);
+        self.finish_cell(i, cut);
     }
 
     /// The value at `i`, to be overwritten in place.
     pub(crate) fn value_mut(&mut self, i: usize) -> &mut [u8] {
-        let (value, _) = self.value_at(i);
+        let value = self.slot(i).value();
         &mut self.bytes[value]
     }
 
     /// As [`LeafMut::value_mut`], for as long as the page is borrowed.
     pub(crate) fn into_value(self, i: usize) -> &'a mut [u8] {
-        let (value, _) = self.value_at(i);
+        let value = self.slot(i).value();
         &mut self.bytes[value]
     }
 
     /// The value at `i`, to be overwritten in place, if it is a plain one of this length.
     #[inline]
     pub(crate) fn into_plain(self, i: usize, vlen: usize) -> Option<&'a mut [u8]> {
-        let (value, kind) = self.value_at(i);
-        let is_same = kind == CellKind::Plain as u32 && value.len() == vlen;
-        is_same.then(|| &mut self.bytes[value])
+        let slot = self.slot(i);
+        let is_same = slot.is_plain() && slot.vlen == vlen;
+        is_same.then(|| &mut self.bytes[slot.value()])
     }
 
     /// Takes away the cell at `i`.
     pub(crate) fn remove(&mut self, i: usize) {
-        let (at, cell) = self.cell_at(i);
-        let (size, kind) = (heap_bytes(cell.key.len(), cell.value.len()), cell.kind);
-        self.count_outside(kind, -1);
+        let slot = self.slot(i);
+        self.count_outside(slot, -1);
         self.close_entry(i);
         if self.len() == 0 {
             page::set_heap(self.bytes, 0);
             page::set_dead(self.bytes, 0);
             page::set_prefix(self.bytes, 0);
-        } else if at == self.heap_start() {
-            page::set_heap(self.bytes, page::heap(self.bytes) - size);
+        } else if slot.at == self.heap_start() {
+            page::set_heap(self.bytes, page::heap(self.bytes) - slot.size());
         } else {
-            self.add_dead(size);
+            self.add_dead(slot.size());
         }
     }
 
@@ -218,7 +211,7 @@ impl<'a> LeafMut<'a> {
         let first = self.len();
         self.open_entries(first, range.len());
         for (i, j) in (first..).zip(range.clone()) {
-            self.copy_cell(i, from.raw_cell(j)?);
+            self.copy_cell(i, from.bytes, from.slot(j)?);
         }
         page::set_item(self.bytes, page::item(self.bytes) + outside);
         self.adopt_heads(first, from, range, order);
@@ -243,11 +236,12 @@ impl<'a> LeafMut<'a> {
         }
     }
 
-    /// Writes a cell at the top of the heap and points slot `i` to it.
-    fn copy_cell(&mut self, i: usize, cell: &[u8]) {
-        let at = self.push(cell.len());
-        self.bytes[at..at + cell.len()].copy_from_slice(cell);
-        self.set_slot(i, at);
+    /// Copies a cell of another page to the top of the heap, and lets slot `i` be its own.
+    fn copy_cell(&mut self, i: usize, from: &[u8], slot: Slot) {
+        let size = slot.size();
+        let at = self.push(size);
+        self.bytes[at..at + size].copy_from_slice(&from[slot.at..slot.at + size]);
+        self.set_slot(i, Slot { at, ..slot });
     }
 
     /// Makes the prefix one that `key` shares, too.
@@ -288,12 +282,11 @@ impl<'a> LeafMut<'a> {
         let old = self.bytes[start..].to_vec();
         let mut top = end;
         for i in 0..self.len() {
-            let at = self.slot(i) - start;
-            let (klen, vlen, _) = super::lengths(page::get32(&old, at));
-            let size = heap_bytes(klen, vlen);
+            let slot = self.slot(i);
+            let size = slot.size();
             top -= size;
-            self.bytes[top..top + size].copy_from_slice(&old[at..at + size]);
-            self.set_slot(i, top);
+            self.bytes[top..top + size].copy_from_slice(&old[slot.at - start..][..size]);
+            self.set_slot(i, Slot { at: top, ..slot });
         }
         page::set_heap(self.bytes, end - top);
         page::set_dead(self.bytes, 0);
@@ -305,55 +298,53 @@ impl<'a> LeafMut<'a> {
         self.heap_start()
     }
 
-    /// Makes room for `more` bytes in the cell at this offset, whose key is so long; its offset from then on. What lies
-    /// before the cell's value moves: a cell that is moved itself leaves dead bytes each time that it grows, for which
-    /// the page would have to be compacted again and again.
-    fn widen(&mut self, at: usize, klen: usize, more: usize) -> usize {
+    /// Makes room for `more` bytes in this cell; its offset from then on. What lies before the cell's value moves: a cell
+    /// that is moved itself leaves dead bytes each time that it grows, for which the page would have to be compacted again
+    /// and again.
+    fn widen(&mut self, cell: Slot, more: usize) -> usize {
         let start = self.heap_start();
-        self.bytes.copy_within(start..at + CELL_HEAD + klen, start - more);
+        self.bytes.copy_within(start..cell.key().end, start - more);
         page::set_heap(self.bytes, page::heap(self.bytes) + more);
-        let n = self.len();
-        for slot in self.bytes[HEADER + 4 * n..HEADER + ENTRY * n].as_chunks_mut::<2>().0 {
-            let offset = usize::from(u16::from_le_bytes(*slot));
-            if offset <= at {
-                *slot = to_u16(offset - more).to_le_bytes();
+        let slots = self.slots();
+        for bytes in self.bytes[slots].as_chunks_mut::<SLOT>().0 {
+            let slot = Slot::read(*bytes);
+            if slot.at <= cell.at {
+                *bytes = Slot { at: slot.at - more, ..slot }.bytes();
             }
         }
-        at - more
+        cell.at - more
     }
 
-    /// Writes the first word and the zero bytes of a cell whose key is in place; returns the value space.
-    fn finish_cell(&mut self, at: usize, klen: usize, vlen: usize, kind: CellKind) -> Range<usize> {
-        page::put32(self.bytes, at, word_of(klen, vlen, kind));
-        let value = at + CELL_HEAD + even(klen);
-        // The one byte that rounds an odd length up.
-        for (start, len) in [(at + CELL_HEAD, klen), (value, vlen)] {
-            if len & 1 != 0 {
-                self.bytes[start + len] = 0;
+    /// Writes slot `i`, and the zero bytes of its cell, whose key is in place; returns the value space.
+    fn finish_cell(&mut self, i: usize, slot: Slot) -> Range<usize> {
+        self.set_slot(i, slot);
+        for (start, end) in [(slot.key().end, slot.value().start), (slot.value().end, slot.at + slot.size())] {
+            if start < end {
+                self.bytes[start..end].fill(0);
             }
         }
-        value..value + vlen
+        slot.value()
     }
 
-    /// Inserts a head and a slot at `i`. At the end, where loads in order insert, nothing is behind it to be moved.
-    fn open_entry(&mut self, i: usize, head: u32, slot: usize) {
+    /// Makes room for a slot at `i`, and inserts a head. At the end, where loads in order insert, nothing is behind it to
+    /// be moved.
+    fn open_entry(&mut self, i: usize, head: u32) {
         let n = self.len();
         let slots = HEADER + 4 * n;
         if i < n {
-            self.bytes.copy_within(slots + 2 * i..slots + 2 * n, slots + 2 * i + ENTRY);
+            self.bytes.copy_within(slots + SLOT * i..slots + SLOT * n, slots + SLOT * i + ENTRY);
         }
-        self.bytes.copy_within(slots..slots + 2 * i, slots + 4);
+        self.bytes.copy_within(slots..slots + SLOT * i, slots + 4);
         if i < n {
             self.bytes.copy_within(HEADER + 4 * i..slots, HEADER + 4 * i + 4);
         }
         page::set_count(self.bytes, n + 1);
         page::put32(self.bytes, HEADER + 4 * i, head);
-        self.set_slot(i, slot);
     }
 
     /// Appends `more` entries whose heads and slots are to be filled.
     fn open_entries(&mut self, n: usize, more: usize) {
-        self.bytes.copy_within(HEADER + 4 * n..HEADER + ENTRY * n, HEADER + 4 * (n + more));
+        self.bytes.copy_within(self.slots(), HEADER + 4 * (n + more));
         page::set_count(self.bytes, n + more);
     }
 
@@ -362,8 +353,8 @@ impl<'a> LeafMut<'a> {
         let n = self.len();
         let slots = HEADER + 4 * n;
         self.bytes.copy_within(HEADER + 4 * (i + 1)..slots, HEADER + 4 * i);
-        self.bytes.copy_within(slots..slots + 2 * i, slots - 4);
-        self.bytes.copy_within(slots + 2 * (i + 1)..slots + 2 * n, slots - 4 + 2 * i);
+        self.bytes.copy_within(slots..slots + SLOT * i, slots - 4);
+        self.bytes.copy_within(slots + SLOT * (i + 1)..slots + SLOT * n, slots - 4 + SLOT * i);
         page::set_count(self.bytes, n - 1);
     }
 
@@ -375,37 +366,29 @@ impl<'a> LeafMut<'a> {
         self.bytes.len() - page::heap(self.bytes)
     }
 
-    fn slot(&self, i: usize) -> usize {
-        page::get16(self.bytes, HEADER + 4 * self.len() + 2 * i)
+    /// Where all slots are in the page.
+    fn slots(&self) -> Range<usize> {
+        let n = self.len();
+        HEADER + 4 * n..HEADER + ENTRY * n
     }
 
-    fn set_slot(&mut self, i: usize, at: usize) {
-        let slots = HEADER + 4 * self.len();
-        page::put16(self.bytes, slots + 2 * i, at);
+    #[inline]
+    fn slot(&self, i: usize) -> Slot {
+        Slot::read(self.bytes[self.slots()].as_chunks().0[i])
+    }
+
+    fn set_slot(&mut self, i: usize, slot: Slot) {
+        let slots = self.slots();
+        self.bytes[slots].as_chunks_mut().0[i] = slot.bytes();
     }
 
     fn add_dead(&mut self, bytes: usize) {
         page::set_dead(self.bytes, page::dead(self.bytes) + bytes);
     }
 
-    fn count_outside(&mut self, kind: CellKind, change: isize) {
-        if kind != CellKind::Plain {
+    fn count_outside(&mut self, slot: Slot, change: isize) {
+        if !slot.is_plain() {
             page::set_item(self.bytes, page::item(self.bytes).saturating_add_signed(change));
         }
-    }
-
-    /// Where the value of the cell at `i` is, and the code of its kind.
-    #[inline]
-    fn value_at(&self, i: usize) -> (Range<usize>, u32) {
-        let at = self.slot(i);
-        let (klen, vlen, kind) = super::lengths(page::get32(self.bytes, at));
-        let start = at + CELL_HEAD + even(klen);
-        (start..start + vlen, kind)
-    }
-
-    /// Offset and content of the cell at `i`.
-    fn cell_at(&self, i: usize) -> (usize, Cell<'_>) {
-        let leaf = self.leaf();
-        (self.slot(i), leaf.cell(i).expect("the page was validated before it was edited"))
     }
 }
