@@ -494,6 +494,57 @@ static void alignment(void) {
 	mdb_env_close(env);
 }
 
+static void lie_at_eights(MDB_txn *txn, MDB_dbi dbi, const char *what) {
+	MDB_cursor *cursor;
+	MDB_val k, d;
+	unsigned long count = 0, elsewhere = 0;
+	MUST(mdb_cursor_open(txn, dbi, &cursor));
+	while (!mdb_cursor_get(cursor, &k, &d, MDB_NEXT)) {
+		count++;
+		elsewhere += ((size_t)k.mv_data | (size_t)d.mv_data) % 8 != 0;
+	}
+	mdb_cursor_close(cursor);
+	printf("%s: %lu entries, %lu not at multiples of 8\n", what, count, elsewhere);
+}
+
+/* Where all lengths are multiples of 8, so are the places: programs are built with checks of that. */
+static void alignment_of_eights(void) {
+	static const char bytes[8000];
+	MDB_env *env = open_with("eights", 64 << 20, 0);
+	for (int commit = 0; commit < 2; commit++) {
+		MDB_txn *txn = begin(env, 0);
+		MDB_dbi plain = table(txn, "plain", MDB_CREATE);
+		MDB_dbi few = table(txn, "few", MDB_CREATE | MDB_DUPSORT | MDB_DUPFIXED);
+		MDB_dbi many = table(txn, "many", MDB_CREATE | MDB_DUPSORT | MDB_DUPFIXED);
+		for (unsigned long i = 0; i < 4000; i++) {
+			unsigned long number = (i * 7919 + (unsigned long)commit * 31) % 4000, owner = number % 900, value[2] = {i, i};
+			MDB_val k = of_bytes(&number, 8), d = of_bytes((void *)bytes, i % 500 ? 8 * (i % 23) : 8000);
+			MUST(mdb_put(txn, plain, &k, &d, 0));
+			d = of_bytes(value, 16), k = of_bytes(&owner, 8);
+			MUST(mdb_put(txn, few, &k, &d, 0));
+			owner %= 5;
+			MUST(mdb_put(txn, many, &k, &d, 0));
+			if (i % 3) continue;
+			number = i * 31 % 4000, k = of_bytes(&number, 8);
+			mdb_del(txn, plain, &k, NULL);
+			MDB_cursor *cursor;
+			MUST(mdb_cursor_open(txn, few, &cursor));
+			owner = i % 900, k = of_bytes(&owner, 8);
+			if (!mdb_cursor_get(cursor, &k, &d, MDB_SET)) MUST(mdb_cursor_del(cursor, 0));
+			mdb_cursor_close(cursor);
+		}
+		lie_at_eights(txn, plain, "plain");
+		lie_at_eights(txn, few, "few values a key");
+		lie_at_eights(txn, many, "many values a key");
+		MUST(mdb_txn_commit(txn));
+		txn = begin(env, MDB_RDONLY);
+		lie_at_eights(txn, plain, "plain, read");
+		lie_at_eights(txn, few, "few values a key, read");
+		mdb_txn_abort(txn);
+	}
+	mdb_env_close(env);
+}
+
 /* A process of little address space stores as much as it has asked for: half of it. */
 static void little_address_space(void) {
 	fflush(stdout);
@@ -539,6 +590,7 @@ int main(int argc, char **argv) {
 	uncounted_on_media();
 	lengths();
 	alignment();
+	alignment_of_eights();
 	little_address_space();
 	return 0;
 }

@@ -9,7 +9,7 @@
 use std::cmp::Ordering;
 
 use super::insert::{Entry, insert, resize, touch_path};
-use super::sub_page::{SubPage, encode, sub_page_bytes, take_out};
+use super::sub_page::{SubPage, encode, encoded_bytes, take_out};
 use super::{Pages, PagesMut, Path, Tree, at, below, damaged, open_branch, open_cells, open_leaf, range, remove};
 use crate::error::{Damage, Result};
 use crate::format::leaf::{Cell, CellKind, LeafMut};
@@ -175,8 +175,7 @@ pub(crate) fn add_all<'v, P: PagesMut>(
         return Ok(0);
     }
     let item = item_of(site.table);
-    let bytes = sub_page_bytes(all.iter().map(|value| value.len()).sum(), all.len(), item);
-    if is_large(pages.page_size(), key.len(), bytes) {
+    if is_large(pages.page_size(), key.len(), encoded_bytes(&all, item)) {
         move_to_tree(pages, site, key, &all)?;
     } else {
         store(pages, site, key, CellKind::SubPage, &encode(&all, item))?;

@@ -1,10 +1,7 @@
 //! A sub-page: a few sorted values of one key, in its cell.
 //!
-//! Owns: their form there. Must not know: pages, when values are kept so.
-//!
-//! Fixed-size values stand side by side. Before others stand their count and the end of each; where their bytes together
-//! are a multiple of 8, also zeros, so that this, the *table*, is one too: then values whose lengths are multiples of 8 lie
-//! at such.
+//! Owns: their form there, in which fixed-size ones stand side by side, others as a count, the end of each, and the bytes.
+//! Must not know: pages, when values are kept so.
 
 use std::cmp::Ordering;
 use std::ops::Range;
@@ -26,9 +23,6 @@ pub(crate) struct SubPage<'a> {
     len: usize,
 }
 
-/// In the count: there are zeros behind the table.
-const PADDED: u16 = 1 << 15;
-
 const OUTSIDE: Damage = Damage("a duplicate outside its sub-page");
 
 impl<'a> SubPage<'a> {
@@ -38,11 +32,10 @@ impl<'a> SubPage<'a> {
             let fits = len * item == bytes.len() && len > 0;
             return if fits { Ok(SubPage { bytes, body: 0, ends: &[], item, len }) } else { Err(WRONG) };
         }
-        let count = u16::from_le_bytes(*bytes.first_chunk().ok_or(WRONG)?);
-        let len = usize::from(count & !PADDED);
-        let body = table_bytes(len, count & PADDED != 0);
-        let ends = bytes.get(2..body).ok_or(WRONG)?;
-        if len > 0 { Ok(SubPage { bytes, body, ends: &ends.as_chunks().0[..len], item, len }) } else { Err(WRONG) }
+        let len = usize::from(u16::from_le_bytes(*bytes.first_chunk().ok_or(WRONG)?));
+        let body = 2 + 2 * len;
+        let ends = bytes.get(2..body).ok_or(WRONG)?.as_chunks().0;
+        if len > 0 { Ok(SubPage { bytes, body, ends, item, len }) } else { Err(WRONG) }
     }
 
     pub(crate) fn len(&self) -> usize {
@@ -98,12 +91,13 @@ impl<'a> SubPage<'a> {
     /// The sub-page with one value more, before value `i`.
     pub(super) fn with(&self, i: usize, value: &[u8]) -> Result<Vec<u8>, Damage> {
         let (bytes, at) = self.split(i)?;
-        let (value_bytes, len) = (bytes.len() + value.len(), self.len + 1);
-        let mut out = Vec::with_capacity(sub_page_bytes(value_bytes, len, self.item));
+        let mut out = Vec::with_capacity(self.bytes.len() + value.len() + 2);
         if self.item == 0 {
-            let before = (0..i).map(|i| self.end(i));
-            let after = (i..self.len).map(|i| self.end(i) + value.len());
-            begin(&mut out, value_bytes, len, before.chain([at + value.len()]).chain(after));
+            out.extend(to_u16(self.len + 1).to_le_bytes());
+            let mut end = |end: usize| out.extend(to_u16(end).to_le_bytes());
+            (0..i).for_each(|i| end(self.end(i)));
+            end(at + value.len());
+            (i..self.len).for_each(|i| end(self.end(i) + value.len()));
         }
         for part in [&bytes[..at], value, &bytes[at..]] {
             out.extend_from_slice(part);
@@ -122,83 +116,54 @@ impl<'a> SubPage<'a> {
     }
 }
 
-/// Length of the table of `len` values.
-fn table_bytes(len: usize, is_padded: bool) -> usize {
-    let bytes = 2 + 2 * len;
-    if is_padded { bytes.next_multiple_of(8) } else { bytes }
-}
-
-/// Whether the table of values with so many bytes is padded.
-fn is_padded(value_bytes: usize) -> bool {
-    value_bytes.is_multiple_of(8)
-}
-
-fn count(len: usize, is_padded: bool) -> [u8; 2] {
-    (to_u16(len) | if is_padded { PADDED } else { 0 }).to_le_bytes()
-}
-
-/// Writes the table of values with so many bytes.
-fn begin(out: &mut Vec<u8>, value_bytes: usize, len: usize, ends: impl Iterator<Item = usize>) {
-    let is_padded = is_padded(value_bytes);
-    out.extend_from_slice(&count(len, is_padded));
-    ends.for_each(|end| out.extend_from_slice(&to_u16(end).to_le_bytes()));
-    out.resize(table_bytes(len, is_padded), 0);
-}
-
 /// Takes value `i` out of a sub-page that has others, of `item` bytes each unless they vary; how many bytes are left at its
 /// start. Where that is one value, it stands there alone.
 pub(super) fn take_out(bytes: &mut [u8], item: usize, i: usize) -> Result<usize, Damage> {
     let sub = SubPage::open(bytes, item)?;
-    let (len, body) = (sub.len, sub.body);
-    let place = |i: usize| sub.get(i).map(|_| sub.place(i));
-    let gone = place(i)?;
+    let (len, body, gone) = (sub.len, sub.body, sub.get(i).map(|_| sub.place(i))?);
     if len == 2 {
-        let left = place(1 - i)?;
+        let left = sub.get(1 - i).map(|_| sub.place(1 - i))?;
         bytes.copy_within(left.clone(), 0);
         return Ok(left.len());
-    }
-    let end = place(len - 1)?.end;
-    if end < gone.end {
-        return Err(OUTSIDE);
     }
     if item > 0 {
         bytes.copy_within(gone.end.., gone.start);
         return Ok(bytes.len() - item);
     }
-    let value_bytes = end - body - gone.len();
-    // Without its end the table is not longer than it was, padded or not, unless it was not padded.
-    let is_padded = is_padded(value_bytes) && table_bytes(len - 1, true) <= body;
-    let new_body = table_bytes(len - 1, is_padded);
-    let ends = bytes[2..2 + 2 * len].as_chunks_mut::<2>().0;
+    let end = sub.get(len - 1).map(|_| sub.place(len - 1).end)?;
+    if end < gone.end {
+        return Err(OUTSIDE);
+    }
+    let ends = bytes[2..body].as_chunks_mut::<2>().0;
     ends.copy_within(i + 1.., i);
     for end in &mut ends[i..len - 1] {
         *end = u16::from_le_bytes(*end).wrapping_sub(to_u16(gone.len())).to_le_bytes();
     }
-    bytes.copy_within(body..gone.start, new_body);
-    bytes.copy_within(gone.end..end, new_body + gone.start - body);
-    bytes[table_bytes(len - 1, false)..new_body].fill(0);
-    bytes[..2].copy_from_slice(&count(len - 1, is_padded));
-    Ok(new_body + value_bytes)
+    bytes.copy_within(body..gone.start, body - 2);
+    bytes.copy_within(gone.end..end, gone.start - 2);
+    bytes[..2].copy_from_slice(&to_u16(len - 1).to_le_bytes());
+    Ok(end - gone.len() - 2)
 }
 
 /// A sub-page of these values.
 pub(super) fn encode(values: &[&[u8]], item: usize) -> Vec<u8> {
-    let value_bytes = values.iter().map(|value| value.len()).sum();
-    let mut out = Vec::with_capacity(sub_page_bytes(value_bytes, values.len(), item));
-    if item == 0 {
-        let ends = values.iter().scan(0, |end, value| {
-            *end += value.len();
-            Some(*end)
-        });
-        begin(&mut out, value_bytes, values.len(), ends);
+    if item > 0 {
+        return values.concat();
+    }
+    let mut out = Vec::with_capacity(encoded_bytes(values, item));
+    out.extend_from_slice(&to_u16(values.len()).to_le_bytes());
+    let mut end = 0u16;
+    for value in values {
+        end += to_u16(value.len());
+        out.extend_from_slice(&end.to_le_bytes());
     }
     values.iter().for_each(|value| out.extend_from_slice(value));
     out
 }
 
-/// Length of a sub-page of `len` values, with so many bytes together, of `item` bytes each unless they vary.
-pub(super) fn sub_page_bytes(value_bytes: usize, len: usize, item: usize) -> usize {
-    if item > 0 { value_bytes } else { table_bytes(len, is_padded(value_bytes)) + value_bytes }
+/// Length of a sub-page of these values.
+pub(super) fn encoded_bytes(values: &[&[u8]], item: usize) -> usize {
+    if item > 0 { item * values.len() } else { values.iter().fold(2, |bytes, value| bytes + 2 + value.len()) }
 }
 
 #[cfg(test)]
@@ -216,31 +181,8 @@ mod tests {
                 rest.remove(i);
                 let expected = if len == 2 { rest[0].to_vec() } else { encode(&rest, item) };
                 let left = take_out(&mut bytes, item, i).unwrap();
-                if len == 2 || item > 0 {
-                    assert_eq!(bytes[..left], expected, "value {i} of {len}");
-                } else {
-                    // A table that was not padded may have no room for that.
-                    assert_eq!(SubPage::open(&bytes[..left], 0).unwrap().values().unwrap(), rest, "value {i} of {len}");
-                }
+                assert_eq!(bytes[..left], expected, "value {i} of {len}");
             }
-        }
-    }
-
-    #[test]
-    fn values_of_8_bytes_stay_at_multiples_of_8() {
-        let values = [[1; 8], [2; 8], [3; 8], [4; 8], [5; 8], [6; 8]];
-        let values: Vec<&[u8]> = values.iter().map(|value| &value[..]).collect();
-        let mut bytes = encode(&values[..1], 0);
-        for (i, value) in values.iter().enumerate().skip(1) {
-            bytes = SubPage::open(&bytes, 0).unwrap().with(i, value).unwrap();
-            assert_eq!(bytes, encode(&values[..=i], 0));
-            assert_eq!(bytes.len(), sub_page_bytes(8 * (i + 1), i + 1, 0));
-        }
-        for len in (2..values.len()).rev() {
-            let left = take_out(&mut bytes, 0, 1).unwrap();
-            bytes.truncate(left);
-            let sub = SubPage::open(&bytes, 0).unwrap();
-            assert_eq!((sub.len(), left % 8, sub.place(1).start % 8), (len, 0, 0));
         }
     }
 

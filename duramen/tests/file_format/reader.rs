@@ -288,11 +288,9 @@ fn sub_page(bytes: &[u8], record: &[u8]) -> Vec<Vec<u8>> {
         let item = FORMAT.tree.number(record, "item") as usize;
         return bytes.chunks_exact(item).map(<[u8]>::to_vec).collect();
     }
-    let (count, is_padded) = (little(&bytes[..2]) as usize % 32768, little(&bytes[..2]) >= 32768);
+    let count = little(&bytes[..2]) as usize;
     let ends: Vec<usize> = bytes[2..2 + 2 * count].chunks(2).map(|end| little(end) as usize).collect();
-    let body = if is_padded { (2 + 2 * count).next_multiple_of(8) } else { 2 + 2 * count };
-    assert!(bytes[2 + 2 * count..body].iter().all(|&byte| byte == 0));
-    let body = &bytes[body..];
+    let body = &bytes[2 + 2 * count..];
     let starts = std::iter::once(0).chain(ends.iter().copied());
     starts.zip(&ends).map(|(start, end)| body[start..*end].to_vec()).collect()
 }

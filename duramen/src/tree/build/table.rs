@@ -9,7 +9,7 @@ use crate::format::overflow::STUB;
 use crate::format::record;
 use crate::tree::Tree;
 use crate::tree::duplicates::{Orders, item_of};
-use crate::tree::sub_page::{encode, sub_page_bytes};
+use crate::tree::sub_page::encode;
 use crate::tree::value::is_large;
 use crate::width::to_u16;
 
@@ -62,7 +62,7 @@ impl Group {
 
     /// What a sub-page of all values takes.
     fn body_bytes(&self, item: usize) -> usize {
-        sub_page_bytes(self.few.len(), self.ends.len(), item)
+        self.few.len() + if item > 0 { 0 } else { 2 + 2 * self.ends.len() }
     }
 
     fn begin(&mut self, key: &[u8]) {
