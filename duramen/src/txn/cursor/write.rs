@@ -48,6 +48,21 @@ pub struct WriteCursor {
     stores: bool,
 }
 
+/// Where a [`WriteCursor`] stood: the entry, or the gap. It is less than the cursor, which also knows the way there.
+pub struct Bookmark {
+    table: TableId,
+    key: Box<[u8]>,
+    value: Box<[u8]>,
+    before_values: bool,
+    placed: bool,
+}
+
+impl fmt::Debug for Bookmark {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Bookmark(..)")
+    }
+}
+
 impl Clone for WriteCursor {
     fn clone(&self) -> WriteCursor {
         let (key, value, position) = (self.key.clone(), self.value.clone(), self.position.clone());
@@ -75,6 +90,27 @@ impl WriteCursor {
         self.held.close();
         (self.table, self.epoch) = (table, 0);
         (self.before_values, self.placed, self.stores) = (false, false, false);
+    }
+
+    /// Where it stands, for [`WriteCursor::go_back`].
+    pub fn bookmark(&self) -> Bookmark {
+        let (key, value) = (self.key.as_slice().into(), self.value.as_slice().into());
+        Bookmark { table: self.table, key, value, before_values: self.before_values, placed: self.placed }
+    }
+
+    /// Stands where a cursor of the same transaction stood once: on the same entry, or, if that is gone, in the gap where it
+    /// was.
+    pub fn go_back(&mut self, to: &Bookmark) {
+        self.begin_again(to.table);
+        self.remember(&to.key, &to.value);
+        (self.before_values, self.placed) = (to.before_values, to.placed);
+    }
+
+    /// A cursor that stands where one of the same transaction stood once.
+    pub fn at(bookmark: &Bookmark) -> WriteCursor {
+        let mut cursor = WriteCursor::new(bookmark.table);
+        cursor.go_back(bookmark);
+        cursor
     }
 
     /// The table that it is a cursor of.
