@@ -13,8 +13,8 @@ use std::ptr;
 use crate::abi::{FREE_DBI, MAIN_DBI, MdbVal, Op, db, size};
 use crate::env::Env;
 use crate::errors::{BAD_TXN, EINVAL, INCOMPATIBLE, Result};
-pub(crate) use crate::position::State;
-use crate::position::{Answer, Kind};
+pub(crate) use crate::position::Standing;
+use crate::position::{Answer, Kind, State};
 use crate::txn::{self, Txn};
 use crate::write::bytes;
 

@@ -17,7 +17,7 @@ mod room;
 mod search;
 mod stride;
 
-use duramen::WriteCursor;
+use duramen::{Bookmark, WriteCursor};
 
 use crate::abi::{FREE_DBI, MdbVal, Op, put};
 use crate::errors::{Code, EINVAL, INCOMPATIBLE, NOTFOUND, Result};
@@ -98,6 +98,14 @@ pub struct State {
     room: Room,
 }
 
+/// Where a cursor of a write transaction stands. (A cursor itself has a kilobyte, for the way there.)
+pub struct Standing {
+    walk: Option<Bookmark>,
+    outer: Marks,
+    inner: Marks,
+    gap: Gap,
+}
+
 /// What a cursor has deleted that it stood on. The engine's cursor is in the gap: what comes after that is looked for when
 /// it is asked for, and before anything else is stored there. The marks are those from before.
 #[derive(Clone, Copy, Default, PartialEq, Eq)]
@@ -144,13 +152,22 @@ impl State {
         self.room.keep(before);
     }
 
-    /// The same position once more; only of a write transaction's cursor.
-    pub fn copy(&self) -> State {
+    /// Where it stands, in a write transaction.
+    pub fn standing(&self) -> Standing {
         let walk = match &self.walk {
-            Walk::Write(cursor) => Walk::Write(cursor.clone()),
-            Walk::None | Walk::Rest(_) | Walk::Read(_) => Walk::None,
+            Walk::Write(cursor) => Some(cursor.bookmark()),
+            Walk::None | Walk::Rest(_) | Walk::Read(_) => None,
         };
-        State { walk, outer: self.outer, inner: self.inner, gap: self.gap, room: Room::default() }
+        Standing { walk, outer: self.outer, inner: self.inner, gap: self.gap }
+    }
+
+    /// Stands where it stood before the changes that have been undone.
+    pub fn go_back(&mut self, to: &Standing) {
+        self.change_walk(Walk::None);
+        if let Some(bookmark) = &to.walk {
+            self.walk = Walk::Write(self.room.writing_at(bookmark));
+        }
+        (self.outer, self.inner, self.gap) = (to.outer, to.inner, to.gap);
     }
 
     /// Whether it stands on an entry.

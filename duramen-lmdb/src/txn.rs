@@ -22,7 +22,7 @@ use duramen::{Snapshot, TableId, WriteTxn};
 
 use crate::abi::{MAIN_DBI, db, env as flag, size};
 use crate::cancel::{self, Uncancelled};
-use crate::cursor::{Cursor, State};
+use crate::cursor::{Cursor, Standing};
 use crate::cursors::Cursors;
 use crate::env::{self, Env, Open};
 use crate::errors::{BAD_TXN, EDEADLK, EINVAL, PANIC, Result};
@@ -70,8 +70,8 @@ pub struct Txn {
     pub(crate) cursors: Cursors,
     /// The last that was closed, for use once more.
     pub(crate) closed: Option<Box<Cursor>>,
-    /// What the cursors of the parent were when this child began.
-    kept: Vec<(*mut Cursor, State)>,
+    /// Where the cursors of the parent stood when this child began, in the order of `cursors`.
+    kept: Vec<(*mut Cursor, Standing)>,
     place: Option<Place>,
     snapshot: Option<Snapshot<'static>>,
     writer: Option<WriteTxn<'static>>,
@@ -272,7 +272,7 @@ impl Txn {
         for cursor in parent.cursors.iter() {
             // SAFETY: see the module's head: what is in the list is alive.
             let held = unsafe { &mut *cursor };
-            self.kept.push((cursor, held.state.copy()));
+            self.kept.push((cursor, held.state.standing()));
             held.txn = self;
         }
         self.cursors.clone_from(&parent.cursors);
@@ -315,23 +315,19 @@ impl Txn {
 
     /// Ends the cursors of a write transaction: those of a child only, if it is one.
     fn end_cursors(&mut self, keep: bool) {
-        let kept = std::mem::take(&mut self.kept);
+        let mut kept = std::mem::take(&mut self.kept).into_iter().peekable();
         for cursor in std::mem::take(&mut self.cursors).iter() {
-            if kept.iter().any(|(other, _)| *other == cursor) {
-                continue;
-            }
             // SAFETY: see the module's head: what is in the list is alive.
-            let ended = unsafe { &mut *cursor };
-            ended.txn = ptr::null_mut();
-            ended.state.unset();
-            self.env().adopt(cursor);
-        }
-        for (cursor, before) in kept {
-            // SAFETY: as above.
-            let cursor = unsafe { &mut *cursor };
-            cursor.txn = self.parent;
-            if !keep {
-                cursor.state = before;
+            let held = unsafe { &mut *cursor };
+            if let Some((_, before)) = kept.next_if(|&(other, _)| other == cursor) {
+                held.txn = self.parent;
+                if !keep {
+                    held.state.go_back(&before);
+                }
+            } else {
+                held.txn = ptr::null_mut();
+                held.state.unset();
+                self.env().adopt(cursor);
             }
         }
     }

@@ -65,6 +65,6 @@ pub use medium::Medium;
 pub use order::{Comparator, Order};
 pub use store::{CommitTimings, Durability, MediumLayer};
 pub use txn::{
-    BulkLoad, BulkOptions, BulkProgress, Cursor, DetachedTable, Duplicates, Edit, Iter, KeyRange, Keys, Put, Snapshot,
-    Table, TableId, TableMut, TableOptions, TableStats, WriteCursor, WriteTxn,
+    Bookmark, BulkLoad, BulkOptions, BulkProgress, Cursor, DetachedTable, Duplicates, Edit, Iter, KeyRange, Keys, Put,
+    Snapshot, Table, TableId, TableMut, TableOptions, TableStats, WriteCursor, WriteTxn,
 };

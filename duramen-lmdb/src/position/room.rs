@@ -6,7 +6,7 @@
 use std::mem::MaybeUninit;
 use std::ptr;
 
-use duramen::{Cursor, Table, TableId, WriteCursor, WriteTxn};
+use duramen::{Bookmark, Cursor, Table, TableId, WriteCursor, WriteTxn};
 
 use super::{Rest, Walk};
 use crate::errors::Result;
@@ -46,6 +46,17 @@ impl Room {
                 Ok(cursor)
             }
             None => Ok(Box::new(writer.cursor(table)?)),
+        }
+    }
+
+    /// A cursor in a write transaction that stands where one stood.
+    pub(super) fn writing_at(&mut self, bookmark: &Bookmark) -> Box<WriteCursor> {
+        match self.write.take() {
+            Some(mut cursor) => {
+                cursor.go_back(bookmark);
+                cursor
+            }
+            None => Box::new(WriteCursor::at(bookmark)),
         }
     }
 

@@ -542,6 +542,42 @@ static void no_file(void) {
 	alarm(0);
 }
 
+/* A child may close cursors of its parent: LMDB takes no notice. The others stand where they stood when it is aborted. */
+static void closed_by_a_child(void) {
+	enum { CURSORS = 8 };
+	MDB_env *env = open_env("closed by a child", 0);
+	MDB_txn *parent = begin(env, 0), *child;
+	MDB_cursor *held[CURSORS], *own;
+	MDB_dbi dbis[2] = {table(parent, "a", MDB_CREATE), table(parent, "b", MDB_CREATE)};
+	MDB_val k, d;
+	for (int i = 0; i < 2 * CURSORS; i++) {
+		char key[8];
+		snprintf(key, sizeof key, "%c", 'a' + i);
+		IS(put(parent, dbis[i % 2], key, "value", 0), 0);
+	}
+	for (int i = 0; i < CURSORS; i++) {
+		IS(mdb_cursor_open(parent, dbis[i % 2], &held[i]), 0);
+		for (int step = 0; step <= i; step++) IS(mdb_cursor_get(held[i], &k, &d, MDB_NEXT), 0);
+	}
+	MUST(mdb_txn_begin(env, parent, 0, &child));
+	for (int i = 0; i < CURSORS; i += 3) mdb_cursor_close(held[i]);
+	IS(mdb_cursor_open(child, dbis[0], &own), 0);
+	for (int i = 0; i < CURSORS; i++)
+		if (i % 3) IS(mdb_cursor_get(held[i], &k, &d, MDB_FIRST), 0);
+	IS(mdb_drop(child, dbis[0], 0), 0);
+	mdb_txn_abort(child);
+	for (int i = 0; i < CURSORS; i++) {
+		if (i % 3 == 0) continue;
+		IS(mdb_cursor_txn(held[i]) == parent, 1);
+		IS(mdb_cursor_get(held[i], &k, &d, MDB_GET_CURRENT), 0);
+		IS(*(char *)k.mv_data, 'a' + 2 * i + i % 2);
+		mdb_cursor_close(held[i]);
+	}
+	mdb_txn_abort(parent);
+	mdb_cursor_close(own);
+	mdb_env_close(env);
+}
+
 int main(int argc, char **argv) {
 	base = argc > 1 ? argv[1] : ".";
 	setvbuf(stdout, NULL, _IOLBF, 0);
@@ -563,5 +599,6 @@ int main(int argc, char **argv) {
 	values_of_no_size();
 	arguments();
 	no_file();
+	closed_by_a_child();
 	return failures != 0;
 }

@@ -52,6 +52,53 @@ static void nesting(void) {
 	mdb_env_close(env);
 }
 
+/* Cursors on several tables stand where they stood when a child comes to nothing, and where it left them otherwise. */
+static void nested_cursors(void) {
+	static const MDB_cursor_op looks[] = {MDB_GET_CURRENT, MDB_NEXT, MDB_GET_CURRENT};
+	MDB_env *env = open_env("nested cursors", 0);
+	MDB_txn *parent = begin(env, 0), *child, *grandchild;
+	MDB_dbi one = table(parent, "one", MDB_CREATE), many = table(parent, "many", MDB_CREATE | MDB_DUPSORT);
+	MDB_cursor *held[6], *own;
+	for (char key[] = "a", value[] = "1"; key[0] < 'f'; key[0]++) {
+		MUST(put(parent, one, key, "first", 0));
+		for (value[0] = '1'; value[0] < '5'; value[0]++) MUST(put(parent, many, key, value, 0));
+	}
+	for (int i = 0; i < 6; i++) MUST(mdb_cursor_open(parent, i % 2 ? one : many, &held[i]));
+	move(held[0], MDB_GET_BOTH, "b", "3");
+	move(held[1], MDB_SET_KEY, "c", NULL);
+	move(held[2], MDB_SET_KEY, "c", NULL);
+	SAY(mdb_cursor_del(held[2], 0));
+	move(held[3], MDB_SET_KEY, "d", NULL);
+	SAY(mdb_cursor_del(held[3], 0));
+	for (int keep = 0; keep < 2; keep++) {
+		MUST(mdb_txn_begin(env, parent, 0, &child));
+		MUST(mdb_cursor_open(child, many, &own));
+		move(own, MDB_LAST, NULL, NULL);
+		MUST(mdb_cursor_open(child, one, &own));
+		move(own, MDB_FIRST, NULL, NULL);
+		SAY(mdb_cursor_del(own, 0));
+		MUST(mdb_txn_begin(env, child, 0, &grandchild));
+		move(held[0], MDB_NEXT_NODUP, NULL, NULL);
+		move(held[1], MDB_NEXT, NULL, NULL);
+		SAY(mdb_cursor_del(held[1], 0));
+		move(held[5], MDB_LAST, NULL, NULL);
+		SAY(mdb_drop(grandchild, many, 0));
+		SAY(put(grandchild, many, "b", "2", 0));
+		mdb_txn_abort(grandchild);
+		for (int i = 0; i < 4; i++) move(held[i], MDB_NEXT, NULL, NULL);
+		if (keep) SAY(mdb_txn_commit(child));
+		else mdb_txn_abort(child);
+		for (int i = 0; i < 6; i++) {
+			printf("%d\n", mdb_cursor_txn(held[i]) == parent);
+			for (int look = 0; look < 3 && i < 4; look++) move(held[i], looks[look], NULL, NULL);
+		}
+		walk(parent, one);
+		walk(parent, many);
+	}
+	SAY(mdb_txn_commit(parent));
+	mdb_env_close(env);
+}
+
 static void resetting(void) {
 	MDB_env *env = open_env("resetting", 0);
 	MDB_txn *txn = begin(env, 0), *reader;
@@ -584,6 +631,7 @@ int main(int argc, char **argv) {
 	base = argc > 1 ? argv[1] : ".";
 	setvbuf(stdout, NULL, _IOLBF, 0);
 	nesting();
+	nested_cursors();
 	resetting();
 	going_on();
 	opened_again();

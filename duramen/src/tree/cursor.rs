@@ -12,7 +12,7 @@ mod seek;
 use super::duplicates::{self, Duplicates, Orders, Site, item_of};
 use super::path::Step;
 use super::sub_page::SubPage;
-use super::{Pages, PagesMut, Path, Tree, at, damaged, open_cells, value};
+use super::{AnyLeaf, Pages, PagesMut, Path, Tree, at, damaged, open_cells, value};
 use crate::error::Result;
 use crate::format::leaf::{Cell, Leaf};
 use crate::format::page::Child;
@@ -218,12 +218,11 @@ impl Position {
                 at(leaf, sub.get(i))?
             }
             Duplicates::Tree(tree) => {
-                match end {
-                    End::First => self.inner_path.first(pages, &tree)?,
-                    End::Last => self.inner_path.last(pages, &tree)?,
-                };
+                // It has a leaf: a tree of duplicates is not empty.
+                let bytes = self.inner_path.end_leaf(pages, &tree, end == End::Last)?.unwrap_or_default();
                 self.inner = Inner::Tree;
-                self.inner_path.key(pages)?
+                let step = self.inner_path.leaf();
+                at(step.page, AnyLeaf::open(bytes).and_then(|leaf| leaf.key(step.index)))?
             }
         };
         Ok((cell.key, value))
@@ -315,7 +314,16 @@ impl Position {
             State::Unset => return self.first(pages, t),
             State::On if !t.tree.has_duplicates() => return self.step_single(pages, t, End::First),
             State::Gap if matches!(self.inner, Inner::One) => self.path.settle(pages, &t.orders.key)?,
-            State::On | State::Gap => self.path.next(pages, &t.orders.key)?,
+            State::On | State::Gap => {
+                let step = self.path.leaf_mut();
+                let cells = open_cells(pages, step.page)?;
+                if step.index + 1 < cells.len() {
+                    step.index += 1;
+                    let cell = at(step.page, cells.cell(step.index))?;
+                    return self.enter_cell(pages, t, &cell, End::First).map(Some);
+                }
+                self.path.next_leaf(pages, &t.orders.key)?
+            }
         };
         self.enter_if(there, pages, t, End::First)
     }

@@ -158,24 +158,37 @@ impl Path {
 
     /// Goes to the first entry; false if the tree is empty.
     pub(crate) fn first<P: Pages + ?Sized>(&mut self, pages: &P, tree: &Tree) -> Result<bool> {
-        self.clear();
-        if tree.is_empty() {
-            return Ok(false);
-        }
-        self.descend(pages, tree.root, tree.depth, false)
+        Ok(self.end_leaf(pages, tree, false)?.is_some())
     }
 
     /// Goes to the last entry; false if the tree is empty.
     pub(crate) fn last<P: Pages + ?Sized>(&mut self, pages: &P, tree: &Tree) -> Result<bool> {
-        self.clear();
-        if tree.is_empty() {
-            return Ok(false);
-        }
-        self.descend(pages, tree.root, tree.depth, true)
+        Ok(self.end_leaf(pages, tree, true)?.is_some())
     }
 
-    /// Appends the way down from `child` at `level` to its first or last entry.
-    fn descend<P: Pages + ?Sized>(&mut self, pages: &P, child: Child, level: u8, last: bool) -> Result<bool> {
+    /// Goes to the first entry, or the last; the bytes of the leaf that it is in, which an empty tree has not.
+    #[inline]
+    pub(crate) fn end_leaf<'p, P: Pages + ?Sized>(
+        &mut self,
+        pages: &'p P,
+        tree: &Tree,
+        last: bool,
+    ) -> Result<Option<&'p [u8]>> {
+        self.clear();
+        if tree.is_empty() {
+            return Ok(None);
+        }
+        self.descend(pages, tree.root, tree.depth, last).map(Some)
+    }
+
+    /// Appends the way down from `child` at `level` to its first or last entry; the bytes of the leaf there.
+    fn descend<'p, P: Pages + ?Sized>(
+        &mut self,
+        pages: &'p P,
+        child: Child,
+        level: u8,
+        last: bool,
+    ) -> Result<&'p [u8]> {
         let mut child = child;
         for level in (2..=level).rev() {
             let branch = open_branch(pages, child, level)?;
@@ -183,12 +196,13 @@ impl Path {
             self.push(child, i)?;
             child = below(child, at(child, branch.child(i))?)?;
         }
-        let leaf = open_leaf(pages, child)?;
-        if leaf.len() == 0 {
+        let bytes = pages.page(child)?;
+        let len = at(child, AnyLeaf::open(bytes))?.len();
+        if len == 0 {
             return Err(damaged(child, "an empty leaf"));
         }
-        self.push(child, if last { leaf.len() - 1 } else { 0 })?;
-        Ok(true)
+        self.push(child, if last { len - 1 } else { 0 })?;
+        Ok(bytes)
     }
 
     /// Moves a path that stands in a gap to the entry after it; false (and no position) if there is none.

@@ -13,7 +13,7 @@ use crate::tree::near::Near;
 use crate::tree::{Pages, value};
 
 use write::Start;
-pub use write::WriteCursor;
+pub use write::{Bookmark, WriteCursor};
 
 /// A position in a table for reading.
 ///

@@ -28,7 +28,7 @@ mod write;
 
 pub use bulk::{BulkLoad, BulkOptions, BulkProgress};
 pub use catalog::{Duplicates, TableOptions};
-pub use cursor::{Cursor, WriteCursor};
+pub use cursor::{Bookmark, Cursor, WriteCursor};
 pub use edit::Edit;
 pub use iter::{Iter, Keys};
 pub use key_range::KeyRange;

@@ -15,7 +15,7 @@ use super::work::Work;
 use crate::error::{Damage, Result};
 use crate::format::branch::BranchMut;
 use crate::format::leaf::{Cell, CellKind, Leaf, LeafMut};
-use crate::format::overflow::{STUB, Stub};
+use crate::format::overflow::Stub;
 use crate::format::page::{self, Child};
 use crate::ids::{Extent, Pgno};
 use crate::order::Order;
@@ -123,28 +123,24 @@ impl Placer {
         }
         let mut whole = true;
         for (i, outside) in dirty_outside(child, &leaf)? {
-            let moved: Vec<u8> = match outside {
-                Outside::Run(stub) if !work.dirty.is_own_run(stub.child.dirty_index()) => {
-                    whole = false;
-                    continue;
+            match outside {
+                Outside::Run(stub) if work.dirty.is_own_run(stub.child.dirty_index()) => {
+                    let placed = Stub { child: self.run(work, stub)?, birth: work.txnid.low(), ..stub };
+                    placed.write(value_mut(work, child, i));
                 }
                 // Who holds the table changes its root as long as the transaction lasts.
-                Outside::Table(_) if self.roots.is_empty() => {
-                    whole = false;
-                    continue;
+                Outside::Table(root) if !self.roots.is_empty() => {
+                    let table = self.table(work, root)?;
+                    value_mut(work, child, i).copy_from_slice(&table.encode());
                 }
-                Outside::Run(stub) => {
-                    stub_bytes(Stub { child: self.run(work, stub)?, birth: work.txnid.low(), ..stub })
-                }
-                Outside::Table(root) => self.table(work, root)?.encode().into(),
+                Outside::Run(_) | Outside::Table(_) => whole = false,
                 Outside::Tree(tree) => {
                     let inner = Orders { key: orders.duplicate.clone(), duplicate: Order::Bytes };
                     let root = self.tree(work, &tree, &inner)?;
                     whole &= !root.is_dirty();
-                    Tree { root, ..tree }.encode().into()
+                    value_mut(work, child, i).copy_from_slice(&Tree { root, ..tree }.encode());
                 }
-            };
-            LeafMut::new(work.page_mut(child)).value_mut(i).copy_from_slice(&moved);
+            }
         }
         Ok(whole)
     }
@@ -224,10 +220,9 @@ fn dirty_outside(child: Child, leaf: &Leaf<'_>) -> Result<Vec<(usize, Outside)>>
     at(child, found.filter_map(Result::transpose).collect())
 }
 
-fn stub_bytes(stub: Stub) -> Vec<u8> {
-    let mut bytes = vec![0; STUB];
-    stub.write(&mut bytes);
-    bytes
+/// The value of a leaf's cell, to be changed.
+fn value_mut(work: &mut Work, leaf: Child, i: usize) -> &mut [u8] {
+    LeafMut::new(work.page_mut(leaf)).into_value(i)
 }
 
 /// Puts a page's search helpers in order; what its parent notes about it.

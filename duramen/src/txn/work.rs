@@ -29,6 +29,9 @@ const FEW_PAGES: u64 = 1024;
 /// and than their records take in the log.
 const FEW_LOG_BYTES: u64 = 64 << 10;
 
+/// Most transactions open no more tables than this.
+const FEW_TABLES: usize = 8;
+
 /// A table that the transaction has opened.
 #[derive(Clone)]
 pub(crate) struct OpenTable {
@@ -157,13 +160,15 @@ impl Work {
             end: None,
             noted: false,
         };
+        let mut tables = Vec::with_capacity(FEW_TABLES);
+        tables.push(main);
         let ops = if store.may_log(&writer) { Ops::new(writer.log.take_memory()) } else { Ops::none() };
         Work {
             base: store.shared.durable(),
             horizon: Horizon { txnid, page_count: writer.meta.page_count },
             txnid,
             dirty,
-            tables: vec![main],
+            tables,
             names: Names::default(),
             saved: Vec::new(),
             placed: Placed::default(),

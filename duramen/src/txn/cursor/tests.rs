@@ -1,6 +1,6 @@
 use super::*;
 use crate::Database;
-use crate::{Put, TableId};
+use crate::{Duplicates, Put, TableId, TableOptions};
 
 #[test]
 fn a_leaf_is_kept_open_until_anything_in_its_table_changes() -> Result<()> {
@@ -50,5 +50,36 @@ fn what_could_not_be_stored_leaves_a_walk_where_it_was() -> Result<()> {
     assert_eq!(cursor.next(&txn)?.unwrap().0, [5]);
     assert!(matches!(cursor.table_mut(&mut txn)?.append([60], "new"), Err(Error::AppendOrder)));
     assert_eq!(cursor.next(&txn)?.unwrap().0, [6]);
+    Ok(())
+}
+
+#[test]
+fn a_bookmark_is_found_again_when_a_nested_transaction_has_come_to_nothing() -> Result<()> {
+    let dir = tempfile::tempdir().unwrap();
+    let db = Database::open(dir.path().join("test.dm"))?;
+    let mut txn = db.begin_write()?;
+    let plain = txn.table("plain")?.id();
+    let options = TableOptions::new().duplicates(Duplicates::sorted());
+    let several = txn.table_with("several", &options)?.id();
+    for key in 0..10_u8 {
+        txn.put(plain, [key], "value")?;
+        (0..5_u8).try_for_each(|value| txn.put(several, [key], [value]))?;
+    }
+    let (mut first, mut second, mut nowhere) = (txn.cursor(plain)?, txn.cursor(several)?, txn.cursor(plain)?);
+    first.seek(&txn, [4])?;
+    first.delete(&mut txn)?;
+    second.seek_pair(&txn, [4], [2])?;
+    let bookmarks = [first.bookmark(), second.bookmark(), nowhere.bookmark()];
+    txn.begin_nested()?;
+    [&mut first, &mut second, &mut nowhere].into_iter().try_for_each(|cursor| cursor.last(&txn).map(drop))?;
+    txn.table_by_id(several)?.clear()?;
+    txn.abort_nested()?;
+    first.go_back(&bookmarks[0]);
+    second = WriteCursor::at(&bookmarks[1]);
+    nowhere.go_back(&bookmarks[2]);
+    assert_eq!(first.next(&txn)?.unwrap().0, [5], "it stands in the gap where 4 was");
+    assert_eq!(second.current(&txn)?.unwrap(), (&[4][..], &[2][..]));
+    assert_eq!(second.next(&txn)?.unwrap(), (&[4][..], &[3][..]));
+    assert_eq!(nowhere.next(&txn)?.unwrap().0, [0], "it stands nowhere");
     Ok(())
 }

@@ -48,6 +48,21 @@ pub struct WriteCursor {
     stores: bool,
 }
 
+/// Where a [`WriteCursor`] stood: the entry, or the gap. It is less than the cursor, which also knows the way there.
+pub struct Bookmark {
+    table: TableId,
+    key: Box<[u8]>,
+    value: Box<[u8]>,
+    before_values: bool,
+    placed: bool,
+}
+
+impl fmt::Debug for Bookmark {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Bookmark(..)")
+    }
+}
+
 impl Clone for WriteCursor {
     fn clone(&self) -> WriteCursor {
         let (key, value, position) = (self.key.clone(), self.value.clone(), self.position.clone());
@@ -75,6 +90,27 @@ impl WriteCursor {
         self.held.close();
         (self.table, self.epoch) = (table, 0);
         (self.before_values, self.placed, self.stores) = (false, false, false);
+    }
+
+    /// Where it stands, for [`WriteCursor::go_back`].
+    pub fn bookmark(&self) -> Bookmark {
+        let (key, value) = (self.key.as_slice().into(), self.value.as_slice().into());
+        Bookmark { table: self.table, key, value, before_values: self.before_values, placed: self.placed }
+    }
+
+    /// Stands where a cursor of the same transaction stood once: on the same entry, or, if that is gone, in the gap where it
+    /// was.
+    pub fn go_back(&mut self, to: &Bookmark) {
+        self.begin_again(to.table);
+        self.remember(&to.key, &to.value);
+        (self.before_values, self.placed) = (to.before_values, to.placed);
+    }
+
+    /// A cursor that stands where one of the same transaction stood once.
+    pub fn at(bookmark: &Bookmark) -> WriteCursor {
+        let mut cursor = WriteCursor::new(bookmark.table);
+        cursor.go_back(bookmark);
+        cursor
     }
 
     /// The table that it is a cursor of.
@@ -243,10 +279,13 @@ impl WriteCursor {
     }
 
     /// Finds its place again if the table has changed since it was found.
+    #[inline]
     fn sync(&mut self, work: &Work) -> Result<()> {
-        if self.is_current(work) {
-            return Ok(());
-        }
+        if self.is_current(work) { Ok(()) } else { self.find_again(work) }
+    }
+
+    #[inline(never)]
+    fn find_again(&mut self, work: &Work) -> Result<()> {
         let trunk = self.trunk(work)?;
         if self.placed {
             let value = (!self.before_values).then_some(&self.value[..]);
@@ -304,10 +343,13 @@ impl WriteCursor {
     #[inline(never)]
     fn step_anew<'x>(&mut self, work: &'x Work, step: Step, back: bool) -> Result<Option<Pair<'x>>> {
         self.sync(work)?;
+        let trunk = self.trunk(work)?;
+        if self.stores && self.position.is_on() && !trunk.tree.has_duplicates() && !matches!(step, Step::Duplicate) {
+            return self.step_once(work, trunk, back);
+        }
         if self.position.leaf().is_none() || self.stores {
             return self.step_far(work, step, back);
         }
-        let trunk = self.trunk(work)?;
         self.held.open(work, self.table, &self.position, trunk, None);
         let Some(near) = self.held.get(work, self.table) else { return self.step_far(work, step, back) };
         let found = if self.position.is_in_gap() {
@@ -318,6 +360,22 @@ impl WriteCursor {
         match found {
             Some(cell) => self.stand_on_cell(work, &cell, trunk.tree.has_duplicates()).map(Some),
             None => self.step_far(work, step, back),
+        }
+    }
+
+    /// The one step between two changes, from an entry that it stands on, in a table without duplicates.
+    fn step_once<'x>(&mut self, work: &'x Work, trunk: Trunk<'_>, back: bool) -> Result<Option<Pair<'x>>> {
+        self.stores = false;
+        self.held.close();
+        let position = &mut self.position;
+        let found = if back { position.prev_key(work, trunk) } else { position.next_key(work, trunk) };
+        // After an error it is found again by what it remembers.
+        match found.inspect_err(|_| self.epoch = 0)? {
+            Some((key, value)) => {
+                self.remember(key, &[]);
+                Ok(Some((key, value)))
+            }
+            None => work.walk_ends().map(|()| None),
         }
     }
 
