@@ -14,7 +14,7 @@ use crate::workspace;
 #[derive(clap::Args)]
 pub struct Arguments {
     /// The suites
-    #[arg(long, value_delimiter = ',', default_values_t = ["heed", "lmdb-rkv", "rkv", "lmdb-zero", "lmdb-go"].map(String::from))]
+    #[arg(long, value_delimiter = ',', default_values_t = ["heed", "lmdb-rkv", "rkv", "lmdb-zero", "lmdb-rs", "lmdb-go"].map(String::from))]
     suites: Vec<String>,
 }
 
@@ -28,11 +28,12 @@ struct Wrapper {
     features: &'static [&'static str],
 }
 
-const WRAPPERS: [Wrapper; 4] = [
+const WRAPPERS: [Wrapper; 5] = [
     Wrapper { name: "heed", version: "0.22.1", binding: "lmdb-master-sys", binding_version: "0.2.6", features: &[] },
     Wrapper { name: "lmdb-rkv", version: "0.14.0", binding: "lmdb-rkv-sys", binding_version: "0.11.2", features: &[] },
     Wrapper { name: "rkv", version: "0.19.0", binding: "lmdb-rkv-sys", binding_version: "0.11.2", features: &["lmdb"] },
     Wrapper { name: "lmdb-zero", version: "0.4.4", binding: "liblmdb-sys", binding_version: "0.2.2", features: &[] },
+    Wrapper { name: "lmdb-rs", version: "0.7.6", binding: "liblmdb-sys", binding_version: "0.2.2", features: &[] },
 ];
 
 const GO: (&str, &str) = ("github.com/PowerDNS/lmdb-go", "v1.9.3");
@@ -118,6 +119,10 @@ fn prepare(wrapper: &Wrapper, place: &Path, library: &Path) -> Result {
             let _ = fs::remove_file(place.join(package).join(file));
         }
     }
+    // Cargo did not always leave out where its author had the binding.
+    let manifest = place.join(name).join("Cargo.toml");
+    let said = fs::read_to_string(&manifest).map_err(|error| format!("{}: {error}", manifest.display()))?;
+    write(&manifest, &said.replace(&format!("path = \"{binding}\"\n"), ""))?;
     let build = format!(
         "fn main() {{\n    println!(\"cargo:rustc-link-search=native={}\");\n    \
          println!(\"cargo:rustc-link-lib=dylib=lmdb\");\n}}\n",
