@@ -26,7 +26,7 @@ use std::sync::atomic::Ordering;
 use std::task::{Context as TaskContext, Poll};
 use std::time::Duration;
 
-use duramen::{Error, Submitted, WriteTxn};
+use duramen::{Error, Submitted, Txnid, WriteTxn};
 use duramen_ldap::ber::List;
 use duramen_ldap::dn::Dn;
 use duramen_ldap::message::{AddRequest, Control, Message, ModifyDnRequest, ModifyRequest, Request, ResultCode};
@@ -40,7 +40,7 @@ use crate::index::{Extractor, KeySet, MERGED_FROM, merge};
 use crate::inner::Inner;
 use crate::large;
 use crate::meta;
-use crate::names::{self, Naming};
+use crate::names::{self, Changes, Naming};
 use crate::requester::Requester;
 use crate::tables::{Id, Ids, Tables};
 use crate::view::{Members, Scene};
@@ -74,7 +74,22 @@ pub struct UpdateFuture(State);
 enum State {
     /// It came to nothing before it was queued.
     Refused(Option<Failure>),
-    Submitted(Submitted<Result<Updated>>),
+    Submitted(Submitted<Result<Made>>, Arc<Changes>),
+}
+
+/// An update in a transaction that has yet to be committed.
+struct Made {
+    updated: Updated,
+    /// The transaction, if it changes names.
+    renames: Option<Txnid>,
+}
+
+impl Made {
+    /// Once it is committed.
+    fn done(self, changes: &Changes) -> Updated {
+        self.renames.into_iter().for_each(|commit| changes.confirm(commit));
+        self.updated
+    }
 }
 
 impl Future for UpdateFuture {
@@ -83,9 +98,9 @@ impl Future for UpdateFuture {
     fn poll(mut self: Pin<&mut Self>, context: &mut TaskContext<'_>) -> Poll<Result<Updated>> {
         match &mut self.0 {
             State::Refused(failure) => Poll::Ready(Err(failure.take().unwrap_or_default())),
-            State::Submitted(submitted) => {
-                Pin::new(submitted).poll(context).map(|done| done.map_err(Failure::from).flatten())
-            }
+            State::Submitted(submitted, changes) => Pin::new(submitted)
+                .poll(context)
+                .map(|done| done.map_err(Failure::from).flatten().map(|made| made.done(changes))),
         }
     }
 }
@@ -138,7 +153,8 @@ impl Inner {
         controls: List<'_, Control<'_>>,
     ) -> Result<Updated> {
         let owned = self.own(requester, request, controls)?;
-        self.db.submit(move |txn| owned.run(txn))?
+        let made = self.db.submit(move |txn| owned.run(txn))??;
+        Ok(made.done(&self.changes))
     }
 
     pub(crate) fn update_async(
@@ -156,7 +172,7 @@ impl Inner {
                 let patience = if owned.message.len() <= LOGGED_BYTES { patience } else { Duration::ZERO };
                 let run = move |txn: &mut WriteTxn<'_>| owned.run(txn);
                 let submitted = if brief { self.db.submit_brief(patience, run) } else { self.db.submit_async(run) };
-                UpdateFuture(State::Submitted(submitted))
+                UpdateFuture(State::Submitted(submitted, self.changes.clone()))
             }
             Err(failure) => UpdateFuture(State::Refused(Some(failure))),
         }
@@ -189,7 +205,7 @@ fn damaged() -> Error {
 }
 
 impl Owned {
-    fn run(&self, txn: &mut WriteTxn<'_>) -> duramen::Result<Result<Updated>> {
+    fn run(&self, txn: &mut WriteTxn<'_>) -> duramen::Result<Result<Made>> {
         let ids = Ids::open(txn)?;
         // What an import has loaded is no directory before the last table, which is the index.
         if txn.view(ids.index)?.is_empty() && meta::is_importing(txn)? {
@@ -201,7 +217,7 @@ impl Owned {
             Ok(decided) => decided,
             Err(failure) => return Ok(Err(failure)),
         };
-        batch.apply(txn, ids)?;
+        let renames = self.write(txn, ids, batch)?;
         if !moved.is_empty() {
             let followed = self.within(txn, ids, |context, _| moved.followed(context)).map_err(|_| damaged())?;
             followed.into_iter().try_for_each(|batch| batch.apply(txn, ids))?;
@@ -211,7 +227,19 @@ impl Owned {
             let read = self.within(txn, ids, |context, _| context.read_after(id));
             controls.extend(read.map_err(|_| damaged())?);
         }
-        Ok(Ok(Updated { controls }))
+        Ok(Ok(Made { updated: Updated { controls }, renames }))
+    }
+
+    /// Writes what was decided; says which transaction this is, if names change.
+    fn write(&self, txn: &mut WriteTxn<'_>, ids: Ids, batch: Batch) -> duramen::Result<Option<Txnid>> {
+        let placed = batch.placed();
+        if placed.is_empty() {
+            return batch.apply(txn, ids).map(|()| None);
+        }
+        let before = txn.view(ids.name)?.changed_in()?;
+        batch.apply(txn, ids)?;
+        self.inner.changes.note(before, txn.txnid(), &placed);
+        Ok(Some(txn.txnid()))
     }
 
     /// What the update does.
