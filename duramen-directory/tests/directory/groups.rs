@@ -52,6 +52,26 @@ fn a_large_group_is_as_a_small_one() {
 }
 
 #[test]
+fn very_many_values_are_given_whole_whatever_an_entry_notes_of_their_length() {
+    let sample = with_group(300);
+    let members = || sample.read(GROUP, &["member"]).values("member").len();
+    assert_eq!(members(), 300);
+    let key = sample.directory.database().read().unwrap().table("entry").unwrap().last().unwrap().unwrap().0.to_vec();
+    for change in [1, 255] {
+        let damage = |txn: &mut duramen::WriteTxn<'_>| {
+            let mut table = txn.table("entry")?;
+            let mut entry = table.get(&key)?.unwrap().to_vec();
+            let description = entry.windows(7).rposition(|bytes| bytes == b"\x06member").unwrap();
+            entry[description - 4] = entry[description - 4].wrapping_add(change);
+            table.put(&key, &entry)
+        };
+        sample.directory.database().update(damage).unwrap();
+        assert_eq!(members(), 300);
+        assert_eq!(problems(&sample).is_empty(), change == 255, "{:?}", problems(&sample));
+    }
+}
+
+#[test]
 fn members_of_a_groups_members_are_its_members_if_groups_are_nested() {
     for nested_groups in [false, true] {
         let config = Config { nested_groups, ..Config::default() };
