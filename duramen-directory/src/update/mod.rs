@@ -337,14 +337,15 @@ fn large_changes(
     let schema = context.schema();
     let mut extractor = Extractor::new(schema, &context.scene.state.kept);
     for large in &draft.large {
-        for (key, (value, normalized)) in &large.changes {
-            let keys = if value.is_some() { &mut *new } else { &mut *old };
-            extractor.normalized(large.stored.id, normalized, &mut |key| keys.insert(key));
-            batch.value(key.clone(), value.clone());
+        let rule = schema.attribute(large.stored.id).equality;
+        for (key, change) in &large.changes {
+            let keys = if change.value.is_some() { &mut *new } else { &mut *old };
+            extractor.normalized(large.stored.id, &change.normalized(schema, rule), &mut |key| keys.insert(key));
+            batch.value(key.clone(), change.value.clone());
         }
         // What has gone from under an option may still be outside, where it need not change.
         for value in before.iter().flat_map(|entry| entry.of_type(large.stored.id)).flat_map(|found| found.values()) {
-            let normalized = form(schema, schema.attribute(large.stored.id).equality, value);
+            let normalized = form(schema, rule, value);
             if large.has(&context.scene.tables, &large::key(id, large.stored.id, &normalized))? {
                 extractor.normalized(large.stored.id, &normalized, &mut |key| new.insert(key));
             }
