@@ -53,6 +53,8 @@ pub(crate) use batch::Batch;
 pub(crate) use draft::Draft;
 pub(crate) use identifier::{identifier_of, identifiers_are_indexed, is_identifier_of_another, same_identifier};
 
+/// Most requests are shorter.
+const USUAL_BYTES: usize = 512;
 /// A request that is longer keeps a thread that also searches for too long.
 const BRIEF_BYTES: usize = 16 << 10;
 /// One that is longer may be too long for the engine's log, and then the whole data file is flushed.
@@ -122,7 +124,7 @@ impl Inner {
         if self.is_read_only() {
             return Err(Failure::new(ResultCode::UNWILLING_TO_PERFORM, "the directory is open for reading only"));
         }
-        let mut message = Vec::new();
+        let mut message = Vec::with_capacity(USUAL_BYTES);
         Message { id: 1, operation: *request, controls }.encode(&mut message);
         // What else is wrong with it is looked for while other updates wait, so not in what is long and comes to nothing.
         if requester.is_anonymous() && message.len() > BRIEF_BYTES {

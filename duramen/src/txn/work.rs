@@ -28,6 +28,8 @@ use crate::width::to_u32;
 const FEW_PAGES: u64 = 1024;
 /// and than their records take in the log.
 const FEW_LOG_BYTES: u64 = 64 << 10;
+/// So many tables are opened before there has to be more memory for them.
+const TABLES_USUAL: usize = 8;
 
 /// A table that the transaction has opened.
 #[derive(Clone)]
@@ -157,13 +159,15 @@ impl Work {
             end: None,
             noted: false,
         };
+        let mut tables = Vec::with_capacity(TABLES_USUAL);
+        tables.push(main);
         let ops = if store.may_log(&writer) { Ops::new(writer.log.take_memory()) } else { Ops::none() };
         Work {
             base: store.shared.durable(),
             horizon: Horizon { txnid, page_count: writer.meta.page_count },
             txnid,
             dirty,
-            tables: vec![main],
+            tables,
             names: Names::default(),
             saved: Vec::new(),
             placed: Placed::default(),
