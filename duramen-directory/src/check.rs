@@ -5,9 +5,10 @@
 use std::collections::HashMap;
 
 use duramen::Table;
+use duramen_ldap::ber::tlv_len;
 use uuid::Uuid;
 
-use crate::entry::Entry;
+use crate::entry::{Entry, LargeAttribute};
 use crate::failure::Result;
 use crate::index::{
     Extractor, Kind, count, has, has_window, is_container, is_of_windows, is_trigram, low_of, records, shared,
@@ -99,13 +100,24 @@ impl Checker<'_> {
         }
         self.structural(id, entry);
         for stored in entry.large() {
-            let counted = large::values(&self.tables.value()?, id, stored.id)?.count();
-            if counted != stored.count as usize {
-                let name = &stored.description;
-                self.say(format!("entry {id}: {name} has {counted} values and should have {}", stored.count));
-            }
+            self.outside(id, &stored)?;
         }
         self.keys(id, bytes, extractor)
+    }
+
+    /// That values outside an entry are as many and as long as it notes.
+    fn outside(&mut self, id: Id, stored: &LargeAttribute) -> Result<()> {
+        let (name, mut count, mut bytes) = (&stored.description, 0, 0);
+        for value in large::values(&self.tables.value()?, id, stored.id)? {
+            (count, bytes) = (count + 1, bytes + tlv_len(value?.len()));
+        }
+        if count != stored.count {
+            self.say(format!("entry {id}: {name} has {count} values and should have {}", stored.count));
+        }
+        if bytes != stored.bytes as usize {
+            self.say(format!("entry {id}: the values of {name} take {bytes} bytes and should take {}", stored.bytes));
+        }
+        Ok(())
     }
 
     /// That the structural class is the one that follows from the classes.

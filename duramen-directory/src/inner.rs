@@ -16,7 +16,7 @@ use crate::config::Config;
 use crate::error::OpenError;
 use crate::failure;
 use crate::index::MERGED_FROM;
-use crate::names::Naming;
+use crate::names::{Changes, Naming};
 use crate::seal::Seal;
 use crate::state::{self, State};
 
@@ -29,6 +29,8 @@ pub(crate) struct Inner {
     /// How many records of waiting trigrams are merged.
     pub merge_due: AtomicU64,
     pub seal: Seal,
+    /// What updates have done to the tree of names.
+    pub changes: Arc<Changes>,
     read_only: bool,
     config: RwLock<Config>,
     state: RwLock<Arc<State>>,
@@ -54,6 +56,7 @@ impl Inner {
             clock,
             merge_due: AtomicU64::new(MERGED_FROM),
             seal: Seal::default(),
+            changes: Arc::default(),
             read_only: config.read_only,
             state: RwLock::new(Arc::new(state)),
             config: RwLock::new(config),

@@ -32,13 +32,22 @@ pub(crate) fn prefix(id: Id, attribute: AttributeId) -> [u8; 6] {
     [a, b, c, d, e, f]
 }
 
+/// The keys and values of an attribute.
+pub(crate) fn pairs<'t>(
+    table: &Table<'t>,
+    id: Id,
+    attribute: AttributeId,
+) -> Result<impl Iterator<Item = duramen::Result<(&'t [u8], &'t [u8])>> + use<'t>> {
+    Ok(table.prefix(prefix(id, attribute))?)
+}
+
 /// An attribute's values.
 pub(crate) fn values<'t>(
     table: &Table<'t>,
     id: Id,
     attribute: AttributeId,
 ) -> Result<impl Iterator<Item = duramen::Result<&'t [u8]>> + use<'t>> {
-    Ok(table.prefix(prefix(id, attribute))?.map(|item| item.map(|(_, value)| value)))
+    Ok(pairs(table, id, attribute)?.map(|item| item.map(|(_, value)| value)))
 }
 
 /// All values of an entry.

@@ -9,6 +9,23 @@ pub trait Sink {
     /// An entry: its name, and its attributes encoded, in one piece or several that follow each other.
     fn entry(&mut self, name: &str, attributes: &[&[u8]], controls: List<'_, Control<'_>>);
 
+    /// As [`Sink::entry`], with attributes of `bytes` bytes behind the others, which `write` appends: very many values are
+    /// copied once so. If it returns false it has not appended so many, nothing is taken, and false is returned.
+    fn large_entry(
+        &mut self,
+        name: &str,
+        attributes: &[&[u8]],
+        _bytes: usize,
+        write: &mut dyn FnMut(&mut Vec<u8>) -> bool,
+    ) -> bool {
+        let mut rest = Vec::new();
+        let is_right = write(&mut rest);
+        if is_right {
+            self.entry(name, &[attributes, &[&rest]].concat(), List::default());
+        }
+        is_right
+    }
+
     /// Other servers to be asked.
     fn reference(&mut self, urls: List<'_, &str>);
 

@@ -128,7 +128,7 @@ fn prepare(state: &State, clock: &Clock, options: ImportOptions, record: &Record
     operational(schema, &mut draft, schema.class(structural), "", clock.now())?;
     draft.move_out(schema, 0);
     let values = draft.large.iter_mut().flat_map(|large| std::mem::take(&mut large.changes));
-    let values = values.filter_map(|(key, (value, _))| Some((key, value?))).collect();
+    let values = values.filter_map(|(key, change)| Some((key, change.value?))).collect();
     let written = names::strict(schema, rdn);
     let bytes = draft.build(schema, 0, written.as_deref().unwrap_or(rdn))?;
     let marks = draft.marks(schema);

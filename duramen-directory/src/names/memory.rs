@@ -20,12 +20,22 @@ pub(crate) struct Naming {
     /// Suffixes, normalized forms and indices may be others with another.
     schema: u64,
     /// The commit that changed table `name` last.
-    changed: Txnid,
+    pub(super) changed: Txnid,
     /// Of an import that has not come to the index yet, which tells of marks: the commit.
     loading: Option<Txnid>,
 }
 
 impl Naming {
+    /// The number of the directory.
+    pub fn directory(self) -> u64 {
+        self.directory
+    }
+
+    /// Whether only updates can have made one of the other.
+    pub(super) fn differs_in_commit_only(self, other: Naming) -> bool {
+        self.loading.is_none() && Naming { changed: other.changed, ..self } == other
+    }
+
     /// Of what a snapshot of a directory with this number shows.
     pub fn of(directory: u64, schema: &Schema, snapshot: &Snapshot<'_>) -> Result<Naming> {
         let tables = Tables::Snapshot(snapshot);

@@ -5,6 +5,7 @@
 //! A name is followed from its suffix down, RDN by RDN, so renaming a subtree is renaming its top. Threads remember what
 //! comes again and again, which is mostly the names of parents: see [`memory`].
 
+mod changes;
 mod memory;
 
 use std::ops::Range;
@@ -21,6 +22,7 @@ use crate::requester::Name;
 use crate::schema::Schema;
 use crate::tables::{Id, id_of};
 
+pub(crate) use changes::Changes;
 use memory::Above;
 pub(crate) use memory::{
     Base, Naming, remember_absent, remember_base, remembered_absent, remembered_base, remembered_name,

@@ -119,7 +119,7 @@ impl Beginning<'_> {
         let test = self.compiler(false).compile(self.request.filter);
         let options = self.options(requester);
         if let Some(entries) = self.special()? {
-            let (job, area) = (Job::Special(entries), Area::new(0, self.request.scope, false));
+            let (job, area) = (Job::Special(entries), Area::new(0, self.request.scope, false, &self.inner.changes));
             return Ok(Found { job, rest: None, test, exact: false, area, options, page: self.page()?, notes: vec![] });
         }
         let base = self.base()?;
@@ -297,7 +297,7 @@ impl Beginning<'_> {
     fn area(&self, base: Base) -> Result<Area> {
         let scope = self.request.scope;
         let whole = self.state.suffixes.len() == 1 && base.is_suffix;
-        let mut area = Area::new(base.id, scope, whole);
+        let mut area = Area::new(base.id, scope, whole, &self.inner.changes);
         if !matches!(self.request.deref, Deref::InSearching | Deref::Always) || scope == Scope::Base {
             return Ok(area);
         }

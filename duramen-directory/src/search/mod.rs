@@ -45,6 +45,7 @@ use order::Collecting;
 use page::Page;
 use portion::Rest;
 use scope::Area;
+use select::give;
 use special::Special;
 
 /// A search under way. It owns its snapshot: drop it when the client is gone, or does not read for long.
@@ -540,12 +541,4 @@ fn encode_urls(urls: &[String]) -> Vec<u8> {
     let mut writer = Writer::new(&mut encoded);
     urls.iter().for_each(|url| writer.text(url));
     encoded
-}
-
-/// Gives an entry to a sink.
-fn give(selection: &Selection, view: &View<'_, '_>, picked: &mut Vec<u8>, sink: &mut dyn Sink) -> Result<()> {
-    let picker = Picker::new(view, selection);
-    let pieces = picker.pick(picked)?;
-    sink.entry(view.name, &pieces, List::default());
-    Ok(())
 }

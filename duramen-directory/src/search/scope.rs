@@ -2,13 +2,14 @@
 
 use std::cell::Cell;
 use std::collections::HashSet;
+use std::sync::Arc;
 
 use duramen::Table;
 use duramen_ldap::message::Scope;
 use roaring::RoaringBitmap;
 
 use crate::failure::Result;
-use crate::names;
+use crate::names::{self, Changes};
 use crate::tables::Id;
 
 /// Parts of the tree: that of the base, and what aliases lead to.
@@ -22,12 +23,14 @@ pub(crate) struct Area {
     through: HashSet<Id>,
     /// A parent that was looked at last, and whether it is in the area.
     last: Cell<(Id, bool)>,
+    /// By which what is known of it is brought up to date.
+    pub changes: Arc<Changes>,
 }
 
 impl Area {
-    pub fn new(base: Id, scope: Scope, whole: bool) -> Area {
+    pub fn new(base: Id, scope: Scope, whole: bool, changes: &Arc<Changes>) -> Area {
         let whole = whole && scope == Scope::Subtree;
-        Area { base, scope, whole, through: HashSet::new(), last: Cell::new((base, true)) }
+        Area { base, scope, whole, through: HashSet::new(), last: Cell::new((base, true)), changes: changes.clone() }
     }
 
     /// Adds what an alias leads to.

@@ -15,6 +15,7 @@ use crate::entry::{LargeAttribute, StoredAttribute};
 use crate::failure::{Failure, Result};
 use crate::filter::{Test, Value, has_options};
 use crate::schema::{AttributeId, Schema};
+use crate::sink::Sink;
 use crate::view::View;
 
 /// So often values of an entry are held against items of the matched values control at most: nobody else is served by the
@@ -145,6 +146,11 @@ impl<'p, 'e> Picker<'p, 'e> {
 
     /// The encoded attributes; those that cannot stay where they are are put into `scratch`.
     pub fn pick(&self, scratch: &'e mut Vec<u8>) -> Result<Pieces<'e>> {
+        self.pick_but(&[], scratch)
+    }
+
+    /// As [`Picker::pick`], without these attributes with values outside.
+    fn pick_but(&self, apart: &[LargeAttribute], scratch: &'e mut Vec<u8>) -> Result<Pieces<'e>> {
         let entry = &self.view.entry;
         if self.selection.is_plain() && self.plan.reads_everything() && !entry.has_large() {
             return Ok(SmallVec::from_slice(&[entry.user_attributes()]));
@@ -174,7 +180,7 @@ impl<'p, 'e> Picker<'p, 'e> {
             }
         }
         pieces.extend(entry.all_attributes().get(run).filter(|piece| !piece.is_empty()));
-        self.large(scratch)?;
+        self.large(apart, scratch)?;
         if self.selection.may_want_derived() {
             self.derived(scratch)?;
         }
@@ -252,16 +258,26 @@ impl<'p, 'e> Picker<'p, 'e> {
         });
     }
 
-    fn large(&self, out: &mut Vec<u8>) -> Result<()> {
-        let entry = &self.view.entry;
-        if !entry.has_large() {
+    /// Wanted attributes with values outside.
+    fn outside(&self) -> impl Iterator<Item = LargeAttribute> {
+        self.view.entry.large().filter(|large| self.selection.wants_type(large.id, true))
+    }
+
+    /// Whether all values of an attribute are given, and as they are.
+    fn gives_all(&self, large: &LargeAttribute) -> bool {
+        let as_they_are = !self.selection.types_only && self.selection.matched_values.is_none();
+        as_they_are && large.count > 0 && self.asks_of_values(large.id) == Some(false)
+    }
+
+    /// Appends attributes with values outside, but for some.
+    fn large(&self, apart: &[LargeAttribute], out: &mut Vec<u8>) -> Result<()> {
+        if !self.view.entry.has_large() {
             return Ok(());
         }
-        for large in entry.large().filter(|large| self.selection.wants_type(large.id, true)) {
-            let gives_all = !self.selection.types_only
-                && self.selection.matched_values.is_none()
-                && self.asks_of_values(large.id) == Some(false);
-            if !gives_all || !write_whole(&large, self.view, out)? {
+        for large in self.outside().filter(|large| apart.iter().all(|apart| apart.id != large.id)) {
+            let start = out.len();
+            if !self.gives_all(&large) || !write_whole(&large, self.view, out)? {
+                out.truncate(start);
                 self.collect(large.id, &large.description, |each| self.view.large(large.id, each), out)?;
             }
         }
@@ -311,25 +327,55 @@ impl<'p, 'e> Picker<'p, 'e> {
     }
 }
 
-/// Memory is taken for so many bytes at once at most: a damaged entry may note any length.
-const RESERVED_MAX: usize = 16 << 20;
+/// Gives an entry to a sink.
+pub(super) fn give(
+    selection: &Selection,
+    view: &View<'_, '_>,
+    picked: &mut Vec<u8>,
+    sink: &mut dyn Sink,
+) -> Result<()> {
+    let picker = Picker::new(view, selection);
+    if !view.entry.has_large() || !give_large(&picker, picked, sink)? {
+        sink.entry(view.name, &picker.pick(picked)?, List::default());
+    }
+    Ok(())
+}
 
-/// Appends an attribute with all of its values, which are written once, behind the length that the entry notes. False, and
-/// nothing, if that is not theirs.
+/// Gives an entry whose values outside are written straight to where they are sent from, behind the lengths that it notes.
+/// False, and nothing, if these are not theirs, or not all of them are given.
+fn give_large(picker: &Picker<'_, '_>, picked: &mut Vec<u8>, sink: &mut dyn Sink) -> Result<bool> {
+    let whole: Vec<LargeAttribute> = picker.outside().filter(|large| picker.gives_all(large)).collect();
+    if whole.is_empty() {
+        return Ok(false);
+    }
+    let pieces = picker.pick_but(&whole, picked)?;
+    let bytes = whole.iter().map(|large| tlv_len(content_len(large))).sum();
+    let mut written = Ok(true);
+    sink.large_entry(picker.view.name, &pieces, bytes, &mut |out| {
+        let mut large = whole.iter();
+        written = large.try_fold(true, |is_right, large| Ok(is_right && write_whole(large, picker.view, out)?));
+        matches!(written, Ok(true))
+    });
+    written
+}
+
+/// The length of an attribute, as the entry notes that of its values.
+fn content_len(large: &LargeAttribute) -> usize {
+    tlv_len(large.description.len()) + tlv_len(large.bytes as usize)
+}
+
+/// Appends an attribute with all of its values behind the length that the entry notes. False if that is not theirs.
 fn write_whole(large: &LargeAttribute, view: &View<'_, '_>, out: &mut Vec<u8>) -> Result<bool> {
-    let (start, values_len) = (out.len(), large.bytes as usize);
-    let content = tlv_len(large.description.len()) + tlv_len(values_len);
-    out.reserve(tlv_len(content).min(RESERVED_MAX));
+    let content = content_len(large);
+    let end = out.len() + tlv_len(content);
     let mut writer = Writer::new(out);
     writer.header(tag::SEQUENCE, content);
     writer.text(&large.description);
-    writer.header(tag::SET, values_len);
-    view.large(large.id, &mut |value| writer.octets(tag::OCTETS, value))?;
-    let is_right = out.len() - start == tlv_len(content) && large.count > 0;
-    if !is_right {
-        out.truncate(start);
+    writer.header(tag::SET, large.bytes as usize);
+    for value in crate::large::values(&view.scene.tables.value()?, view.id, large.id)? {
+        writer.octets(tag::OCTETS, value?);
     }
-    Ok(is_right)
+    Ok(out.len() == end)
 }
 
 #[cfg(test)]

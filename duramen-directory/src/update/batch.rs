@@ -67,6 +67,12 @@ impl Batch {
         self.values.push((key, value));
     }
 
+    /// The entries that have another place among the names afterwards, or none.
+    pub fn placed(&self) -> Vec<Id> {
+        let named = self.names.iter().filter_map(|(_, value)| read_id(value.as_ref()?));
+        named.chain(self.cleared.iter().copied()).collect()
+    }
+
     /// Writes it all.
     pub fn apply(self, txn: &mut WriteTxn<'_>, ids: Ids) -> Result<()> {
         for (id, bytes) in self.entries {

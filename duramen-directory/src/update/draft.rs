@@ -1,8 +1,9 @@
 //! An entry while it is being put together or changed.
 
 use std::borrow::Cow;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, btree_map};
 
+use duramen_ldap::matching::Rule;
 use duramen_ldap::message::ResultCode;
 
 use crate::attribute::{Described, form};
@@ -130,8 +131,16 @@ pub(crate) struct LargeDraft {
     pub changes: BTreeMap<Vec<u8>, LargeChange>,
 }
 
-/// A value, or none if it goes; and its normalized form.
-pub(crate) type LargeChange = (Option<Vec<u8>>, Vec<u8>);
+/// What becomes of the value of a key: never what is there already.
+#[derive(Clone, Debug)]
+pub(crate) struct LargeChange {
+    /// The value in the table.
+    stored: Option<Vec<u8>>,
+    /// The value from now on.
+    pub value: Option<Vec<u8>>,
+    /// The normalized form of both, if it had to be found out.
+    normalized: Option<Vec<u8>>,
+}
 
 /// An entry while it is being put together or changed.
 #[derive(Clone, Default)]
@@ -299,7 +308,7 @@ impl LargeDraft {
     /// Whether the value of a key is there.
     pub fn has(&self, tables: &Tables<'_>, key: &[u8]) -> Result<bool> {
         match self.changes.get(key) {
-            Some((value, _)) => Ok(value.is_some()),
+            Some(change) => Ok(change.value.is_some()),
             None => Ok(tables.value()?.contains_key(key)?),
         }
     }
@@ -307,32 +316,78 @@ impl LargeDraft {
     /// Adds a value of entry `id`, given with its normalized form; false if it is there.
     pub fn add(&mut self, tables: &Tables<'_>, id: Id, value: &[u8], normalized: &[u8]) -> Result<bool> {
         let key = large::key(id, self.stored.id, normalized);
-        if self.has(tables, &key)? {
-            return Ok(false);
+        let is_there = match self.changes.get(&key) {
+            Some(change) => change.value.is_some(),
+            None => tables.value()?.contains_key(&key)?,
+        };
+        if !is_there {
+            self.put(key, value.to_vec(), normalized.to_vec());
         }
-        self.put(key, value.to_vec(), normalized.to_vec());
-        Ok(true)
+        Ok(!is_there)
     }
 
     /// Takes a value of entry `id` away, given by its normalized form; false if it is not there.
     pub fn remove(&mut self, tables: &Tables<'_>, id: Id, normalized: &[u8]) -> Result<bool> {
         let key = large::key(id, self.stored.id, normalized);
-        let value = match self.changes.get(&key) {
-            Some((value, _)) => value.clone(),
+        let stored = match self.changes.get(&key) {
+            Some(change) => change.stored.clone(),
             None => tables.value()?.get(&key)?.map(<[u8]>::to_vec),
         };
-        let Some(value) = value else { return Ok(false) };
+        let now = self.changes.get(&key).map_or(&stored, |change| &change.value);
+        let Some(length) = now.as_ref().map(|value| encoded_len(value)) else { return Ok(false) };
         self.stored.count = self.stored.count.saturating_sub(1);
-        self.stored.bytes = self.stored.bytes.saturating_sub(encoded_len(&value));
-        self.changes.insert(key, (None, normalized.to_vec()));
+        self.stored.bytes = self.stored.bytes.saturating_sub(length);
+        self.set(key, LargeChange { stored, value: None, normalized: Some(normalized.to_vec()) });
         Ok(true)
+    }
+
+    /// Takes all values of entry `id` away, and says which there were.
+    pub fn take_all(&mut self, tables: &Tables<'_>, id: Id) -> Result<Vec<Vec<u8>>> {
+        let mut taken = Vec::new();
+        for pair in large::pairs(&tables.value()?, id, self.stored.id)? {
+            let (key, value) = pair?;
+            if !self.changes.contains_key(key) {
+                taken.push(value.to_vec());
+                let change = LargeChange { stored: Some(value.to_vec()), value: None, normalized: None };
+                self.changes.insert(key.to_vec(), change);
+            }
+        }
+        // What is not in the table was there for a moment only.
+        self.changes.retain(|_, change| {
+            taken.extend(change.value.take());
+            change.stored.is_some()
+        });
+        (self.stored.count, self.stored.bytes) = (0, 0);
+        Ok(taken)
     }
 
     /// Adds a value that is not there.
     fn put(&mut self, key: Vec<u8>, value: Vec<u8>, normalized: Vec<u8>) {
         self.stored.count += 1;
         self.stored.bytes = self.stored.bytes.saturating_add(encoded_len(&value));
-        self.changes.insert(key, (Some(value), normalized));
+        self.set(key, LargeChange { stored: None, value: Some(value), normalized: Some(normalized) });
+    }
+
+    /// What becomes of a key; what was known to be stored before stays known.
+    fn set(&mut self, key: Vec<u8>, change: LargeChange) {
+        match self.changes.entry(key) {
+            btree_map::Entry::Occupied(known) if known.get().stored == change.value => drop(known.remove()),
+            btree_map::Entry::Occupied(mut known) => {
+                let stored = known.get_mut().stored.take();
+                known.insert(LargeChange { stored, ..change });
+            }
+            btree_map::Entry::Vacant(place) => drop(place.insert(change)),
+        }
+    }
+}
+
+impl LargeChange {
+    /// The normalized form of the value, by this rule.
+    pub fn normalized(&self, schema: &Schema, rule: Option<&Rule>) -> Cow<'_, [u8]> {
+        match (&self.normalized, self.value.as_ref().or(self.stored.as_ref())) {
+            (Some(normalized), _) => Cow::Borrowed(normalized),
+            (None, value) => Cow::Owned(value.map(|value| form(schema, rule, value)).unwrap_or_default()),
+        }
     }
 }
 

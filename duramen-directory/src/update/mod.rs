@@ -26,7 +26,7 @@ use std::sync::atomic::Ordering;
 use std::task::{Context as TaskContext, Poll};
 use std::time::Duration;
 
-use duramen::{Error, Submitted, WriteTxn};
+use duramen::{Error, Submitted, Txnid, WriteTxn};
 use duramen_ldap::ber::List;
 use duramen_ldap::dn::Dn;
 use duramen_ldap::message::{AddRequest, Control, Message, ModifyDnRequest, ModifyRequest, Request, ResultCode};
@@ -40,7 +40,7 @@ use crate::index::{Extractor, KeySet, MERGED_FROM, merge};
 use crate::inner::Inner;
 use crate::large;
 use crate::meta;
-use crate::names::{self, Naming};
+use crate::names::{self, Changes, Naming};
 use crate::requester::Requester;
 use crate::tables::{Id, Ids, Tables};
 use crate::view::{Members, Scene};
@@ -53,6 +53,8 @@ pub(crate) use batch::Batch;
 pub(crate) use draft::Draft;
 pub(crate) use identifier::{identifier_of, identifiers_are_indexed, is_identifier_of_another, same_identifier};
 
+/// Most requests are shorter.
+const USUAL_BYTES: usize = 512;
 /// A request that is longer keeps a thread that also searches for too long.
 const BRIEF_BYTES: usize = 16 << 10;
 /// One that is longer may be too long for the engine's log, and then the whole data file is flushed.
@@ -74,7 +76,22 @@ pub struct UpdateFuture(State);
 enum State {
     /// It came to nothing before it was queued.
     Refused(Option<Failure>),
-    Submitted(Submitted<Result<Updated>>),
+    Submitted(Submitted<Result<Made>>, Arc<Changes>),
+}
+
+/// An update in a transaction that has yet to be committed.
+struct Made {
+    updated: Updated,
+    /// The transaction, if it changes names.
+    renames: Option<Txnid>,
+}
+
+impl Made {
+    /// Once it is committed.
+    fn done(self, changes: &Changes) -> Updated {
+        self.renames.into_iter().for_each(|commit| changes.confirm(commit));
+        self.updated
+    }
 }
 
 impl Future for UpdateFuture {
@@ -83,9 +100,9 @@ impl Future for UpdateFuture {
     fn poll(mut self: Pin<&mut Self>, context: &mut TaskContext<'_>) -> Poll<Result<Updated>> {
         match &mut self.0 {
             State::Refused(failure) => Poll::Ready(Err(failure.take().unwrap_or_default())),
-            State::Submitted(submitted) => {
-                Pin::new(submitted).poll(context).map(|done| done.map_err(Failure::from).flatten())
-            }
+            State::Submitted(submitted, changes) => Pin::new(submitted)
+                .poll(context)
+                .map(|done| done.map_err(Failure::from).flatten().map(|made| made.done(changes))),
         }
     }
 }
@@ -107,7 +124,7 @@ impl Inner {
         if self.is_read_only() {
             return Err(Failure::new(ResultCode::UNWILLING_TO_PERFORM, "the directory is open for reading only"));
         }
-        let mut message = Vec::new();
+        let mut message = Vec::with_capacity(USUAL_BYTES);
         Message { id: 1, operation: *request, controls }.encode(&mut message);
         // What else is wrong with it is looked for while other updates wait, so not in what is long and comes to nothing.
         if requester.is_anonymous() && message.len() > BRIEF_BYTES {
@@ -138,7 +155,8 @@ impl Inner {
         controls: List<'_, Control<'_>>,
     ) -> Result<Updated> {
         let owned = self.own(requester, request, controls)?;
-        self.db.submit(move |txn| owned.run(txn))?
+        let made = self.db.submit(move |txn| owned.run(txn))??;
+        Ok(made.done(&self.changes))
     }
 
     pub(crate) fn update_async(
@@ -156,7 +174,7 @@ impl Inner {
                 let patience = if owned.message.len() <= LOGGED_BYTES { patience } else { Duration::ZERO };
                 let run = move |txn: &mut WriteTxn<'_>| owned.run(txn);
                 let submitted = if brief { self.db.submit_brief(patience, run) } else { self.db.submit_async(run) };
-                UpdateFuture(State::Submitted(submitted))
+                UpdateFuture(State::Submitted(submitted, self.changes.clone()))
             }
             Err(failure) => UpdateFuture(State::Refused(Some(failure))),
         }
@@ -189,7 +207,7 @@ fn damaged() -> Error {
 }
 
 impl Owned {
-    fn run(&self, txn: &mut WriteTxn<'_>) -> duramen::Result<Result<Updated>> {
+    fn run(&self, txn: &mut WriteTxn<'_>) -> duramen::Result<Result<Made>> {
         let ids = Ids::open(txn)?;
         // What an import has loaded is no directory before the last table, which is the index.
         if txn.view(ids.index)?.is_empty() && meta::is_importing(txn)? {
@@ -201,7 +219,7 @@ impl Owned {
             Ok(decided) => decided,
             Err(failure) => return Ok(Err(failure)),
         };
-        batch.apply(txn, ids)?;
+        let renames = self.write(txn, ids, batch)?;
         if !moved.is_empty() {
             let followed = self.within(txn, ids, |context, _| moved.followed(context)).map_err(|_| damaged())?;
             followed.into_iter().try_for_each(|batch| batch.apply(txn, ids))?;
@@ -211,7 +229,19 @@ impl Owned {
             let read = self.within(txn, ids, |context, _| context.read_after(id));
             controls.extend(read.map_err(|_| damaged())?);
         }
-        Ok(Ok(Updated { controls }))
+        Ok(Ok(Made { updated: Updated { controls }, renames }))
+    }
+
+    /// Writes what was decided; says which transaction this is, if names change.
+    fn write(&self, txn: &mut WriteTxn<'_>, ids: Ids, batch: Batch) -> duramen::Result<Option<Txnid>> {
+        let placed = batch.placed();
+        if placed.is_empty() {
+            return batch.apply(txn, ids).map(|()| None);
+        }
+        let before = txn.view(ids.name)?.changed_in()?;
+        batch.apply(txn, ids)?;
+        self.inner.changes.note(before, txn.txnid(), &placed);
+        Ok(Some(txn.txnid()))
     }
 
     /// What the update does.
@@ -309,14 +339,15 @@ fn large_changes(
     let schema = context.schema();
     let mut extractor = Extractor::new(schema, &context.scene.state.kept);
     for large in &draft.large {
-        for (key, (value, normalized)) in &large.changes {
-            let keys = if value.is_some() { &mut *new } else { &mut *old };
-            extractor.normalized(large.stored.id, normalized, &mut |key| keys.insert(key));
-            batch.value(key.clone(), value.clone());
+        let rule = schema.attribute(large.stored.id).equality;
+        for (key, change) in &large.changes {
+            let keys = if change.value.is_some() { &mut *new } else { &mut *old };
+            extractor.normalized(large.stored.id, &change.normalized(schema, rule), &mut |key| keys.insert(key));
+            batch.value(key.clone(), change.value.clone());
         }
         // What has gone from under an option may still be outside, where it need not change.
         for value in before.iter().flat_map(|entry| entry.of_type(large.stored.id)).flat_map(|found| found.values()) {
-            let normalized = form(schema, schema.attribute(large.stored.id).equality, value);
+            let normalized = form(schema, rule, value);
             if large.has(&context.scene.tables, &large::key(id, large.stored.id, &normalized))? {
                 extractor.normalized(large.stored.id, &normalized, &mut |key| new.insert(key));
             }

@@ -18,7 +18,6 @@ use crate::attribute::{Described, form};
 use crate::entry::Entry;
 use crate::failure::{Failure, Result, damaged};
 use crate::filter::Quick;
-use crate::large;
 use crate::names;
 use crate::schema::AttributeId;
 use crate::tables::Id;
@@ -192,17 +191,7 @@ impl<'c: 'e, 'e> Modifier<'_, 'c, 'e> {
 
     /// Takes all values away, and says which there were.
     fn take_all_large(&mut self, at: usize) -> Result<Vec<Vec<u8>>> {
-        let (schema, large) = (self.context.schema(), &mut self.draft.large[at]);
-        let id = large.stored.id;
-        let rule = schema.attribute(id).equality;
-        for value in large::values(&self.context.scene.tables.value()?, self.id, id)? {
-            let value = value?;
-            let normalized = form(schema, rule, value);
-            let key = large::key(self.id, id, &normalized);
-            large.changes.entry(key).or_insert_with(|| (Some(value.to_vec()), normalized));
-        }
-        (large.stored.count, large.stored.bytes) = (0, 0);
-        Ok(large.changes.values_mut().filter_map(|(value, _)| value.take()).collect())
+        self.draft.large[at].take_all(&self.context.scene.tables, self.id)
     }
 
     fn delete(&mut self, described: &Described<'_>, values: &[(Value<'_>, Vec<u8>)]) -> Result<()> {

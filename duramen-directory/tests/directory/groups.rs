@@ -1,12 +1,14 @@
 //! Groups with very many members: their values are outside the entry.
 
+use std::collections::BTreeMap;
+
 use duramen_directory::{Config, Requester, SchemaFile};
 use duramen_ldap::Payload;
 use duramen_ldap::ber::List;
 use duramen_ldap::control::{SortKey, SortKeys};
 use duramen_ldap::filter::FilterBuf;
 use duramen_ldap::message::ChangeKind::{Add, Delete, Increment, Replace};
-use duramen_ldap::message::{Control, Deref, ResultCode, Scope, SearchRequest};
+use duramen_ldap::message::{ChangeKind, Control, Deref, ResultCode, Scope, SearchRequest};
 use duramen_ldap::oid::control as oid;
 
 use crate::sample::*;
@@ -49,6 +51,86 @@ fn a_large_group_is_as_a_small_one() {
         assert_eq!(sample.found("(member=cn=last)").len(), 0);
         assert_eq!(sample.found("(cn=many)").len(), 0);
     }
+}
+
+#[test]
+fn very_many_values_are_given_whole_whatever_an_entry_notes_of_their_length() {
+    let sample = with_group(300);
+    let members = || sample.read(GROUP, &["member"]).values("member").len();
+    assert_eq!(members(), 300);
+    let key = sample.directory.database().read().unwrap().table("entry").unwrap().last().unwrap().unwrap().0.to_vec();
+    for change in [1, 255] {
+        let damage = |txn: &mut duramen::WriteTxn<'_>| {
+            let mut table = txn.table("entry")?;
+            let mut entry = table.get(&key)?.unwrap().to_vec();
+            let description = entry.windows(7).rposition(|bytes| bytes == b"\x06member").unwrap();
+            entry[description - 4] = entry[description - 4].wrapping_add(change);
+            table.put(&key, &entry)
+        };
+        sample.directory.database().update(damage).unwrap();
+        assert_eq!(members(), 300);
+        assert_eq!(problems(&sample).is_empty(), change == 255, "{:?}", problems(&sample));
+    }
+}
+
+/// Values as they should be: how each is written, by its normalized form.
+type Model = BTreeMap<String, String>;
+
+/// Changes members at random, and the model so too.
+fn random_change(random: &mut fastrand::Rng, model: &mut Model) -> (ChangeKind, Vec<String>) {
+    let share = [2, 50, 100][random.usize(..3)];
+    let others: Vec<String> = (0..600).map(member).filter(|_| random.u8(..100) < share).collect();
+    let spelt = |name: String| if random.u8(..4) == 0 { name.replace("user", "User") } else { name };
+    let others: Vec<String> = others.into_iter().map(spelt).collect();
+    let some: Vec<String> = model.values().filter(|_| random.u8(..100) < share).cloned().collect();
+    let (kind, mut values) = match random.u8(..4) {
+        0 => (Delete, some),
+        1 => (Replace, some),
+        2 => (Replace, others),
+        _ => (Add, others.into_iter().filter(|name| !model.contains_key(&name.to_lowercase())).collect()),
+    };
+    if kind == Replace {
+        model.clear();
+        values.retain(|value| value != "cn=always");
+        values.push("cn=always".to_string());
+    }
+    match kind {
+        Delete => values.iter().for_each(|value| drop(model.remove(&value.to_lowercase()))),
+        _ => model.extend(values.iter().map(|value| (value.to_lowercase(), value.clone()))),
+    }
+    (kind, values)
+}
+
+#[test]
+fn whatever_is_done_with_very_many_values_in_one_modify_is_done_in_order_rfc4511_4_6() {
+    let (sample, mut random) = (with_group(300), fastrand::Rng::with_seed(11));
+    let mut model: Model = (0..300).map(member).map(|name| (name.to_lowercase(), name)).collect();
+    for round in 0..60 {
+        let mut changes = Vec::new();
+        while changes.is_empty() || random.bool() {
+            let (kind, values) = random_change(&mut random, &mut model);
+            if !values.is_empty() {
+                changes.push((kind, values));
+            }
+        }
+        if model.is_empty() {
+            model.insert("cn=last".to_string(), "cn=last".to_string());
+            changes.push((Add, vec!["cn=last".to_string()]));
+        }
+        let texts: Vec<Vec<&str>> =
+            changes.iter().map(|(_, values)| values.iter().map(String::as_str).collect()).collect();
+        let asked: Vec<_> =
+            changes.iter().zip(&texts).map(|((kind, _), texts)| (*kind, "member", &texts[..])).collect();
+        sample.modify(GROUP, &asked).unwrap_or_else(|failure| panic!("round {round}: {failure}"));
+        let given = sample.read(GROUP, &["member"]);
+        let found = given.values("member").into_iter().map(|name| (name.to_lowercase(), name.to_string()));
+        assert_eq!(found.clone().count(), model.len(), "round {round}");
+        assert!(found.collect::<Model>() == model, "round {round}");
+        let n = random.usize(..600);
+        let wanted = model.contains_key(&member(n).to_lowercase());
+        assert_eq!(sample.found(&format!("(member={})", member(n))).len(), usize::from(wanted), "round {round}, {n}");
+    }
+    assert_eq!(problems(&sample), Vec::<String>::new());
 }
 
 #[test]

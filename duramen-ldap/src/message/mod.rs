@@ -25,7 +25,7 @@ pub use extended::{ExtendedRequest, ExtendedResponse, IntermediateResponse, NOTI
 pub use request::Request;
 pub use response::{Response, notice_of_disconnection};
 pub use result::{LdapResult, ResultCode};
-pub use search::{Deref, Scope, SearchEntry, SearchRequest, write_search_entry};
+pub use search::{Deref, Scope, SearchEntry, SearchRequest, write_search_entry, write_search_entry_head};
 pub use update::{AddRequest, Change, ChangeKind, CompareRequest, ModifyDnRequest, ModifyRequest};
 
 /// Tags of the operations.

@@ -139,6 +139,9 @@ impl<'a> SearchEntry<'a> {
     }
 }
 
+/// Room is made for a message of this size at once; a longer one may be announced by mistake.
+const RESERVED_MAX: usize = 256 << 20;
+
 /// Appends a whole message with an entry whose attributes are encoded already (as [`List::encoded`] has them), in one
 /// piece or in many. Every length is known before the first byte is written: each byte is copied once.
 pub fn write_search_entry<'p>(
@@ -149,22 +152,34 @@ pub fn write_search_entry<'p>(
     controls: List<'_, Control<'_>>,
 ) {
     let attribute_bytes = attributes.clone().map(<[u8]>::len).sum();
-    let entry_bytes = tlv_len(name.len()) + tlv_len(attribute_bytes);
     let control_bytes = if controls.is_empty() { 0 } else { tlv_len(controls.encoded().len()) };
+    write_head(out, id, name, attribute_bytes, control_bytes);
+    let mut writer = Writer::new(out);
+    for piece in attributes {
+        writer.raw(piece);
+    }
+    write_controls(&mut writer, controls);
+}
+
+/// Appends what a message with an entry begins with, up to its attributes: so many bytes, which the caller appends. There
+/// are no controls behind them.
+pub fn write_search_entry_head(out: &mut Vec<u8>, id: MessageId, name: &str, attribute_bytes: usize) {
+    write_head(out, id, name, attribute_bytes, 0);
+}
+
+/// Makes room for the message, up to [`RESERVED_MAX`], and appends what stands before the attributes.
+fn write_head(out: &mut Vec<u8>, id: MessageId, name: &str, attribute_bytes: usize, control_bytes: usize) {
+    let entry_bytes = tlv_len(name.len()) + tlv_len(attribute_bytes);
     let id = i32::try_from(id).unwrap_or(i32::MAX);
     let id_bytes = tlv_len(integer_len(id));
     let message_bytes = id_bytes + tlv_len(entry_bytes) + control_bytes;
-    out.reserve(tlv_len(message_bytes));
+    out.reserve(tlv_len(message_bytes).min(RESERVED_MAX));
     let mut writer = Writer::new(out);
     writer.header(tag::SEQUENCE, message_bytes);
     writer.integer(tag::INTEGER, id);
     writer.header(op::SEARCH_ENTRY, entry_bytes);
     writer.text(name);
     writer.header(tag::SEQUENCE, attribute_bytes);
-    for piece in attributes {
-        writer.raw(piece);
-    }
-    write_controls(&mut writer, controls);
 }
 
 /// How many octets a non-negative INTEGER takes.

@@ -5,7 +5,9 @@ use std::time::{Duration, Instant};
 
 use duramen_directory::{Done, Failure, Progress, Search, Sink};
 use duramen_ldap::ber::List;
-use duramen_ldap::message::{Control, Message, Response, ResultCode, SearchRequest, write_search_entry};
+use duramen_ldap::message::{
+    Control, Message, Response, ResultCode, SearchRequest, write_search_entry, write_search_entry_head,
+};
 
 use super::{Controls, Op, Work};
 use crate::figures::add;
@@ -97,6 +99,24 @@ impl Sink for Answers<'_> {
         write_search_entry(self.out, self.id, name, attributes.iter().copied(), controls);
     }
 
+    fn large_entry(
+        &mut self,
+        name: &str,
+        attributes: &[&[u8]],
+        bytes: usize,
+        write: &mut dyn FnMut(&mut Vec<u8>) -> bool,
+    ) -> bool {
+        let (start, before) = (self.out.len(), attributes.iter().map(|piece| piece.len()).sum::<usize>());
+        write_search_entry_head(self.out, self.id, name, before + bytes);
+        attributes.iter().for_each(|piece| self.out.extend_from_slice(piece));
+        let is_right = write(self.out);
+        if !is_right {
+            self.out.truncate(start);
+        }
+        self.entries += u64::from(is_right);
+        is_right
+    }
+
     fn reference(&mut self, urls: List<'_, &str>) {
         self.references += 1;
         Message::new(self.id, Response::SearchReference(List::trusted(urls.encoded()))).encode(self.out);
@@ -107,5 +127,40 @@ impl Sink for Answers<'_> {
         self.questions.set(questions);
         self.out.len() >= OUTPUT_FULL_BYTES
             || (questions.is_multiple_of(QUESTIONS_PER_LOOK) && self.since.elapsed() >= SLICE)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_entry_that_is_written_in_place_is_sent_as_any_other_or_not_at_all() {
+        let (mut whole, mut in_place) = (b"before".to_vec(), b"before".to_vec());
+        let answers = |out| Answers {
+            out,
+            id: 300,
+            entries: 0,
+            references: 0,
+            since: Instant::now(),
+            questions: Cell::default(),
+        };
+        let (first, rest) = (b"first".as_slice(), [7; 70_000]);
+        answers(&mut whole).entry("cn=all", &[first, &rest], List::default());
+        let mut sink = answers(&mut in_place);
+        // What was noted of it is not true.
+        let mut wrong = |out: &mut Vec<u8>| {
+            out.push(7);
+            false
+        };
+        assert!(!sink.large_entry("cn=all", &[first], rest.len(), &mut wrong));
+        assert_eq!((sink.entries, &sink.out[..]), (0, &b"before"[..]));
+        let mut right = |out: &mut Vec<u8>| {
+            out.extend_from_slice(&rest);
+            true
+        };
+        assert!(sink.large_entry("cn=all", &[first], rest.len(), &mut right));
+        assert_eq!(sink.entries, 1);
+        assert!(whole == in_place);
     }
 }
