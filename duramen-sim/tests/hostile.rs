@@ -239,6 +239,19 @@ fn a_cursor_whose_search_met_damage_among_the_values_of_a_key_can_be_moved_on() 
 }
 
 #[test]
+fn a_value_that_is_longer_than_any_of_several_may_be_gets_no_tree() {
+    let duplicates = duramen::TableOptions::new().duplicates(duramen::Duplicates::sorted());
+    let mut file = file_with(|txn| {
+        let mut table = txn.table_with("t", &duplicates)?;
+        [(1, 300), (2, 900)].into_iter().try_for_each(|(byte, len)| table.put("key1", vec![byte; len]))
+    });
+    // The first value is said to be empty: then the second has 1,200 bytes.
+    change_leaves_with(&mut file, b"key1", |leaf, _, cell| leaf[cell + 4 + 2..][..2].fill(0));
+    let (_dir, db) = opened(&file);
+    assert!(is_damage(db.update(|txn| txn.table_with("t", &duplicates)?.put("key1", vec![3; 900]))));
+}
+
+#[test]
 fn a_page_that_is_joined_with_its_neighbour_is_looked_at_before() {
     let number = u64::to_be_bytes;
     let mut file = file_with(|txn| {

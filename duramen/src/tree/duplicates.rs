@@ -12,7 +12,7 @@ use super::insert::{Entry, insert, resize, touch_path};
 use super::sub_page::{SubPage, encode, encoded_bytes, take_out};
 use super::{Pages, PagesMut, Path, Tree, at, below, damaged, open_branch, open_cells, open_leaf, range, remove};
 use crate::error::{Damage, Result};
-use crate::format::leaf::{Cell, CellKind, LeafMut};
+use crate::format::leaf::{Cell, CellKind, LeafMut, key_max};
 use crate::format::page::Child;
 use crate::format::record;
 use crate::order::{Needle, Order};
@@ -191,6 +191,10 @@ fn store<P: PagesMut>(pages: &mut P, site: Site<'_>, key: &[u8], kind: CellKind,
 }
 
 fn move_to_tree<P: PagesMut>(pages: &mut P, site: Site<'_>, key: &[u8], values: &[&[u8]]) -> Result<()> {
+    let longest = key_max(pages.page_size());
+    if values.iter().any(|value| value.len() > longest) {
+        return Err(damaged(site.path.leaf().page, "a duplicate is longer than any may be"));
+    }
     let tree = new_tree(pages, site.table, site.orders, values)?;
     store(pages, site, key, CellKind::SubTree, &tree.encode())
 }
