@@ -231,8 +231,7 @@ impl<'a> LeafMut<'a> {
             let heads: &[Head] = &from.heads[range];
             self.bytes[HEADER + 4 * first..][..4 * heads.len()].copy_from_slice(heads.as_flattened());
         } else {
-            page::set_prefix(self.bytes, self.best_prefix(order));
-            self.rehead(order);
+            self.rehead(self.best_prefix(order), order);
         }
     }
 
@@ -262,14 +261,16 @@ impl<'a> LeafMut<'a> {
 
     fn set_prefix(&mut self, prefix: usize, order: &Order) {
         if prefix != page::prefix(self.bytes) {
-            page::set_prefix(self.bytes, prefix);
-            self.rehead(order);
+            self.rehead(prefix, order);
         }
     }
 
-    /// Takes all heads anew from the keys.
-    fn rehead(&mut self, order: &Order) {
-        let prefix = page::prefix(self.bytes);
+    /// Takes all heads anew from the keys, which share so long a prefix.
+    fn rehead(&mut self, prefix: usize, order: &Order) {
+        // In a damaged page, in which they are in no order, one may be shorter.
+        let shortest = (0..self.len()).map(|i| self.slot(i).klen).min().unwrap_or(0);
+        let prefix = worthwhile(prefix.min(shortest));
+        page::set_prefix(self.bytes, prefix);
         for i in 0..self.len() {
             let head = order.head(self.key(i), prefix);
             page::put32(self.bytes, HEADER + 4 * i, head);

@@ -347,6 +347,17 @@ fn keys_that_share_no_prefix_any_more_are_found_after_an_insert() {
 }
 
 #[test]
+fn the_prefix_of_a_damaged_page_is_no_longer_than_its_shortest_key() {
+    let mut bytes = page_with(&[(b"common1", 1), (b"com", 1), (b"common2", 1)]);
+    LeafMut::new(&mut bytes).seal(&Order::Bytes);
+    validate(&bytes).unwrap();
+    let mut other = page_with(&[(b"common0", 1)]);
+    let len = Leaf::open(&bytes).unwrap().len();
+    LeafMut::new(&mut other).copy_range(&Leaf::open(&bytes).unwrap(), 0..len, &Order::Bytes).unwrap();
+    validate(&other).unwrap();
+}
+
+#[test]
 fn dirty_pointers_are_refused_in_a_page_from_the_file() {
     for (kind, len) in
         [(CellKind::SubTree, record::BYTES), (CellKind::Table, record::BYTES), (CellKind::Overflow, STUB)]
