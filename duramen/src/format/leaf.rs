@@ -407,8 +407,12 @@ impl<'a> Leaf<'a> {
 
     /// The cell at `i`, if it is one that a page of this size may hold.
     fn sane_cell(&self, i: usize) -> Result<Cell<'a>, Damage> {
-        let cell = self.cell(i)?;
-        let (klen, vlen) = (cell.key.len(), cell.value.len());
+        let (cell, slot) = (self.cell(i)?, self.slot(i)?);
+        let (klen, vlen) = (slot.klen, slot.vlen);
+        // With the zero bytes.
+        if slot.at + slot.size() > self.bytes.len() {
+            return Err(CELL_OUTSIDE);
+        }
         if klen > key_max(self.bytes.len()) || cell_bytes(klen, vlen) > max_inline(self.bytes.len()) {
             return Err(Damage("a cell is larger than any may be"));
         }
@@ -461,7 +465,7 @@ fn validate_cells_in<const WORDS: usize>(bytes: &[u8]) -> Result<(), Damage> {
         let cell = leaf.sane_cell(i)?;
         let slot = leaf.slot(i)?;
         let (at, size) = (slot.at, slot.size());
-        if at % 2 != 0 || at < heap_start || at + size > bytes.len() {
+        if at % 2 != 0 || at < heap_start {
             return Err(CELL_OUTSIDE);
         }
         if !taken.take(at / 2, size / 2) {

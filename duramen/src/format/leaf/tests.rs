@@ -347,6 +347,19 @@ fn keys_that_share_no_prefix_any_more_are_found_after_an_insert() {
 }
 
 #[test]
+fn a_cell_that_ends_behind_its_page_is_not_copied() {
+    for (at, klen, vlen) in [(PAGE, 0, 0), (PAGE - 1, 0, 1), (PAGE - 1, 1, 0), (PAGE - 1, 0, 0)] {
+        let mut bytes = page_with(&[(b"", 1)]);
+        let slot = Slot::new(at, klen, vlen, CellKind::Plain).bytes();
+        bytes[HEADER + 4..HEADER + ENTRY].copy_from_slice(&slot);
+        let mut copy = vec![0; PAGE];
+        let copied = LeafMut::init(&mut copy).copy_range(&Leaf::open(&bytes).unwrap(), 0..1, &Order::Bytes);
+        assert_eq!(copied, Err(CELL_OUTSIDE), "{klen} and {vlen} bytes at {at}");
+        assert!(validate(&bytes).is_err());
+    }
+}
+
+#[test]
 fn the_prefix_of_a_damaged_page_is_no_longer_than_its_shortest_key() {
     let mut bytes = page_with(&[(b"common1", 1), (b"com", 1), (b"common2", 1)]);
     LeafMut::new(&mut bytes).seal(&Order::Bytes);
