@@ -32,6 +32,12 @@ fn a_transaction_of_more_pages_than_one_flush_proves_is_there_or_not_there() {
     judge_workloads(150..151, 150);
 }
 
+/// There the flush of a meta page fails, and the write that takes it back, too; then the file is opened again.
+#[test]
+fn a_meta_page_that_is_in_the_page_cache_alone_is_not_built_on() {
+    judge_workloads(53396..53397, 250);
+}
+
 #[test]
 fn a_creation_may_be_cut_off_anywhere() {
     let tally = crash::creations(1, 200).unwrap_or_else(|finding| panic!("{finding}"));

@@ -165,7 +165,8 @@ pub(super) fn recover(
     let mut head = read_head(file)?;
     let mut file_bytes = medium.len().map_err(Error::io("ask for the length of the data file"))?;
     let mut usable = recover::decode_slots(&head, path, settings.purpose());
-    if !settings.read_only && settings.create && recover::is_unborn(&head, file_bytes, &usable) {
+    let is_new = !settings.read_only && settings.create && recover::is_unborn(&head, file_bytes, &usable);
+    if is_new {
         create::create(path, settings, medium)?;
         head = read_head(file)?;
         file_bytes = medium.len().map_err(Error::io("ask for the length of the data file"))?;
@@ -174,7 +175,8 @@ pub(super) fn recover(
     let usable = usable?;
     let vouched = vouched_for(path, settings, file, &usable);
     let mut recovered = recover_from(&usable, vouched, file_bytes, path, settings, file)?;
-    if !settings.read_only {
+    // One that is new has just been flushed.
+    if !settings.read_only && !is_new {
         recover::secure(&mut recovered.chosen, &recovered.pager, medium)?;
     }
     recovered.pending = log::find(log_place, &recovered.chosen.meta)?;

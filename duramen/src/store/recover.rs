@@ -167,8 +167,8 @@ pub(crate) fn choose(
 
 /// Makes sure that what was chosen is on disk, and that what was rejected is not found again.
 ///
-/// The commit was proven by the page cache, which does not tell whether a flush of it once failed, so that the disk
-/// may never get it: it is written again.
+/// It was found in the page cache, which does not tell whether a flush of it once failed, so that the disk may never get
+/// it: it is written again. Of a commit that needs no proof that is the meta page. The pages were flushed before that.
 pub(crate) fn secure(chosen: &mut Chosen, pager: &Pager, medium: &dyn Medium) -> Result<()> {
     if let Some((slot, sequence)) = chosen.rejected {
         if !chosen.unflushed.is_empty() {
@@ -179,9 +179,14 @@ pub(crate) fn secure(chosen: &mut Chosen, pager: &Pager, medium: &dyn Medium) ->
         chosen.slot = slot;
         return write_proven(medium, &mut chosen.meta, slot).map_err(Error::io("write the meta page"));
     }
-    if !chosen.meta.is_proven() {
-        write_again(chosen, pager, medium).map_err(Error::io("write the recovered commit"))?;
-        write_meta(medium, &chosen.meta, chosen.slot, &mut Vec::new()).map_err(Error::io("write the meta page"))?;
+    write_again(chosen, pager, medium).map_err(Error::io("write the recovered commit"))?;
+    let written = write_meta(medium, &chosen.meta, chosen.slot, &mut Vec::new());
+    match written.map_err(Error::io("write the meta page")) {
+        // Some filesystems put even what is there already elsewhere. To read there has to be no room.
+        Err(error) if chosen.meta.is_proven() && error.is_disk_full() => {
+            tracing::warn!(%error, "the newest meta page could not be written again");
+        }
+        written => written?,
     }
     medium.flush().map_err(Error::io("flush the recovered commit"))
 }
