@@ -21,7 +21,7 @@ use crate::width::to_usize;
 
 /// Most pages handed to one write call: the kernel makes one large folio of a longer piece, and every later small
 /// change of that costs as if it were one of the whole.
-const PARTS_MAX: usize = 4;
+const PARTS_MAX: usize = 8;
 /// Runs of overflow pages wait until they are so long together: what is written in larger pieces takes the kernel half
 /// the time, and a run is never changed in part.
 const RUNS_BYTES: usize = 64 << 10;

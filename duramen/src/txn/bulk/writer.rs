@@ -24,7 +24,7 @@ pub(super) const BLOCK_BYTES: usize = 1 << 20;
 const WAITING: usize = 2;
 /// Pieces for the page cache: of longer ones the kernel makes large folios, whose small changes cost as if they were of
 /// the whole.
-const CACHED_PIECE: usize = 16 << 10;
+const CACHED_PIECE: usize = 32 << 10;
 
 /// What has been written.
 #[derive(Default)]
