@@ -15,6 +15,8 @@ const CHUNK_BYTES: usize = 256 << 10;
 const KEPT_CHUNKS: usize = 256;
 /// Most bytes of pages kept. What small commits touch is to fit into the processor's cache.
 const KEPT_BYTES: usize = 2 << 20;
+/// A transaction that takes more pages than this gives them back by a look at all there are.
+const LISTED_MAX: usize = 1024;
 /// Level of a page that is not in use.
 const FREE: u16 = u16::MAX;
 /// Level of a page that is kept.
@@ -35,6 +37,8 @@ pub(super) struct Arena {
     /// The level that owns each page handed out so far.
     levels: Vec<u16>,
     free: Vec<u32>,
+    /// What was taken since the last reset, some of it more than once; all of it unless that is more than [`LISTED_MAX`].
+    taken: Vec<u32>,
     /// Where the kept page is whose number has these lowest bits. Empty before the first is kept.
     kept: Box<[Option<u32>]>,
     kept_pages: usize,
@@ -49,6 +53,7 @@ impl Arena {
             chunks: Vec::new(),
             levels: Vec::new(),
             free: Vec::new(),
+            taken: Vec::new(),
             kept: Box::default(),
             kept_pages: 0,
         }
@@ -58,6 +63,7 @@ impl Arena {
     pub(super) fn create(&mut self, level: u16) -> (u32, Option<Range<*const u8>>) {
         if let Some(index) = self.free.pop() {
             self.levels[index as usize] = level;
+            self.note_taken(index);
             return (index, None);
         }
         let index = self.levels.len();
@@ -67,12 +73,26 @@ impl Arena {
         }
         self.levels.push(level);
         let new = self.chunks.last().filter(|_| is_full).map(|chunk| chunk.as_ptr_range());
-        (u32::try_from(index).expect("fewer than 2^32 dirty pages"), new)
+        let index = u32::try_from(index).expect("fewer than 2^32 dirty pages");
+        self.note_taken(index);
+        (index, new)
+    }
+
+    fn note_taken(&mut self, index: u32) {
+        if self.taken.len() <= LISTED_MAX {
+            self.taken.push(index);
+        }
     }
 
     pub(super) fn release(&mut self, index: u32) {
         self.levels[index as usize] = FREE;
         self.free.push(index);
+    }
+
+    fn release_used(&mut self, index: u32) {
+        if self.levels[index as usize] < KEPT {
+            self.release(index);
+        }
     }
 
     #[inline]
@@ -159,20 +179,22 @@ impl Arena {
         self.kept[place] = None;
         self.kept_pages -= 1;
         self.levels[index as usize] = level;
+        self.note_taken(index);
         Some(index)
     }
 
     /// Takes back what is in use; what is kept stays, unless so much was in use that it would be lost in it.
     pub(super) fn reset(&mut self) {
+        let mut taken = std::mem::take(&mut self.taken);
+        debug_assert!(taken.len() > LISTED_MAX || self.used() <= taken.len());
         if self.levels.len() <= 2 * self.kept.len() {
-            for index in 0..self.levels.len() {
-                if self.used() == 0 {
-                    break;
-                }
-                if self.levels[index] < KEPT {
-                    self.release(to_u32(index));
-                }
+            if taken.len() > LISTED_MAX {
+                (0..self.levels.len()).for_each(|index| self.release_used(to_u32(index)));
+            } else {
+                taken.iter().for_each(|&index| self.release_used(index));
             }
+            taken.clear();
+            self.taken = taken;
             return;
         }
         self.kept.fill(None);

@@ -453,6 +453,28 @@ mod tests {
     }
 
     #[test]
+    fn a_reset_takes_back_all_that_was_made_however_much_was_freed_and_made_again() {
+        for freed in [0, 3, 1017, 1018, 1019, 5000] {
+            let mut dirty = Dirty::new(4096);
+            let kept = dirty.create();
+            page::init(dirty.page_mut(kept), page::Kind::Leaf, 1);
+            dirty.keep(&[kept]);
+            dirty.reset();
+            for _ in 0..freed {
+                let page = dirty.create();
+                dirty.free(page);
+            }
+            for _ in 0..7 {
+                dirty.create();
+            }
+            dirty.reset();
+            assert!(dirty.is_empty(), "{freed}");
+            let again: Vec<u32> = (0..7).map(|_| dirty.create().dirty_index()).collect();
+            assert!(again.iter().all(|index| (1..8).contains(index)), "{freed}: {again:?}");
+        }
+    }
+
+    #[test]
     fn a_page_made_and_freed_in_a_child_can_be_made_again_there() {
         let mut dirty = Dirty::new(4096);
         dirty.nest().unwrap();

@@ -153,21 +153,23 @@ impl Space {
 
     /// Frees what the last commits retired, but for what the newest snapshot before them sees.
     fn release_pending(&mut self, live: &[Txnid]) {
-        let mut free: [Vec<Extent>; 2] = Default::default();
-        for (death, cohort) in std::mem::take(&mut self.pending) {
+        let most = self.pending.iter().map(|(_, cohort)| cohort.len()).sum();
+        let (mut lasting, mut fleeting) = (Vec::with_capacity(most), Vec::with_capacity(most));
+        for (death, cohort) in self.pending.drain(..) {
             let blocker = live[..live.partition_point(|snapshot| *snapshot < death)].last().copied();
             for (extent, birth) in cohort {
-                match blocker {
-                    Some(blocker) if birth <= blocker => self.retired.add_waiting(extent, birth, death, blocker),
-                    _ => free[Lane::of(birth, death) as usize].push(extent),
+                match (blocker, Lane::of(birth, death)) {
+                    (Some(blocker), _) if birth <= blocker => self.retired.add_waiting(extent, birth, death, blocker),
+                    (_, Lane::Lasting) => lasting.push(extent),
+                    (_, Lane::Fleeting) => fleeting.push(extent),
                 }
             }
         }
         // What was freed just now is the best to be written next: the processor still has it.
-        let [lasting, fleeting] = free;
-        let (runs, alone): (Vec<_>, Vec<_>) = joined(fleeting).into_iter().partition(|extent| extent.pages > 1);
+        let mut runs = joined(fleeting);
+        lasting.extend(runs.extract_if(.., |extent| extent.pages == 1));
         self.set_aside_all(Lane::Fleeting, runs);
-        let lasting = joined([lasting, alone].concat());
+        let lasting = joined(lasting);
         if self.shortest_run.is_some() {
             // They may have been long values, and become one again.
             lasting.into_iter().for_each(|extent| self.free.add(extent));
@@ -437,11 +439,12 @@ fn check_number(extent: Extent) -> Result<(), Damage> {
 /// Disjoint extents in ascending order, those that touch as one.
 fn joined(mut extents: Vec<Extent>) -> Vec<Extent> {
     extents.sort_unstable();
-    let runs = extents.chunk_by(|a, b| a.end() == b.start).map(|run| {
-        let (first, last) = (run[0], run[run.len() - 1]);
-        Extent::new(first.start, last.end().0 - first.start.0)
+    extents.dedup_by(|next, run| {
+        let touches = run.end() == next.start;
+        run.pages += if touches { next.pages } else { 0 };
+        touches
     });
-    runs.collect()
+    extents
 }
 
 /// What of `from` is not in `minus`. Neither list may overlap itself; the result ascends.

@@ -101,6 +101,8 @@ pub(crate) struct Writer {
     pub sweep: Sweep,
     /// The file may be longer than the newest commit says: it is cut off by the next that is made durable.
     pub too_long: bool,
+    /// How many tables the last transaction opened.
+    pub tables: usize,
     pub last_commit: CommitTimings,
 }
 
@@ -108,9 +110,9 @@ pub(crate) struct Writer {
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 #[non_exhaustive]
 pub struct CommitTimings {
-    /// Choosing pages, placing, checksums; in a small commit that is flushed with others, or later, writing too.
+    /// Choosing pages, placing, checksums; 0 in a small commit that is flushed with others, or later.
     pub place_us: u64,
-    /// Handing the pages to the operating system.
+    /// Handing the pages to the operating system; 0 as above.
     pub write_us: u64,
     /// Waiting for the disk.
     pub flush_us: u64,
@@ -139,6 +141,7 @@ impl Writer {
             log: Log::new(settings.log_at_once.is_some()),
             sweep: Sweep::default(),
             too_long: file_bytes > needed && !settings.keep_length,
+            tables: 0,
             last_commit: CommitTimings::default(),
         }
     }

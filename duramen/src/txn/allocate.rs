@@ -54,7 +54,7 @@ pub(super) fn allocate(work: &mut Work, pages: u64, contiguous: bool) -> Result<
         Vec::new()
     };
     // They are the transaction's, even if the rest cannot be had.
-    work.placed.extents.extend(&extents);
+    work.placed.extents.extend_from_slice(&extents);
     let found: u64 = extents.iter().map(|e| e.pages).sum();
     if found < pages {
         let hole = contiguous && page_count + pages > pages_wanted;
@@ -314,7 +314,7 @@ pub(super) fn take_back_replaced(work: &mut Work) -> Result<()> {
 
 /// Returns pages that were taken and not used.
 pub(super) fn give_back(work: &mut Work, extents: &[Extent]) -> Result<()> {
-    work.placed.extents = crate::space::subtract(&work.placed.extents, extents);
+    work.placed.extents = crate::space::subtract(&work.placed.extents, extents).into();
     add_free(work, extents)
 }
 

@@ -8,6 +8,8 @@
 
 use std::collections::BTreeMap;
 
+use smallvec::SmallVec;
+
 use super::allocate::{allocate, allocate_runs, give_back, is_small, release, take_back_replaced};
 use super::output::Output;
 use super::supply::{self, Supply};
@@ -28,6 +30,12 @@ use crate::width::to_usize;
 /// Most pages that a commit keeps for the next.
 const KEPT_MAX: usize = 256;
 
+/// What most commits have no more of needs no memory of its own.
+const FEW: usize = 8;
+
+/// Roots, with the indices of their tables.
+type Roots = SmallVec<[(u64, usize); FEW]>;
+
 /// Gives pages their numbers and writes them.
 pub(super) struct Placer {
     supply: Supply,
@@ -35,9 +43,9 @@ pub(super) struct Placer {
     /// The pages placed, if their memory is to be forgotten before the transaction ends.
     spilled: Option<Vec<Child>>,
     /// Those of them that the next commits will probably change again.
-    pub(super) kept: Vec<Child>,
+    pub(super) kept: SmallVec<[Child; FEW]>,
     /// The tables whose roots get their places too, by these, ascending; the main table among them. None while spilling.
-    roots: Vec<(u64, usize)>,
+    roots: Roots,
     /// Places of runs that were taken before all others, by length.
     runs: BTreeMap<u64, Vec<Extent>>,
 }
@@ -63,7 +71,7 @@ impl Placer {
 
     fn new(work: &Work, supply: Supply, logged: bool, timed: bool) -> Placer {
         let output = Output::new(work.durability == Durability::Durable && !logged, timed);
-        Placer { supply, output, spilled: None, kept: Vec::new(), roots: Vec::new(), runs: BTreeMap::new() }
+        Placer { supply, output, spilled: None, kept: SmallVec::new(), roots: Roots::new(), runs: BTreeMap::new() }
     }
 
     /// Places a tree of pages; where its root is now.
@@ -106,7 +114,7 @@ impl Placer {
     fn children(&mut self, work: &mut Work, child: Child, level: u8, orders: &Orders) -> Result<bool> {
         let mut whole = true;
         let branch = open_branch(work, child, level)?;
-        let dirty: Vec<(usize, Child)> = branch.dirty_children().collect();
+        let dirty: SmallVec<[(usize, Child); FEW]> = branch.dirty_children().collect();
         for (i, old) in dirty {
             let new = self.page(work, old, level - 1, orders)?;
             BranchMut::new(work.page_mut(child)).set_child(i, new);
@@ -190,9 +198,9 @@ impl Placer {
 }
 
 /// The tables whose roots have no place yet, by these.
-fn roots(work: &Work) -> Vec<(u64, usize)> {
+fn roots(work: &Work) -> Roots {
     let tables = work.tables.iter().enumerate().filter(|(_, table)| !table.dropped && table.tree.root.is_dirty());
-    let mut roots: Vec<_> = tables.map(|(i, table)| (table.tree.root.0, i)).collect();
+    let mut roots: Roots = tables.map(|(i, table)| (table.tree.root.0, i)).collect();
     roots.sort_unstable();
     roots
 }

@@ -2,8 +2,11 @@
 //!
 //! Owns: [`PagesMut`] over the dirty pages and the file; savepoints. Must not know: how a commit reaches the disk.
 
+use std::ops::RangeInclusive;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
+
+use smallvec::SmallVec;
 
 use super::allocate;
 use super::names::Names;
@@ -29,8 +32,8 @@ const FEW_PAGES: u64 = 1024;
 /// and than their records take in the log.
 const FEW_LOG_BYTES: u64 = 64 << 10;
 
-/// Most transactions open no more tables than this.
-const FEW_TABLES: usize = 8;
+/// A transaction has room for as many tables as the last one opened, but for so many at least and at most.
+const TABLES: RangeInclusive<usize> = 2..=64;
 
 /// A table that the transaction has opened.
 #[derive(Clone)]
@@ -108,7 +111,7 @@ pub(crate) struct Stamp {
 /// What was given a place in the file.
 #[derive(Default)]
 pub(crate) struct Placed {
-    pub extents: Vec<Extent>,
+    pub extents: SmallVec<[Extent; 4]>,
     /// What the proof of the commit counts for it.
     pub sum: u64,
     pub pages: u64,
@@ -160,7 +163,7 @@ impl Work {
             end: None,
             noted: false,
         };
-        let mut tables = Vec::with_capacity(FEW_TABLES);
+        let mut tables = Vec::with_capacity(writer.tables.clamp(*TABLES.start(), *TABLES.end()));
         tables.push(main);
         let ops = if store.may_log(&writer) { Ops::new(writer.log.take_memory()) } else { Ops::none() };
         Work {
@@ -200,6 +203,7 @@ impl Work {
     /// Ends the transaction, but keeps the write lock, for one that goes on from here.
     pub(crate) fn leave(&mut self) -> Option<Box<Writer>> {
         let mut writer = self.writer.take()?;
+        writer.tables = self.tables.len();
         self.dirty.reset();
         writer.dirty = std::mem::replace(&mut self.dirty, Dirty::new(self.store.pager.page_size));
         let placed = [&self.placed].into_iter().chain(self.saved.iter().map(|saved| &saved.placed));
