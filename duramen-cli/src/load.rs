@@ -1,15 +1,13 @@
-//! `duramen load`: what `duramen dump` or mdb_dump wrote, into tables.
+//! `duramen load`: what `duramen dump` or mdb_dump wrote, or a data file of LMDB's, into tables.
 
 use std::ffi::OsString;
-use std::fs::File;
-use std::io::{self, BufRead, BufReader};
 use std::ops::ControlFlow;
 use std::os::unix::ffi::OsStrExt;
 use std::path::PathBuf;
 use std::time::Instant;
 
 use duramen::{BulkOptions, BulkProgress, Database, Error, Put, TableId, WriteTxn};
-use duramen_dump::{BadInput, Header, Reader};
+use duramen_dump::Header;
 use serde_json::json;
 
 use crate::failure::{Failure, Result};
@@ -17,13 +15,15 @@ use crate::open::WaitArgs;
 use crate::output::{Output, remark};
 use crate::progress::{Progress, Unit, is_quiet};
 use crate::shape::ShapeArgs;
+use crate::source::{Bad, Source};
 use crate::target::Target;
 use crate::{interrupt, units};
 
 const ABOUT: &str = "\
-Load what `duramen dump` or LMDB's mdb_dump wrote.
+Load what `duramen dump` or LMDB's mdb_dump wrote, or a data file of LMDB's as it is.
 
-Reads the text format of LMDB's mdb_dump, in one section or many: each goes to the table that it names, or \
+Reads the text format of LMDB's mdb_dump, in one section or many, or a data file of LMDB 0.9 (or the directory that its \
+data.mdb is in) that no program writes to meanwhile, each table as a section: each goes to the table that it names, or \
 to the main table if it names none. Tables that are not there are created, of the kind that the section \
 says. An entry replaces what its key has, or goes beside its other values in a table with duplicates.
 
@@ -37,7 +37,8 @@ enough.";
 
 const EXAMPLES: &str = "\
 Examples:
-  mdb_dump -a lmdb-dir | duramen load new.dm
+  duramen load new.dm lmdb-dir                              all tables of an LMDB database
+  mdb_dump -a lmdb-dir | duramen load new.dm                the same by way of text
   duramen load new.dm people.dump
   mdb_dump lmdb-dir | duramen load new.dm -s people         LMDB's main database into a table
   zcat people.dump.gz | duramen load new.dm
@@ -46,12 +47,12 @@ Examples:
 
 /// Arguments of `duramen load`.
 #[derive(clap::Args)]
-#[command(about = "Load what `duramen dump` or LMDB's mdb_dump wrote", long_about = ABOUT, after_help = EXAMPLES)]
+#[command(about = "Load what `duramen dump` or LMDB's mdb_dump wrote, or LMDB's data files", long_about = ABOUT, after_help = EXAMPLES)]
 pub struct Args {
     /// The database; it is created if it is not there
     #[arg(value_name = "FILE")]
     path: PathBuf,
-    /// The dump; standard input if it is `-` or missing
+    /// The dump, or a data file of LMDB's or its directory; standard input if it is `-` or missing
     input: Option<PathBuf>,
     /// Load the one section into this table, whatever it names
     #[arg(long, short = 's', value_name = "NAME")]
@@ -88,7 +89,7 @@ pub struct Args {
 
 /// Runs `duramen load`.
 pub fn run(args: &Args) -> Result<()> {
-    let (name, input, bytes) = open_input(args)?;
+    let source = Source::open(args.input.as_deref(), args.text)?;
     let mut options = Database::options();
     if let Some(bytes) = args.page_size {
         options = options.page_size(bytes);
@@ -96,14 +97,11 @@ pub fn run(args: &Args) -> Result<()> {
     interrupt::listen(NOTHING)?;
     let target = Target::open(&args.path, options, args.wait)?;
     let begun = Instant::now();
-    let reader = if args.text { Reader::bare(input) } else { Reader::new(input) };
     let mut load = Load {
         args,
-        name,
         place: Some(Place { txn: target.begin(args.wait)?, target }),
-        reader,
-        progress: reading(bytes),
-        bytes,
+        progress: reading(source.length),
+        source,
         entries: 0,
         tables: 0,
         skipped: 0,
@@ -133,8 +131,6 @@ pub fn run(args: &Args) -> Result<()> {
     Ok(())
 }
 
-type Input = Box<dyn BufRead>;
-
 /// The progress of reading the input.
 fn reading(bytes: Option<u64>) -> Progress {
     Progress::new("load", Unit::Bytes, bytes)
@@ -142,21 +138,9 @@ fn reading(bytes: Option<u64>) -> Progress {
 
 /// What ends a load.
 enum Trouble {
-    Input(BadInput),
+    Input(Bad),
     Engine(Error),
     Other(Failure),
-}
-
-/// The input, its name, and its length if it is a file.
-fn open_input(args: &Args) -> Result<(String, Input, Option<u64>)> {
-    let Some(path) = args.input.as_ref().filter(|path| path.as_os_str() != "-") else {
-        return Ok(("standard input".to_string(), Box::new(io::stdin().lock()), None));
-    };
-    let failed = |error| Failure::Failed(format!("cannot open {}: {error}", path.display()));
-    let file = File::open(path).map_err(failed)?;
-    let metadata = file.metadata().map_err(failed)?;
-    let bytes = metadata.is_file().then_some(metadata.len());
-    Ok((path.display().to_string(), Box::new(BufReader::with_capacity(1 << 16, file)), bytes))
 }
 
 /// Where entries go.
@@ -169,14 +153,10 @@ struct Place {
 /// A load under way.
 struct Load<'a> {
     args: &'a Args,
-    /// The input's name.
-    name: String,
     /// Missing only from the end of one transaction to the beginning of the next.
     place: Option<Place>,
-    reader: Reader<Input>,
+    source: Source,
     progress: Progress,
-    /// The input's length if that is known.
-    bytes: Option<u64>,
     entries: u64,
     tables: u64,
     skipped: u64,
@@ -200,21 +180,19 @@ impl Load<'_> {
             let target = self.args.table.as_ref().map(|name| name.as_bytes().to_vec());
             return self.section(target.as_deref(), None);
         }
-        while let Some(header) = self.reader.next_header().map_err(|bad| self.bad(&bad))? {
+        while let Some(header) = self.source.next_header().map_err(|bad| self.bad(&bad))? {
             let target = self.target(&header)?;
             self.section(target.as_deref(), Some(&header))?;
         }
         if self.tables == 0 {
-            return Err(Failure::Failed(format!("{}: there is nothing in it", self.name)));
+            return Err(Failure::Failed(format!("{}: there is nothing in it", self.source.name())));
         }
         Ok(())
     }
 
     /// The table that a section goes to; `None` is the main table.
     fn target(&self, header: &Header) -> Result<Option<Vec<u8>>> {
-        for line in self.reader.header_lines().iter().filter(|line| !line.is_known) {
-            remark(&format!("{}:{}: the header says {}, which means nothing here", self.name, line.number, line.name));
-        }
+        self.source.remark_on_header();
         if let Some(what) = header.contradiction() {
             return Err(self.wrong(&format!("in the header that ends here {what}; correct it")));
         }
@@ -234,7 +212,7 @@ impl Load<'_> {
         let mut id = self.open_table(name, header)?;
         self.tables += 1;
         let (mut key, mut value) = (Vec::new(), Vec::new());
-        while self.reader.next_entry(&mut key, &mut value).map_err(|bad| self.bad(&bad))? {
+        while self.source.next_entry(&mut key, &mut value).map_err(|bad| self.bad(&bad))? {
             self.store(id, &key, &value)?;
             if self.entries.is_multiple_of(STEP) {
                 self.step()?;
@@ -255,17 +233,17 @@ impl Load<'_> {
     /// Loads a section as a whole.
     fn whole_section(&mut self, name: &[u8], header: Option<&Header>) -> Result<()> {
         self.tables += 1;
-        self.progress = reading(self.bytes);
+        self.progress = reading(self.source.length);
         let options = self.bulk_options(header);
         let txn = &mut self.place.as_mut().expect(PLACE).txn;
-        let (reader, progress, entries) = (&mut self.reader, &mut self.progress, &mut self.entries);
+        let (source, progress, entries) = (&mut self.source, &mut self.progress, &mut self.entries);
         let (mut key, mut value) = (Vec::new(), Vec::new());
         let loaded = txn.bulk_load(name, options).map_err(Trouble::Engine).and_then(|mut load| {
-            while reader.next_entry(&mut key, &mut value).map_err(Trouble::Input)? {
+            while source.next_entry(&mut key, &mut value).map_err(Trouble::Input)? {
                 load.push(&key, &value).map_err(Trouble::Engine)?;
                 *entries += 1;
                 if entries.is_multiple_of(STEP) {
-                    progress.at(reader.bytes(), || units::plural(*entries, "entry"));
+                    progress.at(source.bytes(), || units::plural(*entries, "entry"));
                     interrupt::check().map_err(Trouble::Other)?;
                 }
             }
@@ -347,7 +325,7 @@ impl Load<'_> {
 
     fn step(&mut self) -> Result<()> {
         let entries = self.entries;
-        self.progress.at(self.reader.bytes(), || units::plural(entries, "entry"));
+        self.progress.at(self.source.bytes(), || units::plural(entries, "entry"));
         interrupt::check()
     }
 
@@ -376,14 +354,14 @@ impl Load<'_> {
     }
 
     fn at(&self, what: &str) -> String {
-        format!("{}:{}: {what}", self.name, self.reader.line_number())
+        format!("{}: {what}", self.source.place())
     }
 
     fn wrong(&self, what: &str) -> Failure {
         Failure::Failed(format!("{}; {}", self.at(what), self.remains()))
     }
 
-    fn bad(&self, bad: &BadInput) -> Failure {
-        Failure::Failed(format!("{}:{}: {bad}; {}", self.name, bad.line, self.remains()))
+    fn bad(&self, bad: &Bad) -> Failure {
+        Failure::Failed(format!("{bad}; {}", self.remains()))
     }
 }

@@ -29,6 +29,7 @@ mod put;
 mod readers;
 mod scan;
 mod shape;
+mod source;
 mod stat;
 mod target;
 mod units;

@@ -14,7 +14,7 @@ Examples:
   duramen check people.dm                                 verify every page
   duramen copy people.dm backup.dm                        back it up, while it is in use
 
-  mdb_dump -a old-lmdb-dir | duramen load new.dm          LMDB to Duramen
+  duramen load new.dm old-lmdb-dir                        LMDB to Duramen
   duramen dump -a new.dm | mdb_load lmdb-dir              and back
 
   duramen scan --json people.dm people | jq .value        one JSON object a line

@@ -233,7 +233,7 @@ fn refusal(data: &Path, error: Error) -> Code {
         let path = data.display();
         let _ = writeln!(
             std::io::stderr(),
-            "liblmdb of Duramen: {path} is in LMDB's own format; to convert it, pipe what LMDB's `mdb_dump -a` says of it into Duramen's `mdb_load`"
+            "liblmdb of Duramen: {path} is in LMDB's own format; `duramen load NEW {path}` makes a database of it, to be put in its place"
         );
     }
     VERSION_MISMATCH

@@ -32,6 +32,8 @@ hang of ten seconds or two gigabytes of memory is a finding. It is left in fuzz/
   cargo xtask fuzz --targets recipe --keep    a minute of one; what it found goes to fuzz/corpus
   cargo +nightly fuzz run recipe ARTIFACT     one input again
 
+A target for `duramen load`: `lmdb_file` reads data files of LMDB's.
+
 Seven targets for LDAP: `message`, `filter`, `dn`, `ldif`, `schema`, `certificate` and `value` give their input to a parser of duramen-ldap. What is \
 accepted has to come back from what it is written as.
 
@@ -95,7 +97,11 @@ fn fuzz(arguments: &Arguments, target: &str) -> Result {
 const LIMITS: [&str; 3] = ["-timeout=10", "-rss_limit_mb=2048", "-print_final_stats=1"];
 
 fn longest(target: &str) -> &'static str {
-    if target == "file" { "-max_len=50000" } else { "-max_len=530" }
+    match target {
+        "file" => "-max_len=50000",
+        "lmdb_file" => "-max_len=90000",
+        _ => "-max_len=530",
+    }
 }
 
 /// Comparisons are not traced: that costs more than half of the time, and checksums are made right by other means.

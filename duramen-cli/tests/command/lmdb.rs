@@ -57,6 +57,11 @@ fn assert_round_trip(sections: &str, args: &[&str]) {
     let ours = b.run(&[&["dump", "x.dm"], args].concat()).stdout;
     assert_eq!(without_map_size(&ours), without_map_size(&theirs));
     assert!(b.ok(&["check", "x.dm"]).starts_with("clean"));
+    for (file, how) in [("y.dm", &["load"][..]), ("z.dm", &["load", "--bulk"])] {
+        b.ok(&[how, &[file, "first"]].concat());
+        let ours = b.run(&[&["dump", file], args].concat()).stdout;
+        assert_eq!(without_map_size(&ours), without_map_size(&theirs), "{how:?}");
+    }
     lmdb("mdb_load", &[], &second, &ours);
     let back = lmdb("mdb_dump", args, &second, b"");
     assert_eq!(without_map_size(&back), without_map_size(&theirs));
@@ -179,4 +184,37 @@ fn the_main_table_and_named_ones_travel_together_to_lmdb() {
     lmdb("mdb_load", &[], &env, b.ok(&["dump", "x.dm"]).as_bytes());
     assert!(without_map_size(&lmdb("mdb_dump", &["-p"], &env, b"")).contains("\n own\n entry\n"));
     assert!(without_map_size(&lmdb("mdb_dump", &["-p", "-s", "t"], &env, b"")).contains("\n k\n v\n"));
+}
+
+#[test]
+fn a_data_file_is_loaded_whole_or_not_at_all() {
+    let b = Bench::new();
+    let (first, env) = (environment(&b, "first"), environment(&b, "env"));
+    let entries: Vec<_> = (0..3000u32).map(|i| (i.to_be_bytes().to_vec(), vec![b'v'; 40])).collect();
+    lmdb("mdb_load", &[], &first, section(Some("t"), &[], &entries).as_bytes());
+    // Then there are no pages but those in use.
+    lmdb("mdb_copy", &["-c", first.to_str().unwrap()], &env, b"");
+    let data = env.join("data.mdb");
+    let good = std::fs::read(&data).unwrap();
+    let is_leaf_of_many = |page: &usize| good[page * 4096 + 10] == 2 && good[page * 4096 + 12] > 50;
+    let leaf = (2..good.len() / 4096).find(is_leaf_of_many).unwrap();
+    let with = |change: &dyn Fn(&mut [u8])| {
+        let mut bytes = good.clone();
+        change(&mut bytes[leaf * 4096..][..4096]);
+        std::fs::write(&data, bytes).unwrap();
+    };
+    let refused = |says: &str| {
+        let run = b.run(&["load", "x.dm", "env/data.mdb"]);
+        assert!(run.stderr.contains("nothing was loaded"), "{}", run.stderr);
+        run.fails(1, says);
+        assert!(!b.path("x.dm").exists());
+    };
+    with(&|page| page[10] = 0);
+    refused(&format!("page {leaf} is damaged"));
+    // Two entries change places, as they would stand by another function.
+    with(&|page| page[16..20].rotate_left(2));
+    refused("the keys of the table `t` come in an order that only the program knows");
+    with(&|_| ());
+    assert!(b.ok(&["load", "--json", "x.dm", "env"]).contains("3000"));
+    b.run(&["load", "x.dm", "."]).fails(1, "no `data.mdb` of LMDB is in it");
 }
