@@ -20,16 +20,18 @@ use crate::target::Target;
 use crate::{interrupt, units};
 
 const ABOUT: &str = "\
-Load what `duramen dump` or LMDB's mdb_dump wrote, or a data file of LMDB's as it is.
+Load what `duramen dump` or LMDB's mdb_dump wrote, or a data file of LMDB's.
 
-Reads the text format of LMDB's mdb_dump, in one section or many, or a data file of LMDB 0.9 (or the directory that its \
-data.mdb is in) that no program writes to meanwhile, each table as a section: each goes to the table that it names, or \
+Reads the text format of LMDB's mdb_dump, in one section or many: each goes to the table that it names, or \
 to the main table if it names none. Tables that are not there are created, of the kind that the section \
 says. An entry replaces what its key has, or goes beside its other values in a table with duplicates.
 
+A data file of LMDB 0.9, or the directory that its data.mdb is in, is read as it is, each of its tables as a section. No \
+program may write to it meanwhile.
+
 All is loaded in one transaction: everything, or nothing if something is wrong or Ctrl-C is pressed; a new database \
-appears when it is complete. An error names the line. (With --commit-every what was committed before the error stays; a \
-new database appears with the first commit.)
+appears when it is complete. An error names the line, or the page. (With --commit-every what was committed before the \
+error stays; a new database appears with the first commit.)
 
 With --bulk each table is sorted and built as a whole, which is many times faster for large input, above all in \
 random order. The tables must be new or empty. Sorting takes a temporary file as large as the input if memory is not \
