@@ -10,6 +10,7 @@ use duramen_ldap::message::ResultCode;
 
 use crate::failure::{Failure, Result};
 use crate::filter::is_range;
+use crate::names;
 use crate::schema::{Attribute, Schema};
 
 /// A description bound to the schema.
@@ -27,6 +28,10 @@ pub(crate) struct Described<'s> {
 /// undefinedAttributeType.
 pub(crate) fn describe<'s>(schema: &'s Schema, text: &str) -> Result<Described<'s>> {
     let undefined = |what: &str| Failure::new(ResultCode::UNDEFINED_ATTRIBUTE_TYPE, format!("{text}: {what}"));
+    // Most are the name of a type and nothing else.
+    if let Some(attribute) = schema.find(text) {
+        return Ok(Described { attribute, description: Cow::Borrowed(&attribute.name), options: Vec::new() });
+    }
     let parsed = AttributeDescription::parse(text).map_err(|error| undefined(&error.to_string()))?;
     let attribute = schema.find(parsed.kind).ok_or_else(|| undefined("the schema has no such attribute type"))?;
     let mut options: Vec<String> = parsed.options().map(str::to_ascii_lowercase).collect();
@@ -58,7 +63,7 @@ pub(crate) fn describe_stored<'s>(schema: &'s Schema, text: &str) -> Result<Desc
 /// The form in which values of an attribute are compared: normalized by its equality rule, or the value itself.
 pub(crate) fn form(schema: &Schema, rule: Option<&Rule>, value: &[u8]) -> Vec<u8> {
     let mut normalized = Vec::with_capacity(value.len());
-    match rule.map(|rule| rule.normalize(value, schema, &mut normalized)) {
+    match rule.map(|rule| names::normalize_value(schema, rule, value, &mut normalized)) {
         Some(Ok(())) => normalized,
         _ => value.to_vec(),
     }

@@ -139,7 +139,7 @@ impl Checker<'_> {
         collect(extractor, &self.tables, id, bytes, &mut postings)?;
         let (index, waiting) = (self.tables.index()?, self.tables.waiting()?);
         let waiting: HashMap<_, _> =
-            waiting_changes(&waiting, id)?.into_iter().map(|change| (change.key().to_vec(), change.comes)).collect();
+            waiting_changes(&waiting, id)?.into_iter().map(|change| (change.key().to_vec(), change.comes())).collect();
         for key in postings.keys() {
             let comes = waiting.get(key).copied();
             if !comes.map_or_else(|| is_in(&index, key, id), Ok)? {
@@ -159,8 +159,8 @@ impl Checker<'_> {
                 if !self.is_ready(&change.key()) {
                     continue;
                 }
-                *if change.comes { &mut coming } else { &mut self.postings } += 1;
-                if is_in(&index, &change.key(), id)? == change.comes {
+                *if change.comes() { &mut coming } else { &mut self.postings } += 1;
+                if is_in(&index, &change.key(), id)? == change.comes() {
                     self.say(format!("entry {id}: it is waiting, and done, under {:02x?}", change.key()));
                 }
             }

@@ -17,6 +17,10 @@ pub(crate) struct Clock {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Moment(pub u64);
 
+/// Lengths of times as they are written.
+const TIMESTAMP: usize = "YYYYMMDDhhmmssZ".len();
+const CSN: usize = "YYYYMMDDhhmmss.uuuuuuZ#000000#000#000000".len();
+
 /// A time as GeneralizedTime in whole seconds (RFC 4517 section 3.3.13).
 pub fn timestamp(time: SystemTime) -> String {
     Moment(time.duration_since(UNIX_EPOCH).map_or(0, micros)).timestamp()
@@ -73,35 +77,37 @@ impl Moment {
 
     /// GeneralizedTime in whole seconds (RFC 4517 section 3.3.13).
     pub fn timestamp(self) -> String {
-        self.seconds("Z".len()) + "Z"
+        String::from_utf8_lossy(&self.timestamp_bytes()).into_owned()
+    }
+
+    /// As [`Moment::timestamp`], in bytes: every changed entry has one.
+    pub fn timestamp_bytes(self) -> [u8; TIMESTAMP] {
+        let mut text = *b"YYYYMMDDhhmmssZ";
+        let (year, month, day, hour, minute, second) = self.civil();
+        digits(year, &mut text[..4]);
+        digits(month, &mut text[4..6]);
+        digits(day, &mut text[6..8]);
+        digits(hour, &mut text[8..10]);
+        digits(minute, &mut text[10..12]);
+        digits(second, &mut text[12..14]);
+        text
     }
 
     /// A change sequence number, as `entryCSN` has them.
-    pub fn csn(self) -> String {
-        const END: &str = "Z#000000#000#000000";
-        let mut text = self.seconds(".000000".len() + END.len()) + ".";
-        digits::<6>(&mut text, self.0 % 1_000_000);
-        text + END
-    }
-
-    /// Year to second, with room for so many bytes more.
-    fn seconds(self, more: usize) -> String {
-        let (year, month, day, hour, minute, second) = self.civil();
-        let mut text = String::with_capacity("YYYYMMDDhhmmss".len() + more);
-        digits::<4>(&mut text, year);
-        [month, day, hour, minute, second].into_iter().for_each(|part| digits::<2>(&mut text, part));
+    pub fn csn(self) -> [u8; CSN] {
+        let mut text = *b"YYYYMMDDhhmmss.uuuuuuZ#000000#000#000000";
+        text[..14].copy_from_slice(&self.timestamp_bytes()[..14]);
+        digits(self.0 % 1_000_000, &mut text[15..21]);
         text
     }
 }
 
-/// Appends the last `N` digits of a number: two of these stand in every changed entry, and formatting takes longer.
-fn digits<const N: usize>(text: &mut String, mut number: u64) {
-    let mut digits = [b'0'; N];
-    for digit in digits.iter_mut().rev() {
-        *digit += (number % 10) as u8;
+/// Writes the last digits of a number into a place: formatting takes longer.
+fn digits(mut number: u64, place: &mut [u8]) {
+    for digit in place.iter_mut().rev() {
+        *digit = b'0' + (number % 10) as u8;
         number /= 10;
     }
-    text.extend(digits.map(char::from));
 }
 
 #[cfg(test)]
@@ -119,7 +125,7 @@ mod tests {
         ] {
             assert_eq!(Moment(seconds * 1_000_000).timestamp(), text);
         }
-        assert_eq!(Moment(1_000_000).csn(), "19700101000001.000000Z#000000#000#000000");
+        assert_eq!(&Moment(1_000_000).csn(), b"19700101000001.000000Z#000000#000#000000");
     }
 
     #[test]

@@ -97,8 +97,7 @@ fn asserted(schema: &Schema, attribute: &Attribute, value: &[u8]) -> Result<(&'s
         return Err(Failure::new(ResultCode::INAPPROPRIATE_MATCHING, text));
     };
     let fail = |what: String| Err(Failure::new(ResultCode::INVALID_ATTRIBUTE_SYNTAX, what));
-    let unknown_class = attribute.id == schema.known().object_class
-        && std::str::from_utf8(value).ok().and_then(|name| schema.find_class(name)).is_none();
+    let unknown_class = attribute.id == schema.known().object_class && schema.find_class(value).is_none();
     if unknown_class || !attribute.can_be(rule, value) {
         // Undefined, which compare has no word for (RFC 4511 section 4.10).
         return fail(format!("{}: the asserted value cannot be one of it", attribute.name));
@@ -207,8 +206,7 @@ fn no_attribute(name: &str) -> Failure {
 /// Whether the entry has a class that is a kind of the asserted one, given by its number.
 fn class_is_there(view: &View<'_, '_>, number: &[u8]) -> bool {
     let schema = &view.scene.state.schema;
-    let find = |value: &[u8]| std::str::from_utf8(value).ok().and_then(|name| schema.find_class(name));
-    let Some(wanted) = find(number) else { return false };
+    let Some(wanted) = schema.find_class(number) else { return false };
     let classes = view.entry.of_type(schema.known().object_class).flat_map(|stored| stored.values());
-    classes.filter_map(find).any(|class| class.is_a(wanted.id))
+    classes.filter_map(|name| schema.find_class(name)).any(|class| class.is_a(wanted.id))
 }

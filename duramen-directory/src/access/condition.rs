@@ -139,7 +139,7 @@ fn is_class(assertion: &Assertion<'_>, schema: &Schema) -> bool {
 
 /// Entries are of the classes that their classes are kinds of, too (RFC 4512 section 2.4).
 fn class(assertion: &Assertion<'_>, schema: &Schema) -> Result<Condition, String> {
-    let found = std::str::from_utf8(assertion.value).ok().and_then(|name| schema.find_class(name));
+    let found = schema.find_class(assertion.value);
     let name = String::from_utf8_lossy(assertion.value);
     let class = found.ok_or_else(|| format!("the schema has no object class '{name}'"))?;
     Ok(value(find(assertion.description, schema)?, Test::Class(class.id)))

@@ -17,11 +17,17 @@ pub(crate) struct LargeAttribute {
     pub description: String,
 }
 
+/// The number of an attribute, with its mark, and where it ends.
+#[derive(Clone, Copy)]
+struct Place {
+    number: u16,
+    end: u32,
+}
+
 /// Puts an entry together: attributes in the order in which they are to be, user attributes first.
 #[derive(Default)]
 pub(crate) struct Builder {
-    numbers: Vec<u16>,
-    ends: Vec<u32>,
+    places: Vec<Place>,
     user_count: usize,
     attributes: Vec<u8>,
     large: Vec<LargeAttribute>,
@@ -30,19 +36,14 @@ pub(crate) struct Builder {
 impl Builder {
     /// With room for attributes of so many bytes in all.
     pub fn with_room(attributes: usize, bytes: usize) -> Builder {
-        Builder {
-            numbers: Vec::with_capacity(attributes),
-            ends: Vec::with_capacity(attributes),
-            attributes: Vec::with_capacity(bytes),
-            ..Builder::default()
-        }
+        Builder { places: Vec::with_capacity(attributes), attributes: Vec::with_capacity(bytes), ..Builder::default() }
     }
 
     /// Adds an attribute; user attributes have to come before operational ones.
     pub fn attribute<V: AsRef<[u8]>>(
         &mut self,
         id: AttributeId,
-        is_operational: bool,
+        (is_operational, has_options): (bool, bool),
         description: &str,
         values: impl IntoIterator<Item = V>,
     ) {
@@ -50,7 +51,7 @@ impl Builder {
             w.text(description);
             w.constructed(tag::SET, |w| values.into_iter().for_each(|value| w.octets(tag::OCTETS, value.as_ref())));
         });
-        self.end(id, description.contains(';'), is_operational);
+        self.end(id, has_options, is_operational);
     }
 
     /// Adds an attribute as another entry has it; of their order the same is true.
@@ -60,10 +61,10 @@ impl Builder {
     }
 
     fn end(&mut self, id: AttributeId, has_options: bool, is_operational: bool) {
-        self.numbers.push(id.0 | if has_options { HAS_OPTIONS } else { 0 });
-        self.ends.push(u32::try_from(self.attributes.len()).unwrap_or(u32::MAX));
+        let number = id.0 | if has_options { HAS_OPTIONS } else { 0 };
+        self.places.push(Place { number, end: u32::try_from(self.attributes.len()).unwrap_or(u32::MAX) });
         if !is_operational {
-            self.user_count = self.numbers.len();
+            self.user_count = self.places.len();
         }
     }
 
@@ -75,16 +76,19 @@ impl Builder {
     /// The entry's bytes.
     pub fn finish(self, parent: Id, rdn: &str, marks: u8) -> Vec<u8> {
         let wide = self.attributes.len() > usize::from(u16::MAX);
-        let directory = self.numbers.len() * if wide { 6 } else { 4 };
+        let directory = self.places.len() * if wide { 6 } else { 4 };
         let mut out = Vec::with_capacity(HEAD + directory + rdn.len() + self.attributes.len());
         out.extend_from_slice(&[marks | if wide { mark::WIDE } else { 0 }, byte(self.large.len())]);
-        for number in [self.numbers.len(), self.user_count, rdn.len()] {
+        for number in [self.places.len(), self.user_count, rdn.len()] {
             out.extend_from_slice(&short(number).to_le_bytes());
         }
         out.extend_from_slice(&parent.to_le_bytes());
-        self.numbers.iter().for_each(|number| out.extend_from_slice(&number.to_le_bytes()));
-        for end in &self.ends {
-            out.extend_from_slice(&end.to_le_bytes()[..if wide { 4 } else { 2 }]);
+        push_each(&self.places, |place| place.number.to_le_bytes(), &mut out);
+        if wide {
+            push_each(&self.places, |place| place.end.to_le_bytes(), &mut out);
+        } else {
+            let low = |place: &Place| place.end.to_le_bytes();
+            push_each(&self.places, |place| [low(place)[0], low(place)[1]], &mut out);
         }
         out.extend_from_slice(rdn.as_bytes());
         out.extend_from_slice(&self.attributes);
@@ -96,6 +100,15 @@ impl Builder {
             out.extend_from_slice(large.description.as_bytes());
         }
         out
+    }
+}
+
+/// Appends some bytes of each.
+fn push_each<const N: usize>(places: &[Place], bytes: impl Fn(&Place) -> [u8; N], out: &mut Vec<u8>) {
+    let start = out.len();
+    out.resize(start + N * places.len(), 0);
+    for (to, place) in out[start..].as_chunks_mut().0.iter_mut().zip(places) {
+        *to = bytes(place);
     }
 }
 

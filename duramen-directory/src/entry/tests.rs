@@ -3,9 +3,9 @@ use crate::schema::AttributeId;
 
 fn sample(bytes: usize) -> Vec<u8> {
     let mut builder = Builder::default();
-    builder.attribute(AttributeId(5), false, "cn", ["a", "b"]);
-    builder.attribute(AttributeId(5), false, "cn;lang-de", ["x".repeat(bytes)]);
-    builder.attribute(AttributeId(9), true, "entryUUID", ["u"]);
+    builder.attribute(AttributeId(5), (false, false), "cn", ["a", "b"]);
+    builder.attribute(AttributeId(5), (false, true), "cn;lang-de", ["x".repeat(bytes)]);
+    builder.attribute(AttributeId(9), (true, false), "entryUUID", ["u"]);
     builder.large(LargeAttribute { id: AttributeId(7), count: 3, bytes: 30, description: "member".to_string() });
     builder.finish(17, "cn=a", mark::ALIAS)
 }
@@ -15,7 +15,10 @@ fn what_is_built_is_read() {
     for length in [1, 70_000] {
         let bytes = sample(length);
         let entry = Entry::parse(&bytes).unwrap();
-        assert_eq!((entry.parent, entry.rdn(), entry.marks(), entry.len()), (17, "cn=a", mark::ALIAS, 3));
+        assert_eq!(
+            (entry.parent, entry.rdn(), entry.marks(), entry.attributes().count()),
+            (17, "cn=a", mark::ALIAS, 3)
+        );
         assert_eq!(Entry::parent_of(&bytes), Some(17));
         let described: Vec<_> =
             entry.of_type(AttributeId(5)).map(|a| (a.decode().description, a.has_options)).collect();
@@ -36,7 +39,7 @@ fn attributes_of_a_type_are_found_wherever_they_are() {
         let mut builder = Builder::default();
         for n in 0..count {
             let (id, options) = if n % 3 == 0 { (5, n % 2 == 1) } else { (100 + n, false) };
-            builder.attribute(AttributeId(id), options, &format!("a{n}"), ["v"]);
+            builder.attribute(AttributeId(id), (false, options), &format!("a{n}"), ["v"]);
         }
         let bytes = builder.finish(1, "cn=a", 0);
         let entry = Entry::parse(&bytes).unwrap();

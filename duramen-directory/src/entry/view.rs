@@ -75,6 +75,16 @@ fn u32_at(bytes: &[u8], at: usize) -> Option<u32> {
     Some(u32::from_le_bytes(bytes.get(at..at + 4)?.try_into().ok()?))
 }
 
+/// An end in two bytes or in four.
+#[inline]
+fn end_of(bytes: &[u8]) -> usize {
+    match *bytes {
+        [low, high] => usize::from(u16::from_le_bytes([low, high])),
+        [a, b, c, d] => u32::from_le_bytes([a, b, c, d]) as usize,
+        _ => 0,
+    }
+}
+
 impl<'a> Entry<'a> {
     /// Takes the parts of a stored entry; `None` if it cannot be one.
     #[inline]
@@ -133,11 +143,6 @@ impl<'a> Entry<'a> {
         self.marks & !mark::WIDE
     }
 
-    /// How many attributes are stored in it.
-    pub fn len(&self) -> usize {
-        self.numbers.len() / 2
-    }
-
     /// The encodings of all user attributes that are stored in it, in one piece.
     #[inline]
     pub fn user_attributes(&self) -> &'a [u8] {
@@ -163,8 +168,14 @@ impl<'a> Entry<'a> {
 
     /// Its attributes in their order.
     pub fn attributes(&self) -> impl Iterator<Item = StoredAttribute<'a>> + Clone + use<'a> {
-        let entry = *self;
-        (0..self.len()).map(move |n| entry.attribute(n))
+        let (width, attributes) = (if self.marks & mark::WIDE == 0 { 2 } else { 4 }, self.attributes);
+        let (numbers, mut start) = (self.numbers.as_chunks().0.iter(), 0);
+        numbers.zip(self.ends.chunks_exact(width)).map(move |(number, end)| {
+            let (number, end) = (u16::from_le_bytes(*number), end_of(end));
+            let encoded = attributes.get(start..end).unwrap_or_default();
+            start = end;
+            StoredAttribute { id: AttributeId(number & NUMBER), has_options: number & HAS_OPTIONS != 0, encoded }
+        })
     }
 
     /// Its attributes of one type, with whatever options.

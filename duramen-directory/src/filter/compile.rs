@@ -144,7 +144,7 @@ impl Compiler<'_> {
     }
 
     fn class(&self, subject: Subject, value: &[u8]) -> Test {
-        let Some(class) = std::str::from_utf8(value).ok().and_then(|name| self.schema.find_class(name)) else {
+        let Some(class) = self.schema.find_class(value) else {
             return Test::Undefined;
         };
         if class.name == "top" && !subject.checked && !self.of_values {

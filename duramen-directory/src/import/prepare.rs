@@ -130,8 +130,8 @@ fn prepare(state: &State, clock: &Clock, options: ImportOptions, record: &Record
     let values = draft.large.iter_mut().flat_map(|large| std::mem::take(&mut large.changes));
     let values = values.filter_map(|(key, change)| Some((key, change.value?))).collect();
     let written = names::strict(schema, rdn);
-    let bytes = draft.build(schema, 0, written.as_deref().unwrap_or(rdn))?;
     let marks = draft.marks(schema);
+    let bytes = draft.build(schema, 0, written.as_deref().unwrap_or(rdn), marks)?;
     Ok(Prepared { line: 0, rdn_len, bytes, values, marks, name, rules, identifier, remarks: remarks.any() })
 }
 

@@ -6,6 +6,7 @@ use super::key::{Kind, key, kind_prefix};
 use super::key_set::KeySet;
 use super::{Indices, bits};
 use crate::entry::Entry;
+use crate::names;
 use crate::schema::{AttributeId, Schema};
 
 /// Finds the keys of entries.
@@ -127,7 +128,7 @@ impl<'s> Extractor<'s> {
 
     /// A class stands for all that it is a kind of.
     fn class(&mut self, id: AttributeId, value: &[u8], each: &mut dyn FnMut(&[u8])) {
-        let found = std::str::from_utf8(value).ok().and_then(|name| self.schema.find_class(name));
+        let found = self.schema.find_class(value);
         for &above in found.map(|class| class.lineage.as_slice()).unwrap_or_default() {
             let schema = self.schema;
             self.emit(id, Kind::Equality, schema.class(above).oid.as_bytes(), each);
@@ -136,7 +137,7 @@ impl<'s> Extractor<'s> {
 
     fn normalize(&mut self, rule: Option<&Rule>, value: &[u8]) -> bool {
         self.scratch.clear();
-        rule.is_some_and(|rule| rule.normalize(value, self.schema, &mut self.scratch).is_ok())
+        rule.is_some_and(|rule| names::normalize_value(self.schema, rule, value, &mut self.scratch).is_ok())
     }
 }
 

@@ -171,8 +171,8 @@ fn check_contents(index: &duramen::Table<'_>, waiting: &duramen::Table<'_>, mode
             let key = trigram_key(ATTRIBUTE, id >> CONTAINER_BITS, trigram);
             let is_in = index.get(key).unwrap().is_some_and(|container| has(container, low_of(id)));
             let change = waiting.iter().find(|change| change.key() == key);
-            assert!(change.is_none_or(|change| change.comes != is_in), "what is waiting is to be done");
-            let has = change.map_or(is_in, |change| change.comes);
+            assert!(change.is_none_or(|change| change.comes() != is_in), "what is waiting is to be done");
+            let has = change.map_or(is_in, |change| change.comes());
             assert_eq!(has, model.get(&id).is_some_and(|places| places.contains(&place)), "{id}");
         }
     }

@@ -18,35 +18,52 @@ pub(crate) fn low_of(id: u32) -> u16 {
 /// An entry comes into a container of a trigram, or goes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct Change {
-    /// Attribute, window and trigram, as a number: that sorts faster than their bytes.
-    container: u64,
-    low: u16,
-    pub comes: bool,
+    /// Attribute, window, trigram, lower bits of the id, and whether it comes, as one number: many are sorted, and that takes
+    /// a third of what it takes to compare one after the other.
+    packed: u128,
 }
+
+/// Bits of a change that do not tell of which container it is.
+const OTHER_BITS: u32 = 32;
 
 impl Change {
     pub fn new(attribute: AttributeId, id: Id, trigram: Trigram, comes: bool) -> Change {
         let ([a, b], [_, c, d, e]) = (attribute.number().to_be_bytes(), (id >> CONTAINER_BITS).to_be_bytes());
         let [f, g, h] = trigram;
-        Change { container: u64::from_be_bytes([a, b, c, d, e, f, g, h]), low: low_of(id), comes }
+        let ([i, j], [k]) = (low_of(id).to_be_bytes(), [u8::from(comes)]);
+        Change { packed: u128::from_be_bytes([0, 0, 0, 0, a, b, c, d, e, f, g, h, 0, i, j, k]) }
+    }
+
+    /// What is the same for all changes of a container.
+    fn container(&self) -> u128 {
+        self.packed >> OTHER_BITS
+    }
+
+    fn low(&self) -> u16 {
+        let [.., i, j, _] = self.packed.to_be_bytes();
+        u16::from_be_bytes([i, j])
+    }
+
+    /// Whether the entry comes.
+    pub fn comes(&self) -> bool {
+        self.packed & 1 == 1
     }
 
     /// The key of the container.
     pub fn key(&self) -> TrigramKey {
-        let [a, b, c, d, e, f, g, h] = self.container.to_be_bytes();
+        let [_, _, _, _, a, b, c, d, e, f, g, h, ..] = self.packed.to_be_bytes();
         trigram_key(AttributeId(u16::from_be_bytes([a, b])), u32::from_be_bytes([0, c, d, e]), [f, g, h])
     }
 }
 
 /// Makes many changes, each container's at once.
 pub(super) fn change_trigrams(index: &mut TableMut<'_>, changes: &mut [Change]) -> Result<()> {
-    // Those of each entry are in order already, which this sort makes use of.
-    changes.sort();
+    changes.sort_unstable();
     let (mut come, mut go) = (Vec::new(), Vec::new());
-    for changes in changes.chunk_by(|a, b| a.container == b.container) {
+    for changes in changes.chunk_by(|a, b| a.container() == b.container()) {
         come.clear();
         go.clear();
-        changes.iter().for_each(|change| if change.comes { &mut come } else { &mut go }.push(change.low));
+        changes.iter().for_each(|change| if change.comes() { &mut come } else { &mut go }.push(change.low()));
         change(index, &changes[0].key(), &come, &go)?;
     }
     Ok(())

@@ -85,16 +85,24 @@ struct Memory {
     absent: HashSet<(u8, Id)>,
 }
 
-/// Names that one schema normalized.
+/// The two forms in which a name can be put.
+#[derive(Clone, Copy)]
+pub(super) enum Form {
+    Normalized,
+    Strict,
+}
+
+/// Names that one schema has put into a form, by what was written.
 #[derive(Default)]
-struct Normalized {
+struct Written {
     schema: Option<u64>,
-    names: HashMap<String, Arc<str>>,
+    normalized: HashMap<String, Arc<str>>,
+    strict: HashMap<String, Arc<str>>,
 }
 
 thread_local! {
     static MEMORY: RefCell<Memory> = RefCell::default();
-    static NORMALIZED: RefCell<Normalized> = RefCell::default();
+    static WRITTEN: RefCell<Written> = RefCell::default();
 }
 
 impl Memory {
@@ -111,13 +119,17 @@ impl Memory {
     }
 }
 
-impl Normalized {
-    fn by(&mut self, schema: &Schema) -> &mut HashMap<String, Arc<str>> {
-        if self.schema != Some(schema.number()) || self.names.len() >= REMEMBERED {
-            self.names.clear();
+impl Written {
+    fn by(&mut self, schema: &Schema, form: Form) -> &mut HashMap<String, Arc<str>> {
+        if self.schema != Some(schema.number()) || self.normalized.len() + self.strict.len() >= REMEMBERED {
+            self.normalized.clear();
+            self.strict.clear();
             self.schema = Some(schema.number());
         }
-        &mut self.names
+        match form {
+            Form::Normalized => &mut self.normalized,
+            Form::Strict => &mut self.strict,
+        }
     }
 }
 
@@ -166,14 +178,14 @@ pub(crate) fn remember_absent(naming: Naming, mark: u8, top: Id) {
     MEMORY.with_borrow_mut(|memory| memory.at(naming).absent.insert((mark, top)));
 }
 
-/// What a name, exactly as it is written here, was normalized to.
-pub(super) fn normalized(schema: &Schema, name: &str) -> Option<Arc<str>> {
-    NORMALIZED.with_borrow_mut(|normalized| normalized.by(schema).get(name).cloned())
+/// What a name, exactly as it is written here, became in a form.
+pub(super) fn written(schema: &Schema, form: Form, name: &str) -> Option<Arc<str>> {
+    WRITTEN.with_borrow_mut(|written| written.by(schema, form).get(name).cloned())
 }
 
-/// Remembers the normalized form of a name.
-pub(super) fn remember_normalized(schema: &Schema, name: &str, form: &str) {
-    if name.len() <= NAME_BYTES_MAX && form.len() <= NAME_BYTES_MAX {
-        NORMALIZED.with_borrow_mut(|normalized| normalized.by(schema).insert(name.to_string(), form.into()));
+/// Remembers what a name became in a form.
+pub(super) fn remember_written(schema: &Schema, form: Form, name: &str, text: &str) {
+    if name.len() <= NAME_BYTES_MAX && text.len() <= NAME_BYTES_MAX {
+        WRITTEN.with_borrow_mut(|written| written.by(schema, form).insert(name.to_string(), text.into()));
     }
 }

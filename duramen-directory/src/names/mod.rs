@@ -12,7 +12,9 @@ use std::ops::Range;
 use std::sync::Arc;
 
 use duramen::Table;
+use duramen_ldap::TextError;
 use duramen_ldap::dn::{Dn, Rdn};
+use duramen_ldap::matching::Rule;
 use roaring::RoaringBitmap;
 use sha2::{Digest, Sha256};
 
@@ -23,11 +25,13 @@ use crate::schema::Schema;
 use crate::tables::{Id, id_of};
 
 pub(crate) use changes::Changes;
-use memory::Above;
+use memory::{Above, Form};
 pub(crate) use memory::{
     Base, Naming, remember_absent, remember_base, remembered_absent, remembered_base, remembered_name,
 };
 
+/// distinguishedNameMatch.
+const DN_MATCH: &str = "2.5.13.1";
 /// Longest normalized RDN in a key; of a longer one a hash stands at the end.
 const RDN_MAX: usize = 400;
 
@@ -75,7 +79,7 @@ pub(crate) fn normalize(schema: &Schema, name: &str) -> Result<String> {
     let fail = |error| bad_name(name, error);
     let mut normalized = String::with_capacity(name.len());
     if let Some((rdn, parent)) = Dn::split_first(name)
-        && let Some(above) = memory::normalized(schema, parent)
+        && let Some(above) = memory::written(schema, Form::Normalized, parent)
     {
         Rdn::parse(rdn).and_then(|rdn| rdn.normalize(schema, &mut normalized)).map_err(fail)?;
         normalized.push(',');
@@ -85,7 +89,7 @@ pub(crate) fn normalize(schema: &Schema, name: &str) -> Result<String> {
     let parsed = Dn::parse(name).map_err(fail)?;
     parsed.normalize(schema, &mut normalized).map_err(fail)?;
     if let (Some(parent), Some((_, above))) = (parsed.parent(), Dn::split_first(&normalized)) {
-        memory::remember_normalized(schema, parent.as_str(), above);
+        memory::remember_written(schema, Form::Normalized, parent.as_str(), above);
     }
     Ok(normalized)
 }
@@ -96,11 +100,36 @@ pub(crate) fn both(schema: &Schema, name: &str) -> Result<Name> {
     Ok(Name { written: strict(schema, name).map_or_else(|| name.into(), Into::into), normalized })
 }
 
-/// A name, or an RDN, in the form in which names are written down: RFC 4514's, types by the schema's name.
+/// Appends the normalized form of a value by a rule: as [`Rule::normalize`], names as [`normalize`] has them.
+pub(crate) fn normalize_value(schema: &Schema, rule: &Rule, value: &[u8], out: &mut Vec<u8>) -> Result<(), TextError> {
+    if rule.oid == DN_MATCH
+        && let Ok(text) = std::str::from_utf8(value)
+        && let Ok(normalized) = normalize(schema, text)
+    {
+        out.extend_from_slice(normalized.as_bytes());
+        return Ok(());
+    }
+    rule.normalize(value, schema, out)
+}
+
+/// A name, or an RDN, in the form in which names are written down: RFC 4514's, types by the schema's name. As with
+/// [`normalize`], what is above is put into it once.
 pub(crate) fn strict(schema: &Schema, text: &str) -> Option<String> {
     let name_of = |attribute: &str| schema.find(attribute).map(|attribute| attribute.name.as_str());
     let mut strict = String::with_capacity(text.len());
-    Dn::parse(text).ok()?.write_strict(&name_of, &mut strict).ok()?;
+    if let Some((rdn, parent)) = Dn::split_first(text)
+        && let Some(above) = memory::written(schema, Form::Strict, parent)
+    {
+        Rdn::parse(rdn).ok()?.write_strict(&name_of, &mut strict).ok()?;
+        strict.push(',');
+        strict.push_str(&above);
+        return Some(strict);
+    }
+    let parsed = Dn::parse(text).ok()?;
+    parsed.write_strict(&name_of, &mut strict).ok()?;
+    if let (Some(parent), Some((_, above))) = (parsed.parent(), Dn::split_first(&strict)) {
+        memory::remember_written(schema, Form::Strict, parent.as_str(), above);
+    }
     Some(strict)
 }
 

@@ -10,7 +10,7 @@ use duramen_ldap::schema::{
     NameForm, ObjectClass,
 };
 
-use super::class::{GLUE, bits};
+use super::class::GLUE;
 use super::matching::Vocabulary;
 use super::rules::{self, Rules};
 use super::unique::make_unique;
@@ -93,6 +93,10 @@ fn order<T>(
 /// How many schemas were bound.
 static BOUND: AtomicU64 = AtomicU64::new(0);
 
+fn as_bytes<T>(names: FxHashMap<String, T>) -> FxHashMap<Vec<u8>, T> {
+    names.into_iter().map(|(name, of)| (name.into_bytes(), of)).collect()
+}
+
 impl Schema {
     /// Binds descriptions. `number` gives each attribute type, by its OID, the number that it has for ever.
     pub(crate) fn bind(
@@ -120,14 +124,16 @@ impl Schema {
             binder.oids.entry(rule.name.to_ascii_lowercase()).or_insert_with(|| rule.oid.to_string());
         }
         let known = WellKnown::find(|name| binder.attribute_names.get(&name.to_ascii_lowercase()).copied());
+        let operational = binder.attributes.iter().flatten().filter(|attribute| attribute.is_operational());
         let mut schema = Schema {
             number: BOUND.fetch_add(1, Ordering::Relaxed),
             known: known.map_err(BindError::Missing)?,
+            operational: operational.map(|attribute| attribute.id).collect(),
             attributes: binder.attributes,
-            attribute_names: binder.attribute_names,
+            attribute_names: as_bytes(binder.attribute_names),
             classes: binder.classes,
-            class_names: binder.class_names,
-            oids: binder.oids,
+            class_names: as_bytes(binder.class_names),
+            oids: as_bytes(binder.oids),
             rules,
             descriptions: Descriptions::default(),
         };
@@ -235,7 +241,7 @@ impl Binder {
             oid: item.definition.oid.clone(),
             name: item.definition.name().to_string(),
             kind: item.kind,
-            listed: bits(must.iter().chain(&may)),
+            listed: must.iter().chain(&may).copied().collect(),
             must,
             may,
             is_extensible: item.definition.is("extensibleObject"),

@@ -2,7 +2,7 @@
 
 use duramen_ldap::schema::ClassKind;
 
-use super::{AttributeId, Schema};
+use super::{AttributeId, AttributeSet, Schema};
 
 /// OpenLDAP's class `glue`.
 pub(super) const GLUE: &str = "1.3.6.1.4.1.4203.666.3.4";
@@ -30,8 +30,8 @@ pub struct Class {
     pub must: Vec<AttributeId>,
     /// Attributes that they may have, inherited ones too; sorted.
     pub may: Vec<AttributeId>,
-    /// Those of both lists: a bit for each number.
-    pub(super) listed: Vec<u64>,
+    /// Those of both lists.
+    pub(super) listed: AttributeSet,
     /// Whether entries may have any user attribute (RFC 4512 section 4.3).
     pub is_extensible: bool,
     /// Whether entries stand only for names that others are below, as OpenLDAP's replicas of a part have them: they lack even
@@ -43,17 +43,6 @@ pub struct Class {
     pub is_referral: bool,
     /// Whether it is `subentry` or a kind of it.
     pub is_subentry: bool,
-}
-
-/// A bit for each of some attributes.
-pub(super) fn bits<'i>(ids: impl Iterator<Item = &'i AttributeId>) -> Vec<u64> {
-    let mut bits = Vec::new();
-    for id in ids {
-        let place = usize::from(id.0 / 64);
-        bits.resize(bits.len().max(place + 1), 0);
-        bits[place] |= 1 << (id.0 % 64);
-    }
-    bits
 }
 
 impl Class {
@@ -70,8 +59,6 @@ impl Class {
 
     /// Whether it allows an attribute.
     pub fn allows(&self, schema: &Schema, id: AttributeId) -> bool {
-        let is_listed = |bits: &u64| bits >> (id.0 % 64) & 1 == 1;
-        self.listed.get(usize::from(id.0 / 64)).is_some_and(is_listed)
-            || (self.is_extensible && !schema.attribute(id).is_operational())
+        self.listed.contains(id) || (self.is_extensible && !schema.is_operational(id))
     }
 }

@@ -9,6 +9,7 @@ mod describe;
 mod matching;
 mod options;
 mod rules;
+mod set;
 mod unique;
 mod well_known;
 
@@ -24,6 +25,7 @@ pub use bind::BindError;
 pub use class::{Class, ClassId};
 pub(crate) use describe::Descriptions;
 pub use rules::{ContentRule, NameForm, Rules, StructureRule};
+pub(crate) use set::AttributeSet;
 pub use well_known::WellKnown;
 
 /// The name, in place of a file's, of descriptions that no file has any more. Entries may have their types: so they are
@@ -105,12 +107,15 @@ pub struct Schema {
     /// No other schema in this process has it.
     number: u64,
     attributes: Vec<Option<Attribute>>,
-    // Which keys there are no client decides: a fast hash does.
-    attribute_names: FxHashMap<String, AttributeId>,
+    /// Those that are operational.
+    operational: AttributeSet,
+    // Which keys there are no client decides: a fast hash does. Names are bytes here, so that nobody need ask whether a value
+    // is text before it is looked up.
+    attribute_names: FxHashMap<Vec<u8>, AttributeId>,
     classes: Vec<Class>,
-    class_names: FxHashMap<String, ClassId>,
+    class_names: FxHashMap<Vec<u8>, ClassId>,
     /// Names in lower case of everything, to OIDs.
-    oids: FxHashMap<String, String>,
+    oids: FxHashMap<Vec<u8>, String>,
     known: WellKnown,
     rules: Rules,
     descriptions: Descriptions,
@@ -120,21 +125,18 @@ pub struct Schema {
 const SHORT: usize = 64;
 
 /// Calls `look` with a name in lower case.
-fn in_lower_case<T>(name: &str, look: impl FnOnce(&str) -> T) -> T {
+fn in_lower_case<T>(name: &[u8], look: impl FnOnce(&[u8]) -> T) -> T {
     let mut short = [0; SHORT];
     let Some(copy) = short.get_mut(..name.len()) else { return look(&name.to_ascii_lowercase()) };
-    copy.copy_from_slice(name.as_bytes());
+    copy.copy_from_slice(name);
     copy.make_ascii_lowercase();
-    match std::str::from_utf8(copy) {
-        Ok(lower) => look(lower),
-        Err(_) => look(&name.to_ascii_lowercase()),
-    }
+    look(copy)
 }
 
 impl Schema {
     /// The attribute type of this name or OID, without options.
     pub fn find(&self, name: &str) -> Option<&Attribute> {
-        let id = in_lower_case(name, |lower| self.attribute_names.get(lower).copied())?;
+        let id = in_lower_case(name.as_bytes(), |lower| self.attribute_names.get(lower).copied())?;
         Some(self.attribute(id))
     }
 
@@ -151,6 +153,11 @@ impl Schema {
         self.attributes.get(usize::from(id.0))?.as_ref()
     }
 
+    /// Whether the type of a number is operational: as [`Attribute::is_operational`], of which only a bit is looked at.
+    pub(crate) fn is_operational(&self, id: AttributeId) -> bool {
+        self.operational.contains(id)
+    }
+
     /// What tells it from others in this process.
     pub(crate) fn number(&self) -> u64 {
         self.number
@@ -162,8 +169,8 @@ impl Schema {
     }
 
     /// The object class of this name or OID.
-    pub fn find_class(&self, name: &str) -> Option<&Class> {
-        let id = in_lower_case(name, |lower| self.class_names.get(lower).copied())?;
+    pub fn find_class(&self, name: impl AsRef<[u8]>) -> Option<&Class> {
+        let id = in_lower_case(name.as_ref(), |lower| self.class_names.get(lower).copied())?;
         Some(self.class(id))
     }
 
@@ -211,7 +218,7 @@ impl NamingRules for Schema {
 
 impl Names for Schema {
     fn oid(&self, name: &str) -> Option<&str> {
-        in_lower_case(name, |lower| self.oids.get(lower)).map(String::as_str)
+        in_lower_case(name.as_bytes(), |lower| self.oids.get(lower)).map(String::as_str)
     }
 
     fn attribute_oid(&self, name: &str) -> Option<&str> {

@@ -119,7 +119,7 @@ fn build(schema: &Schema, name: &str, attributes: Attributes) -> Special {
         for (description, values) in attributes.iter().filter(|(_, values)| !values.is_empty()) {
             let Some(attribute) = schema.find(description) else { continue };
             if attribute.is_operational() == operational && !schema.known().is_derived(attribute.id) {
-                builder.attribute(attribute.id, operational, &attribute.name, values);
+                builder.attribute(attribute.id, (operational, false), &attribute.name, values);
             }
         }
     }

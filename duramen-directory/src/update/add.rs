@@ -48,7 +48,7 @@ pub(crate) fn prepare(context: &Context<'_>, request: &AddRequest<'_>) -> Result
     context.check_identifier(&draft, None, request.name)?;
     context.check_unique(&draft, None, |_| true)?;
     let who = context.requester_name();
-    operational(schema, &mut draft, schema.class(structural), &who, context.now)?;
+    operational(schema, &mut draft, schema.class(structural), who, context.now)?;
     let id = next_id(context)?;
     store(context, draft, id, &place, request.name)
 }
@@ -115,7 +115,8 @@ pub(crate) fn may_change_children(context: &Context<'_>, parent: Id, asked: Opti
         return Ok(());
     }
     let entries = context.scene.tables.entry()?;
-    let (entry, name) = (names::entry(&entries, parent)?, names::name_of(&entries, parent)?);
+    let entry = names::entry(&entries, parent)?;
+    let name = context.scene.name_of(parent, &entry)?;
     let view = View::new(&context.scene, parent, entry, &name).asked_by(asked.unwrap_or(&name));
     context.require(&view, What::Children, level)?;
     if entry.marks() & mark::SUBENTRY != 0 && level != Level::Delete {
@@ -155,16 +156,16 @@ pub(crate) fn operational<'e>(
     now: Moment,
 ) -> Result<()> {
     let known = schema.known();
-    let when = now.timestamp();
+    let when = now.timestamp_bytes();
     check::said_structural(schema, draft, structural)?;
     draft.set(schema.attribute(known.structural_object_class), structural.name.as_bytes());
-    let values: [(AttributeId, &dyn Fn() -> String); 6] = [
-        (known.entry_uuid, &|| identifier(now).to_string()),
-        (known.creators_name, &|| who.to_string()),
-        (known.create_timestamp, &|| when.clone()),
-        (known.entry_csn, &|| now.csn()),
-        (known.modifiers_name, &|| who.to_string()),
-        (known.modify_timestamp, &|| when.clone()),
+    let values: [(AttributeId, &dyn Fn() -> Vec<u8>); 6] = [
+        (known.entry_uuid, &|| identifier(now).to_string().into_bytes()),
+        (known.creators_name, &|| who.into()),
+        (known.create_timestamp, &|| when.to_vec()),
+        (known.entry_csn, &|| now.csn().to_vec()),
+        (known.modifiers_name, &|| who.into()),
+        (known.modify_timestamp, &|| when.to_vec()),
     ];
     set_missing(schema, draft, &values);
     Ok(())
@@ -178,11 +179,11 @@ fn identifier(now: Moment) -> Uuid {
     Builder::from_unix_timestamp_millis(now.0 / 1000, random).into_uuid()
 }
 
-fn set_missing<'e>(schema: &'e Schema, draft: &mut Draft<'e>, values: &[(AttributeId, &dyn Fn() -> String)]) {
+fn set_missing<'e>(schema: &'e Schema, draft: &mut Draft<'e>, values: &[(AttributeId, &dyn Fn() -> Vec<u8>)]) {
     for (id, value) in values {
         if !draft.has(*id) {
             let attribute: &Attribute = schema.attribute(*id);
-            draft.set(attribute, value().into_bytes());
+            draft.set(attribute, value());
         }
     }
 }
@@ -196,7 +197,7 @@ fn next_id(context: &Context<'_>) -> Result<Id> {
 fn store(context: &Context<'_>, mut draft: Draft<'_>, id: Id, place: &Place, name: &str) -> Result<Batch> {
     let schema = context.schema();
     draft.move_out(schema, id);
-    let bytes = draft.build(schema, place.parent, &place.rdn)?;
+    let bytes = draft.build(schema, place.parent, &place.rdn, draft.marks(schema))?;
     let entry = Entry::parse(&bytes).ok_or_else(|| damaged("the new entry"))?;
     let view = View::new(&context.scene, id, entry, name);
     context.require(&view, What::Entry, Level::Add)?;

@@ -59,7 +59,10 @@ impl Batch {
 
     /// Keys that an entry had and has in the index, `None` if it was not there or will not be; only what differs is written.
     pub fn index(&mut self, id: Id, old: Option<KeySet>, new: Option<KeySet>) {
-        self.index.push((id, old, new));
+        let is_empty = |keys: &Option<KeySet>| keys.as_ref().is_some_and(KeySet::is_empty);
+        if !is_empty(&old) || !is_empty(&new) {
+            self.index.push((id, old, new));
+        }
     }
 
     /// A value of an attribute with many, or its end.

@@ -4,6 +4,8 @@
 
 use duramen_ldap::message::{Change, ChangeKind, ModifyRequest, ResultCode};
 
+use smallvec::SmallVec;
+
 use super::check;
 use super::context::Context;
 use super::draft::Value;
@@ -35,10 +37,11 @@ impl Checked<'_> {
 /// # Errors
 /// protocolError, undefinedAttributeType, constraintViolation, invalidAttributeSyntax, attributeOrValueExists.
 pub(crate) fn checked<'s>(context: &Context<'s>, request: &ModifyRequest<'s>) -> Result<Vec<Checked<'s>>> {
-    request.changes.iter().try_for_each(|change| count(&change))?;
+    let asked: SmallVec<[Change<'s>; 4]> = request.changes.iter().collect();
+    asked.iter().try_for_each(count)?;
     let mut changes: Vec<Checked<'s>> = Vec::new();
-    for change in request.changes {
-        let change = one(context, &change)?;
+    for change in &asked {
+        let change = one(context, change)?;
         match changes.last_mut() {
             Some(last) if last.goes_on_with(&change) => last.values.extend(change.values),
             _ => changes.push(change),

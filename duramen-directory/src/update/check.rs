@@ -5,8 +5,10 @@ use duramen_ldap::message::ResultCode;
 use duramen_ldap::schema::ClassKind;
 
 use super::draft::{Draft, DraftAttribute};
+use super::shape::{self, Shape};
 use crate::attribute::form;
 use crate::failure::{Failure, Result};
+use crate::names;
 use crate::schema::{Attribute, AttributeId, Class, ClassId, ContentRule, Schema};
 
 fn violation(code: ResultCode, text: String) -> Failure {
@@ -30,8 +32,7 @@ pub(crate) fn classes<'s>(schema: &'s Schema, draft: &Draft<'_>) -> Result<Vec<&
 
 /// The class that a value of objectClass names.
 pub(crate) fn class<'s>(schema: &'s Schema, n: usize, value: &[u8]) -> Result<&'s Class> {
-    let class = std::str::from_utf8(value).ok().and_then(|name| schema.find_class(name));
-    class.ok_or_else(|| {
+    schema.find_class(value).ok_or_else(|| {
         let name = String::from_utf8_lossy(value);
         let text = format!("objectClass, value {n}: the schema has no object class {name:?}");
         violation(ResultCode::INVALID_ATTRIBUTE_SYNTAX, text)
@@ -70,10 +71,7 @@ pub(crate) fn structural<'s>(schema: &'s Schema, classes: &[&'s Class]) -> Resul
 
 /// That a structural class which whoever adds the entry says it has is the one that follows from its classes.
 pub(crate) fn said_structural(schema: &Schema, draft: &Draft<'_>, structural: &Class) -> Result<()> {
-    let is_other = |said: &&[u8]| {
-        let class = std::str::from_utf8(said).ok().and_then(|word| schema.find_class(word));
-        class.is_none_or(|class| class.id != structural.id)
-    };
+    let is_other = |said: &&[u8]| schema.find_class(said).is_none_or(|class| class.id != structural.id);
     match draft.values(schema.known().structural_object_class).find(is_other) {
         Some(said) => Err(violation(
             ResultCode::OBJECT_CLASS_MODS_PROHIBITED,
@@ -89,15 +87,19 @@ pub(crate) fn said_structural(schema: &Schema, draft: &Draft<'_>, structural: &C
 
 /// All that a whole entry has to obey. `relaxed`: whatever its classes require and allow.
 pub(crate) fn entry(schema: &Schema, draft: &Draft<'_>, relaxed: bool) -> Result<ClassId> {
-    let classes = classes(schema, draft)?;
-    let structural = structural(schema, &classes)?;
-    if !relaxed {
-        content(schema, draft, structural.id, &classes)?;
+    if let Some(shape) = shape::known(schema, draft) {
+        return Ok(shape.structural);
     }
-    Ok(structural.id)
+    let classes = classes(schema, draft)?;
+    let structural = structural(schema, &classes)?.id;
+    if !relaxed {
+        content(schema, draft, structural, &classes)?;
+    }
+    Ok(structural)
 }
 
-/// That a draft has the attributes that its classes and their content rule require, and none that they do not allow.
+/// That a draft has the attributes that its classes and their content rule require, and none that they do not allow. Its
+/// shape is remembered then, with the structural class that follows from its classes.
 pub(crate) fn content(schema: &Schema, draft: &Draft<'_>, structural: ClassId, classes: &[&Class]) -> Result<()> {
     required(schema, draft, classes)?;
     let rule = schema.rules().contents.get(&structural);
@@ -105,7 +107,10 @@ pub(crate) fn content(schema: &Schema, draft: &Draft<'_>, structural: ClassId, c
         content_rule(schema, draft, rule, classes)?;
     }
     let types = draft.attributes.iter().map(|attribute| attribute.id);
-    types.chain(draft.kept_large().map(|large| large.stored.id)).try_for_each(|id| allowed(schema, classes, rule, id))
+    let mut types = types.chain(draft.kept_large().map(|large| large.stored.id));
+    types.try_for_each(|id| allowed(schema, classes, rule, id))?;
+    shape::remember(schema, draft, Shape { structural, marks: draft.marks(schema) });
+    Ok(())
 }
 
 fn content_rule(schema: &Schema, draft: &Draft<'_>, rule: &ContentRule, classes: &[&Class]) -> Result<()> {
@@ -197,7 +202,7 @@ pub(crate) fn compared(
         return Ok(form(schema, attribute.equality, bytes));
     };
     let mut normalized = Vec::with_capacity(bytes.len());
-    match rule.normalize(bytes, schema, &mut normalized) {
+    match names::normalize_value(schema, rule, bytes, &mut normalized) {
         Ok(()) => Ok(normalized),
         Err(error) => {
             let text = format!("{description}, value {n}: {error}");

@@ -1,6 +1,6 @@
 //! What every kind of update needs: who asks, the state of the tables, the time.
 
-use std::collections::{BTreeSet, HashSet};
+use std::collections::HashSet;
 
 use duramen_ldap::attribute::Attribute;
 use duramen_ldap::ber::{Element, List, Writer};
@@ -20,7 +20,7 @@ use crate::failure::{Failure, Result};
 use crate::index::{Extractor, KeySet, Reach, equal};
 use crate::names;
 use crate::requester::Requester;
-use crate::schema::{AttributeId, Schema};
+use crate::schema::{AttributeId, AttributeSet, Schema};
 use crate::search::{Picker, Selection};
 use crate::tables::Id;
 use crate::view::{Scene, View};
@@ -146,18 +146,13 @@ impl<'c> Context<'c> {
     }
 
     /// The keys in the index that a change of some types takes from an entry, and those that it brings; others may be in both.
-    pub fn changed_keys(
-        &self,
-        before: &Entry<'_>,
-        after: &Entry<'_>,
-        touched: &BTreeSet<AttributeId>,
-    ) -> (KeySet, KeySet) {
+    pub fn changed_keys(&self, before: &Entry<'_>, after: &Entry<'_>, touched: &AttributeSet) -> (KeySet, KeySet) {
         let (mut old, mut new) = (KeySet::default(), KeySet::default());
         let kept = &self.scene.state.kept;
         // Most of what is changed has no index, and the attributes of the entry need not be gone through.
-        if touched.iter().any(|id| kept.get(*id) != 0) {
+        if touched.any(|id| kept.get(id) != 0) {
             let mut extractor = Extractor::new(self.schema(), kept);
-            extractor.change((before, after), |id| touched.contains(&id), &mut old, &mut new);
+            extractor.change((before, after), |id| touched.contains(id), &mut old, &mut new);
         }
         (old, new)
     }
@@ -168,17 +163,16 @@ impl<'c> Context<'c> {
         'c: 'e,
     {
         let (schema, known) = (self.schema(), self.schema().known());
-        let mut set = |id, value: Vec<u8>| draft.set(schema.attribute(id), value);
-        set(known.entry_csn, self.now.csn().into_bytes());
-        set(known.modifiers_name, self.requester_name().into_bytes());
-        set(known.modify_timestamp, self.now.timestamp().into_bytes());
+        draft.set(schema.attribute(known.entry_csn), self.now.csn().to_vec());
+        draft.set(schema.attribute(known.modifiers_name), self.requester_name().as_bytes());
+        draft.set(schema.attribute(known.modify_timestamp), self.now.timestamp_bytes().to_vec());
     }
 
     /// The name that changes are written down under.
-    pub fn requester_name(&self) -> String {
+    pub fn requester_name(&self) -> &'c str {
         match (&self.scene.state.administrator, self.requester.name.is_empty()) {
-            (Some(administrator), true) if self.requester.is_administrator => administrator.name.written.to_string(),
-            _ => self.requester.name.written.to_string(),
+            (Some(administrator), true) if self.requester.is_administrator => &administrator.name.written,
+            _ => &self.requester.name.written,
         }
     }
 

@@ -18,7 +18,8 @@ use crate::view::View;
 pub(crate) fn prepare(context: &Context<'_>, name: &str) -> Result<Batch> {
     let id = context.find(name)?;
     let entries = context.scene.tables.entry()?;
-    let (entry, written) = (names::entry(&entries, id)?, names::name_of(&entries, id)?);
+    let entry = names::entry(&entries, id)?;
+    let written = context.scene.name_of(id, &entry)?;
     let view = View::new(&context.scene, id, entry, &written).asked_by(name);
     context.require(&view, What::Entry, Level::Delete)?;
     may_change_children(context, entry.parent, None, Level::Delete)?;

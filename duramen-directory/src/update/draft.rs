@@ -10,7 +10,7 @@ use crate::attribute::{Described, form};
 use crate::entry::{Builder, Entry, LargeAttribute, StoredAttribute, mark};
 use crate::failure::{Failure, Result};
 use crate::large::{self, MANY};
-use crate::schema::{Attribute, AttributeId, Schema};
+use crate::schema::{Attribute, AttributeId, Class, Schema};
 use crate::tables::{Id, Tables};
 
 /// Attributes of an entry, descriptions with other options counted apart.
@@ -118,7 +118,9 @@ impl<'e> DraftAttribute<'e> {
     fn build(&self, is_operational: bool, builder: &mut Builder) {
         match &self.content {
             Content::Stored(stored) => builder.stored(stored, is_operational),
-            Content::New(description, values) => builder.attribute(self.id, is_operational, description, values),
+            Content::New(description, values) => {
+                builder.attribute(self.id, (is_operational, !self.options.is_empty()), description, values);
+            }
         }
     }
 }
@@ -240,6 +242,10 @@ impl<'e> Draft<'e> {
 
     /// Moves attributes with very many values out of the entry.
     pub fn move_out(&mut self, schema: &Schema, id: Id) {
+        // Almost none has any.
+        if !self.attributes.iter().any(|attribute| attribute.is_for_outside(schema)) {
+            return;
+        }
         for attribute in self.attributes.extract_if(.., |attribute| attribute.is_for_outside(schema)) {
             let description = attribute.description().to_string();
             let stored = LargeAttribute { id: attribute.id, count: 0, bytes: 0, description };
@@ -253,17 +259,19 @@ impl<'e> Draft<'e> {
         }
     }
 
-    /// Whether a class makes it one that stands only for its name ([`Class::is_glue`](crate::schema::Class::is_glue)).
+    /// The classes that its values of objectClass name.
+    fn classes<'s>(&self, schema: &'s Schema) -> impl Iterator<Item = &'s Class> {
+        self.plain_values(schema.known().object_class).filter_map(|name| schema.find_class(name))
+    }
+
+    /// Whether a class makes it one that stands only for its name ([`Class::is_glue`]).
     pub fn is_glue(&self, schema: &Schema) -> bool {
-        let class = |value| std::str::from_utf8(value).ok().and_then(|name| schema.find_class(name));
-        self.plain_values(schema.known().object_class).filter_map(class).any(|class| class.is_glue)
+        self.classes(schema).any(|class| class.is_glue)
     }
 
     /// Marks that its classes give an entry.
     pub fn marks(&self, schema: &Schema) -> u8 {
-        let class = |value| std::str::from_utf8(value).ok().and_then(|name| schema.find_class(name));
-        let classes = self.plain_values(schema.known().object_class).filter_map(class);
-        classes.fold(0, |marks, class| {
+        self.classes(schema).fold(0, |marks, class| {
             let of = |is_kind, mark| if is_kind { mark } else { 0 };
             marks
                 | of(class.is_alias, mark::ALIAS)
@@ -272,11 +280,11 @@ impl<'e> Draft<'e> {
         })
     }
 
-    /// The entry's bytes.
+    /// The entry's bytes. `marks` are those that its classes give.
     ///
     /// # Errors
     /// adminLimitExceeded, of what has more attributes or longer names than an entry's head has room for.
-    pub fn build(&self, schema: &Schema, parent: Id, rdn: &str) -> Result<Vec<u8>> {
+    pub fn build(&self, schema: &Schema, parent: Id, rdn: &str, marks: u8) -> Result<Vec<u8>> {
         let is_long = |large: &LargeDraft| large.stored.description.len() > LARGE_NAME_MAX;
         let has_too_many = self.attributes.len() > ATTRIBUTES_MAX || self.large.len() > LARGE_MAX;
         if has_too_many || rdn.len() > RDN_MAX || self.large.iter().any(is_long) {
@@ -286,13 +294,13 @@ impl<'e> Draft<'e> {
         let mut builder = Builder::with_room(self.attributes.len(), bytes);
         for operational in [false, true] {
             for attribute in &self.attributes {
-                if schema.attribute(attribute.id).is_operational() == operational {
+                if schema.is_operational(attribute.id) == operational {
                     attribute.build(operational, &mut builder);
                 }
             }
         }
         self.kept_large().for_each(|large| builder.large(large.stored.clone()));
-        Ok(builder.finish(parent, rdn, self.marks(schema)))
+        Ok(builder.finish(parent, rdn, marks))
     }
 }
 

@@ -15,6 +15,7 @@ mod modify;
 pub(crate) mod naming;
 mod references;
 mod rename;
+mod shape;
 pub(crate) mod spelling;
 pub(crate) mod structure;
 
@@ -267,7 +268,7 @@ impl Owned {
         ids: Ids,
         act: impl FnOnce(&Context<'_>, &Request<'_>) -> Result<T>,
     ) -> Result<T> {
-        let message = Message::<Request<'_>>::decode(&self.message)?;
+        let message = Message::<Request<'_>>::decode_again(&self.message)?;
         let of = match message.operation {
             Request::Add(_) => Of::Add,
             Request::Delete(_) => Of::Delete,

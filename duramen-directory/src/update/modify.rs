@@ -1,7 +1,7 @@
 //! Modify (RFC 4511 section 4.6, RFC 4525): changes in their order, judged at their end.
 
 use std::borrow::Cow;
-use std::collections::{BTreeSet, HashSet};
+use std::collections::HashSet;
 
 use duramen_ldap::message::{ChangeKind, ModifyRequest, ResultCode};
 
@@ -13,13 +13,14 @@ use super::delete::name_key;
 use super::draft::{Draft, Value};
 use super::naming;
 use super::references::{self, Reference};
+use super::shape;
 use crate::access::{Level, What};
 use crate::attribute::{Described, form};
 use crate::entry::Entry;
 use crate::failure::{Failure, Result, damaged};
 use crate::filter::Quick;
 use crate::names;
-use crate::schema::AttributeId;
+use crate::schema::{AttributeId, AttributeSet, Class};
 use crate::tables::Id;
 use crate::view::View;
 
@@ -45,16 +46,16 @@ pub(crate) fn prepare(context: &Context<'_>, request: &ModifyRequest<'_>) -> Res
         // Who changed it last, and when, changes all the same.
         context.require(&view, What::Entry, Level::Write)?;
     }
-    let mut modifier = Modifier { context, id, draft: Draft::of(&entry), touched: BTreeSet::new(), looked_at: 0 };
+    let mut modifier = Modifier::new(context, id, &entry);
     for change in &changes {
         modifier.change(&view, change)?;
     }
     context.pre_read(&view)?;
     modifier.judge(&entry)?;
-    if modifier.touched.contains(&context.schema().known().entry_uuid) {
+    if modifier.touched.contains(context.schema().known().entry_uuid) {
         context.check_identifier(&modifier.draft, Some(id), &name)?;
     }
-    context.check_unique(&modifier.draft, Some((id, &entry)), |changed| modifier.touched.contains(&changed))?;
+    context.check_unique(&modifier.draft, Some((id, &entry)), |changed| modifier.touched.contains(changed))?;
     modifier.finish(&entry)
 }
 
@@ -62,7 +63,7 @@ pub(crate) fn prepare(context: &Context<'_>, request: &ModifyRequest<'_>) -> Res
 pub(super) fn refer(context: &Context<'_>, id: Id, references: &[Reference]) -> Result<Option<Batch>> {
     let entries = context.scene.tables.entry()?;
     let entry = names::entry(&entries, id)?;
-    let mut modifier = Modifier { context, id, draft: Draft::of(&entry), touched: BTreeSet::new(), looked_at: 0 };
+    let mut modifier = Modifier::new(context, id, &entry);
     for reference in references {
         modifier.refer(reference)?;
     }
@@ -81,7 +82,9 @@ struct Modifier<'m, 'c, 'e> {
     id: Id,
     draft: Draft<'e>,
     /// Types that were changed.
-    touched: BTreeSet<AttributeId>,
+    touched: AttributeSet,
+    /// Marks that its classes give it, once they are known.
+    marks: Option<u8>,
     /// Values that were looked at one by one.
     looked_at: usize,
 }
@@ -101,7 +104,12 @@ fn fail<T>(code: ResultCode, text: String) -> Result<T> {
     Err(Failure::new(code, text))
 }
 
-impl<'c: 'e, 'e> Modifier<'_, 'c, 'e> {
+impl<'m, 'c: 'e, 'e> Modifier<'m, 'c, 'e> {
+    fn new(context: &'m Context<'c>, id: Id, entry: &Entry<'e>) -> Modifier<'m, 'c, 'e> {
+        let touched = AttributeSet::default();
+        Modifier { context, id, draft: Draft::of(entry), touched, marks: None, looked_at: 0 }
+    }
+
     fn change(&mut self, view: &View<'_, '_>, change: &'e Checked<'e>) -> Result<()> {
         let (context, described) = (self.context, &change.described);
         let id = described.attribute.id;
@@ -313,7 +321,7 @@ impl<'c: 'e, 'e> Modifier<'_, 'c, 'e> {
             });
         }
         self.draft.drop_empty();
-        if self.touched.contains(&attribute.id) && self.is_missing(attribute.id)? {
+        if self.touched.contains(attribute.id) && self.is_missing(attribute.id)? {
             self.draft.push(attribute, empty.bytes);
         }
         Ok(())
@@ -359,31 +367,46 @@ impl<'c: 'e, 'e> Modifier<'_, 'c, 'e> {
     /// That the entry has the values of its name.
     fn holds_name(&self, before: &Entry<'_>) -> Result<()> {
         let stored = Some((self.context.scene.tables, self.id));
-        naming::holds(self.context.schema(), &self.draft, stored, naming::first_rdn(before.rdn()))
+        // Only a suffix has its whole name there.
+        let rdn = if before.parent == 0 { naming::first_rdn(before.rdn()) } else { before.rdn() };
+        naming::holds(self.context.schema(), &self.draft, stored, rdn)
     }
 
     /// The rules that the entry has to obey at the end.
     fn judge(&mut self, before: &Entry<'_>) -> Result<()> {
         let schema = self.context.schema();
-        for attribute in self.draft.attributes.iter().filter(|attribute| self.touched.contains(&attribute.id)) {
+        for attribute in self.draft.attributes.iter().filter(|attribute| self.touched.contains(attribute.id)) {
             check::single(schema.attribute(attribute.id), attribute.count())?;
         }
-        let classes = check::classes(schema, &self.draft)?;
-        let structural = check::structural(schema, &classes)?;
-        let known = schema.known();
+        let shape = shape::known(schema, &self.draft);
+        let classes = if shape.is_some() { Vec::new() } else { check::classes(schema, &self.draft)? };
+        let structural = match shape {
+            Some(shape) => schema.class(shape.structural),
+            None => check::structural(schema, &classes)?,
+        };
+        self.keeps_structural(before, structural)?;
+        self.holds_name(before)?;
+        if !self.context.is_relaxed() && shape.is_none() {
+            check::content(schema, &self.draft, structural.id, &classes)?;
+        }
+        self.marks = shape.map(|shape| shape.marks);
+        Ok(())
+    }
+
+    /// That the entry is of the structural class that it was of, which is noted in it.
+    fn keeps_structural(&mut self, before: &Entry<'_>, structural: &'c Class) -> Result<()> {
+        let (schema, known) = (self.context.schema(), self.context.schema().known());
         let old = before.of_type(known.structural_object_class).flat_map(|found| found.values()).next();
-        let old_class = old.and_then(|old| schema.find_class(std::str::from_utf8(old).ok()?));
-        let was_glue = old_class.is_some_and(|class| class.is_glue);
+        if old == Some(structural.name.as_bytes()) && !self.touched.contains(known.structural_object_class) {
+            return Ok(());
+        }
         let is_same = old.is_none_or(|old| structural.name.as_bytes().eq_ignore_ascii_case(old));
+        let was_glue = || old.and_then(|old| schema.find_class(old)).is_some_and(|class| class.is_glue);
         // What stands only for its name becomes an entry so.
-        if !is_same && !was_glue && !self.context.is_relaxed() {
+        if !is_same && !self.context.is_relaxed() && !was_glue() {
             let old = String::from_utf8_lossy(old.unwrap_or_default()).into_owned();
             let text = format!("objectClass: the structural class cannot change from {old} to {}", structural.name);
             return fail(ResultCode::OBJECT_CLASS_MODS_PROHIBITED, text);
-        }
-        self.holds_name(before)?;
-        if !self.context.is_relaxed() {
-            check::content(schema, &self.draft, structural.id, &classes)?;
         }
         self.draft.set(schema.attribute(known.structural_object_class), structural.name.as_bytes());
         Ok(())
@@ -393,11 +416,12 @@ impl<'c: 'e, 'e> Modifier<'_, 'c, 'e> {
         let context = self.context;
         context.stamp(&mut self.draft);
         let known = context.schema().known();
-        self.touched.extend([known.entry_csn, known.modifiers_name, known.modify_timestamp]);
-        self.touched.insert(known.structural_object_class);
+        let set = [known.entry_csn, known.modifiers_name, known.modify_timestamp, known.structural_object_class];
+        set.into_iter().for_each(|id| self.touched.insert(id));
         self.draft.move_out(context.schema(), self.id);
         let mut batch = Batch::default();
-        let bytes = self.draft.build(context.schema(), before.parent, before.rdn())?;
+        let marks = self.marks.unwrap_or_else(|| self.draft.marks(context.schema()));
+        let bytes = self.draft.build(context.schema(), before.parent, before.rdn(), marks)?;
         let entry = Entry::parse(&bytes).ok_or_else(|| damaged("the changed entry"))?;
         let (mut old, mut new) = context.changed_keys(before, &entry, &self.touched);
         let was = (self.id, Some(before));

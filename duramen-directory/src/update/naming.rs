@@ -85,8 +85,24 @@ pub(crate) fn complete<'e>(schema: &'e Schema, draft: &mut Draft<'e>, stored: St
     Ok(())
 }
 
+/// Whether an RDN is one pair, without anything that stands for something else, and the entry has its value byte by byte: as
+/// most have.
+fn has_plainly(schema: &Schema, draft: &Draft<'_>, rdn: &str) -> bool {
+    let Some((kind, value)) = rdn.split_once('=') else { return false };
+    let is_plain = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'.' | b'_' | b'@');
+    if !value.bytes().all(is_plain) {
+        return false;
+    }
+    let Some(attribute) = schema.find(kind) else { return false };
+    draft.plain_values(attribute.id).any(|found| found == value.as_bytes())
+        && check::value(attribute, &attribute.name, 1, value.as_bytes()).is_ok()
+}
+
 /// That an entry has the values of its RDN, unless it is one that stands only for its name.
 pub(crate) fn holds(schema: &Schema, draft: &Draft<'_>, stored: Stored<'_>, rdn: &str) -> Result<()> {
+    if has_plainly(schema, draft, rdn) {
+        return Ok(());
+    }
     for (attribute, value) in pairs(schema, rdn)? {
         if !has(schema, draft, stored, attribute, &value)? && !draft.is_glue(schema) {
             let text =

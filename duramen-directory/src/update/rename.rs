@@ -58,7 +58,8 @@ pub(crate) fn prepare(context: &Context<'_>, request: &ModifyDnRequest<'_>) -> R
         structure::moved(context.schema(), &context.scene.tables, id, &candidates, (parent, rdn.as_str()))?;
     }
     let written = names::strict(context.schema(), rdn.as_str()).unwrap_or_else(|| rdn.to_string());
-    let bytes = draft.build(context.schema(), parent, &written)?;
+    let marks = draft.marks(context.schema());
+    let bytes = draft.build(context.schema(), parent, &written, marks)?;
     let changed = Entry::parse(&bytes).ok_or_else(|| damaged("the renamed entry"))?;
     context.post_read(id);
     let mut batch = Batch::default();

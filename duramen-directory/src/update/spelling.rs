@@ -17,16 +17,16 @@ const NAME_AND_UID: &str = "1.3.6.1.4.1.1466.115.121.1.34";
 
 /// A value of an attribute.
 pub(crate) fn value<'v>(schema: &Schema, attribute: &Attribute, value: &'v [u8]) -> Value<'v> {
-    let written = std::str::from_utf8(value).ok().and_then(|text| {
-        if attribute.id == schema.known().object_class {
-            return schema.find_class(text).filter(|class| class.name != text).map(|class| class.name.clone());
-        }
-        match attribute.syntax?.oid {
-            DN => strict(schema, text),
-            NAME_AND_UID => name_and_uid(schema, text),
+    let written = if attribute.id == schema.known().object_class {
+        schema.find_class(value).filter(|class| class.name.as_bytes() != value).map(|class| class.name.clone())
+    } else {
+        let text = || std::str::from_utf8(value).ok();
+        match attribute.syntax.map(|syntax| syntax.oid) {
+            Some(DN) => text().and_then(|text| strict(schema, text)),
+            Some(NAME_AND_UID) => text().and_then(|text| name_and_uid(schema, text)),
             _ => None,
         }
-    });
+    };
     match written {
         Some(written) if written.as_bytes() != value => Cow::Owned(written.into_bytes()),
         _ => Cow::Borrowed(value),

@@ -94,7 +94,7 @@ fn governing_of(schema: &Schema, tables: &Tables<'_>, id: Id) -> Result<Option<G
 
 fn candidates_of(schema: &Schema, entry: &Entry<'_>) -> Result<Governing> {
     let structural = entry.of_type(schema.known().structural_object_class).flat_map(|found| found.values()).next();
-    let class = structural.and_then(|name| schema.find_class(std::str::from_utf8(name).ok()?));
+    let class = structural.and_then(|name| schema.find_class(name));
     let class = class.ok_or_else(|| damaged("the structural class of an entry"))?;
     Ok(schema.rules().candidates(class.id, &rdn_types(schema, naming::first_rdn(entry.rdn()))?))
 }

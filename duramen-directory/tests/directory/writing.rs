@@ -420,6 +420,34 @@ fn a_name_that_is_spelt_otherwise_spells_the_attribute_so_too_rfc4511_4_9() {
     assert_eq!(sample.search(BASE, "(uid=bjensen)", &Ask::default()).unwrap().values("uid"), ["BJENSEN"]);
 }
 
+/// A thread remembers which types and classes go together.
+#[test]
+fn what_was_right_or_was_let_pass_makes_nothing_else_right_rfc4512_2_4() {
+    let sample = Sample::people();
+    let (me, relax) = (Requester::internal(), [control(oid::RELAX)]);
+    let add = |rdn: &str, class: &str, others: &[&'static str], controls: &[Control<'_>]| {
+        let mut attributes = vec![("objectClass", vec![class.as_bytes()])];
+        attributes.extend(others.iter().map(|other| (*other, vec![&b"x"[..]])));
+        ended(sample.add_as(&me, &format!("{rdn},dc=example,dc=com"), &attributes, controls))
+    };
+    for n in 0..3 {
+        assert_eq!(add(&format!("cn=relaxed{n}"), "inetOrgPerson", &[], &relax), ResultCode::SUCCESS);
+        assert_eq!(add("cn=bare", "inetOrgPerson", &[], &[]), ResultCode::OBJECT_CLASS_VIOLATION, "no sn");
+        assert_eq!(add(&format!("cn=right{n}"), "inetOrgPerson", &["sn"], &[]), ResultCode::SUCCESS);
+        assert_eq!(add("cn=device", "device", &["sn"], &[]), ResultCode::OBJECT_CLASS_VIOLATION, "no such attribute");
+        assert_eq!(add("cn=class", "nonsense", &["sn"], &[]), ResultCode::INVALID_ATTRIBUTE_SYNTAX);
+        let right = format!("cn=right{n},dc=example,dc=com");
+        let modify = |kind, description: &str, values: &[&str]| {
+            ended(sample.modify_as(&me, &right, &[(kind, description, values)], &[]))
+        };
+        assert_eq!(modify(Replace, "description", &["x"]), ResultCode::SUCCESS);
+        assert_eq!(modify(Delete, "sn", &[]), ResultCode::OBJECT_CLASS_VIOLATION);
+        assert_eq!(modify(Replace, "cn", &["another"]), ResultCode::NOT_ALLOWED_ON_RDN);
+        assert_eq!(modify(Replace, "objectClass", &["device"]), ResultCode::OBJECT_CLASS_MODS_PROHIBITED);
+        assert_eq!(modify(Add, "uidNumber", &["1"]), ResultCode::OBJECT_CLASS_VIOLATION);
+    }
+}
+
 #[test]
 fn operational_attributes_name_nothing() {
     let sample = Sample::people();

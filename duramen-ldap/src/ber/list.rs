@@ -78,6 +78,11 @@ impl<'a, T: Element<'a>> List<'a, T> {
         Ok(List { content, items: PhantomData })
     }
 
+    /// As [`List::decode`], unless the elements were checked before.
+    pub(crate) fn decode_unless(is_checked: bool, content: Reader<'a>) -> Result<List<'a, T>, DecodeError> {
+        if is_checked { Ok(List { content, items: PhantomData }) } else { List::decode(content) }
+    }
+
     /// As [`List::decode`], of a list that may not be empty (`SIZE (1..MAX)`).
     pub fn decode_some(content: Reader<'a>, expected: &'static str) -> Result<List<'a, T>, DecodeError> {
         if content.is_empty() { content.fail(expected) } else { List::decode(content) }

@@ -75,6 +75,13 @@ pub struct Avas<'a> {
     start: usize,
 }
 
+impl Avas<'_> {
+    /// Whether there is none any more.
+    pub(super) fn is_empty(&self) -> bool {
+        self.rest.is_none()
+    }
+}
+
 impl<'a> Iterator for Avas<'a> {
     type Item = Ava<'a>;
 
@@ -83,7 +90,8 @@ impl<'a> Iterator for Avas<'a> {
         let start = self.start;
         self.rest = behind;
         self.start += text.len() + 1;
-        let (attribute, raw) = text.split_once('=').unwrap_or((text, ""));
+        let sign = text.bytes().position(|byte| byte == b'=');
+        let (attribute, raw) = sign.map_or((text, ""), |at| (&text[..at], &text[at + 1..]));
         Some(Ava { attribute: attribute.trim_matches(' '), raw: trim(raw), start })
     }
 }

@@ -6,7 +6,7 @@
 use std::borrow::Cow;
 use std::collections::HashSet;
 
-use super::{Dn, Rdn, write_ava};
+use super::{Ava, Dn, Rdn, write_ava};
 use crate::error::TextError;
 
 /// What names have to be told about attribute types.
@@ -21,22 +21,33 @@ pub trait NamingRules {
     ) -> Result<Cow<'s, str>, &'static str>;
 }
 
+/// Appends the normalized form of a pair's value, and returns the one name of its type.
+fn normalize<'s>(
+    ava: &Ava<'s>,
+    rules: &'s (impl NamingRules + ?Sized),
+    value: &mut Vec<u8>,
+) -> Result<Cow<'s, str>, TextError> {
+    let wrong = |expected| TextError::new(ava.offset(), expected);
+    rules.normalize(ava.attribute, &ava.value(), value).map_err(wrong)
+}
+
 impl Rdn<'_> {
     /// Appends the normalized form. Offsets in errors count from the start of the name the RDN was taken from.
     pub fn normalize(&self, rules: &(impl NamingRules + ?Sized), out: &mut String) -> Result<(), TextError> {
-        let (mut pairs, mut types) = (Vec::new(), HashSet::new());
-        let mut value = Vec::new();
+        let mut value = Vec::with_capacity(self.as_str().len());
         let mut avas = self.avas();
-        while let Some(ava) = avas.next() {
+        // Almost every RDN is one pair, which needs no sorting.
+        if let Some(ava) = avas.next()
+            && avas.is_empty()
+        {
+            let name = normalize(&ava, rules, &mut value)?;
+            write_ava(out, &name, &value).expect("a string takes whatever is written to it");
+            return Ok(());
+        }
+        let (mut pairs, mut types) = (Vec::new(), HashSet::new());
+        for ava in self.avas() {
             value.clear();
-            let name = rules
-                .normalize(ava.attribute, &ava.value(), &mut value)
-                .map_err(|expected| TextError::new(ava.offset(), expected))?;
-            // Almost every RDN is one pair, which needs no sorting.
-            if pairs.is_empty() && avas.clone().next().is_none() {
-                write_ava(out, &name, &value).expect("a string takes whatever is written to it");
-                return Ok(());
-            }
+            let name = normalize(&ava, rules, &mut value)?;
             let mut pair = String::new();
             write_ava(&mut pair, &name, &value).expect("a string takes whatever is written to it");
             pairs.push(pair);

@@ -64,6 +64,10 @@ pub fn write_ava(out: &mut impl fmt::Write, attribute: &str, value: &[u8]) -> fm
 /// Writes a value with the escapes it needs in a name: also for control characters and what is not UTF-8.
 pub fn write_value(out: &mut impl fmt::Write, value: &[u8]) -> fmt::Result {
     let last = value.len().saturating_sub(1);
+    let stands_for_itself = |byte: &u8| byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'.' | b'_' | b'@');
+    if value.iter().all(stands_for_itself) {
+        return value.utf8_chunks().try_for_each(|chunk| out.write_str(chunk.valid()));
+    }
     let mut at = 0;
     for chunk in value.utf8_chunks() {
         for c in chunk.valid().chars() {

@@ -48,6 +48,14 @@ impl<'a> Message<'a, Request<'a>> {
         let envelope = Envelope::decode(bytes)?;
         Ok(Message { id: envelope.id, operation: envelope.request()?, controls: envelope.controls()? })
     }
+
+    /// As [`Message::decode`], of what [`Message::encode`] made of a request that was decoded before: what was checked then
+    /// is not checked again.
+    pub fn decode_again(bytes: &'a [u8]) -> Result<Self, DecodeError> {
+        let envelope = Envelope::decode(bytes)?;
+        let operation = Request::read(envelope.tag, envelope.content, true)?;
+        Ok(Message { id: envelope.id, operation, controls: envelope.controls()? })
+    }
 }
 
 impl<'a> Message<'a, Response<'a>> {
@@ -89,7 +97,7 @@ impl<'a> Envelope<'a> {
 
     /// The operation of a message sent by a client.
     pub fn request(&self) -> Result<Request<'a>, DecodeError> {
-        Request::read(self.tag, self.content)
+        Request::read(self.tag, self.content, false)
     }
 
     /// The operation of a message sent by a server.

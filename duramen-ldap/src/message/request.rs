@@ -34,14 +34,15 @@ pub enum Request<'a> {
 }
 
 impl<'a> Request<'a> {
-    pub(super) fn read(tag: u8, content: Reader<'a>) -> Result<Request<'a>, DecodeError> {
+    /// `is_checked`: it was read before, so that long lists need not be gone through.
+    pub(super) fn read(tag: u8, content: Reader<'a>, is_checked: bool) -> Result<Request<'a>, DecodeError> {
         Ok(match tag {
             op::BIND_REQUEST => Request::Bind(BindRequest::read(content)?),
             // Its content is NULL. Some clients send garbage there; nothing could be done about it.
             op::UNBIND_REQUEST => Request::Unbind,
             op::SEARCH_REQUEST => Request::Search(SearchRequest::read(content)?),
-            op::MODIFY_REQUEST => Request::Modify(ModifyRequest::read(content)?),
-            op::ADD_REQUEST => Request::Add(AddRequest::read(content)?),
+            op::MODIFY_REQUEST => Request::Modify(ModifyRequest::read(content, is_checked)?),
+            op::ADD_REQUEST => Request::Add(AddRequest::read(content, is_checked)?),
             op::DELETE_REQUEST => Request::Delete(content.into_text()?),
             op::MODIFY_DN_REQUEST => Request::ModifyDn(ModifyDnRequest::read(content)?),
             op::COMPARE_REQUEST => Request::Compare(CompareRequest::read(content)?),

@@ -190,6 +190,7 @@ proptest! {
         prop_assert_eq!(encoded(&Message::<Request<'_>>::decode(&request).unwrap()), &request[..]);
         prop_assert_eq!(encoded(&Message::<Response<'_>>::decode(&response).unwrap()), &response[..]);
         prop_assert_eq!(frame(&request, 1 << 20).unwrap(), Frame::Complete(request.len()));
+        prop_assert_eq!(Message::<Request<'_>>::decode_again(&request).unwrap(), Message::<Request<'_>>::decode(&request).unwrap());
     }
 
     /// A byte changed, or the end cut off: an answer, never a panic, and a place in the message.

@@ -63,9 +63,9 @@ impl<'a> Element<'a> for Change<'a> {
 }
 
 impl<'a> ModifyRequest<'a> {
-    pub(super) fn read(mut content: Reader<'a>) -> Result<Self, DecodeError> {
+    pub(super) fn read(mut content: Reader<'a>, is_checked: bool) -> Result<Self, DecodeError> {
         let name = content.text(tag::OCTETS, "the name of an entry")?;
-        let changes = List::decode(content.sequence("a list of changes")?)?;
+        let changes = List::decode_unless(is_checked, content.sequence("a list of changes")?)?;
         content.ignore_rest()?;
         Ok(ModifyRequest { name, changes })
     }
@@ -88,13 +88,16 @@ pub struct AddRequest<'a> {
 }
 
 impl<'a> AddRequest<'a> {
-    pub(super) fn read(mut content: Reader<'a>) -> Result<Self, DecodeError> {
+    pub(super) fn read(mut content: Reader<'a>, is_checked: bool) -> Result<Self, DecodeError> {
         let name = content.text(tag::OCTETS, "the name of an entry")?;
         let list = content.sequence("a list of attributes")?;
-        let attributes = List::<Attribute<'_>>::decode(list)?;
-        if attributes.iter().any(|attribute| attribute.values.is_empty()) {
-            return list.fail("a value at least in each attribute");
+        let mut unchecked = if is_checked { Reader::new(&[]) } else { list };
+        while !unchecked.is_empty() {
+            if Attribute::read(&mut unchecked)?.values.is_empty() {
+                return list.fail("a value at least in each attribute");
+            }
         }
+        let attributes = List::decode_unless(true, list)?;
         content.ignore_rest()?;
         Ok(AddRequest { name, attributes })
     }
