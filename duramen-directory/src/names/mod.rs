@@ -378,3 +378,45 @@ pub(crate) fn no_such_object(matched_dn: String, name: &str) -> Failure {
     let code = duramen_ldap::message::ResultCode::NO_SUCH_OBJECT;
     Failure { matched_dn, ..Failure::new(code, format!("there is no entry {name:?}")) }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::schema::tests::built_in;
+
+    /// What was put into a form before makes the next one quicker, and no other.
+    #[test]
+    fn a_name_has_one_form_whatever_was_asked_before() {
+        let parents =
+            ["dc=example,dc=com", "DC=Example , DC=com", "ou=a\\2cb,dc=x", "o=\"quoted, too\",c=de", "dc=x;dc=y", ""];
+        let rdns = [
+            "cn=a",
+            "CN = A B ",
+            " cn=a",
+            "cn=a ",
+            "cn=a\\ ",
+            "cn=\"a,b\"",
+            "2.5.4.3=a",
+            "cn=a+sn=b",
+            "sn=b+cn=a",
+            "cn=#0401ff",
+            "cn=",
+            "nothing",
+            "cn=a\\",
+            "cn=a\\,b",
+            "unknown=a",
+            "uid=a;b",
+        ];
+        let names: Vec<String> = rdns.iter().flat_map(|rdn| parents.map(|parent| format!("{rdn},{parent}"))).collect();
+        let forms = |schema: &Schema, name: &str| (normalize(schema, name).ok(), strict(schema, name));
+        // Each of them first, by a schema of its own.
+        let alone: Vec<_> = names.iter().map(|name| forms(&built_in("").unwrap(), name)).collect();
+        assert!(alone.iter().filter(|(normalized, strict)| normalized.is_some() && strict.is_some()).count() > 30);
+        let schema = built_in("").unwrap();
+        for _ in 0..2 {
+            for (name, alone) in names.iter().zip(&alone) {
+                assert_eq!(forms(&schema, name), *alone, "{name:?}");
+            }
+        }
+    }
+}

@@ -46,6 +46,7 @@ impl Memory {
             out.extend_from_slice(&attribute.id.number().to_be_bytes());
             if attribute.id == schema.known().object_class {
                 out.push(attribute.options.is_empty().into());
+                out.extend_from_slice(&attribute.count().to_be_bytes());
                 for value in attribute.values() {
                     out.extend_from_slice(&value.len().to_be_bytes());
                     out.extend_from_slice(value);
