@@ -58,7 +58,7 @@ pub struct Profile {
     pub lock_file: bool,
     /// Whether closing makes relaxed commits durable.
     pub flush_on_close: bool,
-    /// Handles that have the database open at the same time, at most, and write in turn. Without a lock file it is one.
+    /// Handles that have the database open at the same time, at most, and write in turn.
     pub handles: usize,
     /// Whether calls to the disk fail now and then.
     pub faults: bool,
@@ -275,7 +275,7 @@ impl Life {
         }
         match self.rng.u32(..100) {
             0..62 => self.transaction(),
-            62..70 => self.park(),
+            62..70 if self.has_known_readers() => self.park(),
             70..76 => self.unpark().map(|()| false),
             76..84 => self.checkpoint(),
             84..90 => self.close(),
@@ -289,7 +289,7 @@ impl Life {
         if self.db.is_none() {
             self.db = self.others.pop();
         }
-        let may_share = self.profile.handles > 1 && self.profile.has_lock_file();
+        let may_share = self.profile.handles > 1;
         if self.db.is_some() && !(may_share && self.rng.bool()) {
             return Ok(Ok(()));
         }
@@ -472,6 +472,12 @@ impl Life {
             Some(finding) => Err(format!("{when}, the check finds: {finding}")),
             None => Ok(()),
         }
+    }
+
+    /// Whether who writes knows of all who read. Without a lock file it is the caller who sees to it that nobody reads what
+    /// another handle writes over.
+    fn has_known_readers(&self) -> bool {
+        self.profile.handles == 1 || self.profile.has_lock_file()
     }
 
     fn park(&mut self) -> Verdict<bool> {

@@ -183,3 +183,70 @@ fn a_writer_that_cannot_settle_what_it_found_says_so_each_time_and_writes_nothin
     }
     Ok(())
 }
+
+/// Two handles that share no memory, and take turns.
+fn two_without_lock_file(path: &Path) -> Result<[Database; 2]> {
+    let open = || Database::options().without_lock_file().flush_on_close(false).open(path);
+    Ok([open()?, open()?])
+}
+
+#[test]
+fn handles_without_a_lock_file_make_commits_on_top_of_each_others() -> Result {
+    let dir = tempfile::tempdir()?;
+    let path = dir.path().join("turns.dm");
+    let handles = two_without_lock_file(&path)?;
+    // So many that most pages stay as they are in a commit.
+    handles[0].update(|txn| (0..500u32).try_for_each(|i| txn.table("t")?.put(i.to_be_bytes(), [b'x'; 100])))?;
+    for turn in 0..40u32 {
+        let mut txn = handles[turn as usize * 5 / 3 % 2].begin_write()?;
+        txn.set_durability(if turn % 3 == 0 { Durability::Durable } else { Durability::Relaxed });
+        txn.table("t")?.put((turn * 77 % 500).to_be_bytes(), turn.to_be_bytes())?;
+        txn.commit()?;
+        let copy = path.with_extension("copy");
+        std::fs::copy(&path, &copy)?;
+        let copy = Database::options().without_lock_file().open(&copy)?;
+        let found = copy.read()?.table("t")?.get((turn * 77 % 500).to_be_bytes())?.map(<[u8]>::to_vec);
+        assert_eq!(found, Some(turn.to_be_bytes().to_vec()), "turn {turn}");
+    }
+    Ok(())
+}
+
+#[test]
+fn what_one_handle_without_a_lock_file_has_flushed_stays_while_another_goes_on() -> Result {
+    let dir = tempfile::tempdir()?;
+    let path = dir.path().join("flushed.dm");
+    let [one, other] = two_without_lock_file(&path)?;
+    type Flush = fn(&Database, &Database, &[u8]) -> Result<Txnid>;
+    let flush: [Flush; 4] = [
+        |one, _, value| put(one, value, Durability::Durable),
+        |one, _, value| put(one, value, Durability::Relaxed).and_then(|txnid| Ok(one.checkpoint().map(|()| txnid)?)),
+        |one, _, value| put(one, value, Durability::Relaxed).and_then(|txnid| Ok(one.sync().map(|()| txnid)?)),
+        |one, other, value| put(other, value, Durability::Relaxed).and_then(|txnid| Ok(one.sync().map(|()| txnid)?)),
+    ];
+    for (way, flush) in (0u8..).zip(flush) {
+        put(&other, b"seen", Durability::Relaxed)?;
+        let kept = flush(&one, &other, &[way])?;
+        for later in 0..6 {
+            put(&other, b"lost", Durability::Relaxed)?;
+            let after = Database::open(cut(&path, Txnid(kept.0 + 1))?)?;
+            assert_eq!(value(&after)?, [way], "way {way}, commit {later} after it");
+        }
+    }
+    Ok(())
+}
+
+#[test]
+fn a_handle_without_a_lock_file_that_closes_hides_no_commit_that_comes_later() -> Result {
+    let dir = tempfile::tempdir()?;
+    let path = dir.path().join("closed.dm");
+    let [stays, _] = two_without_lock_file(&path)?;
+    for round in 0..8u32 {
+        put(&stays, b"before", Durability::Relaxed)?;
+        Database::options().without_lock_file().open(&path)?.close()?;
+        put(&stays, &round.to_be_bytes(), Durability::Durable)?;
+        let copy = path.with_extension("copy");
+        std::fs::copy(&path, &copy)?;
+        assert_eq!(value(&Database::open(&copy)?)?, round.to_be_bytes());
+    }
+    Ok(())
+}

@@ -166,6 +166,11 @@ impl Meta {
         if slot.starts_with(&MAGIC) { Txnid(word(slot, 48)) } else { Txnid(0) }
     }
 
+    /// The same of its place in the order of all meta pages.
+    pub(crate) fn sequence_of(slot: &[u8]) -> u64 {
+        word(slot, 40)
+    }
+
     /// When a slot's commit was made, of a slot that is known to be whole.
     pub(crate) fn committed_ns_of(slot: &[u8]) -> u64 {
         word(slot, 184)

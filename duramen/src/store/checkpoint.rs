@@ -122,9 +122,15 @@ impl Store {
     /// Makes the data file durable with all that is committed. Returns at once if it is.
     pub(crate) fn checkpoint(&self, wait: Wait) -> Result<()> {
         let mut writer = self.begin_write(wait)?;
-        let result = self.flush_and_cut_off(&mut writer);
+        let result = self.flush_and_cut_off(&mut writer).and_then(|()| self.tell_of_flush(&mut writer));
         self.end_write(writer);
         result
+    }
+
+    /// Where no memory is shared with those who write after this, the newest commit's meta page tells that it is flushed, so that
+    /// they keep it.
+    fn tell_of_flush(&self, writer: &mut Writer) -> Result<()> {
+        if self.untold && !writer.meta.is_proven() { self.write_proven_meta(writer) } else { Ok(()) }
     }
 
     /// As [`Store::checkpoint`], but without waiting for a writer. Beside one, the data file is flushed as it is: that one's
@@ -134,7 +140,7 @@ impl Store {
             return Err(Error::ReadOnly);
         }
         self.poison.check()?;
-        if self.durable() == self.shared.newest() {
+        if !self.untold && self.durable() == self.shared.newest() {
             return Ok(());
         }
         match self.checkpoint(Wait::No) {

@@ -63,7 +63,7 @@ impl Store {
 
     /// Writes the newest commit's meta page once more, saying that it needs no proof. It need not be flushed: the commit
     /// is on disk, and if this page is lost, the one before it says so too.
-    fn write_proven_meta(&self, writer: &mut Writer) -> Result<()> {
+    pub(super) fn write_proven_meta(&self, writer: &mut Writer) -> Result<()> {
         let slot = free_slot(writer);
         writer.meta.sequence += 1;
         writer.meta.needs_no_proof();

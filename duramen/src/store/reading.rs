@@ -115,8 +115,33 @@ impl Store {
                 }
             }
             self.shared.publish(&published(&meta, slot, slot, Mark::Broken))?;
+            // Whoever made it may have been told that it survives a power cut, and another one that it does not.
+            self.shared.ask_for_checkpoint();
             return self.let_go_of_the_old();
         }
+    }
+
+    /// The same of the newest commit's meta page, which another handle may have written once more: what a writer makes next
+    /// is to come behind that one.
+    pub(super) fn look_for_later_meta_page(&self) -> Result<()> {
+        let newest = self.shared.newest();
+        let Some(record) = self.shared.record(newest) else { return Ok(()) };
+        let known = Unpacked::of(&record).slot;
+        let bytes = |slot: usize| self.pager.slot(slot);
+        let is_later = |slot: usize| {
+            Meta::txnid_of(bytes(slot)) == newest && Meta::sequence_of(bytes(slot)) > Meta::sequence_of(bytes(known))
+        };
+        if !(0..SLOTS).any(is_later) {
+            return Ok(());
+        }
+        let head = self.read_head()?;
+        let same = whole_slots(&head).filter(|(_, meta)| meta.file_id == self.pager.file_id && meta.txnid == newest);
+        if let Some((slot, meta)) = same.max_by_key(|(_, meta)| meta.sequence).filter(|(slot, _)| *slot != known) {
+            // It was not flushed, but the one before it was.
+            self.shared.publish(&published(&meta, slot, known, Mark::Broken))?;
+            self.shared.ask_for_checkpoint();
+        }
+        Ok(())
     }
 
     fn is_news(&self, meta: &Meta) -> bool {

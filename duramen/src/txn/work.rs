@@ -92,6 +92,8 @@ pub(crate) struct Work {
     moved: u64,
     /// An operation failed half-way.
     pub failed: bool,
+    /// See [`Work::become_txn`].
+    is_redone: bool,
     pub durability: Durability,
     /// The caller's number, for the next meta page.
     pub user: u64,
@@ -184,6 +186,7 @@ impl Work {
             epoch: 1,
             moved: 1,
             failed: false,
+            is_redone: false,
             durability,
             ops,
             user: writer.meta.user,
@@ -237,7 +240,7 @@ impl Work {
     /// Whether a commit has anything to store, once the tables' records are in the catalog.
     pub(super) fn has_changes(&self) -> bool {
         let is_same = self.dirty.is_empty() && self.placed.extents.is_empty();
-        !is_same || self.tables[0].saved != Some(self.tables[0].tree)
+        !is_same || self.is_redone || self.tables[0].saved != Some(self.tables[0].tree)
     }
 
     /// Whether a commit of a few pages may be the one that flushes what many before it left.
@@ -252,9 +255,11 @@ impl Work {
         due || by_way || store.crowded.load(Ordering::Relaxed)
     }
 
-    /// Takes a number that is not the next one: those before it are in the log.
+    /// Takes a number that is not the next one: those before it are in the log. It is taken even if what they did comes to
+    /// nothing: a power cut may bring the log back, beside what comes after.
     pub(super) fn become_txn(&mut self, txnid: Txnid) {
         (self.txnid, self.horizon.txnid) = (txnid, txnid);
+        self.is_redone = true;
     }
 
     pub(crate) fn writer_mut(&mut self) -> Result<&mut Writer> {

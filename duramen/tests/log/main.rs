@@ -100,6 +100,24 @@ fn small_durable_commits_are_found_again_in_the_log() -> Result {
 }
 
 #[test]
+fn commits_that_come_to_nothing_together_are_done_again_as_well() -> Result {
+    let logged = Logged::new()?;
+    logged.db.update(|txn| {
+        txn.set_user_number(5);
+        txn.table("short-lived")?.put(b"key", b"value")
+    })?;
+    logged.db.update(|txn| txn.drop_table("short-lived"))?;
+    assert_survives(&logged)?;
+    // A power cut may bring back the log that was removed, beside whatever was committed meanwhile.
+    let (_dir, path) = logged.cut()?;
+    Database::open(&path)?.update(|txn| txn.table("flushed")?.put(b"after", b"the log"))?;
+    std::fs::copy(log_of(logged.db.path()), log_of(&path))?;
+    let after = Database::open(&path)?;
+    assert_eq!(after.read()?.table("flushed")?.get(b"after")?, Some(&b"the log"[..]));
+    check(&after)
+}
+
+#[test]
 fn every_operation_is_done_again() -> Result {
     let logged = Logged::new()?;
     let db = &logged.db;
