@@ -115,7 +115,7 @@ fn a_file_of_lmdb_is_refused_with_a_hint() -> Result {
     let again = Command::new(&program).arg(directory.path()).env("LD_LIBRARY_PATH", libraries()).output()?;
     let (said, hint) = (text(&again), String::from_utf8_lossy(&again.stderr).into_owned());
     assert!(said.contains("MDB_VERSION_MISMATCH"), "{said}");
-    assert_eq!(hint.matches("mdb_dump").count(), 1, "{hint}");
+    assert_eq!(hint.matches("duramen load").count(), 1, "{hint}");
     Ok(())
 }
 
