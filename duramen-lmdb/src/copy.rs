@@ -80,7 +80,10 @@ fn write_to(env: &Env, out: &mut File, how: u32) -> Result {
     }
     let temporary = Temporary::create()?;
     compact(db, &temporary.0)?;
-    Ok(stream(&temporary.0, out)?)
+    let compacted = File::open(&temporary.0)?;
+    // The name goes first: whoever stops reading ends a program by a signal, and then nothing would take it away.
+    drop(temporary);
+    Ok(stream(compacted, out)?)
 }
 
 fn compact(db: &Database, to: &Path) -> Result {
@@ -120,8 +123,7 @@ impl Drop for Temporary {
     }
 }
 
-fn stream(from: &Path, out: &mut File) -> io::Result<()> {
-    let mut from = File::open(from)?;
+fn stream(mut from: File, out: &mut File) -> io::Result<()> {
     let mut buffer = vec![0; 1 << 20];
     loop {
         match from.read(&mut buffer)? {

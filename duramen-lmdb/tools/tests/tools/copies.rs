@@ -1,5 +1,6 @@
 //! `mdb_copy` and `mdb_drop`.
 
+use std::io::Read;
 use std::process::{Command, Stdio};
 
 use crate::peer::{Entries, Peer, assert_same, header, section};
@@ -90,6 +91,24 @@ fn a_pipe_that_closes_early_is_a_failure() {
 }
 
 /// Debian has no mdb_drop: what it should do is in its manual page.
+#[test]
+fn a_compact_copy_that_is_killed_while_it_is_read_leaves_no_file() {
+    let [_, ours] = Peer::both(&["env", "temporary"]);
+    fill(std::slice::from_ref(&ours));
+    let mut child = Command::new(env!("CARGO_BIN_EXE_mdb_tools"))
+        .args(["copy", "-c"])
+        .arg(ours.path("env"))
+        .env("TMPDIR", ours.path("temporary"))
+        .stdout(Stdio::piped())
+        .spawn()
+        .unwrap();
+    // Larger than a pipe holds: it waits for its reader now.
+    child.stdout.as_mut().unwrap().read_exact(&mut [0]).unwrap();
+    child.kill().unwrap();
+    child.wait().unwrap();
+    assert_eq!(std::fs::read_dir(ours.path("temporary")).unwrap().count(), 0);
+}
+
 #[test]
 fn tables_are_emptied_or_deleted() {
     let ours = Peer::ours(&["env"]);
