@@ -20,7 +20,7 @@ PROGRAMS = $(CARGO_TARGET_DIR)/$(PROGRAM_PROFILE:dev=debug)
 help:
 	@echo "make demo   a directory of 10,000 people, served and asked over LDAP"
 	@echo "make demo-engine   the storage engine alone: Debian's package index loaded, queried, checked"
-	@echo "make test   format, lints, all tests"
+	@echo "make test   format, lints, documentation, all tests"
 	@echo "make build; sudo make install [PREFIX=/usr/local] [DESTDIR=] [LIBDIR=...]"
 	@echo "            the commands duramen and duramend, LMDB's libraries and LMDB's tools"
 
@@ -70,4 +70,5 @@ setup:
 test: setup
 	cargo fmt --all --check
 	cargo clippy --workspace --all-targets -- -D warnings
+	RUSTDOCFLAGS='-D warnings' cargo doc --workspace --no-deps
 	cargo test --workspace

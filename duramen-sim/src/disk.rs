@@ -1,6 +1,6 @@
 //! A disk that remembers what was asked of it, and may fail: a data file and its log.
 //!
-//! Owns: the record of calls ([`Disk`]), the medium that makes it ([`Recorder`]), faults. Must not know: what a crash
+//! Owns: the record of calls ([`Disk`]), the medium that makes it (`Recorder`), faults. Must not know: what a crash
 //! leaves of them, what is in the pages.
 //!
 //! Calls pass through to the real file, which plays the part of the page cache: a process that dies and comes again

@@ -3,7 +3,7 @@
 //! Owns: the rules' language, what they come to for a requester, why. Must not know: which privileges an operation
 //! needs, how entries are stored; it sees them through [`Target`].
 //!
-//! The rest of the crate asks through [`Rules`], [`Plan`], [`Target`], [`Whom`] and [`Identity`] only.
+//! The rest of the crate asks through [`Rules`], [`Plan`], [`Target`], [`Whom`] and `Identity` only.
 //!
 //! | module | owns |
 //! |---|---|
