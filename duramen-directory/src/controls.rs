@@ -2,7 +2,7 @@
 
 use duramen_ldap::authz::AuthzId;
 use duramen_ldap::ber::List;
-use duramen_ldap::control::{MatchedValues, PagedResults, ReadEntryRequest, RequestControl, SortKeys};
+use duramen_ldap::control::{ListViewRequest, MatchedValues, PagedResults, ReadEntryRequest, RequestControl, SortKeys};
 use duramen_ldap::filter::Filter;
 use duramen_ldap::message::{Control, ResultCode};
 use duramen_ldap::oid::control as oid;
@@ -10,9 +10,10 @@ use duramen_ldap::oid::control as oid;
 use crate::failure::{Failure, Result};
 
 /// Controls that the directory knows, for the root DSE.
-pub(crate) const SUPPORTED: [&str; 14] = [
+pub(crate) const SUPPORTED: [&str; 15] = [
     oid::PAGED_RESULTS,
     oid::SORT_REQUEST,
+    oid::LIST_VIEW_REQUEST,
     oid::ASSERTION,
     oid::PRE_READ,
     oid::POST_READ,
@@ -33,6 +34,7 @@ pub(crate) struct Controls<'a> {
     pub page: Option<PagedResults<'a>>,
     pub sort: Option<SortKeys<'a>>,
     pub sort_is_critical: bool,
+    pub list_view: Option<ListViewRequest<'a>>,
     pub assertion: Option<Filter<'a>>,
     pub pre_read: Option<ReadEntryRequest<'a>>,
     pub post_read: Option<ReadEntryRequest<'a>>,
@@ -64,9 +66,12 @@ pub(crate) enum Of {
 /// Whether a control of this number is one for an operation.
 fn belongs(number: &str, of: Of) -> bool {
     match number {
-        oid::PAGED_RESULTS | oid::SORT_REQUEST | oid::MATCHED_VALUES | oid::SUBENTRIES | oid::DOMAIN_SCOPE => {
-            of == Of::Search
-        }
+        oid::PAGED_RESULTS
+        | oid::SORT_REQUEST
+        | oid::LIST_VIEW_REQUEST
+        | oid::MATCHED_VALUES
+        | oid::SUBENTRIES
+        | oid::DOMAIN_SCOPE => of == Of::Search,
         oid::PROXIED_AUTHORIZATION => true,
         oid::ASSERTION | oid::MANAGE_DSA_IT => of != Of::Extended,
         oid::PRE_READ => matches!(of, Of::Modify | Of::Delete | Of::ModifyDn),
@@ -96,6 +101,10 @@ impl<'a> Controls<'a> {
                 return Err(Failure::new(ResultCode::UNAVAILABLE_CRITICAL_EXTENSION, diagnostic));
             }
         }
+        if controls.page.is_some() && controls.list_view.is_some() {
+            let text = "a search is answered in pages or by a virtual list view: send one of the two controls";
+            return Err(Failure::new(ResultCode::PROTOCOL_ERROR, text));
+        }
         Ok(controls)
     }
 
@@ -107,6 +116,7 @@ impl<'a> Controls<'a> {
                 self.sort_is_critical = control.critical;
                 self.sort.replace(keys).is_some()
             }
+            RequestControl::ListView(asked) => self.list_view.replace(asked).is_some(),
             RequestControl::Assertion(filter) => self.assertion.replace(filter).is_some(),
             RequestControl::PreRead(request) => self.pre_read.replace(request).is_some(),
             RequestControl::PostRead(request) => self.post_read.replace(request).is_some(),

@@ -41,6 +41,10 @@ pub mod control {
     pub const SORT_REQUEST: &str = "1.2.840.113556.1.4.473";
     /// Server-side sorting, response (RFC 2891).
     pub const SORT_RESPONSE: &str = "1.2.840.113556.1.4.474";
+    /// Virtual list view, request (draft-ietf-ldapext-ldapv3-vlv-09).
+    pub const LIST_VIEW_REQUEST: &str = "2.16.840.1.113730.3.4.9";
+    /// Virtual list view, response (draft-ietf-ldapext-ldapv3-vlv-09).
+    pub const LIST_VIEW_RESPONSE: &str = "2.16.840.1.113730.3.4.10";
     /// Assertion (RFC 4528).
     pub const ASSERTION: &str = "1.3.6.1.1.12";
     /// Pre-read (RFC 4527).

@@ -16,6 +16,7 @@ use super::scope::Area;
 use super::select::Selection;
 use super::sort::Order;
 use super::special;
+use super::window::Window;
 use super::{Job, Options, Search};
 use crate::access::{Level, What};
 use crate::base::{self, Follow};
@@ -77,6 +78,8 @@ impl Inner {
             given: 0,
             examined: 0,
             parent: None,
+            window: None,
+            list_view: None,
             collecting: None,
             notes: found.notes,
             state: state.clone(),
@@ -410,12 +413,18 @@ impl Search {
         request: &SearchRequest<'_>,
         controls: &Controls<'_>,
     ) -> Result<()> {
-        let Some(keys) = controls.sort else { return Ok(()) };
+        let window = |order| controls.list_view.map(|asked| Window::new(&asked, order, &state.schema));
+        let Some(keys) = controls.sort else {
+            self.window = window(None);
+            return Ok(());
+        };
         match Order::new(&state.schema, keys) {
             Ok(order) => {
                 self.sort_response = Some((ResultCode::SUCCESS, String::new()));
+                self.window = window(Some(&order));
                 let commit = (self.naming, self.snapshot.txnid());
-                let question = controls.page.map(|_| Question::new(commit, state, requester, request, controls, keys));
+                let goes_on = controls.page.is_some() || controls.list_view.is_some();
+                let question = goes_on.then(|| Question::new(commit, state, requester, request, controls, keys));
                 match question.as_ref().and_then(Question::remembered) {
                     Some(ids) => (self.job, self.exact) = (Job::Sorted(ids), true),
                     None if matches!(self.job, Job::Special(_)) => {}
@@ -429,6 +438,7 @@ impl Search {
             }
             Err(response) => {
                 self.sort_response = Some(response);
+                self.window = window(None);
                 Ok(())
             }
         }

@@ -13,6 +13,7 @@ mod scope;
 mod select;
 mod sort;
 pub(crate) mod special;
+mod window;
 
 use std::cell::{Cell, RefCell};
 use std::sync::Arc;
@@ -20,7 +21,7 @@ use std::time::Instant;
 
 use duramen::{Snapshot, Table};
 use duramen_ldap::ber::{List, Writer};
-use duramen_ldap::control::{PagedResults, SortResponse};
+use duramen_ldap::control::{ListViewResponse, PagedResults, SortResponse};
 use duramen_ldap::message::{Control, ResultCode};
 use duramen_ldap::oid::control as oid;
 use duramen_ldap::{Payload, message::Scope};
@@ -47,6 +48,7 @@ use portion::Rest;
 use scope::Area;
 use select::give;
 use special::Special;
+use window::Window;
 
 /// A search under way. It owns its snapshot: drop it when the client is gone, or does not read for long.
 pub struct Search {
@@ -66,6 +68,10 @@ pub struct Search {
     page: Option<Page>,
     seal: Seal,
     sort_response: Option<(ResultCode, String)>,
+    /// What of the entries in order is to be given out, if not all; or why nothing.
+    window: Option<Result<Window, ResultCode>>,
+    /// What the client is told of that.
+    list_view: Option<ListViewResponse<'static>>,
     /// What is to be put in order before anything is given out.
     collecting: Option<Box<Collecting>>,
     /// The id, or the place in the order, to go on from.
@@ -146,12 +152,22 @@ impl Search {
     /// Goes on until the search is done or the sink is full.
     pub fn run(&mut self, sink: &mut dyn Sink) -> Progress {
         let state = self.state.clone();
-        let outcome = self.collect(&state, sink).and_then(|all| if all { self.walk(&state, sink) } else { Ok(None) });
-        match outcome {
+        match self.proceed(&state, sink) {
             Ok(None) => Progress::Paused,
             Ok(Some(more)) => Progress::Done(self.done(None, more)),
             Err(failure) => Progress::Done(self.done(Some(failure), false)),
         }
+    }
+
+    /// As [`Search::walk`].
+    fn proceed(&mut self, state: &State, sink: &mut dyn Sink) -> Result<Option<bool>> {
+        // What comes to nothing is not put in order first.
+        let is_vain = matches!(self.window, Some(Err(_)));
+        if !is_vain && !self.collect(state, sink)? {
+            return Ok(None);
+        }
+        self.cut_window(state)?;
+        self.walk(state, sink)
     }
 
     /// Finds what is to be put in order, and does that once all is found; false if the sink is full before.
@@ -235,6 +251,11 @@ impl Search {
             let description = (*code != ResultCode::SUCCESS).then_some(description.as_str());
             SortResponse { code: *code, description }.encode(&mut value);
             add(oid::SORT_RESPONSE, &value);
+        }
+        if let Some(response) = &self.list_view {
+            let mut value = Vec::new();
+            response.encode(&mut value);
+            add(oid::LIST_VIEW_RESPONSE, &value);
         }
         if let Some(page) = &self.page {
             let cookie = if more { page.cookie(&self.seal, self.next, self.given) } else { Vec::new() };

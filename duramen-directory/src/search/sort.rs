@@ -26,7 +26,7 @@ pub(crate) struct Order {
     keys: Vec<Key>,
 }
 
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 struct Key {
     types: Vec<AttributeId>,
     rule: Option<&'static Rule>,
@@ -55,21 +55,43 @@ impl Order {
 
     fn compare(&self, a: &SortValue, b: &SortValue) -> Ordering {
         for (key, (a, b)) in self.keys.iter().zip(a.iter().zip(b)) {
-            let order = match (a, b) {
-                (Some(a), Some(b)) => a.cmp(b),
-                (a, b) => b.is_some().cmp(&a.is_some()),
-            };
+            let order = key.compare(a.as_deref(), b.as_deref());
             if order != Ordering::Equal {
-                return if key.reverse { order.reverse() } else { order };
+                return order;
             }
         }
         Ordering::Equal
+    }
+
+    /// What entries can be held against by the first key; `None` if that has no such value.
+    pub fn bound(&self, schema: &Schema, value: &[u8]) -> Option<Bound> {
+        let (key, mut form) = (self.keys.first()?.clone(), Vec::new());
+        let is_one = match key.rule {
+            Some(rule) => rule.normalize_assertion(value, schema, &mut form).is_ok(),
+            None => key.normalize(schema, value, &mut form),
+        };
+        is_one.then_some(Bound { key, form })
     }
 
     /// Ids in order; those that are equal in the order of their ids.
     pub fn sort(&self, mut found: Vec<(SortValue, Id)>) -> Vec<Id> {
         found.sort_by(|a, b| self.compare(&a.0, &b.0).then(a.1.cmp(&b.1)));
         found.into_iter().map(|(_, id)| id).collect()
+    }
+}
+
+/// A value of an order's first key.
+#[derive(Debug)]
+pub(crate) struct Bound {
+    key: Key,
+    form: Vec<u8>,
+}
+
+impl Bound {
+    /// Whether an entry comes before it.
+    pub fn is_behind(&self, view: &View<'_, '_>) -> Result<bool> {
+        let value = self.key.value(view, &mut { LARGE_VALUES_MAX })?;
+        Ok(self.key.compare(value.as_deref(), Some(&self.form)) == Ordering::Less)
     }
 }
 
@@ -82,6 +104,14 @@ impl Key {
             None => attribute.ordering.or(attribute.equality),
         };
         Ok(Key { types: attribute.family.clone(), rule, reverse: key.reverse })
+    }
+
+    fn compare(&self, a: Option<&[u8]>, b: Option<&[u8]>) -> Ordering {
+        let order = match (a, b) {
+            (Some(a), Some(b)) => a.cmp(b),
+            (a, b) => b.is_some().cmp(&a.is_some()),
+        };
+        if self.reverse { order.reverse() } else { order }
     }
 
     /// The least value; none if there are more outside of the entry than may be looked at.

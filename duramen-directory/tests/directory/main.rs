@@ -8,6 +8,7 @@ mod files;
 mod groups;
 mod hidden;
 mod limits;
+mod list_views;
 mod names;
 mod parts;
 mod reading;

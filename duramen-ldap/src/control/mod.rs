@@ -2,12 +2,14 @@
 //!
 //! Owns: what stands in them. Must not know: what a server does with them.
 
+mod list_view;
 mod matched_values;
 mod paged;
 mod read_entry;
 mod request;
 mod sort;
 
+pub use list_view::{ListViewRequest, ListViewResponse, ListViewTarget};
 pub use matched_values::MatchedValues;
 pub use paged::PagedResults;
 pub use read_entry::{ReadEntryRequest, ReadEntryResponse};

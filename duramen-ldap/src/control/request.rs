@@ -1,6 +1,6 @@
 //! Controls of requests, by their numbers.
 
-use super::{MatchedValues, PagedResults, ReadEntryRequest, SortKeys};
+use super::{ListViewRequest, MatchedValues, PagedResults, ReadEntryRequest, SortKeys};
 use crate::authz::AuthzId;
 use crate::ber::{Reader, tag};
 use crate::error::DecodeError;
@@ -17,6 +17,8 @@ pub enum RequestControl<'a> {
     PagedResults(PagedResults<'a>),
     /// Sort the results of a search (RFC 2891).
     Sort(SortKeys<'a>),
+    /// Give a window of the sorted results (draft-ietf-ldapext-ldapv3-vlv-09).
+    ListView(ListViewRequest<'a>),
     /// Do it only if the entry matches (RFC 4528).
     Assertion(Filter<'a>),
     /// Return the entry as it was before (RFC 4527).
@@ -53,6 +55,7 @@ impl<'a> RequestControl<'a> {
         Ok(match control.oid {
             oid::PAGED_RESULTS => RequestControl::PagedResults(Payload::decode(value(control)?)?),
             oid::SORT_REQUEST => RequestControl::Sort(Payload::decode(value(control)?)?),
+            oid::LIST_VIEW_REQUEST => RequestControl::ListView(Payload::decode(value(control)?)?),
             oid::ASSERTION => RequestControl::Assertion(Filter::decode(value(control)?)?),
             oid::PRE_READ => RequestControl::PreRead(Payload::decode(value(control)?)?),
             oid::POST_READ => RequestControl::PostRead(Payload::decode(value(control)?)?),

@@ -69,6 +69,38 @@ fn a_sort_result_comes_back_rfc2891_1_2() {
 }
 
 #[test]
+fn a_list_view_comes_back_draft_vlv_09_5() {
+    let target = ListViewTarget::Offset { offset: 300, count: 1000 };
+    let request = ListViewRequest { before: 1, after: 9, target, context: None };
+    let value = encoded(&request);
+    assert_eq!(value, b"\x30\x10\x02\x01\x01\x02\x01\x09\xA0\x08\x02\x02\x01\x2C\x02\x02\x03\xE8");
+    assert_eq!(decoded(oid::LIST_VIEW_REQUEST, &value[..]), Ok(RequestControl::ListView(request)));
+    let request = ListViewRequest { target: ListViewTarget::AtLeast(b"jen"), context: Some(b"list"), ..request };
+    let value = encoded(&request);
+    assert_eq!(value, b"\x30\x11\x02\x01\x01\x02\x01\x09\x81\x03jen\x04\x04list");
+    assert_eq!(decoded(oid::LIST_VIEW_REQUEST, &value[..]), Ok(RequestControl::ListView(request)));
+    let wrong: [&[u8]; 4] = [
+        b"\x30\x06\x02\x01\x01\x02\x01\x09",
+        b"\x30\x0B\x02\x01\x01\x02\x01\x09\xA0\x03\x02\x01\x01",
+        b"\x30\x0B\x02\x01\xFF\x02\x01\x09\x81\x03jen",
+        b"\x30\x0B\x02\x01\x01\x02\x01\x09\x82\x03jen",
+    ];
+    for value in wrong {
+        assert!(decoded(oid::LIST_VIEW_REQUEST, value).is_err(), "{value:x?}");
+    }
+    assert!(decoded(oid::LIST_VIEW_REQUEST, None).is_err());
+}
+
+#[test]
+fn the_place_of_a_list_view_comes_back_draft_vlv_09_5() {
+    let code = ResultCode::OFFSET_RANGE_ERROR;
+    let response = ListViewResponse { position: 0, count: 20, code, context: Some(b"x") };
+    let value = encoded(&response);
+    assert_eq!(value, b"\x30\x0C\x02\x01\x00\x02\x01\x14\x0A\x01\x3D\x04\x01x");
+    assert_eq!(ListViewResponse::decode(&value).unwrap(), response);
+}
+
+#[test]
 fn an_assertion_is_a_filter_rfc4528_3() {
     let filter = FilterBuf::parse("(a=b)").unwrap();
     let value = filter.as_filter().encoded();

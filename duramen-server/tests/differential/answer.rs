@@ -6,7 +6,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use duramen_ldap::Payload;
 use duramen_ldap::attribute::Attribute;
 use duramen_ldap::ber::List;
-use duramen_ldap::control::{PagedResults, ReadEntryResponse, SortResponse};
+use duramen_ldap::control::{ListViewResponse, PagedResults, ReadEntryResponse, SortResponse};
 use duramen_ldap::dn::{Dn, NamingRules};
 use duramen_ldap::matching::{Rule, WithoutSchema};
 use duramen_ldap::message::{Control, Response};
@@ -43,6 +43,8 @@ pub struct Answer {
     pub read: BTreeMap<String, Entry>,
     /// Result of sorting.
     pub sorted: Option<u32>,
+    /// The target's place in a virtual list view, and the list's length.
+    pub list_view: Option<(u32, u32)>,
     /// What an extended operation says.
     pub value: Option<String>,
 }
@@ -57,6 +59,7 @@ impl PartialEq for Answer {
             && (limited || (self.entries == other.entries && self.references == other.references))
             && self.read == other.read
             && self.sorted == other.sorted
+            && self.list_view == other.list_view
             && self.value == other.value
             && self.twice == other.twice
     }
@@ -124,6 +127,10 @@ impl Answer {
             match control.oid {
                 oid::PAGED_RESULTS => cookie = PagedResults::decode(value).unwrap().cookie.to_vec(),
                 oid::SORT_RESPONSE => self.sorted = Some(SortResponse::decode(value).unwrap().code.0),
+                oid::LIST_VIEW_RESPONSE => {
+                    let view = ListViewResponse::decode(value).unwrap();
+                    self.list_view = Some((view.position, view.count));
+                }
                 oid::PRE_READ | oid::POST_READ => {
                     let read = ReadEntryResponse::decode(value).unwrap().0;
                     let name = format!("{} {}", control.oid, comparable_name(read.name));

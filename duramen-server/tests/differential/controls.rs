@@ -2,7 +2,9 @@
 
 use duramen_ldap::Payload;
 use duramen_ldap::ber::{List, Writer, tag};
-use duramen_ldap::control::{MatchedValues, PagedResults, ReadEntryRequest, SortKey, SortKeys};
+use duramen_ldap::control::{
+    ListViewRequest, ListViewTarget, MatchedValues, PagedResults, ReadEntryRequest, SortKey, SortKeys,
+};
 use duramen_ldap::filter::FilterBuf;
 use duramen_ldap::oid::control as oid;
 
@@ -20,6 +22,8 @@ pub enum Kind {
     /// All pages of this size, one after the other.
     Paged(u32),
     Sort(Vec<By>),
+    /// Entries before and after a target.
+    ListView(u32, u32, Target),
     Assertion(String),
     PreRead(Vec<String>),
     PostRead(Vec<String>),
@@ -37,11 +41,19 @@ pub enum Kind {
     Nonsense(&'static str),
 }
 
+#[derive(Debug, Clone)]
+pub enum Target {
+    /// A place in a list of a length.
+    Offset(u32, u32),
+    AtLeast(&'static str),
+}
+
 impl Kind {
     pub fn oid(&self) -> &'static str {
         match self {
             Kind::Paged(_) => oid::PAGED_RESULTS,
             Kind::Sort(_) => oid::SORT_REQUEST,
+            Kind::ListView(..) => oid::LIST_VIEW_REQUEST,
             Kind::Assertion(_) => oid::ASSERTION,
             Kind::PreRead(_) => oid::PRE_READ,
             Kind::PostRead(_) => oid::POST_READ,
@@ -76,6 +88,13 @@ impl Control {
             Kind::Sort(keys) => {
                 let keys = keys.iter().map(|&(description, rule, reverse)| SortKey { description, rule, reverse });
                 SortKeys(List::build(&mut buffer, keys)).encode(&mut out);
+            }
+            Kind::ListView(before, after, target) => {
+                let target = match *target {
+                    Target::Offset(offset, count) => ListViewTarget::Offset { offset, count },
+                    Target::AtLeast(value) => ListViewTarget::AtLeast(value.as_bytes()),
+                };
+                ListViewRequest { before: *before, after: *after, target, context: None }.encode(&mut out);
             }
             Kind::Assertion(filter) => out.extend_from_slice(parsed(filter).as_filter().encoded()),
             Kind::PreRead(attributes) | Kind::PostRead(attributes) => {

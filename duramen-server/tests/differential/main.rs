@@ -18,6 +18,7 @@ mod client;
 mod controls;
 mod differences;
 mod large;
+mod list_views;
 mod mend;
 mod random;
 mod request;

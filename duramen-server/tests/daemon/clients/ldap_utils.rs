@@ -56,6 +56,14 @@ fn every_tool_of_ldap_utils_does_its_work_over_starttls() {
     let uids: Vec<_> = sorted.lines().filter_map(|line| line.strip_prefix("uid: ")).collect();
     assert_eq!(uids, ["u19", "u18", "u17", "u16", "u15", "u14", "u13", "u12", "u11", "u10", "u1"]);
 
+    // Without anybody to ask it goes on from window to window, until it asks for one behind the end.
+    let window = ["-LL", "-b", "dc=example,dc=com", "-E", "sss=uid", "-E", "vlv=1/2:u15", "(uid=u1*)", "uid"];
+    let window = said(&mut tool(daemon, "ldapsearch", &window), 76);
+    let first = window.split("Press").next().unwrap();
+    let uids: Vec<_> = first.lines().filter_map(|line| line.strip_prefix("uid: ")).collect();
+    assert_eq!(uids, ["u14", "u15", "u16", "u17"], "{window}");
+    assert!(first.contains("pos=7 count=11"), "{window}");
+
     let change = daemon.path("change.ldif");
     fs::write(
         &change,
