@@ -3,7 +3,7 @@
 //! Must not know: how passwords are checked, what follows from it.
 
 use crate::access::{Level, What};
-use crate::entry::mark;
+use crate::entry::{Entry, mark};
 use crate::failure::Result;
 use crate::inner::Inner;
 use crate::names::{self, Found};
@@ -16,6 +16,10 @@ use crate::view::{Members, Scene, View};
 /// So many stored passwords of an entry are tried at most. Who may write the own ones cannot have the server busy for hours
 /// with a bind.
 const PASSWORDS_MAX: usize = 10;
+
+/// The time since which an account is locked that somebody has locked, for good (draft-behera-ldap-password-policy-10 section
+/// 5.3.3).
+const LOCKED: &[u8] = b"000001010000Z";
 
 /// What somebody can be authenticated by.
 #[derive(Clone, Default, PartialEq, Eq)]
@@ -79,7 +83,8 @@ impl Inner {
         let view = View::new(&scene, id, entry, name);
         // None of these is somebody.
         let is_nobody = entry.marks() & (mark::ALIAS | mark::REFERRAL | mark::SUBENTRY) != 0;
-        if is_nobody || !view.allows(What::Attribute(attribute, None), Level::Auth) {
+        let is_locked = attribute == state.schema.known().user_password && is_locked(state, &entry);
+        if is_nobody || is_locked || !view.allows(What::Attribute(attribute, None), Level::Auth) {
             return Ok(Some((written, Vec::new())));
         }
         // What stands under an option says something else than who he is.
@@ -95,4 +100,10 @@ impl Inner {
         }
         Ok(Some((written, values)))
     }
+}
+
+/// Whether somebody has decided that nobody is authenticated by the entry's passwords.
+fn is_locked(state: &State, entry: &Entry<'_>) -> bool {
+    let since = state.schema.known().account_locked_time;
+    entry.of_type(since).flat_map(|since| since.values()).any(|since| since == LOCKED)
 }

@@ -39,6 +39,7 @@ well_known! {
     aliased_object_name "aliasedObjectName",
     reference "ref",
     user_password "userPassword",
+    account_locked_time "pwdAccountLockedTime",
     authz_to "authzTo",
     authz_from "authzFrom",
 }

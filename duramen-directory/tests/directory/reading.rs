@@ -134,6 +134,23 @@ fn passwords_are_not_shown_to_others() {
 }
 
 #[test]
+fn nobody_is_authenticated_by_the_password_of_an_account_that_somebody_locked() {
+    use duramen_ldap::message::ChangeKind::{Add, Delete, Replace};
+    let sample = Sample::people();
+    let stored = || sample.directory.credentials(&Requester::internal(), JENSEN).unwrap().stored;
+    sample.modify(JENSEN, &[(Add, "userPassword", &["secret"])]).unwrap();
+    sample.modify(JENSEN, &[(Add, "pwdAccountLockedTime", &["000001010000Z"])]).unwrap();
+    assert!(stored().is_empty());
+    // Who was locked out by another server for a while may come in: how long is a matter of policies.
+    sample.modify(JENSEN, &[(Replace, "pwdAccountLockedTime", &["20260101000000Z"])]).unwrap();
+    assert_eq!(stored(), [b"secret"]);
+    sample.modify(JENSEN, &[(Replace, "pwdAccountLockedTime", &["000001010000Z"])]).unwrap();
+    assert!(stored().is_empty());
+    sample.modify(JENSEN, &[(Delete, "pwdAccountLockedTime", &[])]).unwrap();
+    assert_eq!(stored(), [b"secret"]);
+}
+
+#[test]
 fn a_directory_that_was_closed_is_opened_as_it_was() {
     let sample = Sample::people();
     let before = sample.read(JENSEN, &["*", "+"]).entries;
