@@ -43,6 +43,11 @@ const WORTH: u64 = 32;
 /// While asking does not pay, one look at the thread's reads for so many pages.
 const WATCHED_PAGES: u64 = 1024;
 
+/// After so many values in a row that were found in memory
+const THERE: u32 = 16;
+/// so many that come next are taken to be there too, before one is asked about again.
+const TAKEN: u32 = 64;
+
 /// See the module's head.
 pub(crate) struct Advice {
     file: Arc<File>,
@@ -56,6 +61,7 @@ pub(crate) struct Advice {
     window: AtomicU64,
     pages: Patience,
     runs: Patience,
+    values: Confidence,
     passed: AtomicU64,
 }
 
@@ -72,6 +78,7 @@ impl Advice {
             window: AtomicU64::new(WINDOW_BYTES.0),
             pages: Patience::new(),
             runs: Patience::new(),
+            values: Confidence(AtomicU32::new(0)),
             passed: AtomicU64::new(0),
         }
     }
@@ -112,6 +119,17 @@ impl Advice {
     #[inline]
     pub(crate) fn runs_pay(&self) -> bool {
         self.runs.is_left()
+    }
+
+    /// Whether a value is taken to be in memory, since those before it were. To ask the kernel takes a microsecond.
+    #[inline]
+    pub(crate) fn takes_for_there(&self) -> bool {
+        self.values.is_enough()
+    }
+
+    /// Says whether a value was found in memory.
+    pub(crate) fn found_there(&self, there: bool) {
+        self.values.note(there);
     }
 
     /// Pages that a walk asks for at a time.
@@ -198,6 +216,26 @@ impl Patience {
     }
 }
 
+/// How many values in a row were there; beyond [`THERE`], how many were taken to be.
+struct Confidence(AtomicU32);
+
+impl Confidence {
+    fn is_enough(&self) -> bool {
+        let before = self.0.load(Ordering::Relaxed);
+        if before < THERE {
+            return false;
+        }
+        let is_left = before < THERE + TAKEN;
+        self.0.store(if is_left { before + 1 } else { THERE - 1 }, Ordering::Relaxed);
+        is_left
+    }
+
+    fn note(&self, there: bool) {
+        let before = self.0.load(Ordering::Relaxed);
+        self.0.store(if there { THERE.min(before + 1) } else { 0 }, Ordering::Relaxed);
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -253,6 +291,27 @@ mod tests {
         let advice = advice(0);
         let looks = (0..100).filter(|_| advice.watch(64).is_some()).count() as u64;
         assert_eq!(looks, 100 * 64 / WATCHED_PAGES);
+    }
+
+    #[test]
+    fn values_are_taken_to_be_there_after_several_that_were_and_one_in_many_is_asked_about() {
+        let advice = advice(0);
+        let mut asked = Vec::new();
+        for value in 0..1000 {
+            if !advice.takes_for_there() {
+                asked.push(value);
+                advice.found_there(true);
+            }
+        }
+        assert_eq!(asked[..18], [&(0..16).collect::<Vec<_>>()[..], &[80, 145]].concat());
+        assert!(asked.len() < 32);
+        while advice.takes_for_there() {}
+        advice.found_there(false);
+        for _ in 0..THERE {
+            assert!(!advice.takes_for_there(), "one that was not there is enough");
+            advice.found_there(true);
+        }
+        assert!(advice.takes_for_there());
     }
 
     #[test]

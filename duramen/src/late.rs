@@ -44,6 +44,10 @@ struct State {
 trait File {
     fn page_size(&self) -> usize;
     fn is_in_memory(&self, page: Pgno) -> bool;
+    /// Whether a value was verified before, and seems to be in memory as those before it.
+    fn seems_at_hand(&self, value: Stub) -> bool;
+    /// Takes note of whether a value was in memory when a walk came to it.
+    fn found_there(&self, there: bool);
     fn verify(&self, value: Stub) -> Result<()>;
 }
 
@@ -54,6 +58,14 @@ impl File for (&Pager, Horizon) {
 
     fn is_in_memory(&self, page: Pgno) -> bool {
         self.0.is_in_memory(page)
+    }
+
+    fn seems_at_hand(&self, value: Stub) -> bool {
+        self.0.seems_at_hand(value)
+    }
+
+    fn found_there(&self, there: bool) {
+        self.0.found_there(there);
     }
 
     fn verify(&self, value: Stub) -> Result<()> {
@@ -99,18 +111,21 @@ impl Late {
 }
 
 impl State {
-    /// Whether the value is handed out as it is. It is the one that waits then.
+    /// Whether the value is handed out as it is. It is the one that waits then, if it was not verified before.
     fn lets_wait(&mut self, file: &impl File, value: Stub) -> Result<bool> {
         // A cursor may be asked again and again for the entry that it stands on.
         if self.waiting == Some(value) {
             return Ok(true);
         }
         self.settle(file)?;
+        if file.seems_at_hand(value) {
+            return Ok(true);
+        }
         if self.first > 0 {
             self.first -= 1;
             return Ok(false);
         }
-        let waits = self.read == UNREAD || !is_in_memory(file, value);
+        let waits = self.read == UNREAD || !is_there(file, value);
         self.waiting = waits.then_some(value);
         Ok(waits)
     }
@@ -138,6 +153,13 @@ impl State {
     }
 }
 
+/// Whether a value that a walk has come to is in memory.
+fn is_there(file: &impl File, value: Stub) -> bool {
+    let there = is_in_memory(file, value);
+    file.found_there(there);
+    there
+}
+
 /// Whether a value is in memory, judged by its ends: the kernel takes as long for each page that it is asked about.
 fn is_in_memory(file: &impl File, value: Stub) -> bool {
     let first = value.child.pgno();
@@ -159,6 +181,9 @@ mod tests {
     struct Pages {
         in_memory: RefCell<BTreeSet<u64>>,
         damaged: Cell<u64>,
+        at_hand: Cell<u64>,
+        /// What was found of the value that was asked about last.
+        there: Cell<Option<bool>>,
         verified: RefCell<Vec<u64>>,
     }
 
@@ -175,6 +200,14 @@ mod tests {
 
         fn is_in_memory(&self, page: Pgno) -> bool {
             self.in_memory.borrow().contains(&page.0)
+        }
+
+        fn seems_at_hand(&self, value: Stub) -> bool {
+            self.at_hand.get() == value.child.pgno().0
+        }
+
+        fn found_there(&self, there: bool) {
+            self.there.set(Some(there));
         }
 
         fn verify(&self, value: Stub) -> Result<()> {
@@ -207,6 +240,22 @@ mod tests {
         assert!(state.lets_wait(&file, value(1002))?);
         file.in_memory.borrow_mut().insert(1004);
         assert!(state.lets_wait(&file, value(1004))?, "half of it is not");
+        Ok(())
+    }
+
+    #[test]
+    fn what_was_verified_and_seems_to_be_in_memory_is_not_asked_about() -> Result<()> {
+        let (file, mut state) = (Pages::default(), State::default());
+        assert!(state.lets_wait(&file, value(1000))?);
+        assert_eq!(file.there.take(), Some(false));
+        file.read(1000);
+        file.read(1002);
+        file.at_hand.set(1002);
+        assert!(state.lets_wait(&file, value(1002))?);
+        assert_eq!((file.there.take(), file.verified.take()), (None, vec![1000]), "what waited is verified");
+        file.at_hand.set(0);
+        assert!(!state.lets_wait(&file, value(1002))?);
+        assert_eq!((file.there.take(), file.verified.take()), (Some(true), vec![]), "it did not wait");
         Ok(())
     }
 

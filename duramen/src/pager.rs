@@ -190,8 +190,23 @@ impl Pager {
     /// ask for it.
     #[inline]
     pub(crate) fn is_at_hand(&self, stub: Stub) -> bool {
-        let is_known = stub.birth != 0 && self.verified.is(stub.child.pgno(), tag_of_low(stub.birth));
-        is_known && !self.advice.is_tight()
+        !self.advice.is_tight() && self.is_known(stub)
+    }
+
+    /// Whether a value has been verified.
+    #[inline]
+    fn is_known(&self, stub: Stub) -> bool {
+        stub.birth != 0 && self.verified.is(stub.child.pgno(), tag_of_low(stub.birth))
+    }
+
+    /// Whether a value has been verified, and seems to be in memory as those before it.
+    pub(crate) fn seems_at_hand(&self, stub: Stub) -> bool {
+        self.is_known(stub) && self.advice.takes_for_there()
+    }
+
+    /// Says whether a value was found in memory.
+    pub(crate) fn found_there(&self, there: bool) {
+        self.advice.found_there(there);
     }
 
     /// Whether a page of the file is in memory, by what the system says.
