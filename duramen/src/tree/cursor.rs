@@ -270,6 +270,23 @@ impl Position {
         Ok(Some(pair))
     }
 
+    /// As [`Position::next`] and [`Position::prev`], from the last entry of a leaf, or the first, whose key this is, in a table
+    /// without duplicates: the leaf come to, and its cell there.
+    pub(crate) fn next_leaf<'p, P: Pages>(
+        &mut self,
+        pages: &'p P,
+        t: Trunk<'_>,
+        edge: &[u8],
+        back: bool,
+    ) -> Result<Option<(Leaf<'p>, Cell<'p>)>> {
+        let Some(bytes) = self.path.leaf_beside(pages, back)? else { return Ok(None) };
+        let step = self.path.leaf();
+        let leaf = at(step.page, Leaf::open(bytes))?;
+        let cell = at(step.page, leaf.cell(step.index))?;
+        self.path.check_passed(pages, &t.orders.key, edge, cell.key, back)?;
+        Ok(Some((leaf, cell)))
+    }
+
     /// First entry of the table.
     pub(crate) fn first<'p, P: Pages>(&mut self, pages: &'p P, t: Trunk<'_>) -> Result<Option<Pair<'p>>> {
         self.unset();

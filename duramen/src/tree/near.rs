@@ -108,6 +108,25 @@ impl<'p> Near<'p> {
         Near { leaf, key, values: Values::One, duplicates: false, item: 0, ahead: Ahead::default() }
     }
 
+    /// As [`Near::of`], for a position that has come from the leaf beside and will go on.
+    pub(crate) fn walking<P: Pages>(
+        pages: &'p P,
+        position: &Position,
+        leaf: Leaf<'p>,
+        key: &'p [u8],
+        back: bool,
+    ) -> Near<'p> {
+        let ahead = Ahead::of(&position.path, pages, back, leaf.len());
+        Near { ahead, ..Near::of(leaf, key) }
+    }
+
+    /// The key that the position is on, if that is the leaf's last, or, backwards, the first, in a table without duplicates.
+    pub(crate) fn edge(&self, position: &Position, back: bool) -> Option<&'p [u8]> {
+        let index = position.path.leaf().index;
+        let is_last = if back { index == 0 } else { index + 1 == self.leaf.len() };
+        (!self.duplicates && is_last && position.is_on()).then_some(self.key)
+    }
+
     /// For a position that is in a gap.
     pub(crate) fn at_gap(&mut self) -> AtGap<'_, 'p> {
         AtGap(self)

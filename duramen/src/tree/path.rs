@@ -249,6 +249,17 @@ impl Path {
     }
 
     fn sideways<P: Pages + ?Sized>(&mut self, pages: &P, order: &Order, back: bool) -> Result<bool> {
+        let from = self.leaf().page;
+        if self.leaf_beside(pages, back)?.is_none() {
+            return Ok(false);
+        }
+        self.check_progress(pages, order, from, back)?;
+        Ok(true)
+    }
+
+    /// Goes to the first entry of the next leaf, or to the last of the one before; the bytes of that leaf, if there is one.
+    /// It is for the caller to see to it that keys rise, or fall: [`Path::check_passed`].
+    pub(crate) fn leaf_beside<'p, P: Pages + ?Sized>(&mut self, pages: &'p P, back: bool) -> Result<Option<&'p [u8]>> {
         let depth = self.len;
         let from = self.leaf().page;
         for i in (0..depth - 1).rev() {
@@ -260,16 +271,15 @@ impl Path {
                 self.steps[i].index = to;
                 self.len = i + 1;
                 let child = below(step.page, at(step.page, branch.child(to))?)?;
-                self.descend(pages, child, level - 1, back)?;
+                let bytes = self.descend(pages, child, level - 1, back)?;
                 self.leaves_passed += if back { -1 } else { 1 };
                 if let Some(advice) = pages.scarce() {
                     self.look_ahead(pages, advice, from, back);
                 }
-                self.check_progress(pages, order, from, back)?;
-                return Ok(true);
+                return Ok(Some(bytes));
             }
         }
-        Ok(false)
+        Ok(None)
     }
 
     /// Asks for leaves that a walk will come to.
@@ -279,27 +289,35 @@ impl Path {
         self.ahead.get_or_insert_default().step(pages, advice, from, steps, back);
     }
 
-    /// What keeps a walk over a damaged file short: the keys must go on rising (falling) across a leaf's border. In a program's
-    /// own order, whose function need not be given for a walk, there must be no more leaves than pages.
+    /// [`Path::check_passed`], for a path that has come from this leaf.
     fn check_progress<P: Pages + ?Sized>(&self, pages: &P, order: &Order, from: Child, back: bool) -> Result<()> {
-        if matches!(order, Order::Custom(_)) {
-            let is_possible = self.leaves_passed.unsigned_abs() <= pages.page_count();
-            return if is_possible {
-                Ok(())
-            } else {
-                Err(damaged(self.leaf().page, "a leaf that comes again and again"))
-            };
-        }
-        let to = self.leaf();
         let old = open_leaf(pages, from)?;
-        let new = open_leaf(pages, to.page)?;
         if old.len() == 0 {
             return Ok(());
         }
         let edge = at(from, old.key(if back { 0 } else { old.len() - 1 }))?;
-        let key = at(to.page, new.key(to.index))?;
+        self.check_passed(pages, order, edge, self.key(pages)?, back)
+    }
+
+    /// What keeps a walk over a damaged file short: the keys must go on rising (falling) across a leaf's border, which is
+    /// between these two. In a program's own order, whose function need not be given for a walk, there must be no more leaves
+    /// than pages.
+    pub(crate) fn check_passed<P: Pages + ?Sized>(
+        &self,
+        pages: &P,
+        order: &Order,
+        edge: &[u8],
+        key: &[u8],
+        back: bool,
+    ) -> Result<()> {
         let (low, high) = if back { (key, edge) } else { (edge, key) };
-        if order.cmp(low, high).is_lt() { Ok(()) } else { Err(damaged(to.page, "keys out of order between leaves")) }
+        let (is_possible, else_it_is) = match order {
+            Order::Custom(_) => {
+                (self.leaves_passed.unsigned_abs() <= pages.page_count(), "a leaf that comes again and again")
+            }
+            _ => (order.cmp(low, high).is_lt(), "keys out of order between leaves"),
+        };
+        if is_possible { Ok(()) } else { Err(damaged(self.leaf().page, else_it_is)) }
     }
 
     /// Fetches the leaf beside the path's.

@@ -271,6 +271,9 @@ impl<'t> Cursor<'t> {
                 return self.load(&cell);
             }
         }
+        if let Some(edge) = self.near.as_ref().and_then(|near| near.edge(&self.position, back)) {
+            return self.next_leaf(edge, back);
+        }
         let (was_open, before) = (self.near.take().is_some(), self.position.leaf());
         let trunk = self.table.trunk();
         on!(self.table.source, pages => {
@@ -283,6 +286,25 @@ impl<'t> Cursor<'t> {
             }
             Ok(found)
         })
+    }
+
+    /// From the last entry of a leaf, whose key this is, to the next leaf, or backwards.
+    fn next_leaf(&mut self, edge: &[u8], back: bool) -> Result<Option<Pair<'t>>> {
+        self.near = None;
+        let trunk = self.table.trunk();
+        let found = on!(self.table.source, pages => {
+            let found = self.position.next_leaf(pages, trunk, edge, back)?;
+            match found {
+                Some((leaf, cell)) => self.near = Some(Near::walking(pages, &self.position, leaf, cell.key, back)),
+                None => pages.walk_ends()?,
+            }
+            found
+        });
+        match found {
+            Some((_, cell)) if cell.kind != CellKind::Overflow => Ok(Some((cell.key, cell.value))),
+            Some((_, cell)) => self.load(&cell),
+            None => Ok(None),
+        }
     }
 
     /// Whether the key that the cursor stands on has one value; false if it stands on none.
