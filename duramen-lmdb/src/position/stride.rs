@@ -49,7 +49,10 @@ impl State {
             Op::Next if kind.duplicates => (step!(walk, txn, next), (true, true), false),
             Op::Next | Op::NextNodup => (step!(walk, txn, next_key), (true, self.inner.eof), false),
             Op::NextDup if kind.duplicates => (step!(walk, txn, next_duplicate), (false, true), false),
-            Op::Prev if kind.duplicates => return None,
+            Op::Prev if kind.duplicates => match step!(walk, txn, prev_duplicate) {
+                Ok(None) => (step!(walk, txn, prev_key), (false, false), true),
+                found => (found, (false, false), false),
+            },
             Op::PrevDup if kind.duplicates => (step!(walk, txn, prev_duplicate), (false, false), false),
             Op::Prev | Op::PrevNodup => (step!(walk, txn, prev_key), (false, self.inner.eof), true),
             _ => return None,

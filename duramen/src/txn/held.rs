@@ -44,11 +44,17 @@ impl Held {
         trunk: Trunk<'_>,
         walking: Option<bool>,
     ) {
-        self.stamp = Near::open(work, position, trunk, walking).map(|near| {
-            // SAFETY: only the lifetime changes, which the module's head speaks of.
-            self.near.write(unsafe { transmute::<Near<'_>, Near<'static>>(near) });
-            work.stamp(table.index as usize)
-        });
+        self.close();
+        if let Some(near) = Near::open(work, position, trunk, walking) {
+            self.keep(work, table, near);
+        }
+    }
+
+    /// Keeps a leaf that is open already.
+    pub(super) fn keep<'w>(&mut self, work: &'w Work, table: TableId, near: Near<'w>) {
+        // SAFETY: only the lifetime changes, which the module's head speaks of.
+        self.near.write(unsafe { transmute::<Near<'w>, Near<'static>>(near) });
+        self.stamp = Some(work.stamp(table.index as usize));
     }
 
     /// The leaf, if it is as it was.

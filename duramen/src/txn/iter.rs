@@ -293,10 +293,9 @@ impl<'t> Leaves<'t> {
                 }
                 return Ok(Some((front.page, front.leaf, front.index - 1)));
             }
-            if !limit.goes_on || !on!(self.source, pages => front.path.next_leaf(pages, &self.order))? {
+            if !limit.goes_on || !on!(self.source, pages => front.go_beside(pages, &self.order, &self.high, false))? {
                 return self.end();
             }
-            on!(self.source, pages => front.enter(pages, &self.order, &self.high, false))?;
             front.index = 0;
         }
     }
@@ -324,10 +323,9 @@ impl<'t> Leaves<'t> {
                 }
                 return Ok(Some((back.page, back.leaf, back.index)));
             }
-            if !limit.goes_on || !on!(self.source, pages => back.path.prev_leaf(pages, &self.order))? {
+            if !limit.goes_on || !on!(self.source, pages => back.go_beside(pages, &self.order, &self.low, true))? {
                 return self.end();
             }
-            on!(self.source, pages => back.enter(pages, &self.order, &self.low, true))?;
             back.index = back.leaf.len();
         }
     }
@@ -337,15 +335,20 @@ impl<'t> Leaves<'t> {
 type Place<'t> = (Child, Leaf<'t>, usize);
 
 impl<'t> End<'t> {
-    /// The path has come to another leaf.
-    fn enter<P: Pages>(&mut self, pages: &'t P, order: &Order, to: &Edge, back: bool) -> Result<()> {
-        self.page = self.path.leaf().page;
-        self.leaf = open_cells(pages, self.page)?;
-        self.limit = at(self.page, limit_in(&self.leaf, order, to, back))?;
-        self.ahead =
-            if self.limit.goes_on { Ahead::of(&self.path, pages, back, self.leaf.len()) } else { Ahead::default() };
+    /// To the next leaf, or the one before; false if there is none.
+    fn go_beside<P: Pages>(&mut self, pages: &'t P, order: &Order, to: &Edge, back: bool) -> Result<bool> {
+        let Some(bytes) = self.path.leaf_beside(pages, back)? else { return Ok(false) };
+        let step = self.path.leaf();
+        let leaf = at(step.page, Leaf::open(bytes))?;
+        if let Some(last) = self.leaf.len().checked_sub(1) {
+            let edge = at(self.page, self.leaf.key(if back { 0 } else { last }))?;
+            self.path.check_passed(pages, order, edge, at(step.page, leaf.key(step.index))?, back)?;
+        }
+        (self.page, self.leaf) = (step.page, leaf);
+        self.limit = at(step.page, limit_in(&leaf, order, to, back))?;
+        self.ahead = if self.limit.goes_on { Ahead::of(&self.path, pages, back, leaf.len()) } else { Ahead::default() };
         self.begun = None;
-        Ok(())
+        Ok(true)
     }
 
     /// An entry of the first leaf was given. Many walks want no more than a few.

@@ -8,6 +8,7 @@ use super::{Step, step_near};
 use crate::error::{Error, Result};
 use crate::format::leaf::{Cell, CellKind};
 use crate::tree::cursor::{Pair, Position, Trunk};
+use crate::tree::near::Near;
 use crate::tree::{Pages, value};
 use crate::txn::held::Held;
 use crate::txn::place::spill_if_large;
@@ -316,8 +317,13 @@ impl WriteCursor {
         work.check()?;
         let Some(near) = self.held.get(work, self.table) else { return self.step_anew(work, step, back) };
         let Some(cell) = step_near!(near, &mut self.position, step, back) else {
-            let is_last = matches!(step, Step::Duplicate) && near.is_last_value(&self.position, back);
-            return if is_last { Ok(None) } else { self.step_far(work, step, back) };
+            if matches!(step, Step::Duplicate) && near.is_last_value(&self.position, back) {
+                return Ok(None);
+            }
+            return match near.edge(&self.position, back) {
+                Some(edge) => self.next_leaf(work, edge, back),
+                None => self.step_far(work, step, back),
+            };
         };
         let has_duplicates = near.has_duplicates();
         self.stand_on_cell(work, &cell, has_duplicates).map(Some)
@@ -377,6 +383,19 @@ impl WriteCursor {
             }
             None => work.walk_ends().map(|()| None),
         }
+    }
+
+    /// From the last entry of a leaf, whose key this is, to the next leaf, or backwards.
+    #[inline(never)]
+    fn next_leaf<'x>(&mut self, work: &'x Work, edge: &[u8], back: bool) -> Result<Option<Pair<'x>>> {
+        self.held.close();
+        self.stores = false;
+        let trunk = self.trunk(work)?;
+        // After an error it is found again by what it remembers.
+        let found = self.position.next_leaf(work, trunk, edge, back).inspect_err(|_| self.epoch = 0)?;
+        let Some((leaf, cell)) = found else { return work.walk_ends().map(|()| None) };
+        self.held.keep(work, self.table, Near::walking(work, &self.position, leaf, cell.key, back));
+        self.stand_on_cell(work, &cell, false).map(Some)
     }
 
     /// A step that leads out of the leaf, or nowhere.
