@@ -184,6 +184,40 @@ fn change_leaves_with(file: &mut [u8], key: &[u8], change: impl Fn(&mut [u8], us
     seal::reseal(file, false);
 }
 
+/// Takes steps until there is nothing more; whether damage ended them.
+fn ends_in_damage<T: std::fmt::Debug>(mut step: impl FnMut() -> duramen::Result<Option<T>>) -> bool {
+    loop {
+        match step() {
+            Ok(Some(_)) => {}
+            end => return is_damage(end),
+        }
+    }
+}
+
+#[test]
+fn no_walk_goes_from_a_leaf_to_one_with_lesser_keys() {
+    let mut file = file_with(|txn| {
+        let mut table = txn.table("t")?;
+        (0..3000u32).try_for_each(|i| table.put(i.to_be_bytes(), [7; 60]))
+    });
+    let branch = file.chunks_exact_mut(PAGE).skip(4).find(|page| page[24] == 2 && page[25] == 2).expect("a branch");
+    let mut swapped: Vec<&mut [u8]> = children(branch).skip(5).take(2).collect();
+    let (one, other) = swapped.split_at_mut(1);
+    one[0].swap_with_slice(other[0]);
+    seal::reseal(&mut file, false);
+    let (_dir, db) = opened(&file);
+    let snapshot = db.read().unwrap();
+    let table = snapshot.table("t").unwrap();
+    let (mut forwards, mut backwards) = (table.iter(), table.iter().rev());
+    assert!(ends_in_damage(|| forwards.next().transpose()) && ends_in_damage(|| backwards.next().transpose()));
+    let (mut forwards, mut backwards) = (table.cursor(), table.cursor());
+    assert!(ends_in_damage(|| forwards.next()) && ends_in_damage(|| backwards.prev()));
+    let mut txn = db.begin_write().unwrap();
+    let id = txn.open_table("t", None).unwrap();
+    let (mut forwards, mut backwards) = (txn.cursor(id).unwrap(), txn.cursor(id).unwrap());
+    assert!(ends_in_damage(|| forwards.next(&txn)) && ends_in_damage(|| backwards.prev(&txn)));
+}
+
 /// Opens a changed file.
 fn opened(file: &[u8]) -> (tempfile::TempDir, duramen::Database) {
     let directory = duramen_sim::scratch();
