@@ -217,11 +217,16 @@ fn what_one_handle_without_a_lock_file_has_flushed_stays_while_another_goes_on()
     let path = dir.path().join("flushed.dm");
     let [one, other] = two_without_lock_file(&path)?;
     type Flush = fn(&Database, &Database, &[u8]) -> Result<Txnid>;
-    let flush: [Flush; 4] = [
+    let flush: [Flush; 5] = [
         |one, _, value| put(one, value, Durability::Durable),
         |one, _, value| put(one, value, Durability::Relaxed).and_then(|txnid| Ok(one.checkpoint().map(|()| txnid)?)),
         |one, _, value| put(one, value, Durability::Relaxed).and_then(|txnid| Ok(one.sync().map(|()| txnid)?)),
         |one, other, value| put(other, value, Durability::Relaxed).and_then(|txnid| Ok(one.sync().map(|()| txnid)?)),
+        |one, other, value| {
+            let txnid = put(other, value, Durability::Relaxed)?;
+            let _comes_to_nothing = one.begin_write()?;
+            Ok(one.sync().map(|()| txnid)?)
+        },
     ];
     for (way, flush) in (0u8..).zip(flush) {
         put(&other, b"seen", Durability::Relaxed)?;

@@ -161,6 +161,8 @@ impl Store {
             return Ok(());
         }
         self.flush_and_cut_off(writer)?;
+        // Now, since this transaction may come to nothing, and what is synced beside it has to stay all the same.
+        self.tell_of_flush(writer)?;
         self.shared.checkpoint_made();
         Ok(())
     }
