@@ -105,6 +105,8 @@ fn lock_path(path: &Path) -> Result<PathBuf> {
 pub(super) struct Recovered {
     pub pager: Pager,
     pub chosen: Chosen,
+    /// Whether that is on disk for certain. Else the first who writes sees to it.
+    pub secured: bool,
     /// What the log holds and the data file does not.
     pub pending: Option<Found>,
     /// Who holds snapshots for a handle without a part in the lock file.
@@ -174,10 +176,17 @@ pub(super) fn recover(
     }
     let usable = usable?;
     let vouched = vouched_for(path, settings, file, &usable);
-    let mut recovered = recover_from(&usable, vouched, file_bytes, path, settings, file)?;
+    let recovered = recover_from(&usable, vouched, file_bytes, path, settings, file);
+    // Without a lock file somebody may write meanwhile, who is to find all as it was: nothing is written before a transaction is.
+    if !settings.lock_file && read_head(file)? != head {
+        return recover(path, settings, file, medium, log_place);
+    }
+    let mut recovered = recovered?;
     // One that is new has just been flushed.
-    if !settings.read_only && !is_new {
+    recovered.secured = is_new;
+    if !settings.read_only && settings.lock_file && !is_new {
         recover::secure(&mut recovered.chosen, &recovered.pager, medium)?;
+        recovered.secured = true;
     }
     recovered.pending = log::find(log_place, &recovered.chosen.meta)?;
     Ok(recovered)
@@ -203,7 +212,7 @@ fn recover_from(
 ) -> Result<Recovered> {
     let pager = pager_for(file, file_bytes, &usable[0].1, settings)?;
     let chosen = recover::choose(&pager, file_bytes, usable, vouched, path)?;
-    Ok(Recovered { pager, chosen, pending: None, unregistered: None })
+    Ok(Recovered { pager, chosen, secured: false, pending: None, unregistered: None })
 }
 
 /// Opens beside others: the newest commit is in shared memory.
@@ -216,18 +225,18 @@ pub(super) fn join(path: &Path, settings: &Settings, file: &Arc<File>, shared: &
     // The slots may change under our eyes; a writer looks its slot up again when it begins.
     let (slot, meta) = usable.iter().find(|(_, meta)| meta.txnid == newest).unwrap_or(&usable[0]).clone();
     let chosen = Chosen { slot, meta, unflushed: Vec::new(), rejected: None };
-    Ok(Recovered { pager, chosen, pending: None, unregistered: None })
+    Ok(Recovered { pager, chosen, secured: true, pending: None, unregistered: None })
 }
 
 /// Shows others the newest commit that who opened first found.
-pub(super) fn show_first(shared: &Shared, settings: &Settings, found: &Chosen) -> Result<()> {
-    let (meta, slot) = (&found.meta, found.slot);
-    if !settings.read_only {
+pub(super) fn show_first(shared: &Shared, found: &Recovered) -> Result<()> {
+    let (meta, slot) = (&found.chosen.meta, found.chosen.slot);
+    if found.secured {
         shared.publish(&published_durable(meta, slot))?;
         shared.note_flush();
         return shared.set_durable(meta.txnid);
     }
-    // It can be neither flushed nor, if something newer was rejected, made the newest on disk.
+    // It was neither flushed nor, if something newer was rejected, made the newest on disk.
     shared.publish(&published(meta, slot, slot, Mark::Broken))?;
     shared.set_durable(meta.proof_base)?;
     shared.leave_unsettled()

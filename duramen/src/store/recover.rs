@@ -54,7 +54,7 @@ pub(crate) fn decode_slots(head: &[u8], path: &Path, to: Purpose) -> Result<Vec<
         let bytes = head.get(slot * SLOT_BYTES..).unwrap_or(&[]);
         match to.decode(bytes) {
             Ok(meta) => {
-                let newer = |(_, other): &(usize, Meta)| other.sequence >= meta.sequence;
+                let newer = |(_, other): &(usize, Meta)| other.age() >= meta.age();
                 usable.insert(usable.partition_point(newer), (slot, meta));
             }
             Err(Unusable::Newer(found, features)) => return Err(too_new(path, found, features)),
