@@ -27,6 +27,15 @@ fn after_a_power_cut_a_database_has_the_state_of_a_commit_and_none_before_the_la
 }
 
 #[test]
+fn after_a_power_cut_what_many_handles_and_threads_did_is_there_in_its_order() {
+    let mut tally = Tally::default();
+    for seed in 1..16 {
+        tally.add(crash::crowd(seed, 40).unwrap_or_else(|finding| panic!("crowd {seed}: {finding}")));
+    }
+    assert!(tally.newest > 0 && tally.oldest > 0, "the power was cut early and late: {tally:?}");
+}
+
+#[test]
 fn a_transaction_of_more_pages_than_one_flush_proves_is_there_or_not_there() {
     // Multiples of 150 are big.
     judge_workloads(150..151, 150);
