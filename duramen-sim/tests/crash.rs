@@ -47,6 +47,12 @@ fn a_meta_page_that_is_in_the_page_cache_alone_is_not_built_on() {
     judge_workloads(53396..53397, 250);
 }
 
+/// Without a lock file the first transaction does that, and the disk fails it.
+#[test]
+fn what_was_found_and_cannot_be_written_again_harms_nothing() {
+    judge_workloads(71178..71179, 40);
+}
+
 #[test]
 fn a_creation_may_be_cut_off_anywhere() {
     let tally = crash::creations(1, 200).unwrap_or_else(|finding| panic!("{finding}"));

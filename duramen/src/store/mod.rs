@@ -346,8 +346,11 @@ impl Store {
             if chosen.meta.txnid < newest {
                 return Err(Damage("the newest commit is not whole any more").at(Pgno(0)));
             }
-            recover::secure(&mut chosen, &self.pager, &*self.medium)
-                .inspect_err(|error| self.poison.by(error.to_string()))?;
+            recover::secure(&mut chosen, &self.pager, &*self.medium).inspect_err(|error| {
+                if recover::is_harmed_by(error) {
+                    self.poison.by(error.to_string());
+                }
+            })?;
             self.shared.out_of_doubt();
             return self.adopt(&chosen.meta, chosen.slot);
         }
