@@ -193,9 +193,14 @@ impl Disk {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
+    /// Whether it stands between the engine and the files.
+    pub fn records(&self) -> bool {
+        self.listener.is_none()
+    }
+
     /// Options with which a database lives on this disk.
     pub fn under(self: &Arc<Disk>, options: Options) -> Options {
-        if self.listener.is_some() {
+        if !self.records() {
             return options;
         }
         options.medium(self.layer(Which::Data)).log_medium(self.layer(Which::Log))

@@ -42,16 +42,13 @@ impl Member {
     /// # Errors
     /// A finding.
     pub fn live(self, plan: &Arc<Plan>, disk: &Arc<Disk>, path: &Path) -> Verdict<()> {
-        let options = disk.under(plan.options_of(self.first));
-        let options = match self.calls {
-            Some(calls) => Gate::new(calls, || println!("{KILL_ME}")).under(options),
-            None => options,
-        };
+        let gate = Gate::new(self.calls, plan.slowness, || println!("{KILL_ME}"));
+        let options = gate.under(plan.options_of(self.first), disk);
         let db = options.open(path).map_err(|e| format!("opening: {e}"))?;
         thread::scope(|scope| {
             let workers: Vec<_> = (self.first..self.first + plan.threads)
                 .map(|number| {
-                    let worker = Worker::new(plan, disk, &db, number);
+                    let worker = Worker::new(plan, disk, &db, &gate, number);
                     scope.spawn(move || {
                         let mut worker = worker?;
                         for step in 0..plan.steps {

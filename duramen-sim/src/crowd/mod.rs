@@ -65,12 +65,26 @@ pub struct Plan {
     pub has_watcher: bool,
     /// Entries of the table that the file is made with.
     pub first: u32,
+    /// How many changes' time a flush of the log takes, in sixteenths. With some, groups are made on top of one another.
+    pub slowness: u32,
 }
 
 impl Plan {
     /// A small crowd, different for each seed.
     pub fn of(seed: u64) -> Plan {
         let mut rng = fastrand::Rng::with_seed(seed);
+        let plan = Plan::any(seed, &mut rng);
+        if rng.u32(..4) > 0 {
+            return plan;
+        }
+        // Many threads, and a disk for which they are divided.
+        let (threads, steps) = (8, rng.u32(15..25));
+        let (commits, log, lock_file) = (Commits::Durable, Some(256 << 10), true);
+        let profile = Profile { commits, log, lock_file, changes: 3, bulk: 0, ..plan.profile };
+        Plan { profile, processes: rng.u32(1..3), threads, steps, slowness: threads * rng.u32(9..15), ..plan }
+    }
+
+    fn any(seed: u64, rng: &mut fastrand::Rng) -> Plan {
         let profile = Profile {
             page_size: 4096,
             commits: [Commits::Durable, Commits::Relaxed, Commits::Mixed, Commits::Mixed][rng.usize(..4)],
@@ -81,7 +95,7 @@ impl Plan {
             bulk: [0, 0, 50, 300][rng.usize(..4)],
             log: [None, Some(4096), Some(16 << 10), Some(256 << 10)][rng.usize(..4)],
             lock_file: rng.u32(..4) > 0,
-            ..Profile::small(&mut rng)
+            ..Profile::small(rng)
         };
         Plan {
             seed,
@@ -93,6 +107,7 @@ impl Plan {
             kills_at_any_time: false,
             has_watcher: rng.bool(),
             first: [0, 10, 2000][rng.usize(..3)],
+            slowness: 0,
         }
     }
 

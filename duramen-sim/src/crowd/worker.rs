@@ -13,10 +13,11 @@ use std::pin::pin;
 use std::sync::Arc;
 use std::task::{Context, Poll, Wake, Waker};
 use std::thread::{self, Thread};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use duramen::{Database, Durability, Error, Snapshot, WriteTxn};
 
+use super::gate::Gate;
 use super::{ORDER, Plan};
 use crate::disk::{Disk, Mark};
 use crate::model::{self, Digests, Model};
@@ -83,6 +84,8 @@ enum Fate {
     Panics,
 }
 
+/// How long a change takes at least, where the log takes time.
+const WORK: Duration = Duration::from_micros(300);
 /// What its panics say, to be told from others.
 const ON_PURPOSE: &str = "on purpose";
 
@@ -91,6 +94,7 @@ pub(super) struct Worker<'w> {
     plan: &'w Arc<Plan>,
     disk: &'w Arc<Disk>,
     db: &'w Database,
+    gate: &'w Arc<Gate>,
     number: u32,
     model: Model,
     /// What its turn is taken by, where there is no lock file.
@@ -100,9 +104,15 @@ pub(super) struct Worker<'w> {
 }
 
 impl<'w> Worker<'w> {
-    pub(super) fn new(plan: &'w Arc<Plan>, disk: &'w Arc<Disk>, db: &'w Database, number: u32) -> Verdict<Worker<'w>> {
+    pub(super) fn new(
+        plan: &'w Arc<Plan>,
+        disk: &'w Arc<Disk>,
+        db: &'w Database,
+        gate: &'w Arc<Gate>,
+        number: u32,
+    ) -> Verdict<Worker<'w>> {
         let turn = if plan.profile.lock_file { None } else { Some(turns(db.path())?) };
-        Ok(Worker { plan, disk, db, number, model: Model::default(), turn, parked: None })
+        Ok(Worker { plan, disk, db, gate, number, model: Model::default(), turn, parked: None })
     }
 
     /// Does something while nobody else does anything of the kind.
@@ -144,10 +154,16 @@ impl<'w> Worker<'w> {
             Commits::Mixed => rng.bool(),
         };
         let fate = [Fate::Fails, Fate::Panics, Fate::Made][rng.usize(..12).min(2)];
-        let (plan, disk, mut model) = (self.plan.clone(), self.disk.clone(), self.model.clone());
+        let (plan, disk, gate) = (self.plan.clone(), self.disk.clone(), self.gate.clone());
+        let mut model = self.model.clone();
         let run = move |txn: &mut WriteTxn<'_>| {
             txn.set_durability(if is_durable { Durability::Durable } else { Durability::Relaxed });
+            let begun = Instant::now();
             let made = this.make(txn, &mut model, &plan, &disk)?;
+            if plan.slowness > 0 {
+                thread::sleep(WORK);
+            }
+            gate.saw_change(begun.elapsed());
             match fate {
                 Fate::Made => Ok(made.map(|state| (state, model))),
                 Fate::Fails => Err(Error::other(ON_PURPOSE)),
