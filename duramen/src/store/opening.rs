@@ -164,6 +164,21 @@ pub(super) fn recover(
     medium: &dyn Medium,
     log_place: &Beside,
 ) -> Result<Recovered> {
+    loop {
+        if let Some(mut recovered) = try_to_recover(path, settings, file, medium)? {
+            recovered.pending = log::find(log_place, &recovered.chosen.meta)?;
+            return Ok(recovered);
+        }
+    }
+}
+
+/// None if somebody has committed meanwhile.
+fn try_to_recover(
+    path: &Path,
+    settings: &Settings,
+    file: &Arc<File>,
+    medium: &dyn Medium,
+) -> Result<Option<Recovered>> {
     let mut head = read_head(file)?;
     let mut file_bytes = medium.len().map_err(Error::io("ask for the length of the data file"))?;
     let mut usable = recover::decode_slots(&head, path, settings.purpose());
@@ -174,12 +189,14 @@ pub(super) fn recover(
         file_bytes = medium.len().map_err(Error::io("ask for the length of the data file"))?;
         usable = recover::decode_slots(&head, path, settings.purpose());
     }
-    let usable = usable?;
-    let vouched = vouched_for(path, settings, file, &usable);
-    let recovered = recover_from(&usable, vouched, file_bytes, path, settings, file);
+    let recovered = usable.and_then(|usable| {
+        let vouched = vouched_for(path, settings, file, &usable);
+        recover_from(&usable, vouched, file_bytes, path, settings, file)
+    });
     // Without a lock file somebody may write meanwhile, who is to find all as it was: nothing is written before a transaction is.
-    if !settings.lock_file && read_head(file)? != head {
-        return recover(path, settings, file, medium, log_place);
+    let is_whole = recovered.as_ref().is_ok_and(|recovered| recovered.chosen.rejected.is_none());
+    if !settings.lock_file && !is_whole && read_head(file)? != head {
+        return Ok(None);
     }
     let mut recovered = recovered?;
     // One that is new has just been flushed.
@@ -188,8 +205,7 @@ pub(super) fn recover(
         recover::secure(&mut recovered.chosen, &recovered.pager, medium)?;
         recovered.secured = true;
     }
-    recovered.pending = log::find(log_place, &recovered.chosen.meta)?;
-    Ok(recovered)
+    Ok(Some(recovered))
 }
 
 /// The commit that need not prove itself to who only reads: the lock file, in which he has no part, tells that the page cache
