@@ -3,11 +3,17 @@
 //! Owns: which images are looked at. Must not know: how they are judged.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::path::Path;
+use std::sync::Arc;
 
+use duramen::Database;
+
+use crate::crowd::{self, Member, Plan, Start, Toll};
 use crate::disk::{Disk, Event, Listener};
-use crate::judge::{Depth, Judge};
+use crate::judge::{self, Depth, Judge};
+use crate::model::Digests;
 use crate::platter::{Cut, Platters};
-use crate::workload::{Commits, Life, Profile};
+use crate::workload::{Commits, FILE, Life, Profile};
 
 /// Where there are no more images than this, all of them are judged.
 const ALL_OF: u128 = 16;
@@ -95,43 +101,103 @@ fn undisturbed(seed: u64) -> Profile {
     Profile { kills: false, faults: false, ..Profile::small(&mut fastrand::Rng::with_seed(seed)) }
 }
 
+/// Whether the workload of this seed, for [`live`] and [`recorded`], is a crowd's: every second one is.
+fn is_crowd(seed: u64) -> bool {
+    !seed.is_multiple_of(2)
+}
+
 /// Lives one workload through on the disk itself, in a directory within that for temporary files, which stays: removing it would
-/// be recorded, too. What it comes to know is told as it does.
+/// be recorded, too. What it comes to know is told as it does. Where it takes several processes, `start` begins them.
 ///
 /// # Errors
 /// A finding before any power cut.
-pub fn live(seed: u64, listener: Listener) -> Result<(), String> {
+pub fn live(seed: u64, listener: Listener, start: Start<'_>) -> Result<(), String> {
     let directory =
         tempfile::Builder::new().disable_cleanup(true).tempdir().map_err(|e| format!("a temporary directory: {e}"))?;
-    Life::begin_on(Disk::itself(listener), directory, undisturbed(seed), seed).live()
+    let disk = Disk::itself(listener);
+    if is_crowd(seed) {
+        let path = directory.path().join(FILE);
+        return crowd::live(&Arc::new(Plan::of(seed)), &disk, &path, start);
+    }
+    Life::begin_on(disk, directory, undisturbed(seed), seed).live()
 }
 
-/// Judges about as many images as wanted of what was recorded of a process while it did [`live`] with this seed.
+/// Is one of the processes that [`live`] or [`kill`] begins.
+///
+/// # Errors
+/// As for that.
+pub fn live_among_others(plan: Plan, member: Member, path: &Path, listener: Listener) -> Result<(), String> {
+    member.live(&Arc::new(plan), &Disk::itself(listener), path)
+}
+
+/// Has a crowd's processes, which `start` begins, killed at any time, and looks whether all is there that they said.
+///
+/// # Errors
+/// A finding.
+pub fn kill(seed: u64, start: Start<'_>) -> Result<Toll, String> {
+    // Half of them where there is a disk to wait for.
+    let directory =
+        if seed.is_multiple_of(2) { crate::scratch() } else { tempfile::tempdir().map_err(|e| e.to_string())? };
+    let plan = Arc::new(Plan::long(seed));
+    crowd::torment(&plan, &directory.path().join(FILE), start).map_err(|finding| format!("{plan:?}\n  {finding}"))
+}
+
+/// Judges about as many images as wanted of what was recorded of processes while they did [`live`] with this seed.
 ///
 /// # Errors
 /// The first finding.
 pub fn recorded(seed: u64, events: &[Event], images: u64) -> Result<Tally, Finding> {
+    let rng = &mut fastrand::Rng::with_seed(seed);
     caught(format!("--recorded 1 --seed {seed} --each {images}"), || {
+        if is_crowd(seed) {
+            return judge_crowd(events, &Plan::of(seed), images, rng);
+        }
         let profile = undisturbed(seed);
         // Lived once more for the states that it led to.
         let mut life = Life::begin(profile.clone(), seed);
         life.live()?;
-        judge_events(events, &life, &profile, images, &mut fastrand::Rng::with_seed(seed))
+        judge_course(&Course::of(&life, &profile, events), images, rng)
             .map_err(|finding| format!("{profile:?}\n  {finding}"))
     })
+}
+
+/// Has a crowd live on a simulated disk, in this process, and judges about as many images as wanted.
+///
+/// # Errors
+/// The first finding.
+pub fn crowd(seed: u64, images: u64) -> Result<Tally, String> {
+    let (plan, disk, directory) = (Arc::new(Plan::of(seed)), Disk::new(), crate::scratch());
+    crowd::live_here(&plan, &disk, &directory.path().join(FILE)).map_err(|finding| format!("{plan:?}\n  {finding}"))?;
+    judge_crowd(&disk.events(), &plan, images, &mut fastrand::Rng::with_seed(seed))
+}
+
+/// Judges about as many images of what a crowd did as wanted, at the end of which all was durable.
+///
+/// # Errors
+/// The first finding.
+fn judge_crowd(events: &[Event], plan: &Plan, images: u64, rng: &mut fastrand::Rng) -> Result<Tally, String> {
+    let about = |finding| format!("{plan:?}\n  {finding}");
+    let states = history(events, plan).map_err(|finding| about(format!("what all came to: {finding}")))?;
+    let profile = &plan.profile;
+    let course = Course { events, states: &states, page_size: profile.page_size, commits: profile.commits, faults: 0 };
+    judge_course(&course, images, rng).map_err(about)
+}
+
+fn history(events: &[Event], plan: &Plan) -> Result<Vec<Arc<Digests>>, String> {
+    let mut platters = Platters::default();
+    events.iter().for_each(|event| _ = platters.apply(event));
+    let (directory, files) = (crate::scratch(), platters.files(&platters.nth(0)));
+    let path = directory.path().join(FILE);
+    judge::write(&path, &files).map_err(|e| format!("the files cannot be written: {e}"))?;
+    let db = Database::open(&path).map_err(|e| format!("it does not open: {e}"))?;
+    crowd::history(&db, plan)
 }
 
 /// What a run finds, panics included.
 fn caught(replay: String, run: impl FnOnce() -> Result<Tally, String>) -> Result<Tally, Finding> {
     let outcome =
-        catch_unwind(AssertUnwindSafe(run)).unwrap_or_else(|panic| Err(format!("a panic: {}", said(&*panic))));
+        catch_unwind(AssertUnwindSafe(run)).unwrap_or_else(|panic| Err(format!("a panic: {}", crate::said(&*panic))));
     outcome.map_err(|what| Finding { replay, what })
-}
-
-/// What a panic said.
-pub fn said(panic: &(dyn std::any::Any + Send)) -> String {
-    let text = panic.downcast_ref::<&str>().map(ToString::to_string);
-    text.or_else(|| panic.downcast_ref::<String>().cloned()).unwrap_or_else(|| "of an unknown kind".into())
 }
 
 fn live_and_judge(profile: Profile, images: u64, rng: &mut fastrand::Rng) -> Result<Tally, String> {
@@ -146,20 +212,31 @@ fn live_and_judge(profile: Profile, images: u64, rng: &mut fastrand::Rng) -> Res
 /// # Errors
 /// What is wrong with one of them, and after which event the power was cut.
 pub fn judge(life: &Life, profile: &Profile, images: u64, rng: &mut fastrand::Rng) -> Result<Tally, String> {
-    judge_events(&life.disk.events(), life, profile, images, rng)
+    judge_course(&Course::of(life, profile, &life.disk.events()), images, rng)
 }
 
-/// The same of what was recorded elsewhere of a life that came to the same states.
-fn judge_events(
-    events: &[Event],
-    life: &Life,
-    profile: &Profile,
-    images: u64,
-    rng: &mut fastrand::Rng,
-) -> Result<Tally, String> {
-    let mut judge = Judge::new(life.states.clone(), profile.page_size);
+/// What happened, and the states that it led to.
+struct Course<'c> {
+    events: &'c [Event],
+    states: &'c [Arc<Digests>],
+    page_size: usize,
+    commits: Commits,
+    faults: u64,
+}
+
+impl<'c> Course<'c> {
+    /// Of a life, whose events were recorded here or elsewhere.
+    fn of(life: &'c Life, profile: &Profile, events: &'c [Event]) -> Course<'c> {
+        let (states, faults) = (life.states.as_slice(), life.disk.faults());
+        Course { events, states, page_size: profile.page_size, commits: profile.commits, faults }
+    }
+}
+
+fn judge_course(course: &Course<'_>, images: u64, rng: &mut fastrand::Rng) -> Result<Tally, String> {
+    let events = course.events;
+    let mut judge = Judge::new(course.states.to_vec(), course.page_size);
     let mut platters = Platters::default();
-    let mut tally = Tally { workloads: 1, faults: life.disk.faults(), ..Tally::default() };
+    let mut tally = Tally { workloads: 1, faults: course.faults, ..Tally::default() };
     let share = images as f64 / events.len().max(1) as f64;
     for (i, event) in events.iter().enumerate() {
         if !platters.apply(event) {
@@ -176,7 +253,7 @@ fn judge_events(
         }
     }
     tally.images = judge.images;
-    tally.modes[profile.commits as usize] = judge.images;
+    tally.modes[course.commits as usize] = judge.images;
     Ok(tally)
 }
 

@@ -42,14 +42,22 @@ pub enum Deed {
     Write(u64, Arc<[u8]>),
     /// It was cut off or extended.
     SetLen(u64),
-    /// A flush completed.
+    /// A flush completed, of all that came before.
     Flush,
+    /// A flush began, of this number,
+    FlushBegun(u32),
+    /// and completed. It need not have done what came meanwhile.
+    FlushEnded(u32),
     /// These bytes were flushed, and nothing else.
     FlushOf(Range<u64>),
     /// A flush failed: what was not flushed before may never be.
     FlushFailed,
     /// Its name was removed: it may be gone from now on, or come again.
     Removed,
+    /// Its name, which was just made, may not be there after a power cut,
+    Unnamed,
+    /// and is there from now on.
+    Named,
 }
 
 impl std::fmt::Display for Event {
@@ -65,7 +73,11 @@ impl std::fmt::Display for Event {
             Deed::Flush => write!(f, "{file:?}: flushed"),
             Deed::FlushOf(bytes) => write!(f, "{file:?}: {bytes:#x?} flushed"),
             Deed::FlushFailed => write!(f, "{file:?}: flush failed"),
+            Deed::FlushBegun(number) => write!(f, "{file:?}: flush {number} began"),
+            Deed::FlushEnded(number) => write!(f, "{file:?}: flush {number} ended"),
             Deed::Removed => write!(f, "{file:?}: removed"),
+            Deed::Unnamed => write!(f, "{file:?}: its name is not flushed"),
+            Deed::Named => write!(f, "{file:?}: its name is flushed"),
         }
     }
 }
@@ -181,9 +193,14 @@ impl Disk {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
+    /// Whether it stands between the engine and the files.
+    pub fn records(&self) -> bool {
+        self.listener.is_none()
+    }
+
     /// Options with which a database lives on this disk.
     pub fn under(self: &Arc<Disk>, options: Options) -> Options {
-        if self.listener.is_some() {
+        if !self.records() {
             return options;
         }
         options.medium(self.layer(Which::Data)).log_medium(self.layer(Which::Log))

@@ -173,7 +173,7 @@ impl Judge {
 }
 
 /// Puts an image where it can be opened.
-fn write(path: &Path, image: &Files) -> std::io::Result<()> {
+pub(crate) fn write(path: &Path, image: &Files) -> std::io::Result<()> {
     std::fs::write(path, &image.data)?;
     let log = path.with_extension("dm-log");
     // The zeros at the end take no time this way. They are there: a record may end with some.

@@ -6,7 +6,8 @@
 //! - [`workload`]: seeded random work on a database and its model.
 //! - [`judge`]: whether an image opens, is whole, holds the state of some commit, and can be written to.
 //! - [`crash`]: all of them together: a workload, its images, the verdicts.
-//! - [`recording`]: what a process did to its files, recorded by strace.
+//! - [`crowd`]: many processes and threads that change one database at the same time.
+//! - [`recording`]: what processes did to its files, recorded by strace.
 //! - [`mount`]: small filesystems, to be filled.
 //! - [`port`]: ports for servers that tests start.
 //! - [`hostile`]: damaged files, with and without checksums that hide the damage.
@@ -20,6 +21,7 @@
 //! ```
 
 pub mod crash;
+pub mod crowd;
 pub mod disk;
 pub mod hostile;
 pub mod judge;
@@ -38,4 +40,10 @@ pub fn scratch() -> tempfile::TempDir {
     let memory = std::path::Path::new("/dev/shm");
     let made = if memory.is_dir() { tempfile::tempdir_in(memory) } else { tempfile::tempdir() };
     made.expect("a temporary directory")
+}
+
+/// What a panic said.
+pub fn said(panic: &(dyn std::any::Any + Send)) -> String {
+    let text = panic.downcast_ref::<&str>().map(ToString::to_string);
+    text.or_else(|| panic.downcast_ref::<String>().cloned()).unwrap_or_else(|| "of an unknown kind".into())
 }

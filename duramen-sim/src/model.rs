@@ -137,7 +137,8 @@ impl TableModel {
         Some((self.kind.turned(view), values.iter().nth(number % values.len())?))
     }
 
-    fn digest(&self) -> u64 {
+    /// A digest of it.
+    pub fn digest(&self) -> u64 {
         let options = self.kind.options();
         let mut hash = Xxh3::new();
         hash.update(format!("{options:?}").as_bytes());

@@ -70,9 +70,11 @@ impl Allowed {
 pub struct Platter {
     flushed: Vec<u8>,
     pending: BTreeMap<u64, Vec<Version>>,
-    /// Lengths since the last flush, after the flushed one.
-    lengths: Vec<u64>,
+    /// Lengths since the last flush, after the flushed one, and the numbers of the writes that gave them.
+    lengths: Vec<(u32, u64)>,
     writes: u32,
+    /// Flushes under way, and the last write before each.
+    flushes: BTreeMap<u32, u32>,
 }
 
 /// Choices: for each uncertain sector the version (0 is what was flushed), and the file's length.
@@ -89,7 +91,7 @@ impl Platter {
     }
 
     fn length(&self) -> u64 {
-        self.lengths.last().copied().unwrap_or(self.flushed.len() as u64)
+        self.lengths.last().map_or(self.flushed.len() as u64, |&(_, bytes)| bytes)
     }
 
     /// Lets one thing happen.
@@ -98,11 +100,17 @@ impl Platter {
             Deed::Made => *self = Platter::default(),
             Deed::Write(offset, bytes) => self.write(*offset, bytes),
             Deed::SetLen(bytes) => self.set_len(*bytes),
-            Deed::Flush => self.flush(),
+            Deed::Flush => self.flush(self.writes),
+            Deed::FlushBegun(number) => drop(self.flushes.insert(*number, self.writes)),
+            Deed::FlushEnded(number) => {
+                if let Some(last) = self.flushes.remove(number) {
+                    self.flush(last);
+                }
+            }
             Deed::FlushOf(bytes) => self.flush_of(bytes.clone()),
             Deed::FlushFailed => self.doubt(),
             // Its name is not its content.
-            Deed::Removed => {}
+            Deed::Removed | Deed::Unnamed | Deed::Named => {}
         }
     }
 
@@ -114,7 +122,7 @@ impl Platter {
         }
         let end = offset + bytes.len() as u64;
         if end > self.length() {
-            self.lengths.push(end);
+            self.lengths.push((self.writes, end));
         }
     }
 
@@ -125,31 +133,37 @@ impl Platter {
             let version = Version { write: self.writes, bytes: None, doubtful: false };
             self.pending.entry(sector).or_default().push(version);
         }
-        self.lengths.push(bytes);
+        self.lengths.push((self.writes, bytes));
     }
 
-    fn flush(&mut self) {
-        self.flushed.resize(self.length() as usize, 0);
-        self.lengths.clear();
-        self.settle(0..u64::MAX);
+    /// A flush of all up to this write.
+    fn flush(&mut self, last: u32) {
+        let later = self.lengths.partition_point(|&(write, _)| write <= last);
+        if let Some((_, bytes)) = self.lengths.drain(..later).next_back() {
+            self.flushed.resize(bytes as usize, 0);
+        }
+        self.settle(0..u64::MAX, last);
     }
 
     /// A flush of whole sectors, which are within the file whichever length it has.
     fn flush_of(&mut self, bytes: Range<u64>) {
         assert!(bytes.end <= self.lengths()[0], "the length of the file is not flushed");
-        self.settle(bytes.start / SECTOR as u64..bytes.end / SECTOR as u64);
+        self.settle(bytes.start / SECTOR as u64..bytes.end / SECTOR as u64, self.writes);
     }
 
-    /// The newest content of these sectors is certain, unless a flush of it failed.
-    fn settle(&mut self, sectors: Range<u64>) {
+    /// The newest content of these sectors, up to this write, is certain, unless a flush of it failed.
+    fn settle(&mut self, sectors: Range<u64>, last: u32) {
         let flushed = &mut self.flushed;
         self.pending.retain(|&sector, versions| {
-            let last = versions.last().expect("no sector without versions");
-            let certain = sectors.contains(&sector) && !last.doubtful;
-            if certain {
-                put(flushed, sector, last);
+            let done = versions.partition_point(|version| version.write <= last);
+            if let Some(newest) = done.checked_sub(1).map(|newest| &versions[newest])
+                && sectors.contains(&sector)
+                && !newest.doubtful
+            {
+                put(flushed, sector, newest);
+                versions.drain(..done);
             }
-            !certain
+            !versions.is_empty()
         });
     }
 
@@ -165,7 +179,7 @@ impl Platter {
     }
 
     fn lengths(&self) -> Vec<u64> {
-        let mut lengths = self.lengths.clone();
+        let mut lengths: Vec<u64> = self.lengths.iter().map(|&(_, bytes)| bytes).collect();
         lengths.push(self.flushed.len() as u64);
         lengths.sort_unstable();
         lengths.dedup();
@@ -282,6 +296,8 @@ pub struct Platters {
     old_log: Option<Vec<u8>>,
     /// The log was removed, and none was made since.
     removed: bool,
+    /// The log was made, and its name was not flushed since.
+    unnamed: bool,
     allowed: Allowed,
 }
 
@@ -326,7 +342,10 @@ impl Platters {
                         self.old_log = Some(self.log.bytes(&self.log.newest()));
                         self.removed = false;
                     }
-                    Deed::Flush => self.old_log = None,
+                    Deed::Flush | Deed::Named if !self.unnamed || matches!(deed, Deed::Named) => {
+                        (self.old_log, self.unnamed) = (None, false);
+                    }
+                    Deed::Unnamed => self.unnamed = true,
                     Deed::Removed => self.removed = true,
                     _ => {}
                 }
@@ -343,7 +362,7 @@ impl Platters {
     /// What the log's name may lead to.
     fn logs(&self) -> impl Iterator<Item = WhichLog> {
         let older = self.old_log.is_some().then_some(WhichLog::Older);
-        let none = self.removed.then_some(WhichLog::None);
+        let none = (self.removed || self.unnamed).then_some(WhichLog::None);
         std::iter::once(WhichLog::Newest).chain(older).chain(none)
     }
 
@@ -417,6 +436,36 @@ mod tests {
         platter.apply(&Deed::FlushOf(512..1024));
         let mix = |a, b| [[a; 512], [b; 512]].concat();
         assert_eq!(all(&platter), BTreeSet::from([mix(0, 1), mix(1, 1)]));
+    }
+
+    #[test]
+    fn what_came_while_a_flush_was_under_way_is_not_certain() {
+        let mut platter = Platter::new(&[0; 512]);
+        for deed in [write(0, 1, 1), Deed::FlushBegun(7), write(0, 2, 2), Deed::FlushEnded(7)] {
+            platter.apply(&deed);
+        }
+        let longer = |a, b| [vec![a; 512], vec![b; 512]].concat();
+        assert_eq!(
+            all(&platter),
+            BTreeSet::from([vec![1; 512], vec![2; 512], longer(1, 0), longer(1, 2), longer(2, 0), longer(2, 2)])
+        );
+        platter.apply(&Deed::Flush);
+        assert_eq!(all(&platter), BTreeSet::from([longer(2, 2)]));
+    }
+
+    #[test]
+    fn a_log_whose_name_was_not_flushed_may_not_be_there() {
+        let mut platters = Platters::default();
+        let log = |deed| Event::On(Which::Log, deed);
+        let mut logs = |deed| {
+            platters.apply(&log(deed));
+            (0..platters.count()).map(|n| platters.files(&platters.nth(n)).log.len()).collect::<BTreeSet<_>>()
+        };
+        logs(Deed::Made);
+        logs(Deed::Unnamed);
+        logs(write(0, 1, 1));
+        assert_eq!(logs(Deed::Flush), BTreeSet::from([0, 512]));
+        assert_eq!(logs(Deed::Named), BTreeSet::from([512]));
     }
 
     #[test]

@@ -1,4 +1,4 @@
-//! What a process did to the files of a database, as strace recorded it.
+//! What processes did to the files of a database, as strace recorded it.
 //!
 //! Owns: strace's lines as events ([`read`]), how a workload speaks in between ([`say`]). Must not know: what a crash leaves.
 //!
@@ -19,7 +19,7 @@ pub const OPTIONS: [&str; 5] = [
     "-s",
     "268435456",
     "-e",
-    "trace=openat,write,pwrite64,pwritev,ftruncate,fallocate,fsync,fdatasync,syncfs,unlinkat,renameat2",
+    "trace=openat,write,pwrite64,pwritev,ftruncate,fallocate,fsync,fdatasync,syncfs,unlinkat,renameat2,clone,clone3,fork,vfork",
 ];
 
 const SAID: &str = "mark ";
@@ -46,16 +46,30 @@ fn heard(text: &[u8]) -> Option<Mark> {
     }
 }
 
-/// What happened to a life's files, and what was said meanwhile. Calls count from when they ended: one thread lives the
-/// life, and the others only ask the disk to begin.
+/// What happened to a life's files, and what was said meanwhile. Calls count from when they ended; but a flush did only what had
+/// ended when it began. What a process was about when it was killed is of no account: flushes, since nobody knows what they did.
 ///
 /// # Errors
-/// A line is not understood; or a state was called durable before the names of the files were.
+/// A line is not understood; or a state was called durable before the name of the data file was.
 pub fn read(trace: impl BufRead) -> Result<Vec<Event>, String> {
-    let mut reading = Reading::default();
-    for (i, line) in trace.lines().enumerate() {
-        let line = line.map_err(|e| format!("the recording: {e}"))?;
-        reading.line(&line).map_err(|why| {
+    let lines = trace.lines().collect::<Result<Vec<String>, _>>().map_err(|e| format!("the recording: {e}"))?;
+    // A thread may be heard before the call that made it has ended.
+    let mut makers = Calls::default();
+    let mut threads = HashMap::new();
+    for line in &lines {
+        if let Some(Moment::Ended(maker, call)) = makers.next(line)
+            && let Some(call) = Call::of(&call)
+            && call.name.starts_with("clone")
+            && call.arguments.contains("CLONE_FILES")
+        {
+            threads.insert(call.answer.to_string(), maker.to_owned());
+        }
+    }
+    let mut reading = Reading { threads, ..Reading::default() };
+    let mut calls = Calls::default();
+    for (i, line) in lines.iter().enumerate() {
+        let Some(moment) = calls.next(line) else { continue };
+        reading.moment(&moment).map_err(|why| {
             let beginning: String = line.chars().take(200).collect();
             format!("line {} of the recording: {why}: {beginning}", i + 1)
         })?;
@@ -63,38 +77,80 @@ pub fn read(trace: impl BufRead) -> Result<Vec<Event>, String> {
     Ok(reading.events)
 }
 
+/// Puts together what strace tells in two lines.
 #[derive(Default)]
-struct Reading {
-    events: Vec<Event>,
-    /// Calls that have begun, by process and name.
+struct Calls {
+    /// Calls that have begun, by thread and name.
     begun: HashMap<(String, String), String>,
-    directory: Option<PathBuf>,
-    /// Descriptors whose writes are flushed at once.
-    flushing: HashSet<u32>,
-    /// A file was made, and its name was not flushed since.
-    unnamed: bool,
 }
 
-impl Reading {
-    fn line(&mut self, line: &str) -> Result<(), String> {
-        let Some((process, text)) = line.split_once(' ') else { return Ok(()) };
+/// A call's beginning, if others came before its end, or its end; and whose it is.
+enum Moment<'l> {
+    Begun(&'l str, String),
+    Ended(&'l str, String),
+}
+
+impl Calls {
+    fn next<'l>(&mut self, line: &'l str) -> Option<Moment<'l>> {
+        let (thread, text) = line.split_once(' ')?;
         let text = text.trim_start();
         if let Some(begun) = text.strip_suffix("<unfinished ...>") {
             let name = begun.split('(').next().unwrap_or_default();
-            self.begun.insert((process.to_owned(), name.to_owned()), begun.to_owned());
-            return Ok(());
+            self.begun.insert((thread.to_owned(), name.to_owned()), begun.to_owned());
+            return Some(Moment::Begun(thread, begun.to_owned()));
         }
         let whole = match text.strip_prefix("<... ").and_then(|text| text.split_once(" resumed>")) {
-            Some((name, rest)) => self.begun.remove(&(process.to_owned(), name.to_owned())).map(|begun| begun + rest),
-            None => Some(text.to_owned()),
+            Some((name, rest)) => self.begun.remove(&(thread.to_owned(), name.to_owned()))? + rest,
+            None => text.to_owned(),
         };
-        // What is no call: signals, and the ends of threads.
-        whole.as_deref().and_then(Call::of).map_or(Ok(()), |call| self.call(&call))
+        Some(Moment::Ended(thread, whole))
+    }
+}
+
+#[derive(Default)]
+struct Reading {
+    events: Vec<Event>,
+    /// Which thread made a thread of its own process.
+    threads: HashMap<String, String>,
+    directory: Option<PathBuf>,
+    /// Descriptors whose writes are flushed at once.
+    flushing: HashSet<Descriptor>,
+    /// Files that were made, in the order of that, and whose names were not flushed since.
+    unnamed: Vec<Which>,
+    /// Flushes that began in one line and end in another, by thread; those of the directory, and which names they flush.
+    flushes: HashSet<u32>,
+    naming: HashMap<u32, Vec<Which>>,
+}
+
+/// An open file: the process, by its first thread, and the number there.
+type Descriptor = (String, u32);
+
+impl Reading {
+    fn moment(&mut self, moment: &Moment<'_>) -> Result<(), String> {
+        match moment {
+            Moment::Begun(thread, call) => self.begun(thread, call),
+            // What is no call: signals, and the ends of threads.
+            Moment::Ended(thread, call) => Call::of(call).map_or(Ok(()), |call| self.call(thread, &call)),
+        }
     }
 
-    fn call(&mut self, call: &Call<'_>) -> Result<(), String> {
+    /// The beginning of a call that takes its time: it matters of flushes.
+    fn begun(&mut self, thread: &str, call: &str) -> Result<(), String> {
+        let Some((name @ ("fsync" | "fdatasync"), arguments)) = call.split_once('(') else { return Ok(()) };
+        let (number, call) = (number_of(thread)?, Call { name, arguments, answer: 0, rest: "" });
+        let Some((_, path)) = call.descriptor() else { return Ok(()) };
+        if self.directory.as_ref() == Some(&path) {
+            self.naming.insert(number, self.unnamed.clone());
+        } else if let Some(file) = which(&path) {
+            self.flushes.insert(number);
+            self.events.push(Event::On(file, Deed::FlushBegun(number)));
+        }
+        Ok(())
+    }
+
+    fn call(&mut self, thread: &str, call: &Call<'_>) -> Result<(), String> {
         match call.name {
-            "openat" => self.opened(call),
+            "openat" => self.opened(thread, call),
             "write" => call.strings().first().and_then(|text| heard(text)).map_or(Ok(()), |mark| self.mark(mark)),
             "unlinkat" => {
                 let is_log = call.strings().pop().is_some_and(|name| which(&path_of(name)) == Some(Which::Log));
@@ -103,12 +159,22 @@ impl Reading {
                 }
                 Ok(())
             }
-            _ => self.on_descriptor(call),
+            "clone" | "clone3" | "fork" | "vfork" => Ok(()),
+            _ => self.on_descriptor(thread, call),
         }
     }
 
-    fn opened(&mut self, call: &Call<'_>) -> Result<(), String> {
-        let (Ok(descriptor), Some(path)) = (u32::try_from(call.answer), call.answer_path()) else { return Ok(()) };
+    /// An open file of a thread's process.
+    fn descriptor<'t>(&'t self, mut thread: &'t str, number: u32) -> Descriptor {
+        while let Some(maker) = self.threads.get(thread) {
+            thread = maker;
+        }
+        (thread.to_owned(), number)
+    }
+
+    fn opened(&mut self, thread: &str, call: &Call<'_>) -> Result<(), String> {
+        let (Ok(number), Some(path)) = (u32::try_from(call.answer), call.answer_path()) else { return Ok(()) };
+        let descriptor = self.descriptor(thread, number);
         self.flushing.remove(&descriptor);
         let Some(file) = which(&path) else { return Ok(()) };
         if call.arguments.contains("O_DSYNC") {
@@ -121,28 +187,39 @@ impl Reading {
         };
         if is_new {
             self.directory = path.parent().map(Path::to_path_buf);
-            self.unnamed = true;
-            self.events.push(Event::On(file, Deed::Made));
+            self.unnamed.push(file);
+            self.events.extend([Deed::Made, Deed::Unnamed].map(|deed| Event::On(file, deed)));
         }
         Ok(())
     }
 
     fn mark(&mut self, mark: Mark) -> Result<(), String> {
-        if self.unnamed && matches!(mark, Mark::Durable(_)) {
+        if self.unnamed.contains(&Which::Data) && matches!(mark, Mark::Durable(_)) {
             return Err("called durable before the directory was flushed".into());
         }
         self.events.push(Event::Mark(mark));
         Ok(())
     }
 
-    fn on_descriptor(&mut self, call: &Call<'_>) -> Result<(), String> {
+    /// The directory was flushed.
+    fn named(&mut self, number: u32, answer: i64) {
+        let names = self.naming.remove(&number).unwrap_or_else(|| self.unnamed.clone());
+        if answer == 0 {
+            self.unnamed.retain(|file| !names.contains(file));
+            self.events.extend(names.into_iter().map(|file| Event::On(file, Deed::Named)));
+        }
+    }
+
+    fn on_descriptor(&mut self, thread: &str, call: &Call<'_>) -> Result<(), String> {
         let Some((descriptor, path)) = call.descriptor() else { return Ok(()) };
+        let number = number_of(thread)?;
         if self.directory.as_ref() == Some(&path) {
-            self.unnamed &= call.answer != 0;
+            self.named(number, call.answer);
             return Ok(());
         }
         let Some(file) = which(&path) else { return Ok(()) };
         let deed = match (call.name, call.answer) {
+            ("fsync" | "fdatasync", 0) if self.flushes.remove(&number) => Deed::FlushEnded(number),
             ("fsync" | "fdatasync", 0) => Deed::Flush,
             ("fsync" | "fdatasync", _) => Deed::FlushFailed,
             ("ftruncate", 0) => Deed::SetLen(call.last_number().ok_or("no length")?),
@@ -152,7 +229,7 @@ impl Reading {
                 let offset = call.last_number().ok_or("no offset")?;
                 let range = offset..offset + bytes.len() as u64;
                 self.events.push(Event::On(file, Deed::Write(offset, bytes.into())));
-                if !self.flushing.contains(&descriptor) {
+                if !self.flushing.contains(&self.descriptor(thread, descriptor)) {
                     return Ok(());
                 }
                 Deed::FlushOf(range)
@@ -162,6 +239,10 @@ impl Reading {
         self.events.push(Event::On(file, deed));
         Ok(())
     }
+}
+
+fn number_of(thread: &str) -> Result<u32, String> {
+    thread.parse().map_err(|e| format!("{thread} is no thread: {e}"))
 }
 
 /// The file of this name, if it is one of a life's.
@@ -270,11 +351,16 @@ mod tests {
         ));
         let wanted = [
             "Data: made",
+            "Data: its name is not flushed",
+            "Data: its name is flushed",
             "Data: 3 bytes written at 0x1000",
+            "Data: flush 8 began",
             "Begun(3)",
-            "Data: flushed",
+            "Data: flush 8 ended",
             "Data: length set to 0x2000",
             "Log: made",
+            "Log: its name is not flushed",
+            "Log: its name is flushed",
             "Log: 2 bytes written at 0x200",
             "Log: 0x200..0x202 flushed",
             "Durable(3)",
@@ -287,6 +373,24 @@ mod tests {
     fn nothing_is_durable_in_a_file_whose_name_is_not() {
         let mark = "7  write(2<~/dev/null~>, \"~mark durable 0\n~\", 15) = 15\n";
         assert!(recorded(&format!("{MADE}{mark}")).unwrap_err().contains("before the directory was flushed"));
+    }
+
+    #[test]
+    fn a_descriptor_is_of_a_process_whichever_of_its_threads_uses_it() {
+        let said = recorded(&format!(
+            r#"{MADE}7  clone3({{flags=CLONE_VM|CLONE_FILES|CLONE_THREAD}}, 88 <unfinished ...>
+8  openat(AT_FDCWD<~/d~>, "~/proc/self/fd/3~", O_WRONLY|O_DSYNC) = 7<~/d/life.dm~>
+7  <... clone3 resumed>)             = 8
+7  clone3({{flags=CLONE_VM|CLONE_VFORK}}, 88) = 9
+7  pwrite64(7<~/d/life.dm~>, "~abc~", 3, 512) = 3
+9  pwrite64(7<~/d/life.dm~>, "~abc~", 3, 512) = 3
+9  pwrite64(7<~/d/life.dm~>, "~abc~", 3, 512) = ?
+9  +++ killed by SIGKILL +++
+"#
+        ));
+        let written = "Data: 3 bytes written at 0x200";
+        let wanted = ["Data: made", "Data: its name is not flushed", written, "Data: 0x200..0x203 flushed", written];
+        assert_eq!(said.unwrap(), wanted);
     }
 
     #[test]

@@ -13,7 +13,7 @@ use duramen::{Database, Durability, Error, Snapshot};
 use crate::disk::{Call, Disk, Fault, Mark};
 use crate::model::{self, Digests, Model};
 
-pub use changes::change;
+pub use changes::{bulk, change};
 
 /// The name of a life's data file.
 pub const FILE: &str = "life.dm";
@@ -62,6 +62,8 @@ pub struct Profile {
     pub handles: usize,
     /// Whether calls to the disk fail now and then.
     pub faults: bool,
+    /// What the names of tables begin with.
+    pub owner: String,
 }
 
 impl Profile {
@@ -87,6 +89,7 @@ impl Profile {
             flush_on_close: rng.bool(),
             handles: [1, 2][rng.usize(..2)],
             faults: rng.u32(..3) == 0,
+            owner: String::new(),
         }
     }
 
@@ -108,6 +111,7 @@ impl Profile {
             flush_on_close: rng.bool(),
             handles: rng.usize(2..4),
             faults: rng.u32(..3) == 0,
+            owner: String::new(),
         }
     }
 
@@ -129,6 +133,7 @@ impl Profile {
             flush_on_close: rng.bool(),
             handles: 1,
             faults: rng.u32(..3) == 0,
+            owner: String::new(),
         }
     }
 

@@ -27,6 +27,15 @@ fn after_a_power_cut_a_database_has_the_state_of_a_commit_and_none_before_the_la
 }
 
 #[test]
+fn after_a_power_cut_what_many_handles_and_threads_did_is_there_in_its_order() {
+    let mut tally = Tally::default();
+    for seed in 1..16 {
+        tally.add(crash::crowd(seed, 40).unwrap_or_else(|finding| panic!("crowd {seed}: {finding}")));
+    }
+    assert!(tally.newest > 0 && tally.oldest > 0, "the power was cut early and late: {tally:?}");
+}
+
+#[test]
 fn a_transaction_of_more_pages_than_one_flush_proves_is_there_or_not_there() {
     // Multiples of 150 are big.
     judge_workloads(150..151, 150);
@@ -36,6 +45,12 @@ fn a_transaction_of_more_pages_than_one_flush_proves_is_there_or_not_there() {
 #[test]
 fn a_meta_page_that_is_in_the_page_cache_alone_is_not_built_on() {
     judge_workloads(53396..53397, 250);
+}
+
+/// Without a lock file the first transaction does that, and the disk fails it.
+#[test]
+fn what_was_found_and_cannot_be_written_again_harms_nothing() {
+    judge_workloads(71178..71179, 40);
 }
 
 #[test]

@@ -24,6 +24,7 @@ fn profile(commits: Commits, seed: u64, log: Option<u64>) -> Profile {
         flush_on_close: !goes_on,
         handles: if goes_on { 2 } else { 1 },
         faults: false,
+        owner: String::new(),
     }
 }
 

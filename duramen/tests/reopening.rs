@@ -217,11 +217,16 @@ fn what_one_handle_without_a_lock_file_has_flushed_stays_while_another_goes_on()
     let path = dir.path().join("flushed.dm");
     let [one, other] = two_without_lock_file(&path)?;
     type Flush = fn(&Database, &Database, &[u8]) -> Result<Txnid>;
-    let flush: [Flush; 4] = [
+    let flush: [Flush; 5] = [
         |one, _, value| put(one, value, Durability::Durable),
         |one, _, value| put(one, value, Durability::Relaxed).and_then(|txnid| Ok(one.checkpoint().map(|()| txnid)?)),
         |one, _, value| put(one, value, Durability::Relaxed).and_then(|txnid| Ok(one.sync().map(|()| txnid)?)),
         |one, other, value| put(other, value, Durability::Relaxed).and_then(|txnid| Ok(one.sync().map(|()| txnid)?)),
+        |one, other, value| {
+            let txnid = put(other, value, Durability::Relaxed)?;
+            let _comes_to_nothing = one.begin_write()?;
+            Ok(one.sync().map(|()| txnid)?)
+        },
     ];
     for (way, flush) in (0u8..).zip(flush) {
         put(&other, b"seen", Durability::Relaxed)?;
@@ -247,6 +252,64 @@ fn a_handle_without_a_lock_file_that_closes_hides_no_commit_that_comes_later() -
         let copy = path.with_extension("copy");
         std::fs::copy(&path, &copy)?;
         assert_eq!(value(&Database::open(&copy)?)?, round.to_be_bytes());
+    }
+    Ok(())
+}
+
+/// Somebody may be writing: only who begins a transaction knows that nobody else is in one.
+#[test]
+fn without_a_lock_file_who_opens_and_closes_writes_nothing() -> Result {
+    let dir = tempfile::tempdir()?;
+    for (i, durability) in [Durability::Relaxed, Durability::Durable].into_iter().enumerate() {
+        let path = dir.path().join(format!("{i}.dm"));
+        let open = || Database::options().without_lock_file().open(&path);
+        let writer = open()?;
+        put(&writer, b"value", durability)?;
+        let written = || std::fs::metadata(&path).and_then(|data| data.modified());
+        let before = written()?;
+        let db = open()?;
+        assert_eq!(value(&db)?, b"value");
+        db.close()?;
+        assert_eq!(written()?, before, "{durability:?}");
+        // As if it had been killed.
+        std::mem::forget(writer);
+        let db = open()?;
+        put(&db, b"another", durability)?;
+        db.close()?;
+        assert_eq!(value(&open()?)?, b"another");
+        assert_eq!(open()?.check(|_, _| {})?.findings, Vec::<String>::new());
+    }
+    Ok(())
+}
+
+/// As far as they write nothing themselves: programs lock each other out while they are in transactions, and open and close when
+/// they like.
+#[test]
+fn a_handle_without_a_lock_file_that_comes_and_goes_leaves_anothers_transaction_as_it_is() -> Result {
+    let dir = tempfile::tempdir()?;
+    let fill = |txn: &mut duramen::WriteTxn<'_>, name: &str| {
+        (0..2000u32).try_for_each(|i| txn.table(name)?.put(i.to_be_bytes(), [b'x'; 1000]))
+    };
+    for (i, durability) in [Durability::Relaxed, Durability::Durable].into_iter().enumerate() {
+        let path = dir.path().join(format!("{i}.dm"));
+        let open = || Database::options().without_lock_file().memory_budget(1).open(&path);
+        let (stays, goes) = (open()?, open()?);
+        put(&goes, b"before", durability)?;
+        put(&stays, b"known", durability)?;
+        let mut txn = stays.begin_write()?;
+        txn.set_durability(Durability::Durable);
+        fill(&mut txn, "large")?;
+        let comes = open()?;
+        comes.sync()?;
+        comes.close()?;
+        goes.close()?;
+        fill(&mut txn, "larger")?;
+        txn.commit()?;
+        let copy = path.with_extension("copy");
+        std::fs::copy(&path, &copy)?;
+        let copy = Database::open(&copy)?;
+        assert_eq!(copy.check(|_, _| {})?.findings, Vec::<String>::new());
+        assert_eq!(copy.read()?.table("larger")?.len(), 2000, "{durability:?}");
     }
     Ok(())
 }

@@ -1,14 +1,15 @@
 //! `cargo xtask crash`: workloads and their crash images, as many as asked for; on the simulated disk, or recorded from the
-//! system itself.
+//! system itself. And crowds of processes that are killed.
 
 use std::fs::File;
 use std::io::BufReader;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::Instant;
 
 use duramen_sim::crash::{self, Tally};
-use duramen_sim::disk::Event;
+use duramen_sim::crowd::{Member, Plan, Toll};
+use duramen_sim::disk::{Event, Listener};
 use duramen_sim::recording;
 use indicatif::ProgressBar;
 
@@ -31,12 +32,38 @@ pub struct Arguments {
     /// Go on after a finding, up to this many
     #[arg(long, default_value_t = 1)]
     findings: u32,
-    /// Instead, record what so many workloads ask of the system itself (with strace), and judge images of that
+    /// Instead, record what so many workloads ask of the system itself (with strace), and judge images of that. Every second
+    /// one is of several processes and threads, some of which are killed
     #[arg(long)]
     recorded: Option<u64>,
+    /// Instead, have so many crowds of processes work on one file each, and kill some of them at any time
+    #[arg(long)]
+    killed: Option<u64>,
+    /// Judge this recording once more (which a finding leaves), of the workload with the seed
+    #[arg(long)]
+    recording: Option<PathBuf>,
     /// Do the workload of this seed, to be recorded
     #[arg(long, hide = true)]
     live: Option<u64>,
+    #[command(flatten)]
+    member: MemberArguments,
+}
+
+/// Which process of a workload this is, if not the first.
+#[derive(clap::Args)]
+struct MemberArguments {
+    /// The number of its first thread
+    #[arg(long, hide = true, requires = "data")]
+    member: Option<u32>,
+    /// The data file
+    #[arg(long, hide = true)]
+    data: Option<PathBuf>,
+    /// Calls to the disk after which it wants to be killed
+    #[arg(long, hide = true)]
+    calls: Option<u32>,
+    /// It is of a crowd that has much to do
+    #[arg(long, hide = true)]
+    long: bool,
 }
 
 pub fn run(arguments: &Arguments) -> Result {
@@ -44,10 +71,18 @@ pub fn run(arguments: &Arguments) -> Result {
         return one(seed, arguments.each);
     }
     if let Some(seed) = arguments.live {
-        return crash::live(seed, Box::new(recording::say));
+        return live(seed, &arguments.member);
+    }
+    if let Some(trace) = &arguments.recording {
+        let tally = crash::recorded(arguments.seed, &read(trace)?, arguments.each);
+        say(tally.map_err(|finding| format!("FINDING: {finding}"))?, 0, Instant::now());
+        return Ok(());
     }
     if let Some(workloads) = arguments.recorded {
         return recorded(arguments, workloads);
+    }
+    if let Some(crowds) = arguments.killed {
+        return killed(arguments, crowds);
     }
     let bar = ProgressBar::new(arguments.images);
     bar.set_style(crate::style("images"));
@@ -99,12 +134,13 @@ fn recorded(arguments: &Arguments, workloads: u64) -> Result {
     let bar = ProgressBar::new(workloads);
     bar.set_style(crate::style("workloads"));
     for seed in arguments.seed..arguments.seed + workloads {
-        let events = record(seed, directory.path())?;
-        match crash::recorded(seed, &events, arguments.each) {
+        let trace = record(seed, directory.path())?;
+        match crash::recorded(seed, &read(&trace)?, arguments.each) {
             Ok(more) => tally.add(more),
             Err(finding) => {
                 findings += 1;
                 bar.suspend(|| eprintln!("FINDING in workload {seed}: {finding}"));
+                keep(&trace, seed)?;
             }
         }
         bar.inc(1);
@@ -117,14 +153,77 @@ fn recorded(arguments: &Arguments, workloads: u64) -> Result {
     if findings == 0 { Ok(()) } else { Err("there are findings".to_string()) }
 }
 
-fn record(seed: u64, directory: &Path) -> Result<Vec<Event>> {
+/// Crowds of processes, some of which are killed.
+fn killed(arguments: &Arguments, crowds: u64) -> Result {
+    let (mut toll, mut findings, started) = (Toll::default(), 0, Instant::now());
+    let this = this()?;
+    let bar = ProgressBar::new(crowds);
+    bar.set_style(crate::style("crowds"));
+    for seed in arguments.seed..arguments.seed + crowds {
+        match crash::kill(seed, &|member, data| process(&this, seed, member, data, true)) {
+            Ok(more) => toll.add(more),
+            Err(finding) => {
+                findings += 1;
+                bar.suspend(|| eprintln!("FINDING in crowd {seed}: {finding}"));
+            }
+        }
+        bar.inc(1);
+        if findings >= arguments.findings {
+            break;
+        }
+    }
+    bar.finish_and_clear();
+    let Toll { changes, kills } = toll;
+    println!("{changes} changes, {kills} processes killed, in {:.1?}; {findings} findings", started.elapsed());
+    if findings == 0 { Ok(()) } else { Err("there are findings".to_string()) }
+}
+
+/// Does the workload of this seed, or is one of its processes.
+fn live(seed: u64, member: &MemberArguments) -> Result {
+    // Where nobody records it, nothing is to be said.
+    let listener: Listener = if member.long { Box::new(drop) } else { Box::new(recording::say) };
+    if let (Some(first), Some(data)) = (member.member, &member.data) {
+        let plan = if member.long { Plan::long(seed) } else { Plan::of(seed) };
+        return crash::live_among_others(plan, Member { first, calls: member.calls }, data, listener);
+    }
+    let this = this()?;
+    crash::live(seed, listener, &|member, data| process(&this, seed, member, data, false))
+}
+
+fn this() -> Result<PathBuf> {
+    std::env::current_exe().map_err(|e| format!("this program: {e}"))
+}
+
+/// This program as a process of a crowd.
+fn process(this: &Path, seed: u64, member: Member, data: &Path, long: bool) -> Command {
+    let mut command = Command::new(this);
+    command.args(["crash", "--live", &seed.to_string(), "--member", &member.first.to_string()]);
+    command.args(member.calls.iter().flat_map(|calls| ["--calls".to_owned(), calls.to_string()]));
+    command.args(long.then_some("--long")).arg("--data").arg(data);
+    command
+}
+
+/// Records a workload; where that is.
+fn record(seed: u64, directory: &Path) -> Result<PathBuf> {
     let trace = directory.join("trace");
-    let this = std::env::current_exe().map_err(|e| format!("this program: {e}"))?;
+    let this = this()?;
     let mut strace = Command::new("strace");
     strace.args(recording::OPTIONS).arg("-o").arg(&trace).arg(this).args(["crash", "--live", &seed.to_string()]);
     command::run_quietly(strace.env("TMPDIR", directory))?;
-    let file = File::open(&trace).map_err(|e| format!("{}: {e}", trace.display()))?;
+    Ok(trace)
+}
+
+fn read(trace: &Path) -> Result<Vec<Event>> {
+    let file = File::open(trace).map_err(|e| format!("{}: {e}", trace.display()))?;
     recording::read(BufReader::new(file))
+}
+
+/// Leaves a recording to be looked at: several processes do not meet in the same way again.
+fn keep(trace: &Path, seed: u64) -> Result {
+    let kept = std::env::temp_dir().join(format!("duramen-crash-{seed}.trace"));
+    std::fs::copy(trace, &kept).map_err(|e| format!("{}: {e}", kept.display()))?;
+    eprintln!("  or: cargo xtask crash --recording {} --seed {seed}", kept.display());
+    Ok(())
 }
 
 fn say(tally: Tally, findings: u32, started: Instant) {

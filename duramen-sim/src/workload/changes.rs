@@ -21,8 +21,8 @@ pub fn change(
 ) -> Verdict<Result<(), Error>> {
     let outcome = match rng.u32(..100) {
         0..3 if depth < DEPTH_MAX => child(txn, model, rng, profile, depth),
-        3 => drop_table(txn, model, rng),
-        4 => rename_table(txn, model, rng),
+        3 => drop_table(txn, model, rng, profile),
+        4 => rename_table(txn, model, rng, profile),
         5 | 6 => load_table(txn, model, rng, profile),
         _ => in_table(txn, model, rng, profile),
     };
@@ -40,16 +40,16 @@ pub fn bulk(
     rng: &mut fastrand::Rng,
     profile: &Profile,
 ) -> Result<(), Error> {
-    let name = b"bulk";
-    let table = model.tables.entry(name.to_vec()).or_insert_with(|| TableModel::new(Kind::Large));
+    let name = format!("{}bulk", profile.owner).into_bytes();
+    let table = model.tables.entry(name.clone()).or_insert_with(|| TableModel::new(Kind::Large));
     let (first, is_load) = (rng.u32(..profile.bulk), table.is_empty() && rng.bool());
     let records = (first..first + profile.bulk).map(|i| (i.to_be_bytes(), [i as u8; 4000]));
     if is_load {
-        let mut load = txn.bulk_load(name, BulkOptions::new().sorted(rng.bool()).keep_cached(rng.bool()))?;
+        let mut load = txn.bulk_load(&name, BulkOptions::new().sorted(rng.bool()).keep_cached(rng.bool()))?;
         records.clone().try_for_each(|(key, value)| load.push(key, value))?;
         load.finish()?;
     } else {
-        let mut stored = txn.table_with(name, &table.kind.options())?;
+        let mut stored = txn.table_with(&name, &table.kind.options())?;
         records.clone().try_for_each(|(key, value)| stored.put(key, value))?;
     }
     for (key, value) in records {
@@ -98,26 +98,36 @@ fn child(
 }
 
 /// One of a dozen names.
-fn name(rng: &mut fastrand::Rng) -> Vec<u8> {
-    format!("table {}", rng.u32(..12)).into_bytes()
+fn name(rng: &mut fastrand::Rng, profile: &Profile) -> Vec<u8> {
+    format!("{}table {}", profile.owner, rng.u32(..12)).into_bytes()
 }
 
 /// A table of one of these names, of any kind if it is new.
-fn any_table<'m>(model: &'m mut Model, rng: &mut fastrand::Rng) -> (Vec<u8>, &'m mut TableModel) {
-    let name = name(rng);
+fn any_table<'m>(model: &'m mut Model, rng: &mut fastrand::Rng, profile: &Profile) -> (Vec<u8>, &'m mut TableModel) {
+    let name = name(rng, profile);
     let made = || TableModel::new(Kind::ALL[rng.usize(..Kind::ALL.len())]);
     let table = model.tables.entry(name.clone()).or_insert_with(made);
     (name, table)
 }
 
-fn drop_table(txn: &mut WriteTxn<'_>, model: &mut Model, rng: &mut fastrand::Rng) -> Result<(), Trouble> {
-    let name = name(rng);
+fn drop_table(
+    txn: &mut WriteTxn<'_>,
+    model: &mut Model,
+    rng: &mut fastrand::Rng,
+    profile: &Profile,
+) -> Result<(), Trouble> {
+    let name = name(rng, profile);
     let dropped = txn.drop_table(&name)?;
     same("drop_table", dropped, model.tables.remove(&name).is_some())
 }
 
-fn rename_table(txn: &mut WriteTxn<'_>, model: &mut Model, rng: &mut fastrand::Rng) -> Result<(), Trouble> {
-    let (from, to) = (name(rng), name(rng));
+fn rename_table(
+    txn: &mut WriteTxn<'_>,
+    model: &mut Model,
+    rng: &mut fastrand::Rng,
+    profile: &Profile,
+) -> Result<(), Trouble> {
+    let (from, to) = (name(rng, profile), name(rng, profile));
     if model.tables.contains_key(&to) {
         return Ok(());
     }
@@ -135,7 +145,7 @@ fn load_table(
     rng: &mut fastrand::Rng,
     profile: &Profile,
 ) -> Result<(), Trouble> {
-    let (name, table) = any_table(model, rng);
+    let (name, table) = any_table(model, rng, profile);
     let options = BulkOptions::new().table(table.kind.options()).keep_cached(rng.bool());
     let mut load = match txn.bulk_load(&name, options.memory_budget(profile.memory_bytes)) {
         Err(Error::Incompatible { .. }) => return same("a load of a table with entries", table.is_empty(), false),
@@ -156,7 +166,7 @@ fn in_table(
     rng: &mut fastrand::Rng,
     profile: &Profile,
 ) -> Result<(), Trouble> {
-    let (name, table) = any_table(model, rng);
+    let (name, table) = any_table(model, rng, profile);
     let mut stored = txn.table_with(&name, &table.kind.options())?;
     let only_adds = rng.u32(..100) < profile.growth;
     if only_adds {

@@ -171,6 +171,12 @@ impl Meta {
         word(slot, 40)
     }
 
+    /// Its place in the order of all meta pages. Of two with one number, which handles write that share no memory, that of the
+    /// newer commit counts: the other one was only written once more.
+    pub(crate) fn age(&self) -> (u64, Txnid) {
+        (self.sequence, self.txnid)
+    }
+
     /// When a slot's commit was made, of a slot that is known to be whole.
     pub(crate) fn committed_ns_of(slot: &[u8]) -> u64 {
         word(slot, 184)

@@ -161,15 +161,27 @@ impl Store {
             return Ok(());
         }
         self.flush_and_cut_off(writer)?;
+        // Now, since this transaction may come to nothing, and what is synced beside it has to stay all the same.
+        self.tell_of_flush(writer)?;
         self.shared.checkpoint_made();
         Ok(())
     }
 
-    /// Between transactions: what one has placed behind the newest commit's end must stay.
+    /// Between transactions: what one has placed behind the newest commit's end must stay. Where no memory is shared, another
+    /// handle may be in one, unless this one begins one.
     pub(super) fn flush_and_cut_off(&self, writer: &mut Writer) -> Result<()> {
         self.flush_data(writer)?;
-        self.cut_off(writer);
+        if !self.untold {
+            self.cut_off(writer);
+        }
         Ok(())
+    }
+
+    /// For who begins a transaction.
+    pub(crate) fn cut_off_what_is_left(&self, writer: &mut Writer) {
+        if self.untold && self.shared.durable() == writer.meta.txnid {
+            self.cut_off(writer);
+        }
     }
 
     pub(crate) fn flush_data(&self, writer: &mut Writer) -> Result<()> {

@@ -5,13 +5,16 @@
 use std::time::Duration;
 
 use super::log::{self, Mark};
-use super::meta_slots::{free_slot, write_meta};
+use super::meta_slots::{free_slot, unlikely_slot, write_meta};
 use super::{Store, Writer, published};
 use crate::error::{Error, Result};
+use crate::format::meta::{Meta, SLOTS};
 use crate::readers::Wait;
 
 /// How long a handle that closes waits for its turn to make a checkpoint, before it flushes beside the writer.
 const CLOSE_WAIT: Duration = Duration::from_secs(1);
+/// Pages that whoever opens the file has to prove, where there is no lock file.
+const PROOF_PAGES_LEFT: u64 = 256;
 
 impl Store {
     /// Closes the database, and says what a drop only logs.
@@ -27,6 +30,10 @@ impl Store {
             return Ok(());
         }
         if self.lock_pending().is_some() {
+            return Ok(());
+        }
+        if self.untold && !self.has_made_the_newest()? {
+            // What this handle made was flushed by who made a commit on top of it.
             return Ok(());
         }
         let last = self.shared.last_one()?;
@@ -47,6 +54,13 @@ impl Store {
         result
     }
 
+    /// Whether nobody else has committed since this handle did. Where no memory is shared, nobody knows whether somebody is about
+    /// to: what is another's is left to that one.
+    fn has_made_the_newest(&self) -> Result<bool> {
+        self.look_for_commits()?;
+        Ok(self.lock_memory().as_ref().is_none_or(|writer| writer.made == Some(self.shared.newest())))
+    }
+
     /// Others go on: what is in the log may stay there.
     fn close_another(&self, writer: &mut Writer) -> Result<()> {
         if self.flush_log(writer)? { Ok(()) } else { self.flush_and_cut_off(writer) }
@@ -54,7 +68,9 @@ impl Store {
 
     fn close_last(&self, writer: &mut Writer) -> Result<()> {
         self.flush_and_cut_off(writer)?;
-        if !writer.meta.is_proven() {
+        // Where others may be writing, it is done where it spares much to those who open the file.
+        let is_worth_it = !self.untold || writer.meta.proof_pages > PROOF_PAGES_LEFT;
+        if !writer.meta.is_proven() && is_worth_it {
             self.write_proven_meta(writer)?;
         }
         log::remove(&self.log_place, &self.file, &self.settings);
@@ -64,7 +80,17 @@ impl Store {
     /// Writes the newest commit's meta page once more, saying that it needs no proof. It need not be flushed: the commit
     /// is on disk, and if this page is lost, the one before it says so too.
     pub(super) fn write_proven_meta(&self, writer: &mut Writer) -> Result<()> {
-        let slot = free_slot(writer);
+        let slot = if self.untold {
+            let slot_of = |txnid| (0..SLOTS).find(|&slot| Meta::txnid_of(self.pager.slot(slot)) == txnid);
+            let newer = |slot| Meta::txnid_of(self.pager.slot(slot)) > writer.meta.txnid;
+            if (0..SLOTS).any(newer) {
+                // Somebody goes on from there already.
+                return Ok(());
+            }
+            unlikely_slot(writer, slot_of(writer.meta.proof_base))
+        } else {
+            free_slot(writer)
+        };
         writer.meta.sequence += 1;
         writer.meta.needs_no_proof();
         write_meta(&*self.medium, &writer.meta, slot, &mut writer.meta_bytes)

@@ -15,6 +15,13 @@ pub(crate) fn free_slot(writer: &Writer) -> usize {
     (0..SLOTS).find(|slot| !taken.contains(slot)).expect("more slots than three")
 }
 
+/// A slot that a transaction of another handle, which goes on from the writer's commit and shares no memory, neither writes nor
+/// needs: the commit that the proof starts from, in the slot `base`, may be durable for that one.
+pub(super) fn unlikely_slot(writer: &Writer, base: Option<usize>) -> usize {
+    let taken = [Some(writer.slot), Some(writer.durable_slot), base];
+    (0..SLOTS).rfind(|slot| !taken.contains(&Some(*slot))).expect("more slots than three")
+}
+
 /// Writes a meta page; `room` is any memory for it.
 pub(crate) fn write_meta(medium: &dyn Medium, meta: &Meta, slot: usize, room: &mut Vec<u8>) -> io::Result<()> {
     meta.encode(room);

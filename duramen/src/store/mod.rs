@@ -101,6 +101,8 @@ pub(crate) struct Writer {
     pub sweep: Sweep,
     /// The file may be longer than the newest commit says: it is cut off by the next that is made durable.
     pub too_long: bool,
+    /// The last commit of this handle.
+    pub made: Option<Txnid>,
     /// How many tables the last transaction opened.
     pub tables: usize,
     pub last_commit: CommitTimings,
@@ -141,6 +143,7 @@ impl Writer {
             log: Log::new(settings.log_at_once.is_some()),
             sweep: Sweep::default(),
             too_long: file_bytes > needed && !settings.keep_length,
+            made: None,
             tables: 0,
             last_commit: CommitTimings::default(),
         }
@@ -157,17 +160,17 @@ impl Store {
             medium = layer(medium);
         }
         let log_place = log::place(path)?;
-        let recovered = match role {
+        let mut recovered = match role {
             Role::First if registered => opening::recover(path, &settings, &file, &*medium, &log_place)?,
             Role::First => hold_newest(path, &settings, &file, &*medium, &log_place)?,
             Role::Joined => join(path, &settings, &file, &shared)?,
         };
-        let pending = recovered.pending;
+        let pending = recovered.pending.take();
         if pending.is_some() && settings.read_only {
             return Err(Error::Unreplayed { path: log_place.path });
         }
         if role == Role::First {
-            opening::show_first(&shared, &settings, &recovered.chosen)?;
+            opening::show_first(&shared, &recovered)?;
             if pending.is_none() {
                 if !settings.read_only {
                     log::remove(&log_place, &file, &settings);
@@ -343,8 +346,11 @@ impl Store {
             if chosen.meta.txnid < newest {
                 return Err(Damage("the newest commit is not whole any more").at(Pgno(0)));
             }
-            recover::secure(&mut chosen, &self.pager, &*self.medium)
-                .inspect_err(|error| self.poison.by(error.to_string()))?;
+            recover::secure(&mut chosen, &self.pager, &*self.medium).inspect_err(|error| {
+                if recover::is_harmed_by(error) {
+                    self.poison.by(error.to_string());
+                }
+            })?;
             self.shared.out_of_doubt();
             return self.adopt(&chosen.meta, chosen.slot);
         }

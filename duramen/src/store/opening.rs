@@ -105,6 +105,8 @@ fn lock_path(path: &Path) -> Result<PathBuf> {
 pub(super) struct Recovered {
     pub pager: Pager,
     pub chosen: Chosen,
+    /// Whether that is on disk for certain. Else the first who writes sees to it.
+    pub secured: bool,
     /// What the log holds and the data file does not.
     pub pending: Option<Found>,
     /// Who holds snapshots for a handle without a part in the lock file.
@@ -162,6 +164,21 @@ pub(super) fn recover(
     medium: &dyn Medium,
     log_place: &Beside,
 ) -> Result<Recovered> {
+    loop {
+        if let Some(mut recovered) = try_to_recover(path, settings, file, medium)? {
+            recovered.pending = log::find(log_place, &recovered.chosen.meta)?;
+            return Ok(recovered);
+        }
+    }
+}
+
+/// None if somebody has committed meanwhile.
+fn try_to_recover(
+    path: &Path,
+    settings: &Settings,
+    file: &Arc<File>,
+    medium: &dyn Medium,
+) -> Result<Option<Recovered>> {
     let mut head = read_head(file)?;
     let mut file_bytes = medium.len().map_err(Error::io("ask for the length of the data file"))?;
     let mut usable = recover::decode_slots(&head, path, settings.purpose());
@@ -172,15 +189,23 @@ pub(super) fn recover(
         file_bytes = medium.len().map_err(Error::io("ask for the length of the data file"))?;
         usable = recover::decode_slots(&head, path, settings.purpose());
     }
-    let usable = usable?;
-    let vouched = vouched_for(path, settings, file, &usable);
-    let mut recovered = recover_from(&usable, vouched, file_bytes, path, settings, file)?;
-    // One that is new has just been flushed.
-    if !settings.read_only && !is_new {
-        recover::secure(&mut recovered.chosen, &recovered.pager, medium)?;
+    let recovered = usable.and_then(|usable| {
+        let vouched = vouched_for(path, settings, file, &usable);
+        recover_from(&usable, vouched, file_bytes, path, settings, file)
+    });
+    // Without a lock file somebody may write meanwhile, who is to find all as it was: nothing is written before a transaction is.
+    let is_whole = recovered.as_ref().is_ok_and(|recovered| recovered.chosen.rejected.is_none());
+    if !settings.lock_file && !is_whole && read_head(file)? != head {
+        return Ok(None);
     }
-    recovered.pending = log::find(log_place, &recovered.chosen.meta)?;
-    Ok(recovered)
+    let mut recovered = recovered?;
+    // One that is new has just been flushed.
+    recovered.secured = is_new;
+    if !settings.read_only && settings.lock_file && !is_new {
+        recover::secure(&mut recovered.chosen, &recovered.pager, medium)?;
+        recovered.secured = true;
+    }
+    Ok(Some(recovered))
 }
 
 /// The commit that need not prove itself to who only reads: the lock file, in which he has no part, tells that the page cache
@@ -203,7 +228,7 @@ fn recover_from(
 ) -> Result<Recovered> {
     let pager = pager_for(file, file_bytes, &usable[0].1, settings)?;
     let chosen = recover::choose(&pager, file_bytes, usable, vouched, path)?;
-    Ok(Recovered { pager, chosen, pending: None, unregistered: None })
+    Ok(Recovered { pager, chosen, secured: false, pending: None, unregistered: None })
 }
 
 /// Opens beside others: the newest commit is in shared memory.
@@ -216,18 +241,18 @@ pub(super) fn join(path: &Path, settings: &Settings, file: &Arc<File>, shared: &
     // The slots may change under our eyes; a writer looks its slot up again when it begins.
     let (slot, meta) = usable.iter().find(|(_, meta)| meta.txnid == newest).unwrap_or(&usable[0]).clone();
     let chosen = Chosen { slot, meta, unflushed: Vec::new(), rejected: None };
-    Ok(Recovered { pager, chosen, pending: None, unregistered: None })
+    Ok(Recovered { pager, chosen, secured: true, pending: None, unregistered: None })
 }
 
 /// Shows others the newest commit that who opened first found.
-pub(super) fn show_first(shared: &Shared, settings: &Settings, found: &Chosen) -> Result<()> {
-    let (meta, slot) = (&found.meta, found.slot);
-    if !settings.read_only {
+pub(super) fn show_first(shared: &Shared, found: &Recovered) -> Result<()> {
+    let (meta, slot) = (&found.chosen.meta, found.chosen.slot);
+    if found.secured {
         shared.publish(&published_durable(meta, slot))?;
         shared.note_flush();
         return shared.set_durable(meta.txnid);
     }
-    // It can be neither flushed nor, if something newer was rejected, made the newest on disk.
+    // It was neither flushed nor, if something newer was rejected, made the newest on disk.
     shared.publish(&published(meta, slot, slot, Mark::Broken))?;
     shared.set_durable(meta.proof_base)?;
     shared.leave_unsettled()

@@ -103,7 +103,7 @@ impl Store {
         }
         let mut head = self.read_head()?;
         loop {
-            let newest = whole_slots(&head).max_by_key(|(_, meta)| meta.sequence);
+            let newest = whole_slots(&head).max_by_key(|(_, meta)| meta.age());
             let Some((slot, meta)) = newest.filter(|(_, meta)| self.is_news(meta)) else { return Ok(()) };
             if let Some(holder) = &self.unregistered {
                 holder.hold(meta.txnid)?;

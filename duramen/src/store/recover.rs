@@ -54,7 +54,7 @@ pub(crate) fn decode_slots(head: &[u8], path: &Path, to: Purpose) -> Result<Vec<
         let bytes = head.get(slot * SLOT_BYTES..).unwrap_or(&[]);
         match to.decode(bytes) {
             Ok(meta) => {
-                let newer = |(_, other): &(usize, Meta)| other.sequence >= meta.sequence;
+                let newer = |(_, other): &(usize, Meta)| other.age() >= meta.age();
                 usable.insert(usable.partition_point(newer), (slot, meta));
             }
             Err(Unusable::Newer(found, features)) => return Err(too_new(path, found, features)),
@@ -172,14 +172,14 @@ pub(crate) fn choose(
 pub(crate) fn secure(chosen: &mut Chosen, pager: &Pager, medium: &dyn Medium) -> Result<()> {
     if let Some((slot, sequence)) = chosen.rejected {
         if !chosen.unflushed.is_empty() {
-            write_again(chosen, pager, medium).map_err(Error::io("write the recovered commit"))?;
+            write_again(chosen, pager, medium).map_err(Error::io(AGAIN))?;
             medium.flush().map_err(Error::io("flush the recovered commit"))?;
         }
         chosen.meta.sequence = sequence + 1;
         chosen.slot = slot;
         return write_proven(medium, &mut chosen.meta, slot).map_err(Error::io("write the meta page"));
     }
-    write_again(chosen, pager, medium).map_err(Error::io("write the recovered commit"))?;
+    write_again(chosen, pager, medium).map_err(Error::io(AGAIN))?;
     let written = write_meta(medium, &chosen.meta, chosen.slot, &mut Vec::new());
     match written.map_err(Error::io("write the meta page")) {
         // Some filesystems put even what is there already elsewhere. To read there has to be no room.
@@ -189,6 +189,14 @@ pub(crate) fn secure(chosen: &mut Chosen, pager: &Pager, medium: &dyn Medium) ->
         written => written?,
     }
     medium.flush().map_err(Error::io("flush the recovered commit"))
+}
+
+/// What was being done when nothing is harmed yet by a failure to [`secure`] a commit: its pages were written as they are there.
+const AGAIN: &str = "write the recovered commit";
+
+/// Whether that failed so that nobody knows what is on disk.
+pub(crate) fn is_harmed_by(error: &Error) -> bool {
+    !matches!(error, Error::Io { op: AGAIN, .. })
 }
 
 /// Most pages written at once.

@@ -492,6 +492,7 @@ fn advance(work: &mut Work, meta: Meta, slot: usize, mark: Mark, timings: Commit
     writer.mark = mark;
     writer.last_commit = timings;
     let txnid = writer.meta.txnid;
+    writer.made = Some(txnid);
     if let Some(ledger) = &mut writer.ledger {
         ledger.is_of(&writer.meta);
     }

@@ -47,7 +47,9 @@ impl std::fmt::Debug for WriteTxn<'_> {
 
 impl WriteTxn<'static> {
     pub(crate) fn begin(store: &Arc<Store>, wait: Wait, durability: Durability) -> Result<WriteTxn<'static>> {
-        Ok(WriteTxn::resume(store, store.begin_write(wait)?, durability))
+        let mut writer = store.begin_write(wait)?;
+        store.cut_off_what_is_left(&mut writer);
+        Ok(WriteTxn::resume(store, writer, durability))
     }
 
     /// Whether a commit of a few pages may have to wait for a flush that is not its own.
