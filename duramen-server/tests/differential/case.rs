@@ -9,7 +9,7 @@ use crate::controls::{Control, Kind};
 use crate::request::{Bytes, Operation, Request, Search, Values};
 
 /// What descriptions have that no schema knows.
-const UNKNOWN: [&str; 6] = ["nothing", "x-more", "@", "zoe", "title;binary", "modifyTimestamp;lang-de"];
+const UNKNOWN: [&str; 7] = ["99999.9.99", "nothing", "x-more", "@", "zoe", "title;binary", "modifyTimestamp;lang-de"];
 
 const ASSERTION_FAILED: u32 = 122;
 

@@ -8,6 +8,8 @@ use std::time::{Duration, Instant};
 use duramen_sim::port::{free_port, is_listened_on};
 use tempfile::TempDir;
 
+use crate::{families, kinds};
+
 pub const SUFFIX: &str = "dc=example,dc=com";
 pub const ADMINISTRATOR: &str = "cn=admin,dc=example,dc=com";
 pub const PASSWORD: &str = "secret";
@@ -36,6 +38,11 @@ pub struct Server {
 
 pub struct Slapd;
 pub struct Duramend;
+
+/// All that the schema has in both besides what is built in.
+fn schema() -> String {
+    format!("{RULES}{}{}", kinds::schema(), families::SCHEMA)
+}
 
 fn free_address() -> SocketAddr {
     (Ipv4Addr::LOCALHOST, free_port()).into()
@@ -80,7 +87,7 @@ impl Slapd {
         let schemas = ["core", "cosine", "inetorgperson", "nis"];
         let includes: String = schemas.iter().map(|name| format!("include /etc/ldap/schema/{name}.schema\n")).collect();
         let own = dir.path().join("rules.schema");
-        std::fs::write(&own, RULES).unwrap();
+        std::fs::write(&own, schema()).unwrap();
         let includes = format!("{includes}include {}\n", own.display());
         let modules = ["back_mdb", "sssvlv", "pw-sha2", "pw-pbkdf2", "argon2"];
         let loads: String = modules.iter().map(|name| format!("moduleload {name}\n")).collect();
@@ -111,7 +118,7 @@ impl Duramend {
              authz_policy = \"{policy}\"\n[[identity]]\nmatch = '{USERS}'\nname = '{PEOPLE}'\n\
              [access]\nrules = '''\n{rules}'''\n"
         );
-        std::fs::write(dir.path().join("rules.schema"), RULES).unwrap();
+        std::fs::write(dir.path().join("rules.schema"), schema()).unwrap();
         let path = dir.path().join("duramend.toml");
         std::fs::write(&path, text).unwrap();
         let mut command = Command::new(env!("CARGO_BIN_EXE_duramend"));
