@@ -42,7 +42,8 @@ static DIFFERENCES: [Difference; 80] = [
         |case| {
             let (theirs, ours) = case.codes();
             let one = |this, other| IN_REQUEST.contains(&this) && other == 32;
-            case.request.updated().is_some() && (one(theirs, ours) || one(ours, theirs))
+            let has_a_name = case.request.updated().is_some() || case.request.operation.kind() == "compare";
+            has_a_name && (one(theirs, ours) || one(ours, theirs))
         },
     ),
     difference("RFC 4511 section 4.5.1.7.6: what ~= matches is a server's own affair", |case| {

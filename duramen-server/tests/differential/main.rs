@@ -84,6 +84,13 @@ fn values_of_every_syntax_are_taken_and_found_as_by_slapd() {
 }
 
 #[test]
+fn very_many_values_are_changed_and_found_as_by_slapd() {
+    if let Some(tally) = play(World::about_many) {
+        assert_eq!(tally.faults(&tally::LEAST_OF_KINDS), [""; 0], "{tally}");
+    }
+}
+
+#[test]
 fn classes_and_kinds_of_attributes_are_judged_as_by_slapd() {
     if let Some(tally) = play(World::about_families) {
         assert_eq!(tally.faults(&tally::LEAST_OF_FAMILIES), [""; 0], "{tally}");
@@ -128,6 +135,13 @@ impl World {
         world
     }
 
+    /// As [`World::about_kinds`], with more values of an attribute than duramend keeps in an entry.
+    fn about_many(seed: u64) -> World {
+        let mut world = World::with(seed, "access to * by * read\n".into(), "none");
+        world.random.choose_many();
+        world
+    }
+
     /// One where the administrator does all, with classes of the test's own, and attributes that are kinds of each other.
     fn about_families(seed: u64) -> World {
         let mut world = World::with(seed, "access to * by * read\n".into(), "none");
@@ -137,7 +151,7 @@ impl World {
 
     /// One where `policy` says whose word lets somebody act for others.
     fn with(seed: u64, rules: String, policy: &str) -> World {
-        let (slapd, duramend) = (Slapd::start(&rules, policy), Duramend::start(&rules, policy));
+        let (slapd, duramend) = (Slapd::start(&rules, policy), Duramend::start(&rules, policy, seed.is_multiple_of(2)));
         let (random, found, is_traced) = (Random::new(seed), Vec::new(), std::env::var_os("DURAMEN_TRACE").is_some());
         World { seed, slapd, duramend, random, rules, found, mended: false, is_traced }
     }

@@ -20,6 +20,7 @@ pub struct Random {
     /// What all requests are about, if there are some.
     kinds: Vec<&'static Kind>,
     is_about_families: bool,
+    is_about_many: bool,
 }
 
 impl Random {
@@ -29,6 +30,7 @@ impl Random {
             names: vec![SUFFIX.to_owned()],
             kinds: Vec::new(),
             is_about_families: false,
+            is_about_many: false,
         }
     }
 

@@ -4,7 +4,7 @@ use duramen_ldap::message::{ChangeKind, Deref, Scope};
 
 use super::Random;
 use crate::controls::{By, Control, Kind as ControlKind};
-use crate::kinds::{KINDS, Kind};
+use crate::kinds::{self, KINDS, Kind};
 use crate::request::{Bytes, Operation, Request, Search, Values};
 use crate::servers::SUFFIX;
 use crate::words::{self, RULES, escape};
@@ -14,6 +14,23 @@ const KINDS_OF_A_WORLD: usize = 4;
 
 /// Kinds of whose values only those that are listed are sent: of others slapd has its own mind.
 const AS_THEY_ARE: [&str; 7] = ["kPostal", "kOid", "kTriple", "kBoot", "kDelivery", "kNameUid", "kName"];
+
+/// Kinds of which entries have very many values, and what stands before their numbers.
+const MANY: [(&str, &str); 8] = [
+    ("kInteger", ""),
+    ("kNumber", ""),
+    ("kName", "cn=v"),
+    ("kNameUid", "cn=v"),
+    ("kTextBare", "Value "),
+    ("kOctetsBare", "o"),
+    ("kText", "v"),
+    ("kTelephone", "+1 "),
+];
+
+fn numbered(kind: &Kind, n: usize) -> Bytes {
+    let before = MANY.iter().find(|(name, _)| *name == kind.name).map_or("", |(_, before)| before);
+    format!("{before}{n}").as_str().into()
+}
 
 /// A value in a name, each byte escaped that is no letter and no digit.
 fn in_name(value: &[u8]) -> String {
@@ -27,12 +44,18 @@ impl Random {
         self.kinds = (0..KINDS_OF_A_WORLD).map(|_| &KINDS[self.less_than(KINDS.len())]).collect();
     }
 
+    /// From here on all requests are about attributes of very many values.
+    pub fn choose_many(&mut self) {
+        self.kinds = MANY.iter().filter_map(|(name, _)| kinds::find(name)).collect();
+        self.is_about_many = true;
+    }
+
     pub fn has_kinds(&self) -> bool {
         !self.kinds.is_empty()
     }
 
     /// What has to be done before requests about them: everybody may have them.
-    pub fn beginning(&self) -> Vec<Request> {
+    pub fn beginning(&mut self) -> Vec<Request> {
         let people =
             self.names.iter().filter(|name| self.has_kinds() && !self.is_about_families && name.starts_with("uid="));
         let class = || ("objectClass".to_owned(), vec![Bytes::from("extensibleObject")]);
@@ -40,7 +63,22 @@ impl Random {
             operation: Operation::Modify { name: name.clone(), changes: vec![(ChangeKind::Add, class())] },
             controls: vec![Control { kind: ControlKind::Permissive, critical: true }],
         });
-        all.collect()
+        let mut all: Vec<_> = all.collect();
+        if self.is_about_many {
+            for _ in 0..6 {
+                let changes = self.kinds.clone().into_iter().map(|kind| (ChangeKind::Replace, self.very_many_of(kind)));
+                let changes = changes.collect();
+                all.push(Operation::Modify { name: self.person(), changes }.into());
+            }
+        }
+        all
+    }
+
+    /// More values than are kept in an entry.
+    fn very_many_of(&mut self, kind: &Kind) -> Values {
+        let first = self.less_than(40);
+        let count = 250 + self.less_than(60);
+        (kind.name.to_owned(), (first..first + count).map(|n| numbered(kind, n)).collect())
     }
 
     fn kind(&mut self) -> &'static Kind {
@@ -49,6 +87,10 @@ impl Random {
 
     /// One of its values, or something like it.
     fn value_of(&mut self, kind: &Kind) -> Bytes {
+        if self.is_about_many {
+            let value = numbered(kind, self.less_than(360));
+            return if self.chance(8) && !AS_THEY_ARE.contains(&kind.name) { self.like(value) } else { value };
+        }
         loop {
             let value = words::bytes(self.of(kind.values));
             let value = if self.chance(4) && !AS_THEY_ARE.contains(&kind.name) { self.like(value) } else { value };
@@ -85,6 +127,10 @@ impl Random {
     }
 
     fn values_of(&mut self, kind: &Kind) -> Values {
+        if self.is_about_many && self.chance(8) {
+            let (_, values) = self.very_many_of(kind);
+            return (self.description_of(kind), values);
+        }
         let count = [1, 1, 1, 2, 3][self.less_than(5)];
         let values = (0..count).map(|_| self.value_of(kind)).collect();
         (self.description_of(kind), values)
