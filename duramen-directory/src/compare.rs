@@ -159,11 +159,14 @@ fn value_is_there(
 /// Whether an attribute has a value outside the entry that is the asserted one.
 fn large_has(view: &View<'_, '_>, id: AttributeId, rule: &'static Rule, asserted: &[u8]) -> Result<bool> {
     let (schema, table) = (&view.scene.state.schema, view.scene.tables.value()?);
-    if rule.is_equality(asserted) {
+    let is_equality = rule.is_equality(asserted);
+    if is_equality && large::is_found_by(schema.attribute(id), rule) {
         return Ok(table.contains_key(large::key(view.id, id, asserted))?);
     }
     for value in large::values(&table, view.id, id)? {
-        if rule.relates(&form(schema, Some(rule), value?), asserted) {
+        let form = form(schema, Some(rule), value?);
+        let is_it = if is_equality { form == asserted } else { rule.relates(&form, asserted) };
+        if is_it {
             return Ok(true);
         }
     }

@@ -3,6 +3,7 @@
 //! Owns: when an attribute moves there, its keys. Must not know: which entries have such attributes.
 
 use duramen::{KeyRange, Table};
+use duramen_ldap::matching::Rule;
 use sha2::{Digest, Sha256};
 
 use crate::failure::Result;
@@ -17,6 +18,11 @@ pub(crate) const MANY: usize = 256;
 pub(crate) fn may_be(attribute: &Attribute) -> bool {
     let has_substrings = attribute.substrings.is_some() && attribute.key != "memberuid";
     attribute.equality.is_some() && !attribute.is_operational() && !has_substrings
+}
+
+/// Whether what is equal by a rule has the same key: keys are made by the attribute's own.
+pub(crate) fn is_found_by(attribute: &Attribute, rule: &Rule) -> bool {
+    attribute.equality.is_some_and(|own| own.normalizes_as(rule))
 }
 
 /// The key of a value, by its normalized form. The order is no order of values: a hash is short.

@@ -56,8 +56,8 @@ pub struct Args {
     /// Leave records with problems out, and go on
     #[arg(long = "continue")]
     skip_problems: bool,
-    /// Leave out attributes and classes that the schema does not have, and values that break their syntax or are there twice; take
-    /// the rest of the record
+    /// Leave out attributes and classes that the schema does not have, attributes that the classes do not allow, and values
+    /// that break their syntax or are there twice; take the rest of the record
     #[arg(long)]
     repair: bool,
 }

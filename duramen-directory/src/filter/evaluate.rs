@@ -60,8 +60,8 @@ impl Evaluation<'_, '_> {
             Test::Present(subject) => return self.present(subject),
             Test::Equal { subject, rule, quick, normalized, asserted } => {
                 let mut scratch = self.scratch.borrow_mut();
-                let equal = |value: &[u8]| quick.equal(rule, self.schema, value, normalized, &mut scratch);
-                if self.large_has(subject, normalized)? || self.has(subject, equal)? {
+                let mut equal = |value: &[u8]| quick.equal(rule, self.schema, value, normalized, &mut scratch);
+                if self.equal_outside(subject, rule, normalized, &mut equal)? || self.has(subject, equal)? {
                     return Ok(Some(true));
                 }
                 // Who may ask for this very value may learn that it is not there.
@@ -141,9 +141,10 @@ impl Evaluation<'_, '_> {
         if subject.checked && subject.types.iter().all(hidden) { None } else { Some(false) }
     }
 
-    /// Whether a value that is stored in the entry passes. Without any value the item is false.
-    fn any(&self, subject: &Subject, passes: impl FnMut(&[u8]) -> bool) -> Result<Matched> {
-        Ok(if self.has(subject, passes)? { Some(true) } else { self.none_of(subject, None) })
+    /// Whether a value that is stored passes. Without any value the item is false.
+    fn any(&self, subject: &Subject, mut passes: impl FnMut(&[u8]) -> bool) -> Result<Matched> {
+        let is_there = self.has(subject, &mut passes)? || self.has_outside(subject, passes)?;
+        Ok(if is_there { Some(true) } else { self.none_of(subject, None) })
     }
 
     /// Whether a value that is stored in the entry passes, and may be looked for.
@@ -184,29 +185,51 @@ impl Evaluation<'_, '_> {
             scratch.clear();
             rule.normalize(value, self.schema, &mut scratch).is_ok() && passes(&scratch)
         };
-        if self.has(subject, &mut test)? {
-            return Ok(Some(true));
-        }
-        for large in self.large(subject) {
-            for value in large::values(&self.tables.value()?, self.id, large.id)? {
-                let value = value?;
-                self.look_at(value.len())?;
-                if test(value) && (!subject.checked || self.derived.may_search(large.id, Some(value))) {
-                    return Ok(Some(true));
-                }
-            }
-        }
-        Ok(self.none_of(subject, None))
+        let is_there = self.has(subject, &mut test)? || self.has_outside(subject, test)?;
+        Ok(if is_there { Some(true) } else { self.none_of(subject, None) })
     }
 
-    /// Whether a value outside the entry is equal to a normalized one: one search.
-    fn large_has(&self, subject: &Subject, normalized: &[u8]) -> Result<bool> {
+    /// Whether a value outside the entry passes, and may be looked for.
+    fn has_outside(&self, subject: &Subject, mut passes: impl FnMut(&[u8]) -> bool) -> Result<bool> {
+        for large in self.large(subject) {
+            if self.is_among(subject, large.id, &mut passes)? {
+                return Ok(true);
+            }
+        }
+        Ok(false)
+    }
+
+    fn is_among(&self, subject: &Subject, id: AttributeId, mut passes: impl FnMut(&[u8]) -> bool) -> Result<bool> {
+        for value in large::values(&self.tables.value()?, self.id, id)? {
+            let value = value?;
+            self.look_at(value.len())?;
+            if passes(value) && (!subject.checked || self.derived.may_search(id, Some(value))) {
+                return Ok(true);
+            }
+        }
+        Ok(false)
+    }
+
+    /// Whether a value outside the entry is equal to a normalized one: one search, where the attribute's own rule makes the same
+    /// of values, as keys are made by that.
+    fn equal_outside(
+        &self,
+        subject: &Subject,
+        rule: &Rule,
+        normalized: &[u8],
+        mut equal: impl FnMut(&[u8]) -> bool,
+    ) -> Result<bool> {
         if !self.entry.has_large() {
             return Ok(false);
         }
         for large in self.large(subject) {
-            let found = self.tables.value()?.get(large::key(self.id, large.id, normalized))?;
-            if found.is_some_and(|value| !subject.checked || self.derived.may_search(large.id, Some(value))) {
+            let is_there = if large::is_found_by(self.schema.attribute(large.id), rule) {
+                let found = self.tables.value()?.get(large::key(self.id, large.id, normalized))?;
+                found.is_some_and(|value| !subject.checked || self.derived.may_search(large.id, Some(value)))
+            } else {
+                self.is_among(subject, large.id, &mut equal)?
+            };
+            if is_there {
                 return Ok(true);
             }
         }

@@ -38,8 +38,8 @@ pub struct ImportOptions {
     pub dry_run: bool,
     /// Records with problems are left out instead of ending the import.
     pub skip_problems: bool,
-    /// Of records with attributes that the schema does not have, with values that are not of their syntax or there twice,
-    /// these are left out, and the rest is taken.
+    /// Of records with attributes that the schema does not have or their classes do not allow, with values that are not of
+    /// their syntax or there twice, these are left out, and the rest is taken.
     pub repair: bool,
 }
 

@@ -118,6 +118,7 @@ fn prepare(state: &State, clock: &Clock, options: ImportOptions, record: &Record
     if options.repair {
         remarks.left_out.extend(repair::classes(schema, &mut draft));
         remarks.left_out.extend(repair::values(schema, &mut draft));
+        remarks.left_out.extend(repair::attributes(schema, &mut draft));
     }
     naming::complete(schema, &mut draft, None, naming::first_rdn(rdn))?;
     draft.attributes.iter().try_for_each(|attribute| check::values(schema, attribute))?;

@@ -29,6 +29,21 @@ pub(super) fn classes(schema: &Schema, draft: &mut Draft<'_>) -> Vec<String> {
     left_out
 }
 
+/// Takes away attributes that none of the classes which are left allows: those of classes that were left out, too. What was
+/// wrong with each. What the entry is named by is there again later, and then it is judged.
+pub(super) fn attributes(schema: &Schema, draft: &mut Draft<'_>) -> Vec<String> {
+    let Ok(classes) = check::classes(schema, draft) else { return Vec::new() };
+    let Ok(structural) = check::structural(schema, &classes) else { return Vec::new() };
+    let rule = schema.rules().contents.get(&structural.id);
+    let mut left_out = Vec::new();
+    draft.attributes.retain(|attribute| {
+        let judged = check::allowed(schema, &classes, rule, attribute.id);
+        left_out.extend(judged.as_ref().err().map(|failure| failure.diagnostic.clone()));
+        judged.is_ok()
+    });
+    left_out
+}
+
 /// Takes away values that are not of their attribute's syntax, and those that are the same as one before. What was wrong
 /// with each. Of a value that the entry's name has there is one again later, and then it is judged.
 pub(super) fn values(schema: &Schema, draft: &mut Draft<'_>) -> Vec<String> {

@@ -78,11 +78,11 @@ pub struct Attribute {
 }
 
 impl Attribute {
-    /// Whether an asserted value can be one of its values, as far as its syntax says; what cannot is neither equal nor less
-    /// nor greater (RFC 4511 section 4.5.1.7). Rules with another syntax of assertions see for themselves.
+    /// Whether a value can be asserted of it by a rule, as far as syntaxes say; what cannot is neither equal nor less nor greater
+    /// (RFC 4511 section 4.5.1.7).
     pub fn can_be(&self, rule: &Rule, value: &[u8]) -> bool {
-        let syntax = self.syntax.filter(|syntax| syntax.oid == rule.syntax);
-        syntax.is_none_or(|syntax| syntax.check(value).is_ok())
+        let own = self.syntax.filter(|syntax| syntax.oid == rule.syntax);
+        own.or_else(|| Syntax::find(rule.syntax)).is_none_or(|syntax| syntax.check(value).is_ok())
     }
 
     /// Whether it is returned only when it is asked for (RFC 4512 section 3.4).

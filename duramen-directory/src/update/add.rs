@@ -194,14 +194,22 @@ fn next_id(context: &Context<'_>) -> Result<Id> {
     last.checked_add(1).ok_or_else(|| Failure::new(ResultCode::UNWILLING_TO_PERFORM, "there are no more ids"))
 }
 
+fn parsed(bytes: &[u8]) -> Result<Entry<'_>> {
+    Entry::parse(bytes).ok_or_else(|| damaged("the new entry"))
+}
+
 fn store(context: &Context<'_>, mut draft: Draft<'_>, id: Id, place: &Place, name: &str) -> Result<Batch> {
     let schema = context.schema();
-    draft.move_out(schema, id);
-    let bytes = draft.build(schema, place.parent, &place.rdn, draft.marks(schema))?;
-    let entry = Entry::parse(&bytes).ok_or_else(|| damaged("the new entry"))?;
-    let view = View::new(&context.scene, id, entry, name);
+    // Who asks about it sees all of it, also what nobody would find outside of the entry yet.
+    let mut bytes = draft.build(schema, place.parent, &place.rdn, draft.marks(schema))?;
+    let view = View::new(&context.scene, id, parsed(&bytes)?, name);
     context.require(&view, What::Entry, Level::Add)?;
     context.check_assertion(&view)?;
+    draft.move_out(schema, id);
+    if !draft.large.is_empty() {
+        bytes = draft.build(schema, place.parent, &place.rdn, draft.marks(schema))?;
+    }
+    let entry = parsed(&bytes)?;
     context.post_read(id);
     let mut keys = context.keys(&entry, |_| true);
     let mut batch = Batch::default();

@@ -118,7 +118,7 @@ fn content_rule(schema: &Schema, draft: &Draft<'_>, rule: &ContentRule, classes:
         let text = format!("content rule {}: {what} (RFC 4512 4.1.6)", rule.name);
         Err(violation(ResultCode::OBJECT_CLASS_VIOLATION, text))
     };
-    if let Some(missing) = rule.must.iter().find(|id| !has_kind(schema, draft, **id)) {
+    if let Some(missing) = rule.must.iter().find(|id| !draft.has(**id)) {
         return fail(format!("it requires attribute {}", schema.attribute(*missing).name));
     }
     if let Some(found) = rule.not.iter().find(|id| draft.has(**id)) {
@@ -132,9 +132,10 @@ fn content_rule(schema: &Schema, draft: &Draft<'_>, rule: &ContentRule, classes:
     }
 }
 
+/// The type itself counts, with whatever options, and none below it (RFC 4512 section 2.5.3).
 fn required(schema: &Schema, draft: &Draft<'_>, classes: &[&Class]) -> Result<()> {
     for class in classes {
-        if let Some(missing) = class.must.iter().find(|id| !has_kind(schema, draft, **id)) {
+        if let Some(missing) = class.must.iter().find(|id| !draft.has(**id)) {
             let name = &schema.attribute(*missing).name;
             return Err(violation(
                 ResultCode::OBJECT_CLASS_VIOLATION,
@@ -145,24 +146,16 @@ fn required(schema: &Schema, draft: &Draft<'_>, classes: &[&Class]) -> Result<()
     Ok(())
 }
 
-/// Whether a draft has a type or a kind of it.
-fn has_kind(schema: &Schema, draft: &Draft<'_>, id: AttributeId) -> bool {
-    draft.has(id) || schema.attribute(id).family.iter().any(|kind| draft.has(*kind))
-}
-
-/// That classes, or their content rule, allow an attribute: operational ones need no leave.
-fn allowed(schema: &Schema, classes: &[&Class], rule: Option<&ContentRule>, id: AttributeId) -> Result<()> {
+/// That classes, or their content rule, allow an attribute: operational ones need no leave. The type itself counts, with
+/// whatever options, and none above it (RFC 4512 section 2.5.3).
+pub(crate) fn allowed(schema: &Schema, classes: &[&Class], rule: Option<&ContentRule>, id: AttributeId) -> Result<()> {
     let attribute = schema.attribute(id);
     // Every class is below `top`, which allows objectClass, whether its description says so or not (RFC 4512 section 2.4).
     if attribute.is_operational() || id == schema.known().object_class {
         return Ok(());
     }
-    let mut kind = Some(id);
-    while let Some(above) = kind {
-        if rule.is_some_and(|rule| rule.allows(above)) || classes.iter().any(|class| class.allows(schema, above)) {
-            return Ok(());
-        }
-        kind = schema.attribute(above).superior;
+    if rule.is_some_and(|rule| rule.allows(id)) || classes.iter().any(|class| class.allows(schema, id)) {
+        return Ok(());
     }
     let names: Vec<&str> = classes.iter().map(|class| class.name.as_str()).collect();
     let text =

@@ -96,6 +96,30 @@ fn classes_that_the_schema_does_not_have_are_left_out_where_there_are_others() {
     assert_eq!(problems(&sample), Vec::<String>::new());
 }
 
+/// As Active Directory's ldifde writes them: of its classes hardly any is known elsewhere.
+#[test]
+fn attributes_of_classes_that_were_left_out_are_left_out_too() {
+    let sample = Sample::people();
+    let repair = ImportOptions { repair: true, ..ImportOptions::default() };
+    let text = "dn: CN=Jos\u{e9},DC=example,DC=com\nchangetype: add\nobjectClass: top\nobjectClass: person\n\
+                objectClass: user\ncn: Jos\u{e9}\nsn: x\nname: Jos\u{e9}\nuidNumber: 7\ntelephoneNumber: 1\n\
+                distinguishedName: CN=Jos\u{e9},DC=example,DC=com\nsAMAccountName: jose\n";
+    let (imported, told) = import(&sample, text, repair).unwrap();
+    assert_eq!((imported.entries, imported.left_out), (1, 5), "{told:#?}");
+    for what in
+        ["sAMAccountName: the schema has no", "name: none of", "uidNumber: none of", "distinguishedName: none of"]
+    {
+        assert!(told.iter().any(|told| told.contains(&format!("left out: {what}"))), "{what}: {told:#?}");
+    }
+    let found = sample.read("cn=Jos\u{e9},dc=example,dc=com", &["*"]);
+    assert_eq!((found.values("telephoneNumber"), found.values("name")), (vec!["1"], Vec::<&str>::new()));
+    // Its name it keeps, allowed or not.
+    let text = "dn: uid=y,dc=example,dc=com\nobjectClass: person\nuid: y\ncn: y\nsn: y\n";
+    let error = import(&sample, text, repair).unwrap_err().to_string();
+    assert!(error.contains("uid: none of"), "{error}");
+    assert_eq!(problems(&sample), Vec::<String>::new());
+}
+
 #[test]
 fn a_value_that_names_its_entry_is_not_left_out() {
     let sample = Sample::people();

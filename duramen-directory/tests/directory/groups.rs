@@ -278,6 +278,63 @@ fn very_many_integers_are_incremented_as_few_are_rfc4525() {
     assert_eq!(code(none), ResultCode::NO_SUCH_ATTRIBUTE);
 }
 
+/// Keys of values outside of the entry are made by the attribute's own rule of equality.
+#[test]
+fn very_many_values_match_by_other_rules_as_few_do_rfc4511_4_5_1_7() {
+    let text = "attributetype ( 1.3.6.1.4.1.99999.7.2 NAME 'word' EQUALITY caseIgnoreMatch\n\
+        \tSYNTAX 1.3.6.1.4.1.1466.115.121.1.15 )\n\
+        attributetype ( 1.3.6.1.4.1.99999.7.3 NAME 'exactWord' SUP word EQUALITY caseExactMatch )\n\
+        attributetype ( 1.3.6.1.4.1.99999.7.4 NAME 'port' EQUALITY integerMatch\n\
+        \tSYNTAX 1.3.6.1.4.1.1466.115.121.1.27 )\n";
+    let name = "cn=many,dc=example,dc=com";
+    for count in [200, 300] {
+        let schema = vec![SchemaFile { name: "own.schema".into(), text: text.into() }];
+        let sample = Sample::with(Config { schema, ..Config::default() });
+        sample.load(PEOPLE);
+        let numbered = |before: &str| (0..count).map(|n| format!("{before}{n}").into_bytes()).collect::<Vec<_>>();
+        let (words, exact, ports) = (numbered("Word "), numbered("Exact "), numbered(""));
+        fn all(values: &[Vec<u8>]) -> Vec<&[u8]> {
+            values.iter().map(Vec::as_slice).collect()
+        }
+        let attributes = [
+            ("objectClass", vec![&b"device"[..], b"extensibleObject"]),
+            ("word", all(&words)),
+            ("exactWord", all(&exact)),
+            ("port", all(&ports)),
+        ];
+        for (n, (filter, is_true)) in [
+            ("(word=word 7)", true),
+            ("(word:caseExactMatch:=Word 7)", true),
+            ("(word:caseExactMatch:=word 7)", false),
+            ("(word=exact 7)", true),
+            ("(word:caseExactMatch:=Exact 7)", true),
+            ("(exactWord=Exact 7)", true),
+            ("(exactWord=exact 7)", false),
+            ("(exactWord:caseIgnoreMatch:=exact 7)", true),
+            ("(:caseExactMatch:=Exact 7)", true),
+            ("(port:1.2.840.113556.1.4.803:=129)", true),
+            ("(port:1.2.840.113556.1.4.803:=1024)", false),
+            ("(port:1.2.840.113556.1.4.804:=1088)", true),
+        ]
+        .into_iter()
+        .enumerate()
+        {
+            let asserted = FilterBuf::parse(filter).unwrap();
+            let control = Control { oid: oid::ASSERTION, critical: true, value: Some(asserted.as_filter().encoded()) };
+            let added = sample.add_as(&Requester::internal(), name, &attributes, &[control]);
+            assert_eq!(added.is_ok(), is_true, "{count}, asserted of a new entry: {filter}");
+            if !is_true {
+                sample.add(name, &attributes).unwrap();
+            }
+            assert_eq!(sample.found(filter) == [name], is_true, "{count}: {n} {filter}");
+            sample.delete(name, &[]).unwrap();
+        }
+        sample.add(name, &attributes).unwrap();
+        assert_eq!(sample.compare(name, "word", "exact 7"), Ok(true), "{count}");
+        assert_eq!(sample.compare(name, "exactWord", "exact 7"), Ok(false), "{count}");
+    }
+}
+
 #[test]
 fn members_know_their_groups_and_nobody_else_does() {
     let sample = with_group(400);

@@ -598,6 +598,20 @@ fn a_value_that_is_not_of_the_syntax_is_neither_equal_nor_unequal_rfc4511_4_5_1_
     }
 }
 
+/// Its syntax is Country String, and what is asserted by caseIgnoreMatch a Directory String, which has a character.
+#[test]
+fn what_is_asserted_is_of_the_syntax_of_the_rule_rfc4511_4_5_1_7() {
+    let sample = Sample::people();
+    sample.add("c=AT,dc=example,dc=com", &[("objectClass", vec![b"country"])]).unwrap();
+    for filter in ["(c=)", "(!(c=))", "(c:caseIgnoreMatch:=)", "(!(c:caseIgnoreMatch:=))"] {
+        assert_eq!(sample.found(filter), [""; 0], "{filter}");
+    }
+    assert_eq!(sample.found("(c=aut)"), [""; 0]);
+    assert!(sample.found("(!(c=aut))").len() > 1, "no country is called so, but it could be asked for");
+    let code = |value: &str| sample.compare("c=AT,dc=example,dc=com", "c", value).map_err(|failure| failure.code);
+    assert_eq!((code(""), code("aut"), code("at")), (Err(ResultCode::INVALID_ATTRIBUTE_SYNTAX), Ok(false), Ok(true)));
+}
+
 #[test]
 fn a_class_is_there_with_all_above_it_whether_names_are_looked_at_too_or_not_rfc4512_3_3() {
     let sample = Sample::people();

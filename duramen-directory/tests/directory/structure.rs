@@ -61,6 +61,37 @@ fn content_rules_say_what_entries_of_a_class_have_rfc4512_4_1_6() {
     sample.add("cn=x,dc=example,dc=com", person).unwrap();
 }
 
+/// "MUST name" is fulfilled by `name`, under whatever options, and not by a kind of it; "MAY name" allows as little.
+#[test]
+fn a_class_requires_and_allows_the_types_that_it_names_and_no_kinds_of_them_rfc4512_2_5_3() {
+    let sample = Sample::with(schema(
+        "objectclass ( 1.1.9 NAME 'named' SUP top STRUCTURAL MUST name MAY distinguishedName )\n\
+         ditcontentrule ( 2.5.6.6 NAME 'personContent' MUST telephoneNumber MAY name )",
+    ));
+    sample.load(PEOPLE);
+    let violation = ResultCode::OBJECT_CLASS_VIOLATION;
+    let add =
+        |rdn: &str, attributes: &[(&str, Vec<&[u8]>)]| sample.add(&format!("{rdn},dc=example,dc=com"), attributes);
+    let class = || ("objectClass", vec![&b"named"[..]]);
+    refused(add("cn=a", &[class(), ("cn", vec![b"a"])]), violation, &["requires attribute name"]);
+    refused(add("cn=a", &[class(), ("cn", vec![b"a"]), ("name", vec![b"a"])]), violation, &["cn: none of"]);
+    add("name=a", &[class(), ("name", vec![b"a"]), ("distinguishedName", vec![b"cn=a"])]).unwrap();
+    add("name=b", &[class(), ("name;lang-de", vec![b"b"])]).unwrap();
+    let owner: &[(_, &str, &[&str])] = &[(Add, "owner", &["cn=a"])];
+    refused(sample.modify("name=a,dc=example,dc=com", owner), violation, &["owner: none of"]);
+    refused(sample.rename("name=a,dc=example,dc=com", "l=x", false, None), violation, &["l: none of"]);
+    let person = |more: (&'static str, Vec<&'static [u8]>)| {
+        add("cn=p", &[("objectClass", vec![b"person"]), ("cn", vec![b"p"]), ("sn", vec![b"p"]), more])
+    };
+    refused(person(("telexNumber", vec![b"1$2$3"])), violation, &["requires attribute telephoneNumber"]);
+    let both = |more: &'static str| {
+        let numbers = ("telephoneNumber", vec![&b"1"[..]]);
+        add("cn=p", &[("objectClass", vec![b"person"]), ("sn", vec![b"p"]), numbers, (more, vec![b"p"])])
+    };
+    refused(both("givenName"), violation, &["givenName: none of"]);
+    both("name").unwrap();
+}
+
 #[test]
 fn who_manages_the_directory_may_break_content_rules_with_the_relax_control() {
     let sample = Sample::with(schema(CONTENT));

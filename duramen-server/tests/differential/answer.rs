@@ -13,6 +13,7 @@ use duramen_ldap::message::{Control, Response};
 use duramen_ldap::oid::control as oid;
 
 use crate::controls::{By, Kind};
+use crate::kinds;
 use crate::request::{Bytes, Operation, Request, Values};
 
 pub const SUCCESS: u32 = 0;
@@ -149,12 +150,22 @@ impl Answer {
             _ => None,
         });
         let Some(keys) = keys.filter(|_| self.sorted == Some(SUCCESS)) else { return Vec::new() };
-        let lower = |bytes: &Bytes| Bytes(bytes.0.to_ascii_lowercase());
         let keys_of = |entry: &Entry| {
             let values = |by: &By| entry.get(&by.0.to_ascii_lowercase());
-            keys.iter().map(|by| values(by).map(|values| values.iter().map(lower).collect())).collect()
+            let all = |by: &By, values: &BTreeSet<Bytes>| values.iter().map(|value| sorted_by(by.0, value)).collect();
+            keys.iter().map(|by| values(by).map(|values| all(by, values))).collect()
         };
         self.raw.iter().filter_map(|(name, _)| self.entries.get(&comparable_name(name))).map(keys_of).collect()
+    }
+}
+
+/// A value as far as it says where its entry stands in an order.
+fn sorted_by(attribute: &str, value: &Bytes) -> Bytes {
+    let mut out = Vec::new();
+    let rule = kinds::find(attribute).and_then(|kind| Rule::find(kind.equality));
+    match rule.map(|rule| rule.normalize(&value.0, &WithoutSchema, &mut out)) {
+        Some(Ok(())) => Bytes(out),
+        _ => Bytes(value.0.to_ascii_lowercase()),
     }
 }
 
@@ -184,9 +195,10 @@ fn comparable(description: &str, value: &[u8]) -> Bytes {
     let text = String::from_utf8_lossy(value);
     match description.split(';').next().unwrap_or_default() {
         "member" | "manager" | "seealso" | "roleoccupant" | "owner" | "secretary" | "uniquemember" | "entrydn"
-        | "aliasedobjectname" | "creatorsname" | "modifiersname" | "subschemasubentry" => {
-            comparable_name(&text).as_str().into()
-        }
+        | "aliasedobjectname" | "creatorsname" | "modifiersname" | "subschemasubentry" | "kname" | "knameuid"
+        | "fname" | "distinguishedname" => comparable_name(&text).as_str().into(),
+        // slapd keeps them in lower case.
+        "kuuid" => text.to_lowercase().as_str().into(),
         // slapd calls classes by their names.
         "objectclass" if text == "2.5.6.6" => "person".into(),
         // Made up by each server.
@@ -197,7 +209,7 @@ fn comparable(description: &str, value: &[u8]) -> Bytes {
     }
 }
 
-/// How values in names are compared: telephone numbers without spaces, all others without a schema.
+/// How values in names are compared: telephone numbers and the test's own types by their rules, all others without a schema.
 struct InNames;
 
 impl NamingRules for InNames {
@@ -207,11 +219,13 @@ impl NamingRules for InNames {
         value: &[u8],
         out: &mut Vec<u8>,
     ) -> Result<Cow<'s, str>, &'static str> {
-        let telephone =
-            Rule::find("telephoneNumberMatch").filter(|_| attribute.eq_ignore_ascii_case("telephoneNumber"));
-        let Some(rule) = telephone else { return WithoutSchema.normalize(attribute, value, out) };
-        rule.normalize(value, &WithoutSchema, out).map_err(|error| error.expected)?;
-        Ok(Cow::Borrowed("telephonenumber"))
+        let of_own = kinds::find(attribute).map(|kind| (kind.name, kind.equality));
+        let telephone = attribute.eq_ignore_ascii_case("telephoneNumber");
+        let known = of_own.or(telephone.then_some(("telephoneNumber", "telephoneNumberMatch")));
+        let rule = known.and_then(|(name, rule)| Some((name, Rule::find(rule)?)));
+        let Some((name, rule)) = rule else { return WithoutSchema.normalize(attribute, value, out) };
+        rule.normalize_in_name(value, &WithoutSchema, out).map_err(|error| error.expected)?;
+        Ok(Cow::Owned(name.to_ascii_lowercase()))
     }
 }
 

@@ -9,7 +9,7 @@ use crate::controls::{Control, Kind};
 use crate::request::{Bytes, Operation, Request, Search, Values};
 
 /// What descriptions have that no schema knows.
-const UNKNOWN: [&str; 6] = ["nothing", "x-more", "@", "zoe", "title;binary", "modifyTimestamp;lang-de"];
+const UNKNOWN: [&str; 7] = ["99999.9.99", "nothing", "x-more", "@", "zoe", "title;binary", "modifyTimestamp;lang-de"];
 
 const ASSERTION_FAILED: u32 = 122;
 
@@ -201,7 +201,8 @@ impl Case<'_> {
             34 => is(&["add", "rename"]) || self.names().iter().any(|name| Dn::parse(name).is_err()),
             50 => self.may_be_bound_by_rules(),
             53 => !is(&["search", "compare"]),
-            33 | 64 | 68 => is(&["add", "rename"]),
+            64 => is(&["add", "modify", "rename"]),
+            33 | 68 => is(&["add", "rename"]),
             66 => is(&["delete", "rename"]),
             122 => self.has(|kind| matches!(kind, Kind::Assertion(_))),
             123 => self.has(|kind| matches!(kind, Kind::Proxied(_))),

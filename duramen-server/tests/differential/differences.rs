@@ -31,12 +31,21 @@ const fn difference(why: &'static str, applies: fn(&Case<'_>) -> bool) -> Differ
     Difference { why, applies }
 }
 
-static DIFFERENCES: [Difference; 74] = [
+static DIFFERENCES: [Difference; 80] = [
     difference("RFC 4511 section 4.1.9: of several errors that a request has in itself, one is told", |case| {
         let (theirs, ours) = case.codes();
         let both = IN_REQUEST.contains(&theirs) && IN_REQUEST.contains(&ours) && theirs != ours;
         both && case.parts() > 1 && case.can_be(theirs) && case.can_be(ours)
     }),
+    difference(
+        "RFC 4511 section 4.1.9: of an entry that is not there (32) and of what is wrong with the request, one is told",
+        |case| {
+            let (theirs, ours) = case.codes();
+            let one = |this, other| IN_REQUEST.contains(&this) && other == 32;
+            let has_a_name = case.request.updated().is_some() || case.request.operation.kind() == "compare";
+            has_a_name && (one(theirs, ours) || one(ours, theirs))
+        },
+    ),
     difference("RFC 4511 section 4.5.1.7.6: what ~= matches is a server's own affair", |case| {
         case.filters_have("~=") && (case.search().is_none() || case.theirs.code == case.ours.code)
     }),
@@ -136,7 +145,8 @@ static DIFFERENCES: [Difference; 74] = [
     difference(
         "RFC 4527 section 3: attributes are listed as in a search: @CLASS too, and unknown ones are left out",
         |case| {
-            let has = |list: &[String]| list.iter().any(|name| name.starts_with('@') || name == "nothing");
+            let is_other = |name: &String| name.starts_with('@') || ["nothing", "cn;binary"].contains(&name.as_str());
+            let has = |list: &[String]| list.iter().any(is_other);
             let listed = |kind: &Kind| matches!(kind, Kind::PreRead(list) | Kind::PostRead(list) if has(list));
             let is_less = |(name, entry): (&String, &Entry)| {
                 let other = case.ours.read.get(name);
@@ -175,7 +185,10 @@ static DIFFERENCES: [Difference; 74] = [
     difference(
         "RFC 4511 section 4.5.1.7.7: without a rule, an extensible match is one for equality. slapd looks only at what is \
          stored, and there finds no entry by its entryUUID",
-        |case| ["(hasSubordinates:", "(entryUUID:"].iter().any(|item| case.filters_have(item)) && case.ours_is_truer(),
+        |case| {
+            let items = ["(hasSubordinates:", "(entryUUID:", "(kUuid:", "(KUUID:", "(kUuid;", "UUIDMatch:="];
+            items.iter().any(|item| case.filters_have(item)) && (case.ours_is_truer() || case.ours_shows_more())
+        },
     ),
     difference("RFC 4512 section 2.1: a new entry has no subordinates. slapd does not know yet", |case| {
         matches!(case.request.operation, Operation::Add { .. })
@@ -215,6 +228,39 @@ static DIFFERENCES: [Difference; 74] = [
                 && case.said("provided more than once")
                 && case.theirs.code == 20
         },
+    ),
+    difference(
+        "RFC 4518 section 2.6.1: a space at the end of a piece is one that the value has. slapd leaves it out in IA5 strings",
+        |case| {
+            let is_at_edge = |piece: &str| piece.starts_with(' ') || piece.ends_with(' ');
+            let is_about = |(name, pattern): &(&str, &str)| {
+                name.to_ascii_lowercase().starts_with("kascii") && pattern.split('*').any(is_at_edge)
+            };
+            case.items().iter().any(is_about) && (case.theirs_is_truer() || case.ours_is_truer())
+        },
+    ),
+    difference(
+        "Microsoft's rules for bits are about each value. slapd looks no further than one that is too long for a machine word",
+        |case| ["4.803:=", "4.804:="].iter().any(|rule| case.filters_have(rule)) && case.ours_is_truer(),
+    ),
+    difference("RFC 4517 section 3.3.16: integers are of any size. slapd increments those of a machine word", |case| {
+        (case.said("modify/increment: invalid syntax of original value") && case.ours.is_done())
+            || case.ours.text.contains("the number becomes too great")
+    }),
+    difference(
+        "RFC 4511 section 4.5.1.7.1: a value of a kind of the asserted type is compared by that type's rule, whatever its own is. \
+         slapd takes the kind's own",
+        |case| {
+            let names = ["fTop", "fHead", "FTOP", "1.3.6.1.4.1.99999.9.1"];
+            let is_asked = names.iter().any(|name| case.filters_have(&format!("({name}")));
+            (is_asked && (case.ours_is_truer() || case.ours_shows_more()))
+                || (case.attribute_is(&names) && case.codes() == (COMPARE_FALSE, COMPARE_TRUE))
+        },
+    ),
+    difference(
+        "RFC 4512 sections 4.1.1 and 4.1.2: what is OBSOLETE is for its administrators to take out of entries. slapd takes it in \
+         none, and lets nobody take values away",
+        |case| (case.said("is OBSOLETE") || case.said("attribute is obsolete")) && case.request.updated().is_some(),
     ),
     difference(
         "RFC 4525 section 1: an attribute that is not there cannot be incremented (16). slapd lets it pass",
@@ -359,18 +405,18 @@ static DIFFERENCES: [Difference; 74] = [
         |case| {
             let is_blank = |piece: &str| !piece.is_empty() && piece.chars().all(|c| "- ".contains(c));
             let is_about = |(name, pattern): (&str, &str)| {
-                ["telephoneNumber", "mobile"].contains(&name)
+                ["telephoneNumber", "mobile", "kTelephone", "KTELEPHONE", "kFaxNumber", "KFAXNUMBER"].contains(&name)
                     && pattern.contains('*')
                     && pattern.split('*').any(is_blank)
             };
-            case.items().into_iter().any(is_about) && case.ours_is_truer()
+            case.items().into_iter().any(is_about) && (case.ours_is_truer() || case.ours_shows_more())
         },
     ),
     difference("RFC 4518 section 2.6.1: every value begins and ends with a space, as far as substrings go", |case| {
         let is_at_edge = |piece: &str| piece.starts_with(' ') || piece.ends_with(' ');
         let items = case.items();
         items.iter().any(|(_, pattern)| pattern.contains('*') && pattern.split('*').any(is_at_edge))
-            && case.ours_is_truer()
+            && (case.ours_is_truer() || case.ours_shows_more())
     }),
     difference(
         "RFC 4511 section 4.1.9: a referral is told before what its server would say of the new name. slapd judges its \
@@ -454,7 +500,7 @@ static DIFFERENCES: [Difference; 74] = [
     difference(
         "RFC 4511 section 4.1.9: of several errors of a change, one is told: rights, assertion, values, classes, place",
         |case| {
-            let one = [10, 16, 18, 19, 20, 21, 33, 50, 65, 66, 67, 68, 69, 122];
+            let one = [10, 16, 18, 19, 20, 21, 33, 34, 50, 64, 65, 66, 67, 68, 69, 122];
             let (theirs, ours) = case.codes();
             let both = one.contains(&theirs) && one.contains(&ours) && theirs != ours;
             both && case.request.updated().is_some() && case.parts() > 1 && case.can_be(theirs) && case.can_be(ours)
@@ -566,8 +612,10 @@ fn follows_aliases(search: &Search) -> bool {
 
 /// Whether a filter asks for a structural class that others are kinds of.
 fn asks_for_superior_class(case: &Case<'_>) -> bool {
-    let superior = ["=", "~=", ":=", ":dn:="]
-        .map(|sign| ["person)", "2.5.6.7)"].map(|class| format!("structuralObjectClass{sign}{class}")));
+    let superior = ["=", "~=", ":=", ":dn:="].map(|sign| {
+        ["person)", "2.5.6.7)", "top)", "fThing)", "fItem)", "FTHING)", "fBase)", "fOtherBase)"]
+            .map(|class| format!("structuralObjectClass{sign}{class}"))
+    });
     superior.iter().flatten().any(|item| case.filters_have(item))
 }
 

@@ -4,7 +4,8 @@
 //! and without controls, go to both, one after the other, by the administrator, by users and by nobody. Compared are
 //! result codes, matched names, referrals, what searches find and how it is sorted; not the words of messages. From
 //! time to time everything that both hold is compared. Where they are meant to differ, `differences` says so, with the
-//! clause of the RFC.
+//! clause of the RFC. Other worlds are about values of every syntax (`kinds`), and about classes and attribute types that are
+//! kinds of each other (`families`), each of the test's own schema.
 //!
 //! `DURAMEN_SEED` repeats a failure, `DURAMEN_CASES` makes it play more worlds than usual, `DURAMEN_TRACE` shows every
 //! request and both result codes.
@@ -17,6 +18,8 @@ mod certificates;
 mod client;
 mod controls;
 mod differences;
+mod families;
+mod kinds;
 mod large;
 mod list_views;
 mod mend;
@@ -52,20 +55,46 @@ fn number(name: &str, usual: u64) -> u64 {
     std::env::var(name).ok().and_then(|text| text.parse().ok()).unwrap_or(usual)
 }
 
-#[test]
-fn random_requests_are_answered_as_slapd_answers_them() {
+/// Plays as many worlds as are wanted; what was played.
+fn play(world: fn(u64) -> World) -> Option<Tally> {
     let first = number("DURAMEN_SEED", 1);
     let worlds = number("DURAMEN_CASES", WORLDS);
     let (mut found, mut tally) = (Vec::new(), Tally::default());
     for seed in first..first + worlds {
         tally.begin_world();
-        found.extend(World::new(seed).play(&mut tally));
+        found.extend(world(seed).play(&mut tally));
     }
     println!("{tally}");
     assert!(found.is_empty(), "{} differences:\n{}", found.len(), found.join("\n"));
     // A single world may be a strange one.
-    if worlds >= WORLDS {
-        assert_eq!(tally.faults(), [""; 0], "{tally}");
+    (worlds >= WORLDS).then_some(tally)
+}
+
+#[test]
+fn random_requests_are_answered_as_slapd_answers_them() {
+    if let Some(tally) = play(World::new) {
+        assert_eq!(tally.faults(&tally::LEAST), [""; 0], "{tally}");
+    }
+}
+
+#[test]
+fn values_of_every_syntax_are_taken_and_found_as_by_slapd() {
+    if let Some(tally) = play(World::about_kinds) {
+        assert_eq!(tally.faults(&tally::LEAST_OF_KINDS), [""; 0], "{tally}");
+    }
+}
+
+#[test]
+fn very_many_values_are_changed_and_found_as_by_slapd() {
+    if let Some(tally) = play(World::about_many) {
+        assert_eq!(tally.faults(&tally::LEAST_OF_KINDS), [""; 0], "{tally}");
+    }
+}
+
+#[test]
+fn classes_and_kinds_of_attributes_are_judged_as_by_slapd() {
+    if let Some(tally) = play(World::about_families) {
+        assert_eq!(tally.faults(&tally::LEAST_OF_FAMILIES), [""; 0], "{tally}");
     }
 }
 
@@ -100,9 +129,30 @@ impl World {
         World::with(seed, access::rules(seed), "none")
     }
 
+    /// One where the administrator does all, with attributes of the test's own.
+    fn about_kinds(seed: u64) -> World {
+        let mut world = World::with(seed, "access to * by * read\n".into(), "none");
+        world.random.choose_kinds();
+        world
+    }
+
+    /// As [`World::about_kinds`], with more values of an attribute than duramend keeps in an entry.
+    fn about_many(seed: u64) -> World {
+        let mut world = World::with(seed, "access to * by * read\n".into(), "none");
+        world.random.choose_many();
+        world
+    }
+
+    /// One where the administrator does all, with classes of the test's own, and attributes that are kinds of each other.
+    fn about_families(seed: u64) -> World {
+        let mut world = World::with(seed, "access to * by * read\n".into(), "none");
+        world.random.choose_families();
+        world
+    }
+
     /// One where `policy` says whose word lets somebody act for others.
     fn with(seed: u64, rules: String, policy: &str) -> World {
-        let (slapd, duramend) = (Slapd::start(&rules, policy), Duramend::start(&rules, policy));
+        let (slapd, duramend) = (Slapd::start(&rules, policy), Duramend::start(&rules, policy, seed.is_multiple_of(2)));
         let (random, found, is_traced) = (Random::new(seed), Vec::new(), std::env::var_os("DURAMEN_TRACE").is_some());
         World { seed, slapd, duramend, random, rules, found, mended: false, is_traced }
     }
@@ -115,10 +165,14 @@ impl World {
             assert_eq!((answers.0.code, answers.1.code), (0, 0), "{request}\n{answers:?}");
         }
         self.random.learn(mend::everything(&mut pairs[0].theirs).entries.keys());
+        for request in self.random.beginning() {
+            assert_eq!(pairs[0].ask(&request).1.code, 0, "{request}");
+        }
         pairs.extend(USERS.map(|(who, binds)| self.user(who, binds)));
         for n in 0..REQUESTS {
             // Half of all is the administrator's.
             let at = self.random.less_than(2 * USERS.len()).saturating_sub(USERS.len() - 1);
+            let at = if self.random.has_kinds() { 0 } else { at };
             let request = self.random.request(pairs[at].binds);
             let answers = pairs[at].ask(&request);
             if self.is_traced {
@@ -197,15 +251,15 @@ impl World {
         }
         for (name, entry) in &theirs.entries {
             match ours.entries.get(name) {
-                None => said += &format!("\n  only slapd: {name}"),
+                None => said += &format!("\n  only slapd: {name}: {entry:?}"),
                 Some(other) if other != entry => {
                     said += &format!("\n  {name}\n    slapd: {entry:?}\n    ours:  {other:?}");
                 }
                 Some(_) => {}
             }
         }
-        let more = ours.entries.keys().filter(|name| !theirs.entries.contains_key(*name));
-        more.for_each(|name| said += &format!("\n  only ours: {name}"));
+        let more = ours.entries.iter().filter(|(name, _)| !theirs.entries.contains_key(*name));
+        more.for_each(|(name, entry)| said += &format!("\n  only ours: {name}: {entry:?}"));
         if theirs.order(request) != ours.order(request) {
             said += &format!("\n  slapd: {:?}\n  ours:  {:?}", theirs.order(request), ours.order(request));
         }

@@ -1,11 +1,14 @@
 //! Random requests, right and wrong ones.
 
+mod families;
+mod kinds;
 mod others;
 mod searches;
 mod updates;
 
 use fastrand::Rng;
 
+use crate::kinds::Kind;
 use crate::request::{Bytes, Request};
 use crate::servers::SUFFIX;
 use crate::words::{self, ASKED, VALUES};
@@ -14,11 +17,21 @@ pub struct Random {
     rng: Rng,
     /// Names of entries that are there, or have been.
     names: Vec<String>,
+    /// What all requests are about, if there are some.
+    kinds: Vec<&'static Kind>,
+    is_about_families: bool,
+    is_about_many: bool,
 }
 
 impl Random {
     pub fn new(seed: u64) -> Random {
-        Random { rng: Rng::with_seed(seed), names: vec![SUFFIX.to_owned()] }
+        Random {
+            rng: Rng::with_seed(seed),
+            names: vec![SUFFIX.to_owned()],
+            kinds: Vec::new(),
+            is_about_families: false,
+            is_about_many: false,
+        }
     }
 
     /// These entries are there now.
@@ -90,6 +103,12 @@ impl Random {
 
     /// Of anybody; who binds and sets passwords is a guest.
     pub fn request(&mut self, guest: bool) -> Request {
+        if self.is_about_families {
+            return self.about_families();
+        }
+        if !self.kinds.is_empty() {
+            return self.about_kinds();
+        }
         let operation = match self.rng.u32(..24) {
             _ if guest && self.chance(2) => self.other(),
             0..=10 => self.search(),

@@ -8,6 +8,9 @@ use std::time::{Duration, Instant};
 use duramen_sim::port::{free_port, is_listened_on};
 use tempfile::TempDir;
 
+use crate::families::{self, FAMILY};
+use crate::kinds::{self, KINDS};
+
 pub const SUFFIX: &str = "dc=example,dc=com";
 pub const ADMINISTRATOR: &str = "cn=admin,dc=example,dc=com";
 pub const PASSWORD: &str = "secret";
@@ -36,6 +39,11 @@ pub struct Server {
 
 pub struct Slapd;
 pub struct Duramend;
+
+/// All that the schema has in both besides what is built in.
+fn schema() -> String {
+    format!("{RULES}{}{}", kinds::schema(), families::SCHEMA)
+}
 
 fn free_address() -> SocketAddr {
     (Ipv4Addr::LOCALHOST, free_port()).into()
@@ -80,7 +88,7 @@ impl Slapd {
         let schemas = ["core", "cosine", "inetorgperson", "nis"];
         let includes: String = schemas.iter().map(|name| format!("include /etc/ldap/schema/{name}.schema\n")).collect();
         let own = dir.path().join("rules.schema");
-        std::fs::write(&own, RULES).unwrap();
+        std::fs::write(&own, schema()).unwrap();
         let includes = format!("{includes}include {}\n", own.display());
         let modules = ["back_mdb", "sssvlv", "pw-sha2", "pw-pbkdf2", "argon2"];
         let loads: String = modules.iter().map(|name| format!("moduleload {name}\n")).collect();
@@ -100,8 +108,20 @@ impl Slapd {
     }
 }
 
+/// Indices of every kind that the test's own attributes can have.
+fn indices() -> String {
+    let kinds = KINDS.iter().chain(&FAMILY).map(|kind| {
+        let (equality, substring) = (!kind.equality.is_empty(), !kind.substrings.is_empty());
+        let more = [("equality", equality), ("substring", substring)].into_iter().filter(|(_, has)| *has);
+        let more: String = more.map(|(word, _)| format!(", \"{word}\"")).collect();
+        format!("[[index]]\nattribute = \"{}\"\nkinds = [\"presence\"{more}]\n", kind.name)
+    });
+    kinds.collect()
+}
+
 impl Duramend {
-    pub fn start(rules: &str, policy: &str) -> Server {
+    /// `indexed`: with indices of the test's own attributes, in place of those that are there by default.
+    pub fn start(rules: &str, policy: &str, indexed: bool) -> Server {
         let (dir, address) = (tempfile::tempdir().unwrap(), free_address());
         let text = format!(
             "data = \"data\"\nsuffixes = [\"{SUFFIX}\"]\n\
@@ -109,9 +129,10 @@ impl Duramend {
              [listen]\nldap = [\"{address}\"]\nldapi = \"ldapi\"\n\
              [directory]\nschema = [\"rules.schema\"]\ndurability = \"relaxed\"\npassword_scheme = \"SSHA\"\n\
              authz_policy = \"{policy}\"\n[[identity]]\nmatch = '{USERS}'\nname = '{PEOPLE}'\n\
-             [access]\nrules = '''\n{rules}'''\n"
+             [access]\nrules = '''\n{rules}'''\n{}",
+            if indexed { indices() } else { String::new() }
         );
-        std::fs::write(dir.path().join("rules.schema"), RULES).unwrap();
+        std::fs::write(dir.path().join("rules.schema"), schema()).unwrap();
         let path = dir.path().join("duramend.toml");
         std::fs::write(&path, text).unwrap();
         let mut command = Command::new(env!("CARGO_BIN_EXE_duramend"));

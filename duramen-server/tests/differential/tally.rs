@@ -25,7 +25,7 @@ pub struct Tally {
 
 /// Requests of each kind that there are at least in a world on average, and of these, in percent, those that are at least
 /// answered with success.
-const LEAST: [(&str, usize, usize); 8] = [
+pub const LEAST: [(&str, usize, usize); 8] = [
     ("search", 100, 60),
     ("compare", 18, 7),
     ("add", 18, 28),
@@ -35,6 +35,14 @@ const LEAST: [(&str, usize, usize); 8] = [
     ("bind", 8, 22),
     ("extended", 14, 38),
 ];
+
+/// As [`LEAST`], of requests about the test's own kinds of attributes.
+pub const LEAST_OF_KINDS: [(&str, usize, usize); 5] =
+    [("search", 100, 60), ("compare", 25, 7), ("add", 12, 10), ("modify", 90, 15), ("rename", 25, 20)];
+
+/// As [`LEAST`], of requests about families.
+pub const LEAST_OF_FAMILIES: [(&str, usize, usize); 5] =
+    [("search", 80, 60), ("compare", 20, 5), ("add", 50, 10), ("modify", 80, 10), ("rename", 10, 10)];
 
 /// So many answers in a hundred are meant to be different at most.
 const EXCUSED: usize = 13;
@@ -52,9 +60,9 @@ impl Tally {
     }
 
     /// What was too little, or excused too often.
-    pub fn faults(&self) -> Vec<String> {
+    pub fn faults(&self, least: &[(&'static str, usize, usize)]) -> Vec<String> {
         let mut faults = Vec::new();
-        for (kind, least, percent) in LEAST {
+        for &(kind, least, percent) in least {
             let count = self.kinds.get(kind).copied().unwrap_or_default();
             if count.asked < least * self.worlds {
                 faults.push(format!("{kind}: {} requests in {} worlds", count.asked, self.worlds));

@@ -130,7 +130,12 @@ pub const FITTING: [Fitting; 6] = [
 ];
 
 /// Attributes that only filters, selections and comparisons name, with values.
-pub const ASKED: [(&str, &[&str]); 9] = [
+pub const ASKED: [(&str, &[&str]); 14] = [
+    ("aliasedObjectName", &["uid=bob,ou=people,dc=example,dc=com", "ou=groups, dc=example,dc=com", "x"]),
+    ("modifyTimestamp", &["20200101000000Z", "9999123123Z", "20200101000000"]),
+    ("supportedControl", &["1.2.3", "x"]),
+    ("roleOccupant", &["uid=alice,ou=people,dc=example,dc=com"]),
+    ("l;lang-hu", &["Grác", "GRÁC", "graz"]),
     ("structuralObjectClass", &["inetOrgPerson", "person", "2.5.6.7"]),
     ("entryDN", &["uid=alice,ou=people,dc=example,dc=com", "UID=BOB, ou=people,dc=example,dc=com", "x"]),
     ("creatorsName", &["cn=admin,dc=example,dc=com", "cn=x"]),
@@ -188,7 +193,20 @@ pub const CLASSES: [&str; 14] = [
     "country",
 ];
 
-pub const SELECTIONS: [&[&str]; 22] = [
+pub const SELECTIONS: [&[&str]; 35] = [
+    &["CN;LANG-DE", "cn"],
+    &["cn;lang-de;lang-en"],
+    &["name;lang-de"],
+    &["+", "cn"],
+    &["*", "1.1"],
+    &["cn", "CN", "2.5.4.3"],
+    &["cn;binary", "mail"],
+    &["objectClass;lang-de"],
+    &["@top"],
+    &["@alias", "@2.5.6.6"],
+    &["@"],
+    &["l;lang-hu;lang-de", "l;lang-hu"],
+    &["cn;x-", "description;lang-"],
     &[],
     &[],
     &["*"],
@@ -246,8 +264,24 @@ pub const RULES: [&str; 28] = [
 ];
 
 /// Attributes to sort by.
-pub const KEYS: [&str; 10] =
-    ["uid", "cn", "sn", "uidNumber", "mail", "objectClass", "jpegPhoto", "nothing", "telephoneNumber", "description"];
+pub const KEYS: [&str; 16] = [
+    "gidNumber",
+    "homeDirectory",
+    "employeeNumber",
+    "manager",
+    "postalAddress",
+    "structuralObjectClass",
+    "uid",
+    "cn",
+    "sn",
+    "uidNumber",
+    "mail",
+    "objectClass",
+    "jpegPhoto",
+    "nothing",
+    "telephoneNumber",
+    "description",
+];
 
 pub const PASSWORDS: [&str; 8] = ["alice", "bob", "carol", "dave", "secret", "new", "wrong", ""];
 

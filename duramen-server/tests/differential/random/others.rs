@@ -89,6 +89,8 @@ impl Random {
             let rule = match random.less_than(8) {
                 0 => Some("noSuchMatch"),
                 1 if ["uid", "cn", "sn"].contains(&key) => Some("caseIgnoreOrderingMatch"),
+                2 if ["uid", "cn", "sn"].contains(&key) => Some("2.5.13.3"),
+                3 if ["uidNumber", "gidNumber"].contains(&key) => Some("integerOrderingMatch"),
                 _ => None,
             };
             (key, rule, random.chance(2))

@@ -23,7 +23,7 @@ impl Random {
             deref: derefs[self.less_than(derefs.len())],
             filter: self.filter(depth),
             attributes: self.selection(),
-            size_limit: if self.chance(10) { 3 } else { 0 },
+            size_limit: if self.chance(8) { [1, 2, 3, 1000][self.less_than(4)] } else { 0 },
             types_only: self.chance(10),
         })
     }
@@ -68,7 +68,7 @@ impl Random {
         }
     }
 
-    fn substrings(&mut self, name: &str, value: &[u8]) -> String {
+    pub(super) fn substrings(&mut self, name: &str, value: &[u8]) -> String {
         let text = String::from_utf8_lossy(value).into_owned();
         let characters: Vec<char> = text.chars().collect();
         let (from, to) = (self.less_than(characters.len()), self.less_than(characters.len() + 1));
