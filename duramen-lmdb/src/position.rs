@@ -13,6 +13,7 @@
 //! is what the interface promises to programs.
 #![allow(unsafe_code)]
 
+mod here;
 mod room;
 mod search;
 mod stride;
@@ -36,6 +37,8 @@ pub struct Item {
 pub struct Answer {
     pub key: Option<MdbVal>,
     pub value: Option<MdbVal>,
+    /// The key has no value where the cursor stands, and this is the code for it.
+    pub no_value: Option<Code>,
 }
 
 impl Item {
@@ -46,7 +49,7 @@ impl Item {
 
 impl From<Item> for Answer {
     fn from(item: Item) -> Answer {
-        Answer { key: Some(item.key), value: Some(item.value) }
+        Answer { key: Some(item.key), value: Some(item.value), no_value: None }
     }
 }
 
@@ -450,22 +453,6 @@ impl State {
         Ok(if from_end { walk!(self, txn, last_duplicate) } else { walk!(self, txn, prev_duplicate) })
     }
 
-    fn current(&mut self, txn: &mut Txn, kind: Kind) -> Result<Answer> {
-        if !self.outer.set {
-            return Err(EINVAL);
-        }
-        if self.outer.behind {
-            return Err(NOTFOUND);
-        }
-        let item = self.item(txn)?.ok_or(NOTFOUND)?;
-        if kind.duplicates && !self.has_value(txn)? {
-            self.inner.deleted = false;
-            return Err(self.no_value());
-        }
-        self.inner.deleted = false;
-        Ok(item.into())
-    }
-
     fn edge(&mut self, txn: &mut Txn, kind: Kind, first: bool) -> Result<Answer> {
         if !self.outer.set {
             return Err(EINVAL);
@@ -483,7 +470,7 @@ impl State {
         let item = if first { walk!(self, txn, first_duplicate) } else { walk!(self, txn, last_duplicate) };
         let (item, single) = (item.ok_or(NOTFOUND)?, self.is_single(txn)?);
         self.inner = Marks { set: true, eof: !first && !single, ..Marks::default() };
-        Ok(if single { item.into() } else { Answer { key: None, value: Some(item.value) } })
+        Ok(if single { item.into() } else { Answer { value: Some(item.value), ..Answer::default() } })
     }
 
     /// Whether the key that has just been moved on has one value.
@@ -505,7 +492,7 @@ impl State {
             return Ok(Answer::default());
         }
         let values = walk!(self, txn, whole_multiple).ok_or(NOTFOUND)?;
-        Ok(Answer { key: None, value: Some(values.value) })
+        Ok(Answer { value: Some(values.value), ..Answer::default() })
     }
 
     fn next_multiple(&mut self, txn: &mut Txn, kind: Kind) -> Result<Answer> {
@@ -518,7 +505,7 @@ impl State {
             return Err(NOTFOUND);
         }
         let values = walk!(self, txn, whole_multiple).ok_or(NOTFOUND)?;
-        Ok(Answer { key: step.key, value: Some(values.value) })
+        Ok(Answer { key: step.key, value: Some(values.value), no_value: None })
     }
 
     fn prev_multiple(&mut self, txn: &mut Txn, kind: Kind) -> Result<Answer> {
@@ -530,20 +517,7 @@ impl State {
             return Err(NOTFOUND);
         }
         let values = walk!(self, txn, prev_multiple).ok_or(NOTFOUND)?;
-        Ok(Answer { key, value: Some(values.value) })
-    }
-
-    /// What `mdb_cursor_count` answers.
-    pub fn duplicates(&mut self, txn: &mut Txn) -> Result<u64> {
-        if !self.outer.set {
-            return Err(EINVAL);
-        }
-        if self.outer.behind {
-            return Err(NOTFOUND);
-        }
-        self.outer.eof = false;
-        let count = self.count(txn)?;
-        if count > 1 && !self.inner.set { Err(EINVAL) } else { Ok(count) }
+        Ok(Answer { key, value: Some(values.value), no_value: None })
     }
 
     /// Stands on an entry that has just been stored, or found to be there.

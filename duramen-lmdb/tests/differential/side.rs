@@ -183,7 +183,10 @@ impl Side {
                 Operation::RenewCursor { cursor } => {
                     Answer::code((self.api.mdb_cursor_renew)(self.reader, self.cursors[*cursor]))
                 }
-                Operation::Move { cursor, op, key, data } => self.move_cursor(*cursor, *op, key, data),
+                Operation::Move { cursor, op, key, data, bare } => {
+                    let data = (!bare).then_some(data.as_slice());
+                    self.move_cursor(*cursor, *op, key, data)
+                }
                 Operation::Count { cursor } => {
                     let mut count = 0;
                     let code = (self.api.mdb_cursor_count)(self.cursors[*cursor], &mut count);
@@ -262,12 +265,13 @@ impl Side {
         Answer { data: (code == 0).then(|| read(&data)), ..Answer::code(code) }
     }
 
-    unsafe fn move_cursor(&mut self, cursor: usize, op: c_uint, key: &[u8], data: &[u8]) -> Answer {
-        let (mut k, mut d) = (val(key), val(data));
+    /// Answers with what stands in key and value afterwards, also when nothing was found.
+    unsafe fn move_cursor(&mut self, cursor: usize, op: c_uint, key: &[u8], data: Option<&[u8]>) -> Answer {
+        let (mut k, mut d) = (val(key), data.map(val));
+        let place = d.as_mut().map_or(ptr::null_mut(), ptr::from_mut);
         // SAFETY: see the head.
-        let code = unsafe { (self.api.mdb_cursor_get)(self.cursors[cursor], &mut k, &mut d, op) };
-        let given = |value: &MdbVal| (code == 0).then(|| read(value));
-        Answer { key: given(&k), data: given(&d), ..Answer::code(code) }
+        let code = unsafe { (self.api.mdb_cursor_get)(self.cursors[cursor], &mut k, place, op) };
+        Answer { key: Some(read(&k)), data: d.as_ref().map(read), ..Answer::code(code) }
     }
 
     /// All that is in all tables, as the innermost writer sees it, or else a new reader.
