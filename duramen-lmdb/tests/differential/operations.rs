@@ -14,7 +14,7 @@ pub enum Kind {
 }
 
 /// Name, flags, and what keys (and fixed-size values) look like.
-pub const TABLES: [(&str, u32, Kind); 15] = [
+pub const TABLES: [(&str, u32, Kind); 17] = [
     ("plain", 0, Kind::Bytes),
     ("reversed", db::REVERSEKEY, Kind::Bytes),
     ("numbers", db::INTEGERKEY, Kind::Integer(8)),
@@ -30,7 +30,18 @@ pub const TABLES: [(&str, u32, Kind); 15] = [
     ("dup fixed reversed", db::DUPSORT | db::DUPFIXED | db::REVERSEDUP, Kind::Bytes),
     ("reversed dup", db::REVERSEKEY | db::DUPSORT, Kind::Bytes),
     ("short numbers dup", db::INTEGERKEY | db::DUPSORT, Kind::Integer(4)),
+    ("numbers dup custom", db::INTEGERKEY | db::DUPSORT, Kind::Integer(8)),
+    ("dup fixed custom", db::DUPSORT | db::DUPFIXED, Kind::Bytes),
 ];
+
+/// Whether keys, and whether values, are in an order of the program's own.
+pub fn own_orders(table: usize) -> (bool, bool) {
+    match TABLES[table] {
+        (_, _, Kind::Custom) => (true, true),
+        ("numbers dup custom" | "dup fixed custom", ..) => (false, true),
+        _ => (false, false),
+    }
+}
 
 /// Bytes of a value, where all have as many.
 fn width(table: usize) -> usize {
