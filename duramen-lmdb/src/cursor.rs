@@ -176,18 +176,24 @@ pub(crate) unsafe fn get(cursor: *mut Cursor, key: *mut MdbVal, data: *mut MdbVa
     }
     if let Some(item) = held.state.stride(txn, held.kind, op) {
         // SAFETY: places of the program's for the answer, or null.
-        return unsafe { give(item?.into(), key, data) };
+        unsafe { give(item?.into(), key, data) };
+        return Ok(());
     }
     held.state.prepare(txn, held.dbi)?;
     // SAFETY: where a movement looks for something, the program says for what.
     let sought = unsafe { sought(op, key, data) }.inspect_err(|_| held.state.settle_deletion())?;
-    let answer = if op == Op::GetCurrent && data.is_null() {
-        held.state.current_key(txn)?
-    } else {
-        held.state.go(txn, held.kind, op, sought.0, sought.1)?
+    let found = match op {
+        Op::GetCurrent if data.is_null() => held.state.current_key(txn),
+        _ => held.state.go(txn, held.kind, op, sought.0, sought.1),
+    };
+    let answer = match found {
+        // Where the key has no value it is told all the same.
+        Err(_) if op == Op::GetCurrent => held.state.current_key(txn).unwrap_or_default(),
+        found => found?,
     };
     // SAFETY: places of the program's for the answer, or null.
-    unsafe { give(answer, key, data) }
+    unsafe { give(answer, key, data) };
+    found.map(|_| ())
 }
 
 /// A movement in the main table, for programs that see names of tables with zeros in it.
@@ -199,7 +205,8 @@ unsafe fn get_in_main(held: &mut Cursor, txn: &mut Txn, op: Op, (key, data): (*m
     let mut answer = held.state.go(txn, held.kind, op, wanted, value)?;
     answer.key = answer.key.map(|key| txn.shown_name(key)).transpose()?;
     // SAFETY: places of the program's for the answer, or null.
-    unsafe { give(answer, key, data) }
+    unsafe { give(answer, key, data) };
+    Ok(())
 }
 
 /// Key and value that a movement looks for.
@@ -220,7 +227,7 @@ unsafe fn sought<'s>(op: Op, key: *const MdbVal, data: *const MdbVal) -> Result<
 }
 
 #[inline]
-unsafe fn give(answer: Answer, key: *mut MdbVal, data: *mut MdbVal) -> Result {
+unsafe fn give(answer: Answer, key: *mut MdbVal, data: *mut MdbVal) {
     // SAFETY: see the module's head.
     if let (Some(found), Some(key)) = (answer.key, unsafe { key.as_mut() }) {
         *key = found;
@@ -229,7 +236,6 @@ unsafe fn give(answer: Answer, key: *mut MdbVal, data: *mut MdbVal) -> Result {
     if let (Some(found), Some(data)) = (answer.value, unsafe { data.as_mut() }) {
         *data = found;
     }
-    answer.no_value.map_or(Ok(()), Err)
 }
 
 /// The first value of a key.

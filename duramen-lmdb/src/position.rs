@@ -37,8 +37,6 @@ pub struct Item {
 pub struct Answer {
     pub key: Option<MdbVal>,
     pub value: Option<MdbVal>,
-    /// The key has no value where the cursor stands, and this is the code for it.
-    pub no_value: Option<Code>,
 }
 
 impl Item {
@@ -49,7 +47,7 @@ impl Item {
 
 impl From<Item> for Answer {
     fn from(item: Item) -> Answer {
-        Answer { key: Some(item.key), value: Some(item.value), no_value: None }
+        Answer { key: Some(item.key), value: Some(item.value) }
     }
 }
 
@@ -470,7 +468,7 @@ impl State {
         let item = if first { walk!(self, txn, first_duplicate) } else { walk!(self, txn, last_duplicate) };
         let (item, single) = (item.ok_or(NOTFOUND)?, self.is_single(txn)?);
         self.inner = Marks { set: true, eof: !first && !single, ..Marks::default() };
-        Ok(if single { item.into() } else { Answer { value: Some(item.value), ..Answer::default() } })
+        Ok(if single { item.into() } else { Answer { key: None, value: Some(item.value) } })
     }
 
     /// Whether the key that has just been moved on has one value.
@@ -492,7 +490,7 @@ impl State {
             return Ok(Answer::default());
         }
         let values = walk!(self, txn, whole_multiple).ok_or(NOTFOUND)?;
-        Ok(Answer { value: Some(values.value), ..Answer::default() })
+        Ok(Answer { key: None, value: Some(values.value) })
     }
 
     fn next_multiple(&mut self, txn: &mut Txn, kind: Kind) -> Result<Answer> {
@@ -505,7 +503,7 @@ impl State {
             return Err(NOTFOUND);
         }
         let values = walk!(self, txn, whole_multiple).ok_or(NOTFOUND)?;
-        Ok(Answer { key: step.key, value: Some(values.value), no_value: None })
+        Ok(Answer { key: step.key, value: Some(values.value) })
     }
 
     fn prev_multiple(&mut self, txn: &mut Txn, kind: Kind) -> Result<Answer> {
@@ -517,7 +515,7 @@ impl State {
             return Err(NOTFOUND);
         }
         let values = walk!(self, txn, prev_multiple).ok_or(NOTFOUND)?;
-        Ok(Answer { key, value: Some(values.value), no_value: None })
+        Ok(Answer { key, value: Some(values.value) })
     }
 
     /// Stands on an entry that has just been stored, or found to be there.

@@ -17,14 +17,11 @@ impl State {
         let item = self.item(txn)?.ok_or(NOTFOUND)?;
         let has_value = !kind.duplicates || self.has_value(txn)?;
         self.inner.deleted = false;
-        if has_value {
-            return Ok(item.into());
-        }
-        Ok(Answer { key: Some(item.key), value: None, no_value: Some(self.no_value()) })
+        if has_value { Ok(item.into()) } else { Err(self.no_value()) }
     }
 
-    /// As `current`, for a program that does not ask for the value: the key may have none where the cursor stands, and what a
-    /// deletion of a value has left for the next step is kept.
+    /// The key that it stands on, which may have no value there. What the deletion of a value has left for the next step is
+    /// kept.
     pub fn current_key(&mut self, txn: &mut Txn) -> Result<Answer> {
         self.outer.deleted = false;
         if !self.outer.set {
@@ -34,7 +31,7 @@ impl State {
             return Err(NOTFOUND);
         }
         let item = self.item(txn)?.ok_or(NOTFOUND)?;
-        Ok(Answer { key: Some(item.key), ..Answer::default() })
+        Ok(Answer { key: Some(item.key), value: None })
     }
 
     /// What `mdb_cursor_count` answers.

@@ -34,7 +34,7 @@ impl State {
             return Err(NOTFOUND);
         };
         self.on();
-        Ok(Answer { key: (op != Op::Set).then_some(item.key), ..item.into() })
+        Ok(Answer { key: (op != Op::Set).then_some(item.key), value: Some(item.value) })
     }
 
     pub(super) fn seek_pair(&mut self, txn: &mut Txn, exact: bool, key: &[u8], value: &[u8]) -> Result<Answer> {
@@ -50,7 +50,7 @@ impl State {
         match found {
             Some(item) => {
                 self.on();
-                Ok(Answer { value: Some(item.value), ..Answer::default() })
+                Ok(Answer { key: None, value: Some(item.value) })
             }
             None => self.miss_pair(txn, exact, value),
         }
