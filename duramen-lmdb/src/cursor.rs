@@ -181,11 +181,19 @@ pub(crate) unsafe fn get(cursor: *mut Cursor, key: *mut MdbVal, data: *mut MdbVa
     }
     held.state.prepare(txn, held.dbi)?;
     // SAFETY: where a movement looks for something, the program says for what.
-    let sought = unsafe { sought(op, key, data)? };
-    let answer = held.state.go(txn, held.kind, op, sought.0, sought.1)?;
+    let sought = unsafe { sought(op, key, data) }.inspect_err(|_| held.state.settle_deletion())?;
+    let found = match op {
+        Op::GetCurrent if data.is_null() => held.state.current_key(txn),
+        _ => held.state.go(txn, held.kind, op, sought.0, sought.1),
+    };
+    let answer = match found {
+        // Where the key has no value it is told all the same.
+        Err(_) if op == Op::GetCurrent => held.state.current_key(txn).unwrap_or_default(),
+        found => found?,
+    };
     // SAFETY: places of the program's for the answer, or null.
     unsafe { give(answer, key, data) };
-    Ok(())
+    found.map(|_| ())
 }
 
 /// A movement in the main table, for programs that see names of tables with zeros in it.

@@ -13,6 +13,7 @@
 //! is what the interface promises to programs.
 #![allow(unsafe_code)]
 
+mod here;
 mod room;
 mod search;
 mod stride;
@@ -450,22 +451,6 @@ impl State {
         Ok(if from_end { walk!(self, txn, last_duplicate) } else { walk!(self, txn, prev_duplicate) })
     }
 
-    fn current(&mut self, txn: &mut Txn, kind: Kind) -> Result<Answer> {
-        if !self.outer.set {
-            return Err(EINVAL);
-        }
-        if self.outer.behind {
-            return Err(NOTFOUND);
-        }
-        let item = self.item(txn)?.ok_or(NOTFOUND)?;
-        if kind.duplicates && !self.has_value(txn)? {
-            self.inner.deleted = false;
-            return Err(self.no_value());
-        }
-        self.inner.deleted = false;
-        Ok(item.into())
-    }
-
     fn edge(&mut self, txn: &mut Txn, kind: Kind, first: bool) -> Result<Answer> {
         if !self.outer.set {
             return Err(EINVAL);
@@ -531,19 +516,6 @@ impl State {
         }
         let values = walk!(self, txn, prev_multiple).ok_or(NOTFOUND)?;
         Ok(Answer { key, value: Some(values.value) })
-    }
-
-    /// What `mdb_cursor_count` answers.
-    pub fn duplicates(&mut self, txn: &mut Txn) -> Result<u64> {
-        if !self.outer.set {
-            return Err(EINVAL);
-        }
-        if self.outer.behind {
-            return Err(NOTFOUND);
-        }
-        self.outer.eof = false;
-        let count = self.count(txn)?;
-        if count > 1 && !self.inner.set { Err(EINVAL) } else { Ok(count) }
     }
 
     /// Stands on an entry that has just been stored, or found to be there.

@@ -487,6 +487,50 @@ static void after_deletions(MDB_env *env, const char *name, unsigned flags) {
 			}
 }
 
+/* What a movement says of the key to a program that asks for the key alone, or that looks at it although nothing was found. */
+static void key_of(MDB_cursor *cursor, MDB_cursor_op op, int with_data) {
+	MDB_val k = of_text("?"), d = of_text("?");
+	int rc = mdb_cursor_get(cursor, &k, with_data ? &d : NULL, op);
+	printf("op %d%s: %d", op, with_data ? "" : " without a value", rc);
+	print_value("key", &k);
+	print_value("data", &d);
+	printf("\n");
+}
+
+/* The last of a key's values is deleted: the cursor is still on the key. (slapd asks it for the key of the parent then.) */
+static void last_value_deleted(MDB_env *env, int values) {
+	MDB_txn *txn = begin(env, 0);
+	MDB_dbi dbi = table(txn, "last value", MDB_DUPSORT | MDB_CREATE);
+	MUST(mdb_drop(txn, dbi, 0));
+	char data[16], last[16];
+	for (int i = 0; i < values; i++) {
+		snprintf(data, sizeof data, "%08d", i);
+		MUST(put(txn, dbi, "a", data, 0));
+		MUST(put(txn, dbi, "b", data, 0));
+	}
+	for (const char *key = "a"; *key <= 'b'; key = *key == 'a' ? "b" : "c") {
+		for (int with_data = 0; with_data < 2; with_data++) {
+			MDB_cursor *cursor;
+			MUST(mdb_cursor_open(txn, dbi, &cursor));
+			snprintf(last, sizeof last, "%08d", values - 1 - with_data);
+			move(cursor, MDB_GET_BOTH, key, last);
+			MUST(mdb_cursor_del(cursor, 0));
+			key_of(cursor, MDB_GET_CURRENT, with_data);
+			key_of(cursor, MDB_GET_CURRENT, 1 - with_data);
+			move(cursor, MDB_NEXT, NULL, NULL);
+			key_of(cursor, MDB_GET_CURRENT, 1);
+			/* One in the middle: the one after it comes next. */
+			snprintf(last, sizeof last, "%08d", 1 + with_data);
+			move(cursor, MDB_GET_BOTH, key, last);
+			MUST(mdb_cursor_del(cursor, 0));
+			key_of(cursor, MDB_GET_CURRENT, 0);
+			move(cursor, MDB_NEXT, NULL, NULL);
+			mdb_cursor_close(cursor);
+		}
+	}
+	mdb_txn_abort(txn);
+}
+
 /* Thousands of values at once, in any order, some of them twice; then from the library's own memory to another key. */
 static void side_by_side(MDB_env *env) {
 	enum { COUNT = 3000 };
@@ -546,6 +590,8 @@ int main(int argc, char **argv) {
 	env = open_env("orders", 0);
 	orders(env);
 	side_by_side(env);
+	last_value_deleted(env, 5);
+	last_value_deleted(env, 2000);
 	mdb_env_close(env);
 	all_respelled();
 	main_with_flags();

@@ -14,7 +14,7 @@ pub enum Kind {
 }
 
 /// Name, flags, and what keys (and fixed-size values) look like.
-pub const TABLES: [(&str, u32, Kind); 11] = [
+pub const TABLES: [(&str, u32, Kind); 17] = [
     ("plain", 0, Kind::Bytes),
     ("reversed", db::REVERSEKEY, Kind::Bytes),
     ("numbers", db::INTEGERKEY, Kind::Integer(8)),
@@ -26,7 +26,30 @@ pub const TABLES: [(&str, u32, Kind); 11] = [
     ("dup numbers", db::DUPSORT | db::DUPFIXED | db::INTEGERDUP, Kind::Bytes),
     ("numbers dup fixed", db::INTEGERKEY | db::DUPSORT | db::DUPFIXED, Kind::Integer(8)),
     ("dup custom", db::DUPSORT, Kind::Custom),
+    ("dup long numbers", db::DUPSORT | db::DUPFIXED | db::INTEGERDUP, Kind::Bytes),
+    ("dup fixed reversed", db::DUPSORT | db::DUPFIXED | db::REVERSEDUP, Kind::Bytes),
+    ("reversed dup", db::REVERSEKEY | db::DUPSORT, Kind::Bytes),
+    ("short numbers dup", db::INTEGERKEY | db::DUPSORT, Kind::Integer(4)),
+    ("numbers dup custom", db::INTEGERKEY | db::DUPSORT, Kind::Integer(8)),
+    ("dup fixed custom", db::DUPSORT | db::DUPFIXED, Kind::Bytes),
 ];
+
+/// Whether keys, and whether values, are in an order of the program's own.
+pub fn own_orders(table: usize) -> (bool, bool) {
+    match TABLES[table] {
+        (_, _, Kind::Custom) => (true, true),
+        ("numbers dup custom" | "dup fixed custom", ..) => (false, true),
+        _ => (false, false),
+    }
+}
+
+/// Bytes of a value, where all have as many.
+fn width(table: usize) -> usize {
+    match TABLES[table] {
+        ("dup numbers", ..) => 4,
+        _ => 8,
+    }
+}
 
 #[derive(Clone, Debug)]
 pub enum Operation {
@@ -86,6 +109,8 @@ pub enum Operation {
         op: u32,
         key: Vec<u8>,
         data: Vec<u8>,
+        /// The program does not ask for the value.
+        bare: bool,
     },
     Count {
         cursor: usize,
@@ -201,7 +226,7 @@ impl Chooser {
         let flags = TABLES[table].1;
         if flags & db::DUPFIXED != 0 {
             return if flags & db::INTEGERDUP != 0 {
-                self.number(self.values, 4, 1)
+                self.number(self.values, width(table), 0x0001_0000_0001)
             } else {
                 let n = self.rng.u64(0..self.values);
                 n.wrapping_mul(0x9E37_79B9_7F4A_7C15).to_be_bytes().to_vec()
@@ -334,9 +359,12 @@ impl Chooser {
     /// Several values at once, for a key of their own that goes again afterwards: LMDB stops at the first of them that
     /// is the key's only value already, and says nothing.
     fn multiple(&mut self, cursor: usize, table: usize) -> Operation {
-        let item = if TABLES[table].1 & db::INTEGERDUP != 0 { 4 } else { 8 };
-        let key = if matches!(TABLES[table].2, Kind::Integer(_)) { vec![7; 8] } else { b"multiple".to_vec() };
-        let step = |op| Operation::Move { cursor, op, key: key.clone(), data: b"?".to_vec() };
+        let item = width(table);
+        let key = match TABLES[table].2 {
+            Kind::Integer(bytes) => vec![7; bytes],
+            Kind::Bytes | Kind::Custom => b"multiple".to_vec(),
+        };
+        let step = |op| Operation::Move { cursor, op, key: key.clone(), data: b"?".to_vec(), bare: false };
         self.planned = vec![Operation::Del { table, key: key.clone(), data: None }, step(10), step(5), step(15)];
         if !self.small {
             self.planned.truncate(1);
@@ -366,7 +394,12 @@ impl Chooser {
         let sought = matches!(op, 2 | 3 | 15 | 16 | 17);
         let (key, data) =
             if sought { (self.key(known.table), self.data(known.table)) } else { (b"?".to_vec(), b"?".to_vec()) };
-        Some(Operation::Move { cursor, op, key, data })
+        // Which value of a key the cursor is on, when nobody has asked for it, hangs on the layout, but for these movements to
+        // few values. By one from nowhere LMDB is on values of another key; among those of one size it falls.
+        let fixed = TABLES[known.table].1 & db::DUPFIXED != 0;
+        let bare = matches!(op, 4 | 11 if known.firm) || matches!(op, 8 | 9 if known.firm && !fixed);
+        let bare = (bare || matches!(op, 15..=17)) && self.small || !duplicates && op != 18;
+        Some(Operation::Move { cursor, op, key, data, bare: bare && self.rng.u32(0..4) == 0 })
     }
 
     /// Notes what an operation has done.

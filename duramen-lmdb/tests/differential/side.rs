@@ -12,7 +12,7 @@ use duramen_lmdb::abi::{Op, db, env, put};
 use duramen_lmdb::names::*;
 
 use crate::api::Api;
-use crate::operations::{Kind, Operation, TABLES};
+use crate::operations::{Operation, TABLES, own_orders};
 
 /// What an operation answered: its code, and bytes.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -97,15 +97,18 @@ impl Side {
     }
 
     unsafe fn open_table(&self, txn: *mut Txn, i: usize) -> c_uint {
-        let (name, flags, kind) = TABLES[i];
+        let (name, flags, _) = TABLES[i];
+        let (own_keys, own_values) = own_orders(i);
         let name = CString::new(name).unwrap();
         let mut dbi = 0;
         // SAFETY: see the head.
         unsafe {
             let code = (self.api.mdb_dbi_open)(txn, name.as_ptr(), flags | db::CREATE, &mut dbi);
             assert_eq!(code, 0, "{} opens {name:?}", self.api.name);
-            if kind == Kind::Custom {
+            if own_keys {
                 (self.api.mdb_set_compare)(txn, dbi, Some(backwards));
+            }
+            if own_values {
                 (self.api.mdb_set_dupsort)(txn, dbi, Some(backwards));
             }
         }
@@ -183,7 +186,10 @@ impl Side {
                 Operation::RenewCursor { cursor } => {
                     Answer::code((self.api.mdb_cursor_renew)(self.reader, self.cursors[*cursor]))
                 }
-                Operation::Move { cursor, op, key, data } => self.move_cursor(*cursor, *op, key, data),
+                Operation::Move { cursor, op, key, data, bare } => {
+                    let data = (!bare).then_some(data.as_slice());
+                    self.move_cursor(*cursor, *op, key, data)
+                }
                 Operation::Count { cursor } => {
                     let mut count = 0;
                     let code = (self.api.mdb_cursor_count)(self.cursors[*cursor], &mut count);
@@ -192,8 +198,7 @@ impl Side {
                 Operation::CursorPut { cursor, key, data, flags } => {
                     let (mut key, mut value) = (val(key), val(data));
                     let code = (self.api.mdb_cursor_put)(self.cursors[*cursor], &mut key, &mut value, *flags);
-                    let existing = *flags & put::NOOVERWRITE != 0 && code == duramen_lmdb::errors::KEYEXIST.0;
-                    Answer { data: existing.then(|| read(&value)), ..Answer::code(code) }
+                    Answer { key: Some(read(&key)), data: Some(read(&value)), ..Answer::code(code) }
                 }
                 Operation::PutCurrent { cursor, data, reserve } => self.put_current(*cursor, data, *reserve),
                 Operation::PutMultiple { cursor, key, data, item } => {
@@ -230,8 +235,7 @@ impl Side {
             // SAFETY: room of this length was made.
             unsafe { ptr::copy_nonoverlapping(data.as_ptr(), d.mv_data.cast(), data.len()) };
         }
-        let existing = flags & put::NOOVERWRITE != 0 && code == duramen_lmdb::errors::KEYEXIST.0;
-        Answer { data: existing.then(|| read(&d)), ..Answer::code(code) }
+        Answer { key: Some(read(&k)), data: Some(read(&d)), ..Answer::code(code) }
     }
 
     unsafe fn put_current(&mut self, cursor: usize, data: &[u8], reserve: bool) -> Answer {
@@ -259,15 +263,16 @@ impl Side {
         let (mut key, mut data) = (val(key), val(UNTOUCHED));
         // SAFETY: see the head.
         let code = unsafe { (self.api.mdb_get)(self.txn(reads), self.tables[table], &mut key, &mut data) };
-        Answer { data: (code == 0).then(|| read(&data)), ..Answer::code(code) }
+        Answer { key: Some(read(&key)), data: Some(read(&data)), ..Answer::code(code) }
     }
 
-    unsafe fn move_cursor(&mut self, cursor: usize, op: c_uint, key: &[u8], data: &[u8]) -> Answer {
-        let (mut k, mut d) = (val(key), val(data));
+    /// Answers with what stands in key and value afterwards, also when nothing was found.
+    unsafe fn move_cursor(&mut self, cursor: usize, op: c_uint, key: &[u8], data: Option<&[u8]>) -> Answer {
+        let (mut k, mut d) = (val(key), data.map(val));
+        let place = d.as_mut().map_or(ptr::null_mut(), ptr::from_mut);
         // SAFETY: see the head.
-        let code = unsafe { (self.api.mdb_cursor_get)(self.cursors[cursor], &mut k, &mut d, op) };
-        let given = |value: &MdbVal| (code == 0).then(|| read(value));
-        Answer { key: given(&k), data: given(&d), ..Answer::code(code) }
+        let code = unsafe { (self.api.mdb_cursor_get)(self.cursors[cursor], &mut k, place, op) };
+        Answer { key: Some(read(&k)), data: d.as_ref().map(read), ..Answer::code(code) }
     }
 
     /// All that is in all tables, as the innermost writer sees it, or else a new reader.

@@ -140,7 +140,11 @@ fn slapd_loads_searches_changes_and_dumps() {
 
         let server = slapd.start();
         assert_eq!(answers(&slapd), changed);
-        slapd.change("ldapmodify", "dn: uid=u1,ou=people,dc=example\nchangetype: delete\n");
+        // Another one, and the one whose name sorts last below its parent: slapd then asks a cursor that stands behind the last
+        // value of a key for the key.
+        for name in ["u1", "renamed"] {
+            slapd.change("ldapmodify", &format!("dn: uid={name},ou=people,dc=example\nchangetype: delete\n"));
+        }
         server.stop();
         let dump = slapd.tool("slapcat", &[]).well();
         slapd.tool("slapindex", &["-q", "cn"]).well();
