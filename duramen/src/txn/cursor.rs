@@ -271,7 +271,9 @@ impl<'t> Cursor<'t> {
                 return self.load(&cell);
             }
         }
-        if let Some(edge) = self.near.as_ref().and_then(|near| near.edge(&self.position, back)) {
+        if !matches!(step, Step::Duplicate)
+            && let Some(edge) = self.near.as_ref().and_then(|near| near.edge(&self.position, back))
+        {
             return self.next_leaf(edge, back);
         }
         let (was_open, before) = (self.near.take().is_some(), self.position.leaf());

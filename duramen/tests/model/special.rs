@@ -395,3 +395,45 @@ fn a_cursor_knows_by_heart_where_it_may_stand() -> Result<()> {
     assert!(!cursor.may_be_on(&txn, b"Key", Some(b"1"))? && !cursor.may_be_on(&txn, b"another", None)?);
     Ok(())
 }
+
+#[test]
+fn a_key_has_nothing_beside_its_only_value_where_the_leaf_ends_either() -> Result<()> {
+    let (_dir, db) = scratch();
+    db.update(|txn| {
+        let mut table = txn.table("t")?;
+        (b'a'..=b'g').try_for_each(|key| table.append([key], [7; 1900]))
+    })?;
+    let snapshot = db.read()?;
+    let table = snapshot.table("t")?;
+    assert_eq!(table.stats().leaf_pages, 4, "two entries in each but the last");
+    let mut txn = db.begin_write()?;
+    let id = txn.open_table("t", None)?;
+    let (mut reading, mut writing) = (table.cursor(), txn.cursor(id)?);
+    for key in b'a'..=b'g' {
+        // By a step, which keeps the leaf open, and by movements that do not.
+        for arrive in 0..3 {
+            match (arrive, key) {
+                (1, b'a') => (reading.first()?, writing.first(&txn)?),
+                (1, b'g') => (reading.last()?, writing.last(&txn)?),
+                (2, _) => (reading.seek([key])?, writing.seek(&txn, [key])?),
+                (0, b'a') => (reading.next()?, writing.next(&txn)?),
+                (0, _) => {
+                    reading.seek([key - 1])?;
+                    writing.seek(&txn, [key - 1])?;
+                    (reading.next()?, writing.next(&txn)?)
+                }
+                _ => continue,
+            };
+            for _ in 0..2 {
+                assert_eq!((reading.next_duplicate()?, reading.prev_duplicate()?), (None, None), "{key} {arrive}");
+                assert_eq!(
+                    (writing.next_duplicate(&txn)?, writing.prev_duplicate(&txn)?),
+                    (None, None),
+                    "{key} {arrive}"
+                );
+            }
+            assert_eq!(reading.current()?.map(|(at, _)| at), Some(&[key][..]), "{key} {arrive}");
+        }
+    }
+    Ok(())
+}
