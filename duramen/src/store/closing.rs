@@ -13,8 +13,6 @@ use crate::readers::Wait;
 
 /// How long a handle that closes waits for its turn to make a checkpoint, before it flushes beside the writer.
 const CLOSE_WAIT: Duration = Duration::from_secs(1);
-/// Pages that whoever opens the file has to prove, where there is no lock file.
-const PROOF_PAGES_LEFT: u64 = 256;
 
 impl Store {
     /// Closes the database, and says what a drop only logs.
@@ -68,9 +66,9 @@ impl Store {
 
     fn close_last(&self, writer: &mut Writer) -> Result<()> {
         self.flush_and_cut_off(writer)?;
-        // Where others may be writing, it is done where it spares much to those who open the file.
-        let is_worth_it = !self.untold || writer.meta.proof_pages > PROOF_PAGES_LEFT;
-        if !writer.meta.is_proven() && is_worth_it {
+        // Without that a page that is damaged later would be taken for one that did not reach the disk, and the commit before
+        // would be gone on with.
+        if !writer.meta.is_proven() {
             self.write_proven_meta(writer)?;
         }
         log::remove(&self.log_place, &self.file, &self.settings);
