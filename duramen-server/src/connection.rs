@@ -205,7 +205,11 @@ impl Connection {
     fn turn(&mut self, cx: &mut Context<'_>) -> Poll<Result<(), End>> {
         self.output.acquire(&self.thread.pool);
         if !matches!(self.then, Then::End(_)) {
-            self.work.poll(cx, &mut self.output.bytes);
+            let updates = &self.thread.updates;
+            self.work.poll(cx, updates.waker(), &mut self.output.bytes);
+            if self.work.awaits_update() {
+                updates.wait(&self.watch.ear, cx.waker());
+            }
             if self.thread.is_stopping() && self.work.is_quiet() {
                 self.disconnect(ResultCode::UNAVAILABLE, "the server is shutting down", "shutdown");
             }

@@ -159,6 +159,8 @@ impl Member {
     }
 
     async fn run(self: Rc<Self>, mut guests: UnboundedReceiver<Guest>, mut stop: watch::Receiver<bool>) {
+        let thread = self.thread.clone();
+        drop(tokio::task::spawn_local(async move { thread.updates.serve().await }));
         let mut tick = tokio::time::interval(TICK);
         loop {
             tokio::select! {

@@ -11,6 +11,7 @@
 //! | [`crew`] | threads that serve connections, and how these come to them |
 //! | [`balance`] | which thread serves which connection |
 //! | [`connection`], [`thread`] | bytes in, bytes out; what the connections of a thread share |
+//! | [`bell`] | connections that wait for updates, woken together |
 //! | [`work`] | operations of a connection |
 //! | [`session`], [`tls`], [`stream`], [`buffer`], [`reply`] | what they stand on |
 //! | [`figures`], [`monitor`], [`http`], [`log`], [`seldom`], [`notify`] | what the daemon tells of itself |
@@ -29,6 +30,7 @@
 #![cfg_attr(not(test), warn(clippy::cast_possible_truncation, clippy::cast_possible_wrap, clippy::cast_sign_loss))]
 
 pub mod balance;
+pub mod bell;
 pub mod buffer;
 pub mod config;
 pub mod connection;

@@ -9,6 +9,7 @@ use std::task::Waker;
 use std::time::{Duration, Instant};
 
 use crate::balance::Gauge;
+use crate::bell::{Bell, Ear};
 use crate::buffer::Pool;
 use crate::figures::Figures;
 
@@ -21,6 +22,8 @@ pub struct Thread {
     pub pool: Pool,
     /// Figures.
     pub figures: Arc<Figures>,
+    /// Who waits for updates.
+    pub updates: Bell,
     gauge: Gauge,
     stopping: Cell<bool>,
     now: Cell<Instant>,
@@ -33,6 +36,8 @@ pub struct Watch {
     /// Whether being silent for long has a consequence.
     limited: Cell<bool>,
     waker: RefCell<Option<Waker>>,
+    /// For the bell of its thread.
+    pub ear: Ear,
     /// When it had a turn, as the gauge counts time.
     turn: Cell<u64>,
 }
@@ -41,13 +46,14 @@ impl Thread {
     /// One that has no connections yet.
     pub fn new(figures: Arc<Figures>, gauge: Gauge) -> Thread {
         let now = Cell::new(Instant::now());
-        Thread { pool: Pool::default(), figures, gauge, stopping: Cell::default(), now, watched: RefCell::default() }
+        let (pool, updates, stopping, watched) = Default::default();
+        Thread { pool, figures, updates, gauge, stopping, now, watched }
     }
 
     /// Watches a connection with this number, from now on.
     pub fn watch(&self, number: u64) -> Rc<Watch> {
-        let (active, limited, waker, turn) = (self.now.clone(), Cell::default(), RefCell::default(), Cell::default());
-        let watch = Rc::new(Watch { active, limited, waker, turn });
+        let (limited, waker, ear, turn) = Default::default();
+        let watch = Rc::new(Watch { active: self.now.clone(), limited, waker, ear, turn });
         self.watched.borrow_mut().insert(number, watch.clone());
         watch
     }

@@ -381,6 +381,35 @@ fn who_knows_what_became_of_all_futures_can_close_the_database() {
     drop(dir);
 }
 
+struct Named(usize, mpsc::Sender<usize>);
+
+impl Wake for Named {
+    fn wake(self: Arc<Self>) {
+        self.1.send(self.0).unwrap();
+    }
+}
+
+#[test]
+fn tasks_with_many_changes_in_a_group_are_woken_once_each() {
+    let bench = Bench::new();
+    let (woken, wait_woken) = mpsc::channel();
+    let [first, second, third, last] = std::array::from_fn(|task| Waker::from(Arc::new(Named(task, woken.clone()))));
+    let submit = |n, waker: &Waker| {
+        let mut submitted = bench.db.submit_async(put(n));
+        assert!(Pin::new(&mut submitted).poll(&mut Context::from_waker(waker)).is_pending());
+    };
+    let held = bench.db.begin_write().unwrap();
+    (0..10).for_each(|n| [&first, &second, &third].into_iter().for_each(|waker| submit(n, waker)));
+    held.abort();
+    // Of the first group all are woken before any of the next.
+    let mut order: Vec<usize> = wait_woken.iter().take(3).collect();
+    let held = bench.db.begin_write().unwrap();
+    submit(10, &last);
+    held.abort();
+    order.push(wait_woken.recv().unwrap());
+    assert_eq!(order, [0, 1, 2, 3]);
+}
+
 struct Faulty(mpsc::Sender<()>);
 
 impl Wake for Faulty {

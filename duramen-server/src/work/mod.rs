@@ -18,7 +18,7 @@ use std::collections::VecDeque;
 use std::future::Future;
 use std::pin::Pin;
 use std::sync::Arc;
-use std::task::{Context, Poll};
+use std::task::{Context, Poll, Waker};
 use std::time::{Duration, Instant};
 
 use duramen_directory::{Failure, UpdateFuture};
@@ -261,11 +261,16 @@ impl Work {
         self.pending.push(Pending { op, future, silent: false });
     }
 
-    /// Looks after what waits for a future; answers what is done.
-    pub fn poll(&mut self, cx: &mut Context<'_>, out: &mut Vec<u8>) {
+    /// Whether an update is under way.
+    pub fn awaits_update(&self) -> bool {
+        self.pending.iter().any(|pending| matches!(pending.future, Waiting::Update(_)))
+    }
+
+    /// Looks after what waits for a future; answers what is done. `updates` is woken when an update is decided.
+    pub fn poll(&mut self, cx: &mut Context<'_>, updates: &Waker, out: &mut Vec<u8>) {
         let mut at = 0;
         while at < self.pending.len() {
-            let Poll::Ready(outcome) = self.pending[at].future.poll(cx) else {
+            let Poll::Ready(outcome) = self.pending[at].future.poll(cx, updates) else {
                 at += 1;
                 continue;
             };
@@ -307,9 +312,9 @@ enum Outcome {
 }
 
 impl Waiting {
-    fn poll(&mut self, cx: &mut Context<'_>) -> Poll<Outcome> {
+    fn poll(&mut self, cx: &mut Context<'_>, updates: &Waker) -> Poll<Outcome> {
         match self {
-            Waiting::Update(update) => Pin::new(update).poll(cx).map(|done| {
+            Waiting::Update(update) => Pin::new(update).poll(&mut Context::from_waker(updates)).map(|done| {
                 Outcome::Replied(match done {
                     Ok(updated) => Reply { controls: updated.controls, ..Reply::default() },
                     Err(failure) => failure.into(),

@@ -37,6 +37,9 @@ const BRIEF_MAX: usize = 64;
 /// and leads so many groups, or one that waits for the disk, before it goes back to its other work.
 const BRIEF_GROUPS: u32 = 4;
 
+/// So many tasks may take turns in a group, each of them with many changes, and are still woken once.
+const ALIKE: usize = 16;
+
 /// What became of a change.
 enum Outcome<T> {
     Done(Result<T>),
@@ -419,7 +422,7 @@ enum Next {
     Begun,
 }
 
-/// Tells everyone what became of it. A task that awaits several is woken when all of them are decided.
+/// Tells everyone what became of it. A task that awaits several is woken once, when all of them are decided.
 fn tell(group: Vec<Arc<dyn Ticket>>, committed: Result<()>) {
     match (committed, group.as_slice()) {
         (Ok(()), _) => {}
@@ -429,8 +432,12 @@ fn tell(group: Vec<Arc<dyn Ticket>>, committed: Result<()>) {
             all.iter().for_each(|ticket| ticket.fail(Error::Group { source: source.clone() }));
         }
     }
-    let mut wakers: Vec<Waker> = group.iter().filter_map(|ticket| ticket.settle()).collect();
-    wakers.dedup_by(|next, before| next.will_wake(before));
+    let mut wakers: Vec<Waker> = Vec::with_capacity(group.len());
+    for waker in group.iter().filter_map(|ticket| ticket.settle()) {
+        if !wakers.iter().rev().take(ALIKE).any(|before| before.will_wake(&waker)) {
+            wakers.push(waker);
+        }
+    }
     wakers.into_iter().for_each(wake);
     group.into_iter().for_each(let_go);
 }
