@@ -22,10 +22,11 @@ const SLACK: u64 = 4;
 /// Durable commits count what the next checkpoint will free as well, since there is much of that while their pages wait for
 /// it; but so much is free at once.
 const SLACK_NOW: u64 = 32;
-/// Where nothing is free small commits let the file grow by this part of its length at a time
-const GROWTH: u64 = 64;
+/// Where nothing is free small commits let the file grow by this part of its length at a time: the kernel takes longer to
+/// lengthen a file that is mapped than to write a page
+const GROWTH: u64 = 8;
 /// and by as many pages as this: one alone would be followed by a look at what each commit retired.
-const GROWTH_PAGES: RangeInclusive<u64> = 2..=32;
+const GROWTH_PAGES: RangeInclusive<u64> = 2..=64;
 /// This part of the file's length is left free by transactions that write more pages than they free, so that on a full
 /// disk those that do not, as most that delete, find room for their copies,
 const RESERVE: u64 = 16;
