@@ -1,6 +1,6 @@
 //! The shortest way through: what is written is read back, in this process and after opening again.
 
-use duramen::{Database, Result};
+use duramen::{Database, Duplicates, Result, TableOptions};
 
 #[test]
 fn a_hundred_thousand_entries_survive_closing() -> Result<()> {
@@ -54,6 +54,41 @@ fn random_insertions_leave_leaves_more_than_three_quarters_full() -> Result<()> 
     let fill = payload as f64 / (leaves * 4096) as f64;
     assert!(fill > 0.75, "{leaves} leaves are {fill:.2} full");
     assert_eq!(db.check(|_, _| {})?.findings, Vec::<String>::new());
+    Ok(())
+}
+
+/// Pages of a table that was filled in this order: of keys, and of the values of one key.
+fn pages_filled(order: impl Iterator<Item = u64> + Clone) -> Result<[u64; 4]> {
+    let dir = tempfile::tempdir().unwrap();
+    let db = Database::open(dir.path().join("fill.dm"))?;
+    let mut txn = db.begin_write()?;
+    let mut keys = txn.table("keys")?;
+    for i in order.clone() {
+        keys.put(i.to_be_bytes().repeat(12), i.to_be_bytes())?;
+    }
+    let keys = keys.stats();
+    let mut values = txn.table_with("values", &TableOptions::new().duplicates(Duplicates::sorted().fixed_size()))?;
+    for i in order.clone() {
+        values.put(b"one key", i.to_be_bytes())?;
+    }
+    txn.commit()?;
+    let report = db.check(|_, _| {})?;
+    assert_eq!(report.findings, Vec::<String>::new());
+    let snapshot = db.read()?;
+    let mut expected: Vec<u64> = order.collect();
+    expected.sort_unstable();
+    let found =
+        snapshot.table("keys")?.iter().map(|item| item.map(|(_, value)| value.to_vec())).collect::<Result<Vec<_>>>()?;
+    assert!(found.iter().eq(expected.iter().map(|i| i.to_be_bytes()).collect::<Vec<_>>().iter()));
+    Ok([keys.leaf_pages, keys.branch_pages, report.leaf_pages, report.branch_pages])
+}
+
+#[test]
+fn entries_in_falling_order_take_as_few_pages_as_in_rising_order() -> Result<()> {
+    let (rising, falling) = (pages_filled(0..20_000)?, pages_filled((0..20_000).rev())?);
+    for (rising, falling) in rising.into_iter().zip(falling) {
+        assert!(falling <= rising + 2, "{falling} pages, and {rising} in rising order");
+    }
     Ok(())
 }
 

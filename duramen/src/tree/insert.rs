@@ -2,11 +2,12 @@
 //!
 //! Owns: insertion and splits. Must not know: duplicates (an entry is a key and the size and kind of its value).
 //!
-//! A page splits at its middle by bytes, except at the tree's right edge: there the full page stays full and the
-//! new entry starts the next one, so that loading in key order leaves no half-empty pages behind.
+//! A page splits at its middle by bytes, except at the tree's edges: there the full page stays full and the new entry has
+//! one of its own, so that loading in key order, or in the opposite one, leaves no half-empty pages behind.
 
 use std::ops::Range;
 
+use super::path::Step;
 use super::{AnyLeaf, PagesMut, Path, Tree, at, damaged, expect_kind, open_branch, open_leaf, share};
 use crate::error::Result;
 use crate::format::branch::{Branch, BranchMut};
@@ -70,14 +71,19 @@ pub(crate) fn insert<'p, P: PagesMut>(
     if fits(pages.page_mut(step.page), tree, &entry) {
         return Ok(add(pages.page_mut(step.page), tree, step.index, order, &entry));
     }
-    let appends = path.is_rightmost(pages)? && step.index == open_leaf(pages, step.page)?.len();
-    if !appends && share::with_neighbour(pages, tree, order, path, &entry)? {
-        let step = path.leaf();
-        if fits(pages.page_mut(step.page), tree, &entry) {
-            return Ok(add(pages.page_mut(step.page), tree, step.index, order, &entry));
+    if path.is_at_start() {
+        add_leaf_before(pages, tree, order, path, entry)?;
+    } else if path.is_rightmost(pages)? && step.index == open_leaf(pages, step.page)?.len() {
+        add_leaf_behind(pages, tree, order, path, entry)?;
+    } else {
+        if share::with_neighbour(pages, tree, order, path, &entry)? {
+            let step = path.leaf();
+            if fits(pages.page_mut(step.page), tree, &entry) {
+                return Ok(add(pages.page_mut(step.page), tree, step.index, order, &entry));
+            }
         }
+        split_leaf(pages, tree, order, path, entry)?;
     }
-    split_leaf(pages, tree, order, path, entry)?;
     let step = path.leaf();
     Ok(value_mut(pages.page_mut(step.page), tree, step.index))
 }
@@ -139,6 +145,40 @@ fn value_mut<'p>(page: &'p mut [u8], tree: &Tree, i: usize) -> &'p mut [u8] {
     if tree.is_packed() { &mut [] } else { LeafMut::new(page).into_value(i) }
 }
 
+/// Gives an entry that comes before all others a leaf of its own, in the place of the full one, which is then beside it.
+fn add_leaf_before<P: PagesMut>(
+    pages: &mut P,
+    tree: &mut Tree,
+    order: &Order,
+    path: &mut Path,
+    entry: Entry<'_>,
+) -> Result<()> {
+    let (left, right) = (pages.create(), path.leaf().page);
+    init_leaf(pages.page_mut(left), tree);
+    add(pages.page_mut(left), tree, 0, order, &entry);
+    match path.steps() {
+        [.., parent, _] => BranchMut::new(pages.page_mut(parent.page)).set_child(0, left),
+        _ => tree.root = left,
+    }
+    path.leaf_mut().page = left;
+    add_leaf(pages, tree, order, path, (left, right), false)
+}
+
+/// Gives an entry that comes behind all others a leaf of its own.
+fn add_leaf_behind<P: PagesMut>(
+    pages: &mut P,
+    tree: &mut Tree,
+    order: &Order,
+    path: &mut Path,
+    entry: Entry<'_>,
+) -> Result<()> {
+    let (left, right) = (path.leaf().page, pages.create());
+    init_leaf(pages.page_mut(right), tree);
+    add(pages.page_mut(right), tree, 0, order, &entry);
+    *path.leaf_mut() = Step { page: right, index: 0 };
+    add_leaf(pages, tree, order, path, (left, right), true)
+}
+
 /// Splits the full leaf at the path's end and inserts the entry into the half where it belongs.
 fn split_leaf<P: PagesMut>(
     pages: &mut P,
@@ -148,19 +188,24 @@ fn split_leaf<P: PagesMut>(
     entry: Entry<'_>,
 ) -> Result<()> {
     let step = path.leaf();
-    let left = step.page;
-    let right = pages.create();
-    let cut = if path.is_rightmost(pages)? && step.index == open_leaf(pages, left)?.len() {
-        init_leaf(pages.page_mut(right), tree);
-        add(pages.page_mut(right), tree, 0, order, &entry);
-        step.index
-    } else {
-        let old = pages.page(left)?.to_vec();
-        deal_leaf(pages, tree, order, &old, (left, right), (step.index, entry))?
-    };
-    tree.leaves += 1;
+    let (left, right) = (step.page, pages.create());
+    let old = pages.page(left)?.to_vec();
+    let cut = deal_leaf(pages, tree, order, &old, (left, right), (step.index, entry))?;
     let goes_right = step.index >= cut;
-    *path.leaf_mut() = if goes_right { super::path::Step { page: right, index: step.index - cut } } else { step };
+    *path.leaf_mut() = if goes_right { Step { page: right, index: step.index - cut } } else { step };
+    add_leaf(pages, tree, order, path, (left, right), goes_right)
+}
+
+/// Enters the right one of two leaves, which are neighbours, into the branch above, where the left one is.
+fn add_leaf<P: PagesMut>(
+    pages: &mut P,
+    tree: &mut Tree,
+    order: &Order,
+    path: &mut Path,
+    (left, right): (Child, Child),
+    goes_right: bool,
+) -> Result<()> {
+    tree.leaves += 1;
     let mut between = Vec::new();
     let low = open_leaf(pages, left)?;
     let low = at(left, low.key(low.len() - 1))?;
@@ -280,8 +325,12 @@ fn split_branch<P: PagesMut>(
     let old = open_branch(pages, step.page, level)?;
     let mut entries = collect(step.page, &old)?;
     let place = step.index + 1;
-    // At the right edge the full page stays full; two children are the least that a branch should have.
-    let cut = if place == entries.len() { entries.len() - 1 } else { entries.len().div_ceil(2) };
+    // At the edges the full page stays full; two children are the least that a branch should have.
+    let cut = match place {
+        _ if place == entries.len() => entries.len() - 1,
+        _ if path.is_at_start() && !new.goes_right => 2,
+        _ => entries.len().div_ceil(2),
+    };
     entries.insert(place, (new.between, new.right));
     let right = pages.create();
     let cut = build_halves(pages, order, level, &entries, cut, (step.page, right))?;
@@ -289,7 +338,7 @@ fn split_branch<P: PagesMut>(
     let child_index = step.index + usize::from(new.goes_right);
     let goes_right = child_index >= cut;
     if goes_right {
-        path.steps_mut()[at_step] = super::path::Step { page: right, index: child_index - cut };
+        path.steps_mut()[at_step] = Step { page: right, index: child_index - cut };
     } else {
         path.steps_mut()[at_step].index = child_index;
     }

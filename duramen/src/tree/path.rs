@@ -84,6 +84,11 @@ impl Path {
         Ok(())
     }
 
+    /// Whether it stands before all entries of the tree.
+    pub(crate) fn is_at_start(&self) -> bool {
+        self.steps().iter().all(|step| step.index == 0)
+    }
+
     /// Whether every branch step takes its page's last child.
     pub(crate) fn is_rightmost<P: Pages + ?Sized>(&self, pages: &P) -> Result<bool> {
         for (i, step) in self.steps[..self.len - 1].iter().enumerate() {
