@@ -93,6 +93,30 @@ fn entries_in_falling_order_take_as_few_pages_as_in_rising_order() -> Result<()>
 }
 
 #[test]
+fn entries_in_order_for_each_of_many_beginnings_leave_full_leaves() -> Result<()> {
+    for falling in [false, true] {
+        let dir = tempfile::tempdir().unwrap();
+        let db = Database::open(dir.path().join("fill.dm"))?;
+        let mut txn = db.begin_write()?;
+        let mut table = txn.table("t")?;
+        let (beginnings, each, mut payload) = (50u32, 400, 0);
+        for i in 0..beginnings * each {
+            let (beginning, number) = (i % beginnings, i / beginnings);
+            let number = if falling { each - number } else { number };
+            let key = [beginning.to_be_bytes(), number.to_be_bytes()].concat();
+            payload += key.len() + 100 + 10;
+            table.put(key, [7; 100])?;
+        }
+        let leaves = table.stats().leaf_pages as usize;
+        txn.commit()?;
+        let fill = payload as f64 / (leaves * 4096) as f64;
+        assert!(fill > 0.9, "{leaves} leaves are {fill:.2} full");
+        assert_eq!(db.check(|_, _| {})?.findings, Vec::<String>::new());
+    }
+    Ok(())
+}
+
+#[test]
 fn a_check_counts_entries_of_the_main_table_and_of_the_others() -> Result<()> {
     let dir = tempfile::tempdir().unwrap();
     let db = Database::open(dir.path().join("main.dm"))?;

@@ -400,6 +400,27 @@ impl<'a> Leaf<'a> {
         Ok(best.1)
     }
 
+    /// As [`Leaf::best_split`], at the very place of the new cell, which is at neither end: it stays with those before it
+    /// (`rises`), or with those behind it, if it fits there. `None` if it fits on neither side.
+    pub(crate) fn split_beside(&self, at: usize, new: usize, rises: bool) -> Result<Option<usize>, Damage> {
+        let mut left = 0;
+        for i in 0..at {
+            left += self.bytes_of(i)?;
+        }
+        let (right, room) = (self.used().saturating_sub(left), self.bytes.len() - HEADER);
+        let (fits_left, fits_right) = (left + new <= room, right + new <= room);
+        Ok(match (rises, fits_left, fits_right) {
+            (_, false, false) => None,
+            (true, true, _) | (false, true, false) => Some(at + 1),
+            _ => Some(at),
+        })
+    }
+
+    /// Whether no cell has come since this one, as far as that is to be seen: the heap grows from the page's end.
+    pub(crate) fn is_newest(&self, i: usize) -> bool {
+        self.slot(i).is_ok_and(|slot| slot.at + page::heap(self.bytes) == self.bytes.len())
+    }
+
     /// The [`cell_bytes`] of the cell at `i`.
     pub(crate) fn bytes_of(&self, i: usize) -> Result<usize, Damage> {
         Ok(self.slot(i)?.size() + ENTRY)

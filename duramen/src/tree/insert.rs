@@ -2,8 +2,9 @@
 //!
 //! Owns: insertion and splits. Must not know: duplicates (an entry is a key and the size and kind of its value).
 //!
-//! A page splits at its middle by bytes, except at the tree's edges: there the full page stays full and the new entry has
-//! one of its own, so that loading in key order, or in the opposite one, leaves no half-empty pages behind.
+//! A page splits at its middle by bytes, except where entries come one after the other, in rising or in falling order: there
+//! it splits at the place of the new one. So what comes in order, in the whole table or for each of many first parts of
+//! keys, leaves full pages behind.
 
 use std::ops::Range;
 
@@ -76,13 +77,7 @@ pub(crate) fn insert<'p, P: PagesMut>(
     } else if path.is_rightmost(pages)? && step.index == open_leaf(pages, step.page)?.len() {
         add_leaf_behind(pages, tree, order, path, entry)?;
     } else {
-        if share::with_neighbour(pages, tree, order, path, &entry)? {
-            let step = path.leaf();
-            if fits(pages.page_mut(step.page), tree, &entry) {
-                return Ok(add(pages.page_mut(step.page), tree, step.index, order, &entry));
-            }
-        }
-        split_leaf(pages, tree, order, path, entry)?;
+        make_room(pages, tree, order, path, entry)?;
     }
     let step = path.leaf();
     Ok(value_mut(pages.page_mut(step.page), tree, step.index))
@@ -145,7 +140,64 @@ fn value_mut<'p>(page: &'p mut [u8], tree: &Tree, i: usize) -> &'p mut [u8] {
     if tree.is_packed() { &mut [] } else { LeafMut::new(page).into_value(i) }
 }
 
-/// Gives an entry that comes before all others a leaf of its own, in the place of the full one, which is then beside it.
+/// Where an entry belongs that seems to be one of many that come in order.
+#[derive(Clone, Copy)]
+enum Run {
+    /// Before all that are in its leaf, or behind them.
+    Before,
+    Behind,
+    /// Between them: so many go to the left if the leaf is divided there, the entry among them or not.
+    Within(usize),
+}
+
+/// Inserts an entry where the path stands, in a leaf that is full.
+fn make_room<P: PagesMut>(
+    pages: &mut P,
+    tree: &mut Tree,
+    order: &Order,
+    path: &mut Path,
+    entry: Entry<'_>,
+) -> Result<()> {
+    let run = run_of(pages, path, &entry)?;
+    let is_passed_on = match run {
+        Some(Run::Before) => share::pass_on(pages, tree, order, path, &entry, false)?,
+        Some(Run::Behind) => share::pass_on(pages, tree, order, path, &entry, true)?,
+        Some(Run::Within(_)) | None => false,
+    };
+    let has_moved = is_passed_on || share::with_neighbour(pages, tree, order, path, &entry)?;
+    let step = path.leaf();
+    if has_moved && fits(pages.page_mut(step.page), tree, &entry) {
+        add(pages.page_mut(step.page), tree, step.index, order, &entry);
+        return Ok(());
+    }
+    match run.filter(|_| !has_moved) {
+        Some(Run::Before) => add_leaf_before(pages, tree, order, path, entry),
+        Some(Run::Behind) => add_leaf_behind(pages, tree, order, path, entry),
+        Some(Run::Within(cut)) => split_leaf(pages, tree, order, path, entry, Some(cut)),
+        None => split_leaf(pages, tree, order, path, entry, None),
+    }
+}
+
+/// The run of an entry that is to be inserted where the path stands, in a leaf that is full: its neighbour is what came last to
+/// this leaf. None also where the entry would fit into neither part of it.
+fn run_of<P: PagesMut>(pages: &P, path: &Path, entry: &Entry<'_>) -> Result<Option<Run>> {
+    let step = path.leaf();
+    let AnyLeaf::Cells(leaf) = open_leaf(pages, step.page)? else { return Ok(None) };
+    let rises = step.index > 0 && leaf.is_newest(step.index - 1);
+    if !rises && !leaf.is_newest(step.index) {
+        return Ok(None);
+    }
+    match step.index {
+        0 => Ok(Some(Run::Before)),
+        i if i == leaf.len() => Ok(Some(Run::Behind)),
+        i => {
+            let bytes = cell_bytes(entry.key.len(), entry.value_bytes);
+            Ok(at(step.page, leaf.split_beside(i, bytes, rises))?.map(Run::Within))
+        }
+    }
+}
+
+/// Gives an entry a leaf of its own in the place of the full one, which is then beside it.
 fn add_leaf_before<P: PagesMut>(
     pages: &mut P,
     tree: &mut Tree,
@@ -157,14 +209,14 @@ fn add_leaf_before<P: PagesMut>(
     init_leaf(pages.page_mut(left), tree);
     add(pages.page_mut(left), tree, 0, order, &entry);
     match path.steps() {
-        [.., parent, _] => BranchMut::new(pages.page_mut(parent.page)).set_child(0, left),
+        [.., parent, _] => BranchMut::new(pages.page_mut(parent.page)).set_child(parent.index, left),
         _ => tree.root = left,
     }
     path.leaf_mut().page = left;
     add_leaf(pages, tree, order, path, (left, right), false)
 }
 
-/// Gives an entry that comes behind all others a leaf of its own.
+/// Gives an entry a leaf of its own behind the full one.
 fn add_leaf_behind<P: PagesMut>(
     pages: &mut P,
     tree: &mut Tree,
@@ -179,18 +231,20 @@ fn add_leaf_behind<P: PagesMut>(
     add_leaf(pages, tree, order, path, (left, right), true)
 }
 
-/// Splits the full leaf at the path's end and inserts the entry into the half where it belongs.
+/// Splits the full leaf at the path's end, so that this many go to the left or that both are as full, and inserts the entry
+/// where it belongs.
 fn split_leaf<P: PagesMut>(
     pages: &mut P,
     tree: &mut Tree,
     order: &Order,
     path: &mut Path,
     entry: Entry<'_>,
+    cut: Option<usize>,
 ) -> Result<()> {
     let step = path.leaf();
     let (left, right) = (step.page, pages.create());
     let old = pages.page(left)?.to_vec();
-    let cut = deal_leaf(pages, tree, order, &old, (left, right), (step.index, entry))?;
+    let cut = deal_leaf(pages, tree, order, &old, (left, right), (step.index, entry), cut)?;
     let goes_right = step.index >= cut;
     *path.leaf_mut() = if goes_right { Step { page: right, index: step.index - cut } } else { step };
     add_leaf(pages, tree, order, path, (left, right), goes_right)
@@ -222,21 +276,23 @@ fn deal_leaf<P: PagesMut>(
     old: &[u8],
     (left, right): (Child, Child),
     (index, entry): (usize, Entry<'_>),
+    cut: Option<usize>,
 ) -> Result<usize> {
-    let cut;
-    match at(left, AnyLeaf::open(old))? {
+    let cut = match at(left, AnyLeaf::open(old))? {
         AnyLeaf::Packed(from) => {
-            cut = from.len().div_ceil(2);
+            let cut = from.len().div_ceil(2);
             deal_packed(pages, from, cut, (left, right))?;
+            cut
         }
         AnyLeaf::Cells(from) => {
-            let bytes = cell_bytes(entry.key.len(), entry.value_bytes);
-            cut = at(left, from.best_split(index, bytes))?;
-            // `cut` counts the new entry; the old ones are cut around it.
+            let even = || from.best_split(index, cell_bytes(entry.key.len(), entry.value_bytes));
+            let cut = at(left, cut.map_or_else(even, Ok))?;
+            // It counts the new entry; the old ones are cut around it.
             let old_cut = if cut > index { cut - 1 } else { cut };
             deal_cells(pages, order, from, old_cut, (left, right))?;
+            cut
         }
-    }
+    };
     let (page, i) = if index >= cut { (right, index - cut) } else { (left, index) };
     add(pages.page_mut(page), tree, i, order, &entry);
     Ok(cut)

@@ -13,7 +13,7 @@ use super::path::Step;
 use super::{AnyLeaf, PagesMut, Path, Tree, at, expect_kind, open_cells};
 use crate::error::Result;
 use crate::format::branch::BranchMut;
-use crate::format::leaf::{Leaf, LeafMut};
+use crate::format::leaf::{Leaf, LeafMut, cell_bytes};
 use crate::format::page::{Child, HEADER};
 use crate::order::{Order, separator};
 
@@ -65,18 +65,65 @@ pub(super) fn with_neighbour<P: PagesMut>(
     Ok(true)
 }
 
+/// As [`with_neighbour`], for an entry that belongs behind all of the full leaf, or before all of it: it goes to the neighbour
+/// on that side, and nothing else does.
+pub(super) fn pass_on<P: PagesMut>(
+    pages: &mut P,
+    tree: &Tree,
+    order: &Order,
+    path: &mut Path,
+    entry: &Entry<'_>,
+    behind: bool,
+) -> Result<bool> {
+    let Some(above) = path.steps().len().checked_sub(2) else { return Ok(false) };
+    let (parent, step) = (path.steps()[above], path.leaf());
+    let is_there = |(i, _): &(usize, Child)| (*i > parent.index) == behind;
+    let Some((i, other)) = neighbours(pages, tree, path, above)?.into_iter().find(is_there) else {
+        return Ok(false);
+    };
+    let used = used(pages, tree, other)?;
+    if used > used_max(pages) || used + cell_bytes(entry.key.len(), entry.value_bytes) > pages.page_size() - HEADER {
+        return Ok(false);
+    }
+    let (full, len) = (open_cells(pages, step.page)?, open_cells(pages, other)?.len());
+    let mut border = Vec::new();
+    if behind {
+        separator(order, at(step.page, full.key(full.len() - 1))?, entry.key, &mut border);
+    } else {
+        separator(order, entry.key, at(step.page, full.key(0))?, &mut border);
+    }
+    let other = pages.touch(other)?;
+    BranchMut::new(pages.page_mut(parent.page)).set_child(i, other);
+    let right = if behind { (i, other) } else { (parent.index, step.page) };
+    if !move_border(pages.page_mut(parent.page), right, &border) {
+        return Ok(false);
+    }
+    path.steps_mut()[above].index = i;
+    *path.leaf_mut() = Step { page: other, index: if behind { 0 } else { len } };
+    Ok(true)
+}
+
 /// The emptier neighbour, if it has room to share: index in the parent, and page.
 fn roomy_neighbour<P: PagesMut>(pages: &P, tree: &Tree, path: &Path, above: usize) -> Result<Option<(usize, Child)>> {
-    let most = (pages.page_size() - HEADER) / 4 * 3;
     let mut best = None;
     for (i, other) in neighbours(pages, tree, path, above)? {
-        expect_kind(pages, tree, other)?;
-        let used = open_cells(pages, other)?.used();
-        if used <= best.map_or(most, |(least, _)| least) {
+        let used = used(pages, tree, other)?;
+        if used <= best.map_or(used_max(pages), |(least, _)| least) {
             best = Some((used, (i, other)));
         }
     }
     Ok(best.map(|(_, found)| found))
+}
+
+/// How much of a leaf is used, in units of [`cell_bytes`].
+fn used<P: PagesMut>(pages: &P, tree: &Tree, leaf: Child) -> Result<usize> {
+    expect_kind(pages, tree, leaf)?;
+    Ok(open_cells(pages, leaf)?.used())
+}
+
+/// A leaf of which more is used has no room to share.
+fn used_max<P: PagesMut>(pages: &P) -> usize {
+    (pages.page_size() - HEADER) / 4 * 3
 }
 
 /// Deals the cells of both leaves evenly; how many the left one has now. `None`, and no change, if the new border does
@@ -101,7 +148,7 @@ fn share<P: PagesMut>(
     let low = if pair.place == cut { new_key } else { key(cut - 1)? };
     let mut border = Vec::new();
     separator(order, low, key(cut)?, &mut border);
-    if !move_border(pages.page_mut(parent), pair, &border) {
+    if !move_border(pages.page_mut(parent), (pair.right_index, pair.right), &border) {
         return Ok(None);
     }
     let n = left.len();
@@ -136,12 +183,12 @@ fn even_cut(left: &Leaf<'_>, right: &Leaf<'_>, room: usize) -> Result<Option<usi
     Ok((cut > 0 && taken <= room && total.saturating_sub(taken) <= room).then_some(cut))
 }
 
-/// Gives the pair's right page another separator; false, and no change, if it does not fit.
-fn move_border(parent: &mut [u8], pair: &Pair, border: &[u8]) -> bool {
+/// Gives a child another separator before it; false, and no change, if that does not fit.
+fn move_border(parent: &mut [u8], (i, child): (usize, Child), border: &[u8]) -> bool {
     let before = parent.to_vec();
     let mut branch = BranchMut::new(parent);
-    branch.remove(pair.right_index);
-    let moved = branch.insert(pair.right_index, border, pair.right);
+    branch.remove(i);
+    let moved = branch.insert(i, border, child);
     if !moved {
         parent.copy_from_slice(&before);
     }
