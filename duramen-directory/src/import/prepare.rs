@@ -111,7 +111,7 @@ fn prepare(state: &State, clock: &Clock, options: ImportOptions, record: &Record
         return Err(Failure::new(ResultCode::UNWILLING_TO_PERFORM, text));
     };
     let schema = &state.schema;
-    let name = names::normalize(schema, &record.dn)?;
+    let name = names::judged(schema, &record.dn)?;
     let (rdn, rdn_len) = split(&state.suffixes, &record.dn, &name)?;
     let mut remarks = Remarks::default();
     let mut draft = draft(state, pairs, options.repair, &mut remarks)?;

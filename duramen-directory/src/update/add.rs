@@ -34,7 +34,7 @@ pub(crate) fn prepare(context: &Context<'_>, request: &AddRequest<'_>) -> Result
     let schema = context.schema();
     // What no other directory would make right comes first, then what is there already.
     let rdn = first_rdn(request.name)?;
-    let normalized = names::normalize(schema, request.name)?;
+    let normalized = names::judged(schema, request.name)?;
     let mut draft = draft(context, request)?;
     draft.attributes.iter().try_for_each(|attribute| check::values(schema, attribute))?;
     context.require_somebody()?;

@@ -28,7 +28,7 @@ fn fail<T>(code: ResultCode, text: String) -> Result<T> {
 /// Decides what a modify DN does.
 pub(crate) fn prepare(context: &Context<'_>, request: &ModifyDnRequest<'_>) -> Result<Batch> {
     let rdn = Rdn::parse(request.new_rdn).map_err(|error| bad_name(request.new_rdn, error))?;
-    let normalized_rdn = names::normalized_rdn(context.schema(), rdn.as_str())?;
+    let normalized_rdn = names::judged_rdn(context.schema(), rdn.as_str())?;
     let new = naming::pairs(context.schema(), rdn.as_str())?;
     let id = context.find(request.name)?;
     let entries = context.scene.tables.entry()?;
