@@ -17,7 +17,7 @@ use crate::base;
 use crate::entry::Entry;
 use crate::failure::{Failure, Result, bad_name, damaged};
 use crate::names::{self, child_key};
-use crate::schema::{Attribute, ClassId, Schema};
+use crate::schema::{Attribute, AttributeSet, ClassId, Schema};
 use crate::tables::{Id, id_of};
 use crate::view::View;
 
@@ -119,7 +119,7 @@ fn renamed<'e>(
     let before = Some((view.id, &view.entry));
     context.check_unique(&draft, before, |changed| new.iter().any(|(attribute, _)| attribute.id == changed))?;
     let structural = check::entry(schema, &draft, context.is_relaxed())?;
-    context.stamp(&mut draft);
+    context.stamp(&mut draft, &AttributeSet::default());
     Ok((draft, structural))
 }
 
