@@ -16,7 +16,7 @@ use crate::schema::{Attribute, Schema};
 /// A description bound to the schema.
 pub(crate) struct Described<'s> {
     pub attribute: &'s Attribute,
-    /// The type's name as the schema has it, and the options as they were written.
+    /// The type's name as the schema has it, and the options as they were written, none twice.
     pub description: Cow<'s, str>,
     /// Options in lower case, sorted, none twice.
     pub options: Vec<String>,
@@ -39,7 +39,10 @@ pub(crate) fn describe<'s>(schema: &'s Schema, text: &str) -> Result<Described<'
     options.dedup();
     attribute.check_options(&options).map_err(undefined)?;
     let mut description = Cow::Borrowed(attribute.name.as_str());
-    for option in parsed.options() {
+    for (n, option) in parsed.options().enumerate() {
+        if parsed.options().take(n).any(|before| before.eq_ignore_ascii_case(option)) {
+            continue;
+        }
         let description = description.to_mut();
         description.push(';');
         description.push_str(option);

@@ -29,13 +29,21 @@ const ALIASES_MAX: usize = 32;
 /// Finds the entry of a name.
 ///
 /// # Errors
-/// noSuchObject with the deepest entry above that may be known of, referral, aliasProblem and so on.
+/// noSuchObject with the deepest entry above that may be known of, invalidDNSyntax, referral, aliasProblem and so on.
 pub(crate) fn find(scene: &Scene<'_>, name: &str, follow: Follow) -> Result<Id> {
     find_normalized(scene, name, names::normalize(&scene.state.schema, name)?, follow)
 }
 
 /// As [`find`], of a name whose normalized form is known.
-pub(crate) fn find_normalized(scene: &Scene<'_>, name: &str, mut normalized: String, follow: Follow) -> Result<Id> {
+pub(crate) fn find_normalized(scene: &Scene<'_>, name: &str, normalized: String, follow: Follow) -> Result<Id> {
+    walk(scene, name, normalized, follow).map_err(|failure| match failure.code {
+        // What leads somewhere does so however it is written.
+        ResultCode::NO_SUCH_OBJECT => names::judged(&scene.state.schema, name).err().unwrap_or(failure),
+        _ => failure,
+    })
+}
+
+fn walk(scene: &Scene<'_>, name: &str, mut normalized: String, follow: Follow) -> Result<Id> {
     let table = scene.tables.name()?;
     let stop = if follow.manage { 0 } else { mark::REFERRAL } | if follow.aliases { mark::ALIAS } else { 0 };
     let mut aliases: Vec<Id> = Vec::new();

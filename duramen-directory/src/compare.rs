@@ -103,7 +103,7 @@ fn asserted(schema: &Schema, attribute: &Attribute, value: &[u8]) -> Result<(&'s
         return fail(format!("{}: the asserted value cannot be one of it", attribute.name));
     }
     let mut asserted = Vec::new();
-    match rule.normalize_assertion(value, schema, &mut asserted) {
+    match names::asserted(schema, rule, value, &mut asserted) {
         Ok(()) => Ok((rule, asserted)),
         Err(error) => fail(format!("{}: the asserted value is not one: {error}", attribute.name)),
     }

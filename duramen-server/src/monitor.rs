@@ -109,7 +109,11 @@ fn entry(front: &str, class: &str, attributes: &[(&str, String)]) -> MonitorEntr
     let rdn = if front.is_empty() { "cn=Monitor" } else { front };
     let name = rdn.split(',').next().unwrap_or_default().trim_start_matches("cn=");
     let classes = ["top", "monitor", class].map(str::to_string).to_vec();
-    let mut all = vec![("objectClass".into(), classes), ("cn".into(), vec![name.to_string()])];
+    let mut all = vec![
+        ("objectClass".into(), classes),
+        ("structuralObjectClass".into(), vec![class.to_string()]),
+        ("cn".into(), vec![name.to_string()]),
+    ];
     all.extend(attributes.iter().map(|(name, value)| (name.to_string(), vec![value.clone()])));
     (front.to_string(), all)
 }

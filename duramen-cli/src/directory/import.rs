@@ -5,9 +5,12 @@ use std::io::{self, BufRead, BufReader};
 use std::path::PathBuf;
 use std::time::Instant;
 
-use duramen_directory::{Config, Directory, ImportError, ImportEvent, ImportOptions, Imported, Index, IndexKinds};
+use duramen_directory::{
+    Administrator, Config, Directory, ImportError, ImportEvent, ImportOptions, Imported, Index, IndexKinds,
+};
 
 use super::{DirectoryArgs, Place, read_schema};
+use crate::configured::Configured;
 use crate::failure::{Failure, Result};
 use crate::output::remark;
 use crate::progress::{Progress, Unit, is_quiet};
@@ -127,6 +130,8 @@ fn config(args: &Args, place: &Place) -> Result<Config> {
         schema: read_schema(&args.schema)?,
         nis_bis: args.rfc2307bis,
         indices: (!args.index.is_empty()).then(|| args.index.clone()),
+        // Who adds what does not say who added it.
+        administrator: place.configured().and_then(Configured::administrator).map(administrator),
         ..Config::default()
     };
     if let Some(configured) = place.configured().filter(|_| !place.is_there()) {
@@ -138,6 +143,10 @@ fn config(args: &Args, place: &Place) -> Result<Config> {
         config.indices = config.indices.or_else(|| configured.indices());
     }
     Ok(config)
+}
+
+fn administrator(name: &str) -> Administrator {
+    Administrator { name: name.to_string(), password: None }
 }
 
 /// Tells what of the entries is not as it was in the text, or of no use.

@@ -64,7 +64,9 @@ fn the_servers_configuration_says_where_the_directory_is_and_what_it_goes_by() {
     std::fs::create_dir(bench.path("etc")).unwrap();
     std::fs::write(bench.path("etc/own.schema"), schema).unwrap();
     let configure = |index: &str| {
-        let text = "data = \"people\"\nsuffixes = [\"dc=example,dc=com\"]\n[directory]\nschema = [\"own.schema\"]\n";
+        let text = "data = \"people\"\nsuffixes = [\"dc=example,dc=com\"]\n\
+            administrator = { name = \"cn=admin,dc=example,dc=com\", password = \"secret\" }\n\
+            [directory]\nschema = [\"own.schema\"]\n";
         let index = format!("[[index]]\nattribute = {index:?}\nkinds = [\"equality\"]\n");
         std::fs::write(bench.path("etc/duramend.toml"), format!("{text}{index}")).unwrap();
     };
@@ -74,6 +76,7 @@ fn the_servers_configuration_says_where_the_directory_is_and_what_it_goes_by() {
     configure("own");
     run("explain", &["(own=x)"]).fails(1, "there is no directory in etc/people");
     run("import", &["people.ldif"]).ok();
+    assert!(run("export", &[]).ok().contains("\ncreatorsName: cn=admin,dc=example,dc=com\n"), "as slapadd says it");
     let explained = run("explain", &["(own=x)"]).ok();
     assert!(explained.contains("own: index of equality") && !explained.contains("reindex"), "{explained}");
     assert!(run("explain", &["(sn=smith)"]).ok().contains("no index"), "as the configuration names another one");

@@ -92,6 +92,7 @@ pub struct Rules {
     /// Where they come from, for messages.
     source: String,
     entries: Vec<String>,
+    of_content: bool,
     schema: Arc<Schema>,
     rules: Vec<Rule>,
     /// Of each rule, which of all clauses is its first.
@@ -125,13 +126,19 @@ impl Rules {
         &self.entries
     }
 
+    /// Whether they are asked about each value of a new entry, too: slapd's `add_content_acl`.
+    pub fn are_of_content(&self) -> bool {
+        self.of_content
+    }
+
     /// What the rules come to for one requester.
     pub fn plan(self: &Arc<Rules>, requester: &Requester, groups: &dyn Groups) -> Plan {
         Plan::new(self.clone(), requester, groups)
     }
 
     /// Finds out which attributes are treated alike.
-    fn classify(source: &str, Parsed { rules, entries }: Parsed, schema: &Arc<Schema>) -> Rules {
+    fn classify(source: &str, parsed: Parsed, schema: &Arc<Schema>) -> Rules {
+        let Parsed { rules, entries, of_content } = parsed;
         let mut numbers = BTreeMap::new();
         let mut class = |what: Option<What<'_>>| {
             let selects = |rule: &Rule| what.map_or(rule.attributes.is_none(), |what| rule.selects_part(what));
@@ -164,6 +171,7 @@ impl Rules {
         Rules {
             source: source.to_owned(),
             entries,
+            of_content,
             schema: schema.clone(),
             rules,
             first_clauses,

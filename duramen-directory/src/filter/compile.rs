@@ -8,6 +8,7 @@ use smallvec::SmallVec;
 
 use super::{Quick, Subject, Test};
 use crate::access::{Level, Plan};
+use crate::names;
 use crate::schema::{Attribute, AttributeId, Schema};
 
 /// Binds filters to the schema, for one requester. What is not known there, or not to be searched by the requester,
@@ -114,7 +115,7 @@ impl Compiler<'_> {
         }
         let Some(rule) = rule else { return Test::Undefined };
         let mut normalized = Vec::new();
-        if !attribute.can_be(rule, value) || rule.normalize_assertion(value, self.schema, &mut normalized).is_err() {
+        if !attribute.can_be(rule, value) || names::asserted(self.schema, rule, value, &mut normalized).is_err() {
             return Test::Undefined;
         }
         if known.is_derived(attribute.id) && !self.of_values {
@@ -157,7 +158,7 @@ impl Compiler<'_> {
         let Some((attribute, subject)) = self.subject(assertion.description) else { return Test::Undefined };
         let Some(rule) = attribute.ordering else { return Test::Undefined };
         let (mut normalized, value) = (Vec::new(), assertion.value);
-        if !attribute.can_be(rule, value) || rule.normalize_assertion(value, self.schema, &mut normalized).is_err() {
+        if !attribute.can_be(rule, value) || names::asserted(self.schema, rule, value, &mut normalized).is_err() {
             return Test::Undefined;
         }
         if at_least { Test::AtLeast { subject, rule, normalized } } else { Test::AtMost { subject, rule, normalized } }
@@ -207,7 +208,7 @@ impl Compiler<'_> {
         let mut normalized = Vec::new();
         let is_wrong = Syntax::find(rule.syntax).is_some_and(|syntax| syntax.check(extensible.value).is_err());
         let is_asserted = rule.kind == RuleKind::Substrings || !is_wrong;
-        if !is_asserted || rule.normalize_assertion(extensible.value, self.schema, &mut normalized).is_err() {
+        if !is_asserted || names::asserted(self.schema, rule, extensible.value, &mut normalized).is_err() {
             return Test::Undefined;
         }
         let (of_name, types) = (subject.clone(), &subject.types);

@@ -1,8 +1,9 @@
 //! From a record to an entry that lacks only its id and that of its parent.
 
 use duramen_ldap::dn::Dn;
-use duramen_ldap::ldif::{Body, LdifError, LdifReader, Pair, Record};
+use duramen_ldap::ldif::{Body, LdifControl, LdifError, LdifReader, Pair, Record};
 use duramen_ldap::message::ResultCode;
+use duramen_ldap::oid::control as oid;
 use uuid::Uuid;
 
 use super::pieces::Piece;
@@ -110,8 +111,15 @@ fn prepare(state: &State, clock: &Clock, options: ImportOptions, record: &Record
         let text = "this is a change, not an entry: changes are made by ldapmodify";
         return Err(Failure::new(ResultCode::UNWILLING_TO_PERFORM, text));
     };
+    // Referral objects are taken as what they are in any case.
+    let is_heeded = |control: &&LdifControl<'_>| !control.critical || control.oid == oid::MANAGE_DSA_IT;
+    if let Some(control) = record.controls.iter().find(|control| !is_heeded(control)) {
+        let what = "is critical, and an import heeds no controls: leave it out, or send the record with ldapmodify";
+        let text = format!("control {} {what}", control.oid);
+        return Err(Failure::new(ResultCode::UNAVAILABLE_CRITICAL_EXTENSION, text));
+    }
     let schema = &state.schema;
-    let name = names::normalize(schema, &record.dn)?;
+    let name = names::judged(schema, &record.dn)?;
     let (rdn, rdn_len) = split(&state.suffixes, &record.dn, &name)?;
     let mut remarks = Remarks::default();
     let mut draft = draft(state, pairs, options.repair, &mut remarks)?;
@@ -126,7 +134,8 @@ fn prepare(state: &State, clock: &Clock, options: ImportOptions, record: &Record
     let rules = structure::named(schema, structural, naming::first_rdn(rdn))?;
     let identifier = identifier_of(schema, &draft);
     remarks.unmatchable.extend(draft.values(schema.known().user_password).filter_map(password::unmatchable));
-    operational(schema, &mut draft, schema.class(structural), "", clock.now())?;
+    let who = state.administrator.as_ref().map_or("", |administrator| &administrator.name.written);
+    operational(schema, &mut draft, schema.class(structural), who, clock.now())?;
     draft.move_out(schema, 0);
     let values = draft.large.iter_mut().flat_map(|large| std::mem::take(&mut large.changes));
     let values = values.filter_map(|(key, change)| Some((key, change.value?))).collect();

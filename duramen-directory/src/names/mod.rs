@@ -13,7 +13,7 @@ use std::sync::Arc;
 
 use duramen::Table;
 use duramen_ldap::TextError;
-use duramen_ldap::dn::{Dn, Rdn};
+use duramen_ldap::dn::{Dn, NamingRules, Rdn};
 use duramen_ldap::matching::Rule;
 use roaring::RoaringBitmap;
 use sha2::{Digest, Sha256};
@@ -21,7 +21,7 @@ use sha2::{Digest, Sha256};
 use crate::entry::Entry;
 use crate::failure::{Failure, Result, bad_name, damaged};
 use crate::requester::Name;
-use crate::schema::Schema;
+use crate::schema::{Judging, Schema};
 use crate::tables::{Id, id_of};
 
 pub(crate) use changes::Changes;
@@ -74,29 +74,44 @@ pub(crate) enum Found {
     Elsewhere,
 }
 
-/// A normalized name. Of names below one parent, the parent is normalized once.
+/// A normalized name that is stored, stands in the configuration or leads to an entry: whatever its values are.
 pub(crate) fn normalize(schema: &Schema, name: &str) -> Result<String> {
+    if let Ok(normalized) = judged(schema, name) {
+        return Ok(normalized);
+    }
+    let mut normalized = String::with_capacity(name.len());
+    let named = Dn::parse(name).and_then(|parsed| parsed.normalize(schema, &mut normalized));
+    named.map(|()| normalized).map_err(|error| bad_name(name, error))
+}
+
+/// A normalized name that is to be stored, or leads nowhere: its values are of their types' syntaxes (RFC 4511 appendix A.2).
+/// Of names below one parent, the parent is normalized once.
+///
+/// # Errors
+/// invalidDNSyntax.
+pub(crate) fn judged(schema: &Schema, name: &str) -> Result<String> {
     let fail = |error| bad_name(name, error);
+    let rules = Judging(schema);
     let mut normalized = String::with_capacity(name.len());
     if let Some((rdn, parent)) = Dn::split_first(name)
         && let Some(above) = memory::written(schema, Form::Normalized, parent)
     {
-        Rdn::parse(rdn).and_then(|rdn| rdn.normalize(schema, &mut normalized)).map_err(fail)?;
+        Rdn::parse(rdn).and_then(|rdn| rdn.normalize(&rules, &mut normalized)).map_err(fail)?;
         normalized.push(',');
         normalized.push_str(&above);
         return Ok(normalized);
     }
     let parsed = Dn::parse(name).map_err(fail)?;
-    parsed.normalize(schema, &mut normalized).map_err(fail)?;
+    parsed.normalize(&rules, &mut normalized).map_err(fail)?;
     if let (Some(parent), Some((_, above))) = (parsed.parent(), Dn::split_first(&normalized)) {
         memory::remember_written(schema, Form::Normalized, parent.as_str(), above);
     }
     Ok(normalized)
 }
 
-/// A name in both its forms.
+/// A name of a request, or somebody's in the configuration, in both its forms.
 pub(crate) fn both(schema: &Schema, name: &str) -> Result<Name> {
-    let normalized = normalize(schema, name)?.into();
+    let normalized = judged(schema, name)?.into();
     Ok(Name { written: strict(schema, name).map_or_else(|| name.into(), Into::into), normalized })
 }
 
@@ -110,6 +125,29 @@ pub(crate) fn normalize_value(schema: &Schema, rule: &Rule, value: &[u8], out: &
         return Ok(());
     }
     rule.normalize(value, schema, out)
+}
+
+/// As [`normalize_value`], of a value that is to be stored: names in it are judged.
+pub(crate) fn judged_value(schema: &Schema, rule: &Rule, value: &[u8], out: &mut Vec<u8>) -> Result<(), TextError> {
+    if rule.oid == DN_MATCH
+        && let Ok(text) = std::str::from_utf8(value)
+        && let Ok(normalized) = judged(schema, text)
+    {
+        out.extend_from_slice(normalized.as_bytes());
+        return Ok(());
+    }
+    match rule.asks_about_names() {
+        true => rule.normalize(value, &Judging(schema), out),
+        false => rule.normalize(value, schema, out),
+    }
+}
+
+/// Appends the normalized form of what is asserted by a rule; names in it are judged.
+pub(crate) fn asserted(schema: &Schema, rule: &Rule, value: &[u8], out: &mut Vec<u8>) -> Result<(), TextError> {
+    match rule.asks_about_names() {
+        true => rule.normalize_assertion(value, &Judging(schema), out),
+        false => rule.normalize_assertion(value, schema, out),
+    }
 }
 
 /// A name, or an RDN, in the form in which names are written down: RFC 4514's, types by the schema's name. As with
@@ -367,10 +405,18 @@ pub(crate) fn climb(entries: &Table<'_>, mut id: Id, mut decide: impl FnMut(Id) 
 
 /// The normalized RDN of an entry.
 pub(crate) fn normalized_rdn(schema: &Schema, rdn: &str) -> Result<String> {
+    rdn_by(schema, rdn)
+}
+
+/// The normalized RDN that an entry is to have: its values are judged.
+pub(crate) fn judged_rdn(schema: &Schema, rdn: &str) -> Result<String> {
+    rdn_by(&Judging(schema), rdn)
+}
+
+fn rdn_by(rules: &impl NamingRules, rdn: &str) -> Result<String> {
     let mut normalized = String::with_capacity(rdn.len());
-    let parsed = Rdn::parse(rdn).map_err(|error| bad_name(rdn, error))?;
-    parsed.normalize(schema, &mut normalized).map_err(|error| bad_name(rdn, error))?;
-    Ok(normalized)
+    let parsed = Rdn::parse(rdn).and_then(|parsed| parsed.normalize(rules, &mut normalized));
+    parsed.map(|()| normalized).map_err(|error| bad_name(rdn, error))
 }
 
 /// The failure of an operation about a name that is not there.

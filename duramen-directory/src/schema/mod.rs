@@ -6,6 +6,7 @@
 mod bind;
 mod class;
 mod describe;
+mod judging;
 mod matching;
 mod options;
 mod rules;
@@ -24,6 +25,7 @@ use rustc_hash::FxHashMap;
 pub use bind::BindError;
 pub use class::{Class, ClassId};
 pub(crate) use describe::Descriptions;
+pub(crate) use judging::Judging;
 pub use rules::{ContentRule, NameForm, Rules, StructureRule};
 pub(crate) use set::AttributeSet;
 pub use well_known::WellKnown;
@@ -31,6 +33,9 @@ pub use well_known::WellKnown;
 /// The name, in place of a file's, of descriptions that no file has any more. Entries may have their types: so they are
 /// taken although what they name is gone.
 pub(crate) const EARLIER_TIMES: &str = "the schema of earlier times";
+
+/// What a name has to have in place of a type that nobody knows.
+const UNKNOWN_TYPE: &str = "an attribute type that the schema has";
 
 /// An attribute type by its number, which never changes while a directory lives.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -92,6 +97,20 @@ impl Attribute {
 }
 
 impl Attribute {
+    /// As [`NamingRules::normalize`], of this type.
+    fn normalize_in_name(
+        &self,
+        value: &[u8],
+        names: &dyn Names,
+        out: &mut Vec<u8>,
+    ) -> Result<Cow<'_, str>, &'static str> {
+        match self.equality {
+            Some(rule) => rule.normalize_in_name(value, names, out).map_err(|error| error.expected)?,
+            None => out.extend_from_slice(value),
+        }
+        Ok(Cow::Borrowed(&self.key))
+    }
+
     /// Whether normalized forms by the equality rule sort as the ordering rule says: so that an index of equality
     /// serves ranges.
     pub(crate) fn sorts_in_index(&self) -> bool {
@@ -207,12 +226,7 @@ impl NamingRules for Schema {
         value: &[u8],
         out: &mut Vec<u8>,
     ) -> Result<Cow<'s, str>, &'static str> {
-        let Some(found) = self.find(attribute) else { return Err("an attribute type that the schema has") };
-        match found.equality {
-            Some(rule) => rule.normalize_in_name(value, self, out).map_err(|error| error.expected)?,
-            None => out.extend_from_slice(value),
-        }
-        Ok(Cow::Borrowed(&found.key))
+        self.find(attribute).ok_or(UNKNOWN_TYPE)?.normalize_in_name(value, self, out)
     }
 }
 

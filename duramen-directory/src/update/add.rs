@@ -34,7 +34,7 @@ pub(crate) fn prepare(context: &Context<'_>, request: &AddRequest<'_>) -> Result
     let schema = context.schema();
     // What no other directory would make right comes first, then what is there already.
     let rdn = first_rdn(request.name)?;
-    let normalized = names::normalize(schema, request.name)?;
+    let normalized = names::judged(schema, request.name)?;
     let mut draft = draft(context, request)?;
     draft.attributes.iter().try_for_each(|attribute| check::values(schema, attribute))?;
     context.require_somebody()?;
@@ -198,12 +198,26 @@ fn parsed(bytes: &[u8]) -> Result<Entry<'_>> {
     Entry::parse(bytes).ok_or_else(|| damaged("the new entry"))
 }
 
+/// That the requester may add each value that an entry has, but for those that the directory sets.
+fn may_have(context: &Context<'_>, view: &View<'_, '_>, draft: &Draft<'_>) -> Result<()> {
+    let is_given = |id: AttributeId| !context.schema().attribute(id).no_user_modification;
+    for attribute in draft.attributes.iter().filter(|attribute| is_given(attribute.id)) {
+        attribute
+            .values()
+            .try_for_each(|value| context.require(view, What::Attribute(attribute.id, Some(value)), Level::Add))?;
+    }
+    Ok(())
+}
+
 fn store(context: &Context<'_>, mut draft: Draft<'_>, id: Id, place: &Place, name: &str) -> Result<Batch> {
     let schema = context.schema();
     // Who asks about it sees all of it, also what nobody would find outside of the entry yet.
     let mut bytes = draft.build(schema, place.parent, &place.rdn, draft.marks(schema))?;
     let view = View::new(&context.scene, id, parsed(&bytes)?, name);
     context.require(&view, What::Entry, Level::Add)?;
+    if context.scene.state.rules.are_of_content() {
+        may_have(context, &view, &draft)?;
+    }
     context.check_assertion(&view)?;
     draft.move_out(schema, id);
     if !draft.large.is_empty() {

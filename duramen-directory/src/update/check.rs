@@ -181,8 +181,8 @@ pub(crate) fn value(attribute: &Attribute, description: &str, n: usize, value: &
     })
 }
 
-/// As [`value`], and the form in which it is compared. Of a name with a type that the schema does not have there is none,
-/// so that is no value.
+/// As [`value`], and the form in which it is compared. Of a name with a type that the schema does not have, or with
+/// a value that is none of its type, there is none, so that is no value.
 pub(crate) fn compared(
     schema: &Schema,
     attribute: &Attribute,
@@ -195,7 +195,7 @@ pub(crate) fn compared(
         return Ok(form(schema, attribute.equality, bytes));
     };
     let mut normalized = Vec::with_capacity(bytes.len());
-    match names::normalize_value(schema, rule, bytes, &mut normalized) {
+    match names::judged_value(schema, rule, bytes, &mut normalized) {
         Ok(()) => Ok(normalized),
         Err(error) => {
             let text = format!("{description}, value {n}: {error}");

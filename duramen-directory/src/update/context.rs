@@ -1,5 +1,6 @@
 //! What every kind of update needs: who asks, the state of the tables, the time.
 
+use std::borrow::Cow;
 use std::collections::HashSet;
 
 use duramen_ldap::attribute::Attribute;
@@ -157,15 +158,20 @@ impl<'c> Context<'c> {
         (old, new)
     }
 
-    /// Sets who changed an entry, and when.
-    pub fn stamp<'e>(&self, draft: &mut Draft<'e>)
+    /// Sets who changed an entry, and when; not what the change itself says of these, with the relax control.
+    pub fn stamp<'e>(&self, draft: &mut Draft<'e>, touched: &AttributeSet)
     where
         'c: 'e,
     {
         let (schema, known) = (self.schema(), self.schema().known());
-        draft.set(schema.attribute(known.entry_csn), self.now.csn().to_vec());
-        draft.set(schema.attribute(known.modifiers_name), self.requester_name().as_bytes());
-        draft.set(schema.attribute(known.modify_timestamp), self.now.timestamp_bytes().to_vec());
+        let mut set = |id: AttributeId, value: Cow<'e, [u8]>| {
+            if !(touched.contains(id) && draft.has(id)) {
+                draft.set(schema.attribute(id), value);
+            }
+        };
+        set(known.entry_csn, self.now.csn().to_vec().into());
+        set(known.modifiers_name, self.requester_name().as_bytes().into());
+        set(known.modify_timestamp, self.now.timestamp_bytes().to_vec().into());
     }
 
     /// The name that changes are written down under.

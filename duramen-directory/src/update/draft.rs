@@ -50,6 +50,7 @@ impl<'e> DraftAttribute<'e> {
             Vec::new()
         };
         options.sort_unstable();
+        options.dedup();
         DraftAttribute { id: stored.id, options, content: Content::Stored(stored) }
     }
 

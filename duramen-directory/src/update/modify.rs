@@ -414,7 +414,7 @@ impl<'m, 'c: 'e, 'e> Modifier<'m, 'c, 'e> {
 
     fn finish(mut self, before: &Entry<'_>) -> Result<Batch> {
         let context = self.context;
-        context.stamp(&mut self.draft);
+        context.stamp(&mut self.draft, &self.touched);
         let known = context.schema().known();
         let set = [known.entry_csn, known.modifiers_name, known.modify_timestamp, known.structural_object_class];
         set.into_iter().for_each(|id| self.touched.insert(id));

@@ -17,7 +17,7 @@ use crate::base;
 use crate::entry::Entry;
 use crate::failure::{Failure, Result, bad_name, damaged};
 use crate::names::{self, child_key};
-use crate::schema::{Attribute, ClassId, Schema};
+use crate::schema::{Attribute, AttributeSet, ClassId, Schema};
 use crate::tables::{Id, id_of};
 use crate::view::View;
 
@@ -28,7 +28,7 @@ fn fail<T>(code: ResultCode, text: String) -> Result<T> {
 /// Decides what a modify DN does.
 pub(crate) fn prepare(context: &Context<'_>, request: &ModifyDnRequest<'_>) -> Result<Batch> {
     let rdn = Rdn::parse(request.new_rdn).map_err(|error| bad_name(request.new_rdn, error))?;
-    let normalized_rdn = names::normalized_rdn(context.schema(), rdn.as_str())?;
+    let normalized_rdn = names::judged_rdn(context.schema(), rdn.as_str())?;
     let new = naming::pairs(context.schema(), rdn.as_str())?;
     let id = context.find(request.name)?;
     let entries = context.scene.tables.entry()?;
@@ -119,7 +119,7 @@ fn renamed<'e>(
     let before = Some((view.id, &view.entry));
     context.check_unique(&draft, before, |changed| new.iter().any(|(attribute, _)| attribute.id == changed))?;
     let structural = check::entry(schema, &draft, context.is_relaxed())?;
-    context.stamp(&mut draft);
+    context.stamp(&mut draft, &AttributeSet::default());
     Ok((draft, structural))
 }
 

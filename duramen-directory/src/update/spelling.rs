@@ -5,7 +5,7 @@
 
 use std::borrow::Cow;
 
-use duramen_ldap::syntax::split_uid;
+use duramen_ldap::syntax::{join_uid, split_uid};
 
 use super::draft::Value;
 use crate::names::strict;
@@ -34,8 +34,6 @@ pub(crate) fn value<'v>(schema: &Schema, attribute: &Attribute, value: &'v [u8])
 }
 
 fn name_and_uid(schema: &Schema, text: &str) -> Option<String> {
-    match split_uid(text) {
-        (name, Some(uid)) => Some(format!("{}#{uid}", strict(schema, name)?)),
-        (name, None) => strict(schema, name),
-    }
+    let (name, uid) = split_uid(text);
+    Some(join_uid(strict(schema, name)?, uid))
 }

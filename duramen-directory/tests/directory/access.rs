@@ -258,6 +258,25 @@ fn who_names_an_entry_as_before_adds_nothing_to_it() {
 }
 
 #[test]
+fn what_a_new_entry_has_is_asked_about_where_the_rules_say_so() {
+    let rules =
+        "access to attrs=description val=a by * none\naccess to attrs=uidNumber by * none\naccess to * by users write";
+    let add = |sample: &Sample, more: &(&'static str, &'static str)| {
+        let mut attributes = vec![("objectClass", vec![&b"account"[..], b"extensibleObject"]), ("uid", vec![b"x"])];
+        attributes.push((more.0, vec![more.1.as_bytes()]));
+        ended(sample.add_as(&somebody(sample, JENSEN), "uid=x,dc=example,dc=com", &attributes, &[]))
+    };
+    let (asked, not_asked) = (with(&format!("add_content_acl on\n{rules}")), with(rules));
+    for refused in [("description", "a"), ("uidNumber", "1")] {
+        assert_eq!(add(&asked, &refused), ResultCode::INSUFFICIENT_ACCESS_RIGHTS, "{refused:?}");
+    }
+    assert_eq!(add(&asked, &("description", "b")), ResultCode::SUCCESS, "nor is what the directory sets asked about");
+    assert_eq!(add(&not_asked, &("uidNumber", "1")), ResultCode::SUCCESS);
+    let name_only = with("add_content_acl on\naccess to attrs=uid by * none\naccess to * by users write");
+    assert_eq!(add(&name_only, &("l", "b")), ResultCode::INSUFFICIENT_ACCESS_RIGHTS);
+}
+
+#[test]
 fn who_relaxes_the_schema_manages_what_is_added_deleted_or_renamed() {
     let entry = |level: &str| with(&format!("access to attrs=entry by * {level}\naccess to * by * write"));
     for (sample, expected) in

@@ -537,3 +537,17 @@ fn what_is_left_of_indices_that_are_gone_is_in_no_imports_way() {
     assert_eq!(import(&sample, PEOPLE, ImportOptions::default()).unwrap().0, taken(6, 0));
     assert_eq!((sample.found("(uid=jsmith)").len(), problems(&sample)), (1, Vec::new()));
 }
+
+#[test]
+fn a_record_with_a_critical_control_is_no_record_for_an_import_rfc2849() {
+    let sample = Sample::people();
+    let record = |control: &str| {
+        let text = format!("dn: cn=a,{BASE}\ncontrol: {control}\nchangetype: add\nobjectClass: device\ncn: a\n");
+        import(&sample, &text, ImportOptions { dry_run: true, ..ImportOptions::default() })
+    };
+    let told = record("1.3.6.1.4.1.4203.666.5.12 true").unwrap_err().to_string();
+    assert!(told.starts_with("x.ldif, line 1: ") && told.contains("5.12 is critical") && told.contains("ldapmodify"));
+    for heeded in ["1.3.6.1.4.1.4203.666.5.12", "1.3.6.1.4.1.4203.666.5.12 false", "2.16.840.1.113730.3.4.2 true"] {
+        assert_eq!(record(heeded).unwrap().0, taken(1, 0), "{heeded}");
+    }
+}

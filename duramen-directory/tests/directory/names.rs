@@ -5,7 +5,7 @@ use duramen_directory::{Config, Directory, ImportOptions, Requester};
 use duramen_ldap::message::{ChangeKind, Deref, ResultCode, Scope};
 use duramen_ldap::oid::control as oid;
 
-use crate::sample::{Ask, BASE, JENSEN, Sample, code, control};
+use crate::sample::{Ask, BASE, JENSEN, Sample, code, control, ended};
 
 #[test]
 fn a_parent_that_was_renamed_is_not_where_it_was() {
@@ -225,4 +225,62 @@ fn an_index_that_an_attribute_cannot_have_is_refused_with_a_cure() {
     }
     assert_eq!(asked("jpegPhoto", false, false), Ok(()));
     assert_eq!(asked("memberOf", true, false), Ok(()), "configurations of slapd have it");
+}
+
+/// RFC 4514 section 2.4: what stands in a name is a value of the attribute type.
+#[test]
+fn a_value_in_a_name_is_one_of_its_type() {
+    let sample = Sample::people();
+    let (people, see) = ("ou=People,dc=example,dc=com", |name: &str| {
+        ended(sample.modify(JENSEN, &[(ChangeKind::Replace, "seeAlso", &[name])]))
+    });
+    for rdn in
+        ["cn=", "c=xxx", "uidNumber=01", "telephoneNumber=", "cn=a+sn=", "serialNumber=\\C3\\BC", "manager=c\\3Dusa"]
+    {
+        for name in [rdn.to_string(), format!("{rdn},{people}"), format!("cn=a,{rdn},{people}")] {
+            assert_eq!(see(&name), ResultCode::INVALID_ATTRIBUTE_SYNTAX, "{name}");
+            assert_eq!(code(sample.compare(&name, "sn", "a")), ResultCode::INVALID_DN_SYNTAX, "{name}");
+            assert_eq!(code(sample.compare(JENSEN, "seeAlso", &name)), ResultCode::INVALID_ATTRIBUTE_SYNTAX, "{name}");
+            let found = |filter: String| sample.search(BASE, &filter, &Ask::default()).unwrap().entries.len();
+            let escaped = name.replace('\\', "\\5c");
+            assert_eq!(found(format!("(!(seeAlso={escaped}))")), 0, "{name} is undefined");
+            assert_eq!(found(format!("(!(uniqueMember={escaped}#'1'B))")), 0, "{name} is undefined");
+            assert_eq!(found(format!("(!(entryDN:dnSubtreeMatch:={escaped}))")), 0, "{name} is undefined");
+        }
+        let person: &[(&str, Vec<&[u8]>)] = &[("objectClass", vec![b"inetOrgPerson"]), ("sn", vec![b"a"])];
+        assert_eq!(code(sample.add(&format!("{rdn},{people}"), person)), ResultCode::INVALID_DN_SYNTAX, "{rdn}");
+        assert_eq!(code(sample.rename(JENSEN, rdn, false, None)), ResultCode::INVALID_DN_SYNTAX, "{rdn}");
+    }
+    sample.rename("uid=jsmith,ou=People,dc=example,dc=com", "uidNumber=1000", false, None).unwrap();
+    assert_eq!(
+        sample.compare(&format!("uidNumber=01000,{people}"), "sn", "Smith"),
+        Ok(true),
+        "it leads there all the same"
+    );
+    for name in ["cn=\\ ", "c=xx,cn=a", "mail=a@b,o=\\ ", "", "userPassword=a"] {
+        assert_eq!(see(name), ResultCode::SUCCESS, "{name}");
+    }
+}
+
+/// RFC 4517 section 3.3.21, RFC 4514 section 2.4.
+#[test]
+fn a_name_that_ends_as_if_with_a_bit_string_is_told_from_one_with_it() {
+    let sample = Sample::people();
+    let entry: &[(&str, Vec<&[u8]>)] = &[("objectClass", vec![b"device"])];
+    sample.add("cn=a\\#'1'B,dc=example,dc=com", entry).unwrap();
+    let group = |cn: &str, member: &str| {
+        let attributes = [("objectClass", vec![&b"groupOfUniqueNames"[..]]), ("uniqueMember", vec![member.as_bytes()])];
+        sample.add(&format!("cn={cn},dc=example,dc=com"), &attributes).unwrap();
+    };
+    group("name", "dc=com,cn=a\\23'1'B");
+    group("uid", "dc=com,cn=a#'1'B");
+    let found = |value: &str| {
+        let given = sample.search(BASE, &format!("(uniqueMember={value})"), &Ask::default()).unwrap();
+        given.entries.iter().map(|(name, _)| name.replace(",dc=example,dc=com", "")).collect::<Vec<_>>()
+    };
+    assert_eq!(found("dc=com,cn=a\\5c#'1'B"), ["cn=name"]);
+    assert_eq!(found("dc=com,cn=a\\5c23'1'B"), ["cn=name"]);
+    assert_eq!(found("dc=com,cn=a#'1'B"), ["cn=uid"]);
+    let shown = sample.read("cn=name,dc=example,dc=com", &["uniqueMember"]);
+    assert_eq!(shown.values("uniqueMember"), ["dc=com,cn=a\\#'1'B"]);
 }

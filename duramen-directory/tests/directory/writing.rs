@@ -448,6 +448,36 @@ fn what_was_right_or_was_let_pass_makes_nothing_else_right_rfc4512_2_4() {
     }
 }
 
+/// RFC 4512 section 2.5: descriptions are the same if they have the same options.
+#[test]
+fn an_option_that_is_written_twice_is_there_once() {
+    let sample = Sample::people();
+    sample.modify(JENSEN, &[(Replace, "cn;lang-de;LANG-DE", &["a"])]).unwrap();
+    assert_eq!(sample.read(JENSEN, &["cn;lang-de"]).entries[0].1, [("cn;lang-de".to_string(), vec!["a".to_string()])]);
+    sample.modify(JENSEN, &[(Add, "cn;lang-fr;lang-fr;x-a", &["b"]), (Add, "cn;x-a;lang-fr", &["c"])]).unwrap();
+    let shown = sample.read(JENSEN, &["cn;lang-fr"]);
+    assert_eq!(shown.entries[0].1, [("cn;lang-fr;x-a".to_string(), vec!["b".to_string(), "c".to_string()])]);
+    sample.modify(JENSEN, &[(Delete, "cn;lang-de;lang-de", &[]), (Delete, "cn;x-a;lang-fr", &[])]).unwrap();
+    assert_eq!(sample.read(JENSEN, &["cn"]).entries[0].1.len(), 1);
+}
+
+/// draft-zeilenga-ldap-relax section 3: who restores entries says who changed them, and when.
+#[test]
+fn who_relaxes_rules_says_who_changed_an_entry() {
+    let sample = Sample::people();
+    let (me, relax) = (Requester::internal(), [control(oid::RELAX)]);
+    let told = ["modifiersName", "modifyTimestamp", "entryCSN"];
+    let given = ["cn=a", "19700101000000Z", "19700101000000.000000Z#000000#000#000000"];
+    let changes: Vec<_> =
+        told.iter().zip(&given).map(|(name, value)| (Replace, *name, std::slice::from_ref(value))).collect();
+    sample.modify_as(&me, JENSEN, &changes, &relax).unwrap();
+    let shown = |name| sample.read(JENSEN, &[name]).values(name).join(" ");
+    assert_eq!(told.map(shown), given);
+    sample.modify_as(&me, JENSEN, &[(Replace, "description", &["a"]), (Delete, "modifiersName", &[])], &relax).unwrap();
+    assert!(told.iter().zip(&given).all(|(name, given)| shown(name) != *given), "by others it is set as ever");
+    assert_eq!(code(sample.modify(JENSEN, &changes)), ResultCode::CONSTRAINT_VIOLATION);
+}
+
 #[test]
 fn operational_attributes_name_nothing() {
     let sample = Sample::people();

@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 use std::fmt;
 
-use super::{check, escaped, value};
+use super::{check, is_escaped, value};
 use crate::error::TextError;
 
 /// A relative distinguished name: one type and value, rarely more.
@@ -118,6 +118,6 @@ pub(super) fn split_first(text: &str, separator: impl Fn(u8) -> bool) -> (&str, 
 fn trim(text: &str) -> &str {
     let text = text.trim_start_matches(' ');
     let trimmed = text.trim_end_matches(' ');
-    let kept = trimmed.len() < text.len() && escaped(text.as_bytes(), trimmed.len());
+    let kept = trimmed.len() < text.len() && is_escaped(text.as_bytes(), trimmed.len());
     &text[..trimmed.len() + usize::from(kept)]
 }

@@ -129,11 +129,11 @@ impl<'a> DoubleEndedIterator for Rdns<'a> {
         let bytes = rest.as_bytes();
         let mut quoted = false;
         let at = (0..bytes.len()).rev().find(|&at| match bytes[at] {
-            b'"' if !escaped(bytes, at) => {
+            b'"' if !is_escaped(bytes, at) => {
                 quoted = !quoted;
                 false
             }
-            byte => is_separator(byte) && !quoted && !escaped(bytes, at),
+            byte => is_separator(byte) && !quoted && !is_escaped(bytes, at),
         });
         let begin = at.map_or(0, |at| at + 1);
         self.rest = at.map(|at| &rest[..at]);
@@ -146,7 +146,7 @@ fn is_separator(byte: u8) -> bool {
 }
 
 /// Whether an odd number of backslashes stands before `bytes[at]`.
-fn escaped(bytes: &[u8], at: usize) -> bool {
+pub(crate) fn is_escaped(bytes: &[u8], at: usize) -> bool {
     bytes[..at].iter().rev().take_while(|&&byte| byte == b'\\').count() % 2 == 1
 }
 

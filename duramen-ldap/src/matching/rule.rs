@@ -315,7 +315,7 @@ pub(super) fn ascii(value: &[u8]) -> Result<&str, TextError> {
 }
 
 /// Lines between dollar signs, each prepared by itself.
-fn list(value: &str, case: Case, out: &mut Vec<u8>) {
+pub(super) fn list(value: &str, case: Case, out: &mut Vec<u8>) {
     for (n, line) in value.split('$').enumerate() {
         if n > 0 {
             out.push(b'$');
@@ -334,11 +334,10 @@ pub(super) fn dn(value: &str, names: &dyn NamingRules, out: &mut Vec<u8>) -> Res
 /// A name, and `#` and a bit string or nothing (RFC 4517 section 3.3.21).
 fn name_and_uid(value: &str, names: &dyn Names, out: &mut Vec<u8>) -> Result<(), TextError> {
     let (name, uid) = crate::syntax::split_uid(value);
-    dn(name, names, out)?;
-    if let Some(uid) = uid {
-        out.push(b'#');
-        out.extend_from_slice(uid.as_bytes());
-    }
+    let mut normalized = Vec::with_capacity(value.len());
+    dn(name, names, &mut normalized)?;
+    let normalized = String::from_utf8(normalized).expect("normalized names are text");
+    out.extend_from_slice(crate::syntax::join_uid(normalized, uid).as_bytes());
     Ok(())
 }
 

@@ -1,7 +1,7 @@
 //! Substrings assertions, made ready for being held against many values.
 
-use super::prepare::{transcode, widen};
-use super::rule::{Form, Rule, ascii};
+use super::prepare::{Case, transcode, widen};
+use super::rule::{Form, Rule, ascii, list};
 use crate::ber::List;
 use crate::error::TextError;
 use crate::filter::Substring;
@@ -15,6 +15,8 @@ pub struct SubstringsAssertion {
     last: Option<Vec<u8>>,
     /// Whether spaces at the ends of pieces matter, so that values have to be widened (RFC 4518 section 2.6.1).
     wide: bool,
+    /// Whether values are lines between dollar signs, each with ends of its own.
+    lines: bool,
 }
 
 impl SubstringsAssertion {
@@ -28,9 +30,10 @@ impl SubstringsAssertion {
             wide |= edges;
             normalized.push((piece, text));
         }
-        let mut assertion = SubstringsAssertion { initial: None, any: Vec::new(), last: None, wide };
+        let lines = matches!(rule.form, Form::List(_));
+        let mut assertion = SubstringsAssertion { initial: None, any: Vec::new(), last: None, wide, lines };
         for (piece, text) in normalized {
-            let text = if wide { widened(text, &piece) } else { text };
+            let text = if wide { widened(text, &piece, lines) } else { text };
             match piece {
                 Substring::Initial(_) => assertion.initial = Some(text),
                 Substring::Any(_) => assertion.any.push(text),
@@ -46,7 +49,7 @@ impl SubstringsAssertion {
             return self.matches_form(normalized);
         }
         let mut value = Vec::with_capacity(normalized.len() + 8);
-        widen(normalized, &mut value);
+        widen_all(normalized, self.lines, &mut value);
         self.matches_form(&value)
     }
 
@@ -82,6 +85,10 @@ impl SubstringsAssertion {
             }
             let mut fragment = piece.trim_ascii().to_vec();
             fragment.dedup_by(|a, b| *a == b' ' && *b == b' ');
+            if self.lines {
+                let lines: Vec<&[u8]> = fragment.split(|&byte| byte == b'$').map(|line| line.trim_ascii()).collect();
+                fragment = lines.join(&b'$');
+            }
             (place, fragment)
         })
     }
@@ -104,6 +111,7 @@ fn normalize(rule: &Rule, bytes: &[u8]) -> Result<(Vec<u8>, bool), TextError> {
     let (text, case) = match rule.form {
         Form::Text(case) => (text(bytes)?, case),
         Form::Ia5(case) => (ascii(bytes)?, case),
+        Form::List(case) => return Ok(normalize_lines(text(bytes)?, case)),
         _ => {
             rule.check_piece(bytes)?;
             rule.normalize_piece(bytes, &mut out)?;
@@ -117,15 +125,48 @@ fn normalize(rule: &Rule, bytes: &[u8]) -> Result<(Vec<u8>, bool), TextError> {
     Ok((out, edges))
 }
 
+/// As [`normalize`], of lines between dollar signs: around those, spaces are nothing.
+fn normalize_lines(text: &str, case: Case) -> (Vec<u8>, bool) {
+    let (mut out, mut ends) = (Vec::new(), Vec::new());
+    transcode(text, case, &mut ends);
+    list(text, case, &mut out);
+    if ends.iter().all(|&byte| byte == b' ') {
+        ends.truncate(1);
+        let edges = !ends.is_empty();
+        return (ends, edges);
+    }
+    let (front, back) = (ends.first() == Some(&b' '), ends.last() == Some(&b' '));
+    if front {
+        out.insert(0, b' ');
+    }
+    if back {
+        out.push(b' ');
+    }
+    (out, front || back)
+}
+
+/// As [`widen`], of each line if there are some.
+fn widen_all(prepared: &[u8], lines: bool, out: &mut Vec<u8>) {
+    if !lines {
+        return widen(prepared, out);
+    }
+    for (n, line) in prepared.split(|&byte| byte == b'$').enumerate() {
+        if n > 0 {
+            out.push(b'$');
+        }
+        widen(line, out);
+    }
+}
+
 /// RFC 4518 section 2.6.1: two spaces for each run within a piece, one at its ends; also one where the value's own
 /// end is asserted.
-fn widened(text: Vec<u8>, piece: &Substring<'_>) -> Vec<u8> {
+fn widened(text: Vec<u8>, piece: &Substring<'_>, lines: bool) -> Vec<u8> {
     if text == b" " {
         return text;
     }
     let (front, back) = (text.first() == Some(&b' '), text.last() == Some(&b' '));
     let mut out = Vec::with_capacity(text.len() + 4);
-    widen(text.trim_ascii(), &mut out);
+    widen_all(text.trim_ascii(), lines, &mut out);
     if !back && !matches!(piece, Substring::Final(_)) {
         out.pop();
     }

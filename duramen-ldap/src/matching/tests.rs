@@ -173,6 +173,10 @@ fn names_oids_and_first_components_rfc4517_4_2() {
     assert!(equal("distinguishedNameMatch", "CN=A  b, DC=X", "cn=a B,dc=x"));
     assert!(equal("uniqueMemberMatch", "CN=A#'01'B", "cn=a#'01'B"));
     assert!(!equal("uniqueMemberMatch", "CN=A#'01'B", "cn=a"));
+    // RFC 4514 section 2.4: what has a backslash before it is the name's.
+    assert!(!equal("uniqueMemberMatch", "cn=a\\#'01'B", "cn=a#'01'B"));
+    assert!(equal("uniqueMemberMatch", "cn=a\\#'01'B", "CN=a\\23'01'B"));
+    assert!(equal("uniqueMemberMatch", "cn=a\\\\#'01'B", "CN=a\\5C#'01'B"));
     assert!(equal("objectIdentifierMatch", "PERSON", "person"));
     assert!(equal("UUIDMatch", "597AE2F6-16a6-1027-98f4-d28b5365dc14", "597ae2f6-16a6-1027-98f4-d28b5365dc14"));
     let rule = Rule::find("objectIdentifierFirstComponentMatch").unwrap();
@@ -405,6 +409,11 @@ fn substrings_stand_in_order_and_do_not_overlap_rfc4517_2_1() {
     assert!(!matches(&[Initial(b"babs jen"), Final(b"jensen")]));
     assert!(matches(&[Any(b"s  j")]) && matches(&[Any(b"s "), Any(b" j")]) && matches(&[Final(b"jensen ")]));
     assert!(!matches(&[Any(b" abs")]) && !matches(&[Initial(b"jensen")]));
+    let lines = key("caseIgnoreListMatch", "First Street $ Old  Town$St 5");
+    let matches = |pieces: &[Substring<'_>]| assertion("caseIgnoreListSubstringsMatch", pieces).matches(&lines);
+    assert!(matches(&[Any(b"first st"), Final(b"st 5")]) && matches(&[Initial(b"FIRST "), Any(b"t "), Any(b" old ")]));
+    assert!(matches(&[Any(b" st  5")]) && matches(&[Any(b"street$old")]) && matches(&[Any(b"town "), Final(b"5 ")]));
+    assert!(!matches(&[Any(b"tree ")]) && !matches(&[Any(b" reet")]) && !matches(&[Any(b"own ol")]));
     let telephone = assertion("telephoneNumberSubstringsMatch", &[Any(b"1-2 3")]);
     assert!(telephone.matches(&key("telephoneNumberMatch", "(0)12-34")));
 }

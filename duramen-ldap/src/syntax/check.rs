@@ -162,10 +162,28 @@ pub(crate) fn parse_uuid(value: &[u8]) -> Result<[u8; 16], TextError> {
     if at < value.len() { fail(at, "the end of the UUID") } else { Ok(bytes) }
 }
 
-/// A Name And Optional UID taken apart: the name, and the bit string if there is one.
+/// A Name And Optional UID taken apart: the name, and the bit string if there is one. Behind a backslash the `#` is one of
+/// the name's (RFC 4514 section 2.4).
 pub fn split_uid(value: &str) -> (&str, Option<&str>) {
     match value.rsplit_once('#') {
-        Some((name, uid)) if check_bit_string(uid.as_bytes()).is_ok() => (name, Some(uid)),
+        Some((name, uid))
+            if !crate::dn::is_escaped(value.as_bytes(), name.len()) && check_bit_string(uid.as_bytes()).is_ok() =>
+        {
+            (name, Some(uid))
+        }
         _ => (value, None),
     }
+}
+
+/// A Name And Optional UID put together. Where a name ends as if with a bit string, a backslash says that it does not.
+pub fn join_uid(mut name: String, uid: Option<&str>) -> String {
+    match (uid, split_uid(&name)) {
+        (Some(uid), _) => name.extend(["#", uid]),
+        (None, (front, Some(_))) => {
+            let at = front.len();
+            name.insert(at, '\\');
+        }
+        (None, (_, None)) => {}
+    }
+    name
 }

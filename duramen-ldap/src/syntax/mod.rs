@@ -11,8 +11,8 @@ mod text;
 use crate::error::TextError;
 
 pub use authz::{Authz, AuthzNames, AuthzUser, parse as parse_authz};
-pub use check::split_uid;
 pub(crate) use check::{check_bit_string, check_boolean, check_oid, parse_uuid};
+pub use check::{join_uid, split_uid};
 pub(crate) use text::presentation_address as check_presentation_address;
 
 /// A syntax.

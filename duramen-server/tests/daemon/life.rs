@@ -414,6 +414,8 @@ fn cn_monitor_counts_where_openldap_does() {
     let times =
         found(&mut client, "cn=Time,cn=Monitor", Scope::One, "(|(monitorTimestamp>=20200101000000Z)(monitoredInfo=*))");
     assert_eq!(times.len(), 3);
+    let container = "(structuralObjectClass=monitorContainer)";
+    assert_eq!(found(&mut client, "cn=Statistics,cn=Monitor", Scope::Base, container).len(), 1);
     // What phpLDAPadmin and others list.
     let listed = [
         ("cn=Backends", "(monitoredInfo=duramen)", "cn=Backend 0,cn=Backends,cn=Monitor"),

@@ -31,7 +31,7 @@ const fn difference(why: &'static str, applies: fn(&Case<'_>) -> bool) -> Differ
     Difference { why, applies }
 }
 
-static DIFFERENCES: [Difference; 80] = [
+static DIFFERENCES: [Difference; 82] = [
     difference("RFC 4511 section 4.1.9: of several errors that a request has in itself, one is told", |case| {
         let (theirs, ours) = case.codes();
         let both = IN_REQUEST.contains(&theirs) && IN_REQUEST.contains(&ours) && theirs != ours;
@@ -210,6 +210,16 @@ static DIFFERENCES: [Difference; 80] = [
             of.iter().any(|item| case.filters_have(item))
         },
     ),
+    difference(
+        "RFC 4514 section 2.4: a number sign behind a backslash is the name's. slapd takes what follows for a bit string, and \
+         then what stands before it for no name",
+        |case| {
+            let text = format!("{}", case.request).replace(r"\\", r"\");
+            let is_written = [r"a\#'1'B", r"a\5c#'1'B", r"a\5c\23\271\27B"].iter().any(|name| text.contains(name));
+            let is_refused = [21, 34].contains(&case.theirs.code);
+            is_written && (is_refused || case.ours_is_truer() || case.ours_shows_more())
+        },
+    ),
     difference("RFC 4514 section 2.4: a value may be written in hexadecimal digits. slapd refuses it", |case| {
         case.theirs.code == 34 && format!("{}", case.request).contains("=#04036e6577")
     }),
@@ -231,13 +241,12 @@ static DIFFERENCES: [Difference; 80] = [
     ),
     difference(
         "RFC 4518 section 2.6.1: a space at the end of a piece is one that the value has. slapd leaves it out in IA5 strings",
-        |case| {
-            let is_at_edge = |piece: &str| piece.starts_with(' ') || piece.ends_with(' ');
-            let is_about = |(name, pattern): &(&str, &str)| {
-                name.to_ascii_lowercase().starts_with("kascii") && pattern.split('*').any(is_at_edge)
-            };
-            case.items().iter().any(is_about) && (case.theirs_is_truer() || case.ours_is_truer())
-        },
+        |case| has_edges(case, "kascii") && (case.theirs_is_truer() || case.ours_is_truer()),
+    ),
+    difference(
+        "RFC 4517 section 4.2.13: parts match lines as they match strings, each with a space at both its ends. slapd has them where \
+         there are some",
+        |case| has_edges(case, "kpostal") && (case.theirs_is_truer() || case.ours_is_truer()),
     ),
     difference(
         "Microsoft's rules for bits are about each value. slapd looks no further than one that is too long for a machine word",
@@ -589,6 +598,15 @@ struct Detail {
     /// The clause, and what it says.
     why: &'static str,
     settle: fn(&Case<'_>, &mut Answer),
+}
+
+/// Whether parts with spaces at their ends are asked for, of types whose names begin so.
+fn has_edges(case: &Case<'_>, start: &str) -> bool {
+    let is_at_edge = |piece: &str| piece.starts_with(' ') || piece.ends_with(' ');
+    let is_about = |(name, pattern): &(&str, &str)| {
+        name.to_ascii_lowercase().starts_with(start) && pattern.split('*').any(is_at_edge)
+    };
+    case.items().iter().any(is_about)
 }
 
 fn is_rdn(name: &str) -> bool {

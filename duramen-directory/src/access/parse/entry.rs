@@ -13,6 +13,7 @@ use crate::schema::Schema;
 
 const RULE: &str = "olcAccess";
 const SUFFIX: &str = "olcSuffix";
+const OF_CONTENT: &str = "olcAddContentAcl";
 const NAME: &str = "dn";
 
 /// Rules that hold.
@@ -21,6 +22,8 @@ pub(super) struct Taken<'t> {
     pub texts: Vec<Cow<'t, str>>,
     /// The names of the entries that they are of, where others had to be left out.
     pub entries: Vec<String>,
+    /// Whether the database's entry says that rules are asked about each value of a new entry.
+    pub of_content: bool,
 }
 
 /// The rules of a text: what it is, unless there are values of `olcAccess` in it. Of several databases, those of the one
@@ -29,10 +32,11 @@ pub(super) fn rules<'t>(text: &'t str, suffixes: &[String], schema: &Schema) -> 
     let lines = lines(text);
     let databases = databases(&lines);
     let Some(first) = databases.iter().find(|database| database.has(RULE)) else {
-        return Ok(Taken { texts: vec![text.into()], entries: Vec::new() });
+        return Ok(Taken { texts: vec![text.into()], entries: Vec::new(), of_content: false });
     };
     if databases.len() == 1 {
-        return Ok(Taken { texts: vec![text_of(&lines, 1).into()], entries: Vec::new() });
+        let of_content = first.is_on(OF_CONTENT);
+        return Ok(Taken { texts: vec![text_of(&lines, 1).into()], entries: Vec::new(), of_content });
     }
     let wrong = |problem| (Place { line: first.number, column: 1 }, problem);
     let own = of_suffixes(&databases, suffixes, schema).map_err(wrong)?;
@@ -46,6 +50,7 @@ pub(super) fn rules<'t>(text: &'t str, suffixes: &[String], schema: &Schema) -> 
     Ok(Taken {
         texts: asked.iter().map(|database| text_of(database.lines, database.number).into()).collect(),
         entries: asked.iter().map(|database| database.name()).collect(),
+        of_content: own.is_on(OF_CONTENT),
     })
 }
 
@@ -114,6 +119,10 @@ impl Entry<'_> {
 
     fn has(&self, attribute: &str) -> bool {
         self.lines.iter().any(|line| line.value_of(attribute).is_some())
+    }
+
+    fn is_on(&self, attribute: &str) -> bool {
+        self.values(attribute).any(|value| value.trim().eq_ignore_ascii_case("TRUE"))
     }
 
     fn name(&self) -> String {

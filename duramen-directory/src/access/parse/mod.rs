@@ -1,7 +1,7 @@
 //! The rules' language, from words to rules.
 //!
 //! `access to <what> [by <who> <access> <control>]...`, one after the other, or in the order of the numbers that OpenLDAP
-//! writes in front of them in its configuration entries (`olcAccess: {0}to ...`).
+//! writes in front of them in its configuration entries (`olcAccess: {0}to ...`). Among them may stand `add_content_acl on`.
 
 mod entry;
 mod ldif;
@@ -37,17 +37,19 @@ pub(super) struct Parsed {
     pub rules: Vec<Rule>,
     /// The names of the entries that they are of, if they were chosen among several.
     pub entries: Vec<String>,
+    /// Whether they are asked about each value of a new entry.
+    pub of_content: bool,
 }
 
 /// The rules of a text for these suffixes, normalized.
 pub(super) fn rules(source: &str, text: &str, suffixes: &[String], schema: &Schema) -> Result<Parsed, RuleError> {
     let parsed = || -> Result<Parsed, Wrong> {
-        let entry::Taken { texts, entries } = entry::rules(text, suffixes, schema)?;
+        let entry::Taken { texts, entries, mut of_content } = entry::rules(text, suffixes, schema)?;
         let mut rules = Vec::new();
         for text in texts {
-            rules.extend(parse(&text, schema)?);
+            rules.extend(parse(&text, schema, &mut of_content)?);
         }
-        Ok(Parsed { rules, entries })
+        Ok(Parsed { rules, entries, of_content })
     };
     parsed().map_err(|wrong| told(source, wrong))
 }
@@ -83,11 +85,15 @@ fn all_words(text: &str) -> Result<Vec<Word>, Wrong> {
     words(text).map_err(|place| (place, "this quote is never closed: put another '\"' behind it".to_owned()))
 }
 
-fn parse(text: &str, schema: &Schema) -> Result<Vec<Rule>, Wrong> {
+fn parse(text: &str, schema: &Schema, of_content: &mut bool) -> Result<Vec<Rule>, Wrong> {
     let words = all_words(text)?;
     let mut parser = Parser { text, words: &words, at: 0, schema };
     let mut rules = Vec::new();
     while let Some(word) = parser.peek() {
+        if is(&word.text, OF_CONTENT) {
+            *of_content = parser.switch(word)?;
+            continue;
+        }
         let start = parser.at;
         let number = parser.introduction(word)?;
         rules.push((number, parser.rule(start)?));
@@ -114,9 +120,12 @@ struct Parser<'a> {
     schema: &'a Schema,
 }
 
-/// Whether a word begins a rule: `access`, `olcAccess:`, `to`, `{0}to`.
+/// What says in slapd.conf whether rules are asked about each value of a new entry.
+const OF_CONTENT: &str = "add_content_acl";
+
+/// Whether a word begins a rule, or stands for itself among them: `access`, `olcAccess:`, `to`, `{0}to`.
 fn begins_rule(word: &str) -> bool {
-    is(word, "access") || is(word, "olcAccess:") || is(numbered(word).1, "to")
+    is(word, OF_CONTENT) || is(word, "access") || is(word, "olcAccess:") || is(numbered(word).1, "to")
 }
 
 /// The number in braces that a word begins with, and what stands behind it.
@@ -148,6 +157,16 @@ impl<'a> Parser<'a> {
     fn text_since(&self, start: usize) -> String {
         let range = self.words[start].bytes.start..self.words[self.at.max(start + 1) - 1].bytes.end;
         self.text[range].split_whitespace().collect::<Vec<_>>().join(" ")
+    }
+
+    /// What stands behind a word that is switched on or off.
+    fn switch(&mut self, word: &Word) -> Result<bool, Wrong> {
+        let said = self.words.get(self.at + 1);
+        self.at += 2;
+        said.and_then(|said| switch(&said.text)).ok_or_else(|| {
+            let place = said.unwrap_or(word).place;
+            (place, format!("expected 'on' or 'off' behind '{}'", word.text))
+        })
     }
 
     /// `access to`, and the rule's number if it has one.
@@ -248,6 +267,12 @@ fn access(word: &Word) -> Result<(bool, Change), Wrong> {
         );
         (word.place, problem)
     })
+}
+
+/// As slapd reads it.
+fn switch(word: &str) -> Option<bool> {
+    let words = [("on", true), ("true", true), ("yes", true), ("off", false), ("false", false), ("no", false)];
+    words.into_iter().find(|(known, _)| is(word, known)).map(|(_, is_on)| is_on)
 }
 
 fn control(word: &str) -> Option<Control> {

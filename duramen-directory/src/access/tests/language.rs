@@ -265,3 +265,22 @@ proptest::proptest! {
         let _ = Rules::parse("rules", &words.join(joint), &[], &SCHEMA);
     }
 }
+
+#[test]
+fn rules_say_whether_they_are_asked_about_what_is_in_a_new_entry() {
+    let asked =
+        |text: &str| Rules::parse("x", text, &["dc=example,dc=com".to_owned()], &SCHEMA).unwrap().are_of_content();
+    assert!(
+        asked("add_content_acl on\naccess to * by * read") && asked("access to * by * read\nADD_CONTENT_ACL\tyes\n")
+    );
+    for text in ["access to * by * read", "add_content_acl off\naccess to * by * read", WHOLE] {
+        assert!(!asked(text), "{text}");
+    }
+    let [own, other] = ["olcSuffix: DC=Example, dc=com\n", "olcSuffix: dc=example,dc=net\n"];
+    assert!(asked(&WHOLE.replace(own, &format!("{own}olcAddContentAcl: TRUE\n"))));
+    assert!(!asked(&WHOLE.replace(other, &format!("{other}olcAddContentAcl: TRUE\n"))), "another database's");
+    assert!(asked("olcAccess: {0}to * by * read\nolcAddContentAcl: TRUE\n"));
+    assert!(!asked("olcAddContentAcl: FALSE\nolcAccess: {0}to * by * read\n"));
+    assert!(error("add_content_acl perhaps\n").contains("line 1, column 17: expected 'on' or 'off'"));
+    assert!(error("add_content_acl").contains("line 1, column 1: expected 'on' or 'off'"));
+}
