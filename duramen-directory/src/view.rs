@@ -215,6 +215,15 @@ impl View<'_, '_> {
         Ok(())
     }
 
+    /// Calls `each` with those values of an attribute in table `value` that have one of these normalized forms.
+    pub fn large_values(&self, id: AttributeId, forms: &[&[u8]], each: &mut dyn FnMut(&[u8])) -> Result<()> {
+        let table = self.scene.tables.value()?;
+        for form in forms {
+            table.get(crate::large::key(self.id, id, form))?.into_iter().for_each(&mut *each);
+        }
+        Ok(())
+    }
+
     /// Calls `each` with the values of an attribute that are in table `value`.
     pub fn large(&self, id: AttributeId, each: &mut dyn FnMut(&[u8])) -> Result<()> {
         for value in crate::large::values(&self.scene.tables.value()?, self.id, id)? {
