@@ -111,6 +111,25 @@ impl Planner<'_> {
         self.schema.get(id).map_or("?", |attribute| &attribute.name)
     }
 
+    /// Whether there are indices for a test, as far as its attributes tell.
+    fn is_indexed(&self, test: &Test) -> bool {
+        let has = |subject: &Subject, kinds: u8| subject.types.iter().all(|id| self.indices.get(*id) & kinds != 0);
+        match test {
+            Test::And(parts) => parts.iter().any(|part| self.is_indexed(part)),
+            Test::Or(parts) => parts.iter().all(|part| self.is_indexed(part)),
+            Test::Present(subject) => has(subject, bits::PRESENCE),
+            Test::Substrings { subject, .. } => has(subject, bits::SUBSTRING | bits::EQUALITY),
+            Test::Equal { subject, .. }
+            | Test::Among { subject, .. }
+            | Test::Class { subject, .. }
+            | Test::AtLeast { subject, .. }
+            | Test::AtMost { subject, .. } => has(subject, bits::EQUALITY),
+            Test::Made { test, .. } => self.is_indexed(test),
+            Test::False | Test::Undefined | Test::Name(_) | Test::MemberOf(_) => true,
+            _ => false,
+        }
+    }
+
     /// Whether a test is looked up by single values in the end, so that mostly few entries are left.
     pub fn is_looked_up(&self, test: &Test) -> bool {
         match test {
@@ -319,7 +338,10 @@ impl Planner<'_> {
 
     fn or(&self, parts: &[Test], within: Option<&Set>) -> Result<Candidates> {
         let mut union = Candidates::exact(Set::empty());
-        for part in parts {
+        // Where one part has no index, nothing is gained by what others have.
+        let mut order: Vec<&Test> = parts.iter().collect();
+        order.sort_by_key(|part| self.is_indexed(part));
+        for part in order {
             let found = self.candidates_within(part, within)?;
             union.exact &= found.exact;
             let (Some(before), Some(set)) = (union.set.take(), found.set) else {

@@ -141,6 +141,27 @@ fn a_leaf_has_nothing_below_it_whatever_is_asked() {
 }
 
 #[test]
+fn an_or_with_a_part_without_an_index_asks_no_other() {
+    let given = |filter: &str| {
+        let filter = FilterBuf::parse(filter).unwrap();
+        let request = SearchRequest {
+            base: BASE,
+            scope: Scope::Subtree,
+            deref: Deref::Never,
+            size_limit: 0,
+            time_limit: 0,
+            types_only: false,
+            filter: filter.as_filter(),
+            attributes: List::default(),
+        };
+        sample().directory.explain(&Requester::internal(), &request).unwrap().join("; ")
+    };
+    assert!(given("(|(uid=n1)(cn=*bar*))").contains("cn: index of substrings"));
+    let plan = given("(|(uid=n1)(cn=*bar*)(&(title=none)(!(uid=n2))))");
+    assert!(plan.contains("title: no index") && !plan.contains("cn:") && !plan.contains("uid:"), "{plan}");
+}
+
+#[test]
 fn of_a_small_part_no_index_is_asked_that_would_not_leave_few_of_it() {
     let sample = sample();
     let plan = |filter: &str| {
