@@ -3,11 +3,12 @@
 //! Owns: derived attributes, where values are that stand outside the entry. Must not know: how the entry was found, what of it
 //! is wanted.
 
+use std::borrow::Cow;
 use std::cell::{OnceCell, RefCell};
 
 use roaring::RoaringBitmap;
 
-use crate::access::{Groups, Level, Plan, Target, What};
+use crate::access::{Groups, Known, Level, Plan, Target, What, in_hex};
 use crate::entry::Entry;
 use crate::failure::Result;
 use crate::filter::{Derived, each_value, member_types};
@@ -50,11 +51,15 @@ pub(crate) struct View<'v, 'e> {
     /// How many entries are directly below it, if it is made up.
     children: u32,
     normalized: OnceCell<String>,
+    /// The same for expressions, where it is another.
+    in_hex: OnceCell<Option<String>>,
+    known: Known,
 }
 
 impl<'v, 'e> View<'v, 'e> {
     pub fn new(scene: &'v Scene<'v>, id: Id, entry: Entry<'e>, name: &'e str) -> View<'v, 'e> {
-        View { scene, id, entry, name, asked: name, children: 0, normalized: OnceCell::new() }
+        let (normalized, in_hex, known) = (OnceCell::new(), OnceCell::new(), Known::default());
+        View { scene, id, entry, name, asked: name, children: 0, normalized, in_hex, known }
     }
 
     /// With the name that it was asked for by.
@@ -76,7 +81,7 @@ impl<'v, 'e> View<'v, 'e> {
         };
         match everywhere {
             Some(answer) => answer,
-            None => self.scene.plan.allows(self, &Members::of(self.scene), what, level),
+            None => self.scene.plan.allows(self, &Members::of(self.scene), what, level, &self.known),
         }
     }
 
@@ -116,6 +121,14 @@ impl<'v, 'e> View<'v, 'e> {
 impl Target for View<'_, '_> {
     fn name(&self) -> &str {
         self.normalized()
+    }
+
+    fn name_in_hex(&self) -> Cow<'_, str> {
+        let other = self.in_hex.get_or_init(|| match in_hex(self.normalized()) {
+            Cow::Borrowed(_) => None,
+            Cow::Owned(text) => Some(text),
+        });
+        Cow::Borrowed(other.as_deref().unwrap_or_else(|| self.normalized()))
     }
 
     fn values(&self, attribute: AttributeId, each: &mut dyn FnMut(&[u8]) -> bool) {
@@ -198,6 +211,15 @@ impl View<'_, '_> {
                 each(names::name_of(&entries, group)?.as_bytes());
                 Ok(())
             })?;
+        }
+        Ok(())
+    }
+
+    /// Calls `each` with those values of an attribute in table `value` that have one of these normalized forms.
+    pub fn large_values(&self, id: AttributeId, forms: &[&[u8]], each: &mut dyn FnMut(&[u8])) -> Result<()> {
+        let table = self.scene.tables.value()?;
+        for form in forms {
+            table.get(crate::large::key(self.id, id, form))?.into_iter().for_each(&mut *each);
         }
         Ok(())
     }

@@ -23,6 +23,11 @@ pub(crate) fn key(value: &[u8], out: &mut Vec<u8>) -> Result<(), TextError> {
     let behind = scanner.zone()?;
     // A leap second stays what it is: it is taken out of the arithmetic and added to the text again.
     let leap = second == Some(60);
+    // Most times are written as they are to be.
+    if second.is_some() && !leap && value.get(14) == Some(&b'Z') {
+        out.extend_from_slice(&value[..14]);
+        return Ok(());
+    }
     let seconds = if leap { 59 } else { second.unwrap_or(0) };
     let of_day = i64::from(hour) * 3600 + i64::from(minute.unwrap_or(0)) * 60 + i64::from(seconds) + i64::from(carried);
     let total = days_before(year, month, day) * 86_400 + of_day - behind;

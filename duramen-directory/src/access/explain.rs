@@ -73,7 +73,8 @@ impl Rules {
             Privileges::ALL
         } else {
             let plan = self.plan(requester, groups);
-            plan.walk(0..self.rules.len(), target, groups, what, &mut listener)
+            let all: Vec<usize> = (0..self.rules.len()).collect();
+            plan.walk(&all, target, groups, what, None, &mut listener).unwrap_or(Privileges::NONE)
         };
         Explanation { privileges, steps: listener.steps, source: self.source.clone() }
     }

@@ -34,6 +34,7 @@ mod who;
 mod whom;
 mod words;
 
+use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
@@ -42,7 +43,7 @@ pub(crate) use identity::{Identity, Stands};
 pub use level::{Level, Privileges};
 pub(crate) use name::{Span, compile, in_hex, is_near};
 pub use parse::RuleError;
-pub use plan::Plan;
+pub use plan::{Known, Plan};
 pub use whom::Whom;
 
 use crate::requester::Requester;
@@ -65,6 +66,10 @@ pub enum What<'a> {
 pub trait Target {
     /// Its normalized name.
     fn name(&self) -> &str;
+    /// That name as expressions see it.
+    fn name_in_hex(&self) -> Cow<'_, str> {
+        in_hex(self.name())
+    }
     /// Calls `each` with every value of an attribute, until it returns false.
     fn values(&self, attribute: AttributeId, each: &mut dyn FnMut(&[u8]) -> bool);
 }

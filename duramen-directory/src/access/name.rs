@@ -5,6 +5,7 @@ use std::borrow::Cow;
 use duramen_ldap::dn::Dn;
 use regex::Regex;
 
+use super::Target;
 use super::template::{Parts, Reach, Template};
 use crate::schema::Schema;
 
@@ -77,12 +78,22 @@ impl NamePattern {
         }
     }
 
-    /// The parts of a name that fits: the whole; then the base, or what stood in parentheses. `None` if it does not.
-    pub fn parts(&self, name: &str) -> Option<Vec<String>> {
+    /// As [`NamePattern::matches`], of what a rule may be about.
+    pub fn selects(&self, target: &dyn Target, schema: &Schema) -> bool {
+        match self {
+            NamePattern::Any => true,
+            NamePattern::Regex(regex) => regex.is_match(&target.name_in_hex()),
+            _ => self.matches(target.name(), &Parts::default(), schema),
+        }
+    }
+
+    /// The parts of its name, if it fits: the whole; then the base, or what stood in parentheses. `None` if it does not.
+    pub fn parts(&self, target: &dyn Target) -> Option<Vec<String>> {
+        let name = target.name();
         match self {
             NamePattern::Any => Some(vec![name.to_owned()]),
             NamePattern::Near { base, span } => is_near(name, base, *span).then(|| vec![name.to_owned(), base.clone()]),
-            NamePattern::Regex(regex) => captures(regex, &in_hex(name)),
+            NamePattern::Regex(regex) => captures(regex, &target.name_in_hex()),
             NamePattern::NearExpanded { .. } | NamePattern::RegexExpanded(_) => None,
         }
     }
@@ -123,7 +134,8 @@ pub(crate) fn compile(text: &str) -> Result<Regex, regex::Error> {
 
 /// The whole that an expression found, and what stood in its parentheses.
 pub(super) fn captures(regex: &Regex, text: &str) -> Option<Vec<String>> {
-    let found = regex.captures(text)?;
+    // Most texts do not match, which is found out for less.
+    let found = regex.is_match(text).then(|| regex.captures(text))??;
     Some(found.iter().map(|part| part.map_or(String::new(), |part| part.as_str().to_owned())).collect())
 }
 

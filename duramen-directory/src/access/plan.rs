@@ -4,12 +4,14 @@
 //! an entry: where a clause or a rule depends on the entry, both ways are followed. What is granted at the end of all
 //! ways is granted for every entry; what is granted at the end of none, for none.
 
+use std::cell::RefCell;
 use std::sync::Arc;
 
 use smallvec::SmallVec;
 
 use super::level::Privileges;
 use super::rule::{Clause, Control, Rule};
+use super::walk::Nobody;
 use super::who::Answer;
 use super::{Groups, Level, Rules, Target, What};
 use crate::requester::Requester;
@@ -17,13 +19,28 @@ use crate::schema::{AttributeId, Schema};
 
 /// What is granted at the end of every way, and at the end of some way.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-struct Bounds {
+pub(super) struct Bounds {
     always: Privileges,
     sometimes: Privileges,
 }
 
 impl Bounds {
     const NONE: Bounds = Bounds { always: Privileges::NONE, sometimes: Privileges::NONE };
+
+    /// Of what is known.
+    fn exact(granted: Privileges) -> Bounds {
+        Bounds { always: granted, sometimes: granted }
+    }
+
+    /// The answer, if it is the same at the end of all ways.
+    #[inline]
+    fn settle(self, level: Level) -> Option<bool> {
+        match (self.always.allow(level), self.sometimes.allow(level)) {
+            (true, _) => Some(true),
+            (_, false) => Some(false),
+            _ => None,
+        }
+    }
 
     fn after(self, clause: &Clause) -> Bounds {
         Bounds { always: clause.change.apply(self.always), sometimes: clause.change.apply(self.sometimes) }
@@ -49,6 +66,8 @@ pub struct Plan {
     pub(super) requester: Requester,
     /// Of each clause, in the order of the rules.
     pub(super) answers: SmallVec<[Answer; 16]>,
+    /// Of each rule that ends all ways, what is granted there where nothing was before.
+    ends: SmallVec<[Option<Bounds>; 8]>,
     /// Of each class of attributes.
     bounds: SmallVec<[Bounds; 8]>,
     reads_everything: bool,
@@ -56,9 +75,14 @@ pub struct Plan {
 
 impl Plan {
     pub(super) fn new(rules: Arc<Rules>, requester: &Requester, groups: &dyn Groups) -> Plan {
-        let (mut answers, mut bounds) = (SmallVec::new(), SmallVec::new());
+        let (mut answers, mut ends, mut bounds) = (SmallVec::new(), SmallVec::new(), SmallVec::new());
         if !requester.is_administrator {
             rules.rules.iter().for_each(|rule| settle(rule, requester, groups, &rules.schema, &mut answers));
+            ends.extend(rules.rules.iter().zip(&rules.first_clauses).map(|(rule, first)| {
+                let clauses = rule.clauses.iter().zip(&answers[*first..]);
+                let (stopped, broke) = run_through_clauses(clauses, Bounds::NONE);
+                if broke.is_none() { stopped } else { None }
+            }));
             bounds.extend(rules.classes.iter().map(|class| {
                 let rules = class.iter().map(|&n| (&rules.rules[n], &answers[rules.first_clauses[n]..]));
                 run_through(rules)
@@ -66,7 +90,7 @@ impl Plan {
         }
         let reads_everything =
             requester.is_administrator || bounds.iter().all(|bounds: &Bounds| bounds.always.allow(Level::Read));
-        Plan { rules, requester: requester.clone(), answers, bounds, reads_everything }
+        Plan { rules, requester: requester.clone(), answers, ends, bounds, reads_everything }
     }
 
     /// Whether every entry and all that is in it may be read.
@@ -86,12 +110,7 @@ impl Plan {
     }
 
     fn settled(&self, class: usize, level: Level) -> Option<bool> {
-        let Bounds { always, sometimes } = self.bounds[class];
-        match (always.allow(level), sometimes.allow(level)) {
-            (true, _) => Some(true),
-            (_, false) => Some(false),
-            _ => None,
-        }
+        self.bounds[class].settle(level)
     }
 
     /// Whether values of an attribute have to be asked about one by one: some may be allowed and others not.
@@ -99,13 +118,49 @@ impl Plan {
         !self.requester.is_administrator && self.rules.by_value[self.rules.class_of(attribute)]
     }
 
-    /// The answer for one entry.
-    pub fn allows(&self, target: &dyn Target, groups: &dyn Groups, what: What<'_>, level: Level) -> bool {
+    /// The answer for one entry. `known` is what was found out about it before.
+    pub fn allows(
+        &self,
+        target: &dyn Target,
+        groups: &dyn Groups,
+        what: What<'_>,
+        level: Level,
+        known: &Known,
+    ) -> bool {
         let class = self.rules.class(what);
         if self.requester.is_administrator {
             return true;
         }
-        self.settled(class, level).unwrap_or_else(|| self.privileges(target, groups, what).allow(level))
+        if let Some(answer) = self.settled(class, level).or_else(|| known.settle(class, level)) {
+            return answer;
+        }
+        let found = self.walk(&self.rules.classes[class], target, groups, what, Some(level), &mut Nobody);
+        let bounds = found.map_or_else(|bounds| bounds, Bounds::exact);
+        if !self.rules.by_value[class] {
+            known.note(class, bounds);
+        }
+        bounds.settle(level) == Some(true)
+    }
+
+    /// Whether rule `n`, which is about what is asked for, settles the question whatever its clauses come to: what it grants then.
+    pub(super) fn at_once(&self, n: usize, level: Level) -> Option<Bounds> {
+        self.ends[n].filter(|bounds| bounds.settle(level).is_some())
+    }
+}
+
+/// What has been found out about one entry for one requester: attributes of a class are treated alike, and most entries have
+/// several of one.
+#[derive(Debug, Default)]
+pub struct Known(RefCell<SmallVec<[(usize, Bounds); 2]>>);
+
+impl Known {
+    fn settle(&self, class: usize, level: Level) -> Option<bool> {
+        let known = self.0.borrow();
+        known.iter().filter(|(of, _)| *of == class).find_map(|(_, bounds)| bounds.settle(level))
+    }
+
+    fn note(&self, class: usize, bounds: Bounds) {
+        self.0.borrow_mut().push((class, bounds));
     }
 }
 

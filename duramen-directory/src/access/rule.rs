@@ -125,8 +125,8 @@ impl Rule {
         let Asked { target, what, schema, .. } = *asked;
         let mut parts = Parts::default();
         if self.needs_parts {
-            parts.name = self.names.parts(target.name()).ok_or(Passed::Name)?;
-        } else if !self.names.matches(target.name(), &parts, schema) {
+            parts.name = self.names.parts(target).ok_or(Passed::Name)?;
+        } else if !self.names.selects(target, schema) {
             return Err(Passed::Name);
         }
         if let Some(pattern) = &self.value {

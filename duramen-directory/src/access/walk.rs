@@ -2,11 +2,11 @@
 
 use super::asked::Asked;
 use super::level::Privileges;
-use super::plan::Plan;
+use super::plan::{Bounds, Plan};
 use super::rule::{Clause, Control, Passed, Rule};
 use super::template::Parts;
 use super::who::Answer;
-use super::{Groups, Target, What};
+use super::{Groups, Level, Target, What};
 
 /// Is told what happens. Nobody listens but those who want it explained.
 pub(super) trait Observer {
@@ -30,39 +30,40 @@ enum Ended {
 }
 
 impl Plan {
-    /// What is granted.
-    pub(super) fn privileges(&self, target: &dyn Target, groups: &dyn Groups, what: What<'_>) -> Privileges {
-        let rules = &self.rules.classes[self.rules.class(what)];
-        self.walk(rules.iter().copied(), target, groups, what, &mut Nobody)
-    }
-
-    /// Runs through the rules of these numbers.
+    /// Runs through the rules of these numbers. The error is what one of them comes to for whomever, where that is all that
+    /// somebody who asks for `level` has to know.
     pub(super) fn walk(
         &self,
-        numbers: impl Iterator<Item = usize>,
+        numbers: &[usize],
         target: &dyn Target,
         groups: &dyn Groups,
         what: What<'_>,
+        level: Option<Level>,
         observer: &mut impl Observer,
-    ) -> Privileges {
+    ) -> Result<Privileges, Bounds> {
         let asked = Asked { requester: &self.requester, target, groups, what, schema: &self.rules.schema };
         let mut granted = Privileges::NONE;
-        for n in numbers {
+        for &n in numbers {
             let rule = &self.rules.rules[n];
             let selected = if rule.selects_part(what) { rule.select(&asked) } else { Err(Passed::Attribute) };
             match selected {
                 Err(why) => observer.rule_passed(rule, why),
                 Ok(parts) => {
                     observer.rule_selects(rule);
+                    if granted == Privileges::NONE
+                        && let Some(bounds) = level.and_then(|level| self.at_once(n, level))
+                    {
+                        return Err(bounds);
+                    }
                     match self.walk_clauses(n, granted, &asked, &parts, observer) {
-                        Ended::Stopped(granted) => return granted,
+                        Ended::Stopped(granted) => return Ok(granted),
                         Ended::Broke(so_far) => granted = so_far,
                     }
                 }
             }
         }
         observer.no_rule_left();
-        Privileges::NONE
+        Ok(Privileges::NONE)
     }
 
     /// Goes through the clauses of rule `n`.

@@ -6,7 +6,7 @@ use duramen_ldap::matching::{Rule, RuleKind, SubstringsAssertion};
 use duramen_ldap::syntax::Syntax;
 use smallvec::SmallVec;
 
-use super::{Quick, Subject, Test};
+use super::{Quick, Subject, Test, gather::gather};
 use crate::access::{Level, Plan};
 use crate::names;
 use crate::schema::{Attribute, AttributeId, Schema};
@@ -58,7 +58,7 @@ impl Compiler<'_> {
             0 => Test::False,
             1 => kept.swap_remove(0),
             _ if kept.iter().any(|part| matches!(part, Test::True)) => Test::True,
-            _ => Test::Or(kept),
+            _ => gather(kept),
         }
     }
 

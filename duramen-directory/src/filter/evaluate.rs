@@ -5,10 +5,11 @@ use std::cell::{Cell, RefCell};
 use duramen_ldap::matching::{Rule, RuleKind};
 use duramen_ldap::message::ResultCode;
 
-use super::{Subject, Test, has_options};
+use super::{Quick, Subject, Test, has_options};
 use crate::entry::{Entry, LargeAttribute};
 use crate::failure::{Failure, Result};
 use crate::large;
+use crate::names;
 use crate::schema::{AttributeId, Schema};
 use crate::tables::{Id, Tables};
 
@@ -67,6 +68,7 @@ impl Evaluation<'_, '_> {
                 // Who may ask for this very value may learn that it is not there.
                 self.none_of(subject, Some(asserted))
             }
+            Test::Among { subject, rule, values } => return self.among(subject, rule, values),
             Test::AtLeast { subject, rule, normalized } => {
                 return self.any_normalized(subject, rule, |value| value >= normalized.as_slice());
             }
@@ -183,10 +185,38 @@ impl Evaluation<'_, '_> {
         let mut scratch = self.scratch.borrow_mut();
         let mut test = |value: &[u8]| {
             scratch.clear();
-            rule.normalize(value, self.schema, &mut scratch).is_ok() && passes(&scratch)
+            names::normalize_value(self.schema, rule, value, &mut scratch).is_ok() && passes(&scratch)
         };
         let is_there = self.has(subject, &mut test)? || self.has_outside(subject, test)?;
         Ok(if is_there { Some(true) } else { self.none_of(subject, None) })
+    }
+
+    /// Whether the entry has one of several normalized values.
+    fn among(&self, subject: &Subject, rule: &Rule, values: &[Vec<u8>]) -> Result<Matched> {
+        let mut scratch = self.scratch.borrow_mut();
+        let mut test = |value: &[u8]| {
+            scratch.clear();
+            let is_valid = names::normalize_value(self.schema, rule, value, &mut scratch).is_ok();
+            is_valid && values.binary_search_by(|one| one.as_slice().cmp(&scratch)).is_ok()
+        };
+        if self.has(subject, &mut test)? {
+            return Ok(Some(true));
+        }
+        for large in self.large(subject) {
+            if !large::is_found_by(self.schema.attribute(large.id), rule) {
+                if self.is_among(subject, large.id, &mut test)? {
+                    return Ok(Some(true));
+                }
+                continue;
+            }
+            let table = self.tables.value()?;
+            for one in values {
+                if table.get(large::key(self.id, large.id, one))?.is_some() {
+                    return Ok(Some(true));
+                }
+            }
+        }
+        Ok(Some(false))
     }
 
     /// Whether a value outside the entry passes, and may be looked for.
@@ -266,7 +296,7 @@ impl Evaluation<'_, '_> {
 
 /// Whether an attribute has all the options that a filter names.
 fn fits(attribute: &crate::entry::StoredAttribute<'_>, options: &[String]) -> bool {
-    options.is_empty() || has_options(attribute.decode().description, options)
+    options.is_empty() || attribute.has_options && has_options(attribute.decode().description, options)
 }
 
 /// A value that items of a matched values filter are held against (RFC 3876 section 3).
@@ -292,8 +322,11 @@ impl<'v> Value<'v> {
             Test::Bits { subject, rule, value: mask } => {
                 self.is_of(subject) && rule.bits_match(self.bytes, mask) == Some(true)
             }
-            Test::Equal { subject, rule, normalized, .. } => {
+            Test::Equal { subject, rule, quick: Quick::Other, normalized, .. } => {
                 self.is_of(subject) && self.passes(rule, schema, |form| form == normalized)
+            }
+            Test::Equal { subject, rule, quick, normalized, .. } => {
+                self.is_of(subject) && quick.equal(rule, schema, self.bytes, normalized, &mut Vec::new())
             }
             Test::AtLeast { subject, rule, normalized: least } => {
                 self.is_of(subject) && self.passes(rule, schema, |form| form >= least)
@@ -322,7 +355,8 @@ impl<'v> Value<'v> {
     fn passes(&mut self, rule: &'static Rule, schema: &Schema, test: impl FnOnce(&Vec<u8>) -> bool) -> bool {
         if self.form.as_ref().is_none_or(|(last, _)| !last.normalizes_as(rule)) {
             let mut form = Vec::new();
-            self.form = Some((rule, rule.normalize(self.bytes, schema, &mut form).is_ok().then_some(form)));
+            let is_valid = names::normalize_value(schema, rule, self.bytes, &mut form).is_ok();
+            self.form = Some((rule, is_valid.then_some(form)));
         }
         self.form.as_ref().and_then(|(_, form)| form.as_ref()).is_some_and(test)
     }

@@ -4,6 +4,7 @@
 
 mod compile;
 mod evaluate;
+mod gather;
 mod plan;
 mod value;
 
@@ -31,7 +32,7 @@ pub(crate) fn check_depth(filter: Filter<'_>, most: usize) -> Result<()> {
 }
 
 /// The attributes that an item is about: types, and options that they have to have at least (RFC 4512 section 2.5.2).
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct Subject {
     pub types: SmallVec<[AttributeId; 2]>,
     pub options: Vec<String>,
@@ -51,8 +52,9 @@ impl Subject {
 pub(crate) fn has_options(description: &str, options: &[String]) -> bool {
     options.iter().all(|option| {
         let is_range = is_range(option);
-        description.split(';').skip(1).any(|own| {
-            let begins = |with: &str| own.get(..with.len()).is_some_and(|front| front.eq_ignore_ascii_case(with));
+        let option = option.as_bytes();
+        description.as_bytes().split(|byte| *byte == b';').skip(1).any(|own| {
+            let begins = |with: &[u8]| own.get(..with.len()).is_some_and(|front| front.eq_ignore_ascii_case(with));
             own.eq_ignore_ascii_case(option)
                 || (is_range && (begins(option) || own.eq_ignore_ascii_case(&option[..option.len() - 1])))
         })
@@ -81,6 +83,13 @@ pub(crate) enum Test {
         normalized: Vec<u8>,
         /// The value as it was asserted.
         asserted: Vec<u8>,
+    },
+    /// Equal to one of several normalized values, which ascend: what is left of an OR of such items. Access does not depend on
+    /// the entry.
+    Among {
+        subject: Subject,
+        rule: &'static Rule,
+        values: Vec<Vec<u8>>,
     },
     AtLeast {
         subject: Subject,
@@ -154,6 +163,7 @@ impl Test {
             Test::And(parts) | Test::Or(parts) => parts.iter().all(Test::is_of_values),
             Test::Not(part) => part.is_of_values(),
             Test::Equal { subject, .. }
+            | Test::Among { subject, .. }
             | Test::AtLeast { subject, .. }
             | Test::AtMost { subject, .. }
             | Test::Less { subject, .. }

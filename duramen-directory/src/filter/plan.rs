@@ -95,16 +95,52 @@ impl Planner<'_> {
         COST_MIN + KEYS_PER_ENTRY * self.total
     }
 
+    fn is_spent(&self) -> bool {
+        self.spent.get() > self.cost_max()
+    }
+
     fn spend(&self, cost: u64) {
-        let was_enough = self.spent.get() > self.cost_max();
+        let was_enough = self.is_spent();
         self.spent.set(self.spent.get().saturating_add(cost));
-        if !was_enough && self.spent.get() > self.cost_max() {
+        if !was_enough && self.is_spent() {
             self.note(|| "so much was looked at that no more of the filter is looked for in indices".to_string());
         }
     }
 
     fn name(&self, id: AttributeId) -> &str {
         self.schema.get(id).map_or("?", |attribute| &attribute.name)
+    }
+
+    /// Whether there are indices for a test, as far as its attributes tell.
+    fn is_indexed(&self, test: &Test) -> bool {
+        let has = |subject: &Subject, kinds: u8| subject.types.iter().all(|id| self.indices.get(*id) & kinds != 0);
+        match test {
+            Test::And(parts) => parts.iter().any(|part| self.is_indexed(part)),
+            Test::Or(parts) => parts.iter().all(|part| self.is_indexed(part)),
+            Test::Present(subject) => has(subject, bits::PRESENCE),
+            Test::Substrings { subject, .. } => has(subject, bits::SUBSTRING | bits::EQUALITY),
+            Test::Equal { subject, .. }
+            | Test::Among { subject, .. }
+            | Test::Class { subject, .. }
+            | Test::AtLeast { subject, .. }
+            | Test::AtMost { subject, .. } => has(subject, bits::EQUALITY),
+            Test::Made { test, .. } => self.is_indexed(test),
+            Test::False | Test::Undefined | Test::Name(_) | Test::MemberOf(_) => true,
+            _ => false,
+        }
+    }
+
+    /// Whether a test is looked up by single values in the end, so that mostly few entries are left.
+    pub fn is_looked_up(&self, test: &Test) -> bool {
+        match test {
+            Test::Made { test, .. } => self.is_looked_up(test),
+            Test::And(parts) => parts.iter().any(|part| self.is_looked_up(part)),
+            Test::Or(parts) => parts.iter().all(|part| self.is_looked_up(part)),
+            Test::Equal { subject, .. } | Test::Among { subject, .. } => {
+                subject.types.iter().all(|id| self.indices.get(*id) & bits::EQUALITY != 0)
+            }
+            _ => rank(test) < RANGE,
+        }
     }
 
     /// The candidates of a test, as far as they were looked for. If all that matters are entries of a set, others may be
@@ -122,7 +158,7 @@ impl Planner<'_> {
 
     /// As [`Planner::candidates`], where it does not matter of entries outside of a set whether they are among them.
     fn candidates_within(&self, test: &Test, within: Option<&Set>) -> Result<Candidates> {
-        if self.spent.get() > self.cost_max() {
+        if self.is_spent() {
             return Ok(Candidates::ALL);
         }
         match test {
@@ -136,6 +172,9 @@ impl Planner<'_> {
                 .each(subject, bits::EQUALITY, "equality", |id| {
                     index::equal(&self.index, id, normalized, &self.reach).map(Some)
                 }),
+            Test::Among { subject, rule, values } if self.all_have(subject, |own| own.equality, rule) => {
+                self.each(subject, bits::EQUALITY, "equality", |id| self.among(id, values))
+            }
             Test::Class { subject, class } => self.each(subject, bits::EQUALITY, "equality", |id| {
                 let oid = self.schema.class(*class).oid.as_bytes();
                 index::equal(&self.index, id, oid, &self.reach).map(Some)
@@ -159,6 +198,20 @@ impl Planner<'_> {
             Test::MemberOf(group) => self.members(group, within),
             _ => Ok(Candidates::ALL),
         }
+    }
+
+    /// Entries that have one of some values; `None` if too much was looked at already.
+    fn among(&self, id: AttributeId, values: &[Vec<u8>]) -> Result<Option<Set>> {
+        let mut union = Set::empty();
+        for value in values {
+            if self.is_spent() {
+                return Ok(None);
+            }
+            let found = index::equal(&self.index, id, value, &self.reach)?;
+            self.spend(LOOK + found.len() / IDS);
+            union = unite(union, found);
+        }
+        Ok(Some(union))
     }
 
     /// Whether a rule is that of all types, by which their index was made.
@@ -285,7 +338,10 @@ impl Planner<'_> {
 
     fn or(&self, parts: &[Test], within: Option<&Set>) -> Result<Candidates> {
         let mut union = Candidates::exact(Set::empty());
-        for part in parts {
+        // Where one part has no index, nothing is gained by what others have.
+        let mut order: Vec<&Test> = parts.iter().collect();
+        order.sort_by_key(|part| self.is_indexed(part));
+        for part in order {
             let found = self.candidates_within(part, within)?;
             union.exact &= found.exact;
             let (Some(before), Some(set)) = (union.set.take(), found.set) else {
@@ -417,19 +473,11 @@ pub(crate) fn each_value(
 fn unite(a: Set, b: Set) -> Set {
     match (a, b) {
         (Set::Few(few), other) | (other, Set::Few(few)) if few.is_empty() => other,
-        (a, b) => Set::Many(a.into_bitmap() | b.into_bitmap()),
-    }
-}
-
-impl Test {
-    /// Whether it is looked up by single values in the end, so that mostly few entries are left.
-    pub(crate) fn is_looked_up(&self) -> bool {
-        match self {
-            Test::Made { test, .. } => test.is_looked_up(),
-            Test::And(parts) => parts.iter().any(Test::is_looked_up),
-            Test::Or(parts) => parts.iter().all(Test::is_looked_up),
-            _ => rank(self) < RANGE,
+        (Set::Many(mut many), Set::Few(few)) | (Set::Few(few), Set::Many(mut many)) => {
+            many.extend(few);
+            Set::Many(many)
         }
+        (a, b) => Set::Many(a.into_bitmap() | b.into_bitmap()),
     }
 }
 
@@ -445,7 +493,7 @@ fn rank(test: &Test) -> u8 {
         Test::MemberOf(_) => 2,
         Test::AtLeast { .. } | Test::AtMost { .. } => RANGE,
         Test::Substrings { .. } => 4,
-        Test::Or(_) | Test::And(_) => 6,
+        Test::Or(_) | Test::And(_) | Test::Among { .. } => 6,
         Test::Class { .. } => 7,
         Test::Present(_) => 8,
         _ => 9,

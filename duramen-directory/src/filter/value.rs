@@ -1,6 +1,6 @@
 //! Comparing a stored value with a normalized one, as a rule without normalizing where that can be.
 
-use duramen_ldap::matching::{Names, Rule};
+use duramen_ldap::matching::{Names, Rule, is_plain};
 
 /// What is known of a rule beforehand.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -74,19 +74,6 @@ fn is_visible(value: &[u8]) -> bool {
 fn is_number(value: &[u8], normalized: &[u8]) -> bool {
     let kept = value.iter().filter(|byte| !matches!(byte, b' ' | b'-'));
     kept.map(u8::to_ascii_lowercase).eq(normalized.iter().copied())
-}
-
-/// Whether normalizing a value changes nothing but case: ASCII, with no spaces that do not count.
-#[inline]
-pub(crate) fn is_plain(value: &[u8]) -> bool {
-    let mut before = b' ';
-    for &byte in value {
-        if !(b' '..0x7F).contains(&byte) || (byte == b' ' && before == b' ') {
-            return false;
-        }
-        before = byte;
-    }
-    before != b' '
 }
 
 #[cfg(test)]

@@ -106,6 +106,9 @@ impl KeySet {
     }
 }
 
+/// So many slots at least: where few keys are looked for, next to none of very many others share one with them.
+const SLOTS: usize = 1 << 10;
+
 /// Keys that are looked for, by a hash: how many of each have not been found yet. Of very many others most are told at
 /// once to be none of them, or to have been found.
 struct Sought {
@@ -116,7 +119,7 @@ impl Sought {
     /// The keys of sorted sets.
     fn of<const N: usize>(sets: &[&mut KeySet; N]) -> Sought {
         let count: usize = sets.iter().map(|set| set.places.len()).sum();
-        let mut sought = Sought { counts: vec![0; (4 * count).next_power_of_two()] };
+        let mut sought = Sought { counts: vec![0; (4 * count).max(SLOTS).next_power_of_two()] };
         for set in sets {
             for place in &set.places {
                 let slot = sought.slot(set.key(*place));
@@ -126,9 +129,13 @@ impl Sought {
         sought
     }
 
-    /// Trigrams differ in the bytes that the head ends with.
+    /// Trigrams differ in their last bytes.
     fn slot(&self, key: &[u8]) -> usize {
-        let hash = (head(key) ^ key.len() as u64).wrapping_mul(0x9e37_79b9_7f4a_7c15);
+        let number = match *key {
+            [_, _, kind, a, b, c] => u64::from(u32::from_le_bytes([kind, a, b, c])),
+            _ => head(key) ^ key.len() as u64,
+        };
+        let hash = number.wrapping_mul(0x9e37_79b9_7f4a_7c15);
         (hash >> 32) as usize & (self.counts.len() - 1)
     }
 

@@ -7,6 +7,7 @@ use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
 use duramen::{Snapshot, Txnid, WriteTxn};
+use duramen_ldap::message::Scope;
 
 use super::name_by;
 use crate::failure::Result;
@@ -81,8 +82,8 @@ struct Memory {
     bases: HashMap<String, Base>,
     /// By normalized name.
     above: HashMap<String, Above>,
-    /// Marks that no entry of a part of the tree has, which is its top and all below; 0 is the top of all.
-    absent: HashSet<(u8, Id)>,
+    /// Marks that no entry of a part of the tree has; 0 is the top of all.
+    absent: HashSet<(u8, Id, Scope)>,
 }
 
 /// The two forms in which a name can be put.
@@ -168,14 +169,14 @@ pub(super) fn remember_above(naming: Naming, name: &str, above: Above) {
     }
 }
 
-/// Whether it is remembered that no entry from `top` on down has a mark; 0 is above all entries.
-pub(crate) fn remembered_absent(naming: Naming, mark: u8, top: Id) -> bool {
-    MEMORY.with_borrow_mut(|memory| memory.at(naming).absent.contains(&(mark, top)))
+/// Whether it is remembered that no entry in this scope of `top` has a mark; 0 is above all entries.
+pub(crate) fn remembered_absent(naming: Naming, mark: u8, top: Id, scope: Scope) -> bool {
+    MEMORY.with_borrow_mut(|memory| memory.at(naming).absent.contains(&(mark, top, scope)))
 }
 
-/// Remembers that no entry from `top` on down has a mark.
-pub(crate) fn remember_absent(naming: Naming, mark: u8, top: Id) {
-    MEMORY.with_borrow_mut(|memory| memory.at(naming).absent.insert((mark, top)));
+/// Remembers that no entry in this scope of `top` has a mark.
+pub(crate) fn remember_absent(naming: Naming, mark: u8, top: Id, scope: Scope) {
+    MEMORY.with_borrow_mut(|memory| memory.at(naming).absent.insert((mark, top, scope)));
 }
 
 /// What a name, exactly as it is written here, became in a form.

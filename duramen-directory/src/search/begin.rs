@@ -69,6 +69,7 @@ impl Inner {
             rest: found.rest,
             test: found.test,
             exact: found.exact,
+            also: found.also,
             selection,
             area: found.area,
             options: found.options,
@@ -100,10 +101,19 @@ struct Found {
     rest: Option<Rest>,
     test: Test,
     exact: bool,
+    also: Set,
     area: Area,
     options: Options,
     page: Option<Page>,
     notes: Vec<String>,
+}
+
+impl Found {
+    /// All entries, each to be tested.
+    fn all(test: Test, area: Area, options: Options, page: Option<Page>) -> Found {
+        let also = Set::empty();
+        Found { job: Job::All, rest: None, test, exact: false, also, area, options, page, notes: vec![] }
+    }
 }
 
 struct Beginning<'b> {
@@ -122,8 +132,8 @@ impl Beginning<'_> {
         let test = self.compiler(false).compile(self.request.filter);
         let options = self.options(requester);
         if let Some(entries) = self.special()? {
-            let (job, area) = (Job::Special(entries), Area::new(0, self.request.scope, false, &self.inner.changes));
-            return Ok(Found { job, rest: None, test, exact: false, area, options, page: self.page()?, notes: vec![] });
+            let area = Area::new(0, self.request.scope, false, &self.inner.changes);
+            return Ok(Found { job: Job::Special(entries), ..Found::all(test, area, options, self.page()?) });
         }
         let base = self.base()?;
         self.check_base(base.id)?;
@@ -237,21 +247,21 @@ impl Beginning<'_> {
     /// Aliases or referral objects; `None` if there is no index to tell. That there are none is remembered while no name
     /// changes.
     fn marked(&self, mark: u8) -> Result<Option<Set>> {
-        if names::remembered_absent(self.naming, mark, 0) {
+        if names::remembered_absent(self.naming, mark, 0, Scope::Subtree) {
             return Ok(Some(Set::empty()));
         }
         let found = self.of_class(if mark == mark::ALIAS { "alias" } else { "referral" })?;
         if found.as_ref().is_some_and(|set| set.len() == 0) {
-            names::remember_absent(self.naming, mark, 0);
+            names::remember_absent(self.naming, mark, 0, Scope::Subtree);
         }
         Ok(found)
     }
 
-    /// As [`Beginning::marked`], of those that are searched. That there are none below a base is remembered too, so that
-    /// they cost only those who search where they are.
+    /// As [`Beginning::marked`], of those that are searched. That there are none in a scope of a base is remembered too, so
+    /// that they cost only those who search where they are.
     fn marked_in(&self, mark: u8, area: &Area) -> Result<Option<Set>> {
-        let is_tree = area.scope == Scope::Subtree && area.is_plain();
-        if is_tree && names::remembered_absent(self.naming, mark, area.base) {
+        let is_plain = area.is_plain();
+        if is_plain && names::remembered_absent(self.naming, mark, area.base, area.scope) {
             return Ok(Some(Set::empty()));
         }
         let Some(all) = self.marked(mark)?.filter(|all| all.len() > 0 && !area.whole) else { return self.marked(mark) };
@@ -262,8 +272,8 @@ impl Beginning<'_> {
                 found.push(id);
             }
         }
-        if is_tree && found.is_empty() {
-            names::remember_absent(self.naming, mark, area.base);
+        if is_plain && found.is_empty() {
+            names::remember_absent(self.naming, mark, area.base, area.scope);
         }
         Ok(Some(Set::of_sorted(found)))
     }
@@ -361,8 +371,7 @@ impl Beginning<'_> {
 
     /// What is walked: the candidates of the filter, what is in scope, or all.
     fn candidates(&self, test: Test, area: Area, options: Options) -> Result<Found> {
-        let page = self.page()?;
-        let mut found = Found { job: Job::All, rest: None, test, exact: false, area, options, page, notes: vec![] };
+        let mut found = Found::all(test, area, options, self.page()?);
         if found.area.scope == Scope::Base {
             found.job = Job::Ids(Set::one(found.area.base));
             found.exact = matches!(found.test, Test::True);
@@ -372,6 +381,7 @@ impl Beginning<'_> {
         // Referral objects are given as references, whatever the filter says.
         let also = if found.options.manage { Some(Set::empty()) } else { self.marked_in(mark::REFERRAL, &found.area)? };
         if let Some(also) = also {
+            found.also = also.clone();
             let portion =
                 self.first(also, &found).find(&self.scene, self.naming, &found.area, &found.test, self.explain)?;
             (found.exact, found.rest, found.notes) = (portion.exact, portion.rest, portion.notes);

@@ -60,8 +60,10 @@ pub struct Search {
     /// Candidates behind those of the job, which are found when it is through.
     rest: Option<Rest>,
     test: Test,
-    /// Whether candidates need not be tested.
+    /// Whether candidates need not be tested, but for those of `also`.
     exact: bool,
+    /// Entries that are looked at whatever the filter says.
+    also: Set,
     selection: Selection,
     area: Area,
     options: Options,
@@ -274,6 +276,7 @@ struct Run<'r> {
     naming: Naming,
     test: &'r Test,
     exact: bool,
+    also: &'r Set,
     /// The test is held against entries before anything is made of their names.
     is_of_values: bool,
     selection: &'r Selection,
@@ -300,6 +303,7 @@ impl<'r> Run<'r> {
             naming: search.naming,
             test: &search.test,
             exact: search.exact,
+            also: &search.also,
             is_of_values: !search.exact && search.test.is_of_values(),
             selection: &search.selection,
             area: &search.area,
@@ -449,7 +453,8 @@ impl<'r> Run<'r> {
         }
         self.set_name(id, &entry)?;
         let (name, scene) = (std::mem::take(&mut self.name), self.scene);
-        let step = self.judge(&View::new(&scene, id, entry, &name), self.exact || is_early, sink);
+        let is_matching = is_early || (self.exact && !self.also.contains(id));
+        let step = self.judge(&View::new(&scene, id, entry, &name), is_matching, sink);
         self.name = name;
         step
     }

@@ -23,7 +23,7 @@ const GROWTH: usize = 4;
 pub(super) struct Portion {
     /// `None` is all entries.
     pub set: Option<Set>,
-    /// Whether all of them match.
+    /// Whether all of them match, but for those that are looked at whatever the filter says.
     pub exact: bool,
     /// Those behind them.
     pub rest: Option<Rest>,
@@ -71,14 +71,13 @@ impl Rest {
             spent: Cell::new(0),
         };
         // A part of the tree that has few entries says more than most of what a filter may ask for.
-        let members = if test.is_looked_up() {
+        let members = if planner.is_looked_up(test) {
             None
         } else {
             members::find(area, scene, members::most_before_indices(planner.total))?
         };
         let Candidates { set, exact } = planner.candidates(test, members.as_ref())?;
         let end = planner.reach.end();
-        let exact = exact && (set.is_none() || self.also.len() == 0);
         let rest = end.filter(|_| set.is_some()).map(|from| Rest {
             from,
             windows: self.windows.saturating_mul(GROWTH),

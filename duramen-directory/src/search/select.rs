@@ -276,12 +276,33 @@ impl<'p, 'e> Picker<'p, 'e> {
         }
         for large in self.outside().filter(|large| apart.iter().all(|apart| apart.id != large.id)) {
             let start = out.len();
-            if !self.gives_all(&large) || !write_whole(&large, self.view, out)? {
+            if let Some(forms) = self.sought(large.id) {
+                let find = |each: &mut dyn FnMut(&[u8])| self.view.large_values(large.id, &forms, each);
+                self.collect(large.id, &large.description, find, out)?;
+            } else if !self.gives_all(&large) || !write_whole(&large, self.view, out)? {
                 out.truncate(start);
                 self.collect(large.id, &large.description, |each| self.view.large(large.id, each), out)?;
             }
         }
         Ok(())
+    }
+
+    /// The normalized forms of the values that are asked for, where these can be looked up: of an attribute with values outside.
+    fn sought(&self, id: AttributeId) -> Option<Vec<&'p [u8]>> {
+        let mut forms = Vec::new();
+        for test in self.selection.matched_values.as_ref()? {
+            let Test::Equal { subject, rule, normalized, .. } = test else { return None };
+            if !subject.types.contains(&id) || !subject.options.is_empty() {
+                continue;
+            }
+            if !crate::large::is_found_by(self.schema.attribute(id), rule) {
+                return None;
+            }
+            forms.push(normalized.as_slice());
+        }
+        forms.sort_unstable();
+        forms.dedup();
+        Some(forms)
     }
 
     fn derived(&self, out: &mut Vec<u8>) -> Result<()> {

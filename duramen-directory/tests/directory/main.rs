@@ -9,6 +9,7 @@ mod groups;
 mod hidden;
 mod limits;
 mod list_views;
+mod many_items;
 mod names;
 mod parts;
 mod reading;

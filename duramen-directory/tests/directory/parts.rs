@@ -2,8 +2,10 @@
 
 use std::fmt::Write;
 
-use duramen_directory::ImportOptions;
-use duramen_ldap::message::{ChangeKind, ResultCode, Scope};
+use duramen_directory::{ImportOptions, Requester};
+use duramen_ldap::ber::List;
+use duramen_ldap::filter::FilterBuf;
+use duramen_ldap::message::{ChangeKind, Deref, ResultCode, Scope, SearchRequest};
 
 use crate::sample::*;
 
@@ -136,4 +138,48 @@ fn a_leaf_has_nothing_below_it_whatever_is_asked() {
         assert_eq!(given.names(), Vec::<&str>::new(), "{filter}");
         assert!(looked_at(&given.plan) <= 3, "{filter}: {}", given.plan);
     }
+}
+
+#[test]
+fn an_or_with_a_part_without_an_index_asks_no_other() {
+    let given = |filter: &str| {
+        let filter = FilterBuf::parse(filter).unwrap();
+        let request = SearchRequest {
+            base: BASE,
+            scope: Scope::Subtree,
+            deref: Deref::Never,
+            size_limit: 0,
+            time_limit: 0,
+            types_only: false,
+            filter: filter.as_filter(),
+            attributes: List::default(),
+        };
+        sample().directory.explain(&Requester::internal(), &request).unwrap().join("; ")
+    };
+    assert!(given("(|(uid=n1)(cn=*bar*))").contains("cn: index of substrings"));
+    let plan = given("(|(uid=n1)(cn=*bar*)(&(title=none)(!(uid=n2))))");
+    assert!(plan.contains("title: no index") && !plan.contains("cn:") && !plan.contains("uid:"), "{plan}");
+}
+
+#[test]
+fn of_a_small_part_no_index_is_asked_that_would_not_leave_few_of_it() {
+    let sample = sample();
+    let plan = |filter: &str| {
+        let filter = FilterBuf::parse(filter).unwrap();
+        let request = SearchRequest {
+            base: NIGHT,
+            scope: Scope::One,
+            deref: Deref::Never,
+            size_limit: 0,
+            time_limit: 0,
+            types_only: false,
+            filter: filter.as_filter(),
+            attributes: List::default(),
+        };
+        sample.directory.explain(&Requester::internal(), &request).unwrap().join("; ")
+    };
+    assert!(plan("(&(objectClass=person)(uid=n1))").contains("uid: index of equality, 1 candidates"));
+    // `title` has no index, so what is in scope is known to be fewer than those of the class.
+    let unindexed = plan("(&(objectClass=person)(title=none))");
+    assert!(!unindexed.contains("index of") && unindexed.contains("15 entries in scope"), "{unindexed}");
 }

@@ -13,6 +13,7 @@ mod rule;
 mod substrings;
 
 pub use names::{Names, WithoutSchema};
+pub use prepare::is_plain;
 pub use rule::{RULES, Rule, RuleKind};
 pub use substrings::{Place, SubstringsAssertion};
 

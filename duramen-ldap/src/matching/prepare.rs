@@ -23,6 +23,55 @@ pub(super) fn prepare(text: &str, case: Case, out: &mut Vec<u8>) {
     squeeze(out, start);
 }
 
+/// Whether preparing a value changes nothing but case: ASCII that can be seen, and single spaces between. It may be said of
+/// some of these values that it is not so.
+pub fn is_plain(value: &[u8]) -> bool {
+    let (Some(first), Some(last)) = (value.first(), value.last()) else { return true };
+    if *first == b' ' || *last == b' ' {
+        return false;
+    }
+    let Some(end) = value.last_chunk() else {
+        return value.iter().all(|byte| matches!(byte, b' '..=b'~')) && !value.windows(2).any(|two| two == b"  ");
+    };
+    // Eight bytes at a time; those at the end together with some before them.
+    let (words, _) = value.as_chunks();
+    let mut wrong = 0;
+    let mut space_before = 0;
+    for word in words {
+        let (strange, spaces) = look_at(*word);
+        wrong |= strange | (spaces & ((spaces >> 8) | space_before));
+        space_before = (spaces >> 56) & 0x80;
+    }
+    let (strange, spaces) = look_at(*end);
+    wrong |= strange | (spaces & (spaces >> 8));
+    wrong == 0
+}
+
+/// Marks, by the upper bit of each, bytes that are no ASCII or cannot be seen, and spaces. Bytes behind one that is marked may be
+/// marked as well.
+#[inline]
+fn look_at(bytes: [u8; 8]) -> (u64, u64) {
+    const ONES: u64 = 0x0101_0101_0101_0101;
+    const UPPER: u64 = 0x80 * ONES;
+    let word = u64::from_le_bytes(bytes);
+    let below = |word: u64, bound: u64| word.wrapping_sub(bound * ONES) & !word & UPPER;
+    let is = |byte: u64| below(word ^ (byte * ONES), 1);
+    ((word & UPPER) | below(word, 0x20) | is(0x7F), is(0x20))
+}
+
+/// Appends the prepared form of a value that [`is_plain`]; false, and nothing, of others.
+pub(super) fn prepare_plain(value: &[u8], case: Case, out: &mut Vec<u8>) -> bool {
+    if !is_plain(value) {
+        return false;
+    }
+    let start = out.len();
+    out.extend_from_slice(value);
+    if case == Case::Ignore {
+        out[start..].make_ascii_lowercase();
+    }
+    true
+}
+
 /// Maps, normalizes and folds; spaces stay as many as they were.
 pub(super) fn transcode(text: &str, case: Case, out: &mut Vec<u8>) {
     if text.bytes().all(|byte| matches!(byte, b' '..=b'~')) {
@@ -129,6 +178,14 @@ pub(super) fn prepare_telephone(text: &str, out: &mut Vec<u8>) {
 }
 
 fn remove(out: &mut Vec<u8>, start: usize, removed: impl Fn(char) -> bool) {
+    if out[start..].is_ascii() {
+        let mut to = start;
+        for from in start..out.len() {
+            out[to] = out[from];
+            to += usize::from(!removed(char::from(out[from])));
+        }
+        return out.truncate(to);
+    }
     let text = std::str::from_utf8(&out[start..]).expect("what was transcoded is UTF-8");
     if text.contains(&removed) {
         let kept =

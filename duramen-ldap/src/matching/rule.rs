@@ -1,7 +1,7 @@
 //! The matching rules that are known, and how each normalizes values.
 
 use super::names::Names;
-use super::prepare::{Case, prepare, prepare_numeric, prepare_telephone};
+use super::prepare::{Case, prepare, prepare_numeric, prepare_plain, prepare_telephone};
 use super::{address, authz, certificate, integer};
 use crate::dn::{Dn, NamingRules};
 use crate::error::TextError;
@@ -272,6 +272,7 @@ impl Rule {
     /// As [`Rule::normalize`], of forms that need not ask about names.
     pub(super) fn normalize_piece(&self, value: &[u8], out: &mut Vec<u8>) -> Result<(), TextError> {
         match self.form {
+            Form::Text(case) | Form::Ia5(case) if prepare_plain(value, case, out) => {}
             Form::Text(case) => prepare(text(value)?, case, out),
             Form::Ia5(case) => prepare(ascii(value)?, case, out),
             Form::List(case) => list(text(value)?, case, out),

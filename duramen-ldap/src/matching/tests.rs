@@ -532,3 +532,21 @@ proptest! {
         }
     }
 }
+
+proptest! {
+    #[test]
+    fn what_is_plain_is_prepared_but_for_its_case(value in "[ aZ!~\u{1f}\u{7f}\u{e9}]{0,20}|[A-z0-9]{0,20}( [a-z0-9]{1,20}){0,3}") {
+        let mut whole = Vec::new();
+        prepare::prepare(&value, prepare::Case::Ignore, &mut whole);
+        prop_assert_eq!(&key("caseIgnoreMatch", &value), &whole);
+        if is_plain(value.as_bytes()) {
+            prop_assert_eq!(value.to_ascii_lowercase().into_bytes(), whole);
+            prop_assert_eq!(key("caseExactMatch", &value), value.into_bytes());
+        }
+    }
+
+    #[test]
+    fn words_with_a_space_between_are_plain(value in "[A-z0-9]{0,20}( [a-z0-9]{1,20}){0,3}") {
+        prop_assert!(is_plain(value.as_bytes()) != value.starts_with(' '));
+    }
+}

@@ -2,7 +2,7 @@
 
 use proptest::prelude::*;
 
-use super::super::{Level, What};
+use super::super::{Known, Level, What};
 use super::world::{ENTRIES, World};
 use super::{ALICE, BOB};
 
@@ -38,6 +38,7 @@ proptest! {
         let world = World::new(&rules);
         let who = ["", ALICE, BOB][who];
         let plan = world.plan(who);
+        let known = ENTRIES.iter().map(|_| Known::default()).collect::<Vec<_>>();
         for (part, level) in PARTS.iter().flat_map(|part| LEVELS.iter().map(move |level| (*part, *level))) {
             let attribute = match world.what(part) {
                 What::Children => continue,
@@ -49,8 +50,10 @@ proptest! {
                     prop_assert_eq!(everywhere, world.granted(who, entry, part).allow(level), "{} {} {}", part, level, entry);
                 }
             }
-            for (entry, _) in ENTRIES {
+            for ((entry, _), known) in ENTRIES.iter().zip(&known) {
                 let granted = world.granted(who, entry, part);
+                let again = world.allows_again(&plan, entry, world.what(part), level, known);
+                prop_assert_eq!(again, granted.allow(level), "{} {} {}", part, level, entry);
                 prop_assert_eq!(world.allows(who, entry, world.what(part), level), granted.allow(level));
                 prop_assert_eq!(world.explain(who, entry, part).privileges, granted);
             }

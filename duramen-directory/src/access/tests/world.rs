@@ -2,6 +2,7 @@
 
 use std::sync::{Arc, LazyLock};
 
+use super::super::walk::Nobody;
 use super::super::*;
 use crate::requester::{Method, Name, Peer};
 use crate::schema::tests::built_in;
@@ -165,11 +166,18 @@ impl World {
     }
 
     pub fn granted(&self, who: &str, entry: &str, what: &str) -> Privileges {
-        self.plan(who).privileges(&Entry(entry), self, self.what(what))
+        let (plan, what) = (self.plan(who), self.what(what));
+        let rules = &self.rules.classes[self.rules.class(what)];
+        plan.walk(rules, &Entry(entry), self, what, None, &mut Nobody).unwrap()
     }
 
     pub fn allows(&self, who: &str, entry: &str, what: What<'_>, level: Level) -> bool {
-        self.plan(who).allows(&Entry(entry), self, what, level)
+        self.allows_again(&self.plan(who), entry, what, level, &Known::default())
+    }
+
+    /// With what is known of the entry.
+    pub fn allows_again(&self, plan: &Plan, entry: &str, what: What<'_>, level: Level, known: &Known) -> bool {
+        plan.allows(&Entry(entry), self, what, level, known)
     }
 
     pub fn explain(&self, who: &str, entry: &str, what: &str) -> Explanation {
