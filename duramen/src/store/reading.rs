@@ -144,6 +144,15 @@ impl Store {
         Ok(())
     }
 
+    /// What another handle has flushed of this one's commits stays: what a writer makes next comes after a checkpoint.
+    pub(super) fn look_for_receipts(&self) {
+        let durable = self.shared.durable();
+        let is_flushed = |slot: &[u8]| Meta::txnid_of(slot) > durable && Meta::has_receipt(slot);
+        if (0..SLOTS).any(|slot| is_flushed(self.pager.slot(slot))) {
+            self.shared.ask_for_checkpoint();
+        }
+    }
+
     fn is_news(&self, meta: &Meta) -> bool {
         // What the opening found not to be whole stays there until somebody writes, and who does numbers what follows after it.
         let is_rejected = self.rejected.is_some_and(|sequence| meta.sequence <= sequence);
