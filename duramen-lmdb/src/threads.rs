@@ -184,6 +184,17 @@ impl Readers {
         }
     }
 
+    /// The library itself reads, to copy: as LMDB counts it, with the place that this thread has, or one more.
+    pub fn count_a_copy(&self) {
+        let others = match self.key {
+            // SAFETY: the key lives as long as `self`.
+            Some(key) if !unsafe { libc::pthread_getspecific(key) }.is_null() => return,
+            Some(_) => u32::try_from(self.marks.lock().len()).unwrap_or(u32::MAX),
+            None => self.loose.load(Ordering::Relaxed),
+        };
+        self.peak.fetch_max(others.saturating_add(1), Ordering::Relaxed);
+    }
+
     /// How many readers there were at most.
     pub fn peak(&self) -> u32 {
         self.peak.load(Ordering::Relaxed)

@@ -4,6 +4,7 @@
 //! `DURAMEN_CASES` says how many worlds are played (each of its own seed), `DURAMEN_SEED` repeats one that differed.
 
 mod api;
+mod environment;
 mod operations;
 mod side;
 

@@ -6,6 +6,8 @@
 use duramen_lmdb::abi::{db, put};
 use fastrand::Rng;
 
+use crate::environment::Environment;
+
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Kind {
     Bytes,
@@ -60,6 +62,7 @@ pub enum Operation {
     EndRead,
     ResetRead,
     Reopen,
+    Environment(Environment),
     Put {
         table: usize,
         key: Vec<u8>,
@@ -271,6 +274,7 @@ impl Chooser {
             42..46 if self.reading => Some(Operation::EndRead),
             46..50 if self.reading => Some(Operation::ResetRead),
             50..51 if !writing && !self.reading => Some(Operation::Reopen),
+            51..60 => Environment::choose(&mut self.rng, writing, self.reading).map(Operation::Environment),
             60..300 if writing => {
                 let table = self.table();
                 let flags = self.put_flags(table);

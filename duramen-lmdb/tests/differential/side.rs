@@ -5,13 +5,15 @@
 #![allow(unsafe_code)]
 
 use std::ffi::CString;
+use std::hash::{DefaultHasher, Hash, Hasher};
 use std::path::Path;
 use std::ptr;
 
-use duramen_lmdb::abi::{Op, db, env, put};
+use duramen_lmdb::abi::{CP_COMPACT, MdbEnvinfo, Op, db, env, put};
 use duramen_lmdb::names::*;
 
 use crate::api::Api;
+use crate::environment::Environment;
 use crate::operations::{Operation, TABLES, own_orders};
 
 /// What an operation answered: its code, and bytes.
@@ -153,6 +155,7 @@ impl Side {
                     self.reopen();
                     Answer::code(0)
                 }
+                Operation::Environment(about) => self.about_environment(about),
                 Operation::Put { table, key, data, flags } => self.put(*table, key, data, *flags),
                 Operation::Get { reads, table, key } => self.get(*reads, *table, key),
                 Operation::Del { table, key, data } => {
@@ -213,6 +216,56 @@ impl Side {
                     Answer::code((self.api.mdb_cursor_del)(self.cursors[*cursor], *flags))
                 }
             }
+        }
+    }
+
+    unsafe fn about_environment(&mut self, about: &Environment) -> Answer {
+        // SAFETY: see the head.
+        unsafe {
+            match about {
+                Environment::Sync { force } => Answer::code((self.api.mdb_env_sync)(self.env, c_int::from(*force))),
+                Environment::SetFlags { flags, on } => {
+                    let code = (self.api.mdb_env_set_flags)(self.env, *flags, c_int::from(*on));
+                    let mut now = 0;
+                    (self.api.mdb_env_get_flags)(self.env, &mut now);
+                    Answer::number(code, now as usize)
+                }
+                Environment::Info => {
+                    let mut info = std::mem::zeroed::<MdbEnvinfo>();
+                    let code = (self.api.mdb_env_info)(self.env, &mut info);
+                    let said = format!("{} {} {}", info.me_mapsize, info.me_maxreaders, info.me_numreaders);
+                    Answer { data: Some(said.into_bytes()), ..Answer::code(code) }
+                }
+                Environment::ReaderCheck => {
+                    let mut dead = -1;
+                    let code = (self.api.mdb_reader_check)(self.env, &mut dead);
+                    Answer::number(code, dead as usize)
+                }
+                Environment::Copy { compact } => self.copy(*compact),
+                Environment::MapSize { bytes } => Answer::code((self.api.mdb_env_set_mapsize)(self.env, *bytes)),
+            }
+        }
+    }
+
+    /// Answers with all that is in the copy.
+    unsafe fn copy(&mut self, compact: bool) -> Answer {
+        let directory = tempfile::tempdir().unwrap();
+        let place = CString::new(directory.path().to_str().unwrap()).unwrap();
+        let (own, tables) = (self.env, self.tables.clone());
+        // SAFETY: see the head; the copy's environment takes the place of the own one only to be read.
+        unsafe {
+            let code = (self.api.mdb_env_copy2)(self.env, place.as_ptr(), if compact { CP_COMPACT } else { 0 });
+            if code != 0 {
+                return Answer::code(code);
+            }
+            let original = std::mem::replace(&mut self.directory, place);
+            self.open();
+            let all = self.dump();
+            (self.api.mdb_env_close)(self.env);
+            (self.env, self.tables, self.directory) = (own, tables, original);
+            let mut all_of_it = DefaultHasher::new();
+            all.hash(&mut all_of_it);
+            Answer { data: Some(all_of_it.finish().to_be_bytes().into()), number: all.len(), ..Answer::code(code) }
         }
     }
 
