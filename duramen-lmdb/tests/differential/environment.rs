@@ -5,6 +5,12 @@
 use duramen_lmdb::abi::env;
 use fastrand::Rng;
 
+/// The flags that a world's environment is opened with. Commits do not wait for the disk.
+pub fn flags(seed: u64) -> u32 {
+    let more = [0, 0, env::WRITEMAP, env::WRITEMAP | env::MAPASYNC, env::NORDAHEAD | env::NOMEMINIT, env::NOMETASYNC];
+    env::NOTLS | env::NOSYNC | more[(seed % 6) as usize]
+}
+
 #[derive(Clone, Debug)]
 pub enum Environment {
     Sync {

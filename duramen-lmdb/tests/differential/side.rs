@@ -53,6 +53,8 @@ fn read(value: &MdbVal) -> Vec<u8> {
 pub struct Side {
     pub api: Api,
     directory: CString,
+    /// Of the environment.
+    flags: c_uint,
     env: *mut Env,
     /// Write transactions, innermost last.
     writers: Vec<*mut Txn>,
@@ -68,11 +70,12 @@ unsafe extern "C" fn backwards(a: *const MdbVal, b: *const MdbVal) -> c_int {
 }
 
 impl Side {
-    pub fn new(api: Api, directory: &Path, cursors: usize) -> Side {
+    pub fn new(api: Api, directory: &Path, flags: c_uint, cursors: usize) -> Side {
         let directory = CString::new(directory.to_str().unwrap()).unwrap();
         let mut side = Side {
             api,
             directory,
+            flags,
             env: ptr::null_mut(),
             writers: Vec::new(),
             reader: ptr::null_mut(),
@@ -89,8 +92,7 @@ impl Side {
             assert_eq!((self.api.mdb_env_create)(&mut self.env), 0);
             assert_eq!((self.api.mdb_env_set_maxdbs)(self.env, 32), 0);
             assert_eq!((self.api.mdb_env_set_mapsize)(self.env, 1 << 30), 0);
-            let flags = env::NOTLS | env::NOSYNC;
-            assert_eq!((self.api.mdb_env_open)(self.env, self.directory.as_ptr(), flags, 0o600), 0);
+            assert_eq!((self.api.mdb_env_open)(self.env, self.directory.as_ptr(), self.flags, 0o600), 0);
             let mut txn = ptr::null_mut();
             assert_eq!((self.api.mdb_txn_begin)(self.env, ptr::null_mut(), 0, &mut txn), 0);
             self.tables = (0..TABLES.len()).map(|i| self.open_table(txn, i)).collect();
