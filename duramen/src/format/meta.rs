@@ -70,6 +70,8 @@ pub(crate) struct Meta {
     pub committed_ns: u64,
     /// The newest records of the space log.
     pub tail: Vec<u8>,
+    /// Its slot has its receipt. Not written with it.
+    pub has_receipt: bool,
 }
 
 /// Where the log of the free space is: a chain of runs, newest first, down to a run that holds all of it.
@@ -237,7 +239,7 @@ impl Meta {
         if catalog.root.is_dirty() {
             return Err(damaged("a meta page whose main table is not in the file"));
         }
-        let mut meta = Meta {
+        Ok(Meta {
             page_size,
             file_id: word(32),
             sequence: word(40),
@@ -256,16 +258,18 @@ impl Meta {
             },
             committed_ns: word(184),
             tail: slot[TAIL..TAIL + tail].to_vec(),
-        };
-        if Meta::has_receipt(slot) {
-            meta.needs_no_proof();
-        }
-        Ok(meta)
+            has_receipt: Meta::has_receipt(slot),
+        })
     }
 
     /// Whether the commit needs no proof.
     pub(crate) fn is_proven(&self) -> bool {
-        self.proof_base == self.txnid
+        self.proof_base == self.txnid || self.has_receipt
+    }
+
+    /// The newest commit that it knows to be flushed.
+    pub(crate) fn durable(&self) -> Txnid {
+        if self.has_receipt { self.txnid } else { self.proof_base }
     }
 
     /// Notes that the commit, flushed before, needs no proof.
@@ -326,6 +330,7 @@ mod tests {
             space: SpaceRoot { head: Pgno(12), chain_pages: 2, base_pages: 1, free_pages: 40 },
             committed_ns: 1,
             tail: vec![1, 2, 3],
+            has_receipt: false,
         }
     }
 
