@@ -34,11 +34,17 @@ pub(crate) unsafe fn to_path(env: *mut Env, path: *const c_char, how: c_uint) ->
 }
 
 fn write_to_file(env: &Env, file: &File, target: &Path, how: u32) -> Result {
-    let db = env.opened()?.db()?;
+    let db = begin(env)?;
     match is_compact(how)? {
         true => compact(db, target),
         false => Ok(db.copy_to_file(file)?),
     }
+}
+
+fn begin(env: &Env) -> Result<&Database> {
+    let open = env.opened()?;
+    open.readers.count_a_copy();
+    open.db()
 }
 
 pub(crate) unsafe fn to_fd(env: *mut Env, fd: c_int, how: c_uint) -> Result {
@@ -74,7 +80,7 @@ fn without_sigpipe(write: impl FnOnce() -> Result) -> Result {
 }
 
 fn write_to(env: &Env, out: &mut File, how: u32) -> Result {
-    let db = env.opened()?.db()?;
+    let db = begin(env)?;
     if !is_compact(how)? {
         return Ok(db.copy_to(out)?);
     }

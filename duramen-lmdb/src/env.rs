@@ -28,7 +28,7 @@ use crate::mapsize::{Limit, counted};
 use crate::owner::Owner;
 use crate::spares::Spares;
 use crate::threads::Readers;
-use crate::txn::Txn;
+use crate::txn::{Alive, Txn};
 use crate::writers;
 
 /// Cursors of ended write transactions that are remembered, in case that the program closes them after all.
@@ -61,6 +61,7 @@ pub struct Env {
     /// The thread that began it.
     pub(crate) writer: Arc<Owner>,
     orphans: Whole<Vec<*mut Cursor>>,
+    pub(crate) alive: Alive,
     pub(crate) spares: Spares<Txn>,
     /// The same for write transactions: with the memory that they took.
     pub(crate) spare_writers: Spares<Txn>,
@@ -103,6 +104,7 @@ impl Env {
             writing: AtomicPtr::default(),
             writer: Arc::default(),
             orphans: Whole::default(),
+            alive: Alive::default(),
             spares: Spares::default(),
             spare_writers: Spares::default(),
         }
@@ -285,14 +287,18 @@ pub(crate) unsafe fn close(env: *mut Env) {
         return;
     }
     let _through = Uncancelled::new();
-    // SAFETY: see the module's head; the program uses it no more.
-    let env = unsafe { Box::from_raw(env) };
-    let inherited = env.open.as_ref().is_some_and(|open| open.handle.is_inherited());
-    let writing = env.writing.load(Ordering::Acquire);
+    // SAFETY: see the module's head.
+    let held = unsafe { &*env };
+    let inherited = held.open.as_ref().is_some_and(|open| open.handle.is_inherited());
+    let writing = held.writing.load(Ordering::Acquire);
     if !inherited && !writing.is_null() {
         // SAFETY: it is the write transaction, which would keep everybody else waiting for as long as the process lives.
         unsafe { crate::txn::abort(writing) };
     }
+    // SAFETY: see the module's head; the program uses it no more.
+    unsafe { crate::txn::leave_behind(held) };
+    // SAFETY: as above.
+    drop(unsafe { Box::from_raw(env) });
 }
 
 pub(crate) unsafe fn set_flags(env: *mut Env, which: c_uint, on: c_int) -> Result {
@@ -400,6 +406,14 @@ pub(crate) unsafe fn stat(env: *mut Env, out: *mut MdbStat) -> Result {
     Ok(())
 }
 
+/// How many places for readers all processes have had so far, idle ones included. It never falls.
+fn readers_ever(open: &Open) -> Result<u32> {
+    if !open.readers.are_counted() {
+        return Ok(0);
+    }
+    Ok(open.readers.tell(open.db()?.reader_places(open.readers.peak())?))
+}
+
 pub(crate) unsafe fn info(env: *mut Env, out: *mut MdbEnvinfo) -> Result {
     // SAFETY: see the module's head; `out` is a place for the numbers.
     let (env, out) = unsafe { (of(env)?, out.as_mut().ok_or(EINVAL)?) };
@@ -412,7 +426,7 @@ pub(crate) unsafe fn info(env: *mut Env, out: *mut MdbEnvinfo) -> Result {
         me_last_pgno: counted(newest.pages()).saturating_sub(1),
         me_last_txnid: size(newest.txnid().0),
         me_maxreaders: env.max_readers,
-        me_numreaders: open.readers.peak(),
+        me_numreaders: readers_ever(open)?,
     };
     Ok(())
 }

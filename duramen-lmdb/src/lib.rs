@@ -9,7 +9,7 @@
 //! | `faces` | signatures and the lists of exports |
 //! | `abi`, `errors` | types, constants; codes and texts |
 //! | `env`, `handle`, `mapsize`, `threads`, `readers`, `copy` | the environment, what a forked child has of it, its limits, who reads, copies |
-//! | `txn`, `spares` | transactions and nesting; read transactions for use once more |
+//! | `txn`, `spares` | transactions and nesting, what is left of them when their environment is closed; read transactions for use once more |
 //! | `cancel`, `owner`, `writers` | threads that the program cancels, that end with their write transaction, or that would wait for themselves |
 //! | `forks` | what threads do when another one forks |
 //! | `dbs`, `dbi` | table handles; the functions about tables |

@@ -38,6 +38,8 @@ pub struct Limit {
     bytes: AtomicUsize,
     /// Of the bytes in a page, which are a power of two.
     page_shift: AtomicU32,
+    /// What it was when a file without commits was opened: LMDB notes it in the file at once. 0 for other files.
+    created: AtomicUsize,
 }
 
 /// What a write transaction has found out about the pages that it may use.
@@ -70,7 +72,11 @@ impl Limit {
     /// The database has been opened: what was not set is taken from the file.
     pub fn begin(&self, db: &Database) -> Result {
         self.page_shift.store(db.page_size().trailing_zeros(), Ordering::Relaxed);
-        self.change(db, self.bytes())
+        self.change(db, self.bytes())?;
+        if db.glance()?.txnid().0 == 0 {
+            self.created.store(self.bytes(), Ordering::Relaxed);
+        }
+        Ok(())
     }
 
     /// Sets it in an open database: 0 is what the file says; never less than is in use.
@@ -80,7 +86,7 @@ impl Limit {
         let is_new = newest.txnid().0 == 0;
         let wanted = match bytes {
             // Nothing is stored before the first commit.
-            0 if is_new && self.bytes() != 0 => self.bytes(),
+            0 if is_new && self.created() != 0 => self.created(),
             0 if is_new => DEFAULT_BYTES,
             0 if stored == 0 => UNLIMITED,
             0 => stored,
@@ -164,6 +170,14 @@ impl Limit {
 
     /// The limit that the file is to remember: the highest that was set.
     pub fn to_store(&self, txn: &WriteTxn<'static>) -> u64 {
-        txn.user_number().max(self.bytes() as u64)
+        let stored = match txn.user_number() {
+            0 => self.created() as u64,
+            stored => stored,
+        };
+        stored.max(self.bytes() as u64)
+    }
+
+    fn created(&self) -> usize {
+        self.created.load(Ordering::Relaxed)
     }
 }

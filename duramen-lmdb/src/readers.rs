@@ -22,9 +22,9 @@ pub(crate) unsafe fn list(env: *mut Env, function: Option<MdbMsg>, context: *mut
         return unsafe { function(c"(no reader locks)\n".as_ptr(), context) };
     };
     let readers = open.db().ok().and_then(|db| db.readers().ok()).unwrap_or_default();
-    let (own, idle) = (u64::from(std::process::id()), open.readers.idle());
-    let mut lines: Vec<String> = readers.iter().map(|r| format!("{:10} {:x} {}\n", r.pid, 0, r.txnid)).collect();
-    lines.extend((0..idle).map(|_| format!("{own:10} {:x} -\n", 0)));
+    let own = std::process::id();
+    let mut lines: Vec<String> = readers.iter().map(|r| format!("{:10} {:x} {}\n", r.pid, r.thread, r.txnid)).collect();
+    lines.extend(open.readers.idle().iter().map(|thread| format!("{own:10} {thread:x} -\n")));
     if lines.is_empty() {
         lines.push("(no active readers)\n".to_string());
     } else {

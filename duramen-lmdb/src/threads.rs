@@ -22,6 +22,8 @@ pub struct Mark {
     taken: AtomicBool,
     /// How many transactions began and ended: odd while the thread has one.
     turn: AtomicU64,
+    /// Which thread that is, or was.
+    thread: AtomicU64,
 }
 
 impl Mark {
@@ -51,6 +53,8 @@ pub struct Readers {
     loose: AtomicU32,
     resting: AtomicU32,
     peak: AtomicU32,
+    /// The most that was ever told, of all processes.
+    told: AtomicU32,
     /// None: nobody counts.
     max: Option<u32>,
 }
@@ -88,8 +92,8 @@ impl Readers {
     }
 
     fn with(key: Option<libc::pthread_key_t>, max: Option<u32>) -> Readers {
-        let (loose, resting, peak) = (AtomicU32::new(0), AtomicU32::new(0), AtomicU32::new(0));
-        Readers { key, marks: Whole::default(), loose, resting, peak, max }
+        let [loose, resting, peak, told] = [const { AtomicU32::new(0) }; 4];
+        Readers { key, marks: Whole::default(), loose, resting, peak, told, max }
     }
 
     /// Whether there is a table of readers, as LMDB sees it.
@@ -133,13 +137,16 @@ impl Readers {
 
     fn new_mark(&self, max: u32) -> Result<*const Mark> {
         let mut marks = self.marks.lock();
+        // SAFETY: it takes nothing, and always succeeds.
+        let thread = unsafe { libc::pthread_self() };
         if let Some(mark) = marks.iter().find(|mark| !mark.taken.swap(true, Ordering::AcqRel)) {
+            mark.thread.store(thread, Ordering::Relaxed);
             return Ok(&raw const **mark);
         }
         if marks.len() >= max as usize {
             return Err(READERS_FULL);
         }
-        marks.push(Box::new(Mark { taken: AtomicBool::new(true), turn: AtomicU64::new(0) }));
+        marks.push(Box::new(Mark { taken: true.into(), turn: 0.into(), thread: thread.into() }));
         self.peak.fetch_max(u32::try_from(marks.len()).unwrap_or(u32::MAX), Ordering::Relaxed);
         Ok(&raw const **marks.last().expect("just pushed"))
     }
@@ -177,16 +184,34 @@ impl Readers {
         }
     }
 
+    /// The library itself reads, to copy: as LMDB counts it, with the place that this thread has, or one more.
+    pub fn count_a_copy(&self) {
+        let others = match self.key {
+            // SAFETY: the key lives as long as `self`.
+            Some(key) if !unsafe { libc::pthread_getspecific(key) }.is_null() => return,
+            Some(_) => u32::try_from(self.marks.lock().len()).unwrap_or(u32::MAX),
+            None => self.loose.load(Ordering::Relaxed),
+        };
+        self.peak.fetch_max(others.saturating_add(1), Ordering::Relaxed);
+    }
+
     /// How many readers there were at most.
     pub fn peak(&self) -> u32 {
         self.peak.load(Ordering::Relaxed)
     }
 
-    /// How many places no transaction is in, although a thread keeps them.
-    pub fn idle(&self) -> usize {
+    /// How many the program is to be told of, who are so many now: no less than before.
+    pub fn tell(&self, now: u32) -> u32 {
+        self.told.fetch_max(now, Ordering::Relaxed).max(now)
+    }
+
+    /// The places that no transaction is in: the threads that keep them, 0 for those that are no thread's.
+    pub fn idle(&self) -> Vec<u64> {
         let marks = self.marks.lock();
         let idle = |mark: &&Mark| mark.taken.load(Ordering::Relaxed) && !mark.is_busy();
-        marks.iter().map(Box::as_ref).filter(idle).count() + self.resting.load(Ordering::Relaxed) as usize
+        let of_threads = marks.iter().map(Box::as_ref).filter(idle).map(|mark| mark.thread.load(Ordering::Relaxed));
+        let of_none = (0..self.resting.load(Ordering::Relaxed)).map(|_| 0);
+        of_threads.chain(of_none).collect()
     }
 }
 

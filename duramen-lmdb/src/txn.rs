@@ -7,10 +7,11 @@
 //! # Safety
 //! A transaction is a box that never moves: tables and cursors of a read transaction refer to the snapshot in it, and
 //! are dropped before it is. It is freed by `commit` or `abort`. One thread at a time uses it, and what is nested in
-//! it. Its environment outlives it. Cursors are boxes too; each is in the list of its transaction, and leaves it, or is
+//! it. Its environment outlives it, but for a read transaction that it has let go of (`txn/left.rs`). Cursors are boxes too; each is in the list of its transaction, and leaves it, or is
 //! told, before either goes.
 #![allow(unsafe_code)]
 
+mod left;
 mod tables;
 
 use std::ffi::c_uint;
@@ -30,6 +31,7 @@ use crate::mapsize::{self, Budget};
 use crate::names_of_tables::Names;
 use crate::spares::Spares;
 use crate::threads::Place;
+pub(crate) use left::Alive;
 pub(crate) use tables::{Db, Target};
 
 /// Bits of a transaction's flags: those of `mdb_txn_begin`, and
@@ -52,8 +54,11 @@ pub struct Txn {
     child: *mut Txn,
     /// Behind the last page that it reads, or is to write, counted as the map size counts.
     next_page: usize,
+    /// Null once that has been closed.
     env: *const Env,
     flags: u32,
+    /// It is in the environment's list.
+    is_listed: bool,
     /// Moment of the handles at which it began.
     began: u64,
     /// The commit that it reads, or read until it was reset.
@@ -101,6 +106,7 @@ impl Txn {
             next_page: 0,
             env,
             flags,
+            is_listed: false,
             began: 0,
             reads: 0,
             dbs: Vec::new(),
@@ -122,8 +128,8 @@ impl Txn {
     }
 
     pub(crate) fn env(&self) -> &'static Env {
-        // SAFETY: see the module's head; the environment outlives the transaction.
-        unsafe { &*self.env }
+        // SAFETY: see the module's head; the environment outlives the transaction, or takes itself out of it.
+        unsafe { self.env.as_ref() }.unwrap_or_else(left::closed)
     }
 
     /// Tells it from others.
@@ -467,7 +473,12 @@ pub(crate) unsafe fn begin(env: *mut Env, parent: *mut Txn, flags: c_uint, out: 
         (true, false) => txn.begin_writing()?,
         (false, _) => txn.begin_nested()?,
     }
+    let is_listed = txn.is_listed || !txn.is_reader();
     *out = Box::into_raw(txn);
+    if !is_listed {
+        // SAFETY: it has just come from a box.
+        unsafe { left::list(*out) };
+    }
     Ok(())
 }
 
@@ -487,6 +498,12 @@ fn spares(env: &Env, flags: u32) -> &Spares<Txn> {
     if flags & flag::RDONLY != 0 { &env.spares } else { &env.spare_writers }
 }
 
+/// Lets go of the read transactions that an environment leaves behind, which is closed.
+pub(crate) unsafe fn leave_behind(env: &Env) {
+    // SAFETY: promised by the caller.
+    unsafe { left::leave_behind(env) }
+}
+
 /// Ends a transaction and frees it; its children first.
 unsafe fn end(txn: *mut Txn, keep: bool) -> Result {
     // SAFETY: see the module's head.
@@ -500,7 +517,7 @@ unsafe fn end(txn: *mut Txn, keep: bool) -> Result {
     // SAFETY: it came from a box, and the program uses it no more.
     let mut txn = unsafe { Box::from_raw(txn) };
     let result = txn.end(keep && children.is_ok());
-    if txn.parent.is_null() {
+    if txn.parent.is_null() && !txn.env.is_null() {
         spares(txn.env(), txn.flags).keep(txn);
     }
     children.and(result)

@@ -114,6 +114,8 @@ pub enum Call {
     Pages,
     /// A write of meta pages.
     Meta,
+    /// A write of a meta page's receipt, which leaves all else as it was.
+    Receipt,
     /// A flush.
     Flush,
     /// A write or flush of zeros that makes the log or makes it longer, a flush of it while it has no records, or the
@@ -129,6 +131,9 @@ pub enum Call {
 
 /// Bytes at the start of the file that hold the meta pages.
 pub const META_BYTES: u64 = 16384;
+/// Bytes of one of them, and where in those its receipt is.
+const META_SLOT: u64 = 4096;
+const META_RECEIPT: u64 = 3584;
 
 #[derive(Default)]
 struct State {
@@ -353,6 +358,7 @@ impl Medium for Recorder {
         let bytes = parts.iter().map(|part| &part[..]).collect::<Vec<_>>().concat();
         let mut state = self.disk.lock();
         let call = match self.file {
+            Which::Data if offset < META_BYTES && offset % META_SLOT == META_RECEIPT => Call::Receipt,
             Which::Data if offset < META_BYTES => Call::Meta,
             Which::Data => Call::Pages,
             Which::Log => {

@@ -10,7 +10,7 @@ use crate::format::page::{self, Child};
 use crate::ids::{Extent, Pgno, Txnid};
 use crate::order::Order;
 use crate::pager::Horizon;
-use crate::readers::ReadSlot;
+use crate::readers::{ReadSlot, Stay};
 use crate::store::recover::whole_slots;
 use crate::store::space_log::{self, Ledger};
 use crate::store::{CommitTimings, Store, Unpacked};
@@ -89,10 +89,10 @@ pub(crate) struct Held<'s> {
 }
 
 impl Held<'_> {
-    pub(crate) fn newest(store: &Store) -> Result<Held<'_>> {
+    pub(crate) fn newest(store: &Store, stay: Stay) -> Result<Held<'_>> {
         let mut missed = None;
         loop {
-            let (slot, newest) = store.begin_read()?;
+            let (slot, newest) = store.begin_read(stay)?;
             let head = store.read_head().inspect_err(|_| store.shared.end_read(slot))?;
             let place = Unpacked::of(&newest).slot;
             let found = whole_slots(&head).find(|(slot, meta)| *slot == place && meta.txnid == newest.txnid);
@@ -129,12 +129,12 @@ impl Drop for Held<'_> {
 
 /// The free space as of the newest commit.
 pub(crate) fn ledger(store: &Store) -> Result<Ledger> {
-    Held::newest(store)?.ledger()
+    Held::newest(store, Stay::Brief)?.ledger()
 }
 
 /// The database in numbers.
 pub(crate) fn stats(store: &Store) -> Result<Stats> {
-    let held = Held::newest(store)?;
+    let held = Held::newest(store, Stay::Brief)?;
     let space = held.ledger()?.space;
     Ok(Stats {
         page_size: store.pager.page_size,
@@ -152,12 +152,12 @@ pub(crate) fn stats(store: &Store) -> Result<Stats> {
 
 /// See [`crate::Database::user_number`].
 pub(crate) fn user_number(store: &Store) -> Result<u64> {
-    Ok(Held::newest(store)?.meta.user)
+    Ok(Held::newest(store, Stay::Brief)?.meta.user)
 }
 
 /// See [`crate::Database::check`].
 pub(crate) fn check(store: &Store, progress: impl FnMut(u64, u64)) -> Result<CheckReport> {
-    let held = Held::newest(store)?;
+    let held = Held::newest(store, Stay::Long)?;
     let mut checker = Checker::new(store, &held.meta, progress);
     checker.run(&held);
     Ok(checker.report)

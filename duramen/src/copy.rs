@@ -11,6 +11,7 @@ use crate::error::{Error, Result};
 use crate::format::meta::{Meta, SLOT_BYTES, SLOTS, bytes_needed};
 use crate::os::direct::{Block, DirectFile, Until};
 use crate::os::file::{check_limit, read_up_to};
+use crate::readers::Stay;
 use crate::store::Store;
 use crate::width::to_usize;
 
@@ -46,7 +47,7 @@ fn failed(source: io::Error) -> Error {
 
 /// Gives `write` one piece of the copy after the other, and where it goes; all aligned for direct I/O.
 fn pieces(store: &Store, mut write: impl FnMut(u64, &[u8]) -> io::Result<()>) -> Result<()> {
-    let held = Held::newest(store)?;
+    let held = Held::newest(store, Stay::Long)?;
     let end = bytes_needed(held.meta.page_count, store.pager.page_size);
     let mut piece = Block::new(PIECE_BYTES);
     let mut at = 0;

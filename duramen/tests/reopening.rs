@@ -2,9 +2,11 @@
 //!
 //! A power cut is played by copying the files and blanking, in the copy, pages that no flush has covered yet.
 
+use std::io::{self, IoSlice};
 use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, PoisonError};
 
-use duramen::{Database, Durability, Txnid};
+use duramen::{Database, Durability, Medium, MediumLayer, Txnid};
 
 type Result<T = (), E = Box<dyn std::error::Error>> = std::result::Result<T, E>;
 
@@ -310,6 +312,101 @@ fn a_handle_without_a_lock_file_that_comes_and_goes_leaves_anothers_transaction_
         let copy = Database::open(&copy)?;
         assert_eq!(copy.check(|_, _| {})?.findings, Vec::<String>::new());
         assert_eq!(copy.read()?.table("larger")?.len(), 2000, "{durability:?}");
+    }
+    Ok(())
+}
+
+/// What happens before the next call of the disk but so many.
+type Act = Arc<Mutex<Option<(usize, Box<dyn FnOnce() + Send>)>>>;
+
+/// A medium that lets others act just before one of its calls.
+struct Beside(Arc<dyn Medium>, Act);
+
+impl Beside {
+    fn meet(&self) {
+        let mut act = self.1.lock().unwrap_or_else(PoisonError::into_inner);
+        let due = match act.as_mut() {
+            Some((0, _)) => act.take(),
+            Some((calls, _)) => {
+                *calls -= 1;
+                None
+            }
+            None => None,
+        };
+        drop(act);
+        if let Some((_, act)) = due {
+            act();
+        }
+    }
+}
+
+impl Medium for Beside {
+    fn write_at(&self, offset: u64, parts: &[IoSlice<'_>]) -> io::Result<()> {
+        self.meet();
+        self.0.write_at(offset, parts)
+    }
+
+    fn flush(&self) -> io::Result<()> {
+        self.meet();
+        self.0.flush()
+    }
+
+    fn len(&self) -> io::Result<u64> {
+        self.0.len()
+    }
+
+    fn set_len(&self, bytes: u64) -> io::Result<()> {
+        self.meet();
+        self.0.set_len(bytes)
+    }
+}
+
+/// Closing is no transaction: programs do not lock each other out for it.
+#[test]
+fn a_handle_without_a_lock_file_that_closes_writes_over_nothing_that_is_committed_meanwhile() -> Result {
+    let dir = tempfile::tempdir()?;
+    let path = dir.path().join("meanwhile.dm");
+    let durability = |relaxed| if relaxed { Durability::Relaxed } else { Durability::Durable };
+    for way in 0..48u8 {
+        let (mine, theirs) = (durability(way & 1 == 0), durability(way & 2 == 0));
+        let (call, commits) = (usize::from(way / 4 % 2), way / 8);
+        let act = Act::default();
+        let beside = act.clone();
+        let layer: MediumLayer = Arc::new(move |medium| Arc::new(Beside(medium, beside.clone())));
+        let goes = Database::options().without_lock_file().medium(layer).open(&path)?;
+        let stays = Database::options().without_lock_file().open(&path)?;
+        put(&goes, b"mine", mine)?;
+        let other = stays.clone();
+        let work = move || (0..=commits).for_each(|i| assert!(put(&other, &[i], theirs).is_ok()));
+        *act.lock().unwrap() = Some((call, Box::new(work)));
+        goes.close()?;
+        let what = format!("{mine:?}, {theirs:?}, before call {call}, {commits} more");
+        let met = act.lock().unwrap().take().is_none();
+        let copy = path.with_extension("copy");
+        std::fs::copy(&path, &copy)?;
+        let found = Database::options().without_lock_file().open(&copy)?;
+        assert_eq!(found.check(|_, _| {})?.findings, Vec::<String>::new(), "{what}");
+        let newest = if met { vec![commits] } else { b"mine".to_vec() };
+        assert_eq!(value(&found)?, newest, "{what}");
+        // And who stays goes on from there.
+        put(&stays, b"after", theirs)?;
+        assert_eq!(value(&stays)?, b"after", "{what}");
+    }
+    Ok(())
+}
+
+#[test]
+fn damage_to_what_was_closed_without_a_lock_file_is_not_taken_for_a_power_cut() -> Result {
+    let dir = tempfile::tempdir()?;
+    for (i, durability) in [Durability::Relaxed, Durability::Durable].into_iter().enumerate() {
+        let path = dir.path().join(format!("{i}.dm"));
+        let open = |path: &Path| Database::options().without_lock_file().open(path);
+        let db = open(&path)?;
+        put(&db, b"before", Durability::Durable)?;
+        let newest = put(&db, b"newest", durability)?;
+        db.close()?;
+        let after = open(&cut(&path, newest)?).map_err(Into::into).and_then(|db| value(&db));
+        assert!(after.is_err(), "{durability:?}: {after:?}");
     }
     Ok(())
 }

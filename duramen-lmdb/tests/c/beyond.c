@@ -371,6 +371,42 @@ static void without_streams(void) {
 	work_and_wait(change_much, "streams");
 }
 
+static void *begins_to_read(void *txn) {
+	*(MDB_txn **)txn = begin(env, MDB_RDONLY);
+	MDB_val k = of_text("key"), d;
+	IS(mdb_get(*(MDB_txn **)txn, 2, &k, &d), 0);
+	return NULL;
+}
+
+/* The environment is closed before transactions that read, also of threads that have ended. What they kept is free. */
+static void closed_too_soon(unsigned flags) {
+	MDB_txn *txn, *of_threads[20];
+	MDB_cursor *cursor;
+	MDB_val k, d;
+	pthread_t threads[20];
+	env = open_env("too soon", flags);
+	txn = begin(env, 0);
+	MDB_dbi dbi = table(txn, "t", MDB_CREATE);
+	MUST(put(txn, dbi, "key", "value", 0));
+	MUST(mdb_txn_commit(txn));
+	for (int i = 0; i < 20; i++) MUST(pthread_create(&threads[i], NULL, begins_to_read, &of_threads[i]));
+	for (int i = 0; i < 20; i++) MUST(pthread_join(threads[i], NULL));
+	txn = begin(env, MDB_RDONLY);
+	MUST(mdb_cursor_open(txn, dbi, &cursor));
+	IS(mdb_cursor_get(cursor, &k, &d, MDB_FIRST), 0);
+	mdb_env_close(env);
+	IS(mdb_cursor_get(cursor, &k, &d, MDB_NEXT) != 0, 1);
+	IS(mdb_get(txn, dbi, &k, &d), EINVAL);
+	IS(put(txn, dbi, "key", "another", 0), EINVAL);
+	mdb_txn_reset(txn);
+	IS(mdb_txn_renew(txn), EINVAL);
+	IS(mdb_txn_env(txn) == NULL, 1);
+	for (int i = 0; i < 20; i += 2) mdb_txn_abort(of_threads[i]);
+	for (int i = 1; i < 20; i += 2) IS(mdb_txn_commit(of_threads[i]), 0);
+	mdb_txn_abort(txn);
+	mdb_cursor_close(cursor);
+}
+
 int main(int argc, char **argv) {
 	base = argc > 1 ? argv[1] : ".";
 	setvbuf(stdout, NULL, _IOLBF, 0);
@@ -385,5 +421,8 @@ int main(int argc, char **argv) {
 	without_streams();
 	descriptors();
 	exclusion();
+	closed_too_soon(0);
+	closed_too_soon(MDB_NOTLS);
+	closed_too_soon(MDB_NOLOCK);
 	return failures != 0;
 }

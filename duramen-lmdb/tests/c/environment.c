@@ -1,5 +1,6 @@
 /* Environments: opening, flags, limits, files, errors. */
 #include "say.h"
+#include <pthread.h>
 #include <sys/wait.h>
 
 static void texts(void) {
@@ -410,6 +411,60 @@ static void free_pages(void) {
 	mdb_env_close(env);
 }
 
+static void say_readers(MDB_env *env) {
+	MDB_envinfo info;
+	MUST(mdb_env_info(env, &info));
+	printf("%u readers\n", info.me_numreaders);
+}
+
+/* A line of the list of readers: is it what this thread, with its transaction, would write? */
+static int compare_line(const char *line, void *context) {
+	char own[100];
+	snprintf(own, sizeof own, "%10d %zx %s\n", (int)getpid(), (size_t)pthread_self(), (char *)context);
+	printf("own %d\n", !strcmp(line, own));
+	return 0;
+}
+
+/* The count of readers is that of all processes, the dead included, and does not fall before all have closed. */
+static void readers_of_all(unsigned flags) {
+	char commit[20];
+	MDB_env *env = open_env("readers", flags);
+	say_readers(env);
+	MDB_txn *txn = begin(env, MDB_RDONLY), *more[2];
+	say_readers(env);
+	snprintf(commit, sizeof commit, "%zu", mdb_txn_id(txn));
+	printf("%d\n", mdb_reader_list(env, compare_line, commit));
+	if (!flags) {
+		mdb_txn_reset(txn);
+		printf("%d\n", mdb_reader_list(env, compare_line, "-"));
+		MUST(mdb_txn_renew(txn));
+	}
+	for (int round = 0; round < 2; round++) {
+		fflush(stdout);
+		pid_t child = fork();
+		if (!child) {
+			MDB_env *own = open_env("readers", MDB_NOTLS);
+			say_readers(own);
+			for (int i = 0; i < 2; i++) more[i] = begin(own, MDB_RDONLY);
+			say_readers(own);
+			if (round == 0) {
+				for (int i = 0; i < 2; i++) mdb_txn_abort(more[i]);
+				mdb_env_close(own);
+			}
+			fflush(stdout);
+			_exit(0);
+		}
+		waitpid(child, NULL, 0);
+		say_readers(env);
+	}
+	mdb_txn_abort(txn);
+	say_readers(env);
+	mdb_env_close(env);
+	env = open_env("readers", 0);
+	say_readers(env);
+	mdb_env_close(env);
+}
+
 int main(int argc, char **argv) {
 	base = argc > 1 ? argv[1] : ".";
 	setvbuf(stdout, NULL, _IOLBF, 0);
@@ -425,5 +480,7 @@ int main(int argc, char **argv) {
 	strangers();
 	restored();
 	reading_only();
+	readers_of_all(0);
+	readers_of_all(MDB_NOTLS);
 	return 0;
 }

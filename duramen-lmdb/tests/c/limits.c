@@ -573,6 +573,37 @@ static void little_address_space(void) {
 	printf("ended with %d\n", status);
 }
 
+static void say_size(MDB_env *env) {
+	MDB_envinfo info;
+	MUST(mdb_env_info(env, &info));
+	printf("%zu\n", info.me_mapsize);
+}
+
+/* A size of 0 is the one that the file remembers: from the beginning the one that it was made with, and the highest that was
+ * set when something was committed. */
+static void remembered(const char *name, size_t made_with) {
+	static const size_t sizes[] = {0, 50 << 20, 0, 5 << 20, 0, 3 << 20};
+	MDB_env *env;
+	mkdir(place(name), 0777);
+	for (int committed = 0; committed < 2; committed++) {
+		MUST(mdb_env_create(&env));
+		if (made_with) MUST(mdb_env_set_mapsize(env, made_with));
+		MUST(mdb_env_open(env, path, 0, 0644));
+		say_size(env);
+		for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++) {
+			SAY(mdb_env_set_mapsize(env, sizes[i]));
+			say_size(env);
+		}
+		MDB_txn *txn = begin(env, 0);
+		MUST(put(txn, table(txn, NULL, 0), "k", committed ? "v" : "w", 0));
+		MUST(mdb_txn_commit(txn));
+		made_with = 0;
+		SAY(mdb_env_set_mapsize(env, 0));
+		say_size(env);
+		mdb_env_close(env);
+	}
+}
+
 int main(int argc, char **argv) {
 	base = argc > 1 ? argv[1] : ".";
 	setvbuf(stdout, NULL, _IOLBF, 0);
@@ -592,5 +623,7 @@ int main(int argc, char **argv) {
 	alignment();
 	alignment_of_eights();
 	little_address_space();
+	remembered("remembered", 0);
+	remembered("remembered 10", 10 << 20);
 	return 0;
 }

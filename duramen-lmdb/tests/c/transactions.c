@@ -627,6 +627,36 @@ static void compacts_many(void) {
 	mdb_env_close(copy);
 }
 
+/* What is left of transactions that read, once their environment is closed: they can be ended. */
+static void closed_before_readers(void) {
+	MDB_env *env = open_env("left", MDB_NOLOCK);
+	MDB_txn *txn = begin(env, 0), *reads, *rests;
+	MDB_dbi dbi = table(txn, "t", MDB_CREATE);
+	MDB_cursor *kept, *closed;
+	SAY(put(txn, dbi, "k", "v", 0));
+	MUST(mdb_txn_commit(txn));
+	for (int by_commit = 0; by_commit < 2; by_commit++) {
+		reads = begin(env, MDB_RDONLY), rests = begin(env, MDB_RDONLY);
+		get(reads, dbi, "k");
+		MUST(mdb_cursor_open(reads, dbi, &kept));
+		MUST(mdb_cursor_open(reads, dbi, &closed));
+		move(closed, MDB_FIRST, NULL, NULL);
+		mdb_txn_reset(rests);
+		mdb_env_close(env);
+		mdb_cursor_close(closed);
+		if (by_commit) SAY(mdb_txn_commit(reads));
+		else mdb_txn_abort(reads);
+		mdb_txn_abort(rests);
+		mdb_cursor_close(kept);
+		env = open_env("left", MDB_NOLOCK);
+		txn = begin(env, MDB_RDONLY);
+		dbi = table(txn, "t", 0);
+		get(txn, dbi, "k");
+		MUST(mdb_txn_commit(txn));
+	}
+	mdb_env_close(env);
+}
+
 int main(int argc, char **argv) {
 	base = argc > 1 ? argv[1] : ".";
 	setvbuf(stdout, NULL, _IOLBF, 0);
@@ -645,5 +675,6 @@ int main(int argc, char **argv) {
 	compacts_alone("alone with duplicates", MDB_DUPSORT, 300);
 	compacts_alone("alone, reversed", MDB_REVERSEKEY, 300);
 	compacts_many();
+	closed_before_readers();
 	return 0;
 }

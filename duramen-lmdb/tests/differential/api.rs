@@ -45,6 +45,12 @@ api! {
     mdb_env_close: fn(*mut Env) -> ();
     mdb_env_set_mapsize: fn(*mut Env, usize) -> c_int;
     mdb_env_set_maxdbs: fn(*mut Env, c_uint) -> c_int;
+    mdb_env_sync: fn(*mut Env, c_int) -> c_int;
+    mdb_env_set_flags: fn(*mut Env, c_uint, c_int) -> c_int;
+    mdb_env_get_flags: fn(*mut Env, *mut c_uint) -> c_int;
+    mdb_env_info: fn(*mut Env, *mut MdbEnvinfo) -> c_int;
+    mdb_env_copy2: fn(*mut Env, *const c_char, c_uint) -> c_int;
+    mdb_reader_check: fn(*mut Env, *mut c_int) -> c_int;
     mdb_txn_begin: fn(*mut Env, *mut Txn, c_uint, *mut *mut Txn) -> c_int;
     mdb_txn_commit: fn(*mut Txn) -> c_int;
     mdb_txn_abort: fn(*mut Txn) -> ();

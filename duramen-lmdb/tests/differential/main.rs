@@ -4,6 +4,7 @@
 //! `DURAMEN_CASES` says how many worlds are played (each of its own seed), `DURAMEN_SEED` repeats one that differed.
 
 mod api;
+mod environment;
 mod operations;
 mod side;
 
@@ -41,8 +42,8 @@ fn play(seed: u64) {
         std::fs::create_dir(&path).unwrap();
         path
     };
-    let mut stock = Side::new(stock, &place("stock"), CURSORS);
-    let mut ours = Side::new(Api::ours(), &place("ours"), CURSORS);
+    let mut stock = Side::new(stock, &place("stock"), environment::flags(seed), CURSORS);
+    let mut ours = Side::new(Api::ours(), &place("ours"), environment::flags(seed), CURSORS);
     let mut chooser = Chooser::new(seed);
     let mut last = VecDeque::new();
     let count = number("DURAMEN_OPERATIONS").map_or(OPERATIONS, |n| n as usize);

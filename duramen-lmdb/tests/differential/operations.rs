@@ -6,6 +6,8 @@
 use duramen_lmdb::abi::{db, put};
 use fastrand::Rng;
 
+use crate::environment::Environment;
+
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Kind {
     Bytes,
@@ -60,6 +62,7 @@ pub enum Operation {
     EndRead,
     ResetRead,
     Reopen,
+    Environment(Environment),
     Put {
         table: usize,
         key: Vec<u8>,
@@ -171,6 +174,8 @@ pub struct Chooser {
     value_bytes_max: usize,
     /// Each table is one page of LMDB's.
     small: bool,
+    /// Some keys, and duplicates, are as long as can be, and a few longer.
+    long: bool,
     level: usize,
     reading: bool,
     cursors: [Option<Known>; CURSORS],
@@ -187,8 +192,10 @@ impl Chooser {
         let small = rng.u32(0..3) > 0;
         let (keys, values, value_bytes_max) =
             if small { (rng.u64(2..14), rng.u64(1..7), 16) } else { (rng.u64(50..2000), rng.u64(3..400), 5000) };
+        let long = !small && rng.bool();
         Chooser {
             rng,
+            long,
             keys,
             values,
             value_bytes_max,
@@ -217,9 +224,21 @@ impl Chooser {
                 let long = if self.small { 0 } else { (n % 7) as usize * 20 };
                 let mut key = format!("{}{}", n.wrapping_mul(0x9E37) % 97, n).into_bytes();
                 key.extend(std::iter::repeat_n(b'x', long));
-                key
+                self.lengthened(key, n)
             }
         }
+    }
+
+    /// A key or duplicate, the `n`th, at or beyond the limit of their length if it is one of those.
+    fn lengthened(&self, mut bytes: Vec<u8>, n: u64) -> Vec<u8> {
+        const LIMIT: usize = 511;
+        match n % 13 {
+            0 | 5 if self.long => bytes.resize(LIMIT, b'z'),
+            1 if self.long => bytes.resize(LIMIT - 1, b'z'),
+            2 if self.long && n % 7 == 0 => bytes.resize(LIMIT + 1, b'z'),
+            _ => {}
+        }
+        bytes
     }
 
     fn data(&mut self, table: usize) -> Vec<u8> {
@@ -237,7 +256,7 @@ impl Chooser {
             let long = if self.small { 0 } else { (n % 11) as usize * 30 };
             let mut data = format!("{}v{n}", n % 5).into_bytes();
             data.extend(std::iter::repeat_n(b'y', long));
-            return data;
+            return self.lengthened(data, n);
         }
         let bytes =
             if self.rng.u32(0..8) == 0 { self.rng.usize(0..=self.value_bytes_max) } else { self.rng.usize(0..20) };
@@ -271,6 +290,7 @@ impl Chooser {
             42..46 if self.reading => Some(Operation::EndRead),
             46..50 if self.reading => Some(Operation::ResetRead),
             50..51 if !writing && !self.reading => Some(Operation::Reopen),
+            51..60 => Environment::choose(&mut self.rng, writing, self.reading).map(Operation::Environment),
             60..300 if writing => {
                 let table = self.table();
                 let flags = self.put_flags(table);

@@ -5,13 +5,15 @@
 #![allow(unsafe_code)]
 
 use std::ffi::CString;
+use std::hash::{DefaultHasher, Hash, Hasher};
 use std::path::Path;
 use std::ptr;
 
-use duramen_lmdb::abi::{Op, db, env, put};
+use duramen_lmdb::abi::{CP_COMPACT, MdbEnvinfo, Op, db, env, put};
 use duramen_lmdb::names::*;
 
 use crate::api::Api;
+use crate::environment::Environment;
 use crate::operations::{Operation, TABLES, own_orders};
 
 /// What an operation answered: its code, and bytes.
@@ -51,6 +53,8 @@ fn read(value: &MdbVal) -> Vec<u8> {
 pub struct Side {
     pub api: Api,
     directory: CString,
+    /// Of the environment.
+    flags: c_uint,
     env: *mut Env,
     /// Write transactions, innermost last.
     writers: Vec<*mut Txn>,
@@ -66,11 +70,12 @@ unsafe extern "C" fn backwards(a: *const MdbVal, b: *const MdbVal) -> c_int {
 }
 
 impl Side {
-    pub fn new(api: Api, directory: &Path, cursors: usize) -> Side {
+    pub fn new(api: Api, directory: &Path, flags: c_uint, cursors: usize) -> Side {
         let directory = CString::new(directory.to_str().unwrap()).unwrap();
         let mut side = Side {
             api,
             directory,
+            flags,
             env: ptr::null_mut(),
             writers: Vec::new(),
             reader: ptr::null_mut(),
@@ -87,8 +92,7 @@ impl Side {
             assert_eq!((self.api.mdb_env_create)(&mut self.env), 0);
             assert_eq!((self.api.mdb_env_set_maxdbs)(self.env, 32), 0);
             assert_eq!((self.api.mdb_env_set_mapsize)(self.env, 1 << 30), 0);
-            let flags = env::NOTLS | env::NOSYNC;
-            assert_eq!((self.api.mdb_env_open)(self.env, self.directory.as_ptr(), flags, 0o600), 0);
+            assert_eq!((self.api.mdb_env_open)(self.env, self.directory.as_ptr(), self.flags, 0o600), 0);
             let mut txn = ptr::null_mut();
             assert_eq!((self.api.mdb_txn_begin)(self.env, ptr::null_mut(), 0, &mut txn), 0);
             self.tables = (0..TABLES.len()).map(|i| self.open_table(txn, i)).collect();
@@ -153,6 +157,7 @@ impl Side {
                     self.reopen();
                     Answer::code(0)
                 }
+                Operation::Environment(about) => self.about_environment(about),
                 Operation::Put { table, key, data, flags } => self.put(*table, key, data, *flags),
                 Operation::Get { reads, table, key } => self.get(*reads, *table, key),
                 Operation::Del { table, key, data } => {
@@ -213,6 +218,56 @@ impl Side {
                     Answer::code((self.api.mdb_cursor_del)(self.cursors[*cursor], *flags))
                 }
             }
+        }
+    }
+
+    unsafe fn about_environment(&mut self, about: &Environment) -> Answer {
+        // SAFETY: see the head.
+        unsafe {
+            match about {
+                Environment::Sync { force } => Answer::code((self.api.mdb_env_sync)(self.env, c_int::from(*force))),
+                Environment::SetFlags { flags, on } => {
+                    let code = (self.api.mdb_env_set_flags)(self.env, *flags, c_int::from(*on));
+                    let mut now = 0;
+                    (self.api.mdb_env_get_flags)(self.env, &mut now);
+                    Answer::number(code, now as usize)
+                }
+                Environment::Info => {
+                    let mut info = std::mem::zeroed::<MdbEnvinfo>();
+                    let code = (self.api.mdb_env_info)(self.env, &mut info);
+                    let said = format!("{} {} {}", info.me_mapsize, info.me_maxreaders, info.me_numreaders);
+                    Answer { data: Some(said.into_bytes()), ..Answer::code(code) }
+                }
+                Environment::ReaderCheck => {
+                    let mut dead = -1;
+                    let code = (self.api.mdb_reader_check)(self.env, &mut dead);
+                    Answer::number(code, dead as usize)
+                }
+                Environment::Copy { compact } => self.copy(*compact),
+                Environment::MapSize { bytes } => Answer::code((self.api.mdb_env_set_mapsize)(self.env, *bytes)),
+            }
+        }
+    }
+
+    /// Answers with all that is in the copy.
+    unsafe fn copy(&mut self, compact: bool) -> Answer {
+        let directory = tempfile::tempdir().unwrap();
+        let place = CString::new(directory.path().to_str().unwrap()).unwrap();
+        let (own, tables) = (self.env, self.tables.clone());
+        // SAFETY: see the head; the copy's environment takes the place of the own one only to be read.
+        unsafe {
+            let code = (self.api.mdb_env_copy2)(self.env, place.as_ptr(), if compact { CP_COMPACT } else { 0 });
+            if code != 0 {
+                return Answer::code(code);
+            }
+            let original = std::mem::replace(&mut self.directory, place);
+            self.open();
+            let all = self.dump();
+            (self.api.mdb_env_close)(self.env);
+            (self.env, self.tables, self.directory) = (own, tables, original);
+            let mut all_of_it = DefaultHasher::new();
+            all.hash(&mut all_of_it);
+            Answer { data: Some(all_of_it.finish().to_be_bytes().into()), number: all.len(), ..Answer::code(code) }
         }
     }
 

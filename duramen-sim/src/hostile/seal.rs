@@ -11,6 +11,7 @@ const SLOT_TAIL_BYTES: usize = 192;
 const SLOT_TAIL_SUM: usize = 240;
 const SLOT_SUM: usize = 248;
 const SLOT_TAIL: usize = 256;
+const SLOT_RECEIPT: usize = 3584;
 const MAGIC: &[u8] = b"DURAMEN\x1a";
 const HEADER: usize = 40;
 
@@ -40,6 +41,10 @@ pub fn reseal(file: &mut [u8], renumber: bool) {
         slot[SLOT_TAIL_SUM..SLOT_SUM].copy_from_slice(&tail.to_le_bytes());
         let head = xxh3_64_with_seed(&slot[..SLOT_SUM], id);
         slot[SLOT_SUM..SLOT_TAIL].copy_from_slice(&head.to_le_bytes());
+        if word(slot, SLOT_RECEIPT) != 0 && tail_bytes <= SLOT_RECEIPT - SLOT_TAIL {
+            let receipt = xxh3_64_with_seed(&slot[..SLOT_TAIL], id);
+            slot[SLOT_RECEIPT..][..8].copy_from_slice(&receipt.to_le_bytes());
+        }
     }
     let Some((page_size, id)) = identity(file) else { return };
     let pages = file.len() / page_size;

@@ -66,6 +66,8 @@ pub struct Reader {
     pub txnid: Txnid,
     /// When it began, in milliseconds since 1970.
     pub since_ms: u64,
+    /// The thread that began it, by its process's own number for it.
+    pub thread: u64,
     /// Freed pages that the file must keep because this snapshot sees them.
     pub pages_held: u64,
 }
@@ -281,11 +283,19 @@ impl Database {
                 pid: r.pid,
                 txnid: r.txnid,
                 since_ms: r.since,
+                thread: r.thread,
                 pages_held: ledger.space.blocked_by(r.txnid),
             })
             .collect();
         readers.sort_by_key(|reader| reader.txnid);
         Ok(readers)
+    }
+
+    /// How many places in the reader table have been used, at once or one after the other, since somebody opened the database
+    /// who found nobody else, if this handle has used so many itself.
+    pub fn reader_places(&self, own: u32) -> Result<u32> {
+        let (before, others) = self.store.shared.used_by_others()?;
+        Ok(own.max(before).saturating_add(others))
     }
 
     /// Clears what dead processes left in the reader table, and returns how many readers that were. Writers do it by

@@ -156,7 +156,7 @@ impl Options {
     ///
     /// The caller then sees to it that nobody else reads or writes while one writes: a writer does not know of readers of
     /// other handles. What they have committed is found when a transaction begins. [`Database::checkpoint`] and
-    /// [`Database::sync`] count as writing, and so does closing by who has made the newest commit; opening does not.
+    /// [`Database::sync`] count as writing; opening and closing do not.
     pub fn without_lock_file(mut self) -> Options {
         self.settings.lock_file = false;
         self

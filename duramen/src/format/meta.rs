@@ -31,10 +31,15 @@ const NUMBER_MAX: u64 = 1 << 62;
 /// Where the tail's checksum is, and the head's behind it, which covers that too.
 const TAIL_CHECKSUM: usize = TAIL - 16;
 const CHECKSUM: usize = TAIL - 8;
-/// Most bytes of space log that a slot takes.
-pub(crate) const TAIL_MAX: usize = SLOT_BYTES - TAIL;
 /// A slot is written in whole pieces of this size, as far as it is used.
 const SECTOR_BYTES: usize = 512;
+/// Where a slot's receipt is, which says that its commit has been flushed. Whoever writes it beside somebody else's commit
+/// writes over nothing: no meta page is so long, and what stands here beside another one is no receipt of that.
+pub(crate) const RECEIPT: usize = SLOT_BYTES - SECTOR_BYTES;
+/// Most bytes of space log that a slot takes.
+pub(crate) const TAIL_MAX: usize = RECEIPT - TAIL;
+/// Most that it took before there were receipts.
+const TAIL_FOUND_MAX: usize = SLOT_BYTES - TAIL;
 
 /// How long a file with this many pages must be. Where there is none but those of the slots, only the slots count:
 /// a page may be larger than all of them.
@@ -65,6 +70,8 @@ pub(crate) struct Meta {
     pub committed_ns: u64,
     /// The newest records of the space log.
     pub tail: Vec<u8>,
+    /// Its slot has its receipt. Not written with it.
+    pub has_receipt: bool,
 }
 
 /// Where the log of the free space is: a chain of runs, newest first, down to a run that holds all of it.
@@ -177,6 +184,20 @@ impl Meta {
         (self.sequence, self.txnid)
     }
 
+    /// What stands at [`RECEIPT`] once the commit has been flushed; nothing where a tail takes that place.
+    pub(crate) fn receipt(&self) -> Option<[u8; SECTOR_BYTES]> {
+        let mut head = Vec::new();
+        self.encode(&mut head);
+        let mut sector = [0; SECTOR_BYTES];
+        sector[..8].copy_from_slice(&receipt_of(&head).to_le_bytes());
+        (self.tail.len() <= TAIL_MAX).then_some(sector)
+    }
+
+    /// Whether a slot has its commit's receipt.
+    pub(crate) fn has_receipt(slot: &[u8]) -> bool {
+        word(slot, 192) <= TAIL_MAX as u64 && word(slot, RECEIPT) == receipt_of(slot)
+    }
+
     /// When a slot's commit was made, of a slot that is known to be whole.
     pub(crate) fn committed_ns_of(slot: &[u8]) -> u64 {
         word(slot, 184)
@@ -203,7 +224,7 @@ impl Meta {
         if !(4096..=65536).contains(&page_size) || !page_size.is_power_of_two() {
             return Err(damaged("a meta page with an impossible page size"));
         }
-        let tail = usize::try_from(word(192)).ok().filter(|&bytes| bytes <= TAIL_MAX);
+        let tail = usize::try_from(word(192)).ok().filter(|&bytes| bytes <= TAIL_FOUND_MAX);
         let tail = tail.ok_or_else(|| damaged("a meta page with an impossible tail"))?;
         if word(56) < Meta::first_page(page_size as usize) || word(56) > Pgno::LIMIT {
             return Err(damaged("a meta page with an impossible file length"));
@@ -237,12 +258,18 @@ impl Meta {
             },
             committed_ns: word(184),
             tail: slot[TAIL..TAIL + tail].to_vec(),
+            has_receipt: Meta::has_receipt(slot),
         })
     }
 
     /// Whether the commit needs no proof.
     pub(crate) fn is_proven(&self) -> bool {
-        self.proof_base == self.txnid
+        self.proof_base == self.txnid || self.has_receipt
+    }
+
+    /// The newest commit that it knows to be flushed.
+    pub(crate) fn durable(&self) -> Txnid {
+        if self.has_receipt { self.txnid } else { self.proof_base }
     }
 
     /// Notes that the commit, flushed before, needs no proof.
@@ -269,8 +296,13 @@ fn head_checksum(slot: &[u8]) -> u64 {
 
 /// Nothing if the tail is longer than there is room for.
 fn tail_checksum(slot: &[u8]) -> Option<u64> {
-    let bytes = usize::try_from(word(slot, 192)).ok().filter(|&bytes| bytes <= TAIL_MAX)?;
+    let bytes = usize::try_from(word(slot, 192)).ok().filter(|&bytes| bytes <= TAIL_FOUND_MAX)?;
     Some(XxHash3_64::oneshot_with_seed(word(slot, 32), slot.get(TAIL..TAIL + bytes)?))
+}
+
+/// The receipt of the meta page that begins like this. It differs with every word there, its checksums included.
+fn receipt_of(slot: &[u8]) -> u64 {
+    XxHash3_64::oneshot_with_seed(word(slot, 32), slot.get(..TAIL).unwrap_or_default())
 }
 
 /// The word at an offset; 0 behind the end.
@@ -298,6 +330,7 @@ mod tests {
             space: SpaceRoot { head: Pgno(12), chain_pages: 2, base_pages: 1, free_pages: 40 },
             committed_ns: 1,
             tail: vec![1, 2, 3],
+            has_receipt: false,
         }
     }
 
@@ -323,7 +356,7 @@ mod tests {
 
     #[test]
     fn a_meta_page_reads_back_as_it_was_written() {
-        for tail in [0, 3, 256, 257, TAIL_MAX] {
+        for tail in [0, 3, 256, 257, TAIL_MAX, TAIL_FOUND_MAX] {
             let meta = Meta { tail: vec![7; tail], ..meta() };
             assert_eq!(Meta::decode(&slot(&meta)), Ok(meta));
         }
@@ -331,7 +364,7 @@ mod tests {
 
     #[test]
     fn every_flipped_bit_is_noticed() {
-        let meta = Meta { tail: (0..TAIL_MAX).map(|i| i as u8).collect(), ..meta() };
+        let meta = Meta { tail: (0..TAIL_FOUND_MAX).map(|i| i as u8).collect(), ..meta() };
         let good = slot(&meta);
         // Miri takes a tenth of a second for each.
         let step = if cfg!(miri) { 997 } else { 1 };
@@ -340,6 +373,23 @@ mod tests {
             bad[bit / 8] ^= 1 << (bit % 8);
             assert!(Meta::decode(&bad[..]).is_err(), "bit {bit}");
         }
+    }
+
+    #[test]
+    fn a_receipt_is_of_one_meta_page_only() {
+        let with = |meta: &Meta, receipt: &[u8]| {
+            let mut slot = slot(meta);
+            slot[RECEIPT..].copy_from_slice(receipt);
+            Meta::decode(&slot).map(|meta| meta.is_proven())
+        };
+        let mine = Meta { tail: vec![7; TAIL_MAX], ..meta() };
+        let receipt = mine.receipt().expect("there is room");
+        assert_eq!(with(&mine, &receipt), Ok(true));
+        let another = Meta { committed_ns: 2, ..mine.clone() };
+        assert_eq!(with(&another, &receipt), Ok(false));
+        let with_another_tail = Meta { tail: vec![8; TAIL_MAX], ..mine };
+        assert_eq!(with(&with_another_tail, &receipt), Ok(false));
+        assert_eq!(Meta { tail: vec![7; TAIL_MAX + 1], ..meta() }.receipt(), None);
     }
 
     #[test]

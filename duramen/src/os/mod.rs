@@ -14,6 +14,7 @@ pub(crate) mod lock;
 pub(crate) mod memory;
 pub(crate) mod overlay;
 pub(crate) mod region;
+pub(crate) mod thread;
 
 use std::fs::File;
 use std::io::{self, Read};

@@ -10,7 +10,7 @@ use std::fs::File;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
 
-use super::memory::Memory;
+use super::memory::{BLOCK_SLOTS, Memory, Slot};
 use super::{BLOCK_LOCKS, GROWTH, byte, protocol};
 use crate::error::Result;
 use crate::os::lock::{self, Kind};
@@ -24,11 +24,19 @@ pub(super) struct Blocks {
     /// The same in the order in which they were taken.
     chunks: [OnceLock<Box<[AtomicU32]>>; CHUNKS],
     count: AtomicU32,
+    /// How many of their slots were used by those who owned them before.
+    used_before: AtomicU32,
 }
 
 impl Blocks {
     pub(super) fn new() -> Blocks {
-        Blocks { own: Mutex::default(), chunks: [const { OnceLock::new() }; CHUNKS], count: AtomicU32::new(0) }
+        let [count, used_before] = [const { AtomicU32::new(0) }; 2];
+        Blocks { own: Mutex::default(), chunks: [const { OnceLock::new() }; CHUNKS], count, used_before }
+    }
+
+    /// See [`Blocks::used_before`].
+    pub(super) fn used_before(&self) -> u32 {
+        self.used_before.load(Ordering::Relaxed)
     }
 
     /// How many there are.
@@ -61,6 +69,7 @@ impl Blocks {
             }
         };
         clear(memory, number);
+        self.used_before.fetch_add(used(memory.block(number)), Ordering::Relaxed);
         let pid = u64::from(std::process::id());
         for slot in memory.block(number).into_iter().flatten() {
             slot.pid.store(pid, Ordering::Relaxed);
@@ -88,6 +97,11 @@ impl Blocks {
         // Were it to fail, the block would stay with this handle, unused, until that closes.
         let _ = lock::unlock(file, range);
         cleared
+    }
+
+    /// Whether the handle owns the block.
+    pub(super) fn is_own(&self, number: u32) -> bool {
+        self.lock().contains(&number)
     }
 
     /// Clears all of the handle's own slots, at its end.
@@ -122,6 +136,12 @@ fn append(memory: &Memory, file: &File) -> Result<u32> {
     });
     lock::unlock(file, GROWTH)?;
     appended
+}
+
+/// How many of a block's slots somebody has read in.
+pub(super) fn used(block: Option<&[Slot; BLOCK_SLOTS as usize]>) -> u32 {
+    let used = block.into_iter().flatten().map(|slot| slot.since.load(Ordering::Relaxed) != 0);
+    used.map(u32::from).sum()
 }
 
 fn clear(memory: &Memory, number: u32) -> usize {

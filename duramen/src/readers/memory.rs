@@ -91,9 +91,11 @@ pub(crate) struct Slot {
     pub mark: AtomicU64,
     /// The owner's process id in its own namespace, for display.
     pub pid: AtomicU64,
-    /// When the transaction began, in milliseconds since 1970, for display.
+    /// When the transaction began, in milliseconds since 1970, for display. Not 0 once there was one.
     pub since: AtomicU64,
-    spare: [AtomicU64; 5],
+    /// Its thread, as `pthread_self` names it there, for display.
+    pub thread: AtomicU64,
+    spare: [AtomicU64; 4],
 }
 
 /// A place in the ring.
@@ -212,6 +214,14 @@ impl Memory {
         let at = BLOCKS_OFFSET + number as usize * BLOCK_BYTES;
         // SAFETY: `backed` counts blocks inside both the mapping and the file.
         Some(unsafe { &*self.region.base().add(at).cast::<[Slot; BLOCK_SLOTS as usize]>() })
+    }
+
+    /// Forgets which slots have ever been used.
+    pub(crate) fn forget_use(&self) -> Result<()> {
+        for slot in (0..self.blocks()?).filter_map(|number| self.block(number)).flatten() {
+            slot.since.store(0, Ordering::Relaxed);
+        }
+        Ok(())
     }
 
     /// How many blocks there are, all of them usable. The load is part of the reader protocol.

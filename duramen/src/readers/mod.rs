@@ -45,6 +45,7 @@ use crate::error::{Error, Result};
 use crate::ids::Txnid;
 use crate::os::fork::ForkGuard;
 use crate::os::lock::{self, Kind, LockFile};
+use crate::os::thread::this_thread;
 use crate::os::{coarse_unix_ms, file};
 
 use blocks::Blocks;
@@ -97,6 +98,15 @@ pub(crate) struct Published {
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct ReadSlot(u32);
 
+/// For how long somebody reads.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Stay {
+    /// For as long as a caller likes, who is a reader.
+    Long,
+    /// For a look that the engine takes for itself.
+    Brief,
+}
+
 /// One running read transaction, for display.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct ReaderInfo {
@@ -106,6 +116,8 @@ pub(crate) struct ReaderInfo {
     pub txnid: Txnid,
     /// When it began, in milliseconds since 1970.
     pub since: u64,
+    /// The thread that began it, as its process names it.
+    pub thread: u64,
 }
 
 /// One opened handle's view of the shared state.
@@ -240,13 +252,20 @@ impl Shared {
 
     /// Takes hold of the newest snapshot.
     #[inline]
-    pub(crate) fn begin_read(&self) -> Result<(ReadSlot, Published)> {
+    pub(crate) fn begin_read(&self, stay: Stay) -> Result<(ReadSlot, Published)> {
         self.check()?;
+        let hint = HINT.get();
         let (number, slot, claimed) = match self.claim_hinted() {
             Some(claim) => claim,
             None => self.claim_any()?,
         };
-        slot.since.store(coarse_unix_ms(), Ordering::Relaxed);
+        if stay == Stay::Long {
+            slot.since.store(coarse_unix_ms(), Ordering::Relaxed);
+            slot.thread.store(this_thread(), Ordering::Relaxed);
+        } else {
+            // Its next reader is to have the place that it had before.
+            HINT.set(hint);
+        }
         match self.settle(slot, claimed) {
             Some(published) => Ok((ReadSlot(number), published)),
             None => {
@@ -402,6 +421,14 @@ impl Shared {
         Ok(readers)
     }
 
+    /// How many slots have been used since somebody opened the database who found nobody else: by those who had the slots of
+    /// this handle before, and by all other handles.
+    pub(crate) fn used_by_others(&self) -> Result<(u32, u32)> {
+        self.check()?;
+        let of_others = (0..self.memory.blocks()?).filter(|&number| !self.blocks.is_own(number));
+        Ok((self.blocks.used_before(), of_others.map(|number| blocks::used(self.memory.block(number))).sum()))
+    }
+
     /// Frees the slots of readers that died, and counts them.
     pub(crate) fn clear_dead(&self) -> Result<usize> {
         self.check()?;
@@ -475,6 +502,6 @@ impl Drop for Shared {
 
 fn info(slot: &Slot) -> Option<ReaderInfo> {
     let txnid = protocol::scan(&slot.mark)?;
-    let (pid, since) = (slot.pid.load(Ordering::Relaxed), slot.since.load(Ordering::Relaxed));
-    Some(ReaderInfo { pid, txnid, since })
+    let of = |word: &AtomicU64| word.load(Ordering::Relaxed);
+    Some(ReaderInfo { pid: of(&slot.pid), txnid, since: of(&slot.since), thread: of(&slot.thread) })
 }

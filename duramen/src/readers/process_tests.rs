@@ -79,7 +79,7 @@ fn what_a_child_process_does() {
         Shared::open(Path::new(&path), 0o600, &Data { identity: Some(OURS), ..Data::default() }).unwrap();
     match task.to_str().unwrap() {
         "read" => {
-            let slots: Vec<_> = (0..100).map(|_| shared.begin_read().unwrap()).collect();
+            let slots: Vec<_> = (0..100).map(|_| shared.begin_read(Stay::Long).unwrap()).collect();
             say("reading");
             wait_for_parent();
             drop(slots);
@@ -113,7 +113,7 @@ fn what_a_child_process_does() {
             shared.publish(&commit(7)).unwrap();
             shared.set_durable(Txnid(5)).unwrap();
             shared.opened().unwrap();
-            let _reading = shared.begin_read().unwrap();
+            let _reading = shared.begin_read(Stay::Long).unwrap();
             shared.publish(&commit(8)).unwrap();
             say("working");
             wait_for_parent();
@@ -131,7 +131,7 @@ fn what_a_child_process_does() {
         "churn" => {
             say("churning");
             loop {
-                let (slot, published) = shared.begin_read().unwrap();
+                let (slot, published) = shared.begin_read(Stay::Long).unwrap();
                 assert_eq!(published, commit(published.txnid.0));
                 shared.end_read(slot);
             }
@@ -223,7 +223,7 @@ fn the_block_of_a_killed_reader_is_taken_over_without_its_readers() {
     reader.expect("reading");
     reader.kill();
     shared.publish(&commit(2)).unwrap();
-    let (slot, _) = shared.begin_read().unwrap();
+    let (slot, _) = shared.begin_read(Stay::Long).unwrap();
     assert_eq!(slot, ReadSlot(0));
     assert_eq!(live(&shared), [2]);
 }
@@ -306,7 +306,7 @@ fn whoever_opens_second_waits_for_the_firsts_recovery() {
         first.go_on();
         let (shared, role) = second.join().unwrap();
         assert_eq!((role, shared.newest()), (Role::Joined, Txnid(7)));
-        assert_eq!(shared.begin_read().unwrap().1, commit(7));
+        assert_eq!(shared.begin_read(Stay::Long).unwrap().1, commit(7));
         first.expect("recovered");
         assert!(!shared.last_one().unwrap());
     });
@@ -374,14 +374,14 @@ fn processes_read_whole_records_while_one_publishes_and_are_cleared_when_killed(
 fn in_a_forked_child_every_entry_says_so_and_nothing_of_the_parents_changes() {
     let place = Place::new();
     let shared = place.first(1);
-    let (slot, _) = shared.begin_read().unwrap();
+    let (slot, _) = shared.begin_read(Stay::Long).unwrap();
     shared.lock_writer(Wait::No).unwrap();
     // Owned by the child's copy of this value as well: dropping it there must leave the parent's part alone.
     let mut handle = Some(shared);
     assert!(in_forked_child(|| {
         let shared = handle.take().unwrap();
         let refused = [
-            shared.begin_read().err(),
+            shared.begin_read(Stay::Long).err(),
             shared.lock_writer(Wait::No).err(),
             shared.publish(&commit(2)).err(),
             shared.set_durable(Txnid(2)).err(),
@@ -429,7 +429,7 @@ fn a_forked_child_may_open_the_database_anew() {
     let shared = place.first(1);
     assert!(in_forked_child(|| {
         let own = place.joined();
-        let (slot, published) = own.begin_read().unwrap();
+        let (slot, published) = own.begin_read(Stay::Long).unwrap();
         let seen = live(&own);
         own.end_read(slot);
         published == commit(1) && seen == [1] && shared.check().is_err()

@@ -110,11 +110,11 @@ fn a_handle_is_used_by_all_threads_at_once() {
 #[test]
 fn a_reader_holds_the_newest_commit_until_it_ends() {
     for shared in [Place::new().first(4), private(4)] {
-        let (slot, published) = shared.begin_read().unwrap();
+        let (slot, published) = shared.begin_read(Stay::Long).unwrap();
         assert_eq!(published, commit(4));
         shared.publish(&commit(5)).unwrap();
         assert_eq!(live(&shared), [4]);
-        let (later, published) = shared.begin_read().unwrap();
+        let (later, published) = shared.begin_read(Stay::Long).unwrap();
         assert_eq!(published, commit(5));
         assert_eq!(live(&shared), [4, 5]);
         shared.end_read(slot);
@@ -134,7 +134,7 @@ fn private(txnid: u64) -> Shared {
 #[test]
 fn a_read_may_end_on_another_thread() {
     let shared = private(1);
-    let (slot, _) = shared.begin_read().unwrap();
+    let (slot, _) = shared.begin_read(Stay::Long).unwrap();
     std::thread::scope(|scope| scope.spawn(|| shared.end_read(slot)).join().unwrap());
     assert_eq!(live(&shared), []);
 }
@@ -142,10 +142,10 @@ fn a_read_may_end_on_another_thread() {
 #[test]
 fn one_thread_beginning_and_ending_reads_stays_in_one_slot() {
     let shared = private(1);
-    let (first, _) = shared.begin_read().unwrap();
+    let (first, _) = shared.begin_read(Stay::Long).unwrap();
     shared.end_read(first);
     for _ in 0..10 {
-        let (slot, _) = shared.begin_read().unwrap();
+        let (slot, _) = shared.begin_read(Stay::Long).unwrap();
         assert_eq!(slot, first);
         shared.end_read(slot);
     }
@@ -154,7 +154,7 @@ fn one_thread_beginning_and_ending_reads_stays_in_one_slot() {
 #[test]
 fn reading_before_anything_is_published_is_an_error() {
     let shared = Shared::private().unwrap();
-    assert!(matches!(shared.begin_read(), Err(Error::Usage { .. })));
+    assert!(matches!(shared.begin_read(Stay::Long), Err(Error::Usage { .. })));
     assert_eq!(live(&shared), []);
 }
 
@@ -163,7 +163,7 @@ fn readers_are_unlimited_and_their_blocks_are_taken_over_by_the_next_handle() {
     let place = Place::new();
     let keeper = place.first(3);
     let many = place.joined();
-    let slots: Vec<ReadSlot> = (0..1000).map(|_| many.begin_read().unwrap().0).collect();
+    let slots: Vec<ReadSlot> = (0..1000).map(|_| many.begin_read(Stay::Long).unwrap().0).collect();
     assert_eq!(keeper.readers().unwrap().len(), 1000);
     keeper.publish(&commit(4)).unwrap();
     assert_eq!(live(&keeper), [3]);
@@ -175,7 +175,7 @@ fn readers_are_unlimited_and_their_blocks_are_taken_over_by_the_next_handle() {
     let bytes = std::fs::metadata(place.path()).unwrap().len();
     let next = place.joined();
     for _ in 0..1000 {
-        next.begin_read().unwrap();
+        next.begin_read(Stay::Long).unwrap();
     }
     assert_eq!(std::fs::metadata(place.path()).unwrap().len(), bytes);
     assert_eq!(live(&keeper), [4]);
@@ -186,7 +186,7 @@ fn readers_are_unlimited_and_their_blocks_are_taken_over_by_the_next_handle() {
 #[test]
 fn readers_are_listed_with_process_and_time() {
     let shared = private(8);
-    let _slot = shared.begin_read().unwrap();
+    let _slot = shared.begin_read(Stay::Long).unwrap();
     let readers = shared.readers().unwrap();
     assert_eq!(readers.len(), 1);
     assert_eq!((readers[0].pid, readers[0].txnid), (u64::from(std::process::id()), Txnid(8)));
@@ -219,7 +219,7 @@ fn two_handles_of_one_process_share_readers_and_exclude_writers() {
     let place = Place::new();
     let (a, b) = (place.first(2), place.joined());
     assert_eq!(b.newest(), Txnid(2));
-    let (slot, _) = b.begin_read().unwrap();
+    let (slot, _) = b.begin_read(Stay::Long).unwrap();
     a.publish(&commit(3)).unwrap();
     assert_eq!((live(&a), live(&b)), (vec![2], vec![2]));
     a.lock_writer(Wait::Forever).unwrap();
@@ -419,7 +419,7 @@ fn whatever_is_in_a_lock_file_the_first_opener_makes_it_anew() {
         let place = Place::new();
         std::fs::write(place.path(), &content).unwrap();
         let shared = place.first(6);
-        assert_eq!(shared.begin_read().unwrap().1, commit(6));
+        assert_eq!(shared.begin_read(Stay::Long).unwrap().1, commit(6));
         assert_eq!(live(&shared), [6]);
         assert_eq!((shared.readers().unwrap().len(), shared.durable()), (1, Txnid(0)));
         assert_eq!(shared.lock_writer(Wait::No).unwrap(), Inherited::Clean);
@@ -490,7 +490,7 @@ fn hostile_words_in_the_lock_file_end_in_errors() {
     let place = Place::new();
     let shared = place.first(1);
     shared.memory.header().newest.word.store(u64::MAX, Ordering::Relaxed);
-    assert!(shared.begin_read().is_err());
+    assert!(shared.begin_read(Stay::Long).is_err());
     shared.memory.header().blocks.word.store(u64::MAX, Ordering::Relaxed);
     assert!(shared.live(&mut Vec::new()).is_err());
     assert!(shared.readers().is_err());
@@ -509,7 +509,7 @@ fn no_reader_ever_holds_a_snapshot_that_a_scan_missed() {
         for shared in [&a, &a, &b, &b] {
             scope.spawn(|| {
                 while !done.load(Ordering::Relaxed) {
-                    let (slot, published) = shared.begin_read().unwrap();
+                    let (slot, published) = shared.begin_read(Stay::Long).unwrap();
                     assert_eq!(published, commit(published.txnid.0));
                     assert!(!reused[published.txnid.0 as usize].load(Ordering::SeqCst));
                     std::hint::spin_loop();
@@ -567,7 +567,7 @@ proptest! {
                     keeper.publish(&commit(newest)).unwrap();
                 }
                 Step::Begin(first) => {
-                    let (slot, published) = if first { &keeper } else { &second }.begin_read().unwrap();
+                    let (slot, published) = if first { &keeper } else { &second }.begin_read(Stay::Long).unwrap();
                     prop_assert_eq!(published, commit(newest));
                     held.push((first, slot, newest));
                 }

@@ -11,9 +11,11 @@ use std::ops::{Range, RangeInclusive};
 use std::time::Duration;
 
 use super::log::Mark;
+use super::meta_slots::write_receipt;
 use super::published::is_flushed;
 use super::{Durability, Store, Writer, published_durable};
 use crate::error::{Error, Result};
+use crate::format::meta::Meta;
 use crate::ids::Txnid;
 use crate::os::memory;
 use crate::readers::Wait;
@@ -122,15 +124,19 @@ impl Store {
     /// Makes the data file durable with all that is committed. Returns at once if it is.
     pub(crate) fn checkpoint(&self, wait: Wait) -> Result<()> {
         let mut writer = self.begin_write(wait)?;
-        let result = self.flush_and_cut_off(&mut writer).and_then(|()| self.tell_of_flush(&mut writer));
+        let result = self.flush_and_cut_off(&mut writer).and_then(|()| self.tell_of_flush(&writer));
         self.end_write(writer);
         result
     }
 
-    /// Where no memory is shared with those who write after this, the newest commit's meta page tells that it is flushed, so that
-    /// they keep it.
-    fn tell_of_flush(&self, writer: &mut Writer) -> Result<()> {
-        if self.untold && !writer.meta.is_proven() { self.write_proven_meta(writer) } else { Ok(()) }
+    /// Where no memory is shared with those who write after this, the newest commit's slot tells that it is flushed, so that they
+    /// keep it, and that damage to it is not taken for what a power cut left.
+    pub(super) fn tell_of_flush(&self, writer: &Writer) -> Result<()> {
+        if !self.untold || writer.meta.is_proven() || Meta::has_receipt(self.pager.slot(writer.slot)) {
+            return Ok(());
+        }
+        // It need not be flushed: if it is lost, the commit has its proof.
+        write_receipt(&*self.medium, &writer.meta, writer.slot).map_err(Error::io("write that a commit is flushed"))
     }
 
     /// As [`Store::checkpoint`], but without waiting for a writer. Beside one, the data file is flushed as it is: that one's

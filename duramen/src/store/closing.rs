@@ -5,10 +5,9 @@
 use std::time::Duration;
 
 use super::log::{self, Mark};
-use super::meta_slots::{free_slot, unlikely_slot, write_meta};
+use super::meta_slots::{free_slot, write_meta};
 use super::{Store, Writer, published};
 use crate::error::{Error, Result};
-use crate::format::meta::{Meta, SLOTS};
 use crate::readers::Wait;
 
 /// How long a handle that closes waits for its turn to make a checkpoint, before it flushes beside the writer.
@@ -30,9 +29,8 @@ impl Store {
         if self.lock_pending().is_some() {
             return Ok(());
         }
-        if self.untold && !self.has_made_the_newest()? {
-            // What this handle made was flushed by who made a commit on top of it.
-            return Ok(());
+        if self.untold {
+            return self.end_untold();
         }
         let last = self.shared.last_one()?;
         let flushed = self.durable() == self.shared.newest();
@@ -52,11 +50,17 @@ impl Store {
         result
     }
 
-    /// Whether nobody else has committed since this handle did. Where no memory is shared, nobody knows whether somebody is about
-    /// to: what is another's is left to that one.
-    fn has_made_the_newest(&self) -> Result<bool> {
+    /// Where no memory is shared, nobody knows whether somebody is in a transaction: nothing is written that such a one writes,
+    /// however long this takes. What is another handle's is left to that one, and what this one made before it was flushed by
+    /// who made a commit on top of it.
+    fn end_untold(&self) -> Result<()> {
         self.look_for_commits()?;
-        Ok(self.lock_memory().as_ref().is_none_or(|writer| writer.made == Some(self.shared.newest())))
+        let Some(mut writer) = self.lock_memory().take() else { return Ok(()) };
+        if writer.made == Some(self.shared.newest()) {
+            self.flush_data(&mut writer)?;
+            self.tell_of_flush(&writer)?;
+        }
+        Ok(())
     }
 
     /// Others go on: what is in the log may stay there.
@@ -77,18 +81,8 @@ impl Store {
 
     /// Writes the newest commit's meta page once more, saying that it needs no proof. It need not be flushed: the commit
     /// is on disk, and if this page is lost, the one before it says so too.
-    pub(super) fn write_proven_meta(&self, writer: &mut Writer) -> Result<()> {
-        let slot = if self.untold {
-            let slot_of = |txnid| (0..SLOTS).find(|&slot| Meta::txnid_of(self.pager.slot(slot)) == txnid);
-            let newer = |slot| Meta::txnid_of(self.pager.slot(slot)) > writer.meta.txnid;
-            if (0..SLOTS).any(newer) {
-                // Somebody goes on from there already.
-                return Ok(());
-            }
-            unlikely_slot(writer, slot_of(writer.meta.proof_base))
-        } else {
-            free_slot(writer)
-        };
+    fn write_proven_meta(&self, writer: &mut Writer) -> Result<()> {
+        let slot = free_slot(writer);
         writer.meta.sequence += 1;
         writer.meta.needs_no_proof();
         write_meta(&*self.medium, &writer.meta, slot, &mut writer.meta_bytes)

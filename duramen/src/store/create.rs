@@ -36,6 +36,7 @@ pub(super) fn create(path: &Path, settings: &Settings, medium: &dyn Medium) -> R
         space: SpaceRoot::default(),
         committed_ns: 0,
         tail: Vec::new(),
+        has_receipt: false,
     };
     for slot in 0..SLOTS {
         meta.sequence = slot as u64;

@@ -5,7 +5,7 @@
 use std::io::{self, IoSlice};
 
 use super::Writer;
-use crate::format::meta::{Meta, SLOT_BYTES, SLOTS};
+use crate::format::meta::{Meta, RECEIPT, SLOT_BYTES, SLOTS};
 use crate::medium::Medium;
 
 /// The slot that the next commit writes: never the current one, the durable one, nor the one that readers see. The same
@@ -15,17 +15,17 @@ pub(crate) fn free_slot(writer: &Writer) -> usize {
     (0..SLOTS).find(|slot| !taken.contains(slot)).expect("more slots than three")
 }
 
-/// A slot that a transaction of another handle, which goes on from the writer's commit and shares no memory, neither writes nor
-/// needs: the commit that the proof starts from, in the slot `base`, may be durable for that one.
-pub(super) fn unlikely_slot(writer: &Writer, base: Option<usize>) -> usize {
-    let taken = [Some(writer.slot), Some(writer.durable_slot), base];
-    (0..SLOTS).rfind(|slot| !taken.contains(&Some(*slot))).expect("more slots than three")
-}
-
 /// Writes a meta page; `room` is any memory for it.
 pub(crate) fn write_meta(medium: &dyn Medium, meta: &Meta, slot: usize, room: &mut Vec<u8>) -> io::Result<()> {
     meta.encode(room);
     medium.write_at((slot * SLOT_BYTES) as u64, &[IoSlice::new(room)])
+}
+
+/// Writes the receipt of the commit in a slot, which has been flushed. If somebody else has written another one there by now,
+/// that is as it was.
+pub(super) fn write_receipt(medium: &dyn Medium, meta: &Meta, slot: usize) -> io::Result<()> {
+    let Some(receipt) = meta.receipt() else { return Ok(()) };
+    medium.write_at((slot * SLOT_BYTES + RECEIPT) as u64, &[IoSlice::new(&receipt)])
 }
 
 /// Writes a meta page that says that its commit, flushed before, needs no proof, and flushes it.

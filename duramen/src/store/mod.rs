@@ -260,6 +260,7 @@ impl Store {
         if self.untold {
             self.look_for_commits()?;
             self.look_for_later_meta_page()?;
+            self.look_for_receipts();
         }
         let Some(mut writer) = self.lock_memory().take() else { return Err(Error::Busy) };
         // A dead writer may have made the file longer for a commit that nobody will see.

@@ -254,7 +254,7 @@ pub(super) fn show_first(shared: &Shared, found: &Recovered) -> Result<()> {
     }
     // It was neither flushed nor, if something newer was rejected, made the newest on disk.
     shared.publish(&published(meta, slot, slot, Mark::Broken))?;
-    shared.set_durable(meta.proof_base)?;
+    shared.set_durable(meta.durable())?;
     shared.leave_unsettled()
 }
 

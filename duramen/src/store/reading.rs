@@ -14,17 +14,17 @@ use crate::error::{Error, Result};
 use crate::format::meta::{self, Meta, SLOTS};
 use crate::ids::Txnid;
 use crate::os::{file, overlay};
-use crate::readers::{Published, ReadSlot};
+use crate::readers::{Published, ReadSlot, Stay};
 
 impl Store {
     /// Begins reading: the newest snapshot, registered so that its pages stay.
     #[inline]
-    pub(crate) fn begin_read(&self) -> Result<(ReadSlot, Published)> {
+    pub(crate) fn begin_read(&self, stay: Stay) -> Result<(ReadSlot, Published)> {
         if self.untold {
             self.look_for_commits()?;
         }
         loop {
-            let (token, newest) = self.shared.begin_read()?;
+            let (token, newest) = self.shared.begin_read(stay)?;
             if self.length_checked.load(Ordering::Relaxed) == newest.txnid.0 {
                 return Ok((token, newest));
             }
@@ -53,7 +53,7 @@ impl Store {
         if let Some(published) = self.shared.record(self.shared.newest()) {
             return Ok(published);
         }
-        let (slot, published) = self.begin_read()?;
+        let (slot, published) = self.begin_read(Stay::Brief)?;
         self.shared.end_read(slot);
         Ok(published)
     }
@@ -142,6 +142,15 @@ impl Store {
             self.shared.ask_for_checkpoint();
         }
         Ok(())
+    }
+
+    /// What another handle has flushed of this one's commits stays: what a writer makes next comes after a checkpoint.
+    pub(super) fn look_for_receipts(&self) {
+        let durable = self.shared.durable();
+        let is_flushed = |slot: &[u8]| Meta::txnid_of(slot) > durable && Meta::has_receipt(slot);
+        if (0..SLOTS).any(|slot| is_flushed(self.pager.slot(slot))) {
+            self.shared.ask_for_checkpoint();
+        }
     }
 
     fn is_news(&self, meta: &Meta) -> bool {

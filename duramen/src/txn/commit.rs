@@ -478,6 +478,7 @@ fn next_meta(work: &mut Work, catalog: Tree, space: SpaceRoot, tail: Vec<u8>) ->
         tail,
         page_size: last.page_size,
         file_id: last.file_id,
+        has_receipt: false,
     })
 }
 

@@ -12,7 +12,7 @@ use crate::format::page::Child;
 use crate::ids::Txnid;
 use crate::late::Late;
 use crate::pager::Horizon;
-use crate::readers::{Published, ReadSlot};
+use crate::readers::{Published, ReadSlot, Stay};
 use crate::store::{Store, Unpacked};
 use crate::tree::{Pages, Tree, damaged};
 
@@ -59,7 +59,7 @@ impl std::fmt::Debug for Snapshot<'_> {
 impl<'db> Snapshot<'db> {
     #[inline]
     pub(crate) fn begin(store: Held<'db>) -> Result<Snapshot<'db>> {
-        let (slot, newest) = store.begin_read()?;
+        let (slot, newest) = store.begin_read(Stay::Long)?;
         Ok(Snapshot::of(store, Some(slot), &newest))
     }
 
@@ -223,7 +223,7 @@ impl<'db> Snapshot<'db> {
     /// Takes the newest state instead of the one held (or let go of).
     pub fn renew(&mut self) -> Result<()> {
         self.reset();
-        let (slot, newest) = self.store.begin_read()?;
+        let (slot, newest) = self.store.begin_read(Stay::Long)?;
         let state = Unpacked::of(&newest);
         self.slot = Some(slot);
         self.horizon = state.horizon(newest.txnid);

@@ -179,6 +179,28 @@ fn the_meta_slot_proves_exactly_the_pages_born_since_its_base() -> Result {
     Ok(())
 }
 
+#[test]
+fn a_slot_has_its_receipt_once_it_is_flushed_without_a_lock_file() -> Result {
+    let dir = tempfile::tempdir()?;
+    let path = dir.path().join("receipt.dm");
+    let receipt = |file: &File| {
+        let sealed = &file.slot[..FORMAT.meta.range("tail").start];
+        file.meta("receipt") == xxhash_rust::xxh3::xxh3_64_with_seed(sealed, file.meta("file id"))
+    };
+    let db = Database::options().without_lock_file().durability(Durability::Relaxed).open(&path)?;
+    fill(&db)?;
+    assert!(!receipt(&read(&path)));
+    db.checkpoint()?;
+    assert!(receipt(&read(&path)));
+    db.update(|txn| txn.table("random")?.put("more", "value"))?;
+    assert!(!receipt(&read(&path)));
+    db.close()?;
+    let mut closed = read(&path);
+    assert!(receipt(&closed));
+    assert_proof(&mut closed);
+    Ok(())
+}
+
 fn assert_proof(file: &mut File) {
     through_the_page(file);
     Space::read(file);
@@ -278,7 +300,7 @@ fn a_new_file_has_a_valid_slot_in_all_four_places() -> Result {
         for unused in ["may ignore", "may read", "must refuse", "zero 1", "user", "committed ns", "tail bytes"] {
             assert_eq!(meta.number(slot, unused), 0);
         }
-        for zeros in ["zero 2", "zero 3", "tail"] {
+        for zeros in ["zero 2", "zero 3", "tail", "receipt", "rest"] {
             assert!(meta.bytes(slot, zeros).iter().all(|byte| *byte == 0));
         }
     }

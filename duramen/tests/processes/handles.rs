@@ -31,6 +31,28 @@ fn one_file_may_be_opened_twice_in_a_process() -> Result<()> {
 }
 
 #[test]
+fn the_places_that_readers_have_used_are_counted_until_all_have_closed() -> Result<()> {
+    let (_dir, path) = scratch();
+    let (one, two) = (Database::open(&path)?, Database::open(&path)?);
+    // Looks of the engine's own are no readers.
+    assert_eq!((one.readers()?.len(), one.stats()?.pages > 0), (0, true));
+    let first = [one.read()?, one.read()?];
+    assert_eq!((one.readers()?.len(), one.reader_places(2)?, two.reader_places(0)?), (2, 2, 2));
+    let _own = two.read()?;
+    assert_eq!(one.reader_places(2)?, 3);
+    drop(first);
+    one.close()?;
+    // Whoever comes has the place of one who has gone.
+    let three = Database::open(&path)?;
+    let _reader = three.read()?;
+    assert_eq!((two.reader_places(1)?, three.reader_places(1)?), (3, 3));
+    drop((_own, _reader));
+    drop((two, three));
+    assert_eq!(Database::open(&path)?.reader_places(0)?, 0);
+    Ok(())
+}
+
+#[test]
 fn handles_take_turns_and_each_knows_what_the_others_freed() -> Result<()> {
     let mut random = Random::new();
     let (_dir, path) = scratch();
