@@ -152,8 +152,8 @@ pub struct Life {
     profile: Profile,
     rng: fastrand::Rng,
     /// The handle whose turn it is, and the others.
-    db: Option<Database>,
-    others: Vec<Database>,
+    db: Option<Handle>,
+    others: Vec<Handle>,
     parked: Vec<(Snapshot<'static>, usize)>,
     /// The state that readers see.
     newest: usize,
@@ -163,6 +163,13 @@ pub struct Life {
     in_doubt: Vec<usize>,
     /// After the handles, which are to find their files when they are dropped.
     directory: tempfile::TempDir,
+}
+
+/// The database, opened once.
+struct Handle {
+    db: Database,
+    /// The last state that it made.
+    made: Option<usize>,
 }
 
 /// What a life met that must not be.
@@ -199,7 +206,7 @@ impl Life {
 
     /// The database, open.
     pub fn db(&self) -> Verdict<&Database> {
-        self.db.as_ref().ok_or_else(|| "the database is not open".to_string())
+        self.db.as_ref().map(|handle| &handle.db).ok_or_else(|| "the database is not open".to_string())
     }
 
     /// Opens the database and finds out which state it has.
@@ -220,7 +227,7 @@ impl Life {
             None => options.without_lock_file(),
         };
         match self.disk.under(options).open(self.path()) {
-            Ok(db) => self.db = Some(db),
+            Ok(db) => self.db = Some(Handle { db, made: None }),
             Err(error) => {
                 self.disk.heal();
                 return Ok(Err(error));
@@ -392,10 +399,15 @@ impl Life {
         if let Err(error) = txn.commit() {
             return self.failed(error, Some(state));
         }
-        self.newest = state;
+        let before = std::mem::replace(&mut self.newest, state);
         self.swallowed()?;
-        // A transaction that changed nothing makes nothing durable.
         let newest = self.db()?.read().map_err(|e| format!("reading after a commit: {e}"))?.txnid();
+        if newest != txnid {
+            // A transaction that changed nothing makes nothing durable.
+            self.renumber(before, state);
+        } else if let Some(handle) = &mut self.db {
+            handle.made = Some(state);
+        }
         if is_durable && newest == txnid {
             self.became_durable();
         }
@@ -444,10 +456,18 @@ impl Life {
         self.states.push(self.states[self.newest].clone());
         self.models.push(self.models[self.newest].clone());
         let was_durable = self.durable == self.newest;
-        self.newest = self.states.len() - 1;
+        let before = std::mem::replace(&mut self.newest, self.states.len() - 1);
+        self.renumber(before, self.newest);
         self.disk.mark(Mark::Begun(self.newest));
         if was_durable {
             self.became_durable();
+        }
+    }
+
+    /// A state has another number: whoever made it has made this one.
+    fn renumber(&mut self, before: usize, now: usize) {
+        for handle in self.db.iter_mut().chain(&mut self.others) {
+            handle.made = handle.made.map(|made| if made == before { now } else { made });
         }
     }
 
@@ -519,10 +539,12 @@ impl Life {
         while !self.parked.is_empty() {
             self.unpark()?;
         }
-        let Some(db) = self.db.take() else { return Ok(false) };
+        let Some(Handle { db, made }) = self.db.take() else { return Ok(false) };
+        // Without a lock file what somebody else made is left to that one.
+        let flushes = self.profile.has_lock_file() || made == Some(self.newest);
         match db.close() {
             Ok(()) => {
-                if self.profile.flush_on_close {
+                if self.profile.flush_on_close && flushes {
                     self.became_durable();
                 }
                 Ok(false)

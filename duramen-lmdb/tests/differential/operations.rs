@@ -235,7 +235,7 @@ impl Chooser {
         match n % 13 {
             0 | 5 if self.long => bytes.resize(LIMIT, b'z'),
             1 if self.long => bytes.resize(LIMIT - 1, b'z'),
-            2 if self.long && n % 7 == 0 => bytes.resize(LIMIT + 1, b'z'),
+            2 if self.long && n.is_multiple_of(7) => bytes.resize(LIMIT + 1, b'z'),
             _ => {}
         }
         bytes
