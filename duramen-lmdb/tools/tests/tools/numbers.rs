@@ -70,6 +70,8 @@ fn readers_are_listed() {
     let db = duramen::Database::options().lock_path(path("lock.mdb")).open(path("data.mdb")).unwrap();
     let snapshot = db.read().unwrap();
     let text = peers[1].run("mdb_stat -r env").text();
-    let line = format!("{:10} 0 {}", std::process::id(), snapshot.txnid());
+    let thread = db.readers().unwrap()[0].thread;
+    assert_ne!(thread, 0);
+    let line = format!("{:10} {thread:x} {}", std::process::id(), snapshot.txnid());
     assert_eq!(text, format!("Reader Table Status\n    pid     thread     txnid\n{line}\n"));
 }
