@@ -140,44 +140,35 @@ fn a_leaf_has_nothing_below_it_whatever_is_asked() {
     }
 }
 
+/// How a search would be carried out.
+fn plan_of(sample: &Sample, base: &str, scope: Scope, filter: &str) -> String {
+    let filter = FilterBuf::parse(filter).unwrap();
+    let request = SearchRequest {
+        base,
+        scope,
+        deref: Deref::Never,
+        size_limit: 0,
+        time_limit: 0,
+        types_only: false,
+        filter: filter.as_filter(),
+        attributes: List::default(),
+    };
+    sample.directory.explain(&Requester::internal(), &request).unwrap().join("; ")
+}
+
 #[test]
 fn an_or_with_a_part_without_an_index_asks_no_other() {
-    let given = |filter: &str| {
-        let filter = FilterBuf::parse(filter).unwrap();
-        let request = SearchRequest {
-            base: BASE,
-            scope: Scope::Subtree,
-            deref: Deref::Never,
-            size_limit: 0,
-            time_limit: 0,
-            types_only: false,
-            filter: filter.as_filter(),
-            attributes: List::default(),
-        };
-        sample().directory.explain(&Requester::internal(), &request).unwrap().join("; ")
-    };
-    assert!(given("(|(uid=n1)(cn=*bar*))").contains("cn: index of substrings"));
-    let plan = given("(|(uid=n1)(cn=*bar*)(&(title=none)(!(uid=n2))))");
+    let sample = sample();
+    let plan = |filter: &str| plan_of(&sample, BASE, Scope::Subtree, filter);
+    assert!(plan("(|(uid=n1)(cn=*bar*))").contains("cn: index of substrings"));
+    let plan = plan("(|(uid=n1)(cn=*bar*)(&(title=none)(!(uid=n2))))");
     assert!(plan.contains("title: no index") && !plan.contains("cn:") && !plan.contains("uid:"), "{plan}");
 }
 
 #[test]
 fn of_a_small_part_no_index_is_asked_that_would_not_leave_few_of_it() {
     let sample = sample();
-    let plan = |filter: &str| {
-        let filter = FilterBuf::parse(filter).unwrap();
-        let request = SearchRequest {
-            base: NIGHT,
-            scope: Scope::One,
-            deref: Deref::Never,
-            size_limit: 0,
-            time_limit: 0,
-            types_only: false,
-            filter: filter.as_filter(),
-            attributes: List::default(),
-        };
-        sample.directory.explain(&Requester::internal(), &request).unwrap().join("; ")
-    };
+    let plan = |filter: &str| plan_of(&sample, NIGHT, Scope::One, filter);
     assert!(plan("(&(objectClass=person)(uid=n1))").contains("uid: index of equality, 1 candidates"));
     // `title` has no index, so what is in scope is known to be fewer than those of the class.
     let unindexed = plan("(&(objectClass=person)(title=none))");
