@@ -33,7 +33,7 @@ pub enum Environment {
 }
 
 impl Environment {
-    /// One that may be asked for now. LMDB moves its map when its size is set, and waits for the writer to copy what is there.
+    /// One that may be asked for in this state. LMDB moves its map when its size is set, and waits for the writer to copy what is there.
     pub fn choose(rng: &mut Rng, writing: bool, reading: bool) -> Option<Environment> {
         // Those by which commits do not wait for the disk.
         let flags = [env::NOMETASYNC, env::MAPASYNC, env::NOMETASYNC | env::MAPASYNC];
