@@ -18,7 +18,7 @@ mod room;
 mod search;
 mod stride;
 
-use duramen::{Bookmark, WriteCursor};
+use duramen::{Bookmark, WriteCursor, WriteTxn};
 
 use crate::abi::{FREE_DBI, MdbVal, Op, put};
 use crate::errors::{Code, EINVAL, INCOMPATIBLE, NOTFOUND, Result};
@@ -154,9 +154,9 @@ impl State {
     }
 
     /// Where it stands, in a write transaction.
-    pub fn standing(&self) -> Standing {
-        let walk = match &self.walk {
-            Walk::Write(cursor) => Some(cursor.bookmark()),
+    pub fn standing(&mut self, txn: &WriteTxn<'_>) -> Standing {
+        let walk = match &mut self.walk {
+            Walk::Write(cursor) => Some(cursor.bookmark(txn)),
             Walk::None | Walk::Rest(_) | Walk::Read(_) => None,
         };
         Standing { walk, outer: self.outer, inner: self.inner, gap: self.gap }

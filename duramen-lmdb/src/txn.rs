@@ -275,13 +275,14 @@ impl Txn {
         self.next_page = parent.next_page;
         self.dbs = parent.dbs.iter().map(tables::copy_of).collect();
         self.emptied.clone_from(&parent.emptied);
-        for cursor in parent.cursors.iter() {
+        self.cursors.clone_from(&parent.cursors);
+        let (this, writer) = (ptr::from_mut(self), parent.writer()?);
+        for cursor in self.cursors.iter() {
             // SAFETY: see the module's head: what is in the list is alive.
             let held = unsafe { &mut *cursor };
-            self.kept.push((cursor, held.state.standing()));
-            held.txn = self;
+            self.kept.push((cursor, held.state.standing(writer)));
+            held.txn = this;
         }
-        self.cursors.clone_from(&parent.cursors);
         parent.flags |= HAS_CHILD;
         parent.child = self;
         Ok(())

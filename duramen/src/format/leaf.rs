@@ -25,6 +25,7 @@ use std::cmp::Ordering;
 use std::ops::Range;
 
 use crate::error::Damage;
+use crate::ids::Txnid;
 use crate::order::{Needle, Order};
 use crate::prefetch::{LINE, prefetch};
 use crate::width::{to_u16, to_u32};
@@ -229,6 +230,11 @@ impl<'a> Leaf<'a> {
     #[inline]
     pub(crate) fn len(&self) -> usize {
         self.slots.len()
+    }
+
+    /// The transaction that wrote the page.
+    pub(crate) fn birth(&self) -> Txnid {
+        page::birth(self.bytes)
     }
 
     /// How many cells are not plain, so that their values lie (or may lie) elsewhere.

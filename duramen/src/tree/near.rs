@@ -11,6 +11,7 @@ use super::duplicates::item_of;
 use super::sub_page::SubPage;
 use super::{AnyLeaf, Pages, Path, open_cells};
 use crate::format::leaf::{Cell, CellKind, Leaf};
+use crate::ids::Txnid;
 use crate::prefetch::{LINE, prefetch};
 
 /// The leaf that comes next, fetched little by little while the one before it is walked.
@@ -69,6 +70,7 @@ enum Values<'p> {
 }
 
 /// See the module's head. It is of one position, and says nothing any more once that was moved by anything else.
+#[derive(Clone, Copy)]
 pub(crate) struct Near<'p> {
     leaf: Leaf<'p>,
     key: &'p [u8],
@@ -220,6 +222,16 @@ impl<'p> Near<'p> {
             _ => return None,
         };
         Some((self.key, value))
+    }
+
+    /// The key that the position is on and, where keys may have several values, the value.
+    pub(crate) fn entry(&self, position: &Position) -> Option<Pair<'p>> {
+        if self.duplicates { self.current(position) } else { Some((self.key, &[])) }
+    }
+
+    /// Whether the leaf, which the position is in, is of a commit before this one, and so is all that hangs on it.
+    pub(crate) fn is_older_than(&self, txnid: Txnid, position: &Position) -> bool {
+        !position.page().is_dirty() && self.leaf.birth() < txnid
     }
 
     /// Of several values of one size, those from the position's on that lie beside it. It is then on the last of them.

@@ -1,5 +1,6 @@
 //! Cursors: every movement that a position in a table can make.
 
+mod anchor;
 mod write;
 
 use std::fmt;
@@ -115,9 +116,9 @@ macro_rules! movements {
                 work.check()?;
                 if let Some(near) = self.held.get(work, self.table)
                     && let Some(found) = near.$look(&mut self.position)
-                    && let Some((key, value)) = near.current(&self.position)
+                    && let Some(entry) = near.current(&self.position)
                 {
-                    self.remember(key, value);
+                    self.stand_on_entry(entry);
                     return Ok(Some(found));
                 }
                 self.moved(work, Start::Among, |position, work, trunk| position.$look(work, trunk))

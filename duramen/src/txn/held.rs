@@ -6,7 +6,8 @@
 //! A cursor of a write transaction borrows nothing, so what it keeps open has no lifetime. It is looked at only in the
 //! transaction that it was opened in, and only while its table has the same [`Stamp`] there: until then no page of it has
 //! been changed, moved or given away. `Work` changes the stamp with everything that does. The pages are in the map or the
-//! arena, which stay where they are while the transaction lives.
+//! arena, which stay where they are while the transaction lives. Only those of commits before it *last*: whatever it changes, it
+//! leaves them as they are, so these may be looked at for the sake of the entry that the cursor stood on as long as it lives.
 #![allow(unsafe_code)]
 
 use std::fmt;
@@ -14,14 +15,17 @@ use std::mem::{MaybeUninit, transmute};
 
 use super::work::{Stamp, Work};
 use super::write::TableId;
-use crate::tree::cursor::{Position, Trunk};
+use crate::tree::cursor::{Pair, Position, Trunk};
 use crate::tree::near::Near;
 
 /// See the module's head.
+#[derive(Clone)]
 pub(super) struct Held {
     /// Of that stamp, or never opened.
     near: MaybeUninit<Near<'static>>,
     stamp: Option<Stamp>,
+    /// All its pages last.
+    lasts: bool,
 }
 
 impl fmt::Debug for Held {
@@ -32,7 +36,7 @@ impl fmt::Debug for Held {
 
 impl Held {
     pub(super) fn none() -> Held {
-        Held { near: MaybeUninit::uninit(), stamp: None }
+        Held { near: MaybeUninit::uninit(), stamp: None, lasts: false }
     }
 
     /// Opens the leaf that the position is in; for a walk in that direction.
@@ -46,12 +50,13 @@ impl Held {
     ) {
         self.close();
         if let Some(near) = Near::open(work, position, trunk, walking) {
-            self.keep(work, table, near);
+            self.keep(work, table, position, near);
         }
     }
 
-    /// Keeps a leaf that is open already.
-    pub(super) fn keep<'w>(&mut self, work: &'w Work, table: TableId, near: Near<'w>) {
+    /// Keeps a leaf that is open already, which the position is in.
+    pub(super) fn keep<'w>(&mut self, work: &'w Work, table: TableId, position: &Position, near: Near<'w>) {
+        self.lasts = near.is_older_than(work.txnid, position);
         // SAFETY: only the lifetime changes, which the module's head speaks of.
         self.near.write(unsafe { transmute::<Near<'w>, Near<'static>>(near) });
         self.stamp = Some(work.stamp(table.index as usize));
@@ -65,6 +70,23 @@ impl Held {
         }
         // SAFETY: it has been opened, and the pages are this transaction's, as the module's head says.
         Some(unsafe { transmute::<&mut Near<'static>, &mut Near<'w>>(self.near.assume_init_mut()) })
+    }
+
+    /// Whether what is held stays as it is while the transaction lives.
+    #[inline]
+    pub(super) fn lasts(&self) -> bool {
+        self.lasts
+    }
+
+    /// The entry that the position is on in pages that last, whatever has changed since it came to be there; without the value
+    /// where the table has no duplicates.
+    pub(super) fn entry<'w>(&self, work: &'w Work, position: &Position) -> Option<Pair<'w>> {
+        if !self.lasts || !work.is_of(&self.stamp?) {
+            return None;
+        }
+        // SAFETY: it has been opened, in this transaction, and its pages last, as the module's head says.
+        let near = unsafe { transmute::<&Near<'static>, &Near<'w>>(self.near.assume_init_ref()) };
+        near.entry(position)
     }
 
     /// The position has been moved by something else.

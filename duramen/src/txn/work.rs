@@ -399,6 +399,11 @@ impl Work {
         Stamp { serial: self.serial, since: self.since(i), overwritten }
     }
 
+    /// Whether it is the state of pages of this transaction.
+    pub(crate) fn is_of(&self, stamp: &Stamp) -> bool {
+        stamp.serial == self.serial
+    }
+
     /// Refuses to free more pages than there are: who drops a damaged tree may come to the same ones again and again.
     fn check_freed(&self, child: Child) -> Result<()> {
         let possible = (self.dirty.retired.len() as u64) < self.horizon.page_count;

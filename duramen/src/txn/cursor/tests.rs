@@ -1,6 +1,6 @@
 use super::*;
 use crate::Database;
-use crate::{Duplicates, Put, TableId, TableOptions};
+use crate::{Duplicates, Put, TableId, TableMut, TableOptions};
 
 #[test]
 fn a_leaf_is_kept_open_until_anything_in_its_table_changes() -> Result<()> {
@@ -69,7 +69,7 @@ fn a_bookmark_is_found_again_when_a_nested_transaction_has_come_to_nothing() -> 
     first.seek(&txn, [4])?;
     first.delete(&mut txn)?;
     second.seek_pair(&txn, [4], [2])?;
-    let bookmarks = [first.bookmark(), second.bookmark(), nowhere.bookmark()];
+    let bookmarks = [first.bookmark(&txn), second.bookmark(&txn), nowhere.bookmark(&txn)];
     txn.begin_nested()?;
     [&mut first, &mut second, &mut nowhere].into_iter().try_for_each(|cursor| cursor.last(&txn).map(drop))?;
     txn.table_by_id(several)?.clear()?;
@@ -81,5 +81,66 @@ fn a_bookmark_is_found_again_when_a_nested_transaction_has_come_to_nothing() -> 
     assert_eq!(second.current(&txn)?.unwrap(), (&[4][..], &[2][..]));
     assert_eq!(second.next(&txn)?.unwrap(), (&[4][..], &[3][..]));
     assert_eq!(nowhere.next(&txn)?.unwrap().0, [0], "it stands nowhere");
+    Ok(())
+}
+
+#[test]
+fn a_walk_in_what_was_committed_copies_no_entry_until_its_place_is_needed() -> Result<()> {
+    let dir = tempfile::tempdir().unwrap();
+    let db = Database::open(dir.path().join("test.dm"))?;
+    let options = TableOptions::new().duplicates(Duplicates::sorted().fixed_size());
+    let mut txn = db.begin_write()?;
+    let several = txn.table_with("several", &options)?.id();
+    for key in 0..100_u8 {
+        txn.put(several, [key], [key, 1])?;
+        txn.put(several, [key], [key, 2])?;
+    }
+    txn.commit()?;
+
+    /// What is changed, and the value that comes next then.
+    type Change = (fn(TableMut<'_>) -> Result<()>, [u8; 2]);
+    let changes: [Change; 5] = [
+        (|_| Ok(()), [20, 2]),
+        (|mut table| table.delete_duplicate([20], [20, 1]).map(drop), [20, 2]),
+        (|mut table| table.delete([20]).map(drop), [21, 1]),
+        (|mut table| (0..90).try_for_each(|key| table.delete([key]).map(drop)), [90, 1]),
+        (|mut table| table.clear().and_then(|_| table.put([30], [30, 9])), [30, 9]),
+    ];
+    for (change, next) in changes {
+        let mut txn = db.begin_write()?;
+        let several = txn.table_with("several", &options)?.id();
+        let mut cursor = txn.cursor(several)?;
+        for _ in 0..41 {
+            cursor.next(&txn)?;
+        }
+        assert!(cursor.anchor.is_in_leaf());
+        assert!(cursor.may_be_on(&txn, [20].as_slice(), Some(&[20, 1]))?);
+        assert!(!cursor.may_be_on(&txn, [20].as_slice(), Some(&[20, 2]))?);
+        let (mut copy, mut marked) = (cursor.clone(), cursor.clone());
+        let mut found_again = WriteCursor::at(&marked.bookmark(&txn));
+        change(txn.table_by_id(several)?)?;
+        for cursor in [&mut cursor, &mut copy, &mut marked, &mut found_again] {
+            assert_eq!(cursor.next(&txn)?.unwrap(), (&next[..1], &next[..]));
+        }
+    }
+    Ok(())
+}
+
+#[test]
+fn a_walk_in_pages_of_its_own_transaction_remembers_its_place() -> Result<()> {
+    let dir = tempfile::tempdir().unwrap();
+    let db = Database::open(dir.path().join("test.dm"))?;
+    let mut txn = db.begin_write()?;
+    let id = txn.table("table")?.id();
+    for key in 0..100_u8 {
+        txn.put(id, [key], "value")?;
+    }
+    let mut cursor = txn.cursor(id)?;
+    for _ in 0..5 {
+        cursor.next(&txn)?;
+    }
+    assert!(!cursor.anchor.is_in_leaf());
+    txn.table_by_id(id)?.delete([4])?;
+    assert_eq!(cursor.next(&txn)?.unwrap().0, [5]);
     Ok(())
 }

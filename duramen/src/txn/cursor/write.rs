@@ -4,6 +4,7 @@
 
 use std::fmt;
 
+use super::anchor::Anchor;
 use super::{Step, step_near};
 use crate::error::{Error, Result};
 use crate::format::leaf::{Cell, CellKind};
@@ -37,12 +38,8 @@ pub struct WriteCursor {
     pub(super) table: TableId,
     pub(super) position: Position,
     epoch: u64,
-    /// The entry it stands on, to find it again after a change.
-    key: Vec<u8>,
-    value: Vec<u8>,
-    /// `value` is not known: it stands before all those of the key.
-    before_values: bool,
-    placed: bool,
+    /// In the leaf only while `held` has that.
+    pub(super) anchor: Anchor,
     /// The leaf that it is in, while it walks.
     pub(super) held: Held,
     /// It has stored over its entry since its last step. Who stores and steps in turn need not have the leaf kept open.
@@ -52,10 +49,7 @@ pub struct WriteCursor {
 /// Where a [`WriteCursor`] stood: the entry, or the gap. It is less than the cursor, which also knows the way there.
 pub struct Bookmark {
     table: TableId,
-    key: Box<[u8]>,
-    value: Box<[u8]>,
-    before_values: bool,
-    placed: bool,
+    anchor: Anchor,
 }
 
 impl fmt::Debug for Bookmark {
@@ -66,8 +60,7 @@ impl fmt::Debug for Bookmark {
 
 impl Clone for WriteCursor {
     fn clone(&self) -> WriteCursor {
-        let (key, value, position) = (self.key.clone(), self.value.clone(), self.position.clone());
-        WriteCursor { key, value, position, held: Held::none(), ..*self }
+        WriteCursor { anchor: self.anchor.clone(), position: self.position.clone(), held: self.held.clone(), ..*self }
     }
 }
 
@@ -79,32 +72,29 @@ impl fmt::Debug for WriteCursor {
 
 impl WriteCursor {
     pub(in crate::txn) fn new(table: TableId) -> WriteCursor {
-        let (key, value) = (Vec::new(), Vec::new());
-        let position = Position::default();
-        let (before_values, placed, held, stores) = (false, false, Held::none(), false);
-        WriteCursor { table, position, epoch: 0, key, value, before_values, placed, held, stores }
+        let (position, anchor, held) = (Position::default(), Anchor::default(), Held::none());
+        WriteCursor { table, position, epoch: 0, anchor, held, stores: false }
     }
 
     /// Is as new, on a table, but for its memory.
     pub(in crate::txn) fn begin_again(&mut self, table: TableId) {
         self.position.unset();
         self.held.close();
-        (self.table, self.epoch) = (table, 0);
-        (self.before_values, self.placed, self.stores) = (false, false, false);
+        self.anchor.forget();
+        (self.table, self.epoch, self.stores) = (table, 0, false);
     }
 
     /// Where it stands, for [`WriteCursor::go_back`].
-    pub fn bookmark(&self) -> Bookmark {
-        let (key, value) = (self.key.as_slice().into(), self.value.as_slice().into());
-        Bookmark { table: self.table, key, value, before_values: self.before_values, placed: self.placed }
+    pub fn bookmark(&mut self, txn: &WriteTxn<'_>) -> Bookmark {
+        self.leave_leaf(txn.work());
+        Bookmark { table: self.table, anchor: self.anchor.clone() }
     }
 
     /// Stands where a cursor of the same transaction stood once: on the same entry, or, if that is gone, in the gap where it
     /// was.
     pub fn go_back(&mut self, to: &Bookmark) {
         self.begin_again(to.table);
-        self.remember(&to.key, &to.value);
-        (self.before_values, self.placed) = (to.before_values, to.placed);
+        self.anchor.clone_from(&to.anchor);
     }
 
     /// A cursor that stands where one of the same transaction stood once.
@@ -122,9 +112,11 @@ impl WriteCursor {
     /// Whether it may stand on this key, or on this value of it, by what it remembers: looks at no page, so that many
     /// cursors can be asked. Only a movement, or [`WriteCursor::current`], tells for certain.
     pub fn may_be_on(&self, txn: &WriteTxn<'_>, key: &[u8], value: Option<&[u8]>) -> Result<bool> {
-        let orders = &txn.work().table(self.table)?.orders;
-        let has = |value| self.before_values || orders.duplicate.cmp(&self.value, value).is_eq();
-        Ok(self.placed && orders.key.cmp(&self.key, key).is_eq() && value.is_none_or(has))
+        let work = txn.work();
+        let orders = &work.table(self.table)?.orders;
+        let Some((own_key, own_value)) = self.place(work) else { return Ok(false) };
+        let has = |value| own_value.is_none_or(|own| orders.duplicate.cmp(own, value).is_eq());
+        Ok(orders.key.cmp(own_key, key).is_eq() && value.is_none_or(has))
     }
 
     /// How many values the key has that the cursor stands on.
@@ -156,10 +148,11 @@ impl WriteCursor {
     #[inline(never)]
     pub(in crate::txn) fn store(&mut self, work: &mut Work, key: &[u8], value: &[u8], mode: Mode) -> Result<Put> {
         let i = self.table.index as usize;
+        self.leave_leaf(work);
         if mode == Mode::Set && self.overwrite(work, key, value) {
             return Ok(Put::Stored);
         }
-        // Whatever becomes of the way, the cursor finds its place again by what it remembers.
+        // Whatever becomes of the way, the cursor finds its place again by its anchor.
         self.held.close();
         self.stores = true;
         let guide = Guide { epoch: std::mem::take(&mut self.epoch), path: self.position.path_mut() };
@@ -168,7 +161,7 @@ impl WriteCursor {
             return Ok(put);
         }
         let has_duplicates = work.tables[i].tree.has_duplicates();
-        self.remember(key, if has_duplicates { value } else { &[] });
+        self.anchor.set((key, if has_duplicates { value } else { &[] }));
         // Among several values its place is not known.
         if !has_duplicates && self.position.stand_on_path() {
             self.epoch = work.epoch;
@@ -179,7 +172,7 @@ impl WriteCursor {
     /// Stores the value over that of the key, if the cursor is known to stand on that and nothing moves by it.
     fn overwrite(&mut self, work: &mut Work, key: &[u8], value: &[u8]) -> bool {
         let i = self.table.index as usize;
-        let is_here = self.is_current(work) && self.position.is_on() && self.key == key;
+        let is_here = self.is_current(work) && self.position.is_on() && self.anchor.place().0 == key;
         if !is_here || work.failed || work.tables[i].tree.has_duplicates() {
             return false;
         }
@@ -189,7 +182,7 @@ impl WriteCursor {
 
     /// Stands on this entry, which has just been stored.
     pub fn stand_on(&mut self, key: &[u8], value: &[u8]) {
-        self.remember(key, value);
+        self.anchor.set((key, value));
         self.held.close();
         self.epoch = 0;
     }
@@ -202,30 +195,30 @@ impl WriteCursor {
         let work = txn.work_mut();
         if !work.table(self.table)?.tree.has_duplicates() {
             self.stores = true;
-            let (i, path) = (self.table.index as usize, self.position.path_mut());
-            if !update::overwrite(work, i, path, &self.key, value) {
-                update::put_at(work, i, path, &self.key, value)?;
+            let (i, path, key) = (self.table.index as usize, self.position.path_mut(), self.anchor.place().0);
+            if !update::overwrite(work, i, path, key, value) {
+                update::put_at(work, i, path, key, value)?;
                 self.epoch = work.epoch;
             }
             return Ok(());
         }
         let order = work.table(self.table)?.orders.duplicate.clone();
-        if order.cmp(&self.value, value).is_ne() {
+        let (key, old) = self.anchor.entry();
+        if order.cmp(old, value).is_ne() {
             return Err(Error::Incompatible { what: "a duplicate can only be replaced by one that sorts the same" });
         }
-        if self.value == value {
+        if old == value {
             return Ok(());
         }
-        let (i, entry) = (self.table.index as usize, (&self.value[..], value));
-        if update::overwrite_value_at(work, i, &mut self.position, &self.key, entry)? {
+        let i = self.table.index as usize;
+        if update::overwrite_value_at(work, i, &mut self.position, key, (old, value))? {
             self.epoch = work.epoch;
         } else {
             let mut table = txn.table_by_id(self.table)?;
-            table.delete_duplicate(&self.key, &self.value)?;
-            table.put(&self.key, value)?;
+            table.delete_duplicate(key, old)?;
+            table.put(key, value)?;
         }
-        self.value.clear();
-        self.value.extend_from_slice(value);
+        self.anchor.set_value(value);
         Ok(())
     }
 
@@ -236,7 +229,7 @@ impl WriteCursor {
         }
         self.on_entry(txn)?;
         let (work, i) = (txn.work_mut(), self.table.index as usize);
-        let removed = update::delete_value_at(work, i, &mut self.position, (&self.key, &self.value))?;
+        let removed = update::delete_value_at(work, i, &mut self.position, self.anchor.entry())?;
         if removed.is_known {
             self.epoch = work.epoch;
         }
@@ -247,9 +240,9 @@ impl WriteCursor {
     pub fn delete_key(&mut self, txn: &mut WriteTxn<'_>) -> Result<()> {
         self.on_entry(txn)?;
         let work = txn.work_mut();
-        update::delete_at(work, self.table.index as usize, self.position.path_mut(), &self.key)?;
+        update::delete_at(work, self.table.index as usize, self.position.path_mut(), self.anchor.place().0)?;
         // Whatever value it stood on, the gap is where the key was.
-        self.before_values = true;
+        self.anchor.set_before_values();
         if self.position.key_is_gone() {
             self.epoch = work.epoch;
         }
@@ -262,6 +255,7 @@ impl WriteCursor {
         work.check()?;
         spill_if_large(work)?;
         self.sync(work)?;
+        self.leave_leaf(work);
         if self.position.is_on() {
             return Ok(());
         }
@@ -287,12 +281,13 @@ impl WriteCursor {
 
     #[inline(never)]
     fn find_again(&mut self, work: &Work) -> Result<()> {
+        self.leave_leaf(work);
         let trunk = self.trunk(work)?;
-        if self.placed {
-            let value = (!self.before_values).then_some(&self.value[..]);
-            self.position.restore(work, trunk, &self.key, value)?;
-        } else {
+        if self.anchor.is_nowhere() {
             self.position.unset();
+        } else {
+            let (key, value) = self.anchor.place();
+            self.position.restore(work, trunk, key, value)?;
         }
         self.epoch = work.epoch;
         Ok(())
@@ -329,14 +324,20 @@ impl WriteCursor {
         self.stand_on_cell(work, &cell, has_duplicates).map(Some)
     }
 
-    /// Remembers the entry of a cell, which the position is on.
+    /// Notes that it stands on the entry of a cell in the leaf that it holds, which the position is on.
     #[inline(always)]
     fn stand_on_cell<'x>(&mut self, work: &'x Work, cell: &Cell<'x>, has_duplicates: bool) -> Result<Pair<'x>> {
-        self.remember(cell.key, if has_duplicates { cell.value } else { &[] });
+        self.stand_on_entry((cell.key, if has_duplicates { cell.value } else { &[] }));
         match cell.kind {
             CellKind::Overflow => self.load(work, cell),
             _ => Ok((cell.key, cell.value)),
         }
+    }
+
+    /// Notes that it stands on this entry of the leaf that it holds, which the position is on.
+    #[inline(always)]
+    pub(super) fn stand_on_entry(&mut self, entry: Pair<'_>) {
+        if self.held.lasts() { self.anchor.set_in_leaf() } else { self.anchor.set(entry) }
     }
 
     /// The entry of a cell whose value lies elsewhere.
@@ -349,6 +350,7 @@ impl WriteCursor {
     #[inline(never)]
     fn step_anew<'x>(&mut self, work: &'x Work, step: Step, back: bool) -> Result<Option<Pair<'x>>> {
         self.sync(work)?;
+        self.leave_leaf(work);
         let trunk = self.trunk(work)?;
         if self.stores && self.position.is_on() && !trunk.tree.has_duplicates() && !matches!(step, Step::Duplicate) {
             return self.step_once(work, trunk, back);
@@ -375,10 +377,10 @@ impl WriteCursor {
         self.held.close();
         let position = &mut self.position;
         let found = if back { position.prev_key(work, trunk) } else { position.next_key(work, trunk) };
-        // After an error it is found again by what it remembers.
+        // After an error it is found again by its anchor.
         match found.inspect_err(|_| self.epoch = 0)? {
             Some((key, value)) => {
-                self.remember(key, &[]);
+                self.anchor.set((key, &[]));
                 Ok(Some((key, value)))
             }
             None => work.walk_ends().map(|()| None),
@@ -388,13 +390,14 @@ impl WriteCursor {
     /// From the last entry of a leaf, whose key this is, to the next leaf, or backwards.
     #[inline(never)]
     fn next_leaf<'x>(&mut self, work: &'x Work, edge: &[u8], back: bool) -> Result<Option<Pair<'x>>> {
+        self.leave_leaf(work);
         self.held.close();
         self.stores = false;
         let trunk = self.trunk(work)?;
-        // After an error it is found again by what it remembers.
+        // After an error it is found again by its anchor.
         let found = self.position.next_leaf(work, trunk, edge, back).inspect_err(|_| self.epoch = 0)?;
         let Some((leaf, cell)) = found else { return work.walk_ends().map(|()| None) };
-        self.held.keep(work, self.table, Near::walking(work, &self.position, leaf, cell.key, back));
+        self.held.keep(work, self.table, &self.position, Near::walking(work, &self.position, leaf, cell.key, back));
         self.stand_on_cell(work, &cell, false).map(Some)
     }
 
@@ -421,6 +424,7 @@ impl WriteCursor {
         step: impl FnOnce(&mut Position, &'x Work, Trunk<'_>) -> Result<Option<Pair<'x>>>,
     ) -> Result<Option<Pair<'x>>> {
         work.check()?;
+        self.leave_leaf(work);
         self.held.close();
         if matches!(from, Start::Here | Start::Among) {
             self.sync(work)?;
@@ -430,30 +434,46 @@ impl WriteCursor {
             self.epoch = work.epoch;
         }
         let trunk = self.trunk(work)?;
-        // After an error it is found again by what it remembers.
+        // After an error it is found again by its anchor.
         let found = step(&mut self.position, work, trunk).inspect_err(|_| self.epoch = 0)?;
         let entry = if matches!(from, Start::Among) { self.position.current(work, trunk)? } else { found };
         match (entry, from) {
-            (Some((key, value)), _) => self.remember(key, if trunk.tree.has_duplicates() { value } else { &[] }),
+            (Some((key, value)), _) => self.anchor.set((key, if trunk.tree.has_duplicates() { value } else { &[] })),
             (None, Start::Search(sought)) => {
-                self.remember(sought[0], sought.get(1).copied().unwrap_or_default());
-                self.before_values = sought.len() == 1;
+                self.anchor.set((sought[0], sought.get(1).copied().unwrap_or_default()));
+                if sought.len() == 1 {
+                    self.anchor.set_before_values();
+                }
             }
-            // It is where it was, or there is nothing to stand on.
-            (None, _) => self.placed &= !self.position.is_unset(),
+            // There is nothing to stand on,
+            (None, _) if self.position.is_unset() => self.anchor.forget(),
+            // or it is where it was.
+            (None, _) => {}
         }
         Ok(found)
     }
 
-    pub(super) fn remember(&mut self, key: &[u8], value: &[u8]) {
-        self.key.clear();
-        self.key.extend_from_slice(key);
-        self.value.clear();
-        // Only short values can be duplicates; a long one need not be remembered to find the key again.
-        if value.len() <= 1 << 14 {
-            self.value.extend_from_slice(value);
+    /// Where it stands, by its anchor: the key, and the value if it is not before all of those.
+    fn place<'a>(&'a self, work: &'a Work) -> Option<(&'a [u8], Option<&'a [u8]>)> {
+        if self.anchor.is_in_leaf() {
+            return self.held.entry(work, &self.position).map(|(key, value)| (key, Some(value)));
         }
-        self.before_values = false;
-        self.placed = true;
+        (!self.anchor.is_nowhere()).then(|| self.anchor.place())
+    }
+
+    /// To be called before it holds its leaf no more, or the position moves: its anchor knows the entry then.
+    #[inline]
+    fn leave_leaf(&mut self, work: &Work) {
+        if self.anchor.is_in_leaf() {
+            self.copy_entry(work);
+        }
+    }
+
+    #[inline(never)]
+    fn copy_entry(&mut self, work: &Work) {
+        match self.held.entry(work, &self.position) {
+            Some(entry) => self.anchor.set(entry),
+            None => self.anchor.forget(),
+        }
     }
 }
