@@ -270,9 +270,23 @@ impl Position {
         Ok(Some(pair))
     }
 
-    /// As [`Position::next`] and [`Position::prev`], from the last entry of a leaf, or the first, whose key this is, in a table
-    /// without duplicates: the leaf come to, and its cell there.
-    pub(crate) fn next_leaf<'p, P: Pages>(
+    /// From the last key of a leaf, or the first, which this is, to the leaf beside it: that leaf, and the cell come to, of
+    /// whose values the position is on none yet. After an error it is unset.
+    pub(super) fn next_leaf<'p, P: Pages>(
+        &mut self,
+        pages: &'p P,
+        t: Trunk<'_>,
+        edge: &[u8],
+        back: bool,
+    ) -> Result<Option<(Leaf<'p>, Cell<'p>)>> {
+        let found = self.leaf_beside(pages, t, edge, back);
+        if found.is_err() {
+            self.unset();
+        }
+        found
+    }
+
+    fn leaf_beside<'p, P: Pages>(
         &mut self,
         pages: &'p P,
         t: Trunk<'_>,
@@ -285,6 +299,25 @@ impl Position {
         let cell = at(step.page, leaf.cell(step.index))?;
         self.path.check_passed(pages, &t.orders.key, edge, cell.key, back)?;
         Ok(Some((leaf, cell)))
+    }
+
+    /// Stands on the first value of the cell at the path, or the last, in a table with duplicates: that value. After an error
+    /// it is unset.
+    pub(super) fn enter_values<'p, P: Pages>(
+        &mut self,
+        pages: &'p P,
+        t: Trunk<'_>,
+        cell: &Cell<'p>,
+        last: bool,
+    ) -> Result<&'p [u8]> {
+        let end = if last { End::Last } else { End::First };
+        match self.enter_cell(pages, t, cell, end) {
+            Ok((_, value)) => Ok(value),
+            Err(error) => {
+                self.unset();
+                Err(error)
+            }
+        }
     }
 
     /// First entry of the table.

@@ -10,6 +10,7 @@ use super::cursor::{CELLS_AHEAD, Inner, Pair, Position, Trunk};
 use super::duplicates::item_of;
 use super::sub_page::SubPage;
 use super::{AnyLeaf, Pages, Path, open_cells};
+use crate::error::Result;
 use crate::format::leaf::{Cell, CellKind, Leaf};
 use crate::ids::Txnid;
 use crate::prefetch::{LINE, prefetch};
@@ -89,19 +90,24 @@ impl<'p> Near<'p> {
         t: Trunk<'_>,
         walking: Option<bool>,
     ) -> Option<Near<'p>> {
-        let step = position.path.leaf();
-        let leaf = open_cells(pages, step.page).ok()?;
-        let cell = leaf.cell(step.index).ok()?;
-        let item = item_of(t.tree);
-        let values = match &position.inner {
+        let leaf = open_cells(pages, position.page()).ok()?;
+        let ahead = walking.map(|back| Ahead::of(&position.path, pages, back, leaf.len())).unwrap_or_default();
+        let (duplicates, item) = (t.tree.has_duplicates(), item_of(t.tree));
+        Near { leaf, key: &[], values: Values::One, duplicates, item, ahead }.again(pages, position)
+    }
+
+    /// What is around a position that was moved by something else, to another place of the same leaf.
+    pub(crate) fn again<P: Pages>(mut self, pages: &'p P, position: &Position) -> Option<Near<'p>> {
+        let cell = self.leaf.cell(position.path.leaf().index).ok()?;
+        self.key = cell.key;
+        self.values = match &position.inner {
             Inner::One => Values::One,
             // In a gap beside an only value.
             Inner::Sub(_) if cell.kind == CellKind::Plain => Values::One,
-            Inner::Sub(_) => Values::Sub(SubPage::open(cell.value, item).ok()?),
+            Inner::Sub(_) => Values::Sub(SubPage::open(cell.value, self.item).ok()?),
             Inner::Tree => Values::Leaf(position.inner_path.open_leaf(pages).ok()?),
         };
-        let ahead = walking.map(|back| Ahead::of(&position.path, pages, back, leaf.len())).unwrap_or_default();
-        Some(Near { leaf, key: cell.key, values, duplicates: t.tree.has_duplicates(), item, ahead })
+        Some(self)
     }
 
     /// Around an entry of a table without duplicates, which the position is on.
@@ -110,23 +116,38 @@ impl<'p> Near<'p> {
         Near { leaf, key, values: Values::One, duplicates: false, item: 0, ahead: Ahead::default() }
     }
 
-    /// As [`Near::of`], for a position that has come from the leaf beside and will go on.
-    pub(crate) fn walking<P: Pages>(
+    /// Moves a position from the last key of its leaf, which this is, to the first of the next leaf, or backwards: that leaf,
+    /// unless the values there are a tree, and one end of those. After an error the position is unset.
+    pub(crate) fn beside<P: Pages>(
         pages: &'p P,
-        position: &Position,
-        leaf: Leaf<'p>,
-        key: &'p [u8],
+        position: &mut Position,
+        t: Trunk<'_>,
+        edge: &[u8],
         back: bool,
-    ) -> Near<'p> {
+    ) -> Result<Option<(Option<Near<'p>>, Cell<'p>)>> {
+        let Some((leaf, mut cell)) = position.next_leaf(pages, t, edge, back)? else { return Ok(None) };
         let ahead = Ahead::of(&position.path, pages, back, leaf.len());
-        Near { ahead, ..Near::of(leaf, key) }
+        let mut near = Near { ahead, ..Near::of(leaf, cell.key) };
+        if !t.tree.has_duplicates() {
+            return Ok(Some((Some(near), cell)));
+        }
+        (near.duplicates, near.item) = (true, item_of(t.tree));
+        let found = near.enter_values(position, &cell, back);
+        let near = if found.is_some() { Some(near) } else { None };
+        cell.value = match found {
+            Some(value) => value,
+            None => position.enter_values(pages, t, &cell, back)?,
+        };
+        cell.kind = CellKind::Plain;
+        Ok(Some((near, cell)))
     }
 
-    /// The key that the position is on, if that is the leaf's last, or, backwards, the first, in a table without duplicates.
-    pub(crate) fn edge(&self, position: &Position, back: bool) -> Option<&'p [u8]> {
+    /// The key that the position is on, if the next entry, or key, is in the leaf behind this one; backwards likewise.
+    pub(crate) fn edge(&self, position: &Position, to_key: bool, back: bool) -> Option<&'p [u8]> {
         let index = position.path.leaf().index;
         let is_last = if back { index == 0 } else { index + 1 == self.leaf.len() };
-        (!self.duplicates && is_last && position.is_on()).then_some(self.key)
+        let leads_out = is_last && position.is_on() && (to_key || self.is_last_value(position, back));
+        leads_out.then_some(self.key)
     }
 
     /// For a position that is in a gap.
@@ -197,6 +218,16 @@ impl<'p> Near<'p> {
         };
         *i = to;
         Some(Cell { key: self.key, value, kind: CellKind::Plain })
+    }
+
+    /// The first value of the key that the position is on, or the last.
+    pub(crate) fn end_value(&self, position: &mut Position, last: bool) -> Option<Pair<'p>> {
+        if let (Values::Sub(sub), Inner::Sub(i)) = (&self.values, &mut position.inner) {
+            *i = if last { sub.len() - 1 } else { 0 };
+        } else if matches!(self.values, Values::Leaf(_)) {
+            return None;
+        }
+        self.current(position)
     }
 
     /// How many values the key has.

@@ -26,8 +26,6 @@ pub struct Cursor<'t> {
     position: Position,
     /// The leaf that it is in, while it walks: other movements forget it.
     near: Option<Near<'t>>,
-    /// Its last movement was a step to another key, with no leaf open: one more, and it walks.
-    steps_keys: bool,
 }
 
 impl fmt::Debug for Cursor<'_> {
@@ -63,11 +61,12 @@ impl Step {
     }
 }
 
-/// Gives a cursor one method for each movement of a position: steps to neighbours, looks that leave it among the values
-/// of its leaf, searches for a key, and all others.
+/// Gives a cursor one method for each movement of a position: steps to neighbours, to the ends of a key's values, looks that
+/// leave it among the values of its leaf, searches for a key, and all others.
 macro_rules! movements {
     (
         steps { $($(#[$step_doc:meta])* $step:ident => ($kind:expr, $back:expr);)* }
+        ends { $($(#[$end_doc:meta])* $end:ident => $last:expr;)* }
         looks { $($(#[$look_doc:meta])* $look:ident;)* }
         seeks { $($(#[$seek_doc:meta])* $seek:ident => $or_after:expr;)* }
         others { $($(#[$doc:meta])* $name:ident($($argument:ident),*) => $inner:ident from $from:expr;)* }
@@ -77,6 +76,21 @@ macro_rules! movements {
             $($(#[$step_doc])*
             pub fn $step(&mut self) -> Result<Option<Pair<'t>>> {
                 self.step($kind, $back)
+            })*
+
+            $($(#[$end_doc])*
+            pub fn $end(&mut self) -> Result<Option<Pair<'t>>> {
+                if let Some(near) = &self.near
+                    && let Some(pair) = near.end_value(&mut self.position, $last)
+                {
+                    return Ok(Some(pair));
+                }
+                let (near, trunk) = (self.near.take(), self.table.trunk());
+                on!(self.table.source, pages => {
+                    let found = self.position.$end(pages, trunk)?;
+                    self.near = near.and_then(|near| near.again(pages, &self.position));
+                    Ok(found)
+                })
             })*
 
             $($(#[$look_doc])*
@@ -98,7 +112,7 @@ macro_rules! movements {
 
             $($(#[$doc])*
             pub fn $name(&mut self, $($argument: impl AsRef<[u8]>),*) -> Result<Option<Pair<'t>>> {
-                (self.near, self.steps_keys) = (None, false);
+                self.near = None;
                 let trunk = self.table.trunk();
                 on!(self.table.source, pages => self.position.$inner(pages, trunk, $($argument.as_ref()),*))
             })*
@@ -108,6 +122,25 @@ macro_rules! movements {
             $($(#[$step_doc])*
             pub fn $step<'x>(&mut self, txn: &'x WriteTxn<'_>) -> Result<Option<Pair<'x>>> {
                 self.step(txn.work(), $kind, $back)
+            })*
+
+            $($(#[$end_doc])*
+            pub fn $end<'x>(&mut self, txn: &'x WriteTxn<'_>) -> Result<Option<Pair<'x>>> {
+                let work = txn.work();
+                work.check()?;
+                let near = self.held.get(work, self.table);
+                let was_open = near.is_some();
+                if let Some(near) = near
+                    && let Some(entry) = near.end_value(&mut self.position, $last)
+                {
+                    self.stand_on_entry(entry);
+                    return Ok(Some(entry));
+                }
+                let found = self.moved(work, Start::Here, |position, work, trunk| position.$end(work, trunk))?;
+                if was_open && found.is_some() {
+                    self.hold(work)?;
+                }
+                Ok(found)
             })*
 
             $($(#[$look_doc])*
@@ -154,6 +187,12 @@ movements! {
         /// To the value before of the same key.
         prev_duplicate => (Step::Duplicate, true);
     }
+    ends {
+        /// To the first value of the same key.
+        first_duplicate => false;
+        /// To the last value of the same key.
+        last_duplicate => true;
+    }
     looks {
         /// The key, and its fixed-size values from the current one to the end of their page, side by side. The cursor is
         /// then on the last of them.
@@ -172,10 +211,6 @@ movements! {
         first() => first from Start::End;
         /// To the last entry.
         last() => last from Start::End;
-        /// To the first value of the same key.
-        first_duplicate() => first_duplicate from Start::Here;
-        /// To the last value of the same key.
-        last_duplicate() => last_duplicate from Start::Here;
         /// To this key with this very value.
         seek_pair(key, value) => seek_exact_pair from Start::Search(&[key, value]);
         /// To this key with the first value that is this one or after it.
@@ -202,7 +237,7 @@ use step_near;
 
 impl<'t> Cursor<'t> {
     pub(super) fn new(table: Table<'t>, position: Position) -> Cursor<'t> {
-        Cursor { table, position, near: None, steps_keys: false }
+        Cursor { table, position, near: None }
     }
 
     /// Each movement has its own copy, in which most of the questions are answered.
@@ -234,7 +269,7 @@ impl<'t> Cursor<'t> {
 
     /// Goes to a key, or to the first entry behind it. Who does is likely to walk on from there.
     fn seek_near(&mut self, key: &[u8], or_after: bool) -> Result<Option<Pair<'t>>> {
-        (self.near, self.steps_keys) = (None, false);
+        self.near = None;
         let trunk = self.table.trunk();
         on!(self.table.source, pages => {
             if trunk.tree.has_duplicates() {
@@ -262,10 +297,7 @@ impl<'t> Cursor<'t> {
         {
             return Ok(None);
         }
-        // Who goes to another key only to see the end of its values does not walk in the leaf.
-        let looks_at_ends = matches!(step, Step::Key) && !self.steps_keys && self.table.trunk().tree.has_duplicates();
-        self.steps_keys = matches!(step, Step::Key);
-        if self.near.is_none() && self.position.is_on() && !looks_at_ends {
+        if self.near.is_none() && self.position.is_on() {
             let trunk = self.table.trunk();
             self.near = on!(self.table.source, pages => Near::open(pages, &self.position, trunk, None));
             if let Some(cell) = self.step_near(step, back) {
@@ -273,41 +305,42 @@ impl<'t> Cursor<'t> {
             }
         }
         if !matches!(step, Step::Duplicate)
-            && let Some(edge) = self.near.as_ref().and_then(|near| near.edge(&self.position, back))
+            && let Some(edge) =
+                self.near.as_ref().and_then(|near| near.edge(&self.position, matches!(step, Step::Key), back))
         {
             return self.next_leaf(edge, back);
         }
-        let (was_open, before) = (self.near.take().is_some(), self.position.leaf());
+        let (near, before) = (self.near.take(), self.position.leaf());
         let trunk = self.table.trunk();
         on!(self.table.source, pages => {
             let found = step.go(&mut self.position, pages, trunk, back)?;
             let is_in_next = self.position.leaf() != before;
-            match found {
-                Some(_) if looks_at_ends && !was_open && !is_in_next => {}
-                Some(_) => self.near = Near::open(pages, &self.position, trunk, is_in_next.then_some(back)),
-                None => pages.walk_ends()?,
-            }
+            self.near = match (&found, near) {
+                (Some(_), Some(near)) if !is_in_next => near.again(pages, &self.position),
+                (Some(_), _) => Near::open(pages, &self.position, trunk, is_in_next.then_some(back)),
+                (None, _) => {
+                    pages.walk_ends()?;
+                    None
+                }
+            };
             Ok(found)
         })
     }
 
-    /// From the last entry of a leaf, whose key this is, to the next leaf, or backwards.
+    /// From the last key of a leaf, which this is, to the next leaf, or backwards.
     fn next_leaf(&mut self, edge: &[u8], back: bool) -> Result<Option<Pair<'t>>> {
         self.near = None;
         let trunk = self.table.trunk();
         let found = on!(self.table.source, pages => {
-            let found = self.position.next_leaf(pages, trunk, edge, back)?;
-            match found {
-                Some((leaf, cell)) => self.near = Some(Near::walking(pages, &self.position, leaf, cell.key, back)),
-                None => pages.walk_ends()?,
+            let found = Near::beside(pages, &mut self.position, trunk, edge, back)?;
+            if found.is_none() {
+                pages.walk_ends()?;
             }
             found
         });
-        match found {
-            Some((_, cell)) if cell.kind != CellKind::Overflow => Ok(Some((cell.key, cell.value))),
-            Some((_, cell)) => self.load(&cell),
-            None => Ok(None),
-        }
+        let Some((near, cell)) = found else { return Ok(None) };
+        self.near = near;
+        if cell.kind == CellKind::Overflow { self.load(&cell) } else { Ok(Some((cell.key, cell.value))) }
     }
 
     /// Whether the key that the cursor stands on has one value; false if it stands on none.

@@ -72,7 +72,7 @@ impl Held {
         Some(unsafe { transmute::<&mut Near<'static>, &mut Near<'w>>(self.near.assume_init_mut()) })
     }
 
-    /// Whether what is held stays as it is while the transaction lives.
+    /// Whether something is held, and stays as it is while the transaction lives.
     #[inline]
     pub(super) fn lasts(&self) -> bool {
         self.lasts
@@ -92,6 +92,6 @@ impl Held {
     /// The position has been moved by something else.
     #[inline]
     pub(super) fn close(&mut self) {
-        self.stamp = None;
+        (self.stamp, self.lasts) = (None, false);
     }
 }

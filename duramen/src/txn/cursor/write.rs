@@ -312,10 +312,11 @@ impl WriteCursor {
         work.check()?;
         let Some(near) = self.held.get(work, self.table) else { return self.step_anew(work, step, back) };
         let Some(cell) = step_near!(near, &mut self.position, step, back) else {
-            if matches!(step, Step::Duplicate) && near.is_last_value(&self.position, back) {
-                return Ok(None);
+            if matches!(step, Step::Duplicate) {
+                let is_last = near.is_last_value(&self.position, back);
+                return if is_last { Ok(None) } else { self.step_far(work, step, back) };
             }
-            return match near.edge(&self.position, back) {
+            return match near.edge(&self.position, matches!(step, Step::Key), back) {
                 Some(edge) => self.next_leaf(work, edge, back),
                 None => self.step_far(work, step, back),
             };
@@ -387,7 +388,7 @@ impl WriteCursor {
         }
     }
 
-    /// From the last entry of a leaf, whose key this is, to the next leaf, or backwards.
+    /// From the last key of a leaf, which this is, to the next leaf, or backwards.
     #[inline(never)]
     fn next_leaf<'x>(&mut self, work: &'x Work, edge: &[u8], back: bool) -> Result<Option<Pair<'x>>> {
         self.leave_leaf(work);
@@ -395,10 +396,20 @@ impl WriteCursor {
         self.stores = false;
         let trunk = self.trunk(work)?;
         // After an error it is found again by its anchor.
-        let found = self.position.next_leaf(work, trunk, edge, back).inspect_err(|_| self.epoch = 0)?;
-        let Some((leaf, cell)) = found else { return work.walk_ends().map(|()| None) };
-        self.held.keep(work, self.table, &self.position, Near::walking(work, &self.position, leaf, cell.key, back));
-        self.stand_on_cell(work, &cell, false).map(Some)
+        let found = Near::beside(work, &mut self.position, trunk, edge, back).inspect_err(|_| self.epoch = 0)?;
+        let Some((near, cell)) = found else { return work.walk_ends().map(|()| None) };
+        match near {
+            Some(near) => self.held.keep(work, self.table, &self.position, near),
+            None => self.held.open(work, self.table, &self.position, trunk, None),
+        }
+        self.stand_on_cell(work, &cell, trunk.tree.has_duplicates()).map(Some)
+    }
+
+    /// Holds the leaf that it is in.
+    pub(super) fn hold(&mut self, work: &Work) -> Result<()> {
+        let trunk = self.trunk(work)?;
+        self.held.open(work, self.table, &self.position, trunk, None);
+        Ok(())
     }
 
     /// A step that leads out of the leaf, or nowhere.
