@@ -62,6 +62,15 @@ pub(super) enum Inner {
     Tree,
 }
 
+/// The values of a key, as far as a position that is on one of them has them at hand.
+#[derive(Clone, Copy)]
+pub(super) enum Values<'p> {
+    One,
+    Sub(SubPage<'p>),
+    /// The leaf of the key's tree of duplicates that the position is in.
+    Leaf(AnyLeaf<'p>),
+}
+
 /// What became of a value that a position was on.
 #[derive(Clone, Copy)]
 pub(crate) struct Removed {
@@ -82,7 +91,7 @@ pub(crate) struct Position {
 
 /// Which end of a set of duplicates to enter at.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum End {
+pub(super) enum End {
     First,
     Last,
 }
@@ -203,29 +212,35 @@ impl Position {
             return self.enter_single(pages, end);
         }
         let cell = self.cell(pages)?;
-        self.enter_cell(pages, t, &cell, end)
+        self.enter_cell(pages, t, &cell, end).map(|(_, value)| (cell.key, value))
     }
 
-    /// Stands on the key at the path, whose cell this is, in a table with duplicates.
-    fn enter_cell<'p, P: Pages>(&mut self, pages: &'p P, t: Trunk<'_>, cell: &Cell<'p>, end: End) -> Result<Pair<'p>> {
+    /// Stands on the key at the path, whose cell this is, in a table with duplicates: its values, and the one at that end.
+    pub(super) fn enter_cell<'p, P: Pages>(
+        &mut self,
+        pages: &'p P,
+        t: Trunk<'_>,
+        cell: &Cell<'p>,
+        end: End,
+    ) -> Result<(Values<'p>, &'p [u8])> {
         (self.state, self.inner) = (State::On, Inner::One);
         let leaf = self.path.leaf().page;
-        let value = match Duplicates::open(leaf, t.tree, cell)? {
-            Duplicates::One(value) => value,
+        Ok(match Duplicates::open(leaf, t.tree, cell)? {
+            Duplicates::One(value) => (Values::One, value),
             Duplicates::Sub(sub) => {
                 let i = if end == End::First { 0 } else { sub.len() - 1 };
                 self.inner = Inner::Sub(i);
-                at(leaf, sub.get(i))?
+                (Values::Sub(sub), at(leaf, sub.get(i))?)
             }
             Duplicates::Tree(tree) => {
                 // It has a leaf: a tree of duplicates is not empty.
                 let bytes = self.inner_path.end_leaf(pages, &tree, end == End::Last)?.unwrap_or_default();
                 self.inner = Inner::Tree;
                 let step = self.inner_path.leaf();
-                at(step.page, AnyLeaf::open(bytes).and_then(|leaf| leaf.key(step.index)))?
+                let leaf = at(step.page, AnyLeaf::open(bytes))?;
+                (Values::Leaf(leaf), at(step.page, leaf.key(step.index))?)
             }
-        };
-        Ok((cell.key, value))
+        })
     }
 
     fn enter_if<'p, P: Pages>(
@@ -301,25 +316,6 @@ impl Position {
         Ok(Some((leaf, cell)))
     }
 
-    /// Stands on the first value of the cell at the path, or the last, in a table with duplicates: that value. After an error
-    /// it is unset.
-    pub(super) fn enter_values<'p, P: Pages>(
-        &mut self,
-        pages: &'p P,
-        t: Trunk<'_>,
-        cell: &Cell<'p>,
-        last: bool,
-    ) -> Result<&'p [u8]> {
-        let end = if last { End::Last } else { End::First };
-        match self.enter_cell(pages, t, cell, end) {
-            Ok((_, value)) => Ok(value),
-            Err(error) => {
-                self.unset();
-                Err(error)
-            }
-        }
-    }
-
     /// First entry of the table.
     pub(crate) fn first<'p, P: Pages>(&mut self, pages: &'p P, t: Trunk<'_>) -> Result<Option<Pair<'p>>> {
         self.unset();
@@ -370,7 +366,7 @@ impl Position {
                 if step.index + 1 < cells.len() {
                     step.index += 1;
                     let cell = at(step.page, cells.cell(step.index))?;
-                    return self.enter_cell(pages, t, &cell, End::First).map(Some);
+                    return self.enter_cell(pages, t, &cell, End::First).map(|(_, value)| Some((cell.key, value)));
                 }
                 self.path.next_leaf(pages, &t.orders.key)?
             }

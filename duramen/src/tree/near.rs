@@ -6,10 +6,10 @@
 //! Only for pages that stay as they are: of a snapshot, or of a write transaction until its next change. A step that cannot be
 //! made here answers `None` and moves nothing. The position's own movements then make it, or say what is wrong.
 
-use super::cursor::{CELLS_AHEAD, Inner, Pair, Position, Trunk};
+use super::cursor::{CELLS_AHEAD, End, Inner, Pair, Position, Trunk, Values};
 use super::duplicates::item_of;
 use super::sub_page::SubPage;
-use super::{AnyLeaf, Pages, Path, open_cells};
+use super::{AnyLeaf, Pages, Path, at, open_cells};
 use crate::error::Result;
 use crate::format::leaf::{Cell, CellKind, Leaf};
 use crate::ids::Txnid;
@@ -61,15 +61,6 @@ impl<'p> Ahead<'p> {
     }
 }
 
-/// Where the values of the key lie.
-#[derive(Clone, Copy)]
-enum Values<'p> {
-    One,
-    Sub(SubPage<'p>),
-    /// The leaf of the key's tree of duplicates that the position is in.
-    Leaf(AnyLeaf<'p>),
-}
-
 /// See the module's head. It is of one position, and says nothing any more once that was moved by anything else.
 #[derive(Clone, Copy)]
 pub(crate) struct Near<'p> {
@@ -117,29 +108,79 @@ impl<'p> Near<'p> {
     }
 
     /// Moves a position from the last key of its leaf, which this is, to the first of the next leaf, or backwards: that leaf,
-    /// unless the values there are a tree, and one end of those. After an error the position is unset.
+    /// and one end of the values there. After an error the position is unset.
     pub(crate) fn beside<P: Pages>(
         pages: &'p P,
         position: &mut Position,
         t: Trunk<'_>,
         edge: &[u8],
         back: bool,
-    ) -> Result<Option<(Option<Near<'p>>, Cell<'p>)>> {
-        let Some((leaf, mut cell)) = position.next_leaf(pages, t, edge, back)? else { return Ok(None) };
+    ) -> Result<Option<(Near<'p>, Cell<'p>)>> {
+        let Some((leaf, cell)) = position.next_leaf(pages, t, edge, back)? else { return Ok(None) };
         let ahead = Ahead::of(&position.path, pages, back, leaf.len());
         let mut near = Near { ahead, ..Near::of(leaf, cell.key) };
         if !t.tree.has_duplicates() {
-            return Ok(Some((Some(near), cell)));
+            return Ok(Some((near, cell)));
         }
         (near.duplicates, near.item) = (true, item_of(t.tree));
-        let found = near.enter_values(position, &cell, back);
-        let near = if found.is_some() { Some(near) } else { None };
-        cell.value = match found {
-            Some(value) => value,
-            None => position.enter_values(pages, t, &cell, back)?,
-        };
-        cell.kind = CellKind::Plain;
-        Ok(Some((near, cell)))
+        let index = position.path.leaf().index;
+        if let Some(cell) = near.enter_key(position, index, back) {
+            return Ok(Some((near, cell)));
+        }
+        let (key, value) = near.enter(pages, position, t, index, back)?;
+        Ok(Some((near, Cell { key, value, kind: CellKind::Plain })))
+    }
+
+    /// To the key of this index in the leaf, in a table with duplicates, and one end of its values. After an error the position
+    /// is unset.
+    fn enter<P: Pages>(
+        &mut self,
+        pages: &'p P,
+        position: &mut Position,
+        t: Trunk<'_>,
+        index: usize,
+        last: bool,
+    ) -> Result<Pair<'p>> {
+        let found = at(position.page(), self.leaf.cell(index)).and_then(|cell| {
+            position.path.leaf_mut().index = index;
+            let (values, value) = position.enter_cell(pages, t, &cell, if last { End::Last } else { End::First })?;
+            (self.key, self.values) = (cell.key, values);
+            Ok((cell.key, value))
+        });
+        if found.is_err() {
+            position.unset();
+        }
+        found
+    }
+
+    /// As [`Near::step_key`], whatever the values of that key are. None if there is none in the leaf, or no duplicates are in the
+    /// table.
+    pub(crate) fn step_key_far<P: Pages>(
+        &mut self,
+        pages: &'p P,
+        position: &mut Position,
+        t: Trunk<'_>,
+        back: bool,
+    ) -> Result<Option<Pair<'p>>> {
+        let to = beside(position.path.leaf().index, back).filter(|&to| to < self.leaf.len());
+        match to.filter(|_| self.duplicates && position.is_on()) {
+            Some(to) => self.enter(pages, position, t, to, back).map(Some),
+            None => Ok(None),
+        }
+    }
+
+    /// As [`Near::end_value`], whatever the values are. None if the position is on none, or no duplicates are in the table.
+    pub(crate) fn end_value_far<P: Pages>(
+        &mut self,
+        pages: &'p P,
+        position: &mut Position,
+        t: Trunk<'_>,
+        last: bool,
+    ) -> Result<Option<Pair<'p>>> {
+        if !self.duplicates || !position.is_on() {
+            return Ok(None);
+        }
+        self.enter(pages, position, t, position.path.leaf().index, last).map(Some)
     }
 
     /// The key that the position is on, if the next entry, or key, is in the leaf behind this one; backwards likewise.

@@ -85,11 +85,13 @@ macro_rules! movements {
                 {
                     return Ok(Some(pair));
                 }
-                let (near, trunk) = (self.near.take(), self.table.trunk());
-                on!(self.table.source, pages => {
-                    let found = self.position.$end(pages, trunk)?;
-                    self.near = near.and_then(|near| near.again(pages, &self.position));
-                    Ok(found)
+                let trunk = self.table.trunk();
+                on!(self.table.source, pages => match &mut self.near {
+                    Some(near) if near.has_duplicates() => {
+                        let found = near.end_value_far(pages, &mut self.position, trunk, $last);
+                        found.inspect_err(|_| self.near = None)
+                    }
+                    _ => self.position.$end(pages, trunk),
                 })
             })*
 
@@ -128,19 +130,19 @@ macro_rules! movements {
             pub fn $end<'x>(&mut self, txn: &'x WriteTxn<'_>) -> Result<Option<Pair<'x>>> {
                 let work = txn.work();
                 work.check()?;
-                let near = self.held.get(work, self.table);
-                let was_open = near.is_some();
-                if let Some(near) = near
+                if let Some(near) = self.held.get(work, self.table)
                     && let Some(entry) = near.end_value(&mut self.position, $last)
                 {
                     self.stand_on_entry(entry);
                     return Ok(Some(entry));
                 }
-                let found = self.moved(work, Start::Here, |position, work, trunk| position.$end(work, trunk))?;
-                if was_open && found.is_some() {
-                    self.hold(work)?;
+                let far = |near: &mut Near<'x>, position: &mut Position, trunk: Trunk<'_>| {
+                    near.end_value_far(work, position, trunk, $last)
+                };
+                match self.move_near(work, far)? {
+                    Some(pair) => Ok(Some(pair)),
+                    None => self.moved(work, Start::Here, |position, work, trunk| position.$end(work, trunk)),
                 }
-                Ok(found)
             })*
 
             $($(#[$look_doc])*
@@ -310,6 +312,15 @@ impl<'t> Cursor<'t> {
         {
             return self.next_leaf(edge, back);
         }
+        if matches!(step, Step::Key)
+            && let Some(near) = &mut self.near
+        {
+            let trunk = self.table.trunk();
+            let found = on!(self.table.source, pages => near.step_key_far(pages, &mut self.position, trunk, back));
+            if let Some(pair) = found.inspect_err(|_| self.near = None)? {
+                return Ok(Some(pair));
+            }
+        }
         let (near, before) = (self.near.take(), self.position.leaf());
         let trunk = self.table.trunk();
         on!(self.table.source, pages => {
@@ -339,7 +350,7 @@ impl<'t> Cursor<'t> {
             found
         });
         let Some((near, cell)) = found else { return Ok(None) };
-        self.near = near;
+        self.near = Some(near);
         if cell.kind == CellKind::Overflow { self.load(&cell) } else { Ok(Some((cell.key, cell.value))) }
     }
 

@@ -72,7 +72,7 @@ impl Position {
         }
         let found = self.find_cell(pages, t, key, or_after).and_then(|found| {
             let Some((_, cell)) = found else { return Ok(None) };
-            self.enter_cell(pages, t, &cell, End::First).map(Some)
+            self.enter_cell(pages, t, &cell, End::First).map(|(_, value)| Some((cell.key, value)))
         });
         found.inspect_err(|_| self.unset())
     }

@@ -398,23 +398,45 @@ impl WriteCursor {
         // After an error it is found again by its anchor.
         let found = Near::beside(work, &mut self.position, trunk, edge, back).inspect_err(|_| self.epoch = 0)?;
         let Some((near, cell)) = found else { return work.walk_ends().map(|()| None) };
-        match near {
-            Some(near) => self.held.keep(work, self.table, &self.position, near),
-            None => self.held.open(work, self.table, &self.position, trunk, None),
-        }
+        self.held.keep(work, self.table, &self.position, near);
         self.stand_on_cell(work, &cell, trunk.tree.has_duplicates()).map(Some)
     }
 
-    /// Holds the leaf that it is in.
-    pub(super) fn hold(&mut self, work: &Work) -> Result<()> {
+    /// Makes a movement within the leaf that it holds, if it holds one, for which other pages are looked at.
+    pub(super) fn move_near<'x>(
+        &mut self,
+        work: &'x Work,
+        movement: impl FnOnce(&mut Near<'x>, &mut Position, Trunk<'_>) -> Result<Option<Pair<'x>>>,
+    ) -> Result<Option<Pair<'x>>> {
+        self.leave_leaf(work);
         let trunk = self.trunk(work)?;
-        self.held.open(work, self.table, &self.position, trunk, None);
-        Ok(())
+        let Some(near) = self.held.get(work, self.table) else { return Ok(None) };
+        match movement(near, &mut self.position, trunk) {
+            Ok(Some(pair)) => {
+                self.stand_on_entry(pair);
+                Ok(Some(pair))
+            }
+            Ok(None) => Ok(None),
+            Err(error) => {
+                // It is found again by its anchor.
+                self.held.close();
+                self.epoch = 0;
+                Err(error)
+            }
+        }
     }
 
     /// A step that leads out of the leaf, or nowhere.
     #[inline(never)]
     fn step_far<'x>(&mut self, work: &'x Work, step: Step, back: bool) -> Result<Option<Pair<'x>>> {
+        let far = |near: &mut Near<'x>, position: &mut Position, trunk: Trunk<'_>| {
+            near.step_key_far(work, position, trunk, back)
+        };
+        if matches!(step, Step::Key)
+            && let Some(pair) = self.move_near(work, far)?
+        {
+            return Ok(Some(pair));
+        }
         let (before, stores) = (self.position.leaf(), std::mem::take(&mut self.stores));
         let found = self.moved(work, Start::Here, |position, work, trunk| step.go(position, work, trunk, back))?;
         if found.is_none() {
