@@ -24,6 +24,8 @@
 use std::cmp::Ordering;
 use std::ops::Range;
 
+use smallvec::SmallVec;
+
 use crate::error::Damage;
 use crate::ids::Txnid;
 use crate::order::{Needle, Order};
@@ -275,24 +277,22 @@ impl<'a> Leaf<'a> {
         Ok(Cell { key, value, kind })
     }
 
-    /// The cells that point to what has no place in the file yet. The values of all kinds that point begin with the pointer.
-    pub(crate) fn dirty_cells(&self) -> impl Iterator<Item = Result<(usize, Cell<'a>), Damage>> {
-        let leaf = *self;
-        (0..leaf.len()).filter_map(move |i| match leaf.points_to_dirty(i) {
-            Ok(false) => None,
-            Ok(true) => Some(leaf.cell(i).map(|cell| (i, cell))),
-            Err(damage) => Some(Err(damage)),
-        })
-    }
-
-    #[inline]
-    fn points_to_dirty(&self, i: usize) -> Result<bool, Damage> {
-        let slot = self.slot(i)?;
-        if matches!(CellKind::from_code(slot.code), Some(CellKind::Plain | CellKind::SubPage)) {
-            return Ok(false);
+    /// The indices of the cells that point to what has no place in the file yet. The values of all kinds that point begin with
+    /// the pointer.
+    pub(crate) fn dirty_cells(&self) -> Result<SmallVec<[usize; 8]>, Damage> {
+        let mut found = SmallVec::new();
+        for (i, slot) in self.slots.iter().enumerate() {
+            let slot = Slot::read(*slot);
+            if matches!(CellKind::from_code(slot.code), Some(CellKind::Plain | CellKind::SubPage)) {
+                continue;
+            }
+            let value = self.bytes.get(slot.value().start..).ok_or(CELL_OUTSIDE)?;
+            let pointer = value.first_chunk().ok_or(CELL_OUTSIDE)?;
+            if Child(u64::from_le_bytes(*pointer)).is_dirty() {
+                found.push(i);
+            }
         }
-        let pointer = self.bytes.get(slot.value().start..).and_then(|value| value.first_chunk()).ok_or(CELL_OUTSIDE)?;
-        Ok(Child(u64::from_le_bytes(*pointer)).is_dirty())
+        Ok(found)
     }
 
     /// Fetches the whole of a cell of common size: who finds it will look at the value next.

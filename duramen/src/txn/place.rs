@@ -16,7 +16,7 @@ use super::supply::{self, Supply};
 use super::work::Work;
 use crate::error::{Damage, Result};
 use crate::format::branch::BranchMut;
-use crate::format::leaf::{Cell, CellKind, Leaf, LeafMut};
+use crate::format::leaf::{CellKind, Leaf, LeafMut};
 use crate::format::overflow::Stub;
 use crate::format::page::{self, Child};
 use crate::ids::{Extent, Pgno};
@@ -215,17 +215,17 @@ enum Outside {
 
 /// What a leaf's cells hold outside of it that has no place yet, by cell.
 fn dirty_outside(child: Child, leaf: &Leaf<'_>) -> Result<Vec<(usize, Outside)>> {
-    let outside = |cell: Cell<'_>| match cell.kind {
-        CellKind::Overflow => Stub::read(cell.value).map(|stub| Some(Outside::Run(stub))),
-        CellKind::SubTree => Tree::decode(cell.value).map(|tree| Some(Outside::Tree(tree))),
-        CellKind::Table => Tree::root_in(cell.value).map(|root| Some(Outside::Table(root))),
-        CellKind::Plain | CellKind::SubPage => Ok(None),
+    let outside = |i| {
+        let cell = leaf.cell(i)?;
+        Ok(match cell.kind {
+            CellKind::Overflow => Some((i, Outside::Run(Stub::read(cell.value)?))),
+            CellKind::SubTree => Some((i, Outside::Tree(Tree::decode(cell.value)?))),
+            CellKind::Table => Some((i, Outside::Table(Tree::root_in(cell.value)?))),
+            CellKind::Plain | CellKind::SubPage => None,
+        })
     };
-    let found = leaf.dirty_cells().map(|found| {
-        let (i, cell) = found?;
-        Ok(outside(cell)?.map(|outside| (i, outside)))
-    });
-    at(child, found.filter_map(Result::transpose).collect())
+    let dirty = at(child, leaf.dirty_cells())?;
+    at(child, dirty.into_iter().filter_map(|i| outside(i).transpose()).collect())
 }
 
 /// The value of a leaf's cell, to be changed.
