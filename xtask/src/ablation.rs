@@ -48,14 +48,10 @@ pub fn run(arguments: &Arguments) -> Result {
 fn variants(arguments: &Arguments) -> std::result::Result<Vec<Variant>, Problem> {
     let root = workspace::root();
     let work = workspace::target().join("ablation");
-    let mut patches: Vec<PathBuf> = fs::read_dir(root.join("bench/ablation"))?
-        .map(|entry| Ok(entry?.path()))
-        .collect::<std::result::Result<_, Problem>>()?;
-    patches.sort();
     let plain = build(root, &work, None)?;
     let variant = |name: String, binary: PathBuf, page_size| Variant { name, binary, page_size, rounds: Vec::new() };
     let mut all = vec![variant("as it is".to_string(), plain.clone(), 4096)];
-    for patch in patches {
+    for patch in patches()? {
         let name = patch.file_stem().ok_or("a patch has a name")?.to_string_lossy().replace('-', " ");
         all.push(variant(name, build(root, &work, Some(&patch))?, 4096));
     }
@@ -63,6 +59,13 @@ fn variants(arguments: &Arguments) -> std::result::Result<Vec<Variant>, Problem>
         all.push(variant(format!("pages of {} KiB", size / 1024), plain.clone(), size));
     }
     Ok(all)
+}
+
+fn patches() -> std::result::Result<Vec<PathBuf>, Problem> {
+    let all = fs::read_dir(workspace::root().join("bench/ablation"))?;
+    let mut patches = all.map(|entry| Ok(entry?.path())).collect::<std::result::Result<Vec<_>, Problem>>()?;
+    patches.sort();
+    Ok(patches)
 }
 
 /// Builds a copy of the sources, patched or not; the command.
@@ -147,4 +150,19 @@ fn print_table(variants: &[Variant]) {
 
 fn rate(value: f64) -> String {
     if value >= 1e6 { format!("{:.2} M", value / 1e6) } else { format!("{:.0} k", value / 1e3) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_patch_fits_the_sources_as_they_are() {
+        for patch in patches().unwrap() {
+            let mut apply = Command::new("git");
+            apply.args(["apply", "--check"]).arg(&patch).current_dir(workspace::root());
+            let output = apply.output().unwrap();
+            assert!(output.status.success(), "{patch:?}: {}", String::from_utf8_lossy(&output.stderr));
+        }
+    }
 }
