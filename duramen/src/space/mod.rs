@@ -220,11 +220,16 @@ impl Space {
         Ok(())
     }
 
-    /// How many free pages end at `end`.
-    pub(crate) fn free_at_end(&self, end: Pgno) -> u64 {
-        if let (Some(bits), Some(last)) = (&self.vacant, end.0.checked_sub(1))
-            && !bits.any(Extent::new(Pgno(last), 1))
-        {
+    /// How many free pages end at `end`; 0 if they are fewer than asked for.
+    pub(crate) fn free_at_end(&self, end: Pgno, least: u64) -> u64 {
+        let found = self.free_before(end, least);
+        if found < least { 0 } else { found }
+    }
+
+    fn free_before(&self, end: Pgno, least: u64) -> u64 {
+        // Most often not even free and retired ones together are so many: a look at the bits tells.
+        let limit = end.0.saturating_sub(least);
+        if self.vacant.as_ref().is_some_and(|bits| bits.start_of_set(end.0, limit) > limit) {
             return 0;
         }
         let extent_of = |page| self.free.containing(page).or_else(|| self.lanes.containing(page));

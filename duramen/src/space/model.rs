@@ -414,7 +414,9 @@ fn step(space: &mut Space, model: &mut Model, op: &Op) -> Result<(), TestCaseErr
         }
         Op::TrimEnd(end) => {
             let cut = model.trim_end(end);
-            prop_assert_eq!(space.free_at_end(Pgno(end)), end - cut);
+            prop_assert_eq!(space.free_at_end(Pgno(end), 1), end - cut);
+            prop_assert_eq!(space.free_at_end(Pgno(end), end - cut + 1), 0);
+            prop_assert_eq!(space.free_at_end(Pgno(end), (end - cut).div_ceil(2)), end - cut);
             prop_assert_eq!(space.trim_end(Pgno(end)).0, cut);
         }
         Op::Replay(ref delta) => replay(space, model, delta)?,

@@ -101,6 +101,13 @@ pub(crate) fn resize<'p, P: PagesMut>(
     insert(pages, tree, order, path, entry)
 }
 
+/// The value of the entry at `path`, in a table without duplicates, to be changed where it stands.
+pub(crate) fn touch_value<'p, P: PagesMut>(pages: &'p mut P, tree: &mut Tree, path: &mut Path) -> Result<&'p mut [u8]> {
+    touch_path(pages, tree, path)?;
+    let step = path.leaf();
+    Ok(value_mut(pages.page_mut(step.page), tree, step.index))
+}
+
 /// Gives an empty tree its root.
 fn plant<P: PagesMut>(pages: &mut P, tree: &mut Tree, path: &mut Path) -> Result<()> {
     let root = pages.create();

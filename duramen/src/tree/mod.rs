@@ -24,7 +24,7 @@ pub(crate) mod value;
 pub(crate) mod walk;
 
 pub(crate) use delete::remove;
-pub(crate) use insert::{insert, resize};
+pub(crate) use insert::{insert, resize, touch_value};
 pub(crate) use path::Path;
 pub(crate) use search::{get, get_many};
 

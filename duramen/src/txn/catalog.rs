@@ -3,6 +3,7 @@
 //! Owns: creating, opening, renaming, dropping tables; the form in which options are stored. Must not know: commits.
 
 use std::cmp::Ordering;
+use std::ops::Range;
 use std::sync::Arc;
 
 use super::ops;
@@ -14,7 +15,7 @@ use crate::format::record::{self, DUPLICATES, FIXED};
 use crate::order::{Comparator, Needle, Order};
 use crate::tree::duplicates::Orders;
 use crate::tree::insert::Entry;
-use crate::tree::{Pages, Path, Tree, at, below, get, insert, open_cells, path, range, remove, resize};
+use crate::tree::{Pages, Path, Tree, at, below, get, insert, open_cells, path, range, remove, touch_value};
 
 /// What a table that holds several values for a key does with them.
 #[derive(Clone, Debug, Default)]
@@ -378,32 +379,41 @@ fn with_main<R>(work: &mut Work, f: impl FnOnce(&mut Work, &mut Tree, &Orders) -
 
 /// Writes the records of all changed tables into the main table, roots not yet placed.
 pub(super) fn save(work: &mut Work) -> Result<()> {
-    (1..work.tables.len()).try_for_each(|i| save_one(work, i))
+    save_some(work, 1..work.tables.len())
 }
 
 /// Writes the record of a table into the main table, if it has changed.
 pub(super) fn save_one(work: &mut Work, i: usize) -> Result<()> {
-    let table = &work.tables[i];
-    if table.dropped || table.saved == Some(table.tree) { Ok(()) } else { save_record(work, i) }
+    save_some(work, i..i + 1)
 }
 
-fn save_record(work: &mut Work, i: usize) -> Result<()> {
-    let (name, tree) = (work.tables[i].name.clone(), work.tables[i].tree);
+fn save_some(work: &mut Work, tables: Range<usize>) -> Result<()> {
+    let is_unsaved =
+        |work: &Work, i: usize| !work.tables[i].dropped && work.tables[i].saved != Some(work.tables[i].tree);
+    let Some(first) = tables.clone().find(|&i| is_unsaved(work, i)) else { return Ok(()) };
     with_main(work, |work, main, orders| {
         let mut path = Path::default();
-        let found = path.seek(work, main, &orders.key, &Needle::new(&name, &orders.key))?;
-        let entry = Entry { key: &name, value_bytes: record::BYTES, kind: CellKind::Table };
-        let space = if found {
-            let step = path.leaf();
-            record_of(step.page, &at(step.page, open_cells(work, step.page)?.cell(step.index))?)?;
-            resize(work, main, &orders.key, &mut path, entry)?
-        } else {
-            main.entries += 1;
-            insert(work, main, &orders.key, &mut path, entry)?
-        };
-        space.copy_from_slice(&tree.encode());
+        for i in first..tables.end {
+            if is_unsaved(work, i) {
+                save_record(work, main, orders, &mut path, i)?;
+            }
+        }
         Ok(())
-    })?;
+    })
+}
+
+fn save_record(work: &mut Work, main: &mut Tree, orders: &Orders, path: &mut Path, i: usize) -> Result<()> {
+    let (name, tree) = (work.tables[i].name.clone(), work.tables[i].tree);
+    let space = if path.seek(work, main, &orders.key, &Needle::new(&name, &orders.key))? {
+        let step = path.leaf();
+        record_of(step.page, &at(step.page, open_cells(work, step.page)?.cell(step.index))?)?;
+        touch_value(work, main, path)?
+    } else {
+        main.entries += 1;
+        let entry = Entry { key: &name, value_bytes: record::BYTES, kind: CellKind::Table };
+        insert(work, main, &orders.key, path, entry)?
+    };
+    space.copy_from_slice(&tree.encode());
     work.tables[i].saved = Some(tree);
     Ok(())
 }

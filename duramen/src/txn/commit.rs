@@ -304,19 +304,19 @@ fn keeps_the_file_long(work: &mut Work) -> Result<bool> {
     if space.free_pages() <= end.0 / 2 {
         return Ok(false);
     }
-    let free_from = |end: Pgno| Pgno(end.0 - space.free_at_end(end));
+    let free_from = |end: Pgno| Pgno(end.0 - space.free_at_end(end, 1));
     let mut start = free_from(end);
     let mut is_of_chain = false;
     while let Some(&(extent, _)) = ledger.chain.iter().find(|(extent, _)| extent.end() == start) {
         is_of_chain = true;
         start = free_from(extent.start);
     }
-    Ok(is_of_chain && is_worth_giving_back(end.0 - start.0, end.0))
+    Ok(is_of_chain && end.0 - start.0 >= worth_giving_back(end.0))
 }
 
-/// Whether so many pages at the end of a file of this length are: an eighth of it, and 64 at least.
-fn is_worth_giving_back(pages: u64, end: u64) -> bool {
-    pages >= 64.max(end / 8)
+/// So many pages at the end of a file of this length are worth giving back: an eighth of it, and 64 at least.
+fn worth_giving_back(end: u64) -> u64 {
+    64.max(end / 8)
 }
 
 /// Appends the record of what the transaction took, what the file grew by, and what was retired.
@@ -443,7 +443,7 @@ fn space_run(work: &Work, extent: Extent, payload: &[u8]) -> Vec<u8> {
 fn trim(work: &mut Work) -> Result<()> {
     let end = work.horizon.page_count;
     let ledger = work.ledger()?;
-    if is_worth_giving_back(ledger.space.free_at_end(Pgno(end)), end) {
+    if ledger.space.free_at_end(Pgno(end), worth_giving_back(end)) > 0 {
         work.horizon.page_count = ledger.space.trim_end(Pgno(end)).0;
     }
     Ok(())
