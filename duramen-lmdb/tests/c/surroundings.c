@@ -5,6 +5,7 @@
 #include <linux/filter.h>
 #include <linux/seccomp.h>
 #include <pthread.h>
+#include <signal.h>
 #include <sys/prctl.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
@@ -435,6 +436,65 @@ static void inheriting(void) {
 	}
 }
 
+/* As Samba's children do with what they have inherited and will not use: no commit is to look finished to their parent. */
+static void close_inherited(void) {
+	int fd;
+	SAY(mdb_env_get_fd(shared, &fd));
+	SAY(close(fd));
+	mdb_env_close(shared);
+}
+
+static void disowning(void) {
+	shared = open_env("disowned", MDB_NOTLS);
+	for (int writes = 0; writes < 2; writes++) {
+		MDB_txn *txn = begin(shared, writes ? 0 : MDB_RDONLY);
+		if (writes) MUST(put(txn, table(txn, NULL, 0), "a", "1", 0));
+		in_child(close_inherited);
+		if (writes) MUST(put(txn, table(txn, NULL, 0), "b", "2", 0));
+		SAY(mdb_txn_commit(txn));
+	}
+	show(shared);
+	mdb_env_close(shared);
+}
+
+/* Leaves a child that lives until the other end of `stays` is closed, and is killed in a transaction. */
+static void die_as_a_parent(const char *how, int stays[2]) {
+	MDB_env *env = open_env("orphaned", MDB_NOTLS);
+	store_many(env, "before");
+	if (!fork()) {
+		char byte;
+		close(stays[1]);
+		_exit(read(stays[0], &byte, 1) != 0);
+	}
+	MDB_txn *txn = begin(env, strcmp(how, "reading") ? 0 : MDB_RDONLY);
+	if (!strcmp(how, "writing")) MUST(put(txn, table(txn, NULL, 0), "lost", "with its writer", 0));
+	kill(getpid(), SIGKILL);
+}
+
+/* What a process that was killed has locked is free, although a child of its lives on. */
+static void orphaned(void) {
+	static const char *const ways[] = {"reading", "writing"};
+	for (int i = 0; i < 2; i++) {
+		int stays[2], status;
+		MUST(pipe(stays));
+		fflush(stdout);
+		pid_t child = fork();
+		if (!child) die_as_a_parent(ways[i], stays);
+		waitpid(child, &status, 0);
+		printf("%s: %d\n", ways[i], status);
+		MDB_env *env = open_env("orphaned", MDB_NOTLS);
+		int dead;
+		SAY(mdb_reader_check(env, &dead));
+		alarm(60);
+		store_many(env, ways[i]);
+		alarm(0);
+		show(env);
+		mdb_env_close(env);
+		close(stays[0]);
+		close(stays[1]);
+	}
+}
+
 int main(int argc, char **argv) {
 	base = argc > 1 ? argv[1] : ".";
 	setvbuf(stdout, NULL, _IOLBF, 0);
@@ -451,6 +511,8 @@ int main(int argc, char **argv) {
 	linked_away();
 	in_child(closed_while_writing);
 	inheriting();
+	disowning();
+	orphaned();
 	falling_out();
 	files();
 	the_dead();
