@@ -578,6 +578,40 @@ static void closed_by_a_child(void) {
 	mdb_env_close(env);
 }
 
+/* A child that is aborted has dropped a table, and perhaps made another one of its name: nothing of the parent's is lost. */
+static void dropped_by_a_child(void) {
+	MDB_env *env = open_env("dropped", MDB_NOTLS);
+	for (int again = 0; again < 3; again++) {
+		MDB_txn *parent = begin(env, 0), *child;
+		MDB_dbi dbi = table(parent, "t", MDB_CREATE), other;
+		MDB_cursor *cursor;
+		MDB_stat stat;
+		IS(mdb_drop(parent, dbi, 0), 0);
+		IS(put(parent, dbi, "key", "of the parent", 0), 0);
+		MUST(mdb_cursor_open(parent, dbi, &cursor));
+		MUST(mdb_txn_begin(env, parent, 0, &child));
+		IS(mdb_drop(child, dbi, 1), 0);
+		IS(put(child, dbi, "key", "in nothing", 0), EINVAL);
+		IS(mdb_cursor_get(cursor, &(MDB_val){0}, &(MDB_val){0}, MDB_FIRST), MDB_BAD_DBI);
+		if (again) {
+			other = table(child, "t", again == 1 ? MDB_CREATE : MDB_CREATE | MDB_DUPSORT);
+			IS(put(child, other, "key", "of the child", 0), 0);
+		}
+		mdb_txn_abort(child);
+		dbi = table(parent, "t", 0);
+		IS(put(parent, dbi, "another", "of the parent", 0), 0);
+		/* And a handle is closed too soon. */
+		mdb_dbi_close(env, dbi);
+		IS(mdb_txn_commit(parent), 0);
+		parent = begin(env, 0);
+		dbi = table(parent, "t", 0);
+		IS(mdb_stat(parent, dbi, &stat), 0);
+		IS(stat.ms_entries, 2);
+		IS(mdb_txn_commit(parent), 0);
+	}
+	mdb_env_close(env);
+}
+
 int main(int argc, char **argv) {
 	base = argc > 1 ? argv[1] : ".";
 	setvbuf(stdout, NULL, _IOLBF, 0);
@@ -600,5 +634,6 @@ int main(int argc, char **argv) {
 	arguments();
 	no_file();
 	closed_by_a_child();
+	dropped_by_a_child();
 	return failures != 0;
 }

@@ -57,6 +57,7 @@ api! {
     mdb_txn_reset: fn(*mut Txn) -> ();
     mdb_txn_renew: fn(*mut Txn) -> c_int;
     mdb_dbi_open: fn(*mut Txn, *const c_char, c_uint, *mut c_uint) -> c_int;
+    mdb_dbi_close: fn(*mut Env, c_uint) -> ();
     mdb_dbi_flags: fn(*mut Txn, c_uint, *mut c_uint) -> c_int;
     mdb_stat: fn(*mut Txn, c_uint, *mut MdbStat) -> c_int;
     mdb_drop: fn(*mut Txn, c_uint, c_int) -> c_int;
