@@ -56,6 +56,8 @@ pub struct Chooser {
     pub tables: Tables,
     /// Nobody knows of the reader.
     unlocked: bool,
+    /// LMDB 1.0 looks into a transaction that is no more when a cursor of it is closed.
+    is_1_0: bool,
     /// Transactions and tables come and go often.
     restless: bool,
 }
@@ -64,12 +66,13 @@ pub struct Chooser {
 const ABSOLUTE: [u32; 7] = [0, 2, 3, 6, 15, 16, 17];
 
 impl Chooser {
-    pub fn new(seed: u64, unlocked: bool) -> Chooser {
+    pub fn new(seed: u64, unlocked: bool, is_1_0: bool) -> Chooser {
         let mut rng = Rng::with_seed(seed);
         let small = rng.u32(0..3) > 0;
         let (keys, values, value_bytes_max) =
             if small { (rng.u64(2..14), rng.u64(1..7), 16) } else { (rng.u64(50..2000), rng.u64(3..400), 5000) };
-        let long = !small && rng.bool();
+        // LMDB 1.0 takes longer keys.
+        let long = !small && rng.bool() && !is_1_0;
         Chooser {
             rng,
             long,
@@ -83,6 +86,7 @@ impl Chooser {
             planned: Vec::new(),
             tables: Tables::new(),
             unlocked,
+            is_1_0,
             restless: seed.is_multiple_of(5),
         }
     }
@@ -270,7 +274,11 @@ impl Chooser {
         }
         if known.dead || known.gone {
             let renew = !known.gone && self.tables.is_usable(known.table, true) && self.reading && self.rng.bool();
-            return Some(if renew { Operation::RenewCursor { cursor } } else { Operation::CloseCursor { cursor } });
+            return Some(match renew {
+                true => Operation::RenewCursor { cursor },
+                false if self.is_1_0 && known.reads && known.dead => Operation::ForgetCursor { cursor },
+                false => Operation::CloseCursor { cursor },
+            });
         }
         let (_, flags, _) = TABLES[known.table];
         let fixed = flags & db::DUPFIXED != 0;
@@ -425,7 +433,7 @@ impl Chooser {
                 let number = self.tables.number(table, reads);
                 self.cursors[*cursor] = Some(Known { table, number, reads, level, ..Known::default() });
             }
-            Operation::CloseCursor { cursor } => {
+            Operation::CloseCursor { cursor } | Operation::ForgetCursor { cursor } => {
                 let closed = self.cursors[*cursor].take();
                 if let Some(known) = closed.filter(|known| !known.reads && known.level == self.level) {
                     self.tables.cursor_closed(known.table, known.number.unwrap());
@@ -547,6 +555,7 @@ impl Chooser {
             | Operation::Stat { table, .. }
             | Operation::OpenCursor { table, .. } => Some(*table),
             Operation::CloseCursor { cursor }
+            | Operation::ForgetCursor { cursor }
             | Operation::RenewCursor { cursor }
             | Operation::Move { cursor, .. }
             | Operation::Count { cursor }

@@ -2,6 +2,7 @@
 //! same tables in the end.
 //!
 //! `DURAMEN_CASES` says how many worlds are played (each of its own seed), `DURAMEN_SEED` repeats one that differed.
+//! `DURAMEN_LIBRARY` is another library than the one installed.
 
 mod api;
 mod chooser;
@@ -11,6 +12,7 @@ mod side;
 mod tables;
 
 use std::collections::VecDeque;
+use std::ffi::CString;
 
 use api::Api;
 use chooser::{CURSORS, Chooser};
@@ -40,7 +42,11 @@ fn same(operation: &Operation, stock: &Answer, ours: &Answer) -> bool {
 }
 
 fn play(seed: u64) {
-    let Some(stock) = Api::stock() else { panic!("LMDB's library is not installed (Debian's package liblmdb-dev)") };
+    let library = std::env::var("DURAMEN_LIBRARY").unwrap_or_else(|_| "liblmdb.so.0".into());
+    let Some(stock) = Api::stock(&CString::new(library).unwrap()) else {
+        panic!("LMDB's library is not installed (Debian's package liblmdb-dev)")
+    };
+    let ours = Api::ours(&stock);
     let directory = tempfile::tempdir().unwrap();
     let place = |name| {
         let path = directory.path().join(name);
@@ -48,9 +54,9 @@ fn play(seed: u64) {
         path
     };
     let flags = environment::flags(seed);
-    let mut chooser = Chooser::new(seed, flags & env::NOLOCK != 0);
+    let mut chooser = Chooser::new(seed, flags & env::NOLOCK != 0, stock.major == 1);
     let mut stock = Side::new(stock, &place("stock"), flags, CURSORS, &chooser.tables);
-    let mut ours = Side::new(Api::ours(), &place("ours"), flags, CURSORS, &chooser.tables);
+    let mut ours = Side::new(ours, &place("ours"), flags, CURSORS, &chooser.tables);
     let mut last = VecDeque::new();
     let count = number("DURAMEN_OPERATIONS").map_or(OPERATIONS, |n| n as usize);
     let every = number("DURAMEN_COMPARE").unwrap_or(64) as usize;

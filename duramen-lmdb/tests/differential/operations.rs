@@ -120,6 +120,10 @@ pub enum Operation {
     CloseCursor {
         cursor: usize,
     },
+    /// One whose transaction has ended is left to itself.
+    ForgetCursor {
+        cursor: usize,
+    },
     RenewCursor {
         cursor: usize,
     },

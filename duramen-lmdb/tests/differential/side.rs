@@ -219,6 +219,10 @@ impl Side {
                     (self.api.mdb_cursor_close)(std::mem::replace(&mut self.cursors[*cursor], ptr::null_mut()));
                     Answer::code(0)
                 }
+                Operation::ForgetCursor { cursor } => {
+                    self.cursors[*cursor] = ptr::null_mut();
+                    Answer::code(0)
+                }
                 Operation::RenewCursor { cursor } => {
                     Answer::code((self.api.mdb_cursor_renew)(self.reader, self.cursors[*cursor]))
                 }
