@@ -10,6 +10,15 @@ use crate::environment::Environment;
 use crate::operations::{Kind, Operation, TABLES, width};
 use crate::tables::Tables;
 
+/// What a cursor has done since it last moved.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+enum Since {
+    #[default]
+    Nothing,
+    Deleted,
+    Stored,
+}
+
 /// What is known of a cursor.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Known {
@@ -33,6 +42,8 @@ pub struct Known {
     gone: bool,
     /// The last movement found nothing further, or went to the last entry.
     eof: bool,
+    /// It has not moved since it deleted an entry, or stored one after that.
+    since_deletion: Since,
 }
 
 pub const CURSORS: usize = 6;
@@ -459,6 +470,9 @@ impl Chooser {
                     known.searched = false;
                     // It has been to the last entry, as by that movement.
                     known.eof |= appends;
+                    if known.since_deletion == Since::Deleted {
+                        known.since_deletion = Since::Stored;
+                    }
                 }
             }
             Operation::CursorDel { cursor, .. } => {
@@ -468,9 +482,11 @@ impl Chooser {
                 }
                 // Where it came by steps, LMDB mixes up the values of the keys that it has been on.
                 let duplicates = TABLES[known.table].1 & db::DUPSORT != 0;
-                self.settle(*cursor, false, duplicates && !known.searched);
+                // If what it deleted before was the last entry LMDB still takes it to be at the end.
+                let may_be_at_end = known.since_deletion == Since::Stored;
+                self.settle(*cursor, false, duplicates && !known.searched || may_be_at_end);
                 if let Some(known) = &mut self.cursors[*cursor] {
-                    (known.deleted, known.searched) = (code == 0, false);
+                    (known.deleted, known.searched, known.since_deletion) = (code == 0, false, Since::Deleted);
                 }
             }
             _ => {}
@@ -521,6 +537,7 @@ impl Chooser {
         let stuck = op == 1 && known.eof;
         if let Some(known) = &mut self.cursors[cursor] {
             known.searched = ABSOLUTE.contains(&op) || known.searched && op == 4;
+            known.since_deletion = Since::Nothing;
             known.eof = op == 6 || code != 0 || known.eof && matches!(op, 1 | 4 | 5 | 7);
         }
         if code == 0 {
