@@ -495,6 +495,59 @@ static void orphaned(void) {
 	}
 }
 
+/* Whether another process would have to wait for this one's lock of the data file. It goes when this one closes any descriptor of that. */
+static void say_locked(const char *what, const char *name) {
+	fflush(stdout);
+	pid_t child = fork();
+	if (!child) {
+		struct flock lock = {.l_type = F_WRLCK, .l_whence = SEEK_SET};
+		int fd = open(place(name), O_RDWR);
+		_exit(fcntl(fd, F_GETLK, &lock) || lock.l_type == F_UNLCK);
+	}
+	int status = 1;
+	waitpid(child, &status, 0);
+	printf("%s: %d\n", what, status);
+}
+
+/* Postfix locks the data file by the descriptor that it is told. */
+static void own_locks(void) {
+	static const unsigned ways[] = {MDB_NOLOCK, 0, MDB_NOSYNC, MDB_RDONLY};
+	static char large[8 << 20];
+	for (int i = 0; i < 4; i++) {
+		MDB_env *env = open_env("locked", MDB_NOSUBDIR | ways[i]);
+		struct flock lock = {.l_type = F_WRLCK, .l_whence = SEEK_SET};
+		int fd, dead;
+		MUST(mdb_env_get_fd(env, &fd));
+		if (ways[i] == MDB_RDONLY) lock.l_type = F_RDLCK;
+		MUST(fcntl(fd, F_SETLK, &lock));
+		if (ways[i] != MDB_RDONLY) {
+			store_many(env, "small");
+			say_locked("small", "locked");
+			MDB_txn *txn = begin(env, 0);
+			MDB_val k = of_text("large"), d = of_bytes(large, sizeof large);
+			MUST(mdb_put(txn, table(txn, NULL, 0), &k, &d, 0));
+			MUST(mdb_txn_commit(txn));
+			MUST(mdb_env_sync(env, 1));
+			say_locked("large", "locked");
+			txn = begin(env, 0);
+			MUST(mdb_drop(txn, table(txn, NULL, 0), 0));
+			MUST(mdb_txn_commit(txn));
+			store_many(env, "small");
+			say_locked("emptied", "locked");
+		}
+		show(env);
+		for (unsigned flags = 0; flags <= MDB_CP_COMPACT; flags++) {
+			MUST(mdb_env_copy2(env, place("locked copy"), flags));
+			MUST(unlink(place("locked copy")));
+		}
+		MUST(mdb_env_set_mapsize(env, 128 << 20));
+		MUST(mdb_reader_check(env, &dead));
+		say_locked("copied", "locked");
+		mdb_env_close(env);
+		say_locked("closed", "locked");
+	}
+}
+
 int main(int argc, char **argv) {
 	base = argc > 1 ? argv[1] : ".";
 	setvbuf(stdout, NULL, _IOLBF, 0);
@@ -510,6 +563,7 @@ int main(int argc, char **argv) {
 	in_child(deep_below);
 	linked_away();
 	in_child(closed_while_writing);
+	own_locks();
 	inheriting();
 	disowning();
 	orphaned();
