@@ -495,6 +495,53 @@ static void orphaned(void) {
 	}
 }
 
+static MDB_txn *asking;
+static MDB_dbi asked;
+
+/* By the order of another table, after looking for the key there, with a cursor, and in another transaction. */
+static int compare_by_asking(const MDB_val *a, const MDB_val *b) {
+	MDB_txn *txn;
+	MDB_cursor *cursor;
+	MDB_val k = *a, d;
+	mdb_get(asking, asked, &k, &d);
+	MUST(mdb_cursor_open(asking, asked, &cursor));
+	k = *b;
+	mdb_cursor_get(cursor, &k, &d, MDB_SET_RANGE);
+	mdb_cursor_close(cursor);
+	MUST(mdb_txn_begin(shared, NULL, MDB_RDONLY, &txn));
+	mdb_txn_abort(txn);
+	return mdb_cmp(asking, asked, a, b);
+}
+
+/* A program's function for the order of a table asks the library. */
+static void asking_back(void) {
+	shared = open_env("asking", MDB_NOTLS);
+	MDB_txn *txn = asking = begin(shared, 0), *child;
+	asked = table(txn, "asked", MDB_CREATE | MDB_REVERSEKEY);
+	MDB_dbi dbi = table(txn, "asking", MDB_CREATE | MDB_DUPSORT);
+	MUST(mdb_set_compare(txn, dbi, compare_by_asking));
+	MUST(mdb_set_dupsort(txn, dbi, compare_by_asking));
+	char key[12];
+	for (int i = 0; i < 200; i++) {
+		snprintf(key, sizeof key, "%d", i * 7919 % 200);
+		MUST(put(txn, asked, key, "there", 0));
+		MUST(put(txn, dbi, key, "one", 0));
+		MUST(put(txn, dbi, key, "two", 0));
+		if (i % 3 == 0) MUST(del(txn, dbi, key, i % 2 ? NULL : "one"));
+	}
+	MUST(mdb_txn_begin(shared, txn, 0, &child));
+	asking = child;
+	SAY(put(child, dbi, "child", "one", 0));
+	MUST(mdb_txn_commit(child));
+	asking = txn;
+	MUST(mdb_txn_commit(txn));
+	txn = asking = begin(shared, MDB_RDONLY);
+	get(txn, dbi, "child");
+	walk(txn, dbi);
+	mdb_txn_abort(txn);
+	mdb_env_close(shared);
+}
+
 /* Whether another process would have to wait for this one's lock of the data file. It goes when this one closes any descriptor of that. */
 static void say_locked(const char *what, const char *name) {
 	fflush(stdout);
@@ -564,6 +611,7 @@ int main(int argc, char **argv) {
 	linked_away();
 	in_child(closed_while_writing);
 	own_locks();
+	asking_back();
 	inheriting();
 	disowning();
 	orphaned();
