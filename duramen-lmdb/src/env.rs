@@ -9,7 +9,6 @@
 
 use std::ffi::{CStr, CString, OsStr, c_char, c_int, c_uint, c_void};
 use std::io::Write;
-use std::os::fd::{AsFd, AsRawFd};
 use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 use std::sync::Arc;
@@ -332,7 +331,7 @@ pub(crate) unsafe fn get_path(env: *mut Env, out: *mut *const c_char) -> Result 
 pub(crate) unsafe fn get_fd(env: *mut Env, out: *mut c_int) -> Result {
     // SAFETY: see the module's head; `out` is a place for a number.
     let (env, out) = unsafe { (of(env)?, out.as_mut().ok_or(EINVAL)?) };
-    *out = env.open.as_ref().and_then(|open| open.db().ok()).map_or(-1, |db| db.as_fd().as_raw_fd());
+    *out = env.open.as_ref().map_or(-1, |open| open.handle.descriptor());
     Ok(())
 }
 

@@ -5,10 +5,15 @@
 //! The engine's handles do not survive `fork`. Programs that were written for LMDB go on with what they inherit, above
 //! all those that hand out their reading to worker processes; so the first call that needs a handle makes one. It
 //! has locks and places of its own, and what the parent holds stays the parent's.
+//!
+//! # Safety
+//! The engine's handle is dropped with ours, once, or never.
+#![allow(unsafe_code)]
 
 use std::fs;
 use std::io::Write;
-use std::os::fd::AsFd;
+use std::mem::ManuallyDrop;
+use std::os::fd::{AsFd, AsRawFd, RawFd};
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
@@ -22,7 +27,9 @@ pub(crate) type FileId = (u64, u64);
 
 /// See the module's head.
 pub struct Handle {
-    db: Database,
+    db: ManuallyDrop<Database>,
+    /// The file that it was opened on, unless the system does not say.
+    file: Option<FileId>,
     options: Options,
     path: PathBuf,
     /// What a child of the process that opened `db` has in its place.
@@ -39,7 +46,8 @@ impl Handle {
         };
         // A child may want it once more, from wherever it is then.
         let path = std::path::absolute(path).unwrap_or_else(|_| path.to_path_buf());
-        Ok(Handle { db, options, path, heir: OnceLock::new() })
+        let (file, db) = (file_of(&db), ManuallyDrop::new(db));
+        Ok(Handle { db, file, options, path, heir: OnceLock::new() })
     }
 
     /// The database, as this process may use it.
@@ -76,13 +84,35 @@ impl Handle {
     /// Whether the path leads to the file that was opened.
     fn is_still_there(&self) -> bool {
         let there = fs::metadata(&self.path).map(|there| (there.dev(), there.ino()));
-        self.file().is_some_and(|opened| there.is_ok_and(|there| there == opened))
+        self.file.is_some_and(|opened| there.is_ok_and(|there| there == opened))
     }
 
     /// The file that was opened, unless the system does not say.
     pub(crate) fn file(&self) -> Option<FileId> {
-        let opened = rustix::fs::fstat(self.db.as_fd()).ok()?;
-        Some((opened.st_dev, opened.st_ino))
+        self.file
+    }
+
+    /// The descriptor that the file was opened with: in a child, too. There are programs (Samba's) that ask for it there to close
+    /// it, so it is none that the child works with.
+    pub(crate) fn descriptor(&self) -> RawFd {
+        self.db.as_fd().as_raw_fd()
+    }
+}
+
+/// The file that a database is open on.
+fn file_of(db: &Database) -> Option<FileId> {
+    let opened = rustix::fs::fstat(db.as_fd()).ok()?;
+    Some((opened.st_dev, opened.st_ino))
+}
+
+impl Drop for Handle {
+    fn drop(&mut self) {
+        // What a child has closed it may have opened something else as.
+        if self.db.is_inherited() && file_of(&self.db) != self.file {
+            return;
+        }
+        // SAFETY: it is not used any more.
+        unsafe { ManuallyDrop::drop(&mut self.db) };
     }
 }
 

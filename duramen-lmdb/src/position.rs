@@ -21,7 +21,7 @@ mod stride;
 use duramen::{Bookmark, WriteCursor, WriteTxn};
 
 use crate::abi::{FREE_DBI, MdbVal, Op, put};
-use crate::errors::{Code, EINVAL, INCOMPATIBLE, NOTFOUND, Result};
+use crate::errors::{BAD_DBI, Code, EINVAL, INCOMPATIBLE, NOTFOUND, Result};
 use crate::txn::{Db, Txn};
 use room::Room;
 
@@ -197,7 +197,8 @@ impl State {
         if dbi == FREE_DBI {
             return Ok(());
         }
-        let walk = match txn.db(dbi)? {
+        // It was opened when the handle was good.
+        let walk = match txn.db(dbi).map_err(|code| if code == EINVAL { BAD_DBI } else { code })? {
             Db::Read(table, _) => Walk::Read(self.room.reading(table)),
             Db::Write(id, _) => {
                 let id = *id;

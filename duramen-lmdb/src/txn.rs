@@ -25,7 +25,7 @@ use crate::abi::{MAIN_DBI, db, env as flag, size};
 use crate::cancel::{self, Uncancelled};
 use crate::cursor::{Cursor, Standing};
 use crate::cursors::Cursors;
-use crate::env::{self, Env, Open};
+use crate::env::{self, Env, Interface, Open};
 use crate::errors::{BAD_TXN, EDEADLK, EINVAL, PANIC, Result};
 use crate::mapsize::{self, Budget};
 use crate::names_of_tables::Names;
@@ -488,7 +488,11 @@ fn inherited_from(parent: &Txn, env: &Env, flags: u32) -> Result<u32> {
     if parent.is_reader() {
         return Err(EINVAL);
     }
-    if (flags & flag::RDONLY) | (env.flags() & flag::WRITEMAP) | (parent.flags & BLOCKED) != 0 {
+    let maps = env.flags() & flag::WRITEMAP != 0;
+    if maps && env.is_of(Interface::V1_0) {
+        return Err(EINVAL);
+    }
+    if maps || (flags & flag::RDONLY) | (parent.flags & BLOCKED) != 0 {
         return Err(BAD_TXN);
     }
     Ok(parent.flags & BEGIN_FLAGS)

@@ -480,7 +480,16 @@ pub(crate) unsafe fn cursor_put(cursor: *mut Cursor, key: *const MdbVal, data: *
 }
 
 fn put_and_stand(held: &mut Cursor, txn: &mut Txn, table: Target, key: &[u8], data: &mut MdbVal, how: u32) -> Result {
-    let given = *data;
+    let mut given = *data;
+    let mut copy = None;
+    if table.flags & db::DUPSORT != 0 && how & flag::RESERVE == 0 {
+        // SAFETY: the program's own value, which storing may change if it lies in the transaction's memory.
+        let value = unsafe { bytes(&given)? };
+        copy = txn.writer()?.may_hold(value).then(|| Key::of(value));
+    }
+    if let Some(copy) = &copy {
+        given = MdbVal::of(copy);
+    }
     let outcome = put_one(txn, table, Some(held.state.writing()?), key, data, how)?;
     held.state.settle_deletion();
     match outcome {
@@ -489,8 +498,7 @@ fn put_and_stand(held: &mut Cursor, txn: &mut Txn, table: Target, key: &[u8], da
             Ok(())
         }
         Outcome::Stored => {
-            // SAFETY: the program's own value; if it lay in the transaction's memory it may be another now, of the
-            // same length, which a later search for it would tell.
+            // SAFETY: the program's own value, or the copy.
             held.state.stand_on(key, unsafe { bytes(&given)? })
         }
         Outcome::Made => held.state.stand_on(key, &[]),

@@ -2,6 +2,8 @@
 //!
 //! Owns: how many worlds are played. What happens in them is the test's affair.
 
+use std::path::PathBuf;
+
 use crate::command::{self, Result, cargo};
 
 /// A test that plays worlds.
@@ -24,6 +26,9 @@ pub struct Arguments {
     /// How many operations to play, in worlds of 4000, or of 400 requests
     #[arg(long, default_value_t = 1_000_000)]
     operations: u64,
+    /// Another library of LMDB's than Debian's: of a later 0.9, or of 1.0
+    #[arg(long, conflicts_with = "directory")]
+    library: Option<PathBuf>,
     /// Seed of the first world
     #[arg(long, default_value_t = 1)]
     seed: u64,
@@ -36,5 +41,8 @@ pub fn run(arguments: &Arguments) -> Result {
     let mut cargo = cargo();
     cargo.args(["test", "--release", "-p", test.package, "--test", "differential"]);
     cargo.env(test.seed, arguments.seed.to_string()).env("DURAMEN_CASES", worlds.to_string());
+    if let Some(library) = &arguments.library {
+        cargo.env("DURAMEN_LIBRARY", std::path::absolute(library).map_err(|error| error.to_string())?);
+    }
     command::run(&mut cargo)
 }

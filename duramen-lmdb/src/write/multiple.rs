@@ -7,10 +7,10 @@
 //! side by side as well, the other one has their number.
 #![allow(unsafe_code)]
 
-use super::{PAGE, bytes, put_and_stand, respell, with_value};
+use super::{PAGE, bytes, put_and_stand, respell};
 use crate::abi::{MdbVal, db, put as flag};
 use crate::cursor::Cursor;
-use crate::errors::{INCOMPATIBLE, Result};
+use crate::errors::{BAD_VALSIZE, INCOMPATIBLE, Result};
 use crate::txn::{Target, Txn};
 
 /// How many values the program gives. In their number's place comes how many were stored.
@@ -38,6 +38,13 @@ pub(super) unsafe fn put(
 ) -> Result {
     // SAFETY: promised by the caller.
     let first = unsafe { *data };
+    // Programs hand in what they have got from the same transaction, which storing may change.
+    let copy = match first.mv_size.checked_mul(count) {
+        // SAFETY: promised by the caller.
+        Some(mv_size) => copy_of_own(txn, unsafe { bytes(&MdbVal { mv_size, ..first }) }?)?,
+        None => return Err(BAD_VALSIZE),
+    };
+    let source = copy.as_ref().map_or(first.mv_data.cast_const().cast(), |copy| copy.as_ptr());
     // Where one may be refused they go one by one. Else a page of them at a time.
     let at_once = match first.mv_size {
         size @ 1.. if how == flag::MULTIPLE => (PAGE / size).max(1),
@@ -46,11 +53,11 @@ pub(super) unsafe fn put(
     let mut done = 0;
     while done < count {
         let some = at_once.min(count - done);
-        // SAFETY: as above: fewer than `count` lie before it.
-        let begin = unsafe { first.mv_data.cast::<u8>().add(done * first.mv_size) };
-        let mut part = MdbVal { mv_data: begin.cast(), ..first };
+        let offset = done * first.mv_size;
+        // SAFETY: as above: fewer than `count` lie before it, in the copy, too.
+        let mut part = MdbVal { mv_data: unsafe { source.add(offset) }.cast_mut().cast(), ..first };
         // SAFETY: as above.
-        unsafe { *data = part };
+        unsafe { (*data).mv_data = first.mv_data.cast::<u8>().add(offset).cast() };
         if some == 1 {
             put_and_stand(held, txn, table, key, &mut part, how)?;
         } else {
@@ -65,9 +72,14 @@ pub(super) unsafe fn put(
     Ok(())
 }
 
+/// What is to be stored, if it lies in the transaction's memory.
+fn copy_of_own(txn: &mut Txn, values: &[u8]) -> Result<Option<Vec<u8>>> {
+    Ok(txn.writer()?.may_hold(values).then(|| values.to_vec()))
+}
+
 /// Stores values of so many bytes at once, and stands on the last.
 fn put_run(held: &mut Cursor, txn: &mut Txn, table: Target, key: &[u8], (values, bytes): (&[u8], usize)) -> Result {
-    let stored = with_value(txn, values, |txn, values| store_run(txn, table.dbi, key, values, bytes));
+    let stored = store_run(txn, table.dbi, key, values, bytes);
     txn.judge(stored)?;
     held.state.settle_deletion();
     held.state.stand_on(key, values.rchunks(bytes).next().unwrap_or_default())

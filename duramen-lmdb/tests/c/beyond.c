@@ -101,6 +101,30 @@ static void forked_children(void) {
 	}
 }
 
+/* A child closes the descriptor of the data file, and has another file by that number when it closes the environment. With `use` it has
+ * gone on with what it has inherited before, and does so afterwards. */
+static void close_a_number(const char *use) {
+	int fd, another;
+	if (*use) change_and_commit(env);
+	IS(mdb_env_get_fd(env, &fd), 0);
+	IS(close(fd), 0);
+	another = open("/dev/null", O_RDWR);
+	IS(another, fd);
+	if (*use) change_and_commit(env);
+	mdb_env_close(env);
+	IS(fcntl(another, F_GETFD) >= 0, 1);
+	change_much("closed by number");
+}
+
+static void closed_by_number(void) {
+	env = open_env("closed by number", 0);
+	change_and_commit(env);
+	work_and_wait(close_a_number, "");
+	work_and_wait(close_a_number, "use");
+	change_and_commit(env);
+	mdb_env_close(env);
+}
+
 /* A program that is started by another has none of its descriptors. */
 static void descriptors(void) {
 	env = open_env("descriptors", 0);
@@ -419,6 +443,7 @@ int main(int argc, char **argv) {
 	removed();
 	cancelled();
 	without_streams();
+	closed_by_number();
 	descriptors();
 	exclusion();
 	closed_too_soon(0);

@@ -95,6 +95,19 @@ static void read_only(MDB_env *env, MDB_dbi main_table)
 	mdb_env_close(env);
 }
 
+/* With a map that is written to there is no nesting: not the transaction is bad, the question is. */
+static void no_nesting(void)
+{
+	MDB_env *env;
+	MDB_txn *txn, *child;
+	IS(mdb_env_create(&env), 0);
+	IS(mdb_env_open(env, base, MDB_WRITEMAP, 0644), 0);
+	IS(mdb_txn_begin(env, NULL, 0, &txn), 0);
+	IS(mdb_txn_begin(env, txn, 0, &child), EINVAL);
+	IS(mdb_txn_commit(txn), 0);
+	mdb_env_close(env);
+}
+
 int main(int argc, char **argv)
 {
 	MDB_env *env;
@@ -142,5 +155,6 @@ int main(int argc, char **argv)
 	read_only(env, main_table);
 	mdb_close(env, table);
 	mdb_env_close(env);
+	no_nesting();
 	return failures != 0;
 }

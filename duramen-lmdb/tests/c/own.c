@@ -578,6 +578,81 @@ static void closed_by_a_child(void) {
 	mdb_env_close(env);
 }
 
+/* What is stored points at what the library has handed out in the same transaction. The cursor stands on what was meant. */
+static void handed_in_again(unsigned flags) {
+	enum { KEYS = 12, VALUES = 40 };
+	MDB_env *env = open_env("again", MDB_NOSYNC);
+	MDB_txn *txn = begin(env, 0);
+	MDB_dbi dbi = table(txn, "t", MDB_CREATE | MDB_DUPSORT | flags);
+	MDB_cursor *cursor;
+	MDB_val k, d;
+	char key[8], value[9], meant[9] = "";
+	MUST(mdb_drop(txn, dbi, 0));
+	for (int i = 0; i < KEYS * VALUES; i++) {
+		snprintf(key, sizeof key, "k%02d", i % KEYS);
+		snprintf(value, sizeof value, "%08d", i * 7919 % 10000);
+		MUST(put(txn, dbi, key, value, 0));
+	}
+	MUST(mdb_cursor_open(txn, dbi, &cursor));
+	for (int i = 0; i < KEYS; i++) {
+		snprintf(key, sizeof key, "k%02d", i);
+		k = of_text(key);
+		IS(mdb_cursor_get(cursor, &k, &d, MDB_SET_KEY), 0);
+		MDB_val two[2] = {{8, d.mv_data}, {1, NULL}};
+		if (flags) {
+			IS(mdb_cursor_get(cursor, &k, &d, MDB_GET_MULTIPLE), 0);
+			two[0].mv_data = d.mv_data;
+			two[1].mv_size = d.mv_size / 8;
+			memcpy(meant, (char *)d.mv_data + d.mv_size - 8, 8);
+		} else {
+			IS(mdb_cursor_get(cursor, &k, &d, MDB_LAST_DUP), 0);
+			two[0] = d;
+			memcpy(meant, d.mv_data, 8);
+		}
+		k = of_text(i % 2 ? "k" : "l");
+		IS(mdb_cursor_put(cursor, &k, two, flags ? MDB_MULTIPLE : 0), 0);
+		IS(mdb_cursor_get(cursor, &k, &d, MDB_GET_CURRENT), 0);
+		IS(d.mv_size == 8 && !memcmp(d.mv_data, meant, 8), 1);
+	}
+	mdb_cursor_close(cursor);
+	mdb_txn_abort(txn);
+	mdb_env_close(env);
+}
+
+/* A child that is aborted has dropped a table, and perhaps made another one of its name: nothing of the parent's is lost. */
+static void dropped_by_a_child(void) {
+	MDB_env *env = open_env("dropped", MDB_NOTLS);
+	for (int again = 0; again < 3; again++) {
+		MDB_txn *parent = begin(env, 0), *child;
+		MDB_dbi dbi = table(parent, "t", MDB_CREATE), other;
+		MDB_cursor *cursor;
+		MDB_stat stat;
+		IS(mdb_drop(parent, dbi, 0), 0);
+		IS(put(parent, dbi, "key", "of the parent", 0), 0);
+		MUST(mdb_cursor_open(parent, dbi, &cursor));
+		MUST(mdb_txn_begin(env, parent, 0, &child));
+		IS(mdb_drop(child, dbi, 1), 0);
+		IS(put(child, dbi, "key", "in nothing", 0), EINVAL);
+		IS(mdb_cursor_get(cursor, &(MDB_val){0}, &(MDB_val){0}, MDB_FIRST), MDB_BAD_DBI);
+		if (again) {
+			other = table(child, "t", again == 1 ? MDB_CREATE : MDB_CREATE | MDB_DUPSORT);
+			IS(put(child, other, "key", "of the child", 0), 0);
+		}
+		mdb_txn_abort(child);
+		dbi = table(parent, "t", 0);
+		IS(put(parent, dbi, "another", "of the parent", 0), 0);
+		/* And a handle is closed too soon. */
+		mdb_dbi_close(env, dbi);
+		IS(mdb_txn_commit(parent), 0);
+		parent = begin(env, 0);
+		dbi = table(parent, "t", 0);
+		IS(mdb_stat(parent, dbi, &stat), 0);
+		IS(stat.ms_entries, 2);
+		IS(mdb_txn_commit(parent), 0);
+	}
+	mdb_env_close(env);
+}
+
 int main(int argc, char **argv) {
 	base = argc > 1 ? argv[1] : ".";
 	setvbuf(stdout, NULL, _IOLBF, 0);
@@ -600,5 +675,8 @@ int main(int argc, char **argv) {
 	arguments();
 	no_file();
 	closed_by_a_child();
+	dropped_by_a_child();
+	handed_in_again(0);
+	handed_in_again(MDB_DUPFIXED);
 	return failures != 0;
 }

@@ -5,6 +5,7 @@
 #include <linux/filter.h>
 #include <linux/seccomp.h>
 #include <pthread.h>
+#include <signal.h>
 #include <sys/prctl.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
@@ -435,6 +436,165 @@ static void inheriting(void) {
 	}
 }
 
+/* As Samba's children do with what they have inherited and will not use: no commit is to look finished to their parent. */
+static void close_inherited(void) {
+	int fd;
+	SAY(mdb_env_get_fd(shared, &fd));
+	SAY(close(fd));
+	mdb_env_close(shared);
+}
+
+static void disowning(void) {
+	shared = open_env("disowned", MDB_NOTLS);
+	for (int writes = 0; writes < 2; writes++) {
+		MDB_txn *txn = begin(shared, writes ? 0 : MDB_RDONLY);
+		if (writes) MUST(put(txn, table(txn, NULL, 0), "a", "1", 0));
+		in_child(close_inherited);
+		if (writes) MUST(put(txn, table(txn, NULL, 0), "b", "2", 0));
+		SAY(mdb_txn_commit(txn));
+	}
+	show(shared);
+	mdb_env_close(shared);
+}
+
+/* Leaves a child that lives until the other end of `stays` is closed, and is killed in a transaction. */
+static void die_as_a_parent(const char *how, int stays[2]) {
+	MDB_env *env = open_env("orphaned", MDB_NOTLS);
+	store_many(env, "before");
+	if (!fork()) {
+		char byte;
+		close(stays[1]);
+		_exit(read(stays[0], &byte, 1) != 0);
+	}
+	MDB_txn *txn = begin(env, strcmp(how, "reading") ? 0 : MDB_RDONLY);
+	if (!strcmp(how, "writing")) MUST(put(txn, table(txn, NULL, 0), "lost", "with its writer", 0));
+	kill(getpid(), SIGKILL);
+}
+
+/* What a process that was killed has locked is free, although a child of its lives on. */
+static void orphaned(void) {
+	static const char *const ways[] = {"reading", "writing"};
+	for (int i = 0; i < 2; i++) {
+		int stays[2], status;
+		MUST(pipe(stays));
+		fflush(stdout);
+		pid_t child = fork();
+		if (!child) die_as_a_parent(ways[i], stays);
+		waitpid(child, &status, 0);
+		printf("%s: %d\n", ways[i], status);
+		MDB_env *env = open_env("orphaned", MDB_NOTLS);
+		int dead;
+		SAY(mdb_reader_check(env, &dead));
+		alarm(60);
+		store_many(env, ways[i]);
+		alarm(0);
+		show(env);
+		mdb_env_close(env);
+		close(stays[0]);
+		close(stays[1]);
+	}
+}
+
+static MDB_txn *asking;
+static MDB_dbi asked;
+
+/* By the order of another table, after looking for the key there, with a cursor, and in another transaction. */
+static int compare_by_asking(const MDB_val *a, const MDB_val *b) {
+	MDB_txn *txn;
+	MDB_cursor *cursor;
+	MDB_val k = *a, d;
+	mdb_get(asking, asked, &k, &d);
+	MUST(mdb_cursor_open(asking, asked, &cursor));
+	k = *b;
+	mdb_cursor_get(cursor, &k, &d, MDB_SET_RANGE);
+	mdb_cursor_close(cursor);
+	MUST(mdb_txn_begin(shared, NULL, MDB_RDONLY, &txn));
+	mdb_txn_abort(txn);
+	return mdb_cmp(asking, asked, a, b);
+}
+
+/* A program's function for the order of a table asks the library. */
+static void asking_back(void) {
+	shared = open_env("asking", MDB_NOTLS);
+	MDB_txn *txn = asking = begin(shared, 0), *child;
+	asked = table(txn, "asked", MDB_CREATE | MDB_REVERSEKEY);
+	MDB_dbi dbi = table(txn, "asking", MDB_CREATE | MDB_DUPSORT);
+	MUST(mdb_set_compare(txn, dbi, compare_by_asking));
+	MUST(mdb_set_dupsort(txn, dbi, compare_by_asking));
+	char key[12];
+	for (int i = 0; i < 200; i++) {
+		snprintf(key, sizeof key, "%d", i * 7919 % 200);
+		MUST(put(txn, asked, key, "there", 0));
+		MUST(put(txn, dbi, key, "one", 0));
+		MUST(put(txn, dbi, key, "two", 0));
+		if (i % 3 == 0) MUST(del(txn, dbi, key, i % 2 ? NULL : "one"));
+	}
+	MUST(mdb_txn_begin(shared, txn, 0, &child));
+	asking = child;
+	SAY(put(child, dbi, "child", "one", 0));
+	MUST(mdb_txn_commit(child));
+	asking = txn;
+	MUST(mdb_txn_commit(txn));
+	txn = asking = begin(shared, MDB_RDONLY);
+	get(txn, dbi, "child");
+	walk(txn, dbi);
+	mdb_txn_abort(txn);
+	mdb_env_close(shared);
+}
+
+/* Whether another process would have to wait for this one's lock of the data file. It goes when this one closes any descriptor of that. */
+static void say_locked(const char *what, const char *name) {
+	fflush(stdout);
+	pid_t child = fork();
+	if (!child) {
+		struct flock lock = {.l_type = F_WRLCK, .l_whence = SEEK_SET};
+		int fd = open(place(name), O_RDWR);
+		_exit(fcntl(fd, F_GETLK, &lock) || lock.l_type == F_UNLCK);
+	}
+	int status = 1;
+	waitpid(child, &status, 0);
+	printf("%s: %d\n", what, status);
+}
+
+/* Postfix locks the data file by the descriptor that it is told. */
+static void own_locks(void) {
+	static const unsigned ways[] = {MDB_NOLOCK, 0, MDB_NOSYNC, MDB_RDONLY};
+	static char large[8 << 20];
+	for (int i = 0; i < 4; i++) {
+		MDB_env *env = open_env("locked", MDB_NOSUBDIR | ways[i]);
+		struct flock lock = {.l_type = F_WRLCK, .l_whence = SEEK_SET};
+		int fd, dead;
+		MUST(mdb_env_get_fd(env, &fd));
+		if (ways[i] == MDB_RDONLY) lock.l_type = F_RDLCK;
+		MUST(fcntl(fd, F_SETLK, &lock));
+		if (ways[i] != MDB_RDONLY) {
+			store_many(env, "small");
+			say_locked("small", "locked");
+			MDB_txn *txn = begin(env, 0);
+			MDB_val k = of_text("large"), d = of_bytes(large, sizeof large);
+			MUST(mdb_put(txn, table(txn, NULL, 0), &k, &d, 0));
+			MUST(mdb_txn_commit(txn));
+			MUST(mdb_env_sync(env, 1));
+			say_locked("large", "locked");
+			txn = begin(env, 0);
+			MUST(mdb_drop(txn, table(txn, NULL, 0), 0));
+			MUST(mdb_txn_commit(txn));
+			store_many(env, "small");
+			say_locked("emptied", "locked");
+		}
+		show(env);
+		for (unsigned flags = 0; flags <= MDB_CP_COMPACT; flags++) {
+			MUST(mdb_env_copy2(env, place("locked copy"), flags));
+			MUST(unlink(place("locked copy")));
+		}
+		MUST(mdb_env_set_mapsize(env, 128 << 20));
+		MUST(mdb_reader_check(env, &dead));
+		say_locked("copied", "locked");
+		mdb_env_close(env);
+		say_locked("closed", "locked");
+	}
+}
+
 int main(int argc, char **argv) {
 	base = argc > 1 ? argv[1] : ".";
 	setvbuf(stdout, NULL, _IOLBF, 0);
@@ -450,7 +610,11 @@ int main(int argc, char **argv) {
 	in_child(deep_below);
 	linked_away();
 	in_child(closed_while_writing);
+	own_locks();
+	asking_back();
 	inheriting();
+	disowning();
+	orphaned();
 	falling_out();
 	files();
 	the_dead();

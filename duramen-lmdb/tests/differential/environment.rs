@@ -8,7 +8,8 @@ use fastrand::Rng;
 /// The flags that a world's environment is opened with. Commits do not wait for the disk.
 pub fn flags(seed: u64) -> u32 {
     let more = [0, 0, env::WRITEMAP, env::WRITEMAP | env::MAPASYNC, env::NORDAHEAD | env::NOMEMINIT, env::NOMETASYNC];
-    env::NOTLS | env::NOSYNC | more[(seed % 6) as usize]
+    let nolock = if (seed / 6).is_multiple_of(4) { env::NOLOCK } else { 0 };
+    env::NOTLS | env::NOSYNC | more[(seed % 6) as usize] | nolock
 }
 
 #[derive(Clone, Debug)]

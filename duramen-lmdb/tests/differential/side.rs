@@ -15,6 +15,7 @@ use duramen_lmdb::names::*;
 use crate::api::Api;
 use crate::environment::Environment;
 use crate::operations::{Operation, TABLES, own_orders};
+use crate::tables::Tables;
 
 /// What an operation answered: its code, and bytes.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -70,7 +71,7 @@ unsafe extern "C" fn backwards(a: *const MdbVal, b: *const MdbVal) -> c_int {
 }
 
 impl Side {
-    pub fn new(api: Api, directory: &Path, flags: c_uint, cursors: usize) -> Side {
+    pub fn new(api: Api, directory: &Path, flags: c_uint, cursors: usize, tables: &Tables) -> Side {
         let directory = CString::new(directory.to_str().unwrap()).unwrap();
         let mut side = Side {
             api,
@@ -79,14 +80,14 @@ impl Side {
             env: ptr::null_mut(),
             writers: Vec::new(),
             reader: ptr::null_mut(),
-            tables: Vec::new(),
+            tables: vec![0; TABLES.len()],
             cursors: vec![ptr::null_mut(); cursors],
         };
-        side.open();
+        side.open(tables);
         side
     }
 
-    fn open(&mut self) {
+    fn open(&mut self, tables: &Tables) {
         // SAFETY: see the head.
         unsafe {
             assert_eq!((self.api.mdb_env_create)(&mut self.env), 0);
@@ -95,28 +96,49 @@ impl Side {
             assert_eq!((self.api.mdb_env_open)(self.env, self.directory.as_ptr(), self.flags, 0o600), 0);
             let mut txn = ptr::null_mut();
             assert_eq!((self.api.mdb_txn_begin)(self.env, ptr::null_mut(), 0, &mut txn), 0);
-            self.tables = (0..TABLES.len()).map(|i| self.open_table(txn, i)).collect();
+            for table in 0..TABLES.len() {
+                if let Some(name) = tables.name(table) {
+                    assert_eq!(self.open_table(txn, table, name, table).code, 0, "{}", self.api.name);
+                }
+            }
             assert_eq!((self.api.mdb_txn_commit)(txn), 0);
         }
     }
 
-    unsafe fn open_table(&self, txn: *mut Txn, i: usize) -> c_uint {
-        let (name, flags, _) = TABLES[i];
-        let (own_keys, own_values) = own_orders(i);
-        let name = CString::new(name).unwrap();
+    unsafe fn open_table(&mut self, txn: *mut Txn, table: usize, name: usize, as_if: usize) -> Answer {
+        let (name, flags) = (CString::new(TABLES[name].0).unwrap(), TABLES[as_if].1);
+        let (own_keys, own_values) = own_orders(table);
         let mut dbi = 0;
         // SAFETY: see the head.
         unsafe {
             let code = (self.api.mdb_dbi_open)(txn, name.as_ptr(), flags | db::CREATE, &mut dbi);
-            assert_eq!(code, 0, "{} opens {name:?}", self.api.name);
-            if own_keys {
+            if own_keys && code == 0 {
                 (self.api.mdb_set_compare)(txn, dbi, Some(backwards));
             }
-            if own_values {
+            if own_values && code == 0 {
                 (self.api.mdb_set_dupsort)(txn, dbi, Some(backwards));
             }
+            self.tables[table] = dbi;
+            Answer::number(code, dbi as usize)
         }
-        dbi
+    }
+
+    /// Asks for something by a number that is no handle.
+    unsafe fn stale(&mut self, table: usize, how: u32) -> Answer {
+        let (txn, dbi) = (self.txn(false), self.tables[table]);
+        let (mut key, mut data) = (val(b"key"), val(b"data"));
+        // SAFETY: see the head.
+        Answer::code(unsafe {
+            match how {
+                0 => (self.api.mdb_get)(txn, dbi, &mut key, &mut data),
+                1 => (self.api.mdb_put)(txn, dbi, &mut key, &mut data, 0),
+                2 => (self.api.mdb_del)(txn, dbi, &mut key, ptr::null_mut()),
+                3 => (self.api.mdb_stat)(txn, dbi, &mut MdbStat::default()),
+                4 => (self.api.mdb_dbi_flags)(txn, dbi, &mut 0),
+                5 => (self.api.mdb_drop)(txn, dbi, 1),
+                _ => (self.api.mdb_cursor_open)(txn, dbi, &mut ptr::null_mut()),
+            }
+        })
     }
 
     fn txn(&self, reads: bool) -> *mut Txn {
@@ -124,15 +146,15 @@ impl Side {
     }
 
     /// Closes everything and opens it again.
-    fn reopen(&mut self) {
+    fn reopen(&mut self, tables: &Tables) {
         // SAFETY: see the head.
         unsafe {
             (self.api.mdb_env_close)(self.env);
         }
-        self.open();
+        self.open(tables);
     }
 
-    pub fn apply(&mut self, operation: &Operation) -> Answer {
+    pub fn apply(&mut self, operation: &Operation, tables: &Tables) -> Answer {
         // SAFETY: see the head.
         unsafe {
             match operation {
@@ -154,10 +176,10 @@ impl Side {
                     Answer::code((self.api.mdb_txn_renew)(self.reader))
                 }
                 Operation::Reopen => {
-                    self.reopen();
+                    self.reopen(tables);
                     Answer::code(0)
                 }
-                Operation::Environment(about) => self.about_environment(about),
+                Operation::Environment(about) => self.about_environment(about, tables),
                 Operation::Put { table, key, data, flags } => self.put(*table, key, data, *flags),
                 Operation::Get { reads, table, key } => self.get(*reads, *table, key),
                 Operation::Del { table, key, data } => {
@@ -166,6 +188,15 @@ impl Side {
                     Answer::code((self.api.mdb_del)(self.txn(false), self.tables[*table], &mut key, data))
                 }
                 Operation::Drop { table } => Answer::code((self.api.mdb_drop)(self.txn(false), self.tables[*table], 0)),
+                Operation::Delete { table } => {
+                    Answer::code((self.api.mdb_drop)(self.txn(false), self.tables[*table], 1))
+                }
+                Operation::Open { table, name, as_if } => self.open_table(self.txn(false), *table, *name, *as_if),
+                Operation::CloseHandle { table } => {
+                    (self.api.mdb_dbi_close)(self.env, self.tables[*table]);
+                    Answer::code(0)
+                }
+                Operation::Stale { table, how } => self.stale(*table, *how),
                 Operation::Stat { reads, table } => {
                     let mut stat = MdbStat::default();
                     let code = (self.api.mdb_stat)(self.txn(*reads), self.tables[*table], &mut stat);
@@ -186,6 +217,10 @@ impl Side {
                 }
                 Operation::CloseCursor { cursor } => {
                     (self.api.mdb_cursor_close)(std::mem::replace(&mut self.cursors[*cursor], ptr::null_mut()));
+                    Answer::code(0)
+                }
+                Operation::ForgetCursor { cursor } => {
+                    self.cursors[*cursor] = ptr::null_mut();
                     Answer::code(0)
                 }
                 Operation::RenewCursor { cursor } => {
@@ -221,7 +256,7 @@ impl Side {
         }
     }
 
-    unsafe fn about_environment(&mut self, about: &Environment) -> Answer {
+    unsafe fn about_environment(&mut self, about: &Environment, tables: &Tables) -> Answer {
         // SAFETY: see the head.
         unsafe {
             match about {
@@ -243,17 +278,17 @@ impl Side {
                     let code = (self.api.mdb_reader_check)(self.env, &mut dead);
                     Answer::number(code, dead as usize)
                 }
-                Environment::Copy { compact } => self.copy(*compact),
+                Environment::Copy { compact } => self.copy(*compact, tables),
                 Environment::MapSize { bytes } => Answer::code((self.api.mdb_env_set_mapsize)(self.env, *bytes)),
             }
         }
     }
 
     /// Answers with all that is in the copy.
-    unsafe fn copy(&mut self, compact: bool) -> Answer {
+    unsafe fn copy(&mut self, compact: bool, tables: &Tables) -> Answer {
         let directory = tempfile::tempdir().unwrap();
         let place = CString::new(directory.path().to_str().unwrap()).unwrap();
-        let (own, tables) = (self.env, self.tables.clone());
+        let (own, handles) = (self.env, self.tables.clone());
         // SAFETY: see the head; the copy's environment takes the place of the own one only to be read.
         unsafe {
             let code = (self.api.mdb_env_copy2)(self.env, place.as_ptr(), if compact { CP_COMPACT } else { 0 });
@@ -261,10 +296,10 @@ impl Side {
                 return Answer::code(code);
             }
             let original = std::mem::replace(&mut self.directory, place);
-            self.open();
-            let all = self.dump();
+            self.open(tables);
+            let all = self.dump(tables);
             (self.api.mdb_env_close)(self.env);
-            (self.env, self.tables, self.directory) = (own, tables, original);
+            (self.env, self.tables, self.directory) = (own, handles, original);
             let mut all_of_it = DefaultHasher::new();
             all.hash(&mut all_of_it);
             Answer { data: Some(all_of_it.finish().to_be_bytes().into()), number: all.len(), ..Answer::code(code) }
@@ -331,7 +366,7 @@ impl Side {
     }
 
     /// All that is in all tables, as the innermost writer sees it, or else a new reader.
-    pub fn dump(&self) -> Vec<(usize, Vec<u8>, Vec<u8>)> {
+    pub fn dump(&self, tables: &Tables) -> Vec<(usize, Vec<u8>, Vec<u8>)> {
         let mut all = Vec::new();
         // SAFETY: see the head.
         unsafe {
@@ -342,6 +377,10 @@ impl Side {
                 assert_eq!((self.api.mdb_txn_begin)(self.env, ptr::null_mut(), env::RDONLY, &mut txn), 0);
             }
             for (i, &dbi) in self.tables.iter().enumerate() {
+                let is_seen = if self.writers.is_empty() { tables.is_public(i) } else { tables.is_usable(i, false) };
+                if !is_seen {
+                    continue;
+                }
                 let mut cursor = ptr::null_mut();
                 assert_eq!((self.api.mdb_cursor_open)(txn, dbi, &mut cursor), 0);
                 let (mut key, mut data) = (val(&[]), val(&[]));

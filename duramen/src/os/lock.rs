@@ -4,8 +4,8 @@
 //!
 //! Unlike the older POSIX locks they do not vanish when some other handle of the process on the same file is closed,
 //! and two handles of one process exclude each other. They end with the last descriptor of the open file: with the
-//! process, however it dies. A forked child shares its parent's open files and so keeps their locks alive until it
-//! closes them (or runs another program). Threads using one handle are *not* excluded from each other, and a lock taken
+//! process, however it dies. A forked child shares its parent's open files and would keep their locks alive: it gives up
+//! those of a [`LockFile`] ([`super::parting`]). Threads using one handle are *not* excluded from each other, and a lock taken
 //! twice through one handle is dropped by the first unlock.
 //!
 //! # Safety
@@ -16,20 +16,42 @@ use std::fs::File;
 use std::io;
 use std::ops::{Deref, Range};
 use std::os::fd::AsRawFd;
+use std::os::unix::fs::MetadataExt;
 
 use crate::error::{Error, Result};
 use crate::os::fork::ForkGuard;
+use crate::os::parting::Parted;
 
-/// An open file whose locks end when it is dropped, even if a forked child goes on having it open.
+/// An open file whose locks end when it is dropped, or with the process, even if a forked child goes on having it open.
 pub(crate) struct LockFile {
+    /// Goes before the file.
+    _parted: Parted,
     file: File,
+    /// The same, opened once more.
+    twin: Option<File>,
     guard: ForkGuard,
 }
 
 impl LockFile {
     /// To be made before the first lock is taken.
     pub(crate) fn new(file: File) -> LockFile {
-        LockFile { file, guard: ForkGuard::new() }
+        LockFile { _parted: Parted::new(&file), file, twin: None, guard: ForkGuard::new() }
+    }
+
+    /// What `open` opens, twice if that can be had: a mapping keeps the locks of what it was mapped by. Nothing if the second
+    /// is another file.
+    pub(crate) fn twice(open: impl Fn() -> Result<File>) -> Result<Option<LockFile>> {
+        let mut lock_file = LockFile::new(open()?);
+        let Ok(twin) = open() else { return Ok(Some(lock_file)) };
+        let inspect = |file: &File| file.metadata().map_err(Error::io("inspect the lock file"));
+        let (one, other) = (inspect(&lock_file)?, inspect(&twin)?);
+        lock_file.twin = Some(twin);
+        Ok(((one.dev(), one.ino()) == (other.dev(), other.ino())).then_some(lock_file))
+    }
+
+    /// What it is to be mapped by, if not by itself.
+    pub(crate) fn take_twin(&mut self) -> Option<File> {
+        self.twin.take()
     }
 }
 

@@ -13,6 +13,7 @@ mod limits;
 pub(crate) mod lock;
 pub(crate) mod memory;
 pub(crate) mod overlay;
+mod parting;
 pub(crate) mod region;
 pub(crate) mod thread;
 

@@ -75,7 +75,25 @@ impl Region {
 
     /// As [`Region::largest`], of [`Region::anonymous`]. All of those count as data, of which the process may be allowed less.
     pub(crate) fn largest_anonymous(wanted: usize, least: usize) -> rustix::io::Result<Region> {
-        Region::largest(wanted.min(fair_share(Limit::Data)), least, Region::anonymous)
+        // What a program keeps in memory by `mlockall` is there from the start, as are all later mappings.
+        let is_filled = Region::anonymous(rustix::param::page_size()).is_ok_and(|page| page.is_in_memory(0));
+        let map = if is_filled { Region::anonymous_unlocked } else { Region::anonymous };
+        Region::largest(wanted.min(fair_share(Limit::Data)), least, map)
+    }
+
+    /// As [`Region::anonymous`], although the program keeps all of its memory in memory.
+    fn anonymous_unlocked(bytes: usize) -> rustix::io::Result<Region> {
+        let flags = MapFlags::PRIVATE | MapFlags::NORESERVE;
+        // What may not be touched cannot be filled.
+        // SAFETY: the kernel chooses the address, so no memory in use is touched.
+        let region =
+            Region::own(unsafe { mm::mmap_anonymous(null_mut(), bytes, ProtFlags::empty(), flags) }?.cast(), bytes)?;
+        // SAFETY: the range is the region's own, and nobody knows of it yet.
+        unsafe {
+            let _ = mm::munlock(region.base().cast(), bytes);
+            mm::mprotect(region.base().cast(), bytes, mm::MprotectFlags::READ | mm::MprotectFlags::WRITE)?;
+        }
+        Ok(region)
     }
 
     fn own(base: *mut u8, bytes: usize) -> rustix::io::Result<Region> {
@@ -208,6 +226,21 @@ mod tests {
         assert!(crate::os::fork::in_forked_child(|| {
             setrlimit(Resource::Data, limit).is_err()
                 || Region::largest_anonymous(1 << 40, 1 << 20).unwrap().bytes() == 1 << 30
+        }));
+    }
+
+    #[test]
+    fn a_program_that_keeps_its_memory_in_memory_has_there_what_is_in_use() {
+        assert!(crate::os::fork::in_forked_child(|| {
+            if mm::mlockall(mm::MlockAllFlags::FUTURE).is_err() {
+                return true;
+            }
+            let region = Region::largest_anonymous(64 << 20, 1 << 20).unwrap();
+            let last = region.bytes() - 1;
+            let untouched = !region.is_in_memory(0) && !region.is_in_memory(last);
+            // SAFETY: the byte is the region's own.
+            unsafe { region.base().add(last).write(1) };
+            untouched && region.is_in_memory(last)
         }));
     }
 

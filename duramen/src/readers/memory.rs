@@ -172,8 +172,9 @@ impl Memory {
         Ok(Memory { region, file: None, backed: AtomicU32::new(backed) })
     }
 
-    fn map(file: LockFile) -> Result<Memory> {
-        let map = |bytes| Region::of_file(&file, bytes, Access::Write);
+    fn map(mut file: LockFile) -> Result<Memory> {
+        let twin = file.take_twin();
+        let map = |bytes| Region::of_file(twin.as_ref().unwrap_or(&file), bytes, Access::Write);
         let region = Region::largest(RESERVED_BYTES, LEAST_RESERVED_BYTES, map)
             .map_err(|e| Error::Io { op: "map the lock file", source: e.into() })?;
         Ok(Memory { region, file: Some(file), backed: AtomicU32::new(0) })

@@ -152,8 +152,9 @@ impl Shared {
     pub(crate) fn open(path: &Path, mode: u32, data: &dyn DataFile) -> Result<(Shared, Role)> {
         let mut pause = Pause::new();
         loop {
-            let lock_file = LockFile::new(file::open_lock(path, mode)?);
-            if let Some((memory, role)) = admit(lock_file, path, data)? {
+            let lock_file = LockFile::twice(|| file::open_lock(path, mode))?;
+            let admitted = lock_file.map_or(Ok(None), |lock_file| admit(lock_file, path, data))?;
+            if let Some((memory, role)) = admitted {
                 let shared = Shared::new(memory);
                 // While there is room for it: on a disk that is full later, nobody could begin to read. Where there is
                 // none now, reading says so.

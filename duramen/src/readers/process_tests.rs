@@ -70,6 +70,18 @@ fn wait_for_parent() {
     std::io::stdin().lines().next();
 }
 
+/// Leaves a forked child, which ends when nobody has the other end of the standard input any more.
+fn fork_one_that_stays() {
+    let (mut told, mut tell) = std::io::pipe().unwrap();
+    std::thread::spawn(move || {
+        in_forked_child(|| {
+            tell.write_all(b"!").unwrap();
+            std::io::stdin().lines().next().is_none()
+        })
+    });
+    told.read_exact(&mut [0]).unwrap();
+}
+
 /// Not a test unless one of those below runs it in a child.
 #[test]
 fn what_a_child_process_does() {
@@ -91,6 +103,20 @@ fn what_a_child_process_does() {
             shared.unlock_writer();
             say("written");
             wait_for_parent();
+        }
+        "fork, then write" => {
+            fork_one_that_stays();
+            let _reading = shared.begin_read(Stay::Long).unwrap();
+            shared.lock_writer(Wait::Forever).unwrap();
+            say("writing");
+            std::thread::park();
+        }
+        "fork, then write favoured" => {
+            write_alone(&shared);
+            shared.lock_writer(Wait::Forever).unwrap();
+            fork_one_that_stays();
+            say("writing");
+            std::thread::park();
         }
         "write favoured" => {
             write_alone(&shared);
@@ -421,6 +447,25 @@ fn a_forked_child_does_not_keep_the_locks_of_a_handle_that_its_parent_closes() {
         let (_next, role) = place.open();
         assert_eq!((role, child.is_finished()), (Role::First, false));
     });
+}
+
+#[test]
+fn a_forked_child_does_not_keep_the_locks_of_a_parent_that_is_killed() {
+    for task in ["fork, then write", "fork, then write favoured"] {
+        let place = Place::new();
+        let shared = place.first(1);
+        let mut parent = Worker::start(task, &place);
+        parent.expect("writing");
+        // Until this goes the child is there.
+        let stays = parent.0.stdin.take();
+        assert!(matches!(shared.lock_writer(Wait::No), Err(Error::Busy)));
+        parent.kill();
+        assert_eq!(shared.lock_writer(Wait::For(Duration::from_secs(10))).unwrap(), Inherited::Unsettled, "{task}");
+        shared.publish(&commit(2)).unwrap();
+        assert_eq!(live(&shared), []);
+        shared.unlock_writer();
+        drop(stays);
+    }
 }
 
 #[test]
