@@ -216,6 +216,9 @@ impl Rule {
     /// forms are; under an ordering rule, or the equality rule that belongs to one, forms sort as values do.
     pub fn normalize(&self, value: &[u8], names: &dyn Names, out: &mut Vec<u8>) -> Result<(), TextError> {
         match self.form {
+            // Most values are such, and a filter is held against very many.
+            Form::Text(case) | Form::Ia5(case) if prepare_plain(value, case, out) => Ok(()),
+            Form::Integer => integer::key(value, out),
             Form::Oid => oid(value, names, out),
             Form::FirstOid => oid(first_component(value)?, names, out),
             Form::FirstInteger => integer::key(first_component(value)?, out),
