@@ -26,7 +26,7 @@ const TOGETHER: usize = 64;
 /// So few entries of a window are sooner looked at themselves than narrowed down by its containers.
 const FEW: usize = 64;
 /// So few entries that have two trigrams in a window are sooner looked at themselves than held against a third.
-const FEW_LEFT: usize = 2;
+const FEW_LEFT: usize = 1;
 
 /// Entries with values that have each of these trigrams in them; and some without, where few were left or that were changed
 /// lately. Of entries that are not in `within` it may be any.

@@ -147,7 +147,7 @@ fn check_searches(index: &duramen::Table<'_>, waiting: &Waiting<'_>, model: &Mod
 fn may_be_more(id: Id, found: &RoaringBitmap, model: &Model, places: &BTreeSet<usize>) -> bool {
     let first = id >> CONTAINER_BITS << CONTAINER_BITS;
     let of_window = found.range(first..=first | LOW).count();
-    model[&id].intersection(places).count() >= 2 && of_window <= 2
+    model[&id].intersection(places).count() >= 2 && of_window <= 1
 }
 
 /// Whoever has the trigrams and is among some is found, when only these matter.
