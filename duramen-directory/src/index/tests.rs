@@ -3,6 +3,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use roaring::RoaringBitmap;
 
 use super::container::{LOW, add_to, both, changed, decode};
+use super::copied::each_record;
 use super::key::{key, trigram_key};
 use super::*;
 use crate::schema::AttributeId;
@@ -299,4 +300,43 @@ fn an_entry_with_very_many_trigrams_is_not_kept_waiting() {
     assert!(waiting.is_empty());
     let waiting = Waiting::of(waiting, 3).unwrap();
     assert_eq!(trigrams(&index, &waiting, ATTRIBUTE, &[[b'x', 11, 3]], None, &Reach::all()).unwrap(), Set::one(7));
+}
+
+/// What a thread remembers of them is what the table has: when it is asked for the first time, and again, whether it fits or is
+/// too much, after it has changed, and beside another directory's.
+#[test]
+fn records_are_told_of_as_they_are_however_often_they_are_asked_for() {
+    let folder = tempfile::tempdir().unwrap();
+    let databases = [8u64, 9].map(|number| {
+        let db = duramen::Database::open(folder.path().join(number.to_string())).unwrap();
+        (number, db)
+    });
+    let mut random = fastrand::Rng::with_seed(5);
+    for round in 0..12 {
+        let (number, db) = &databases[random.usize(..2)];
+        let records = if round % 4 == 3 { 80 } else { random.usize(1..60) };
+        let stored: Vec<(Id, Vec<u8>)> = (1..=records as Id)
+            .map(|id| {
+                let bytes = 1 + 6 * random.usize(900..1000);
+                (id * 3, std::iter::repeat_with(|| random.u8(..2)).take(bytes).collect())
+            })
+            .collect();
+        db.update(|txn| {
+            let mut waiting = txn.table("waiting")?;
+            waiting.clear()?;
+            stored.iter().try_for_each(|(id, bytes)| waiting.put(id.to_be_bytes(), bytes).map(drop))
+        })
+        .unwrap();
+        let snapshot = db.read().unwrap();
+        for _ in 0..4 {
+            let waiting = Waiting::of(snapshot.table("waiting").unwrap(), *number).unwrap();
+            let mut told = Vec::new();
+            each_record(&waiting, |id, record| {
+                let whole = std::iter::once(u8::from(record.is_whole));
+                told.push((id, whole.chain(record.steps.iter().flatten().copied()).collect::<Vec<u8>>()));
+            })
+            .unwrap();
+            assert_eq!(told, stored, "round {round}");
+        }
+    }
 }
