@@ -43,23 +43,20 @@ impl Inner {
     /// What somebody can be authenticated by.
     pub(crate) fn credentials(&self, requester: &Requester, name: &str) -> Result<Credentials> {
         let state = self.state();
-        // How it is written down says the entry, if there is one.
-        let asked = Name { written: name.into(), normalized: names::normalize(&state.schema, name)?.into() };
-        let administrator = state.administrator.as_ref().filter(|it| it.name.normalized == asked.normalized);
-        let mut credentials = Credentials {
-            is_administrator: administrator.is_some(),
-            stored: administrator.and_then(|it| it.password.clone()).map(String::into_bytes).into_iter().collect(),
-            name: administrator.map_or(asked, |it| it.name.clone()),
+        let normalized = names::normalize(&state.schema, name)?;
+        let administrator = state.administrator.as_ref().filter(|it| *it.name.normalized == normalized);
+        let own = administrator.and_then(|it| it.password.clone()).map(String::into_bytes);
+        let (password, most) = (state.schema.known().user_password, PASSWORDS_MAX - usize::from(own.is_some()));
+        let found = self.for_auth(&state, requester, &normalized, password, most)?;
+        let name = match (&found, administrator) {
+            // How it is written down says the entry, if there is one.
+            (Some((written, _)), _) => Name { written: written.as_str().into(), normalized: normalized.into() },
+            (None, Some(administrator)) => administrator.name.clone(),
+            (None, None) => Name { written: name.into(), normalized: normalized.into() },
         };
-        let password = state.schema.known().user_password;
-        let most = PASSWORDS_MAX - credentials.stored.len();
-        if let Some((written, stored)) =
-            self.for_auth(&state, requester, &credentials.name.normalized, password, most)?
-        {
-            credentials.name.written = written.into();
-            credentials.stored.extend(stored);
-        }
-        Ok(credentials)
+        let of_entry = found.map(|(_, stored)| stored).unwrap_or_default();
+        let stored = own.into_iter().chain(of_entry).collect();
+        Ok(Credentials { name, stored, is_administrator: administrator.is_some() })
     }
 
     /// How the name of an entry is written, and so many values of an attribute at most, if `requester` may be authenticated

@@ -65,7 +65,7 @@ impl Session {
 
     /// Somebody, over this connection.
     pub fn somebody(&self, name: Name, method: Method, is_administrator: bool) -> Requester {
-        Requester { name, method, is_administrator, ..self.anonymous() }
+        Requester { name, method, is_administrator, peer: self.peer.clone(), ssf: self.requester.ssf }
     }
 
     /// Whether anybody between the client and here could read what they say.

@@ -64,8 +64,13 @@ fn join(one: Option<Bounds>, other: Option<Bounds>) -> Option<Bounds> {
 pub struct Plan {
     pub(super) rules: Arc<Rules>,
     pub(super) requester: Requester,
-    /// Of each clause, in the order of the rules.
-    pub(super) answers: SmallVec<[Answer; 16]>,
+    settled: Arc<Settled>,
+}
+
+/// What follows for all whose clauses have the same answers.
+#[derive(Debug, Default)]
+struct Settled {
+    answers: Answers,
     /// Of each rule that ends all ways, what is granted there where nothing was before.
     ends: SmallVec<[Option<Bounds>; 8]>,
     /// Of each class of attributes.
@@ -73,30 +78,73 @@ pub struct Plan {
     reads_everything: bool,
 }
 
+/// Of each clause, in the order of the rules.
+type Answers = SmallVec<[Answer; 16]>;
+
+/// So many kinds of requesters a thread remembers.
+const REMEMBERED: usize = 8;
+
+thread_local! {
+    static SETTLED: RefCell<Vec<(Arc<Rules>, Arc<Settled>)>> = const { RefCell::new(Vec::new()) };
+}
+
+impl Settled {
+    /// What follows from these answers: remembered, as most requesters are alike.
+    fn of(rules: &Arc<Rules>, answers: Answers) -> Arc<Settled> {
+        SETTLED.with_borrow_mut(|remembered| {
+            let is_same =
+                |(of, settled): &&(Arc<Rules>, Arc<Settled>)| Arc::ptr_eq(of, rules) && settled.answers == answers;
+            if let Some((_, settled)) = remembered.iter().find(is_same) {
+                return settled.clone();
+            }
+            remembered.retain(|(of, _)| Arc::ptr_eq(of, rules));
+            if remembered.len() == REMEMBERED {
+                remembered.remove(0);
+            }
+            let settled = Arc::new(Settled::new(rules, answers));
+            remembered.push((rules.clone(), settled.clone()));
+            settled
+        })
+    }
+
+    fn new(rules: &Rules, answers: Answers) -> Settled {
+        let ends = rules.rules.iter().zip(&rules.first_clauses).map(|(rule, first)| {
+            let clauses = rule.clauses.iter().zip(&answers[*first..]);
+            let (stopped, broke) = run_through_clauses(clauses, Bounds::NONE);
+            if broke.is_none() { stopped } else { None }
+        });
+        let bounds = rules.classes.iter().map(|class| {
+            let rules = class.iter().map(|&n| (&rules.rules[n], &answers[rules.first_clauses[n]..]));
+            run_through(rules)
+        });
+        let (ends, bounds) = (ends.collect(), bounds.collect::<SmallVec<[Bounds; 8]>>());
+        let reads_everything = bounds.iter().all(|bounds| bounds.always.allow(Level::Read));
+        Settled { answers, ends, bounds, reads_everything }
+    }
+}
+
 impl Plan {
     pub(super) fn new(rules: Arc<Rules>, requester: &Requester, groups: &dyn Groups) -> Plan {
-        let (mut answers, mut ends, mut bounds) = (SmallVec::new(), SmallVec::new(), SmallVec::new());
-        if !requester.is_administrator {
-            rules.rules.iter().for_each(|rule| settle(rule, requester, groups, &rules.schema, &mut answers));
-            ends.extend(rules.rules.iter().zip(&rules.first_clauses).map(|(rule, first)| {
-                let clauses = rule.clauses.iter().zip(&answers[*first..]);
-                let (stopped, broke) = run_through_clauses(clauses, Bounds::NONE);
-                if broke.is_none() { stopped } else { None }
-            }));
-            bounds.extend(rules.classes.iter().map(|class| {
-                let rules = class.iter().map(|&n| (&rules.rules[n], &answers[rules.first_clauses[n]..]));
-                run_through(rules)
-            }));
+        let requester = requester.clone();
+        if requester.is_administrator {
+            let settled = Arc::new(Settled { reads_everything: true, ..Settled::default() });
+            return Plan { rules, requester, settled };
         }
-        let reads_everything =
-            requester.is_administrator || bounds.iter().all(|bounds: &Bounds| bounds.always.allow(Level::Read));
-        Plan { rules, requester: requester.clone(), answers, ends, bounds, reads_everything }
+        let mut answers = Answers::new();
+        rules.rules.iter().for_each(|rule| settle(rule, &requester, groups, &rules.schema, &mut answers));
+        let settled = Settled::of(&rules, answers);
+        Plan { rules, requester, settled }
+    }
+
+    /// The answers of a rule's clauses, and those of later ones.
+    pub(super) fn answers(&self, rule: usize) -> &[Answer] {
+        &self.settled.answers[self.rules.first_clauses[rule]..]
     }
 
     /// Whether every entry and all that is in it may be read.
     #[inline]
     pub fn reads_everything(&self) -> bool {
-        self.reads_everything
+        self.settled.reads_everything
     }
 
     /// The answer for all entries, if it is the same for all. `None` as attribute: the entry itself.
@@ -110,7 +158,7 @@ impl Plan {
     }
 
     fn settled(&self, class: usize, level: Level) -> Option<bool> {
-        self.bounds[class].settle(level)
+        self.settled.bounds[class].settle(level)
     }
 
     /// Whether values of an attribute have to be asked about one by one: some may be allowed and others not.
@@ -144,7 +192,7 @@ impl Plan {
 
     /// Whether rule `n`, which is about what is asked for, settles the question whatever its clauses come to: what it grants then.
     pub(super) fn at_once(&self, n: usize, level: Level) -> Option<Bounds> {
-        self.ends[n].filter(|bounds| bounds.settle(level).is_some())
+        self.settled.ends[n].filter(|bounds| bounds.settle(level).is_some())
     }
 }
 
@@ -165,13 +213,7 @@ impl Known {
 }
 
 /// Appends the answers of a rule's clauses; what stands behind one that always ends the rule is never asked.
-fn settle(
-    rule: &Rule,
-    requester: &Requester,
-    groups: &dyn Groups,
-    schema: &Schema,
-    answers: &mut SmallVec<[Answer; 16]>,
-) {
+fn settle(rule: &Rule, requester: &Requester, groups: &dyn Groups, schema: &Schema, answers: &mut Answers) {
     let mut ended = false;
     for clause in &rule.clauses {
         let answer = if ended { Answer::No } else { clause.settle(requester, groups, schema) };

@@ -75,7 +75,7 @@ impl Plan {
         parts: &Parts,
         observer: &mut impl Observer,
     ) -> Ended {
-        let (rule, answers) = (&self.rules.rules[n], &self.answers[self.rules.first_clauses[n]..]);
+        let (rule, answers) = (&self.rules.rules[n], self.answers(n));
         for (clause, answer) in rule.clauses.iter().zip(answers) {
             let applies = match answer {
                 Answer::Yes => true,

@@ -11,7 +11,7 @@ use duramen_ldap::matching::{Place, Rule, SubstringsAssertion};
 use super::{Subject, Test};
 use crate::entry::Entry;
 use crate::failure::Result;
-use crate::index::{self, Indices, Reach, Set, Trigram, bits};
+use crate::index::{self, Indices, Reach, Set, Trigram, Waiting, bits};
 use crate::large;
 use crate::names::{self, Naming, Suffix};
 use crate::schema::{Attribute, AttributeId, Schema};
@@ -394,7 +394,12 @@ impl Planner<'_> {
         let step = wanted.len().div_ceil(TRIGRAMS);
         let wanted: Vec<Trigram> = wanted.into_iter().step_by(step).collect();
         self.spend(LOOK * wanted.len() as u64 * (1 + (self.total >> index::CONTAINER_BITS)));
-        index::trigrams(&self.index, &self.tables.waiting()?, id, &wanted, within, &self.reach).map(Some)
+        let waiting = self.tables.waiting()?;
+        let waiting = match self.tables {
+            Tables::Snapshot(_) => Waiting::of(waiting, self.naming.directory())?,
+            Tables::Txn(..) => Waiting::unsettled(waiting),
+        };
+        index::trigrams(&self.index, &waiting, id, &wanted, within, &self.reach).map(Some)
     }
 
     /// As [`rank`]; but there may be very many members to find.

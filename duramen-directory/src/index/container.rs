@@ -9,8 +9,6 @@
 use roaring::RoaringBitmap;
 use smallvec::SmallVec;
 
-use crate::tables::Id;
-
 /// Bits of an id that a container has.
 pub(crate) const CONTAINER_BITS: u32 = 13;
 /// The lower bits.
@@ -18,9 +16,16 @@ pub(crate) const LOW: u32 = (1 << CONTAINER_BITS) - 1;
 const BITMAP: usize = 1 << (CONTAINER_BITS - 3);
 /// Numbers that are looked for in a list that is so many times as long are searched for in it; else all of it is looked at.
 const FEW_EACH: usize = 48;
+/// Longest list that is small.
+const SMALL: usize = 32;
 
 fn numbers(bytes: &[u8]) -> impl Iterator<Item = u16> + Clone + '_ {
     bytes.as_chunks::<2>().0.iter().map(|&pair| u16::from_le_bytes(pair))
+}
+
+/// A container that is a list.
+fn list(bytes: &[u8]) -> Option<&[[u8; 2]]> {
+    (bytes.len() != BITMAP && bytes.len().is_multiple_of(2)).then_some(bytes.as_chunks::<2>().0)
 }
 
 /// Whether these bytes are a container.
@@ -87,10 +92,9 @@ pub(super) fn add_to(set: &mut RoaringBitmap, high: u32, bytes: &[u8]) {
     });
 }
 
-/// The only id of a container, if there is one only.
-pub(super) fn single(high: u32, bytes: &[u8]) -> Option<Id> {
-    let low: [u8; 2] = bytes.try_into().ok()?;
-    Some(high << CONTAINER_BITS | u32::from(u16::from_le_bytes(low)))
+/// The numbers of a container that is a short list.
+pub(super) fn small(bytes: &[u8]) -> Option<impl Iterator<Item = u16> + '_> {
+    (bytes.len() <= SMALL && bytes.len().is_multiple_of(2)).then(|| numbers(bytes))
 }
 
 /// The smallest form of ascending numbers.
@@ -120,6 +124,12 @@ pub(super) fn both(a: &[u8], b: &[u8]) -> Vec<u16> {
         return both_bitmaps(a, b);
     }
     let (few, other) = if a.len() == BITMAP { (b, a) } else { (a, b) };
+    if let (Some(short), Some(long)) = (list(few), list(other))
+        && long.len() < FEW_EACH * short.len()
+    {
+        let bits = Bits::of(long);
+        return numbers(few).filter(|low| bits.has(*low)).collect();
+    }
     let mut lows = decode(few);
     keep(&mut lows, other);
     lows
@@ -127,10 +137,7 @@ pub(super) fn both(a: &[u8], b: &[u8]) -> Vec<u16> {
 
 /// Keeps the numbers, which ascend, that a container has too.
 pub(super) fn keep(lows: &mut Vec<u16>, other: &[u8]) {
-    if other.len() == BITMAP || !other.len().is_multiple_of(2) {
-        return lows.retain(|low| has(other, *low));
-    }
-    let list = other.as_chunks::<2>().0;
+    let Some(list) = list(other) else { return lows.retain(|low| has(other, *low)) };
     if list.len() < FEW_EACH * lows.len() {
         let bits = Bits::of(list);
         return lows.retain(|low| bits.has(*low));

@@ -2,8 +2,8 @@
 
 use duramen_ldap::matching::Rule;
 
-use super::key::{Kind, key, kind_prefix};
-use super::key_set::KeySet;
+use super::key::{Kind, Trigram, key, kind_prefix};
+use super::key_set::{KeySet, Sought};
 use super::{Indices, bits};
 use crate::entry::Entry;
 use crate::names;
@@ -13,13 +13,14 @@ use crate::schema::{AttributeId, Schema};
 pub(crate) struct Extractor<'s> {
     schema: &'s Schema,
     indices: &'s Indices,
-    scratch: Vec<u8>,
+    /// A byte 1, and a normalized value.
+    marked: Vec<u8>,
     key: Vec<u8>,
 }
 
 impl<'s> Extractor<'s> {
     pub fn new(schema: &'s Schema, indices: &'s Indices) -> Extractor<'s> {
-        Extractor { schema, indices, scratch: Vec::new(), key: Vec::new() }
+        Extractor { schema, indices, marked: Vec::new(), key: Vec::new() }
     }
 
     /// Calls `each` with the keys of an entry's attributes that `wanted` chooses; some may come twice. Values that are
@@ -54,7 +55,7 @@ impl<'s> Extractor<'s> {
         self.entry(before, |id| wanted(id) && is_outside(id), &mut |key| old.insert(key));
         self.entry(after, |id| wanted(id) && is_outside(id), &mut |key| new.insert(key));
         for id in changed.into_iter().filter(|id| !is_outside(*id)) {
-            self.change_values(id, &Values::between(before, after, id), old, new);
+            self.change_values(id, &Values::between(*before, *after, id), old, new);
         }
     }
 
@@ -65,8 +66,11 @@ impl<'s> Extractor<'s> {
         // A value that goes may share keys with those that stay; one that comes needs only its own. But trigrams are noted
         // as coming only if no value had them before.
         if !values.gone.is_empty() || self.indices.get(id) & bits::SUBSTRING != 0 {
-            let stay = |each: &mut dyn FnMut(&[u8])| values.stay.iter().for_each(|value| self.value(id, value, each));
-            KeySet::take_away([&mut gone, &mut come], stay);
+            KeySet::take_away([&mut gone, &mut come], |sought, each| {
+                for value in values.stay().take_while(|_| !sought.is_over()) {
+                    self.value_among(id, value, Some(sought), each);
+                }
+            });
         }
         old.append(&gone);
         new.append(&come);
@@ -92,6 +96,11 @@ impl<'s> Extractor<'s> {
 
     /// Calls `each` with the keys of one value.
     pub fn value(&mut self, id: AttributeId, value: &[u8], each: &mut dyn FnMut(&[u8])) {
+        self.value_among(id, value, None, each);
+    }
+
+    /// As [`Extractor::value`]; trigrams that are not looked for, where some are, may be left out.
+    fn value_among(&mut self, id: AttributeId, value: &[u8], sought: Option<&Sought>, each: &mut dyn FnMut(&[u8])) {
         let kinds = self.indices.get(id);
         let Some(attribute) = self.schema.get(id) else { return };
         let mut normalized_by = None;
@@ -100,21 +109,23 @@ impl<'s> Extractor<'s> {
                 self.class(id, value, each);
             } else if self.normalize(attribute.equality, value) {
                 normalized_by = attribute.equality;
-                let normalized = std::mem::take(&mut self.scratch);
-                self.emit(id, Kind::Equality, &normalized, each);
-                self.scratch = normalized;
+                let marked = std::mem::take(&mut self.marked);
+                self.emit(id, Kind::Equality, &marked[1..], each);
+                self.marked = marked;
             }
         }
         let is_alike = |by: &Rule| attribute.substrings.is_some_and(|rule| rule.normalizes_as(by));
         if kinds & bits::SUBSTRING != 0
             && (normalized_by.is_some_and(is_alike) || self.normalize(attribute.substrings, value))
         {
-            let mut marked = std::mem::take(&mut self.scratch);
-            marked.insert(0, 1);
-            marked.push(2);
+            self.marked.push(2);
             let [a, b, kind] = kind_prefix(id, Kind::Trigram);
-            marked.windows(3).for_each(|three| each(&[a, b, kind, three[0], three[1], three[2]]));
-            self.scratch = marked;
+            let emit = |[c, d, e]: Trigram| each(&[a, b, kind, c, d, e]);
+            let all = self.marked.windows(3).map(|three| [three[0], three[1], three[2]]);
+            match sought {
+                None => all.for_each(emit),
+                Some(sought) => all.filter(|three| sought.may_be_trigram(*three)).for_each(emit),
+            }
         }
     }
 
@@ -136,38 +147,59 @@ impl<'s> Extractor<'s> {
     }
 
     fn normalize(&mut self, rule: Option<&Rule>, value: &[u8]) -> bool {
-        self.scratch.clear();
-        rule.is_some_and(|rule| names::normalize_value(self.schema, rule, value, &mut self.scratch).is_ok())
+        self.marked.clear();
+        self.marked.push(1);
+        rule.is_some_and(|rule| names::normalize_value(self.schema, rule, value, &mut self.marked).is_ok())
     }
 }
 
-/// The values of a type before and after a change, whatever their options.
+/// The values of a type before and after a change, whatever their options. Most changes are at one place of many values.
 struct Values<'v> {
+    id: AttributeId,
+    before: Entry<'v>,
     gone: Vec<&'v [u8]>,
     come: Vec<&'v [u8]>,
-    /// Those in both, at the beginning and at the end: most changes are at one place.
-    stay: Vec<&'v [u8]>,
+    /// How many are in both at the beginning.
+    front: usize,
+    /// Those in both at the end.
+    back: Vec<&'v [u8]>,
 }
 
 impl<'v> Values<'v> {
-    fn between(before: &Entry<'v>, after: &Entry<'v>, id: AttributeId) -> Values<'v> {
-        let of = |entry: &Entry<'v>| entry.of_type(id).flat_map(|attribute| attribute.values()).collect::<Vec<_>>();
-        let (mut gone, mut come) = (of(before), of(after));
-        let same = |(a, b): &(&&[u8], &&[u8])| a == b;
-        let front = gone.iter().zip(&come).take_while(same).count();
-        let back = gone[front..].iter().rev().zip(come[front..].iter().rev()).take_while(same).count();
+    fn between(before: Entry<'v>, after: Entry<'v>, id: AttributeId) -> Values<'v> {
+        let (mut front, mut old, mut new) = (0, values_of(&before, id), values_of(&after, id));
+        let (first_gone, first_come) = loop {
+            match (old.next(), new.next()) {
+                (Some(a), Some(b)) if a == b => front += 1,
+                differ => break differ,
+            }
+        };
+        let mut gone: Vec<_> = first_gone.into_iter().chain(old).collect();
+        let mut come: Vec<_> = first_come.into_iter().chain(new).collect();
+        let back = gone.iter().rev().zip(come.iter().rev()).take_while(|(a, b)| a == b).count();
         come.truncate(come.len() - back);
-        come.drain(..front);
-        let mut stay = gone.split_off(gone.len() - back);
-        stay.extend(gone.drain(..front));
-        Values { gone, come, stay }
+        let back = gone.split_off(gone.len() - back);
+        Values { id, before, gone, come, front, back }
+    }
+
+    /// Those in both.
+    fn stay(&self) -> impl Iterator<Item = &'v [u8]> {
+        values_of(&self.before, self.id).take(self.front).chain(self.back.iter().copied())
+    }
+
+    fn is_staying(&self) -> bool {
+        self.front > 0 || !self.back.is_empty()
     }
 
     fn is_before(&self) -> bool {
-        !self.stay.is_empty() || !self.gone.is_empty()
+        self.is_staying() || !self.gone.is_empty()
     }
 
     fn is_after(&self) -> bool {
-        !self.stay.is_empty() || !self.come.is_empty()
+        self.is_staying() || !self.come.is_empty()
     }
+}
+
+fn values_of<'v, 'e>(entry: &'e Entry<'v>, id: AttributeId) -> impl Iterator<Item = &'v [u8]> + use<'v, 'e> {
+    entry.of_type(id).flat_map(|attribute| attribute.values())
 }

@@ -2,7 +2,10 @@
 //!
 //! Owns: their order, and what differs between two sets. Must not know: what keys mean.
 
+use std::cell::Cell;
 use std::cmp::Ordering;
+
+use super::key::{Kind, Trigram};
 
 /// Keys without ids.
 #[derive(Debug, Default)]
@@ -57,15 +60,15 @@ impl KeySet {
         other.places.iter().for_each(|place| self.insert(other.key(*place)));
     }
 
-    /// Takes those keys out of some sets that `others` calls back with.
-    pub fn take_away<const N: usize>(mut sets: [&mut KeySet; N], others: impl FnOnce(&mut dyn FnMut(&[u8]))) {
+    /// Takes those keys out of some sets that `others` calls back with. It may leave out keys that are not looked for.
+    pub fn take_away<const N: usize>(mut sets: [&mut KeySet; N], others: impl FnOnce(&Sought, &mut dyn FnMut(&[u8]))) {
         if sets.iter().all(|set| set.places.is_empty()) {
             return;
         }
         sets.iter_mut().for_each(|set| set.sort());
         let mut stay = sets.each_ref().map(|set| vec![true; set.places.len()]);
-        let mut sought = Sought::of(&sets);
-        others(&mut |key| {
+        let sought = Sought::of(&sets);
+        others(&sought, &mut |key| {
             if !sought.may_be(key) {
                 return;
             }
@@ -111,42 +114,61 @@ const SLOTS: usize = 1 << 10;
 
 /// Keys that are looked for, by a hash: how many of each have not been found yet. Of very many others most are told at
 /// once to be none of them, or to have been found.
-struct Sought {
-    counts: Vec<u32>,
+pub(crate) struct Sought {
+    counts: Vec<Cell<u32>>,
+    left: Cell<usize>,
 }
 
 impl Sought {
     /// The keys of sorted sets.
     fn of<const N: usize>(sets: &[&mut KeySet; N]) -> Sought {
         let count: usize = sets.iter().map(|set| set.places.len()).sum();
-        let mut sought = Sought { counts: vec![0; (4 * count).max(SLOTS).next_power_of_two()] };
+        let counts = vec![Cell::new(0); (4 * count).max(SLOTS).next_power_of_two()];
+        let sought = Sought { counts, left: Cell::new(count) };
         for set in sets {
             for place in &set.places {
-                let slot = sought.slot(set.key(*place));
-                sought.counts[slot] += 1;
+                sought.count(set.key(*place)).update(|count| count + 1);
             }
         }
         sought
     }
 
     /// Trigrams differ in their last bytes.
-    fn slot(&self, key: &[u8]) -> usize {
-        let number = match *key {
-            [_, _, kind, a, b, c] => u64::from(u32::from_le_bytes([kind, a, b, c])),
+    fn count(&self, key: &[u8]) -> &Cell<u32> {
+        self.at(match *key {
+            [_, _, kind, a, b, c] => number([kind, a, b, c]),
             _ => head(key) ^ key.len() as u64,
-        };
+        })
+    }
+
+    fn at(&self, number: u64) -> &Cell<u32> {
         let hash = number.wrapping_mul(0x9e37_79b9_7f4a_7c15);
-        (hash >> 32) as usize & (self.counts.len() - 1)
+        &self.counts[(hash >> 32) as usize & (self.counts.len() - 1)]
     }
 
     fn may_be(&self, key: &[u8]) -> bool {
-        self.counts[self.slot(key)] > 0
+        self.count(key).get() > 0
     }
 
-    fn is_found(&mut self, key: &[u8]) {
-        let slot = self.slot(key);
-        self.counts[slot] -= 1;
+    /// Whether the key of a trigram may be looked for.
+    #[inline]
+    pub fn may_be_trigram(&self, [a, b, c]: Trigram) -> bool {
+        self.at(number([Kind::Trigram as u8, a, b, c])).get() > 0
     }
+
+    /// Whether all have been found.
+    pub fn is_over(&self) -> bool {
+        self.left.get() == 0
+    }
+
+    fn is_found(&self, key: &[u8]) {
+        self.count(key).update(|count| count - 1);
+        self.left.update(|left| left - 1);
+    }
+}
+
+fn number(bytes: [u8; 4]) -> u64 {
+    u64::from(u32::from_le_bytes(bytes))
 }
 
 /// Calls `each` with the keys that only one of two sets has, ascending: those that go with false, those that come with
@@ -200,7 +222,7 @@ mod tests {
             others in prop::collection::vec(prop::collection::vec(0..3u8, 0..12), 0..40),
         ) {
             let (mut a, mut b) = (set(&some), set(&others));
-            KeySet::take_away([&mut a, &mut b], |each| others.iter().for_each(|key| each(key)));
+            KeySet::take_away([&mut a, &mut b], |_, each| others.iter().for_each(|key| each(key)));
             prop_assert!(b.places.is_empty());
             let wanted: BTreeSet<_> = some.into_iter().filter(|key| !others.contains(key)).collect();
             let found: Vec<_> = a.places.iter().map(|place| a.key(*place).to_vec()).collect();

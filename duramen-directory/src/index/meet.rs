@@ -3,14 +3,16 @@
 //! Owns: which containers are looked at, in which order. Must not know: where the trigrams come from.
 //!
 //! The windows that have all trigrams come first: a rare one is in few. In one of them all containers are looked at, which
-//! tells what is rare. In the others the two rarest are held against each other, and the next ones only where that leaves
-//! entries. Containers of many windows are asked for together, as their searches wait for memory together. Where it is known
-//! that only some entries matter, windows with none of them are left out, and those with few give all of them unseen.
+//! tells what is rare, and what leaves the fewest entries of that: trigrams that overlap in a value mostly come together, and
+//! the second says little. In the others these two are held against each other, and the next ones only where that leaves more
+//! than a few entries. Containers of many windows are asked for together, as their searches wait for memory together. Where it
+//! is known that only some entries matter, windows with none of them are left out, and those with few give all of them unseen.
 
 use duramen::Table;
 use smallvec::SmallVec;
 
 use super::container::{CONTAINER_BITS, both, count, decode, keep};
+use super::copied::Waiting;
 use super::key::{Kind, Trigram, TrigramKey, in_window, key, trigram_key, window_of};
 use super::reach::Reach;
 use super::read::Set;
@@ -23,12 +25,14 @@ use crate::tables::Id;
 const TOGETHER: usize = 64;
 /// So few entries of a window are sooner looked at themselves than narrowed down by its containers.
 const FEW: usize = 64;
+/// So few entries that have two trigrams in a window are sooner looked at themselves than held against a third.
+const FEW_LEFT: usize = 1;
 
-/// Entries with values that have each of these trigrams in them; and some without, of those that were changed lately. Of
-/// entries that are not in `within` it may be any.
+/// Entries with values that have each of these trigrams in them; and some without, where few were left or that were changed
+/// lately. Of entries that are not in `within` it may be any.
 pub(crate) fn trigrams(
     index: &Table<'_>,
-    waiting: &Table<'_>,
+    waiting: &Waiting<'_>,
     attribute: AttributeId,
     wanted: &[Trigram],
     within: Option<&Set>,
@@ -127,15 +131,23 @@ struct Meeting<'m, 't> {
 }
 
 impl<'t> Meeting<'_, 't> {
-    /// Adds the entries of the first window, and puts the trigrams in order.
+    /// Adds the entries of the first window, and puts the trigrams in order: the rarest, then what leaves the fewest of its
+    /// entries.
     fn look_at(&mut self, window: u32) -> Result<()> {
         let keys = self.trigrams.iter().map(|trigram| trigram_key(self.attribute, window, *trigram));
         let containers = self.get(&keys.collect::<SmallVec<[TrigramKey; 8]>>())?;
-        let counted = self.trigrams.iter().zip(containers).map(|(trigram, found)| (count(found), *trigram, found));
-        let mut counted: SmallVec<[_; 8]> = counted.collect();
-        counted.sort_unstable();
-        self.trigrams = counted.iter().map(|(_, trigram, _)| *trigram).collect();
-        meet_in(window, counted.into_iter().map(|(_, _, found)| found), &mut self.ids);
+        let mut found: SmallVec<[_; 8]> = self.trigrams.iter().copied().zip(containers).collect();
+        found.sort_by_cached_key(|(_, container)| count(container));
+        let Some(((rarest, container), others)) = found.split_first_mut() else { return Ok(()) };
+        let mut lows = decode(container);
+        others.sort_by_cached_key(|(_, container)| {
+            let mut left = lows.clone();
+            keep(&mut left, container);
+            left.len()
+        });
+        self.trigrams = std::iter::once(*rarest).chain(others.iter().map(|(trigram, _)| *trigram)).collect();
+        others.iter().for_each(|(_, container)| keep(&mut lows, container));
+        append(window, lows, &mut self.ids);
         Ok(())
     }
 
@@ -157,12 +169,13 @@ impl<'t> Meeting<'_, 't> {
         Ok(())
     }
 
-    /// Keeps, in each window, the entries that have a trigram too.
-    fn narrow(&self, found: &mut Vec<(u32, Vec<u16>)>, trigram: Trigram) -> Result<()> {
-        found.retain(|(_, lows)| !lows.is_empty());
-        let windows: SmallVec<[u32; TOGETHER]> = found.iter().map(|(window, _)| *window).collect();
+    /// Keeps, in each window with more than a few, the entries that have a trigram too.
+    fn narrow(&self, found: &mut [(u32, Vec<u16>)], trigram: Trigram) -> Result<()> {
+        let many = found.iter_mut().filter(|(_, lows)| lows.len() > FEW_LEFT);
+        let (windows, many): (SmallVec<[u32; TOGETHER]>, Vec<&mut Vec<u16>>) =
+            many.map(|(window, lows)| (*window, lows)).unzip();
         let containers = self.of_windows(&windows, trigram)?;
-        found.iter_mut().zip(containers).for_each(|((_, lows), container)| keep(lows, container));
+        many.into_iter().zip(containers).for_each(|(lows, container)| keep(lows, container));
         Ok(())
     }
 

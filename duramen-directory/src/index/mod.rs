@@ -11,6 +11,7 @@
 //! windows. Trigrams that have come or gone lately are in table `waiting`: see [`waiting`].
 
 mod container;
+mod copied;
 mod entry;
 mod extract;
 mod key;
@@ -24,6 +25,7 @@ mod windows;
 mod write;
 
 pub(crate) use container::{CONTAINER_BITS, count, encode, has, is_container};
+pub(crate) use copied::Waiting;
 pub(crate) use entry::change_index;
 pub(crate) use extract::Extractor;
 pub(crate) use key::{Kind, Trigram, in_window, is_of_windows, is_trigram, kind_prefix, window_of};

@@ -4,7 +4,7 @@ use duramen::Table;
 use roaring::RoaringBitmap;
 use smallvec::SmallVec;
 
-use super::container::{CONTAINER_BITS, add_to, single};
+use super::container::{CONTAINER_BITS, add_to, small};
 use super::key::{Kind, key, put_window, value_key, window_of};
 use super::reach::Reach;
 use crate::failure::{Result, damaged};
@@ -93,34 +93,37 @@ pub(crate) fn intersect(a: Set, b: Set) -> Set {
     }
 }
 
-/// Collects containers: one id stays one id.
+/// Collects containers. The ids of small ones, of which a range has thousands in no order, are sorted once.
 #[derive(Default)]
 struct Collector {
-    first: Option<Id>,
-    set: Option<RoaringBitmap>,
+    few: SmallVec<[Id; 4]>,
+    many: RoaringBitmap,
     keys: u64,
 }
 
 impl Collector {
     fn add(&mut self, window: u32, container: &[u8]) {
         self.keys += 1;
-        match (self.first, &mut self.set, single(window, container)) {
-            (None, None, Some(id)) => self.first = Some(id),
-            (_, Some(set), _) => add_to(set, window, container),
-            (first, none, _) => {
-                let mut set: RoaringBitmap = first.into_iter().collect();
-                add_to(&mut set, window, container);
-                *none = Some(set);
-            }
+        let id = |low: u16| window << CONTAINER_BITS | u32::from(low);
+        if let &[low, high] = container {
+            self.few.push(id(u16::from_le_bytes([low, high])));
+        } else if let Some(lows) = small(container) {
+            self.few.extend(lows.map(id));
+        } else {
+            add_to(&mut self.many, window, container);
         }
     }
 
-    fn finish(self) -> Set {
-        match (self.set, self.first) {
-            (Some(set), _) => Set::Many(set),
-            (None, Some(id)) => Set::one(id),
-            (None, None) => Set::empty(),
+    fn finish(mut self) -> Set {
+        if self.few.len() > 1 {
+            self.few.sort_unstable();
+            self.few.dedup();
         }
+        if !self.many.is_empty() {
+            self.many.extend(self.few);
+            return Set::Many(self.many);
+        }
+        if self.few.len() <= FEW { Set::Few(self.few) } else { Set::Many(self.few.into_iter().collect()) }
     }
 }
 

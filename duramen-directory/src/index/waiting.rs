@@ -18,7 +18,9 @@
 //! else it has is in the index. Of a whole record's entry the index has only what the record names.
 
 use duramen::{Edit, Error, Result, Table, WriteTxn};
+use smallvec::SmallVec;
 
+use super::copied::{Waiting, each_record};
 use super::key::{Trigram, trigram_of};
 use super::write::{Change, change_trigrams};
 use crate::schema::AttributeId;
@@ -32,7 +34,7 @@ const MERGED_AT_ONCE: usize = 4096;
 const CHANGES_MAX: usize = 1000;
 
 /// A trigram of an attribute; and whether it comes.
-type Step = [u8; 6];
+pub(super) type Step = [u8; 6];
 
 const COMES: u8 = 1;
 
@@ -43,14 +45,14 @@ fn step(attribute: AttributeId, trigram: Trigram, comes: bool) -> Step {
 
 /// What a step is about, as a number: records are in its order.
 fn subject(&[a, b, c, d, e, _]: &Step) -> u64 {
-    u64::from_be_bytes([0, 0, 0, a, b, c, d, e])
+    u64::from(u32::from_be_bytes([a, b, c, d])) << 8 | u64::from(e)
 }
 
 /// A record.
 #[derive(Clone, Copy)]
 pub(crate) struct Record<'r> {
-    is_whole: bool,
-    steps: &'r [Step],
+    pub(super) is_whole: bool,
+    pub(super) steps: &'r [Step],
 }
 
 impl<'r> Record<'r> {
@@ -59,21 +61,20 @@ impl<'r> Record<'r> {
         Record { is_whole: *first == 1, steps: rest.as_chunks().0 }
     }
 
-    /// Whether a trigram comes or goes, if the record says.
-    fn comes(&self, attribute: AttributeId, trigram: Trigram) -> Option<bool> {
-        let wanted = subject(&step(attribute, trigram, false));
+    /// Whether the subject of a step comes or goes, if the record says.
+    fn comes(&self, wanted: u64) -> Option<bool> {
         let found = self.steps.binary_search_by_key(&wanted, subject);
         found.ok().map(|place| self.steps[place][5] == COMES)
     }
 
-    /// Whether the entry comes into question for all of these trigrams. `is_in_index`: it does by the index.
-    fn may_have(&self, attribute: AttributeId, wanted: &[Trigram], is_in_index: bool) -> bool {
+    /// Whether the entry comes into question for all of these subjects. `is_in_index`: it does by the index.
+    fn may_have(&self, wanted: &[u64], is_in_index: bool) -> bool {
         if self.is_whole {
-            return wanted.iter().all(|trigram| self.comes(attribute, *trigram) == Some(true));
+            return wanted.iter().all(|wanted| self.comes(*wanted) == Some(true));
         }
         let mut may = is_in_index;
-        for trigram in wanted {
-            match self.comes(attribute, *trigram) {
+        for wanted in wanted {
+            match self.comes(*wanted) {
                 Some(false) => return false,
                 Some(true) => may = true,
                 None => {}
@@ -107,25 +108,29 @@ pub(crate) fn waiting_changes(waiting: &Table<'_>, id: Id) -> Result<Vec<Change>
 
 /// What the index found for trigrams, in the light of the records.
 pub(super) fn correct(
-    waiting: &Table<'_>,
+    waiting: &Waiting<'_>,
     attribute: AttributeId,
     wanted: &[Trigram],
     found: Vec<Id>,
 ) -> Result<Vec<Id>> {
-    if waiting.is_empty() {
+    if waiting.table.is_empty() {
         return Ok(found);
     }
+    let wanted: SmallVec<[u64; 8]> = wanted.iter().map(|trigram| subject(&step(attribute, *trigram, false))).collect();
     let (mut right, mut rest) = (Vec::with_capacity(found.len()), found.as_slice());
-    for record in records(waiting) {
-        let (id, record) = record?;
-        let (before, behind) = rest.split_at(rest.partition_point(|found| *found < id));
-        right.extend_from_slice(before);
-        let is_in_index = behind.first() == Some(&id);
-        rest = &behind[usize::from(is_in_index)..];
-        if record.may_have(attribute, wanted, is_in_index) {
+    each_record(waiting, |id, record| {
+        // Most records are between two of what was found.
+        if rest.first().is_some_and(|found| *found < id) {
+            let (before, behind) = rest.split_at(rest.partition_point(|found| *found < id));
+            right.extend_from_slice(before);
+            rest = behind;
+        }
+        let is_in_index = rest.first() == Some(&id);
+        rest = &rest[usize::from(is_in_index)..];
+        if record.may_have(&wanted, is_in_index) {
             right.push(id);
         }
-    }
+    })?;
     right.extend_from_slice(rest);
     Ok(right)
 }

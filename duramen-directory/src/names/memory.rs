@@ -3,11 +3,12 @@
 //! Owns: how much is remembered, and when it is forgotten.
 
 use std::cell::RefCell;
-use std::collections::{HashMap, HashSet};
+use std::collections::HashMap;
 use std::sync::Arc;
 
 use duramen::{Snapshot, Txnid, WriteTxn};
 use duramen_ldap::message::Scope;
+use rustc_hash::{FxHashMap, FxHashSet};
 
 use super::name_by;
 use crate::failure::Result;
@@ -74,16 +75,17 @@ const REMEMBERED: usize = 4096;
 /// Longer names are not remembered: clients write them.
 const NAME_BYTES_MAX: usize = 512;
 
+/// Ids are the directory's, and have a hash that is quick; names are what clients write, and have one that nobody foresees.
 #[derive(Default)]
 struct Memory {
     naming: Option<Naming>,
-    names: HashMap<Id, Arc<str>>,
+    names: FxHashMap<Id, Arc<str>>,
     /// By what is written.
     bases: HashMap<String, Base>,
     /// By normalized name.
     above: HashMap<String, Above>,
     /// Marks that no entry of a part of the tree has; 0 is the top of all.
-    absent: HashSet<(u8, Id, Scope)>,
+    absent: FxHashSet<(u8, Id, Scope)>,
 }
 
 /// The two forms in which a name can be put.

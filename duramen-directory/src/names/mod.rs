@@ -117,23 +117,25 @@ pub(crate) fn both(schema: &Schema, name: &str) -> Result<Name> {
 
 /// Appends the normalized form of a value by a rule: as [`Rule::normalize`], names as [`normalize`] has them.
 pub(crate) fn normalize_value(schema: &Schema, rule: &Rule, value: &[u8], out: &mut Vec<u8>) -> Result<(), TextError> {
-    if rule.oid == DN_MATCH
-        && let Ok(text) = std::str::from_utf8(value)
-        && let Ok(normalized) = normalize(schema, text)
-    {
-        out.extend_from_slice(normalized.as_bytes());
+    if put_name(rule, value, |text| normalize(schema, text), out) {
         return Ok(());
     }
     rule.normalize(value, schema, out)
 }
 
+/// Appends what `form` makes of a value that is a name as a whole; false, and nothing, of others.
+fn put_name(rule: &Rule, value: &[u8], form: impl Fn(&str) -> Result<String>, out: &mut Vec<u8>) -> bool {
+    if !rule.asks_about_names() || rule.oid != DN_MATCH {
+        return false;
+    }
+    let normalized = std::str::from_utf8(value).ok().and_then(|text| form(text).ok());
+    normalized.iter().for_each(|normalized| out.extend_from_slice(normalized.as_bytes()));
+    normalized.is_some()
+}
+
 /// As [`normalize_value`], of a value that is to be stored: names in it are judged.
 pub(crate) fn judged_value(schema: &Schema, rule: &Rule, value: &[u8], out: &mut Vec<u8>) -> Result<(), TextError> {
-    if rule.oid == DN_MATCH
-        && let Ok(text) = std::str::from_utf8(value)
-        && let Ok(normalized) = judged(schema, text)
-    {
-        out.extend_from_slice(normalized.as_bytes());
+    if put_name(rule, value, |text| judged(schema, text), out) {
         return Ok(());
     }
     match rule.asks_about_names() {

@@ -14,7 +14,10 @@ const LENIENT: GeneralPurpose = GeneralPurpose::new(
 /// Decodes, whether padded or not, with white space or without: scripts that pipe what `slappasswd` prints into `base64`
 /// leave a line's end in it. `None` of anything else.
 pub(super) fn decode(text: &str) -> Option<Vec<u8>> {
-    LENIENT.decode(text.split_ascii_whitespace().collect::<String>()).ok()
+    if text.bytes().any(|byte| byte.is_ascii_whitespace()) {
+        return LENIENT.decode(text.split_ascii_whitespace().collect::<String>()).ok();
+    }
+    LENIENT.decode(text).ok()
 }
 
 /// Encodes, with padding.

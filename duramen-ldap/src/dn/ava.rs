@@ -92,7 +92,7 @@ impl<'a> Iterator for Avas<'a> {
         self.start += text.len() + 1;
         let sign = text.bytes().position(|byte| byte == b'=');
         let (attribute, raw) = sign.map_or((text, ""), |at| (&text[..at], &text[at + 1..]));
-        Some(Ava { attribute: attribute.trim_matches(' '), raw: trim(raw), start })
+        Some(Ava { attribute: trim_all(attribute), raw: trim(raw), start })
     }
 }
 
@@ -116,8 +116,19 @@ pub(super) fn split_first(text: &str, separator: impl Fn(u8) -> bool) -> (&str, 
 
 /// Without spaces around it, but with an escaped one at its end.
 fn trim(text: &str) -> &str {
-    let text = text.trim_start_matches(' ');
-    let trimmed = text.trim_end_matches(' ');
-    let kept = trimmed.len() < text.len() && is_escaped(text.as_bytes(), trimmed.len());
-    &text[..trimmed.len() + usize::from(kept)]
+    let text = &text[spaces(text.bytes())..];
+    let trimmed = text.len() - spaces(text.bytes().rev());
+    let kept = trimmed < text.len() && is_escaped(text.as_bytes(), trimmed);
+    &text[..trimmed + usize::from(kept)]
+}
+
+/// Without any space around it.
+fn trim_all(text: &str) -> &str {
+    let text = &text[spaces(text.bytes())..];
+    &text[..text.len() - spaces(text.bytes().rev())]
+}
+
+/// How many spaces come first.
+fn spaces(bytes: impl Iterator<Item = u8>) -> usize {
+    bytes.take_while(|byte| *byte == b' ').count()
 }

@@ -65,8 +65,10 @@ pub fn write_ava(out: &mut impl fmt::Write, attribute: &str, value: &[u8]) -> fm
 pub fn write_value(out: &mut impl fmt::Write, value: &[u8]) -> fmt::Result {
     let last = value.len().saturating_sub(1);
     let stands_for_itself = |byte: &u8| byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'.' | b'_' | b'@');
-    if value.iter().all(stands_for_itself) {
-        return value.utf8_chunks().try_for_each(|chunk| out.write_str(chunk.valid()));
+    if let Ok(text) = std::str::from_utf8(value)
+        && value.iter().all(stands_for_itself)
+    {
+        return out.write_str(text);
     }
     let mut at = 0;
     for chunk in value.utf8_chunks() {

@@ -5,6 +5,7 @@
 mod address;
 mod authz;
 mod certificate;
+mod csn;
 mod integer;
 mod names;
 mod prepare;

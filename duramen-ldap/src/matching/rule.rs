@@ -2,7 +2,7 @@
 
 use super::names::Names;
 use super::prepare::{Case, prepare, prepare_numeric, prepare_plain, prepare_telephone};
-use super::{address, authz, certificate, integer};
+use super::{address, authz, certificate, csn, integer};
 use crate::dn::{Dn, NamingRules};
 use crate::error::TextError;
 use crate::syntax::Syntax;
@@ -72,6 +72,7 @@ pub(super) enum Form {
     Rdn,
     PresentationAddress,
     Authz,
+    Csn,
 }
 
 const BITS: &str = "1.3.6.1.4.1.1466.115.121.1.6";
@@ -143,8 +144,8 @@ pub static RULES: [Rule; 50] = [
     rule("1.3.6.1.4.1.4203.666.4.10", "dnSubordinateMatch", Subordinate, Form::Dn, DN),
     rule("1.3.6.1.4.1.4203.666.4.11", "dnSuperiorMatch", Superior, Form::Dn, DN),
     rule("1.3.6.1.4.1.4203.666.4.12", "authzMatch", Equality, Form::Authz, AUTHZ),
-    rule("1.3.6.1.4.1.4203.666.11.2.2", "CSNMatch", Equality, Form::Octets, CSN),
-    rule("1.3.6.1.4.1.4203.666.11.2.3", "CSNOrderingMatch", Ordering, Form::Octets, CSN),
+    rule("1.3.6.1.4.1.4203.666.11.2.2", "CSNMatch", Equality, Form::Csn, CSN),
+    rule("1.3.6.1.4.1.4203.666.11.2.3", "CSNOrderingMatch", Ordering, Form::Csn, CSN),
     rule("2.5.13.0", "objectIdentifierMatch", Equality, Form::Oid, OID),
     rule("2.5.13.1", "distinguishedNameMatch", Equality, Form::Dn, DN),
     rule("2.5.13.2", "caseIgnoreMatch", Equality, Form::Text(Ignore), TEXT),
@@ -216,6 +217,9 @@ impl Rule {
     /// forms are; under an ordering rule, or the equality rule that belongs to one, forms sort as values do.
     pub fn normalize(&self, value: &[u8], names: &dyn Names, out: &mut Vec<u8>) -> Result<(), TextError> {
         match self.form {
+            // Most values are such, and a filter is held against very many.
+            Form::Text(case) | Form::Ia5(case) if prepare_plain(value, case, out) => Ok(()),
+            Form::Integer => integer::key(value, out),
             Form::Oid => oid(value, names, out),
             Form::FirstOid => oid(first_component(value)?, names, out),
             Form::FirstInteger => integer::key(first_component(value)?, out),
@@ -224,6 +228,7 @@ impl Rule {
             Form::CertificatePair => certificate::pair(value, names, out),
             Form::AttributeCertificate => certificate::of_attributes(value, names, out),
             Form::Algorithm => certificate::algorithm(value, out),
+            Form::Csn => self.normalize_piece(value, out),
             _ => self.normalize_assertion(value, names, out),
         }
     }
@@ -254,6 +259,7 @@ impl Rule {
             Form::AttributeCertificate => certificate::attributes_assertion(value, names, out)?,
             Form::Algorithm => certificate::algorithm_assertion(value, names, out)?,
             Form::Authz => authz::normalize(value, names, out)?,
+            Form::Csn => csn::assertion(value, out)?,
             _ => self.normalize_piece(value, out)?,
         }
         Ok(())

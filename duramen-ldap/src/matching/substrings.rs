@@ -1,5 +1,7 @@
 //! Substrings assertions, made ready for being held against many values.
 
+use memchr::memmem::Finder;
+
 use super::prepare::{Case, transcode, widen};
 use super::rule::{Form, Rule, ascii, list};
 use crate::ber::List;
@@ -11,13 +13,25 @@ use crate::value::text;
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SubstringsAssertion {
     initial: Option<Vec<u8>>,
-    any: Vec<Vec<u8>>,
+    any: Vec<Piece>,
     last: Option<Vec<u8>>,
     /// Whether spaces at the ends of pieces matter, so that values have to be widened (RFC 4518 section 2.6.1).
     wide: bool,
     /// Whether values are lines between dollar signs, each with ends of its own.
     lines: bool,
 }
+
+/// A piece that may stand anywhere, made ready for being looked for.
+#[derive(Debug, Clone)]
+struct Piece(Finder<'static>);
+
+impl PartialEq for Piece {
+    fn eq(&self, other: &Piece) -> bool {
+        self.0.needle() == other.0.needle()
+    }
+}
+
+impl Eq for Piece {}
 
 impl SubstringsAssertion {
     /// Normalizes the pieces of a filter by a substrings rule.
@@ -36,7 +50,7 @@ impl SubstringsAssertion {
             let text = if wide { widened(text, &piece, lines) } else { text };
             match piece {
                 Substring::Initial(_) => assertion.initial = Some(text),
-                Substring::Any(_) => assertion.any.push(text),
+                Substring::Any(_) => assertion.any.push(Piece(Finder::new(&text).into_owned())),
                 Substring::Final(_) => assertion.last = Some(text),
             }
         }
@@ -64,9 +78,9 @@ impl SubstringsAssertion {
         rest = &rest[skipped..];
         let Some(kept) = strip(rest, &self.last, |v, p| v.ends_with(p).then_some(p.len())) else { return false };
         rest = &rest[..rest.len() - kept];
-        self.any.iter().all(|piece| match memchr::memmem::find(rest, piece) {
+        self.any.iter().all(|Piece(piece)| match piece.find(rest) {
             Some(at) => {
-                rest = &rest[at + piece.len()..];
+                rest = &rest[at + piece.needle().len()..];
                 true
             }
             None => false,
@@ -76,12 +90,12 @@ impl SubstringsAssertion {
     /// The pieces, without spaces around them: each occurs in the normalized form of every value that matches. For
     /// finding candidates in an index. The first of each pair says where: at the beginning, anywhere, at the end.
     pub fn fragments(&self) -> impl Iterator<Item = (Place, Vec<u8>)> + '_ {
-        let initial = self.initial.iter().map(|piece| (Place::Start, piece));
-        let any = self.any.iter().map(|piece| (Place::Anywhere, piece));
-        let last = self.last.iter().map(|piece| (Place::End, piece));
+        let initial = self.initial.iter().map(|piece| (Place::Start, piece.as_slice()));
+        let any = self.any.iter().map(|Piece(piece)| (Place::Anywhere, piece.needle()));
+        let last = self.last.iter().map(|piece| (Place::End, piece.as_slice()));
         initial.chain(any).chain(last).map(|(place, piece)| {
             if !self.wide {
-                return (place, piece.clone());
+                return (place, piece.to_vec());
             }
             let mut fragment = piece.trim_ascii().to_vec();
             fragment.dedup_by(|a, b| *a == b' ' && *b == b' ');

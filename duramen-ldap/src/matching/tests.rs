@@ -50,6 +50,43 @@ fn a_piece_that_stands_in_no_value_is_refused_rfc4517_3_3_30() {
     }
 }
 
+/// OpenLDAP's own syntax: what it takes and what it refuses was tried.
+#[test]
+fn a_change_sequence_number_is_asserted_in_one_of_three_forms() {
+    let asserted = |value: &str| {
+        let mut out = Vec::new();
+        let rule = Rule::find("CSNOrderingMatch").unwrap();
+        rule.normalize_assertion(value.as_bytes(), &WithoutSchema, &mut out).map(|()| String::from_utf8(out).unwrap())
+    };
+    let now = "20260101000000.000000Z#00000a#001#000000";
+    for (value, form) in [
+        (now, now),
+        ("20260101000000Z#00000a#01#000000", now),
+        ("2026010100:00:00Z#0x000a#1#0000", now),
+        ("2026010100:11:22Z#0xffff#2#1234", "20260101001122.000000Z#00ffff#002#001234"),
+        ("20261301000000,00000gZ#00000a#001#000000", "20261301000000,00000gZ#00000a#001#000000"),
+    ] {
+        assert_eq!(asserted(value).as_deref(), Ok(form), "{value}");
+    }
+    for wrong in [
+        "",
+        "abc",
+        "20260101000000.000000Z",
+        "20260101000000.000000Z#00000a#001#000000#",
+        "20260101000000.000000Z#00000#a001#000000",
+        "20260101000000.000000Z#00000a#001#00000",
+        "20260101000000.0Z#00000a#001#000000",
+        "20260101000000Z#00000a#001#000000",
+        "2026010100000#Z#00000a#01#000000",
+        "2026010100x00x00Z#0x000a#1#0000",
+        "2026010100:00:00Z#1y000a#1#0000",
+    ] {
+        assert!(asserted(wrong).is_err(), "{wrong}");
+        // What is stored is compared as it is.
+        assert_eq!(key("CSNMatch", wrong), wrong.as_bytes());
+    }
+}
+
 #[test]
 fn a_rule_applies_to_the_syntaxes_whose_values_it_compares_rfc4517_4_2() {
     const RFC4517: &str = "1.3.6.1.4.1.1466.115.121.1.";

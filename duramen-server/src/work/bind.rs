@@ -74,7 +74,8 @@ impl Work {
 
     /// Binds as the entry of this name, if `given` is its password.
     pub(super) fn by_password(&self, name: &str, given: &[u8]) -> Binding {
-        match self.server.directory.credentials(&self.session.anonymous(), name) {
+        // Nobody, since the bind began.
+        match self.server.directory.credentials(&self.session.requester, name) {
             Ok(credentials) => {
                 let who = self.session.somebody(credentials.name, Method::Password, credentials.is_administrator);
                 Binding::Check(Check { stored: credentials.stored, given: given.to_vec(), requester: who })
@@ -111,15 +112,16 @@ impl Work {
 impl Check {
     /// Whether the password is right, if that can be said cheaply.
     fn at_once(&self, costs: &Costs) -> Option<bool> {
-        let (costly, cheap): (Vec<_>, Vec<_>) = self.stored.iter().partition(|stored| password::is_costly(stored));
-        if !costly.is_empty() {
+        let is_cheap = |stored: &&Vec<u8>| !password::is_costly(stored);
+        let all_are_cheap = self.stored.iter().all(|stored| is_cheap(&stored));
+        if !all_are_cheap {
             costs.note_costly();
         }
-        if cheap.iter().any(|stored| password::verify(stored, &self.given)) {
+        if self.stored.iter().filter(is_cheap).any(|stored| password::verify(stored, &self.given)) {
             costs.note_cheap();
             return Some(true);
         }
-        (costly.is_empty() && !costs.all_wait()).then_some(false)
+        (all_are_cheap && !costs.all_wait()).then_some(false)
     }
 
     /// Whether the password is right, whatever that takes. Those that are cheap to check were found wrong.
