@@ -294,26 +294,15 @@ impl Position {
         edge: &[u8],
         back: bool,
     ) -> Result<Option<(Leaf<'p>, Cell<'p>)>> {
-        let found = self.leaf_beside(pages, t, edge, back);
-        if found.is_err() {
-            self.unset();
-        }
-        found
-    }
-
-    fn leaf_beside<'p, P: Pages>(
-        &mut self,
-        pages: &'p P,
-        t: Trunk<'_>,
-        edge: &[u8],
-        back: bool,
-    ) -> Result<Option<(Leaf<'p>, Cell<'p>)>> {
-        let Some(bytes) = self.path.leaf_beside(pages, back)? else { return Ok(None) };
-        let step = self.path.leaf();
-        let leaf = at(step.page, Leaf::open(bytes))?;
-        let cell = at(step.page, leaf.cell(step.index))?;
-        self.path.check_passed(pages, &t.orders.key, edge, cell.key, back)?;
-        Ok(Some((leaf, cell)))
+        let found = self.path.leaf_beside(pages, back).and_then(|found| {
+            let Some(bytes) = found else { return Ok(None) };
+            let step = self.path.leaf();
+            let leaf = at(step.page, Leaf::open(bytes))?;
+            let cell = at(step.page, leaf.cell(step.index))?;
+            self.path.check_passed(pages, &t.orders.key, edge, cell.key, back)?;
+            Ok(Some((leaf, cell)))
+        });
+        found.inspect_err(|_| self.unset())
     }
 
     /// First entry of the table.
