@@ -81,24 +81,20 @@ impl<'p> Near<'p> {
         t: Trunk<'_>,
         walking: Option<bool>,
     ) -> Option<Near<'p>> {
-        let leaf = open_cells(pages, position.page()).ok()?;
+        let step = position.path.leaf();
+        let leaf = open_cells(pages, step.page).ok()?;
+        let (cell, item) = (leaf.cell(step.index).ok()?, item_of(t.tree));
+        let values = values_at(pages, position, &cell, item)?;
         let ahead = walking.map(|back| Ahead::of(&position.path, pages, back, leaf.len())).unwrap_or_default();
-        let (duplicates, item) = (t.tree.has_duplicates(), item_of(t.tree));
-        Near { leaf, key: &[], values: Values::One, duplicates, item, ahead }.again(pages, position)
+        Some(Near { leaf, key: cell.key, values, duplicates: t.tree.has_duplicates(), item, ahead })
     }
 
-    /// What is around a position that was moved by something else, to another place of the same leaf.
-    pub(crate) fn again<P: Pages>(mut self, pages: &'p P, position: &Position) -> Option<Near<'p>> {
-        let cell = self.leaf.cell(position.path.leaf().index).ok()?;
-        self.key = cell.key;
-        self.values = match &position.inner {
-            Inner::One => Values::One,
-            // In a gap beside an only value.
-            Inner::Sub(_) if cell.kind == CellKind::Plain => Values::One,
-            Inner::Sub(_) => Values::Sub(SubPage::open(cell.value, self.item).ok()?),
-            Inner::Tree => Values::Leaf(position.inner_path.open_leaf(pages).ok()?),
-        };
-        Some(self)
+    /// Follows the position, which was moved by something else to another place of the same leaf. False if that is damaged.
+    pub(crate) fn follow<P: Pages>(&mut self, pages: &'p P, position: &Position) -> bool {
+        let Ok(cell) = self.leaf.cell(position.path.leaf().index) else { return false };
+        let Some(values) = values_at(pages, position, &cell, self.item) else { return false };
+        (self.key, self.values) = (cell.key, values);
+        true
     }
 
     /// Around an entry of a table without duplicates, which the position is on.
@@ -358,6 +354,17 @@ impl<'p> Near<'p> {
             _ => None,
         }
     }
+}
+
+/// The values around a position in this cell, of this size if they have one; nothing if they are damaged.
+fn values_at<'p, P: Pages>(pages: &'p P, position: &Position, cell: &Cell<'p>, item: usize) -> Option<Values<'p>> {
+    Some(match &position.inner {
+        Inner::One => Values::One,
+        // In a gap beside an only value.
+        Inner::Sub(_) if cell.kind == CellKind::Plain => Values::One,
+        Inner::Sub(_) => Values::Sub(SubPage::open(cell.value, item).ok()?),
+        Inner::Tree => Values::Leaf(position.inner_path.open_leaf(pages).ok()?),
+    })
 }
 
 /// The steps of a position in a gap of the leaf: the entry that has the gap's index is the next. One that is found takes the

@@ -321,19 +321,18 @@ impl<'t> Cursor<'t> {
                 return Ok(Some(pair));
             }
         }
-        let (near, before) = (self.near.take(), self.position.leaf());
+        let (mut near, before) = (self.near.take(), self.position.leaf());
         let trunk = self.table.trunk();
         on!(self.table.source, pages => {
             let found = step.go(&mut self.position, pages, trunk, back)?;
             let is_in_next = self.position.leaf() != before;
-            self.near = match (&found, near) {
-                (Some(_), Some(near)) if !is_in_next => near.again(pages, &self.position),
-                (Some(_), _) => Near::open(pages, &self.position, trunk, is_in_next.then_some(back)),
-                (None, _) => {
-                    pages.walk_ends()?;
-                    None
-                }
-            };
+            if found.is_none() {
+                pages.walk_ends()?;
+            } else if !is_in_next && near.as_mut().is_some_and(|near| near.follow(pages, &self.position)) {
+                self.near = near;
+            } else {
+                self.near = Near::open(pages, &self.position, trunk, is_in_next.then_some(back));
+            }
             Ok(found)
         })
     }
