@@ -135,25 +135,7 @@ fn what_a_child_process_does() {
             say("recovered");
             wait_for_parent();
         }
-        "work" => {
-            shared.publish(&commit(7)).unwrap();
-            shared.set_durable(Txnid(5)).unwrap();
-            shared.opened().unwrap();
-            let _reading = shared.begin_read(Stay::Long).unwrap();
-            shared.publish(&commit(8)).unwrap();
-            say("working");
-            wait_for_parent();
-            shared.lock_writer(Wait::No).unwrap();
-            shared.flushing();
-            say("flushing");
-            wait_for_parent();
-            shared.flushed();
-            say("flushed");
-            wait_for_parent();
-            shared.failed();
-            say("failed");
-            wait_for_parent();
-        }
+        "work" => work(&shared),
         "churn" => {
             say("churning");
             loop {
@@ -164,6 +146,27 @@ fn what_a_child_process_does() {
         }
         other => panic!("no task {other:?}"),
     }
+}
+
+/// All that the first process does, until its flush fails.
+fn work(shared: &Shared) {
+    shared.publish(&commit(7)).unwrap();
+    shared.set_durable(Txnid(5)).unwrap();
+    shared.opened().unwrap();
+    let _reading = shared.begin_read(Stay::Long).unwrap();
+    shared.publish(&commit(8)).unwrap();
+    say("working");
+    wait_for_parent();
+    shared.lock_writer(Wait::No).unwrap();
+    shared.flushing();
+    say("flushing");
+    wait_for_parent();
+    shared.flushed();
+    say("flushed");
+    wait_for_parent();
+    shared.failed();
+    say("failed");
+    wait_for_parent();
 }
 
 /// A place whose only process was killed when it had said this.
