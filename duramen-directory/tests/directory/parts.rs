@@ -2,10 +2,8 @@
 
 use std::fmt::Write;
 
-use duramen_directory::{ImportOptions, Requester};
-use duramen_ldap::ber::List;
-use duramen_ldap::filter::FilterBuf;
-use duramen_ldap::message::{ChangeKind, Deref, ResultCode, Scope, SearchRequest};
+use duramen_directory::ImportOptions;
+use duramen_ldap::message::{ChangeKind, ResultCode, Scope};
 
 use crate::sample::*;
 
@@ -140,26 +138,10 @@ fn a_leaf_has_nothing_below_it_whatever_is_asked() {
     }
 }
 
-/// How a search would be carried out.
-fn plan_of(sample: &Sample, base: &str, scope: Scope, filter: &str) -> String {
-    let filter = FilterBuf::parse(filter).unwrap();
-    let request = SearchRequest {
-        base,
-        scope,
-        deref: Deref::Never,
-        size_limit: 0,
-        time_limit: 0,
-        types_only: false,
-        filter: filter.as_filter(),
-        attributes: List::default(),
-    };
-    sample.directory.explain(&Requester::internal(), &request).unwrap().join("; ")
-}
-
 #[test]
 fn an_or_with_a_part_without_an_index_asks_no_other() {
     let sample = sample();
-    let plan = |filter: &str| plan_of(&sample, BASE, Scope::Subtree, filter);
+    let plan = |filter: &str| sample.plan(BASE, Scope::Subtree, filter);
     assert!(plan("(|(uid=n1)(cn=*bar*))").contains("cn: index of substrings"));
     let plan = plan("(|(uid=n1)(cn=*bar*)(&(title=none)(!(uid=n2))))");
     assert!(plan.contains("title: no index") && !plan.contains("cn:") && !plan.contains("uid:"), "{plan}");
@@ -168,7 +150,7 @@ fn an_or_with_a_part_without_an_index_asks_no_other() {
 #[test]
 fn of_a_small_part_no_index_is_asked_that_would_not_leave_few_of_it() {
     let sample = sample();
-    let plan = |filter: &str| plan_of(&sample, NIGHT, Scope::One, filter);
+    let plan = |filter: &str| sample.plan(NIGHT, Scope::One, filter);
     assert!(plan("(&(objectClass=person)(uid=n1))").contains("uid: index of equality, 1 candidates"));
     // `title` has no index, so what is in scope is known to be fewer than those of the class.
     let unindexed = plan("(&(objectClass=person)(title=none))");

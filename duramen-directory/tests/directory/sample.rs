@@ -292,6 +292,22 @@ impl Sample {
         })
     }
 
+    /// How a search would be carried out.
+    pub fn plan(&self, base: &str, scope: Scope, filter: &str) -> String {
+        let filter = FilterBuf::parse(filter).unwrap();
+        let request = SearchRequest {
+            base,
+            scope,
+            deref: Deref::Never,
+            size_limit: 0,
+            time_limit: 0,
+            types_only: false,
+            filter: filter.as_filter(),
+            attributes: List::default(),
+        };
+        self.directory.explain(&Requester::internal(), &request).unwrap().join("; ")
+    }
+
     /// Names of what a filter finds in all of the directory.
     pub fn found(&self, filter: &str) -> Vec<String> {
         let given = self.search(BASE, filter, &Ask::default()).unwrap();
