@@ -1,10 +1,11 @@
 //! The leaf that a position is in, kept open: most steps of a walk are then an index.
 //!
 //! Owns: steps inside a leaf and among the values of a key, and what is fetched of the next leaf meanwhile. Must not
-//! know: how one goes from leaf to leaf.
+//! know: how one goes from leaf to leaf, or down a tree of values: the position does.
 //!
 //! Only for pages that stay as they are: of a snapshot, or of a write transaction until its next change. A step that cannot be
-//! made here answers `None` and moves nothing. The position's own movements then make it, or say what is wrong.
+//! made here answers `None` and moves nothing. Then the position's own movements make it, or say what is wrong, and what is
+//! open follows them.
 
 use super::cursor::{CELLS_AHEAD, End, Inner, Pair, Position, Trunk, Values};
 use super::duplicates::item_of;
