@@ -192,7 +192,13 @@ pub(crate) fn rules(schema: &Arc<Schema>, suffixes: &[Suffix], config: &Config) 
     let Some(file) = &config.access else { return Ok(Rules::standard(schema)) };
     let names: Vec<String> = suffixes.iter().map(|suffix| suffix.normalized.clone()).collect();
     let parsed = Rules::parse(&file.name, &file.text, &names, schema);
-    parsed.map(Arc::new).map_err(|error| OpenError::Access(error.to_string()))
+    let rules = parsed.map_err(|error| OpenError::Access(error.to_string()))?;
+    if rules.is_empty() {
+        // They would hide everything from everybody but the administrator.
+        let cure = "write one like 'access to * by * read', or choose none, so that the standard ones hold";
+        return Err(OpenError::Access(format!("{}: there is no access rule in it: {cure}", file.name)));
+    }
+    Ok(Arc::new(rules))
 }
 
 /// The entries that the access rules are of, if there are several to choose from.

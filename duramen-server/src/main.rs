@@ -17,7 +17,7 @@ static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 /// Without a configuration, `duramend serve --data DIRECTORY --suffix dc=example,dc=com` serves at 127.0.0.1:1389 and
 /// at the local socket DIRECTORY/ldapi, over which the user who runs it is the administrator.
 #[derive(Parser)]
-#[command(version)]
+#[command(name = "duramend", version)]
 struct Command {
     #[command(subcommand)]
     action: Action,

@@ -126,6 +126,11 @@ impl Rules {
         Ok(Rules::classify(source, parse::rules(source, text, suffixes, schema)?, schema))
     }
 
+    /// Whether there are none, which grants nobody anything.
+    pub fn is_empty(&self) -> bool {
+        self.rules.is_empty()
+    }
+
     /// The entries of slapd's configuration that the rules are of, in their order, if the text had several.
     pub fn entries(&self) -> &[String] {
         &self.entries

@@ -2,6 +2,7 @@
 
 use std::net::SocketAddr;
 use std::ops::{Bound, Range, RangeBounds};
+use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
@@ -118,6 +119,10 @@ impl<'a> Checker<'a> {
         let span = if overrides.data.is_none() { file.data.as_ref().map(Spanned::span) } else { None };
         let data = overrides.data.clone().or(file.data.as_ref().map(|data| data.get_ref().clone()));
         match data {
+            Some(data) if has_nul(&data) => {
+                self.of(span, "the name of the data directory has a NUL in it", "write one like /var/lib/duramend");
+                PathBuf::new()
+            }
             Some(data) if !data.as_os_str().is_empty() && span.is_some() => self.beside(&data),
             Some(data) if !data.as_os_str().is_empty() => data,
             _ => {
@@ -159,12 +164,17 @@ impl<'a> Checker<'a> {
     /// That a local socket can have this path, which was `written` so.
     fn socket_path(&mut self, span: Option<Range<usize>>, written: &Path, full: &Path) {
         let length = full.as_os_str().len();
-        if written.as_os_str().is_empty() {
-            self.of(
-                span,
-                "the path of the local socket is empty",
-                "write one like /run/duramend/ldapi, or leave it out",
-            );
+        let what = if written.as_os_str().is_empty() {
+            "the path of the local socket is empty"
+        } else if has_nul(written) {
+            "the path of the local socket has a NUL in it, and abstract ones are not served"
+        } else if written.starts_with("ldapi:") {
+            "the path of the local socket is written as clients write it, as a URL"
+        } else {
+            ""
+        };
+        if !what.is_empty() {
+            self.of(span, what, "write one like /run/duramend/ldapi, or leave it out");
         } else if length > SOCKET_PATH_BYTES_MAX {
             let what = format!("the path {} of the local socket has {length} bytes", full.display());
             self.of(
@@ -284,7 +294,7 @@ impl<'a> Checker<'a> {
         }
         let before = self.faults.len();
         let read = SchemaFile::read_schema;
-        let schema = file.directory.schema.iter().map(|path| self.contents(path, "the schema", read)).collect();
+        let schema = file.directory.schema.iter().filter_map(|path| self.contents(path, "the schema", read)).collect();
         let is_whole = self.faults.len() == before;
         let directory = Directory {
             suffixes,
@@ -389,7 +399,7 @@ impl<'a> Checker<'a> {
                 let name = format!("{}: access.rules", self.path.display());
                 Some(SchemaFile { name, text: rules.get_ref().clone() })
             }
-            (None, Some(path)) => Some(self.contents(path, "the file of access rules", SchemaFile::read)),
+            (None, Some(path)) => self.contents(path, "the file of access rules", SchemaFile::read),
             (None, None) => None,
             (Some(_), Some(path)) => {
                 self.at(path.span(), "there are access rules here and in a file", "leave one of them away");
@@ -439,17 +449,15 @@ impl<'a> Checker<'a> {
         full
     }
 
+    /// What a file says; none where that is a fault.
     fn contents(
         &mut self,
         path: &Spanned<PathBuf>,
         what: &str,
         read: fn(&Path) -> std::io::Result<SchemaFile>,
-    ) -> SchemaFile {
+    ) -> Option<SchemaFile> {
         let full = self.beside(path.get_ref());
-        read(&full).unwrap_or_else(|error| {
-            self.unreadable(path.span(), &full, what, &error);
-            SchemaFile { name: full.display().to_string(), text: String::new() }
-        })
+        read(&full).inspect_err(|error| self.unreadable(path.span(), &full, what, error)).ok()
     }
 
     fn unreadable(&mut self, span: Range<usize>, path: &Path, what: &str, error: &std::io::Error) {
@@ -520,6 +528,10 @@ fn limits_for(limits: &file::Limits) -> Vec<LimitsFor> {
 
 fn time_limit(seconds: u64) -> Option<Duration> {
     (seconds > 0).then(|| Duration::from_secs(seconds))
+}
+
+fn has_nul(path: &Path) -> bool {
+    path.as_os_str().as_bytes().contains(&0)
 }
 
 fn texts(spanned: &[Spanned<String>]) -> Vec<String> {

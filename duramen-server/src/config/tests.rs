@@ -106,7 +106,10 @@ fn faults_of_values_have_their_place_and_a_cure() {
         ("data = \"/d\"\n[access]\nrules = \"\"\nfile = \"duramend.toml\"\n", (4, 8), "leave one of them away"),
         ("data = \"/d\"\n[administrator]\nname = \"admin\"\n", (3, 8), "write one like dc=example,dc=com"),
         ("data = \"\"\n", (1, 8), "give --data DIRECTORY"),
+        ("data = \"a\\u0000b\"\n", (1, 8), "has a NUL in it; write one like /var/lib/duramend"),
         ("data = \"/d\"\n[listen]\nldapi = \"\"\n", (3, 9), "write one like /run/duramend/ldapi"),
+        ("data = \"/d\"\n[listen]\nldapi = \"\\u0000name\"\n", (3, 9), "abstract ones are not served; write one like"),
+        ("data = \"/d\"\n[listen]\nldapi = \"ldapi:///\"\n", (3, 9), "as a URL; write one like /run/duramend/ldapi"),
         ("data = \"/d\"\n[listen]\nldap = [\"[::1]:389\", \"[::1]:389\"]\n", (3, 22), "choose another port"),
         ("data = \"/d\"\n[listen]\nldap = [\"127.0.0.1:389\", \"0.0.0.0:389\"]\n", (3, 26), "leave one of them out"),
         ("data = \"/d\"\n[[index]]\nattribute = \"cn\"\nkinds = []\n", (4, 9), "name presence, equality or substring"),
@@ -197,6 +200,23 @@ fn faults_of_the_directorys_settings_are_told_with_the_others_each_with_its_plac
     // What only the schema that is missing would tell is not told.
     std::fs::write(&path, "data = \"d\"\n[directory]\nschema = [\"absent\"]\nunique = [\"ours\"]\n").unwrap();
     assert_eq!(check(Some(&path), &Overrides::default(), Judge::New).unwrap().1.len(), 1);
+}
+
+#[test]
+fn access_rules_of_which_there_are_none_are_a_fault() {
+    for rules in ["", "# access to * by * read", "add_content_acl on"] {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("duramend.toml");
+        std::fs::write(dir.path().join("access.conf"), rules).unwrap();
+        let texts = [format!("rules = \"{rules}\"\n"), "file = \"access.conf\"\n".to_owned()];
+        for (text, source) in texts.iter().zip(["access.rules", "access.conf"]) {
+            std::fs::write(&path, format!("data = \"d\"\n[access]\n{text}")).unwrap();
+            let (_, faults) = check(Some(&path), &Overrides::default(), Judge::New).unwrap();
+            let told: Vec<String> = faults.iter().map(ToString::to_string).collect();
+            let wanted = format!("{source}: there is no access rule in it: write one like");
+            assert!(told.len() == 1 && told[0].contains(&wanted), "{told:?}");
+        }
+    }
 }
 
 #[test]

@@ -22,6 +22,11 @@ fn a_data_directory_and_a_suffix_are_all_that_serving_needs() {
 }
 
 #[test]
+fn the_version_goes_with_the_commands_name() {
+    assert_eq!(run(&["--version"]), (Some(0), format!("duramend {}\n", env!("CARGO_PKG_VERSION"))));
+}
+
+#[test]
 fn a_wrong_configuration_is_refused_with_line_and_cure_and_its_exit_code() {
     let dir = tempfile::tempdir().unwrap();
     let path = dir.path().join("duramend.toml");
