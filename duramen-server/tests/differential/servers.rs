@@ -123,13 +123,14 @@ impl Duramend {
     /// `indexed`: with indices of the test's own attributes, in place of those that are there by default.
     pub fn start(rules: &str, policy: &str, indexed: bool) -> Server {
         let (dir, address) = (tempfile::tempdir().unwrap(), free_address());
+        let access = if rules.is_empty() { String::new() } else { format!("[access]\nrules = '''\n{rules}'''\n") };
         let text = format!(
             "data = \"data\"\nsuffixes = [\"{SUFFIX}\"]\n\
              administrator = {{ name = \"{ADMINISTRATOR}\", password = \"{PASSWORD}\" }}\n\
              [listen]\nldap = [\"{address}\"]\nldapi = \"ldapi\"\n\
              [directory]\nschema = [\"rules.schema\"]\ndurability = \"relaxed\"\npassword_scheme = \"SSHA\"\n\
              authz_policy = \"{policy}\"\n[[identity]]\nmatch = '{USERS}'\nname = '{PEOPLE}'\n\
-             [access]\nrules = '''\n{rules}'''\n{}",
+             {access}{}",
             if indexed { indices() } else { String::new() }
         );
         std::fs::write(dir.path().join("rules.schema"), schema()).unwrap();
