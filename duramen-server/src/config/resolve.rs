@@ -164,16 +164,17 @@ impl<'a> Checker<'a> {
     /// That a local socket can have this path, which was `written` so.
     fn socket_path(&mut self, span: Option<Range<usize>>, written: &Path, full: &Path) {
         let length = full.as_os_str().len();
-        let what = if written.as_os_str().is_empty() {
-            "the path of the local socket is empty"
+        let wrong = if written.as_os_str().is_empty() {
+            Some("is empty")
         } else if has_nul(written) {
-            "the path of the local socket has a NUL in it, and abstract ones are not served"
+            Some("has a NUL in it, and abstract ones are not served")
         } else if written.starts_with("ldapi:") {
-            "the path of the local socket is written as clients write it, as a URL"
+            Some("is written as clients write it, as a URL")
         } else {
-            ""
+            None
         };
-        if !what.is_empty() {
+        if let Some(wrong) = wrong {
+            let what = format!("the path of the local socket {wrong}");
             self.of(span, what, "write one like /run/duramend/ldapi, or leave it out");
         } else if length > SOCKET_PATH_BYTES_MAX {
             let what = format!("the path {} of the local socket has {length} bytes", full.display());
