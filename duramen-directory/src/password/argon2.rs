@@ -9,13 +9,20 @@ const MEMORY_MAX: u32 = 256 << 10;
 const WORK_MAX: u64 = 4 << 20;
 
 pub(super) fn verify(text: &str, password: &[u8]) -> bool {
-    let Ok(hash) = PasswordHash::new(text) else { return false };
-    let Ok(params) = Params::try_from(&hash) else { return false };
+    parse(text).is_some_and(|hash| Argon2::default().verify_password(password, &hash).is_ok())
+}
+
+/// Whether some password may match.
+pub(super) fn is_known(text: &str) -> bool {
+    parse(text).is_some_and(|hash| hash.hash.is_some())
+}
+
+/// What is stored, if its memory and its work are within the limits.
+fn parse(text: &str) -> Option<PasswordHash> {
+    let hash = PasswordHash::new(text).ok()?;
+    let params = Params::try_from(&hash).ok()?;
     let work = u64::from(params.m_cost()) * u64::from(params.t_cost());
-    if params.m_cost() > MEMORY_MAX || work > WORK_MAX {
-        return false;
-    }
-    Argon2::default().verify_password(password, &hash).is_ok()
+    (params.m_cost() <= MEMORY_MAX && work <= WORK_MAX).then_some(hash)
 }
 
 /// Argon2id of 19 MiB and two passes. `None` if the password is too long for it.

@@ -4,13 +4,19 @@ use super::scheme::{Digest, Function};
 use super::{base64, same};
 
 pub(super) fn verify(digest: Digest, text: &str, password: &[u8]) -> bool {
-    let Some(stored) = base64::decode(text) else { return false };
-    let Some((expected, salt)) = stored.split_at_checked(bytes(digest.function)) else { return false };
-    // One that claims to be salted and is not was made by no known program.
-    if salt.is_empty() == digest.salted {
-        return false;
-    }
-    same(expected, &compute(digest.function, password, salt))
+    parse(digest, text).is_some_and(|(expected, salt)| same(&expected, &compute(digest.function, password, &salt)))
+}
+
+/// Whether some password may match.
+pub(super) fn is_known(digest: Digest, text: &str) -> bool {
+    parse(digest, text).is_some()
+}
+
+/// The digest and the salt. One that claims to be salted and is not was made by no known program.
+fn parse(digest: Digest, text: &str) -> Option<(Vec<u8>, Vec<u8>)> {
+    let mut stored = base64::decode(text)?;
+    let salt = (stored.len() >= bytes(digest.function)).then(|| stored.split_off(bytes(digest.function)))?;
+    (salt.is_empty() != digest.salted).then_some((stored, salt))
 }
 
 /// The text of a password's digest; without a salt if the scheme has none.

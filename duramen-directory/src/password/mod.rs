@@ -63,15 +63,27 @@ pub fn verify(stored: &[u8], password: &[u8]) -> bool {
 pub fn unmatchable(stored: &[u8]) -> Option<String> {
     let in_braces = |name: &str| Some(format!("{{{name}}}"));
     match Scheme::split(stored) {
-        Some((Scheme::Crypt, rest)) => {
-            let is_known = std::str::from_utf8(rest).is_ok_and(|text| crypt::is_known(text) || crypt::is_locked(text));
-            if is_known { None } else { in_braces(Scheme::Crypt.name()) }
+        Some((Scheme::Clear, _)) => None,
+        Some((scheme, rest)) => {
+            let is_known = std::str::from_utf8(rest).is_ok_and(|text| is_known(scheme, text));
+            if is_known { None } else { in_braces(scheme.name()) }
         }
-        Some(_) => None,
         None => {
             let name = stored.get(1..).and_then(|inner| inner.split(|&byte| byte == b'}').next()).unwrap_or_default();
             in_braces(&String::from_utf8_lossy(name))
         }
+    }
+}
+
+/// Whether some password may match what stands behind the scheme, or it is locked.
+fn is_known(scheme: Scheme, text: &str) -> bool {
+    match scheme {
+        Scheme::Clear => true,
+        Scheme::Argon2 => argon2::is_known(text),
+        Scheme::Crypt => crypt::is_known(text) || crypt::is_locked(text),
+        Scheme::ScramSha256 => scram::Credentials::parse(text).is_some(),
+        Scheme::Digest(algorithm) => digest::is_known(algorithm, text),
+        Scheme::Pbkdf2(function) => pbkdf2::is_known(function, text),
     }
 }
 

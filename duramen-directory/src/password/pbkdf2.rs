@@ -9,17 +9,22 @@ const ROUNDS: u32 = 210_000;
 const ROUNDS_MAX: u32 = 10_000_000;
 
 pub(super) fn verify(function: Pbkdf2, text: &str, password: &[u8]) -> bool {
-    let Some((rounds, salt, expected)) = parse(text) else { return false };
-    if !(1..=ROUNDS_MAX).contains(&rounds) || expected.len() != bytes(function) {
-        return false;
-    }
+    let Some((rounds, salt, expected)) = parse(function, text) else { return false };
     same(&expected, &compute(function, password, &salt, rounds))
 }
 
-fn parse(text: &str) -> Option<(u32, Vec<u8>, Vec<u8>)> {
+/// Whether some password may match.
+pub(super) fn is_known(function: Pbkdf2, text: &str) -> bool {
+    parse(function, text).is_some()
+}
+
+/// The rounds, the salt and the key.
+fn parse(function: Pbkdf2, text: &str) -> Option<(u32, Vec<u8>, Vec<u8>)> {
     let (rounds, rest) = text.split_once('$')?;
     let (salt, key) = rest.split_once('$')?;
-    Some((rounds.parse().ok()?, base64::decode_adapted(salt)?, base64::decode_adapted(key)?))
+    let (rounds, key) = (rounds.parse().ok()?, base64::decode_adapted(key)?);
+    let is_known = (1..=ROUNDS_MAX).contains(&rounds) && key.len() == bytes(function);
+    is_known.then_some((rounds, base64::decode_adapted(salt)?, key))
 }
 
 pub(super) fn make(function: Pbkdf2, password: &[u8], salt: &[u8]) -> String {

@@ -107,6 +107,11 @@ fn what_no_password_can_match_is_told_by_its_scheme() {
         ("{KERBEROS}jensen", "{KERBEROS}"),
         ("{CRYPT}$7$CU..../....2Q9obwLhin8qvQl6sisAO/$sc", "{CRYPT}"),
         ("{CRYPT}_J9..K0AyUubDrfOgO4s", "{CRYPT}"),
+        ("{SSHA}xxx", "{SSHA}"),
+        ("{ssha}W6ph5Mm5Pz8GgiULbPgzG37mj9g=", "{SSHA}"),
+        ("{PBKDF2-SHA256}0$c2FsdA$c2FsdA", "{PBKDF2-SHA256}"),
+        ("{ARGON2}$argon2id$v=19$m=19456,t=2,p=1$c2FsdHNhbHQ", "{ARGON2}"),
+        ("{SCRAM-SHA-256}4096", "{SCRAM-SHA-256}"),
     ];
     for (stored, scheme) in unusable {
         assert_eq!(unmatchable(stored.as_bytes()).as_deref(), Some(scheme), "{stored}");

@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use duramen::Durability;
-use duramen_directory::password::Scheme;
+use duramen_directory::password::{self, Scheme};
 use duramen_directory::{
     Administrator, AuthzPolicy, Config as Directory, ConfigFault, Directory as Opened, IdentityRule, Index, IndexKinds,
     Limits as OperationLimits, LimitsFor, SchemaFile, SearchLimits, Setting,
@@ -382,6 +382,9 @@ impl<'a> Checker<'a> {
             self.of(span, what, "write one, or leave it out to have that of the entry");
         } else if Scheme::split(stored.as_bytes()).is_none() {
             let what = "the password's scheme is not known here, so no password is the administrator's";
+            self.of(span, what, "`duramen directory passwd` makes one that is");
+        } else if let Some(scheme) = password::unmatchable(stored.as_bytes()) {
+            let what = format!("no password matches this: what stands behind {scheme} is not of its form");
             self.of(span, what, "`duramen directory passwd` makes one that is");
         }
     }

@@ -160,6 +160,16 @@ fn the_command_lines_say_is_held_to_the_same() {
 }
 
 #[test]
+fn a_stored_password_that_nothing_matches_is_a_fault() {
+    for stored in ["{SSHA}xx", "{CRYPT}$7$a", "{ARGON2}", "{CRYPT}*"] {
+        let text = format!("suffixes = [\"dc=a\"]\n[administrator]\nname = \"cn=a\"\npassword = \"{stored}\"\n");
+        let told = loaded(&text).err().unwrap_or_default();
+        let is_told = told.iter().any(|fault| fault.what.contains("no password matches this"));
+        assert_eq!(is_told, stored != "{CRYPT}*", "{stored}: {told:?}");
+    }
+}
+
+#[test]
 fn all_faults_are_told_at_once() {
     let text = "suffixes = [\"a\", \"b\"]\n[limits]\npending = 0\n";
     assert_eq!(loaded(text).unwrap_err().len(), 4);
