@@ -113,7 +113,7 @@ pub fn run(args: &Args) -> Result<()> {
     if !is_quiet() {
         let seconds = begun.elapsed().as_secs_f64();
         let verb = if args.dry_run { "would be imported" } else { "imported" };
-        remark(&format!("{} entries {verb} in {seconds:.1} s", units::count(all.entries)));
+        remark(&format!("{} {verb} in {seconds:.1} s", units::plural(all.entries, "entry")));
     }
     tell(&all);
     match all.problems {
@@ -172,8 +172,9 @@ fn tell(all: &Imported) {
 }
 
 fn import(args: &Args, directory: &Directory, path: &PathBuf) -> Result<Imported> {
-    let name = path.display().to_string();
-    let (mut text, bytes): (Box<dyn BufRead>, _) = if name == "-" {
+    let is_piped = path.as_os_str() == "-";
+    let name = if is_piped { "standard input".to_string() } else { path.display().to_string() };
+    let (mut text, bytes): (Box<dyn BufRead>, _) = if is_piped {
         (Box::new(BufReader::with_capacity(1 << 20, io::stdin())), None)
     } else {
         let file = File::open(path).map_err(|error| Failure::Failed(format!("{name}: {error}")))?;

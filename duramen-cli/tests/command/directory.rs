@@ -54,6 +54,8 @@ fn what_is_imported_is_exported_checked_and_explained() {
         .fed(&["directory", "import", "--data", "again", "--suffix", "dc=example,dc=com", "-"], exported.as_bytes());
     again.ok();
     assert_eq!(bench.ok(&["directory", "export", "--data", "again"]), exported);
+    let wrong = b"dn: cn=a,dc=example,dc=com\nno colon\n";
+    bench.fed(&["directory", "import", "--data", "again", "-"], wrong).fails(1, "standard input, line 2");
 }
 
 #[test]
