@@ -111,15 +111,19 @@ fn what_no_password_can_match_is_told_by_its_scheme() {
         ("{ssha}W6ph5Mm5Pz8GgiULbPgzG37mj9g=", "{SSHA}"),
         ("{PBKDF2-SHA256}0$c2FsdA$c2FsdA", "{PBKDF2-SHA256}"),
         ("{ARGON2}$argon2id$v=19$m=19456,t=2,p=1$c2FsdHNhbHQ", "{ARGON2}"),
+        ("{ARGON2}$argon2x$v=19$m=19456,t=2,p=1$c2FsdHNhbHQ$AAAAAAAAAAAAAAAAAAAAAA", "{ARGON2}"),
+        ("{ARGON2}$argon2id$v=20$m=19456,t=2,p=1$c2FsdHNhbHQ$AAAAAAAAAAAAAAAAAAAAAA", "{ARGON2}"),
+        ("{ARGON2}$argon2id$v=19$m=19456,t=2,p=1$c2FsdHM$AAAAAAAAAAAAAAAAAAAAAA", "{ARGON2}"),
+        ("{ARGON2}$argon2id$v=19$m=9999999,t=2,p=1$c2FsdHNhbHQ$AAAAAAAAAAAAAAAAAAAAAA", "{ARGON2}"),
         ("{SCRAM-SHA-256}4096", "{SCRAM-SHA-256}"),
     ];
     for (stored, scheme) in unusable {
         assert_eq!(unmatchable(stored.as_bytes()).as_deref(), Some(scheme), "{stored}");
     }
     let locked = ["{CRYPT}*", "{CRYPT}!", "{CRYPT}!!", "{CRYPT}x", "{CRYPT}"];
-    for stored in
-        SLAPPASSWD.into_iter().chain(locked).chain(["secret", "{", "{}x", "{CRYPT}abNANd1rDfiNc", "{cleartext}x"])
-    {
+    let argon2 = "{ARGON2}$argon2id$v=19$m=19456,t=2,p=1$c2FsdHNhbHQ$AAAAAAAAAAAAAAAAAAAAAA";
+    let others = ["secret", "{", "{}x", "{CRYPT}abNANd1rDfiNc", "{cleartext}x", argon2];
+    for stored in SLAPPASSWD.into_iter().chain(locked).chain(others) {
         assert_eq!(unmatchable(stored.as_bytes()), None, "{stored}");
     }
     for stored in CRYPT {

@@ -384,7 +384,9 @@ impl<'a> Checker<'a> {
             let what = "the password's scheme is not known here, so no password is the administrator's";
             self.of(span, what, "`duramen directory passwd` makes one that is");
         } else if let Some(scheme) = password::unmatchable(stored.as_bytes()) {
-            let what = format!("no password matches this: what stands behind {scheme} is not of its form");
+            let what = format!(
+                "no password matches this: what stands behind {scheme} has a form, or a cost, that is not verified here"
+            );
             self.of(span, what, "`duramen directory passwd` makes one that is");
         }
     }
