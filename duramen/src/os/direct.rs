@@ -1,6 +1,7 @@
 //! Large reads and writes past the page cache, where the filesystem can do that.
 //!
-//! Owns: aligned memory ([`Block`]), files opened for direct I/O ([`DirectFile`]), temporary files without a name.
+//! Owns: aligned memory ([`Block`]), files opened for direct I/O ([`DirectFile`]), temporary files without a name
+//! ([`TemporaryFile`]).
 //! Must not know: what is written.
 //!
 //! Direct I/O costs a fifth of the processor time of a write through the page cache and does not drive other data out of
@@ -18,6 +19,7 @@ use rustix::fs::{AtFlags, OFlags, StatxFlags, fcntl_getfl, fcntl_setfl, statx};
 use rustix::io::Errno;
 
 use super::file::{apart_from_streams, failed};
+use super::fork::ForkGuard;
 use crate::error::Result;
 
 /// Addresses, offsets and lengths of direct transfers are multiples of this.
@@ -96,7 +98,7 @@ impl DirectFile {
     }
 
     /// A new file in a directory that has no name there and goes away with the process.
-    pub(crate) fn temporary(directory: &Path) -> Result<DirectFile> {
+    fn temporary(directory: &Path) -> Result<DirectFile> {
         let open = |flags| {
             OpenOptions::new().read(true).write(true).mode(0o600).custom_flags(libc::O_TMPFILE | flags).open(directory)
         };
@@ -134,6 +136,37 @@ impl DirectFile {
     }
 }
 
+/// A file without a name, which gives its room back when it is dropped: a program that was just begun, or a forked
+/// child, may have its descriptor for longer. A child that drops it leaves it as it is, as it is its parent's.
+pub(crate) struct TemporaryFile {
+    file: DirectFile,
+    guard: ForkGuard,
+}
+
+impl TemporaryFile {
+    /// An empty one in a directory.
+    pub(crate) fn new(directory: &Path) -> Result<TemporaryFile> {
+        Ok(TemporaryFile { file: DirectFile::temporary(directory)?, guard: ForkGuard::new() })
+    }
+}
+
+impl Deref for TemporaryFile {
+    type Target = DirectFile;
+
+    fn deref(&self) -> &DirectFile {
+        &self.file
+    }
+}
+
+impl Drop for TemporaryFile {
+    fn drop(&mut self) {
+        if !self.guard.forked() {
+            // Where that fails, the room comes back with the last descriptor.
+            let _ = self.file.0.set_len(0);
+        }
+    }
+}
+
 /// Whether a filesystem (or an old kernel) has no files without names.
 fn refuses_nameless(error: &io::Error) -> bool {
     let refusals = [Errno::OPNOTSUPP, Errno::ISDIR, Errno::INVAL, Errno::NOSYS, Errno::NOENT];
@@ -158,6 +191,7 @@ fn named_and_removed(directory: &Path) -> Result<File> {
 
 #[cfg(test)]
 mod tests {
+    use super::super::fork::in_forked_child;
     use super::*;
 
     fn write_and_read(file: &DirectFile) {
@@ -179,6 +213,21 @@ mod tests {
         let missing = directory.path().join("missing");
         let error = DirectFile::temporary(&missing).err().unwrap();
         assert!(error.to_string().contains("missing"), "{error}");
+    }
+
+    #[test]
+    fn a_temporary_file_gives_its_room_back_whoever_has_its_descriptor() {
+        let directory = tempfile::tempdir().unwrap();
+        let mut file = Some(TemporaryFile::new(directory.path()).unwrap());
+        write_and_read(file.as_ref().unwrap());
+        let other = file.as_ref().unwrap().file.0.try_clone().unwrap();
+        assert!(in_forked_child(|| {
+            drop(file.take());
+            true
+        }));
+        assert_eq!(other.metadata().unwrap().len(), 3 * ALIGNMENT as u64, "a child leaves it to its parent");
+        drop(file.take());
+        assert_eq!(other.metadata().unwrap().len(), 0);
     }
 
     #[test]

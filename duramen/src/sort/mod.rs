@@ -17,7 +17,7 @@ use std::thread::JoinHandle;
 
 use crate::error::{Error, Result};
 use crate::order::Order;
-use crate::os::direct::{ALIGNMENT, DirectFile};
+use crate::os::direct::{ALIGNMENT, TemporaryFile};
 use crate::os::fork::WithThread;
 use chunk::{Chunk, Entry};
 pub(crate) use merge::Merge;
@@ -139,7 +139,7 @@ impl Sorter {
             None => Runs::default(),
         };
         while runs.len() >= self.budget.fan_in {
-            let file = Arc::new(DirectFile::temporary(&self.directory)?);
+            let file = Arc::new(TemporaryFile::new(&self.directory)?);
             let mut merged = Runs::new(file, self.directory.clone());
             for some in runs.groups(self.budget.fan_in) {
                 let mut merge = Merge::new(self.by.clone(), self.budget, &some, None)?;
@@ -174,7 +174,7 @@ impl Worker {
         let (done, empty) = channel();
         let (by, directory) = (by.clone(), directory.to_path_buf());
         let work = move || {
-            let mut runs = Runs::new(Arc::new(DirectFile::temporary(&directory)?), directory);
+            let mut runs = Runs::new(Arc::new(TemporaryFile::new(&directory)?), directory);
             let mut entries: Vec<Entry> = Vec::new();
             while let Ok(chunk) = todo.recv() {
                 let sorted = chunk::sort(chunk, entries, &by, &first);

@@ -12,7 +12,7 @@ use std::sync::mpsc::{Receiver, Sender, channel};
 use super::chunk::{heading, parse};
 use super::{Record, spawn};
 use crate::error::{Error, Result};
-use crate::os::direct::{ALIGNMENT, Block, DirectFile};
+use crate::os::direct::{ALIGNMENT, Block, TemporaryFile};
 use crate::os::file::{check_limit, failed};
 use crate::width::to_usize;
 
@@ -27,14 +27,14 @@ pub(super) struct Run {
 /// Some runs of one file, in the order in which their records came.
 #[derive(Default)]
 pub(super) struct Runs {
-    file: Option<Arc<DirectFile>>,
+    file: Option<Arc<TemporaryFile>>,
     directory: PathBuf,
     runs: Vec<Run>,
 }
 
 impl Runs {
     /// No runs yet, in a file in this directory.
-    pub(super) fn new(file: Arc<DirectFile>, directory: PathBuf) -> Runs {
+    pub(super) fn new(file: Arc<TemporaryFile>, directory: PathBuf) -> Runs {
         Runs { file: Some(file), directory, runs: Vec::new() }
     }
 
@@ -77,7 +77,7 @@ impl Runs {
 
 /// Writes one run.
 pub(super) struct RunWriter {
-    file: Arc<DirectFile>,
+    file: Arc<TemporaryFile>,
     directory: PathBuf,
     block: Block,
     filled: usize,
