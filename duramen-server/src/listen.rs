@@ -72,7 +72,9 @@ fn unix(path: &Path) -> io::Result<UnixListener> {
     if !is_socket && path.exists() {
         return Err(io::ErrorKind::AlreadyExists.into());
     }
-    if is_socket && std::os::unix::net::UnixStream::connect(path).is_err() {
+    // Nothing else says that nobody listens: somebody's socket may be of another kind, or not for this user.
+    let refused = |error: io::Error| error.kind() == io::ErrorKind::ConnectionRefused;
+    if is_socket && std::os::unix::net::UnixStream::connect(path).is_err_and(refused) {
         std::fs::remove_file(path)?;
     }
     let listener = UnixListener::bind(path)?;

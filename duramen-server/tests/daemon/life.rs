@@ -76,6 +76,9 @@ fn what_is_in_the_way_of_a_start_is_named_with_its_cure() {
     refused("file", &any, 74, "name a directory, or a path where there is nothing yet");
     refused("other", &any, 74, "name the directory that duramend or `duramen directory import` made");
     refused("data", &[&any[..], &["--ldapi", &path("file")]].concat(), 69, "is no socket: remove it");
+    let _live = UnixDatagram::bind(path("other program's")).unwrap();
+    refused("data", &[&any[..], &["--ldapi", &path("other program's")]].concat(), 69, "another program listens there");
+    assert!(dir.path().join("other program's").exists(), "a socket that somebody uses is not taken from him");
     refused("data", &["--listen", "localhost:389"], 2, "write one like 127.0.0.1:389");
     let free = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
     let both = [format!("0.0.0.0:{free}"), format!("[::]:{free}")];
