@@ -48,16 +48,25 @@ impl Directory {
         path.as_ref().join(FILE).try_exists().unwrap_or(true)
     }
 
-    /// Opens the directory whose data is in the folder `path`, or makes a new one there.
+    /// Opens the directory whose data is in the folder `path`, or makes a new one there, unless [`Directory::check_new`] tells
+    /// why that cannot be.
     pub fn open(path: impl AsRef<Path>, config: Config) -> Result<Directory, OpenError> {
         let folder = path.as_ref();
         if !config.read_only {
+            if !Directory::is_in(folder) {
+                Directory::check_new(&config)?;
+            }
             std::fs::create_dir_all(folder).map_err(|error| OpenError::Config {
                 what: format!("data directory {}", folder.display()),
                 why: format!("it cannot be made: {error}"),
             })?;
         }
         Ok(Directory { inner: Arc::new(Inner::open(&folder.join(FILE), config)?) })
+    }
+
+    /// Whether a new directory can be made by a configuration. Makes nothing.
+    pub fn check_new(config: &Config) -> Result<(), OpenError> {
+        state::check_new(config)
     }
 
     /// Finds all that is wrong with a configuration by itself, schema files and access rules included. Opens nothing.

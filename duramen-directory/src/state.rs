@@ -101,6 +101,11 @@ pub(crate) fn check(db: &Database, config: &Config) -> Result<(), OpenError> {
     Merged::new(kept_in(&db.read()?)?, config).map(drop)
 }
 
+/// Whether a configuration is one that a new directory can be made by.
+pub(crate) fn check_new(config: &Config) -> Result<(), OpenError> {
+    Merged::new(Kept::default(), config).map(drop)
+}
+
 /// What is kept in a database that may be no directory: one whose first import was cut off before it had stored anything.
 fn kept_in(snapshot: &Snapshot<'_>) -> Result<Kept, OpenError> {
     match snapshot.table(META) {

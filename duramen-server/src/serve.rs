@@ -69,13 +69,18 @@ fn refused(config: &Config, source: OpenError) -> ServeError {
     ServeError::Directory { path: config.data.clone(), source }
 }
 
-/// What to serve by, or all that is wrong with it; but what the directory finds wrong with its settings only where something
-/// else is: else whoever opens it is told.
+/// What to serve by, or all that is wrong with it; but what a directory that is there finds wrong with its settings only
+/// where something else is: else whoever opens it is told. Of a new one nothing is made before its settings are right.
 fn settings(start: &Start) -> Result<(Config, Settings), ServeError> {
     let path = start.config.as_deref();
     let (config, faults) = config::check(path, &start.overrides, Judge::None)?;
     match Settings::new(&config) {
-        Ok(settings) if faults.is_empty() => Ok((config, settings)),
+        Ok(settings) if faults.is_empty() => {
+            if !Directory::is_in(&config.data) {
+                Directory::check_new(&config.directory).map_err(|source| misfit(start, &config, source))?;
+            }
+            Ok((config, settings))
+        }
         made => {
             let (_, mut faults) = config::check(path, &start.overrides, Judge::There)?;
             faults.extend(made.err());

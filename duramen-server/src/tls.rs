@@ -21,7 +21,7 @@ const ENDS_SOON: Duration = Duration::from_secs(14 * 24 * 3600);
 /// Reads certificate, key and roots.
 pub fn load(tls: &Tls) -> Result<Arc<ServerConfig>, Fault> {
     let chain = certificates(&tls.certificate)?;
-    let key = PrivateKeyDer::from_pem_file(&tls.key).map_err(|error| {
+    let key = pem(&tls.key).and_then(|text| PrivateKeyDer::from_pem_slice(&text)).map_err(|error| {
         let cure = "it has to be a key in PEM, not encrypted";
         Fault::file(&tls.key, format!("no private key can be read here: {}", in_words(error)), cure)
     })?;
@@ -61,10 +61,16 @@ fn certified(
     Ok(CertifiedKey::new(chain, key))
 }
 
+/// The text of a file, without the mark that some editors put in front of it.
+fn pem(path: &Path) -> Result<Vec<u8>, pem::Error> {
+    let text = std::fs::read(path).map_err(pem::Error::Io)?;
+    Ok(text.strip_prefix("\u{FEFF}".as_bytes()).map_or_else(|| text.clone(), <[u8]>::to_vec))
+}
+
 fn certificates(path: &Path) -> Result<Vec<CertificateDer<'static>>, Fault> {
     let fail = |what: String| Fault::file(path, what, "it has to hold certificates in PEM");
-    let certificates = CertificateDer::pem_file_iter(path)
-        .and_then(Iterator::collect::<Result<Vec<_>, _>>)
+    let certificates = pem(path)
+        .and_then(|text| CertificateDer::pem_slice_iter(&text).collect::<Result<Vec<_>, _>>())
         .map_err(|error| fail(format!("no certificate can be read here: {}", in_words(error))))?;
     if certificates.is_empty() { Err(fail("there is no certificate in it".into())) } else { Ok(certificates) }
 }
@@ -232,6 +238,17 @@ mod tests {
         ] {
             assert!(said.as_ref().is_some_and(|said| said.contains(wanted)), "{wanted}: {said:?}");
         }
+    }
+
+    #[test]
+    fn files_may_begin_with_a_byte_order_mark() {
+        let dir = tempfile::tempdir().unwrap();
+        let [certificate, key] = ["server.pem", "server.key"].map(|name| dir.path().join(name));
+        let of = rcgen::KeyPair::generate().unwrap();
+        let signed = rcgen::CertificateParams::new(Vec::new()).unwrap().self_signed(&of).unwrap();
+        std::fs::write(&certificate, format!("\u{FEFF}{}", signed.pem())).unwrap();
+        std::fs::write(&key, format!("\u{FEFF}{}", of.serialize_pem())).unwrap();
+        load(&Tls { certificate, key, client_roots: None, client_required: false }).unwrap();
     }
 
     #[test]

@@ -9,6 +9,7 @@ mod file;
 mod resolve;
 #[cfg(test)]
 mod tests;
+mod words;
 
 use std::net::SocketAddr;
 use std::path::PathBuf;

@@ -3,6 +3,7 @@
 use std::net::SocketAddr;
 use std::ops::{Bound, Range, RangeBounds};
 use std::os::unix::ffi::OsStrExt;
+use std::os::unix::fs::FileTypeExt;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
@@ -16,6 +17,7 @@ use duramen_ldap::{dn::Dn, filter::DEPTH_MAX, url::LdapUrl};
 use toml::Spanned;
 
 use super::file::{self, File, IndexKind};
+use super::words::in_words;
 use super::{Config, Fault, Limits, Listen, Log, Tls};
 
 /// The system takes no longer path for a local socket.
@@ -80,7 +82,7 @@ fn file(path: Option<&Path>) -> Result<(String, File), Vec<Fault>> {
         vec![Fault::file(path, format!("the configuration cannot be read: {error}"), cure)]
     })?;
     let file: File = toml::from_str(&text).map_err(|error| {
-        let what = error.message().to_string();
+        let what = in_words(error.message());
         let cure = "the sample duramend.toml shows every setting";
         vec![match error.span() {
             Some(span) => Fault::at(path, &text, span, what, cure),
@@ -112,6 +114,8 @@ impl<'a> Checker<'a> {
         self.addresses(file, overrides);
         let directory = self.directory(file, overrides, &data);
         let password_scheme = self.password_scheme(&file.directory);
+        // What is wrong in the file is what its reader looks for; no place is that of what the command line lacks.
+        self.faults.sort_by_key(|fault| fault.file.is_none());
         (Config { data, directory, listen, tls, limits, log, password_scheme, http }, self.faults)
     }
 
@@ -449,7 +453,7 @@ impl<'a> Checker<'a> {
 
     fn readable(&mut self, path: &Spanned<PathBuf>, what: &str) -> PathBuf {
         let full = self.beside(path.get_ref());
-        if let Err(error) = std::fs::File::open(&full) {
+        if let Err(error) = open_file(&full) {
             self.unreadable(path.span(), &full, what, &error);
         }
         full
@@ -463,7 +467,10 @@ impl<'a> Checker<'a> {
         read: fn(&Path) -> std::io::Result<SchemaFile>,
     ) -> Option<SchemaFile> {
         let full = self.beside(path.get_ref());
-        read(&full).inspect_err(|error| self.unreadable(path.span(), &full, what, error)).ok()
+        at_rest(&full)
+            .and_then(|()| read(&full))
+            .inspect_err(|error| self.unreadable(path.span(), &full, what, error))
+            .ok()
     }
 
     fn unreadable(&mut self, span: Range<usize>, path: &Path, what: &str, error: &std::io::Error) {
@@ -486,6 +493,19 @@ impl<'a> Checker<'a> {
     fn at(&mut self, span: Range<usize>, what: impl Into<String>, cure: impl Into<String>) {
         self.faults.push(Fault::at(self.path, self.text, span, what, cure));
     }
+}
+
+/// That reading `path` waits for nobody.
+fn at_rest(path: &Path) -> std::io::Result<()> {
+    let kind = std::fs::metadata(path)?.file_type();
+    let waits = kind.is_fifo() || kind.is_socket();
+    if waits { Err(std::io::Error::other("it is a pipe or a socket, and no file")) } else { Ok(()) }
+}
+
+/// That `path` is a file that can be read.
+fn open_file(path: &Path) -> std::io::Result<()> {
+    at_rest(path)?;
+    if std::fs::File::open(path)?.metadata()?.is_dir() { Err(std::io::ErrorKind::IsADirectory.into()) } else { Ok(()) }
 }
 
 fn first_line(path: &Path) -> Result<String, Fault> {

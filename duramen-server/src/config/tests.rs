@@ -78,7 +78,7 @@ fn the_sample_is_right_and_what_it_shows_as_default_is_the_default() {
 fn an_unknown_setting_is_named_with_its_line_and_those_there_are() {
     let (line, column, what) = fault("data = \"/d\"\n[limits]\nentires = 5\n");
     assert_eq!((line, column), (3, 1));
-    assert!(what.contains("unknown field `entires`") && what.contains("`entries`"), "{what}");
+    assert!(what.contains("there is no setting `entires` here, but `entries`, "), "{what}");
 }
 
 #[test]
@@ -210,6 +210,56 @@ fn faults_of_the_directorys_settings_are_told_with_the_others_each_with_its_plac
     // What only the schema that is missing would tell is not told.
     std::fs::write(&path, "data = \"d\"\n[directory]\nschema = [\"absent\"]\nunique = [\"ours\"]\n").unwrap();
     assert_eq!(check(Some(&path), &Overrides::default(), Judge::New).unwrap().1.len(), 1);
+}
+
+#[test]
+fn a_value_of_another_kind_is_told_of_as_people_speak() {
+    for (text, told) in [
+        ("suffixes = \"dc=a\"", "a list in brackets is wanted here, not \"dc=a\""),
+        ("suffixes = \"a, expected b\"", "a list in brackets is wanted here, not \"a, expected b\""),
+        ("data = 5", "a path in quotation marks is wanted here, not 5"),
+        ("data = d", "text has to stand in quotation marks"),
+        ("data = \"d\"\ndata = \"d\"", "this is written twice"),
+        ("limits = 5", "a section is wanted here, not 5"),
+        ("[limits]\nconnections = \"5\"", "a whole number from 0 on is wanted here, not \"5\""),
+        ("[limits]\nconnections = -5", "a whole number from 0 on is wanted here, not -5"),
+        ("[limits]\nidle_seconds = 5.5", "a whole number from 0 on is wanted here, not 5.5"),
+        ("[limits]\nentries = 99999999999", "a whole number from 0 to 4294967295 is wanted here, not 99999999999"),
+        ("[limits]\nthreads = 99999999999999999999999", "a whole number from 0 on is wanted here, not 99999999999999"),
+        ("[log]\nstats = \"yes\"", "true or false is wanted here, not \"yes\""),
+        ("[log]\nformat = \"yes\"", "`yes` is no choice here, but `text`, `json`, `bare`"),
+        ("[directory]\nnis = \"bis\"", "`bis` is no choice here, but `2307` or `2307bis`"),
+        ("[log]\nlevel = []", "text in quotation marks is wanted here, not a list"),
+        ("[tls]\ncertificate = \"c\"", "`key` is missing here"),
+        ("[index]\nattribute = \"cn\"", "a list in brackets is wanted here, not a section"),
+    ] {
+        let (.., what) = fault(text);
+        assert!(what.starts_with(told), "{text}: {what}");
+    }
+}
+
+#[test]
+fn what_the_file_has_wrong_is_told_before_what_is_not_there() {
+    let faults = loaded("[limits]\npending = 0\n").unwrap_err();
+    let told: Vec<String> = faults.iter().map(ToString::to_string).collect();
+    assert!(told[0].contains("write 1 or more") && told[1].contains("no data directory is named"), "{told:?}");
+}
+
+#[test]
+fn a_file_that_nobody_may_ever_write_is_not_waited_for() {
+    let dir = tempfile::tempdir().unwrap();
+    let pipe = dir.path().join("pipe");
+    rustix::fs::mkfifoat(rustix::fs::CWD, &pipe, rustix::fs::Mode::RUSR).unwrap();
+    let [pipe, directory] = [pipe.to_str().unwrap(), dir.path().to_str().unwrap()];
+    for (text, told) in [
+        (format!("[tls]\ncertificate = \"{pipe}\"\nkey = \"/dev/null\""), "it is a pipe"),
+        (format!("[tls]\ncertificate = \"{directory}\"\nkey = \"/dev/null\""), "is a directory"),
+        (format!("[directory]\nschema = [\"{pipe}\"]"), "it is a pipe"),
+        (format!("[access]\nfile = \"{pipe}\""), "it is a pipe"),
+    ] {
+        let (line, _, what) = fault(&format!("data = \"d\"\n{text}\n"));
+        assert!(line == 3 && what.contains("cannot be read") && what.contains(told), "{what}");
+    }
 }
 
 #[test]

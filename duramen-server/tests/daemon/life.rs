@@ -86,6 +86,20 @@ fn what_is_in_the_way_of_a_start_is_named_with_its_cure() {
 }
 
 #[test]
+fn a_directory_whose_settings_are_refused_is_not_begun() {
+    let dir = tempfile::tempdir().unwrap();
+    let [data, config] = ["data", "duramend.toml"].map(|name| dir.path().join(name).to_str().unwrap().to_string());
+    fs::write(&config, "suffixes = [\"dc=a\"]\n[access]\nrules = \"access to * by nonsense\"\n").unwrap();
+    let without_suffix = ["serve", "--data", &data, "--listen", "127.0.0.1:0"];
+    let with_wrong_rules = ["serve", "--data", &data, "--listen", "127.0.0.1:0", "--config", &config];
+    for (args, told) in [(&without_suffix[..], "suffix"), (&with_wrong_rules[..], "nonsense")] {
+        let (code, said) = run(args);
+        assert!(code == Some(78) && said.contains(told), "{code:?} {said}");
+        assert!(!std::path::Path::new(&data).exists(), "{args:?}");
+    }
+}
+
+#[test]
 fn a_directory_that_is_made_is_told_of_since_its_path_may_be_mistyped() {
     let daemon = Daemon::plain();
     let told = "there is no directory in ";
