@@ -46,7 +46,15 @@ fn what_is_imported_is_exported_checked_and_explained() {
     assert!(below.starts_with("dn: uid=jsmith") && exported.ends_with(&below));
     assert_eq!(bench.ok(&["directory", "check", "--data", "people"]), "everything fits together\n");
     let explained = bench.ok(&["directory", "explain", "--data", "people", "(sn=smith)"]);
-    assert!(explained.contains("sn: index of equality, 1 candidates"), "{explained}");
+    assert!(explained.contains("sn: index of equality, 1 candidate\n"), "{explained}");
+    let filter = "(&(sn=smith)(|(nosuch=a)(!(uidNumber>=many))(cn;lang-en=Smith)))";
+    let undefined = bench.ok(&["directory", "explain", "--data", "people", filter]);
+    for told in
+        ["nosuch: the schema has no such attribute type, so", "uidNumber: no rule of it takes what is asked for"]
+    {
+        assert!(undefined.contains(told), "{undefined}");
+    }
+    assert!(!undefined.contains("cn;lang-en:"), "{undefined}");
     bench.ok(&["directory", "reindex", "--data", "people", "--all"]);
     assert_eq!(bench.ok(&["directory", "check", "--data", "people"]), "everything fits together\n");
 
@@ -91,7 +99,7 @@ fn the_servers_configuration_says_where_the_directory_is_and_what_it_goes_by() {
         "{explained}"
     );
     run("reindex", &[]).ok();
-    assert!(run("explain", &["(sn=smith)"]).ok().contains("sn: index of equality, 1 candidates"));
+    assert!(run("explain", &["(sn=smith)"]).ok().contains("sn: index of equality, 1 candidate\n"));
     let password = ["directory", "passwd", "--config", "etc/duramend.toml", "uid=jsmith,dc=example,dc=com"];
     bench.fed(&password, b"secret\n").ok();
     assert!(run("export", &["--data", "etc/people"]).ok().contains("userPassword: {ARGON2}"), "both may be named");

@@ -104,7 +104,7 @@ fn indices_are_built_when_there_is_room_again() {
         bench.ok(&["directory", "reindex", "--data", data, "--all"]);
         assert_whole(bench, data);
         let explained = bench.ok(&["directory", "explain", "--data", data, "(uid=u7)"]);
-        assert!(explained.contains("uid: index of equality, 1 candidates"), "{explained}");
+        assert!(explained.contains("uid: index of equality, 1 candidate\n"), "{explained}");
     });
 }
 

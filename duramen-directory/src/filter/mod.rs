@@ -6,6 +6,7 @@ mod compile;
 mod evaluate;
 mod gather;
 mod plan;
+mod undefined;
 mod value;
 
 use duramen_ldap::filter::Filter;
@@ -18,7 +19,7 @@ use crate::schema::{AttributeId, ClassId};
 
 pub(crate) use compile::Compiler;
 pub(crate) use evaluate::{Derived, Evaluation, Value};
-pub(crate) use plan::{Candidates, Planner, each_value, member_types};
+pub(crate) use plan::{Candidates, Planner, counted, each_value, member_types};
 pub(crate) use value::Quick;
 
 /// That a filter is not nested deeper than `most`.

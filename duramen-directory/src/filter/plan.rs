@@ -246,7 +246,7 @@ impl Planner<'_> {
                 self.note(|| format!("{}: too many keys in the index of {what}", self.name(id)));
                 return Ok(Candidates::ALL);
             };
-            self.note(|| format!("{}: index of {what}, {} candidates", self.name(id), set.len()));
+            self.note(|| format!("{}: index of {what}, {}", self.name(id), counted(set.len(), "candidate")));
             union = Some(match union {
                 None => set,
                 Some(before) => unite(before, set),
@@ -446,7 +446,7 @@ impl Planner<'_> {
             }
             find(&mut members)?;
         }
-        self.note(|| format!("memberOf: members of the group, {} candidates", found.len()));
+        self.note(|| format!("memberOf: members of the group, {}", counted(found.len(), "candidate")));
         Ok(Candidates::exact(Set::Many(found)))
     }
 }
@@ -503,4 +503,9 @@ fn rank(test: &Test) -> u8 {
         Test::Present(_) => 8,
         _ => 9,
     }
+}
+
+/// So many of them, for people.
+pub(crate) fn counted(count: u64, noun: &str) -> String {
+    if count == 1 { format!("1 {noun}") } else { format!("{count} {noun}s") }
 }

@@ -59,7 +59,10 @@ impl Inner {
             controls: &controls,
             explain,
         };
-        let found = begun.find(requester)?;
+        let mut found = begun.find(requester)?;
+        if explain {
+            found.notes.splice(..0, begun.compiler(false).undefined(request.filter));
+        }
         let selection = begun.selection();
         let mut search = Search {
             plan,

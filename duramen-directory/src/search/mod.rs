@@ -30,7 +30,7 @@ use smallvec::SmallVec;
 use crate::access::{Level, Plan, What};
 use crate::entry::{Entry, mark};
 use crate::failure::{Failure, Result, damaged};
-use crate::filter::{Evaluation, Test};
+use crate::filter::{Evaluation, Test, counted};
 use crate::index::Set;
 use crate::names::{self, Naming};
 use crate::referral;
@@ -198,8 +198,8 @@ impl Search {
         let walk = match &self.job {
             Job::Special(_) => "entries that are made up".to_string(),
             Job::All => "all entries".to_string(),
-            Job::Ids(set) if self.rest.is_some() => format!("{} candidates of some windows", set.len()),
-            Job::Ids(set) => format!("{} candidates", set.len()),
+            Job::Ids(set) if self.rest.is_some() => format!("{} of some windows", counted(set.len(), "candidate")),
+            Job::Ids(set) => counted(set.len(), "candidate"),
             Job::Sorted(ids) => format!("{} sorted entries", ids.len()),
         };
         let test = if self.exact { "no test needed" } else { "each tested" };

@@ -70,7 +70,7 @@ fn an_index_whose_values_match_by_another_rule_now_has_to_be_completed() {
         sample.directory.reindex(&mut |_, _| true).unwrap();
     }
     let plan = sample.search(BASE, "(own=Hello World)", &Ask::default()).unwrap().plan;
-    assert!(plan.contains("1 candidates"), "{plan}");
+    assert!(plan.contains("1 candidate"), "{plan}");
     assert_eq!(problems(&sample), Vec::<String>::new());
     sample.directory.reconfigure(with(&[("own.schema", &own("caseExact")), ("more.schema", "# nothing")])).unwrap();
     assert_eq!(sample.directory.incomplete_indices(), [""; 0], "nothing is different");

@@ -151,7 +151,7 @@ fn an_or_with_a_part_without_an_index_asks_no_other() {
 fn of_a_small_part_no_index_is_asked_that_would_not_leave_few_of_it() {
     let sample = sample();
     let plan = |filter: &str| sample.plan(NIGHT, Scope::One, filter);
-    assert!(plan("(&(objectClass=person)(uid=n1))").contains("uid: index of equality, 1 candidates"));
+    assert!(plan("(&(objectClass=person)(uid=n1))").contains("uid: index of equality, 1 candidate"));
     // `title` has no index, so what is in scope is known to be fewer than those of the class.
     let unindexed = plan("(&(objectClass=person)(title=none))");
     assert!(!unindexed.contains("index of") && unindexed.contains("15 entries in scope"), "{unindexed}");

@@ -572,7 +572,7 @@ fn subentries_are_seen_when_they_are_asked_for_rfc3672_3() {
 fn a_plan_says_which_index_was_used() {
     let sample = Sample::people();
     let plan = sample.search(BASE, "(uid=jsmith)", &Ask::default()).unwrap().plan;
-    assert_eq!(plan, "1 candidates, no test needed, 1 looked at, 1 given");
+    assert_eq!(plan, "1 candidate, no test needed, 1 looked at, 1 given");
 }
 
 #[test]
