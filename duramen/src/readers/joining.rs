@@ -66,7 +66,7 @@ pub(super) fn admit(lock_file: LockFile, path: &Path, data: &dyn DataFile) -> Re
     let keep = |memory: &Memory| is_left_by_others(memory, data);
     let (memory, kept) = Memory::take_over(lock_file, keep, |file| data.check_lock_file(file))?;
     if kept {
-        tracing::info!(path = %path.display(), "going on with what others left");
+        tracing::debug!(path = %path.display(), "going on with what others left");
         memory.forget_use()?;
         memory.file().map_or(Ok(()), |file| lock::lock(file, OPENER, Kind::Shared))?;
         return Ok(Some((memory, Role::Joined)));
