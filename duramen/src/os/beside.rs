@@ -7,16 +7,16 @@
 //! first, so that it does not matter by which name it was opened.
 
 use std::ffi::{OsStr, OsString};
-use std::fs::{File, Metadata, Permissions};
+use std::fs::{File, Metadata};
 use std::io::{self, ErrorKind};
 use std::os::fd::OwnedFd;
 use std::os::unix::ffi::OsStrExt;
-use std::os::unix::fs::{MetadataExt, PermissionsExt, fchown};
+use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
 use rustix::fs::{AtFlags, CWD, FileType, Mode, OFlags, openat, readlinkat, statat, unlinkat};
 
-use super::file::{apart_from_streams, sync_names, write_in_place};
+use super::file::{apart_from_streams, give_to_users_of, sync_names, write_in_place};
 
 /// As many as the kernel follows.
 const LINKS_MAX: usize = 40;
@@ -68,9 +68,7 @@ impl Beside {
         }
         let file = self.open(OFlags::RDWR | OFlags::CREATE | OFlags::EXCL, Mode::RUSR | Mode::WUSR)?;
         write_in_place(&file);
-        // Only root can give files away; where that is refused the file is its maker's.
-        let _ = fchown(&file, Some(data.uid()), Some(data.gid()));
-        file.set_permissions(Permissions::from_mode(data.mode() & 0o777))?;
+        give_to_users_of(data, &file)?;
         Ok(file)
     }
 

@@ -2,11 +2,11 @@
 //!
 //! Owns: [`FileMedium`], how files are opened and created. Must not know: what is in them.
 
-use std::fs::{File, OpenOptions};
+use std::fs::{File, Metadata, OpenOptions, Permissions};
 use std::io::{self, ErrorKind, IoSlice};
 use std::ops::Range;
 use std::os::fd::{AsRawFd, RawFd};
-use std::os::unix::fs::{FileExt, MetadataExt, OpenOptionsExt};
+use std::os::unix::fs::{FileExt, MetadataExt, OpenOptionsExt, PermissionsExt, fchown};
 use std::path::Path;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock};
@@ -63,18 +63,30 @@ pub(crate) fn open_data(path: &Path, read_only: bool, create: bool, mode: u32) -
 }
 
 /// Opens the lock file, creating it where there is none: with `mode`, from which the umask takes as it does from the
-/// data file's.
-pub(crate) fn open_lock(path: &Path, mode: u32) -> Result<File> {
+/// data file's. `made` is told of one that this has made.
+pub(crate) fn open_lock(path: &Path, mode: u32, made: &dyn Fn(&File)) -> Result<File> {
     let mut options = OpenOptions::new();
     options.read(true).write(true).custom_flags(libc::O_NONBLOCK | libc::O_NOCTTY);
     let (file, op) = match options.open(path) {
         // Asked for only then: in directories like /tmp the kernel refuses it for files that others have made.
         Err(e) if e.kind() == ErrorKind::NotFound => {
-            (options.create(true).mode(mode).open(path).inspect(write_in_place), "create")
+            let new = options.create_new(true).mode(mode).open(path).inspect(write_in_place).inspect(made);
+            (new.or_else(|_| options.create_new(false).create(true).open(path).inspect(write_in_place)), "create")
         }
         answer => (answer, "open"),
     };
     file.and_then(apart_from_streams).map_err(failed(op, path))
+}
+
+/// Gives a file that was just made, in no place but its own, to the users of the data file: whoever may read and write that may
+/// read and write this. Only root can give files away; where that is refused the file is its maker's.
+pub(crate) fn give_to_users_of(data: &Metadata, file: &File) -> io::Result<()> {
+    let made = file.metadata()?;
+    if (made.uid(), made.gid()) != (data.uid(), data.gid()) {
+        let _ = fchown(file, Some(data.uid()), Some(data.gid())).or_else(|_| fchown(file, None, Some(data.gid())));
+    }
+    let (mode, all) = (made.mode() & 0o777, (made.mode() | data.mode()) & 0o666);
+    if mode & 0o666 == all { Ok(()) } else { file.set_permissions(Permissions::from_mode(mode | all)) }
 }
 
 /// Asks a filesystem that writes elsewhere what is written over (btrfs) to write this file in place, which is empty yet. Of a
@@ -373,12 +385,13 @@ mod tests {
     fn a_lock_file_gets_its_mode_and_a_replaced_one_is_noticed() {
         let directory = tempfile::tempdir().unwrap();
         let path = directory.path().join("data-lock");
-        let file = open_lock(&path, 0o600).unwrap();
+        let open_lock = || open_lock(&path, 0o600, &|_| ()).unwrap();
+        let file = open_lock();
         assert_eq!(file.metadata().unwrap().permissions().mode() & 0o777, 0o600);
         assert!(is_still_at(&file, &path).unwrap());
         std::fs::remove_file(&path).unwrap();
         assert!(!is_still_at(&file, &path).unwrap());
-        let _other = open_lock(&path, 0o600).unwrap();
+        let _other = open_lock();
         assert!(!is_still_at(&file, &path).unwrap());
     }
 

@@ -32,6 +32,9 @@ pub(crate) trait DataFile {
     /// Whether it is another one than this.
     fn is_another(&self, known: &Identity) -> bool;
 
+    /// Has the lock file that was just made be for the users of this file, too.
+    fn share(&self, lock_file: &File);
+
     /// Whether it still has the name that it was opened by.
     fn is_in_place(&self) -> Result<bool>;
 

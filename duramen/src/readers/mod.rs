@@ -152,7 +152,7 @@ impl Shared {
     pub(crate) fn open(path: &Path, mode: u32, data: &dyn DataFile) -> Result<(Shared, Role)> {
         let mut pause = Pause::new();
         loop {
-            let lock_file = LockFile::twice(|| file::open_lock(path, mode))?;
+            let lock_file = LockFile::twice(|| file::open_lock(path, mode, &|made| data.share(made)))?;
             let admitted = lock_file.map_or(Ok(None), |lock_file| admit(lock_file, path, data))?;
             if let Some((memory, role)) = admitted {
                 let shared = Shared::new(memory);

@@ -28,6 +28,8 @@ impl DataFile for Data {
         self.identity.is_some_and(|mine| identity::is_another_file(&mine, known))
     }
 
+    fn share(&self, _lock_file: &std::fs::File) {}
+
     fn is_in_place(&self) -> Result<bool> {
         Ok(!self.is_gone)
     }

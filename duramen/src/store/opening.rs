@@ -16,7 +16,7 @@ use crate::ids::Txnid;
 use crate::map::Map;
 use crate::medium::Medium;
 use crate::os::beside::{Beside, linked_to};
-use crate::os::file::{failed, is_still_at, read_up_to};
+use crate::os::file::{failed, give_to_users_of, is_still_at, read_up_to};
 use crate::os::identity::{self, Identity};
 use crate::os::overlay;
 use crate::pager::Pager;
@@ -62,6 +62,11 @@ impl DataFile for Opened<'_> {
     fn is_another(&self, known: &Identity) -> bool {
         // In an overlay a file is told to be another one once somebody has opened it to write.
         self.identity.is_some_and(|mine| identity::is_another_file(&mine, known)) && !overlay::may_be_copied(self.file)
+    }
+
+    /// Whoever looks after a database as root would else keep its owner out. Where it cannot be done the maker alone is in.
+    fn share(&self, lock_file: &File) {
+        let _ = self.file.metadata().and_then(|data| give_to_users_of(&data, lock_file));
     }
 
     fn is_in_place(&self) -> Result<bool> {

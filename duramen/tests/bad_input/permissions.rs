@@ -6,7 +6,7 @@
 #![allow(unsafe_code)]
 
 use std::fs::{self, Permissions};
-use std::os::unix::fs::PermissionsExt;
+use std::os::unix::fs::{MetadataExt, PermissionsExt};
 use std::path::Path;
 use std::time::{Duration, Instant};
 
@@ -98,6 +98,7 @@ fn role_nobody() -> Result<()> {
         }
         "no entry" => assert!(is_denied(Database::open(path)) && is_denied(read_only())),
         "create" => assert!(is_denied(Database::open(path))),
+        "write" => Database::open(path)?.update(|txn| txn.table("t")?.put(b"one", b"more"))?,
         "log" => assert!(log_of_a_commit(path)?.iter().any(|&byte| byte != 0), "the log is not used"),
         "log without a name" => {
             forbid_flushes_of_names();
@@ -245,6 +246,30 @@ fn what_is_read_without_a_place_in_the_lock_file_is_of_one_commit() -> Result<()
         Ok::<(), Error>(())
     })?;
     role.finish();
+    Ok(())
+}
+
+/// Root looks after what others own, and the lock file may have gone.
+#[test]
+fn a_lock_file_that_is_made_later_is_for_all_who_may_write_the_data_file() -> Result<()> {
+    let (dir, path) = closed()?;
+    let lock_file = format!("{path}-lock");
+    chmod(dir.path(), 0o755);
+    // Whose it stays, if this is not root.
+    let _ = std::os::unix::fs::chown(&path, Some(65534), Some(65534));
+    chmod(&path, 0o660);
+    fs::remove_file(&lock_file).unwrap();
+    Options::new().mode(0o600).open(&path)?;
+    let [data, lock] = [&path, &lock_file].map(|file| fs::metadata(file).unwrap());
+    assert_eq!((lock.uid(), lock.gid(), lock.mode() & 0o777), (data.uid(), data.gid(), 0o660));
+    as_nobody(&path, "write");
+    // What a link leads to may be anybody's, wherever it is.
+    fs::remove_file(&lock_file).unwrap();
+    let elsewhere = dir.path().join("elsewhere");
+    std::os::unix::fs::symlink(&elsewhere, &lock_file).unwrap();
+    Options::new().mode(0o600).open(&path)?;
+    let (made, own) = (fs::metadata(elsewhere).unwrap(), fs::metadata(dir.path()).unwrap().uid());
+    assert_eq!((made.uid(), made.mode() & 0o777), (own, 0o600));
     Ok(())
 }
 
