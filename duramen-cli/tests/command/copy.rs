@@ -83,16 +83,56 @@ fn commands_that_make_the_same_file_do_not_write_into_each_others() {
     let making: [&[&str]; 3] =
         [&["copy", "x.dm", "y"], &["copy", "x.dm", "y", "--compact"], &["dump", "x.dm", "-f", "y"]];
     for args in making {
-        std::fs::write(b.path("y.partial"), "half of what another makes").unwrap();
+        let half = "VERSION=3\nhalf of what another makes";
+        std::fs::write(b.path("y.partial"), half).unwrap();
         let other = File::options().write(true).open(b.path("y.partial")).unwrap();
         other.lock().unwrap();
         b.run(args).fails(1, "y is being made by another command");
-        assert_eq!(std::fs::read(b.path("y.partial")).unwrap(), b"half of what another makes");
+        assert_eq!(std::fs::read_to_string(b.path("y.partial")).unwrap(), half);
         // The other one dies.
         drop(other);
         b.ok(args);
         assert!(!b.path("y.partial").exists());
         std::fs::remove_file(b.path("y")).unwrap();
+    }
+}
+
+/// Commands that make a file `y`, and what one of their kind leaves that is killed.
+const MAKING: [(&[&str], &[u8]); 4] = [
+    (&["copy", "x.dm", "y"], &[0; 8192]),
+    (&["copy", "x.dm", "y", "--compact"], b"DURAMEN\x1a"),
+    (&["dump", "x.dm", "-f", "y"], b"VERSION=3\nformat"),
+    (&["put", "y", "t", "k", "v"], b""),
+];
+
+#[test]
+fn what_a_killed_command_has_left_is_made_anew_and_what_others_have_called_so_is_left_alone() {
+    let b = Bench::new();
+    b.ok(&["put", "x.dm", "t", "k", "v"]);
+    let partial = b.path("y.partial");
+    for (args, left) in MAKING {
+        std::fs::write(&partial, left).unwrap();
+        b.ok(args);
+        assert!(!partial.exists());
+        std::fs::remove_file(b.path("y")).unwrap();
+        let kept = |text: &str, why: &str| {
+            b.run(args).fails(1, &format!("y.partial is in the way: {why}"));
+            assert_eq!(std::fs::read_to_string(&partial).unwrap(), text);
+            std::fs::remove_file(&partial).unwrap();
+            assert!(!b.path("y").exists());
+        };
+        std::fs::write(&partial, "precious").unwrap();
+        kept("precious", "it is nothing that such a command has begun; remove it");
+        std::fs::write(b.path("other"), "VERSION=3\n").unwrap();
+        std::fs::hard_link(b.path("other"), &partial).unwrap();
+        kept("VERSION=3\n", "it has another name");
+        std::os::unix::fs::symlink("other", &partial).unwrap();
+        b.run(args).fails(1, "y.partial is in the way: it is a link");
+        assert_eq!(std::fs::read_to_string(b.path("other")).unwrap(), "VERSION=3\n");
+        std::fs::remove_file(&partial).unwrap();
+        assert!(Command::new("mkfifo").arg(&partial).status().unwrap().success());
+        b.run(args).fails(1, "y.partial is in the way: it is no regular file");
+        std::fs::remove_file(&partial).unwrap();
     }
 }
 
