@@ -11,7 +11,7 @@ use duramen_dump::Header;
 use serde_json::json;
 
 use crate::failure::{Failure, Result};
-use crate::open::WaitArgs;
+use crate::open::{self, WaitArgs};
 use crate::output::{Output, remark};
 use crate::progress::{Progress, Unit, is_quiet};
 use crate::shape::ShapeArgs;
@@ -77,8 +77,8 @@ pub struct Args {
     /// Memory that --bulk sorts in, in MiB (256 unless given, less where there is little)
     #[arg(long, value_name = "MIB", requires = "bulk")]
     memory: Option<usize>,
-    /// Page size of a database that is created: 4096 to 65536
-    #[arg(long, value_name = "BYTES")]
+    /// Page size of a database that is created: a power of two from 4096 to 65536
+    #[arg(long, value_name = "BYTES", value_parser = open::page_size)]
     page_size: Option<usize>,
     #[command(flatten)]
     wait: WaitArgs,

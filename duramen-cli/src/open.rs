@@ -33,6 +33,12 @@ fn seconds(text: &str) -> Result<Duration, String> {
     Duration::try_from_secs_f64(seconds).map_err(|error| error.to_string())
 }
 
+/// Reads the size of a database's pages, as the engine takes them.
+pub fn page_size(text: &str) -> Result<usize, String> {
+    let bytes = text.parse().ok().filter(|bytes: &usize| bytes.is_power_of_two() && (4096..=65536).contains(bytes));
+    bytes.ok_or_else(|| "not a power of two from 4096 to 65536".to_string())
+}
+
 /// Opens a database that exists, to read.
 pub fn to_read(path: &Path) -> Result<Database> {
     Ok(Database::options().read_only(true).open(path)?)
