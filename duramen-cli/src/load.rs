@@ -110,10 +110,10 @@ pub fn run(args: &Args) -> Result<()> {
         committed: 0,
     };
     load.sections()?;
-    let Load { place, entries, tables, skipped, progress, .. } = load;
+    let Load { place, entries, tables, skipped, committed, progress, .. } = load;
     if let Some(Place { txn, target }) = place {
         interrupt::set_consequence(UNKNOWN);
-        txn.commit()?;
+        txn.commit().map_err(|error| failed(error, committed))?;
         drop(progress);
         target.complete()?;
     }
@@ -175,6 +175,23 @@ const UNKNOWN: &str = "it was being committed: look whether it is there";
 
 /// Entries between two looks at the clock and at Ctrl-C.
 const STEP: u64 = 256;
+
+/// What stays of a load of which so many entries are committed.
+fn remains(committed: u64) -> String {
+    match committed {
+        0 => NOTHING.to_string(),
+        1 => "the first entry was loaded and committed".to_string(),
+        n => format!("the first {} were loaded and committed", units::plural(n, "entry")),
+    }
+}
+
+/// What has failed that is no fault of the input: a commit, of which nothing stays then.
+fn failed(failure: impl Into<Failure>, committed: u64) -> Failure {
+    match failure.into() {
+        Failure::Failed(what) => Failure::Failed(format!("{what}; {}", remains(committed))),
+        other => other,
+    }
+}
 
 impl Load<'_> {
     fn sections(&mut self) -> Result<()> {
@@ -334,11 +351,12 @@ impl Load<'_> {
     fn commit(&mut self) -> Result<()> {
         let Place { txn, target } = self.place.take().expect(PLACE);
         interrupt::set_consequence(UNKNOWN);
-        txn.commit()?;
-        let target = target.appear()?;
+        txn.commit().map_err(|error| failed(error, self.committed))?;
+        let target = target.appear().map_err(|failure| failed(failure, self.committed))?;
         self.committed = self.entries;
         interrupt::set_consequence(&self.remains());
-        self.place = Some(Place { txn: target.begin(self.args.wait)?, target });
+        let txn = target.begin(self.args.wait).map_err(|failure| failed(failure, self.committed))?;
+        self.place = Some(Place { txn, target });
         Ok(())
     }
 
@@ -348,11 +366,7 @@ impl Load<'_> {
 
     /// What stays of the load when it fails now.
     fn remains(&self) -> String {
-        match self.committed {
-            0 => NOTHING.to_string(),
-            1 => "the first entry was loaded and committed".to_string(),
-            n => format!("the first {} were loaded and committed", units::plural(n, "entry")),
-        }
+        remains(self.committed)
     }
 
     fn at(&self, what: &str) -> String {

@@ -5,7 +5,7 @@ use std::process::Stdio;
 
 use duramen::{Database, TableOptions, WriteTxn};
 
-use super::Bench;
+use super::{Bench, Run};
 
 fn dump(entries: &str) -> Vec<u8> {
     format!("VERSION=3\nformat=print\ndatabase=t\ntype=btree\nHEADER=END\n{entries}DATA=END\n").into_bytes()
@@ -311,7 +311,7 @@ fn a_dump_that_may_not_become_so_long_is_an_error_and_leaves_nothing() {
     let limited = |rest: &str| {
         let line = format!("ulimit -f 1000; {} dump x.dm {rest}", env!("CARGO_BIN_EXE_duramen"));
         let output = std::process::Command::new("sh").args(["-c", &line]).current_dir(b.path("")).output().unwrap();
-        super::Run::of(&[rest], output)
+        Run::of(&[rest], output)
     };
     limited("-f y.dump").fails(1, "cannot write the output: y.dump.partial: File too large");
     assert!(!b.path("y.dump.partial").exists() && !b.path("y.dump").exists());
@@ -324,4 +324,23 @@ fn a_dump_to_a_dash_goes_to_standard_output() {
     b.ok(&["put", "x.dm", "t", "k", "v"]);
     assert_eq!(b.ok(&["dump", "x.dm", "-f", "-"]), b.ok(&["dump", "x.dm"]));
     assert!(!b.path("-").exists());
+}
+
+#[test]
+fn a_load_whose_commit_fails_says_what_stays() {
+    let b = Bench::new();
+    let entries: String = (0..20_000).map(|n| format!(" {n:06}\n {}\n", "v".repeat(100))).collect();
+    std::fs::write(b.path("x.dump"), dump(&entries)).unwrap();
+    let limited = |arguments: &str| {
+        let line = format!("ulimit -f 3000; exec '{}' load {arguments}", env!("CARGO_BIN_EXE_duramen"));
+        let mut command = std::process::Command::new("sh");
+        Run::of(&[arguments], command.args(["-c", &line]).current_dir(b.dir.path()).output().unwrap())
+    };
+    limited("x.dm x.dump").fails(1, "File too large (os error 27); nothing was loaded");
+    assert_eq!(b.files(), ["x.dump"]);
+    let run = limited("x.dm x.dump --commit-every 1000");
+    let count = b.ok(&["scan", "x.dm", "t", "--keys"]).lines().count();
+    assert!((1000..20_000).contains(&count), "{count}");
+    let thousands = count / 1000;
+    run.fails(1, &format!("File too large (os error 27); the first {thousands},000 entries were loaded and committed"));
 }
