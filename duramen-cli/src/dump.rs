@@ -58,7 +58,10 @@ pub fn run(args: &Args) -> Result<()> {
     let map_bytes = lmdb_map_bytes(open::unless_overtaken(|| db.stats())?.file_bytes);
     let snapshot = db.read()?;
     let format = if args.print { Format::Print } else { Format::ByteValue };
-    let dump = Dump { snapshot: &snapshot, names: names(&snapshot, args)?, format, map_bytes };
+    let names = names(&snapshot, args)?;
+    // Before the first byte of what would not be whole.
+    names.iter().try_for_each(|name| check_name(name))?;
+    let dump = Dump { snapshot: &snapshot, names, format, map_bytes };
     match args.file.as_ref().filter(|path| path.as_os_str() != "-") {
         None => {
             let mut out = Output::stdout();
@@ -70,6 +73,21 @@ pub fn run(args: &Args) -> Result<()> {
         }
         Some(path) => dump.write_file(path),
     }
+}
+
+/// Where a file is made by whoever opens it by this path: links to it may be there before it is.
+fn end_of_links(path: &Path) -> io::Result<PathBuf> {
+    let mut end = path.to_path_buf();
+    for _ in 0..LINKS_MAX {
+        match std::fs::read_link(&end) {
+            Ok(to) => end = end.parent().unwrap_or(Path::new("")).join(to),
+            Err(error) if matches!(error.kind(), io::ErrorKind::InvalidInput | io::ErrorKind::NotFound) => {
+                return Ok(end);
+            }
+            Err(error) => return Err(error),
+        }
+    }
+    Err(rustix::io::Errno::LOOP.into())
 }
 
 fn is_same_file(one: &Path, other: &Path) -> bool {
@@ -122,7 +140,11 @@ impl Dump<'_> {
                 let linked = std::fs::canonicalize(path).map_err(|error| failed("find", path, &error))?;
                 self.make_file(&linked, Some(there.permissions()))
             }
-            Err(_) => self.make_file(path, None),
+            Err(error) if error.kind() == io::ErrorKind::NotFound => {
+                let linked = end_of_links(path).map_err(|error| failed("find", path, &error))?;
+                self.make_file(&linked, None)
+            }
+            Err(error) => Err(failed("find", path, &error)),
         }
     }
 
@@ -167,7 +189,6 @@ impl Dump<'_> {
     }
 
     fn write_table(&self, out: &mut impl Write, name: &[u8], mut step: impl FnMut(u64) -> Result<()>) -> Result<()> {
-        check_name(name)?;
         let table = self.snapshot.table_to_walk(name)?;
         let stats = table.stats();
         if stats.is_custom() {
@@ -213,6 +234,9 @@ impl Write for Named<'_> {
     }
 }
 
+/// As many links to links as the kernel follows.
+const LINKS_MAX: u32 = 40;
+
 /// Entries between two looks at the clock.
 const STEP: u64 = 1024;
 
@@ -223,7 +247,8 @@ fn check_name(name: &[u8]) -> Result<()> {
     }
     let shown = units::escaped(name);
     Err(Failure::Failed(format!(
-        "table {shown} has a line break or NUL in its name, which the format cannot hold: rename it"
+        "table {shown} has a line break or NUL in its name, which the format cannot hold: dump the others one by one \
+         with -s, or copy the database as it is with `duramen copy`"
     )))
 }
 

@@ -74,6 +74,38 @@ fn a_dump_goes_into_what_is_there() {
 }
 
 #[test]
+fn a_dump_goes_where_links_lead_that_lead_to_nothing_yet() {
+    use std::os::unix::fs::symlink;
+    let b = Bench::new();
+    b.ok(&["put", "x.dm", "t", "k", "v"]);
+    std::fs::create_dir(b.path("dumps")).unwrap();
+    symlink("dumps/first", b.path("link")).unwrap();
+    symlink("second", b.path("dumps/first")).unwrap();
+    b.ok(&["dump", "x.dm", "-f", "link"]);
+    assert!(std::fs::symlink_metadata(b.path("link")).unwrap().is_symlink());
+    assert_eq!(std::fs::read_to_string(b.path("dumps/second")).unwrap(), b.ok(&["dump", "x.dm"]));
+    symlink("loop", b.path("loop")).unwrap();
+    b.run(&["dump", "x.dm", "-f", "loop"]).fails(1, "cannot find loop: Too many levels of symbolic links");
+    assert!(std::fs::symlink_metadata(b.path("loop")).unwrap().is_symlink());
+}
+
+/// Who loads what there was of it would take it for all.
+#[test]
+fn a_dump_that_cannot_be_whole_is_not_begun() {
+    let b = Bench::new();
+    for name in ["a", "b\nc", "d"] {
+        b.ok(&["put", "x.dm", name, "k", "v"]);
+    }
+    for arguments in [&["dump", "x.dm"][..], &["dump", "x.dm", "-a"], &["dump", "x.dm", "-f", "y"]] {
+        let run = b.run(arguments);
+        assert_eq!(run.stdout, b"");
+        run.fails(1, r#"table "b\nc" has a line break or NUL in its name"#);
+    }
+    assert!(!b.path("y").exists());
+    b.ok(&["dump", "x.dm", "-s", "d"]);
+}
+
+#[test]
 fn user_bits_come_back_from_a_dump() {
     let b = Bench::new();
     let db = Database::open(b.path("x.dm")).unwrap();
