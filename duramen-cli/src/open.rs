@@ -25,6 +25,9 @@ impl WaitArgs {
     }
 }
 
+/// How the file of a database begins.
+pub const BEGINNING: &[u8; 8] = b"DURAMEN\x1a";
+
 /// What to do about having waited too long.
 pub const WAIT_LONGER: &str = "wait longer with --wait, or without it for ever";
 

@@ -24,7 +24,7 @@ use crate::progress::is_quiet;
 const PAUSE: Duration = Duration::from_millis(10);
 
 /// How what a command makes begins: a database, a dump.
-const BEGINNINGS: [&[u8]; 2] = [b"DURAMEN\x1a", b"VERSION=3\n"];
+const BEGINNINGS: [&[u8]; 2] = [open::BEGINNING, b"VERSION=3\n"];
 
 /// See the module's head.
 pub struct Partial {
@@ -61,7 +61,7 @@ impl Partial {
             .mode(mode)
             .custom_flags((OFlags::NOFOLLOW | OFlags::NONBLOCK).bits().cast_signed());
         let file = loop {
-            let (file, is_new) = match open(&mut options, &path) {
+            let (file, is_new) = match make(&mut options, &path) {
                 Ok(Some(opened)) => opened,
                 Ok(None) => continue,
                 Err(error) if error.raw_os_error() == Some(Errno::LOOP.raw_os_error()) => {
@@ -172,7 +172,7 @@ fn in_the_way(path: &Path, why: &str) -> Failure {
 }
 
 /// Makes the file, or opens what is there; whether it is new. `None`: what was there has just gone.
-fn open(options: &mut OpenOptions, path: &Path) -> io::Result<Option<(File, bool)>> {
+fn make(options: &mut OpenOptions, path: &Path) -> io::Result<Option<(File, bool)>> {
     match options.create_new(true).open(path) {
         Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}
         made => return made.map(|file| Some((file, true))),

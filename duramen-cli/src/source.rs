@@ -5,7 +5,7 @@
 use std::cmp::Ordering;
 use std::fmt::{self, Display};
 use std::fs::File;
-use std::io::{self, BufRead, BufReader};
+use std::io::{self, BufRead, BufReader, Read as _};
 use std::path::Path;
 
 use duramen::Order;
@@ -13,6 +13,7 @@ use duramen_dump::{BadInput, Header, Reader};
 use duramen_lmdb_file::{DataFile, Entries, Table};
 
 use crate::failure::{Failure, Result};
+use crate::open;
 use crate::output::remark;
 
 /// An input, by sections: [`Source::next_header`], then [`Source::next_entry`] until that says that the section is over.
@@ -70,6 +71,11 @@ impl Source {
         let failed = |error| Failure::Failed(format!("cannot open {name}: {error}"));
         let file = File::open(path).map_err(failed)?;
         let metadata = file.metadata().map_err(failed)?;
+        if !is_bare && is_database(path) {
+            return Err(Failure::Failed(format!(
+                "{name} is a Duramen database: `duramen copy` copies it, and what `duramen dump` writes of it can be loaded"
+            )));
+        }
         if metadata.is_dir() {
             return Err(Failure::Failed(format!("{name} is a directory, and no `data.mdb` of LMDB is in it")));
         }
@@ -132,6 +138,16 @@ impl Source {
     fn bad_file(&self, what: &str) -> Bad {
         Bad(format!("{}: {what}", self.name))
     }
+}
+
+/// Whether a Duramen database is in a file, or in `data.mdb` in a directory.
+fn is_database(path: &Path) -> bool {
+    let within = path.join("data.mdb");
+    let place = if path.is_dir() { &within } else { path };
+    let mut head = [0; open::BEGINNING.len()];
+    // Reading from what is no file takes something away.
+    let read = place.is_file().then(|| File::open(place).and_then(|mut file| file.read_exact(&mut head)));
+    matches!(read, Some(Ok(()))) && head == *open::BEGINNING
 }
 
 impl Lmdb {
@@ -220,8 +236,8 @@ impl InOrder {
 
     fn out_of_order(&self, what: &str) -> String {
         format!(
-            "the {what} of {} come in an order that only the program knows that made it; LMDB's `mdb_dump -a` and Duramen's \
-             `mdb_load -a` carry that over",
+            "the {what} of {} come in an order that only the program knows that made it (LMDB's `mdb_dump -a` and Duramen's \
+             `mdb_load -a` carry that over), or the page is damaged",
             self.table
         )
     }

@@ -142,6 +142,11 @@ fn bad_input_is_named_by_file_and_line_and_loads_nothing() {
         .fails(1, "standard input:3: in the header that ends here dupfixed=1");
     b.fed(&["load", "x.dm"], &dump("")[..60]).fails(1, "the input ends");
     b.run(&["load", "x.dm", "missing"]).fails(1, "cannot open missing");
+    std::fs::create_dir(b.path("directory")).unwrap();
+    b.ok(&["copy", "x.dm", "directory/data.mdb"]);
+    for input in ["x.dm", "directory", "directory/data.mdb"] {
+        b.run(&["load", "y.dm", input]).fails(1, &format!("{input} is a Duramen database: `duramen copy` copies it"));
+    }
 }
 
 #[test]
