@@ -24,7 +24,7 @@ Load what `duramen dump` or LMDB's mdb_dump wrote, or a data file of LMDB's.
 
 Reads the text format of LMDB's mdb_dump, in one section or many: each goes to the table that it names, or \
 to the main table if it names none. Tables that are not there are created, of the kind that the section \
-says. An entry replaces what its key has, or goes beside its other values in a table with duplicates.
+says (with --text, that --order and --duplicates say). An entry replaces what its key has, or goes beside its other values in a table with duplicates.
 
 A data file of LMDB 0.9, or the directory that its data.mdb is in, is read as it is, each of its tables as a section. No \
 program may write to it meanwhile.
@@ -91,6 +91,11 @@ pub struct Args {
 
 /// Runs `duramen load`.
 pub fn run(args: &Args) -> Result<()> {
+    if !args.text && args.shape.options().is_some() {
+        return Err(Failure::Usage(
+            "--order and --duplicates are for --text: other input says itself of what kind its tables are".to_string(),
+        ));
+    }
     let source = Source::open(args.input.as_deref(), args.text)?;
     let mut options = Database::options();
     if let Some(bytes) = args.page_size {
@@ -276,6 +281,9 @@ impl Load<'_> {
             Err(Trouble::Engine(Error::Stopped)) => interrupt::check(),
             // The line says which record it is.
             Err(Trouble::Engine(Error::Record { source, .. })) => Err(self.refused(&source)),
+            Err(Trouble::Engine(error @ Error::Incompatible { .. })) => {
+                Err(self.wrong(&format!("{error}: load without --bulk")))
+            }
             Err(Trouble::Engine(error)) => Err(self.refused(&error)),
         }
     }
@@ -323,7 +331,6 @@ impl Load<'_> {
             {
                 self.wrong(&format!("{error} (a database with a larger --page-size takes longer ones)"))
             }
-            Error::Incompatible { .. } if self.args.bulk => self.wrong(&format!("{error}: load without --bulk")),
             error => self.wrong(&error.to_string()),
         }
     }

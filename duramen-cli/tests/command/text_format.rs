@@ -277,6 +277,17 @@ fn plain_lines_load_as_keys_and_values() {
 }
 
 #[test]
+fn the_kind_of_a_table_is_chosen_for_plain_lines_only() {
+    let b = Bench::new();
+    for kind in [["--order", "integers"], ["--duplicates", "bytes"]] {
+        b.fed(&[&["load", "x.dm"], &kind[..]].concat(), &dump(" a\n 1\n")).fails(2, "are for --text");
+        assert_eq!(b.files(), [""; 0]);
+    }
+    b.fed(&["load", "x.dm", "-T", "-s", "t", "--duplicates", "bytes"], b"a\n2\na\n1\n").ok();
+    assert_eq!(b.ok(&["get", "x.dm", "t", "a"]), "1\n2\n");
+}
+
+#[test]
 fn commits_on_the_way_stay_when_a_later_line_is_bad() {
     let b = Bench::new();
     let text = dump(" a\n 1\n b\n 2\n c\n 3\n bad\\\n");
@@ -309,6 +320,17 @@ fn a_bulk_load_is_the_same_as_any_other_and_wants_empty_tables() {
         assert_eq!(b.ok(&["get", &file, "t", "9e3779b9"]), "1\n");
         b.ok(&["check", &file]);
     }
+}
+
+/// Nor can it be without --bulk.
+#[test]
+fn a_key_that_is_the_name_of_a_table_is_not_loaded_into_the_main_table() {
+    let b = Bench::new();
+    b.ok(&["put", "x.dm", "t", "k", "v"]);
+    let main = String::from_utf8(dump(" t\n 1\n")).unwrap().replace("database=t\n", "");
+    let run = b.fed(&["load", "x.dm", "--bulk"], main.as_bytes());
+    assert!(!run.stderr.contains("--bulk"), "{run:?}");
+    run.fails(1, "standard input:6: this table does not allow that: a table has this name; nothing was loaded");
 }
 
 #[test]
