@@ -62,7 +62,7 @@ pub fn run(args: &Args) -> Result<()> {
     // Before the first byte of what would not be whole.
     names.iter().try_for_each(|name| check_name(name))?;
     let dump = Dump { snapshot: &snapshot, names, format, map_bytes };
-    match args.file.as_ref().filter(|path| path.as_os_str() != "-") {
+    match args.file.as_ref().filter(|path| !STDOUT.iter().any(|name| path.as_os_str() == *name)) {
         None => {
             let mut out = Output::stdout();
             dump.write(&mut out, || Ok(()))?;
@@ -233,6 +233,9 @@ impl Write for Named<'_> {
         Ok(())
     }
 }
+
+/// Standard output: it may be a file that others have written to before, which is not to be replaced.
+const STDOUT: [&str; 4] = ["-", "/dev/stdout", "/dev/fd/1", "/proc/self/fd/1"];
 
 /// As many links to links as the kernel follows.
 const LINKS_MAX: u32 = 40;

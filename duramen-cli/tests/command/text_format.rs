@@ -378,11 +378,19 @@ fn a_dump_that_may_not_become_so_long_is_an_error_and_leaves_nothing() {
 }
 
 #[test]
-fn a_dump_to_a_dash_goes_to_standard_output() {
+fn a_dump_to_a_dash_or_to_standard_output_goes_there() {
     let b = Bench::new();
     b.ok(&["put", "x.dm", "t", "k", "v"]);
-    assert_eq!(b.ok(&["dump", "x.dm", "-f", "-"]), b.ok(&["dump", "x.dm"]));
+    let text = b.ok(&["dump", "x.dm"]);
+    assert_eq!(b.ok(&["dump", "x.dm", "-f", "-"]), text);
     assert!(!b.path("-").exists());
+    // Behind what is in a file already.
+    for name in ["-", "/dev/stdout", "/dev/fd/1"] {
+        std::fs::write(b.path("all"), "before\n").unwrap();
+        let all = std::fs::File::options().append(true).open(b.path("all")).unwrap();
+        assert!(b.command(&["dump", "x.dm", "-f", name]).stdout(all).status().unwrap().success());
+        assert_eq!(std::fs::read_to_string(b.path("all")).unwrap(), format!("before\n{text}"), "{name}");
+    }
 }
 
 #[test]
