@@ -48,6 +48,9 @@ pub struct Args {
 /// Runs `duramen copy`.
 pub fn run(args: &Args) -> Result<()> {
     let db = open::to_read(&args.file)?;
+    if open::is_of_database(&args.copy, db.path()) {
+        return Err(Failure::Usage(format!("{} is the name of a file of the database", show(&args.copy))));
+    }
     if args.copy.symlink_metadata().is_ok() {
         return Err(Failure::Failed(format!("{} exists already: remove it, or choose another name", show(&args.copy))));
     }

@@ -4,7 +4,6 @@ use std::ffi::OsString;
 use std::fs::{File, Permissions};
 use std::io::{self, BufWriter, Write};
 use std::os::unix::ffi::OsStrExt;
-use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
 use duramen::Snapshot;
@@ -68,8 +67,8 @@ pub fn run(args: &Args) -> Result<()> {
             dump.write(&mut out, || Ok(()))?;
             out.finish()
         }
-        Some(path) if is_same_file(path, db.path()) => {
-            Err(Failure::Usage(format!("{} is the database: a dump would replace it", path.display())))
+        Some(path) if open::is_of_database(path, db.path()) => {
+            Err(Failure::Usage(format!("{} is a file of the database: a dump would replace it", path.display())))
         }
         Some(path) => dump.write_file(path),
     }
@@ -88,11 +87,6 @@ fn end_of_links(path: &Path) -> io::Result<PathBuf> {
         }
     }
     Err(rustix::io::Errno::LOOP.into())
-}
-
-fn is_same_file(one: &Path, other: &Path) -> bool {
-    let file = |path: &Path| std::fs::metadata(path).map(|found| (found.dev(), found.ino()));
-    matches!((file(one), file(other)), (Ok(one), Ok(other)) if one == other)
 }
 
 /// Room for LMDB to store the same: its pages are not as full, and its free ones not as few. In large steps, so that

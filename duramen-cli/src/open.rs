@@ -1,7 +1,8 @@
 //! Opening databases, tables and write transactions the way a command needs them.
 
 use std::collections::HashSet;
-use std::path::Path;
+use std::os::unix::fs::MetadataExt;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use duramen::{Database, Error, Snapshot, Table, WriteTxn};
@@ -50,6 +51,28 @@ pub fn to_read(path: &Path) -> Result<Database> {
 /// Opens a database that exists, to change it.
 pub fn to_write(path: &Path) -> Result<Database> {
     Ok(Database::options().create(false).open(path)?)
+}
+
+/// Whether a path is of a file of a database, by whatever name, or of one that it would have: its log and its lock file are
+/// not always there.
+pub fn is_of_database(path: &Path, database: &Path) -> bool {
+    let file = |path: &Path| path.metadata().ok().map(|found| (found.dev(), found.ino()));
+    let place = |path: &Path| {
+        let directory = path.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."));
+        Some((file(directory)?, path.file_name()?.to_owned()))
+    };
+    let mut own = ["", "-log", "-lock"].map(|ending| {
+        let mut name = database.as_os_str().to_owned();
+        name.push(ending);
+        PathBuf::from(name)
+    });
+    if database.file_name().is_some_and(|name| name == "data.mdb") {
+        own[2] = database.with_file_name("lock.mdb");
+    }
+    let is_same = |own: &PathBuf| {
+        file(path).is_some_and(|found| file(own) == Some(found)) || place(path).is_some_and(|at| place(own) == Some(at))
+    };
+    own.iter().any(is_same)
 }
 
 /// Begins a write transaction; tells the user if that means waiting.

@@ -230,7 +230,18 @@ fn a_dump_does_not_replace_its_database() {
     b.ok(&["put", "x.dm", "t", "k", "v"]);
     std::fs::hard_link(b.path("x.dm"), b.path("same.dm")).unwrap();
     for name in ["x.dm", "./x.dm", "same.dm"] {
-        b.run(&["dump", "x.dm", "-f", name]).fails(2, "is the database: a dump would replace it");
+        b.run(&["dump", "x.dm", "-f", name]).fails(2, "is a file of the database: a dump would replace it");
+    }
+    std::fs::create_dir(b.path("lmdb")).unwrap();
+    b.ok(&["copy", "x.dm", "lmdb/data.mdb"]);
+    // Whether they are there or not.
+    let files =
+        [("x.dm", "x.dm-log"), ("x.dm", "./x.dm-lock"), ("same.dm", "same.dm-log"), ("lmdb/data.mdb", "lmdb/lock.mdb")];
+    for (database, name) in files {
+        b.run(&["dump", database, "-f", name]).fails(2, "is a file of the database: a dump would replace it");
+        for name in [name, database] {
+            b.run(&["copy", database, name]).fails(2, "is the name of a file of the database");
+        }
     }
     assert_eq!(b.ok(&["get", "x.dm", "t", "k"]), "v\n");
 }
