@@ -130,6 +130,10 @@ impl Dump<'_> {
                 let out = File::options().write(true).open(path).map_err(|error| failed("open", path, &error))?;
                 self.write_to(&out, path)
             }
+            Ok(_) if open::is_database(path) => {
+                let path = path.display();
+                Err(Failure::Failed(format!("{path} is a database: remove it first, if a dump is to have its name")))
+            }
             Ok(there) => {
                 let linked = std::fs::canonicalize(path).map_err(|error| failed("find", path, &error))?;
                 self.make_file(&linked, Some(there.permissions()))

@@ -1,6 +1,8 @@
 //! Opening databases, tables and write transactions the way a command needs them.
 
 use std::collections::HashSet;
+use std::fs::File;
+use std::io::Read;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -51,6 +53,16 @@ pub fn to_read(path: &Path) -> Result<Database> {
 /// Opens a database that exists, to change it.
 pub fn to_write(path: &Path) -> Result<Database> {
     Ok(Database::options().create(false).open(path)?)
+}
+
+/// Whether a Duramen database is in a file, or in `data.mdb` in a directory.
+pub fn is_database(path: &Path) -> bool {
+    let within = path.join("data.mdb");
+    let place = if path.is_dir() { &within } else { path };
+    let mut head = [0; BEGINNING.len()];
+    // Reading from what is no file takes something away.
+    let read = place.is_file().then(|| File::open(place).and_then(|mut file| file.read_exact(&mut head)));
+    matches!(read, Some(Ok(()))) && head == *BEGINNING
 }
 
 /// Whether a path is of a file of a database, by whatever name, or of one that it would have: its log and its lock file are

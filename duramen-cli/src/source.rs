@@ -5,7 +5,7 @@
 use std::cmp::Ordering;
 use std::fmt::{self, Display};
 use std::fs::File;
-use std::io::{self, BufRead, BufReader, Read as _};
+use std::io::{self, BufRead, BufReader};
 use std::path::Path;
 
 use duramen::Order;
@@ -71,7 +71,7 @@ impl Source {
         let failed = |error| Failure::Failed(format!("cannot open {name}: {error}"));
         let file = File::open(path).map_err(failed)?;
         let metadata = file.metadata().map_err(failed)?;
-        if !is_bare && is_database(path) {
+        if !is_bare && open::is_database(path) {
             return Err(Failure::Failed(format!(
                 "{name} is a Duramen database: `duramen copy` copies it, and what `duramen dump` writes of it can be loaded"
             )));
@@ -138,16 +138,6 @@ impl Source {
     fn bad_file(&self, what: &str) -> Bad {
         Bad(format!("{}: {what}", self.name))
     }
-}
-
-/// Whether a Duramen database is in a file, or in `data.mdb` in a directory.
-fn is_database(path: &Path) -> bool {
-    let within = path.join("data.mdb");
-    let place = if path.is_dir() { &within } else { path };
-    let mut head = [0; open::BEGINNING.len()];
-    // Reading from what is no file takes something away.
-    let read = place.is_file().then(|| File::open(place).and_then(|mut file| file.read_exact(&mut head)));
-    matches!(read, Some(Ok(()))) && head == *open::BEGINNING
 }
 
 impl Lmdb {

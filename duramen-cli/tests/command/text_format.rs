@@ -225,7 +225,7 @@ fn a_larger_page_size_is_proposed_only_where_it_helps() {
 }
 
 #[test]
-fn a_dump_does_not_replace_its_database() {
+fn a_dump_does_not_replace_a_database() {
     let b = Bench::new();
     b.ok(&["put", "x.dm", "t", "k", "v"]);
     std::fs::hard_link(b.path("x.dm"), b.path("same.dm")).unwrap();
@@ -234,6 +234,7 @@ fn a_dump_does_not_replace_its_database() {
     }
     std::fs::create_dir(b.path("lmdb")).unwrap();
     b.ok(&["copy", "x.dm", "lmdb/data.mdb"]);
+    b.run(&["dump", "x.dm", "-f", "lmdb/data.mdb"]).fails(1, "lmdb/data.mdb is a database: remove it first");
     // Whether they are there or not.
     let files =
         [("x.dm", "x.dm-log"), ("x.dm", "./x.dm-lock"), ("same.dm", "same.dm-log"), ("lmdb/data.mdb", "lmdb/lock.mdb")];
