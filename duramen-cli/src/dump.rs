@@ -1,7 +1,7 @@
 //! `duramen dump`: tables as text, in the format of mdb_dump.
 
 use std::ffi::OsString;
-use std::fs::{File, Permissions};
+use std::fs::{File, Metadata};
 use std::io::{self, BufWriter, Write};
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
@@ -136,7 +136,7 @@ impl Dump<'_> {
             }
             Ok(there) => {
                 let linked = std::fs::canonicalize(path).map_err(|error| failed("find", path, &error))?;
-                self.make_file(&linked, Some(there.permissions()))
+                self.make_file(&linked, Some(&there))
             }
             Err(error) if error.kind() == io::ErrorKind::NotFound => {
                 let linked = end_of_links(path).map_err(|error| failed("find", path, &error))?;
@@ -146,14 +146,13 @@ impl Dump<'_> {
         }
     }
 
-    /// Writes it beside the file and then puts it in its place, with the permissions of what it replaces.
-    fn make_file(&self, path: &Path, permissions: Option<Permissions>) -> Result<()> {
-        let partial = Partial::beside(path, if permissions.is_some() { 0o600 } else { 0o666 })?;
-        if let Some(permissions) = permissions {
-            let set = partial.file().set_permissions(permissions);
-            set.map_err(|error| failed("set the permissions of", partial.path(), &error))?;
-        }
+    /// Writes it beside the file and then puts it in its place, with the owner and the permissions of what it replaces.
+    fn make_file(&self, path: &Path, replaced: Option<&Metadata>) -> Result<()> {
+        let partial = Partial::beside(path, if replaced.is_some() { 0o600 } else { 0o666 })?;
         self.write_to(partial.file(), partial.path())?;
+        if let Some(replaced) = replaced {
+            partial.give(replaced)?;
+        }
         partial.complete(path)
     }
 

@@ -4,9 +4,9 @@
 //! into each other's; it goes when it is not completed, also where Ctrl-C ends the process in the middle of its work.
 //! What one that was killed has left is made anew; anything else that has such a name is somebody's, and left alone.
 
-use std::fs::{self, File, OpenOptions, TryLockError};
+use std::fs::{self, File, Metadata, OpenOptions, TryLockError};
 use std::io;
-use std::os::unix::fs::{FileExt, MetadataExt, OpenOptionsExt};
+use std::os::unix::fs::{FileExt, MetadataExt, OpenOptionsExt, PermissionsExt, fchown};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
@@ -96,6 +96,20 @@ impl Partial {
     /// To write to.
     pub fn file(&self) -> &File {
         &self.file
+    }
+
+    /// Gives it the permissions of another file, and its user and group as far as this process may. At the end: what may not
+    /// be written to could not be made.
+    pub fn give(&self, like: &Metadata) -> Result<()> {
+        let failed = |error| Failure::Failed(format!("cannot set the permissions of {}: {error}", self.path.display()));
+        let mut permissions = like.permissions();
+        let (user, group) = (like.uid(), like.gid());
+        if fchown(&self.file, Some(user), Some(group)).is_err() && fchown(&self.file, None, Some(group)).is_err() {
+            // What its group was allowed is not for another one, but for what everybody is.
+            let mode = permissions.mode();
+            permissions.set_mode(mode & !0o070 | mode & (mode << 3) & 0o070);
+        }
+        self.file.set_permissions(permissions).map_err(failed)
     }
 
     /// Gives it its name, in place of what has it.

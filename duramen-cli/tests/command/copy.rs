@@ -1,6 +1,7 @@
 //! `duramen copy`: backups of a database in use, as it is and compacted.
 
-use std::fs::File;
+use std::fs::{File, Permissions};
+use std::os::unix::fs::{MetadataExt, PermissionsExt};
 use std::process::{Command, Stdio};
 
 use duramen::{Database, Duplicates, Order, TableOptions};
@@ -134,6 +135,41 @@ fn what_a_killed_command_has_left_is_made_anew_and_what_others_have_called_so_is
         b.run(args).fails(1, "y.partial is in the way: it is no regular file");
         std::fs::remove_file(&partial).unwrap();
     }
+}
+
+/// The command without the rights by which nothing is forbidden to root.
+fn without_privileges(b: &Bench, args: &[&str]) -> Command {
+    let command = env!("CARGO_BIN_EXE_duramen");
+    let mut bounded = Command::new("setpriv");
+    bounded.args(["--bounding-set=-dac_override,-dac_read_search", command]);
+    let is_root = std::fs::metadata("/proc/self").unwrap().uid() == 0;
+    let mut run = if is_root { bounded } else { Command::new(command) };
+    run.args(args).current_dir(b.dir.path());
+    run
+}
+
+#[test]
+fn what_may_only_be_read_is_copied_and_replaced_as_what_it_is() {
+    let b = Bench::new();
+    b.ok(&["put", "x.dm", "t", "k", "v"]);
+    std::fs::write(b.path("x.dump"), "").unwrap();
+    for name in ["x.dm", "x.dump"] {
+        std::fs::set_permissions(b.path(name), Permissions::from_mode(0o440)).unwrap();
+        // Only root may: for others it goes on as it was made.
+        std::os::unix::fs::chown(b.path(name), None, Some(1234)).ok();
+    }
+    let of = |name: &str| {
+        let found = std::fs::metadata(b.path(name)).unwrap();
+        (found.uid(), found.gid(), found.mode() & 0o777)
+    };
+    let is = of("x.dump");
+    let making: [&[&str]; 3] =
+        [&["copy", "x.dm", "y.dm"], &["copy", "x.dm", "z.dm", "--compact"], &["dump", "x.dm", "-f", "x.dump"]];
+    for args in making {
+        let output = without_privileges(&b, args).output().unwrap();
+        assert!(output.status.success(), "{output:?}");
+    }
+    assert_eq!(["y.dm", "z.dm", "x.dump"].map(of), [is; 3]);
 }
 
 #[test]
