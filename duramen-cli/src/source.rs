@@ -63,7 +63,7 @@ impl Source {
         if !is_bare && DataFile::is_at(path) {
             let failed = |error| Failure::Failed(format!("{name}: {error}"));
             let file = DataFile::open(path).map_err(failed)?;
-            let tables = file.tables().map_err(failed)?.into_iter();
+            let tables = file.tables().map_err(|error| failed(changed(&file).unwrap_or(error)))?.into_iter();
             let length = Some(file.bytes());
             let lmdb = Lmdb { file, tables, entries: None, order: InOrder::default(), pages: 0 };
             return Ok(Source { name, length, from: From::Lmdb(Box::new(lmdb)) });
@@ -87,7 +87,9 @@ impl Source {
     pub fn next_header(&mut self) -> Read<Option<Header>> {
         match &mut self.from {
             From::Dump(reader) => reader.next_header().map_err(|bad| self.bad_dump(&bad)),
-            From::Lmdb(lmdb) => lmdb.next_header().map_err(|what| self.bad_file(&what)),
+            From::Lmdb(lmdb) => {
+                lmdb.next_header().map_err(|what| lmdb.blame(what)).map_err(|what| self.bad_file(&what))
+            }
         }
     }
 
@@ -95,7 +97,9 @@ impl Source {
     pub fn next_entry(&mut self, key: &mut Vec<u8>, value: &mut Vec<u8>) -> Read<bool> {
         match &mut self.from {
             From::Dump(reader) => reader.next_entry(key, value).map_err(|bad| self.bad_dump(&bad)),
-            From::Lmdb(lmdb) => lmdb.next_entry(key, value).map_err(|what| self.bad_file(&what)),
+            From::Lmdb(lmdb) => {
+                lmdb.next_entry(key, value).map_err(|what| lmdb.blame(what)).map_err(|what| self.bad_file(&what))
+            }
         }
     }
 
@@ -175,9 +179,19 @@ impl Lmdb {
         Ok(found)
     }
 
+    /// What is wrong, or that a program has changed the file.
+    fn blame(&self, what: String) -> String {
+        changed(&self.file).map_or(what, |changed| changed.to_string())
+    }
+
     fn pages_read(&self) -> u64 {
         self.pages + self.entries.as_ref().map_or(0, Entries::pages_read)
     }
+}
+
+/// Whether a program has changed a file since it was opened: then what seems to be wrong with it is not.
+fn changed(file: &DataFile) -> Option<duramen_lmdb_file::Error> {
+    file.check_unchanged().err().filter(|error| matches!(error, duramen_lmdb_file::Error::Changed))
 }
 
 /// Whether entries come in the order that their table's flags say. A program can give LMDB a function of its own instead,
