@@ -324,6 +324,10 @@ impl Load<'_> {
     /// What the engine says against a table or an entry, and what to do.
     fn refused(&self, error: &Error) -> Failure {
         match error {
+            // Of the database or the disk: no fault of the input's.
+            Error::Corrupt { .. } | Error::Io { .. } | Error::File { .. } => {
+                Failure::Failed(format!("{error}; {}", self.remains()))
+            }
             Error::TableOptions { .. } => self.wrong(&format!("{error}: load into another table with -s")),
             // Of integers, and of values of one size, no page holds other ones.
             Error::KeyLength { bytes, max, .. } | Error::ValueLength { bytes, max, .. }

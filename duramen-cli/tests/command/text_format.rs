@@ -150,6 +150,20 @@ fn bad_input_is_named_by_file_and_line_and_loads_nothing() {
 }
 
 #[test]
+fn damage_of_the_database_is_not_put_down_to_the_input() {
+    let b = Bench::new();
+    std::fs::write(b.path("x.dump"), dump(" k\n v\n")).unwrap();
+    b.ok(&["load", "x.dm", "x.dump"]);
+    let mut bytes = std::fs::read(b.path("x.dm")).unwrap();
+    // All but the meta pages.
+    bytes[4 * 4096..].fill(7);
+    std::fs::write(b.path("x.dm"), bytes).unwrap();
+    let run = b.run(&["load", "x.dm", "x.dump"]);
+    assert!(!run.stderr.contains("x.dump"), "{run:?}");
+    run.fails(1, "is damaged: its checksum does not match; run `duramen check`");
+}
+
+#[test]
 fn what_is_no_text_is_not_read_to_its_end() {
     let b = Bench::new();
     for args in [&["load", "x.dm", "/dev/zero"][..], &["load", "x.dm", "-T", "/dev/zero"]] {
