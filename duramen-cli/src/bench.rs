@@ -12,6 +12,7 @@ use serde_json::json;
 
 use crate::columns::Columns;
 use crate::failure::{Failure, Result};
+use crate::open;
 use crate::output::Output;
 use crate::progress::{Progress, Unit};
 use crate::{interrupt, units};
@@ -51,7 +52,7 @@ pub struct Args {
     #[arg(long, default_value_t = 2.0, value_name = "SECONDS")]
     seconds: f64,
     /// Size of the database's pages: a power of two from 4096 to 65536
-    #[arg(long, default_value_t = 4096, value_name = "BYTES")]
+    #[arg(long, default_value_t = 4096, value_name = "BYTES", value_parser = open::page_size)]
     page_size: usize,
     /// Print JSON
     #[arg(long)]
@@ -61,6 +62,8 @@ pub struct Args {
 const TABLE: &str = "records";
 /// Entries in a transaction of the load.
 const BATCH: u64 = 10_000;
+/// Entries of a scan between two looks at Ctrl-C.
+const SCAN_STEP: u64 = 64;
 /// Entries in a transaction of the puts that are several at once.
 const SEVERAL: u64 = 100;
 /// Threads that put at the same time.
@@ -78,8 +81,8 @@ pub fn run(args: &Args) -> Result<()> {
     let limit = Duration::try_from_secs_f64(args.seconds)
         .map_err(|error| Failure::Usage(format!("--seconds {}: {error}", args.seconds)))?;
     interrupt::listen("the temporary directory is removed")?;
-    let prefixed = tempfile::Builder::new().prefix("duramen-bench-").tempdir_in(&args.dir);
-    let dir = prefixed
+    let prefixed = || tempfile::Builder::new().prefix("duramen-bench-").tempdir_in(&args.dir);
+    let dir = interrupt::make_leftover(prefixed)
         .map_err(|error| Failure::Failed(format!("cannot make a directory in {}: {error}", args.dir.display())))?;
     let db = Database::options().page_size(args.page_size).open(dir.path().join("bench.dm"))?;
     let shape = Shape { key_bytes: args.key_bytes.into(), value_bytes: args.value_bytes as usize };
@@ -153,6 +156,8 @@ impl Bench<'_> {
             let mut table = txn.table(TABLE)?;
             for n in done..end {
                 table.put(self.shape.key(n), self.shape.value(n))?;
+                // A thousand of the largest take seconds.
+                interrupt::check()?;
             }
             txn.commit()?;
             done = end;
@@ -178,6 +183,7 @@ impl Bench<'_> {
                 }) {
                     return Err(Failure::Failed(format!("record {n} did not come back as it was stored")));
                 }
+                interrupt::check()?;
             }
             done += 1000;
             self.step(&mut progress, done)?;
@@ -190,13 +196,16 @@ impl Bench<'_> {
         let snapshot = self.db.read()?;
         let table = snapshot.table(TABLE)?;
         let begun = Instant::now();
-        let (mut done, mut bytes) = (0, 0);
+        let (mut done, mut bytes) = (0u64, 0);
         while begun.elapsed() < self.limit {
             let mut iter = table.iter();
             while let Some(item) = if backwards { iter.next_back() } else { iter.next() } {
                 let (key, value) = item?;
                 bytes += key.len() + value.len();
                 done += 1;
+                if done.is_multiple_of(SCAN_STEP) {
+                    interrupt::check()?;
+                }
             }
             self.step(&mut progress, done)?;
         }
@@ -220,6 +229,7 @@ impl Bench<'_> {
             for _ in 0..each {
                 let n = rng.u64(..self.records);
                 table.put(self.shape.key(n), self.shape.value(n))?;
+                interrupt::check()?;
             }
             txn.commit()?;
             done += each;

@@ -21,7 +21,7 @@ const ABOUT: &str = "\
 Copy a database into a file of its own, while it is in use: a backup.
 
 The copy is one consistent state of the database and needs no other file. It appears when it is complete and on the \
-disk. Nobody waits meanwhile. As it is, it has the same pages as the original, the free ones too; with --compact it \
+disk, with the permissions of the original, and its owner if root copies. Nobody waits meanwhile. As it is, it has the same pages as the original, the free ones too; with --compact it \
 is made anew, table by table, without free space: shorter, and faster to read through.
 
 To go back to a copy: stop all programs that use the database, copy or rename the copy to its name, and \
@@ -48,20 +48,22 @@ pub struct Args {
 /// Runs `duramen copy`.
 pub fn run(args: &Args) -> Result<()> {
     let db = open::to_read(&args.file)?;
+    if open::is_of_database(&args.copy, db.path()) {
+        return Err(Failure::Usage(format!("{} is the name of a file of the database", show(&args.copy))));
+    }
     if args.copy.symlink_metadata().is_ok() {
         return Err(Failure::Failed(format!("{} exists already: remove it, or choose another name", show(&args.copy))));
     }
     interrupt::listen("nothing was copied")?;
     // In the end the same users may read and write it as the original; until then nobody else.
     let partial = Partial::beside(&args.copy, 0o600)?;
-    let permissions =
-        std::fs::metadata(db.path()).and_then(|original| partial.file().set_permissions(original.permissions()));
-    permissions.map_err(|error| Failure::Failed(format!("cannot create {}: {error}", show(partial.path()))))?;
     if args.compact {
         compact(&db, partial.path())?;
     } else {
         as_it_is(&db, partial.file())?;
     }
+    let original = std::fs::metadata(db.path());
+    partial.give(&original.map_err(|error| Failure::Failed(format!("cannot find {}: {error}", show(db.path()))))?)?;
     partial.complete_new(&args.copy)
 }
 

@@ -1,10 +1,9 @@
 //! `duramen dump`: tables as text, in the format of mdb_dump.
 
 use std::ffi::OsString;
-use std::fs::{File, Permissions};
+use std::fs::{File, Metadata};
 use std::io::{self, BufWriter, Write};
 use std::os::unix::ffi::OsStrExt;
-use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
 use duramen::Snapshot;
@@ -58,23 +57,36 @@ pub fn run(args: &Args) -> Result<()> {
     let map_bytes = lmdb_map_bytes(open::unless_overtaken(|| db.stats())?.file_bytes);
     let snapshot = db.read()?;
     let format = if args.print { Format::Print } else { Format::ByteValue };
-    let dump = Dump { snapshot: &snapshot, names: names(&snapshot, args)?, format, map_bytes };
-    match args.file.as_ref().filter(|path| path.as_os_str() != "-") {
+    let names = names(&snapshot, args)?;
+    // Before the first byte of what would not be whole.
+    names.iter().try_for_each(|name| check_name(name))?;
+    let dump = Dump { snapshot: &snapshot, names, format, map_bytes };
+    match args.file.as_ref().filter(|path| !STDOUT.iter().any(|name| path.as_os_str() == *name)) {
         None => {
             let mut out = Output::stdout();
             dump.write(&mut out, || Ok(()))?;
             out.finish()
         }
-        Some(path) if is_same_file(path, db.path()) => {
-            Err(Failure::Usage(format!("{} is the database: a dump would replace it", path.display())))
+        Some(path) if open::is_of_database(path, db.path()) => {
+            Err(Failure::Usage(format!("{} is a file of the database: a dump would replace it", path.display())))
         }
         Some(path) => dump.write_file(path),
     }
 }
 
-fn is_same_file(one: &Path, other: &Path) -> bool {
-    let file = |path: &Path| std::fs::metadata(path).map(|found| (found.dev(), found.ino()));
-    matches!((file(one), file(other)), (Ok(one), Ok(other)) if one == other)
+/// Where a file is made by whoever opens it by this path: links to it may be there before it is.
+fn end_of_links(path: &Path) -> io::Result<PathBuf> {
+    let mut end = path.to_path_buf();
+    for _ in 0..LINKS_MAX {
+        match std::fs::read_link(&end) {
+            Ok(to) => end = end.parent().unwrap_or(Path::new("")).join(to),
+            Err(error) if matches!(error.kind(), io::ErrorKind::InvalidInput | io::ErrorKind::NotFound) => {
+                return Ok(end);
+            }
+            Err(error) => return Err(error),
+        }
+    }
+    Err(rustix::io::Errno::LOOP.into())
 }
 
 /// Room for LMDB to store the same: its pages are not as full, and its free ones not as few. In large steps, so that
@@ -118,22 +130,29 @@ impl Dump<'_> {
                 let out = File::options().write(true).open(path).map_err(|error| failed("open", path, &error))?;
                 self.write_to(&out, path)
             }
+            Ok(_) if open::is_database(path) => {
+                let path = path.display();
+                Err(Failure::Failed(format!("{path} is a database: remove it first, if a dump is to have its name")))
+            }
             Ok(there) => {
                 let linked = std::fs::canonicalize(path).map_err(|error| failed("find", path, &error))?;
-                self.make_file(&linked, Some(there.permissions()))
+                self.make_file(&linked, Some(&there))
             }
-            Err(_) => self.make_file(path, None),
+            Err(error) if error.kind() == io::ErrorKind::NotFound => {
+                let linked = end_of_links(path).map_err(|error| failed("find", path, &error))?;
+                self.make_file(&linked, None)
+            }
+            Err(error) => Err(failed("find", path, &error)),
         }
     }
 
-    /// Writes it beside the file and then puts it in its place, with the permissions of what it replaces.
-    fn make_file(&self, path: &Path, permissions: Option<Permissions>) -> Result<()> {
-        let partial = Partial::beside(path, if permissions.is_some() { 0o600 } else { 0o666 })?;
-        if let Some(permissions) = permissions {
-            let set = partial.file().set_permissions(permissions);
-            set.map_err(|error| failed("set the permissions of", partial.path(), &error))?;
-        }
+    /// Writes it beside the file and then puts it in its place, with the owner and the permissions of what it replaces.
+    fn make_file(&self, path: &Path, replaced: Option<&Metadata>) -> Result<()> {
+        let partial = Partial::beside(path, if replaced.is_some() { 0o600 } else { 0o666 })?;
         self.write_to(partial.file(), partial.path())?;
+        if let Some(replaced) = replaced {
+            partial.give(replaced)?;
+        }
         partial.complete(path)
     }
 
@@ -167,7 +186,6 @@ impl Dump<'_> {
     }
 
     fn write_table(&self, out: &mut impl Write, name: &[u8], mut step: impl FnMut(u64) -> Result<()>) -> Result<()> {
-        check_name(name)?;
         let table = self.snapshot.table_to_walk(name)?;
         let stats = table.stats();
         if stats.is_custom() {
@@ -213,6 +231,12 @@ impl Write for Named<'_> {
     }
 }
 
+/// Standard output: it may be a file that others have written to before, which is not to be replaced.
+const STDOUT: [&str; 4] = ["-", "/dev/stdout", "/dev/fd/1", "/proc/self/fd/1"];
+
+/// As many links to links as the kernel follows.
+const LINKS_MAX: u32 = 40;
+
 /// Entries between two looks at the clock.
 const STEP: u64 = 1024;
 
@@ -223,7 +247,8 @@ fn check_name(name: &[u8]) -> Result<()> {
     }
     let shown = units::escaped(name);
     Err(Failure::Failed(format!(
-        "table {shown} has a line break or NUL in its name, which the format cannot hold: rename it"
+        "table {shown} has a line break or NUL in its name, which the format cannot hold: dump the others one by one \
+         with -s, or copy the database as it is with `duramen copy`"
     )))
 }
 

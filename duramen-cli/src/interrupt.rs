@@ -2,8 +2,9 @@
 //! of them, a database does not mind. And what the kernel sends to who writes more into a file than he may.
 //!
 //! Owns: the flag that long work looks at. The second Ctrl-C, or a second without an answer, end the process at
-//! once, but for the removal of a file that nobody would complete.
+//! once, but for the removal of what nobody would complete.
 
+use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -17,6 +18,9 @@ use crate::output::remark;
 
 /// How long the work under way may take to end by itself: it may be waiting for input, which no flag can end.
 const PATIENCE: Duration = Duration::from_secs(1);
+
+/// How often a directory is tried to be removed that somebody goes on to put files into.
+const REMOVALS_MAX: u32 = 10;
 
 static INTERRUPTED: AtomicBool = AtomicBool::new(false);
 static CONSEQUENCE: Mutex<String> = Mutex::new(String::new());
@@ -64,18 +68,35 @@ pub fn set_consequence(consequence: &str) {
     *CONSEQUENCE.lock().unwrap_or_else(PoisonError::into_inner) = consequence.to_string();
 }
 
-/// What is to be removed if the process ends in the middle of its work.
+/// What is to be removed if the process ends in the middle of its work: a file, or a directory with all that is in it.
 pub fn set_leftover(path: Option<&Path>) {
     *LEFTOVER.lock().unwrap_or_else(PoisonError::into_inner) = path.map(Path::to_path_buf);
+}
+
+/// Makes what is to be removed: there is no moment in which it is there and would be left.
+pub fn make_leftover<T: AsRef<Path>>(make: impl FnOnce() -> io::Result<T>) -> io::Result<T> {
+    let mut leftover = LEFTOVER.lock().unwrap_or_else(PoisonError::into_inner);
+    let made = make()?;
+    *leftover = Some(made.as_ref().to_path_buf());
+    Ok(made)
 }
 
 fn exit() -> ! {
     // Held to the end: who is about to complete the file waits, and comes too late.
     let leftover = LEFTOVER.lock().unwrap_or_else(PoisonError::into_inner);
     if let Some(path) = &*leftover {
-        let _ = std::fs::remove_file(path);
+        remove(path);
     }
     std::process::exit(130);
+}
+
+fn remove(path: &Path) {
+    if !path.is_dir() {
+        let _ = std::fs::remove_file(path);
+        return;
+    }
+    // The work under way may make another file in it meanwhile.
+    let _ = (0..REMOVALS_MAX).find(|_| std::fs::remove_dir_all(path).is_ok());
 }
 
 /// An error if Ctrl-C was pressed, the terminal was closed, or the process was told to end.

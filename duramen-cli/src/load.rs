@@ -11,7 +11,7 @@ use duramen_dump::Header;
 use serde_json::json;
 
 use crate::failure::{Failure, Result};
-use crate::open::WaitArgs;
+use crate::open::{self, WaitArgs};
 use crate::output::{Output, remark};
 use crate::progress::{Progress, Unit, is_quiet};
 use crate::shape::ShapeArgs;
@@ -24,7 +24,7 @@ Load what `duramen dump` or LMDB's mdb_dump wrote, or a data file of LMDB's.
 
 Reads the text format of LMDB's mdb_dump, in one section or many: each goes to the table that it names, or \
 to the main table if it names none. Tables that are not there are created, of the kind that the section \
-says. An entry replaces what its key has, or goes beside its other values in a table with duplicates.
+says (with --text, that --order and --duplicates say). An entry replaces what its key has, or goes beside its other values in a table with duplicates.
 
 A data file of LMDB 0.9, or the directory that its data.mdb is in, is read as it is, each of its tables as a section. No \
 program may write to it meanwhile.
@@ -77,8 +77,8 @@ pub struct Args {
     /// Memory that --bulk sorts in, in MiB (256 unless given, less where there is little)
     #[arg(long, value_name = "MIB", requires = "bulk")]
     memory: Option<usize>,
-    /// Page size of a database that is created: 4096 to 65536
-    #[arg(long, value_name = "BYTES")]
+    /// Page size of a database that is created: a power of two from 4096 to 65536
+    #[arg(long, value_name = "BYTES", value_parser = open::page_size)]
     page_size: Option<usize>,
     #[command(flatten)]
     wait: WaitArgs,
@@ -91,6 +91,11 @@ pub struct Args {
 
 /// Runs `duramen load`.
 pub fn run(args: &Args) -> Result<()> {
+    if !args.text && args.shape.options().is_some() {
+        return Err(Failure::Usage(
+            "--order and --duplicates are for --text: other input says itself of what kind its tables are".to_string(),
+        ));
+    }
     let source = Source::open(args.input.as_deref(), args.text)?;
     let mut options = Database::options();
     if let Some(bytes) = args.page_size {
@@ -110,10 +115,10 @@ pub fn run(args: &Args) -> Result<()> {
         committed: 0,
     };
     load.sections()?;
-    let Load { place, entries, tables, skipped, progress, .. } = load;
+    let Load { place, entries, tables, skipped, committed, progress, .. } = load;
     if let Some(Place { txn, target }) = place {
         interrupt::set_consequence(UNKNOWN);
-        txn.commit()?;
+        txn.commit().map_err(|error| failed(error, committed))?;
         drop(progress);
         target.complete()?;
     }
@@ -175,6 +180,23 @@ const UNKNOWN: &str = "it was being committed: look whether it is there";
 
 /// Entries between two looks at the clock and at Ctrl-C.
 const STEP: u64 = 256;
+
+/// What stays of a load of which so many entries are committed.
+fn remains(committed: u64) -> String {
+    match committed {
+        0 => NOTHING.to_string(),
+        1 => "the first entry was loaded and committed".to_string(),
+        n => format!("the first {} were loaded and committed", units::plural(n, "entry")),
+    }
+}
+
+/// What has failed that is no fault of the input: a commit, of which nothing stays then.
+fn failed(failure: impl Into<Failure>, committed: u64) -> Failure {
+    match failure.into() {
+        Failure::Failed(what) => Failure::Failed(format!("{what}; {}", remains(committed))),
+        other => other,
+    }
+}
 
 impl Load<'_> {
     fn sections(&mut self) -> Result<()> {
@@ -259,6 +281,9 @@ impl Load<'_> {
             Err(Trouble::Engine(Error::Stopped)) => interrupt::check(),
             // The line says which record it is.
             Err(Trouble::Engine(Error::Record { source, .. })) => Err(self.refused(&source)),
+            Err(Trouble::Engine(error @ Error::Incompatible { .. })) => {
+                Err(self.wrong(&format!("{error}: load without --bulk")))
+            }
             Err(Trouble::Engine(error)) => Err(self.refused(&error)),
         }
     }
@@ -299,6 +324,10 @@ impl Load<'_> {
     /// What the engine says against a table or an entry, and what to do.
     fn refused(&self, error: &Error) -> Failure {
         match error {
+            // Of the database or the disk: no fault of the input's.
+            Error::Corrupt { .. } | Error::Io { .. } | Error::File { .. } => {
+                Failure::Failed(format!("{error}; {}", self.remains()))
+            }
             Error::TableOptions { .. } => self.wrong(&format!("{error}: load into another table with -s")),
             // Of integers, and of values of one size, no page holds other ones.
             Error::KeyLength { bytes, max, .. } | Error::ValueLength { bytes, max, .. }
@@ -306,7 +335,6 @@ impl Load<'_> {
             {
                 self.wrong(&format!("{error} (a database with a larger --page-size takes longer ones)"))
             }
-            Error::Incompatible { .. } if self.args.bulk => self.wrong(&format!("{error}: load without --bulk")),
             error => self.wrong(&error.to_string()),
         }
     }
@@ -334,11 +362,12 @@ impl Load<'_> {
     fn commit(&mut self) -> Result<()> {
         let Place { txn, target } = self.place.take().expect(PLACE);
         interrupt::set_consequence(UNKNOWN);
-        txn.commit()?;
-        let target = target.appear()?;
+        txn.commit().map_err(|error| failed(error, self.committed))?;
+        let target = target.appear().map_err(|failure| failed(failure, self.committed))?;
         self.committed = self.entries;
         interrupt::set_consequence(&self.remains());
-        self.place = Some(Place { txn: target.begin(self.args.wait)?, target });
+        let txn = target.begin(self.args.wait).map_err(|failure| failed(failure, self.committed))?;
+        self.place = Some(Place { txn, target });
         Ok(())
     }
 
@@ -348,11 +377,7 @@ impl Load<'_> {
 
     /// What stays of the load when it fails now.
     fn remains(&self) -> String {
-        match self.committed {
-            0 => NOTHING.to_string(),
-            1 => "the first entry was loaded and committed".to_string(),
-            n => format!("the first {} were loaded and committed", units::plural(n, "entry")),
-        }
+        remains(self.committed)
     }
 
     fn at(&self, what: &str) -> String {

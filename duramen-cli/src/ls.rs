@@ -3,14 +3,21 @@
 use std::path::PathBuf;
 
 use duramen::{Snapshot, TableStats};
-use serde::Serialize;
+use serde::{Serialize, Serializer};
+use serde_json::Map;
 
-use crate::bytes::{Form, Meaning, write_field};
+use crate::bytes::{Form, Meaning, add_json, write_field};
 use crate::columns::Columns;
 use crate::failure::Result;
 use crate::open::{self, Records};
 use crate::output::Output;
 use crate::{shape, units};
+
+const ABOUT: &str = "\
+List the tables.
+
+Of names, control characters, backslashes and what is not UTF-8 are printed as a backslash and two hexadecimal digits. \
+With --json they are as they are, under \"name\"; what is not UTF-8 comes in hexadecimal as \"name_hex\".";
 
 const EXAMPLES: &str = "\
 Examples:
@@ -19,7 +26,7 @@ Examples:
 
 /// Arguments of `duramen ls`.
 #[derive(clap::Args)]
-#[command(about = "List the tables", after_help = EXAMPLES)]
+#[command(about = "List the tables", long_about = ABOUT, after_help = EXAMPLES)]
 pub struct Args {
     /// The database
     file: PathBuf,
@@ -31,8 +38,9 @@ pub struct Args {
 /// A table in numbers.
 #[derive(Serialize)]
 pub struct Row {
-    /// Its name; what is not text in it is escaped.
-    pub name: String,
+    /// Its name.
+    #[serde(flatten)]
+    pub name: Name,
     /// Its entries, each duplicate counted.
     pub entries: u64,
     /// Levels of its tree.
@@ -51,6 +59,30 @@ pub struct Row {
     pub duplicates: Option<String>,
     /// Bits of the program's own.
     pub user_bits: u16,
+}
+
+/// The name of a table. As JSON it is `name`, or (what is no text) the digits under `name_hex`.
+pub struct Name(Vec<u8>);
+
+impl Name {
+    /// As people see it, on one line.
+    pub fn shown(&self) -> String {
+        if self.0.is_empty() {
+            return "(main)".to_string();
+        }
+        let mut text = Vec::new();
+        // Writing into memory does not fail.
+        let _ = write_field(&mut text, &self.0, Form::Text, Meaning::Bytes);
+        String::from_utf8_lossy(&text).into_owned()
+    }
+}
+
+impl Serialize for Name {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let mut object = Map::new();
+        add_json(&mut object, "name", &self.0, Form::Text, Meaning::Bytes);
+        object.serialize(serializer)
+    }
 }
 
 /// Runs `duramen ls`.
@@ -81,12 +113,9 @@ pub fn rows(snapshot: &Snapshot<'_>) -> Result<Vec<Row>> {
 }
 
 fn row(name: &[u8], stats: &TableStats) -> Row {
-    let mut text = Vec::new();
-    // Writing into memory does not fail.
-    let _ = write_field(&mut text, name, Form::Text, Meaning::Bytes);
     let pages = stats.branch_pages + stats.leaf_pages + stats.overflow_pages;
     Row {
-        name: String::from_utf8_lossy(&text).into_owned(),
+        name: Name(name.to_vec()),
         entries: stats.entries,
         depth: stats.depth,
         branch_pages: stats.branch_pages,
@@ -99,16 +128,11 @@ fn row(name: &[u8], stats: &TableStats) -> Row {
     }
 }
 
-/// The name of a table as people see it.
-pub fn shown(name: &str) -> String {
-    if name.is_empty() { "(main)".to_string() } else { name.to_string() }
-}
-
 fn write_rows(out: &mut Output, rows: &[Row]) -> Result<()> {
     let mut table = Columns::new(&["table", ">entries", ">size", "keys", "duplicates"]);
     for row in rows {
         let duplicates = row.duplicates.clone().unwrap_or_else(|| "-".to_string());
-        table.row([shown(&row.name), units::count(row.entries), units::size(row.bytes), row.keys.clone(), duplicates]);
+        table.row([row.name.shown(), units::count(row.entries), units::size(row.bytes), row.keys.clone(), duplicates]);
     }
     Ok(table.write(out)?)
 }

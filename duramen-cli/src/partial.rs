@@ -2,15 +2,17 @@
 //!
 //! Owns: what stands beside that name until then. It is locked, so that two commands that make the same file do not write
 //! into each other's; it goes when it is not completed, also where Ctrl-C ends the process in the middle of its work.
+//! What one that was killed has left is made anew; anything else that has such a name is somebody's, and left alone.
 
-use std::fs::{self, File, TryLockError};
+use std::fs::{self, File, Metadata, OpenOptions, TryLockError};
 use std::io;
-use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
+use std::os::unix::fs::{FileExt, MetadataExt, OpenOptionsExt, PermissionsExt, fchown};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
-use rustix::fs::{CWD, RenameFlags, renameat_with};
+use rustix::fs::{CWD, OFlags, RenameFlags, renameat_with};
 use rustix::io::Errno;
+use rustix::process::geteuid;
 
 use crate::failure::{Failure, Result};
 use crate::interrupt;
@@ -20,6 +22,9 @@ use crate::progress::is_quiet;
 
 /// Between two looks at whether another command has made the file.
 const PAUSE: Duration = Duration::from_millis(10);
+
+/// How what a command makes begins: a database, a dump.
+const BEGINNINGS: [&[u8]; 2] = [open::BEGINNING, b"VERSION=3\n"];
 
 /// See the module's head.
 pub struct Partial {
@@ -49,16 +54,32 @@ impl Partial {
         let path = PathBuf::from(name);
         let failed = |error: io::Error| Failure::Failed(format!("cannot create {}: {error}", path.display()));
         let mut options = File::options();
-        options.write(true).create(true).truncate(false).mode(mode);
+        // What has the name may be a link to what is not to be written to, or a pipe that nobody reads.
+        options
+            .read(true)
+            .write(true)
+            .mode(mode)
+            .custom_flags((OFlags::NOFOLLOW | OFlags::NONBLOCK).bits().cast_signed());
         let file = loop {
-            let file = options.open(&path).map_err(failed)?;
+            let (file, is_new) = match make(&mut options, &path) {
+                Ok(Some(opened)) => opened,
+                Ok(None) => continue,
+                Err(error) if error.raw_os_error() == Some(Errno::LOOP.raw_os_error()) => {
+                    return Err(in_the_way(&path, "it is a link"));
+                }
+                Err(error) => return Err(failed(error)),
+            };
             if let Err(TryLockError::WouldBlock) = file.try_lock() {
                 made()?;
                 continue;
             }
             // Who had the lock before may have completed it meanwhile, or removed it.
-            if is_at(&file, &path).map_err(failed)? {
-                break file;
+            if !is_at(&file, &path).map_err(failed)? {
+                continue;
+            }
+            match if is_new { None } else { whose(&file).map_err(failed)? } {
+                None => break file,
+                Some(why) => return Err(in_the_way(&path, why)),
             }
         };
         interrupt::set_leftover(Some(&path));
@@ -75,6 +96,20 @@ impl Partial {
     /// To write to.
     pub fn file(&self) -> &File {
         &self.file
+    }
+
+    /// Gives it the permissions of another file, and its user and group as far as this process may. At the end: what may not
+    /// be written to could not be made.
+    pub fn give(&self, like: &Metadata) -> Result<()> {
+        let failed = |error| Failure::Failed(format!("cannot set the permissions of {}: {error}", self.path.display()));
+        let mut permissions = like.permissions();
+        let (user, group) = (like.uid(), like.gid());
+        if fchown(&self.file, Some(user), Some(group)).is_err() && fchown(&self.file, None, Some(group)).is_err() {
+            // What its group was allowed is not for another one, but for what everybody is.
+            let mode = permissions.mode();
+            permissions.set_mode(mode & !0o070 | mode & (mode << 3) & 0o070);
+        }
+        self.file.set_permissions(permissions).map_err(failed)
     }
 
     /// Gives it its name, in place of what has it.
@@ -144,6 +179,42 @@ fn rename_to_new(from: &Path, to: &Path) -> io::Result<()> {
         Err(Errno::INVAL | Errno::NOSYS | Errno::OPNOTSUPP) => Err(Errno::EXIST.into()),
         renamed => Ok(renamed?),
     }
+}
+
+fn in_the_way(path: &Path, why: &str) -> Failure {
+    Failure::Failed(format!("{} is in the way: {why}; remove it, or rename it", path.display()))
+}
+
+/// Makes the file, or opens what is there; whether it is new. `None`: what was there has just gone.
+fn make(options: &mut OpenOptions, path: &Path) -> io::Result<Option<(File, bool)>> {
+    match options.create_new(true).open(path) {
+        Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}
+        made => return made.map(|file| Some((file, true))),
+    }
+    match options.create_new(false).open(path) {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
+        opened => opened.map(|file| Some((file, false))),
+    }
+}
+
+/// Why a file that was there is not one that a command which was killed has left; `None` if it is.
+fn whose(file: &File) -> io::Result<Option<&'static str>> {
+    let found = file.metadata()?;
+    if !found.is_file() {
+        return Ok(Some("it is no regular file"));
+    }
+    if found.uid() != geteuid().as_raw() {
+        return Ok(Some("it belongs to another user"));
+    }
+    if found.nlink() > 1 {
+        return Ok(Some("it has another name, too"));
+    }
+    let mut head = [0; 4096];
+    let read = file.read_at(&mut head, 0)?;
+    // Pages are not written from the first on.
+    let is_begun = head.iter().all(|&byte| byte == 0);
+    let is_ours = BEGINNINGS.iter().any(|beginning| head[..read].starts_with(beginning));
+    Ok(if is_begun || is_ours { None } else { Some("it is nothing that such a command has begun") })
 }
 
 /// Whether this is the file at the path.

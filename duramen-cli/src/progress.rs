@@ -6,6 +6,7 @@ use std::time::{Duration, Instant};
 
 use indicatif::{ProgressBar, ProgressStyle};
 
+use crate::bytes::{Form, Meaning, write_field};
 use crate::output::remark;
 use crate::units;
 
@@ -52,9 +53,7 @@ impl Progress {
     /// Says how far the work is; `note` is called only if something is shown.
     pub fn at(&mut self, position: u64, note: impl FnOnce() -> String) {
         if let Some(bar) = &self.bar {
-            let note = note();
-            let apart = matches!(self.unit, Unit::Bytes) && !note.is_empty();
-            bar.set_message(if apart { format!(", {note}") } else { note });
+            bar.set_message(message(self.unit, &note()));
             bar.set_position(position);
         } else if !is_quiet() && Instant::now() >= self.next_line {
             self.next_line = Instant::now() + LINE_EVERY;
@@ -91,6 +90,15 @@ impl Drop for Progress {
     }
 }
 
+/// What stands beside a bar. It may quote what is in a file, which is no command to the terminal.
+fn message(unit: Unit, note: &str) -> String {
+    let apart = if matches!(unit, Unit::Bytes) && !note.is_empty() { ", " } else { "" };
+    let mut text = apart.as_bytes().to_vec();
+    // Writing into memory does not fail.
+    let _ = write_field(&mut text, note.as_bytes(), Form::Text, Meaning::Bytes);
+    String::from_utf8_lossy(&text).into_owned()
+}
+
 fn bar(work: &'static str, unit: Unit, total: Option<u64>) -> ProgressBar {
     let template = match (unit, total) {
         (Unit::Bytes, Some(_)) => "{prefix} {wide_bar} {bytes} of {total_bytes}{msg}, {eta} left",
@@ -115,5 +123,12 @@ mod tests {
             "load: 1.0 KiB of 4.0 KiB (25%), 7 entries"
         );
         assert_eq!(progress(Unit::Things("pages"), None).line(1024, ""), "load: 1,024 pages");
+    }
+
+    #[test]
+    fn a_note_is_no_command_to_the_terminal() {
+        assert_eq!(message(Unit::Bytes, "7 entries"), ", 7 entries");
+        assert_eq!(message(Unit::Bytes, ""), "");
+        assert_eq!(message(Unit::Things("entries"), "\x1b]0;t\x07\u{e4}\n"), "\\1b]0;t\\07\u{e4}\\0a");
     }
 }

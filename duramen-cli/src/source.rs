@@ -13,6 +13,7 @@ use duramen_dump::{BadInput, Header, Reader};
 use duramen_lmdb_file::{DataFile, Entries, Table};
 
 use crate::failure::{Failure, Result};
+use crate::open;
 use crate::output::remark;
 
 /// An input, by sections: [`Source::next_header`], then [`Source::next_entry`] until that says that the section is over.
@@ -62,7 +63,7 @@ impl Source {
         if !is_bare && DataFile::is_at(path) {
             let failed = |error| Failure::Failed(format!("{name}: {error}"));
             let file = DataFile::open(path).map_err(failed)?;
-            let tables = file.tables().map_err(failed)?.into_iter();
+            let tables = file.tables().map_err(|error| failed(changed(&file).unwrap_or(error)))?.into_iter();
             let length = Some(file.bytes());
             let lmdb = Lmdb { file, tables, entries: None, order: InOrder::default(), pages: 0 };
             return Ok(Source { name, length, from: From::Lmdb(Box::new(lmdb)) });
@@ -70,6 +71,11 @@ impl Source {
         let failed = |error| Failure::Failed(format!("cannot open {name}: {error}"));
         let file = File::open(path).map_err(failed)?;
         let metadata = file.metadata().map_err(failed)?;
+        if !is_bare && open::is_database(path) {
+            return Err(Failure::Failed(format!(
+                "{name} is a Duramen database: `duramen copy` copies it, and what `duramen dump` writes of it can be loaded"
+            )));
+        }
         if metadata.is_dir() {
             return Err(Failure::Failed(format!("{name} is a directory, and no `data.mdb` of LMDB is in it")));
         }
@@ -81,7 +87,9 @@ impl Source {
     pub fn next_header(&mut self) -> Read<Option<Header>> {
         match &mut self.from {
             From::Dump(reader) => reader.next_header().map_err(|bad| self.bad_dump(&bad)),
-            From::Lmdb(lmdb) => lmdb.next_header().map_err(|what| self.bad_file(&what)),
+            From::Lmdb(lmdb) => {
+                lmdb.next_header().map_err(|what| lmdb.blame(what)).map_err(|what| self.bad_file(&what))
+            }
         }
     }
 
@@ -89,7 +97,9 @@ impl Source {
     pub fn next_entry(&mut self, key: &mut Vec<u8>, value: &mut Vec<u8>) -> Read<bool> {
         match &mut self.from {
             From::Dump(reader) => reader.next_entry(key, value).map_err(|bad| self.bad_dump(&bad)),
-            From::Lmdb(lmdb) => lmdb.next_entry(key, value).map_err(|what| self.bad_file(&what)),
+            From::Lmdb(lmdb) => {
+                lmdb.next_entry(key, value).map_err(|what| lmdb.blame(what)).map_err(|what| self.bad_file(&what))
+            }
         }
     }
 
@@ -169,9 +179,19 @@ impl Lmdb {
         Ok(found)
     }
 
+    /// What is wrong, or that a program has changed the file.
+    fn blame(&self, what: String) -> String {
+        changed(&self.file).map_or(what, |changed| changed.to_string())
+    }
+
     fn pages_read(&self) -> u64 {
         self.pages + self.entries.as_ref().map_or(0, Entries::pages_read)
     }
+}
+
+/// Whether a program has changed a file since it was opened: then what seems to be wrong with it is not.
+fn changed(file: &DataFile) -> Option<duramen_lmdb_file::Error> {
+    file.check_unchanged().err().filter(|error| matches!(error, duramen_lmdb_file::Error::Changed))
 }
 
 /// Whether entries come in the order that their table's flags say. A program can give LMDB a function of its own instead,
@@ -220,8 +240,8 @@ impl InOrder {
 
     fn out_of_order(&self, what: &str) -> String {
         format!(
-            "the {what} of {} come in an order that only the program knows that made it; LMDB's `mdb_dump -a` and Duramen's \
-             `mdb_load -a` carry that over",
+            "the {what} of {} come in an order that only the program knows that made it (LMDB's `mdb_dump -a` and Duramen's \
+             `mdb_load -a` carry that over), or the page is damaged",
             self.table
         )
     }

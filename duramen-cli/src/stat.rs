@@ -184,7 +184,7 @@ impl Numbers {
         let mut table = Columns::new(&headings);
         for (i, row) in self.rows.iter().enumerate() {
             let count = units::count;
-            let mut cells = vec![ls::shown(&row.name), count(row.entries), row.depth.to_string()];
+            let mut cells = vec![row.name.shown(), count(row.entries), row.depth.to_string()];
             cells.extend([count(row.branch_pages), count(row.leaf_pages), count(row.overflow_pages)]);
             cells.extend([units::size(row.bytes), row.keys.clone()]);
             cells.push(row.duplicates.clone().unwrap_or_else(|| "-".to_string()));

@@ -30,6 +30,8 @@ pub struct Reader<R> {
     /// Entries are pairs of lines without a blank before them, and there are no headers (`mdb_load -T`).
     is_bare: bool,
     format: Format,
+    /// The section's lines end with CR LF.
+    is_crlf: bool,
     part: Part,
     line: Vec<u8>,
     line_number: u64,
@@ -44,6 +46,7 @@ impl<R: BufRead> Reader<R> {
             input,
             is_bare: false,
             format: Format::ByteValue,
+            is_crlf: false,
             part: Part::Header,
             line: Vec::new(),
             line_number: 0,
@@ -96,7 +99,7 @@ impl<R: BufRead> Reader<R> {
         } else if read == most {
             let is_header = self.part == Part::Header;
             return self.bad(if is_header { Problem::NoDump } else { Problem::LongLine { bytes: most } });
-        } else if !self.is_bare {
+        } else if !(self.is_bare || self.part != Part::Header && is_end(&self.line)) {
             return self.bad(Problem::LineCutOff);
         }
         Ok(true)
@@ -122,11 +125,11 @@ impl<R: BufRead> Reader<R> {
             return self.bad(Problem::NoDump);
         }
         // Of lines that end otherwise, a name may have such an end itself.
-        let is_crlf = self.line.ends_with(b"\r");
+        self.is_crlf = self.line.ends_with(b"\r");
         let mut header = Header::default();
         while self.line.strip_suffix(b"\r").unwrap_or(&self.line) != b"HEADER=END" {
             let line = std::mem::take(&mut self.line);
-            self.header_line(line.strip_suffix(b"\r").filter(|_| is_crlf).unwrap_or(&line), &mut header)?;
+            self.header_line(line.strip_suffix(b"\r").filter(|_| self.is_crlf).unwrap_or(&line), &mut header)?;
             self.line = line;
             if !self.next_line()? {
                 return self.bad(Problem::HeaderCutOff);
@@ -181,8 +184,12 @@ impl<R: BufRead> Reader<R> {
             (true, false) => return Ok(false),
             (true, true) => line,
             (false, false) => return Err(Problem::NoEnd),
-            (false, true) if line.strip_suffix(b"\r").unwrap_or(line) == b"DATA=END" => return Ok(false),
-            (false, true) => line.strip_prefix(b" ").ok_or(Problem::NoBlank)?,
+            (false, true) if is_end(line) => return Ok(false),
+            (false, true) => {
+                // Neither format has one of its own.
+                let line = line.strip_suffix(b"\r").filter(|_| self.is_crlf).unwrap_or(line);
+                line.strip_prefix(b" ").ok_or(Problem::NoBlank)?
+            }
         };
         match self.format {
             Format::ByteValue => decode::hex(data, out)?,
@@ -190,6 +197,11 @@ impl<R: BufRead> Reader<R> {
         }
         Ok(true)
     }
+}
+
+/// Whether a line of data is none, but the end of them.
+fn is_end(line: &[u8]) -> bool {
+    line.strip_suffix(b"\r").unwrap_or(line) == b"DATA=END"
 }
 
 #[cfg(test)]
@@ -292,6 +304,19 @@ mod tests {
         let sections = read_all(b"format=print\r\nHEADER=END\r\n k\n v\nDATA=END\r\n").unwrap();
         assert_eq!(sections[0].0, Header { format: Format::Print, ..Header::default() });
         assert_eq!(sections[0].1, [(b"k".to_vec(), b"v".to_vec())]);
+    }
+
+    #[test]
+    fn lines_may_end_as_elsewhere_and_the_last_one_not_at_all() {
+        let expected = [(b"k".to_vec(), b"v".to_vec())];
+        for text in ["format=print\nHEADER=END\n k\n v\nDATA=END\n", "type=btree\nHEADER=END\n 6b\n 76\nDATA=END\n"] {
+            for text in [text.to_string(), text.replace('\n', "\r\n")] {
+                assert_eq!(read_all(text.as_bytes()).unwrap()[0].1, expected, "{text:?}");
+                assert_eq!(read_all(text.trim_end().as_bytes()).unwrap()[0].1, expected, "{text:?}");
+            }
+        }
+        let own = b"format=print\nHEADER=END\n k\r\n v\r\nDATA=END\n";
+        assert_eq!(read_all(own).unwrap()[0].1, [(b"k\r".to_vec(), b"v\r".to_vec())]);
     }
 
     #[test]

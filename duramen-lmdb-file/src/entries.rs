@@ -71,6 +71,7 @@ impl Entries {
                 return if self.found == self.said { Ok(false) } else { Err(self.miscounted()) };
             };
             self.page = page;
+            node.key_of_table().map_err(damaged(page))?;
             let is_one = match node.value {
                 Value::Here(bytes) => {
                     fill(value, bytes);

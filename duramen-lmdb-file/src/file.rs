@@ -89,15 +89,23 @@ impl DataFile {
     /// The main table if it has entries of its own, or there is no other; then the others by name.
     pub fn tables(&self) -> Result<Vec<Table>> {
         let mut walk = Walk::tree(&self.0.meta.main);
-        let (mut named, mut budget) = (Vec::new(), self.budget());
+        let (mut named, mut budget, mut has_own) = (Vec::new(), self.budget(), false);
         while let Some((page, node)) = walk.step(&self.0, &mut budget)? {
-            let Value::Table(record) = node.value else { continue };
+            let Value::Table(record) = node.value else {
+                has_own = true;
+                continue;
+            };
             let record = Record::decode(record).map_err(damaged(page))?;
-            named.push(Table { name: Some(node.key.to_vec()), flags: record.flags, record, tables: 0 });
+            let name = node.key_of_table().map_err(damaged(page))?.to_vec();
+            named.push(Table { name: Some(name), flags: record.flags, record, tables: 0 });
         }
         let (record, tables) = (self.0.meta.main, named.len() as u64);
+        if record.entries < tables {
+            return Err(Error::Count { said: record.entries, found: tables });
+        }
         let main = Table { name: None, flags: record.flags, record, tables };
-        let is_wanted = named.is_empty() || !main.is_empty();
+        // Where it says that it has none and has some, its entries are where that is told.
+        let is_wanted = named.is_empty() || has_own || !main.is_empty();
         Ok(is_wanted.then_some(main).into_iter().chain(named).collect())
     }
 

@@ -150,15 +150,26 @@ impl Head {
             _ => return Err("neither branch nor leaf"),
         };
         let len = usize::from(u16_at(page, 12)).checked_sub(HEADER).ok_or("a list of nodes that ends in the head")? / 2;
-        let bytes = match kind {
-            PageKind::Fixed(size) => len * size,
-            _ => len * 2,
+        let (bytes, end) = match kind {
+            PageKind::Fixed(size) => (len * size, page.len()),
+            _ => (len * 2, nodes_begin(page)),
         };
-        if HEADER + bytes > page.len() {
+        if HEADER + bytes > end {
             return Err("more nodes than there is room for");
         }
         Ok(Head { kind, len })
     }
+}
+
+/// Where the free part of a page ends, and its nodes begin.
+fn nodes_begin(page: &[u8]) -> usize {
+    usize::from(u16_at(page, 14))
+}
+
+/// What stands from a node on.
+fn node_at(page: &[u8], i: usize) -> Option<&[u8]> {
+    let at = usize::from(u16_at(page, HEADER + 2 * i));
+    page.get(at..).filter(|node| at >= nodes_begin(page) && node.len() >= NODE)
 }
 
 /// A key of a page of keys of one length.
@@ -168,8 +179,7 @@ pub(crate) fn fixed_key(page: &[u8], size: usize, i: usize) -> &[u8] {
 
 /// The page that a branch refers to.
 pub(crate) fn child(page: &[u8], i: usize) -> Result<u64, Damage> {
-    let at = usize::from(u16_at(page, HEADER + 2 * i));
-    let node = page.get(at..at + NODE).ok_or("a node outside the page")?;
+    let node = node_at(page, i).ok_or("a node outside of where they stand")?;
     Ok(u64::from(u32_at(node, 0)) | u64::from(u16_at(node, 4)) << 32)
 }
 
@@ -199,9 +209,8 @@ pub(crate) enum Value<'p> {
 
 impl<'p> Node<'p> {
     pub(crate) fn decode(page: &'p [u8], i: usize) -> Result<Node<'p>, Damage> {
-        let at = usize::from(u16_at(page, HEADER + 2 * i));
         let outside = "an entry outside the page";
-        let node = page.get(at..).filter(|node| node.len() >= NODE).ok_or(outside)?;
+        let node = node_at(page, i).ok_or("an entry outside of where they stand")?;
         let (bytes, flags) = (u32_at(node, 0) as usize, u16_at(node, 4));
         let (key, rest) = node[NODE..].split_at_checked(usize::from(u16_at(node, 6))).ok_or(outside)?;
         let here = if flags & BIG != 0 { 8 } else { bytes };
@@ -215,6 +224,11 @@ impl<'p> Node<'p> {
             _ => return Err("an entry of an impossible kind"),
         };
         Ok(Node { key, value })
+    }
+
+    /// The key of an entry that is none of many values, which may be empty.
+    pub(crate) fn key_of_table(&self) -> Result<&'p [u8], Damage> {
+        if self.key.is_empty() { Err("an entry without a key") } else { Ok(self.key) }
     }
 }
 

@@ -128,6 +128,58 @@ fn other_files_are_told_apart() {
     assert!(matches!(DataFile::open(&directory.path().join("nothing")), Err(Error::Io(_))));
 }
 
+/// A database with tables and two entries of its own in the main table, and the newest of its meta pages.
+fn with_own_entries(directory: &Path) -> (std::path::PathBuf, Vec<u8>, usize) {
+    everything(directory);
+    let own = section("", &[], &[(b"own".to_vec(), b"1".to_vec()), (b"too".to_vec(), b"2".to_vec())]);
+    load(directory, &own.replace("database=\n", ""));
+    let path = directory.join("data.mdb");
+    let bytes = std::fs::read(&path).unwrap();
+    let txnid = |page: usize| u64::from_le_bytes(bytes[page * 4096 + 144..][..8].try_into().unwrap());
+    let newest = 4096 * usize::from(txnid(1) > txnid(0));
+    (path, bytes, newest)
+}
+
+#[test]
+fn a_main_table_of_which_entries_would_not_be_told_is_miscounted() {
+    let directory = tempfile::tempdir().unwrap();
+    let (path, bytes, newest) = with_own_entries(directory.path());
+    assert_eq!(read(&path).unwrap()[&None].len(), 2);
+    // Of five tables and two entries.
+    let entries = newest + 40 + 48 + 32;
+    assert_eq!(bytes[entries], 7);
+    for said in [0, 4, 5, 6, 8] {
+        let mut bytes = bytes.clone();
+        bytes[entries] = said;
+        std::fs::write(&path, bytes).unwrap();
+        assert!(matches!(read(&path), Err(Error::Count { .. })), "{said}");
+    }
+}
+
+/// What stands between a page's list and its nodes is of nodes that are gone, or nothing: an entry without a key.
+#[test]
+fn an_entry_stands_where_entries_do() {
+    let directory = tempfile::tempdir().unwrap();
+    let (path, bytes, newest) = with_own_entries(directory.path());
+    let root = newest + 40 + 48 + 40;
+    let page = 4096 * usize::try_from(u64::from_le_bytes(bytes[root..][..8].try_into().unwrap())).unwrap();
+    let u16_at = |at: usize| usize::from(u16::from_le_bytes(bytes[at..][..2].try_into().unwrap()));
+    let (lower, upper) = (u16_at(page + 12), u16_at(page + 14));
+    let damaged = |at: usize, to: u16, says: &str| {
+        let mut bytes = bytes.clone();
+        bytes[at..][..2].copy_from_slice(&to.to_le_bytes());
+        std::fs::write(&path, bytes).unwrap();
+        let said = read(&path).map(drop).unwrap_err().to_string();
+        assert!(said.contains(says), "{said}");
+    };
+    for at in [lower, upper - 2] {
+        damaged(page + 16, u16::try_from(at).unwrap(), "outside of where they stand");
+    }
+    damaged(page + 14, u16::try_from(lower - 2).unwrap(), "more nodes than there is room for");
+    // The length of the first entry's key.
+    damaged(page + u16_at(page + 16) + 6, 0, "an entry without a key");
+}
+
 /// Changes of few bytes, most of them where pages have their heads and lists.
 #[test]
 fn damage_is_an_error_or_other_entries_and_never_more_than_the_file_can_hold() {

@@ -30,6 +30,10 @@ fn wrong_usage_exits_with_2() {
     b.run(&["nonsense"]).fails(2, "unrecognized subcommand");
     b.run(&["get", "x.dm"]).fails(2, "required");
     b.run(&["bench", "--seconds=-1"]).fails(2, "--seconds");
+    for size in ["5000", "2048", "131072", "x", ""] {
+        b.run(&["bench", "--page-size", size]).fails(2, "--page-size");
+        b.run(&["load", "x.dm", "--page-size", size]).fails(2, "--page-size");
+    }
 }
 
 #[test]
@@ -143,6 +147,26 @@ fn interrupted_load(b: &Bench, signal: &str) {
     messages.read_to_string(&mut line).unwrap();
     assert!(line.contains("interrupted: nothing was loaded"), "{line}");
     drop(input);
+}
+
+/// A transaction of its load has more than any disk takes in a second.
+#[test]
+fn ctrl_c_in_a_bench_leaves_nothing_of_it() {
+    let b = Bench::new();
+    for times in 1..=2 {
+        let mut command = Command::new("env");
+        let command = command.args(["--default-signal", env!("CARGO_BIN_EXE_duramen"), "bench"]);
+        let command = command.args(["--records", "10000", "--value-bytes", "16000000"]);
+        let mut child = command.current_dir(b.dir.path()).stderr(Stdio::null()).spawn().unwrap();
+        while b.files().is_empty() && child.try_wait().unwrap().is_none() {
+            std::thread::yield_now();
+        }
+        for _ in 0..times {
+            Command::new("kill").args(["-INT", &child.id().to_string()]).stderr(Stdio::null()).status().unwrap();
+        }
+        assert_eq!(child.wait().unwrap().code(), Some(130));
+        assert_eq!(b.files(), [""; 0]);
+    }
 }
 
 #[test]

@@ -1,6 +1,7 @@
 //! `duramen copy`: backups of a database in use, as it is and compacted.
 
-use std::fs::File;
+use std::fs::{File, Permissions};
+use std::os::unix::fs::{MetadataExt, PermissionsExt};
 use std::process::{Command, Stdio};
 
 use duramen::{Database, Duplicates, Order, TableOptions};
@@ -83,17 +84,92 @@ fn commands_that_make_the_same_file_do_not_write_into_each_others() {
     let making: [&[&str]; 3] =
         [&["copy", "x.dm", "y"], &["copy", "x.dm", "y", "--compact"], &["dump", "x.dm", "-f", "y"]];
     for args in making {
-        std::fs::write(b.path("y.partial"), "half of what another makes").unwrap();
+        let half = "VERSION=3\nhalf of what another makes";
+        std::fs::write(b.path("y.partial"), half).unwrap();
         let other = File::options().write(true).open(b.path("y.partial")).unwrap();
         other.lock().unwrap();
         b.run(args).fails(1, "y is being made by another command");
-        assert_eq!(std::fs::read(b.path("y.partial")).unwrap(), b"half of what another makes");
+        assert_eq!(std::fs::read_to_string(b.path("y.partial")).unwrap(), half);
         // The other one dies.
         drop(other);
         b.ok(args);
         assert!(!b.path("y.partial").exists());
         std::fs::remove_file(b.path("y")).unwrap();
     }
+}
+
+/// Commands that make a file `y`, and what one of their kind leaves that is killed.
+const MAKING: [(&[&str], &[u8]); 4] = [
+    (&["copy", "x.dm", "y"], &[0; 8192]),
+    (&["copy", "x.dm", "y", "--compact"], b"DURAMEN\x1a"),
+    (&["dump", "x.dm", "-f", "y"], b"VERSION=3\nformat"),
+    (&["put", "y", "t", "k", "v"], b""),
+];
+
+#[test]
+fn what_a_killed_command_has_left_is_made_anew_and_what_others_have_called_so_is_left_alone() {
+    let b = Bench::new();
+    b.ok(&["put", "x.dm", "t", "k", "v"]);
+    let partial = b.path("y.partial");
+    for (args, left) in MAKING {
+        std::fs::write(&partial, left).unwrap();
+        b.ok(args);
+        assert!(!partial.exists());
+        std::fs::remove_file(b.path("y")).unwrap();
+        let kept = |text: &str, why: &str| {
+            b.run(args).fails(1, &format!("y.partial is in the way: {why}"));
+            assert_eq!(std::fs::read_to_string(&partial).unwrap(), text);
+            std::fs::remove_file(&partial).unwrap();
+            assert!(!b.path("y").exists());
+        };
+        std::fs::write(&partial, "precious").unwrap();
+        kept("precious", "it is nothing that such a command has begun; remove it");
+        std::fs::write(b.path("other"), "VERSION=3\n").unwrap();
+        std::fs::hard_link(b.path("other"), &partial).unwrap();
+        kept("VERSION=3\n", "it has another name");
+        std::os::unix::fs::symlink("other", &partial).unwrap();
+        b.run(args).fails(1, "y.partial is in the way: it is a link");
+        assert_eq!(std::fs::read_to_string(b.path("other")).unwrap(), "VERSION=3\n");
+        std::fs::remove_file(&partial).unwrap();
+        assert!(Command::new("mkfifo").arg(&partial).status().unwrap().success());
+        b.run(args).fails(1, "y.partial is in the way: it is no regular file");
+        std::fs::remove_file(&partial).unwrap();
+    }
+}
+
+/// The command without the rights by which nothing is forbidden to root.
+fn without_privileges(b: &Bench, args: &[&str]) -> Command {
+    let command = env!("CARGO_BIN_EXE_duramen");
+    let mut bounded = Command::new("setpriv");
+    bounded.args(["--bounding-set=-dac_override,-dac_read_search", command]);
+    let is_root = std::fs::metadata("/proc/self").unwrap().uid() == 0;
+    let mut run = if is_root { bounded } else { Command::new(command) };
+    run.args(args).current_dir(b.dir.path());
+    run
+}
+
+#[test]
+fn what_may_only_be_read_is_copied_and_replaced_as_what_it_is() {
+    let b = Bench::new();
+    b.ok(&["put", "x.dm", "t", "k", "v"]);
+    std::fs::write(b.path("x.dump"), "").unwrap();
+    for name in ["x.dm", "x.dump"] {
+        std::fs::set_permissions(b.path(name), Permissions::from_mode(0o440)).unwrap();
+        // Only root may: for others it goes on as it was made.
+        std::os::unix::fs::chown(b.path(name), None, Some(1234)).ok();
+    }
+    let of = |name: &str| {
+        let found = std::fs::metadata(b.path(name)).unwrap();
+        (found.uid(), found.gid(), found.mode() & 0o777)
+    };
+    let is = of("x.dump");
+    let making: [&[&str]; 3] =
+        [&["copy", "x.dm", "y.dm"], &["copy", "x.dm", "z.dm", "--compact"], &["dump", "x.dm", "-f", "x.dump"]];
+    for args in making {
+        let output = without_privileges(&b, args).output().unwrap();
+        assert!(output.status.success(), "{output:?}");
+    }
+    assert_eq!(["y.dm", "z.dm", "x.dump"].map(of), [is; 3]);
 }
 
 #[test]

@@ -91,6 +91,23 @@ fn pages(b: &Bench) -> String {
 }
 
 #[test]
+fn names_of_tables_are_told_as_they_are() {
+    let b = Bench::new();
+    let db = Database::open(b.path("x.dm")).unwrap();
+    let names: [&[u8]; 4] = [b"back\\slash", b"new\nline", b"plain", b"\xff"];
+    db.update(|txn| names.iter().try_for_each(|name| txn.table(name).map(drop))).unwrap();
+    for rows in [json(&b.ok(&["ls", "x.dm", "--json"])), json(&b.ok(&["stat", "x.dm", "--json"]))["tables"].clone()] {
+        for (row, name) in rows.as_array().unwrap().iter().zip(["back\\slash", "new\nline", "plain"]) {
+            assert_eq!((&row["name"], &row["name_hex"]), (&name.into(), &serde_json::Value::Null));
+        }
+        assert_eq!((&rows[3]["name"], &rows[3]["name_hex"]), (&serde_json::Value::Null, &"ff".into()));
+    }
+    let shown = b.ok(&["ls", "x.dm"]);
+    let shown: Vec<_> = shown.lines().skip(1).map(|line| line.split(' ').next().unwrap()).collect();
+    assert_eq!(shown, ["back\\5cslash", "new\\0aline", "plain", "\\ff"]);
+}
+
+#[test]
 fn readers_of_other_processes_are_listed_with_what_they_hold() {
     let b = Bench::new();
     let db = Database::options().durability(Durability::Relaxed).open(b.path("x.dm")).unwrap();

@@ -1,7 +1,8 @@
 //! Against LMDB's own mdb_dump and mdb_load: what goes from LMDB to Duramen and back to LMDB is what it was.
 
+use std::io::{BufRead, BufReader, Read};
 use std::path::{Path, PathBuf};
-use std::process::Command;
+use std::process::{Command, Stdio};
 
 use super::{Bench, feed};
 
@@ -217,4 +218,32 @@ fn a_data_file_is_loaded_whole_or_not_at_all() {
     with(&|_| ());
     assert!(b.ok(&["load", "--json", "x.dm", "env"]).contains("3000"));
     b.run(&["load", "x.dm", "."]).fails(1, "no `data.mdb` of LMDB is in it");
+}
+
+/// Where pages are of several commits, any of them may seem to be damaged.
+#[test]
+fn a_data_file_that_is_changed_meanwhile_is_not_called_damaged() {
+    let b = Bench::new();
+    let env = environment(&b, "env");
+    lmdb("mdb_load", &[], &env, section(Some("t"), &[], &[(b"k".to_vec(), b"v".to_vec())]).as_bytes());
+    let db = duramen::Database::open(b.path("x.dm")).unwrap();
+    let txn = db.begin_write().unwrap();
+    let mut load = b.command(&["load", "x.dm", "env"]).stderr(Stdio::piped()).spawn().unwrap();
+    let mut messages = BufReader::new(load.stderr.take().unwrap());
+    let mut said = String::new();
+    // By now it has found the newest commit, and the tables.
+    messages.read_line(&mut said).unwrap();
+    assert!(said.contains("another writer is at work"), "{said}");
+    let data = env.join("data.mdb");
+    let mut bytes = std::fs::read(&data).unwrap();
+    // The numbers of its two commits, and the heads of the pages behind them.
+    bytes[144] += 2;
+    bytes[4096 + 144] += 2;
+    bytes[2 * 4096..].chunks_mut(4096).for_each(|page| page[10] = 0);
+    std::fs::write(&data, bytes).unwrap();
+    drop(txn);
+    messages.read_to_string(&mut said).unwrap();
+    assert_eq!(load.wait().unwrap().code(), Some(1), "{said}");
+    assert!(said.contains("env: a program changed it while it was read"), "{said}");
+    assert!(!said.contains("damaged"), "{said}");
 }

@@ -5,7 +5,7 @@ use std::process::Stdio;
 
 use duramen::{Database, TableOptions, WriteTxn};
 
-use super::Bench;
+use super::{Bench, Run};
 
 fn dump(entries: &str) -> Vec<u8> {
     format!("VERSION=3\nformat=print\ndatabase=t\ntype=btree\nHEADER=END\n{entries}DATA=END\n").into_bytes()
@@ -74,6 +74,38 @@ fn a_dump_goes_into_what_is_there() {
 }
 
 #[test]
+fn a_dump_goes_where_links_lead_that_lead_to_nothing_yet() {
+    use std::os::unix::fs::symlink;
+    let b = Bench::new();
+    b.ok(&["put", "x.dm", "t", "k", "v"]);
+    std::fs::create_dir(b.path("dumps")).unwrap();
+    symlink("dumps/first", b.path("link")).unwrap();
+    symlink("second", b.path("dumps/first")).unwrap();
+    b.ok(&["dump", "x.dm", "-f", "link"]);
+    assert!(std::fs::symlink_metadata(b.path("link")).unwrap().is_symlink());
+    assert_eq!(std::fs::read_to_string(b.path("dumps/second")).unwrap(), b.ok(&["dump", "x.dm"]));
+    symlink("loop", b.path("loop")).unwrap();
+    b.run(&["dump", "x.dm", "-f", "loop"]).fails(1, "cannot find loop: Too many levels of symbolic links");
+    assert!(std::fs::symlink_metadata(b.path("loop")).unwrap().is_symlink());
+}
+
+/// Who loads what there was of it would take it for all.
+#[test]
+fn a_dump_that_cannot_be_whole_is_not_begun() {
+    let b = Bench::new();
+    for name in ["a", "b\nc", "d"] {
+        b.ok(&["put", "x.dm", name, "k", "v"]);
+    }
+    for arguments in [&["dump", "x.dm"][..], &["dump", "x.dm", "-a"], &["dump", "x.dm", "-f", "y"]] {
+        let run = b.run(arguments);
+        assert_eq!(run.stdout, b"");
+        run.fails(1, r#"table "b\nc" has a line break or NUL in its name"#);
+    }
+    assert!(!b.path("y").exists());
+    b.ok(&["dump", "x.dm", "-s", "d"]);
+}
+
+#[test]
 fn user_bits_come_back_from_a_dump() {
     let b = Bench::new();
     let db = Database::open(b.path("x.dm")).unwrap();
@@ -110,6 +142,25 @@ fn bad_input_is_named_by_file_and_line_and_loads_nothing() {
         .fails(1, "standard input:3: in the header that ends here dupfixed=1");
     b.fed(&["load", "x.dm"], &dump("")[..60]).fails(1, "the input ends");
     b.run(&["load", "x.dm", "missing"]).fails(1, "cannot open missing");
+    std::fs::create_dir(b.path("directory")).unwrap();
+    b.ok(&["copy", "x.dm", "directory/data.mdb"]);
+    for input in ["x.dm", "directory", "directory/data.mdb"] {
+        b.run(&["load", "y.dm", input]).fails(1, &format!("{input} is a Duramen database: `duramen copy` copies it"));
+    }
+}
+
+#[test]
+fn damage_of_the_database_is_not_put_down_to_the_input() {
+    let b = Bench::new();
+    std::fs::write(b.path("x.dump"), dump(" k\n v\n")).unwrap();
+    b.ok(&["load", "x.dm", "x.dump"]);
+    let mut bytes = std::fs::read(b.path("x.dm")).unwrap();
+    // All but the meta pages.
+    bytes[4 * 4096..].fill(7);
+    std::fs::write(b.path("x.dm"), bytes).unwrap();
+    let run = b.run(&["load", "x.dm", "x.dump"]);
+    assert!(!run.stderr.contains("x.dump"), "{run:?}");
+    run.fails(1, "is damaged: its checksum does not match; run `duramen check`");
 }
 
 #[test]
@@ -188,12 +239,24 @@ fn a_larger_page_size_is_proposed_only_where_it_helps() {
 }
 
 #[test]
-fn a_dump_does_not_replace_its_database() {
+fn a_dump_does_not_replace_a_database() {
     let b = Bench::new();
     b.ok(&["put", "x.dm", "t", "k", "v"]);
     std::fs::hard_link(b.path("x.dm"), b.path("same.dm")).unwrap();
     for name in ["x.dm", "./x.dm", "same.dm"] {
-        b.run(&["dump", "x.dm", "-f", name]).fails(2, "is the database: a dump would replace it");
+        b.run(&["dump", "x.dm", "-f", name]).fails(2, "is a file of the database: a dump would replace it");
+    }
+    std::fs::create_dir(b.path("lmdb")).unwrap();
+    b.ok(&["copy", "x.dm", "lmdb/data.mdb"]);
+    b.run(&["dump", "x.dm", "-f", "lmdb/data.mdb"]).fails(1, "lmdb/data.mdb is a database: remove it first");
+    // Whether they are there or not.
+    let files =
+        [("x.dm", "x.dm-log"), ("x.dm", "./x.dm-lock"), ("same.dm", "same.dm-log"), ("lmdb/data.mdb", "lmdb/lock.mdb")];
+    for (database, name) in files {
+        b.run(&["dump", database, "-f", name]).fails(2, "is a file of the database: a dump would replace it");
+        for name in [name, database] {
+            b.run(&["copy", database, name]).fails(2, "is the name of a file of the database");
+        }
     }
     assert_eq!(b.ok(&["get", "x.dm", "t", "k"]), "v\n");
 }
@@ -240,6 +303,17 @@ fn plain_lines_load_as_keys_and_values() {
 }
 
 #[test]
+fn the_kind_of_a_table_is_chosen_for_plain_lines_only() {
+    let b = Bench::new();
+    for kind in [["--order", "integers"], ["--duplicates", "bytes"]] {
+        b.fed(&[&["load", "x.dm"], &kind[..]].concat(), &dump(" a\n 1\n")).fails(2, "are for --text");
+        assert_eq!(b.files(), [""; 0]);
+    }
+    b.fed(&["load", "x.dm", "-T", "-s", "t", "--duplicates", "bytes"], b"a\n2\na\n1\n").ok();
+    assert_eq!(b.ok(&["get", "x.dm", "t", "a"]), "1\n2\n");
+}
+
+#[test]
 fn commits_on_the_way_stay_when_a_later_line_is_bad() {
     let b = Bench::new();
     let text = dump(" a\n 1\n b\n 2\n c\n 3\n bad\\\n");
@@ -272,6 +346,17 @@ fn a_bulk_load_is_the_same_as_any_other_and_wants_empty_tables() {
         assert_eq!(b.ok(&["get", &file, "t", "9e3779b9"]), "1\n");
         b.ok(&["check", &file]);
     }
+}
+
+/// Nor can it be without --bulk.
+#[test]
+fn a_key_that_is_the_name_of_a_table_is_not_loaded_into_the_main_table() {
+    let b = Bench::new();
+    b.ok(&["put", "x.dm", "t", "k", "v"]);
+    let main = String::from_utf8(dump(" t\n 1\n")).unwrap().replace("database=t\n", "");
+    let run = b.fed(&["load", "x.dm", "--bulk"], main.as_bytes());
+    assert!(!run.stderr.contains("--bulk"), "{run:?}");
+    run.fails(1, "standard input:6: this table does not allow that: a table has this name; nothing was loaded");
 }
 
 #[test]
@@ -311,7 +396,7 @@ fn a_dump_that_may_not_become_so_long_is_an_error_and_leaves_nothing() {
     let limited = |rest: &str| {
         let line = format!("ulimit -f 1000; {} dump x.dm {rest}", env!("CARGO_BIN_EXE_duramen"));
         let output = std::process::Command::new("sh").args(["-c", &line]).current_dir(b.path("")).output().unwrap();
-        super::Run::of(&[rest], output)
+        Run::of(&[rest], output)
     };
     limited("-f y.dump").fails(1, "cannot write the output: y.dump.partial: File too large");
     assert!(!b.path("y.dump.partial").exists() && !b.path("y.dump").exists());
@@ -319,9 +404,36 @@ fn a_dump_that_may_not_become_so_long_is_an_error_and_leaves_nothing() {
 }
 
 #[test]
-fn a_dump_to_a_dash_goes_to_standard_output() {
+fn a_dump_to_a_dash_or_to_standard_output_goes_there() {
     let b = Bench::new();
     b.ok(&["put", "x.dm", "t", "k", "v"]);
-    assert_eq!(b.ok(&["dump", "x.dm", "-f", "-"]), b.ok(&["dump", "x.dm"]));
+    let text = b.ok(&["dump", "x.dm"]);
+    assert_eq!(b.ok(&["dump", "x.dm", "-f", "-"]), text);
     assert!(!b.path("-").exists());
+    // Behind what is in a file already.
+    for name in ["-", "/dev/stdout", "/dev/fd/1"] {
+        std::fs::write(b.path("all"), "before\n").unwrap();
+        let all = std::fs::File::options().append(true).open(b.path("all")).unwrap();
+        assert!(b.command(&["dump", "x.dm", "-f", name]).stdout(all).status().unwrap().success());
+        assert_eq!(std::fs::read_to_string(b.path("all")).unwrap(), format!("before\n{text}"), "{name}");
+    }
+}
+
+#[test]
+fn a_load_whose_commit_fails_says_what_stays() {
+    let b = Bench::new();
+    let entries: String = (0..20_000).map(|n| format!(" {n:06}\n {}\n", "v".repeat(100))).collect();
+    std::fs::write(b.path("x.dump"), dump(&entries)).unwrap();
+    let limited = |arguments: &str| {
+        let line = format!("ulimit -f 3000; exec '{}' load {arguments}", env!("CARGO_BIN_EXE_duramen"));
+        let mut command = std::process::Command::new("sh");
+        Run::of(&[arguments], command.args(["-c", &line]).current_dir(b.dir.path()).output().unwrap())
+    };
+    limited("x.dm x.dump").fails(1, "File too large (os error 27); nothing was loaded");
+    assert_eq!(b.files(), ["x.dump"]);
+    let run = limited("x.dm x.dump --commit-every 1000");
+    let count = b.ok(&["scan", "x.dm", "t", "--keys"]).lines().count();
+    assert!((1000..20_000).contains(&count), "{count}");
+    let thousands = count / 1000;
+    run.fails(1, &format!("File too large (os error 27); the first {thousands},000 entries were loaded and committed"));
 }

@@ -1,9 +1,11 @@
 //! `mdb_dump`: tables as text.
 
 use std::ffi::{CStr, CString, OsStr};
-use std::fs::File;
+use std::fs::{File, Metadata};
 use std::io::{self, BufWriter, Write};
 use std::os::unix::ffi::OsStrExt;
+use std::os::unix::fs::MetadataExt;
+use std::path::{Path, PathBuf};
 
 use duramen_dump::{Format, Header, write_end, write_entry, write_header};
 use duramen_lmdb::abi::{db, env as flag};
@@ -31,10 +33,27 @@ pub fn run(words: &[CString]) -> Result {
 
 fn output(options: &Options<'_>) -> Result<Box<dyn Write>> {
     let Some(name) = options.argument(b'f') else { return Ok(Box::new(io::stdout().lock())) };
-    match File::create(OsStr::from_bytes(name.to_bytes())) {
+    let path = Path::new(OsStr::from_bytes(name.to_bytes()));
+    if is_of_environment(path, Path::new(OsStr::from_bytes(options.path.to_bytes()))) {
+        let what = format!("{}: reopen: it is the environment's own, which this would empty", name.to_string_lossy());
+        return Err(Failure::of(options.tool, what));
+    }
+    match File::create(path) {
         Ok(file) => Ok(Box::new(file)),
         Err(error) => Err(reopening(options.tool, name, &error)),
     }
+}
+
+/// Whether a file is one of an environment's.
+fn is_of_environment(path: &Path, environment: &Path) -> bool {
+    let file = |path: &Path| path.metadata().ok().filter(Metadata::is_file).map(|found| (found.dev(), found.ino()));
+    let in_directory = ["data.mdb", "lock.mdb", "data.mdb-log"].map(|name| environment.join(name));
+    let beside = ["", "-lock", "-log"].map(|ending| {
+        let mut name = environment.as_os_str().to_owned();
+        name.push(ending);
+        PathBuf::from(name)
+    });
+    file(path).is_some_and(|found| in_directory.iter().chain(&beside).any(|own| file(own) == Some(found)))
 }
 
 /// A file that was named with -f cannot be opened.

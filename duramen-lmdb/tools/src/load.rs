@@ -69,7 +69,9 @@ impl Load<'_> {
             return Ok(Some(Section { header: None, name: asked, flags: 0 }));
         }
         let header = self.reader.next_header();
-        for line in self.reader.header_lines().iter().filter(|line| !is_word_of_lmdb(line)) {
+        let lines = self.reader.header_lines();
+        let says_dupsort = lines.iter().any(|line| line.name == "dupsort");
+        for line in lines.iter().filter(|line| !is_word_of_lmdb(line, says_dupsort)) {
             let what = format!("line {}: unrecognized keyword ignored: {}", line.number, line.name);
             // The load goes on whether or not somebody can read it.
             let _ = io::stderr().write_all(Failure::of(self.options.tool, what).text());
@@ -184,9 +186,13 @@ enum End {
 }
 
 /// Whether LMDB's tool knows a line's name; it passes over the others and says so. What only Duramen's dumps have is not
-/// worth a word.
-fn is_word_of_lmdb(line: &Line) -> bool {
-    line.is_known && !matches!(line.name.as_str(), "duplicates" | "db_pagesize")
+/// worth a word. Berkeley DB's `duplicates` is heeded where `dupsort` does not come with it.
+fn is_word_of_lmdb(line: &Line, says_dupsort: bool) -> bool {
+    match line.name.as_str() {
+        "duplicates" => !says_dupsort,
+        "db_pagesize" => false,
+        _ => line.is_known,
+    }
 }
 
 fn flags_of(header: &Header) -> u32 {

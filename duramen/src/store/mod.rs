@@ -154,6 +154,7 @@ impl Store {
     pub(crate) fn open(path: &Path, settings: Settings) -> Result<Store> {
         let file = Arc::new(file::open_data(path, settings.read_only, settings.create, settings.mode)?);
         let poison = Poison::of(&file)?;
+        opening::refuse_foreign(path, &settings, &file)?;
         let (shared, role, registered) = open_shared(path, &settings, &file)?;
         let mut medium: Arc<dyn Medium> = Arc::new(FileMedium::new(file.clone()));
         if let Some(layer) = &settings.medium {

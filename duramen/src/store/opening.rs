@@ -42,6 +42,19 @@ pub(super) fn open_shared(path: &Path, settings: &Settings, file: &File) -> Resu
     }
 }
 
+/// Refuses another program's file before its lock file is touched: that of LMDB has the name of ours, and says who reads there.
+pub(super) fn refuse_foreign(path: &Path, settings: &Settings, file: &File) -> Result<()> {
+    // Before what is in it: whoever makes the database goes on meanwhile.
+    let file_bytes = file.metadata().map_err(Error::io("ask for the length of the data file"))?.len();
+    let head = read_head(file)?;
+    let usable = recover::decode_slots(&head, path, settings.purpose());
+    match usable {
+        Err(Error::NotADatabase { .. }) if recover::is_unborn(&head, file_bytes, &usable) => Ok(()),
+        Err(error @ Error::NotADatabase { .. }) => Err(error),
+        _ => Ok(()),
+    }
+}
+
 fn chosen_lock_path(path: &Path, settings: &Settings) -> Result<PathBuf> {
     settings.lock_path.clone().map_or_else(|| lock_path(path), Ok)
 }

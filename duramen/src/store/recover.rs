@@ -110,7 +110,7 @@ pub(crate) fn is_unborn(head: &[u8], file_bytes: u64, usable: &Result<Vec<(usize
 fn what_it_is(head: &[u8]) -> &'static str {
     const LMDB_MAGIC: [u8; 4] = 0xBEEF_C0DEu32.to_le_bytes();
     if head.get(16..20) == Some(&LMDB_MAGIC) || head.get(24..28) == Some(&LMDB_MAGIC) {
-        "it is an LMDB file; convert it with `mdb_dump -a FILE | duramen load NEW`"
+        "it is an LMDB file; `duramen load NEW FILE` makes a database of it"
     } else if head.is_empty() {
         "it is empty"
     } else if head.starts_with(b"SQLite format 3") {

@@ -7,12 +7,13 @@ use duramen::{Database, Error, Options, Result};
 
 use crate::{assert_clean, closed, scratch};
 
-/// Opens a file with this content, which must fail; the error, and that the file is as it was.
+/// Opens a file with this content, which must fail; the error, and that the file is as it was, and alone.
 fn open_bytes(bytes: &[u8]) -> Error {
-    let (_dir, path) = scratch();
+    let (dir, path) = scratch();
     fs::write(&path, bytes).unwrap();
     let error = Database::open(&path).expect_err("no database");
     assert!(fs::read(&path).unwrap() == bytes, "the file was changed");
+    assert_eq!(fs::read_dir(&dir).unwrap().count(), 1, "something was left beside it");
     assert!(error.to_string().contains(&path), "{error}");
     error
 }
@@ -42,7 +43,22 @@ fn an_lmdb_file_is_known_as_one_and_the_way_out_is_told() {
         let error = open_bytes(&file);
         assert!(matches!(error, Error::NotADatabase { .. }));
         let text = error.to_string();
-        assert!(text.contains("LMDB") && text.contains("mdb_dump") && text.contains("duramen load"), "{text}");
+        assert!(text.contains("LMDB") && text.contains("duramen load NEW FILE"), "{text}");
+    }
+}
+
+/// It says who reads there, and holds the locks of programs that are at work.
+#[test]
+fn lmdbs_lock_file_is_not_touched() {
+    let (dir, _) = scratch();
+    let (data, lock) = (dir.path().join("data.mdb"), dir.path().join("lock.mdb"));
+    let mut file = vec![0; 40_960];
+    file[16..20].copy_from_slice(&0xBEEF_C0DEu32.to_le_bytes());
+    fs::write(&data, &file).unwrap();
+    fs::write(&lock, [0xDE; 8192]).unwrap();
+    for options in [Options::new(), Options::new().read_only(true), Options::new().create(false)] {
+        assert!(matches!(options.open(&data), Err(Error::NotADatabase { .. })));
+        assert!(fs::read(&lock).unwrap() == [0xDE; 8192], "the lock file was changed");
     }
 }
 

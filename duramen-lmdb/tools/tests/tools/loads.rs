@@ -151,6 +151,16 @@ fn a_section_without_a_name_or_in_another_format_is_taken_for_what_it_is() {
     assert!(named.ends_with("HEADER=END\n k\n v\nDATA=END\n"), "{named}");
 }
 
+/// LMDB's tool passes over the word, and loses all values of a key but the last.
+#[test]
+fn values_that_berkeley_db_does_not_sort_are_all_kept() {
+    let ours = Peer::ours(&["env"]);
+    let text = "VERSION=3\nformat=print\ntype=btree\nduplicates=1\nHEADER=END\n k\n 2\n k\n 1\nDATA=END\n";
+    let said = ours.fed("mdb_load env", text.as_bytes());
+    assert_eq!((said.code, said.err.as_str()), (Some(0), ""));
+    assert_eq!(content(&ours), " k\n 1\n k\n 2\nDATA=END\n");
+}
+
 #[test]
 fn later_options_append_in_order_and_load_quickly() {
     let ours = Peer::ours(&["env"]);

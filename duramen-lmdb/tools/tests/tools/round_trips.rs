@@ -157,3 +157,25 @@ fn environments_in_a_file_and_dumps_in_files_are_the_same() {
     assert!(theirs == ours && theirs.len() > 5000);
     assert!(peers.iter().all(|peer| peer.path("file-lock").exists()));
 }
+
+#[test]
+fn a_dump_does_not_empty_what_it_is_of() {
+    let ours = Peer::ours(&["env"]);
+    ours.fed("mdb_load -T env", b"k\nv\n").well();
+    ours.fed("mdb_load -nT file", b"k\nv\n").well();
+    let refused = [
+        "-f env/data.mdb env",
+        "-f env/lock.mdb env",
+        "-nf env/data.mdb env/data.mdb",
+        "-nf file file",
+        "-nf file-lock file",
+    ];
+    for words in refused {
+        let said = ours.run(&format!("mdb_dump {words}"));
+        assert_eq!(said.code, Some(1));
+        assert!(said.err.ends_with(": reopen: it is the environment's own, which this would empty\n"), "{}", said.err);
+    }
+    for words in ["env", "-n file"] {
+        assert!(ours.run(&format!("mdb_dump -p {words}")).text().ends_with("\n k\n v\nDATA=END\n"), "{words}");
+    }
+}
