@@ -3,7 +3,6 @@
 use std::net::SocketAddr;
 use std::ops::{Bound, Range, RangeBounds};
 use std::os::unix::ffi::OsStrExt;
-use std::os::unix::fs::FileTypeExt;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
@@ -495,11 +494,11 @@ impl<'a> Checker<'a> {
     }
 }
 
-/// That reading `path` waits for nobody.
+/// That reading `path` waits for nobody, and ends.
 fn at_rest(path: &Path) -> std::io::Result<()> {
     let kind = std::fs::metadata(path)?.file_type();
-    let waits = kind.is_fifo() || kind.is_socket();
-    if waits { Err(std::io::Error::other("it is a pipe or a socket, and no file")) } else { Ok(()) }
+    let ends = kind.is_file() || kind.is_dir();
+    if ends { Ok(()) } else { Err(std::io::Error::other("it is a pipe, a socket or a device, and no file")) }
 }
 
 /// That `path` is a file that can be read.

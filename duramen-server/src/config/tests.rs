@@ -246,16 +246,19 @@ fn what_the_file_has_wrong_is_told_before_what_is_not_there() {
 }
 
 #[test]
-fn a_file_that_nobody_may_ever_write_is_not_waited_for() {
+fn a_file_that_may_have_no_end_is_not_read() {
     let dir = tempfile::tempdir().unwrap();
     let pipe = dir.path().join("pipe");
     rustix::fs::mkfifoat(rustix::fs::CWD, &pipe, rustix::fs::Mode::RUSR).unwrap();
-    let [pipe, directory] = [pipe.to_str().unwrap(), dir.path().to_str().unwrap()];
+    let key = dir.path().join("key");
+    std::fs::write(&key, "").unwrap();
+    let [pipe, key, directory] = [&pipe, &key, dir.path()].map(|path| path.to_str().unwrap());
     for (text, told) in [
-        (format!("[tls]\ncertificate = \"{pipe}\"\nkey = \"/dev/null\""), "it is a pipe"),
-        (format!("[tls]\ncertificate = \"{directory}\"\nkey = \"/dev/null\""), "is a directory"),
+        (format!("[tls]\ncertificate = \"{pipe}\"\nkey = \"{key}\""), "it is a pipe"),
+        (format!("[tls]\ncertificate = \"{directory}\"\nkey = \"{key}\""), "is a directory"),
         (format!("[directory]\nschema = [\"{pipe}\"]"), "it is a pipe"),
         (format!("[access]\nfile = \"{pipe}\""), "it is a pipe"),
+        ("[directory]\nschema = [\"/dev/zero\"]".to_string(), "or a device"),
     ] {
         let (line, _, what) = fault(&format!("data = \"d\"\n{text}\n"));
         assert!(line == 3 && what.contains("cannot be read") && what.contains(told), "{what}");
