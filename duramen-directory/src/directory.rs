@@ -15,6 +15,7 @@ use crate::credentials::Credentials;
 use crate::error::{ConfigFault, OpenError};
 use crate::failure::Result;
 use crate::faults;
+use crate::folder;
 use crate::identity::Identity;
 use crate::import::{ImportError, ImportEvent, ImportOptions, Imported};
 use crate::inner::{Inner, Monitor};
@@ -52,16 +53,22 @@ impl Directory {
     /// why that cannot be.
     pub fn open(path: impl AsRef<Path>, config: Config) -> Result<Directory, OpenError> {
         let folder = path.as_ref();
+        let file = folder.join(FILE);
         if !config.read_only {
-            if !Directory::is_in(folder) {
+            let is_new = !Directory::is_in(folder);
+            if is_new {
                 Directory::check_new(&config)?;
             }
             std::fs::create_dir_all(folder).map_err(|error| OpenError::Config {
                 what: format!("data directory {}", folder.display()),
                 why: format!("it cannot be made: {error}"),
             })?;
+            if is_new {
+                // What there is to say of a failure the database says.
+                let _ = folder::make(&file);
+            }
         }
-        Ok(Directory { inner: Arc::new(Inner::open(&folder.join(FILE), config)?) })
+        Ok(Directory { inner: Arc::new(Inner::open(&file, config)?) })
     }
 
     /// Whether a new directory can be made by a configuration. Makes nothing.

@@ -15,6 +15,7 @@ use crate::clock::Clock;
 use crate::config::Config;
 use crate::error::OpenError;
 use crate::failure;
+use crate::folder;
 use crate::index::MERGED_FROM;
 use crate::names::{Changes, Naming};
 use crate::seal::Seal;
@@ -46,7 +47,7 @@ static OPENED: AtomicU64 = AtomicU64::new(0);
 impl Inner {
     /// Opens the database `file`, or makes it.
     pub fn open(file: &Path, config: Config) -> Result<Inner, OpenError> {
-        let options = Database::options().durability(config.durability).mode(0o600);
+        let options = Database::options().durability(config.durability).mode(folder::MODE);
         let options = options.read_only(config.read_only).create(!config.read_only);
         let db = options.open(file)?;
         let clock = Clock::after(db.stats()?.committed_ns);

@@ -38,6 +38,7 @@ mod export;
 mod failure;
 mod faults;
 mod filter;
+mod folder;
 mod identity;
 mod import;
 mod index;

@@ -135,6 +135,26 @@ fn an_import_chooses_the_indices_of_a_new_directory_only() {
     assert!(bench.ok(&["directory", "explain", "--data", "new", "(cn=x)"]).contains("cn: no index"));
 }
 
+/// The server runs as that one, and root imports for it.
+#[test]
+fn a_new_directory_is_of_whom_its_folder_is() {
+    use std::os::unix::fs::{MetadataExt, chown};
+    let bench = Bench::new();
+    std::fs::write(bench.path("people.ldif"), LDIF).unwrap();
+    std::fs::create_dir(bench.path("people")).unwrap();
+    // Whose it stays, if this is not root.
+    chown(bench.path("people"), Some(65534), Some(65534)).ok();
+    bench.ok(&["directory", "import", "--data", "people", "--suffix", "dc=example,dc=com", "people.ldif"]);
+    let of = |name: &str| {
+        let found = std::fs::metadata(bench.path(name)).unwrap();
+        (found.uid(), found.gid(), found.mode() & 0o777)
+    };
+    let (user, group, _) = of("people");
+    for file in ["people/directory.dm", "people/directory.dm-lock"] {
+        assert_eq!(of(file), (user, group, 0o600), "{file}");
+    }
+}
+
 #[test]
 fn what_a_message_quotes_is_no_command_to_the_terminal() {
     let bench = with_people();
