@@ -26,6 +26,7 @@ use crate::search::{Progress, Search};
 use crate::settings;
 use crate::sink::Nowhere;
 use crate::state;
+use crate::tables;
 use crate::update::{UpdateFuture, Updated};
 
 /// The database's file in the folder of a directory.
@@ -225,6 +226,11 @@ impl Directory {
         value: Option<&[u8]>,
     ) -> Result<access::Explanation> {
         self.inner.explain_access(requester, name, attribute, value)
+    }
+
+    /// Whether it has no entries.
+    pub fn is_empty(&self) -> Result<bool> {
+        Ok(self.inner.db.read()?.table(tables::ENTRY)?.is_empty())
     }
 
     /// Completes the indices that the configuration asks for, while searches and updates go on, and takes away what is

@@ -86,7 +86,9 @@ fn parse_index(text: &str) -> std::result::Result<Index, String> {
 /// Runs `duramen directory import`.
 pub fn run(args: &Args) -> Result<()> {
     let place = args.directory.place()?;
-    if !args.index.is_empty() && place.is_there() {
+    // One of a failed import is as good as new, and the command can be repeated.
+    let is_there = place.is_there();
+    if !args.index.is_empty() && is_there && !place.open(Config { read_only: true, ..Config::default() })?.is_empty()? {
         let data = place.folder().display();
         return Err(Failure::Usage(format!(
             "--index is for a new directory, and there is one in {data}: leave it out. What indices that has is said by \
@@ -98,6 +100,9 @@ pub fn run(args: &Args) -> Result<()> {
     let folder = scratch.as_ref().map_or(place.folder(), |folder| folder.path());
     let read_only = args.dry_run && scratch.is_none();
     let directory = Directory::open(folder, Config { read_only, ..config(args, &place)? })?;
+    if !args.index.is_empty() && is_there && !read_only {
+        directory.reindex(&mut |_, _| true)?;
+    }
     interrupt::listen("a directory that was empty is empty again; in any other, what was added stays")?;
     let begun = Instant::now();
     let mut all = Imported::default();

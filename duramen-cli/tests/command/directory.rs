@@ -135,6 +135,24 @@ fn an_import_chooses_the_indices_of_a_new_directory_only() {
     assert!(bench.ok(&["directory", "explain", "--data", "new", "(cn=x)"]).contains("cn: no index"));
 }
 
+#[test]
+fn an_import_that_failed_can_be_repeated_with_its_indices() {
+    let bench = Bench::new();
+    std::fs::write(bench.path("people.ldif"), LDIF.replace("sn: Smith\n", "")).unwrap();
+    let import =
+        ["directory", "import", "--suffix", "dc=example,dc=com", "--index", "sn:eq", "people.ldif", "--data", "new"];
+    bench.run(&import).fails(1, "requires attribute sn");
+    std::fs::write(bench.path("people.ldif"), LDIF).unwrap();
+    let other = import.map(|it| if it == "sn:eq" { "mail:eq" } else { it });
+    bench.ok(&[&other[..], &["--dry-run"]].concat());
+    bench.ok(&import);
+    let explained = |filter| bench.ok(&["directory", "explain", "--data", "new", filter]);
+    assert!(explained("(sn=smith)").contains("sn: index of equality, 1 candidate\n"));
+    assert!(explained("(cn=x)").contains("cn: no index"));
+    bench.run(&other).fails(2, "--index is for a new directory");
+    bench.ok(&["directory", "check", "--data", "new"]);
+}
+
 /// The server runs as that one, and root imports for it.
 #[test]
 fn a_new_directory_is_of_whom_its_folder_is() {
