@@ -2,11 +2,12 @@
 
 use std::sync::Arc;
 
-use duramen_ldap::message::{ResultCode, Scope};
+use duramen_ldap::message::Scope;
 
 use crate::access::{Explanation, What};
+use crate::attribute::describe;
 use crate::entry::Entry;
-use crate::failure::{Failure, Result, damaged};
+use crate::failure::{Result, damaged};
 use crate::inner::Inner;
 use crate::names;
 use crate::requester::Requester;
@@ -29,13 +30,8 @@ impl Inner {
         let what = match attribute {
             "entry" => What::Entry,
             "children" => What::Children,
-            _ => match state.schema.find(attribute) {
-                Some(found) => What::Attribute(found.id, value),
-                None => {
-                    let text = format!("the schema has no attribute type '{attribute}'");
-                    return Err(Failure::new(ResultCode::UNDEFINED_ATTRIBUTE_TYPE, text));
-                }
-            },
+            // Rules are about types: their options do not matter.
+            _ => What::Attribute(describe(&state.schema, attribute)?.attribute.id, value),
         };
         let normalized = names::normalize(&state.schema, name)?;
         let members = Members::new(&state, tables, None);

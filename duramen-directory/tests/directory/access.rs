@@ -388,11 +388,17 @@ fn the_line_that_decides_is_named() {
     };
     assert!(explain(JENSEN, "mail").ends_with("granted: write (=wrscxd), by access.conf, line 2"));
     assert!(explain("", "mail").ends_with("granted: none (=0), by access.conf, line 3"));
+    assert!(
+        explain("", "mail;lang-de").ends_with("granted: none (=0), by access.conf, line 3"),
+        "options do not matter"
+    );
     assert!(explain("", "entry").ends_with("granted: read (=rscxd), by access.conf, line 4"));
     let nobody = somebody(&sample, "");
     let failed = |name, attribute| sample.directory.explain_access(&nobody, name, attribute, None).unwrap_err().code;
     assert_eq!(failed("cn=x,dc=example,dc=com", "mail"), ResultCode::NO_SUCH_OBJECT);
-    assert_eq!(failed(JENSEN, "nonsense"), ResultCode::UNDEFINED_ATTRIBUTE_TYPE);
+    for wrong in ["nonsense", "nonsense;lang-de", "mail;"] {
+        assert_eq!(failed(JENSEN, wrong), ResultCode::UNDEFINED_ATTRIBUTE_TYPE, "{wrong}");
+    }
 }
 
 #[test]
