@@ -205,6 +205,9 @@ fn import(args: &Args, directory: &Directory, path: &PathBuf) -> Result<Imported
     });
     outcome.map_err(|error| match error {
         ImportError::Stopped => interrupt::check().err().unwrap_or(Failure::Failed(error.to_string())),
+        ImportError::Problem(problem) if args.repair => {
+            Failure::Failed(format!("{problem} (--continue leaves out whole records)"))
+        }
         ImportError::Problem(problem) => Failure::Failed(format!(
             "{problem} (--repair leaves out what is faulty in records, --continue whole records)"
         )),

@@ -142,6 +142,9 @@ fn an_import_that_failed_can_be_repeated_with_its_indices() {
     let import =
         ["directory", "import", "--suffix", "dc=example,dc=com", "--index", "sn:eq", "people.ldif", "--data", "new"];
     bench.run(&import).fails(1, "requires attribute sn");
+    bench
+        .run(&[&import[..], &["--repair"]].concat())
+        .fails(1, "(RFC 4512 2.4.1) (--continue leaves out whole records)");
     std::fs::write(bench.path("people.ldif"), LDIF).unwrap();
     let other = import.map(|it| if it == "sn:eq" { "mail:eq" } else { it });
     bench.ok(&[&other[..], &["--dry-run"]].concat());
