@@ -2,7 +2,7 @@
 
 use std::fs::File;
 use std::io::{self, BufRead, BufReader};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::time::Instant;
 
 use duramen_directory::{
@@ -108,6 +108,10 @@ pub fn run(args: &Args) -> Result<()> {
     let mut all = Imported::default();
     for path in &args.files {
         let imported = import(args, &directory, path)?;
+        if imported.entries == 0 && imported.problems == 0 {
+            // Also to whoever wants to hear little: what should have written the LDIF may have failed.
+            remark(&format!("warning: there are no entries in {}", name_of(path)));
+        }
         all.entries += imported.entries;
         all.problems += imported.problems;
         all.left_out += imported.left_out;
@@ -123,6 +127,7 @@ pub fn run(args: &Args) -> Result<()> {
     tell(&all);
     match all.problems {
         0 => Ok(()),
+        1 => Err(Failure::Failed("1 record was left out".into())),
         problems => Err(Failure::Failed(format!("{} records were left out", units::count(problems)))),
     }
 }
@@ -157,10 +162,14 @@ fn administrator(name: &str) -> Administrator {
 /// Tells what of the entries is not as it was in the text, or of no use.
 fn tell(all: &Imported) {
     if all.left_out > 0 && !is_quiet() {
-        remark(&format!("{} attributes and values of them were left out", units::count(all.left_out)));
+        let what = match all.left_out {
+            1 => "1 attribute or value of them was".to_string(),
+            many => format!("{} attributes and values of them were", units::count(many)),
+        };
+        remark(&format!("{what} left out"));
     }
     if !all.not_kept.is_empty() {
-        let each = all.not_kept.iter().map(|(name, count)| format!("{name} of {} entries", units::count(*count)));
+        let each = all.not_kept.iter().map(|(name, count)| format!("{name} of {}", units::plural(*count, "entry")));
         remark(&format!(
             "not kept: {}. What someone is a member of is found out here from member and uniqueMember of groups; the rest \
              only another server kept up to date",
@@ -168,17 +177,23 @@ fn tell(all: &Imported) {
         ));
     }
     for (scheme, count) in &all.unmatchable {
-        let count = units::count(*count);
         remark(&format!(
-            "{count} passwords of scheme {scheme} have a form that is not known here: nobody can bind with them until they \
-             are set anew"
+            "{} of scheme {scheme} in a form that is not known here: nobody can bind by that until it is set anew",
+            units::plural(*count, "password")
         ));
     }
 }
 
-fn import(args: &Args, directory: &Directory, path: &PathBuf) -> Result<Imported> {
-    let is_piped = path.as_os_str() == "-";
-    let name = if is_piped { "standard input".to_string() } else { path.display().to_string() };
+fn is_piped(path: &Path) -> bool {
+    path.as_os_str() == "-"
+}
+
+fn name_of(path: &Path) -> String {
+    if is_piped(path) { "standard input".to_string() } else { path.display().to_string() }
+}
+
+fn import(args: &Args, directory: &Directory, path: &Path) -> Result<Imported> {
+    let (is_piped, name) = (is_piped(path), name_of(path));
     let (mut text, bytes): (Box<dyn BufRead>, _) = if is_piped {
         (Box::new(BufReader::with_capacity(1 << 20, io::stdin())), None)
     } else {
@@ -193,7 +208,7 @@ fn import(args: &Args, directory: &Directory, path: &PathBuf) -> Result<Imported
         match event {
             ImportEvent::Problem(problem) | ImportEvent::LeftOut(problem) => remark(&problem.to_string()),
             ImportEvent::Read { bytes, entries } => {
-                reading.at(bytes, || format!("{} entries", units::count(entries)));
+                reading.at(bytes, || units::plural(entries, "entry"));
             }
             ImportEvent::Indexed { done, total } => {
                 reading.end();

@@ -126,6 +126,24 @@ fn an_import_that_is_only_tried_writes_nothing() {
 }
 
 #[test]
+fn an_import_of_nothing_is_warned_of_since_what_made_the_ldif_may_have_failed() {
+    let bench = with_people();
+    let import = ["directory", "import", "--data", "people"];
+    let warning = "warning: there are no entries in";
+    for text in ["", "version: 1\n", "# nothing\n\n"] {
+        std::fs::write(bench.path("empty.ldif"), text).unwrap();
+        for quiet in [&[][..], &["--quiet"]] {
+            let done = bench.run(&[&import[..], quiet, &["people.ldif", "empty.ldif", "--continue"]].concat());
+            assert!(done.stderr.contains(&format!("{warning} empty.ldif")), "{text:?}: {}", done.stderr);
+            assert!(!done.stderr.contains(&format!("{warning} people.ldif")), "what is left out is told of");
+        }
+    }
+    let done = bench.fed(&[&import[..], &["-"]].concat(), b"");
+    assert!(done.stderr.contains(&format!("{warning} standard input")), "{}", done.stderr);
+    done.ok();
+}
+
+#[test]
 fn an_import_chooses_the_indices_of_a_new_directory_only() {
     let bench = with_people();
     let import = ["directory", "import", "--suffix", "dc=example,dc=com", "--index", "sn:eq", "people.ldif", "--data"];
@@ -202,6 +220,8 @@ fn what_is_wrong_is_named_with_file_and_line() {
     import("nowhere", &[&suffix[..], &["--dry-run"]].concat(), "wrong.ldif").fails(1, message);
     assert!(!bench.path("nowhere").exists());
     import("people", &["--continue"], "wrong.ldif").fails(1, "3 records were left out");
+    std::fs::write(bench.path("one.ldif"), "dn: uid=x,dc=example,dc=com\nobjectClass: nonsense\n").unwrap();
+    import("people", &["--continue"], "one.ldif").fails(1, "1 record was left out");
     import("new2", &[], "people.ldif").fails(1, "--suffix");
     bench.run(&["directory", "export", "--data", "missing"]).fails(1, "there is no directory in missing");
     // As a power cut may leave it that comes before the first entry of an import.
