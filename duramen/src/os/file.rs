@@ -79,14 +79,19 @@ pub(crate) fn open_lock(path: &Path, mode: u32, made: &dyn Fn(&File)) -> Result<
 }
 
 /// Gives a file that was just made, in no place but its own, to the users of the data file: whoever may read and write that may
-/// read and write this. Only root can give files away; where that is refused the file is its maker's.
+/// read and write this. Only root can give files away, and others to their own groups; where that is refused the file stays its
+/// maker's.
 pub(crate) fn give_to_users_of(data: &Metadata, file: &File) -> io::Result<()> {
-    let made = file.metadata()?;
-    if (made.uid(), made.gid()) != (data.uid(), data.gid()) {
-        let _ = fchown(file, Some(data.uid()), Some(data.gid())).or_else(|_| fchown(file, None, Some(data.gid())));
+    let (made, mut allowed) = (file.metadata()?, data.mode() & 0o666);
+    let is_given = (made.uid(), made.gid()) == (data.uid(), data.gid())
+        || fchown(file, Some(data.uid()), Some(data.gid())).is_ok()
+        || fchown(file, None, Some(data.gid())).is_ok();
+    if !is_given {
+        // What the data file's group is allowed is not for another one, but for what everybody is.
+        allowed = allowed & !0o060 | allowed & allowed << 3 & 0o060;
     }
-    let (mode, all) = (made.mode() & 0o777, (made.mode() | data.mode()) & 0o666);
-    if mode & 0o666 == all { Ok(()) } else { file.set_permissions(Permissions::from_mode(mode | all)) }
+    let mode = made.mode() & 0o777;
+    if mode | allowed == mode { Ok(()) } else { file.set_permissions(Permissions::from_mode(mode | allowed)) }
 }
 
 /// Asks a filesystem that writes elsewhere what is written over (btrfs) to write this file in place, which is empty yet. Of a

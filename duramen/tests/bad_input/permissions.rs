@@ -98,6 +98,11 @@ fn role_nobody() -> Result<()> {
         }
         "no entry" => assert!(is_denied(Database::open(path)) && is_denied(read_only())),
         "create" => assert!(is_denied(Database::open(path))),
+        "make the lock file" => {
+            Options::new().mode(0o600).open(path)?;
+            let mode = fs::metadata(format!("{path}-lock")).unwrap().mode() & 0o777;
+            assert_eq!(mode, 0o644, "what another group may do to the data is not for the own one");
+        }
         "write" => Database::open(path)?.update(|txn| txn.table("t")?.put(b"one", b"more"))?,
         "log" => assert!(log_of_a_commit(path)?.iter().any(|&byte| byte != 0), "the log is not used"),
         "log without a name" => {
@@ -263,8 +268,17 @@ fn a_lock_file_that_is_made_later_is_for_all_who_may_write_the_data_file() -> Re
     let [data, lock] = [&path, &lock_file].map(|file| fs::metadata(file).unwrap());
     assert_eq!((lock.uid(), lock.gid(), lock.mode() & 0o777), (data.uid(), data.gid(), 0o660));
     as_nobody(&path, "write");
-    // What a link leads to may be anybody's, wherever it is.
+    // Whose group the maker is not in.
     fs::remove_file(&lock_file).unwrap();
+    chmod(dir.path(), 0o777);
+    let _ = std::os::unix::fs::chown(&path, Some(65534), Some(0));
+    if fs::metadata(&path).unwrap().gid() == 0 {
+        chmod(&path, 0o664);
+        as_nobody(&path, "make the lock file");
+        fs::remove_file(&lock_file).unwrap();
+    }
+    chmod(&path, 0o660);
+    // What a link leads to may be anybody's, wherever it is.
     let elsewhere = dir.path().join("elsewhere");
     std::os::unix::fs::symlink(&elsewhere, &lock_file).unwrap();
     Options::new().mode(0o600).open(&path)?;
