@@ -63,8 +63,11 @@ fn certified(
 
 /// The text of a file, without the mark that some editors put in front of it.
 fn pem(path: &Path) -> Result<Vec<u8>, pem::Error> {
-    let text = std::fs::read(path).map_err(pem::Error::Io)?;
-    Ok(text.strip_prefix("\u{FEFF}".as_bytes()).map_or_else(|| text.clone(), <[u8]>::to_vec))
+    let mut text = std::fs::read(path).map_err(pem::Error::Io)?;
+    if text.starts_with("\u{FEFF}".as_bytes()) {
+        text.drain(.."\u{FEFF}".len());
+    }
+    Ok(text)
 }
 
 fn certificates(path: &Path) -> Result<Vec<CertificateDer<'static>>, Fault> {
