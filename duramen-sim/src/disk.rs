@@ -218,7 +218,7 @@ impl Disk {
             if file == Which::Log && inner.len().is_ok_and(|bytes| bytes == 0) {
                 disk.lock().events.push(Event::On(file, Deed::Made));
             }
-            Arc::new(Recorder { disk: disk.clone(), file, inner })
+            Arc::new(Recorder { disk: disk.clone(), file, inner, begun: Mutex::default() })
         })
     }
 
@@ -319,9 +319,15 @@ struct Recorder {
     disk: Arc<Disk>,
     file: Which,
     inner: Arc<dyn Medium>,
+    /// A write that goes on beside what its caller does: which bytes, and what it will have come to.
+    begun: Mutex<Option<(Range<u64>, io::Result<()>)>>,
 }
 
 impl Recorder {
+    fn begun(&self) -> MutexGuard<'_, Option<(Range<u64>, io::Result<()>)>> {
+        self.begun.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
     fn write(&self, state: &mut State, offset: u64, bytes: &[u8]) -> io::Result<()> {
         assert!(offset.is_multiple_of(SECTOR as u64) && bytes.len().is_multiple_of(SECTOR), "a write of whole sectors");
         self.inner.write_at(offset, &[IoSlice::new(bytes)])?;
@@ -362,7 +368,9 @@ impl Medium for Recorder {
             Which::Data if offset < META_BYTES => Call::Meta,
             Which::Data => Call::Pages,
             Which::Log => {
-                state.preparing = bytes.iter().all(|&byte| byte == 0);
+                // What blanks a record is no preparation.
+                let blanks = state.recorded && bytes.len() == SECTOR;
+                state.preparing = !blanks && bytes.iter().all(|&byte| byte == 0);
                 state.recorded |= !state.preparing;
                 if state.preparing { Call::Preparation } else { Call::Record }
             }
@@ -389,6 +397,23 @@ impl Medium for Recorder {
     fn write_flushed(&self, offset: u64, bytes: &[u8]) -> io::Result<()> {
         self.write_at(offset, &[IoSlice::new(bytes)])?;
         self.finish_flush(Deed::FlushOf(offset..offset + bytes.len() as u64))
+    }
+
+    fn begin_write_flushed(&self, offset: u64, bytes: &[u8]) -> bool {
+        // Not every kernel can do it, and none always.
+        if self.disk.lock().calls.is_multiple_of(4) {
+            return false;
+        }
+        let written = self.write_at(offset, &[IoSlice::new(bytes)]);
+        let mut begun = self.begun();
+        assert!(begun.is_none(), "one write at a time");
+        *begun = Some((offset..offset + bytes.len() as u64, written));
+        true
+    }
+
+    fn end_write_flushed(&self) -> io::Result<()> {
+        let (bytes, written) = self.begun().take().expect("a write was begun");
+        written.and_then(|()| self.finish_flush(Deed::FlushOf(bytes)))
     }
 
     fn flush(&self) -> io::Result<()> {

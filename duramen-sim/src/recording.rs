@@ -14,12 +14,15 @@ use crate::disk::{Deed, Event, Mark, Which};
 use crate::workload::FILE;
 
 /// Arguments with which strace records what [`read`] understands.
-pub const OPTIONS: [&str; 5] = [
+pub const OPTIONS: [&str; 7] = [
     "-fyxx",
     "-s",
     "268435456",
     "-e",
-    "trace=openat,write,pwrite64,pwritev,ftruncate,fallocate,fsync,fdatasync,syncfs,unlinkat,renameat2,clone,clone3,fork,vfork",
+    "trace=openat,write,pwrite64,pwritev,ftruncate,fallocate,fsync,fdatasync,syncfs,unlinkat,renameat2,clone,clone3,fork,vfork,io_uring_setup",
+    // It does not see what is written by way of a ring: there are to be none.
+    "-e",
+    "inject=io_uring_setup:error=ENOSYS",
 ];
 
 const SAID: &str = "mark ";

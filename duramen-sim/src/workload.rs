@@ -161,6 +161,8 @@ pub struct Life {
     durable: usize,
     /// States that a process which comes again may find, beside the newest.
     in_doubt: Vec<usize>,
+    /// Newer states that it did not find. Once it has committed, nothing of these may be found again.
+    given_up: Vec<usize>,
     /// After the handles, which are to find their files when they are dropped.
     directory: tempfile::TempDir,
 }
@@ -197,6 +199,7 @@ impl Life {
             newest: 0,
             durable: 0,
             in_doubt: Vec::new(),
+            given_up: Vec::new(),
         }
     }
 
@@ -257,6 +260,7 @@ impl Life {
             return Err(format!("opened again, in none of the states {candidates:?}: {difference}"));
         };
         self.newest = state;
+        self.given_up.extend(candidates.into_iter().filter(|&other| other > state));
         // From here on no other state is possible, even those numbered between.
         self.again();
         if is_durable {
@@ -400,6 +404,7 @@ impl Life {
             return self.failed(error, Some(state));
         }
         let before = std::mem::replace(&mut self.newest, state);
+        self.given_up.drain(..).for_each(|state| self.disk.mark(Mark::Void(state)));
         self.swallowed()?;
         let newest = self.db()?.read().map_err(|e| format!("reading after a commit: {e}"))?.txnid();
         if newest != txnid {

@@ -26,6 +26,17 @@ pub trait Medium: Send + Sync {
         self.flush()
     }
 
+    /// Begins what [`Medium::write_flushed`] does, and returns before it is done. [`Medium::end_write_flushed`] waits for it;
+    /// until then nothing else is begun. False if it was not begun: then that has to be called instead.
+    fn begin_write_flushed(&self, _offset: u64, _bytes: &[u8]) -> bool {
+        false
+    }
+
+    /// Waits for what [`Medium::begin_write_flushed`] has begun, and says what came of it.
+    fn end_write_flushed(&self) -> io::Result<()> {
+        Ok(())
+    }
+
     /// Says that these bytes were written and will be flushed soon, so that the disk may begin. It promises nothing;
     /// what fails shows in the flush.
     fn begin_flush(&self, _bytes: Range<u64>) {}

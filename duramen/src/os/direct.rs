@@ -11,7 +11,7 @@
 use std::fs::{File, OpenOptions};
 use std::io::{self, ErrorKind};
 use std::ops::{Deref, DerefMut};
-use std::os::fd::AsRawFd;
+use std::os::fd::{AsRawFd, RawFd};
 use std::os::unix::fs::{FileExt, OpenOptionsExt};
 use std::path::Path;
 
@@ -133,6 +133,12 @@ impl DirectFile {
             Ok(flags) if flags.contains(OFlags::DIRECT) => fcntl_setfl(&self.0, flags - OFlags::DIRECT).is_ok(),
             _ => false,
         }
+    }
+}
+
+impl AsRawFd for DirectFile {
+    fn as_raw_fd(&self) -> RawFd {
+        self.0.as_raw_fd()
     }
 }
 

@@ -16,6 +16,7 @@ use rustix::io::Errno;
 
 use crate::error::{Error, Result};
 use crate::medium::Medium;
+use crate::os::ahead::Ahead;
 use crate::os::behind::Behind;
 use crate::os::direct::{self, Block, DirectFile, Until};
 use crate::os::fork::ForkGuard;
@@ -30,7 +31,7 @@ pub(crate) fn failed(op: &'static str, path: &Path) -> impl FnOnce(io::Error) ->
 }
 
 /// The last descriptor of a standard stream.
-const LAST_STREAM: RawFd = 2;
+pub(crate) const LAST_STREAM: RawFd = 2;
 
 /// Gives a file another descriptor than those of the standard streams. Where a daemon has closed them a file would get
 /// theirs, and be overwritten by what is printed.
@@ -180,6 +181,8 @@ pub(crate) struct FileMedium {
     direct: OnceLock<Option<DirectFile>>,
     /// And for writes that are flushed at once, with what their offsets and lengths are multiples of.
     flushed: OnceLock<Option<(DirectFile, u64)>>,
+    /// What has the disk begin with one of those, where the kernel offers it.
+    ahead: OnceLock<Option<Ahead>>,
     /// Has the disk begin to write, from the first request on.
     behind: OnceLock<Behind>,
     /// So many bytes the process may have in a file.
@@ -195,6 +198,7 @@ impl FileMedium {
             file,
             direct: OnceLock::new(),
             flushed: OnceLock::new(),
+            ahead: OnceLock::new(),
             behind: OnceLock::new(),
             allowed: AtomicU64::new(0),
             guard: ForkGuard::new(),
@@ -207,6 +211,14 @@ impl FileMedium {
     fn check_may_write(&self, end: u64) -> io::Result<()> {
         self.guard.check().map_err(io::Error::other)?;
         if end <= self.allowed.load(Ordering::Relaxed) { Ok(()) } else { self.ask_for_limit(end) }
+    }
+
+    /// The file for a write that is flushed at once, if these bytes can be written so.
+    fn flushed_for(&self, offset: u64, bytes: &[u8]) -> Option<&DirectFile> {
+        let open =
+            || direct::unit(&self.file).and_then(|unit| Some((DirectFile::reopen(&self.file, Until::Durable)?, unit)));
+        let (direct, unit) = self.flushed.get_or_init(open).as_ref()?;
+        (offset | bytes.len() as u64).is_multiple_of(*unit).then_some(direct)
     }
 
     #[cold]
@@ -247,16 +259,27 @@ impl Medium for FileMedium {
 
     fn write_flushed(&self, offset: u64, bytes: &[u8]) -> io::Result<()> {
         self.check_may_write(offset + bytes.len() as u64)?;
-        let open =
-            || direct::unit(&self.file).and_then(|unit| Some((DirectFile::reopen(&self.file, Until::Durable)?, unit)));
-        match self.flushed.get_or_init(open) {
-            Some((direct, unit)) if (offset | bytes.len() as u64).is_multiple_of(*unit) => {
-                direct.write_at(offset, &Block::holding(bytes))
-            }
-            _ => {
+        match self.flushed_for(offset, bytes) {
+            Some(direct) => direct.write_at(offset, &Block::holding(bytes)),
+            None => {
                 self.write_at(offset, &[IoSlice::new(bytes)])?;
                 self.flush()
             }
+        }
+    }
+
+    fn begin_write_flushed(&self, offset: u64, bytes: &[u8]) -> bool {
+        // What may not be written says so when it is.
+        self.check_may_write(offset + bytes.len() as u64).is_ok()
+            && self.flushed_for(offset, bytes).is_some_and(|direct| {
+                self.ahead.get_or_init(Ahead::new).as_ref().is_some_and(|ahead| ahead.begin(direct, offset, bytes))
+            })
+    }
+
+    fn end_write_flushed(&self) -> io::Result<()> {
+        match (self.ahead.get(), self.flushed.get()) {
+            (Some(Some(ahead)), Some(Some((direct, _)))) => ahead.end(direct),
+            _ => Ok(()),
         }
     }
 

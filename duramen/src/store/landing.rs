@@ -19,14 +19,23 @@ use crate::readers::Published;
 pub(crate) struct Landing {
     store: Arc<Store>,
     log: Arc<dyn Medium>,
-    /// The commit's record, if that was not written before.
-    record: Option<Unwritten>,
+    record: OfRecord,
     published: Published,
     /// Bytes of the data file that the disk should begin to write afterwards.
     ahead: Range<u64>,
     landed: Arc<Landed>,
     /// How long it waited for the commit before it.
     pub(crate) waited: Duration,
+}
+
+/// What is left to be done for a commit's record.
+pub(crate) enum OfRecord {
+    /// All but to write it.
+    Write(Unwritten),
+    /// It is written.
+    Flush,
+    /// The disk has begun with it.
+    Wait,
 }
 
 /// Whether a commit is still on its way.
@@ -63,8 +72,9 @@ impl Landing {
     fn flush_and_publish(&self) -> Result<Duration> {
         let (store, begun) = (&self.store, Instant::now());
         match &self.record {
-            Some(record) => self.log.write_flushed(record.at, &record.bytes),
-            None => self.log.flush(),
+            OfRecord::Write(record) => self.log.write_flushed(record.at, &record.bytes),
+            OfRecord::Flush => self.log.flush(),
+            OfRecord::Wait => self.log.end_write_flushed(),
         }
         .map_err(|error| store.poison("flush the log", error))?;
         store.length_is_known(self.published.txnid);
@@ -89,12 +99,12 @@ impl Drop for Landing {
 }
 
 impl Store {
-    /// The writer's commit for its last steps; `record` if that is not in the log yet. The one before it must have landed.
+    /// The writer's commit for its last steps. The one before it must have landed.
     pub(crate) fn landing(
         self: &Arc<Store>,
         writer: &mut Writer,
         published: Published,
-        record: Option<Unwritten>,
+        record: OfRecord,
         ahead: Range<u64>,
         waited: Duration,
     ) -> Result<Landing> {

@@ -8,6 +8,7 @@
 
 use std::fs::File;
 use std::io::{self, IoSlice, Read};
+use std::ops::Range;
 use std::path::Path;
 use std::sync::Arc;
 
@@ -37,6 +38,10 @@ const MEMORY_MAX: usize = 64 << 10;
 /// After so many durable commits in a row a record is written past the page cache. Not before: records that need no flush
 /// go through the cache, which would have to read their page again after each that went past it.
 const PAST_CACHE_AFTER: u32 = 16;
+
+/// The disk begins with the record of a commit of so many pages while these are placed. Of fewer, all is placed before it has
+/// been asked.
+const AHEAD_PAGES_MIN: u64 = 8;
 
 /// Where the log stands after a commit. All writers know, since it is published with the commit.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -84,6 +89,10 @@ pub(crate) struct Log {
     durable: u32,
     /// A record is written past the page cache after so many.
     patience: u32,
+    /// Fewer pages than this are placed before the disk is asked for anything.
+    ahead_pages_min: u64,
+    /// Where the record of the commit at work is, if the disk has begun with it.
+    begun: Option<Range<u64>>,
     /// Memory for the next record.
     memory: Vec<u8>,
 }
@@ -115,8 +124,9 @@ impl LogFile {
 impl Log {
     /// No log is open. `at_once`: one is made for the first commit, and all else that waits for more of the kind does not.
     pub(crate) fn new(at_once: bool) -> Log {
-        let (worth, patience) = if at_once { (ENOUGH, 1) } else { (0, PAST_CACHE_AFTER) };
-        Log { worth, patience, ..Log::default() }
+        let (worth, patience, ahead_pages_min) =
+            if at_once { (ENOUGH, 1, 0) } else { (0, PAST_CACHE_AFTER, AHEAD_PAGES_MIN) };
+        Log { worth, patience, ahead_pages_min, ..Log::default() }
     }
 
     /// A commit of this durability was made.
@@ -131,6 +141,16 @@ impl Log {
     /// Whether the next durable commit's record is written and flushed in one step, which flushes nothing else.
     pub(crate) fn writes_with_flush(&self, mark: Mark) -> bool {
         self.durable >= self.patience && matches!(mark, Mark::At { flushed: true, .. })
+    }
+
+    /// Whether the disk may begin with the record of the next durable commit before its pages, so many, have been placed.
+    pub(crate) fn writes_ahead(&self, mark: Mark, pages: u64) -> bool {
+        self.writes_with_flush(mark) && pages >= self.ahead_pages_min
+    }
+
+    /// What [`Store::begin_record`] has begun is from now on waited for by who lands the commit: where its end will be.
+    pub(crate) fn take_begun(&mut self) -> Option<u64> {
+        self.begun.take().map(|record| record.end)
     }
 
     /// Whether a commit of this durability is worth a record: of relaxed ones no more than durable ones pay for.
@@ -262,6 +282,37 @@ impl Store {
         written.map_err(|error| self.poison("write the log", error))
     }
 
+    /// Has the disk begin with a record for this offset, unless it cannot do that.
+    pub(crate) fn begin_record(&self, writer: &mut Writer, at: u64, record: &[u8]) -> Result<()> {
+        if writer.log.file()?.medium.begin_write_flushed(at, record) {
+            writer.log.begun = Some(at..at + record.len() as u64);
+        }
+        Ok(())
+    }
+
+    /// The commit at work comes to nothing, or flushes the data file: what the disk has of its record must not be found.
+    pub(crate) fn call_off_record(&self, writer: &mut Writer) -> Result<()> {
+        let Some(record) = writer.log.begun.take() else { return Ok(()) };
+        // Whatever became of it.
+        let _ = writer.log.file()?.medium.end_write_flushed();
+        blank_record(writer, record.start)?.map_err(|error| self.poison("write the log", error))
+    }
+
+    /// As [`Store::call_off_record`], of a writer that died, perhaps with a record on its way. What the record was to follow
+    /// is the newest commit.
+    pub(super) fn call_off_what_the_dead_began(&self, writer: &mut Writer) -> Result<()> {
+        let Mark::At { end, flushed: true } = writer.mark else { return Ok(()) };
+        if !self.settings.lock_file || !self.log_place.is_there() {
+            return Ok(());
+        }
+        let Some(file) = self.open_log(&mut writer.log, end) else { return Ok(()) };
+        let bytes = file.medium.len().map_err(file::failed("inspect", &self.log_place.path))?;
+        if end + UNIT as u64 > bytes {
+            return Ok(());
+        }
+        blank_record(writer, end)?.map_err(file::failed("write", &self.log_place.path))
+    }
+
     /// Makes durable what is in the log. False if that is not all that has been committed.
     pub(crate) fn flush_log(&self, writer: &mut Writer) -> Result<bool> {
         let Mark::At { end, flushed } = writer.mark else { return Ok(false) };
@@ -276,6 +327,11 @@ impl Store {
         }
         Ok(true)
     }
+}
+
+/// What begins at this offset of the log is no record from now on.
+fn blank_record(writer: &Writer, at: u64) -> Result<io::Result<()>> {
+    Ok(writer.log.file()?.medium.write_flushed(at, &[0; UNIT]))
 }
 
 fn whole_units(bytes: u64) -> u64 {

@@ -255,7 +255,8 @@ impl Store {
 
     fn prepare_writer(&self, inherited: Inherited) -> Result<Box<Writer>> {
         self.poison.check()?;
-        if inherited == Inherited::Unsettled || self.shared.in_doubt() {
+        let unsettled = inherited == Inherited::Unsettled || self.shared.in_doubt();
+        if unsettled {
             self.settle()?;
         }
         if self.untold {
@@ -266,7 +267,7 @@ impl Store {
         let Some(mut writer) = self.lock_memory().take() else { return Err(Error::Busy) };
         // A dead writer may have made the file longer for a commit that nobody will see.
         writer.too_long |= inherited == Inherited::Unsettled;
-        let ready = self.refresh(&mut writer).and_then(|()| self.make_due_checkpoint(&mut writer));
+        let ready = self.bring_up(&mut writer, unsettled);
         if let Err(error) = ready {
             *self.lock_memory() = Some(writer);
             return Err(error);
@@ -276,6 +277,15 @@ impl Store {
 
     fn lock_memory(&self) -> std::sync::MutexGuard<'_, Option<Box<Writer>>> {
         self.writer.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Makes the writer's memory ready for a transaction; `unsettled`: somebody else's has just come to nothing.
+    fn bring_up(&self, writer: &mut Writer, unsettled: bool) -> Result<()> {
+        self.refresh(writer)?;
+        if unsettled {
+            self.call_off_what_the_dead_began(writer)?;
+        }
+        self.make_due_checkpoint(writer)
     }
 
     /// Brings the writer's memory up to what other processes have committed.

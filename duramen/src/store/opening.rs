@@ -5,6 +5,8 @@
 use std::fs::File;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::thread;
+use std::time::{Duration, Instant};
 
 use super::log::{self, Found, Mark};
 use super::recover::{self, Chosen};
@@ -22,6 +24,9 @@ use crate::os::overlay;
 use crate::pager::Pager;
 use crate::readers::{DataFile, Published, Role, Shared, UnregisteredReader, vouched};
 use crate::width::to_usize;
+
+/// So long at most it takes a writer from its record to its meta page, even where others keep the processors busy.
+const COMMIT_MAX: Duration = Duration::from_secs(2);
 
 /// The shared state, the part in it, and whether readers of this handle are known to others by it.
 pub(super) fn open_shared(path: &Path, settings: &Settings, file: &File) -> Result<(Shared, Role, bool)> {
@@ -164,9 +169,8 @@ pub(super) fn hold_newest(
         if chosen != usable[0].1.txnid && !hold(chosen)? {
             continue;
         }
-        // A writer's record comes after its meta page.
         let pending = log::find(log_place, &recovered.chosen.meta);
-        if !matches!(pending, Ok(None)) && read_head(file)? != head {
+        if is_overtaken(file, &head, &pending)? {
             continue;
         }
         reader.keep_only(&[chosen]);
@@ -183,11 +187,32 @@ pub(super) fn recover(
     log_place: &Beside,
 ) -> Result<Recovered> {
     loop {
-        if let Some(mut recovered) = try_to_recover(path, settings, file, medium)? {
-            recovered.pending = log::find(log_place, &recovered.chosen.meta)?;
-            return Ok(recovered);
+        let head = read_head(file)?;
+        let Some(recovered) = try_to_recover(path, settings, file, medium)? else { continue };
+        let pending = log::find(log_place, &recovered.chosen.meta);
+        if !settings.lock_file && is_overtaken(file, &head, &pending)? {
+            continue;
         }
+        return Ok(Recovered { pending: pending?, ..recovered });
     }
+}
+
+/// Whether what the log seems to hold beyond the commit that was found with this head is that of a writer who goes on
+/// meanwhile. The disk may have its record before its meta page is written: then that follows soon.
+fn is_overtaken(file: &File, head: &[u8], pending: &Result<Option<Found>>) -> Result<bool> {
+    let wait = match pending {
+        Ok(None) => return Ok(false),
+        Ok(Some(found)) if found.records().len() == 1 => COMMIT_MAX,
+        _ => Duration::ZERO,
+    };
+    let begun = Instant::now();
+    while read_head(file)? == head {
+        if begun.elapsed() >= wait {
+            return Ok(false);
+        }
+        thread::sleep(Duration::from_millis(1));
+    }
+    Ok(true)
 }
 
 /// None if somebody has committed meanwhile.

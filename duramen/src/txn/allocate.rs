@@ -192,6 +192,7 @@ fn free_by_flushing(work: &mut Work, pages: u64, contiguous: bool) -> Result<()>
 pub(super) fn release_by_flushing(work: &mut Work) -> Result<()> {
     let (store, writer) = work.store_and_writer()?;
     let newest = writer.meta.txnid;
+    store.call_off_record(writer)?;
     store.flush_data(writer)?;
     work.base = newest;
     release(work).map(drop)

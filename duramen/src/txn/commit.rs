@@ -8,9 +8,10 @@ use std::time::{Duration, Instant, SystemTime};
 use super::allocate::{allocate, is_small, release, release_in_time, take_back_replaced};
 use super::ops;
 use super::place::Placer;
+use super::record;
 use super::work::Work;
 use crate::error::{Damage, Result};
-use crate::format::log::{self, Header, UNIT};
+use crate::format::log::UNIT;
 use crate::format::meta::{Meta, SpaceRoot, TAIL_MAX};
 use crate::format::overflow;
 use crate::format::page;
@@ -18,8 +19,8 @@ use crate::ids::{Extent, Pgno, Txnid};
 use crate::readers::Published;
 use crate::space::base::encode_base;
 use crate::space::log::encode_delta;
-use crate::store::landing::Landing;
-use crate::store::log::{Mark, Unwritten};
+use crate::store::landing::{Landing, OfRecord};
+use crate::store::log::Mark;
 use crate::store::space_log;
 use crate::store::{CommitTimings, Durability, Store, Writer, blank, free_slot, published, write_meta};
 use crate::tree::{Pages, Tree};
@@ -52,6 +53,7 @@ pub(crate) fn commit(work: &mut Work) -> Result<Option<Landing>> {
     {
         // The free space was changed in memory for a commit that did not happen.
         writer.ledger = None;
+        work.store.call_off_record(writer)?;
     }
     result
 }
@@ -63,7 +65,11 @@ fn steps(work: &mut Work) -> Result<Option<Landing>> {
         wait_for_landing(work)?;
         return Ok(None);
     }
-    let record = ops::take(work)?.filter(|record| pays(work, record.len()));
+    let mut record = ops::take(work)?.filter(|record| record::pays(work, record.len()));
+    let committed_ns = unix_ns();
+    if let Some(record) = &mut record {
+        record::begin(work, record, committed_ns)?;
+    }
     // A look at the clock takes a hundredth of a small commit.
     let started = (!is_small(work, record.is_some())).then(Instant::now);
     // 2. Dirty pages get their places in the file and their checksums, and are written.
@@ -73,7 +79,7 @@ fn steps(work: &mut Work) -> Result<Option<Landing>> {
     let catalog = place_trees(work, &mut placer)?;
     // 3. What this commit took and freed goes into the log of the free space.
     let (space, tail) = log_space(work, &mut placer)?;
-    let mut meta = next_meta(work, catalog, space, tail)?;
+    let mut meta = next_meta(work, catalog, space, tail, committed_ns)?;
     // 4. The last pages are written, and after them the meta page that names them.
     placer.output.finish(work)?;
     let written = placer.output.written;
@@ -95,8 +101,7 @@ fn steps(work: &mut Work) -> Result<Option<Landing>> {
 struct Secured {
     slot: usize,
     mark: Mark,
-    /// Its record, if that is yet to be written.
-    record: Option<Unwritten>,
+    record: OfRecord,
     /// How long it waited for the commit before it,
     waited: Duration,
     /// and for the disk.
@@ -129,14 +134,15 @@ fn secure(work: &mut Work, meta: &mut Meta, record: Option<Vec<u8>>) -> Result<S
         })?;
     }
     let (mark, record, waited) = match (way, record) {
-        (Way::Flush, _) => (Mark::START, None, Duration::ZERO),
+        (Way::Flush, _) => (Mark::START, OfRecord::Flush, Duration::ZERO),
+        (Way::Begun { end }, _) => (Mark::At { end, flushed: true }, OfRecord::Wait, Duration::ZERO),
         (Way::Log { at, flush }, Some(record)) => {
             // It is on top of the commit before, which comes first.
             let waited = wait_for_landing(work)?;
-            let (mark, record) = record_in_log(work, meta, record, at, flush)?;
+            let (mark, record) = record::write(work, record, meta.committed_ns, at, flush)?;
             (mark, record, waited)
         }
-        _ => (Mark::Broken, None, Duration::ZERO),
+        _ => (Mark::Broken, OfRecord::Flush, Duration::ZERO),
     };
     let flushing = began.map_or(Duration::ZERO, |began| began.elapsed());
     Ok(Secured { slot, mark, record, waited, flushing })
@@ -173,6 +179,8 @@ enum Way {
     Flush,
     /// A record of it goes into the log at this offset, which is flushed or will be with the next one.
     Log { at: u64, flush: bool },
+    /// The disk has begun with its record, which ends there.
+    Begun { end: u64 },
     /// Some time later.
     Later,
 }
@@ -181,6 +189,9 @@ fn choose_way(work: &mut Work, meta: &Meta, record: Option<usize>) -> Result<Way
     let durability = work.durability;
     let durable = durability == Durability::Durable;
     let (store, writer) = work.store_and_writer()?;
+    if let Some(end) = writer.log.take_begun() {
+        return Ok(Way::Begun { end });
+    }
     if store.checkpoint_is_due(meta.proof_pages, meta.page_count, durability) {
         return Ok(Way::Flush);
     }
@@ -191,40 +202,6 @@ fn choose_way(work: &mut Work, meta: &Meta, record: Option<usize>) -> Result<Way
         None if durable || store.checkpoint_is_late() => Way::Flush,
         None => Way::Later,
     })
-}
-
-/// Completes the commit's record and writes it into the log, unless that is better done together with its flush. Where
-/// the log stands then, if it is flushed where it is to be.
-fn record_in_log(
-    work: &mut Work,
-    meta: &Meta,
-    mut record: Vec<u8>,
-    at: u64,
-    flush: bool,
-) -> Result<(Mark, Option<Unwritten>)> {
-    let (store, writer) = work.store_and_writer()?;
-    let header = Header {
-        txnid: meta.txnid,
-        base: meta.proof_base,
-        base_ns: Meta::committed_ns_of(store.pager.slot(writer.durable_slot)),
-        committed_ns: meta.committed_ns,
-        user: meta.user,
-    };
-    log::seal(&mut record, &header, meta.file_id, writer.meta.committed_ns);
-    let mark = Mark::At { end: at + record.len() as u64, flushed: flush };
-    let record = Unwritten { at, bytes: record };
-    if flush && writer.log.writes_with_flush(writer.mark) {
-        return Ok((mark, Some(record)));
-    }
-    store.write_record(writer, record)?;
-    Ok((mark, None))
-}
-
-/// Whether a record of this length in the log saves more than it costs: what is in it is written twice.
-fn pays(work: &Work, bytes: usize) -> bool {
-    const SAVES: usize = 4;
-    let little = bytes.next_multiple_of(UNIT) * SAVES <= to_usize(work.dirty.pages()) * work.page_size();
-    little || work.store.settings.log_at_once.is_some()
 }
 
 /// Places the main table, and with its records the tables that they are of.
@@ -449,7 +426,12 @@ fn trim(work: &mut Work) -> Result<()> {
     Ok(())
 }
 
-fn next_meta(work: &mut Work, catalog: Tree, space: SpaceRoot, tail: Vec<u8>) -> Result<Meta> {
+fn unix_ns() -> u64 {
+    let since = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH);
+    since.map_or(0, |since| u64::try_from(since.as_nanos()).unwrap_or(u64::MAX))
+}
+
+fn next_meta(work: &mut Work, catalog: Tree, space: SpaceRoot, tail: Vec<u8>, committed_ns: u64) -> Result<Meta> {
     let base = work.base;
     let (sum, pages) = (work.placed.sum, work.placed.pages);
     let (mut gone_sum, mut gone_pages) = (0u64, 0u64);
@@ -461,9 +443,6 @@ fn next_meta(work: &mut Work, catalog: Tree, space: SpaceRoot, tail: Vec<u8>) ->
     let last = &work.writer_mut()?.meta;
     // While no checkpoint came between, what the commits since the last one wrote is still to be proven.
     let (old_sum, old_pages) = if base == last.txnid { (0, 0) } else { (last.proof_sum, last.proof_pages) };
-    let now = SystemTime::now()
-        .duration_since(SystemTime::UNIX_EPOCH)
-        .map_or(0, |d| u64::try_from(d.as_nanos()).unwrap_or(u64::MAX));
     Ok(Meta {
         sequence: last.sequence + 1,
         txnid,
@@ -474,7 +453,7 @@ fn next_meta(work: &mut Work, catalog: Tree, space: SpaceRoot, tail: Vec<u8>) ->
         proof_sum: old_sum.wrapping_add(sum).wrapping_sub(gone_sum),
         proof_pages: old_pages.wrapping_add(pages).wrapping_sub(gone_pages),
         space,
-        committed_ns: now,
+        committed_ns,
         tail,
         page_size: last.page_size,
         file_id: last.file_id,

@@ -17,6 +17,7 @@ mod names;
 mod ops;
 mod output;
 mod place;
+mod record;
 pub(crate) mod replay;
 mod snapshot;
 mod supply;

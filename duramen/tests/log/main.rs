@@ -2,7 +2,10 @@
 //!
 //! A power cut is played by going back to an earlier copy of the data file, beside the log as it is now.
 
+mod ahead;
 mod places;
+#[path = "../roles/mod.rs"]
+mod roles;
 
 use std::collections::BTreeMap;
 use std::io::{self, IoSlice};

@@ -1,0 +1,227 @@
+//! A write to a file that goes on while its caller does something else.
+//!
+//! Owns: the ring by which the kernel is asked for it (`io_uring(7)`), the bytes until the disk has them. Must not know:
+//! what is written.
+//!
+//! Where the kernel offers no ring (before Linux 5.19, or in a sandbox), nothing can be begun, and the caller writes as
+//! ever.
+//!
+//! # Safety
+//! The kernel reads the bytes until it says that it is done. They are in a [`Block`], which does not move, and which is
+//! dropped after that alone, or never.
+#![allow(unsafe_code)]
+
+use std::io;
+use std::mem::ManuallyDrop;
+use std::os::fd::AsRawFd;
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+use io_uring::{IoUring, opcode, types::Fd};
+
+use super::direct::{Block, DirectFile};
+use super::file::LAST_STREAM;
+use super::fork::ForkGuard;
+use crate::width::to_u32;
+
+/// What the kernel answers where it does not do it this way.
+const REFUSALS: [i32; 6] = [libc::EINVAL, libc::EAGAIN, libc::EOPNOTSUPP, libc::ENOSYS, libc::EINTR, libc::ECANCELED];
+
+/// One write at a time.
+pub(crate) struct Ahead {
+    /// Not dropped in a forked child: what was mapped here is not there, but perhaps something else.
+    ring: ManuallyDrop<Mutex<Ring>>,
+    guard: ForkGuard,
+}
+
+struct Ring {
+    uring: IoUring,
+    /// What the disk may be writing.
+    flying: Option<Flying>,
+    /// The kernel did not take, or did not give back, what it should have.
+    broken: bool,
+}
+
+struct Flying {
+    offset: u64,
+    bytes: Block,
+}
+
+impl Ahead {
+    /// Nothing, where the kernel offers no ring.
+    pub(crate) fn new() -> Option<Ahead> {
+        // Nobody is to be interrupted for an answer that is waited for later.
+        let uring = IoUring::builder().setup_coop_taskrun().build(1).ok()?;
+        // Who prints, and has closed the standard streams, would print into it.
+        let ring = Ring { uring, flying: None, broken: false };
+        let apart = ring.uring.as_raw_fd() > LAST_STREAM;
+        apart.then(|| Ahead { ring: ManuallyDrop::new(Mutex::new(ring)), guard: ForkGuard::new() })
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Ring> {
+        self.ring.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Begins to write `bytes`; false if that cannot be, or another write is on its way.
+    pub(crate) fn begin(&self, file: &DirectFile, offset: u64, bytes: &[u8]) -> bool {
+        !self.guard.forked() && self.lock().begin(file, offset, bytes)
+    }
+
+    /// Waits for what was begun, if anything was. Where the kernel has not done it this way it is done now.
+    pub(crate) fn end(&self, file: &DirectFile) -> io::Result<()> {
+        if self.guard.forked() {
+            return Ok(());
+        }
+        self.lock().end(file)
+    }
+}
+
+impl Drop for Ahead {
+    fn drop(&mut self) {
+        if self.guard.forked() {
+            return;
+        }
+        // SAFETY: it is not used after this.
+        let ring = unsafe { ManuallyDrop::take(&mut self.ring) };
+        let mut ring = ring.into_inner().unwrap_or_else(PoisonError::into_inner);
+        if ring.flying.is_some() && ring.wait().is_none() {
+            // The kernel may read them yet.
+            std::mem::forget(ring.flying.take());
+        }
+    }
+}
+
+impl Ring {
+    fn begin(&mut self, file: &DirectFile, offset: u64, bytes: &[u8]) -> bool {
+        if self.broken || self.flying.is_some() {
+            return false;
+        }
+        let bytes = Block::holding(bytes);
+        let write = opcode::Write::new(Fd(file.as_raw_fd()), bytes.as_ptr(), to_u32(bytes.len())).offset(offset);
+        // SAFETY: see the head.
+        let taken = unsafe { self.uring.submission().push(&write.build()) }.is_ok();
+        self.broken = !taken || !matches!(self.uring.submit(), Ok(1));
+        if self.broken {
+            // The kernel may come to them yet.
+            std::mem::forget(bytes);
+        } else {
+            self.flying = Some(Flying { offset, bytes });
+        }
+        !self.broken
+    }
+
+    fn end(&mut self, file: &DirectFile) -> io::Result<()> {
+        if self.flying.is_none() {
+            return Ok(());
+        }
+        let answer = self.wait();
+        let Some(flying) = self.flying.take() else { return Ok(()) };
+        match answer {
+            Some(done) if usize::try_from(done).is_ok_and(|done| done == flying.bytes.len()) => Ok(()),
+            Some(error) if error < 0 && !REFUSALS.contains(&-error) => Err(io::Error::from_raw_os_error(-error)),
+            _ => {
+                let written = file.write_at(flying.offset, &flying.bytes);
+                if answer.is_none() {
+                    std::mem::forget(flying);
+                }
+                written
+            }
+        }
+    }
+
+    /// Waits for the kernel's answer; none if there will be none.
+    fn wait(&mut self) -> Option<i32> {
+        loop {
+            if let Some(answer) = self.uring.completion().next() {
+                return Some(answer.result());
+            }
+            match self.uring.submit_and_wait(1) {
+                Ok(_) => {}
+                Err(error) if error.raw_os_error() == Some(libc::EINTR) => {}
+                Err(_) => {
+                    self.broken = true;
+                    return None;
+                }
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs::File;
+    use std::os::unix::fs::FileExt;
+
+    use super::super::direct::{ALIGNMENT, Until};
+    use super::super::fork::in_forked_child;
+    use super::*;
+
+    /// Something to begin writes with, and a file of zeros opened twice, where the system offers both.
+    fn offered() -> Option<(Ahead, File, DirectFile)> {
+        let file = tempfile::tempfile_in(std::env::temp_dir()).unwrap();
+        file.write_all_at(&[0; 4 * ALIGNMENT], 0).unwrap();
+        let direct = DirectFile::reopen(&file, Until::Durable)?;
+        Some((Ahead::new()?, file, direct))
+    }
+
+    fn page_at(file: &File, n: usize) -> [u8; ALIGNMENT] {
+        let mut page = [0; ALIGNMENT];
+        file.read_exact_at(&mut page, (n * ALIGNMENT) as u64).unwrap();
+        page
+    }
+
+    #[test]
+    fn one_write_after_the_other_is_begun_and_waited_for() {
+        let Some((ahead, file, direct)) = offered() else { return };
+        ahead.end(&direct).unwrap();
+        for n in 1..4u8 {
+            let page = [n; ALIGNMENT];
+            assert!(ahead.begin(&direct, u64::from(n) * ALIGNMENT as u64, &page));
+            assert!(!ahead.begin(&direct, 0, &page), "not beside another");
+            ahead.end(&direct).unwrap();
+            assert_eq!(page_at(&file, n.into()), page);
+        }
+        assert_eq!(page_at(&file, 0), [0; ALIGNMENT]);
+    }
+
+    #[test]
+    fn nothing_is_dropped_before_it_is_written() {
+        let Some((ahead, file, direct)) = offered() else { return };
+        assert!(ahead.begin(&direct, 0, &[7; 3 * ALIGNMENT]));
+        drop((ahead, direct));
+        assert_eq!([0, 1, 2, 3].map(|n| page_at(&file, n)[100]), [7, 7, 7, 0]);
+    }
+
+    #[test]
+    fn what_the_kernel_does_not_do_so_is_done_at_the_end() {
+        let Some((ahead, file, direct)) = offered() else { return };
+        // Such a length is none for a direct transfer; the file goes on as an ordinary one.
+        assert!(ahead.begin(&direct, 5, &[9; 100]));
+        ahead.end(&direct).unwrap();
+        assert_eq!(page_at(&file, 0)[..106], [&[0; 5][..], &[9; 100], &[0]].concat());
+    }
+
+    #[test]
+    fn a_write_that_fails_says_so_at_the_end() {
+        let Some((ahead, _, direct)) = offered() else { return };
+        assert!(ahead.begin(&direct, i64::MAX.cast_unsigned() & !4095, &[1; ALIGNMENT]));
+        ahead.end(&direct).unwrap_err();
+        assert!(ahead.begin(&direct, 0, &[1; ALIGNMENT]), "the next is another");
+        ahead.end(&direct).unwrap();
+    }
+
+    #[test]
+    fn a_forked_child_begins_nothing_and_leaves_the_parents_alone() {
+        let Some((ahead, file, direct)) = offered() else { return };
+        assert!(ahead.begin(&direct, 0, &[3; ALIGNMENT]));
+        let mut ahead = Some(ahead);
+        assert!(in_forked_child(|| {
+            let ahead = ahead.take().unwrap();
+            let begun = ahead.begin(&direct, 0, &[4; ALIGNMENT]);
+            let ended = ahead.end(&direct).is_ok();
+            drop(ahead);
+            !begun && ended
+        }));
+        ahead.unwrap().end(&direct).unwrap();
+        assert_eq!(page_at(&file, 0), [3; ALIGNMENT]);
+    }
+}

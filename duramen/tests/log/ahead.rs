@@ -1,0 +1,264 @@
+//! Records that the disk has before the pages of their commits are written.
+
+use std::io::{self, IoSlice};
+use std::path::Path;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex};
+use std::thread;
+use std::time::Duration;
+
+use duramen::{Database, Durability, Medium, MediumLayer, Options};
+
+use super::{Logged, Result, assert_survives, check, contents, log_of, roles};
+
+/// What is asked of the two files.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Asked {
+    Pages,
+    Begin,
+    End,
+    Flushed,
+}
+
+/// What happens where pages are written.
+type Hook = Arc<dyn Fn() -> io::Result<()> + Send + Sync>;
+
+/// The data file, with a hook.
+struct Data(Arc<dyn Medium>, Hook);
+
+impl Medium for Data {
+    fn write_at(&self, offset: u64, parts: &[IoSlice<'_>]) -> io::Result<()> {
+        self.1()?;
+        self.0.write_at(offset, parts)
+    }
+
+    fn flush(&self) -> io::Result<()> {
+        self.0.flush()
+    }
+
+    fn len(&self) -> io::Result<u64> {
+        self.0.len()
+    }
+
+    fn set_len(&self, bytes: u64) -> io::Result<()> {
+        self.0.set_len(bytes)
+    }
+}
+
+/// A log that can always be begun with, on any filesystem; what is asked of it goes to `note`.
+struct Log<N>(Arc<dyn Medium>, N);
+
+impl<N: Fn(Asked) + Send + Sync> Medium for Log<N> {
+    fn write_at(&self, offset: u64, parts: &[IoSlice<'_>]) -> io::Result<()> {
+        self.0.write_at(offset, parts)
+    }
+
+    fn write_flushed(&self, offset: u64, bytes: &[u8]) -> io::Result<()> {
+        (self.1)(Asked::Flushed);
+        self.0.write_flushed(offset, bytes)
+    }
+
+    fn begin_write_flushed(&self, offset: u64, bytes: &[u8]) -> bool {
+        (self.1)(Asked::Begin);
+        self.0.write_flushed(offset, bytes).is_ok()
+    }
+
+    fn end_write_flushed(&self) -> io::Result<()> {
+        (self.1)(Asked::End);
+        Ok(())
+    }
+
+    fn flush(&self) -> io::Result<()> {
+        self.0.flush()
+    }
+
+    fn len(&self) -> io::Result<u64> {
+        self.0.len()
+    }
+
+    fn set_len(&self, bytes: u64) -> io::Result<()> {
+        self.0.set_len(bytes)
+    }
+}
+
+/// Options for a database between whose files and the engine these stand.
+fn under(options: Options, hook: Hook, note: impl Fn(Asked) + Clone + Send + Sync + 'static) -> Options {
+    let data: MediumLayer = Arc::new(move |inner| Arc::new(Data(inner, hook.clone())));
+    let log: MediumLayer = Arc::new(move |inner| Arc::new(Log(inner, note.clone())));
+    options.medium(data).log_medium(log)
+}
+
+/// Opens a database that may be made, closes it, and opens it under these: the data file as it was flushed is kept.
+fn logged(hook: Hook, note: impl Fn(Asked) + Clone + Send + Sync + 'static) -> Result<Logged> {
+    let dir = tempfile::tempdir()?;
+    let path = dir.path().join("it.dm");
+    Database::open(&path)?.update(|txn| txn.table("t")?.put(b"before", b"the log"))?;
+    let base = std::fs::read(&path)?;
+    let db = under(Database::options().log_at_once(1 << 20), hook, note).open(&path)?;
+    Ok(Logged { dir, db, base })
+}
+
+#[test]
+fn the_disk_has_the_record_of_a_larger_commit_while_its_pages_are_written() -> Result {
+    let dir = tempfile::tempdir()?;
+    let asked = Arc::new(Mutex::new(Vec::new()));
+    let note = |asked: &Arc<Mutex<Vec<Asked>>>| {
+        let asked = asked.clone();
+        move |what| asked.lock().unwrap().push(what)
+    };
+    let pages = note(&asked);
+    let hook: Hook = Arc::new(move || {
+        pages(Asked::Pages);
+        Ok(())
+    });
+    let db = under(Database::options(), hook, note(&asked)).open(dir.path().join("it.dm"))?;
+    let put = |entries: u64, step: u64| -> Result<Vec<Asked>> {
+        asked.lock().unwrap().clear();
+        db.update(|txn| {
+            let mut table = txn.table("t")?;
+            (0..entries).try_for_each(|i| table.put((i * step).to_be_bytes(), [1; 100]).map(drop))
+        })?;
+        Ok(asked.lock().unwrap().clone())
+    };
+    put(3000, 1)?;
+    // Before many durable commits in a row the disk is asked at the end.
+    (0..30).try_for_each(|_| put(1, 1).map(drop))?;
+    let small = put(1, 1)?;
+    assert_eq!((small.first(), small.last()), (Some(&Asked::Pages), Some(&Asked::Flushed)), "{small:?}");
+    let larger = put(30, 100)?;
+    assert_eq!((larger.first(), larger.last()), (Some(&Asked::Begin), Some(&Asked::End)), "{larger:?}");
+    let between = &larger[1..larger.len() - 1];
+    assert!(between.len() > 1 && between.iter().all(|&what| what == Asked::Pages), "{larger:?}");
+    check(&db)
+}
+
+#[test]
+fn larger_commits_are_found_again_by_what_the_filesystem_offers() -> Result {
+    let logged = Logged::new()?;
+    let put = |entries: u64, step: u64, value: &[u8]| {
+        logged.db.update(|txn| {
+            let mut table = txn.table("t")?;
+            (0..entries).try_for_each(|i| table.put((i * step).to_be_bytes(), value).map(drop))
+        })
+    };
+    put(3000, 1, &[1; 100])?;
+    (0..100u8).try_for_each(|round| put(30, 100, &[round; 7]))?;
+    assert_survives(&logged)
+}
+
+#[test]
+fn a_commit_whose_pages_cannot_be_written_is_not_found_in_the_log() -> Result {
+    let broken = Arc::new(AtomicBool::new(false));
+    let is_broken = broken.clone();
+    let hook: Hook =
+        Arc::new(move || if is_broken.load(Ordering::Relaxed) { Err(io::Error::other("broken")) } else { Ok(()) });
+    let begun = Arc::new(AtomicBool::new(false));
+    let has_begun = begun.clone();
+    let logged = logged(hook, move |asked| {
+        has_begun.fetch_or(asked == Asked::Begin, Ordering::Relaxed);
+    })?;
+    (0..3u8).try_for_each(|i| logged.db.update(|txn| txn.table("t")?.put([i], b"whole")))?;
+    broken.store(true, Ordering::Relaxed);
+    begun.store(false, Ordering::Relaxed);
+    logged.db.update(|txn| txn.table("t")?.put(b"not", b"whole")).unwrap_err();
+    assert!(begun.load(Ordering::Relaxed), "the disk was asked for its record");
+    assert_survives(&logged)?;
+    broken.store(false, Ordering::Relaxed);
+    logged.db.update(|txn| txn.table("t")?.put(b"next", b"whole"))?;
+    assert_survives(&logged)
+}
+
+/// Role: commits to the log, and stops for a word half-way through a commit, its record on the disk and no page written.
+#[test]
+fn role_half_way() -> Result {
+    let Some(arguments) = roles::arguments("ahead::role_half_way") else { return Ok(()) };
+    let armed = Arc::new(AtomicBool::new(false));
+    let is_armed = armed.clone();
+    let hook: Hook = Arc::new(move || {
+        if is_armed.swap(false, Ordering::Relaxed) {
+            roles::say("half-way");
+            roles::wait_for_word();
+        }
+        Ok(())
+    });
+    let db = under(Database::options().log_at_once(1 << 20), hook, |_| ()).open(&arguments[0])?;
+    (0..3u8).try_for_each(|i| db.update(|txn| txn.table("t")?.put([i], b"whole")))?;
+    roles::say("logged");
+    roles::wait_for_word();
+    armed.store(true, Ordering::Relaxed);
+    db.update(|txn| txn.table("t")?.put(b"half-way", b"whole"))?;
+    roles::say("done");
+    roles::wait_for_word();
+    Ok(())
+}
+
+/// A database with a flushed entry, its file then, and a role half-way through a commit after three others.
+fn half_way(path: &Path) -> Result<(Vec<u8>, roles::Role)> {
+    Database::open(path)?.update(|txn| txn.table("t")?.put(b"before", b"the log"))?;
+    let base = std::fs::read(path)?;
+    let mut role = roles::start("ahead::role_half_way", &[path.to_str().unwrap()]);
+    role.expect("logged");
+    role.go_on();
+    role.expect("half-way");
+    Ok((base, role))
+}
+
+/// What a power cut brings back of the last flushed file beside the log that is there now.
+fn after_power_cut(path: &Path, base: &[u8]) -> Result<Vec<Vec<u8>>> {
+    let dir = tempfile::tempdir()?;
+    let cut = dir.path().join("cut.dm");
+    std::fs::write(&cut, base)?;
+    std::fs::copy(log_of(path), log_of(&cut))?;
+    let after = Database::open(&cut)?;
+    check(&after)?;
+    Ok(contents(&after)?.remove(&b"t"[..]).unwrap().into_iter().map(|(key, _)| key).collect())
+}
+
+const WHOLE: [&[u8]; 4] = [&[0], &[1], &[2], b"before"];
+
+#[test]
+fn a_killed_writers_record_is_not_found_once_another_has_begun_to_write() -> Result {
+    for beside in [true, false] {
+        let dir = tempfile::tempdir()?;
+        let path = dir.path().join("it.dm");
+        let other = if beside { Some(Database::open(&path)?) } else { None };
+        let (base, role) = half_way(&path)?;
+        role.kill();
+        // As long as nobody has written since, it may be.
+        assert_eq!(after_power_cut(&path, &base)?, [&WHOLE[..], &[b"half-way"]].concat(), "{beside}");
+        // Who then writes puts nothing in its place: of a relaxed commit a power cut leaves nothing here.
+        let db = other.map_or_else(|| Database::open(&path), Ok)?;
+        let mut txn = db.begin_write()?;
+        txn.set_durability(Durability::Relaxed);
+        txn.table("t")?.put(b"after", b"the kill")?;
+        txn.commit()?;
+        if log_of(&path).exists() {
+            assert_eq!(after_power_cut(&path, &base)?, WHOLE, "{beside}");
+        }
+        let keys: Vec<Vec<u8>> = contents(&db)?[&b"t"[..]].iter().map(|(key, _)| key.clone()).collect();
+        assert_eq!(keys, [&WHOLE[..3], &[b"after"], &WHOLE[3..]].concat(), "{beside}");
+        check(&db)?;
+    }
+    Ok(())
+}
+
+#[test]
+fn who_opens_to_read_without_a_lock_file_waits_for_a_commit_whose_record_is_there() -> Result {
+    let dir = tempfile::tempdir()?;
+    let path = dir.path().join("it.dm");
+    let (_, mut role) = half_way(&path)?;
+    let before = std::fs::read(&path)?;
+    let opened = thread::scope(|threads| {
+        let opening = threads.spawn(|| Database::options().read_only(true).without_lock_file().open(&path));
+        // Who would not wait has done the record again by then, beside the writer.
+        thread::sleep(Duration::from_millis(30));
+        let meanwhile = std::fs::read(&path);
+        role.go_on();
+        let opened = opening.join().unwrap();
+        assert!(meanwhile.is_ok_and(|bytes| bytes == before), "a reader has written");
+        opened
+    })?;
+    role.expect("done");
+    assert!(contents(&opened)?[&b"t"[..]].len() >= WHOLE.len());
+    Ok(())
+}
