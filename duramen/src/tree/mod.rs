@@ -75,6 +75,12 @@ pub(crate) trait Pages {
         self.prefetch(child);
     }
 
+    /// Asks the processor to fetch a page that will be searched, and then changed.
+    #[inline]
+    fn prefetch_to_change(&self, child: Child) {
+        self.prefetch(child);
+    }
+
     /// The means to ask for pages ahead, where memory is too small for the file.
     #[inline]
     fn scarce(&self) -> Option<&Advice> {

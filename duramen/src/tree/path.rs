@@ -109,7 +109,9 @@ impl Path {
         order: &Order,
         needle: &Needle<'_>,
     ) -> Result<bool> {
-        Ok(self.seek_leaf(pages, tree, order, needle)?.is_some_and(|(_, found)| found))
+        // The place of an entry that is to be changed.
+        let found = self.go_down(pages, tree, order, needle, |leaf| pages.prefetch_to_change(leaf))?;
+        Ok(found.is_some_and(|(_, found)| found))
     }
 
     /// As [`Path::seek`]; also the bytes of the leaf that it comes to, which an empty tree has not. (An opened leaf would
@@ -122,6 +124,18 @@ impl Path {
         order: &Order,
         needle: &Needle<'_>,
     ) -> Result<Option<(&'p [u8], bool)>> {
+        self.go_down(pages, tree, order, needle, |leaf| pages.prefetch(leaf))
+    }
+
+    #[inline(always)]
+    fn go_down<'p, P: Pages + ?Sized>(
+        &mut self,
+        pages: &'p P,
+        tree: &Tree,
+        order: &Order,
+        needle: &Needle<'_>,
+        prefetch_leaf: impl Fn(Child),
+    ) -> Result<Option<(&'p [u8], bool)>> {
         self.clear();
         if tree.is_empty() {
             return Ok(None);
@@ -132,7 +146,7 @@ impl Path {
             let i = at(child, branch.search(needle, order))?;
             self.push(child, i)?;
             child = below(child, at(child, branch.child(i))?)?;
-            pages.prefetch(child);
+            if level > 2 { pages.prefetch(child) } else { prefetch_leaf(child) }
         }
         let bytes = pages.page(child)?;
         let (i, found) = at(child, AnyLeaf::open(bytes).and_then(|leaf| leaf.find(needle, order)))?;

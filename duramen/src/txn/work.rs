@@ -475,6 +475,12 @@ impl Pages for Work {
     /// The whole of it: nothing fetches more of it on the way, as a reading cursor does.
     #[inline]
     fn prefetch_next(&self, child: Child) {
+        self.prefetch_to_change(child);
+    }
+
+    /// The whole of it: it is copied. What is left to be fetched comes while the search goes on.
+    #[inline]
+    fn prefetch_to_change(&self, child: Child) {
         if !child.is_dirty() {
             self.store.pager.prefetch_whole(child.pgno(), self.horizon);
         }
