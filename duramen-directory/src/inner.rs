@@ -50,7 +50,7 @@ impl Inner {
         let options = Database::options().durability(config.durability).mode(folder::MODE);
         let options = options.read_only(config.read_only).create(!config.read_only);
         let db = options.open(file)?;
-        let clock = Clock::after(db.stats()?.committed_ns);
+        let clock = Clock::after(db.committed_ns()?);
         let state = state::load(&db, &config, clock.now())?;
         Ok(Inner {
             number: OPENED.fetch_add(1, Ordering::Relaxed),

@@ -155,6 +155,11 @@ pub(crate) fn user_number(store: &Store) -> Result<u64> {
     Ok(Held::newest(store, Stay::Brief)?.meta.user)
 }
 
+/// See [`crate::Database::committed_ns`].
+pub(crate) fn committed_ns(store: &Store) -> Result<u64> {
+    Ok(Held::newest(store, Stay::Brief)?.meta.committed_ns)
+}
+
 /// See [`crate::Database::check`].
 pub(crate) fn check(store: &Store, progress: impl FnMut(u64, u64)) -> Result<CheckReport> {
     let held = Held::newest(store, Stay::Long)?;

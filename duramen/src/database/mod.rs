@@ -190,6 +190,12 @@ impl Database {
         check::user_number(&self.store)
     }
 
+    /// Wall clock of the newest commit, in nanoseconds since 1970; 0 if there was none. [`Database::stats`] has it too, and
+    /// takes time for all that is free.
+    pub fn committed_ns(&self) -> Result<u64> {
+        check::committed_ns(&self.store)
+    }
+
     /// Writes the newest commit to `out`, as a database file that needs no other. Nobody is kept from writing
     /// meanwhile. Nothing is sought: `out` may be a pipe.
     ///

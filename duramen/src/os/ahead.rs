@@ -28,7 +28,7 @@ const REFUSALS: [i32; 6] = [libc::EINVAL, libc::EAGAIN, libc::EOPNOTSUPP, libc::
 
 /// One write at a time.
 pub(crate) struct Ahead {
-    /// Not dropped in a forked child: what was mapped here is not there, but perhaps something else.
+    /// Not dropped in a forked child: that may have closed the descriptor, and have another file of its number.
     ring: ManuallyDrop<Mutex<Ring>>,
     guard: ForkGuard,
 }

@@ -305,8 +305,15 @@ impl Store {
         if !self.settings.lock_file || !self.log_place.is_there() {
             return Ok(());
         }
-        let Some(file) = self.open_log(&mut writer.log, end) else { return Ok(()) };
-        let bytes = file.medium.len().map_err(file::failed("inspect", &self.log_place.path))?;
+        if writer.log.file.is_none() {
+            match self.make_log(end) {
+                Ok(file) => writer.log.file = Some(file),
+                // It is no log, or has lost what came before: nothing is found in it.
+                Err(Error::Usage { .. }) => return Ok(()),
+                Err(error) => return Err(error),
+            }
+        }
+        let bytes = writer.log.medium()?.len().map_err(file::failed("inspect", &self.log_place.path))?;
         if end + UNIT as u64 > bytes {
             return Ok(());
         }
