@@ -339,6 +339,8 @@ impl Store {
         if let Err(error) = self.wait_for_landing(&mut writer) {
             tracing::debug!(%error, "the commit that this transaction went on from failed");
         }
+        // A commit may have ended by a panic. What fails poisons the handle.
+        let _ = self.call_off_record(&mut writer);
         *self.lock_memory() = Some(writer);
         self.shared.unlock_writer();
     }

@@ -1,6 +1,7 @@
 //! Records that the disk has before the pages of their commits are written.
 
 use std::io::{self, IoSlice};
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
@@ -165,6 +166,25 @@ fn a_commit_whose_pages_cannot_be_written_is_not_found_in_the_log() -> Result {
     assert_survives(&logged)?;
     broken.store(false, Ordering::Relaxed);
     logged.db.update(|txn| txn.table("t")?.put(b"next", b"whole"))?;
+    assert_survives(&logged)
+}
+
+#[test]
+fn a_commit_that_ends_by_a_panic_is_not_found_in_the_log() -> Result {
+    let broken = Arc::new(AtomicBool::new(false));
+    let is_broken = broken.clone();
+    let hook: Hook = Arc::new(move || {
+        assert!(!is_broken.swap(false, Ordering::Relaxed), "broken");
+        Ok(())
+    });
+    let logged = logged(hook, |_| ())?;
+    let put = |key: &[u8]| logged.db.update(|txn| txn.table("t")?.put(key, b"whole"));
+    put(b"before")?;
+    broken.store(true, Ordering::Relaxed);
+    catch_unwind(AssertUnwindSafe(|| put(b"not"))).unwrap_err();
+    assert_survives(&logged)?;
+    put(b"next")?;
+    check(&logged.db)?;
     assert_survives(&logged)
 }
 
