@@ -55,8 +55,10 @@ pub(crate) struct Advice {
     /// What the user says there is for the file.
     given: Option<u64>,
     tight: AtomicBool,
-    /// The length of the file at which to look again.
+    /// The length of the file at which to look again,
     look_at: AtomicU64,
+    /// and that which it had then; 0 if nobody has looked.
+    looked_at: AtomicU64,
     asked_max: AtomicU64,
     window: AtomicU64,
     pages: Patience,
@@ -74,6 +76,7 @@ impl Advice {
             given: memory,
             tight: AtomicBool::new(false),
             look_at: AtomicU64::new(if memory.is_some() { 0 } else { SMALL_BYTES }),
+            looked_at: AtomicU64::new(0),
             asked_max: AtomicU64::new(ASKED_BYTES),
             window: AtomicU64::new(WINDOW_BYTES.0),
             pages: Patience::new(),
@@ -90,12 +93,24 @@ impl Advice {
         if bytes < self.look_at.load(Ordering::Relaxed) { None } else { Some(self.look(bytes)) }
     }
 
+    /// Looks whether other programs have taken memory since the last look, or given it back. Whether memory is tight, if that is
+    /// otherwise now.
+    pub(crate) fn look_again(&self) -> Option<bool> {
+        let bytes = self.looked_at.load(Ordering::Relaxed);
+        if bytes == 0 || self.given.is_some() {
+            return None;
+        }
+        let before = self.is_tight();
+        Some(self.look(bytes)).filter(|&tight| tight != before)
+    }
+
     #[cold]
     fn look(&self, bytes: u64) -> bool {
         let memory = self.given.unwrap_or_else(memory::for_files);
         // The rest is for everything else that wants to be in memory.
         let tight = bytes > memory / 2;
         self.look_at.store(bytes.saturating_add(bytes / 4).max(1), Ordering::Relaxed);
+        self.looked_at.store(bytes, Ordering::Relaxed);
         self.asked_max.store(ASKED_BYTES.max(memory / 16), Ordering::Relaxed);
         self.window.store((memory / 32).clamp(WINDOW_BYTES.0, WINDOW_BYTES.1), Ordering::Relaxed);
         self.tight.store(tight, Ordering::Relaxed);
@@ -253,6 +268,20 @@ mod tests {
         assert!(!advice.is_tight());
         assert_eq!(advice.file_has(626 << 20), Some(true));
         assert!(advice.is_tight());
+    }
+
+    #[test]
+    fn what_other_programs_leave_of_memory_is_looked_at_again() {
+        let found = Advice::new(Arc::new(tempfile::tempfile().unwrap()), 4096, None);
+        assert_eq!(found.look_again(), None, "nobody has looked yet");
+        assert_eq!(found.file_has(SMALL_BYTES), Some(false), "a machine with less memory than this test wants");
+        assert_eq!(found.look_again(), None, "it is as it was");
+        found.tight.store(true, Ordering::Relaxed);
+        assert_eq!(found.look_again(), Some(false));
+        let given = advice(1);
+        assert_eq!(given.file_has(SMALL_BYTES), Some(true));
+        given.tight.store(false, Ordering::Relaxed);
+        assert_eq!(given.look_again(), None, "it was said how much there is");
     }
 
     #[test]

@@ -64,6 +64,14 @@ impl Pager {
         }
     }
 
+    /// Reads the file as memory allows that other programs may have taken, or given back.
+    #[cold]
+    pub(crate) fn look_at_memory_again(&self) {
+        if let Some(tight) = self.advice.look_again() {
+            self.map.expect_random(tight);
+        }
+    }
+
     /// The means to ask for pages ahead, where memory is too small for the file.
     #[inline]
     pub(crate) fn scarce(&self) -> Option<&Advice> {

@@ -38,7 +38,7 @@ mod tests;
 use std::cell::Cell;
 use std::ops::Range;
 use std::path::Path;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::Duration;
 
 use crate::error::{Error, Result};
@@ -71,6 +71,9 @@ const GROWTH: Range<u64> = byte((1 << 41) + 2);
 const SUCCESSION: Range<u64> = byte((1 << 41) + 3);
 /// Fruitless attempts to copy the newest record after which something must be wrong with the lock file.
 const ATTEMPTS_MAX: u32 = 1000;
+
+/// After so long somebody who reads again and again is told that time goes by.
+const WHILE_MS: u64 = 1 << 13;
 
 const fn byte(at: u64) -> Range<u64> {
     at..at + 1
@@ -128,6 +131,8 @@ pub(crate) struct Shared {
     favour: Favour,
     guard: ForkGuard,
     id: u64,
+    /// See [`Shared::a_while_has_passed`].
+    while_passed: AtomicBool,
 }
 
 /// Where a thread found its last slot, so that it looks there first.
@@ -180,6 +185,7 @@ impl Shared {
             favour: Favour::default(),
             guard: ForkGuard::new(),
             id,
+            while_passed: AtomicBool::new(false),
         }
     }
 
@@ -261,7 +267,11 @@ impl Shared {
             None => self.claim_any()?,
         };
         if stay == Stay::Long {
-            slot.since.store(coarse_unix_ms(), Ordering::Relaxed);
+            let (now, before) = (coarse_unix_ms(), slot.since.load(Ordering::Relaxed));
+            slot.since.store(now, Ordering::Relaxed);
+            if now / WHILE_MS != before / WHILE_MS {
+                self.while_passed.store(true, Ordering::Relaxed);
+            }
             slot.thread.store(this_thread(), Ordering::Relaxed);
         } else {
             // Its next reader is to have the place that it had before.
@@ -276,6 +286,13 @@ impl Shared {
                 })
             }
         }
+    }
+
+    /// Whether some seconds have gone by since somebody read before, at the last time that somebody who stays began to. It is told
+    /// once.
+    #[inline]
+    pub(crate) fn a_while_has_passed(&self) -> bool {
+        self.while_passed.load(Ordering::Relaxed) && self.while_passed.swap(false, Ordering::Relaxed)
     }
 
     /// Gives a snapshot back.

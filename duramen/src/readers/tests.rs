@@ -196,6 +196,19 @@ fn readers_are_listed_with_process_and_time() {
 }
 
 #[test]
+fn who_reads_again_after_a_while_is_told_so_once() {
+    let shared = private(8);
+    let (slot, _) = shared.begin_read(Stay::Long).unwrap();
+    shared.end_read(slot);
+    shared.a_while_has_passed();
+    shared.memory.slot(slot.0).unwrap().since.store(1, Ordering::Relaxed);
+    let (again, _) = shared.begin_read(Stay::Long).unwrap();
+    assert_eq!(again, slot);
+    assert!(shared.a_while_has_passed());
+    assert!(!shared.a_while_has_passed());
+}
+
+#[test]
 fn old_records_are_forgotten_and_future_ones_unknown() {
     let shared = private(1);
     for txnid in 2..=100 {

@@ -25,6 +25,9 @@ impl Store {
         }
         loop {
             let (token, newest) = self.shared.begin_read(stay)?;
+            if self.shared.a_while_has_passed() {
+                self.pager.look_at_memory_again();
+            }
             if self.length_checked.load(Ordering::Relaxed) == newest.txnid.0 {
                 return Ok((token, newest));
             }
