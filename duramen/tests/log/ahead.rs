@@ -21,81 +21,67 @@ enum Asked {
     Flushed,
 }
 
-/// What happens where pages are written.
-type Hook = Arc<dyn Fn() -> io::Result<()> + Send + Sync>;
+/// Who is told what is asked, before it is done, and may have it fail.
+type Note = Arc<dyn Fn(Asked) -> io::Result<()> + Send + Sync>;
 
-/// The data file, with a hook.
-struct Data(Arc<dyn Medium>, Hook);
-
-impl Medium for Data {
-    fn write_at(&self, offset: u64, parts: &[IoSlice<'_>]) -> io::Result<()> {
-        self.1()?;
-        self.0.write_at(offset, parts)
-    }
-
-    fn flush(&self) -> io::Result<()> {
-        self.0.flush()
-    }
-
-    fn len(&self) -> io::Result<u64> {
-        self.0.len()
-    }
-
-    fn set_len(&self, bytes: u64) -> io::Result<()> {
-        self.0.set_len(bytes)
-    }
+/// Stands between the engine and one of the files. The log can always be begun with, on any filesystem.
+struct Told {
+    inner: Arc<dyn Medium>,
+    is_log: bool,
+    note: Note,
 }
 
-/// A log that can always be begun with, on any filesystem; what is asked of it goes to `note`.
-struct Log<N>(Arc<dyn Medium>, N);
-
-impl<N: Fn(Asked) + Send + Sync> Medium for Log<N> {
+impl Medium for Told {
     fn write_at(&self, offset: u64, parts: &[IoSlice<'_>]) -> io::Result<()> {
-        self.0.write_at(offset, parts)
+        if !self.is_log {
+            (self.note)(Asked::Pages)?;
+        }
+        self.inner.write_at(offset, parts)
     }
 
     fn write_flushed(&self, offset: u64, bytes: &[u8]) -> io::Result<()> {
-        (self.1)(Asked::Flushed);
-        self.0.write_flushed(offset, bytes)
+        (self.note)(Asked::Flushed)?;
+        self.inner.write_flushed(offset, bytes)
     }
 
     fn begin_write_flushed(&self, offset: u64, bytes: &[u8]) -> bool {
-        (self.1)(Asked::Begin);
-        self.0.write_flushed(offset, bytes).is_ok()
+        (self.note)(Asked::Begin).and_then(|()| self.inner.write_flushed(offset, bytes)).is_ok()
     }
 
     fn end_write_flushed(&self) -> io::Result<()> {
-        (self.1)(Asked::End);
-        Ok(())
+        (self.note)(Asked::End)
     }
 
     fn flush(&self) -> io::Result<()> {
-        self.0.flush()
+        self.inner.flush()
     }
 
     fn len(&self) -> io::Result<u64> {
-        self.0.len()
+        self.inner.len()
     }
 
     fn set_len(&self, bytes: u64) -> io::Result<()> {
-        self.0.set_len(bytes)
+        self.inner.set_len(bytes)
     }
 }
 
-/// Options for a database between whose files and the engine these stand.
-fn under(options: Options, hook: Hook, note: impl Fn(Asked) + Clone + Send + Sync + 'static) -> Options {
-    let data: MediumLayer = Arc::new(move |inner| Arc::new(Data(inner, hook.clone())));
-    let log: MediumLayer = Arc::new(move |inner| Arc::new(Log(inner, note.clone())));
-    options.medium(data).log_medium(log)
+/// Options for a database between whose files and the engine somebody stands.
+fn under(options: Options, note: impl Fn(Asked) -> io::Result<()> + Send + Sync + 'static) -> Options {
+    let note: Note = Arc::new(note);
+    let layer = |is_log| -> MediumLayer {
+        let note = note.clone();
+        Arc::new(move |inner| Arc::new(Told { inner, is_log, note: note.clone() }))
+    };
+    options.medium(layer(false)).log_medium(layer(true))
 }
 
-/// Opens a database that may be made, closes it, and opens it under these: the data file as it was flushed is kept.
-fn logged(hook: Hook, note: impl Fn(Asked) + Clone + Send + Sync + 'static) -> Result<Logged> {
+/// Makes a database, keeps its file as it was flushed, and opens it with somebody in between.
+fn logged(note: impl Fn(Asked) -> io::Result<()> + Send + Sync + 'static) -> Result<Logged> {
     let dir = tempfile::tempdir()?;
     let path = dir.path().join("it.dm");
     Database::open(&path)?.update(|txn| txn.table("t")?.put(b"before", b"the log"))?;
     let base = std::fs::read(&path)?;
-    let db = under(Database::options().log_at_once(1 << 20), hook, note).open(&path)?;
+    let db = under(Database::options().log_at_once(1 << 20), note).open(&path)?;
     Ok(Logged { dir, db, base })
 }
 
@@ -103,16 +89,12 @@ fn logged(hook: Hook, note: impl Fn(Asked) + Clone + Send + Sync + 'static) -> R
 fn the_disk_has_the_record_of_a_larger_commit_while_its_pages_are_written() -> Result {
     let dir = tempfile::tempdir()?;
     let asked = Arc::new(Mutex::new(Vec::new()));
-    let note = |asked: &Arc<Mutex<Vec<Asked>>>| {
-        let asked = asked.clone();
-        move |what| asked.lock().unwrap().push(what)
-    };
-    let pages = note(&asked);
-    let hook: Hook = Arc::new(move || {
-        pages(Asked::Pages);
+    let told = asked.clone();
+    let note = move |what| {
+        told.lock().unwrap().push(what);
         Ok(())
-    });
-    let db = under(Database::options(), hook, note(&asked)).open(dir.path().join("it.dm"))?;
+    };
+    let db = under(Database::options(), note).open(dir.path().join("it.dm"))?;
     let put = |entries: u64, step: u64| -> Result<Vec<Asked>> {
         asked.lock().unwrap().clear();
         db.update(|txn| {
@@ -149,14 +131,12 @@ fn larger_commits_are_found_again_by_what_the_filesystem_offers() -> Result {
 
 #[test]
 fn a_commit_whose_pages_cannot_be_written_is_not_found_in_the_log() -> Result {
-    let broken = Arc::new(AtomicBool::new(false));
-    let is_broken = broken.clone();
-    let hook: Hook =
-        Arc::new(move || if is_broken.load(Ordering::Relaxed) { Err(io::Error::other("broken")) } else { Ok(()) });
-    let begun = Arc::new(AtomicBool::new(false));
-    let has_begun = begun.clone();
-    let logged = logged(hook, move |asked| {
+    let [broken, begun] = [(); 2].map(|()| Arc::new(AtomicBool::new(false)));
+    let (is_broken, has_begun) = (broken.clone(), begun.clone());
+    let logged = logged(move |asked| {
         has_begun.fetch_or(asked == Asked::Begin, Ordering::Relaxed);
+        let fails = asked == Asked::Pages && is_broken.load(Ordering::Relaxed);
+        if fails { Err(io::Error::other("broken")) } else { Ok(()) }
     })?;
     (0..3u8).try_for_each(|i| logged.db.update(|txn| txn.table("t")?.put([i], b"whole")))?;
     broken.store(true, Ordering::Relaxed);
@@ -173,11 +153,10 @@ fn a_commit_whose_pages_cannot_be_written_is_not_found_in_the_log() -> Result {
 fn a_commit_that_ends_by_a_panic_is_not_found_in_the_log() -> Result {
     let broken = Arc::new(AtomicBool::new(false));
     let is_broken = broken.clone();
-    let hook: Hook = Arc::new(move || {
-        assert!(!is_broken.swap(false, Ordering::Relaxed), "broken");
+    let logged = logged(move |asked| {
+        assert!(asked != Asked::Pages || !is_broken.swap(false, Ordering::Relaxed), "broken");
         Ok(())
-    });
-    let logged = logged(hook, |_| ())?;
+    })?;
     let put = |key: &[u8]| logged.db.update(|txn| txn.table("t")?.put(key, b"whole"));
     put(b"before")?;
     broken.store(true, Ordering::Relaxed);
@@ -194,14 +173,14 @@ fn role_half_way() -> Result {
     let Some(arguments) = roles::arguments("ahead::role_half_way") else { return Ok(()) };
     let armed = Arc::new(AtomicBool::new(false));
     let is_armed = armed.clone();
-    let hook: Hook = Arc::new(move || {
-        if is_armed.swap(false, Ordering::Relaxed) {
+    let note = move |asked| {
+        if asked == Asked::Pages && is_armed.swap(false, Ordering::Relaxed) {
             roles::say("half-way");
             roles::wait_for_word();
         }
         Ok(())
-    });
-    let db = under(Database::options().log_at_once(1 << 20), hook, |_| ()).open(&arguments[0])?;
+    };
+    let db = under(Database::options().log_at_once(1 << 20), note).open(&arguments[0])?;
     (0..3u8).try_for_each(|i| db.update(|txn| txn.table("t")?.put([i], b"whole")))?;
     roles::say("logged");
     roles::wait_for_word();
