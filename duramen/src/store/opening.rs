@@ -169,7 +169,7 @@ pub(super) fn hold_newest(
         if chosen != usable[0].1.txnid && !hold(chosen)? {
             continue;
         }
-        let pending = log::find(log_place, &recovered.chosen.meta);
+        let pending = find_pending(path, settings, file, log_place, &recovered.chosen.meta);
         if is_overtaken(file, &head, &pending)? {
             continue;
         }
@@ -189,12 +189,25 @@ pub(super) fn recover(
     loop {
         let head = read_head(file)?;
         let Some(recovered) = try_to_recover(path, settings, file, medium)? else { continue };
-        let pending = log::find(log_place, &recovered.chosen.meta);
+        let pending = find_pending(path, settings, file, log_place, &recovered.chosen.meta);
         if !settings.lock_file && is_overtaken(file, &head, &pending)? {
             continue;
         }
         return Ok(Recovered { pending: pending?, ..recovered });
     }
+}
+
+/// What the log holds beyond this commit. Nothing for who only reads, and is told by a lock file in which he has no part that
+/// this is the newest that anybody was told of: what follows is a writer's who is at work, or was killed.
+fn find_pending(
+    path: &Path,
+    settings: &Settings,
+    file: &File,
+    log_place: &Beside,
+    newest: &Meta,
+) -> Result<Option<Found>> {
+    let found = log::find(log_place, newest)?;
+    Ok(found.filter(|_| !settings.read_only || newest_by_lock_file(path, settings, file) != Some(newest.txnid)))
 }
 
 /// Whether what the log seems to hold beyond the commit that was found with this head is that of a writer who goes on
@@ -257,6 +270,11 @@ fn vouched_for(path: &Path, settings: &Settings, file: &File, usable: &[(usize, 
     if !settings.read_only || usable.first().is_none_or(|(_, meta)| meta.is_proven()) {
         return None;
     }
+    newest_by_lock_file(path, settings, file)
+}
+
+/// The newest commit by the lock file, if that is of this data file as the page cache has it, which has all of it.
+fn newest_by_lock_file(path: &Path, settings: &Settings, file: &File) -> Option<Txnid> {
     let lock_path = chosen_lock_path(path, settings).ok()?;
     vouched(&lock_path, &Opened { path, lock_path: &lock_path, file, identity: identity::of(file) })
 }

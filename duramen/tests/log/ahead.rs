@@ -241,14 +241,38 @@ fn a_killed_writers_record_is_not_found_once_another_has_begun_to_write() -> Res
     Ok(())
 }
 
+/// Opens without a part in the lock file.
+fn open_to_read(path: &Path) -> Result<Database> {
+    Ok(Database::options().read_only(true).without_lock_file().open(path)?)
+}
+
 #[test]
-fn who_opens_to_read_without_a_lock_file_waits_for_a_commit_whose_record_is_there() -> Result {
+fn who_only_reads_leaves_the_record_of_a_commit_alone_that_nobody_was_told_of() -> Result {
+    let dir = tempfile::tempdir()?;
+    let path = dir.path().join("it.dm");
+    let (_, role) = half_way(&path)?;
+    let (before, mut writer) = (std::fs::read(&path)?, Some(role));
+    for is_alive in [true, false] {
+        if !is_alive {
+            writer.take().map(roles::Role::kill);
+        }
+        let keys: Vec<Vec<u8>> =
+            contents(&open_to_read(&path)?)?[&b"t"[..]].iter().map(|(key, _)| key.clone()).collect();
+        assert_eq!(keys, WHOLE, "{is_alive}");
+        assert!(std::fs::read(&path)? == before, "a reader has written");
+    }
+    Ok(())
+}
+
+#[test]
+fn who_cannot_ask_the_lock_file_waits_for_a_commit_whose_record_is_there() -> Result {
     let dir = tempfile::tempdir()?;
     let path = dir.path().join("it.dm");
     let (_, mut role) = half_way(&path)?;
     let before = std::fs::read(&path)?;
+    std::fs::remove_file(dir.path().join("it.dm-lock"))?;
     let opened = thread::scope(|threads| {
-        let opening = threads.spawn(|| Database::options().read_only(true).without_lock_file().open(&path));
+        let opening = threads.spawn(|| open_to_read(&path).map_err(|error| error.to_string()));
         // Who would not wait has done the record again by then, beside the writer.
         thread::sleep(Duration::from_millis(30));
         let meanwhile = std::fs::read(&path);
