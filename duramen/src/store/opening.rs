@@ -189,8 +189,13 @@ pub(super) fn recover(
     loop {
         let head = read_head(file)?;
         let Some(recovered) = try_to_recover(path, settings, file, medium)? else { continue };
-        let pending = find_pending(path, settings, file, log_place, &recovered.chosen.meta);
-        if !settings.lock_file && is_overtaken(file, &head, &pending)? {
+        let newest = &recovered.chosen.meta;
+        if settings.lock_file {
+            // Nobody is beside this one: what the log has is to be done again.
+            return Ok(Recovered { pending: log::find(log_place, newest)?, ..recovered });
+        }
+        let pending = find_pending(path, settings, file, log_place, newest);
+        if is_overtaken(file, &head, &pending)? {
             continue;
         }
         return Ok(Recovered { pending: pending?, ..recovered });
