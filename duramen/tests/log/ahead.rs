@@ -16,6 +16,8 @@ use super::{Logged, Result, assert_survives, check, contents, log_of, roles};
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Asked {
     Pages,
+    /// Of the data file.
+    Flush,
     Begin,
     End,
     Flushed,
@@ -53,6 +55,9 @@ impl Medium for Told {
     }
 
     fn flush(&self) -> io::Result<()> {
+        if !self.is_log {
+            (self.note)(Asked::Flush)?;
+        }
         self.inner.flush()
     }
 
@@ -165,6 +170,35 @@ fn a_commit_that_ends_by_a_panic_is_not_found_in_the_log() -> Result {
     put(b"next")?;
     check(&logged.db)?;
     assert_survives(&logged)
+}
+
+#[test]
+fn a_commit_that_needs_a_checkpoint_for_its_room_begins_its_record_anew() -> Result {
+    let dir = tempfile::tempdir()?;
+    let (path, flushed) = (dir.path().join("it.dm"), dir.path().join("flushed.dm"));
+    Database::open(&path)?.update(|txn| txn.table("t")?.put(b"long", vec![1; 160_000]))?;
+    let asked = Arc::new(Mutex::new(Vec::new()));
+    let (told, from, to) = (asked.clone(), path.clone(), flushed.clone());
+    let note = move |what| {
+        told.lock().unwrap().push(what);
+        // What the disk has from then on.
+        if what == Asked::Flush { std::fs::copy(&from, &to).map(drop) } else { Ok(()) }
+    };
+    let db = under(Database::options().log_at_once(1 << 20), note).open(&path)?;
+    db.update(|txn| txn.table("t")?.put(b"first", b"of the log"))?;
+    db.update(|txn| txn.table("t")?.delete(b"long").map(drop))?;
+    asked.lock().unwrap().clear();
+    // In a file that may not grow it has room where the deleted value is kept until the next checkpoint.
+    let pages = db.stats()?.pages;
+    db.update(|txn| {
+        txn.set_pages_wanted(pages);
+        txn.table("t")?.put(b"as long", vec![2; 150_000])
+    })?;
+    let asked = std::mem::take(&mut *asked.lock().unwrap());
+    assert!(asked.starts_with(&[Asked::Begin, Asked::End, Asked::Flushed, Asked::Flush]), "{asked:?}");
+    db.update(|txn| txn.table("t")?.put(b"last", b"of the log"))?;
+    assert_eq!(after_power_cut(&path, &std::fs::read(&flushed)?)?, [&b"as long"[..], b"first", b"last"]);
+    check(&db)
 }
 
 /// Role: commits to the log, and stops for a word half-way through a commit, its record on the disk and no page written.
