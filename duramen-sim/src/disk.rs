@@ -149,6 +149,8 @@ struct State {
     preparing: bool,
     /// Records were written to the log since the data file was flushed.
     recorded: bool,
+    /// The number of the flush that was begun last.
+    flushes: u32,
 }
 
 /// What a database's files hold; the log is empty where there is none.
@@ -218,7 +220,7 @@ impl Disk {
             if file == Which::Log && inner.len().is_ok_and(|bytes| bytes == 0) {
                 disk.lock().events.push(Event::On(file, Deed::Made));
             }
-            Arc::new(Recorder { disk: disk.clone(), file, inner, begun: Mutex::default() })
+            Arc::new(Recorder { disk: disk.clone(), file, inner, begun: Mutex::default(), beside: Mutex::default() })
         })
     }
 
@@ -321,6 +323,8 @@ struct Recorder {
     inner: Arc<dyn Medium>,
     /// A write that goes on beside what its caller does: which bytes, and what it will have come to.
     begun: Mutex<Option<(Range<u64>, io::Result<()>)>>,
+    /// The number of the flush that goes on beside.
+    beside: Mutex<Option<u32>>,
 }
 
 impl Recorder {
@@ -414,6 +418,29 @@ impl Medium for Recorder {
     fn end_write_flushed(&self) -> io::Result<()> {
         let (bytes, written) = self.begun().take().expect("a write was begun");
         written.and_then(|()| self.finish_flush(Deed::FlushOf(bytes)))
+    }
+
+    fn begin_flush_beside(&self) -> bool {
+        let mut beside = self.beside.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut state = self.disk.lock();
+        // Not every system has a thread for it.
+        if state.dead || beside.is_some() || state.calls.is_multiple_of(8) {
+            return false;
+        }
+        state.flushes += 1;
+        let number = state.flushes;
+        self.did(&mut state, Deed::FlushBegun(number));
+        *beside = Some(number);
+        true
+    }
+
+    fn take_flush_beside(&self, wait: bool) -> Option<io::Result<()>> {
+        // It takes its time: some transactions long.
+        if !wait && !self.disk.lock().calls.is_multiple_of(3) {
+            return None;
+        }
+        let number = self.beside.lock().unwrap_or_else(PoisonError::into_inner).take()?;
+        Some(self.finish_flush(Deed::FlushEnded(number)))
     }
 
     fn flush(&self) -> io::Result<()> {

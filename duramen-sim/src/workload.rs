@@ -58,6 +58,8 @@ pub struct Profile {
     pub lock_file: bool,
     /// Whether closing makes relaxed commits durable.
     pub flush_on_close: bool,
+    /// Whether checkpoints are made beside relaxed commits all the time.
+    pub beside: bool,
     /// Handles that have the database open at the same time, at most, and write in turn.
     pub handles: usize,
     /// Whether calls to the disk fail now and then.
@@ -87,6 +89,7 @@ impl Profile {
             log: [None, Some(4096), Some(16 << 10), Some(256 << 10)][rng.usize(..4)],
             lock_file: rng.bool(),
             flush_on_close: rng.bool(),
+            beside: rng.bool(),
             handles: [1, 2][rng.usize(..2)],
             faults: rng.u32(..3) == 0,
             owner: String::new(),
@@ -109,6 +112,7 @@ impl Profile {
             log: Some(4096),
             lock_file: true,
             flush_on_close: rng.bool(),
+            beside: rng.bool(),
             handles: rng.usize(2..4),
             faults: rng.u32(..3) == 0,
             owner: String::new(),
@@ -131,6 +135,7 @@ impl Profile {
             log: [None, Some(256 << 10)][rng.usize(..2)],
             lock_file: rng.bool(),
             flush_on_close: rng.bool(),
+            beside: rng.bool(),
             handles: 1,
             faults: rng.u32(..3) == 0,
             owner: String::new(),
@@ -229,6 +234,7 @@ impl Life {
             None if self.profile.has_lock_file() => options.without_log(),
             None => options.without_lock_file(),
         };
+        let options = if self.profile.beside { options.checkpoints_at_once() } else { options };
         match self.disk.under(options).open(self.path()) {
             Ok(db) => self.db = Some(Handle { db, made: None }),
             Err(error) => {

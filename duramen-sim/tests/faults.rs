@@ -5,7 +5,8 @@ use duramen_sim::crash;
 use duramen_sim::disk::Fault;
 use duramen_sim::workload::{Commits, Life, Profile};
 
-/// Every other seed has two handles that write in turn, goes on with what others left, and leaves relaxed commits to others.
+/// Every other seed has two handles that write in turn, goes on with what others left, leaves relaxed commits to others, and
+/// makes checkpoints beside them.
 fn profile(commits: Commits, seed: u64, log: Option<u64>) -> Profile {
     let goes_on = seed.is_multiple_of(2);
     Profile {
@@ -22,6 +23,7 @@ fn profile(commits: Commits, seed: u64, log: Option<u64>) -> Profile {
         log,
         lock_file: goes_on,
         flush_on_close: !goes_on,
+        beside: goes_on,
         handles: if goes_on { 2 } else { 1 },
         faults: false,
         owner: String::new(),

@@ -66,8 +66,8 @@ fn pieces(store: &Store, mut write: impl FnMut(u64, &[u8]) -> io::Result<()>) ->
 /// Whoever has the copy has all of it: no meta page of it needs a proof.
 fn fill_head(piece: &mut [u8], newest: &Meta) {
     for (number, slot) in piece.chunks_mut(SLOT_BYTES).take(SLOTS).enumerate() {
-        let mut meta = Meta { sequence: number as u64, proof_base: newest.txnid, ..newest.clone() };
-        (meta.proof_sum, meta.proof_pages) = (0, 0);
+        let mut meta = Meta { sequence: number as u64, ..newest.clone() };
+        meta.needs_no_proof();
         slot.copy_from_slice(&meta.encode_whole());
     }
 }

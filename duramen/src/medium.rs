@@ -41,7 +41,20 @@ pub trait Medium: Send + Sync {
     /// what fails shows in the flush.
     fn begin_flush(&self, _bytes: Range<u64>) {}
 
-    /// Makes every write that returned before this call survive a power cut, and the file's length with it.
+    /// Begins what [`Medium::flush`] does, and returns before it is done; false if it was not begun.
+    /// [`Medium::take_flush_beside`] says what came of it; until it has, none is begun.
+    fn begin_flush_beside(&self) -> bool {
+        false
+    }
+
+    /// What came of the flush that [`Medium::begin_flush_beside`] has begun, once it is over; to `wait` for that is to be asked
+    /// for. None while it is under way, and where none was begun.
+    fn take_flush_beside(&self, _wait: bool) -> Option<io::Result<()>> {
+        None
+    }
+
+    /// Makes every write that returned before this call survive a power cut, and the file's length with it. Waits for a flush
+    /// that was begun beside, and fails as well if that did: a failure may have been told to that one alone.
     fn flush(&self) -> io::Result<()>;
 
     /// The file's length in bytes.

@@ -120,10 +120,11 @@ impl Plan {
     }
 
     fn options(&self) -> Options {
-        let Profile { page_size, memory_bytes, commits, flush_on_close, log, .. } = self.profile;
+        let Profile { page_size, memory_bytes, commits, flush_on_close, beside, log, .. } = self.profile;
         let durability = if commits == Commits::Relaxed { Durability::Relaxed } else { Durability::Durable };
         let options = Database::options().page_size(page_size).memory_budget(memory_bytes).durability(durability);
         let options = options.flush_on_close(flush_on_close);
+        let options = if beside { options.checkpoints_at_once() } else { options };
         match log {
             _ if !self.profile.lock_file => options.without_lock_file(),
             Some(bytes) => options.log_at_once(bytes),

@@ -63,6 +63,7 @@ impl Options {
                 medium: None,
                 log_medium: None,
                 log_at_once: None,
+                checkpoints_at_once: false,
             },
         }
     }
@@ -183,6 +184,13 @@ impl Options {
     #[doc(hidden)]
     pub fn log_at_once(mut self, bytes: u64) -> Options {
         self.settings.log_at_once = Some(bytes);
+        self
+    }
+
+    /// Has a checkpoint begin beside each relaxed commit, unless one is under way: for simulators.
+    #[doc(hidden)]
+    pub fn checkpoints_at_once(mut self) -> Options {
+        self.settings.checkpoints_at_once = true;
         self
     }
 

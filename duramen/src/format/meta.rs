@@ -5,7 +5,7 @@
 //! Four slots of 4096 bytes stand at the file's start whatever the page size. A commit writes one slot; the slots of
 //! the current and of the last durable snapshot are never the one written. The highest `sequence` among the slots
 //! whose checksum is right is the newest commit; whether all of its pages reached the disk is told by its *proof*:
-//! the wrapping sum of the checksums of all its pages that were born after snapshot `proof_base`, and their number.
+//! the wrapping sum of the checksums of all its pages that were born after the snapshot that is its base, and their number.
 
 use twox_hash::XxHash3_64;
 
@@ -47,6 +47,22 @@ pub(crate) fn bytes_needed(page_count: u64, page_size: usize) -> u64 {
     if page_count <= Meta::first_page(page_size) { HEAD_BYTES } else { page_count * page_size as u64 }
 }
 
+/// What tells whether all pages of a commit are on disk: see the module's head.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) struct Proof {
+    /// The commit itself: nothing needs to be proven.
+    pub base: Txnid,
+    pub sum: u64,
+    pub pages: u64,
+}
+
+impl Proof {
+    /// That of a commit on top of nothing but itself.
+    pub(crate) fn of(base: Txnid) -> Proof {
+        Proof { base, sum: 0, pages: 0 }
+    }
+}
+
 /// A meta page's content.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Meta {
@@ -61,10 +77,7 @@ pub(crate) struct Meta {
     pub catalog: Tree,
     /// A number of the caller's own.
     pub user: u64,
-    /// See the module's head. Equal to `txnid`: nothing needs to be proven.
-    pub proof_base: Txnid,
-    pub proof_sum: u64,
-    pub proof_pages: u64,
+    pub proof: Proof,
     pub space: SpaceRoot,
     /// Wall clock of the commit, in nanoseconds since 1970.
     pub committed_ns: u64,
@@ -122,9 +135,9 @@ impl Meta {
             (48, self.txnid.0),
             (56, self.page_count),
             (112, self.user),
-            (128, self.proof_base.0),
-            (136, self.proof_sum),
-            (144, self.proof_pages),
+            (128, self.proof.base.0),
+            (136, self.proof.sum),
+            (144, self.proof.pages),
             (152, self.space.head.0),
             (160, self.space.chain_pages),
             (168, self.space.base_pages),
@@ -247,9 +260,7 @@ impl Meta {
             page_count: word(56),
             catalog,
             user: word(112),
-            proof_base: Txnid(word(128)),
-            proof_sum: word(136),
-            proof_pages: word(144),
+            proof: Proof { base: Txnid(word(128)), sum: word(136), pages: word(144) },
             space: SpaceRoot {
                 head: Pgno(word(152)),
                 chain_pages: word(160),
@@ -264,17 +275,17 @@ impl Meta {
 
     /// Whether the commit needs no proof.
     pub(crate) fn is_proven(&self) -> bool {
-        self.proof_base == self.txnid || self.has_receipt
+        self.proof.base == self.txnid || self.has_receipt
     }
 
     /// The newest commit that it knows to be flushed.
     pub(crate) fn durable(&self) -> Txnid {
-        if self.has_receipt { self.txnid } else { self.proof_base }
+        if self.has_receipt { self.txnid } else { self.proof.base }
     }
 
     /// Notes that the commit, flushed before, needs no proof.
     pub(crate) fn needs_no_proof(&mut self) {
-        (self.proof_base, self.proof_sum, self.proof_pages) = (self.txnid, 0, 0);
+        self.proof = Proof::of(self.txnid);
     }
 }
 
@@ -324,9 +335,7 @@ mod tests {
             page_count: 99,
             catalog: Tree::new(&Order::Bytes),
             user: 77,
-            proof_base: Txnid(5),
-            proof_sum: 11,
-            proof_pages: 3,
+            proof: Proof { base: Txnid(5), sum: 11, pages: 3 },
             space: SpaceRoot { head: Pgno(12), chain_pages: 2, base_pages: 1, free_pages: 40 },
             committed_ns: 1,
             tail: vec![1, 2, 3],
@@ -397,8 +406,8 @@ mod tests {
         let bad = [
             Meta { sequence: u64::MAX, ..meta() },
             Meta { txnid: Txnid(u64::MAX), ..meta() },
-            Meta { proof_base: Txnid(7), ..meta() },
-            Meta { proof_pages: u64::MAX, ..meta() },
+            Meta { proof: Proof::of(Txnid(7)), ..meta() },
+            Meta { proof: Proof { pages: u64::MAX, ..meta().proof }, ..meta() },
             Meta { space: SpaceRoot { chain_pages: u64::MAX, ..meta().space }, ..meta() },
             Meta { space: SpaceRoot { base_pages: u64::MAX, ..meta().space }, ..meta() },
             Meta { space: SpaceRoot { free_pages: u64::MAX, ..meta().space }, ..meta() },

@@ -1,12 +1,12 @@
 //! A thread that has the disk begin to write, so that who writes need not: to hand pages to the disk takes longer than
-//! to write them into the page cache.
+//! to write them into the page cache. And that flushes the file while others go on writing.
 //!
-//! Owns: the thread, from the first request until it has had nothing to do for a while; the order of what is asked. Must
-//! not know: what is in the file.
+//! Owns: the thread, from the first request until it has had nothing to do for a while; the order of what is asked; what
+//! came of a flush. Must not know: what is in the file.
 //!
 //! It holds the file open, and runs this library's code: both end with [`Behind`], which waits for it. It takes no
-//! signals, which are for the program's own threads. Where no thread can be made, who asks does the work; where the disk
-//! cannot keep up, some of it.
+//! signals, which are for the program's own threads. Where no thread can be made, who asks has the disk begin, and no flush
+//! is begun; where the disk cannot keep up, he does some of the work.
 //!
 //! # Safety
 //! A system call that rustix does not offer takes numbers only. Signal sets are integers, for which zero is a value, and
@@ -21,6 +21,8 @@ use std::os::fd::AsRawFd;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread::{Builder, JoinHandle};
 use std::time::Duration;
+
+use rustix::io::Errno;
 
 use super::fork::ForkGuard;
 
@@ -45,21 +47,39 @@ struct Desk {
     file: Arc<File>,
     state: Mutex<State>,
     called: Condvar,
+    flushed: Condvar,
 }
 
 #[derive(Default)]
 struct State {
     wanted: VecDeque<Range<u64>>,
     waiting_bytes: u64,
+    flush: Flush,
     /// Somebody will look at `wanted` once more.
     attended: bool,
     /// It is to end.
     over: bool,
 }
 
+/// The flush that the thread has to do.
+#[derive(Clone, Copy, Default, PartialEq)]
+enum Flush {
+    #[default]
+    None,
+    Wanted,
+    UnderWay,
+    /// A failure is told for ever: the kernel tells it once, to whoever flushes first.
+    Over(Result<(), Errno>),
+}
+
+enum Job {
+    Begin(Range<u64>),
+    Flush,
+}
+
 impl Behind {
     pub(crate) fn new(file: Arc<File>) -> Behind {
-        let desk = Desk { file, state: Mutex::default(), called: Condvar::new() };
+        let desk = Desk { file, state: Mutex::default(), called: Condvar::new(), flushed: Condvar::new() };
         Behind { desk: Arc::new(desk), thread: Mutex::default(), guard: ForkGuard::new() }
     }
 
@@ -73,22 +93,76 @@ impl Behind {
         state.add(bytes);
         if state.attended {
             self.desk.called.notify_one();
-            let excess = if state.waiting_bytes > BACKLOG_BYTES { state.next() } else { None };
+            let excess = if state.waiting_bytes > BACKLOG_BYTES { state.next_bytes() } else { None };
             drop(state);
             excess.into_iter().for_each(|bytes| begin(&self.desk.file, bytes));
             return;
         }
         state.attended = true;
         drop(state);
-        let mut thread = self.thread();
-        thread.take().map(JoinHandle::join);
-        *thread = self.hire().ok();
-        if thread.is_none() {
+        if !self.attend() {
             self.desk.serve_until(|mut state| {
                 state.attended = false;
                 None
             });
         }
+    }
+
+    /// Begins to flush the file; false if it cannot, or has begun already. [`Behind::take_flush`] says what came of it.
+    pub(crate) fn begin_flush(&self) -> bool {
+        if self.guard.forked() {
+            return false;
+        }
+        let mut state = self.desk.lock();
+        if state.flush != Flush::None {
+            return false;
+        }
+        state.clear();
+        state.flush = Flush::Wanted;
+        if std::mem::replace(&mut state.attended, true) {
+            self.desk.called.notify_one();
+            return true;
+        }
+        drop(state);
+        let is_attended = self.attend();
+        if !is_attended {
+            let mut state = self.desk.lock();
+            (state.attended, state.flush) = (false, Flush::None);
+        }
+        is_attended
+    }
+
+    /// What came of the flush that was begun, once; none if there was none, or while it is under way. To `wait` until it is over
+    /// is to be asked for.
+    pub(crate) fn take_flush(&self, wait: bool) -> Option<io::Result<()>> {
+        if self.guard.forked() {
+            return None;
+        }
+        let mut state = if wait { self.desk.lock_flushed() } else { self.desk.lock() };
+        let Flush::Over(came) = state.flush else { return None };
+        if came.is_ok() {
+            state.flush = Flush::None;
+        }
+        Some(came.map_err(io::Error::from))
+    }
+
+    /// Waits for a flush that was begun, and says if it failed. What it came to can still be taken.
+    pub(crate) fn finish_flush(&self) -> io::Result<()> {
+        if self.guard.forked() {
+            return Ok(());
+        }
+        match self.desk.lock_flushed().flush {
+            Flush::Over(came) => came.map_err(io::Error::from),
+            _ => Ok(()),
+        }
+    }
+
+    /// Makes the thread, if it can be made; the one before has nothing to do any more.
+    fn attend(&self) -> bool {
+        let mut thread = self.thread();
+        thread.take().map(JoinHandle::join);
+        *thread = self.hire().ok();
+        thread.is_some()
     }
 
     /// Nothing that was asked for and not begun is of use any more.
@@ -139,15 +213,28 @@ impl Desk {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
+    /// The state once no flush is wanted or under way.
+    fn lock_flushed(&self) -> MutexGuard<'_, State> {
+        let busy = |state: &mut State| matches!(state.flush, Flush::Wanted | Flush::UnderWay);
+        self.flushed.wait_while(self.lock(), busy).unwrap_or_else(PoisonError::into_inner)
+    }
+
     /// Does what is wanted, until `more` has no more to wait for.
     fn serve_until<'d>(&'d self, more: impl Fn(MutexGuard<'d, State>) -> Option<MutexGuard<'d, State>>) {
         let mut state = self.lock();
         loop {
             match state.next() {
-                Some(bytes) => {
+                Some(Job::Begin(bytes)) => {
                     drop(state);
                     begin(&self.file, bytes);
                     state = self.lock();
+                }
+                Some(Job::Flush) => {
+                    drop(state);
+                    let came = flush(&self.file);
+                    state = self.lock();
+                    state.flush = Flush::Over(came);
+                    self.flushed.notify_all();
                 }
                 None => match more(state) {
                     Some(then) => state = then,
@@ -159,10 +246,10 @@ impl Desk {
 
     /// Waits for a request; none if it is time to go, and the next one must find somebody else.
     fn wait<'d>(&'d self, state: MutexGuard<'d, State>) -> Option<MutexGuard<'d, State>> {
-        let idle = |state: &mut State| state.wanted.is_empty() && !state.over;
+        let idle = |state: &mut State| !state.has_work() && !state.over;
         let waited = self.called.wait_timeout_while(state, STAY, idle);
         let mut state = waited.unwrap_or_else(PoisonError::into_inner).0;
-        state.attended = !state.wanted.is_empty();
+        state.attended = state.has_work();
         state.attended.then_some(state)
     }
 }
@@ -187,8 +274,20 @@ impl State {
         self.waiting_bytes = 0;
     }
 
+    fn has_work(&self) -> bool {
+        self.flush == Flush::Wanted || !self.wanted.is_empty()
+    }
+
+    fn next(&mut self) -> Option<Job> {
+        if self.flush == Flush::Wanted {
+            self.flush = Flush::UnderWay;
+            return Some(Job::Flush);
+        }
+        self.next_bytes().map(Job::Begin)
+    }
+
     /// Takes the next bytes, not too many.
-    fn next(&mut self) -> Option<Range<u64>> {
+    fn next_bytes(&mut self) -> Option<Range<u64>> {
         let first = self.wanted.front_mut()?;
         let end = first.end.min(first.start + STEP_BYTES);
         let bytes = std::mem::replace(&mut first.start, end)..end;
@@ -204,6 +303,11 @@ fn begin(file: &File, bytes: Range<u64>) {
     let (from, len) = (bytes.start.cast_signed(), (bytes.end - bytes.start).cast_signed());
     // SAFETY: see the head. Where it fails the flush does all of the work.
     unsafe { libc::sync_file_range(file.as_raw_fd(), from, len, libc::SYNC_FILE_RANGE_WRITE) };
+}
+
+/// Has the disk take all that was written to the file before.
+pub(crate) fn flush(file: &File) -> Result<(), Errno> {
+    rustix::io::retry_on_intr(|| rustix::fs::fdatasync(file))
 }
 
 #[cfg(test)]
@@ -241,7 +345,7 @@ mod tests {
             state.add(bytes);
         }
         assert_eq!(state.wanted, [0..STEP_BYTES + 5, FAR..FAR + 1]);
-        let steps: Vec<_> = std::iter::from_fn(|| state.next()).collect();
+        let steps: Vec<_> = std::iter::from_fn(|| state.next_bytes()).collect();
         assert_eq!(steps, [0..STEP_BYTES, STEP_BYTES..STEP_BYTES + 5, FAR..FAR + 1]);
     }
 
@@ -300,6 +404,44 @@ mod tests {
     }
 
     #[test]
+    fn a_flush_is_told_of_once_and_waited_for_by_whoever_wants() {
+        let behind = behind();
+        assert!(behind.take_flush(true).is_none(), "nothing was begun");
+        behind.finish_flush().unwrap();
+        for _ in 0..3 {
+            behind.ask(0..4096);
+            assert!(behind.begin_flush());
+            assert!(!behind.begin_flush(), "one at a time");
+            behind.finish_flush().unwrap();
+            assert!(!behind.begin_flush(), "what came of it has not been taken");
+            behind.take_flush(false).unwrap().unwrap();
+            assert!(behind.take_flush(true).is_none());
+        }
+    }
+
+    #[test]
+    fn a_flush_that_failed_is_told_of_for_ever() {
+        // The kernel flushes no pipe.
+        let (end, _other) = std::io::pipe().unwrap();
+        let behind = Behind::new(Arc::new(File::from(std::os::fd::OwnedFd::from(end))));
+        assert!(behind.begin_flush());
+        for _ in 0..2 {
+            behind.take_flush(true).unwrap().unwrap_err();
+            behind.finish_flush().unwrap_err();
+        }
+        assert!(!behind.begin_flush());
+    }
+
+    #[test]
+    fn a_flush_that_was_begun_is_made_before_the_end() {
+        let behind = behind();
+        assert!(behind.begin_flush());
+        let desk = behind.desk.clone();
+        drop(behind);
+        assert!(desk.lock().flush == Flush::Over(Ok(())));
+    }
+
+    #[test]
     fn a_forked_child_asks_for_nothing_and_waits_for_nobody() {
         let mut behind = Some(behind());
         let desk = behind.as_ref().map(|behind| behind.desk.clone()).unwrap();
@@ -310,8 +452,9 @@ mod tests {
             let behind = behind.take().unwrap();
             behind.ask(0..4096);
             behind.forget();
+            let idle = !behind.begin_flush() && behind.take_flush(true).is_none() && behind.finish_flush().is_ok();
             drop(behind);
-            true
+            idle
         }));
         drop(held);
         assert!(behind.is_some(), "the parent has its own");

@@ -17,7 +17,7 @@ use rustix::io::Errno;
 use crate::error::{Error, Result};
 use crate::medium::Medium;
 use crate::os::ahead::Ahead;
-use crate::os::behind::Behind;
+use crate::os::behind::{self, Behind};
 use crate::os::direct::{self, Block, DirectFile, Until};
 use crate::os::fork::ForkGuard;
 use crate::os::limits::{self, Limit};
@@ -221,6 +221,10 @@ impl FileMedium {
         (offset | bytes.len() as u64).is_multiple_of(*unit).then_some(direct)
     }
 
+    fn behind(&self) -> &Behind {
+        self.behind.get_or_init(|| Behind::new(self.file.clone()))
+    }
+
     #[cold]
     fn ask_for_limit(&self, end: u64) -> io::Result<()> {
         check_limit(end)?;
@@ -284,14 +288,22 @@ impl Medium for FileMedium {
     }
 
     fn begin_flush(&self, bytes: Range<u64>) {
-        self.behind.get_or_init(|| Behind::new(self.file.clone())).ask(bytes);
+        self.behind().ask(bytes);
+    }
+
+    fn begin_flush_beside(&self) -> bool {
+        self.behind().begin_flush()
+    }
+
+    fn take_flush_beside(&self, wait: bool) -> Option<io::Result<()>> {
+        self.behind.get()?.take_flush(wait)
     }
 
     fn flush(&self) -> io::Result<()> {
-        if let Some(behind) = self.behind.get() {
-            behind.forget();
-        }
-        Ok(rustix::io::retry_on_intr(|| rustix::fs::fdatasync(&*self.file))?)
+        let Some(behind) = self.behind.get() else { return Ok(behind::flush(&self.file)?) };
+        behind.forget();
+        behind::flush(&self.file)?;
+        behind.finish_flush()
     }
 
     fn len(&self) -> io::Result<u64> {

@@ -7,7 +7,7 @@
 
 use std::collections::BTreeSet;
 use std::fs::File;
-use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
 
 use super::memory::{BLOCK_SLOTS, Memory, Slot};
@@ -99,6 +99,19 @@ impl Blocks {
         cleared
     }
 
+    /// How many flushes the owners of all blocks have under way who may be alive.
+    pub(super) fn flushes(&self, memory: &Memory) -> Result<u64> {
+        let mut flushes = 0;
+        for number in 0..memory.blocks()? {
+            let under_way = || flushes_of(memory, number).map_or(0, |flushes| flushes.load(Ordering::Acquire));
+            if under_way() > 0 {
+                self.clear_if_dead(memory, number);
+                flushes += under_way();
+            }
+        }
+        Ok(flushes)
+    }
+
     /// Whether the handle owns the block.
     pub(super) fn is_own(&self, number: u32) -> bool {
         self.lock().contains(&number)
@@ -144,7 +157,14 @@ pub(super) fn used(block: Option<&[Slot; BLOCK_SLOTS as usize]>) -> u32 {
     used.map(u32::from).sum()
 }
 
+/// Where the owner of a block counts its flushes.
+pub(super) fn flushes_of(memory: &Memory, number: u32) -> Option<&AtomicU64> {
+    memory.block(number).map(|slots| &slots[0].flushes)
+}
+
 fn clear(memory: &Memory, number: u32) -> usize {
+    // Those of the dead stay in doubt.
+    flushes_of(memory, number).inspect(|flushes| flushes.store(0, Ordering::Release));
     let slots = memory.block(number).into_iter().flatten();
     let used = slots.filter(|slot| protocol::scan(&slot.mark).is_some());
     used.map(|slot| protocol::release(&slot.mark)).count()

@@ -95,7 +95,9 @@ pub(crate) struct Slot {
     pub since: AtomicU64,
     /// Its thread, as `pthread_self` names it there, for display.
     pub thread: AtomicU64,
-    spare: [AtomicU64; 4],
+    /// Of a handle's first slot: how many of the flushes that are in `doubt` are its own.
+    pub flushes: AtomicU64,
+    spare: [AtomicU64; 3],
 }
 
 /// A place in the ring.

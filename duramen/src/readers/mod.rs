@@ -58,8 +58,8 @@ pub(crate) use turn::{Inherited, Wait};
 use turn::{Pause, Turn};
 pub(crate) use unregistered::{UnregisteredReader, unregistered};
 
-/// The header's `doubt` counts the flushes of the data file that are under way; this is added to it after a failure that
-/// leaves unknown what is on disk.
+/// The header's `doubt` counts the flushes of the data file that are under way, or were when a process died; this is added
+/// to it after a failure that leaves unknown what is on disk.
 const FAILED: u64 = 1 << 32;
 
 /// The lock of block 0; the others follow.
@@ -131,6 +131,8 @@ pub(crate) struct Shared {
     favour: Favour,
     guard: ForkGuard,
     id: u64,
+    /// The block in which it counts its flushes, if it has one.
+    counts_in: Option<u32>,
     /// See [`Shared::a_while_has_passed`].
     while_passed: AtomicBool,
 }
@@ -160,10 +162,11 @@ impl Shared {
             let lock_file = LockFile::twice(|| file::open_lock(path, mode, &|made| data.share(made)))?;
             let admitted = lock_file.map_or(Ok(None), |lock_file| admit(lock_file, path, data))?;
             if let Some((memory, role)) = admitted {
-                let shared = Shared::new(memory);
+                let mut shared = Shared::new(memory);
                 // While there is room for it: on a disk that is full later, nobody could begin to read. Where there is
                 // none now, reading says so.
-                let _ = shared.blocks.take_another(&shared.memory, 0);
+                let taken = shared.blocks.take_another(&shared.memory, 0);
+                shared.counts_in = taken.ok().map(|()| shared.blocks.get(0));
                 return Ok((shared, role));
             }
             pause.wait();
@@ -185,6 +188,7 @@ impl Shared {
             favour: Favour::default(),
             guard: ForkGuard::new(),
             id,
+            counts_in: None,
             while_passed: AtomicBool::new(false),
         }
     }
@@ -372,16 +376,22 @@ impl Shared {
         Ok(())
     }
 
-    /// The data file is about to be flushed. If the process dies before [`Shared::flushed`] nobody knows how that ended.
+    /// The data file is about to be flushed. If the process dies before [`Shared::flush_is_over`] nobody knows how that ended.
     pub(crate) fn flushing(&self) {
+        self.own_flushes().inspect(|own| _ = own.fetch_add(1, Ordering::AcqRel));
         self.doubt().fetch_add(1, Ordering::AcqRel);
     }
 
-    /// A flush succeeded.
-    pub(crate) fn flushed(&self) {
-        self.note_flush();
-        let one_less = |doubt: u64| (!doubt.is_multiple_of(FAILED)).then(|| doubt - 1);
+    /// A flush has succeeded, or else [`Shared::failed`] told so.
+    pub(crate) fn flush_is_over(&self) {
+        let one_less = |flushes: u64| (!flushes.is_multiple_of(FAILED)).then(|| flushes - 1);
         let _ = self.doubt().fetch_update(Ordering::AcqRel, Ordering::Relaxed, one_less);
+        let own = self.own_flushes();
+        own.inspect(|own| _ = own.fetch_update(Ordering::AcqRel, Ordering::Relaxed, one_less));
+    }
+
+    fn own_flushes(&self) -> Option<&AtomicU64> {
+        blocks::flushes_of(&self.memory, self.counts_in?)
     }
 
     /// The data file has been flushed just now.
@@ -415,14 +425,29 @@ impl Shared {
         self.doubt().fetch_or(FAILED, Ordering::AcqRel);
     }
 
-    /// Whether that is so, as the writer sees it.
+    /// Whether that is so, as the writer sees it. Of flushes that are under way it is not, while who flushes is alive and was
+    /// seen to be.
     pub(crate) fn in_doubt(&self) -> bool {
-        self.doubt().load(Ordering::Acquire) != 0
+        self.doubt().load(Ordering::Acquire) != 0 && self.doubted() != 0
+    }
+
+    /// What is in doubt beside the flushes of those who are alive.
+    fn doubted(&self) -> u64 {
+        loop {
+            // Who flushes is counted among the living before he is in doubt, and until he is not.
+            let doubt = self.doubt().load(Ordering::Acquire);
+            let of_the_living = self.blocks.flushes(&self.memory).unwrap_or(0);
+            if self.doubt().load(Ordering::Acquire) == doubt {
+                return doubt.saturating_sub(of_the_living);
+            }
+        }
     }
 
     /// All that could be doubted has been written again, and flushed.
     pub(crate) fn out_of_doubt(&self) {
-        self.doubt().store(0, Ordering::Release);
+        let doubted = self.doubted();
+        let rest = |doubt: u64| Some(doubt.saturating_sub(doubted));
+        let _ = self.doubt().fetch_update(Ordering::AcqRel, Ordering::Relaxed, rest);
     }
 
     fn doubt(&self) -> &AtomicU64 {

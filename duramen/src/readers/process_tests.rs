@@ -104,6 +104,14 @@ fn what_a_child_process_does() {
             say("written");
             wait_for_parent();
         }
+        "flush" => {
+            shared.flushing();
+            say("flushing");
+            wait_for_parent();
+            shared.flush_is_over();
+            say("flushed");
+            wait_for_parent();
+        }
         "fork, then write" => {
             fork_one_that_stays();
             let _reading = shared.begin_read(Stay::Long).unwrap();
@@ -161,7 +169,7 @@ fn work(shared: &Shared) {
     shared.flushing();
     say("flushing");
     wait_for_parent();
-    shared.flushed();
+    shared.flush_is_over();
     say("flushed");
     wait_for_parent();
     shared.failed();
@@ -214,6 +222,36 @@ fn nothing_is_gone_on_with_that_may_be_another_files_or_not_reach_the_disk() {
         let (shared, role) = killed_when(word).inherit(identity, holds);
         assert_eq!((role, shared.newest(), shared.in_doubt()), (Role::First, Txnid(0), false), "{word}");
     }
+}
+
+#[test]
+fn a_flush_is_in_doubt_once_its_process_has_died_and_not_before() {
+    let place = Place::new();
+    let shared = place.first(1);
+    let mut flusher = Worker::start("flush", &place);
+    flusher.expect("flushing");
+    shared.flushing();
+    assert!(!shared.in_doubt(), "two are at it, and alive");
+    flusher.go_on();
+    flusher.expect("flushed");
+    assert!(!shared.in_doubt());
+    flusher.kill();
+    assert!(!shared.in_doubt(), "it had flushed before");
+    for taken_over in [false, true] {
+        let mut flusher = Worker::start("flush", &place);
+        flusher.expect("flushing");
+        flusher.kill();
+        let others = taken_over.then(|| place.joined());
+        assert!(shared.in_doubt());
+        assert!(others.is_none_or(|other| other.in_doubt()), "who has its place knows as well");
+        shared.out_of_doubt();
+        assert!(!shared.in_doubt());
+    }
+    assert_eq!(shared.doubt().load(Ordering::Acquire), 1, "its own flush is under way");
+    shared.flush_is_over();
+    assert_eq!(shared.doubt().load(Ordering::Acquire), 0);
+    shared.failed();
+    assert!(shared.in_doubt());
 }
 
 #[test]

@@ -477,7 +477,7 @@ fn a_lock_file_vouches_for_what_was_published_last_whether_or_not_somebody_goes_
     }
     shared.flushing();
     assert_eq!(by(Some(ours), 6), None, "nobody knows how that flush ends");
-    shared.flushed();
+    shared.flush_is_over();
     drop(shared);
     assert_eq!(by(Some(ours), 6), Some(Txnid(6)));
     std::fs::OpenOptions::new().write(true).open(place.path()).unwrap().set_len(5000).unwrap();

@@ -10,6 +10,7 @@
 use std::ops::{Range, RangeInclusive};
 use std::time::Duration;
 
+use super::background::FLUSH_AT;
 use super::log::Mark;
 use super::meta_slots::write_receipt;
 use super::published::is_flushed;
@@ -69,8 +70,14 @@ impl Sweep {
 
 impl Store {
     /// Whether so many pages, of so many in the data file, wait to be flushed that a commit should do it.
-    pub(crate) fn checkpoint_is_due(&self, pages: u64, of: u64, durability: Durability) -> bool {
-        pages > self.pages_max(pages, of, durability)
+    pub(crate) fn checkpoint_is_due(&self, writer: &Writer, pages: u64, of: u64, durability: Durability) -> bool {
+        let limit = if self.goes_on_beside(writer, durability) { FLUSH_AT } else { 1.0 };
+        self.near_by_pages(pages, of, durability) > limit
+    }
+
+    /// Whether the checkpoint that comes next will be made beside commits of this durability.
+    fn goes_on_beside(&self, writer: &Writer, durability: Durability) -> bool {
+        durability == Durability::Relaxed && writer.mark == Mark::Broken && self.is_flushed_beside(writer)
     }
 
     /// Most pages, of so many in the data file, that wait to be flushed, where so many do.
@@ -83,6 +90,11 @@ impl Store {
             Durability::Durable => of.clamp(CHECKPOINT_BYTES_MIN / size, most),
             Durability::Relaxed => most,
         }
+    }
+
+    /// How near the checkpoint is that is due because so many pages, of so many in the data file, wait for it.
+    pub(super) fn near_by_pages(&self, pages: u64, of: u64, durability: Durability) -> f64 {
+        pages as f64 / self.pages_max(pages, of, durability) as f64
     }
 
     /// Whether the last flush of the data file is so long ago that a relaxed commit should be flushed.
@@ -101,15 +113,18 @@ impl Store {
 
     /// The bytes of the data file that the disk should begin to write after the writer's commit.
     pub(crate) fn due_ahead(&self, writer: &mut Writer, durability: Durability) -> Range<u64> {
+        if self.goes_on_beside(writer, durability) {
+            return 0..0;
+        }
         let meta = &writer.meta;
-        let of_pages = meta.proof_pages as f64 / self.pages_max(meta.proof_pages, meta.page_count, durability) as f64;
+        let of_pages = self.near_by_pages(meta.proof.pages, meta.page_count, durability);
         let of_log = match writer.mark {
             Mark::At { end, .. } => end as f64 / self.log_max(meta.page_count) as f64,
             Mark::Broken => 0.0,
         };
-        let is_timed = durability == Durability::Relaxed && meta.proof_pages >= TIMED_PAGES;
+        let is_timed = durability == Durability::Relaxed && meta.proof.pages >= TIMED_PAGES;
         let of_time = if is_timed { near_by_time(self.shared.since_flush()) } else { 0.0 };
-        let pages = writer.sweep.advance(meta.proof_base, of_pages.max(of_log).max(of_time), meta.page_count);
+        let pages = writer.sweep.advance(meta.proof.base, of_pages.max(of_log).max(of_time), meta.page_count);
         let size = self.pager.page_size as u64;
         pages.start * size..pages.end * size
     }
@@ -178,7 +193,7 @@ impl Store {
     pub(super) fn flush_and_cut_off(&self, writer: &mut Writer) -> Result<()> {
         self.flush_data(writer)?;
         if !self.untold {
-            self.cut_off(writer);
+            self.cut_off(writer, 0);
         }
         Ok(())
     }
@@ -186,7 +201,7 @@ impl Store {
     /// For who begins a transaction.
     pub(crate) fn cut_off_what_is_left(&self, writer: &mut Writer) {
         if self.untold && self.shared.durable() == writer.meta.txnid {
-            self.cut_off(writer);
+            self.cut_off(writer, 0);
         }
     }
 
@@ -201,6 +216,8 @@ impl Store {
 
     /// The writer's commit has been flushed.
     pub(crate) fn became_durable(&self, writer: &mut Writer) -> Result<()> {
+        // One that was under way beside is over.
+        self.drop_background(writer)?;
         (writer.durable_slot, writer.seen_slot) = (writer.slot, writer.slot);
         writer.mark = Mark::START;
         self.shared.set_durable(writer.meta.txnid)?;
@@ -214,9 +231,9 @@ impl Store {
         if is_flushed { newest } else { self.shared.durable() }
     }
 
-    /// Cuts off the free end of the file, once the newest commit is durable.
-    pub(crate) fn cut_off(&self, writer: &mut Writer) {
-        let bytes = writer.meta.page_count * u64::from(writer.meta.page_size);
+    /// Cuts off the free end of the file, once the newest commit is durable, or one of so many pages that it comes after.
+    pub(crate) fn cut_off(&self, writer: &mut Writer, durable_pages: u64) {
+        let bytes = writer.meta.page_count.max(durable_pages) * u64::from(writer.meta.page_size);
         if std::mem::take(&mut writer.too_long)
             && !self.settings.keep_length
             && let Err(error) = self.medium.set_len(bytes)
@@ -225,6 +242,7 @@ impl Store {
             tracing::warn!(%error, "the free end of the data file could not be cut off");
             writer.too_long = true;
         }
+        writer.too_long |= writer.meta.page_count < durable_pages;
     }
 }
 

@@ -5,7 +5,7 @@
 use std::time::Duration;
 
 use super::log::{self, Mark};
-use super::meta_slots::{free_slot, write_meta};
+use super::meta_slots::write_meta;
 use super::{Store, Writer, published};
 use crate::error::{Error, Result};
 use crate::readers::Wait;
@@ -82,7 +82,7 @@ impl Store {
     /// Writes the newest commit's meta page once more, saying that it needs no proof. It need not be flushed: the commit
     /// is on disk, and if this page is lost, the one before it says so too.
     fn write_proven_meta(&self, writer: &mut Writer) -> Result<()> {
-        let slot = free_slot(writer);
+        let slot = self.free_slot(writer);
         writer.meta.sequence += 1;
         writer.meta.needs_no_proof();
         write_meta(&*self.medium, &writer.meta, slot, &mut writer.meta_bytes)
@@ -98,6 +98,10 @@ impl Drop for Store {
             && let Err(error) = self.end()
         {
             tracing::warn!(path = %self.path.display(), %error, "closing left the last checkpoint to the next opening");
+        }
+        // Others are to know what came of a flush before they cannot ask.
+        if let Some(mut writer) = self.lock_memory().take() {
+            let _ = self.drop_background(&mut writer);
         }
     }
 }

@@ -7,7 +7,7 @@ use std::path::Path;
 
 use super::Settings;
 use crate::error::{Error, Result};
-use crate::format::meta::{Meta, SLOT_BYTES, SLOTS, SpaceRoot};
+use crate::format::meta::{Meta, Proof, SLOT_BYTES, SLOTS, SpaceRoot};
 use crate::ids::Txnid;
 use crate::medium::Medium;
 use crate::order::Order;
@@ -30,9 +30,7 @@ pub(super) fn create(path: &Path, settings: &Settings, medium: &dyn Medium) -> R
         page_count: Meta::first_page(settings.page_size),
         catalog: Tree::new(&Order::Bytes),
         user: 0,
-        proof_base: Txnid(0),
-        proof_sum: 0,
-        proof_pages: 0,
+        proof: Proof::of(Txnid(0)),
         space: SpaceRoot::default(),
         committed_ns: 0,
         tail: Vec::new(),

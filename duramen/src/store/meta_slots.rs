@@ -4,15 +4,21 @@
 
 use std::io::{self, IoSlice};
 
-use super::Writer;
+use super::{Store, Writer};
 use crate::format::meta::{Meta, RECEIPT, SLOT_BYTES, SLOTS};
 use crate::medium::Medium;
 
-/// The slot that the next commit writes: never the current one, the durable one, nor the one that readers see. The same
-/// question always has the same answer, so that what a failed commit left in a slot is overwritten by the next.
-pub(crate) fn free_slot(writer: &Writer) -> usize {
-    let taken = [writer.slot, writer.durable_slot, writer.seen_slot];
-    (0..SLOTS).find(|slot| !taken.contains(slot)).expect("more slots than three")
+impl Store {
+    /// The slot that the next commit writes: never the current one, the durable one, nor the one that readers see; and not the
+    /// one that is being made durable, which is so for relaxed commits, that readers see at once. The same question always has the
+    /// same answer, so that what a failed commit left in a slot is overwritten by the next.
+    pub(crate) fn free_slot(&self, writer: &Writer) -> usize {
+        let becoming = self.background(writer).map(|background| background.slot);
+        let taken = [writer.slot, writer.durable_slot, writer.seen_slot];
+        let mut free = (0..SLOTS).filter(|slot| !taken.contains(slot));
+        let first = free.next().expect("more slots than three");
+        if becoming == Some(first) { free.next().expect("no commit on its way beside it") } else { first }
+    }
 }
 
 /// Writes a meta page; `room` is any memory for it.

@@ -6,6 +6,7 @@
 //! Locks: none of the mutexes here is taken while another one of them is held. That of the writer's memory is held while
 //! commits of other handles are published ([`Store::look_for_commits`]), so that the handle's own writer is not at it.
 
+mod background;
 mod checkpoint;
 mod closing;
 pub(crate) mod create;
@@ -35,10 +36,11 @@ use crate::os::file::{self, FileMedium};
 use crate::os::overlay;
 use crate::pager::Pager;
 use crate::readers::{Inherited, Role, Shared, UnregisteredReader, Wait};
+use crate::store::background::Background;
 use crate::store::checkpoint::Sweep;
 use crate::store::landing::Landed;
 use crate::store::log::{Found, Log, Mark};
-pub(crate) use crate::store::meta_slots::{blank, free_slot, write_meta};
+pub(crate) use crate::store::meta_slots::{blank, write_meta};
 use crate::store::opening::{hold_newest, join, open_shared, read_head};
 use crate::store::poison::Poison;
 pub(crate) use crate::store::published::{Unpacked, published, published_durable};
@@ -99,6 +101,10 @@ pub(crate) struct Writer {
     pub mark: Mark,
     pub log: Log,
     pub sweep: Sweep,
+    /// The checkpoint that is being made beside commits,
+    background: Option<Background>,
+    /// and the durable commit for which one was last begun, or could not be.
+    tried_beside: Option<Txnid>,
     /// The file may be longer than the newest commit says: it is cut off by the next that is made durable.
     pub too_long: bool,
     /// The last commit of this handle.
@@ -142,6 +148,8 @@ impl Writer {
             mark: Mark::START,
             log: Log::new(settings.log_at_once.is_some()),
             sweep: Sweep::default(),
+            background: None,
+            tried_beside: None,
             too_long: file_bytes > needed && !settings.keep_length,
             made: None,
             tables: 0,
@@ -285,6 +293,10 @@ impl Store {
         if unsettled {
             self.call_off_what_the_dead_began(writer)?;
         }
+        self.look_after_background(writer)?;
+        if self.is_proven_from_elsewhere(writer) {
+            self.flush_data(writer)?;
+        }
         self.make_due_checkpoint(writer)
     }
 
@@ -411,8 +423,11 @@ impl Store {
 
     pub(crate) fn flush(&self, op: &'static str) -> Result<()> {
         self.shared.flushing();
-        self.medium.flush().map_err(|error| self.poison(op, error))?;
-        self.shared.flushed();
-        Ok(())
+        let flushed = self.medium.flush().map_err(|error| self.poison(op, error));
+        if flushed.is_ok() {
+            self.shared.note_flush();
+        }
+        self.shared.flush_is_over();
+        flushed
     }
 }

@@ -152,17 +152,21 @@ pub(crate) fn choose(
     };
     tracing::info!(txnid = meta.txnid.0, reason = %failed, "the newest commit did not reach the disk whole");
     let rejected = Some((slot, meta.sequence));
-    let base = meta.proof_base;
-    let durable = older.iter().position(|(_, meta)| meta.txnid == base).ok_or(failed)?;
-    // One in between is whole if somebody flushed the data file while the newest was being made.
-    for (slot, meta) in older[..durable].iter().filter(|(_, meta)| meta.proof_base == base) {
-        if let Ok(unflushed) = prove(pager, meta, file_bytes) {
-            return Ok(Chosen { slot: *slot, meta: meta.clone(), unflushed, rejected });
+    let base = meta.proof.base;
+    for (slot, meta) in older.iter().cloned() {
+        if meta.txnid == base {
+            check_length(&meta, file_bytes, path)?;
+            return Ok(Chosen { slot, meta, unflushed: Vec::new(), rejected });
+        }
+        // One in between is whole if somebody flushed the data file while newer ones were being made. If these were to be
+        // proven from it, and none of them is on disk, the base may be there no more.
+        if meta.proof.base == base
+            && let Ok(unflushed) = prove(pager, &meta, file_bytes)
+        {
+            return Ok(Chosen { slot, meta, unflushed, rejected });
         }
     }
-    let (slot, meta) = older[durable].clone();
-    check_length(&meta, file_bytes, path)?;
-    Ok(Chosen { slot, meta, unflushed: Vec::new(), rejected })
+    Err(failed)
 }
 
 /// Makes sure that what was chosen is on disk, and that what was rejected is not found again.
@@ -233,13 +237,13 @@ fn prove(pager: &Pager, meta: &Meta, file_bytes: u64) -> Result<Vec<Extent>> {
         return Err(Damage("the file ends before the commit's pages").at(Pgno(file_bytes >> 12)));
     }
     let horizon = Horizon { txnid: meta.txnid, page_count: meta.page_count };
-    let mut prover = Prover { pager, horizon, base: meta.proof_base, sum: 0, pages: 0, found: Vec::new() };
+    let mut prover = Prover { pager, horizon, base: meta.proof.base, sum: 0, pages: 0, found: Vec::new() };
     prove_trees(&mut prover, &meta.catalog)?;
     space_log::walk(pager, horizon, meta.space.head, |extent, _| {
         let bytes = pager.verify_again(extent.start, extent.pages, horizon)?;
         prover.count(bytes, extent.pages)
     })?;
-    if prover.sum != meta.proof_sum || prover.pages != meta.proof_pages {
+    if prover.sum != meta.proof.sum || prover.pages != meta.proof.pages {
         return Err(Damage("a commit whose pages are not all there").at(Pgno(0)));
     }
     Ok(prover.found)

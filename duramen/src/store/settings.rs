@@ -47,6 +47,8 @@ pub(crate) struct Settings {
     pub log_medium: Option<MediumLayer>,
     /// Length of a log that is made for the first commit.
     pub log_at_once: Option<u64>,
+    /// Relaxed commits do not wait for a checkpoint to be due.
+    pub checkpoints_at_once: bool,
 }
 
 /// Memory that any transaction may take, where nothing was chosen and there is plenty.

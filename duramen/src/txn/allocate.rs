@@ -279,6 +279,7 @@ pub(super) fn release(work: &mut Work) -> Result<Vec<Txnid>> {
     live.extend(unregistered(store.file(), before)?);
     live.push(base);
     live.push(seen);
+    live.extend(store.background(writer).map(|background| background.commit));
     // The commit that this one builds on stays whole until this one is there: what is freed now may have been noted.
     live.push(before);
     live.sort_unstable();

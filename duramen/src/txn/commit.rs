@@ -10,9 +10,10 @@ use super::ops;
 use super::place::Placer;
 use super::record;
 use super::work::Work;
+use crate::dirty::Retired;
 use crate::error::{Damage, Result};
 use crate::format::log::UNIT;
-use crate::format::meta::{Meta, SpaceRoot, TAIL_MAX};
+use crate::format::meta::{Meta, Proof, SpaceRoot, TAIL_MAX};
 use crate::format::overflow;
 use crate::format::page;
 use crate::ids::{Extent, Pgno, Txnid};
@@ -22,7 +23,7 @@ use crate::space::log::encode_delta;
 use crate::store::landing::{Landing, OfRecord};
 use crate::store::log::Mark;
 use crate::store::space_log;
-use crate::store::{CommitTimings, Durability, Store, Writer, blank, free_slot, published, write_meta};
+use crate::store::{CommitTimings, Durability, Store, Writer, blank, published, write_meta};
 use crate::tree::{Pages, Tree};
 use crate::width::{micros, to_u32, to_usize};
 
@@ -116,12 +117,12 @@ fn secure(work: &mut Work, meta: &mut Meta, record: Option<Vec<u8>>) -> Result<S
     if !matches!(way, Way::Log { .. }) {
         wait_for_landing(work)?;
     }
-    if flush && meta.proof_pages > PROOF_PAGES_MAX {
+    if flush && meta.proof.pages > PROOF_PAGES_MAX {
         work.store.flush("flush the commit's pages")?;
         meta.needs_no_proof();
     }
-    let slot = free_slot(work.writer_mut()?);
     let (store, writer) = work.store_and_writer()?;
+    let slot = store.free_slot(writer);
     write_meta(&*store.medium, meta, slot, &mut writer.meta_bytes)
         .map_err(|e| store.poison("write the meta page", e))?;
     // 5. One flush makes both survive a power cut: the meta page proves by its sum that its pages are there.
@@ -154,7 +155,7 @@ fn show(work: &mut Work, secured: Secured) -> Result<Option<Landing>> {
     let (store, writer) = work.store_and_writer()?;
     if secured.mark == Mark::START {
         store.became_durable(writer)?;
-        store.cut_off(writer);
+        store.cut_off(writer, 0);
         return Ok(None);
     }
     let published = published(&writer.meta, secured.slot, writer.durable_slot, secured.mark);
@@ -164,6 +165,9 @@ fn show(work: &mut Work, secured: Secured) -> Result<Option<Landing>> {
     }
     publish(store, writer, &published)?;
     store.ask_ahead(ahead);
+    if durability == Durability::Relaxed {
+        store.begin_background(writer);
+    }
     Ok(None)
 }
 
@@ -192,14 +196,14 @@ fn choose_way(work: &mut Work, meta: &Meta, record: Option<usize>) -> Result<Way
     if let Some(end) = writer.log.take_begun() {
         return Ok(Way::Begun { end });
     }
-    if store.checkpoint_is_due(meta.proof_pages, meta.page_count, durability) {
+    if store.checkpoint_is_due(writer, meta.proof.pages, meta.page_count, durability) {
         return Ok(Way::Flush);
     }
     let logged = record.filter(|_| writer.log.welcomes(durability));
     let logged = logged.and_then(|bytes| store.log_room(writer, bytes.next_multiple_of(UNIT)));
     Ok(match logged {
         Some(at) => Way::Log { at, flush: durable },
-        None if durable || store.checkpoint_is_late() => Way::Flush,
+        None if durable || store.checkpoint_is_late() && !store.is_flushed_beside(writer) => Way::Flush,
         None => Way::Later,
     })
 }
@@ -374,14 +378,10 @@ fn new_base(work: &mut Work, placer: &mut Placer, retired: &mut Vec<(Extent, Txn
         pages += more;
     }
     let head = lengthen_chain(work, placer, &places, Pgno(0), &records)?;
-    let base = work.base;
-    for (extent, birth) in old {
-        // Runs of the chain count in the proof like every other page.
-        if birth > base {
-            let header = work.store.pager.header(extent.start, work.horizon)?;
-            work.placed.sum = work.placed.sum.wrapping_sub(page::checksum(header));
-            work.placed.pages = work.placed.pages.wrapping_sub(extent.pages);
-        }
+    // Runs of the chain count in the proof like every other page.
+    for (extent, birth) in old.into_iter().filter(|(_, birth)| *birth > work.base) {
+        let checksum = Some(page::checksum(work.store.pager.header(extent.start, work.horizon)?));
+        work.unchained.push(Retired { extent, birth, checksum });
     }
     Ok(SpaceRoot { head, chain_pages: pages, base_pages: pages, free_pages: 0 })
 }
@@ -432,26 +432,20 @@ fn unix_ns() -> u64 {
 }
 
 fn next_meta(work: &mut Work, catalog: Tree, space: SpaceRoot, tail: Vec<u8>, committed_ns: u64) -> Result<Meta> {
-    let base = work.base;
-    let (sum, pages) = (work.placed.sum, work.placed.pages);
-    let (mut gone_sum, mut gone_pages) = (0u64, 0u64);
-    for freed in work.dirty.retired.iter().filter(|freed| freed.birth > base) {
-        gone_sum = gone_sum.wrapping_add(freed.checksum.unwrap_or(0));
-        gone_pages += freed.extent.pages;
-    }
-    let (txnid, page_count, user) = (work.txnid, work.horizon.page_count, work.user);
+    let (base, txnid, page_count, user) = (work.base, work.txnid, work.horizon.page_count, work.user);
     let last = &work.writer_mut()?.meta;
     // While no checkpoint came between, what the commits since the last one wrote is still to be proven.
-    let (old_sum, old_pages) = if base == last.txnid { (0, 0) } else { (last.proof_sum, last.proof_pages) };
+    let proof = if base == last.txnid { Proof::of(base) } else { last.proof };
+    debug_assert!(proof.base == base, "{proof:?} is not from {base:?}");
+    let proof = proof_with(work, proof);
+    let last = &work.writer_mut()?.meta;
     Ok(Meta {
         sequence: last.sequence + 1,
         txnid,
         page_count,
         catalog,
         user,
-        proof_base: base,
-        proof_sum: old_sum.wrapping_add(sum).wrapping_sub(gone_sum),
-        proof_pages: old_pages.wrapping_add(pages).wrapping_sub(gone_pages),
+        proof,
         space,
         committed_ns,
         tail,
@@ -461,9 +455,27 @@ fn next_meta(work: &mut Work, catalog: Tree, space: SpaceRoot, tail: Vec<u8>, co
     })
 }
 
+/// A proof with what the transaction wrote, and without what it freed.
+fn proof_with(work: &Work, mut proof: Proof) -> Proof {
+    proof.sum = proof.sum.wrapping_add(work.placed.sum);
+    proof.pages = proof.pages.wrapping_add(work.placed.pages);
+    let freed = work.dirty.retired.iter().chain(&work.unchained);
+    for freed in freed.filter(|freed| freed.birth > proof.base) {
+        proof.sum = proof.sum.wrapping_sub(freed.checksum.unwrap_or(0));
+        proof.pages = proof.pages.wrapping_sub(freed.extent.pages);
+    }
+    proof
+}
+
 /// The writer goes on from this commit.
 fn advance(work: &mut Work, meta: Meta, slot: usize, mark: Mark, timings: CommitTimings) -> Result<()> {
     let durability = work.durability;
+    let (store, writer) = work.store_and_writer()?;
+    if let Some(proof) = store.background(writer).map(|background| background.proof) {
+        let proof = proof_with(work, proof);
+        let (store, writer) = work.store_and_writer()?;
+        store.count_for_background(writer, meta.txnid, proof);
+    }
     let writer = work.writer_mut()?;
     writer.log.weigh(durability);
     writer.too_long |= meta.page_count < writer.meta.page_count;

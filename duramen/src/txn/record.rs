@@ -32,12 +32,12 @@ pub(super) fn begin(work: &mut Work, record: &mut Vec<u8>, committed_ns: u64) ->
     // Where there may be no room for the pages it would be for nothing.
     let crowded = work.store.crowded.load(Ordering::Relaxed);
     let (store, writer) = work.store_and_writer()?;
-    let waiting = writer.meta.proof_pages + pages;
+    let waiting = writer.meta.proof.pages + pages;
     if durability != Durability::Durable
         || crowded
         || writer.before.is_some()
         || !writer.log.writes_ahead(writer.mark, pages)
-        || store.checkpoint_is_due(waiting, writer.meta.page_count, durability)
+        || store.checkpoint_is_due(writer, waiting, writer.meta.page_count, durability)
     {
         return Ok(());
     }

@@ -74,6 +74,8 @@ pub(crate) struct Work {
     saved: Vec<Saved>,
     /// Pages of the nesting level at work that have their place already.
     pub placed: Placed,
+    /// Runs of the space log that are no more part of it.
+    pub unchained: Vec<Retired>,
     /// With more dirty pages than this the transaction takes more memory, or writes some of them early,
     pub pages_in_memory: u64,
     /// not counting those that the last early writing had to leave in memory.
@@ -177,6 +179,7 @@ impl Work {
             names: Names::default(),
             saved: Vec::new(),
             placed: Placed::default(),
+            unchained: Vec::new(),
             bytes_before: None,
             pages_wanted: u64::MAX,
             pages_in_memory: pages_of(store.settings.memory_bytes_unasked(), &store),
@@ -246,10 +249,10 @@ impl Work {
     /// Whether a commit of a few pages may be the one that flushes what many before it left.
     pub(super) fn is_flush_near(&self) -> bool {
         let Some(writer) = self.writer.as_deref() else { return false };
-        let (store, pages) = (&self.store, writer.meta.proof_pages + FEW_PAGES);
-        let due = store.checkpoint_is_due(pages, writer.meta.page_count, self.durability);
+        let (store, pages) = (&self.store, writer.meta.proof.pages + FEW_PAGES);
+        let due = store.checkpoint_is_due(writer, pages, writer.meta.page_count, self.durability);
         let by_way = match self.durability {
-            Durability::Relaxed => store.checkpoint_is_late(),
+            Durability::Relaxed => store.checkpoint_is_late() && !store.is_flushed_beside(writer),
             Durability::Durable => !store.has_log_room(writer, FEW_LOG_BYTES),
         };
         due || by_way || store.crowded.load(Ordering::Relaxed)

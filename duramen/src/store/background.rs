@@ -1,0 +1,145 @@
+//! Checkpoints that relaxed commits go on beside: the data file is flushed while the next are made.
+//!
+//! Owns: when one begins and what it is of, what is kept for it meanwhile, what commits on top of it have to prove. Must not
+//! know: what is in the pages.
+//!
+//! The flush is of one commit, which becomes the durable one when that is over. Until then its slot and its pages are kept
+//! like those of the last durable commit, and each commit counts twice what it wrote: since that one, which its own proof
+//! needs, and since this one, for the proofs of those that will be made when it is durable.
+//!
+//! It is this handle's alone. Where somebody else commits meanwhile, who knows nothing of it, it comes to nothing.
+
+use std::sync::atomic::Ordering;
+
+use super::log::Mark;
+use super::published::published;
+use super::{Durability, Store, Writer};
+use crate::error::Result;
+use crate::format::meta::Proof;
+use crate::ids::Txnid;
+
+/// Beside commits the data file is flushed when so much waits for that, as a part of what relaxed commits flush it for
+/// otherwise;
+const BEGIN_AT: f64 = 0.25;
+/// with so much a transaction waits until a flush that is under way is over,
+const WAIT_AT: f64 = 1.5;
+/// and a commit flushes the file itself with more than this.
+pub(super) const FLUSH_AT: f64 = 2.0;
+
+/// The commit that the data file is being flushed with.
+pub(crate) struct Background {
+    pub commit: Txnid,
+    pub slot: usize,
+    page_count: u64,
+    /// The durable commit when it began,
+    base: Txnid,
+    /// and the newest one that its proof is up to.
+    counted: Txnid,
+    /// What commits after it have to prove.
+    pub proof: Proof,
+}
+
+impl Store {
+    /// The checkpoint that is under way, if it can come to something.
+    pub(crate) fn background<'w>(&self, writer: &'w Writer) -> Option<&'w Background> {
+        let (durable, newest) = (self.shared.durable(), writer.meta.txnid);
+        writer.background.as_ref().filter(|background| background.base == durable && background.counted == newest)
+    }
+
+    /// To be called before the writer goes on from the next commit; what that one would have to prove if the checkpoint that is
+    /// under way were made.
+    pub(crate) fn count_for_background(&self, writer: &mut Writer, next: Txnid, proof: Proof) {
+        if self.background(writer).is_some()
+            && let Some(background) = &mut writer.background
+        {
+            (background.counted, background.proof) = (next, proof);
+        }
+    }
+
+    /// Whether a checkpoint that is due is made beside relaxed commits. For each durable commit that is tried once.
+    pub(crate) fn is_flushed_beside(&self, writer: &Writer) -> bool {
+        let untried = writer.tried_beside != Some(self.shared.durable());
+        !self.untold && (untried || self.background(writer).is_some())
+    }
+
+    /// After a relaxed commit: begins a checkpoint of it if one is due.
+    pub(crate) fn begin_background(&self, writer: &mut Writer) {
+        let is_due = self.settings.checkpoints_at_once || self.checkpoint_is_late() || self.waits_for(writer, BEGIN_AT);
+        if !is_due
+            || writer.mark != Mark::Broken
+            || writer.background.is_some()
+            || !self.is_flushed_beside(writer)
+            || self.crowded.load(Ordering::Relaxed)
+        {
+            return;
+        }
+        let base = self.shared.durable();
+        writer.tried_beside = Some(base);
+        self.shared.flushing();
+        if !self.medium.begin_flush_beside() {
+            self.shared.flush_is_over();
+            return;
+        }
+        let commit = writer.meta.txnid;
+        let proof = Proof::of(commit);
+        let (slot, page_count) = (writer.slot, writer.meta.page_count);
+        writer.background = Some(Background { commit, slot, page_count, base, counted: commit, proof });
+    }
+
+    /// Whether this part of what may wait for a flush does.
+    fn waits_for(&self, writer: &Writer, part: f64) -> bool {
+        self.near_by_pages(writer.meta.proof.pages, writer.meta.page_count, Durability::Relaxed) > part
+    }
+
+    /// Before a transaction: if the flush is over, what it was of is the durable commit now.
+    pub(super) fn look_after_background(&self, writer: &mut Writer) -> Result<()> {
+        if writer.background.is_none() {
+            return Ok(());
+        }
+        let wait = self.background(writer).is_some() && self.waits_for(writer, WAIT_AT);
+        if let Some(background) = self.end_background(writer, wait)? {
+            self.rebase(writer, &background)?;
+        }
+        Ok(())
+    }
+
+    /// What the flush was of, if it is over, unless that came to nothing.
+    fn end_background(&self, writer: &mut Writer, wait: bool) -> Result<Option<Background>> {
+        let Some(came) = self.medium.take_flush_beside(wait) else { return Ok(None) };
+        let came = came.map_err(|error| self.poison("flush a checkpoint", error));
+        self.shared.flush_is_over();
+        let may_succeed = self.background(writer).is_some();
+        let background = writer.background.take().filter(|_| may_succeed);
+        came.map(|()| background)
+    }
+
+    /// The next commits are proven from what has been flushed.
+    fn rebase(&self, writer: &mut Writer, flushed: &Background) -> Result<()> {
+        self.shared.note_flush();
+        if flushed.commit == writer.meta.txnid {
+            return self.became_durable(writer);
+        }
+        // This comes first: who finds that the newest commit's proof is not from here makes a checkpoint.
+        self.shared.set_durable(flushed.commit)?;
+        writer.durable_slot = flushed.slot;
+        writer.meta.proof = flushed.proof;
+        self.shared.publish(&published(&writer.meta, writer.slot, flushed.slot, Mark::Broken))?;
+        self.cut_off(writer, flushed.page_count);
+        Ok(())
+    }
+
+    /// The newest commit's proof is from another commit than the durable one: who made that durable died, or made nothing on
+    /// top of it.
+    pub(super) fn is_proven_from_elsewhere(&self, writer: &Writer) -> bool {
+        let durable = self.shared.durable();
+        !self.untold && durable != writer.meta.txnid && durable != writer.meta.proof.base
+    }
+
+    /// Waits until nothing is under way any more, of which nothing is to become.
+    pub(super) fn drop_background(&self, writer: &mut Writer) -> Result<()> {
+        match writer.background.is_some() && !self.shared.is_forked() {
+            true => self.end_background(writer, true).map(drop),
+            false => Ok(()),
+        }
+    }
+}
