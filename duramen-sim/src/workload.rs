@@ -72,8 +72,10 @@ impl Profile {
     /// A small database with much going on, different for each seed.
     pub fn small(rng: &mut fastrand::Rng) -> Profile {
         let page_size = [4096, 4096, 4096, 16384][rng.usize(..4)];
-        if rng.u32(..4) == 0 {
-            return Profile::shared(rng);
+        match rng.u32(..8) {
+            0 | 1 => return Profile::shared(rng),
+            2 | 3 => return Profile::beside(rng),
+            _ => {}
         }
         Profile {
             page_size,
@@ -89,8 +91,31 @@ impl Profile {
             log: [None, Some(4096), Some(16 << 10), Some(256 << 10)][rng.usize(..4)],
             lock_file: rng.bool(),
             flush_on_close: rng.bool(),
-            beside: rng.bool(),
+            beside: false,
             handles: [1, 2][rng.usize(..2)],
+            faults: rng.u32(..3) == 0,
+            owner: String::new(),
+        }
+    }
+
+    /// Relaxed commits one after the other, mostly of one handle, and checkpoints beside them.
+    fn beside(rng: &mut fastrand::Rng) -> Profile {
+        Profile {
+            page_size: [4096, 4096, 16384][rng.usize(..3)],
+            commits: [Commits::Relaxed, Commits::Relaxed, Commits::Mixed][rng.usize(..3)],
+            memory_bytes: [1, 512 << 10, 64 << 20][rng.usize(..3)],
+            keys: [20, 100, 400][rng.usize(..3)],
+            steps: rng.u32(10..40),
+            changes: [3, 20, 100][rng.usize(..3)],
+            large_bytes: [9000, 30_000][rng.usize(..2)],
+            growth: rng.u32(30..90),
+            bulk: 0,
+            kills: rng.bool(),
+            log: [None, None, None, Some(16 << 10)][rng.usize(..4)],
+            lock_file: true,
+            flush_on_close: rng.bool(),
+            beside: true,
+            handles: [1, 1, 2][rng.usize(..3)],
             faults: rng.u32(..3) == 0,
             owner: String::new(),
         }

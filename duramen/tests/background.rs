@@ -89,6 +89,10 @@ impl Medium for Watched {
     }
 }
 
+/// Bytes of a meta page, and where in it its commit's number is.
+const SLOT: usize = 4096;
+const TXNID: std::ops::Range<usize> = 48..56;
+
 struct Place {
     dir: tempfile::TempDir,
     slow: Slow,
@@ -110,6 +114,15 @@ impl Place {
     /// Opens it with a disk of its own, which ends no flush that is begun beside.
     fn open_another(&self) -> Result<Database> {
         Ok(self.options().medium(Slow::default().layer()).open(self.path())?)
+    }
+
+    /// What is read of a file that begins like this and goes on like that.
+    fn value_of(&self, head: &[u8], rest: &[u8]) -> Result<u64> {
+        let image = self.dir.path().join("image.dm");
+        std::fs::write(&image, [head, &rest[head.len()..]].concat())?;
+        let value = value(&Database::open(&image)?);
+        std::fs::remove_file(&image)?;
+        value
     }
 
     /// What would be read of the file alone, had the disk everything that was written to it.
@@ -192,16 +205,21 @@ fn all_that_the_disk_was_given_before_survives_even_if_nothing_after_it_does() -
     place.slow.let_end(true);
     drop(db.begin_write()?);
     place.slow.let_end(false);
-    assert_eq!(commits(&db)?.1, begun_with);
+    let on_top = Txnid(begun_with.0 + 1);
+    assert_eq!(commits(&db)?, (on_top, begun_with));
     for value in 22..27 {
         put(&db, value)?;
-        let mut image = flushed.clone();
-        let newer = std::fs::read(place.path())?;
-        image[..16384].copy_from_slice(&newer[..16384]);
-        let copy = place.dir.path().join("image.dm");
-        std::fs::write(&copy, image)?;
-        assert_eq!(self::value(&Database::open(&copy)?)?, 20);
-        std::fs::remove_file(&copy)?;
+        let head = std::fs::read(place.path())?[..4 * SLOT].to_vec();
+        assert_eq!(place.value_of(&head, &flushed)?, 20);
+        // Or the power was cut while the newest were written, so that the older base, which they were written over, is gone
+        // as well.
+        let mut torn = head;
+        for slot in torn.chunks_mut(SLOT) {
+            if u64::from_le_bytes(slot[TXNID].try_into()?) > on_top.0 {
+                slot[100..].fill(0);
+            }
+        }
+        assert_eq!(place.value_of(&torn, &flushed)?, 20);
     }
     Ok(())
 }
