@@ -1,6 +1,6 @@
 //! `duramen directory import`: LDIF into a directory.
 
-use std::fs::File;
+use std::fs::{self, File};
 use std::io::{self, BufRead, BufReader};
 use std::path::{Path, PathBuf};
 use std::time::Instant;
@@ -95,6 +95,8 @@ pub fn run(args: &Args) -> Result<()> {
              [[index]] in its server's configuration"
         )));
     }
+    // Nothing is made where a name was mistyped.
+    args.files.iter().filter(|path| !is_piped(path)).try_for_each(|path| check_readable(path))?;
     // What does not exist is not made by a try, and what does is not changed.
     let scratch = (args.dry_run && !place.is_there()).then(tempfile::tempdir).transpose()?;
     let folder = scratch.as_ref().map_or(place.folder(), |folder| folder.path());
@@ -184,6 +186,20 @@ fn tell(all: &Imported) {
     }
 }
 
+/// Refuses what cannot be read. What is no file, as a pipe, is opened only once.
+fn check_readable(path: &Path) -> Result<()> {
+    let metadata = fs::metadata(path).map_err(|error| unreadable(path, &error))?;
+    match metadata.is_file() {
+        true => File::open(path).map(drop).map_err(|error| unreadable(path, &error)),
+        false if metadata.is_dir() => Err(unreadable(path, &io::ErrorKind::IsADirectory.into())),
+        false => Ok(()),
+    }
+}
+
+fn unreadable(path: &Path, error: &io::Error) -> Failure {
+    Failure::Failed(format!("{}: {error}", name_of(path)))
+}
+
 fn is_piped(path: &Path) -> bool {
     path.as_os_str() == "-"
 }
@@ -197,7 +213,7 @@ fn import(args: &Args, directory: &Directory, path: &Path) -> Result<Imported> {
     let (mut text, bytes): (Box<dyn BufRead>, _) = if is_piped {
         (Box::new(BufReader::with_capacity(1 << 20, io::stdin())), None)
     } else {
-        let file = File::open(path).map_err(|error| Failure::Failed(format!("{name}: {error}")))?;
+        let file = File::open(path).map_err(|error| unreadable(path, &error))?;
         let bytes = file.metadata().map(|metadata| metadata.len()).ok();
         (Box::new(BufReader::with_capacity(1 << 20, file)), bytes)
     };

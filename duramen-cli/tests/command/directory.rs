@@ -126,6 +126,25 @@ fn an_import_that_is_only_tried_writes_nothing() {
 }
 
 #[test]
+fn an_import_of_what_cannot_be_read_makes_no_directory() {
+    let bench = Bench::new();
+    std::fs::write(bench.path("people.ldif"), LDIF).unwrap();
+    let import = |file: &str| {
+        bench.run(&["directory", "import", "--data", "new", "--suffix", "dc=example,dc=com", "people.ldif", file])
+    };
+    import("peple.ldif").fails(1, "peple.ldif: No such file or directory");
+    import(".").fails(1, ".: is a directory");
+    assert!(!bench.path("new").exists());
+    // What can be read but once is.
+    let mut command =
+        bench.command(&["directory", "import", "--data", "new", "--suffix", "dc=example,dc=com", "/dev/stdin"]);
+    let mut child = command.stdin(std::process::Stdio::piped()).spawn().unwrap();
+    std::io::Write::write_all(&mut child.stdin.take().unwrap(), LDIF.as_bytes()).unwrap();
+    assert!(child.wait().unwrap().success());
+    assert!(bench.ok(&["directory", "export", "--data", "new"]).contains("uid=jsmith"));
+}
+
+#[test]
 fn an_import_of_nothing_is_warned_of_since_what_made_the_ldif_may_have_failed() {
     let bench = with_people();
     let import = ["directory", "import", "--data", "people"];
