@@ -10,7 +10,7 @@ use std::io::{self, ErrorKind, IoSlice};
 use std::ops::Range;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use duramen::{Medium, MediumLayer, Options};
+use duramen::{Medium, MediumLayer, OnFlushed, Options};
 
 /// Bytes that a disk writes whole or not at all.
 pub const SECTOR: usize = 512;
@@ -123,6 +123,8 @@ pub enum Call {
     Preparation,
     /// A write of records to the log.
     Record,
+    /// One that was begun, and that nobody may wait for, if what it was for comes to nothing.
+    Begun,
     /// A change of the file's length.
     SetLen,
     /// A question for the data file's length.
@@ -323,8 +325,8 @@ struct Recorder {
     inner: Arc<dyn Medium>,
     /// A write that goes on beside what its caller does: which bytes, and what it will have come to.
     begun: Mutex<Option<(Range<u64>, io::Result<()>)>>,
-    /// The number of the flush that goes on beside.
-    beside: Mutex<Option<u32>>,
+    /// The number of the flush that goes on beside, and whom it tells what came of it.
+    beside: Mutex<Option<(u32, OnFlushed)>>,
 }
 
 impl Recorder {
@@ -343,11 +345,50 @@ impl Recorder {
         state.events.push(Event::On(self.file, deed));
     }
 
+    /// What kind of call it is to write these bytes.
+    fn kind_of(&self, state: &mut State, offset: u64, bytes: &[u8]) -> Call {
+        match self.file {
+            Which::Data if offset < META_BYTES && offset % META_SLOT == META_RECEIPT => Call::Receipt,
+            Which::Data if offset < META_BYTES => Call::Meta,
+            Which::Data => Call::Pages,
+            Which::Log => {
+                // What blanks a record is no preparation.
+                let blanks = state.recorded && bytes.len() == SECTOR;
+                state.preparing = !blanks && bytes.iter().all(|&byte| byte == 0);
+                state.recorded |= !state.preparing;
+                if state.preparing { Call::Preparation } else { Call::Record }
+            }
+        }
+    }
+
+    fn write_as(&self, mut state: MutexGuard<'_, State>, call: Call, offset: u64, bytes: &[u8]) -> io::Result<()> {
+        let was_dead = state.dead;
+        match state.meet(call) {
+            Some(Fault::Partly | Fault::Kill) if !was_dead => {
+                let half = bytes.len() / SECTOR / 2 * SECTOR;
+                self.write(&mut state, offset, &bytes[..half])?;
+                Err(failed())
+            }
+            Some(_) => Err(failed()),
+            None if state.full && offset + bytes.len() as u64 > self.inner.len()? => {
+                // A full disk takes what still fits.
+                let room = self.inner.len()?.saturating_sub(offset) as usize;
+                self.write(&mut state, offset, &bytes[..room / SECTOR * SECTOR])?;
+                state.met.push(call);
+                Err(ErrorKind::StorageFull.into())
+            }
+            None => self.write(&mut state, offset, bytes),
+        }
+    }
+
     /// Notes this flush, or that it failed.
     fn finish_flush(&self, flush: Deed) -> io::Result<()> {
-        let mut state = self.disk.lock();
+        let state = self.disk.lock();
         let is_preparation = self.file == Which::Log && (state.preparing || !state.recorded);
-        let call = if is_preparation { Call::Preparation } else { Call::Flush };
+        self.finish_flush_as(state, if is_preparation { Call::Preparation } else { Call::Flush }, flush)
+    }
+
+    fn finish_flush_as(&self, mut state: MutexGuard<'_, State>, call: Call, flush: Deed) -> io::Result<()> {
         match state.meet(call) {
             Some(Fault::Kill) => Err(failed()),
             Some(_) => {
@@ -367,35 +408,8 @@ impl Medium for Recorder {
     fn write_at(&self, offset: u64, parts: &[IoSlice<'_>]) -> io::Result<()> {
         let bytes = parts.iter().map(|part| &part[..]).collect::<Vec<_>>().concat();
         let mut state = self.disk.lock();
-        let call = match self.file {
-            Which::Data if offset < META_BYTES && offset % META_SLOT == META_RECEIPT => Call::Receipt,
-            Which::Data if offset < META_BYTES => Call::Meta,
-            Which::Data => Call::Pages,
-            Which::Log => {
-                // What blanks a record is no preparation.
-                let blanks = state.recorded && bytes.len() == SECTOR;
-                state.preparing = !blanks && bytes.iter().all(|&byte| byte == 0);
-                state.recorded |= !state.preparing;
-                if state.preparing { Call::Preparation } else { Call::Record }
-            }
-        };
-        let was_dead = state.dead;
-        match state.meet(call) {
-            Some(Fault::Partly | Fault::Kill) if !was_dead => {
-                let half = bytes.len() / SECTOR / 2 * SECTOR;
-                self.write(&mut state, offset, &bytes[..half])?;
-                Err(failed())
-            }
-            Some(_) => Err(failed()),
-            None if state.full && offset + bytes.len() as u64 > self.inner.len()? => {
-                // A full disk takes what still fits.
-                let room = self.inner.len()?.saturating_sub(offset) as usize;
-                self.write(&mut state, offset, &bytes[..room / SECTOR * SECTOR])?;
-                state.met.push(call);
-                Err(ErrorKind::StorageFull.into())
-            }
-            None => self.write(&mut state, offset, &bytes),
-        }
+        let call = self.kind_of(&mut state, offset, &bytes);
+        self.write_as(state, call, offset, &bytes)
     }
 
     fn write_flushed(&self, offset: u64, bytes: &[u8]) -> io::Result<()> {
@@ -408,7 +422,9 @@ impl Medium for Recorder {
         if self.disk.lock().calls.is_multiple_of(4) {
             return false;
         }
-        let written = self.write_at(offset, &[IoSlice::new(bytes)]);
+        let mut state = self.disk.lock();
+        (state.preparing, state.recorded) = (false, true);
+        let written = self.write_as(state, Call::Begun, offset, bytes);
         let mut begun = self.begun();
         assert!(begun.is_none(), "one write at a time");
         *begun = Some((offset..offset + bytes.len() as u64, written));
@@ -417,21 +433,21 @@ impl Medium for Recorder {
 
     fn end_write_flushed(&self) -> io::Result<()> {
         let (bytes, written) = self.begun().take().expect("a write was begun");
-        written.and_then(|()| self.finish_flush(Deed::FlushOf(bytes)))
+        written.and_then(|()| self.finish_flush_as(self.disk.lock(), Call::Begun, Deed::FlushOf(bytes)))
     }
 
-    fn begin_flush_beside(&self) -> bool {
+    fn begin_flush_beside(&self, over: OnFlushed) -> Result<(), OnFlushed> {
         let mut beside = self.beside.lock().unwrap_or_else(PoisonError::into_inner);
         let mut state = self.disk.lock();
         // Not every system has a thread for it.
         if state.dead || beside.is_some() || state.calls.is_multiple_of(8) {
-            return false;
+            return Err(over);
         }
         state.flushes += 1;
         let number = state.flushes;
         self.did(&mut state, Deed::FlushBegun(number));
-        *beside = Some(number);
-        true
+        *beside = Some((number, over));
+        Ok(())
     }
 
     fn take_flush_beside(&self, wait: bool) -> Option<io::Result<()>> {
@@ -439,8 +455,10 @@ impl Medium for Recorder {
         if !wait && !self.disk.lock().calls.is_multiple_of(3) {
             return None;
         }
-        let number = self.beside.lock().unwrap_or_else(PoisonError::into_inner).take()?;
-        Some(self.finish_flush(Deed::FlushEnded(number)))
+        let (number, over) = self.beside.lock().unwrap_or_else(PoisonError::into_inner).take()?;
+        let flushed = self.finish_flush(Deed::FlushEnded(number));
+        over(flushed.is_ok());
+        Some(flushed)
     }
 
     fn flush(&self) -> io::Result<()> {

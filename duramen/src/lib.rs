@@ -61,7 +61,7 @@ pub use check::{CheckReport, Stats};
 pub use database::{Database, Options, Reader, Submitted};
 pub use error::{Error, Result};
 pub use ids::{Pgno, Txnid};
-pub use medium::Medium;
+pub use medium::{Medium, OnFlushed};
 pub use order::{Comparator, Order};
 pub use store::{CommitTimings, Durability, MediumLayer};
 pub use txn::{

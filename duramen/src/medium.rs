@@ -8,6 +8,9 @@
 use std::io;
 use std::ops::Range;
 
+/// Told, on any thread, whether a flush went well.
+pub type OnFlushed = Box<dyn FnOnce(bool) + Send>;
+
 /// The writing half of a data file. All methods may be called from any thread; writes come from one writer at a time.
 #[allow(clippy::len_without_is_empty, reason = "it is a file's length, and nobody asks whether that is 0")]
 pub trait Medium: Send + Sync {
@@ -41,20 +44,20 @@ pub trait Medium: Send + Sync {
     /// what fails shows in the flush.
     fn begin_flush(&self, _bytes: Range<u64>) {}
 
-    /// Begins what [`Medium::flush`] does, and returns before it is done; false if it was not begun.
-    /// [`Medium::take_flush_beside`] says what came of it; until it has, none is begun.
-    fn begin_flush_beside(&self) -> bool {
-        false
+    /// Begins what [`Medium::flush`] does, and returns before it is done; `over` is given back if it was not begun, and else
+    /// called when it is. [`Medium::take_flush_beside`] then says what came of it; until it has, none is begun.
+    fn begin_flush_beside(&self, over: OnFlushed) -> Result<(), OnFlushed> {
+        Err(over)
     }
 
-    /// What came of the flush that [`Medium::begin_flush_beside`] has begun, once it is over; to `wait` for that is to be asked
+    /// What came of the flush that [`Medium::begin_flush_beside`] has begun, once it is over; to `wait` for that has to be asked
     /// for. None while it is under way, and where none was begun.
     fn take_flush_beside(&self, _wait: bool) -> Option<io::Result<()>> {
         None
     }
 
-    /// Makes every write that returned before this call survive a power cut, and the file's length with it. Waits for a flush
-    /// that was begun beside, and fails as well if that did: a failure may have been told to that one alone.
+    /// Makes every write that returned before this call survive a power cut, and the file's length with it. Fails after any
+    /// flush that failed, and waits for one that is under way: the system may tell that one alone of what it could not write.
     fn flush(&self) -> io::Result<()>;
 
     /// The file's length in bytes.

@@ -1,27 +1,30 @@
 //! Checkpoints that relaxed commits go on beside.
 
+use std::fs::File;
 use std::io;
 use std::os::unix::fs::FileExt;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::sync::{Arc, Mutex, MutexGuard};
 
-use duramen::{Database, Durability, Error, Medium, MediumLayer, Options, Txnid};
+use duramen::{Database, Durability, Error, Medium, MediumLayer, OnFlushed, Options, Txnid};
 
 type Result<T = (), E = Box<dyn std::error::Error>> = std::result::Result<T, E>;
 
 /// What was asked of the disk, and whether it has done it.
-#[derive(Clone, Copy, Default)]
+#[derive(Default)]
 struct Asked {
     /// Flushes that were waited for at once.
     flushes: usize,
     /// Flushes that were begun beside,
     begun: usize,
-    /// and whether one is under way.
-    under_way: bool,
-    /// Those come to an end by themselves, or
+    /// and who is to be told of the one that is under way.
+    under_way: Option<OnFlushed>,
+    /// What came of the last one, which nobody has asked for.
+    came: Option<bool>,
+    /// They come to an end by themselves.
     ends: bool,
-    /// fail.
-    fails: bool,
+    /// How many writes of pages from now on find room.
+    room: Option<usize>,
 }
 
 /// A disk that takes as long for a flush as it is told to.
@@ -33,13 +36,33 @@ impl Slow {
         self.0.lock().unwrap()
     }
 
-    fn asked(&self) -> Asked {
-        *self.lock()
+    fn flushes(&self) -> usize {
+        self.lock().flushes
+    }
+
+    fn begun(&self) -> usize {
+        self.lock().begun
+    }
+
+    fn is_flushing(&self) -> bool {
+        self.lock().under_way.is_some()
     }
 
     /// Whether flushes come to an end by themselves from now on.
     fn let_end(&self, ends: bool) {
         self.lock().ends = ends;
+        if ends {
+            self.end(true);
+        }
+    }
+
+    /// The flush that is under way comes to this.
+    fn end(&self, well: bool) {
+        let mut asked = self.lock();
+        if let Some(over) = asked.under_way.take() {
+            asked.came = Some(well);
+            over(well);
+        }
     }
 
     fn layer(&self) -> MediumLayer {
@@ -55,24 +78,33 @@ struct Watched {
 
 impl Medium for Watched {
     fn write_at(&self, offset: u64, parts: &[io::IoSlice<'_>]) -> io::Result<()> {
+        if offset >= HEAD as u64
+            && let Some(room) = &mut self.slow.lock().room
+        {
+            *room = room.checked_sub(1).ok_or(io::ErrorKind::StorageFull)?;
+        }
         self.medium.write_at(offset, parts)
     }
 
-    fn begin_flush_beside(&self) -> bool {
+    fn begin_flush_beside(&self, over: OnFlushed) -> Result<(), OnFlushed> {
         let mut asked = self.slow.lock();
-        assert!(!asked.under_way, "one at a time");
+        assert!(asked.under_way.is_none() && asked.came.is_none(), "one at a time");
         asked.begun += 1;
-        asked.under_way = true;
-        true
+        asked.under_way = Some(over);
+        let ends = asked.ends;
+        drop(asked);
+        if ends {
+            self.slow.end(true);
+        }
+        Ok(())
     }
 
     fn take_flush_beside(&self, wait: bool) -> Option<io::Result<()>> {
-        let mut asked = self.slow.lock();
-        if !asked.under_way || !(wait || asked.ends) {
-            return None;
+        if wait {
+            self.slow.end(true);
         }
-        asked.under_way = false;
-        Some(if asked.fails { Err(io::Error::from_raw_os_error(5)) } else { Ok(()) })
+        let came = self.slow.lock().came.take()?;
+        Some(if came { Ok(()) } else { Err(io::Error::from_raw_os_error(5)) })
     }
 
     fn flush(&self) -> io::Result<()> {
@@ -91,7 +123,13 @@ impl Medium for Watched {
 
 /// Bytes of a meta page, and where in it its commit's number is.
 const SLOT: usize = 4096;
+/// Bytes of all of them.
+const HEAD: usize = 4 * SLOT;
 const TXNID: std::ops::Range<usize> = 48..56;
+
+/// Where the lock file says how many flushes are in doubt, and when the last one was.
+const DOUBT: u64 = 320;
+const FLUSHED_AT: u64 = 384;
 
 struct Place {
     dir: tempfile::TempDir,
@@ -114,6 +152,21 @@ impl Place {
     /// Opens it with a disk of its own, which ends no flush that is begun beside.
     fn open_another(&self) -> Result<Database> {
         Ok(self.options().medium(Slow::default().layer()).open(self.path())?)
+    }
+
+    fn lock_file(&self) -> io::Result<File> {
+        File::options().read(true).write(true).open(self.dir.path().join("it.dm-lock"))
+    }
+
+    fn doubt(&self) -> Result<u64> {
+        let mut word = [0; 8];
+        self.lock_file()?.read_exact_at(&mut word, DOUBT)?;
+        Ok(u64::from_ne_bytes(word))
+    }
+
+    /// Time goes by since the last flush, as much as anyone may wait for.
+    fn age(&self) -> Result {
+        Ok(self.lock_file()?.write_all_at(&[0; 8], FLUSHED_AT)?)
     }
 
     /// What is read of a file that begins like this and goes on like that.
@@ -159,13 +212,13 @@ fn commits(db: &Database) -> Result<(Txnid, Txnid)> {
 fn relaxed_commits_go_on_while_the_disk_flushes_and_what_it_flushed_becomes_durable() -> Result {
     let place = Place::new()?;
     let db = place.options().open(place.path())?;
-    let before = place.slow.asked().flushes;
+    let before = place.slow.flushes();
     let mut next = 0;
     for round in 1..6 {
         put(&db, next)?;
         let (begun_with, durable_before) = commits(&db)?;
         assert!(durable_before < begun_with);
-        assert_eq!(place.slow.asked().begun, round);
+        assert_eq!(place.slow.begun(), round);
         for _ in 0..10 {
             next += 1;
             put(&db, next)?;
@@ -175,7 +228,7 @@ fn relaxed_commits_go_on_while_the_disk_flushes_and_what_it_flushed_becomes_dura
         drop(db.begin_write()?);
         assert_eq!(commits(&db)?.1, begun_with);
         place.slow.let_end(false);
-        assert_eq!((place.slow.asked().begun, place.slow.asked().flushes), (round, before), "nobody has waited");
+        assert_eq!((place.slow.begun(), place.slow.flushes()), (round, before), "nobody has waited");
         assert_eq!(place.proven()?, next);
         assert!(db.check(|_, _| {})?.findings.is_empty());
     }
@@ -196,20 +249,18 @@ fn all_that_the_disk_was_given_before_survives_even_if_nothing_after_it_does() -
     for value in 0..20 {
         put(&db, value)?;
     }
-    place.slow.let_end(true);
+    place.slow.end(true);
     put(&db, 20)?;
-    place.slow.let_end(false);
     // The disk has all up to here, and of what comes then only what makes most trouble: the meta pages, and not their pages.
     let (flushed, begun_with) = (std::fs::read(place.path())?, commits(&db)?.0);
     put(&db, 21)?;
-    place.slow.let_end(true);
+    place.slow.end(true);
     drop(db.begin_write()?);
-    place.slow.let_end(false);
     let on_top = Txnid(begun_with.0 + 1);
     assert_eq!(commits(&db)?, (on_top, begun_with));
     for value in 22..27 {
         put(&db, value)?;
-        let head = std::fs::read(place.path())?[..4 * SLOT].to_vec();
+        let head = std::fs::read(place.path())?[..HEAD].to_vec();
         assert_eq!(place.value_of(&head, &flushed)?, 20);
         // Or the power was cut while the newest were written, so that the older base, which they were written over, is gone
         // as well.
@@ -230,8 +281,7 @@ fn a_flush_beside_that_fails_poisons_the_handle() -> Result {
     let db = place.options().open(place.path())?;
     put(&db, 1)?;
     put(&db, 2)?;
-    place.slow.let_end(true);
-    place.slow.lock().fails = true;
+    place.slow.end(false);
     assert!(matches!(put(&db, 3), Err(Error::Io { .. })));
     assert!(matches!(put(&db, 3), Err(Error::Poisoned { .. })));
     assert_eq!(value(&db)?, 2, "reading goes on");
@@ -251,12 +301,10 @@ fn it_comes_to_nothing_where_another_handle_commits_meanwhile() -> Result {
     assert_eq!(commits(&a)?.1, durable, "the other's pages are in none of its sums");
     assert_eq!(place.proven()?, 3);
     // Nobody waits for another one in vain for ever.
-    const FLUSHED_AT: u64 = 384;
-    let lock = std::fs::File::options().write(true).open(place.dir.path().join("it.dm-lock"))?;
-    lock.write_all_at(&[0; 8], FLUSHED_AT)?;
-    let (flushes, newest) = (place.slow.asked().flushes, commits(&a)?.0);
+    place.age()?;
+    let (flushes, newest) = (place.slow.flushes(), commits(&a)?.0);
     put(&a, 4)?;
-    assert_eq!(place.slow.asked().flushes, flushes + 1);
+    assert_eq!(place.slow.flushes(), flushes + 1);
     assert!(commits(&a)?.1 > newest);
     Ok(())
 }
@@ -284,13 +332,13 @@ fn a_durable_commit_waits_for_its_own_flush_and_ends_what_is_under_way() -> Resu
     let place = Place::new()?;
     let db = place.options().open(place.path())?;
     put(&db, 1)?;
-    assert!(place.slow.asked().under_way);
-    let flushes = place.slow.asked().flushes;
+    assert!(place.slow.is_flushing());
+    let flushes = place.slow.flushes();
     let mut txn = db.begin_write()?;
     txn.set_durability(Durability::Durable);
     txn.table("t")?.put(0u64.to_be_bytes(), [0; 98])?;
     txn.commit()?;
-    assert_eq!((place.slow.asked().flushes, place.slow.asked().under_way), (flushes + 1, false));
+    assert_eq!((place.slow.flushes(), place.slow.is_flushing()), (flushes + 1, false));
     let (newest, durable) = commits(&db)?;
     assert_eq!(newest, durable);
     Ok(())
@@ -298,16 +346,14 @@ fn a_durable_commit_waits_for_its_own_flush_and_ends_what_is_under_way() -> Resu
 
 #[test]
 fn who_closes_waits_for_what_is_under_way_and_leaves_no_doubt() -> Result {
-    const DOUBT: std::ops::Range<usize> = 320..328;
-    let doubt = |path: &Path| std::fs::read(path.with_extension("dm-lock")).map(|lock| lock[DOUBT].to_vec());
     let place = Place::new()?;
     let keep = place.open_another()?;
     let db = place.options().flush_on_close(false).open(place.path())?;
     put(&db, 1)?;
-    assert_eq!(doubt(&place.path())?, 1u64.to_ne_bytes(), "what if this process died now?");
+    assert_eq!(place.doubt()?, 1, "what if this process died now?");
     db.close()?;
-    assert!(!place.slow.asked().under_way);
-    assert_eq!(doubt(&place.path())?, 0u64.to_ne_bytes());
+    assert!(!place.slow.is_flushing());
+    assert_eq!(place.doubt()?, 0);
     put(&keep, 2)?;
     assert_eq!(place.proven()?, 2);
     Ok(())
@@ -319,6 +365,207 @@ fn none_is_begun_where_no_lock_file_tells_others_of_it() -> Result {
     let db = place.options().without_lock_file().open(place.path())?;
     put(&db, 1)?;
     put(&db, 2)?;
-    assert_eq!(place.slow.asked().begun, 0);
+    assert_eq!(place.slow.begun(), 0);
+    Ok(())
+}
+
+#[test]
+fn it_comes_to_nothing_where_another_handle_wrote_meanwhile_and_gave_it_up() -> Result {
+    let place = Place::new()?;
+    let a = place.options().open(place.path())?;
+    let b = Database::options().medium(Slow::default().layer()).memory_budget(1).open(place.path())?;
+    for value in 0..20 {
+        put(&a, value)?;
+    }
+    place.slow.end(true);
+    put(&a, 20)?;
+    put(&a, 21)?;
+    put(&a, 22)?;
+    let durable = commits(&a)?.1;
+    // It takes the pages that only the commit needs which is being flushed: nobody has told it of that.
+    let before = std::fs::read(place.path())?;
+    let mut txn = b.begin_write()?;
+    let mut table = txn.table("of b")?;
+    (0..3000u64).try_for_each(|key| table.put(key.to_be_bytes(), [9; 300]))?;
+    drop(txn);
+    let after = std::fs::read(place.path())?;
+    assert!(
+        before.iter().zip(&after).skip(HEAD).any(|(before, after)| before != after),
+        "it has written something over"
+    );
+    place.slow.end(true);
+    drop(a.begin_write()?);
+    assert_eq!(commits(&a)?.1, durable);
+    for value in 23..30 {
+        put(&a, value)?;
+        assert_eq!(place.proven()?, value);
+    }
+    Ok(())
+}
+
+#[test]
+fn who_is_at_rest_has_told_what_came_of_the_flush() -> Result {
+    let place = Place::new()?;
+    let a = place.options().open(place.path())?;
+    put(&a, 1)?;
+    assert_eq!(place.doubt()?, 1);
+    place.slow.end(true);
+    assert_eq!(place.doubt()?, 0, "all is well");
+    put(&a, 2)?;
+    put(&a, 3)?;
+    // The kernel tells of what it could not write once. Who opens the file then is not told, and needs to know.
+    place.slow.end(false);
+    let slow = Slow::default();
+    let b = Database::options().medium(slow.layer()).open(place.path())?;
+    b.update(|txn| txn.table("of b")?.put("key", "value"))?;
+    assert!(slow.flushes() > 1, "all is written again, and flushed, before its own commit");
+    assert!(matches!(put(&a, 4), Err(Error::Io { .. } | Error::Poisoned { .. })));
+    Ok(())
+}
+
+/// As [`Place::options`], but checkpoints are made when they are due.
+fn in_time(slow: &Slow) -> Options {
+    Database::options().medium(slow.layer()).durability(Durability::Relaxed).flush_on_close(false)
+}
+
+#[test]
+fn a_checkpoint_is_begun_when_the_last_one_was_long_ago() -> Result {
+    let place = Place::new()?;
+    let db = in_time(&place.slow).open(place.path())?;
+    put(&db, 1)?;
+    assert_eq!(place.slow.begun(), 0);
+    // A little more than five seconds.
+    let now = std::time::SystemTime::UNIX_EPOCH.elapsed()?.as_millis() as u64;
+    place.lock_file()?.write_all_at(&(now - 6000).to_ne_bytes(), FLUSHED_AT)?;
+    let flushes = place.slow.flushes();
+    put(&db, 2)?;
+    place.age()?;
+    put(&db, 3)?;
+    assert_eq!((place.slow.begun(), place.slow.flushes()), (1, flushes), "nobody waits while the disk is at it");
+    Ok(())
+}
+
+#[test]
+fn after_a_full_disk_commits_flush_in_time_themselves() -> Result {
+    let place = Place::new()?;
+    let db = in_time(&place.slow).open(place.path())?;
+    put(&db, 1)?;
+    place.slow.lock().room = Some(0);
+    assert!(put(&db, 2).is_err_and(|error| error.is_disk_full()));
+    place.slow.lock().room = None;
+    let flushes = place.slow.flushes();
+    place.age()?;
+    put(&db, 3)?;
+    assert_eq!((place.slow.begun(), place.slow.flushes()), (0, flushes + 1));
+    Ok(())
+}
+
+#[test]
+fn handles_of_a_commit_each_make_checkpoints_in_time_too() -> Result {
+    let place = Place::new()?;
+    let mut last = in_time(&place.slow).open(place.path())?;
+    put(&last, 0)?;
+    let mut durable = commits(&last)?.1;
+    for value in 1..10 {
+        let next = in_time(&Slow::default()).open(place.path())?;
+        place.age()?;
+        put(&next, value)?;
+        let (newest, flushed) = commits(&next)?;
+        assert!(flushed == newest && flushed > durable);
+        durable = flushed;
+        // Somebody writes while this one closes.
+        let txn = next.begin_write()?;
+        last.close()?;
+        drop(txn);
+        last = next;
+    }
+    Ok(())
+}
+
+/// Syncs beside a transaction, which is committed after it.
+fn sync_beside(db: &Database, value: u64) -> Result {
+    let mut txn = db.begin_write()?;
+    db.sync()?;
+    txn.table("t")?.put(0u64.to_be_bytes(), [&value.to_be_bytes()[..], &[7; 90]].concat())?;
+    txn.commit()?;
+    Ok(())
+}
+
+#[test]
+fn what_was_synced_beside_a_transaction_is_durable_from_the_next_one_on_and_nobody_waits() -> Result {
+    let place = Place::new()?;
+    let db = in_time(&place.slow).open(place.path())?;
+    put(&db, 1)?;
+    for value in 2..8 {
+        put(&db, value)?;
+        let (found, _) = commits(&db)?;
+        let flushes = place.slow.flushes();
+        sync_beside(&db, value)?;
+        let on_top = std::fs::read(place.path())?;
+        drop(db.begin_write()?);
+        assert_eq!(commits(&db)?, (Txnid(found.0 + 1), found));
+        assert_eq!(place.slow.flushes(), flushes + 1, "of who synced");
+        // The power is cut, and what came after that was synced is not there, whatever else is.
+        put(&db, value)?;
+        put(&db, value)?;
+        let head = std::fs::read(place.path())?[..HEAD].to_vec();
+        assert_eq!(place.value_of(&head, &on_top)?, value);
+        assert_eq!(place.proven()?, value);
+    }
+    Ok(())
+}
+
+#[test]
+fn what_was_synced_while_an_older_commit_became_durable_is_found() -> Result {
+    let place = Place::new()?;
+    let db = place.options().open(place.path())?;
+    for value in 1..4 {
+        put(&db, value)?;
+    }
+    place.slow.end(true);
+    let mut txn = db.begin_write()?;
+    assert!(commits(&db)?.1 < commits(&db)?.0);
+    db.sync()?;
+    let synced = std::fs::read(place.path())?;
+    txn.table("t")?.put(0u64.to_be_bytes(), [4; 98])?;
+    txn.commit()?;
+    // Of what came after, the disk has the meta page alone. It names the older commit.
+    let head = std::fs::read(place.path())?[..HEAD].to_vec();
+    assert_eq!(place.value_of(&head, &synced)?, 3);
+    Ok(())
+}
+
+#[test]
+fn what_another_handle_synced_beside_its_transaction_is_kept_by_a_checkpoint() -> Result {
+    let place = Place::new()?;
+    let slow = Slow::default();
+    let (a, b) = (in_time(&place.slow).open(place.path())?, in_time(&slow).open(place.path())?);
+    put(&a, 1)?;
+    sync_beside(&a, 1)?;
+    let flushes = slow.flushes();
+    put(&b, 2)?;
+    assert_eq!(slow.flushes(), flushes + 1);
+    let (newest, durable) = commits(&b)?;
+    assert_eq!(durable.0 + 1, newest.0);
+    // Both know by now that it is done.
+    let flushes = (place.slow.flushes(), slow.flushes());
+    put(&a, 3)?;
+    put(&b, 4)?;
+    assert_eq!((place.slow.flushes(), slow.flushes()), flushes);
+    assert_eq!(place.proven()?, 4);
+    Ok(())
+}
+
+#[test]
+fn to_sync_beside_nobody_makes_the_newest_commit_durable_with_one_flush() -> Result {
+    let place = Place::new()?;
+    let db = in_time(&place.slow).open(place.path())?;
+    for value in 0..3 {
+        put(&db, value)?;
+        let flushes = place.slow.flushes();
+        db.sync()?;
+        let (newest, durable) = commits(&db)?;
+        assert_eq!((newest, place.slow.flushes()), (durable, flushes + 1));
+    }
     Ok(())
 }

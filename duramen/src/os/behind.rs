@@ -14,7 +14,6 @@
 #![allow(unsafe_code)]
 
 use std::collections::VecDeque;
-use std::fs::File;
 use std::io;
 use std::ops::Range;
 use std::os::fd::AsRawFd;
@@ -24,7 +23,9 @@ use std::time::Duration;
 
 use rustix::io::Errno;
 
+use super::flush::Flusher;
 use super::fork::ForkGuard;
+use crate::medium::OnFlushed;
 
 /// How long the thread stays without work.
 const STAY: Duration = Duration::from_secs(1);
@@ -44,7 +45,7 @@ pub(crate) struct Behind {
 }
 
 struct Desk {
-    file: Arc<File>,
+    flusher: Arc<Flusher>,
     state: Mutex<State>,
     called: Condvar,
     flushed: Condvar,
@@ -62,24 +63,24 @@ struct State {
 }
 
 /// The flush that the thread has to do.
-#[derive(Clone, Copy, Default, PartialEq)]
+#[derive(Default)]
 enum Flush {
     #[default]
     None,
-    Wanted,
+    /// And whom it is to tell first what came of it.
+    Wanted(OnFlushed),
     UnderWay,
-    /// A failure is told for ever: the kernel tells it once, to whoever flushes first.
     Over(Result<(), Errno>),
 }
 
 enum Job {
     Begin(Range<u64>),
-    Flush,
+    Flush(OnFlushed),
 }
 
 impl Behind {
-    pub(crate) fn new(file: Arc<File>) -> Behind {
-        let desk = Desk { file, state: Mutex::default(), called: Condvar::new(), flushed: Condvar::new() };
+    pub(crate) fn new(flusher: Arc<Flusher>) -> Behind {
+        let desk = Desk { flusher, state: Mutex::default(), called: Condvar::new(), flushed: Condvar::new() };
         Behind { desk: Arc::new(desk), thread: Mutex::default(), guard: ForkGuard::new() }
     }
 
@@ -95,7 +96,7 @@ impl Behind {
             self.desk.called.notify_one();
             let excess = if state.waiting_bytes > BACKLOG_BYTES { state.next_bytes() } else { None };
             drop(state);
-            excess.into_iter().for_each(|bytes| begin(&self.desk.file, bytes));
+            excess.into_iter().for_each(|bytes| self.desk.begin(bytes));
             return;
         }
         state.attended = true;
@@ -108,53 +109,45 @@ impl Behind {
         }
     }
 
-    /// Begins to flush the file; false if it cannot, or has begun already. [`Behind::take_flush`] says what came of it.
-    pub(crate) fn begin_flush(&self) -> bool {
+    /// Begins to flush the file; `over` is given back if it cannot, or has begun already. [`Behind::take_flush`] says what came
+    /// of it.
+    pub(crate) fn begin_flush(&self, over: OnFlushed) -> Result<(), OnFlushed> {
         if self.guard.forked() {
-            return false;
+            return Err(over);
         }
         let mut state = self.desk.lock();
-        if state.flush != Flush::None {
-            return false;
+        if !matches!(state.flush, Flush::None) {
+            return Err(over);
         }
         state.clear();
-        state.flush = Flush::Wanted;
+        state.flush = Flush::Wanted(over);
         if std::mem::replace(&mut state.attended, true) {
             self.desk.called.notify_one();
-            return true;
+            return Ok(());
         }
         drop(state);
-        let is_attended = self.attend();
-        if !is_attended {
-            let mut state = self.desk.lock();
-            (state.attended, state.flush) = (false, Flush::None);
+        if self.attend() {
+            return Ok(());
         }
-        is_attended
+        let mut state = self.desk.lock();
+        state.attended = false;
+        self.desk.flushed.notify_all();
+        match std::mem::take(&mut state.flush) {
+            Flush::Wanted(over) => Err(over),
+            _ => Ok(()),
+        }
     }
 
     /// What came of the flush that was begun, once; none if there was none, or while it is under way. To `wait` until it is over
-    /// is to be asked for.
+    /// has to be asked for.
     pub(crate) fn take_flush(&self, wait: bool) -> Option<io::Result<()>> {
         if self.guard.forked() {
             return None;
         }
         let mut state = if wait { self.desk.lock_flushed() } else { self.desk.lock() };
         let Flush::Over(came) = state.flush else { return None };
-        if came.is_ok() {
-            state.flush = Flush::None;
-        }
+        state.flush = Flush::None;
         Some(came.map_err(io::Error::from))
-    }
-
-    /// Waits for a flush that was begun, and says if it failed. What it came to can still be taken.
-    pub(crate) fn finish_flush(&self) -> io::Result<()> {
-        if self.guard.forked() {
-            return Ok(());
-        }
-        match self.desk.lock_flushed().flush {
-            Flush::Over(came) => came.map_err(io::Error::from),
-            _ => Ok(()),
-        }
     }
 
     /// Makes the thread, if it can be made; the one before has nothing to do any more.
@@ -215,7 +208,7 @@ impl Desk {
 
     /// The state once no flush is wanted or under way.
     fn lock_flushed(&self) -> MutexGuard<'_, State> {
-        let busy = |state: &mut State| matches!(state.flush, Flush::Wanted | Flush::UnderWay);
+        let busy = |state: &mut State| matches!(state.flush, Flush::Wanted(_) | Flush::UnderWay);
         self.flushed.wait_while(self.lock(), busy).unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -226,12 +219,13 @@ impl Desk {
             match state.next() {
                 Some(Job::Begin(bytes)) => {
                     drop(state);
-                    begin(&self.file, bytes);
+                    self.begin(bytes);
                     state = self.lock();
                 }
-                Some(Job::Flush) => {
+                Some(Job::Flush(over)) => {
                     drop(state);
-                    let came = flush(&self.file);
+                    let came = self.flusher.flush();
+                    over(came.is_ok());
                     state = self.lock();
                     state.flush = Flush::Over(came);
                     self.flushed.notify_all();
@@ -242,6 +236,12 @@ impl Desk {
                 },
             }
         }
+    }
+
+    fn begin(&self, bytes: Range<u64>) {
+        let (from, len) = (bytes.start.cast_signed(), (bytes.end - bytes.start).cast_signed());
+        // SAFETY: see the head. Where it fails the flush does all of the work.
+        unsafe { libc::sync_file_range(self.flusher.file.as_raw_fd(), from, len, libc::SYNC_FILE_RANGE_WRITE) };
     }
 
     /// Waits for a request; none if it is time to go, and the next one must find somebody else.
@@ -275,13 +275,16 @@ impl State {
     }
 
     fn has_work(&self) -> bool {
-        self.flush == Flush::Wanted || !self.wanted.is_empty()
+        matches!(self.flush, Flush::Wanted(_)) || !self.wanted.is_empty()
     }
 
     fn next(&mut self) -> Option<Job> {
-        if self.flush == Flush::Wanted {
-            self.flush = Flush::UnderWay;
-            return Some(Job::Flush);
+        match std::mem::take(&mut self.flush) {
+            Flush::Wanted(over) => {
+                self.flush = Flush::UnderWay;
+                return Some(Job::Flush(over));
+            }
+            other => self.flush = other,
         }
         self.next_bytes().map(Job::Begin)
     }
@@ -299,24 +302,15 @@ impl State {
     }
 }
 
-fn begin(file: &File, bytes: Range<u64>) {
-    let (from, len) = (bytes.start.cast_signed(), (bytes.end - bytes.start).cast_signed());
-    // SAFETY: see the head. Where it fails the flush does all of the work.
-    unsafe { libc::sync_file_range(file.as_raw_fd(), from, len, libc::SYNC_FILE_RANGE_WRITE) };
-}
-
-/// Has the disk take all that was written to the file before.
-pub(crate) fn flush(file: &File) -> Result<(), Errno> {
-    rustix::io::retry_on_intr(|| rustix::fs::fdatasync(file))
-}
-
 #[cfg(test)]
 mod tests {
+    use std::sync::mpsc::{Receiver, channel};
+
     use super::*;
     use crate::os::fork::in_forked_child;
 
     fn behind() -> Behind {
-        Behind::new(Arc::new(tempfile::tempfile().unwrap()))
+        Behind::new(Arc::new(Flusher::new(Arc::new(tempfile::tempfile().unwrap()))))
     }
 
     /// The signals that each thread of this process blocks that has the name. The kernel's list ends early where a
@@ -403,42 +397,45 @@ mod tests {
         }
     }
 
+    /// Begins a flush that tells by the channel what came of it.
+    fn begin(behind: &Behind) -> (bool, Receiver<bool>) {
+        let (tell, told) = channel();
+        (behind.begin_flush(Box::new(move |well| tell.send(well).unwrap())).is_ok(), told)
+    }
+
     #[test]
-    fn a_flush_is_told_of_once_and_waited_for_by_whoever_wants() {
+    fn a_flush_is_told_of_once_to_who_began_it() {
         let behind = behind();
         assert!(behind.take_flush(true).is_none(), "nothing was begun");
-        behind.finish_flush().unwrap();
         for _ in 0..3 {
             behind.ask(0..4096);
-            assert!(behind.begin_flush());
-            assert!(!behind.begin_flush(), "one at a time");
-            behind.finish_flush().unwrap();
-            assert!(!behind.begin_flush(), "what came of it has not been taken");
-            behind.take_flush(false).unwrap().unwrap();
+            let (begun, told) = begin(&behind);
+            assert!(begun);
+            assert!(!begin(&behind).0, "one at a time");
+            assert!(told.recv().unwrap(), "before anybody asks");
+            behind.take_flush(true).unwrap().unwrap();
             assert!(behind.take_flush(true).is_none());
         }
     }
 
     #[test]
-    fn a_flush_that_failed_is_told_of_for_ever() {
+    fn a_flush_that_failed_is_told_as_such() {
         // The kernel flushes no pipe.
         let (end, _other) = std::io::pipe().unwrap();
-        let behind = Behind::new(Arc::new(File::from(std::os::fd::OwnedFd::from(end))));
-        assert!(behind.begin_flush());
-        for _ in 0..2 {
-            behind.take_flush(true).unwrap().unwrap_err();
-            behind.finish_flush().unwrap_err();
-        }
-        assert!(!behind.begin_flush());
+        let file = std::fs::File::from(std::os::fd::OwnedFd::from(end));
+        let behind = Behind::new(Arc::new(Flusher::new(Arc::new(file))));
+        let (begun, told) = begin(&behind);
+        assert!(begun && !told.recv().unwrap());
+        behind.take_flush(true).unwrap().unwrap_err();
     }
 
     #[test]
     fn a_flush_that_was_begun_is_made_before_the_end() {
         let behind = behind();
-        assert!(behind.begin_flush());
-        let desk = behind.desk.clone();
+        let (begun, told) = begin(&behind);
+        assert!(begun);
         drop(behind);
-        assert!(desk.lock().flush == Flush::Over(Ok(())));
+        assert_eq!(told.try_recv(), Ok(true));
     }
 
     #[test]
@@ -452,7 +449,7 @@ mod tests {
             let behind = behind.take().unwrap();
             behind.ask(0..4096);
             behind.forget();
-            let idle = !behind.begin_flush() && behind.take_flush(true).is_none() && behind.finish_flush().is_ok();
+            let idle = behind.begin_flush(Box::new(|_| ())).is_err() && behind.take_flush(true).is_none();
             drop(behind);
             idle
         }));

@@ -15,10 +15,11 @@ use rustix::fs::{IFlags, ioctl_getflags, ioctl_setflags};
 use rustix::io::Errno;
 
 use crate::error::{Error, Result};
-use crate::medium::Medium;
+use crate::medium::{Medium, OnFlushed};
 use crate::os::ahead::Ahead;
-use crate::os::behind::{self, Behind};
+use crate::os::behind::Behind;
 use crate::os::direct::{self, Block, DirectFile, Until};
+use crate::os::flush::Flusher;
 use crate::os::fork::ForkGuard;
 use crate::os::limits::{self, Limit};
 
@@ -177,6 +178,7 @@ pub(crate) fn check_limit(end: u64) -> io::Result<()> {
 /// A [`Medium`] that is a file.
 pub(crate) struct FileMedium {
     file: Arc<File>,
+    flusher: Arc<Flusher>,
     /// The same file for writes past the page cache, opened for the first of them; none if that cannot be.
     direct: OnceLock<Option<DirectFile>>,
     /// And for writes that are flushed at once, with what their offsets and lengths are multiples of.
@@ -195,6 +197,7 @@ impl FileMedium {
     /// A medium over a file open for writing.
     pub(crate) fn new(file: Arc<File>) -> FileMedium {
         FileMedium {
+            flusher: Arc::new(Flusher::new(file.clone())),
             file,
             direct: OnceLock::new(),
             flushed: OnceLock::new(),
@@ -222,7 +225,7 @@ impl FileMedium {
     }
 
     fn behind(&self) -> &Behind {
-        self.behind.get_or_init(|| Behind::new(self.file.clone()))
+        self.behind.get_or_init(|| Behind::new(self.flusher.clone()))
     }
 
     #[cold]
@@ -291,8 +294,8 @@ impl Medium for FileMedium {
         self.behind().ask(bytes);
     }
 
-    fn begin_flush_beside(&self) -> bool {
-        self.behind().begin_flush()
+    fn begin_flush_beside(&self, over: OnFlushed) -> Result<(), OnFlushed> {
+        self.behind().begin_flush(over)
     }
 
     fn take_flush_beside(&self, wait: bool) -> Option<io::Result<()>> {
@@ -300,10 +303,10 @@ impl Medium for FileMedium {
     }
 
     fn flush(&self) -> io::Result<()> {
-        let Some(behind) = self.behind.get() else { return Ok(behind::flush(&self.file)?) };
-        behind.forget();
-        behind::flush(&self.file)?;
-        behind.finish_flush()
+        if let Some(behind) = self.behind.get() {
+            behind.forget();
+        }
+        Ok(self.flusher.flush()?)
     }
 
     fn len(&self) -> io::Result<u64> {

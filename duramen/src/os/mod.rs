@@ -8,6 +8,7 @@ mod behind;
 pub(crate) mod beside;
 pub(crate) mod direct;
 pub(crate) mod file;
+pub(crate) mod flush;
 pub(crate) mod fork;
 pub(crate) mod identity;
 mod limits;

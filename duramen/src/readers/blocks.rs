@@ -11,7 +11,7 @@ use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
 
 use super::memory::{BLOCK_SLOTS, Memory, Slot};
-use super::{BLOCK_LOCKS, GROWTH, byte, protocol};
+use super::{BLOCK_LOCKS, FAILED, GROWTH, byte, protocol};
 use crate::error::Result;
 use crate::os::lock::{self, Kind};
 
@@ -99,17 +99,14 @@ impl Blocks {
         cleared
     }
 
-    /// How many flushes the owners of all blocks have under way who may be alive.
-    pub(super) fn flushes(&self, memory: &Memory) -> Result<u64> {
-        let mut flushes = 0;
+    /// Clears the blocks of those who died while they flushed, which puts that in doubt.
+    pub(super) fn clear_dead_who_flushed(&self, memory: &Memory) -> Result<()> {
         for number in 0..memory.blocks()? {
-            let under_way = || flushes_of(memory, number).map_or(0, |flushes| flushes.load(Ordering::Acquire));
-            if under_way() > 0 {
+            if flushes_of(memory, number).is_some_and(|flushes| flushes.load(Ordering::Acquire) > 0) {
                 self.clear_if_dead(memory, number);
-                flushes += under_way();
             }
         }
-        Ok(flushes)
+        Ok(())
     }
 
     /// Whether the handle owns the block.
@@ -163,8 +160,11 @@ pub(super) fn flushes_of(memory: &Memory, number: u32) -> Option<&AtomicU64> {
 }
 
 fn clear(memory: &Memory, number: u32) -> usize {
-    // Those of the dead stay in doubt.
-    flushes_of(memory, number).inspect(|flushes| flushes.store(0, Ordering::Release));
+    let unfinished = flushes_of(memory, number).map_or(0, |flushes| flushes.swap(0, Ordering::AcqRel));
+    if unfinished > 0 {
+        // They are counted there already.
+        memory.header().doubt.word.fetch_add(FAILED - unfinished, Ordering::AcqRel);
+    }
     let slots = memory.block(number).into_iter().flatten();
     let used = slots.filter(|slot| protocol::scan(&slot.mark).is_some());
     used.map(|slot| protocol::release(&slot.mark)).count()

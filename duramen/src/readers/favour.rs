@@ -45,6 +45,8 @@ pub(super) struct Favour {
     taken: AtomicU64,
     /// and how often it had taken it then with nobody else between.
     in_a_row: AtomicU64,
+    /// How often it found that somebody else may have been the writer in between.
+    strangers: AtomicU64,
 }
 
 impl Favour {
@@ -56,6 +58,11 @@ impl Favour {
             return Ok(());
         }
         self.enter_by_lock(file, header, wait)
+    }
+
+    /// See [`super::Shared::strangers`].
+    pub(super) fn strangers(&self) -> u64 {
+        self.strangers.load(Ordering::Relaxed)
     }
 
     /// Lets other writers in.
@@ -91,6 +98,7 @@ impl Favour {
         let before = header.taken.word.fetch_add(1, Ordering::Relaxed);
         let last = self.taken.swap(before + 1, Ordering::Relaxed);
         if last != before || was_favoured {
+            self.strangers.fetch_add(1, Ordering::Relaxed);
             self.in_a_row.store(0, Ordering::Relaxed);
             return;
         }

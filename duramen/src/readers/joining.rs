@@ -22,7 +22,7 @@ use crate::os::lock::{self, Kind, LockFile};
 
 /// What the header's words of these names hold: this program's lock files, and the version of their layout.
 pub(super) const MAGIC: u64 = u64::from_le_bytes(*b"duramenL");
-pub(super) const VERSION: u64 = 5;
+pub(super) const VERSION: u64 = 6;
 
 /// The data file that a handle has opened, as far as the lock file has to do with it.
 pub(crate) trait DataFile {

@@ -74,8 +74,8 @@ pub(crate) struct Header {
     pub flushed_at: Line,
     /// Which data file the state is of.
     pub identity: [AtomicU64; 6],
-    /// 1 after a flush of the data file beside a writer: the next one makes a checkpoint before it writes.
-    pub checkpoint_due: Line,
+    /// How often the data file was flushed beside a writer, so that the next one makes a checkpoint before it writes.
+    pub checkpoints_due: Line,
     /// The number of the handle that writes without the writer's lock, or 0: see `readers::favour`. So the next two.
     pub favoured: Line,
     /// The number of the handle that does so just now.

@@ -38,6 +38,7 @@ mod tests;
 use std::cell::Cell;
 use std::ops::Range;
 use std::path::Path;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::Duration;
 
@@ -58,8 +59,10 @@ pub(crate) use turn::{Inherited, Wait};
 use turn::{Pause, Turn};
 pub(crate) use unregistered::{UnregisteredReader, unregistered};
 
-/// The header's `doubt` counts the flushes of the data file that are under way, or were when a process died; this is added
-/// to it after a failure that leaves unknown what is on disk.
+/// The header's `doubt` counts the flushes of the data file that are under way: each of a handle that counts its own in its
+/// block, as one, since their deaths are noticed; this for each of another handle,
+const UNCOUNTED: u64 = 1 << 16;
+/// and this after a failure that leaves unknown what is on disk, or the death of who was flushing.
 const FAILED: u64 = 1 << 32;
 
 /// The lock of block 0; the others follow.
@@ -125,7 +128,7 @@ pub(crate) struct ReaderInfo {
 
 /// One opened handle's view of the shared state.
 pub(crate) struct Shared {
-    memory: Memory,
+    memory: Arc<Memory>,
     blocks: Blocks,
     turn: Turn,
     favour: Favour,
@@ -182,7 +185,7 @@ impl Shared {
         static HANDLES: AtomicU64 = AtomicU64::new(1);
         let id = HANDLES.fetch_add(1, Ordering::Relaxed);
         Shared {
-            memory,
+            memory: Arc::new(memory),
             blocks: Blocks::new(),
             turn: Turn::new(),
             favour: Favour::default(),
@@ -376,22 +379,18 @@ impl Shared {
         Ok(())
     }
 
-    /// The data file is about to be flushed. If the process dies before [`Shared::flush_is_over`] nobody knows how that ended.
-    pub(crate) fn flushing(&self) {
-        self.own_flushes().inspect(|own| _ = own.fetch_add(1, Ordering::AcqRel));
-        self.doubt().fetch_add(1, Ordering::AcqRel);
+    /// The data file is about to be flushed. If the process dies before [`Flushing::over`] nobody knows how that ended.
+    pub(crate) fn flushing(&self) -> Flushing {
+        let flushing = Flushing { memory: self.memory.clone(), counted_in: self.counts_in };
+        // In this order, so that those of the dead are in doubt.
+        self.doubt().fetch_add(flushing.weight(), Ordering::AcqRel);
+        flushing.count().inspect(|count| _ = count.fetch_add(1, Ordering::AcqRel));
+        flushing
     }
 
-    /// A flush has succeeded, or else [`Shared::failed`] told so.
-    pub(crate) fn flush_is_over(&self) {
-        let one_less = |flushes: u64| (!flushes.is_multiple_of(FAILED)).then(|| flushes - 1);
-        let _ = self.doubt().fetch_update(Ordering::AcqRel, Ordering::Relaxed, one_less);
-        let own = self.own_flushes();
-        own.inspect(|own| _ = own.fetch_update(Ordering::AcqRel, Ordering::Relaxed, one_less));
-    }
-
-    fn own_flushes(&self) -> Option<&AtomicU64> {
-        blocks::flushes_of(&self.memory, self.counts_in?)
+    /// Whether others are not in doubt while this handle flushes.
+    pub(crate) fn counts_flushes(&self) -> bool {
+        self.counts_in.is_some()
     }
 
     /// The data file has been flushed just now.
@@ -407,17 +406,32 @@ impl Shared {
 
     /// Has the next writer make a checkpoint before it writes anything over.
     pub(crate) fn ask_for_checkpoint(&self) {
-        self.memory.header().checkpoint_due.word.store(1, Ordering::SeqCst);
+        self.checkpoints_due().fetch_add(1, Ordering::SeqCst);
     }
 
     /// Whether that was asked of this writer. It is so until [`Shared::checkpoint_made`].
-    pub(crate) fn checkpoint_is_asked_for(&self) -> bool {
-        self.memory.header().checkpoint_due.word.load(Ordering::SeqCst) != 0
+    pub(crate) fn is_checkpoint_asked_for(&self) -> bool {
+        self.checkpoints_due().load(Ordering::SeqCst) != 0
+    }
+
+    /// Whether it was asked so many times.
+    pub(crate) fn are_all_of(&self, asked: u64) -> bool {
+        self.checkpoints_due().load(Ordering::SeqCst) == asked
+    }
+
+    /// There is no need any more for so many of the checkpoints that were asked for.
+    pub(crate) fn withdraw(&self, asked: u64) {
+        let less = |due: u64| Some(due.saturating_sub(asked));
+        let _ = self.checkpoints_due().fetch_update(Ordering::SeqCst, Ordering::Relaxed, less);
     }
 
     /// What was asked for has been done, by the writer.
     pub(crate) fn checkpoint_made(&self) {
-        self.memory.header().checkpoint_due.word.store(0, Ordering::SeqCst);
+        self.checkpoints_due().store(0, Ordering::SeqCst);
+    }
+
+    fn checkpoints_due(&self) -> &AtomicU64 {
+        &self.memory.header().checkpoints_due.word
     }
 
     /// What is in the page cache may never reach the disk.
@@ -425,29 +439,19 @@ impl Shared {
         self.doubt().fetch_or(FAILED, Ordering::AcqRel);
     }
 
-    /// Whether that is so, as the writer sees it. Of flushes that are under way it is not, while who flushes is alive and was
-    /// seen to be.
+    /// Whether that is so, as the writer sees it: not while those who flush are alive.
     pub(crate) fn in_doubt(&self) -> bool {
-        self.doubt().load(Ordering::Acquire) != 0 && self.doubted() != 0
-    }
-
-    /// What is in doubt beside the flushes of those who are alive.
-    fn doubted(&self) -> u64 {
-        loop {
-            // Who flushes is counted among the living before he is in doubt, and until he is not.
-            let doubt = self.doubt().load(Ordering::Acquire);
-            let of_the_living = self.blocks.flushes(&self.memory).unwrap_or(0);
-            if self.doubt().load(Ordering::Acquire) == doubt {
-                return doubt.saturating_sub(of_the_living);
-            }
+        if self.doubt().load(Ordering::Acquire) == 0 {
+            return false;
         }
+        // Who cannot be asked is alive.
+        let _ = self.blocks.clear_dead_who_flushed(&self.memory);
+        self.doubt().load(Ordering::Acquire) >= UNCOUNTED
     }
 
     /// All that could be doubted has been written again, and flushed.
     pub(crate) fn out_of_doubt(&self) {
-        let doubted = self.doubted();
-        let rest = |doubt: u64| Some(doubt.saturating_sub(doubted));
-        let _ = self.doubt().fetch_update(Ordering::AcqRel, Ordering::Relaxed, rest);
+        self.doubt().fetch_and(UNCOUNTED - 1, Ordering::AcqRel);
     }
 
     fn doubt(&self) -> &AtomicU64 {
@@ -502,6 +506,11 @@ impl Shared {
         }
     }
 
+    /// Changes where somebody else may have been the writer since this handle was. For the writer.
+    pub(crate) fn strangers(&self) -> u64 {
+        self.favour.strangers()
+    }
+
     /// Has the first writer find [`Inherited::Unsettled`] and be in doubt. For a first opener that may not write.
     pub(crate) fn leave_unsettled(&self) -> Result<()> {
         self.check()?;
@@ -531,6 +540,35 @@ impl Shared {
                 tracing::error!(%error, "the writer's lock could not be dropped");
             }
         });
+    }
+}
+
+/// A flush of the data file that is under way, to be ended on any thread.
+pub(crate) struct Flushing {
+    memory: Arc<Memory>,
+    counted_in: Option<u32>,
+}
+
+impl Flushing {
+    fn weight(&self) -> u64 {
+        if self.counted_in.is_some() { 1 } else { UNCOUNTED }
+    }
+
+    fn count(&self) -> Option<&AtomicU64> {
+        blocks::flushes_of(&self.memory, self.counted_in?)
+    }
+
+    /// It is over: well, or else what is in the page cache may never reach the disk.
+    pub(crate) fn over(self, well: bool) {
+        let doubt = &self.memory.header().doubt.word;
+        if !well {
+            doubt.fetch_or(FAILED, Ordering::AcqRel);
+        }
+        self.count().inspect(|count| _ = count.fetch_sub(1, Ordering::AcqRel));
+        // Who got others out of doubt has not counted those that were not to be told from the dead's.
+        let (weight, of) = (self.weight(), if self.counted_in.is_some() { UNCOUNTED } else { FAILED });
+        let less = |doubt: u64| (doubt % of >= weight).then(|| doubt - weight);
+        let _ = doubt.fetch_update(Ordering::AcqRel, Ordering::Relaxed, less);
     }
 }
 

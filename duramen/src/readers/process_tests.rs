@@ -105,10 +105,10 @@ fn what_a_child_process_does() {
             wait_for_parent();
         }
         "flush" => {
-            shared.flushing();
+            let flushing = shared.flushing();
             say("flushing");
             wait_for_parent();
-            shared.flush_is_over();
+            flushing.over(true);
             say("flushed");
             wait_for_parent();
         }
@@ -166,10 +166,10 @@ fn work(shared: &Shared) {
     say("working");
     wait_for_parent();
     shared.lock_writer(Wait::No).unwrap();
-    shared.flushing();
+    let flushing = shared.flushing();
     say("flushing");
     wait_for_parent();
-    shared.flush_is_over();
+    flushing.over(true);
     say("flushed");
     wait_for_parent();
     shared.failed();
@@ -230,7 +230,7 @@ fn a_flush_is_in_doubt_once_its_process_has_died_and_not_before() {
     let shared = place.first(1);
     let mut flusher = Worker::start("flush", &place);
     flusher.expect("flushing");
-    shared.flushing();
+    let flushing = shared.flushing();
     assert!(!shared.in_doubt(), "two are at it, and alive");
     flusher.go_on();
     flusher.expect("flushed");
@@ -248,7 +248,7 @@ fn a_flush_is_in_doubt_once_its_process_has_died_and_not_before() {
         assert!(!shared.in_doubt());
     }
     assert_eq!(shared.doubt().load(Ordering::Acquire), 1, "its own flush is under way");
-    shared.flush_is_over();
+    flushing.over(true);
     assert_eq!(shared.doubt().load(Ordering::Acquire), 0);
     shared.failed();
     assert!(shared.in_doubt());

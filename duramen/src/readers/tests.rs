@@ -475,9 +475,9 @@ fn a_lock_file_vouches_for_what_was_published_last_whether_or_not_somebody_goes_
     for (other, holds) in [(None, 6), (Some(ours), 5), (Some([1, 2, 3, 4, 9, 6]), 6), (Some([9, 2, 3, 4, 5, 6]), 6)] {
         assert_eq!(by(other, holds), None);
     }
-    shared.flushing();
+    let flushing = shared.flushing();
     assert_eq!(by(Some(ours), 6), None, "nobody knows how that flush ends");
-    shared.flush_is_over();
+    flushing.over(true);
     drop(shared);
     assert_eq!(by(Some(ours), 6), Some(Txnid(6)));
     std::fs::OpenOptions::new().write(true).open(place.path()).unwrap().set_len(5000).unwrap();

@@ -8,6 +8,8 @@
 //! needs, and since this one, for the proofs of those that will be made when it is durable.
 //!
 //! It is this handle's alone. Where somebody else commits meanwhile, who knows nothing of it, it comes to nothing.
+//!
+//! The flush is the medium's own, or that of somebody who [syncs](super::syncing).
 
 use std::sync::atomic::Ordering;
 
@@ -17,6 +19,7 @@ use super::{Durability, Store, Writer};
 use crate::error::Result;
 use crate::format::meta::Proof;
 use crate::ids::Txnid;
+use crate::readers::Wait;
 
 /// Beside commits the data file is flushed when so much waits for that, as a part of what relaxed commits flush it for
 /// otherwise;
@@ -26,8 +29,16 @@ const WAIT_AT: f64 = 1.5;
 /// and a commit flushes the file itself with more than this.
 pub(super) const FLUSH_AT: f64 = 2.0;
 
+/// Who flushes.
+#[derive(Clone, Copy, PartialEq)]
+enum By {
+    Medium,
+    Sync,
+}
+
 /// The commit that the data file is being flushed with.
 pub(crate) struct Background {
+    by: By,
     pub commit: Txnid,
     pub slot: usize,
     page_count: u64,
@@ -35,6 +46,8 @@ pub(crate) struct Background {
     base: Txnid,
     /// and the newest one that its proof is up to.
     counted: Txnid,
+    /// How often somebody else may have been the writer, who keeps nothing for this.
+    strangers: u64,
     /// What commits after it have to prove.
     pub proof: Proof,
 }
@@ -42,48 +55,77 @@ pub(crate) struct Background {
 impl Store {
     /// The checkpoint that is under way, if it can come to something.
     pub(crate) fn background<'w>(&self, writer: &'w Writer) -> Option<&'w Background> {
-        let (durable, newest) = (self.shared.durable(), writer.meta.txnid);
-        writer.background.as_ref().filter(|background| background.base == durable && background.counted == newest)
+        let (durable, newest, strangers) = (self.shared.durable(), writer.meta.txnid, self.shared.strangers());
+        let is_kept = |it: &&Background| (it.base, it.counted, it.strangers) == (durable, newest, strangers);
+        writer.background.as_ref().filter(is_kept)
     }
 
-    /// To be called before the writer goes on from the next commit; what that one would have to prove if the checkpoint that is
-    /// under way were made.
-    pub(crate) fn count_for_background(&self, writer: &mut Writer, next: Txnid, proof: Proof) {
+    /// To be called before the writer goes on from the next commit; with what that one would have to prove from the commit that
+    /// is being flushed, if there is one, and from the one before.
+    pub(crate) fn count_for_background(&self, writer: &mut Writer, next: Txnid, proof: Option<Proof>, alone: Proof) {
         if self.background(writer).is_some()
-            && let Some(background) = &mut writer.background
+            && let (Some(background), Some(proof)) = (&mut writer.background, proof)
         {
             (background.counted, background.proof) = (next, proof);
         }
+        writer.before_made = Some(Background { counted: next, proof: alone, ..self.newest_of(writer) });
+    }
+
+    /// The newest commit, flushed while somebody syncs.
+    fn newest_of(&self, writer: &Writer) -> Background {
+        let commit = writer.meta.txnid;
+        Background {
+            by: By::Sync,
+            commit,
+            slot: writer.slot,
+            page_count: writer.meta.page_count,
+            base: self.shared.durable(),
+            counted: commit,
+            strangers: self.shared.strangers(),
+            proof: Proof::of(commit),
+        }
+    }
+
+    /// What somebody who syncs has found: the newest commit, or else the one before it, if nobody else has made one since.
+    pub(super) fn as_found(&self, writer: &mut Writer, commit: Txnid) -> Option<Background> {
+        if commit == writer.meta.txnid {
+            return Some(self.newest_of(writer));
+        }
+        let before = writer.before_made.take_if(|before| before.commit == commit)?;
+        let is_newest = before.counted == writer.meta.txnid && writer.mark == Mark::Broken;
+        is_newest.then(|| Background { base: self.shared.durable(), ..before })
+    }
+
+    /// Keeps what somebody who syncs has found until he has flushed it; false if that cannot be.
+    pub(super) fn keep_for_sync(&self, writer: &mut Writer, commit: Txnid) -> bool {
+        if writer.background.is_none() && writer.mark == Mark::Broken {
+            writer.background = self.as_found(writer, commit);
+        }
+        self.background(writer).is_some_and(|background| background.by == By::Sync && background.commit == commit)
     }
 
     /// Whether a checkpoint that is due is made beside relaxed commits. For each durable commit that is tried once.
     pub(crate) fn is_flushed_beside(&self, writer: &Writer) -> bool {
+        // Where the disk was full once, what is kept for two commits may be room that is needed.
+        let may_be = !self.untold && self.shared.counts_flushes() && !self.crowded.load(Ordering::Relaxed);
         let untried = writer.tried_beside != Some(self.shared.durable());
-        !self.untold && (untried || self.background(writer).is_some())
+        may_be && (untried || self.background(writer).is_some())
     }
 
     /// After a relaxed commit: begins a checkpoint of it if one is due.
     pub(crate) fn begin_background(&self, writer: &mut Writer) {
         let is_due = self.settings.checkpoints_at_once || self.checkpoint_is_late() || self.waits_for(writer, BEGIN_AT);
-        if !is_due
-            || writer.mark != Mark::Broken
-            || writer.background.is_some()
-            || !self.is_flushed_beside(writer)
-            || self.crowded.load(Ordering::Relaxed)
-        {
+        if !is_due || writer.mark != Mark::Broken || writer.background.is_some() || !self.is_flushed_beside(writer) {
             return;
         }
-        let base = self.shared.durable();
-        writer.tried_beside = Some(base);
-        self.shared.flushing();
-        if !self.medium.begin_flush_beside() {
-            self.shared.flush_is_over();
+        writer.tried_beside = Some(self.shared.durable());
+        // Whoever waits for the disk tells the others: this handle may be at rest then.
+        let flushing = self.shared.flushing();
+        if let Err(over) = self.medium.begin_flush_beside(Box::new(|well| flushing.over(well))) {
+            over(true);
             return;
         }
-        let commit = writer.meta.txnid;
-        let proof = Proof::of(commit);
-        let (slot, page_count) = (writer.slot, writer.meta.page_count);
-        writer.background = Some(Background { commit, slot, page_count, base, counted: commit, proof });
+        writer.background = Some(Background { by: By::Medium, ..self.newest_of(writer) });
     }
 
     /// Whether this part of what may wait for a flush does.
@@ -92,32 +134,38 @@ impl Store {
     }
 
     /// Before a transaction: if the flush is over, what it was of is the durable commit now.
-    pub(super) fn look_after_background(&self, writer: &mut Writer) -> Result<()> {
+    pub(super) fn look_after_background(&self, writer: &mut Writer, wait: Wait) -> Result<()> {
         if writer.background.is_none() {
             return Ok(());
         }
-        let wait = self.background(writer).is_some() && self.waits_for(writer, WAIT_AT);
+        let wait = wait != Wait::No && self.background(writer).is_some() && self.waits_for(writer, WAIT_AT);
         if let Some(background) = self.end_background(writer, wait)? {
             self.rebase(writer, &background)?;
         }
         Ok(())
     }
 
-    /// What the flush was of, if it is over, unless that came to nothing.
+    /// What the flush was of, if it is over, unless that came to nothing. `wait`: what is not over afterwards is left.
     fn end_background(&self, writer: &mut Writer, wait: bool) -> Result<Option<Background>> {
-        let Some(came) = self.medium.take_flush_beside(wait) else { return Ok(None) };
-        let came = came.map_err(|error| self.poison("flush a checkpoint", error));
-        self.shared.flush_is_over();
+        let Some(Background { by, commit, .. }) = writer.background else { return Ok(None) };
+        let came = match by {
+            By::Medium => self.medium.take_flush_beside(wait).map(|came| came.map(|()| true)),
+            By::Sync => self.syncing.came_to(commit).or(wait.then_some(false)).map(Ok),
+        };
+        let Some(came) = came else { return Ok(None) };
         let may_succeed = self.background(writer).is_some();
         let background = writer.background.take().filter(|_| may_succeed);
-        came.map(|()| background)
+        let is_flushed = came.map_err(|error| self.poison("flush a checkpoint", error))?;
+        Ok(background.filter(|_| is_flushed))
     }
 
     /// The next commits are proven from what has been flushed.
-    fn rebase(&self, writer: &mut Writer, flushed: &Background) -> Result<()> {
+    pub(super) fn rebase(&self, writer: &mut Writer, flushed: &Background) -> Result<()> {
         self.shared.note_flush();
         if flushed.commit == writer.meta.txnid {
-            return self.became_durable(writer);
+            self.became_durable(writer)?;
+            self.cut_off(writer, 0);
+            return Ok(());
         }
         // This comes first: who finds that the newest commit's proof is not from here makes a checkpoint.
         self.shared.set_durable(flushed.commit)?;

@@ -97,9 +97,18 @@ impl Store {
         pages as f64 / self.pages_max(pages, of, durability) as f64
     }
 
-    /// Whether the last flush of the data file is so long ago that a relaxed commit should be flushed.
+    /// Whether the last flush of the data file is so long ago that it is time for another one.
     pub(crate) fn checkpoint_is_late(&self) -> bool {
         self.shared.since_flush() > CHECKPOINT_AFTER
+    }
+
+    /// Whether it is so long ago that a relaxed commit should flush it. Where one that is made beside was begun again and again,
+    /// by whomever, and always came to nothing, that is so too.
+    pub(crate) fn must_flush_now(&self, writer: &Writer) -> bool {
+        let since = self.shared.since_flush();
+        let is_made_beside = self.background(writer).is_some();
+        let may_be_made = since <= 2 * CHECKPOINT_AFTER && self.is_flushed_beside(writer);
+        since > CHECKPOINT_AFTER && !is_made_beside && !may_be_made
     }
 
     /// Whether a handle that closes may leave what was committed to the next checkpoint. The last one not while there is
@@ -152,40 +161,6 @@ impl Store {
         }
         // It need not be flushed: if it is lost, the commit has its proof.
         write_receipt(&*self.medium, &writer.meta, writer.slot).map_err(Error::io("write that a commit is flushed"))
-    }
-
-    /// As [`Store::checkpoint`], but without waiting for a writer. Beside one, the data file is flushed as it is: that one's
-    /// transaction writes nothing over that the newest commit can reach, and the next one begins with a checkpoint.
-    pub(crate) fn sync(&self) -> Result<()> {
-        if self.settings.read_only {
-            return Err(Error::ReadOnly);
-        }
-        self.poison.check()?;
-        if !self.untold && self.durable() == self.shared.newest() {
-            return Ok(());
-        }
-        match self.checkpoint(Wait::No) {
-            Err(Error::Busy) => self.flush_beside_writer(),
-            done => done,
-        }
-    }
-
-    pub(super) fn flush_beside_writer(&self) -> Result<()> {
-        // Before the flush: whoever begins to write after this keeps what that finds.
-        self.shared.ask_for_checkpoint();
-        self.flush("flush the data file")
-    }
-
-    /// Somebody flushed the data file while another was writing: what that flush found is kept until now.
-    pub(super) fn make_due_checkpoint(&self, writer: &mut Writer) -> Result<()> {
-        if !self.shared.checkpoint_is_asked_for() {
-            return Ok(());
-        }
-        self.flush_and_cut_off(writer)?;
-        // Now, since this transaction may come to nothing, and what is synced beside it has to stay all the same.
-        self.tell_of_flush(writer)?;
-        self.shared.checkpoint_made();
-        Ok(())
     }
 
     /// Between transactions: what one has placed behind the newest commit's end must stay. Where no memory is shared, another

@@ -100,7 +100,9 @@ impl Drop for Store {
             tracing::warn!(path = %self.path.display(), %error, "closing left the last checkpoint to the next opening");
         }
         // Others are to know what came of a flush before they cannot ask.
-        if let Some(mut writer) = self.lock_memory().take() {
+        if !self.shared.is_forked()
+            && let Some(mut writer) = self.lock_memory().take()
+        {
             let _ = self.drop_background(&mut writer);
         }
     }

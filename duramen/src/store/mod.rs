@@ -20,6 +20,7 @@ mod reading;
 pub(crate) mod recover;
 mod settings;
 pub(crate) mod space_log;
+mod syncing;
 
 use std::fs::File;
 use std::path::{Path, PathBuf};
@@ -48,6 +49,7 @@ use crate::store::recover::{Chosen, Purpose};
 pub(crate) use crate::store::settings::Settings;
 pub use crate::store::settings::{Durability, MediumLayer};
 use crate::store::space_log::Ledger;
+use crate::store::syncing::Syncing;
 
 /// See the module's head.
 pub(crate) struct Store {
@@ -69,6 +71,7 @@ pub(crate) struct Store {
     length_checked: AtomicU64,
     /// What the log holds and the data file does not, until that is done again. Nobody else is let in before.
     pending: Mutex<Option<Found>>,
+    syncing: Syncing,
     /// What holds the snapshots of a reader who may not write the lock file.
     unregistered: Option<UnregisteredReader>,
     /// Nobody tells this handle of commits made through others.
@@ -107,8 +110,10 @@ pub(crate) struct Writer {
     tried_beside: Option<Txnid>,
     /// The file may be longer than the newest commit says: it is cut off by the next that is made durable.
     pub too_long: bool,
-    /// The last commit of this handle.
+    /// The last commit of this handle,
     pub made: Option<Txnid>,
+    /// and what there was before it.
+    before_made: Option<Background>,
     /// How many tables the last transaction opened.
     pub tables: usize,
     pub last_commit: CommitTimings,
@@ -152,6 +157,7 @@ impl Writer {
             tried_beside: None,
             too_long: file_bytes > needed && !settings.keep_length,
             made: None,
+            before_made: None,
             tables: 0,
             last_commit: CommitTimings::default(),
         }
@@ -207,6 +213,7 @@ impl Store {
             pending: Mutex::new(pending),
             log_place,
             untold,
+            syncing: Syncing::default(),
             may_be_copied: Mutex::new(may_be_copied),
             rejected,
             closed: false,
@@ -249,7 +256,7 @@ impl Store {
         }
         self.poison.check()?;
         let inherited = self.shared.lock_writer(wait)?;
-        match self.prepare_writer(inherited) {
+        match self.prepare_writer(inherited, wait) {
             Ok(writer) => Ok(writer),
             Err(error) => {
                 match inherited {
@@ -261,7 +268,7 @@ impl Store {
         }
     }
 
-    fn prepare_writer(&self, inherited: Inherited) -> Result<Box<Writer>> {
+    fn prepare_writer(&self, inherited: Inherited, wait: Wait) -> Result<Box<Writer>> {
         self.poison.check()?;
         let unsettled = inherited == Inherited::Unsettled || self.shared.in_doubt();
         if unsettled {
@@ -275,7 +282,7 @@ impl Store {
         let Some(mut writer) = self.lock_memory().take() else { return Err(Error::Busy) };
         // A dead writer may have made the file longer for a commit that nobody will see.
         writer.too_long |= inherited == Inherited::Unsettled;
-        let ready = self.bring_up(&mut writer, unsettled);
+        let ready = self.bring_up(&mut writer, unsettled, wait);
         if let Err(error) = ready {
             *self.lock_memory() = Some(writer);
             return Err(error);
@@ -288,16 +295,16 @@ impl Store {
     }
 
     /// Makes the writer's memory ready for a transaction; `unsettled`: somebody else's has just come to nothing.
-    fn bring_up(&self, writer: &mut Writer, unsettled: bool) -> Result<()> {
+    fn bring_up(&self, writer: &mut Writer, unsettled: bool, wait: Wait) -> Result<()> {
         self.refresh(writer)?;
         if unsettled {
             self.call_off_what_the_dead_began(writer)?;
         }
-        self.look_after_background(writer)?;
+        self.look_after_background(writer, wait)?;
         if self.is_proven_from_elsewhere(writer) {
             self.flush_data(writer)?;
         }
-        self.make_due_checkpoint(writer)
+        self.look_after_syncs(writer)
     }
 
     /// Brings the writer's memory up to what other processes have committed.
@@ -422,12 +429,11 @@ impl Store {
     }
 
     pub(crate) fn flush(&self, op: &'static str) -> Result<()> {
-        self.shared.flushing();
-        let flushed = self.medium.flush().map_err(|error| self.poison(op, error));
-        if flushed.is_ok() {
-            self.shared.note_flush();
-        }
-        self.shared.flush_is_over();
-        flushed
+        let flushing = self.shared.flushing();
+        let flushed = self.medium.flush();
+        flushing.over(flushed.is_ok());
+        flushed.map_err(|error| self.poison(op, error))?;
+        self.shared.note_flush();
+        Ok(())
     }
 }

@@ -160,7 +160,7 @@ pub(crate) fn choose(
         }
         // One in between is whole if somebody flushed the data file while newer ones were being made. If these were to be
         // proven from it, and none of them is on disk, the base may be there no more.
-        if meta.proof.base == base
+        if meta.txnid > base
             && let Ok(unflushed) = prove(pager, &meta, file_bytes)
         {
             return Ok(Chosen { slot, meta, unflushed, rejected });

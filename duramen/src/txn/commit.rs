@@ -203,7 +203,7 @@ fn choose_way(work: &mut Work, meta: &Meta, record: Option<usize>) -> Result<Way
     let logged = logged.and_then(|bytes| store.log_room(writer, bytes.next_multiple_of(UNIT)));
     Ok(match logged {
         Some(at) => Way::Log { at, flush: durable },
-        None if durable || store.checkpoint_is_late() && !store.is_flushed_beside(writer) => Way::Flush,
+        None if durable || store.must_flush_now(writer) => Way::Flush,
         None => Way::Later,
     })
 }
@@ -471,12 +471,11 @@ fn proof_with(work: &Work, mut proof: Proof) -> Proof {
 fn advance(work: &mut Work, meta: Meta, slot: usize, mark: Mark, timings: CommitTimings) -> Result<()> {
     let durability = work.durability;
     let (store, writer) = work.store_and_writer()?;
-    if let Some(proof) = store.background(writer).map(|background| background.proof) {
-        let proof = proof_with(work, proof);
-        let (store, writer) = work.store_and_writer()?;
-        store.count_for_background(writer, meta.txnid, proof);
-    }
-    let writer = work.writer_mut()?;
+    let before = writer.meta.txnid;
+    let beside = store.background(writer).map(|background| background.proof);
+    let (beside, alone) = (beside.map(|proof| proof_with(work, proof)), proof_with(work, Proof::of(before)));
+    let (store, writer) = work.store_and_writer()?;
+    store.count_for_background(writer, meta.txnid, beside, alone);
     writer.log.weigh(durability);
     writer.too_long |= meta.page_count < writer.meta.page_count;
     writer.spare_tail = std::mem::replace(&mut writer.meta, meta).tail;

@@ -252,7 +252,7 @@ impl Work {
         let (store, pages) = (&self.store, writer.meta.proof.pages + FEW_PAGES);
         let due = store.checkpoint_is_due(writer, pages, writer.meta.page_count, self.durability);
         let by_way = match self.durability {
-            Durability::Relaxed => store.checkpoint_is_late() && !store.is_flushed_beside(writer),
+            Durability::Relaxed => store.must_flush_now(writer),
             Durability::Durable => !store.has_log_room(writer, FEW_LOG_BYTES),
         };
         due || by_way || store.crowded.load(Ordering::Relaxed)

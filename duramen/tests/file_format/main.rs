@@ -352,14 +352,14 @@ fn the_lock_file_shows_the_newest_commit_and_its_readers() -> Result {
     assert_eq!(header.bytes(&lock, "magic"), b"duramenL");
     let txnid = reader.txnid().0;
     for (field, value) in [
-        ("version", 5),
+        ("version", 6),
         ("ready", 1),
         ("newest", txnid),
         ("durable", txnid),
         ("writing", 0),
         ("blocks", 1),
         ("doubt", 0),
-        ("checkpoint due", 0),
+        ("checkpoints due", 0),
         ("inside", 0),
     ] {
         assert_eq!(header.number(&lock, field), value, "{field}");

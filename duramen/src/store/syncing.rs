@@ -1,0 +1,130 @@
+//! `sync`: the data file is flushed by who asks for that, beside whoever writes.
+//!
+//! Owns: which commit such a flush found, and that it is kept until it is the durable one. Must not know: what is in the
+//! pages.
+//!
+//! Who asks says so in the lock file before he flushes: whoever begins to write after that, and does not know what the
+//! flush has found, makes a checkpoint first. This handle's own writer knows: it is the commit that the transaction at
+//! work goes on from, or what that has become; so the newest commit when the next one begins, or the one before it.
+
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+use super::{Store, Writer};
+use crate::error::{Error, Result};
+use crate::ids::Txnid;
+use crate::readers::Wait;
+
+/// The flushes that threads of this handle make beside the writer, one at a time.
+#[derive(Default)]
+pub(crate) struct Syncing {
+    turn: Mutex<()>,
+    state: Mutex<State>,
+}
+
+#[derive(Default)]
+struct State {
+    /// How often these threads have asked for a checkpoint, as far as the lock file still asks for one.
+    asked: u64,
+    /// What the flush that is under way has found,
+    under_way: Option<Txnid>,
+    /// and the last one that is over.
+    done: Option<Txnid>,
+}
+
+impl Syncing {
+    fn lock(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Whether a flush has made this commit durable; none while it is at it.
+    pub(super) fn came_to(&self, commit: Txnid) -> Option<bool> {
+        let state = self.lock();
+        (state.under_way != Some(commit)).then_some(state.done == Some(commit))
+    }
+}
+
+impl Store {
+    /// As [`Store::checkpoint`], but without waiting for a writer, nor keeping one waiting.
+    pub(crate) fn sync(&self) -> Result<()> {
+        if self.settings.read_only {
+            return Err(Error::ReadOnly);
+        }
+        self.poison.check()?;
+        if !self.untold && self.durable() == self.shared.newest() {
+            return Ok(());
+        }
+        if self.untold {
+            return match self.checkpoint(Wait::No) {
+                Err(Error::Busy) => self.flush_beside_writer(),
+                done => done,
+            };
+        }
+        self.flush_beside_writer()?;
+        // Where nobody writes, what was flushed is the durable commit from now on.
+        match self.begin_write(Wait::No) {
+            Ok(writer) => self.end_write(writer),
+            Err(Error::Busy) => {}
+            Err(error) => return Err(error),
+        }
+        Ok(())
+    }
+
+    /// Flushes the data file as it is: a transaction that is under way writes nothing over that the newest commit can reach,
+    /// and the next one looks after what this has found.
+    pub(super) fn flush_beside_writer(&self) -> Result<()> {
+        let _turn = self.syncing.turn.lock().unwrap_or_else(PoisonError::into_inner);
+        let found = {
+            let mut state = self.syncing.lock();
+            // Before it is asked what is newest: whoever begins to write after this keeps that.
+            self.shared.ask_for_checkpoint();
+            state.asked += 1;
+            let found = self.shared.newest();
+            state.under_way = Some(found);
+            found
+        };
+        let flushed = self.flush("flush the data file");
+        let mut state = self.syncing.lock();
+        state.under_way = None;
+        state.done = flushed.is_ok().then_some(found);
+        flushed
+    }
+
+    /// Before a transaction: what was flushed beside the last one becomes durable, or is kept until it does.
+    pub(super) fn look_after_syncs(&self, writer: &mut Writer) -> Result<()> {
+        if !self.shared.is_checkpoint_asked_for() {
+            self.syncing.lock().asked = 0;
+            return Ok(());
+        }
+        if !self.untold && self.keeps_what_was_found(writer)? {
+            return Ok(());
+        }
+        self.flush_and_cut_off(writer)?;
+        // Now, since this transaction may come to nothing, and what is synced beside it has to stay all the same.
+        self.tell_of_flush(writer)?;
+        let mut state = self.syncing.lock();
+        self.shared.checkpoint_made();
+        state.asked = 0;
+        Ok(())
+    }
+
+    /// Does so without a checkpoint; false where others of whom nothing is known asked as well, or something else is in the way.
+    fn keeps_what_was_found(&self, writer: &mut Writer) -> Result<bool> {
+        let (done, under_way, settled) = {
+            let mut state = self.syncing.lock();
+            if !self.shared.are_all_of(state.asked) {
+                return Ok(false);
+            }
+            (state.done.take(), state.under_way, state.asked - u64::from(state.under_way.is_some()))
+        };
+        if let Some(done) = done.filter(|done| *done > self.shared.durable()) {
+            let Some(found) = self.as_found(writer, done) else { return Ok(false) };
+            self.rebase(writer, &found)?;
+        }
+        let mut state = self.syncing.lock();
+        self.shared.withdraw(settled);
+        state.asked = state.asked.saturating_sub(settled);
+        drop(state);
+        let under_way = under_way.filter(|found| *found > self.shared.durable());
+        Ok(under_way.is_none_or(|found| self.keep_for_sync(writer, found)))
+    }
+}
