@@ -23,7 +23,7 @@ use crate::readers::Wait;
 
 /// Beside commits the data file is flushed when so much waits for that, as a part of what relaxed commits flush it for
 /// otherwise;
-const BEGIN_AT: f64 = 0.25;
+const BEGIN_AT: f64 = 0.5;
 /// with so much a transaction waits until a flush that is under way is over,
 const WAIT_AT: f64 = 1.5;
 /// and a commit flushes the file itself with more than this.
