@@ -23,7 +23,7 @@ pub(crate) struct Syncing {
 
 #[derive(Default)]
 struct State {
-    /// How often these threads have asked for a checkpoint, as far as the lock file still asks for one.
+    /// How often these threads have asked for a checkpoint, as far as they know the lock file still asks for one.
     asked: u64,
     /// What the flush that is under way has found,
     under_way: Option<Txnid>,
@@ -92,7 +92,6 @@ impl Store {
     /// Before a transaction: what was flushed beside the last one becomes durable, or is kept until it does.
     pub(super) fn look_after_syncs(&self, writer: &mut Writer) -> Result<()> {
         if !self.shared.is_checkpoint_asked_for() {
-            self.syncing.lock().asked = 0;
             return Ok(());
         }
         if !self.untold && self.keeps_what_was_found(writer)? {
