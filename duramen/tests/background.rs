@@ -328,7 +328,7 @@ fn another_handle_goes_on_from_a_durable_commit_on_top_of_which_nothing_was_made
 }
 
 #[test]
-fn a_durable_commit_waits_for_its_own_flush_and_ends_what_is_under_way() -> Result {
+fn a_durable_commit_waits_for_its_own_flush_alone() -> Result {
     let place = Place::new()?;
     let db = place.options().open(place.path())?;
     put(&db, 1)?;
@@ -338,9 +338,14 @@ fn a_durable_commit_waits_for_its_own_flush_and_ends_what_is_under_way() -> Resu
     txn.set_durability(Durability::Durable);
     txn.table("t")?.put(0u64.to_be_bytes(), [0; 98])?;
     txn.commit()?;
-    assert_eq!((place.slow.flushes(), place.slow.is_flushing()), (flushes + 1, false));
+    assert_eq!((place.slow.flushes(), place.slow.is_flushing()), (flushes + 1, true));
     let (newest, durable) = commits(&db)?;
     assert_eq!(newest, durable);
+    // What the other one was of is older.
+    place.slow.end(true);
+    put(&db, 2)?;
+    assert_eq!(commits(&db)?.1, durable);
+    assert_eq!(place.proven()?, 2);
     Ok(())
 }
 
@@ -567,5 +572,29 @@ fn to_sync_beside_nobody_makes_the_newest_commit_durable_with_one_flush() -> Res
         let (newest, durable) = commits(&db)?;
         assert_eq!((newest, place.slow.flushes()), (durable, flushes + 1));
     }
+    Ok(())
+}
+
+#[test]
+fn what_another_handle_synced_is_kept_even_if_this_one_has_asked_as_often() -> Result {
+    let place = Place::new()?;
+    let slow = Slow::default();
+    let (a, b) = (in_time(&place.slow).open(place.path())?, in_time(&slow).open(place.path())?);
+    put(&a, 1)?;
+    // Beside a transaction of the other, which then makes the checkpoint.
+    let mut txn = b.begin_write()?;
+    a.sync()?;
+    txn.table("of b")?.put("key", "value")?;
+    txn.commit()?;
+    put(&b, 2)?;
+    // And the other way round.
+    let mut txn = a.begin_write()?;
+    let (found, durable) = commits(&a)?;
+    assert!(durable < found);
+    b.sync()?;
+    txn.table("of a")?.put("key", "value")?;
+    txn.commit()?;
+    drop(a.begin_write()?);
+    assert!(commits(&a)?.1 >= found);
     Ok(())
 }

@@ -163,7 +163,7 @@ fn clear(memory: &Memory, number: u32) -> usize {
     let unfinished = flushes_of(memory, number).map_or(0, |flushes| flushes.swap(0, Ordering::AcqRel));
     if unfinished > 0 {
         // They are counted there already.
-        memory.header().doubt.word.fetch_add(FAILED - unfinished, Ordering::AcqRel);
+        memory.header().doubt.word.fetch_add(FAILED.wrapping_sub(unfinished), Ordering::AcqRel);
     }
     let slots = memory.block(number).into_iter().flatten();
     let used = slots.filter(|slot| protocol::scan(&slot.mark).is_some());

@@ -564,7 +564,8 @@ impl Flushing {
         if !well {
             doubt.fetch_or(FAILED, Ordering::AcqRel);
         }
-        self.count().inspect(|count| _ = count.fetch_sub(1, Ordering::AcqRel));
+        let one_less = |count: u64| count.checked_sub(1);
+        self.count().inspect(|count| _ = count.fetch_update(Ordering::AcqRel, Ordering::Relaxed, one_less));
         // Who got others out of doubt has not counted those that were not to be told from the dead's.
         let (weight, of) = (self.weight(), if self.counted_in.is_some() { UNCOUNTED } else { FAILED });
         let less = |doubt: u64| (doubt % of >= weight).then(|| doubt - weight);

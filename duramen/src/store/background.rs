@@ -7,7 +7,7 @@
 //! like those of the last durable commit, and each commit counts twice what it wrote: since that one, which its own proof
 //! needs, and since this one, for the proofs of those that will be made when it is durable.
 //!
-//! It is this handle's alone. Where somebody else commits meanwhile, who knows nothing of it, it comes to nothing.
+//! It is this handle's alone. Where another one has been the writer meanwhile, which keeps nothing for it, it comes to nothing.
 //!
 //! The flush is the medium's own, or that of somebody who [syncs](super::syncing).
 
@@ -29,7 +29,7 @@ const WAIT_AT: f64 = 1.5;
 /// and a commit flushes the file itself with more than this.
 pub(super) const FLUSH_AT: f64 = 2.0;
 
-/// Who flushes.
+/// Whose the flush is.
 #[derive(Clone, Copy, PartialEq)]
 enum By {
     Medium,
@@ -183,7 +183,7 @@ impl Store {
         !self.untold && durable != writer.meta.txnid && durable != writer.meta.proof.base
     }
 
-    /// Waits until nothing is under way any more, of which nothing is to become.
+    /// At the end: waits for what is under way, of which nothing is to become any more.
     pub(super) fn drop_background(&self, writer: &mut Writer) -> Result<()> {
         match writer.background.is_some() && !self.shared.is_forked() {
             true => self.end_background(writer, true).map(drop),

@@ -191,8 +191,6 @@ impl Store {
 
     /// The writer's commit has been flushed.
     pub(crate) fn became_durable(&self, writer: &mut Writer) -> Result<()> {
-        // One that was under way beside is over.
-        self.drop_background(writer)?;
         (writer.durable_slot, writer.seen_slot) = (writer.slot, writer.slot);
         writer.mark = Mark::START;
         self.shared.set_durable(writer.meta.txnid)?;

@@ -114,6 +114,8 @@ pub(crate) struct Writer {
     pub made: Option<Txnid>,
     /// and what there was before it.
     before_made: Option<Background>,
+    /// See [`Shared::strangers`], when this handle was the writer last.
+    strangers: u64,
     /// How many tables the last transaction opened.
     pub tables: usize,
     pub last_commit: CommitTimings,
@@ -158,6 +160,7 @@ impl Writer {
             too_long: file_bytes > needed && !settings.keep_length,
             made: None,
             before_made: None,
+            strangers: 0,
             tables: 0,
             last_commit: CommitTimings::default(),
         }

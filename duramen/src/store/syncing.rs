@@ -23,7 +23,8 @@ pub(crate) struct Syncing {
 
 #[derive(Default)]
 struct State {
-    /// How often these threads have asked for a checkpoint, as far as they know the lock file still asks for one.
+    /// How often these threads have asked for a checkpoint since another handle was the writer, who made those that were
+    /// asked for before. So while none has been, the lock file asks for as many at least.
     asked: u64,
     /// What the flush that is under way has found,
     under_way: Option<Txnid>,
@@ -44,7 +45,8 @@ impl Syncing {
 }
 
 impl Store {
-    /// As [`Store::checkpoint`], but without waiting for a writer, nor keeping one waiting.
+    /// As [`Store::checkpoint`], but without waiting for a writer. A writer of this handle waits for it only where a checkpoint
+    /// is being made beside his commits just then.
     pub(crate) fn sync(&self) -> Result<()> {
         if self.settings.read_only {
             return Err(Error::ReadOnly);
@@ -72,6 +74,8 @@ impl Store {
     /// Flushes the data file as it is: a transaction that is under way writes nothing over that the newest commit can reach,
     /// and the next one looks after what this has found.
     pub(super) fn flush_beside_writer(&self) -> Result<()> {
+        // In a forked child the locks may be held for ever.
+        self.shared.check()?;
         let _turn = self.syncing.turn.lock().unwrap_or_else(PoisonError::into_inner);
         let found = {
             let mut state = self.syncing.lock();
@@ -85,12 +89,18 @@ impl Store {
         let flushed = self.flush("flush the data file");
         let mut state = self.syncing.lock();
         state.under_way = None;
-        state.done = flushed.is_ok().then_some(found);
+        if flushed.is_ok() {
+            state.done = Some(found);
+        }
         flushed
     }
 
     /// Before a transaction: what was flushed beside the last one becomes durable, or is kept until it does.
     pub(super) fn look_after_syncs(&self, writer: &mut Writer) -> Result<()> {
+        let strangers = self.shared.strangers();
+        if std::mem::replace(&mut writer.strangers, strangers) != strangers {
+            self.syncing.lock().asked = 0;
+        }
         if !self.shared.is_checkpoint_asked_for() {
             return Ok(());
         }
@@ -109,11 +119,13 @@ impl Store {
     /// Does so without a checkpoint; false where others of whom nothing is known asked as well, or something else is in the way.
     fn keeps_what_was_found(&self, writer: &mut Writer) -> Result<bool> {
         let (done, under_way, settled) = {
-            let mut state = self.syncing.lock();
+            let state = self.syncing.lock();
             if !self.shared.are_all_of(state.asked) {
                 return Ok(false);
             }
-            (state.done.take(), state.under_way, state.asked - u64::from(state.under_way.is_some()))
+            // A flush that failed has kept nothing.
+            self.poison.check()?;
+            (state.done, state.under_way, state.asked.saturating_sub(u64::from(state.under_way.is_some())))
         };
         if let Some(done) = done.filter(|done| *done > self.shared.durable()) {
             let Some(found) = self.as_found(writer, done) else { return Ok(false) };

@@ -8,7 +8,7 @@
 
 use std::future::Future;
 
-use duramen::{BulkOptions, Database, Error, Result, WriteTxn};
+use duramen::{BulkOptions, Database, Durability, Error, Result, WriteTxn};
 
 use crate::roles::{self, start};
 use crate::{assert_clean, scratch};
@@ -39,7 +39,10 @@ fn role_forking() -> Result<()> {
     let Some(arguments) = roles::arguments("forked::role_forking") else { return Ok(()) };
     let path = &arguments[0];
     let db = Database::open(path)?;
-    db.update(|txn| txn.table("t")?.put("key", "value"))?;
+    db.update(|txn| {
+        txn.set_durability(Durability::Relaxed);
+        txn.table("t")?.put("key", "value")
+    })?;
     let mut kept = db.read()?;
     let snapshot = db.read_owned()?;
     let mut txn = db.begin_write()?;
@@ -52,6 +55,7 @@ fn role_forking() -> Result<()> {
         assert!(is_forked(db.try_begin_write()));
         assert!(is_forked(db.update(|_| Ok(()))));
         assert!(is_forked(db.checkpoint()));
+        assert!(is_forked(db.sync()));
         assert!(is_forked(db.stats()));
         assert!(is_forked(db.check(|_, _| {})));
         assert!(is_forked(db.readers()));
