@@ -170,8 +170,9 @@ impl Database {
     ///
     /// This also happens by itself: when the log is full (an eighth of the data file; at least 1 MiB, at most 32); when a
     /// commit finds that as much is new since the last time as the data file is long (at least 16 MiB, and at most a
-    /// sixteenth of the memory, which counts for at least 128 MiB and at most 512), with [`Durability::Relaxed`] a
-    /// sixteenth of the memory or five seconds; and when the last user closes the database.
+    /// sixteenth of the memory, which counts for at least 128 MiB and at most 512); beside commits with
+    /// [`Durability::Relaxed`], which go on meanwhile, at half of that sixteenth or after five seconds; and when the last
+    /// user closes the database.
     ///
     /// # Errors
     /// As [`Database::begin_write`], and what the flush meets.
@@ -180,7 +181,8 @@ impl Database {
     }
 
     /// As [`Database::checkpoint`], but never waits for a writer, who may be the caller. While there is one, what is
-    /// committed is flushed all the same, and survives a power cut; the next write transaction begins with a checkpoint.
+    /// committed is flushed all the same, and survives a power cut. The next write transaction of this handle goes on from
+    /// there; that of another one begins with a checkpoint.
     pub fn sync(&self) -> Result<()> {
         self.store.sync()
     }
