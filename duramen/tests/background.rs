@@ -397,6 +397,17 @@ fn who_closes_waits_for_what_is_under_way_and_leaves_no_doubt() -> Result {
 }
 
 #[test]
+fn who_closes_is_told_that_what_was_under_way_failed() -> Result {
+    let place = Place::new()?;
+    let _keep = place.open_another()?;
+    let db = place.options().flush_on_close(false).open(place.path())?;
+    put(&db, 1)?;
+    place.slow.end(false);
+    assert!(matches!(db.close(), Err(Error::Io { .. })));
+    Ok(())
+}
+
+#[test]
 fn none_is_begun_where_no_lock_file_tells_others_of_it() -> Result {
     let place = Place::new()?;
     let db = place.options().without_lock_file().open(place.path())?;

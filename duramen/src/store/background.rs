@@ -185,9 +185,6 @@ impl Store {
 
     /// At the end: waits for what is under way, of which nothing is to become any more.
     pub(super) fn drop_background(&self, writer: &mut Writer) -> Result<()> {
-        match writer.background.is_some() && !self.shared.is_forked() {
-            true => self.end_background(writer, true).map(drop),
-            false => Ok(()),
-        }
+        self.end_background(writer, true).map(drop)
     }
 }

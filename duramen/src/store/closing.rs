@@ -20,13 +20,21 @@ impl Store {
         self.end()
     }
 
-    /// What a closing database does: everything durable, unless that was not wanted, and a meta page that needs no proof,
-    /// if nobody else has it open.
     fn end(&self) -> Result<()> {
-        if self.settings.read_only || self.shared.is_forked() || self.poison.is_there() {
+        // In a forked child another thread may have held the memory's lock.
+        if self.settings.read_only || self.shared.is_forked() {
             return Ok(());
         }
-        if self.lock_pending().is_some() {
+        let ended = self.leave_durable();
+        // Others are to know what came of a flush before they cannot ask.
+        let flushed = self.lock_memory().as_mut().map_or(Ok(()), |writer| self.drop_background(writer));
+        ended.and(flushed)
+    }
+
+    /// What a closing database does: everything durable, unless that was not wanted, and a meta page that needs no proof,
+    /// if nobody else has it open.
+    fn leave_durable(&self) -> Result<()> {
+        if self.poison.is_there() || self.lock_pending().is_some() {
             return Ok(());
         }
         if self.untold {
@@ -98,12 +106,6 @@ impl Drop for Store {
             && let Err(error) = self.end()
         {
             tracing::warn!(path = %self.path.display(), %error, "closing left the last checkpoint to the next opening");
-        }
-        // Others are to know what came of a flush before they cannot ask.
-        if !self.shared.is_forked()
-            && let Some(mut writer) = self.lock_memory().take()
-        {
-            let _ = self.drop_background(&mut writer);
         }
     }
 }
