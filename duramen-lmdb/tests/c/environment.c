@@ -52,7 +52,8 @@ static void refusals(void) {
 	SAY(mdb_env_open(env, place("nowhere/file"), MDB_NOSUBDIR, 0644));
 	mdb_env_close(env);
 	MUST(mdb_env_create(&env));
-	SAY(mdb_env_open(env, base, MDB_NOSUBDIR, 0644));
+	mkdir(place("folder"), 0755);
+	SAY(mdb_env_open(env, place("folder"), MDB_NOSUBDIR, 0644));
 	mdb_env_close(env);
 	MUST(mdb_env_create(&env));
 	SAY(mdb_env_open(env, place("rd"), MDB_NOSUBDIR | MDB_RDONLY, 0644));
