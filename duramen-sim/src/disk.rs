@@ -414,7 +414,11 @@ impl Medium for Recorder {
 
     fn write_flushed(&self, offset: u64, bytes: &[u8]) -> io::Result<()> {
         self.write_at(offset, &[IoSlice::new(bytes)])?;
-        self.finish_flush(Deed::FlushOf(offset..offset + bytes.len() as u64))
+        self.finish_flush(Deed::FlushOf(offset..offset + bytes.len() as u64))?;
+        // The first record was blanked: there are none.
+        let is_emptied = self.file == Which::Log && offset == 0 && bytes.iter().all(|&byte| byte == 0);
+        self.disk.lock().recorded &= !is_emptied;
+        Ok(())
     }
 
     fn begin_write_flushed(&self, offset: u64, bytes: &[u8]) -> bool {
