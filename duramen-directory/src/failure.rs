@@ -1,6 +1,8 @@
 //! Why an operation fails, as an LDAP result. The one place where other errors get their result codes, and where the log
 //! is told of those that no client can do anything about.
 
+use std::error::Error as _;
+use std::io;
 use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
@@ -47,8 +49,12 @@ impl Failure {
     /// An error of the database, which names what to do about it.
     pub(crate) fn of_database(error: &duramen::Error) -> Failure {
         if error.is_disk_full() {
-            let text =
-                "the disk with the data is full, so nothing of this was stored; as soon as there is room, it can be";
+            let text = if is_of_limit(error) {
+                "the data file is as long as the process may make one (`ulimit -f`, systemd's LimitFSIZE), so nothing of this \
+                 was stored; with a higher limit it can be"
+            } else {
+                "the disk with the data is full, so nothing of this was stored; as soon as there is room, it can be"
+            };
             return Failure::new(ResultCode::UNWILLING_TO_PERFORM, format!("{text} (the database: {error})"));
         }
         Failure::new(code(error), format!("the database: {error}"))
@@ -63,6 +69,18 @@ impl Failure {
             referral: List::trusted(&self.referral),
         }
     }
+}
+
+/// Whether the system refuses to make a file longer.
+fn is_of_limit(error: &duramen::Error) -> bool {
+    let mut next = error.source();
+    while let Some(cause) = next {
+        if cause.downcast_ref::<io::Error>().is_some_and(|cause| cause.kind() == io::ErrorKind::FileTooLarge) {
+            return true;
+        }
+        next = cause.source();
+    }
+    false
 }
 
 impl std::fmt::Display for Failure {

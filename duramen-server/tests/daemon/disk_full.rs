@@ -27,8 +27,12 @@ fn fill(mut client: Client, first: usize) -> (Vec<usize>, Answer) {
     unreachable!("the numbers have no end")
 }
 
-/// Several clients at once, so that commits are shared.
-fn fill_together(daemon: &Daemon, first: usize) -> Vec<usize> {
+/// What a full disk, and a limit, is told of by.
+const FULL: &str = "the disk with the data is full, so nothing of this was stored; as soon as there is room, it can be";
+const LIMITED: &str = "the data file is as long as the process may make one";
+
+/// Several clients at once, so that commits are shared, until they are refused with these words.
+fn fill_together(daemon: &Daemon, first: usize, refused: &str) -> Vec<usize> {
     let outcomes = std::thread::scope(|scope| {
         let clients = (0..WRITERS).map(|n| (first + n, Client::administrator(daemon)));
         let writers: Vec<_> = clients.map(|(n, client)| scope.spawn(move || fill(client, n))).collect();
@@ -37,7 +41,7 @@ fn fill_together(daemon: &Daemon, first: usize) -> Vec<usize> {
     let mut added = Vec::new();
     for (numbers, refusal) in outcomes {
         assert_eq!(refusal.code, ResultCode::UNWILLING_TO_PERFORM, "{refusal:?}");
-        assert!(refusal.diagnostic.contains("full") && refusal.diagnostic.contains("there is room"), "{refusal:?}");
+        assert!(refusal.diagnostic.contains(refused), "{refusal:?}");
         added.extend(numbers);
     }
     added
@@ -79,15 +83,15 @@ fn on_a_full_disk_updates_are_refused_until_there_is_room_and_all_else_goes_on()
         &configuration_of(&data, PLAIN),
     );
     Client::administrator(&daemon).populate(0);
-    let mut added = fill_together(&daemon, 0);
+    let mut added = fill_together(&daemon, 0, FULL);
     assert!(added.len() > 20, "only {} fit", added.len());
     assert_served(&daemon, &added, "on the full disk");
-    assert!(daemon.log().contains("the disk with the data is full"), "{}", daemon.log());
-    added.extend(fill_together(&daemon, 100_000));
+    assert!(daemon.log().contains(FULL), "{}", daemon.log());
+    added.extend(fill_together(&daemon, 100_000, FULL));
     assert_served(&daemon, &added, "on the full disk, after another attempt");
 
     std::fs::remove_file(&ballast).unwrap();
-    let more = fill_together(&daemon, 200_000);
+    let more = fill_together(&daemon, 200_000, FULL);
     assert!(more.len() > 20, "only {} more fit when there was room", more.len());
     added.extend(more);
     assert_served(&daemon, &added, "full again");
@@ -98,7 +102,7 @@ fn on_a_full_disk_updates_are_refused_until_there_is_room_and_all_else_goes_on()
         let answer = client.delete(&person(number));
         assert_eq!(answer.code, ResultCode::SUCCESS, "deleting makes room: {answer:?}");
     }
-    let more = fill_together(&daemon, 300_000);
+    let more = fill_together(&daemon, 300_000, FULL);
     assert!(more.len() > 20, "only {} more fit after some were deleted", more.len());
     added.extend(more);
     assert_served(&daemon, &added, "full again after some were deleted");
@@ -114,16 +118,16 @@ fn a_limit_of_the_length_of_files_is_met_like_a_full_disk() {
     command.args(["-c", "ulimit -f 16384; exec \"$0\" \"$@\"", env!("CARGO_BIN_EXE_duramend")]);
     let mut daemon = Daemon::start_by(command, tempfile::tempdir().unwrap(), &configuration(PLAIN));
     Client::administrator(&daemon).populate(0);
-    let mut added = fill_together(&daemon, 0);
+    let mut added = fill_together(&daemon, 0, LIMITED);
     assert!(added.len() > 20, "only {} fit", added.len());
     assert_served(&daemon, &added, "at the limit");
-    assert!(daemon.log().contains("the disk with the data is full"), "{}", daemon.log());
+    assert!(daemon.log().contains(LIMITED), "{}", daemon.log());
     let mut client = Client::administrator(&daemon);
     for number in added.split_off(added.len() / 2) {
         let answer = client.delete(&person(number));
         assert_eq!(answer.code, ResultCode::SUCCESS, "deleting {number} makes room: {answer:?}\n{}", daemon.log());
     }
-    added.extend(fill_together(&daemon, 100_000));
+    added.extend(fill_together(&daemon, 100_000, LIMITED));
     assert_served(&daemon, &added, "at the limit again");
     daemon.signal("TERM");
     assert!(daemon.ended().success(), "{}", daemon.log());
