@@ -24,6 +24,15 @@ pub struct Args {
     base: Option<String>,
 }
 
+/// As much of a filter as helps to recognize it.
+fn beginning_of(filter: &str) -> String {
+    const SHOWN: usize = 100;
+    match filter.char_indices().nth(SHOWN) {
+        Some((end, _)) => format!("{}...", &filter[..end]),
+        None => filter.to_string(),
+    }
+}
+
 /// Runs `duramen directory explain`.
 pub fn run(args: &Args) -> Result<()> {
     let place = args.directory.place()?;
@@ -36,7 +45,7 @@ pub fn run(args: &Args) -> Result<()> {
         ..Config::default()
     })?;
     let filter = FilterBuf::parse(&args.filter)
-        .map_err(|error| Failure::Usage(format!("the filter {:?}: {error}", args.filter)))?;
+        .map_err(|error| Failure::Usage(format!("the filter {:?}: {error}", beginning_of(&args.filter))))?;
     let base = match &args.base {
         Some(base) => base.clone(),
         None => directory.suffixes().into_iter().next().unwrap_or_default(),

@@ -55,6 +55,10 @@ fn what_is_imported_is_exported_checked_and_explained() {
         assert!(undefined.contains(told), "{undefined}");
     }
     assert!(!undefined.contains("cn;lang-en:"), "{undefined}");
+    let long = format!("(|{}", "(sn=smith)".repeat(1000));
+    let refused = bench.run(&["directory", "explain", "--data", "people", &long]);
+    assert!(refused.code == Some(2) && refused.stderr.contains("...\": at byte 10002"), "{}", refused.stderr);
+    assert!(refused.stderr.len() < 200, "{}", refused.stderr);
     bench.ok(&["directory", "reindex", "--data", "people", "--all"]);
     assert_eq!(bench.ok(&["directory", "check", "--data", "people"]), "everything fits together\n");
 
