@@ -449,6 +449,11 @@ impl Shared {
         self.doubt().load(Ordering::Acquire) >= UNCOUNTED
     }
 
+    /// Whether it is not only that somebody flushes.
+    pub(crate) fn has_failed(&self) -> bool {
+        self.in_doubt() && self.doubt().load(Ordering::Acquire) >= FAILED
+    }
+
     /// All that could be doubted has been written again, and flushed.
     pub(crate) fn out_of_doubt(&self) {
         self.doubt().fetch_and(UNCOUNTED - 1, Ordering::AcqRel);

@@ -34,8 +34,13 @@ impl Store {
     /// What a closing database does: everything durable, unless that was not wanted, and a meta page that needs no proof,
     /// if nobody else has it open.
     fn leave_durable(&self) -> Result<()> {
-        if self.poison.is_there() || self.lock_pending().is_some() {
+        if self.lock_pending().is_some() {
             return Ok(());
+        }
+        if self.poison.is_there() {
+            // Another handle may be the only one that was told so far.
+            let left = self.settings.flush_on_close && self.durable() != self.shared.newest();
+            return if left { self.poison.check() } else { Ok(()) };
         }
         if self.untold {
             return self.end_untold();

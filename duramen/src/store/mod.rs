@@ -387,12 +387,17 @@ impl Store {
                     self.poison.by(error.to_string());
                 }
             })?;
+            // It is told of before the doubt ends: whoever comes after a death in between has to look again.
+            self.adopt(&chosen.meta, chosen.slot)?;
             self.shared.out_of_doubt();
-            return self.adopt(&chosen.meta, chosen.slot);
+            return Ok(());
         }
         // Its meta page was written after all of its pages, and the page cache keeps what it was given.
-        // Who died while he told of it may have left no word of it.
-        if meta.txnid > newest || self.shared.record(newest).is_none() {
+        // Who died while he told of it may have left no word of it, or half of the word that it is durable.
+        let record = self.shared.record(newest).map(|record| Unpacked::of(&record));
+        let is_durable = self.shared.durable() == newest;
+        let is_told = record.is_some_and(|record| (record.mark == Mark::START) == is_durable);
+        if meta.txnid > newest || !is_told {
             self.flush("flush the commit of a dead writer")?;
             return self.adopt(&meta, slot);
         }
@@ -401,8 +406,8 @@ impl Store {
 
     /// Makes a commit the newest that another writer made, and that is durable.
     fn adopt(&self, meta: &Meta, slot: usize) -> Result<()> {
-        self.shared.publish(&published_durable(meta, slot))?;
-        self.shared.set_durable(meta.txnid)
+        self.shared.set_durable(meta.txnid)?;
+        self.shared.publish(&published_durable(meta, slot))
     }
 
     /// Cuts off what a transaction that came to nothing had lengthened the file by.

@@ -7,6 +7,7 @@
 //! flush has found, makes a checkpoint first. This handle's own writer knows: it is the commit that the transaction at
 //! work goes on from, or what that has become; so the newest commit when the next one begins, or the one before it.
 
+use std::io;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use super::{Store, Writer};
@@ -61,14 +62,16 @@ impl Store {
                 done => done,
             };
         }
-        self.flush_beside_writer()?;
-        // Where nobody writes, what was flushed is the durable commit from now on.
+        let flushed = self.flush_beside_writer();
+        // Where nobody writes, what was flushed is the durable commit from now on, and what was in doubt has been written again.
         match self.begin_write(Wait::No) {
-            Ok(writer) => self.end_write(writer),
-            Err(Error::Busy) => {}
-            Err(error) => return Err(error),
+            Ok(writer) => {
+                self.end_write(writer);
+                Ok(())
+            }
+            Err(Error::Busy) => flushed,
+            Err(error) => flushed.and(Err(error)),
         }
-        Ok(())
     }
 
     /// Flushes the data file as it is: a transaction that is under way writes nothing over that the newest commit can reach,
@@ -86,13 +89,24 @@ impl Store {
             state.under_way = Some(found);
             found
         };
-        let flushed = self.flush("flush the data file");
+        let flushed = self.flush("flush the data file").and_then(|()| self.check_others_flushes());
         let mut state = self.syncing.lock();
         state.under_way = None;
         if flushed.is_ok() {
             state.done = Some(found);
         }
         flushed
+    }
+
+    /// Whether another handle was told of what could not be written, or died before it was: this one may not have been. The next
+    /// transaction writes all of it again.
+    fn check_others_flushes(&self) -> Result<()> {
+        if !self.shared.has_failed() {
+            return Ok(());
+        }
+        let source =
+            io::Error::other("what another handle flushed may not be on disk; the next transaction writes it again");
+        Err(Error::Io { op: "flush the data file", source })
     }
 
     /// Before a transaction: what was flushed beside the last one becomes durable, or is kept until it does.

@@ -1,5 +1,7 @@
 //! Checkpoints that relaxed commits go on beside.
 
+mod dead;
+
 use std::fs::File;
 use std::io;
 use std::os::unix::fs::FileExt;
@@ -23,6 +25,8 @@ struct Asked {
     came: Option<bool>,
     /// They come to an end by themselves.
     ends: bool,
+    /// Those that are waited for fail.
+    fails: bool,
     /// How many writes of pages from now on find room.
     room: Option<usize>,
 }
@@ -108,8 +112,9 @@ impl Medium for Watched {
     }
 
     fn flush(&self) -> io::Result<()> {
-        self.slow.lock().flushes += 1;
-        Ok(())
+        let mut asked = self.slow.lock();
+        asked.flushes += 1;
+        if asked.fails { Err(io::Error::from_raw_os_error(5)) } else { Ok(()) }
     }
 
     fn len(&self) -> io::Result<u64> {

@@ -1,0 +1,122 @@
+//! What those leave behind who are killed, or fail, while they make a commit durable.
+
+use super::*;
+
+/// Where the lock file says which commit is durable, and that somebody is in a transaction.
+const DURABLE: u64 = 128;
+const WRITING: u64 = 192;
+
+/// Who says that the newest commit is durable says so twice, and is killed after the first.
+#[derive(Clone, Copy)]
+enum Said {
+    /// That it is this one.
+    Which,
+    /// In the record of the commit.
+    Record,
+}
+
+fn killed_half_way(place: &Place, db: &Database, said: Said) -> Result {
+    let mut word = [0; 8];
+    place.lock_file()?.read_exact_at(&mut word, DURABLE)?;
+    match said {
+        Said::Which => word = commits(db)?.0.0.to_ne_bytes(),
+        Said::Record => db.checkpoint()?,
+    }
+    place.lock_file()?.write_all_at(&word, DURABLE)?;
+    Ok(place.lock_file()?.write_all_at(&1u64.to_ne_bytes(), WRITING)?)
+}
+
+#[test]
+fn what_a_dead_writer_has_half_said_to_be_durable_is_kept() -> Result {
+    for said in [Said::Which, Said::Record] {
+        let place = Place::new()?;
+        let (a, b) = (in_time(&place.slow).open(place.path())?, in_time(&Slow::default()).open(place.path())?);
+        for value in 0..4 {
+            put(&a, value)?;
+        }
+        let (flushed, newest) = (std::fs::read(place.path())?, commits(&a)?.0);
+        killed_half_way(&place, &a, said)?;
+        for value in 4..10 {
+            put(&b, value)?;
+            assert!(commits(&b)?.1 >= newest);
+            // Of what came after, the disk has the meta pages alone,
+            let mut file = std::fs::read(place.path())?;
+            assert_eq!(place.value_of(&file[..HEAD], &flushed).map_err(|e| format!("after {value}: {e}"))?, 3);
+            // or all but those.
+            for slot in file[..HEAD].chunks_mut(SLOT) {
+                if u64::from_le_bytes(slot[TXNID].try_into()?) > newest.0 {
+                    slot.fill(0);
+                }
+            }
+            let head = file[..HEAD].to_vec();
+            assert_eq!(place.value_of(&head, &file).map_err(|e| format!("after {value}: {e}"))?, 3);
+        }
+    }
+    Ok(())
+}
+
+fn put_durably(db: &Database, value: u64) -> Result {
+    let mut txn = db.begin_write()?;
+    txn.set_durability(Durability::Durable);
+    txn.table("t")?.put(0u64.to_be_bytes(), [&value.to_be_bytes()[..], &[7; 90]].concat())?;
+    Ok(txn.commit()?)
+}
+
+#[test]
+fn what_a_dead_writer_has_half_said_to_be_durable_is_what_the_log_goes_on_from() -> Result {
+    for said in [Said::Which, Said::Record] {
+        let place = Place::new()?;
+        let open = |slow: &Slow| Database::options().medium(slow.layer()).log_at_once(1 << 20).open(place.path());
+        let a = open(&place.slow)?;
+        put(&a, 0)?;
+        a.checkpoint()?;
+        for value in 1..5 {
+            put_durably(&a, value)?;
+        }
+        killed_half_way(&place, &a, said)?;
+        let slow = Slow::default();
+        let b = open(&slow)?;
+        drop(b.begin_write()?);
+        let (flushed, flushes) = (std::fs::read(place.path())?, slow.flushes());
+        put_durably(&b, 77)?;
+        assert_eq!(slow.flushes(), flushes, "in the log alone");
+        let image = place.dir.path().join("image.dm");
+        std::fs::write(&image, &flushed)?;
+        std::fs::copy(place.dir.path().join("it.dm-log"), place.dir.path().join("image.dm-log"))?;
+        let found =
+            Database::open(&image)?.read()?.table("t")?.get(0u64.to_be_bytes())?.ok_or("no entry")?[..8].to_vec();
+        assert_eq!(found, 77u64.to_be_bytes(), "acknowledged");
+    }
+    Ok(())
+}
+
+#[test]
+fn who_closes_is_told_that_nothing_was_flushed_as_another_handle_had_failed() -> Result {
+    let place = Place::new()?;
+    let slow = Slow::default();
+    let a = in_time(&place.slow).flush_on_close(true).open(place.path())?;
+    let b = in_time(&slow).open(place.path())?;
+    put(&a, 1)?;
+    slow.lock().fails = true;
+    b.checkpoint().unwrap_err();
+    let flushes = place.slow.flushes();
+    assert!(matches!(a.close(), Err(Error::Poisoned { .. })));
+    assert_eq!(place.slow.flushes(), flushes);
+    Ok(())
+}
+
+#[test]
+fn to_sync_beside_a_writer_fails_where_another_handle_was_told_of_a_failure() -> Result {
+    let place = Place::new()?;
+    let (b, c) = (place.options().open(place.path())?, place.open_another()?);
+    put(&b, 1)?;
+    let txn = c.begin_write()?;
+    // The kernel tells of what it could not write those that have the file open.
+    place.slow.end(false);
+    let a = in_time(&Slow::default()).open(place.path())?;
+    assert!(matches!(a.sync(), Err(Error::Io { .. })), "the pages of the newest commit may not be on disk");
+    drop(txn);
+    // What begins to write makes sure of them.
+    a.sync()?;
+    Ok(a.sync()?)
+}
