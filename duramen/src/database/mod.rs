@@ -183,6 +183,10 @@ impl Database {
     /// As [`Database::checkpoint`], but never waits for a writer, who may be the caller. While there is one, what is
     /// committed is flushed all the same, and survives a power cut. The next write transaction of this handle goes on from
     /// there; that of another one begins with a checkpoint.
+    ///
+    /// # Errors
+    /// What the flush meets; and while there is a writer, that another handle has been told of what could not be written, or
+    /// died while it flushed. The next transaction writes that again.
     pub fn sync(&self) -> Result<()> {
         self.store.sync()
     }

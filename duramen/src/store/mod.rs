@@ -393,10 +393,10 @@ impl Store {
             return Ok(());
         }
         // Its meta page was written after all of its pages, and the page cache keeps what it was given.
-        // Who died while he told of it may have left no word of it, or half of the word that it is durable.
+        // Who died while he told of it may have left no word of it, half of the word that it is durable, or another slot's.
         let record = self.shared.record(newest).map(|record| Unpacked::of(&record));
         let is_durable = self.shared.durable() == newest;
-        let is_told = record.is_some_and(|record| (record.mark == Mark::START) == is_durable);
+        let is_told = record.is_some_and(|record| (record.mark == Mark::START) == is_durable && record.slot == slot);
         if meta.txnid > newest || !is_told {
             self.flush("flush the commit of a dead writer")?;
             return self.adopt(&meta, slot);

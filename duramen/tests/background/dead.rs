@@ -120,3 +120,43 @@ fn to_sync_beside_a_writer_fails_where_another_handle_was_told_of_a_failure() ->
     a.sync()?;
     Ok(a.sync()?)
 }
+
+/// Where the lock file says what is newest, and the records of the newest commits.
+const NEWEST: u64 = 64;
+const RECORDS: (usize, usize) = (4096, 12288);
+
+#[test]
+fn what_was_rejected_is_not_found_after_who_settled_that_has_died() -> Result {
+    let place = Place::new()?;
+    let path = place.dir.path().join("other.dm");
+    let db = in_time(&place.slow).open(place.path())?;
+    put(&db, 2)?;
+    db.checkpoint()?;
+    let before = std::fs::read(place.path())?;
+    put(&db, 3)?;
+    put(&db, 4)?;
+    // A power cut has left the newest meta pages, and none of their pages. Who opens first may only read.
+    let head = std::fs::read(place.path())?[..HEAD].to_vec();
+    std::fs::write(&path, [&head[..], &before[HEAD..]].concat())?;
+    let reader = Database::options().read_only(true).open(&path)?;
+    assert_eq!(value(&reader)?, 2);
+    // A writer settles that, and dies when he has written it, before he tells of it.
+    let lock_path = place.dir.path().join("other.dm-lock");
+    let said = std::fs::read(&lock_path)?;
+    let dead = in_time(&Slow::default()).open(&path)?;
+    drop(dead.begin_write()?);
+    let lock = File::options().write(true).open(&lock_path)?;
+    for at in [NEWEST, DURABLE] {
+        lock.write_all_at(&said[at as usize..][..8], at)?;
+    }
+    lock.write_all_at(&said[RECORDS.0..RECORDS.1], RECORDS.0 as u64)?;
+    lock.write_all_at(&0u64.to_ne_bytes(), DOUBT)?;
+    lock.write_all_at(&1u64.to_ne_bytes(), WRITING)?;
+    let b = in_time(&Slow::default()).durability(Durability::Durable).open(&path)?;
+    put(&b, 77)?;
+    // The power is cut; the disk has everything.
+    let image = place.dir.path().join("image.dm");
+    std::fs::copy(&path, &image)?;
+    assert_eq!(value(&Database::open(&image)?)?, 77, "acknowledged");
+    Ok(())
+}
