@@ -79,5 +79,7 @@ static inline MDB_txn *begin(MDB_env *env, unsigned flags) {
 
 /* The works of habits.c, in an environment of their own. */
 void habits(const char *path, uint64_t n);
+/* The works of small.c, likewise. */
+void small(const char *path);
 
 #endif

@@ -67,8 +67,8 @@ pub(super) enum Inner {
 pub(super) enum Values<'p> {
     One,
     Sub(SubPage<'p>),
-    /// The leaf of the key's tree of duplicates that the position is in.
-    Leaf(AnyLeaf<'p>),
+    /// The leaf of the key's tree of duplicates that the position is in; how many that tree has.
+    Leaf(AnyLeaf<'p>, u64),
 }
 
 /// What became of a value that a position was on.
@@ -238,7 +238,7 @@ impl Position {
                 self.inner = Inner::Tree;
                 let step = self.inner_path.leaf();
                 let leaf = at(step.page, AnyLeaf::open(bytes))?;
-                (Values::Leaf(leaf), at(step.page, leaf.key(step.index))?)
+                (Values::Leaf(leaf, tree.entries), at(step.page, leaf.key(step.index))?)
             }
         })
     }

@@ -10,7 +10,7 @@
 use super::cursor::{CELLS_AHEAD, End, Inner, Pair, Position, Trunk, Values};
 use super::duplicates::item_of;
 use super::sub_page::SubPage;
-use super::{AnyLeaf, Pages, Path, at, open_cells};
+use super::{AnyLeaf, Pages, Path, Tree, at, open_cells};
 use crate::error::Result;
 use crate::format::leaf::{Cell, CellKind, Leaf};
 use crate::ids::Txnid;
@@ -247,7 +247,7 @@ impl<'p> Near<'p> {
                 let to = beside(*i, back)?;
                 (i, to, sub.get(to).ok()?)
             }
-            (Values::Leaf(leaf), Inner::Tree) => {
+            (Values::Leaf(leaf, _), Inner::Tree) => {
                 let i = &mut position.inner_path.leaf_mut().index;
                 let to = beside(*i, back)?;
                 (i, to, leaf.key(to).ok()?)
@@ -262,7 +262,7 @@ impl<'p> Near<'p> {
     pub(crate) fn end_value(&self, position: &mut Position, last: bool) -> Option<Pair<'p>> {
         if let (Values::Sub(sub), Inner::Sub(i)) = (&self.values, &mut position.inner) {
             *i = if last { sub.len() - 1 } else { 0 };
-        } else if matches!(self.values, Values::Leaf(_)) {
+        } else if matches!(self.values, Values::Leaf(..)) {
             return None;
         }
         self.current(position)
@@ -270,11 +270,11 @@ impl<'p> Near<'p> {
 
     /// How many values the key has.
     #[inline]
-    pub(crate) fn count(&self) -> Option<u64> {
+    pub(crate) fn count(&self) -> u64 {
         match &self.values {
-            Values::One => Some(1),
-            Values::Sub(sub) => Some(sub.len() as u64),
-            Values::Leaf(_) => None,
+            Values::One => 1,
+            Values::Sub(sub) => sub.len() as u64,
+            Values::Leaf(_, count) => *count,
         }
     }
 
@@ -287,7 +287,7 @@ impl<'p> Near<'p> {
                 return (cell.kind == CellKind::Plain).then_some((cell.key, cell.value));
             }
             (Values::Sub(sub), Inner::Sub(i)) => sub.get(*i).ok()?,
-            (Values::Leaf(leaf), Inner::Tree) => leaf.key(position.inner_path.leaf().index).ok()?,
+            (Values::Leaf(leaf, _), Inner::Tree) => leaf.key(position.inner_path.leaf().index).ok()?,
             _ => return None,
         };
         Some((self.key, value))
@@ -326,7 +326,7 @@ impl<'p> Near<'p> {
                 let from = from(*i);
                 (i, sub.len() - 1, sub.packed(from..sub.len()))
             }
-            (Values::Leaf(AnyLeaf::Packed(page)), Inner::Tree) => {
+            (Values::Leaf(AnyLeaf::Packed(page), _), Inner::Tree) => {
                 let i = &mut position.inner_path.leaf_mut().index;
                 let from = from(*i);
                 (i, page.len().checked_sub(1)?, page.keys(from..page.len()).ok()?)
@@ -364,7 +364,10 @@ fn values_at<'p, P: Pages>(pages: &'p P, position: &Position, cell: &Cell<'p>, i
         // In a gap beside an only value.
         Inner::Sub(_) if cell.kind == CellKind::Plain => Values::One,
         Inner::Sub(_) => Values::Sub(SubPage::open(cell.value, item).ok()?),
-        Inner::Tree => Values::Leaf(position.inner_path.open_leaf(pages).ok()?),
+        Inner::Tree => {
+            let count = Tree::decode(cell.value).ok()?.entries;
+            Values::Leaf(position.inner_path.open_leaf(pages).ok()?, count)
+        }
     })
 }
 
@@ -401,7 +404,7 @@ impl<'p> AtGap<'_, 'p> {
                 *i = to;
                 value
             }
-            (Values::Leaf(leaf), Inner::Tree) => {
+            (Values::Leaf(leaf, _), Inner::Tree) => {
                 let i = &mut position.inner_path.leaf_mut().index;
                 let to = beside(*i)?;
                 let value = leaf.key(to).ok()?;
@@ -425,7 +428,7 @@ impl<'p> AtGap<'_, 'p> {
             (Values::One, Inner::One) => return true,
             (Values::One, _) => 1,
             (Values::Sub(sub), _) => sub.len(),
-            (Values::Leaf(_), _) => return false,
+            (Values::Leaf(..), _) => return false,
         };
         matches!(position.inner, Inner::Sub(i) if i == if back { 0 } else { len })
     }

@@ -363,8 +363,8 @@ impl<'t> Cursor<'t> {
         if !self.position.is_on() {
             return Err(Error::Usage { what: "a cursor that stands on no entry was asked for a count" });
         }
-        if let Some(count) = self.near.as_ref().and_then(Near::count) {
-            return Ok(count);
+        if let Some(near) = &self.near {
+            return Ok(near.count());
         }
         on!(self.table.source, pages => self.position.count(pages, self.table.trunk()))
     }

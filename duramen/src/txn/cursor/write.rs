@@ -126,8 +126,8 @@ impl WriteCursor {
         if !self.position.is_on() {
             return Err(Error::Usage { what: "a cursor that stands on no entry was asked for a count" });
         }
-        if let Some(count) = self.held.get(work, self.table).and_then(|near| near.count()) {
-            return Ok(count);
+        if let Some(near) = self.held.get(work, self.table) {
+            return Ok(near.count());
         }
         self.position.count(work, self.trunk(work)?)
     }
