@@ -139,8 +139,9 @@ impl Options {
     }
 
     /// Path of the lock file, if it shall not be the data file's with `-lock` appended (of a file `data.mdb` it is
-    /// `lock.mdb`; symbolic links are followed first). All who open the database must name the same. What is there becomes
-    /// a lock file, whatever it is; a database is refused.
+    /// `lock.mdb`; symbolic links are followed first). All who open the database must name the same, and who opens another
+    /// one something else: while this one is open that is [`crate::Error::Usage`]. What is there becomes a lock file, whatever it is; a
+    /// database is refused.
     pub fn lock_path(mut self, path: impl Into<PathBuf>) -> Options {
         self.settings.lock_path = Some(path.into());
         self

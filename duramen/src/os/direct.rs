@@ -11,7 +11,7 @@
 use std::fs::{File, OpenOptions};
 use std::io::{self, ErrorKind};
 use std::ops::{Deref, DerefMut};
-use std::os::fd::{AsRawFd, RawFd};
+use std::os::fd::AsRawFd;
 use std::os::unix::fs::{FileExt, OpenOptionsExt};
 use std::path::Path;
 
@@ -136,9 +136,11 @@ impl DirectFile {
     }
 }
 
-impl AsRawFd for DirectFile {
-    fn as_raw_fd(&self) -> RawFd {
-        self.0.as_raw_fd()
+impl Deref for DirectFile {
+    type Target = File;
+
+    fn deref(&self) -> &File {
+        &self.0
     }
 }
 

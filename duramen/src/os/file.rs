@@ -278,16 +278,16 @@ impl Medium for FileMedium {
     fn begin_write_flushed(&self, offset: u64, bytes: &[u8]) -> bool {
         // What may not be written says so when it is.
         self.check_may_write(offset + bytes.len() as u64).is_ok()
-            && self.flushed_for(offset, bytes).is_some_and(|direct| {
-                self.ahead.get_or_init(Ahead::new).as_ref().is_some_and(|ahead| ahead.begin(direct, offset, bytes))
-            })
+            && self.flushed_for(offset, bytes).is_some()
+            && self
+                .ahead
+                .get_or_init(|| Ahead::new(&self.file))
+                .as_ref()
+                .is_some_and(|ahead| ahead.begin(offset, bytes))
     }
 
     fn end_write_flushed(&self) -> io::Result<()> {
-        match (self.ahead.get(), self.flushed.get()) {
-            (Some(Some(ahead)), Some(Some((direct, _)))) => ahead.end(direct),
-            _ => Ok(()),
-        }
+        self.ahead.get().and_then(Option::as_ref).map_or(Ok(()), Ahead::end)
     }
 
     fn begin_flush(&self, bytes: Range<u64>) {

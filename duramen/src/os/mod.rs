@@ -3,7 +3,7 @@
 //! Owns: files, locks, mappings, fork detection, what is said of memory, the coarse clock, chance. Must not know: pages,
 //! transactions, the reader protocol.
 
-mod ahead;
+pub(crate) mod ahead;
 mod behind;
 pub(crate) mod beside;
 pub(crate) mod direct;

@@ -160,10 +160,11 @@ pub(super) fn flushes_of(memory: &Memory, number: u32) -> Option<&AtomicU64> {
 }
 
 fn clear(memory: &Memory, number: u32) -> usize {
-    let unfinished = flushes_of(memory, number).map_or(0, |flushes| flushes.swap(0, Ordering::AcqRel));
-    if unfinished > 0 {
-        // They are counted there already.
-        memory.header().doubt.word.fetch_add(FAILED.wrapping_sub(unfinished), Ordering::AcqRel);
+    if let Some(flushes) = flushes_of(memory, number).filter(|flushes| flushes.load(Ordering::Acquire) > 0) {
+        let doubt = &memory.header().doubt.word;
+        // In this order: who is killed in between leaves the doubt. They are counted there already.
+        doubt.fetch_or(FAILED, Ordering::AcqRel);
+        doubt.fetch_sub(flushes.swap(0, Ordering::AcqRel), Ordering::AcqRel);
     }
     let slots = memory.block(number).into_iter().flatten();
     let used = slots.filter(|slot| protocol::scan(&slot.mark).is_some());
@@ -178,7 +179,42 @@ fn place(at: u32) -> (usize, usize) {
 
 #[cfg(test)]
 mod tests {
+    use std::sync::atomic::AtomicBool;
+    use std::thread;
+
     use super::*;
+
+    /// Whoever is killed at any moment of it leaves the count of the dead, or the doubt.
+    #[test]
+    fn a_dead_flushers_count_is_not_cleared_before_there_is_doubt() {
+        let memory = Memory::private().unwrap();
+        let number = memory.append_block().unwrap();
+        memory.count_block(number);
+        let (doubt, flushes) = (&memory.header().doubt.word, flushes_of(&memory, number).unwrap());
+        // Odd while it is being cleared.
+        let (round, done) = (&AtomicU64::new(0), &AtomicBool::new(false));
+        thread::scope(|threads| {
+            let is_forgotten = || {
+                let begun = round.load(Ordering::SeqCst);
+                let forgotten = flushes.load(Ordering::SeqCst) == 0 && doubt.load(Ordering::SeqCst) < FAILED;
+                forgotten && begun % 2 == 1 && round.load(Ordering::SeqCst) == begun
+            };
+            let forgotten = threads.spawn(move || {
+                let looks = std::iter::repeat_with(is_forgotten).take_while(|_| !done.load(Ordering::SeqCst));
+                looks.filter(|forgotten| *forgotten).count()
+            });
+            for _ in 0..300_000 {
+                flushes.store(1, Ordering::SeqCst);
+                doubt.store(1, Ordering::SeqCst);
+                round.fetch_add(1, Ordering::SeqCst);
+                clear(&memory, number);
+                round.fetch_add(1, Ordering::SeqCst);
+                assert_eq!((flushes.load(Ordering::SeqCst), doubt.load(Ordering::SeqCst)), (0, FAILED));
+            }
+            done.store(true, Ordering::SeqCst);
+            assert_eq!(forgotten.join().unwrap(), 0);
+        });
+    }
 
     #[test]
     fn the_list_has_a_place_for_every_block_and_no_place_twice() {

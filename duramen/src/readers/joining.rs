@@ -38,6 +38,9 @@ pub(crate) trait DataFile {
     /// Whether it still has the name that it was opened by.
     fn is_in_place(&self) -> Result<bool>;
 
+    /// Whether the lock file's name is made from this file's, so that who has it has, or had, the data file of that name.
+    fn gives_lock_file_its_name(&self) -> bool;
+
     /// An error if what is in the file beside it is not to be lost when that becomes its lock file.
     fn check_lock_file(&self, lock_file: &File) -> Result<()>;
 
@@ -91,6 +94,11 @@ fn make_way(memory: &Memory, path: &Path, data: &dyn DataFile) -> Result<()> {
     lock::lock(lock_file, SUCCESSION, Kind::Exclusive)?;
     if !file::is_still_at(lock_file, path)? {
         return Ok(());
+    }
+    if !data.gives_lock_file_its_name() {
+        return Err(Error::Usage {
+            what: "the lock file chosen is that of another data file, which is open: give each a lock file of its own",
+        });
     }
     if !data.is_in_place()? {
         return Err(Error::Usage {

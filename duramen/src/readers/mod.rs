@@ -136,6 +136,8 @@ pub(crate) struct Shared {
     id: u64,
     /// The block in which it counts its flushes, if it has one.
     counts_in: Option<u32>,
+    /// Others were flushing when this handle joined them, and may be yet.
+    joined_amid_flushes: AtomicBool,
     /// See [`Shared::a_while_has_passed`].
     while_passed: AtomicBool,
 }
@@ -170,6 +172,7 @@ impl Shared {
                 // none now, reading says so.
                 let taken = shared.blocks.take_another(&shared.memory, 0);
                 shared.counts_in = taken.ok().map(|()| shared.blocks.get(0));
+                shared.joined_amid_flushes = AtomicBool::new(shared.do_others_flush());
                 return Ok((shared, role));
             }
             pause.wait();
@@ -192,6 +195,7 @@ impl Shared {
             guard: ForkGuard::new(),
             id,
             counts_in: None,
+            joined_amid_flushes: AtomicBool::new(false),
             while_passed: AtomicBool::new(false),
         }
     }
@@ -439,14 +443,36 @@ impl Shared {
         self.doubt().fetch_or(FAILED, Ordering::AcqRel);
     }
 
-    /// Whether that is so, as the writer sees it: not while those who flush are alive.
+    /// Whether that may be so, as the writer sees it: not while those who flush are alive, unless they were at it before this
+    /// handle joined them.
     pub(crate) fn in_doubt(&self) -> bool {
+        if self.may_be_untold() {
+            return true;
+        }
         if self.doubt().load(Ordering::Acquire) == 0 {
             return false;
         }
         // Who cannot be asked is alive.
         let _ = self.blocks.clear_dead_who_flushed(&self.memory);
         self.doubt().load(Ordering::Acquire) >= UNCOUNTED
+    }
+
+    /// Whether others flush who did when this handle joined them: the kernel tells of a failure who has the file open by then,
+    /// and nobody who opens it later. Until they say how it ended it may have failed.
+    pub(crate) fn may_be_untold(&self) -> bool {
+        self.joined_amid_flushes.load(Ordering::Relaxed) && {
+            let still = self.do_others_flush();
+            // Who is done has left word of a failure before.
+            self.joined_amid_flushes.fetch_and(still, Ordering::Relaxed);
+            still
+        }
+    }
+
+    fn do_others_flush(&self) -> bool {
+        let others = (0..self.memory.blocks().unwrap_or(0)).filter(|number| Some(*number) != self.counts_in);
+        let mut counts = others.filter_map(|number| blocks::flushes_of(&self.memory, number));
+        self.doubt().load(Ordering::Acquire) % FAILED >= UNCOUNTED
+            || counts.any(|count| count.load(Ordering::Acquire) > 0)
     }
 
     /// Whether it is not only that somebody flushes.
@@ -456,6 +482,7 @@ impl Shared {
 
     /// All that could be doubted has been written again, and flushed.
     pub(crate) fn out_of_doubt(&self) {
+        self.joined_amid_flushes.store(false, Ordering::Relaxed);
         self.doubt().fetch_and(UNCOUNTED - 1, Ordering::AcqRel);
     }
 

@@ -34,6 +34,10 @@ impl DataFile for Data {
         Ok(!self.is_gone)
     }
 
+    fn gives_lock_file_its_name(&self) -> bool {
+        true
+    }
+
     fn check_lock_file(&self, _lock_file: &std::fs::File) -> Result<()> {
         Ok(())
     }

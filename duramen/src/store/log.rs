@@ -17,6 +17,7 @@ use crate::error::{Error, Result};
 use crate::format::log::{self, Record, UNIT, chain};
 use crate::format::meta::Meta;
 use crate::medium::Medium;
+use crate::os::ahead;
 use crate::os::beside::Beside;
 use crate::os::file::{self, FileMedium};
 use crate::width::to_usize;
@@ -327,8 +328,11 @@ impl Store {
             if self.open_log(&mut writer.log, end).is_none() {
                 return Ok(false);
             }
-            let medium = &writer.log.file()?.medium;
-            medium.flush().map_err(|error| self.poison("flush the log", error))?;
+            // Who is told of a failure, and dies before he says so, leaves doubt.
+            let flushing = self.shared.flushing();
+            let flushed = writer.log.file()?.medium.flush();
+            flushing.over(flushed.is_ok());
+            flushed.map_err(|error| self.poison("flush the log", error))?;
             writer.mark = Mark::At { end, flushed: true };
             self.shared.publish(&published(&writer.meta, writer.slot, writer.durable_slot, writer.mark))?;
         }
@@ -362,6 +366,12 @@ fn write_zeros(medium: &dyn Medium, from: u64, to: u64) -> io::Result<()> {
         at += bytes as u64;
     }
     medium.flush()
+}
+
+/// Waits until nothing more is written to the log by writers that have been killed.
+pub(super) fn wait_for_the_dead(place: &Beside) -> Result<()> {
+    let log = place.open_to_read().map_err(file::failed("open", &place.path))?;
+    log.map_or(Ok(()), |log| ahead::wait_for_the_dead(&log))
 }
 
 /// The log as an opening found it.

@@ -275,6 +275,9 @@ impl Store {
         self.poison.check()?;
         let unsettled = inherited == Inherited::Unsettled || self.shared.in_doubt();
         if unsettled {
+            if self.settings.lock_file {
+                log::wait_for_the_dead(&self.log_place)?;
+            }
             self.settle()?;
         }
         if self.untold {

@@ -34,11 +34,7 @@ pub(super) fn open_shared(path: &Path, settings: &Settings, file: &File) -> Resu
         return Ok((Shared::private()?, Role::First, true));
     }
     let lock_path = chosen_lock_path(path, settings)?;
-    match Shared::open(
-        &lock_path,
-        settings.mode,
-        &Opened { path, lock_path: &lock_path, file, identity: identity::of(file) },
-    ) {
+    match Shared::open(&lock_path, settings.mode, &Opened::new(path, settings, &lock_path, file)) {
         // On read-only media, or without the permission to write the lock file: see `hold_newest`.
         Err(Error::File { source, .. }) if settings.read_only && is_read_only(&source) => {
             Ok((Shared::private()?, Role::First, false))
@@ -68,8 +64,16 @@ fn chosen_lock_path(path: &Path, settings: &Settings) -> Result<PathBuf> {
 struct Opened<'a> {
     path: &'a Path,
     lock_path: &'a Path,
+    is_lock_path_chosen: bool,
     file: &'a File,
     identity: Option<Identity>,
+}
+
+impl<'a> Opened<'a> {
+    fn new(path: &'a Path, settings: &Settings, lock_path: &'a Path, file: &'a File) -> Opened<'a> {
+        let is_lock_path_chosen = settings.lock_path.is_some();
+        Opened { path, lock_path, is_lock_path_chosen, file, identity: identity::of(file) }
+    }
 }
 
 impl DataFile for Opened<'_> {
@@ -89,6 +93,10 @@ impl DataFile for Opened<'_> {
 
     fn is_in_place(&self) -> Result<bool> {
         is_still_at(self.file, self.path)
+    }
+
+    fn gives_lock_file_its_name(&self) -> bool {
+        !self.is_lock_path_chosen
     }
 
     /// A database may have the lock file's name. It would be none once it was used as that: what else is there is of no account.
@@ -186,6 +194,9 @@ pub(super) fn recover(
     medium: &dyn Medium,
     log_place: &Beside,
 ) -> Result<Recovered> {
+    if settings.lock_file {
+        log::wait_for_the_dead(log_place)?;
+    }
     loop {
         let head = read_head(file)?;
         let Some(recovered) = try_to_recover(path, settings, file, medium)? else { continue };
@@ -281,7 +292,7 @@ fn vouched_for(path: &Path, settings: &Settings, file: &File, usable: &[(usize, 
 /// The newest commit by the lock file, if that is of this data file as the page cache has it, which has all of it.
 fn newest_by_lock_file(path: &Path, settings: &Settings, file: &File) -> Option<Txnid> {
     let lock_path = chosen_lock_path(path, settings).ok()?;
-    vouched(&lock_path, &Opened { path, lock_path: &lock_path, file, identity: identity::of(file) })
+    vouched(&lock_path, &Opened::new(path, settings, &lock_path, file))
 }
 
 fn recover_from(

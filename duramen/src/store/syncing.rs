@@ -9,11 +9,16 @@
 
 use std::io;
 use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::thread;
+use std::time::{Duration, Instant};
 
 use super::{Store, Writer};
 use crate::error::{Error, Result};
 use crate::ids::Txnid;
 use crate::readers::Wait;
+
+/// So long is waited for those who were flushing when this handle was opened.
+const OTHERS_FLUSH_MAX: Duration = Duration::from_secs(2);
 
 /// The flushes that threads of this handle make beside the writer, one at a time.
 #[derive(Default)]
@@ -101,7 +106,11 @@ impl Store {
     /// Whether another handle was told of what could not be written, or died before it was: this one may not have been. The next
     /// transaction writes all of it again.
     fn check_others_flushes(&self) -> Result<()> {
-        if !self.shared.has_failed() {
+        let begun = Instant::now();
+        while self.shared.may_be_untold() && begun.elapsed() < OTHERS_FLUSH_MAX {
+            thread::sleep(Duration::from_millis(1));
+        }
+        if !self.shared.may_be_untold() && !self.shared.has_failed() {
             return Ok(());
         }
         let source =

@@ -1,6 +1,7 @@
 //! Checkpoints that relaxed commits go on beside.
 
 mod dead;
+mod told;
 
 use std::fs::File;
 use std::io;

@@ -1,6 +1,9 @@
 //! Records that the disk has before the pages of their commits are written.
 
+use std::fs::{File, OpenOptions};
 use std::io::{self, IoSlice};
+use std::os::fd::AsRawFd;
+use std::os::unix::fs::FileExt;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -14,10 +17,11 @@ use super::{Logged, Result, assert_survives, check, contents, log_of, roles};
 
 /// What is asked of the two files.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Asked {
+pub(super) enum Asked {
     Pages,
     /// Of the data file.
     Flush,
+    FlushLog,
     Begin,
     End,
     Flushed,
@@ -55,9 +59,7 @@ impl Medium for Told {
     }
 
     fn flush(&self) -> io::Result<()> {
-        if !self.is_log {
-            (self.note)(Asked::Flush)?;
-        }
+        (self.note)(if self.is_log { Asked::FlushLog } else { Asked::Flush })?;
         self.inner.flush()
     }
 
@@ -71,7 +73,7 @@ impl Medium for Told {
 }
 
 /// Options for a database between whose files and the engine somebody stands.
-fn under(options: Options, note: impl Fn(Asked) -> io::Result<()> + Send + Sync + 'static) -> Options {
+pub(super) fn under(options: Options, note: impl Fn(Asked) -> io::Result<()> + Send + Sync + 'static) -> Options {
     let note: Note = Arc::new(note);
     let layer = |is_log| -> MediumLayer {
         let note = note.clone();
@@ -201,14 +203,16 @@ fn a_commit_that_needs_a_checkpoint_for_its_room_begins_its_record_anew() -> Res
     check(&db)
 }
 
-/// Role: commits to the log, and stops for a word half-way through a commit, its record on the disk and no page written.
+/// Role: commits to the log, and stops for a word half-way through a commit: its record is on the disk, and no page written, or
+/// all.
 #[test]
 fn role_half_way() -> Result {
     let Some(arguments) = roles::arguments("ahead::role_half_way") else { return Ok(()) };
     let armed = Arc::new(AtomicBool::new(false));
     let is_armed = armed.clone();
+    let stop = if arguments[1] == "written" { Asked::End } else { Asked::Pages };
     let note = move |asked| {
-        if asked == Asked::Pages && is_armed.swap(false, Ordering::Relaxed) {
+        if asked == stop && is_armed.swap(false, Ordering::Relaxed) {
             roles::say("half-way");
             roles::wait_for_word();
         }
@@ -227,9 +231,13 @@ fn role_half_way() -> Result {
 
 /// A database with a flushed entry, its file then, and a role half-way through a commit after three others.
 fn half_way(path: &Path) -> Result<(Vec<u8>, roles::Role)> {
+    half_way_until(path, "begun")
+}
+
+fn half_way_until(path: &Path, stop: &str) -> Result<(Vec<u8>, roles::Role)> {
     Database::open(path)?.update(|txn| txn.table("t")?.put(b"before", b"the log"))?;
     let base = std::fs::read(path)?;
-    let mut role = roles::start("ahead::role_half_way", &[path.to_str().unwrap()]);
+    let mut role = roles::start("ahead::role_half_way", &[path.to_str().unwrap(), stop]);
     role.expect("logged");
     role.go_on();
     role.expect("half-way");
@@ -237,7 +245,7 @@ fn half_way(path: &Path) -> Result<(Vec<u8>, roles::Role)> {
 }
 
 /// What a power cut brings back of the last flushed file beside the log that is there now.
-fn after_power_cut(path: &Path, base: &[u8]) -> Result<Vec<Vec<u8>>> {
+pub(super) fn after_power_cut(path: &Path, base: &[u8]) -> Result<Vec<Vec<u8>>> {
     let dir = tempfile::tempdir()?;
     let cut = dir.path().join("cut.dm");
     std::fs::write(&cut, base)?;
@@ -273,6 +281,73 @@ fn a_killed_writers_record_is_not_found_once_another_has_begun_to_write() -> Res
         check(&db)?;
     }
     Ok(())
+}
+
+/// A file open as the kernel has it while it writes for somebody.
+#[allow(unsafe_code)]
+fn open_as_the_kernel_has(log: &Path) -> Result<File> {
+    let file = OpenOptions::new().read(true).write(true).open(log)?;
+    // SAFETY: `flock` is made of integers; the descriptor and the request outlive the call.
+    let is_locked = unsafe {
+        let mut request: libc::flock = std::mem::zeroed();
+        (request.l_type, request.l_len) = (libc::F_WRLCK as libc::c_short, 1);
+        libc::fcntl(file.as_raw_fd(), libc::F_OFD_SETLK, &raw mut request) == 0
+    };
+    assert!(is_locked);
+    Ok(file)
+}
+
+#[test]
+fn what_the_kernel_still_writes_for_the_dead_is_waited_for() -> Result {
+    let keys = [b"a", b"b", b"c", b"d", b"e"];
+    for (stop, beside) in [("begun", true), ("begun", false), ("written", true), ("written", false)] {
+        let dir = tempfile::tempdir()?;
+        let (path, flushed) = (dir.path().join("it.dm"), dir.path().join("flushed.dm"));
+        let (from, to) = (path.clone(), flushed.clone());
+        let note = move |asked| if asked == Asked::Flush { std::fs::copy(&from, &to).map(drop) } else { Ok(()) };
+        let open = || under(Database::options().log_at_once(1 << 20), note.clone()).open(&path);
+        let other = if beside { Some(open()?) } else { None };
+        let (base, role) = half_way_until(&path, stop)?;
+        std::fs::write(&flushed, base)?;
+        let kernel = open_as_the_kernel_has(&log_of(&path))?;
+        let mut record = [0; 512];
+        let at = (0..).map(|n| n * 512).find(|at| is_blank_after(&kernel, at + 512)).unwrap();
+        kernel.read_exact_at(&mut record, at)?;
+        role.kill();
+        if !beside {
+            // Who opens first finds no word of the death.
+            std::fs::remove_file(dir.path().join("it.dm-lock"))?;
+        }
+        // The disk has not come to it yet.
+        kernel.write_all_at(&[0; 512], at)?;
+        thread::scope(|threads| {
+            let writing = threads.spawn(|| {
+                let db = other.map_or_else(open, Ok).unwrap();
+                for key in keys {
+                    db.update(|txn| txn.table("t")?.put(key, b"acknowledged")).unwrap();
+                }
+                db
+            });
+            thread::sleep(Duration::from_millis(100));
+            let waits = !writing.is_finished();
+            kernel.write_all_at(&record, at)?;
+            drop(kernel);
+            let db = writing.join().unwrap();
+            assert!(waits, "{stop} {beside}");
+            check(&db)?;
+            let found = after_power_cut(&path, &std::fs::read(&flushed)?)?;
+            assert!(WHOLE.iter().all(|key| found.iter().any(|found| found == key)), "{stop} {beside}: {found:?}");
+            assert!(keys.iter().all(|key| found.iter().any(|found| found == *key)), "{stop} {beside}: {found:?}");
+            Ok::<(), Box<dyn std::error::Error>>(())
+        })?;
+    }
+    Ok(())
+}
+
+/// Whether there are zeros only, from so far on.
+fn is_blank_after(file: &File, at: u64) -> bool {
+    let mut unit = [0; 512];
+    file.read_exact_at(&mut unit, at).is_ok() && unit == [0; 512]
 }
 
 /// Opens without a part in the lock file.

@@ -3,6 +3,7 @@
 //! A power cut is played by going back to an earlier copy of the data file, beside the log as it is now.
 
 mod ahead;
+mod closing;
 mod places;
 #[path = "../roles/mod.rs"]
 mod roles;

@@ -239,6 +239,20 @@ fn the_lock_file_may_have_another_path() -> Result<()> {
     Ok(())
 }
 
+#[test]
+fn a_lock_file_that_is_chosen_is_of_one_open_database() -> Result<()> {
+    let (dir, path) = scratch();
+    let open = |path: &str| Options::new().lock_path(dir.path().join("lock")).open(path);
+    let (one, other) = (open(&path)?, format!("{path}-other"));
+    let error = open(&other).expect_err("it is the first one's").to_string();
+    assert!(error.contains("a lock file of its own"), "{error}");
+    let txn = one.begin_write()?;
+    assert!(matches!(open(&path)?.try_begin_write(), Err(Error::Busy)));
+    drop((txn, one));
+    open(&other)?.update(|txn| txn.table("t")?.put("key", "value"))?;
+    Ok(())
+}
+
 /// Two who write and do not meet at one lock file would write over each other.
 #[test]
 fn whoever_opens_a_database_meets_the_others_at_one_lock_file_whatever_links_lead_there() -> Result<()> {
