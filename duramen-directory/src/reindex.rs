@@ -27,9 +27,10 @@ const PIECE: usize = 500;
 /// Lower bits of ids by key.
 pub(crate) type Postings = HashMap<Vec<u8>, Vec<u16>>;
 
-const KINDS: [(Kind, u8); 4] = [
+const KINDS: [(Kind, u8); 5] = [
     (Kind::Presence, bits::PRESENCE),
     (Kind::Equality, bits::EQUALITY),
+    (Kind::Options, bits::EQUALITY),
     (Kind::Trigram, bits::SUBSTRING),
     (Kind::Windows, bits::SUBSTRING),
 ];

@@ -275,9 +275,11 @@ impl Planner<'_> {
         within: Option<&Set>,
     ) -> Result<Candidates> {
         let (from, to, most) = (from.map(Vec::as_slice), to.map(Vec::as_slice), self.keys_max(within));
-        self.each(subject, bits::EQUALITY, "equality (a range)", |id| {
+        let found = self.each(subject, bits::EQUALITY, "equality (a range)", |id| {
             self.walked(index::range(&self.index, id, from, to, most)?, most)
-        })
+        })?;
+        let sorted = [from, to].into_iter().flatten().all(index::sorts_by_all);
+        Ok(Candidates { exact: found.exact && sorted, ..found })
     }
 
     /// What a walk of so many keys at most has found, paid for.
@@ -329,8 +331,13 @@ impl Planner<'_> {
                 _ => None,
             });
             if let Some(to) = upper {
-                let found = self.range(subject, Some(from), Some(to), within)?;
-                return Ok(found.set.is_some().then_some(found));
+                let Candidates { set: Some(found), exact } = self.range(subject, Some(from), Some(to), within)? else {
+                    return Ok(None);
+                };
+                // Under options there are other values, one of which may be at the one end and one at the other.
+                let more = index::under_options(&self.index, id, &self.reach)?;
+                let exact = exact && more.len() == 0;
+                return Ok(Some(Candidates { set: Some(unite(found, more)), exact }));
             }
         }
         Ok(None)

@@ -29,6 +29,9 @@ impl<'s> Extractor<'s> {
         for attribute in entry.attributes() {
             if self.indices.get(attribute.id) != 0 && wanted(attribute.id) {
                 self.presence(attribute.id, each);
+                if attribute.has_options {
+                    self.options(attribute.id, each);
+                }
                 attribute.values().iter().for_each(|value| self.value(attribute.id, value, each));
             }
         }
@@ -56,6 +59,7 @@ impl<'s> Extractor<'s> {
         self.entry(after, |id| wanted(id) && is_outside(id), &mut |key| new.insert(key));
         for id in changed.into_iter().filter(|id| !is_outside(*id)) {
             self.change_values(id, &Values::between(*before, *after, id), old, new);
+            self.change_options(id, before, after, old, new);
         }
     }
 
@@ -79,6 +83,28 @@ impl<'s> Extractor<'s> {
         }
         if !values.is_after() {
             self.presence(id, &mut |key| old.insert(key));
+        }
+    }
+
+    /// What is said of options is told of both, where it is true of both.
+    fn change_options(
+        &mut self,
+        id: AttributeId,
+        before: &Entry<'_>,
+        after: &Entry<'_>,
+        old: &mut KeySet,
+        new: &mut KeySet,
+    ) {
+        for (entry, keys) in [(before, old), (after, new)] {
+            if entry.of_type(id).any(|attribute| attribute.has_options) {
+                self.options(id, &mut |key| keys.insert(key));
+            }
+        }
+    }
+
+    fn options(&mut self, id: AttributeId, each: &mut dyn FnMut(&[u8])) {
+        if self.indices.get(id) & bits::EQUALITY != 0 {
+            self.emit(id, Kind::Options, b"", each);
         }
     }
 

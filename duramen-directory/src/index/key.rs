@@ -9,6 +9,8 @@ use crate::tables::Id;
 /// Longest part of a value in a key; what is longer ends in a hash.
 const VALUE_MAX: usize = 400;
 const HASH: usize = 16;
+/// So much of a value decides where its keys sort: behind that there may be a hash.
+const SORTED_MAX: usize = VALUE_MAX - HASH;
 
 /// Bytes of an attribute's number and a kind.
 const KIND_END: usize = 3;
@@ -30,6 +32,8 @@ pub(crate) enum Kind {
     Trigram = 3,
     /// Which windows have containers of three bytes: not of entries, but of windows.
     Windows = 4,
+    /// That it has the attribute under options, so that there may be several values although it has one.
+    Options = 5,
 }
 
 /// Appends a key without its window.
@@ -95,13 +99,19 @@ pub(crate) fn value_key(out: &mut Vec<u8>, attribute: AttributeId, kind: Kind, v
     out.pop();
 }
 
+/// The beginning of a value that decides where its keys sort; all of most values. Keys of values that begin with it begin with
+/// what [`value_key`] makes of it.
+pub(crate) fn sorted_part(value: &[u8]) -> &[u8] {
+    &value[..value.len().min(SORTED_MAX)]
+}
+
 fn push_value(out: &mut Vec<u8>, value: &[u8]) {
     let hash;
     let (kept, tail) = if value.len() <= VALUE_MAX {
         (value, &[][..])
     } else {
         hash = Sha256::digest(value);
-        (&value[..VALUE_MAX - HASH], &hash[..HASH])
+        (&value[..SORTED_MAX], &hash[..HASH])
     };
     for part in [kept, tail] {
         if memchr::memchr(0, part).is_none() {

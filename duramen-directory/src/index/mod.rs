@@ -32,7 +32,7 @@ pub(crate) use key::{Kind, Trigram, in_window, is_of_windows, is_trigram, kind_p
 pub(crate) use key_set::KeySet;
 pub(crate) use meet::trigrams;
 pub(crate) use reach::Reach;
-pub(crate) use read::{Set, equal, intersect, present, range, starting};
+pub(crate) use read::{Set, equal, intersect, present, range, sorts_by_all, starting, under_options};
 pub(crate) use shared::shared;
 pub(crate) use waiting::{MERGED_FROM, merge, merge_all, records, waiting_changes};
 pub(crate) use windows::{Windows, has_window};
@@ -109,7 +109,7 @@ impl Indices {
     pub fn has_kind(&self, id: AttributeId, kind: u8) -> bool {
         let bit = match kind {
             1 => bits::PRESENCE,
-            2 => bits::EQUALITY,
+            2 | 5 => bits::EQUALITY,
             3 | 4 => bits::SUBSTRING,
             _ => 0,
         };

@@ -5,7 +5,7 @@ use roaring::RoaringBitmap;
 use smallvec::SmallVec;
 
 use super::container::{CONTAINER_BITS, add_to, small};
-use super::key::{Kind, key, put_window, value_key, window_of};
+use super::key::{Kind, key, put_window, sorted_part, value_key, window_of};
 use super::reach::Reach;
 use crate::failure::{Result, damaged};
 use crate::schema::AttributeId;
@@ -163,7 +163,13 @@ pub(crate) fn present(index: &Table<'_>, attribute: AttributeId, reach: &Reach) 
 /// One end of a range of values in normalized form.
 pub(crate) type RangeEnd<'v> = Option<&'v [u8]>;
 
-/// Entries with a value of a range, ends included; `None` if more keys than `keys_max` are in it.
+/// Entries that have the attribute under options.
+pub(crate) fn under_options(index: &Table<'_>, attribute: AttributeId, reach: &Reach) -> Result<Set> {
+    of_key(index, attribute, Kind::Options, b"", reach)
+}
+
+/// Entries with a value of a range, ends included; `None` if more keys than `keys_max` are in it. Others are among them where an
+/// end is so long that its keys do not sort by all of it.
 pub(crate) fn range(
     index: &Table<'_>,
     attribute: AttributeId,
@@ -173,17 +179,18 @@ pub(crate) fn range(
 ) -> Result<Option<Set>> {
     let (mut start, mut end) = (Vec::new(), Vec::new());
     match from {
-        Some(value) => key(&mut start, attribute, Kind::Equality, value),
-        None => value_key(&mut start, attribute, Kind::Equality, b""),
+        Some(value) if sorts_by_all(value) => key(&mut start, attribute, Kind::Equality, value),
+        beginning => value_key(&mut start, attribute, Kind::Equality, sorted_part(beginning.unwrap_or_default())),
     }
     match to {
-        Some(value) => {
+        Some(value) if sorts_by_all(value) => {
             key(&mut end, attribute, Kind::Equality, value);
             put_window(&mut end, Id::MAX >> CONTAINER_BITS);
         }
-        None => {
-            value_key(&mut end, attribute, Kind::Equality, b"");
-            // The kind behind all values of this one.
+        beginning => {
+            value_key(&mut end, attribute, Kind::Equality, sorted_part(beginning.unwrap_or_default()));
+            // What is behind all that begins so, be it the next kind.
+            while end.pop_if(|last| *last == u8::MAX).is_some() {}
             if let Some(last) = end.last_mut() {
                 *last += 1;
             }
@@ -195,7 +202,12 @@ pub(crate) fn range(
     collect(index.range(start..=end)?, keys_max)
 }
 
-/// Entries with a value that begins so; `None` if more keys than `keys_max` do.
+/// Whether keys sort by all of a value.
+pub(crate) fn sorts_by_all(value: &[u8]) -> bool {
+    sorted_part(value).len() == value.len()
+}
+
+/// Entries with a value that begins so, and, where that is very long, some others; `None` if more keys than `keys_max` do.
 pub(crate) fn starting(
     index: &Table<'_>,
     attribute: AttributeId,
@@ -203,7 +215,7 @@ pub(crate) fn starting(
     keys_max: u64,
 ) -> Result<Option<Set>> {
     let mut prefix = Vec::new();
-    value_key(&mut prefix, attribute, Kind::Equality, beginning);
+    value_key(&mut prefix, attribute, Kind::Equality, sorted_part(beginning));
     collect(index.prefix(prefix)?, keys_max)
 }
 

@@ -12,6 +12,7 @@ mod list_views;
 mod many_items;
 mod names;
 mod parts;
+mod ranges;
 mod reading;
 mod references;
 mod rules;
