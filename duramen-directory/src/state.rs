@@ -378,14 +378,17 @@ fn ready(indices: &[(AttributeId, u8, u8)]) -> Indices {
     ready
 }
 
-/// Classes are always indexed: a search has to know of referral objects and aliases.
+/// Classes are always indexed: a search has to know of referral objects and aliases. So are members of groups: who is one is
+/// asked of entries, not of groups.
 fn always(schema: &Schema, all: &mut Vec<(AttributeId, u8, u8)>, is_new: bool) {
-    let (id, kinds) = (schema.known().object_class, crate::index::bits::EQUALITY);
-    match all.iter_mut().find(|(found, ..)| *found == id) {
-        Some((_, ready, wanted)) => {
-            *wanted |= kinds;
-            *ready |= if is_new { kinds } else { 0 };
+    let (known, kinds) = (schema.known(), crate::index::bits::EQUALITY);
+    for id in [known.object_class, known.member, known.unique_member] {
+        match all.iter_mut().find(|(found, ..)| *found == id) {
+            Some((_, ready, wanted)) => {
+                *wanted |= kinds;
+                *ready |= if is_new { kinds } else { 0 };
+            }
+            None => all.push((id, if is_new { kinds } else { 0 }, kinds)),
         }
-        None => all.push((id, if is_new { kinds } else { 0 }, kinds)),
     }
 }

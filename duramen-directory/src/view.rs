@@ -10,13 +10,13 @@ use roaring::RoaringBitmap;
 
 use crate::access::{Groups, Known, Level, Plan, Target, What, in_hex};
 use crate::entry::Entry;
-use crate::failure::Result;
+use crate::failure::{Result, damaged};
 use crate::filter::{Derived, each_value, member_types};
 use crate::index::{self, Reach, Set};
 use crate::names::{self, Found, Naming};
-use crate::schema::AttributeId;
+use crate::schema::{AttributeId, Schema};
 use crate::state::State;
-use crate::tables::{Id, Tables};
+use crate::tables::{Id, Tables, read_id};
 
 /// What entries are seen in: a state of the directory, and who looks.
 #[derive(Clone, Copy)]
@@ -112,10 +112,47 @@ impl<'v, 'e> View<'v, 'e> {
         for kind in member_types(&state.schema) {
             if state.ready.get(kind) & index::bits::EQUALITY != 0 {
                 found |= index::equal(&index, kind, name.as_bytes(), &Reach::all())?.into_bitmap();
+            } else {
+                self.find_groups(kind, name, &mut found)?;
             }
         }
         Ok(found)
     }
+
+    /// As long as the index is not complete: looks at all entries.
+    fn find_groups(&self, kind: AttributeId, name: &str, found: &mut RoaringBitmap) -> Result<()> {
+        let Scene { state, tables, .. } = *self.scene;
+        for item in tables.entry()?.iter() {
+            let (key, bytes) = item?;
+            let (Some(id), Some(entry)) = (read_id(key), Entry::parse(bytes)) else { return Err(damaged("an entry")) };
+            if has_value(&state.schema, &tables, (id, &entry), kind, name)? {
+                found.insert(id);
+            }
+        }
+        Ok(())
+    }
+}
+
+/// Whether an entry has this value of an attribute, which is in normalized form.
+fn has_value(
+    schema: &Schema,
+    tables: &Tables<'_>,
+    (id, entry): (Id, &Entry<'_>),
+    attribute: AttributeId,
+    value: &str,
+) -> Result<bool> {
+    if entry.large().any(|large| large.id == attribute) {
+        let key = crate::large::key(id, attribute, value.as_bytes());
+        if tables.value()?.contains_key(key)? {
+            return Ok(true);
+        }
+    }
+    let Some(rule) = schema.attribute(attribute).equality else { return Ok(false) };
+    let mut form = Vec::new();
+    Ok(entry.of_type(attribute).flat_map(|found| found.values()).any(|found| {
+        form.clear();
+        rule.normalize(found, schema, &mut form).is_ok() && form == value.as_bytes()
+    }))
 }
 
 impl Target for View<'_, '_> {
@@ -271,17 +308,7 @@ impl<'v> Members<'v> {
         }
         let Some(id) = self.find(group)? else { return Ok(false) };
         let entry = names::entry(&self.tables.entry()?, id)?;
-        if entry.large().any(|large| large.id == attribute) {
-            let key = crate::large::key(id, attribute, member.as_bytes());
-            return Ok(self.tables.value()?.contains_key(key)?);
-        }
-        let schema = self.state.schema.as_ref();
-        let Some(rule) = schema.attribute(attribute).equality else { return Ok(false) };
-        let mut form = Vec::new();
-        Ok(entry.of_type(attribute).flat_map(|found| found.values()).any(|value| {
-            form.clear();
-            rule.normalize(value, schema, &mut form).is_ok() && form == member.as_bytes()
-        }))
+        has_value(&self.state.schema, &self.tables, (id, &entry), attribute, member)
     }
 
     fn find(&self, group: &str) -> Result<Option<Id>> {

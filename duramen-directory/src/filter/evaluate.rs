@@ -294,8 +294,8 @@ impl Evaluation<'_, '_> {
     }
 }
 
-/// Whether an attribute has all the options that a filter names.
-fn fits(attribute: &crate::entry::StoredAttribute<'_>, options: &[String]) -> bool {
+/// Whether an attribute has all the options that a filter names, or a key to sort by.
+pub(crate) fn fits(attribute: &crate::entry::StoredAttribute<'_>, options: &[String]) -> bool {
     options.is_empty() || attribute.has_options && has_options(attribute.decode().description, options)
 }
 

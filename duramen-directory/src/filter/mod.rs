@@ -18,7 +18,7 @@ use crate::failure::{Failure, Result};
 use crate::schema::{AttributeId, ClassId};
 
 pub(crate) use compile::Compiler;
-pub(crate) use evaluate::{Derived, Evaluation, Value};
+pub(crate) use evaluate::{Derived, Evaluation, Value, fits};
 pub(crate) use plan::{Candidates, Planner, counted, each_value, member_types};
 pub(crate) use value::Quick;
 

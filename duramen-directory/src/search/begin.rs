@@ -22,8 +22,8 @@ use crate::access::{Level, What};
 use crate::base::{self, Follow};
 use crate::config::SearchLimits;
 use crate::controls::{Controls, Of};
-use crate::entry::mark;
-use crate::failure::{Failure, Result};
+use crate::entry::{Entry, mark};
+use crate::failure::{Failure, Result, damaged};
 use crate::filter::{Compiler, Test, check_depth};
 use crate::index::{self, Reach, Set, bits};
 use crate::inner::Inner;
@@ -134,7 +134,8 @@ impl Beginning<'_> {
         check_depth(self.request.filter, self.state.limits.filter_depth)?;
         let test = self.compiler(false).compile(self.request.filter);
         let options = self.options(requester);
-        if let Some(entries) = self.special()? {
+        if let Some(entries) = self.special(self.request.scope)? {
+            self.check_special_assertion()?;
             let area = Area::new(0, self.request.scope, false, &self.inner.changes);
             return Ok(Found { job: Job::Special(entries), ..Found::all(test, area, options, self.page()?) });
         }
@@ -198,7 +199,8 @@ impl Beginning<'_> {
         }
     }
 
-    fn special(&self) -> Result<Option<Vec<special::Special>>> {
+    /// What there is in a scope of the base, if that is made up.
+    fn special(&self, scope: Scope) -> Result<Option<Vec<special::Special>>> {
         let name = self.request.base;
         // No name of an ordinary base is as short, or begins so.
         let may_be = name.len() <= 3 || name.as_bytes()[..2].eq_ignore_ascii_case(b"cn") || name.starts_with("2.5");
@@ -207,7 +209,7 @@ impl Beginning<'_> {
         }
         let normalized = names::normalize(&self.state.schema, name)?;
         let monitored = Some(()).filter(|()| normalized.ends_with("cn=monitor")).is_some();
-        let found = special::find(self.inner, self.state, &normalized, self.request.scope);
+        let found = special::find(self.inner, self.state, &normalized, scope);
         if found.is_none() && (normalized.is_empty() || monitored) {
             return Err(names::no_such_object(String::new(), name));
         }
@@ -308,6 +310,16 @@ impl Beginning<'_> {
         let name = self.scene.name_of(id, &entry)?;
         let view = View::new(&self.scene, id, entry, &name).asked_by(self.request.base);
         crate::assertion::check(&view, filter)
+    }
+
+    /// As [`Beginning::check_assertion`], of a base that is made up.
+    fn check_special_assertion(&self) -> Result<()> {
+        let Some(filter) = self.controls.assertion else { return Ok(()) };
+        let base = self.special(Scope::Base)?.unwrap_or_default();
+        base.iter().try_for_each(|base| {
+            let entry = Entry::parse(&base.bytes).ok_or_else(|| damaged(&base.name))?;
+            crate::assertion::check(&View::made_up(&self.scene, entry, &base.name, base.children), filter)
+        })
     }
 
     fn area(&self, base: Base) -> Result<Area> {

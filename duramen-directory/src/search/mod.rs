@@ -357,6 +357,7 @@ impl<'r> Run<'r> {
             if sink.is_full() {
                 return Ok(None);
             }
+            self.count()?;
             if let Step::PageEnd = self.visit(id, bytes, sink)? {
                 return Ok(Some(true));
             }
@@ -375,6 +376,7 @@ impl<'r> Run<'r> {
                 if sink.is_full() {
                     return Ok(None);
                 }
+                self.count()?;
                 if let Step::PageEnd = self.visit_found(id, bytes, sink)? {
                     return Ok(Some(true));
                 }
@@ -391,6 +393,8 @@ impl<'r> Run<'r> {
                 if sink.is_full() {
                     return Ok(None);
                 }
+                // It was counted when it was found.
+                self.check_time()?;
                 if let Step::PageEnd = self.visit_found(id, bytes, sink)? {
                     return Ok(Some(true));
                 }
@@ -433,7 +437,6 @@ impl<'r> Run<'r> {
     }
 
     fn visit(&mut self, id: Id, bytes: &[u8], sink: &mut dyn Sink) -> Result<Step> {
-        self.count()?;
         let entry = Entry::parse_nameless(bytes).ok_or_else(|| damaged(format_args!("entry {id}")))?;
         if !self.is_in_scope(id, entry.parent)? {
             return Ok(Step::Next);
@@ -503,8 +506,11 @@ impl<'r> Run<'r> {
             let diagnostic = format!("more than {} entries would have to be looked at", self.options.examined_max);
             return Err(Failure::new(ResultCode::ADMIN_LIMIT_EXCEEDED, diagnostic));
         }
-        if self.examined.is_multiple_of(BETWEEN_LOOKS) && self.options.deadline.is_some_and(|end| Instant::now() > end)
-        {
+        if self.examined.is_multiple_of(BETWEEN_LOOKS) { self.check_time() } else { Ok(()) }
+    }
+
+    fn check_time(&self) -> Result<()> {
+        if self.options.deadline.is_some_and(|end| Instant::now() > end) {
             return Err(Failure::new(ResultCode::TIME_LIMIT_EXCEEDED, "the search takes longer than it may"));
         }
         Ok(())
@@ -530,7 +536,9 @@ impl<'r> Run<'r> {
             // One that has lost its URLs leads nowhere, and a reference without any is none.
             if !urls.is_empty() {
                 self.to_sort.iter_mut().for_each(|to_sort| to_sort.is_all = false);
-                if !self.options.domain_scope {
+                // Of what is sorted all is looked at for each page, and the first has told of it.
+                let is_told = self.to_sort.is_some() && self.page.is_some_and(|page| page.from > 0);
+                if !self.options.domain_scope && !is_told {
                     sink.reference(List::trusted(&encode_urls(&urls)));
                 }
             }

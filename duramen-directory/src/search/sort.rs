@@ -9,6 +9,7 @@ use duramen_ldap::message::ResultCode;
 
 use crate::access::{Level, What};
 use crate::failure::Result;
+use crate::filter::fits;
 use crate::schema::{AttributeId, Schema};
 use crate::tables::Id;
 use crate::view::View;
@@ -29,6 +30,8 @@ pub(crate) struct Order {
 #[derive(Clone, Debug)]
 struct Key {
     types: Vec<AttributeId>,
+    /// What a value stands under, in lower case.
+    options: Vec<String>,
     rule: Option<&'static Rule>,
     reverse: bool,
 }
@@ -103,7 +106,8 @@ impl Key {
             Some(rule) => Some(Rule::find(rule).ok_or(ResultCode::INAPPROPRIATE_MATCHING)?),
             None => attribute.ordering.or(attribute.equality),
         };
-        Ok(Key { types: attribute.family.clone(), rule, reverse: key.reverse })
+        let options = description.options().map(str::to_ascii_lowercase).collect();
+        Ok(Key { types: attribute.family.clone(), options, rule, reverse: key.reverse })
     }
 
     fn compare(&self, a: Option<&[u8]>, b: Option<&[u8]>) -> Ordering {
@@ -129,9 +133,12 @@ impl Key {
             }
         };
         for &id in &self.types {
-            view.entry.of_type(id).flat_map(|attribute| attribute.values()).for_each(|value| consider(id, value));
+            let stored = view.entry.of_type(id).filter(|attribute| fits(attribute, &self.options));
+            stored.flat_map(|attribute| attribute.values()).for_each(|value| consider(id, value));
         }
-        for large in view.entry.large().filter(|large| self.types.contains(&large.id)) {
+        // Those have no options.
+        let is_sought = |id| self.options.is_empty() && self.types.contains(&id);
+        for large in view.entry.large().filter(|large| is_sought(large.id)) {
             let Some(rest) = left.checked_sub(large.count) else { return Ok(None) };
             *left = rest;
             view.large(large.id, &mut |value| consider(large.id, value))?;

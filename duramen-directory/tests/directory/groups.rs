@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use duramen_directory::{Config, Requester, SchemaFile};
+use duramen_directory::{Config, Directory, Requester, SchemaFile};
 use duramen_ldap::Payload;
 use duramen_ldap::ber::List;
 use duramen_ldap::control::{SortKey, SortKeys};
@@ -163,6 +163,48 @@ fn members_of_a_groups_members_are_its_members_if_groups_are_nested() {
             let found = sample.found(&format!("(memberOf={})", group(name)));
             assert_eq!(found.contains(&person.to_string()), is_member, "{found:?}");
         }
+    }
+}
+
+#[test]
+fn who_is_a_member_is_known_whatever_is_indexed() {
+    let rules = "access to filter=(memberOf=cn=admins,ou=Groups,dc=example,dc=com) by * none\naccess to * by * read";
+    let config = |nested_groups| Config {
+        indices: Some(Vec::new()),
+        access: Some(SchemaFile { name: "access.conf".into(), text: rules.into() }),
+        nested_groups,
+        ..Config::default()
+    };
+    let admins = "cn=admins,ou=Groups,dc=example,dc=com";
+    let check = |sample: &Sample, indexed: bool| {
+        assert_eq!(sample.plan(BASE, Scope::Subtree, &format!("(member={JENSEN})")).contains("no index"), !indexed);
+        assert_eq!(sample.found(&format!("(memberOf={admins})")), [JENSEN]);
+        assert_eq!(sample.found(&format!("(&(objectClass=person)(memberOf={admins}))")), [JENSEN]);
+        let smith = "uid=jsmith,ou=People,dc=example,dc=com";
+        assert_eq!(sample.found(&format!("(&(uid=*)(!(memberOf={admins})))")), [smith]);
+        assert_eq!(sample.found("(memberOf=*)"), [JENSEN]);
+        assert_eq!(sample.read(JENSEN, &["memberOf"]).values("memberOf"), [admins]);
+        assert_eq!(sample.compare(JENSEN, "memberOf", admins), Ok(true));
+        let requester = Requester { is_administrator: false, ..Requester::internal() };
+        let ask = Ask { requester, ..Ask::default() };
+        assert_eq!(sample.search(BASE, "(uid=*)", &ask).unwrap().names(), [smith], "the rule holds");
+    };
+    for nested_groups in [false, true] {
+        let mut sample = Sample::with(config(nested_groups));
+        sample.load(PEOPLE);
+        check(&sample, true);
+        // As a directory was made by who did not want these indices, and could do so.
+        let forget = |txn: &mut duramen::WriteTxn<'_>| {
+            let mut meta = txn.table("meta")?;
+            ["2.5.4.31", "2.5.4.50"].iter().try_for_each(|oid| meta.delete(format!("index/{oid}")).map(drop))
+        };
+        sample.directory.database().update(forget).unwrap();
+        let Sample { directory, folder } = sample;
+        drop(directory);
+        sample = Sample { directory: Directory::open(folder.path(), config(nested_groups)).unwrap(), folder };
+        check(&sample, false);
+        sample.directory.reindex(&mut |_, _| true).unwrap();
+        check(&sample, true);
     }
 }
 

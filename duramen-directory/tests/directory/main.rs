@@ -18,6 +18,7 @@ mod references;
 mod rules;
 mod sample;
 mod searching;
+mod sorting;
 mod structure;
 mod waiting;
 mod windows;

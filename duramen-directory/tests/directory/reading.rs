@@ -1,7 +1,9 @@
 //! What of an entry is returned.
 
 use duramen_directory::{Config, Peer, Requester};
-use duramen_ldap::message::{ResultCode, Scope};
+use duramen_ldap::filter::FilterBuf;
+use duramen_ldap::message::{Control, ResultCode, Scope};
+use duramen_ldap::oid::control as oid;
 
 use crate::sample::*;
 
@@ -167,4 +169,18 @@ fn a_new_directory_needs_a_suffix() {
     let folder = tempfile::tempdir().unwrap();
     let error = duramen_directory::Directory::open(folder.path(), Config::default()).unwrap_err();
     assert!(error.to_string().contains("--suffix"), "{error}");
+}
+
+#[test]
+fn what_is_asserted_of_an_entry_that_is_made_up_holds_or_it_is_not_searched_rfc4528_3() {
+    let sample = Sample::people();
+    for (filter, code) in [("(cn=nosuch)", ResultCode::ASSERTION_FAILED), ("(objectClass=*)", ResultCode::SUCCESS)] {
+        let filter = FilterBuf::parse(filter).unwrap();
+        let asserted = Control { oid: oid::ASSERTION, critical: true, value: Some(filter.as_filter().encoded()) };
+        for base in ["", "cn=Subschema"] {
+            let ask = Ask { scope: Scope::Base, controls: vec![asserted], ..Ask::default() };
+            let outcome = sample.search(base, "(objectClass=*)", &ask);
+            assert_eq!(outcome.map_or_else(|failure| failure.code, |given| given.code()), code, "{base}");
+        }
+    }
 }
