@@ -231,20 +231,26 @@ pub(crate) unsafe fn check_handle(txn: *mut Txn, dbi: c_uint) -> Result {
     unsafe { txn::of(txn)? }.db(dbi).map(drop)
 }
 
-/// Compares as the table's keys, or duplicates, sort.
-pub(crate) unsafe fn compare(
-    txn: *mut Txn,
-    dbi: c_uint,
-    (a, b): (*const MdbVal, *const MdbVal),
-    which: Which,
-) -> c_int {
+/// Compares as the table's keys, or duplicates, sort; a program's function says what it says.
+pub(crate) unsafe fn compare(txn: *mut Txn, dbi: c_uint, pair: (*const MdbVal, *const MdbVal), which: Which) -> c_int {
     // SAFETY: see the module's head; both values are the program's.
-    let (txn, a, b) = unsafe { (txn::of(txn), crate::write::bytes(a), crate::write::bytes(b)) };
+    let (txn, a, b) = unsafe { (txn::of(txn), crate::write::bytes(pair.0), crate::write::bytes(pair.1)) };
     let (Ok(txn), Ok(a), Ok(b)) = (txn, a, b) else { return 0 };
-    order_of(txn, dbi, which).map_or(0, |order| order.cmp(a, b) as c_int)
+    match order_of(txn, dbi, which) {
+        // SAFETY: as above.
+        Ok(Sorts::Given(function)) => unsafe { function(pair.0, pair.1) },
+        Ok(Sorts::Own(order)) => order.cmp(a, b) as c_int,
+        Err(_) => 0,
+    }
 }
 
-fn order_of(txn: &mut Txn, dbi: u32, which: Which) -> Result<duramen::Order> {
+/// What keys or duplicates sort by.
+enum Sorts {
+    Given(MdbCmp),
+    Own(duramen::Order),
+}
+
+fn order_of(txn: &mut Txn, dbi: u32, which: Which) -> Result<Sorts> {
     use duramen::Order;
     let flags = txn.db_flags(dbi)?;
     let slot = txn.env().dbs.find(txn, dbi).ok_or(EINVAL)?;
@@ -253,9 +259,9 @@ fn order_of(txn: &mut Txn, dbi: u32, which: Which) -> Result<duramen::Order> {
         Which::Duplicates => (slot.duplicate_order, db::REVERSEDUP, db::INTEGERDUP),
     };
     Ok(match given {
-        Some(function) => Order::Custom(dbs::comparator(function)),
-        None if flags & native != 0 => Order::Native,
-        None if flags & reversed != 0 => Order::Reversed,
-        None => Order::Bytes,
+        Some(function) => Sorts::Given(function),
+        None if flags & native != 0 => Sorts::Own(Order::Native),
+        None if flags & reversed != 0 => Sorts::Own(Order::Reversed),
+        None => Sorts::Own(Order::Bytes),
     })
 }

@@ -187,12 +187,13 @@ fn is_visible(slot: &Slot, txn: &Txn) -> bool {
     slot.name.is_some() && (is_seen || was_seen())
 }
 
-/// A program's function as an order of ours.
+/// A program's function as an order of ours. The engine names what is stored first, and then what is looked for; LMDB's programs
+/// get that first, and may tell them apart.
 pub fn comparator(function: MdbCmp) -> Comparator {
-    Arc::new(move |a, b| {
-        let (a, b) = (MdbVal::of(a), MdbVal::of(b));
+    Arc::new(move |stored, sought| {
+        let (sought, stored) = (MdbVal::of(sought), MdbVal::of(stored));
         // SAFETY: see the module's head.
-        unsafe { function(&a, &b) }.cmp(&0)
+        unsafe { function(&sought, &stored) }.cmp(&0).reverse()
     })
 }
 

@@ -45,13 +45,13 @@ pub(super) unsafe fn put(
         None => return Err(BAD_VALSIZE),
     };
     let source = copy.as_ref().map_or(first.mv_data.cast_const().cast(), |copy| copy.as_ptr());
-    // Where one may be refused they go one by one. Else a page of them at a time.
-    let at_once = match first.mv_size {
-        size @ 1.. if how == flag::MULTIPLE => (PAGE / size).max(1),
-        _ => 1,
-    };
-    let mut done = 0;
+    let (mut done, mut how) = (0, how);
     while done < count {
+        // Where one may be refused they go one by one. Else a page of them at a time.
+        let at_once = match first.mv_size {
+            size @ 1.. if how == flag::MULTIPLE => (PAGE / size).max(1),
+            _ => 1,
+        };
         let some = at_once.min(count - done);
         let offset = done * first.mv_size;
         // SAFETY: as above: fewer than `count` lie before it, in the copy, too.
@@ -66,6 +66,8 @@ pub(super) unsafe fn put(
             put_run(held, txn, table, key, (unsafe { bytes(&part) }?, first.mv_size))?;
         }
         done += some;
+        // Whether the key may be there is a question of the first value.
+        how &= !(flag::APPEND | flag::NOOVERWRITE);
         // SAFETY: as above.
         unsafe { (*data.add(1)).mv_size = done };
     }

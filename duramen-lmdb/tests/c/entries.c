@@ -571,6 +571,73 @@ static void side_by_side(MDB_env *env) {
 	}
 }
 
+/* What is looked for comes first, what is stored second: one that is looked for and ends in a star is all that begin so. */
+static int beginnings(const MDB_val *sought, const MDB_val *stored) {
+	size_t star = sought->mv_size && ((char *)sought->mv_data)[sought->mv_size - 1] == '*';
+	size_t bytes = sought->mv_size - star, shorter = bytes < stored->mv_size ? bytes : stored->mv_size;
+	int order = memcmp(sought->mv_data, stored->mv_data, shorter);
+	if (order || (star && bytes <= stored->mv_size)) return order;
+	return (int)bytes - (int)stored->mv_size;
+}
+
+static void sought_before_stored(MDB_env *env) {
+	MDB_txn *txn = begin(env, 0);
+	MDB_dbi keys = table(txn, "beginnings", MDB_CREATE), values = table(txn, "beginnings of values", MDB_CREATE | MDB_DUPSORT);
+	SAY(mdb_set_compare(txn, keys, beginnings));
+	SAY(mdb_set_dupsort(txn, values, beginnings));
+	const char *words[] = {"fig", "apple", "date", "cherry", "elder", "banana"};
+	for (int i = 0; i < 6; i++) {
+		SAY(put(txn, keys, words[i], "1", 0));
+		SAY(put(txn, values, "k", words[i], 0));
+	}
+	MDB_cursor *cursor;
+	for (int later = 0; later < 2; later++) {
+		get(txn, keys, "ch*");
+		MUST(mdb_cursor_open(txn, keys, &cursor));
+		move(cursor, MDB_SET_KEY, "da*", NULL);
+		move(cursor, MDB_SET_RANGE, "b*", NULL);
+		mdb_cursor_close(cursor);
+		MUST(mdb_cursor_open(txn, values, &cursor));
+		move(cursor, MDB_GET_BOTH, "k", "el*");
+		move(cursor, MDB_GET_BOTH_RANGE, "k", "f*");
+		mdb_cursor_close(cursor);
+		MDB_val sought = of_text("ch*"), stored = of_text("cherry");
+		printf("%d %d\n", mdb_cmp(txn, keys, &sought, &stored), mdb_cmp(txn, keys, &stored, &sought) > 0);
+		printf("%d\n", mdb_dcmp(txn, values, &sought, &stored));
+		if (later) break;
+		SAY(del(txn, keys, "el*", NULL));
+		SAY(del(txn, values, "k", "ap*"));
+		walk(txn, keys);
+		walk(txn, values);
+		MUST(mdb_txn_commit(txn));
+		txn = begin(env, MDB_RDONLY);
+	}
+	mdb_txn_abort(txn);
+}
+
+/* Whether a key may be there, or comes last, is asked of the first of its values. */
+static void many_under_conditions(MDB_env *env) {
+	unsigned flags[] = {MDB_APPEND, MDB_NOOVERWRITE, MDB_APPENDDUP, MDB_NODUPDATA, MDB_APPEND | MDB_NOOVERWRITE, MDB_APPEND | MDB_NODUPDATA};
+	MDB_txn *txn = begin(env, 0);
+	MDB_dbi dbi = table(txn, "conditions", MDB_CREATE | MDB_DUPSORT | MDB_DUPFIXED);
+	MDB_cursor *cursor;
+	MUST(mdb_cursor_open(txn, dbi, &cursor));
+	for (size_t i = 0; i < sizeof flags / sizeof *flags; i++)
+		for (int key = 'a'; key < 'e'; key++) {
+			char name[] = {"0123456789"[i], key, 0}, bytes[] = "6.7.8.9.aa";
+			MDB_val k = of_text(name), many[2] = {of_bytes(bytes, 2), {5, NULL}};
+			/* Some of them are there, or one behind all. */
+			if (key == 'b') SAY(put(txn, dbi, name, "7.", 0));
+			if (key == 'c') SAY(put(txn, dbi, name, "zz", 0));
+			SAY(mdb_cursor_put(cursor, &k, many, flags[i] | MDB_MULTIPLE));
+			printf("stored %zu\n", many[1].mv_size);
+			move(cursor, MDB_GET_CURRENT, NULL, NULL);
+		}
+	walk(txn, dbi);
+	mdb_cursor_close(cursor);
+	mdb_txn_abort(txn);
+}
+
 int main(int argc, char **argv) {
 	base = argc > 1 ? argv[1] : ".";
 	setvbuf(stdout, NULL, _IOLBF, 0);
@@ -590,6 +657,8 @@ int main(int argc, char **argv) {
 	env = open_env("orders", 0);
 	orders(env);
 	side_by_side(env);
+	sought_before_stored(env);
+	many_under_conditions(env);
 	last_value_deleted(env, 5);
 	last_value_deleted(env, 2000);
 	mdb_env_close(env);

@@ -135,15 +135,15 @@ impl Ring {
         let bytes = Block::holding(bytes);
         let write = opcode::Write::new(Fd(file.as_raw_fd()), bytes.as_ptr(), to_u32(bytes.len())).offset(offset);
         // SAFETY: see the head.
-        let taken = unsafe { self.uring.submission().push(&write.build()) }.is_ok();
-        self.broken = !taken || !matches!(self.uring.submit(), Ok(1));
-        if self.broken {
-            // The kernel may come to them yet.
-            std::mem::forget(bytes);
-        } else {
-            self.flying = Some(Flying { offset, bytes });
+        if unsafe { self.uring.submission().push(&write.build()) }.is_err() {
+            self.broken = true;
+            let _ = lock::unlock(file, FLYING);
+            return false;
         }
-        !self.broken
+        // The kernel may come to it even if it says that it has not taken it.
+        self.broken = !matches!(self.uring.submit(), Ok(1));
+        self.flying = Some(Flying { offset, bytes });
+        true
     }
 
     fn end(&mut self, file: &DirectFile) -> io::Result<()> {

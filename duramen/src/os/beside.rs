@@ -79,17 +79,23 @@ impl Beside {
         sync_names(directory.map(File::from), || self.open(OFlags::RDONLY, Mode::empty()))
     }
 
-    /// Opens the file to be read, if it is there.
+    /// Opens the file to be read, if it is there. What is no regular file is none.
     pub(crate) fn open_to_read(&self) -> io::Result<Option<File>> {
+        if !self.is_there() {
+            return Ok(None);
+        }
         match self.open(OFlags::RDONLY, Mode::empty()) {
             Err(error) if error.kind() == ErrorKind::NotFound => Ok(None),
             opened => opened.map(Some),
         }
     }
 
-    /// Whether there is anything of that name, as far as can be seen.
+    /// Whether there is a regular file of that name, as far as can be seen.
     pub(crate) fn is_there(&self) -> bool {
-        !matches!(statat(&self.directory, &self.name, AtFlags::SYMLINK_NOFOLLOW), Err(rustix::io::Errno::NOENT))
+        match statat(&self.directory, &self.name, AtFlags::SYMLINK_NOFOLLOW) {
+            Ok(found) => FileType::from_raw_mode(found.st_mode) == FileType::RegularFile,
+            Err(error) => error != rustix::io::Errno::NOENT,
+        }
     }
 
     /// Removes the file, if it is there and the data file, too.

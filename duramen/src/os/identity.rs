@@ -9,7 +9,7 @@ use std::sync::OnceLock;
 use rustix::fs::{AtFlags, StatxFlags, statx};
 
 /// The mount, or 0 where the system does not tell; the boot (two words), the device, the inode, and when that was made
-/// in nanoseconds.
+/// in nanoseconds, or 0 where the filesystem does not tell. Then another file may have had the inode's number before.
 pub(crate) type Identity = [u64; 6];
 
 /// `STATX_MNT_ID_UNIQUE` (Linux 6.8): a number of the mount that no later one gets. It comes in `stx_mnt_id`.
@@ -18,32 +18,35 @@ const UNIQUE_MOUNT: StatxFlags = StatxFlags::from_bits_retain(0x4000);
 /// The identity of an open file; nothing where the system does not tell all else of it.
 pub(crate) fn of(file: &File) -> Option<Identity> {
     let [boot_high, boot_low] = boot()?;
-    let needed = StatxFlags::INO | StatxFlags::BTIME;
-    let found = statx(file, c"", AtFlags::EMPTY_PATH, needed | UNIQUE_MOUNT).ok()?;
+    let wanted = StatxFlags::INO | StatxFlags::BTIME | UNIQUE_MOUNT;
+    let found = statx(file, c"", AtFlags::EMPTY_PATH, wanted).ok()?;
     let told = |what: StatxFlags| found.stx_mask & what.bits() == what.bits();
-    if !told(needed) {
+    if !told(StatxFlags::INO) {
         return None;
     }
     let mount = if told(UNIQUE_MOUNT) { found.stx_mnt_id } else { 0 };
     let device = u64::from(found.stx_dev_major) << 32 | u64::from(found.stx_dev_minor);
-    let made = found.stx_btime.tv_sec.cast_unsigned().wrapping_mul(1_000_000_000) + u64::from(found.stx_btime.tv_nsec);
+    let nanos = u64::from(found.stx_btime.tv_nsec);
+    let made = found.stx_btime.tv_sec.cast_unsigned().wrapping_mul(1_000_000_000) + nanos;
+    let made = if told(StatxFlags::BTIME) { made } else { 0 };
     Some([mount, boot_high, boot_low, device, found.stx_ino, made])
 }
 
 /// Whether both are of one file, which may have been mounted again in between.
 pub(crate) fn is_same_file(one: &Identity, other: &Identity) -> bool {
-    one[1..] == other[1..]
+    one[1..] == other[1..] && one[5] != 0
 }
 
 /// Whether both are of one file that has been mounted all the time.
 pub(crate) fn is_same_cache(one: &Identity, other: &Identity) -> bool {
-    one == other && one[0] != 0
+    is_same_file(one, other) && one[0] == other[0] && one[0] != 0
 }
 
 /// Whether both are certainly of different files: told by the same kernel. Another one, or a container that has a name of
-/// its own for the boot, may number devices in its own way.
+/// its own for the boot, may number devices in its own way. One of the files is open all the time that the other is.
 pub(crate) fn is_another_file(one: &Identity, other: &Identity) -> bool {
-    one[1..3] == other[1..3] && one[3..] != other[3..]
+    let are_told = one[5] != 0 && other[5] != 0;
+    one[1..3] == other[1..3] && (one[3..5] != other[3..5] || are_told && one[5] != other[5])
 }
 
 /// What the kernel names this run of the machine by.
@@ -86,5 +89,12 @@ mod tests {
         let [before, after, untold] = [7, 8, 0].map(|mount| [mount, 1, 2, 3, 4, 5]);
         assert!(is_same_file(&before, &after) && !is_same_cache(&before, &after));
         assert!(is_same_cache(&before, &before) && !is_same_cache(&untold, &untold));
+    }
+
+    #[test]
+    fn where_it_is_not_told_when_a_file_was_made_two_that_are_there_are_told_apart_and_none_is_known_again() {
+        let [one, other, told] = [(5, 0), (6, 0), (5, 9)].map(|(inode, made)| [7, 1, 2, 3, inode, made]);
+        assert!(is_another_file(&one, &other) && !is_another_file(&one, &one) && !is_another_file(&one, &told));
+        assert!(!is_same_file(&one, &one) && !is_same_cache(&one, &one));
     }
 }

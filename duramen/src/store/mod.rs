@@ -387,7 +387,7 @@ impl Store {
             }
             recover::secure(&mut chosen, &self.pager, &*self.medium).inspect_err(|error| {
                 if recover::is_harmed_by(error) {
-                    self.poison.by(error.to_string());
+                    self.give_up(error.to_string());
                 }
             })?;
             // It is told of before the doubt ends: whoever comes after a death in between has to look again.

@@ -1,6 +1,7 @@
 //! Which log is a database's: that beside the data file, while that has its name; how much of it.
 
 use std::fs::File;
+use std::os::unix::fs::FileExt;
 
 use duramen::Database;
 
@@ -21,6 +22,39 @@ fn a_database_opened_by_a_link_has_its_log_beside_the_file() -> Result {
     std::fs::write(&path, base)?;
     std::fs::write(log_of(&path), log)?;
     assert_eq!(Database::open(&path)?.read()?.table("t")?.get(b"a")?, Some(&b"b"[..]));
+    Ok(())
+}
+
+/// Nobody could have logged there.
+#[test]
+fn what_is_no_file_has_the_logs_name_for_nothing_even_after_a_death() -> Result {
+    const WRITING: u64 = 192;
+    for what in ["a directory", "a link", "another program's"] {
+        let dir = tempfile::tempdir()?;
+        let path = dir.path().join("it.dm");
+        let log = log_of(&path);
+        let db = Database::open(&path)?;
+        match what {
+            "a directory" => std::fs::create_dir(&log)?,
+            "a link" => std::os::unix::fs::symlink("/elsewhere/log", &log)?,
+            _ => std::fs::write(&log, "messages")?,
+        }
+        let put = |db: &Database, key: u8| db.update(|txn| txn.table("t")?.put([key], b"durable"));
+        (0..10).try_for_each(|key| put(&db, key))?;
+        let dies = || -> Result {
+            let lock_file = File::options().write(true).open(dir.path().join("it.dm-lock"))?;
+            Ok(lock_file.write_all_at(&1u64.to_ne_bytes(), WRITING)?)
+        };
+        dies()?;
+        put(&db, 10).map_err(|error| format!("{what}: {error}"))?;
+        drop(db);
+        dies()?;
+        put(&Database::open(&path)?, 11).map_err(|error| format!("{what}, opened again: {error}"))?;
+        std::fs::remove_file(dir.path().join("it.dm-lock"))?;
+        let first = Database::open(&path).map_err(|error| format!("{what}, opened first: {error}"))?;
+        assert_eq!(first.read()?.table("t")?.len(), 12, "{what}");
+        assert!(log.symlink_metadata().is_ok(), "{what} is left alone");
+    }
     Ok(())
 }
 
