@@ -223,6 +223,10 @@ impl Derived for View<'_, '_> {
         })?;
         Ok(some)
     }
+
+    fn made_values(&self, id: AttributeId, each: &mut dyn FnMut(&[u8])) -> Result<()> {
+        self.derived(id, each)
+    }
 }
 
 impl View<'_, '_> {

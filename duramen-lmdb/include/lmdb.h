@@ -21,15 +21,18 @@ extern "C" {
 #define MDB_INTERFACE 0
 #endif
 
-/* Version of LMDB that the library stands in for. */
-#if MDB_INTERFACE >= 1
-#define MDB_VERSION_MAJOR 1
-#define MDB_VERSION_MINOR 0
-#define MDB_VERSION_PATCH 2
-#else
+/* Version of LMDB that the library stands in for. There are build scripts that take it from the only lines that look so. */
+#if MDB_INTERFACE < 1
 #define MDB_VERSION_MAJOR 0
 #define MDB_VERSION_MINOR 9
 #define MDB_VERSION_PATCH 24
+#else
+#define MDB_LATER_MAJOR 1
+#define MDB_LATER_MINOR 0
+#define MDB_LATER_PATCH 2
+#define MDB_VERSION_MAJOR MDB_LATER_MAJOR
+#define MDB_VERSION_MINOR MDB_LATER_MINOR
+#define MDB_VERSION_PATCH MDB_LATER_PATCH
 #endif
 #define MDB_VERINT(a, b, c) (((a) << 24) | ((b) << 16) | (c))
 #define MDB_VERSION_FULL MDB_VERINT(MDB_VERSION_MAJOR, MDB_VERSION_MINOR, MDB_VERSION_PATCH)

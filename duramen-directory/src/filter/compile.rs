@@ -71,7 +71,8 @@ impl Compiler<'_> {
         options.dedup();
         attribute.check_options(&options).ok()?;
         let (types, checked) = self.searchable(attribute.family.iter().copied());
-        (!types.is_empty()).then_some((attribute, Subject { types, options, checked }))
+        let made = self.schema.known().is_derived(attribute.id) && options.is_empty();
+        (!types.is_empty()).then_some((attribute, Subject { types, options, checked, made }))
     }
 
     /// Those types that may be searched, and whether that depends on the entry.
@@ -197,7 +198,7 @@ impl Compiler<'_> {
             (None, Some(rule)) => {
                 let fitting = self.schema.attributes().filter(|attribute| applies(rule, attribute));
                 let (types, checked) = self.searchable(fitting.map(|attribute| attribute.id));
-                (rule, Subject { types, options: Vec::new(), checked })
+                (rule, Subject { types, options: Vec::new(), checked, made: false })
             }
             (None, None) => return Test::Undefined,
         };

@@ -34,6 +34,8 @@ pub(crate) trait Derived {
     fn is_member_of(&self, group: &str) -> Result<bool>;
     /// Whether it is a member of any.
     fn has_groups(&self) -> Result<bool>;
+    /// Calls `each` with the values of an attribute that is made when the entry is read.
+    fn made_values(&self, id: AttributeId, each: &mut dyn FnMut(&[u8])) -> Result<()>;
 }
 
 /// An entry that tests are held against.
@@ -143,13 +145,13 @@ impl Evaluation<'_, '_> {
         if subject.checked && subject.types.iter().all(hidden) { None } else { Some(false) }
     }
 
-    /// Whether a value that is stored passes. Without any value the item is false.
+    /// Whether a value passes. Without any value the item is false.
     fn any(&self, subject: &Subject, mut passes: impl FnMut(&[u8]) -> bool) -> Result<Matched> {
         let is_there = self.has(subject, &mut passes)? || self.has_outside(subject, passes)?;
         Ok(if is_there { Some(true) } else { self.none_of(subject, None) })
     }
 
-    /// Whether a value that is stored in the entry passes, and may be looked for.
+    /// Whether a value that is stored in the entry, or made when it is read, passes, and may be looked for.
     fn has(&self, subject: &Subject, mut passes: impl FnMut(&[u8]) -> bool) -> Result<bool> {
         for &id in &subject.types {
             for attribute in self.entry.of_type(id) {
@@ -164,7 +166,17 @@ impl Evaluation<'_, '_> {
                 }
             }
         }
-        Ok(false)
+        if subject.made { self.has_made(subject, passes) } else { Ok(false) }
+    }
+
+    fn has_made(&self, subject: &Subject, mut passes: impl FnMut(&[u8]) -> bool) -> Result<bool> {
+        let mut found = false;
+        for &id in &subject.types {
+            self.derived.made_values(id, &mut |value| {
+                found |= passes(value) && (!subject.checked || self.derived.may_search(id, Some(value)));
+            })?;
+        }
+        Ok(found)
     }
 
     /// Takes note that so many bytes of values are looked at.

@@ -39,6 +39,8 @@ pub(crate) struct Subject {
     pub options: Vec<String>,
     /// Whether access has to be looked at for each entry.
     pub checked: bool,
+    /// It is one whose values are made when an entry is read.
+    pub made: bool,
 }
 
 impl Subject {
@@ -171,7 +173,7 @@ impl Test {
             | Test::Related { subject, .. }
             | Test::Substrings { subject, .. }
             | Test::Class { subject, .. }
-            | Test::Bits { subject, .. } => !subject.checked,
+            | Test::Bits { subject, .. } => !subject.checked && !subject.made,
             Test::Present(_)
             | Test::WithName { .. }
             | Test::Made { .. }

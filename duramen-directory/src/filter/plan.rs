@@ -369,6 +369,7 @@ impl Planner<'_> {
         let mut found =
             self.each(subject, bits::SUBSTRING, "substrings", |id| self.trigrams(id, &fragments, within))?;
         if found.set.is_none()
+            && self.begin_alike(subject)
             && let Some((_, beginning)) =
                 fragments.iter().find(|(place, text)| *place == Place::Start && !text.is_empty())
         {
@@ -379,6 +380,16 @@ impl Planner<'_> {
         }
         found.exact = false;
         Ok(found)
+    }
+
+    /// Whether the index of equality of all types is of what the rules for substrings make of values.
+    fn begin_alike(&self, subject: &Subject) -> bool {
+        subject.types.iter().all(|id| {
+            self.schema.get(*id).is_some_and(|attribute| {
+                let (equality, substrings) = (attribute.equality, attribute.substrings);
+                equality.zip(substrings).is_some_and(|(equality, substrings)| substrings.normalizes_as(equality))
+            })
+        })
     }
 
     /// Entries that have all trigrams of some fragments; `None` if no fragment is long enough.

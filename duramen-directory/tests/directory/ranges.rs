@@ -1,6 +1,6 @@
 //! Ranges and beginnings of values, by indices and without.
 
-use duramen_directory::{Config, Index, IndexKinds};
+use duramen_directory::{Config, Index, IndexKinds, SchemaFile};
 use duramen_ldap::message::ChangeKind::{Add, Delete};
 
 use crate::sample::*;
@@ -83,4 +83,50 @@ fn a_range_of_what_has_one_value_may_be_met_by_two_under_options_rfc4512_2_5_2()
         assert_eq!(sample.found(filter), [1].map(name_of));
         assert_eq!(problems(&sample), [""; 0]);
     }
+}
+
+#[test]
+fn beginnings_are_not_looked_up_where_equality_makes_something_else_of_values() {
+    const IA5: &str = "SYNTAX 1.3.6.1.4.1.1466.115.121.1.26";
+    let text = format!(
+        "attributetype ( 1.1.1 NAME 'sid' EQUALITY caseIgnoreIA5Match SUBSTR caseExactIA5SubstringsMatch {IA5} )"
+    );
+    for substring in [false, true] {
+        let kinds = IndexKinds { presence: true, equality: true, substring };
+        let index = Index { attribute: "sid".to_string(), kinds };
+        let schema = vec![SchemaFile { name: "own.schema".into(), text: text.clone() }];
+        let sample = Sample::with(Config { indices: Some(vec![index]), schema, ..Config::default() });
+        sample.load(&format!("dn: {BASE}\nobjectClass: domain\ndc: example\n"));
+        add(&sample, 1, &[("sid", "S-1-5-21-7")]);
+        add(&sample, 2, &[("sid", "s-1-5-21-8")]);
+        for (filter, expected) in
+            [("(sid=S-1-5-21*)", 1), ("(sid=S*)", 1), ("(sid=S-*7)", 1), ("(sid=s-1*)", 2), ("(sid=s*8)", 2)]
+        {
+            assert_eq!(sample.found(filter), [name_of(expected)], "{substring}: {filter}");
+        }
+        assert_eq!(sample.found("(sid=S-1-5-21-8)"), [name_of(2)]);
+    }
+}
+
+#[test]
+fn what_is_made_when_an_entry_is_read_is_found_by_all_rules_that_its_type_has_rfc4511_4_5_1_7() {
+    let sample = Sample::people();
+    let all = sample.found("(objectClass=*)");
+    let with_children = [BASE, "ou=People,dc=example,dc=com", "ou=Groups,dc=example,dc=com"].map(str::to_string);
+    for filter in [
+        "(numSubordinates>=1)",
+        "(!(numSubordinates<=0))",
+        "(!(numSubordinates:integerOrderingMatch:=1))",
+        "(!(numSubordinates:integerMatch:=0))",
+        "(|(numSubordinates:1.2.840.113556.1.4.803:=1)(numSubordinates:1.2.840.113556.1.4.803:=2))",
+    ] {
+        let found = sample.found(filter);
+        assert!(found.iter().all(|name| with_children.contains(name)) && found.len() == 3, "{filter}: {found:?}");
+        let others = sample.found(&format!("(!{filter})"));
+        assert_eq!(others.len(), all.len() - 3, "{filter}: {others:?}");
+    }
+    assert_eq!(sample.found("(memberOf:dnSubtreeMatch:=ou=groups,dc=example,dc=com)"), [JENSEN]);
+    assert_eq!(sample.found("(memberOf:dnSubtreeMatch:=ou=people,dc=example,dc=com)"), [""; 0]);
+    assert_eq!(sample.found("(subschemaSubentry:dnSubtreeMatch:=cn=subschema)").len(), all.len());
+    assert_eq!(sample.found(&format!("(entryDN:dn:={JENSEN})")), [JENSEN]);
 }

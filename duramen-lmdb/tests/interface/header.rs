@@ -1,7 +1,7 @@
 //! What the header declares: the same as LMDB's own, proven by the C compiler.
 
 use std::collections::BTreeSet;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use crate::Result;
@@ -106,6 +106,22 @@ fn every_function_and_type_of_function_is_declared_as_lmdb_declares_it() -> Resu
         .replace("int mdb_env_sync(MDB_env *env, int force)", "int mdb_env_sync(MDB_env *env, long force)");
     std::fs::write(&file, wrong)?;
     assert!(!stock().compiler().args(["-fsyntax-only"]).arg(&file).output()?.status.success());
+    Ok(())
+}
+
+/// As scripts find it that build programs, by a search for such lines.
+#[test]
+fn the_version_is_told_once_to_who_reads_the_header_as_text() -> Result {
+    let found = |path: &Path| -> Result<String> {
+        let header = std::fs::read_to_string(path)?;
+        let lines = header.lines().filter_map(|line| line.strip_prefix("#define"));
+        let words = lines.map(|line| line.split_whitespace().collect::<Vec<_>>());
+        let told = words.filter(|words| matches!(words[..], [name, number, ..]
+            if ["MDB_VERSION_MAJOR", "MDB_VERSION_MINOR", "MDB_VERSION_PATCH"].contains(&name)
+                && number.parse::<u32>().is_ok()));
+        Ok(told.map(|words| words[1].to_string()).collect::<Vec<_>>().join("."))
+    };
+    assert_eq!((found(&ours(0).path)?, found(&stock().path)?), ("0.9.24".into(), "0.9.24".into()));
     Ok(())
 }
 
