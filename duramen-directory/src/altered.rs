@@ -16,8 +16,9 @@ use crate::schema::{Attribute, AttributeId, Class, Schema};
 /// The kinds of an attribute's index that are made anew, because its keys are others than before.
 pub(crate) fn kinds(before: &Schema, now: &Schema, id: AttributeId) -> u8 {
     let (Some(old), Some(new)) = (before.get(id), now.get(id)) else { return 0 };
-    let is_equality =
-        is_compared_otherwise(old, new) || (id == now.known().object_class && !have_same_kinds(before, now));
+    let is_equality = is_compared_otherwise(old, new)
+        || old.single_value != new.single_value
+        || (id == now.known().object_class && !have_same_kinds(before, now));
     let is_substring = oid(old.substrings) != oid(new.substrings);
     let bit = |set, bit| if set { bit } else { 0 };
     bit(is_equality, bits::EQUALITY) | bit(is_substring, bits::SUBSTRING)

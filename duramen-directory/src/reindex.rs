@@ -30,7 +30,7 @@ pub(crate) type Postings = HashMap<Vec<u8>, Vec<u16>>;
 const KINDS: [(Kind, u8); 5] = [
     (Kind::Presence, bits::PRESENCE),
     (Kind::Equality, bits::EQUALITY),
-    (Kind::Options, bits::EQUALITY),
+    (Kind::Several, bits::EQUALITY),
     (Kind::Trigram, bits::SUBSTRING),
     (Kind::Windows, bits::SUBSTRING),
 ];

@@ -334,8 +334,8 @@ impl Planner<'_> {
                 let Candidates { set: Some(found), exact } = self.range(subject, Some(from), Some(to), within)? else {
                     return Ok(None);
                 };
-                // Under options there are other values, one of which may be at the one end and one at the other.
-                let more = index::under_options(&self.index, id, &self.reach)?;
+                // Of several values one may be at the one end and one at the other.
+                let more = index::with_several(&self.index, id, &self.reach)?;
                 let exact = exact && more.len() == 0;
                 return Ok(Some(Candidates { set: Some(unite(found, more)), exact }));
             }

@@ -5,7 +5,7 @@ use duramen_ldap::matching::Rule;
 use super::key::{Kind, Trigram, key, kind_prefix};
 use super::key_set::{KeySet, Sought};
 use super::{Indices, bits};
-use crate::entry::Entry;
+use crate::entry::{Entry, StoredAttribute};
 use crate::names;
 use crate::schema::{AttributeId, Schema};
 
@@ -29,14 +29,15 @@ impl<'s> Extractor<'s> {
         for attribute in entry.attributes() {
             if self.indices.get(attribute.id) != 0 && wanted(attribute.id) {
                 self.presence(attribute.id, each);
-                if attribute.has_options {
-                    self.options(attribute.id, each);
+                if is_several(&attribute) {
+                    self.several(attribute.id, each);
                 }
                 attribute.values().iter().for_each(|value| self.value(attribute.id, value, each));
             }
         }
         for large in entry.large().filter(|large| wanted(large.id)) {
             self.presence(large.id, each);
+            self.several(large.id, each);
         }
     }
 
@@ -59,7 +60,7 @@ impl<'s> Extractor<'s> {
         self.entry(after, |id| wanted(id) && is_outside(id), &mut |key| new.insert(key));
         for id in changed.into_iter().filter(|id| !is_outside(*id)) {
             self.change_values(id, &Values::between(*before, *after, id), old, new);
-            self.change_options(id, before, after, old, new);
+            self.change_several(id, before, after, old, new);
         }
     }
 
@@ -86,8 +87,8 @@ impl<'s> Extractor<'s> {
         }
     }
 
-    /// What is said of options is told of both, where it is true of both.
-    fn change_options(
+    /// That there are several values is told of both, where it is true of both.
+    fn change_several(
         &mut self,
         id: AttributeId,
         before: &Entry<'_>,
@@ -96,15 +97,16 @@ impl<'s> Extractor<'s> {
         new: &mut KeySet,
     ) {
         for (entry, keys) in [(before, old), (after, new)] {
-            if entry.of_type(id).any(|attribute| attribute.has_options) {
-                self.options(id, &mut |key| keys.insert(key));
+            if entry.of_type(id).any(|attribute| is_several(&attribute)) {
+                self.several(id, &mut |key| keys.insert(key));
             }
         }
     }
 
-    fn options(&mut self, id: AttributeId, each: &mut dyn FnMut(&[u8])) {
-        if self.indices.get(id) & bits::EQUALITY != 0 {
-            self.emit(id, Kind::Options, b"", each);
+    fn several(&mut self, id: AttributeId, each: &mut dyn FnMut(&[u8])) {
+        let is_single = self.schema.get(id).is_some_and(|attribute| attribute.single_value);
+        if is_single && self.indices.get(id) & bits::EQUALITY != 0 {
+            self.emit(id, Kind::Several, b"", each);
         }
     }
 
@@ -177,6 +179,11 @@ impl<'s> Extractor<'s> {
         self.marked.push(1);
         rule.is_some_and(|rule| names::normalize_value(self.schema, rule, value, &mut self.marked).is_ok())
     }
+}
+
+/// Whether an entry may have more values of the type than one: others stand under other options; or it was allowed several once.
+fn is_several(attribute: &StoredAttribute<'_>) -> bool {
+    attribute.has_options || attribute.values().iter().nth(1).is_some()
 }
 
 /// The values of a type before and after a change, whatever their options. Most changes are at one place of many values.

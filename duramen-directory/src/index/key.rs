@@ -32,8 +32,8 @@ pub(crate) enum Kind {
     Trigram = 3,
     /// Which windows have containers of three bytes: not of entries, but of windows.
     Windows = 4,
-    /// That it has the attribute under options, so that there may be several values although it has one.
-    Options = 5,
+    /// That it may have several values of an attribute that has one: under options, or because that had several once.
+    Several = 5,
 }
 
 /// Appends a key without its window.

@@ -32,7 +32,7 @@ pub(crate) use key::{Kind, Trigram, in_window, is_of_windows, is_trigram, kind_p
 pub(crate) use key_set::KeySet;
 pub(crate) use meet::trigrams;
 pub(crate) use reach::Reach;
-pub(crate) use read::{Set, equal, intersect, present, range, sorts_by_all, starting, under_options};
+pub(crate) use read::{Set, equal, intersect, present, range, sorts_by_all, starting, with_several};
 pub(crate) use shared::shared;
 pub(crate) use waiting::{MERGED_FROM, merge, merge_all, records, waiting_changes};
 pub(crate) use windows::{Windows, has_window};

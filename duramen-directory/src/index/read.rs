@@ -163,9 +163,9 @@ pub(crate) fn present(index: &Table<'_>, attribute: AttributeId, reach: &Reach) 
 /// One end of a range of values in normalized form.
 pub(crate) type RangeEnd<'v> = Option<&'v [u8]>;
 
-/// Entries that have the attribute under options.
-pub(crate) fn under_options(index: &Table<'_>, attribute: AttributeId, reach: &Reach) -> Result<Set> {
-    of_key(index, attribute, Kind::Options, b"", reach)
+/// Entries that may have several values of an attribute that has one.
+pub(crate) fn with_several(index: &Table<'_>, attribute: AttributeId, reach: &Reach) -> Result<Set> {
+    of_key(index, attribute, Kind::Several, b"", reach)
 }
 
 /// Entries with a value of a range, ends included; `None` if more keys than `keys_max` are in it. Others are among them where an

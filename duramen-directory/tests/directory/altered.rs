@@ -77,6 +77,34 @@ fn an_index_whose_values_match_by_another_rule_now_has_to_be_completed() {
 }
 
 #[test]
+fn a_range_is_met_by_two_values_of_what_may_have_but_one_now() {
+    let number = |single: &str| {
+        let text = "attributetype ( 1.1.1 NAME 'own' EQUALITY integerMatch ORDERING integerOrderingMatch SYNTAX \
+                    1.3.6.1.4.1.1466.115.121.1.27 "
+            .to_string();
+        text + single + ")\nobjectclass ( 1.1.2 NAME 'ownClass' SUP top AUXILIARY MAY own )"
+    };
+    let config = |single: &str| {
+        let Config { indices, .. } = with(&[]);
+        let kinds = IndexKinds { presence: true, equality: true, substring: false };
+        let indices = indices.map(|_| vec![Index { attribute: "own".into(), kinds }]);
+        Config { indices, ..with(&[("own.schema", &number(single))]) }
+    };
+    let sample = Sample::with(config(""));
+    sample.load("dn: dc=example,dc=com\nobjectClass: domain\ndc: example\n");
+    add(&sample, HELLO, &[("own", vec![b"1", b"20"])]);
+    for single in ["", "SINGLE-VALUE ", ""] {
+        sample.directory.reconfigure(config(single)).unwrap();
+        for _ in 0..2 {
+            assert_eq!(sample.found("(&(own>=5)(own<=10))"), [HELLO], "{single}");
+            assert_eq!(sample.found("(&(own>=21)(own<=30))"), [""; 0], "{single}");
+            sample.directory.reindex(&mut |_, _| true).unwrap();
+        }
+        assert_eq!(problems(&sample), Vec::<String>::new());
+    }
+}
+
+#[test]
 fn classes_that_are_kinds_of_others_now_are_found_by_these() {
     let text = "objectclass ( 1.1.4 NAME 'above' SUP top AUXILIARY )\n";
     let sample = hello("caseIgnore");
