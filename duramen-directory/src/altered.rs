@@ -11,6 +11,7 @@ use duramen_ldap::matching::Rule;
 use crate::entry::Entry;
 use crate::error::OpenError;
 use crate::index::bits;
+use crate::large;
 use crate::schema::{Attribute, AttributeId, Class, Schema};
 
 /// The kinds of an attribute's index that are made anew, because its keys are others than before.
@@ -29,14 +30,22 @@ pub(crate) fn kinds(before: &Schema, now: &Schema, id: AttributeId) -> u8 {
 pub(crate) fn check(before: &Schema, now: &Schema, entries: &Table<'_>) -> Result<(), OpenError> {
     let is_altered =
         |old: &Attribute| now.get(old.id).is_some_and(|new| is_compared_otherwise(old, new) || old.key != new.key);
-    if !before.attributes().any(is_altered) {
+    let are_in_place = |old: &Attribute| now.get(old.id).is_some_and(|new| large::may_be(old) && !large::may_be(new));
+    if !before.attributes().any(|old| is_altered(old) || are_in_place(old)) {
         return Ok(());
     }
     for item in entries.range(..)? {
         let Some(entry) = Entry::parse(item?.1) else { continue };
         let of_name = named_by(before, entry.rdn()).map(|old| (old, "there are entries named by it"));
-        let of_values = entry.large().filter_map(|large| before.get(large.id));
-        let of_values = of_values.map(|old| (old, "there are entries with very many values of it"));
+        let many: Vec<&Attribute> = entry.large().filter_map(|large| before.get(large.id)).collect();
+        if let Some(old) = many.iter().find(|old| are_in_place(old)) {
+            // Where these are, they have keys of equality alone.
+            return Err(OpenError::Schema(format!(
+                "{}: {MANY}, so it stays a user attribute without a rule for substrings: {ANEW}",
+                old.name
+            )));
+        }
+        let of_values = many.into_iter().map(|old| (old, MANY));
         if let Some((old, why)) = of_name.chain(of_values).find(|(old, _)| is_altered(old)) {
             return Err(refusal(old, why));
         }
@@ -44,12 +53,13 @@ pub(crate) fn check(before: &Schema, now: &Schema, entries: &Table<'_>) -> Resul
     Ok(())
 }
 
+const MANY: &str = "there are entries with very many values of it";
+/// What to do where a schema cannot change.
+const ANEW: &str = "export the directory, and import it into a new folder with the new schema";
+
 fn refusal(old: &Attribute, why: &str) -> OpenError {
     let (name, rule) = (&old.name, old.equality.map_or("no", |rule| rule.name));
-    OpenError::Schema(format!(
-        "{name}: {why}, so it keeps this name, and {rule} as its rule of equality: export the directory, and import it into \
-         a new folder with the new schema"
-    ))
+    OpenError::Schema(format!("{name}: {why}, so it keeps this name, and {rule} as its rule of equality: {ANEW}"))
 }
 
 /// The types in an RDN, or in the name of a suffix.

@@ -162,5 +162,7 @@ fn rules_by_which_very_many_values_are_told_apart_stay() {
     add(&sample, HELLO, &[("own", values.iter().map(|value| value.as_bytes()).collect())]);
     let told = sample.directory.reconfigure(with(&own("caseExact"))).unwrap_err().to_string();
     assert!(told.starts_with("own: there are entries with very many values of it"), "{told}");
+    let told = sample.directory.reconfigure(with(&self::own("caseIgnore"))).unwrap_err().to_string();
+    assert!(told.contains("so it stays a user attribute without a rule for substrings: export"), "{told}");
     assert_eq!(sample.compare(HELLO, "own", "value 7"), Ok(true));
 }
