@@ -346,6 +346,16 @@ pub(crate) unsafe fn set_mapsize(env: *mut Env, bytes: usize) -> Result {
     Ok(())
 }
 
+/// What is stored from now on may be more than the limit allows, which then becomes as high as it has to be.
+///
+/// # Safety
+/// The pointer is an environment's.
+pub unsafe fn lift_mapsize(env: *mut Env) -> Result {
+    // SAFETY: promised by the caller.
+    unsafe { of(env)? }.limit.lift();
+    Ok(())
+}
+
 pub(crate) unsafe fn set_maxdbs(env: *mut Env, max: c_uint) -> Result {
     // SAFETY: see the module's head.
     unsafe { unopened(env)? }.max_dbs = max;

@@ -6,7 +6,7 @@
 //! A new file of ours has two meta pages more than LMDB's, so the limit is two pages above what the bytes say. A file
 //! that was not made through this interface has no limit until one is set.
 
-use std::sync::atomic::{AtomicU32, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU32, AtomicUsize, Ordering};
 
 use duramen::{Database, Snapshot, WriteTxn};
 
@@ -40,6 +40,8 @@ pub struct Limit {
     page_shift: AtomicU32,
     /// What it was when a file without commits was opened: LMDB notes it in the file at once. 0 for other files.
     created: AtomicUsize,
+    /// It becomes as high as it has to be.
+    yields: AtomicBool,
 }
 
 /// What a write transaction has found out about the pages that it may use.
@@ -64,9 +66,15 @@ impl Limit {
         self.bytes.store(bytes, Ordering::Relaxed);
     }
 
+    /// From now on it yields to what is stored: what filled a map of LMDB's may need more room here.
+    pub fn lift(&self) {
+        self.yields.store(true, Ordering::Relaxed);
+    }
+
     /// The limit in the engine's pages.
     pub fn pages(&self) -> u64 {
-        (self.bytes() >> self.page_shift.load(Ordering::Relaxed)) as u64 + META_PAGES
+        let bytes = if self.yields.load(Ordering::Relaxed) { UNLIMITED } else { self.bytes() };
+        (bytes >> self.page_shift.load(Ordering::Relaxed)) as u64 + META_PAGES
     }
 
     /// The database has been opened: what was not set is taken from the file.
@@ -170,6 +178,10 @@ impl Limit {
 
     /// The limit that the file is to remember: the highest that was set.
     pub fn to_store(&self, txn: &WriteTxn<'static>) -> u64 {
+        if self.yields.load(Ordering::Relaxed) {
+            let used = counted(txn.pages() + txn.pages_unplaced() + COMMIT_PAGES + RESERVE_MAX);
+            self.set(self.bytes().max(used << self.page_shift.load(Ordering::Relaxed)));
+        }
         let stored = match txn.user_number() {
             0 => self.created() as u64,
             stored => stored,

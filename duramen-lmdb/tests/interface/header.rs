@@ -116,9 +116,11 @@ fn the_version_is_told_once_to_who_reads_the_header_as_text() -> Result {
         let header = std::fs::read_to_string(path)?;
         let lines = header.lines().filter_map(|line| line.strip_prefix("#define"));
         let words = lines.map(|line| line.split_whitespace().collect::<Vec<_>>());
-        let told = words.filter(|words| matches!(words[..], [name, number, ..]
+        let told = words.filter(|words| {
+            matches!(words[..], [name, number, ..]
             if ["MDB_VERSION_MAJOR", "MDB_VERSION_MINOR", "MDB_VERSION_PATCH"].contains(&name)
-                && number.parse::<u32>().is_ok()));
+                && number.parse::<u32>().is_ok())
+        });
         Ok(told.map(|words| words[1].to_string()).collect::<Vec<_>>().join("."))
     };
     assert_eq!((found(&ours(0).path)?, found(&stock().path)?), ("0.9.24".into(), "0.9.24".into()));

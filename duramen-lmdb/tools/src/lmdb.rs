@@ -68,6 +68,12 @@ impl Env {
         answer(unsafe { faces::mdb_env_set_mapsize(self.0, map_bytes as usize) })
     }
 
+    /// What is stored may be more than the limit allows, which then becomes as high as it has to be.
+    pub fn lift_limit(&self) {
+        // SAFETY: see the module's head.
+        let _ = unsafe { env::lift_mapsize(self.0) };
+    }
+
     /// Opens it.
     pub fn open(&self, path: &CStr, flags: u32, mode: u32) -> Answer {
         // SAFETY: see the module's head.

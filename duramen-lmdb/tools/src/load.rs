@@ -32,6 +32,10 @@ pub fn run(words: &[CString]) -> Result {
     let env = Env::create(2).or_failed("mdb_env_create")?;
     if let Some(Section { header: Some(header), .. }) = &first {
         env.set_limits(header.map_bytes, header.max_readers).or_failed("mdb_env_set_mapsize")?;
+        if header.map_bytes > 0 {
+            // Values of a page or two may take a page more here than where they come from.
+            env.lift_limit();
+        }
     }
     env.open(&options.path, options.env_flags() | flag::NOSYNC, 0o664).or_failed("mdb_env_open")?;
     let loaded = load.sections(&env, first);

@@ -82,6 +82,28 @@ fn a_table_that_lmdb_has_room_for_is_loaded_within_the_same_limit() {
 }
 
 #[test]
+fn what_has_filled_a_map_of_lmdbs_is_loaded_into_one_as_large_as_need_be() {
+    for bytes in [2_025, 4_080, 8_170] {
+        let entries: Entries = (0..600u64).map(|n| (n.to_be_bytes().to_vec(), vec![b'v'; bytes])).collect();
+        let peers = Peer::both(&["env", "back"]);
+        peers[0].fed("mdb_load env", &section(&Header { map_bytes: 1 << 30, ..header(None) }, &entries)).well();
+        let used = std::fs::metadata(peers[0].path("env/data.mdb")).unwrap().len();
+        let filled = section(&Header { map_bytes: used, ..header(None) }, &entries);
+        peers[1].fed("mdb_load env", &filled).well();
+        let dumped = peers[1].run("mdb_dump env").well();
+        let limit = |text: &[u8]| {
+            let text = String::from_utf8_lossy(text).into_owned();
+            text.lines().find_map(|line| line.strip_prefix("mapsize=")?.parse::<u64>().ok()).unwrap()
+        };
+        assert!(limit(&dumped) >= std::fs::metadata(peers[1].path("env/data.mdb")).unwrap().len() - 8192);
+        assert!(limit(&dumped) < 3 * used, "{bytes}");
+        // From there on it is what it is.
+        peers[1].fed("mdb_load back", &dumped).well();
+        assert_eq!(limit(&peers[1].run("mdb_dump back").well()), limit(&dumped), "{bytes}");
+    }
+}
+
+#[test]
 fn what_the_tables_refuse_is_told_with_code_and_line() {
     let long_key = format!("{HEAD} {}\n b\n", "x".repeat(600));
     assert_eq!(codes("mdb_load env", &long_key), [Some(1); 2]);
