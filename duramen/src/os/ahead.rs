@@ -135,13 +135,14 @@ impl Ring {
         let bytes = Block::holding(bytes);
         let write = opcode::Write::new(Fd(file.as_raw_fd()), bytes.as_ptr(), to_u32(bytes.len())).offset(offset);
         // SAFETY: see the head.
-        if unsafe { self.uring.submission().push(&write.build()) }.is_err() {
+        let pushed = unsafe { self.uring.submission().push(&write.build()) }.is_ok();
+        // Of what it has not taken by then the kernel takes nothing but when it is entered again, which it is not.
+        if !pushed || !matches!(self.uring.submit(), Ok(1)) {
             self.broken = true;
+            std::mem::forget(bytes);
             let _ = lock::unlock(file, FLYING);
             return false;
         }
-        // The kernel may come to it even if it says that it has not taken it.
-        self.broken = !matches!(self.uring.submit(), Ok(1));
         self.flying = Some(Flying { offset, bytes });
         true
     }
@@ -158,9 +159,8 @@ impl Ring {
             _ => {
                 let written = file.write_at(flying.offset, &flying.bytes);
                 if answer.is_none() {
-                    // The kernel may come to them yet: the lock stays too.
+                    // The kernel may read them yet.
                     std::mem::forget(flying);
-                    return written;
                 }
                 written
             }
