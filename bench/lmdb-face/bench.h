@@ -77,6 +77,21 @@ static inline MDB_txn *begin(MDB_env *env, unsigned flags) {
 	return txn;
 }
 
+/* A table, which is made if it is not there. */
+static inline MDB_dbi table(MDB_env *env, const char *name, unsigned flags) {
+	MDB_txn *txn = begin(env, 0);
+	MDB_dbi dbi;
+	MUST(mdb_dbi_open(txn, name, flags | MDB_CREATE, &dbi));
+	MUST(mdb_txn_commit(txn));
+	return dbi;
+}
+
+static inline MDB_cursor *cursor_on(MDB_txn *txn, MDB_dbi dbi) {
+	MDB_cursor *cursor;
+	MUST(mdb_cursor_open(txn, dbi, &cursor));
+	return cursor;
+}
+
 /* The works of habits.c, in an environment of their own. */
 void habits(const char *path, uint64_t n);
 /* The works of small.c, likewise. */

@@ -9,20 +9,6 @@
 
 enum { DUPLICATES = 10, TABLES = 100, LARGE = 20000, BATCH = 1000, ROUNDS = 5 };
 
-static MDB_dbi table(MDB_env *env, const char *name, unsigned flags) {
-	MDB_txn *txn = begin(env, 0);
-	MDB_dbi dbi;
-	MUST(mdb_dbi_open(txn, name, flags | MDB_CREATE, &dbi));
-	MUST(mdb_txn_commit(txn));
-	return dbi;
-}
-
-static MDB_cursor *cursor_on(MDB_txn *txn, MDB_dbi dbi) {
-	MDB_cursor *cursor;
-	MUST(mdb_cursor_open(txn, dbi, &cursor));
-	return cursor;
-}
-
 /* Calls `work` with 0 to n - 1, in transactions of so many calls. */
 static void written(MDB_env *env, uint64_t n, uint64_t each, const char *name,
                     void (*work)(MDB_txn *, MDB_dbi, uint64_t), MDB_dbi dbi) {

@@ -14,14 +14,6 @@ static unsigned char bytes[LARGEST];
 /* Which entry or value comes next, so that each call has others. */
 static uint64_t turn;
 
-static MDB_dbi table_of(MDB_env *env, const char *name, unsigned flags) {
-	MDB_txn *txn = begin(env, 0);
-	MDB_dbi dbi;
-	MUST(mdb_dbi_open(txn, name, flags | MDB_CREATE, &dbi));
-	MUST(mdb_txn_commit(txn));
-	return dbi;
-}
-
 static void store(MDB_txn *txn, MDB_dbi dbi, uint64_t n, size_t size) {
 	unsigned char key[KEY];
 	make_key(key, n);
@@ -40,8 +32,7 @@ static void fill(MDB_env *env, MDB_dbi dbi, uint64_t n) {
  * all of it. What it writes is given up. */
 static void use_within(MDB_env *env, MDB_dbi dbi, unsigned flags, const char *name, work_fn *work) {
 	MDB_txn *txn = begin(env, flags);
-	MDB_cursor *cursor;
-	MUST(mdb_cursor_open(txn, dbi, &cursor));
+	MDB_cursor *cursor = cursor_on(txn, dbi);
 	for (double began = now(); now() - began < 0.1;) work(env, txn, cursor, dbi);
 	uint64_t count = 0;
 	double began = now();
@@ -289,8 +280,7 @@ static void read_entries(MDB_env *env, MDB_dbi dbi) {
 	use_within(env, dbi, 0, "small: cursor_del, get_current", delete_walking);
 	MDB_txn *txn = begin(env, 0);
 	for (uint64_t i = 0; i < ENTRIES; i++) store(txn, dbi, i, SMALL);
-	MDB_cursor *cursor;
-	MUST(mdb_cursor_open(txn, dbi, &cursor));
+	MDB_cursor *cursor = cursor_on(txn, dbi);
 	uint64_t count = 0;
 	double began = now();
 	while (now() - began < 0.33) count += walk(cursor, MDB_FIRST, MDB_NEXT);
@@ -312,7 +302,7 @@ static void read_values(MDB_env *env, const char *name, unsigned flags) {
 		{"get_both", get_both},
 		{"get_multiple, next_multiple", pages_of_values},
 	};
-	MDB_dbi dbi = table_of(env, name, MDB_DUPSORT | flags);
+	MDB_dbi dbi = table(env, name, MDB_DUPSORT | flags);
 	MDB_txn *txn = begin(env, 0);
 	for (uint64_t i = 0; i < KEYS * VALUES; i++) {
 		uint64_t value = i % VALUES;
@@ -335,7 +325,7 @@ void small(const char *path) {
 	snprintf(own, sizeof own, "%s/small", path);
 	if (mkdir(own, 0700)) exit(1);
 	MDB_env *env = open_env(own, MDB_NOSYNC);
-	MDB_dbi entries = table_of(env, "entries", 0), many = table_of(env, "many", 0);
+	MDB_dbi entries = table(env, "entries", 0), many = table(env, "many", 0);
 	fill(env, entries, ENTRIES);
 	fill(env, many, MANY);
 	read_entries(env, entries);
@@ -344,12 +334,12 @@ void small(const char *path) {
 	use(env, entries, "small: a put a transaction", put_one);
 	use(env, entries, "small: ten puts a transaction", put_ten);
 	use(env, many, "small: a put a transaction, among 20,000", put_among_many);
-	use(env, table_of(env, "counters", 0), "small: 500 counters a transaction", count_up);
+	use(env, table(env, "counters", 0), "small: 500 counters a transaction", count_up);
 	use_within(env, entries, 0, "small: child transactions of twenty puts", child_of_twenty);
-	MDB_dbi waiting = table_of(env, "queue", 0);
+	MDB_dbi waiting = table(env, "queue", 0);
 	use(env, waiting, "small: an entry appended, the first one taken, a transaction", queue);
-	use(env, table_of(env, "1000", 0), "values of 1,000 bytes, 100 a transaction", put_1000);
-	use(env, table_of(env, "4000", 0), "values of 4,000 bytes, 100 a transaction", put_4000);
-	use(env, table_of(env, "16000", 0), "values of 16,000 bytes, 100 a transaction", put_16000);
+	use(env, table(env, "1000", 0), "values of 1,000 bytes, 100 a transaction", put_1000);
+	use(env, table(env, "4000", 0), "values of 4,000 bytes, 100 a transaction", put_4000);
+	use(env, table(env, "16000", 0), "values of 16,000 bytes, 100 a transaction", put_16000);
 	mdb_env_close(env);
 }
