@@ -84,12 +84,27 @@ fn write_to(env: &Env, out: &mut File, how: u32) -> Result {
     if !is_compact(how)? {
         return Ok(db.copy_to(out)?);
     }
-    let temporary = Temporary::create()?;
+    Ok(stream(compacted(db)?, out)?)
+}
+
+/// What a directory may lack that another one has: it may not be there, nor be written to, nor have room.
+const ELSEWHERE: [i32; 7] =
+    [libc::ENOENT, libc::ENOTDIR, libc::EACCES, libc::EPERM, libc::EROFS, libc::ENOSPC, libc::EDQUOT];
+
+/// A compacted copy without a name: in the directory for temporary files or, where that cannot be, beside the data file.
+fn compacted(db: &Database) -> Result<File> {
+    let first = compacted_in(db, &std::env::temp_dir());
+    match (first, db.path().parent()) {
+        (Err(error), Some(beside)) if ELSEWHERE.contains(&error.0) => compacted_in(db, beside).map_err(|_| error),
+        (answer, _) => answer,
+    }
+}
+
+fn compacted_in(db: &Database, directory: &Path) -> Result<File> {
+    let temporary = Temporary::create(directory)?;
     compact(db, &temporary.0)?;
-    let compacted = File::open(&temporary.0)?;
     // The name goes first: whoever stops reading ends a program by a signal, and then nothing would take it away.
-    drop(temporary);
-    Ok(stream(compacted, out)?)
+    Ok(File::open(&temporary.0)?)
 }
 
 fn compact(db: &Database, to: &Path) -> Result {
@@ -105,10 +120,10 @@ struct Temporary(PathBuf);
 
 impl Temporary {
     /// An empty one that nobody else may read.
-    fn create() -> io::Result<Temporary> {
+    fn create(directory: &Path) -> io::Result<Temporary> {
         static NUMBER: AtomicU32 = AtomicU32::new(0);
         loop {
-            let path = Temporary::path(NUMBER.fetch_add(1, Ordering::Relaxed));
+            let path = Temporary::path(directory, NUMBER.fetch_add(1, Ordering::Relaxed));
             match OpenOptions::new().write(true).create_new(true).mode(0o600).open(&path) {
                 Ok(_) => return Ok(Temporary(path)),
                 // Left by a process of this number that was killed: where few run, the numbers come again soon.
@@ -118,8 +133,8 @@ impl Temporary {
         }
     }
 
-    fn path(number: u32) -> PathBuf {
-        std::env::temp_dir().join(format!("duramen-copy-{}-{number}", std::process::id()))
+    fn path(directory: &Path, number: u32) -> PathBuf {
+        directory.join(format!("duramen-copy-{}-{number}", std::process::id()))
     }
 }
 
@@ -145,11 +160,12 @@ mod tests {
 
     #[test]
     fn what_a_killed_process_of_the_same_number_left_is_passed_over() {
-        let left: Vec<_> = (0..3).map(Temporary::path).collect();
+        let directory = std::env::temp_dir();
+        let left: Vec<_> = (0..3).map(|number| Temporary::path(&directory, number)).collect();
         for path in &left {
             std::fs::write(path, "left").unwrap();
         }
-        let made = Temporary::create();
+        let made = Temporary::create(&directory);
         for path in &left {
             assert_eq!(std::fs::read(path).unwrap(), b"left");
             std::fs::remove_file(path).unwrap();

@@ -1,9 +1,10 @@
 //! `mdb_copy` and `mdb_drop`.
 
 use std::io::Read;
+use std::os::unix::process::CommandExt;
 use std::process::{Command, Stdio};
 
-use crate::peer::{Entries, Peer, assert_same, header, section};
+use crate::peer::{Entries, Peer, assert_same, header, say, section};
 
 /// An environment with a table, from which some has been deleted.
 fn fill(peers: &[Peer]) {
@@ -46,6 +47,22 @@ fn a_compact_copy_is_smaller_when_there_is_something_to_leave_out() {
     peers[1].run("mdb_copy -c env compact").well();
     let bytes = |name: &str| std::fs::metadata(peers[1].path(name)).unwrap().len();
     assert!(bytes("compact/data.mdb") < bytes("env/data.mdb") / 4);
+}
+
+#[test]
+fn a_compact_copy_goes_into_a_pipe_where_there_is_no_directory_for_temporary_files() {
+    let peers = Peer::both(&["env"]);
+    fill(&peers);
+    let whole = peers[1].run("mdb_dump -a env").well();
+    for place in ["/nowhere", "/proc", "/dev/null"] {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_mdb_tools"));
+        command.arg0("mdb_copy").args(["-c", "env"]).current_dir(peers[1].path("")).env("TMPDIR", place);
+        std::fs::write(peers[1].path("out"), say(&mut command, b"").well()).unwrap();
+        assert!(peers[1].run("mdb_dump -a -n out").well() == whole, "{place}");
+        let left: Vec<_> =
+            std::fs::read_dir(peers[1].path("env")).unwrap().map(|file| file.unwrap().file_name()).collect();
+        assert!(left.iter().all(|name| !name.to_string_lossy().contains("copy")), "{place}: {left:?}");
+    }
 }
 
 #[test]
