@@ -48,14 +48,14 @@ pub enum Error {
         /// What it is instead, as far as can be told.
         what: &'static str,
     },
-    /// The file was made by a newer version.
-    #[error("{} has format version {found} (features {features:#x}), this program reads up to {supported}: use a newer one", path.display())]
-    TooNew {
+    /// The file is of another version of the format.
+    #[error("{} has format version {found} (features {features:#x}), this program reads {supported}: {}", path.display(), way_out(*found < *supported))]
+    OtherVersion {
         /// The file.
         path: PathBuf,
         /// Its format version.
         found: u32,
-        /// The highest version that this program reads.
+        /// The version that this program reads.
         supported: u32,
         /// Feature bits that this program does not know and may not ignore.
         features: u32,
@@ -255,6 +255,14 @@ impl Error {
             Error::Group { source } => source.is_disk_full(),
             _ => false,
         }
+    }
+}
+
+/// What to do with a file of another version.
+fn way_out(older: bool) -> &'static str {
+    match older {
+        true => "dump it with the program that made it, and load the dump",
+        false => "use a newer one",
     }
 }
 

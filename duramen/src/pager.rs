@@ -12,7 +12,7 @@ use std::fs::File;
 use crate::advice::Advice;
 use crate::error::{Damage, Error, Result};
 use crate::format::overflow::Stub;
-use crate::format::page::{self, HEADER, Kind};
+use crate::format::page::{self, Kind, RUN_HEADER};
 use crate::format::{meta, overflow};
 use crate::ids::{Extent, Pgno, Txnid};
 use crate::map::{Map, Verified, tag_of, tag_of_low};
@@ -191,7 +191,7 @@ impl Pager {
     /// As [`Pager::value`], but nothing of it is looked at.
     pub(crate) fn value_as_it_is(&self, stub: Stub, horizon: Horizon) -> Result<&[u8]> {
         let run = self.raw(stub.child.pgno(), stub.pages(self.page_size), horizon)?;
-        Ok(&run[HEADER..HEADER + stub.bytes as usize])
+        Ok(&run[RUN_HEADER..RUN_HEADER + stub.bytes as usize])
     }
 
     /// Whether a value has been verified and is likely to be in memory: there is then no need to look at it again, nor to

@@ -372,7 +372,7 @@ fn a_repeated_key_is_an_error_if_it_is_to_be() {
 fn values_of_many_blocks_are_stored_whole_and_lie_beside_small_ones() {
     let (_directory, db) = fresh();
     let value = |i: u64| -> Vec<u8> {
-        let bytes = [50, (3 << 20) + 5, (1 << 20) - 40, 5000][i as usize % 4];
+        let bytes = [50, (3 << 20) + 5, (1 << 20) - 64, 5000][i as usize % 4];
         (0..bytes as u64).map(|n| (n.wrapping_mul(i + 1) >> 3) as u8).collect()
     };
     for (name, sorted) in [("any", false), ("sorted", true)] {

@@ -131,3 +131,34 @@ fn a_check_counts_entries_of_the_main_table_and_of_the_others() -> Result<()> {
     assert_eq!((report.entries, report.main_entries, report.tables), (3, 2, 1));
     Ok(())
 }
+
+#[test]
+fn large_values_lie_as_aligned_as_who_works_in_place_may_want_them() -> Result<()> {
+    let dir = tempfile::tempdir().unwrap();
+    let db = Database::open(dir.path().join("aligned.dm"))?;
+    let lengths = (0..40u64).map(|i| 2_100 + (i * 997 % 20_011) as usize);
+    db.update(|txn| {
+        let mut table = txn.table("vectors")?;
+        for (key, bytes) in lengths.clone().enumerate() {
+            table.put(key.to_be_bytes(), vec![9; bytes])?;
+            let value = table.get(key.to_be_bytes())?.expect("it was put just now");
+            assert_eq!(value.as_ptr().addr() % 16, 0, "{bytes} bytes, not committed");
+        }
+        Ok(())
+    })?;
+    let mut load = db.bulk_load("loaded", duramen::BulkOptions::new())?;
+    for (key, bytes) in lengths.clone().enumerate() {
+        load.push(key.to_be_bytes(), vec![9; bytes])?;
+    }
+    load.finish()?;
+    let snapshot = db.read()?;
+    for name in ["vectors", "loaded"] {
+        let values = snapshot.table(name)?;
+        for (key, bytes) in lengths.clone().enumerate() {
+            let value = values.get(key.to_be_bytes())?.expect("it was stored");
+            assert_eq!(value, vec![9; bytes]);
+            assert_eq!(value.as_ptr().addr() % 64, 0, "{name}: {bytes} bytes");
+        }
+    }
+    Ok(())
+}

@@ -459,7 +459,7 @@ static void lie_evenly(MDB_txn *txn, MDB_dbi dbi, const char *what, unsigned key
 		count++;
 		odd_keys += keys && (size_t)k.mv_data % 2;
 		odd_values += (size_t)d.mv_data % 2;
-		odd_large += d.mv_size > 5000 && (size_t)d.mv_data % 8;
+		odd_large += d.mv_size > 5000 && (size_t)d.mv_data % 16;
 	}
 	mdb_cursor_close(cursor);
 	printf("%s: %lu entries, odd %lu %lu %lu\n", what, count, odd_keys, odd_values, odd_large);

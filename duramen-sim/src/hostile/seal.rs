@@ -13,7 +13,7 @@ const SLOT_SUM: usize = 248;
 const SLOT_TAIL: usize = 256;
 const SLOT_RECEIPT: usize = 3584;
 const MAGIC: &[u8] = b"DURAMEN\x1a";
-const HEADER: usize = 40;
+const RUN_HEADER: usize = 64;
 
 fn word(bytes: &[u8], at: usize) -> u64 {
     u64::from_le_bytes(bytes[at..at + 8].try_into().expect("eight bytes"))
@@ -59,7 +59,7 @@ fn reseal_page(rest: &mut [u8], page_size: usize, page: usize, id: u64, renumber
     let is_run = matches!(rest[24], 5 | 6);
     let (end, pages) = match is_run {
         false => (page_size, 1),
-        true => (HEADER + half(rest, 28), half(rest, 36).max(1)),
+        true => (RUN_HEADER + half(rest, 28), half(rest, 36).max(1)),
     };
     if end > rest.len() || pages > rest.len() / page_size || !matches!(rest[24], 2..=7) {
         return 1;

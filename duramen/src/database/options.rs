@@ -212,7 +212,7 @@ impl Options {
     /// Opens the database.
     ///
     /// # Errors
-    /// [`Error::File`] if the system refuses; [`Error::NotADatabase`], [`Error::TooNew`], [`Error::Truncated`],
+    /// [`Error::File`] if the system refuses; [`Error::NotADatabase`], [`Error::OtherVersion`], [`Error::Truncated`],
     /// [`Error::Corrupt`], [`Error::ForeignLog`], [`Error::DamagedLog`] for files that cannot be used, each saying why;
     /// [`Error::Unreplayed`] if a power cut left a log, and it may not be written to the data file.
     pub fn open(self, path: impl AsRef<Path>) -> Result<Database> {

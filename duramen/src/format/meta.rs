@@ -22,8 +22,8 @@ pub(crate) const SLOTS: usize = 4;
 pub(crate) const HEAD_BYTES: u64 = (SLOT_BYTES * SLOTS) as u64;
 /// First bytes of every slot.
 pub(crate) const MAGIC: [u8; 8] = *b"DURAMEN\x1a";
-/// Version of the file format that this code writes, and the highest that it reads.
-pub(crate) const VERSION: u32 = 1;
+/// Version of the file format that this code writes and reads.
+pub(crate) const VERSION: u32 = 2;
 /// Where the tail of the space log begins in a slot.
 const TAIL: usize = 256;
 /// Highest sequence and transaction number: there is always a next one.
@@ -38,8 +38,6 @@ const SECTOR_BYTES: usize = 512;
 pub(crate) const RECEIPT: usize = SLOT_BYTES - SECTOR_BYTES;
 /// Most bytes of space log that a slot takes.
 pub(crate) const TAIL_MAX: usize = RECEIPT - TAIL;
-/// Most that it took before there were receipts.
-const TAIL_FOUND_MAX: usize = SLOT_BYTES - TAIL;
 
 /// How long a file with this many pages must be. Where there is none but those of the slots, only the slots count:
 /// a page may be larger than all of them.
@@ -105,10 +103,10 @@ pub(crate) struct SpaceRoot {
 pub(crate) enum Unusable {
     /// Not a Duramen file's.
     Foreign,
-    /// Newer than this program: its version and the feature bits that it must not ignore.
-    Newer(u32, u32),
-    /// As `Newer`, but its checksum is wrong: damaged, or so new that checksums are made in another way.
-    PerhapsNewer(u32, u32),
+    /// Of another format than this program's: its version and the feature bits that it must not ignore.
+    OtherVersion(u32, u32),
+    /// As `OtherVersion`, but its checksum is wrong: damaged, or so new that checksums are made in another way.
+    PerhapsOtherVersion(u32, u32),
     /// Torn or damaged.
     Damaged(Damage),
 }
@@ -176,7 +174,7 @@ impl Meta {
         let meta = Meta::decode(slot)?;
         match slot[20..24] {
             [0, 0, 0, 0] => Ok(meta),
-            [a, b, c, d] => Err(Unusable::Newer(VERSION, u32::from_le_bytes([a, b, c, d]))),
+            [a, b, c, d] => Err(Unusable::OtherVersion(VERSION, u32::from_le_bytes([a, b, c, d]))),
             _ => Err(Unusable::Damaged(Damage("a meta page cut short"))),
         }
     }
@@ -197,18 +195,18 @@ impl Meta {
         (self.sequence, self.txnid)
     }
 
-    /// What stands at [`RECEIPT`] once the commit has been flushed; nothing where a tail takes that place.
-    pub(crate) fn receipt(&self) -> Option<[u8; SECTOR_BYTES]> {
+    /// What stands at [`RECEIPT`] once the commit has been flushed.
+    pub(crate) fn receipt(&self) -> [u8; SECTOR_BYTES] {
         let mut head = Vec::new();
         self.encode(&mut head);
         let mut sector = [0; SECTOR_BYTES];
         sector[..8].copy_from_slice(&receipt_of(&head).to_le_bytes());
-        (self.tail.len() <= TAIL_MAX).then_some(sector)
+        sector
     }
 
     /// Whether a slot has its commit's receipt.
     pub(crate) fn has_receipt(slot: &[u8]) -> bool {
-        word(slot, 192) <= TAIL_MAX as u64 && word(slot, RECEIPT) == receipt_of(slot)
+        word(slot, RECEIPT) == receipt_of(slot)
     }
 
     /// When a slot's commit was made, of a slot that is known to be whole.
@@ -228,8 +226,8 @@ impl Meta {
         let damaged = |what| Unusable::Damaged(Damage(what));
         let (whole, newer) = (is_whole(slot), short(8) != VERSION || short(24) != 0);
         match (whole, newer) {
-            (true, true) => return Err(Unusable::Newer(short(8), short(24))),
-            (false, true) => return Err(Unusable::PerhapsNewer(short(8), short(24))),
+            (true, true) => return Err(Unusable::OtherVersion(short(8), short(24))),
+            (false, true) => return Err(Unusable::PerhapsOtherVersion(short(8), short(24))),
             (false, false) => return Err(damaged("a meta page with a wrong checksum")),
             (true, false) => {}
         }
@@ -237,7 +235,7 @@ impl Meta {
         if !(4096..=65536).contains(&page_size) || !page_size.is_power_of_two() {
             return Err(damaged("a meta page with an impossible page size"));
         }
-        let tail = usize::try_from(word(192)).ok().filter(|&bytes| bytes <= TAIL_FOUND_MAX);
+        let tail = usize::try_from(word(192)).ok().filter(|&bytes| bytes <= TAIL_MAX);
         let tail = tail.ok_or_else(|| damaged("a meta page with an impossible tail"))?;
         if word(56) < Meta::first_page(page_size as usize) || word(56) > Pgno::LIMIT {
             return Err(damaged("a meta page with an impossible file length"));
@@ -307,7 +305,7 @@ fn head_checksum(slot: &[u8]) -> u64 {
 
 /// Nothing if the tail is longer than there is room for.
 fn tail_checksum(slot: &[u8]) -> Option<u64> {
-    let bytes = usize::try_from(word(slot, 192)).ok().filter(|&bytes| bytes <= TAIL_FOUND_MAX)?;
+    let bytes = usize::try_from(word(slot, 192)).ok().filter(|&bytes| bytes <= TAIL_MAX)?;
     Some(XxHash3_64::oneshot_with_seed(word(slot, 32), slot.get(TAIL..TAIL + bytes)?))
 }
 
@@ -359,13 +357,17 @@ mod tests {
             (Meta::decode(&slot[..]), Meta::decode_to_write(&slot[..]))
         };
         assert_eq!(with(16), (Ok(meta()), Ok(meta())), "may ignore");
-        assert_eq!(with(20), (Ok(meta()), Err(Unusable::Newer(1, 4))), "may read");
-        assert_eq!(with(24), (Err(Unusable::Newer(1, 4)), Err(Unusable::Newer(1, 4))), "must refuse");
+        assert_eq!(with(20), (Ok(meta()), Err(Unusable::OtherVersion(VERSION, 4))), "may read");
+        assert_eq!(
+            with(24),
+            (Err(Unusable::OtherVersion(VERSION, 4)), Err(Unusable::OtherVersion(VERSION, 4))),
+            "must refuse"
+        );
     }
 
     #[test]
     fn a_meta_page_reads_back_as_it_was_written() {
-        for tail in [0, 3, 256, 257, TAIL_MAX, TAIL_FOUND_MAX] {
+        for tail in [0, 3, 256, 257, TAIL_MAX] {
             let meta = Meta { tail: vec![7; tail], ..meta() };
             assert_eq!(Meta::decode(&slot(&meta)), Ok(meta));
         }
@@ -373,11 +375,11 @@ mod tests {
 
     #[test]
     fn every_flipped_bit_is_noticed() {
-        let meta = Meta { tail: (0..TAIL_FOUND_MAX).map(|i| i as u8).collect(), ..meta() };
+        let meta = Meta { tail: (0..TAIL_MAX).map(|i| i as u8).collect(), ..meta() };
         let good = slot(&meta);
         // Miri takes a tenth of a second for each.
         let step = if cfg!(miri) { 997 } else { 1 };
-        for bit in (0..SLOT_BYTES * 8).step_by(step) {
+        for bit in (0..RECEIPT * 8).step_by(step) {
             let mut bad = good.clone();
             bad[bit / 8] ^= 1 << (bit % 8);
             assert!(Meta::decode(&bad[..]).is_err(), "bit {bit}");
@@ -392,13 +394,12 @@ mod tests {
             Meta::decode(&slot).map(|meta| meta.is_proven())
         };
         let mine = Meta { tail: vec![7; TAIL_MAX], ..meta() };
-        let receipt = mine.receipt().expect("there is room");
+        let receipt = mine.receipt();
         assert_eq!(with(&mine, &receipt), Ok(true));
         let another = Meta { committed_ns: 2, ..mine.clone() };
         assert_eq!(with(&another, &receipt), Ok(false));
         let with_another_tail = Meta { tail: vec![8; TAIL_MAX], ..mine };
         assert_eq!(with(&with_another_tail, &receipt), Ok(false));
-        assert_eq!(Meta { tail: vec![7; TAIL_MAX + 1], ..meta() }.receipt(), None);
     }
 
     #[test]
@@ -418,12 +419,12 @@ mod tests {
     }
 
     #[test]
-    fn a_newer_version_is_told_from_damage() {
+    fn another_version_is_told_from_damage() {
         let mut newer = slot(&meta());
-        newer[8] = 2;
-        assert_eq!(Meta::decode(&newer[..]), Err(Unusable::PerhapsNewer(2, 0)));
+        newer[8] = 9;
+        assert_eq!(Meta::decode(&newer[..]), Err(Unusable::PerhapsOtherVersion(9, 0)));
         seal(&mut newer);
-        assert_eq!(Meta::decode(&newer[..]), Err(Unusable::Newer(2, 0)));
+        assert_eq!(Meta::decode(&newer[..]), Err(Unusable::OtherVersion(9, 0)));
         assert_eq!(Meta::decode(&[0; SLOT_BYTES]), Err(Unusable::Foreign));
     }
 }

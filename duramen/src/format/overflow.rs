@@ -2,38 +2,38 @@
 //!
 //! Owns: the payload's place in a run, the stub. Must not know: what the value is.
 //!
-//! The run's first page has the header; the payload follows from byte 40 through all pages of the run, without any
+//! The run's first page has the header; the payload follows from byte 64 through all pages of the run, without any
 //! other header, so that it is read in place.
 
 use crate::error::Damage;
 use crate::ids::Txnid;
 
-use super::page::{self, Child, HEADER, Kind};
+use super::page::{self, Child, Kind, RUN_HEADER};
 
 /// Bytes of a [`Stub`].
 pub(crate) const STUB: usize = 16;
 
 /// Pages needed for a value of `bytes`.
 pub(crate) fn pages_for(bytes: usize, page_size: usize) -> usize {
-    (HEADER + bytes).div_ceil(page_size)
+    (RUN_HEADER + bytes).div_ceil(page_size)
 }
 
 /// The payload of a run, given whole.
 #[inline]
 pub(crate) fn open(run: &[u8]) -> Result<&[u8], Damage> {
-    if run.len() < HEADER {
+    if run.len() < RUN_HEADER {
         return Err(page::SHORT);
     }
     if page::kind(run) != Some(Kind::Overflow) {
         return Err(Damage("it is not the overflow page that was expected"));
     }
-    run[HEADER..].get(..page::payload(run) as usize).ok_or(Damage("its payload is longer than its run of pages"))
+    run[RUN_HEADER..].get(..page::payload(run) as usize).ok_or(Damage("its payload is longer than its run of pages"))
 }
 
 /// Makes an empty run of `pages` for a value of `bytes`; returns the space to fill.
 pub(crate) fn init(run: &mut [u8], pages: u32, bytes: u32) -> &mut [u8] {
     init_header(run, pages, bytes);
-    &mut run[HEADER..HEADER + bytes as usize]
+    &mut run[RUN_HEADER..RUN_HEADER + bytes as usize]
 }
 
 /// The header alone, of a run whose payload is put together elsewhere.
@@ -48,7 +48,7 @@ pub(crate) fn init_space(run: &mut [u8], pages: u32, bytes: u32) -> &mut [u8] {
     page::init(run, Kind::Space, 0);
     page::set_payload(run, bytes);
     page::set_run(run, pages);
-    &mut run[HEADER..HEADER + bytes as usize]
+    &mut run[RUN_HEADER..RUN_HEADER + bytes as usize]
 }
 
 /// What a leaf keeps of a value that lies in a run of its own: 8 bytes child pointer, 4 bytes length, 4 bytes of the birth.
@@ -98,8 +98,8 @@ mod tests {
 
     #[test]
     fn a_value_that_just_fills_its_pages_needs_no_more() {
-        assert_eq!(pages_for(4096 - HEADER, 4096), 1);
-        assert_eq!(pages_for(4096 - HEADER + 1, 4096), 2);
+        assert_eq!(pages_for(4096 - RUN_HEADER, 4096), 1);
+        assert_eq!(pages_for(4096 - RUN_HEADER + 1, 4096), 2);
         assert_eq!(pages_for(0, 4096), 1);
     }
 
@@ -115,7 +115,7 @@ mod tests {
     fn a_payload_beyond_the_run_is_damage() {
         let mut run = vec![0; 4096];
         init(&mut run, 1, 10);
-        page::set_payload(&mut run, 4057);
+        page::set_payload(&mut run, 4033);
         assert!(open(&run).is_err());
         page::set_payload(&mut run, u32::MAX);
         assert!(open(&run).is_err());

@@ -1,6 +1,6 @@
 //! The header that all pages outside the head area share, their checksum, and child pointers.
 //!
-//! Owns: the 40 header bytes, [`Child`]. Must not know: what follows the header.
+//! Owns: the 40 header bytes, where a run's payload begins, [`Child`]. Must not know: what follows the header.
 //!
 //! | bytes | field |
 //! |---|---|
@@ -16,6 +16,7 @@
 //! | 32..34 | prefix: bytes that the views of all keys share |
 //! | 34..36 | item: size of a packed item; a leaf's cells that are not plain; 1 for a branch with whole keys as separators |
 //! | 36..40 | run: pages in an overflow or space run |
+//! | 40..64 | of a run: zeros; the payload follows |
 
 use std::hash::Hasher;
 
@@ -27,6 +28,9 @@ use crate::width::{low, to_u16};
 
 /// Bytes of the header.
 pub(crate) const HEADER: usize = 40;
+/// Bytes before a run's payload: the header, and zeros up to where a cache line begins. So a large value lies as aligned as
+/// anybody may want it, who works on it in place.
+pub(crate) const RUN_HEADER: usize = 64;
 /// Largest page size.
 pub(crate) const PAGE_MAX: usize = 65536;
 
@@ -229,7 +233,7 @@ pub(crate) fn set_run(bytes: &mut [u8], run: u32) {
 
 /// Makes an empty page: a header of zeroes but for kind and level.
 pub(crate) fn init(bytes: &mut [u8], kind: Kind, level: u8) {
-    bytes[..HEADER].fill(0);
+    bytes[..if kind.is_run() { RUN_HEADER } else { HEADER }].fill(0);
     bytes[KIND] = kind as u8;
     bytes[LEVEL] = level;
 }
@@ -239,7 +243,7 @@ fn sealed_end(bytes: &[u8]) -> Option<usize> {
     if !kind(bytes).is_some_and(Kind::is_run) {
         return Some(bytes.len());
     }
-    HEADER.checked_add(payload(bytes) as usize).filter(|&end| end <= bytes.len())
+    RUN_HEADER.checked_add(payload(bytes) as usize).filter(|&end| end <= bytes.len())
 }
 
 /// The checksum that the page (or the whole run, for runs) should have. A run's payload length that leaves the slice
@@ -258,12 +262,12 @@ pub(crate) fn seal(bytes: &mut [u8], pgno: Pgno, birth: Txnid, file_id: u64) -> 
     checksum
 }
 
-/// As [`seal`] for a run whose payload is elsewhere: `header` is what stands before it.
+/// As [`seal`] for a run whose payload is elsewhere: `header` are the [`RUN_HEADER`] bytes before it.
 pub(crate) fn seal_apart(header: &mut [u8], payload: &[u8], pgno: Pgno, birth: Txnid, file_id: u64) -> u64 {
     put64(header, PGNO, pgno.0);
     put64(header, BIRTH, birth.0);
     let mut hash = XxHash3_64::with_seed(file_id);
-    hash.write(&header[PGNO..HEADER]);
+    hash.write(&header[PGNO..RUN_HEADER]);
     hash.write(payload);
     put64(header, CHECKSUM, hash.finish());
     hash.finish()
@@ -374,9 +378,9 @@ mod tests {
         init(&mut bytes, Kind::Overflow, 0);
         set_payload(&mut bytes, 5000);
         seal(&mut bytes, Pgno(4), Txnid(1), 0);
-        bytes[HEADER + 5000] ^= 1;
+        bytes[RUN_HEADER + 5000] ^= 1;
         assert_eq!(verify(&bytes, Pgno(4), 0), Ok(()));
-        bytes[HEADER + 4999] ^= 1;
+        bytes[RUN_HEADER + 4999] ^= 1;
         assert!(verify(&bytes, Pgno(4), 0).is_err());
         set_payload(&mut bytes, u32::MAX);
         assert!(verify(&bytes, Pgno(4), 0).is_err(), "a payload beyond the run");
@@ -385,12 +389,12 @@ mod tests {
     #[test]
     fn a_run_is_sealed_in_pieces_as_it_is_whole() {
         for len in [0, 1, 200, 1000, 9000] {
-            let mut run = vec![0; HEADER + len];
+            let mut run = vec![0; RUN_HEADER + len];
             init(&mut run, Kind::Overflow, 0);
             set_payload(&mut run, len as u32);
-            run[HEADER..].iter_mut().enumerate().for_each(|(i, byte)| *byte = i as u8);
+            run[RUN_HEADER..].iter_mut().enumerate().for_each(|(i, byte)| *byte = i as u8);
             let mut pieces = run.clone();
-            let (header, payload) = pieces.split_at_mut(HEADER);
+            let (header, payload) = pieces.split_at_mut(RUN_HEADER);
             let sum = seal_apart(header, payload, Pgno(7), Txnid(5), 99);
             assert_eq!(sum, seal(&mut run, Pgno(7), Txnid(5), 99));
             assert_eq!(pieces, run);

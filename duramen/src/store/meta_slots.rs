@@ -30,8 +30,7 @@ pub(crate) fn write_meta(medium: &dyn Medium, meta: &Meta, slot: usize, room: &m
 /// Writes the receipt of the commit in a slot, which has been flushed. If somebody else has written another one there by now,
 /// that is as it was.
 pub(super) fn write_receipt(medium: &dyn Medium, meta: &Meta, slot: usize) -> io::Result<()> {
-    let Some(receipt) = meta.receipt() else { return Ok(()) };
-    medium.write_at((slot * SLOT_BYTES + RECEIPT) as u64, &[IoSlice::new(&receipt)])
+    medium.write_at((slot * SLOT_BYTES + RECEIPT) as u64, &[IoSlice::new(&meta.receipt())])
 }
 
 /// Writes a meta page that says that its commit, flushed before, needs no proof, and flushes it.

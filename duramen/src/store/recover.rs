@@ -31,15 +31,15 @@ impl Purpose {
     }
 }
 
-fn too_new(path: &Path, found: u32, features: u32) -> Error {
-    Error::TooNew { path: path.into(), found, supported: VERSION, features }
+fn other_version(path: &Path, found: u32, features: u32) -> Error {
+    Error::OtherVersion { path: path.into(), found, supported: VERSION, features }
 }
 
 /// The meta page of the newest commit, for the writer who goes on from it.
 pub(crate) fn decode_newest(slot: &[u8], newest: Txnid, path: &Path) -> Result<Meta> {
     match Meta::decode_to_write(slot) {
         Ok(meta) if meta.txnid == newest => Ok(meta),
-        Err(Unusable::Newer(found, features)) => Err(too_new(path, found, features)),
+        Err(Unusable::OtherVersion(found, features)) => Err(other_version(path, found, features)),
         _ => Err(NOT_THERE.at(Pgno(0))),
     }
 }
@@ -57,8 +57,8 @@ pub(crate) fn decode_slots(head: &[u8], path: &Path, to: Purpose) -> Result<Vec<
                 let newer = |(_, other): &(usize, Meta)| other.age() >= meta.age();
                 usable.insert(usable.partition_point(newer), (slot, meta));
             }
-            Err(Unusable::Newer(found, features)) => return Err(too_new(path, found, features)),
-            Err(Unusable::PerhapsNewer(found, features)) => worst = Some(too_new(path, found, features)),
+            Err(Unusable::OtherVersion(found, features)) => return Err(other_version(path, found, features)),
+            Err(Unusable::PerhapsOtherVersion(found, features)) => worst = Some(other_version(path, found, features)),
             // What may be newer says more than what is damaged.
             Err(Unusable::Damaged(damage)) => worst = worst.or(Some(damage.at(Pgno(0)))),
             Err(Unusable::Foreign) => {}

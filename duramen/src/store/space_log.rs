@@ -14,7 +14,7 @@
 
 use crate::error::{Damage, Result};
 use crate::format::meta::Meta;
-use crate::format::page::{self, HEADER, Kind};
+use crate::format::page::{self, Kind, RUN_HEADER};
 use crate::ids::{Extent, Pgno, Txnid};
 use crate::pager::{Horizon, Pager};
 use crate::space::Space;
@@ -29,7 +29,7 @@ const NOTE_BYTES: usize = 16;
 
 /// So many pages have room for the records, in however many runs they are.
 pub(crate) fn pages_for(records_bytes: usize, page_size: usize) -> u64 {
-    (records_bytes + NOTE_BYTES).div_ceil(page_size - HEADER - LINK_BYTES - NOTE_BYTES) as u64
+    (records_bytes + NOTE_BYTES).div_ceil(page_size - RUN_HEADER - LINK_BYTES - NOTE_BYTES) as u64
 }
 
 /// Cuts records into the payloads of runs at these places, the first of which comes after the run `prev`.
@@ -42,7 +42,7 @@ pub(crate) fn payloads(
 ) -> Vec<Vec<u8>> {
     let mut payloads = Vec::with_capacity(places.len());
     for place in places {
-        let room = to_usize(place.pages) * page_size - HEADER - LINK_BYTES;
+        let room = to_usize(place.pages) * page_size - RUN_HEADER - LINK_BYTES;
         let part = records.split_off(..room.min(records.len())).expect("no more than there is");
         let begins_base = u64::from(is_base && payloads.is_empty());
         payloads.push([&prev.0.to_le_bytes(), &begins_base.to_le_bytes(), part].concat());
@@ -62,7 +62,7 @@ struct Run<'p> {
 
 fn read_run(pager: &Pager, horizon: Horizon, at: Pgno) -> Result<Run<'_>> {
     let bytes = pager.run(at, Kind::Space, None, horizon)?;
-    let payload = &bytes[HEADER..HEADER + page::payload(bytes) as usize];
+    let payload = &bytes[RUN_HEADER..RUN_HEADER + page::payload(bytes) as usize];
     let word = |i: usize| payload.get(i * 8..i * 8 + 8).map(|b| u64::from_le_bytes(b.try_into().expect("eight bytes")));
     let (Some(prev), Some(begins_base @ 0..=1)) = (word(0), word(1)) else {
         return Err(Damage("a run of the space log without a link").at(at));

@@ -134,6 +134,9 @@ impl<'t> Table<'t> {
     }
 
     /// The value of a key, in place; the first one if it has several.
+    ///
+    /// It lies where the file has it: one of some 2,000 bytes and more (half a page), in a snapshot, at a multiple of 64 bytes in
+    /// memory; a smaller one at a multiple of 2, and of 8 where the lengths of all keys and values in the table are.
     #[inline]
     pub fn get(&self, key: impl AsRef<[u8]>) -> Result<Option<&'t [u8]>> {
         on!(self.source, pages => get_in(pages, &self.tree, &self.orders, key.as_ref()))

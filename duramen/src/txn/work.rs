@@ -17,7 +17,7 @@ use crate::dirty::{Dirty, Retired};
 use crate::error::{Error, Result};
 use crate::format;
 use crate::format::overflow::{self, Stub};
-use crate::format::page::{self, Child, HEADER, Kind};
+use crate::format::page::{self, Child, Kind, RUN_HEADER};
 use crate::ids::{Extent, Txnid};
 use crate::late::Late;
 use crate::pager::Horizon;
@@ -570,7 +570,7 @@ impl PagesMut for Work {
 
     fn create_run(&mut self, bytes: u32, content: &[u8]) -> Result<Child> {
         let pages = overflow::pages_for(bytes as usize, self.page_size());
-        let run = self.dirty.create_run(pages as u64, HEADER, content);
+        let run = self.dirty.create_run(pages as u64, RUN_HEADER, content);
         overflow::init(self.dirty.run_mut(run), to_u32(pages), bytes);
         Ok(run)
     }
@@ -578,7 +578,7 @@ impl PagesMut for Work {
     fn run_mut(&mut self, run: Child) -> &mut [u8] {
         let run = self.dirty.run_mut(run);
         let bytes = page::payload(run) as usize;
-        &mut run[HEADER..HEADER + bytes]
+        &mut run[RUN_HEADER..RUN_HEADER + bytes]
     }
 
     fn free_run(&mut self, run: Child, bytes: u32) -> Result<()> {

@@ -296,7 +296,7 @@ fn a_new_file_has_a_valid_slot_in_all_four_places() -> Result {
     let meta = &FORMAT.meta;
     for (i, slot) in bytes.chunks(4096).enumerate() {
         assert_eq!((meta.number(slot, "sequence"), meta.number(slot, "txnid")), (i as u64, 0));
-        assert_eq!(meta.number(slot, "version"), 1);
+        assert_eq!(meta.number(slot, "version"), 2);
         for unused in ["may ignore", "may read", "must refuse", "zero 1", "user", "committed ns", "tail bytes"] {
             assert_eq!(meta.number(slot, unused), 0);
         }
@@ -331,7 +331,7 @@ fn unknown_features_are_ignored_read_or_refused_as_their_field_says() -> Result 
             with_feature(&path, slot, field)?;
             for (read_only, may) in [(true, may_read), (false, may_write)] {
                 let opened = Database::options().read_only(read_only).open(&path);
-                let refused = matches!(&opened, Err(duramen::Error::TooNew { features: 4, .. }));
+                let refused = matches!(&opened, Err(duramen::Error::OtherVersion { features: 4, .. }));
                 assert!(opened.is_ok() == may && refused != may, "{field}, read-only: {read_only}: {opened:?}");
             }
             std::fs::remove_file(&path)?;

@@ -82,6 +82,7 @@ impl File {
         for field in ["level", "count", "prefix", "item"] {
             assert_eq!(header.number(first, field), 0, "page {pgno}: {field}");
         }
+        assert!(of_run.bytes(first, "zero").iter().all(|&byte| byte == 0), "page {pgno}");
         let at = FORMAT.overflow.place("payload", &[]);
         let needed = (at + payload).div_ceil(self.page_size()) as u64;
         assert!(pages == needed || kind == "space run" && pages > needed, "page {pgno}: {pages} for {needed}");
