@@ -7,10 +7,12 @@
 #![allow(unsafe_code)]
 
 use std::ffi::{CStr, c_char, c_int, c_uint};
+use std::ptr;
 
 use duramen::TableStats;
 
 use crate::abi::{CORE_DBS, FREE_DBI, KEY_BYTES_MAX, MAIN_DBI, MdbCmp, MdbStat, MdbVal, db, size};
+use crate::cursor::Cursor;
 use crate::dbs::{self, Slot};
 use crate::env::{self, Env};
 use crate::errors::{BAD_DBI, BAD_VALSIZE, EINVAL, INCOMPATIBLE, NOTFOUND, Result};
@@ -190,38 +192,44 @@ pub(crate) unsafe fn set_order(txn: *mut Txn, dbi: c_uint, function: Option<MdbC
     };
     // Some programs set it before each of their calls, with cursors open.
     if before.map(|function| function as usize) != function.map(|function| function as usize) {
-        change_order(txn, dbi, function, which);
+        change_order(txn, dbi, function, which, None);
     }
     Ok(())
 }
 
-fn change_order(txn: &mut Txn, dbi: u32, function: Option<MdbCmp>, which: Which) {
+/// `own`: the cursor that the call names, which is borrowed, if it names one.
+fn change_order(txn: &mut Txn, dbi: u32, function: Option<MdbCmp>, which: Which, own: Option<&mut Cursor>) {
     txn.env().dbs.change(dbi, |slot| match which {
         Which::Keys => slot.key_order = function,
         Which::Duplicates => slot.duplicate_order = function,
     });
-    for cursor in txn.cursors_on(dbi) {
+    let named = own.as_deref().map_or(ptr::null(), ptr::from_ref);
+    for cursor in txn.others_on(dbi, named) {
         // SAFETY: what is in a transaction's list is alive.
         unsafe { &mut *cursor }.state.unset();
+    }
+    if let Some(own) = own {
+        own.state.unset();
     }
     txn.remember(dbi, Db::Unseen);
 }
 
 /// A table to be written to, ready for values of this length. The engine's integers have 4 or 8 bytes, LMDB's have any
-/// number: for others an empty table is made anew, with LMDB's order as if it were the program's.
+/// number: for others an empty table is made anew, with LMDB's order as if it were the program's. `own`: the cursor that the
+/// call names, if it names one.
 #[inline]
-pub(crate) fn made_for(txn: &mut Txn, dbi: u32, bytes: usize) -> Result<Target> {
+pub(crate) fn made_for(txn: &mut Txn, dbi: u32, bytes: usize, own: Option<&mut Cursor>) -> Result<Target> {
     let table = txn.target(dbi)?;
     match integers::order_of(table.flags) {
-        Some(order) if !matches!(bytes, 4 | 8) => made_anew(txn, dbi, order),
+        Some(order) if !matches!(bytes, 4 | 8) => made_anew(txn, dbi, order, own),
         _ => Ok(table),
     }
 }
 
 #[cold]
-fn made_anew(txn: &mut Txn, dbi: u32, order: MdbCmp) -> Result<Target> {
+fn made_anew(txn: &mut Txn, dbi: u32, order: MdbCmp, own: Option<&mut Cursor>) -> Result<Target> {
     if txn.env().dbs.find(txn, dbi).is_some_and(|slot| slot.duplicate_order.is_none()) {
-        change_order(txn, dbi, Some(order), Which::Duplicates);
+        change_order(txn, dbi, Some(order), Which::Duplicates, own);
     }
     txn.target(dbi)
 }
@@ -252,11 +260,10 @@ enum Sorts {
 
 fn order_of(txn: &mut Txn, dbi: u32, which: Which) -> Result<Sorts> {
     use duramen::Order;
-    let flags = txn.db_flags(dbi)?;
-    let slot = txn.env().dbs.find(txn, dbi).ok_or(EINVAL)?;
+    let (flags, [of_keys, of_duplicates]) = txn.orders(dbi)?;
     let (given, reversed, native) = match which {
-        Which::Keys => (slot.key_order, db::REVERSEKEY, db::INTEGERKEY),
-        Which::Duplicates => (slot.duplicate_order, db::REVERSEDUP, db::INTEGERDUP),
+        Which::Keys => (of_keys, db::REVERSEKEY, db::INTEGERKEY),
+        Which::Duplicates => (of_duplicates, db::REVERSEDUP, db::INTEGERDUP),
     };
     Ok(match given {
         Some(function) => Sorts::Given(function),

@@ -76,7 +76,7 @@ impl From<Error> for Code {
             Error::Corrupt { .. } | Error::Truncated { .. } => CORRUPTED,
             Error::Io { source, .. } | Error::File { source, .. } => Code::from(source),
             Error::NotADatabase { .. } => INVALID,
-            Error::TooNew { .. } => VERSION_MISMATCH,
+            Error::OtherVersion { .. } => VERSION_MISMATCH,
             Error::NoSuchTable { .. } => NOTFOUND,
             Error::TableExists { .. } | Error::AppendOrder => KEYEXIST,
             Error::NoRoom { .. } => MAP_FULL,

@@ -32,6 +32,7 @@ use crate::names_of_tables::Names;
 use crate::spares::Spares;
 use crate::threads::Place;
 pub(crate) use left::Alive;
+use tables::Functions;
 pub(crate) use tables::{Db, Target};
 
 /// Bits of a transaction's flags: those of `mdb_txn_begin`, and
@@ -68,6 +69,8 @@ pub struct Txn {
     looked_up: Vec<u32>,
     /// State of the handles at which `dbs` were found.
     dbs_as_of: u64,
+    /// The program's functions of the table that was asked for last.
+    functions: Functions,
     /// Handles opened by it.
     opened: Vec<u32>,
     /// The main table was emptied: of the named ones these are there again at the end, and any other that is used before.
@@ -112,6 +115,7 @@ impl Txn {
             dbs: Vec::new(),
             looked_up: Vec::new(),
             dbs_as_of: 0,
+            functions: Functions::default(),
             opened: Vec::new(),
             emptied: None,
             cursors: Cursors::default(),
@@ -214,12 +218,17 @@ impl Txn {
         self.cursors.on(dbi)
     }
 
+    /// Those but for one, which the program has named and who asks has borrowed.
+    pub(crate) fn others_on(&self, dbi: u32, but: *const Cursor) -> impl Iterator<Item = *mut Cursor> + '_ {
+        self.cursors_on(dbi).filter(move |&cursor| !ptr::eq(cursor, but))
+    }
+
     /// Before anything is stored in a table or deleted from it: cursors in gaps there stand on what comes after them, but
     /// for the one that the program has named, which is borrowed.
-    pub(crate) fn leave_gaps(&mut self, dbi: u32, but: *mut Cursor) -> Result {
+    pub(crate) fn leave_gaps(&mut self, dbi: u32, but: *const Cursor) -> Result {
         for i in self.cursors.range(dbi) {
             let cursor = self.cursors.at(i);
-            if cursor != but {
+            if !ptr::eq(cursor, but) {
                 // SAFETY: see the module's head: what is in the list is alive; nobody has borrowed it.
                 unsafe { &mut (*cursor).state }.leave_gap(self)?;
             }
@@ -595,7 +604,7 @@ pub(crate) unsafe fn txn_flags(txn: *mut Txn, out: *mut c_uint) -> Result {
 
 /// A table that is new in the program's eyes is entered in the main table at once.
 pub(crate) fn enter(txn: &mut Txn, table: TableId) -> Result {
-    txn.leave_gaps(MAIN_DBI, ptr::null_mut())?;
+    txn.leave_gaps(MAIN_DBI, ptr::null())?;
     Ok(txn.writer()?.enter_table(table)?)
 }
 

@@ -5,7 +5,8 @@
 //! # Safety
 //! Keys and values that come in may lie in memory of the transaction itself, handed out by it before. Storing moves such
 //! memory: keys are always copied first, values where they may lie there. Pointers to values are the program's, for one
-//! call. The cursors in a transaction's list are alive; none of them is borrowed while another is changed.
+//! call. The cursors in a transaction's list are alive. The one that a call names is borrowed for all of the call, so nobody
+//! comes to it by the list meanwhile: what all cursors on a table are told, it is told by who has borrowed it.
 #![allow(unsafe_code)]
 
 mod multiple;
@@ -265,8 +266,8 @@ pub(crate) unsafe fn put(txn: *mut Txn, dbi: c_uint, key: *const MdbVal, data: *
     txn.check_writer()?;
     // SAFETY: as above.
     let key = Key::of(storable(unsafe { bytes(key)? })?);
-    let table = dbi::made_for(txn, dbi, data.mv_size)?;
-    txn.leave_gaps(dbi, std::ptr::null_mut())?;
+    let table = dbi::made_for(txn, dbi, data.mv_size, None)?;
+    txn.leave_gaps(dbi, std::ptr::null())?;
     match put_one(txn, table, None, &key, data, how)? {
         Outcome::Stored | Outcome::Made => Ok(()),
         Outcome::Exists | Outcome::Refused => Err(KEYEXIST),
@@ -277,14 +278,14 @@ pub(crate) unsafe fn put(txn: *mut Txn, dbi: c_uint, key: *const MdbVal, data: *
 fn standing_on(
     txn: &mut Txn,
     dbi: u32,
-    but: *mut Cursor,
+    but: *const Cursor,
     (key, value): (&[u8], Option<&[u8]>),
 ) -> Result<Vec<*mut Cursor>> {
     let mut found = Vec::new();
     for i in txn.cursors.range(dbi) {
         let cursor = txn.cursors.at(i);
         // SAFETY: see the module's head; the one that the program named is not looked at.
-        if cursor != but && unsafe { &mut (*cursor).state }.is_at(txn, key, value)? {
+        if !std::ptr::eq(cursor, but) && unsafe { &mut (*cursor).state }.is_at(txn, key, value)? {
             found.push(cursor);
         }
     }
@@ -321,7 +322,7 @@ pub(crate) unsafe fn del(txn: *mut Txn, dbi: c_uint, key: *const MdbVal, data: *
     if txn.cursors.range(dbi).is_empty() {
         return del_alone(txn, dbi, &key, value);
     }
-    txn.leave_gaps(dbi, std::ptr::null_mut())?;
+    txn.leave_gaps(dbi, std::ptr::null())?;
     let doomed = doomed(txn, dbi, &key, value)?;
     delete(txn, dbi, &doomed)
 }
@@ -356,7 +357,7 @@ fn doomed(txn: &mut Txn, dbi: u32, key: &[u8], value: Option<&[u8]>) -> Result<D
 
 fn delete(txn: &mut Txn, dbi: u32, doomed: &Doomed) -> Result {
     let value = (!doomed.whole_key).then_some(&doomed.value[..]);
-    let concerned = standing_on(txn, dbi, std::ptr::null_mut(), (&doomed.key, value))?;
+    let concerned = standing_on(txn, dbi, std::ptr::null(), (&doomed.key, value))?;
     let mut table = txn.table_mut(dbi)?;
     let deleted = match value {
         None => table.delete(&*doomed.key)?,
@@ -366,7 +367,7 @@ fn delete(txn: &mut Txn, dbi: u32, doomed: &Doomed) -> Result {
         return Err(NOTFOUND);
     }
     tell(txn, concerned, doomed.whole_key)?;
-    after_deletion(txn, dbi)
+    after_deletion(txn, dbi, None)
 }
 
 /// Tells cursors that what they stand on is gone: their key, or one value of it.
@@ -381,8 +382,8 @@ fn tell(txn: &mut Txn, cursors: Vec<*mut Cursor>, whole_key: bool) -> Result {
 
 /// Deletes what a cursor stands on, by the cursor's own way to it: the key, or one of its values.
 fn delete_under(held: &mut Cursor, txn: &mut Txn, by_value: bool) -> Result {
-    let (own, dbi) = (std::ptr::from_mut(held), held.dbi);
-    let is_alone = txn.cursors_on(dbi).all(|cursor| cursor == own);
+    let (own, dbi) = (std::ptr::from_ref(held), held.dbi);
+    let is_alone = txn.others_on(dbi, own).next().is_none();
     let others = if is_alone {
         Vec::new()
     } else {
@@ -402,7 +403,7 @@ fn delete_under(held: &mut Cursor, txn: &mut Txn, by_value: bool) -> Result {
     } else {
         held.state.own_value_is_gone();
     }
-    after_deletion(txn, dbi)
+    after_deletion(txn, dbi, Some(held))
 }
 
 /// The code for a change that the engine refuses. Its cursor stands on nothing if the entry went without its knowledge.
@@ -413,12 +414,18 @@ fn unless_gone(error: duramen::Error) -> Code {
     }
 }
 
-fn after_deletion(txn: &mut Txn, dbi: u32) -> Result {
+/// `own`: the cursor that the call names, if it names one.
+fn after_deletion(txn: &mut Txn, dbi: u32, own: Option<&mut Cursor>) -> Result {
     if txn.table_mut(dbi)?.is_empty() {
-        txn.leave_gaps(dbi, std::ptr::null_mut())?;
-        for cursor in txn.cursors_on(dbi) {
+        let named = own.as_deref().map_or(std::ptr::null(), std::ptr::from_ref);
+        txn.leave_gaps(dbi, named)?;
+        for cursor in txn.others_on(dbi, named) {
             // SAFETY: see the module's head.
             unsafe { &mut (*cursor).state }.table_is_empty();
+        }
+        if let Some(own) = own {
+            own.state.leave_gap(txn)?;
+            own.state.table_is_empty();
         }
     }
     let fits = txn.check_room(0);
@@ -466,11 +473,11 @@ pub(crate) unsafe fn cursor_put(cursor: *mut Cursor, key: *const MdbVal, data: *
     let (key, data_now) = unsafe { (storable(bytes(key)?)?, &mut *data) };
     check_value(table.flags, data_now.mv_size)?;
     if how & flag::CURRENT != 0 {
-        let table = dbi::made_for(txn, held.dbi, data_now.mv_size)?;
+        let table = dbi::made_for(txn, held.dbi, data_now.mv_size, Some(held))?;
         return put_over(held, txn, table, data_now, how);
     }
     let key = Key::of(key);
-    let table = dbi::made_for(txn, held.dbi, data_now.mv_size)?;
+    let table = dbi::made_for(txn, held.dbi, data_now.mv_size, Some(held))?;
     held.state.prepare(txn, held.dbi)?;
     if how & flag::MULTIPLE == 0 {
         return put_and_stand(held, txn, table, &key, data_now, how);
@@ -541,7 +548,7 @@ fn put_over(held: &mut Cursor, txn: &mut Txn, table: Target, data: &mut MdbVal, 
     }
     // SAFETY: the program's own value.
     let new = Key::of(unsafe { bytes(data)? });
-    let others = standing_on(txn, held.dbi, std::ptr::from_mut(held), (&key, Some(&old)))?;
+    let others = standing_on(txn, held.dbi, std::ptr::from_ref(held), (&key, Some(&old)))?;
     let replaced = replace_value(held, txn, table.dbi, &key, (&old, &new));
     txn.judge(replaced)?;
     for cursor in others {

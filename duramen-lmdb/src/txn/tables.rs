@@ -12,7 +12,7 @@ use std::ptr;
 use duramen::{DetachedTable, Snapshot, Table, TableId, TableMut, WriteTxn};
 
 use super::{BLOCKED, FINISHED, Txn};
-use crate::abi::{CORE_DBS, MAIN_DBI};
+use crate::abi::{CORE_DBS, MAIN_DBI, MdbCmp};
 use crate::dbs::{self, Slot};
 use crate::errors::{BAD_TXN, EINVAL, INCOMPATIBLE, NOTFOUND, Result};
 
@@ -28,6 +28,15 @@ pub(crate) enum Db {
     /// As the transaction had it when it read before; good for the same commit.
     Known(DetachedTable, u32),
     Write(TableId, u32),
+}
+
+/// The program's functions for the order of a table's keys and of its duplicates.
+#[derive(Default)]
+pub(super) struct Functions {
+    dbi: u32,
+    /// State of the handles at which they were found: none at 0.
+    as_of: u64,
+    of: [Option<MdbCmp>; 2],
 }
 
 /// A table to be written to. It fits into a register, which what the engine knows it by does not.
@@ -73,6 +82,18 @@ impl Txn {
             Db::Read(_, flags) | Db::Write(_, flags) | Db::Missing(flags) => Ok(*flags),
             Db::Invalid | Db::Unseen | Db::Known(..) => Err(EINVAL),
         }
+    }
+
+    /// Flags of a table by its handle, and the program's functions for the order of its keys and of its duplicates. There are
+    /// programs that compare a key with each step, so that the list of all handles is looked into once.
+    pub(crate) fn orders(&mut self, dbi: u32) -> Result<(u32, [Option<MdbCmp>; 2])> {
+        let flags = self.db_flags(dbi)?;
+        let as_of = self.env().dbs.changes();
+        if (self.functions.dbi, self.functions.as_of) != (dbi, as_of) {
+            let slot = self.env().dbs.find(self, dbi).ok_or(EINVAL)?;
+            self.functions = Functions { dbi, as_of, of: [slot.key_order, slot.duplicate_order] };
+        }
+        Ok((flags, self.functions.of))
     }
 
     /// What a handle stands for, to be written to.
@@ -162,9 +183,10 @@ impl Txn {
     }
 
     fn find_to_write(&mut self, dbi: u32, slot: &Slot) -> Result<Db> {
-        if slot.key_order.is_some() || slot.duplicate_order.is_some() {
-            // The table may be made anew, and its record with it.
-            self.leave_gaps(MAIN_DBI, ptr::null_mut())?;
+        // A named table may be made anew, and its record with it. (No cursor is in a gap of a main table that is looked at for
+        // the first time, or has changed its order; but one may be borrowed.)
+        if dbi != MAIN_DBI && (slot.key_order.is_some() || slot.duplicate_order.is_some()) {
+            self.leave_gaps(MAIN_DBI, ptr::null())?;
         }
         let writer = self.writer()?;
         if dbi == MAIN_DBI {

@@ -80,6 +80,7 @@ macro_rules! movements {
 
             $($(#[$end_doc])*
             pub fn $end(&mut self) -> Result<Option<Pair<'t>>> {
+                self.open_near();
                 if let Some(near) = &self.near
                     && let Some(pair) = near.end_value(&mut self.position, $last)
                 {
@@ -98,6 +99,7 @@ macro_rules! movements {
             $($(#[$look_doc])*
             #[inline]
             pub fn $look(&mut self) -> Result<Option<Pair<'t>>> {
+                self.open_near();
                 if let Some(near) = &self.near
                     && let Some(pair) = near.$look(&mut self.position)
                 {
@@ -130,6 +132,7 @@ macro_rules! movements {
             pub fn $end<'x>(&mut self, txn: &'x WriteTxn<'_>) -> Result<Option<Pair<'x>>> {
                 let work = txn.work();
                 work.check()?;
+                self.hold(work)?;
                 if let Some(near) = self.held.get(work, self.table)
                     && let Some(entry) = near.end_value(&mut self.position, $last)
                 {
@@ -149,6 +152,7 @@ macro_rules! movements {
             pub fn $look<'x>(&mut self, txn: &'x WriteTxn<'_>) -> Result<Option<Pair<'x>>> {
                 let work = txn.work();
                 work.check()?;
+                self.hold(work)?;
                 if let Some(near) = self.held.get(work, self.table)
                     && let Some(found) = near.$look(&mut self.position)
                     && let Some(entry) = near.current(&self.position)
@@ -261,12 +265,22 @@ impl<'t> Cursor<'t> {
     /// The entry that the cursor stands on.
     #[inline]
     pub fn current(&mut self) -> Result<Option<Pair<'t>>> {
+        self.open_near();
         if let Some(near) = &self.near
             && let Some(pair) = near.current(&self.position)
         {
             return Ok(Some(pair));
         }
         on!(self.table.source, pages => self.position.current(pages, self.table.trunk()))
+    }
+
+    /// Opens the leaf around it, if it stands on an entry: who asks for what is there is likely to ask for more.
+    #[inline]
+    fn open_near(&mut self) {
+        if self.near.is_none() && self.position.is_on() {
+            let trunk = self.table.trunk();
+            self.near = on!(self.table.source, pages => Near::open(pages, &self.position, trunk, None));
+        }
     }
 
     /// Goes to a key, or to the first entry behind it. Who does is likely to walk on from there.
@@ -299,9 +313,8 @@ impl<'t> Cursor<'t> {
         {
             return Ok(None);
         }
-        if self.near.is_none() && self.position.is_on() {
-            let trunk = self.table.trunk();
-            self.near = on!(self.table.source, pages => Near::open(pages, &self.position, trunk, None));
+        if self.near.is_none() {
+            self.open_near();
             if let Some(cell) = self.step_near(step, back) {
                 return self.load(&cell);
             }

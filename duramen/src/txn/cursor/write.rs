@@ -297,6 +297,7 @@ impl WriteCursor {
     pub fn current<'x>(&mut self, txn: &'x WriteTxn<'_>) -> Result<Option<Pair<'x>>> {
         let work = txn.work();
         work.check()?;
+        self.hold(work)?;
         if let Some(near) = self.held.get(work, self.table)
             && let Some(pair) = near.current(&self.position)
         {
@@ -304,6 +305,24 @@ impl WriteCursor {
         }
         self.sync(work)?;
         self.position.current(work, self.trunk(work)?)
+    }
+
+    /// Opens the leaf around it, if it stands on an entry and is not one that stores over each entry that it comes to: who asks
+    /// for what is there is likely to ask for more.
+    #[inline]
+    pub(super) fn hold(&mut self, work: &Work) -> Result<()> {
+        if self.held.get(work, self.table).is_some() || self.stores { Ok(()) } else { self.hold_anew(work) }
+    }
+
+    #[inline(never)]
+    fn hold_anew(&mut self, work: &Work) -> Result<()> {
+        self.sync(work)?;
+        self.leave_leaf(work);
+        if self.position.is_on() {
+            let trunk = self.trunk(work)?;
+            self.held.open(work, self.table, &self.position, trunk, None);
+        }
+        Ok(())
     }
 
     /// Each movement has its own copy, in which most of the questions are answered.
