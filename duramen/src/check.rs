@@ -1,12 +1,20 @@
 //! Looking at a whole database: is every page what it should be, and accounted for?
 //!
 //! Owns: the check and the statistics of a snapshot. Must not know: how anything is mended.
+//!
+//! What is called whole can be used: whatever a walk yields is found by a search too, and every page can be changed. So
+//! pages are looked into as before a change, and beyond that for all that a search relies on. The order of keys in tables with
+//! a custom order cannot be told without its function.
+
+mod spans;
 
 use crate::advice::Advice;
 use crate::error::{Damage, Error, Result};
+use crate::format;
+use crate::format::branch::Branch;
 use crate::format::meta::Meta;
 use crate::format::overflow::Stub;
-use crate::format::page::{self, Child};
+use crate::format::page::Child;
 use crate::ids::{Extent, Pgno, Txnid};
 use crate::order::Order;
 use crate::pager::Horizon;
@@ -15,8 +23,10 @@ use crate::store::recover::whole_slots;
 use crate::store::space_log::{self, Ledger};
 use crate::store::{CommitTimings, Store, Unpacked};
 use crate::tree::walk::{Place, Visitor, rises, walk};
-use crate::tree::{AnyLeaf, Pages, Tree, at, damaged, open_branch};
+use crate::tree::{AnyLeaf, Pages, Tree, at, damaged, duplicates};
 use crate::width::to_usize;
+
+use spans::Spans;
 
 /// The database in numbers.
 #[derive(Clone, Debug, PartialEq)]
@@ -174,11 +184,55 @@ struct Checker<'s, F> {
     /// One bit a page: somebody has claimed it.
     claimed: Vec<u64>,
     report: CheckReport,
-    /// Counts of the tree being walked and the trees around it: branches, leaves, overflow pages, entries.
-    counts: Vec<[u64; 4]>,
-    trees: Vec<Tree>,
+    /// The tree being walked, and before it those that it is in; that of the main table first.
+    inside: Vec<Inside>,
     seen: u64,
     progress: F,
+}
+
+/// A tree that is being walked.
+struct Inside {
+    tree: Tree,
+    /// Of keys, if it is not a custom one.
+    order: Option<Order>,
+    /// Branches, leaves, overflow pages, entries.
+    counts: [u64; 4],
+    spans: Spans,
+}
+
+impl Inside {
+    fn of(tree: &Tree) -> Inside {
+        Inside { tree: *tree, order: Order::built_in(tree.order), counts: [0; 4], spans: Spans::default() }
+    }
+
+    /// Looks into a branch, which was met last.
+    fn branch(&mut self, level: u8, branch: &Branch<'_>) -> Result<(), Damage> {
+        if branch.whole() != self.order.is_none() {
+            return Err(Damage("its separators are not of the kind of its tree"));
+        }
+        match self.order {
+            Some(_) => branch.check_heads().and(self.spans.part(level, branch)),
+            None => Ok(()),
+        }
+    }
+
+    /// Looks into a leaf, which was met last.
+    fn leaf(&self, child: Child, leaf: &AnyLeaf<'_>) -> Result<()> {
+        if !leaf.suits(&self.tree) {
+            return Err(damaged(child, "another kind of leaf than its tree has"));
+        }
+        let outside = if let AnyLeaf::Cells(cells) = leaf { cells.outside() } else { 0 };
+        let said = usize::from(child.count16());
+        if !matches!(child.count16(), 0 | Child::UNCOUNTED) && (said != leaf.len() || outside > 0) {
+            return Err(damaged(child, "another number of entries than the pointer to it says"));
+        }
+        let Some(order) = &self.order else { return Ok(()) };
+        rises(child, leaf, order)?;
+        if let AnyLeaf::Cells(cells) = leaf {
+            at(child, cells.check_heads(order))?;
+        }
+        at(child, self.spans.hold(leaf, order))
+    }
 }
 
 /// Findings beyond this many are only counted.
@@ -191,8 +245,7 @@ impl<'s, F: FnMut(u64, u64)> Checker<'s, F> {
             horizon: Horizon { txnid: meta.txnid, page_count: meta.page_count },
             claimed: vec![0; to_usize(meta.page_count.div_ceil(64))],
             report: CheckReport { pages: meta.page_count, ..CheckReport::default() },
-            counts: vec![[0; 4]],
-            trees: vec![meta.catalog],
+            inside: vec![Inside::of(&meta.catalog)],
             seen: 0,
             progress,
         }
@@ -281,7 +334,7 @@ impl<'s, F: FnMut(u64, u64)> Checker<'s, F> {
 
     /// Compares what a tree's record says with what was counted.
     fn compare(&mut self, tree: &Tree, what: &str) {
-        let counted = self.counts.last().copied().unwrap_or_default();
+        let counted = self.inside.last().map_or([0; 4], |inside| inside.counts);
         let said = [tree.branches, tree.leaves, tree.overflows, tree.entries];
         for ((counted, said), name) in
             counted.into_iter().zip(said).zip(["branch pages", "leaf pages", "overflow pages", "entries"])
@@ -293,28 +346,32 @@ impl<'s, F: FnMut(u64, u64)> Checker<'s, F> {
     }
 
     fn count(&mut self, i: usize, n: u64) {
-        if let Some(counts) = self.counts.last_mut() {
+        if let Some(Inside { counts, .. }) = self.inside.last_mut() {
             counts[i] = counts[i].saturating_add(n);
         }
     }
 
+    /// Looks into a page of a tree, which was met last.
+    fn check_page(&mut self, child: Child, level: u8, bytes: &[u8]) -> Result<()> {
+        at(child, format::validate(bytes))?;
+        let Some(inside) = self.inside.last_mut().filter(|_| level > 1) else { return Ok(()) };
+        let branch = at(child, Branch::open(bytes))?;
+        self.report.unused_bytes += branch.free_space() as u64;
+        at(child, inside.branch(level, &branch))
+    }
+
     fn check_leaf(&mut self, child: Child, leaf: &AnyLeaf<'_>) -> Result<()> {
-        let tree = self.trees.last().copied().unwrap_or_else(|| Tree::new(&Order::Bytes));
-        if let Some(order) = Order::built_in(tree.order) {
-            rises(child, leaf, &order)?;
-        }
-        if !leaf.suits(&tree) {
-            return Err(damaged(child, "another kind of leaf than its tree has"));
-        }
+        let Some(inside) = self.inside.last() else { return Ok(()) };
+        inside.leaf(child, leaf)?;
         let AnyLeaf::Cells(cells) = leaf else {
             self.count(3, leaf.len() as u64);
             return Ok(());
         };
+        let mut entries = 0u64;
         for i in 0..cells.len() {
-            let cell = at(child, cells.cell(i))?;
-            let entries = crate::tree::duplicates::count(child, &tree, cell.kind, cell.value)?;
-            self.count(3, entries);
+            entries = entries.saturating_add(duplicates::examine(child, &inside.tree, &at(child, cells.cell(i))?)?);
         }
+        self.count(3, entries);
         self.report.unused_bytes += cells.free_space() as u64;
         Ok(())
     }
@@ -323,21 +380,29 @@ impl<'s, F: FnMut(u64, u64)> Checker<'s, F> {
 impl<F: FnMut(u64, u64)> Visitor for Checker<'_, F> {
     fn page(&mut self, child: Child, level: u8) -> Result<bool> {
         let pages = Verifying { store: self.store, horizon: self.horizon };
+        if let Some(inside) = self.inside.last_mut() {
+            inside.spans.meet(level);
+        }
         // What was gone into once is not gone into again: ways that meet again and again are too many to be gone.
         if !self.claim(Extent::new(child.pgno(), 1), "a page of a tree") {
             return Ok(false);
         }
-        if let Err(error) = pages.page(child) {
-            self.find(error);
-            return Ok(false);
-        }
+        let bytes = match pages.page(child) {
+            Ok(bytes) => bytes,
+            Err(error) => {
+                self.find(error);
+                return Ok(false);
+            }
+        };
         if level > 1 {
             self.report.branch_pages += 1;
             self.count(0, 1);
-            self.report.unused_bytes += open_branch(&pages, child, level)?.free_space() as u64;
         } else {
             self.report.leaf_pages += 1;
             self.count(1, 1);
+        }
+        if let Err(error) = self.check_page(child, level, bytes) {
+            self.find(error);
         }
         Ok(true)
     }
@@ -349,10 +414,8 @@ impl<F: FnMut(u64, u64)> Visitor for Checker<'_, F> {
         if !self.claim(Extent::new(pgno, pages), "a large value") {
             return Ok(());
         }
-        match self.store.pager.verify_again(pgno, pages, self.horizon) {
-            Ok(run) if stub.may_be_born(page::birth(run)) => {}
-            Ok(_) => self.find(Damage("a value of another birth than its key says").at(pgno)),
-            Err(error) => self.find(error),
+        if let Err(error) = self.store.pager.verify_value_again(stub, self.horizon) {
+            self.find(error);
         }
         Ok(())
     }
@@ -366,8 +429,7 @@ impl<F: FnMut(u64, u64)> Visitor for Checker<'_, F> {
 
     fn tree(&mut self, name: Option<&[u8]>, tree: &Tree, begins: bool) -> Result<()> {
         if begins {
-            self.counts.push([0; 4]);
-            self.trees.push(*tree);
+            self.inside.push(Inside::of(tree));
             return Ok(());
         }
         let what = match name {
@@ -375,8 +437,7 @@ impl<F: FnMut(u64, u64)> Visitor for Checker<'_, F> {
             None => "a tree of duplicates".to_string(),
         };
         self.compare(tree, &what);
-        self.counts.pop();
-        self.trees.pop();
+        self.inside.pop();
         if name.is_some() {
             self.report.tables += 1;
             self.report.entries = self.report.entries.saturating_add(tree.entries);

@@ -150,6 +150,16 @@ impl Pager {
 
     /// A whole run of overflow or space pages, header first, whose payload is `bytes` long if that is given.
     pub(crate) fn run(&self, pgno: Pgno, kind: Kind, bytes: Option<u32>, horizon: Horizon) -> Result<&[u8]> {
+        let run = self.unverified_run(pgno, kind, bytes, horizon)?;
+        let birth = page::birth(run);
+        if birth > horizon.txnid || page::pgno(run) != pgno || !self.verified.is(pgno, tag_of(birth)) {
+            self.verify(pgno, run, horizon)?;
+        }
+        Ok(run)
+    }
+
+    /// As [`Pager::run`], by what its header says alone.
+    fn unverified_run(&self, pgno: Pgno, kind: Kind, bytes: Option<u32>, horizon: Horizon) -> Result<&[u8]> {
         let first = self.raw(pgno, 1, horizon)?;
         if let Some(bytes) = bytes {
             self.ask_for_run(Extent::new(pgno, overflow::pages_for(bytes as usize, self.page_size) as u64));
@@ -167,12 +177,7 @@ impl Pager {
         if pages < needed || pages > needed && kind != Kind::Space {
             return damaged("a run of pages of the wrong length");
         }
-        let run = self.raw(pgno, pages, horizon)?;
-        let birth = page::birth(first);
-        if birth > horizon.txnid || page::pgno(first) != pgno || !self.verified.is(pgno, tag_of(birth)) {
-            self.verify(pgno, run, horizon)?;
-        }
-        Ok(run)
+        self.raw(pgno, pages, horizon)
     }
 
     /// The value that a stub of the file stands for.
@@ -182,10 +187,16 @@ impl Pager {
         }
         let pgno = stub.child.pgno();
         let run = self.run(pgno, Kind::Overflow, Some(stub.bytes), horizon)?;
-        if !stub.may_be_born(page::birth(run)) {
-            return Err(Damage("a value of another birth than its key says").at(pgno));
-        }
+        check_birth(stub, run)?;
         overflow::open(run).map_err(|damage| damage.at(pgno))
+    }
+
+    /// Verifies a large value again, whatever is remembered of it.
+    pub(crate) fn verify_value_again(&self, stub: Stub, horizon: Horizon) -> Result<()> {
+        let pgno = stub.child.pgno();
+        let run = self.unverified_run(pgno, Kind::Overflow, Some(stub.bytes), horizon)?;
+        check_birth(stub, run)?;
+        self.verify(pgno, run, horizon)
     }
 
     /// As [`Pager::value`], but nothing of it is looked at.
@@ -251,6 +262,14 @@ impl Pager {
         self.ask_for_run(Extent::new(pgno, pages));
         self.verify(pgno, bytes, horizon)?;
         Ok(bytes)
+    }
+}
+
+/// Refuses a run that was written by another transaction than the stub is of.
+fn check_birth(stub: Stub, run: &[u8]) -> Result<()> {
+    match stub.may_be_born(page::birth(run)) {
+        true => Ok(()),
+        false => Err(Damage("a value of another birth than its key says").at(stub.child.pgno())),
     }
 }
 

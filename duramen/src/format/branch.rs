@@ -216,8 +216,18 @@ impl<'a> Branch<'a> {
     }
 
     /// Whether separators are whole keys, not views.
-    fn whole(&self) -> bool {
+    pub(crate) fn whole(&self) -> bool {
         page::item(self.bytes) != 0
+    }
+
+    /// Whether heads are those of the separators, which are views: what [`validate`] leaves out.
+    pub(crate) fn check_heads(&self) -> Result<(), Damage> {
+        for i in 1..self.len() {
+            if self.tail(i)?.is_some_and(|remainder| heads::at(self.heads, i) != head_of(remainder, 0)) {
+                return Err(Damage("a head is not that of its separator"));
+            }
+        }
+        Ok(())
     }
 }
 

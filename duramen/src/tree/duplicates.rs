@@ -112,6 +112,27 @@ pub(crate) fn count(leaf: Child, table: &Tree, kind: CellKind, body: &[u8]) -> R
     }
 }
 
+/// As [`count`], after a look at all that searches among the values rely on, but for what is in a tree of them.
+pub(crate) fn examine(leaf: Child, table: &Tree, cell: &Cell<'_>) -> Result<u64> {
+    match cell.kind {
+        CellKind::Table => return Ok(1),
+        CellKind::SubPage | CellKind::SubTree if !table.has_duplicates() => {
+            return Err(damaged(leaf, "several values of a key in a table whose keys have one each"));
+        }
+        _ if !table.has_duplicates() => return Ok(1),
+        _ => {}
+    }
+    let values = Duplicates::open(leaf, table, cell)?;
+    match &values {
+        Duplicates::Sub(sub) => at(leaf, sub.check(Order::built_in(table.duplicate_order).as_ref()))?,
+        Duplicates::Tree(tree) if tree.order != table.duplicate_order => {
+            return Err(damaged(leaf, "a tree of duplicates in another order than its table's"));
+        }
+        _ => {}
+    }
+    Ok(values.count())
+}
+
 /// Releases the tree of duplicates of a cell that is about to go, if it has one.
 pub(crate) fn release<P: PagesMut>(pages: &mut P, leaf: Child, kind: CellKind, body: &[u8]) -> Result<()> {
     if kind == CellKind::SubTree {

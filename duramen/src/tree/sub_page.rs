@@ -84,6 +84,18 @@ impl<'a> SubPage<'a> {
         Ok((low, false))
     }
 
+    /// Whether searches find what is here: the values are inside, and rise, if their order can be told.
+    pub(super) fn check(&self, order: Option<&Order>) -> Result<(), Damage> {
+        self.split(0)?;
+        let values = self.values()?;
+        match order {
+            Some(order) if !values.is_sorted_by(|a, b| order.cmp(a, b).is_lt()) => {
+                Err(Damage("duplicates out of order in a sub-page"))
+            }
+            _ => Ok(()),
+        }
+    }
+
     pub(super) fn values(&self) -> Result<Vec<&'a [u8]>, Damage> {
         (0..self.len).map(|i| self.get(i)).collect()
     }
