@@ -211,6 +211,30 @@ fn a_lock_file_that_finds_no_room_is_an_error_each_time() {
     open().unwrap();
 }
 
+/// Copies are made without the blocks of zeros: looking into them takes room.
+#[test]
+fn a_lock_file_with_holes_that_find_no_room_is_an_error_each_time() {
+    let Some(mount) = Mount::tmpfs(2) else {
+        eprintln!("NOT TESTED on tmpfs: mounting is not permitted here");
+        return;
+    };
+    let (path, lock) = (mount.point().join("full.dm"), mount.point().join("full.dm-lock"));
+    let open =
+        || Database::options().without_log().open(&path).and_then(|db| db.update(|txn| txn.table("t")?.put("k", "v")));
+    open().unwrap();
+    let lock = std::fs::File::options().write(true).open(&lock).unwrap();
+    let bytes = lock.metadata().unwrap().len();
+    lock.set_len(0).unwrap();
+    lock.set_len(bytes).unwrap();
+    let mut filler = std::fs::File::create(mount.point().join("filler")).unwrap();
+    while std::io::Write::write_all(&mut filler, &[1; 4096]).is_ok() {}
+    for _ in 0..3 {
+        assert!(open().is_err_and(|error| error.is_disk_full()));
+    }
+    filler.set_len(0).unwrap();
+    open().unwrap();
+}
+
 /// Loads as much as fits, and more; in all orders.
 fn load_until_full(point: &Path) {
     let db = Database::open(point.join("load.dm")).unwrap();

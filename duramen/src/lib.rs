@@ -21,6 +21,13 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 //!
+//! # The file is memory
+//! What reads give out are slices of the mapped file. Nobody but this library may write to a database's file, cut it or copy
+//! another over it while it is open: slices would change under who has them, which Rust knows no meaning for, or reading them
+//! would end the process by `SIGBUS`. (To put another file in its place by a rename is allowed.) As with all that maps
+//! files, no program can see to that for others, which is why it is a promise of who opens a database, and not of each read.
+//! A snapshot that was opened before a `fork` goes on reading in the child; its pages are kept for as long as the parent has it.
+//!
 //! # Errors
 //! What is not there is `None`, never an error. Whatever reads or writes may meet [`Error::Io`] or [`Error::Corrupt`],
 //! and is [`Error::Forked`] in a child of the process that opened the database. Changes are [`Error::TxnFailed`] after

@@ -408,6 +408,24 @@ fn progress_is_told_while_records_are_pushed_and_while_they_are_stored() {
 }
 
 #[test]
+fn progress_is_told_while_runs_are_merged_whatever_the_length_of_records() {
+    for bytes in [1008, 1000] {
+        let (_directory, db) = fresh();
+        let seen = Arc::new(std::sync::Mutex::new(0));
+        let told = seen.clone();
+        let options = BulkOptions::new().memory_budget(1).on_progress(move |progress| {
+            *told.lock().unwrap() += u32::from((progress.pushed, progress.stored) == (40_000, 0));
+            ControlFlow::Continue(())
+        });
+        let mut load = db.bulk_load("t", options).unwrap();
+        (0..40_000).for_each(|i| load.push(key(i * 7 % 40_000), vec![1; bytes]).unwrap());
+        load.finish().unwrap();
+        let seen = *seen.lock().unwrap();
+        assert!(seen > 20, "told {seen} times, with values of {bytes} bytes");
+    }
+}
+
+#[test]
 fn a_temporary_directory_that_is_not_there_is_named_and_nothing_is_left() {
     let (_directory, db) = fresh();
     let options = BulkOptions::new().memory_budget(1).temp_dir("/nowhere/at/all");

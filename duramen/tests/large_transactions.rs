@@ -150,3 +150,30 @@ fn values_that_are_filled_in_again_and_again_take_no_more_memory_than_they_have(
     assert!(more < 600 << 20, "{more} bytes more, for {KEYS} values");
     assert!(db.check(|_, _| ()).unwrap().is_clean());
 }
+
+#[test]
+fn very_many_tables_are_renamed_in_one_transaction() -> duramen::Result<()> {
+    const TABLES: u32 = 3_000;
+    let dir = tempfile::tempdir().unwrap();
+    let db = open(&dir, 64 << 20);
+    db.update(|txn| (0..TABLES).try_for_each(|i| txn.table(format!("old {i}"))?.put("number", i.to_string())))?;
+    db.update(|txn| {
+        for i in 0..TABLES {
+            assert!(txn.rename_table(format!("old {i}"), format!("new {i}"))?);
+            assert!(!txn.rename_table(format!("old {i}"), "any")?);
+            if i % 3 == 0 {
+                txn.table(format!("old {i}"))?.put("number", "another")?;
+                assert!(txn.drop_table(format!("new {i}"))?);
+                assert!(txn.rename_table(format!("old {i}"), format!("new {i}"))?);
+            }
+        }
+        Ok(())
+    })?;
+    let snapshot = db.read()?;
+    assert_eq!(snapshot.table_names()?.len(), TABLES as usize);
+    for i in 0..TABLES {
+        let expected = if i % 3 == 0 { "another".to_string() } else { i.to_string() };
+        assert_eq!(snapshot.table(format!("new {i}"))?.get("number")?, Some(expected.as_bytes()));
+    }
+    Ok(())
+}

@@ -460,6 +460,35 @@ fn a_result_that_cannot_be_dropped_keeps_nobody_else_from_writing() {
     assert_eq!(bench.len(), 2);
 }
 
+#[test]
+fn a_result_that_cannot_be_dropped_keeps_nobody_else_from_writing_where_its_commit_fails() {
+    let bench = Bench::new();
+    let (dropped, wait_dropped) = mpsc::channel();
+    let broken = bench.switch.clone();
+    let (leader, (untaken, other)) = bench.group(
+        move |txn| {
+            broken.broken.store(true, Ordering::SeqCst);
+            put(1)(txn).map(drop)
+        },
+        || {
+            let untaken =
+                bench.db.submit_async(move |txn| txn.table("t")?.put("untaken", "").map(|()| Untaken(dropped)));
+            (untaken, bench.db.submit_async(put(2)))
+        },
+    );
+    wait_dropped.recv_timeout(Duration::from_secs(20)).unwrap();
+    let (done, wait_done) = mpsc::channel();
+    thread::spawn(move || {
+        let told = [leader, wait_for(untaken).map(drop), wait_for(other).map(drop)];
+        done.send(told.iter().all(|told| matches!(told, Err(Error::Group { .. }))))
+    });
+    assert_eq!(wait_done.recv_timeout(Duration::from_secs(20)), Ok(true));
+    bench.switch.broken.store(false, Ordering::SeqCst);
+    let (db, (done, wait_done)) = (bench.db.clone(), mpsc::channel());
+    thread::spawn(move || done.send(db.submit(put(3)).is_ok()));
+    assert_eq!(wait_done.recv_timeout(Duration::from_secs(20)), Ok(true));
+}
+
 /// Of a group that is gathered while another transaction is under way, what both changes asked for and whether the second
 /// one fails: whether the commit is durable.
 fn commits_durably(usual: Durability, asked: [Option<Durability>; 2], fails: bool) -> Result<bool> {

@@ -140,8 +140,8 @@ impl Options {
 
     /// Path of the lock file, if it shall not be the data file's with `-lock` appended (of a file `data.mdb` it is
     /// `lock.mdb`; symbolic links are followed first). All who open the database must name the same, and who opens another
-    /// one something else: while this one is open that is [`crate::Error::Usage`]. What is there becomes a lock file, whatever it is; a
-    /// database is refused.
+    /// one something else: while this one is open that is [`crate::Error::Usage`]. What is there already must be a lock
+    /// file, or empty.
     pub fn lock_path(mut self, path: impl Into<PathBuf>) -> Options {
         self.settings.lock_path = Some(path.into());
         self
@@ -214,7 +214,9 @@ impl Options {
     /// # Errors
     /// [`Error::File`] if the system refuses; [`Error::NotADatabase`], [`Error::OtherVersion`], [`Error::Truncated`],
     /// [`Error::Corrupt`], [`Error::ForeignLog`], [`Error::DamagedLog`] for files that cannot be used, each saying why;
-    /// [`Error::Unreplayed`] if a power cut left a log, and it may not be written to the data file.
+    /// [`Error::Unreplayed`] if a power cut left a log, and it may not be written to the data file; [`Error::Usage`] for a page
+    /// size that no file has, a lock file that another database or another version has open, and a data file in whose place
+    /// another was put meanwhile.
     pub fn open(self, path: impl AsRef<Path>) -> Result<Database> {
         let bytes = self.settings.page_size;
         if !bytes.is_power_of_two() || !(4096..=65536).contains(&bytes) {

@@ -4,6 +4,7 @@
 //! submitters wait.
 
 use std::collections::VecDeque;
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::task::Waker;
 use std::time::{Duration, Instant};
@@ -196,10 +197,36 @@ pub(super) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
+/// What runs a change.
+pub(super) type Change = Box<dyn FnOnce(&mut WriteTxn<'_>) -> bool + Send>;
+
+/// Something of a submitter's that whoever leads may have to drop. If that panics it is the submitter's own affair: it must not
+/// end who leads for the others.
+pub(super) struct Guarded<T>(Option<T>);
+
+impl<T> Guarded<T> {
+    pub(super) fn new(what: T) -> Guarded<T> {
+        Guarded(Some(what))
+    }
+
+    pub(super) fn into_inner(mut self) -> T {
+        self.0.take().expect("it is taken once")
+    }
+}
+
+impl<T> Drop for Guarded<T> {
+    fn drop(&mut self) {
+        let what = self.0.take();
+        if catch_unwind(AssertUnwindSafe(|| drop(what))).is_err() {
+            tracing::error!("dropping a change, or its result, panicked");
+        }
+    }
+}
+
 /// A change, with where to say what became of it.
 pub(super) struct Entry {
     /// Runs the change and keeps what it returned; true if its transaction is to be kept.
-    pub change: Box<dyn FnOnce(&mut WriteTxn<'_>) -> bool + Send>,
+    pub change: Guarded<Change>,
     pub ticket: Arc<dyn Ticket>,
     /// It takes no longer than a look into the database.
     pub brief: bool,

@@ -23,7 +23,7 @@ use std::task::{Context, Poll, Waker};
 use std::time::{Duration, Instant};
 
 use super::Database;
-use super::queue::{Baton, Entry, Share, Ticket, lock};
+use super::queue::{Baton, Entry, Guarded, Share, Ticket, lock};
 use crate::error::{Error, Result};
 use crate::store::landing::Landing;
 use crate::store::{Durability, Writer};
@@ -69,7 +69,10 @@ impl<T: Send> Ticket for Slot<T> {
     fn fail(&self, error: Error) {
         let mut progress = lock(&self.progress);
         if matches!(progress.outcome, None | Some(Outcome::Done(Ok(_)))) {
-            progress.outcome = Some(Outcome::Done(Err(error)));
+            let before = progress.outcome.replace(Outcome::Done(Err(error)));
+            // Not under the lock: it may be asked for meanwhile by what the result does when it is dropped.
+            drop(progress);
+            drop(Guarded::new(before));
         }
     }
 
@@ -311,7 +314,7 @@ impl Database {
             while let Some((entry, _)) = self.queue.pop(all, 0) {
                 entry.ticket.fail(Error::Group { source: error.clone() });
                 entry.ticket.settle().into_iter().for_each(wake);
-                let_go(entry.ticket);
+                drop(Guarded::new(entry.ticket));
             }
             // Who has come meanwhile may have a thread.
             match self.queue.next_leader() {
@@ -439,7 +442,7 @@ fn tell(group: Vec<Arc<dyn Ticket>>, committed: Result<()>) {
         }
     }
     wakers.into_iter().for_each(wake);
-    group.into_iter().for_each(let_go);
+    group.into_iter().map(Guarded::new).for_each(drop);
 }
 
 /// Wakes a task. What its runtime does then is its own: a panic there must not end who leads for the others.
@@ -449,16 +452,9 @@ fn wake(waker: Waker) {
     }
 }
 
-/// Drops a result that nobody awaits any more, which is the submitter's own affair as well.
-fn let_go(ticket: Arc<dyn Ticket>) {
-    if catch_unwind(AssertUnwindSafe(|| drop(ticket))).is_err() {
-        tracing::error!("dropping the result of a change panicked");
-    }
-}
-
 /// Runs a change that is alone so far, without a child transaction; none is left if it came to nothing.
 fn run_alone(mut txn: WriteTxn<'static>, entry: Entry) -> Option<WriteTxn<'static>> {
-    if !(entry.change)(&mut txn) {
+    if !entry.change.into_inner()(&mut txn) {
         return None;
     }
     // It may have overlooked an error that leaves nothing to be committed.
@@ -469,7 +465,7 @@ fn run_alone(mut txn: WriteTxn<'static>, entry: Entry) -> Option<WriteTxn<'stati
 fn run_in_child(txn: &mut WriteTxn<'_>, entry: Entry, usual: Durability) -> Result<Option<Durability>> {
     let mut child = txn.child()?;
     child.set_durability(usual);
-    if !(entry.change)(&mut child) {
+    if !entry.change.into_inner()(&mut child) {
         return Ok(None);
     }
     let its = child.durability();
@@ -491,5 +487,5 @@ where
         lock(&mine.progress).outcome = Some(outcome);
         keep
     };
-    Entry { change: Box::new(change), ticket: slot.clone(), brief }
+    Entry { change: Guarded::new(Box::new(change)), ticket: slot.clone(), brief }
 }

@@ -26,7 +26,7 @@ pub(crate) const MAGIC: [u8; 8] = *b"DURAMEN\x1a";
 pub(crate) const VERSION: u32 = 2;
 /// Where the tail of the space log begins in a slot.
 const TAIL: usize = 256;
-/// Highest sequence and transaction number: there is always a next one.
+/// Highest sequence and transaction number: with a million commits a second they last for 146,000 years.
 const NUMBER_MAX: u64 = 1 << 62;
 /// Where the tail's checksum is, and the head's behind it, which covers that too.
 const TAIL_CHECKSUM: usize = TAIL - 16;

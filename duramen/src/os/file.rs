@@ -11,8 +11,8 @@ use std::path::Path;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock};
 
-use rustix::fs::{IFlags, ioctl_getflags, ioctl_setflags};
-use rustix::io::Errno;
+use rustix::fs::{FallocateFlags, IFlags, fallocate, ioctl_getflags, ioctl_setflags};
+use rustix::io::{Errno, retry_on_intr};
 
 use crate::error::{Error, Result};
 use crate::medium::{Medium, OnFlushed};
@@ -344,6 +344,18 @@ fn write_fully(
         offset += written as u64;
     }
     Ok(())
+}
+
+/// Has a file take all the room on disk that its length stands for. Where the system cannot do that the file stays as it is.
+pub(crate) fn fill_holes(file: &File) -> io::Result<()> {
+    let data = file.metadata()?;
+    if data.blocks() * 512 >= data.len() {
+        return Ok(());
+    }
+    match retry_on_intr(|| fallocate(file, FallocateFlags::empty(), 0, data.len())) {
+        Err(e @ (Errno::NOSPC | Errno::DQUOT)) => Err(e.into()),
+        _ => Ok(()),
+    }
 }
 
 #[cfg(test)]

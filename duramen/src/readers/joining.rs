@@ -22,6 +22,12 @@ use crate::os::lock::{self, Kind, LockFile};
 
 /// What the header's words of these names hold: this program's lock files, and the version of their layout.
 pub(super) const MAGIC: u64 = u64::from_le_bytes(*b"duramenL");
+
+/// Whether a file that begins so is a lock file, of whatever version, or was to become one.
+pub(crate) fn may_be_lock_file(head: &[u8]) -> bool {
+    let magic = head.get(..8).unwrap_or(head);
+    *magic == MAGIC.to_le_bytes() || magic.iter().all(|&byte| byte == 0)
+}
 pub(super) const VERSION: u64 = 6;
 
 /// The data file that a handle has opened, as far as the lock file has to do with it.

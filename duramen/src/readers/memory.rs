@@ -23,7 +23,7 @@ use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 
 use super::protocol::Record;
 use crate::error::{Error, Result};
-use crate::os::file::{check_limit, read_up_to};
+use crate::os::file::{check_limit, fill_holes, read_up_to};
 use crate::os::lock::LockFile;
 use crate::os::region::{Access, Region};
 use crate::width::{low, to_usize};
@@ -175,6 +175,9 @@ impl Memory {
     }
 
     fn map(mut file: LockFile) -> Result<Memory> {
+        // One that was copied without its holes would end the process by a signal on a full disk, where it is looked at or
+        // written to.
+        fill_holes(&file).map_err(|e| Error::Io { op: "find room on the disk for the lock file", source: e })?;
         let twin = file.take_twin();
         let map = |bytes| Region::of_file(twin.as_ref().unwrap_or(&file), bytes, Access::Write);
         let region = Region::largest(RESERVED_BYTES, LEAST_RESERVED_BYTES, map)

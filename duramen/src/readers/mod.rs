@@ -19,8 +19,7 @@
 //! The lock file must not be removed or replaced while the database is open anywhere: those who open it then would not
 //! know of those who have it open, nor be kept from writing at the same time. But where another data file has been put
 //! in the place of one that is still open, as programs do that make a file anew and rename it over the old one, those who
-//! open the new one get a new lock file: see [`joining`]. A child made by `fork` keeps the locks
-//! of its parent's handles alive until it drops the handles, exits or runs another program.
+//! open the new one get a new lock file: see [`joining`].
 
 mod blocks;
 mod favour;
@@ -52,12 +51,20 @@ use crate::os::{coarse_unix_ms, file};
 use blocks::Blocks;
 use favour::Favour;
 use joining::admit;
-pub(crate) use joining::{DataFile, vouched};
+pub(crate) use joining::{DataFile, may_be_lock_file, vouched};
 pub(crate) use memory::RECORD_WORDS;
 use memory::{BLOCK_SLOTS, Memory, Slot};
 pub(crate) use turn::{Inherited, Wait};
 use turn::{Pause, Turn};
 pub(crate) use unregistered::{UnregisteredReader, unregistered};
+
+/// The answer to a lock file that somebody has written into.
+#[cold]
+pub(crate) fn no_record() -> Error {
+    Error::Usage {
+        what: "the lock file holds no record of the newest commit: close the database everywhere, then open it again",
+    }
+}
 
 /// The header's `doubt` counts the flushes of the data file that are under way: each of a handle that counts its own in its
 /// block, as one, since their deaths are noticed; this for each of another handle,
@@ -292,9 +299,7 @@ impl Shared {
             Some(published) => Ok((ReadSlot(number), published)),
             None => {
                 protocol::release(&slot.mark);
-                Err(Error::Usage {
-                    what: "the lock file holds no record of the newest commit: close the database everywhere, then open it again",
-                })
+                Err(no_record())
             }
         }
     }

@@ -146,7 +146,7 @@ impl Sorter {
                 let mut run = merged.begin(self.budget.block_bytes);
                 while let Some(record) = merge.next()? {
                     run.push(record)?;
-                    if run.is_at_block() {
+                    if run.has_written() {
                         step()?;
                     }
                 }

@@ -64,6 +64,7 @@ impl Runs {
             filled: 0,
             start: end,
             at: end,
+            has_written: false,
         }
     }
 
@@ -83,6 +84,7 @@ pub(super) struct RunWriter {
     filled: usize,
     start: u64,
     at: u64,
+    has_written: bool,
 }
 
 impl RunWriter {
@@ -93,9 +95,9 @@ impl RunWriter {
         self.append(record.value)
     }
 
-    /// Whether the last record began a block: now and then.
-    pub(super) fn is_at_block(&self) -> bool {
-        self.filled < 256
+    /// Whether a block was written since it was last asked: now and then.
+    pub(super) fn has_written(&mut self) -> bool {
+        std::mem::take(&mut self.has_written)
     }
 
     #[inline]
@@ -116,7 +118,7 @@ impl RunWriter {
         let written = may_write.and_then(|()| self.file.write_at(self.at, &self.block[..bytes]));
         written.map_err(failed("write to a temporary file in", &self.directory))?;
         self.at += bytes as u64;
-        self.filled = 0;
+        (self.filled, self.has_written) = (0, true);
         Ok(())
     }
 

@@ -172,7 +172,7 @@ fn put_list(out: &mut Vec<u8>, runs: Vec<Extent>) {
     put_extents(out, runs.into_iter());
 }
 
-/// A set of pages that was read, in memory of the length of its bytes.
+/// A set of pages that was read, as it stood there.
 enum Set {
     List(Vec<Extent>),
     Words { first: u64, words: Vec<u64> },

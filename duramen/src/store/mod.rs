@@ -36,7 +36,7 @@ use crate::os::beside::Beside;
 use crate::os::file::{self, FileMedium};
 use crate::os::overlay;
 use crate::pager::Pager;
-use crate::readers::{Inherited, Role, Shared, UnregisteredReader, Wait};
+use crate::readers::{Inherited, Role, Shared, UnregisteredReader, Wait, no_record};
 use crate::store::background::Background;
 use crate::store::checkpoint::Sweep;
 use crate::store::landing::Landed;
@@ -317,7 +317,7 @@ impl Store {
     fn refresh(&self, writer: &mut Writer) -> Result<()> {
         let newest = self.shared.newest();
         // Somebody else may have made a commit durable that is no news otherwise.
-        let Some(record) = self.shared.record(newest) else { return Err(Error::BadTable) };
+        let record = self.shared.record(newest).ok_or_else(no_record)?;
         let slots = Unpacked::of(&record);
         writer.durable_slot = slots.durable_slot;
         writer.mark = slots.mark;

@@ -22,7 +22,7 @@ use crate::os::file::{failed, give_to_users_of, is_still_at, read_up_to};
 use crate::os::identity::{self, Identity};
 use crate::os::overlay;
 use crate::pager::Pager;
-use crate::readers::{DataFile, Published, Role, Shared, UnregisteredReader, vouched};
+use crate::readers::{DataFile, Published, Role, Shared, UnregisteredReader, may_be_lock_file, vouched};
 use crate::width::to_usize;
 
 /// So long at most it takes a writer from its record to its meta page, even where others keep the processors busy.
@@ -99,12 +99,19 @@ impl DataFile for Opened<'_> {
         !self.is_lock_path_chosen
     }
 
-    /// A database may have the lock file's name. It would be none once it was used as that: what else is there is of no account.
+    /// A database may have the lock file's name, or, where somebody has chosen it, any other file. It would be none once it was
+    /// used as that. What has the name that is the lock file's by rule, and is no database, is of no account: whatever a
+    /// power cut leaves there, the database can be opened.
     fn check_lock_file(&self, lock_file: &File) -> Result<()> {
-        if Meta::is_in(&read_head(lock_file)?) {
-            return Err(failed("use as a lock file", self.lock_path)(std::io::Error::other("it is a database")));
-        }
-        Ok(())
+        let head = read_head(lock_file)?;
+        let what = if Meta::is_in(&head) {
+            "it is a database"
+        } else if self.is_lock_path_chosen && !may_be_lock_file(&head) {
+            "it is another program's file: choose one that is not there"
+        } else {
+            return Ok(());
+        };
+        Err(failed("use as a lock file", self.lock_path)(std::io::Error::other(what)))
     }
 
     fn holds(&self, newest: &Published, unsettled: bool) -> bool {

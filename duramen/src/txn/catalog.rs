@@ -345,7 +345,7 @@ pub(super) fn rename(work: &mut Work, from: &[u8], to: &[u8]) -> Result<bool> {
     ops::rename(work, i, to);
     remove_record(work, i)?;
     work.tables[i].name = to.into();
-    work.names.forget();
+    work.names.rename(i, &work.tables[i].name);
     Ok(true)
 }
 

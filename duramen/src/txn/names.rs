@@ -39,7 +39,14 @@ impl Names {
         (self.covered.max(1)..tables.len()).find(is_it).or_else(in_index)
     }
 
-    /// To be told when names change, or tables are gone.
+    /// A table has another name now. By the one before nobody finds it: names are compared.
+    pub(crate) fn rename(&mut self, i: usize, to: &Arc<[u8]>) {
+        if i < self.covered {
+            self.last.insert(to.clone(), i);
+        }
+    }
+
+    /// To be told when tables are gone, and with them their names.
     pub(crate) fn forget(&mut self) {
         self.last.clear();
         self.covered = 0;

@@ -266,6 +266,10 @@ pub(super) fn replay(work: &mut Work, operations: &[u8]) -> Result<(), Failure> 
         }
         let known = tables.iter().rev().find(|(then, _)| *then == number);
         let &(_, i) = known.ok_or(Damage("an operation on a table that it does not name"))?;
+        let is_of_named = matches!(operation, DROP | RENAME);
+        if work.tables[i].dropped || is_of_named && i == 0 {
+            return Err(Damage("an operation on a table that is not there").into());
+        }
         again(work, operation, i, &mut rest)?;
     }
     Ok(())
@@ -388,6 +392,38 @@ mod tests {
             let db = crate::Database::open(dir.path().join("db")).unwrap();
             let mut txn = db.begin_write().unwrap();
             let _ = replay(txn.work_mut(), &bytes);
+        }
+    }
+
+    /// One operation on a table of that number, with these parts.
+    fn operation(code: u8, number: u32, parts: &[&str]) -> Vec<u8> {
+        let mut bytes = [&[code][..], &number.to_le_bytes()].concat();
+        for part in parts {
+            bytes.extend(to_u32(part.len()).to_le_bytes());
+            bytes.extend(part.as_bytes());
+        }
+        bytes
+    }
+
+    #[test]
+    fn nothing_is_done_to_a_table_that_is_gone() {
+        let (open, put) =
+            (|number, name| operation(OPEN, number, &[name]), |number| operation(PUT, number, &["k", "v"]));
+        let (drop, clear) = (|number| operation(DROP, number, &[]), |number| operation(CLEAR, number, &[]));
+        let lists = [
+            [open(1, "a"), drop(1), put(1)].concat(),
+            [open(1, "a"), drop(1), clear(1)].concat(),
+            [open(1, "a"), open(2, "a"), drop(1), put(2)].concat(),
+            [open(1, ""), open(2, "a"), clear(1), put(2)].concat(),
+            [open(1, ""), drop(1)].concat(),
+            [open(1, ""), operation(RENAME, 1, &["b"])].concat(),
+        ];
+        for (i, list) in lists.iter().enumerate() {
+            let dir = tempfile::tempdir().unwrap();
+            let db = crate::Database::open(dir.path().join("db")).unwrap();
+            db.update(|txn| txn.table("a")?.put("key", "value")).unwrap();
+            let mut txn = db.begin_write().unwrap();
+            assert!(matches!(replay(txn.work_mut(), list), Err(Failure::Damage(_))), "list {i}");
         }
     }
 }

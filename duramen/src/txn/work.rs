@@ -351,7 +351,10 @@ impl Work {
             // A level so large has replaced much of what those below it had placed.
             let is_large = !placed.extents.is_empty();
             self.placed.add(placed);
-            self.failed |= is_large && allocate::take_back_replaced(self).is_err();
+            if is_large {
+                let taken_back = allocate::take_back_replaced(self);
+                self.failed |= !is_told(taken_back);
+            }
         } else {
             self.dirty.abort_level();
             self.tables = saved.tables;
@@ -359,7 +362,8 @@ impl Work {
             self.ops.back_to(&saved.ops);
             (self.durability, self.user, self.pages_wanted) = (saved.durability, saved.user, saved.pages_wanted);
             // Nothing refers to what the level wrote early.
-            self.failed = saved.failed || allocate::add_free(self, &placed.extents).is_err();
+            let added = allocate::add_free(self, &placed.extents);
+            self.failed = saved.failed | !is_told(added);
         }
         self.unspilled = self.unspilled.min(self.dirty.pages());
         self.all_change();
@@ -417,6 +421,11 @@ impl Work {
         let extent = Extent::new(child.pgno(), pages);
         self.dirty.retired.push(Retired { extent, birth: header.0, checksum: Some(header.1) });
     }
+}
+
+/// Whether all went well. What did not is told of here: the transaction says afterwards only that it failed.
+fn is_told(outcome: Result<()>) -> bool {
+    outcome.inspect_err(|error| tracing::error!(%error, "a transaction can only be aborted")).is_ok()
 }
 
 impl Drop for Work {

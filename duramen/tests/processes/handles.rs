@@ -228,6 +228,27 @@ fn a_database_is_no_lock_file() -> Result<()> {
 }
 
 #[test]
+fn another_programs_file_that_somebody_chooses_is_no_lock_file_and_stays_as_it_is() -> Result<()> {
+    let (dir, path) = scratch();
+    let chosen = dir.path().join("notes.txt");
+    for notes in ["what else", &"what else ".repeat(9_000)] {
+        fs::write(&chosen, notes).unwrap();
+        let error = Options::new().lock_path(&chosen).open(&path).expect_err("it is no lock file").to_string();
+        assert!(error.contains("notes.txt") && error.contains("another program's file"), "{error}");
+        assert_eq!(fs::read(&chosen).unwrap(), notes.as_bytes());
+    }
+    // As somebody may make it who wants to set its owner first, or a copy may leave it.
+    for begun in [vec![], vec![0; 100], vec![0; 90_000]] {
+        fs::write(&chosen, begun).unwrap();
+        Options::new().lock_path(&chosen).open(&path)?.update(|txn| txn.table("t")?.put("key", "value"))?;
+    }
+    // What a power cut leaves in the place of the usual one keeps nobody out.
+    fs::write(format!("{path}-lock"), "what was on the disk before").unwrap();
+    assert_eq!(Database::open(&path)?.read()?.table("t")?.len(), 1);
+    Ok(())
+}
+
+#[test]
 fn the_lock_file_may_have_another_path() -> Result<()> {
     let (dir, path) = scratch();
     let lock = dir.path().join("elsewhere");
