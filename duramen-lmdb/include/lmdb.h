@@ -7,8 +7,8 @@
  * (liblmdb.so.1).
  *
  * Functions return 0, a code from the list below, or a number of errno.h, unless said otherwise. */
-#ifndef DURAMEN_LMDB_H
-#define DURAMEN_LMDB_H
+#ifndef _LMDB_H_
+#define _LMDB_H_
 
 #include <stddef.h>
 #include <sys/types.h>
@@ -72,7 +72,6 @@ typedef void(MDB_assert_func)(MDB_env *env, const char *msg);
 
 /* Flags of mdb_env_open. */
 #define MDB_FIXEDMAP 0x01        /* accepted; the map is where it is */
-#define MDB_ENCRYPT 0x2000       /* refused */
 #define MDB_NOSUBDIR 0x4000      /* the path is the data file's, not a directory's */
 #define MDB_NOSYNC 0x10000       /* commits do not wait for the disk */
 #define MDB_RDONLY 0x20000       /* nothing is written */
@@ -83,8 +82,11 @@ typedef void(MDB_assert_func)(MDB_env *env, const char *msg);
 #define MDB_NOLOCK 0x400000      /* no lock file: the program keeps writers from others */
 #define MDB_NORDAHEAD 0x800000   /* single pages are read, and what is known to come next */
 #define MDB_NOMEMINIT 0x1000000  /* accepted; reserved room is zeroed all the same */
+#if MDB_INTERFACE >= 1
+#define MDB_ENCRYPT 0x2000          /* refused */
 #define MDB_PREVSNAPSHOT 0x2000000  /* refused */
 #define MDB_REMAP_CHUNKS 0x4000000  /* accepted */
+#endif
 
 /* Flags of mdb_dbi_open. */
 #define MDB_REVERSEKEY 0x02  /* keys sort from their last byte */

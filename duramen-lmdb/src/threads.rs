@@ -6,11 +6,13 @@
 //!
 //! # Safety
 //! A mark belongs to the environment and is freed only after the key is gone; a thread's value is such a mark, or null.
-//! The destructor that a thread runs at its end touches nothing but the mark.
+//! The destructor that a thread runs at its end touches nothing but the mark, and `taken` last. One that has begun is not waited
+//! for when the key goes (POSIX says so), so marks that threads have then are freed much later.
 #![allow(unsafe_code)]
 
 use std::ffi::c_void;
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
+use std::time::{Duration, Instant};
 
 use crate::errors::{BAD_RSLOT, READERS_FULL, Result, TLS_FULL};
 use crate::forks::Whole;
@@ -127,6 +129,8 @@ impl Readers {
             mark = self.new_mark(max)?;
             // SAFETY: as above; the value is a mark of this environment.
             if unsafe { libc::pthread_setspecific(key, mark.cast()) } != 0 {
+                // SAFETY: see the module's head.
+                unsafe { &*mark }.taken.store(false, Ordering::Release);
                 return Err(READERS_FULL);
             }
         }
@@ -222,12 +226,28 @@ fn end(mark: *const Mark, turn: u64) {
 
 impl Drop for Readers {
     fn drop(&mut self) {
-        if let Some(key) = self.key {
-            // SAFETY: the key is this environment's own; its destructor runs for no thread after this.
-            unsafe { libc::pthread_key_delete(key) };
+        let Some(key) = self.key else { return };
+        // SAFETY: the key is this environment's own, and so is its value in this thread, which is not ending.
+        if let Some(own) = unsafe { libc::pthread_getspecific(key).cast::<Mark>().as_ref() } {
+            own.taken.store(false, Ordering::Release);
+        }
+        // SAFETY: as above. No thread begins to run the destructor after this.
+        unsafe { libc::pthread_key_delete(key) };
+        let marks = std::mem::take(self.marks.get_mut());
+        if marks.iter().any(|mark| mark.taken.load(Ordering::Acquire)) {
+            let mut left = LEFT.lock();
+            left.retain(|(when, _)| when.elapsed() < LEFT_FOR);
+            left.push((Instant::now(), marks));
         }
     }
 }
+
+/// Marks of closed environments that other threads had, one of which may just be ending, and since when they are that.
+#[allow(clippy::vec_box, reason = "as for those of open ones")]
+static LEFT: Whole<Vec<(Instant, Vec<Box<Mark>>)>> = Whole::new(Vec::new());
+
+/// Longer than any thread is in a destructor of three steps.
+const LEFT_FOR: Duration = Duration::from_secs(10);
 
 #[cfg(test)]
 mod tests {

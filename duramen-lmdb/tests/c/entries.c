@@ -615,6 +615,49 @@ static void sought_before_stored(MDB_env *env) {
 	mdb_txn_abort(txn);
 }
 
+/* By their first four bytes. */
+static int records(const MDB_val *a, const MDB_val *b) {
+	return memcmp(a->mv_data, b->mv_data, 4);
+}
+
+/* Records are found, and deleted, by their beginnings, or by something longer that begins so. */
+static void deleted_by_a_part(MDB_env *env) {
+	static char longer[600];
+	MDB_txn *txn = begin(env, 0);
+	for (unsigned fixed = 0; fixed <= MDB_DUPFIXED; fixed += MDB_DUPFIXED) {
+		MDB_dbi dbi = table(txn, fixed ? "fixed records" : "records", MDB_CREATE | MDB_DUPSORT | fixed);
+		SAY(mdb_set_compare(txn, dbi, records));
+		SAY(mdb_set_dupsort(txn, dbi, records));
+		for (int i = 0; i < 40; i++) {
+			char bytes[40];
+			snprintf(bytes, sizeof bytes, "%04d and what else is known of it", i);
+			SAY(put(txn, dbi, "key 1", bytes, 0));
+		}
+		MDB_cursor *cursor = NULL;
+		for (int open = 0; open < 2; open++) {
+			if (open) MUST(mdb_cursor_open(txn, dbi, &cursor));
+			SAY(del(txn, dbi, "key 2", open ? "0011" : "0001"));
+			SAY(del(txn, dbi, "key 3", open ? "0011" : "0001"));
+			memset(longer, 'x', sizeof longer);
+			memcpy(longer, open ? "0012" : "0002", 4);
+			MDB_val k = of_text("key "), d = of_bytes(longer, sizeof longer);
+			SAY(mdb_del(txn, dbi, &k, &d));
+			SAY(mdb_del(txn, dbi, &k, &d));
+			memcpy(longer, "key ", 4);
+			k = of_bytes(longer, sizeof longer), d = of_text("0020");
+			SAY(mdb_del(txn, dbi, &k, &d));
+			d = of_text("none");
+			SAY(mdb_del(txn, dbi, &k, &d));
+		}
+		walk(txn, dbi);
+		mdb_cursor_close(cursor);
+		MDB_val k = of_bytes(longer, sizeof longer);
+		SAY(mdb_del(txn, dbi, &k, NULL));
+		walk(txn, dbi);
+	}
+	mdb_txn_abort(txn);
+}
+
 /* Whether a key may be there, or comes last, is asked of the first of its values. */
 static void many_under_conditions(MDB_env *env) {
 	unsigned flags[] = {MDB_APPEND, MDB_NOOVERWRITE, MDB_APPENDDUP, MDB_NODUPDATA, MDB_APPEND | MDB_NOOVERWRITE, MDB_APPEND | MDB_NODUPDATA};
@@ -658,6 +701,7 @@ int main(int argc, char **argv) {
 	orders(env);
 	side_by_side(env);
 	sought_before_stored(env);
+	deleted_by_a_part(env);
 	many_under_conditions(env);
 	last_value_deleted(env, 5);
 	last_value_deleted(env, 2000);

@@ -137,10 +137,36 @@ fn programs_compile_and_run(place: &Place) -> Result {
     // What it is linked with is inside: it finds no library.
     let within = place.compile("transactions", &flags, &["-static"]);
     run(Command::new(within).arg(environment(place, "static.d")?));
+    within_a_program_of_rust(place)?;
     let later = place.compile("later", &place.flags(&["--cflags", "--libs"], "lmdb1"), &[]);
     run(Command::new(later).arg(environment(place, "later.d")?).env("LD_LIBRARY_PATH", place.path(LIBDIR)));
     assert_eq!(place.flags(&["--modversion"], "lmdb"), ["0.9.24"]);
     assert_eq!(place.flags(&["--modversion"], "lmdb1"), ["1.0.2"]);
+    Ok(())
+}
+
+/// The static library brings a standard library of its own along, whose names must not meet those of the program's.
+fn within_a_program_of_rust(place: &Place) -> Result {
+    const PROGRAM: &str = "
+        use std::ffi::{CStr, c_char, c_int};
+        unsafe extern \"C\" { fn mdb_version(a: *mut c_int, b: *mut c_int, c: *mut c_int) -> *const c_char; }
+        fn main() {
+            let mut numbers = [0; 3];
+            let [a, b, c] = &mut numbers;
+            let said = unsafe { CStr::from_ptr(mdb_version(a, b, c)) };
+            assert!(std::panic::catch_unwind(|| panic!(\"on purpose\")).is_err());
+            println!(\"{numbers:?} {}\", said.to_str().unwrap());
+        }";
+    let (source, program) = (place.directory.path().join("program.rs"), place.directory.path().join("program"));
+    std::fs::write(&source, PROGRAM)?;
+    let rustc = std::env::var_os("RUSTC").unwrap_or_else(|| "rustc".into());
+    let library = format!("native={}", place.path(LIBDIR).display());
+    run(Command::new(rustc)
+        .args(["--edition", "2024", "-L", &library, "-l", "static=lmdb", "-o"])
+        .arg(&program)
+        .arg(source));
+    let said = text(&run(&mut Command::new(program)));
+    assert!(said.starts_with("[0, 9, 24] LMDB 0.9.24"), "{said}");
     Ok(())
 }
 
