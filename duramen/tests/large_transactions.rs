@@ -177,3 +177,70 @@ fn very_many_tables_are_renamed_in_one_transaction() -> duramen::Result<()> {
     }
     Ok(())
 }
+
+/// The tables by name, each with its number.
+type Named = std::collections::BTreeMap<String, u32>;
+
+/// Does something to one of thirty tables, more than are looked through.
+fn change_a_table(txn: &mut WriteTxn<'_>, named: &mut Named, rng: &mut fastrand::Rng) -> duramen::Result<()> {
+    let (name, other) = (format!("table {}", rng.u8(..30)), format!("table {}", rng.u8(..30)));
+    match rng.u8(..6) {
+        0 => assert_eq!(txn.drop_table(&name)?, named.remove(&name).is_some()),
+        1 if !named.contains_key(&other) => {
+            assert_eq!(txn.rename_table(&name, &other)?, named.contains_key(&name));
+            named.remove(&name).map(|number| named.insert(other, number));
+        }
+        2 => {
+            let id = txn.find_table(&name, None)?;
+            assert_eq!(id.is_some(), named.contains_key(&name));
+        }
+        _ => {
+            let number = rng.u32(..);
+            txn.table(&name)?.put("number", number.to_be_bytes())?;
+            named.insert(name, number);
+        }
+    }
+    Ok(())
+}
+
+/// Some changes, and levels of more, of which half are given up.
+fn change_tables(
+    txn: &mut WriteTxn<'_>,
+    named: &mut Named,
+    rng: &mut fastrand::Rng,
+    depth: u32,
+) -> duramen::Result<()> {
+    for _ in 0..rng.u32(1..12) {
+        if depth == 0 || rng.bool() {
+            change_a_table(txn, named, rng)?;
+            continue;
+        }
+        let (mut child, mut within) = (txn.child()?, named.clone());
+        change_tables(&mut child, &mut within, rng, depth - 1)?;
+        if rng.bool() {
+            child.commit()?;
+            *named = within;
+        }
+    }
+    Ok(())
+}
+
+#[test]
+fn tables_are_what_they_were_before_a_level_that_is_given_up() -> duramen::Result<()> {
+    let mut rng = fastrand::Rng::with_seed(7);
+    for round in 0..40 {
+        let dir = tempfile::tempdir().unwrap();
+        let (db, mut named) = (open(&dir, 64 << 20), Named::new());
+        for _ in 0..4 {
+            db.update(|txn| change_tables(txn, &mut named, &mut rng, 4))?;
+            let snapshot = db.read()?;
+            let names: Vec<_> = named.keys().map(|name| name.clone().into_bytes()).collect();
+            assert_eq!(snapshot.table_names()?, names, "round {round}");
+            for (name, number) in &named {
+                assert_eq!(snapshot.table(name)?.get("number")?, Some(&number.to_be_bytes()[..]), "round {round}");
+            }
+        }
+        assert_eq!(db.check(|_, _| {})?.findings, Vec::<String>::new());
+    }
+    Ok(())
+}

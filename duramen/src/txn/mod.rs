@@ -23,6 +23,7 @@ mod snapshot;
 mod supply;
 mod table;
 mod table_mut;
+mod tables;
 mod update;
 pub(crate) mod work;
 mod write;

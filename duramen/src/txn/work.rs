@@ -11,6 +11,7 @@ use smallvec::SmallVec;
 use super::allocate;
 use super::names::Names;
 use super::ops::{Ops, OpsMark};
+use super::tables::Tables;
 use super::write::TableId;
 use crate::advice::Advice;
 use crate::dirty::{Dirty, Retired};
@@ -55,6 +56,8 @@ pub(crate) struct OpenTable {
     pub end: Option<(Box<Path>, u64)>,
     /// The list of operations says which table it is.
     pub noted: bool,
+    /// The nesting level that has last kept it as it was.
+    pub kept_by: u64,
 }
 
 /// See the module's head.
@@ -69,7 +72,7 @@ pub(crate) struct Work {
     /// Pages below it exist; grows as pages are placed.
     pub horizon: Horizon,
     /// The main table first.
-    pub tables: Vec<OpenTable>,
+    pub tables: Tables,
     pub names: Names,
     saved: Vec<Saved>,
     /// Pages of the nesting level at work that have their place already.
@@ -131,7 +134,6 @@ impl Placed {
 
 /// What a nesting level goes back to, or adds to.
 struct Saved {
-    tables: Vec<OpenTable>,
     placed: Placed,
     failed: bool,
     ops: OpsMark,
@@ -166,9 +168,9 @@ impl Work {
             overwritten: 0,
             end: None,
             noted: false,
+            kept_by: 0,
         };
-        let mut tables = Vec::with_capacity(writer.tables.clamp(*TABLES.start(), *TABLES.end()));
-        tables.push(main);
+        let tables = Tables::new(main, writer.tables.clamp(*TABLES.start(), *TABLES.end()));
         let ops = if store.may_log(&writer) { Ops::new(writer.log.take_memory()) } else { Ops::none() };
         Work {
             base: store.shared.durable(),
@@ -328,6 +330,7 @@ impl Work {
             overwritten: 0,
             end: None,
             noted: false,
+            kept_by: 0,
         });
         self.tables.len() - 1
     }
@@ -336,9 +339,10 @@ impl Work {
     pub(crate) fn nest(&mut self) -> Result<()> {
         self.dirty.nest()?;
         let placed = std::mem::take(&mut self.placed);
-        let (tables, ops) = (self.tables.clone(), self.ops.mark());
+        self.tables.nest();
+        let ops = self.ops.mark();
         let (failed, durability, user, pages_wanted) = (self.failed, self.durability, self.user, self.pages_wanted);
-        self.saved.push(Saved { tables, placed, failed, ops, durability, user, pages_wanted });
+        self.saved.push(Saved { placed, failed, ops, durability, user, pages_wanted });
         Ok(())
     }
 
@@ -348,6 +352,7 @@ impl Work {
         let placed = std::mem::replace(&mut self.placed, saved.placed);
         if keep {
             self.dirty.commit_level();
+            self.tables.keep_level();
             // A level so large has replaced much of what those below it had placed.
             let is_large = !placed.extents.is_empty();
             self.placed.add(placed);
@@ -357,8 +362,9 @@ impl Work {
             }
         } else {
             self.dirty.abort_level();
-            self.tables = saved.tables;
-            self.names.forget();
+            if self.tables.give_up_level() {
+                self.names.forget();
+            }
             self.ops.back_to(&saved.ops);
             (self.durability, self.user, self.pages_wanted) = (saved.durability, saved.user, saved.pages_wanted);
             // Nothing refers to what the level wrote early.
