@@ -19,14 +19,18 @@ fn denied(text: impl Into<String>) -> Failure {
 }
 
 impl Inner {
-    /// Whom the proxied authorization control makes of a requester (RFC 4370).
+    /// Whom the proxied authorization control makes of a requester (RFC 4370), or the configuration: sessions last, and the
+    /// administrator's name may have become another meanwhile. `None` if he is who he was.
     pub fn proxied(
         self: &Arc<Inner>,
         state: &State,
         requester: &Requester,
         controls: &Controls<'_>,
     ) -> Result<Option<Requester>> {
-        let Some(identity) = controls.proxied else { return Ok(None) };
+        let is_no_more = requester.is_administrator_by_name() && !is_administrator(state, &requester.name);
+        let demoted = is_no_more.then(|| Requester { is_administrator: false, ..requester.clone() });
+        let requester = demoted.as_ref().unwrap_or(requester);
+        let Some(identity) = controls.proxied else { return Ok(demoted) };
         // What is no name is no identity that could be known.
         let name = |name: &str| names::both(&state.schema, name).map_err(|failure| denied(failure.diagnostic));
         let name = match identity {
@@ -43,7 +47,7 @@ impl Inner {
         if !self.may_act(state, requester, requester, &name)? {
             return Err(denied(NOT_ALLOWED));
         }
-        let is_administrator = state.administrator.as_ref().is_some_and(|it| it.name.normalized == name.normalized);
+        let is_administrator = is_administrator(state, &name);
         let method = if name.is_empty() { Method::Anonymous } else { requester.method };
         Ok(Some(Requester { name, method, is_administrator, ..requester.clone() }))
     }
@@ -56,6 +60,10 @@ impl Inner {
     }
 }
 
+fn is_administrator(state: &State, name: &Name) -> bool {
+    state.administrator.as_ref().is_some_and(|it| it.name.normalized == name.normalized)
+}
+
 /// What is told, whether there is such an identity or not.
 const NOT_ALLOWED: &str = "not allowed to act as that: only the administrator may, and whom authzTo and authzFrom let, where directory.authz_policy says so";
 
@@ -64,7 +72,7 @@ fn mechanism(method: Method) -> Option<&'static str> {
     match method {
         Method::Plain => Some("plain"),
         Method::Scram => Some("scram-sha-256"),
-        Method::External => Some("external"),
+        Method::External | Method::Owner => Some("external"),
         Method::Anonymous | Method::Password | Method::Internal => None,
     }
 }

@@ -15,7 +15,8 @@ pub struct Requester {
     pub peer: Arc<Peer>,
     /// Strength of what protects the connection, in bits: 0 is nothing, 256 is TLS with AES-256.
     pub ssf: u32,
-    /// Whether access rules and limits do not hold: the administrator of the configuration.
+    /// Whether access rules and limits do not hold: the administrator of the configuration. Who is that by the name is so
+    /// for as long as it is the configured one: each operation asks again.
     pub is_administrator: bool,
 }
 
@@ -50,6 +51,9 @@ pub enum Method {
     Scram,
     /// By the transport: the user of a local socket, or a TLS certificate.
     External,
+    /// As [`Method::External`], by the local socket, and it is the user who runs the server, or root: an administrator
+    /// whatever the name is.
+    Owner,
     /// It is this process itself.
     Internal,
 }
@@ -80,6 +84,12 @@ impl Requester {
             ssf: u32::MAX,
             is_administrator: true,
         }
+    }
+
+    /// Whether it is the administrator because of the name, not as this process or the user who runs it.
+    pub(crate) fn is_administrator_by_name(&self) -> bool {
+        let is_by_itself = matches!(self.method, Method::Owner | Method::Internal) || self.name.is_empty();
+        self.is_administrator && !is_by_itself
     }
 
     /// Whether nobody is bound.

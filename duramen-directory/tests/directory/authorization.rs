@@ -13,20 +13,24 @@ const DENIED: ResultCode = ResultCode::AUTHORIZATION_DENIED;
 const DONE: ResultCode = ResultCode::SUCCESS;
 
 fn with(authz_policy: AuthzPolicy) -> Sample {
+    let sample = Sample::with(configured(authz_policy, ADMINISTRATOR));
+    sample.load(PEOPLE);
+    sample
+}
+
+fn configured(authz_policy: AuthzPolicy, administrator: &str) -> Config {
     let rules = "access to * by self write by * read";
-    let sample = Sample::with(Config {
+    Config {
         suffixes: vec![BASE.into()],
         access: Some(SchemaFile { name: "access.conf".into(), text: rules.into() }),
-        administrator: Some(Administrator { name: ADMINISTRATOR.into(), password: None }),
+        administrator: Some(Administrator { name: administrator.into(), password: None }),
         identities: vec![IdentityRule {
             matches: "uid=([^,]+),cn=(plain|mail),cn=auth".into(),
             name: "ldap:///dc=example,dc=com??sub?(mail=$1)".into(),
         }],
         authz_policy,
         ..Config::default()
-    });
-    sample.load(PEOPLE);
-    sample
+    }
 }
 
 fn somebody(sample: &Sample, name: &str, method: Method) -> Requester {
@@ -135,4 +139,25 @@ fn thousands_of_names_let_as_few_do() {
     assert_eq!(set(&rules), DENIED);
     rules.push(format!("dn:{SMITH}"));
     assert_eq!(set(&rules), DONE);
+}
+
+#[test]
+fn who_is_the_administrator_by_name_is_so_while_that_is_the_name() {
+    let sample = with(AuthzPolicy::None);
+    let bound = Requester { is_administrator: true, ..somebody(&sample, ADMINISTRATOR, Method::Password) };
+    let owner = Requester { method: Method::Owner, ..bound.clone() };
+    let refused = ResultCode::INSUFFICIENT_ACCESS_RIGHTS;
+    let tried = |who: &Requester| {
+        let update = ended(sample.modify_as(who, JENSEN, &[(Replace, "description", &["x"])], &[]));
+        (update, change(&sample, who, JENSEN, &format!("dn:{JENSEN}")))
+    };
+    assert_eq!((tried(&bound), tried(&owner)), ((DONE, DONE), (DONE, DONE)));
+    // Sessions outlive a reload.
+    sample.directory.reconfigure(configured(AuthzPolicy::None, "cn=other,dc=example,dc=com")).unwrap();
+    assert_eq!(tried(&bound), (refused, DENIED));
+    assert_eq!(tried(&owner), (DONE, DONE), "who runs the server is it whatever the name");
+    sample.directory.reconfigure(Config { administrator: None, ..configured(AuthzPolicy::None, "") }).unwrap();
+    assert_eq!(tried(&bound), (refused, DENIED));
+    sample.directory.reconfigure(configured(AuthzPolicy::None, "CN=Admin, dc=example, dc=com")).unwrap();
+    assert_eq!(tried(&bound), (DONE, DONE), "the same name, in other words");
 }

@@ -96,7 +96,7 @@ impl ConnectionLog {
     pub(super) fn bound(&self, operation: u64, who: &Requester) {
         if self.on {
             let mechanism = match who.method {
-                Method::External => "EXTERNAL",
+                Method::External | Method::Owner => "EXTERNAL",
                 Method::Plain => "PLAIN",
                 Method::Scram => "SCRAM-SHA-256",
                 _ => "SIMPLE",

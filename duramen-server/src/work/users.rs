@@ -38,7 +38,9 @@ impl Work {
             return Ok(None);
         }
         let known = self.server.directory.credentials(&self.session.anonymous(), &name.written)?;
-        Ok(Some(self.session.somebody(known.name, who.method, known.is_administrator)))
+        // Somebody else has a name, and nothing by being the one who asks.
+        let method = if who.method == Method::Owner { Method::External } else { who.method };
+        Ok(Some(self.session.somebody(known.name, method, known.is_administrator)))
     }
 
     /// Who has the certificate of this subject, which the transport has proved.
@@ -55,7 +57,7 @@ impl Work {
             Some(who) => who,
             None => self.session.somebody(self.server.directory.name(&own_name)?, Method::External, false),
         };
-        Ok(Requester { is_administrator: who.is_administrator || is_own, ..who })
+        Ok(if is_own { Requester { method: Method::Owner, is_administrator: true, ..who } } else { who })
     }
 
     /// Who has the name that the configuration gives to whom the transport calls `name`. `None` if it gives none, or what is

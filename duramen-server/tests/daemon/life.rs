@@ -4,10 +4,10 @@ use std::fs;
 use std::io::{ErrorKind, Read, Write};
 use std::net::{SocketAddr, TcpListener, TcpStream};
 use std::os::unix::fs::PermissionsExt;
-use std::os::unix::net::UnixDatagram;
+use std::os::unix::net::{UnixDatagram, UnixStream};
 use std::process::Command;
 
-use duramen_ldap::message::{Message, Request, Response, ResultCode, Scope};
+use duramen_ldap::message::{Authentication, BindRequest, Message, Request, Response, ResultCode, Scope};
 
 use crate::client::{Client, person};
 use crate::process::{ADMINISTRATOR, Daemon, PLAIN, certificates, configuration, run};
@@ -225,6 +225,24 @@ fn a_reload_reads_the_administrators_password_again() {
     daemon.signal("HUP");
     daemon.wait_for("the password cannot be read");
     assert_eq!(Client::new(&daemon).bind(name, "second").code, ResultCode::SUCCESS);
+}
+
+#[test]
+fn a_reload_that_names_another_administrator_ends_the_rights_of_who_is_bound_as_the_one_before() {
+    let mut daemon = Daemon::plain();
+    let mut bound = Client::administrator(&daemon);
+    bound.populate(1);
+    let mut owner = Client::over(UnixStream::connect(daemon.path("ldapi")).unwrap());
+    let authentication = Authentication::Sasl { mechanism: "EXTERNAL", credentials: None };
+    let external = owner.ask(Request::Bind(BindRequest { version: 3, name: "", authentication }));
+    assert_eq!(external.code, ResultCode::SUCCESS);
+    assert_eq!(bound.replace(&person(0), "sn", "x").code, ResultCode::SUCCESS);
+    let other = configuration(PLAIN).replace(ADMINISTRATOR.0, "cn=other,dc=example,dc=com");
+    fs::write(daemon.path("duramend.toml"), other).unwrap();
+    daemon.signal("HUP");
+    daemon.wait_for("reloaded: ");
+    assert_eq!(bound.replace(&person(0), "sn", "y").code, ResultCode::INSUFFICIENT_ACCESS_RIGHTS);
+    assert_eq!(owner.replace(&person(0), "sn", "z").code, ResultCode::SUCCESS);
 }
 
 #[test]
