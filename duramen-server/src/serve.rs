@@ -113,18 +113,26 @@ async fn warn_each_day(server: &Server) {
 
 /// Serves until a signal says to stop.
 pub fn serve(start: &Start) -> Result<(), ServeError> {
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().map_err(system("a runtime"))?;
+    // Whoever has a server reloaded as soon as it listens would end it otherwise: its start may take longer.
+    let hangup = runtime.block_on(async { signal(SignalKind::hangup()) }).map_err(system("signals"))?;
     let (config, settings) = settings(start)?;
     let logging = Logging::start(&config.log).map_err(ServeError::System)?;
     warn(&settings);
     allow_files(config.limits.connections);
-    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().map_err(system("a runtime"))?;
-    let ended = runtime.block_on(run(start, config, settings, Arc::new(logging)));
+    let ended = runtime.block_on(run(start, config, settings, Arc::new(logging), hangup));
     // A reload may still wait for a tool that writes, and the end of the server does not.
     runtime.shutdown_background();
     ended
 }
 
-async fn run(start: &Start, config: Config, settings: Settings, logging: Arc<Logging>) -> Result<(), ServeError> {
+async fn run(
+    start: &Start,
+    config: Config,
+    settings: Settings,
+    logging: Arc<Logging>,
+    hangup: Signal,
+) -> Result<(), ServeError> {
     let _lock = lock(&config.data)?;
     let listeners = listen(&config.listen)?;
     let page = http::listen(config.http)?;
@@ -138,7 +146,7 @@ async fn run(start: &Start, config: Config, settings: Settings, logging: Arc<Log
     monitor::introduce(&server);
     remind_of_indices(&config.data, &server.directory);
     let crew = Crew::start(server.clone()).map_err(system("a thread"))?;
-    let mut signals = Signals::new().map_err(system("signals"))?;
+    let mut signals = Signals::new(hangup).map_err(system("signals"))?;
     for listener in &listeners {
         tracing::info!("listening at {}", listener.url());
     }
@@ -246,12 +254,9 @@ struct Signals {
 }
 
 impl Signals {
-    fn new() -> std::io::Result<Signals> {
-        Ok(Signals {
-            hangup: signal(SignalKind::hangup())?,
-            terminate: signal(SignalKind::terminate())?,
-            interrupt: signal(SignalKind::interrupt())?,
-        })
+    /// The others end the process by themselves until there is something to be ended in order.
+    fn new(hangup: Signal) -> std::io::Result<Signals> {
+        Ok(Signals { hangup, terminate: signal(SignalKind::terminate())?, interrupt: signal(SignalKind::interrupt())? })
     }
 
     /// Returns when it is time to stop, in the midst of a reload too.

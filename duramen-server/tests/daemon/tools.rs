@@ -3,6 +3,7 @@
 
 use std::fs;
 use std::path::Path;
+use std::process::Command;
 use std::time::Duration;
 
 use duramen::Database;
@@ -71,4 +72,22 @@ fn a_start_says_that_it_waits_for_a_tool() {
         Client::administrator(&daemon).search(&person(0), duramen_ldap::message::Scope::Base, "(uid=u0)").names.len(),
         1
     );
+}
+
+#[test]
+fn a_reload_that_is_asked_for_in_the_midst_of_a_start_is_made_at_its_end() {
+    let dir = daemon().kill();
+    let (database, log) = (database(dir.path()), dir.path().join("log"));
+    let lock = dir.path().join("data/duramend.lock");
+    fs::write(&log, "").unwrap();
+    let writing = database.begin_write().unwrap();
+    let starting = std::thread::spawn(|| Daemon::start(dir, PLAIN));
+    while !fs::read_to_string(&log).unwrap().contains("the start takes its time") {
+        assert!(!starting.is_finished(), "it started all the same");
+        std::thread::sleep(Duration::from_millis(10));
+    }
+    let process = fs::read_to_string(lock).unwrap();
+    assert!(Command::new("kill").args(["-HUP", process.trim()]).status().unwrap().success());
+    drop(writing);
+    starting.join().unwrap().wait_for("reloaded: ");
 }
