@@ -40,7 +40,7 @@ pub(super) fn run(
     // The index tells it as well, but only when everything is loaded, and too late to leave something out.
     let is_indexed = state.kept.has_kind(schema.known().entry_uuid, Kind::Equality as u8) && !options.skip_problems;
     let identifiers = if is_indexed { Identifiers::Taker } else { Identifiers::memory() };
-    let imported = prepared(inner, (file, text), options, identifiers, listener, &mut |mut entry| {
+    let imported = prepared(inner, (file, text), options, identifiers, listener, &mut |mut entry: Prepared| {
         let Some((id, parent)) = tree.place(schema, &entry)? else { return Ok(Taken::Early(entry)) };
         set_parent(&mut entry.bytes, parent);
         lines.push(entry.line);

@@ -15,7 +15,7 @@ mod prepare;
 mod repair;
 
 use std::collections::{BTreeMap, HashMap, HashSet};
-use std::io::BufRead;
+use std::io::{BufRead, ErrorKind};
 use std::sync::Arc;
 
 use duramen_ldap::message::ResultCode;
@@ -144,6 +144,7 @@ impl Inner {
             let text = "the directory is open for reading only";
             return Err(Failure::new(ResultCode::UNWILLING_TO_PERFORM, text).into());
         }
+        await_text(file, text)?;
         let is_empty = !options.dry_run
             && self.db.update(|txn| {
                 let is_empty = txn.table(ENTRY)?.is_empty();
@@ -175,6 +176,17 @@ impl Inner {
     }
 }
 
+/// Waits for the first of the text: nobody else has to wait for it, and a directory stays open to updates until then.
+fn await_text(file: &str, text: &mut dyn BufRead) -> Result<(), ImportError> {
+    loop {
+        match text.fill_buf() {
+            Ok(_) => return Ok(()),
+            Err(error) if error.kind() == ErrorKind::Interrupted => {}
+            Err(source) => return Err(ImportError::Io { file: file.to_string(), source }),
+        }
+    }
+}
+
 /// What becomes of an entry that is given to be taken.
 enum Taken {
     Yes,
@@ -182,8 +194,22 @@ enum Taken {
     Early(Prepared),
 }
 
-/// Takes entries, one by one.
-type Taker<'t> = &'t mut dyn FnMut(Prepared) -> Result<Taken, ImportError>;
+/// Takes entries.
+trait Taker {
+    /// Takes one.
+    fn take(&mut self, entry: Prepared) -> Result<Taken, ImportError>;
+
+    /// More text is read before there is another: whoever it comes from may be slow, or silent.
+    fn pause(&mut self) -> Result<(), ImportError> {
+        Ok(())
+    }
+}
+
+impl<F: FnMut(Prepared) -> Result<Taken, ImportError>> Taker for F {
+    fn take(&mut self, entry: Prepared) -> Result<Taken, ImportError> {
+        self(entry)
+    }
+}
 
 /// Who sees to it that no two entries of the text have one entryUUID.
 enum Identifiers {
@@ -201,7 +227,7 @@ fn prepared(
     options: ImportOptions,
     identifiers: Identifiers,
     listener: Listener<'_>,
-    take: Taker<'_>,
+    taker: &mut dyn Taker,
 ) -> Result<Imported, ImportError> {
     let state = inner.state();
     let mut run =
@@ -210,10 +236,11 @@ fn prepared(
     Pieces::new(file, text).for_each(made, &mut |bytes, outcomes| {
         for outcome in outcomes {
             match outcome {
-                Ok(prepared) => run.take(prepared, listener, take)?,
+                Ok(prepared) => run.take(prepared, listener, taker)?,
                 Err(problem) => run.tell(problem, listener)?,
             }
         }
+        taker.pause()?;
         let entries = run.imported.entries;
         if listener(ImportEvent::Read { bytes, entries }) { Ok(()) } else { Err(ImportError::Stopped) }
     })?;
@@ -254,13 +281,13 @@ struct Run<'r> {
 
 impl Run<'_> {
     /// Gives an entry to be taken, and those that have waited for it.
-    fn take(&mut self, mut entry: Prepared, listener: Listener<'_>, take: Taker<'_>) -> Result<(), ImportError> {
+    fn take(&mut self, mut entry: Prepared, listener: Listener<'_>, taker: &mut dyn Taker) -> Result<(), ImportError> {
         self.remark(&mut entry, listener)?;
         let mut ready = vec![entry];
         while let Some(entry) = ready.pop() {
             let (line, children) = (entry.line, self.early.remove(&entry.name));
             let identifier = entry.identifier;
-            match self.identifiers.check(&entry).and_then(|()| take(entry)) {
+            match self.identifiers.check(&entry).and_then(|()| taker.take(entry)) {
                 Ok(Taken::Yes) => {
                     self.identifiers.note(identifier);
                     self.imported.entries += 1;

@@ -2,12 +2,13 @@
 
 use std::collections::HashMap;
 use std::io::BufRead;
+use std::sync::Arc;
 
 use duramen::WriteTxn;
 use duramen_ldap::message::ResultCode;
 
 use super::prepare::Prepared;
-use super::{Identifiers, ImportError, ImportOptions, Imported, Listener, Taken, prepared, set_parent};
+use super::{Identifiers, ImportError, ImportOptions, Imported, Listener, Taken, Taker, prepared, set_parent};
 use crate::entry::Entry;
 use crate::failure::{Failure, Result, damaged};
 use crate::index::{Extractor, KeySet, merge_all};
@@ -18,7 +19,7 @@ use crate::tables::{Id, Ids, Tables, read_id};
 use crate::update::structure::{self, Governing};
 use crate::update::{Batch, identifiers_are_indexed, is_identifier_of_another, same_identifier};
 
-/// Entries of one transaction.
+/// Entries of one transaction, at most: there may be fewer where the text has to be waited for.
 const TOGETHER: u64 = 500;
 
 pub(super) fn run(
@@ -32,28 +33,45 @@ pub(super) fn run(
         return try_out(inner, file, text, options, listener);
     }
     let state = inner.state();
-    let mut txn = Some(inner.db.begin_write()?);
-    let mut count = 0;
     let identifiers = if identifiers_are_indexed(&state) { Identifiers::Taker } else { Identifiers::memory() };
-    let imported = prepared(inner, (file, text), options, identifiers, listener, &mut |entry| {
-        let open = match &mut txn {
+    let mut batches = Batches { inner, state, txn: None, count: 0 };
+    let imported = prepared(inner, (file, text), options, identifiers, listener, &mut batches);
+    // What came before a problem is kept: it is told where to go on.
+    batches.pause()?;
+    imported
+}
+
+/// Entries on their way into the directory. A transaction is open only while there are some to be added: others who want
+/// to write wait for it, and the text may come from somebody who says nothing for hours.
+struct Batches<'i> {
+    inner: &'i Inner,
+    state: Arc<State>,
+    txn: Option<WriteTxn<'static>>,
+    /// Entries in it.
+    count: u64,
+}
+
+impl Taker for Batches<'_> {
+    fn take(&mut self, entry: Prepared) -> Result<Taken, ImportError> {
+        let open = match &mut self.txn {
             Some(open) => open,
-            none => none.insert(inner.db.begin_write()?),
+            none => none.insert(self.inner.db.begin_write()?),
         };
-        if let Some(early) = add(open, &state, entry)? {
+        if let Some(early) = add(open, &self.state, entry)? {
             return Ok(Taken::Early(early));
         }
-        count += 1;
-        if count % TOGETHER == 0
-            && let Some(full) = txn.take()
-        {
-            commit(full)?;
+        self.count += 1;
+        if self.count >= TOGETHER {
+            self.pause()?;
         }
         Ok(Taken::Yes)
-    });
-    // What came before a problem is kept: it is told where to go on.
-    txn.map_or(Ok(()), commit)?;
-    imported
+    }
+
+    fn pause(&mut self) -> Result<(), ImportError> {
+        self.count = 0;
+        self.txn.take().map_or(Ok(()), commit)?;
+        Ok(())
+    }
 }
 
 /// Commits, with what the entries have in the index: they have most of it in common.
@@ -133,7 +151,7 @@ fn try_out(
     let table = tables.name()?;
     // Names, and the structure rules that govern what they are of.
     let mut seen: HashMap<String, Governing> = HashMap::new();
-    prepared(inner, (file, text), options, Identifiers::memory(), listener, &mut |entry| {
+    prepared(inner, (file, text), options, Identifiers::memory(), listener, &mut |entry: Prepared| {
         let find = |name: &str| names::find_entry(&table, &state.suffixes, name);
         if seen.contains_key(&entry.name) || find(&entry.name)?.is_some() {
             let text = format!("there is an entry {:?} already", entry.name);

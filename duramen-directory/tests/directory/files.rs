@@ -1,5 +1,7 @@
 //! Import and export.
 
+use std::io::{BufReader, Read};
+
 use duramen_directory::{
     Config, Directory, ImportError, ImportEvent, ImportOptions, Imported, Index, Requester, SchemaFile,
 };
@@ -259,6 +261,47 @@ fn nothing_is_changed_while_an_import_is_under_way() {
     db.update(|txn| txn.table("meta")?.delete("import")).unwrap();
     add().unwrap();
     assert_eq!(problems(&sample), Vec::<String>::new());
+}
+
+/// Text of whom nobody knows when he goes on. Whenever more of it is waited for, others try to write.
+struct Hesitant<'h> {
+    text: &'h [u8],
+    directory: &'h Directory,
+    /// How often they could, and could not.
+    tries: (u32, u32),
+}
+
+impl Read for Hesitant<'_> {
+    fn read(&mut self, buffer: &mut [u8]) -> std::io::Result<usize> {
+        match self.directory.database().try_begin_write() {
+            Ok(_) => self.tries.0 += 1,
+            Err(_) => self.tries.1 += 1,
+        }
+        self.text.read(buffer)
+    }
+}
+
+#[test]
+fn others_write_while_an_import_waits_for_its_text() {
+    let sample = Sample::people();
+    // More than is read ahead.
+    let filler = "x".repeat(1 << 20);
+    let device = |n: u32| format!("dn: cn=d{n},{BASE}\nobjectClass: device\ncn: d{n}\ndescription: {filler}\n\n");
+    let ahead = 4 * std::thread::available_parallelism().map_or(2, |threads| threads.get() as u32);
+    let text: String = (0..ahead + 4).map(device).collect();
+    let slow = Hesitant { text: text.as_bytes(), directory: &sample.directory, tries: (0, 0) };
+    let mut slow = BufReader::with_capacity(1 << 20, slow);
+    let imported =
+        sample.directory.import("-", &mut slow, ImportOptions::default(), &mut |_: ImportEvent<'_>| true).unwrap();
+    assert_eq!(imported, taken(u64::from(ahead) + 4, 0));
+    let (free, held) = slow.get_ref().tries;
+    assert!(free > ahead && held == 0, "{free} times they could write, {held} times they could not");
+    // Nothing is decided before there is something to decide about.
+    let empty = Sample::empty();
+    let slow = Hesitant { text: PEOPLE.as_bytes(), directory: &empty.directory, tries: (0, 0) };
+    let mut slow = BufReader::with_capacity(1 << 20, slow);
+    empty.directory.import("-", &mut slow, ImportOptions::default(), &mut |_: ImportEvent<'_>| true).unwrap();
+    assert_eq!(slow.get_ref().tries.0, 1, "the first of the text");
 }
 
 #[test]
