@@ -8,6 +8,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use duramen_directory::Peer;
+use rustix::net::sockopt;
 use tokio::net::{TcpListener, TcpSocket, TcpStream, UnixListener, UnixStream};
 
 use crate::config::Listen;
@@ -20,6 +21,10 @@ use crate::stream::Socket;
 const BACKLOG: u32 = 4096;
 /// How long accepting rests where it fails for want of something that others may free.
 const REST: Duration = Duration::from_millis(50);
+
+/// A client that says nothing for so long is asked by the kernel whether it is still there: firewalls forget connections that are
+/// silent for longer, and machines go without a word.
+const ASKED_AFTER: Duration = Duration::from_secs(15 * 60);
 
 /// Why an address cannot be listened at.
 #[derive(Debug, thiserror::Error)]
@@ -169,6 +174,8 @@ impl Listener {
 
 fn prepared(stream: TcpStream) -> io::Result<Socket> {
     stream.set_nodelay(true)?;
+    sockopt::set_socket_keepalive(&stream, true)?;
+    sockopt::set_tcp_keepidle(&stream, ASKED_AFTER)?;
     Ok(Socket::Tcp(stream.into_std()?))
 }
 

@@ -1,5 +1,6 @@
 //! Much of what is right in small amounts: the server stays up, serves others meanwhile, and its memory has bounds.
 
+use std::fs;
 use std::io::Write;
 use std::process::Command;
 use std::time::Duration;
@@ -217,4 +218,20 @@ fn a_lack_of_open_files_keeps_nobody_waiting_who_is_there_and_does_not_fill_the_
     assert_eq!(daemon.log().matches("could not be accepted").count(), 1, "{}", daemon.log());
     drop(others);
     assert_served(&daemon);
+}
+
+#[test]
+fn clients_that_have_vanished_are_noticed_though_they_are_idle() {
+    let daemon = Daemon::plain();
+    let mut client = Client::new(&daemon);
+    assert_eq!(client.bind("", "").code, ResultCode::SUCCESS);
+    // The kernel's table: number, local address, remote address, state (1: established), queues, timer (2: keep-alive).
+    let (port, of) =
+        (format!(":{:04X}", daemon.ldap.port()), format!(":{:04X}", client.stream.local_addr().unwrap().port()));
+    let table = fs::read_to_string("/proc/net/tcp").unwrap();
+    let timer = table.lines().find_map(|line| {
+        let fields: Vec<&str> = line.split_whitespace().collect();
+        (fields[1].ends_with(&port) && fields[2].ends_with(&of)).then(|| fields[5].to_string())
+    });
+    assert!(timer.as_ref().is_some_and(|timer| timer.starts_with("02:")), "{timer:?} in\n{table}");
 }
