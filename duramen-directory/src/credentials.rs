@@ -24,7 +24,8 @@ const LOCKED: &[u8] = b"000001010000Z";
 /// What somebody can be authenticated by.
 #[derive(Clone, Default, PartialEq, Eq)]
 pub struct Credentials {
-    /// The entry's name as the entry has it, the administrator's as the configuration does.
+    /// The entry's name as the entry has it, the administrator's as the configuration does, of whom there is no entry in the
+    /// strict form, with types by the schema's names.
     pub name: Name,
     /// Stored passwords, in the form of RFC 2307.
     pub stored: Vec<Vec<u8>>,
@@ -52,7 +53,11 @@ impl Inner {
             // How it is written down says the entry, if there is one.
             (Some((written, _)), _) => Name { written: written.as_str().into(), normalized: normalized.into() },
             (None, Some(administrator)) => administrator.name.clone(),
-            (None, None) => Name { written: name.into(), normalized: normalized.into() },
+            // Such as the subject of a certificate.
+            (None, None) => {
+                let written = names::strict(&state.schema, name).map_or_else(|| name.into(), Into::into);
+                Name { written, normalized: normalized.into() }
+            }
         };
         let of_entry = found.map(|(_, stored)| stored).unwrap_or_default();
         let stored = own.into_iter().chain(of_entry).collect();

@@ -136,6 +136,14 @@ fn passwords_are_not_shown_to_others() {
 }
 
 #[test]
+fn who_has_no_entry_is_called_by_the_schemas_names_rfc4514_2_3() {
+    let sample = Sample::people();
+    let written = |name: &str| sample.directory.credentials(&Requester::internal(), name).unwrap().name.written;
+    let subject = "cn=q, 2.5.4.43=I,2.5.4.15=b,2.5.4.17=12\\33,c=DE";
+    assert_eq!(&*written(subject), "cn=q,initials=I,businessCategory=b,postalCode=123,c=DE");
+}
+
+#[test]
 fn nobody_is_authenticated_by_the_password_of_an_account_that_somebody_locked() {
     use duramen_ldap::message::ChangeKind::{Add, Delete, Replace};
     let sample = Sample::people();
