@@ -171,13 +171,27 @@ fn describe(request: &Request<'_>) -> String {
 }
 
 fn describe_search(search: &SearchRequest<'_>) -> String {
-    let (base, filter) = (Quoted(search.base), search.filter.to_string());
+    let (base, filter) = (Quoted(search.base), without_passwords(&search.filter.to_string()));
     let (scope, deref) = (search.scope as u32, search.deref as u32);
     let mut text = format!("SRCH base={base} scope={scope} deref={deref} filter={}", Quoted(&filter));
     if !search.attributes.is_empty() {
         let _ = write!(text, "\nSRCH attr={}", joined(search.attributes.iter()));
     }
     text
+}
+
+/// A filter without the passwords that programs compare by searching for them. Values have no parentheses as they are
+/// written, so that every one begins an item.
+fn without_passwords(filter: &str) -> String {
+    let hidden = |item: &str| {
+        let (description, value) = item.split_once('=')?;
+        let kind = description.split([';', ':', '~', '<', '>']).next()?.to_ascii_lowercase();
+        let is_password = kind.ends_with("password") || ["unicodepwd", "2.5.4.35"].contains(&&*kind);
+        let (value, behind) = value.split_at(value.find(')')?);
+        (is_password && value != "*").then(|| format!("{description}=*****{behind}"))
+    };
+    let items = filter.split('(').map(|item| hidden(item).unwrap_or_else(|| item.to_string()));
+    items.collect::<Vec<_>>().join("(")
 }
 
 fn joined<'a>(words: impl Iterator<Item = &'a str>) -> String {
@@ -210,5 +224,21 @@ mod tests {
         let authentication = Authentication::Simple(b"secret");
         let bind = Request::Bind(BindRequest { version: 3, name: "cn=a\nconn=1 op=0 \"", authentication });
         assert_eq!(describe(&bind), r#"BIND dn="cn=a\nconn=1 op=0 \22" method=128"#);
+    }
+
+    #[test]
+    fn no_password_that_is_searched_for_comes_into_the_log() {
+        for (filter, logged) in [
+            ("(&(uid=a)(userPassword=secret))", "(&(uid=a)(userPassword=*****))"),
+            ("(!(|(USERPASSWORD;x-a=sec\\28ret)(cn=b*)))", "(!(|(USERPASSWORD;x-a=*****)(cn=b*)))"),
+            ("(sambaNTPassword:octetStringMatch:=secret)", "(sambaNTPassword:octetStringMatch:=*****)"),
+            ("(2.5.4.35>=secret)", "(2.5.4.35>=*****)"),
+            ("(unicodePwd=*sec*ret)", "(unicodePwd=*****)"),
+            ("(userPassword=*)", "(userPassword=*)"),
+            ("(description=userPassword=a)", "(description=userPassword=a)"),
+        ] {
+            let filter = duramen_ldap::filter::FilterBuf::parse(filter).unwrap();
+            assert_eq!(without_passwords(&filter.to_string()), logged);
+        }
     }
 }
