@@ -7,6 +7,9 @@ pub enum OpenError {
     /// The database cannot.
     #[error(transparent)]
     Database(#[from] duramen::Error),
+    /// What cookies are signed with cannot be made.
+    #[error("the system gives no random numbers")]
+    NoRandom,
     /// The schema is not one.
     #[error("{0}")]
     Schema(String),

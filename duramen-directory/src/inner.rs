@@ -50,13 +50,14 @@ impl Inner {
         let options = Database::options().durability(config.durability).mode(folder::MODE);
         let options = options.read_only(config.read_only).create(!config.read_only);
         let db = options.open(file)?;
+        let seal = Seal::new().map_err(|_| OpenError::NoRandom)?;
         let clock = Clock::after(db.committed_ns()?);
         let state = state::load(&db, &config, clock.now())?;
         Ok(Inner {
             number: OPENED.fetch_add(1, Ordering::Relaxed),
             clock,
             merge_due: AtomicU64::new(MERGED_FROM),
-            seal: Seal::default(),
+            seal,
             changes: Arc::default(),
             read_only: config.read_only,
             state: RwLock::new(Arc::new(state)),

@@ -1,22 +1,64 @@
-//! What the cookies of paged results are signed with.
-
-use std::hash::{BuildHasher, RandomState};
+//! What the cookies of paged results are signed with: HMAC-SHA-256 (RFC 2104).
 
 use duramen_ldap::message::SearchRequest;
+use hmac::{Hmac, KeyInit, Mac};
+use sha2::Sha256;
+
+/// Bytes of a signature: as many of the function's as nobody can guess.
+pub(crate) const SIGNATURE_BYTES: usize = 16;
+
+/// What a search is about, so that a cookie of another one is noticed.
+pub(crate) type About = [u8; 32];
 
 /// What cookies are signed with, as long as the directory is open: a client that could write its own would have other
 /// limits.
-#[derive(Debug, Clone, Default)]
-pub(crate) struct Seal(RandomState);
+#[derive(Clone)]
+pub(crate) struct Seal([u8; 32]);
 
 impl Seal {
-    /// A number that tells what a search is about.
-    pub fn about(&self, request: &SearchRequest<'_>) -> u64 {
-        self.0.hash_one((request.base, request.scope as u8, request.filter.encoded()))
+    /// Another one each time; an error where the system has no random numbers.
+    pub fn new() -> Result<Seal, getrandom::Error> {
+        let mut key = [0; 32];
+        getrandom::fill(&mut key)?;
+        Ok(Seal(key))
+    }
+
+    /// What a search is about.
+    pub fn about(&self, request: &SearchRequest<'_>) -> About {
+        // With its length, so that no end of the base is a beginning of the filter.
+        let base = request.base.as_bytes();
+        self.code(b"search", &[&base.len().to_be_bytes(), base, &[request.scope as u8], request.filter.encoded()])
     }
 
     /// The signature of a cookie: of what search it is, and where that goes on.
-    pub fn sign(&self, about: u64, from: u32, before: u32) -> [u8; 8] {
-        self.0.hash_one((about, from, before)).to_be_bytes()
+    pub fn sign(&self, about: &About, from: u32, before: u32) -> [u8; SIGNATURE_BYTES] {
+        let code = self.code(b"cookie", &[about, &from.to_be_bytes(), &before.to_be_bytes()]);
+        let mut signature = [0; SIGNATURE_BYTES];
+        signature.copy_from_slice(&code[..SIGNATURE_BYTES]);
+        signature
+    }
+
+    /// The code of some bytes; `purpose` keeps those of one kind from being taken for those of the other.
+    fn code(&self, purpose: &[u8; 6], parts: &[&[u8]]) -> [u8; 32] {
+        let mut mac = Hmac::<Sha256>::new_from_slice(&self.0).expect("HMAC takes keys of any length");
+        mac.update(purpose);
+        parts.iter().for_each(|part| mac.update(part));
+        mac.finalize().into_bytes().into()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_signature_is_the_beginning_of_hmac_sha_256_and_of_one_directory() {
+        let seal = Seal([7; 32]);
+        let mut mac = Hmac::<Sha256>::new_from_slice(&[7; 32]).unwrap();
+        mac.update(&[&b"cookie"[..], &[1; 32], &[0, 0, 0, 5, 0, 0, 0, 9]].concat());
+        let whole: [u8; 32] = mac.finalize().into_bytes().into();
+        assert_eq!(seal.sign(&[1; 32], 5, 9), whole[..SIGNATURE_BYTES]);
+        let signed = || Seal::new().unwrap().sign(&[1; 32], 5, 9);
+        assert_ne!(signed(), signed());
     }
 }

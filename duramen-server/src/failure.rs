@@ -61,8 +61,8 @@ impl ServeError {
                 duramen::Error::Io { source, .. } | duramen::Error::File { source, .. } if denied(source) => 77,
                 _ => 74,
             },
+            ServeError::Directory { source: OpenError::NoRandom, .. } | ServeError::System(_) => 71,
             ServeError::Directory { .. } => 78,
-            ServeError::System(_) => 71,
         })
     }
 }

@@ -4,7 +4,10 @@ use duramen_ldap::message::{ResultCode, SearchRequest};
 use subtle::ConstantTimeEq;
 
 use crate::failure::{Failure, Result};
-use crate::seal::Seal;
+use crate::seal::{About, SIGNATURE_BYTES, Seal};
+
+/// Where to go on, entries before that, and the signature of both.
+const COOKIE_BYTES: usize = 8 + SIGNATURE_BYTES;
 
 /// A page of a search.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -15,8 +18,7 @@ pub(crate) struct Page {
     pub from: u32,
     /// Entries in the pages before it.
     pub before: u32,
-    /// What the search is about, so that a cookie of another one is noticed.
-    about: u64,
+    about: About,
 }
 
 impl Page {
@@ -30,16 +32,16 @@ impl Page {
             let diagnostic = "the cookie of the paged results control is not one of this search";
             Failure::new(ResultCode::UNWILLING_TO_PERFORM, diagnostic)
         };
-        let cookie: [u8; 16] = cookie.try_into().map_err(|_| fail())?;
+        let cookie: [u8; COOKIE_BYTES] = cookie.try_into().map_err(|_| fail())?;
         let number = |at: usize| u32::from_be_bytes([cookie[at], cookie[at + 1], cookie[at + 2], cookie[at + 3]]);
         let (from, before) = (number(0), number(4));
-        let is_signed: bool = seal.sign(about, from, before).ct_eq(&cookie[8..]).into();
+        let is_signed: bool = seal.sign(&about, from, before).ct_eq(&cookie[8..]).into();
         if is_signed { Ok(Page { size, from, before, about }) } else { Err(fail()) }
     }
 
     /// The cookie of the page after this one.
     pub fn cookie(&self, seal: &Seal, next: u32, given: u32) -> Vec<u8> {
         let before = self.before.saturating_add(given);
-        [&next.to_be_bytes()[..], &before.to_be_bytes(), &seal.sign(self.about, next, before)].concat()
+        [&next.to_be_bytes()[..], &before.to_be_bytes(), &seal.sign(&self.about, next, before)].concat()
     }
 }

@@ -118,10 +118,11 @@ fn the_limit_holds_of_all_pages_whatever_the_client_makes_of_a_cookie() {
     };
     let (_, first) = page(b"").unwrap();
     let (_, second) = page(&first).unwrap();
+    assert_eq!(second.len(), 8 + 16, "a signature of 16 bytes");
     assert_eq!(page(&second).unwrap().0, ResultCode::SIZE_LIMIT_EXCEEDED);
     // That no entry was given before, that very many were, another place.
     for forge in [|byte: &mut u8| *byte = 0, |byte: &mut u8| *byte = 0xFF] {
-        for part in [4..8, 8..12] {
+        for part in [0..4, 4..8, 8..12, 20..24] {
             let mut forged = second.clone();
             forged[part].iter_mut().for_each(forge);
             assert_eq!(code(page(&forged)), ResultCode::UNWILLING_TO_PERFORM);
