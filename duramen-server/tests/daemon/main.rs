@@ -12,6 +12,7 @@ mod clients;
 mod disk_full;
 mod hostile;
 mod life;
+mod metrics;
 mod pipeline;
 mod power;
 mod process;
