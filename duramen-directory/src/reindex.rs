@@ -101,7 +101,8 @@ impl Inner {
             if !state.kept.has_kind(id, kind) {
                 left.push([high, low, kind]);
             }
-            from = vec![high, low, kind.saturating_add(1)];
+            let Some(behind) = behind([high, low, kind]) else { break };
+            from = behind.to_vec();
         }
         drop(snapshot);
         for prefix in left {
@@ -112,9 +113,18 @@ impl Inner {
 }
 
 fn delete_prefix(txn: &mut WriteTxn<'_>, prefix: [u8; 3]) -> duramen::Result<()> {
-    let mut end = prefix;
-    end[2] += 1;
-    txn.table(INDEX)?.delete_range(prefix..end).map(drop)
+    let mut table = txn.table(INDEX)?;
+    match behind(prefix) {
+        Some(end) => table.delete_range(prefix..end),
+        None => table.delete_range(prefix..),
+    }
+    .map(drop)
+}
+
+/// What follows all keys of a prefix; `None` behind the last, which only damage brings about.
+fn behind([high, low, kind]: [u8; 3]) -> Option<[u8; 3]> {
+    let [_, high, low, kind] = u32::from_be_bytes([0, high, low, kind]).checked_add(1)?.to_be_bytes();
+    ([high, low, kind] != [0; 3]).then_some([high, low, kind])
 }
 
 /// Takes away what is there of kinds that are to be built.

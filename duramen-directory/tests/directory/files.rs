@@ -582,6 +582,20 @@ fn what_is_left_of_indices_that_are_gone_is_in_no_imports_way() {
 }
 
 #[test]
+fn keys_that_no_index_has_are_taken_away_whatever_they_are() {
+    let sample = Sample::people();
+    let db = sample.directory.database();
+    // What waits to be merged is merged by it, too.
+    sample.directory.reindex(&mut |_, _| true).unwrap();
+    let others = db.read().unwrap().table("index").unwrap().len();
+    let damaged = [[0, 1, 255, 7], [255, 255, 254, 7], [255, 255, 255, 7]];
+    db.update(|txn| damaged.iter().try_for_each(|key| txn.table("index")?.put(key, "x").map(drop))).unwrap();
+    sample.directory.reindex(&mut |_, _| true).unwrap();
+    assert_eq!(db.read().unwrap().table("index").unwrap().len(), others);
+    assert_eq!(problems(&sample), Vec::<String>::new());
+}
+
+#[test]
 fn a_record_with_a_critical_control_is_no_record_for_an_import_rfc2849() {
     let sample = Sample::people();
     let record = |control: &str| {
