@@ -1,8 +1,10 @@
 //! Listening: sockets of all kinds, and handing over what they accept.
 
+use std::fmt::Write;
 use std::io;
 use std::net::SocketAddr;
-use std::os::unix::fs::{FileTypeExt, PermissionsExt};
+use std::os::unix::ffi::OsStrExt;
+use std::os::unix::fs::{FileTypeExt, MetadataExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
@@ -42,8 +44,16 @@ pub struct ListenError {
 pub enum Listener {
     /// TCP; true: within TLS.
     Tcp(TcpListener, SocketAddr, bool),
-    /// A local socket, whose file goes away with it.
-    Unix(UnixListener, PathBuf),
+    /// A local socket, whose file goes away with it, and which file that is.
+    Unix(UnixListener, PathBuf, Option<FileNumber>),
+}
+
+/// What tells a file from others that had, or will have, its path: device and inode.
+type FileNumber = (u64, u64);
+
+fn file_number(path: &Path) -> Option<FileNumber> {
+    let found = std::fs::symlink_metadata(path).ok()?;
+    Some((found.dev(), found.ino()))
 }
 
 /// Listens at all addresses.
@@ -58,7 +68,7 @@ pub fn listen(config: &Listen) -> Result<Vec<Listener>, ListenError> {
     }
     if let Some(path) = &config.ldapi {
         let listener = unix(path).map_err(|source| error(path.display().to_string(), source))?;
-        listeners.push(Listener::Unix(listener, path.clone()));
+        listeners.push(Listener::Unix(listener, path.clone(), file_number(path)));
     }
     Ok(listeners)
 }
@@ -124,10 +134,10 @@ impl Listener {
         match self {
             Listener::Tcp(_, address, false) => format!("ldap://{address}"),
             Listener::Tcp(_, address, true) => format!("ldaps://{address}"),
-            Listener::Unix(_, path) => {
+            Listener::Unix(_, path, _) => {
                 // Clients may stand in another directory.
                 let path = std::path::absolute(path).unwrap_or_else(|_| path.clone());
-                format!("ldapi://{}", path.display().to_string().replace('/', "%2F"))
+                format!("ldapi://{}", escaped(path.as_os_str().as_bytes()))
             }
         }
     }
@@ -136,7 +146,7 @@ impl Listener {
     pub async fn accept_all(&self, crew: &Crew) {
         let at: Arc<str> = Arc::from(match self {
             Listener::Tcp(_, address, _) => format!("IP={address}"),
-            Listener::Unix(_, path) => local_text(path),
+            Listener::Unix(_, path, _) => local_text(path),
         });
         let failures = Seldom::new(1);
         loop {
@@ -162,7 +172,7 @@ impl Listener {
                 let peer = Peer::Network(SocketAddr::new(address.ip().to_canonical(), address.port()));
                 Ok(Accepted { socket, peer, local: None, at, tls: *tls })
             }
-            Listener::Unix(listener, path) => {
+            Listener::Unix(listener, path, _) => {
                 let (stream, _) = listener.accept().await?;
                 let local = process(&stream)?;
                 let socket = Socket::Unix(stream.into_std()?);
@@ -170,6 +180,19 @@ impl Listener {
             }
         }
     }
+}
+
+/// A path as an LDAP URL has it (RFC 3986 section 2.3).
+fn escaped(path: &[u8]) -> String {
+    let mut text = String::with_capacity(path.len() + 16);
+    for &byte in path {
+        if byte.is_ascii_alphanumeric() || b"-._~".contains(&byte) {
+            text.push(char::from(byte));
+        } else {
+            let _ = write!(text, "%{byte:02X}");
+        }
+    }
+    text
 }
 
 fn prepared(stream: TcpStream) -> io::Result<Socket> {
@@ -186,8 +209,42 @@ fn process(stream: &UnixStream) -> io::Result<Process> {
 
 impl Drop for Listener {
     fn drop(&mut self) {
-        if let Listener::Unix(_, path) = self {
+        // Another server may have taken a socket that looked dead for its own by now, or somebody have removed it.
+        if let Listener::Unix(_, path, Some(own)) = self
+            && file_number(path) == Some(*own)
+        {
             let _ = std::fs::remove_file(path);
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn listening(path: &Path) -> Listener {
+        let config = Listen { ldap: Vec::new(), ldaps: Vec::new(), ldapi: Some(path.to_path_buf()) };
+        listen(&config).unwrap().remove(0)
+    }
+
+    #[tokio::test]
+    async fn a_local_socket_that_is_another_servers_by_now_stays() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("ldapi");
+        let first = listening(&path);
+        // Somebody has taken it away, and another server has made its own.
+        std::fs::rename(&path, dir.path().join("old")).unwrap();
+        let second = listening(&path);
+        drop(first);
+        assert!(path.exists(), "it is the second one's");
+        drop(second);
+        assert!(!path.exists());
+    }
+
+    #[tokio::test]
+    async fn a_path_with_odd_characters_makes_a_url_that_clients_take_rfc4516_2() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("100% of a?b");
+        assert!(listening(&path).url().ends_with("%2F100%25%20of%20a%3Fb"), "{}", listening(&path).url());
     }
 }
