@@ -269,7 +269,7 @@ impl<'a> Checker<'a> {
             && let Err(error) = levels(level.get_ref())
         {
             let cure = "write error, warn, info, debug or trace, or a list such as info,duramen_server=debug";
-            self.at(level.span(), format!("{:?} is no level of the log: {error}", level.get_ref()), cure);
+            self.at(level.span(), error, cure);
         }
         let slow = match log.slow_ms {
             None => defaults.slow,
@@ -338,7 +338,7 @@ impl<'a> Checker<'a> {
 
     /// What the directory finds wrong with its settings. A name that is none was told of already.
     fn settings(&mut self, file: &File, overrides: &Overrides, faults: Vec<ConfigFault>) {
-        for fault in faults {
+        for fault in faults.into_iter().filter(|fault| !was_told(overrides, fault.setting)) {
             let fault = place(Some(self.path), self.text, file, overrides, fault);
             let is_told = fault.place.is_some() && self.faults.iter().any(|told| told.place == fault.place);
             if !is_told {
@@ -578,14 +578,21 @@ fn span(file: &File, overrides: &Overrides, setting: Setting) -> Option<Range<us
     }
 }
 
+/// Whether it is a suffix of the command line that is no name: it has no place by which that would be seen.
+fn was_told(overrides: &Overrides, setting: Setting) -> bool {
+    let Setting::Suffix(n) = setting else { return false };
+    overrides.suffixes.get(n).is_some_and(|suffix| Dn::parse(suffix).is_err())
+}
+
 /// Checks levels of the log. A word alone has to be one: as a part's name it would end the log of all others.
 fn levels(text: &str) -> Result<(), String> {
     let words = text.split(',').map(str::trim).filter(|part| !part.contains('='));
     for word in words {
         let level = word.parse::<tracing_subscriber::filter::LevelFilter>();
-        level.ok().filter(|_| !word.is_empty()).ok_or(format!("{word:?} is none"))?;
+        level.ok().filter(|_| !word.is_empty()).ok_or(format!("{word:?} is no level of the log"))?;
     }
-    text.parse::<tracing_subscriber::filter::Targets>().map(drop).map_err(|error| error.to_string())
+    let targets = text.parse::<tracing_subscriber::filter::Targets>().map(drop);
+    targets.map_err(|error| format!("{text:?} is no list of levels of the log: {error}"))
 }
 
 fn authz_policy(policy: file::AuthzPolicy) -> AuthzPolicy {

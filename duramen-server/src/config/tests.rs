@@ -384,3 +384,22 @@ fn what_limits_for_some_leave_out_is_as_for_all() {
     let users = SearchLimits { entries: 0, ..all };
     assert_eq!(some, [("users", users), ("anonymous", SearchLimits { time: None, examined: 9, ..all })]);
 }
+
+#[test]
+fn what_is_wrong_on_the_command_line_is_told_once() {
+    let overrides = Overrides { data: Some("/data".into()), suffixes: vec!["not a dn".into()], ..Overrides::default() };
+    let (_, faults) = check(None, &overrides, Judge::New).unwrap();
+    assert_eq!(faults.len(), 1, "{faults:?}");
+    assert!(faults[0].to_string().contains("--suffix \"not a dn\" is no name"), "{}", faults[0]);
+    let overrides = Overrides { suffixes: vec!["dc=a".into(), "dc=b,dc=a".into()], ..overrides };
+    let (_, faults) = check(None, &overrides, Judge::New).unwrap();
+    assert_eq!(faults.len(), 1, "what only the directory finds: {faults:?}");
+}
+
+#[test]
+fn a_level_of_the_log_that_is_none_is_called_so_once() {
+    let (_, _, said) = fault("data = \"d\"\n[log]\nlevel = \"loud\"\n");
+    assert!(said.starts_with("\"loud\" is no level of the log; write error, warn"), "{said}");
+    let (_, _, said) = fault("data = \"d\"\n[log]\nlevel = \"info,loud\"\n");
+    assert!(said.starts_with("\"loud\" is no level of the log; "), "{said}");
+}
