@@ -95,7 +95,7 @@ impl Default for Limits {
     fn default() -> Limits {
         let cores = std::thread::available_parallelism().map_or(1, usize::from);
         Limits {
-            connections: 20_000,
+            connections: 16_000,
             message_bytes: 16 << 20,
             message_bytes_anonymous: 256 << 10,
             pending: 256,

@@ -100,6 +100,14 @@ fn a_directory_whose_settings_are_refused_is_not_begun() {
 }
 
 #[test]
+fn the_connections_that_hold_by_default_go_with_16_384_files() {
+    let mut command = Command::new("sh");
+    command.args(["-c", "ulimit -n 16384 && exec \"$0\" \"$@\"", env!("CARGO_BIN_EXE_duramend")]);
+    let daemon = Daemon::start_by(command, tempfile::tempdir().unwrap(), &configuration(PLAIN));
+    assert!(!daemon.log().contains("too few"), "{}", daemon.log());
+}
+
+#[test]
 fn a_directory_that_is_made_is_told_of_since_its_path_may_be_mistyped() {
     let daemon = Daemon::plain();
     let told = "there is no directory in ";
