@@ -17,8 +17,9 @@ use crate::config::SchemaFile;
 use crate::tables::META;
 
 pub(crate) const FORMAT: &str = "format";
-/// How tables are laid out. 1 had another index and other names of numbers, 2 no waiting trigrams.
-pub(crate) const FORMAT_VERSION: u32 = 3;
+/// How tables are laid out. 1 had another index and other names of numbers, 2 no waiting trigrams, 3 no hash in keys of names and
+/// values of 400 bytes.
+pub(crate) const FORMAT_VERSION: u32 = 4;
 pub(crate) const SUFFIXES: &str = "suffixes";
 pub(crate) const NIS: &str = "nis";
 pub(crate) const SCHEMA: &str = "schema/";

@@ -6,7 +6,8 @@ use super::container::CONTAINER_BITS;
 use crate::schema::AttributeId;
 use crate::tables::Id;
 
-/// Longest part of a value in a key; what is longer ends in a hash.
+/// Longest part of a value in a key. What is as long ends in a hash, and nothing else is: else the end of a value could be what
+/// is made of a longer one.
 const VALUE_MAX: usize = 400;
 const HASH: usize = 16;
 /// So much of a value decides where its keys sort: behind that there may be a hash.
@@ -107,7 +108,7 @@ pub(crate) fn sorted_part(value: &[u8]) -> &[u8] {
 
 fn push_value(out: &mut Vec<u8>, value: &[u8]) {
     let hash;
-    let (kept, tail) = if value.len() <= VALUE_MAX {
+    let (kept, tail) = if value.len() < VALUE_MAX {
         (value, &[][..])
     } else {
         hash = Sha256::digest(value);

@@ -4,7 +4,7 @@ use roaring::RoaringBitmap;
 
 use super::container::{LOW, add_to, both, changed, decode};
 use super::copied::each_record;
-use super::key::{key, trigram_key};
+use super::key::{key, trigram_key, value_of};
 use super::*;
 use crate::schema::AttributeId;
 use crate::tables::{Id, Ids};
@@ -339,4 +339,20 @@ fn records_are_told_of_as_they_are_however_often_they_are_asked_for() {
             assert_eq!(told, stored, "round {round}");
         }
     }
+}
+
+#[test]
+fn no_value_has_the_key_of_a_longer_one() {
+    let of = |value: &[u8]| {
+        let mut out = Vec::new();
+        key(&mut out, AttributeId(1), Kind::Equality, value);
+        out
+    };
+    let long = [1; 500];
+    // What its key has of it, as a value.
+    let made = of(&long);
+    let shown = &value_of(&[&made[..], &[0; 3]].concat()).unwrap().to_vec();
+    assert_eq!(shown.len(), 400, "no zero is in it, that keys have otherwise");
+    assert_ne!(of(shown), made);
+    assert!(of(&long[..399])[3..].starts_with(&long[..399]) && !of(&long[..400])[3..].starts_with(&long[..400]));
 }

@@ -32,14 +32,15 @@ pub(crate) use memory::{
 
 /// distinguishedNameMatch.
 const DN_MATCH: &str = "2.5.13.1";
-/// Longest normalized RDN in a key; of a longer one a hash stands at the end.
+/// Longest part of a key that is made of a normalized RDN. What is as long ends in a hash, and nothing else is: else the end of
+/// an RDN could be what is made of a longer one.
 const RDN_MAX: usize = 400;
 
 /// The key of the entry with this normalized RDN below a parent.
 pub(crate) fn child_key(parent: Id, rdn: &str) -> Vec<u8> {
     let mut key = Vec::with_capacity(4 + rdn.len().min(RDN_MAX));
     key.extend_from_slice(&parent.to_be_bytes());
-    if rdn.len() <= RDN_MAX {
+    if rdn.len() < RDN_MAX {
         key.extend_from_slice(rdn.as_bytes());
     } else {
         key.extend_from_slice(&rdn.as_bytes()[..RDN_MAX - 32]);
@@ -431,6 +432,19 @@ pub(crate) fn no_such_object(matched_dn: String, name: &str) -> Failure {
 mod tests {
     use super::*;
     use crate::schema::tests::built_in;
+
+    #[test]
+    fn the_key_of_a_long_rdn_is_that_of_no_other() {
+        let long = format!("cn={}", "x".repeat(500));
+        let key = child_key(7, &long);
+        assert_eq!(key.len(), 4 + RDN_MAX);
+        // Names are text, which a hash is hardly ever: its length decides all the same.
+        for length in [RDN_MAX - 1, RDN_MAX, RDN_MAX + 1] {
+            let rdn = &long[..length];
+            let is_itself = child_key(7, rdn)[4..] == *rdn.as_bytes();
+            assert_eq!(is_itself, length < RDN_MAX, "{length} bytes");
+        }
+    }
 
     /// What was put into a form before makes the next one quicker, and no other.
     #[test]

@@ -275,10 +275,10 @@ fn a_directory_of_an_older_format_is_refused_and_told_how_to_go_on() {
         sample.directory.database().update(|txn| txn.table("meta")?.put("format", format)).unwrap();
         Directory::open(sample.folder.path(), Config::default()).map(drop).unwrap_err().to_string()
     };
-    for format in ["1", "2"] {
+    for format in ["1", "2", "3"] {
         let older = set(format.as_bytes());
         assert!(older.contains(&format!("format {format}")) && older.contains("export"), "{older}");
         assert!(older.contains("import"), "{older}");
     }
-    assert!(set(b"4").contains("use a newer program"));
+    assert!(set(b"5").contains("use a newer program"));
 }
