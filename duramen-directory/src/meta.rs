@@ -2,7 +2,7 @@
 //!
 //! | key | value |
 //! |---|---|
-//! | `format` | 3 |
+//! | `format` | 4 |
 //! | `suffixes` | names, one a line |
 //! | `nis` | `nis` or `rfc2307bis` |
 //! | `schema/` and a name | text of a schema file |
@@ -32,6 +32,10 @@ pub(crate) const IMPORT: &str = "import";
 pub(crate) fn is_importing(txn: &mut WriteTxn<'_>) -> duramen::Result<bool> {
     Ok(txn.table(META)?.get(IMPORT)?.is_some())
 }
+
+/// What is said to whoever comes meanwhile: nothing tells an import that goes on from one that was cut off.
+pub(crate) const IMPORTING: &str =
+    "an import into this directory is under way; if it was interrupted: remove the folder, import again";
 
 /// Text under a key.
 pub(crate) fn text(meta: &Table<'_>, key: &str) -> duramen::Result<Option<String>> {

@@ -149,8 +149,7 @@ impl Merged {
     fn new(kept: Kept, config: &Config) -> Result<Merged, OpenError> {
         check_format(kept.format.as_deref())?;
         if kept.import {
-            let why = "an import into it did not end: remove the folder, and import again";
-            return Err(config_error("data directory", why));
+            return Err(config_error("data directory", meta::IMPORTING));
         }
         let is_new = kept.format.is_none();
         config.suffixes.iter().try_for_each(|text| settings::no_root(text))?;

@@ -147,6 +147,10 @@ impl Inner {
         await_text(file, text)?;
         let is_empty = !options.dry_run
             && self.db.update(|txn| {
+                // It takes everything away if it fails, of whomever it is.
+                if meta::is_importing(txn)? {
+                    return Ok(Err(Failure::new(ResultCode::BUSY, meta::IMPORTING)));
+                }
                 let is_empty = txn.table(ENTRY)?.is_empty();
                 if is_empty {
                     // What entries that are gone have left, as in indices that are not kept any more.
@@ -155,8 +159,8 @@ impl Inner {
                         .try_for_each(|name| txn.table(name)?.clear().map(drop))?;
                     meta::put(txn, meta::IMPORT, b"running")?;
                 }
-                Ok(is_empty)
-            })?;
+                Ok(Ok(is_empty))
+            })??;
         if !is_empty {
             return online::run(self, file, text, options, listener);
         }

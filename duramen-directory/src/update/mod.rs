@@ -212,9 +212,7 @@ impl Owned {
         let ids = Ids::open(txn)?;
         // What an import has loaded is no directory before the last table, which is the index.
         if txn.view(ids.index)?.is_empty() && meta::is_importing(txn)? {
-            let text =
-                "an import into this directory is under way; if it was interrupted: remove the folder, import again";
-            return Ok(Err(Failure::new(ResultCode::BUSY, text)));
+            return Ok(Err(Failure::new(ResultCode::BUSY, meta::IMPORTING)));
         }
         let Decided { batch, mut controls, after, moved } = match self.decide(txn, ids) {
             Ok(decided) => decided,

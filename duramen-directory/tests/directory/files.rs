@@ -305,6 +305,32 @@ fn others_write_while_an_import_waits_for_its_text() {
 }
 
 #[test]
+fn an_import_beside_another_is_refused_and_takes_nothing_away() {
+    let sample = Sample::people();
+    let db = sample.directory.database();
+    let others = || db.read().unwrap().table("entry").unwrap().len();
+    let before = others();
+    let more = format!("dn: cn=d,{BASE}\nobjectClass: device\ncn: d\n");
+    // Of another process: one that has loaded entries, and one that has only begun.
+    for is_loaded in [true, false] {
+        db.update(|txn| {
+            if !is_loaded {
+                txn.table("entry")?.clear()?;
+            }
+            txn.table("meta")?.put("import", "running")
+        })
+        .unwrap();
+        let error = import(&sample, &more, ImportOptions::default()).unwrap_err().to_string();
+        assert!(error.contains("under way"), "{error}");
+        assert_eq!(others(), if is_loaded { before } else { 0 });
+        assert!(db.read().unwrap().table("meta").unwrap().contains_key("import").unwrap(), "the mark is the other's");
+        assert!(!db.read().unwrap().table("name").unwrap().is_empty(), "and so is what is loaded");
+        let error = Directory::open(sample.folder.path(), Config::default()).map(drop).unwrap_err().to_string();
+        assert!(error.contains("under way; if it was interrupted: remove"), "{error}");
+    }
+}
+
+#[test]
 fn what_stands_before_its_parent_waits_for_it() {
     let text = many();
     let mut records: Vec<&str> = text.trim_start_matches("version: 1").split("\n\n").map(str::trim).collect();
