@@ -16,12 +16,12 @@ use crate::failure::{Failure, Result, damaged};
 use crate::filter::{Derived, Quick, has_options};
 use crate::inner::Inner;
 use crate::large;
-use crate::names;
 use crate::requester::Requester;
 use crate::schema::{Attribute, AttributeId, Schema};
 use crate::search::special::{self, Special};
 use crate::tables::Tables;
 use crate::view::{Members, Scene, View};
+use crate::{meta, names};
 
 impl Inner {
     pub(crate) fn compare(
@@ -48,6 +48,7 @@ impl Inner {
             let entry = Entry::parse(&bytes).ok_or_else(|| damaged("an entry that is made up"))?;
             return compared.is_true_of(&View::made_up(&scene, entry, &name, children));
         }
+        meta::check_whole(&snapshot)?;
         let follow = Follow { aliases: false, manage: controls.manage_dsa_it, scope: None };
         let id = base::find_normalized(&scene, request.name, normalized, follow)?;
         let entry = names::entry(&scene.tables.entry()?, id)?;

@@ -6,6 +6,7 @@ use crate::access::{Level, What};
 use crate::entry::{Entry, mark};
 use crate::failure::Result;
 use crate::inner::Inner;
+use crate::meta;
 use crate::names::{self, Found};
 use crate::requester::{Name, Requester};
 use crate::schema::AttributeId;
@@ -49,6 +50,9 @@ impl Inner {
         let own = administrator.and_then(|it| it.password.clone()).map(String::into_bytes);
         let (password, most) = (state.schema.known().user_password, PASSWORDS_MAX - usize::from(own.is_some()));
         let found = self.for_auth(&state, requester, &normalized, password, most)?;
+        if found.is_none() && administrator.is_none() {
+            meta::check_whole(&self.db.read()?)?;
+        }
         let name = match (&found, administrator) {
             // How it is written down says the entry, if there is one.
             (Some((written, _)), _) => Name { written: written.as_str().into(), normalized: normalized.into() },

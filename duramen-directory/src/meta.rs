@@ -11,10 +11,12 @@
 //! | `index/` and an OID | kinds that are complete, kinds that are being built |
 //! | `import` | an import that has not ended |
 
-use duramen::{Table, WriteTxn};
+use duramen::{Snapshot, Table, WriteTxn};
+use duramen_ldap::message::ResultCode;
 
 use crate::config::SchemaFile;
-use crate::tables::META;
+use crate::failure::{Failure, Result};
+use crate::tables::{self, META};
 
 pub(crate) const FORMAT: &str = "format";
 /// How tables are laid out. 1 had another index and other names of numbers, 2 no waiting trigrams, 3 no hash in keys of names and
@@ -36,6 +38,14 @@ pub(crate) fn is_importing(txn: &mut WriteTxn<'_>) -> duramen::Result<bool> {
 /// What is said to whoever comes meanwhile: nothing tells an import that goes on from one that was cut off.
 pub(crate) const IMPORTING: &str =
     "an import into this directory is under way; if it was interrupted: remove the folder, import again";
+
+/// That a snapshot shows a directory: what an import has loaded is none before the last table, which is the index.
+pub(crate) fn check_whole(snapshot: &Snapshot<'_>) -> Result<()> {
+    if snapshot.table(tables::INDEX)?.is_empty() && snapshot.table(META)?.contains_key(IMPORT)? {
+        return Err(Failure::new(ResultCode::BUSY, IMPORTING));
+    }
+    Ok(())
+}
 
 /// Text under a key.
 pub(crate) fn text(meta: &Table<'_>, key: &str) -> duramen::Result<Option<String>> {

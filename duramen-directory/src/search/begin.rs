@@ -27,6 +27,7 @@ use crate::failure::{Failure, Result, damaged};
 use crate::filter::{Compiler, Test, check_depth};
 use crate::index::{self, Reach, Set, bits};
 use crate::inner::Inner;
+use crate::meta;
 use crate::names::{self, Base, Naming};
 use crate::requester::Requester;
 use crate::state::State;
@@ -59,7 +60,11 @@ impl Inner {
             controls: &controls,
             explain,
         };
-        let mut found = begun.find(requester)?;
+        let found = begun.find(requester);
+        if !matches!(found, Ok(Found { job: Job::Special(_), .. })) {
+            meta::check_whole(&snapshot)?;
+        }
+        let mut found = found?;
         if explain {
             found.notes.splice(..0, begun.compiler(false).undefined(request.filter));
         }

@@ -6,7 +6,7 @@ use duramen_directory::{
     Config, Directory, ImportError, ImportEvent, ImportOptions, Imported, Index, Requester, SchemaFile,
 };
 use duramen_ldap::message::ChangeKind::{Add, Replace};
-use duramen_ldap::message::ResultCode;
+use duramen_ldap::message::{ResultCode, Scope};
 use duramen_ldap::oid::control as oid;
 
 use crate::sample::*;
@@ -258,6 +258,12 @@ fn nothing_is_changed_while_an_import_is_under_way() {
     // As another process does that begins one.
     db.update(|txn| txn.table("meta")?.put("import", "running")).unwrap();
     assert_eq!(add().unwrap_err().code, ResultCode::BUSY);
+    // Nor is anything told of what does not fit together yet, but for what is not stored.
+    assert_eq!(code(sample.search(BASE, "(objectClass=*)", &Ask::default())), ResultCode::BUSY);
+    assert_eq!(sample.directory.credentials(&Requester::internal(), JENSEN).unwrap_err().code, ResultCode::BUSY);
+    assert_eq!(code(sample.compare(JENSEN, "cn", "x")), ResultCode::BUSY);
+    let root = Ask { scope: Scope::Base, ..Ask::default() };
+    assert_eq!(sample.search("", "(objectClass=*)", &root).unwrap().entries.len(), 1);
     db.update(|txn| txn.table("meta")?.delete("import")).unwrap();
     add().unwrap();
     assert_eq!(problems(&sample), Vec::<String>::new());
