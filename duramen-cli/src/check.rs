@@ -15,7 +15,8 @@ use crate::units;
 const ABOUT: &str = "\
 Verify every page, and that each is used exactly once.
 
-Reads the whole file: checksums, order of keys, counts, and that each page is exactly one of reachable, \
+Reads the whole file: checksums, order of keys, counts, that searches come to whatever is there, and that each page is \
+exactly one of reachable, \
 free, retired (kept for readers) or meta. Nobody waits meanwhile. Findings are printed with \
 their page numbers; the exit code is 1 if there are any.";
 

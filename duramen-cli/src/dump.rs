@@ -28,7 +28,7 @@ Examples:
   duramen dump people.dm | gzip > people.dump.gz
   duramen dump people.dm -f people.dump
   duramen dump people.dm -s people -p | less
-  duramen dump people.dm | mdb_load lmdb-dir";
+  mkdir lmdb-dir; duramen dump people.dm | /usr/bin/mdb_load lmdb-dir";
 
 /// Arguments of `duramen dump`.
 #[derive(clap::Args)]

@@ -15,7 +15,7 @@ Examples:
   duramen copy people.dm backup.dm                        back it up, while it is in use
 
   duramen load new.dm old-lmdb-dir                        LMDB to Duramen
-  duramen dump -a new.dm | mdb_load lmdb-dir              and back
+  duramen dump -a new.dm | /usr/bin/mdb_load lmdb-dir     and back, by LMDB's own
 
   duramen scan --json people.dm people | jq .value        one JSON object a line
 

@@ -188,20 +188,17 @@ fn on_a_full_disk_there_is_room_for_what_deletes_or_replaces() {
     }
 }
 
-/// After a reboot, say, when somebody has cleaned up: nothing may be mapped that the disk has no room for.
-#[test]
-fn a_lock_file_that_finds_no_room_is_an_error_each_time() {
+/// A full disk, and a lock file that needs room there again: an error each time, until there is some.
+fn find_no_room_for_the_lock_file(spoil: impl FnOnce(&Path)) {
     let Some(mount) = Mount::tmpfs(2) else {
         eprintln!("NOT TESTED on tmpfs: mounting is not permitted here");
         return;
     };
-    let (path, lock) = (mount.point().join("full.dm"), mount.point().join("full.dm-lock"));
+    let path = mount.point().join("full.dm");
     let open =
         || Database::options().without_log().open(&path).and_then(|db| db.update(|txn| txn.table("t")?.put("k", "v")));
     open().unwrap();
-    // Emptied, too: a program that another test is just beginning may still have its descriptor, and thereby the space.
-    std::fs::File::options().write(true).open(&lock).unwrap().set_len(0).unwrap();
-    std::fs::remove_file(&lock).unwrap();
+    spoil(&mount.point().join("full.dm-lock"));
     let mut filler = std::fs::File::create(mount.point().join("filler")).unwrap();
     while std::io::Write::write_all(&mut filler, &[1; 4096]).is_ok() {}
     for _ in 0..3 {
@@ -211,28 +208,25 @@ fn a_lock_file_that_finds_no_room_is_an_error_each_time() {
     open().unwrap();
 }
 
+/// After a reboot, say, when somebody has cleaned up: nothing may be mapped that the disk has no room for.
+#[test]
+fn a_lock_file_that_finds_no_room_is_an_error_each_time() {
+    find_no_room_for_the_lock_file(|lock| {
+        // Emptied, too: a program that another test is just beginning may still have its descriptor, and thereby the space.
+        std::fs::File::options().write(true).open(lock).unwrap().set_len(0).unwrap();
+        std::fs::remove_file(lock).unwrap();
+    });
+}
+
 /// Copies are made without the blocks of zeros: looking into them takes room.
 #[test]
 fn a_lock_file_with_holes_that_find_no_room_is_an_error_each_time() {
-    let Some(mount) = Mount::tmpfs(2) else {
-        eprintln!("NOT TESTED on tmpfs: mounting is not permitted here");
-        return;
-    };
-    let (path, lock) = (mount.point().join("full.dm"), mount.point().join("full.dm-lock"));
-    let open =
-        || Database::options().without_log().open(&path).and_then(|db| db.update(|txn| txn.table("t")?.put("k", "v")));
-    open().unwrap();
-    let lock = std::fs::File::options().write(true).open(&lock).unwrap();
-    let bytes = lock.metadata().unwrap().len();
-    lock.set_len(0).unwrap();
-    lock.set_len(bytes).unwrap();
-    let mut filler = std::fs::File::create(mount.point().join("filler")).unwrap();
-    while std::io::Write::write_all(&mut filler, &[1; 4096]).is_ok() {}
-    for _ in 0..3 {
-        assert!(open().is_err_and(|error| error.is_disk_full()));
-    }
-    filler.set_len(0).unwrap();
-    open().unwrap();
+    find_no_room_for_the_lock_file(|lock| {
+        let lock = std::fs::File::options().write(true).open(lock).unwrap();
+        let bytes = lock.metadata().unwrap().len();
+        lock.set_len(0).unwrap();
+        lock.set_len(bytes).unwrap();
+    });
 }
 
 /// Loads as much as fits, and more; in all orders.

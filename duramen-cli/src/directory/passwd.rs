@@ -15,7 +15,8 @@ use crate::output::Output;
 const EXAMPLES: &str = "\
 Examples:
   duramen directory passwd --data people uid=ann,ou=people,dc=example,dc=com
-  pwgen 20 1 | duramen directory passwd --data people --scheme SSHA512 uid=ann,ou=people,dc=example,dc=com
+  pwgen 20 1 | duramen directory passwd --data people --scheme SSHA512 \
+      uid=ann,ou=people,dc=example,dc=com
   duramen directory passwd                # prints what to write into duramend.toml for the administrator";
 
 /// Arguments of `duramen directory passwd`.
