@@ -2,6 +2,8 @@
 //!
 //! Must not know: how passwords are checked, what follows from it.
 
+use duramen_ldap::message::ResultCode;
+
 use crate::access::{Level, What};
 use crate::entry::{Entry, mark};
 use crate::failure::Result;
@@ -49,10 +51,11 @@ impl Inner {
         let administrator = state.administrator.as_ref().filter(|it| *it.name.normalized == normalized);
         let own = administrator.and_then(|it| it.password.clone()).map(String::into_bytes);
         let (password, most) = (state.schema.known().user_password, PASSWORDS_MAX - usize::from(own.is_some()));
-        let found = self.for_auth(&state, requester, &normalized, password, most)?;
-        if found.is_none() && administrator.is_none() {
-            meta::check_whole(&self.db.read()?)?;
-        }
+        let found = match self.for_auth(&state, requester, &normalized, password, most) {
+            // Of him the configuration tells as much, whatever an import is doing.
+            Err(failure) if failure.code == ResultCode::BUSY && administrator.is_some() => None,
+            found => found?,
+        };
         let name = match (&found, administrator) {
             // How it is written down says the entry, if there is one.
             (Some((written, _)), _) => Name { written: written.as_str().into(), normalized: normalized.into() },
@@ -70,6 +73,9 @@ impl Inner {
 
     /// How the name of an entry is written, and so many values of an attribute at most, if `requester` may be authenticated
     /// by them. `None` if there is no entry of this normalized name.
+    ///
+    /// # Errors
+    /// busy while an import fills the directory: the index, which says who is in a group, comes last.
     pub(crate) fn for_auth(
         &self,
         state: &State,
@@ -79,6 +85,7 @@ impl Inner {
         most: usize,
     ) -> Result<Option<(String, Vec<Vec<u8>>)>> {
         let snapshot = self.db.read()?;
+        meta::check_whole(&snapshot)?;
         let (tables, naming) = (Tables::Snapshot(&snapshot), self.naming(state, &snapshot)?);
         let plan = state.rules.plan(requester, &Members::new(state, tables, Some(naming)));
         let scene = Scene { state, tables, naming: Some(naming), plan: &plan };

@@ -7,6 +7,7 @@ mod certificates;
 mod files;
 mod groups;
 mod hidden;
+mod importing;
 mod limits;
 mod list_views;
 mod many_items;

@@ -1,0 +1,67 @@
+//! What others get while an import fills a directory: nothing that may contradict itself, or go again.
+
+use duramen_directory::{Administrator, AuthzPolicy, Config, Directory, Failure, Requester, SchemaFile};
+use duramen_ldap::message::ChangeKind::Replace;
+use duramen_ldap::message::{Control, ResultCode};
+use duramen_ldap::oid::control as oid;
+
+use crate::sample::*;
+
+const ADMINISTRATOR: &str = "cn=admin,dc=example,dc=com";
+const SMITH: &str = "uid=jsmith,ou=People,dc=example,dc=com";
+
+/// Who is of the administrators is not authenticated by what the directory has.
+fn sample() -> Sample {
+    let rules = "access to attrs=userPassword by group=\"cn=admins,ou=Groups,dc=example,dc=com\" none by * auth\n\
+                 access to * by * read";
+    let sample = Sample::with(Config {
+        access: Some(SchemaFile { name: "access.conf".into(), text: rules.into() }),
+        administrator: Some(Administrator { name: ADMINISTRATOR.into(), password: Some("secret".into()) }),
+        authz_policy: AuthzPolicy::To,
+        ..Config::default()
+    });
+    sample.load(PEOPLE);
+    sample.modify(SMITH, &[(Replace, "userPassword", &["right"])]).unwrap();
+    sample.modify(SMITH, &[(Replace, "authzTo", &["*"])]).unwrap();
+    sample
+}
+
+/// As another process leaves it that has loaded entries and, unless told otherwise, the index of them.
+fn begin(directory: &Directory, without: &[&str]) {
+    let mark = |txn: &mut duramen::WriteTxn<'_>| {
+        without.iter().try_for_each(|table| txn.table(table)?.clear().map(drop))?;
+        txn.table("meta")?.put("import", "running")
+    };
+    directory.database().update(mark).unwrap();
+}
+
+/// The codes of what is asked: a search, a compare, a bind, and a search as somebody else.
+fn asked(sample: &Sample) -> [ResultCode; 4] {
+    fn code<T>(result: Result<T, Failure>) -> ResultCode {
+        result.map_or_else(|failure| failure.code, |_| ResultCode::SUCCESS)
+    }
+    let identity = [b"dn:", JENSEN.as_bytes()].concat();
+    let requester =
+        Requester { name: sample.directory.name(SMITH).unwrap(), is_administrator: false, ..Requester::internal() };
+    let controls = vec![Control { value: Some(&identity), ..control(oid::PROXIED_AUTHORIZATION) }];
+    [
+        code(sample.search(BASE, "(uid=jsmith)", &Ask::default())),
+        code(sample.compare(SMITH, "sn", "Smith")),
+        code(sample.directory.credentials(&Requester::internal(), SMITH)),
+        code(sample.search(BASE, "(uid=jsmith)", &Ask { requester, controls, ..Ask::default() })),
+    ]
+}
+
+#[test]
+fn nobody_is_let_in_by_half_of_what_is_imported() {
+    let sample = sample();
+    assert_eq!(asked(&sample), [ResultCode::SUCCESS; 4]);
+    // Names are there, and who is in which group is not; as little is said where there are no names yet.
+    for without in [["index", "waiting"], ["name", "value"]] {
+        begin(&sample.directory, &without);
+        assert_eq!(asked(&sample), [ResultCode::BUSY; 4], "without {without:?}");
+    }
+    // But for the administrator, by what the configuration has.
+    let administrator = sample.directory.credentials(&Requester::internal(), ADMINISTRATOR).unwrap();
+    assert_eq!((administrator.is_administrator, administrator.stored), (true, vec![b"secret".to_vec()]));
+}
