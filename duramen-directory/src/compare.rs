@@ -48,7 +48,7 @@ impl Inner {
             let entry = Entry::parse(&bytes).ok_or_else(|| damaged("an entry that is made up"))?;
             return compared.is_true_of(&View::made_up(&scene, entry, &name, children));
         }
-        meta::check_whole(&snapshot)?;
+        meta::check_whole(self.number, &snapshot)?;
         let follow = Follow { aliases: false, manage: controls.manage_dsa_it, scope: None };
         let id = base::find_normalized(&scene, request.name, normalized, follow)?;
         let entry = names::entry(&scene.tables.entry()?, id)?;

@@ -85,7 +85,7 @@ impl Inner {
         most: usize,
     ) -> Result<Option<(String, Vec<Vec<u8>>)>> {
         let snapshot = self.db.read()?;
-        meta::check_whole(&snapshot)?;
+        meta::check_whole(self.number, &snapshot)?;
         let (tables, naming) = (Tables::Snapshot(&snapshot), self.naming(state, &snapshot)?);
         let plan = state.rules.plan(requester, &Members::new(state, tables, Some(naming)));
         let scene = Scene { state, tables, naming: Some(naming), plan: &plan };

@@ -11,12 +11,14 @@
 //! | `index/` and an OID | kinds that are complete, kinds that are being built |
 //! | `import` | an import that has not ended |
 
-use duramen::{Snapshot, Table, WriteTxn};
+use std::cell::Cell;
+
+use duramen::{Snapshot, Table, Txnid, WriteTxn};
 use duramen_ldap::message::ResultCode;
 
 use crate::config::SchemaFile;
 use crate::failure::{Failure, Result};
-use crate::tables::{self, META};
+use crate::tables::META;
 
 pub(crate) const FORMAT: &str = "format";
 /// How tables are laid out. 1 had another index and other names of numbers, 2 no waiting trigrams, 3 no hash in keys of names and
@@ -39,12 +41,24 @@ pub(crate) fn is_importing(txn: &mut WriteTxn<'_>) -> duramen::Result<bool> {
 pub(crate) const IMPORTING: &str =
     "an import into this directory is under way; if it was interrupted: remove the folder, import again";
 
-/// That a snapshot shows a directory: what an import has loaded is none before the last table, which is the index.
-pub(crate) fn check_whole(snapshot: &Snapshot<'_>) -> Result<()> {
-    if snapshot.table(tables::INDEX)?.is_empty() && snapshot.table(META)?.contains_key(IMPORT)? {
-        return Err(Failure::new(ResultCode::BUSY, IMPORTING));
-    }
-    Ok(())
+thread_local! {
+    /// The snapshot that was looked at last: the number of its directory, its commit, and what was found.
+    static LOOKED_AT: Cell<Option<(u64, Txnid, bool)>> = const { Cell::new(None) };
+}
+
+/// That a snapshot of the directory with this number shows what stays: all that an import has loaded goes again if it fails,
+/// also when the last table is there. Looked up once for each commit.
+pub(crate) fn check_whole(directory: u64, snapshot: &Snapshot<'_>) -> Result<()> {
+    let commit = snapshot.txnid();
+    let is_importing = match LOOKED_AT.get() {
+        Some((number, of, found)) if (number, of) == (directory, commit) => found,
+        _ => {
+            let found = snapshot.table(META)?.contains_key(IMPORT)?;
+            LOOKED_AT.set(Some((directory, commit, found)));
+            found
+        }
+    };
+    if is_importing { Err(Failure::new(ResultCode::BUSY, IMPORTING)) } else { Ok(()) }
 }
 
 /// Text under a key.

@@ -62,7 +62,7 @@ impl Inner {
         };
         let found = begun.find(requester);
         if !matches!(found, Ok(Found { job: Job::Special(_), .. })) {
-            meta::check_whole(&snapshot)?;
+            meta::check_whole(self.number, &snapshot)?;
         }
         let mut found = found?;
         if explain {

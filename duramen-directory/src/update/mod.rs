@@ -210,8 +210,8 @@ fn damaged() -> Error {
 impl Owned {
     fn run(&self, txn: &mut WriteTxn<'_>) -> duramen::Result<Result<Made>> {
         let ids = Ids::open(txn)?;
-        // What an import has loaded is no directory before the last table, which is the index.
-        if txn.view(ids.index)?.is_empty() && meta::is_importing(txn)? {
+        // If the import fails all goes again, and what was added to it, too.
+        if meta::is_importing(txn)? {
             return Ok(Err(Failure::new(ResultCode::BUSY, meta::IMPORTING)));
         }
         let Decided { batch, mut controls, after, moved } = match self.decide(txn, ids) {

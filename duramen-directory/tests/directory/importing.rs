@@ -35,6 +35,10 @@ fn begin(directory: &Directory, without: &[&str]) {
     directory.database().update(mark).unwrap();
 }
 
+fn end(directory: &Directory) {
+    directory.database().update(|txn| txn.table("meta")?.delete("import")).unwrap();
+}
+
 /// The codes of what is asked: a search, a compare, a bind, and a search as somebody else.
 fn asked(sample: &Sample) -> [ResultCode; 4] {
     fn code<T>(result: Result<T, Failure>) -> ResultCode {
@@ -64,4 +68,16 @@ fn nobody_is_let_in_by_half_of_what_is_imported() {
     // But for the administrator, by what the configuration has.
     let administrator = sample.directory.credentials(&Requester::internal(), ADMINISTRATOR).unwrap();
     assert_eq!((administrator.is_administrator, administrator.stored), (true, vec![b"secret".to_vec()]));
+}
+
+#[test]
+fn what_may_go_again_is_neither_told_nor_changed() {
+    let sample = sample();
+    let change = || ended(sample.modify(SMITH, &[(Replace, "sn", &["Smith"])]));
+    for _ in 0..2 {
+        begin(&sample.directory, &[]);
+        assert_eq!((asked(&sample), change()), ([ResultCode::BUSY; 4], ResultCode::BUSY));
+        end(&sample.directory);
+        assert_eq!((asked(&sample), change()), ([ResultCode::SUCCESS; 4], ResultCode::SUCCESS));
+    }
 }
