@@ -180,6 +180,11 @@ impl Inner {
     }
 }
 
+/// Whether it is the record that is at fault, and the next one may be taken.
+fn is_of_record(failure: &Failure) -> bool {
+    !matches!(failure.code, ResultCode::OTHER | ResultCode::BUSY)
+}
+
 /// Waits for the first of the text: nobody else has to wait for it, and a directory stays open to updates until then.
 fn await_text(file: &str, text: &mut dyn BufRead) -> Result<(), ImportError> {
     loop {
@@ -298,7 +303,7 @@ impl Run<'_> {
                     ready.extend(children.into_iter().flatten().rev());
                 }
                 Ok(Taken::Early(entry)) => self.wait(entry, children),
-                Err(ImportError::Directory(failure)) if failure.code != ResultCode::OTHER => {
+                Err(ImportError::Directory(failure)) if is_of_record(&failure) => {
                     children.into_iter().flatten().for_each(|child| self.wait(child, None));
                     self.tell(self.problem(line, failure.to_string()), listener)?;
                 }

@@ -13,6 +13,7 @@ use crate::entry::Entry;
 use crate::failure::{Failure, Result, damaged};
 use crate::index::{Extractor, KeySet, merge_all};
 use crate::inner::Inner;
+use crate::meta;
 use crate::names::{self, child_key};
 use crate::state::State;
 use crate::tables::{Id, Ids, Tables, read_id};
@@ -55,7 +56,7 @@ impl Taker for Batches<'_> {
     fn take(&mut self, entry: Prepared) -> Result<Taken, ImportError> {
         let open = match &mut self.txn {
             Some(open) => open,
-            none => none.insert(self.inner.db.begin_write()?),
+            none => none.insert(begin(self.inner)?),
         };
         if let Some(early) = add(open, &self.state, entry)? {
             return Ok(Taken::Early(early));
@@ -71,6 +72,16 @@ impl Taker for Batches<'_> {
         self.count = 0;
         self.txn.take().map_or(Ok(()), commit)?;
         Ok(())
+    }
+}
+
+/// Begins a transaction. Where all entries have gone since the last one another import may have begun, which would take away
+/// what is added now if it failed.
+fn begin(inner: &Inner) -> Result<WriteTxn<'static>, ImportError> {
+    let mut txn = inner.db.begin_write()?;
+    match meta::is_importing(&mut txn)? {
+        true => Err(Failure::new(ResultCode::BUSY, meta::IMPORTING).into()),
+        false => Ok(txn),
     }
 }
 

@@ -1,6 +1,10 @@
 //! What others get while an import fills a directory: nothing that may contradict itself, or go again.
 
-use duramen_directory::{Administrator, AuthzPolicy, Config, Directory, Failure, Requester, SchemaFile};
+use std::io::{BufReader, Read};
+
+use duramen_directory::{
+    Administrator, AuthzPolicy, Config, Directory, Failure, ImportEvent, ImportOptions, Requester, SchemaFile,
+};
 use duramen_ldap::message::ChangeKind::Replace;
 use duramen_ldap::message::{Control, ResultCode};
 use duramen_ldap::oid::control as oid;
@@ -79,5 +83,38 @@ fn what_may_go_again_is_neither_told_nor_changed() {
         assert_eq!((asked(&sample), change()), ([ResultCode::BUSY; 4], ResultCode::BUSY));
         end(&sample.directory);
         assert_eq!((asked(&sample), change()), ([ResultCode::SUCCESS; 4], ResultCode::SUCCESS));
+    }
+}
+
+/// Text before whose last part all entries go, and another import begins.
+struct Overtaken<'o> {
+    parts: Vec<&'o [u8]>,
+    directory: &'o Directory,
+}
+
+impl Read for Overtaken<'_> {
+    fn read(&mut self, buffer: &mut [u8]) -> std::io::Result<usize> {
+        let Some(part) = self.parts.pop() else { return Ok(0) };
+        if self.parts.is_empty() {
+            begin(self.directory, &["entry", "name", "index", "waiting", "value"]);
+        }
+        buffer[..part.len()].copy_from_slice(part);
+        Ok(part.len())
+    }
+}
+
+#[test]
+fn nothing_is_added_to_a_directory_that_another_import_has_begun_to_fill() {
+    for skip_problems in [false, true] {
+        let sample = sample();
+        // Which an empty directory would take.
+        let text = format!("dn: {BASE}\nobjectClass: domain\n\n");
+        let text = Overtaken { parts: vec![text.as_bytes(), b"\n\n"], directory: &sample.directory };
+        let options = ImportOptions { skip_problems, ..ImportOptions::default() };
+        let mut text = BufReader::with_capacity(1 << 10, text);
+        let imported = sample.directory.import("-", &mut text, options, &mut |_: ImportEvent<'_>| true);
+        let error = imported.map(drop).unwrap_err().to_string();
+        assert!(error.contains("an import into this directory is under way"), "{error}");
+        assert!(sample.directory.is_empty().unwrap(), "what there is is the other's");
     }
 }
