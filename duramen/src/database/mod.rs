@@ -185,8 +185,8 @@ impl Database {
     /// there; that of another one begins with a checkpoint.
     ///
     /// # Errors
-    /// What the flush meets; and while there is a writer, that another handle has been told of what could not be written, or
-    /// died while it flushed. The next transaction writes that again.
+    /// What the flush meets; and while there is a writer for seconds, that another handle has been told of what could not be
+    /// written, or died while it flushed. The next transaction writes that again.
     pub fn sync(&self) -> Result<()> {
         self.store.sync()
     }

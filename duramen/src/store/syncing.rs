@@ -20,6 +20,9 @@ use crate::readers::Wait;
 /// So long is waited for those who were flushing when this handle was opened.
 const OTHERS_FLUSH_MAX: Duration = Duration::from_secs(2);
 
+/// So long is waited for a writer after whom what is in doubt can be written again.
+const WRITER_MAX: Duration = Duration::from_secs(3);
+
 /// The flushes that threads of this handle make beside the writer, one at a time.
 #[derive(Default)]
 pub(crate) struct Syncing {
@@ -74,9 +77,35 @@ impl Store {
                 self.end_write(writer);
                 Ok(())
             }
+            Err(Error::Busy) if flushed.is_err() && self.is_in_doubt() => self.sync_after_writer(flushed),
             Err(Error::Busy) => flushed,
             Err(error) => flushed.and(Err(error)),
         }
+    }
+
+    /// Whether another handle was told of what could not be written, or died before it was, and may have been told alone.
+    fn is_in_doubt(&self) -> bool {
+        self.shared.may_be_untold() || self.shared.has_failed()
+    }
+
+    /// As [`Store::sync`], where what others flushed is in doubt: whoever begins to write next writes it again. The writer of now may
+    /// be this very thread, so that he is not waited for without end.
+    fn sync_after_writer(&self, mut flushed: Result<()>) -> Result<()> {
+        let begun = Instant::now();
+        while flushed.is_err() && begun.elapsed() < WRITER_MAX {
+            thread::sleep(Duration::from_millis(1));
+            self.poison.check()?;
+            match self.begin_write(Wait::No) {
+                Ok(writer) => {
+                    self.end_write(writer);
+                    return Ok(());
+                }
+                Err(Error::Busy) if self.is_in_doubt() => {}
+                Err(Error::Busy) => flushed = self.flush_beside_writer(),
+                Err(error) => return Err(error),
+            }
+        }
+        flushed
     }
 
     /// Flushes the data file as it is: a transaction that is under way writes nothing over that the newest commit can reach,
@@ -110,7 +139,7 @@ impl Store {
         while self.shared.may_be_untold() && begun.elapsed() < OTHERS_FLUSH_MAX {
             thread::sleep(Duration::from_millis(1));
         }
-        if !self.shared.may_be_untold() && !self.shared.has_failed() {
+        if !self.is_in_doubt() {
             return Ok(());
         }
         let source =
