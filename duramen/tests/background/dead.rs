@@ -1,5 +1,8 @@
 //! What those leave behind who are killed, or fail, while they make a commit durable.
 
+use std::thread;
+use std::time::Duration;
+
 use super::*;
 
 /// Where the lock file says which commit is durable, and that somebody is in a transaction.
@@ -119,6 +122,26 @@ fn to_sync_beside_a_writer_fails_where_another_handle_was_told_of_a_failure() ->
     // What begins to write makes sure of them.
     a.sync()?;
     Ok(a.sync()?)
+}
+
+#[test]
+fn to_sync_beside_a_writer_goes_on_after_him_where_another_handle_was_told_of_a_failure() -> Result {
+    let place = Place::new()?;
+    let (b, c) = (place.options().open(place.path())?, place.open_another()?);
+    put(&b, 1)?;
+    let txn = c.begin_write()?;
+    place.slow.end(false);
+    let slow = Slow::default();
+    let a = in_time(&slow).open(place.path())?;
+    thread::scope(|threads| -> Result {
+        let syncing = threads.spawn(|| a.sync().map_err(|error| error.to_string()));
+        thread::sleep(Duration::from_millis(200));
+        assert!(!syncing.is_finished(), "there is nobody yet who could write again what is in doubt");
+        drop(txn);
+        Ok(syncing.join().unwrap()?)
+    })?;
+    assert_eq!(a.stats()?.durable_txnid, a.stats()?.txnid);
+    Ok(())
 }
 
 /// Where the lock file says what is newest, and the records of the newest commits.
