@@ -44,7 +44,9 @@ impl Spans {
         while self.forks.last().is_some_and(|fork| fork.level <= level) {
             self.forks.pop();
         }
-        self.span = self.forks.last_mut().and_then(|fork| fork.children.next()).unwrap_or_default();
+        // A branch that is too damaged to be taken apart says nothing of its children.
+        let above = self.forks.last_mut().filter(|fork| fork.level == level + 1);
+        self.span = above.and_then(|fork| fork.children.next()).unwrap_or_default();
     }
 
     /// What was met is this branch, whose separators are views. They have to rise, and to lie where it may hold keys.

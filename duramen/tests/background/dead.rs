@@ -108,16 +108,22 @@ fn who_closes_is_told_that_nothing_was_flushed_as_another_handle_had_failed() ->
     Ok(())
 }
 
-#[test]
-fn to_sync_beside_a_writer_fails_where_another_handle_was_told_of_a_failure() -> Result {
-    let place = Place::new()?;
+/// A handle that was opened once another had been told of a failure, a third one's transaction, and those two: the pages of the
+/// newest commit may not be on disk.
+fn in_doubt(place: &Place) -> Result<(Database, WriteTxn<'static>, [Database; 2])> {
     let (b, c) = (place.options().open(place.path())?, place.open_another()?);
     put(&b, 1)?;
     let txn = c.begin_write()?;
     // The kernel tells of what it could not write those that have the file open.
     place.slow.end(false);
-    let a = in_time(&Slow::default()).open(place.path())?;
-    assert!(matches!(a.sync(), Err(Error::Io { .. })), "the pages of the newest commit may not be on disk");
+    Ok((in_time(&Slow::default()).open(place.path())?, txn, [b, c]))
+}
+
+#[test]
+fn to_sync_beside_a_writer_fails_where_another_handle_was_told_of_a_failure() -> Result {
+    let place = Place::new()?;
+    let (a, txn, _others) = in_doubt(&place)?;
+    assert!(matches!(a.sync(), Err(Error::Io { .. })), "nobody has written them again");
     drop(txn);
     // What begins to write makes sure of them.
     a.sync()?;
@@ -127,16 +133,11 @@ fn to_sync_beside_a_writer_fails_where_another_handle_was_told_of_a_failure() ->
 #[test]
 fn to_sync_beside_a_writer_goes_on_after_him_where_another_handle_was_told_of_a_failure() -> Result {
     let place = Place::new()?;
-    let (b, c) = (place.options().open(place.path())?, place.open_another()?);
-    put(&b, 1)?;
-    let txn = c.begin_write()?;
-    place.slow.end(false);
-    let slow = Slow::default();
-    let a = in_time(&slow).open(place.path())?;
+    let (a, txn, _others) = in_doubt(&place)?;
     thread::scope(|threads| -> Result {
         let syncing = threads.spawn(|| a.sync().map_err(|error| error.to_string()));
         thread::sleep(Duration::from_millis(200));
-        assert!(!syncing.is_finished(), "there is nobody yet who could write again what is in doubt");
+        assert!(!syncing.is_finished(), "there is nobody yet who could write them again");
         drop(txn);
         Ok(syncing.join().unwrap()?)
     })?;

@@ -9,7 +9,7 @@ use std::os::unix::fs::FileExt;
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, MutexGuard};
 
-use duramen::{Database, Durability, Error, Medium, MediumLayer, OnFlushed, Options, Txnid};
+use duramen::{Database, Durability, Error, Medium, MediumLayer, OnFlushed, Options, Txnid, WriteTxn};
 
 type Result<T = (), E = Box<dyn std::error::Error>> = std::result::Result<T, E>;
 
