@@ -269,6 +269,97 @@ static uint64_t put_16000(MDB_env *env, MDB_txn *txn, MDB_cursor *cursor, MDB_db
 	return put_values(env, dbi, LARGEST);
 }
 
+/* One call over and over, of a cursor that stands on a key. */
+static uint64_t again(MDB_cursor *cursor, uint64_t key_number, const MDB_cursor_op ops[2]) {
+	unsigned char key[KEY];
+	make_key(key, key_number);
+	MDB_val k = {KEY, key}, v;
+	MUST(mdb_cursor_get(cursor, &k, &v, MDB_SET));
+	for (int i = 0; i < 1000; i++) {
+		if (ops[i % 2] == MDB_SET) k = (MDB_val){KEY, key};
+		MUST(mdb_cursor_get(cursor, &k, &v, ops[i % 2]));
+	}
+	return 1000;
+}
+
+static uint64_t to_the_ends(MDB_env *env, MDB_txn *txn, MDB_cursor *cursor, MDB_dbi dbi) {
+	(void)env, (void)txn, (void)dbi;
+	return again(cursor, ENTRIES / 2, (MDB_cursor_op[]){MDB_FIRST, MDB_LAST});
+}
+
+static uint64_t to_itself(MDB_env *env, MDB_txn *txn, MDB_cursor *cursor, MDB_dbi dbi) {
+	(void)env, (void)txn, (void)dbi;
+	return again(cursor, ENTRIES / 2, (MDB_cursor_op[]){MDB_SET, MDB_SET});
+}
+
+static uint64_t look(MDB_env *env, MDB_txn *txn, MDB_cursor *cursor, MDB_dbi dbi) {
+	(void)env, (void)txn, (void)dbi;
+	return again(cursor, ENTRIES / 2, (MDB_cursor_op[]){MDB_GET_CURRENT, MDB_GET_CURRENT});
+}
+
+static uint64_t to_the_ends_of_values(MDB_env *env, MDB_txn *txn, MDB_cursor *cursor, MDB_dbi dbi) {
+	(void)env, (void)txn, (void)dbi;
+	return again(cursor, 7, (MDB_cursor_op[]){MDB_FIRST_DUP, MDB_LAST_DUP});
+}
+
+static uint64_t count_values(MDB_env *env, MDB_txn *txn, MDB_cursor *cursor, MDB_dbi dbi) {
+	(void)env, (void)txn, (void)dbi;
+	again(cursor, 7, (MDB_cursor_op[]){MDB_FIRST_DUP, MDB_LAST_DUP});
+	for (int i = 0; i < 9000; i++) {
+		size_t values;
+		MUST(mdb_cursor_count(cursor, &values));
+		sum += values;
+	}
+	return 9000;
+}
+
+static uint64_t compare(MDB_env *env, MDB_txn *txn, MDB_cursor *cursor, MDB_dbi dbi) {
+	(void)env, (void)cursor;
+	unsigned char low[KEY], high[KEY];
+	make_key(low, 1), make_key(high, 2);
+	MDB_val a = {KEY, low}, b = {KEY, high};
+	for (int i = 0; i < 1000; i++) sum += mdb_cmp(txn, dbi, &a, &b) < 0;
+	return 1000;
+}
+
+static uint64_t open_again(MDB_env *env, MDB_txn *txn, MDB_cursor *cursor, MDB_dbi dbi) {
+	(void)env, (void)cursor;
+	for (int i = 0; i < 1000; i++) MUST(mdb_dbi_open(txn, "entries", 0, &dbi));
+	return 1000;
+}
+
+static uint64_t make_and_drop(MDB_env *env, MDB_txn *txn, MDB_cursor *cursor, MDB_dbi dbi) {
+	(void)cursor;
+	txn = begin(env, 0);
+	for (int i = 0; i < 20; i++) {
+		MUST(mdb_dbi_open(txn, "for a moment", MDB_CREATE, &dbi));
+		MUST(mdb_drop(txn, dbi, 1));
+	}
+	mdb_txn_abort(txn);
+	return 20;
+}
+
+/* Single calls: what is left of each where it finds what it needs near by. */
+static void calls(MDB_env *env, MDB_dbi entries) {
+	MDB_dbi few = table(env, "few", MDB_DUPSORT);
+	MDB_txn *txn = begin(env, 0);
+	for (uint64_t i = 0; i < 5 * ENTRIES; i++) {
+		unsigned char key[KEY];
+		make_key(key, i / 5);
+		MDB_val k = {KEY, key}, v = {sizeof i, &i};
+		MUST(mdb_put(txn, few, &k, &v, 0));
+	}
+	MUST(mdb_txn_commit(txn));
+	use_within(env, entries, MDB_RDONLY, "call: first, last", to_the_ends);
+	use_within(env, entries, MDB_RDONLY, "call: set, to where it stands", to_itself);
+	use_within(env, entries, MDB_RDONLY, "call: get_current", look);
+	use_within(env, few, MDB_RDONLY, "call: first_dup, last_dup of five values", to_the_ends_of_values);
+	use_within(env, few, MDB_RDONLY, "call: cursor_count of five values", count_values);
+	use_within(env, entries, MDB_RDONLY, "call: cmp", compare);
+	use_within(env, entries, MDB_RDONLY, "call: dbi_open of an open table", open_again);
+	use(env, entries, "call: dbi_open of a new table, drop", make_and_drop);
+}
+
 static void read_entries(MDB_env *env, MDB_dbi dbi) {
 	use_within(env, dbi, MDB_RDONLY, "small: get", get_any);
 	use_within(env, dbi, MDB_RDONLY, "small: next", forwards);
@@ -331,6 +422,7 @@ void small(const char *path) {
 	read_entries(env, entries);
 	read_values(env, "values", 0);
 	read_values(env, "fixed values", MDB_DUPFIXED);
+	calls(env, entries);
 	use(env, entries, "small: a put a transaction", put_one);
 	use(env, entries, "small: ten puts a transaction", put_ten);
 	use(env, many, "small: a put a transaction, among 20,000", put_among_many);
