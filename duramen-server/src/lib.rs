@@ -29,6 +29,7 @@
 
 #![cfg_attr(not(test), warn(clippy::cast_possible_truncation, clippy::cast_possible_wrap, clippy::cast_sign_loss))]
 
+pub mod aside;
 pub mod balance;
 pub mod bell;
 pub mod buffer;

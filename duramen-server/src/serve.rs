@@ -10,8 +10,10 @@ use std::time::Duration;
 use duramen_directory::{Directory, OpenError};
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 use tokio::signal::unix::{Signal, SignalKind, signal};
-use tokio::task::{JoinError, JoinHandle};
+use tokio::sync::oneshot::Receiver;
+use tokio::sync::oneshot::error::RecvError;
 
+use crate::aside;
 use crate::config::{self, Config, Fault, Judge, Overrides};
 use crate::crew::Crew;
 use crate::failure::ServeError;
@@ -113,7 +115,7 @@ async fn warn_each_day(server: &Server) {
 
 /// Serves until a signal says to stop.
 pub fn serve(start: &Start) -> Result<(), ServeError> {
-    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().map_err(system("a runtime"))?;
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().map_err(system("runtime"))?;
     // Whoever has a server reloaded as soon as it listens would end it otherwise: its start may take longer.
     let hangup = runtime.block_on(async { signal(SignalKind::hangup()) }).map_err(system("signals"))?;
     let (config, settings) = settings(start)?;
@@ -138,14 +140,14 @@ async fn run(
     let page = http::listen(config.http)?;
     refuse_long_files()?;
     let (started, opened) = (start.clone(), config.clone());
-    let opening = tokio::task::spawn_blocking(move || open(&started, &opened));
+    let opening = aside::begin("start", move || open(&started, &opened)).map_err(system("thread"))?;
     let directory = patiently("the start", opening).await.map_err(|error| ServeError::System(error.to_string()))??;
     let urls = listeners.iter().map(Listener::url).collect();
     let server = Server::new(directory, settings, urls).map_err(|error| ServeError::System(error.to_string()))?;
     let server = Arc::new(server);
     monitor::introduce(&server);
     remind_of_indices(&config.data, &server.directory);
-    let crew = Crew::start(server.clone()).map_err(system("a thread"))?;
+    let crew = Crew::start(server.clone()).map_err(system("thread"))?;
     let mut signals = Signals::new(hangup).map_err(system("signals"))?;
     for listener in &listeners {
         tracing::info!("listening at {}", listener.url());
@@ -197,14 +199,17 @@ fn open(start: &Start, config: &Config) -> Result<Directory, ServeError> {
 /// As [`reload`], on a thread of its own: it may have to wait for a tool that writes, and connections are accepted here.
 async fn reloaded(start: &Start, server: &Arc<Server>, logging: &Arc<Logging>) {
     let (start, server, logging) = (start.clone(), server.clone(), logging.clone());
-    let reloading = tokio::task::spawn_blocking(move || reload(&start, &server, &logging));
-    if let Err(error) = patiently("the reload", reloading).await {
+    let reloaded = match aside::begin("reload", move || reload(&start, &server, &logging)) {
+        Ok(reloading) => patiently("the reload", reloading).await.map_err(|error| error.to_string()),
+        Err(error) => Err(format!("no thread for it: {error}")),
+    };
+    if let Err(error) = reloaded {
         tracing::error!("not reloaded: {error}");
     }
 }
 
 /// Waits for work that takes its turn among those who write, and says what it may be waiting for.
-async fn patiently<T>(what: &str, mut work: JoinHandle<T>) -> Result<T, JoinError> {
+async fn patiently<T>(what: &str, mut work: Receiver<T>) -> Result<T, RecvError> {
     if let Ok(done) = tokio::time::timeout(SILENT, &mut work).await {
         return done;
     }

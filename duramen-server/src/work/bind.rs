@@ -9,6 +9,7 @@ use duramen_directory::{Failure, Method, Requester, password};
 use duramen_ldap::message::{Authentication, BindRequest, ResultCode};
 
 use super::{Boxed, Controls, Op, Waiting, Work, refuse_critical};
+use crate::aside;
 use crate::costs::Costs;
 use crate::reply::Reply;
 use crate::server::Server;
@@ -154,7 +155,8 @@ pub(super) async fn on_spare_thread<T: Send + 'static>(
         drop(permit);
         result
     };
-    tokio::task::spawn_blocking(run).await.ok()
+    let begun = aside::begin("password", run);
+    begun.inspect_err(|error| tracing::warn!("a password is not checked: no thread for it: {error}")).ok()?.await.ok()
 }
 
 /// What a wrong password is told, and a name that is not there.

@@ -1,5 +1,9 @@
 //! Who a session is (RFC 4513).
 
+use std::path::Path;
+use std::thread;
+
+use duramen_directory::password;
 use duramen_ldap::Payload;
 use duramen_ldap::extended::PasswordModifyRequest;
 use duramen_ldap::message::{
@@ -135,6 +139,26 @@ fn set_password(client: &mut Client, user: &str, old_password: Option<&[u8]>) ->
     let name = oid::extended::PASSWORD_MODIFY;
     let answer = client.ask(Request::Extended(ExtendedRequest { name, value: Some(&value) }));
     (answer.code, answer.diagnostic.replace(user, ""))
+}
+
+#[test]
+fn a_bind_that_no_thread_can_be_made_for_is_refused_and_holds_up_no_later_one() {
+    // No stack of a thread that has ended is there for the next one,
+    let tunables = ("GLIBC_TUNABLES", Path::new("glibc.pthread.stack_cache_size=0"));
+    let daemon = Daemon::start_with(tempfile::tempdir().unwrap(), PLAIN, &[tunables]);
+    let mut client = Client::administrator(&daemon);
+    client.populate(1);
+    let stored = password::hash(password::Scheme::default(), b"new").unwrap();
+    let stored = String::from_utf8(stored).unwrap();
+    assert_eq!(client.replace(&person(0), "userPassword", &stored).code, ResultCode::SUCCESS);
+    // and there is no room for another.
+    daemon.limit_memory(Some(1 << 20));
+    for _ in 0..2 * thread::available_parallelism().unwrap().get() + 1 {
+        let answer = client.bind(&person(0), "new");
+        assert_eq!(answer.code, ResultCode::BUSY, "{answer:?}");
+    }
+    daemon.limit_memory(None);
+    assert_eq!(client.bind(&person(0), "new").code, ResultCode::SUCCESS);
 }
 
 #[test]

@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, Command, ExitStatus, Output};
 use std::time::{Duration, Instant};
 
+use rustix::process::{Pid, Resource, Rlimit, prlimit};
 use tempfile::TempDir;
 
 /// Longest wait for a daemon to listen, or to end.
@@ -140,9 +141,20 @@ impl Daemon {
 
     /// Memory that is its own: pages of mapped files are not counted.
     pub fn memory_bytes(&self) -> u64 {
+        self.bytes_of("RssAnon:")
+    }
+
+    fn bytes_of(&self, what: &str) -> u64 {
         let status = fs::read_to_string(format!("/proc/{}/status", self.child.id())).unwrap();
-        let line = status.lines().find_map(|line| line.strip_prefix("RssAnon:")).expect("a line for memory");
+        let line = status.lines().find_map(|line| line.strip_prefix(what)).expect("a line for memory");
         line.trim().trim_end_matches(" kB").parse::<u64>().unwrap() << 10
+    }
+
+    /// Lets it have so much more memory than it has now; any, if none is said.
+    pub fn limit_memory(&self, more: Option<u64>) {
+        let current = more.map(|more| self.bytes_of("VmSize:") + more);
+        let pid = Pid::from_child(&self.child);
+        prlimit(Some(pid), Resource::As, Rlimit { current, maximum: None }).unwrap();
     }
 
     /// How many files it has open.
