@@ -174,6 +174,18 @@ pub(crate) unsafe fn get(cursor: *mut Cursor, key: *mut MdbVal, data: *mut MdbVa
         // SAFETY: as in this function.
         return unsafe { get_in_main(held, txn, op, (key, data)) };
     }
+    let Some(item) = held.state.glide(txn, held.kind, op) else {
+        // SAFETY: as in this function.
+        return unsafe { move_to(held, txn, op, (key, data)) };
+    };
+    // SAFETY: places of the program's for the answer, or null.
+    unsafe { give(item?.into(), key, data) };
+    Ok(())
+}
+
+/// Any movement. Apart, so that a step of a scan has little to put aside and to take back.
+#[inline(never)]
+unsafe fn move_to(held: &mut Cursor, txn: &mut Txn, op: Op, (key, data): (*mut MdbVal, *mut MdbVal)) -> Result {
     if let Some(item) = held.state.stride(txn, held.kind, op) {
         // SAFETY: places of the program's for the answer, or null.
         unsafe { give(item?.into(), key, data) };
@@ -197,6 +209,7 @@ pub(crate) unsafe fn get(cursor: *mut Cursor, key: *mut MdbVal, data: *mut MdbVa
 }
 
 /// A movement in the main table, for programs that see names of tables with zeros in it.
+#[inline(never)]
 unsafe fn get_in_main(held: &mut Cursor, txn: &mut Txn, op: Op, (key, data): (*mut MdbVal, *mut MdbVal)) -> Result {
     held.state.prepare(txn, held.dbi)?;
     // SAFETY: where a movement looks for something, the program says for what.

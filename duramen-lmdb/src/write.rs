@@ -579,11 +579,11 @@ fn replace_under(held: &mut Cursor, txn: &mut Txn, value: &[u8]) -> Result {
 /// Gives the key that a cursor stands on another value for the one that it stands on, and leaves the cursor on that.
 fn replace_value(held: &mut Cursor, txn: &mut Txn, dbi: u32, key: &[u8], (old, new): (&[u8], &[u8])) -> Result {
     match held.state.writing()?.replace(txn.writer()?, new) {
-        // It has another place among the values.
+        // It has another place among the values. It may be one that cannot be stored: the old one goes after that.
         Err(duramen::Error::Incompatible { .. }) => {
             let mut table = txn.table_mut(dbi)?;
-            table.delete_duplicate(key, old)?;
             table.put(key, new)?;
+            table.delete_duplicate(key, old)?;
             held.state.stand_on(key, new)?;
         }
         done => {

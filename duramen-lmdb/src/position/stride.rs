@@ -11,6 +11,22 @@ use crate::txn::Txn;
 /// Of a cursor that stands on a key, or on a value of it, and nothing else is to be said.
 const ON: Marks = Marks { set: true, eof: false, deleted: false, behind: false };
 
+/// Whether nothing else is to be said of a cursor than that it stands on an entry. Whether it came to the value from behind does
+/// not matter here.
+#[inline(always)]
+fn is_plain(outer: Marks, inner: Marks, kind: Kind) -> bool {
+    outer == ON && (!kind.duplicates || Marks { eof: false, ..inner } == ON)
+}
+
+/// What is under a cursor, if anything is.
+#[inline(always)]
+fn told(found: duramen::Result<Option<Pair<'_>>>) -> Option<Result<Item>> {
+    found.map(|found| found.map(Item::of)).map_err(Into::into).transpose()
+}
+
+/// A key and a value.
+type Pair<'p> = (&'p [u8], &'p [u8]);
+
 /// Makes a step of the engine's cursor.
 macro_rules! step {
     ($walk:expr, $txn:expr, $movement:ident) => {
@@ -26,28 +42,43 @@ macro_rules! step {
 }
 
 impl State {
-    /// Makes a step to a neighbour, if it is one of those that this module is for.
-    #[inline]
+    /// What most scans consist of: looks at an entry, and steps to the next one, or to the one before. `None` where there may be
+    /// more to it. Each of a reader's is made in place: what is saved is the calls.
+    #[inline(always)]
+    pub fn glide(&mut self, txn: &mut Txn, kind: Kind, op: Op) -> Option<Result<Item>> {
+        if !is_plain(self.outer, self.inner, kind) {
+            return None;
+        }
+        let (found, at_end, back) = match (&mut self.walk, op) {
+            (Walk::Read(cursor), Op::GetCurrent) => return told(cursor.current()),
+            (Walk::Read(cursor), Op::Next) if kind.duplicates => (cursor.next(), (true, true), false),
+            (Walk::Read(cursor), Op::Next | Op::NextNodup) => (cursor.next_key(), (true, self.inner.eof), false),
+            (Walk::Read(cursor), Op::Prev) if !kind.duplicates => (cursor.prev_key(), (false, self.inner.eof), true),
+            (Walk::Write(cursor), Op::Next | Op::NextNodup | Op::GetCurrent) if self.gap == Gap::None => {
+                let Ok(writer) = txn.writer() else { return None };
+                match op {
+                    Op::GetCurrent => return told(cursor.current(writer)),
+                    Op::Next if kind.duplicates => (cursor.next(writer), (true, true), false),
+                    _ => (cursor.next_key(writer), (true, self.inner.eof), false),
+                }
+            }
+            _ => return None,
+        };
+        Some(self.come_to(found, at_end, back))
+    }
+
+    /// Makes any other step to a neighbour, if it is one of those that this module is for.
+    #[inline(always)]
     pub fn stride(&mut self, txn: &mut Txn, kind: Kind, op: Op) -> Option<Result<Item>> {
         if self.gap != Gap::None {
             return self.stride_out_of_gap(txn, op);
         }
-        // Whether it came to the value from behind does not matter here.
-        let plain = self.outer == ON && (!kind.duplicates || Marks { eof: false, ..self.inner } == ON);
-        if !plain {
+        if !is_plain(self.outer, self.inner, kind) {
             return None;
         }
         let walk = &mut self.walk;
-        if op == Op::GetCurrent {
-            return match step!(walk, txn, current) {
-                Ok(found) => found.map(|pair| Ok(Item::of(pair))),
-                Err(error) => Some(Err(error.into())),
-            };
-        }
         // What is found; the marks `eof` if that is nothing; whether it comes to a value from behind.
         let (found, at_end, back) = match op {
-            Op::Next if kind.duplicates => (step!(walk, txn, next), (true, true), false),
-            Op::Next | Op::NextNodup => (step!(walk, txn, next_key), (true, self.inner.eof), false),
             Op::NextDup if kind.duplicates => (step!(walk, txn, next_duplicate), (false, true), false),
             Op::Prev if kind.duplicates => match step!(walk, txn, prev_duplicate) {
                 Ok(None) => (step!(walk, txn, prev_key), (false, false), true),
@@ -57,7 +88,13 @@ impl State {
             Op::Prev | Op::PrevNodup => (step!(walk, txn, prev_key), (false, self.inner.eof), true),
             _ => return None,
         };
-        Some(match found {
+        Some(self.come_to(found, at_end, back))
+    }
+
+    /// Notes what a step has found: an entry, come to from behind or not, or nothing, with these marks `eof` then.
+    #[inline(always)]
+    fn come_to(&mut self, found: duramen::Result<Option<Pair<'_>>>, at_end: (bool, bool), back: bool) -> Result<Item> {
+        match found {
             Ok(Some(pair)) => {
                 self.inner = Marks { eof: back, ..ON };
                 Ok(Item::of(pair))
@@ -67,10 +104,11 @@ impl State {
                 Err(NOTFOUND)
             }
             Err(error) => Err(error.into()),
-        })
+        }
     }
 
     /// Makes the movement that mostly comes after a deletion: to the key, or the value, that is next now, or to the first key.
+    #[inline(never)]
     fn stride_out_of_gap(&mut self, txn: &mut Txn, op: Op) -> Option<Result<Item>> {
         let found = match (self.gap, op) {
             (Gap::Key, Op::Next | Op::NextNodup | Op::GetCurrent) => step!(&mut self.walk, txn, next_key),

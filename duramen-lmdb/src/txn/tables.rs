@@ -87,6 +87,11 @@ impl Txn {
     /// Flags of a table by its handle, and the program's functions for the order of its keys and of its duplicates. There are
     /// programs that compare a key with each step, so that the list of all handles is looked into once.
     pub(crate) fn orders(&mut self, dbi: u32) -> Result<(u32, [Option<MdbCmp>; 2])> {
+        // Programs compare whatever state the transaction is in: there is nothing to look up in it then.
+        if self.flags & BLOCKED != 0 {
+            let slot = self.env().dbs.find(self, dbi).ok_or(EINVAL)?;
+            return Ok((slot.flags, [slot.key_order, slot.duplicate_order]));
+        }
         let flags = self.db_flags(dbi)?;
         let as_of = self.env().dbs.changes();
         if (self.functions.dbi, self.functions.as_of) != (dbi, as_of) {

@@ -311,6 +311,40 @@ static void handed_back_again(void) {
 	mdb_env_close(env);
 }
 
+/* A value that a table cannot hold is refused, and the one that it was to replace stays. */
+static void refused_over(void) {
+	static const unsigned kinds[] = {MDB_DUPFIXED, MDB_DUPFIXED | MDB_INTEGERDUP, MDB_INTEGERDUP};
+	MDB_env *env = open_env("refused-over", 0);
+	for (int kind = 0; kind < 3; kind++) {
+		char name[] = "t0";
+		name[1] += kind;
+		MDB_txn *txn = begin(env, 0);
+		MDB_dbi dbi = table(txn, name, MDB_CREATE | MDB_DUPSORT | kinds[kind]);
+		for (uint64_t i = 0; i < 4; i++) {
+			MDB_val k = of_text(i ? "several" : "one"), v = {sizeof i, &i};
+			IS(mdb_put(txn, dbi, &k, &v, 0), 0);
+		}
+		MDB_cursor *cursor;
+		MUST(mdb_cursor_open(txn, dbi, &cursor));
+		for (int i = 0; i < 2; i++) {
+			MDB_val k = of_text(i ? "several" : "one"), v;
+			IS(mdb_cursor_get(cursor, &k, &v, MDB_SET), 0);
+			char wrong[5] = {9, 9, 9, 9, 9};
+			v = (MDB_val){sizeof wrong, wrong};
+			IS(mdb_cursor_put(cursor, &k, &v, MDB_CURRENT), MDB_BAD_VALSIZE);
+			size_t count = 0;
+			IS(mdb_cursor_count(cursor, &count), 0);
+			IS(count, i ? 3 : 1);
+		}
+		mdb_cursor_close(cursor);
+		MDB_stat stat;
+		IS(mdb_stat(txn, dbi, &stat), 0);
+		IS(stat.ms_entries, 4);
+		MUST(mdb_txn_commit(txn));
+	}
+	mdb_env_close(env);
+}
+
 /* A cursor that rested while entries came and went goes on from the place where it stood. */
 static void rested(void) {
 	MDB_env *env = open_env("rested", MDB_NOTLS);
@@ -666,6 +700,7 @@ int main(int argc, char **argv) {
 	resized();
 	handed_back();
 	handed_back_again();
+	refused_over();
 	rested();
 	threads();
 	dropping_threads();

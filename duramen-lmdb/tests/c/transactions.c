@@ -99,6 +99,35 @@ static void nested_cursors(void) {
 	mdb_env_close(env);
 }
 
+/* How a table's order has two keys, and two values. Signs alone: how far apart they are is nobody's business. */
+static void compared(MDB_txn *txn, MDB_dbi dbi) {
+	MDB_val a = of_text("ab"), b = of_text("ba");
+	printf("%d %d\n", mdb_cmp(txn, dbi, &a, &b) > 0, mdb_dcmp(txn, dbi, &a, &b) > 0);
+}
+
+/* Programs sort by a table's order whatever state the transaction is in. */
+static void comparing(void) {
+	MDB_env *env = open_env("comparing", 0);
+	MDB_txn *txn = begin(env, 0), *child, *reader;
+	MDB_dbi dbi = table(txn, "t", MDB_CREATE | MDB_DUPSORT | MDB_REVERSEKEY | MDB_REVERSEDUP);
+	MUST(mdb_txn_commit(txn));
+	txn = begin(env, 0);
+	MUST(mdb_txn_begin(env, txn, 0, &child));
+	compared(txn, dbi);
+	compared(child, dbi);
+	mdb_txn_abort(txn);
+	for (int looked = 0; looked < 2; looked++) {
+		reader = begin(env, MDB_RDONLY);
+		if (looked) compared(reader, dbi);
+		mdb_txn_reset(reader);
+		compared(reader, dbi);
+		MUST(mdb_txn_renew(reader));
+		compared(reader, dbi);
+		mdb_txn_abort(reader);
+	}
+	mdb_env_close(env);
+}
+
 static void resetting(void) {
 	MDB_env *env = open_env("resetting", 0);
 	MDB_txn *txn = begin(env, 0), *reader;
@@ -662,6 +691,7 @@ int main(int argc, char **argv) {
 	setvbuf(stdout, NULL, _IOLBF, 0);
 	nesting();
 	nested_cursors();
+	comparing();
 	resetting();
 	going_on();
 	opened_again();

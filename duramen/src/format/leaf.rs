@@ -277,6 +277,14 @@ impl<'a> Leaf<'a> {
         Ok(Cell { key, value, kind })
     }
 
+    /// Key and value at `i`, if the value lies in the cell whole: what a walk asks at each step.
+    #[inline(always)]
+    pub(crate) fn plain(&self, i: usize) -> Option<(&'a [u8], &'a [u8])> {
+        let slot = Slot::read(*self.slots.get(i)?);
+        let pair = (self.bytes.get(slot.key())?, self.bytes.get(slot.value())?);
+        (slot.code == CellKind::Plain as u32).then_some(pair)
+    }
+
     /// The indices of the cells that point to what has no place in the file yet. The values of all kinds that point begin with
     /// the pointer.
     pub(crate) fn dirty_cells(&self) -> Result<SmallVec<[usize; 8]>, Damage> {

@@ -91,7 +91,7 @@ pub(crate) struct Position {
 
 /// Which end of a set of duplicates to enter at.
 #[derive(Clone, Copy, PartialEq, Eq)]
-pub(super) enum End {
+pub(crate) enum End {
     First,
     Last,
 }

@@ -42,12 +42,17 @@ impl<'p> Ahead<'p> {
     /// Fetches some more of it.
     #[inline]
     pub(crate) fn fetch(&mut self) {
+        if self.lines > LINES_AHEAD && self.fetched < self.bytes.len() {
+            self.fetch_more();
+        }
+        self.fetch_some();
+    }
+
+    #[inline]
+    fn fetch_some(&mut self) {
         if self.fetched < self.bytes.len() {
             for line in 0..LINES_AHEAD {
                 prefetch(self.bytes, self.fetched + line * LINE);
-            }
-            if self.lines > LINES_AHEAD {
-                self.fetch_more();
             }
             self.fetched += self.lines * LINE;
         }
@@ -180,6 +185,61 @@ impl<'p> Near<'p> {
         self.enter(pages, position, t, position.path.leaf().index, last).map(Some)
     }
 
+    /// Goes to a key, or to the first entry behind it, in a table without duplicates, if that is in the leaf: what is found
+    /// there. A position that is in a gap then has nothing open around it.
+    pub(crate) fn seek<P: Pages>(
+        &mut self,
+        pages: &'p P,
+        position: &mut Position,
+        t: Trunk<'_>,
+        sought: (&[u8], bool),
+    ) -> Result<Option<Option<Pair<'p>>>> {
+        let found = position.seek_in_leaf(pages, t, &self.leaf, sought)?;
+        if let Some(Some((key, _))) = found {
+            self.key = key;
+        }
+        Ok(found)
+    }
+
+    /// As [`Near::step_value`], from one leaf of the key's tree of values to the next. `None` if the position is not at the end
+    /// of one, `Some(None)` if no value is left that way. After an error the position is unset.
+    pub(crate) fn step_value_far<P: Pages>(
+        &mut self,
+        pages: &'p P,
+        position: &mut Position,
+        t: Trunk<'_>,
+        back: bool,
+    ) -> Result<Option<Option<Pair<'p>>>> {
+        let is_on = position.is_on();
+        let (Values::Leaf(leaf, count), Inner::Tree) = (&self.values, &position.inner) else { return Ok(None) };
+        let (count, path) = (*count, &mut position.inner_path);
+        let index = path.leaf().index;
+        let is_at_end = if back { index == 0 } else { index + 1 == leaf.len() };
+        if !is_on || !is_at_end {
+            return Ok(None);
+        }
+        let edge = at(path.leaf().page, leaf.key(index));
+        let found = edge.and_then(|edge| {
+            let Some(bytes) = path.leaf_beside(pages, back)? else { return Ok(None) };
+            let step = path.leaf();
+            let leaf = at(step.page, AnyLeaf::open(bytes))?;
+            let value = at(step.page, leaf.key(step.index))?;
+            path.check_passed(pages, &t.orders.duplicate, edge, value, back)?;
+            Ok(Some((leaf, value)))
+        });
+        match found {
+            Ok(Some((leaf, value))) => {
+                self.values = Values::Leaf(leaf, count);
+                Ok(Some(Some((self.key, value))))
+            }
+            Ok(None) => Ok(Some(None)),
+            Err(error) => {
+                position.unset();
+                Err(error)
+            }
+        }
+    }
+
     /// The key that the position is on, if the next entry, or key, is in the leaf behind this one; backwards likewise.
     pub(crate) fn edge(&self, position: &Position, to_key: bool, back: bool) -> Option<&'p [u8]> {
         let index = position.path.leaf().index;
@@ -214,8 +274,23 @@ impl<'p> Near<'p> {
     pub(crate) fn step(&mut self, position: &mut Position, back: bool) -> Option<Cell<'p>> {
         match self.step_value(position, back) {
             None if self.is_last_value(position, back) => self.step_key(position, back),
-            found => found,
+            found => found.map(|(key, value)| Cell { key, value, kind: CellKind::Plain }),
         }
+    }
+
+    /// The step of most walks, in a table without duplicates: to a neighbour that lies in the leaf whole. (Where entries are so
+    /// large that more is to be fetched ahead, a call for that does not matter.)
+    #[inline(always)]
+    pub(crate) fn step_single(&mut self, position: &mut Position, back: bool) -> Option<Pair<'p>> {
+        if self.duplicates || self.ahead.lines > LINES_AHEAD {
+            return None;
+        }
+        let to = beside(position.path.leaf().index, back)?;
+        self.prefetch_beyond(to, back);
+        let pair = self.leaf.plain(to)?;
+        self.stand_on(position, to, pair.0);
+        self.ahead.fetch_some();
+        Some(pair)
     }
 
     /// First value of the next key; backwards the last of the key before.
@@ -228,20 +303,31 @@ impl<'p> Near<'p> {
     /// One end of the key `to`.
     #[inline(always)]
     fn enter_key(&mut self, position: &mut Position, to: usize, back: bool) -> Option<Cell<'p>> {
-        self.leaf.prefetch_cell(if back { to.saturating_sub(CELLS_AHEAD) } else { to + CELLS_AHEAD });
+        self.prefetch_beyond(to, back);
         let mut cell = self.leaf.cell(to).ok()?;
         if self.duplicates {
             (cell.value, cell.kind) = (self.enter_values(position, &cell, back)?, CellKind::Plain);
         }
-        self.key = cell.key;
-        position.path.leaf_mut().index = to;
+        self.stand_on(position, to, cell.key);
         self.ahead.fetch();
         Some(cell)
     }
 
+    /// Who walks will come to the cells beyond this one.
+    #[inline(always)]
+    fn prefetch_beyond(&self, to: usize, back: bool) {
+        self.leaf.prefetch_cell(if back { to.saturating_sub(CELLS_AHEAD) } else { to + CELLS_AHEAD });
+    }
+
+    #[inline(always)]
+    fn stand_on(&mut self, position: &mut Position, to: usize, key: &'p [u8]) {
+        self.key = key;
+        position.path.leaf_mut().index = to;
+    }
+
     /// Next value of the key, or the one before.
     #[inline(always)]
-    pub(crate) fn step_value(&self, position: &mut Position, back: bool) -> Option<Cell<'p>> {
+    pub(crate) fn step_value(&self, position: &mut Position, back: bool) -> Option<Pair<'p>> {
         let (i, to, value) = match (&self.values, &mut position.inner) {
             (Values::Sub(sub), Inner::Sub(i)) => {
                 let to = beside(*i, back)?;
@@ -255,7 +341,7 @@ impl<'p> Near<'p> {
             _ => return None,
         };
         *i = to;
-        Some(Cell { key: self.key, value, kind: CellKind::Plain })
+        Some((self.key, value))
     }
 
     /// The first value of the key that the position is on, or the last.
@@ -283,8 +369,7 @@ impl<'p> Near<'p> {
     pub(crate) fn current(&self, position: &Position) -> Option<Pair<'p>> {
         let value = match (&self.values, &position.inner) {
             (Values::One, Inner::One) if position.is_on() => {
-                let cell = self.leaf.cell(position.path.leaf().index).ok()?;
-                return (cell.kind == CellKind::Plain).then_some((cell.key, cell.value));
+                return self.leaf.plain(position.path.leaf().index);
             }
             (Values::Sub(sub), Inner::Sub(i)) => sub.get(*i).ok()?,
             (Values::Leaf(leaf, _), Inner::Tree) => leaf.key(position.inner_path.leaf().index).ok()?,
@@ -380,7 +465,7 @@ impl<'p> AtGap<'_, 'p> {
     pub(crate) fn step(&mut self, position: &mut Position, back: bool) -> Option<Cell<'p>> {
         match self.step_value(position, back) {
             None if self.is_behind_values(position, back) => self.step_key(position, back),
-            found => found,
+            found => found.map(|(key, value)| Cell { key, value, kind: CellKind::Plain }),
         }
     }
 
@@ -395,7 +480,7 @@ impl<'p> AtGap<'_, 'p> {
     }
 
     /// As [`Near::step_value`].
-    pub(crate) fn step_value(&mut self, position: &mut Position, back: bool) -> Option<Cell<'p>> {
+    pub(crate) fn step_value(&mut self, position: &mut Position, back: bool) -> Option<Pair<'p>> {
         let beside = |i: usize| if back { i.checked_sub(1) } else { Some(i) };
         let value = match (&self.0.values, &mut position.inner) {
             (Values::Sub(sub), Inner::Sub(i)) => {
@@ -419,7 +504,7 @@ impl<'p> AtGap<'_, 'p> {
             _ => return None,
         };
         position.leave_gap();
-        Some(Cell { key: self.0.key, value, kind: CellKind::Plain })
+        Some((self.0.key, value))
     }
 
     /// Whether the gap is behind the last value of its key, or, backwards, before the first; or between keys.

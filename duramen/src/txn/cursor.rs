@@ -8,8 +8,8 @@ use std::fmt;
 use super::table::{Source, Table, on};
 use super::write::WriteTxn;
 use crate::error::{Error, Result};
-use crate::format::leaf::{Cell, CellKind};
-use crate::tree::cursor::{Pair, Position, Trunk};
+use crate::format::leaf::{Cell, CellKind, Leaf};
+use crate::tree::cursor::{End, Pair, Position, Trunk};
 use crate::tree::near::Near;
 use crate::tree::{Pages, value};
 
@@ -26,6 +26,8 @@ pub struct Cursor<'t> {
     position: Position,
     /// The leaf that it is in, while it walks: other movements forget it.
     near: Option<Near<'t>>,
+    /// The last search ended in the leaf that the cursor was in: so may the next one.
+    stays: bool,
 }
 
 impl fmt::Debug for Cursor<'_> {
@@ -62,18 +64,20 @@ impl Step {
 }
 
 /// Gives a cursor one method for each movement of a position: steps to neighbours, to the ends of a key's values, looks that
-/// leave it among the values of its leaf, searches for a key, and all others.
+/// leave it among the values of its leaf, searches for a key, to the ends of the table, and all others.
 macro_rules! movements {
     (
         steps { $($(#[$step_doc:meta])* $step:ident => ($kind:expr, $back:expr);)* }
         ends { $($(#[$end_doc:meta])* $end:ident => $last:expr;)* }
         looks { $($(#[$look_doc:meta])* $look:ident;)* }
         seeks { $($(#[$seek_doc:meta])* $seek:ident => $or_after:expr;)* }
+        bounds { $($(#[$bound_doc:meta])* $bound:ident => $bound_end:expr;)* }
         others { $($(#[$doc:meta])* $name:ident($($argument:ident),*) => $inner:ident from $from:expr;)* }
     ) => {
         #[allow(clippy::should_implement_trait, reason = "a cursor goes both ways, so it is no iterator")]
         impl<'t> Cursor<'t> {
             $($(#[$step_doc])*
+            #[inline(always)]
             pub fn $step(&mut self) -> Result<Option<Pair<'t>>> {
                 self.step($kind, $back)
             })*
@@ -112,6 +116,11 @@ macro_rules! movements {
             $($(#[$seek_doc])*
             pub fn $seek(&mut self, key: impl AsRef<[u8]>) -> Result<Option<Pair<'t>>> {
                 self.seek_near(key.as_ref(), $or_after)
+            })*
+
+            $($(#[$bound_doc])*
+            pub fn $bound(&mut self) -> Result<Option<Pair<'t>>> {
+                self.end_near($bound_end)
             })*
 
             $($(#[$doc])*
@@ -169,6 +178,11 @@ macro_rules! movements {
                 self.moved(txn.work(), Start::Search(&[key]), |position, work, trunk| position.$seek(work, trunk, key))
             })*
 
+            $($(#[$bound_doc])*
+            pub fn $bound<'x>(&mut self, txn: &'x WriteTxn<'_>) -> Result<Option<Pair<'x>>> {
+                self.moved(txn.work(), Start::End, |position, work, trunk| position.$bound(work, trunk))
+            })*
+
             $($(#[$doc])*
             pub fn $name<'x>(&mut self, txn: &'x WriteTxn<'_>, $($argument: impl AsRef<[u8]>),*) -> Result<Option<Pair<'x>>> {
                 $(let $argument = $argument.as_ref();)*
@@ -212,11 +226,13 @@ movements! {
         /// To the first entry whose key is this one or after it.
         seek_at_or_after => true;
     }
-    others {
+    bounds {
         /// To the first entry.
-        first() => first from Start::End;
+        first => End::First;
         /// To the last entry.
-        last() => last from Start::End;
+        last => End::Last;
+    }
+    others {
         /// To this key with this very value.
         seek_pair(key, value) => seek_exact_pair from Start::Search(&[key, value]);
         /// To this key with the first value that is this one or after it.
@@ -234,7 +250,9 @@ macro_rules! step_near {
         match $step {
             Step::Entry => $near.step($position, $back),
             Step::Key => $near.step_key($position, $back),
-            Step::Duplicate => $near.step_value($position, $back),
+            Step::Duplicate => {
+                $near.step_value($position, $back).map(|(key, value)| Cell { key, value, kind: CellKind::Plain })
+            }
         }
     };
 }
@@ -243,12 +261,28 @@ use step_near;
 
 impl<'t> Cursor<'t> {
     pub(super) fn new(table: Table<'t>, position: Position) -> Cursor<'t> {
-        Cursor { table, position, near: None }
+        Cursor { table, position, near: None, stays: false }
     }
 
     /// Each movement has its own copy, in which most of the questions are answered.
     #[inline(always)]
     fn step(&mut self, step: Step, back: bool) -> Result<Option<Pair<'t>>> {
+        if let Some(near) = &mut self.near {
+            let is_among_values =
+                matches!(step, Step::Duplicate) || matches!(step, Step::Entry) && near.has_duplicates();
+            let position = &mut self.position;
+            let found =
+                if is_among_values { near.step_value(position, back) } else { near.step_single(position, back) };
+            if let Some(pair) = found {
+                return Ok(Some(pair));
+            }
+        }
+        self.step_anyhow(step, back)
+    }
+
+    /// Any step. Apart, so that those that are made in place have little to put aside and to take back.
+    #[inline(never)]
+    fn step_anyhow(&mut self, step: Step, back: bool) -> Result<Option<Pair<'t>>> {
         match self.step_near(step, back) {
             Some(cell) if cell.kind != CellKind::Overflow => Ok(Some((cell.key, cell.value))),
             Some(cell) => self.load(&cell),
@@ -263,19 +297,23 @@ impl<'t> Cursor<'t> {
     }
 
     /// The entry that the cursor stands on.
-    #[inline]
+    #[inline(always)]
     pub fn current(&mut self) -> Result<Option<Pair<'t>>> {
-        self.open_near();
         if let Some(near) = &self.near
             && let Some(pair) = near.current(&self.position)
         {
             return Ok(Some(pair));
         }
+        self.current_anyhow()
+    }
+
+    #[inline(never)]
+    fn current_anyhow(&mut self) -> Result<Option<Pair<'t>>> {
+        self.open_near();
         on!(self.table.source, pages => self.position.current(pages, self.table.trunk()))
     }
 
     /// Opens the leaf around it, if it stands on an entry: who asks for what is there is likely to ask for more.
-    #[inline]
     fn open_near(&mut self) {
         if self.near.is_none() && self.position.is_on() {
             let trunk = self.table.trunk();
@@ -285,17 +323,45 @@ impl<'t> Cursor<'t> {
 
     /// Goes to a key, or to the first entry behind it. Who does is likely to walk on from there.
     fn seek_near(&mut self, key: &[u8], or_after: bool) -> Result<Option<Pair<'t>>> {
-        self.near = None;
-        let trunk = self.table.trunk();
+        let (near, position, trunk) = (self.near.take(), &mut self.position, self.table.trunk());
         on!(self.table.source, pages => {
             if trunk.tree.has_duplicates() {
-                let position = &mut self.position;
                 return if or_after { position.seek_at_or_after(pages, trunk, key) } else { position.seek(pages, trunk, key) };
             }
-            let Some((leaf, pair)) = self.position.seek_single(pages, trunk, key, or_after)? else { return Ok(None) };
-            self.near = Some(Near::of(leaf, pair.0));
-            Ok(Some(pair))
+            let before = near.as_ref().and_then(|_| position.leaf());
+            // Keys that are looked for in their order lie in one leaf, many of them.
+            if self.stays
+                && let Some(mut near) = near
+                && let Some(found) = near.seek(pages, position, trunk, (key, or_after)).inspect_err(|_| position.unset())?
+            {
+                self.near = found.is_some().then_some(near);
+                return Ok(found);
+            }
+            let found = position.seek_single(pages, trunk, key, or_after)?;
+            self.stays = before.is_some() && position.leaf() == before;
+            Ok(self.keep_open(found))
         })
+    }
+
+    /// Goes to the first entry, or to the last. Who does is likely to walk on from there.
+    fn end_near(&mut self, end: End) -> Result<Option<Pair<'t>>> {
+        self.near = None;
+        let (position, trunk) = (&mut self.position, self.table.trunk());
+        on!(self.table.source, pages => {
+            if trunk.tree.has_duplicates() {
+                return if end == End::Last { position.last(pages, trunk) } else { position.first(pages, trunk) };
+            }
+            let found = position.end_single(pages, trunk, end)?;
+            Ok(self.keep_open(found))
+        })
+    }
+
+    /// Keeps the leaf open in which an entry was found, in a table without duplicates.
+    #[inline(always)]
+    fn keep_open(&mut self, found: Option<(Leaf<'t>, Pair<'t>)>) -> Option<Pair<'t>> {
+        let (leaf, pair) = found?;
+        self.near = Some(Near::of(leaf, pair.0));
+        Some(pair)
     }
 
     /// The entry of a cell whose value lies elsewhere.
@@ -307,7 +373,7 @@ impl<'t> Cursor<'t> {
 
     /// A step that leads out of the leaf, or nowhere, or the first one in it.
     #[inline(never)]
-    fn step_far(&mut self, step: Step, back: bool) -> Result<Option<Pair<'t>>> {
+    fn step_far(&mut self, mut step: Step, back: bool) -> Result<Option<Pair<'t>>> {
         if matches!(step, Step::Duplicate)
             && self.near.as_ref().is_some_and(|near| near.is_last_value(&self.position, back))
         {
@@ -317,6 +383,18 @@ impl<'t> Cursor<'t> {
             self.open_near();
             if let Some(cell) = self.step_near(step, back) {
                 return self.load(&cell);
+            }
+        }
+        if !matches!(step, Step::Key)
+            && let Some(near) = &mut self.near
+        {
+            let trunk = self.table.trunk();
+            let found = on!(self.table.source, pages => near.step_value_far(pages, &mut self.position, trunk, back));
+            match found.inspect_err(|_| self.near = None)? {
+                Some(Some(pair)) => return Ok(Some(pair)),
+                Some(None) if matches!(step, Step::Entry) => step = Step::Key,
+                Some(None) => return on!(self.table.source, pages => pages.walk_ends().map(|()| None)),
+                None => {}
             }
         }
         if !matches!(step, Step::Duplicate)

@@ -1,6 +1,6 @@
 //! Searches of a position: for a key, for one of its values, for where it stood.
 
-use super::{End, Inner, Pair, Position, State, Trunk};
+use super::{End, Inner, Pair, Position, State, Trunk, pair_at};
 use crate::error::Result;
 use crate::format::leaf::{Cell, Leaf};
 use crate::order::Needle;
@@ -56,6 +56,48 @@ impl Position {
             Ok(Some((leaf, (cell.key, load(pages, self.page(), &cell)?))))
         });
         found.inspect_err(|_| self.unset())
+    }
+
+    /// As [`Position::seek_single`], of a position that is in this leaf, if the key's place is there. `None`, and nothing is moved,
+    /// where it is elsewhere or may be.
+    pub(crate) fn seek_in_leaf<'p, P: Pages>(
+        &mut self,
+        pages: &'p P,
+        t: Trunk<'_>,
+        leaf: &Leaf<'p>,
+        (key, or_after): (&[u8], bool),
+    ) -> Result<Option<Option<Pair<'p>>>> {
+        let (page, order) = (self.page(), &t.orders.key);
+        let (i, found) = at(page, leaf.find(&Needle::new(key, order), order))?;
+        if !found && !(0 < i && i < leaf.len()) {
+            return Ok(None);
+        }
+        (self.state, self.inner) = (State::Gap, Inner::One);
+        self.path.leaf_mut().index = i;
+        if !found && !or_after {
+            return Ok(Some(None));
+        }
+        let cell = at(page, leaf.cell(i))?;
+        let load = if or_after { value::meet } else { value::load };
+        let value = load(pages, page, &cell)?;
+        self.state = State::On;
+        Ok(Some(Some((cell.key, value))))
+    }
+
+    /// Goes to the first entry of a table without duplicates, or to the last; the leaf that it is in. None if there is none.
+    pub(crate) fn end_single<'p, P: Pages>(
+        &mut self,
+        pages: &'p P,
+        t: Trunk<'_>,
+        end: End,
+    ) -> Result<Option<(Leaf<'p>, Pair<'p>)>> {
+        self.unset();
+        let Some(bytes) = self.path.end_leaf(pages, t.tree, end == End::Last)? else { return Ok(None) };
+        let step = self.path.leaf();
+        let leaf = at(step.page, Leaf::open(bytes))?;
+        let pair = pair_at(pages, step, &leaf, end)?;
+        (self.state, self.inner) = (State::On, Inner::One);
+        Ok(Some((leaf, pair)))
     }
 
     /// As [`Position::find_cell`], and stands there, at the first value.

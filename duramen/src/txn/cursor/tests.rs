@@ -144,3 +144,113 @@ fn a_walk_in_pages_of_its_own_transaction_remembers_its_place() -> Result<()> {
     assert_eq!(cursor.next(&txn)?.unwrap().0, [5]);
     Ok(())
 }
+
+/// A key, and a value that does not always lie in the leaf.
+fn numbered(number: u32) -> ([u8; 4], Vec<u8>) {
+    let long = number.is_multiple_of(50);
+    (number.to_be_bytes(), vec![b'v'; if long { 5_000 } else { 10 }])
+}
+
+#[test]
+fn a_search_from_where_the_last_one_ended_finds_what_any_search_finds() -> Result<()> {
+    const KEYS: u32 = 3_000;
+    let dir = tempfile::tempdir().unwrap();
+    let db = Database::open(dir.path().join("test.dm"))?;
+    let mut txn = db.begin_write()?;
+    let mut table = txn.table("even numbers")?;
+    for number in (0..KEYS).step_by(2) {
+        let (key, value) = numbered(number);
+        table.put(key, value)?;
+    }
+    txn.commit()?;
+    let snapshot = db.read()?;
+    let table = snapshot.table("even numbers")?;
+    let mut kept = table.cursor();
+    let mut stayed = 0;
+    let mut look = |number: u32, or_after: bool| {
+        let key = number.to_be_bytes();
+        let mut other = table.cursor();
+        stayed += usize::from(kept.stays && kept.near.is_some());
+        let seek =
+            |cursor: &mut Cursor<'_>| if or_after { cursor.seek_at_or_after(key) } else { cursor.seek(key) }.map(drop);
+        (seek(&mut kept)?, seek(&mut other)?);
+        assert_eq!(kept.current()?, other.current()?, "{number} {or_after}");
+        if number % 3 == 0 {
+            assert_eq!(kept.next()?, other.next()?, "behind {number} {or_after}");
+            assert_eq!(kept.prev()?, other.prev()?, "before {number} {or_after}");
+        }
+        Ok::<_, Error>(())
+    };
+    for or_after in [false, true] {
+        (0..KEYS + 4).try_for_each(|number| look(number, or_after))?;
+        (0..KEYS + 4).rev().step_by(2).try_for_each(|number| look(number, or_after))?;
+        (0..KEYS).try_for_each(|i| look(i.wrapping_mul(2_654_435_761) % KEYS, or_after))?;
+    }
+    assert!(stayed > 2_000, "of some 16,000 searches {stayed} began in the leaf of the one before");
+    Ok(())
+}
+
+#[test]
+fn the_values_of_a_key_are_walked_from_leaf_to_leaf() -> Result<()> {
+    const VALUES: u64 = 3_000;
+    let dir = tempfile::tempdir().unwrap();
+    let db = Database::open(dir.path().join("test.dm"))?;
+    for (name, kind) in [("fixed", Duplicates::sorted().fixed_size()), ("of any size", Duplicates::sorted())] {
+        let mut txn = db.begin_write()?;
+        let id = txn.open_table(name, Some(&TableOptions::new().duplicates(kind)))?;
+        for i in 0..3 * VALUES {
+            txn.put(id, [u8::try_from(i / VALUES).unwrap()], (i % VALUES).to_be_bytes())?;
+        }
+        let entry = |i: u64| Some((vec![u8::try_from(i / VALUES).unwrap()], (i % VALUES).to_be_bytes().to_vec()));
+        let owned = |pair: Option<Pair<'_>>| pair.map(|(key, value)| (key.to_vec(), value.to_vec()));
+        let mut cursor = txn.cursor(id)?;
+        for i in 0..3 * VALUES {
+            assert_eq!(owned(cursor.next(&txn)?), entry(i));
+        }
+        assert_eq!(cursor.next(&txn)?, None);
+        for i in (0..3 * VALUES - 1).rev() {
+            assert_eq!(owned(cursor.prev(&txn)?), entry(i));
+        }
+        assert_eq!(cursor.prev(&txn)?, None);
+        txn.commit()?;
+
+        let snapshot = db.read()?;
+        let table = snapshot.find_table(name, None)?.unwrap();
+        let mut cursor = table.cursor();
+        for i in 0..3 * VALUES {
+            if i % VALUES == 0 {
+                assert_eq!(cursor.next_duplicate()?, None);
+                assert_eq!(owned(cursor.next_key()?), entry(i));
+            } else {
+                assert_eq!(owned(cursor.next_duplicate()?), entry(i));
+            }
+            assert_eq!(owned(cursor.current()?), entry(i));
+        }
+        assert_eq!(cursor.next()?, None);
+        for i in (0..3 * VALUES - 1).rev() {
+            assert_eq!(owned(cursor.prev()?), entry(i));
+        }
+        assert_eq!((cursor.prev()?, cursor.count()?), (None, VALUES));
+    }
+    Ok(())
+}
+
+#[test]
+fn a_value_that_the_table_cannot_hold_replaces_none() -> Result<()> {
+    let dir = tempfile::tempdir().unwrap();
+    let db = Database::open(dir.path().join("test.dm"))?;
+    let mut txn = db.begin_write()?;
+    let fixed = TableOptions::new().duplicates(Duplicates::sorted().fixed_size());
+    let id = txn.open_table("fixed", Some(&fixed))?;
+    for (key, value) in [("one", "1234"), ("several", "1234"), ("several", "5678")] {
+        txn.put(id, key, value)?;
+    }
+    let mut cursor = txn.cursor(id)?;
+    for key in ["one", "several"] {
+        cursor.seek(&txn, key)?;
+        assert!(matches!(cursor.replace(&mut txn, "12"), Err(Error::ValueLength { bytes: 2, min: 4, max: 4 })));
+        assert_eq!(cursor.current(&txn)?, Some((key.as_bytes(), &b"1234"[..])));
+    }
+    assert_eq!(txn.view(id)?.stats().entries, 3);
+    Ok(())
+}

@@ -202,6 +202,7 @@ impl WriteCursor {
             }
             return Ok(());
         }
+        update::check_value(work.page_size(), work.table(self.table)?, value.len())?;
         let order = work.table(self.table)?.orders.duplicate.clone();
         let (key, old) = self.anchor.entry();
         if order.cmp(old, value).is_ne() {
@@ -330,6 +331,12 @@ impl WriteCursor {
     pub(super) fn step<'x>(&mut self, work: &'x Work, step: Step, back: bool) -> Result<Option<Pair<'x>>> {
         work.check()?;
         let Some(near) = self.held.get(work, self.table) else { return self.step_anew(work, step, back) };
+        if !matches!(step, Step::Duplicate)
+            && let Some(pair) = near.step_single(&mut self.position, back)
+        {
+            self.stand_on_entry((pair.0, &[]));
+            return Ok(Some(pair));
+        }
         let Some(cell) = step_near!(near, &mut self.position, step, back) else {
             if matches!(step, Step::Duplicate) {
                 let is_last = near.is_last_value(&self.position, back);
@@ -448,12 +455,11 @@ impl WriteCursor {
     /// A step that leads out of the leaf, or nowhere.
     #[inline(never)]
     fn step_far<'x>(&mut self, work: &'x Work, step: Step, back: bool) -> Result<Option<Pair<'x>>> {
-        let far = |near: &mut Near<'x>, position: &mut Position, trunk: Trunk<'_>| {
-            near.step_key_far(work, position, trunk, back)
+        let far = |near: &mut Near<'x>, position: &mut Position, trunk: Trunk<'_>| match step {
+            Step::Key => near.step_key_far(work, position, trunk, back),
+            Step::Entry | Step::Duplicate => Ok(near.step_value_far(work, position, trunk, back)?.flatten()),
         };
-        if matches!(step, Step::Key)
-            && let Some(pair) = self.move_near(work, far)?
-        {
+        if let Some(pair) = self.move_near(work, far)? {
             return Ok(Some(pair));
         }
         let (before, stores) = (self.position.leaf(), std::mem::take(&mut self.stores));
