@@ -10,7 +10,8 @@
 //!
 //! # Safety
 //! Bytes handed out belong to pages of a snapshot that the caller holds; no writer of this program changes those while
-//! it is held (copy-on-write). The bytes of [`Verified`] are only ever accessed as atomics.
+//! it is held (copy-on-write). What others may write at any time is only ever read as atomic words, and copied
+//! ([`Map::copy`]). The bytes of [`Verified`] are only ever accessed as atomics.
 #![allow(unsafe_code)]
 
 use std::fs::File;
@@ -35,6 +36,9 @@ const HEADROOM_BYTES: u64 = 64 << 20;
 
 /// Units in which reservations are rounded up: at least a page of any machine, at least a page of any database.
 const ROUND_BYTES: u64 = 64 << 10;
+
+/// Bytes of an atomic word.
+const WORD: usize = size_of::<AtomicU64>();
 
 /// Maps of this process.
 static MAPS: AtomicU64 = AtomicU64::new(0);
@@ -89,13 +93,32 @@ impl Map {
     /// that the bytes are of a snapshot that it holds.
     #[inline]
     pub(crate) fn bytes(&self, offset: u64, len: usize) -> Option<&[u8]> {
-        let start = usize::try_from(offset).ok()?;
-        let end = start.checked_add(len)?;
-        if end > self.region.bytes() && !self.grow(end) {
-            return None;
-        }
+        let start = self.start_of(offset, len)?;
         // SAFETY: the range is inside the mapping, which lives as long as `self`; see the head for its content.
         Some(unsafe { std::slice::from_raw_parts(self.base().add(start), len) })
+    }
+
+    /// As [`Map::bytes`], a copy of what others may write meanwhile, each eight bytes read at once. Offset and length are
+    /// multiples of eight.
+    #[inline]
+    pub(crate) fn copy<const LEN: usize>(&self, offset: u64) -> Option<[u8; LEN]> {
+        let start = self.start_of(offset, LEN).filter(|start| start % WORD == 0)?;
+        let mut copy = [0; LEN];
+        for (i, to) in copy.as_chunks_mut::<WORD>().0.iter_mut().enumerate() {
+            // SAFETY: the word is inside the mapping, aligned as the mapping is, and nobody makes anything of it but such a
+            // reference. Relaxed loads of this size need no memory that may be written.
+            let word = unsafe { &*self.base().add(start + i * WORD).cast::<AtomicU64>() };
+            *to = word.load(Ordering::Relaxed).to_ne_bytes();
+        }
+        Some(copy)
+    }
+
+    /// Where a range begins in the mapping, which all of it lies in.
+    #[inline]
+    fn start_of(&self, offset: u64, len: usize) -> Option<usize> {
+        let start = usize::try_from(offset).ok()?;
+        let end = start.checked_add(len)?;
+        (end <= self.region.bytes() || self.grow(end)).then_some(start)
     }
 
     /// Whether the byte at `offset` can be read without waiting for the disk, by what the system says.
@@ -303,6 +326,19 @@ mod tests {
         file.write_all_at(b"late", 3 << 20).unwrap();
         assert_eq!(map.bytes(3 << 20, 4).unwrap(), b"late");
         assert_eq!(map.base(), base);
+    }
+
+    #[test]
+    fn what_others_write_meanwhile_is_copied() {
+        let file = Arc::new(tempfile::tempfile().unwrap());
+        file.set_len(4096).unwrap();
+        let map = Map::new(&file, 4096).unwrap();
+        std::thread::scope(|scope| {
+            scope.spawn(|| (1..=200).for_each(|byte| file.write_all_at(&[byte; 64], 8).unwrap()));
+            while map.copy::<64>(8).unwrap() != [200; 64] {}
+        });
+        assert_eq!(map.copy::<16>(0).unwrap()[..], [[0; 8], [200; 8]].concat());
+        assert!(map.copy::<8>(map.reserved_bytes()).is_none() && map.copy::<8>(1).is_none());
     }
 
     #[test]

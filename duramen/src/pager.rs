@@ -83,9 +83,10 @@ impl Pager {
         self.first_page
     }
 
-    /// The bytes of a meta slot that nobody writes now; the file is at least as long as the slots.
-    pub(crate) fn slot(&self, slot: usize) -> &[u8] {
-        self.map.bytes((slot * meta::SLOT_BYTES) as u64, meta::SLOT_BYTES).unwrap_or(&[])
+    /// A copy of what a meta slot begins with, where others may be writing; the file is at least as long as the slots.
+    #[inline]
+    pub(crate) fn slot<const BYTES: usize>(&self, slot: usize) -> [u8; BYTES] {
+        self.map.copy((slot * meta::SLOT_BYTES) as u64).unwrap_or([0; BYTES])
     }
 
     #[inline]

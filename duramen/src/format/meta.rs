@@ -24,8 +24,10 @@ pub(crate) const HEAD_BYTES: u64 = (SLOT_BYTES * SLOTS) as u64;
 pub(crate) const MAGIC: [u8; 8] = *b"DURAMEN\x1a";
 /// Version of the file format that this code writes and reads.
 pub(crate) const VERSION: u32 = 2;
-/// Where the tail of the space log begins in a slot.
-const TAIL: usize = 256;
+/// Where the tail of the space log begins in a slot, behind all numbers.
+pub(crate) const TAIL: usize = 256;
+/// A slot begins with so many bytes up to the number of its commit.
+pub(crate) const NUMBERS: usize = 56;
 /// Highest sequence and transaction number: with a million commits a second they last for 146,000 years.
 const NUMBER_MAX: u64 = 1 << 62;
 /// Where the tail's checksum is, and the head's behind it, which covers that too.
@@ -180,12 +182,12 @@ impl Meta {
     }
 
     /// The number of a slot's commit, as far as a look at the number alone can tell.
-    pub(crate) fn txnid_of(slot: &[u8]) -> Txnid {
+    pub(crate) fn txnid_of(slot: &[u8; NUMBERS]) -> Txnid {
         if slot.starts_with(&MAGIC) { Txnid(word(slot, 48)) } else { Txnid(0) }
     }
 
     /// The same of its place in the order of all meta pages.
-    pub(crate) fn sequence_of(slot: &[u8]) -> u64 {
+    pub(crate) fn sequence_of(slot: &[u8; NUMBERS]) -> u64 {
         word(slot, 40)
     }
 
@@ -205,12 +207,12 @@ impl Meta {
     }
 
     /// Whether a slot has its commit's receipt.
-    pub(crate) fn has_receipt(slot: &[u8]) -> bool {
+    pub(crate) fn has_receipt(slot: &[u8; SLOT_BYTES]) -> bool {
         word(slot, RECEIPT) == receipt_of(slot)
     }
 
     /// When a slot's commit was made, of a slot that is known to be whole.
-    pub(crate) fn committed_ns_of(slot: &[u8]) -> u64 {
+    pub(crate) fn committed_ns_of(slot: &[u8; TAIL]) -> u64 {
         word(slot, 184)
     }
 

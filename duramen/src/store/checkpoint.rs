@@ -156,7 +156,7 @@ impl Store {
     /// Where no memory is shared with those who write after this, the newest commit's slot tells that it is flushed, so that they
     /// keep it, and that damage to it is not taken for what a power cut left.
     pub(super) fn tell_of_flush(&self, writer: &Writer) -> Result<()> {
-        if !self.untold || writer.meta.is_proven() || Meta::has_receipt(self.pager.slot(writer.slot)) {
+        if !self.untold || writer.meta.is_proven() || Meta::has_receipt(&self.pager.slot(writer.slot)) {
             return Ok(());
         }
         // It need not be flushed: if it is lost, the commit has its proof.

@@ -323,7 +323,7 @@ impl Store {
         writer.mark = slots.mark;
         writer.seen_slot = slots.slot;
         if newest != writer.meta.txnid || slots.slot != writer.slot {
-            let meta = recover::decode_newest(self.pager.slot(slots.slot), newest, &self.path)?;
+            let meta = recover::decode_newest(&self.pager.slot(slots.slot), newest, &self.path)?;
             writer.too_long |= meta.page_count < writer.meta.page_count;
             writer.meta = meta;
             writer.slot = slots.slot;

@@ -11,7 +11,7 @@ use super::opening::read_head;
 use super::recover::whole_slots;
 use super::{Store, Unpacked, published};
 use crate::error::{Error, Result};
-use crate::format::meta::{self, Meta, SLOTS};
+use crate::format::meta::{self, Meta, NUMBERS, SLOTS};
 use crate::ids::Txnid;
 use crate::os::{file, overlay};
 use crate::readers::{Published, ReadSlot, Stay};
@@ -94,7 +94,7 @@ impl Store {
     /// Where nobody tells of commits made through other handles, their meta pages do.
     #[cold]
     pub(super) fn look_for_commits(&self) -> Result<()> {
-        let newer = |slot: &usize| Meta::txnid_of(self.pager.slot(*slot)) > self.shared.newest();
+        let newer = |slot: &usize| Meta::txnid_of(&self.pager.slot(*slot)) > self.shared.newest();
         // What a failed commit of this process left there is not to be seen.
         if self.poison.is_there() || !(0..SLOTS).any(|slot| newer(&slot)) {
             return Ok(());
@@ -130,11 +130,10 @@ impl Store {
         let newest = self.shared.newest();
         let Some(record) = self.shared.record(newest) else { return Ok(()) };
         let known = Unpacked::of(&record).slot;
-        let bytes = |slot: usize| self.pager.slot(slot);
-        let is_later = |slot: usize| {
-            Meta::txnid_of(bytes(slot)) == newest && Meta::sequence_of(bytes(slot)) > Meta::sequence_of(bytes(known))
-        };
-        if !(0..SLOTS).any(is_later) {
+        let known_sequence = Meta::sequence_of(&self.pager.slot(known));
+        let is_later =
+            |slot: &[u8; NUMBERS]| Meta::txnid_of(slot) == newest && Meta::sequence_of(slot) > known_sequence;
+        if !(0..SLOTS).any(|slot| is_later(&self.pager.slot(slot))) {
             return Ok(());
         }
         let head = self.read_head()?;
@@ -150,8 +149,8 @@ impl Store {
     /// What another handle has flushed of this one's commits stays: what a writer makes next comes after a checkpoint.
     pub(super) fn look_for_receipts(&self) {
         let durable = self.shared.durable();
-        let is_flushed = |slot: &[u8]| Meta::txnid_of(slot) > durable && Meta::has_receipt(slot);
-        if (0..SLOTS).any(|slot| is_flushed(self.pager.slot(slot))) {
+        let is_newer = |slot: usize| Meta::txnid_of(&self.pager.slot(slot)) > durable;
+        if (0..SLOTS).any(|slot| is_newer(slot) && Meta::has_receipt(&self.pager.slot(slot))) {
             self.shared.ask_for_checkpoint();
         }
     }

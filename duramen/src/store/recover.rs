@@ -36,7 +36,7 @@ fn other_version(path: &Path, found: u32, features: u32) -> Error {
 }
 
 /// The meta page of the newest commit, for the writer who goes on from it.
-pub(crate) fn decode_newest(slot: &[u8], newest: Txnid, path: &Path) -> Result<Meta> {
+pub(crate) fn decode_newest(slot: &[u8; SLOT_BYTES], newest: Txnid, path: &Path) -> Result<Meta> {
     match Meta::decode_to_write(slot) {
         Ok(meta) if meta.txnid == newest => Ok(meta),
         Err(Unusable::OtherVersion(found, features)) => Err(other_version(path, found, features)),

@@ -73,7 +73,7 @@ pub(super) fn write(
 fn seal(work: &mut Work, record: &mut Vec<u8>, committed_ns: u64) -> Result<()> {
     let (txnid, base, user) = (work.txnid, work.base, work.user);
     let (store, writer) = work.store_and_writer()?;
-    let base_ns = Meta::committed_ns_of(store.pager.slot(writer.durable_slot));
+    let base_ns = Meta::committed_ns_of(&store.pager.slot(writer.durable_slot));
     let header = Header { txnid, base, base_ns, committed_ns, user };
     log::seal(record, &header, writer.meta.file_id, writer.meta.committed_ns);
     Ok(())
