@@ -1,16 +1,20 @@
-//! Removing many entries at once: ranges and whole trees, without a look at leaves that go altogether.
+//! Ranges: which bounds are none, and removing many entries at once, whole trees too, without a look at leaves that go
+//! altogether.
 //!
-//! Owns: `delete_range`, `drop_tree`. Must not know: how many entries a caller counts as one.
+//! Owns: `check_bounds`, `delete_range`, `drop_tree`. Must not know: how many entries a caller counts as one.
 //!
 //! A branch just above the leaves keeps each leaf's number of entries in the child pointer, so that a leaf none of
 //! whose cells holds anything outside can be dropped without being read.
 
+use std::ops::Bound;
+
 use super::delete::{collapse_root, tidy};
 use super::insert::build;
 use super::{
-    AnyLeaf, PagesMut, Path, Tree, at, below, blame, damaged, duplicates, expect_kind, open_branch, open_leaf, value,
+    AnyLeaf, Pages, PagesMut, Path, Tree, at, below, blame, damaged, duplicates, expect_kind, open_branch, open_leaf,
+    value,
 };
-use crate::error::Result;
+use crate::error::{Error, Result};
 use crate::format::leaf::{Leaf, LeafMut};
 use crate::format::packed::PackedMut;
 use crate::format::page::{self, Child};
@@ -24,6 +28,25 @@ const AHEAD: usize = 8;
 pub(crate) struct Edge<'a> {
     pub needle: Needle<'a>,
     pub after: bool,
+}
+
+/// Refuses bounds that have no place among the keys of a table of integers.
+pub(crate) fn check_bounds<P: Pages>(pages: &P, tree: &Tree, order: &Order, bounds: [Bound<&[u8]>; 2]) -> Result<()> {
+    let mut path = Path::default();
+    if !matches!(order, Order::Native) || !path.first(pages, tree)? {
+        return Ok(());
+    }
+    let key = path.key(pages)?;
+    bounds.into_iter().try_for_each(|bound| match bound {
+        Bound::Included(bound) | Bound::Excluded(bound) => check_size(key, bound),
+        Bound::Unbounded => Ok(()),
+    })
+}
+
+/// Refuses an integer of another size than one that is in the table, whose others have that size too.
+pub(crate) fn check_size(known: &[u8], key: &[u8]) -> Result<()> {
+    let (bytes, size) = (key.len(), known.len());
+    if bytes == size { Ok(()) } else { Err(Error::KeyLength { bytes, min: size, max: size }) }
 }
 
 /// Removes all entries between two edges (`None`: the tree's end); returns how many, duplicates counted.

@@ -223,7 +223,8 @@ movements! {
     seeks {
         /// To this key (its first value).
         seek => false;
-        /// To the first entry whose key is this one or after it.
+        /// To the first entry whose key is this one or after it. Among native integers one of another size is
+        /// [`Error::KeyLength`].
         seek_at_or_after => true;
     }
     bounds {
@@ -235,7 +236,8 @@ movements! {
     others {
         /// To this key with this very value.
         seek_pair(key, value) => seek_exact_pair from Start::Search(&[key, value]);
-        /// To this key with the first value that is this one or after it.
+        /// To this key with the first value that is this one or after it. Among native integers one of another size is
+        /// [`Error::ValueLength`].
         seek_pair_at_or_after(key, value) => seek_pair_at_or_after from Start::Search(&[key, value]);
         /// As `multiple`, for the next page of the key's values.
         next_multiple() => next_multiple from Start::Among;

@@ -13,13 +13,14 @@ use std::ops::Bound;
 use super::cursor::Cursor;
 use super::key_range::KeyRange;
 use super::table::{Source, Table, on};
-use crate::error::{Damage, Result};
+use crate::error::{Damage, Error, Result};
 use crate::format::leaf::Leaf;
 use crate::format::page::Child;
 use crate::order::{Needle, Order};
 use crate::tree::cursor::{CELLS_AHEAD, Pair};
 use crate::tree::duplicates::Orders;
 use crate::tree::near::Ahead;
+use crate::tree::range::check_bounds;
 use crate::tree::{Pages, Path, Tree, at, open_cells, value};
 
 /// Entries of a table in order; see [`Table::iter`] and [`Table::range`].
@@ -52,15 +53,16 @@ impl<'t> Iter<'t> {
         Iter::between(table, Bound::Unbounded, Bound::Unbounded)
     }
 
-    pub(super) fn ranged(table: &Table<'t>, range: &impl KeyRange) -> Iter<'t> {
+    pub(super) fn ranged(table: &Table<'t>, range: &impl KeyRange) -> Result<Iter<'t>> {
         let (low, high) = range.bounds();
+        on!(table.source, pages => check_bounds(pages, &table.tree, &table.orders.key, [low, high]))?;
         let (low, high) = (low.map(<[u8]>::to_vec), high.map(<[u8]>::to_vec));
         if let (Bound::Included(a) | Bound::Excluded(a), Bound::Included(b) | Bound::Excluded(b)) = (&low, &high)
             && table.orders.key.cmp(a, b).is_gt()
         {
-            return Iter(Kind::Empty);
+            return Ok(Iter(Kind::Empty));
         }
-        Iter::between(table, low, high)
+        Ok(Iter::between(table, low, high))
     }
 
     pub(super) fn prefixed(table: &Table<'t>, prefix: &[u8]) -> Iter<'t> {
@@ -78,8 +80,12 @@ impl<'t> Iter<'t> {
         Iter::between(table, Bound::Included(prefix.to_vec()), high)
     }
 
-    pub(super) fn of_key(table: &Table<'t>, key: &[u8]) -> Iter<'t> {
-        Iter::between(table, Bound::Included(key.to_vec()), Bound::Included(key.to_vec()))
+    /// None of a key that the table cannot have.
+    pub(super) fn of_key(table: &Table<'t>, key: &[u8]) -> Result<Iter<'t>> {
+        match Iter::ranged(table, &(key..=key)) {
+            Err(Error::KeyLength { .. }) => Ok(Iter(Kind::Empty)),
+            values => values,
+        }
     }
 
     fn between(table: &Table<'t>, low: Edge, high: Edge) -> Iter<'t> {

@@ -221,8 +221,11 @@ impl<'t> Table<'t> {
     /// }
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
+    ///
+    /// # Errors
+    /// [`Error::KeyLength`] for a bound among native integers that is of another size.
     pub fn range(&self, range: impl KeyRange) -> Result<Iter<'t>> {
-        Ok(Iter::ranged(self, &range))
+        Iter::ranged(self, &range)
     }
 
     /// The entries whose keys begin with these bytes, in order.
@@ -245,7 +248,7 @@ impl<'t> Table<'t> {
 
     /// The values of one key, in order.
     pub fn values_of(&self, key: impl AsRef<[u8]>) -> Result<Iter<'t>> {
-        Ok(Iter::of_key(self, key.as_ref()))
+        Iter::of_key(self, key.as_ref())
     }
 
     /// A cursor that stands nowhere yet.

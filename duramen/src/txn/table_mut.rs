@@ -73,7 +73,7 @@ impl<'t> TableMut<'t> {
         self.view().iter()
     }
 
-    /// The entries whose keys lie in a range.
+    /// The entries whose keys lie in a range. Errors: as [`Table::range`].
     pub fn range(&self, range: impl KeyRange) -> Result<Iter<'_>> {
         self.view().range(range)
     }
@@ -260,7 +260,8 @@ impl<'t> TableMut<'t> {
     /// being read.
     ///
     /// # Errors
-    /// [`Error::Incompatible`] for the main table.
+    /// [`Error::Incompatible`] for the main table; [`Error::KeyLength`] for a bound among native integers that is of another
+    /// size.
     pub fn delete_range(&mut self, range: impl KeyRange) -> Result<u64> {
         let (low, high) = range.bounds();
         update::delete_range(self.work, self.index(), low, high)

@@ -207,9 +207,39 @@ fn integers_of_two_sizes_do_not_meet_in_one_table() -> Result<()> {
         assert!(!table.delete(wide)?);
         assert!(!table.view().contains_key(wide)?);
         assert_eq!(table.view().cursor().seek(wide)?, None);
+        assert_eq!(table.view().values_of(wide)?.count(), 0);
         assert_eq!(table.len(), 1000);
         Ok(())
     })
+}
+
+/// They would be somewhere else from each end of a range.
+#[test]
+fn bounds_among_integers_are_of_their_size() -> Result<()> {
+    let (_dir, db) = frugal();
+    let plain = TableOptions::new().order(Order::Native);
+    for (options, pairs) in [(plain.clone(), false), (plain.duplicates(Duplicates::integers()), true)] {
+        let mut txn = db.begin_write()?;
+        let mut table = txn.table_with("t", &options)?;
+        (0..1000u64).try_for_each(|i| table.put(i.to_ne_bytes(), 8u64.to_ne_bytes()))?;
+        let is_refused = |error: Error| matches!(error, Error::KeyLength { min: 8, max: 8, .. });
+        for bound in [&[][..], b"abc", &5u32.to_ne_bytes(), &[9; 16]] {
+            assert!(is_refused(table.range(bound..).unwrap_err()) && is_refused(table.range(..bound).unwrap_err()));
+            assert!(is_refused(table.delete_range(bound..).unwrap_err()));
+            assert!(is_refused(table.delete_range(&7u64.to_ne_bytes()[..]..bound).unwrap_err()));
+            assert!(is_refused(table.view().cursor().seek_at_or_after(bound).unwrap_err()));
+            assert_eq!((table.view().values_of(bound)?.count(), table.len()), (0, 1000));
+        }
+        let id = table.id();
+        let mut cursor = txn.cursor(id)?;
+        assert_eq!(cursor.seek(&txn, 7u64.to_ne_bytes())?.map(|(key, _)| key), Some(&7u64.to_ne_bytes()[..]));
+        assert!(is_refused(cursor.seek_at_or_after(&txn, "abc").unwrap_err()));
+        if pairs {
+            let found = cursor.seek_pair_at_or_after(&txn, 7u64.to_ne_bytes(), 5u32.to_ne_bytes());
+            assert!(matches!(found, Err(Error::ValueLength { bytes: 4, min: 8, max: 8 })));
+        }
+    }
+    Ok(())
 }
 
 /// What is written early refers to no root that has no place yet.

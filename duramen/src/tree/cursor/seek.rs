@@ -1,10 +1,11 @@
 //! Searches of a position: for a key, for one of its values, for where it stood.
 
 use super::{End, Inner, Pair, Position, State, Trunk, pair_at};
-use crate::error::Result;
+use crate::error::{Error, Result};
 use crate::format::leaf::{Cell, Leaf};
-use crate::order::Needle;
-use crate::tree::duplicates::Duplicates;
+use crate::order::{Needle, Order};
+use crate::tree::duplicates::{Duplicates, item_of};
+use crate::tree::range::check_size;
 use crate::tree::{Pages, at, open_cells, value};
 
 impl Position {
@@ -28,6 +29,9 @@ impl Position {
             return Ok(None);
         }
         let mut leaf = at(self.page(), Leaf::open(bytes))?;
+        if or_after && matches!(order, Order::Native) {
+            check_size(at(self.page(), leaf.key(0))?, key)?;
+        }
         if self.path.leaf().index == leaf.len() {
             if !self.path.next_leaf(pages, order)? {
                 return Ok(None);
@@ -69,6 +73,9 @@ impl Position {
     ) -> Result<Option<Option<Pair<'p>>>> {
         let (page, order) = (self.page(), &t.orders.key);
         let (i, found) = at(page, leaf.find(&Needle::new(key, order), order))?;
+        if or_after && matches!(order, Order::Native) {
+            check_size(at(page, leaf.key(0))?, key)?;
+        }
         if !found && !(0 < i && i < leaf.len()) {
             return Ok(None);
         }
@@ -203,7 +210,7 @@ impl Position {
         }
     }
 
-    /// As [`Position::seek_pair`], exact or not.
+    /// As [`Position::seek_pair`], exact or not. Among integers none of another size has a place.
     pub(crate) fn seek_pair_at_or_after<'p, P: Pages>(
         &mut self,
         pages: &'p P,
@@ -211,6 +218,11 @@ impl Position {
         key: &[u8],
         value: &[u8],
     ) -> Result<Option<Pair<'p>>> {
+        let (bytes, size) = (value.len(), item_of(t.tree));
+        if matches!(t.orders.duplicate, Order::Native) && size != 0 && bytes != size {
+            self.unset();
+            return Err(Error::ValueLength { bytes, min: size, max: size });
+        }
         Ok(self.seek_pair(pages, t, key, value)?.map(|(pair, _)| pair))
     }
 

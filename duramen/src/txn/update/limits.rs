@@ -6,7 +6,7 @@ use crate::error::{Error, Result};
 use crate::format::leaf::key_max;
 use crate::order::Order;
 use crate::tree::duplicates::item_of;
-use crate::tree::{Path, at};
+use crate::tree::{Path, at, range};
 use crate::txn::work::{OpenTable, Work};
 
 /// Refuses keys that the table cannot hold.
@@ -27,8 +27,7 @@ pub(super) fn check_size(work: &Work, i: usize, path: &Path, key: &[u8]) -> Resu
     if path.is_empty() || !matches!(work.tables[i].orders.key, Order::Native) {
         return Ok(());
     }
-    let size = at(path.leaf().page, path.open_leaf(work)?.key(0))?.len();
-    if key.len() == size { Ok(()) } else { Err(Error::KeyLength { bytes: key.len(), min: size, max: size }) }
+    range::check_size(at(path.leaf().page, path.open_leaf(work)?.key(0))?, key)
 }
 
 /// Refuses values that the table cannot hold.

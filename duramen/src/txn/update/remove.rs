@@ -98,8 +98,10 @@ pub(in crate::txn) fn delete_range(work: &mut Work, i: usize, low: Bound<&[u8]>,
     if i == 0 {
         return Err(Error::Incompatible { what: "the main table holds the records of others" });
     }
+    let table = &work.tables[i];
+    range::check_bounds(work, &table.tree, &table.orders.key, [low, high])?;
     if let (Bound::Included(a) | Bound::Excluded(a), Bound::Included(b) | Bound::Excluded(b)) = (low, high)
-        && work.tables[i].orders.key.cmp(a, b).is_gt()
+        && table.orders.key.cmp(a, b).is_gt()
     {
         return Ok(0);
     }
