@@ -30,6 +30,7 @@ pub(crate) const TAIL: usize = 256;
 pub(crate) const NUMBERS: usize = 56;
 /// Highest sequence and transaction number: with a million commits a second they last for 146,000 years.
 const NUMBER_MAX: u64 = 1 << 62;
+const IMPOSSIBLE_NUMBERS: Damage = Damage("a meta page with impossible numbers of commits");
 /// Where the tail's checksum is, and the head's behind it, which covers that too.
 const TAIL_CHECKSUM: usize = TAIL - 16;
 const CHECKSUM: usize = TAIL - 8;
@@ -197,6 +198,12 @@ impl Meta {
         (self.sequence, self.txnid)
     }
 
+    /// The sequence of a meta page that is to be newer than one of this sequence. There is none only in a file that was made to
+    /// do harm: what was written after that would not be taken for a meta page.
+    pub(crate) fn sequence_after(sequence: u64) -> crate::error::Result<u64> {
+        if sequence < NUMBER_MAX { Ok(sequence + 1) } else { Err(IMPOSSIBLE_NUMBERS.at(Pgno(0))) }
+    }
+
     /// What stands at [`RECEIPT`] once the commit has been flushed.
     pub(crate) fn receipt(&self) -> [u8; SECTOR_BYTES] {
         let mut head = Vec::new();
@@ -243,7 +250,7 @@ impl Meta {
             return Err(damaged("a meta page with an impossible file length"));
         }
         if word(40) > NUMBER_MAX || word(48) > NUMBER_MAX || word(128) > word(48) {
-            return Err(damaged("a meta page with impossible numbers of commits"));
+            return Err(Unusable::Damaged(IMPOSSIBLE_NUMBERS));
         }
         if [144, 160, 168, 176].into_iter().any(|at| word(at) > Pgno::LIMIT) {
             return Err(damaged("a meta page with impossible counts of pages"));

@@ -8,6 +8,7 @@ use super::log::{self, Mark};
 use super::meta_slots::write_meta;
 use super::{Store, Writer, published};
 use crate::error::{Error, Result};
+use crate::format::meta::Meta;
 use crate::readers::Wait;
 
 /// How long a handle that closes waits for its turn to make a checkpoint, before it flushes beside the writer.
@@ -96,7 +97,7 @@ impl Store {
     /// is on disk, and if this page is lost, the one before it says so too.
     fn write_proven_meta(&self, writer: &mut Writer) -> Result<()> {
         let slot = self.free_slot(writer);
-        writer.meta.sequence += 1;
+        writer.meta.sequence = Meta::sequence_after(writer.meta.sequence)?;
         writer.meta.needs_no_proof();
         write_meta(&*self.medium, &writer.meta, slot, &mut writer.meta_bytes)
             .map_err(|error| self.poison("write the meta page", error))?;

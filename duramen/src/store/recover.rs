@@ -175,11 +175,12 @@ pub(crate) fn choose(
 /// it: it is written again. Of a commit that needs no proof that is the meta page. The pages were flushed before that.
 pub(crate) fn secure(chosen: &mut Chosen, pager: &Pager, medium: &dyn Medium) -> Result<()> {
     if let Some((slot, sequence)) = chosen.rejected {
+        let sequence = Meta::sequence_after(sequence)?;
         if !chosen.unflushed.is_empty() {
             write_again(chosen, pager, medium).map_err(Error::io(AGAIN))?;
             medium.flush().map_err(Error::io("flush the recovered commit"))?;
         }
-        chosen.meta.sequence = sequence + 1;
+        chosen.meta.sequence = sequence;
         chosen.slot = slot;
         return write_proven(medium, &mut chosen.meta, slot).map_err(Error::io("write the meta page"));
     }

@@ -440,7 +440,7 @@ fn next_meta(work: &mut Work, catalog: Tree, space: SpaceRoot, tail: Vec<u8>, co
     let proof = proof_with(work, proof);
     let last = &work.writer_mut()?.meta;
     Ok(Meta {
-        sequence: last.sequence + 1,
+        sequence: Meta::sequence_after(last.sequence)?,
         txnid,
         page_count,
         catalog,

@@ -146,9 +146,13 @@ fn features_that_must_not_be_ignored_are_refused() -> Result<()> {
 
 /// Changes a number in meta slots and makes their checksums right.
 fn reseal(path: &str, slots: std::ops::Range<usize>, at: usize, number: u32) {
+    reseal_with(path, slots, at, &number.to_le_bytes());
+}
+
+fn reseal_with(path: &str, slots: std::ops::Range<usize>, at: usize, number: &[u8]) {
     let mut bytes = std::fs::read(path).unwrap();
     for slot in bytes.chunks_mut(4096).take(slots.end).skip(slots.start) {
-        slot[at..at + 4].copy_from_slice(&number.to_le_bytes());
+        slot[at..at + number.len()].copy_from_slice(number);
         let id = u64::from_le_bytes(slot[32..40].try_into().unwrap());
         let sum = xxhash_rust::xxh3::xxh3_64_with_seed(&slot[..248], id);
         slot[248..256].copy_from_slice(&sum.to_le_bytes());
@@ -183,6 +187,30 @@ fn a_newer_version_in_one_slot_counts_if_the_slot_is_whole() -> Result<()> {
         reseal(&path, slot..slot + 1, 8, 9);
         let error = Database::open(&path).expect_err("a newer version");
         assert!(matches!(error, Error::OtherVersion { found: 9, .. }), "{error}");
+    }
+    Ok(())
+}
+
+/// No commit would be told from what is no meta page.
+#[test]
+fn no_meta_page_is_written_behind_the_last_that_there_can_be() -> Result<()> {
+    for left in 0..3 {
+        let (_dir, path) = closed()?;
+        let bytes = fs::read(&path).unwrap();
+        let sequence = |slot: &usize| u64::from_le_bytes(bytes[slot * 4096 + 40..][..8].try_into().unwrap());
+        let newest = (0..4).max_by_key(sequence).unwrap();
+        reseal_with(&path, newest..newest + 1, 40, &((1_u64 << 62) - left).to_le_bytes());
+        let db = Database::open(&path)?;
+        for commit in 0..3 {
+            let committed = db.update(|txn| txn.table("counted")?.put("commits", [commit]));
+            assert_eq!(committed.is_ok(), u64::from(commit) < left, "{committed:?}");
+            assert!(matches!(committed, Ok(()) | Err(Error::Corrupt { .. })));
+        }
+        drop(db);
+        let db = Database::open(&path)?;
+        let snapshot = db.read()?;
+        let found = if left == 0 { None } else { snapshot.table("counted")?.get("commits")? };
+        assert_eq!(found.map(|found| u64::from(found[0]) + 1).unwrap_or_default(), left);
     }
     Ok(())
 }
