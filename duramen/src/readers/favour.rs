@@ -96,7 +96,7 @@ impl Favour {
     /// Notes that this handle has the kernel's lock, and whether it should not need it the next time.
     fn count(&self, file: &File, header: &Header, was_favoured: bool) {
         let before = header.taken.word.fetch_add(1, Ordering::Relaxed);
-        let last = self.taken.swap(before + 1, Ordering::Relaxed);
+        let last = self.taken.swap(before.wrapping_add(1), Ordering::Relaxed);
         if last != before || was_favoured {
             self.strangers.fetch_add(1, Ordering::Relaxed);
             self.in_a_row.store(0, Ordering::Relaxed);
@@ -106,9 +106,9 @@ impl Favour {
             return;
         }
         if self.number.load(Ordering::Relaxed) == NOBODY {
-            let number = before + 1;
-            // Whoever is refused goes on by the kernel's lock, which it has.
-            if number > NUMBER_MAX || !lock::try_lock(file, lock_of(number), Kind::Exclusive).unwrap_or(false) {
+            // Whoever is refused goes on by the kernel's lock, which it has. In a damaged lock file any number may stand.
+            let Some(number) = before.checked_add(1).filter(|number| *number <= NUMBER_MAX) else { return };
+            if !lock::try_lock(file, lock_of(number), Kind::Exclusive).unwrap_or(false) {
                 return;
             }
             self.number.store(number, Ordering::Relaxed);

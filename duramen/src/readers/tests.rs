@@ -373,6 +373,19 @@ fn who_has_been_refused_beside_the_favoured_holds_nothing() {
 }
 
 #[test]
+fn what_a_damaged_lock_file_counts_favours_nobody_and_is_counted_on() {
+    let place = Place::new();
+    let (a, b) = (place.first(1), place.joined());
+    a.memory.header().taken.word.store(u64::MAX - 12, Ordering::Relaxed);
+    for writes in 0..13 {
+        a.lock_writer(Wait::No).unwrap();
+        assert!(asked_the_kernel(&b), "{writes}");
+        a.unlock_writer();
+    }
+    write_alone(&a);
+}
+
+#[test]
 fn a_handle_that_closes_is_favoured_no_more() {
     let place = Place::new();
     let (a, b, c) = (place.first(1), place.joined(), place.joined());
