@@ -6,20 +6,23 @@
 //! are put right when that is seen:
 //! - A *hint* is a page that was in a run of a certain class of lengths. Each run has one in its class at least; what
 //!   changes a run leaves a new one.
-//! - The *bound* of a block of pages is a class that no run beginning in the block exceeds.
+//! - The *bound* of a class, and of a block of pages, is a length that no run of the class, or beginning in the block, exceeds.
 //!
-//! So adding and removing pages costs the same however many runs there are. Of a set that comes as bits the notes are made
-//! block by block: who takes a page or two need not look at all of it.
+//! So adding and removing pages costs the same however many runs there are. A search looks at the runs of a class, or of a
+//! block, one by one only where the bound says that there may be one long enough; finds it none, the bound says so from then
+//! on. Of a set that comes as bits the notes are made block by block: who takes a page or two need not look at all of it.
 
 use super::bits::{Bits, Runs};
 use crate::ids::{Extent, Pgno};
-use crate::width::{to_u8, to_usize};
+use crate::width::{to_u16, to_usize};
 
-/// Lengths below this are classes of their own, those above go by powers of two. A power of two.
+/// Lengths below this are classes of their own. A power of two.
 const SHORT: u64 = 64;
+/// So many classes are those from there to its double, as many those to the double of that, and so on. A power of two.
+const STEPS: u64 = 8;
 /// Runs of this length and more are one class. A power of two.
 const LONG: u64 = 4096;
-const CLASSES: usize = to_usize(SHORT) + (LONG.ilog2() - SHORT.ilog2()) as usize + 1;
+const CLASSES: usize = to_usize(SHORT + (LONG.ilog2() - SHORT.ilog2()) as u64 * STEPS) + 1;
 const _: () = assert!(CLASSES <= u128::BITS as usize);
 /// Pages with one bound.
 const BLOCK: u64 = 4096;
@@ -39,7 +42,9 @@ pub(super) struct Free {
     /// The classes with hints, a bit for each.
     hinted: u128,
     hints_len: usize,
-    bounds: Vec<u8>,
+    /// The bounds of classes and of blocks. [`LONG`] bounds nothing.
+    longest: [u16; CLASSES],
+    bounds: Vec<u16>,
     /// Runs that begin in so many blocks, the first ones, have hints. Bounds are there for all.
     noted: usize,
 }
@@ -53,6 +58,7 @@ impl Default for Free {
             hints: [const { Vec::new() }; CLASSES],
             hinted: 0,
             hints_len: 0,
+            longest: [0; CLASSES],
             bounds: Vec::new(),
             noted: usize::MAX,
         }
@@ -64,7 +70,15 @@ fn class(length: u64) -> usize {
     if length < SHORT {
         return to_usize(length);
     }
-    to_usize(SHORT) + (length.min(LONG).ilog2() - SHORT.ilog2()) as usize
+    let length = length.min(LONG);
+    let power = length.ilog2();
+    let step = length >> (power - STEPS.ilog2()) & (STEPS - 1);
+    to_usize(SHORT + u64::from(power - SHORT.ilog2()) * STEPS + step)
+}
+
+/// A length as a bound.
+fn bound(length: u64) -> u16 {
+    to_u16(to_usize(length.min(LONG)))
 }
 
 fn between(start: u64, end: u64) -> Extent {
@@ -91,7 +105,7 @@ impl Free {
     /// All whose bits are set. They are found once they are noted.
     pub(super) fn from_bits(bits: Bits) -> Free {
         let (pages, runs) = bits.count();
-        let bounds = vec![to_u8(CLASSES); to_usize(bits.end().div_ceil(BLOCK))];
+        let bounds = vec![bound(LONG); to_usize(bits.end().div_ceil(BLOCK))];
         Free { bits, pages, runs, bounds, noted: 0, ..Free::default() }
     }
 
@@ -134,7 +148,7 @@ impl Free {
     fn end_run(&mut self, run: Option<Extent>) {
         if let Some(run) = run {
             self.runs += 1;
-            self.note_as(class(run.pages), run.start.0);
+            self.note_as(run.pages, run.start.0);
         }
     }
 
@@ -224,8 +238,8 @@ impl Free {
         }
     }
 
-    /// A run of at least `pages` pages: of those shorter than [`SHORT`] the shortest, else one that is not twice as long
-    /// as need be, where there is one.
+    /// A run of at least `pages` pages: of those shorter than [`SHORT`] the shortest, else one that is hardly longer than the
+    /// shortest (an eighth), where that is less than [`LONG`].
     pub(super) fn smallest(&mut self, pages: u64) -> Option<Extent> {
         let mut left = self.hinted >> class(pages) << class(pages);
         while left != 0 {
@@ -251,7 +265,7 @@ impl Free {
         None
     }
 
-    /// A run than which none is twice as long, if that is less than [`LONG`].
+    /// A run than which none is longer by an eighth, if it is shorter than [`LONG`].
     pub(super) fn long(&mut self) -> Option<Extent> {
         while self.hinted != 0 {
             // It has a run, or is hinted at no longer.
@@ -265,20 +279,27 @@ impl Free {
 
     /// A run of a class that has at least `pages` pages.
     fn of_class(&mut self, class: usize, pages: u64) -> Option<Extent> {
-        let mut i = self.hints[class].len();
+        if self.longest[class] < bound(pages) {
+            return None;
+        }
+        let (mut i, mut longest) = (self.hints[class].len(), 0);
         while i > 0 {
             i -= 1;
             let hint = self.hints[class][i];
-            if !self.bits.has(hint) || self.class_at(hint).0 != class {
+            let length = if self.bits.has(hint) { self.length_at(hint).0 } else { 0 };
+            if self::class(length) != class {
                 self.hints[class].swap_remove(i);
                 self.hints_len -= 1;
                 continue;
             }
-            let run = self.containing(Pgno(hint)).filter(|run| run.pages >= pages);
-            if run.is_some() {
-                return run;
+            if bound(length) >= bound(pages)
+                && let Some(run) = self.containing(Pgno(hint)).filter(|run| run.pages >= pages)
+            {
+                return Some(run);
             }
+            longest = longest.max(bound(length));
         }
+        self.longest[class] = longest;
         if self.hints[class].is_empty() {
             self.hinted &= !(1 << class);
         }
@@ -287,7 +308,7 @@ impl Free {
 
     /// The lowest run of at least `pages` pages.
     pub(super) fn lowest(&mut self, pages: u64) -> Option<Extent> {
-        let wanted = to_u8(class(pages));
+        let wanted = bound(pages);
         for block in 0..self.bounds.len() {
             if self.bounds[block] < wanted {
                 continue;
@@ -299,7 +320,7 @@ impl Free {
                 }
                 longest = longest.max(run.pages);
             }
-            self.bounds[block] = if longest == 0 { 0 } else { to_u8(class(longest)) };
+            self.bounds[block] = bound(longest);
         }
         None
     }
@@ -311,11 +332,12 @@ impl Free {
         self.bits.runs_from(at, usize::MAX)
     }
 
-    /// The class of the run that a free page is in, and where it starts, or a page not too far from there.
-    fn class_at(&self, page: u64) -> (usize, u64) {
+    /// The length of the run that a free page is in, or one that is [`LONG`] too, and where it starts, or a page not too far
+    /// from there.
+    fn length_at(&self, page: u64) -> (u64, u64) {
         let start = self.bits.start_of_set(page, page.saturating_sub(LONG));
         let end = self.bits.next_clear(page, (page + LONG).min(self.bits.end()));
-        (class(end - start), start)
+        (end - start, start)
     }
 
     /// Notes the run that a free page is in.
@@ -323,25 +345,27 @@ impl Free {
         if self.hints_len > HINTS_EACH * self.runs + HINTS_ROOM {
             return self.note_all();
         }
-        let (class, start) = self.class_at(page);
-        self.note_as(class, start);
+        let (length, start) = self.length_at(page);
+        self.note_as(length, start);
     }
 
-    fn note_as(&mut self, class: usize, start: u64) {
+    fn note_as(&mut self, length: u64, start: u64) {
+        let (class, bound) = (class(length), bound(length));
         self.hints[class].push(start);
         self.hinted |= 1 << class;
         self.hints_len += 1;
+        self.longest[class] = self.longest[class].max(bound);
         let block = to_usize(start / BLOCK);
         if self.bounds.len() <= block {
             self.bounds.resize(block + 1, 0);
         }
-        self.bounds[block] = self.bounds[block].max(to_u8(class));
+        self.bounds[block] = self.bounds[block].max(bound);
     }
 
     /// Makes all notes anew.
     fn note_all(&mut self) {
         self.hints.iter_mut().for_each(Vec::clear);
-        (self.hinted, self.hints_len) = (0, 0);
+        (self.hinted, self.hints_len, self.longest) = (0, 0, [0; CLASSES]);
         self.bounds.clear();
         self.noted = usize::MAX;
         self.note_runs(0, u64::MAX);
@@ -357,7 +381,7 @@ impl Free {
                 return;
             }
             at = self.bits.next_clear(start, self.bits.end());
-            self.note_as(class(at - start), start);
+            self.note_as(at - start, start);
         }
     }
 }
@@ -408,6 +432,41 @@ mod tests {
         let most = HINTS_EACH * free.runs + HINTS_ROOM + 1;
         assert!(free.hints_len <= most, "{} hints", free.hints_len);
         assert_eq!(free.hints.iter().map(Vec::len).sum::<usize>(), free.hints_len);
+    }
+
+    #[test]
+    fn a_class_has_one_length_or_such_as_differ_by_less_than_an_eighth() {
+        assert_eq!((class(LONG) + 1, class(1 << 40) + 1), (CLASSES, CLASSES));
+        let mut first = 1;
+        for length in 2..=LONG {
+            if class(length) > class(first) {
+                assert_eq!(class(length), class(first) + 1);
+                first = length;
+            }
+            assert!(
+                length - first <= first.saturating_sub(1) / STEPS && (length == first || length > SHORT),
+                "{length}"
+            );
+        }
+    }
+
+    #[test]
+    fn a_search_that_finds_no_run_long_enough_need_not_look_at_them_again() {
+        let mut free = Free::from_sorted((0..1000).map(|i| extent((i * 110, 100))));
+        let bounds = |free: &Free| (free.longest[class(103)], free.bounds.iter().copied().max().unwrap());
+        free.add(extent((200_000, 103)));
+        assert_eq!(
+            (free.smallest(103), free.lowest(103)),
+            (Some(extent((200_000, 103))), Some(extent((200_000, 103))))
+        );
+        free.remove(extent((200_000, 1)));
+        assert_eq!((free.smallest(103), free.lowest(103), bounds(&free)), (None, None, (102, 102)));
+        free.remove(extent((200_001, 50)));
+        assert_eq!((free.smallest(101), free.lowest(101), bounds(&free)), (None, None, (100, 100)));
+        free.add(extent((200_001, 49)));
+        free.add(extent((200_050, 1)));
+        assert_eq!(free.smallest(101), Some(extent((200_001, 102))));
+        assert_eq!(free.lowest(101), Some(extent((200_001, 102))));
     }
 
     proptest! {
