@@ -96,9 +96,43 @@ fn a_compacted_copy_has_every_entry_in_its_order_and_no_free_space() {
     }
     assert_eq!(copy.read().unwrap().main_table().unwrap().get("between").unwrap(), Some(&b"tables"[..]));
     assert!(told.len() > 3 && told.iter().all(|&(done, all)| done <= all && all == total), "{told:?}");
-    let bytes = |db: &Database| std::fs::metadata(db.path()).unwrap().len();
     assert!(bytes(&copy) * 3 < bytes(&db) * 2, "{} of {}", bytes(&copy), bytes(&db));
+    assert_full(&copy);
     copy.update(|txn| txn.table_with("own", &kinds()[4].1)?.put("more", "than before")).unwrap();
+}
+
+fn bytes(db: &Database) -> u64 {
+    std::fs::metadata(db.path()).unwrap().len()
+}
+
+/// It is exactly as long as what it holds.
+fn assert_full(copy: &Database) {
+    let stats = copy.stats().unwrap();
+    assert_eq!((stats.free_pages, bytes(copy)), (0, stats.pages * copy.page_size() as u64));
+}
+
+#[test]
+fn a_copy_of_a_copy_is_as_long_however_much_there_is_in_how_many_tables() {
+    for (page_size, tables, entries, length) in
+        [(4096, 1, 0, 0), (4096, 1, 3000, 30), (4096, 40, 101, 30), (4096, 3, 300, 20_000), (65536, 3, 3000, 3000)]
+    {
+        let dir = tempfile::tempdir().unwrap();
+        let path = |name| dir.path().join(name);
+        let db = Database::options().page_size(page_size).open(path("x.dm")).unwrap();
+        let fill = |table: &mut TableMut<'_>| {
+            (0..entries).try_for_each(|i| {
+                table.append(u32::to_be_bytes(i), vec![7; length + i as usize % 5000 * length / 5000])
+            })
+        };
+        db.update(|txn| (0..tables).try_for_each(|i| fill(&mut txn.table(format!("table {i}"))?))).unwrap();
+        db.copy_compact(path("once.dm"), go_on).unwrap();
+        let once = Database::open(path("once.dm")).unwrap();
+        once.copy_compact(path("twice.dm"), go_on).unwrap();
+        let twice = Database::open(path("twice.dm")).unwrap();
+        assert_full(&once);
+        assert!(bytes(&once) == bytes(&twice) && bytes(&once) <= bytes(&db), "{} {}", bytes(&once), bytes(&db));
+        assert!(once.check(|_, _| ()).unwrap().is_clean());
+    }
 }
 
 #[test]

@@ -50,6 +50,7 @@ fn fill(db: &Database, path: &Path, progress: Progress<'_>) -> Result<()> {
     let (snapshot, user_number) = newest(db)?;
     let mut txn = copy.begin_write()?;
     txn.set_user_number(user_number);
+    txn.leave_nothing_free();
     let mut run = Run { snapshot: &snapshot, names: snapshot.table_names()?, done: 0, total: 0, progress };
     run.total = run.count()?;
     run.main(&mut txn)?;

@@ -40,14 +40,14 @@ pub(super) fn allocate(work: &mut Work, pages: u64, contiguous: bool) -> Result<
         free_by_flushing(work, pages, contiguous)?;
     }
     let page_count = work.horizon.page_count;
-    let (pages_wanted, durability) = (work.pages_wanted, work.durability);
+    let (pages_wanted, durability, exact) = (work.pages_wanted, work.durability, work.exact);
     let reserve = reserve(work, pages);
     let space = space_for(work, pages + reserve)?;
     let takeable = space.free_pages().saturating_sub(reserve);
     let mut extents = if was_full && !contiguous {
         take_placed(work, pages.min(takeable))?
     } else if !contiguous {
-        let may_grow = page_count + pages <= pages_wanted && is_scarce(space, page_count, durability);
+        let may_grow = !exact && page_count + pages <= pages_wanted && is_scarce(space, page_count, durability);
         take(space, pages, takeable, page_count, may_grow)
     } else if pages <= takeable {
         space.take(pages).into_iter().collect()
@@ -60,7 +60,7 @@ pub(super) fn allocate(work: &mut Work, pages: u64, contiguous: bool) -> Result<
     if found < pages {
         let hole = contiguous && page_count + pages > pages_wanted;
         let rest = if hole { find_hole(work, pages)? } else { lengthen(work, pages - found)? };
-        work.placed.extents.push(rest);
+        note_placed(work, rest);
         extents.push(rest);
     }
     extents.sort_by_key(|e| e.start);
@@ -74,7 +74,7 @@ pub(super) fn allocate_one(work: &mut Work, lane: Lane) -> Result<Pgno> {
         free_by_flushing(work, 1, false)?;
     }
     let page_count = work.horizon.page_count;
-    let step = if crowded { 1 } else { growth(page_count, work.pages_wanted) };
+    let step = if crowded || work.exact { 1 } else { growth(page_count, work.pages_wanted) };
     let reserve = reserve(work, step);
     // Where the file may grow by several pages that is cheaper than a look at what each commit retired.
     let space = if step == 1 { space_for(work, 1 + reserve)? } else { &mut work.ledger()?.space };
@@ -88,11 +88,16 @@ pub(super) fn allocate_one(work: &mut Work, lane: Lane) -> Result<Pgno> {
         Some(page) => page,
         None => lengthen_ahead(work, lane, step)?,
     };
-    match work.placed.extents.last_mut().filter(|last| last.end() == page) {
-        Some(last) => last.pages += 1,
-        None => work.placed.extents.push(Extent::new(page, 1)),
-    }
+    note_placed(work, Extent::new(page, 1));
     Ok(page)
+}
+
+/// Notes pages as the transaction's: those that follow each other, of which there may be very many, as one extent.
+fn note_placed(work: &mut Work, pages: Extent) {
+    match work.placed.extents.last_mut().filter(|last| last.end() == pages.start) {
+        Some(last) => last.pages += pages.pages,
+        None => work.placed.extents.push(pages),
+    }
 }
 
 /// Takes a hole for a run where the file may not be longer: among what the last commits retired, too, or behind a wait for
@@ -151,7 +156,7 @@ fn lengthen_ahead(work: &mut Work, lane: Lane, pages: u64) -> Result<Pgno> {
 /// How many free pages the transaction leaves alone when it takes so many, or lengthens the file by them.
 fn reserve(work: &Work, pages: u64) -> u64 {
     let page_count = work.horizon.page_count;
-    let fills_holes = !work.grows || page_count + pages > work.pages_wanted;
+    let fills_holes = work.exact || !work.grows || page_count + pages > work.pages_wanted;
     if fills_holes { 0 } else { (page_count / RESERVE).min(RESERVE_MAX) }
 }
 

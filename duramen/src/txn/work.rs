@@ -87,6 +87,8 @@ pub(crate) struct Work {
     pub bytes_before: Option<u64>,
     /// Beyond so many pages small holes are filled before the file is made longer.
     pub pages_wanted: u64,
+    /// The file is to have no page more than it needs, whatever the next transactions would like.
+    pub exact: bool,
     /// What it writes is more than what it frees, as far as is known.
     pub grows: bool,
     /// Tells it apart from other transactions.
@@ -184,6 +186,7 @@ impl Work {
             unchained: Vec::new(),
             bytes_before: None,
             pages_wanted: u64::MAX,
+            exact: false,
             pages_in_memory: pages_of(store.settings.memory_bytes_unasked(), &store),
             unspilled: 0,
             grows: true,

@@ -149,6 +149,11 @@ impl<'p> WriteTxn<'p> {
         self.work_mut().pages_wanted = pages;
     }
 
+    /// Leaves no page of the file free, as far as it can. What it loads is then placed page by page.
+    pub(crate) fn leave_nothing_free(&mut self) {
+        self.work_mut().exact = true;
+    }
+
     /// Pages of the file that this transaction can use for what it changes, before it makes the file longer. If they are
     /// fewer than wanted, and some are kept only until the disk has what replaced them, the disk is waited for.
     pub fn pages_free(&mut self, wanted: u64) -> Result<u64> {

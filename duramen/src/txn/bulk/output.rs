@@ -2,6 +2,8 @@
 //!
 //! Owns: the choice of pages, gathering them into large blocks. Must not know: trees, records, how blocks are written.
 //!
+//! Who wants a file without free pages (`Work::exact`) gets each page when it is needed; leaves then stand among values.
+//!
 //! Nothing refers to these pages before the transaction's commit, so they are written to their final place at once.
 
 use std::collections::VecDeque;
@@ -14,9 +16,10 @@ use crate::format::page::{self, Child, RUN_HEADER};
 use crate::ids::{Extent, Pgno};
 use crate::os::direct::Block;
 use crate::pieces;
+use crate::space::Lane;
 use crate::tree::Pages;
 use crate::tree::build::Sink;
-use crate::txn::allocate::{allocate, give_back};
+use crate::txn::allocate::{allocate, allocate_one, give_back};
 use crate::txn::work::Work;
 use crate::width::to_u32;
 
@@ -170,7 +173,7 @@ impl Output {
         let stream = &mut self.values;
         if stream.supply.front().is_none_or(|extent| extent.pages < pages) {
             self.spare.extend(stream.supply.drain(..));
-            let step = stream.next_step().max(pages);
+            let step = if work.exact { pages } else { stream.next_step().max(pages) };
             stream.supply.extend(allocate(work, step, true)?);
         }
         Ok(stream.take(pages))
@@ -179,7 +182,10 @@ impl Output {
     /// Takes a finished page of a tree.
     fn put_page(&mut self, work: &mut Work, page: &[u8]) -> Result<Pgno> {
         let stream = &mut self.pages;
-        if stream.supply.is_empty() {
+        if stream.supply.is_empty() && work.exact {
+            let page = allocate_one(work, Lane::Lasting)?;
+            stream.supply.push_back(Extent::new(page, 1));
+        } else if stream.supply.is_empty() {
             let step = stream.next_step();
             let crowded = work.store.crowded.load(Ordering::Relaxed);
             stream.supply.extend(allocate(work, if crowded { STEP_CROWDED } else { step }, !crowded)?);
