@@ -30,7 +30,7 @@ impl<T> Spares<T> {
     #[inline]
     fn place(&self) -> &AtomicPtr<T> {
         // SAFETY: it has no conditions.
-        let thread = unsafe { libc::pthread_self() } as u64;
+        let thread = unsafe { libc::pthread_self() } as usize as u64;
         let mixed = (thread >> 12).wrapping_mul(0x9E37_79B9_7F4A_7C15) >> 32;
         &self.0[mixed as usize % PLACES].0
     }

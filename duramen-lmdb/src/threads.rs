@@ -142,7 +142,7 @@ impl Readers {
     fn new_mark(&self, max: u32) -> Result<*const Mark> {
         let mut marks = self.marks.lock();
         // SAFETY: it takes nothing, and always succeeds.
-        let thread = unsafe { libc::pthread_self() };
+        let thread = unsafe { libc::pthread_self() } as usize as u64;
         if let Some(mark) = marks.iter().find(|mark| !mark.taken.swap(true, Ordering::AcqRel)) {
             mark.thread.store(thread, Ordering::Relaxed);
             return Ok(&raw const **mark);

@@ -9,6 +9,7 @@
 /// This thread, by the number that tells it from the others of its process, as debuggers show it.
 #[inline]
 pub(crate) fn this_thread() -> u64 {
+    // A number in glibc, an address in musl.
     // SAFETY: see the module's head.
-    unsafe { libc::pthread_self() }
+    unsafe { libc::pthread_self() as usize as u64 }
 }
