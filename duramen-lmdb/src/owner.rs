@@ -5,7 +5,7 @@
 //! A thread asks the system for its numbers once: two system calls for each transaction would be felt.
 //!
 //! # Safety
-//! The system calls take numbers only.
+//! The system calls take numbers only, or nothing.
 #![allow(unsafe_code)]
 
 use std::cell::Cell;
@@ -36,6 +36,14 @@ fn asked() -> u64 {
     let this = u64::from(process::id()) << 32 | u64::from(thread.cast_unsigned());
     KNOWN.set(Some((this, forks::count())));
     this
+}
+
+/// This thread as the C library names it: programs are shown that.
+#[inline]
+#[allow(clippy::cast_possible_truncation, reason = "a number in glibc, an address in musl, of a word both")]
+pub(crate) fn name_of_thread() -> u64 {
+    // SAFETY: see the module's head.
+    unsafe { libc::pthread_self() as usize as u64 }
 }
 
 /// Process and thread, or 0 for nobody.

@@ -9,6 +9,8 @@
 use std::ptr;
 use std::sync::atomic::{AtomicPtr, Ordering};
 
+use crate::owner;
+
 /// So many wait at most. Threads have places of their own, as far as there are enough.
 const PLACES: usize = 8;
 
@@ -29,9 +31,7 @@ impl<T> Spares<T> {
     /// This thread's place.
     #[inline]
     fn place(&self) -> &AtomicPtr<T> {
-        // SAFETY: it has no conditions.
-        let thread = unsafe { libc::pthread_self() } as usize as u64;
-        let mixed = (thread >> 12).wrapping_mul(0x9E37_79B9_7F4A_7C15) >> 32;
+        let mixed = (owner::name_of_thread() >> 12).wrapping_mul(0x9E37_79B9_7F4A_7C15) >> 32;
         &self.0[mixed as usize % PLACES].0
     }
 

@@ -16,6 +16,7 @@ use std::time::{Duration, Instant};
 
 use crate::errors::{BAD_RSLOT, READERS_FULL, Result, TLS_FULL};
 use crate::forks::Whole;
+use crate::owner;
 
 /// A thread's mark.
 #[derive(Default)]
@@ -141,8 +142,7 @@ impl Readers {
 
     fn new_mark(&self, max: u32) -> Result<*const Mark> {
         let mut marks = self.marks.lock();
-        // SAFETY: it takes nothing, and always succeeds.
-        let thread = unsafe { libc::pthread_self() } as usize as u64;
+        let thread = owner::name_of_thread();
         if let Some(mark) = marks.iter().find(|mark| !mark.taken.swap(true, Ordering::AcqRel)) {
             mark.thread.store(thread, Ordering::Relaxed);
             return Ok(&raw const **mark);

@@ -76,7 +76,8 @@ impl Position {
         if or_after && matches!(order, Order::Native) {
             check_size(at(page, leaf.key(0))?, key)?;
         }
-        if !found && !(0 < i && i < leaf.len()) {
+        let is_here = found || (0 < i && i < leaf.len());
+        if !is_here {
             return Ok(None);
         }
         (self.state, self.inner) = (State::Gap, Inner::One);
