@@ -173,9 +173,10 @@ fn a_search_from_where_the_last_one_ended_finds_what_any_search_finds() -> Resul
         stayed += usize::from(kept.stays && kept.near.is_some());
         let seek =
             |cursor: &mut Cursor<'_>| if or_after { cursor.seek_at_or_after(key) } else { cursor.seek(key) }.map(drop);
-        (seek(&mut kept)?, seek(&mut other)?);
+        seek(&mut kept)?;
+        seek(&mut other)?;
         assert_eq!(kept.current()?, other.current()?, "{number} {or_after}");
-        if number % 3 == 0 {
+        if number.is_multiple_of(3) {
             assert_eq!(kept.next()?, other.next()?, "behind {number} {or_after}");
             assert_eq!(kept.prev()?, other.prev()?, "before {number} {or_after}");
         }
