@@ -239,17 +239,25 @@ fn prepared(
     taker: &mut dyn Taker,
 ) -> Result<Imported, ImportError> {
     let state = inner.state();
-    let mut run =
-        Run { file, schema: &state.schema, options, imported: Imported::default(), early: HashMap::new(), identifiers };
+    let mut run = Run {
+        file,
+        schema: &state.schema,
+        options,
+        imported: Imported::default(),
+        early: HashMap::new(),
+        identifiers,
+        untold: Vec::new(),
+    };
     let made = |piece: &pieces::Piece| prepare::piece(&state, &inner.clock, file, options, piece);
     Pieces::new(file, text).for_each(made, &mut |bytes, outcomes| {
-        for outcome in outcomes {
-            match outcome {
-                Ok(prepared) => run.take(prepared, listener, taker)?,
-                Err(problem) => run.tell(problem, listener)?,
-            }
-        }
+        let taken = outcomes.into_iter().try_for_each(|outcome| match outcome {
+            Ok(prepared) => run.take(prepared, taker),
+            Err(problem) => run.note(problem),
+        });
+        // Whoever is told may be slow, or not listen: nobody has to wait for that.
         taker.pause()?;
+        run.tell(listener)?;
+        taken?;
         let entries = run.imported.entries;
         if listener(ImportEvent::Read { bytes, entries }) { Ok(()) } else { Err(ImportError::Stopped) }
     })?;
@@ -286,12 +294,20 @@ struct Run<'r> {
     /// Entries that came before their parent, by its name.
     early: HashMap<String, Vec<Prepared>>,
     identifiers: Identifiers,
+    /// What is to be told.
+    untold: Vec<Remark>,
+}
+
+/// What is told of a record.
+enum Remark {
+    Problem(ImportProblem),
+    LeftOut(ImportProblem),
 }
 
 impl Run<'_> {
     /// Gives an entry to be taken, and those that have waited for it.
-    fn take(&mut self, mut entry: Prepared, listener: Listener<'_>, taker: &mut dyn Taker) -> Result<(), ImportError> {
-        self.remark(&mut entry, listener)?;
+    fn take(&mut self, mut entry: Prepared, taker: &mut dyn Taker) -> Result<(), ImportError> {
+        self.remark(&mut entry);
         let mut ready = vec![entry];
         while let Some(entry) = ready.pop() {
             let (line, children) = (entry.line, self.early.remove(&entry.name));
@@ -305,7 +321,7 @@ impl Run<'_> {
                 Ok(Taken::Early(entry)) => self.wait(entry, children),
                 Err(ImportError::Directory(failure)) if is_of_record(&failure) => {
                     children.into_iter().flatten().for_each(|child| self.wait(child, None));
-                    self.tell(self.problem(line, failure.to_string()), listener)?;
+                    self.note(self.problem(line, failure.to_string()))?;
                 }
                 Err(other) => return Err(other),
             }
@@ -313,15 +329,13 @@ impl Run<'_> {
         Ok(())
     }
 
-    /// Tells what was left out of an entry, and notes what will be of no use.
-    fn remark(&mut self, entry: &mut Prepared, listener: Listener<'_>) -> Result<(), ImportError> {
-        let Some(remarks) = entry.remarks.take() else { return Ok(()) };
+    /// Notes what was left out of an entry, and what will be of no use.
+    fn remark(&mut self, entry: &mut Prepared) {
+        let Some(remarks) = entry.remarks.take() else { return };
         for what in remarks.left_out {
             self.imported.left_out += 1;
             let problem = self.problem(entry.line, format!("{}: left out: {what}", entry.name));
-            if !listener(ImportEvent::LeftOut(&problem)) {
-                return Err(ImportError::Stopped);
-            }
+            self.untold.push(Remark::LeftOut(problem));
         }
         for scheme in remarks.unmatchable {
             *self.imported.unmatchable.entry(scheme).or_default() += 1;
@@ -329,7 +343,6 @@ impl Run<'_> {
         for id in remarks.not_kept {
             *self.imported.not_kept.entry(self.schema.attribute(id).name.clone()).or_default() += 1;
         }
-        Ok(())
     }
 
     /// Keeps an entry, and what waits for it, until its parent comes.
@@ -346,12 +359,22 @@ impl Run<'_> {
     }
 
     /// A record with a problem is left out, or is the end.
-    fn tell(&mut self, problem: ImportProblem, listener: Listener<'_>) -> Result<(), ImportError> {
+    fn note(&mut self, problem: ImportProblem) -> Result<(), ImportError> {
         if !self.options.skip_problems {
             return Err(ImportError::Problem(problem));
         }
         self.imported.problems += 1;
-        if listener(ImportEvent::Problem(&problem)) { Ok(()) } else { Err(ImportError::Stopped) }
+        self.untold.push(Remark::Problem(problem));
+        Ok(())
+    }
+
+    /// Tells what has been noted.
+    fn tell(&mut self, listener: Listener<'_>) -> Result<(), ImportError> {
+        let goes_on = self.untold.drain(..).all(|remark| match &remark {
+            Remark::Problem(problem) => listener(ImportEvent::Problem(problem)),
+            Remark::LeftOut(problem) => listener(ImportEvent::LeftOut(problem)),
+        });
+        if goes_on { Ok(()) } else { Err(ImportError::Stopped) }
     }
 
     /// The text is at its end: nobody's parent comes any more.
@@ -364,9 +387,10 @@ impl Run<'_> {
             let (name, parent) = (&entry.name, entry.parent().unwrap_or_default());
             let others = if count == 0 { String::new() } else { format!("; left out with it are {count} below it") };
             let what = format!("{name}: there is no entry {parent:?} above it, here or in the directory{others}");
-            self.tell(self.problem(entry.line, what), listener)?;
+            self.note(self.problem(entry.line, what))?;
             self.imported.problems += count;
         }
+        self.tell(listener)?;
         Ok(self.imported)
     }
 }

@@ -48,7 +48,7 @@ struct Batches<'i> {
     inner: &'i Inner,
     state: Arc<State>,
     txn: Option<WriteTxn<'static>>,
-    /// Entries in it.
+    /// Entries that were looked at in it.
     count: u64,
 }
 
@@ -58,14 +58,13 @@ impl Taker for Batches<'_> {
             Some(open) => open,
             none => none.insert(begin(self.inner)?),
         };
-        if let Some(early) = add(open, &self.state, entry)? {
-            return Ok(Taken::Early(early));
-        }
+        let added = add(open, &self.state, entry);
+        // Those that are refused take their time, too.
         self.count += 1;
         if self.count >= TOGETHER {
             self.pause()?;
         }
-        Ok(Taken::Yes)
+        Ok(added?.map_or(Taken::Yes, Taken::Early))
     }
 
     fn pause(&mut self) -> Result<(), ImportError> {

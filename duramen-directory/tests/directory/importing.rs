@@ -118,3 +118,22 @@ fn nothing_is_added_to_a_directory_that_another_import_has_begun_to_fill() {
         assert!(sample.directory.is_empty().unwrap(), "what there is is the other's");
     }
 }
+
+/// Who reads the messages may be a pager at its first page.
+#[test]
+fn no_update_waits_while_an_import_tells_of_records() {
+    let sample = sample();
+    let there = format!(
+        "dn: {SMITH}\nobjectClass: inetOrgPerson\ncn: a\nsn: a\n\n\
+         dn: uid=new,ou=People,dc=example,dc=com\nobjectClass: inetOrgPerson\nuid: new\ncn: a\nsn: a\nunheard: of\n\n"
+    );
+    let options = ImportOptions { skip_problems: true, repair: true, ..ImportOptions::default() };
+    let mut told = 0;
+    let mut listener = |event: ImportEvent<'_>| {
+        told += u64::from(matches!(event, ImportEvent::Problem(_) | ImportEvent::LeftOut(_)));
+        sample.directory.database().try_begin_write().unwrap().abort();
+        true
+    };
+    let imported = sample.directory.import("-", &mut there.as_bytes(), options, &mut listener).unwrap();
+    assert_eq!((imported.entries, imported.problems, imported.left_out, told), (1, 1, 1, 2));
+}
