@@ -325,24 +325,40 @@ impl<'t> Cursor<'t> {
 
     /// Goes to a key, or to the first entry behind it. Who does is likely to walk on from there.
     fn seek_near(&mut self, key: &[u8], or_after: bool) -> Result<Option<Pair<'t>>> {
-        let (near, position, trunk) = (self.near.take(), &mut self.position, self.table.trunk());
+        if self.stays
+            && let Some(found) = self.seek_in_leaf(key, or_after)?
+        {
+            return Ok(found);
+        }
+        let before = self.near.as_ref().and_then(|_| self.position.leaf());
+        self.near = None;
+        let (position, trunk) = (&mut self.position, self.table.trunk());
         on!(self.table.source, pages => {
             if trunk.tree.has_duplicates() {
                 return if or_after { position.seek_at_or_after(pages, trunk, key) } else { position.seek(pages, trunk, key) };
-            }
-            let before = near.as_ref().and_then(|_| position.leaf());
-            // Keys that are looked for in their order lie in one leaf, many of them.
-            if self.stays
-                && let Some(mut near) = near
-                && let Some(found) = near.seek(pages, position, trunk, (key, or_after)).inspect_err(|_| position.unset())?
-            {
-                self.near = found.is_some().then_some(near);
-                return Ok(found);
             }
             let found = position.seek_single(pages, trunk, key, or_after)?;
             self.stays = before.is_some() && position.leaf() == before;
             Ok(self.keep_open(found))
         })
+    }
+
+    /// The same within the leaf that is open, if the place is there: keys that are looked for in their order lie in one leaf,
+    /// many of them.
+    #[inline(never)]
+    fn seek_in_leaf(&mut self, key: &[u8], or_after: bool) -> Result<Option<Option<Pair<'t>>>> {
+        let (Some(near), trunk) = (&mut self.near, self.table.trunk()) else { return Ok(None) };
+        let found = on!(self.table.source, pages => near.seek(pages, &mut self.position, trunk, (key, or_after)));
+        match found {
+            Ok(Some(Some(_)) | None) => {}
+            // In a gap nothing is open around it.
+            Ok(Some(None)) => self.near = None,
+            Err(_) => {
+                self.near = None;
+                self.position.unset();
+            }
+        }
+        found
     }
 
     /// Goes to the first entry, or to the last. Who does is likely to walk on from there.
