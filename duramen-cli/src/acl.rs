@@ -71,7 +71,7 @@ pub fn run(args: &Args) -> Result<()> {
     let settings = explain.settings()?;
     let folder = settings.data;
     if !Directory::is_in(&folder) {
-        return Err(Failure::NotFound(format!("there is no directory in {}", folder.display())));
+        return Err(Failure::Failed(format!("there is no directory in {}", folder.display())));
     }
     let nested_groups = settings.nested_groups;
     let config = Config { access: settings.rules, nested_groups, read_only: true, ..Config::default() };

@@ -18,7 +18,7 @@ Verify every page, and that each is used exactly once.
 Reads the whole file: checksums, order of keys, counts, that searches come to whatever is there, and that each page is \
 exactly one of reachable, \
 free, retired (kept for readers) or meta. Nobody waits meanwhile. Findings are printed with \
-their page numbers; the exit code is 1 if there are any.";
+their page numbers; the exit code is 1 if there are any, or if the file is too damaged to be opened.";
 
 const EXAMPLES: &str = "\
 Examples:
@@ -38,8 +38,7 @@ pub struct Args {
 
 /// Runs `duramen check`.
 pub fn run(args: &Args) -> Result<()> {
-    let db = open::to_read(&args.file)?;
-    let report = report(&db)?;
+    let report = open::to_read(&args.file).and_then(|db| report(&db)).map_err(Failure::of_check)?;
     let mut out = Output::stdout();
     if args.json {
         out.json(&to_json(&report))?;

@@ -86,7 +86,7 @@ fn drop_table(txn: &mut WriteTxn<'_>, name: &[u8]) -> Result<String> {
         return Err(Failure::Usage("the main table cannot be dropped".to_string()));
     }
     if !txn.drop_table(name)? {
-        return Err(Failure::NotFound(format!("there is no table {:?}", String::from_utf8_lossy(name))));
+        return Err(Failure::No(format!("there is no table {:?}", String::from_utf8_lossy(name))));
     }
     Ok("dropped the table".to_string())
 }
@@ -108,7 +108,7 @@ fn delete(txn: &mut WriteTxn<'_>, args: &Args) -> Result<String> {
         None => delete_range(&mut table, args)?,
     };
     if deleted == 0 {
-        return Err(Failure::NotFound("there was nothing to delete".to_string()));
+        return Err(Failure::No("there was nothing to delete".to_string()));
     }
     Ok(format!("deleted {}", units::plural(deleted, "entry")))
 }

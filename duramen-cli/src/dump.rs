@@ -102,9 +102,7 @@ fn names(snapshot: &Snapshot<'_>, args: &Args) -> Result<Vec<Vec<u8>>> {
     }
     let mut names = snapshot.table_names()?;
     if args.all && names.is_empty() {
-        return Err(Failure::NotFound(
-            "there is no table with a name; without -a the main table is dumped".to_string(),
-        ));
+        return Err(Failure::No("there is no table with a name; without -a the main table is dumped".to_string()));
     }
     let main = snapshot.table_to_walk(b"")?;
     if !args.all && (names.is_empty() || main.len() > names.len() as u64) {

@@ -12,12 +12,14 @@ pub type Result<T, E = Failure> = std::result::Result<T, E>;
 /// Why a command ends otherwise than well.
 #[derive(Debug)]
 pub enum Failure {
-    /// What was asked for is not there.
-    NotFound(String),
+    /// The answer is no: what was asked for is not there, or what was not to be there is.
+    No(String),
     /// A check found something; it has been printed.
     Findings,
     /// It did not work.
     Failed(String),
+    /// It did not work, for the file is damaged.
+    Damaged(String),
     /// The command line asks for something that makes no sense.
     Usage(String),
     /// The user pressed Ctrl-C, or somebody told the process to end; what that means for the work under way.
@@ -30,18 +32,25 @@ impl Failure {
     /// What to tell the user, if anything.
     pub fn message(&self) -> Option<&str> {
         match self {
-            Failure::NotFound(text) | Failure::Failed(text) | Failure::Usage(text) | Failure::Interrupted(text) => {
-                Some(text)
-            }
+            Failure::No(text) | Failure::Failed(text) | Failure::Damaged(text) => Some(text),
+            Failure::Usage(text) | Failure::Interrupted(text) => Some(text),
             Failure::Findings | Failure::Closed => None,
+        }
+    }
+
+    /// As a check sees it: that a file is so damaged that it cannot be opened is its answer.
+    pub fn of_check(self) -> Failure {
+        match self {
+            Failure::Damaged(text) => Failure::No(text),
+            other => other,
         }
     }
 
     /// See `duramen --help`.
     pub fn exit_code(&self) -> u8 {
         match self {
-            Failure::NotFound(_) | Failure::Findings | Failure::Failed(_) => 1,
-            Failure::Usage(_) => 2,
+            Failure::No(_) | Failure::Findings => 1,
+            Failure::Failed(_) | Failure::Damaged(_) | Failure::Usage(_) => 2,
             Failure::Interrupted(_) => 130,
             Failure::Closed => 141,
         }
@@ -52,13 +61,16 @@ impl From<duramen::Error> for Failure {
     fn from(error: duramen::Error) -> Failure {
         match error {
             duramen::Error::NoSuchTable { .. } => {
-                Failure::NotFound(format!("{error} (`duramen ls` lists those that are there)"))
+                Failure::No(format!("{error} (`duramen ls` lists those that are there)"))
             }
             duramen::Error::Busy => Failure::Failed(format!("{error}: {}", open::WAIT_LONGER)),
             duramen::Error::Io { ref source, .. } | duramen::Error::File { ref source, .. }
                 if source.kind() == io::ErrorKind::PermissionDenied =>
             {
                 Failure::Failed(format!("{error}; run this as the user whose files those are (`sudo -u`), or as root"))
+            }
+            duramen::Error::Corrupt { .. } | duramen::Error::Truncated { .. } | duramen::Error::DamagedLog { .. } => {
+                Failure::Damaged(error.to_string())
             }
             _ => Failure::Failed(error.to_string()),
         }

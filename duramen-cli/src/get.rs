@@ -71,5 +71,5 @@ pub fn run(args: &Args) -> Result<()> {
         }
     }
     out.finish()?;
-    if found { Ok(()) } else { Err(Failure::NotFound(format!("there is no key {}", args.key.display()))) }
+    if found { Ok(()) } else { Err(Failure::No(format!("there is no key {}", args.key.display()))) }
 }

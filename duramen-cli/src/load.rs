@@ -193,7 +193,7 @@ fn remains(committed: u64) -> String {
 /// What has failed that is no fault of the input: a commit, of which nothing stays then.
 fn failed(failure: impl Into<Failure>, committed: u64) -> Failure {
     match failure.into() {
-        Failure::Failed(what) => Failure::Failed(format!("{what}; {}", remains(committed))),
+        Failure::Failed(what) | Failure::Damaged(what) => Failure::Failed(format!("{what}; {}", remains(committed))),
         other => other,
     }
 }

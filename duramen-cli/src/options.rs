@@ -21,8 +21,8 @@ Examples:
 
 Exit codes:
     0  done, found, clean
-    1  not found, findings, or failed (the message says which)
-    2  wrong usage
+    1  the answer is no: not found, nothing to delete, there already; or a check found something
+    2  it did not work (the message says why), or wrong usage
   130  interrupted (Ctrl-C, SIGTERM, SIGHUP)
   141  whoever read the output went away (as `| head` does)
 

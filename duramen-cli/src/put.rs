@@ -77,7 +77,7 @@ pub fn run(args: &Args) -> Result<()> {
     if !args.no_overwrite {
         table.put(&key, &value)?;
     } else if table.insert(&key, &value)? == Put::Exists {
-        return Err(Failure::Failed(format!("the key {} is there already", args.key.display())));
+        return Err(Failure::No(format!("the key {} is there already", args.key.display())));
     }
     txn.commit()?;
     target.complete()

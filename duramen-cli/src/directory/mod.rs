@@ -83,7 +83,7 @@ impl Place {
     pub fn open(&self, config: Config) -> Result<Directory> {
         if !self.is_there() {
             let data = self.folder.display();
-            return Err(Failure::NotFound(format!(
+            return Err(Failure::Failed(format!(
                 "there is no directory in {data}: `duramen directory import` makes one"
             )));
         }

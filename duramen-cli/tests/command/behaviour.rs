@@ -40,14 +40,14 @@ fn wrong_usage_exits_with_2() {
 fn a_file_that_is_not_there_or_not_ours_is_named() {
     let b = Bench::new();
     for args in [&["stat", "no.dm"][..], &["ls", "no.dm"], &["check", "no.dm"], &["dump", "no.dm"]] {
-        b.run(args).fails(1, "cannot open no.dm: No such file");
+        b.run(args).fails(2, "cannot open no.dm: No such file");
     }
-    b.run(&["del", "no.dm", "t", "k"]).fails(1, "cannot open no.dm: No such file");
+    b.run(&["del", "no.dm", "t", "k"]).fails(2, "cannot open no.dm: No such file");
     assert!(!b.path("no.dm").exists());
     std::fs::write(b.path("text.dm"), "hello ".repeat(10_000)).unwrap();
-    b.run(&["stat", "text.dm"]).fails(1, "text.dm is not a Duramen database");
-    b.run(&["put", "text.dm", "t", "k", "v"]).fails(1, "text.dm is not a Duramen database");
-    b.run(&["get", ".", "t", "k"]).fails(1, "it is a directory: name the file in it");
+    b.run(&["stat", "text.dm"]).fails(2, "text.dm is not a Duramen database");
+    b.run(&["put", "text.dm", "t", "k", "v"]).fails(2, "text.dm is not a Duramen database");
+    b.run(&["get", ".", "t", "k"]).fails(2, "it is a directory: name the file in it");
 }
 
 #[test]
@@ -55,8 +55,8 @@ fn another_writer_is_waited_for_only_as_long_as_asked() {
     let b = Bench::new();
     let db = Database::open(b.path("x.dm")).unwrap();
     let txn = db.begin_write().unwrap();
-    b.run(&["put", "x.dm", "t", "k", "v", "--wait", "0"]).fails(1, "another write transaction is active");
-    b.run(&["put", "x.dm", "t", "k", "v", "--wait", "0.05"]).fails(1, "waiting for it");
+    b.run(&["put", "x.dm", "t", "k", "v", "--wait", "0"]).fails(2, "another write transaction is active");
+    b.run(&["put", "x.dm", "t", "k", "v", "--wait", "0.05"]).fails(2, "waiting for it");
     b.run(&["put", "x.dm", "t", "k", "v", "--wait", "soon"]).fails(2, "not a number of seconds");
     // Those who only look do not wait.
     b.ok(&["ls", "x.dm"]);

@@ -58,10 +58,10 @@ fn a_copy_replaces_nothing_and_leaves_nothing_half_done() {
     let b = Bench::new();
     drop(varied(&b));
     std::fs::write(b.path("there"), "precious").unwrap();
-    b.run(&["copy", "x.dm", "there"]).fails(1, "there exists already");
+    b.run(&["copy", "x.dm", "there"]).fails(2, "there exists already");
     assert_eq!(std::fs::read(b.path("there")).unwrap(), b"precious");
-    b.run(&["copy", "x.dm", "no/such/place"]).fails(1, "cannot create no/such/place.partial");
-    b.run(&["copy", "missing.dm", "y.dm"]).fails(1, "missing.dm");
+    b.run(&["copy", "x.dm", "no/such/place"]).fails(2, "cannot create no/such/place.partial");
+    b.run(&["copy", "missing.dm", "y.dm"]).fails(2, "missing.dm");
     assert!(!b.path("y.dm").exists() && !b.path("missing.dm").exists());
     let custom = TableOptions::new().order(Order::Custom(std::sync::Arc::new(|a: &[u8], b: &[u8]| b.cmp(a))));
     let db = Database::open(b.path("x.dm")).unwrap();
@@ -88,7 +88,7 @@ fn commands_that_make_the_same_file_do_not_write_into_each_others() {
         std::fs::write(b.path("y.partial"), half).unwrap();
         let other = File::options().write(true).open(b.path("y.partial")).unwrap();
         other.lock().unwrap();
-        b.run(args).fails(1, "y is being made by another command");
+        b.run(args).fails(2, "y is being made by another command");
         assert_eq!(std::fs::read_to_string(b.path("y.partial")).unwrap(), half);
         // The other one dies.
         drop(other);
@@ -117,7 +117,7 @@ fn what_a_killed_command_has_left_is_made_anew_and_what_others_have_called_so_is
         assert!(!partial.exists());
         std::fs::remove_file(b.path("y")).unwrap();
         let kept = |text: &str, why: &str| {
-            b.run(args).fails(1, &format!("y.partial is in the way: {why}"));
+            b.run(args).fails(2, &format!("y.partial is in the way: {why}"));
             assert_eq!(std::fs::read_to_string(&partial).unwrap(), text);
             std::fs::remove_file(&partial).unwrap();
             assert!(!b.path("y").exists());
@@ -128,11 +128,11 @@ fn what_a_killed_command_has_left_is_made_anew_and_what_others_have_called_so_is
         std::fs::hard_link(b.path("other"), &partial).unwrap();
         kept("VERSION=3\n", "it has another name");
         std::os::unix::fs::symlink("other", &partial).unwrap();
-        b.run(args).fails(1, "y.partial is in the way: it is a link");
+        b.run(args).fails(2, "y.partial is in the way: it is a link");
         assert_eq!(std::fs::read_to_string(b.path("other")).unwrap(), "VERSION=3\n");
         std::fs::remove_file(&partial).unwrap();
         assert!(Command::new("mkfifo").arg(&partial).status().unwrap().success());
-        b.run(args).fails(1, "y.partial is in the way: it is no regular file");
+        b.run(args).fails(2, "y.partial is in the way: it is no regular file");
         std::fs::remove_file(&partial).unwrap();
     }
 }

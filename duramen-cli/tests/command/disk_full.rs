@@ -66,7 +66,7 @@ fn with_mount(mib: u64, test: impl FnOnce(&Bench, &Mount, &str)) {
 #[test]
 fn an_import_that_fills_the_disk_leaves_an_empty_directory_empty() {
     with_mount(12, |bench, _, data| {
-        bench.run(&[&IMPORT[..], &[data, "many.ldif"]].concat()).fails(1, "the disk with the data is full");
+        bench.run(&[&IMPORT[..], &[data, "many.ldif"]].concat()).fails(2, "the disk with the data is full");
         assert_whole(bench, data);
         assert_eq!(entries(bench, data), 0);
         bench.ok(&[&IMPORT[..], &[data, "some.ldif"]].concat());
@@ -83,7 +83,7 @@ fn an_import_that_fills_the_disk_keeps_what_was_there_and_goes_on_when_there_is_
             let run = bench.run(&[&IMPORT[..], &[data], more].concat());
             let tried = run.stderr.lines().filter(|line| line.contains("full")).count();
             assert_eq!(tried, 1, "nothing is tried after what does not fit");
-            run.fails(1, "the disk with the data is full");
+            run.fails(2, "the disk with the data is full");
             assert_whole(bench, data);
             let there = entries(bench, data);
             assert!((501..9_000).contains(&there), "{there}");
@@ -97,7 +97,7 @@ fn indices_are_built_when_there_is_room_again() {
         bench.ok(&[&IMPORT[..], &[data, "some.ldif"]].concat());
         fill(mount);
         let run = bench.run(&["directory", "reindex", "--data", data, "--all"]);
-        run.fails(1, "the disk with the data is full");
+        run.fails(2, "the disk with the data is full");
         assert_whole(bench, data);
         assert_eq!(entries(bench, data), 501);
         empty(mount);
@@ -116,7 +116,7 @@ fn a_limit_of_the_length_of_files_is_met_like_a_full_disk() {
     // Ignored, the signal is an error of the call. The limit is in units of 512 bytes.
     command.args(["-c", "trap '' XFSZ; ulimit -f 8192; exec \"$0\" \"$@\"", env!("CARGO_BIN_EXE_duramen")]);
     let output = command.args(&args).current_dir(bench.path("")).output().unwrap();
-    Run::of(&args, output).fails(1, "the data file is as long as the process may make one");
+    Run::of(&args, output).fails(2, "the data file is as long as the process may make one");
     assert_whole(&bench, "people");
     bench.ok(&args);
     assert_eq!(entries(&bench, "people"), 10_001);

@@ -62,7 +62,7 @@ fn tables_with_an_order_of_a_program_can_be_listed_scanned_and_dumped() {
     assert!(b.ok(&["ls", "x.dm"]).contains("custom"));
     let keys: String = (1000..4000).rev().map(|n| format!("{n}\n")).collect();
     assert_eq!(b.ok(&["scan", "x.dm", "backwards", "--keys"]), keys);
-    b.run(&["get", "x.dm", "backwards", "1000"]).fails(1, "an order without its comparison function");
+    b.run(&["get", "x.dm", "backwards", "1000"]).fails(2, "an order without its comparison function");
     let run = b.run(&["dump", "x.dm", "-p"]);
     assert!(run.stderr.contains("it loads bytewise"), "{run:?}");
     let entries: String = (1000..4000).rev().map(|n| format!(" {n}\n v\n")).collect();
@@ -84,6 +84,21 @@ fn check_names_the_damaged_page_and_exits_with_1() {
     let report = json(&b.run(&["check", "x.dm", "--json"]).text());
     assert_eq!(report["clean"], false);
     assert!(!report["findings"].as_array().unwrap().is_empty());
+}
+
+#[test]
+fn a_script_tells_no_from_damage_and_damage_from_a_file_that_is_not_there() {
+    let b = Bench::new();
+    let args = |command, file| [&[command, file][..], if command == "get" { &["t", "k"] } else { &[] }].concat();
+    let code = |command, file| b.run(&args(command, file)).code.unwrap();
+    b.ok(&["put", "x.dm", "t", "another", "v"]);
+    assert_eq!((code("check", "x.dm"), code("get", "x.dm")), (0, 1));
+    assert_eq!((code("check", "no.dm"), code("get", "no.dm")), (2, 2));
+    let whole = std::fs::read(b.path("x.dm")).unwrap();
+    std::fs::write(b.path("cut.dm"), &whole[..whole.len() - 4096]).unwrap();
+    assert_eq!((code("check", "cut.dm"), code("get", "cut.dm")), (1, 2));
+    std::fs::write(b.path("meta.dm"), [&whole[..40], &[0xff; 16384 - 40], &whole[16384..]].concat()).unwrap();
+    b.run(&["check", "meta.dm"]).fails(1, "damaged");
 }
 
 fn pages(b: &Bench) -> String {

@@ -207,7 +207,7 @@ fn a_data_file_is_loaded_whole_or_not_at_all() {
     let refused = |says: &str| {
         let run = b.run(&["load", "x.dm", "env/data.mdb"]);
         assert!(run.stderr.contains("nothing was loaded"), "{}", run.stderr);
-        run.fails(1, says);
+        run.fails(2, says);
         assert!(!b.path("x.dm").exists());
     };
     with(&|page| page[10] = 0);
@@ -217,7 +217,7 @@ fn a_data_file_is_loaded_whole_or_not_at_all() {
     refused("the keys of the table `t` come in an order that only the program knows");
     with(&|_| ());
     assert!(b.ok(&["load", "--json", "x.dm", "env"]).contains("3000"));
-    b.run(&["load", "x.dm", "."]).fails(1, "no `data.mdb` of LMDB is in it");
+    b.run(&["load", "x.dm", "."]).fails(2, "no `data.mdb` of LMDB is in it");
 }
 
 /// Where pages are of several commits, any of them may seem to be damaged.
@@ -243,7 +243,7 @@ fn a_data_file_that_is_changed_meanwhile_is_not_called_damaged() {
     std::fs::write(&data, bytes).unwrap();
     drop(txn);
     messages.read_to_string(&mut said).unwrap();
-    assert_eq!(load.wait().unwrap().code(), Some(1), "{said}");
+    assert_eq!(load.wait().unwrap().code(), Some(2), "{said}");
     assert!(said.contains("env: a program changed it while it was read"), "{said}");
     assert!(!said.contains("damaged"), "{said}");
 }

@@ -46,7 +46,7 @@ fn a_dump_into_a_file_appears_when_it_is_complete() {
     assert!(!b.path("x.dump.partial").exists());
     b.ok(&["load", "y.dm", "x.dump"]);
     assert_eq!(b.ok(&["get", "y.dm", "t", "k"]), "v\n");
-    b.run(&["dump", "x.dm", "-f", "no/such/place"]).fails(1, "cannot create no/such/place.partial");
+    b.run(&["dump", "x.dm", "-f", "no/such/place"]).fails(2, "cannot create no/such/place.partial");
 }
 
 #[test]
@@ -70,7 +70,7 @@ fn a_dump_goes_into_what_is_there() {
     b.ok(&["dump", "x.dm", "-f", "pipe"]);
     assert_eq!(reader.join().unwrap(), text);
     assert!(std::fs::metadata(b.path("pipe")).unwrap().file_type().is_fifo());
-    b.run(&["dump", "x.dm", "-f", "."]).fails(1, "cannot open .");
+    b.run(&["dump", "x.dm", "-f", "."]).fails(2, "cannot open .");
 }
 
 #[test]
@@ -85,7 +85,7 @@ fn a_dump_goes_where_links_lead_that_lead_to_nothing_yet() {
     assert!(std::fs::symlink_metadata(b.path("link")).unwrap().is_symlink());
     assert_eq!(std::fs::read_to_string(b.path("dumps/second")).unwrap(), b.ok(&["dump", "x.dm"]));
     symlink("loop", b.path("loop")).unwrap();
-    b.run(&["dump", "x.dm", "-f", "loop"]).fails(1, "cannot find loop: Too many levels of symbolic links");
+    b.run(&["dump", "x.dm", "-f", "loop"]).fails(2, "cannot find loop: Too many levels of symbolic links");
     assert!(std::fs::symlink_metadata(b.path("loop")).unwrap().is_symlink());
 }
 
@@ -99,7 +99,7 @@ fn a_dump_that_cannot_be_whole_is_not_begun() {
     for arguments in [&["dump", "x.dm"][..], &["dump", "x.dm", "-a"], &["dump", "x.dm", "-f", "y"]] {
         let run = b.run(arguments);
         assert_eq!(run.stdout, b"");
-        run.fails(1, r#"table "b\nc" has a line break or NUL in its name"#);
+        run.fails(2, r#"table "b\nc" has a line break or NUL in its name"#);
     }
     assert!(!b.path("y").exists());
     b.ok(&["dump", "x.dm", "-s", "d"]);
@@ -129,23 +129,23 @@ fn bad_input_is_named_by_file_and_line_and_loads_nothing() {
         std::fs::write(b.path("x.dump"), dump(entries)).unwrap();
         let run = b.run(&["load", "x.dm", "x.dump"]);
         assert!(run.stderr.contains("; nothing was loaded"), "{run:?}");
-        run.fails(1, message);
+        run.fails(2, message);
         assert_eq!(b.files(), ["x.dump"], "nothing is made");
     }
     let before = b.ok(&["put", "x.dm", "t", "a", "0"]) + &b.ok(&["dump", "x.dm"]);
     std::fs::write(b.path("x.dump"), dump(" a\n 1\n b\n")).unwrap();
-    b.run(&["load", "x.dm", "x.dump"]).fails(1, "; nothing was loaded");
+    b.run(&["load", "x.dm", "x.dump"]).fails(2, "; nothing was loaded");
     assert_eq!(b.ok(&["dump", "x.dm"]), before);
-    b.fed(&["load", "x.dm"], b"").fails(1, "standard input: there is nothing in it");
-    b.fed(&["load", "x.dm"], b"key,value\n").fails(1, "standard input:1: this is no dump");
+    b.fed(&["load", "x.dm"], b"").fails(2, "standard input: there is nothing in it");
+    b.fed(&["load", "x.dm"], b"key,value\n").fails(2, "standard input:1: this is no dump");
     b.fed(&["load", "x.dm"], b"VERSION=3\ndupfixed=1\nHEADER=END\nDATA=END\n")
-        .fails(1, "standard input:3: in the header that ends here dupfixed=1");
-    b.fed(&["load", "x.dm"], &dump("")[..60]).fails(1, "the input ends");
-    b.run(&["load", "x.dm", "missing"]).fails(1, "cannot open missing");
+        .fails(2, "standard input:3: in the header that ends here dupfixed=1");
+    b.fed(&["load", "x.dm"], &dump("")[..60]).fails(2, "the input ends");
+    b.run(&["load", "x.dm", "missing"]).fails(2, "cannot open missing");
     std::fs::create_dir(b.path("directory")).unwrap();
     b.ok(&["copy", "x.dm", "directory/data.mdb"]);
     for input in ["x.dm", "directory", "directory/data.mdb"] {
-        b.run(&["load", "y.dm", input]).fails(1, &format!("{input} is a Duramen database: `duramen copy` copies it"));
+        b.run(&["load", "y.dm", input]).fails(2, &format!("{input} is a Duramen database: `duramen copy` copies it"));
     }
 }
 
@@ -160,14 +160,14 @@ fn damage_of_the_database_is_not_put_down_to_the_input() {
     std::fs::write(b.path("x.dm"), bytes).unwrap();
     let run = b.run(&["load", "x.dm", "x.dump"]);
     assert!(!run.stderr.contains("x.dump"), "{run:?}");
-    run.fails(1, "is damaged: its checksum does not match; run `duramen check`");
+    run.fails(2, "is damaged: its checksum does not match; run `duramen check`");
 }
 
 #[test]
 fn what_is_no_text_is_not_read_to_its_end() {
     let b = Bench::new();
     for args in [&["load", "x.dm", "/dev/zero"][..], &["load", "x.dm", "-T", "/dev/zero"]] {
-        b.run(args).fails(1, "/dev/zero:1: this ");
+        b.run(args).fails(2, "/dev/zero:1: this ");
     }
     assert_eq!(b.files(), [""; 0]);
 }
@@ -188,7 +188,7 @@ fn a_new_database_appears_when_it_is_loaded_and_replaces_nothing() {
     drop(input);
     let mut said = String::new();
     messages.read_to_string(&mut said).unwrap();
-    assert_eq!(child.wait().unwrap().code(), Some(1), "{said}");
+    assert_eq!(child.wait().unwrap().code(), Some(2), "{said}");
     assert!(said.contains("cannot make x.dm: File exists"), "{said}");
     assert_eq!(b.ok(&["get", "x.dm", "t", "k"]), "of somebody else\n");
     assert!(!b.path("x.dm.partial").exists());
@@ -209,9 +209,9 @@ fn commands_that_make_the_same_database_take_turns() {
     let (mut input, mut messages, mut first) = begin(&["load", "x.dm"]);
     input.write_all(b"VERSION=3\nwhat=1\ndatabase=a\nHEADER=END\n 61\n 62\n").unwrap();
     assert!(said(&mut messages).contains("means nothing here"));
-    b.fed(&["load", "x.dm", "--wait", "0"], b"").fails(1, "x.dm is being made by another command: wait longer");
+    b.fed(&["load", "x.dm", "--wait", "0"], b"").fails(2, "x.dm is being made by another command: wait longer");
     b.run(&["put", "x.dm", "t", "k", "v", "--wait", "0.01"])
-        .fails(1, "x.dm is being made by another command: wait longer");
+        .fails(2, "x.dm is being made by another command: wait longer");
     let (second_input, mut second_messages, mut second) = begin(&["load", "x.dm", "-T", "-s", "b"]);
     let (_, mut third_messages, mut third) = begin(&["put", "x.dm", "c", "k", "v"]);
     for messages in [&mut second_messages, &mut third_messages] {
@@ -234,8 +234,8 @@ fn commands_that_make_the_same_database_take_turns() {
 fn a_larger_page_size_is_proposed_only_where_it_helps() {
     let b = Bench::new();
     let integers = String::from_utf8(dump(" a\n 1\n")).unwrap().replace("type", "integerkey=1\ntype");
-    b.fed(&["load", "x.dm"], integers.as_bytes()).fails(1, "a key of 1 bytes: this table takes 4 to 8; nothing");
-    b.fed(&["load", "x.dm"], &dump(&format!(" {}\n 1\n", "k".repeat(2000)))).fails(1, "larger --page-size");
+    b.fed(&["load", "x.dm"], integers.as_bytes()).fails(2, "a key of 1 bytes: this table takes 4 to 8; nothing");
+    b.fed(&["load", "x.dm"], &dump(&format!(" {}\n 1\n", "k".repeat(2000)))).fails(2, "larger --page-size");
 }
 
 #[test]
@@ -248,7 +248,7 @@ fn a_dump_does_not_replace_a_database() {
     }
     std::fs::create_dir(b.path("lmdb")).unwrap();
     b.ok(&["copy", "x.dm", "lmdb/data.mdb"]);
-    b.run(&["dump", "x.dm", "-f", "lmdb/data.mdb"]).fails(1, "lmdb/data.mdb is a database: remove it first");
+    b.run(&["dump", "x.dm", "-f", "lmdb/data.mdb"]).fails(2, "lmdb/data.mdb is a database: remove it first");
     // Whether they are there or not.
     let files =
         [("x.dm", "x.dm-log"), ("x.dm", "./x.dm-lock"), ("same.dm", "same.dm-log"), ("lmdb/data.mdb", "lmdb/lock.mdb")];
@@ -266,7 +266,7 @@ fn a_section_for_a_table_of_another_kind_is_refused() {
     let b = Bench::new();
     b.fed(&["load", "x.dm"], &dump(" a\n 1\n")).ok();
     let other = String::from_utf8(dump(" a\n 2\n")).unwrap().replace("type", "dupsort=1\ntype");
-    b.fed(&["load", "x.dm"], other.as_bytes()).fails(1, "standard input:6: table \"t\" has bytewise keys without");
+    b.fed(&["load", "x.dm"], other.as_bytes()).fails(2, "standard input:6: table \"t\" has bytewise keys without");
     b.fed(&["load", "x.dm", "-s", "u"], other.as_bytes()).ok();
     assert_eq!(b.ok(&["get", "x.dm", "u", "a"]), "2\n");
 }
@@ -289,7 +289,7 @@ fn one_section_can_go_to_another_table_but_not_two() {
     b.fed(&["load", "x.dm", "-s", "u"], &dump(" a\n 1\n")).ok();
     assert_eq!(b.ok(&["get", "x.dm", "u", "a"]), "1\n");
     let two = [dump(" a\n 1\n"), dump(" a\n 2\n")].concat();
-    b.fed(&["load", "x.dm", "-s", "v"], &two).fails(1, "a second section");
+    b.fed(&["load", "x.dm", "-s", "v"], &two).fails(2, "a second section");
     b.fed(&["load", "x.dm"], &two).ok();
     assert_eq!(b.ok(&["get", "x.dm", "t", "a"]), "2\n");
 }
@@ -299,7 +299,7 @@ fn plain_lines_load_as_keys_and_values() {
     let b = Bench::new();
     b.fed(&["load", "x.dm", "-T", "-s", "t"], b"key one\nvalue\\0a\nkey two\n\\\\\n").ok();
     assert_eq!(b.ok(&["scan", "x.dm", "t"]), "key one\tvalue\\0a\nkey two\t\\5c\n");
-    b.fed(&["load", "x.dm", "-T", "-s", "t"], b"key\n").fails(1, "standard input:1: the last key has no value");
+    b.fed(&["load", "x.dm", "-T", "-s", "t"], b"key\n").fails(2, "standard input:1: the last key has no value");
 }
 
 #[test]
@@ -318,9 +318,9 @@ fn commits_on_the_way_stay_when_a_later_line_is_bad() {
     let b = Bench::new();
     let text = dump(" a\n 1\n b\n 2\n c\n 3\n bad\\\n");
     b.fed(&["load", "x.dm", "--commit-every", "2"], &text)
-        .fails(1, "standard input:12: a backslash without two hexadecimal digits");
+        .fails(2, "standard input:12: a backslash without two hexadecimal digits");
     assert_eq!(b.ok(&["scan", "x.dm", "t"]), "a\t1\nb\t2\n");
-    b.fed(&["load", "y.dm", "--commit-every", "4"], &text).fails(1, "nothing was loaded");
+    b.fed(&["load", "y.dm", "--commit-every", "4"], &text).fails(2, "nothing was loaded");
     assert!(b.files().iter().all(|name| name.starts_with("x.dm")), "what has no commit is not made");
 }
 
@@ -334,7 +334,7 @@ fn a_bulk_load_is_the_same_as_any_other_and_wants_empty_tables() {
     b.fed(&["load", "--bulk", "y.dm"], text.as_bytes()).ok();
     assert_eq!(b.ok(&["dump", "y.dm"]), text);
     let again = b.fed(&["load", "y.dm", "--bulk"], text.as_bytes());
-    again.fails(1, "it has entries, and only an empty table can be loaded as a whole: load without --bulk");
+    again.fails(2, "it has entries, and only an empty table can be loaded as a whole: load without --bulk");
     b.run(&["load", "y.dm", "--bulk", "--no-overwrite"]).fails(2, "cannot be used with");
 
     let lines: String = (0..20_000u32).map(|i| format!("{:08x}\n{i}\n", i.wrapping_mul(0x9E37_79B9))).collect();
@@ -356,7 +356,7 @@ fn a_key_that_is_the_name_of_a_table_is_not_loaded_into_the_main_table() {
     let main = String::from_utf8(dump(" t\n 1\n")).unwrap().replace("database=t\n", "");
     let run = b.fed(&["load", "x.dm", "--bulk"], main.as_bytes());
     assert!(!run.stderr.contains("--bulk"), "{run:?}");
-    run.fails(1, "standard input:6: this table does not allow that: a table has this name; nothing was loaded");
+    run.fails(2, "standard input:6: this table does not allow that: a table has this name; nothing was loaded");
 }
 
 #[test]
@@ -366,11 +366,11 @@ fn a_bulk_load_that_goes_wrong_names_the_line_and_leaves_nothing() {
     let before = std::fs::read(b.path("x.dm")).unwrap();
     let long = format!("a\n1\n{}\n2\n", "b".repeat(2000));
     let load = |args: &[&str], input: &[u8]| b.fed(&[&["load", "x.dm", "-T", "--bulk"], args].concat(), input);
-    load(&["-s", "new"], long.as_bytes()).fails(1, "standard input:4: a key of 2000 bytes");
-    load(&["-s", "new"], b"a\n1\nb\n").fails(1, "the last key has no value");
-    load(&["-s", "t"], b"a\n1\n").fails(1, "it has entries");
+    load(&["-s", "new"], long.as_bytes()).fails(2, "standard input:4: a key of 2000 bytes");
+    load(&["-s", "new"], b"a\n1\nb\n").fails(2, "the last key has no value");
+    load(&["-s", "t"], b"a\n1\n").fails(2, "it has entries");
     let gone: String = (0..40_000u32).map(|i| format!("{i}\n{:>40}\n", i)).collect();
-    load(&["-s", "new", "--memory", "1", "--temp-dir", "no-such"], gone.as_bytes()).fails(1, "no-such");
+    load(&["-s", "new", "--memory", "1", "--temp-dir", "no-such"], gone.as_bytes()).fails(2, "no-such");
     assert_eq!(b.ok(&["ls", "x.dm", "--json"]).matches("\"name\"").count(), 1);
     assert_eq!(std::fs::read(b.path("x.dm")).unwrap(), before);
 }
@@ -398,9 +398,9 @@ fn a_dump_that_may_not_become_so_long_is_an_error_and_leaves_nothing() {
         let output = std::process::Command::new("sh").args(["-c", &line]).current_dir(b.path("")).output().unwrap();
         Run::of(&[rest], output)
     };
-    limited("-f y.dump").fails(1, "cannot write the output: y.dump.partial: File too large");
+    limited("-f y.dump").fails(2, "cannot write the output: y.dump.partial: File too large");
     assert!(!b.path("y.dump.partial").exists() && !b.path("y.dump").exists());
-    limited("> y.dump").fails(1, "cannot write the output: File too large");
+    limited("> y.dump").fails(2, "cannot write the output: File too large");
 }
 
 #[test]
@@ -429,11 +429,11 @@ fn a_load_whose_commit_fails_says_what_stays() {
         let mut command = std::process::Command::new("sh");
         Run::of(&[arguments], command.args(["-c", &line]).current_dir(b.dir.path()).output().unwrap())
     };
-    limited("x.dm x.dump").fails(1, "File too large (os error 27); nothing was loaded");
+    limited("x.dm x.dump").fails(2, "File too large (os error 27); nothing was loaded");
     assert_eq!(b.files(), ["x.dump"]);
     let run = limited("x.dm x.dump --commit-every 1000");
     let count = b.ok(&["scan", "x.dm", "t", "--keys"]).lines().count();
     assert!((1000..20_000).contains(&count), "{count}");
     let thousands = count / 1000;
-    run.fails(1, &format!("File too large (os error 27); the first {thousands},000 entries were loaded and committed"));
+    run.fails(2, &format!("File too large (os error 27); the first {thousands},000 entries were loaded and committed"));
 }
