@@ -228,7 +228,8 @@ pub(crate) fn made_for(txn: &mut Txn, dbi: u32, bytes: usize, own: Option<&mut C
 
 #[cold]
 fn made_anew(txn: &mut Txn, dbi: u32, order: MdbCmp, own: Option<&mut Cursor>) -> Result<Target> {
-    if txn.env().dbs.find(txn, dbi).is_some_and(|slot| slot.duplicate_order.is_none()) {
+    let is_new = txn.env().dbs.find(txn, dbi).is_some_and(|slot| slot.duplicate_order.is_none());
+    if is_new && txn.table_mut(dbi)?.is_empty() {
         change_order(txn, dbi, Some(order), Which::Duplicates, own);
     }
     txn.target(dbi)

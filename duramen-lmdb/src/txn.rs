@@ -264,6 +264,8 @@ impl Txn {
     }
 
     fn begin_writing(&mut self) -> Result {
+        // Until it is noted whose turn it is.
+        let _through = Uncancelled::new();
         let env = self.env();
         let mut writer = wait_to_write(env)?;
         env.limit.check_write(&writer)?;
@@ -448,7 +450,6 @@ fn read(env: &Env, open: &'static Open) -> Result<Snapshot<'static>> {
 /// Waits for other writers. In vain would be waited for one of this thread, and for one of this process whose thread has
 /// ended without ending it.
 fn wait_to_write(env: &Env) -> Result<WriteTxn<'static>> {
-    let _through = Uncancelled::new();
     let open = env.opened()?;
     let db = open.db()?;
     if env.writer.is_this() || open.is_written_here() {

@@ -2,6 +2,7 @@
 #include "is.h"
 #include <pthread.h>
 #include <signal.h>
+#include <stdint.h>
 #include <sys/resource.h>
 #include <sys/wait.h>
 
@@ -326,15 +327,15 @@ static void refused_over(void) {
 		}
 		MDB_cursor *cursor;
 		MUST(mdb_cursor_open(txn, dbi, &cursor));
-		for (int i = 0; i < 2; i++) {
-			MDB_val k = of_text(i ? "several" : "one"), v;
+		for (int i = 0; i < 4; i++) {
+			MDB_val k = of_text(i & 1 ? "several" : "one"), v;
 			IS(mdb_cursor_get(cursor, &k, &v, MDB_SET), 0);
 			char wrong[5] = {9, 9, 9, 9, 9};
-			v = (MDB_val){sizeof wrong, wrong};
+			v = (MDB_val){i & 2 ? 5 : 4, wrong};
 			IS(mdb_cursor_put(cursor, &k, &v, MDB_CURRENT), MDB_BAD_VALSIZE);
 			size_t count = 0;
 			IS(mdb_cursor_count(cursor, &count), 0);
-			IS(count, i ? 3 : 1);
+			IS(count, i & 1 ? 3 : 1);
 		}
 		mdb_cursor_close(cursor);
 		MDB_stat stat;
