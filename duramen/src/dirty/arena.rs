@@ -104,13 +104,14 @@ impl Arena {
     #[inline]
     fn page(&self, index: u32) -> &[u8] {
         let (chunk, offset) = self.place(index);
-        &self.chunks[chunk][offset..offset + self.page_size]
+        self.chunks[chunk].part(offset..offset + self.page_size)
     }
 
+    /// A page to be changed; others may still be looked at.
     #[inline]
     pub(super) fn page_mut(&mut self, index: u32) -> &mut [u8] {
         let (chunk, offset) = self.place(index);
-        &mut self.chunks[chunk][offset..offset + self.page_size]
+        self.chunks[chunk].part_mut(offset..offset + self.page_size)
     }
 
     /// Whether a page is in use at this level.
@@ -142,10 +143,10 @@ impl Arena {
         let ((from_chunk, from), (to_chunk, to)) = (self.place(from), self.place(to));
         let size = self.page_size;
         if from_chunk == to_chunk {
-            self.chunks[from_chunk].copy_within(from..from + size, to);
+            self.chunks[from_chunk].copy_part(from..from + size, to);
         } else {
             let [a, b] = self.chunks.get_disjoint_mut([from_chunk, to_chunk]).expect("two chunks of the arena");
-            b[to..to + size].copy_from_slice(&a[from..from + size]);
+            b.part_mut(to..to + size).copy_from_slice(a.part(from..from + size));
         }
     }
 

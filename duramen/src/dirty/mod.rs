@@ -486,4 +486,24 @@ mod tests {
         assert!(dirty.is_own(b));
         assert_eq!(dirty.pages(), 1);
     }
+
+    /// What a cursor of a write transaction relies on; here for Miri, which has no file to be mapped.
+    #[test]
+    #[allow(unsafe_code, reason = "the cursor's own is beside the transaction")]
+    fn a_page_may_be_looked_at_while_others_are_made_and_changed() {
+        let mut dirty = Dirty::new(4096);
+        let first = dirty.create();
+        // SAFETY: the page stays where it is, and nobody changes it.
+        let held = unsafe { std::mem::transmute::<&[u8], &'static [u8]>(dirty.page(first.dirty_index()).unwrap()) };
+        for _ in 0..70 {
+            let other = dirty.create();
+            dirty.page_mut(other).fill(1);
+            assert_eq!(held[0], 0);
+        }
+        let other = dirty.create();
+        dirty.nest().unwrap();
+        let copy = dirty.copy_up(other);
+        dirty.page_mut(copy)[0] = 2;
+        assert_eq!(held[4095], 0);
+    }
 }

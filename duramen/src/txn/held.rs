@@ -6,7 +6,7 @@
 //! A cursor of a write transaction borrows nothing, so what it keeps open has no lifetime. It is looked at only in the
 //! transaction that it was opened in, and only while its table has the same [`Stamp`] there: until then no page of it has
 //! been changed, moved or given away. `Work` changes the stamp with everything that does. The pages are in the map or the
-//! arena, which stay where they are while the transaction lives. Only those of commits before it *last*: whatever it changes, it
+//! arena, which stay where they are while the transaction lives; a reference to a page that changes is one to that page alone. Only those of commits before it *last*: whatever it changes, it
 //! leaves them as they are, so these may be looked at for the sake of the entry that the cursor stood on as long as it lives.
 #![allow(unsafe_code)]
 
