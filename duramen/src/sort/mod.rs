@@ -299,17 +299,37 @@ mod tests {
         assert!(error.to_string().contains("/nowhere/at/all"), "{error}");
     }
 
+    /// Some records, of which not all are in memory.
+    fn with_some(records: u32, directory: &std::path::Path) -> Sorter {
+        let by = By { key: Order::Bytes, value: None };
+        let mut sorter = Sorter::new(by, 1, 4096, directory.to_path_buf());
+        for i in 0..records {
+            let key = i.wrapping_mul(77_777_777).to_be_bytes();
+            sorter.push(Record { key: &key, value: &[1; 90], flag: false }).unwrap();
+        }
+        sorter
+    }
+
     #[test]
     fn a_step_that_fails_ends_the_merging() {
         let directory = tempfile::tempdir().unwrap();
-        let by = By { key: Order::Bytes, value: None };
-        let mut sorter = Sorter::new(by, 1, 4096, directory.path().to_path_buf());
-        for i in 0..20_000u32 {
-            sorter
-                .push(Record { key: &i.wrapping_mul(77_777_777).to_be_bytes(), value: &[1; 90], flag: false })
-                .unwrap();
-        }
-        let stopped = sorter.finish(&mut || Err(Error::Busy));
+        let stopped = with_some(20_000, directory.path()).finish(&mut || Err(Error::Busy));
         assert!(matches!(stopped.err(), Some(Error::Busy)));
+    }
+
+    /// It would wait for a thread that only its parent has.
+    #[test]
+    fn a_forked_child_cannot_go_on_with_a_merge() {
+        let directory = tempfile::tempdir().unwrap();
+        let mut merge = with_some(20_000, directory.path()).finish(&mut || Ok(())).unwrap();
+        assert!(crate::os::fork::in_forked_child(|| {
+            loop {
+                match merge.next() {
+                    Ok(Some(_)) => {}
+                    ended => return matches!(ended, Err(Error::Forked)),
+                }
+            }
+        }));
+        assert!(merge.next().unwrap().is_some());
     }
 }

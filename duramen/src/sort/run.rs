@@ -14,6 +14,7 @@ use super::{Record, spawn};
 use crate::error::{Error, Result};
 use crate::os::direct::{ALIGNMENT, Block, TemporaryFile};
 use crate::os::file::{check_limit, failed};
+use crate::os::fork::WithThread;
 use crate::width::to_usize;
 
 /// Where a run is in its file.
@@ -159,11 +160,10 @@ pub(super) fn read(runs: &Runs, block_bytes: usize, record_bytes: usize) -> Resu
             next,
             run_end: end,
             on_the_way: 0,
-            wanted: wanted.clone(),
-            filled: receiver,
+            channels: WithThread::new(Channels { wanted: wanted.clone(), filled: receiver }),
             directory,
         };
-        reader.want(Block::new(record_bytes + block_bytes));
+        reader.want(Block::new(record_bytes + block_bytes))?;
         readers.push(reader);
     }
     spawn("duramen sort", move || {
@@ -193,21 +193,28 @@ pub(super) struct RunReader {
     run_end: u64,
     /// Bytes of the run in the block that is being read; 0 if none is.
     on_the_way: usize,
+    channels: WithThread<Channels>,
+    directory: PathBuf,
+}
+
+/// To and from the thread that reads.
+struct Channels {
     wanted: Sender<Wanted>,
     filled: Receiver<io::Result<Block>>,
-    directory: PathBuf,
 }
 
 impl RunReader {
     /// Asks for the next block, to be read into this one.
-    fn want(&mut self, block: Block) {
+    fn want(&mut self, block: Block) -> Result<()> {
         self.on_the_way = to_usize((self.run_end - self.next).min(self.block_bytes as u64));
         if self.on_the_way > 0 {
             let bytes = self.on_the_way.next_multiple_of(ALIGNMENT);
             // If the thread has ended, waiting for the block says so.
-            let _ = self.wanted.send(Wanted { reader: self.number, offset: self.next, bytes, block });
+            let wanted = Wanted { reader: self.number, offset: self.next, bytes, block };
+            let _ = self.channels.get()?.wanted.send(wanted);
             self.next += self.on_the_way as u64;
         }
+        Ok(())
     }
 
     /// Takes blocks until the current record is whole, or the run ends.
@@ -215,13 +222,13 @@ impl RunReader {
     fn fill(&mut self) -> Result<()> {
         while self.on_the_way > 0 && parse(&self.current[self.at..self.end]).is_none() {
             let gone = || Err(io::Error::other("the thread that reads has ended"));
-            let block = self.filled.recv().unwrap_or_else(|_| gone());
+            let block = self.channels.get()?.filled.recv().unwrap_or_else(|_| gone());
             let mut block = block.map_err(failed("read a temporary file in", &self.directory))?;
             let rest = self.end - self.at;
             block[self.front - rest..self.front].copy_from_slice(&self.current[self.at..self.end]);
             (self.at, self.end) = (self.front - rest, self.front + self.on_the_way);
             let used = std::mem::replace(&mut self.current, block);
-            self.want(used);
+            self.want(used)?;
         }
         if self.at < self.end && parse(&self.current[self.at..self.end]).is_none() {
             return Err(Error::Io { op: "read a temporary file", source: io::ErrorKind::UnexpectedEof.into() });
