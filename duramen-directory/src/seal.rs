@@ -1,5 +1,6 @@
 //! What the cookies of paged results are signed with: HMAC-SHA-256 (RFC 2104).
 
+use duramen_ldap::control::SortKeys;
 use duramen_ldap::message::SearchRequest;
 use hmac::{Hmac, KeyInit, Mac};
 use sha2::Sha256;
@@ -23,16 +24,18 @@ impl Seal {
         Ok(Seal(key))
     }
 
-    /// What a search is about.
-    pub fn about(&self, request: &SearchRequest<'_>) -> About {
-        // With its length, so that no end of the base is a beginning of the filter.
-        let base = request.base.as_bytes();
-        self.code(b"search", &[&base.len().to_be_bytes(), base, &[request.scope as u8], request.filter.encoded()])
+    /// What a search is about, and how its entries are sorted.
+    pub fn about(&self, request: &SearchRequest<'_>, sort: Option<SortKeys<'_>>) -> About {
+        // With their lengths, so that no end of one is a beginning of the next.
+        let (base, filter) = (request.base.as_bytes(), request.filter.encoded());
+        let lengths = [base.len(), filter.len()].map(usize::to_be_bytes).concat();
+        let keys = sort.map_or(&[][..], |keys| keys.0.encoded());
+        self.code(b"search", &[&lengths, base, &[request.scope as u8], filter, keys])
     }
 
-    /// The signature of a cookie: of what search it is, and where that goes on.
-    pub fn sign(&self, about: &About, from: u32, before: u32) -> [u8; SIGNATURE_BYTES] {
-        let code = self.code(b"cookie", &[about, &from.to_be_bytes(), &before.to_be_bytes()]);
+    /// The signature of a cookie: of what search it is, and what the cookie says.
+    pub fn sign(&self, about: &About, cookie: &[u8]) -> [u8; SIGNATURE_BYTES] {
+        let code = self.code(b"cookie", &[about, cookie]);
         let mut signature = [0; SIGNATURE_BYTES];
         signature.copy_from_slice(&code[..SIGNATURE_BYTES]);
         signature
@@ -57,8 +60,9 @@ mod tests {
         let mut mac = Hmac::<Sha256>::new_from_slice(&[7; 32]).unwrap();
         mac.update(&[&b"cookie"[..], &[1; 32], &[0, 0, 0, 5, 0, 0, 0, 9]].concat());
         let whole: [u8; 32] = mac.finalize().into_bytes().into();
-        assert_eq!(seal.sign(&[1; 32], 5, 9), whole[..SIGNATURE_BYTES]);
-        let signed = || Seal::new().unwrap().sign(&[1; 32], 5, 9);
+        let cookie = [0, 0, 0, 5, 0, 0, 0, 9];
+        assert_eq!(seal.sign(&[1; 32], &cookie), whole[..SIGNATURE_BYTES]);
+        let signed = || Seal::new().unwrap().sign(&[1; 32], &cookie);
         assert_ne!(signed(), signed());
     }
 }

@@ -5,7 +5,6 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use duramen_ldap::ber::List;
-use duramen_ldap::control::PagedResults;
 use duramen_ldap::message::{Control, Deref, ResultCode, Scope, SearchRequest};
 
 use super::members;
@@ -82,7 +81,8 @@ impl Inner {
             area: found.area,
             options: found.options,
             sort_response: None,
-            next: found.page.map_or(0, |page| page.from),
+            next: found.page.as_ref().map_or(0, |page| page.start.id),
+            order: None,
             page: found.page,
             given: 0,
             examined: 0,
@@ -95,6 +95,7 @@ impl Inner {
             seal: self.seal.clone(),
         };
         search.sort(&state, requester, request, &controls)?;
+        search.page.as_ref().map_or(Ok(()), |page| page.check_sorted(search.order.is_some()))?;
         // RFC 2696 section 3: a page of nothing with a cookie ends a paged search.
         if controls.page.is_some_and(|page| page.size == 0 && !page.cookie.is_empty()) {
             (search.job, search.rest, search.collecting) = (Job::Ids(Set::empty()), None, None);
@@ -152,7 +153,7 @@ impl Beginning<'_> {
     }
 
     fn page(&self) -> Result<Option<Page>> {
-        let parse = |page: PagedResults<'_>| Page::parse(&self.inner.seal, page.size, page.cookie, self.request);
+        let parse = |page| Page::parse(&self.inner.seal, page, self.request, self.controls.sort);
         self.controls.page.map(parse).transpose()
     }
 
@@ -425,9 +426,10 @@ impl Beginning<'_> {
     /// Who wants a page or so many entries at most may need the first candidates only; who wants them in order, or wants to
     /// know how they are found, needs all.
     fn first(&self, also: Set, found: &Found) -> Rest {
-        let wanted = found.page.map_or(u32::MAX, |page| page.size).min(found.options.entries_max);
-        let (is_sorted, is_short) = (self.controls.sort.is_some(), found.page.is_some() || wanted < u32::MAX);
-        match found.page.map_or(0, |page| page.from) {
+        let page = found.page.as_ref();
+        let wanted = page.map_or(u32::MAX, |page| page.size).min(found.options.entries_max);
+        let (is_sorted, is_short) = (self.controls.sort.is_some(), page.is_some() || wanted < u32::MAX);
+        match page.map_or(0, |page| page.start.id) {
             _ if is_sorted => Rest::at_once(0, also),
             from if is_short && !self.explain => Rest::by_portions(from, wanted, also),
             from => Rest::at_once(from, also),
@@ -452,14 +454,17 @@ impl Search {
             Ok(order) => {
                 self.sort_response = Some((ResultCode::SUCCESS, String::new()));
                 self.window = window(Some(&order));
+                if matches!(self.job, Job::Special(_)) {
+                    return Ok(());
+                }
+                (self.order, self.next) = (Some(order), 0);
                 let commit = (self.naming, self.snapshot.txnid());
                 let goes_on = controls.page.is_some() || controls.list_view.is_some();
                 let question = goes_on.then(|| Question::new(commit, state, requester, request, controls, keys));
-                match question.as_ref().and_then(Question::remembered) {
-                    Some(ids) => (self.job, self.exact) = (Job::Sorted(ids), true),
-                    None if matches!(self.job, Job::Special(_)) => {}
-                    None => self.collecting = Some(Box::new(Collecting::new(order, question))),
+                if let Some(ids) = question.as_ref().and_then(Question::remembered) {
+                    return self.take_order(state, ids);
                 }
+                self.collecting = Some(Box::new(Collecting::new(question)));
                 Ok(())
             }
             Err((code, description)) if controls.sort_is_critical => {

@@ -43,10 +43,11 @@ use crate::view::{Scene, View};
 pub(crate) use select::{Picker, Selection};
 
 use order::Collecting;
-use page::Page;
+use page::{Page, Start};
 use portion::Rest;
 use scope::Area;
 use select::give;
+use sort::Order;
 use special::Special;
 use window::Window;
 
@@ -70,6 +71,8 @@ pub struct Search {
     page: Option<Page>,
     seal: Seal,
     sort_response: Option<(ResultCode, String)>,
+    /// What entries are sorted by.
+    order: Option<Order>,
     /// What of the entries in order is to be given out, if not all; or why nothing.
     window: Option<Result<Window, ResultCode>>,
     /// What the client is told of that.
@@ -156,41 +159,58 @@ impl Search {
         let state = self.state.clone();
         match self.proceed(&state, sink) {
             Ok(None) => Progress::Paused,
-            Ok(Some(more)) => Progress::Done(self.done(None, more)),
-            Err(failure) => Progress::Done(self.done(Some(failure), false)),
+            Ok(Some(cookie)) => Progress::Done(self.done(None, &cookie)),
+            Err(failure) => Progress::Done(self.done(Some(failure), b"")),
         }
     }
 
-    /// As [`Search::walk`].
-    fn proceed(&mut self, state: &State, sink: &mut dyn Sink) -> Result<Option<bool>> {
+    /// `None` if the sink is full; else the cookie of the next page, empty if there is none.
+    fn proceed(&mut self, state: &State, sink: &mut dyn Sink) -> Result<Option<Vec<u8>>> {
         // What comes to nothing is not put in order first.
         let is_vain = matches!(self.window, Some(Err(_)));
         if !is_vain && !self.collect(state, sink)? {
             return Ok(None);
         }
         self.cut_window(state)?;
-        self.walk(state, sink)
+        Ok(match self.walk(state, sink)? {
+            Some(true) => Some(self.cookie(state)?),
+            Some(false) => Some(Vec::new()),
+            None => None,
+        })
+    }
+
+    /// The cookie of the next page.
+    fn cookie(&mut self, state: &State) -> Result<Vec<u8>> {
+        let next = if self.order.is_some() {
+            self.with_job(state, |run, job| run.end_in_order(job))?
+        } else {
+            Start { id: self.next, ..Start::default() }
+        };
+        Ok(self.page.as_ref().map_or(Vec::new(), |page| page.cookie(&self.seal, &next, self.given)))
     }
 
     /// Finds what is to be put in order, and does that once all is found; false if the sink is full before.
     fn collect(&mut self, state: &State, sink: &mut dyn Sink) -> Result<bool> {
         let Some(collecting) = self.collecting.take() else { return Ok(true) };
-        // Where the page begins is for later.
-        let begin = std::mem::replace(&mut self.next, collecting.next);
         let walked = self.with_job(state, |run, job| {
             run.to_sort = Some(collecting);
             let all = run.walk(job, sink)?.is_some();
-            run.to_sort.iter_mut().for_each(|to_sort| to_sort.next = *run.next);
             Ok((all, run.to_sort.take()))
         });
-        self.next = begin;
         // Nothing was put in order where something went wrong.
         let (all, collecting) = walked.inspect_err(|_| self.sort_response = None)?;
         self.collecting = collecting;
         if all && let Some(mut collecting) = self.collecting.take() {
-            (self.job, self.exact) = (Job::Sorted(collecting.in_order()), true);
+            self.take_order(state, collecting.in_order())?;
         }
         Ok(all)
+    }
+
+    /// Goes on with entries in order, from the first of the page on.
+    fn take_order(&mut self, state: &State, ids: Arc<[Id]>) -> Result<()> {
+        (self.job, self.exact) = (Job::Sorted(ids), true);
+        self.next = self.with_job(state, |run, job| run.start_in_order(job))?;
+        Ok(())
     }
 
     /// How the search is done, in a line: for a log of slow operations.
@@ -240,7 +260,7 @@ impl Search {
     }
 
     /// The end: response controls.
-    fn done(&mut self, failure: Option<Failure>, more: bool) -> Done {
+    fn done(&mut self, failure: Option<Failure>, cookie: &[u8]) -> Done {
         let mut controls = Vec::new();
         let mut add = |oid: &str, value: &[u8]| {
             duramen_ldap::ber::Element::write(
@@ -259,10 +279,9 @@ impl Search {
             response.encode(&mut value);
             add(oid::LIST_VIEW_RESPONSE, &value);
         }
-        if let Some(page) = &self.page {
-            let cookie = if more { page.cookie(&self.seal, self.next, self.given) } else { Vec::new() };
+        if self.page.is_some() {
             let mut value = Vec::new();
-            PagedResults { size: 0, cookie: &cookie }.encode(&mut value);
+            PagedResults { size: 0, cookie }.encode(&mut value);
             add(oid::PAGED_RESULTS, &value);
         }
         Done { failure, controls, entries: u64::from(self.given) }
@@ -282,7 +301,8 @@ struct Run<'r> {
     selection: &'r Selection,
     area: &'r Area,
     options: &'r Options,
-    page: Option<Page>,
+    order: Option<&'r Order>,
+    page: Option<&'r Page>,
     next: &'r mut u32,
     given: &'r mut u32,
     examined: &'r mut u64,
@@ -308,7 +328,8 @@ impl<'r> Run<'r> {
             selection: &search.selection,
             area: &search.area,
             options: &search.options,
-            page: search.page,
+            order: search.order.as_ref(),
+            page: search.page.as_ref(),
             next: &mut search.next,
             given: &mut search.given,
             examined: &mut search.examined,
@@ -470,8 +491,8 @@ impl<'r> Run<'r> {
         if self.options.entry_checked && !view.allows(What::Entry, Level::Read) {
             return Ok(Step::Next);
         }
-        if let Some(to_sort) = &mut self.to_sort {
-            to_sort.add(view)?;
+        if let (Some(to_sort), Some(order)) = (&mut self.to_sort, self.order) {
+            to_sort.add(order, view)?;
             return Ok(Step::Next);
         }
         if self.is_page_full() {
@@ -537,7 +558,7 @@ impl<'r> Run<'r> {
             if !urls.is_empty() {
                 self.to_sort.iter_mut().for_each(|to_sort| to_sort.is_all = false);
                 // Of what is sorted all is looked at for each page, and the first has told of it.
-                let is_told = self.to_sort.is_some() && self.page.is_some_and(|page| page.from > 0);
+                let is_told = self.to_sort.is_some() && self.page.is_some_and(|page| page.start.id > 0);
                 if !self.options.domain_scope && !is_told {
                     sink.reference(List::trusted(&encode_urls(&urls)));
                 }

@@ -1,47 +1,75 @@
 //! Paged results (RFC 2696), with cookies that say everything: the server keeps nothing between pages.
 
+use duramen_ldap::control::{PagedResults, SortKeys};
 use duramen_ldap::message::{ResultCode, SearchRequest};
 use subtle::ConstantTimeEq;
 
 use crate::failure::{Failure, Result};
 use crate::seal::{About, SIGNATURE_BYTES, Seal};
+use crate::tables::Id;
 
-/// Where to go on, entries before that, and the signature of both.
-const COOKIE_BYTES: usize = 8 + SIGNATURE_BYTES;
+use super::sort::Rank;
 
 /// A page of a search.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, PartialEq, Eq)]
 pub(crate) struct Page {
     /// Entries in it.
     pub size: u32,
-    /// Where it begins: an id, or a place in the sorted order.
-    pub from: u32,
+    pub start: Start,
     /// Entries in the pages before it.
     pub before: u32,
     about: About,
 }
 
+/// Where a page begins.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Start {
+    /// Of what is sorted, that of the entry before it; else where the walk goes on.
+    pub id: Id,
+    /// What that entry was sorted by. It need not be there any more. Nothing where there is no such entry, or no order.
+    pub rank: Rank,
+}
+
 impl Page {
     /// The page that a request asks for.
-    pub fn parse(seal: &Seal, size: u32, cookie: &[u8], request: &SearchRequest<'_>) -> Result<Page> {
-        let about = seal.about(request);
-        if cookie.is_empty() {
-            return Ok(Page { size, from: 0, before: 0, about });
+    pub fn parse(
+        seal: &Seal,
+        asked: PagedResults<'_>,
+        request: &SearchRequest<'_>,
+        sort: Option<SortKeys<'_>>,
+    ) -> Result<Page> {
+        let (size, about) = (asked.size, seal.about(request, sort));
+        if asked.cookie.is_empty() {
+            return Ok(Page { size, start: Start::default(), before: 0, about });
         }
-        let fail = || {
-            let diagnostic = "the cookie of the paged results control is not one of this search";
-            Failure::new(ResultCode::UNWILLING_TO_PERFORM, diagnostic)
-        };
-        let cookie: [u8; COOKIE_BYTES] = cookie.try_into().map_err(|_| fail())?;
-        let number = |at: usize| u32::from_be_bytes([cookie[at], cookie[at + 1], cookie[at + 2], cookie[at + 3]]);
-        let (from, before) = (number(0), number(4));
-        let is_signed: bool = seal.sign(&about, from, before).ct_eq(&cookie[8..]).into();
-        if is_signed { Ok(Page { size, from, before, about }) } else { Err(fail()) }
+        let (said, signature) = asked.cookie.split_last_chunk::<SIGNATURE_BYTES>().ok_or_else(bad_cookie)?;
+        let is_signed: bool = seal.sign(&about, said).ct_eq(signature).into();
+        match said {
+            &[a, b, c, d, e, f, g, h, ref rank @ ..] if is_signed => {
+                let start = Start { id: Id::from_be_bytes([a, b, c, d]), rank: rank.to_vec() };
+                Ok(Page { size, start, before: u32::from_be_bytes([e, f, g, h]), about })
+            }
+            _ => Err(bad_cookie()),
+        }
+    }
+
+    /// A cookie is of a search that was sorted if this one is: with another schema its attribute may have come or gone.
+    pub fn check_sorted(&self, is_sorted: bool) -> Result<()> {
+        let was_sorted = !self.start.rank.is_empty();
+        if self.start.id > 0 && was_sorted != is_sorted { Err(bad_cookie()) } else { Ok(()) }
     }
 
     /// The cookie of the page after this one.
-    pub fn cookie(&self, seal: &Seal, next: u32, given: u32) -> Vec<u8> {
+    pub fn cookie(&self, seal: &Seal, next: &Start, given: u32) -> Vec<u8> {
         let before = self.before.saturating_add(given);
-        [&next.to_be_bytes()[..], &before.to_be_bytes(), &seal.sign(&self.about, next, before)].concat()
+        let mut cookie = [&next.id.to_be_bytes()[..], &before.to_be_bytes(), &next.rank].concat();
+        cookie.extend(seal.sign(&self.about, &cookie));
+        cookie
     }
+}
+
+/// That a cookie is not one of the search.
+fn bad_cookie() -> Failure {
+    let diagnostic = "the cookie of the paged results control is not one of this search";
+    Failure::new(ResultCode::UNWILLING_TO_PERFORM, diagnostic)
 }

@@ -1,7 +1,5 @@
 //! Server-side sorting (RFC 2891), by any attribute.
 
-use std::cmp::Ordering;
-
 use duramen_ldap::attribute::AttributeDescription;
 use duramen_ldap::control::{SortKey, SortKeys};
 use duramen_ldap::matching::Rule;
@@ -11,7 +9,6 @@ use crate::access::{Level, What};
 use crate::failure::Result;
 use crate::filter::fits;
 use crate::schema::{AttributeId, Schema};
-use crate::tables::Id;
 use crate::view::View;
 
 /// So many keys are sorted by at most: each entry's values for all of them are kept until all is found.
@@ -20,6 +17,10 @@ const KEYS_MAX: usize = 16;
 /// So many values in table `value` are looked at for one entry, which cannot pause. One that has more is sorted as if it had
 /// none.
 const LARGE_VALUES_MAX: u32 = 100_000;
+
+/// Bytes that an entry is sorted by at most, of all keys together: cookies hold them, and all that are found are kept at
+/// once. Entries that have all of these in common are in the order of their ids.
+const RANK_BYTES_MAX: usize = 1024;
 
 /// What entries are sorted by.
 #[derive(Debug)]
@@ -36,8 +37,8 @@ struct Key {
     reverse: bool,
 }
 
-/// What an entry is sorted by: a value for each key, the least it has. `None` sorts behind all values.
-pub(crate) type SortValue = Vec<Option<Vec<u8>>>;
+/// What an entry is sorted by, of all keys: bytes in whose order the entries come. It is never empty.
+pub(crate) type Rank = Vec<u8>;
 
 impl Order {
     /// From the control; or the code of the response control, and the attribute.
@@ -51,19 +52,12 @@ impl Order {
 
     /// What an entry is sorted by. Values that may not be searched for are as if they were missing: the order would tell
     /// of them.
-    pub fn value(&self, view: &View<'_, '_>) -> Result<SortValue> {
-        let mut left = LARGE_VALUES_MAX;
-        self.keys.iter().map(|key| key.value(view, &mut left)).collect()
-    }
-
-    fn compare(&self, a: &SortValue, b: &SortValue) -> Ordering {
-        for (key, (a, b)) in self.keys.iter().zip(a.iter().zip(b)) {
-            let order = key.compare(a.as_deref(), b.as_deref());
-            if order != Ordering::Equal {
-                return order;
-            }
+    pub fn rank(&self, view: &View<'_, '_>) -> Result<Rank> {
+        let (mut left, mut rank) = (LARGE_VALUES_MAX, Rank::new());
+        for key in &self.keys {
+            key.write_rank(key.value(view, &mut left)?.as_deref(), &mut rank);
         }
-        Ordering::Equal
+        Ok(rank)
     }
 
     /// What entries can be held against by the first key; `None` if that has no such value.
@@ -73,13 +67,7 @@ impl Order {
             Some(rule) => rule.normalize_assertion(value, schema, &mut form).is_ok(),
             None => key.normalize(schema, value, &mut form),
         };
-        is_one.then_some(Bound { key, form })
-    }
-
-    /// Ids in order; those that are equal in the order of their ids.
-    pub fn sort(&self, mut found: Vec<(SortValue, Id)>) -> Vec<Id> {
-        found.sort_by(|a, b| self.compare(&a.0, &b.0).then(a.1.cmp(&b.1)));
-        found.into_iter().map(|(_, id)| id).collect()
+        is_one.then(|| Bound { rank: key.rank(Some(&form)), key })
     }
 }
 
@@ -87,14 +75,14 @@ impl Order {
 #[derive(Debug)]
 pub(crate) struct Bound {
     key: Key,
-    form: Vec<u8>,
+    rank: Rank,
 }
 
 impl Bound {
     /// Whether an entry comes before it.
     pub fn is_behind(&self, view: &View<'_, '_>) -> Result<bool> {
         let value = self.key.value(view, &mut { LARGE_VALUES_MAX })?;
-        Ok(self.key.compare(value.as_deref(), Some(&self.form)) == Ordering::Less)
+        Ok(self.key.rank(value.as_deref()) < self.rank)
     }
 }
 
@@ -110,12 +98,27 @@ impl Key {
         Ok(Key { types: attribute.family.clone(), options, rule, reverse: key.reverse })
     }
 
-    fn compare(&self, a: Option<&[u8]>, b: Option<&[u8]>) -> Ordering {
-        let order = match (a, b) {
-            (Some(a), Some(b)) => a.cmp(b),
-            (a, b) => b.is_some().cmp(&a.is_some()),
-        };
-        if self.reverse { order.reverse() } else { order }
+    fn rank(&self, value: Option<&[u8]>) -> Rank {
+        let mut rank = Rank::new();
+        self.write_rank(value, &mut rank);
+        rank
+    }
+
+    /// Appends to the rank by the keys before this one. Each value ends with two zeros, of which there is no other pair, so
+    /// that one comes before those that it is the beginning of. None comes behind all.
+    fn write_rank(&self, value: Option<&[u8]>, rank: &mut Rank) {
+        let begin = rank.len();
+        rank.push(u8::from(value.is_none()));
+        // No byte of these is written as none, so what is behind is cut.
+        for &byte in value.unwrap_or_default().iter().take(RANK_BYTES_MAX.saturating_sub(begin)) {
+            rank.push(byte);
+            rank.extend((byte == 0).then_some(0xFF));
+        }
+        rank.extend([0, 0]);
+        if self.reverse {
+            rank[begin..].iter_mut().for_each(|byte| *byte = !*byte);
+        }
+        rank.truncate(RANK_BYTES_MAX);
     }
 
     /// The least value; none if there are more outside of the entry than may be looked at.
@@ -154,6 +157,57 @@ impl Key {
                 form.extend(value.iter().map(u8::to_ascii_lowercase));
                 true
             }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::cmp::Ordering;
+
+    use super::*;
+
+    const VALUES: [Option<&[u8]>; 9] = [
+        Some(b""),
+        Some(b"\0"),
+        Some(b"\0\0"),
+        Some(b"\0\x01"),
+        Some(b"\0\xFF"),
+        Some(b"a"),
+        Some(b"a\0"),
+        Some(b"\xFF\xFF"),
+        None,
+    ];
+
+    fn key(reverse: bool) -> Key {
+        Key { types: Vec::new(), options: Vec::new(), rule: None, reverse }
+    }
+
+    #[test]
+    fn ranks_compare_as_the_values_of_all_keys_one_after_another() {
+        let places = || (0..VALUES.len()).flat_map(|a| (0..VALUES.len()).map(move |b| (a, b)));
+        for reverse in [(false, false), (false, true), (true, false), (true, true)] {
+            let rank = |(a, b): (usize, usize)| {
+                let mut rank = key(reverse.0).rank(VALUES[a]);
+                key(reverse.1).write_rank(VALUES[b], &mut rank);
+                rank
+            };
+            let turn = |order: Ordering, is_turned| if is_turned { order.reverse() } else { order };
+            for (one, other) in places().flat_map(|one| places().map(move |other| (one, other))) {
+                let expected = turn(one.0.cmp(&other.0), reverse.0).then(turn(one.1.cmp(&other.1), reverse.1));
+                assert_eq!(rank(one).cmp(&rank(other)), expected, "{one:?} and {other:?}, {reverse:?}");
+            }
+        }
+    }
+
+    #[test]
+    fn ranks_of_long_values_are_cut() {
+        for reverse in [false, true] {
+            let rank = |end: &[u8]| key(reverse).rank(Some(&[&[7; RANK_BYTES_MAX][..], end].concat()));
+            assert_eq!((rank(b"a").len(), rank(b"a")), (RANK_BYTES_MAX, rank(b"b")));
+            let mut both = rank(b"");
+            key(reverse).write_rank(Some(b"a"), &mut both);
+            assert_eq!(both, rank(b""));
         }
     }
 }

@@ -8,15 +8,12 @@ use std::ops::Range;
 use duramen_ldap::control::{ListViewRequest, ListViewResponse, ListViewTarget};
 use duramen_ldap::message::ResultCode;
 
-use crate::entry::Entry;
 use crate::failure::{Failure, Result, damaged};
 use crate::schema::Schema;
 use crate::state::State;
-use crate::tables::Id;
-use crate::view::View;
 
 use super::sort::{Bound, Order};
-use super::{Job, Run, Search};
+use super::{Job, Search};
 
 /// The window that a client asks for.
 #[derive(Debug)]
@@ -86,7 +83,9 @@ impl Search {
                 Some(position) => position,
                 None => return self.no_window(ResultCode::OFFSET_RANGE_ERROR, count),
             },
-            Target::From(bound) => self.with_job(state, |run, _| run.place_of(bound, &ids))?,
+            Target::From(bound) => {
+                self.with_job(state, |run, _| run.count_before(&ids, |view| bound.is_behind(view)))?.saturating_add(1)
+            }
         };
         (self.job, self.next) = (Job::Sorted(ids[window.around(position, count)].into()), 0);
         self.list_view = Some(ListViewResponse { position, count, code: ResultCode::SUCCESS, context: None });
@@ -104,25 +103,6 @@ impl Search {
             _ => "entries that the server makes up are in no order",
         };
         Err(Failure::new(ResultCode::VIRTUAL_LIST_VIEW_ERROR, format!("no virtual list view: {why}")))
-    }
-}
-
-impl Run<'_> {
-    /// The place of the first entry that does not come before a bound, counted from 1 on.
-    fn place_of(&self, bound: &Bound, ids: &[Id]) -> Result<u32> {
-        let (mut low, mut high) = (0, ids.len());
-        while low < high {
-            let middle = low + (high - low) / 2;
-            if self.comes_before(ids[middle], bound)? { low = middle + 1 } else { high = middle }
-        }
-        u32::try_from(low + 1).map_err(|_| damaged("the number of entries"))
-    }
-
-    fn comes_before(&self, id: Id, bound: &Bound) -> Result<bool> {
-        let bytes = self.entries.get(id.to_be_bytes())?;
-        let entry = bytes.and_then(Entry::parse).ok_or_else(|| damaged(format_args!("entry {id}")))?;
-        let name = self.scene.name_of(id, &entry)?;
-        bound.is_behind(&View::new(&self.scene, id, entry, &name))
     }
 }
 

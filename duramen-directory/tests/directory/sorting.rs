@@ -6,15 +6,21 @@ use duramen_directory::{Config, Peer, Requester, SearchLimits};
 use duramen_ldap::Payload;
 use duramen_ldap::ber::List;
 use duramen_ldap::control::{PagedResults, SortKey, SortKeys};
-use duramen_ldap::message::{Control, ResultCode};
+use duramen_ldap::message::{ChangeKind::Replace, Control, ResultCode};
 use duramen_ldap::oid::control as oid;
 
 use crate::sample::*;
 
 /// The value of a control that asks for an order.
 fn by(description: &str) -> Vec<u8> {
+    by_keys(&[(description, false)])
+}
+
+/// Likewise, by several keys, or from the end.
+fn by_keys(keys: &[(&str, bool)]) -> Vec<u8> {
     let (mut buffer, mut value) = (Vec::new(), Vec::new());
-    SortKeys(List::build(&mut buffer, [SortKey { description, rule: None, reverse: false }])).encode(&mut value);
+    let keys = keys.iter().map(|&(description, reverse)| SortKey { description, rule: None, reverse });
+    SortKeys(List::build(&mut buffer, keys)).encode(&mut value);
     value
 }
 
@@ -84,4 +90,111 @@ fn references_come_with_the_first_page_of_what_is_sorted_rfc2696_3() {
         }
     }
     assert_eq!(seen, [(2, 1), (2, 0), (2, 0)]);
+}
+
+/// A directory of devices that are not changed, and of some that are: with values that are the same, that are the same for
+/// very long, and without any.
+struct Devices {
+    sample: Sample,
+    changes: usize,
+}
+
+impl Devices {
+    const STILL: usize = 48;
+    const MOVING: usize = 24;
+
+    fn new() -> Devices {
+        let mut devices = Devices { sample: Sample::people(), changes: 0 };
+        (0..Self::STILL).for_each(|n| devices.add("still", n, n));
+        (0..Self::MOVING).for_each(|n| devices.add("moving", n, n));
+        devices
+    }
+
+    fn name(kind: &str, n: usize) -> String {
+        format!("cn={kind}{n},dc=example,dc=com")
+    }
+
+    fn value(n: usize) -> String {
+        match n % 8 {
+            0..3 => format!("same {}", n % 3),
+            3 | 4 => format!("{}{n}", "long".repeat(1000)),
+            _ => format!("value {}", n * 7 % 11),
+        }
+    }
+
+    fn add(&mut self, kind: &str, n: usize, value: usize) {
+        let (cn, l, o) = (format!("{kind}{n}"), Self::value(value), format!("o{}", n % 5));
+        let mut attributes: Vec<(&str, Vec<&[u8]>)> =
+            vec![("objectClass", vec![b"device"]), ("cn", vec![cn.as_bytes()])];
+        attributes.push(("o", vec![o.as_bytes()]));
+        attributes.extend((value % 8 != 7).then(|| ("l", vec![l.as_bytes()])));
+        self.sample.add(&Self::name(kind, n), &attributes).unwrap();
+    }
+
+    /// Adds some, deletes others, gives others other values.
+    fn change(&mut self) {
+        for _ in 0..6 {
+            self.changes += 1;
+            let (n, other) = (self.changes * 5 % Self::MOVING, self.changes * 13);
+            let name = Self::name("moving", n);
+            if !self.changes.is_multiple_of(3) {
+                drop(self.sample.modify(&name, &[(Replace, "l", &[&Self::value(other)])]));
+            } else if self.sample.delete(&name, &[]).is_err() {
+                self.add("moving", n, other);
+            }
+        }
+    }
+
+    /// What is in the pages, between which there are changes.
+    fn pages(&mut self, keys: &[(&str, bool)], size: u32) -> Vec<String> {
+        let (value, mut cookie, mut all) = (by_keys(keys), Vec::new(), Vec::new());
+        loop {
+            let (names, next) =
+                page_of(&self.sample, "(objectClass=device)", size, &cookie, Some(sort(&value))).unwrap();
+            all.extend(names);
+            assert!(next.len() <= 8 + 1024 + 16, "a cookie of {} bytes", next.len());
+            if next.is_empty() {
+                return all;
+            }
+            cookie = next;
+            self.change();
+        }
+    }
+}
+
+#[test]
+fn what_does_not_change_comes_in_one_page_whatever_else_changes_between_them() {
+    let mut devices = Devices::new();
+    for keys in [&[("l", false)][..], &[("l", true)], &[("o", true), ("l", false)], &[("l", false), ("o", true)]] {
+        for size in [1, 3, 10] {
+            let found = devices.pages(keys, size);
+            let times = |n: usize| found.iter().filter(|name| **name == Devices::name("still", n)).count();
+            let wrong: Vec<_> = (0..Devices::STILL).map(|n| (n, times(n))).filter(|(_, times)| *times != 1).collect();
+            assert_eq!(wrong, [], "by {keys:?}, {size} in a page");
+        }
+    }
+}
+
+#[test]
+fn a_page_goes_on_in_the_order_of_the_one_before_rfc2696_3() {
+    let sample = Sample::people();
+    let page = |keys: &[(&str, bool)], cookie: &[u8]| {
+        let value = by_keys(keys);
+        page_of(&sample, "(cn=*)", 1, cookie, (!keys.is_empty()).then(|| sort(&value)))
+    };
+    let (_, sorted) = page(&[("cn", false)], b"").unwrap();
+    let (_, unsorted) = page(&[], b"").unwrap();
+    assert_eq!(page(&[("cn", false)], &sorted).unwrap().0, [JENSEN]);
+    assert_eq!(code(page(&[("cn", true)], &sorted)), ResultCode::UNWILLING_TO_PERFORM);
+    assert_eq!(code(page(&[("sn", false)], &sorted)), ResultCode::UNWILLING_TO_PERFORM);
+    assert_eq!(code(page(&[], &sorted)), ResultCode::UNWILLING_TO_PERFORM);
+    assert_eq!(code(page(&[("cn", false)], &unsorted)), ResultCode::UNWILLING_TO_PERFORM);
+}
+
+#[test]
+fn a_page_of_nothing_has_a_cookie_to_begin_with_rfc2696_3() {
+    let (sample, value) = (Sample::people(), by("cn"));
+    let page = |size, cookie: &[u8]| page_of(&sample, "(cn=*)", size, cookie, Some(sort(&value))).unwrap();
+    let (none, cookie) = page(0, b"");
+    assert_eq!((none, page(9, &cookie).0.len()), (vec![], 3));
 }
