@@ -5,6 +5,7 @@
 
 mod add;
 mod batch;
+mod brief;
 mod change;
 pub(crate) mod check;
 mod context;
@@ -31,7 +32,6 @@ use duramen::{Error, Submitted, Txnid, WriteTxn};
 use duramen_ldap::ber::List;
 use duramen_ldap::dn::Dn;
 use duramen_ldap::message::{AddRequest, Control, Message, ModifyDnRequest, ModifyRequest, Request, ResultCode};
-use duramen_ldap::oid;
 
 use crate::attribute::form;
 use crate::controls::{Controls, Of};
@@ -46,6 +46,7 @@ use crate::requester::Requester;
 use crate::tables::{Id, Ids, Tables};
 use crate::view::{Members, Scene};
 
+use brief::BRIEF_BYTES;
 use context::{Context, nobody};
 use references::Moved;
 
@@ -56,8 +57,6 @@ pub(crate) use identifier::{identifier_of, identifiers_are_indexed, is_identifie
 
 /// Most requests are shorter.
 const USUAL_BYTES: usize = 512;
-/// A request that is longer keeps a thread that also searches for too long.
-const BRIEF_BYTES: usize = 16 << 10;
 /// One that is longer may be too long for the engine's log, and then the whole data file is flushed.
 const LOGGED_BYTES: usize = 4 << 10;
 
@@ -169,9 +168,7 @@ impl Inner {
     ) -> UpdateFuture {
         match self.own(requester, request, controls) {
             Ok(owned) => {
-                let is_alone = is_of_one_entry(request, controls)
-                    && (self.state().references.is_empty() || !matches!(request, Request::Delete(_)));
-                let brief = owned.message.len() <= BRIEF_BYTES && is_alone;
+                let brief = self.is_brief(request, controls, owned.message.len());
                 let patience = if owned.message.len() <= LOGGED_BYTES { patience } else { Duration::ZERO };
                 let run = move |txn: &mut WriteTxn<'_>| owned.run(txn);
                 let submitted = if brief { self.db.submit_brief(patience, run) } else { self.db.submit_async(run) };
@@ -179,16 +176,6 @@ impl Inner {
             }
             Err(failure) => UpdateFuture(State::Refused(Some(failure))),
         }
-    }
-}
-
-/// Whether it changes one entry, and not all below it.
-fn is_of_one_entry(request: &Request<'_>, controls: List<'_, Control<'_>>) -> bool {
-    let of_tree = || controls.iter().any(|control| control.oid == oid::control::TREE_DELETE);
-    match request {
-        Request::Add(_) | Request::Modify(_) => true,
-        Request::Delete(_) => !of_tree(),
-        _ => false,
     }
 }
 

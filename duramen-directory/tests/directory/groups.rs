@@ -1,14 +1,16 @@
 //! Groups with very many members: their values are outside the entry.
 
 use std::collections::BTreeMap;
+use std::time::{Duration, Instant};
 
-use duramen_directory::{Config, Directory, Requester, SchemaFile};
+use duramen_directory::{Config, Directory, Durability, Requester, SchemaFile};
 use duramen_ldap::Payload;
+use duramen_ldap::attribute::Attribute;
 use duramen_ldap::ber::List;
 use duramen_ldap::control::{SortKey, SortKeys};
 use duramen_ldap::filter::FilterBuf;
 use duramen_ldap::message::ChangeKind::{Add, Delete, Increment, Replace};
-use duramen_ldap::message::{ChangeKind, Control, ResultCode, Scope};
+use duramen_ldap::message::{Change, ChangeKind, Control, ModifyRequest, Request, ResultCode, Scope};
 use duramen_ldap::oid::control as oid;
 
 use crate::sample::*;
@@ -422,4 +424,38 @@ fn what_finding_candidates_costs_has_a_bound_and_answers_stay_the_same() {
     assert!(!is_walked(plan_of(3)));
     // As costly as a million of members: no other connection has its turn meanwhile.
     assert!(is_walked(plan_of(500)));
+}
+
+/// Whether an update is made although nobody asks for its outcome: by another thread, that is.
+fn is_made_elsewhere(sample: &Sample, request: &Request<'_>, is_done: impl Fn() -> bool) -> bool {
+    let (who, end) = (Requester::internal(), Instant::now() + Duration::from_secs(60));
+    let update = sample.directory.update_async(&who, request, List::default(), Duration::ZERO);
+    while !is_done() {
+        if Instant::now() > end {
+            drop(update);
+            return false;
+        }
+        std::thread::sleep(Duration::from_millis(1));
+    }
+    true
+}
+
+#[test]
+fn what_takes_away_very_many_values_is_made_by_another_thread() {
+    let sample = Sample::with(Config { durability: Durability::Relaxed, ..Config::default() });
+    sample.load(PEOPLE);
+    let names: Vec<String> = (0..1000).map(member).collect();
+    let values: Vec<&[u8]> = names.iter().map(|name| name.as_bytes()).collect();
+    sample.add(GROUP, &[("objectClass", vec![b"groupOfNames"]), ("member", values.clone())]).unwrap();
+    let count = || sample.found("(cn=many)").first().map_or(0, |_| sample.read(GROUP, &[]).values("member").len());
+    let (mut values_buffer, mut changes_buffer) = (Vec::new(), Vec::new());
+    let attribute = Attribute { description: "member", values: List::build(&mut values_buffer, [values[0]]) };
+    let changes = List::build(&mut changes_buffer, [Change { kind: Replace, attribute }]);
+    let replace = Request::Modify(ModifyRequest { name: GROUP, changes });
+    assert!(is_made_elsewhere(&sample, &replace, || count() == 1));
+    sample
+        .add("cn=b,dc=example,dc=com", &[("objectClass", vec![b"groupOfNames"]), ("member", values.clone())])
+        .unwrap();
+    let is_gone = || sample.found("(cn=b)").is_empty();
+    assert!(is_made_elsewhere(&sample, &Request::Delete("CN=b, dc=example,dc=com"), is_gone));
 }
