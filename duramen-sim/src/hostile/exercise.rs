@@ -131,12 +131,20 @@ fn read_table(table: &Table<'_>, searches: usize) -> Vec<Vec<u8>> {
     keys
 }
 
+/// Bounds are of any length here, and integers refuse others than their own.
+fn of_any_length(done: Result<()>) -> Result<()> {
+    match done {
+        Err(duramen::Error::KeyLength { .. }) => Ok(()),
+        done => done,
+    }
+}
+
 fn search(table: &Table<'_>, key: &[u8]) -> Result<()> {
     let value = table.get(key)?.map(<[u8]>::to_vec).unwrap_or_default();
     table.contains(key, &value)?;
     table.contains_key(key)?;
-    table.range(key..)?.take(3).try_for_each(|item| item.map(drop))?;
-    table.range(..key)?.rev().take(3).try_for_each(|item| item.map(drop))?;
+    of_any_length(table.range(key..).and_then(|mut found| found.by_ref().take(3).try_for_each(|item| item.map(drop))))?;
+    of_any_length(table.range(..key).and_then(|found| found.rev().take(3).try_for_each(|item| item.map(drop))))?;
     table.prefix(&key[..key.len() / 2])?.take(3).try_for_each(|item| item.map(drop))?;
     table.values_of(key)?.take(20).try_for_each(|item| item.map(drop))?;
     table.values_of(key)?.rev().take(20).try_for_each(|item| item.map(drop))?;
@@ -216,8 +224,8 @@ fn change(txn: &mut WriteTxn<'_>, name: &[u8], keys: &[Vec<u8>], kind: u32) -> R
             let (low, high) = (keys.iter().min(), keys.iter().max());
             let mut stored = txn.table_by_id(table)?;
             let (Some(low), Some(high)) = (low, high) else { return Ok(()) };
-            stored.delete_range(&low[..]..&keys[keys.len() / 2][..])?;
-            stored.delete_range(..=&high[..]).map(drop)
+            of_any_length(stored.delete_range(&low[..]..&keys[keys.len() / 2][..]).map(drop))?;
+            of_any_length(stored.delete_range(..=&high[..]).map(drop))
         }
         _ => {
             let moved = [name, b" moved"].concat();
