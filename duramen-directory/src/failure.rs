@@ -1,7 +1,6 @@
 //! Why an operation fails, as an LDAP result. The one place where other errors get their result codes, and where the log
 //! is told of those that no client can do anything about.
 
-use std::error::Error as _;
 use std::io;
 use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
@@ -73,14 +72,12 @@ impl Failure {
 
 /// Whether the system refuses to make a file longer.
 fn is_of_limit(error: &duramen::Error) -> bool {
-    let mut next = error.source();
-    while let Some(cause) = next {
-        if cause.downcast_ref::<io::Error>().is_some_and(|cause| cause.kind() == io::ErrorKind::FileTooLarge) {
-            return true;
-        }
-        next = cause.source();
+    use duramen::Error::{File, Group, Io};
+    match error {
+        Io { source, .. } | File { source, .. } => source.kind() == io::ErrorKind::FileTooLarge,
+        Group { source } => is_of_limit(source),
+        _ => false,
     }
-    false
 }
 
 impl std::fmt::Display for Failure {

@@ -8,7 +8,7 @@ use std::io;
 pub enum Error {
     /// The system refuses.
     #[error("cannot read it: {0}")]
-    Io(#[from] io::Error),
+    Io(io::Error),
     /// It does not begin as LMDB's files do.
     #[error("not a data file of LMDB")]
     Foreign,
@@ -34,6 +34,13 @@ pub enum Error {
     /// Somebody wrote to the file.
     #[error("a program changed it while it was read: end that program, or copy the file with LMDB's `mdb_copy` first")]
     Changed,
+}
+
+// Its message has the system's, which is no source beside that.
+impl From<io::Error> for Error {
+    fn from(error: io::Error) -> Error {
+        Error::Io(error)
+    }
 }
 
 /// As all of it is read.

@@ -35,7 +35,7 @@ pub enum ServeError {
         /// The directory.
         path: PathBuf,
         /// Why.
-        source: OpenError,
+        r#source: OpenError,
     },
     /// The system refuses something (71).
     #[error("{0}")]

@@ -35,7 +35,7 @@ pub struct ListenError {
     /// The address, or the path.
     pub address: String,
     /// What went wrong.
-    pub source: io::Error,
+    pub r#source: io::Error,
     /// What to do about it.
     pub cure: String,
 }

@@ -1,6 +1,8 @@
 //! Everything that can go wrong, as one enum whose messages are sentences.
 //!
 //! Owns: the error type. "Not found" is never an error: it is `None`.
+//!
+//! A message says all: it has the text of what it comes from, which `source()` then does not give once more (hence `r#source`).
 
 use std::io;
 use std::path::PathBuf;
@@ -28,7 +30,7 @@ pub enum Error {
         /// What was attempted.
         op: &'static str,
         /// The system's answer.
-        source: io::Error,
+        r#source: io::Error,
     },
     /// As [`Error::Io`], about a named file.
     #[error("cannot {op} {}: {source}", path.display())]
@@ -38,7 +40,7 @@ pub enum Error {
         /// The file.
         path: PathBuf,
         /// The system's answer.
-        source: io::Error,
+        r#source: io::Error,
     },
     /// The file is not a Duramen database.
     #[error("{} is not a Duramen database: {what}", path.display())]
@@ -167,7 +169,7 @@ pub enum Error {
         /// Which one, counted from 1.
         record: u64,
         /// What is wrong with it.
-        source: Box<Error>,
+        r#source: Box<Error>,
     },
     /// A bulk load that was to refuse this was given a key (or a key with the same value) twice.
     #[error("the key {key:?} comes more than once")]
@@ -196,13 +198,13 @@ pub enum Error {
         what: String,
     },
     /// What was submitted was to be committed together with others, and that failed for all of them.
-    #[error("{source}")]
+    #[error(transparent)]
     Group {
         /// Why.
         source: std::sync::Arc<Error>,
     },
     /// What a closure of the caller's has met that is none of the engine's errors: [`Error::other`].
-    #[error("{source}")]
+    #[error(transparent)]
     Other {
         /// It, as it was given.
         source: Box<dyn std::error::Error + Send + Sync>,
@@ -275,5 +277,29 @@ impl Damage {
     #[cold]
     pub(crate) fn at(self, page: Pgno) -> Error {
         Error::Corrupt { page, what: self.0 }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::error::Error as _;
+
+    #[test]
+    fn who_tells_of_an_error_and_its_sources_says_nothing_twice() {
+        let full = || Error::Io { op: "write", source: io::ErrorKind::StorageFull.into() };
+        let file = || Error::File { op: "open", path: "a.dm".into(), source: io::ErrorKind::NotFound.into() };
+        let record = || Error::Record { record: 7, source: Box::new(Error::AppendOrder) };
+        let group = || Error::Group { source: std::sync::Arc::new(full()) };
+        for error in [full(), file(), record(), group(), Error::other(file()), Error::other("not enough money")] {
+            let mut said = vec![error.to_string()];
+            let mut next = error.source();
+            while let Some(source) = next {
+                assert!(!said.iter().any(|before| before.contains(&source.to_string())), "{said:?}, then {source}");
+                said.push(source.to_string());
+                next = source.source();
+            }
+        }
+        assert_eq!(group().to_string(), full().to_string());
     }
 }

@@ -90,27 +90,34 @@ pub enum ImportError {
         /// The file's name, as it was given.
         file: String,
         /// The system's answer.
-        source: std::io::Error,
+        r#source: std::io::Error,
     },
     /// The directory says no.
     #[error(transparent)]
     Directory(#[from] Failure),
     /// The database fails: nothing that another record would make right.
     #[error("{}", Failure::of_database(.0).diagnostic)]
-    Database(#[from] duramen::Error),
+    Database(duramen::Error),
     /// What was loaded before an error is still there.
     #[error(
         "{source}; what was loaded until then could not be taken away ({left}): remove the folder, and import again"
     )]
     Left {
         /// The error.
-        source: Box<ImportError>,
+        r#source: Box<ImportError>,
         /// Why it is still there.
         left: duramen::Error,
     },
     /// The listener of events said so.
     #[error("stopped")]
     Stopped,
+}
+
+// Its message has the database's, which is no source beside that.
+impl From<duramen::Error> for ImportError {
+    fn from(error: duramen::Error) -> ImportError {
+        ImportError::Database(error)
+    }
 }
 
 /// What was imported.

@@ -27,7 +27,7 @@ pub enum LdifError {
         /// The URL.
         url: String,
         /// Why.
-        source: io::Error,
+        r#source: io::Error,
     },
     /// The input failed.
     #[error("{file}, line {line}: {source}")]
@@ -37,7 +37,7 @@ pub enum LdifError {
         /// The line after the last that was read.
         line: u64,
         /// The system's answer.
-        source: io::Error,
+        r#source: io::Error,
     },
 }
 

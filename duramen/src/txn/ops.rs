@@ -330,7 +330,7 @@ pub(super) enum Failure {
     #[error("{}", .0.0)]
     Damage(Damage),
     /// An operation failed.
-    #[error("{0}")]
+    #[error(transparent)]
     Operation(#[from] Error),
 }
 
