@@ -191,8 +191,25 @@ impl Output {
             stream.supply.extend(allocate(work, if crowded { STEP_CROWDED } else { step }, !crowded)?);
         }
         let pgno = stream.take(1);
+        if work.exact && self.values.filled > 0 {
+            return self.put_among_values(work, page, pgno);
+        }
         self.pen.seek(work, stream, pgno)?;
         self.pen.append(work, stream, page)?;
+        Ok(pgno)
+    }
+
+    /// A page that stands between values is written with them, not by itself.
+    fn put_among_values(&mut self, work: &Work, page: &[u8], pgno: Pgno) -> Result<Pgno> {
+        let stream = &mut self.values;
+        self.pen.seek(work, stream, pgno)?;
+        self.pen.append(work, stream, page)?;
+        if let Some(block) = &mut stream.block {
+            let page = &mut block[stream.filled - page.len()..stream.filled];
+            let checksum = page::seal(page, pgno, work.txnid, work.store.pager.file_id);
+            self.sealed.sum = self.sealed.sum.wrapping_add(checksum);
+            self.sealed.pages += 1;
+        }
         Ok(pgno)
     }
 
