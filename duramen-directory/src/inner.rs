@@ -18,6 +18,7 @@ use crate::failure;
 use crate::folder;
 use crate::index::MERGED_FROM;
 use crate::names::{Changes, Naming};
+use crate::orders::Orders;
 use crate::seal::Seal;
 use crate::state::{self, State};
 
@@ -32,6 +33,8 @@ pub(crate) struct Inner {
     pub seal: Seal,
     /// What updates have done to the tree of names.
     pub changes: Arc<Changes>,
+    /// What sorted searches have put in order.
+    pub orders: Arc<Orders>,
     read_only: bool,
     config: RwLock<Config>,
     state: RwLock<Arc<State>>,
@@ -59,6 +62,7 @@ impl Inner {
             merge_due: AtomicU64::new(MERGED_FROM),
             seal,
             changes: Arc::default(),
+            orders: Arc::default(),
             read_only: config.read_only,
             state: RwLock::new(Arc::new(state)),
             config: RwLock::new(config),

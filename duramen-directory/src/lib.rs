@@ -47,6 +47,7 @@ mod inquiry;
 mod large;
 mod meta;
 mod names;
+mod orders;
 pub mod password;
 mod proxied;
 mod referral;

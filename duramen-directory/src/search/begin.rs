@@ -8,7 +8,7 @@ use duramen_ldap::ber::List;
 use duramen_ldap::message::{Control, Deref, ResultCode, Scope, SearchRequest};
 
 use super::members;
-use super::order::{Collecting, Question};
+use super::order::Collecting;
 use super::page::Page;
 use super::portion::Rest;
 use super::scope::Area;
@@ -28,6 +28,7 @@ use crate::index::{self, Reach, Set, bits};
 use crate::inner::Inner;
 use crate::meta;
 use crate::names::{self, Base, Naming};
+use crate::orders::{Orders, Question};
 use crate::requester::Requester;
 use crate::state::State;
 use crate::tables::{Id, Tables};
@@ -94,7 +95,7 @@ impl Inner {
             state: state.clone(),
             seal: self.seal.clone(),
         };
-        search.sort(&state, requester, request, &controls)?;
+        search.sort(&self.orders, &state, requester, request, &controls)?;
         search.page.as_ref().map_or(Ok(()), |page| page.check_sorted(search.order.is_some()))?;
         // RFC 2696 section 3: a page of nothing with a cookie ends a paged search.
         if controls.page.is_some_and(|page| page.size == 0 && !page.cookie.is_empty()) {
@@ -440,6 +441,7 @@ impl Beginning<'_> {
 impl Search {
     fn sort(
         &mut self,
+        orders: &Arc<Orders>,
         state: &Arc<State>,
         requester: &Requester,
         request: &SearchRequest<'_>,
@@ -461,10 +463,11 @@ impl Search {
                 let commit = (self.naming, self.snapshot.txnid());
                 let goes_on = controls.page.is_some() || controls.list_view.is_some();
                 let question = goes_on.then(|| Question::new(commit, state, requester, request, controls, keys));
-                if let Some(ids) = question.as_ref().and_then(Question::remembered) {
+                if let Some(ids) = question.as_ref().and_then(|question| orders.find(question)) {
                     return self.take_order(state, ids);
                 }
-                self.collecting = Some(Box::new(Collecting::new(question)));
+                let kept_by = question.map(|question| (question, orders.clone()));
+                self.collecting = Some(Box::new(Collecting::new(kept_by)));
                 Ok(())
             }
             Err((code, description)) if controls.sort_is_critical => {

@@ -198,3 +198,25 @@ fn a_page_of_nothing_has_a_cookie_to_begin_with_rfc2696_3() {
     let (none, cookie) = page(0, b"");
     assert_eq!((none, page(9, &cookie).0.len()), (vec![], 3));
 }
+
+#[test]
+fn the_last_orders_are_kept_for_all_threads() {
+    let sample = Sample::people();
+    let is_kept = |filter: &str, key| {
+        let (sorted, mut page) = (by(key), Vec::new());
+        PagedResults { size: 2, cookie: b"" }.encode(&mut page);
+        let page = Control { oid: oid::PAGED_RESULTS, critical: true, value: Some(&page) };
+        let ask = Ask { controls: vec![sort(&sorted), page], ..Ask::default() };
+        sample.search(BASE, filter, &ask).unwrap().plan.contains(", 0 looked at")
+    };
+    assert!(!is_kept("(cn=*)", "cn"));
+    assert!(!is_kept("(cn=*)", "sn"));
+    let both = || is_kept("(cn=*)", "cn") && is_kept("(cn=*)", "sn");
+    assert!(both() && std::thread::scope(|scope| scope.spawn(both).join().unwrap()));
+    for n in 0..16 {
+        assert!(!is_kept(&format!("(|(cn=*)(cn={n}))"), "cn"));
+    }
+    assert!(!is_kept("(cn=*)", "cn"), "others were asked for since");
+    sample.modify(JENSEN, &[(Replace, "sn", &["S"])]).unwrap();
+    assert!(!is_kept("(cn=*)", "cn"), "something has changed");
+}
