@@ -199,17 +199,16 @@ impl Output {
         Ok(pgno)
     }
 
-    /// A page that stands between values is written with them, not by itself.
+    /// A page that stands between values is written with them, not by itself. It lies in one block: all are whole pages.
     fn put_among_values(&mut self, work: &Work, page: &[u8], pgno: Pgno) -> Result<Pgno> {
         let stream = &mut self.values;
         self.pen.seek(work, stream, pgno)?;
         self.pen.append(work, stream, page)?;
-        if let Some(block) = &mut stream.block {
-            let page = &mut block[stream.filled - page.len()..stream.filled];
-            let checksum = page::seal(page, pgno, work.txnid, work.store.pager.file_id);
-            self.sealed.sum = self.sealed.sum.wrapping_add(checksum);
-            self.sealed.pages += 1;
-        }
+        let block = stream.block.as_mut().expect("what was appended to");
+        let page = &mut block[stream.filled - page.len()..stream.filled];
+        let checksum = page::seal(page, pgno, work.txnid, work.store.pager.file_id);
+        self.sealed.sum = self.sealed.sum.wrapping_add(checksum);
+        self.sealed.pages += 1;
         Ok(pgno)
     }
 
