@@ -143,8 +143,21 @@ fn apply(file: &File, command: libc::c_int, request: &mut libc::flock) -> io::Re
         }
         let e = io::Error::last_os_error();
         if e.kind() != io::ErrorKind::Interrupted {
-            return Err(e);
+            return Err(explained(e));
         }
+    }
+}
+
+/// What systems without such locks, and sandboxes that deny them, answer means nothing else here.
+fn explained(e: io::Error) -> io::Error {
+    match e.raw_os_error() {
+        Some(libc::EINVAL | libc::ENOSYS | libc::EPERM) => io::Error::new(
+            io::ErrorKind::Unsupported,
+            format!(
+                "here are no locks of open files (F_OFD_SETLK, Linux 3.15 and later; or a sandbox denies them): {e}"
+            ),
+        ),
+        _ => e,
     }
 }
 
@@ -168,6 +181,15 @@ mod tests {
         assert_eq!(conflict(&a, far.clone()).unwrap(), None);
         unlock(&a, far.clone()).unwrap();
         assert!(try_lock(&b, far, Kind::Exclusive).unwrap());
+    }
+
+    #[test]
+    fn where_such_locks_are_missing_the_error_says_so() {
+        for missing in [libc::EINVAL, libc::ENOSYS, libc::EPERM] {
+            let e = explained(io::Error::from_raw_os_error(missing));
+            assert!(e.kind() == io::ErrorKind::Unsupported && e.to_string().contains("F_OFD_SETLK"), "{e}");
+        }
+        assert_eq!(explained(io::Error::from_raw_os_error(libc::ENOLCK)).raw_os_error(), Some(libc::ENOLCK));
     }
 
     #[test]
