@@ -9,10 +9,10 @@ use std::sync::Arc;
 use duramen::Database;
 
 use crate::crowd::{self, Member, Plan, Start, Toll};
-use crate::disk::{Disk, Event, Listener};
+use crate::disk::{Disk, Event, Files, Listener};
 use crate::judge::{self, Depth, Judge};
 use crate::model::Digests;
-use crate::platter::{Cut, Platters};
+use crate::platter::{Allowed, Cut, Platters};
 use crate::workload::{Commits, FILE, Life, Profile};
 
 /// Where there are no more images than this, all of them are judged.
@@ -169,6 +169,28 @@ pub fn crowd(seed: u64, images: u64) -> Result<Tally, String> {
     let (plan, disk, directory) = (Arc::new(Plan::of(seed)), Disk::new(), crate::scratch());
     crowd::live_here(&plan, &disk, &directory.path().join(FILE)).map_err(|finding| format!("{plan:?}\n  {finding}"))?;
     judge_crowd(&disk.events(), &plan, images, &mut fastrand::Rng::with_seed(seed))
+}
+
+/// What a disk had of a database's files when it lost its power, and which states these may hold.
+pub type Left = (Files, Allowed);
+
+/// Judges what was left of what a crowd did, whose database is at the path.
+///
+/// # Errors
+/// The first finding.
+pub fn left_of_crowd(plan: &Plan, path: &Path, left: &[Left], rng: &mut fastrand::Rng) -> Result<Tally, String> {
+    let db = Database::open(path).map_err(|e| format!("what all came to: {e}"))?;
+    let states = crowd::history(&db, plan).map_err(|finding| format!("what all came to: {finding}"))?;
+    let mut judge = Judge::new(states, plan.profile.page_size);
+    let mut tally = Tally { workloads: 1, ..Tally::default() };
+    for (files, allowed) in left {
+        let state = judge.judge(files, allowed, depth(rng), rng)?;
+        tally.newest += u64::from(state == *allowed.range().end());
+        tally.oldest += u64::from(state == *allowed.range().start());
+    }
+    tally.images = judge.images;
+    tally.modes[plan.profile.commits as usize] = judge.images;
+    Ok(tally)
 }
 
 /// Judges about as many images of what a crowd did as wanted, at the end of which all was durable.

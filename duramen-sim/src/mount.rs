@@ -28,6 +28,11 @@ impl Mount {
         Mount::in_a_file(mib, "mkfs.btrfs", &["-q"])
     }
 
+    /// What an image holds, or a device. `None` where mounting is not permitted, or there is no filesystem.
+    pub fn of(image: &Path, options: &str) -> Option<Mount> {
+        Mount::new(|_, point| run("mount", &["-o", options, text(image), text(point)]))
+    }
+
     fn in_a_file(mib: u64, make: &str, options: &[&str]) -> Option<Mount> {
         Mount::new(|image, point| {
             File::create(image).and_then(|file| file.set_len(mib << 20)).is_ok()

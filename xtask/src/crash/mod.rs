@@ -1,5 +1,8 @@
-//! `cargo xtask crash`: workloads and their crash images, as many as asked for; on the simulated disk, or recorded from the
-//! system itself. And crowds of processes that are killed.
+//! `cargo xtask crash`: workloads and their crash images, as many as asked for; on the simulated disk, recorded from the system
+//! itself, or on a filesystem whose disk loses its power. And crowds of processes that are killed.
+
+mod device;
+mod powered;
 
 use std::fs::File;
 use std::io::BufReader;
@@ -13,6 +16,7 @@ use duramen_sim::disk::{Event, Listener};
 use duramen_sim::recording;
 use indicatif::ProgressBar;
 
+use self::powered::{Filesystem, Marks, Place};
 use crate::command::{self, Result};
 
 #[derive(clap::Args)]
@@ -39,6 +43,9 @@ pub struct Arguments {
     /// Instead, have so many crowds of processes work on one file each, and kill some of them at any time
     #[arg(long)]
     killed: Option<u64>,
+    /// Instead, have crowds of processes work on this filesystem, whose disk loses its power as many times as images are wanted
+    #[arg(long)]
+    filesystem: Option<Filesystem>,
     /// Judge this recording once more (which a finding leaves), of the workload with the seed
     #[arg(long)]
     recording: Option<PathBuf>,
@@ -64,6 +71,9 @@ struct MemberArguments {
     /// It is of a crowd that has much to do
     #[arg(long, hide = true)]
     long: bool,
+    /// The file that is told what it comes to know
+    #[arg(long, hide = true)]
+    marks: Option<PathBuf>,
 }
 
 pub fn run(arguments: &Arguments) -> Result {
@@ -84,11 +94,16 @@ pub fn run(arguments: &Arguments) -> Result {
     if let Some(crowds) = arguments.killed {
         return killed(arguments, crowds);
     }
-    let bar = ProgressBar::new(arguments.images);
-    bar.set_style(crate::style("images"));
-    let (mut tally, mut findings, started) = (Tally::default(), 0, Instant::now());
-    let (mut seed, mut told) = (arguments.seed, 0);
-    match crash::creations(seed, arguments.each) {
+    if let Some(filesystem) = arguments.filesystem {
+        return powered(arguments, filesystem);
+    }
+    simulated(arguments)
+}
+
+/// Workloads on the simulated disk, and files being created there.
+fn simulated(arguments: &Arguments) -> Result {
+    let (mut tally, mut findings) = (Tally::default(), 0);
+    match crash::creations(arguments.seed, arguments.each) {
         Ok(created) => {
             println!("{} images of files being created", created.images);
             tally.add(created);
@@ -98,13 +113,41 @@ pub fn run(arguments: &Arguments) -> Result {
             eprintln!("FINDING in a creation: {finding}");
         }
     }
+    let workload = |seed| crash::workload(seed, arguments.each).map_err(|finding| finding.to_string());
+    until_enough(arguments, (tally, findings), "workload", workload)
+}
+
+/// Crowds on a filesystem of the kernel's, on a disk whose power is cut.
+fn powered(arguments: &Arguments, filesystem: Filesystem) -> Result {
+    let (this, place) = (this()?, Place::new(filesystem)?);
+    until_enough(arguments, (Tally::default(), 0), "crowd", |seed| {
+        let marks = Marks::new();
+        let start = |member: Member, data: &Path| {
+            let mut command = process(&this, seed, member, data, true);
+            command.arg("--marks").arg(marks.path());
+            command
+        };
+        place.crowd(seed, arguments.each, &start, &marks)
+    })
+}
+
+/// One after the other, until there are as many images as wanted, or findings.
+fn until_enough(
+    arguments: &Arguments,
+    (mut tally, mut findings): (Tally, u32),
+    what: &str,
+    mut next: impl FnMut(u64) -> Result<Tally>,
+) -> Result {
+    let bar = ProgressBar::new(arguments.images);
+    bar.set_style(crate::style("images"));
+    let (mut seed, mut told, started) = (arguments.seed, 0, Instant::now());
     while tally.images < arguments.images && findings < arguments.findings {
-        bar.set_message(format!("workload {seed}"));
-        match crash::workload(seed, arguments.each) {
+        bar.set_message(format!("{what} {seed}"));
+        match next(seed) {
             Ok(more) => tally.add(more),
             Err(finding) => {
                 findings += 1;
-                bar.suspend(|| eprintln!("FINDING in workload {seed}: {finding}"));
+                bar.suspend(|| eprintln!("FINDING in {what} {seed}: {finding}"));
             }
         }
         bar.set_position(tally.images);
@@ -181,7 +224,11 @@ fn killed(arguments: &Arguments, crowds: u64) -> Result {
 /// Does the workload of this seed, or is one of its processes.
 fn live(seed: u64, member: &MemberArguments) -> Result {
     // Where nobody records it, nothing is to be said.
-    let listener: Listener = if member.long { Box::new(drop) } else { Box::new(recording::say) };
+    let listener: Listener = match &member.marks {
+        Some(marks) => powered::listener(marks),
+        None if member.long => Box::new(drop),
+        None => Box::new(recording::say),
+    };
     if let (Some(first), Some(data)) = (member.member, &member.data) {
         let plan = if member.long { Plan::long(seed) } else { Plan::of(seed) };
         return crash::live_among_others(plan, Member { first, calls: member.calls }, data, listener);
