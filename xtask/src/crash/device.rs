@@ -257,7 +257,7 @@ mod tests {
         platter.write(0, &[1; 4 * SECTOR]);
         platter.flush();
         platter.write(2 * SECTOR, &[2; 4 * SECTOR]);
-        let mut left: Vec<_> = (0..300).map(|seed| platter.image(&mut fastrand::Rng::with_seed(seed))).collect();
+        let mut left: Vec<_> = (0..3_000).map(|seed| platter.image(&mut fastrand::Rng::with_seed(seed))).collect();
         for image in &left {
             assert!(image[..2 * SECTOR] == [1; 2 * SECTOR] && image[6 * SECTOR..] == [0; 2 * SECTOR]);
             assert!(image.chunks(SECTOR).all(|sector| sector.iter().all(|byte| *byte == sector[0])));
