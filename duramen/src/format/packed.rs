@@ -71,13 +71,14 @@ impl<'a> Packed<'a> {
     #[inline]
     pub(crate) fn find(&self, needle: &Needle<'_>, order: &Order) -> Result<(usize, bool), Damage> {
         self.prefetch_probes();
-        let at = match (order, <[u8; 8]>::try_from(needle.key)) {
-            (Order::Native, Ok(key)) if self.size == 8 => {
-                self.lower_number(u64::from_ne_bytes(key), u64::from_ne_bytes)
-            }
-            (Order::Bytes, Ok(key)) if self.size == 8 => self.lower_number(u64::from_be_bytes(key), u64::from_be_bytes),
-            _ => self.lower(|item| order.cmp(item, needle.key) == Ordering::Less),
+        let at = match (order, self.size) {
+            (Order::Native, 4) => self.lower_number(needle.key, u32::from_ne_bytes),
+            (Order::Bytes, 4) => self.lower_number(needle.key, u32::from_be_bytes),
+            (Order::Native, 8) => self.lower_number(needle.key, u64::from_ne_bytes),
+            (Order::Bytes, 8) => self.lower_number(needle.key, u64::from_be_bytes),
+            _ => None,
         };
+        let at = at.unwrap_or_else(|| self.lower(|item| order.cmp(item, needle.key) == Ordering::Less));
         let found = at < self.count && order.cmp(self.key(at)?, needle.key) == Ordering::Equal;
         Ok((at, found))
     }
@@ -91,9 +92,16 @@ impl<'a> Packed<'a> {
         }
     }
 
-    /// As `lower`, for items of 8 bytes that compare as numbers: far cheaper than comparing slices.
-    fn lower_number(&self, needle: u64, number: impl Fn([u8; 8]) -> u64) -> usize {
-        let mut window = self.items.as_chunks::<8>().0;
+    /// As `lower`, for items of `N` bytes that compare as numbers: far cheaper than comparing slices. `None` if what is
+    /// looked for has another size.
+    #[inline]
+    fn lower_number<const N: usize, T: Ord + Copy>(
+        &self,
+        needle: &[u8],
+        number: impl Fn([u8; N]) -> T,
+    ) -> Option<usize> {
+        let needle = number(<[u8; N]>::try_from(needle).ok()?);
+        let mut window = self.items.as_chunks::<N>().0;
         let mut skipped = 0;
         while let Some(last) = window.len().checked_sub(1) {
             let (left, right) = window.split_at(last / 2 + 1);
@@ -101,7 +109,7 @@ impl<'a> Packed<'a> {
             skipped += if go_right { left.len() } else { 0 };
             window = std::hint::select_unpredictable(go_right, right, &left[..left.len() - 1]);
         }
-        skipped
+        Some(skipped)
     }
 
     /// How many items are `before`, which must hold for a front part of them.
