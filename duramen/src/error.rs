@@ -130,7 +130,7 @@ pub enum Error {
         what: &'static str,
     },
     /// A key of a length that the table cannot hold.
-    #[error("a key of {bytes} bytes: this table takes {min} to {max}")]
+    #[error("a key of {bytes} bytes: this table takes {}", lengths(*min, *max))]
     KeyLength {
         /// Its length.
         bytes: usize,
@@ -140,7 +140,7 @@ pub enum Error {
         max: usize,
     },
     /// A value (or duplicate) of a length that the table cannot hold.
-    #[error("a value of {bytes} bytes: this table takes {min} to {max}")]
+    #[error("a value of {bytes} bytes: this table takes {}", lengths(*min, *max))]
     ValueLength {
         /// Its length.
         bytes: usize,
@@ -277,6 +277,15 @@ impl Damage {
     #[cold]
     pub(crate) fn at(self, page: Pgno) -> Error {
         Error::Corrupt { page, what: self.0 }
+    }
+}
+
+/// Which lengths are allowed, in words. Between the two lengths of native integers there is none.
+fn lengths(min: usize, max: usize) -> String {
+    match (min, max) {
+        (4, 8) => "4 or 8".into(),
+        (min, max) if min == max => min.to_string(),
+        (min, max) => format!("{min} to {max}"),
     }
 }
 

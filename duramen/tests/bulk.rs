@@ -339,7 +339,7 @@ fn a_record_that_cannot_be_stored_is_named_and_left_out() {
     let mut load = db.bulk_load("native", table(native)).unwrap();
     load.push(1u64.to_ne_bytes(), b"").unwrap();
     let error = load.push(1u32.to_ne_bytes(), b"").unwrap_err();
-    assert_eq!(error.to_string(), "record 2: a key of 4 bytes: this table takes 8 to 8");
+    assert_eq!(error.to_string(), "record 2: a key of 4 bytes: this table takes 8");
     load.finish().unwrap();
     let fixed = TableOptions::new().duplicates(Duplicates::sorted().fixed_size());
     let mut load = db.bulk_load("fixed", table(fixed)).unwrap();

@@ -234,7 +234,7 @@ fn commands_that_make_the_same_database_take_turns() {
 fn a_larger_page_size_is_proposed_only_where_it_helps() {
     let b = Bench::new();
     let integers = String::from_utf8(dump(" a\n 1\n")).unwrap().replace("type", "integerkey=1\ntype");
-    b.fed(&["load", "x.dm"], integers.as_bytes()).fails(2, "a key of 1 bytes: this table takes 4 to 8; nothing");
+    b.fed(&["load", "x.dm"], integers.as_bytes()).fails(2, "a key of 1 bytes: this table takes 4 or 8; nothing");
     b.fed(&["load", "x.dm"], &dump(&format!(" {}\n 1\n", "k".repeat(2000)))).fails(2, "larger --page-size");
 }
 

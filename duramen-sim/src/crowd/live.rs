@@ -12,7 +12,7 @@ use std::time::Duration;
 
 use duramen::Database;
 
-use super::{Change, Member, Plan, again, changes_of, member, state_after};
+use super::{Change, Member, Plan, again, changes_of, member, state_after, worker};
 use crate::disk::{Disk, Mark};
 use crate::model::{self, Digests};
 use crate::workload::Verdict;
@@ -137,6 +137,8 @@ fn attend_all(plan: &Plan, path: &Path, start: Start<'_>) -> Verdict<Ended> {
             let (member, after) = member::next(plan, first, is_doomed);
             let one = attend(&mut start(member, path), after)?;
             let is_followed = is_doomed && (one.kills > 0 || plan.kills_at_any_time);
+            // Its copies are nobody's.
+            (first..first + plan.threads).for_each(|number| _ = std::fs::remove_file(worker::copy_path(path, number)));
             all.said.extend(one.said);
             all.kills += one.kills;
             if !is_followed {

@@ -8,7 +8,7 @@
 use std::fs::File;
 use std::future::Future;
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::pin::pin;
 use std::sync::Arc;
 use std::task::{Context, Poll, Wake, Waker};
@@ -255,7 +255,7 @@ impl<'w> Worker<'w> {
 
     /// Copies the database beside all others, and looks at the copy.
     fn copy(&self, rng: &mut fastrand::Rng) -> Verdict<()> {
-        let path = self.db.path().with_extension(format!("{}-copy", self.number));
+        let path = copy_path(self.db.path(), self.number);
         let before = super::state_of(&*self.read()?)?;
         let failed = |e: Error| format!("copying: {e}");
         if rng.bool() {
@@ -287,6 +287,11 @@ impl<'w> Worker<'w> {
         let report = self.db.check(|_, _| {}).map_err(|e| format!("{when}, checking: {e}"))?;
         report.findings.first().map_or(Ok(()), |finding| Err(format!("{when}, the check finds: {finding}")))
     }
+}
+
+/// Where the worker of this number makes its copies.
+pub(super) fn copy_path(data: &Path, number: u32) -> PathBuf {
+    data.with_extension(format!("{number}-copy"))
 }
 
 /// The file by which turns are taken.

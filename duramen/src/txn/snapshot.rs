@@ -100,7 +100,7 @@ impl<'db> Snapshot<'db> {
         self.find_table(name, Some(options))?.ok_or_else(|| no_such_table(name))
     }
 
-    /// Opens a table if it is there.
+    /// Opens a table if it is there: as it is, or only with these options.
     pub fn find_table(&self, name: impl AsRef<[u8]>, options: Option<&TableOptions>) -> Result<Option<Table<'_>>> {
         self.check()?;
         let name = name.as_ref();

@@ -213,7 +213,7 @@ impl<'p> WriteTxn<'p> {
         Ok(self.id(opened.ok_or(Error::BadTable)?))
     }
 
-    /// A handle to a table if it is there.
+    /// A handle to a table if it is there: as it is, or only with these options.
     pub fn find_table(&mut self, name: impl AsRef<[u8]>, options: Option<&TableOptions>) -> Result<Option<TableId>> {
         Ok(catalog::open(self.work_mut(), name.as_ref(), options, false)?.map(|i| self.id(i)))
     }

@@ -2,8 +2,11 @@
 //!
 //! Owns: what was written to it and not flushed, and what a cut leaves of that. Must not know: what lies on it.
 
+use std::collections::BTreeMap;
 use std::ffi::OsStr;
+use std::fs::File;
 use std::io;
+use std::os::unix::fs::FileExt;
 use std::path::PathBuf;
 use std::sync::mpsc::{self, Receiver, RecvTimeoutError, Sender};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -52,7 +55,7 @@ impl Device {
     }
 
     /// What it holds if the power is cut when so many more calls have come, or none has for a while. It works on.
-    pub fn cut(&self, calls: u32, rng: fastrand::Rng) -> Vec<u8> {
+    pub fn cut(&self, calls: u32, rng: fastrand::Rng) -> Content {
         let (cut, left) = Cut::new(calls, rng);
         self.lock().cut = Some(cut);
         match left.recv_timeout(PATIENCE) {
@@ -62,7 +65,7 @@ impl Device {
                 // It may have been made meanwhile.
                 left.try_recv().unwrap_or_else(|_| {
                     let cut = platter.cut.take();
-                    cut.map_or_else(Vec::new, |mut cut| platter.image(&mut cut.rng))
+                    cut.map(|mut cut| platter.image(&mut cut.rng)).unwrap_or_default()
                 })
             }
         }
@@ -81,22 +84,58 @@ fn lock(platter: &Mutex<Platter>) -> MutexGuard<'_, Platter> {
 struct Cut {
     calls: u32,
     rng: fastrand::Rng,
-    image: Sender<Vec<u8>>,
+    image: Sender<Content>,
 }
 
 impl Cut {
-    fn new(calls: u32, rng: fastrand::Rng) -> (Cut, Receiver<Vec<u8>>) {
+    fn new(calls: u32, rng: fastrand::Rng) -> (Cut, Receiver<Content>) {
         let (image, left) = mpsc::channel();
         (Cut { calls, rng, image }, left)
     }
 }
 
+/// Bytes, most of which are zeros: pieces by their numbers, shared until one changes.
+#[derive(Clone, Default)]
+pub struct Content(BTreeMap<usize, Arc<[u8; PIECE]>>);
+
+const PIECE: usize = 1 << 14;
+
+impl Content {
+    fn write(&mut self, mut at: usize, mut bytes: &[u8]) {
+        while !bytes.is_empty() {
+            let (now, later) = bytes.split_at(bytes.len().min(PIECE - at % PIECE));
+            let piece = Arc::make_mut(self.0.entry(at / PIECE).or_insert_with(|| Arc::new([0; PIECE])));
+            piece[at % PIECE..][..now.len()].copy_from_slice(now);
+            (at, bytes) = (at + now.len(), later);
+        }
+    }
+
+    fn read(&self, at: usize, len: usize) -> Vec<u8> {
+        let mut bytes = Vec::with_capacity(len);
+        while bytes.len() < len {
+            let at = at + bytes.len();
+            let now = (len - bytes.len()).min(PIECE - at % PIECE);
+            match self.0.get(&(at / PIECE)) {
+                Some(piece) => bytes.extend_from_slice(&piece[at % PIECE..][..now]),
+                None => bytes.resize(bytes.len() + now, 0),
+            }
+        }
+        bytes
+    }
+
+    /// Writes it to a file of zeros.
+    pub fn store(&self, file: &File) -> io::Result<()> {
+        self.0.iter().try_for_each(|(number, piece)| file.write_all_at(&piece[..], (number * PIECE) as u64))
+    }
+}
+
 /// What the disk holds.
 struct Platter {
+    bytes: usize,
     /// With all that was written,
-    current: Vec<u8>,
+    current: Content,
     /// and what certainly stays.
-    stable: Vec<u8>,
+    stable: Content,
     /// What the latter lacks: where, and what.
     unflushed: Vec<(usize, Box<[u8]>)>,
     cut: Option<Cut>,
@@ -104,28 +143,27 @@ struct Platter {
 
 impl Platter {
     fn of(bytes: usize) -> Platter {
-        Platter { current: vec![0; bytes], stable: vec![0; bytes], unflushed: Vec::new(), cut: None }
+        let (current, stable) = Default::default();
+        Platter { bytes, current, stable, unflushed: Vec::new(), cut: None }
     }
 
-    fn read(&self, at: usize, bytes: usize) -> &[u8] {
-        let end = self.current.len();
-        &self.current[at.min(end)..(at + bytes).min(end)]
+    fn read(&self, at: usize, bytes: usize) -> Vec<u8> {
+        let at = at.min(self.bytes);
+        self.current.read(at, bytes.min(self.bytes - at))
     }
 
     /// Takes what fits; how much that is.
     fn write(&mut self, at: usize, bytes: &[u8]) -> usize {
-        let room = self.current.len().saturating_sub(at);
-        let bytes = &bytes[..bytes.len().min(room)];
-        self.current[at..at + bytes.len()].copy_from_slice(bytes);
+        let at = at.min(self.bytes);
+        let bytes = &bytes[..bytes.len().min(self.bytes - at)];
+        self.current.write(at, bytes);
         self.unflushed.push((at, bytes.into()));
         self.called();
         bytes.len()
     }
 
     fn flush(&mut self) {
-        for (at, bytes) in self.unflushed.drain(..) {
-            self.stable[at..at + bytes.len()].copy_from_slice(&bytes);
-        }
+        self.unflushed.drain(..).for_each(|(at, bytes)| self.stable.write(at, &bytes));
         self.called();
     }
 
@@ -142,28 +180,21 @@ impl Platter {
 
     /// What is left if the power is cut now: of what was not flushed, some. Whole calls, pages, or sectors of them; of all calls,
     /// or of those up to one.
-    fn image(&self, rng: &mut fastrand::Rng) -> Vec<u8> {
+    fn image(&self, rng: &mut fastrand::Rng) -> Content {
         let (share, part) = (SHARES[rng.usize(..SHARES.len())], [usize::MAX, 4096, SECTOR][rng.usize(..3)]);
         let last = if rng.bool() { self.unflushed.len() } else { rng.usize(..=self.unflushed.len()) };
-        let mut image = vec![0; self.stable.len()];
-        filled(&self.stable).for_each(|(at, piece)| image[at..at + piece.len()].copy_from_slice(piece));
+        let mut image = self.stable.clone();
         for (at, bytes) in &self.unflushed[..last] {
-            for (i, piece) in bytes.chunks(part).enumerate() {
+            let mut at = *at;
+            for piece in bytes.chunks(part) {
                 if rng.u32(..100) < share {
-                    let at = at + i * part.min(bytes.len());
-                    image[at..at + piece.len()].copy_from_slice(piece);
+                    image.write(at, piece);
                 }
+                at += piece.len();
             }
         }
         image
     }
-}
-
-/// The parts of a disk's content that are not all zeros, and where they are: most of it was never written to.
-pub fn filled(bytes: &[u8]) -> impl Iterator<Item = (usize, &[u8])> {
-    const PIECE: usize = 1 << 16;
-    let pieces = bytes.chunks(PIECE).enumerate().map(|(i, piece)| (i * PIECE, piece));
-    pieces.filter(|(_, piece)| piece.iter().any(|byte| *byte != 0))
 }
 
 /// The filesystem with the one file.
@@ -172,7 +203,7 @@ struct Served(Arc<Mutex<Platter>>);
 impl Served {
     fn attributes(&self, ino: INodeNo) -> FileAttr {
         let is_file = ino == FILE;
-        let size = if is_file { lock(&self.0).current.len() as u64 } else { 0 };
+        let size = if is_file { lock(&self.0).bytes as u64 } else { 0 };
         FileAttr {
             ino,
             size,
@@ -223,7 +254,7 @@ impl Filesystem for Served {
         _: Option<LockOwner>,
         reply: ReplyData,
     ) {
-        reply.data(lock(&self.0).read(offset as usize, size as usize));
+        reply.data(&lock(&self.0).read(offset as usize, size as usize));
     }
 
     fn write(
@@ -252,21 +283,38 @@ mod tests {
     use super::*;
 
     #[test]
+    fn content_is_what_was_written_and_zeros() {
+        let mut content = Content::default();
+        let (at, bytes) = (PIECE - 2, [7; PIECE]);
+        content.write(at, &bytes);
+        let mut wanted = vec![0; 3 * PIECE];
+        wanted[at..at + PIECE].copy_from_slice(&bytes);
+        assert_eq!(content.read(0, 3 * PIECE), wanted);
+        let file = tempfile::tempfile().unwrap();
+        file.set_len(wanted.len() as u64).unwrap();
+        content.store(&file).unwrap();
+        let mut stored = vec![1; wanted.len()];
+        file.read_exact_at(&mut stored, 0).unwrap();
+        assert_eq!(stored, wanted);
+    }
+
+    #[test]
     fn a_cut_takes_only_what_was_not_flushed_and_no_sector_by_half() {
         let mut platter = Platter::of(8 * SECTOR);
         platter.write(0, &[1; 4 * SECTOR]);
         platter.flush();
         platter.write(2 * SECTOR, &[2; 4 * SECTOR]);
-        let mut left: Vec<_> = (0..3_000).map(|seed| platter.image(&mut fastrand::Rng::with_seed(seed))).collect();
-        for image in &left {
+        let left = |platter: &Platter, seed| platter.image(&mut fastrand::Rng::with_seed(seed)).read(0, 8 * SECTOR);
+        let mut images: Vec<_> = (0..3_000).map(|seed| left(&platter, seed)).collect();
+        for image in &images {
             assert!(image[..2 * SECTOR] == [1; 2 * SECTOR] && image[6 * SECTOR..] == [0; 2 * SECTOR]);
             assert!(image.chunks(SECTOR).all(|sector| sector.iter().all(|byte| *byte == sector[0])));
         }
-        left.sort();
-        left.dedup();
-        assert_eq!(left.len(), 16, "each of four sectors is there, or is not");
+        images.sort();
+        images.dedup();
+        assert_eq!(images.len(), 16, "each of four sectors is there, or is not");
         platter.flush();
-        assert_eq!(platter.image(&mut fastrand::Rng::with_seed(0)), platter.current);
+        assert_eq!(left(&platter, 0), platter.read(0, 8 * SECTOR));
     }
 
     #[test]
@@ -277,7 +325,7 @@ mod tests {
         platter.write(0, &[1; SECTOR]);
         assert!(left.try_recv().is_err());
         platter.flush();
-        assert_eq!(left.try_recv(), Ok(vec![1; SECTOR]));
+        assert_eq!(left.try_recv().unwrap().read(0, SECTOR), [1; SECTOR]);
         assert_eq!(platter.write(SECTOR - 1, &[3, 3]), 1, "the disk has an end");
     }
 }

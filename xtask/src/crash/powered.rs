@@ -3,9 +3,8 @@
 //! Owns: the filesystem, when the power is cut, what is known of the crowd then. Must not know: what a crowd does, how what is
 //! left is judged.
 
-use std::fs::{File, OpenOptions};
+use std::fs::OpenOptions;
 use std::io::Write;
-use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::Arc;
@@ -19,11 +18,11 @@ use duramen_sim::mount::Mount;
 use duramen_sim::platter::Allowed;
 use duramen_sim::workload::FILE;
 
-use super::device::{self, Device};
+use super::device::Device;
 use crate::command::{self, Result};
 
-/// The size of the disk: killed processes leave copies that they were making.
-const MIB: usize = 512;
+/// The size of the disk, of which little is used: but each of many threads may make a copy of the database.
+const MIB: usize = 2048;
 /// A cut comes up to so many calls to the disk after it was decided upon,
 const CALLS_MAX: u32 = 200;
 /// and so long after the last one, at most.
@@ -101,7 +100,8 @@ impl Place {
         let held = self.device.cut(rng.u32(..CALLS_MAX), rng.fork());
         let allowed = allowed(&marks.read()?, known_before.len());
         let image = tempfile::NamedTempFile::new_in(marks.directory.path()).map_err(|e| format!("an image: {e}"))?;
-        write_sparse(image.as_file(), &held).map_err(|e| format!("an image: {e}"))?;
+        let stored = image.as_file().set_len((MIB << 20) as u64).and_then(|()| held.store(image.as_file()));
+        stored.map_err(|e| format!("an image: {e}"))?;
         let mount = Mount::of(image.path(), self.kind.options()).ok_or("what is left cannot be mounted")?;
         let directory = mount.point().join(directory.file_name().unwrap_or_default());
         let read = |path: PathBuf| match std::fs::read(&path) {
@@ -182,12 +182,6 @@ fn decoded(bytes: &[u8]) -> Option<Mark> {
         b'v' => Some(Mark::Void(state)),
         _ => None,
     }
-}
-
-/// Writes what is not zero.
-fn write_sparse(file: &File, bytes: &[u8]) -> std::io::Result<()> {
-    file.set_len(bytes.len() as u64)?;
-    device::filled(bytes).try_for_each(|(at, piece)| file.write_all_at(piece, at as u64))
 }
 
 #[cfg(test)]
