@@ -181,10 +181,13 @@ pub type Left = (Files, Allowed);
 pub fn left_of_crowd(plan: &Plan, path: &Path, left: &[Left], rng: &mut fastrand::Rng) -> Result<Tally, String> {
     let db = Database::open(path).map_err(|e| format!("what all came to: {e}"))?;
     let states = crowd::history(&db, plan).map_err(|finding| format!("what all came to: {finding}"))?;
+    let last = states.len() - 1;
     let mut judge = Judge::new(states, plan.profile.page_size);
     let mut tally = Tally { workloads: 1, ..Tally::default() };
     for (files, allowed) in left {
-        let state = judge.judge(files, allowed, depth(rng), rng)?;
+        // What was begun, and came to nothing, may have been the last.
+        let allowed = allowed.up_to(last);
+        let state = judge.judge(files, &allowed, depth(rng), rng)?;
         tally.newest += u64::from(state == *allowed.range().end());
         tally.oldest += u64::from(state == *allowed.range().start());
     }

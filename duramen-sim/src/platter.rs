@@ -45,6 +45,11 @@ impl Allowed {
         Allowed { lowest: state, highest: state, void: BTreeSet::new() }
     }
 
+    /// Those that are not beyond this one.
+    pub fn up_to(&self, last: usize) -> Allowed {
+        Allowed { highest: self.highest.min(last), ..self.clone() }
+    }
+
     /// The numbers as a range, for messages.
     pub fn range(&self) -> RangeInclusive<usize> {
         self.lowest..=self.highest

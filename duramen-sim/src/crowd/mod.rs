@@ -119,6 +119,16 @@ impl Plan {
         Plan { seed, processes: rng.u32(1..5), steps, kills, kills_at_any_time: true, ..short }
     }
 
+    /// A crowd on a disk that loses its power again and again: small, as all that is left of its files each time is kept.
+    pub fn on_a_real_disk(seed: u64) -> Plan {
+        let mut rng = fastrand::Rng::with_seed(seed);
+        let plan = Plan::any(rng.u64(..), &mut rng);
+        let (processes, threads) = ([1, 2][rng.usize(..2)], plan.threads.min(4));
+        let (steps, kills) = (rng.u32(10..40), rng.u32(..6));
+        let profile = Profile { large_bytes: 9000, bulk: plan.profile.bulk.min(50), ..plan.profile };
+        Plan { seed, profile, processes, threads, steps, kills, ..plan }
+    }
+
     fn options(&self) -> Options {
         let Profile { page_size, memory_bytes, commits, flush_on_close, beside, log, .. } = self.profile;
         let durability = if commits == Commits::Relaxed { Durability::Relaxed } else { Durability::Durable };

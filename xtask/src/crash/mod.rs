@@ -123,7 +123,7 @@ fn powered(arguments: &Arguments, filesystem: Filesystem) -> Result {
     until_enough(arguments, (Tally::default(), 0), "crowd", |seed| {
         let marks = Marks::new();
         let start = |member: Member, data: &Path| {
-            let mut command = process(&this, seed, member, data, true);
+            let mut command = process(&this, seed, member, data, false);
             command.arg("--marks").arg(marks.path());
             command
         };
@@ -230,7 +230,11 @@ fn live(seed: u64, member: &MemberArguments) -> Result {
         None => Box::new(recording::say),
     };
     if let (Some(first), Some(data)) = (member.member, &member.data) {
-        let plan = if member.long { Plan::long(seed) } else { Plan::of(seed) };
+        let plan = match &member.marks {
+            Some(_) => Plan::on_a_real_disk(seed),
+            None if member.long => Plan::long(seed),
+            None => Plan::of(seed),
+        };
         return crash::live_among_others(plan, Member { first, calls: member.calls }, data, listener);
     }
     let this = this()?;

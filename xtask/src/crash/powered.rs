@@ -21,8 +21,8 @@ use duramen_sim::workload::FILE;
 use super::device::Device;
 use crate::command::{self, Result};
 
-/// The size of the disk, of which little is used: but each of many threads may make a copy of the database.
-const MIB: usize = 2048;
+/// The size of the disk, of which little is used.
+const MIB: usize = 1024;
 /// A cut comes up to so many calls to the disk after it was decided upon,
 const CALLS_MAX: u32 = 200;
 /// and so long after the last one, at most.
@@ -76,7 +76,7 @@ impl Place {
     /// # Errors
     /// The first finding.
     pub fn crowd(&self, seed: u64, cuts: u64, start: Start<'_>, marks: &Marks) -> Result<Tally> {
-        let (plan, rng) = (Arc::new(Plan::long(seed)), &mut fastrand::Rng::with_seed(seed));
+        let (plan, rng) = (Arc::new(Plan::on_a_real_disk(seed)), &mut fastrand::Rng::with_seed(seed));
         let about = |finding| format!("{plan:?}\n  {finding}");
         let directory = tempfile::tempdir_in(self.mount.point()).map_err(|e| format!("a directory: {e}"))?;
         // It is to be there whatever the disk loses.
