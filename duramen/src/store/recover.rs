@@ -327,3 +327,6 @@ impl Pages for Unverified<'_> {
         self.pager.value(stub, self.horizon)
     }
 }
+
+#[cfg(test)]
+mod tests;
