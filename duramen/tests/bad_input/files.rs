@@ -332,3 +332,22 @@ fn a_cursor_that_finds_damage_stays_where_it_stood() -> Result<()> {
     assert!(stayed > 0, "none of {pages} pages was the last leaf");
     Ok(())
 }
+
+/// Neither the newest commit, which would have to prove itself, nor the one that it was built on.
+#[test]
+fn a_copy_that_ends_before_both_commits_is_one_of_a_cut_off_file() -> Result<()> {
+    let (dir, path) = scratch();
+    let db = Options::new().durability(duramen::Durability::Relaxed).open(&path)?;
+    db.update(|txn| (0..2000u32).try_for_each(|i| txn.table("t")?.put(i.to_be_bytes(), [1; 100])))?;
+    db.checkpoint()?;
+    db.update(|txn| (0..2000u32).try_for_each(|i| txn.table("t")?.put(i.to_be_bytes(), [2; 100])))?;
+    let copy = dir.path().join("copy").display().to_string();
+    fs::copy(&path, &copy).unwrap();
+    let open = || Options::new().without_lock_file().open(&copy);
+    let early = db.stats()?.pages / 4 * 4096;
+    cut(&copy, early);
+    let before = fs::read(&copy).unwrap();
+    assert!(matches!(open(), Err(Error::Truncated { found, .. }) if found == early));
+    assert!(fs::read(&copy).unwrap() == before, "the file was changed");
+    Ok(())
+}
