@@ -226,6 +226,33 @@ fn a_value_for_which_there_is_no_hole_is_refused_before_the_file_has_more_pages_
 }
 
 #[test]
+fn a_value_takes_the_hole_that_a_reader_has_just_left() -> Result<()> {
+    let (_dir, db) = scratch(Durability::Relaxed);
+    db.update(|txn| (0..200u64).try_for_each(|i| txn.table("t")?.put(i.to_be_bytes(), [7; 5000])))?;
+    db.update(|txn| (0..200u64).step_by(2).try_for_each(|i| txn.table("t")?.delete(i.to_be_bytes()).map(drop)))?;
+    db.update(|txn| txn.table("long")?.put("first", [8; 40_000]))?;
+    let wanted = db.stats()?.pages;
+    let put = |i: u64| {
+        let mut txn = db.begin_write()?;
+        txn.set_pages_wanted(wanted);
+        txn.table("long")?.put(i.to_be_bytes(), [8; 40_000])?;
+        txn.commit()
+    };
+    let full = (0..).find(|&i| put(i).is_err()).unwrap();
+    assert!(full > 0);
+    for i in 0..full {
+        let reader = db.read()?;
+        db.update(|txn| txn.table("long")?.delete(i.to_be_bytes()).map(drop))?;
+        // Now nothing waits for the disk, and what is free is more than enough: only no ten pages lie side by side.
+        db.checkpoint()?;
+        drop(reader);
+        put(full + 1 + i)?;
+    }
+    assert_clean(&db);
+    Ok(())
+}
+
+#[test]
 fn the_file_shrinks_when_most_of_it_is_deleted() -> Result<()> {
     let (_dir, db) = filled()?;
     let full = db.stats()?.file_bytes;
