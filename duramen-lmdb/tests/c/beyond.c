@@ -1,5 +1,6 @@
 /* What programs do to themselves that LMDB does not bear: jumping out of a change, using and closing in a forked child
- * what the parent uses, cancelling threads, printing where no stream is. And what `exec` hands on. Prints nothing but failures. */
+ * what the parent uses, cancelling threads, printing where no stream is, giving values another place among those of their key.
+ * And what `exec` hands on. Prints nothing but failures. */
 #include "falling.h"
 #include "is.h"
 #include <dirent.h>
@@ -431,6 +432,80 @@ static void closed_too_soon(unsigned flags) {
 	mdb_cursor_close(cursor);
 }
 
+/* What a movement finds. */
+static void finds(MDB_cursor *cursor, MDB_cursor_op op, const char *value) {
+	MDB_val k, d;
+	int rc = mdb_cursor_get(cursor, &k, &d, op);
+	IS(rc, 0);
+	if (!rc) IS(d.mv_size == strlen(value) && !memcmp(d.mv_data, value, d.mv_size), 1);
+}
+
+/* A value that sorts elsewhere goes where it belongs, with all cursors that stand on the one before. */
+static void moved_values(int values) {
+	MDB_env *env = open_env("moved", 0);
+	MDB_txn *txn = begin(env, 0);
+	MDB_dbi dbi = table(txn, "t", MDB_CREATE | MDB_DUPSORT);
+	MDB_cursor *own, *other;
+	MDB_val k = of_text("k"), d = of_text("value00010");
+	char text[20];
+	MUST(mdb_drop(txn, dbi, 0));
+	for (int i = 0; i < values; i++) {
+		snprintf(text, sizeof text, "value%05d", 10 * i);
+		MUST(put(txn, dbi, "k", text, 0));
+	}
+	MUST(mdb_cursor_open(txn, dbi, &own));
+	MUST(mdb_cursor_open(txn, dbi, &other));
+	IS(mdb_cursor_get(own, &k, &d, MDB_GET_BOTH), 0);
+	IS(mdb_cursor_get(other, &k, &d, MDB_GET_BOTH), 0);
+	d = of_text("a value");
+	IS(mdb_cursor_put(own, &k, &d, MDB_CURRENT), 0);
+	finds(other, MDB_GET_CURRENT, "a value");
+	finds(own, MDB_GET_CURRENT, "a value");
+	finds(other, MDB_NEXT, "value00000");
+	finds(own, MDB_NEXT, "value00000");
+	finds(own, MDB_NEXT, "value00020");
+	/* Part of a value in the transaction's own memory, which moves when it is stored. */
+	IS(mdb_cursor_get(other, &k, &d, MDB_NEXT), 0);
+	d = (MDB_val){d.mv_size - 1, (char *)d.mv_data + 1};
+	IS(mdb_cursor_put(own, &k, &d, 0), 0);
+	finds(own, MDB_GET_CURRENT, "alue00020");
+	finds(own, MDB_NEXT, "value00000");
+	mdb_cursor_close(own);
+	mdb_cursor_close(other);
+	mdb_txn_abort(txn);
+	mdb_env_close(env);
+}
+
+/* Who gives values of a key others for which there is no room is told so. */
+static void full_by_replacing(void) {
+	MDB_env *env;
+	mkdir(place("full"), 0777);
+	MUST(mdb_env_create(&env));
+	MUST(mdb_env_set_mapsize(env, 256 << 10));
+	MUST(mdb_env_set_maxdbs(env, 8));
+	MUST(mdb_env_open(env, place("full"), 0, 0644));
+	MDB_txn *txn = begin(env, 0);
+	MDB_dbi dbi = table(txn, "t", MDB_CREATE | MDB_DUPSORT);
+	MDB_cursor *cursor;
+	MDB_val k = of_text("k"), d;
+	char text[401];
+	for (int i = 0; i < 2000; i++) {
+		snprintf(text, sizeof text, "value%05d", i);
+		MUST(put(txn, dbi, "k", text, 0));
+	}
+	MUST(mdb_cursor_open(txn, dbi, &cursor));
+	int rc = 0;
+	for (int i = 0; i < 2000 && !rc; i++) {
+		IS(mdb_cursor_get(cursor, &k, &d, MDB_LAST), 0);
+		snprintf(text, sizeof text, "%0400d", i);
+		d = of_text(text);
+		rc = mdb_cursor_put(cursor, &k, &d, MDB_CURRENT);
+	}
+	IS(rc, MDB_MAP_FULL);
+	IS(mdb_txn_commit(txn), MDB_BAD_TXN);
+	mdb_env_close(env);
+}
+
 int main(int argc, char **argv) {
 	base = argc > 1 ? argv[1] : ".";
 	setvbuf(stdout, NULL, _IOLBF, 0);
@@ -446,6 +521,8 @@ int main(int argc, char **argv) {
 	closed_by_number();
 	descriptors();
 	exclusion();
+	for (int values = 3; values < 5000; values *= 30) moved_values(values);
+	full_by_replacing();
 	closed_too_soon(0);
 	closed_too_soon(MDB_NOTLS);
 	closed_too_soon(MDB_NOLOCK);
