@@ -501,13 +501,10 @@ fn put_and_stand(held: &mut Cursor, txn: &mut Txn, table: Target, key: &[u8], da
     let outcome = put_one(txn, table, Some(held.state.writing()?), key, data, how)?;
     held.state.settle_deletion();
     match outcome {
-        Outcome::Stored if table.flags & db::DUPSORT == 0 => {
+        Outcome::Stored => {
+            // The engine's cursor is on what it has stored, among several values too.
             held.state.stand();
             Ok(())
-        }
-        Outcome::Stored => {
-            // SAFETY: the program's own value, or the copy.
-            held.state.stand_on(key, unsafe { bytes(&given)? })
         }
         Outcome::Made => held.state.stand_on(key, &[]),
         Outcome::Exists => held.state.stand_on_key(txn, key).and(Err(KEYEXIST)),
