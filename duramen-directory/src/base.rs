@@ -85,7 +85,7 @@ fn circle(scene: &Scene<'_>, name: &str, aliases: &[Id]) -> Result<Failure> {
 }
 
 /// A name of another directory.
-fn elsewhere(scene: &Scene<'_>, name: &str) -> Failure {
+pub(crate) fn elsewhere(scene: &Scene<'_>, name: &str) -> Failure {
     match scene.state.referrals.as_slice() {
         [] if scene.state.suffixes.is_empty() => no_such_object(String::new(), name),
         [] => {

@@ -35,6 +35,10 @@ pub(crate) fn prepare(context: &Context<'_>, request: &AddRequest<'_>) -> Result
     // What no other directory would make right comes first, then what is there already.
     let rdn = first_rdn(request.name)?;
     let normalized = names::judged(schema, request.name)?;
+    if request.attributes.is_empty() {
+        let text = "a new entry has attributes, objectClass at least: none were sent";
+        return Err(Failure::new(ResultCode::PROTOCOL_ERROR, text));
+    }
     let mut draft = draft(context, request)?;
     draft.attributes.iter().try_for_each(|attribute| check::values(schema, attribute))?;
     context.require_somebody()?;
@@ -78,6 +82,9 @@ fn place(context: &Context<'_>, name: &str, normalized: String) -> Result<Place>
     let (Some(rdn), Some(above)) = (parsed.rdn(), parsed.parent()) else {
         return Err(Failure::new(ResultCode::UNWILLING_TO_PERFORM, "the root DSE is not to be added"));
     };
+    if names::suffix_of(&scene.state.suffixes, &normalized).is_none() {
+        return Err(base::elsewhere(scene, name));
+    }
     let follow = Follow { aliases: false, manage: context.controls.manage_dsa_it, scope: None };
     let normalized = Dn::parse(&normalized).map_err(|error| bad_name(name, error))?;
     let normalized_above = normalized.parent().unwrap_or(Dn::ROOT).as_str().to_string();

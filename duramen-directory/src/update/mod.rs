@@ -287,6 +287,11 @@ const MADE_UP: [(&str, &str); 3] = [
     ("cn=monitor", "it shows what the server counts"),
 ];
 
+/// Whether a name is that of the root DSE, which has no RDN.
+fn is_root(name: &str) -> bool {
+    name.trim_end().is_empty() && Dn::parse(name).is_ok_and(|name| name.rdn().is_none())
+}
+
 fn refuse_made_up(context: &Context<'_>, request: &Request<'_>) -> Result<()> {
     let name = match request {
         Request::Add(AddRequest { name, .. })
@@ -295,6 +300,10 @@ fn refuse_made_up(context: &Context<'_>, request: &Request<'_>) -> Result<()> {
         | Request::ModifyDn(ModifyDnRequest { name, .. }) => *name,
         _ => return Ok(()),
     };
+    if is_root(name) && !matches!(request, Request::Add(_)) {
+        let text = "the root DSE cannot be changed: it shows what the server can do (RFC 4512 section 5.1)";
+        return Err(Failure::new(ResultCode::UNWILLING_TO_PERFORM, text));
+    }
     // Of most names the last bytes tell.
     let ends_in = |made_up: &str| {
         let (name, made_up) = (name.trim_end().as_bytes(), made_up.as_bytes());

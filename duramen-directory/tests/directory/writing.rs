@@ -644,3 +644,38 @@ fn what_other_servers_have_as_entries_is_refused_with_the_way_that_there_is() {
     let within = "cn=config,dc=example,dc=com";
     sample.add(within, &[("objectClass", vec![b"person"]), ("sn", vec![b"x"])]).unwrap();
 }
+
+#[test]
+fn the_root_dse_is_not_changed_by_any_update_rfc4512_section_5_1() {
+    let sample = Sample::people();
+    let failures = [
+        sample.modify("", &[(Replace, "description", &["x"])]).unwrap_err(),
+        sample.delete("", &[]).unwrap_err(),
+        sample.rename("", "cn=x", true, None).unwrap_err(),
+    ];
+    for failure in failures {
+        assert_eq!(failure.code, ResultCode::UNWILLING_TO_PERFORM, "{failure:?}");
+        assert!(failure.diagnostic.contains("root DSE"), "{failure:?}");
+    }
+    let added = sample.add("", &[("objectClass", vec![b"domain"])]);
+    assert_eq!(code(added), ResultCode::ENTRY_ALREADY_EXISTS);
+}
+
+#[test]
+fn an_entry_that_is_sent_without_attributes_is_no_entry() {
+    let sample = Sample::people();
+    let refused = sample.add("cn=x,ou=People,dc=example,dc=com", &[]).unwrap_err();
+    assert_eq!(refused.code, ResultCode::PROTOCOL_ERROR, "{refused:?}");
+    assert!(refused.diagnostic.contains("objectClass"), "{refused:?}");
+}
+
+#[test]
+fn who_adds_an_entry_that_is_below_no_suffix_is_told_which() {
+    let sample = Sample::people();
+    let classes = [("objectClass", vec![&b"organization"[..], b"dcObject"]), ("o", vec![b"new"]), ("dc", vec![b"com"])];
+    for name in ["o=new", "o=x,o=new", "dc=com"] {
+        let refused = sample.add(name, &classes).unwrap_err();
+        assert_eq!(refused.code, ResultCode::NO_SUCH_OBJECT, "{refused:?}");
+        assert!(refused.diagnostic.starts_with(&format!("{name:?} is none")), "{refused:?}");
+    }
+}
