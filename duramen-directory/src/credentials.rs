@@ -2,9 +2,14 @@
 //!
 //! Must not know: how passwords are checked, what follows from it.
 
+use std::cmp::Ordering;
+use std::time::SystemTime;
+
+use duramen_ldap::matching::Rule;
 use duramen_ldap::message::ResultCode;
 
 use crate::access::{Level, What};
+use crate::clock::timestamp;
 use crate::entry::{Entry, mark};
 use crate::failure::Result;
 use crate::inner::Inner;
@@ -115,8 +120,22 @@ impl Inner {
     }
 }
 
-/// Whether somebody has decided that nobody is authenticated by the entry's passwords.
+/// Whether somebody has decided that nobody is authenticated by the entry's passwords: at all, yet, or any more
+/// (draft-behera-ldap-password-policy-10 sections 5.3.3, 5.3.13 and 5.3.14).
 fn is_locked(state: &State, entry: &Entry<'_>) -> bool {
-    let since = state.schema.known().account_locked_time;
-    entry.of_type(since).flat_map(|since| since.values()).any(|since| since == LOCKED)
+    let known = state.schema.known();
+    let has = |id, is_it: &dyn Fn(&[u8]) -> bool| entry.of_type(id).flat_map(|found| found.values()).any(is_it);
+    has(known.account_locked_time, &|since| since == LOCKED)
+        || has(known.password_start_time, &|start| to_now(state, start).is_some_and(Ordering::is_gt))
+        || has(known.password_end_time, &|end| to_now(state, end).is_some_and(Ordering::is_le))
+}
+
+/// How a time compares with what the clock says.
+fn to_now(state: &State, time: &[u8]) -> Option<Ordering> {
+    let rule = Rule::find("generalizedTimeOrderingMatch")?;
+    let form = |time: &[u8]| {
+        let mut form = Vec::new();
+        rule.normalize(time, &*state.schema, &mut form).ok().map(|()| form)
+    };
+    Some(form(time)?.cmp(&form(timestamp(SystemTime::now()).as_bytes())?))
 }

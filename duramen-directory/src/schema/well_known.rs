@@ -40,6 +40,8 @@ well_known! {
     reference "ref",
     user_password "userPassword",
     account_locked_time "pwdAccountLockedTime",
+    password_start_time "pwdStartTime",
+    password_end_time "pwdEndTime",
     authz_to "authzTo",
     authz_from "authzFrom",
 }

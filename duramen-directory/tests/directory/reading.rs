@@ -161,6 +161,26 @@ fn nobody_is_authenticated_by_the_password_of_an_account_that_somebody_locked() 
 }
 
 #[test]
+fn nobody_is_authenticated_by_the_password_of_an_account_that_has_not_begun_or_has_ended() {
+    use duramen_ldap::message::ChangeKind::{Add, Delete, Replace};
+    let sample = Sample::people();
+    let stored = || sample.directory.credentials(&Requester::internal(), JENSEN).unwrap().stored;
+    sample.modify(JENSEN, &[(Add, "userPassword", &["secret"])]).unwrap();
+    let (past, future) = ("19991231230000-0100", "99990101000000.5Z");
+    for (attribute, time, is_open) in [
+        ("pwdStartTime", past, true),
+        ("pwdStartTime", future, false),
+        ("pwdEndTime", past, false),
+        ("pwdEndTime", future, true),
+    ] {
+        sample.modify(JENSEN, &[(Replace, attribute, &[time])]).unwrap();
+        assert_eq!(!stored().is_empty(), is_open, "{attribute}: {time}");
+        sample.modify(JENSEN, &[(Delete, attribute, &[])]).unwrap();
+    }
+    assert_eq!(stored(), [b"secret"]);
+}
+
+#[test]
 fn a_directory_that_was_closed_is_opened_as_it_was() {
     let sample = Sample::people();
     let before = sample.read(JENSEN, &["*", "+"]).entries;
