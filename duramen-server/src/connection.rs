@@ -340,7 +340,8 @@ impl Connection {
     }
 
     async fn start_tls(&mut self) -> Result<(), End> {
-        let settings = self.work.settings().clone();
+        // Those of now: a certificate that has been replaced since the connection began is not shown any more.
+        let settings = self.work.settings_now();
         let (Some(acceptor), Stream::Plain(_)) = (&settings.tls, &self.stream) else { return Err("no TLS") };
         let Stream::Plain(plain) = mem::replace(&mut self.stream, Stream::Gone) else { return Err("no TLS") };
         // A handshake can take as long as its limit allows, and many can be under way.

@@ -40,7 +40,7 @@ pub struct Server {
     settings: RwLock<Arc<Settings>>,
 }
 
-/// Settings in force. A connection keeps those it began with.
+/// Settings in force. A connection keeps the limits that it began with, and what is logged of it.
 pub struct Settings {
     /// Limits of connections.
     pub limits: Limits,
@@ -99,7 +99,7 @@ impl Server {
         self.settings.read().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
-    /// Puts other settings in force, for connections to come.
+    /// Puts other settings in force: limits, and what is logged, for connections to come.
     pub fn change_settings(&self, settings: Settings) {
         *self.settings.write().unwrap_or_else(PoisonError::into_inner) = Arc::new(settings);
     }

@@ -71,7 +71,7 @@ impl Work {
         if self.session.secured.is_some() {
             return refuse(ResultCode::OPERATIONS_ERROR, "this connection has TLS already");
         }
-        if self.settings.tls.is_none() {
+        if self.server.settings().tls.is_none() {
             let diagnostic = "TLS is not offered: the server's configuration has no certificate";
             return refuse(ResultCode::PROTOCOL_ERROR, diagnostic);
         }
@@ -127,7 +127,7 @@ impl Work {
             (None, None) => return Ok(Some(busy())),
         };
         let server = self.server.clone();
-        let scheme = self.settings.password_scheme;
+        let scheme = self.server.settings().password_scheme;
         let hashed = on_spare_thread(self.server.clone(), move |server| {
             let is_right = old.is_none_or(|old| old.is_right(server));
             if is_right { hash(scheme, &new) } else { Err(wrong_old_password()) }

@@ -134,6 +134,11 @@ impl Work {
         &self.settings
     }
 
+    /// The settings in force now.
+    pub fn settings_now(&self) -> Arc<Settings> {
+        self.server.settings()
+    }
+
     /// How long a message may be.
     pub fn message_bytes_max(&self) -> usize {
         let limits = &self.settings.limits;

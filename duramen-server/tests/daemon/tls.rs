@@ -6,8 +6,14 @@ use std::net::TcpListener;
 use std::path::Path;
 use std::process::{Command, Stdio};
 
+use duramen_ldap::Payload;
+use duramen_ldap::extended::PasswordModifyRequest;
+use duramen_ldap::message::{ExtendedRequest, Request, ResultCode, Scope};
+use duramen_ldap::oid;
+
+use crate::client::{Client, person};
 use crate::life::get;
-use crate::process::{Daemon, TLS, certificates, configuration, run};
+use crate::process::{Daemon, PLAIN, TLS, certificates, configuration, run};
 
 /// What openssl says; it has to succeed.
 fn openssl(dir: &Path, args: &[&str]) {
@@ -63,6 +69,29 @@ fn metrics_say_when_the_certificate_in_use_ends() {
     daemon.signal("HUP");
     daemon.wait_for("reloaded");
     assert_eq!(told().as_deref(), Some("4007836800"));
+}
+
+#[test]
+fn who_is_connected_gets_the_tls_and_the_form_of_passwords_that_a_reload_brings() {
+    let dir = tempfile::tempdir().unwrap();
+    certificates(dir.path());
+    let scheme = |scheme: &str| format!("{PLAIN}[directory]\npassword_scheme = \"{scheme}\"\n");
+    let mut daemon = Daemon::start(dir, &scheme("SSHA"));
+    let mut client = Client::administrator(&daemon);
+    client.populate(1);
+    let start_tls = Request::Extended(ExtendedRequest { name: oid::extended::START_TLS, value: None });
+    assert_eq!(client.ask(start_tls).code, ResultCode::PROTOCOL_ERROR);
+    let tls = "[tls]\ncertificate = \"server.pem\"\nkey = \"server.key\"\n";
+    fs::write(daemon.path("duramend.toml"), configuration(&format!("{}{tls}", scheme("CLEARTEXT")))).unwrap();
+    daemon.signal("HUP");
+    daemon.wait_for("reloaded");
+    let (user, mut value) = (person(0), Vec::new());
+    PasswordModifyRequest { user: Some(user.as_bytes()), new_password: Some(b"as it is"), ..Default::default() }
+        .encode(&mut value);
+    let set = Request::Extended(ExtendedRequest { name: oid::extended::PASSWORD_MODIFY, value: Some(&value) });
+    assert_eq!(client.ask(set).code, ResultCode::SUCCESS);
+    assert_eq!(client.search(&user, Scope::Base, "(userPassword=as it is)").names, [user.as_str()]);
+    assert_eq!(client.ask(start_tls).code, ResultCode::SUCCESS);
 }
 
 #[test]
