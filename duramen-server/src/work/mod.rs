@@ -179,9 +179,7 @@ impl Work {
             return Taken::Wait;
         }
         let request = envelope.request();
-        if matches!(&request, Ok(Request::Extended(request)) if request.name == oid::extended::START_TLS)
-            && !self.is_quiet()
-        {
+        if matches!(&request, Ok(Request::Extended(request)) if self.has_to_wait(request.name)) {
             return Taken::Wait;
         }
         let op = Op { id: envelope.id, tag: envelope.tag, kind, number: self.operations, began: Instant::now() };
@@ -193,6 +191,18 @@ impl Work {
                 self.finish(op, &Reply::from(Failure::from(error)), out);
                 Taken::Done
             }
+        }
+    }
+
+    /// Whether an extended operation cannot begin yet. One password is set at a time: its hash is costly, and everybody's binds
+    /// wait behind those that are to be made.
+    fn has_to_wait(&self, extended: &str) -> bool {
+        match extended {
+            oid::extended::START_TLS => !self.is_quiet(),
+            oid::extended::PASSWORD_MODIFY => {
+                self.pending.iter().any(|pending| matches!(pending.future, Waiting::Other(_)))
+            }
+            _ => false,
         }
     }
 

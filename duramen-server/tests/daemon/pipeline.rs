@@ -3,7 +3,7 @@
 use std::io::Write;
 
 use duramen_ldap::Payload;
-use duramen_ldap::extended::CancelRequest;
+use duramen_ldap::extended::{CancelRequest, PasswordModifyRequest};
 use duramen_ldap::filter::FilterBuf;
 use duramen_ldap::message::{Authentication, BindRequest, ExtendedRequest, Request, ResultCode, Scope};
 use duramen_ldap::oid;
@@ -91,6 +91,36 @@ fn a_bind_waits_for_what_is_under_way_and_holds_what_follows_rfc4511_4_2_1() {
     let expected =
         [(written, ResultCode::SUCCESS), (bound, ResultCode::SUCCESS), (refused, ResultCode::STRONGER_AUTH_REQUIRED)];
     assert_eq!(answers, expected);
+}
+
+#[test]
+fn binds_do_not_wait_behind_all_the_passwords_that_one_client_sets() {
+    let daemon = Daemon::plain();
+    let mut client = Client::administrator(&daemon);
+    client.populate(2);
+    let set = |user: &str| {
+        let mut value = Vec::new();
+        PasswordModifyRequest { user: Some(user.as_bytes()), new_password: Some(b"new"), ..Default::default() }
+            .encode(&mut value);
+        value
+    };
+    let (own, others) = (set(&person(0)), set(&person(1)));
+    let modify =
+        |value| Request::Extended(ExtendedRequest { name: oid::extended::PASSWORD_MODIFY, value: Some(value) });
+    assert_eq!(client.ask(modify(&others)).code, ResultCode::SUCCESS);
+    let last = (0..12).map(|_| client.send(modify(&own))).last();
+    assert_eq!(Client::new(&daemon).bind(&person(1), "new").code, ResultCode::SUCCESS);
+    client.stream.set_nonblocking(true).unwrap();
+    let mut answers = vec![0; 1 << 16];
+    let count = std::io::Read::read(&mut client.stream, &mut answers).unwrap_or(0);
+    client.stream.set_nonblocking(false).unwrap();
+    assert!(count < 8 * 14, "{count} bytes of answers were sent before the bind was answered");
+    // All are made, one after another.
+    let filter = FilterBuf::parse("(objectClass=*)").unwrap();
+    let after = client.send(search("", Scope::Base, &filter));
+    assert_eq!(last.map(|last| last + 1), Some(after));
+    while client.answer().0 != after {}
+    assert_eq!(Client::new(&daemon).bind(&person(0), "new").code, ResultCode::SUCCESS);
 }
 
 /// Adds entries that are, all together, much longer than what sockets hold.
