@@ -3,6 +3,7 @@
 //! Owns: what an order depends on, how many are kept. Must not know: how entries are put in order.
 
 use std::collections::VecDeque;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use duramen::Txnid;
@@ -21,10 +22,17 @@ const ORDERS_MAX: usize = 16;
 /// Bytes of all that is kept, at most: 4 for each entry in order.
 const BYTES_MAX: usize = 64 << 20;
 
+/// Bytes of what all searches gather to put in order, at most. One alone has no bound.
+const GATHERED_MAX: usize = 1 << 30;
+
 /// The orders that are kept, those that were asked for last behind. They are no thread's own: connections move between
 /// threads, and pages between connections.
 #[derive(Default)]
-pub(crate) struct Orders(Mutex<VecDeque<(Question, Arc<[Id]>)>>);
+pub(crate) struct Orders {
+    kept: Mutex<VecDeque<(Question, Arc<[Id]>)>>,
+    /// Bytes of what is being gathered.
+    gathered: AtomicUsize,
+}
 
 impl Orders {
     /// The order, if it is kept.
@@ -45,8 +53,19 @@ impl Orders {
         shorten(&mut orders, |(question, ids)| question.bytes() + size_of_val(&**ids));
     }
 
+    /// Takes note that a search that has gathered `own` bytes gathers some more; whether there is room for these.
+    pub fn gather(&self, own: usize, more: usize) -> bool {
+        let all = self.gathered.fetch_add(more, Ordering::Relaxed) + more;
+        all <= GATHERED_MAX || all == own + more
+    }
+
+    /// Takes note that what a search has gathered is gone.
+    pub fn drop_gathered(&self, own: usize) {
+        self.gathered.fetch_sub(own, Ordering::Relaxed);
+    }
+
     fn lock(&self) -> MutexGuard<'_, VecDeque<(Question, Arc<[Id]>)>> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+        self.kept.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
@@ -106,6 +125,16 @@ impl Question {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn what_searches_gather_at_once_has_a_bound_and_one_alone_has_none() {
+        let orders = Orders::default();
+        assert!(orders.gather(0, GATHERED_MAX) && orders.gather(GATHERED_MAX, 1));
+        assert!(!orders.gather(0, 1), "there is no room for another");
+        orders.drop_gathered(1);
+        orders.drop_gathered(GATHERED_MAX + 1);
+        assert!(orders.gather(0, GATHERED_MAX / 2) && orders.gather(0, GATHERED_MAX / 2));
+    }
 
     #[test]
     fn what_is_kept_has_so_many_bytes_at_most() {

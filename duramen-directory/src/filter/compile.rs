@@ -1,5 +1,7 @@
 //! From a filter to a test.
 
+use std::cell::RefCell;
+
 use duramen_ldap::attribute::{Assertion, AttributeDescription};
 use duramen_ldap::filter::{Extensible, Filter, Node, Substrings};
 use duramen_ldap::matching::{Rule, RuleKind, SubstringsAssertion};
@@ -19,7 +21,12 @@ pub(crate) struct Compiler<'c> {
     /// Whether single values are held against the tests ([`super::Value`]), not entries. Then nothing is true of all:
     /// every entry has an objectClass, and not every value is one.
     pub of_values: bool,
+    /// What was found out of rules that are used without a type: a filter may have thousands of such items.
+    pub fitting: RefCell<Vec<(&'static Rule, Searchable)>>,
 }
+
+/// Types that may be searched, and whether that depends on the entry.
+pub(crate) type Searchable = (SmallVec<[AttributeId; 2]>, bool);
 
 impl Compiler<'_> {
     pub fn compile(&self, filter: Filter<'_>) -> Test {
@@ -76,7 +83,7 @@ impl Compiler<'_> {
     }
 
     /// Those types that may be searched, and whether that depends on the entry.
-    fn searchable(&self, types: impl Iterator<Item = AttributeId>) -> (SmallVec<[AttributeId; 2]>, bool) {
+    fn searchable(&self, types: impl Iterator<Item = AttributeId>) -> Searchable {
         let mut checked = false;
         let allowed = types.filter(|id| match self.plan.everywhere(Some(*id), Level::Search) {
             Some(allowed) => allowed,
@@ -86,6 +93,18 @@ impl Compiler<'_> {
             }
         });
         (allowed.collect(), checked)
+    }
+
+    /// The types that a rule can be used with.
+    fn fitting(&self, rule: &'static Rule) -> Searchable {
+        let mut known = self.fitting.borrow_mut();
+        if let Some((_, found)) = known.iter().find(|(other, _)| std::ptr::eq(*other, rule)) {
+            return found.clone();
+        }
+        let fitting = self.schema.attributes().filter(|attribute| applies(rule, attribute));
+        let found = self.searchable(fitting.map(|attribute| attribute.id));
+        known.push((rule, found.clone()));
+        found
     }
 
     fn present(&self, description: &str) -> Test {
@@ -196,8 +215,7 @@ impl Compiler<'_> {
                 (rule, subject)
             }
             (None, Some(rule)) => {
-                let fitting = self.schema.attributes().filter(|attribute| applies(rule, attribute));
-                let (types, checked) = self.searchable(fitting.map(|attribute| attribute.id));
+                let (types, checked) = self.fitting(rule);
                 (rule, Subject { types, options: Vec::new(), checked, made: false })
             }
             (None, None) => return Test::Undefined,

@@ -6,7 +6,7 @@ use duramen_ldap::matching::{Rule, RuleKind};
 use duramen_ldap::message::ResultCode;
 
 use super::{Quick, Subject, Test, has_options};
-use crate::entry::{Entry, LargeAttribute};
+use crate::entry::{Entry, LargeAttribute, StoredAttribute};
 use crate::failure::{Failure, Result};
 use crate::large;
 use crate::names;
@@ -16,6 +16,9 @@ use crate::tables::{Id, Tables};
 /// So many bytes of values are looked at in an entry at most, again for each item of the filter: nobody else is served by the
 /// thread meanwhile.
 const LOOKED_AT_MAX: usize = 256 << 20;
+
+/// The types of an item are looked for in an entry one by one, if they are so many at most.
+const TYPES_ONE_BY_ONE: usize = 8;
 
 /// True, false or undefined.
 pub(crate) type Matched = Option<bool>;
@@ -153,20 +156,40 @@ impl Evaluation<'_, '_> {
 
     /// Whether a value that is stored in the entry, or made when it is read, passes, and may be looked for.
     fn has(&self, subject: &Subject, mut passes: impl FnMut(&[u8]) -> bool) -> Result<bool> {
-        for &id in &subject.types {
-            for attribute in self.entry.of_type(id) {
-                if !fits(&attribute, &subject.options) {
-                    continue;
+        // An item that names no type is about hundreds, and the entry has few of them.
+        if subject.types.len() > TYPES_ONE_BY_ONE {
+            let wanted = self.entry.attributes().filter(|attribute| subject.types.contains(&attribute.id));
+            for attribute in wanted {
+                if self.has_in(subject, &attribute, &mut passes)? {
+                    return Ok(true);
                 }
-                self.look_at(attribute.encoded.len())?;
-                for value in attribute.values() {
-                    if passes(value) && (!subject.checked || self.derived.may_search(id, Some(value))) {
+            }
+        } else {
+            for &id in &subject.types {
+                for attribute in self.entry.of_type(id) {
+                    if self.has_in(subject, &attribute, &mut passes)? {
                         return Ok(true);
                     }
                 }
             }
         }
         if subject.made { self.has_made(subject, passes) } else { Ok(false) }
+    }
+
+    /// Whether a value of an attribute passes, and may be looked for.
+    #[inline]
+    fn has_in(
+        &self,
+        subject: &Subject,
+        attribute: &StoredAttribute<'_>,
+        passes: &mut impl FnMut(&[u8]) -> bool,
+    ) -> Result<bool> {
+        if !fits(attribute, &subject.options) {
+            return Ok(false);
+        }
+        self.look_at(attribute.encoded.len())?;
+        let may_be_sought = |value| !subject.checked || self.derived.may_search(attribute.id, Some(value));
+        Ok(attribute.values().iter().any(|value| passes(value) && may_be_sought(value)))
     }
 
     fn has_made(&self, subject: &Subject, mut passes: impl FnMut(&[u8]) -> bool) -> Result<bool> {
@@ -307,7 +330,7 @@ impl Evaluation<'_, '_> {
 }
 
 /// Whether an attribute has all the options that a filter names, or a key to sort by.
-pub(crate) fn fits(attribute: &crate::entry::StoredAttribute<'_>, options: &[String]) -> bool {
+pub(crate) fn fits(attribute: &StoredAttribute<'_>, options: &[String]) -> bool {
     options.is_empty() || attribute.has_options && has_options(attribute.decode().description, options)
 }
 

@@ -1,5 +1,6 @@
 //! The beginning of a search: who asks, where it begins, which entries come into question.
 
+use std::cell::RefCell;
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -159,7 +160,7 @@ impl Beginning<'_> {
     }
 
     fn compiler(&self, of_values: bool) -> Compiler<'_> {
-        Compiler { schema: &self.state.schema, plan: self.scene.plan, of_values }
+        Compiler { schema: &self.state.schema, plan: self.scene.plan, of_values, fitting: RefCell::default() }
     }
 
     fn selection(&self) -> Selection {
@@ -466,8 +467,7 @@ impl Search {
                 if let Some(ids) = question.as_ref().and_then(|question| orders.find(question)) {
                     return self.take_order(state, ids);
                 }
-                let kept_by = question.map(|question| (question, orders.clone()));
-                self.collecting = Some(Box::new(Collecting::new(kept_by)));
+                self.collecting = Some(Box::new(Collecting::new(question, orders.clone())));
                 Ok(())
             }
             Err((code, description)) if controls.sort_is_critical => {

@@ -213,6 +213,12 @@ impl Search {
         Ok(())
     }
 
+    /// Whether it gathers what is to be put in order: some dozens of bytes, or a kilobyte, of each entry that it finds, until all
+    /// are found.
+    pub fn is_gathering(&self) -> bool {
+        self.collecting.is_some()
+    }
+
     /// How the search is done, in a line: for a log of slow operations.
     pub fn plan(&self) -> String {
         let walk = match &self.job {

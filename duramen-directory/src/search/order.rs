@@ -6,8 +6,10 @@
 
 use std::sync::Arc;
 
+use duramen_ldap::message::ResultCode;
+
 use crate::entry::Entry;
-use crate::failure::{Result, damaged};
+use crate::failure::{Failure, Result, damaged};
 use crate::orders::{Orders, Question};
 use crate::tables::Id;
 use crate::view::View;
@@ -16,23 +18,44 @@ use super::page::{Page, Start};
 use super::sort::{Order, Rank};
 use super::{Job, Run};
 
+/// Bytes of an entry that is found, besides its rank.
+const FOUND_BYTES: usize = size_of::<(Rank, Id)>() + 16;
+/// Others are told of so many bytes at once.
+const TOLD_BYTES: usize = 256 << 10;
+
 /// Entries that are found to be put in order.
 pub(super) struct Collecting {
-    /// What the order is kept by, and where, if there may be another page.
-    question: Option<(Question, Arc<Orders>)>,
+    orders: Arc<Orders>,
+    /// Bytes of what was found that others were told of, and those that were not.
+    told: usize,
+    untold: usize,
+    /// What the order is kept by, if there may be another page.
+    question: Option<Question>,
     found: Vec<(Rank, Id)>,
     /// Nothing was given out beside them, which whoever finds them kept would not give out again.
     pub is_all: bool,
 }
 
 impl Collecting {
-    pub fn new(question: Option<(Question, Arc<Orders>)>) -> Collecting {
-        Collecting { question, found: Vec::new(), is_all: true }
+    pub fn new(question: Option<Question>, orders: Arc<Orders>) -> Collecting {
+        Collecting { orders, told: 0, untold: 0, question, found: Vec::new(), is_all: true }
     }
 
+    /// # Errors
+    /// busy, where many searches gather very much at once.
     pub fn add(&mut self, order: &Order, view: &View<'_, '_>) -> Result<()> {
-        self.found.push((order.rank(view)?, view.id));
-        Ok(())
+        let rank = order.rank(view)?;
+        self.untold += rank.len() + FOUND_BYTES;
+        self.found.push((rank, view.id));
+        if self.untold < TOLD_BYTES {
+            return Ok(());
+        }
+        let has_room = self.orders.gather(self.told, self.untold);
+        self.told += std::mem::take(&mut self.untold);
+        if has_room {
+            return Ok(());
+        }
+        Err(Failure::new(ResultCode::BUSY, "too many entries are being sorted for others now; try again later"))
     }
 
     /// What was found, in order, and those that are equal in the order of their ids; kept for the next page.
@@ -40,10 +63,16 @@ impl Collecting {
         let mut found = std::mem::take(&mut self.found);
         found.sort_unstable();
         let ids: Arc<[Id]> = found.into_iter().map(|(_, id)| id).collect();
-        if let Some((question, orders)) = self.question.take().filter(|_| self.is_all) {
-            orders.keep(question, ids.clone());
+        if let Some(question) = self.question.take().filter(|_| self.is_all) {
+            self.orders.keep(question, ids.clone());
         }
         ids
+    }
+}
+
+impl Drop for Collecting {
+    fn drop(&mut self) {
+        self.orders.drop_gathered(self.told);
     }
 }
 

@@ -45,7 +45,10 @@ impl SubstringsAssertion {
             normalized.push((piece, text));
         }
         let lines = matches!(rule.form, Form::List(_));
-        let mut assertion = SubstringsAssertion { initial: None, any: Vec::new(), last: None, wide, lines };
+        // Most have one, and a piece is long: a filter may have very many.
+        let inner = normalized.iter().filter(|(piece, _)| matches!(piece, Substring::Any(_))).count();
+        let any = Vec::with_capacity(inner);
+        let mut assertion = SubstringsAssertion { initial: None, any, last: None, wide, lines };
         for (piece, text) in normalized {
             let text = if wide { widened(text, &piece, lines) } else { text };
             match piece {

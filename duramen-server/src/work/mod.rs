@@ -39,6 +39,12 @@ use search::Running;
 pub use extended::OPERATIONS;
 pub use sasl::MECHANISMS;
 
+/// No more is taken while the requests of several searches under way have so many bytes in all: what is made of a long filter
+/// takes some dozen times as many, and is kept until the search is over.
+const SEARCHES_BYTES: usize = 256 << 10;
+/// The same of other operations, of which the bytes are kept.
+const OTHERS_BYTES: usize = 16 << 20;
+
 /// The operations of a connection.
 pub struct Work {
     /// Who the connection is.
@@ -86,6 +92,8 @@ pub(crate) struct Op {
     /// Tag of its request.
     tag: u8,
     kind: Kind,
+    /// Length of its message.
+    bytes: usize,
     /// Its number in the connection, for the log.
     number: u64,
     began: Instant,
@@ -162,7 +170,11 @@ impl Work {
 
     /// Whether no message can be taken now: too much is under way, or something that has to be done alone.
     pub fn is_full(&self) -> bool {
+        let of_searches = || self.searches.iter().map(|running| running.op.bytes).sum::<usize>();
+        let of_others = || self.pending.iter().map(|pending| pending.op.bytes).sum::<usize>();
         self.searches.len() + self.pending.len() >= self.settings.limits.pending
+            || (self.searches.len() > 1 && of_searches() >= SEARCHES_BYTES)
+            || of_others() >= OTHERS_BYTES
             || matches!(self.pending.first(), Some(Pending { future: Waiting::Bind(_), .. }))
     }
 
@@ -182,7 +194,8 @@ impl Work {
         if matches!(&request, Ok(Request::Extended(request)) if self.has_to_wait(request.name)) {
             return Taken::Wait;
         }
-        let op = Op { id: envelope.id, tag: envelope.tag, kind, number: self.operations, began: Instant::now() };
+        let (bytes, began) = (message.len(), Instant::now());
+        let op = Op { id: envelope.id, tag: envelope.tag, kind, bytes, number: self.operations, began };
         self.operations += 1;
         self.figures.begin(kind);
         match (request, envelope.controls()) {

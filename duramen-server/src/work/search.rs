@@ -17,20 +17,29 @@ use crate::reply::Reply;
 pub const OUTPUT_FULL_BYTES: usize = 256 << 10;
 /// A search pauses after this time, so that others of the thread have theirs.
 const SLICE: Duration = Duration::from_millis(2);
-/// The clock is looked at once in so many questions.
+/// The clock is looked at once in so many questions at most, and so often in a slice: some entries take longer than others.
 const QUESTIONS_PER_LOOK: u32 = 64;
+const LOOKS_PER_SLICE: u32 = 8;
+/// What a longer request asks of an entry may take longer than a slice.
+const BRIEF_BYTES: usize = 1 << 10;
 
 /// A search under way.
 pub(super) struct Running {
     pub(super) op: Op,
     search: Search,
     entries: u64,
+    /// Questions between two looks at the clock.
+    between: u32,
 }
 
 impl Work {
     pub(super) fn search(&mut self, op: Op, request: &SearchRequest<'_>, controls: Controls<'_>, out: &mut Vec<u8>) {
         match self.server.directory.search(&self.session.requester, request, controls) {
-            Ok(search) => self.run(Running { op, search, entries: 0 }, op.began, out),
+            Ok(search) => {
+                let between = if op.bytes <= BRIEF_BYTES { QUESTIONS_PER_LOOK } else { 1 };
+                let running = Running { op, search, entries: 0, between };
+                if self.may_run(&running) { self.run(running, op.began, out) } else { self.searches.push_back(running) }
+            }
             Err(failure) => self.finish(op, &failure.into(), out),
         }
     }
@@ -44,19 +53,30 @@ impl Work {
             }
             if let Some(running) = self.searches.pop_front() {
                 let limit = self.settings.limits.search;
-                if limit.is_zero() || now - running.op.began < limit {
+                if !limit.is_zero() && now - running.op.began >= limit {
+                    self.done(&running, too_slow(limit), out);
+                } else if self.may_run(&running) {
                     self.run(running, now, out);
                 } else {
-                    self.done(&running, too_slow(limit), out);
+                    self.searches.push_back(running);
                 }
             }
         }
     }
 
+    /// Searches that gather what is to be put in order do so one after another, those of a connection: each takes memory for all
+    /// that it finds.
+    fn may_run(&self, running: &Running) -> bool {
+        let is_before = |other: &Running| other.search.is_gathering() && other.op.number < running.op.number;
+        !running.search.is_gathering() || !self.searches.iter().any(is_before)
+    }
+
     fn run(&mut self, mut running: Running, since: Instant, out: &mut Vec<u8>) {
-        let mut answers = Answers { out, id: running.op.id, entries: 0, references: 0, since, questions: Cell::new(0) };
+        let pace = Pace::new(running.between, since);
+        let mut answers = Answers { out, id: running.op.id, entries: 0, references: 0, since, pace };
         let progress = running.search.run(&mut answers);
         running.entries += answers.entries;
+        running.between = answers.pace.between.get();
         add(&self.figures.entries, answers.entries);
         add(&self.figures.references, answers.references);
         match progress {
@@ -90,7 +110,41 @@ struct Answers<'o> {
     entries: u64,
     references: u64,
     since: Instant,
-    questions: Cell<u32>,
+    pace: Pace,
+}
+
+/// How often the clock is looked at: questions take from less than a microsecond to many milliseconds.
+struct Pace {
+    between: Cell<u32>,
+    left: Cell<u32>,
+    looked: Cell<Instant>,
+}
+
+impl Pace {
+    fn new(between: u32, now: Instant) -> Pace {
+        Pace { between: Cell::new(between), left: Cell::new(between), looked: Cell::new(now) }
+    }
+
+    /// What the clock says, if it is to be looked at for this question.
+    fn look(&self) -> Option<Instant> {
+        let left = self.left.get().saturating_sub(1);
+        self.left.set(left);
+        if left > 0 {
+            return None;
+        }
+        let now = Instant::now();
+        self.between.set(next_between(self.between.get(), now - self.looked.get()));
+        self.left.set(self.between.get());
+        self.looked.set(now);
+        Some(now)
+    }
+}
+
+/// Questions until the next look, when so many took so long.
+fn next_between(between: u32, took: Duration) -> u32 {
+    let wanted = SLICE / LOOKS_PER_SLICE;
+    let fit = u128::from(between) * wanted.as_nanos() / took.as_nanos().max(1);
+    u32::try_from(fit).unwrap_or(u32::MAX).min(between.saturating_mul(2)).clamp(1, QUESTIONS_PER_LOOK)
 }
 
 impl Sink for Answers<'_> {
@@ -123,16 +177,34 @@ impl Sink for Answers<'_> {
     }
 
     fn is_full(&self) -> bool {
-        let questions = self.questions.get() + 1;
-        self.questions.set(questions);
-        self.out.len() >= OUTPUT_FULL_BYTES
-            || (questions.is_multiple_of(QUESTIONS_PER_LOOK) && self.since.elapsed() >= SLICE)
+        self.out.len() >= OUTPUT_FULL_BYTES || self.pace.look().is_some_and(|now| now - self.since >= SLICE)
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn the_clock_is_looked_at_as_often_as_entries_take_long() {
+        let micros = Duration::from_micros;
+        for (between, took, next) in [
+            (64, 10, 64),
+            (64, 250, 64),
+            (64, 2_000_000, 1),
+            (64, 500, 32),
+            (64, 2000, 8),
+            (1, 30_000, 1),
+            (1, 0, 2),
+            (8, 10, 16),
+            (1, 200, 1),
+        ] {
+            assert_eq!(next_between(between, micros(took)), next, "{between} in {took} us");
+        }
+        let pace = Pace::new(3, Instant::now());
+        assert_eq!((pace.look(), pace.look()), (None, None));
+        assert!(pace.look().is_some());
+    }
 
     #[test]
     fn an_entry_that_is_written_in_place_is_sent_as_any_other_or_not_at_all() {
@@ -143,7 +215,7 @@ mod tests {
             entries: 0,
             references: 0,
             since: Instant::now(),
-            questions: Cell::default(),
+            pace: Pace::new(QUESTIONS_PER_LOOK, Instant::now()),
         };
         let (first, rest) = (b"first".as_slice(), [7; 70_000]);
         answers(&mut whole).entry("cn=all", &[first, &rest], List::default());

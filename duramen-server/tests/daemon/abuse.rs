@@ -6,7 +6,8 @@ use std::process::Command;
 use std::time::Duration;
 
 use duramen_ldap::Payload;
-use duramen_ldap::control::PagedResults;
+use duramen_ldap::ber::List;
+use duramen_ldap::control::{PagedResults, SortKey, SortKeys};
 use duramen_ldap::filter::FilterBuf;
 use duramen_ldap::message::{Control, ExtendedRequest, Request, ResultCode, Scope};
 use duramen_ldap::oid;
@@ -51,6 +52,77 @@ fn clients_that_ask_for_everything_and_read_nothing_take_little_memory() {
     let answers: Vec<_> = (0..10).map(|_| clients[0].answer().1).collect();
     answers.iter().for_each(assert_done);
     assert_eq!(answers.iter().map(|answer| answer.names.len()).sum::<usize>(), 10 * 501);
+}
+
+/// The most memory that a daemon has in a second.
+fn most_memory_bytes(daemon: &Daemon) -> u64 {
+    let each = (0..20).map(|_| {
+        std::thread::sleep(Duration::from_millis(50));
+        daemon.memory_bytes()
+    });
+    each.max().unwrap_or_default()
+}
+
+#[test]
+fn long_filters_that_one_client_sends_at_once_take_little_memory() {
+    let daemon = Daemon::plain();
+    Client::administrator(&daemon).populate(1000);
+    let alternatives: String = (0..8000).map(|n| format!("(description=*{n}*)")).collect();
+    let filter = FilterBuf::parse(&format!("(|{alternatives})")).unwrap();
+    let before = daemon.memory_bytes();
+    let mut client = Client::new(&daemon);
+    let (mut bytes, mut other) = (Vec::new(), client.stream.try_clone().unwrap());
+    (0..60).for_each(|_| bytes.extend(client.encoded(search(SUFFIX, Scope::Subtree, &filter))));
+    let sending = std::thread::spawn(move || drop(other.write_all(&bytes)));
+    let grown = most_memory_bytes(&daemon).saturating_sub(before);
+    assert!(grown < 40 << 20, "{} MiB for filters of 200 KiB", grown >> 20);
+    assert_served(&daemon);
+    client.stream.shutdown(std::net::Shutdown::Both).unwrap();
+    sending.join().unwrap();
+}
+
+#[test]
+fn others_are_served_while_a_filter_takes_long_for_each_entry() {
+    let daemon = Daemon::start(tempfile::tempdir().unwrap(), &format!("{PLAIN}[limits]\nthreads = 1\n"));
+    let mut client = Client::administrator(&daemon);
+    client.populate(0);
+    // Fewer than the questions between two looks at the clock, where entries take little time.
+    for number in 0..60 {
+        assert_done(&client.add_long_person(number));
+    }
+    let alternatives: String = (0..1000).map(|n| format!("(description=*{n}*)")).collect();
+    let filter = FilterBuf::parse(&format!("(|{alternatives})")).unwrap();
+    client.send(search(SUFFIX, Scope::Subtree, &filter));
+    std::thread::sleep(Duration::from_millis(20));
+    assert_served(&daemon);
+    client.stream.set_nonblocking(true).unwrap();
+    let answered = client.stream.peek(&mut [0]);
+    assert!(answered.is_err(), "others were served after all entries");
+    client.stream.set_nonblocking(false).unwrap();
+    assert_done(&client.answer().1);
+}
+
+#[test]
+fn sorted_searches_that_one_client_sends_at_once_take_little_memory() {
+    let daemon = Daemon::plain();
+    let mut client = Client::administrator(&daemon);
+    client.populate(0);
+    for number in 0..500 {
+        assert_done(&client.add_long_person(number));
+    }
+    let (mut keys, mut value) = (Vec::new(), Vec::new());
+    let key = SortKey { description: "description", rule: None, reverse: false };
+    SortKeys(List::build(&mut keys, [key])).encode(&mut value);
+    let sorted = Control { oid: oid::control::SORT_REQUEST, critical: true, value: Some(&value) };
+    let nobody = FilterBuf::parse("(!(description=x))").unwrap();
+    let before = daemon.memory_bytes();
+    let wanted = search(SUFFIX, Scope::One, &nobody);
+    let bytes: Vec<u8> = (0..200).flat_map(|_| client.with_controls(wanted, &[sorted])).collect();
+    client.stream.write_all(&bytes).unwrap();
+    let grown = most_memory_bytes(&daemon).saturating_sub(before);
+    assert!(grown < 40 << 20, "{} MiB for 200 orders of 500 entries", grown >> 20);
+    assert_served(&daemon);
+    assert_done(&client.answer().1);
 }
 
 #[test]
