@@ -60,6 +60,11 @@ fn entries_and_cursors_answer_as_lmdbs_do() -> Result {
 }
 
 #[test]
+fn cursors_at_an_end_go_on_as_lmdbs_do() -> Result {
+    assert_same("ends")
+}
+
+#[test]
 fn transactions_answer_as_lmdbs_do() -> Result {
     assert_same("transactions")
 }

@@ -1,0 +1,75 @@
+/* Cursors of write transactions that came to an end, or stand where nothing is, and what they find when something has come
+ * there: run on LMDB's own library and on this one, the answers must be the same. */
+#include "say.h"
+
+enum { AT_LAST, DELETED, MISSED_KEY, LAST_VALUE_DELETED, MISSED_VALUE, AT_LAST_KEY, WAYS };
+
+static void fill(MDB_txn *txn, MDB_dbi dbi, int duplicates) {
+	for (char key[2] = "a"; *key < 'f'; ++*key) {
+		MUST(put(txn, dbi, key, "v1", 0));
+		if (!duplicates || *key % 2 == 0) continue;
+		MUST(put(txn, dbi, key, "v2", 0));
+		MUST(put(txn, dbi, key, "v3", 0));
+	}
+}
+
+/* Goes where nothing is; then something comes there. */
+static void go_to_end(MDB_txn *txn, MDB_dbi dbi, MDB_cursor *cursor, int way) {
+	move(cursor, MDB_LAST, NULL, NULL);
+	switch (way) {
+	case AT_LAST:
+		move(cursor, MDB_NEXT, NULL, NULL);
+		SAY(put(txn, dbi, "g", "new", 0));
+		break;
+	case DELETED:
+		SAY(mdb_cursor_del(cursor, 0));
+		move(cursor, MDB_NEXT, NULL, NULL);
+		SAY(put(txn, dbi, "g", "new", 0));
+		break;
+	case MISSED_KEY:
+		move(cursor, MDB_SET, "x", NULL);
+		SAY(put(txn, dbi, "y", "new", 0));
+		break;
+	case LAST_VALUE_DELETED:
+		move(cursor, MDB_SET, "c", NULL);
+		move(cursor, MDB_LAST_DUP, NULL, NULL);
+		SAY(mdb_cursor_del(cursor, 0));
+		SAY(put(txn, dbi, "c", "v9", 0));
+		break;
+	case MISSED_VALUE:
+		move(cursor, MDB_GET_BOTH_RANGE, "c", "v9");
+		SAY(put(txn, dbi, "c", "va", 0));
+		break;
+	default:
+		move(cursor, MDB_NEXT_NODUP, NULL, NULL);
+		SAY(put(txn, dbi, "e", "v7", 0));
+	}
+}
+
+int main(int argc, char **argv) {
+	static const MDB_cursor_op ops[] = {MDB_NEXT, MDB_NEXT_DUP, MDB_NEXT_NODUP, MDB_PREV, MDB_GET_CURRENT, MDB_LAST_DUP, MDB_FIRST_DUP};
+	base = argc > 1 ? argv[1] : ".";
+	MDB_env *env = open_env("ends", 0);
+	for (int duplicates = 0; duplicates < 2; duplicates++)
+		for (int way = 0; way < WAYS; way++)
+			for (size_t i = 0; i < sizeof ops / sizeof *ops; i++) {
+				/* From there LMDB gives a value twice, or passes others over. */
+				if (duplicates && ops[i] == MDB_FIRST_DUP) continue;
+				MDB_txn *txn = begin(env, 0);
+				MDB_dbi dbi = table(txn, duplicates ? "d" : "p", MDB_CREATE | (duplicates ? MDB_DUPSORT : 0));
+				MDB_cursor *cursor;
+				fill(txn, dbi, duplicates);
+				MUST(mdb_cursor_open(txn, dbi, &cursor));
+				printf("%d %d %zu\n", duplicates, way, i);
+				go_to_end(txn, dbi, cursor, way);
+				move(cursor, ops[i], NULL, NULL);
+				move(cursor, MDB_NEXT, NULL, NULL);
+				move(cursor, MDB_NEXT, NULL, NULL);
+				move(cursor, MDB_PREV, NULL, NULL);
+				move(cursor, MDB_PREV, NULL, NULL);
+				mdb_cursor_close(cursor);
+				mdb_txn_abort(txn);
+			}
+	mdb_env_close(env);
+	return 0;
+}
