@@ -1,6 +1,7 @@
 //! Orders of sorted searches that were made last, for their next pages and windows: nothing that an answer depends on.
 //!
-//! Owns: what an order depends on, how many are kept. Must not know: how entries are put in order.
+//! Owns: what an order depends on, how many are kept, how much all searches may gather for theirs at once. Must not know: how
+//! entries are put in order.
 
 use std::collections::VecDeque;
 use std::sync::atomic::{AtomicUsize, Ordering};
