@@ -330,7 +330,9 @@ impl Load<'_> {
             }
             Error::TableOptions { .. } => self.wrong(&format!("{error}: load into another table with -s")),
             // Of integers, and of values of one size, no page holds other ones.
-            Error::KeyLength { bytes, max, .. } | Error::ValueLength { bytes, max, .. }
+            Error::KeyLength { bytes, max, .. }
+            | Error::NameLength { bytes, max }
+            | Error::ValueLength { bytes, max, .. }
                 if bytes > max && *max > 1000 =>
             {
                 self.wrong(&format!("{error} (a database with a larger --page-size takes longer ones)"))

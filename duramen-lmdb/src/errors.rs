@@ -81,7 +81,7 @@ impl From<Error> for Code {
             Error::TableExists { .. } | Error::AppendOrder => KEYEXIST,
             Error::NoRoom { .. } => MAP_FULL,
             Error::TableOptions { .. } | Error::Incompatible { .. } => INCOMPATIBLE,
-            Error::KeyLength { .. } | Error::ValueLength { .. } => BAD_VALSIZE,
+            Error::KeyLength { .. } | Error::NameLength { .. } | Error::ValueLength { .. } => BAD_VALSIZE,
             Error::ReadOnly => EACCES,
             Error::Busy => Code(libc::EBUSY),
             Error::Forked => BAD_RSLOT,

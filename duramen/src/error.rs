@@ -139,6 +139,14 @@ pub enum Error {
         /// Longest allowed.
         max: usize,
     },
+    /// A table's name of a length that no table's can have.
+    #[error("a table's name of {bytes} bytes: names have 1 to {max}")]
+    NameLength {
+        /// Its length.
+        bytes: usize,
+        /// Longest allowed.
+        max: usize,
+    },
     /// A value (or duplicate) of a length that the table cannot hold.
     #[error("a value of {bytes} bytes: this table takes {}", lengths(*min, *max))]
     ValueLength {

@@ -239,7 +239,7 @@ pub(super) fn has_room_for_names(main: &Tree) -> bool {
 fn check_name(work: &Work, name: &[u8]) -> Result<()> {
     let max = key_max(work.page_size());
     if name.is_empty() || name.len() > max {
-        return Err(Error::KeyLength { bytes: name.len(), min: 1, max });
+        return Err(Error::NameLength { bytes: name.len(), max });
     }
     if !has_room_for_names(&work.tables[0].tree) {
         return Err(Error::Incompatible { what: "the main table has duplicates, or an order that names do not have" });

@@ -190,7 +190,7 @@ impl<'p> WriteTxn<'p> {
     /// Opens a table, creating it (bytewise order, no duplicates) if it is not there.
     ///
     /// # Errors
-    /// [`Error::KeyLength`] if no table can have this name; [`Error::TableOptions`] if its order is a function, which
+    /// [`Error::NameLength`] if no table can have this name; [`Error::TableOptions`] if its order is a function, which
     /// [`WriteTxn::table_with`] takes; [`Error::Incompatible`] if the main table has an entry of this name, or cannot
     /// have tables.
     pub fn table(&mut self, name: impl AsRef<[u8]>) -> Result<TableMut<'_>> {
@@ -333,7 +333,7 @@ impl<'p> WriteTxn<'p> {
     /// Gives a table another name. Returns whether there is such a table.
     ///
     /// # Errors
-    /// [`Error::TableExists`] if another one has that name; [`Error::KeyLength`] if no table can have it;
+    /// [`Error::TableExists`] if another one has that name; [`Error::NameLength`] if no table can have it;
     /// [`Error::Incompatible`] if the main table has an entry of that name.
     pub fn rename_table(&mut self, from: impl AsRef<[u8]>, to: impl AsRef<[u8]>) -> Result<bool> {
         catalog::rename(self.work_mut(), from.as_ref(), to.as_ref())

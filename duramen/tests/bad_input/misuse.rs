@@ -321,10 +321,10 @@ fn the_main_table_guards_the_records_of_the_others() -> Result<()> {
 fn table_names_have_the_lengths_of_keys() -> Result<()> {
     let (_dir, db) = open();
     let mut txn = db.begin_write()?;
-    assert!(matches!(txn.table("").map(drop), Err(Error::KeyLength { bytes: 0, min: 1, .. })));
-    assert!(matches!(txn.table([b'n'; 1025]).map(drop), Err(Error::KeyLength { bytes: 1025, .. })));
+    assert!(matches!(txn.table("").map(drop), Err(Error::NameLength { bytes: 0, .. })));
+    assert!(matches!(txn.table([b'n'; 1025]).map(drop), Err(Error::NameLength { bytes: 1025, max: 1024 })));
     txn.table([b'n'; 1024])?.put("key", "value")?;
-    assert!(matches!(txn.rename_table([b'n'; 1024], ""), Err(Error::KeyLength { .. })));
+    assert!(matches!(txn.rename_table([b'n'; 1024], ""), Err(Error::NameLength { bytes: 0, .. })));
     assert!(!txn.rename_table("missing", "other")?);
     assert!(!txn.drop_table("missing")?);
     txn.commit()?;
