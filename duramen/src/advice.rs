@@ -36,6 +36,10 @@ const ASKED_BYTES: u64 = 8 << 20;
 /// Answers without any reading after which asking is given up for a while.
 const PATIENCE: u32 = 8;
 
+/// The same where this process has not read any of what is asked for: to wait for one such value, page by page, takes as
+/// long as to ask for some hundreds that are there.
+const PATIENCE_WITH_UNREAD: u32 = 512;
+
 /// One page read pays for so many asked for: reading one page alone takes forty microseconds and more, asking for one
 /// that is there less than one.
 const WORTH: u64 = 32;
@@ -63,6 +67,7 @@ pub(crate) struct Advice {
     window: AtomicU64,
     pages: Patience,
     runs: Patience,
+    unread: Patience,
     values: Confidence,
     passed: AtomicU64,
 }
@@ -79,8 +84,9 @@ impl Advice {
             looked_at: AtomicU64::new(0),
             asked_max: AtomicU64::new(ASKED_BYTES),
             window: AtomicU64::new(WINDOW_BYTES.0),
-            pages: Patience::new(),
-            runs: Patience::new(),
+            pages: Patience::new(PATIENCE),
+            runs: Patience::new(PATIENCE),
+            unread: Patience::new(PATIENCE_WITH_UNREAD),
             values: Confidence(AtomicU32::new(0)),
             passed: AtomicU64::new(0),
         }
@@ -130,10 +136,14 @@ impl Advice {
         self.pages.is_left()
     }
 
-    /// Whether asking for runs of pages has led to reading lately.
+    /// Whether asking for runs of pages has led to reading lately: for those that this process has read, or has not read yet.
     #[inline]
-    pub(crate) fn runs_pay(&self) -> bool {
-        self.runs.is_left()
+    pub(crate) fn run_pays(&self, unread: bool) -> bool {
+        self.of_runs(unread).is_left()
+    }
+
+    fn of_runs(&self, unread: bool) -> &Patience {
+        if unread { &self.unread } else { &self.runs }
     }
 
     /// Whether a value is taken to be in memory, since those before it were. To ask the kernel takes a microsecond.
@@ -160,6 +170,11 @@ impl Advice {
     /// Asks for runs of pages that will be touched soon, in any order; empties the list.
     pub(crate) fn ask_runs(&self, wanted: &mut Vec<Extent>) {
         self.ask_noting(wanted, &self.runs);
+    }
+
+    /// As [`Advice::ask_runs`], for one, which this process has read or has not read yet.
+    pub(crate) fn ask_run(&self, run: Extent, unread: bool) {
+        self.ask_noting(&mut vec![run], self.of_runs(unread));
     }
 
     fn ask_noting(&self, wanted: &mut Vec<Extent>, patience: &Patience) {
@@ -208,25 +223,29 @@ impl Advice {
 }
 
 /// How many more answers without any reading are put up with.
-struct Patience(AtomicU32);
+struct Patience {
+    left: AtomicU32,
+    /// So many after one with some.
+    full: u32,
+}
 
 impl Patience {
-    fn new() -> Patience {
-        Patience(AtomicU32::new(PATIENCE))
+    fn new(full: u32) -> Patience {
+        Patience { left: AtomicU32::new(full), full }
     }
 
     #[inline]
     fn is_left(&self) -> bool {
-        self.0.load(Ordering::Relaxed) > 0
+        self.left.load(Ordering::Relaxed) > 0
     }
 
     /// Notes how many of the pages that were asked for or touched had to be read.
     fn note(&self, read: u64, pages: u64) {
-        let before = self.0.load(Ordering::Relaxed);
+        let before = self.left.load(Ordering::Relaxed);
         let paid = read.saturating_mul(WORTH) >= pages.max(1);
-        let left = if paid { PATIENCE } else { before.saturating_sub(1) };
+        let left = if paid { self.full } else { before.saturating_sub(1) };
         if left != before {
-            self.0.store(left, Ordering::Relaxed);
+            self.left.store(left, Ordering::Relaxed);
         }
     }
 }
@@ -312,7 +331,19 @@ mod tests {
         assert!(!advice.pays(), "one page of sixty-four is not worth it");
         advice.pages.note(2, 64);
         assert!(advice.pays());
-        assert!(advice.runs_pay(), "runs are noted by themselves");
+        assert!(advice.run_pays(false), "runs are noted by themselves");
+    }
+
+    #[test]
+    fn runs_that_were_not_read_yet_are_asked_for_much_longer() {
+        let advice = advice(0);
+        for _ in 0..PATIENCE_WITH_UNREAD {
+            assert!(advice.run_pays(true));
+            advice.of_runs(true).note(0, 64);
+        }
+        assert!(!advice.run_pays(true) && advice.run_pays(false));
+        advice.of_runs(true).note(2, 64);
+        assert!(advice.run_pays(true));
     }
 
     #[test]

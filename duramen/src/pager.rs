@@ -236,14 +236,11 @@ impl Pager {
 
     /// Asks for a run of several pages whose bytes will all be read, where that may be worth it.
     fn ask_for_run(&self, run: Extent) {
-        let (advice, unknown) = (&self.advice, run.pages > 1 && !self.verified.is_any(run.start));
-        let worth_it = match advice.is_tight() {
-            true => run.pages > 1 && (unknown || advice.runs_pay() || advice.watch(run.pages).is_some()),
-            // Else the kernel reads ahead by itself, if not as far as a long run goes.
-            false => unknown && run.pages >= LONG_RUN && (advice.runs_pay() || advice.watch(run.pages).is_some()),
-        };
-        if worth_it {
-            advice.ask_runs(&mut vec![run]);
+        let (advice, unread) = (&self.advice, run.pages > 1 && !self.verified.is_any(run.start));
+        // Where there is memory the kernel reads ahead by itself, if not as far as a long run goes.
+        let may_be_missing = if advice.is_tight() { run.pages > 1 } else { unread && run.pages >= LONG_RUN };
+        if may_be_missing && (advice.run_pays(unread) || advice.watch(run.pages).is_some()) {
+            advice.ask_run(run, unread);
         }
     }
 
