@@ -10,8 +10,8 @@
 //! The page is mapped once, never unmapped, and only accessed as the one atomic word at its start.
 #![allow(unsafe_code)]
 
-use std::sync::OnceLock;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::ptr;
+use std::sync::atomic::{AtomicPtr, AtomicU64, Ordering};
 
 use rustix::mm::Advice;
 
@@ -20,8 +20,8 @@ use crate::os::region::Region;
 
 const PAGE_BYTES: usize = 4096;
 
-/// The wiped page's word, or nothing where the kernel does not know how to wipe.
-static WIPED: OnceLock<Option<&'static AtomicU64>> = OnceLock::new();
+/// The wiped page's word, once that is mapped. (Not by what waits for who began with it: a child may lack that thread.)
+static WIPED: AtomicPtr<AtomicU64> = AtomicPtr::new(ptr::null_mut());
 
 /// Guards made by the ancestors have generations up to this one. Ordinary memory: a child inherits it.
 static GENERATIONS: AtomicU64 = AtomicU64::new(0);
@@ -37,7 +37,7 @@ enum Mark {
 impl ForkGuard {
     /// A guard of this process.
     pub(crate) fn new() -> ForkGuard {
-        ForkGuard(match WIPED.get_or_init(wiped_word) {
+        ForkGuard(match wiped_word() {
             Some(word) => Mark::Generation { word, mine: generation(word) },
             None => Mark::Pid(std::process::id()),
         })
@@ -106,11 +106,23 @@ fn generation(word: &AtomicU64) -> u64 {
     }
 }
 
+/// Nothing where the kernel does not know how to wipe.
 fn wiped_word() -> Option<&'static AtomicU64> {
+    // SAFETY: the page stays mapped for good, is zeroed, is aligned, and is used as this word only.
+    unsafe { WIPED.load(Ordering::Acquire).as_ref() }.or_else(map_wiped)
+}
+
+#[cold]
+fn map_wiped() -> Option<&'static AtomicU64> {
     let region = Region::anonymous(PAGE_BYTES).ok()?;
     region.advise(Advice::LinuxWipeOnFork).ok()?;
-    // SAFETY: the page stays mapped for good, is zeroed, is aligned, and is used as this word only.
-    Some(unsafe { region.leak().cast::<AtomicU64>().as_ref() })
+    let word = region.base().cast::<AtomicU64>();
+    let word = match WIPED.compare_exchange(ptr::null_mut(), word, Ordering::AcqRel, Ordering::Acquire) {
+        Ok(_) => region.leak().as_ptr().cast(),
+        Err(of_another_thread) => of_another_thread,
+    };
+    // SAFETY: as above.
+    unsafe { word.as_ref() }
 }
 
 /// Runs `f` in a forked child and returns whether it answered true. A child that hangs (a panic there may want a lock

@@ -4,7 +4,7 @@
 //! Owns: what makes up an [`Identity`], what two have in common. Must not know: what they are compared for.
 
 use std::fs::File;
-use std::sync::OnceLock;
+use std::sync::atomic::{AtomicU64, Ordering};
 
 use rustix::fs::{AtFlags, StatxFlags, statx};
 
@@ -51,14 +51,19 @@ pub(crate) fn is_another_file(one: &Identity, other: &Identity) -> bool {
 
 /// What the kernel names this run of the machine by.
 fn boot() -> Option<[u64; 2]> {
-    static BOOT: OnceLock<Option<[u64; 2]>> = OnceLock::new();
-    *BOOT.get_or_init(|| {
-        let text = std::fs::read_to_string("/proc/sys/kernel/random/boot_id").ok()?;
-        let digits = text.trim().replace('-', "");
-        let half = |digits| u64::from_str_radix(digits, 16).ok();
-        let (high, low) = digits.split_at_checked(16)?;
-        Some([half(high)?, half(low)?])
-    })
+    // Zeros until it is known. Every thread that finds it finds the same.
+    static BOOT: [AtomicU64; 2] = [const { AtomicU64::new(0) }; 2];
+    let known = BOOT.each_ref().map(|half| half.load(Ordering::Relaxed));
+    if !known.contains(&0) {
+        return Some(known);
+    }
+    let text = std::fs::read_to_string("/proc/sys/kernel/random/boot_id").ok()?;
+    let digits = text.trim().replace('-', "");
+    let half = |digits| u64::from_str_radix(digits, 16).ok();
+    let (high, low) = digits.split_at_checked(16)?;
+    let found = [half(high)?, half(low)?];
+    BOOT.iter().zip(found).for_each(|(half, found)| half.store(found, Ordering::Relaxed));
+    Some(found)
 }
 
 #[cfg(test)]

@@ -6,6 +6,7 @@
 pub(crate) mod ahead;
 mod behind;
 pub(crate) mod beside;
+pub(crate) mod common;
 pub(crate) mod direct;
 pub(crate) mod file;
 pub(crate) mod flush;

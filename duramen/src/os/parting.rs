@@ -1,6 +1,7 @@
 //! Open files that a forked child has no part in.
 //!
-//! Owns: which descriptors those are, what a child has in their place. Must not know: what their locks are for.
+//! Owns: which descriptors those are, what a child has in their place; the handler that the system calls in a child. Must not
+//! know: what their locks are for.
 //!
 //! The locks of an open file last for as long as anybody has that open. A child that lives on would keep those of its parent,
 //! which may be killed: the lock of a writer, which everybody else then waits for. So in the child, before `fork`
@@ -18,8 +19,10 @@
 use std::fs::File;
 use std::mem::MaybeUninit;
 use std::os::fd::{AsRawFd, RawFd};
-use std::sync::atomic::{AtomicI32, AtomicU64, Ordering};
-use std::sync::{Once, OnceLock};
+use std::sync::OnceLock;
+use std::sync::atomic::{AtomicBool, AtomicI32, AtomicU64, Ordering};
+
+use super::common;
 
 /// No descriptor, and one that is yet to be noted.
 const FREE: RawFd = -1;
@@ -70,16 +73,23 @@ impl Places {
     }
 }
 
+/// From now on forked children are seen to. That this is done twice does no harm; a child that is forked in the midst of
+/// what may be done once only would wait for its end for ever.
+pub(super) fn watch() {
+    static IS_WATCHED: AtomicBool = AtomicBool::new(false);
+    if !IS_WATCHED.load(Ordering::Acquire) {
+        // SAFETY: see the module's head; who unloads the library takes its handlers away.
+        unsafe { libc::pthread_atfork(None, None, Some(in_child)) };
+        IS_WATCHED.store(true, Ordering::Release);
+    }
+}
+
 /// While it lives, the file's descriptor leads to nothing in children. It goes before the file is closed.
 pub(crate) struct Parted(Option<(&'static Place, RawFd)>);
 
 impl Parted {
     pub(crate) fn new(file: &File) -> Parted {
-        static WATCHED: Once = Once::new();
-        // SAFETY: see the module's head; who unloads the library takes its handlers away.
-        WATCHED.call_once(|| unsafe {
-            libc::pthread_atfork(None, None, Some(in_child));
-        });
+        watch();
         let fd = file.as_raw_fd();
         let Some((device, inode)) = identity(fd) else { return Parted(None) };
         let place = PLACES.take();
@@ -108,6 +118,8 @@ fn identity(fd: RawFd) -> Option<(u64, u64)> {
 }
 
 unsafe extern "C" fn in_child() {
+    // SAFETY: this is the child's only thread, and `fork` has not returned yet.
+    unsafe { common::begin_anew() };
     let mut nothing = None;
     for place in PLACES.each() {
         let fd = place.fd.swap(FREE, Ordering::Acquire);

@@ -1,15 +1,15 @@
 //! What a failed write of a meta page, or a failed flush, leaves behind: no more writing.
 //!
-//! Owns: the poison, and its spreading to every handle of the same file in this process. Must not know: what failed.
+//! Owns: the poison. Must not know: what failed, how handles of a file find what they have in common.
 //!
 //! The kernel tells of a failed flush once to each open file. Another handle of this process could go on until its own
 //! next flush, and build on what is not on disk; so all of them share one poison. It is gone with the last of them.
 
 use std::fs::File;
-use std::os::unix::fs::MetadataExt;
-use std::sync::{Arc, Mutex, OnceLock, PoisonError, Weak};
+use std::sync::{Arc, OnceLock};
 
 use crate::error::{Error, Result};
+use crate::os::common;
 
 /// Why nothing more is written, once there is a reason.
 #[derive(Debug, Default)]
@@ -17,24 +17,10 @@ pub(crate) struct Poison {
     cause: OnceLock<String>,
 }
 
-/// A file, by device and inode.
-type Inode = (u64, u64);
-
-static OPEN: Mutex<Vec<(Inode, Weak<Poison>)>> = Mutex::new(Vec::new());
-
 impl Poison {
     /// The poison that all handles of this file share.
     pub(crate) fn of(file: &File) -> Result<Arc<Poison>> {
-        let metadata = file.metadata().map_err(Error::io("inspect the data file"))?;
-        let inode = (metadata.dev(), metadata.ino());
-        let mut open = OPEN.lock().unwrap_or_else(PoisonError::into_inner);
-        open.retain(|(_, poison)| poison.strong_count() > 0);
-        let known = open.iter().find(|(other, _)| *other == inode).and_then(|(_, poison)| poison.upgrade());
-        Ok(known.unwrap_or_else(|| {
-            let poison = Arc::default();
-            open.push((inode, Arc::downgrade(&poison)));
-            poison
-        }))
+        common::of(file).map_err(Error::io("inspect the data file"))
     }
 
     /// Says why nothing more may be written; the first cause stays.
@@ -56,14 +42,9 @@ impl Poison {
     }
 }
 
-/// The last handle of a file has gone: it is forgotten. A library that is unloaded leaves nothing behind.
 impl Drop for Poison {
     fn drop(&mut self) {
-        let mut open = OPEN.lock().unwrap_or_else(PoisonError::into_inner);
-        open.retain(|(_, poison)| poison.strong_count() > 0);
-        if open.is_empty() {
-            open.shrink_to_fit();
-        }
+        common::forget();
     }
 }
 

@@ -3,7 +3,8 @@
 //! Owns: what can be chosen, and what holds where nothing was. Must not know: what any of it is for.
 
 use std::path::PathBuf;
-use std::sync::{Arc, LazyLock};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
 
 use super::recover::Purpose;
 use crate::medium::Medium;
@@ -65,8 +66,15 @@ impl Settings {
     /// Memory that any transaction may take for its changed pages.
     pub(crate) fn memory_bytes(&self) -> usize {
         // Asking the system takes longer than many a transaction.
-        static USUAL: LazyLock<usize> = LazyLock::new(|| usual_of(memory::for_own()));
-        self.memory_bytes.unwrap_or_else(|| *USUAL)
+        static USUAL: AtomicUsize = AtomicUsize::new(0);
+        self.memory_bytes.unwrap_or_else(|| match USUAL.load(Ordering::Relaxed) {
+            0 => {
+                let usual = usual_of(memory::for_own());
+                USUAL.store(usual, Ordering::Relaxed);
+                usual
+            }
+            known => known,
+        })
     }
 
     /// Memory that a transaction may take for its changed pages once it has filled that.
