@@ -103,16 +103,17 @@ pub(crate) fn unlock(file: &File, range: Range<u64>) -> Result<()> {
     apply(file, libc::F_OFD_SETLK, &mut request).map_err(Error::io("unlock a range of the file"))
 }
 
-/// Some range, within `range`, on which another open file holds a lock; not necessarily the first.
-pub(crate) fn conflict(file: &File, range: Range<u64>) -> Result<Option<Range<u64>>> {
-    let mut answer = request(range.clone(), Kind::Exclusive);
+/// Some lock of another open file's, whole, on any part of the range; not necessarily the first.
+pub(crate) fn conflict(file: &File, range: Range<u64>) -> Result<Option<(Range<u64>, Kind)>> {
+    let mut answer = request(range, Kind::Exclusive);
     apply(file, libc::F_OFD_GETLK, &mut answer).map_err(Error::io("test a lock of the file"))?;
     if i32::from(answer.l_type) == libc::F_UNLCK {
         return Ok(None);
     }
     let start = answer.l_start.cast_unsigned();
     let end = if answer.l_len == 0 { u64::MAX } else { start.saturating_add(answer.l_len.cast_unsigned()) };
-    Ok(Some(start.max(range.start)..end.min(range.end)))
+    let kind = if i32::from(answer.l_type) == libc::F_WRLCK { Kind::Exclusive } else { Kind::Shared };
+    Ok(Some((start..end, kind)))
 }
 
 fn request(range: Range<u64>, kind: Kind) -> libc::flock {
@@ -177,7 +178,7 @@ mod tests {
         let far = (1 << 61)..(1 << 61) + 1;
         assert!(try_lock(&a, far.clone(), Kind::Exclusive).unwrap());
         assert!(!try_lock(&b, far.clone(), Kind::Shared).unwrap());
-        assert_eq!(conflict(&b, far.clone()).unwrap(), Some(far.clone()));
+        assert_eq!(conflict(&b, far.clone()).unwrap(), Some((far.clone(), Kind::Exclusive)));
         assert_eq!(conflict(&a, far.clone()).unwrap(), None);
         unlock(&a, far.clone()).unwrap();
         assert!(try_lock(&b, far, Kind::Exclusive).unwrap());
@@ -197,7 +198,7 @@ mod tests {
         let (a, b) = two_handles();
         assert!(try_lock(&a, 7..8, Kind::Shared).unwrap() && try_lock(&b, 7..8, Kind::Shared).unwrap());
         assert!(!try_lock(&a, 7..8, Kind::Exclusive).unwrap());
-        assert_eq!(conflict(&b, 7..8).unwrap(), Some(7..8));
+        assert_eq!(conflict(&b, 7..8).unwrap(), Some((7..8, Kind::Shared)));
         drop(b);
         assert!(try_lock(&a, 7..8, Kind::Exclusive).unwrap());
     }
@@ -208,17 +209,17 @@ mod tests {
         let path = format!("/proc/self/fd/{}", a.as_raw_fd());
         lock(&a, 0..1, Kind::Exclusive).unwrap();
         drop(LockFile::new(File::open(path).unwrap()));
-        assert_eq!(conflict(&b, 0..1).unwrap(), Some(0..1));
+        assert_eq!(conflict(&b, 0..1).unwrap(), Some((0..1, Kind::Exclusive)));
         drop(a);
         assert_eq!(conflict(&b, 0..1).unwrap(), None);
     }
 
     #[test]
-    fn a_conflict_is_clipped_to_the_range_asked_for() {
+    fn a_lock_is_told_whole_whatever_part_of_it_is_asked_about() {
         let (a, b) = two_handles();
         lock(&a, 10..20, Kind::Shared).unwrap();
-        assert_eq!(conflict(&b, 0..100).unwrap(), Some(10..20));
-        assert_eq!(conflict(&b, 15..17).unwrap(), Some(15..17));
+        assert_eq!(conflict(&b, 0..100).unwrap(), Some((10..20, Kind::Shared)));
+        assert_eq!(conflict(&b, 15..17).unwrap(), Some((10..20, Kind::Shared)));
         assert_eq!(conflict(&b, 20..100).unwrap(), None);
     }
 }

@@ -18,7 +18,7 @@ use crate::os::lock::{self, Kind};
 
 const SNAPSHOTS: u64 = 1 << 61;
 
-/// Most snapshots that one handle may hold. A longer range of locks was not made by this program.
+/// Most snapshots that one handle may hold.
 const HELD_MAX: usize = 1 << 16;
 
 /// One handle's locks.
@@ -77,8 +77,9 @@ impl Drop for UnregisteredReader {
     }
 }
 
-/// The snapshots up to `newest` that other handles hold by locks on the data file, ascending, each once.
-pub(crate) fn unregistered(data: &File, newest: Txnid) -> Result<Vec<Txnid>> {
+/// The snapshots up to `newest` that other handles hold by locks on the data file, ascending, each once. `None`: that cannot be
+/// told, since a program has a shared lock on all of the file, for a purpose of its own.
+pub(crate) fn unregistered(data: &File, newest: Txnid) -> Result<Option<Vec<Txnid>>> {
     let mut live = Vec::new();
     #[expect(clippy::single_range_in_vec_init, reason = "a list of ranges is what is meant")]
     let mut unknown = vec![SNAPSHOTS..range_of(newest)?.end];
@@ -87,18 +88,20 @@ pub(crate) fn unregistered(data: &File, newest: Txnid) -> Result<Vec<Txnid>> {
         if range.is_empty() {
             continue;
         }
-        let Some(found) = lock::conflict(data, range.clone())? else { continue };
-        if found.end - found.start > HELD_MAX as u64 {
-            // Not a reader's: programs lock whole files for purposes of their own. Readers behind it cannot be told.
-            continue;
+        let Some((found, kind)) = lock::conflict(data, range.clone())? else { continue };
+        let within = found.start.max(range.start)..found.end.min(range.end);
+        match kind {
+            // Not a reader's, nor is there one in it: nobody has a shared lock where there is an exclusive one.
+            Kind::Exclusive => {}
+            Kind::Shared if found.start < SNAPSHOTS || found.end - found.start > HELD_MAX as u64 => return Ok(None),
+            Kind::Shared => live.extend(within.clone().map(|at| Txnid(at - SNAPSHOTS))),
         }
-        live.extend(found.clone().map(|at| Txnid(at - SNAPSHOTS)));
-        unknown.push(range.start..found.start);
-        unknown.push(found.end..range.end);
+        unknown.push(range.start..within.start);
+        unknown.push(within.end..range.end);
     }
     live.sort_unstable();
     live.dedup();
-    Ok(live)
+    Ok(Some(live))
 }
 
 fn range_of(txnid: Txnid) -> Result<Range<u64>> {
@@ -129,7 +132,7 @@ mod tests {
         for txnid in [5, 6, 6, 9] {
             reader.hold(Txnid(txnid)).unwrap();
         }
-        let seen = || unregistered(temporary.as_file(), Txnid(100)).unwrap();
+        let seen = || unregistered(temporary.as_file(), Txnid(100)).unwrap().unwrap();
         assert_eq!(seen(), txnids(&[5, 6, 9]));
         reader.keep_only(&txnids(&[4, 5, 9]));
         assert_eq!(seen(), txnids(&[5, 9]));
@@ -138,13 +141,28 @@ mod tests {
     }
 
     #[test]
-    fn a_lock_over_everything_is_not_a_readers() {
+    fn readers_cannot_be_told_where_another_program_has_a_shared_lock_on_everything() {
         let temporary = tempfile::NamedTempFile::new().unwrap();
+        let (data, reader) = (temporary.as_file(), UnregisteredReader::new(read_only(temporary.path())));
+        reader.hold(Txnid(7)).unwrap();
         let other = read_only(temporary.path());
-        assert!(lock::try_lock(&other, SNAPSHOTS..SNAPSHOTS << 1, Kind::Shared).unwrap());
-        assert_eq!(unregistered(temporary.as_file(), Txnid(u64::MAX >> 4)).unwrap(), []);
-        assert_eq!(unregistered(temporary.as_file(), Txnid(1)).unwrap(), txnids(&[0, 1]));
-        assert!(unregistered(temporary.as_file(), Txnid(u64::MAX)).is_err());
+        for everything in [0..i64::MAX as u64, SNAPSHOTS..SNAPSHOTS << 1] {
+            assert!(lock::try_lock(&other, everything, Kind::Shared).unwrap());
+            assert_eq!(unregistered(data, Txnid(9)).unwrap(), None);
+            assert_eq!(unregistered(data, Txnid(u64::MAX >> 4)).unwrap(), None);
+            lock::unlock(&other, 0..i64::MAX as u64).unwrap();
+        }
+        assert_eq!(unregistered(data, Txnid(9)).unwrap(), Some(txnids(&[7])));
+        assert!(unregistered(data, Txnid(u64::MAX)).is_err());
+    }
+
+    #[test]
+    fn nobody_reads_where_another_program_has_an_exclusive_lock() {
+        let temporary = tempfile::NamedTempFile::new().unwrap();
+        let other = OpenOptions::new().read(true).write(true).open(temporary.path()).unwrap();
+        assert!(lock::try_lock(&other, 0..i64::MAX as u64, Kind::Exclusive).unwrap());
+        assert_eq!(unregistered(temporary.as_file(), Txnid(9)).unwrap(), Some(Vec::new()));
+        assert!(UnregisteredReader::new(read_only(temporary.path())).hold(Txnid(7)).is_err());
     }
 
     proptest! {
@@ -164,7 +182,7 @@ mod tests {
                 }
             }
             let expected: Vec<_> = model.into_iter().flatten().collect::<BTreeSet<_>>().into_iter().collect();
-            prop_assert_eq!(unregistered(temporary.as_file(), Txnid(1000)).unwrap(), expected);
+            prop_assert_eq!(unregistered(temporary.as_file(), Txnid(1000)).unwrap(), Some(expected));
         }
     }
 }

@@ -310,6 +310,11 @@ impl Space {
         self.retired.iter()
     }
 
+    /// The commits that freed what is retired, each as often as that has parts.
+    pub(crate) fn deaths(&self) -> impl Iterator<Item = Txnid> + '_ {
+        self.pending.iter().map(|(death, _)| *death).chain(self.retired.iter().map(|(_, _, death)| death))
+    }
+
     /// How many these extents are, or a few more.
     pub(crate) fn retired_runs_max(&self) -> u64 {
         self.retired.runs_max() as u64

@@ -281,7 +281,11 @@ pub(super) fn release(work: &mut Work) -> Result<Vec<Txnid>> {
     let seen = store.shared.newest();
     let mut live = Vec::new();
     store.shared.live(&mut live)?;
-    live.extend(unregistered(store.file(), before)?);
+    match unregistered(store.file(), before)? {
+        Some(held) => live.extend(held),
+        // Whatever anybody may see is kept.
+        None => live.extend(store.ledger(writer)?.space.deaths().map(|death| Txnid(death.0 - 1))),
+    }
     live.push(base);
     live.push(seen);
     live.extend(store.background(writer).map(|background| background.commit));

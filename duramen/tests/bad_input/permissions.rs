@@ -6,11 +6,12 @@
 #![allow(unsafe_code)]
 
 use std::fs::{self, Permissions};
+use std::os::fd::AsRawFd;
 use std::os::unix::fs::{MetadataExt, PermissionsExt};
 use std::path::Path;
 use std::time::{Duration, Instant};
 
-use duramen::{Database, Error, Options, Result};
+use duramen::{Database, Durability, Error, Options, Result};
 
 use crate::roles::{self, Random, ledger, start};
 use crate::{closed, scratch};
@@ -192,6 +193,57 @@ fn who_may_not_write_the_lock_file_sees_new_commits_and_keeps_what_it_reads() ->
     let bytes = fs::metadata(&path).unwrap().len();
     assert!(bytes < LENGTH_MAX, "{bytes} bytes: what was read once is kept for ever");
     role.finish();
+    Ok(())
+}
+
+/// A shared lock on all of the file, as programs take for purposes of their own.
+fn lock_all_of(path: &str) -> fs::File {
+    let file = fs::File::open(path).unwrap();
+    // SAFETY: the structure is made of integers, and outlives the call.
+    let locked = unsafe {
+        let mut lock: libc::flock = std::mem::zeroed();
+        lock.l_type = libc::F_RDLCK as libc::c_short;
+        libc::fcntl(file.as_raw_fd(), libc::F_OFD_SETLK, &raw mut lock)
+    };
+    assert_eq!(locked, 0);
+    file
+}
+
+#[test]
+fn what_is_read_without_the_lock_file_is_kept_while_another_program_has_all_of_the_data_file_locked() -> Result<()> {
+    let (dir, path) = scratch();
+    let db = Options::new().medium(roles::hasty()).log_medium(roles::hasty()).open(&path)?;
+    // More commits than anybody could hold snapshots of.
+    for i in 0..66_000_u64 {
+        let mut txn = db.begin_write()?;
+        txn.set_durability(Durability::Relaxed);
+        txn.table("many")?.put(b"last", i.to_le_bytes())?;
+        txn.commit()?;
+    }
+    let mut random = Random::new();
+    let mut commit = || db.update(|txn| ledger::change(txn, &mut random, "writer", 100).map(drop));
+    commit()?;
+    chmod(dir.path(), 0o755);
+    chmod(&path, 0o644);
+    chmod(format!("{path}-lock"), 0o444);
+    let locked = lock_all_of(&path);
+    let mut role = start("permissions::role_follower", &[&path]);
+    role.expect("following");
+    std::thread::scope(|scope| {
+        let following = scope.spawn(|| role.expect("all well"));
+        while !following.is_finished() {
+            commit()?;
+        }
+        Ok(())
+    })?;
+    role.finish();
+    drop(locked);
+    let pages = || db.read().map(|snapshot| snapshot.pages());
+    let grown = pages()?;
+    for _ in 0..200 {
+        commit()?;
+    }
+    assert!(pages()? <= grown, "what was freed meanwhile is used again");
     Ok(())
 }
 
