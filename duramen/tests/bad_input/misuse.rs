@@ -1,6 +1,6 @@
 //! What a program may ask for that cannot be: a typed error, and the transaction goes on where it can.
 
-use duramen::{Database, Duplicates, Edit, Error, Options, Order, Put, Result, TableOptions};
+use duramen::{Database, Duplicates, Edit, Error, Options, Order, Put, Result, TableOptions, WriteTxn};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use tempfile::TempDir;
 
@@ -248,6 +248,35 @@ fn a_handle_is_of_no_use_in_another_transaction() -> Result<()> {
         assert!(is_bad_table(cursor.current(&txn)) && is_bad_table(cursor.next(&txn)));
         assert!(is_bad_table(cursor.put(&mut txn, "key", "value")));
     }
+    Ok(())
+}
+
+#[test]
+fn a_cursor_of_another_transaction_changes_nothing() -> Result<()> {
+    let (_dir, db) = open();
+    let fill = |txn: &mut WriteTxn<'_>, name: &str| {
+        let mut table = txn.table(name)?;
+        (0..500_u32).try_for_each(|i| table.put(i.to_be_bytes(), [7; 40]))
+    };
+    db.update(|txn| fill(txn, "a").and_then(|()| fill(txn, "b")))?;
+    // Nothing was changed when it came to stand there, nor has anything been in the next one.
+    let mut txn = db.begin_write()?;
+    let id = txn.open_table("a", None)?;
+    let mut old = txn.cursor(id)?;
+    assert!(old.seek(&txn, 250_u32.to_be_bytes())?.is_some());
+    txn.abort();
+    let mut txn = db.begin_write()?;
+    txn.open_table("b", None)?;
+    let copy = || old.clone();
+    assert!(is_bad_table(copy().delete_key(&mut txn)) && is_bad_table(copy().delete(&mut txn)));
+    assert!(is_bad_table(copy().replace(&mut txn, "new")) && is_bad_table(copy().put(&mut txn, "key", "value")));
+    assert!(is_bad_table(copy().table_mut(&mut txn)) && is_bad_table(copy().count(&txn)));
+    assert!(is_bad_table(copy().current(&txn)) && is_bad_table(copy().may_be_on(&txn, b"key", None)));
+    assert!(is_bad_table(copy().next(&txn)) && is_bad_table(copy().prev_key(&txn)) && is_bad_table(copy().last(&txn)));
+    assert!(is_bad_table(copy().seek(&txn, "key")) && is_bad_table(copy().next_duplicate(&txn)));
+    txn.commit()?;
+    assert_eq!((db.read()?.table("a")?.len(), db.read()?.table("b")?.len()), (500, 500));
+    assert_clean(&db);
     Ok(())
 }
 

@@ -254,6 +254,7 @@ impl WriteCursor {
     fn on_entry(&mut self, txn: &mut WriteTxn<'_>) -> Result<()> {
         let work = txn.work_mut();
         work.check()?;
+        work.table(self.table)?;
         spill_if_large(work)?;
         self.sync(work)?;
         self.leave_leaf(work);
