@@ -16,6 +16,7 @@ use super::{Durability, Settings, Store, Writer, published};
 use crate::error::{Error, Result};
 use crate::format::log::{self, Record, UNIT, chain};
 use crate::format::meta::Meta;
+use crate::ids::Txnid;
 use crate::medium::Medium;
 use crate::os::ahead;
 use crate::os::beside::Beside;
@@ -78,12 +79,15 @@ impl Mark {
     }
 }
 
+/// So many commits later one that could not be opened is asked for again: there may have been no descriptor left, or no room.
+const DO_WITHOUT: u64 = 1000;
+
 /// A writer's access to the log.
 #[derive(Default)]
 pub(crate) struct Log {
     file: Option<LogFile>,
-    /// It could not be made or opened: this handle does without.
-    refused: bool,
+    /// It could not be made or opened: this handle does without until this commit, when what was in the way may be gone.
+    not_before: Txnid,
     /// How much speaks for a log: see [`ENOUGH`].
     worth: u32,
     /// So many commits were durable since the last one that was not.
@@ -191,7 +195,7 @@ impl Store {
     pub(crate) fn may_log(&self, writer: &Writer) -> bool {
         let Mark::At { end, .. } = writer.mark else { return false };
         let enough = end > 0 || writer.log.worth >= ENOUGH;
-        self.settings.log && self.settings.lock_file && !writer.log.refused && enough
+        self.settings.log && self.settings.lock_file && writer.meta.txnid >= writer.log.not_before && enough
     }
 
     /// Whether the next commits go into the log, with so many bytes of records.
@@ -207,7 +211,7 @@ impl Store {
             return None;
         }
         let most = self.log_max(writer.meta.page_count);
-        let file = self.open_log(&mut writer.log, end)?;
+        let file = self.open_log(&mut writer.log, writer.meta.txnid, end)?;
         let end_then = end + bytes as u64;
         if end_then > file.bytes && end_then <= most {
             // Where there is no room for it, it stays as it is.
@@ -233,7 +237,7 @@ impl Store {
     }
 
     /// The file, which is opened or made for the first time. It has records of this round up to `end`.
-    fn open_log<'l>(&self, log: &'l mut Log, end: u64) -> Option<&'l mut LogFile> {
+    fn open_log<'l>(&self, log: &'l mut Log, newest: Txnid, end: u64) -> Option<&'l mut LogFile> {
         if log.file.is_none() {
             log.file = self
                 .make_log(end)
@@ -241,7 +245,9 @@ impl Store {
                     tracing::info!(path = %self.path.display(), %error, "no log: small commits flush the data file");
                 })
                 .ok();
-            log.refused = log.file.is_none();
+            if log.file.is_none() {
+                log.not_before = Txnid(newest.0 + DO_WITHOUT);
+            }
         }
         log.file.as_mut()
     }
@@ -325,7 +331,7 @@ impl Store {
     pub(crate) fn flush_log(&self, writer: &mut Writer) -> Result<bool> {
         let Mark::At { end, flushed } = writer.mark else { return Ok(false) };
         if !flushed {
-            if self.open_log(&mut writer.log, end).is_none() {
+            if self.open_log(&mut writer.log, writer.meta.txnid, end).is_none() {
                 return Ok(false);
             }
             // Who is told of a failure, and dies before he says so, leaves doubt.

@@ -496,6 +496,25 @@ fn there_is_a_log_where_it_pays() -> Result {
     Ok(())
 }
 
+#[test]
+fn what_kept_the_log_from_being_opened_may_be_gone_later() -> Result {
+    let dir = tempfile::tempdir()?;
+    let db = Database::options().log_at_once(1 << 20).open(dir.path().join("it.dm"))?;
+    let log = log_of(db.path());
+    std::fs::write(&log, "somebody else's words")?;
+    let commit = |i: u64| db.update(|txn| txn.table("t")?.put(b"key", i.to_le_bytes()));
+    commit(0)?;
+    assert_eq!(std::fs::read(&log)?, b"somebody else's words");
+    std::fs::remove_file(&log)?;
+    commit(1)?;
+    assert!(!log.exists(), "it is not asked for with each commit");
+    for i in 2..1010 {
+        commit(i)?;
+    }
+    assert!(std::fs::read(&log)?.iter().any(|&byte| byte != 0), "it is used");
+    Ok(())
+}
+
 /// One operation of a random transaction.
 #[derive(Clone, Debug)]
 enum Step {
