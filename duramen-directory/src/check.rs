@@ -4,7 +4,7 @@
 
 use std::collections::HashMap;
 
-use duramen::Table;
+use duramen::{Snapshot, Table};
 use duramen_ldap::ber::tlv_len;
 use uuid::Uuid;
 
@@ -20,7 +20,7 @@ use crate::names;
 use crate::reindex::{Postings, collect};
 use crate::schema::AttributeId;
 use crate::state::State;
-use crate::tables::{Id, Tables, read_id};
+use crate::tables::{ALL, INDEX, Id, Tables, WAITING, read_id};
 use crate::update::{self, Draft};
 
 /// Problems that are told; then the rest is only counted.
@@ -49,6 +49,9 @@ impl Inner {
         let snapshot = self.db.read()?;
         let tables = Tables::Snapshot(&snapshot);
         let mut checker = Checker { state: &state, tables, problem, problems: 0, postings: 0, coming: 0 };
+        if !checker.readable(&snapshot)? {
+            return Ok(());
+        }
         let entries = tables.entry()?;
         let mut extractor = Extractor::new(&state.schema, &state.ready);
         for (n, item) in (1..).zip(entries.iter()) {
@@ -79,6 +82,29 @@ impl Checker<'_> {
         if self.problems <= TOLD {
             (self.problem)(text);
         }
+    }
+
+    /// Whether everything can be read at all. Else it says what cannot, and what to do: the indices can be made anew.
+    fn readable(&mut self, snapshot: &Snapshot<'_>) -> Result<bool> {
+        let mut damaged = Vec::new();
+        for name in ALL {
+            match snapshot.table(name).and_then(|table| table.iter().try_for_each(|item| item.map(drop))) {
+                Ok(()) => {}
+                Err(duramen::Error::Corrupt { page, what }) => {
+                    self.say(format!("table `{name}`: page {page} is damaged: {what}"));
+                    damaged.push(name);
+                }
+                Err(error) => return Err(error.into()),
+            }
+        }
+        if damaged.iter().any(|name| ![INDEX, WAITING].contains(name)) {
+            self.say("restore the directory from a backup or an export".to_string());
+        } else if !damaged.is_empty() {
+            let cure = "the entries are whole: `duramen directory reindex --all` makes the indices anew; should that fail, \
+                        import what `duramen directory export` writes into a new folder";
+            self.say(cure.to_string());
+        }
+        Ok(damaged.is_empty())
     }
 
     fn entry(&mut self, id: Id, entry: &Entry<'_>, bytes: &[u8], extractor: &mut Extractor<'_>) -> Result<()> {

@@ -56,6 +56,11 @@ impl Failure {
             };
             return Failure::new(ResultCode::UNWILLING_TO_PERFORM, format!("{text} (the database: {error})"));
         }
+        if let duramen::Error::Corrupt { page, what } = error {
+            let text =
+                format!("page {page} is damaged: {what}; `duramen directory check` says what is lost and what to do");
+            return Failure::new(ResultCode::OTHER, format!("the database: {text}"));
+        }
         Failure::new(code(error), format!("the database: {error}"))
     }
 

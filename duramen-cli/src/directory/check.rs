@@ -17,7 +17,7 @@ pub struct Args {
 
 /// Runs `duramen directory check`.
 pub fn run(args: &Args) -> Result<()> {
-    let directory = args.directory.open(true)?;
+    let directory = args.directory.open(true).map_err(Failure::of_check)?;
     let mut problems = Vec::new();
     let mut progress = Progress::new("check", Unit::Things("entries"), None);
     directory.check(&mut |problem| problems.push(problem), &mut |done, total| {
