@@ -22,7 +22,7 @@ use crate::buffer::{Input, Output};
 use crate::figures::add;
 use crate::stream::Stream;
 use crate::thread::{Thread, Watch};
-use crate::tls::secured;
+use crate::tls::{refused_certificate, secured};
 use crate::work::{OUTPUT_FULL_BYTES, Resting, Taken, UNBIND, Work};
 
 /// How long the end of a connection may take.
@@ -352,6 +352,9 @@ impl Connection {
             Ok(Ok(tls)) => tls,
             Ok(Err(error)) => {
                 self.work.log.tls_failed(&error);
+                if let Some(why) = refused_certificate(&error) {
+                    self.work.log.refused(&self.work.session.peer_text(), &why);
+                }
                 return Err("TLS handshake failed");
             }
             Err(_) => return Err("TLS handshake took too long"),

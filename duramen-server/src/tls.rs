@@ -10,7 +10,7 @@ use rustls::pki_types::pem::{self, PemObject};
 use rustls::pki_types::{CertificateDer, PrivateKeyDer};
 use rustls::server::WebPkiClientVerifier;
 use rustls::sign::{CertifiedKey, SingleCertAndKey};
-use rustls::{RootCertStore, ServerConfig, ServerConnection};
+use rustls::{CertificateError, RootCertStore, ServerConfig, ServerConnection};
 use x509_parser::prelude::{ASN1Time, FromDer, Validity, X509Certificate};
 
 use crate::config::{Fault, Tls};
@@ -152,6 +152,23 @@ fn verifier(path: &Path, required: bool) -> Result<Arc<dyn rustls::server::dange
     let builder = WebPkiClientVerifier::builder_with_provider(Arc::new(roots), provider);
     let builder = if required { builder } else { builder.allow_unauthenticated() };
     builder.build().map_err(|error| fail(format!("clients cannot be verified by it: {error}")))
+}
+
+/// Why a handshake failed, if that is the client's certificate.
+pub fn refused_certificate(error: &std::io::Error) -> Option<String> {
+    let Some(rustls::Error::InvalidCertificate(why)) = error.get_ref()?.downcast_ref() else { return None };
+    let told = why.to_string();
+    let why = match why {
+        CertificateError::UnknownIssuer => "none of client_roots has issued it",
+        _ if told.contains("UnsupportedCertVersion") => {
+            "it is of X.509's version 1: issue it with extensions (openssl x509 -extfile FILE)"
+        }
+        _ if told.contains("CaUsedAsEndEntity") => {
+            "it is one of a certification authority: issue one to the client (basicConstraints = CA:FALSE)"
+        }
+        _ => &told,
+    };
+    Some(format!("its certificate is refused: {why}"))
 }
 
 /// What TLS says of a connection.

@@ -110,7 +110,7 @@ fn a_file_that_is_cut_off_is_said_to_be_in_words() {
 }
 
 #[test]
-fn the_log_of_operations_says_why_a_clients_certificate_is_refused() {
+fn the_log_says_why_a_clients_certificate_is_refused() {
     let dir = tempfile::tempdir().unwrap();
     let path = dir.path();
     certificates(path);
@@ -119,15 +119,24 @@ fn the_log_of_operations_says_why_a_clients_certificate_is_refused() {
     openssl(path, &[&["req"], &key[..], &["old.key", "-out", "old.csr", "-subj", "/CN=a client"]].concat());
     let sign = ["-CA", "root.pem", "-CAkey", "own.key", "-CAcreateserial", "-out", "old.pem"];
     openssl(path, &[&["x509", "-req", "-in", "old.csr"], &sign[..]].concat());
+    fs::write(path.join("client"), "basicConstraints = CA:FALSE\n").unwrap();
+    let own = ["-signkey", "old.key", "-extfile", "client", "-out", "alien.pem"];
+    openssl(path, &[&["x509", "-req", "-in", "old.csr"], &own[..]].concat());
     let mut daemon = Daemon::start(dir, &format!("{TLS}[log]\nstats = true\n"));
     let ldaps = daemon.ldaps.unwrap().to_string();
-    let mut client = Command::new("openssl");
-    client.current_dir(daemon.dir.path()).args(["s_client", "-connect", &ldaps, "-cert", "old.pem", "-key", "old.key"]);
-    client.stdin(Stdio::null()).output().unwrap();
-    daemon.wait_for("closed (TLS handshake failed)");
-    let log = daemon.log();
+    let mut present = |certificate: &str, key: &str, why: &str| {
+        let mut client = Command::new("openssl");
+        client.current_dir(daemon.dir.path());
+        client.args(["s_client", "-connect", &ldaps, "-cert", certificate, "-key", key]);
+        client.stdin(Stdio::null()).output().unwrap();
+        daemon.wait_for(&format!("a client is disconnected: its certificate is refused: {why}"));
+        daemon.log()
+    };
+    let log = present("old.pem", "old.key", "it is of X.509's version 1");
     let line = log.lines().find(|line| line.contains("TLS failed: ")).unwrap_or_else(|| panic!("{log}"));
     assert!(line.contains("stats: conn=1000 fd=") && line.contains("UnsupportedCertVersion"), "{line}");
+    present("root.pem", "own.key", "it is one of a certification authority");
+    present("alien.pem", "old.key", "none of client_roots has issued it");
 }
 
 #[test]
