@@ -71,7 +71,7 @@ impl Inner {
         (holder, attribute): (&Name, AttributeId),
         somebody: &Name,
     ) -> Result<bool> {
-        let rules = self.for_auth(state, asking, &holder.normalized, attribute, RULES_MAX)?;
+        let rules = self.for_auth(asking, &holder.normalized, attribute, RULES_MAX)?;
         let (_, values) = rules.unwrap_or_default();
         let mut costs = 0;
         for rule in values.iter().filter_map(|value| parse_authz(value).ok()) {

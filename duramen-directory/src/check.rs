@@ -45,8 +45,8 @@ struct Checker<'c> {
 
 impl Inner {
     pub(crate) fn check(&self, problem: &mut dyn FnMut(String), progress: &mut dyn FnMut(u64, u64)) -> Result<()> {
-        let state = self.state();
         let snapshot = self.db.read()?;
+        let state = self.state_of(&snapshot)?;
         let tables = Tables::Snapshot(&snapshot);
         let mut checker = Checker { state: &state, tables, problem, problems: 0, postings: 0, coming: 0 };
         if !checker.readable(&snapshot)? {

@@ -31,12 +31,12 @@ impl Inner {
         controls: List<'_, Control<'_>>,
     ) -> Result<bool> {
         let controls = Controls::parse(controls, Of::Compare)?;
-        let state = self.state();
+        let snapshot = self.db.read()?;
+        let state = self.state_of(&snapshot)?;
         let described = describe(&state.schema, request.assertion.description)?;
         let (rule, asserted) = asserted(&state.schema, described.attribute, request.assertion.value)?;
         let proxied = self.proxied(&state, requester, &controls)?;
         let requester = proxied.as_ref().unwrap_or(requester);
-        let snapshot = self.db.read()?;
         let (tables, naming) = (Tables::Snapshot(&snapshot), self.naming(&state, &snapshot)?);
         let plan = state.rules.plan(requester, &Members::new(&state, tables, Some(naming)));
         let scene = Scene { state: &state, tables, naming: Some(naming), plan: &plan };

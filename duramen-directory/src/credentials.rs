@@ -56,7 +56,7 @@ impl Inner {
         let administrator = state.administrator.as_ref().filter(|it| *it.name.normalized == normalized);
         let own = administrator.and_then(|it| it.password.clone()).map(String::into_bytes);
         let (password, most) = (state.schema.known().user_password, PASSWORDS_MAX - usize::from(own.is_some()));
-        let found = match self.for_auth(&state, requester, &normalized, password, most) {
+        let found = match self.for_auth(requester, &normalized, password, most) {
             // Of him the configuration tells as much, whatever an import is doing.
             Err(failure) if failure.code == ResultCode::BUSY && administrator.is_some() => None,
             found => found?,
@@ -83,7 +83,6 @@ impl Inner {
     /// busy while an import fills the directory: the index, which says who is in a group, comes last.
     pub(crate) fn for_auth(
         &self,
-        state: &State,
         requester: &Requester,
         name: &str,
         attribute: AttributeId,
@@ -91,6 +90,7 @@ impl Inner {
     ) -> Result<Option<(String, Vec<Vec<u8>>)>> {
         let snapshot = self.db.read()?;
         meta::check_whole(self.number, &snapshot)?;
+        let state = &*self.state_of(&snapshot)?;
         let (tables, naming) = (Tables::Snapshot(&snapshot), self.naming(state, &snapshot)?);
         let plan = state.rules.plan(requester, &Members::new(state, tables, Some(naming)));
         let scene = Scene { state, tables, naming: Some(naming), plan: &plan };

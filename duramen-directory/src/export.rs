@@ -22,8 +22,8 @@ impl Inner {
         out: &mut dyn Write,
         progress: &mut dyn FnMut(u64, u64) -> bool,
     ) -> Result<u64> {
-        let state = self.state();
         let snapshot = self.db.read()?;
+        let state = self.state_of(&snapshot)?;
         let tables = Tables::Snapshot(&snapshot);
         let (table, entries) = (tables.name()?, tables.entry()?);
         let mut waiting: Vec<Id> = Vec::new();

@@ -9,18 +9,21 @@ use std::path::Path;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, PoisonError, RwLock};
 
-use duramen::{Database, Snapshot, WriteTxn};
+use duramen::{Database, Snapshot, Table, WriteTxn};
+use duramen_ldap::message::ResultCode;
 
 use crate::clock::Clock;
 use crate::config::Config;
 use crate::error::OpenError;
-use crate::failure;
+use crate::failure::{self, Failure};
 use crate::folder;
 use crate::index::MERGED_FROM;
+use crate::meta;
 use crate::names::{Changes, Naming};
 use crate::orders::Orders;
 use crate::seal::Seal;
 use crate::state::{self, State};
+use crate::tables::{Ids, META};
 
 /// What clones of a directory share.
 pub(crate) struct Inner {
@@ -75,6 +78,41 @@ impl Inner {
     /// The state in use, which a reload replaces as a whole.
     pub fn state(&self) -> Arc<State> {
         self.state.read().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    /// The state that goes with a snapshot: schema and indices are as the data has them there, whoever has changed them.
+    pub fn state_of(&self, snapshot: &Snapshot<'_>) -> failure::Result<Arc<State>> {
+        let changed_in = meta::look(self.number, snapshot)?.changed_in;
+        let state = self.state();
+        if changed_in.is_some() && changed_in == state.as_of {
+            return Ok(state);
+        }
+        self.follow(&snapshot.table(META)?)
+    }
+
+    /// As [`Inner::state_of`], for a transaction.
+    pub fn state_in(&self, txn: &WriteTxn<'_>, ids: Ids) -> failure::Result<Arc<State>> {
+        let (meta, state) = (txn.view(ids.meta)?, self.state());
+        let changed_in = meta.changed_in()?;
+        if changed_in.is_some() && changed_in == state.as_of { Ok(state) } else { self.follow(&meta) }
+    }
+
+    #[cold]
+    fn follow(&self, meta: &Table<'_>) -> failure::Result<Arc<State>> {
+        let state = state::follow(meta, &self.config(), self.clock.now());
+        let state = Arc::new(state.map_err(|error| Failure::new(ResultCode::OTHER, error.to_string()))?);
+        let mut current = self.state.write().unwrap_or_else(PoisonError::into_inner);
+        // What has not been committed yet is for this transaction alone, and what is older for this snapshot.
+        if current.as_of < state.as_of {
+            match &state.unfit {
+                Some(why) => {
+                    tracing::error!("updates are refused, since another program has changed the directory: {why}")
+                }
+                None => tracing::info!("another program has changed the directory's schema or indices: taken up"),
+            }
+            *current = state.clone();
+        }
+        Ok(state)
     }
 
     /// The state of the names that a snapshot shows.

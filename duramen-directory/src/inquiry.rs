@@ -24,8 +24,8 @@ impl Inner {
         attribute: &str,
         value: Option<&[u8]>,
     ) -> Result<Explanation> {
-        let state = self.state();
         let snapshot = self.db.read()?;
+        let state = self.state_of(&snapshot)?;
         let tables = Tables::Snapshot(&snapshot);
         let what = match attribute {
             "entry" => What::Entry,

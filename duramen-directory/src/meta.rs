@@ -37,28 +37,44 @@ pub(crate) fn is_importing(txn: &mut WriteTxn<'_>) -> duramen::Result<bool> {
     Ok(txn.table(META)?.get(IMPORT)?.is_some())
 }
 
+/// What is looked up in this table for each snapshot.
+#[derive(Clone, Copy)]
+pub(crate) struct Seen {
+    pub is_importing: bool,
+    /// The commit that changed the table last.
+    pub changed_in: Option<Txnid>,
+}
+
 /// What is said to whoever comes meanwhile: nothing tells an import that goes on from one that was cut off.
 pub(crate) const IMPORTING: &str =
     "an import into this directory is under way; if it was interrupted: remove the folder, import again";
 
 thread_local! {
     /// The snapshot that was looked at last: the number of its directory, its commit, and what was found.
-    static LOOKED_AT: Cell<Option<(u64, Txnid, bool)>> = const { Cell::new(None) };
+    static LOOKED_AT: Cell<Option<(u64, Txnid, Seen)>> = const { Cell::new(None) };
+}
+
+/// Looks at a snapshot of the directory with this number, once for each commit.
+pub(crate) fn look(directory: u64, snapshot: &Snapshot<'_>) -> duramen::Result<Seen> {
+    let commit = snapshot.txnid();
+    if let Some((number, of, found)) = LOOKED_AT.get()
+        && (number, of) == (directory, commit)
+    {
+        return Ok(found);
+    }
+    let meta = snapshot.table(META)?;
+    let found = Seen { is_importing: meta.contains_key(IMPORT)?, changed_in: meta.changed_in()? };
+    LOOKED_AT.set(Some((directory, commit, found)));
+    Ok(found)
 }
 
 /// That a snapshot of the directory with this number shows what stays: all that an import has loaded goes again if it fails,
-/// also when the last table is there. Looked up once for each commit.
+/// also when the last table is there.
 pub(crate) fn check_whole(directory: u64, snapshot: &Snapshot<'_>) -> Result<()> {
-    let commit = snapshot.txnid();
-    let is_importing = match LOOKED_AT.get() {
-        Some((number, of, found)) if (number, of) == (directory, commit) => found,
-        _ => {
-            let found = snapshot.table(META)?.contains_key(IMPORT)?;
-            LOOKED_AT.set(Some((directory, commit, found)));
-            found
-        }
-    };
-    if is_importing { Err(Failure::new(ResultCode::BUSY, IMPORTING)) } else { Ok(()) }
+    match look(directory, snapshot)?.is_importing {
+        true => Err(Failure::new(ResultCode::BUSY, IMPORTING)),
+        false => Ok(()),
+    }
 }
 
 /// Text under a key.

@@ -37,7 +37,7 @@ const KINDS: [(Kind, u8); 5] = [
 
 impl Inner {
     pub(crate) fn reindex(self: &Arc<Inner>, progress: &mut dyn FnMut(u64, u64) -> bool) -> Result<()> {
-        let state = self.state();
+        let state = self.state_of(&self.db.read()?)?;
         self.db.submit(merge_all)?;
         self.drop_leftovers(&state)?;
         if state.wanted.is_empty() {
@@ -47,12 +47,12 @@ impl Inner {
         state.wanted.iter().for_each(|(id, kinds)| missing.set(*id, *kinds));
         let missing = Arc::new(missing);
         let wanted = state.wanted.clone();
-        self.db.submit(move |txn| clear(txn, &wanted))?;
+        self.step(&state, move |txn| clear(txn, &wanted))?;
         let total = self.db.read()?.table(ENTRY)?.len();
         let (mut from, mut done) = (Some(0), 0);
         while let Some(id) = from {
-            let (state, missing) = (state.clone(), missing.clone());
-            let (next, count) = self.db.submit(move |txn| piece(txn, &state, &missing, id))?;
+            let (of, missing) = (state.clone(), missing.clone());
+            let (next, count) = self.step(&state, move |txn| piece(txn, &of, &missing, id))?;
             from = next;
             done += count;
             if !progress(done, total) {
@@ -61,7 +61,7 @@ impl Inner {
             }
         }
         let finished = state.clone();
-        self.db.submit(move |txn| complete(txn, &finished))?;
+        self.step(&state, move |txn| complete(txn, &finished))?;
         self.reload().map_err(|error| Failure::new(ResultCode::OTHER, error.to_string()))
     }
 
@@ -88,6 +88,24 @@ impl Inner {
         self.reload().map_err(failed)
     }
 
+    /// Makes a change, if schema and indices are still those of the state: who has changed them since may have made updates that
+    /// did not keep what is being built, or keep what is being deleted.
+    fn step<R: Send + 'static>(
+        &self,
+        state: &State,
+        change: impl FnOnce(&mut WriteTxn<'_>) -> duramen::Result<R> + Send + 'static,
+    ) -> Result<R> {
+        let as_of = state.as_of;
+        let step = move |txn: &mut WriteTxn<'_>| {
+            let ids = Ids::open(txn)?;
+            match txn.view(ids.meta)?.changed_in()? {
+                found if found.is_some() && found == as_of => change(txn),
+                _ => Err(Error::Usage { what: "another program has changed the directory meanwhile: begin anew" }),
+            }
+        };
+        Ok(self.db.submit(step)?)
+    }
+
     /// Deletes keys of indices that are not kept.
     fn drop_leftovers(&self, state: &State) -> Result<()> {
         let snapshot = self.db.read()?;
@@ -106,7 +124,7 @@ impl Inner {
         }
         drop(snapshot);
         for prefix in left {
-            self.db.submit(move |txn| delete_prefix(txn, prefix))?;
+            self.step(state, move |txn| delete_prefix(txn, prefix))?;
         }
         Ok(())
     }

@@ -4,7 +4,7 @@
 
 use std::sync::Arc;
 
-use duramen::{Database, Snapshot, Table, WriteTxn};
+use duramen::{Database, Snapshot, Table, Txnid, WriteTxn};
 
 use crate::access::{Identity, Rules, Whom};
 use crate::altered;
@@ -20,9 +20,13 @@ use crate::schema::{AttributeId, Schema};
 use crate::settings::{self, AdministratorState, Types, config_error};
 use crate::tables::{ALL, ENTRY, META, NAME};
 
-/// What holds until the next reconfiguration.
+/// What holds until the next reconfiguration, or until another program changes what is kept.
 #[derive(Debug)]
 pub(crate) struct State {
+    /// The commit that what is kept is of.
+    pub as_of: Option<Txnid>,
+    /// Why updates are refused: what another program has changed does not go with the configuration.
+    pub unfit: Option<String>,
     /// When it was made: the schema is not older.
     pub since: Moment,
     pub schema: Arc<Schema>,
@@ -49,7 +53,7 @@ pub(crate) struct State {
 }
 
 /// What a directory keeps about itself.
-#[derive(Default)]
+#[derive(Clone, Default)]
 struct Kept {
     format: Option<String>,
     suffixes: Option<String>,
@@ -88,7 +92,9 @@ pub(crate) fn load(db: &Database, config: &Config, now: Moment) -> Result<State,
     if config.read_only {
         let snapshot = db.read()?;
         let kept = kept_in(&snapshot)?;
-        return Merged::new(kept, config)?.fitting(&snapshot.table(NAME)?, &snapshot.table(ENTRY)?, config, now);
+        let merged = Merged::new(kept, config)?;
+        let state = merged.fitting(&snapshot.table(NAME)?, &snapshot.table(ENTRY)?, config, now)?;
+        return Ok(State { as_of: snapshot.table(META)?.changed_in()?, ..state });
     }
     let mut txn = db.begin_write()?;
     let state = renew(&mut txn, config, now)?;
@@ -129,7 +135,26 @@ pub(crate) fn renew(txn: &mut WriteTxn<'_>, config: &Config, now: Moment) -> Res
     // Nothing of it is kept if it has faults: tools take it as it is, and so does who opens it without a configuration.
     merged.write(txn)?;
     let (names, entries) = (txn.open_table(NAME, None)?, txn.open_table(ENTRY, None)?);
-    merged.fitting(&txn.view(names)?, &txn.view(entries)?, config, now)
+    let state = merged.fitting(&txn.view(names)?, &txn.view(entries)?, config, now)?;
+    let as_of = txn.view(id)?.changed_in()?.unwrap_or(txn.txnid());
+    Ok(State { as_of: Some(as_of), ..state })
+}
+
+/// Makes a state of what is kept now, which another program has changed, and of what the configuration says beside that: that
+/// of the data is the newer word on schema, suffixes and indices. Writes nothing.
+pub(crate) fn follow(meta: &Table<'_>, config: &Config, now: Moment) -> Result<State, OpenError> {
+    // Who may not look while an import fills the directory is told so elsewhere.
+    let kept = Kept { import: false, ..Kept::read(meta)? };
+    let config = Config { suffixes: Vec::new(), schema: Vec::new(), indices: None, ..config.clone() };
+    let (merged, config, unfit) = match Merged::new(kept.clone(), &config) {
+        Err(faults @ OpenError::Settings(_)) => {
+            let config = Config { references: Vec::new(), unique: Vec::new(), ..config };
+            (Merged::new(kept, &config)?, config, Some(faults.to_string()))
+        }
+        merged => (merged?, config, None),
+    };
+    let state = merged.state(&config, now)?;
+    Ok(State { as_of: meta.changed_in()?, unfit, ..state })
 }
 
 /// What was kept and what was asked for, together.
@@ -248,6 +273,8 @@ impl Merged {
         let unique =
             config.unique.iter().map(|name| settings::unique(&schema, &ready, name)).collect::<Result<_, _>>()?;
         Ok(State {
+            as_of: None,
+            unfit: None,
             since,
             schema,
             suffixes,

@@ -38,13 +38,14 @@ pub(crate) struct Ids {
     pub index: TableId,
     pub waiting: TableId,
     pub value: TableId,
+    pub meta: TableId,
 }
 
 impl Ids {
     pub fn open(txn: &mut WriteTxn<'_>) -> duramen::Result<Ids> {
         let mut open = |name| txn.open_table(name, None);
         let (entry, name, index) = (open(ENTRY)?, open(NAME)?, open(INDEX)?);
-        Ok(Ids { entry, name, index, waiting: open(WAITING)?, value: open(VALUE)? })
+        Ok(Ids { entry, name, index, waiting: open(WAITING)?, value: open(VALUE)?, meta: open(META)? })
     }
 }
 

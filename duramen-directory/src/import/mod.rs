@@ -171,7 +171,9 @@ impl Inner {
         if !is_empty {
             return online::run(self, file, text, options, listener);
         }
-        let outcome = bulk::run(self, file, text, options, listener);
+        // Nobody changes schema or indices until the end.
+        let current = self.db.read().map_err(ImportError::from).and_then(|snapshot| Ok(self.state_of(&snapshot)?));
+        let outcome = current.and_then(|_| bulk::run(self, file, text, options, listener));
         let ended = self.db.update(|txn| {
             if outcome.is_err() {
                 for name in [ENTRY, NAME, INDEX, WAITING, VALUE] {

@@ -56,7 +56,12 @@ impl Taker for Batches<'_> {
     fn take(&mut self, entry: Prepared) -> Result<Taken, ImportError> {
         let open = match &mut self.txn {
             Some(open) => open,
-            none => none.insert(begin(self.inner)?),
+            none => {
+                let mut begun = begin(self.inner)?;
+                let ids = Ids::open(&mut begun)?;
+                self.state = self.inner.state_in(&begun, ids)?;
+                none.insert(begun)
+            }
         };
         let added = add(open, &self.state, entry);
         // Those that are refused take their time, too.

@@ -45,10 +45,10 @@ impl Inner {
         explain: bool,
     ) -> Result<Search> {
         let controls = Controls::parse(controls, Of::Search)?;
-        let state = self.state();
+        let snapshot = self.db.read_owned()?;
+        let state = self.state_of(&snapshot)?;
         let proxied = self.proxied(&state, requester, &controls)?;
         let requester = proxied.as_ref().unwrap_or(requester);
-        let snapshot = self.db.read_owned()?;
         let tables = Tables::Snapshot(&snapshot);
         let naming = self.naming(&state, &snapshot)?;
         let plan = state.rules.plan(requester, &Members::new(&state, tables, Some(naming)));

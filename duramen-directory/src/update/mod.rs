@@ -262,7 +262,12 @@ impl Owned {
             _ => return Err(Failure::new(ResultCode::PROTOCOL_ERROR, "this operation is no update")),
         };
         let controls = Controls::parse(message.controls, of)?;
-        let state = self.inner.state();
+        let state = self.inner.state_in(txn, ids)?;
+        if let Some(why) = &state.unfit {
+            let text =
+                format!("another program has changed the directory, and no update is made until that is mended: {why}");
+            return Err(Failure::new(ResultCode::UNWILLING_TO_PERFORM, text));
+        }
         let proxied = self.inner.proxied(&state, &self.requester, &controls)?;
         let requester = proxied.as_ref().unwrap_or(&self.requester);
         let tables = Tables::Txn(txn, ids);

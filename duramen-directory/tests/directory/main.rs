@@ -22,6 +22,7 @@ mod sample;
 mod searching;
 mod sorting;
 mod structure;
+mod two_programs;
 mod waiting;
 mod windows;
 mod writing;

@@ -200,12 +200,12 @@ fn an_index_that_goes_while_a_tool_builds_it_is_not_complete_afterwards() {
     (0..3).for_each(|n| add(&served, n));
     served.directory.reconfigure(indices(true)).unwrap();
     let tool = Directory::open(served.folder.path(), Config::default()).unwrap();
-    tool.reindex(&mut |_, _| {
+    let outcome = tool.reindex(&mut |_, _| {
         served.directory.reconfigure(indices(false)).unwrap();
         add(&served, 3);
         true
-    })
-    .unwrap();
+    });
+    assert!(outcome.unwrap_err().diagnostic.contains("another program has changed"));
     served.directory.reconfigure(indices(true)).unwrap();
     assert_eq!(served.found("(uid=*u3*)"), [name(3)]);
     served.directory.reindex(&mut |_, _| true).unwrap();
