@@ -3,8 +3,8 @@
 use std::io::{self, BufRead, IsTerminal, Write};
 use std::path::PathBuf;
 
-use duramen_directory::Requester;
 use duramen_directory::password::{Scheme, hash};
+use duramen_directory::{Config, Requester};
 use duramen_ldap::ber::List;
 use duramen_ldap::message::{Attribute, Change, ChangeKind, ModifyRequest, Request};
 
@@ -29,28 +29,34 @@ pub struct Args {
     /// The folder with the directory's data, as the server's --data
     #[arg(long, value_name = "DIR", requires = "dn")]
     data: Option<PathBuf>,
-    /// The server's configuration, for its data
+    /// The server's configuration, for its data and its password_scheme
     #[arg(long, value_name = "FILE", requires = "dn")]
     config: Option<PathBuf>,
-    /// How it is stored: ARGON2, SSHA, SSHA512, CRYPT, PBKDF2-SHA256, SCRAM-SHA-256...
-    #[arg(long, default_value_t)]
-    scheme: Scheme,
+    /// How it is stored: ARGON2 (unless the configuration says otherwise), SSHA, SSHA512, CRYPT, PBKDF2-SHA256, SCRAM-SHA-256...
+    #[arg(long)]
+    scheme: Option<Scheme>,
     /// The entry
     dn: Option<String>,
 }
 
 /// Runs `duramen directory passwd`.
 pub fn run(args: &Args) -> Result<()> {
+    let mut scheme = args.scheme;
     // The entry is looked for before anybody types a password.
     let target = match &args.dn {
         Some(dn) => {
-            let directory = DirectoryArgs { data: args.data.clone(), config: args.config.clone() }.open(false)?;
+            let place = DirectoryArgs { data: args.data.clone(), config: args.config.clone() }.place()?;
+            if let (None, Some(configured)) = (scheme, place.configured()) {
+                scheme = configured.password_scheme()?;
+            }
+            let directory = place.open(Config::default())?;
             directory.explain_access(&Requester::internal(), dn, "userPassword", None)?;
             Some((directory, dn))
         }
         None => None,
     };
-    let stored = hash(args.scheme, new_password()?.as_bytes()).map_err(|error| Failure::Failed(error.to_string()))?;
+    let stored = hash(scheme.unwrap_or_default(), new_password()?.as_bytes())
+        .map_err(|error| Failure::Failed(error.to_string()))?;
     match target {
         Some((directory, dn)) => {
             let (mut values, mut changes) = (Vec::new(), Vec::new());
