@@ -8,21 +8,28 @@ export PATH := $(PATH):$(HOME)/.cargo/bin
 # Where `make install` puts things: see scripts/install. The profiles that are built, and the directories of these.
 PREFIX ?= /usr/local
 BINDIR ?= $(PREFIX)/bin
-LIBDIR ?= $(PREFIX)/lib
-INCLUDEDIR ?= $(PREFIX)/include
+# What stands for LMDB keeps to itself: in the system's own directories it would take the place of LMDB for every program.
+LIBDIR ?= $(PREFIX)/lib/duramen
+INCLUDEDIR ?= $(PREFIX)/lib/duramen/include
+TOOLSDIR ?= $(PREFIX)/lib/duramen/bin
+MANDIR ?= $(PREFIX)/lib/duramen/share/man
 LIBRARY_PROFILE ?= shared
 PROGRAM_PROFILE ?= release
 LIBRARIES = $(CARGO_TARGET_DIR)/$(LIBRARY_PROFILE:dev=debug)
 PROGRAMS = $(CARGO_TARGET_DIR)/$(PROGRAM_PROFILE:dev=debug)
 
-.PHONY: help demo demo-engine build install test setup
+PLACES = DESTDIR="$(DESTDIR)" PREFIX="$(PREFIX)" BINDIR="$(BINDIR)" LIBDIR="$(LIBDIR)" INCLUDEDIR="$(INCLUDEDIR)" \
+	TOOLSDIR="$(TOOLSDIR)" MANDIR="$(MANDIR)"
+
+.PHONY: help demo demo-engine build install uninstall test setup
 
 help:
 	@echo "make demo   a directory of 10,000 people, served and asked over LDAP"
 	@echo "make demo-engine   the storage engine alone: Debian's package index loaded, queried, checked"
 	@echo "make test   format, lints, documentation, all tests"
 	@echo "make build; sudo make install [PREFIX=/usr/local] [DESTDIR=] [LIBDIR=...]"
-	@echo "            the commands duramen and duramend, LMDB's libraries and LMDB's tools"
+	@echo "            the commands duramen and duramend; in PREFIX/lib/duramen LMDB's libraries and tools"
+	@echo "sudo make uninstall [...]   takes them away again"
 
 demo:
 	@scripts/setup ldapsearch=ldap-utils
@@ -44,8 +51,10 @@ build:
 # By sudo only what the user has built: root needs no Rust for it, and nothing of root's is left in the user's directories.
 install:
 	@[ -n "$$SUDO_USER" ] || $(MAKE) --no-print-directory build
-	@DESTDIR="$(DESTDIR)" PREFIX="$(PREFIX)" BINDIR="$(BINDIR)" LIBDIR="$(LIBDIR)" INCLUDEDIR="$(INCLUDEDIR)" \
-		scripts/install "$(LIBRARIES)" "$(PROGRAMS)"
+	@$(PLACES) scripts/install "$(LIBRARIES)" "$(PROGRAMS)"
+
+uninstall:
+	@$(PLACES) scripts/uninstall
 
 # LMDB itself: the text format, the C interface and its tools are tested against it. Programs built for it.
 # Clients of the directory server, and what the tests fetch others with.

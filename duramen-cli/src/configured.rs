@@ -109,7 +109,7 @@ impl Configured {
             let line = before.matches('\n').count() + 1;
             let name = path.display();
             Failure::Failed(format!(
-                "{name}, line {line}: {} (`duramend check-config -c {name}` tells all)",
+                "{name}, line {line}: {} (`duramend check-config --config {name}` tells all)",
                 error.message()
             ))
         })?;

@@ -13,25 +13,29 @@ struct Place {
 }
 
 const PREFIX: &str = "/opt/duramen";
-const LIBDIR: &str = "/opt/duramen/lib/x86_64-linux-gnu";
+const LIBDIR: &str = "/opt/duramen/lib/duramen";
 
 impl Place {
     fn installed() -> Result<Place> {
-        let directory = tempfile::tempdir()?;
+        let place = Place { directory: tempfile::tempdir()? };
         let (target, (_, profile)) = (build(), target());
-        let mut make = Command::new("make");
-        make.args(["--no-print-directory", "install"]).current_dir(root());
-        make.arg(format!("DESTDIR={}", directory.path().display()));
-        make.args([format!("PREFIX={PREFIX}"), format!("LIBDIR={LIBDIR}")]);
+        let mut make = place.make("install");
         make.args([format!("LIBRARY_PROFILE={profile}"), format!("PROGRAM_PROFILE={profile}")]);
-        // The variables of the make and the cargo that run these tests are not for that one.
-        for name in ["MAKEFLAGS", "BINDIR", "INCLUDEDIR"] {
-            make.env_remove(name);
-        }
         // As by sudo: what is built is installed, and nothing built.
         make.env("SUDO_USER", "somebody").env("CARGO_TARGET_DIR", target.parent().unwrap());
         run(&mut make);
-        Ok(Place { directory })
+        Ok(place)
+    }
+
+    fn make(&self, target: &str) -> Command {
+        let mut make = Command::new("make");
+        make.args(["--no-print-directory", target]).current_dir(root());
+        make.args([format!("DESTDIR={}", self.directory.path().display()), format!("PREFIX={PREFIX}")]);
+        // The variables of the make and the cargo that run these tests are not for that one.
+        for name in ["MAKEFLAGS", "BINDIR", "LIBDIR", "INCLUDEDIR", "TOOLSDIR", "MANDIR"] {
+            make.env_remove(name);
+        }
+        make
     }
 
     fn path(&self, installed: &str) -> PathBuf {
@@ -85,7 +89,8 @@ fn what_is_installed_is_complete_and_programs_compile_with_it_and_run() -> Resul
     everything_is_in_its_place(&place)?;
     sonames_are_those_of_the_links(&place)?;
     programs_compile_and_run(&place)?;
-    the_tools_and_the_command_run(&place)
+    the_tools_and_the_command_run(&place)?;
+    nothing_is_left_where_it_is_taken_away(&place)
 }
 
 fn everything_is_in_its_place(place: &Place) -> Result {
@@ -94,27 +99,27 @@ fn everything_is_in_its_place(place: &Place) -> Result {
     let wanted = [
         "bin/duramen",
         "bin/duramend",
-        "bin/mdb_copy",
-        "bin/mdb_drop",
-        "bin/mdb_dump",
-        "bin/mdb_load",
-        "bin/mdb_stat",
-        "bin/mdb_tools",
-        "include/lmdb.h",
-        "lib/x86_64-linux-gnu/liblmdb.a",
-        "lib/x86_64-linux-gnu/liblmdb.so",
-        "lib/x86_64-linux-gnu/liblmdb.so.0",
-        "lib/x86_64-linux-gnu/liblmdb.so.0.0.0",
-        "lib/x86_64-linux-gnu/liblmdb.so.1",
-        "lib/x86_64-linux-gnu/liblmdb.so.1.0.0",
-        "lib/x86_64-linux-gnu/pkgconfig/lmdb.pc",
-        "lib/x86_64-linux-gnu/pkgconfig/lmdb1.pc",
-        "share/man/man1/mdb_copy.1",
-        "share/man/man1/mdb_drop.1",
-        "share/man/man1/mdb_dump.1",
-        "share/man/man1/mdb_load.1",
-        "share/man/man1/mdb_stat.1",
-        "share/man/man1/mdb_tools.1",
+        "lib/duramen/bin/mdb_copy",
+        "lib/duramen/bin/mdb_drop",
+        "lib/duramen/bin/mdb_dump",
+        "lib/duramen/bin/mdb_load",
+        "lib/duramen/bin/mdb_stat",
+        "lib/duramen/bin/mdb_tools",
+        "lib/duramen/include/lmdb.h",
+        "lib/duramen/liblmdb.a",
+        "lib/duramen/liblmdb.so",
+        "lib/duramen/liblmdb.so.0",
+        "lib/duramen/liblmdb.so.0.0.0",
+        "lib/duramen/liblmdb.so.1",
+        "lib/duramen/liblmdb.so.1.0.0",
+        "lib/duramen/pkgconfig/lmdb.pc",
+        "lib/duramen/pkgconfig/lmdb1.pc",
+        "lib/duramen/share/man/man1/mdb_copy.1",
+        "lib/duramen/share/man/man1/mdb_drop.1",
+        "lib/duramen/share/man/man1/mdb_dump.1",
+        "lib/duramen/share/man/man1/mdb_load.1",
+        "lib/duramen/share/man/man1/mdb_stat.1",
+        "lib/duramen/share/man/man1/mdb_tools.1",
     ];
     assert_eq!(found.iter().map(String::as_str).collect::<Vec<_>>(), wanted);
     Ok(())
@@ -171,7 +176,10 @@ fn within_a_program_of_rust(place: &Place) -> Result {
 }
 
 fn the_tools_and_the_command_run(place: &Place) -> Result {
-    let program = |name: &str| Command::new(place.path(PREFIX).join("bin").join(name));
+    let program = |name: &str| {
+        let prefix = if name == "duramen" { PREFIX } else { LIBDIR };
+        Command::new(place.path(prefix).join("bin").join(name))
+    };
     for tool in ["stat", "copy", "dump", "load", "drop"] {
         let version = text(&run(program(&format!("mdb_{tool}")).arg("-V")));
         assert!(version.starts_with("LMDB 0.9.24: (Duramen "), "{version}");
@@ -181,5 +189,14 @@ fn the_tools_and_the_command_run(place: &Place) -> Result {
     run(program("mdb_load").arg("-T").arg(&environment));
     let said = text(&run(program("mdb_stat").arg(&environment)));
     assert!(said.starts_with("Status of Main DB\n"), "{said}");
+    Ok(())
+}
+
+fn nothing_is_left_where_it_is_taken_away(place: &Place) -> Result {
+    run(&mut place.make("uninstall"));
+    let mut found = BTreeSet::new();
+    files(&place.path(PREFIX), "", &mut found)?;
+    assert_eq!(found, BTreeSet::new());
+    assert!(!place.path(LIBDIR).exists());
     Ok(())
 }
