@@ -27,6 +27,7 @@ use crate::cursor::{Cursor, Standing};
 use crate::cursors::Cursors;
 use crate::env::{self, Env, Interface, Open};
 use crate::errors::{BAD_TXN, EDEADLK, EINVAL, PANIC, Result};
+use crate::forks;
 use crate::mapsize::{self, Budget};
 use crate::names_of_tables::Names;
 use crate::spares::Spares;
@@ -60,6 +61,8 @@ pub struct Txn {
     flags: u32,
     /// It is in the environment's list.
     is_listed: bool,
+    /// How many forks there were before it began to read.
+    forks: u64,
     /// Moment of the handles at which it began.
     began: u64,
     /// The commit that it reads, or read until it was reset.
@@ -110,6 +113,7 @@ impl Txn {
             env,
             flags,
             is_listed: false,
+            forks: 0,
             began: 0,
             reads: 0,
             dbs: Vec::new(),
@@ -239,6 +243,7 @@ impl Txn {
     fn begin_reading(&mut self) -> Result {
         let env = self.env();
         let open = env.opened()?;
+        self.forks = forks::count();
         let place = match self.place {
             None => open.readers.enter()?,
             Some(place) => open.readers.enter_again(place)?,

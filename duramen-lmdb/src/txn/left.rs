@@ -16,7 +16,7 @@ use std::sync::OnceLock;
 
 use super::{FINISHED, Txn};
 use crate::env::{Env, Interface};
-use crate::forks::Whole;
+use crate::forks::{self, Whole};
 
 /// Threads that need new ones at the same time mostly do not meet at one list.
 const LISTS: usize = 8;
@@ -65,12 +65,20 @@ pub(super) unsafe fn leave_behind(env: &Env) {
             let txn = unsafe { &mut *txn };
             txn.is_listed = false;
             // One that waits to be used again has no place.
-            if txn.place.is_some() {
-                txn.end_reading();
-                txn.flags |= FINISHED;
-                txn.opened.clear();
-                txn.env = ptr::null();
+            if txn.place.is_none() {
+                continue;
             }
+            if txn.forks == forks::count() {
+                txn.end_reading();
+                txn.opened.clear();
+            } else {
+                // A fork has interrupted its thread, perhaps in the midst of changing it: what is in it is forgotten.
+                let ended = Txn::new(closed(), ptr::null_mut(), txn.flags);
+                // SAFETY: it stays where it is; what it had belongs to nobody in this process.
+                unsafe { ptr::write(txn, ended) };
+            }
+            txn.flags |= FINISHED;
+            txn.env = ptr::null();
         }
     }
 }
@@ -87,4 +95,36 @@ unsafe impl Sync for Closed {}
 pub(super) fn closed() -> &'static Env {
     static CLOSED: OnceLock<Closed> = OnceLock::new();
     &CLOSED.get_or_init(|| Closed(Env::new(Interface::V0_9))).0
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::abi::env as flag;
+    use crate::{env, txn};
+    use std::ffi::CString;
+
+    #[test]
+    fn what_began_before_a_fork_is_not_taken_apart_after_it() {
+        let place = tempfile::tempdir().unwrap();
+        let path = CString::new(place.path().to_str().unwrap()).unwrap();
+        let (mut opened, mut old, mut new) = (ptr::null_mut(), ptr::null_mut(), ptr::null_mut());
+        // SAFETY: what is used is alive: the environment until it is closed, the transactions until they are aborted.
+        unsafe {
+            env::create(&raw mut opened, Interface::V0_9).unwrap();
+            env::open(opened, path.as_ptr(), flag::NOTLS, 0o600).unwrap();
+            for txn in [&raw mut old, &raw mut new] {
+                txn::begin(opened, ptr::null_mut(), flag::RDONLY, txn).unwrap();
+            }
+            // As if its thread were in the midst of changing it, in the parent: to drop what is in it would be fatal.
+            (*old).forks = forks::count() + 1;
+            ptr::write(&raw mut (*old).scratch, Vec::from_raw_parts(ptr::dangling_mut(), 0, 4096));
+            env::close(opened);
+            for ended in [old, new] {
+                assert!((*ended).place.is_none() && (*ended).snapshot.is_none() && (*ended).check().is_err());
+            }
+            txn::abort(old);
+            txn::abort(new);
+        }
+    }
 }

@@ -284,7 +284,7 @@ pub(super) fn release(work: &mut Work) -> Result<Vec<Txnid>> {
     match unregistered(store.file(), before)? {
         Some(held) => live.extend(held),
         // Whatever anybody may see is kept.
-        None => live.extend(store.ledger(writer)?.space.deaths().map(|death| Txnid(death.0 - 1))),
+        None => live.extend(store.ledger(writer)?.space.deaths().map(|death| Txnid(death.0.saturating_sub(1)))),
     }
     live.push(base);
     live.push(seen);
