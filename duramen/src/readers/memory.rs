@@ -111,6 +111,10 @@ const _: () = {
     assert!(RING_OFFSET + RING_RECORDS * size_of::<RingRecord>() <= BLOCKS_OFFSET);
 };
 
+/// What is said where the lock file is not what those made it who have it open.
+pub(super) const CHANGED_BY_OTHERS: &str =
+    "another program has changed the lock file: close the database everywhere, then open it again";
+
 /// The shared state of one opened handle.
 pub(crate) struct Memory {
     region: Region,
@@ -234,9 +238,7 @@ impl Memory {
     pub(crate) fn blocks(&self) -> Result<u32> {
         let blocks = self.header().blocks.word.load(Ordering::SeqCst);
         if blocks > u64::from(self.backed.load(Ordering::Relaxed)) && blocks > u64::from(self.measure()?) {
-            return Err(Error::Usage {
-                what: "another program has changed the lock file: close the database everywhere, then open it again",
-            });
+            return Err(Error::Usage { what: CHANGED_BY_OTHERS });
         }
         Ok(low(blocks))
     }

@@ -81,6 +81,8 @@ const GROWTH: Range<u64> = byte((1 << 41) + 2);
 const SUCCESSION: Range<u64> = byte((1 << 41) + 3);
 /// Fruitless attempts to copy the newest record after which something must be wrong with the lock file.
 const ATTEMPTS_MAX: u32 = 1000;
+/// So often a handle tries to join, some seconds in all, where who is in the lock file does not get ready.
+const TRIES: u32 = 2000;
 
 /// After so long somebody who reads again and again is told that time goes by.
 const WHILE_MS: u64 = 1 << 13;
@@ -170,7 +172,7 @@ impl Shared {
     /// and that holds what was published last.
     pub(crate) fn open(path: &Path, mode: u32, data: &dyn DataFile) -> Result<(Shared, Role)> {
         let mut pause = Pause::new();
-        loop {
+        for _ in 0..TRIES {
             let lock_file = LockFile::twice(|| file::open_lock(path, mode, &|made| data.share(made)))?;
             let admitted = lock_file.map_or(Ok(None), |lock_file| admit(lock_file, path, data))?;
             if let Some((memory, role)) = admitted {
@@ -184,6 +186,8 @@ impl Shared {
             }
             pause.wait();
         }
+        // Nobody would ever get ready what those have who are in it.
+        Err(Error::Usage { what: memory::CHANGED_BY_OTHERS })
     }
 
     /// State that is shared by the users of this handle only: for media without a lock file. The role is `First`.

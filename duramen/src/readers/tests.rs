@@ -649,3 +649,16 @@ fn who_opens_a_file_that_took_anothers_place_gets_a_lock_file_of_his_own() {
     assert_eq!(old.lock_writer(Wait::No).unwrap(), Inherited::Clean);
     assert_eq!(new.lock_writer(Wait::No).unwrap(), Inherited::Clean, "each writes to a file of its own");
 }
+
+#[test]
+fn who_finds_a_lock_file_that_its_users_did_not_make_so_is_told() {
+    let place = Place::new();
+    let (first, _) = place.open();
+    first.opened().unwrap();
+    let ready = &first.memory.header().ready;
+    ready.store(0, Ordering::Release);
+    let error = place.open_for(&Data::default()).err().unwrap();
+    assert!(error.to_string().contains("another program has changed the lock file"), "{error}");
+    ready.store(1, Ordering::Release);
+    assert_eq!(place.open().1, Role::Joined);
+}
