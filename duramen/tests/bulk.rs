@@ -2,11 +2,13 @@
 //! to nothing, nothing is left of them.
 
 use std::cell::Cell;
+use std::io::{self, IoSlice};
 use std::ops::ControlFlow;
 use std::path::Path;
 use std::sync::Arc;
+use std::time::Duration;
 
-use duramen::{BulkOptions, Database, Duplicates, Durability, Error, Order, TableOptions};
+use duramen::{BulkOptions, Database, Duplicates, Durability, Error, Medium, Order, TableOptions};
 use proptest::prelude::*;
 
 type Records = Vec<(Vec<u8>, Vec<u8>)>;
@@ -457,5 +459,52 @@ fn a_load_that_is_forgotten_is_not_committed() -> Result<(), Error> {
         assert_eq!(db.read()?.table_names()?, [b"after"]);
         assert_eq!(db.check(|_, _| {})?.findings, Vec::<String>::new());
     }
+    Ok(())
+}
+
+/// A medium that takes its time for what goes past the page cache.
+struct Slow(Arc<dyn Medium>);
+
+impl Medium for Slow {
+    fn write_at(&self, offset: u64, parts: &[IoSlice<'_>]) -> io::Result<()> {
+        self.0.write_at(offset, parts)
+    }
+
+    fn write_past_cache(&self, offset: u64, bytes: &[u8]) -> io::Result<()> {
+        std::thread::sleep(Duration::from_millis(30));
+        self.0.write_past_cache(offset, bytes)
+    }
+
+    fn flush(&self) -> io::Result<()> {
+        self.0.flush()
+    }
+
+    fn len(&self) -> io::Result<u64> {
+        self.0.len()
+    }
+
+    fn set_len(&self, bytes: u64) -> io::Result<()> {
+        self.0.set_len(bytes)
+    }
+}
+
+#[test]
+fn a_load_that_is_forgotten_writes_nothing_once_its_transaction_has_ended() -> duramen::Result<()> {
+    let dir = tempfile::tempdir().unwrap();
+    let db = Database::options().medium(Arc::new(|medium| Arc::new(Slow(medium)))).open(dir.path().join("it.dm"))?;
+    let mut txn = db.begin_write()?;
+    let mut load = txn.bulk_load("bulk", BulkOptions::new().sorted(true))?;
+    for i in 0..9000_u32 {
+        load.push(i.to_be_bytes(), [7; 400])?;
+    }
+    std::mem::forget(load);
+    txn.abort();
+    db.update(|txn| {
+        let mut table = txn.table("t")?;
+        (0..5000_u32).try_for_each(|key| table.put(key.to_be_bytes(), [1; 200]))
+    })?;
+    std::thread::sleep(Duration::from_millis(300));
+    assert_eq!(db.check(|_, _| {})?.findings, Vec::<String>::new());
+    assert_eq!(db.read()?.table("t")?.len(), 5000);
     Ok(())
 }

@@ -3,12 +3,13 @@
 //! Owns: [`PagesMut`] over the dirty pages and the file; savepoints. Must not know: how a commit reaches the disk.
 
 use std::ops::RangeInclusive;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, OnceLock};
 
 use smallvec::SmallVec;
 
 use super::allocate;
+use super::bulk::Gate;
 use super::names::Names;
 use super::ops::{Ops, OpsMark};
 use super::tables::Tables;
@@ -107,6 +108,8 @@ pub(crate) struct Work {
     /// What was done, for the log.
     pub ops: Ops,
     late: Late,
+    /// Of its bulk loads, if it has made any.
+    gate: OnceLock<Arc<Gate>>,
 }
 
 /// A state of the pages of one table in one transaction.
@@ -184,6 +187,7 @@ impl Work {
             saved: Vec::new(),
             placed: Placed::default(),
             unchained: Vec::new(),
+            gate: OnceLock::new(),
             bytes_before: None,
             pages_wanted: u64::MAX,
             exact: false,
@@ -211,9 +215,17 @@ impl Work {
         }
     }
 
+    /// What bulk loads of the transaction write through.
+    pub(super) fn gate(&self) -> Arc<Gate> {
+        self.gate.get_or_init(Arc::default).clone()
+    }
+
     /// Ends the transaction, but keeps the write lock, for one that goes on from here.
     pub(crate) fn leave(&mut self) -> Option<Box<Writer>> {
         let mut writer = self.writer.take()?;
+        if let Some(gate) = self.gate.take() {
+            gate.close();
+        }
         writer.tables = self.tables.len();
         self.dirty.reset();
         writer.dirty = std::mem::replace(&mut self.dirty, Dirty::new(self.store.pager.page_size));

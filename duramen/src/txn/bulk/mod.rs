@@ -9,6 +9,8 @@ mod options;
 mod output;
 mod writer;
 
+pub(super) use writer::Gate;
+
 use std::cmp::Ordering;
 use std::path::Path;
 

@@ -82,7 +82,7 @@ impl Pen {
     fn writer(&mut self, work: &Work) -> Result<&mut Writer> {
         match &mut self.writer {
             Some(writer) => Ok(writer),
-            none => Ok(none.insert(Writer::start(&work.store, work.txnid, self.keep_cached)?)),
+            none => Ok(none.insert(Writer::start(&work.store, work.gate(), work.txnid, self.keep_cached)?)),
         }
     }
 

@@ -2,12 +2,13 @@
 //!
 //! Owns: the order of writes, and how they reach the disk. Must not know: what is in pages.
 //!
-//! The thread has ended before anybody reads what it wrote, gives pages back, or cuts off the file.
+//! The thread has ended before anybody reads what it wrote, gives pages back, or cuts off the file. Where a program forgets a load
+//! instead of ending it, the thread goes on until it finds the transaction's [`Gate`] closed.
 
 use std::io::IoSlice;
-use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::sync::mpsc::{Receiver, Sender, SyncSender, channel, sync_channel};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::JoinHandle;
 
 use crate::error::{Error, Result};
@@ -25,6 +26,22 @@ const WAITING: usize = 2;
 /// Pieces for the page cache: of longer ones the kernel makes large folios, whose small changes cost as if they were of
 /// the whole.
 const CACHED_PIECE: usize = 32 << 10;
+
+/// Passed by each write; closed by who ends the transaction, when none is under way.
+#[derive(Default)]
+pub(in crate::txn) struct Gate(Mutex<bool>);
+
+impl Gate {
+    /// From now on nothing is written.
+    pub(in crate::txn) fn close(&self) {
+        *self.0.lock().unwrap_or_else(PoisonError::into_inner) = true;
+    }
+
+    fn pass<R>(&self, write: impl FnOnce() -> Result<R>) -> Result<R> {
+        let is_closed = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        if *is_closed { Err(Error::TxnFailed) } else { write() }
+    }
+}
 
 /// What has been written.
 #[derive(Default)]
@@ -60,11 +77,11 @@ struct Work {
 
 impl Writer {
     /// Pages get the birth `birth`. `keep_cached`: they shall be in the page cache afterwards.
-    pub(super) fn start(store: &Arc<Store>, birth: Txnid, keep_cached: bool) -> Result<Writer> {
+    pub(super) fn start(store: &Arc<Store>, gate: Arc<Gate>, birth: Txnid, keep_cached: bool) -> Result<Writer> {
         let (blocks, todo) = sync_channel(WAITING);
         let (done, empty) = channel();
         let shared = store.clone();
-        let thread = spawn("duramen load", move || write_all(&shared, birth, keep_cached, &todo, &done))?;
+        let thread = spawn("duramen load", move || write_all((&shared, &gate), birth, keep_cached, &todo, &done))?;
         Ok(Writer { store: store.clone(), work: Some(WithThread::new(Work { blocks, empty, thread })) })
     }
 
@@ -105,7 +122,7 @@ impl Drop for Writer {
 }
 
 fn write_all(
-    store: &Store,
+    (store, gate): (&Store, &Gate),
     birth: Txnid,
     keep_cached: bool,
     todo: &Receiver<Filled>,
@@ -120,7 +137,7 @@ fn write_all(
                 totals.pages += 1;
             }
         }
-        write(store, keep_cached, start.0 * page_size as u64, &block[..filled])?;
+        gate.pass(|| write(store, keep_cached, start.0 * page_size as u64, &block[..filled]))?;
         // Nobody fills blocks any more: the load is ending.
         let _ = done.send(block);
     }
