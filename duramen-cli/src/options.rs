@@ -23,7 +23,7 @@ Exit codes:
     0  done, found, clean
     1  the answer is no: not found, nothing to delete, there already; or a check found something
     2  it did not work (the message says why), or wrong usage
-  130  interrupted (Ctrl-C, SIGTERM, SIGHUP)
+  130  interrupted (Ctrl-C, SIGTERM, SIGHUP); what only reads may end by the signal itself
   141  whoever read the output went away (as `| head` does)
 
 The table named '' is the main table: it holds the records of all others, and rarely entries of its own.";
