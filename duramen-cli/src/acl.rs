@@ -38,9 +38,10 @@ enum Command {
 /// Arguments of `duramen acl explain`.
 #[derive(clap::Args)]
 #[command(about = "Say what somebody may do with an attribute, and which line of the rules decides it", after_help = EXAMPLES)]
+#[command(group = clap::ArgGroup::new("where").required(true).multiple(true).args(["config", "data"]))]
 struct Explain {
     /// The server's configuration, for its data and its rules
-    #[arg(long, value_name = "FILE", required_unless_present = "data")]
+    #[arg(long, value_name = "FILE")]
     config: Option<PathBuf>,
     /// The folder with the directory's data, in place of the configuration's
     #[arg(long, value_name = "DIR")]

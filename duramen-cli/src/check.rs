@@ -31,14 +31,17 @@ Examples:
 pub struct Args {
     /// The database
     file: PathBuf,
-    /// Print JSON
+    /// Print JSON; of a file that is too damaged to be opened, "clean" and "findings" alone
     #[arg(long)]
     json: bool,
 }
 
 /// Runs `duramen check`.
 pub fn run(args: &Args) -> Result<()> {
-    let report = open::to_read(&args.file).and_then(|db| report(&db)).map_err(Failure::of_check)?;
+    let report = match open::to_read(&args.file).and_then(|db| report(&db)) {
+        Err(Failure::Damaged(what)) if args.json => return too_damaged(&what),
+        looked => looked.map_err(Failure::of_check)?,
+    };
     let mut out = Output::stdout();
     if args.json {
         out.json(&to_json(&report))?;
@@ -57,6 +60,14 @@ pub fn report(db: &Database) -> Result<CheckReport> {
         progress.at(seen, String::new);
     };
     Ok(db.check(shown)?)
+}
+
+/// The only finding, in the form that a script expects, of a file in which nothing can be counted.
+fn too_damaged(what: &str) -> Result<()> {
+    let mut out = Output::stdout();
+    out.json(&json!({ "clean": false, "findings": [what] }))?;
+    out.finish()?;
+    Err(Failure::Findings)
 }
 
 /// A report as JSON.

@@ -1,6 +1,7 @@
 //! `duramen copy`: a database as another file, while it is in use.
 
 use std::fs::File;
+use std::io::Write;
 use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
 use std::sync::mpsc::{self, RecvTimeoutError};
@@ -8,9 +9,11 @@ use std::time::Duration;
 
 use duramen::Database;
 
+use crate::check;
 use crate::failure::{Failure, Result};
 use crate::interrupt;
 use crate::open;
+use crate::output::Output;
 use crate::partial::Partial;
 use crate::progress::{Progress, Unit};
 
@@ -24,12 +27,16 @@ The copy is one consistent state of the database and needs no other file. It app
 disk, with the permissions of the original, and its owner if root copies. Nobody waits meanwhile. As it is, it has the same pages as the original, the free ones too; with --compact it \
 is made anew, table by table, without free space: shorter, and faster to read through.
 
+Pages are copied without a look at what is in them, damaged ones too. With --check the copy is read through when it is complete, as \
+`duramen check` does; the exit code is 1 if anything is found. The copy stays then, and earlier ones should: they may be whole. \
+With --compact, nothing that is damaged is copied: such a copy is not made at all, and the exit code is 2.
+
 To go back to a copy: stop all programs that use the database, copy or rename the copy to its name, and \
 remove NAME-log, if there is one: it belongs to what was there before.";
 
 const EXAMPLES: &str = "\
 Examples:
-  duramen copy people.dm backup/people-monday.dm
+  duramen copy people.dm backup/people-monday.dm --check
   duramen copy people.dm smaller.dm --compact";
 
 /// Arguments of `duramen copy`.
@@ -43,6 +50,9 @@ pub struct Args {
     /// Leave free space out
     #[arg(long)]
     compact: bool,
+    /// Verify the copy when it is complete, as `duramen check` does; exit code 1 if there are any findings
+    #[arg(long)]
+    check: bool,
 }
 
 /// Runs `duramen copy`.
@@ -64,7 +74,33 @@ pub fn run(args: &Args) -> Result<()> {
     }
     let original = std::fs::metadata(db.path());
     partial.give(&original.map_err(|error| Failure::Failed(format!("cannot find {}: {error}", show(db.path()))))?)?;
-    partial.complete_new(&args.copy)
+    partial.complete_new(&args.copy)?;
+    if args.check { verify(args) } else { Ok(()) }
+}
+
+/// What a check finds in the copy, which stays: it may be all that there is to save anything from.
+fn verify(args: &Args) -> Result<()> {
+    interrupt::set_consequence("the copy is made, and was not checked");
+    // Beside a backup no lock file is left: nobody changes what has only just been made.
+    let opened = Database::options().read_only(true).without_lock_file().open(&args.copy).map_err(Failure::from);
+    let findings = match opened.and_then(|db| check::report(&db)) {
+        Ok(report) => report.findings,
+        Err(Failure::Damaged(what)) => vec![what],
+        Err(failure) => return Err(failure),
+    };
+    if findings.is_empty() {
+        return Ok(());
+    }
+    let mut out = Output::stdout();
+    for finding in &findings {
+        writeln!(out, "{finding}")?;
+    }
+    out.finish()?;
+    Err(Failure::No(format!(
+        "{} is made, but is the copy of a damaged database: keep earlier ones, and see what `duramen check {}` says",
+        show(&args.copy),
+        show(&args.file)
+    )))
 }
 
 fn show(path: &Path) -> impl std::fmt::Display + '_ {

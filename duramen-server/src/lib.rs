@@ -23,7 +23,7 @@
 //! let (data, suffixes) = (Some("people".into()), vec!["dc=example,dc=com".into()]);
 //! let overrides = Overrides { data, suffixes, ..Overrides::default() };
 //! let checked = check(&Start { overrides, ..Start::default() })?; // opens no data; `serve` does, until a signal
-//! assert!(checked.warning.is_none());
+//! assert!(checked.warnings.is_empty());
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 

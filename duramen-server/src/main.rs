@@ -66,7 +66,7 @@ fn main() -> ExitCode {
     let result = match Command::parse().action {
         Action::Serve(options) => serve(&options.start()),
         Action::CheckConfig(options) => check(&options.start()).map(|checked| {
-            if let Some(warning) = checked.warning {
+            for warning in checked.warnings {
                 eprintln!("duramend: warning: {warning}");
             }
             println!("The configuration is right. Data: {}", checked.config.data.display());

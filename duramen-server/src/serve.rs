@@ -46,25 +46,23 @@ pub struct Checked {
     /// The entries of slapd's configuration that the access rules are of, in their order, if there are several to choose
     /// from.
     pub access_entries: Vec<String>,
-    /// What is no fault, and will be trouble.
-    pub warning: Option<Fault>,
+    /// What is no fault, and may be trouble.
+    pub warnings: Vec<Fault>,
 }
 
 /// Checks a configuration: certificates, schema files and access rules included. Opens no data.
 pub fn check(start: &Start) -> Result<Checked, ServeError> {
     let (config, mut faults) = config::check(start.config.as_deref(), &start.overrides, Judge::New)?;
-    let warning = Settings::new(&config).map_or_else(
-        |fault| {
-            faults.push(fault);
-            None
-        },
-        |settings| settings.warning(),
-    );
+    let mut warnings = Vec::from_iter(config.missing());
+    match Settings::new(&config) {
+        Ok(settings) => warnings.extend(settings.warning()),
+        Err(fault) => faults.push(fault),
+    }
     if !faults.is_empty() {
         return Err(faults.into());
     }
     let access_entries = Directory::access_entries(&config.directory).map_err(|source| refused(&config, source))?;
-    Ok(Checked { config, access_entries, warning })
+    Ok(Checked { config, access_entries, warnings })
 }
 
 fn refused(config: &Config, source: OpenError) -> ServeError {
@@ -317,7 +315,8 @@ fn allow_files(connections: usize) {
     if let Err(error) = setrlimit(Resource::Nofile, Rlimit { current: maximum, maximum }) {
         tracing::warn!("the limit of open files stays at {}: {error}", current.unwrap_or(u64::MAX));
     }
-    if let Some(most) = maximum.filter(|&most| most < connections as u64 + OTHER_FILES) {
+    let wanted = (connections as u64).saturating_add(OTHER_FILES);
+    if let Some(most) = maximum.filter(|&most| most < wanted) {
         tracing::warn!(
             "the system lets this process open {most} files, which is too few for {connections} connections; \
              raise the limit (LimitNOFILE of systemd, `ulimit -Hn` of the shell)"

@@ -45,9 +45,10 @@ enum Command {
 
 /// Which directory.
 #[derive(clap::Args)]
+#[group(required = true, multiple = true)]
 pub struct DirectoryArgs {
     /// The folder with the directory's data, as the server's --data
-    #[arg(long, value_name = "DIR", required_unless_present = "config")]
+    #[arg(long, value_name = "DIR")]
     data: Option<PathBuf>,
     /// The server's configuration, for its data and what else of it is needed
     #[arg(long, value_name = "FILE")]

@@ -1,7 +1,7 @@
 //! `duramen copy`: backups of a database in use, as it is and compacted.
 
 use std::fs::{File, Permissions};
-use std::os::unix::fs::{MetadataExt, PermissionsExt};
+use std::os::unix::fs::{FileExt, MetadataExt, PermissionsExt};
 use std::process::{Command, Stdio};
 
 use duramen::{Database, Duplicates, Order, TableOptions};
@@ -51,6 +51,27 @@ fn copies_of_a_database_in_use_hold_what_it_holds() {
     let bytes = |name: &str| std::fs::metadata(b.path(name)).unwrap().len();
     assert_eq!(bytes("same.dm"), bytes("x.dm"));
     assert!(bytes("small.dm") * 4 < bytes("x.dm"), "{} of {}", bytes("small.dm"), bytes("x.dm"));
+}
+
+#[test]
+fn a_copy_that_is_checked_says_that_what_was_copied_is_damaged_and_stays() {
+    let b = Bench::new();
+    drop(varied(&b));
+    assert_eq!(b.ok(&["copy", "x.dm", "whole.dm", "--check"]), "");
+    assert_eq!(b.ok(&["copy", "x.dm", "small.dm", "--check", "--compact"]), "");
+    let bytes = std::fs::read(b.path("x.dm")).unwrap();
+    let needle = b"of the main table";
+    let at = bytes.windows(needle.len()).rposition(|window| window == needle).unwrap();
+    let file = File::options().write(true).open(b.path("x.dm")).unwrap();
+    file.write_at(b"O", at as u64).unwrap();
+    b.ok(&["copy", "x.dm", "unseen.dm"]);
+    let run = b.run(&["copy", "x.dm", "damaged.dm", "--check"]);
+    assert!(run.text().contains(&format!("page {} is damaged", at / 4096)), "{run:?}");
+    run.fails(1, "damaged.dm is made, but is the copy of a damaged database: keep earlier ones");
+    assert_eq!(b.files(), ["damaged.dm", "small.dm", "unseen.dm", "whole.dm", "x.dm", "x.dm-lock"]);
+    assert_eq!(b.run(&["check", "damaged.dm"]).code, Some(1), "it is left");
+    b.run(&["copy", "x.dm", "none.dm", "--check", "--compact"]).fails(2, "is damaged");
+    assert!(!b.path("none.dm").exists());
 }
 
 #[test]

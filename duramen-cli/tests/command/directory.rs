@@ -107,8 +107,14 @@ fn the_servers_configuration_says_where_the_directory_is_and_what_it_goes_by() {
     let password = ["directory", "passwd", "--config", "etc/duramend.toml", "uid=jsmith,dc=example,dc=com"];
     bench.fed(&password, b"secret\n").ok();
     assert!(run("export", &["--data", "etc/people"]).ok().contains("userPassword: {ARGON2}"), "both may be named");
-    bench.run(&["directory", "export"]).fails(2, "--data");
-    bench.run(&["directory", "passwd", "uid=jsmith,dc=example,dc=com"]).fails(2, "--data");
+    for tool in ["import people.ldif", "export", "reindex", "check", "explain (own=x)"] {
+        let args: Vec<_> = std::iter::once("directory").chain(tool.split(' ')).collect();
+        bench.run(&args).fails(2, "<--data <DIR>|--config <FILE>>");
+    }
+    bench
+        .run(&["acl", "explain", "anonymous", "dc=example,dc=com", "entry"])
+        .fails(2, "<--config <FILE>|--data <DIR>>");
+    bench.run(&["directory", "passwd", "uid=jsmith,dc=example,dc=com"]).fails(2, "--data DIR or --config FILE");
     std::fs::write(bench.path("etc/duramend.toml"), "").unwrap();
     run("export", &[]).fails(2, "etc/duramend.toml names no data");
 }

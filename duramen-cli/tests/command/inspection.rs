@@ -99,6 +99,12 @@ fn a_script_tells_no_from_damage_and_damage_from_a_file_that_is_not_there() {
     assert_eq!((code("check", "cut.dm"), code("get", "cut.dm")), (1, 2));
     std::fs::write(b.path("meta.dm"), [&whole[..40], &[0xff; 16384 - 40], &whole[16384..]].concat()).unwrap();
     b.run(&["check", "meta.dm"]).fails(1, "damaged");
+    for (file, told) in [("cut.dm", "cut.dm"), ("meta.dm", "page 0 is damaged")] {
+        let run = b.run(&["check", "--json", file]);
+        let report = json(&run.text());
+        assert!(run.code == Some(1) && report["clean"] == false, "{run:?}");
+        assert!(report["findings"][0].as_str().unwrap().contains(told), "{report}");
+    }
 }
 
 fn pages(b: &Bench) -> String {

@@ -2,6 +2,7 @@
 //!
 //! Owns: the form of these rules, and what they make of a name. Must not know: how an entry is searched for.
 
+use duramen_ldap::dn::Dn;
 use duramen_ldap::filter::FilterBuf;
 use duramen_ldap::message::Scope;
 use duramen_ldap::url::LdapUrl;
@@ -9,6 +10,9 @@ use regex::Regex;
 
 use super::name::{captures, compile, in_hex};
 use super::template::{Parts, Reach, Template};
+
+/// What may stand in the parentheses of a name: a value, a number, a whole RDN, nothing.
+const PARTS: [&str; 4] = ["a", "1", "a=a", ""];
 
 /// A rule: names that match are those of others.
 #[derive(Debug)]
@@ -47,7 +51,7 @@ pub(crate) enum Stands {
 
 impl Identity {
     /// From an expression, and a name or a URL with places for what stood in its parentheses.
-    pub fn parse(expression: &str, target: &str) -> Result<Identity, String> {
+    pub fn parse(expression: &str, text: &str) -> Result<Identity, String> {
         let matches = compile(expression).map_err(|error| {
             let error = error.to_string();
             format!("'{expression}' is not a regular expression: {}", error.lines().last().unwrap_or_default())
@@ -62,8 +66,8 @@ impl Identity {
                 Ok(template)
             }
         };
-        let target = match Url::parse(target)? {
-            None => Target::Name(template(target)?),
+        let target = match Url::parse(text)? {
+            None => Target::Name(template(text)?),
             Some(Url { base, scope, filter }) => Target::Search {
                 base: template(&base)?,
                 scope,
@@ -71,9 +75,12 @@ impl Identity {
             },
         };
         let identity = Identity { matches, target };
-        // With something in its places, so that a wrong filter is found now. What stands in them may be an item of it.
-        identity.filled_with("a").or_else(|error| identity.filled_with("a=a").map_err(|_| error))?;
-        Ok(identity)
+        // With something in its places, so that a wrong filter, or what is never a name, is found now.
+        let tried = PARTS.map(|part| identity.filled_with(part, text));
+        if tried.iter().any(Result::is_ok) {
+            return Ok(identity);
+        }
+        tried.into_iter().find_map(Result::err).map_or(Ok(identity), Err)
     }
 
     /// Whom the normalized name of somebody stands for, if it matches. What cannot be searched for is an error.
@@ -81,9 +88,16 @@ impl Identity {
         captures(&self.matches, &in_hex(name)).map(|parts| self.stands(&parts))
     }
 
-    /// Whom it stands for if all of its places have this.
-    fn filled_with(&self, part: &str) -> Result<Stands, String> {
-        self.stands(&vec![part.to_owned(); self.matches.captures_len()])
+    /// That this rule, written as `text`, stands for somebody if all of its places have this.
+    fn filled_with(&self, part: &str, text: &str) -> Result<(), String> {
+        let (Stands::Name(name) | Stands::Search { base: name, .. }) =
+            self.stands(&vec![part.to_owned(); self.matches.captures_len()])?;
+        let no_name = |_| {
+            format!(
+                "'{text}' is nobody's name: write one like uid=$1,ou=people,dc=example,dc=com, or a URL like ldap:///dc=example,dc=com??sub?(uid=$1)"
+            )
+        };
+        Dn::parse(&name).map(drop).map_err(no_name)
     }
 
     fn stands(&self, parts: &[String]) -> Result<Stands, String> {
@@ -207,9 +221,19 @@ mod tests {
             ("uid=(.*)", "ldap:///dc=a?mail?sub?(uid=$1)", "is not of the form"),
             ("uid=(.*)", "ldap:///dc=a??all?(uid=$1)", "is not of the form"),
             ("uid=(.*)", "ldap:///dc=a??sub?(uid=$1", "the filter"),
+            ("uid=(.*)", "foo", "'foo' is nobody's name"),
+            ("uid=(.*)", "uid=$1,foo", "'uid=$1,foo' is nobody's name"),
+            ("uid=(.*)", "ldap:///foo??sub?(uid=$1)", "is nobody's name"),
         ] {
             let error = Identity::parse(expression, target).unwrap_err();
             assert!(error.contains(told), "{expression} {target}: {error}");
+        }
+    }
+
+    #[test]
+    fn what_some_part_of_a_name_makes_a_name_is_taken() {
+        for target in ["$1", "$1,$2", "uid=$1,$2", "$1=$2,dc=a", "1.$1=$2,dc=a", "uid=ann$1", "ldap:///$1??sub?($2)"] {
+            Identity::parse("(.*),(.*)", target).unwrap();
         }
     }
 }

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use crate::Result;
-use crate::built::{build, compiler, root, run, source, target, text};
+use crate::built::{self, build, compiler, root, run, source, text};
 
 /// A directory into which everything is installed, and the prefix within.
 struct Place {
@@ -18,23 +18,22 @@ const LIBDIR: &str = "/opt/duramen/lib/duramen";
 impl Place {
     fn installed() -> Result<Place> {
         let place = Place { directory: tempfile::tempdir()? };
-        let (target, (_, profile)) = (build(), target());
-        let mut make = place.make("install");
-        make.args([format!("LIBRARY_PROFILE={profile}"), format!("PROGRAM_PROFILE={profile}")]);
-        // As by sudo: what is built is installed, and nothing built.
-        make.env("SUDO_USER", "somebody").env("CARGO_TARGET_DIR", target.parent().unwrap());
-        run(&mut make);
+        run(&mut place.make("install", build().parent().unwrap()));
         Ok(place)
     }
 
-    fn make(&self, target: &str) -> Command {
+    /// Makes something as by sudo: what is built in the directory `target` is installed, and nothing built.
+    fn make(&self, what: &str, target: &Path) -> Command {
+        let (_, profile) = built::target();
         let mut make = Command::new("make");
-        make.args(["--no-print-directory", target]).current_dir(root());
+        make.args(["--no-print-directory", what]).current_dir(root());
         make.args([format!("DESTDIR={}", self.directory.path().display()), format!("PREFIX={PREFIX}")]);
+        make.args([format!("LIBRARY_PROFILE={profile}"), format!("PROGRAM_PROFILE={profile}")]);
         // The variables of the make and the cargo that run these tests are not for that one.
         for name in ["MAKEFLAGS", "BINDIR", "LIBDIR", "INCLUDEDIR", "TOOLSDIR", "MANDIR"] {
             make.env_remove(name);
         }
+        make.env("SUDO_USER", "somebody").env("CARGO_TARGET_DIR", target);
         make
     }
 
@@ -91,6 +90,16 @@ fn what_is_installed_is_complete_and_programs_compile_with_it_and_run() -> Resul
     programs_compile_and_run(&place)?;
     the_tools_and_the_command_run(&place)?;
     nothing_is_left_where_it_is_taken_away(&place)
+}
+
+#[test]
+fn what_is_not_built_is_not_installed_and_who_tries_is_told_how() -> Result {
+    let (place, nothing) = (Place { directory: tempfile::tempdir()? }, tempfile::tempdir()?);
+    let output = place.make("install", nothing.path()).output()?;
+    let said = String::from_utf8_lossy(&output.stderr);
+    assert!(!output.status.success() && said.contains("run `make build` first"), "{said}");
+    assert_eq!(std::fs::read_dir(place.directory.path())?.count(), 0);
+    Ok(())
 }
 
 fn everything_is_in_its_place(place: &Place) -> Result {
@@ -193,7 +202,7 @@ fn the_tools_and_the_command_run(place: &Place) -> Result {
 }
 
 fn nothing_is_left_where_it_is_taken_away(place: &Place) -> Result {
-    run(&mut place.make("uninstall"));
+    run(&mut place.make("uninstall", Path::new("target")));
     let mut found = BTreeSet::new();
     files(&place.path(PREFIX), "", &mut found)?;
     assert_eq!(found, BTreeSet::new());

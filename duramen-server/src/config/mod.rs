@@ -6,6 +6,7 @@
 
 mod fault;
 mod file;
+mod paths;
 mod resolve;
 #[cfg(test)]
 mod tests;
@@ -49,6 +50,13 @@ pub struct Listen {
     pub ldaps: Vec<SocketAddr>,
     /// A local socket.
     pub ldapi: Option<PathBuf>,
+}
+
+impl Config {
+    /// What is not there, and has to be at the start, where whoever starts the server may make it.
+    pub fn missing(&self) -> Option<Fault> {
+        self.listen.ldapi.as_deref().and_then(|socket| paths::missing(socket, &self.data))
+    }
 }
 
 /// Certificate and key.

@@ -1,6 +1,6 @@
 //! From the file and the command line to a [`Config`]. All faults are gathered, not only the first.
 
-use std::net::SocketAddr;
+use std::net::{Ipv4Addr, SocketAddr, SocketAddrV4};
 use std::ops::{Bound, Range, RangeBounds};
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
@@ -16,8 +16,12 @@ use duramen_ldap::{dn::Dn, filter::DEPTH_MAX, url::LdapUrl};
 use toml::Spanned;
 
 use super::file::{self, File, IndexKind};
+use super::paths;
 use super::words::in_words;
 use super::{Config, Fault, Limits, Listen, Log, Tls};
+
+/// Where LDAP is served if nobody says where to listen.
+const LISTEN: SocketAddr = SocketAddr::V4(SocketAddrV4::new(Ipv4Addr::LOCALHOST, 1389));
 
 /// The system takes no longer path for a local socket.
 const SOCKET_PATH_BYTES_MAX: usize = 107;
@@ -42,10 +46,10 @@ pub struct Overrides {
     pub stats: bool,
 }
 
-/// As what the settings of the directory are checked.
+/// As what the settings of the directory are checked, and with them what is at the paths that a start needs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Judge {
-    /// They are not.
+    /// They are not: who starts finds out.
     None,
     /// As those of a new one.
     New,
@@ -126,8 +130,13 @@ impl<'a> Checker<'a> {
                 self.of(span, "the name of the data directory has a NUL in it", "write one like /var/lib/duramend");
                 PathBuf::new()
             }
-            Some(data) if !data.as_os_str().is_empty() && span.is_some() => self.beside(&data),
-            Some(data) if !data.as_os_str().is_empty() => data,
+            Some(data) if !data.as_os_str().is_empty() => {
+                let data = if span.is_some() { self.beside(&data) } else { data };
+                if let Some((what, cure)) = paths::data(&data).filter(|_| self.judge != Judge::None) {
+                    self.of(span, what, cure);
+                }
+                data
+            }
             _ => {
                 let cure = "give --data DIRECTORY, or write data = \"/var/lib/duramend\" in the configuration";
                 self.of(span, "no data directory is named", cure);
@@ -138,14 +147,14 @@ impl<'a> Checker<'a> {
 
     fn listen(&mut self, file: &File, overrides: &Overrides, data: &Path) -> Listen {
         if let Some(listen) = &overrides.listen {
-            listen.ldapi.iter().for_each(|path| self.socket_path(None, path, path));
+            listen.ldapi.iter().for_each(|path| self.socket_path(None, path, path, data));
             return listen.clone();
         }
         let Some(listen) = &file.listen else {
-            let loopback = SocketAddr::from(([127, 0, 0, 1], 1389));
             // Nobody asked for it by name, so it is left away where its path would be too long.
             let ldapi = Some(data.join("ldapi")).filter(|path| path.as_os_str().len() <= SOCKET_PATH_BYTES_MAX);
-            return Listen { ldap: vec![loopback], ldaps: Vec::new(), ldapi };
+            ldapi.iter().for_each(|path| self.socket_path(None, path, path, data));
+            return Listen { ldap: vec![LISTEN], ldaps: Vec::new(), ldapi };
         };
         let (span, listen) = (listen.span(), listen.get_ref());
         if listen.ldap.is_empty() && listen.ldaps.is_empty() && listen.ldapi.is_none() {
@@ -157,7 +166,7 @@ impl<'a> Checker<'a> {
         }
         let ldapi = listen.ldapi.as_ref().map(|path| {
             let full = self.beside(path.get_ref());
-            self.socket_path(Some(path.span()), path.get_ref(), &full);
+            self.socket_path(Some(path.span()), path.get_ref(), &full, data);
             full
         });
         let addresses = |list: &[Spanned<file::Address>]| list.iter().map(|address| address.get_ref().0).collect();
@@ -165,7 +174,7 @@ impl<'a> Checker<'a> {
     }
 
     /// That a local socket can have this path, which was `written` so.
-    fn socket_path(&mut self, span: Option<Range<usize>>, written: &Path, full: &Path) {
+    fn socket_path(&mut self, span: Option<Range<usize>>, written: &Path, full: &Path, data: &Path) {
         let length = full.as_os_str().len();
         let wrong = if written.as_os_str().is_empty() {
             Some("is empty")
@@ -186,6 +195,8 @@ impl<'a> Checker<'a> {
                 what,
                 format!("choose one of {SOCKET_PATH_BYTES_MAX} or less: the system takes no longer one"),
             );
+        } else if let Some((what, cure)) = paths::socket(full, data).filter(|_| self.judge != Judge::None) {
+            self.of(span, what, cure);
         }
     }
 
@@ -197,8 +208,9 @@ impl<'a> Checker<'a> {
         let mut all: Vec<(Option<Range<usize>>, SocketAddr)> = match (&overrides.listen, &file.listen) {
             (Some(listen), _) => listen.ldap.iter().map(|&address| (None, address)).collect(),
             (None, Some(listen)) => [of_file(&listen.get_ref().ldap), of_file(&listen.get_ref().ldaps)].concat(),
-            (None, None) => Vec::new(),
+            (None, None) => vec![(None, LISTEN)],
         };
+        let is_chosen = overrides.listen.is_some() || file.listen.is_some();
         match overrides.http {
             Some(address) => all.push((None, address)),
             None => all.extend(of_file(file.http.listen.as_slice())),
@@ -206,7 +218,12 @@ impl<'a> Checker<'a> {
         for (n, (span, address)) in all.iter().enumerate() {
             if let Some((_, other)) = all[..n].iter().find(|(_, other)| are_one(*other, *address)) {
                 let what = format!("{address} is listened at already, by {other}");
-                self.of(span.clone(), what, "leave one of them out, or choose another port");
+                let cure = if is_chosen {
+                    "leave one of them out, or choose another port"
+                } else {
+                    "choose another port, or add a section [listen]: without one LDAP is served there"
+                };
+                self.of(span.clone(), what, cure);
             }
         }
     }

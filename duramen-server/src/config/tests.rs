@@ -118,6 +118,7 @@ fn faults_of_values_have_their_place_and_a_cure() {
             (5, 10),
             "already, by [::1]:1",
         ),
+        ("data = \"/d\"\n[http]\nlisten = \"127.0.0.1:1389\"\n", (3, 10), "already, by 127.0.0.1:1389; choose another"),
     ];
     for (text, place, cure) in cases {
         let (line, column, what) = fault(text);
@@ -131,6 +132,40 @@ fn a_local_socket_has_a_path_of_107_bytes_at_most() {
     assert!(loaded(&socket(107)).is_ok());
     let (line, column, what) = fault(&socket(108));
     assert!((line, column) == (3, 9) && what.contains("has 108 bytes; choose one of 107 or less"), "{what}");
+}
+
+#[test]
+fn what_is_in_the_way_of_the_data_and_of_the_local_socket_is_told_by_who_checks() {
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join("duramend.toml");
+    std::fs::write(dir.path().join("file"), "").unwrap();
+    let checked = |text: &str| {
+        std::fs::write(&path, format!("suffixes = [\"dc=a\"]\n{text}\n")).unwrap();
+        check(Some(&path), &Overrides::default(), Judge::New).unwrap()
+    };
+    for (text, told) in [
+        ("data = \"file\"", "2:8: the data directory /file is none: "),
+        ("data = \"file/data\"", "2:8: the data directory /file/data is none: "),
+        (
+            "data = \"d\"\n[listen]\nldapi = \"file\"",
+            "4:9: the local socket /file cannot be made: what is there is no socket",
+        ),
+        ("data = \"d\"\n[listen]\nldapi = \"d\"", "4:9: the local socket /d cannot be made: it is the data directory"),
+        (
+            "data = \"d\"\n[listen]\nldapi = \"file/s\"",
+            "4:9: the local socket /file/s cannot be made: what should be its",
+        ),
+        ("data = \"d\"\n[listen]\nldapi = \"\"", "4:9: the path of the local socket is empty"),
+    ] {
+        let (_, faults) = checked(text);
+        let said = faults.iter().map(ToString::to_string).collect::<Vec<_>>().join("\n");
+        let said = said.replace(dir.path().to_str().unwrap(), "");
+        assert!(said.starts_with(&format!("/duramend.toml:{told}")) && faults.len() == 1, "{text}: {said}");
+    }
+    for (socket, missing) in [("run/ldapi", true), ("ldapi", false), ("d/ldapi", false)] {
+        let (config, faults) = checked(&format!("data = \"d/e\"\n[listen]\nldapi = \"{socket}\""));
+        assert!(faults.is_empty() && config.missing().is_some() == missing, "{socket}: {faults:?}");
+    }
 }
 
 #[test]

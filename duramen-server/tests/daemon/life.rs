@@ -108,6 +108,16 @@ fn the_connections_that_hold_by_default_go_with_16_384_files() {
 }
 
 #[test]
+fn connections_without_number_are_more_than_there_can_be_files() {
+    for connections in [u64::MAX, u64::MAX - 1000] {
+        let limits = format!("{PLAIN}[limits]\nconnections = {connections}\n");
+        let daemon = Daemon::start(tempfile::tempdir().unwrap(), &limits);
+        let told = format!("too few for {connections} connections");
+        assert!(daemon.log().contains(&told), "{}", daemon.log());
+    }
+}
+
+#[test]
 fn a_directory_that_is_made_is_told_of_since_its_path_may_be_mistyped() {
     let daemon = Daemon::plain();
     let told = "there is no directory in ";
@@ -169,6 +179,7 @@ fn faults_of_schema_files_and_access_rules_are_found_before_anything_is_served()
         ("[access]\nfile = \"access.conf\"\n", "access.conf", "nonsense"),
         ("[access]\nrules = \"access to attrs=nothing by * read\"\n", "access.rules", "nothing"),
         ("[directory]\nreferences = [\"cn\"]\n", "references", "\"cn\": its values are not names"),
+        ("[[identity]]\nmatch = \"(x)\"\nname = \"foo\"\n", "duramend.toml:5:9: identity", "nobody's name"),
     ];
     for (text, place, fault) in faults {
         fs::write(&path, configuration(text)).unwrap();
