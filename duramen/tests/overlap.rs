@@ -25,6 +25,8 @@ struct Gate {
     opened: Condvar,
     broken: AtomicBool,
     flushing: AtomicBool,
+    /// One began before another was over.
+    together: AtomicBool,
     /// Meta pages written to the data file.
     written: AtomicU64,
 }
@@ -49,7 +51,9 @@ impl Medium for Gated {
 
     fn flush(&self) -> io::Result<()> {
         let gate = &self.1;
-        gate.flushing.store(true, Ordering::SeqCst);
+        if gate.flushing.swap(true, Ordering::SeqCst) {
+            gate.together.store(true, Ordering::SeqCst);
+        }
         thread::sleep(FLUSH);
         drop(gate.opened.wait_while(gate.closed.lock().unwrap(), |closed| *closed).unwrap());
         gate.flushing.store(false, Ordering::SeqCst);
@@ -144,10 +148,15 @@ impl Bench {
     /// Closes the gate, and has one group work on top of another that waits there. On a machine with much other work the
     /// times may not be as they should be at once.
     fn overlap(&self) -> Overlap {
-        (0..100).find_map(|_| self.try_overlap()).expect("the next group works while the disk flushes")
+        self.overlap_with(|| put(7))
     }
 
-    fn try_overlap(&self) -> Option<Overlap> {
+    /// The same, and this is what the second group does last.
+    fn overlap_with(&self, last: impl Fn() -> Change) -> Overlap {
+        (0..100).find_map(|_| self.try_overlap(last())).expect("the next group works while the disk flushes")
+    }
+
+    fn try_overlap(&self, last: Change) -> Option<Overlap> {
         self.gate.close();
         let ((tell, seen), gate) = (channel(), self.gate.clone());
         let third: Change = Box::new(move |txn| {
@@ -156,7 +165,7 @@ impl Bench {
             tell.send((saw, written, gate.flushing.load(Ordering::SeqCst))).unwrap();
             put(6)(txn)
         });
-        let [a, b, c, d] = self.group([put(4), put(5), third, put(7)]);
+        let [a, b, c, d] = self.group([put(4), put(5), third, last]);
         if let Ok((saw, written, true)) = seen.recv_timeout(Duration::from_secs(5)) {
             return Some(Overlap { first: [a, b], second: [c, d], saw, written });
         }
@@ -233,6 +242,23 @@ fn a_group_works_on_top_of_one_that_waits_for_the_disk_and_neither_is_seen_befor
 }
 
 #[test]
+fn a_group_that_flushes_the_data_file_is_not_seen_before_the_one_that_waits_for_the_log() {
+    let bench = Bench::new();
+    let too_large_for_the_log = || -> Change {
+        Box::new(|txn| txn.table("t")?.put(7u32.to_be_bytes(), vec![7; 2 << 20]).map(|()| 7))
+    };
+    let mut overlap = bench.overlap_with(too_large_for_the_log);
+    thread::sleep(2 * FLUSH);
+    assert_eq!(bench.keys(), [0, 1, 2, 3]);
+    assert!(overlap.first.iter_mut().chain(&mut overlap.second).all(is_pending), "nobody is told");
+    bench.gate.open();
+    overlap.first.into_iter().chain(overlap.second).for_each(told);
+    assert_eq!(bench.keys(), [0, 1, 2, 3, 4, 5, 6, 7]);
+    bench.db.update(|txn| put(8)(txn)).unwrap();
+    assert_eq!(bench.db.check(|_, _| {}).unwrap().findings, Vec::<String>::new());
+}
+
+#[test]
 fn what_was_made_on_top_of_a_commit_that_failed_fails_with_it() {
     let bench = Bench::new();
     let overlap = bench.overlap();
@@ -263,6 +289,7 @@ fn a_reader_that_begins_meanwhile_keeps_its_pages() {
             thread::sleep(Duration::from_millis(1));
         }
         let snapshot = bench.db.read().unwrap();
+        thread::sleep(WORK);
         bench.gate.open();
         overlap.first.into_iter().chain(overlap.second).for_each(told);
         for n in 0..50u32 {
@@ -278,4 +305,5 @@ fn a_reader_that_begins_meanwhile_keeps_its_pages() {
         bench.forget();
         assert_eq!(bench.db.check(|_, _| {}).unwrap().findings, Vec::<String>::new());
     }
+    assert!(!bench.gate.together.load(Ordering::SeqCst), "a record follows those that are on disk");
 }

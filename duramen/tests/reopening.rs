@@ -258,6 +258,31 @@ fn a_handle_without_a_lock_file_that_closes_hides_no_commit_that_comes_later() -
     Ok(())
 }
 
+#[test]
+fn without_a_lock_file_the_file_stays_as_long_as_what_a_power_cut_leaves_needs() -> Result {
+    let dir = tempfile::tempdir()?;
+    let path = dir.path().join("long.dm");
+    let db = Database::options().without_lock_file().open(&path)?;
+    // All that is free, for the commits that follow, is before what makes the file long.
+    db.update(|txn| txn.table("free soon")?.put("key", vec![9; 1 << 20]))?;
+    db.update(|txn| txn.table("large")?.put("key", vec![9; 4 << 20]))?;
+    db.update(|txn| txn.drop_table("free soon").map(drop))?;
+    let reader = db.read()?;
+    db.update(|txn| txn.drop_table("large").map(drop))?;
+    let kept = put(&db, b"kept", Durability::Durable)?;
+    drop(reader);
+    let long = std::fs::metadata(&path)?.len();
+    // So many that what the reader saw is found to be free.
+    (0..40).try_for_each(|_| put(&db, b"lost", Durability::Relaxed).map(drop))?;
+    drop(db.begin_write()?);
+    let after = Database::open(cut(&path, Txnid(kept.0 + 1))?)?;
+    assert_eq!(value(&after)?, b"kept");
+    db.checkpoint()?;
+    drop(db.begin_write()?);
+    assert!(std::fs::metadata(&path)?.len() < long / 2, "it is cut off once the newest commit stays");
+    Ok(())
+}
+
 /// Somebody may be writing: only who begins a transaction knows that nobody else is in one.
 #[test]
 fn without_a_lock_file_who_opens_and_closes_writes_nothing() -> Result {

@@ -1,8 +1,5 @@
 //! What those leave behind who are killed, or fail, while they make a commit durable.
 
-use std::thread;
-use std::time::Duration;
-
 use super::*;
 
 /// Where the lock file says which commit is durable, and that somebody is in a transaction.

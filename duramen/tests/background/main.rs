@@ -8,6 +8,8 @@ use std::io;
 use std::os::unix::fs::FileExt;
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, MutexGuard};
+use std::thread::{self, Scope, ScopedJoinHandle};
+use std::time::Duration;
 
 use duramen::{Database, Durability, Error, Medium, MediumLayer, OnFlushed, Options, Txnid, WriteTxn};
 
@@ -26,8 +28,10 @@ struct Asked {
     came: Option<bool>,
     /// They come to an end by themselves.
     ends: bool,
-    /// Those that are waited for fail.
+    /// Those that are waited for fail,
     fails: bool,
+    /// or go on until this is over.
+    held: bool,
     /// How many writes of pages from now on find room.
     room: Option<usize>,
 }
@@ -113,9 +117,11 @@ impl Medium for Watched {
     }
 
     fn flush(&self) -> io::Result<()> {
-        let mut asked = self.slow.lock();
-        asked.flushes += 1;
-        if asked.fails { Err(io::Error::from_raw_os_error(5)) } else { Ok(()) }
+        self.slow.lock().flushes += 1;
+        while self.slow.lock().held {
+            thread::sleep(Duration::from_millis(1));
+        }
+        if self.slow.lock().fails { Err(io::Error::from_raw_os_error(5)) } else { Ok(()) }
     }
 
     fn len(&self) -> io::Result<u64> {
@@ -310,6 +316,69 @@ fn what_is_being_flushed_is_written_over_by_nothing() -> Result {
         let (head, rest) = (file[..HEAD].to_vec(), file);
         assert_eq!(place.value_of(&head, &rest)?, 20);
     }
+    Ok(())
+}
+
+/// A file in which all meta pages of later commits than this are blank.
+fn without_later(mut file: Vec<u8>, commit: Txnid) -> Result<Vec<u8>> {
+    for slot in file[..HEAD].chunks_mut(SLOT) {
+        if u64::from_le_bytes(slot[TXNID].try_into()?) > commit.0 {
+            slot.fill(0);
+        }
+    }
+    Ok(file)
+}
+
+#[test]
+fn the_commit_that_finds_a_flush_over_leaves_the_meta_page_of_what_that_was_of() -> Result {
+    let place = Place::new()?;
+    let db = place.options().open(place.path())?;
+    for round in 0..12 {
+        place.slow.end(true);
+        drop(db.begin_write()?);
+        put(&db, round)?;
+        let (flushed, begun_with) = (std::fs::read(place.path())?, commits(&db)?.0);
+        (0..1 + round % 3).try_for_each(|_| put(&db, 100))?;
+        place.slow.end(true);
+        // Of this one and of those before it the disk has nothing.
+        put(&db, 101)?;
+        assert_eq!(commits(&db)?.1, begun_with);
+        let head = without_later(std::fs::read(place.path())?, begun_with)?[..HEAD].to_vec();
+        assert_eq!(place.value_of(&head, &flushed)?, round);
+    }
+    Ok(())
+}
+
+#[test]
+fn the_file_stays_as_long_as_what_was_flushed_needs_though_newer_commits_are_shorter() -> Result {
+    let place = Place::new()?;
+    let db = place.options().open(place.path())?;
+    place.slow.let_end(true);
+    // All that is free, for the commits that follow, is before what makes the file long.
+    db.update(|txn| txn.table("free soon")?.put("key", vec![9; 1 << 20]))?;
+    db.update(|txn| txn.table("large")?.put("key", vec![9; 4 << 20]))?;
+    db.update(|txn| txn.drop_table("free soon").map(drop))?;
+    (0..8).try_for_each(|_| put(&db, 1))?;
+    let reader = db.read()?;
+    db.update(|txn| txn.drop_table("large").map(drop))?;
+    put(&db, 2)?;
+    drop(db.begin_write()?);
+    place.slow.let_end(false);
+    put(&db, 3)?;
+    let (long, begun_with) = (std::fs::metadata(place.path())?.len(), commits(&db)?.0);
+    drop(reader);
+    // So many that what the reader saw is found to be free.
+    (0..8).try_for_each(|_| put(&db, 4))?;
+    place.slow.end(true);
+    drop(db.begin_write()?);
+    assert_eq!(commits(&db)?.1, begun_with);
+    // Whatever becomes of the newer ones.
+    let file = without_later(std::fs::read(place.path())?, begun_with)?;
+    assert_eq!(place.value_of(&file[..HEAD], &file)?, 3);
+    put(&db, 5)?;
+    place.slow.end(true);
+    drop(db.begin_write()?);
+    assert!(std::fs::metadata(place.path())?.len() < long / 2, "it is cut off once that is durable");
     Ok(())
 }
 
@@ -561,13 +630,85 @@ fn what_was_synced_beside_a_transaction_is_durable_from_the_next_one_on_and_nobo
         assert_eq!(commits(&db)?, (Txnid(found.0 + 1), found));
         assert_eq!(place.slow.flushes(), flushes + 1, "of who synced");
         // The power is cut, and what came after that was synced is not there, whatever else is.
-        put(&db, value)?;
-        put(&db, value)?;
+        put(&db, value + 100)?;
+        put(&db, value + 100)?;
         let head = std::fs::read(place.path())?[..HEAD].to_vec();
         assert_eq!(place.value_of(&head, &on_top)?, value);
-        assert_eq!(place.proven()?, value);
+        assert_eq!(place.proven()?, value + 100, "what came on top of it proves itself");
     }
     Ok(())
+}
+
+/// A flush that goes on until this is dropped.
+struct Held(Slow);
+
+impl Drop for Held {
+    fn drop(&mut self) {
+        self.0.lock().held = false;
+    }
+}
+
+/// Begins to sync; returns when the disk is at it.
+fn syncing<'s>(threads: &'s Scope<'s, '_>, db: &'s Database, slow: &Slow) -> (Held, ScopedJoinHandle<'s, bool>) {
+    slow.lock().held = true;
+    let (held, before) = (Held(slow.clone()), slow.flushes());
+    let syncing = threads.spawn(|| db.sync().is_ok());
+    while slow.flushes() == before {
+        thread::sleep(Duration::from_millis(1));
+    }
+    (held, syncing)
+}
+
+#[test]
+fn what_is_being_synced_is_written_over_by_nothing_and_becomes_durable_when_that_is_over() -> Result {
+    let place = Place::new()?;
+    let db = in_time(&place.slow).open(place.path())?;
+    for round in 0..4 {
+        (0..5).try_for_each(|_| put(&db, 100))?;
+        put(&db, round)?;
+        let (found, durable) = commits(&db)?;
+        assert!(durable < found);
+        thread::scope(|threads| -> Result {
+            let (held, syncing) = syncing(threads, &db, &place.slow);
+            for value in 101..110 {
+                put(&db, value)?;
+                assert_eq!(commits(&db)?.1, durable, "not before the disk says so");
+                let file = without_later(std::fs::read(place.path())?, found)?;
+                assert_eq!(place.value_of(&file[..HEAD], &file)?, round);
+            }
+            drop(held);
+            assert!(syncing.join().unwrap_or(false));
+            Ok(())
+        })?;
+        let flushes = place.slow.flushes();
+        put(&db, 111)?;
+        assert_eq!((commits(&db)?.1, place.slow.flushes()), (found, flushes));
+        assert_eq!(place.proven()?, 111);
+    }
+    Ok(())
+}
+
+#[test]
+fn what_is_being_synced_is_made_safe_by_another_handle_that_writes_meanwhile() -> Result {
+    let place = Place::new()?;
+    let slow = Slow::default();
+    let (a, b) = (in_time(&place.slow).open(place.path())?, in_time(&slow).open(place.path())?);
+    put(&a, 1)?;
+    put(&b, 2)?;
+    put(&a, 3)?;
+    let found = commits(&a)?.0;
+    thread::scope(|threads| -> Result {
+        let (held, syncing) = syncing(threads, &a, &place.slow);
+        put(&a, 4)?;
+        put(&a, 5)?;
+        let flushes = slow.flushes();
+        put(&b, 6)?;
+        assert_eq!(slow.flushes(), flushes + 1);
+        assert!(commits(&b)?.1 > found);
+        drop(held);
+        assert!(syncing.join().unwrap_or(false));
+        Ok(())
+    })
 }
 
 #[test]

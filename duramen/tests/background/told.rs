@@ -1,8 +1,5 @@
 //! Whom the kernel tells of a flush that failed: who had the file open by then, and nobody who opens it later.
 
-use std::thread;
-use std::time::Duration;
-
 use super::*;
 
 /// A disk under one handle: it has what it had, and what that handle has written and flushed.
