@@ -3,7 +3,7 @@
 use std::io;
 use std::ops::Range;
 use std::os::unix::fs::FileExt;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex};
 use std::time::UNIX_EPOCH;
 
@@ -274,6 +274,47 @@ fn a_log_is_gone_after_closing_and_what_was_in_it_is_in_the_data_file() -> Resul
     assert_eq!(calls.take(), [Call::Flush]);
     assert!(!log.exists());
     assert_eq!(value(&path)?, 7);
+    Ok(())
+}
+
+/// Notes whether a file is there whenever the data file is flushed.
+struct Witness {
+    medium: Arc<dyn Medium>,
+    file: PathBuf,
+    there: Arc<Mutex<Vec<bool>>>,
+}
+
+impl Medium for Witness {
+    fn write_at(&self, offset: u64, parts: &[io::IoSlice<'_>]) -> io::Result<()> {
+        self.medium.write_at(offset, parts)
+    }
+
+    fn flush(&self) -> io::Result<()> {
+        self.there.lock().unwrap().push(self.file.exists());
+        Ok(())
+    }
+
+    fn len(&self) -> io::Result<u64> {
+        self.medium.len()
+    }
+
+    fn set_len(&self, bytes: u64) -> io::Result<()> {
+        self.medium.set_len(bytes)
+    }
+}
+
+#[test]
+fn closing_leaves_the_log_where_it_is_until_the_data_file_is_flushed() -> Result {
+    let dir = tempfile::tempdir()?;
+    let (path, log, there) =
+        (dir.path().join("it.dm"), dir.path().join("it.dm-log"), Arc::<Mutex<Vec<bool>>>::default());
+    let (file, noted) = (log.clone(), there.clone());
+    let layer = move |medium| Arc::new(Witness { medium, file: file.clone(), there: noted.clone() }) as Arc<dyn Medium>;
+    let db = Database::options().medium(Arc::new(layer)).log_at_once(LOG_STEP).open(&path)?;
+    (0..4u64).try_for_each(|i| db.update(|txn| txn.table("t")?.put(key(0), i.to_le_bytes())))?;
+    there.lock().unwrap().clear();
+    db.close()?;
+    assert_eq!((&there.lock().unwrap()[..], log.exists()), (&[true][..], false));
     Ok(())
 }
 
