@@ -244,9 +244,8 @@ fn a_group_works_on_top_of_one_that_waits_for_the_disk_and_neither_is_seen_befor
 #[test]
 fn a_group_that_flushes_the_data_file_is_not_seen_before_the_one_that_waits_for_the_log() {
     let bench = Bench::new();
-    let too_large_for_the_log = || -> Change {
-        Box::new(|txn| txn.table("t")?.put(7u32.to_be_bytes(), vec![7; 2 << 20]).map(|()| 7))
-    };
+    let too_large_for_the_log =
+        || -> Change { Box::new(|txn| txn.table("t")?.put(7u32.to_be_bytes(), vec![7; 2 << 20]).map(|()| 7)) };
     let mut overlap = bench.overlap_with(too_large_for_the_log);
     thread::sleep(2 * FLUSH);
     assert_eq!(bench.keys(), [0, 1, 2, 3]);

@@ -5,6 +5,7 @@
 mod ahead;
 mod closing;
 mod places;
+mod refused;
 #[path = "../roles/mod.rs"]
 mod roles;
 
@@ -467,59 +468,6 @@ fn a_log_that_does_not_belong_to_the_data_file_is_refused_and_kept() -> Result {
 }
 
 #[test]
-fn a_log_of_another_history_of_the_same_database_is_refused() -> Result {
-    let logged = Logged::new()?;
-    logged.db.update(|txn| txn.table("t")?.put(b"a", b"before they part"))?;
-    let (_dir, path) = logged.cut()?;
-    let other = Database::open(&path)?;
-    other.update(|txn| txn.table("t")?.put(b"a", b"the other's"))?;
-    other.close()?;
-    (0..3u8).try_for_each(|i| logged.db.update(|txn| txn.table("t")?.put(b"a", [i])))?;
-    // It has records of later commits, but not of the one that they are to follow. As on another machine:
-    std::fs::copy(log_of(logged.db.path()), log_of(&path))?;
-    std::fs::remove_file(path.with_extension("dm-lock"))?;
-    for _ in 0..2 {
-        let error = Database::open(&path).unwrap_err();
-        assert!(matches!(error, Error::ForeignLog { .. }), "{error}");
-    }
-    Ok(())
-}
-
-/// A disk without room.
-struct Full(Arc<dyn Medium>);
-
-impl Medium for Full {
-    fn write_at(&self, _: u64, _: &[io::IoSlice<'_>]) -> io::Result<()> {
-        Err(io::ErrorKind::StorageFull.into())
-    }
-
-    fn flush(&self) -> io::Result<()> {
-        self.0.flush()
-    }
-
-    fn len(&self) -> io::Result<u64> {
-        self.0.len()
-    }
-
-    fn set_len(&self, bytes: u64) -> io::Result<()> {
-        self.0.set_len(bytes)
-    }
-}
-
-#[test]
-fn what_cannot_be_done_again_for_want_of_room_stays_in_the_log() -> Result {
-    let logged = Logged::new()?;
-    (0..20u8).try_for_each(|i| logged.db.update(|txn| txn.table("t")?.put([i], [i; 100])))?;
-    let (_dir, path) = logged.cut()?;
-    for _ in 0..2 {
-        let error = Database::options().medium(Arc::new(|medium| Arc::new(Full(medium)))).open(&path).unwrap_err();
-        assert!(error.is_disk_full(), "{error}");
-    }
-    assert_eq!(contents(&Database::open(&path)?)?, contents(&logged.db)?);
-    Ok(())
-}
-
-#[test]
 fn who_opens_to_read_gets_what_is_in_the_log() -> Result {
     let logged = Logged::new()?;
     logged.db.update(|txn| txn.table("t")?.put(b"a", b"b"))?;
@@ -546,25 +494,6 @@ fn there_is_a_log_where_it_pays() -> Result {
     assert!(!has_log(Database::options(), 20, 100_000)?, "large values would be written twice");
     assert!(!has_log(Database::options().without_log(), 20, 100)?);
     assert!(!has_log(Database::options().durability(Durability::Relaxed), 200, 100)?);
-    Ok(())
-}
-
-#[test]
-fn what_kept_the_log_from_being_opened_may_be_gone_later() -> Result {
-    let dir = tempfile::tempdir()?;
-    let db = Database::options().log_at_once(1 << 20).open(dir.path().join("it.dm"))?;
-    let log = log_of(db.path());
-    std::fs::write(&log, "somebody else's words")?;
-    let commit = |i: u64| db.update(|txn| txn.table("t")?.put(b"key", i.to_le_bytes()));
-    commit(0)?;
-    assert_eq!(std::fs::read(&log)?, b"somebody else's words");
-    std::fs::remove_file(&log)?;
-    commit(1)?;
-    assert!(!log.exists(), "it is not asked for with each commit");
-    for i in 2..1010 {
-        commit(i)?;
-    }
-    assert!(std::fs::read(&log)?.iter().any(|&byte| byte != 0), "it is used");
     Ok(())
 }
 
