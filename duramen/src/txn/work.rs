@@ -223,7 +223,8 @@ impl Work {
     /// Ends the transaction, but keeps the write lock, for one that goes on from here.
     pub(crate) fn leave(&mut self) -> Option<Box<Writer>> {
         let mut writer = self.writer.take()?;
-        if let Some(gate) = self.gate.take() {
+        // A forked child has no part in it: a thread of its parent may have been passing.
+        if let Some(gate) = self.gate.take().filter(|_| !self.store.shared.is_forked()) {
             gate.close();
         }
         writer.tables = self.tables.len();
