@@ -170,18 +170,16 @@ fn role_follower() -> Result<()> {
     Ok(())
 }
 
-#[test]
-fn who_may_not_write_the_lock_file_sees_new_commits_and_keeps_what_it_reads() -> Result<()> {
-    const LENGTH_MAX: u64 = 64 << 20;
-    let (dir, path) = scratch();
-    let db = Options::new().medium(roles::hasty()).log_medium(roles::hasty()).open(&path)?;
-    let mut random = Random::new();
-    let mut commit = || db.update(|txn| ledger::change(txn, &mut random, "writer", 100).map(drop));
-    commit()?;
-    chmod(dir.path(), 0o755);
-    chmod(&path, 0o644);
+/// Commits until a follower, who may write neither file, has seen what it wants.
+fn commit_beside_a_follower(
+    directory: &Path,
+    path: &str,
+    mut commit: impl FnMut() -> Result<()>,
+) -> Result<roles::Role> {
+    chmod(directory, 0o755);
+    chmod(path, 0o644);
     chmod(format!("{path}-lock"), 0o444);
-    let mut role = start("permissions::role_follower", &[&path]);
+    let mut role = start("permissions::role_follower", &[path]);
     role.expect("following");
     std::thread::scope(|scope| {
         let following = scope.spawn(|| role.expect("all well"));
@@ -190,6 +188,18 @@ fn who_may_not_write_the_lock_file_sees_new_commits_and_keeps_what_it_reads() ->
         }
         Ok(())
     })?;
+    Ok(role)
+}
+
+#[test]
+fn who_may_not_write_the_lock_file_sees_new_commits_and_keeps_what_it_reads() -> Result<()> {
+    const LENGTH_MAX: u64 = 64 << 20;
+    let (dir, path) = scratch();
+    let db = Options::new().medium(roles::hasty()).log_medium(roles::hasty()).open(&path)?;
+    let mut random = Random::new();
+    let mut commit = || db.update(|txn| ledger::change(txn, &mut random, "writer", 100).map(drop));
+    commit()?;
+    let role = commit_beside_a_follower(dir.path(), &path, &mut commit)?;
     let bytes = fs::metadata(&path).unwrap().len();
     assert!(bytes < LENGTH_MAX, "{bytes} bytes: what was read once is kept for ever");
     role.finish();
@@ -223,19 +233,8 @@ fn what_is_read_without_the_lock_file_is_kept_while_another_program_has_all_of_t
     let mut random = Random::new();
     let mut commit = || db.update(|txn| ledger::change(txn, &mut random, "writer", 100).map(drop));
     commit()?;
-    chmod(dir.path(), 0o755);
-    chmod(&path, 0o644);
-    chmod(format!("{path}-lock"), 0o444);
     let locked = lock_all_of(&path);
-    let mut role = start("permissions::role_follower", &[&path]);
-    role.expect("following");
-    std::thread::scope(|scope| {
-        let following = scope.spawn(|| role.expect("all well"));
-        while !following.is_finished() {
-            commit()?;
-        }
-        Ok(())
-    })?;
+    let role = commit_beside_a_follower(dir.path(), &path, &mut commit)?;
     role.finish();
     drop(locked);
     let pages = || db.read().map(|snapshot| snapshot.pages());
