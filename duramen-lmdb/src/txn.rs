@@ -539,6 +539,8 @@ unsafe fn end(txn: *mut Txn, keep: bool) -> Result {
     let result = txn.end(keep && children.is_ok());
     if txn.parent.is_null() && !txn.env.is_null() {
         spares(txn.env(), txn.flags).keep(txn);
+    } else if txn.forks == left::FORGOTTEN {
+        Box::leak(txn);
     }
     children.and(result)
 }

@@ -21,6 +21,9 @@ use crate::forks::{self, Whole};
 /// Threads that need new ones at the same time mostly do not meet at one list.
 const LISTS: usize = 8;
 
+/// In place of the number of forks, of one whose cursors could not be told that it ends: it is never freed.
+pub(super) const FORGOTTEN: u64 = u64::MAX;
+
 /// See the module's head.
 #[derive(Default)]
 pub(crate) struct Alive([Whole<Vec<*mut Txn>>; LISTS]);
@@ -76,6 +79,7 @@ pub(super) unsafe fn leave_behind(env: &Env) {
                 let ended = Txn::new(closed(), ptr::null_mut(), txn.flags);
                 // SAFETY: it stays where it is; what it had belongs to nobody in this process.
                 unsafe { ptr::write(txn, ended) };
+                txn.forks = FORGOTTEN;
             }
             txn.flags |= FINISHED;
             txn.env = ptr::null();

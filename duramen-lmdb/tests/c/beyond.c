@@ -404,32 +404,42 @@ static void *begins_to_read(void *txn) {
 }
 
 /* The environment is closed before transactions that read, also of threads that have ended. What they kept is free. */
+static MDB_txn *of_threads[20];
+static MDB_cursor *walking;
+
+static void close_too_soon(const char *unused) {
+	MDB_val k, d;
+	(void)unused;
+	mdb_env_close(env);
+	IS(mdb_cursor_get(walking, &k, &d, MDB_NEXT) != 0, 1);
+	IS(mdb_get(reader, 2, &k, &d), EINVAL);
+	IS(put(reader, 2, "key", "another", 0), EINVAL);
+	mdb_txn_reset(reader);
+	IS(mdb_txn_renew(reader), EINVAL);
+	IS(mdb_txn_env(reader) == NULL, 1);
+	for (int i = 0; i < 20; i += 2) mdb_txn_abort(of_threads[i]);
+	for (int i = 1; i < 20; i += 2) IS(mdb_txn_commit(of_threads[i]), 0);
+	mdb_txn_abort(reader);
+	mdb_cursor_close(walking);
+}
+
+/* In a forked child first, and then in the process that began to read. */
 static void closed_too_soon(unsigned flags) {
-	MDB_txn *txn, *of_threads[20];
-	MDB_cursor *cursor;
 	MDB_val k, d;
 	pthread_t threads[20];
 	env = open_env("too soon", flags);
-	txn = begin(env, 0);
+	MDB_txn *txn = begin(env, 0);
 	MDB_dbi dbi = table(txn, "t", MDB_CREATE);
+	IS(dbi, 2);
 	MUST(put(txn, dbi, "key", "value", 0));
 	MUST(mdb_txn_commit(txn));
 	for (int i = 0; i < 20; i++) MUST(pthread_create(&threads[i], NULL, begins_to_read, &of_threads[i]));
 	for (int i = 0; i < 20; i++) MUST(pthread_join(threads[i], NULL));
-	txn = begin(env, MDB_RDONLY);
-	MUST(mdb_cursor_open(txn, dbi, &cursor));
-	IS(mdb_cursor_get(cursor, &k, &d, MDB_FIRST), 0);
-	mdb_env_close(env);
-	IS(mdb_cursor_get(cursor, &k, &d, MDB_NEXT) != 0, 1);
-	IS(mdb_get(txn, dbi, &k, &d), EINVAL);
-	IS(put(txn, dbi, "key", "another", 0), EINVAL);
-	mdb_txn_reset(txn);
-	IS(mdb_txn_renew(txn), EINVAL);
-	IS(mdb_txn_env(txn) == NULL, 1);
-	for (int i = 0; i < 20; i += 2) mdb_txn_abort(of_threads[i]);
-	for (int i = 1; i < 20; i += 2) IS(mdb_txn_commit(of_threads[i]), 0);
-	mdb_txn_abort(txn);
-	mdb_cursor_close(cursor);
+	reader = begin(env, MDB_RDONLY);
+	MUST(mdb_cursor_open(reader, dbi, &walking));
+	IS(mdb_cursor_get(walking, &k, &d, MDB_FIRST), 0);
+	work_and_wait(close_too_soon, "");
+	close_too_soon("");
 }
 
 /* What a movement finds. */
