@@ -122,7 +122,15 @@ fn code(error: &duramen::Error) -> ResultCode {
 
 /// What is stored cannot be read.
 pub(crate) fn damaged(what: impl std::fmt::Display) -> Failure {
-    let text = format!("{what} is damaged: run `duramen directory check`, and restore from a backup or an export");
+    told(format!("{what} is damaged: run `duramen directory check`, and restore from a backup or an export"))
+}
+
+/// What is kept about the directory is not what this program, or its configuration, can go on with.
+pub(crate) fn unusable(why: impl std::fmt::Display) -> Failure {
+    told(format!("another program has changed the directory, and this one cannot go on with what it keeps now: {why}"))
+}
+
+fn told(text: String) -> Failure {
     let failure = Failure::new(ResultCode::OTHER, text);
     tell(&failure);
     failure

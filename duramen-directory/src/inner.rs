@@ -10,12 +10,11 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, PoisonError, RwLock};
 
 use duramen::{Database, Snapshot, Table, WriteTxn};
-use duramen_ldap::message::ResultCode;
 
 use crate::clock::Clock;
 use crate::config::Config;
 use crate::error::OpenError;
-use crate::failure::{self, Failure};
+use crate::failure;
 use crate::folder;
 use crate::index::MERGED_FROM;
 use crate::meta;
@@ -100,7 +99,7 @@ impl Inner {
     #[cold]
     fn follow(&self, meta: &Table<'_>) -> failure::Result<Arc<State>> {
         let state = state::follow(meta, &self.config(), self.clock.now());
-        let state = Arc::new(state.map_err(|error| Failure::new(ResultCode::OTHER, error.to_string()))?);
+        let state = Arc::new(state.map_err(failure::unusable)?);
         let mut current = self.state.write().unwrap_or_else(PoisonError::into_inner);
         // What has not been committed yet is for this transaction alone, and what is older for this snapshot.
         if current.as_of < state.as_of {

@@ -149,3 +149,20 @@ fn what_builds_an_index_ends_where_somebody_else_changes_which_there_are() {
     assert!(server.plan(BASE, Scope::Subtree, "(serialNumber=s1000)").contains("1 candidate"));
     assert_eq!(problems(&server), Vec::<String>::new());
 }
+
+#[test]
+fn what_a_newer_program_has_made_of_a_directory_is_told_and_is_no_damage() {
+    let server = server(&["uid"], Config::default());
+    let set = |format: &str| {
+        server.directory.database().update(|txn| txn.table("meta")?.put("format", format)).unwrap();
+    };
+    let before =
+        server.directory.database().read().unwrap().table("meta").unwrap().get("format").unwrap().unwrap().to_vec();
+    set("99");
+    let failure = server.search(BASE, "(uid=bjensen)", &Ask::default()).map(drop).unwrap_err();
+    assert!(failure.code == ResultCode::OTHER && failure.diagnostic.contains("use a newer program"), "{failure}");
+    let refused = server.modify(JENSEN, &[(Add, "uid", &["babs"])]).unwrap_err();
+    assert!(refused.diagnostic.contains("use a newer program"), "{refused}");
+    set(std::str::from_utf8(&before).unwrap());
+    assert_eq!((server.found("(uid=bjensen)").len(), server.found("(uid=babs)").len()), (1, 0));
+}
