@@ -107,7 +107,9 @@ impl Inner {
                 Some(why) => {
                     tracing::error!("updates are refused, since another program has changed the directory: {why}")
                 }
-                None => tracing::info!("another program has changed the directory's schema or indices: taken up"),
+                None => tracing::info!(
+                    "what the directory keeps about itself (schema, indices, imports) has changed: taken up"
+                ),
             }
             *current = state.clone();
         }

@@ -107,6 +107,11 @@ fn the_servers_configuration_says_where_the_directory_is_and_what_it_goes_by() {
     let password = ["directory", "passwd", "--config", "etc/duramend.toml", "uid=jsmith,dc=example,dc=com"];
     bench.fed(&password, b"secret\n").ok();
     assert!(run("export", &["--data", "etc/people"]).ok().contains("userPassword: {ARGON2}"), "both may be named");
+    let text = std::fs::read_to_string(bench.path("etc/duramend.toml")).unwrap();
+    let text = text.replace("[directory]\n", "[directory]\npassword_scheme = \"SSHA512\"\n");
+    std::fs::write(bench.path("etc/duramend.toml"), text).unwrap();
+    bench.fed(&password, b"secret\n").ok();
+    assert!(run("export", &[]).ok().contains("userPassword: {SSHA512}"), "as the server keeps new ones");
     for tool in ["import people.ldif", "export", "reindex", "check", "explain (own=x)"] {
         let args: Vec<_> = std::iter::once("directory").chain(tool.split(' ')).collect();
         bench.run(&args).fails(2, "<--data <DIR>|--config <FILE>>");
