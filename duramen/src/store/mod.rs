@@ -42,9 +42,9 @@ use crate::store::checkpoint::Sweep;
 use crate::store::landing::Landed;
 use crate::store::log::{Found, Log, Mark};
 pub(crate) use crate::store::meta_slots::{blank, write_meta};
-use crate::store::opening::{hold_newest, join, open_shared, read_head};
+use crate::store::opening::{Opening, read_head};
 use crate::store::poison::Poison;
-pub(crate) use crate::store::published::{Unpacked, published, published_durable};
+pub(crate) use crate::store::published::{Unpacked, is_without_log, published, published_durable};
 use crate::store::recover::{Chosen, Purpose};
 pub(crate) use crate::store::settings::Settings;
 pub use crate::store::settings::{Durability, MediumLayer};
@@ -171,17 +171,18 @@ impl Store {
     pub(crate) fn open(path: &Path, settings: Settings) -> Result<Store> {
         let file = Arc::new(file::open_data(path, settings.read_only, settings.create, settings.mode)?);
         let poison = Poison::of(&file)?;
-        opening::refuse_foreign(path, &settings, &file)?;
-        let (shared, role, registered) = open_shared(path, &settings, &file)?;
         let mut medium: Arc<dyn Medium> = Arc::new(FileMedium::new(file.clone()));
         if let Some(layer) = &settings.medium {
             medium = layer(medium);
         }
         let log_place = log::place(path)?;
+        let opening = Opening::new(path, &settings, &file, &*medium, &log_place)?;
+        opening.refuse_foreign()?;
+        let (shared, role, registered) = opening.shared()?;
         let mut recovered = match role {
-            Role::First if registered => opening::recover(path, &settings, &file, &*medium, &log_place)?,
-            Role::First => hold_newest(path, &settings, &file, &*medium, &log_place)?,
-            Role::Joined => join(path, &settings, &file, &shared)?,
+            Role::First if registered => opening.recover()?,
+            Role::First => opening.hold_newest()?,
+            Role::Joined => opening.join(&shared)?,
         };
         let pending = recovered.pending.take();
         if pending.is_some() && settings.read_only {
@@ -196,7 +197,7 @@ impl Store {
                 shared.opened()?;
             }
         }
-        let file_bytes = file.metadata().map_err(Error::io("ask for the length of the data file"))?.len();
+        let file_bytes = opening.file_bytes()?;
         let rejected = recovered.chosen.rejected.map(|(_, sequence)| sequence);
         let writer = Writer::new(recovered.chosen, &settings, file_bytes);
         tracing::debug!(path = %path.display(), txnid = writer.meta.txnid.0, ?role, "opened");

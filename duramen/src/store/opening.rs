@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 
 use super::log::{self, Found, Mark};
 use super::recover::{self, Chosen};
-use super::{Settings, create, published, published_durable};
+use super::{Settings, create, is_without_log, published, published_durable};
 use crate::advice::Advice;
 use crate::error::{Error, Result};
 use crate::format::meta::{HEAD_BYTES, Meta};
@@ -28,55 +28,67 @@ use crate::width::to_usize;
 /// So long at most it takes a writer from its record to its meta page, even where others keep the processors busy.
 const COMMIT_MAX: Duration = Duration::from_secs(2);
 
-/// The shared state, the part in it, and whether readers of this handle are known to others by it.
-pub(super) fn open_shared(path: &Path, settings: &Settings, file: &File) -> Result<(Shared, Role, bool)> {
-    if !settings.lock_file {
-        return Ok((Shared::private()?, Role::First, true));
-    }
-    let lock_path = chosen_lock_path(path, settings)?;
-    match Shared::open(&lock_path, settings.mode, &Opened::new(path, settings, &lock_path, file)) {
-        // On read-only media, or without the permission to write the lock file: see `hold_newest`.
-        Err(Error::File { source, .. }) if settings.read_only && is_read_only(&source) => {
-            Ok((Shared::private()?, Role::First, false))
-        }
-        other => other.map(|(shared, role)| (shared, role, true)),
-    }
-}
-
-/// Refuses another program's file before its lock file is touched: that of LMDB has the name of ours, and says who reads there.
-pub(super) fn refuse_foreign(path: &Path, settings: &Settings, file: &File) -> Result<()> {
-    // Before what is in it: whoever makes the database goes on meanwhile.
-    let file_bytes = file.metadata().map_err(Error::io("ask for the length of the data file"))?.len();
-    let head = read_head(file)?;
-    let usable = recover::decode_slots(&head, path, settings.purpose());
-    match usable {
-        Err(Error::NotADatabase { .. }) if recover::is_unborn(&head, file_bytes, &usable) => Ok(()),
-        Err(error @ Error::NotADatabase { .. }) => Err(error),
-        _ => Ok(()),
-    }
-}
-
-fn chosen_lock_path(path: &Path, settings: &Settings) -> Result<PathBuf> {
-    settings.lock_path.clone().map_or_else(|| lock_path(path), Ok)
-}
-
-/// The data file, as the lock file sees it.
-struct Opened<'a> {
+/// A data file that is being opened, with what stands beside it.
+pub(super) struct Opening<'a> {
     path: &'a Path,
-    lock_path: &'a Path,
-    is_lock_path_chosen: bool,
-    file: &'a File,
+    settings: &'a Settings,
+    file: &'a Arc<File>,
+    medium: &'a dyn Medium,
+    log_place: &'a Beside,
+    lock_path: PathBuf,
     identity: Option<Identity>,
 }
 
-impl<'a> Opened<'a> {
-    fn new(path: &'a Path, settings: &Settings, lock_path: &'a Path, file: &'a File) -> Opened<'a> {
-        let is_lock_path_chosen = settings.lock_path.is_some();
-        Opened { path, lock_path, is_lock_path_chosen, file, identity: identity::of(file) }
+impl<'a> Opening<'a> {
+    pub(super) fn new(
+        path: &'a Path,
+        settings: &'a Settings,
+        file: &'a Arc<File>,
+        medium: &'a dyn Medium,
+        log_place: &'a Beside,
+    ) -> Result<Opening<'a>> {
+        let lock_path = settings.lock_path.clone().map_or_else(|| lock_path(path), Ok)?;
+        Ok(Opening { path, settings, file, medium, log_place, lock_path, identity: identity::of(file) })
+    }
+
+    /// Refuses another program's file before its lock file is touched: that of LMDB has the name of ours, and says who reads there.
+    pub(super) fn refuse_foreign(&self) -> Result<()> {
+        // Before what is in it: whoever makes the database goes on meanwhile.
+        let file_bytes = self.file_bytes()?;
+        let head = read_head(self.file)?;
+        let usable = self.decode_slots(&head);
+        match usable {
+            Err(Error::NotADatabase { .. }) if recover::is_unborn(&head, file_bytes, &usable) => Ok(()),
+            Err(error @ Error::NotADatabase { .. }) => Err(error),
+            _ => Ok(()),
+        }
+    }
+
+    /// The shared state, the part in it, and whether readers of this handle are known to others by it.
+    pub(super) fn shared(&self) -> Result<(Shared, Role, bool)> {
+        if !self.settings.lock_file {
+            return Ok((Shared::private()?, Role::First, true));
+        }
+        match Shared::open(&self.lock_path, self.settings.mode, self) {
+            // On read-only media, or without the permission to write the lock file: see `hold_newest`.
+            Err(Error::File { source, .. }) if self.settings.read_only && is_read_only(&source) => {
+                Ok((Shared::private()?, Role::First, false))
+            }
+            other => other.map(|(shared, role)| (shared, role, true)),
+        }
+    }
+
+    pub(super) fn file_bytes(&self) -> Result<u64> {
+        self.medium.len().map_err(Error::io("ask for the length of the data file"))
+    }
+
+    fn decode_slots(&self, head: &[u8]) -> Result<Vec<(usize, Meta)>> {
+        recover::decode_slots(head, self.path, self.settings.purpose())
     }
 }
 
-impl DataFile for Opened<'_> {
+/// As the lock file sees it.
+impl DataFile for Opening<'_> {
     fn identity(&self) -> Option<Identity> {
         self.identity
     }
@@ -96,7 +108,7 @@ impl DataFile for Opened<'_> {
     }
 
     fn gives_lock_file_its_name(&self) -> bool {
-        !self.is_lock_path_chosen
+        self.settings.lock_path.is_none()
     }
 
     /// A database may have the lock file's name, or, where somebody has chosen it, any other file. It would be none once it was
@@ -106,17 +118,20 @@ impl DataFile for Opened<'_> {
         let head = read_head(lock_file)?;
         let what = if Meta::is_in(&head) {
             "it is a database"
-        } else if self.is_lock_path_chosen && !may_be_lock_file(&head) {
+        } else if self.settings.lock_path.is_some() && !may_be_lock_file(&head) {
             "it is another program's file: choose one that is not there"
         } else {
             return Ok(());
         };
-        Err(failed("use as a lock file", self.lock_path)(std::io::Error::other(what)))
+        Err(failed("use as a lock file", &self.lock_path)(std::io::Error::other(what)))
     }
 
     fn holds(&self, newest: &Published, unsettled: bool) -> bool {
         let bytes = self.file.metadata().map_or(0, |data| data.len());
-        read_head(self.file).is_ok_and(|head| recover::is_as_published(&head, bytes, newest, unsettled))
+        let head = read_head(self.file).unwrap_or_default();
+        let Some(found) = recover::as_published(&head, bytes, newest, unsettled) else { return false };
+        // They had nothing in the log: what is there was put there since, by who restores what a crash left.
+        unsettled || !is_without_log(newest) || matches!(log::find(self.log_place, &found), Ok(None))
     }
 }
 
@@ -151,181 +166,148 @@ pub(super) struct Recovered {
     pub unregistered: Option<UnregisteredReader>,
 }
 
-/// Opens for reading without a part in the lock file: the newest commit is held by a lock on the data file, as those are
-/// that come later.
-pub(super) fn hold_newest(
-    path: &Path,
-    settings: &Settings,
-    file: &Arc<File>,
-    medium: &dyn Medium,
-    log_place: &Beside,
-) -> Result<Recovered> {
-    let reader = UnregisteredReader::new(file.clone());
-    loop {
-        reader.keep_only(&[]);
-        let head = read_head(file)?;
-        let usable = recover::decode_slots(&head, path, settings.purpose());
-        // A writer that committed before the lock was there may not have seen it.
-        let hold = |txnid| reader.hold(txnid).and_then(|()| Ok(read_head(file)? == head));
-        // Held before it is proven: that takes longer than commits do.
-        let usable = match usable {
-            Ok(usable) if hold(usable[0].1.txnid)? => usable,
-            Err(error) if read_head(file)? == head => return Err(error),
-            _ => continue,
+impl Opening<'_> {
+    /// Opens for reading without a part in the lock file: the newest commit is held by a lock on the data file, as those are
+    /// that come later.
+    pub(super) fn hold_newest(&self) -> Result<Recovered> {
+        let reader = UnregisteredReader::new(self.file.clone());
+        loop {
+            reader.keep_only(&[]);
+            let head = read_head(self.file)?;
+            let usable = self.decode_slots(&head);
+            // A writer that committed before the lock was there may not have seen it.
+            let hold = |txnid| reader.hold(txnid).and_then(|()| Ok(read_head(self.file)? == head));
+            // Held before it is proven: that takes longer than commits do.
+            let usable = match usable {
+                Ok(usable) if hold(usable[0].1.txnid)? => usable,
+                Err(error) if read_head(self.file)? == head => return Err(error),
+                _ => continue,
+            };
+            let file_bytes = self.file_bytes()?;
+            let recovered = match self.recover_from(&usable, file_bytes) {
+                // A newer commit may have cut off the end of the file that this one does not use.
+                Err(_) if read_head(self.file)? != head => continue,
+                recovered => recovered?,
+            };
+            let chosen = recovered.chosen.meta.txnid;
+            if chosen != usable[0].1.txnid && !hold(chosen)? {
+                continue;
+            }
+            let pending = self.find_pending(&recovered.chosen.meta);
+            if self.is_overtaken(&head, &pending)? {
+                continue;
+            }
+            reader.keep_only(&[chosen]);
+            return Ok(Recovered { pending: pending?, unregistered: Some(reader), ..recovered });
+        }
+    }
+
+    /// Opens as the only one: creates what is not there, and finds the newest commit that is whole.
+    pub(super) fn recover(&self) -> Result<Recovered> {
+        if self.settings.lock_file {
+            log::wait_for_the_dead(self.log_place)?;
+        }
+        loop {
+            let head = read_head(self.file)?;
+            let Some(recovered) = self.try_to_recover()? else { continue };
+            let newest = &recovered.chosen.meta;
+            if self.settings.lock_file {
+                // Nobody is beside this one: what the log has is to be done again.
+                return Ok(Recovered { pending: log::find(self.log_place, newest)?, ..recovered });
+            }
+            let pending = self.find_pending(newest);
+            if self.is_overtaken(&head, &pending)? {
+                continue;
+            }
+            return Ok(Recovered { pending: pending?, ..recovered });
+        }
+    }
+
+    /// What the log holds beyond this commit. Nothing for who only reads, and is told by a lock file in which he has no part that
+    /// this is the newest that anybody was told of: what follows is a writer's who is at work, or was killed.
+    fn find_pending(&self, newest: &Meta) -> Result<Option<Found>> {
+        let found = log::find(self.log_place, newest)?;
+        Ok(found.filter(|_| !self.settings.read_only || self.newest_by_lock_file() != Some(newest.txnid)))
+    }
+
+    /// Whether what the log seems to hold beyond the commit that was found with this head is that of a writer who goes on
+    /// meanwhile. The disk may have its record before its meta page is written: then that follows soon.
+    fn is_overtaken(&self, head: &[u8], pending: &Result<Option<Found>>) -> Result<bool> {
+        let wait = match pending {
+            Ok(None) => return Ok(false),
+            Ok(Some(found)) if found.records().len() == 1 => COMMIT_MAX,
+            _ => Duration::ZERO,
         };
-        let file_bytes = medium.len().map_err(Error::io("ask for the length of the data file"))?;
-        let vouched = vouched_for(path, settings, file, &usable);
-        let recovered = match recover_from(&usable, vouched, file_bytes, path, settings, file) {
-            // A newer commit may have cut off the end of the file that this one does not use.
-            Err(_) if read_head(file)? != head => continue,
-            recovered => recovered?,
-        };
-        let chosen = recovered.chosen.meta.txnid;
-        if chosen != usable[0].1.txnid && !hold(chosen)? {
-            continue;
+        let begun = Instant::now();
+        while read_head(self.file)? == head {
+            if begun.elapsed() >= wait {
+                return Ok(false);
+            }
+            thread::sleep(Duration::from_millis(1));
         }
-        let pending = find_pending(path, settings, file, log_place, &recovered.chosen.meta);
-        if is_overtaken(file, &head, &pending)? {
-            continue;
+        Ok(true)
+    }
+
+    /// None if somebody has committed meanwhile.
+    fn try_to_recover(&self) -> Result<Option<Recovered>> {
+        let mut head = read_head(self.file)?;
+        let mut file_bytes = self.file_bytes()?;
+        let mut usable = self.decode_slots(&head);
+        let is_new = !self.settings.read_only && self.settings.create && recover::is_unborn(&head, file_bytes, &usable);
+        if is_new {
+            create::create(self.path, self.settings, self.medium)?;
+            head = read_head(self.file)?;
+            file_bytes = self.file_bytes()?;
+            usable = self.decode_slots(&head);
         }
-        reader.keep_only(&[chosen]);
-        return Ok(Recovered { pending: pending?, unregistered: Some(reader), ..recovered });
-    }
-}
-
-/// Opens as the only one: creates what is not there, and finds the newest commit that is whole.
-pub(super) fn recover(
-    path: &Path,
-    settings: &Settings,
-    file: &Arc<File>,
-    medium: &dyn Medium,
-    log_place: &Beside,
-) -> Result<Recovered> {
-    if settings.lock_file {
-        log::wait_for_the_dead(log_place)?;
-    }
-    loop {
-        let head = read_head(file)?;
-        let Some(recovered) = try_to_recover(path, settings, file, medium)? else { continue };
-        let newest = &recovered.chosen.meta;
-        if settings.lock_file {
-            // Nobody is beside this one: what the log has is to be done again.
-            return Ok(Recovered { pending: log::find(log_place, newest)?, ..recovered });
+        let recovered = usable.and_then(|usable| self.recover_from(&usable, file_bytes));
+        // Without a lock file somebody may write meanwhile, who is to find all as it was: nothing is written before a transaction is.
+        let is_whole = recovered.as_ref().is_ok_and(|recovered| recovered.chosen.rejected.is_none());
+        if !self.settings.lock_file && !is_whole && read_head(self.file)? != head {
+            return Ok(None);
         }
-        let pending = find_pending(path, settings, file, log_place, newest);
-        if is_overtaken(file, &head, &pending)? {
-            continue;
+        let mut recovered = recovered?;
+        // One that is new has just been flushed.
+        recovered.secured = is_new;
+        if !self.settings.read_only && self.settings.lock_file && !is_new {
+            recover::secure(&mut recovered.chosen, &recovered.pager, self.medium)?;
+            recovered.secured = true;
         }
-        return Ok(Recovered { pending: pending?, ..recovered });
+        Ok(Some(recovered))
     }
-}
 
-/// What the log holds beyond this commit. Nothing for who only reads, and is told by a lock file in which he has no part that
-/// this is the newest that anybody was told of: what follows is a writer's who is at work, or was killed.
-fn find_pending(
-    path: &Path,
-    settings: &Settings,
-    file: &File,
-    log_place: &Beside,
-    newest: &Meta,
-) -> Result<Option<Found>> {
-    let found = log::find(log_place, newest)?;
-    Ok(found.filter(|_| !settings.read_only || newest_by_lock_file(path, settings, file) != Some(newest.txnid)))
-}
-
-/// Whether what the log seems to hold beyond the commit that was found with this head is that of a writer who goes on
-/// meanwhile. The disk may have its record before its meta page is written: then that follows soon.
-fn is_overtaken(file: &File, head: &[u8], pending: &Result<Option<Found>>) -> Result<bool> {
-    let wait = match pending {
-        Ok(None) => return Ok(false),
-        Ok(Some(found)) if found.records().len() == 1 => COMMIT_MAX,
-        _ => Duration::ZERO,
-    };
-    let begun = Instant::now();
-    while read_head(file)? == head {
-        if begun.elapsed() >= wait {
-            return Ok(false);
+    /// The commit that need not prove itself to who only reads: the lock file, in which he has no part, tells that the page cache
+    /// has all of it. Who writes makes sure that the disk has it, and needs to know its pages for that.
+    fn vouched_for(&self, usable: &[(usize, Meta)]) -> Option<Txnid> {
+        if !self.settings.read_only || usable.first().is_none_or(|(_, meta)| meta.is_proven()) {
+            return None;
         }
-        thread::sleep(Duration::from_millis(1));
+        self.newest_by_lock_file()
     }
-    Ok(true)
-}
 
-/// None if somebody has committed meanwhile.
-fn try_to_recover(
-    path: &Path,
-    settings: &Settings,
-    file: &Arc<File>,
-    medium: &dyn Medium,
-) -> Result<Option<Recovered>> {
-    let mut head = read_head(file)?;
-    let mut file_bytes = medium.len().map_err(Error::io("ask for the length of the data file"))?;
-    let mut usable = recover::decode_slots(&head, path, settings.purpose());
-    let is_new = !settings.read_only && settings.create && recover::is_unborn(&head, file_bytes, &usable);
-    if is_new {
-        create::create(path, settings, medium)?;
-        head = read_head(file)?;
-        file_bytes = medium.len().map_err(Error::io("ask for the length of the data file"))?;
-        usable = recover::decode_slots(&head, path, settings.purpose());
+    /// The newest commit by the lock file, if that is of this data file as the page cache has it, which has all of it.
+    fn newest_by_lock_file(&self) -> Option<Txnid> {
+        vouched(&self.lock_path, self)
     }
-    let recovered = usable.and_then(|usable| {
-        let vouched = vouched_for(path, settings, file, &usable);
-        recover_from(&usable, vouched, file_bytes, path, settings, file)
-    });
-    // Without a lock file somebody may write meanwhile, who is to find all as it was: nothing is written before a transaction is.
-    let is_whole = recovered.as_ref().is_ok_and(|recovered| recovered.chosen.rejected.is_none());
-    if !settings.lock_file && !is_whole && read_head(file)? != head {
-        return Ok(None);
+
+    fn recover_from(&self, usable: &[(usize, Meta)], file_bytes: u64) -> Result<Recovered> {
+        let pager = pager_for(self.file, file_bytes, &usable[0].1, self.settings)?;
+        let chosen = recover::choose(&pager, file_bytes, usable, self.vouched_for(usable), self.path)?;
+        Ok(Recovered { pager, chosen, secured: false, pending: None, unregistered: None })
     }
-    let mut recovered = recovered?;
-    // One that is new has just been flushed.
-    recovered.secured = is_new;
-    if !settings.read_only && settings.lock_file && !is_new {
-        recover::secure(&mut recovered.chosen, &recovered.pager, medium)?;
-        recovered.secured = true;
+
+    /// Opens beside others: the newest commit is in shared memory.
+    pub(super) fn join(&self, shared: &Shared) -> Result<Recovered> {
+        let newest = shared.newest();
+        let head = read_head(self.file)?;
+        let file_bytes = self.file_bytes()?;
+        let usable = self.decode_slots(&head)?;
+        let pager = pager_for(self.file, file_bytes, &usable[0].1, self.settings)?;
+        // The slots may change under our eyes; a writer looks its slot up again when it begins.
+        let (slot, meta) = usable.iter().find(|(_, meta)| meta.txnid == newest).unwrap_or(&usable[0]).clone();
+        let chosen = Chosen { slot, meta, unflushed: Vec::new(), rejected: None };
+        Ok(Recovered { pager, chosen, secured: true, pending: None, unregistered: None })
     }
-    Ok(Some(recovered))
-}
-
-/// The commit that need not prove itself to who only reads: the lock file, in which he has no part, tells that the page cache
-/// has all of it. Who writes makes sure that the disk has it, and needs to know its pages for that.
-fn vouched_for(path: &Path, settings: &Settings, file: &File, usable: &[(usize, Meta)]) -> Option<Txnid> {
-    if !settings.read_only || usable.first().is_none_or(|(_, meta)| meta.is_proven()) {
-        return None;
-    }
-    newest_by_lock_file(path, settings, file)
-}
-
-/// The newest commit by the lock file, if that is of this data file as the page cache has it, which has all of it.
-fn newest_by_lock_file(path: &Path, settings: &Settings, file: &File) -> Option<Txnid> {
-    let lock_path = chosen_lock_path(path, settings).ok()?;
-    vouched(&lock_path, &Opened::new(path, settings, &lock_path, file))
-}
-
-fn recover_from(
-    usable: &[(usize, Meta)],
-    vouched: Option<Txnid>,
-    file_bytes: u64,
-    path: &Path,
-    settings: &Settings,
-    file: &Arc<File>,
-) -> Result<Recovered> {
-    let pager = pager_for(file, file_bytes, &usable[0].1, settings)?;
-    let chosen = recover::choose(&pager, file_bytes, usable, vouched, path)?;
-    Ok(Recovered { pager, chosen, secured: false, pending: None, unregistered: None })
-}
-
-/// Opens beside others: the newest commit is in shared memory.
-pub(super) fn join(path: &Path, settings: &Settings, file: &Arc<File>, shared: &Shared) -> Result<Recovered> {
-    let newest = shared.newest();
-    let head = read_head(file)?;
-    let file_bytes = file.metadata().map_err(Error::io("ask for the length of the data file"))?.len();
-    let usable = recover::decode_slots(&head, path, settings.purpose())?;
-    let pager = pager_for(file, file_bytes, &usable[0].1, settings)?;
-    // The slots may change under our eyes; a writer looks its slot up again when it begins.
-    let (slot, meta) = usable.iter().find(|(_, meta)| meta.txnid == newest).unwrap_or(&usable[0]).clone();
-    let chosen = Chosen { slot, meta, unflushed: Vec::new(), rejected: None };
-    Ok(Recovered { pager, chosen, secured: true, pending: None, unregistered: None })
 }
 
 /// Shows others the newest commit that who opened first found.

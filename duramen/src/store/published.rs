@@ -45,6 +45,11 @@ pub(crate) fn is_flushed(record: &Published) -> bool {
     Mark::is_flushed(record.words[7] >> 16)
 }
 
+/// Whether nothing of the commit that the record tells of, or of those before it, is in the log alone.
+pub(crate) fn is_without_log(record: &Published) -> bool {
+    Unpacked::of(record).mark == Mark::START
+}
+
 /// The record that tells readers of a commit.
 pub(crate) fn published(meta: &Meta, slot: usize, durable_slot: usize, mark: Mark) -> Published {
     let mut words = [0; RECORD_WORDS];

@@ -76,18 +76,18 @@ pub(crate) fn whole_slots(head: &[u8]) -> impl Iterator<Item = (usize, Meta)> {
     (0..SLOTS).filter_map(|slot| Some((slot, Meta::decode(head.get(slot * SLOT_BYTES..)?).ok()?)))
 }
 
-/// Whether a file of this length that begins like this holds the commit that was published last, and nothing newer but,
-/// if a writer died in its transaction, the commit of that one.
-pub(crate) fn is_as_published(head: &[u8], file_bytes: u64, newest: &Published, unsettled: bool) -> bool {
+/// The commit that was published last, if a file of this length that begins like this holds it, and nothing newer but, if a
+/// writer died in its transaction, the commit of that one.
+pub(crate) fn as_published(head: &[u8], file_bytes: u64, newest: &Published, unsettled: bool) -> Option<Meta> {
     let known = Unpacked::of(newest);
-    let Some((_, found)) = whole_slots(head).find(|(slot, _)| *slot == known.slot) else { return false };
+    let (_, found) = whole_slots(head).find(|(slot, _)| *slot == known.slot)?;
     let same = published(&found, known.slot, known.durable_slot, known.mark) == *newest;
     let older = |meta: &Meta| meta.sequence < found.sequence;
     // One commit on its way to the disk, and one that was made on top of it.
     let next = |meta: &Meta| (1..=2).any(|n| meta.sequence == found.sequence + n && meta.txnid.0 == found.txnid.0 + n);
     let whole = needed_bytes(&found) <= file_bytes;
-    same && whole
-        && whole_slots(head).all(|(slot, meta)| slot == known.slot || older(&meta) || unsettled && next(&meta))
+    let alone = || whole_slots(head).all(|(slot, meta)| slot == known.slot || older(&meta) || unsettled && next(&meta));
+    (same && whole && alone()).then_some(found)
 }
 
 /// Whether the creation of the file was interrupted: it has no usable slot, nothing but blank sectors and pieces of

@@ -29,7 +29,7 @@ fn head(metas: [(u64, u64); SLOTS]) -> Vec<u8> {
 fn what_a_dead_writer_left_is_gone_on_with_if_it_is_the_commit_on_its_way_or_one_on_top_of_it() {
     let newest = published(&meta(7, 6), 1, 0, Mark::START);
     let is_so = |last: (u64, u64), unsettled| {
-        is_as_published(&head([(6, 5), (7, 6), (5, 4), last]), HEAD_BYTES, &newest, unsettled)
+        as_published(&head([(6, 5), (7, 6), (5, 4), last]), HEAD_BYTES, &newest, unsettled).is_some()
     };
     assert_eq!([is_so((4, 3), false), is_so((4, 3), true)], [true; 2], "nothing newer is there");
     for n in 1..=2 {
@@ -47,7 +47,7 @@ fn what_a_dead_writer_left_is_gone_on_with_if_it_is_the_commit_on_its_way_or_one
 fn a_file_that_holds_not_what_was_published_is_not_as_that() {
     let slots = [(6, 5), (7, 6), (5, 4), (4, 3)];
     let newest = |meta: &Meta, slot| published(meta, slot, 0, Mark::START);
-    let is_so = |newest: &Published, bytes| is_as_published(&head(slots), bytes, newest, false);
+    let is_so = |newest: &Published, bytes| as_published(&head(slots), bytes, newest, false).is_some();
     assert!(is_so(&newest(&meta(7, 6), 1), HEAD_BYTES));
     assert!(!is_so(&newest(&meta(7, 6), 2), HEAD_BYTES), "in another slot");
     assert!(!is_so(&newest(&meta(8, 7), 1), HEAD_BYTES), "a later one");
@@ -55,6 +55,6 @@ fn a_file_that_holds_not_what_was_published_is_not_as_that() {
     let long = Meta { page_count: 5, ..meta(7, 6) };
     let whole = [meta(6, 5), long.clone(), meta(5, 4), meta(4, 3)].map(|meta| meta.encode_whole()).concat();
     let bytes = 5 * 4096;
-    assert!(is_as_published(&whole, bytes, &newest(&long, 1), false));
-    assert!(!is_as_published(&whole, bytes - 1, &newest(&long, 1), false), "the file is shorter");
+    assert!(as_published(&whole, bytes, &newest(&long, 1), false).is_some());
+    assert!(as_published(&whole, bytes - 1, &newest(&long, 1), false).is_none(), "the file is shorter");
 }
