@@ -72,6 +72,8 @@ pub struct Left {
 /// Why a connection ended, for the log.
 type End = &'static str;
 
+const FAILED: End = "connection failed";
+
 impl Connection {
     /// Of a thread, over a stream.
     pub fn new(thread: Rc<Thread>, watch: Rc<Watch>, stream: Stream, work: Work) -> Connection {
@@ -230,7 +232,7 @@ impl Connection {
         {
             self.then = Then::Leave(to);
             // What it ends with if it cannot leave.
-            return Poll::Ready(Err("connection failed"));
+            return Poll::Ready(Err(FAILED));
         }
         match self.receive(cx) {
             Poll::Ready(result) => Poll::Ready(result),
@@ -258,7 +260,7 @@ impl Connection {
     fn send(&mut self, cx: &mut Context<'_>) -> Result<(), End> {
         while !self.output.is_empty() {
             match Pin::new(&mut self.stream).poll_write(cx, self.output.unsent()) {
-                Poll::Ready(Ok(0)) => return Err("connection failed"),
+                Poll::Ready(Ok(0)) => return Err(FAILED),
                 Poll::Ready(Ok(count)) => {
                     add(&self.thread.figures.bytes_out, count as u64);
                     self.output.advance(count);
@@ -385,6 +387,6 @@ async fn after_others() {
 fn describe(error: &io::Error) -> End {
     match error.kind() {
         io::ErrorKind::ConnectionReset | io::ErrorKind::BrokenPipe | io::ErrorKind::UnexpectedEof => "connection lost",
-        _ => "connection failed",
+        _ => FAILED,
     }
 }

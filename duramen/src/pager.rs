@@ -108,13 +108,13 @@ impl Pager {
         Ok(bytes)
     }
 
-    /// The bytes of some pages as they are, unverified.
-    pub(crate) fn bytes(&self, extent: Extent, horizon: Horizon) -> Result<&[u8]> {
+    /// The bytes of some pages as they are.
+    pub(crate) fn unverified(&self, extent: Extent, horizon: Horizon) -> Result<&[u8]> {
         self.raw(extent.start, extent.pages, horizon)
     }
 
-    /// A page's bytes as they are, unverified.
-    pub(crate) fn header(&self, pgno: Pgno, horizon: Horizon) -> Result<&[u8]> {
+    /// A page's bytes as they are.
+    pub(crate) fn unverified_page(&self, pgno: Pgno, horizon: Horizon) -> Result<&[u8]> {
         self.raw(pgno, 1, horizon)
     }
 

@@ -342,18 +342,15 @@ impl Store {
 
     /// The free space as of the writer's commit, read when it is first needed.
     pub(crate) fn ledger<'w>(&self, writer: &'w mut Writer) -> Result<&'w mut Ledger> {
-        match &mut writer.ledger {
-            Some(ledger) => {
-                if let Err(error) = ledger.catch_up(&self.pager, &writer.meta) {
-                    writer.ledger = None;
-                    return Err(error);
-                }
-            }
-            None => writer.ledger = Some(Ledger::load(&self.pager, &writer.meta)?),
+        if let Some(ledger) = &mut writer.ledger
+            && let Err(error) = ledger.catch_up(&self.pager, &writer.meta)
+        {
+            writer.ledger = None;
+            return Err(error);
         }
         match &mut writer.ledger {
             Some(ledger) => Ok(ledger),
-            None => Err(Error::BadTable),
+            none => Ok(none.insert(Ledger::load(&self.pager, &writer.meta)?)),
         }
     }
 
@@ -386,11 +383,9 @@ impl Store {
             if chosen.meta.txnid < newest {
                 return Err(Damage("the newest commit is not whole any more").at(Pgno(0)));
             }
-            recover::secure(&mut chosen, &self.pager, &*self.medium).inspect_err(|error| {
-                if recover::is_harmed_by(error) {
-                    self.give_up(error.to_string());
-                }
-            })?;
+            recover::write_again(&mut chosen, &self.pager, &*self.medium)?;
+            // From here on nobody knows after a failure what is on disk.
+            recover::secure(&mut chosen, &*self.medium).inspect_err(|error| self.give_up(error.to_string()))?;
             // It is told of before the doubt ends: whoever comes after a death in between has to look again.
             self.adopt(&chosen.meta, chosen.slot)?;
             self.shared.out_of_doubt();

@@ -270,7 +270,8 @@ impl Opening<'_> {
         // One that is new has just been flushed.
         recovered.secured = is_new;
         if !self.settings.read_only && self.settings.lock_file && !is_new {
-            recover::secure(&mut recovered.chosen, &recovered.pager, self.medium)?;
+            recover::write_again(&mut recovered.chosen, &recovered.pager, self.medium)?;
+            recover::secure(&mut recovered.chosen, self.medium)?;
             recovered.secured = true;
         }
         Ok(Some(recovered))

@@ -172,19 +172,16 @@ pub(crate) fn choose(
 /// Makes sure that what was chosen is on disk, and that what was rejected is not found again.
 ///
 /// It was found in the page cache, which does not tell whether a flush of it once failed, so that the disk may never get
-/// it: it is written again. Of a commit that needs no proof that is the meta page. The pages were flushed before that.
-pub(crate) fn secure(chosen: &mut Chosen, pager: &Pager, medium: &dyn Medium) -> Result<()> {
+/// it: it has been written again ([`write_again`]). Of a commit that needs no proof that is the meta page. The pages were
+/// flushed before that.
+pub(crate) fn secure(chosen: &mut Chosen, medium: &dyn Medium) -> Result<()> {
     if let Some((slot, sequence)) = chosen.rejected {
         let sequence = Meta::sequence_after(sequence)?;
-        if !chosen.unflushed.is_empty() {
-            write_again(chosen, pager, medium).map_err(Error::io(AGAIN))?;
-            medium.flush().map_err(Error::io("flush the recovered commit"))?;
-        }
+        medium.flush().map_err(Error::io("flush the recovered commit"))?;
         chosen.meta.sequence = sequence;
         chosen.slot = slot;
         return write_proven(medium, &mut chosen.meta, slot).map_err(Error::io("write the meta page"));
     }
-    write_again(chosen, pager, medium).map_err(Error::io(AGAIN))?;
     let written = write_meta(medium, &chosen.meta, chosen.slot, &mut Vec::new());
     match written.map_err(Error::io("write the meta page")) {
         // Some filesystems put even what is there already elsewhere. To read there has to be no room.
@@ -196,18 +193,11 @@ pub(crate) fn secure(chosen: &mut Chosen, pager: &Pager, medium: &dyn Medium) ->
     medium.flush().map_err(Error::io("flush the recovered commit"))
 }
 
-/// What was being done when nothing is harmed yet by a failure to [`secure`] a commit: its pages were written as they are there.
-const AGAIN: &str = "write the recovered commit";
-
-/// Whether that failed so that nobody knows what is on disk.
-pub(crate) fn is_harmed_by(error: &Error) -> bool {
-    !matches!(error, Error::Io { op: AGAIN, .. })
-}
-
 /// Most pages written at once.
 const PIECE: u64 = 256;
 
-fn write_again(chosen: &mut Chosen, pager: &Pager, medium: &dyn Medium) -> std::io::Result<()> {
+/// Writes the pages of what was chosen that may not be on disk, as they are there: a failure harms nothing.
+pub(crate) fn write_again(chosen: &mut Chosen, pager: &Pager, medium: &dyn Medium) -> Result<()> {
     let horizon = Horizon { txnid: chosen.meta.txnid, page_count: chosen.meta.page_count };
     let mut pages = std::mem::take(&mut chosen.unflushed);
     pages.sort_unstable();
@@ -215,8 +205,10 @@ fn write_again(chosen: &mut Chosen, pager: &Pager, medium: &dyn Medium) -> std::
         let (mut at, end) = (run[0].start, run[run.len() - 1].end());
         while at < end {
             let piece = Extent::new(at, PIECE.min(end.0 - at.0));
-            let bytes = pager.bytes(piece, horizon).map_err(std::io::Error::other)?.to_vec();
-            medium.write_at(at.0 * pager.page_size as u64, &[std::io::IoSlice::new(&bytes)])?;
+            let bytes = pager.unverified(piece, horizon)?.to_vec();
+            medium
+                .write_at(at.0 * pager.page_size as u64, &[std::io::IoSlice::new(&bytes)])
+                .map_err(Error::io("write the recovered commit"))?;
             at = piece.end();
         }
     }
@@ -284,7 +276,7 @@ impl Prover<'_> {
 
 impl Visitor for Prover<'_> {
     fn page(&mut self, child: Child, _level: u8) -> Result<bool> {
-        let bytes = self.pager.header(child.pgno(), self.horizon)?;
+        let bytes = self.pager.unverified_page(child.pgno(), self.horizon)?;
         if page::birth(bytes) <= self.base {
             return Ok(false);
         }
@@ -294,7 +286,7 @@ impl Visitor for Prover<'_> {
 
     fn value(&mut self, stub: Stub) -> Result<()> {
         let pgno = stub.child.pgno();
-        let header = self.pager.header(pgno, self.horizon)?;
+        let header = self.pager.unverified_page(pgno, self.horizon)?;
         if page::birth(header) > self.base {
             let run = self.pager.run(pgno, Kind::Overflow, Some(stub.bytes), self.horizon)?;
             let pages = run.len() / self.pager.page_size;
@@ -320,7 +312,7 @@ impl Pages for Unverified<'_> {
     }
 
     fn page(&self, child: Child) -> Result<&[u8]> {
-        self.pager.header(child.pgno(), self.horizon)
+        self.pager.unverified_page(child.pgno(), self.horizon)
     }
 
     fn value(&self, stub: Stub) -> Result<&[u8]> {

@@ -196,13 +196,8 @@ pub(super) fn record(work: &Work, name: &[u8]) -> Result<Option<Tree>> {
     find(work, &work.tables[0].tree, &work.tables[0].orders, name)
 }
 
-/// Opens a table for writing: its index among the transaction's tables. `create`: make it if it is not there.
-pub(super) fn open(
-    work: &mut Work,
-    name: &[u8],
-    options: Option<&TableOptions>,
-    create: bool,
-) -> Result<Option<usize>> {
+/// Opens a table for writing, if it is there: its index among the transaction's tables.
+pub(super) fn open(work: &mut Work, name: &[u8], options: Option<&TableOptions>) -> Result<Option<usize>> {
     work.check()?;
     if let Some(i) = work.names.find(&work.tables, name) {
         let table = &work.tables[i];
@@ -213,21 +208,21 @@ pub(super) fn open(
         return Ok(Some(i));
     }
     let main = &work.tables[0];
-    let saved = find(work, &main.tree, &main.orders, name)?;
-    let (tree, orders) = match saved {
-        Some(tree) => (tree, orders_of(name, &tree, options)?),
-        None if create => {
-            check_name(work, name)?;
-            let options = options.cloned().unwrap_or_default();
-            (options.tree(), options.orders())
-        }
-        None => return Ok(None),
-    };
-    let i = work.add_table(name, tree, orders, saved);
-    if saved.is_none() {
-        ops::created(work, i);
+    let Some(tree) = find(work, &main.tree, &main.orders, name)? else { return Ok(None) };
+    let orders = orders_of(name, &tree, options)?;
+    Ok(Some(work.add_table(name, tree, orders, Some(tree))))
+}
+
+/// As [`open`]; makes the table if it is not there.
+pub(super) fn open_or_make(work: &mut Work, name: &[u8], options: Option<&TableOptions>) -> Result<usize> {
+    if let Some(i) = open(work, name, options)? {
+        return Ok(i);
     }
-    Ok(Some(i))
+    check_name(work, name)?;
+    let options = options.cloned().unwrap_or_default();
+    let i = work.add_table(name, options.tree(), options.orders(), None);
+    ops::created(work, i);
+    Ok(i)
 }
 
 /// Whether a main table can have the names of tables in it: not if it has duplicates, nor in an order that not all names
@@ -290,12 +285,11 @@ fn open_any(work: &mut Work, name: &[u8]) -> Result<Option<usize>> {
     if let Some(i) = work.names.find(&work.tables, name) {
         return Ok(Some(i));
     }
-    match open(work, name, None, false) {
+    match open(work, name, None) {
         Err(Error::TableOptions { .. }) => {
             let main = &work.tables[0];
             let saved = find(work, &main.tree, &main.orders, name)?;
-            let tree = saved.ok_or(Error::BadTable)?;
-            Ok(Some(work.add_table(name, tree, Orders::default(), saved)))
+            Ok(saved.map(|tree| work.add_table(name, tree, Orders::default(), Some(tree))))
         }
         other => other,
     }

@@ -380,7 +380,7 @@ fn new_base(work: &mut Work, placer: &mut Placer, retired: &mut Vec<(Extent, Txn
     let head = lengthen_chain(work, placer, &places, Pgno(0), &records)?;
     // Runs of the chain count in the proof like every other page.
     for (extent, birth) in old.into_iter().filter(|(_, birth)| *birth > work.base) {
-        let checksum = Some(page::checksum(work.store.pager.header(extent.start, work.horizon)?));
+        let checksum = Some(page::checksum(work.store.pager.unverified_page(extent.start, work.horizon)?));
         work.unchained.push(Retired { extent, birth, checksum });
     }
     Ok(SpaceRoot { head, chain_pages: pages, base_pages: pages, free_pages: 0 })

@@ -281,13 +281,13 @@ fn open(work: &mut Work, create: bool, rest: &mut Reader<'_>) -> Result<usize, F
         if name.is_empty() {
             return Ok(0);
         }
-        let opened = catalog::open(work, name, None, false)?;
+        let opened = catalog::open(work, name, None)?;
         return Ok(opened.ok_or(Damage("an operation on a table that is not there"))?);
     }
     let (order, flags, duplicate_order) = (rest.byte()?, rest.byte()?, rest.byte()?);
     let user = u16::from_le_bytes([rest.byte()?, rest.byte()?]);
     let options = TableOptions::of(order, flags, duplicate_order, user).ok_or(Damage("a table of unknown order"))?;
-    Ok(catalog::open(work, name, Some(&options), true)?.ok_or(Error::BadTable)?)
+    Ok(catalog::open_or_make(work, name, Some(&options))?)
 }
 
 fn again(work: &mut Work, operation: u8, i: usize, rest: &mut Reader<'_>) -> Result<(), Failure> {

@@ -294,6 +294,6 @@ impl Pages for Snapshot<'_> {
 
     #[inline]
     fn upcoming(&self, child: Child) -> Option<&[u8]> {
-        self.store.pager.header(child.pgno(), self.horizon).ok()
+        self.store.pager.unverified_page(child.pgno(), self.horizon).ok()
     }
 }

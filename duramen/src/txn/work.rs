@@ -289,10 +289,8 @@ impl Work {
 
     /// What is open, and the writer's memory of it.
     pub(crate) fn store_and_writer(&mut self) -> Result<(&Arc<Store>, &mut Writer)> {
-        match self.writer.as_deref_mut() {
-            Some(writer) => Ok((&self.store, writer)),
-            None => Err(Error::BadTable),
-        }
+        let writer = self.writer.as_deref_mut().ok_or(Error::TxnFailed)?;
+        Ok((&self.store, writer))
     }
 
     /// The free space.
@@ -530,7 +528,7 @@ impl Pages for Work {
         if child.is_dirty() {
             return self.dirty.page(child.dirty_index());
         }
-        self.store.pager.header(child.pgno(), self.horizon).ok()
+        self.store.pager.unverified_page(child.pgno(), self.horizon).ok()
     }
 }
 
@@ -619,7 +617,7 @@ impl PagesMut for Work {
         }
         self.check_freed(run)?;
         let pages = overflow::pages_for(bytes as usize, self.page_size()) as u64;
-        let header = self.store.pager.header(run.pgno(), self.horizon)?;
+        let header = self.store.pager.unverified_page(run.pgno(), self.horizon)?;
         if page::kind(header) != Some(Kind::Overflow) || u64::from(page::run(header)) != pages {
             return Err(damaged(run, "not the run of overflow pages that its key says"));
         }

@@ -209,13 +209,13 @@ impl<'p> WriteTxn<'p> {
 
     /// As [`WriteTxn::table_with`] (or [`WriteTxn::table`]), but returns a handle that borrows nothing.
     pub fn open_table(&mut self, name: impl AsRef<[u8]>, options: Option<&TableOptions>) -> Result<TableId> {
-        let opened = catalog::open(self.work_mut(), name.as_ref(), options, true)?;
-        Ok(self.id(opened.ok_or(Error::BadTable)?))
+        let i = catalog::open_or_make(self.work_mut(), name.as_ref(), options)?;
+        Ok(self.id(i))
     }
 
     /// A handle to a table if it is there: as it is, or only with these options.
     pub fn find_table(&mut self, name: impl AsRef<[u8]>, options: Option<&TableOptions>) -> Result<Option<TableId>> {
-        Ok(catalog::open(self.work_mut(), name.as_ref(), options, false)?.map(|i| self.id(i)))
+        Ok(catalog::open(self.work_mut(), name.as_ref(), options)?.map(|i| self.id(i)))
     }
 
     /// What a table consists of, whatever its order: also one whose comparison function is not known. `None` if there

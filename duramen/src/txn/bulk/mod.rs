@@ -188,8 +188,7 @@ impl<'t> BulkLoad<'t> {
 fn open_empty(txn: &mut WriteTxn<'_>, name: &[u8], options: &BulkOptions) -> Result<usize> {
     let mut index = 0;
     if !name.is_empty() {
-        let opened = catalog::open(txn.work_mut(), name, options.table.as_ref(), true)?;
-        index = opened.ok_or(Error::BadTable)?;
+        index = catalog::open_or_make(txn.work_mut(), name, options.table.as_ref())?;
     } else if let Some(options) = &options.table {
         txn.set_main_options(options)?;
     }
