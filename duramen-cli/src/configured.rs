@@ -34,6 +34,8 @@ struct File {
     _tls: Option<IgnoredAny>,
     #[serde(rename = "identity")]
     _identity: Option<IgnoredAny>,
+    #[serde(rename = "password_policies")]
+    _password_policies: Option<IgnoredAny>,
     #[serde(rename = "limits")]
     _limits: Option<IgnoredAny>,
     #[serde(rename = "log")]

@@ -14,11 +14,12 @@ pub(crate) struct Clock {
 }
 
 /// A moment, in microseconds since 1970.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct Moment(pub u64);
 
 /// Lengths of times as they are written.
 const TIMESTAMP: usize = "YYYYMMDDhhmmssZ".len();
+const PRECISE: usize = "YYYYMMDDhhmmss.uuuuuuZ".len();
 const CSN: usize = "YYYYMMDDhhmmss.uuuuuuZ#000000#000#000000".len();
 
 /// A time as GeneralizedTime in whole seconds (RFC 4517 section 3.3.13).
@@ -93,6 +94,38 @@ impl Moment {
         text
     }
 
+    /// As [`Moment::timestamp`], with microseconds.
+    pub fn precise(self) -> String {
+        let csn = self.csn();
+        String::from_utf8_lossy(&csn[..PRECISE]).into_owned()
+    }
+
+    /// The moment of a time in the form in which times are sorted: `YYYYMMDDhhmmss`, and a fraction behind a dot. The first one
+    /// of 1970 for all before.
+    pub fn of_sortable(time: &[u8]) -> Option<Moment> {
+        let number = |range: std::ops::Range<usize>| std::str::from_utf8(time.get(range)?).ok()?.parse::<u64>().ok();
+        let (year, month, day) = (number(0..4)?, number(4..6)?, number(6..8)?);
+        let fraction = time.get(15..).unwrap_or_default().iter().map(|digit| u64::from(digit.wrapping_sub(b'0')));
+        let micros = fraction.chain(std::iter::repeat(0)).take(6).fold(0, |sum, digit| sum * 10 + digit.min(9));
+        // As in `civil`: the year begins in March.
+        let shifted = if year < 1970 { return Some(Moment(0)) } else { year - u64::from(month <= 2) };
+        let (era, of_era) = (shifted / 400, shifted % 400);
+        let of_year = (153 * ((month + 9) % 12) + 2) / 5 + day.checked_sub(1)?;
+        let days = era * 146_097 + of_era * 365 + of_era / 4 - of_era / 100 + of_year;
+        let seconds = number(8..10)? * 3600 + number(10..12)? * 60 + number(12..14)?;
+        Some(Moment(((days - 719_468) * 86_400 + seconds) * 1_000_000 + micros))
+    }
+
+    /// So many microseconds later.
+    pub fn after(self, micros: u64) -> Moment {
+        Moment(self.0.saturating_add(micros))
+    }
+
+    /// How many microseconds it is later than another, if it is.
+    pub fn since(self, earlier: Moment) -> u64 {
+        self.0.saturating_sub(earlier.0)
+    }
+
     /// A change sequence number, as `entryCSN` has them.
     pub fn csn(self) -> [u8; CSN] {
         let mut text = *b"YYYYMMDDhhmmss.uuuuuuZ#000000#000#000000";
@@ -124,7 +157,12 @@ mod tests {
             (4_107_542_400, "21000301000000Z"),
         ] {
             assert_eq!(Moment(seconds * 1_000_000).timestamp(), text);
+            assert_eq!(Moment::of_sortable(&text.as_bytes()[..14]), Some(Moment(seconds * 1_000_000)));
         }
+        assert_eq!(Moment(1_000_001).precise(), "19700101000001.000001Z");
+        assert_eq!(Moment::of_sortable(b"19700101000001.5"), Some(Moment(1_500_000)));
+        assert_eq!(Moment::of_sortable(b"19700101000001.0000019"), Some(Moment(1_000_001)));
+        assert_eq!([b"00000101000000", b"19691231235959"].map(|time| Moment::of_sortable(time)), [Some(Moment(0)); 2]);
         assert_eq!(&Moment(1_000_000).csn(), b"19700101000001.000000Z#000000#000#000000");
     }
 

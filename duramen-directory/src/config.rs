@@ -37,6 +37,8 @@ pub struct Config {
     pub identities: Vec<IdentityRule>,
     /// Whose word lets somebody act for others.
     pub authz_policy: AuthzPolicy,
+    /// Whether password policies are in force, and how.
+    pub password_policies: Option<PasswordPolicies>,
     /// Whether updates wait for the disk.
     pub durability: Durability,
     /// Opens for reading only.
@@ -133,6 +135,15 @@ pub enum AuthzPolicy {
     Any,
     /// Both.
     All,
+}
+
+/// How the password policies that there are entries of (`pwdPolicy`) are in force.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct PasswordPolicies {
+    /// The name of the policy of entries that name none by `pwdPolicySubentry`.
+    pub default: Option<String>,
+    /// Whether clients are told that an account is locked, which tells that there is one.
+    pub tells_locked: bool,
 }
 
 /// Limits of operations.

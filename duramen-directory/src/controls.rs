@@ -10,7 +10,7 @@ use duramen_ldap::oid::control as oid;
 use crate::failure::{Failure, Result};
 
 /// Controls that the directory knows, for the root DSE.
-pub(crate) const SUPPORTED: [&str; 15] = [
+pub(crate) const SUPPORTED: [&str; 16] = [
     oid::PAGED_RESULTS,
     oid::SORT_REQUEST,
     oid::LIST_VIEW_REQUEST,
@@ -26,6 +26,7 @@ pub(crate) const SUPPORTED: [&str; 15] = [
     oid::RELAX,
     oid::DONT_USE_COPY,
     oid::DOMAIN_SCOPE,
+    oid::PASSWORD_POLICY,
 ];
 
 /// Controls of a request.
@@ -80,6 +81,8 @@ fn belongs(number: &str, of: Of) -> bool {
         oid::PERMISSIVE_MODIFY => of == Of::Modify,
         oid::RELAX => !matches!(of, Of::Search | Of::Compare | Of::Extended),
         oid::DONT_USE_COPY => matches!(of, Of::Search | Of::Compare),
+        // What is said of it the server adds.
+        oid::PASSWORD_POLICY => matches!(of, Of::Add | Of::Modify | Of::Extended),
         _ => false,
     }
 }

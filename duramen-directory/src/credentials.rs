@@ -2,19 +2,15 @@
 //!
 //! Must not know: how passwords are checked, what follows from it.
 
-use std::cmp::Ordering;
-use std::time::SystemTime;
-
-use duramen_ldap::matching::Rule;
 use duramen_ldap::message::ResultCode;
 
 use crate::access::{Level, What};
-use crate::clock::timestamp;
 use crate::entry::{Entry, mark};
 use crate::failure::Result;
 use crate::inner::Inner;
 use crate::meta;
 use crate::names::{self, Found};
+use crate::policy::{Lock, moment_of};
 use crate::requester::{Name, Requester};
 use crate::schema::AttributeId;
 use crate::state::State;
@@ -25,9 +21,15 @@ use crate::view::{Members, Scene, View};
 /// with a bind.
 const PASSWORDS_MAX: usize = 10;
 
-/// The time since which an account is locked that somebody has locked, for good (draft-behera-ldap-password-policy-10 section
-/// 5.3.3).
-const LOCKED: &[u8] = b"000001010000Z";
+/// What somebody can be authenticated by, of an entry.
+pub(crate) struct ForAuth {
+    /// How the entry's name is written.
+    pub written: String,
+    /// Values of the attribute that was asked for.
+    pub values: Vec<Vec<u8>>,
+    /// These are passwords, and nobody is authenticated by them now.
+    pub is_locked: bool,
+}
 
 /// What somebody can be authenticated by.
 #[derive(Clone, Default, PartialEq, Eq)]
@@ -39,6 +41,8 @@ pub struct Credentials {
     pub stored: Vec<Vec<u8>>,
     /// Whether it is the administrator's name.
     pub is_administrator: bool,
+    /// Nobody is authenticated by the stored passwords now, whence there are none here.
+    pub is_locked: bool,
 }
 
 impl std::fmt::Debug for Credentials {
@@ -63,7 +67,7 @@ impl Inner {
         };
         let name = match (&found, administrator) {
             // How it is written down says the entry, if there is one.
-            (Some((written, _)), _) => Name { written: written.as_str().into(), normalized: normalized.into() },
+            (Some(found), _) => Name { written: found.written.as_str().into(), normalized: normalized.into() },
             (None, Some(administrator)) => administrator.name.clone(),
             // Such as the subject of a certificate.
             (None, None) => {
@@ -71,9 +75,9 @@ impl Inner {
                 Name { written, normalized: normalized.into() }
             }
         };
-        let of_entry = found.map(|(_, stored)| stored).unwrap_or_default();
+        let (of_entry, is_locked) = found.map(|found| (found.values, found.is_locked)).unwrap_or_default();
         let stored = own.into_iter().chain(of_entry).collect();
-        Ok(Credentials { name, stored, is_administrator: administrator.is_some() })
+        Ok(Credentials { name, stored, is_administrator: administrator.is_some(), is_locked })
     }
 
     /// How the name of an entry is written, and so many values of an attribute at most, if `requester` may be authenticated
@@ -87,7 +91,7 @@ impl Inner {
         name: &str,
         attribute: AttributeId,
         most: usize,
-    ) -> Result<Option<(String, Vec<Vec<u8>>)>> {
+    ) -> Result<Option<ForAuth>> {
         let snapshot = self.db.read()?;
         meta::check_whole(self.number, &snapshot)?;
         let state = &*self.state_of(&snapshot)?;
@@ -101,9 +105,10 @@ impl Inner {
         let view = View::new(&scene, id, entry, name);
         // None of these is somebody.
         let is_nobody = entry.marks() & (mark::ALIAS | mark::REFERRAL | mark::SUBENTRY) != 0;
-        let is_locked = attribute == state.schema.known().user_password && is_locked(state, &entry);
+        let is_password = attribute == state.schema.known().user_password;
+        let is_locked = is_password && self.is_locked(state, &scene.tables, &entry)?;
         if is_nobody || is_locked || !view.allows(What::Attribute(attribute, None), Level::Auth) {
-            return Ok(Some((written, Vec::new())));
+            return Ok(Some(ForAuth { written, values: Vec::new(), is_locked }));
         }
         // What stands under an option says something else than who he is.
         let stored = entry.of_type(attribute).filter(|stored| !stored.has_options);
@@ -116,26 +121,20 @@ impl Inner {
                 }
             })?;
         }
-        Ok(Some((written, values)))
+        Ok(Some(ForAuth { written, values, is_locked }))
     }
-}
 
-/// Whether somebody has decided that nobody is authenticated by the entry's passwords: at all, yet, or any more
-/// (draft-behera-ldap-password-policy-10 sections 5.3.3, 5.3.13 and 5.3.14).
-fn is_locked(state: &State, entry: &Entry<'_>) -> bool {
-    let known = state.schema.known();
-    let has = |id, is_it: &dyn Fn(&[u8]) -> bool| entry.of_type(id).flat_map(|found| found.values()).any(is_it);
-    has(known.account_locked_time, &|since| since == LOCKED)
-        || has(known.password_start_time, &|start| to_now(state, start).is_some_and(Ordering::is_gt))
-        || has(known.password_end_time, &|end| to_now(state, end).is_some_and(Ordering::is_le))
-}
-
-/// How a time compares with what the clock says.
-fn to_now(state: &State, time: &[u8]) -> Option<Ordering> {
-    let rule = Rule::find("generalizedTimeOrderingMatch")?;
-    let form = |time: &[u8]| {
-        let mut form = Vec::new();
-        rule.normalize(time, &*state.schema, &mut form).ok().map(|()| form)
-    };
-    Some(form(time)?.cmp(&form(timestamp(SystemTime::now()).as_bytes())?))
+    /// Whether nobody is authenticated by an entry's passwords now: somebody has decided so, for good, yet or any more
+    /// (draft-behera-ldap-password-policy-10 sections 5.3.3, 5.3.13 and 5.3.14), or its policy does.
+    fn is_locked(&self, state: &State, tables: &Tables<'_>, entry: &Entry<'_>) -> Result<bool> {
+        let (schema, known, now) = (&*state.schema, state.schema.known(), self.clock.now());
+        let has = |id, is_it: &dyn Fn(&[u8]) -> bool| entry.of_type(id).flat_map(|found| found.values()).any(is_it);
+        let by_somebody = has(known.account_locked_time, &|since| Lock::of(schema, since) == Some(Lock::ForGood))
+            || has(known.password_start_time, &|start| moment_of(schema, start).is_some_and(|start| now < start))
+            || has(known.password_end_time, &|end| moment_of(schema, end).is_some_and(|end| end <= now));
+        match state.policies(*tables) {
+            Some(policies) if !by_somebody => policies.lock(entry, now),
+            _ => Ok(by_somebody),
+        }
+    }
 }

@@ -20,6 +20,7 @@ use crate::identity::Identity;
 use crate::import::{ImportError, ImportEvent, ImportOptions, Imported};
 use crate::inner::{Inner, Monitor};
 use crate::names;
+use crate::policy::{Judgement, Proof};
 use crate::requester::{Name, Requester};
 use crate::schema::Schema;
 use crate::search::{Progress, Search};
@@ -173,7 +174,58 @@ impl Directory {
         controls: List<'_, Control<'_>>,
         patience: Duration,
     ) -> UpdateFuture {
-        self.inner.update_async(requester, request, controls, patience)
+        self.inner.update_async(requester, request, controls, patience, Proof::default())
+    }
+
+    /// Finds out about the passwords of a request what their policy asks for and may take long, where stored ones are costly to
+    /// verify: for [`Directory::update_proven`]. [`Directory::update`] does it by itself; [`Directory::update_async`] has
+    /// other updates wait meanwhile.
+    pub fn prove(&self, requester: &Requester, request: &Request<'_>) -> Result<Proof> {
+        self.inner.prove(requester, request)
+    }
+
+    /// As [`Directory::prove`], about a password in clear text that an entry is to have in another form, for
+    /// [`Directory::set_password`]. `has_old`: the old one was sent along, and is right.
+    pub fn prove_new(&self, requester: &Requester, name: &str, clear: &[u8], has_old: bool) -> Result<Proof> {
+        self.inner.prove_new(requester, name, clear, has_old)
+    }
+
+    /// As [`Directory::update_async`], with what has been found out about the request's passwords.
+    pub fn update_proven(
+        &self,
+        requester: &Requester,
+        request: &Request<'_>,
+        controls: List<'_, Control<'_>>,
+        proof: Proof,
+    ) -> UpdateFuture {
+        self.inner.update_async(requester, request, controls, Duration::ZERO, proof)
+    }
+
+    /// Whether password policies are in force.
+    pub fn has_password_policies(&self) -> bool {
+        self.inner.has_policies()
+    }
+
+    /// Whether clients are told that an account is locked.
+    pub fn tells_locked(&self) -> bool {
+        self.inner.state().password_policies.as_ref().is_some_and(|policies| policies.tells_locked)
+    }
+
+    /// What the policy of the entry of this name says to its password, which was found right or wrong; `None` if something is to
+    /// be noted down with that, which [`Directory::judge`] does. The administrator of the configuration has no policy.
+    pub fn judge_now(&self, name: &Name, is_right: bool) -> Result<Option<Judgement>> {
+        self.inner.judge_now(&name.normalized, is_right)
+    }
+
+    /// As [`Directory::judge_now`], and notes down what is to be noted, which takes its turn among updates and need not survive
+    /// a power cut.
+    pub fn judge(&self, name: &Name, is_right: bool) -> Result<Judgement> {
+        self.inner.judge(&name.normalized, is_right)
+    }
+
+    /// Whether whoever this is has to change the own password before anything else.
+    pub fn must_change_password(&self, requester: &Requester) -> Result<bool> {
+        self.inner.must_change(requester)
     }
 
     /// Who an extended operation that knows the proxied authorization control is carried out as. Any other critical control
@@ -208,12 +260,12 @@ impl Directory {
 
     /// Sets `userPassword` of an entry to one stored form: what a password modify operation does once it has made that
     /// form. The requester has to be allowed to write it.
-    pub fn set_password(&self, requester: &Requester, name: &str, stored: &[u8]) -> UpdateFuture {
+    pub fn set_password(&self, requester: &Requester, name: &str, stored: &[u8], proof: Proof) -> UpdateFuture {
         let (mut values, mut changes) = (Vec::new(), Vec::new());
         let values = List::build(&mut values, [stored]);
         let attribute = duramen_ldap::attribute::Attribute { description: "userPassword", values };
         let changes = List::build(&mut changes, [Change { kind: ChangeKind::Replace, attribute }]);
-        self.update_async(requester, &Request::Modify(ModifyRequest { name, changes }), List::default(), Duration::ZERO)
+        self.update_proven(requester, &Request::Modify(ModifyRequest { name, changes }), List::default(), proof)
     }
 
     /// What `requester` may do with an attribute of an entry, or a value of it, and which line of the access rules decides

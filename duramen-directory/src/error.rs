@@ -42,6 +42,8 @@ pub enum Setting {
     Access,
     /// The administrator.
     Administrator,
+    /// The password policies.
+    PasswordPolicies,
     /// The rule at this place of `identities`.
     Identity(usize),
     /// The limits at this place of `limits_for`.

@@ -6,6 +6,7 @@ use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use duramen_ldap::ber::{List, Writer};
+use duramen_ldap::control::PasswordError;
 use duramen_ldap::message::{LdapResult, ResultCode};
 use duramen_ldap::{DecodeError, TextError};
 
@@ -29,6 +30,8 @@ pub struct Failure {
     pub diagnostic: String,
     /// Encoded URLs of other servers, as [`List::encoded`] has them; empty if none are.
     pub referral: Vec<u8>,
+    /// What a password policy has against it, for who asks by the control.
+    pub policy: Option<PasswordError>,
 }
 
 impl Failure {
@@ -42,7 +45,7 @@ impl Failure {
         let mut referral = Vec::new();
         let mut writer = Writer::new(&mut referral);
         urls.iter().for_each(|url| writer.text(url));
-        Failure { code: ResultCode::REFERRAL, matched_dn: matched_dn.into(), diagnostic: String::new(), referral }
+        Failure { code: ResultCode::REFERRAL, matched_dn: matched_dn.into(), referral, ..Failure::default() }
     }
 
     /// An error of the database, which names what to do about it.

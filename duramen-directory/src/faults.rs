@@ -51,6 +51,7 @@ pub(crate) fn of_schema(schema: &Arc<Schema>, suffixes: &[String], config: &Conf
     }
     faults.note(Setting::Administrator, settings::administrator(schema, config));
     faults.note(Setting::Access, settings::rules(schema, &right, config));
+    faults.note(Setting::PasswordPolicies, settings::policies(schema, config));
     for (n, rule) in config.identities.iter().enumerate() {
         faults.note(Setting::Identity(n), settings::identity(rule));
     }

@@ -44,11 +44,13 @@ mod import;
 mod index;
 mod inner;
 mod inquiry;
+mod judge;
 mod large;
 mod meta;
 mod names;
 mod orders;
 pub mod password;
+mod policy;
 mod proxied;
 mod referral;
 mod reindex;
@@ -65,8 +67,8 @@ mod view;
 
 pub use clock::timestamp;
 pub use config::{
-    Administrator, AuthzPolicy, Config, Durability, IdentityRule, Index, IndexKinds, Limits, LimitsFor, SchemaFile,
-    SearchLimits,
+    Administrator, AuthzPolicy, Config, Durability, IdentityRule, Index, IndexKinds, Limits, LimitsFor,
+    PasswordPolicies, SchemaFile, SearchLimits,
 };
 pub use credentials::Credentials;
 pub use directory::Directory;
@@ -75,6 +77,7 @@ pub use failure::{Failure, Result};
 pub use identity::Identity;
 pub use import::{ImportError, ImportEvent, ImportOptions, ImportProblem, Imported};
 pub use inner::{Monitor, MonitorEntry};
+pub use policy::{Judgement, Proof};
 pub use requester::{Method, Name, Peer, Requester};
 pub use search::{Done, Progress, Search};
 pub use sink::{Collected, Entries, Sink};

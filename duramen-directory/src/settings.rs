@@ -13,6 +13,7 @@ use crate::config::{Config, IdentityRule, Index, LimitsFor, SchemaFile, SearchLi
 use crate::error::OpenError;
 use crate::index::{Indices, Kind};
 use crate::names::{self, Suffix};
+use crate::policy::{self, Policies};
 use crate::requester::Name;
 use crate::schema::{Attribute, AttributeId, EARLIER_TIMES, Schema};
 
@@ -185,6 +186,22 @@ pub(crate) fn administrator(schema: &Schema, config: &Config) -> Result<Option<A
             Err(config_error("administrator", why))
         }
     }
+}
+
+/// The password policies that are in force.
+pub(crate) fn policies(schema: &Schema, config: &Config) -> Result<Option<Policies>, OpenError> {
+    let Some(chosen) = &config.password_policies else { return Ok(None) };
+    let fault = |why: &str| config_error("password_policies", why);
+    let default = chosen.default.as_deref().map(|name| match names::both(schema, name) {
+        Ok(name) if name.is_empty() => {
+            Err(fault("the empty name is no entry's: write one like cn=default,ou=policies,dc=example,dc=com"))
+        }
+        Ok(name) => Ok(name),
+        Err(failure) => Err(fault(&failure.diagnostic)),
+    });
+    let types =
+        policy::Types::of(schema).ok_or_else(|| fault("the schema does not have the attribute types of policies"))?;
+    Ok(Some(Policies::new(default.transpose()?, chosen.tells_locked, types)))
 }
 
 /// The access rules that are chosen, or the standard ones.

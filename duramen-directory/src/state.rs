@@ -16,9 +16,10 @@ use crate::faults;
 use crate::index::Indices;
 use crate::meta;
 use crate::names::{self, Suffix};
+use crate::policy::{InForce, Policies};
 use crate::schema::{AttributeId, Schema};
 use crate::settings::{self, AdministratorState, Types, config_error};
-use crate::tables::{ALL, ENTRY, META, NAME};
+use crate::tables::{ALL, ENTRY, META, NAME, Tables};
 
 /// What holds until the next reconfiguration, or until another program changes what is kept.
 #[derive(Debug)]
@@ -50,6 +51,16 @@ pub(crate) struct State {
     pub references: Vec<AttributeId>,
     /// Attributes of which no two entries have one value.
     pub unique: Vec<AttributeId>,
+    /// Password policies, if they are in force.
+    pub password_policies: Option<Policies>,
+}
+
+impl State {
+    /// The password policies that are in force, if any are.
+    pub fn policies<'s, 't>(&'s self, tables: Tables<'t>) -> Option<InForce<'s, 't>> {
+        let policies = self.password_policies.as_ref()?;
+        Some(InForce { policies, schema: &self.schema, suffixes: &self.suffixes, tables })
+    }
 }
 
 /// What a directory keeps about itself.
@@ -272,6 +283,7 @@ impl Merged {
             .collect::<Result<_, _>>()?;
         let unique =
             config.unique.iter().map(|name| settings::unique(&schema, &ready, name)).collect::<Result<_, _>>()?;
+        let password_policies = settings::policies(&schema, config)?;
         Ok(State {
             as_of: None,
             unfit: None,
@@ -291,6 +303,7 @@ impl Merged {
             nested_groups,
             references,
             unique,
+            password_policies,
         })
     }
 }

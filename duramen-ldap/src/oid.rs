@@ -69,6 +69,8 @@ pub mod control {
     pub const DONT_USE_COPY: &str = "1.3.6.1.1.22";
     /// Domain scope: no references (MS-ADTS section 3.1.1.3.4.1.4).
     pub const DOMAIN_SCOPE: &str = "1.2.840.113556.1.4.1339";
+    /// Password policy (draft-behera-ldap-password-policy-10).
+    pub const PASSWORD_POLICY: &str = "1.3.6.1.4.1.42.2.27.8.5.1";
 }
 
 /// Extended operations.

@@ -1,11 +1,15 @@
 //! Answers: what an operation came to, and how that is written.
 
 use duramen_directory::Failure;
-use duramen_ldap::ber::List;
-use duramen_ldap::message::{BindResponse, ExtendedResponse, LdapResult, Message, MessageId, Response, ResultCode, op};
+use duramen_ldap::ber::{Element, List, Writer};
+use duramen_ldap::control::PasswordPolicyResponse;
+use duramen_ldap::message::{
+    BindResponse, Control, ExtendedResponse, LdapResult, Message, MessageId, Response, ResultCode, op,
+};
+use duramen_ldap::{Payload, oid};
 
 /// What an operation came to.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub struct Reply {
     /// The result; success by default.
     pub result: Failure,
@@ -15,6 +19,8 @@ pub struct Reply {
     pub value: Option<Vec<u8>>,
     /// Name of an extended response.
     pub name: Option<&'static str>,
+    /// What a password policy has to say, for who asks.
+    pub notice: PasswordPolicyResponse,
 }
 
 impl Reply {
@@ -26,6 +32,15 @@ impl Reply {
     /// A result with a message for people.
     pub fn new(code: ResultCode, diagnostic: impl Into<String>) -> Reply {
         Failure::new(code, diagnostic).into()
+    }
+
+    /// With what a password policy has to say, as a control.
+    pub fn with_notice(self) -> Reply {
+        let (mut controls, mut value) = (self.controls, Vec::new());
+        self.notice.encode(&mut value);
+        let control = Control { oid: oid::control::PASSWORD_POLICY, critical: false, value: Some(&value) };
+        control.write(&mut Writer::new(&mut controls));
+        Reply { controls, ..self }
     }
 
     /// Appends it, as the answer to the request with this number and tag.
@@ -67,6 +82,7 @@ pub fn is_success(code: ResultCode) -> bool {
 
 impl From<Failure> for Reply {
     fn from(result: Failure) -> Reply {
-        Reply { result, ..Reply::default() }
+        let notice = PasswordPolicyResponse { warning: None, error: result.policy };
+        Reply { result, notice, ..Reply::default() }
     }
 }

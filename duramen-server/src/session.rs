@@ -21,12 +21,20 @@ pub struct Session {
     pub secured: Option<Secured>,
     /// A SCRAM exchange that waits for the client's proof, and whom it is about.
     pub scram: Option<Box<Begun>>,
+    /// The password that it was authenticated by is to be changed before anything else is done.
+    pub must_change: bool,
     peer: Arc<Peer>,
 }
 
-/// A SCRAM exchange that waits for the client's proof, and who the session is if that is right; `None` if nobody may
-/// be.
-pub type Begun = (scram::Exchange, Option<Requester>);
+/// A SCRAM exchange that waits for the client's proof.
+pub struct Begun {
+    /// The exchange.
+    pub exchange: scram::Exchange,
+    /// Whose policy has a say in it.
+    pub subject: Option<Name>,
+    /// Who the session is if the proof is right; `None` if nobody may be.
+    pub requester: Option<Requester>,
+}
 
 /// A process at the other end of a local socket.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -49,7 +57,8 @@ impl Session {
     pub fn new(peer: Peer, local: Option<Process>) -> Session {
         let peer = Arc::new(peer);
         let ssf = if local.is_some() { LOCAL_SSF } else { 0 };
-        Session { requester: Requester::anonymous(peer.clone(), ssf), local, secured: None, scram: None, peer }
+        let requester = Requester::anonymous(peer.clone(), ssf);
+        Session { requester, local, secured: None, scram: None, must_change: false, peer }
     }
 
     /// Takes note of TLS.

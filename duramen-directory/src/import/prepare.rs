@@ -13,6 +13,7 @@ use crate::clock::Clock;
 use crate::failure::{Failure, Result, bad_name};
 use crate::names::{self, Suffix};
 use crate::password;
+use crate::policy::is_of_draft;
 use crate::schema::{Attribute, AttributeId, WellKnown};
 use crate::state::State;
 use crate::update::structure::{self, Governing};
@@ -163,7 +164,8 @@ fn split<'n>(suffixes: &[Suffix], written: &'n str, normalized: &str) -> Result<
 
 /// Whether another server noted it down, and nobody would here: it would be wrong as soon as the entry changes.
 fn is_kept_by_others(attribute: &Attribute, known: &WellKnown) -> bool {
-    attribute.is_operational() && attribute.no_user_modification && !known.is_maintained(attribute.id)
+    let is_noted_here = known.is_maintained(attribute.id) || is_of_draft(attribute);
+    attribute.is_operational() && attribute.no_user_modification && !is_noted_here
 }
 
 /// The attributes of a record. What the directory derives is left out, and so is what only another

@@ -8,7 +8,7 @@ use super::batch::Batch;
 use super::check;
 use super::context::Context;
 use super::draft::Draft;
-use super::{naming, spelling, structure};
+use super::{naming, passwords, spelling, structure};
 use crate::access::{Level, What};
 use crate::attribute::describe_stored;
 use crate::base::{self, Follow};
@@ -53,6 +53,7 @@ pub(crate) fn prepare(context: &Context<'_>, request: &AddRequest<'_>) -> Result
     context.check_unique(&draft, None, |_| true)?;
     let who = context.requester_name();
     operational(schema, &mut draft, schema.class(structural), who, context.now)?;
+    passwords::added(context, &mut draft)?;
     let id = next_id(context)?;
     store(context, draft, id, &place, request.name)
 }

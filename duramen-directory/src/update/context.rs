@@ -20,6 +20,7 @@ use crate::entry::Entry;
 use crate::failure::{Failure, Result};
 use crate::index::{Extractor, KeySet, Reach, equal};
 use crate::names;
+use crate::policy::Proof;
 use crate::requester::Requester;
 use crate::schema::{AttributeId, AttributeSet, Schema};
 use crate::search::{Picker, Selection};
@@ -32,6 +33,8 @@ pub(crate) struct Context<'c> {
     pub requester: &'c Requester,
     pub controls: &'c Controls<'c>,
     pub now: Moment,
+    /// What is known of the request's passwords beside what it says.
+    pub proof: &'c Proof,
     /// Encoded controls of the response.
     pub response: std::cell::RefCell<Vec<u8>>,
     /// The entry that the response is to show as it is after the update.

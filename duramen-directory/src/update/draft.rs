@@ -233,6 +233,15 @@ impl<'e> Draft<'e> {
         }
     }
 
+    /// Puts values in place of all that an attribute without options has; none end it.
+    pub fn put(&mut self, attribute: &'e Attribute, values: Vec<Value<'e>>) {
+        self.attributes.retain(|found| found.id != attribute.id || !found.options.is_empty());
+        if !values.is_empty() {
+            let content = Content::New(attribute.name.as_str().into(), values);
+            self.attributes.push(DraftAttribute { id: attribute.id, options: Vec::new(), content });
+        }
+    }
+
     /// Adds a value behind the others of an attribute without options.
     pub fn push(&mut self, attribute: &'e Attribute, value: impl Into<Value<'e>>) {
         match self.find(attribute.id, &[]) {

@@ -14,6 +14,7 @@ mod draft;
 mod identifier;
 mod modify;
 pub(crate) mod naming;
+mod passwords;
 mod references;
 mod rename;
 mod shape;
@@ -34,6 +35,7 @@ use duramen_ldap::dn::Dn;
 use duramen_ldap::message::{AddRequest, Control, Message, ModifyDnRequest, ModifyRequest, Request, ResultCode};
 
 use crate::attribute::form;
+use crate::clock::Moment;
 use crate::controls::{Controls, Of};
 use crate::entry::Entry;
 use crate::failure::{Failure, Result};
@@ -42,6 +44,7 @@ use crate::inner::Inner;
 use crate::large;
 use crate::meta;
 use crate::names::{self, Changes, Naming};
+use crate::policy::{Edits, Proof};
 use crate::requester::Requester;
 use crate::tables::{Id, Ids, Tables};
 use crate::view::{Members, Scene};
@@ -112,6 +115,7 @@ struct Owned {
     inner: Arc<Inner>,
     requester: Requester,
     message: Vec<u8>,
+    proof: Proof,
 }
 
 impl Inner {
@@ -120,6 +124,7 @@ impl Inner {
         requester: &Requester,
         request: &Request<'_>,
         controls: List<'_, Control<'_>>,
+        proof: Proof,
     ) -> Result<Owned> {
         if self.is_read_only() {
             return Err(Failure::new(ResultCode::UNWILLING_TO_PERFORM, "the directory is open for reading only"));
@@ -130,7 +135,7 @@ impl Inner {
         if requester.is_anonymous() && message.len() > BRIEF_BYTES {
             return Err(nobody());
         }
-        Ok(Owned { inner: self.clone(), requester: requester.clone(), message })
+        Ok(Owned { inner: self.clone(), requester: requester.clone(), message, proof })
     }
 
     /// Has waiting trigrams merged, in a change of its own, once there are many records. If that fails, as on a full disk,
@@ -154,7 +159,8 @@ impl Inner {
         request: &Request<'_>,
         controls: List<'_, Control<'_>>,
     ) -> Result<Updated> {
-        let owned = self.own(requester, request, controls)?;
+        let proof = self.prove(requester, request)?;
+        let owned = self.own(requester, request, controls, proof)?;
         let made = self.db.submit(move |txn| owned.run(txn))??;
         Ok(made.done(&self.changes))
     }
@@ -165,8 +171,9 @@ impl Inner {
         request: &Request<'_>,
         controls: List<'_, Control<'_>>,
         patience: Duration,
+        proof: Proof,
     ) -> UpdateFuture {
-        match self.own(requester, request, controls) {
+        match self.own(requester, request, controls, proof) {
             Ok(owned) => {
                 let brief = self.is_brief(request, controls, owned.message.len());
                 let patience = if owned.message.len() <= LOGGED_BYTES { patience } else { Duration::ZERO };
@@ -187,6 +194,28 @@ struct Decided {
     /// The entry that they are to show as it is afterwards.
     after: Option<Id>,
     moved: Moved,
+}
+
+/// What changes of an entry of which the directory itself notes something down.
+pub(crate) fn note(
+    state: &crate::state::State,
+    (txn, ids): (&WriteTxn<'_>, Ids),
+    now: Moment,
+    id: Id,
+    edits: &Edits,
+) -> Result<Batch> {
+    let (requester, tables) = (Requester::internal(), Tables::Txn(txn, ids));
+    let plan = state.rules.plan(&requester, &Members::new(state, tables, None));
+    let context = Context {
+        scene: Scene { state, tables, naming: None, plan: &plan },
+        requester: &requester,
+        controls: &Controls::default(),
+        now,
+        proof: &Proof::default(),
+        response: RefCell::default(),
+        after: Cell::default(),
+    };
+    modify::note(&context, id, edits)
 }
 
 /// Where only damage can be the reason for which an update that was decided cannot be ended; it is taken back.
@@ -278,6 +307,7 @@ impl Owned {
             requester,
             controls: &controls,
             now: self.inner.clock.now(),
+            proof: &self.proof,
             response: RefCell::default(),
             after: Cell::default(),
         };

@@ -12,6 +12,7 @@ use super::context::Context;
 use super::delete::name_key;
 use super::draft::{Draft, Value};
 use super::naming;
+use super::passwords;
 use super::references::{self, Reference};
 use super::shape;
 use crate::access::{Level, What};
@@ -20,6 +21,7 @@ use crate::entry::Entry;
 use crate::failure::{Failure, Result, damaged};
 use crate::filter::Quick;
 use crate::names;
+use crate::policy::Edits;
 use crate::schema::{AttributeId, AttributeSet, Class};
 use crate::tables::Id;
 use crate::view::View;
@@ -35,7 +37,8 @@ const ATTRIBUTES_AS_A_VALUE: usize = 8;
 
 /// Decides what a modify does.
 pub(crate) fn prepare(context: &Context<'_>, request: &ModifyRequest<'_>) -> Result<Batch> {
-    let changes = change::checked(context, request)?;
+    let mut changes = change::checked(context, request)?;
+    passwords::as_stored(context, &mut changes);
     let id = context.find(request.name)?;
     let entries = context.scene.tables.entry()?;
     let entry = names::entry(&entries, id)?;
@@ -48,15 +51,27 @@ pub(crate) fn prepare(context: &Context<'_>, request: &ModifyRequest<'_>) -> Res
     }
     let mut modifier = Modifier::new(context, id, &entry);
     for change in &changes {
-        modifier.change(&view, change)?;
+        let changed = modifier.change(&view, change);
+        changed.map_err(|failure| passwords::failed(context, (&entry, &name), &changes, failure))?;
     }
     context.pre_read(&view)?;
     modifier.judge(&entry)?;
+    let edits = passwords::changed(context, (&entry, &name), &changes, &modifier.draft, &modifier.touched)?;
+    modifier.edit(&edits);
     if modifier.touched.contains(context.schema().known().entry_uuid) {
         context.check_identifier(&modifier.draft, Some(id), &name)?;
     }
     context.check_unique(&modifier.draft, Some((id, &entry)), |changed| modifier.touched.contains(changed))?;
     modifier.finish(&entry)
+}
+
+/// Decides what becomes of an entry of which the directory notes something down. Who changed it last, and when, stays.
+pub(super) fn note(context: &Context<'_>, id: Id, edits: &Edits) -> Result<Batch> {
+    let entries = context.scene.tables.entry()?;
+    let entry = names::entry(&entries, id)?;
+    let mut modifier = Modifier::new(context, id, &entry);
+    modifier.edit(edits);
+    modifier.store(&entry)
 }
 
 /// Decides what becomes of an entry that has these values. Nothing if it does not have them, or has one in its own name.
@@ -412,12 +427,25 @@ impl<'m, 'c: 'e, 'e> Modifier<'m, 'c, 'e> {
         Ok(())
     }
 
+    /// Gives attributes that the directory keeps other values.
+    fn edit(&mut self, edits: &Edits) {
+        for (id, values) in edits {
+            self.draft.put(self.context.schema().attribute(*id), values.iter().cloned().map(Cow::Owned).collect());
+            self.touched.insert(*id);
+        }
+    }
+
     fn finish(mut self, before: &Entry<'_>) -> Result<Batch> {
         let context = self.context;
         context.stamp(&mut self.draft, &self.touched);
         let known = context.schema().known();
         let set = [known.entry_csn, known.modifiers_name, known.modify_timestamp, known.structural_object_class];
         set.into_iter().for_each(|id| self.touched.insert(id));
+        self.store(before)
+    }
+
+    fn store(mut self, before: &Entry<'_>) -> Result<Batch> {
+        let context = self.context;
         self.draft.move_out(context.schema(), self.id);
         let mut batch = Batch::default();
         let marks = self.marks.unwrap_or_else(|| self.draft.marks(context.schema()));

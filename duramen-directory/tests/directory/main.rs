@@ -14,6 +14,7 @@ mod list_views;
 mod many_items;
 mod names;
 mod parts;
+mod policies;
 mod ranges;
 mod reading;
 mod references;

@@ -5,6 +5,7 @@
 mod list_view;
 mod matched_values;
 mod paged;
+mod password_policy;
 mod read_entry;
 mod request;
 mod sort;
@@ -12,6 +13,7 @@ mod sort;
 pub use list_view::{ListViewRequest, ListViewResponse, ListViewTarget};
 pub use matched_values::MatchedValues;
 pub use paged::PagedResults;
+pub use password_policy::{PasswordError, PasswordPolicyResponse, PasswordWarning};
 pub use read_entry::{ReadEntryRequest, ReadEntryResponse};
 pub use request::RequestControl;
 pub use sort::{SortKey, SortKeys, SortResponse};

@@ -43,6 +43,8 @@ pub enum RequestControl<'a> {
     DontUseCopy,
     /// Send no references.
     DomainScope,
+    /// Say what a password policy has to say (draft-behera-ldap-password-policy-10 section 6.1).
+    PasswordPolicy,
     /// A number that is not known here.
     Unknown,
 }
@@ -68,6 +70,7 @@ impl<'a> RequestControl<'a> {
             oid::RELAX => none(RequestControl::Relax)?,
             oid::DONT_USE_COPY => none(RequestControl::DontUseCopy)?,
             oid::DOMAIN_SCOPE => none(RequestControl::DomainScope)?,
+            oid::PASSWORD_POLICY => none(RequestControl::PasswordPolicy)?,
             _ => RequestControl::Unknown,
         })
     }

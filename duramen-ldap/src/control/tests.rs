@@ -173,3 +173,30 @@ fn controls_without_a_value_have_none_rfc3296_3() {
     }
     assert_eq!(decoded("1.2.3", &b"x"[..]), Ok(RequestControl::Unknown));
 }
+
+#[test]
+fn what_a_password_policy_says_comes_back() {
+    let cases: [(PasswordPolicyResponse, &[u8]); 5] = [
+        (PasswordPolicyResponse::default(), b"\x30\x00"),
+        (
+            PasswordPolicyResponse { warning: Some(PasswordWarning::ExpiresIn(300)), error: None },
+            b"\x30\x06\xA0\x04\x80\x02\x01\x2C",
+        ),
+        (
+            PasswordPolicyResponse { warning: Some(PasswordWarning::GraceLeft(0)), error: None },
+            b"\x30\x05\xA0\x03\x81\x01\x00",
+        ),
+        (
+            PasswordPolicyResponse { warning: None, error: Some(PasswordError::ChangeAfterReset) },
+            b"\x30\x03\x81\x01\x02",
+        ),
+        (PasswordPolicyResponse { warning: None, error: Some(PasswordError::InHistory) }, b"\x30\x03\x81\x01\x08"),
+    ];
+    for (response, value) in cases {
+        assert_eq!((encoded(&response).as_slice(), PasswordPolicyResponse::decode(value)), (value, Ok(response)));
+    }
+    for wrong in [&b"\x30\x03\x81\x01\x0A"[..], b"\x30\x03\x81\x01\xFF", b"\x30\x05\xA0\x03\x82\x01\x00", b"\x31\x00"] {
+        assert!(PasswordPolicyResponse::decode(wrong).is_err(), "{wrong:x?}");
+    }
+    assert_eq!(decoded(oid::PASSWORD_POLICY, None), Ok(RequestControl::PasswordPolicy));
+}

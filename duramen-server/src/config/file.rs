@@ -18,6 +18,7 @@ pub(super) struct File {
     pub index: Option<Vec<Index>>,
     pub identity: Vec<Identity>,
     pub access: Access,
+    pub password_policies: Option<Spanned<PasswordPolicies>>,
     pub limits: Limits,
     pub log: Log,
     pub http: Http,
@@ -118,6 +119,13 @@ pub(super) enum IndexKind {
 pub(super) struct Access {
     pub rules: Option<Spanned<String>>,
     pub file: Option<Spanned<PathBuf>>,
+}
+
+#[derive(Deserialize, Default)]
+#[serde(deny_unknown_fields, default)]
+pub(super) struct PasswordPolicies {
+    pub default: Option<Spanned<String>>,
+    pub tell_locked: bool,
 }
 
 #[derive(Deserialize, Default)]

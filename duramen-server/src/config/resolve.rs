@@ -10,7 +10,7 @@ use duramen::Durability;
 use duramen_directory::password::{self, Scheme};
 use duramen_directory::{
     Administrator, AuthzPolicy, Config as Directory, ConfigFault, Directory as Opened, IdentityRule, Index, IndexKinds,
-    Limits as OperationLimits, LimitsFor, SchemaFile, SearchLimits, Setting,
+    Limits as OperationLimits, LimitsFor, PasswordPolicies, SchemaFile, SearchLimits, Setting,
 };
 use duramen_ldap::{dn::Dn, filter::DEPTH_MAX, url::LdapUrl};
 use toml::Spanned;
@@ -336,6 +336,7 @@ impl<'a> Checker<'a> {
             references: texts(&file.directory.references),
             unique: texts(&file.directory.unique),
             authz_policy: authz_policy(file.directory.authz_policy),
+            password_policies: file.password_policies.as_ref().map(password_policies),
             ..Directory::default()
         };
         // Without all of the schema much would seem to be wrong.
@@ -587,6 +588,10 @@ fn span(file: &File, overrides: &Overrides, setting: Setting) -> Option<Range<us
         Setting::Suffix(n) if overrides.suffixes.is_empty() => file.suffixes.get(n).map(span),
         Setting::Index(n) => file.index.as_ref()?.get(n).map(|index| index.attribute.span()),
         Setting::Administrator if overrides.administrator.is_none() => Some(file.administrator.as_ref()?.name.span()),
+        Setting::PasswordPolicies => {
+            let policies = file.password_policies.as_ref()?;
+            Some(policies.get_ref().default.as_ref().map_or(policies.span(), Spanned::span))
+        }
         Setting::Identity(n) => file.identity.get(n).map(|identity| identity.matches.span()),
         Setting::LimitsFor(n) => file.limits.for_some.get(n).map(|some| some.who.span()),
         Setting::Reference(n) => file.directory.references.get(n).map(span),
@@ -620,6 +625,12 @@ fn authz_policy(policy: file::AuthzPolicy) -> AuthzPolicy {
         file::AuthzPolicy::Any => AuthzPolicy::Any,
         file::AuthzPolicy::All => AuthzPolicy::All,
     }
+}
+
+fn password_policies(policies: &Spanned<file::PasswordPolicies>) -> PasswordPolicies {
+    let policies = policies.get_ref();
+    let default = policies.default.as_ref().map(|name| name.get_ref().clone());
+    PasswordPolicies { default, tells_locked: policies.tell_locked }
 }
 
 fn identity(identity: &file::Identity) -> IdentityRule {

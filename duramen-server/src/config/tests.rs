@@ -59,6 +59,8 @@ fn the_sample_is_right_and_what_it_shows_as_default_is_the_default() {
         "file",
         "listen",
         "for =",
+        "default =",
+        "tell_locked",
     ];
     let skipped = |line: &str| optional.iter().any(|name| line[2..].starts_with(name));
     let shown: Vec<_> = sample

@@ -5,10 +5,12 @@
 
 use std::sync::Arc;
 
-use duramen_directory::{Failure, Method, Requester, password};
+use duramen_directory::{Credentials, Failure, Judgement, Method, Name, Requester, password};
+use duramen_ldap::control::PasswordError;
 use duramen_ldap::message::{Authentication, BindRequest, ResultCode};
+use duramen_ldap::oid;
 
-use super::{Boxed, Controls, Op, Waiting, Work, refuse_critical};
+use super::{Boxed, Controls, Op, Waiting, Work, refuse_critical_but};
 use crate::aside;
 use crate::costs::Costs;
 use crate::reply::Reply;
@@ -23,6 +25,8 @@ pub(crate) struct Bound {
     pub(super) requester: Option<Requester>,
     /// A SCRAM exchange that waits for the client's proof.
     pub(super) exchange: Option<Box<Begun>>,
+    /// The password is to be changed before anything else is done.
+    pub(super) must_change: bool,
 }
 
 /// A bind that is decided, or how it will be.
@@ -39,6 +43,8 @@ pub(super) enum Binding {
 pub(super) struct Check {
     pub(super) stored: Vec<Vec<u8>>,
     pub(super) given: Vec<u8>,
+    /// Whose policy has a say in it.
+    pub(super) subject: Option<Name>,
     pub(super) requester: Requester,
 }
 
@@ -46,7 +52,9 @@ impl Work {
     pub(super) fn bind(&mut self, op: Op, request: &BindRequest<'_>, controls: Controls<'_>, out: &mut Vec<u8>) {
         let exchange = self.session.scram.take();
         self.session.requester = self.session.anonymous();
-        let binding = match (request.authentication, refuse_critical(controls)) {
+        self.session.must_change = false;
+        let refused = refuse_critical_but(controls, &[oid::control::PASSWORD_POLICY]);
+        let binding = match (request.authentication, refused) {
             (_, Some(refused)) => refused.into(),
             _ if request.version != 3 => only_version_3(request.version).into(),
             (Authentication::Simple(given), None) => self.simple(request.name, given),
@@ -78,30 +86,37 @@ impl Work {
         // Nobody, since the bind began.
         match self.server.directory.credentials(&self.session.requester, name) {
             Ok(credentials) => {
+                let subject = self.subject(&credentials);
                 let who = self.session.somebody(credentials.name, Method::Password, credentials.is_administrator);
-                Binding::Check(Check { stored: credentials.stored, given: given.to_vec(), requester: who })
+                Binding::Check(Check { stored: credentials.stored, given: given.to_vec(), subject, requester: who })
             }
             Err(failure) => hidden(failure).into(),
         }
     }
 
-    /// Checks a password: here if that is cheap, else on a thread that nobody waits for.
+    /// Whose policy has a say: not of the administrator, whom the configuration names, nor of anybody where none is in force.
+    pub(super) fn subject(&self, credentials: &Credentials) -> Option<Name> {
+        let has_policies = self.server.directory.has_password_policies();
+        (has_policies && !credentials.is_administrator).then(|| credentials.name.clone())
+    }
+
+    /// Checks a password: here if that is cheap and nothing is to be noted down, else on a thread that nobody waits for.
     fn check(&mut self, op: Op, check: Check, out: &mut Vec<u8>) {
-        match check.at_once(&self.server.costs) {
-            Some(right) => self.bound(op, check.bound(right), out),
-            None => {
-                let work = on_spare_thread(self.server.clone(), move |server| {
-                    let right = check.at_leisure(&server.decoy);
-                    check.bound(right)
-                });
-                self.wait(op, Waiting::Bind(Box::pin(async { work.await.unwrap_or_else(|| busy().into()) })));
-            }
+        let known = check.at_once(&self.server.costs);
+        if let Some(bound) = known.and_then(|right| check.bound_now(&self.server, right)) {
+            return self.bound(op, bound, out);
         }
+        let work = on_spare_thread(self.server.clone(), move |server| {
+            let right = known.unwrap_or_else(|| check.at_leisure(&server.decoy));
+            check.bound(server, right)
+        });
+        self.wait(op, Waiting::Bind(Box::pin(async { work.await.unwrap_or_else(|| busy().into()) })));
     }
 
     /// Ends a bind.
     pub(super) fn bound(&mut self, op: Op, bound: Bound, out: &mut Vec<u8>) {
         self.session.scram = bound.exchange;
+        self.session.must_change = bound.must_change;
         if let Some(requester) = bound.requester {
             self.log.bound(op.number, &requester);
             self.session.requester = requester;
@@ -139,9 +154,47 @@ impl Check {
         self.at_once(&server.costs).unwrap_or_else(|| self.at_leisure(&server.decoy))
     }
 
-    fn bound(self, right: bool) -> Bound {
-        if right { Bound { requester: Some(self.requester), ..Bound::default() } } else { invalid_credentials().into() }
+    /// What comes of it, if that can be said at once: of a wrong password only where no policy is in force for anybody, since
+    /// what is noted down takes its time, and nobody is to learn from that who is there.
+    fn bound_now(&self, server: &Server, right: bool) -> Option<Bound> {
+        let judgement = match &self.subject {
+            _ if !right && server.directory.has_password_policies() => return None,
+            None => Ok(Some(Judgement::default())),
+            Some(subject) => server.directory.judge_now(subject, right),
+        };
+        match judgement {
+            Ok(judgement) => Some(concluded(right, Some(self.requester.clone()), Reply::default(), judgement?)),
+            Err(failure) => Some(hidden(failure).into()),
+        }
     }
+
+    fn bound(self, server: &Server, right: bool) -> Bound {
+        conclude(server, self.subject.as_ref(), right, (Some(self.requester), Reply::default()))
+    }
+}
+
+/// What comes of a password that was found right or wrong, by what its policy says; that is noted down. `bound`: who the
+/// session is, and what is answered, if all is well.
+pub(super) fn conclude(
+    server: &Server,
+    subject: Option<&Name>,
+    right: bool,
+    (requester, reply): (Option<Requester>, Reply),
+) -> Bound {
+    let judgement = subject.map_or_else(|| Ok(Judgement::default()), |subject| server.directory.judge(subject, right));
+    match judgement {
+        Ok(judgement) => concluded(right, requester, reply, judgement),
+        Err(failure) => hidden(failure).into(),
+    }
+}
+
+fn concluded(right: bool, requester: Option<Requester>, reply: Reply, judgement: Judgement) -> Bound {
+    let notice = judgement.notice;
+    if !right || requester.is_none() || judgement.is_refused {
+        return Reply { notice, ..invalid_credentials() }.into();
+    }
+    let must_change = notice.error == Some(PasswordError::ChangeAfterReset);
+    Bound { reply: Reply { notice, ..reply }, requester, exchange: None, must_change }
 }
 
 /// Runs costly work on a thread of its own, as soon as there is a permit. `None` if it could not be run.
@@ -212,6 +265,7 @@ mod tests {
         Check {
             stored: stored.iter().map(|&scheme| hash(scheme, b"right").unwrap()).collect(),
             given: given.into(),
+            subject: None,
             requester: Requester::anonymous(Arc::new(Peer::Internal), 0),
         }
     }

@@ -1,7 +1,7 @@
 //! Extended operations: StartTLS (RFC 4511 section 4.14), Who am I? (RFC 4532), password modify (RFC 3062), cancel
 //! (RFC 3909).
 
-use duramen_directory::{Failure, Requester, password};
+use duramen_directory::{Credentials, Failure, Proof, Requester, password};
 use duramen_ldap::Payload;
 use duramen_ldap::authz::AuthzId;
 use duramen_ldap::extended::{CancelRequest, PasswordModifyRequest, PasswordModifyResponse};
@@ -112,14 +112,19 @@ impl Work {
             None => PasswordModifyRequest::default(),
         };
         let user = self.whose_password(&change, &requester)?;
-        let stored = match (change.old_password, &user.name) {
-            (Some(_), Some(name)) => Some(self.server.directory.credentials(&self.session.anonymous(), name)?.stored),
-            (Some(_), None) => Some(Vec::new()),
+        let known = match (change.old_password, &user.name) {
+            (Some(_), Some(name)) => Some(self.server.directory.credentials(&self.session.anonymous(), name)?),
+            (Some(_), None) => Some(Credentials::default()),
             (None, _) => None,
         };
         // Of who is not there, too: the time tells nothing.
         let given = change.old_password.unwrap_or_default().to_vec();
-        let old = stored.map(|stored| Check { stored, given, requester: requester.clone() });
+        let old = known.map(|known| Check {
+            subject: self.subject(&known),
+            stored: known.stored,
+            given,
+            requester: requester.clone(),
+        });
         let generated = if change.new_password.is_none() { password::scram::nonce() } else { None };
         let new = match (change.new_password, &generated) {
             (Some(new), _) => new.to_vec(),
@@ -128,17 +133,25 @@ impl Work {
         };
         let server = self.server.clone();
         let scheme = self.server.settings().password_scheme;
+        let (who, name) = (requester.clone(), user.name.clone());
         let hashed = on_spare_thread(self.server.clone(), move |server| {
-            let is_right = old.is_none_or(|old| old.is_right(server));
-            if is_right { hash(scheme, &new) } else { Err(wrong_old_password()) }
+            let has_old = old.is_some();
+            if let Some(old) = old.filter(|old| !old.is_right(server)) {
+                // Nobody is to find out by this door what would lock the other.
+                let noted = old.subject.map(|subject| server.directory.judge(&subject, false)).transpose();
+                return Err(noted.err().unwrap_or_else(wrong_old_password));
+            }
+            let prove = |name: &str| server.directory.prove_new(&who, name, &new, has_old);
+            let proof = name.as_deref().map(prove).transpose()?.unwrap_or_default();
+            Ok((hash(scheme, &new)?, proof))
         });
         let future = async move {
-            let stored = match hashed.await {
-                Some(Ok(stored)) => stored,
+            let (stored, proof) = match hashed.await {
+                Some(Ok(hashed)) => hashed,
                 Some(Err(failure)) => return failure.into(),
                 None => return busy(),
             };
-            match user.set_password(&server, &requester, &stored).await {
+            match user.set_password(&server, &requester, &stored, proof).await {
                 Ok(()) => Reply { value: generated.map(generated_value), ..Reply::default() },
                 Err(failure) => failure.into(),
             }
@@ -171,9 +184,15 @@ struct User {
 
 impl User {
     /// Sets the password. Whoever may not know of the entry is told what is told where there is none, as late.
-    async fn set_password(self, server: &Server, requester: &Requester, stored: &[u8]) -> Result<(), Failure> {
+    async fn set_password(
+        self,
+        server: &Server,
+        requester: &Requester,
+        stored: &[u8],
+        proof: Proof,
+    ) -> Result<(), Failure> {
         let set = match &self.name {
-            Some(name) => server.directory.set_password(requester, name, stored).await.map(drop),
+            Some(name) => server.directory.set_password(requester, name, stored, proof).await.map(drop),
             None => Err(Failure::new(ResultCode::NO_SUCH_OBJECT, "")),
         };
         set.map_err(|failure| match self.id {

@@ -10,6 +10,7 @@
 mod bind;
 mod extended;
 mod log;
+mod passwords;
 mod sasl;
 mod search;
 mod users;
@@ -23,6 +24,7 @@ use std::time::{Duration, Instant};
 
 use duramen_directory::{Failure, UpdateFuture};
 use duramen_ldap::ber::List;
+use duramen_ldap::control::PasswordPolicyResponse;
 use duramen_ldap::message::{CompareRequest, Control, Envelope, MessageId, Request, ResultCode, op};
 use duramen_ldap::oid;
 
@@ -96,6 +98,8 @@ pub(crate) struct Op {
     bytes: usize,
     /// Its number in the connection, for the log.
     number: u64,
+    /// The client wants to know what a password policy has to say.
+    asks_policy: bool,
     began: Instant,
 }
 
@@ -195,11 +199,15 @@ impl Work {
             return Taken::Wait;
         }
         let (bytes, began) = (message.len(), Instant::now());
-        let op = Op { id: envelope.id, tag: envelope.tag, kind, bytes, number: self.operations, began };
+        let (id, tag, number) = (envelope.id, envelope.tag, self.operations);
+        let mut op = Op { id, tag, kind, bytes, number, asks_policy: false, began };
         self.operations += 1;
         self.figures.begin(kind);
         match (request, envelope.controls()) {
-            (Ok(request), Ok(controls)) => self.carry_out(op, &request, controls, patience, out),
+            (Ok(request), Ok(controls)) => {
+                op.asks_policy = passwords::asks_policy(&request, controls);
+                self.carry_out(op, &request, controls, patience, out)
+            }
             (Err(error), _) | (_, Err(error)) => {
                 self.finish(op, &Reply::from(Failure::from(error)), out);
                 Taken::Done
@@ -230,6 +238,10 @@ impl Work {
         if self.log.is_on() {
             self.log.request(op.number, request);
         }
+        if let Some(refused) = self.must_change_first(request) {
+            self.finish(op, &refused, out);
+            return Taken::Done;
+        }
         match request {
             Request::Search(search) => self.search(op, search, controls, out),
             Request::Compare(compare) => self.compare(op, compare, controls, out),
@@ -243,6 +255,7 @@ impl Work {
                 self.figures.end(op.kind, true, op.began.elapsed());
             }
             Request::Extended(extended) => return self.extended(op, extended, controls, out),
+            Request::Modify(modify) if self.changes_passwords(modify) => self.modify_passwords(op, request, controls),
             Request::Add(_) | Request::Delete(_) | Request::Modify(_) | Request::ModifyDn(_) => {
                 let directory = &self.server.directory;
                 let future = directory.update_async(&self.session.requester, request, controls, patience);
@@ -313,7 +326,13 @@ impl Work {
 
     /// Writes the answer of an operation that is over.
     fn finish(&mut self, op: Op, reply: &Reply, out: &mut Vec<u8>) {
-        reply.write(op.id, op.tag, out);
+        // Who binds is told that there is nothing to say, as others do.
+        let is_silent = reply.notice == PasswordPolicyResponse::default() && op.kind != Kind::Bind;
+        if op.asks_policy && !is_silent {
+            reply.clone().with_notice().write(op.id, op.tag, out);
+        } else {
+            reply.write(op.id, op.tag, out);
+        }
         self.finished(op, reply, None, String::new);
     }
 
@@ -373,7 +392,12 @@ fn kind(tag: u8) -> Option<Kind> {
 
 /// Refuses the first critical control: for operations that take none.
 fn refuse_critical(controls: Controls<'_>) -> Option<Reply> {
-    let control = controls.iter().find(|control| control.critical)?;
+    refuse_critical_but(controls, &[])
+}
+
+/// As [`refuse_critical`], for operations that know some.
+fn refuse_critical_but(controls: Controls<'_>, known: &[&str]) -> Option<Reply> {
+    let control = controls.iter().find(|control| control.critical && !known.contains(&control.oid))?;
     let diagnostic = format!("the control {} is critical, and this operation does not know it", control.oid);
     Some(Reply::new(ResultCode::UNAVAILABLE_CRITICAL_EXTENSION, diagnostic))
 }

@@ -6,7 +6,7 @@ use duramen_directory::{Failure, Method};
 use duramen_ldap::message::ResultCode;
 
 use super::Work;
-use super::bind::{Binding, Bound, Check, busy, hidden, invalid_credentials, not_supported, on_spare_thread};
+use super::bind::{Binding, Bound, Check, busy, conclude, hidden, invalid_credentials, not_supported, on_spare_thread};
 use crate::reply::Reply;
 use crate::session::Begun;
 
@@ -23,7 +23,7 @@ impl Work {
             _ if is_silent && is("PLAIN") => Ok(go_ahead().into()),
             None if is_silent && is("SCRAM-SHA-256") => Ok(go_ahead().into()),
             _ if is("PLAIN") => self.sasl_plain(said),
-            Some(exchange) if is("SCRAM-SHA-256") => Ok(scram_end(*exchange, said)),
+            Some(begun) if is("SCRAM-SHA-256") => Ok(self.scram_end(*begun, said)),
             None if is("SCRAM-SHA-256") => self.scram_begin(said),
             _ => Ok(not_supported(&format!("the mechanisms here are {}", MECHANISMS.join(", "))).into()),
         };
@@ -44,7 +44,7 @@ impl Work {
         let Ok(authorization) = std::str::from_utf8(said) else { return Ok(invalid_credentials().into()) };
         let requester = self.authorized("external", who, authorization)?;
         let reply = if requester.is_some() { Reply::default() } else { invalid_credentials() };
-        Ok(Binding::Now(Bound { reply, requester, exchange: None }))
+        Ok(Binding::Now(Bound { reply, requester, ..Bound::default() }))
     }
 
     fn sasl_plain(&self, said: &[u8]) -> Result<Binding, Failure> {
@@ -56,10 +56,12 @@ impl Work {
         let mut check = Check {
             stored: Vec::new(),
             given: plain.password.as_bytes().to_vec(),
+            subject: None,
             requester: self.session.anonymous(),
         };
         if let Some(name) = self.name_of_user("plain", plain.user)? {
             let credentials = self.server.directory.credentials(&self.session.anonymous(), &name)?;
+            check.subject = self.subject(&credentials);
             let who = self.session.somebody(credentials.name, Method::Plain, credentials.is_administrator);
             if let Some(requester) = self.authorized("plain", who, plain.authorization)? {
                 (check.stored, check.requester) = (credentials.stored, requester);
@@ -74,9 +76,10 @@ impl Work {
             Ok(first) => first,
             Err(error) => return Ok(Reply::new(ResultCode::PROTOCOL_ERROR, error.to_string()).into()),
         };
-        let (mut requester, mut stored) = (None, Vec::new());
+        let (mut requester, mut stored, mut subject) = (None, Vec::new(), None);
         if let Some(name) = self.name_of_user("scram-sha-256", &first.user)? {
             let credentials = self.server.directory.credentials(&self.session.anonymous(), &name)?;
+            subject = self.subject(&credentials);
             let who = self.session.somebody(credentials.name, Method::Scram, credentials.is_administrator);
             (requester, stored) = (self.authorized("scram-sha-256", who, &first.authorization)?, credentials.stored);
         }
@@ -89,9 +92,25 @@ impl Work {
             let (exchange, message) = first.challenge(credentials, &scram::nonce()?);
             let reply = Reply::code(ResultCode::SASL_BIND_IN_PROGRESS);
             let reply = Reply { value: Some(message.into_bytes()), ..reply };
-            Some(Bound { reply, requester: None, exchange: Some(Box::new((exchange, requester))) })
+            let begun = Box::new(Begun { exchange, subject, requester });
+            Some(Bound { reply, exchange: Some(begun), ..Bound::default() })
         });
         Ok(Binding::Later(Box::pin(async { work.await.flatten().unwrap_or_else(|| busy().into()) })))
+    }
+
+    /// The client's proof.
+    fn scram_end(&self, Begun { exchange, subject, requester }: Begun, said: &[u8]) -> Binding {
+        let (right, value) = match exchange.finish(said) {
+            Ok(message) => (true, Some(message.into_bytes())),
+            Err(ScramError::InvalidProof) => (false, None),
+            Err(error) => return Reply::new(ResultCode::PROTOCOL_ERROR, error.to_string()).into(),
+        };
+        let bound = (requester, Reply { value, ..Reply::default() });
+        if !self.server.directory.has_password_policies() {
+            return Binding::Now(conclude(&self.server, None, right, bound));
+        }
+        let work = on_spare_thread(self.server.clone(), move |server| conclude(server, subject.as_ref(), right, bound));
+        Binding::Later(Box::pin(async { work.await.unwrap_or_else(|| busy().into()) }))
     }
 }
 
@@ -114,18 +133,6 @@ fn scram_credentials(stored: &[u8], secret: &[u8], user: &str) -> Option<Credent
             Some(Credentials::derive(password, &Credentials::salt_for(secret, user), scram::ITERATIONS))
         }
         _ => None,
-    }
-}
-
-/// The client's proof.
-fn scram_end((exchange, requester): Begun, said: &[u8]) -> Binding {
-    match (exchange.finish(said), requester) {
-        (Ok(message), Some(requester)) => {
-            let reply = Reply { value: Some(message.into_bytes()), ..Reply::default() };
-            Binding::Now(Bound { reply, requester: Some(requester), exchange: None })
-        }
-        (Ok(_), None) | (Err(ScramError::InvalidProof), _) => invalid_credentials().into(),
-        (Err(error), _) => Reply::new(ResultCode::PROTOCOL_ERROR, error.to_string()).into(),
     }
 }
 

@@ -192,6 +192,16 @@ impl<S: Read + Write> Client<S> {
         self.ask(Request::Delete(name))
     }
 
+    /// Puts a value of an attribute in the place of another one.
+    pub fn change_value(&mut self, name: &str, description: &str, old: &str, new: &str) -> Answer {
+        let (old, new) = (built(&[old]), built(&[new]));
+        let change =
+            |kind, values| Change { kind, attribute: Attribute { description, values: List::trusted(values) } };
+        let mut list = Vec::new();
+        let changes = List::build(&mut list, [change(ChangeKind::Delete, &old), change(ChangeKind::Add, &new)]);
+        self.ask(Request::Modify(ModifyRequest { name, changes }))
+    }
+
     /// Adds values to an attribute.
     pub fn add_values(&mut self, name: &str, description: &str, values: &[&str]) -> Answer {
         let values = built(values);

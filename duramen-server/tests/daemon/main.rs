@@ -14,6 +14,7 @@ mod hostile;
 mod life;
 mod metrics;
 mod pipeline;
+mod policies;
 mod power;
 mod process;
 mod threads;

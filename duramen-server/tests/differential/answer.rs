@@ -6,7 +6,10 @@ use std::collections::{BTreeMap, BTreeSet};
 use duramen_ldap::Payload;
 use duramen_ldap::attribute::Attribute;
 use duramen_ldap::ber::List;
-use duramen_ldap::control::{ListViewResponse, PagedResults, ReadEntryResponse, SortResponse};
+use duramen_ldap::control::{
+    ListViewResponse, PagedResults, PasswordError, PasswordPolicyResponse, PasswordWarning, ReadEntryResponse,
+    SortResponse,
+};
 use duramen_ldap::dn::{Dn, NamingRules};
 use duramen_ldap::matching::{Rule, WithoutSchema};
 use duramen_ldap::message::{Control, Response};
@@ -48,6 +51,8 @@ pub struct Answer {
     pub list_view: Option<(u32, u32)>,
     /// What an extended operation says.
     pub value: Option<String>,
+    /// What a password policy says: that the password will be too old, how often it is still good, what is wrong with it.
+    pub policy: (bool, Option<u32>, Option<PasswordError>),
 }
 
 impl PartialEq for Answer {
@@ -62,6 +67,7 @@ impl PartialEq for Answer {
             && self.sorted == other.sorted
             && self.list_view == other.list_view
             && self.value == other.value
+            && self.policy == other.policy
             && self.twice == other.twice
     }
 }
@@ -131,6 +137,14 @@ impl Answer {
                 oid::LIST_VIEW_RESPONSE => {
                     let view = ListViewResponse::decode(value).unwrap();
                     self.list_view = Some((view.position, view.count));
+                }
+                oid::PASSWORD_POLICY => {
+                    let PasswordPolicyResponse { warning, error } = PasswordPolicyResponse::decode(value).unwrap();
+                    self.policy = match warning {
+                        Some(PasswordWarning::ExpiresIn(_)) => (true, None, error),
+                        Some(PasswordWarning::GraceLeft(times)) => (false, Some(times), error),
+                        None => (false, None, error),
+                    };
                 }
                 oid::PRE_READ | oid::POST_READ => {
                     let read = ReadEntryResponse::decode(value).unwrap().0;

@@ -35,6 +35,7 @@ pub enum Kind {
     TreeDelete,
     Permissive,
     Relax,
+    PasswordPolicy,
     /// One that nobody knows.
     Unknown,
     /// A known one with a value that is none of it.
@@ -65,6 +66,7 @@ impl Kind {
             Kind::TreeDelete => oid::TREE_DELETE,
             Kind::Permissive => oid::PERMISSIVE_MODIFY,
             Kind::Relax => oid::RELAX,
+            Kind::PasswordPolicy => oid::PASSWORD_POLICY,
             Kind::Unknown => "1.3.6.1.4.1.99999.1",
             Kind::Nonsense(oid) => oid,
         }
@@ -112,6 +114,7 @@ impl Control {
             | Kind::TreeDelete
             | Kind::Permissive
             | Kind::Relax
+            | Kind::PasswordPolicy
             | Kind::Unknown => return None,
         }
         Some(out)

@@ -23,6 +23,7 @@ mod kinds;
 mod large;
 mod list_views;
 mod mend;
+mod policies;
 mod random;
 mod request;
 mod servers;
@@ -152,7 +153,13 @@ impl World {
 
     /// One where `policy` says whose word lets somebody act for others.
     fn with(seed: u64, rules: String, policy: &str) -> World {
-        let (slapd, duramend) = (Slapd::start(&rules, policy), Duramend::start(&rules, policy, seed.is_multiple_of(2)));
+        World::of(seed, rules, policy, ["", ""])
+    }
+
+    /// As [`World::with`], with `more` in the configuration of each.
+    fn of(seed: u64, rules: String, policy: &str, more: [&str; 2]) -> World {
+        let slapd = Slapd::start(&rules, policy, more[0]);
+        let duramend = Duramend::start(&rules, policy, seed.is_multiple_of(2), more[1]);
         let (random, found, is_traced) = (Random::new(seed), Vec::new(), std::env::var_os("DURAMEN_TRACE").is_some());
         World { seed, slapd, duramend, random, rules, found, mended: false, is_traced }
     }
@@ -244,9 +251,10 @@ impl World {
         }
         let mut said = format!("seed {}, request {n} of {who:?}: {request}", self.seed);
         for (server, answer) in [("slapd", theirs), ("ours", ours)] {
-            let Answer { code, text, matched, referrals, references, twice, read, sorted, value, .. } = answer;
+            let Answer { code, text, matched, referrals, references, twice, read, sorted, value, policy, .. } = answer;
             said += &format!(
-                "\n  {server}: {code} {text:?} {matched:?} {referrals:?} {references:?} {twice:?} {read:?} {sorted:?} {value:?}"
+                "\n  {server}: {code} {text:?} {matched:?} {referrals:?} {references:?} {twice:?} {read:?} {sorted:?} {value:?} \
+                 {policy:?}"
             );
         }
         for (name, entry) in &theirs.entries {

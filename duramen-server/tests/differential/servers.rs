@@ -78,25 +78,25 @@ fn answers(address: SocketAddr) -> std::io::Result<()> {
 
 impl Slapd {
     /// It was seen to be gone, without a word, between its first moment of listening and the first bind.
-    pub fn start(rules: &str, policy: &str) -> Server {
-        let started = (0..STARTS_MAX).find_map(|_| Slapd::try_start(rules, policy));
+    pub fn start(rules: &str, policy: &str, more: &str) -> Server {
+        let started = (0..STARTS_MAX).find_map(|_| Slapd::try_start(rules, policy, more));
         started.unwrap_or_else(|| panic!("slapd ended {STARTS_MAX} times while it started"))
     }
 
-    fn try_start(rules: &str, policy: &str) -> Option<Server> {
+    fn try_start(rules: &str, policy: &str, more: &str) -> Option<Server> {
         let dir = tempfile::tempdir().unwrap();
         let schemas = ["core", "cosine", "inetorgperson", "nis"];
         let includes: String = schemas.iter().map(|name| format!("include /etc/ldap/schema/{name}.schema\n")).collect();
         let own = dir.path().join("rules.schema");
         std::fs::write(&own, schema()).unwrap();
         let includes = format!("{includes}include {}\n", own.display());
-        let modules = ["back_mdb", "sssvlv", "pw-sha2", "pw-pbkdf2", "argon2"];
+        let modules = ["back_mdb", "sssvlv", "ppolicy", "pw-sha2", "pw-pbkdf2", "argon2"];
         let loads: String = modules.iter().map(|name| format!("moduleload {name}\n")).collect();
         let text = format!(
             "{includes}modulepath /usr/lib/ldap\n{loads}threads 2\nauthz-policy {policy}\n\
              authz-regexp {USERS} {PEOPLE}\ndatabase mdb\nsuffix {SUFFIX}\n\
              rootdn {ADMINISTRATOR}\nrootpw {PASSWORD}\ndirectory {}\ndbnosync\nmaxsize 16777216\n\
-             index objectClass,uid eq\nindex cn,sn eq,sub\n{rules}\noverlay sssvlv\nsssvlv-max 8\n",
+             index objectClass,uid eq\nindex cn,sn eq,sub\n{rules}\noverlay sssvlv\nsssvlv-max 8\n{more}",
             dir.path().display()
         );
         let conf = dir.path().join("slapd.conf");
@@ -121,7 +121,7 @@ fn indices() -> String {
 
 impl Duramend {
     /// `indexed`: with indices of the test's own attributes, in place of those that are there by default.
-    pub fn start(rules: &str, policy: &str, indexed: bool) -> Server {
+    pub fn start(rules: &str, policy: &str, indexed: bool, more: &str) -> Server {
         let (dir, address) = (tempfile::tempdir().unwrap(), free_address());
         let access = if rules.is_empty() { String::new() } else { format!("[access]\nrules = '''\n{rules}'''\n") };
         let text = format!(
@@ -130,7 +130,7 @@ impl Duramend {
              [listen]\nldap = [\"{address}\"]\nldapi = \"ldapi\"\n\
              [directory]\nschema = [\"rules.schema\"]\ndurability = \"relaxed\"\npassword_scheme = \"SSHA\"\n\
              authz_policy = \"{policy}\"\n[[identity]]\nmatch = '{USERS}'\nname = '{PEOPLE}'\n\
-             {access}{}",
+             {access}{more}{}",
             if indexed { indices() } else { String::new() }
         );
         std::fs::write(dir.path().join("rules.schema"), schema()).unwrap();

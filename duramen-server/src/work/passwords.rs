@@ -1,0 +1,107 @@
+//! What password policies ask of a session, and passwords that are changed by a modify.
+
+use std::sync::Arc;
+
+use duramen_directory::{Failure, Requester};
+use duramen_ldap::control::{PasswordError, PasswordPolicyResponse};
+use duramen_ldap::message::{Message, ModifyRequest, Request, ResultCode};
+use duramen_ldap::oid;
+
+use super::bind::{busy, on_spare_thread};
+use super::{Controls, Op, Waiting, Work};
+use crate::reply::Reply;
+use crate::server::Server;
+
+/// Whether a request is one with whose answer a policy may have something to say, and the client wants to know that.
+pub(super) fn asks_policy(request: &Request<'_>, controls: Controls<'_>) -> bool {
+    let may_be = match request {
+        Request::Bind(_) | Request::Add(_) | Request::Modify(_) => true,
+        Request::Extended(extended) => extended.name == oid::extended::PASSWORD_MODIFY,
+        _ => false,
+    };
+    may_be && controls.iter().any(|control| control.oid == oid::control::PASSWORD_POLICY)
+}
+
+impl Work {
+    /// Whether the password is to be changed before this is done (draft-behera-ldap-password-policy-10 section 8.1.2.2): what
+    /// is answered then.
+    pub(super) fn must_change_first(&mut self, request: &Request<'_>) -> Option<Reply> {
+        if !self.session.must_change {
+            return None;
+        }
+        let goes_on = match request {
+            Request::Bind(_) | Request::Unbind | Request::Abandon(_) | Request::Extended(_) => true,
+            Request::Modify(modify) => self.is_own_password(modify),
+            _ => false,
+        };
+        if goes_on {
+            return None;
+        }
+        match self.server.directory.must_change_password(&self.session.requester) {
+            Ok(false) => {
+                self.session.must_change = false;
+                None
+            }
+            Ok(true) => {
+                let text = "somebody else has set the password: before anything else is done it is to be changed";
+                let notice = PasswordPolicyResponse { warning: None, error: Some(PasswordError::ChangeAfterReset) };
+                Some(Reply { notice, ..Reply::new(ResultCode::INSUFFICIENT_ACCESS_RIGHTS, text) })
+            }
+            Err(failure) => Some(failure.into()),
+        }
+    }
+
+    /// Whether nothing but the password of who asks is to be changed.
+    fn is_own_password(&self, modify: &ModifyRequest<'_>) -> bool {
+        let own = &self.session.requester.name.normalized;
+        let is_own = self.server.directory.name(modify.name).is_ok_and(|name| name.normalized == *own);
+        let mut types = modify.changes.iter().map(|change| change.attribute.description);
+        is_own && types.all(|name| self.is_password(name))
+    }
+
+    fn is_password(&self, name: &str) -> bool {
+        let schema = self.server.directory.schema();
+        schema.find(name).is_some_and(|found| found.id == schema.known().user_password)
+    }
+
+    /// Whether a modify changes passwords that policies may have something to say to.
+    pub(super) fn changes_passwords(&self, modify: &ModifyRequest<'_>) -> bool {
+        self.server.directory.has_password_policies()
+            && modify.changes.iter().any(|change| self.is_password(change.attribute.description))
+    }
+
+    /// Carries out a modify of passwords, which are judged on a thread that nobody waits for.
+    pub(super) fn modify_passwords(&mut self, op: Op, request: &Request<'_>, controls: Controls<'_>) {
+        let (server, requester) = (self.server.clone(), self.session.requester.clone());
+        let mut message = Vec::with_capacity(op.bytes);
+        Message { id: op.id, operation: *request, controls }.encode(&mut message);
+        let future = async move {
+            match changed(server, requester, message).await {
+                Ok(reply) => reply,
+                Err(failure) => failure.into(),
+            }
+        };
+        self.wait(op, Waiting::Other(Box::pin(future)));
+    }
+}
+
+/// Whether what was sent as the old password is none.
+fn is_wrong_old(failure: &Failure) -> bool {
+    (failure.code, failure.policy) == (ResultCode::UNWILLING_TO_PERFORM, Some(PasswordError::MustSupplyOld))
+}
+
+async fn changed(server: Arc<Server>, requester: Requester, message: Vec<u8>) -> Result<Reply, Failure> {
+    let (who, judged) = (requester.clone(), message.clone());
+    let proof = on_spare_thread(server.clone(), move |server| {
+        let message = Message::<Request<'_>>::decode_again(&judged)?;
+        server.directory.prove(&who, &message.operation)
+    });
+    let Some(proof) = proof.await else { return Ok(busy()) };
+    let message = Message::<Request<'_>>::decode_again(&message)?;
+    let updated = server.directory.update_proven(&requester, &message.operation, message.controls, proof?).await;
+    if updated.as_ref().is_err_and(is_wrong_old) {
+        // Nobody is to find out by this door what would lock the other.
+        on_spare_thread(server, move |server| server.directory.judge(&requester.name, false)).await.transpose()?;
+    }
+    Ok(Reply { controls: updated?.controls, ..Reply::default() })
+}
