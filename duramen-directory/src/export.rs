@@ -6,8 +6,8 @@ use duramen_ldap::ldif::write_pair;
 use duramen_ldap::message::ResultCode;
 
 use crate::failure::{Failure, Result};
-use crate::filter::each_value;
 use crate::inner::Inner;
+use crate::large;
 use crate::names;
 use crate::tables::{Id, Tables};
 
@@ -67,10 +67,10 @@ impl Inner {
             decoded.values.iter().for_each(|value| write_pair(text, decoded.description, value));
         }
         for large in entry.large() {
-            each_value(tables, id, &entry, large.id, |value| {
-                write_pair(text, &large.description, value);
-                Ok(())
-            })?;
+            // What is under options is in the entry, and written already.
+            for value in large::values(&tables.value()?, id, large.id)? {
+                write_pair(text, &large.description, value?);
+            }
         }
         text.push(b'\n');
         Ok(())

@@ -225,6 +225,18 @@ fn what_is_loaded_table_by_table_is_what_is_added_entry_by_entry() {
 }
 
 #[test]
+fn values_under_an_option_are_exported_as_such_beside_very_many_without() {
+    let (sample, again) = (Sample::empty(), Sample::empty());
+    import(&sample, &many(), ImportOptions::default()).unwrap();
+    let group = "cn=many,ou=Groups,dc=example,dc=com";
+    sample.modify(group, &[(Add, "member;lang-de", &["cn=x", "uid=u7,ou=People,dc=example,dc=com"])]).unwrap();
+    import(&again, &export(&sample, None), ImportOptions::default()).unwrap();
+    let values = |sample: &Sample, name: &str| sample.read(group, &["member"]).values(name).len();
+    assert_eq!((values(&again, "member"), values(&again, "member;lang-de")), (3000, 2));
+    assert!(export(&again, None) == export(&sample, None));
+}
+
+#[test]
 fn an_import_that_fails_names_file_and_line_and_leaves_nothing() {
     let sample = Sample::empty();
     let wrong = format!("{PEOPLE}\ndn: uid=x,ou=Nowhere,dc=example,dc=com\nobjectClass: account\n");
