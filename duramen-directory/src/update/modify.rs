@@ -148,7 +148,7 @@ impl<'m, 'c: 'e, 'e> Modifier<'m, 'c, 'e> {
             ChangeKind::Add => self.add(described, &change.values),
             ChangeKind::Delete if change.values.is_empty() => self.delete_all(described, true),
             ChangeKind::Delete => self.delete(described, &change.values),
-            ChangeKind::Increment => self.increment(described, &change.values),
+            ChangeKind::Increment => self.increment(view, described, &change.values),
             _ => {
                 self.delete_all(described, false)?;
                 if change.values.is_empty() { Ok(()) } else { self.add(described, &change.values) }
@@ -348,17 +348,25 @@ impl<'m, 'c: 'e, 'e> Modifier<'m, 'c, 'e> {
         Ok(!self.draft.has(id) && classes.iter().any(|class| class.must.contains(&id)))
     }
 
-    /// RFC 4525 section 1: the values are numbers, and the amount is one value.
-    fn increment(&mut self, described: &Described<'_>, values: &[(Value<'_>, Vec<u8>)]) -> Result<()> {
-        let name = &described.description;
+    /// RFC 4525 section 1: the values are numbers, and the amount is one value. Rules about values are about what comes out.
+    fn increment(
+        &mut self,
+        view: &View<'_, '_>,
+        described: &Described<'_>,
+        values: &[(Value<'_>, Vec<u8>)],
+    ) -> Result<()> {
+        let (context, name, id) = (self.context, &described.description, described.attribute.id);
         let number = |bytes: &[u8]| std::str::from_utf8(bytes).ok()?.parse::<i128>().ok();
         let amount = values.first().and_then(|(amount, _)| number(amount));
         let Some(amount) = amount else {
             return fail(ResultCode::CONSTRAINT_VIOLATION, format!("{name}: the amount is too great"));
         };
-        let sum = |value: &[u8]| match number(value).and_then(|before| before.checked_add(amount)) {
-            Some(sum) => Ok(sum.to_string().into_bytes()),
-            None => fail(ResultCode::CONSTRAINT_VIOLATION, format!("{name}: the number becomes too great")),
+        let sum = |value: &[u8]| {
+            let Some(sum) = number(value).and_then(|before| before.checked_add(amount)) else {
+                return fail(ResultCode::CONSTRAINT_VIOLATION, format!("{name}: the number becomes too great"));
+            };
+            let sum = sum.to_string().into_bytes();
+            context.require(view, What::Attribute(id, Some(&sum)), Level::Add).map(|()| sum)
         };
         let is_there = if let Some(at) = self.large(described) {
             let before = self.take_all_large(at)?;

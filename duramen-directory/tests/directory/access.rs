@@ -5,7 +5,7 @@ use duramen_ldap::Payload;
 use duramen_ldap::attribute::Assertion;
 use duramen_ldap::ber::List;
 use duramen_ldap::control::{SortKey, SortKeys};
-use duramen_ldap::message::ChangeKind::{Add, Delete, Replace};
+use duramen_ldap::message::ChangeKind::{Add, Delete, Increment, Replace};
 use duramen_ldap::message::{CompareRequest, Control, Request, ResultCode};
 use duramen_ldap::oid::control as oid;
 
@@ -255,6 +255,17 @@ fn who_names_an_entry_as_before_adds_nothing_to_it() {
     assert_eq!(rename("uid=other", false), ResultCode::INSUFFICIENT_ACCESS_RIGHTS);
     assert_eq!(rename("UID=bjenseN", true), ResultCode::INSUFFICIENT_ACCESS_RIGHTS, "it would be spelt otherwise");
     assert_eq!(sample.read(JENSEN, &[]).values("uid"), ["bjensen"]);
+}
+
+#[test]
+fn rules_about_values_are_about_what_an_increment_makes() {
+    let sample = with("access to attrs=uidNumber val=0 by * none\naccess to * by users write");
+    let me = somebody(&sample, SMITH);
+    let increment = |amount: &str| modify(&sample, &me, SMITH, &[(Increment, "uidNumber", &[amount])]);
+    assert_eq!(increment("-999"), ResultCode::SUCCESS);
+    assert_eq!(increment("-1"), ResultCode::INSUFFICIENT_ACCESS_RIGHTS);
+    assert_eq!(increment("-2"), ResultCode::SUCCESS);
+    assert_eq!(sample.read(SMITH, &[]).values("uidNumber"), ["-1"]);
 }
 
 #[test]
