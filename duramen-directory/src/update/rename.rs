@@ -86,9 +86,8 @@ fn new_parent(context: &Context<'_>, id: Id, entry: &Entry<'_>, new_superior: Op
         }
         return fail(ResultCode::UNWILLING_TO_PERFORM, format!("{name:?} is the entry itself or below it"));
     }
-    if parent != entry.parent {
-        may_change_children(context, parent, Some(name), Level::Add)?;
-    }
+    // Its own parent, too: of that nothing but leave to delete was asked.
+    may_change_children(context, parent, Some(name), Level::Add)?;
     Ok(parent)
 }
 

@@ -269,6 +269,20 @@ fn rules_about_values_are_about_what_an_increment_makes() {
 }
 
 #[test]
+fn who_may_only_delete_below_an_entry_renames_nothing_there() {
+    let renamed = |children: &str, above: Option<&str>| {
+        let sample = with(&format!("access to attrs=children by * {children}\naccess to * by users write"));
+        ended(sample.rename_as(&somebody(&sample, SMITH), JENSEN, "uid=babs", true, above))
+    };
+    let own = Some("OU=people,dc=example,dc=com");
+    let refused = ResultCode::INSUFFICIENT_ACCESS_RIGHTS;
+    for above in [None, own, Some("ou=Groups,dc=example,dc=com")] {
+        assert_eq!((renamed("delete", above), renamed("add", above)), (refused, refused), "{above:?}");
+        assert_eq!(renamed("write", above), ResultCode::SUCCESS, "{above:?}");
+    }
+}
+
+#[test]
 fn what_a_new_entry_has_is_asked_about_where_the_rules_say_so() {
     let rules =
         "access to attrs=description val=a by * none\naccess to attrs=uidNumber by * none\naccess to * by users write";
