@@ -184,6 +184,12 @@ impl<'a> Entry<'a> {
         Places::of(self.numbers, id.0).map(|n| self.attribute(n))
     }
 
+    /// How many bytes are looked through for the attributes of a type.
+    #[inline]
+    pub fn numbers_len(&self) -> usize {
+        self.numbers.len()
+    }
+
     /// Whether it has values in table `value`.
     #[inline]
     pub fn has_large(&self) -> bool {

@@ -17,6 +17,10 @@ use crate::tables::{Id, Tables};
 /// thread meanwhile.
 const LOOKED_AT_MAX: usize = 256 << 20;
 
+/// What it takes to hold an option against those of an attribute, and to take a byte of a name apart, in bytes of values.
+const OPTION_BYTES: usize = 64;
+const NAME_BYTES: usize = 8;
+
 /// The types of an item are looked for in an entry one by one, if they are so many at most.
 const TYPES_ONE_BY_ONE: usize = 8;
 
@@ -49,7 +53,7 @@ pub(crate) struct Evaluation<'e, 't> {
     pub entry: &'e Entry<'e>,
     pub derived: &'e dyn Derived,
     pub scratch: &'e RefCell<Vec<u8>>,
-    /// Bytes of values that were looked at.
+    /// Bytes of values that were looked at, and what else takes as long.
     pub looked_at: Cell<usize>,
 }
 
@@ -97,7 +101,7 @@ impl Evaluation<'_, '_> {
             }
             Test::WithName { test, subject, rule, normalized } => match self.matches(test)? {
                 Some(true) => Some(true),
-                _ if self.name_has(subject, rule, normalized) => Some(true),
+                _ if self.name_has(subject, rule, normalized)? => Some(true),
                 matched => matched,
             },
             Test::Made { id, asserted, .. } if !self.derived.may_search(*id, Some(asserted)) => None,
@@ -131,7 +135,7 @@ impl Evaluation<'_, '_> {
             if subject.checked && !self.derived.may_search(id, None) {
                 continue;
             }
-            let stored = self.entry.of_type(id).any(|attribute| fits(&attribute, &subject.options));
+            let stored = self.is_stored(id, subject)?;
             let outside = self.large(subject).any(|large| large.id == id);
             let derived = known.is_derived(id) && (id != known.member_of || self.derived.has_groups()?);
             if stored || outside || derived {
@@ -139,6 +143,24 @@ impl Evaluation<'_, '_> {
             }
         }
         Ok(self.none_of(subject, None))
+    }
+
+    /// Whether there is an attribute of a type, with the options of an item.
+    fn is_stored(&self, id: AttributeId, subject: &Subject) -> Result<bool> {
+        self.look_at(self.entry.numbers_len())?;
+        for attribute in self.entry.of_type(id) {
+            if self.has_options(&attribute, subject)? {
+                return Ok(true);
+            }
+        }
+        Ok(false)
+    }
+
+    /// Whether an attribute has the options of an item.
+    #[inline]
+    fn has_options(&self, attribute: &StoredAttribute<'_>, subject: &Subject) -> Result<bool> {
+        self.look_at(OPTION_BYTES * subject.options.len())?;
+        Ok(fits(attribute, &subject.options))
     }
 
     /// What an item is that nothing was found for: undefined if nothing may be looked for, else false. `asserted`: the value
@@ -158,6 +180,7 @@ impl Evaluation<'_, '_> {
     fn has(&self, subject: &Subject, mut passes: impl FnMut(&[u8]) -> bool) -> Result<bool> {
         // An item that names no type is about hundreds, and the entry has few of them.
         if subject.types.len() > TYPES_ONE_BY_ONE {
+            self.look_at(self.entry.numbers_len() * subject.types.len())?;
             let wanted = self.entry.attributes().filter(|attribute| subject.types.contains(&attribute.id));
             for attribute in wanted {
                 if self.has_in(subject, &attribute, &mut passes)? {
@@ -166,6 +189,7 @@ impl Evaluation<'_, '_> {
             }
         } else {
             for &id in &subject.types {
+                self.look_at(self.entry.numbers_len())?;
                 for attribute in self.entry.of_type(id) {
                     if self.has_in(subject, &attribute, &mut passes)? {
                         return Ok(true);
@@ -184,7 +208,7 @@ impl Evaluation<'_, '_> {
         attribute: &StoredAttribute<'_>,
         passes: &mut impl FnMut(&[u8]) -> bool,
     ) -> Result<bool> {
-        if !fits(attribute, &subject.options) {
+        if !self.has_options(attribute, subject)? {
             return Ok(false);
         }
         self.look_at(attribute.encoded.len())?;
@@ -308,16 +332,18 @@ impl Evaluation<'_, '_> {
         all.filter(|large| subject.types.contains(&large.id))
     }
 
-    fn name_has(&self, subject: &Subject, rule: &Rule, normalized: &[u8]) -> bool {
+    fn name_has(&self, subject: &Subject, rule: &Rule, normalized: &[u8]) -> Result<bool> {
+        let written = self.derived.written_name();
+        self.look_at(NAME_BYTES * written.len())?;
         // What a value's own rule makes equal, another one may tell apart.
-        let Ok(name) = duramen_ldap::dn::Dn::parse(self.derived.written_name()) else { return false };
+        let Ok(name) = duramen_ldap::dn::Dn::parse(written) else { return Ok(false) };
         let mut form = Vec::new();
         let passes = |form: &Vec<u8>| match rule.kind {
             RuleKind::Ordering => form.as_slice() < normalized,
             RuleKind::Substrings | RuleKind::BitAnd | RuleKind::BitOr => false,
             _ => rule.relates(form, normalized),
         };
-        name.rdns().flat_map(|rdn| rdn.avas()).any(|ava| {
+        Ok(name.rdns().flat_map(|rdn| rdn.avas()).any(|ava| {
             let Some(attribute) = self.schema.find(ava.attribute) else { return false };
             let value = ava.value();
             form.clear();
@@ -325,7 +351,7 @@ impl Evaluation<'_, '_> {
                 && rule.normalize(&value, self.schema, &mut form).is_ok()
                 && passes(&form)
                 && (!subject.checked || self.derived.may_search(attribute.id, Some(&value)))
-        })
+        }))
     }
 }
 

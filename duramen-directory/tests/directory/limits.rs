@@ -171,6 +171,28 @@ fn very_many_items_are_not_held_against_very_many_values_of_an_entry() {
 }
 
 #[test]
+fn very_many_items_are_not_held_against_very_many_attributes_of_an_entry() {
+    let sample = Sample::people();
+    let names: Vec<String> = (0..9_000).map(|n| format!("description;x-{n}")).collect();
+    let changes: Vec<(ChangeKind, &str, &[&str])> = names.iter().map(|name| (Add, name.as_str(), &["a"][..])).collect();
+    sample.modify(SMITH, &changes).unwrap();
+    let code = |item: &str, count: usize| {
+        sample.search(SMITH, &format!("(|{})", item.repeat(count)), &Ask::default()).unwrap().code()
+    };
+    for (item, few) in [
+        ("(title=*)", 10_000),
+        ("(title=x*)", 10_000),
+        ("(description;x-y=*)", 300),
+        ("(description;x-y=x*)", 300),
+        ("(:caseIgnoreOrderingMatch:=!)", 10),
+        ("(cn:dn:caseExactMatch:=x)", 10_000),
+    ] {
+        assert_eq!(code(item, few), ResultCode::SUCCESS, "{item}");
+        assert_eq!(code(item, 70 * few), ResultCode::ADMIN_LIMIT_EXCEEDED, "{item}");
+    }
+}
+
+#[test]
 fn a_long_update_by_nobody_is_not_looked_into() {
     let sample = Sample::people();
     let nobody = Requester::anonymous(Arc::new(Peer::Internal), 0);
