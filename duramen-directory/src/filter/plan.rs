@@ -168,12 +168,11 @@ impl Planner<'_> {
             Test::Or(parts) => self.or(parts, within),
             Test::Present(subject) => self
                 .each(subject, bits::PRESENCE, "presence", |id| index::present(&self.index, id, &self.reach).map(Some)),
-            Test::Equal { subject, rule, normalized, .. } if self.all_have(subject, |own| own.equality, rule) => self
-                .each(subject, bits::EQUALITY, "equality", |id| {
-                    index::equal(&self.index, id, normalized, &self.reach).map(Some)
-                }),
+            Test::Equal { subject, rule, normalized, .. } if self.all_have(subject, |own| own.equality, rule) => {
+                self.equal(subject, |id| index::equal(&self.index, id, normalized, &self.reach).map(Some))
+            }
             Test::Among { subject, rule, values } if self.all_have(subject, |own| own.equality, rule) => {
-                self.each(subject, bits::EQUALITY, "equality", |id| self.among(id, values))
+                self.equal(subject, |id| self.among(id, values))
             }
             Test::Class { subject, class } => self.each(subject, bits::EQUALITY, "equality", |id| {
                 let oid = self.schema.class(*class).oid.as_bytes();
@@ -198,6 +197,13 @@ impl Planner<'_> {
             Test::MemberOf(group) => self.members(group, within),
             _ => Ok(Candidates::ALL),
         }
+    }
+
+    /// The candidates of values themselves: the index has an entry under what its classes are kinds of, too.
+    fn equal(&self, subject: &Subject, find: impl Fn(AttributeId) -> Result<Option<Set>>) -> Result<Candidates> {
+        let found = self.each(subject, bits::EQUALITY, "equality", find)?;
+        let is_of_classes = subject.types.contains(&self.schema.known().object_class);
+        Ok(Candidates { exact: found.exact && !is_of_classes, ..found })
     }
 
     /// Entries that have one of some values; `None` if too much was looked at already.

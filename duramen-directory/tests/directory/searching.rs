@@ -626,6 +626,19 @@ fn a_class_is_there_with_all_above_it_whether_names_are_looked_at_too_or_not_rfc
 }
 
 #[test]
+fn a_rule_that_is_named_finds_classes_that_are_written_and_none_above_them() {
+    let sample = Sample::people();
+    let item = |value: &str| format!("(objectClass:objectIdentifierMatch:={value})");
+    for (value, found) in [("inetOrgPerson", &[JENSEN, SMITH][..]), ("person", &[]), ("2.5.6.0", &[])] {
+        assert_eq!(sample.found(&item(value)), found, "{value}");
+        let ask = Ask { scope: Scope::Base, ..Ask::default() };
+        assert_eq!(sample.search(JENSEN, &item(value), &ask).unwrap().names().len(), found.len() / 2, "{value}");
+    }
+    let many: String = ["person", "top", "organizationalPerson", "posixAccount", "device", "alias"].map(item).concat();
+    assert_eq!(sample.found(&format!("(|{many})")), [SMITH]);
+}
+
+#[test]
 fn values_in_names_are_matched_as_they_are_written_rfc4511_4_5_1_7_7() {
     let sample = Sample::people();
     let people = ["ou=People,dc=example,dc=com", JENSEN, SMITH];
