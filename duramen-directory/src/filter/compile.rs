@@ -168,7 +168,7 @@ impl Compiler<'_> {
         let Some(class) = self.schema.find_class(value) else {
             return Test::Undefined;
         };
-        if class.name == "top" && !subject.checked && !self.of_values {
+        if class.name == "top" && !subject.checked && !self.of_values && subject.options.is_empty() {
             return Test::True;
         }
         Test::Class { subject, class: class.id }

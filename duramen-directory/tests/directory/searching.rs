@@ -639,6 +639,15 @@ fn a_rule_that_is_named_finds_classes_that_are_written_and_none_above_them() {
 }
 
 #[test]
+fn only_what_has_the_option_is_of_a_class_with_it_rfc4512_2_5_2() {
+    let sample = Sample::people();
+    let found = || (sample.found("(objectClass;x-a=top)"), sample.found("(objectClass;x-a=person)"));
+    assert_eq!(found(), (vec![], vec![]));
+    sample.modify(SMITH, &[(Add, "objectClass;x-a", &["person"])]).unwrap();
+    assert_eq!(found(), (vec![SMITH.to_string()], vec![SMITH.to_string()]));
+}
+
+#[test]
 fn values_in_names_are_matched_as_they_are_written_rfc4511_4_5_1_7_7() {
     let sample = Sample::people();
     let people = ["ou=People,dc=example,dc=com", JENSEN, SMITH];
