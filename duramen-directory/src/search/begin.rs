@@ -457,8 +457,10 @@ impl Search {
             Ok(order) => {
                 self.sort_response = Some((ResultCode::SUCCESS, String::new()));
                 self.window = window(Some(&order));
-                if matches!(self.job, Job::Special(_)) {
-                    return Ok(());
+                if let Job::Special(entries) = &mut self.job {
+                    let tables = Tables::Snapshot(&self.snapshot);
+                    let scene = Scene { state, tables, naming: Some(self.naming), plan: &self.plan };
+                    return special::put_in_order(entries, &order, &scene);
                 }
                 (self.order, self.next) = (Some(order), 0);
                 let commit = (self.naming, self.snapshot.txnid());

@@ -367,6 +367,7 @@ impl<'r> Run<'r> {
                 if self.is_page_full() {
                     return Ok(Some(true));
                 }
+                self.check_size()?;
                 give(self.selection, &view, &mut self.picked, sink)?;
                 *self.given += 1;
             }
@@ -504,14 +505,20 @@ impl<'r> Run<'r> {
         if self.is_page_full() {
             return Ok(Step::PageEnd);
         }
-        let before = self.page.map_or(0, |page| page.before);
-        if before.saturating_add(*self.given) >= self.options.entries_max {
-            let diagnostic = format!("there are more than {} entries", self.options.entries_max);
-            return Err(Failure::new(ResultCode::SIZE_LIMIT_EXCEEDED, diagnostic));
-        }
+        self.check_size()?;
         give(self.selection, view, &mut self.picked, sink)?;
         *self.given += 1;
         Ok(Step::Next)
+    }
+
+    /// That another entry may be given.
+    fn check_size(&self) -> Result<()> {
+        let before = self.page.map_or(0, |page| page.before);
+        if before.saturating_add(*self.given) < self.options.entries_max {
+            return Ok(());
+        }
+        let diagnostic = format!("there are more than {} entries", self.options.entries_max);
+        Err(Failure::new(ResultCode::SIZE_LIMIT_EXCEEDED, diagnostic))
     }
 
     fn matches(&self, view: &View<'_, '_>) -> Result<bool> {

@@ -4,11 +4,15 @@ use duramen_ldap::message::Scope;
 use duramen_ldap::oid::feature;
 
 use crate::controls::SUPPORTED;
-use crate::entry::Builder;
+use crate::entry::{Builder, Entry};
+use crate::failure::{Result, damaged};
 use crate::inner::Inner;
 use crate::names::{self, MONITOR, SUBSCHEMA};
 use crate::schema::Schema;
 use crate::state::State;
+use crate::view::{Scene, View};
+
+use super::sort::Order;
 
 /// A made up entry: its name, and its bytes as if it was stored.
 #[derive(Debug)]
@@ -41,6 +45,18 @@ pub(crate) fn find(inner: &Inner, state: &State, base: &str, scope: Scope) -> Op
 pub(crate) fn unseen(schema: &Schema, base: &str) -> Option<Special> {
     let is_there = base == MONITOR || base.ends_with(",cn=monitor");
     is_there.then(|| build(schema, base, vec![("objectClass".into(), texts(["top", "monitor"]))]))
+}
+
+/// Puts made up entries in order.
+pub(super) fn put_in_order(entries: &mut Vec<Special>, order: &Order, scene: &Scene<'_>) -> Result<()> {
+    let rank = |special: Special| {
+        let entry = Entry::parse(&special.bytes).ok_or_else(|| damaged(&special.name))?;
+        Ok((order.rank(&View::made_up(scene, entry, &special.name, special.children))?, special))
+    };
+    let mut ranked = entries.drain(..).map(rank).collect::<Result<Vec<_>>>()?;
+    ranked.sort_by(|(one, _), (other, _)| one.cmp(other));
+    entries.extend(ranked.into_iter().map(|(_, special)| special));
+    Ok(())
 }
 
 fn texts<'s>(values: impl IntoIterator<Item = &'s str>) -> Vec<String> {

@@ -220,3 +220,25 @@ fn the_last_orders_are_kept_for_all_threads() {
     sample.modify(JENSEN, &[(Replace, "sn", &["S"])]).unwrap();
     assert!(!is_kept("(cn=*)", "cn"), "something has changed");
 }
+
+#[test]
+fn what_is_made_up_comes_in_order_and_no_more_of_it_than_is_asked_for() {
+    let sample = Sample::people();
+    sample.directory.set_monitor(Arc::new(|| {
+        let values = |name: &str, value: &str| (name.to_string(), vec![value.to_string()]);
+        let entry = |(front, counter): (&str, &str)| {
+            (front.to_string(), vec![values("objectClass", "monitorCounterObject"), values("monitorCounter", counter)])
+        };
+        [("", "2"), ("cn=a", "10"), ("cn=b", "1"), ("cn=c", "7")].map(entry).to_vec()
+    }));
+    let order = by_keys(&[("monitorCounter", true)]);
+    let names = ["cn=a,cn=Monitor", "cn=c,cn=Monitor", "cn=Monitor", "cn=b,cn=Monitor"];
+    for (size_limit, expected) in
+        [(0, ResultCode::SUCCESS), (4, ResultCode::SUCCESS), (3, ResultCode::SIZE_LIMIT_EXCEEDED)]
+    {
+        let ask = Ask { size_limit, controls: vec![sort(&order)], ..Ask::default() };
+        let given = sample.search("cn=monitor", "(objectClass=*)", &ask).unwrap();
+        let count = if size_limit == 3 { 3 } else { 4 };
+        assert_eq!((given.names(), given.code()), (names[..count].to_vec(), expected));
+    }
+}
