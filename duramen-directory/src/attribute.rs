@@ -9,7 +9,7 @@ use duramen_ldap::matching::Rule;
 use duramen_ldap::message::ResultCode;
 
 use crate::failure::{Failure, Result};
-use crate::filter::is_range;
+use crate::filter::{is_range, options};
 use crate::names;
 use crate::schema::{Attribute, Schema};
 
@@ -34,9 +34,7 @@ pub(crate) fn describe<'s>(schema: &'s Schema, text: &str) -> Result<Described<'
     }
     let parsed = AttributeDescription::parse(text).map_err(|error| undefined(&error.to_string()))?;
     let attribute = schema.find(parsed.kind).ok_or_else(|| undefined("the schema has no such attribute type"))?;
-    let mut options: Vec<String> = parsed.options().map(str::to_ascii_lowercase).collect();
-    options.sort_unstable();
-    options.dedup();
+    let options = options(&parsed);
     attribute.check_options(&options).map_err(undefined)?;
     let mut description = Cow::Borrowed(attribute.name.as_str());
     for (n, option) in parsed.options().enumerate() {

@@ -8,7 +8,7 @@ use duramen_ldap::matching::{Rule, RuleKind, SubstringsAssertion};
 use duramen_ldap::syntax::Syntax;
 use smallvec::SmallVec;
 
-use super::{Quick, Subject, Test, gather::gather};
+use super::{Quick, Subject, Test, gather::gather, options};
 use crate::access::{Level, Plan};
 use crate::names;
 use crate::schema::{Attribute, AttributeId, Schema};
@@ -73,9 +73,7 @@ impl Compiler<'_> {
     fn subject(&self, description: &str) -> Option<(&Attribute, Subject)> {
         let parsed = AttributeDescription::parse(description).ok()?;
         let attribute = self.schema.find(parsed.kind)?;
-        let mut options: Vec<String> = parsed.options().map(str::to_ascii_lowercase).collect();
-        options.sort_unstable();
-        options.dedup();
+        let options = options(&parsed);
         attribute.check_options(&options).ok()?;
         let (types, checked) = self.searchable(attribute.family.iter().copied());
         let made = self.schema.known().is_derived(attribute.id) && options.is_empty();

@@ -9,6 +9,7 @@ mod plan;
 mod undefined;
 mod value;
 
+use duramen_ldap::attribute::AttributeDescription;
 use duramen_ldap::filter::Filter;
 use duramen_ldap::matching::{Rule, SubstringsAssertion};
 use duramen_ldap::message::ResultCode;
@@ -48,6 +49,14 @@ impl Subject {
     fn is_about(&self, id: AttributeId, description: &str) -> bool {
         self.types.contains(&id) && has_options(description, &self.options)
     }
+}
+
+/// The options of a description, in lower case, sorted, none twice.
+pub(crate) fn options(description: &AttributeDescription<'_>) -> Vec<String> {
+    let mut options: Vec<String> = description.options().map(str::to_ascii_lowercase).collect();
+    options.sort_unstable();
+    options.dedup();
+    options
 }
 
 /// Whether a description has all of these options. A language range stands for its tag and all that begin with it, in

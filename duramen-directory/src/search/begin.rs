@@ -69,7 +69,7 @@ impl Inner {
         if explain {
             found.notes.splice(..0, begun.compiler(false).undefined(request.filter));
         }
-        let selection = begun.selection();
+        let selection = begun.selection()?;
         let mut search = Search {
             plan,
             snapshot,
@@ -163,15 +163,15 @@ impl Beginning<'_> {
         Compiler { schema: &self.state.schema, plan: self.scene.plan, of_values, fitting: RefCell::default() }
     }
 
-    fn selection(&self) -> Selection {
-        let selection = Selection::new(&self.state.schema, self.request.attributes, self.request.types_only);
-        match &self.controls.matched_values {
+    fn selection(&self) -> Result<Selection> {
+        let selection = Selection::new(&self.state.schema, self.request.attributes, self.request.types_only)?;
+        Ok(match &self.controls.matched_values {
             None => selection,
             Some(filters) => {
                 let compiler = self.compiler(true);
                 selection.with_matched_values(filters.0.iter().map(|filter| compiler.compile(filter)).collect())
             }
-        }
+        })
     }
 
     fn limits(&self, requester: &Requester) -> SearchLimits {

@@ -13,7 +13,7 @@ use smallvec::SmallVec;
 use crate::access::{Level, Plan};
 use crate::entry::{LargeAttribute, StoredAttribute};
 use crate::failure::{Failure, Result};
-use crate::filter::{Test, Value, has_options};
+use crate::filter::{Test, Value, has_options, options};
 use crate::schema::{AttributeId, Schema};
 use crate::sink::Sink;
 use crate::view::View;
@@ -21,6 +21,10 @@ use crate::view::View;
 /// So often values of an entry are held against items of the matched values control at most: nobody else is served by the
 /// thread meanwhile.
 const TRIED_MAX: usize = 10_000_000;
+
+/// So many types with options are asked for at most: each is held against all attributes with options that an entry has, of which
+/// there may be thousands.
+const OPTIONED_MAX: usize = 1024;
 
 /// What is asked for of entries.
 #[derive(Debug, Default)]
@@ -39,7 +43,10 @@ pub(crate) struct Selection {
 
 impl Selection {
     /// From what a request lists; nothing is all user attributes.
-    pub fn new(schema: &Schema, list: List<'_, &str>, types_only: bool) -> Selection {
+    ///
+    /// # Errors
+    /// adminLimitExceeded, of too many types with options.
+    pub fn new(schema: &Schema, list: List<'_, &str>, types_only: bool) -> Result<Selection> {
         let mut selection = Selection { types_only, user: list.is_empty(), ..Selection::default() };
         for word in list {
             match word {
@@ -48,8 +55,12 @@ impl Selection {
                 "1.1" => {}
                 _ => selection.name(schema, word),
             }
+            if selection.optioned.len() > OPTIONED_MAX {
+                let text = format!("more than {OPTIONED_MAX} attributes with options are asked for");
+                return Err(Failure::new(ResultCode::ADMIN_LIMIT_EXCEEDED, text));
+            }
         }
-        selection
+        Ok(selection)
     }
 
     /// Only values that match one of these are returned; without values it does nothing.
@@ -65,7 +76,7 @@ impl Selection {
         } else if let Ok(description) = AttributeDescription::parse(word)
             && let Some(attribute) = schema.find(description.kind)
         {
-            let options: Vec<String> = description.options().map(str::to_ascii_lowercase).collect();
+            let options = options(&description);
             match options.is_empty() {
                 true => self.name_kinds(&attribute.family),
                 false => self.optioned.push((attribute.id, options)),
@@ -408,7 +419,7 @@ mod tests {
     fn what_is_named_again_and_again_takes_memory_once() {
         let (schema, mut buffer) = (built_in("").unwrap(), Vec::new());
         let words = ["@inetOrgPerson", "name", "cn"].into_iter().cycle().take(30_000);
-        let mut selection = Selection::new(&schema, List::build(&mut buffer, words), false);
+        let mut selection = Selection::new(&schema, List::build(&mut buffer, words), false).unwrap();
         assert!(selection.named.len() <= schema.attributes().count(), "{}", selection.named.len());
         assert!(selection.names(schema.known().object_class) && selection.names(schema.find("sn").unwrap().id));
         // A type with an option is one word, whatever kinds it has.

@@ -7,7 +7,7 @@ use duramen_ldap::message::ResultCode;
 
 use crate::access::{Level, What};
 use crate::failure::Result;
-use crate::filter::fits;
+use crate::filter::{fits, options};
 use crate::schema::{AttributeId, Schema};
 use crate::view::View;
 
@@ -94,8 +94,8 @@ impl Key {
             Some(rule) => Some(Rule::find(rule).ok_or(ResultCode::INAPPROPRIATE_MATCHING)?),
             None => attribute.ordering.or(attribute.equality),
         };
-        let options = description.options().map(str::to_ascii_lowercase).collect();
-        Ok(Key { types: attribute.family.clone(), options, rule, reverse: key.reverse })
+        let (types, options) = (attribute.family.clone(), options(&description));
+        Ok(Key { types, options, rule, reverse: key.reverse })
     }
 
     fn rank(&self, value: Option<&[u8]>) -> Rank {

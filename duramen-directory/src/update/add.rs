@@ -232,7 +232,7 @@ fn store(context: &Context<'_>, mut draft: Draft<'_>, id: Id, place: &Place, nam
         bytes = draft.build(schema, place.parent, &place.rdn, draft.marks(schema))?;
     }
     let entry = parsed(&bytes)?;
-    context.post_read(id);
+    context.post_read(id)?;
     let mut keys = context.keys(&entry, |_| true);
     let mut batch = Batch::default();
     super::large_changes(context, (id, None), &draft, (&mut Default::default(), &mut keys), &mut batch)?;

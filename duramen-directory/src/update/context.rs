@@ -190,9 +190,16 @@ impl<'c> Context<'c> {
         self.controls.pre_read.map_or(Ok(()), |request| self.read(oid::PRE_READ, request, view))
     }
 
-    /// Takes note of the entry that the post-read control asks for, if it was sent.
-    pub fn post_read(&self, id: Id) {
-        self.after.set(self.controls.post_read.map(|_| id));
+    /// Takes note of the entry that the post-read control asks for, if it was sent. What is wrong with the control is told now,
+    /// before anything is written.
+    pub fn post_read(&self, id: Id) -> Result<()> {
+        let selected = self.controls.post_read.map(|request| self.selection(request)).transpose()?;
+        self.after.set(selected.map(|_| id));
+        Ok(())
+    }
+
+    fn selection(&self, request: ReadEntryRequest<'_>) -> Result<Selection> {
+        Selection::new(self.schema(), request.0, false)
     }
 
     /// The post-read control of the response, once the update is made: what is derived depends on all of it.
@@ -209,7 +216,7 @@ impl<'c> Context<'c> {
         if !view.allows(What::Entry, Level::Read) {
             return Ok(());
         }
-        let selection = Selection::new(self.schema(), request.0, false);
+        let selection = self.selection(request)?;
         let mut scratch = Vec::new();
         let picked = Picker::new(view, &selection).pick(&mut scratch)?.concat();
         let attributes: List<'_, Attribute<'_>> = List::trusted(&picked);

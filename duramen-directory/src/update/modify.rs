@@ -466,7 +466,7 @@ impl<'m, 'c: 'e, 'e> Modifier<'m, 'c, 'e> {
         if entry.marks() != before.marks() {
             batch.put_name(name_key(context, before)?, self.id, entry.marks());
         }
-        context.post_read(self.id);
+        context.post_read(self.id)?;
         batch.change_entry(self.id, bytes);
         Ok(batch)
     }

@@ -61,7 +61,7 @@ pub(crate) fn prepare(context: &Context<'_>, request: &ModifyDnRequest<'_>) -> R
     let marks = draft.marks(context.schema());
     let bytes = draft.build(context.schema(), parent, &written, marks)?;
     let changed = Entry::parse(&bytes).ok_or_else(|| damaged("the renamed entry"))?;
-    context.post_read(id);
+    context.post_read(id)?;
     let mut batch = Batch::default();
     let (mut old, mut new) = (context.keys(&entry, |_| true), context.keys(&changed, |_| true));
     super::large_changes(context, (id, Some(&entry)), &draft, (&mut old, &mut new), &mut batch)?;

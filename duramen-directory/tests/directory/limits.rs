@@ -6,7 +6,7 @@ use std::time::Duration;
 use duramen_directory::{Config, Directory, Failure, Limits, LimitsFor, Peer, Requester, SearchLimits};
 use duramen_ldap::Payload;
 use duramen_ldap::ber::List;
-use duramen_ldap::control::{MatchedValues, PagedResults};
+use duramen_ldap::control::{MatchedValues, PagedResults, ReadEntryRequest};
 use duramen_ldap::filter::FilterBuf;
 use duramen_ldap::message::ChangeKind::{self, Add, Delete};
 use duramen_ldap::message::{Control, ResultCode};
@@ -190,6 +190,32 @@ fn very_many_items_are_not_held_against_very_many_attributes_of_an_entry() {
         assert_eq!(code(item, few), ResultCode::SUCCESS, "{item}");
         assert_eq!(code(item, 70 * few), ResultCode::ADMIN_LIMIT_EXCEEDED, "{item}");
     }
+}
+
+#[test]
+fn very_many_attributes_with_options_are_not_asked_for_at_once() {
+    let sample = Sample::people();
+    let names: Vec<String> = (0..1_025).map(|n| format!("cn;x-{n}")).collect();
+    let all: Vec<&str> = names.iter().map(String::as_str).collect();
+    let asked = |attributes: &[&str]| {
+        let mut value = Vec::new();
+        ReadEntryRequest(List::build(&mut Vec::new(), attributes.iter().copied())).encode(&mut value);
+        let control = |oid| [Control { oid, critical: true, value: Some(&value) }];
+        let read = |oid| {
+            let change: &[(ChangeKind, &str, &[&str])] = &[(Add, "title", &[oid])];
+            ended(sample.modify_as(&Requester::internal(), SMITH, change, &control(oid)))
+        };
+        let search = sample.search(SMITH, "(cn=*)", &Ask { attributes, ..Ask::default() });
+        let search = search.map_or_else(|failure| failure.code, |given| given.code());
+        [search, read(oid::PRE_READ), read(oid::POST_READ)]
+    };
+    assert_eq!(asked(&all), [ResultCode::ADMIN_LIMIT_EXCEEDED; 3]);
+    assert!(sample.read(SMITH, &[]).values("title").is_empty());
+    assert_eq!(asked(&all[1..]), [ResultCode::SUCCESS; 3]);
+    // An option again and again is one.
+    let repeated = format!("cn{}", ";lang-de".repeat(10_000));
+    let ask = Ask { attributes: &[&repeated], ..Ask::default() };
+    assert_eq!(sample.search(JENSEN, "(cn=*)", &ask).unwrap().values("cn;lang-de").len(), 1);
 }
 
 #[test]
