@@ -1,5 +1,6 @@
 //! What is logged of a connection, in the format that OpenLDAP calls `stats`, and of operations that take long.
 
+use std::borrow::Cow;
 use std::fmt::Write;
 use std::os::fd::RawFd;
 use std::time::Duration;
@@ -14,6 +15,9 @@ use crate::seldom::Seldom;
 
 /// Why connections end that end as they should.
 pub const UNBIND: &str = "unbind";
+
+/// A line of a client's words is cut behind so many bytes, as slapd cuts it: whoever may ask could fill the disk with the log.
+const LINE_BYTES_MAX: usize = 4096;
 
 /// Anybody can send nonsense.
 static REFUSED: Seldom = Seldom::new(20);
@@ -88,7 +92,7 @@ impl ConnectionLog {
     pub(super) fn request(&self, operation: u64, request: &Request<'_>) {
         let text = describe(request);
         for line in text.lines() {
-            info!(target: "stats", "conn={} op={operation} {line}", self.number);
+            info!(target: "stats", "conn={} op={operation} {}", self.number, cut(line));
         }
     }
 
@@ -110,6 +114,7 @@ impl ConnectionLog {
     pub(super) fn result(&self, operation: u64, tag: u8, result: &Failure, took: Duration, entries: Option<u64>) {
         let (number, error) = (self.number, result.code.0);
         let (took, text) = (took.as_secs_f64(), Quoted(&result.diagnostic).bare());
+        let text = cut(&text);
         match (entries, response_tag(tag)) {
             (Some(entries), tag) => info!(target: "stats",
                 "conn={number} op={operation} SEARCH RESULT tag={tag} err={error} qtime=0.000000 etime={took:.6} nentries={entries} text={text}"),
@@ -131,6 +136,14 @@ fn response_tag(request: u8) -> u8 {
         op::DELETE_REQUEST => op::DELETE_RESPONSE,
         other => other + 1,
     }
+}
+
+/// As much of a line as is logged.
+fn cut(line: &str) -> Cow<'_, str> {
+    if line.len() <= LINE_BYTES_MAX {
+        return line.into();
+    }
+    format!("{}... ({} bytes)", &line[..line.floor_char_boundary(LINE_BYTES_MAX)], line.len()).into()
 }
 
 /// A request as OpenLDAP's log has it, in one line or two; no passwords in it.
@@ -224,6 +237,18 @@ mod tests {
         let authentication = Authentication::Simple(b"secret");
         let bind = Request::Bind(BindRequest { version: 3, name: "cn=a\nconn=1 op=0 \"", authentication });
         assert_eq!(describe(&bind), r#"BIND dn="cn=a\nconn=1 op=0 \22" method=128"#);
+    }
+
+    #[test]
+    fn a_line_is_as_long_as_slapds_at_most() {
+        let name = "\u{1}".repeat(200_000);
+        let line = cut(&describe(&Request::Delete(&name))).into_owned();
+        assert!(line.starts_with(r#"DEL dn="\u{1}\u{1}"#) && line.ends_with(r"... (1000009 bytes)"), "{}", line.len());
+        assert!(line.len() < LINE_BYTES_MAX + 30);
+        assert_eq!(
+            (cut("\u{e9}"), cut(&"\u{e9}".repeat(4096)).chars().filter(|c| *c == '\u{e9}').count()),
+            ("\u{e9}".into(), 2048)
+        );
     }
 
     #[test]
