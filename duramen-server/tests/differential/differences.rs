@@ -31,7 +31,7 @@ const fn difference(why: &'static str, applies: fn(&Case<'_>) -> bool) -> Differ
     Difference { why, applies }
 }
 
-static DIFFERENCES: [Difference; 82] = [
+static DIFFERENCES: [Difference; 83] = [
     difference("RFC 4511 section 4.1.9: of several errors that a request has in itself, one is told", |case| {
         let (theirs, ours) = case.codes();
         let both = IN_REQUEST.contains(&theirs) && IN_REQUEST.contains(&ours) && theirs != ours;
@@ -565,6 +565,11 @@ static DIFFERENCES: [Difference; 82] = [
             is_seen_otherwise && case.may_be_bound_by_rules() && [(50, SUCCESS), (SUCCESS, 50)].contains(&case.codes())
         },
     ),
+    difference("docs/access.md: a rename within the parent, named as the new one, takes leave to add there", |case| {
+        let Operation::ModifyDn { name, superior: Some(above), .. } = &case.request.operation else { return false };
+        let is_below = comparable_name(name).ends_with(&comparable_name(above));
+        is_below && case.may_be_bound_by_rules() && case.codes() == (SUCCESS, 50)
+    }),
     difference("RFC 4511 section 4.1.9: an entry that is not there has no parent to ask for leave (32)", |case| {
         case.said("no write access to parent's children") && case.ours.code == 32
     }),
