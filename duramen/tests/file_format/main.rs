@@ -2,6 +2,7 @@
 //! there, so neither the page nor the code can change without the other.
 
 mod reader;
+mod scattered;
 mod space;
 mod tables;
 

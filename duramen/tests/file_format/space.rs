@@ -23,6 +23,9 @@ pub struct Space {
     /// Pages of all runs of the log, and of those that hold the base.
     pub chain_pages: u64,
     pub base_pages: u64,
+    /// Runs that the newest commit in the chain has added to it, and those that hold the base.
+    pub newest_runs: usize,
+    pub base_runs: usize,
     pub deltas: u64,
     /// The forms of sets that were met.
     pub forms: BTreeSet<u64>,
@@ -43,12 +46,14 @@ impl Space {
         let records: Vec<u8> =
             chain.iter().rev().flat_map(|(payload, ..)| run.bytes(payload, "records")).copied().collect();
         let mut records = &records[..];
+        space.newest_runs = chain.iter().take_while(|run| run.2 == chain[0].2).count();
         space.chain_pages = chain.iter().map(|(_, pages, _)| pages).sum();
         let begins_base: Vec<u64> = chain.iter().rev().map(|(payload, ..)| run.number(payload, "base")).collect();
         assert!(begins_base.iter().skip(1).all(|base| *base == 0), "only the oldest run begins with a base");
         if begins_base.first() == Some(&1) {
             let (_, _, birth) = chain[chain.len() - 1];
             space.base_pages = chain.iter().filter(|run| run.2 == birth).map(|(_, pages, _)| pages).sum();
+            space.base_runs = chain.iter().filter(|run| run.2 == birth).count();
             space.base(&mut records);
             space.txnid = birth;
         }

@@ -1,0 +1,66 @@
+//! The space log where what a commit adds to it finds single pages only.
+
+use duramen::{Database, Durability, Error};
+
+use crate::space::Space;
+use crate::{Result, assert_all_accounted_for, read};
+
+/// Entries of so many bytes: four to a leaf.
+const ENTRY: usize = 900;
+const LEAVES: u32 = 8000;
+
+/// Changes an entry in each of these leaves, and lets no file grow for the sake of long runs.
+fn change(db: &Database, leaves: impl Iterator<Item = u32>) -> Result {
+    let mut txn = db.begin_write()?;
+    txn.set_pages_wanted(1);
+    for leaf in leaves {
+        txn.table("t")?.put((4 * leaf).to_be_bytes(), [2; ENTRY])?;
+    }
+    Ok(txn.commit()?)
+}
+
+#[test]
+fn what_a_commit_adds_to_the_space_log_in_several_places_is_read_whole_by_who_comes_next() -> Result {
+    let dir = tempfile::tempdir()?;
+    let path = dir.path().join("holes.dm");
+    let relaxed = || Database::options().durability(Durability::Relaxed).open(&path);
+    let db = relaxed()?;
+    db.update(|txn| (0..4 * LEAVES).try_for_each(|i| txn.table("t")?.append(i.to_be_bytes(), [1; ENTRY])))?;
+    // Every other leaf is emptied, but for some, so that less than half of the file is free.
+    let emptied = (0..4 * LEAVES).filter(|i| i / 4 % 2 == 1 && i / 4 % 16 > 1);
+    db.update(|txn| emptied.map(u32::to_be_bytes).try_for_each(|key| txn.table("t")?.delete(key).map(drop)))?;
+    db.checkpoint()?;
+    change(&db, (0..LEAVES).step_by(8))?;
+    let space = assert_all_accounted_for(&mut read(&path), &db)?;
+    assert!(space.chain_pages > space.base_pages && space.newest_runs > 1, "changes in {} places", space.newest_runs);
+    // What many readers see each makes a base long. It is written by who has read so much besides.
+    let mut readers = Vec::new();
+    for round in 0..12 {
+        readers.push(db.read()?);
+        change(&db, (2 + round % 3 * 2..LEAVES).step_by(8).skip(round as usize / 3).step_by(4))?;
+    }
+    // No three pages that follow each other stay free.
+    let value_in_three = |n: u32| -> duramen::Result<()> {
+        let mut txn = db.begin_write()?;
+        txn.set_pages_wanted(1);
+        txn.table("long")?.put(n.to_be_bytes(), [3; 10_000])?;
+        txn.commit()
+    };
+    let full = (0..1000).find_map(|n| value_in_three(n).err());
+    assert!(matches!(full, Some(Error::NoRoom { .. })), "{full:?}");
+    let other = relaxed()?;
+    change(&other, 0..1)?;
+    let space = Space::read(&mut read(&path));
+    assert!(
+        space.chain_pages == space.base_pages && space.base_runs > 1,
+        "a base of {} pages in {} places",
+        space.base_pages,
+        space.base_runs
+    );
+    // Both go on from there: the one has read it, the other reads on from what it knew.
+    for db in [&db, &other] {
+        change(db, 0..1)?;
+        assert_all_accounted_for(&mut read(&path), db)?;
+    }
+    Ok(())
+}
