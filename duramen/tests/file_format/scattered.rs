@@ -1,4 +1,4 @@
-//! The space log where what a commit adds to it finds single pages only.
+//! The space log where its runs come to lie in unlucky places.
 
 use duramen::{Database, Durability, Error};
 
@@ -62,5 +62,37 @@ fn what_a_commit_adds_to_the_space_log_in_several_places_is_read_whole_by_who_co
         change(db, 0..1)?;
         assert_all_accounted_for(&mut read(&path), db)?;
     }
+    Ok(())
+}
+
+#[test]
+fn a_run_of_the_space_log_in_the_place_of_one_that_a_writer_knew_is_not_taken_for_that() -> Result {
+    let dir = tempfile::tempdir()?;
+    let path = dir.path().join("turns.dm");
+    let relaxed = || Database::options().durability(Durability::Relaxed).open(&path);
+    let (one, other) = (relaxed()?, relaxed()?);
+    one.update(|txn| (0..2000u32).try_for_each(|i| txn.table("t")?.append(i.to_be_bytes(), [1; ENTRY])))?;
+    let mut random = fastrand::Rng::with_seed(7);
+    let mut turn_of_other = || change(&other, (0..50).map(|_| random.u32(..500)));
+    // The other one goes on until the log, begun anew many times, has another run there. Some places are not taken again.
+    let mut is_met = |one: &Database| -> Result<bool> {
+        change(one, 0..1)?;
+        let known = Space::read(&mut read(&path)).runs.first().copied();
+        for _ in 0..40 {
+            (0..5).try_for_each(|_| turn_of_other())?;
+            let runs = Space::read(&mut read(&path)).runs;
+            if known.is_some_and(|(page, birth)| runs.iter().any(|run| run.0 == page && run.1 > birth)) {
+                return Ok(true);
+            }
+        }
+        Ok(false)
+    };
+    let mut turns = 0;
+    while !is_met(&one)? {
+        turns += 1;
+        assert!(turns < 100, "no run came to lie where one was that is known");
+    }
+    change(&one, 0..1)?;
+    assert_all_accounted_for(&mut read(&path), &one)?;
     Ok(())
 }

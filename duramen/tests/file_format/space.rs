@@ -23,6 +23,8 @@ pub struct Space {
     /// Pages of all runs of the log, and of those that hold the base.
     pub chain_pages: u64,
     pub base_pages: u64,
+    /// First pages and births of all runs, newest first.
+    pub runs: Vec<(u64, u64)>,
     /// Runs that the newest commit in the chain has added to it, and those that hold the base.
     pub newest_runs: usize,
     pub base_runs: usize,
@@ -34,15 +36,16 @@ pub struct Space {
 impl Space {
     pub fn read(file: &mut File) -> Space {
         let (meta, run) = (&FORMAT.meta, &FORMAT.space_run);
-        let mut chain = Vec::new();
+        let (mut chain, mut runs) = (Vec::new(), Vec::new());
         let mut at = file.meta("space head");
         while at != 0 {
             let payload = file.run(at, "space run");
             let (pages, birth) = (file.seen[&at].pages, file.seen[&at].birth);
+            runs.push((at, birth));
             at = run.number(&payload, "previous");
             chain.push((payload, pages, birth));
         }
-        let mut space = Space::default();
+        let mut space = Space { runs, ..Space::default() };
         let records: Vec<u8> =
             chain.iter().rev().flat_map(|(payload, ..)| run.bytes(payload, "records")).copied().collect();
         let mut records = &records[..];
