@@ -24,6 +24,8 @@ struct Gate {
     closed: Mutex<bool>,
     opened: Condvar,
     broken: AtomicBool,
+    /// Whether that is over once one has failed.
+    recovers: AtomicBool,
     flushing: AtomicBool,
     /// One began before another was over.
     together: AtomicBool,
@@ -57,7 +59,8 @@ impl Medium for Gated {
         thread::sleep(FLUSH);
         drop(gate.opened.wait_while(gate.closed.lock().unwrap(), |closed| *closed).unwrap());
         gate.flushing.store(false, Ordering::SeqCst);
-        match gate.broken.load(Ordering::SeqCst) {
+        let recovers = gate.recovers.load(Ordering::SeqCst);
+        match gate.broken.fetch_and(!recovers, Ordering::SeqCst) {
             true => Err(io::Error::from_raw_os_error(5)),
             false => Ok(()),
         }
@@ -276,6 +279,47 @@ fn what_was_made_on_top_of_a_commit_that_failed_fails_with_it() {
     assert!([4, 6, 8].contains(&found.len()), "{found:?}");
     assert_eq!(found, (0..found.len() as u32).collect::<Vec<_>>());
     assert_eq!(db.check(|_, _| {}).unwrap().findings, Vec::<String>::new());
+}
+
+#[test]
+fn what_was_made_on_top_of_a_commit_that_failed_fails_even_if_the_disk_would_take_it() {
+    let bench = Bench::new();
+    let overlap = bench.overlap();
+    bench.gate.recovers.store(true, Ordering::SeqCst);
+    bench.gate.broken.store(true, Ordering::SeqCst);
+    bench.gate.open();
+    for submitted in overlap.first.into_iter().chain(overlap.second) {
+        assert!(matches!(wait_for(submitted), Err(Error::Group { .. })));
+    }
+    assert!(!bench.gate.broken.load(Ordering::SeqCst), "one flush has failed");
+    assert_eq!(bench.keys(), [0, 1, 2, 3]);
+    assert!(matches!(bench.db.begin_write(), Err(Error::Poisoned { .. })));
+}
+
+#[test]
+fn a_group_that_flushes_the_data_file_for_its_room_does_so_after_the_one_that_waits_for_the_log() {
+    let bench = Bench::new();
+    let value = |n: u8| vec![n; 200_000];
+    // What is freed here can be used again once the data file has been flushed.
+    bench.db.update(|txn| txn.table("t")?.put(8u32.to_be_bytes(), value(1))).unwrap();
+    bench.db.checkpoint().unwrap();
+    bench.db.update(|txn| txn.table("t")?.delete(8u32.to_be_bytes()).map(drop)).unwrap();
+    let for_a_hole = || -> Change {
+        Box::new(move |txn| {
+            txn.set_pages_wanted(1);
+            txn.table("t")?.put(7u32.to_be_bytes(), value(2)).map(|()| 7)
+        })
+    };
+    let mut overlap = bench.overlap_with(for_a_hole);
+    thread::sleep(2 * FLUSH);
+    assert_eq!(bench.keys(), [0, 1, 2, 3]);
+    assert!(overlap.first.iter_mut().chain(&mut overlap.second).all(is_pending), "nobody is told");
+    bench.gate.open();
+    overlap.first.into_iter().chain(overlap.second).for_each(told);
+    assert_eq!(bench.keys(), [0, 1, 2, 3, 4, 5, 6, 7]);
+    let stats = bench.db.stats().unwrap();
+    assert_eq!(stats.durable_txnid, stats.txnid);
+    assert_eq!(bench.db.check(|_, _| {}).unwrap().findings, Vec::<String>::new());
 }
 
 #[test]
