@@ -142,6 +142,45 @@ fn to_sync_beside_a_writer_goes_on_after_him_where_another_handle_was_told_of_a_
     Ok(())
 }
 
+#[test]
+fn who_cannot_write_again_what_is_in_doubt_writes_no_more() -> Result {
+    let place = Place::new()?;
+    let (_, txn, _others) = in_doubt(&place)?;
+    let slow = Slow::default();
+    let a = in_time(&slow).open(place.path())?;
+    drop(txn);
+    slow.lock().fails = true;
+    assert!(matches!(a.begin_write(), Err(Error::Io { .. })));
+    // What the kernel has forgotten then it tells once only.
+    slow.lock().fails = false;
+    assert!(matches!(a.begin_write(), Err(Error::Poisoned { .. })));
+    Ok(())
+}
+
+#[test]
+fn who_settles_does_not_go_back_to_an_older_commit() -> Result {
+    let place = Place::new()?;
+    let (a, b) = (in_time(&place.slow).open(place.path())?, in_time(&Slow::default()).open(place.path())?);
+    for value in 0..4 {
+        put(&a, value)?;
+    }
+    let newest = commits(&a)?.0;
+    let data = File::options().read(true).write(true).open(place.path())?;
+    for slot in 0..HEAD / SLOT {
+        let mut txnid = [0; 8];
+        data.read_exact_at(&mut txnid, (slot * SLOT + TXNID.start) as u64)?;
+        if u64::from_le_bytes(txnid) == newest.0 {
+            data.write_all_at(&[0; 100], (slot * SLOT + TXNID.end) as u64)?;
+        }
+    }
+    place.lock_file()?.write_all_at(&1u64.to_ne_bytes(), WRITING)?;
+    for _ in 0..2 {
+        assert!(matches!(b.begin_write(), Err(Error::Corrupt { .. })));
+    }
+    assert_eq!(b.read()?.txnid(), newest);
+    Ok(())
+}
+
 /// Where the lock file says what is newest, and the records of the newest commits.
 const NEWEST: u64 = 64;
 const RECORDS: (usize, usize) = (4096, 12288);

@@ -458,6 +458,48 @@ fn a_durable_commit_waits_for_its_own_flush_alone() -> Result {
 }
 
 #[test]
+fn what_was_being_flushed_when_a_durable_commit_came_does_not_take_its_place() -> Result {
+    let place = Place::new()?;
+    let db = place.options().open(place.path())?;
+    put(&db, 1)?;
+    put(&db, 2)?;
+    assert!(place.slow.is_flushing());
+    let mut txn = db.begin_write()?;
+    txn.set_durability(Durability::Durable);
+    txn.table("of it")?.put("key", "value")?;
+    txn.commit()?;
+    let (flushed, durable) = (std::fs::read(place.path())?, commits(&db)?.1);
+    place.slow.end(true);
+    for value in 3..12 {
+        put(&db, value)?;
+        assert!(commits(&db)?.1 >= durable);
+        // Of what came after it the disk has the meta pages alone.
+        let head = std::fs::read(place.path())?[..HEAD].to_vec();
+        assert_eq!(place.value_of(&head, &flushed)?, 2);
+    }
+    Ok(())
+}
+
+#[test]
+fn none_is_begun_while_the_log_has_all_that_waits() -> Result {
+    let place = Place::new()?;
+    let db = place.options().log_at_once(1 << 20).open(place.path())?;
+    place.slow.let_end(true);
+    put(&db, 1)?;
+    db.checkpoint()?;
+    let begun = place.slow.begun();
+    for value in 0..10u64 {
+        let mut txn = db.begin_write()?;
+        txn.set_durability(if value % 2 == 0 { Durability::Durable } else { Durability::Relaxed });
+        txn.table("t")?.put(0u64.to_be_bytes(), value.to_be_bytes())?;
+        txn.commit()?;
+    }
+    assert!(db.path().with_file_name("it.dm-log").exists());
+    assert_eq!(place.slow.begun(), begun);
+    Ok(())
+}
+
+#[test]
 fn who_closes_waits_for_what_is_under_way_and_leaves_no_doubt() -> Result {
     let place = Place::new()?;
     let keep = place.open_another()?;

@@ -187,3 +187,28 @@ fn what_another_handle_synced_is_kept_even_if_this_one_has_asked_as_often() -> R
     assert!(commits(&a)?.1 >= found);
     Ok(())
 }
+
+#[test]
+fn what_another_handle_synced_is_kept_after_a_checkpoint_for_both() -> Result {
+    let place = Place::new()?;
+    let slow = Slow::default();
+    let (a, b) = (in_time(&place.slow).open(place.path())?, in_time(&slow).open(place.path())?);
+    put(&a, 1)?;
+    // Both ask beside one transaction; the next makes the checkpoint for them.
+    let mut txn = a.begin_write()?;
+    a.sync()?;
+    b.sync()?;
+    txn.table("of a")?.put("key", "value")?;
+    txn.commit()?;
+    put(&a, 2)?;
+    // The other one alone.
+    let mut txn = a.begin_write()?;
+    let (found, durable) = commits(&a)?;
+    assert!(durable < found);
+    b.sync()?;
+    txn.table("of a")?.put("key", "another")?;
+    txn.commit()?;
+    drop(a.begin_write()?);
+    assert!(commits(&a)?.1 >= found);
+    Ok(())
+}
