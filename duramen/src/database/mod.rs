@@ -72,6 +72,14 @@ pub struct Reader {
     pub pages_held: u64,
 }
 
+#[cfg(test)]
+impl Database {
+    /// What is below, for tests of that.
+    pub(crate) fn store(&self) -> &Arc<Store> {
+        &self.store
+    }
+}
+
 impl Database {
     /// Opens a database, creating the file if there is none. Nothing needs to be sized or tuned; see [`Options`] for
     /// what can be chosen.

@@ -124,3 +124,34 @@ impl Store {
         Ok(begun.elapsed())
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use crate::{Database, Error};
+
+    #[test]
+    fn a_commit_that_nobody_lands_is_followed_by_no_other() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("it.dm");
+        let db = Database::options().log_at_once(1 << 16).open(&path).unwrap();
+        let put = |key: &str| -> crate::Result<_> {
+            let mut txn = db.begin_write()?;
+            txn.table("t")?.put(key, b"value")?;
+            txn.commit_unlanded()
+        };
+        let (mut landing, writer) = put("first").unwrap().unwrap();
+        landing.land().unwrap();
+        db.store().end_write(writer);
+        let (landing, writer) = put("second").unwrap().unwrap();
+        drop(landing);
+        // Who waits for it goes on.
+        db.store().end_write(writer);
+        assert!(matches!(put("third"), Err(Error::Poisoned { .. })));
+        assert!(db.read().unwrap().table("t").unwrap().get("second").unwrap().is_none());
+        drop(db);
+        let db = Database::open(&path).unwrap();
+        let snapshot = db.read().unwrap();
+        let table = snapshot.table("t").unwrap();
+        assert!(table.get("first").unwrap().is_some() && table.get("third").unwrap().is_none());
+    }
+}

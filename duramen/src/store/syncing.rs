@@ -191,3 +191,34 @@ impl Store {
         Ok(under_way.is_none_or(|found| self.keep_for_sync(writer, found)))
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{Database, Durability};
+
+    #[test]
+    fn what_is_still_being_synced_when_too_much_waits_for_it_comes_to_nothing() {
+        let dir = tempfile::tempdir().unwrap();
+        let db = Database::options().durability(Durability::Relaxed).open(dir.path().join("it.dm")).unwrap();
+        let put = |value: u64| db.update(|txn| txn.table("t")?.put(b"key", value.to_le_bytes())).unwrap();
+        (0..3).for_each(put);
+        let store = db.store();
+        let (found, durable) = (store.shared.newest(), store.shared.durable());
+        assert!(durable < found);
+        store.syncing.lock().under_way = Some(found);
+        let mut writer = store.begin_write(Wait::Forever).unwrap();
+        assert!(store.keep_for_sync(&mut writer, found));
+        // So much that nothing more is to wait.
+        let pages = std::mem::replace(&mut writer.meta.proof.pages, u64::MAX);
+        store.look_after_background(&mut writer, Wait::No).unwrap();
+        assert!(store.background(&writer).is_some(), "who does not wait leaves it");
+        store.look_after_background(&mut writer, Wait::Forever).unwrap();
+        assert!(store.background(&writer).is_none());
+        assert_eq!(store.shared.durable(), durable, "the disk has not said that it has it");
+        writer.meta.proof.pages = pages;
+        store.syncing.lock().under_way = None;
+        store.end_write(writer);
+        put(3);
+    }
+}
