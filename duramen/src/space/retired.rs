@@ -305,6 +305,37 @@ mod tests {
         assert_eq!((freed.len(), retired.pages()), (2, 0));
     }
 
+    /// So many that few among them are freed one by one.
+    fn many_others(retired: &mut Retired) {
+        (0..20).for_each(|i| retired.add(extent(100 + 2 * i, 1), Txnid(3), Txnid(9)));
+    }
+
+    #[test]
+    fn an_extent_is_not_freed_for_what_was_there_before_it() {
+        let mut retired = Retired::default();
+        many_others(&mut retired);
+        retired.add(extent(10, 1), Txnid(3), Txnid(5));
+        retired.release(&[Txnid(4), Txnid(8)], |_| unreachable!("snapshot 4 sees it"));
+        retired.remove(extent(10, 1));
+        retired.add(extent(10, 1), Txnid(6), Txnid(9));
+        retired.release(&[Txnid(4), Txnid(8)], |_| unreachable!("snapshot 8 sees it"));
+        retired.release(&[Txnid(8)], |_| unreachable!("it still does"));
+        assert_eq!(retired.pages(), 21);
+    }
+
+    #[test]
+    fn what_is_left_on_both_sides_of_pages_that_were_removed_is_freed_in_its_time() {
+        let mut retired = Retired::default();
+        many_others(&mut retired);
+        retired.add(extent(10, 5), Txnid(3), Txnid(5));
+        retired.release(&[Txnid(4), Txnid(8)], |_| unreachable!("snapshot 4 sees it"));
+        retired.remove(extent(12, 1));
+        let mut freed = Vec::new();
+        retired.release(&[Txnid(8)], |extent| freed.push(extent));
+        freed.sort_unstable();
+        assert_eq!(freed, [extent(10, 2), extent(13, 2)]);
+    }
+
     /// 100,000 extents of 1,000 commits behind a parked snapshot, while short readers come and go.
     #[test]
     fn releasing_is_amortised_while_a_snapshot_is_parked() {
