@@ -261,3 +261,27 @@ fn a_table_that_is_entered_before_others_are_written_early_is_there_after_the_co
     assert_clean(&db);
     Ok(())
 }
+
+#[test]
+fn a_cursor_that_is_told_where_it_stands_goes_on_from_there() -> Result<()> {
+    let (_dir, db) = frugal();
+    let mut txn = db.begin_write()?;
+    let id = txn.open_table("t", Some(&TableOptions::new()))?;
+    (0..100u8).try_for_each(|i| txn.put(id, [i], [i; 8]))?;
+    let mut cursor = txn.cursor(id)?;
+    // It walks, so that it keeps its leaf open.
+    for i in 0..5 {
+        assert_eq!(cursor.next(&txn)?, Some((&[i][..], &[i; 8][..])));
+    }
+    cursor.stand_on(&[50], &[]);
+    assert_eq!(cursor.current(&txn)?, Some((&[50][..], &[50; 8][..])));
+    cursor.stand_on(&[70], &[]);
+    assert_eq!(cursor.next(&txn)?, Some((&[71][..], &[71; 8][..])));
+    cursor.stand_on(&[30], &[]);
+    assert_eq!(cursor.prev(&txn)?, Some((&[29][..], &[29; 8][..])));
+    // What it is told need not be there any more.
+    txn.table("t")?.delete([40])?;
+    cursor.stand_on(&[40], &[]);
+    assert_eq!(cursor.next(&txn)?, Some((&[41][..], &[41; 8][..])));
+    Ok(())
+}
