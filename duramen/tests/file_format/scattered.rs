@@ -96,3 +96,20 @@ fn a_run_of_the_space_log_in_the_place_of_one_that_a_writer_knew_is_not_taken_fo
     assert_all_accounted_for(&mut read(&path), &one)?;
     Ok(())
 }
+
+#[test]
+fn who_comes_after_any_number_of_anothers_commits_knows_what_is_free() -> Result {
+    let dir = tempfile::tempdir()?;
+    let path = dir.path().join("gaps.dm");
+    let relaxed = || Database::options().durability(Durability::Relaxed).open(&path);
+    let (one, other) = (relaxed()?, relaxed()?);
+    one.update(|txn| (0..2000u32).try_for_each(|i| txn.table("t")?.append(i.to_be_bytes(), [1; ENTRY])))?;
+    let mut random = fastrand::Rng::with_seed(7);
+    // The log is begun anew every twenty commits or so, and has some of those before that beside its new base.
+    for gap in 1..40 {
+        (0..gap).try_for_each(|_| change(&other, (0..50).map(|_| random.u32(..500))))?;
+        change(&one, 0..1)?;
+    }
+    assert_all_accounted_for(&mut read(&path), &one)?;
+    Ok(())
+}
