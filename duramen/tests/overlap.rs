@@ -348,7 +348,9 @@ fn a_reader_that_begins_meanwhile_keeps_its_pages() {
             thread::sleep(Duration::from_millis(1));
         }
         let snapshot = bench.db.read().unwrap();
-        assert!(bench.has_meta_page_of(snapshot.txnid()), "both have written theirs elsewhere");
+        let (seen, first) = (snapshot.txnid(), Txnid(snapshot.txnid().0 + 1));
+        assert!(bench.has_meta_page_of(seen), "both have written theirs elsewhere");
+        assert!(bench.has_meta_page_of(first), "the second not over the first's");
         thread::sleep(WORK);
         bench.gate.open();
         overlap.first.into_iter().chain(overlap.second).for_each(told);
