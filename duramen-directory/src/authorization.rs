@@ -72,7 +72,7 @@ impl Inner {
         somebody: &Name,
     ) -> Result<bool> {
         let rules = self.for_auth(asking, &holder.normalized, attribute, RULES_MAX)?;
-        let values = rules.map(|found| found.values).unwrap_or_default();
+        let (_, values) = rules.unwrap_or_default();
         let mut costs = 0;
         for rule in values.iter().filter_map(|value| parse_authz(value).ok()) {
             let cost = cost(&rule);

@@ -21,16 +21,6 @@ use crate::view::{Members, Scene, View};
 /// with a bind.
 const PASSWORDS_MAX: usize = 10;
 
-/// What somebody can be authenticated by, of an entry.
-pub(crate) struct ForAuth {
-    /// How the entry's name is written.
-    pub written: String,
-    /// Values of the attribute that was asked for.
-    pub values: Vec<Vec<u8>>,
-    /// These are passwords, and nobody is authenticated by them now.
-    pub is_locked: bool,
-}
-
 /// What somebody can be authenticated by.
 #[derive(Clone, Default, PartialEq, Eq)]
 pub struct Credentials {
@@ -41,8 +31,6 @@ pub struct Credentials {
     pub stored: Vec<Vec<u8>>,
     /// Whether it is the administrator's name.
     pub is_administrator: bool,
-    /// Nobody is authenticated by the stored passwords now, whence there are none here.
-    pub is_locked: bool,
 }
 
 impl std::fmt::Debug for Credentials {
@@ -67,7 +55,7 @@ impl Inner {
         };
         let name = match (&found, administrator) {
             // How it is written down says the entry, if there is one.
-            (Some(found), _) => Name { written: found.written.as_str().into(), normalized: normalized.into() },
+            (Some((written, _)), _) => Name { written: written.as_str().into(), normalized: normalized.into() },
             (None, Some(administrator)) => administrator.name.clone(),
             // Such as the subject of a certificate.
             (None, None) => {
@@ -75,9 +63,9 @@ impl Inner {
                 Name { written, normalized: normalized.into() }
             }
         };
-        let (of_entry, is_locked) = found.map(|found| (found.values, found.is_locked)).unwrap_or_default();
+        let of_entry = found.map(|(_, stored)| stored).unwrap_or_default();
         let stored = own.into_iter().chain(of_entry).collect();
-        Ok(Credentials { name, stored, is_administrator: administrator.is_some(), is_locked })
+        Ok(Credentials { name, stored, is_administrator: administrator.is_some() })
     }
 
     /// How the name of an entry is written, and so many values of an attribute at most, if `requester` may be authenticated
@@ -91,7 +79,7 @@ impl Inner {
         name: &str,
         attribute: AttributeId,
         most: usize,
-    ) -> Result<Option<ForAuth>> {
+    ) -> Result<Option<(String, Vec<Vec<u8>>)>> {
         let snapshot = self.db.read()?;
         meta::check_whole(self.number, &snapshot)?;
         let state = &*self.state_of(&snapshot)?;
@@ -108,7 +96,7 @@ impl Inner {
         let is_password = attribute == state.schema.known().user_password;
         let is_locked = is_password && self.is_locked(state, &scene.tables, &entry)?;
         if is_nobody || is_locked || !view.allows(What::Attribute(attribute, None), Level::Auth) {
-            return Ok(Some(ForAuth { written, values: Vec::new(), is_locked }));
+            return Ok(Some((written, Vec::new())));
         }
         // What stands under an option says something else than who he is.
         let stored = entry.of_type(attribute).filter(|stored| !stored.has_options);
@@ -121,19 +109,21 @@ impl Inner {
                 }
             })?;
         }
-        Ok(Some(ForAuth { written, values, is_locked }))
+        Ok(Some((written, values)))
     }
 
     /// Whether nobody is authenticated by an entry's passwords now: somebody has decided so, for good, yet or any more
     /// (draft-behera-ldap-password-policy-10 sections 5.3.3, 5.3.13 and 5.3.14), or its policy does.
     fn is_locked(&self, state: &State, tables: &Tables<'_>, entry: &Entry<'_>) -> Result<bool> {
-        let (schema, known, now) = (&*state.schema, state.schema.known(), self.clock.now());
+        let (schema, known) = (&*state.schema, state.schema.known());
+        // Most have nothing of the kind, and the clock is for updates.
+        let now = || self.clock.now();
         let has = |id, is_it: &dyn Fn(&[u8]) -> bool| entry.of_type(id).flat_map(|found| found.values()).any(is_it);
         let by_somebody = has(known.account_locked_time, &|since| Lock::of(schema, since) == Some(Lock::ForGood))
-            || has(known.password_start_time, &|start| moment_of(schema, start).is_some_and(|start| now < start))
-            || has(known.password_end_time, &|end| moment_of(schema, end).is_some_and(|end| end <= now));
+            || has(known.password_start_time, &|start| moment_of(schema, start).is_some_and(|start| now() < start))
+            || has(known.password_end_time, &|end| moment_of(schema, end).is_some_and(|end| end <= now()));
         match state.policies(*tables) {
-            Some(policies) if !by_somebody => policies.lock(entry, now),
+            Some(policies) if !by_somebody => policies.lock(entry, now()),
             _ => Ok(by_somebody),
         }
     }

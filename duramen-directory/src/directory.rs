@@ -206,11 +206,6 @@ impl Directory {
         self.inner.has_policies()
     }
 
-    /// Whether clients are told that an account is locked.
-    pub fn tells_locked(&self) -> bool {
-        self.inner.state().password_policies.as_ref().is_some_and(|policies| policies.tells_locked)
-    }
-
     /// What the policy of the entry of this name says to its password, which was found right or wrong; `None` if something is to
     /// be noted down with that, which [`Directory::judge`] does. The administrator of the configuration has no policy.
     pub fn judge_now(&self, name: &Name, is_right: bool) -> Result<Option<Judgement>> {
@@ -218,7 +213,7 @@ impl Directory {
     }
 
     /// As [`Directory::judge_now`], and notes down what is to be noted, which takes its turn among updates and need not survive
-    /// a power cut.
+    /// a power cut. Where it cannot be noted, or not within a second, that is logged, and the judgement holds all the same.
     pub fn judge(&self, name: &Name, is_right: bool) -> Result<Judgement> {
         self.inner.judge(&name.normalized, is_right)
     }

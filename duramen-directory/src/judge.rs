@@ -7,13 +7,15 @@
 //! Two changes of one password at once may each be judged by what was there before both: each is a password that had not been
 //! used by then.
 
+use std::time::Duration;
+
 use duramen::{Durability, WriteTxn};
 use duramen_ldap::control::{PasswordError, PasswordPolicyResponse};
 use duramen_ldap::message::{ChangeKind, ModifyRequest, Request};
 
 use crate::attribute::describe_stored;
 use crate::entry::Entry;
-use crate::failure::{Failure, Result};
+use crate::failure::Result;
 use crate::inner::Inner;
 use crate::meta;
 use crate::names;
@@ -24,6 +26,9 @@ use crate::schema::Schema;
 use crate::state::State;
 use crate::tables::{Id, Ids, Tables};
 use crate::update;
+
+/// So long at most is what is to be noted down waited with: whoever comes has a thread meanwhile.
+const NOTED_WITHIN: Duration = Duration::from_secs(1);
 
 impl Inner {
     /// Whether any are in force.
@@ -43,21 +48,24 @@ impl Inner {
         if let Some(judgement) = self.judge_now(name, is_right)? {
             return Ok(judgement);
         }
-        let mut txn = self.db.begin_write()?;
-        txn.set_durability(Durability::Relaxed);
-        match self.note(&mut txn, name, is_right) {
-            Ok(Some(judgement)) => {
-                txn.commit().map(|()| judgement).or_else(|error| self.unnoted(&error.into(), name, is_right))
-            }
-            Ok(None) => Ok(self.outcome(name, is_right)?.judgement),
-            Err(failure) => self.unnoted(&failure, name, is_right),
+        match self.noted(name, is_right) {
+            Ok(Some(judgement)) => return Ok(judgement),
+            Ok(None) => {}
+            // On a full disk, or while a tool makes indices anew, people who come have to be let in all the same.
+            Err(failure) => tracing::warn!("what a password policy wants noted down of {name:?} is not: {failure}"),
         }
+        Ok(self.outcome(name, is_right)?.judgement)
     }
 
-    /// On a full disk, people who come have to be let in all the same.
-    fn unnoted(&self, failure: &Failure, name: &str, is_right: bool) -> Result<Judgement> {
-        tracing::warn!("what a password policy wants noted down of {name:?} is not: {failure}");
-        Ok(self.outcome(name, is_right)?.judgement)
+    /// Judges, and notes down what is to be noted; nothing if there is nothing to note, or it may not be now.
+    fn noted(&self, name: &str, is_right: bool) -> Result<Option<Judgement>> {
+        let mut txn = self.db.begin_write_within(NOTED_WITHIN)?;
+        txn.set_durability(Durability::Relaxed);
+        let judgement = self.note(&mut txn, name, is_right)?;
+        if judgement.is_some() {
+            txn.commit()?;
+        }
+        Ok(judgement)
     }
 
     fn outcome(&self, name: &str, is_right: bool) -> Result<Outcome> {
@@ -84,7 +92,7 @@ impl Inner {
         Ok((Some(id), Outcome { judgement, ..outcome }))
     }
 
-    /// Judges by what the transaction has, and changes the entry; nothing if there is nothing to note, or it may not be now.
+    /// As [`Inner::noted`], in a transaction.
     fn note(&self, txn: &mut WriteTxn<'_>, name: &str, is_right: bool) -> Result<Option<Judgement>> {
         let ids = Ids::open(txn)?;
         if meta::is_importing(txn)? {
@@ -116,19 +124,22 @@ impl Inner {
         self.of_own(requester, modify.name, |state, governed| {
             let of = |is_meant: fn(ChangeKind) -> bool| passwords(&state.schema, modify, is_meant);
             let (new, deleted) = (of(|kind| kind != ChangeKind::Delete), of(|kind| kind == ChangeKind::Delete));
-            let is_used = |new: &&[u8]| is_of_past(&state.schema, (&governed.policy, &governed.entry), Given::of(new));
-            let stored = deleted.iter().find_map(|given| stored_form(&state.schema, &governed.entry, given));
-            Proof { is_used: Some(new.iter().any(is_used)), stored, ..Proof::default() }
+            // One of each is what can be meant: who sends a thousand is not to have a thousand verified.
+            let is_used = |new: &[u8]| is_of_past(&state.schema, (&governed.policy, &governed.entry), Given::of(new));
+            let looked_at = new.last().map(|new| (new.to_vec(), is_used(new)));
+            let stored = deleted.first().and_then(|given| stored_form(&state.schema, &governed.entry, given));
+            Proof { looked_at, stored, ..Proof::default() }
         })
     }
 
     /// The same of a password in clear text that an entry is to have in another form. `has_old`: its old one was sent along,
     /// and is right.
     pub(crate) fn prove_new(&self, requester: &Requester, name: &str, clear: &[u8], has_old: bool) -> Result<Proof> {
-        let is_used = self.of_own(requester, name, |state, governed| {
-            Some(is_of_past(&state.schema, (&governed.policy, &governed.entry), Given::Clear(clear)))
+        let looked_at = self.of_own(requester, name, |state, governed| {
+            let is_used = is_of_past(&state.schema, (&governed.policy, &governed.entry), Given::Clear(clear));
+            Some((clear.to_vec(), is_used))
         })?;
-        Ok(Proof { clear: Some(clear.to_vec()), is_used, has_old, stored: None })
+        Ok(Proof { clear: Some(clear.to_vec()), looked_at, has_old, stored: None })
     }
 
     /// Looks at an entry that is governed by a policy, if it is the requester's own. Of others' nothing is looked at before it

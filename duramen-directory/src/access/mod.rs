@@ -80,8 +80,8 @@ pub trait Groups {
     fn has_member(&self, group: &str, attribute: AttributeId, member: &str) -> bool;
 }
 
-/// What holds without any configuration: nobody reads passwords, nor those of the past, whoever binds is authenticated by them, and everybody
-/// may change the own one; everybody reads all else; only the administrator writes.
+/// What holds without any configuration: nobody reads passwords, nor those of the past, whoever binds is authenticated by them,
+/// and everybody may change the own one; everybody reads all else; only the administrator writes.
 pub const STANDARD: &str = "\
 access to attrs=userPassword
     by self =xw

@@ -21,8 +21,8 @@ const OCTET_STRING: &str = "1.3.6.1.4.1.1466.115.121.1.40";
 pub struct Proof {
     /// What the new one was, which is sent as it is to be stored.
     pub(crate) clear: Option<Vec<u8>>,
-    /// Whether a new one has been used before, if that has been looked at.
-    pub(crate) is_used: Option<bool>,
+    /// A new one, and whether it has been used before, if that has been looked at.
+    pub(crate) looked_at: Option<(Vec<u8>, bool)>,
     /// The old one was sent along, and is right.
     pub(crate) has_old: bool,
     /// One that is to be deleted in clear text, and how it is stored.
@@ -73,8 +73,7 @@ impl Change<'_> {
             return Ok(());
         }
         if self.new.len() > 1 {
-            let text = "userPassword: by the entry's password policy it has one value";
-            return Err(refused(ResultCode::CONSTRAINT_VIOLATION, PasswordError::InsufficientQuality, text));
+            return Err(several());
         }
         if self.by_owner && !self.policy.allow_user_change {
             return Err(not_allowed());
@@ -207,6 +206,12 @@ pub(crate) fn is_of_past(schema: &Schema, (policy, entry): (&Policy, &Entry<'_>)
         Given::Clear(clear) => password::verify(known, clear),
         Given::Stored(stored) => known == stored,
     })
+}
+
+/// There would be several, or they follow each other in a request: no more than the last one has been looked at.
+pub(crate) fn several() -> Failure {
+    let text = "userPassword: by the entry's password policy it has one value, which is given in one change";
+    refused(ResultCode::CONSTRAINT_VIOLATION, PasswordError::InsufficientQuality, text)
 }
 
 /// A new password has been used before.

@@ -27,7 +27,7 @@ pub use judgement::Judgement;
 pub(crate) use judgement::Outcome;
 
 pub(crate) use account::{Account, Lock, moment_of};
-pub(crate) use change::{Change, Given, is_of_past, judge_new, not_allowed, used_before, wrong_old};
+pub(crate) use change::{Change, Given, is_of_past, judge_new, not_allowed, several, used_before, wrong_old};
 pub(crate) use rules::Policy;
 pub(crate) use types::{Types, is_of_draft};
 

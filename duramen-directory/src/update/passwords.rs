@@ -13,7 +13,7 @@ use crate::entry::Entry;
 use crate::failure::{Failure, Result};
 use crate::names;
 use crate::policy::{
-    Change, Edits, Given, InForce, Policy, is_of_past, judge_new, not_allowed, used_before, wrong_old,
+    Change, Edits, Given, InForce, Policy, is_of_past, judge_new, not_allowed, several, used_before, wrong_old,
 };
 use crate::schema::AttributeSet;
 
@@ -103,10 +103,16 @@ pub(super) fn changed(
         touched,
     };
     change.check(context.now)?;
-    for given in given.into_iter().filter(|_| !change.by_administrator) {
-        let given = context.proof.clear.as_deref().map_or_else(|| Given::of(given), Given::Clear);
+    // One at most: see above.
+    for value in new.iter().filter(|value| given.contains(value) && !change.by_administrator) {
+        let given = context.proof.clear.as_deref().map_or_else(|| Given::of(value), Given::Clear);
         judge_new(&policy, given)?;
-        if context.proof.is_used.unwrap_or_else(|| is_of_past(schema, (&policy, entry), given)) {
+        let is_used = match &context.proof.looked_at {
+            Some((looked_at, is_used)) if context.proof.clear.is_some() || looked_at == value => *is_used,
+            Some(_) => return Err(several()),
+            None => is_of_past(schema, (&policy, entry), given),
+        };
+        if is_used {
             return Err(used_before());
         }
     }
@@ -125,6 +131,9 @@ pub(super) fn added<'e>(context: &Context<'e>, draft: &mut Draft<'e>) -> Result<
     let named = draft.values(types.policy).next();
     let Some(policy) = policies.of_name(named)? else { return Ok(()) };
     if !context.requester.is_administrator {
+        if draft.values(password).count() > 1 {
+            return Err(several());
+        }
         draft.values(password).try_for_each(|value| judge_new(&policy, Given::of(value)))?;
     }
     if !draft.has(types.changed_time) {
