@@ -4,6 +4,7 @@
 //! same for a wrong password and for a name that is not there, and takes as long.
 
 use std::sync::Arc;
+use std::time::{Duration, Instant};
 
 use duramen_directory::{Credentials, Failure, Judgement, Method, Name, Requester, password};
 use duramen_ldap::control::PasswordError;
@@ -16,6 +17,10 @@ use crate::costs::Costs;
 use crate::reply::Reply;
 use crate::server::Server;
 use crate::session::Begun;
+
+/// So long after each other are the moments at which wrong passwords are answered where policies are in force, counted from
+/// when the bind began: to note one down takes a fiftieth of that.
+const BEAT: Duration = Duration::from_millis(5);
 
 /// What a bind came to.
 #[derive(Default)]
@@ -58,7 +63,9 @@ impl Work {
             (_, Some(refused)) => refused.into(),
             _ if request.version != 3 => only_version_3(request.version).into(),
             (Authentication::Simple(given), None) => self.simple(request.name, given),
-            (Authentication::Sasl { mechanism, credentials }, None) => self.sasl(mechanism, credentials, exchange),
+            (Authentication::Sasl { mechanism, credentials }, None) => {
+                self.sasl(op.began, mechanism, credentials, exchange)
+            }
             (_, None) => not_supported("this way to authenticate is not known here").into(),
         };
         match binding {
@@ -106,11 +113,31 @@ impl Work {
         if let Some(bound) = known.and_then(|right| check.bound_now(&self.server, right)) {
             return self.bound(op, bound, out);
         }
-        let work = on_spare_thread(self.server.clone(), move |server| {
+        let bound = self.at_leisure(op.began, move |server| {
             let right = known.unwrap_or_else(|| check.at_leisure(&server.decoy));
             check.bound(server, right)
         });
-        self.wait(op, Waiting::Bind(Box::pin(async { work.await.unwrap_or_else(|| busy().into()) })));
+        self.wait(op, Waiting::Bind(bound));
+    }
+
+    /// Ends a bind, which began then, on a thread that nobody waits for. Where a policy may have had something noted down of a
+    /// wrong password, how long that took is not to tell who is there.
+    pub(super) fn at_leisure(
+        &self,
+        began: Instant,
+        end: impl FnOnce(&Server) -> Bound + Send + 'static,
+    ) -> Boxed<Bound> {
+        let has_policies = self.server.directory.has_password_policies();
+        let work = on_spare_thread(self.server.clone(), end);
+        Box::pin(async move {
+            let bound = work.await.unwrap_or_else(|| busy().into());
+            if has_policies && bound.reply.result.code == ResultCode::INVALID_CREDENTIALS {
+                // A second has so many of them.
+                let since = began.elapsed().subsec_nanos() % BEAT.subsec_nanos();
+                tokio::time::sleep(BEAT - Duration::from_nanos(since.into())).await;
+            }
+            bound
+        })
     }
 
     /// Ends a bind.

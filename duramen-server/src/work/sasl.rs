@@ -1,5 +1,7 @@
 //! SASL: EXTERNAL (RFC 4422), PLAIN (RFC 4616), SCRAM-SHA-256 (RFC 7677).
 
+use std::time::Instant;
+
 use duramen_directory::password::scram::{self, ClientFirst, Credentials, ScramError};
 use duramen_directory::password::{Plain, Scheme};
 use duramen_directory::{Failure, Method};
@@ -15,7 +17,13 @@ pub const MECHANISMS: [&str; 3] = ["EXTERNAL", "PLAIN", "SCRAM-SHA-256"];
 
 impl Work {
     /// A step of a mechanism: `said` by the client, if anything; `exchange` is what the step before left.
-    pub(super) fn sasl(&self, mechanism: &str, said: Option<&[u8]>, exchange: Option<Box<Begun>>) -> Binding {
+    pub(super) fn sasl(
+        &self,
+        began: Instant,
+        mechanism: &str,
+        said: Option<&[u8]>,
+        exchange: Option<Box<Begun>>,
+    ) -> Binding {
         let is = |name: &str| mechanism.eq_ignore_ascii_case(name);
         let (is_silent, said) = (said.is_none(), said.unwrap_or_default());
         let binding = match exchange {
@@ -23,7 +31,7 @@ impl Work {
             _ if is_silent && is("PLAIN") => Ok(go_ahead().into()),
             None if is_silent && is("SCRAM-SHA-256") => Ok(go_ahead().into()),
             _ if is("PLAIN") => self.sasl_plain(said),
-            Some(begun) if is("SCRAM-SHA-256") => Ok(self.scram_end(*begun, said)),
+            Some(begun) if is("SCRAM-SHA-256") => Ok(self.scram_end(began, *begun, said)),
             None if is("SCRAM-SHA-256") => self.scram_begin(said),
             _ => Ok(not_supported(&format!("the mechanisms here are {}", MECHANISMS.join(", "))).into()),
         };
@@ -99,7 +107,8 @@ impl Work {
     }
 
     /// The client's proof.
-    fn scram_end(&self, Begun { exchange, subject, requester }: Begun, said: &[u8]) -> Binding {
+    fn scram_end(&self, began: Instant, begun: Begun, said: &[u8]) -> Binding {
+        let Begun { exchange, subject, requester } = begun;
         let (right, value) = match exchange.finish(said) {
             Ok(message) => (true, Some(message.into_bytes())),
             Err(ScramError::InvalidProof) => (false, None),
@@ -109,8 +118,7 @@ impl Work {
         if !self.server.directory.has_password_policies() {
             return Binding::Now(conclude(&self.server, None, right, bound));
         }
-        let work = on_spare_thread(self.server.clone(), move |server| conclude(server, subject.as_ref(), right, bound));
-        Binding::Later(Box::pin(async { work.await.unwrap_or_else(|| busy().into()) }))
+        Binding::Later(self.at_leisure(began, move |server| conclude(server, subject.as_ref(), right, bound)))
     }
 }
 

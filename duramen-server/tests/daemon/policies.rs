@@ -89,6 +89,19 @@ fn a_locked_account_and_a_name_that_is_not_there_are_answered_alike_unless_that_
 }
 
 #[test]
+fn how_long_a_wrong_password_takes_does_not_tell_whether_it_was_counted() {
+    let (daemon, _) = governed(1, &[("pwdMaxRecordedFailure", "5")], false);
+    let client = &mut Client::new(&daemon);
+    // What is cheap to check, and cheap to note down.
+    assert_eq!(client.bind(&person(0), "secret-0").code, ResultCode::SUCCESS);
+    for name in [person(0), person(1), "cn=x,dc=elsewhere".into()] {
+        let began = std::time::Instant::now();
+        assert_eq!(client.bind(&name, "wrong").code, WRONG);
+        assert!(began.elapsed() >= std::time::Duration::from_millis(5), "{name}");
+    }
+}
+
+#[test]
 fn wrong_passwords_count_whatever_mechanism_they_come_by() {
     let (daemon, mut administrator) = governed(1, &[("pwdLockout", "TRUE"), ("pwdMaxFailure", "3")], true);
     let client = &mut Client::new(&daemon);
