@@ -107,16 +107,14 @@ impl Change<'_> {
             (types.locked_time, self.account.lock.is_some()),
             (types.locked_until, self.account.locked_until.is_some()),
         ] {
-            if is_there && !self.touched.contains(id) {
+            if is_there {
                 edits.push((id, Vec::new()));
             }
         }
-        if !self.touched.contains(types.reset) {
-            if !self.by_owner && self.policy.must_change {
-                edits.push((types.reset, vec![b"TRUE".to_vec()]));
-            } else if self.account.is_reset {
-                edits.push((types.reset, Vec::new()));
-            }
+        if !self.by_owner && self.policy.must_change {
+            edits.push((types.reset, vec![b"TRUE".to_vec()]));
+        } else if self.account.is_reset {
+            edits.push((types.reset, Vec::new()));
         }
         let before: Vec<Vec<u8>> =
             entry.of_type(types.history).flat_map(|found| found.values()).map(<[u8]>::to_vec).collect();
@@ -124,6 +122,7 @@ impl Change<'_> {
         if after != before {
             edits.push((types.history, after));
         }
+        edits.retain(|(id, _)| !self.touched.contains(*id));
         edits
     }
 
