@@ -7,10 +7,6 @@ use crate::clock::Moment;
 use crate::entry::Entry;
 use crate::schema::{AttributeId, Schema};
 
-/// The time since which an account is locked that somebody has locked, for good (draft-behera-ldap-password-policy-10 section
-/// 5.3.3).
-const FOR_GOOD: &[u8] = b"000001010000Z";
-
 /// What is noted down of an account.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Account {
@@ -59,9 +55,11 @@ impl Account {
 }
 
 impl Lock {
-    /// By a value of `pwdAccountLockedTime`.
+    /// By a value of `pwdAccountLockedTime`. The year 0 is for good (draft-behera-ldap-password-policy-10 section 5.3.3), and no
+    /// policy has locked anything before 1970.
     pub fn of(schema: &Schema, value: &[u8]) -> Option<Lock> {
-        if value == FOR_GOOD { Some(Lock::ForGood) } else { moment_of(schema, value).map(Lock::Since) }
+        let since = moment_of(schema, value)?;
+        Some(if since == Moment(0) { Lock::ForGood } else { Lock::Since(since) })
     }
 }
 

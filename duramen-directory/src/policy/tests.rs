@@ -76,6 +76,12 @@ fn so_many_wrong_passwords_within_the_interval_lock_an_account_for_the_duration(
 fn what_somebody_has_locked_for_good_no_policy_opens() {
     let locked = Account { lock: Some(Lock::ForGood), ..Account::default() };
     assert!(judged(&Policy::default(), &locked, true, 0).judgement.is_refused);
+    let lock = |text: &str| Lock::of(&built_in("").unwrap(), text.as_bytes());
+    for text in ["000001010000Z", "00000101000000Z", "0000010100Z"] {
+        assert_eq!(lock(text), Some(Lock::ForGood), "{text}");
+    }
+    assert_eq!(lock("20231114221320.5Z"), Some(Lock::Since(Moment(at(0).0 + SECOND / 2))));
+    assert_eq!(lock("nonsense"), None);
 }
 
 #[test]
