@@ -53,6 +53,9 @@ use crate::store::syncing::Syncing;
 
 /// See the module's head.
 pub(crate) struct Store {
+    /// Shared by all handles of the file in this process. The first to be dropped: it is found by the file's inode, which another
+    /// file may have as soon as this one is closed.
+    poison: Arc<Poison>,
     pub path: PathBuf,
     pub settings: Settings,
     pub pager: Pager,
@@ -63,8 +66,6 @@ pub(crate) struct Store {
     pub log_place: Beside,
     /// What only the writer touches, kept from one write transaction to the next.
     writer: Mutex<Option<Box<Writer>>>,
-    /// Shared by all handles of the file in this process.
-    poison: Arc<Poison>,
     /// The disk was full once: since then, small holes are filled and the data file is flushed before it grows.
     pub crowded: AtomicBool,
     /// Newest snapshot for which the file was found long enough.
@@ -204,6 +205,7 @@ impl Store {
         let may_be_copied = (settings.read_only && overlay::may_be_copied(&file)).then_some(writer.meta.txnid);
         let untold = !settings.lock_file || recovered.unregistered.is_some();
         Ok(Store {
+            poison,
             path: path.to_path_buf(),
             settings,
             pager: recovered.pager,
@@ -211,7 +213,6 @@ impl Store {
             medium,
             file,
             writer: Mutex::new(Some(Box::new(writer))),
-            poison,
             crowded: AtomicBool::new(false),
             length_checked: AtomicU64::new(u64::MAX),
             pending: Mutex::new(pending),

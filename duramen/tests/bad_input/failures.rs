@@ -266,6 +266,56 @@ fn a_failed_flush_poisons_all_handles_of_the_file_in_the_process() -> Result<()>
     Ok(())
 }
 
+/// Says whether the database can be written to once its handle has let go of this.
+struct Parting {
+    medium: Arc<dyn Medium>,
+    path: PathBuf,
+    can_be_written: Arc<Mutex<Option<Result<()>>>>,
+}
+
+impl Medium for Parting {
+    fn write_at(&self, offset: u64, parts: &[io::IoSlice<'_>]) -> io::Result<()> {
+        self.medium.write_at(offset, parts)
+    }
+
+    fn flush(&self) -> io::Result<()> {
+        Err(io::Error::other("no flush"))
+    }
+
+    fn len(&self) -> io::Result<u64> {
+        self.medium.len()
+    }
+
+    fn set_len(&self, bytes: u64) -> io::Result<()> {
+        self.medium.set_len(bytes)
+    }
+}
+
+impl Drop for Parting {
+    fn drop(&mut self) {
+        let opened = Database::open(&self.path).and_then(|db| db.begin_write().map(drop));
+        *self.can_be_written.lock().unwrap() = Some(opened);
+    }
+}
+
+/// A file that is made as soon as another one has gone may have its inode.
+#[test]
+fn a_poisoned_handle_has_let_go_of_the_poison_before_it_closes_the_file() -> Result<()> {
+    let (_dir, path) = scratch();
+    Database::open(&path)?.update(|txn| txn.table("t")?.put(b"a", b"value"))?;
+    let can_be_written = Arc::new(Mutex::new(None));
+    let (noted, name) = (can_be_written.clone(), PathBuf::from(&path));
+    let layer = move |medium| {
+        Arc::new(Parting { medium, path: name.clone(), can_be_written: noted.clone() }) as Arc<dyn Medium>
+    };
+    let db = Options::new().durability(Durability::Relaxed).medium(Arc::new(layer)).open(&path)?;
+    db.update(|txn| txn.table("t")?.put(b"b", b"value"))?;
+    assert!(db.checkpoint().is_err());
+    assert!(matches!(db.begin_write(), Err(Error::Poisoned { .. })));
+    drop(db);
+    can_be_written.lock().unwrap().take().expect("the handle has gone")
+}
+
 /// From now on this process may have no file longer than so many bytes.
 fn limit_files(bytes: u64) {
     let limit = Rlimit { current: Some(bytes), maximum: getrlimit(Resource::Fsize).maximum };
