@@ -199,6 +199,16 @@ impl Bench {
     fn keys(&self) -> Vec<u32> {
         keys(&self.db)
     }
+
+    /// Neither group is seen, nor is anybody told, before the log is flushed.
+    fn assert_seen_once_the_gate_opens(&self, mut overlap: Overlap) {
+        thread::sleep(2 * FLUSH);
+        assert_eq!(self.keys(), [0, 1, 2, 3]);
+        assert!(overlap.first.iter_mut().chain(&mut overlap.second).all(is_pending), "nobody is told");
+        self.gate.open();
+        overlap.first.into_iter().chain(overlap.second).for_each(told);
+        assert_eq!(self.keys(), [0, 1, 2, 3, 4, 5, 6, 7]);
+    }
 }
 
 type Change = Box<dyn FnOnce(&mut WriteTxn<'_>) -> Result<u32> + Send>;
@@ -262,13 +272,8 @@ fn a_group_that_flushes_the_data_file_is_not_seen_before_the_one_that_waits_for_
     let bench = Bench::new();
     let too_large_for_the_log =
         || -> Change { Box::new(|txn| txn.table("t")?.put(7u32.to_be_bytes(), vec![7; 2 << 20]).map(|()| 7)) };
-    let mut overlap = bench.overlap_with(too_large_for_the_log);
-    thread::sleep(2 * FLUSH);
-    assert_eq!(bench.keys(), [0, 1, 2, 3]);
-    assert!(overlap.first.iter_mut().chain(&mut overlap.second).all(is_pending), "nobody is told");
-    bench.gate.open();
-    overlap.first.into_iter().chain(overlap.second).for_each(told);
-    assert_eq!(bench.keys(), [0, 1, 2, 3, 4, 5, 6, 7]);
+    let overlap = bench.overlap_with(too_large_for_the_log);
+    bench.assert_seen_once_the_gate_opens(overlap);
     bench.db.update(|txn| put(8)(txn)).unwrap();
     assert_eq!(bench.db.check(|_, _| {}).unwrap().findings, Vec::<String>::new());
 }
@@ -326,13 +331,8 @@ fn a_group_that_flushes_the_data_file_for_its_room_does_so_after_the_one_that_wa
             txn.table("t")?.put(7u32.to_be_bytes(), value(2)).map(|()| 7)
         })
     };
-    let mut overlap = bench.overlap_with(for_a_hole);
-    thread::sleep(2 * FLUSH);
-    assert_eq!(bench.keys(), [0, 1, 2, 3]);
-    assert!(overlap.first.iter_mut().chain(&mut overlap.second).all(is_pending), "nobody is told");
-    bench.gate.open();
-    overlap.first.into_iter().chain(overlap.second).for_each(told);
-    assert_eq!(bench.keys(), [0, 1, 2, 3, 4, 5, 6, 7]);
+    let overlap = bench.overlap_with(for_a_hole);
+    bench.assert_seen_once_the_gate_opens(overlap);
     let stats = bench.db.stats().unwrap();
     assert_eq!(stats.durable_txnid, stats.txnid);
     assert_eq!(bench.db.check(|_, _| {}).unwrap().findings, Vec::<String>::new());
