@@ -19,7 +19,7 @@ use crate::server::Server;
 use crate::session::Begun;
 
 /// So long after each other are the moments at which wrong passwords are answered where policies are in force, counted from
-/// when the bind began: to note one down takes a fiftieth of that.
+/// when the request came: to note one down takes far less.
 const BEAT: Duration = Duration::from_millis(5);
 
 /// What a bind came to.
@@ -127,14 +127,11 @@ impl Work {
         began: Instant,
         end: impl FnOnce(&Server) -> Bound + Send + 'static,
     ) -> Boxed<Bound> {
-        let has_policies = self.server.directory.has_password_policies();
-        let work = on_spare_thread(self.server.clone(), end);
+        let server = self.server.clone();
         Box::pin(async move {
-            let bound = work.await.unwrap_or_else(|| busy().into());
-            if has_policies && bound.reply.result.code == ResultCode::INVALID_CREDENTIALS {
-                // A second has so many of them.
-                let since = began.elapsed().subsec_nanos() % BEAT.subsec_nanos();
-                tokio::time::sleep(BEAT - Duration::from_nanos(since.into())).await;
+            let bound = on_spare_thread(server.clone(), end).await.unwrap_or_else(|| busy().into());
+            if bound.reply.result.code == ResultCode::INVALID_CREDENTIALS {
+                wait_for_beat(&server, began).await;
             }
             bound
         })
@@ -222,6 +219,15 @@ fn concluded(right: bool, requester: Option<Requester>, reply: Reply, judgement:
     }
     let must_change = notice.error == Some(PasswordError::ChangeAfterReset);
     Bound { reply: Reply { notice, ..reply }, requester, exchange: None, must_change }
+}
+
+/// Waits until a wrong password is answered that came then.
+pub(super) async fn wait_for_beat(server: &Server, began: Instant) {
+    if server.directory.has_password_policies() {
+        // A second has so many of them.
+        let since = began.elapsed().subsec_nanos() % BEAT.subsec_nanos();
+        tokio::time::sleep(BEAT - Duration::from_nanos(since.into())).await;
+    }
 }
 
 /// Runs costly work on a thread of its own, as soon as there is a permit. `None` if it could not be run.

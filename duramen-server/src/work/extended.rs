@@ -8,7 +8,7 @@ use duramen_ldap::extended::{CancelRequest, PasswordModifyRequest, PasswordModif
 use duramen_ldap::message::{ExtendedRequest, ResultCode};
 use duramen_ldap::oid;
 
-use super::bind::{Check, busy, on_spare_thread};
+use super::bind::{Check, busy, on_spare_thread, wait_for_beat};
 use super::{Controls, Op, Taken, Waiting, Work, refuse_critical};
 use crate::reply::Reply;
 use crate::server::Server;
@@ -148,7 +148,10 @@ impl Work {
         let future = async move {
             let (stored, proof) = match hashed.await {
                 Some(Ok(hashed)) => hashed,
-                Some(Err(failure)) => return failure.into(),
+                Some(Err(failure)) => {
+                    wait_for_beat(&server, op.began).await;
+                    return failure.into();
+                }
                 None => return busy(),
             };
             match user.set_password(&server, &requester, &stored, proof).await {
