@@ -123,7 +123,7 @@ impl Inner {
             || has(known.password_start_time, &|start| moment_of(schema, start).is_some_and(|start| now() < start))
             || has(known.password_end_time, &|end| moment_of(schema, end).is_some_and(|end| end <= now()));
         match state.policies(*tables) {
-            Some(policies) if !by_somebody => policies.lock(entry, now()),
+            Some(policies) if !by_somebody => policies.locks(entry, now()),
             _ => Ok(by_somebody),
         }
     }

@@ -218,9 +218,9 @@ impl Directory {
         self.inner.judge(&name.normalized, is_right)
     }
 
-    /// Whether whoever this is has to change the own password before anything else.
-    pub fn must_change_password(&self, requester: &Requester) -> Result<bool> {
-        self.inner.must_change(requester)
+    /// Whether the password of the entry of this name is to be changed before anything else.
+    pub fn must_change_password(&self, name: &Name) -> Result<bool> {
+        self.inner.must_change(&name.normalized)
     }
 
     /// Who an extended operation that knows the proxied authorization control is carried out as. Any other critical control

@@ -109,12 +109,12 @@ impl Inner {
         Ok(Some(outcome.judgement))
     }
 
-    /// Whether whoever this is has to change the own password before anything else.
-    pub(crate) fn must_change(&self, requester: &Requester) -> Result<bool> {
+    /// Whether the password of the entry of a normalized name is to be changed before anything else.
+    pub(crate) fn must_change(&self, name: &str) -> Result<bool> {
         let snapshot = self.db.read()?;
         let state = &*self.state_of(&snapshot)?;
         let Some(policies) = state.policies(Tables::Snapshot(&snapshot)) else { return Ok(false) };
-        let governed = policies.governed(&requester.name.normalized)?;
+        let governed = policies.governed(name)?;
         Ok(governed.is_some_and(|governed| governed.policy.must_change && governed.account.is_reset))
     }
 

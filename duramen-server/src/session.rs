@@ -21,8 +21,9 @@ pub struct Session {
     pub secured: Option<Secured>,
     /// A SCRAM exchange that waits for the client's proof, and whom it is about.
     pub scram: Option<Box<Begun>>,
-    /// The password that it was authenticated by is to be changed before anything else is done.
-    pub must_change: bool,
+    /// Whose password it was authenticated by, if that is to be changed before anything else is done: who acts for somebody else
+    /// is another one.
+    pub must_change: Option<Name>,
     peer: Arc<Peer>,
 }
 
@@ -58,7 +59,7 @@ impl Session {
         let peer = Arc::new(peer);
         let ssf = if local.is_some() { LOCAL_SSF } else { 0 };
         let requester = Requester::anonymous(peer.clone(), ssf);
-        Session { requester, local, secured: None, scram: None, must_change: false, peer }
+        Session { requester, local, secured: None, scram: None, must_change: None, peer }
     }
 
     /// Takes note of TLS.

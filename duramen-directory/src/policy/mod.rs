@@ -92,7 +92,7 @@ impl<'t> InForce<'_, 't> {
     }
 
     /// Whether nobody is authenticated by an entry's passwords now, by its policy.
-    pub fn lock(&self, entry: &Entry<'_>, now: Moment) -> Result<bool> {
+    pub fn locks(&self, entry: &Entry<'_>, now: Moment) -> Result<bool> {
         Ok(self.of_entry(entry)?.is_some_and(|policy| policy.locks(&self.account(entry), now)))
     }
 

@@ -46,6 +46,7 @@ use crate::meta;
 use crate::names::{self, Changes, Naming};
 use crate::policy::{Edits, Proof};
 use crate::requester::Requester;
+use crate::state::State as DirectoryState;
 use crate::tables::{Id, Ids, Tables};
 use crate::view::{Members, Scene};
 
@@ -198,7 +199,7 @@ struct Decided {
 
 /// What changes of an entry of which the directory itself notes something down.
 pub(crate) fn note(
-    state: &crate::state::State,
+    state: &DirectoryState,
     (txn, ids): (&WriteTxn<'_>, Ids),
     now: Moment,
     id: Id,

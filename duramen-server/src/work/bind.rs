@@ -30,8 +30,8 @@ pub(crate) struct Bound {
     pub(super) requester: Option<Requester>,
     /// A SCRAM exchange that waits for the client's proof.
     pub(super) exchange: Option<Box<Begun>>,
-    /// The password is to be changed before anything else is done.
-    pub(super) must_change: bool,
+    /// Whose password is to be changed before anything else is done.
+    pub(super) must_change: Option<Name>,
 }
 
 /// A bind that is decided, or how it will be.
@@ -57,7 +57,7 @@ impl Work {
     pub(super) fn bind(&mut self, op: Op, request: &BindRequest<'_>, controls: Controls<'_>, out: &mut Vec<u8>) {
         let exchange = self.session.scram.take();
         self.session.requester = self.session.anonymous();
-        self.session.must_change = false;
+        self.session.must_change = None;
         let refused = refuse_critical_but(controls, &[oid::control::PASSWORD_POLICY]);
         let binding = match (request.authentication, refused) {
             (_, Some(refused)) => refused.into(),
@@ -187,7 +187,10 @@ impl Check {
             Some(subject) => server.directory.judge_now(subject, right),
         };
         match judgement {
-            Ok(judgement) => Some(concluded(right, Some(self.requester.clone()), Reply::default(), judgement?)),
+            Ok(judgement) => {
+                let bound = (Some(self.requester.clone()), Reply::default());
+                Some(concluded(self.subject.as_ref(), right, bound, judgement?))
+            }
             Err(failure) => Some(hidden(failure).into()),
         }
     }
@@ -203,21 +206,26 @@ pub(super) fn conclude(
     server: &Server,
     subject: Option<&Name>,
     right: bool,
-    (requester, reply): (Option<Requester>, Reply),
+    bound: (Option<Requester>, Reply),
 ) -> Bound {
     let judgement = subject.map_or_else(|| Ok(Judgement::default()), |subject| server.directory.judge(subject, right));
     match judgement {
-        Ok(judgement) => concluded(right, requester, reply, judgement),
+        Ok(judgement) => concluded(subject, right, bound, judgement),
         Err(failure) => hidden(failure).into(),
     }
 }
 
-fn concluded(right: bool, requester: Option<Requester>, reply: Reply, judgement: Judgement) -> Bound {
+fn concluded(
+    subject: Option<&Name>,
+    right: bool,
+    (requester, reply): (Option<Requester>, Reply),
+    judgement: Judgement,
+) -> Bound {
     let notice = judgement.notice;
     if !right || requester.is_none() || judgement.is_refused {
         return Reply { notice, ..invalid_credentials() }.into();
     }
-    let must_change = notice.error == Some(PasswordError::ChangeAfterReset);
+    let must_change = subject.filter(|_| notice.error == Some(PasswordError::ChangeAfterReset)).cloned();
     Bound { reply: Reply { notice, ..reply }, requester, exchange: None, must_change }
 }
 

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use duramen_directory::{Failure, Requester};
+use duramen_directory::{Failure, Name, Requester};
 use duramen_ldap::control::{PasswordError, PasswordPolicyResponse};
 use duramen_ldap::message::{Message, ModifyRequest, Request, ResultCode};
 use duramen_ldap::oid;
@@ -26,20 +26,18 @@ impl Work {
     /// Whether the password is to be changed before this is done (draft-behera-ldap-password-policy-10 section 8.1.2.2): what
     /// is answered then.
     pub(super) fn must_change_first(&mut self, request: &Request<'_>) -> Option<Reply> {
-        if !self.session.must_change {
-            return None;
-        }
+        let whose = self.session.must_change.clone()?;
         let goes_on = match request {
             Request::Bind(_) | Request::Unbind | Request::Abandon(_) | Request::Extended(_) => true,
-            Request::Modify(modify) => self.is_own_password(modify),
+            Request::Modify(modify) => self.is_password_of(&whose, modify),
             _ => false,
         };
         if goes_on {
             return None;
         }
-        match self.server.directory.must_change_password(&self.session.requester) {
+        match self.server.directory.must_change_password(&whose) {
             Ok(false) => {
-                self.session.must_change = false;
+                self.session.must_change = None;
                 None
             }
             Ok(true) => {
@@ -51,12 +49,11 @@ impl Work {
         }
     }
 
-    /// Whether nothing but the password of who asks is to be changed.
-    fn is_own_password(&self, modify: &ModifyRequest<'_>) -> bool {
-        let own = &self.session.requester.name.normalized;
-        let is_own = self.server.directory.name(modify.name).is_ok_and(|name| name.normalized == *own);
+    /// Whether nothing but somebody's password is to be changed.
+    fn is_password_of(&self, whose: &Name, modify: &ModifyRequest<'_>) -> bool {
+        let is_theirs = self.server.directory.name(modify.name).is_ok_and(|name| name.normalized == whose.normalized);
         let mut types = modify.changes.iter().map(|change| change.attribute.description);
-        is_own && types.all(|name| self.is_password(name))
+        is_theirs && types.all(|name| self.is_password(name))
     }
 
     fn is_password(&self, name: &str) -> bool {

@@ -16,10 +16,17 @@ use crate::process::{ADMINISTRATOR, Daemon, PLAIN};
 
 const POLICY: &str = "cn=policy,dc=example,dc=com";
 
+fn in_force(tell_locked: bool) -> String {
+    format!("[password_policies]\ndefault = \"{POLICY}\"\ntell_locked = {tell_locked}\n")
+}
+
 /// A daemon whose people, so many, are under a policy with these rules.
 fn governed(count: usize, rules: &[(&str, &str)], tell_locked: bool) -> (Daemon, Client) {
-    let more = format!("{PLAIN}[password_policies]\ndefault = \"{POLICY}\"\ntell_locked = {tell_locked}\n");
-    let daemon = Daemon::start(tempfile::tempdir().unwrap(), &more);
+    governed_by(count, rules, &in_force(tell_locked))
+}
+
+fn governed_by(count: usize, rules: &[(&str, &str)], more: &str) -> (Daemon, Client) {
+    let daemon = Daemon::start(tempfile::tempdir().unwrap(), &format!("{PLAIN}{more}"));
     let mut client = Client::administrator(&daemon);
     client.populate(count);
     let mut attributes: Vec<(&str, &[&str])> =
@@ -164,6 +171,23 @@ fn who_has_to_change_the_password_does_nothing_before() {
     assert_eq!(bind(client, &person(0), "again").1, must_change);
     assert_eq!(set_password(client, &person(0), "mine").0, ResultCode::SUCCESS);
     assert_eq!(client.search("dc=example,dc=com", Scope::Subtree, "(uid=u0)").code, ResultCode::SUCCESS);
+}
+
+#[test]
+fn who_acts_for_somebody_else_has_to_change_the_own_password_as_well() {
+    let more = format!("[directory]\nauthz_policy = \"to\"\n{}", in_force(false));
+    let (daemon, mut administrator) = governed_by(2, &[("pwdMustChange", "TRUE")], &more);
+    assert_eq!(administrator.replace(&person(0), "authzTo", &format!("dn:{}", person(1))).code, ResultCode::SUCCESS);
+    assert_eq!(set_password(&mut administrator, &person(0), "given").0, ResultCode::SUCCESS);
+    let client = &mut Client::new(&daemon);
+    assert_eq!(sasl(client, "PLAIN", b"u:u1\0u0\0given").0, ResultCode::SUCCESS);
+    let search = |client: &mut Client| client.search("dc=example,dc=com", Scope::Subtree, "(uid=u0)").code;
+    assert_eq!(search(client), ResultCode::INSUFFICIENT_ACCESS_RIGHTS);
+    assert_eq!(client.replace(&person(1), "userPassword", "x").code, ResultCode::INSUFFICIENT_ACCESS_RIGHTS);
+    assert_eq!(bind(client, &person(0), "given").0, ResultCode::SUCCESS);
+    assert_eq!(client.replace(&person(0), "userPassword", "own").code, ResultCode::SUCCESS);
+    assert_eq!(sasl(client, "PLAIN", b"u:u1\0u0\0own").0, ResultCode::SUCCESS);
+    assert_eq!(search(client), ResultCode::SUCCESS);
 }
 
 #[test]
