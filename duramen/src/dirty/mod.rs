@@ -21,8 +21,8 @@ use crate::pieces;
 use crate::width::{to_u16, to_u32, to_usize};
 use arena::{Arena, LEVELS_MAX};
 
-/// Most bytes of memory kept for the next runs.
-const SPARE_BYTES: usize = 4 << 20;
+/// Most bytes of memory kept for the next runs: twice what a transaction has of them before it writes some early.
+const SPARE_BYTES: usize = 16 << 20;
 
 /// A dirty run of overflow pages: whole pages, header included.
 struct Run {

@@ -278,18 +278,17 @@ impl<'p> Near<'p> {
         }
     }
 
-    /// The step of most walks, in a table without duplicates: to a neighbour that lies in the leaf whole. (Where entries are so
-    /// large that more is to be fetched ahead, a call for that does not matter.)
+    /// The step of most walks, in a table without duplicates: to a neighbour that lies in the leaf whole.
     #[inline(always)]
     pub(crate) fn step_single(&mut self, position: &mut Position, back: bool) -> Option<Pair<'p>> {
-        if self.duplicates || self.ahead.lines > LINES_AHEAD {
+        if self.duplicates {
             return None;
         }
         let to = beside(position.path.leaf().index, back)?;
         self.prefetch_beyond(to, back);
         let pair = self.leaf.plain(to)?;
         self.stand_on(position, to, pair.0);
-        self.ahead.fetch_some();
+        self.ahead.fetch();
         Some(pair)
     }
 

@@ -6,6 +6,8 @@
 mod limits;
 mod remove;
 
+use std::cmp::Ordering;
+
 use super::catalog;
 use super::ops;
 use super::place::spill_if_large;
@@ -215,16 +217,13 @@ fn put_entry(work: &mut Work, i: usize, mut guide: Option<Guide<'_>>, offer: &Of
 
 /// Stores an entry where its place is.
 fn put_in_place(work: &mut Work, i: usize, mut guide: Guide<'_>, offer: &Offer<'_>) -> Result<Put> {
-    if let Some(mut path) = at_end(work, i, offer.key)? {
+    if let Some((path, found)) = at_end(work, i, offer.key)? {
         guide.path.clear();
-        check_size(work, i, &path, offer.key)?;
-        store_at(work, i, &mut path, false, offer)?;
-        work.tables[i].end = Some((path, work.epoch));
-        return Ok(Put::Stored);
+        return put_at_end(work, i, path, found, offer);
     }
     let found = guide.lead(work, i, offer.key)?;
     let path = guide.path;
-    let is_last = is_at_end(work, i, path, found)?;
+    let is_last = is_at_end(work, path, found)?;
     if let Some(outcome) = refuse(work, i, path, (found, is_last), offer)? {
         return outcome;
     }
@@ -232,6 +231,17 @@ fn put_in_place(work: &mut Work, i: usize, mut guide: Guide<'_>, offer: &Offer<'
     if is_last {
         work.tables[i].end = Some((Box::new(path.clone()), work.epoch));
     }
+    Ok(put)
+}
+
+/// Stores an entry by the way to the end of the table, which stays known: behind all others, or among the last key's.
+fn put_at_end(work: &mut Work, i: usize, mut path: Box<Path>, found: bool, offer: &Offer<'_>) -> Result<Put> {
+    check_size(work, i, &path, offer.key)?;
+    let put = match refuse(work, i, &path, (found, !found), offer)? {
+        Some(refused) => refused?,
+        None => store_at(work, i, &mut path, found, offer)?,
+    };
+    work.tables[i].end = Some((path, work.epoch));
     Ok(put)
 }
 
@@ -243,16 +253,23 @@ pub(super) fn seek(work: &Work, i: usize, path: &mut Path, key: &[u8]) -> Result
     Ok(found)
 }
 
-/// The gap after the last entry, if the way there is known and the key sorts behind it.
-fn at_end(work: &mut Work, i: usize, key: &[u8]) -> Result<Option<Box<Path>>> {
+/// The way to the last key, if it is known and that is the one, or to the gap behind it, if this one sorts behind it; whether it
+/// is there.
+fn at_end(work: &mut Work, i: usize, key: &[u8]) -> Result<Option<(Box<Path>, bool)>> {
     let Some((mut path, known)) = work.tables[i].end.take() else {
         return Ok(None);
     };
-    if !work.is_current(i, known) || work.tables[i].orders.key.cmp(path.key(work)?, key).is_ge() {
+    if !work.is_current(i, known) {
         return Ok(None);
     }
-    path.leaf_mut().index += 1;
-    Ok(Some(path))
+    match work.tables[i].orders.key.cmp(path.key(work)?, key) {
+        Ordering::Less => {
+            path.leaf_mut().index += 1;
+            Ok(Some((path, false)))
+        }
+        Ordering::Equal => Ok(Some((path, true))),
+        Ordering::Greater => Ok(None),
+    }
 }
 
 /// Adds an entry behind the last one, if the way there is known and nothing but its leaf changes by that: what loading in
@@ -283,8 +300,8 @@ fn add_last(work: &mut Work, i: usize, key: &[u8], value: &Value<'_>) -> bool {
 }
 
 /// Whether the path stands behind all entries of the table.
-fn is_at_end(work: &Work, i: usize, path: &Path, found: bool) -> Result<bool> {
-    if found || path.is_empty() || work.tables[i].tree.has_duplicates() {
+fn is_at_end(work: &Work, path: &Path, found: bool) -> Result<bool> {
+    if found || path.is_empty() {
         return Ok(false);
     }
     Ok(path.leaf().index == path.open_leaf(work)?.len() && path.is_rightmost(work)?)
@@ -319,8 +336,8 @@ fn refuse(
             let trunk = Trunk { tree: &table.tree, orders: &table.orders };
             let Some((last_key, last_value)) = Position::default().last(work, trunk)? else { return Ok(None) };
             let in_order = match (table.orders.key.cmp(last_key, key), value) {
-                (std::cmp::Ordering::Less, _) => true,
-                (std::cmp::Ordering::Equal, Value::Bytes(bytes)) if mode == Mode::AppendDuplicate => {
+                (Ordering::Less, _) => true,
+                (Ordering::Equal, Value::Bytes(bytes)) if mode == Mode::AppendDuplicate => {
                     table.tree.has_duplicates() && table.orders.duplicate.cmp(last_value, bytes).is_lt()
                 }
                 _ => false,

@@ -9,6 +9,7 @@ mod kinds;
 mod known;
 mod operations;
 mod reference;
+mod rising;
 #[path = "../roles/mod.rs"]
 mod roles;
 mod run;
