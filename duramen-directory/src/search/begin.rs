@@ -200,6 +200,8 @@ impl Beginning<'_> {
             follows_aliases: matches!(request.deref, Deref::InSearching | Deref::Always),
             subentries: self.controls.subentries,
             entries_max,
+            seen_max: least(0, limits.entries),
+            passed: 0,
             // What is beyond all clocks never comes.
             deadline: time.and_then(|time| Instant::now().checked_add(time)),
             examined_max: if limits.examined > 0 { u64::from(limits.examined) } else { u64::MAX },

@@ -113,6 +113,10 @@ struct Options {
     subentries: Option<bool>,
     /// Entries to be given at most.
     entries_max: u32,
+    /// Entries of a list that may be seen, those before a window of it included.
+    seen_max: u32,
+    /// Entries of the list before the window.
+    passed: u32,
     deadline: Option<Instant>,
     examined_max: u64,
     /// Whether each entry has to be asked whether it may be seen.
@@ -513,11 +517,15 @@ impl<'r> Run<'r> {
 
     /// That another entry may be given.
     fn check_size(&self) -> Result<()> {
+        let Options { entries_max, seen_max, passed, .. } = *self.options;
         let before = self.page.map_or(0, |page| page.before);
-        if before.saturating_add(*self.given) < self.options.entries_max {
+        let diagnostic = if before.saturating_add(*self.given) >= entries_max {
+            format!("there are more than {entries_max} entries")
+        } else if passed.saturating_add(*self.given) >= seen_max {
+            format!("only the first {seen_max} entries of a list may be seen")
+        } else {
             return Ok(());
-        }
-        let diagnostic = format!("there are more than {} entries", self.options.entries_max);
+        };
         Err(Failure::new(ResultCode::SIZE_LIMIT_EXCEEDED, diagnostic))
     }
 

@@ -87,7 +87,10 @@ impl Search {
                 self.with_job(state, |run, _| run.count_before(&ids, |view| bound.is_behind(view)))?.saturating_add(1)
             }
         };
-        (self.job, self.next) = (Job::Sorted(ids[window.around(position, count)].into()), 0);
+        let window = window.around(position, count);
+        // A limit is not got round by one window after the other.
+        self.options.passed = u32::try_from(window.start).map_err(|_| damaged("the place of a window"))?;
+        (self.job, self.next) = (Job::Sorted(ids[window].into()), 0);
         self.list_view = Some(ListViewResponse { position, count, code: ResultCode::SUCCESS, context: None });
         Ok(())
     }

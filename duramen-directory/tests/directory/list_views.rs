@@ -1,6 +1,8 @@
 //! Windows of sorted searches: virtual list views (draft-ietf-ldapext-ldapv3-vlv-09).
 
-use duramen_directory::Failure;
+use std::sync::Arc;
+
+use duramen_directory::{Config, Failure, Limits, Peer, Requester, SearchLimits};
 use duramen_ldap::Payload;
 use duramen_ldap::ber::List;
 use duramen_ldap::control::{ListViewRequest, ListViewResponse, ListViewTarget, SortKey, SortKeys};
@@ -13,7 +15,11 @@ const FILTER: &str = "(objectClass=inetOrgPerson)";
 
 /// Twenty people, whose surnames do not come in the order of their entries, and one without a number.
 fn sample() -> Sample {
-    let sample = Sample::empty();
+    sample_with(Config::default())
+}
+
+fn sample_with(config: Config) -> Sample {
+    let sample = Sample::with(config);
     let mut ldif = String::from("dn: dc=example,dc=com\nobjectClass: domain\ndc: example\n\n");
     for n in 0..20_u8 {
         let letter = char::from(b'a' + n * 7 % 20);
@@ -191,4 +197,25 @@ fn a_window_has_no_more_entries_than_the_size_limit_rfc4511_4_5_1_4() {
     assert_eq!(given.names().len(), 2);
     let given = View { after: 1, ask: Ask { size_limit: 2, ..Ask::default() }, ..View::default() }.of(&sample);
     assert_eq!((given.failure.as_ref(), given.names().len()), (None, 2), "the list may be longer");
+}
+
+#[test]
+fn who_may_see_so_many_entries_of_a_search_sees_no_others_window_after_window() {
+    let search = SearchLimits { entries: 5, ..SearchLimits::default() };
+    let sample = sample_with(Config { limits: Limits { search, ..Limits::default() }, ..Config::default() });
+    let seen = |before, after, target| {
+        let requester = Requester::anonymous(Arc::new(Peer::Internal), 0);
+        let ask = Ask { requester, ..Ask::default() };
+        let given = View { before, after, target, ask, ..View::default() }.of(&sample);
+        (given.names().len(), given.code())
+    };
+    let exceeded = ResultCode::SIZE_LIMIT_EXCEEDED;
+    assert_eq!(seen(0, 1, at(1, 20)), (2, ResultCode::SUCCESS));
+    assert_eq!(seen(0, 1, at(4, 20)), (2, ResultCode::SUCCESS), "the last that may be seen");
+    assert_eq!(seen(0, 1, at(5, 20)), (1, exceeded));
+    assert_eq!(seen(3, 3, at(5, 20)), (4, exceeded));
+    assert_eq!(seen(0, 1, at(6, 20)), (0, exceeded));
+    assert_eq!(seen(0, 19, at(1, 20)), (5, exceeded));
+    let all = View { after: 19, ..View::default() }.of(&sample);
+    assert_eq!((all.names().len(), all.code()), (20, ResultCode::SUCCESS), "the administrator's");
 }
