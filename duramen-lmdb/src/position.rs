@@ -526,6 +526,14 @@ impl State {
         Ok(())
     }
 
+    /// The value that it stands on has been replaced by another cursor. What a deletion has left for its next step stays.
+    pub fn value_is_replaced(&mut self, key: &[u8], value: &[u8]) -> Result {
+        let deleted = (self.outer.deleted, self.inner.deleted);
+        self.stand_on(key, value)?;
+        (self.outer.deleted, self.inner.deleted) = deleted;
+        Ok(())
+    }
+
     /// Stands on the entry that the engine's cursor is on, as after storing it.
     pub fn stand(&mut self) {
         self.outer = Marks::default();

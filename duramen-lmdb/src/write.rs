@@ -551,7 +551,7 @@ fn put_over(held: &mut Cursor, txn: &mut Txn, table: Target, data: &mut MdbVal, 
     txn.judge(replaced)?;
     for cursor in others {
         // SAFETY: see the module's head; the one that the program named is not borrowed here.
-        unsafe { &mut *cursor }.state.stand_on(&key, &new)?;
+        unsafe { &mut *cursor }.state.value_is_replaced(&key, &new)?;
     }
     Ok(())
 }

@@ -487,6 +487,36 @@ static void after_deletions(MDB_env *env, const char *name, unsigned flags) {
 			}
 }
 
+/* A cursor whose entry is gone is on the next one. A second cursor replaces that, and the first has still to give it. */
+static void replaced_ahead(MDB_env *env, const char *name, unsigned flags) {
+	static const char *const pairs[] = {"a10", "b10", "b20", "b30", "c10"};
+	static const char *const replacements[] = {"10", "11", "20", "21", "30", "31"};
+	for (int gone = 0; gone < (flags & MDB_DUPSORT ? 3 : 1); gone++)
+		for (int other = 0; other < 2; other++)
+			for (int by_cursor = 0; by_cursor < 2; by_cursor++) {
+				const char *key = gone ? "b" : "a", *replacement = replacements[2 * gone + other];
+				MDB_txn *txn = begin(env, 0);
+				MDB_dbi dbi = table(txn, name, flags | MDB_CREATE);
+				MDB_cursor *first, *second;
+				MDB_cursor_op op = flags & MDB_DUPSORT ? MDB_GET_BOTH : MDB_SET;
+				MDB_val k = of_text("b"), d = of_text(replacement);
+				printf("== %s %s %d %s\n", name, pairs[gone], by_cursor, replacement);
+				for (int i = 0; i < 5; i++) {
+					const char of_pair[] = {pairs[i][0], 0};
+					put(txn, dbi, of_pair, pairs[i] + 1, flags & MDB_DUPSORT ? 0 : MDB_NOOVERWRITE);
+				}
+				MUST(mdb_cursor_open(txn, dbi, &first));
+				MUST(mdb_cursor_open(txn, dbi, &second));
+				move(first, op, key, pairs[gone] + 1);
+				move(second, op, "b", pairs[gone + 1] + 1);
+				if (by_cursor) SAY(mdb_cursor_del(first, 0));
+				else SAY(del(txn, dbi, key, pairs[gone] + 1));
+				SAY(mdb_cursor_put(second, &k, &d, MDB_CURRENT));
+				while (!move(first, MDB_NEXT, NULL, NULL));
+				mdb_txn_abort(txn);
+			}
+}
+
 /* What a movement says of the key to a program that asks for the key alone, or that looks at it although nothing was found. */
 static void key_of(MDB_cursor *cursor, MDB_cursor_op op, int with_data) {
 	MDB_val k = of_text("?"), d = of_text("?");
@@ -693,6 +723,8 @@ int main(int argc, char **argv) {
 	movements(env, "reversed", MDB_REVERSEKEY | MDB_DUPSORT | MDB_REVERSEDUP);
 	after_deletions(env, "one value", 0);
 	after_deletions(env, "many values", MDB_DUPSORT);
+	replaced_ahead(env, "alone", 0);
+	replaced_ahead(env, "among others", MDB_DUPSORT);
 	mdb_env_close(env);
 	env = open_env("gaps", 0);
 	after_deletions(env, NULL, 0);
