@@ -45,11 +45,16 @@ impl Tables {
         self.levels.push(Level { number: self.last_level, open: self.open.len(), before: self.before.len() });
     }
 
-    /// The innermost level ends, and what it changed is what the one around it has changed.
+    /// The innermost level ends, and what it changed is what the one around it has changed. That one needs a table only as it was
+    /// at first: else each of many levels in it would leave one.
     pub(super) fn keep_level(&mut self) {
-        self.levels.pop();
-        if self.levels.is_empty() {
-            self.before.clear();
+        let Some(ended) = self.levels.pop() else { return };
+        match self.levels.last() {
+            None => self.before.clear(),
+            Some(around) => {
+                let is_kept = |(_, before): &mut (usize, OpenTable)| before.kept_by >= around.number;
+                self.before.extract_if(ended.before.., is_kept).for_each(drop);
+            }
         }
     }
 
@@ -103,5 +108,49 @@ impl IndexMut<usize> for Tables {
             self.keep(i, number, open);
         }
         &mut self.open[i]
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::order::Order;
+    use crate::tree::Tree;
+    use crate::tree::duplicates::Orders;
+
+    fn table() -> OpenTable {
+        OpenTable {
+            serial: 1,
+            name: b"t"[..].into(),
+            tree: Tree::new(&Order::Bytes),
+            orders: Orders::default(),
+            saved: None,
+            dropped: false,
+            changed: 0,
+            overwritten: 0,
+            end: None,
+            noted: false,
+            kept_by: 0,
+        }
+    }
+
+    #[test]
+    fn many_levels_in_one_leave_no_more_than_that_needs_to_be_given_up() {
+        let mut tables = Tables::new(table(), 2);
+        tables.nest();
+        tables.push(table());
+        for user in 1..100 {
+            tables.nest();
+            for of_level in [user, 1000] {
+                tables.nest();
+                (tables[0].tree.user, tables[1].tree.user) = (of_level, of_level);
+                if of_level == user { tables.keep_level() } else { assert!(!tables.give_up_level()) }
+            }
+            tables.keep_level();
+            assert!(tables.before.len() <= 2, "{user}: {}", tables.before.len());
+        }
+        assert_eq!((tables[0].tree.user, tables[1].tree.user), (99, 99));
+        tables.give_up_level();
+        assert_eq!((tables[0].tree.user, tables.len()), (0, 1));
     }
 }
