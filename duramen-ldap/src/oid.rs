@@ -71,6 +71,18 @@ pub mod control {
     pub const DOMAIN_SCOPE: &str = "1.2.840.113556.1.4.1339";
     /// Password policy (draft-behera-ldap-password-policy-10).
     pub const PASSWORD_POLICY: &str = "1.3.6.1.4.1.42.2.27.8.5.1";
+    /// Content synchronization, request (RFC 4533).
+    pub const SYNC_REQUEST: &str = "1.3.6.1.4.1.4203.1.9.1.1";
+    /// Content synchronization, of an entry (RFC 4533).
+    pub const SYNC_STATE: &str = "1.3.6.1.4.1.4203.1.9.1.2";
+    /// Content synchronization, at the end (RFC 4533).
+    pub const SYNC_DONE: &str = "1.3.6.1.4.1.4203.1.9.1.3";
+}
+
+/// Intermediate responses.
+pub mod intermediate {
+    /// Content synchronization, between entries (RFC 4533).
+    pub const SYNC_INFO: &str = "1.3.6.1.4.1.4203.1.9.1.4";
 }
 
 /// Extended operations.

@@ -9,6 +9,7 @@ mod password_policy;
 mod read_entry;
 mod request;
 mod sort;
+mod sync;
 
 pub use list_view::{ListViewRequest, ListViewResponse, ListViewTarget};
 pub use matched_values::MatchedValues;
@@ -17,6 +18,7 @@ pub use password_policy::{PasswordError, PasswordPolicyResponse, PasswordWarning
 pub use read_entry::{ReadEntryRequest, ReadEntryResponse};
 pub use request::RequestControl;
 pub use sort::{SortKey, SortKeys, SortResponse};
+pub use sync::{SyncDone, SyncInfo, SyncRequest, SyncState, SyncStateValue, SyncUuid};
 
 #[cfg(test)]
 mod tests;

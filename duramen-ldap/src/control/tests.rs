@@ -200,3 +200,77 @@ fn what_a_password_policy_says_comes_back() {
     }
     assert_eq!(decoded(oid::PASSWORD_POLICY, None), Ok(RequestControl::PasswordPolicy));
 }
+
+#[test]
+fn what_is_to_be_synchronized_comes_back_rfc4533_2_2() {
+    let cases: [(SyncRequest<'_>, &[u8]); 3] = [
+        (SyncRequest { persists: false, cookie: None, reload_hint: false }, b"\x30\x03\x0A\x01\x01"),
+        (SyncRequest { persists: true, cookie: Some(b"rid=1"), reload_hint: false }, b"\x30\x0A\x0A\x01\x03\x04\x05rid=1"),
+        (SyncRequest { persists: true, cookie: Some(b""), reload_hint: true }, b"\x30\x08\x0A\x01\x03\x04\x00\x01\x01\xFF"),
+    ];
+    for (request, value) in cases {
+        assert_eq!((&*encoded(&request), decoded(oid::SYNC_REQUEST, value)), (value, Ok(RequestControl::Sync(request))));
+    }
+    let wrong: [&[u8]; 6] = [
+        b"",
+        b"\x30\x00",
+        b"\x30\x03\x0A\x01\x02",
+        b"\x30\x03\x0A\x01\xFF",
+        b"\x30\x05\x0A\x01\x01\x04\x05",
+        b"\x30\x03\x0A\x01\x01\x00",
+    ];
+    for value in wrong {
+        assert!(decoded(oid::SYNC_REQUEST, value).is_err(), "{value:x?}");
+    }
+    assert!(decoded(oid::SYNC_REQUEST, None).is_err(), "a value is needed");
+}
+
+#[test]
+fn the_state_of_an_entry_comes_back_rfc4533_2_3() {
+    let uuid = *b"0123456789abcdef";
+    for (state, number) in
+        [(SyncState::Present, 0), (SyncState::Add, 1), (SyncState::Modify, 2), (SyncState::Delete, 3)]
+    {
+        let value = [b"\x30\x15\x0A\x01", &[number][..], b"\x04\x10", &uuid].concat();
+        let said = SyncStateValue { state, uuid, cookie: None };
+        assert_eq!((encoded(&said), SyncStateValue::decode(&value)), (value.clone(), Ok(said)));
+    }
+    let said = SyncStateValue { state: SyncState::Add, uuid, cookie: Some(b"x") };
+    assert_eq!(SyncStateValue::decode(&encoded(&said)), Ok(said));
+    assert!(SyncStateValue::decode(b"\x30\x06\x0A\x01\x01\x04\x01x").is_err(), "no UUID is as short");
+    assert!(SyncStateValue::decode(&[b"\x30\x15\x0A\x01\x04\x04\x10", &uuid[..]].concat()).is_err());
+}
+
+#[test]
+fn the_end_of_a_synchronization_comes_back_rfc4533_2_4() {
+    for (done, value) in [
+        (SyncDone { cookie: None, refresh_deletes: false }, &b"\x30\x00"[..]),
+        (SyncDone { cookie: Some(b"x"), refresh_deletes: true }, b"\x30\x06\x04\x01x\x01\x01\xFF"),
+    ] {
+        assert_eq!((&*encoded(&done), SyncDone::decode(value)), (value, Ok(done)));
+    }
+}
+
+#[test]
+fn what_is_said_between_entries_comes_back_rfc4533_2_5() {
+    let mut buffer = Vec::new();
+    let uuids = List::build(&mut buffer, [&b"0123456789abcdef"[..], b"fedcba9876543210"]);
+    let none = List::default();
+    let cases: [(SyncInfo<'_>, &[u8]); 6] = [
+        (SyncInfo::NewCookie(b"x"), b"\x80\x01x"),
+        (SyncInfo::RefreshDelete { cookie: Some(b"x"), done: true }, b"\xA1\x03\x04\x01x"),
+        (SyncInfo::RefreshPresent { cookie: None, done: false }, b"\xA2\x03\x01\x01\x00"),
+        (SyncInfo::RefreshPresent { cookie: None, done: true }, b"\xA2\x00"),
+        (SyncInfo::IdSet { cookie: None, deletes: false, uuids: none }, b"\xA3\x02\x31\x00"),
+        (
+            SyncInfo::IdSet { cookie: Some(b"x"), deletes: true, uuids },
+            b"\xA3\x2C\x04\x01x\x01\x01\xFF\x31\x24\x04\x100123456789abcdef\x04\x10fedcba9876543210",
+        ),
+    ];
+    for (info, value) in cases {
+        assert_eq!((&*encoded(&info), SyncInfo::decode(value)), (value, Ok(info)));
+    }
+    for wrong in [&b"\xA4\x00"[..], b"\xA3\x00", b"\xA3\x05\x31\x03\x04\x01x", b"\xA1\x02\x04\x05"] {
+        assert!(SyncInfo::decode(wrong).is_err(), "{wrong:x?}");
+    }
+}

@@ -77,6 +77,7 @@ result_codes! {
     CANNOT_CANCEL = 121 "cannotCancel",
     ASSERTION_FAILED = 122 "assertionFailed",
     AUTHORIZATION_DENIED = 123 "authorizationDenied",
+    SYNC_REFRESH_REQUIRED = 4096 "e-syncRefreshRequired",
 }
 
 impl fmt::Display for ResultCode {
