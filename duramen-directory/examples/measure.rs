@@ -29,7 +29,7 @@ impl Sink for Messages {
         self.entries += 1;
     }
 
-    fn reference(&mut self, _: List<'_, &str>) {}
+    fn reference(&mut self, _: List<'_, &str>, _: List<'_, Control<'_>>) {}
 
     fn is_full(&self) -> bool {
         false

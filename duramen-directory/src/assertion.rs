@@ -15,9 +15,14 @@ use crate::view::View;
 pub(crate) fn holds(view: &View<'_, '_>, filter: Filter<'_>) -> Result<Option<bool>> {
     let scene = view.scene;
     check_depth(filter, scene.state.limits.filter_depth)?;
-    let test =
-        Compiler { schema: &scene.state.schema, plan: scene.plan, of_values: false, fitting: RefCell::default() }
-            .compile(filter);
+    let test = Compiler {
+        schema: &scene.state.schema,
+        plan: scene.plan,
+        of_values: false,
+        of_copies: false,
+        fitting: RefCell::default(),
+    }
+    .compile(filter);
     let scratch = RefCell::default();
     let evaluation = Evaluation {
         schema: &scene.state.schema,

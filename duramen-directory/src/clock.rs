@@ -116,6 +116,14 @@ impl Moment {
         Some(Moment(((days - 719_468) * 86_400 + seconds) * 1_000_000 + micros))
     }
 
+    /// The moment of a change sequence number.
+    pub fn of_csn(csn: &[u8]) -> Option<Moment> {
+        let (time, rest) = csn.split_at_checked(PRECISE - 1)?;
+        let digits = |range: std::ops::Range<usize>| time[range].iter().all(u8::is_ascii_digit);
+        let is_right = digits(0..14) && time[14] == b'.' && digits(15..21) && rest.starts_with(b"Z#");
+        if is_right { Moment::of_sortable(time) } else { None }
+    }
+
     /// So many microseconds later.
     pub fn after(self, micros: u64) -> Moment {
         Moment(self.0.saturating_add(micros))

@@ -39,6 +39,9 @@ pub struct Config {
     pub authz_policy: AuthzPolicy,
     /// Whether password policies are in force, and how.
     pub password_policies: Option<PasswordPolicies>,
+    /// How many changes are kept, so that clients can bring copies up to date (RFC 4533). `None`: as many as the directory has
+    /// kept so far, in a new one none. 0: none, and there is no such service.
+    pub history: Option<u32>,
     /// Whether updates wait for the disk.
     pub durability: Durability,
     /// Opens for reading only.

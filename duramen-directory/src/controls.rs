@@ -2,7 +2,9 @@
 
 use duramen_ldap::authz::AuthzId;
 use duramen_ldap::ber::List;
-use duramen_ldap::control::{ListViewRequest, MatchedValues, PagedResults, ReadEntryRequest, RequestControl, SortKeys};
+use duramen_ldap::control::{
+    ListViewRequest, MatchedValues, PagedResults, ReadEntryRequest, RequestControl, SortKeys, SyncRequest,
+};
 use duramen_ldap::filter::Filter;
 use duramen_ldap::message::{Control, ResultCode};
 use duramen_ldap::oid::control as oid;
@@ -29,6 +31,9 @@ pub(crate) const SUPPORTED: [&str; 16] = [
     oid::PASSWORD_POLICY,
 ];
 
+/// What is there besides where changes are kept.
+pub(crate) const SUPPORTED_WITH_HISTORY: [&str; 1] = [oid::SYNC_REQUEST];
+
 /// Controls of a request.
 #[derive(Default)]
 pub(crate) struct Controls<'a> {
@@ -49,6 +54,8 @@ pub(crate) struct Controls<'a> {
     pub relax: bool,
     /// References are not sent.
     pub domain_scope: bool,
+    pub sync: Option<SyncRequest<'a>>,
+    pub sync_is_critical: bool,
 }
 
 /// Which operation controls are of: each control belongs to some (RFC 4511 section 4.1.11).
@@ -72,7 +79,8 @@ fn belongs(number: &str, of: Of) -> bool {
         | oid::LIST_VIEW_REQUEST
         | oid::MATCHED_VALUES
         | oid::SUBENTRIES
-        | oid::DOMAIN_SCOPE => of == Of::Search,
+        | oid::DOMAIN_SCOPE
+        | oid::SYNC_REQUEST => of == Of::Search,
         oid::PROXIED_AUTHORIZATION => true,
         oid::ASSERTION | oid::MANAGE_DSA_IT => of != Of::Extended,
         oid::PRE_READ => matches!(of, Of::Modify | Of::Delete | Of::ModifyDn),
@@ -136,6 +144,10 @@ impl<'a> Controls<'a> {
             RequestControl::PermissiveModify => set(&mut self.permissive),
             RequestControl::Relax => set(&mut self.relax),
             RequestControl::DomainScope => set(&mut self.domain_scope),
+            RequestControl::Sync(sync) => {
+                self.sync_is_critical = control.critical;
+                self.sync.replace(sync).is_some()
+            }
             _ => false,
         };
         if twice {

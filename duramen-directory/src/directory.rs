@@ -4,7 +4,7 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
-use duramen::Database;
+use duramen::{Database, Txnid};
 use duramen_ldap::ber::List;
 use duramen_ldap::message::{Change, ChangeKind, CompareRequest, Control, ModifyRequest, Request, SearchRequest};
 use duramen_ldap::syntax::AuthzUser;
@@ -132,6 +132,16 @@ impl Directory {
     /// invalidDNSyntax.
     pub fn name(&self, name: &str) -> Result<Name> {
         names::both(&self.inner.state().schema, name)
+    }
+
+    /// The number of the newest commit, of whichever process.
+    pub fn commit(&self) -> Result<Txnid> {
+        Ok(self.inner.db.read()?.txnid())
+    }
+
+    /// Has this one woken after updates of this process, as long as a client wants to hear of them ([`crate::Standing`]).
+    pub fn watch(&self, waker: std::task::Waker) {
+        self.inner.watchers.add(waker);
     }
 
     /// Begins a search. `controls` are those of the request; one that is not known here and critical is refused.
@@ -332,7 +342,7 @@ impl Directory {
         let ended = search.run(&mut Nowhere);
         let failed = match ended {
             Progress::Done(done) => done.failure.map(|failure| failure.to_string()),
-            Progress::Paused => None,
+            Progress::Paused | Progress::Persists => None,
         };
         Ok(search.plan().split("; ").map(str::to_string).chain(failed).collect())
     }

@@ -23,6 +23,7 @@ use crate::orders::Orders;
 use crate::seal::Seal;
 use crate::state::{self, State};
 use crate::tables::{Ids, META};
+use crate::watchers::Watchers;
 
 /// What clones of a directory share.
 pub(crate) struct Inner {
@@ -37,11 +38,19 @@ pub(crate) struct Inner {
     pub changes: Arc<Changes>,
     /// What sorted searches have put in order.
     pub orders: Arc<Orders>,
+    /// Who is to hear of updates.
+    pub watchers: Arc<Watchers>,
     read_only: bool,
     config: RwLock<Config>,
     state: RwLock<Arc<State>>,
     root_dse: RwLock<RootDse>,
     monitor: RwLock<Option<Monitor>>,
+}
+
+impl std::fmt::Debug for Inner {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "Inner({})", self.db.path().display())
+    }
 }
 
 /// Attributes of the root DSE that the server gives.
@@ -65,6 +74,7 @@ impl Inner {
             seal,
             changes: Arc::default(),
             orders: Arc::default(),
+            watchers: Arc::default(),
             read_only: config.read_only,
             state: RwLock::new(Arc::new(state)),
             config: RwLock::new(config),

@@ -64,6 +64,7 @@ impl Inner {
         let judgement = self.note(&mut txn, name, is_right)?;
         if judgement.is_some() {
             txn.commit()?;
+            self.watchers.wake();
         }
         Ok(judgement)
     }

@@ -39,6 +39,7 @@ mod failure;
 mod faults;
 mod filter;
 mod folder;
+mod history;
 mod identity;
 mod import;
 mod index;
@@ -64,6 +65,7 @@ mod state;
 mod tables;
 mod update;
 mod view;
+mod watchers;
 
 pub use clock::timestamp;
 pub use config::{
@@ -79,6 +81,6 @@ pub use import::{ImportError, ImportEvent, ImportOptions, ImportProblem, Importe
 pub use inner::{Monitor, MonitorEntry};
 pub use policy::{Judgement, Proof};
 pub use requester::{Method, Name, Peer, Requester};
-pub use search::{Done, Progress, Search};
+pub use search::{Done, News, Progress, Search, Standing};
 pub use sink::{Collected, Entries, Sink};
 pub use update::{UpdateFuture, Updated};

@@ -9,6 +9,7 @@
 //! | `order` | names of schema files in the order in which they are read, one a line |
 //! | `type/` and an OID | the number of an attribute type (2 bytes), its description |
 //! | `index/` and an OID | kinds that are complete, kinds that are being built |
+//! | `history` | how many changes are kept in table `history`; without, none |
 //! | `import` | an import that has not ended |
 
 use std::cell::Cell;
@@ -30,6 +31,7 @@ pub(crate) const SCHEMA: &str = "schema/";
 pub(crate) const ORDER: &str = "order";
 pub(crate) const TYPE: &str = "type/";
 pub(crate) const INDEX: &str = "index/";
+pub(crate) const HISTORY: &str = "history";
 pub(crate) const IMPORT: &str = "import";
 
 /// Whether an import has not ended.

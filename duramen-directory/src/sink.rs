@@ -27,7 +27,11 @@ pub trait Sink {
     }
 
     /// Other servers to be asked.
-    fn reference(&mut self, urls: List<'_, &str>);
+    fn reference(&mut self, urls: List<'_, &str>, controls: List<'_, Control<'_>>);
+
+    /// What is said between entries to clients that bring a copy up to date: the value of an intermediate response
+    /// (RFC 4533 section 2.5).
+    fn info(&mut self, _value: &[u8]) {}
 
     /// Whether the search has to pause: what there is has to be sent first.
     fn is_full(&self) -> bool;
@@ -50,7 +54,7 @@ impl Sink for Entries {
         self.entries.push((name.to_string(), attributes.concat()));
     }
 
-    fn reference(&mut self, urls: List<'_, &str>) {
+    fn reference(&mut self, urls: List<'_, &str>, _: List<'_, Control<'_>>) {
         self.references.push(urls.iter().map(str::to_string).collect());
     }
 
@@ -65,7 +69,7 @@ pub(crate) struct Nowhere;
 impl Sink for Nowhere {
     fn entry(&mut self, _: &str, _: &[&[u8]], _: List<'_, Control<'_>>) {}
 
-    fn reference(&mut self, _: List<'_, &str>) {}
+    fn reference(&mut self, _: List<'_, &str>, _: List<'_, Control<'_>>) {}
 
     fn is_full(&self) -> bool {
         false

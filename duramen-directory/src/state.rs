@@ -13,6 +13,7 @@ use crate::config::{AuthzPolicy, Config, Index, Limits, SchemaFile, SearchLimits
 use crate::entry::Entry;
 use crate::error::OpenError;
 use crate::faults;
+use crate::history;
 use crate::index::Indices;
 use crate::meta;
 use crate::names::{self, Suffix};
@@ -53,6 +54,8 @@ pub(crate) struct State {
     pub unique: Vec<AttributeId>,
     /// Password policies, if they are in force.
     pub password_policies: Option<Policies>,
+    /// How many changes are kept in table `history`.
+    pub history: u32,
 }
 
 impl State {
@@ -72,6 +75,7 @@ struct Kept {
     files: Vec<SchemaFile>,
     types: Types,
     indices: Vec<(String, Vec<u8>)>,
+    history: u32,
     import: bool,
 }
 
@@ -89,6 +93,7 @@ impl Kept {
             files: meta::schema_files(meta)?,
             types: types.into_iter().filter_map(|(oid, bytes)| Some((oid, known(&bytes)?))).collect(),
             indices: meta::all(meta, meta::INDEX)?,
+            history: meta::text(meta, meta::HISTORY)?.and_then(|kept| kept.parse().ok()).unwrap_or(0),
             import: meta.contains_key(meta::IMPORT)?,
         })
     }
@@ -145,6 +150,7 @@ pub(crate) fn renew(txn: &mut WriteTxn<'_>, config: &Config, now: Moment) -> Res
     let merged = Merged::new(kept, config)?;
     // Nothing of it is kept if it has faults: tools take it as it is, and so does who opens it without a configuration.
     merged.write(txn)?;
+    history::begin(txn, merged.history, now)?;
     let (names, entries) = (txn.open_table(NAME, None)?, txn.open_table(ENTRY, None)?);
     let state = merged.fitting(&txn.view(names)?, &txn.view(entries)?, config, now)?;
     let as_of = txn.view(id)?.changed_in()?.unwrap_or(txn.txnid());
@@ -156,7 +162,7 @@ pub(crate) fn renew(txn: &mut WriteTxn<'_>, config: &Config, now: Moment) -> Res
 pub(crate) fn follow(meta: &Table<'_>, config: &Config, now: Moment) -> Result<State, OpenError> {
     // Who may not look while an import fills the directory is told so elsewhere.
     let kept = Kept { import: false, ..Kept::read(meta)? };
-    let config = Config { suffixes: Vec::new(), schema: Vec::new(), indices: None, ..config.clone() };
+    let config = Config { suffixes: Vec::new(), schema: Vec::new(), indices: None, history: None, ..config.clone() };
     let (merged, config, unfit) = match Merged::new(kept.clone(), &config) {
         Err(faults @ OpenError::Settings(_)) => {
             let config = Config { references: Vec::new(), unique: Vec::new(), ..config };
@@ -179,6 +185,8 @@ struct Merged {
     before: Option<Schema>,
     /// Complete kinds, and kinds wanted, by attribute.
     indices: Vec<(AttributeId, u8, u8)>,
+    /// How many changes are kept.
+    history: u32,
 }
 
 impl Merged {
@@ -197,6 +205,7 @@ impl Merged {
             (false, _) => config.suffixes.join("\n"),
         };
         let nis_bis = config.nis_bis || kept.nis_bis();
+        let history = config.history.unwrap_or(kept.history);
         let mut files = kept.files.clone();
         for file in &config.schema {
             files.retain(|kept| kept.name != file.name);
@@ -218,13 +227,17 @@ impl Merged {
         if !faults.is_empty() {
             return Err(OpenError::Settings(faults));
         }
-        Ok(Merged { suffixes, nis_bis, files, types, schema, before, indices })
+        Ok(Merged { suffixes, nis_bis, files, types, schema, before, indices, history })
     }
 
     fn write(&self, txn: &mut WriteTxn<'_>) -> duramen::Result<()> {
         meta::put(txn, meta::FORMAT, meta::FORMAT_VERSION.to_string().as_bytes())?;
         meta::put(txn, meta::SUFFIXES, self.suffixes.as_bytes())?;
         meta::put(txn, meta::NIS, if self.nis_bis { b"rfc2307bis" } else { b"nis" })?;
+        match self.history {
+            0 => meta::remove(txn, meta::HISTORY)?,
+            kept => meta::put(txn, meta::HISTORY, kept.to_string().as_bytes())?,
+        }
         let order: Vec<&str> = self.files.iter().map(|file| file.name.as_str()).collect();
         meta::put(txn, meta::ORDER, order.join("\n").as_bytes())?;
         for file in &self.files {
@@ -304,6 +317,7 @@ impl Merged {
             references,
             unique,
             password_policies,
+            history: self.history,
         })
     }
 }

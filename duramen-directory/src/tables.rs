@@ -11,6 +11,7 @@
 //! | `index` | attribute, kind, upper bits of ids, three bytes of a normalized value | the lower bits |
 //! | `waiting` | id | trigrams that are to be written into `index`: see [`crate::index`] |
 //! | `value` | id, attribute, hash of the normalized value | a value of an attribute with many |
+//! | `history` | number of a change | see [`crate::history`] |
 //! | `meta` | see [`crate::meta`] | |
 //!
 //! Numbers in keys have their highest byte first, so that keys sort as they do.
@@ -27,8 +28,9 @@ pub(crate) const NAME: &str = "name";
 pub(crate) const INDEX: &str = "index";
 pub(crate) const WAITING: &str = "waiting";
 pub(crate) const VALUE: &str = "value";
+pub(crate) const HISTORY: &str = "history";
 pub(crate) const META: &str = "meta";
-pub(crate) const ALL: [&str; 6] = [ENTRY, NAME, INDEX, WAITING, VALUE, META];
+pub(crate) const ALL: [&str; 7] = [ENTRY, NAME, INDEX, WAITING, VALUE, HISTORY, META];
 
 /// The tables of a write transaction.
 #[derive(Clone, Copy)]
@@ -38,6 +40,7 @@ pub(crate) struct Ids {
     pub index: TableId,
     pub waiting: TableId,
     pub value: TableId,
+    pub history: TableId,
     pub meta: TableId,
 }
 
@@ -45,7 +48,8 @@ impl Ids {
     pub fn open(txn: &mut WriteTxn<'_>) -> duramen::Result<Ids> {
         let mut open = |name| txn.open_table(name, None);
         let (entry, name, index) = (open(ENTRY)?, open(NAME)?, open(INDEX)?);
-        Ok(Ids { entry, name, index, waiting: open(WAITING)?, value: open(VALUE)?, meta: open(META)? })
+        let (waiting, value, history) = (open(WAITING)?, open(VALUE)?, open(HISTORY)?);
+        Ok(Ids { entry, name, index, waiting, value, history, meta: open(META)? })
     }
 }
 
@@ -75,6 +79,10 @@ impl<'t> Tables<'t> {
 
     pub fn value(&self) -> duramen::Result<Table<'t>> {
         self.open(VALUE, |ids| ids.value)
+    }
+
+    pub fn history(&self) -> duramen::Result<Table<'t>> {
+        self.open(HISTORY, |ids| ids.history)
     }
 
     fn open(&self, name: &str, id: fn(&Ids) -> TableId) -> duramen::Result<Table<'t>> {

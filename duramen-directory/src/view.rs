@@ -12,6 +12,7 @@ use crate::access::{Groups, Known, Level, Plan, Target, What, in_hex};
 use crate::entry::Entry;
 use crate::failure::{Result, damaged};
 use crate::filter::{Derived, each_value, member_types};
+use crate::history;
 use crate::index::{self, Reach, Set};
 use crate::names::{self, Found, Naming};
 use crate::schema::{AttributeId, Schema};
@@ -246,6 +247,13 @@ impl View<'_, '_> {
             each(if self.child_count()? > 0 { b"TRUE" } else { b"FALSE" });
         } else if id == known.num_subordinates {
             each(self.child_count()?.to_string().as_bytes());
+        } else if id == known.context_csn && self.id != 0 && self.entry.parent == 0 {
+            // What suffixes have (OpenLDAP): of which change the directory is.
+            if self.scene.state.history > 0
+                && let Some(span) = history::span(&self.scene.tables.entry()?, &self.scene.tables.history()?)?
+            {
+                each(&span.end.csn());
+            }
         } else if id == known.member_of && self.id != 0 {
             let entries = self.scene.tables.entry()?;
             self.groups(|group| {

@@ -51,6 +51,16 @@ impl Bell {
         &self.waker
     }
 
+    /// How often it rang, and once more.
+    pub fn rings(&self) -> u64 {
+        self.round.get()
+    }
+
+    /// Whether a connection waits.
+    pub fn is_waited_for(&self) -> bool {
+        !self.waiting.borrow().is_empty()
+    }
+
     /// Has the connection with this ear woken when the bell rings next.
     pub fn wait(&self, ear: &Ear, connection: &Waker) {
         if ear.0.replace(self.round.get()) != self.round.get() {

@@ -90,6 +90,7 @@ impl Connection {
             Err(end) => end,
         };
         self.count_blocked(false);
+        self.work.give_up_listening();
         if let Then::Leave(to) = self.then {
             match self.stream.leave() {
                 Ok(()) => return Some(Left { stream: self.stream, resting: self.work.rest(), to }),
@@ -118,10 +119,11 @@ impl Connection {
             if self.work.is_waiting() {
                 after_others().await;
             }
-            if self.work.is_searching() && self.output.is_empty() {
+            if self.has_more() && self.output.is_empty() {
                 self.output.acquire(&self.thread.pool);
                 self.thread.works();
                 self.work.go_on(&mut self.output.bytes);
+                self.work.tell_news(self.thread.news.rings(), &mut self.output.bytes);
                 // Who is gone is found out by what cannot be sent; not by those who have nothing to send.
                 if self.ended && self.output.is_empty() {
                     self.work.give_up_searches();
@@ -135,10 +137,15 @@ impl Connection {
             if let Err(end) = more {
                 return end;
             }
-            if self.work.is_searching() {
+            if self.has_more() {
                 tokio::task::yield_now().await;
             }
         }
+    }
+
+    /// Whether there is more to be found, or told.
+    fn has_more(&self) -> bool {
+        self.work.is_searching() || self.work.has_news(self.thread.news.rings())
     }
 
     /// Takes the messages that are there.
@@ -212,6 +219,9 @@ impl Connection {
             if self.work.awaits_update() {
                 updates.wait(&self.watch.ear, cx.waker());
             }
+            if self.work.is_listening() {
+                self.thread.news.wait(&self.watch.news_ear, cx.waker());
+            }
             if self.thread.is_stopping() && self.work.is_quiet() {
                 self.disconnect(ResultCode::UNAVAILABLE, "the server is shutting down", "shutdown");
             }
@@ -236,7 +246,7 @@ impl Connection {
         }
         match self.receive(cx) {
             Poll::Ready(result) => Poll::Ready(result),
-            Poll::Pending if has_room && self.work.is_searching() => Poll::Ready(Ok(())),
+            Poll::Pending if has_room && self.has_more() => Poll::Ready(Ok(())),
             Poll::Pending => self.idle(cx),
         }
     }
@@ -247,6 +257,7 @@ impl Connection {
             && self.input.is_empty()
             && self.output.is_empty()
             && self.work.is_quiet()
+            && !self.work.is_listening()
             && !self.flushing
             && !self.ended
     }
@@ -327,7 +338,7 @@ impl Connection {
         let limits = &self.work.settings().limits;
         let (limit, end) = match self.output.is_empty() {
             false => (limits.write, "the client takes nothing"),
-            true if self.work.is_quiet() => (limits.idle, "idle for too long"),
+            true if self.work.is_quiet() && !self.work.is_listening() => (limits.idle, "idle for too long"),
             true => (Duration::ZERO, ""),
         };
         if !limit.is_zero() && self.watch.silent_for(&self.thread) >= limit {
@@ -337,7 +348,8 @@ impl Connection {
             self.disconnect(ResultCode::UNAVAILABLE, end, end);
             return Poll::Ready(Ok(()));
         }
-        self.watch.park(cx.waker(), !limit.is_zero());
+        self.work.let_go();
+        self.watch.park(cx.waker(), !limit.is_zero() || self.work.holds_snapshot());
         Poll::Pending
     }
 

@@ -161,12 +161,19 @@ impl Member {
     async fn run(self: Rc<Self>, mut guests: UnboundedReceiver<Guest>, mut stop: watch::Receiver<bool>) {
         let thread = self.thread.clone();
         drop(tokio::task::spawn_local(async move { thread.updates.serve().await }));
+        let serving = self.thread.clone();
+        drop(tokio::task::spawn_local(async move { serving.news.serve().await }));
+        let directory = &self.shared.server.directory;
+        directory.watch(self.thread.news.waker().clone());
         let mut tick = tokio::time::interval(TICK);
         loop {
             tokio::select! {
                 Some(guest) = guests.recv() => self.take(guest),
                 _ = stop.changed() => break,
-                _ = tick.tick() => self.thread.tick(),
+                _ = tick.tick() => {
+                    self.thread.tick();
+                    self.thread.look_for_news(|| directory.commit().ok());
+                }
             }
         }
         self.thread.stop();

@@ -8,6 +8,8 @@ use std::sync::Arc;
 use std::task::Waker;
 use std::time::{Duration, Instant};
 
+use duramen::Txnid;
+
 use crate::balance::Gauge;
 use crate::bell::{Bell, Ear};
 use crate::buffer::Pool;
@@ -24,6 +26,10 @@ pub struct Thread {
     pub figures: Arc<Figures>,
     /// Who waits for updates.
     pub updates: Bell,
+    /// Who waits for what changes, by whomever.
+    pub news: Bell,
+    /// The commit that they were woken for last.
+    commit: Cell<Option<Txnid>>,
     gauge: Gauge,
     stopping: Cell<bool>,
     now: Cell<Instant>,
@@ -38,6 +44,8 @@ pub struct Watch {
     waker: RefCell<Option<Waker>>,
     /// For the bell of its thread.
     pub ear: Ear,
+    /// For the bell of what changes.
+    pub news_ear: Ear,
     /// When it had a turn, as the gauge counts time.
     turn: Cell<u64>,
 }
@@ -46,14 +54,14 @@ impl Thread {
     /// One that has no connections yet.
     pub fn new(figures: Arc<Figures>, gauge: Gauge) -> Thread {
         let now = Cell::new(Instant::now());
-        let (pool, updates, stopping, watched) = Default::default();
-        Thread { pool, figures, updates, gauge, stopping, now, watched }
+        let (pool, updates, news, commit, stopping, watched) = Default::default();
+        Thread { pool, figures, updates, news, commit, gauge, stopping, now, watched }
     }
 
     /// Watches a connection with this number, from now on.
     pub fn watch(&self, number: u64) -> Rc<Watch> {
-        let (limited, waker, ear, turn) = Default::default();
-        let watch = Rc::new(Watch { active: self.now.clone(), limited, waker, ear, turn });
+        let (limited, waker, ear, news_ear, turn) = Default::default();
+        let watch = Rc::new(Watch { active: self.now.clone(), limited, waker, ear, news_ear, turn });
         self.watched.borrow_mut().insert(number, watch.clone());
         watch
     }
@@ -104,6 +112,17 @@ impl Thread {
         for watch in self.watched.borrow().values() {
             if watch.limited.get() && watch.silent_for(self) >= TICK {
                 watch.wake();
+            }
+        }
+    }
+
+    /// Wakes who waits for what changes, if `newest` is a commit that they were not woken for: another process may have made it.
+    /// It is asked only if somebody waits.
+    pub fn look_for_news(&self, newest: impl FnOnce() -> Option<Txnid>) {
+        if self.news.is_waited_for() {
+            let commit = newest();
+            if self.commit.replace(commit) != commit {
+                self.news.waker().wake_by_ref();
             }
         }
     }

@@ -21,6 +21,9 @@ pub(crate) struct Compiler<'c> {
     /// Whether single values are held against the tests ([`super::Value`]), not entries. Then nothing is true of all:
     /// every entry has an objectClass, and not every value is one.
     pub of_values: bool,
+    /// Whether what is made when an entry is read is undefined: who has a copy of entries is not told when it changes (RFC 4533
+    /// section 3.2).
+    pub of_copies: bool,
     /// What was found out of rules that are used without a type: a filter may have thousands of such items.
     pub fitting: RefCell<Vec<(&'static Rule, Searchable)>>,
 }
@@ -83,6 +86,8 @@ impl Compiler<'_> {
     /// Those types that may be searched, and whether that depends on the entry.
     fn searchable(&self, types: impl Iterator<Item = AttributeId>) -> Searchable {
         let mut checked = false;
+        let known = self.schema.known();
+        let types = types.filter(|id| *id != known.context_csn && !(self.of_copies && known.is_derived(*id)));
         let allowed = types.filter(|id| match self.plan.everywhere(Some(*id), Level::Search) {
             Some(allowed) => allowed,
             None => {

@@ -22,6 +22,7 @@ use duramen_ldap::message::ResultCode;
 use uuid::Uuid;
 
 use crate::failure::{Failure, Result};
+use crate::history;
 use crate::inner::Inner;
 use crate::schema::Schema;
 use crate::tables::{ENTRY, INDEX, NAME, VALUE, WAITING};
@@ -180,6 +181,7 @@ impl Inner {
                     txn.table(name)?.clear()?;
                 }
             }
+            history::begin(txn, self.state().history, self.clock.now())?;
             meta::remove(txn, meta::IMPORT)
         });
         match (outcome, ended) {

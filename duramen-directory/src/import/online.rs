@@ -9,8 +9,10 @@ use duramen_ldap::message::ResultCode;
 
 use super::prepare::Prepared;
 use super::{Identifiers, ImportError, ImportOptions, Imported, Listener, Taken, Taker, prepared, set_parent};
+use crate::clock::Moment;
 use crate::entry::Entry;
 use crate::failure::{Failure, Result, damaged};
+use crate::history::{self, Change, What};
 use crate::index::{Extractor, KeySet, merge_all};
 use crate::inner::Inner;
 use crate::meta;
@@ -63,7 +65,7 @@ impl Taker for Batches<'_> {
                 none.insert(begun)
             }
         };
-        let added = add(open, &self.state, entry);
+        let added = add(open, &self.state, entry, self.inner.clock.now());
         // Those that are refused take their time, too.
         self.count += 1;
         if self.count >= TOGETHER {
@@ -96,7 +98,12 @@ fn commit(mut txn: WriteTxn<'_>) -> duramen::Result<()> {
 }
 
 /// Adds one entry; gives it back if its parent is not there.
-fn add(txn: &mut WriteTxn<'_>, state: &State, mut entry: Prepared) -> Result<Option<Prepared>, ImportError> {
+fn add(
+    txn: &mut WriteTxn<'_>,
+    state: &State,
+    mut entry: Prepared,
+    now: Moment,
+) -> Result<Option<Prepared>, ImportError> {
     let ids = Ids::open(txn)?;
     let batch = {
         let tables = Tables::Txn(txn, ids);
@@ -137,6 +144,13 @@ fn add(txn: &mut WriteTxn<'_>, state: &State, mut entry: Prepared) -> Result<Opt
         batch.put_name(key, id, entry.marks);
         batch.add_children(parent, 1);
         batch.put_entry(id, entry.bytes);
+        if state.history > 0 {
+            let number = history::next(&tables.history()?, now)?;
+            batch.notes.kept = state.history;
+            batch.notes.changes.push(Change { number, id, what: What::Added });
+            // Most texts say which number an entry has; nobody looks whether this one does.
+            batch.notes.foreign = Some(number);
+        }
         batch
     };
     batch.apply(txn, ids)?;

@@ -136,7 +136,8 @@ fn prepare(state: &State, clock: &Clock, options: ImportOptions, record: &Record
     let identifier = identifier_of(schema, &draft);
     remarks.unmatchable.extend(draft.values(schema.known().user_password).filter_map(password::unmatchable));
     let who = state.administrator.as_ref().map_or("", |administrator| &administrator.name.written);
-    operational(schema, &mut draft, schema.class(structural), who, clock.now())?;
+    let now = clock.now();
+    operational(schema, &mut draft, schema.class(structural), who, now, now)?;
     draft.move_out(schema, 0);
     let values = draft.large.iter_mut().flat_map(|large| std::mem::take(&mut large.changes));
     let values = values.filter_map(|(key, change)| Some((key, change.value?))).collect();

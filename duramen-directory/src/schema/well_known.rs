@@ -25,6 +25,7 @@ well_known! {
     structural_object_class "structuralObjectClass",
     entry_uuid "entryUUID",
     entry_csn "entryCSN",
+    context_csn "contextCSN",
     entry_dn "entryDN",
     creators_name "creatorsName",
     create_timestamp "createTimestamp",
@@ -54,6 +55,7 @@ impl WellKnown {
             || id == self.has_subordinates
             || id == self.num_subordinates
             || id == self.member_of
+            || id == self.context_csn
     }
 
     /// Whether it is set by the directory when an entry is added or changed.

@@ -6,8 +6,9 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use duramen_ldap::ber::List;
-use duramen_ldap::message::{Control, Deref, ResultCode, Scope, SearchRequest};
+use duramen_ldap::message::{Control, Deref, Message, Request, ResultCode, Scope, SearchRequest};
 
+use super::copying;
 use super::members;
 use super::order::Collecting;
 use super::page::Page;
@@ -16,6 +17,7 @@ use super::scope::Area;
 use super::select::Selection;
 use super::sort::Order;
 use super::special;
+use super::standing::Standing;
 use super::window::Window;
 use super::{Job, Options, Search};
 use crate::access::{Level, What};
@@ -35,6 +37,16 @@ use crate::state::State;
 use crate::tables::{Id, Tables};
 use crate::view::{Members, Scene, View};
 
+/// What a search is begun for.
+pub(super) enum Purpose<'p> {
+    /// What a client asks for.
+    Request,
+    /// As [`Purpose::Request`], with notes on how candidates are found.
+    Explanation,
+    /// What has changed since, for a client that waits for that.
+    News(&'p Standing),
+}
+
 impl Inner {
     /// Begins a search. `explain`: notes how candidates are found.
     pub(crate) fn search(
@@ -44,14 +56,27 @@ impl Inner {
         controls: List<'_, Control<'_>>,
         explain: bool,
     ) -> Result<Search> {
-        let controls = Controls::parse(controls, Of::Search)?;
-        let snapshot = self.db.read_owned()?;
+        let purpose = if explain { Purpose::Explanation } else { Purpose::Request };
+        self.begin_search(requester, request, controls, &purpose)
+    }
+
+    pub(super) fn begin_search(
+        self: &Arc<Inner>,
+        requester: &Requester,
+        request: &SearchRequest<'_>,
+        list: List<'_, Control<'_>>,
+        purpose: &Purpose<'_>,
+    ) -> Result<Search> {
+        let mut controls = Controls::parse(list, Of::Search)?;
+        let snapshot = if controls.sync.is_some() { self.read_with_history()? } else { self.db.read_owned()? };
         let state = self.state_of(&snapshot)?;
+        copying::check(&state, &mut controls, request)?;
         let proxied = self.proxied(&state, requester, &controls)?;
-        let requester = proxied.as_ref().unwrap_or(requester);
+        let asking = proxied.as_ref().unwrap_or(requester);
         let tables = Tables::Snapshot(&snapshot);
         let naming = self.naming(&state, &snapshot)?;
-        let plan = state.rules.plan(requester, &Members::new(&state, tables, Some(naming)));
+        let plan = state.rules.plan(asking, &Members::new(&state, tables, Some(naming)));
+        let explain = matches!(purpose, Purpose::Explanation);
         let begun = Beginning {
             inner: self,
             state: &state,
@@ -61,7 +86,7 @@ impl Inner {
             controls: &controls,
             explain,
         };
-        let found = begun.find(requester);
+        let found = begun.find(asking);
         if !matches!(found, Ok(Found { job: Job::Special(_), .. })) {
             meta::check_whole(self.number, &snapshot)?;
         }
@@ -70,6 +95,12 @@ impl Inner {
             found.notes.splice(..0, begun.compiler(false).undefined(request.filter));
         }
         let selection = begun.selection()?;
+        let mut copying = begun.copying(&mut found, purpose)?;
+        if let Some(copying) = copying.as_mut().filter(|copying| copying.persists && copying.is_request()) {
+            let mut message = Vec::new();
+            Message { id: 1, operation: Request::Search(*request), controls: list }.encode(&mut message);
+            copying.request = Some((requester.clone(), message));
+        }
         let mut search = Search {
             plan,
             snapshot,
@@ -92,11 +123,12 @@ impl Inner {
             window: None,
             list_view: None,
             collecting: None,
+            copying: copying.map(Box::new),
             notes: found.notes,
             state: state.clone(),
             seal: self.seal.clone(),
         };
-        search.sort(&self.orders, &state, requester, request, &controls)?;
+        search.sort(&self.orders, &state, asking, request, &controls)?;
         search.page.as_ref().map_or(Ok(()), |page| page.check_sorted(search.order.is_some()))?;
         // RFC 2696 section 3: a page of nothing with a cookie ends a paged search.
         if controls.page.is_some_and(|page| page.size == 0 && !page.cookie.is_empty()) {
@@ -107,14 +139,14 @@ impl Inner {
 }
 
 /// What a search begins with.
-struct Found {
-    job: Job,
-    rest: Option<Rest>,
+pub(super) struct Found {
+    pub job: Job,
+    pub rest: Option<Rest>,
     test: Test,
-    exact: bool,
+    pub exact: bool,
     also: Set,
-    area: Area,
-    options: Options,
+    pub area: Area,
+    pub options: Options,
     page: Option<Page>,
     notes: Vec<String>,
 }
@@ -127,13 +159,13 @@ impl Found {
     }
 }
 
-struct Beginning<'b> {
-    inner: &'b Inner,
-    state: &'b State,
-    scene: Scene<'b>,
+pub(super) struct Beginning<'b> {
+    pub inner: &'b Arc<Inner>,
+    pub state: &'b State,
+    pub scene: Scene<'b>,
     naming: Naming,
-    request: &'b SearchRequest<'b>,
-    controls: &'b Controls<'b>,
+    pub request: &'b SearchRequest<'b>,
+    pub controls: &'b Controls<'b>,
     explain: bool,
 }
 
@@ -143,6 +175,7 @@ impl Beginning<'_> {
         let test = self.compiler(false).compile(self.request.filter);
         let options = self.options(requester);
         if let Some(entries) = self.special(self.request.scope)? {
+            self.controls.sync.map_or(Ok(()), |_| Err(copying::not_here()))?;
             self.check_special_assertion()?;
             let area = Area::new(0, self.request.scope, false, &self.inner.changes);
             return Ok(Found { job: Job::Special(entries), ..Found::all(test, area, options, self.page()?) });
@@ -160,11 +193,13 @@ impl Beginning<'_> {
     }
 
     fn compiler(&self, of_values: bool) -> Compiler<'_> {
-        Compiler { schema: &self.state.schema, plan: self.scene.plan, of_values, fitting: RefCell::default() }
+        let (of_copies, fitting) = (self.controls.sync.is_some(), RefCell::default());
+        Compiler { schema: &self.state.schema, plan: self.scene.plan, of_values, of_copies, fitting }
     }
 
     fn selection(&self) -> Result<Selection> {
         let selection = Selection::new(&self.state.schema, self.request.attributes, self.request.types_only)?;
+        let selection = if self.controls.sync.is_some() { selection.stored_only() } else { selection };
         Ok(match &self.controls.matched_values {
             None => selection,
             Some(filters) => {
@@ -434,7 +469,8 @@ impl Beginning<'_> {
         let wanted = page.map_or(u32::MAX, |page| page.size).min(found.options.entries_max);
         let (is_sorted, is_short) = (self.controls.sort.is_some(), page.is_some() || wanted < u32::MAX);
         match page.map_or(0, |page| page.start.id) {
-            _ if is_sorted => Rest::at_once(0, also),
+            // Whoever keeps a copy has all of it in the order in which parents come first.
+            _ if is_sorted || self.controls.sync.is_some() => Rest::at_once(0, also),
             from if is_short && !self.explain => Rest::by_portions(from, wanted, also),
             from => Rest::at_once(from, also),
         }

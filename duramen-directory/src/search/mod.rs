@@ -5,6 +5,9 @@
 //! A search owns its snapshot. Between two calls of [`Search::run`] it keeps only the id to go on from.
 
 mod begin;
+mod cookie;
+mod copying;
+mod course;
 mod members;
 mod order;
 mod page;
@@ -13,6 +16,7 @@ mod scope;
 mod select;
 mod sort;
 pub(crate) mod special;
+mod standing;
 mod window;
 
 use std::cell::{Cell, RefCell};
@@ -41,7 +45,10 @@ use crate::tables::{Id, Tables, read_id};
 use crate::view::{Scene, View};
 
 pub(crate) use select::{Picker, Selection};
+pub use standing::{News, Standing};
 
+use copying::Copying;
+use course::Told;
 use order::Collecting;
 use page::{Page, Start};
 use portion::Rest;
@@ -79,6 +86,8 @@ pub struct Search {
     list_view: Option<ListViewResponse<'static>>,
     /// What is to be put in order before anything is given out.
     collecting: Option<Box<Collecting>>,
+    /// What is known of the client's copy, if it brings one up to date.
+    copying: Option<Box<Copying>>,
     /// The id, or the place in the order, to go on from.
     next: u32,
     given: u32,
@@ -98,6 +107,8 @@ enum Job {
     Ids(Set),
     /// These, in this order.
     Sorted(Arc<[Id]>),
+    /// What has changed.
+    Told(Vec<Told>),
 }
 
 /// What does not change while a search runs.
@@ -128,6 +139,8 @@ struct Options {
 pub enum Progress {
     /// The sink is full: call [`Search::run`] again when it has room.
     Paused,
+    /// All that is there was given out, and the client wants to hear what changes: [`Search::stand`] goes on.
+    Persists,
     /// It is over.
     Done(Done),
 }
@@ -163,7 +176,14 @@ impl Search {
         let state = self.state.clone();
         match self.proceed(&state, sink) {
             Ok(None) => Progress::Paused,
-            Ok(Some(cookie)) => Progress::Done(self.done(None, &cookie)),
+            Ok(Some(_)) if self.is_persistent() => {
+                self.end_copying(sink);
+                Progress::Persists
+            }
+            Ok(Some(cookie)) => {
+                self.end_copying(sink);
+                Progress::Done(self.done(None, &cookie))
+            }
             Err(failure) => Progress::Done(self.done(Some(failure), b"")),
         }
     }
@@ -231,6 +251,7 @@ impl Search {
             Job::Ids(set) if self.rest.is_some() => format!("{} of some windows", counted(set.len(), "candidate")),
             Job::Ids(set) => counted(set.len(), "candidate"),
             Job::Sorted(ids) => format!("{} sorted entries", ids.len()),
+            Job::Told(told) => counted(told.len() as u64, "changed entry"),
         };
         let test = if self.exact { "no test needed" } else { "each tested" };
         let notes = if self.notes.is_empty() { String::new() } else { format!("{}; ", self.notes.join("; ")) };
@@ -289,6 +310,9 @@ impl Search {
             response.encode(&mut value);
             add(oid::LIST_VIEW_RESPONSE, &value);
         }
+        if let Some(copying) = self.copying.as_ref().filter(|_| failure.is_none()) {
+            add(oid::SYNC_DONE, &copying.done());
+        }
         if self.page.is_some() {
             let mut value = Vec::new();
             PagedResults { size: 0, cookie }.encode(&mut value);
@@ -322,6 +346,7 @@ struct Run<'r> {
     picked: Vec<u8>,
     /// Where entries go that are to be sorted before they are given out.
     to_sort: Option<Box<Collecting>>,
+    copying: Option<&'r mut Copying>,
 }
 
 impl<'r> Run<'r> {
@@ -348,6 +373,7 @@ impl<'r> Run<'r> {
             scratch: RefCell::default(),
             picked: Vec::new(),
             to_sort: None,
+            copying: search.copying.as_deref_mut(),
         })
     }
 
@@ -357,6 +383,7 @@ impl<'r> Run<'r> {
             Job::All => self.all(sink),
             Job::Ids(set) => self.ids(set, sink),
             Job::Sorted(ids) => self.sorted(ids, sink),
+            Job::Told(told) => self.told(told, sink),
         }
     }
 
@@ -390,7 +417,7 @@ impl<'r> Run<'r> {
                 return Ok(None);
             }
             self.count()?;
-            if let Step::PageEnd = self.visit(id, bytes, sink)? {
+            if let Step::PageEnd = self.visit_behind_parent(id, bytes, |_| true, sink)? {
                 return Ok(Some(true));
             }
         }
@@ -409,7 +436,8 @@ impl<'r> Run<'r> {
                     return Ok(None);
                 }
                 self.count()?;
-                if let Step::PageEnd = self.visit_found(id, bytes, sink)? {
+                let bytes = found_bytes(id, bytes)?;
+                if let Step::PageEnd = self.visit_behind_parent(id, bytes, |id| set.contains(id), sink)? {
                     return Ok(Some(true));
                 }
                 let Some(next) = id.checked_add(1) else { return Ok(Some(false)) };
@@ -427,7 +455,7 @@ impl<'r> Run<'r> {
                 }
                 // It was counted when it was found.
                 self.check_time()?;
-                if let Step::PageEnd = self.visit_found(id, bytes, sink)? {
+                if let Step::PageEnd = self.visit(id, found_bytes(id, bytes)?, sink)? {
                     return Ok(Some(true));
                 }
                 *self.next += 1;
@@ -454,14 +482,6 @@ impl<'r> Run<'r> {
                 SmallVec::from_vec(self.entries.get_many(&keys)?)
             }
         })
-    }
-
-    /// An id of an index; the entry is there, or it is not an entry any more that the walk comes to.
-    fn visit_found(&mut self, id: Id, bytes: Option<&[u8]>, sink: &mut dyn Sink) -> Result<Step> {
-        match bytes {
-            Some(bytes) => self.visit(id, bytes, sink),
-            None => Err(damaged(format_args!("an index, which has entry {id},"))),
-        }
     }
 
     fn is_page_full(&self) -> bool {
@@ -510,7 +530,10 @@ impl<'r> Run<'r> {
             return Ok(Step::PageEnd);
         }
         self.check_size()?;
-        give(self.selection, view, &mut self.picked, sink)?;
+        match &mut self.copying {
+            Some(copying) => copying.give(self.selection, view, &mut self.picked, sink)?,
+            None => give(self.selection, view, &mut self.picked, sink)?,
+        }
         *self.given += 1;
         Ok(Step::Next)
     }
@@ -580,8 +603,10 @@ impl<'r> Run<'r> {
                 self.to_sort.iter_mut().for_each(|to_sort| to_sort.is_all = false);
                 // Of what is sorted all is looked at for each page, and the first has told of it.
                 let is_told = self.to_sort.is_some() && self.page.is_some_and(|page| page.start.id > 0);
-                if !self.options.domain_scope && !is_told {
-                    sink.reference(List::trusted(&encode_urls(&urls)));
+                match &mut self.copying {
+                    _ if self.options.domain_scope || is_told => {}
+                    Some(copying) => copying.refer(&self.scene.state.schema, (id, entry), &encode_urls(&urls), sink),
+                    None => sink.reference(List::trusted(&encode_urls(&urls)), List::default()),
                 }
             }
             return Ok(true);
@@ -610,6 +635,11 @@ impl<'r> Run<'r> {
         self.name.push_str(name);
         Ok(())
     }
+}
+
+/// What is stored of an id of an index; the entry is there, or it is not an entry any more that the walk comes to.
+fn found_bytes(id: Id, bytes: Option<&[u8]>) -> Result<&[u8]> {
+    bytes.ok_or_else(|| damaged(format_args!("an index, which has entry {id},")))
 }
 
 fn encode_urls(urls: &[String]) -> Vec<u8> {

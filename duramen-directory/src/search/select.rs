@@ -37,6 +37,8 @@ pub(crate) struct Selection {
     /// Types as they are named, with options.
     optioned: Vec<(AttributeId, Vec<String>)>,
     types_only: bool,
+    /// What is made when an entry is read is not wanted, whatever is named.
+    is_stored_only: bool,
     /// Values have to match one of these (RFC 3876).
     matched_values: Option<Vec<Test>>,
 }
@@ -67,6 +69,11 @@ impl Selection {
     pub fn with_matched_values(mut self, tests: Vec<Test>) -> Selection {
         self.matched_values = Some(tests).filter(|_| !self.types_only);
         self
+    }
+
+    /// Without what is made when an entry is read.
+    pub fn stored_only(self) -> Selection {
+        Selection { is_stored_only: true, ..self }
     }
 
     fn name(&mut self, schema: &Schema, word: &str) {
@@ -123,7 +130,7 @@ impl Selection {
 
     /// Whether attributes that are made when an entry is read can be wanted at all.
     fn may_want_derived(&self) -> bool {
-        self.operational || self.names_any()
+        !self.is_stored_only && (self.operational || self.names_any())
     }
 }
 
@@ -318,8 +325,14 @@ impl<'p, 'e> Picker<'p, 'e> {
 
     fn derived(&self, out: &mut Vec<u8>) -> Result<()> {
         let known = self.schema.known();
-        let all =
-            [known.entry_dn, known.subschema_subentry, known.has_subordinates, known.num_subordinates, known.member_of];
+        let all = [
+            known.entry_dn,
+            known.subschema_subentry,
+            known.has_subordinates,
+            known.num_subordinates,
+            known.member_of,
+            known.context_csn,
+        ];
         for id in all.into_iter().filter(|id| self.selection.wants_type(*id, false)) {
             let name = &self.schema.attribute(id).name;
             self.collect(id, name, |each| self.view.derived(id, each), out)?;

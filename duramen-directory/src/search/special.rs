@@ -3,7 +3,7 @@
 use duramen_ldap::message::Scope;
 use duramen_ldap::oid::feature;
 
-use crate::controls::SUPPORTED;
+use crate::controls::{SUPPORTED, SUPPORTED_WITH_HISTORY};
 use crate::entry::{Builder, Entry};
 use crate::failure::{Result, damaged};
 use crate::inner::Inner;
@@ -64,12 +64,14 @@ fn texts<'s>(values: impl IntoIterator<Item = &'s str>) -> Vec<String> {
 }
 
 fn root_dse(inner: &Inner, state: &State) -> Attributes {
+    let with_history = SUPPORTED_WITH_HISTORY.into_iter().filter(|_| state.history > 0);
+    let controls = texts(SUPPORTED.into_iter().chain(with_history));
     let mut attributes: Attributes = vec![
         ("objectClass".into(), texts(["top"])),
         ("namingContexts".into(), state.suffixes.iter().map(|suffix| suffix.text.clone()).collect()),
         ("subschemaSubentry".into(), texts(["cn=Subschema"])),
         ("supportedLDAPVersion".into(), texts(["3"])),
-        ("supportedControl".into(), texts(SUPPORTED)),
+        ("supportedControl".into(), controls),
         (
             "supportedFeatures".into(),
             texts([

@@ -15,6 +15,7 @@ use crate::base::{self, Follow};
 use crate::clock::Moment;
 use crate::entry::{Entry, mark};
 use crate::failure::{Failure, Result, bad_name, damaged};
+use crate::history;
 use crate::names::{self, child_key};
 use crate::schema::{Attribute, AttributeId, Class, Schema};
 use crate::tables::{Id, id_of, read_id};
@@ -51,11 +52,13 @@ pub(crate) fn prepare(context: &Context<'_>, request: &AddRequest<'_>) -> Result
     }
     context.check_identifier(&draft, None, request.name)?;
     context.check_unique(&draft, None, |_| true)?;
-    let who = context.requester_name();
-    operational(schema, &mut draft, schema.class(structural), who, context.now)?;
+    let (who, stamp) = (context.requester_name(), context.stamp_of(draft.has(schema.known().entry_csn)));
+    operational(schema, &mut draft, schema.class(structural), who, context.now, stamp.number)?;
     passwords::added(context, &mut draft)?;
     let id = next_id(context)?;
-    store(context, draft, id, &place, request.name)
+    let mut batch = store(context, draft, id, &place, request.name)?;
+    context.note(&mut batch, id, history::What::Added, stamp);
+    Ok(batch)
 }
 
 /// The RDN of a name.
@@ -162,6 +165,7 @@ pub(crate) fn operational<'e>(
     structural: &'e Class,
     who: &str,
     now: Moment,
+    number: Moment,
 ) -> Result<()> {
     let known = schema.known();
     let when = now.timestamp_bytes();
@@ -171,7 +175,7 @@ pub(crate) fn operational<'e>(
         (known.entry_uuid, &|| identifier(now).to_string().into_bytes()),
         (known.creators_name, &|| who.into()),
         (known.create_timestamp, &|| when.to_vec()),
-        (known.entry_csn, &|| now.csn().to_vec()),
+        (known.entry_csn, &|| number.csn().to_vec()),
         (known.modifiers_name, &|| who.into()),
         (known.modify_timestamp, &|| when.to_vec()),
     ];

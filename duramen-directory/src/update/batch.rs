@@ -6,6 +6,7 @@ use std::collections::BTreeMap;
 
 use duramen::{Edit, Result, WriteTxn};
 
+use crate::history::Notes;
 use crate::index::{KeySet, MERGED_FROM, change_index, merge};
 use crate::large;
 use crate::names::child_value;
@@ -25,6 +26,8 @@ pub(crate) struct Batch {
     values: Vec<(Vec<u8>, Option<Vec<u8>>)>,
     /// Entries all of whose values in table `value` go.
     cleared: Vec<Id>,
+    /// What is noted of it, if that is kept.
+    pub notes: Notes,
 }
 
 impl Batch {
@@ -78,6 +81,7 @@ impl Batch {
 
     /// Writes it all.
     pub fn apply(self, txn: &mut WriteTxn<'_>, ids: Ids) -> Result<()> {
+        self.notes.write(txn, ids)?;
         for (id, bytes) in self.entries {
             write(txn, ids.entry, &id.to_be_bytes(), bytes.as_deref())?;
         }

@@ -9,6 +9,7 @@ use duramen_ldap::control::{ReadEntryRequest, ReadEntryResponse};
 use duramen_ldap::message::{Control, ResultCode, SearchEntry};
 use duramen_ldap::{Payload, oid::control as oid};
 
+use super::batch::Batch;
 use super::draft::Draft;
 use super::identifier::{identifier_of, is_identifier_of_another, same_identifier};
 use crate::access::{Level, What};
@@ -18,6 +19,7 @@ use crate::clock::Moment;
 use crate::controls::Controls;
 use crate::entry::Entry;
 use crate::failure::{Failure, Result};
+use crate::history::{self, Change};
 use crate::index::{Extractor, KeySet, Reach, equal};
 use crate::names;
 use crate::policy::Proof;
@@ -33,12 +35,22 @@ pub(crate) struct Context<'c> {
     pub requester: &'c Requester,
     pub controls: &'c Controls<'c>,
     pub now: Moment,
+    /// The number of the next change.
+    pub number: std::cell::Cell<Moment>,
     /// What is known of the request's passwords beside what it says.
     pub proof: &'c Proof,
     /// Encoded controls of the response.
     pub response: std::cell::RefCell<Vec<u8>>,
     /// The entry that the response is to show as it is after the update.
     pub after: std::cell::Cell<Option<Id>>,
+}
+
+/// The number that a change got.
+#[derive(Clone, Copy)]
+pub(crate) struct Stamp {
+    pub number: Moment,
+    /// The entry has another one, which the request says.
+    is_foreign: bool,
 }
 
 /// What nobody in particular is told who would change something.
@@ -161,20 +173,58 @@ impl<'c> Context<'c> {
         (old, new)
     }
 
+    /// Notes a change down in a batch, if such is kept.
+    pub fn note(&self, batch: &mut Batch, id: Id, what: history::What, stamp: Stamp) {
+        let kept = self.scene.state.history;
+        if kept > 0 {
+            batch.notes.kept = kept;
+            batch.notes.changes.push(Change { number: stamp.number, id, what });
+            batch.notes.foreign = Some(stamp.number).filter(|_| stamp.is_foreign).or(batch.notes.foreign);
+        }
+    }
+
+    /// The number of a change: another one each time.
+    fn next_number(&self) -> Moment {
+        self.number.replace(Moment(self.number.get().0 + 1))
+    }
+
+    /// A number for an entry that is added, which may have one of its own, or deleted.
+    pub fn stamp_of(&self, is_foreign: bool) -> Stamp {
+        Stamp { number: self.next_number(), is_foreign }
+    }
+
+    /// Gives an entry that is changed the number of the change, which is greater than that it has.
+    pub fn renumber<'e>(&self, draft: &mut Draft<'e>) -> Stamp
+    where
+        'c: 'e,
+    {
+        let known = self.schema().known();
+        let before = draft.plain_values(known.entry_csn).next();
+        if let Some(before) = before.filter(|before| *before >= &self.number.get().csn()[..])
+            && let Some(before) = Moment::of_csn(before)
+        {
+            self.number.set(self.number.get().max(before.after(1)));
+        }
+        let number = self.next_number();
+        draft.set(self.schema().attribute(known.entry_csn), number.csn().to_vec());
+        Stamp { number, is_foreign: false }
+    }
+
     /// Sets who changed an entry, and when; not what the change itself says of these, with the relax control.
-    pub fn stamp<'e>(&self, draft: &mut Draft<'e>, touched: &AttributeSet)
+    pub fn stamp<'e>(&self, draft: &mut Draft<'e>, touched: &AttributeSet) -> Stamp
     where
         'c: 'e,
     {
         let (schema, known) = (self.schema(), self.schema().known());
+        let is_said = |draft: &Draft<'_>, id: AttributeId| touched.contains(id) && draft.has(id);
         let mut set = |id: AttributeId, value: Cow<'e, [u8]>| {
-            if !(touched.contains(id) && draft.has(id)) {
+            if !is_said(draft, id) {
                 draft.set(schema.attribute(id), value);
             }
         };
-        set(known.entry_csn, self.now.csn().to_vec().into());
         set(known.modifiers_name, self.requester_name().as_bytes().into());
         set(known.modify_timestamp, self.now.timestamp_bytes().to_vec().into());
+        if is_said(draft, known.entry_csn) { self.stamp_of(true) } else { self.renumber(draft) }
     }
 
     /// The name that changes are written down under.

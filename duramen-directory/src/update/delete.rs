@@ -9,6 +9,7 @@ use crate::access::{Level, What};
 use crate::entry::Entry;
 use crate::failure::{Failure, Result};
 use crate::filter::each_value;
+use crate::history::{self, Gone, uuid_of};
 use crate::index::Extractor;
 use crate::names::{self, child_key};
 use crate::tables::Id;
@@ -33,7 +34,8 @@ pub(crate) fn prepare(context: &Context<'_>, name: &str) -> Result<Batch> {
     context.pre_read(&view)?;
     let mut batch = Batch::default();
     batch.add_children(entry.parent, -1);
-    for id in subtree(context, id)? {
+    // Whoever follows what happens takes nothing away that has something below it.
+    for id in subtree(context, id)?.into_iter().rev() {
         one(context, id, &mut batch)?;
     }
     Ok(batch)
@@ -73,7 +75,13 @@ fn one(context: &Context<'_>, id: Id, batch: &mut Batch) -> Result<()> {
         }
     }
     batch.index(id, Some(keys(context, id, &entry)?), None);
-    batch.delete_name(name_key(context, &entry)?);
+    let key = name_key(context, &entry)?;
+    if context.scene.state.history > 0 {
+        let uuid = uuid_of(context.schema(), &entry).unwrap_or_default();
+        let gone = Gone { uuid, key: key.clone(), name: names::name_of(&entries, id)? };
+        context.note(batch, id, history::What::Deleted(gone), context.stamp_of(false));
+    }
+    batch.delete_name(key);
     let children = i64::from(names::child_count(&context.scene.tables.name()?, id)?);
     batch.add_children(id, -children);
     batch.delete_entry(id);

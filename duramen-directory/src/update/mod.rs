@@ -39,11 +39,12 @@ use crate::clock::Moment;
 use crate::controls::{Controls, Of};
 use crate::entry::Entry;
 use crate::failure::{Failure, Result};
+use crate::history;
 use crate::index::{Extractor, KeySet, MERGED_FROM, merge};
 use crate::inner::Inner;
 use crate::large;
 use crate::meta;
-use crate::names::{self, Changes, Naming};
+use crate::names::{self, Naming};
 use crate::policy::{Edits, Proof};
 use crate::requester::Requester;
 use crate::state::State as DirectoryState;
@@ -80,7 +81,7 @@ pub struct UpdateFuture(State);
 enum State {
     /// It came to nothing before it was queued.
     Refused(Option<Failure>),
-    Submitted(Submitted<Result<Made>>, Arc<Changes>),
+    Submitted(Submitted<Result<Made>>, Arc<Inner>),
 }
 
 /// An update in a transaction that has yet to be committed.
@@ -92,8 +93,9 @@ struct Made {
 
 impl Made {
     /// Once it is committed.
-    fn done(self, changes: &Changes) -> Updated {
-        self.renames.into_iter().for_each(|commit| changes.confirm(commit));
+    fn done(self, inner: &Inner) -> Updated {
+        self.renames.into_iter().for_each(|commit| inner.changes.confirm(commit));
+        inner.watchers.wake();
         self.updated
     }
 }
@@ -104,9 +106,9 @@ impl Future for UpdateFuture {
     fn poll(mut self: Pin<&mut Self>, context: &mut TaskContext<'_>) -> Poll<Result<Updated>> {
         match &mut self.0 {
             State::Refused(failure) => Poll::Ready(Err(failure.take().unwrap_or_default())),
-            State::Submitted(submitted, changes) => Pin::new(submitted)
+            State::Submitted(submitted, inner) => Pin::new(submitted)
                 .poll(context)
-                .map(|done| done.map_err(Failure::from).flatten().map(|made| made.done(changes))),
+                .map(|done| done.map_err(Failure::from).flatten().map(|made| made.done(inner))),
         }
     }
 }
@@ -163,7 +165,7 @@ impl Inner {
         let proof = self.prove(requester, request)?;
         let owned = self.own(requester, request, controls, proof)?;
         let made = self.db.submit(move |txn| owned.run(txn))??;
-        Ok(made.done(&self.changes))
+        Ok(made.done(self))
     }
 
     pub(crate) fn update_async(
@@ -180,7 +182,7 @@ impl Inner {
                 let patience = if owned.message.len() <= LOGGED_BYTES { patience } else { Duration::ZERO };
                 let run = move |txn: &mut WriteTxn<'_>| owned.run(txn);
                 let submitted = if brief { self.db.submit_brief(patience, run) } else { self.db.submit_async(run) };
-                UpdateFuture(State::Submitted(submitted, self.changes.clone()))
+                UpdateFuture(State::Submitted(submitted, self.clone()))
             }
             Err(failure) => UpdateFuture(State::Refused(Some(failure))),
         }
@@ -212,11 +214,17 @@ pub(crate) fn note(
         requester: &requester,
         controls: &Controls::default(),
         now,
+        number: Cell::new(number(state, tables, now)?),
         proof: &Proof::default(),
         response: RefCell::default(),
         after: Cell::default(),
     };
     modify::note(&context, id, edits)
+}
+
+/// The number of the next change.
+fn number(state: &DirectoryState, tables: Tables<'_>, now: Moment) -> Result<Moment> {
+    if state.history == 0 { Ok(now) } else { Ok(history::next(&tables.history()?, now)?) }
 }
 
 /// Where only damage can be the reason for which an update that was decided cannot be ended; it is taken back.
@@ -303,11 +311,13 @@ impl Owned {
         let tables = Tables::Txn(txn, ids);
         let naming = Naming::within(self.inner.number, &state.schema, txn, ids)?;
         let plan = state.rules.plan(requester, &Members::new(&state, tables, naming));
+        let now = self.inner.clock.now();
         let context = Context {
             scene: Scene { state: &state, tables, naming, plan: &plan },
             requester,
             controls: &controls,
-            now: self.inner.clock.now(),
+            now,
+            number: Cell::new(number(&state, tables, now)?),
             proof: &self.proof,
             response: RefCell::default(),
             after: Cell::default(),

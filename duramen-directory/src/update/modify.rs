@@ -20,6 +20,7 @@ use crate::attribute::{Described, form};
 use crate::entry::Entry;
 use crate::failure::{Failure, Result, damaged};
 use crate::filter::Quick;
+use crate::history;
 use crate::names;
 use crate::policy::Edits;
 use crate::schema::{AttributeId, AttributeSet, Class};
@@ -71,7 +72,12 @@ pub(super) fn note(context: &Context<'_>, id: Id, edits: &Edits) -> Result<Batch
     let entry = names::entry(&entries, id)?;
     let mut modifier = Modifier::new(context, id, &entry);
     modifier.edit(edits);
-    modifier.store(&entry)
+    // Copies are to have it, too, and tell by the number whether they do.
+    let number = context.renumber(&mut modifier.draft);
+    modifier.touched.insert(context.schema().known().entry_csn);
+    let mut batch = modifier.store(&entry)?;
+    context.note(&mut batch, id, history::What::Modified, number);
+    Ok(batch)
 }
 
 /// Decides what becomes of an entry that has these values. Nothing if it does not have them, or has one in its own name.
@@ -445,11 +451,13 @@ impl<'m, 'c: 'e, 'e> Modifier<'m, 'c, 'e> {
 
     fn finish(mut self, before: &Entry<'_>) -> Result<Batch> {
         let context = self.context;
-        context.stamp(&mut self.draft, &self.touched);
+        let (id, stamp) = (self.id, context.stamp(&mut self.draft, &self.touched));
         let known = context.schema().known();
         let set = [known.entry_csn, known.modifiers_name, known.modify_timestamp, known.structural_object_class];
         set.into_iter().for_each(|id| self.touched.insert(id));
-        self.store(before)
+        let mut batch = self.store(before)?;
+        context.note(&mut batch, id, history::What::Modified, stamp);
+        Ok(batch)
     }
 
     fn store(mut self, before: &Entry<'_>) -> Result<Batch> {

@@ -7,7 +7,7 @@ use duramen_ldap::message::{ModifyDnRequest, ResultCode};
 use super::add::may_change_children;
 use super::batch::Batch;
 use super::check;
-use super::context::Context;
+use super::context::{Context, Stamp};
 use super::delete::name_key;
 use super::draft::Draft;
 use super::{naming, structure};
@@ -16,6 +16,7 @@ use crate::attribute::form;
 use crate::base;
 use crate::entry::Entry;
 use crate::failure::{Failure, Result, bad_name, damaged};
+use crate::history;
 use crate::names::{self, child_key};
 use crate::schema::{Attribute, AttributeSet, ClassId, Schema};
 use crate::tables::{Id, id_of};
@@ -52,7 +53,7 @@ pub(crate) fn prepare(context: &Context<'_>, request: &ModifyDnRequest<'_>) -> R
         );
     }
     context.pre_read(&view)?;
-    let (draft, structural) = renamed(context, &view, (rdn.as_str(), &new), request.delete_old_rdn)?;
+    let (draft, structural, stamp) = renamed(context, &view, (rdn.as_str(), &new), request.delete_old_rdn)?;
     if !context.is_relaxed() {
         let candidates = structure::named(context.schema(), structural, rdn.as_str())?;
         structure::moved(context.schema(), &context.scene.tables, id, &candidates, (parent, rdn.as_str()))?;
@@ -66,7 +67,9 @@ pub(crate) fn prepare(context: &Context<'_>, request: &ModifyDnRequest<'_>) -> R
     let (mut old, mut new) = (context.keys(&entry, |_| true), context.keys(&changed, |_| true));
     super::large_changes(context, (id, Some(&entry)), &draft, (&mut old, &mut new), &mut batch)?;
     batch.index(id, Some(old), Some(new));
-    batch.delete_name(name_key(context, &entry)?);
+    let old_key = name_key(context, &entry)?;
+    context.note(&mut batch, id, history::What::Renamed(old_key.clone()), stamp);
+    batch.delete_name(old_key);
     batch.put_name(key, id, changed.marks());
     batch.add_children(entry.parent, -1);
     batch.add_children(parent, 1);
@@ -98,7 +101,7 @@ fn renamed<'e>(
     view: &View<'_, 'e>,
     (rdn, new): (&str, &[(&Attribute, Vec<u8>)]),
     delete_old: bool,
-) -> Result<(Draft<'e>, ClassId)> {
+) -> Result<(Draft<'e>, ClassId, Stamp)> {
     let schema = context.schema();
     let mut draft = Draft::of(&view.entry);
     for (attribute, _) in new {
@@ -118,8 +121,8 @@ fn renamed<'e>(
     let before = Some((view.id, &view.entry));
     context.check_unique(&draft, before, |changed| new.iter().any(|(attribute, _)| attribute.id == changed))?;
     let structural = check::entry(schema, &draft, context.is_relaxed())?;
-    context.stamp(&mut draft, &AttributeSet::default());
-    Ok((draft, structural))
+    let stamp = context.stamp(&mut draft, &AttributeSet::default());
+    Ok((draft, structural, stamp))
 }
 
 fn remove_old(

@@ -239,7 +239,7 @@ impl Sink for Busy {
         self.names.push(name.to_string());
     }
 
-    fn reference(&mut self, _: List<'_, &str>) {
+    fn reference(&mut self, _: List<'_, &str>, _: List<'_, Control<'_>>) {
         self.references += 1;
     }
 
@@ -279,6 +279,7 @@ fn a_sorted_search_pauses_while_it_looks_for_what_to_sort() {
     let done = loop {
         match search.run(&mut sink) {
             Progress::Done(done) => break done,
+            Progress::Persists => panic!("nobody asked for what changes"),
             Progress::Paused => pauses_before += u32::from(sink.names.is_empty()),
         }
     };

@@ -205,11 +205,20 @@ fn what_a_password_policy_says_comes_back() {
 fn what_is_to_be_synchronized_comes_back_rfc4533_2_2() {
     let cases: [(SyncRequest<'_>, &[u8]); 3] = [
         (SyncRequest { persists: false, cookie: None, reload_hint: false }, b"\x30\x03\x0A\x01\x01"),
-        (SyncRequest { persists: true, cookie: Some(b"rid=1"), reload_hint: false }, b"\x30\x0A\x0A\x01\x03\x04\x05rid=1"),
-        (SyncRequest { persists: true, cookie: Some(b""), reload_hint: true }, b"\x30\x08\x0A\x01\x03\x04\x00\x01\x01\xFF"),
+        (
+            SyncRequest { persists: true, cookie: Some(b"rid=1"), reload_hint: false },
+            b"\x30\x0A\x0A\x01\x03\x04\x05rid=1",
+        ),
+        (
+            SyncRequest { persists: true, cookie: Some(b""), reload_hint: true },
+            b"\x30\x08\x0A\x01\x03\x04\x00\x01\x01\xFF",
+        ),
     ];
     for (request, value) in cases {
-        assert_eq!((&*encoded(&request), decoded(oid::SYNC_REQUEST, value)), (value, Ok(RequestControl::Sync(request))));
+        assert_eq!(
+            (&*encoded(&request), decoded(oid::SYNC_REQUEST, value)),
+            (value, Ok(RequestControl::Sync(request)))
+        );
     }
     let wrong: [&[u8]; 6] = [
         b"",

@@ -19,6 +19,7 @@ pub(super) struct File {
     pub identity: Vec<Identity>,
     pub access: Access,
     pub password_policies: Option<Spanned<PasswordPolicies>>,
+    pub sync: Option<Sync>,
     pub limits: Limits,
     pub log: Log,
     pub http: Http,
@@ -126,6 +127,12 @@ pub(super) struct Access {
 pub(super) struct PasswordPolicies {
     pub default: Option<Spanned<String>>,
     pub tell_locked: bool,
+}
+
+#[derive(Deserialize, Default)]
+#[serde(deny_unknown_fields, default)]
+pub(super) struct Sync {
+    pub changes: Option<Spanned<usize>>,
 }
 
 #[derive(Deserialize, Default)]

@@ -29,6 +29,11 @@ const SOCKET_PATH_BYTES_MAX: usize = 107;
 /// More threads of a kind than any machine has use for. Each takes memory from the start.
 const THREADS_MAX: usize = 1024;
 
+/// How many changes are kept if nobody says how many: some megabytes.
+const CHANGES: usize = 100_000;
+/// As many as there can be ids of entries.
+const CHANGES_MAX: usize = 1_000_000_000;
+
 /// What the command line says; it goes before the file.
 #[derive(Clone, Debug, Default)]
 pub struct Overrides {
@@ -280,6 +285,12 @@ impl<'a> Checker<'a> {
         }
     }
 
+    /// How many changes are kept.
+    fn history(&mut self, sync: Option<&file::Sync>) -> u32 {
+        let kept = sync.map_or(0, |sync| self.within(&sync.changes, 1..=CHANGES_MAX, CHANGES));
+        u32::try_from(kept).unwrap_or(u32::MAX)
+    }
+
     fn log(&mut self, log: &file::Log, overrides: &Overrides) -> Log {
         let defaults = Log::default();
         if let Some(level) = &log.level
@@ -337,6 +348,7 @@ impl<'a> Checker<'a> {
             unique: texts(&file.directory.unique),
             authz_policy: authz_policy(file.directory.authz_policy),
             password_policies: file.password_policies.as_ref().map(password_policies),
+            history: Some(self.history(file.sync.as_ref())),
             ..Directory::default()
         };
         // Without all of the schema much would seem to be wrong.

@@ -90,6 +90,9 @@ impl Work {
             }
             return Reply::default();
         }
+        if self.cancel_listening(id, out) {
+            return Reply::default();
+        }
         if self.pending.iter().any(|pending| pending.op.id == id) {
             return Reply::new(ResultCode::CANNOT_CANCEL, "only searches can be cancelled; this operation goes on");
         }

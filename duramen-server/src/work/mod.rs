@@ -9,6 +9,7 @@
 
 mod bind;
 mod extended;
+mod listening;
 mod log;
 mod passwords;
 mod sasl;
@@ -36,6 +37,7 @@ use crate::reply::{Reply, is_success};
 use crate::server::{Server, Settings};
 use crate::session::Session;
 use bind::Bound;
+use listening::Listening;
 use search::Running;
 
 pub use extended::OPERATIONS;
@@ -57,6 +59,7 @@ pub struct Work {
     settings: Arc<Settings>,
     figures: Arc<Figures>,
     searches: VecDeque<Running>,
+    listening: VecDeque<Listening>,
     pending: Vec<Pending>,
     operations: u64,
 }
@@ -131,13 +134,13 @@ impl Work {
     /// On a thread with these figures.
     pub fn new(server: Arc<Server>, figures: Arc<Figures>, resting: Resting) -> Work {
         let Resting { session, log, settings, operations } = resting;
-        let (searches, pending) = (VecDeque::new(), Vec::new());
-        Work { session, log, server, settings, figures, searches, pending, operations }
+        let (searches, listening, pending) = Default::default();
+        Work { session, log, server, settings, figures, searches, listening, pending, operations }
     }
 
     /// What is left when nothing is under way.
     pub fn rest(self) -> Resting {
-        debug_assert!(self.is_quiet());
+        debug_assert!(self.is_quiet() && !self.is_listening());
         Resting { session: self.session, log: self.log, settings: self.settings, operations: self.operations }
     }
 
@@ -157,7 +160,7 @@ impl Work {
         if self.session.requester.is_anonymous() { limits.message_bytes_anonymous } else { limits.message_bytes }
     }
 
-    /// Whether nothing is under way.
+    /// Whether nothing is under way, but for searches that wait for what changes.
     pub fn is_quiet(&self) -> bool {
         self.searches.is_empty() && self.pending.is_empty()
     }
@@ -197,6 +200,11 @@ impl Work {
         let request = envelope.request();
         if matches!(&request, Ok(Request::Extended(request)) if self.has_to_wait(request.name)) {
             return Taken::Wait;
+        }
+        let starts_tls = matches!(&request, Ok(Request::Extended(request)) if request.name == oid::extended::START_TLS);
+        if kind == Kind::Bind || starts_tls {
+            // RFC 4511 section 4.2.1: what was asked for by somebody else is over.
+            self.give_up_listening();
         }
         let (bytes, began) = (message.len(), Instant::now());
         let (id, tag, number) = (envelope.id, envelope.tag, self.operations);
@@ -278,6 +286,7 @@ impl Work {
     /// Gives up an operation: a search ends without a word, anything else goes on without one (RFC 4511 section 4.11).
     fn abandon(&mut self, id: MessageId) {
         self.give_up(|running| running.op.id == id);
+        self.abandon_listening(|op| op.id == id);
         for pending in self.pending.iter_mut().filter(|pending| pending.op.id == id) {
             pending.silent = true;
         }

@@ -6,8 +6,10 @@ use std::time::{Duration, Instant};
 use duramen_directory::{Done, Failure, Progress, Search, Sink};
 use duramen_ldap::ber::List;
 use duramen_ldap::message::{
-    Control, Message, Response, ResultCode, SearchRequest, write_search_entry, write_search_entry_head,
+    Control, IntermediateResponse, Message, Response, ResultCode, SearchRequest, write_search_entry,
+    write_search_entry_head,
 };
+use duramen_ldap::oid::intermediate::SYNC_INFO;
 
 use super::{Controls, Op, Work};
 use crate::figures::add;
@@ -16,7 +18,7 @@ use crate::reply::Reply;
 /// A search pauses when the connection has this much to send.
 pub const OUTPUT_FULL_BYTES: usize = 256 << 10;
 /// A search pauses after this time, so that others of the thread have theirs.
-const SLICE: Duration = Duration::from_millis(2);
+pub(super) const SLICE: Duration = Duration::from_millis(2);
 /// The clock is looked at once in so many questions at most, and so often in a slice: some entries take longer than others.
 const QUESTIONS_PER_LOOK: u32 = 64;
 const LOOKS_PER_SLICE: u32 = 8;
@@ -35,6 +37,10 @@ pub(super) struct Running {
 impl Work {
     pub(super) fn search(&mut self, op: Op, request: &SearchRequest<'_>, controls: Controls<'_>, out: &mut Vec<u8>) {
         match self.server.directory.search(&self.session.requester, request, controls) {
+            Ok(search) if search.is_persistent() && !self.may_listen(&op) => {
+                let text = "this connection has as many searches that wait for changes as it may have (limits.pending)";
+                self.finish(op, &Reply::new(ResultCode::ADMIN_LIMIT_EXCEEDED, text), out);
+            }
             Ok(search) => {
                 let between = if op.bytes <= BRIEF_BYTES { QUESTIONS_PER_LOOK } else { 1 };
                 let running = Running { op, search, entries: 0, between };
@@ -72,8 +78,8 @@ impl Work {
     }
 
     fn run(&mut self, mut running: Running, since: Instant, out: &mut Vec<u8>) {
-        let pace = Pace::new(running.between, since);
-        let mut answers = Answers { out, id: running.op.id, entries: 0, references: 0, since, pace };
+        let mut answers =
+            Answers { pace: Pace::new(running.between, since), ..Answers::new(out, running.op.id, since) };
         let progress = running.search.run(&mut answers);
         running.entries += answers.entries;
         running.between = answers.pace.between.get();
@@ -81,6 +87,7 @@ impl Work {
         add(&self.figures.references, answers.references);
         match progress {
             Progress::Paused => self.searches.push_back(running),
+            Progress::Persists => self.listen(running.op, running.search, running.entries, out),
             Progress::Done(done) => self.done(&running, done, out),
         }
     }
@@ -104,13 +111,30 @@ fn too_slow(limit: Duration) -> Done {
 }
 
 /// Writes what a search finds into a connection's buffer.
-struct Answers<'o> {
+pub(super) struct Answers<'o> {
     out: &'o mut Vec<u8>,
     id: u32,
     entries: u64,
     references: u64,
     since: Instant,
     pace: Pace,
+}
+
+impl<'o> Answers<'o> {
+    pub(super) fn new(out: &'o mut Vec<u8>, id: u32, since: Instant) -> Answers<'o> {
+        Answers { out, id, entries: 0, references: 0, since, pace: Pace::new(QUESTIONS_PER_LOOK, since) }
+    }
+
+    /// How many entries and references it has written.
+    pub(super) fn counts(&self) -> (u64, u64) {
+        (self.entries, self.references)
+    }
+}
+
+impl Running {
+    pub(super) fn is_persistent(&self) -> bool {
+        self.search.is_persistent()
+    }
 }
 
 /// How often the clock is looked at: questions take from less than a microsecond to many milliseconds.
@@ -171,9 +195,15 @@ impl Sink for Answers<'_> {
         is_right
     }
 
-    fn reference(&mut self, urls: List<'_, &str>) {
+    fn reference(&mut self, urls: List<'_, &str>, controls: List<'_, Control<'_>>) {
         self.references += 1;
-        Message::new(self.id, Response::SearchReference(List::trusted(urls.encoded()))).encode(self.out);
+        let operation = Response::SearchReference(List::trusted(urls.encoded()));
+        Message { id: self.id, operation, controls }.encode(self.out);
+    }
+
+    fn info(&mut self, value: &[u8]) {
+        let said = IntermediateResponse { name: Some(SYNC_INFO), value: Some(value) };
+        Message::new(self.id, Response::Intermediate(said)).encode(self.out);
     }
 
     fn is_full(&self) -> bool {
@@ -209,14 +239,7 @@ mod tests {
     #[test]
     fn an_entry_that_is_written_in_place_is_sent_as_any_other_or_not_at_all() {
         let (mut whole, mut in_place) = (b"before".to_vec(), b"before".to_vec());
-        let answers = |out| Answers {
-            out,
-            id: 300,
-            entries: 0,
-            references: 0,
-            since: Instant::now(),
-            pace: Pace::new(QUESTIONS_PER_LOOK, Instant::now()),
-        };
+        let answers = |out| Answers::new(out, 300, Instant::now());
         let (first, rest) = (b"first".as_slice(), [7; 70_000]);
         answers(&mut whole).entry("cn=all", &[first, &rest], List::default());
         let mut sink = answers(&mut in_place);

@@ -1,0 +1,513 @@
+//! Bringing a client's copy up to date (RFC 4533): the content of a search, or what of it has changed.
+//!
+//! Owns: which of the two, and what is said of each entry. Must not know: how entries are found, connections.
+//!
+//! Whose copy is of a change that is known hears what has changed since, and what is gone (the RFC's delete phase). Else all is
+//! told, and gone is what was not (the present phase); of entries that are as they were at the client's change only the UUID.
+//! That needs their own numbers to tell it: none came with one of its own later, none came into sight by another's change.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+use std::time::Duration;
+
+use duramen::Snapshot;
+use duramen_ldap::Payload;
+use duramen_ldap::ber::{Element, List, Writer};
+use duramen_ldap::control::{SyncDone, SyncInfo, SyncRequest, SyncState, SyncStateValue};
+use duramen_ldap::filter::{Filter, Node};
+use duramen_ldap::message::{Control, Deref, ResultCode, SearchRequest};
+use duramen_ldap::oid::control as oid;
+use roaring::RoaringBitmap;
+
+use super::begin::{Beginning, Found, Purpose};
+use super::cookie::{self, Said};
+use super::course::{self, Told};
+use super::select::{Picker, Selection};
+use super::{Job, Run, Search, Step};
+use crate::clock::Moment;
+use crate::controls::Controls;
+use crate::entry::Entry;
+use crate::failure::{Failure, Result, damaged};
+use crate::history::{self, Change, Span, Uuid, What, uuid_of};
+use crate::inner::Inner;
+use crate::names;
+use crate::requester::Requester;
+use crate::schema::Schema;
+use crate::sink::Sink;
+use crate::state::State;
+use crate::tables::{Id, Tables};
+use crate::view::View;
+
+/// UUIDs that are told together.
+const TOGETHER: usize = 1000;
+/// So long at most is another writer waited for where what has changed is not known.
+const BEGUN_WITHIN: Duration = Duration::from_secs(1);
+
+/// What is known of a client's copy, and what of it is told.
+pub(super) struct Copying {
+    pub inner: Arc<Inner>,
+    /// Who asks for it, and the request, encoded: of a client that wants to hear what changes, until it has heard what there is.
+    pub request: Option<(Requester, Vec<u8>)>,
+    /// The client wants to hear what changes, too.
+    pub persists: bool,
+    /// It has heard of all that was there, and this is new.
+    is_news: bool,
+    /// What the client calls itself.
+    caller: String,
+    /// The change that the copy is as of afterwards.
+    pub as_of: Moment,
+    phase: Phase,
+    /// UUIDs that have yet to be told, one after the other: of what is there in the present phase, of what is gone in the other.
+    ids: Vec<Uuid>,
+    /// Entries that were visited before their turn.
+    early: RoaringBitmap,
+    /// What the client has, if that is known.
+    pub given: Option<RoaringBitmap>,
+    /// What it is told of an entry if that is not known.
+    state: SyncState,
+    /// Entries and references that were given.
+    count: u64,
+    /// Whether the cookie has been sent with an entry.
+    is_said: bool,
+    /// What follows has nothing behind it.
+    is_last: bool,
+}
+
+/// What the client is told.
+enum Phase {
+    /// All there is; of entries with this number, or one before, only that they are there.
+    Present(Option<Vec<u8>>),
+    /// What has changed, and what is gone.
+    Delete,
+}
+
+/// What made up entries are not.
+pub(super) fn not_here() -> Failure {
+    Failure::new(
+        ResultCode::UNAVAILABLE_CRITICAL_EXTENSION,
+        "of entries that are made up no copies are kept up to date",
+    )
+}
+
+fn refresh_required(text: &str) -> Failure {
+    Failure::new(ResultCode::SYNC_REFRESH_REQUIRED, text)
+}
+
+/// That what is asked for can be, if a copy is to be brought up to date; takes the control away that means nothing here.
+pub(super) fn check(state: &State, controls: &mut Controls<'_>, request: &SearchRequest<'_>) -> Result<()> {
+    if controls.sync.is_none() {
+        return Ok(());
+    }
+    let refuse = |text: &str| Err(Failure::new(ResultCode::PROTOCOL_ERROR, text));
+    if state.history == 0 {
+        controls.sync = None;
+        let text = "what changes is not kept here: content synchronization needs a section [sync] in the configuration";
+        let failure = Failure::new(ResultCode::UNAVAILABLE_CRITICAL_EXTENSION, text);
+        return if controls.sync_is_critical { Err(failure) } else { Ok(()) };
+    }
+    if controls.page.is_some() || controls.sort.is_some() || controls.list_view.is_some() {
+        return refuse("content synchronization has no pages, no order and no list views");
+    }
+    match request.deref {
+        Deref::InSearching | Deref::Always => {
+            refuse("no alias is followed in what is synchronized (RFC 4533 section 3.5.2)")
+        }
+        _ => Ok(()),
+    }
+}
+
+/// Whether a filter is about names: entries match it, or do not any more, when what is above them is renamed.
+fn is_about_names(filter: Filter<'_>) -> bool {
+    match filter.node() {
+        Node::And(list) | Node::Or(list) => list.iter().any(is_about_names),
+        Node::Not(part) => is_about_names(part),
+        Node::Extensible(extensible) => extensible.dn_attributes,
+        _ => false,
+    }
+}
+
+impl Inner {
+    /// A snapshot in which what has changed is known. Where a program has written that knows nothing of it, it is known from now
+    /// on.
+    pub(super) fn read_with_history(&self) -> Result<Snapshot<'static>> {
+        let snapshot = self.db.read_owned()?;
+        let kept = self.state_of(&snapshot)?.history;
+        let is_known = |snapshot: &Snapshot<'_>| -> Result<bool> {
+            let tables = Tables::Snapshot(snapshot);
+            Ok(history::span(&tables.entry()?, &tables.history()?)?.is_some())
+        };
+        if kept == 0 || self.is_read_only() || is_known(&snapshot)? {
+            return Ok(snapshot);
+        }
+        drop(snapshot);
+        let mut txn = self.db.begin_write_within(BEGUN_WITHIN)?;
+        history::begin(&mut txn, kept, self.clock.now())?;
+        txn.commit()?;
+        Ok(self.db.read_owned()?)
+    }
+}
+
+impl Beginning<'_> {
+    /// Finds out what the client is to be told, if it brings a copy up to date: all that was found, or in its place what has
+    /// changed.
+    pub(super) fn copying(&self, found: &mut Found, purpose: &Purpose<'_>) -> Result<Option<Copying>> {
+        let Some(sync) = self.controls.sync else { return Ok(None) };
+        let span = history::span(&self.scene.tables.entry()?, &self.scene.tables.history()?)?;
+        let Some(span) = span else {
+            return Err(Failure::new(
+                ResultCode::UNAVAILABLE,
+                "what has changed is not known: another program is writing",
+            ));
+        };
+        let mut copying = Copying::new(self.inner.clone(), sync, span);
+        match purpose {
+            Purpose::News(standing) => {
+                copying.is_news = true;
+                copying.caller = standing.caller().to_string();
+                copying.given = standing.given().cloned();
+                standing.check_base(found.area.base)?;
+                let (number, skipped) = standing.place();
+                if number < span.start {
+                    return Err(refresh_required("more has changed than is kept: ask again with the last cookie"));
+                }
+                let changes = self.changes(number, usize::MAX)?.unwrap_or_default();
+                self.tell_changes(found, &mut copying, &changes, skipped)?;
+                // The limits of searches are about what was there.
+                found.options.entries_max = u32::MAX;
+                found.options.examined_max = u64::MAX;
+                found.options.deadline = None;
+            }
+            _ => self.choose(found, &mut copying, sync, span)?,
+        }
+        Ok(Some(copying))
+    }
+
+    /// What a client with this cookie is told.
+    fn choose(&self, found: &mut Found, copying: &mut Copying, sync: SyncRequest<'_>, span: Span) -> Result<()> {
+        let number = match cookie::said(sync.cookie.unwrap_or_default()) {
+            Said::Nothing => return Ok(()),
+            Said::Change(number) if number <= span.end => number,
+            _ if sync.reload_hint => return Ok(()),
+            _ => {
+                let text = "the cookie is none of this directory as it is now: ask for all content, without a cookie";
+                return Err(refresh_required(text));
+            }
+        };
+        if number >= span.start {
+            // What is told of more changes than there are entries takes longer than to tell all.
+            let most = usize::try_from(self.scene.tables.entry()?.len()).unwrap_or(usize::MAX);
+            if let Some(changes) = self.changes(number, most)? {
+                if self.moves_base(found.area.base, &changes)? {
+                    return Ok(());
+                }
+                return self.tell_changes(found, copying, &changes, &HashMap::new());
+            }
+        }
+        if number >= span.foreign && self.is_plain(found) {
+            copying.phase = Phase::Present(Some(number.csn().to_vec()));
+        }
+        Ok(())
+    }
+
+    /// Whether entries come into sight, or go, by their own changes only.
+    fn is_plain(&self, found: &Found) -> bool {
+        found.area.whole && self.scene.plan.reads_everything() && !is_about_names(self.request.filter)
+    }
+
+    /// Changes after one; `None` if they are more than `most`.
+    fn changes(&self, number: Moment, most: usize) -> Result<Option<Vec<Change>>> {
+        let mut changes = Vec::new();
+        for change in history::after(&self.scene.tables.history()?, number)? {
+            if changes.len() >= most {
+                return Ok(None);
+            }
+            changes.push(change?);
+        }
+        Ok(Some(changes))
+    }
+
+    /// Whether the base, or what is above it, has come to its name among these changes.
+    fn moves_base(&self, base: Id, changes: &[Change]) -> Result<bool> {
+        let mut above = Vec::new();
+        names::climb(&self.scene.tables.entry()?, base, |id| {
+            above.push(id);
+            None
+        })?;
+        Ok(changes.iter().any(|change| change.what != What::Modified && above.contains(&change.id)))
+    }
+
+    fn tell_changes(
+        &self,
+        found: &mut Found,
+        copying: &mut Copying,
+        changes: &[Change],
+        skipped: &HashMap<Id, Moment>,
+    ) -> Result<()> {
+        copying.phase = Phase::Delete;
+        let with_below = !self.is_plain(found);
+        let told = course::course(&self.state.schema, &self.scene.tables, changes, skipped, with_below)?;
+        (found.job, found.rest, found.exact) = (Job::Told(told), None, false);
+        Ok(())
+    }
+}
+
+impl Copying {
+    /// Of a client that is told all there is.
+    fn new(inner: Arc<Inner>, sync: SyncRequest<'_>, span: Span) -> Copying {
+        Copying {
+            inner,
+            request: None,
+            persists: sync.persists,
+            is_news: false,
+            caller: cookie::caller(sync.cookie.unwrap_or_default()).to_string(),
+            as_of: span.end,
+            phase: Phase::Present(None),
+            ids: Vec::new(),
+            early: RoaringBitmap::new(),
+            given: sync.persists.then(RoaringBitmap::new),
+            state: SyncState::Add,
+            count: 0,
+            is_said: false,
+            is_last: false,
+        }
+    }
+
+    pub fn caller(&self) -> &str {
+        &self.caller
+    }
+
+    /// Whether a client has asked for it just now.
+    pub fn is_request(&self) -> bool {
+        !self.is_news
+    }
+
+    pub fn cookie(&self) -> Vec<u8> {
+        cookie::cookie(&self.caller, self.as_of)
+    }
+
+    /// What the client has, if that is known once it was told all this.
+    pub fn take_given(&mut self) -> Option<RoaringBitmap> {
+        self.given.take().filter(|_| self.is_news || matches!(self.phase, Phase::Present(_)))
+    }
+
+    fn is_present_phase(&self) -> bool {
+        matches!(self.phase, Phase::Present(_))
+    }
+
+    /// Whether an entry is as it was in the client's copy.
+    fn is_unchanged(&self, schema: &Schema, entry: &Entry<'_>) -> bool {
+        let Phase::Present(Some(known)) = &self.phase else { return false };
+        let number = entry.of_type(schema.known().entry_csn).flat_map(|found| found.values()).next();
+        number.is_some_and(|number| number <= known.as_slice())
+    }
+
+    /// Gives an entry out, or says that it is there.
+    pub fn give(
+        &mut self,
+        selection: &Selection,
+        view: &View<'_, '_>,
+        picked: &mut Vec<u8>,
+        sink: &mut dyn Sink,
+    ) -> Result<()> {
+        let schema = &view.scene.state.schema;
+        // No client could tell it from others.
+        let Some(uuid) = uuid_of(schema, &view.entry) else { return Ok(()) };
+        if self.is_unchanged(schema, &view.entry) {
+            if let Some(given) = &mut self.given {
+                given.insert(view.id);
+            }
+            self.name(uuid, sink);
+            return Ok(());
+        }
+        let control = self.control_of(view.id, uuid, sink);
+        let pieces = Picker::new(view, selection).pick(picked)?;
+        sink.entry(view.name, &pieces, List::trusted(&control));
+        Ok(())
+    }
+
+    /// Gives a reference out.
+    pub fn refer(&mut self, schema: &Schema, (id, entry): (Id, &Entry<'_>), urls: &[u8], sink: &mut dyn Sink) {
+        if let Some(uuid) = uuid_of(schema, entry) {
+            let control = self.control_of(id, uuid, sink);
+            sink.reference(List::trusted(urls), List::trusted(&control));
+        }
+    }
+
+    /// The control of an entry that is given out, encoded.
+    fn control_of(&mut self, id: Id, uuid: Uuid, sink: &mut dyn Sink) -> Vec<u8> {
+        if !self.is_present_phase() {
+            self.flush(sink);
+        }
+        self.count += 1;
+        let is_known = self.given.as_mut().map(|given| !given.insert(id));
+        let state = match is_known {
+            // RFC 4533 section 3.3.2: until the client has heard of all, what has changed is added.
+            _ if !self.is_news => SyncState::Add,
+            Some(true) => SyncState::Modify,
+            Some(false) => SyncState::Add,
+            None => self.state,
+        };
+        self.control(state, uuid)
+    }
+
+    fn control(&mut self, state: SyncState, uuid: Uuid) -> Vec<u8> {
+        let cookie = (self.is_news && self.is_last).then(|| self.cookie());
+        self.is_said |= cookie.is_some();
+        let (mut value, mut control) = (Vec::new(), Vec::new());
+        SyncStateValue { state, uuid, cookie: cookie.as_deref() }.encode(&mut value);
+        Control { oid: oid::SYNC_STATE, critical: false, value: Some(&value) }.write(&mut Writer::new(&mut control));
+        control
+    }
+
+    /// Tells that an entry is gone. `name`: what it may be called.
+    fn gone(&mut self, id: Id, uuid: Uuid, name: Option<&str>, sink: &mut dyn Sink) {
+        if self.given.as_mut().filter(|_| self.is_news).is_some_and(|given| !given.remove(id)) {
+            return;
+        }
+        match name.filter(|_| self.is_news) {
+            Some(name) => {
+                self.flush(sink);
+                let control = self.control(SyncState::Delete, uuid);
+                sink.entry(name, &[], List::trusted(&control));
+            }
+            None => self.name(uuid, sink),
+        }
+    }
+
+    fn name(&mut self, uuid: Uuid, sink: &mut dyn Sink) {
+        self.ids.push(uuid);
+        if self.ids.len() >= TOGETHER {
+            self.flush(sink);
+        }
+    }
+
+    /// Tells of what is there, or gone, as far as it has not been told.
+    fn flush(&mut self, sink: &mut dyn Sink) {
+        if self.ids.is_empty() {
+            return;
+        }
+        let (mut buffer, mut value) = (Vec::new(), Vec::new());
+        let uuids = List::build(&mut buffer, self.ids.iter().map(|uuid| &uuid[..]));
+        SyncInfo::IdSet { cookie: None, deletes: !self.is_present_phase(), uuids }.encode(&mut value);
+        sink.info(&value);
+        self.ids.clear();
+    }
+
+    /// Ends what is told: with the cookie, if the search goes on.
+    fn end(&mut self, sink: &mut dyn Sink) {
+        self.flush(sink);
+        if !self.persists || self.is_said {
+            return;
+        }
+        let (cookie, mut value) = (self.cookie(), Vec::new());
+        let info = match self.phase {
+            _ if self.is_news => SyncInfo::NewCookie(&cookie),
+            Phase::Present(_) => SyncInfo::RefreshPresent { cookie: Some(&cookie), done: true },
+            Phase::Delete => SyncInfo::RefreshDelete { cookie: Some(&cookie), done: true },
+        };
+        info.encode(&mut value);
+        sink.info(&value);
+    }
+
+    /// What is said at the end of a search that does not go on.
+    pub fn done(&self) -> Vec<u8> {
+        let (cookie, mut value) = (self.cookie(), Vec::new());
+        SyncDone { cookie: Some(&cookie), refresh_deletes: !self.is_present_phase() }.encode(&mut value);
+        value
+    }
+}
+
+impl Search {
+    /// Whether the client wants to hear what changes once it has been told all there is.
+    pub fn is_persistent(&self) -> bool {
+        self.copying.as_ref().is_some_and(|copying| copying.persists)
+    }
+
+    pub(super) fn end_copying(&mut self, sink: &mut dyn Sink) {
+        self.copying.iter_mut().for_each(|copying| copying.end(sink));
+    }
+
+    /// Entries whose changes have been told.
+    pub(super) fn told_so_far(&self) -> &[Told] {
+        match &self.job {
+            Job::Told(told) => &told[..told.len().min(self.next as usize)],
+            _ => &[],
+        }
+    }
+}
+
+impl<'r> Run<'r> {
+    /// Tells what has changed.
+    pub(super) fn told(&mut self, told: &[Told], sink: &mut dyn Sink) -> Result<Option<bool>> {
+        while let Some(one) = told.get(*self.next as usize) {
+            if sink.is_full() {
+                return Ok(None);
+            }
+            let Some(copying) = &mut self.copying else { return Ok(Some(false)) };
+            copying.is_last = *self.next as usize + 1 == told.len();
+            match one {
+                Told::Gone(id, uuid, name) => {
+                    let name = name.as_deref().filter(|_| self.scene.plan.reads_everything());
+                    copying.gone(*id, *uuid, name, sink);
+                }
+                Told::Entry(id, state) => {
+                    copying.state = *state;
+                    self.changed(*id, sink)?;
+                }
+            }
+            *self.next += 1;
+        }
+        Ok(Some(false))
+    }
+
+    /// Gives an entry that has changed, or tells that it is not there for the client.
+    fn changed(&mut self, id: Id, sink: &mut dyn Sink) -> Result<()> {
+        let bytes = names::entry_bytes(&self.entries, id)?;
+        let count = |run: &Run<'_>| run.copying.as_ref().map_or(0, |copying| copying.count);
+        let before = count(self);
+        self.visit(id, bytes, sink)?;
+        if count(self) > before {
+            return Ok(());
+        }
+        let entry = Entry::parse(bytes).ok_or_else(|| damaged(format_args!("entry {id}")))?;
+        let Some(uuid) = uuid_of(&self.scene.state.schema, &entry) else { return Ok(()) };
+        let name = match self.scene.plan.reads_everything() {
+            true => Some(self.scene.name_of(id, &entry)?),
+            false => None,
+        };
+        self.copying.iter_mut().for_each(|copying| copying.gone(id, uuid, name.as_deref(), sink));
+        Ok(())
+    }
+
+    /// Visits an entry of a walk in the order of ids. Where a copy is brought up to date what is above it comes first, if it
+    /// `is_meant`: an entry may have been moved below one that came later.
+    pub(super) fn visit_behind_parent(
+        &mut self,
+        id: Id,
+        bytes: &[u8],
+        is_meant: impl Fn(Id) -> bool,
+        sink: &mut dyn Sink,
+    ) -> Result<Step> {
+        let Some(copying) = &mut self.copying else { return self.visit(id, bytes, sink) };
+        if copying.early.remove(id) {
+            return Ok(Step::Next);
+        }
+        let mut above: Vec<(Id, &'r [u8])> = Vec::new();
+        let mut parent = Entry::parent_of(bytes).unwrap_or(0);
+        // What has a lesser id had its turn.
+        while parent > id && !copying.early.contains(parent) && above.iter().all(|(seen, _)| *seen != parent) {
+            let bytes = names::entry_bytes(&self.entries, parent)?;
+            above.push((parent, bytes));
+            parent = Entry::parent_of(bytes).unwrap_or(0);
+        }
+        for (id, bytes) in above.into_iter().rev() {
+            if let Some(copying) = &mut self.copying {
+                copying.early.insert(id);
+            }
+            if is_meant(id) {
+                self.visit(id, bytes, sink)?;
+            }
+        }
+        self.visit(id, bytes, sink)
+    }
+}
