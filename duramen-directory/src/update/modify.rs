@@ -72,11 +72,14 @@ pub(super) fn note(context: &Context<'_>, id: Id, edits: &Edits) -> Result<Batch
     let entry = names::entry(&entries, id)?;
     let mut modifier = Modifier::new(context, id, &entry);
     modifier.edit(edits);
+    if context.scene.state.history == 0 {
+        return modifier.store(&entry);
+    }
     // Copies are to have it, too, and tell by the number whether they do.
-    let number = context.renumber(&mut modifier.draft);
+    let stamp = context.renumber(&mut modifier.draft);
     modifier.touched.insert(context.schema().known().entry_csn);
     let mut batch = modifier.store(&entry)?;
-    context.note(&mut batch, id, history::What::Modified, number);
+    context.note(&mut batch, id, history::What::Modified, stamp);
     Ok(batch)
 }
 
