@@ -12,6 +12,7 @@ use std::time::Duration;
 
 use duramen::Snapshot;
 use duramen_ldap::Payload;
+use duramen_ldap::attribute::Attribute;
 use duramen_ldap::ber::{Element, List, Writer};
 use duramen_ldap::control::{SyncDone, SyncInfo, SyncRequest, SyncState, SyncStateValue};
 use duramen_ldap::filter::{Filter, Node};
@@ -67,6 +68,8 @@ pub(super) struct Copying {
     state: SyncState,
     /// Entries and references that were given.
     count: u64,
+    /// Below which an entry has a name of its own for a while.
+    aside: Option<String>,
     /// Whether the cookie has been sent with an entry.
     is_said: bool,
     /// What follows has nothing behind it.
@@ -170,7 +173,7 @@ impl Beginning<'_> {
                 if number < span.start {
                     return Err(refresh_required("more has changed than is kept: ask again with the last cookie"));
                 }
-                let changes = self.changes(number, usize::MAX)?.unwrap_or_default();
+                let changes = self.changes(number)?;
                 self.tell_changes(found, &mut copying, &changes, skipped)?;
                 // The limits of searches are about what was there.
                 found.options.entries_max = u32::MAX;
@@ -194,14 +197,11 @@ impl Beginning<'_> {
             }
         };
         if number >= span.start {
-            // What is told of more changes than there are entries takes longer than to tell all.
-            let most = usize::try_from(self.scene.tables.entry()?.len()).unwrap_or(usize::MAX);
-            if let Some(changes) = self.changes(number, most)? {
-                if self.moves_base(found.area.base, &changes)? {
-                    return Ok(());
-                }
-                return self.tell_changes(found, copying, &changes, &HashMap::new());
+            let changes = self.changes(number)?;
+            if self.moves_base(found.area.base, &changes)? {
+                return Ok(());
             }
+            return self.tell_changes(found, copying, &changes, &HashMap::new());
         }
         if number >= span.foreign && self.is_plain(found) {
             copying.phase = Phase::Present(Some(number.csn().to_vec()));
@@ -214,16 +214,8 @@ impl Beginning<'_> {
         found.area.whole && self.scene.plan.reads_everything() && !is_about_names(self.request.filter)
     }
 
-    /// Changes after one; `None` if they are more than `most`.
-    fn changes(&self, number: Moment, most: usize) -> Result<Option<Vec<Change>>> {
-        let mut changes = Vec::new();
-        for change in history::after(&self.scene.tables.history()?, number)? {
-            if changes.len() >= most {
-                return Ok(None);
-            }
-            changes.push(change?);
-        }
-        Ok(Some(changes))
+    fn changes(&self, number: Moment) -> Result<Vec<Change>> {
+        history::after(&self.scene.tables.history()?, number)?.collect()
     }
 
     /// Whether the base, or what is above it, has come to its name among these changes.
@@ -267,6 +259,7 @@ impl Copying {
             given: sync.persists.then(RoaringBitmap::new),
             state: SyncState::Add,
             count: 0,
+            aside: None,
             is_said: false,
             is_last: false,
         }
@@ -321,7 +314,14 @@ impl Copying {
         }
         let control = self.control_of(view.id, uuid, sink);
         let pieces = Picker::new(view, selection).pick(picked)?;
-        sink.entry(view.name, &pieces, List::trusted(&control));
+        match &self.aside {
+            None => sink.entry(view.name, &pieces, List::trusted(&control)),
+            Some(above) => {
+                let name = format!("moving {}", uuid::Uuid::from_bytes(uuid));
+                let attributes = renamed(schema, &pieces.concat(), &name);
+                sink.entry(&format!("cn={name},{above}"), &[&attributes], List::trusted(&control));
+            }
+        }
         Ok(())
     }
 
@@ -417,6 +417,37 @@ impl Copying {
     }
 }
 
+/// Attributes of an entry whose name is `cn=name` for a while. Its number is the one before: the entry comes again with its own.
+fn renamed(schema: &Schema, attributes: &[u8], name: &str) -> Vec<u8> {
+    let mut out = Vec::new();
+    let mut writer = Writer::new(&mut out);
+    let mut has_name = false;
+    let attributes: List<'_, Attribute<'_>> = List::trusted(attributes);
+    for attribute in attributes {
+        let is = |id| schema.find(attribute.description).is_some_and(|found| found.id == id);
+        let (mut values, mut changed) = (Vec::new(), Vec::new());
+        if attribute.description.eq_ignore_ascii_case("cn") {
+            has_name = true;
+            changed.extend(attribute.values.iter().chain([name.as_bytes()]).map(<[u8]>::to_vec));
+        } else if is(schema.known().entry_csn) {
+            let before = attribute.values.iter().next().and_then(Moment::of_csn);
+            changed.extend(before.map(|number| Moment(number.0.saturating_sub(1)).csn().to_vec()));
+        }
+        if changed.is_empty() {
+            attribute.write(&mut writer);
+        } else {
+            let values = List::build(&mut values, changed.iter().map(Vec::as_slice));
+            Attribute { values, ..attribute }.write(&mut writer);
+        }
+    }
+    if !has_name {
+        let mut values = Vec::new();
+        let values = List::build(&mut values, [name.as_bytes()]);
+        Attribute { description: "cn", values }.write(&mut writer);
+    }
+    out
+}
+
 impl Search {
     /// Whether the client wants to hear what changes once it has been told all there is.
     pub fn is_persistent(&self) -> bool {
@@ -446,9 +477,15 @@ impl<'r> Run<'r> {
             let Some(copying) = &mut self.copying else { return Ok(Some(false)) };
             copying.is_last = *self.next as usize + 1 == told.len();
             match one {
-                Told::Gone(id, uuid, name) => {
-                    let name = name.as_deref().filter(|_| self.scene.plan.reads_everything());
-                    copying.gone(*id, *uuid, name, sink);
+                Told::Gone(id, gone) => {
+                    let name = Some(gone.name.as_str()).filter(|_| self.scene.plan.reads_everything());
+                    copying.gone(*id, gone.uuid, name, sink);
+                }
+                Told::Aside(id) => {
+                    copying.aside = Some(names::name_of(&self.entries, self.area.base)?);
+                    let bytes = names::entry_bytes(&self.entries, *id)?;
+                    self.visit(*id, bytes, sink)?;
+                    self.copying.iter_mut().for_each(|copying| copying.aside = None);
                 }
                 Told::Entry(id, state) => {
                     copying.state = *state;

@@ -4,7 +4,7 @@
 //!
 //! Of each entry that has changed it is told once, as it is now. A client then has to find its new parent, and nothing with its
 //! new name; and nothing is below what it is told is gone. Where changes stand in a circle, as when two entries have changed
-//! names, one of them is told to be gone before, and comes again.
+//! names, one of them is first told of under a name that nobody has: a client moves it there, with all that is below it.
 
 use std::collections::{HashMap, HashSet};
 
@@ -14,7 +14,7 @@ use duramen_ldap::control::SyncState;
 use crate::clock::Moment;
 use crate::entry::Entry;
 use crate::failure::Result;
-use crate::history::{Change, Gone, Uuid, What, uuid_of};
+use crate::history::{Change, Gone, What};
 use crate::names::{self, child_key};
 use crate::schema::Schema;
 use crate::tables::{Id, Tables, read_id};
@@ -24,14 +24,16 @@ use crate::tables::{Id, Tables, read_id};
 pub(super) enum Told {
     /// As it is; a client that has not had it hears that it has come.
     Entry(Id, SyncState),
-    /// That it is gone, and by which name, if it is known.
-    Gone(Id, Uuid, Option<String>),
+    /// As it is, but for its name, which is one of its own for a while.
+    Aside(Id),
+    /// That it is gone, and by which name.
+    Gone(Id, Gone),
 }
 
 impl Told {
     pub fn id(&self) -> Id {
         match self {
-            Told::Entry(id, _) | Told::Gone(id, ..) => *id,
+            Told::Entry(id, _) | Told::Aside(id) | Told::Gone(id, _) => *id,
         }
     }
 }
@@ -66,8 +68,10 @@ pub(super) struct Course<'c> {
     /// Who was below an entry, and is there no more.
     left: HashMap<Id, Vec<Id>>,
     stages: HashMap<Id, Stage>,
-    /// What was told to be gone, and comes again.
-    cut: HashSet<Id>,
+    /// What was told of under a name of its own.
+    aside: HashSet<Id>,
+    /// What is below these is told of behind them.
+    with_below: HashSet<Id>,
     told: Vec<Told>,
 }
 
@@ -85,7 +89,7 @@ pub(super) fn course(
     let mut course = Course::new(schema, tables)?;
     let order = course.note(&changes);
     if with_below {
-        course.note_below(&changes)?;
+        course.note_below(&changes);
     }
     let mut later = Vec::new();
     order.into_iter().try_for_each(|id| course.tell(id, &mut later))?;
@@ -104,8 +108,8 @@ fn parent_of(key: &[u8]) -> Id {
 impl<'c> Course<'c> {
     fn new(schema: &'c Schema, tables: &Tables<'c>) -> Result<Course<'c>> {
         let (entries, names) = (tables.entry()?, tables.name()?);
-        let (nets, freed, left, stages, cut, told) = Default::default();
-        Ok(Course { schema, entries, names, nets, freed, left, stages, cut, told })
+        let (nets, freed, left, stages, aside, with_below, told) = Default::default();
+        Ok(Course { schema, entries, names, nets, freed, left, stages, aside, with_below, told })
     }
 
     /// Adds changes up; entries in the order in which they are told where nothing speaks against it.
@@ -141,14 +145,10 @@ impl<'c> Course<'c> {
         order.into_iter().map(|(_, id)| id).collect()
     }
 
-    /// What is below that was moved is told behind it.
-    fn note_below(&mut self, changes: &[&Change]) -> Result<()> {
-        for change in changes.iter().filter(|change| matches!(change.what, What::Renamed(_))) {
-            if self.nets.get(&change.id).is_some_and(|net| net.gone.is_none()) {
-                self.cut.insert(change.id);
-            }
-        }
-        Ok(())
+    /// What is below that was moved is told of behind it.
+    fn note_below(&mut self, changes: &[&Change]) {
+        let renamed = changes.iter().filter(|change| matches!(change.what, What::Renamed(_)));
+        self.with_below.extend(renamed.map(|change| change.id));
     }
 
     /// Tells of an entry, and before of those that have to be told of before.
@@ -168,7 +168,7 @@ impl<'c> Course<'c> {
                             Stage::Told => {}
                             Stage::Waiting => stack.push(before),
                             Stage::Begun => {
-                                if self.break_circle(before, &mut stack, later)? {
+                                if self.break_circle(before, &mut stack, later) {
                                     break;
                                 }
                             }
@@ -190,16 +190,20 @@ impl<'c> Course<'c> {
         let mut before = Vec::new();
         if net.gone.is_some() {
             // Nothing is below it then.
-            before.extend(self.left.get(&id).into_iter().flatten().filter(|child| **child != id));
-        } else if net.is_moved {
-            let entry = names::entry(&self.entries, id)?;
-            before.extend(self.freed.get(&self.key_of(&entry)?).filter(|holder| **holder != id));
-            names::climb(&self.entries, entry.parent, |above| {
-                let is_moved = self.nets.get(&above).is_some_and(|net| net.is_moved);
-                before.extend(is_moved.then_some(above));
-                None
-            })?;
+            let is_there = |child: &&Id| **child != id && !self.aside.contains(child);
+            before.extend(self.left.get(&id).into_iter().flatten().filter(is_there));
+            return Ok(before);
         }
+        let entry = names::entry(&self.entries, id)?;
+        if net.is_moved {
+            let is_there = |holder: &&Id| **holder != id && !self.aside.contains(holder);
+            before.extend(self.freed.get(&self.key_of(&entry)?).filter(is_there));
+        }
+        names::climb(&self.entries, entry.parent, |above| {
+            let is_moved = self.nets.get(&above).is_some_and(|net| net.is_moved);
+            before.extend(is_moved.then_some(above));
+            None
+        })?;
         Ok(before)
     }
 
@@ -212,39 +216,33 @@ impl<'c> Course<'c> {
     }
 
     /// The entry on top of the stack waits for one that waits for it. Whether the top is given up until later.
-    fn break_circle(&mut self, before: Id, stack: &mut Vec<Id>, later: &mut Vec<Id>) -> Result<bool> {
-        let Some(place) = stack.iter().position(|id| *id == before) else { return Ok(false) };
+    fn break_circle(&mut self, before: Id, stack: &mut Vec<Id>, later: &mut Vec<Id>) -> bool {
+        let Some(place) = stack.iter().position(|id| *id == before) else { return false };
         let is_begun = |id: &Id| self.stages.get(id) == Some(&Stage::Begun);
         let waiting: Vec<Id> = stack[place + 1..].iter().copied().filter(is_begun).collect();
-        let may_be_cut = |id: &Id| self.nets.get(id).is_some_and(|net| net.gone.is_none() && net.old.is_some());
-        let cut: Vec<Id> = waiting.iter().copied().filter(may_be_cut).collect();
-        if cut.is_empty() {
-            // It is in the way itself, and all who wait for that are new.
-            if may_be_cut(&before) {
-                self.cut(before)?;
+        // What is there already, and stays.
+        let is_in_the_way = |id: &Id| self.nets.get(id).is_some_and(|net| net.gone.is_none() && net.old.is_some());
+        let moved: Vec<Id> = waiting.iter().copied().filter(is_in_the_way).collect();
+        if moved.is_empty() {
+            // All who wait for the one that is begun are new.
+            if is_in_the_way(&before) {
+                self.put_aside(before);
             }
-            return Ok(false);
+            return false;
         }
-        cut.into_iter().try_for_each(|id| self.cut(id))?;
+        moved.into_iter().for_each(|id| self.put_aside(id));
         stack.truncate(place + 1);
         for id in waiting.into_iter().rev() {
             self.stages.insert(id, Stage::Waiting);
             later.push(id);
         }
-        Ok(true)
+        true
     }
 
-    /// Tells that an entry and all below it are gone: they come again.
-    fn cut(&mut self, id: Id) -> Result<()> {
-        if !self.cut.insert(id) && self.told.iter().any(|told| matches!(told, Told::Gone(gone, ..) if *gone == id)) {
-            return Ok(());
+    fn put_aside(&mut self, id: Id) {
+        if self.aside.insert(id) {
+            self.told.push(Told::Aside(id));
         }
-        for id in self.subtree(id)?.into_iter().rev() {
-            if let Some(uuid) = uuid_of(self.schema, &names::entry(&self.entries, id)?) {
-                self.told.push(Told::Gone(id, uuid, None));
-            }
-        }
-        Ok(())
     }
 
     /// An entry and all below it, from above.
@@ -262,12 +260,12 @@ impl<'c> Course<'c> {
         let net = self.nets.get(&id);
         if let Some(gone) = net.and_then(|net| net.gone.as_ref()) {
             // Of what came and went meanwhile, too: a client that was cut off before may have it.
-            self.told.push(Told::Gone(id, gone.uuid, Some(gone.name.clone())));
+            self.told.push(Told::Gone(id, gone.clone()));
             return Ok(());
         }
         let is_new = net.is_some_and(|net| net.is_new);
         self.told.push(Told::Entry(id, if is_new { SyncState::Add } else { SyncState::Modify }));
-        if self.cut.contains(&id) {
+        if self.with_below.contains(&id) {
             let mut below = self.subtree(id)?;
             // Others have yet to be told of.
             below.retain(|id| self.stage(*id) == Stage::Told || !self.nets.contains_key(id));

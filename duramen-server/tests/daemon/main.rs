@@ -17,6 +17,7 @@ mod pipeline;
 mod policies;
 mod power;
 mod process;
+mod replicas;
 mod threads;
 mod tls;
 mod tools;

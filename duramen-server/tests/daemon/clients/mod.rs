@@ -22,7 +22,7 @@ fn source(name: &str) -> PathBuf {
 
 /// Runs a command; what it printed. Panics with all that it said unless it ends with `code`.
 #[track_caller]
-fn said(command: &mut Command, code: i32) -> String {
+pub fn said(command: &mut Command, code: i32) -> String {
     let output = command.output().unwrap_or_else(|error| panic!("{command:?}: {error}; `make setup` installs it"));
     let [out, err] = [output.stdout, output.stderr].map(|said| String::from_utf8_lossy(&said).into_owned());
     assert_eq!(output.status.code(), Some(code), "{command:?}\n{out}\n{err}");

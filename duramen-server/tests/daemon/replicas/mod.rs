@@ -1,0 +1,48 @@
+//! Copies that are kept up to date (RFC 4533): by Debian's slapd, by python-ldap, by what `ldapsearch` shows.
+
+mod consumer;
+mod slapd;
+
+use duramen_sim::port::free_port;
+use tempfile::TempDir;
+
+use crate::process::Daemon;
+
+/// A daemon that keeps what changes, at a port that it has again after a restart.
+pub struct Provider {
+    pub daemon: Daemon,
+    pub port: u16,
+    more: String,
+}
+
+pub const TOP: &str = "dn: dc=example,dc=com\nchangetype: add\nobjectClass: dcObject\nobjectClass: organization\ndc: example\n\
+    o: Example\n\ndn: ou=people,dc=example,dc=com\nchangetype: add\nobjectClass: organizationalUnit\nou: people\n\n";
+
+/// A person to be added.
+pub fn person(name: &str) -> String {
+    let (rdn, _) = name.split_once(',').unwrap();
+    let (_, uid) = rdn.split_once('=').unwrap();
+    format!("dn: {name}\nchangetype: add\nobjectClass: inetOrgPerson\nuid: {uid}\ncn: Name of {uid}\nsn: S\n\n")
+}
+
+impl Provider {
+    /// With this in its section `[sync]`, and behind it.
+    pub fn start(more: &str) -> Provider {
+        Provider::start_at(tempfile::tempdir().unwrap(), free_port(), more)
+    }
+
+    fn start_at(dir: TempDir, port: u16, more: &str) -> Provider {
+        let listen = format!("[listen]\nldap = [\"127.0.0.1:{port}\"]\nldapi = \"ldapi\"\n[sync]\n{more}");
+        Provider { daemon: Daemon::start(dir, &listen), port, more: more.to_string() }
+    }
+
+    /// Kills it, and starts it again with the same data.
+    pub fn killed(self) -> Provider {
+        let (port, more) = (self.port, self.more);
+        Provider::start_at(self.daemon.kill(), port, &more)
+    }
+
+    pub fn url(&self) -> String {
+        format!("ldap://127.0.0.1:{}", self.port)
+    }
+}

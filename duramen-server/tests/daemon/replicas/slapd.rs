@@ -1,0 +1,184 @@
+//! slapd as a consumer of either type ends with what the provider has, whatever happens meanwhile.
+
+use std::fmt::Write;
+
+use super::consumer::{Consumer, change, change_all, content, number};
+use super::{Provider, TOP, person};
+
+const KINDS: [&str; 2] = ["refreshOnly", "refreshAndPersist"];
+
+/// Some of everything.
+const CHANGES: &str = "dn: uid=u1,ou=people,dc=example,dc=com\nchangetype: modify\nreplace: cn\ncn: Another\n\n\
+    dn: uid=u2,ou=people,dc=example,dc=com\nchangetype: delete\n\n\
+    dn: ou=people,dc=example,dc=com\nchangetype: modrdn\nnewrdn: ou=staff\ndeleteoldrdn: 1\n\n\
+    dn: ou=people,dc=example,dc=com\nchangetype: add\nobjectClass: organizationalUnit\nou: people\n\n\
+    dn: ou=staff,dc=example,dc=com\nchangetype: modrdn\nnewrdn: ou=staff\ndeleteoldrdn: 1\nnewsuperior: ou=people,dc=example,dc=com\n\n\
+    dn: uid=u3,ou=staff,ou=people,dc=example,dc=com\nchangetype: modrdn\nnewrdn: uid=u2\ndeleteoldrdn: 1\n\n";
+
+fn filled(more: &str) -> Provider {
+    let provider = Provider::start(more);
+    let people: String = (1..=5).map(|n| person(&format!("uid=u{n},ou=people,dc=example,dc=com"))).collect();
+    change_all(&provider.url(), &format!("{TOP}{people}"));
+    provider
+}
+
+#[test]
+fn consumers_of_both_types_follow_what_happens_and_what_has_happened_while_they_were_stopped() {
+    let provider = filled("");
+    let mut consumers = KINDS.map(|kind| Consumer::of(provider.port, kind, ""));
+    for consumer in &mut consumers {
+        consumer.start();
+        consumer.wait_for(&provider.url());
+    }
+    change_all(&provider.url(), CHANGES);
+    for consumer in &mut consumers {
+        consumer.wait_for(&provider.url());
+        consumer.stop();
+    }
+    let more: String = (10..20).map(|n| person(&format!("uid=u{n},ou=people,dc=example,dc=com"))).collect();
+    let changes = "dn: ou=staff,ou=people,dc=example,dc=com\nchangetype: modrdn\nnewrdn: ou=former\ndeleteoldrdn: 1\n\
+        newsuperior: dc=example,dc=com\n\ndn: uid=u1,ou=former,dc=example,dc=com\nchangetype: delete\n\n";
+    change_all(&provider.url(), &format!("{more}{changes}"));
+    for consumer in &mut consumers {
+        consumer.start();
+        consumer.wait_for(&provider.url());
+        assert!(!consumer.log().contains("REFRESH_PRESENT\ndo_syncrep2"), "only what has changed is told");
+    }
+}
+
+#[test]
+fn a_provider_that_is_killed_goes_on_where_it_was() {
+    let mut provider = filled("");
+    let mut consumers = KINDS.map(|kind| Consumer::of(provider.port, kind, ""));
+    consumers.iter_mut().for_each(Consumer::start);
+    consumers.iter().for_each(|consumer| consumer.wait_for(&provider.url()));
+    for round in 0..3 {
+        change_all(&provider.url(), &person(&format!("uid=before{round},ou=people,dc=example,dc=com")));
+        let known = number(&provider.url());
+        provider = provider.killed();
+        assert_eq!(number(&provider.url()), known, "what was told is kept");
+        change_all(&provider.url(), &person(&format!("uid=after{round},ou=people,dc=example,dc=com")));
+        assert!(number(&provider.url()) > known);
+        consumers.iter().for_each(|consumer| consumer.wait_for(&provider.url()));
+    }
+}
+
+#[test]
+fn a_consumer_that_comes_after_more_changes_than_are_kept_is_told_what_is_there() {
+    let provider = filled("changes = 1\n");
+    let mut consumers = KINDS.map(|kind| Consumer::of(provider.port, kind, ""));
+    for consumer in &mut consumers {
+        consumer.start();
+        consumer.wait_for(&provider.url());
+        consumer.stop();
+    }
+    let mut ldif = "dn: ou=staff,dc=example,dc=com\nchangetype: add\nobjectClass: organizationalUnit\nou: staff\n\n\
+        dn: ou=people,dc=example,dc=com\nchangetype: modrdn\nnewrdn: ou=people\ndeleteoldrdn: 1\n\
+        newsuperior: ou=staff,dc=example,dc=com\n\n\
+        dn: uid=u2,ou=people,ou=staff,dc=example,dc=com\nchangetype: delete\n\n"
+        .to_string();
+    for n in 0..1100 {
+        write!(ldif, "dn: ou=staff,dc=example,dc=com\nchangetype: modify\nreplace: description\ndescription: {n}\n\n")
+            .unwrap();
+    }
+    change_all(&provider.url(), &ldif);
+    for consumer in &mut consumers {
+        consumer.start();
+        consumer.wait_for(&provider.url());
+        let log = consumer.log();
+        assert!(log.contains("SYNC_ID_SET"), "of what is as it was only the UUIDs are told:\n{log}");
+    }
+}
+
+#[test]
+fn entries_that_change_names_with_each_other_arrive() {
+    let provider = filled("");
+    let mut consumers = KINDS.map(|kind| Consumer::of(provider.port, kind, ""));
+    for consumer in &mut consumers {
+        consumer.start();
+        consumer.wait_for(&provider.url());
+        consumer.stop();
+    }
+    let rename = |from: &str, to: &str| {
+        format!("dn: uid={from},ou=people,dc=example,dc=com\nchangetype: modrdn\nnewrdn: uid={to}\ndeleteoldrdn: 1\n\n")
+    };
+    let swap = [rename("u1", "x"), rename("u2", "u1"), rename("x", "u2")].concat();
+    // A container takes the place of another, which moves into it.
+    let replaced = "dn: ou=people,dc=example,dc=com\nchangetype: modrdn\nnewrdn: ou=old\ndeleteoldrdn: 1\n\n\
+        dn: ou=people,dc=example,dc=com\nchangetype: add\nobjectClass: organizationalUnit\nou: people\n\n\
+        dn: ou=old,dc=example,dc=com\nchangetype: modrdn\nnewrdn: ou=old\ndeleteoldrdn: 1\nnewsuperior: ou=people,dc=example,dc=com\n\n\
+        dn: uid=u4,ou=old,ou=people,dc=example,dc=com\nchangetype: modrdn\nnewrdn: uid=u4\ndeleteoldrdn: 1\n\
+        newsuperior: ou=people,dc=example,dc=com\n\n";
+    change_all(&provider.url(), &format!("{swap}{replaced}"));
+    for consumer in &mut consumers {
+        consumer.start();
+        consumer.wait_for(&provider.url());
+    }
+    change_all(&provider.url(), &[rename("u4", "x"), person("uid=u4,ou=people,dc=example,dc=com")].concat());
+    consumers.iter().for_each(|consumer| consumer.wait_for(&provider.url()));
+}
+
+/// Changes at random, of names that are few, so that they come again and again. Many cannot be, and are passed over.
+fn random_changes(random: &mut fastrand::Rng, names: &[String], count: usize) -> String {
+    let mut ldif = String::new();
+    let units = ["ou=a", "ou=b", "ou=c"];
+    for _ in 0..count {
+        let known = |random: &mut fastrand::Rng| names[random.usize(..names.len())].clone();
+        let (name, other) = (known(random), known(random));
+        let unit = units[random.usize(..units.len())];
+        let uid = format!("uid=p{}", random.u8(..6));
+        let rdn = if name.starts_with("uid=") { uid.as_str() } else { unit };
+        match random.u8(..12) {
+            0 | 1 => ldif += &person(&format!("{uid},{name}")),
+            2 | 3 => {
+                let name = format!("{unit},{name}");
+                let value = &unit[3..];
+                write!(ldif, "dn: {name}\nchangetype: add\nobjectClass: organizationalUnit\nou: {value}\n\n").unwrap();
+            }
+            4 | 5 => {
+                let value = random.u8(..);
+                write!(ldif, "dn: {name}\nchangetype: modify\nreplace: description\ndescription: {value}\n\n").unwrap();
+            }
+            6 | 7 => write!(ldif, "dn: {name}\nchangetype: delete\n\n").unwrap(),
+            8 | 9 => write!(ldif, "dn: {name}\nchangetype: modrdn\nnewrdn: {rdn}\ndeleteoldrdn: 1\n\n").unwrap(),
+            _ => {
+                write!(ldif, "dn: {name}\nchangetype: modrdn\nnewrdn: {rdn}\ndeleteoldrdn: 1\nnewsuperior: {other}\n\n")
+                    .unwrap()
+            }
+        }
+    }
+    ldif
+}
+
+fn names(url: &str) -> Vec<String> {
+    let dn = |entry: &String| entry.lines().find_map(|line| line.strip_prefix("dn: ")).unwrap().to_string();
+    content(url).iter().map(dn).collect()
+}
+
+#[test]
+fn whatever_changes_while_consumers_are_there_or_not_they_end_with_what_there_is() {
+    let seed = std::env::var("DURAMEN_SEED").ok().and_then(|seed| seed.parse().ok());
+    let seed = seed.unwrap_or_else(|| fastrand::u64(..));
+    eprintln!("DURAMEN_SEED={seed}");
+    let mut random = fastrand::Rng::with_seed(seed);
+    let mut provider = filled("");
+    let mut consumers = KINDS.map(|kind| Consumer::of(provider.port, kind, ""));
+    for round in 0..12 {
+        for consumer in &mut consumers {
+            if random.bool() { consumer.stop() } else { consumer.restart() }
+        }
+        if round % 5 == 4 {
+            provider = provider.killed();
+        }
+        for _ in 0..random.usize(1..4) {
+            let ldif = random_changes(&mut random, &names(&provider.url()), 30);
+            change(&provider.url(), &ldif);
+        }
+        if round % 3 == 2 {
+            for consumer in &mut consumers {
+                consumer.restart();
+                consumer.wait_for(&provider.url());
+            }
+        }
+    }
+}
