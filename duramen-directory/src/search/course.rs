@@ -1,5 +1,7 @@
 //! In which order changes are told to a client that follows them (RFC 4533), so that it can do after each what it is told.
 //!
+//! An id is given again once its entry is gone: of each the entries that have had it are told apart, and the last one is there.
+//!
 //! Owns: that order. Must not know: what is to be seen of an entry.
 //!
 //! Of each entry that has changed it is told once, as it is now. A client then has to find its new parent, and nothing with its
@@ -38,6 +40,9 @@ impl Told {
     }
 }
 
+/// An entry: its id, and how many have had that before, as far as the changes tell.
+type Who = (Id, u32);
+
 /// What became of an entry in all.
 #[derive(Default)]
 struct Net {
@@ -62,14 +67,16 @@ pub(super) struct Course<'c> {
     schema: &'c Schema,
     entries: Table<'c>,
     names: Table<'c>,
-    nets: HashMap<Id, Net>,
+    nets: HashMap<Who, Net>,
+    /// The newest of those that have had an id.
+    newest: HashMap<Id, u32>,
     /// Who had a name, by its key, and has it no more.
-    freed: HashMap<Vec<u8>, Id>,
+    freed: HashMap<Vec<u8>, Vec<Who>>,
     /// Who was below an entry, and is there no more.
-    left: HashMap<Id, Vec<Id>>,
-    stages: HashMap<Id, Stage>,
+    left: HashMap<Who, Vec<Who>>,
+    stages: HashMap<Who, Stage>,
     /// What was told of under a name of its own.
-    aside: HashSet<Id>,
+    aside: HashSet<Who>,
     /// What is below these is told of behind them.
     with_below: HashSet<Id>,
     told: Vec<Told>,
@@ -92,10 +99,10 @@ pub(super) fn course(
         course.note_below(&changes);
     }
     let mut later = Vec::new();
-    order.into_iter().try_for_each(|id| course.tell(id, &mut later))?;
+    order.into_iter().try_for_each(|who| course.tell(who, &mut later))?;
     // What was put off waits for nothing that has not been told.
-    while let Some(id) = later.pop() {
-        course.tell(id, &mut later)?;
+    while let Some(who) = later.pop() {
+        course.tell(who, &mut later)?;
     }
     Ok(course.told)
 }
@@ -108,41 +115,59 @@ fn parent_of(key: &[u8]) -> Id {
 impl<'c> Course<'c> {
     fn new(schema: &'c Schema, tables: &Tables<'c>) -> Result<Course<'c>> {
         let (entries, names) = (tables.entry()?, tables.name()?);
-        let (nets, freed, left, stages, aside, with_below, told) = Default::default();
-        Ok(Course { schema, entries, names, nets, freed, left, stages, aside, with_below, told })
+        let (nets, newest, freed, left) = Default::default();
+        let (stages, aside, with_below, told) = Default::default();
+        Ok(Course { schema, entries, names, nets, newest, freed, left, stages, aside, with_below, told })
     }
 
     /// Adds changes up; entries in the order in which they are told where nothing speaks against it.
-    fn note(&mut self, changes: &[&Change]) -> Vec<Id> {
-        let mut places: HashMap<Id, (usize, bool)> = HashMap::new();
+    fn note(&mut self, changes: &[&Change]) -> Vec<Who> {
+        let mut places: HashMap<Who, (usize, bool)> = HashMap::new();
         for (place, change) in changes.iter().enumerate() {
-            let net = self.nets.entry(change.id).or_default();
-            match &change.what {
-                What::Added => net.is_new = true,
-                What::Modified => {}
-                What::Renamed(key) => drop(net.old.get_or_insert_with(|| key.clone())),
-                What::Deleted(gone) => {
-                    net.old.get_or_insert_with(|| gone.key.clone());
-                    net.gone = Some(gone.clone());
-                }
-            }
+            let who = self.who(change);
             // By the last change of its place; that of other changes does not matter.
             let moves = change.what != What::Modified;
-            net.is_moved |= moves;
-            let known = places.entry(change.id).or_insert((place, moves));
+            let known = places.entry(who).or_insert((place, moves));
             if moves {
                 *known = (place, true);
             }
+            self.add(who, &change.what);
         }
-        for (id, net) in &self.nets {
-            if let Some(key) = &net.old {
-                self.freed.insert(key.clone(), *id);
-                self.left.entry(parent_of(key)).or_default().push(*id);
-            }
-        }
-        let mut order: Vec<(usize, Id)> = places.into_iter().map(|(id, (place, _))| (place, id)).collect();
+        let mut order: Vec<(usize, Who)> = places.into_iter().map(|(who, (place, _))| (place, who)).collect();
         order.sort_unstable();
-        order.into_iter().map(|(_, id)| id).collect()
+        order.into_iter().map(|(_, who)| who).collect()
+    }
+
+    /// Which entry a change is of.
+    fn who(&mut self, change: &Change) -> Who {
+        let newest = self.newest.entry(change.id).or_default();
+        let is_gone = self.nets.get(&(change.id, *newest)).is_some_and(|net| net.gone.is_some());
+        *newest += u32::from(is_gone && change.what == What::Added);
+        (change.id, *newest)
+    }
+
+    fn add(&mut self, who: Who, what: &What) {
+        let net = self.nets.entry(who).or_default();
+        net.is_moved |= *what != What::Modified;
+        let old = match what {
+            What::Added => {
+                net.is_new = true;
+                return;
+            }
+            What::Modified => return,
+            What::Renamed(key) => key,
+            What::Deleted(gone) => {
+                net.gone = Some(gone.clone());
+                &gone.key
+            }
+        };
+        if net.old.is_none() {
+            net.old = Some(old.clone());
+            let above = parent_of(old);
+            let above = (above, self.newest.get(&above).copied().unwrap_or(0));
+            self.freed.entry(old.clone()).or_default().push(who);
+            self.left.entry(above).or_default().push(who);
+        }
     }
 
     /// What is below that was moved is told of behind it.
@@ -152,56 +177,67 @@ impl<'c> Course<'c> {
     }
 
     /// Tells of an entry, and before of those that have to be told of before.
-    fn tell(&mut self, top: Id, later: &mut Vec<Id>) -> Result<()> {
+    fn tell(&mut self, top: Who, later: &mut Vec<Who>) -> Result<()> {
         let mut stack = vec![top];
-        while let Some(&id) = stack.last() {
-            match self.stage(id) {
-                Stage::Told => drop(stack.pop()),
-                Stage::Begun => {
-                    stack.pop();
-                    self.emit(id)?;
-                }
-                Stage::Waiting => {
-                    self.stages.insert(id, Stage::Begun);
-                    for before in self.before(id)? {
-                        match self.stage(before) {
-                            Stage::Told => {}
-                            Stage::Waiting => stack.push(before),
-                            Stage::Begun => {
-                                if self.break_circle(before, &mut stack, later) {
-                                    break;
-                                }
-                            }
-                        }
-                    }
-                }
+        while let Some(&who) = stack.last() {
+            if self.stage(who) == Stage::Told {
+                stack.pop();
+                continue;
+            }
+            self.stages.insert(who, Stage::Begun);
+            let before: Vec<Who> = self.before(who)?.into_iter().map(|(before, _)| before).collect();
+            let depth = stack.len();
+            stack.extend(before.iter().copied().filter(|before| self.stage(*before) == Stage::Waiting));
+            // All that it waits for waits for it.
+            let circle = before.iter().copied().find(|before| self.stage(*before) == Stage::Begun);
+            let is_ready = stack.len() == depth;
+            let is_stuck = match circle.filter(|_| is_ready) {
+                Some(before) => !self.break_circle(before, &mut stack, later)?,
+                None => is_ready,
+            };
+            if is_stuck {
+                stack.pop();
+                self.emit(who)?;
             }
         }
         Ok(())
     }
 
-    fn stage(&self, id: Id) -> Stage {
-        self.stages.get(&id).copied().unwrap_or(Stage::Waiting)
+    fn stage(&self, who: Who) -> Stage {
+        self.stages.get(&who).copied().unwrap_or(Stage::Waiting)
     }
 
-    /// Which have to be told of before an entry.
-    fn before(&self, id: Id) -> Result<Vec<Id>> {
-        let Some(net) = self.nets.get(&id) else { return Ok(Vec::new()) };
-        let mut before = Vec::new();
+    /// Who has an id now.
+    fn now(&self, id: Id) -> Who {
+        (id, self.newest.get(&id).copied().unwrap_or(0))
+    }
+
+    /// Which have to be told of before an entry and have not been, each with whether it need only leave the place that it has.
+    fn before(&self, who: Who) -> Result<Vec<(Who, bool)>> {
+        let Some(net) = self.nets.get(&who) else { return Ok(Vec::new()) };
+        let mut before: Vec<(Who, bool)> = Vec::new();
+        let mut add = |other: Who, leaves: bool| {
+            let is_out = self.stage(other) == Stage::Told || (leaves && self.aside.contains(&other));
+            if other != who && !is_out {
+                before.push((other, leaves));
+            }
+        };
+        // Who had the id before.
+        who.1.checked_sub(1).into_iter().for_each(|earlier| add((who.0, earlier), false));
         if net.gone.is_some() {
             // Nothing is below it then.
-            let is_there = |child: &&Id| **child != id && !self.aside.contains(child);
-            before.extend(self.left.get(&id).into_iter().flatten().filter(is_there));
+            self.left.get(&who).into_iter().flatten().for_each(|child| add(*child, true));
             return Ok(before);
         }
-        let entry = names::entry(&self.entries, id)?;
+        let entry = names::entry(&self.entries, who.0)?;
         if net.is_moved {
-            let is_there = |holder: &&Id| **holder != id && !self.aside.contains(holder);
-            before.extend(self.freed.get(&self.key_of(&entry)?).filter(is_there));
+            self.freed.get(&self.key_of(&entry)?).into_iter().flatten().for_each(|holder| add(*holder, true));
         }
         names::climb(&self.entries, entry.parent, |above| {
-            let is_moved = self.nets.get(&above).is_some_and(|net| net.is_moved);
-            before.extend(is_moved.then_some(above));
+            let above = self.now(above);
+            if self.nets.get(&above).is_some_and(|net| net.is_moved) {
+                add(above, false);
+            }
             None
         })?;
         Ok(before)
@@ -215,33 +251,36 @@ impl<'c> Course<'c> {
         Ok(child_key(entry.parent, &normalized))
     }
 
-    /// The entry on top of the stack waits for one that waits for it. Whether the top is given up until later.
-    fn break_circle(&mut self, before: Id, stack: &mut Vec<Id>, later: &mut Vec<Id>) -> bool {
-        let Some(place) = stack.iter().position(|id| *id == before) else { return false };
-        let is_begun = |id: &Id| self.stages.get(id) == Some(&Stage::Begun);
-        let waiting: Vec<Id> = stack[place + 1..].iter().copied().filter(is_begun).collect();
-        // What is there already, and stays.
-        let is_in_the_way = |id: &Id| self.nets.get(id).is_some_and(|net| net.gone.is_none() && net.old.is_some());
-        let moved: Vec<Id> = waiting.iter().copied().filter(is_in_the_way).collect();
-        if moved.is_empty() {
-            // All who wait for the one that is begun are new.
-            if is_in_the_way(&before) {
-                self.put_aside(before);
+    /// The entry on top of the stack waits for one that waits for it: has one of the circle leave its place that stays, so that
+    /// another need not wait for it any more. Whether there is one.
+    fn break_circle(&mut self, before: Who, stack: &mut Vec<Who>, later: &mut Vec<Who>) -> Result<bool> {
+        let Some(place) = stack.iter().rposition(|who| *who == before) else { return Ok(false) };
+        let is_begun = |place: &usize| self.stages.get(&stack[*place]) == Some(&Stage::Begun);
+        let circle: Vec<usize> = (place..stack.len()).filter(is_begun).collect();
+        // Who waits, and for whom; the top waits for the first.
+        let next = circle.iter().skip(1).chain(&circle[..1]);
+        let pairs: Vec<(usize, usize)> = circle.iter().copied().zip(next.copied()).collect();
+        for (waits, leaves) in pairs.into_iter().rev() {
+            let (one, other) = (stack[waits], stack[leaves]);
+            let stays = self.nets.get(&other).is_some_and(|net| net.gone.is_none());
+            if !stays || !self.before(one)?.contains(&(other, true)) {
+                continue;
             }
-            return false;
+            self.put_aside(other);
+            for who in stack.drain(waits + 1..).rev() {
+                if self.stages.get(&who) == Some(&Stage::Begun) {
+                    self.stages.insert(who, Stage::Waiting);
+                    later.push(who);
+                }
+            }
+            return Ok(true);
         }
-        moved.into_iter().for_each(|id| self.put_aside(id));
-        stack.truncate(place + 1);
-        for id in waiting.into_iter().rev() {
-            self.stages.insert(id, Stage::Waiting);
-            later.push(id);
-        }
-        true
+        Ok(false)
     }
 
-    fn put_aside(&mut self, id: Id) {
-        if self.aside.insert(id) {
-            self.told.push(Told::Aside(id));
+    fn put_aside(&mut self, who: Who) {
+        if self.aside.insert(who) {
+            self.told.push(Told::Aside(who.0));
         }
     }
 
@@ -255,9 +294,9 @@ impl<'c> Course<'c> {
         Ok(found)
     }
 
-    fn emit(&mut self, id: Id) -> Result<()> {
-        self.stages.insert(id, Stage::Told);
-        let net = self.nets.get(&id);
+    fn emit(&mut self, who: Who) -> Result<()> {
+        self.stages.insert(who, Stage::Told);
+        let (id, net) = (who.0, self.nets.get(&who));
         if let Some(gone) = net.and_then(|net| net.gone.as_ref()) {
             // Of what came and went meanwhile, too: a client that was cut off before may have it.
             self.told.push(Told::Gone(id, gone.clone()));
@@ -268,7 +307,10 @@ impl<'c> Course<'c> {
         if self.with_below.contains(&id) {
             let mut below = self.subtree(id)?;
             // Others have yet to be told of.
-            below.retain(|id| self.stage(*id) == Stage::Told || !self.nets.contains_key(id));
+            below.retain(|id| {
+                let who = self.now(*id);
+                self.stage(who) == Stage::Told || !self.nets.contains_key(&who)
+            });
             self.told.extend(below.into_iter().skip(1).map(|id| Told::Entry(id, SyncState::Add)));
         }
         Ok(())

@@ -105,6 +105,7 @@ impl Consumer {
             }
             if started.elapsed() > PATIENCE {
                 let log = self.log();
+                fs::write("/tmp/fail.log", &log).unwrap();
                 let told = |line: &&str| !line.contains("deferring") && !line.contains("connection_read");
                 let end: Vec<&str> = log.lines().rev().filter(told).take(80).collect();
                 let end: Vec<&str> = end.into_iter().rev().collect();

@@ -1,0 +1,287 @@
+//! Copies that are brought up to date (RFC 4533), kept by a client that is stricter than any: whatever it is told it has to be
+//! able to do there and then.
+
+use std::collections::BTreeMap;
+
+use duramen_directory::{Config, News, Progress, Requester, Sink, Standing};
+use duramen_ldap::Payload;
+use duramen_ldap::attribute::Attribute;
+use duramen_ldap::ber::List;
+use duramen_ldap::control::{SyncDone, SyncInfo, SyncRequest, SyncState, SyncStateValue};
+use duramen_ldap::filter::FilterBuf;
+use duramen_ldap::message::ChangeKind::Replace;
+use duramen_ldap::message::{Control, ResultCode, Scope, SearchRequest};
+use duramen_ldap::oid::control as oid;
+
+use crate::sample::*;
+
+/// A directory that keeps what changes.
+pub fn keeping(changes: u32) -> Sample {
+    Sample::with(Config { history: Some(changes), ..Config::default() })
+}
+
+/// A client's copy.
+#[derive(Default)]
+pub struct Copy {
+    pub entries: BTreeMap<[u8; 16], (String, Vec<u8>)>,
+    pub cookie: Vec<u8>,
+    /// What it was told is there, since it asked.
+    present: Vec<[u8; 16]>,
+    /// Entries that it was told of, in full.
+    pub told: usize,
+    pub named: usize,
+    /// Takes so much at a time.
+    pub most: usize,
+    taken: usize,
+}
+
+impl Copy {
+    fn holder(&self, name: &str) -> Option<[u8; 16]> {
+        self.entries.iter().find(|(_, (known, _))| known == name).map(|(uuid, _)| *uuid)
+    }
+
+    fn put(&mut self, uuid: [u8; 16], name: &str, attributes: &[u8]) {
+        let holder = self.holder(name);
+        assert!(holder.is_none_or(|holder| holder == uuid), "{name} is still another entry's");
+        if let Some((_, above)) = name.split_once(',').filter(|_| name != BASE) {
+            assert!(self.holder(above).is_some(), "nothing is above {name}");
+        }
+        let before = self.entries.insert(uuid, (name.to_string(), attributes.to_vec()));
+        if let Some((before, _)) = before.filter(|(before, _)| before != name) {
+            // All below moves with it.
+            let (old, new) = (format!(",{before}"), format!(",{name}"));
+            for (known, _) in self.entries.values_mut() {
+                if let Some(front) = known.strip_suffix(&old) {
+                    *known = format!("{front}{new}");
+                }
+            }
+        }
+    }
+
+    fn drop(&mut self, uuid: [u8; 16]) {
+        if let Some((name, _)) = self.entries.remove(&uuid) {
+            let below = self.entries.values().find(|(known, _)| known.ends_with(&format!(",{name}")));
+            assert!(below.is_none(), "{below:?} is still below {name}");
+        }
+    }
+
+    /// What it was not told of is gone.
+    fn forget_others(&mut self) {
+        let present = std::mem::take(&mut self.present);
+        self.entries.retain(|uuid, _| present.contains(uuid));
+    }
+
+    /// Asks for what is new, and perhaps for what will be.
+    pub fn ask(&mut self, sample: &Sample, persists: bool) -> Result<Option<Standing>, ResultCode> {
+        self.ask_as(
+            sample,
+            &Requester::internal(),
+            BASE,
+            "(objectClass=*)",
+            SyncRequest { persists, cookie: None, reload_hint: true },
+        )
+    }
+
+    pub fn ask_as(
+        &mut self,
+        sample: &Sample,
+        requester: &Requester,
+        base: &str,
+        filter: &str,
+        sync: SyncRequest<'_>,
+    ) -> Result<Option<Standing>, ResultCode> {
+        (self.told, self.named, self.most) = (0, 0, self.most.max(1));
+        let cookie = self.cookie.clone();
+        let (mut value, mut buffer) = (Vec::new(), Vec::new());
+        SyncRequest { cookie: Some(&cookie).map(Vec::as_slice), ..sync }.encode(&mut value);
+        let control = Control { oid: oid::SYNC_REQUEST, critical: true, value: Some(&value) };
+        let filter = FilterBuf::parse(filter).unwrap();
+        let mut attributes = Vec::new();
+        let request = SearchRequest {
+            attributes: List::build(&mut attributes, ["*", "+"]),
+            ..SearchRequest::new(base, Scope::Subtree, filter.as_filter())
+        };
+        let mut search =
+            sample.directory.search(requester, &request, List::build(&mut buffer, [control])).map_err(|e| e.code)?;
+        loop {
+            self.taken = 0;
+            match search.run(self) {
+                Progress::Paused => {}
+                Progress::Persists => return Ok(search.stand()),
+                Progress::Done(done) => {
+                    if let Some(failure) = done.failure {
+                        return Err(failure.code);
+                    }
+                    let controls: List<'_, Control<'_>> = List::trusted(&done.controls);
+                    let control = controls.iter().find(|control| control.oid == oid::SYNC_DONE).unwrap();
+                    let end = SyncDone::decode(control.value.unwrap()).unwrap();
+                    self.cookie = end.cookie.unwrap().to_vec();
+                    if !end.refresh_deletes {
+                        self.forget_others();
+                    }
+                    return Ok(None);
+                }
+            }
+        }
+    }
+
+    /// Hears all there is to hear.
+    pub fn hear(&mut self, standing: &mut Standing) -> Result<(), ResultCode> {
+        loop {
+            self.taken = 0;
+            match standing.run(self) {
+                News::Nothing => return Ok(()),
+                News::More => {}
+                News::Ended(done) => return Err(done.failure.unwrap().code),
+            }
+        }
+    }
+}
+
+impl Sink for Copy {
+    fn entry(&mut self, name: &str, attributes: &[&[u8]], controls: List<'_, Control<'_>>) {
+        let control = controls.iter().find(|control| control.oid == oid::SYNC_STATE).expect("a state");
+        let said = SyncStateValue::decode(control.value.unwrap()).unwrap();
+        self.taken += 1;
+        self.told += 1;
+        match said.state {
+            SyncState::Delete => self.drop(said.uuid),
+            _ => self.put(said.uuid, name, &attributes.concat()),
+        }
+        self.present.push(said.uuid);
+        self.cookie = said.cookie.map_or(std::mem::take(&mut self.cookie), <[u8]>::to_vec);
+    }
+
+    fn reference(&mut self, _: List<'_, &str>, _: List<'_, Control<'_>>) {
+        self.told += 1;
+    }
+
+    fn info(&mut self, value: &[u8]) {
+        let mut keep = |cookie: Option<&[u8]>| self.cookie = cookie.unwrap().to_vec();
+        match SyncInfo::decode(value).unwrap() {
+            SyncInfo::NewCookie(cookie) => keep(Some(cookie)),
+            SyncInfo::RefreshDelete { cookie, .. } => keep(cookie),
+            SyncInfo::RefreshPresent { cookie, .. } => {
+                keep(cookie);
+                self.forget_others();
+            }
+            SyncInfo::IdSet { deletes, uuids, .. } => {
+                for uuid in uuids.iter().map(|uuid| uuid.try_into().unwrap()) {
+                    self.named += 1;
+                    if deletes { self.drop(uuid) } else { self.present.push(uuid) }
+                }
+            }
+        }
+    }
+
+    fn is_full(&self) -> bool {
+        self.taken >= self.most
+    }
+}
+
+/// Names and attributes, in the order of names; those that a filter finds below a base.
+pub fn content(sample: &Sample) -> Vec<(String, Vec<u8>)> {
+    let attributes: &[&str] = &[
+        "*",
+        "structuralObjectClass",
+        "entryUUID",
+        "creatorsName",
+        "createTimestamp",
+        "entryCSN",
+        "modifiersName",
+        "modifyTimestamp",
+    ];
+    let given = sample.search(BASE, "(objectClass=*)", &Ask { attributes, ..Ask::default() }).unwrap();
+    let text = |(name, attributes): Found| {
+        let mut lines: Vec<String> = attributes.iter().map(|(name, values)| format!("{name}: {values:?}")).collect();
+        lines.sort();
+        (name, lines.join("\n").into_bytes())
+    };
+    let mut all: Vec<_> = given.entries.into_iter().map(text).collect();
+    all.sort();
+    all
+}
+
+fn copied(copy: &Copy) -> Vec<(String, Vec<u8>)> {
+    let text = |(name, attributes): &(String, Vec<u8>)| {
+        let list: List<'_, Attribute<'_>> = List::trusted(attributes);
+        let value = |value: &[u8]| String::from_utf8_lossy(value).into_owned();
+        let mut lines: Vec<String> = list
+            .iter()
+            .map(|a| format!("{}: {:?}", a.description, a.values.iter().map(value).collect::<Vec<_>>()))
+            .collect();
+        lines.sort();
+        (name.clone(), lines.join("\n").into_bytes())
+    };
+    let mut all: Vec<_> = copy.entries.values().map(text).collect();
+    all.sort();
+    all
+}
+
+#[track_caller]
+fn assert_same(copy: &Copy, sample: &Sample, what: &str) {
+    let text = |all: Vec<(String, Vec<u8>)>| -> Vec<String> {
+        all.into_iter().map(|(name, rest)| format!("{name}\n{}", String::from_utf8_lossy(&rest))).collect()
+    };
+    let (copied, there) = (text(copied(copy)), text(content(sample)));
+    let alone = |one: &[String], other: &[String]| -> Vec<String> {
+        one.iter().filter(|entry| !other.contains(entry)).cloned().collect()
+    };
+    assert_eq!(alone(&copied, &there), alone(&there, &copied), "{what}");
+}
+
+/// A change at random; most of those that cannot be are passed over.
+fn change(sample: &Sample, random: &mut fastrand::Rng) {
+    let names: Vec<String> = sample.found("(objectClass=*)");
+    let known = |random: &mut fastrand::Rng| names[random.usize(..names.len())].clone();
+    let (name, other) = (known(random), known(random));
+    let rdn = format!("ou={}", ["a", "b", "c", "d"][random.usize(..4)]);
+    let value = random.u16(..).to_string();
+    let _ = match random.u8(..10) {
+        0..=2 => {
+            let unit: &[(&str, Vec<&[u8]>)] =
+                &[("objectClass", vec![b"organizationalUnit"]), ("ou", vec![rdn[3..].as_bytes()])];
+            sample.add(&format!("{rdn},{name}"), unit)
+        }
+        3 => sample.modify(&name, &[(Replace, "description", &[&value])]),
+        _ if name == BASE => return,
+        4 => sample.delete(&name, &[]),
+        5 if random.u8(..4) == 0 => sample.delete(&name, &[control(oid::TREE_DELETE)]),
+        5..=7 => sample.rename(&name, &rdn, true, None),
+        _ => sample.rename(&name, &rdn, true, Some(&other)),
+    };
+}
+
+/// Copies that are asked for now and then, and those that hear what happens, in small pieces or at once, all end with what there
+/// is.
+fn run(seed: u64) {
+    let mut random = fastrand::Rng::with_seed(seed);
+    let sample = keeping(100_000);
+    sample.load("dn: dc=example,dc=com\nobjectClass: domain\ndc: example\n");
+    let mut asking = Copy { most: usize::MAX, ..Copy::default() };
+    let mut hearing = Copy { most: 1 + random.usize(..3), ..Copy::default() };
+    let mut standing = hearing.ask(&sample, true).unwrap().unwrap();
+    for round in 0..12 {
+        for _ in 0..random.usize(..24) {
+            change(&sample, &mut random);
+        }
+        let what = format!("seed {seed}, round {round}");
+        if random.bool() {
+            asking.ask(&sample, false).unwrap_or_else(|code| panic!("{what}: {code}"));
+            assert_same(&asking, &sample, &what);
+        }
+        if random.bool() {
+            hearing.hear(&mut standing).unwrap();
+            assert_same(&hearing, &sample, &what);
+        }
+    }
+    asking.ask(&sample, false).unwrap();
+    assert_same(&asking, &sample, &format!("seed {seed}"));
+}
+
+#[test]
+fn whatever_changes_copies_can_follow_it_step_by_step() {
+    let cases = std::env::var("DURAMEN_CASES").ok().and_then(|cases| cases.parse().ok()).unwrap_or(12);
+    let first = std::env::var("DURAMEN_SEED").ok().and_then(|seed| seed.parse().ok());
+    (0..if first.is_some() { 1 } else { cases }).for_each(|n| run(first.unwrap_or(0) + n));
+}
