@@ -68,6 +68,8 @@ pub(super) struct Copying {
     state: SyncState,
     /// Entries and references that were given.
     count: u64,
+    /// Entries that are not there for the client any more, from above: it is told of them from below, before anything else.
+    leaving: Vec<(Id, Uuid, Option<String>)>,
     /// Below which an entry has a name of its own for a while.
     aside: Option<String>,
     /// Whether the cookie has been sent with an entry.
@@ -259,6 +261,7 @@ impl Copying {
             given: sync.persists.then(RoaringBitmap::new),
             state: SyncState::Add,
             count: 0,
+            leaving: Vec::new(),
             aside: None,
             is_said: false,
             is_last: false,
@@ -336,6 +339,7 @@ impl Copying {
     /// The control of an entry that is given out, encoded.
     fn control_of(&mut self, id: Id, uuid: Uuid, sink: &mut dyn Sink) -> Vec<u8> {
         if !self.is_present_phase() {
+            self.leave(sink);
             self.flush(sink);
         }
         self.count += 1;
@@ -374,6 +378,16 @@ impl Copying {
         }
     }
 
+    /// Tells of those that leave.
+    fn leave(&mut self, sink: &mut dyn Sink) {
+        // Something follows, or the cookie by itself.
+        let is_last = std::mem::take(&mut self.is_last);
+        for (id, uuid, name) in std::mem::take(&mut self.leaving).into_iter().rev() {
+            self.gone(id, uuid, name.as_deref(), sink);
+        }
+        self.is_last = is_last;
+    }
+
     fn name(&mut self, uuid: Uuid, sink: &mut dyn Sink) {
         self.ids.push(uuid);
         if self.ids.len() >= TOGETHER {
@@ -395,6 +409,7 @@ impl Copying {
 
     /// Ends what is told: with the cookie, if the search goes on.
     fn end(&mut self, sink: &mut dyn Sink) {
+        self.leave(sink);
         self.flush(sink);
         if !self.persists || self.is_said {
             return;
@@ -471,13 +486,16 @@ impl<'r> Run<'r> {
     /// Tells what has changed.
     pub(super) fn told(&mut self, told: &[Told], sink: &mut dyn Sink) -> Result<Option<bool>> {
         while let Some(one) = told.get(*self.next as usize) {
-            if sink.is_full() {
+            let Some(copying) = &mut self.copying else { return Ok(Some(false)) };
+            // Who leaves does so together, as far as that is not too much.
+            if sink.is_full() && (copying.leaving.is_empty() || copying.leaving.len() >= TOGETHER) {
+                copying.leave(sink);
                 return Ok(None);
             }
-            let Some(copying) = &mut self.copying else { return Ok(Some(false)) };
             copying.is_last = *self.next as usize + 1 == told.len();
             match one {
                 Told::Gone(id, gone) => {
+                    copying.leave(sink);
                     let name = Some(gone.name.as_str()).filter(|_| self.scene.plan.reads_everything());
                     copying.gone(*id, gone.uuid, name, sink);
                 }
@@ -512,7 +530,7 @@ impl<'r> Run<'r> {
             true => Some(self.scene.name_of(id, &entry)?),
             false => None,
         };
-        self.copying.iter_mut().for_each(|copying| copying.gone(id, uuid, name.as_deref(), sink));
+        self.copying.iter_mut().for_each(|copying| copying.leaving.push((id, uuid, name.clone())));
         Ok(())
     }
 

@@ -285,3 +285,257 @@ fn whatever_changes_copies_can_follow_it_step_by_step() {
     let first = std::env::var("DURAMEN_SEED").ok().and_then(|seed| seed.parse().ok());
     (0..if first.is_some() { 1 } else { cases }).for_each(|n| run(first.unwrap_or(0) + n));
 }
+
+fn number(sample: &Sample) -> String {
+    sample.read(BASE, &["contextCSN"]).values("contextCSN")[0].to_string()
+}
+
+#[test]
+fn a_suffix_shows_the_number_of_the_last_change_and_numbers_grow_whatever_the_clock_says() {
+    let sample = keeping(100);
+    sample.load(PEOPLE);
+    let mut last = number(&sample);
+    for n in 0..20 {
+        sample.modify(JENSEN, &[(Replace, "description", &[&n.to_string()])]).unwrap();
+        let own = sample.read(JENSEN, &["entryCSN"]).values("entryCSN")[0].to_string();
+        assert!(own > last, "{own} after {last}");
+        assert_eq!(own, number(&sample));
+        last = own;
+    }
+    // An entry that comes with a number of times to come takes all later ones there.
+    let future = "20991231235959.000000Z#000000#000#000000";
+    let relaxed = [control(oid::RELAX)];
+    let set = |value: &str| {
+        sample.modify_as(&Requester::internal(), JENSEN, &[(Replace, "entryCSN", &[value])], &relaxed).unwrap();
+    };
+    set(future);
+    assert!(number(&sample).as_str() < future);
+    sample.modify(JENSEN, &[(Replace, "description", &["x"])]).unwrap();
+    let own = sample.read(JENSEN, &["entryCSN", "modifyTimestamp"]);
+    assert!(own.values("entryCSN")[0] > future && own.values("modifyTimestamp")[0] < "2099", "{own:?}");
+    assert_eq!(number(&sample), own.values("entryCSN")[0]);
+    // Another program that opens the directory goes on from there, as a clock that was put back would have it.
+    let Sample { directory, folder } = sample;
+    let before = own.values("entryCSN")[0].to_string();
+    drop(directory);
+    let sample =
+        Sample { directory: duramen_directory::Directory::open(folder.path(), Config::default()).unwrap(), folder };
+    sample.delete(JENSEN, &[]).unwrap();
+    assert!(number(&sample) > before);
+}
+
+#[test]
+fn who_has_a_copy_hears_what_has_changed_and_nothing_else() {
+    let sample = keeping(100);
+    sample.load(PEOPLE);
+    let mut copy = Copy { most: usize::MAX, ..Copy::default() };
+    copy.ask(&sample, false).unwrap();
+    assert_eq!((copy.told, copy.named), (6, 0));
+    copy.ask(&sample, false).unwrap();
+    assert_eq!((copy.told, copy.named), (0, 0));
+    sample.modify(JENSEN, &[(Replace, "description", &["x"])]).unwrap();
+    sample.delete("cn=admins,ou=Groups,dc=example,dc=com", &[]).unwrap();
+    copy.ask(&sample, false).unwrap();
+    assert_eq!((copy.told, copy.named), (1, 1));
+    assert_same(&copy, &sample, "one changed, one deleted");
+    // A rename of what has something below it is told of the renamed entry alone.
+    sample.rename("ou=People,dc=example,dc=com", "ou=Staff", true, None).unwrap();
+    copy.ask(&sample, false).unwrap();
+    assert_eq!((copy.told, copy.named), (1, 0));
+    assert_same(&copy, &sample, "a subtree renamed");
+    // Of more changes than are kept the entries that are as they were are only named.
+    for n in 0..1300 {
+        sample.modify("ou=Groups,dc=example,dc=com", &[(Replace, "description", &[&n.to_string()])]).unwrap();
+    }
+    copy.ask(&sample, false).unwrap();
+    assert_eq!((copy.told, copy.named), (1, 4));
+    assert_same(&copy, &sample, "more than is kept");
+}
+
+fn asked<'a>(cookie: &'a [u8], reload_hint: bool) -> SyncRequest<'a> {
+    SyncRequest { persists: false, cookie: Some(cookie), reload_hint }
+}
+
+#[test]
+fn a_cookie_of_another_directory_is_refused_or_ends_in_all_content_rfc4533_3_1() {
+    let sample = keeping(100);
+    sample.load(PEOPLE);
+    for cookie in [
+        "rid=001,csn=29990101000000.000000Z#000000#000#000000",
+        "rid=001,csn=20200101000000.000000Z#000000#007#000000",
+        "nonsense",
+    ] {
+        let mut copy = Copy { cookie: cookie.into(), most: usize::MAX, ..Copy::default() };
+        let refused = copy.ask_as(&sample, &Requester::internal(), BASE, "(objectClass=*)", asked(b"", false));
+        assert_eq!(refused.err(), Some(ResultCode::SYNC_REFRESH_REQUIRED), "{cookie}");
+        copy.ask_as(&sample, &Requester::internal(), BASE, "(objectClass=*)", asked(b"", true)).unwrap();
+        assert_eq!((copy.told, copy.named), (6, 0), "{cookie}");
+    }
+    // One of before: entries have come with numbers of their own since, which tell nothing of when.
+    let mut copy = Copy { cookie: b"rid=001,csn=20200101000000.000000Z#000000#000#000000".to_vec(), ..Copy::default() };
+    copy.ask_as(&sample, &Requester::internal(), BASE, "(objectClass=*)", asked(b"", false)).unwrap();
+    assert_eq!((copy.told, copy.named), (6, 0));
+}
+
+#[test]
+fn what_a_client_finds_no_more_is_gone_for_it_and_what_comes_into_sight_is_new() {
+    let sample = keeping(1000);
+    sample.load(PEOPLE);
+    let mut copy = Copy { most: usize::MAX, ..Copy::default() };
+    let filter = "(|(uid=*)(ou=*)(dc=*))";
+    let sync = SyncRequest { persists: true, cookie: None, reload_hint: true };
+    let mut standing = copy.ask_as(&sample, &Requester::internal(), BASE, filter, sync).unwrap().unwrap();
+    assert_eq!(copy.entries.len(), 5);
+    sample.modify(JENSEN, &[(Replace, "description", &["x"])]).unwrap();
+    sample.modify("cn=admins,ou=Groups,dc=example,dc=com", &[(Replace, "description", &["x"])]).unwrap();
+    copy.hear(&mut standing).unwrap();
+    assert_eq!((copy.told, copy.entries.len()), (6, 5), "of what it never had it hears nothing");
+    sample.modify("cn=admins,ou=Groups,dc=example,dc=com", &[(Replace, "description", &["y"])]).unwrap();
+    sample.rename(JENSEN, "cn=Barbara Jensen", false, None).unwrap();
+    sample.modify("cn=Barbara Jensen,ou=People,dc=example,dc=com", &[(Replace, "uid", &[])]).unwrap();
+    copy.hear(&mut standing).unwrap();
+    assert_eq!(copy.entries.len(), 4);
+    sample.modify("cn=Barbara Jensen,ou=People,dc=example,dc=com", &[(Replace, "uid", &["b"])]).unwrap();
+    copy.hear(&mut standing).unwrap();
+    assert_eq!(copy.entries.len(), 5);
+}
+
+#[test]
+fn who_searches_a_part_hears_of_all_that_is_moved_into_it_and_out_of_it() {
+    let sample = keeping(1000);
+    sample.load(PEOPLE);
+    let base = "ou=Groups,dc=example,dc=com";
+    let names = |copy: &Copy| copy.entries.values().map(|(name, _)| name.clone()).collect::<Vec<_>>();
+    let ask = |copy: &mut Copy, persists| {
+        let sync = SyncRequest { persists, cookie: None, reload_hint: true };
+        copy.ask_as(&sample, &Requester::internal(), base, "(objectClass=*)", sync).unwrap()
+    };
+    let (mut asking, mut hearing) = (Copy { most: usize::MAX, ..Copy::default() }, Copy { most: 1, ..Copy::default() });
+    // What is above its base no such client has.
+    asking.entries.insert([0; 16], (BASE.into(), Vec::new()));
+    hearing.entries.insert([0; 16], (BASE.into(), Vec::new()));
+    let all = |persists: bool, copy: &mut Copy| {
+        copy.present.push([0; 16]);
+        ask(copy, persists)
+    };
+    all(false, &mut asking);
+    let mut standing = all(true, &mut hearing).unwrap();
+    sample.rename("ou=People,dc=example,dc=com", "ou=People", true, Some(base)).unwrap();
+    all(false, &mut asking);
+    hearing.hear(&mut standing).unwrap();
+    for copy in [&asking, &hearing] {
+        assert_eq!(copy.entries.len(), 1 + 5, "{:?}", names(copy));
+    }
+    sample.rename("ou=People,ou=Groups,dc=example,dc=com", "ou=People", true, Some(BASE)).unwrap();
+    all(false, &mut asking);
+    hearing.hear(&mut standing).unwrap();
+    for copy in [&asking, &hearing] {
+        assert_eq!(copy.entries.len(), 1 + 2, "{:?}", names(copy));
+    }
+    // RFC 4533 section 3.5.1: the base is another entry then, or none.
+    sample.rename(base, "ou=Elsewhere", true, None).unwrap();
+    assert_eq!(hearing.hear(&mut standing), Err(ResultCode::NO_SUCH_OBJECT));
+}
+
+#[test]
+fn a_client_that_is_slow_hears_all_the_same_and_one_that_is_too_slow_has_to_ask_again() {
+    let sample = keeping(2000);
+    sample.load(PEOPLE);
+    let mut copy = Copy { most: 1, ..Copy::default() };
+    let mut standing = copy.ask(&sample, true).unwrap().unwrap();
+    for n in 0..10 {
+        sample.modify(JENSEN, &[(Replace, "description", &[&n.to_string()])]).unwrap();
+        sample
+            .modify("uid=jsmith,ou=People,dc=example,dc=com", &[(Replace, "description", &[&n.to_string()])])
+            .unwrap();
+        copy.taken = 0;
+        standing.run(&mut copy);
+        // What is held for longer goes.
+        if n == 5 {
+            std::thread::sleep(std::time::Duration::from_millis(1100));
+            standing.let_go();
+            assert!(!standing.is_telling());
+        }
+    }
+    copy.hear(&mut standing).unwrap();
+    assert_same(&copy, &sample, "slow");
+    for n in 0..3100 {
+        sample.modify(JENSEN, &[(Replace, "description", &[&n.to_string()])]).unwrap();
+    }
+    assert_eq!(copy.hear(&mut standing), Err(ResultCode::SYNC_REFRESH_REQUIRED));
+    copy.ask(&sample, false).unwrap();
+    assert_same(&copy, &sample, "asked again");
+}
+
+#[test]
+fn what_rfc4533_forbids_is_refused() {
+    let sample = keeping(10);
+    sample.load(PEOPLE);
+    let mut value = Vec::new();
+    SyncRequest { persists: false, cookie: None, reload_hint: false }.encode(&mut value);
+    let sync = Control { oid: oid::SYNC_REQUEST, critical: true, value: Some(&value) };
+    let ask = |more: Ask<'_>, base: &str| {
+        let controls = more.controls.iter().copied().chain([sync]).collect();
+        code(sample.search(base, "(objectClass=*)", &Ask { controls, ..more }))
+    };
+    let mut page = Vec::new();
+    duramen_ldap::control::PagedResults { size: 5, cookie: b"" }.encode(&mut page);
+    let page = Control { oid: oid::PAGED_RESULTS, critical: true, value: Some(&page) };
+    assert_eq!(ask(Ask { controls: vec![page], ..Ask::default() }, BASE), ResultCode::PROTOCOL_ERROR);
+    assert_eq!(ask(Ask { controls: vec![sync], ..Ask::default() }, BASE), ResultCode::PROTOCOL_ERROR);
+    let deref = duramen_ldap::message::Deref::Always;
+    assert_eq!(ask(Ask { deref, ..Ask::default() }, BASE), ResultCode::PROTOCOL_ERROR);
+    let root = Ask { scope: Scope::Base, ..Ask::default() };
+    assert_eq!(ask(root, ""), ResultCode::UNAVAILABLE_CRITICAL_EXTENSION);
+    // Where nothing is kept there is no such service.
+    let without = Sample::people();
+    let ask = Ask { controls: vec![sync], ..Ask::default() };
+    let refused = without.search(BASE, "(objectClass=*)", &ask);
+    assert_eq!(code(refused), ResultCode::UNAVAILABLE_CRITICAL_EXTENSION);
+    assert!(without.read(BASE, &["contextCSN"]).values("contextCSN").is_empty());
+}
+
+#[test]
+fn what_is_made_when_an_entry_is_read_is_not_copied_nor_asked_for_rfc4533_3_2() {
+    let sample = keeping(10);
+    sample.load(PEOPLE);
+    let mut copy = Copy { most: usize::MAX, ..Copy::default() };
+    copy.ask(&sample, false).unwrap();
+    let text = String::from_utf8_lossy(&copy.entries.values().flat_map(|(_, all)| all.clone()).collect::<Vec<u8>>())
+        .into_owned();
+    for made in ["memberOf", "entryDN", "hasSubordinates", "numSubordinates", "subschemaSubentry", "contextCSN"] {
+        assert!(!text.contains(made), "{made}");
+    }
+    for filter in [
+        "(memberOf=*)",
+        "(hasSubordinates=TRUE)",
+        "(!(numSubordinates=7))",
+        "(entryDN:dnSubtreeMatch:=dc=example,dc=com)",
+    ] {
+        let mut copy = Copy { most: usize::MAX, ..Copy::default() };
+        copy.ask_as(&sample, &Requester::internal(), BASE, filter, asked(b"", true)).unwrap();
+        assert_eq!(copy.told, 0, "{filter}");
+    }
+}
+
+#[test]
+fn what_another_program_changes_without_a_word_is_noticed() {
+    let sample = keeping(1000);
+    sample.load(PEOPLE);
+    let mut copy = Copy { most: usize::MAX, ..Copy::default() };
+    copy.ask(&sample, false).unwrap();
+    // As a program does that knows nothing of table `history`.
+    let db = sample.directory.database();
+    db.update(|txn| {
+        let mut entries = txn.table("entry")?;
+        let (key, value) = entries.view().last()?.map(|(key, value)| (key.to_vec(), value.to_vec())).unwrap();
+        entries.delete(&key)?;
+        entries.put(&key, &value)
+    })
+    .unwrap();
+    copy.ask_as(&sample, &Requester::internal(), BASE, "(objectClass=*)", asked(b"", true)).unwrap();
+    assert_eq!((copy.told, copy.named), (6, 0), "nothing is known of before");
+    sample.modify(JENSEN, &[(Replace, "description", &["x"])]).unwrap();
+    copy.ask(&sample, false).unwrap();
+    assert_eq!((copy.told, copy.named), (1, 0));
+}
