@@ -36,6 +36,8 @@ struct File {
     _identity: Option<IgnoredAny>,
     #[serde(rename = "password_policies")]
     _password_policies: Option<IgnoredAny>,
+    #[serde(rename = "sync")]
+    _sync: Option<IgnoredAny>,
     #[serde(rename = "limits")]
     _limits: Option<IgnoredAny>,
     #[serde(rename = "log")]

@@ -1,5 +1,6 @@
 //! Copies that are kept up to date (RFC 4533): by Debian's slapd, by python-ldap, by what `ldapsearch` shows.
 
+mod clients;
 mod consumer;
 mod slapd;
 

@@ -1,0 +1,135 @@
+//! What clients see that keep copies: `ldapsearch`, python-ldap, and one of our own.
+
+use std::io::{BufRead, BufReader};
+use std::process::{Child, Command, Stdio};
+use std::sync::mpsc::{Receiver, channel};
+use std::time::{Duration, Instant};
+
+use super::consumer::{change_all, number, search};
+use super::{Provider, TOP, person};
+use crate::clients::said;
+use crate::process::{ADMINISTRATOR, run};
+
+const PATIENCE: Duration = Duration::from_secs(30);
+
+/// An `ldapsearch` that goes on. Dropping it kills it.
+struct Listener {
+    child: Child,
+    lines: Receiver<String>,
+}
+
+impl Listener {
+    fn of(provider: &Provider, sync: &str) -> Listener {
+        let mut command = search(&provider.url(), &["-E", sync, "(objectClass=*)", "cn"]);
+        let mut child = command.stdout(Stdio::piped()).spawn().unwrap();
+        let (sender, lines) = channel();
+        let output = BufReader::new(child.stdout.take().unwrap());
+        std::thread::spawn(move || {
+            output.lines().map_while(Result::ok).try_for_each(|line| sender.send(line)).ok();
+        });
+        Listener { child, lines }
+    }
+
+    /// Waits until a line has this in it.
+    #[track_caller]
+    fn wait_for(&self, text: &str) -> String {
+        let started = Instant::now();
+        let mut heard = Vec::new();
+        while started.elapsed() < PATIENCE {
+            if let Ok(line) = self.lines.recv_timeout(Duration::from_millis(100)) {
+                if line.contains(text) {
+                    return line;
+                }
+                heard.push(line);
+            }
+        }
+        panic!("no {text:?} in:\n{}", heard.join("\n"));
+    }
+}
+
+impl Drop for Listener {
+    fn drop(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+fn filled(more: &str) -> Provider {
+    let provider = Provider::start(more);
+    change_all(&provider.url(), TOP);
+    provider
+}
+
+#[test]
+fn ldapsearch_shows_what_was_and_what_comes_and_how_far_it_is() {
+    let provider = filled("");
+    let root = said(search(&provider.url(), &["-s", "base"]).args(["-b", "", "supportedControl"]), 0);
+    assert!(root.contains("1.3.6.1.4.1.4203.1.9.1.1"), "{root}");
+    let known = number(&provider.url()).unwrap();
+    let all = said(&mut search(&provider.url(), &["-LL", "-E", "!sync=ro"]), 0);
+    assert_eq!(all.matches("\ndn: ").count() + usize::from(all.starts_with("dn: ")), 2, "{all}");
+    change_all(&provider.url(), &person("uid=u1,ou=people,dc=example,dc=com"));
+    let since = said(&mut search(&provider.url(), &["-E", &format!("!sync=ro/rid=001,csn={known}")]), 0);
+    assert!(since.contains("dn: uid=u1,") && !since.contains("dn: ou=people"), "{since}");
+
+    let listener = Listener::of(&provider, "!sync=rp");
+    listener.wait_for("dn: uid=u1");
+    change_all(&provider.url(), &person("uid=u2,ou=people,dc=example,dc=com"));
+    listener.wait_for("dn: uid=u2");
+    change_all(&provider.url(), "dn: uid=u1,ou=people,dc=example,dc=com\nchangetype: delete\n\n");
+    listener.wait_for("dn: uid=u1");
+}
+
+#[test]
+fn python_ldap_keeps_a_copy() {
+    let provider = filled("");
+    let script = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/daemon/replicas/copy_of_python_ldap.py");
+    said(Command::new("/usr/bin/python3").arg(script).arg(provider.url()).args([ADMINISTRATOR.0, ADMINISTRATOR.1]), 0);
+}
+
+#[test]
+fn what_a_tool_changes_beside_the_server_is_told_too() {
+    let provider = filled("");
+    let listener = Listener::of(&provider, "!sync=rp");
+    listener.wait_for("dn: ou=people");
+    let tool = duramen_directory::Directory::open(provider.daemon.path("data"), Default::default()).unwrap();
+    let ldif = "dn: uid=tool,ou=people,dc=example,dc=com\nobjectClass: inetOrgPerson\nuid: tool\ncn: T\nsn: T\n";
+    let options = duramen_directory::ImportOptions::default();
+    tool.import("tool.ldif", &mut ldif.as_bytes(), options, &mut |_| true).unwrap();
+    listener.wait_for("dn: uid=tool");
+}
+
+#[test]
+fn a_reload_takes_the_service_away_and_brings_it_back() {
+    let mut provider = filled("");
+    let listener = Listener::of(&provider, "!sync=rp");
+    listener.wait_for("dn: ou=people");
+    let file = provider.daemon.path("duramend.toml");
+    let text = std::fs::read_to_string(&file).unwrap();
+    std::fs::write(&file, text.replace("[sync]", "")).unwrap();
+    provider.daemon.signal("HUP");
+    provider.daemon.wait_for("reloaded:");
+    change_all(&provider.url(), &person("uid=u1,ou=people,dc=example,dc=com"));
+    assert_eq!(number(&provider.url()), None);
+    said(&mut search(&provider.url(), &["-E", "!sync=ro"]), 12);
+    std::fs::write(&file, text).unwrap();
+    provider.daemon.signal("HUP");
+    let started = Instant::now();
+    while number(&provider.url()).is_none() {
+        assert!(started.elapsed() < PATIENCE, "{}", provider.daemon.log());
+        std::thread::sleep(Duration::from_millis(20));
+    }
+    said(&mut search(&provider.url(), &["-E", "!sync=ro"]), 0);
+}
+
+#[test]
+fn how_many_changes_are_kept_is_checked() {
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join("duramend.toml");
+    for (said, is_right) in [("", true), ("changes = 5", true), ("changes = 0", false), ("sessions = 5", false)] {
+        std::fs::write(&path, crate::process::configuration(&format!("[sync]\n{said}\n"))).unwrap();
+        let (code, text) = run(&["check-config", "--config", path.to_str().unwrap()]);
+        assert_eq!(code, Some(if is_right { 0 } else { 78 }), "{text}");
+        assert!(is_right || text.contains("duramend.toml:"), "{text}");
+    }
+}
