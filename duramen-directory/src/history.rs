@@ -164,7 +164,7 @@ pub(crate) fn begin(txn: &mut WriteTxn<'_>, kept: u32, now: Moment) -> Result<()
 }
 
 fn put_head(txn: &mut WriteTxn<'_>, history: duramen::TableId, start: Moment, foreign: Moment) -> Result<()> {
-    txn.put(history, &HEAD, &[start.0.to_be_bytes(), foreign.0.to_be_bytes()].concat())
+    txn.put(history, HEAD, [start.0.to_be_bytes(), foreign.0.to_be_bytes()].concat())
 }
 
 /// What an update does to it.
@@ -189,7 +189,7 @@ impl Notes {
             put_head(txn, ids.history, start, start)?;
         }
         for change in &self.changes {
-            txn.put(ids.history, &change.number.0.to_be_bytes(), &encode(change))?;
+            txn.put(ids.history, change.number.0.to_be_bytes(), encode(change))?;
         }
         if let Some(foreign) = self.foreign {
             let start = txn.view(ids.history)?.get(HEAD)?.map_or(0, number);

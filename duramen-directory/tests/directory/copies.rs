@@ -93,7 +93,7 @@ impl Copy {
         (self.told, self.named, self.most) = (0, 0, self.most.max(1));
         let cookie = self.cookie.clone();
         let (mut value, mut buffer) = (Vec::new(), Vec::new());
-        SyncRequest { cookie: Some(&cookie).map(Vec::as_slice), ..sync }.encode(&mut value);
+        SyncRequest { cookie: Some(&cookie[..]), ..sync }.encode(&mut value);
         let control = Control { oid: oid::SYNC_REQUEST, critical: true, value: Some(&value) };
         let filter = FilterBuf::parse(filter).unwrap();
         let mut attributes = Vec::new();
@@ -240,7 +240,7 @@ fn change(sample: &Sample, random: &mut fastrand::Rng) {
     let _ = match random.u8(..10) {
         0..=2 => {
             let unit: &[(&str, Vec<&[u8]>)] =
-                &[("objectClass", vec![b"organizationalUnit"]), ("ou", vec![rdn[3..].as_bytes()])];
+                &[("objectClass", vec![b"organizationalUnit"]), ("ou", vec![&rdn.as_bytes()[3..]])];
             sample.add(&format!("{rdn},{name}"), unit)
         }
         3 => sample.modify(&name, &[(Replace, "description", &[&value])]),

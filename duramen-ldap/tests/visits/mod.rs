@@ -2,9 +2,10 @@
 //!
 //! Anything may be refused. What is accepted has to come back from what it is written as.
 
+use duramen_ldap::Payload;
 use duramen_ldap::ber::frame;
 use duramen_ldap::certificate::{Certificate, CertificateList, Name};
-use duramen_ldap::control::RequestControl;
+use duramen_ldap::control::{RequestControl, SyncDone, SyncInfo, SyncStateValue};
 use duramen_ldap::dn::{Dn, Rdn, write_ava};
 use duramen_ldap::filter::{Filter, FilterBuf};
 use duramen_ldap::ldif::{Body, LdifReader, Record};
@@ -29,11 +30,35 @@ pub fn message(data: &[u8]) -> bool {
     }
     if let Ok(response) = Message::<Response<'_>>::decode(data) {
         assert!(!format!("{response:?}").is_empty());
+        synchronization(&response);
         response.encode(&mut out);
         assert_eq!(Message::<Response<'_>>::decode(&out).unwrap(), response);
         return true;
     }
     false
+}
+
+/// What is said of a client's copy has to come back.
+fn synchronization(response: &Message<'_, Response<'_>>) {
+    let mut out = Vec::new();
+    if let Response::Intermediate(said) = &response.operation
+        && let Ok(info) = SyncInfo::decode(said.value.unwrap_or_default())
+    {
+        info.encode(&mut out);
+        assert_eq!(SyncInfo::decode(&out), Ok(info));
+    }
+    for value in response.controls.iter().filter_map(|control| control.value) {
+        if let Ok(state) = SyncStateValue::decode(value) {
+            out.clear();
+            state.encode(&mut out);
+            assert_eq!(SyncStateValue::decode(&out), Ok(state));
+        }
+        if let Ok(done) = SyncDone::decode(value) {
+            out.clear();
+            done.encode(&mut out);
+            assert_eq!(SyncDone::decode(&out), Ok(done));
+        }
+    }
 }
 
 /// A filter, as an encoding or as text. Returns whether it is one.
