@@ -88,6 +88,33 @@ fn python_ldap_keeps_a_copy() {
 }
 
 #[test]
+fn who_takes_nothing_hears_all_later_and_costs_no_memory_meanwhile() {
+    let provider = filled("");
+    let listener = Listener::of(&provider, "!sync=rp");
+    listener.wait_for("dn: ou=people");
+    let signal = |name: &str| {
+        assert!(Command::new("kill").args([name, &listener.child.id().to_string()]).status().unwrap().success());
+    };
+    let long = "x".repeat(20_000);
+    let changes = |from: u32| -> String {
+        let change = |n: u32| {
+            format!(
+                "dn: uid=l{n},ou=people,dc=example,dc=com\nchangetype: add\nobjectClass: inetOrgPerson\nuid: l{n}\ncn: {n}{long}\nsn: S\n\n"
+            )
+        };
+        (from..from + 300).map(change).collect()
+    };
+    signal("-STOP");
+    change_all(&provider.url(), &changes(0));
+    let before = provider.daemon.memory_bytes();
+    (1..5).for_each(|n| change_all(&provider.url(), &changes(300 * n)));
+    let after = provider.daemon.memory_bytes();
+    assert!(after < before + (12 << 20), "{before} bytes before, {after} after");
+    signal("-CONT");
+    listener.wait_for("dn: uid=l1499,");
+}
+
+#[test]
 fn what_a_tool_changes_beside_the_server_is_told_too() {
     let provider = filled("");
     let listener = Listener::of(&provider, "!sync=rp");

@@ -2,6 +2,8 @@
 
 use std::fmt::Write;
 
+use duramen_directory::{Config, Directory, ImportOptions};
+
 use super::consumer::{Consumer, change, change_all, content, number};
 use super::{Provider, TOP, person};
 
@@ -87,6 +89,33 @@ fn a_consumer_that_comes_after_more_changes_than_are_kept_is_told_what_is_there(
         consumer.wait_for(&provider.url());
         let log = consumer.log();
         assert!(log.contains("SYNC_ID_SET"), "of what is as it was only the UUIDs are told:\n{log}");
+    }
+}
+
+#[test]
+fn consumers_go_on_with_data_that_was_carried_over() {
+    let provider = filled("");
+    let mut consumers = KINDS.map(|kind| Consumer::of(provider.port, kind, ""));
+    for consumer in &mut consumers {
+        consumer.start();
+        consumer.wait_for(&provider.url());
+        consumer.stop();
+    }
+    change_all(&provider.url(), &person("uid=late,ou=people,dc=example,dc=com"));
+    change_all(&provider.url(), "dn: uid=u1,ou=people,dc=example,dc=com\nchangetype: delete\n\n");
+    let port = provider.port;
+    let old = provider.daemon.kill();
+    let (dir, mut ldif) = (tempfile::tempdir().unwrap(), Vec::new());
+    let config = Config { suffixes: vec!["dc=example,dc=com".into()], ..Config::default() };
+    let before = Directory::open(old.path().join("data"), Config::default()).unwrap();
+    before.export(None, &mut ldif, &mut |_, _| true).unwrap();
+    let new = Directory::open(dir.path().join("data"), config).unwrap();
+    new.import("all.ldif", &mut ldif.as_slice(), ImportOptions::default(), &mut |_| true).unwrap();
+    drop((before, new));
+    let provider = Provider::start_at(dir, port, "");
+    for consumer in &mut consumers {
+        consumer.start();
+        consumer.wait_for(&provider.url());
     }
 }
 
