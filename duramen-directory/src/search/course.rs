@@ -46,8 +46,6 @@ type Who = (Id, u32);
 /// What became of an entry in all.
 #[derive(Default)]
 struct Net {
-    /// The key of the name that it had before, if it was there and has another now, or none.
-    old: Option<Vec<u8>>,
     is_new: bool,
     gone: Option<Gone>,
     /// Whether its place among the names is another.
@@ -161,13 +159,11 @@ impl<'c> Course<'c> {
                 &gone.key
             }
         };
-        if net.old.is_none() {
-            net.old = Some(old.clone());
-            let above = parent_of(old);
-            let above = (above, self.newest.get(&above).copied().unwrap_or(0));
-            self.freed.entry(old.clone()).or_default().push(who);
-            self.left.entry(above).or_default().push(who);
-        }
+        // Each name that it has had: a client that was cut off in the midst may have it by any of them.
+        let above = parent_of(old);
+        let above = (above, self.newest.get(&above).copied().unwrap_or(0));
+        self.freed.entry(old.clone()).or_default().push(who);
+        self.left.entry(above).or_default().push(who);
     }
 
     /// What is below that was moved is told of behind it.
@@ -189,13 +185,13 @@ impl<'c> Course<'c> {
             let depth = stack.len();
             stack.extend(before.iter().copied().filter(|before| self.stage(*before) == Stage::Waiting));
             // All that it waits for waits for it.
-            let circle = before.iter().copied().find(|before| self.stage(*before) == Stage::Begun);
-            let is_ready = stack.len() == depth;
-            let is_stuck = match circle.filter(|_| is_ready) {
-                Some(before) => !self.break_circle(before, &mut stack, later)?,
-                None => is_ready,
-            };
-            if is_stuck {
+            let mut is_ready = stack.len() == depth;
+            for before in before {
+                if is_ready && self.stage(before) == Stage::Begun {
+                    is_ready = !self.break_circle(before, &mut stack, later)?;
+                }
+            }
+            if is_ready {
                 stack.pop();
                 self.emit(who)?;
             }
@@ -263,10 +259,12 @@ impl<'c> Course<'c> {
         for (waits, leaves) in pairs.into_iter().rev() {
             let (one, other) = (stack[waits], stack[leaves]);
             let stays = self.nets.get(&other).is_some_and(|net| net.gone.is_none());
-            if !stays || !self.before(one)?.contains(&(other, true)) {
+            let edges = self.before(one)?;
+            if stays && edges.contains(&(other, true)) {
+                self.put_aside(other);
+            } else if edges.iter().any(|(waited_for, _)| *waited_for == other) {
                 continue;
             }
-            self.put_aside(other);
             for who in stack.drain(waits + 1..).rev() {
                 if self.stages.get(&who) == Some(&Stage::Begun) {
                     self.stages.insert(who, Stage::Waiting);

@@ -40,7 +40,11 @@ impl Copy {
         self.entries.iter().find(|(_, (known, _))| known == name).map(|(uuid, _)| *uuid)
     }
 
+    /// Takes an entry, unless it has it as it is then, or later: as slapd does.
     fn put(&mut self, uuid: [u8; 16], name: &str, attributes: &[u8]) {
+        if self.entries.get(&uuid).is_some_and(|(_, known)| number_of(known) >= number_of(attributes)) {
+            return;
+        }
         let holder = self.holder(name);
         assert!(holder.is_none_or(|holder| holder == uuid), "{name} is still another entry's");
         if let Some((_, above)) = name.split_once(',').filter(|_| name != BASE) {
@@ -136,6 +140,11 @@ impl Copy {
             }
         }
     }
+}
+
+fn number_of(attributes: &[u8]) -> Option<Vec<u8>> {
+    let list: List<'_, Attribute<'_>> = List::trusted(attributes);
+    list.iter().find(|a| a.description == "entryCSN").and_then(|a| a.values.iter().next()).map(<[u8]>::to_vec)
 }
 
 impl Sink for Copy {
