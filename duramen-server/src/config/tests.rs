@@ -61,6 +61,7 @@ fn the_sample_is_right_and_what_it_shows_as_default_is_the_default() {
         "for =",
         "default =",
         "tell_locked",
+        "changes",
     ];
     let skipped = |line: &str| optional.iter().any(|name| line[2..].starts_with(name));
     let shown: Vec<_> = sample
@@ -91,6 +92,7 @@ fn faults_of_values_have_their_place_and_a_cure() {
         ("data = \"/d\"\n[listen]\nldaps = [\"[::1]:636\"]\n", (3, 10), "add a section [tls]"),
         ("data = \"/d\"\n[listen]\nldap = []\n", (2, 1), "leave the section away"),
         ("data = \"/d\"\n[limits]\npending = 0\n", (3, 11), "write 1 or more"),
+        ("data = \"/d\"\n[sync]\nchanges = 0\n", (3, 11), "write 1 or more"),
         ("data = \"/d\"\n[limits]\nfilter_depth = 0\n", (3, 16), "write 1 or more"),
         ("data = \"/d\"\n[limits]\nfilter_depth = 1000\n", (3, 16), "write 256 or less"),
         ("data = \"/d\"\n[limits]\nthreads = 4294967296\n", (3, 11), "write 1024 or less"),
