@@ -50,6 +50,19 @@ struct Net {
     gone: Option<Gone>,
     /// Whether its place among the names is another.
     is_moved: bool,
+    /// Whether it has left the place that it had before.
+    has_left: bool,
+}
+
+/// What an entry waits for of another.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Bond {
+    /// That it is told of.
+    Told,
+    /// That it leaves the place that it had.
+    Left,
+    /// As `Left`, of a place that it has had in between: a client has it there only if it was cut off in the midst.
+    Passed,
 }
 
 /// How far it is with an entry.
@@ -69,12 +82,14 @@ pub(super) struct Course<'c> {
     /// The newest of those that have had an id.
     newest: HashMap<Id, u32>,
     /// Who had a name, by its key, and has it no more.
-    freed: HashMap<Vec<u8>, Vec<Who>>,
+    freed: HashMap<Vec<u8>, Vec<(Who, Bond)>>,
     /// Who was below an entry, and is there no more.
-    left: HashMap<Who, Vec<Who>>,
+    left: HashMap<Who, Vec<(Who, Bond)>>,
     stages: HashMap<Who, Stage>,
     /// What was told of under a name of its own.
     aside: HashSet<Who>,
+    /// Who waits no more for whom to leave a place that he has passed.
+    waived: HashSet<(Who, Who)>,
     /// What is below these is told of behind them.
     with_below: HashSet<Id>,
     told: Vec<Told>,
@@ -114,8 +129,8 @@ impl<'c> Course<'c> {
     fn new(schema: &'c Schema, tables: &Tables<'c>) -> Result<Course<'c>> {
         let (entries, names) = (tables.entry()?, tables.name()?);
         let (nets, newest, freed, left) = Default::default();
-        let (stages, aside, with_below, told) = Default::default();
-        Ok(Course { schema, entries, names, nets, newest, freed, left, stages, aside, with_below, told })
+        let (stages, aside, waived, with_below, told) = Default::default();
+        Ok(Course { schema, entries, names, nets, newest, freed, left, stages, aside, waived, with_below, told })
     }
 
     /// Adds changes up; entries in the order in which they are told where nothing speaks against it.
@@ -160,10 +175,11 @@ impl<'c> Course<'c> {
             }
         };
         // Each name that it has had: a client that was cut off in the midst may have it by any of them.
+        let bond = if net.is_new || std::mem::replace(&mut net.has_left, true) { Bond::Passed } else { Bond::Left };
         let above = parent_of(old);
         let above = (above, self.newest.get(&above).copied().unwrap_or(0));
-        self.freed.entry(old.clone()).or_default().push(who);
-        self.left.entry(above).or_default().push(who);
+        self.freed.entry(old.clone()).or_default().push((who, bond));
+        self.left.entry(above).or_default().push((who, bond));
     }
 
     /// What is below that was moved is told of behind it.
@@ -208,31 +224,35 @@ impl<'c> Course<'c> {
         (id, self.newest.get(&id).copied().unwrap_or(0))
     }
 
-    /// Which have to be told of before an entry and have not been, each with whether it need only leave the place that it has.
-    fn before(&self, who: Who) -> Result<Vec<(Who, bool)>> {
+    /// For which an entry waits yet, and for what of each.
+    fn before(&self, who: Who) -> Result<Vec<(Who, Bond)>> {
         let Some(net) = self.nets.get(&who) else { return Ok(Vec::new()) };
-        let mut before: Vec<(Who, bool)> = Vec::new();
-        let mut add = |other: Who, leaves: bool| {
-            let is_out = self.stage(other) == Stage::Told || (leaves && self.aside.contains(&other));
-            if other != who && !is_out {
-                before.push((other, leaves));
+        let mut before: Vec<(Who, Bond)> = Vec::new();
+        let mut add = |other: Who, bond: Bond| {
+            let is_out = match bond {
+                Bond::Told => false,
+                Bond::Left => self.aside.contains(&other),
+                Bond::Passed => self.aside.contains(&other) || self.waived.contains(&(who, other)),
+            };
+            if other != who && !is_out && self.stage(other) != Stage::Told {
+                before.push((other, bond));
             }
         };
         // Who had the id before.
-        who.1.checked_sub(1).into_iter().for_each(|earlier| add((who.0, earlier), false));
+        who.1.checked_sub(1).into_iter().for_each(|earlier| add((who.0, earlier), Bond::Told));
         if net.gone.is_some() {
             // Nothing is below it then.
-            self.left.get(&who).into_iter().flatten().for_each(|child| add(*child, true));
+            self.left.get(&who).into_iter().flatten().for_each(|(child, bond)| add(*child, *bond));
             return Ok(before);
         }
         let entry = names::entry(&self.entries, who.0)?;
         if net.is_moved {
-            self.freed.get(&self.key_of(&entry)?).into_iter().flatten().for_each(|holder| add(*holder, true));
+            self.freed.get(&self.key_of(&entry)?).into_iter().flatten().for_each(|(holder, bond)| add(*holder, *bond));
         }
         names::climb(&self.entries, entry.parent, |above| {
             let above = self.now(above);
             if self.nets.get(&above).is_some_and(|net| net.is_moved) {
-                add(above, false);
+                add(above, Bond::Told);
             }
             None
         })?;
@@ -247,8 +267,8 @@ impl<'c> Course<'c> {
         Ok(child_key(entry.parent, &normalized))
     }
 
-    /// The entry on top of the stack waits for one that waits for it: has one of the circle leave its place that stays, so that
-    /// another need not wait for it any more. Whether there is one.
+    /// The entry on top of the stack waits for one that waits for it: has one of the circle wait for another no more. Whether
+    /// there is one that need not.
     fn break_circle(&mut self, before: Who, stack: &mut Vec<Who>, later: &mut Vec<Who>) -> Result<bool> {
         let Some(place) = stack.iter().rposition(|who| *who == before) else { return Ok(false) };
         let is_begun = |place: &usize| self.stages.get(&stack[*place]) == Some(&Stage::Begun);
@@ -256,24 +276,45 @@ impl<'c> Course<'c> {
         // Who waits, and for whom; the top waits for the first.
         let next = circle.iter().skip(1).chain(&circle[..1]);
         let pairs: Vec<(usize, usize)> = circle.iter().copied().zip(next.copied()).collect();
-        for (waits, leaves) in pairs.into_iter().rev() {
-            let (one, other) = (stack[waits], stack[leaves]);
-            let stays = self.nets.get(&other).is_some_and(|net| net.gone.is_none());
-            let edges = self.before(one)?;
-            if stays && edges.contains(&(other, true)) {
-                self.put_aside(other);
-            } else if edges.iter().any(|(waited_for, _)| *waited_for == other) {
-                continue;
+        let Some(waits) = self.loosen(stack, &pairs)? else { return Ok(false) };
+        for who in stack.drain(waits + 1..).rev() {
+            if self.stages.get(&who) == Some(&Stage::Begun) {
+                self.stages.insert(who, Stage::Waiting);
+                later.push(who);
             }
-            for who in stack.drain(waits + 1..).rev() {
-                if self.stages.get(&who) == Some(&Stage::Begun) {
-                    self.stages.insert(who, Stage::Waiting);
-                    later.push(who);
-                }
-            }
-            return Ok(true);
         }
-        Ok(false)
+        Ok(true)
+    }
+
+    /// Of places on the stack, each with that of the entry that is waited for there: the first that need not wait.
+    fn loosen(&mut self, stack: &[Who], pairs: &[(usize, usize)]) -> Result<Option<usize>> {
+        // One leaves its place that stays.
+        for &(waits, leaves) in pairs.iter().rev() {
+            let (bonds, other) = (self.bonds(stack[waits], stack[leaves])?, stack[leaves]);
+            if bonds.is_empty() {
+                return Ok(Some(waits));
+            }
+            let stays = self.nets.get(&other).is_some_and(|net| net.gone.is_none());
+            if stays && !bonds.contains(&Bond::Told) {
+                self.put_aside(other);
+                return Ok(Some(waits));
+            }
+        }
+        // All are gone. Only a client that was cut off has one of them where it was in between.
+        for &(waits, leaves) in pairs.iter().rev() {
+            let (one, other) = (stack[waits], stack[leaves]);
+            if self.bonds(one, other)?.iter().all(|bond| *bond == Bond::Passed) {
+                self.waived.insert((one, other));
+                return Ok(Some(waits));
+            }
+        }
+        Ok(None)
+    }
+
+    /// For what an entry waits yet of another.
+    fn bonds(&self, one: Who, other: Who) -> Result<Vec<Bond>> {
+        let before = self.before(one)?.into_iter();
+        Ok(before.filter(|(waited_for, _)| *waited_for == other).map(|(_, bond)| bond).collect())
     }
 
     fn put_aside(&mut self, who: Who) {

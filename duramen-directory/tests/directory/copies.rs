@@ -1,7 +1,7 @@
 //! Copies that are brought up to date (RFC 4533), kept by a client that is stricter than any: whatever it is told it has to be
 //! able to do there and then.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use duramen_directory::{Config, News, Progress, Requester, Sink, Standing};
 use duramen_ldap::Payload;
@@ -33,9 +33,18 @@ pub struct Copy {
     /// Takes so much at a time.
     pub most: usize,
     taken: usize,
+    /// It is cut off behind so many entries.
+    cut: Option<usize>,
+    /// It has been cut off before: what is gone stays as a name only while something is below it, as with slapd.
+    torn: bool,
+    names: BTreeSet<String>,
 }
 
 impl Copy {
+    fn is_cut_off(&self) -> bool {
+        self.cut.is_some_and(|cut| self.told >= cut)
+    }
+
     fn holder(&self, name: &str) -> Option<[u8; 16]> {
         self.entries.iter().find(|(_, (known, _))| known == name).map(|(uuid, _)| *uuid)
     }
@@ -48,8 +57,9 @@ impl Copy {
         let holder = self.holder(name);
         assert!(holder.is_none_or(|holder| holder == uuid), "{name} is still another entry's");
         if let Some((_, above)) = name.split_once(',').filter(|_| name != BASE) {
-            assert!(self.holder(above).is_some(), "nothing is above {name}");
+            assert!(self.holder(above).is_some() || self.names.contains(above), "nothing is above {name}");
         }
+        self.names.remove(name);
         let before = self.entries.insert(uuid, (name.to_string(), attributes.to_vec()));
         if let Some((before, _)) = before.filter(|(before, _)| before != name) {
             // All below moves with it.
@@ -65,8 +75,13 @@ impl Copy {
     fn drop(&mut self, uuid: [u8; 16]) {
         if let Some((name, _)) = self.entries.remove(&uuid) {
             let below = self.entries.values().find(|(known, _)| known.ends_with(&format!(",{name}")));
-            assert!(below.is_none(), "{below:?} is still below {name}");
+            assert!(self.torn || below.is_none(), "{below:?} is still below {name}");
+            self.names.extend(below.is_some().then_some(name));
         }
+    }
+
+    fn has_below(&self, name: &str) -> bool {
+        self.entries.values().any(|(known, _)| known.ends_with(&format!(",{name}")))
     }
 
     /// What it was not told of is gone.
@@ -110,6 +125,10 @@ impl Copy {
         loop {
             self.taken = 0;
             match search.run(self) {
+                Progress::Paused if self.is_cut_off() => {
+                    self.present.clear();
+                    return Ok(None);
+                }
                 Progress::Paused => {}
                 Progress::Persists => return Ok(search.stand()),
                 Progress::Done(done) => {
@@ -151,6 +170,9 @@ impl Sink for Copy {
     fn entry(&mut self, name: &str, attributes: &[&[u8]], controls: List<'_, Control<'_>>) {
         let control = controls.iter().find(|control| control.oid == oid::SYNC_STATE).expect("a state");
         let said = SyncStateValue::decode(control.value.unwrap()).unwrap();
+        if self.is_cut_off() {
+            return;
+        }
         self.taken += 1;
         self.told += 1;
         match said.state {
@@ -166,6 +188,9 @@ impl Sink for Copy {
     }
 
     fn info(&mut self, value: &[u8]) {
+        if self.is_cut_off() {
+            return;
+        }
         let mut keep = |cookie: Option<&[u8]>| self.cookie = cookie.unwrap().to_vec();
         match SyncInfo::decode(value).unwrap() {
             SyncInfo::NewCookie(cookie) => keep(Some(cookie)),
@@ -184,7 +209,7 @@ impl Sink for Copy {
     }
 
     fn is_full(&self) -> bool {
-        self.taken >= self.most
+        self.taken >= self.most || self.is_cut_off()
     }
 }
 
@@ -233,6 +258,7 @@ fn assert_same(copy: &Copy, sample: &Sample, what: &str) {
         all.into_iter().map(|(name, rest)| format!("{name}\n{}", String::from_utf8_lossy(&rest))).collect()
     };
     let (copied, there) = (text(copied(copy)), text(content(sample)));
+    assert!(copy.names.iter().all(|name| !copy.has_below(name)), "{what}: {:?}", copy.names);
     let alone = |one: &[String], other: &[String]| -> Vec<String> {
         one.iter().filter(|entry| !other.contains(entry)).cloned().collect()
     };
@@ -261,13 +287,14 @@ fn change(sample: &Sample, random: &mut fastrand::Rng) {
     };
 }
 
-/// Copies that are asked for now and then, and those that hear what happens, in small pieces or at once, all end with what there
-/// is.
+/// Copies that are asked for now and then, those of clients that are cut off in the midst, and those that hear what happens, in
+/// small pieces or at once, all end with what there is.
 fn run(seed: u64) {
     let mut random = fastrand::Rng::with_seed(seed);
     let sample = keeping(100_000);
     sample.load("dn: dc=example,dc=com\nobjectClass: domain\ndc: example\n");
     let mut asking = Copy { most: usize::MAX, ..Copy::default() };
+    let mut torn = Copy { most: 1, torn: true, ..Copy::default() };
     let mut hearing = Copy { most: 1 + random.usize(..3), ..Copy::default() };
     let mut standing = hearing.ask(&sample, true).unwrap().unwrap();
     for round in 0..12 {
@@ -278,6 +305,13 @@ fn run(seed: u64) {
         if random.bool() {
             asking.ask(&sample, false).unwrap_or_else(|code| panic!("{what}: {code}"));
             assert_same(&asking, &sample, &what);
+        }
+        if random.bool() {
+            torn.cut = Some(random.usize(..8)).filter(|_| !torn.cookie.is_empty() && random.bool());
+            torn.ask(&sample, false).unwrap_or_else(|code| panic!("{what}: {code}"));
+            if !torn.is_cut_off() {
+                assert_same(&torn, &sample, &what);
+            }
         }
         if random.bool() {
             hearing.hear(&mut standing).unwrap();
