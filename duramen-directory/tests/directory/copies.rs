@@ -2,8 +2,9 @@
 //! able to do there and then.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
 
-use duramen_directory::{Config, News, Progress, Requester, Sink, Standing};
+use duramen_directory::{Config, News, Peer, Progress, Requester, SchemaFile, Sink, Standing};
 use duramen_ldap::Payload;
 use duramen_ldap::attribute::Attribute;
 use duramen_ldap::ber::List;
@@ -24,6 +25,8 @@ pub fn keeping(changes: u32) -> Sample {
 #[derive(Default)]
 pub struct Copy {
     pub entries: BTreeMap<[u8; 16], (String, Vec<u8>)>,
+    /// References, with what they say.
+    references: BTreeMap<[u8; 16], Vec<String>>,
     pub cookie: Vec<u8>,
     /// What it was told is there, since it asked.
     present: Vec<[u8; 16]>,
@@ -73,6 +76,7 @@ impl Copy {
     }
 
     fn drop(&mut self, uuid: [u8; 16]) {
+        self.references.remove(&uuid);
         if let Some((name, _)) = self.entries.remove(&uuid) {
             let below = self.entries.values().find(|(known, _)| known.ends_with(&format!(",{name}")));
             assert!(self.torn || below.is_none(), "{below:?} is still below {name}");
@@ -88,6 +92,7 @@ impl Copy {
     fn forget_others(&mut self) {
         let present = std::mem::take(&mut self.present);
         self.entries.retain(|uuid, _| present.contains(uuid));
+        self.references.retain(|uuid, _| present.contains(uuid));
     }
 
     /// Asks for what is new, and perhaps for what will be.
@@ -183,8 +188,12 @@ impl Sink for Copy {
         self.cookie = said.cookie.map_or(std::mem::take(&mut self.cookie), <[u8]>::to_vec);
     }
 
-    fn reference(&mut self, _: List<'_, &str>, _: List<'_, Control<'_>>) {
+    fn reference(&mut self, urls: List<'_, &str>, controls: List<'_, Control<'_>>) {
+        let control = controls.iter().find(|control| control.oid == oid::SYNC_STATE).expect("a state");
+        let said = SyncStateValue::decode(control.value.unwrap()).unwrap();
         self.told += 1;
+        self.references.insert(said.uuid, urls.iter().map(str::to_string).collect());
+        self.present.push(said.uuid);
     }
 
     fn info(&mut self, value: &[u8]) {
@@ -441,6 +450,61 @@ fn what_a_client_finds_no_more_is_gone_for_it_and_what_comes_into_sight_is_new()
     sample.modify("cn=Barbara Jensen,ou=People,dc=example,dc=com", &[(Replace, "uid", &["b"])]).unwrap();
     copy.hear(&mut standing).unwrap();
     assert_eq!(copy.entries.len(), 5);
+}
+
+#[test]
+fn access_rules_that_change_are_heeded_by_what_is_told_from_then_on() {
+    let config = |rules: &str| {
+        let access = Some(SchemaFile { name: "access.conf".into(), text: rules.into() });
+        Config { history: Some(1000), suffixes: vec![BASE.into()], access, ..Config::default() }
+    };
+    let sample = Sample::with(config("access to * by * read"));
+    sample.load(PEOPLE);
+    let reader = Requester::anonymous(Arc::new(Peer::Internal), 0);
+    let mut copy = Copy { most: usize::MAX, ..Copy::default() };
+    let sync = SyncRequest { persists: true, cookie: None, reload_hint: true };
+    let mut standing = copy.ask_as(&sample, &reader, BASE, "(objectClass=*)", sync).unwrap().unwrap();
+    assert_eq!(copy.entries.len(), 6);
+    let group = "cn=admins,ou=Groups,dc=example,dc=com";
+    let hidden =
+        format!("access to dn.exact=\"{group}\" by * none\naccess to attrs=mail by * none\naccess to * by * read");
+    sample.directory.reconfigure(config(&hidden)).unwrap();
+    sample.modify(JENSEN, &[(Replace, "mail", &["new@example.com"])]).unwrap();
+    sample.modify(group, &[(Replace, "description", &["new"])]).unwrap();
+    copy.hear(&mut standing).unwrap();
+    let named = |name: &str| copy.entries.values().find(|(known, _)| known == name);
+    let (_, jensen) = named(JENSEN).unwrap();
+    assert!(!String::from_utf8_lossy(jensen).contains("example.com"), "no mail any more");
+    assert!(named(group).is_none(), "it is not there for who may not see it");
+    sample.directory.reconfigure(config("access to * by * read")).unwrap();
+    sample.modify(group, &[(Replace, "description", &["newer"])]).unwrap();
+    copy.hear(&mut standing).unwrap();
+    assert_eq!(copy.entries.len(), 6);
+}
+
+#[test]
+fn references_are_told_as_such_rfc4533_1_3() {
+    let sample = keeping(1000);
+    sample.load(PEOPLE);
+    let elsewhere = "ou=Elsewhere,dc=example,dc=com";
+    let referral: &[(&str, Vec<&[u8]>)] = &[
+        ("objectClass", vec![b"referral", b"extensibleObject"]),
+        ("ou", vec![b"Elsewhere"]),
+        ("ref", vec![b"ldap://one"]),
+    ];
+    sample.add(elsewhere, referral).unwrap();
+    let mut copy = Copy { most: usize::MAX, ..Copy::default() };
+    let mut standing = copy.ask(&sample, true).unwrap().unwrap();
+    let uuid = *copy.references.keys().next().unwrap();
+    assert_eq!((copy.entries.len(), copy.references.len()), (6, 1));
+    assert_eq!(copy.references[&uuid], ["ldap://one/ou=Elsewhere,dc=example,dc=com??sub"]);
+    let manage = [control(oid::MANAGE_DSA_IT)];
+    sample.modify_as(&Requester::internal(), elsewhere, &[(Replace, "ref", &["ldap://two"])], &manage).unwrap();
+    copy.hear(&mut standing).unwrap();
+    assert_eq!(copy.references[&uuid], ["ldap://two/ou=Elsewhere,dc=example,dc=com??sub"]);
+    sample.delete(elsewhere, &manage).unwrap();
+    copy.hear(&mut standing).unwrap();
+    assert!(copy.references.is_empty());
 }
 
 #[test]
