@@ -1,12 +1,20 @@
 //! What clients see that keep copies: `ldapsearch`, python-ldap, and one of our own.
 
-use std::io::{BufRead, BufReader};
+use std::io::{BufRead, BufReader, Write};
 use std::process::{Child, Command, Stdio};
 use std::sync::mpsc::{Receiver, channel};
 use std::time::{Duration, Instant};
 
+use duramen_ldap::Payload;
+use duramen_ldap::control::SyncRequest;
+use duramen_ldap::extended::CancelRequest;
+use duramen_ldap::filter::FilterBuf;
+use duramen_ldap::message::{Control, ExtendedRequest, Request, ResultCode, Scope};
+use duramen_ldap::oid;
+
 use super::consumer::{change_all, number, search};
 use super::{Provider, TOP, person};
+use crate::client::{Client, search as search_for};
 use crate::clients::said;
 use crate::process::{ADMINISTRATOR, run};
 
@@ -159,4 +167,41 @@ fn how_many_changes_are_kept_is_checked() {
         assert_eq!(code, Some(if is_right { 0 } else { 78 }), "{text}");
         assert!(is_right || text.contains("duramend.toml:"), "{text}");
     }
+}
+
+#[test]
+fn a_connection_has_so_many_searches_that_wait_and_each_ends_as_any_operation_rfc4533_3_7() {
+    let mut provider = filled("[limits]\npending = 2\n");
+    let mut client = Client::administrator(&provider.daemon);
+    let filter = FilterBuf::parse("(objectClass=*)").unwrap();
+    let mut value = Vec::new();
+    SyncRequest { persists: true, cookie: None, reload_hint: false }.encode(&mut value);
+    let control = [Control { oid: oid::control::SYNC_REQUEST, critical: true, value: Some(&value) }];
+    let mut persist = |client: &mut Client| {
+        let request = client.with_controls(search_for("dc=example,dc=com", Scope::Subtree, &filter), &control);
+        client.stream.write_all(&request).unwrap();
+        client.last_id()
+    };
+    let (first, second, third) = (persist(&mut client), persist(&mut client), persist(&mut client));
+    let (id, answer) = client.answer();
+    assert_eq!((id, answer.code), (third, ResultCode::ADMIN_LIMIT_EXCEEDED), "{answer:?}");
+    // Other operations go on meanwhile.
+    assert_eq!(client.search("dc=example,dc=com", Scope::Base, "(objectClass=*)").names, ["dc=example,dc=com"]);
+    client.send(Request::Abandon(first));
+    let fourth = persist(&mut client);
+    assert_eq!(client.replace("ou=people,dc=example,dc=com", "description", "x").code, ResultCode::SUCCESS);
+    let mut value = Vec::new();
+    CancelRequest { id: second }.encode(&mut value);
+    let cancel = client.send(Request::Extended(ExtendedRequest { name: oid::extended::CANCEL, value: Some(&value) }));
+    let (id, answer) = client.answer();
+    assert_eq!((id, answer.code), (second, ResultCode::CANCELED));
+    assert_eq!(client.answer().0, cancel);
+    // Of what comes later only the one that is left hears; a bind ends that, too (RFC 4511 section 4.2.1).
+    assert_eq!(client.bind(ADMINISTRATOR.0, ADMINISTRATOR.1).code, ResultCode::SUCCESS);
+    change_all(&provider.url(), &person("uid=u9,ou=people,dc=example,dc=com"));
+    let answer = client.search("uid=u9,ou=people,dc=example,dc=com", Scope::Base, "(objectClass=*)");
+    assert_eq!(answer.names, ["uid=u9,ou=people,dc=example,dc=com"], "and nothing to {fourth}");
+    drop(client);
+    provider.daemon.signal("TERM");
+    assert!(provider.daemon.ended().success());
 }
