@@ -28,7 +28,7 @@ struct Listener {
 
 impl Listener {
     fn of(provider: &Provider, sync: &str) -> Listener {
-        let mut command = search(&provider.url(), &["-E", sync, "(objectClass=*)", "cn"]);
+        let mut command = search(&provider.url(), &["-o", "ldif_wrap=no", "-E", sync, "(objectClass=*)", "cn"]);
         let mut child = command.stdout(Stdio::piped()).spawn().unwrap();
         let (sender, lines) = channel();
         let output = BufReader::new(child.stdout.take().unwrap());
