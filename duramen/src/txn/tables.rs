@@ -119,19 +119,7 @@ mod tests {
     use crate::tree::duplicates::Orders;
 
     fn table() -> OpenTable {
-        OpenTable {
-            serial: 1,
-            name: b"t"[..].into(),
-            tree: Tree::new(&Order::Bytes),
-            orders: Orders::default(),
-            saved: None,
-            dropped: false,
-            changed: 0,
-            overwritten: 0,
-            end: None,
-            noted: false,
-            kept_by: 0,
-        }
+        OpenTable::new(b"t"[..].into(), Tree::new(&Order::Bytes), Orders::default(), None)
     }
 
     #[test]

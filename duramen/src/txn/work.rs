@@ -61,6 +61,25 @@ pub(crate) struct OpenTable {
     pub kept_by: u64,
 }
 
+impl OpenTable {
+    /// One that is found so, or is to be made.
+    pub(crate) fn new(name: Arc<[u8]>, tree: Tree, orders: Orders, saved: Option<Tree>) -> OpenTable {
+        OpenTable {
+            serial: next_serial(),
+            name,
+            tree,
+            orders,
+            saved,
+            dropped: false,
+            changed: 0,
+            overwritten: 0,
+            end: None,
+            noted: false,
+            kept_by: 0,
+        }
+    }
+}
+
 /// See the module's head.
 pub(crate) struct Work {
     pub store: Arc<Store>,
@@ -162,19 +181,8 @@ impl Work {
     pub(crate) fn new(store: Arc<Store>, mut writer: Box<Writer>, durability: Durability) -> Work {
         let dirty = std::mem::replace(&mut writer.dirty, Dirty::new(store.pager.page_size));
         let txnid = writer.meta.txnid.next();
-        let main = OpenTable {
-            serial: next_serial(),
-            name: Arc::default(),
-            tree: writer.meta.catalog,
-            orders: Orders::default(),
-            saved: Some(writer.meta.catalog),
-            dropped: false,
-            changed: 0,
-            overwritten: 0,
-            end: None,
-            noted: false,
-            kept_by: 0,
-        };
+        let catalog = writer.meta.catalog;
+        let main = OpenTable::new(Arc::default(), catalog, Orders::default(), Some(catalog));
         let tables = Tables::new(main, writer.tables.clamp(*TABLES.start(), *TABLES.end()));
         let ops = if store.may_log(&writer) { Ops::new(writer.log.take_memory()) } else { Ops::none() };
         Work {
@@ -332,20 +340,7 @@ impl Work {
 
     /// Adds a table that was found or is to be made; its index.
     pub(crate) fn add_table(&mut self, name: &[u8], tree: Tree, orders: Orders, saved: Option<Tree>) -> usize {
-        let (name, serial) = (name.into(), next_serial());
-        self.tables.push(OpenTable {
-            serial,
-            name,
-            tree,
-            orders,
-            saved,
-            dropped: false,
-            changed: 0,
-            overwritten: 0,
-            end: None,
-            noted: false,
-            kept_by: 0,
-        });
+        self.tables.push(OpenTable::new(name.into(), tree, orders, saved));
         self.tables.len() - 1
     }
 

@@ -178,7 +178,7 @@ fn a_connection_has_so_many_searches_that_wait_and_each_ends_as_any_operation_rf
     let mut value = Vec::new();
     SyncRequest { persists: true, cookie: None, reload_hint: false }.encode(&mut value);
     let control = [Control { oid: oid::control::SYNC_REQUEST, critical: true, value: Some(&value) }];
-    let mut persist = |client: &mut Client| {
+    let persist = |client: &mut Client| {
         let request = client.with_controls(search_for("dc=example,dc=com", Scope::Subtree, &filter), &control);
         client.stream.write_all(&request).unwrap();
         client.last_id()

@@ -65,15 +65,21 @@ fn a_provider_that_is_killed_goes_on_where_it_was() {
     }
 }
 
-#[test]
-fn a_consumer_that_comes_after_more_changes_than_are_kept_is_told_what_is_there() {
-    let provider = filled("changes = 1\n");
-    let mut consumers = KINDS.map(|kind| Consumer::of(provider.port, kind, ""));
-    for consumer in &mut consumers {
+/// Consumers of each kind that have all there is, and have ended.
+fn stopped(provider: &Provider) -> [Consumer; KINDS.len()] {
+    KINDS.map(|kind| {
+        let mut consumer = Consumer::of(provider.port, kind, "");
         consumer.start();
         consumer.wait_for(&provider.url());
         consumer.stop();
-    }
+        consumer
+    })
+}
+
+#[test]
+fn a_consumer_that_comes_after_more_changes_than_are_kept_is_told_what_is_there() {
+    let provider = filled("changes = 1\n");
+    let mut consumers = stopped(&provider);
     let mut ldif = "dn: ou=staff,dc=example,dc=com\nchangetype: add\nobjectClass: organizationalUnit\nou: staff\n\n\
         dn: ou=people,dc=example,dc=com\nchangetype: modrdn\nnewrdn: ou=people\ndeleteoldrdn: 1\n\
         newsuperior: ou=staff,dc=example,dc=com\n\n\
@@ -95,12 +101,7 @@ fn a_consumer_that_comes_after_more_changes_than_are_kept_is_told_what_is_there(
 #[test]
 fn consumers_go_on_with_data_that_was_carried_over() {
     let provider = filled("");
-    let mut consumers = KINDS.map(|kind| Consumer::of(provider.port, kind, ""));
-    for consumer in &mut consumers {
-        consumer.start();
-        consumer.wait_for(&provider.url());
-        consumer.stop();
-    }
+    let mut consumers = stopped(&provider);
     change_all(&provider.url(), &person("uid=late,ou=people,dc=example,dc=com"));
     change_all(&provider.url(), "dn: uid=u1,ou=people,dc=example,dc=com\nchangetype: delete\n\n");
     let port = provider.port;
@@ -122,12 +123,7 @@ fn consumers_go_on_with_data_that_was_carried_over() {
 #[test]
 fn entries_that_change_names_with_each_other_arrive() {
     let provider = filled("");
-    let mut consumers = KINDS.map(|kind| Consumer::of(provider.port, kind, ""));
-    for consumer in &mut consumers {
-        consumer.start();
-        consumer.wait_for(&provider.url());
-        consumer.stop();
-    }
+    let mut consumers = stopped(&provider);
     let rename = |from: &str, to: &str| {
         format!("dn: uid={from},ou=people,dc=example,dc=com\nchangetype: modrdn\nnewrdn: uid={to}\ndeleteoldrdn: 1\n\n")
     };
