@@ -11,8 +11,10 @@ use crate::workspace;
 
 /// Programs that leave the library by `longjmp`: what it had in its hands is lost then.
 const JUMPING: [&str; 2] = ["beyond", "surroundings"];
+/// One whose threads outlive the library, in which what it keeps for them is lost, unless it is run without those.
+const OUTLIVED: &str = "loading";
 const PROGRAMS: [&str; 8] =
-    ["entries", "environment", "transactions", "limits", "loading", "own", JUMPING[0], JUMPING[1]];
+    ["entries", "environment", "transactions", "limits", OUTLIVED, "own", JUMPING[0], JUMPING[1]];
 const TARGET: &str = "x86_64-unknown-linux-gnu";
 
 pub fn run() -> Result {
@@ -49,9 +51,19 @@ fn program(place: &Path, library: &Path, name: &str) -> Result {
     compiler.args(["-std=gnu11", "-g", "-fsanitize=address", "-rdynamic", "-I"]).arg(of_tests.join("include"));
     compiler.arg(of_tests.join("tests/c").join(name).with_extension("c")).arg("-o").arg(&binary).arg("-lpthread");
     // One loads the library by itself.
-    run_quietly(compiler.args((name != "loading").then_some("-llmdb")))?;
-    let leaks = u8::from(!JUMPING.contains(&name));
+    run_quietly(compiler.args((name != OUTLIVED).then_some("-llmdb")))?;
+    let leaks = !JUMPING.contains(&name);
+    if name == OUTLIVED {
+        checked(&binary, &work, library, (&["100", "alone"], true))?;
+        std::fs::remove_dir_all(&work).and_then(|()| std::fs::create_dir(&work)).map_err(|error| error.to_string())?;
+        return checked(&binary, &work, library, (&["100"], false));
+    }
+    checked(&binary, &work, library, (&["100"], leaks))
+}
+
+/// Runs a program with these arguments; `leaks`: and looks for what is never freed.
+fn checked(binary: &Path, work: &Path, library: &Path, (arguments, leaks): (&[&str], bool)) -> Result {
     let mut run = Command::new(binary);
-    run.arg(work).arg("100").env("LD_LIBRARY_PATH", library).env("ASAN_OPTIONS", format!("detect_leaks={leaks}"));
-    run_quietly(&mut run)
+    run.arg(work).args(arguments).env("LD_LIBRARY_PATH", library);
+    run_quietly(run.env("ASAN_OPTIONS", format!("detect_leaks={}", u8::from(leaks))))
 }
