@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use duramen_ldap::ber::List;
-use duramen_ldap::message::{Control, Deref, Message, Request, ResultCode, Scope, SearchRequest};
+use duramen_ldap::message::{Control, Deref, ResultCode, Scope, SearchRequest};
 
 use super::copying;
 use super::members;
@@ -96,11 +96,7 @@ impl Inner {
         }
         let selection = begun.selection()?;
         let mut copying = begun.copying(&mut found, purpose)?;
-        if let Some(copying) = copying.as_mut().filter(|copying| copying.persists && copying.is_request()) {
-            let mut message = Vec::new();
-            Message { id: 1, operation: Request::Search(*request), controls: list }.encode(&mut message);
-            copying.request = Some((requester.clone(), message));
-        }
+        copying.iter_mut().for_each(|copying| copying.keep_request(requester, request, list));
         let mut search = Search {
             plan,
             snapshot,

@@ -16,7 +16,7 @@ use duramen_ldap::attribute::Attribute;
 use duramen_ldap::ber::{Element, List, Writer};
 use duramen_ldap::control::{SyncDone, SyncInfo, SyncRequest, SyncState, SyncStateValue};
 use duramen_ldap::filter::{Filter, Node};
-use duramen_ldap::message::{Control, Deref, ResultCode, SearchRequest};
+use duramen_ldap::message::{Control, Deref, Message, Request, ResultCode, SearchRequest};
 use duramen_ldap::oid::control as oid;
 use roaring::RoaringBitmap;
 
@@ -265,6 +265,20 @@ impl Copying {
             aside: None,
             is_said: false,
             is_last: false,
+        }
+    }
+
+    /// Keeps what a client asks that wants to hear what changes, for its turns to come.
+    pub fn keep_request(
+        &mut self,
+        requester: &Requester,
+        request: &SearchRequest<'_>,
+        controls: List<'_, Control<'_>>,
+    ) {
+        if self.persists && self.is_request() {
+            let mut message = Vec::new();
+            Message { id: 1, operation: Request::Search(*request), controls }.encode(&mut message);
+            self.request = Some((requester.clone(), message));
         }
     }
 
